@@ -1,0 +1,49 @@
+// What acts: turns observations into environment actions with one snapshot. One file pair a rule, one line in register.inc.
+//
+// Batched over the environments of one member. Not thread-safe; owns its workspace, sized at making; Act allocates nothing.
+// Used by the actor, the evaluator, `eval`, `render` and FVF maps, so that all act alike.
+#ifndef DATACOM_COMMON_ACTING_ACTING_RULE_H_
+#define DATACOM_COMMON_ACTING_ACTING_RULE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/nn/snapshot.h"
+#include "common/rows/row_schema.h"
+#include "common/tasks/task.h"
+
+namespace datacom {
+
+// Per environment, for metrics, the safety ledger and overlays. Arrays may be null; else [batch].
+struct ActingDiagnostics {
+  double* constraint = nullptr;   // k(s) = CVaR - delta; untouched by rules without a learned constraint
+  double* cvar = nullptr;
+  double* intervention = nullptr; // |a - u|, the part of the action that is the filter's
+};
+
+class ActingRule {
+ public:
+  virtual ~ActingRule() = default;
+  // Replaces the parameters; shapes must equal those at making (INVALID_ARGUMENT naming the array and both shapes,
+  // and the old parameters stay).
+  virtual absl::Status Load(const Snapshot& snapshot) = 0;
+  // observations: [batch, obs_dim] float32; noise: [batch, noise_dim()] standard normal float32;
+  // actions: [batch, action_dim] float32 out, as applied and stored. batch <= max_batch of the making.
+  virtual void Act(int batch, const float* observations, const float* noise, float* actions,
+                   const ActingDiagnostics& diagnostics) = 0;
+  virtual int noise_dim() const = 0;
+  // Whether diagnostics.constraint means anything.
+  virtual bool has_constraint() const { return false; }
+};
+
+std::vector<std::string> ActingRuleNames();
+// NOT_FOUND naming the rule, INVALID_ARGUMENT naming a missing array, a wrong shape or a missing scalar.
+absl::StatusOr<std::unique_ptr<ActingRule>> MakeActingRule(const Snapshot& snapshot, const TaskModel& model, int max_batch);
+// Extra row columns the rule of this name stores (empty for rules of today's algorithms).
+absl::StatusOr<std::vector<Column>> ActingRuleColumns(absl::string_view rule);
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_ACTING_ACTING_RULE_H_

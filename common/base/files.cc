@@ -1,0 +1,91 @@
+#include "common/base/files.h"
+
+#include <fcntl.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "common/base/status.h"
+
+namespace datacom {
+namespace {
+
+absl::Status WriteAndSync(int fd, absl::string_view content, const std::string& path) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(fd, content.data(), content.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return ErrnoStatus(errno, "write " + path);
+    }
+    content.remove_prefix(static_cast<size_t>(written));
+  }
+  if (::fsync(fd) != 0) return ErrnoStatus(errno, "fsync " + path);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, "open " + path);
+  std::string content;
+  char buffer[1 << 16];
+  while (true) {
+    const ssize_t count = ::read(fd, buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      const int error = errno;
+      ::close(fd);
+      return ErrnoStatus(error, "read " + path);
+    }
+    if (count == 0) break;
+    content.append(buffer, static_cast<size_t>(count));
+  }
+  ::close(fd);
+  return content;
+}
+
+absl::Status WriteFileAtomically(const std::string& path, absl::string_view content) {
+  const std::string temporary = path + ".tmp";
+  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) return ErrnoStatus(errno, "open " + temporary);
+  absl::Status status = WriteAndSync(fd, content, temporary);
+  ::close(fd);
+  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) status = ErrnoStatus(errno, "rename to " + path);
+  if (!status.ok()) {
+    ::unlink(temporary.c_str());
+    return status;
+  }
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return SyncFile(folder.empty() ? "." : folder);
+}
+
+absl::Status SyncFile(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, "open " + path);
+  const int result = ::fsync(fd);
+  const int error = errno;
+  ::close(fd);
+  return result == 0 ? absl::OkStatus() : ErrnoStatus(error, "fsync " + path);
+}
+
+absl::Status MakeFolders(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  return error ? ErrnoStatus(error.value(), "create folder " + path) : absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> FreeBytes(const std::string& path) {
+  struct statvfs info;
+  if (::statvfs(path.c_str(), &info) != 0) return ErrnoStatus(errno, "statvfs " + path);
+  return uint64_t{info.f_bavail} * info.f_frsize;
+}
+
+uint32_t Crc32(absl::string_view data) {
+  return static_cast<uint32_t>(::crc32_z(0, reinterpret_cast<const Bytef*>(data.data()), data.size()));
+}
+
+}  // namespace datacom

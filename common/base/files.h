@@ -1,0 +1,25 @@
+// Files that are whole or absent: write to a temporary name, fsync, rename, fsync the folder.
+// Thread-safe for distinct paths. Every function blocks on the disk. Errors name the path.
+#ifndef DATACOM_COMMON_BASE_FILES_H_
+#define DATACOM_COMMON_BASE_FILES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace datacom {
+
+absl::StatusOr<std::string> ReadFile(const std::string& path);
+// Replaces `path` atomically; on error the old content stays.
+absl::Status WriteFileAtomically(const std::string& path, absl::string_view content);
+absl::Status SyncFile(const std::string& path);  // also for folders
+absl::Status MakeFolders(const std::string& path);
+absl::StatusOr<uint64_t> FreeBytes(const std::string& path);  // of the file system that holds path
+uint32_t Crc32(absl::string_view data);                       // zlib's
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_BASE_FILES_H_

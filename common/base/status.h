@@ -1,0 +1,44 @@
+// Status macros and the one place where errno and exceptions become a Status.
+// Thread-safe; blocks nowhere.
+#ifndef DATACOM_COMMON_BASE_STATUS_H_
+#define DATACOM_COMMON_BASE_STATUS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace datacom {
+
+// "open /x/y: No space left on device" with the code that errno means (ENOENT NotFound, ENOSPC ResourceExhausted, ...).
+absl::Status ErrnoStatus(int error, const std::string& what);
+
+// Same code, message prefixed: "ring /a/b: checksum ...".
+absl::Status Annotate(const absl::Status& status, const std::string& prefix);
+
+// Exit codes of every binary (interface.md).
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitFailure = 1;
+inline constexpr int kExitUsage = 2;         // wrong usage or configuration: never retried
+inline constexpr int kExitInterrupted = 75;  // drained, resume me
+// kExitUsage for InvalidArgument, kExitInterrupted for Cancelled, kExitOk for OK, else kExitFailure.
+int ExitCode(const absl::Status& status);
+
+}  // namespace datacom
+
+#define DATACOM_CONCAT_INNER_(a, b) a##b
+#define DATACOM_CONCAT_(a, b) DATACOM_CONCAT_INNER_(a, b)
+
+#define RETURN_IF_ERROR(expr)                       \
+  do {                                              \
+    absl::Status datacom_status_ = (expr);          \
+    if (!datacom_status_.ok()) return datacom_status_; \
+  } while (false)
+
+#define ASSIGN_OR_RETURN(lhs, expr) ASSIGN_OR_RETURN_IMPL_(DATACOM_CONCAT_(datacom_statusor_, __LINE__), lhs, expr)
+#define ASSIGN_OR_RETURN_IMPL_(tmp, lhs, expr) \
+  auto tmp = (expr);                           \
+  if (!tmp.ok()) return tmp.status();          \
+  lhs = std::move(tmp).value()
+
+#endif  // DATACOM_COMMON_BASE_STATUS_H_

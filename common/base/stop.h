@@ -1,0 +1,27 @@
+// Stopping: SIGINT and SIGTERM ask for a drain, a second one ends the process at once with exit code 75.
+// Thread-safe. Install once, early in main; requested() may be polled from anywhere, WaitFor blocks.
+#ifndef DATACOM_COMMON_BASE_STOP_H_
+#define DATACOM_COMMON_BASE_STOP_H_
+
+#include <chrono>
+
+namespace datacom {
+
+class Stop {
+ public:
+  // The process-wide instance, fed by signals after InstallSignalHandlers().
+  static Stop& Process();
+  static void InstallSignalHandlers();
+
+  bool requested() const;
+  void Request();
+  // Waits up to `timeout`; true when stopping was requested. Wakes promptly on a signal.
+  bool WaitFor(std::chrono::milliseconds timeout) const;
+};
+
+// Ask the kernel to send `signal` to this process when its parent dies, so that a killed launcher leaves no orphans.
+void DieWithParent(int signal);
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_BASE_STOP_H_

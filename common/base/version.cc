@@ -1,0 +1,19 @@
+#include "common/base/version.h"
+
+#ifndef DATACOM_REVISION
+#define DATACOM_REVISION "unknown"
+#endif
+
+namespace datacom {
+
+std::string Version() { return "0.1.0"; }
+
+std::string Revision() { return DATACOM_REVISION; }
+
+bool CheckProcessor(std::string* message) {
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) return true;
+  *message = "this build needs an x86-64-v3 processor (AVX2, FMA, BMI2); this one lacks at least one of them";
+  return false;
+}
+
+}  // namespace datacom

@@ -1,0 +1,54 @@
+// Loads, overrides, validates, resolves and prints an experiment (proto/datacom/v1/experiment.proto).
+// Pure functions; thread-safe. Errors are INVALID_ARGUMENT (NOT_FOUND for a missing file) and name file, field path and value.
+#ifndef DATACOM_COMMON_CONFIG_EXPERIMENT_H_
+#define DATACOM_COMMON_CONFIG_EXPERIMENT_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "datacom/v1/experiment.pb.h"
+
+namespace datacom {
+
+// "cartpole/datacom" -> <folder>/cartpole/datacom.textproto; a path with a dot or that exists is taken as it is.
+// Unknown names list those that exist.
+absl::StatusOr<v1::Experiment> LoadExperiment(const std::string& name_or_path, const std::string& folder);
+absl::StatusOr<v1::Experiment> ParseExperiment(const std::string& text, const std::string& where);
+// Where the shipped experiments are: $DATACOM_EXPERIMENTS, else found beside the executable's tree, else the source tree.
+std::string ExperimentFolder();
+std::vector<std::string> ListExperiments(const std::string& folder);
+
+// "hyper.delta_warmup=3000", "network.actor_hidden=[64,64]", "members[1].hyper.actor_lr=1e-3".
+absl::Status ApplyOverride(const std::string& assignment, v1::Experiment* experiment);
+// "0-4", "3", "0,2,5-7" -> one member a seed.
+absl::StatusOr<std::vector<uint64_t>> ParseSeeds(const std::string& text);
+absl::Status SetSeeds(const std::vector<uint64_t>& seeds, v1::Experiment* experiment);
+
+// Every Rule, and what rules cannot say: task and algorithm names are registered, publish_period <= max_policy_lag,
+// env_steps > min_size, capacity >= batch, lockstep's demands. Names the field path.
+// (The registers are passed in, so that this layer knows neither tasks nor algorithms.)
+absl::Status ValidateExperiment(const v1::Experiment& experiment, const std::vector<std::string>& tasks,
+                                const std::vector<std::string>& algorithms);
+// Fills every default, at least one member, lockstep's consequences (lag 0, tolerance 1, publish_period 1). Idempotent.
+v1::Experiment ResolveExperiment(v1::Experiment experiment);
+std::string PrintExperiment(const v1::Experiment& experiment);  // text format, stable order
+
+// Experiment.hyper overridden by the member's own.
+v1::Hyper MemberHyper(const v1::Experiment& resolved, int member);
+
+// The algorithms there are and what acts for each; known without LibTorch. One line an algorithm.
+struct AlgorithmInfo {
+  const char* name;
+  const char* summary;
+  const char* acting_rule;
+  bool learns_delta;  // episodes carry observations and costs
+};
+const std::vector<AlgorithmInfo>& Algorithms();
+const AlgorithmInfo* FindAlgorithm(const std::string& name);  // null when unknown
+std::vector<std::string> AlgorithmNames();
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_CONFIG_EXPERIMENT_H_

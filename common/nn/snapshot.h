@@ -1,0 +1,65 @@
+// A member's acting parameters at one version: named float32 arrays, scalars and the name of the rule that acts with them.
+// Plain data; immutable once shared (std::shared_ptr<const Snapshot>).
+#ifndef DATACOM_COMMON_NN_SNAPSHOT_H_
+#define DATACOM_COMMON_NN_SNAPSHOT_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace datacom {
+
+struct SnapshotVersion {
+  uint32_t incarnation = 0;  // grows by one at every start of the learner
+  uint64_t update = 0;
+  friend bool operator<(const SnapshotVersion& a, const SnapshotVersion& b) {
+    return std::tie(a.incarnation, a.update) < std::tie(b.incarnation, b.update);
+  }
+  friend bool operator==(const SnapshotVersion& a, const SnapshotVersion& b) {
+    return a.incarnation == b.incarnation && a.update == b.update;
+  }
+};
+
+struct NamedArray {
+  std::string name;             // "actor.mean.0.weight" [in, out] row-major: y = x W + b; "actor.mean.0.bias" [out]
+  std::vector<uint32_t> shape;
+  std::vector<float> values;    // product of shape
+};
+
+struct Snapshot {
+  std::string run_id;
+  uint64_t run_seed = 0;
+  uint32_t member = 0;
+  uint64_t member_seed = 0;
+  SnapshotVersion version;
+  std::string task;
+  std::string acting_rule;
+  std::vector<NamedArray> arrays;
+  std::map<std::string, double> scalars;
+
+  const NamedArray* Find(absl::string_view name) const;  // null when absent
+  // NOT_FOUND naming the scalar and the rule.
+  absl::StatusOr<double> Scalar(absl::string_view name) const;
+};
+
+// Naming of a multi-layer perceptron `net` of L linear layers: "<net>.<i>.weight" [in, out], "<net>.<i>.bias" [out],
+// i = 0..L-1. Nets a rule uses: gaussian_policy: "actor.mean", "actor.log_std" (ReLU hidden);
+// safe_map: those and "constraint.mean", "constraint.log_std" (sigmoid hidden; mean = softplus(output)).
+// Scalars of safe_map: delta, risk_margin, atacom_gain (lambda), slack_beta.
+
+// In messages and files. The encoded form is manifest + data with a CRC; Decode refuses (DATA_LOSS, INVALID_ARGUMENT)
+// whatever does not match, naming the array, sizes or checksums. A file holds any number of snapshots (one a member).
+std::string EncodeSnapshot(const Snapshot& snapshot);                  // length-prefixed manifest, data
+absl::StatusOr<Snapshot> DecodeSnapshot(absl::string_view encoded);
+absl::Status WriteSnapshotFile(const std::string& path, const std::vector<Snapshot>& snapshots);
+absl::StatusOr<std::vector<Snapshot>> ReadSnapshotFile(const std::string& path);
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_NN_SNAPSHOT_H_

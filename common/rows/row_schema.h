@@ -1,0 +1,68 @@
+// The columns of a transition, once for the wire, the ring and the learner.
+//
+// Wire chunk ("columns" of proto Chunk): every wire() column as [rows, width], little-endian, no padding, in schema order.
+// Draws carry learning() columns in the same form. A stored row holds all columns of stored(), row-major, at offset().
+// Immutable after For(); safe to share between threads.
+#ifndef DATACOM_COMMON_ROWS_ROW_SCHEMA_H_
+#define DATACOM_COMMON_ROWS_ROW_SCHEMA_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace datacom {
+
+enum class ColumnType : uint8_t { kFloat32, kUint8, kUint32, kUint64 };
+
+size_t SizeOf(ColumnType type);
+
+struct Column {
+  std::string name;
+  ColumnType type = ColumnType::kFloat32;
+  uint32_t width = 1;   // values a row
+  bool learning = true; // sent to the learner in draws
+  size_t bytes() const { return SizeOf(type) * width; }
+};
+
+class RowSchema {
+ public:
+  // Fixed columns for a task of these dimensions, then `extra` float32 columns an acting rule declares (name, width).
+  //   observation f32[obs_dim], action f32[action_dim] (as executed), reward f32, cost f32 (raw signed, of the reached
+  //   state), next_observation f32[obs_dim], absorbing u8, last u8 (absorbing or time limit),
+  //   environment u32 (member-local), episode u32 (per environment), step u32 (from 0 within the episode),
+  //   policy_incarnation u32, policy_update u64 (of the snapshot that acted); stored only: session u32, sequence u64.
+  static RowSchema For(uint32_t obs_dim, uint32_t action_dim, const std::vector<Column>& extra = {});
+
+  const std::vector<Column>& wire() const { return wire_; }          // what an actor sends
+  const std::vector<Column>& learning() const { return learning_; }  // what a draw carries
+  const std::vector<Column>& stored() const { return stored_; }      // wire() + session, sequence
+
+  size_t wire_row_bytes() const { return wire_row_bytes_; }
+  size_t learning_row_bytes() const { return learning_row_bytes_; }
+  size_t stored_row_bytes() const { return stored_row_bytes_; }  // multiple of 8
+  // Byte offset of a stored column within a stored row; aborts on an unknown name (programmer error).
+  size_t offset(absl::string_view stored_column) const;
+  // Index in wire(), or -1.
+  int wire_index(absl::string_view name) const;
+
+  uint32_t obs_dim() const { return obs_dim_; }
+  uint32_t action_dim() const { return action_dim_; }
+  // Of names, types, widths and order; equal on both sides or the handshake fails. Never 0.
+  uint64_t fingerprint() const { return fingerprint_; }
+  std::string DebugString() const;
+
+ private:
+  uint32_t obs_dim_ = 0, action_dim_ = 0;
+  std::vector<Column> wire_, learning_, stored_;
+  std::vector<size_t> offsets_;
+  size_t wire_row_bytes_ = 0, learning_row_bytes_ = 0, stored_row_bytes_ = 0;
+  uint64_t fingerprint_ = 0;
+};
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_ROWS_ROW_SCHEMA_H_

@@ -1,0 +1,69 @@
+// Channels and servers with this project's defaults: deadlines, keepalive, message limits, backoff, health, reflection.
+// Thread-safe. Nothing here blocks unless it says so.
+#ifndef DATACOM_COMMON_RPC_CHANNEL_H_
+#define DATACOM_COMMON_RPC_CHANNEL_H_
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "datacom/v1/common.pb.h"
+#include "grpcpp/grpcpp.h"
+
+namespace datacom {
+
+inline constexpr int kMaxMessageBytes = 16 << 20;
+inline constexpr size_t kSnapshotChunkBytes = 1 << 20;
+inline constexpr std::chrono::milliseconds kRpcDeadline{10000};  // of unary calls
+
+// Keepalive 20 s, message limit kMaxMessageBytes, reconnect backoff 50 ms .. 2 s. Lazy: connects on first use.
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address);
+
+absl::Status FromGrpc(const grpc::Status& status);
+grpc::Status ToGrpc(const absl::Status& status);
+// Worth trying again: UNAVAILABLE, DEADLINE_EXCEEDED, ABORTED (a peer restarting), never a refused handshake.
+bool IsTransient(const absl::Status& status);
+
+// Exponential with +-20 % jitter from a seeded stream: 50 ms, 100 ms, ... 2 s.
+class Backoff {
+ public:
+  explicit Backoff(uint64_t seed) : seed_(seed) {}
+  std::chrono::milliseconds Next();
+  void Reset() { attempt_ = 0; }
+
+ private:
+  uint64_t seed_;
+  int attempt_ = 0;
+};
+
+// Hello of this build; Check answers FAILED_PRECONDITION naming both values (run, protocol, schema fingerprint).
+v1::Hello MakeHello(const std::string& run_id, uint64_t schema_fingerprint);
+absl::Status CheckHello(const v1::Hello& hello, const std::string& run_id, uint64_t schema_fingerprint);
+
+// A listening server: loopback unless the address says otherwise, gRPC health and reflection on, keepalive pings allowed.
+class Server {
+ public:
+  // address "127.0.0.1:0" picks a port. UNAVAILABLE naming the address when it is taken.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const std::string& address, const std::vector<grpc::Service*>& services);
+  ~Server();  // as Shutdown with a second's grace
+  const std::string& address() const { return address_; }  // host:port actually bound
+  void SetServing(bool serving);  // health of "" and of every service
+  // NOT_SERVING, then ends calls after `grace`. Blocks up to it.
+  void Shutdown(std::chrono::milliseconds grace);
+  std::shared_ptr<grpc::Channel> InProcessChannel();
+
+ private:
+  Server() = default;
+  std::unique_ptr<grpc::Server> server_;
+  std::string address_;
+};
+
+// Body of every binary's --healthcheck ADDRESS: OK when the server there answers SERVING within `deadline`. Blocks.
+absl::Status CheckHealth(const std::string& address, std::chrono::milliseconds deadline);
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_RPC_CHANNEL_H_

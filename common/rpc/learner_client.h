@@ -1,0 +1,46 @@
+// The actor's and evaluator's side of the learner's service (conversation: proto/datacom/v1/learner.proto).
+#ifndef DATACOM_COMMON_RPC_LEARNER_CLIENT_H_
+#define DATACOM_COMMON_RPC_LEARNER_CLIENT_H_
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/nn/snapshot.h"
+#include "datacom/v1/learner.pb.h"
+#include "grpcpp/grpcpp.h"
+
+namespace datacom {
+
+// Keeps the newest snapshot of each member, over reconnects. Thread-safe. A background thread owns the stream.
+// Snapshots only grow in version; one that fails its CRC or does not decode is counted, logged and ignored.
+class SnapshotSubscriber {
+ public:
+  struct Options {
+    std::shared_ptr<grpc::Channel> channel;
+    std::string run_id;
+    uint32_t first_member = 0;
+    uint32_t member_count = 1;
+  };
+  static std::unique_ptr<SnapshotSubscriber> Start(const Options& options);
+  virtual ~SnapshotSubscriber() = default;
+  virtual std::shared_ptr<const Snapshot> Latest(uint32_t member) const = 0;  // null before the first
+  virtual void WaitForChange(std::chrono::milliseconds timeout) = 0;          // blocks; since the last call
+  virtual absl::Status status() const = 0;  // a permanent refusal (other run, other protocol), else OK
+  virtual double age_seconds(uint32_t member) const = 0;  // since the newest arrived; 0 before the first
+  virtual uint64_t discarded() const = 0;   // snapshots that did not decode
+};
+
+// Unary calls with kRpcDeadline. Block. Retry is the caller's.
+absl::StatusOr<v1::LeaseReply> LeaseEvaluation(const std::shared_ptr<grpc::Channel>& channel, const v1::LeaseRequest& request);
+absl::StatusOr<Snapshot> FetchSnapshot(const std::shared_ptr<grpc::Channel>& channel, const v1::FetchRequest& request);
+absl::StatusOr<v1::ReportReply> ReportEvaluation(const std::shared_ptr<grpc::Channel>& channel, const v1::ReportRequest& request);
+absl::StatusOr<v1::LearnerInfo> GetLearnerInfo(const std::shared_ptr<grpc::Channel>& channel, std::chrono::milliseconds deadline);
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_RPC_LEARNER_CLIENT_H_

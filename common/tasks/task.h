@@ -1,0 +1,77 @@
+// What a task is: static facts (TaskSpec) and the control-affine model, known to every role without MuJoCo (TaskModel);
+// and the simulator, known to the actor alone (Task).
+//
+// A task is one folder common/tasks/<name>/ and one line in common/tasks/register.inc.
+#ifndef DATACOM_COMMON_TASKS_TASK_H_
+#define DATACOM_COMMON_TASKS_TASK_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/base/random.h"
+#include "common/safety/control_affine.h"
+
+namespace datacom {
+
+namespace v1 {
+class TaskOptions;
+}
+
+struct TaskSpec {
+  std::string name;
+  std::string summary;               // one sentence, for `datacom list tasks`
+  int obs_dim = 0;
+  int action_dim = 0;
+  std::vector<double> action_low;    // [action_dim]
+  std::vector<double> action_high;   // [action_dim]
+  int horizon = 0;                   // control steps of an episode
+  double control_dt = 0;             // s
+  std::vector<std::string> init_keys;  // what `rollout --init` may set
+};
+
+// Static side. Immutable after making; safe to share.
+struct TaskModel {
+  TaskSpec spec;
+  std::shared_ptr<const ControlAffine> dynamics;  // never null
+};
+
+// Names in register order. Linking only the model side needs no MuJoCo.
+std::vector<std::string> TaskNames();
+// NOT_FOUND naming the task and listing those that exist; INVALID_ARGUMENT for options the task refuses.
+absl::StatusOr<TaskModel> MakeTaskModel(absl::string_view name, const v1::TaskOptions& options);
+
+struct StepResult {
+  double reward = 0;
+  double cost = 0;         // raw, signed, of the state reached; > 0 is a violation
+  bool absorbing = false;  // the environment ended; the time limit is the caller's business (TaskSpec::horizon)
+  bool valid = true;       // false: the simulator warned (bad qacc, contact buffer full): abandon the episode, keep no row
+};
+
+// One simulated environment. Not thread-safe; owns its simulation state; makers share the compiled model. Steps allocate
+// nothing. No auto-reset: the observation after an absorbing step is that of the terminal state, and Step may go on.
+class Task {
+ public:
+  virtual ~Task() = default;
+  virtual const TaskSpec& spec() const = 0;
+  // Starts an episode; everything random comes from `stream`. observation: [obs_dim], float64.
+  virtual void Reset(RandomStream* stream, double* observation) = 0;
+  // As Reset, then sets the named start values. INVALID_ARGUMENT for a key the task has not (naming it and init_keys).
+  virtual absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) = 0;
+  // action: [action_dim] float64, clipped as the task's specification says. observation: [obs_dim] of the reached state.
+  virtual StepResult Step(const double* action, double* observation) = 0;
+  // Did the episode so far end well (interface.md, success)?
+  virtual bool Success() const = 0;
+};
+
+// Links MuJoCo (target datacom::tasks; the functions above are in datacom::task_models).
+absl::StatusOr<std::unique_ptr<Task>> MakeTask(absl::string_view name, const v1::TaskOptions& options);
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_TASKS_TASK_H_

@@ -1,0 +1,89 @@
+// Golden data: finds the files of a prefix at run time in tests/golden (or in $DATACOM_GOLDEN_DIR), so that dropping a file in
+// adds a case. A test that loops over them prints their number; an unreadable file fails; an absent prefix fails, unless
+// the variable is set, where it is skipped.
+#ifndef DATACOM_TESTS_TESTING_GOLDEN_H_
+#define DATACOM_TESTS_TESTING_GOLDEN_H_
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace datacom::testing {
+
+inline std::string GoldenFolder() {
+  const char* folder = std::getenv("DATACOM_GOLDEN_DIR");
+  return folder != nullptr ? folder : "tests/golden";  // tests run in the source tree
+}
+
+// Files under algorithms/ and tasks/ (or directly in the folder) whose name starts with `prefix`, sorted.
+inline std::vector<std::string> GoldenFiles(const std::string& prefix) {
+  std::vector<std::string> files;
+  if (std::filesystem::exists(GoldenFolder())) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(GoldenFolder())) {
+      const std::string name = entry.path().filename().string();
+      if (entry.is_regular_file() && name.rfind(prefix, 0) == 0) files.push_back(entry.path().string());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  std::printf("golden %s: %zu files in %s\n", prefix.c_str(), files.size(), GoldenFolder().c_str());
+  return files;
+}
+
+#define DATACOM_GOLDEN_FILES(variable, prefix)                                                      \
+  const std::vector<std::string> variable = ::datacom::testing::GoldenFiles(prefix);                \
+  if (variable.empty() && std::getenv("DATACOM_GOLDEN_DIR") != nullptr) GTEST_SKIP() << "no " << prefix; \
+  ASSERT_FALSE(variable.empty()) << "no golden file starts with " << prefix
+
+inline nlohmann::json ReadGoldenJson(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error("cannot read " + path);
+  return nlohmann::json::parse(file);
+}
+
+// A CSV as columns of text; an empty cell is an empty string.
+struct GoldenTable {
+  std::vector<std::string> header;
+  std::vector<std::vector<std::string>> rows;
+  int column(const std::string& name) const {
+    const auto it = std::find(header.begin(), header.end(), name);
+    if (it == header.end()) throw std::runtime_error("no column " + name);
+    return static_cast<int>(it - header.begin());
+  }
+  bool has(const std::string& name) const { return std::find(header.begin(), header.end(), name) != header.end(); }
+  double value(size_t row, const std::string& name) const { return std::stod(rows.at(row).at(column(name))); }
+  const std::string& text(size_t row, const std::string& name) const { return rows.at(row).at(column(name)); }
+};
+
+inline GoldenTable ReadGoldenCsv(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error("cannot read " + path);
+  GoldenTable table;
+  std::string line;
+  while (std::getline(file, line)) {
+    std::vector<std::string> cells;
+    std::stringstream stream(line);
+    for (std::string cell; std::getline(stream, cell, ',');) cells.push_back(cell);
+    if (!line.empty() && line.back() == ',') cells.emplace_back();
+    if (table.header.empty()) {
+      table.header = cells;
+    } else {
+      if (cells.size() != table.header.size()) throw std::runtime_error(path + ": a row of another width than the header");
+      table.rows.push_back(cells);
+    }
+  }
+  return table;
+}
+
+}  // namespace datacom::testing
+
+#endif  // DATACOM_TESTS_TESTING_GOLDEN_H_
