@@ -1,0 +1,116 @@
+// What a learning algorithm is to the rest of the learner: M members in stacked tensors, updated together from host batches.
+//
+// Plain C++17: neither this header nor its users need LibTorch, protobuf or Abseil (the core also builds with LibTorch alone).
+// Errors are exceptions (std::invalid_argument for wrong configuration or state, naming the thing and the value; whatever
+// LibTorch throws), stopped at one boundary in learner/. Not thread-safe: one thread updates. Owns parameters, optimiser
+// state and workspaces; steady-state updates allocate nothing on the CPU path. Update blocks until the numbers of the step are final on
+// CPU; on CUDA it enqueues, and Stats/Snapshot/Save synchronise.
+#ifndef DATACOM_LEARNER_ALGORITHMS_ALGORITHM_H_
+#define DATACOM_LEARNER_ALGORITHMS_ALGORITHM_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace datacom::learner {
+
+// One member's scalars (proto Hyper, algorithms.md 17).
+struct MemberHyper {
+  uint64_t seed = 0;
+  double actor_lr = 5e-4, critic_lr = 5e-4, constraint_lr = 5e-4, alpha_lr = 5e-4;
+  double target_entropy = -1;
+  double accepted_risk = 0.9;
+  double cost_budget = 5;  // undiscounted; converted with discount and horizon (5.2)
+  double init_delta = 1;
+  double delta_lr = 0.05;
+  bool delta_fixed = false;  // delta = init_delta, bypassing softplus and update (5.5)
+  double atacom_gain = 50, slack_beta = 1;
+};
+
+struct AlgorithmConfig {
+  std::string algorithm;
+  std::vector<MemberHyper> members;  // M of them
+  uint64_t run_seed = 0;             // keys initialisation together with the member's seed
+  int obs_dim = 0, action_dim = 0, q_dim = 0, x_dim = 0;
+  std::vector<double> action_low, action_high;  // [action_dim]
+  int horizon = 0;
+  std::vector<int> actor_hidden{128, 128}, critic_hidden{128, 128}, constraint_hidden{128, 128};
+  int batch_size = 64, failure_batch_size = 6;
+  double discount = 0.99, tau = 0.001;
+  std::string device = "cpu";   // or "cuda"
+  std::string kernels = "auto"; // "fused" (CPU), "tensor" (plain tensor operations, any device), "auto" by device
+};
+
+// Control-affine features of M x B states, float64 except z. All row-major.
+struct ControlAffineBatch {
+  std::vector<float> z;        // [M, B, q + x]  constraint state, the constraint net's input
+  std::vector<double> f;       // [M, B, q]
+  std::vector<double> G;       // [M, B, q, action]
+  std::vector<double> x_dot;   // [M, B, x]
+  void Resize(int members, int batch, const AlgorithmConfig& config);
+};
+
+// Everything one update of all members reads, noise included. Host memory, reused from update to update.
+struct Batch {
+  std::vector<float> observation, action, reward, cost, next_observation, absorbing;  // [M, B, d]; cost raw; absorbing 0/1
+  ControlAffineBatch now, next;                                                       // of observation, next_observation
+  std::vector<float> failure_z, failure_next_z, failure_cost, failure_absorbing;      // [M, F, d]
+  std::vector<float> failure_weight;   // [M] 1 where the member has a failure batch, else 0
+  std::vector<float> noise_actor, noise_next;  // [M, B, action] standard normal
+  void Resize(const AlgorithmConfig& config);
+};
+
+// Means over the updates since the last ResetStats; NaN where an algorithm has no such thing. All [M].
+struct Stats {
+  std::vector<double> policy_loss, critic_loss, constraint_loss, constraint_mean, entropy;  // means
+  std::vector<double> alpha, delta;        // current
+  std::vector<uint64_t> delta_steps;       // optimiser steps delta has taken
+  std::vector<uint8_t> diverged;           // 1: a loss was not finite; the member is frozen since
+};
+
+// Named raw bytes: everything needed to continue bit-identically (parameters, targets, optimiser, delta, counters, statistics).
+using State = std::map<std::string, std::string>;
+
+// What a snapshot carries (common/nn/snapshot.h names), one member.
+struct ActingParameters {
+  struct Array {
+    std::string name;
+    std::vector<uint32_t> shape;
+    std::vector<float> values;
+  };
+  std::vector<Array> arrays;
+  std::map<std::string, double> scalars;
+};
+
+class Algorithm {
+ public:
+  virtual ~Algorithm() = default;
+  virtual void Update(const Batch& batch) = 0;
+  // A finished episode of one member: one step of delta (algorithms.md 5). z: [length + 1, q + x] float32,
+  // costs: [length + 1] raw with costs[0] = 0. Algorithms without delta ignore it.
+  virtual void ApplyEpisode(int member, int length, const float* z, const float* costs) {}
+  virtual Stats GetStats() const = 0;
+  virtual void ResetStats() = 0;
+  virtual ActingParameters GetActingParameters(int member) const = 0;
+  virtual State Save() const = 0;
+  virtual void Load(const State& state) = 0;  // throws std::invalid_argument naming the entry; then nothing changed
+  virtual std::string acting_rule() const = 0;
+  virtual bool needs_dynamics() const = 0;    // whether Batch.now/next/failure are read
+};
+
+// Throws std::invalid_argument naming the algorithm and those that exist.
+std::unique_ptr<Algorithm> MakeAlgorithm(const AlgorithmConfig& config);
+std::vector<std::string> AlgorithmNames();
+
+// Raw network access for tests: names as in golden files' spirit ("actor.mean.0.weight", "critic.0.1.bias",
+// "target_critic.1.2.weight", "constraint.mean.0.weight", "target_constraint...", "log_alpha", "delta_raw"),
+// [in, out] row-major weights; also gradients of the last Update with prefix "grad.".
+std::vector<float> GetArray(const Algorithm& algorithm, int member, const std::string& name);
+void SetArray(Algorithm* algorithm, int member, const std::string& name, const std::vector<float>& values);
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_ALGORITHMS_ALGORITHM_H_
