@@ -41,6 +41,7 @@ struct MetricInfo {
   std::string name, type, help;
   std::vector<std::string> labels;
   std::vector<double> buckets;
+  std::vector<std::string> values;  // every value of the one label, where the set is closed: these series start at 0
 };
 const std::vector<MetricInfo>& MetricTable();
 

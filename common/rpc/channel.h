@@ -59,6 +59,7 @@ class Server {
   Server() = default;
   std::unique_ptr<grpc::Server> server_;
   std::string address_;
+  std::vector<std::string> service_names_;
 };
 
 // Body of every binary's --healthcheck ADDRESS: OK when the server there answers SERVING within `deadline`. Blocks.

@@ -1,0 +1,27 @@
+#include "common/config/experiment.h"
+
+namespace datacom {
+
+const std::vector<AlgorithmInfo>& Algorithms() {
+  // name, one sentence, acting rule, learns delta
+  static const auto* const kAlgorithms = new std::vector<AlgorithmInfo>{
+      {"datacom", "D-ATACOM: SAC on the tangent space of a learned, risk-aware long-term constraint (Gaussian FVF)", "safe_map", true},
+      {"sac", "Soft actor-critic without any constraint: the unsafe baseline", "gaussian_policy", false},
+  };
+  return *kAlgorithms;
+}
+
+const AlgorithmInfo* FindAlgorithm(const std::string& name) {
+  for (const AlgorithmInfo& algorithm : Algorithms()) {
+    if (name == algorithm.name) return &algorithm;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> AlgorithmNames() {
+  std::vector<std::string> names;
+  for (const AlgorithmInfo& algorithm : Algorithms()) names.emplace_back(algorithm.name);
+  return names;
+}
+
+}  // namespace datacom

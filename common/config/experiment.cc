@@ -1,0 +1,103 @@
+#include "common/config/experiment.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
+#include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/text_format.h"
+
+namespace datacom {
+namespace {
+
+constexpr char kSuffix[] = ".textproto";
+
+// Keeps the first error, with its place.
+class FirstError : public google::protobuf::io::ErrorCollector {
+ public:
+  explicit FirstError(std::string where) : where_(std::move(where)) {}
+  void AddError(int line, int column, const std::string& message) override {
+    if (message_.empty()) message_ = absl::StrCat(where_, ":", line + 1, ":", column + 1, ": ", message);
+  }
+  void AddWarning(int, int, const std::string&) override {}
+  const std::string& message() const { return message_; }
+
+ private:
+  std::string where_, message_;
+};
+
+}  // namespace
+
+absl::StatusOr<v1::Experiment> ParseExperiment(const std::string& text, const std::string& where) {
+  google::protobuf::TextFormat::Parser parser;
+  FirstError error(where);
+  parser.RecordErrorsTo(&error);
+  v1::Experiment experiment;
+  if (parser.ParseFromString(text, &experiment)) return experiment;
+  return absl::InvalidArgumentError(error.message().empty() ? where + ": not an experiment in text format" : error.message());
+}
+
+absl::StatusOr<v1::Experiment> LoadExperiment(const std::string& name_or_path, const std::string& folder) {
+  if (name_or_path.empty()) return absl::InvalidArgumentError("no experiment named");
+  std::error_code ignored;
+  std::string path = name_or_path;
+  if (name_or_path.find('.') == std::string::npos && !std::filesystem::is_regular_file(path, ignored)) {
+    path = absl::StrCat(folder, "/", name_or_path, kSuffix);
+    if (!std::filesystem::is_regular_file(path, ignored)) {
+      return absl::InvalidArgumentError(absl::StrCat("unknown experiment \"", name_or_path, "\"; those in ", folder,
+                                                     " are: ", absl::StrJoin(ListExperiments(folder), ", ")));
+    }
+  }
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  return ParseExperiment(text, path);
+}
+
+std::string ExperimentFolder() {
+  if (const char* folder = std::getenv("DATACOM_EXPERIMENTS")) return folder;
+  std::error_code error;
+  std::filesystem::path at = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  while (!error && at.has_relative_path()) {
+    for (const char* inside : {"deploy/experiments", "share/datacom/experiments"}) {
+      const std::filesystem::path candidate = at / inside;
+      if (std::filesystem::is_directory(candidate, error)) return candidate.string();
+      error.clear();
+    }
+    at = at.parent_path();
+  }
+  return DATACOM_SOURCE_DIR "/deploy/experiments";
+}
+
+std::vector<std::string> ListExperiments(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  std::filesystem::recursive_directory_iterator it(folder, error), end;
+  while (!error && it != end) {
+    if (it->path().extension() == kSuffix) {
+      names.push_back(it->path().lexically_relative(folder).replace_extension().string());
+    }
+    it.increment(error);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string PrintExperiment(const v1::Experiment& experiment) {
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetUseUtf8StringEscaping(true);
+  printer.SetUseShortRepeatedPrimitives(true);
+  std::string text;
+  printer.PrintToString(experiment, &text);
+  return text;
+}
+
+v1::Hyper MemberHyper(const v1::Experiment& resolved, int member) {
+  v1::Hyper hyper = resolved.hyper();
+  if (member < resolved.members_size()) hyper.MergeFrom(resolved.members(member).hyper());
+  return hyper;
+}
+
+}  // namespace datacom

@@ -1,0 +1,120 @@
+#include <limits>
+#include <set>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/config/experiment.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
+
+namespace datacom {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+constexpr uint64_t kMaxMembers = 65536;
+
+// Sets a scalar to the default its .proto states.
+void SetDefault(const FieldDescriptor* field, Message* message) {
+  const Reflection* reflection = message->GetReflection();
+  switch (field->cpp_type()) {
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return reflection->SetUInt32(message, field, field->default_value_uint32());
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return reflection->SetUInt64(message, field, field->default_value_uint64());
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return reflection->SetDouble(message, field, field->default_value_double());
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return reflection->SetBool(message, field, field->default_value_bool());
+    case FieldDescriptor::CPPTYPE_STRING:
+      return reflection->SetString(message, field, field->default_value_string());
+    default:
+      return;  // the schema has no other types with defaults (experiment_test.cc keeps it so)
+  }
+}
+
+// Every absent scalar that has a default, recursively through singular messages. Repeated messages (members) are left
+// alone: absent means "as the experiment" there.
+void FillDefaults(Message* message) {
+  const google::protobuf::Descriptor* descriptor = message->GetDescriptor();
+  const Reflection* reflection = message->GetReflection();
+  for (int i = 0; i < descriptor->field_count(); ++i) {
+    const FieldDescriptor* field = descriptor->field(i);
+    if (field->is_repeated()) continue;
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      FillDefaults(reflection->MutableMessage(message, field));
+    } else if (field->has_default_value() && !reflection->HasField(*message, field)) {
+      SetDefault(field, message);
+    }
+  }
+}
+
+void FillHidden(google::protobuf::RepeatedField<uint32_t>* hidden) {
+  if (!hidden->empty()) return;
+  hidden->Add(128);
+  hidden->Add(128);
+}
+
+absl::Status ParseSeedRange(const std::string& part, std::vector<uint64_t>* seeds) {
+  const auto wrong = [&part](const std::string& why) {
+    return absl::InvalidArgumentError(absl::StrCat("seeds: \"", part, "\" ", why));
+  };
+  const std::vector<std::string> ends = absl::StrSplit(part, '-');
+  uint64_t first = 0, last = 0;
+  if (ends.size() > 2 || !absl::SimpleAtoi(ends.front(), &first) || !absl::SimpleAtoi(ends.back(), &last)) {
+    return wrong("is neither a number nor a range such as 0-4");
+  }
+  if (last < first) return wrong("ends before it begins");
+  if (last - first >= kMaxMembers || seeds->size() + (last - first) >= kMaxMembers) {
+    return wrong(absl::StrCat("makes more than ", kMaxMembers, " members"));
+  }
+  for (uint64_t i = 0; i <= last - first; ++i) seeds->push_back(first + i);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+v1::Experiment ResolveExperiment(v1::Experiment experiment) {
+  FillDefaults(&experiment);
+  FillHidden(experiment.mutable_network()->mutable_actor_hidden());
+  FillHidden(experiment.mutable_network()->mutable_critic_hidden());
+  FillHidden(experiment.mutable_network()->mutable_constraint_hidden());
+  if (experiment.members().empty()) experiment.add_members()->set_seed(experiment.run().seed());
+  if (experiment.run().lockstep()) {
+    experiment.mutable_schedule()->set_max_policy_lag(0);
+    experiment.mutable_schedule()->set_tolerance_steps(1);
+    experiment.mutable_schedule()->set_publish_period(1);
+  }
+  return experiment;
+}
+
+absl::StatusOr<std::vector<uint64_t>> ParseSeeds(const std::string& text) {
+  std::vector<uint64_t> seeds;
+  for (const absl::string_view part : absl::StrSplit(text, ',')) {
+    const absl::Status status = ParseSeedRange(std::string(part), &seeds);
+    if (!status.ok()) return status;
+  }
+  std::set<uint64_t> seen;
+  for (const uint64_t seed : seeds) {
+    if (!seen.insert(seed).second) return absl::InvalidArgumentError(absl::StrCat("seeds: ", seed, " is named twice in ", text));
+  }
+  return seeds;
+}
+
+absl::Status SetSeeds(const std::vector<uint64_t>& seeds, v1::Experiment* experiment) {
+  if (seeds.empty()) return absl::InvalidArgumentError("seeds: none given");
+  for (int i = 0; i < experiment->members_size(); ++i) {
+    if (experiment->members(i).hyper().ByteSizeLong() > 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("members[", i, "].hyper is set by the experiment; seeds would replace that member: name seeds or members, not both"));
+    }
+  }
+  experiment->clear_members();
+  for (const uint64_t seed : seeds) experiment->add_members()->set_seed(seed);
+  return absl::OkStatus();
+}
+
+}  // namespace datacom

@@ -1,0 +1,147 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status.h"
+#include "common/config/experiment.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
+
+namespace datacom {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+absl::Status Wrong(const std::string& path, const std::string& why) {
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", why));
+}
+
+absl::Status CheckNumber(const std::string& path, double value, const v1::Rule& rule) {
+  if (!std::isfinite(value)) return Wrong(path, absl::StrCat(value, " is not finite"));
+  if (rule.has_min() && value < rule.min()) return Wrong(path, absl::StrCat(value, " is below ", rule.min()));
+  if (rule.has_max() && value > rule.max()) return Wrong(path, absl::StrCat(value, " is above ", rule.max()));
+  if (rule.has_above() && value <= rule.above()) return Wrong(path, absl::StrCat(value, " is not above ", rule.above()));
+  if (rule.has_below() && value >= rule.below()) return Wrong(path, absl::StrCat(value, " is not below ", rule.below()));
+  return absl::OkStatus();
+}
+
+absl::Status CheckWord(const std::string& path, const std::string& value, const v1::Rule& rule) {
+  if (rule.one_of().empty() || std::find(rule.one_of().begin(), rule.one_of().end(), value) != rule.one_of().end()) {
+    return absl::OkStatus();
+  }
+  return Wrong(path, absl::StrCat("\"", value, "\" is none of ", absl::StrJoin(rule.one_of(), ", ")));
+}
+
+// One scalar; `index` < 0 for a singular field.
+absl::Status CheckScalar(const std::string& path, const Message& message, const FieldDescriptor* field, int index,
+                         const v1::Rule& rule) {
+  const Reflection* reflection = message.GetReflection();
+  const bool list = index >= 0;
+  switch (field->cpp_type()) {
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return CheckNumber(path, list ? reflection->GetRepeatedUInt32(message, field, index) : reflection->GetUInt32(message, field), rule);
+    case FieldDescriptor::CPPTYPE_UINT64: {
+      const uint64_t value = list ? reflection->GetRepeatedUInt64(message, field, index) : reflection->GetUInt64(message, field);
+      return CheckNumber(path, static_cast<double>(value), rule);
+    }
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return CheckNumber(path, list ? reflection->GetRepeatedDouble(message, field, index) : reflection->GetDouble(message, field), rule);
+    case FieldDescriptor::CPPTYPE_STRING:
+      return CheckWord(path, list ? reflection->GetRepeatedString(message, field, index) : reflection->GetString(message, field), rule);
+    default:
+      return absl::OkStatus();
+  }
+}
+
+absl::Status CheckRules(const std::string& prefix, const Message& message);
+
+absl::Status CheckField(const std::string& path, const Message& message, const FieldDescriptor* field) {
+  const Reflection* reflection = message.GetReflection();
+  const bool is_message = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+  const v1::Rule& rule = field->options().GetExtension(v1::rule);
+  if (field->is_repeated()) {
+    for (int i = 0; i < reflection->FieldSize(message, field); ++i) {
+      const std::string item = absl::StrCat(path, "[", i, "]");
+      RETURN_IF_ERROR(is_message ? CheckRules(item + ".", reflection->GetRepeatedMessage(message, field, i))
+                                 : CheckScalar(item, message, field, i, rule));
+    }
+    return absl::OkStatus();
+  }
+  if (!reflection->HasField(message, field)) {
+    return rule.required() ? Wrong(path, "must be set") : absl::OkStatus();
+  }
+  if (is_message) return CheckRules(path + ".", reflection->GetMessage(message, field));
+  if (rule.required() && field->cpp_type() == FieldDescriptor::CPPTYPE_STRING && reflection->GetString(message, field).empty()) {
+    return Wrong(path, "must not be empty");
+  }
+  return CheckScalar(path, message, field, -1, rule);
+}
+
+absl::Status CheckRules(const std::string& prefix, const Message& message) {
+  const google::protobuf::Descriptor* descriptor = message.GetDescriptor();
+  for (int i = 0; i < descriptor->field_count(); ++i) {
+    RETURN_IF_ERROR(CheckField(prefix + descriptor->field(i)->name(), message, descriptor->field(i)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckRegistered(const std::string& path, const std::string& value, const std::vector<std::string>& names) {
+  if (std::find(names.begin(), names.end(), value) != names.end()) return absl::OkStatus();
+  return Wrong(path, absl::StrCat("\"", value, "\" is none of ", absl::StrJoin(names, ", ")));
+}
+
+// What no rule of a single field can say. Defaults count where a field is absent.
+absl::Status CheckTogether(const v1::Experiment& experiment) {
+  const v1::ReplayOptions& replay = experiment.replay();
+  const v1::Schedule& schedule = experiment.schedule();
+  const v1::LearnerOptions& learner = experiment.learner();
+  if (!experiment.run().lockstep() && schedule.publish_period() > schedule.max_policy_lag()) {
+    return Wrong("schedule.publish_period", absl::StrCat(schedule.publish_period(), " is above schedule.max_policy_lag ",
+                                                         schedule.max_policy_lag(), ": actors would wait for ever"));
+  }
+  if (experiment.run().env_steps() <= replay.min_size()) {
+    return Wrong("run.env_steps", absl::StrCat(experiment.run().env_steps(), " is not above replay.min_size ", replay.min_size(),
+                                               ": there would be no update"));
+  }
+  if (replay.capacity() < learner.batch_size()) {
+    return Wrong("replay.capacity", absl::StrCat(replay.capacity(), " is below learner.batch_size ", learner.batch_size()));
+  }
+  if (replay.capacity() < replay.min_size()) {
+    return Wrong("replay.capacity", absl::StrCat(replay.capacity(), " is below replay.min_size ", replay.min_size()));
+  }
+  if (replay.failure_capacity() <= learner.failure_batch_size()) {
+    return Wrong("replay.failure_capacity",
+                 absl::StrCat(replay.failure_capacity(), " is not above learner.failure_batch_size ", learner.failure_batch_size(),
+                              ": failure rows would never be drawn"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckMembers(const v1::Experiment& experiment) {
+  std::map<std::string, int> seen;  // seed and overrides, serialised
+  for (int i = 0; i < experiment.members_size(); ++i) {
+    const auto [it, fresh] = seen.emplace(experiment.members(i).SerializeAsString(), i);
+    if (!fresh) {
+      return Wrong(absl::StrCat("members[", i, "].seed"), absl::StrCat(experiment.members(i).seed(), " is also that of members[", it->second,
+                                                                       "], and their hyper-parameters do not differ"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ValidateExperiment(const v1::Experiment& experiment, const std::vector<std::string>& tasks,
+                                const std::vector<std::string>& algorithms) {
+  RETURN_IF_ERROR(CheckRules("", experiment));
+  RETURN_IF_ERROR(CheckRegistered("task", experiment.task(), tasks));
+  RETURN_IF_ERROR(CheckRegistered("algorithm", experiment.algorithm(), algorithms));
+  RETURN_IF_ERROR(CheckTogether(experiment));
+  return CheckMembers(experiment);
+}
+
+}  // namespace datacom

@@ -1,0 +1,136 @@
+#include "common/metrics/metrics.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/mutex.h"
+#include "common/base/version.h"
+#include "prometheus/exposer.h"
+#include "prometheus/registry.h"
+#include "prometheus/text_serializer.h"
+
+namespace datacom {
+namespace {
+
+[[noreturn]] void Abort(const std::string& message) {
+  std::fprintf(stderr, "metrics: %s\n", message.c_str());
+  std::abort();
+}
+
+bool StartsWith(const std::string& text, const std::string& prefix) { return text.rfind(prefix, 0) == 0; }
+
+// Whether every process of `role` shows this metric from its start on.
+bool BelongsTo(const MetricInfo& metric, const std::string& role) {
+  if (role == "learner" && StartsWith(metric.name, "datacom_member_")) return true;
+  return StartsWith(metric.name, "datacom_" + role + "_");
+}
+
+const MetricInfo& Find(const std::string& name, const std::string& type, const Metrics::Labels& labels) {
+  for (const MetricInfo& metric : MetricTable()) {
+    if (metric.name != name) continue;
+    if (metric.type != type) Abort(absl::StrCat(name, " is a ", metric.type, ", not a ", type));
+    bool same = labels.size() == metric.labels.size();
+    for (const std::string& label : metric.labels) same = same && labels.count(label) == 1;
+    if (!same) Abort(absl::StrCat(name, " was asked for with other labels than those of the table"));
+    return metric;
+  }
+  Abort(absl::StrCat("no metric ", name, " in the table"));
+}
+
+class PrometheusMetrics : public Metrics {
+ public:
+  explicit PrometheusMetrics(const Options& options) : registry_(std::make_shared<prometheus::Registry>()) {
+    if (!options.run.empty()) constant_["run"] = options.run;
+    if (!options.task.empty()) constant_["task"] = options.task;
+    if (!options.algorithm.empty()) constant_["algorithm"] = options.algorithm;
+    for (const MetricInfo& metric : MetricTable()) {
+      if (BelongsTo(metric, options.role)) StartAtZero(metric);
+    }
+    gauge("datacom_build_info", {{"version", Version()}, {"revision", Revision()}, {"role", options.role}}).Set(1);
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    gauge("datacom_up_timestamp_seconds", {}).Set(std::chrono::duration<double>(now).count());
+  }
+
+  absl::Status Listen(const std::string& listen) {
+    try {
+      exposer_ = std::make_unique<prometheus::Exposer>(listen, 1);
+      exposer_->RegisterCollectable(registry_);
+      const std::vector<int> ports = exposer_->GetListeningPorts();
+      if (ports.empty()) return absl::UnavailableError(absl::StrCat("metrics: no port bound for ", listen));
+      const size_t colon = listen.rfind(':');
+      address_ = absl::StrCat(colon == std::string::npos ? "0.0.0.0" : listen.substr(0, colon), ":", ports.front());
+    } catch (const std::exception& error) {
+      return absl::UnavailableError(absl::StrCat("metrics: cannot listen on ", listen, ": ", error.what()));
+    }
+    return absl::OkStatus();
+  }
+
+  const std::string& address() const override { return address_; }
+
+  prometheus::Counter& counter(const std::string& name, const Labels& labels) override {
+    const MetricInfo& metric = Find(name, "counter", labels);
+    MutexLock lock(&mutex_);
+    prometheus::Family<prometheus::Counter>*& family = counters_[name];
+    if (family == nullptr) {
+      family = &prometheus::BuildCounter().Name(name).Help(metric.help).Labels(constant_).Register(*registry_);
+    }
+    return family->Add(labels);
+  }
+
+  prometheus::Gauge& gauge(const std::string& name, const Labels& labels) override {
+    const MetricInfo& metric = Find(name, "gauge", labels);
+    MutexLock lock(&mutex_);
+    prometheus::Family<prometheus::Gauge>*& family = gauges_[name];
+    if (family == nullptr) family = &prometheus::BuildGauge().Name(name).Help(metric.help).Labels(constant_).Register(*registry_);
+    return family->Add(labels);
+  }
+
+  prometheus::Histogram& histogram(const std::string& name, const Labels& labels) override {
+    const MetricInfo& metric = Find(name, "histogram", labels);
+    MutexLock lock(&mutex_);
+    prometheus::Family<prometheus::Histogram>*& family = histograms_[name];
+    if (family == nullptr) {
+      family = &prometheus::BuildHistogram().Name(name).Help(metric.help).Labels(constant_).Register(*registry_);
+    }
+    return family->Add(labels, metric.buckets);
+  }
+
+  std::string Scrape() const override { return prometheus::TextSerializer().Serialize(registry_->Collect()); }
+
+ private:
+  // A series that appears only at its first event hides that event from rate(): closed label sets start at 0 too.
+  void StartAtZero(const MetricInfo& metric) {
+    if (metric.labels.empty()) return Touch(metric, {});
+    for (const std::string& value : metric.values) Touch(metric, {{metric.labels.front(), value}});
+  }
+  void Touch(const MetricInfo& metric, const Labels& labels) {
+    if (metric.type == "counter") counter(metric.name, labels);
+    if (metric.type == "gauge") gauge(metric.name, labels);
+    if (metric.type == "histogram") histogram(metric.name, labels);
+  }
+
+  Labels constant_;
+  std::string address_;
+  Mutex mutex_;
+  std::map<std::string, prometheus::Family<prometheus::Counter>*> counters_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, prometheus::Family<prometheus::Gauge>*> gauges_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, prometheus::Family<prometheus::Histogram>*> histograms_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<prometheus::Registry> registry_;
+  std::unique_ptr<prometheus::Exposer> exposer_;  // last: stops serving before the registry goes
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Start(const Options& options) {
+  auto metrics = std::make_unique<PrometheusMetrics>(options);
+  if (!options.listen.empty()) {
+    const absl::Status status = metrics->Listen(options.listen);
+    if (!status.ok()) return status;
+  }
+  return std::unique_ptr<Metrics>(std::move(metrics));
+}
+
+}  // namespace datacom

@@ -1,0 +1,192 @@
+#include "common/rpc/channel.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/base/random.h"
+#include "common/base/version.h"
+#include "datacom/v1/learner.grpc.pb.h"
+#include "datacom/v1/replay.grpc.pb.h"
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "grpcpp/health_check_service_interface.h"
+
+namespace datacom {
+namespace {
+
+constexpr int kKeepaliveMs = 20000;
+constexpr int kKeepaliveTimeoutMs = 10000;
+constexpr int kFirstBackoffMs = 50;
+constexpr int kMaxBackoffMs = 2000;
+constexpr double kBackoffJitter = 0.2;
+
+std::chrono::system_clock::time_point In(std::chrono::milliseconds duration) {
+  return std::chrono::system_clock::now() + duration;
+}
+
+// Full names of this project's services among `services` (grpc::Service does not tell its name).
+std::vector<std::string> ServiceNames(const std::vector<grpc::Service*>& services) {
+  std::vector<std::string> names;
+  for (grpc::Service* service : services) {
+    if (dynamic_cast<v1::Replay::Service*>(service) != nullptr) names.emplace_back(v1::Replay::service_full_name());
+    if (dynamic_cast<v1::Learner::Service*>(service) != nullptr) names.emplace_back(v1::Learner::service_full_name());
+  }
+  return names;
+}
+
+// Process-wide, before the first server is built.
+void EnableHealthAndReflection() {
+  static const bool once = [] {
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    return true;
+  }();
+  (void)once;
+}
+
+}  // namespace
+
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstBackoffMs);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kMaxBackoffMs);  // also the longest a connection attempt may take
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxBackoffMs);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // roles talk inside one cluster; a proxy of the environment is for others
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+absl::Status FromGrpc(const grpc::Status& status) {
+  if (status.ok()) return absl::OkStatus();
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());  // the same numbers
+}
+
+grpc::Status ToGrpc(const absl::Status& status) {
+  if (status.ok()) return grpc::Status::OK;
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
+}
+
+bool IsTransient(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsAborted(status);
+}
+
+std::chrono::milliseconds Backoff::Next() {
+  const int doublings = std::min(attempt_, 10);
+  const double plain = std::min(kMaxBackoffMs, kFirstBackoffMs << doublings);
+  RandomStream stream(StreamKey("rpc.backoff", {seed_, static_cast<uint64_t>(attempt_)}));
+  if (attempt_ < (1 << 30)) ++attempt_;
+  return std::chrono::milliseconds(static_cast<int64_t>(plain * stream.Uniform(1 - kBackoffJitter, 1 + kBackoffJitter)));
+}
+
+v1::Hello MakeHello(const std::string& run_id, uint64_t schema_fingerprint) {
+  v1::Hello hello;
+  hello.set_run_id(run_id);
+  hello.set_protocol(kProtocolVersion);
+  hello.set_build(absl::StrCat(Version(), " ", Revision()));
+  hello.set_schema_fingerprint(schema_fingerprint);
+  return hello;
+}
+
+absl::Status CheckHello(const v1::Hello& hello, const std::string& run_id, uint64_t schema_fingerprint) {
+  if (hello.protocol() != kProtocolVersion) {
+    return absl::FailedPreconditionError(absl::StrCat("handshake: peer (build \"", hello.build(), "\") speaks protocol ", hello.protocol(),
+                                                      ", this build (", Version(), " ", Revision(), ") speaks ", kProtocolVersion));
+  }
+  if (hello.run_id() != run_id) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("handshake: peer belongs to run \"", hello.run_id(), "\", this is run \"", run_id, "\""));
+  }
+  if (schema_fingerprint != 0 && hello.schema_fingerprint() != schema_fingerprint) {
+    return absl::FailedPreconditionError(absl::StrFormat("handshake: peer's row schema is %016x, this run's is %016x",
+                                                         hello.schema_fingerprint(), schema_fingerprint));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const std::string& address, const std::vector<grpc::Service*>& services) {
+  EnableHealthAndReflection();
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // else a second server on a taken port would start, and share it
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kKeepaliveMs / 4);
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.SetMaxSendMessageSize(kMaxMessageBytes);
+  for (grpc::Service* service : services) builder.RegisterService(service);
+  std::unique_ptr<Server> server(new Server);
+  server->server_ = builder.BuildAndStart();
+  if (server->server_ == nullptr || port == 0) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen on ", address, ": the port is in use or the address is not one of this machine"));
+  }
+  const bool has_port = address.rfind("unix:", 0) != 0 && address.rfind(':') != std::string::npos;
+  server->address_ = has_port ? absl::StrCat(address.substr(0, address.rfind(':')), ":", port) : address;
+  server->service_names_ = ServiceNames(services);
+  server->SetServing(true);
+  return server;
+}
+
+Server::~Server() { Shutdown(std::chrono::seconds(1)); }
+
+void Server::SetServing(bool serving) {
+  grpc::HealthCheckServiceInterface* health = server_ == nullptr ? nullptr : server_->GetHealthCheckService();
+  if (health == nullptr) return;
+  health->SetServingStatus("", serving);
+  for (const std::string& name : service_names_) health->SetServingStatus(name, serving);
+}
+
+void Server::Shutdown(std::chrono::milliseconds grace) {
+  if (server_ == nullptr) return;  // it never listened
+  SetServing(false);
+  server_->Shutdown(In(grace));
+  server_->Wait();
+}
+
+std::shared_ptr<grpc::Channel> Server::InProcessChannel() {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  return server_->InProcessChannel(arguments);
+}
+
+absl::Status CheckHealth(const std::string& address, std::chrono::milliseconds deadline) {
+  // grpc.health.v1: HealthCheckRequest {string service = 1}, empty for the whole server; HealthCheckResponse {enum status = 1},
+  // SERVING = 1, which is the two bytes below. Written out because no header of the health protocol is installed.
+  const std::string kServing("\x08\x01", 2);
+  grpc::GenericStub stub(MakeChannel(address));
+  grpc::ClientContext context;
+  context.set_deadline(In(deadline));
+  grpc::CompletionQueue queue;
+  const grpc::Slice empty;
+  const grpc::ByteBuffer request(&empty, 1);
+  auto call = stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check", request, &queue);
+  call->StartCall();
+  grpc::ByteBuffer response;
+  grpc::Status status;
+  call->Finish(&response, &status, nullptr);
+  void* tag = nullptr;
+  bool ok = false;
+  queue.Next(&tag, &ok);  // ends at the deadline at the latest
+  if (!status.ok()) {
+    return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
+                        absl::StrCat("health of ", address, ": ", status.error_message()));
+  }
+  grpc::Slice slice;
+  if (!response.DumpToSingleSlice(&slice).ok() ||
+      std::string(reinterpret_cast<const char*>(slice.begin()), slice.size()) != kServing) {
+    return absl::UnavailableError(absl::StrCat("health of ", address, ": not serving"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace datacom
