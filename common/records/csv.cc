@@ -45,8 +45,6 @@ std::string Cell(double value) {
   return std::string(buffer, result.ptr);
 }
 
-std::string Cell(uint64_t value) { return absl::StrCat(value); }
-
 std::string Cell(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -38,7 +39,10 @@ class CsvWriter {
 
 // Shortest text that reads back to the same double; empty for NaN.
 std::string Cell(double value);
-std::string Cell(uint64_t value);
+template <typename Integer, typename = std::enable_if_t<std::is_integral_v<Integer>>>
+std::string Cell(Integer value) {
+  return std::to_string(value);
+}
 // Quoted where it holds a comma, a quote or a line break (RFC 4180).
 std::string Cell(const std::string& text);
 
