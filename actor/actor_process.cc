@@ -1,0 +1,160 @@
+#include "actor/actor_process.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "actor/actor_metrics.h"
+#include "actor/episode_player.h"
+#include "actor/evaluator.h"
+#include "actor/rollout.h"
+#include "common/base/files.h"
+#include "common/base/log.h"
+#include "common/base/status.h"
+#include "common/base/stop.h"
+#include "common/config/experiment.h"
+#include "common/metrics/metrics.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/learner_client.h"
+#include "common/rpc/replay_client.h"
+
+namespace datacom {
+namespace {
+
+constexpr std::chrono::milliseconds kDrainGrace{5000};
+
+uint64_t NewIncarnation() {
+  uint64_t value = 0;
+  while (::getrandom(&value, sizeof value, 0) != static_cast<ssize_t>(sizeof value)) {
+  }
+  return value;
+}
+
+absl::Status WriteAddress(const std::string& file, const std::string& address) {
+  return file.empty() ? absl::OkStatus() : WriteFileAtomically(file, address + "\n");
+}
+
+absl::StatusOr<std::unique_ptr<Server>> StartHealth(const ProcessOptions& options) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Server> server, Server::Start(options.listen, {}));
+  server->SetServing(false);
+  RETURN_IF_ERROR(WriteAddress(options.address_file, server->address()));
+  return server;
+}
+
+absl::StatusOr<std::unique_ptr<Metrics>> StartMetrics(const ProcessOptions& options, const std::string& role,
+                                                      const v1::Experiment& experiment) {
+  Metrics::Options metrics;
+  metrics.role = role;
+  metrics.run = options.run_id;
+  metrics.task = experiment.task();
+  metrics.algorithm = experiment.algorithm();
+  metrics.listen = options.metrics_listen;
+  ASSIGN_OR_RETURN(std::unique_ptr<Metrics> started, Metrics::Start(metrics));
+  RETURN_IF_ERROR(WriteAddress(options.metrics_address_file, started->address()));
+  return started;
+}
+
+// What lives as long as the acting process, over sessions.
+struct Acting {
+  std::shared_ptr<grpc::Channel> replay, learner;
+  std::unique_ptr<Server> health;
+  std::unique_ptr<Metrics> metrics;
+  std::optional<ActorMetrics> series;
+};
+
+absl::StatusOr<std::unique_ptr<InsertSession>> Register(const ProcessOptions& options, Acting* acting) {
+  InsertSession::Options session;
+  session.channel = acting->replay;
+  session.run_id = options.run_id;
+  session.actor = options.name;
+  session.incarnation = NewIncarnation();
+  session.environments = options.environments;
+  return InsertSession::Register(session);
+}
+
+// One session from registration to its end; *ended: the replay ended it, and the actor may register anew.
+absl::Status ActOneSession(const ProcessOptions& options, Acting* acting, bool* ended) {
+  *ended = false;
+  const Clock::Time before = Clock::Real().Now();
+  ASSIGN_OR_RETURN(const std::unique_ptr<InsertSession> session, Register(options, acting));
+  const v1::RegisterReply& registration = session->registration();
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, ParseExperiment(registration.experiment(), "the replay's registration"));
+  if (acting->metrics == nullptr) {
+    ASSIGN_OR_RETURN(acting->metrics, StartMetrics(options, "actor", experiment));
+    acting->series.emplace(acting->metrics.get());
+  }
+  acting->series->wait_register.Increment(Seconds(Clock::Real().Now() - before));
+  spdlog::info("registered session={} members={}..{} environments={} open_episodes={}", registration.session(),
+               registration.first_member(), registration.first_member() + registration.member_count() - 1, options.environments,
+               registration.open_episodes_size());
+  ASSIGN_OR_RETURN(Rollout::Parts parts, Rollout::PartsOf(experiment));
+  RETURN_IF_ERROR(session->Start(parts.schema.fingerprint()));
+
+  SnapshotSubscriber::Options subscription;
+  subscription.channel = acting->learner;
+  subscription.run_id = options.run_id;
+  subscription.first_member = registration.first_member();
+  subscription.member_count = registration.member_count();
+  const std::unique_ptr<SnapshotSubscriber> subscriber = SnapshotSubscriber::Start(subscription);
+  Rollout::Options rollout_options;
+  rollout_options.environments = options.environments;
+  rollout_options.stop = [] { return Stop::Process().requested(); };
+  rollout_options.on_ready = [acting] { acting->health->SetServing(true); };
+  ASSIGN_OR_RETURN(const std::unique_ptr<Rollout> rollout,
+                   Rollout::Make(std::move(parts), session.get(), subscriber.get(), &*acting->series, rollout_options));
+  absl::Status status = rollout->Run();
+  *ended = absl::IsNotFound(status);
+  if (absl::IsCancelled(status)) {
+    const absl::Status flushed = session->Flush(kDrainGrace);
+    if (!flushed.ok()) spdlog::warn("stopping with rows not acknowledged: {}", flushed.ToString());
+  }
+  return status;
+}
+
+}  // namespace
+
+absl::Status RunActor(const ProcessOptions& options) {
+  Acting acting;
+  acting.replay = MakeChannel(options.replay);
+  acting.learner = MakeChannel(options.learner);
+  ASSIGN_OR_RETURN(acting.health, StartHealth(options));
+  while (true) {
+    bool ended = false;
+    const absl::Status status = ActOneSession(options, &acting, &ended);
+    acting.health->SetServing(false);
+    if (!ended) return status;
+    acting.series->abandoned_session.Increment(options.environments);
+    spdlog::warn("session ended, registering anew: {}", status.ToString());
+    if (Stop::Process().WaitFor(std::chrono::milliseconds(50))) return absl::CancelledError("stopping was requested");
+  }
+}
+
+absl::Status RunEvaluator(const ProcessOptions& options) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Server> health, StartHealth(options));
+  const std::unique_ptr<EvaluationSource> source = MakeEvaluationSource(MakeChannel(options.learner), options.run_id, options.name);
+  std::unique_ptr<Metrics> metrics;
+  Evaluator::Options evaluator_options;
+  evaluator_options.wait = [](std::chrono::milliseconds timeout) { return Stop::Process().WaitFor(timeout); };
+  evaluator_options.make_player = EpisodePlayer::Make;
+  evaluator_options.on_experiment = [&](const v1::Experiment& experiment) {
+    absl::StatusOr<std::unique_ptr<Metrics>> started = StartMetrics(options, "evaluator", experiment);
+    if (!started.ok()) {  // evaluating goes on: the run needs it more than the dashboard does
+      spdlog::error("no metrics: {}", started.status().ToString());
+    } else {
+      metrics = *std::move(started);
+    }
+    health->SetServing(true);
+  };
+  evaluator_options.on_item = [&](const char* result, uint32_t episodes) {
+    if (metrics == nullptr) return;
+    metrics->counter("datacom_evaluator_items_total", {{"result", result}}).Increment();
+    metrics->counter("datacom_evaluator_episodes_total").Increment(episodes);
+  };
+  return Evaluator(source.get(), evaluator_options).Run();
+}
+
+}  // namespace datacom

@@ -1,0 +1,108 @@
+#include "actor/environment_batch.h"
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/random.h"
+
+namespace datacom {
+
+EnvironmentBatch::EnvironmentBatch(std::vector<std::unique_ptr<Task>> tasks, const Seeds& seeds) : seeds_(seeds) {
+  for (std::unique_ptr<Task>& task : tasks) {
+    const TaskSpec& spec = task->spec();
+    Environment environment;
+    environment.observation.resize(spec.obs_dim);
+    environment.next_observation.resize(spec.obs_dim);
+    wide_observation_.resize(spec.obs_dim);
+    wide_action_.resize(spec.action_dim);
+    environment.task = std::move(task);
+    environments_.push_back(std::move(environment));
+  }
+  for (int e = 0; e < size(); ++e) Reset(e);
+}
+
+void EnvironmentBatch::Reset(int index) {
+  Environment& environment = environments_[index];
+  RandomStream stream(StreamKey("actor.episode", {seeds_.run, seeds_.member, seeds_.session, static_cast<uint64_t>(index),
+                                                  environment.episode}));
+  environment.task->Reset(&stream, wide_observation_.data());
+  for (size_t i = 0; i < wide_observation_.size(); ++i) environment.observation[i] = static_cast<float>(wide_observation_[i]);
+  environment.step = 0;
+}
+
+StepResult EnvironmentBatch::Advance(Environment* environment, const float* action) {
+  for (size_t i = 0; i < wide_action_.size(); ++i) wide_action_[i] = action[i];
+  const StepResult result = environment->task->Step(wide_action_.data(), wide_observation_.data());
+  for (size_t i = 0; i < wide_observation_.size(); ++i) {
+    environment->next_observation[i] = static_cast<float>(wide_observation_[i]);
+  }
+  return result;
+}
+
+absl::Status EnvironmentBatch::Continue(const v1::OpenEpisode& open) {
+  if (open.environment() >= environments_.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("open episode of environment ", open.environment(), ", but member ",
+                                                   open.member(), " has ", environments_.size(), " here"));
+  }
+  const size_t action_bytes = wide_action_.size() * sizeof(float);
+  if (open.actions().size() != open.steps() * action_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat("open episode with ", open.steps(), " steps carries ", open.actions().size(),
+                                                   " bytes of actions, not ", open.steps() * action_bytes));
+  }
+  Environment& environment = environments_[open.environment()];
+  environment.episode = open.episode();
+  Reset(static_cast<int>(open.environment()));
+  std::vector<float> action(wide_action_.size());
+  for (uint32_t step = 0; step < open.steps(); ++step) {
+    std::memcpy(action.data(), open.actions().data() + step * action_bytes, action_bytes);
+    const StepResult result = Advance(&environment, action.data());
+    environment.observation.swap(environment.next_observation);
+    ++environment.step;
+    if (!result.valid || result.absorbing || environment.step >= static_cast<uint32_t>(environment.task->spec().horizon)) {
+      return absl::InternalError(absl::StrCat("open episode ", open.episode(), " of environment ", open.environment(), " has ",
+                                              open.steps(), " steps, but played again it ends at ", environment.step));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void EnvironmentBatch::FillNoise(int index, int count, float* noise) const {
+  const Environment& environment = environments_[index];
+  FillNormal(StreamKey("actor.noise", {seeds_.run, seeds_.member, seeds_.session, static_cast<uint64_t>(index),
+                                       environment.episode, environment.step}),
+             noise, count);
+}
+
+EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const float* action, const SnapshotVersion& policy, RowChunk* rows) {
+  Environment& environment = environments_[index];
+  const StepResult result = Advance(&environment, action);
+  if (!result.valid) {
+    ++environment.episode;
+    Reset(index);
+    return Outcome::kAbandoned;
+  }
+  TransitionRow row;
+  row.observation = environment.observation.data();
+  row.action = action;
+  row.next_observation = environment.next_observation.data();
+  row.reward = static_cast<float>(result.reward);
+  row.cost = static_cast<float>(result.cost);
+  row.absorbing = result.absorbing;
+  row.last = result.absorbing || environment.step + 1 >= static_cast<uint32_t>(environment.task->spec().horizon);
+  row.environment = static_cast<uint32_t>(index);
+  row.episode = environment.episode;
+  row.step = environment.step;
+  row.policy = policy;
+  rows->Append(row);
+  if (row.last) {
+    ++environment.episode;
+    Reset(index);
+    return Outcome::kEnded;
+  }
+  environment.observation.swap(environment.next_observation);
+  ++environment.step;
+  return Outcome::kGoesOn;
+}
+
+}  // namespace datacom

@@ -1,0 +1,68 @@
+// The environments of one member: they step, round and record; what acts is the caller's business.
+//
+// Numbers (architecture.md): an observation is rounded to float32 once, and policy, row and next step all see that
+// value; an action is float32, applied widened to double. Everything random comes from streams named by
+// (run seed, member seed, session, environment, episode[, step]), so an episode is a pure function of its key and actions.
+// Not thread-safe; owns the tasks. Nothing blocks; a step allocates nothing.
+#ifndef DATACOM_ACTOR_ENVIRONMENT_BATCH_H_
+#define DATACOM_ACTOR_ENVIRONMENT_BATCH_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "actor/row_chunk.h"
+#include "common/tasks/task.h"
+#include "datacom/v1/replay.pb.h"
+
+namespace datacom {
+
+class EnvironmentBatch {
+ public:
+  struct Seeds {
+    uint64_t run = 0;
+    uint64_t member = 0;
+    uint32_t session = 0;
+  };
+  // One environment a task; each stands at the start of its episode 0.
+  EnvironmentBatch(std::vector<std::unique_ptr<Task>> tasks, const Seeds& seeds);
+
+  // Puts an environment where a lockstep session left it: resets the episode and plays its actions again.
+  // INVALID_ARGUMENT for an environment that is not here or actions of another size; INTERNAL when the replayed episode
+  // ends before its last action (the task is not the one that was recorded).
+  absl::Status Continue(const v1::OpenEpisode& open);
+
+  int size() const { return static_cast<int>(environments_.size()); }
+  // float32 [obs_dim]: what the policy sees now.
+  const float* observation(int environment) const { return environments_[environment].observation.data(); }
+  // Standard normal float32 [count] of the step the environment is about to take.
+  void FillNoise(int environment, int count, float* noise) const;
+
+  enum class Outcome { kGoesOn, kEnded, kAbandoned };
+  // Applies action [action_dim] and appends the transition to `rows`; an ended episode is followed by the next one's
+  // reset. A step the simulator calls invalid appends nothing: the episode is left unfinished in the row stream.
+  // REQUIRES rows->rows() < rows->capacity().
+  Outcome Step(int environment, const float* action, const SnapshotVersion& policy, RowChunk* rows);
+
+ private:
+  struct Environment {
+    std::unique_ptr<Task> task;
+    std::vector<float> observation;       // [obs_dim]
+    std::vector<float> next_observation;  // [obs_dim]
+    uint32_t episode = 0;
+    uint32_t step = 0;
+  };
+  void Reset(int environment);
+  // Applies the action; observation becomes next_observation's double buffer.
+  StepResult Advance(Environment* environment, const float* action);
+
+  Seeds seeds_;
+  std::vector<Environment> environments_;
+  std::vector<double> wide_observation_;  // [obs_dim] workspace
+  std::vector<double> wide_action_;       // [action_dim] workspace
+};
+
+}  // namespace datacom
+
+#endif  // DATACOM_ACTOR_ENVIRONMENT_BATCH_H_

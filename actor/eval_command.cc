@@ -1,0 +1,140 @@
+#include "actor/eval_command.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <iomanip>
+#include <memory>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "actor/csv.h"
+#include "actor/episode_player.h"
+#include "common/base/status.h"
+#include "common/base/stop.h"
+#include "common/config/experiment.h"
+#include "common/nn/snapshot.h"
+
+namespace datacom {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Policies {
+  uint32_t epoch = 0;
+  std::vector<Snapshot> snapshots;  // one a member
+};
+
+// policies/epoch_NNNN.snapshot -> NNNN; nothing for other names.
+std::optional<uint32_t> EpochOf(const fs::path& path) {
+  const std::string stem = path.stem().string();
+  uint32_t epoch = 0;
+  if (path.extension() != ".snapshot" || stem.rfind("epoch_", 0) != 0 || !absl::SimpleAtoi(stem.substr(6), &epoch)) return std::nullopt;
+  return epoch;
+}
+
+absl::StatusOr<Policies> ReadPolicies(const EvalCommand& command) {
+  const fs::path folder = fs::path(command.run_dir) / "policies";
+  std::optional<uint32_t> wanted;
+  if (command.epoch != "last") {
+    uint32_t epoch = 0;
+    if (!absl::SimpleAtoi(command.epoch, &epoch)) {
+      return absl::InvalidArgumentError(absl::StrCat("--epoch: \"", command.epoch, "\" is neither a number nor last"));
+    }
+    wanted = epoch;
+  }
+  std::vector<uint32_t> epochs;
+  fs::path found;
+  Policies policies;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const std::optional<uint32_t> epoch = EpochOf(entry.path());
+    if (!epoch.has_value()) continue;
+    epochs.push_back(*epoch);
+    if (wanted.has_value() ? *epoch == *wanted : found.empty() || *epoch > policies.epoch) {
+      found = entry.path();
+      policies.epoch = *epoch;
+    }
+  }
+  if (error || epochs.empty()) return absl::NotFoundError(absl::StrCat(folder.string(), ": no policy of any epoch"));
+  if (found.empty()) {
+    return absl::NotFoundError(absl::StrCat(folder.string(), ": no policy of epoch ", *wanted, "; there are ",
+                                            *std::min_element(epochs.begin(), epochs.end()), " to ",
+                                            *std::max_element(epochs.begin(), epochs.end())));
+  }
+  ASSIGN_OR_RETURN(policies.snapshots, ReadSnapshotFile(found.string()));
+  return policies;
+}
+
+double MeanCost(const v1::EvaluationEpisode& episode) {
+  return episode.length() == 0 ? 0 : episode.sum_cost() / episode.length();
+}
+
+void PrintEpisodes(uint32_t member, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes, std::ostream* out) {
+  for (size_t i = 0; i < episodes.size(); ++i) {
+    const v1::EvaluationEpisode& e = episodes[i];
+    *out << member << ',' << epoch << ',' << i << ',' << Exact(e.discounted_return()) << ',' << Exact(e.return_()) << ','
+         << Exact(e.max_violation()) << ',' << Exact(e.sum_cost()) << ',' << Exact(MeanCost(e)) << ',' << e.length() << ','
+         << (e.success() ? 1 : 0) << '\n';
+  }
+}
+
+void PrintMeans(const Snapshot& snapshot, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes, std::ostream* out) {
+  double discounted = 0, undiscounted = 0, violation = 0, sum = 0, mean = 0, length = 0, success = 0;
+  for (const v1::EvaluationEpisode& e : episodes) {
+    discounted += e.discounted_return();
+    undiscounted += e.return_();
+    violation += e.max_violation();
+    sum += e.sum_cost();
+    mean += MeanCost(e);
+    length += e.length();
+    success += e.success();
+  }
+  const double n = static_cast<double>(episodes.size());
+  char line[256];
+  std::snprintf(line, sizeof line, "%6u %10llu %6u %9zu %18.4f %12.4f %14.4f %12.4f %10.5f %9.1f %8.2f", snapshot.member,
+                static_cast<unsigned long long>(snapshot.member_seed), epoch, episodes.size(), discounted / n, undiscounted / n,
+                violation / n, sum / n, mean / n, length / n, success / n);
+  *out << line << '\n';
+}
+
+}  // namespace
+
+absl::Status RunEvalCommand(const EvalCommand& command, std::ostream* out) {
+  const std::string file = (fs::path(command.run_dir) / "experiment.textproto").string();
+  ASSIGN_OR_RETURN(v1::Experiment experiment, LoadExperiment(file, ""));
+  experiment = ResolveExperiment(experiment);
+  for (const std::string& assignment : command.set) RETURN_IF_ERROR(ApplyOverride(assignment, &experiment));
+  ASSIGN_OR_RETURN(const Policies policies, ReadPolicies(command));
+  const uint32_t count = command.episodes.value_or(experiment.run().eval_episodes());
+  if (count == 0) return absl::InvalidArgumentError("--episodes: 0 is too few");
+  bool header = false;
+  for (const Snapshot& snapshot : policies.snapshots) {
+    if (command.member.has_value() && snapshot.member != *command.member) continue;
+    ASSIGN_OR_RETURN(const std::unique_ptr<EpisodePlayer> player, EpisodePlayer::Make(experiment, snapshot));
+    const EpisodePlayer::Seeds seeds = {command.seed.value_or(experiment.run().seed()), snapshot.member_seed, policies.epoch};
+    ASSIGN_OR_RETURN(const std::vector<v1::EvaluationEpisode> episodes, player->Play(seeds, count, [] {
+      return Stop::Process().requested() ? absl::CancelledError("stopping was requested") : absl::OkStatus();
+    }));
+    if (!header) {
+      *out << (command.csv ? "member,epoch,episode,discounted_return,return,max_violation,sum_cost,mean_cost,length,success\n"
+                           : "member       seed  epoch  episodes  discounted_return       return  max_violation     sum_cost  "
+                             "mean_cost    length  success\n");
+      header = true;
+    }
+    if (command.csv) {
+      PrintEpisodes(snapshot.member, policies.epoch, episodes, out);
+    } else {
+      PrintMeans(snapshot, policies.epoch, episodes, out);
+    }
+    out->flush();
+  }
+  if (!header) {
+    return absl::InvalidArgumentError(absl::StrCat("--member: ", command.member.value_or(0), " is none of the ",
+                                                   policies.snapshots.size(), " members of epoch ", policies.epoch));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace datacom

@@ -1,0 +1,142 @@
+#include "actor/evaluator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/log.h"
+#include "common/base/random.h"
+#include "common/base/status.h"
+#include "common/config/experiment.h"
+#include "common/rpc/learner_client.h"
+
+namespace datacom {
+namespace {
+
+class RemoteSource : public EvaluationSource {
+ public:
+  RemoteSource(std::shared_ptr<grpc::Channel> channel, const std::string& run_id, const std::string& evaluator)
+      : channel_(std::move(channel)), run_id_(run_id), evaluator_(evaluator) {}
+
+  absl::StatusOr<v1::LeaseReply> Lease() override {
+    v1::LeaseRequest request;
+    *request.mutable_hello() = MakeHello(run_id_, 0);
+    request.set_evaluator(evaluator_);
+    return LeaseEvaluation(channel_, request);
+  }
+  absl::StatusOr<Snapshot> Fetch(uint32_t member, uint32_t epoch) override {
+    v1::FetchRequest request;
+    *request.mutable_hello() = MakeHello(run_id_, 0);
+    request.set_member(member);
+    request.set_epoch(epoch);
+    return FetchSnapshot(channel_, request);
+  }
+  absl::StatusOr<v1::ReportReply> Report(v1::ReportRequest request) override {
+    *request.mutable_hello() = MakeHello(run_id_, 0);
+    return ReportEvaluation(channel_, request);
+  }
+
+ private:
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::string run_id_, evaluator_;
+};
+
+std::string Name(const v1::LeaseReply& item) { return absl::StrCat("member ", item.member(), " epoch ", item.epoch()); }
+
+std::chrono::milliseconds Milliseconds(double seconds) {
+  return std::chrono::milliseconds(std::max<int64_t>(1, static_cast<int64_t>(seconds * 1000)));
+}
+
+}  // namespace
+
+std::unique_ptr<EvaluationSource> MakeEvaluationSource(std::shared_ptr<grpc::Channel> channel, const std::string& run_id,
+                                                       const std::string& evaluator) {
+  return std::make_unique<RemoteSource>(std::move(channel), run_id, evaluator);
+}
+
+Evaluator::Evaluator(EvaluationSource* source, Options options)
+    : source_(source), options_(std::move(options)), backoff_(StreamKey("evaluator.backoff", {})) {}
+
+absl::Status Evaluator::Retry(const absl::Status& error, const char* what) {
+  // A snapshot damaged on its way comes whole the next time.
+  if (!IsTransient(error) && error.code() != absl::StatusCode::kDataLoss) return Annotate(error, what);
+  spdlog::warn("{} failed, trying again: {}", what, error.ToString());
+  if (options_.wait(backoff_.Next())) return absl::CancelledError("stopping was requested");
+  return absl::OkStatus();
+}
+
+absl::Status Evaluator::Run() {
+  while (true) {
+    if (options_.wait(std::chrono::milliseconds(0))) return absl::CancelledError("stopping was requested");
+    const absl::StatusOr<v1::LeaseReply> item = source_->Lease();
+    if (!item.ok()) {
+      RETURN_IF_ERROR(Retry(item.status(), "asking the learner for an evaluation"));
+      continue;
+    }
+    backoff_.Reset();
+    renewed_ = options_.clock->Now();
+    if (item->finished()) return absl::OkStatus();
+    if (item->lease() == 0) {
+      if (options_.wait(Milliseconds(item->retry_seconds()))) return absl::CancelledError("stopping was requested");
+      continue;
+    }
+    RETURN_IF_ERROR(WorkOff(*item));
+  }
+}
+
+absl::Status Evaluator::Renew(const v1::LeaseReply& item) {
+  if (options_.wait(std::chrono::milliseconds(0))) return absl::CancelledError("stopping was requested");
+  if (Seconds(options_.clock->Now() - renewed_) < item.lease_seconds() / 3) return absl::OkStatus();
+  const absl::StatusOr<v1::LeaseReply> reply = source_->Lease();
+  renewed_ = options_.clock->Now();
+  // An unreachable learner is no reason to drop the work: it may be back before the report.
+  if (reply.ok() && reply->lease() != item.lease()) {
+    return absl::AbortedError(absl::StrCat("the lease of ", Name(item), " is no longer ours"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<v1::EvaluationEpisode>> Evaluator::Play(const v1::LeaseReply& item, const Snapshot& snapshot) {
+  if (item.experiment() != experiment_text_) {
+    ASSIGN_OR_RETURN(experiment_, ParseExperiment(item.experiment(), "the learner's lease"));
+    if (experiment_text_.empty()) options_.on_experiment(experiment_);
+    experiment_text_ = item.experiment();
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<EpisodePlayer> player, options_.make_player(experiment_, snapshot));
+  const EpisodePlayer::Seeds seeds = {experiment_.run().seed(), snapshot.member_seed, item.epoch()};
+  return player->Play(seeds, item.episodes(), [this, &item] { return Renew(item); });
+}
+
+absl::Status Evaluator::WorkOff(const v1::LeaseReply& item) {
+  absl::StatusOr<Snapshot> snapshot = source_->Fetch(item.member(), item.epoch());
+  if (absl::IsNotFound(snapshot.status())) {
+    // The learner went back to a checkpoint before this epoch: ask what there is to do now.
+    spdlog::warn("{} is no longer there to evaluate", Name(item));
+    options_.on_item("stale", 0);
+    return options_.wait(backoff_.Next()) ? absl::CancelledError("stopping was requested") : absl::OkStatus();
+  }
+  if (!snapshot.ok()) return Retry(snapshot.status(), "fetching a snapshot");  // then leases the same item again
+  const absl::StatusOr<std::vector<v1::EvaluationEpisode>> episodes = Play(item, *snapshot);
+  if (!episodes.ok()) {
+    options_.on_item(absl::IsAborted(episodes.status()) ? "stale" : "failed", 0);
+    if (absl::IsAborted(episodes.status())) return absl::OkStatus();
+    return Annotate(episodes.status(), absl::StrCat("evaluating ", Name(item)));
+  }
+  v1::ReportRequest request;
+  request.set_lease(item.lease());
+  request.set_member(item.member());
+  request.set_epoch(item.epoch());
+  for (const v1::EvaluationEpisode& episode : *episodes) *request.add_episodes() = episode;
+  while (true) {
+    const absl::StatusOr<v1::ReportReply> reply = source_->Report(request);
+    if (reply.ok()) {
+      spdlog::info("evaluated member={} epoch={} episodes={} {}", item.member(), item.epoch(), episodes->size(),
+                   reply->accepted() ? "accepted" : "stale");
+      options_.on_item(reply->accepted() ? "accepted" : "stale", static_cast<uint32_t>(episodes->size()));
+      return absl::OkStatus();
+    }
+    RETURN_IF_ERROR(Retry(reply.status(), "reporting an evaluation"));
+  }
+}
+
+}  // namespace datacom

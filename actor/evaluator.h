@@ -1,0 +1,69 @@
+// Works off evaluation items the learner hands out: lease, fetch the pinned snapshot, play, report; until the run is finished.
+// An item is reported exactly once however often anything here is retried: the learner decides by the lease.
+// Not thread-safe; Run blocks.
+#ifndef DATACOM_ACTOR_EVALUATOR_H_
+#define DATACOM_ACTOR_EVALUATOR_H_
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "actor/episode_player.h"
+#include "common/base/clock.h"
+#include "common/nn/snapshot.h"
+#include "common/rpc/channel.h"
+#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/learner.pb.h"
+
+namespace datacom {
+
+// The learner's side of the work. Calls block; errors as in common/rpc/learner_client.h.
+class EvaluationSource {
+ public:
+  virtual ~EvaluationSource() = default;
+  virtual absl::StatusOr<v1::LeaseReply> Lease() = 0;  // holding one: renews it and returns it again
+  virtual absl::StatusOr<Snapshot> Fetch(uint32_t member, uint32_t epoch) = 0;
+  virtual absl::StatusOr<v1::ReportReply> Report(v1::ReportRequest request) = 0;
+};
+
+// Over the network. Each call has its deadline.
+std::unique_ptr<EvaluationSource> MakeEvaluationSource(std::shared_ptr<grpc::Channel> channel, const std::string& run_id,
+                                                       const std::string& evaluator);
+
+class Evaluator {
+ public:
+  struct Options {
+    const Clock* clock = &Clock::Real();
+    // Waits; true when the process is to stop.
+    std::function<bool(std::chrono::milliseconds)> wait;
+    std::function<absl::StatusOr<std::unique_ptr<EpisodePlayer>>(const v1::Experiment&, const Snapshot&)> make_player;
+    std::function<void(const v1::Experiment&)> on_experiment = [](const v1::Experiment&) {};  // once, with the first item
+    std::function<void(const char* result, uint32_t episodes)> on_item = [](const char*, uint32_t) {};  // accepted, stale, failed
+  };
+  Evaluator(EvaluationSource* source, Options options);
+
+  // OK: the run is finished. CANCELLED: stopped. Otherwise what went wrong for good, naming member and epoch.
+  absl::Status Run();
+
+ private:
+  absl::Status WorkOff(const v1::LeaseReply& item);
+  absl::StatusOr<std::vector<v1::EvaluationEpisode>> Play(const v1::LeaseReply& item, const Snapshot& snapshot);
+  absl::Status Renew(const v1::LeaseReply& item);
+  // Waits the next backoff after a transient error; CANCELLED when stopped, the error itself when it is permanent.
+  absl::Status Retry(const absl::Status& error, const char* what);
+
+  EvaluationSource* const source_;
+  const Options options_;
+  Backoff backoff_;
+  std::string experiment_text_;
+  v1::Experiment experiment_;
+  Clock::Time renewed_{};
+};
+
+}  // namespace datacom
+
+#endif  // DATACOM_ACTOR_EVALUATOR_H_

@@ -1,0 +1,130 @@
+// datacom-actor: acts (run), evaluates (evaluate), and plays for people (eval, rollout).
+#include <csignal>
+#include <functional>
+#include <iostream>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "actor/actor_process.h"
+#include "actor/eval_command.h"
+#include "actor/rollout_command.h"
+#include "common/base/log.h"
+#include "common/base/status.h"
+#include "common/base/stop.h"
+#include "common/base/version.h"
+#include "common/rpc/channel.h"
+
+namespace datacom {
+namespace {
+
+struct Flags {
+  ProcessOptions process;
+  EvalCommand eval;
+  RolloutCommand rollout;
+  std::string healthcheck;
+  bool evaluate = false;
+  bool die_with_parent = false;
+};
+
+void AddProcessFlags(CLI::App* app, Flags* flags) {
+  ProcessOptions& process = flags->process;
+  app->add_option("--replay", process.replay, "Replay service, host:port");
+  app->add_option("--learner", process.learner, "Learner service, host:port");
+  app->add_option("--run-id", process.run_id, "Run this process belongs to");
+  app->add_option("--name", process.name, "Name of this process, stable over restarts")->capture_default_str();
+  app->add_option("--envs", process.environments, "Environments to step")->capture_default_str()->check(CLI::Range(1, 100000));
+  app->add_option("--listen", process.listen, "Address of the health service")->capture_default_str();
+  app->add_option("--address-file", process.address_file, "Write the bound health address here");
+  app->add_option("--metrics-listen", process.metrics_listen, "Address of /metrics; empty: none")->capture_default_str();
+  app->add_option("--metrics-address-file", process.metrics_address_file, "Write the bound metrics address here");
+  app->add_flag("--evaluate", flags->evaluate, "Same as the command evaluate");
+  app->add_flag("--die-with-parent", flags->die_with_parent, "End when the starting process dies");
+  app->add_option("--healthcheck", flags->healthcheck, "Ask the server at this address for its health, and leave");
+}
+
+CLI::App* AddEval(CLI::App* app, Flags* flags) {
+  EvalCommand& eval = flags->eval;
+  CLI::App* command = app->add_subcommand("eval", "Play a run's policy and print the paper's metrics");
+  command->add_option("--run-dir,run_dir", eval.run_dir, "Run folder")->required();
+  command->add_option("--member", eval.member, "Member; default: every one");
+  command->add_option("--epoch", eval.epoch, "Epoch number, or last")->capture_default_str();
+  command->add_option("--episodes", eval.episodes, "Episodes; default: as in the run");
+  command->add_option("--seed", eval.seed, "Seed of starts and noise; default: the run's own evaluation");
+  command->add_option("--set", eval.set, "path=value, changes the experiment (task options)")->allow_extra_args(false);
+  command->add_flag("--csv", eval.csv, "One row an episode");
+  return command;
+}
+
+CLI::App* AddRollout(CLI::App* app, Flags* flags) {
+  RolloutCommand& rollout = flags->rollout;
+  CLI::App* command = app->add_subcommand("rollout", "Play recorded actions in a task");
+  command->add_option("task", rollout.task, "Task name")->required();
+  command->add_option("--actions", rollout.actions, "CSV with action columns")->required();
+  command->add_option("--init", rollout.init, "Start values, key=value,...");
+  command->add_option("--set", rollout.set, "path=value, changes the experiment (task options)")->allow_extra_args(false);
+  command->add_flag("--csv", rollout.csv, "Comma-separated, 17 digits");
+  return command;
+}
+
+absl::Status Missing(const char* flag) { return absl::InvalidArgumentError(std::string(flag) + " is missing"); }
+
+absl::Status RunProcess(const Flags& flags, bool evaluate) {
+  if (flags.process.learner.empty()) return Missing("--learner");
+  if (flags.process.run_id.empty()) return Missing("--run-id");
+  if (evaluate) return RunEvaluator(flags.process);
+  if (flags.process.replay.empty()) return Missing("--replay");
+  return RunActor(flags.process);
+}
+
+int Finish(const absl::Status& status) {
+  if (absl::IsCancelled(status)) {
+    spdlog::info("stopped: {}", std::string(status.message()));
+  } else if (!status.ok()) {
+    spdlog::error("{}", status.ToString());
+  }
+  return ExitCode(status);
+}
+
+// A file, task or epoch that a person asked for and that is not there is wrong usage.
+int FinishCommand(const absl::Status& status) {
+  return Finish(absl::IsNotFound(status) ? absl::InvalidArgumentError(std::string(status.message())) : status);
+}
+
+int Main(int argc, char** argv) {
+  std::string message;
+  if (!CheckProcessor(&message)) {
+    std::cerr << message << '\n';
+    return kExitFailure;
+  }
+  Flags flags;
+  CLI::App app("datacom-actor: acts in environments for a run, evaluates its policies");
+  app.set_version_flag("--version", Version() + " " + Revision());
+  app.require_subcommand(0, 1);
+  AddProcessFlags(&app, &flags);
+  app.add_subcommand("run", "Act until the run has all its rows (default)")->fallthrough();
+  CLI::App* evaluate = app.add_subcommand("evaluate", "Work off evaluations until the run is finished")->fallthrough();
+  CLI::App* eval = AddEval(&app, &flags);
+  CLI::App* rollout = AddRollout(&app, &flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  if (flags.die_with_parent) DieWithParent(SIGTERM);
+  if (!flags.healthcheck.empty()) {
+    const absl::Status health = CheckHealth(flags.healthcheck, std::chrono::seconds(3));
+    if (!health.ok()) std::cerr << health.ToString() << '\n';
+    return health.ok() ? kExitOk : kExitFailure;
+  }
+  const bool evaluating = flags.evaluate || evaluate->parsed();
+  InitLog(evaluating ? "evaluator" : "actor");
+  Stop::InstallSignalHandlers();
+  if (eval->parsed()) return FinishCommand(RunEvalCommand(flags.eval, &std::cout));
+  if (rollout->parsed()) return FinishCommand(RunRolloutCommand(flags.rollout, &std::cout));
+  return Finish(RunProcess(flags, evaluating));
+}
+
+}  // namespace
+}  // namespace datacom
+
+int main(int argc, char** argv) { return datacom::Main(argc, argv); }

@@ -1,0 +1,279 @@
+#include "actor/rollout.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/log.h"
+#include "common/base/status.h"
+#include "common/config/experiment.h"
+
+namespace datacom {
+namespace {
+
+constexpr uint64_t kTimedEvery = 64;     // acting is timed in one iteration of this many: the hot path does not pay
+constexpr uint64_t kGaugesEvery = 256;   // iterations between looks at snapshot age and lag
+
+}  // namespace
+
+absl::StatusOr<Rollout::Parts> Rollout::PartsOf(const v1::Experiment& experiment) {
+  const AlgorithmInfo* algorithm = FindAlgorithm(experiment.algorithm());
+  if (algorithm == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("algorithm: there is no \"", experiment.algorithm(), "\""));
+  }
+  ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(experiment.task(), experiment.task_options()));
+  ASSIGN_OR_RETURN(const std::vector<Column> columns, ActingRuleColumns(algorithm->acting_rule));
+  Parts parts;
+  parts.experiment = experiment;
+  parts.schema = RowSchema::For(model.spec.obs_dim, model.spec.action_dim, columns);
+  parts.make_task = [task = experiment.task(), options = experiment.task_options()] { return MakeTask(task, options); };
+  parts.make_rule = [model, rule = std::string(algorithm->acting_rule)](
+                        const Snapshot& snapshot, int max_batch) -> absl::StatusOr<std::unique_ptr<ActingRule>> {
+    if (snapshot.task != model.spec.name || snapshot.acting_rule != rule) {
+      return absl::FailedPreconditionError(absl::StrCat("it is for task ", snapshot.task, " and rule ", snapshot.acting_rule,
+                                                        ", the experiment has ", model.spec.name, " and ", rule));
+    }
+    return MakeActingRule(snapshot, model, max_batch);
+  };
+  return parts;
+}
+
+Rollout::Rollout(Parts parts, InsertSession* session, SnapshotSubscriber* subscriber, ActorMetrics* metrics, Options options)
+    : parts_(std::move(parts)), session_(session), subscriber_(subscriber), metrics_(metrics), options_(std::move(options)),
+      lockstep_(parts_.experiment.run().lockstep()) {}
+
+absl::StatusOr<std::unique_ptr<Rollout>> Rollout::Make(Parts parts, InsertSession* session, SnapshotSubscriber* subscriber,
+                                                       ActorMetrics* metrics, Options options) {
+  std::unique_ptr<Rollout> rollout(new Rollout(std::move(parts), session, subscriber, metrics, std::move(options)));
+  const v1::RegisterReply& registration = session->registration();
+  const uint32_t members = registration.member_count();
+  if (members == 0) return absl::FailedPreconditionError("the replay handed out no member to act for");
+  const uint32_t each = rollout->lockstep_ ? 1 : std::max<uint32_t>(1, rollout->options_.environments / members);
+  for (uint32_t i = 0; i < members; ++i) RETURN_IF_ERROR(rollout->AddMember(registration.first_member() + i, each));
+  for (const v1::OpenEpisode& open : registration.open_episodes()) {
+    if (open.member() < registration.first_member() || open.member() - registration.first_member() >= members) {
+      return absl::InternalError(absl::StrCat("open episode of member ", open.member(), ", which is not this actor's"));
+    }
+    RETURN_IF_ERROR(rollout->members_[open.member() - registration.first_member()].environments->Continue(open));
+  }
+  metrics->environments.Set(static_cast<double>(members) * each);
+  return rollout;
+}
+
+absl::Status Rollout::AddMember(uint32_t member, uint32_t count) {
+  const v1::Experiment& experiment = parts_.experiment;
+  if (member >= static_cast<uint32_t>(experiment.members_size())) {
+    return absl::FailedPreconditionError(absl::StrCat("member ", member, " is none of the experiment's ", experiment.members_size()));
+  }
+  std::vector<std::unique_ptr<Task>> tasks;
+  for (uint32_t e = 0; e < count; ++e) {
+    ASSIGN_OR_RETURN(std::unique_ptr<Task> task, parts_.make_task());
+    tasks.push_back(std::move(task));
+  }
+  ASSIGN_OR_RETURN(RowChunk chunk, RowChunk::Make(parts_.schema, std::max(options_.chunk_rows, 1u)));
+  const EnvironmentBatch::Seeds seeds = {experiment.run().seed(), experiment.members(member).seed(),
+                                         session_->registration().session()};
+  members_.push_back({member, std::make_unique<EnvironmentBatch>(std::move(tasks), seeds), nullptr, nullptr, std::move(chunk)});
+  chosen_.resize(count);
+  observations_.resize(count * parts_.schema.obs_dim());
+  actions_.resize(count * parts_.schema.action_dim());
+  return absl::OkStatus();
+}
+
+absl::Status Rollout::Run() {
+  while (true) {
+    RETURN_IF_ERROR(CheckPeers());
+    if (session_->finished()) return absl::OkStatus();
+    if (options_.stop()) {
+      RETURN_IF_ERROR(FlushAll());
+      return absl::CancelledError("stopping was requested");
+    }
+    int stepped = 0;
+    for (MemberState& state : members_) {
+      ASSIGN_OR_RETURN(const int count, StepMember(&state));
+      stepped += count;
+    }
+    if (iteration_++ % kGaugesEvery == 0) ReportSnapshots();
+    if (stepped > 0) {
+      waiting_ = false;
+      continue;
+    }
+    RETURN_IF_ERROR(FlushAll());
+    Wait();
+  }
+}
+
+absl::Status Rollout::CheckPeers() const {
+  RETURN_IF_ERROR(session_->status());
+  return subscriber_->status();
+}
+
+bool Rollout::Fresh(const Snapshot* snapshot, const InsertSession::Allowance& allowance) const {
+  if (snapshot == nullptr) return false;
+  return lockstep_ ? snapshot->version.update == allowance.min_policy_update
+                   : snapshot->version.update >= allowance.min_policy_update;
+}
+
+absl::StatusOr<int> Rollout::StepMember(MemberState* state) {
+  const InsertSession::Allowance allowance = session_->allowance(state->member);
+  const uint64_t unsent = state->chunk.rows();
+  if (allowance.rows <= unsent) {
+    state->lack = Lack::kCredit;
+    return 0;
+  }
+  std::shared_ptr<const Snapshot> snapshot = subscriber_->Latest(state->member);
+  if (!Fresh(snapshot.get(), allowance)) {
+    state->lack = Lack::kSnapshot;
+    return 0;
+  }
+  state->lack = Lack::kNothing;
+  if (snapshot != state->snapshot) RETURN_IF_ERROR(LoadSnapshot(state, std::move(snapshot)));
+  const uint64_t room = std::min<uint64_t>(allowance.rows - unsent, state->chunk.capacity() - unsent);
+  const int batch = static_cast<int>(std::min<uint64_t>(room, state->environments->size()));
+  const bool timed = iteration_ % kTimedEvery == 0;
+  Act(state, batch, timed);
+  const Clock::Time before = timed ? options_.clock->Now() : Clock::Time{};
+  int ended = 0, abandoned = 0;
+  for (int i = 0; i < batch; ++i) {
+    const EnvironmentBatch::Outcome outcome = state->environments->Step(
+        chosen_[i], &actions_[i * parts_.schema.action_dim()], state->snapshot->version, &state->chunk);
+    ended += outcome == EnvironmentBatch::Outcome::kEnded;
+    abandoned += outcome == EnvironmentBatch::Outcome::kAbandoned;
+  }
+  if (timed) metrics_->step.Observe(Seconds(options_.clock->Now() - before) / batch);
+  metrics_->env_steps.Increment(batch);
+  metrics_->rows.Increment(batch - abandoned);
+  if (ended > 0) metrics_->episodes.Increment(ended);
+  if (abandoned > 0) {
+    metrics_->abandoned_invalid.Increment(abandoned);
+    spdlog::warn("episodes abandoned member={} count={}: the simulator called a step invalid", state->member, abandoned);
+  }
+  if (state->chunk.rows() == state->chunk.capacity() || ++state->chunk_age >= options_.flush_iterations) {
+    RETURN_IF_ERROR(Flush(state));
+  }
+  return batch;
+}
+
+void Rollout::Act(MemberState* state, int batch, bool timed) {
+  const size_t obs_dim = parts_.schema.obs_dim();
+  const int noise_dim = state->rule->noise_dim();
+  const int count = state->environments->size();
+  for (int i = 0; i < batch; ++i) {
+    const int environment = (state->turn + i) % count;
+    chosen_[i] = environment;
+    const float* observation = state->environments->observation(environment);
+    std::copy(observation, observation + obs_dim, &observations_[i * obs_dim]);
+    state->environments->FillNoise(environment, noise_dim, noise_.data() + static_cast<size_t>(i) * noise_dim);
+  }
+  state->turn = (state->turn + batch) % count;
+  const Clock::Time before = timed ? options_.clock->Now() : Clock::Time{};
+  state->rule->Act(batch, observations_.data(), noise_.data(), actions_.data(), ActingDiagnostics());
+  if (timed) metrics_->safe_map.Observe(Seconds(options_.clock->Now() - before) / batch);
+}
+
+absl::Status Rollout::LoadSnapshot(MemberState* state, std::shared_ptr<const Snapshot> snapshot) {
+  absl::Status status;
+  if (state->rule == nullptr) {
+    absl::StatusOr<std::unique_ptr<ActingRule>> rule = parts_.make_rule(*snapshot, state->environments->size());
+    status = rule.status();
+    if (rule.ok()) {
+      state->rule = *std::move(rule);
+      noise_.resize(std::max(noise_.size(), static_cast<size_t>(state->environments->size()) * state->rule->noise_dim()));
+    }
+  } else {
+    status = state->rule->Load(*snapshot);
+  }
+  if (!status.ok()) {
+    metrics_->discarded.Increment();
+    return absl::FailedPreconditionError(absl::StrCat("snapshot of member ", state->member, " at update ", snapshot->version.update,
+                                                      " does not fit: ", status.message()));
+  }
+  state->snapshot = std::move(snapshot);
+  if (!ready_ && std::all_of(members_.begin(), members_.end(), [](const MemberState& m) { return m.snapshot != nullptr; })) {
+    ready_ = true;
+    options_.on_ready();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Rollout::Flush(MemberState* state) {
+  state->chunk_age = 0;
+  const uint32_t rows = state->chunk.rows();
+  if (rows == 0) return absl::OkStatus();
+  const absl::Status status = session_->Append(state->member, rows, state->chunk.Take());
+  if (status.ok()) return status;
+  // An ended session refuses rows before the loop has looked at it: its own status says what to do next.
+  RETURN_IF_ERROR(session_->status());
+  return status;
+}
+
+absl::Status Rollout::FlushAll() {
+  for (MemberState& state : members_) RETURN_IF_ERROR(Flush(&state));
+  return absl::OkStatus();
+}
+
+void Rollout::Wait() {
+  bool credit = false, snapshot = false;
+  for (const MemberState& state : members_) {
+    credit |= state.lack == Lack::kCredit;
+    snapshot |= state.lack == Lack::kSnapshot;
+  }
+  // With both short only one can be waited on, so the other is looked at often.
+  const Lack reason = snapshot ? Lack::kSnapshot : Lack::kCredit;
+  const std::chrono::milliseconds slice = snapshot && credit ? std::min(options_.wait_slice, std::chrono::milliseconds(5)) : options_.wait_slice;
+  const Clock::Time before = options_.clock->Now();
+  if (!waiting_) {
+    waiting_ = true;
+    wait_started_ = wait_logged_ = before;
+  }
+  if (reason == Lack::kSnapshot) {
+    subscriber_->WaitForChange(slice);
+  } else {
+    session_->WaitForChange(slice);
+  }
+  const Clock::Time after = options_.clock->Now();
+  (reason == Lack::kSnapshot ? metrics_->wait_snapshot : metrics_->wait_credit).Increment(Seconds(after - before));
+  if (after - wait_logged_ >= options_.patience) {
+    wait_logged_ = after;
+    LogWait(reason);
+    ReportSnapshots();
+  }
+}
+
+void Rollout::LogWait(Lack reason) {
+  const double seconds = Seconds(wait_logged_ - wait_started_);
+  if (reason == Lack::kCredit) {
+    const std::string words = session_->waiting_for();
+    spdlog::info("waiting seconds={:.0f} for=replay reason=credit detail=\"{}\"", seconds,
+                 words.empty() ? "no credit and no reason given: the replay may be out of reach" : words);
+    return;
+  }
+  for (const MemberState& state : members_) {
+    if (state.lack != Lack::kSnapshot) continue;
+    const std::shared_ptr<const Snapshot> snapshot = subscriber_->Latest(state.member);
+    spdlog::info("waiting seconds={:.0f} for=learner reason=snapshot member={} needs_update={} has_update={}", seconds,
+                 state.member, session_->allowance(state.member).min_policy_update,
+                 snapshot == nullptr ? "none" : std::to_string(snapshot->version.update));
+    return;
+  }
+}
+
+void Rollout::ReportSnapshots() {
+  double age = 0, lag = 0;
+  for (const MemberState& state : members_) {
+    age = std::max(age, subscriber_->age_seconds(state.member));
+    if (state.snapshot == nullptr) continue;
+    // The replay asks for at least the learner's update less the lag allowed: that is the newest update known here.
+    const uint64_t asked = session_->allowance(state.member).min_policy_update;
+    const uint64_t newest = asked == 0 ? 0 : asked + parts_.experiment.schedule().max_policy_lag();
+    const uint64_t acting = state.snapshot->version.update;
+    lag = std::max(lag, newest > acting ? static_cast<double>(newest - acting) : 0.0);
+  }
+  metrics_->snapshot_age.Set(age);
+  metrics_->policy_lag.Set(lag);
+  const uint64_t discarded = subscriber_->discarded();
+  if (discarded > discarded_) metrics_->discarded.Increment(static_cast<double>(discarded - discarded_));
+  discarded_ = std::max(discarded_, discarded);
+}
+
+}  // namespace datacom

@@ -1,0 +1,111 @@
+// The acting loop of one session: steps the environments of its members as far as credit and fresh snapshots allow.
+//
+// One iteration: for each member, as many of its environments as its credit has rows for (they take turns) are acted for in
+// one batch, stepped, and their rows appended to the member's chunk. A chunk is handed to the session when it is full,
+// every few iterations, and always before waiting; never by the clock. Nothing can step: wait for whichever is short.
+// Not thread-safe; Run blocks until the run is finished, stopping is requested, or an error.
+#ifndef DATACOM_ACTOR_ROLLOUT_H_
+#define DATACOM_ACTOR_ROLLOUT_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "actor/actor_metrics.h"
+#include "actor/environment_batch.h"
+#include "actor/row_chunk.h"
+#include "common/acting/acting_rule.h"
+#include "common/base/clock.h"
+#include "common/rows/row_schema.h"
+#include "common/rpc/learner_client.h"
+#include "common/rpc/replay_client.h"
+#include "datacom/v1/experiment.pb.h"
+
+namespace datacom {
+
+class Rollout {
+ public:
+  struct Options {
+    uint32_t environments = 16;      // of the process; at least one a member, exactly one in lockstep
+    uint32_t chunk_rows = 64;        // a chunk of this many rows is sent at once
+    uint32_t flush_iterations = 8;   // older rows wait no longer than this
+    std::chrono::milliseconds wait_slice{100};  // how often a wait looks at stop and errors
+    std::chrono::milliseconds patience{5000};   // a longer wait is logged, and again after each such time
+    const Clock* clock = &Clock::Real();
+    std::function<bool()> stop = [] { return false; };
+    std::function<void()> on_ready = [] {};  // once, when every member has a snapshot to act with
+  };
+  // What the loop is made of; tests bring their own.
+  struct Parts {
+    v1::Experiment experiment;  // resolved
+    RowSchema schema;
+    std::function<absl::StatusOr<std::unique_ptr<Task>>()> make_task;
+    std::function<absl::StatusOr<std::unique_ptr<ActingRule>>(const Snapshot&, int max_batch)> make_rule;
+  };
+  // Task, rule and schema as the experiment names them. INVALID_ARGUMENT or NOT_FOUND naming what does not exist.
+  static absl::StatusOr<Parts> PartsOf(const v1::Experiment& experiment);
+
+  // The session must be registered and started, the subscriber cover its members; both and the metrics outlive this.
+  // A lockstep session continues its open episodes.
+  static absl::StatusOr<std::unique_ptr<Rollout>> Make(Parts parts, InsertSession* session, SnapshotSubscriber* subscriber,
+                                                       ActorMetrics* metrics, Options options);
+
+  // OK: the run has all its rows. CANCELLED: stopped, everything appended. NOT_FOUND: the session ended, register anew.
+  // FAILED_PRECONDITION naming array and shapes: a snapshot that does not fit (nothing was done with it).
+  absl::Status Run();
+
+ private:
+  enum class Lack { kNothing, kCredit, kSnapshot };
+  struct MemberState {
+    uint32_t member = 0;
+    std::unique_ptr<EnvironmentBatch> environments;
+    std::unique_ptr<ActingRule> rule;
+    std::shared_ptr<const Snapshot> snapshot;  // loaded into rule
+    RowChunk chunk;
+    uint32_t chunk_age = 0;  // iterations since its first row
+    int turn = 0;            // environment that steps first next
+    Lack lack = Lack::kNothing;
+  };
+
+  Rollout(Parts parts, InsertSession* session, SnapshotSubscriber* subscriber, ActorMetrics* metrics, Options options);
+  absl::Status AddMember(uint32_t member, uint32_t environments);
+  // How many environments stepped (0 with state->lack set).
+  absl::StatusOr<int> StepMember(MemberState* state);
+  bool Fresh(const Snapshot* snapshot, const InsertSession::Allowance& allowance) const;
+  absl::Status LoadSnapshot(MemberState* state, std::shared_ptr<const Snapshot> snapshot);
+  void Act(MemberState* state, int batch, bool timed);
+  absl::Status Flush(MemberState* state);
+  absl::Status FlushAll();
+  absl::Status CheckPeers() const;
+  void Wait();
+  void LogWait(Lack reason);
+  void ReportSnapshots();
+
+  const Parts parts_;
+  InsertSession* const session_;
+  SnapshotSubscriber* const subscriber_;
+  ActorMetrics* const metrics_;
+  const Options options_;
+  bool lockstep_ = false;
+  bool ready_ = false;
+  std::vector<MemberState> members_;
+  uint64_t iteration_ = 0;
+  uint64_t discarded_ = 0;
+  bool waiting_ = false;
+  Clock::Time wait_started_{};
+  Clock::Time wait_logged_{};
+
+  std::vector<int> chosen_;           // [batch] environments stepping now
+  std::vector<float> observations_;   // [batch, obs_dim]
+  std::vector<float> noise_;          // [batch, noise_dim]
+  std::vector<float> actions_;        // [batch, action_dim]
+};
+
+}  // namespace datacom
+
+#endif  // DATACOM_ACTOR_ROLLOUT_H_
