@@ -1,0 +1,68 @@
+// datacom bench: runs the benchmark programs beside the roles and merges what they measure.
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
+#include "deploy/cli/bench_json.h"
+#include "deploy/cli/supervise.h"
+#include "deploy/cli/verbs.h"
+
+namespace datacom::cli {
+namespace {
+
+// Standard output of a program; its standard error goes to ours.
+absl::StatusOr<std::string> RunProgram(const std::string& path) {
+  if (::access(path.c_str(), X_OK) != 0) {
+    return absl::NotFoundError(absl::StrCat("benchmark program ", path, " is not built (cmake -DDATACOM_TESTS=ON builds it)"));
+  }
+  FILE* pipe = ::popen(absl::StrCat("exec '", path, "' --benchmark_format=json").c_str(), "re");
+  if (pipe == nullptr) return ErrnoStatus(errno, absl::StrCat("run ", path));
+  std::string output;
+  char buffer[4096];
+  for (size_t got = 0; (got = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) output.append(buffer, got);
+  const int state = ::pclose(pipe);
+  if (state == 0) return output;
+  const int code = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+  return absl::InternalError(absl::StrCat(path, " failed (", DescribeExit(code), ")"));
+}
+
+absl::Status Bench(const std::string& what, const std::string& json_file) {
+  ::setenv("OPENBLAS_NUM_THREADS", "1", /*overwrite=*/0);
+  const std::vector<std::string> areas =
+      what == "all" ? std::vector<std::string>{"safety", "actor", "replay", "learner"} : std::vector<std::string>{what};
+  std::vector<BenchEntry> entries;
+  for (const std::string& area : areas) {
+    std::fprintf(stderr, "benchmark %s ...\n", area.c_str());
+    ASSIGN_OR_RETURN(const std::string output, RunProgram(absl::StrCat(BinFolder(), "/datacom-bench-", area)));
+    ASSIGN_OR_RETURN(const std::vector<BenchEntry> measured, ParseBench(area, output));
+    entries.insert(entries.end(), measured.begin(), measured.end());
+  }
+  std::printf("%s", BenchTable(entries).c_str());
+  if (json_file.empty()) return absl::OkStatus();
+  return WriteFileAtomically(json_file, MergeBench(entries, DescribeMachine()).dump(2) + "\n");
+}
+
+}  // namespace
+
+void AddBench(CLI::App* app, int* exit_code) {
+  auto what = std::make_shared<std::string>("all");
+  auto json_file = std::make_shared<std::string>();
+  CLI::App* verb = app->add_subcommand("bench", "Runs the benchmarks; ratio = time over floor, or share of a peer's rate");
+  verb->add_option("what", *what, "safety, actor, replay, learner or all")
+      ->required()
+      ->check(CLI::IsMember({"safety", "actor", "replay", "learner", "all"}));
+  verb->add_option("--json", *json_file, "also writes the numbers there");
+  verb->footer("Example: datacom bench learner --json bench.json");
+  verb->callback([what, json_file, exit_code] { *exit_code = Finish(Bench(*what, *json_file)); });
+}
+
+}  // namespace datacom::cli

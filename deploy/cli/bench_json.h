@@ -1,0 +1,36 @@
+// Merges what the benchmark programs print into the one document of `datacom bench`. Pure functions.
+#ifndef DATACOM_DEPLOY_CLI_BENCH_JSON_H_
+#define DATACOM_DEPLOY_CLI_BENCH_JSON_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "nlohmann/json.hpp"
+
+namespace datacom::cli {
+
+struct BenchEntry {
+  std::string name;  // "learner/datacom/M=1"
+  double value = 0;
+  std::string unit;
+  std::optional<double> floor;  // the same unit as value
+  std::optional<double> ratio;  // time over floor, or share of `peer`'s rate
+  std::string peer;
+};
+
+// Reads a document of ours ({"benchmarks": [{name, value, unit, floor, ratio}]}) or of Google Benchmark: there the
+// counters value, floor, ratio and peer where present, else real_time in its time_unit. Names get the prefix
+// "<area>/" unless they have it. INVALID_ARGUMENT naming `area` for anything else.
+absl::StatusOr<std::vector<BenchEntry>> ParseBench(const std::string& area, const std::string& text);
+
+nlohmann::json MergeBench(const std::vector<BenchEntry>& entries, const nlohmann::json& machine);
+std::string BenchTable(const std::vector<BenchEntry>& entries);
+
+// Processor, cores, memory, kernel, build.
+nlohmann::json DescribeMachine();
+
+}  // namespace datacom::cli
+
+#endif  // DATACOM_DEPLOY_CLI_BENCH_JSON_H_

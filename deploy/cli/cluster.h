@@ -1,0 +1,86 @@
+// The roles of one run as processes on loopback: replay, learner, actors and one evaluator, started in the order their
+// addresses become known, watched, restarted as RestartPolicy says, and stopped in the order that loses nothing.
+//
+// Not thread-safe: one thread calls Tick and Drain. Tick never blocks; Drain and Finish wait for processes.
+#ifndef DATACOM_DEPLOY_CLI_CLUSTER_H_
+#define DATACOM_DEPLOY_CLI_CLUSTER_H_
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/base/clock.h"
+#include "deploy/cli/process.h"
+#include "deploy/cli/supervise.h"
+
+namespace datacom::cli {
+
+class Cluster {
+ public:
+  struct Options {
+    std::string bin;      // folder of the role binaries
+    std::string run_dir;
+    std::string run_id;
+    int actors = 1;
+    int environments = 16;  // of each actor
+    const Clock* clock = &Clock::Real();
+    std::chrono::seconds address_deadline{120};  // from the start of a role to its address file
+  };
+  explicit Cluster(const Options& options);
+
+  // NOT_FOUND naming the role binary that is missing.
+  absl::Status CheckBinaries() const;
+
+  enum class State { kRunning, kComplete, kFailed };
+  // Reaps, restarts, starts whatever can start now, and rewrites targets.json when an address changed.
+  State Tick();
+  const absl::Status& failure() const { return failure_; }  // once kFailed
+  int failure_exit_code() const { return failure_exit_code_; }
+
+  // SIGTERM to actors and evaluator, then the learner, then the replay; each group gets `grace` before SIGKILL.
+  void Drain(std::chrono::milliseconds grace);
+
+  // host:port, empty while unknown.
+  std::string replay_address() const;
+  std::string learner_address() const;
+  int actors_running() const;
+  int restarts() const { return policy_.restarts(); }
+  // Sentences about what happened since the last call: "actor-0 ended (killed by signal 9); restarting".
+  std::vector<std::string> TakeEvents();
+
+ private:
+  struct Member {  // one process of the run
+    std::string name;
+    Role role = Role::kActor;
+    Process process;
+    enum class Phase { kPending, kRunning, kResting } phase = Phase::kPending;
+    Clock::Time start_at{};    // kPending: not before
+    Clock::Time started_at{};  // kRunning
+    std::string address, metrics;  // as last reported; asked for again at a restart
+  };
+
+  std::vector<std::string> Arguments(const Member& member) const;
+  bool CanStart(const Member& member) const;
+  absl::Status StartProcess(Member* member);
+  void ReadAddresses(Member* member);
+  State OnExit(Member* member, int exit_code);
+  State Fail(const Member& member, const std::string& reason, int exit_code);
+  void StopGroup(const std::vector<Role>& roles, std::chrono::milliseconds grace);
+  void WriteTargets();
+  const Member* Find(Role role) const;
+  std::string LogFile(const Member& member) const;
+
+  const Options options_;
+  RestartPolicy policy_;
+  std::vector<std::unique_ptr<Member>> members_;
+  std::vector<std::string> events_;
+  std::string targets_;  // content written last
+  absl::Status failure_;
+  int failure_exit_code_ = 0;
+};
+
+}  // namespace datacom::cli
+
+#endif  // DATACOM_DEPLOY_CLI_CLUSTER_H_

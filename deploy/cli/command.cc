@@ -1,0 +1,57 @@
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/log.h"
+#include "common/base/status.h"
+#include "common/base/version.h"
+#include "deploy/cli/verbs.h"
+
+namespace datacom::cli {
+
+int Finish(const absl::Status& status) {
+  if (status.ok()) return kExitOk;
+  std::fflush(stdout);
+  std::fprintf(stderr, "datacom: %s\n", std::string(status.message()).c_str());
+  return ExitCode(status);
+}
+
+std::string BinFolder() {
+  if (const char* folder = std::getenv("DATACOM_BIN"); folder != nullptr && *folder != '\0') return folder;
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? "." : self.parent_path().string();
+}
+
+int RunCommand(int argc, const char* const* argv) {
+  CLI::App app{"Safe reinforcement learning with D-ATACOM, as a distributed actor-learner system.", "datacom"};
+  app.set_version_flag("--version", absl::StrCat("datacom ", Version(), " (", Revision(), ")"));
+  app.require_subcommand(1);
+  app.footer(
+      "Example: datacom train cartpole/datacom --seeds 0-4 --steps 200000 --run-dir runs/five\n"
+      "Exit codes: 0 complete, 2 wrong usage or configuration, 75 interrupted and drained (resume me), 1 anything else.");
+  int exit_code = kExitOk;
+  AddTrain(&app, &exit_code);
+  AddStatus(&app, &exit_code);
+  AddEval(&app, &exit_code);
+  AddRollout(&app, &exit_code);
+  AddReport(&app, &exit_code);
+  AddConfig(&app, &exit_code);
+  AddList(&app, &exit_code);
+  AddBench(&app, &exit_code);
+  InitLog("datacom");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);  // prints help, version or the problem
+    return code == 0 ? kExitOk : kExitUsage;
+  }
+  return exit_code;
+}
+
+}  // namespace datacom::cli

@@ -1,0 +1,26 @@
+// datacom config: the resolved experiment, every default filled.
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/config/experiment.h"
+#include "deploy/cli/train_plan.h"
+#include "deploy/cli/verbs.h"
+
+namespace datacom::cli {
+
+void AddConfig(CLI::App* app, int* exit_code) {
+  auto options = std::make_shared<TrainOptions>();
+  CLI::App* verb = app->add_subcommand("config", "Prints the resolved experiment");
+  verb->add_option("experiment", options->experiment, "name under deploy/experiments, or a file")->required();
+  verb->add_option("--set", options->overrides, "path=value; may be repeated")->allow_extra_args(false);
+  verb->footer("Example: datacom config cartpole/datacom --set hyper.cost_budget=10");
+  verb->callback([options, exit_code] {
+    const absl::StatusOr<v1::Experiment> experiment = PlanExperiment(*options);
+    if (experiment.ok()) std::printf("%s", PrintExperiment(*experiment).c_str());
+    *exit_code = Finish(experiment.status());
+  });
+}
+
+}  // namespace datacom::cli

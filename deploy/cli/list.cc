@@ -1,0 +1,61 @@
+// datacom list: what there is to choose from, one name a line with one sentence each.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_replace.h"
+#include "common/base/status.h"
+#include "common/config/experiment.h"
+#include "common/tasks/task.h"
+#include "deploy/cli/verbs.h"
+
+namespace datacom::cli {
+namespace {
+
+using Lines = std::vector<std::pair<std::string, std::string>>;
+
+absl::StatusOr<Lines> Entries(const std::string& kind) {
+  Lines lines;
+  if (kind == "algorithms") {
+    for (const AlgorithmInfo& algorithm : Algorithms()) lines.emplace_back(algorithm.name, algorithm.summary);
+  } else if (kind == "tasks") {
+    for (const std::string& name : TaskNames()) {
+      ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(name, v1::TaskOptions()));
+      lines.emplace_back(name, model.spec.summary);
+    }
+  } else {
+    const std::string folder = ExperimentFolder();
+    for (const std::string& name : ListExperiments(folder)) {
+      ASSIGN_OR_RETURN(const v1::Experiment experiment, LoadExperiment(name, folder));
+      lines.emplace_back(name, absl::StrReplaceAll(experiment.description(), {{"\n", " "}}));
+    }
+  }
+  return lines;
+}
+
+absl::Status List(const std::string& kind) {
+  ASSIGN_OR_RETURN(const Lines lines, Entries(kind));
+  size_t width = 0;
+  for (const auto& [name, sentence] : lines) width = std::max(width, name.size());
+  for (const auto& [name, sentence] : lines) {
+    std::printf("%-*s  %s\n", static_cast<int>(width), name.c_str(), sentence.c_str());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddList(CLI::App* app, int* exit_code) {
+  auto kind = std::make_shared<std::string>();
+  CLI::App* verb = app->add_subcommand("list", "Lists tasks, algorithms or experiments");
+  verb->add_option("kind", *kind, "tasks, algorithms or experiments")
+      ->required()
+      ->check(CLI::IsMember({"tasks", "algorithms", "experiments"}));
+  verb->footer("Example: datacom list algorithms");
+  verb->callback([kind, exit_code] { *exit_code = Finish(List(*kind)); });
+}
+
+}  // namespace datacom::cli

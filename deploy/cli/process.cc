@@ -1,0 +1,87 @@
+#include "deploy/cli/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
+
+namespace datacom::cli {
+namespace {
+
+constexpr int kExecFailed = 127;
+
+// Runs in the forked child: system calls only.
+[[noreturn]] void BecomeChild(char* const* argv, int log, pid_t parent) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(kExecFailed);
+  const int null = ::open("/dev/null", O_RDONLY);
+  ::dup2(null, STDIN_FILENO);
+  ::dup2(log, STDOUT_FILENO);
+  ::dup2(log, STDERR_FILENO);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::signal(SIGPIPE, SIG_DFL);
+  ::execv(argv[0], argv);
+  ::_exit(kExecFailed);
+}
+
+}  // namespace
+
+Process::~Process() {
+  if (!running()) return;
+  Signal(SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+absl::Status Process::Start(const std::vector<std::string>& argv, const std::string& log_path) {
+  if (::access(argv[0].c_str(), X_OK) != 0) return ErrnoStatus(errno, absl::StrCat("program ", argv[0]));
+  const int log = ::open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (log < 0) return ErrnoStatus(errno, absl::StrCat("open ", log_path));
+  std::vector<char*> arguments;
+  for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child == 0) BecomeChild(arguments.data(), log, parent);
+  const int error = errno;
+  ::close(log);
+  if (child < 0) return ErrnoStatus(error, absl::StrCat("start ", argv[0]));
+  pid_ = child;
+  return absl::OkStatus();
+}
+
+std::optional<int> Process::Poll() {
+  if (!running()) return std::nullopt;
+  int state = 0;
+  if (::waitpid(pid_, &state, WNOHANG) != pid_) return std::nullopt;
+  pid_ = -1;
+  return WIFSIGNALED(state) ? 128 + WTERMSIG(state) : WEXITSTATUS(state);
+}
+
+void Process::Signal(int signal) {
+  if (running()) ::kill(pid_, signal);
+}
+
+std::string TailOfFile(const std::string& path, int lines) {
+  const absl::StatusOr<std::string> content = ReadFile(path);
+  if (!content.ok()) return "";
+  std::vector<std::string> all = absl::StrSplit(*content, '\n', absl::SkipEmpty());
+  const size_t first = all.size() - std::min<size_t>(all.size(), lines);
+  std::string tail;
+  for (size_t i = first; i < all.size(); ++i) absl::StrAppend(&tail, "  ", all[i], "\n");
+  return tail;
+}
+
+}  // namespace datacom::cli

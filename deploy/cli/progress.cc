@@ -1,0 +1,207 @@
+#include "deploy/cli/progress.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+
+namespace datacom::cli {
+namespace {
+
+// Terminal columns of text whose only multi-byte characters are one column wide.
+int Columns(const std::string& text) {
+  return std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
+}
+
+std::string Clip(const std::string& text, int width) {
+  if (Columns(text) <= width) return text;
+  std::string clipped;
+  int columns = 0;
+  for (const char c : text) {
+    if ((static_cast<unsigned char>(c) & 0xc0) != 0x80 && ++columns > width) break;
+    clipped.push_back(c);
+  }
+  return clipped;
+}
+
+std::string Bar(double fraction, int width) {
+  const int full = static_cast<int>(std::floor(fraction * width));
+  std::string bar;
+  for (int i = 0; i < width; ++i) bar += i < full ? "█" : "░";
+  return bar;
+}
+
+uint64_t SlowestSteps(const ProgressView& view) {
+  if (view.members.empty()) return 0;
+  return std::min_element(view.members.begin(), view.members.end(),
+                          [](const MemberView& a, const MemberView& b) { return a.env_steps < b.env_steps; })
+      ->env_steps;
+}
+
+std::string Eta(const ProgressView& view) {
+  const std::optional<double> eta = EtaSeconds(view);
+  return eta ? FormatDuration(*eta) : "--:--";
+}
+
+double Mean(const ProgressView& view, double MemberView::* field) {
+  double sum = 0;
+  for (const MemberView& member : view.members) sum += member.*field;
+  return view.members.empty() ? 0 : sum / view.members.size();
+}
+
+std::string MemberLine(const MemberView& m, bool learns_delta) {
+  return absl::StrFormat("%6d %6d %11s %6d %9.2f %9.3f %9.2f %9.3f %9.2f %8s %8.4f  %s", m.member, m.seed,
+                         FormatCount(m.env_steps), m.epoch, m.train_return, m.train_max_violation, m.train_sum_cost,
+                         m.eval_discounted_return, m.eval_sum_cost,
+                         learns_delta ? absl::StrFormat("%.4f", m.delta) : "-", m.alpha, m.status);
+}
+
+}  // namespace
+
+ProgressView MakeProgress(const std::optional<v1::ReplayInfo>& replay, const std::optional<v1::LearnerInfo>& learner) {
+  ProgressView view;
+  view.phase = "starting";
+  if (learner) {
+    view.phase = learner->phase();
+    view.waiting_for = learner->waiting_for();
+    view.update = learner->update();
+    view.target_update = learner->target_update();
+    view.updates_per_second = learner->updates_per_second();
+    view.pending_evaluations = learner->pending_evaluations();
+    for (const v1::MemberProgress& from : learner->members()) {
+      MemberView to;
+      to.member = from.member();
+      to.seed = from.seed();
+      to.env_steps = from.env_steps();
+      to.epoch = from.epoch();
+      to.episodes = from.episodes();
+      to.train_return = from.train_return();
+      to.train_max_violation = from.train_max_violation();
+      to.train_sum_cost = from.train_sum_cost();
+      to.eval_discounted_return = from.eval_discounted_return();
+      to.eval_sum_cost = from.eval_sum_cost();
+      to.delta = from.delta();
+      to.alpha = from.alpha();
+      to.status = from.status();
+      view.members.push_back(to);
+    }
+  }
+  if (!replay) return view;
+  if (view.waiting_for.empty() && replay->waits_size() > 0) view.waiting_for = replay->waits(0);
+  for (const v1::MemberInfo& from : replay->members()) {
+    auto known = std::find_if(view.members.begin(), view.members.end(),
+                              [&from](const MemberView& member) { return member.member == from.member(); });
+    if (known == view.members.end()) {
+      known = view.members.emplace(known);
+      known->member = from.member();
+    }
+    known->env_steps = std::max<uint64_t>(known->env_steps, from.inserted());
+    known->episodes = std::max<uint64_t>(known->episodes, from.episodes());
+    known->samples_per_insert = from.samples_per_insert();
+    view.goal_steps = std::max<uint64_t>(view.goal_steps, from.env_steps());
+  }
+  return view;
+}
+
+double FractionDone(const ProgressView& view) {
+  double fraction = 1;
+  if (view.goal_steps > 0) fraction = std::min(fraction, static_cast<double>(SlowestSteps(view)) / view.goal_steps);
+  if (view.target_update > 0) fraction = std::min(fraction, static_cast<double>(view.update) / view.target_update);
+  return view.goal_steps == 0 && view.target_update == 0 ? 0 : fraction;
+}
+
+std::optional<double> EtaSeconds(const ProgressView& view) {
+  double seconds = -1;
+  const uint64_t slowest = SlowestSteps(view);
+  if (view.steps_per_second > 0 && view.goal_steps > 0) {
+    const double left = view.goal_steps > slowest ? static_cast<double>(view.goal_steps - slowest) : 0;
+    seconds = left * view.members.size() / view.steps_per_second;
+  }
+  if (view.updates_per_second > 0 && view.target_update >= view.update) {
+    seconds = std::max(seconds, static_cast<double>(view.target_update - view.update) / view.updates_per_second);
+  }
+  if (seconds < 0) return std::nullopt;
+  return seconds;
+}
+
+std::string FormatDuration(double seconds) {
+  const int64_t all = std::llround(std::max(0.0, seconds));
+  const int64_t hours = all / 3600;
+  return hours > 0 ? absl::StrFormat("%d:%02d:%02d", hours, all / 60 % 60, all % 60)
+                   : absl::StrFormat("%02d:%02d", all / 60, all % 60);
+}
+
+std::string FormatCount(uint64_t value) {
+  std::string text;
+  const std::string digits = absl::StrCat(value);
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text.push_back(',');
+    text.push_back(digits[i]);
+  }
+  return text;
+}
+
+std::string RenderTable(const ProgressView& view, int width, int max_members) {
+  std::string text = Clip(view.title, width) + "\n";
+  const double fraction = FractionDone(view);
+  const std::string facts =
+      absl::StrFormat(" %5.1f %%  elapsed %s  ETA %s", 100 * fraction, FormatDuration(view.elapsed_seconds), Eta(view));
+  text += Clip(Bar(fraction, std::clamp(width - Columns(facts), 8, 40)) + facts, width) + "\n";
+  std::string rates = absl::StrFormat("%s: %.0f steps/s, %.0f updates/s, update %s of %s, %d actor%s", view.phase,
+                                      view.steps_per_second, view.updates_per_second, FormatCount(view.update),
+                                      FormatCount(view.target_update), view.actors, view.actors == 1 ? "" : "s");
+  if (view.pending_evaluations > 0) absl::StrAppend(&rates, ", ", view.pending_evaluations, " evaluations to do");
+  if (view.restarts > 0) absl::StrAppend(&rates, ", ", view.restarts, " restarts");
+  text += Clip(rates, width) + "\n";
+  if (!view.waiting_for.empty()) text += Clip("waiting: " + view.waiting_for, width) + "\n";
+  if (view.members.empty()) return text;
+  text += Clip("member   seed       steps  epoch    return violation  sum cost    eval J eval cost    delta    alpha", width) + "\n";
+  const int shown = std::min<int>(view.members.size(), max_members);
+  for (int i = 0; i < shown; ++i) text += Clip(MemberLine(view.members[i], view.learns_delta), width) + "\n";
+  if (shown < static_cast<int>(view.members.size())) {
+    text += absl::StrCat("and ", view.members.size() - shown, " members more\n");
+  }
+  return text;
+}
+
+std::string RenderLine(const ProgressView& view) {
+  std::string line = absl::StrFormat(
+      "%s  %5.1f %%  %s steps/member  %.0f steps/s  %.0f updates/s  ETA %s  return %.2f  violation %.3f  cost %.2f",
+      FormatDuration(view.elapsed_seconds), 100 * FractionDone(view), FormatCount(SlowestSteps(view)), view.steps_per_second,
+      view.updates_per_second, Eta(view), Mean(view, &MemberView::train_return),
+      Mean(view, &MemberView::train_max_violation), Mean(view, &MemberView::train_sum_cost));
+  if (view.learns_delta) absl::StrAppendFormat(&line, "  delta %.4f", Mean(view, &MemberView::delta));
+  absl::StrAppend(&line, "  ", view.phase);
+  const int diverged = std::count_if(view.members.begin(), view.members.end(),
+                                     [](const MemberView& member) { return member.status == "diverged"; });
+  if (diverged > 0) absl::StrAppend(&line, "  ", diverged, " diverged");
+  if (!view.waiting_for.empty()) absl::StrAppend(&line, "  waiting: ", view.waiting_for);
+  return line;
+}
+
+void RateMeter::Add(double value) {
+  if (!samples_.empty() && value < samples_.back().second) samples_.clear();
+  const Clock::Time now = clock_->Now();
+  samples_.emplace_back(now, value);
+  while (samples_.size() > 2 && Seconds(now - samples_[1].first) >= window_) samples_.pop_front();
+}
+
+double RateMeter::rate() const {
+  if (samples_.size() < 2) return 0;
+  const double seconds = Seconds(samples_.back().first - samples_.front().first);
+  return seconds > 0 ? (samples_.back().second - samples_.front().second) / seconds : 0;
+}
+
+std::string LiveBlock::Redraw(const std::string& block) {
+  std::string out;
+  if (lines_ > 0) absl::StrAppend(&out, "\x1b[", lines_, "A");
+  out += "\x1b[J" + block;
+  lines_ = std::count(block.begin(), block.end(), '\n');
+  return out;
+}
+
+std::string LiveBlock::PrintAbove(const std::string& text) { return Redraw("") + text; }
+
+}  // namespace datacom::cli

@@ -1,0 +1,92 @@
+// What `train` and `status` show of a run: plain data, and its rendering as a table or a line.
+//
+// Rendering is pure. RateMeter is a plain class over a Clock. Nothing is thread-safe.
+#ifndef DATACOM_DEPLOY_CLI_PROGRESS_H_
+#define DATACOM_DEPLOY_CLI_PROGRESS_H_
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "datacom/v1/learner.pb.h"
+#include "datacom/v1/replay.pb.h"
+
+namespace datacom::cli {
+
+struct MemberView {
+  uint32_t member = 0;
+  uint64_t seed = 0;
+  uint64_t env_steps = 0;
+  uint32_t epoch = 0;
+  uint64_t episodes = 0;
+  double train_return = 0, train_max_violation = 0, train_sum_cost = 0;
+  double eval_discounted_return = 0, eval_sum_cost = 0;
+  double delta = 0, alpha = 0;
+  double samples_per_insert = 0;
+  std::string status;
+};
+
+struct ProgressView {
+  std::string title;           // experiment and run folder
+  double elapsed_seconds = 0;
+  uint64_t goal_steps = 0;     // per member
+  uint64_t update = 0, target_update = 0;
+  double steps_per_second = 0;    // of all members together
+  double updates_per_second = 0;
+  std::string phase;           // of the learner; "starting" before it answers
+  std::string waiting_for;     // empty when nobody waits
+  int actors = 0, restarts = 0;
+  uint32_t pending_evaluations = 0;
+  bool learns_delta = true;
+  std::vector<MemberView> members;
+};
+
+// Merges what the services answered; either may be missing (a role that restarts).
+ProgressView MakeProgress(const std::optional<v1::ReplayInfo>& replay, const std::optional<v1::LearnerInfo>& learner);
+
+// Fewest steps of any member over the goal, in [0, 1].
+double FractionDone(const ProgressView& view);
+// Seconds to go at the present rate; nothing while no rate is known.
+std::optional<double> EtaSeconds(const ProgressView& view);
+
+// "1:02:03", "04:05".
+std::string FormatDuration(double seconds);
+// "12,345,678".
+std::string FormatCount(uint64_t value);
+
+// A bar, the rates and a line a member (the first `max_members`); lines end with "\n", none is wider than `width`.
+std::string RenderTable(const ProgressView& view, int width, int max_members);
+// One line without "\n", for logs and pipes.
+std::string RenderLine(const ProgressView& view);
+
+// Growth of a counter per second over a sliding window.
+class RateMeter {
+ public:
+  RateMeter(const Clock* clock, double window_seconds) : clock_(clock), window_(window_seconds) {}
+  void Add(double value);
+  double rate() const;  // 0 before two samples; a counter that fell starts anew
+
+ private:
+  const Clock* const clock_;
+  const double window_;
+  std::deque<std::pair<Clock::Time, double>> samples_;
+};
+
+// Redraws a block of lines in place on a terminal.
+class LiveBlock {
+ public:
+  // Escape sequences that erase the previous block, then the block.
+  std::string Redraw(const std::string& block);
+  // As Redraw of nothing, then `text` stays above the next block.
+  std::string PrintAbove(const std::string& text);
+
+ private:
+  int lines_ = 0;
+};
+
+}  // namespace datacom::cli
+
+#endif  // DATACOM_DEPLOY_CLI_PROGRESS_H_

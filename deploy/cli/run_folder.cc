@@ -1,0 +1,128 @@
+#include "deploy/cli/run_folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <random>
+#include <system_error>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "common/base/clock.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
+#include "common/config/experiment.h"
+
+namespace datacom::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+absl::StatusOr<int> OpenLock(const std::string& path, int flags) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | flags, 0644);
+  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("open ", path));
+  return fd;
+}
+
+std::string NewRunId(const std::string& run_dir) {
+  std::random_device device;
+  const std::string name = fs::path(run_dir).lexically_normal().filename().string();
+  return absl::StrFormat("%s-%08x%08x", name.empty() ? "run" : name, device(), device());
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> DefaultRunFolder(const std::string& experiment_name, bool resume) {
+  const std::string stem = absl::StrCat("runs/", absl::StrReplaceAll(experiment_name, {{"/", "-"}}));
+  int next = 1;
+  while (fs::exists(absl::StrCat(stem, "-", next))) ++next;
+  if (!resume) return absl::StrCat(stem, "-", next);
+  if (next == 1) return absl::NotFoundError(absl::StrCat("no run to resume: there is no ", stem, "-1; name it with --run-dir"));
+  return absl::StrCat(stem, "-", next - 1);
+}
+
+absl::StatusOr<std::unique_ptr<RunLock>> RunLock::Take(const std::string& run_dir, std::chrono::milliseconds patience) {
+  const std::string folder = absl::StrCat(run_dir, "/cluster");
+  RETURN_IF_ERROR(MakeFolders(folder));
+  ASSIGN_OR_RETURN(const int train, OpenLock(folder + "/train.lock", O_CLOEXEC));
+  if (::flock(train, LOCK_EX | LOCK_NB) != 0) {
+    ::close(train);
+    return absl::InvalidArgumentError(
+        absl::StrCat("run folder ", run_dir, " is in use by another `datacom train`; wait for it, or choose another --run-dir"));
+  }
+  absl::StatusOr<int> roles = OpenLock(folder + "/roles.lock", 0);
+  if (!roles.ok()) {
+    ::close(train);
+    return roles.status();
+  }
+  std::unique_ptr<RunLock> lock(new RunLock(train, *roles));
+  const Clock::Time deadline = Clock::Real().Now() + patience;
+  while (::flock(*roles, LOCK_EX | LOCK_NB) != 0) {
+    if (Clock::Real().Now() > deadline) {
+      return absl::FailedPreconditionError(absl::StrCat("processes of an earlier run still work in ", run_dir,
+                                                        "; stop them first (fuser ", folder, "/roles.lock lists them)"));
+    }
+    ::usleep(20000);
+  }
+  return lock;
+}
+
+RunLock::~RunLock() {
+  ::close(roles_);
+  ::close(train_);
+}
+
+absl::Status CheckRunFolder(const std::string& run_dir, bool resume) {
+  std::error_code error;
+  if (resume) {
+    if (fs::exists(ExperimentFile(run_dir), error)) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("nothing to resume in ", run_dir, ": it has no experiment.textproto"));
+  }
+  if (fs::exists(run_dir, error) && !fs::is_directory(run_dir, error)) {
+    return absl::InvalidArgumentError(absl::StrCat("--run-dir ", run_dir, " is a file, not a folder"));
+  }
+  if (fs::exists(run_dir, error) && !fs::is_empty(run_dir, error)) {
+    if (fs::exists(run_dir + "/cluster/train.lock", error)) {
+      RETURN_IF_ERROR(RunLock::Take(run_dir, std::chrono::milliseconds(0)).status());
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("run folder ", run_dir, " is not empty; go on with --resume, or choose another --run-dir"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> PrepareRunFolder(const std::string& run_dir, const v1::Experiment& experiment) {
+  for (const char* folder : {"cluster", "logs", "replay", "checkpoints", "policies"}) {
+    RETURN_IF_ERROR(MakeFolders(absl::StrCat(run_dir, "/", folder)));
+  }
+  const std::string id_file = run_dir + "/run_id";
+  std::string id;
+  if (fs::exists(id_file)) {
+    ASSIGN_OR_RETURN(id, ReadFile(id_file));
+    id = std::string(absl::StripAsciiWhitespace(id));
+  }
+  if (id.empty()) {
+    id = NewRunId(run_dir);
+    RETURN_IF_ERROR(WriteFileAtomically(id_file, id + "\n"));
+  }
+  RETURN_IF_ERROR(WriteFileAtomically(ExperimentFile(run_dir), PrintExperiment(experiment)));
+  return id;
+}
+
+std::string ExperimentFile(const std::string& run_dir) { return run_dir + "/experiment.textproto"; }
+
+std::string AddressFile(const std::string& run_dir, const std::string& process, const std::string& kind) {
+  return absl::StrCat(run_dir, "/cluster/", process, ".", kind);
+}
+
+std::string ReadAddress(const std::string& run_dir, const std::string& process, const std::string& kind) {
+  const absl::StatusOr<std::string> content = ReadFile(AddressFile(run_dir, process, kind));
+  return content.ok() ? std::string(absl::StripAsciiWhitespace(*content)) : "";
+}
+
+}  // namespace datacom::cli

@@ -1,0 +1,121 @@
+// datacom status: who runs, who waits for whom and why.
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/base/status.h"
+#include "common/config/experiment.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/learner_client.h"
+#include "common/rpc/replay_client.h"
+#include "deploy/cli/progress.h"
+#include "deploy/cli/run_folder.h"
+#include "deploy/cli/summary.h"
+#include "deploy/cli/verbs.h"
+
+namespace datacom::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kDeadline{3000};
+constexpr int kWidth = 120, kMaxMembers = 128;
+
+struct Answers {
+  std::optional<v1::ReplayInfo> replay;
+  std::optional<v1::LearnerInfo> learner;
+};
+
+Answers Ask(const std::string& replay, const std::string& learner) {
+  Answers answers;
+  if (!replay.empty()) {
+    if (auto info = GetReplayInfo(MakeChannel(replay), kDeadline); info.ok()) answers.replay = *std::move(info);
+  }
+  if (!learner.empty()) {
+    if (auto info = GetLearnerInfo(MakeChannel(learner), kDeadline); info.ok()) answers.learner = *std::move(info);
+  }
+  return answers;
+}
+
+void PrintReplay(const v1::ReplayInfo& replay) {
+  std::printf("replay %s, up %s, protocol peers: learner %s, %d actor session%s%s\n", replay.build().c_str(),
+              FormatDuration(replay.uptime_seconds()).c_str(), replay.learner_connected() ? "connected" : "absent",
+              replay.sessions_size(), replay.sessions_size() == 1 ? "" : "s", replay.draining() ? ", draining" : "");
+  std::printf("member    inserted     allowed outstanding  failures  episodes  rejected duplicates  samples/insert\n");
+  for (const v1::MemberInfo& member : replay.members()) {
+    std::printf("%6u %11s %11s %11s %9s %9s %9s %10s %15.4f\n", member.member(), FormatCount(member.inserted()).c_str(),
+                FormatCount(member.allowed()).c_str(), FormatCount(member.outstanding()).c_str(),
+                FormatCount(member.failures()).c_str(), FormatCount(member.episodes()).c_str(),
+                FormatCount(member.rejected_rows()).c_str(), FormatCount(member.duplicate_rows()).c_str(),
+                member.samples_per_insert());
+  }
+  for (const v1::SessionInfo& session : replay.sessions()) {
+    std::printf("session %u: %s, %u environments, members %u-%u, %s rows, %s\n", session.session(), session.actor().c_str(),
+                session.environments(), session.first_member(), session.first_member() + session.member_count() - 1,
+                FormatCount(session.rows()).c_str(), session.connected() ? "connected" : "disconnected");
+  }
+  for (const std::string& wait : replay.waits()) std::printf("waiting: %s\n", wait.c_str());
+}
+
+void PrintAnswers(const std::string& title, const Answers& answers) {
+  ProgressView view = MakeProgress(answers.replay, answers.learner);
+  view.title = title;
+  if (answers.replay) {
+    view.elapsed_seconds = answers.replay->uptime_seconds();
+    view.actors = answers.replay->sessions_size();
+    const AlgorithmInfo* algorithm = FindAlgorithm(answers.replay->algorithm());
+    view.learns_delta = algorithm == nullptr || algorithm->learns_delta;
+  }
+  view.steps_per_second = view.updates_per_second * view.members.size();  // one update a step and member while learning
+  std::printf("%s", RenderTable(view, kWidth, kMaxMembers).c_str());
+  if (!answers.learner) std::printf("learner: no answer\n");
+  if (answers.replay) {
+    PrintReplay(*answers.replay);
+  } else {
+    std::printf("replay: no answer\n");
+  }
+}
+
+absl::Status StatusOfFolder(const std::string& run_dir) {
+  if (!std::filesystem::exists(ExperimentFile(run_dir))) {
+    return absl::InvalidArgumentError(absl::StrCat(run_dir, " is no run folder: it has no experiment.textproto"));
+  }
+  const Answers answers = Ask(ReadAddress(run_dir, "replay", "address"), ReadAddress(run_dir, "learner", "address"));
+  if (answers.replay || answers.learner) {
+    PrintAnswers(run_dir, answers);
+    return absl::OkStatus();
+  }
+  std::printf("%s: not running\n", run_dir.c_str());
+  if (!std::filesystem::exists(run_dir + "/progress.csv")) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::string table, FinalTable(run_dir));
+  std::printf("%s", table.c_str());
+  return absl::OkStatus();
+}
+
+absl::Status StatusOf(const std::string& target) {
+  if (std::filesystem::is_directory(target)) return StatusOfFolder(target);
+  if (target.find(':') == std::string::npos) {
+    return absl::InvalidArgumentError(absl::StrCat(target, " is neither a run folder nor an address host:port"));
+  }
+  const Answers answers = Ask(target, target);
+  if (!answers.replay && !answers.learner) {
+    return absl::UnavailableError(absl::StrCat("neither a replay nor a learner answers at ", target));
+  }
+  PrintAnswers(target, answers);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddStatus(CLI::App* app, int* exit_code) {
+  auto target = std::make_shared<std::string>();
+  CLI::App* verb = app->add_subcommand("status", "Who runs, who waits for whom and why");
+  verb->add_option("target", *target, "run folder, or address host:port of a replay or learner")->required();
+  verb->footer("Example: datacom status runs/five");
+  verb->callback([target, exit_code] { *exit_code = Finish(StatusOf(*target)); });
+}
+
+}  // namespace datacom::cli

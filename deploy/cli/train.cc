@@ -1,0 +1,220 @@
+// datacom train: an embedded cluster on loopback, supervised from the first row to the report.
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
+#include "common/base/stop.h"
+#include "common/config/experiment.h"
+#include "deploy/cli/cluster.h"
+#include "deploy/cli/progress.h"
+#include "deploy/cli/run_folder.h"
+#include "deploy/cli/summary.h"
+#include "deploy/cli/train_plan.h"
+#include "deploy/cli/verbs.h"
+#include "deploy/cli/watch.h"
+#include "deploy/report/report.h"
+
+namespace datacom::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kTick{100};
+constexpr std::chrono::milliseconds kDrainGrace{60000};
+constexpr std::chrono::milliseconds kStopGrace{10000};    // after a complete run nothing is left to save
+constexpr std::chrono::milliseconds kLockPatience{30000};
+constexpr double kLineSeconds = 10, kTableSeconds = 0.5, kRateWindowSeconds = 15;
+constexpr int kMaxMembers = 16;
+
+// Shows the state of a run: a live table on a terminal, else a line now and then; nothing when quiet.
+class Display {
+ public:
+  Display(std::string title, bool quiet, bool learns_delta)
+      : title_(std::move(title)), quiet_(quiet), terminal_(::isatty(STDOUT_FILENO) == 1), learns_delta_(learns_delta) {}
+
+  void Say(const std::string& sentence) {
+    if (quiet_) return;
+    Write(terminal_ ? block_.PrintAbove(sentence + "\n") : sentence + "\n");
+  }
+
+  void Update(const Cluster& cluster, Watch* watch) {
+    if (quiet_) return;
+    watch->SetAddresses(cluster.replay_address(), cluster.learner_address());
+    const Clock::Time now = clock_.Now();
+    if (Seconds(now - drawn_) < (terminal_ ? kTableSeconds : kLineSeconds)) return;
+    drawn_ = now;
+    const std::optional<v1::ReplayInfo> replay = watch->replay();
+    const std::optional<v1::LearnerInfo> learner = watch->learner();
+    ProgressView view = MakeProgress(replay, learner);
+    view.title = title_;
+    view.elapsed_seconds = Seconds(now - start_);
+    view.actors = cluster.actors_running();
+    view.restarts = cluster.restarts();
+    view.learns_delta = learns_delta_;
+    double steps = 0;
+    for (const MemberView& member : view.members) steps += member.env_steps;
+    if (replay) steps_.Add(steps);
+    if (learner) updates_.Add(view.update);
+    view.steps_per_second = steps_.rate();
+    view.updates_per_second = updates_.rate();
+    Write(terminal_ ? block_.Redraw(RenderTable(view, Width(), kMaxMembers)) : RenderLine(view) + "\n");
+  }
+
+ private:
+  static int Width() {
+    winsize size = {};
+    return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 100;
+  }
+  static void Write(const std::string& text) {
+    std::fputs(text.c_str(), stdout);
+    std::fflush(stdout);
+  }
+
+  const Clock& clock_ = Clock::Real();
+  const std::string title_;
+  const bool quiet_, terminal_, learns_delta_;
+  const Clock::Time start_ = clock_.Now();
+  Clock::Time drawn_ = start_;
+  RateMeter steps_{&clock_, kRateWindowSeconds}, updates_{&clock_, kRateWindowSeconds};
+  LiveBlock block_;
+};
+
+struct Prepared {
+  v1::Experiment experiment;
+  Layout layout;
+  std::string run_dir, run_id;
+  std::unique_ptr<RunLock> lock;
+};
+
+absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
+  Prepared run;
+  run.run_dir = options.run_dir;
+  v1::Experiment stored;
+  if (options.resume) {
+    if (run.run_dir.empty()) {
+      ASSIGN_OR_RETURN(run.run_dir, DefaultRunFolder(options.experiment, true));
+    }
+    RETURN_IF_ERROR(CheckRunFolder(run.run_dir, true));
+    ASSIGN_OR_RETURN(stored, LoadExperiment(ExperimentFile(run.run_dir), ExperimentFolder()));
+    ASSIGN_OR_RETURN(run.experiment, PlanResume(options, stored));
+    RETURN_IF_ERROR(CheckStepsLeft(run.run_dir, run.experiment.run().env_steps()));
+  } else {
+    ASSIGN_OR_RETURN(run.experiment, PlanExperiment(options));
+    if (run.run_dir.empty()) {
+      ASSIGN_OR_RETURN(run.run_dir, DefaultRunFolder(run.experiment.name(), false));
+    }
+    RETURN_IF_ERROR(CheckRunFolder(run.run_dir, false));
+  }
+  ASSIGN_OR_RETURN(run.layout, PlanLayout(options, run.experiment));
+  ASSIGN_OR_RETURN(const Needs needs, EstimateNeeds(run.experiment, run.layout));
+  RETURN_IF_ERROR(CheckResources(needs, run.run_dir));
+  RETURN_IF_ERROR(MakeFolders(run.run_dir));
+  ASSIGN_OR_RETURN(run.lock, RunLock::Take(run.run_dir, kLockPatience));
+  ASSIGN_OR_RETURN(run.run_id, PrepareRunFolder(run.run_dir, run.experiment));
+  return run;
+}
+
+// How a drained run is taken up again.
+std::string ResumeHint(const Prepared& run) {
+  return absl::StrCat("go on with: datacom train ", run.experiment.name(), " --run-dir ", run.run_dir, " --resume");
+}
+
+int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster, Display* display) {
+  Watch watch;
+  const Clock::Time start = Clock::Real().Now();
+  while (true) {
+    const Cluster::State state = cluster->Tick();
+    for (const std::string& event : cluster->TakeEvents()) display->Say(event);
+    if (state == Cluster::State::kComplete) {
+      cluster->Drain(kStopGrace);
+      return kExitOk;
+    }
+    if (state == Cluster::State::kFailed) {
+      const int code = cluster->failure_exit_code();
+      std::fprintf(stderr, "datacom: %s", std::string(cluster->failure().message()).c_str());
+      cluster->Drain(kStopGrace);
+      if (code != kExitUsage) std::fprintf(stderr, "datacom: what was learned is kept; %s\n", ResumeHint(run).c_str());
+      return code;
+    }
+    display->Update(*cluster, &watch);
+    const bool timeout = options.max_hours > 0 && Seconds(Clock::Real().Now() - start) > options.max_hours * 3600;
+    if (timeout || Stop::Process().WaitFor(kTick)) {
+      display->Say(timeout ? absl::StrCat("--max-hours ", options.max_hours, " reached: draining")
+                           : "draining (interrupt again to leave at once)");
+      cluster->Drain(kDrainGrace);
+      for (const std::string& event : cluster->TakeEvents()) display->Say(event);
+      std::printf("%s\n", ResumeHint(run).c_str());
+      return kExitInterrupted;
+    }
+  }
+}
+
+absl::Status FinishRun(const Prepared& run) {
+  ASSIGN_OR_RETURN(const std::string table, FinalTable(run.run_dir));
+  std::printf("%s", table.c_str());
+  const std::string file = run.run_dir + "/report.html";
+  if (absl::Status status = report::WriteReport({run.run_dir}, file); !status.ok()) {
+    return Annotate(status, "the run is complete, but its report could not be written");
+  }
+  std::printf("report: %s\n", file.c_str());
+  return absl::OkStatus();
+}
+
+int Train(const TrainOptions& options) {
+  Stop::InstallSignalHandlers();
+  ::setenv("OPENBLAS_NUM_THREADS", "1", /*overwrite=*/0);  // its second thread only spins on networks of this size
+  absl::StatusOr<Prepared> run = Prepare(options);
+  if (!run.ok()) return Finish(run.status());
+  Cluster::Options cluster_options;
+  cluster_options.bin = BinFolder();
+  cluster_options.run_dir = run->run_dir;
+  cluster_options.run_id = run->run_id;
+  cluster_options.actors = run->layout.actors;
+  cluster_options.environments = run->layout.environments;
+  Cluster cluster(cluster_options);
+  if (absl::Status status = cluster.CheckBinaries(); !status.ok()) return Finish(status);
+  const v1::Experiment& experiment = run->experiment;
+  const AlgorithmInfo* algorithm = FindAlgorithm(experiment.algorithm());
+  Display display(absl::StrCat(experiment.name(), ", ", experiment.members_size(), " member",
+                               experiment.members_size() == 1 ? "" : "s", ", ", FormatCount(experiment.run().env_steps()),
+                               " steps each, in ", run->run_dir),
+                  options.quiet, algorithm != nullptr && algorithm->learns_delta);
+  display.Say(absl::StrCat(options.resume ? "resuming " : "training ", experiment.name(), " in ", run->run_dir));
+  if (!run->layout.note.empty()) display.Say(run->layout.note);
+  const int code = Supervise(options, *run, &cluster, &display);
+  return code == kExitOk ? Finish(FinishRun(*run)) : code;
+}
+
+}  // namespace
+
+void AddTrain(CLI::App* app, int* exit_code) {
+  auto options = std::make_shared<TrainOptions>();
+  CLI::App* verb = app->add_subcommand("train", "Trains a population on an embedded cluster: replay, actors, learner, evaluator");
+  verb->add_option("experiment", options->experiment, "name under deploy/experiments, or a file");
+  verb->add_option("--seeds", options->seeds, "the population, one member a seed: 0-4, 3 or 0,2,5-7");
+  verb->add_option("--steps", options->steps, "environment steps of each member, exactly")->check(CLI::PositiveNumber);
+  verb->add_option("--actors", options->actors, "actor processes (1)")->check(CLI::Range(1, 1024));
+  verb->add_option("--envs", options->environments, "environments of each actor (16, rounded up to a multiple of the members)")
+      ->check(CLI::Range(1, 65536));
+  verb->add_option("--set", options->overrides, "path=value, e.g. hyper.cost_budget=10; may be repeated")
+      ->allow_extra_args(false);
+  verb->add_option("--run-dir", options->run_dir, "run folder (runs/<experiment>-<n>)");
+  verb->add_flag("--lockstep", options->lockstep,
+                 "bit-reproducible: one environment a member, policy lag 0; records equal between runs, also when killed and resumed");
+  verb->add_flag("--resume", options->resume, "goes on in the run folder; may change --steps only");
+  verb->add_option("--device", options->device, "of the learner: cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}));
+  verb->add_option("--max-hours", options->max_hours, "drains and exits 75 after this time")->check(CLI::PositiveNumber);
+  verb->add_flag("--quiet", options->quiet, "no progress, only the final table");
+  verb->footer("Example: datacom train cartpole/datacom --seeds 0-4 --steps 200000 --run-dir runs/five");
+  verb->callback([options, exit_code] { *exit_code = Train(*options); });
+}
+
+}  // namespace datacom::cli

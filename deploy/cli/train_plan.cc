@@ -1,0 +1,207 @@
+#include "deploy/cli/train_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
+#include "common/config/experiment.h"
+#include "common/rows/row_schema.h"
+#include "common/tasks/task.h"
+#include "google/protobuf/text_format.h"
+#include "google/protobuf/util/message_differencer.h"
+
+namespace datacom::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kMiB = 1 << 20;
+// Resident sizes the project promises for its processes.
+constexpr uint64_t kReplayMemory = 50 * kMiB, kActorMemory = 60 * kMiB, kLearnerMemory = 700 * kMiB,
+                   kMemberMemory = 20 * kMiB;
+constexpr int kDefaultEnvironments = 16;
+
+absl::Status ApplyTyped(const TrainOptions& options, v1::Experiment* experiment) {
+  for (const std::string& assignment : options.overrides) RETURN_IF_ERROR(ApplyOverride(assignment, experiment));
+  if (!options.seeds.empty()) {
+    absl::StatusOr<std::vector<uint64_t>> seeds = ParseSeeds(options.seeds);
+    if (!seeds.ok()) return Annotate(seeds.status(), "--seeds");
+    RETURN_IF_ERROR(SetSeeds(*seeds, experiment));
+  }
+  if (options.steps > 0) experiment->mutable_run()->set_env_steps(options.steps);
+  if (options.lockstep) experiment->mutable_run()->set_lockstep(true);
+  if (!options.device.empty()) experiment->mutable_learner()->set_device(options.device);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::Experiment> Finished(const v1::Experiment& experiment) {
+  const v1::Experiment resolved = ResolveExperiment(experiment);
+  RETURN_IF_ERROR(ValidateExperiment(resolved, TaskNames(), AlgorithmNames()));
+  return resolved;
+}
+
+// Parameters of dense layers in -> hidden... -> out.
+template <typename Hidden>
+uint64_t DenseParameters(uint64_t in, const Hidden& hidden, uint64_t out) {
+  uint64_t count = 0;
+  for (const uint64_t width : hidden) {
+    count += (in + 1) * width;
+    in = width;
+  }
+  return count + (in + 1) * out;
+}
+
+uint64_t FolderBytes(const std::string& folder) {
+  uint64_t bytes = 0;
+  std::error_code error;
+  for (auto entry = fs::recursive_directory_iterator(folder, error); entry != fs::recursive_directory_iterator();
+       entry.increment(error)) {
+    if (error) break;
+    if (entry->is_regular_file(error)) bytes += entry->file_size(error);
+  }
+  return bytes;
+}
+
+// MemAvailable; all there is when it cannot be read.
+uint64_t AvailableMemory() {
+  std::ifstream file("/proc/meminfo");
+  std::string key;
+  uint64_t kilobytes = 0;
+  while (file >> key >> kilobytes) {
+    if (key == "MemAvailable:") return kilobytes * 1024;
+    file.ignore(64, '\n');
+  }
+  return UINT64_MAX;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Experiment> PlanExperiment(const TrainOptions& options) {
+  if (options.experiment.empty()) {
+    return absl::InvalidArgumentError("which experiment? e.g. datacom train cartpole/datacom (datacom list experiments)");
+  }
+  absl::StatusOr<v1::Experiment> experiment = LoadExperiment(options.experiment, ExperimentFolder());
+  if (!experiment.ok()) return absl::InvalidArgumentError(experiment.status().message());
+  RETURN_IF_ERROR(ApplyTyped(options, &*experiment));
+  return Finished(*experiment);
+}
+
+absl::StatusOr<v1::Experiment> PlanResume(const TrainOptions& options, const v1::Experiment& stored) {
+  if (!options.experiment.empty()) {
+    absl::StatusOr<v1::Experiment> named = LoadExperiment(options.experiment, ExperimentFolder());
+    if (!named.ok()) return absl::InvalidArgumentError(named.status().message());
+    if (named->name() != stored.name()) {
+      return absl::InvalidArgumentError(absl::StrCat("--resume: the run is of experiment ", stored.name(), ", not ", named->name()));
+    }
+  }
+  // Only what was typed is applied: members keep their overrides when the seeds are those of the run.
+  v1::Experiment wanted = stored;
+  TrainOptions typed = options;
+  if (!typed.seeds.empty()) {
+    absl::StatusOr<std::vector<uint64_t>> seeds = ParseSeeds(typed.seeds);
+    if (!seeds.ok()) return Annotate(seeds.status(), "--seeds");
+    std::vector<uint64_t> held;
+    for (const v1::Member& member : stored.members()) held.push_back(member.seed());
+    if (*seeds == held) typed.seeds.clear();
+  }
+  RETURN_IF_ERROR(ApplyTyped(typed, &wanted));
+  ASSIGN_OR_RETURN(const v1::Experiment resolved, Finished(wanted));
+  v1::Experiment compared = resolved;
+  compared.mutable_run()->set_env_steps(stored.run().env_steps());
+  std::string difference;
+  google::protobuf::util::MessageDifferencer differencer;
+  differencer.ReportDifferencesToString(&difference);
+  if (!differencer.Compare(ResolveExperiment(stored), compared)) {
+    return absl::InvalidArgumentError(absl::StrCat("--resume may change --steps only, but: ", difference));
+  }
+  return resolved;
+}
+
+absl::StatusOr<Layout> PlanLayout(const TrainOptions& options, const v1::Experiment& resolved) {
+  const int members = std::max(1, resolved.members_size());
+  Layout layout;
+  if (resolved.run().lockstep()) {
+    if (options.actors > 1) {
+      return absl::InvalidArgumentError(absl::StrCat("--actors ", options.actors, ": lockstep runs one actor"));
+    }
+    if (options.environments > 0 && options.environments != members) {
+      return absl::InvalidArgumentError(absl::StrCat("--envs ", options.environments,
+                                                     ": lockstep steps one environment a member, here ", members));
+    }
+    layout.environments = members;
+    return layout;
+  }
+  layout.actors = std::max(1, options.actors);
+  const int asked = options.environments > 0 ? options.environments : kDefaultEnvironments;
+  layout.environments = asked;
+  if (members <= asked) {
+    layout.environments = (asked + members - 1) / members * members;
+  } else {
+    // A contiguous shard of the members for each actor.
+    layout.environments = std::max(asked, (members + layout.actors - 1) / layout.actors);
+  }
+  if (options.environments > 0 && layout.environments != asked) {
+    layout.note = absl::StrCat("--envs ", asked, " is now ", layout.environments, ", so that each of ", members,
+                               " members has as many environments as any other");
+  }
+  return layout;
+}
+
+absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout& layout) {
+  ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(resolved.task(), resolved.task_options()));
+  const uint64_t obs = model.spec.obs_dim, action = model.spec.action_dim;
+  const uint64_t members = std::max(1, resolved.members_size());
+  const v1::Run& run = resolved.run();
+  const v1::Network& network = resolved.network();
+  Needs needs;
+  // Slack: what one checkpoint interval and the tolerance may overwrite while older draws can still be asked again.
+  const double interval = run.checkpoint_updates() / resolved.schedule().updates_per_step();
+  const uint64_t slack = std::llround(std::ceil(interval)) + 2 * resolved.schedule().tolerance_steps();
+  const uint64_t rows = std::min(run.env_steps(), resolved.replay().capacity() + slack);
+  needs.ring_bytes = members * rows * RowSchema::For(obs, action).stored_row_bytes();
+
+  const uint64_t actor = 2 * DenseParameters(obs, network.actor_hidden(), action);
+  const uint64_t critics = 2 * DenseParameters(obs + action, network.critic_hidden(), 1);
+  const uint64_t constraints = 2 * DenseParameters(obs, network.constraint_hidden(), 1);
+  const uint64_t epochs = run.env_steps() / run.steps_per_epoch() + 2;
+  needs.policy_bytes = members * epochs * 4 * (actor + constraints);
+  // Online nets with two Adam moments each, target nets; two kept and one being written.
+  needs.checkpoint_bytes = 3 * members * 4 * (3 * actor + 4 * critics + 4 * constraints);
+  needs.memory_bytes = kReplayMemory + (layout.actors + 1) * kActorMemory + kLearnerMemory + (members - 1) * kMemberMemory;
+  return needs;
+}
+
+absl::Status CheckResources(const Needs& needs, const std::string& run_dir) {
+  fs::path existing = fs::absolute(run_dir);
+  while (!existing.empty() && !fs::exists(existing)) existing = existing.parent_path();
+  ASSIGN_OR_RETURN(const uint64_t free_bytes, FreeBytes(existing.string()));
+  const uint64_t present = fs::exists(run_dir) ? FolderBytes(run_dir) : 0;
+  if (needs.disk_bytes() > free_bytes + present) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "not enough disk space for ", run_dir, ": the run needs about ", FormatBytes(needs.disk_bytes()), " (replay rings ",
+        FormatBytes(needs.ring_bytes), ", policies ", FormatBytes(needs.policy_bytes), ", checkpoints ",
+        FormatBytes(needs.checkpoint_bytes), ") and ", FormatBytes(free_bytes),
+        " are free; choose another --run-dir, or lower replay.capacity or the number of seeds"));
+  }
+  const uint64_t memory = AvailableMemory();
+  if (needs.memory_bytes > memory) {
+    return absl::ResourceExhaustedError(absl::StrCat("not enough memory: the processes need about ",
+                                                     FormatBytes(needs.memory_bytes), " and ", FormatBytes(memory),
+                                                     " are available; use fewer --actors or --seeds"));
+  }
+  return absl::OkStatus();
+}
+
+std::string FormatBytes(uint64_t bytes) {
+  if (bytes >= 1000ull * 1000 * 1000) return absl::StrFormat("%.1f GB", bytes / 1e9);
+  if (bytes >= 1000 * 1000) return absl::StrFormat("%.1f MB", bytes / 1e6);
+  return absl::StrFormat("%.1f kB", bytes / 1e3);
+}
+
+}  // namespace datacom::cli

@@ -1,0 +1,75 @@
+#include "deploy/cli/watch.h"
+
+#include <chrono>
+
+#include "common/rpc/channel.h"
+#include "common/rpc/learner_client.h"
+#include "common/rpc/replay_client.h"
+
+namespace datacom::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kPeriod{500};
+constexpr std::chrono::milliseconds kDeadline{2000};
+
+}  // namespace
+
+Watch::Watch() : thread_([this] { Run(); }) {}
+
+Watch::~Watch() {
+  {
+    MutexLock lock(&mutex_);
+    stop_ = true;
+    changed_.NotifyAll();
+  }
+  thread_.join();
+}
+
+void Watch::SetAddresses(const std::string& replay, const std::string& learner) {
+  MutexLock lock(&mutex_);
+  replay_address_ = replay;
+  learner_address_ = learner;
+}
+
+std::optional<v1::ReplayInfo> Watch::replay() const {
+  MutexLock lock(&mutex_);
+  return replay_;
+}
+
+std::optional<v1::LearnerInfo> Watch::learner() const {
+  MutexLock lock(&mutex_);
+  return learner_;
+}
+
+std::shared_ptr<grpc::Channel> Watch::ChannelTo(const std::string& address) {
+  std::shared_ptr<grpc::Channel>& channel = channels_[address];
+  if (channel == nullptr) channel = MakeChannel(address);
+  return channel;
+}
+
+void Watch::Run() {
+  while (true) {
+    std::string replay_address, learner_address;
+    {
+      MutexLock lock(&mutex_);
+      if (stop_) return;
+      replay_address = replay_address_;
+      learner_address = learner_address_;
+    }
+    std::optional<v1::ReplayInfo> replay;
+    std::optional<v1::LearnerInfo> learner;
+    if (!replay_address.empty()) {
+      if (auto info = GetReplayInfo(ChannelTo(replay_address), kDeadline); info.ok()) replay = *std::move(info);
+    }
+    if (!learner_address.empty()) {
+      if (auto info = GetLearnerInfo(ChannelTo(learner_address), kDeadline); info.ok()) learner = *std::move(info);
+    }
+    MutexLock lock(&mutex_);
+    replay_ = std::move(replay);
+    learner_ = std::move(learner);
+    if (stop_) return;
+    changed_.WaitFor(&mutex_, kPeriod);
+  }
+}
+
+}  // namespace datacom::cli

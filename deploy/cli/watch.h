@@ -1,0 +1,46 @@
+// Asks replay and learner for their state in the background, so that a slow answer never delays supervision.
+//
+// Thread-safe. Owns one thread that ends with the object (at most one RPC deadline later).
+#ifndef DATACOM_DEPLOY_CLI_WATCH_H_
+#define DATACOM_DEPLOY_CLI_WATCH_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "common/base/mutex.h"
+#include "datacom/v1/learner.pb.h"
+#include "datacom/v1/replay.pb.h"
+#include "grpcpp/grpcpp.h"
+
+namespace datacom::cli {
+
+class Watch {
+ public:
+  Watch();
+  ~Watch();
+  // Empty = not known yet. Cheap to repeat.
+  void SetAddresses(const std::string& replay, const std::string& learner);
+  // The newest answers; nothing from a service that did not answer last time.
+  std::optional<v1::ReplayInfo> replay() const;
+  std::optional<v1::LearnerInfo> learner() const;
+
+ private:
+  void Run();
+  std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address);  // of the background thread
+
+  mutable Mutex mutex_;
+  CondVar changed_;
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string replay_address_ ABSL_GUARDED_BY(mutex_), learner_address_ ABSL_GUARDED_BY(mutex_);
+  std::optional<v1::ReplayInfo> replay_ ABSL_GUARDED_BY(mutex_);
+  std::optional<v1::LearnerInfo> learner_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<grpc::Channel>> channels_;
+  std::thread thread_;
+};
+
+}  // namespace datacom::cli
+
+#endif  // DATACOM_DEPLOY_CLI_WATCH_H_

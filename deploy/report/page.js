@@ -1,0 +1,183 @@
+'use strict';
+// Draws the report from the data embedded in the page: one chart a quantity, one line and band a run.
+
+const data = JSON.parse(document.getElementById('report-data').textContent);
+const byId = (id) => document.getElementById(id);
+
+// Distinguishable also with a colour vision deficiency; an algorithm keeps its place in every report.
+const PALETTE = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#b8860b', '#56b4e9',
+                 '#7a4ea3', '#8c564b', '#4d4d4d', '#1b9e77', '#e7298a', '#66a61e'];
+const colour = (run) => PALETTE[run.palette % PALETTE.length];
+const translucent = (hex) => hex + '2e';
+
+function element(name, attributes, ...children) {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes || {})) {
+    if (key === 'text') node.textContent = value; else node.setAttribute(key, value);
+  }
+  node.append(...children);
+  return node;
+}
+
+function number(value) {
+  if (value === null || value === undefined) return '–';
+  if (Number.isInteger(value)) return value.toLocaleString('en-US');
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 1e-3 || size >= 1e7)) return value.toExponential(2);
+  return value.toLocaleString('en-US', {maximumFractionDigits: size >= 100 ? 1 : size >= 1 ? 3 : 4});
+}
+
+function duration(seconds) {
+  if (seconds === null || seconds === undefined) return '–';
+  const s = Math.round(seconds);
+  const two = (n) => String(n).padStart(2, '0');
+  return s >= 3600 ? `${Math.floor(s / 3600)}:${two(Math.floor(s / 60) % 60)}:${two(s % 60)} h` :
+                     `${Math.floor(s / 60)}:${two(s % 60)} min`;
+}
+
+const label = (run) => data.runs.filter((other) => other.name === run.name).length > 1 ? `${run.name} (${run.folder})` : run.name;
+
+function table(header, rows) {
+  const head = element('tr', {}, ...header.map((text) => element('th', {text})));
+  const body = rows.map((row) => {
+    const cells = row.cells.map((cell) => cell instanceof Node ? element('td', {}, cell) : element('td', {text: cell}));
+    return element('tr', row.diverged ? {class: 'diverged'} : {}, ...cells);
+  });
+  return element('div', {class: 'wide'}, element('table', {}, element('thead', {}, head), element('tbody', {}, ...body)));
+}
+
+function withHalf(triple) {
+  if (!triple) return '–';
+  const cell = element('span', {text: number(triple[0])});
+  if (triple[2] > 1) cell.append(element('span', {class: 'half', text: ' ± ' + number(triple[1])}));
+  return cell;
+}
+
+function showHeader() {
+  const names = [...new Set(data.runs.map((run) => run.name))];
+  byId('title').textContent = names.join(' · ');
+  document.title = names.join(', ') + ' – datacom report';
+  byId('subtitle').textContent = [...new Set(data.runs.map((run) => run.description).filter(Boolean))].join(' — ');
+  byId('made').textContent = 'Written by ' + data.build + '. Lines are means over the members of a run; bands and ± are 95 % ' +
+      'confidence intervals of that mean (Student t).';
+  for (const run of data.runs) {
+    const steps = Math.max(...run.members.map((member) => member.env_steps));
+    const seconds = Math.max(...run.members.map((member) => member.wall_seconds));
+    const diverged = run.members.filter((member) => member.status === 'diverged').length;
+    const facts = `${run.task}, ${run.algorithm}; ${run.members.length} member${run.members.length === 1 ? '' : 's'} ` +
+        `(seed${run.members.length === 1 ? '' : 's'} ${run.members.map((member) => member.seed).join(', ')}); ` +
+        `${number(steps)} of ${number(run.goal)} steps each; ${number(run.episodes)} training episodes; ${duration(seconds)}` +
+        (run.lockstep ? '; lockstep' : '') + (diverged ? `; ${diverged} diverged` : '');
+    byId('runs').append(element('div', {class: 'run'},
+        element('span', {class: 'swatch' + (run.shade ? ' dashed' : ''), style: `border-color: ${colour(run)}`}),
+        element('b', {text: label(run)}), element('span', {class: 'soft', text: facts})));
+  }
+}
+
+function showSummary() {
+  const columns = data.quantities.filter((q) => q.summary && data.runs.some((run) => run.summary[q.column]));
+  const title = (q) => (q.group === 'Training episodes' ? 'Training: ' : '') + q.title;
+  byId('summary').append(table(['Run', ...columns.map(title)], data.runs.map((run) => (
+      {cells: [label(run), ...columns.map((q) => withHalf(run.summary[q.column]))]}))));
+  const members = data.runs.flatMap((run) => run.members.map((member) => ({
+    diverged: member.status === 'diverged',
+    cells: [label(run), member.seed, number(member.env_steps), number(member.updates),
+            ...columns.map((q) => number(member[q.column])), member.status]})));
+  byId('summary').append(element('details', {}, element('summary', {text: 'Each member'}),
+      table(['Run', 'Seed', 'Steps', 'Updates', ...columns.map(title), 'Status'], members)));
+}
+
+// Three datasets a run: lower edge, upper edge filled down to it, and the mean.
+function datasets(quantity) {
+  return data.runs.filter((run) => run.series[quantity.column]).flatMap((run) => {
+    const points = run.series[quantity.column];
+    const line = {borderColor: colour(run), backgroundColor: colour(run), borderWidth: 2, pointRadius: points.length > 40 ? 0 : 2,
+                  pointHitRadius: 8, borderDash: run.shade ? [6, 4] : [], fill: false, label: label(run),
+                  data: points.map(([x, mean, half]) => ({x, y: mean, half}))};
+    if (!points.some((point) => point[3] > 1)) return [line];
+    const edge = {borderWidth: 0, pointRadius: 0, pointHitRadius: 0, band: true, label: label(run)};
+    return [{...edge, fill: false, data: points.map(([x, mean, half]) => ({x, y: mean - half}))},
+            {...edge, fill: '-1', backgroundColor: translucent(colour(run)), data: points.map(([x, mean, half]) => ({x, y: mean + half}))},
+            line];
+  });
+}
+
+function axisNumber(value) {
+  const size = Math.abs(value);
+  if (size >= 1e6) return `${+(value / 1e6).toPrecision(3)}M`;
+  if (size >= 1e4) return `${+(value / 1e3).toPrecision(3)}k`;
+  return `${+value.toPrecision(4)}`;
+}
+
+function chart(quantity) {
+  const canvas = element('canvas', {role: 'img', 'aria-label': `${quantity.group}: ${quantity.title}`});
+  const figure = element('figure', {}, element('figcaption', {text: quantity.title}), element('div', {class: 'plot'}, canvas));
+  const grid = {color: '#e9edf1'};
+  const draw = () => new Chart(canvas, {
+    type: 'line',
+    data: {datasets: datasets(quantity)},
+    options: {
+      animation: false, maintainAspectRatio: false, parsing: false, normalized: true,
+      interaction: {mode: 'nearest', axis: 'x', intersect: false},
+      scales: {
+        x: {type: 'linear', grid, ticks: {callback: axisNumber, maxTicksLimit: 7, maxRotation: 0},
+            title: {display: true, text: 'environment steps'}, min: 0},
+        y: {type: quantity.logarithmic ? 'logarithmic' : 'linear', grid,
+            ticks: {callback: axisNumber, maxTicksLimit: 6}},
+      },
+      plugins: {
+        legend: {display: data.runs.length > 1,
+                 labels: {boxWidth: 14, boxHeight: 2, filter: (item, all) => !all.datasets[item.datasetIndex].band}},
+        tooltip: {filter: (item) => !item.dataset.band,
+                  callbacks: {title: (items) => items.length ? `${number(items[0].raw.x)} steps` : '',
+                              label: (item) => `${item.dataset.label}: ${number(item.raw.y)}` +
+                                  (item.raw.half ? ` ± ${number(item.raw.half)}` : '')}},
+      },
+    },
+  });
+  return {figure, draw};
+}
+
+function showCurves() {
+  const drawn = [];
+  for (const group of [...new Set(data.quantities.map((q) => q.group))]) {
+    const shown = data.quantities.filter((q) => q.group === group && data.runs.some((run) => run.series[q.column]));
+    if (!shown.length) continue;
+    const grid = element('div', {class: 'grid'});
+    for (const quantity of shown) {
+      const {figure, draw} = chart(quantity);
+      grid.append(figure);
+      drawn.push(draw);
+    }
+    byId('curves').append(element('section', {}, element('h2', {text: group}), grid));
+  }
+  drawn.forEach((draw) => draw());
+}
+
+function showData() {
+  for (const run of data.runs) {
+    const columns = data.quantities.filter((q) => run.series[q.column]);
+    const at = new Map();
+    for (const q of columns) {
+      for (const [x, mean, half, count] of run.series[q.column]) {
+        if (!at.has(x)) at.set(x, {});
+        at.get(x)[q.column] = [mean, half, count];
+      }
+    }
+    const steps = [...at.keys()].sort((a, b) => a - b);
+    const title = (q) => `${q.group}: ${q.title}`;
+    byId('data').append(element('details', {}, element('summary', {text: `${label(run)}: all curves as numbers (mean ± 95 %)`}),
+        table(['Steps', ...columns.map(title)], steps.map((x) => (
+            {cells: [number(x), ...columns.map((q) => withHalf(at.get(x)[q.column]))]})))));
+    byId('details').append(element('details', {}, element('summary', {text: `${label(run)}: resolved experiment`}),
+        element('pre', {text: run.experiment})));
+    if (run.build) {
+      byId('details').append(element('details', {}, element('summary', {text: `${label(run)}: build`}), element('pre', {text: run.build})));
+    }
+  }
+}
+
+showHeader();
+showSummary();
+showCurves();
+showData();

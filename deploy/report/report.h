@@ -1,0 +1,56 @@
+// The report of one or several runs: one HTML page that needs nothing beside itself.
+//
+// Reads experiment.textproto, build.txt, progress.csv and episodes.csv of each run folder. The plotting library (Chart.js)
+// is read from its Debian package and inlined together with its licence. Pure but for reading files; thread-safe.
+#ifndef DATACOM_DEPLOY_REPORT_REPORT_H_
+#define DATACOM_DEPLOY_REPORT_REPORT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "deploy/report/csv.h"
+#include "deploy/report/statistics.h"
+#include "nlohmann/json.hpp"
+
+namespace datacom::report {
+
+// What a curve shows: a column of progress.csv, or one derived from it (RunSeries).
+struct Quantity {
+  const char* column;
+  const char* title;
+  const char* group;
+  bool summary;      // has a column in the summary table
+  bool logarithmic;  // axis
+};
+const std::vector<Quantity>& Quantities();
+
+// Points of a curve: at each number of environment steps the mean over the members and its 95 % interval.
+struct Series {
+  std::vector<double> steps;
+  std::vector<Interval> values;
+};
+
+// Series of `quantity` over the members of a run. Derived ones: "updates_per_second" from updates and wall_seconds of
+// consecutive rows; "cumulative_cost" from episodes.csv, the cost summed over all training episodes so far.
+Series RunSeries(const Csv& progress, const Csv* episodes, const std::string& quantity);
+
+// Everything the page shows, as embedded in it. NOT_FOUND naming the file a folder lacks.
+absl::StatusOr<nlohmann::json> ReportData(const std::vector<std::string>& run_dirs);
+
+struct Plotting {
+  std::string script;
+  std::string licence;
+};
+// From $DATACOM_CHART_JS or the package's place; NOT_FOUND naming the package to install.
+absl::StatusOr<Plotting> ReadPlotting();
+
+std::string RenderPage(const nlohmann::json& data, const Plotting& plotting);
+
+// ReportData, ReadPlotting, RenderPage, then replaces `path` atomically.
+absl::Status WriteReport(const std::vector<std::string>& run_dirs, const std::string& path);
+
+}  // namespace datacom::report
+
+#endif  // DATACOM_DEPLOY_REPORT_REPORT_H_
