@@ -1,6 +1,10 @@
 #include "learner/algorithms/algorithm.h"
 
 #include <stdexcept>
+#include <utility>
+
+#include "learner/algorithms/datacom.h"
+#include "learner/algorithms/sac.h"
 
 namespace datacom::learner {
 
@@ -34,10 +38,72 @@ void Batch::Resize(const AlgorithmConfig& config) {
   noise_next.resize(rows * config.action_dim);
 }
 
-std::vector<std::string> AlgorithmNames() { return {}; }
+namespace {
+
+struct Entry {
+  const char* name;
+  std::unique_ptr<Algorithm> (*make)(const AlgorithmConfig& config);
+};
+
+template <class A>
+std::unique_ptr<Algorithm> Make(const AlgorithmConfig& config) {
+  return std::make_unique<A>(config);
+}
+
+// One line an algorithm.
+const Entry kAlgorithms[] = {
+    {"datacom", Make<Datacom>},
+    {"sac", Make<Sac>},
+};
+
+void Check(bool good, const std::string& message) {
+  if (!good) throw std::invalid_argument(message);
+}
+
+void CheckConfig(const AlgorithmConfig& config) {
+  const auto positive = [](const char* name, double value) {
+    Check(value > 0, std::string(name) + " must be positive, not " + std::to_string(value));
+  };
+  positive("members", static_cast<double>(config.members.size()));
+  positive("obs_dim", config.obs_dim);
+  positive("action_dim", config.action_dim);
+  positive("horizon", config.horizon);
+  positive("batch_size", config.batch_size);
+  Check(config.failure_batch_size >= 0, "failure_batch_size must not be negative");
+  Check(config.x_dim >= 0 && config.q_dim >= 0, "q_dim and x_dim must not be negative");
+  const std::pair<const char*, const std::vector<int>*> nets[] = {
+      {"actor_hidden", &config.actor_hidden}, {"critic_hidden", &config.critic_hidden},
+      {"constraint_hidden", &config.constraint_hidden}};
+  for (const auto& net : nets) {
+    Check(!net.second->empty(), std::string(net.first) + " needs at least one layer");
+    for (int width : *net.second) positive(net.first, width);
+  }
+  const size_t n = static_cast<size_t>(config.action_dim);
+  Check(config.action_low.size() == n && config.action_high.size() == n,
+        "action_low and action_high need " + std::to_string(n) + " entries, not " +
+            std::to_string(config.action_low.size()) + " and " + std::to_string(config.action_high.size()));
+}
+
+}  // namespace
+
+std::vector<std::string> AlgorithmNames() {
+  std::vector<std::string> names;
+  for (const Entry& entry : kAlgorithms) names.emplace_back(entry.name);
+  return names;
+}
 
 std::unique_ptr<Algorithm> MakeAlgorithm(const AlgorithmConfig& config) {
-  throw std::invalid_argument("no algorithm is called '" + config.algorithm + "'");
+  std::string known;
+  for (const Entry& entry : kAlgorithms) {
+    if (config.algorithm == entry.name) {
+      CheckConfig(config);
+      std::unique_ptr<Algorithm> algorithm = entry.make(config);
+      Check(!algorithm->needs_dynamics() || config.q_dim > 0, config.algorithm + " needs a constraint state: q_dim is 0");
+      return algorithm;
+    }
+    known += std::string(known.empty() ? "" : ", ") + entry.name;
+  }
+  throw std::invalid_argument("no algorithm is called '" + config.algorithm + "'; there are: " + known);
 }
 
 }  // namespace datacom::learner

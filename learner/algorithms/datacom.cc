@@ -1,0 +1,153 @@
+#include "learner/algorithms/datacom.h"
+
+#include <stdexcept>
+
+#include "learner/nn/safe_map_row.h"
+
+namespace datacom::learner {
+
+Datacom::Datacom(const AlgorithmConfig& config) : SoftActorCritic(config), delta_(config) {
+  DeclareCritics();
+  feasibility_.Declare(config_, &layout_);
+  MirrorTargets(0, layout_.size());
+  DeclareActor();
+  Build();
+  MakeWorkspace();
+  feasibility_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
+  constraint_optimizer_ =
+      NewOptimizer("constraint", feasibility_.first(), feasibility_.size(), &MemberHyper::constraint_lr);
+  constraint_loss_ = NewStatistic();
+  constraint_mean_ = NewStatistic();
+  Register("stats.constraint_loss", constraint_loss_.sum);
+  Register("stats.constraint_mean", constraint_mean_.sum);
+  gain_ = NewScalar(&MemberHyper::atacom_gain);
+  slack_beta_ = NewScalar(&MemberHyper::slack_beta);
+  margin_ = NewScalar();
+  delta_value_ = NewScalar();
+  for (int m = 0; m < members_; ++m) {
+    const double margin = RiskMargin(config_.members[m].accepted_risk);
+    kernels_->Upload(&margin, margin_.Members(m, 1));
+    UploadDelta(m);
+  }
+  now_dynamics_ = NewDynamics();
+  next_dynamics_ = NewDynamics();
+  record_ = kernels_->NewDoubles(block_, batch_, SafeMapRecordSize(config_.action_dim));
+  d_u_ = kernels_->NewFloats(block_, batch_, config_.action_dim);
+}
+
+Datacom::Dynamics Datacom::NewDynamics() {
+  return {kernels_->NewDoubles(block_, batch_, config_.q_dim),
+          kernels_->NewDoubles(block_, batch_, config_.q_dim * config_.action_dim),
+          kernels_->NewDoubles(block_, batch_, config_.x_dim)};
+}
+
+void Datacom::UploadDelta(int member) {
+  const double value = delta_.value(member);
+  kernels_->Upload(&value, delta_value_.Members(member, 1));
+}
+
+void Datacom::LoadDynamics(const ControlAffineBatch& batch, const Dynamics& to) {
+  kernels_->Upload(BlockOf(batch.f, batch_ * config_.q_dim), to.f);
+  kernels_->Upload(BlockOf(batch.G, batch_ * config_.q_dim * config_.action_dim), to.G);
+  kernels_->Upload(BlockOf(batch.x_dot, batch_ * config_.x_dim), to.x_dot);
+}
+
+void Datacom::LoadBatch(const Batch& batch) {
+  LoadTransitions(batch);
+  LoadDynamics(batch.now, now_dynamics_);
+  LoadDynamics(batch.next, next_dynamics_);
+  feasibility_.LoadBatch(batch, first_member());
+}
+
+void Datacom::Map(const Dynamics& dynamics, const DoubleView& k, const DoubleView& J, const ActionSample& sample,
+                  const FloatView& executed) {
+  const SafeMapInput input{k, J, dynamics.f, dynamics.G, dynamics.x_dot, Block(gain_), Block(slack_beta_),
+                           Block(target_entropy_)};
+  kernels_->SafeMap(input, sample.u, {executed, sample.log_pi, record_});
+}
+
+// Constraint values use the online nets and delta as they are before this update, for s and s' alike.
+void Datacom::Compute() {
+  feasibility_.Evaluate(parameters(), Block(margin_), Block(delta_value_));
+
+  SampleNow();
+  Map(now_dynamics_, feasibility_.k_now(), feasibility_.J_now(), now_, NowAction());
+  EvaluateActor();
+  kernels_->SafeMapGradient(record_, now_.u, action_gradient(), d_u_);
+  ActorStep(d_u_);
+  TemperatureStep();
+
+  SampleNext();
+  Map(next_dynamics_, feasibility_.k_next(), feasibility_.J_next(), next_, NextAction());
+  CriticStep();
+
+  feasibility_.LossGradient(targets(), gradients(), constraint_loss_.value);
+  GuardAndRecord(constraint_loss_);
+  kernels_->RowMean(feasibility_.k_now(), constraint_mean_.value);
+  Record(constraint_mean_);
+  Step(constraint_optimizer_);
+
+  PolyakTargets();
+}
+
+void Datacom::ApplyEpisode(int member, int length, const float* z, const float* costs) {
+  if (MemberValue(active_, member) == 0) return;
+  cvar_.resize(static_cast<size_t>(length) + 1);
+  feasibility_.Risk(ParametersOf(member), margin_.Members(member, 1), z, length + 1, cvar_.data());
+  if (!delta_.ApplyEpisode(member, length, costs, cvar_.data())) {
+    const double inactive = 0;
+    kernels_->Upload(&inactive, active_.Members(member, 1));
+  }
+  UploadDelta(member);
+}
+
+Stats Datacom::GetStats() const {
+  Stats stats = SoftActorCritic::GetStats();
+  stats.constraint_loss = Means(constraint_loss_);
+  stats.constraint_mean = Means(constraint_mean_);
+  for (int m = 0; m < members_; ++m) {
+    stats.delta[m] = delta_.value(m);
+    stats.delta_steps[m] = delta_.steps(m);
+  }
+  return stats;
+}
+
+ActingParameters Datacom::GetActingParameters(int member) const {
+  const MemberHyper& hyper = config_.members[member];
+  ActingParameters parameters;
+  AddActingNet("actor", member, &parameters);
+  AddActingNet("constraint", member, &parameters);
+  parameters.scalars = {{"delta", delta_.value(member)},
+                        {"risk_margin", RiskMargin(hyper.accepted_risk)},
+                        {"atacom_gain", hyper.atacom_gain},
+                        {"slack_beta", hyper.slack_beta},
+                        {"target_entropy", hyper.target_entropy}};
+  return parameters;
+}
+
+State Datacom::Save() const {
+  State state = SoftActorCritic::Save();
+  state["delta"] = delta_.Save();
+  return state;
+}
+
+void Datacom::Load(const State& state) {
+  SoftActorCritic::Load(state);  // checks all entries, this one's size included: it compares with Save
+  delta_.Load(state.at("delta"));
+  for (int m = 0; m < members_; ++m) UploadDelta(m);
+}
+
+std::vector<float> Datacom::ReadArray(int member, const std::string& name) const {
+  if (name == "delta_raw") return {static_cast<float>(delta_.raw(member))};
+  if (name == "grad.delta_raw") return {static_cast<float>(delta_.gradient(member))};
+  return SoftActorCritic::ReadArray(member, name);
+}
+
+void Datacom::WriteArray(int member, const std::string& name, const std::vector<float>& values) {
+  if (name != "delta_raw") return SoftActorCritic::WriteArray(member, name, values);
+  if (values.size() != 1) throw std::invalid_argument("array 'delta_raw' has 1 value");
+  delta_.set_raw(member, values[0]);
+  UploadDelta(member);
+}
+
+}  // namespace datacom::learner

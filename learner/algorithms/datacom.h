@@ -1,0 +1,55 @@
+// D-ATACOM (algorithms.md 6): soft actor-critic on tangent actions u, executed through the map W(s, u) of a learned
+// feasibility constraint, with a learned threshold delta. Critics see executed actions; the gradient passes through da/du alone.
+#ifndef DATACOM_LEARNER_ALGORITHMS_DATACOM_H_
+#define DATACOM_LEARNER_ALGORITHMS_DATACOM_H_
+
+#include <string>
+#include <vector>
+
+#include "learner/algorithms/delta.h"
+#include "learner/algorithms/gaussian_feasibility.h"
+#include "learner/algorithms/soft_actor_critic.h"
+
+namespace datacom::learner {
+
+class Datacom : public SoftActorCritic {
+ public:
+  explicit Datacom(const AlgorithmConfig& config);
+  void ApplyEpisode(int member, int length, const float* z, const float* costs) override;
+  Stats GetStats() const override;
+  ActingParameters GetActingParameters(int member) const override;
+  State Save() const override;
+  void Load(const State& state) override;
+  std::string acting_rule() const override { return "safe_map"; }
+  bool needs_dynamics() const override { return true; }
+  std::vector<float> ReadArray(int member, const std::string& name) const override;
+  void WriteArray(int member, const std::string& name, const std::vector<float>& values) override;
+
+ protected:
+  void LoadBatch(const Batch& batch) override;
+  void Compute() override;
+
+ private:
+  struct Dynamics {
+    DoubleView f, G, x_dot;  // [block, B, ...]
+  };
+  Dynamics NewDynamics();
+  void LoadDynamics(const ControlAffineBatch& batch, const Dynamics& to);
+  void Map(const Dynamics& dynamics, const DoubleView& k, const DoubleView& J, const ActionSample& sample,
+           const FloatView& executed);
+  void UploadDelta(int member);
+
+  GaussianFeasibility feasibility_;
+  Delta delta_;
+  Optimizer constraint_optimizer_;
+  Statistic constraint_loss_, constraint_mean_;
+  DoubleView margin_, gain_, slack_beta_, delta_value_;  // [M, 1, 1]
+  Dynamics now_dynamics_, next_dynamics_;
+  DoubleView record_;
+  FloatView d_u_;
+  std::vector<double> cvar_;  // one episode, reused
+};
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_ALGORITHMS_DATACOM_H_

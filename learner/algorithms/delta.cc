@@ -1,0 +1,60 @@
+#include "learner/algorithms/delta.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace datacom::learner {
+
+double DiscountedBudget(double budget, int horizon, double discount) {
+  const double ones = discount == 1 ? horizon : (1 - std::pow(discount, horizon)) / (1 - discount);
+  return budget / horizon * ones;
+}
+
+Delta::Delta(const AlgorithmConfig& config) : discount_(config.discount), gradients_(config.members.size()) {
+  for (const MemberHyper& hyper : config.members) {
+    Member member;
+    member.raw = std::max(hyper.init_delta, 0.1);  // the raw value itself (5.1)
+    members_.push_back(member);
+    budgets_.push_back(DiscountedBudget(hyper.cost_budget, config.horizon, config.discount));
+    rates_.push_back(hyper.delta_lr);
+    fixed_.push_back(hyper.delta_fixed ? hyper.init_delta : std::numeric_limits<double>::quiet_NaN());
+  }
+}
+
+double Delta::value(int member) const {
+  if (!std::isnan(fixed_[member])) return fixed_[member];
+  const double raw = members_[member].raw;
+  return raw > 20 ? raw : std::log1p(std::exp(raw));
+}
+
+// 5.4: residual e_i = D_i - budget - (CVaR_i - delta); loss mean smoothL1(e); dL/dw = mean clip(e, -1, 1) * sigmoid(w).
+bool Delta::ApplyEpisode(int member, int length, const float* costs, const double* cvar) {
+  if (!std::isnan(fixed_[member])) return true;
+  Member& state = members_[member];
+  const double delta = value(member);
+  double to_go = 0, sum = 0;
+  for (int i = length; i >= 0; --i) {
+    const double cost = i == 0 ? 0 : (costs[i] < 0 ? 0 : static_cast<double>(costs[i]));
+    to_go = cost + discount_ * to_go;
+    sum += std::clamp(to_go - budgets_[member] - cvar[i] + delta, -1.0, 1.0);
+  }
+  const double gradient = sum / (length + 1) / (1 + std::exp(-state.raw));
+  if (!std::isfinite(gradient)) return false;
+  gradients_[member] = gradient;
+  state.steps += 1;
+  state.first = 0.9 * state.first + 0.1 * gradient;
+  state.second = 0.999 * state.second + 0.001 * gradient * gradient;
+  const double root = std::sqrt(state.second / (1 - std::pow(0.999, state.steps)));
+  state.raw -= rates_[member] / (1 - std::pow(0.9, state.steps)) * state.first / (root + 1e-8);
+  return true;
+}
+
+std::string Delta::Save() const {
+  return std::string(reinterpret_cast<const char*>(members_.data()), sizeof(Member) * members_.size());
+}
+
+void Delta::Load(const std::string& bytes) { std::memcpy(members_.data(), bytes.data(), bytes.size()); }
+
+}  // namespace datacom::learner

@@ -1,0 +1,41 @@
+// The learned threshold delta of every member (algorithms.md 5): delta = softplus(w), one Adam step a finished episode; or
+// fixed. Host memory, float64; not thread-safe.
+#ifndef DATACOM_LEARNER_ALGORITHMS_DELTA_H_
+#define DATACOM_LEARNER_ALGORITHMS_DELTA_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "learner/algorithms/algorithm.h"
+
+namespace datacom::learner {
+
+// Budget/H * (1 - gamma^H)/(1 - gamma): an undiscounted episode budget in discounted cost (5.2).
+double DiscountedBudget(double budget, int horizon, double discount);
+
+class Delta {
+ public:
+  explicit Delta(const AlgorithmConfig& config);
+  double value(int member) const;
+  double raw(int member) const { return members_[member].raw; }
+  void set_raw(int member, double raw) { members_[member].raw = raw; }
+  double gradient(int member) const { return gradients_[member]; }  // of the last step
+  uint64_t steps(int member) const { return static_cast<uint64_t>(members_[member].steps); }
+  // costs: [length + 1] raw, costs[0] ignored as 0; cvar: [length + 1]. A step that is not finite is refused: returns false.
+  bool ApplyEpisode(int member, int length, const float* costs, const double* cvar);
+  std::string Save() const;                // exact bytes
+  void Load(const std::string& bytes);     // as many bytes as Save gives
+
+ private:
+  struct Member {
+    double raw = 0, first = 0, second = 0, steps = 0;
+  };
+  double discount_ = 0;
+  std::vector<Member> members_;
+  std::vector<double> budgets_, rates_, fixed_, gradients_;  // fixed_: NaN where learned
+};
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_ALGORITHMS_DELTA_H_

@@ -1,0 +1,265 @@
+#include "learner/algorithms/population.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "learner/nn/random.h"
+
+namespace datacom::learner {
+namespace {
+
+std::unique_ptr<Kernels> MakeKernels(const AlgorithmConfig& config) {
+  const std::string& kind = config.kernels;
+  if (kind == "fused" && config.device != "cpu") {
+    throw std::invalid_argument("kernels 'fused' run on device 'cpu', not '" + config.device + "'");
+  }
+  if (kind == "fused" || (kind == "auto" && config.device == "cpu")) return MakeFusedKernels();
+  if (kind == "tensor" || kind == "auto") return MakeTensorKernels(config.device);
+  throw std::invalid_argument("kernels must be 'fused', 'tensor' or 'auto', not '" + kind + "'");
+}
+
+template <class V, class T>
+std::string Bytes(Kernels* kernels, const V& view) {
+  std::string bytes(sizeof(T) * view.members * view.rows * view.cols, '\0');
+  kernels->Download(view, reinterpret_cast<T*>(&bytes[0]));
+  return bytes;
+}
+
+}  // namespace
+
+Population::Population(const AlgorithmConfig& config)
+    : config_(config), members_(static_cast<int>(config.members.size())), kernels_(MakeKernels(config)) {
+  if (members_ < 1) throw std::invalid_argument("a population needs at least one member");
+  block_ = kernels_->BlockSize(members_);
+}
+
+void Population::MirrorTargets(int64_t first, int64_t size) {
+  target_first_ = first;
+  target_size_ = size;
+}
+
+void Population::Build() {
+  const int size = static_cast<int>(layout_.size());
+  parameters_ = kernels_->NewFloats(members_, 1, size);
+  gradients_ = kernels_->NewFloats(members_, 1, size);
+  first_moment_ = kernels_->NewFloats(members_, 1, size);
+  second_moment_ = kernels_->NewFloats(members_, 1, size);
+  targets_ = kernels_->NewFloats(members_, 1, static_cast<int>(target_size_));
+  active_ = NewScalar();
+  Register("active", active_);
+  const std::vector<double> ones(members_, 1.0);
+  kernels_->Upload(ones.data(), active_);
+  Initialise();
+  policy_loss_ = NewStatistic();
+  critic_loss_ = NewStatistic();
+  Register("stats.policy_loss", policy_loss_.sum);
+  Register("stats.critic_loss", critic_loss_.sum);
+  compute_ = [this] { Compute(); };
+}
+
+// Every array of a member is drawn from its own named stream, so that it depends on nothing but run seed, member seed and name.
+void Population::Initialise() {
+  std::vector<float> values(layout_.size());
+  for (int m = 0; m < members_; ++m) {
+    std::fill(values.begin(), values.end(), 0.0f);
+    for (const ParameterArray& array : layout_.arrays()) {
+      if (array.bound == 0) continue;
+      NamedStream stream(NamedKey("learner.init." + array.name, {config_.run_seed, config_.members[m].seed}));
+      for (int64_t i = 0; i < array.size(); ++i) {
+        values[array.offset + i] = static_cast<float>(stream.Uniform(-array.bound, array.bound));
+      }
+    }
+    kernels_->Upload(values.data(), parameters_.Members(m, 1));
+    kernels_->Upload(values.data() + target_first_, targets_.Members(m, 1));
+  }
+}
+
+Optimizer Population::NewOptimizer(const std::string& name, int64_t first, int64_t size,
+                                   double MemberHyper::*learning_rate) {
+  Optimizer optimizer{name, first, size, NewScalar(learning_rate), NewScalar()};
+  Register("steps." + name, optimizer.steps);
+  return optimizer;
+}
+
+DoubleView Population::NewScalar(double MemberHyper::*value) {
+  std::vector<double> values;
+  for (const MemberHyper& hyper : config_.members) values.push_back(hyper.*value);
+  const DoubleView view = NewScalar();
+  kernels_->Upload(values.data(), view);
+  return view;
+}
+
+Statistic Population::NewStatistic() { return {kernels_->NewDoubles(members_, 1, 2), kernels_->NewDoubles(block_, 1, 1)}; }
+
+void Population::Update(const Batch& batch) {
+  for (first_ = 0; first_ < members_; first_ += block_) {
+    count_ = block_;
+    LoadBatch(batch);
+    kernels_->Run(compute_);
+  }
+}
+
+void Population::Step(const Optimizer& optimizer) {
+  const int first = static_cast<int>(optimizer.first), size = static_cast<int>(optimizer.size);
+  kernels_->Adam({parameters().Cols(first, size), gradients().Cols(first, size), Block(first_moment_).Cols(first, size),
+                  Block(second_moment_).Cols(first, size), Block(optimizer.learning_rate), Block(optimizer.steps),
+                  Block(active_)});
+}
+
+void Population::PolyakTargets() {
+  const FloatView source = parameters().Cols(static_cast<int>(target_first_), static_cast<int>(target_size_));
+  kernels_->Polyak(source, config_.tau, Block(active_), targets());
+}
+
+void Population::GuardAndRecord(const Statistic& statistic) {
+  kernels_->Guard(statistic.value, Block(active_));
+  Record(statistic);
+}
+
+void Population::Record(const Statistic& statistic, double sign) {
+  kernels_->Accumulate(statistic.value, sign, Block(active_), Block(statistic.sum));
+}
+
+std::vector<double> Population::Values(const DoubleView& view) const {
+  std::vector<double> values(static_cast<size_t>(members_) * view.cols);
+  kernels_->Download(view, values.data());
+  return values;
+}
+
+double Population::MemberValue(const DoubleView& view, int member) const {
+  double value = 0;
+  kernels_->Download(view.Members(member, 1), &value);
+  return value;
+}
+
+std::vector<double> Population::Means(const Statistic& statistic) const {
+  const std::vector<double> sums = Values(statistic.sum);
+  std::vector<double> means(members_, std::numeric_limits<double>::quiet_NaN());
+  for (int m = 0; m < members_; ++m) {
+    if (sums[2 * m + 1] > 0) means[m] = sums[2 * m] / sums[2 * m + 1];
+  }
+  return means;
+}
+
+Stats Population::GetStats() const {
+  Stats stats;
+  const std::vector<double> none(members_, std::numeric_limits<double>::quiet_NaN());
+  stats.policy_loss = Means(policy_loss_);
+  stats.critic_loss = Means(critic_loss_);
+  stats.constraint_loss = stats.constraint_mean = stats.entropy = stats.alpha = stats.delta = none;
+  stats.delta_steps.assign(members_, 0);
+  for (double active : Values(active_)) stats.diverged.push_back(active == 0);
+  return stats;
+}
+
+void Population::ResetStats() {
+  const std::vector<double> zeros(2 * static_cast<size_t>(members_), 0.0);
+  for (const auto& entry : saved_) {
+    if (entry.first.rfind("stats.", 0) == 0) kernels_->Upload(zeros.data(), entry.second);
+  }
+}
+
+std::string Population::Signature() const {
+  std::string signature = config_.algorithm + " members=" + std::to_string(members_);
+  for (const ParameterArray& array : layout_.arrays()) {
+    signature += " " + array.name;
+    for (uint32_t n : array.shape) signature += ":" + std::to_string(n);
+  }
+  return signature;
+}
+
+State Population::Save() const {
+  State state;
+  state["signature"] = Signature();
+  const std::pair<const char*, const FloatView*> blocks[] = {{"parameters", &parameters_}, {"adam.first", &first_moment_},
+                                                             {"adam.second", &second_moment_}, {"targets", &targets_}};
+  for (const auto& block : blocks) state[block.first] = Bytes<FloatView, float>(kernels_.get(), *block.second);
+  for (const auto& entry : saved_) state[entry.first] = Bytes<DoubleView, double>(kernels_.get(), entry.second);
+  return state;
+}
+
+void Population::Load(const State& state) {
+  const State expected = Save();
+  for (const auto& entry : expected) {
+    const auto found = state.find(entry.first);
+    if (found == state.end()) throw std::invalid_argument("the state has no entry '" + entry.first + "'");
+    if (entry.first == "signature" && found->second != entry.second) {
+      throw std::invalid_argument("entry 'signature': the state is of '" + found->second + "', this learner has '" +
+                                  entry.second + "'");
+    }
+    if (found->second.size() != entry.second.size()) {
+      throw std::invalid_argument("entry '" + entry.first + "' has " + std::to_string(found->second.size()) +
+                                  " bytes, expected " + std::to_string(entry.second.size()));
+    }
+  }
+  for (const auto& entry : state) {
+    if (expected.count(entry.first) == 0) throw std::invalid_argument("the state has an unknown entry '" + entry.first + "'");
+  }
+  const std::pair<const char*, const FloatView*> blocks[] = {{"parameters", &parameters_}, {"adam.first", &first_moment_},
+                                                             {"adam.second", &second_moment_}, {"targets", &targets_}};
+  for (const auto& block : blocks) {
+    kernels_->Upload(reinterpret_cast<const float*>(state.at(block.first).data()), *block.second);
+  }
+  for (const auto& entry : saved_) {
+    kernels_->Upload(reinterpret_cast<const double*>(state.at(entry.first).data()), entry.second);
+  }
+}
+
+Population::Place Population::Find(const std::string& name) const {
+  std::string base = name;
+  FloatView all = parameters_;
+  int64_t shift = 0;
+  if (base.rfind("grad.", 0) == 0) {
+    base = base.substr(5);
+    all = gradients_;
+  } else if (base.rfind("target_", 0) == 0 && base != "target_entropy") {
+    base = base.substr(7);
+    all = targets_;
+    shift = target_first_;
+  }
+  for (const ParameterArray& array : layout_.arrays()) {
+    if (array.name != base) continue;
+    const int64_t offset = array.offset - shift;
+    if (offset < 0 || offset + array.size() > all.cols) break;
+    return {all, offset, array.size()};
+  }
+  throw std::invalid_argument("algorithm '" + config_.algorithm + "' has no array '" + name + "'");
+}
+
+std::vector<float> Population::ReadArray(int member, const std::string& name) const {
+  const Place place = Find(name);
+  std::vector<float> values(place.size);
+  kernels_->Download(place.all.Members(member, 1).Cols(static_cast<int>(place.offset), static_cast<int>(place.size)),
+                     values.data());
+  return values;
+}
+
+void Population::WriteArray(int member, const std::string& name, const std::vector<float>& values) {
+  const Place place = Find(name);
+  if (static_cast<int64_t>(values.size()) != place.size) {
+    throw std::invalid_argument("array '" + name + "' has " + std::to_string(place.size) + " values, not " +
+                                std::to_string(values.size()));
+  }
+  kernels_->Upload(values.data(),
+                   place.all.Members(member, 1).Cols(static_cast<int>(place.offset), static_cast<int>(place.size)));
+}
+
+void Population::AddActingNet(const std::string& prefix, int member, ActingParameters* out) const {
+  for (const ParameterArray& array : layout_.arrays()) {
+    if (array.name.rfind(prefix + ".", 0) != 0) continue;
+    out->arrays.push_back({array.name, array.shape, ReadArray(member, array.name)});
+  }
+}
+
+std::vector<float> GetArray(const Algorithm& algorithm, int member, const std::string& name) {
+  return dynamic_cast<const Population&>(algorithm).ReadArray(member, name);
+}
+
+void SetArray(Algorithm* algorithm, int member, const std::string& name, const std::vector<float>& values) {
+  dynamic_cast<Population&>(*algorithm).WriteArray(member, name, values);
+}
+
+}  // namespace datacom::learner

@@ -1,0 +1,108 @@
+// What every algorithm shares: M members' parameters, gradients and Adam moments in flat blocks [M, size], targets in another,
+// scalars a member, statistics, and saving and loading all of it. An algorithm declares its nets, calls Build, and then works
+// on blocks of members: Load copies a block's part of the batch, Compute issues the kernel calls of the update.
+// Not thread-safe; owns its Kernels and through it all arrays.
+#ifndef DATACOM_LEARNER_ALGORITHMS_POPULATION_H_
+#define DATACOM_LEARNER_ALGORITHMS_POPULATION_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "learner/algorithms/algorithm.h"
+#include "learner/nn/kernels.h"
+
+namespace datacom::learner {
+
+// A range of every member's block with its own step count and learning rates.
+struct Optimizer {
+  std::string name;
+  int64_t first = 0, size = 0;
+  DoubleView learning_rate, steps;  // [M, 1, 1]
+};
+
+// Sum and count of a statistic, and the value of the current update; all members [M] or the block's.
+struct Statistic {
+  DoubleView sum;    // [M, 1, 2]
+  DoubleView value;  // [block, 1, 1]
+};
+
+class Population : public Algorithm {
+ public:
+  void Update(const Batch& batch) final;
+  Stats GetStats() const override;
+  void ResetStats() override;
+  State Save() const override;
+  void Load(const State& state) override;
+
+  // Tests' access (algorithm.h); derived classes add names of their own.
+  virtual std::vector<float> ReadArray(int member, const std::string& name) const;
+  virtual void WriteArray(int member, const std::string& name, const std::vector<float>& values);
+
+ protected:
+  explicit Population(const AlgorithmConfig& config);
+
+  virtual void LoadBatch(const Batch& batch) = 0;  // the block's rows of the batch into the workspace
+  virtual void Compute() = 0;                      // the update of the block
+
+  // ---- building, in this order: nets into layout_, MirrorTargets, Build, optimizers and scalars.
+  void MirrorTargets(int64_t first, int64_t size);  // this range of the block has target copies
+  void Build();                                     // allocates and initialises
+  Optimizer NewOptimizer(const std::string& name, int64_t first, int64_t size, double MemberHyper::*learning_rate);
+  DoubleView NewScalar(double MemberHyper::*value);
+  DoubleView NewScalar() { return kernels_->NewDoubles(members_, 1, 1); }
+  Statistic NewStatistic();
+  void Register(const std::string& name, const DoubleView& view) { saved_[name] = view; }  // part of Save
+
+  // ---- the current block of members; cheap views.
+  FloatView Block(const FloatView& all) const { return all.Members(first_, count_); }
+  DoubleView Block(const DoubleView& all) const { return all.Members(first_, count_); }
+  int first_member() const { return first_; }
+  FloatView ParametersOf(int member) const { return parameters_.Members(member, 1); }
+  FloatView parameters() const { return Block(parameters_); }
+  FloatView gradients() const { return Block(gradients_); }
+  FloatView targets() const { return Block(targets_); }
+  // Where the block starts in a batch array with per_member values a member.
+  template <class T>
+  const T* BlockOf(const std::vector<T>& values, int64_t per_member) const {
+    return values.data() + first_ * per_member;
+  }
+  void Step(const Optimizer& optimizer);
+  void PolyakTargets();
+  // Loss of the update: a member whose value is not finite becomes inactive before anything of it is stepped.
+  void GuardAndRecord(const Statistic& statistic);
+  void Record(const Statistic& statistic, double sign = 1);
+  std::vector<double> Means(const Statistic& statistic) const;
+  std::vector<double> Values(const DoubleView& view) const;  // [M] on the host
+  double MemberValue(const DoubleView& view, int member) const;
+
+  void AddActingNet(const std::string& prefix, int member, ActingParameters* out) const;
+
+  const AlgorithmConfig config_;
+  const int members_;
+  std::unique_ptr<Kernels> kernels_;
+  int block_ = 0;  // members a workspace holds
+  ParameterLayout layout_;
+  DoubleView active_;  // [M, 1, 1], 0 once diverged
+  Statistic policy_loss_, critic_loss_;
+
+ private:
+  void Initialise();
+  std::string Signature() const;
+  struct Place {
+    FloatView all;
+    int64_t offset = 0, size = 0;
+  };
+  Place Find(const std::string& name) const;  // throws std::invalid_argument naming the array
+
+  FloatView parameters_, gradients_, first_moment_, second_moment_, targets_;  // [M, 1, size]
+  int64_t target_first_ = 0, target_size_ = 0;
+  std::map<std::string, DoubleView> saved_;
+  int first_ = 0, count_ = 0;
+  std::function<void()> compute_;
+};
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_ALGORITHMS_POPULATION_H_

@@ -1,0 +1,23 @@
+// SAC, the unconstrained baseline (algorithms.md 9): executes the policy's action as it is, ignores costs.
+#ifndef DATACOM_LEARNER_ALGORITHMS_SAC_H_
+#define DATACOM_LEARNER_ALGORITHMS_SAC_H_
+
+#include "learner/algorithms/soft_actor_critic.h"
+
+namespace datacom::learner {
+
+class Sac : public SoftActorCritic {
+ public:
+  explicit Sac(const AlgorithmConfig& config);
+  ActingParameters GetActingParameters(int member) const override;
+  std::string acting_rule() const override { return "gaussian_policy"; }
+  bool needs_dynamics() const override { return false; }
+
+ protected:
+  void LoadBatch(const Batch& batch) override { LoadTransitions(batch); }
+  void Compute() override;
+};
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_ALGORITHMS_SAC_H_

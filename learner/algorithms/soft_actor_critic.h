@@ -1,0 +1,65 @@
+// Soft actor-critic pieces shared by the family (algorithms.md 1.5): squashed-Gaussian actor, twin critics with targets,
+// temperature. What a policy's action u becomes before the critics see it is the algorithm's business: SAC executes u itself,
+// D-ATACOM maps it through the constraint.
+//
+// One update, in the reference's order: SampleNow -> (map) -> ActorStep -> TemperatureStep -> SampleNext -> (map) -> CriticStep.
+#ifndef DATACOM_LEARNER_ALGORITHMS_SOFT_ACTOR_CRITIC_H_
+#define DATACOM_LEARNER_ALGORITHMS_SOFT_ACTOR_CRITIC_H_
+
+#include "learner/algorithms/population.h"
+
+namespace datacom::learner {
+
+class SoftActorCritic : public Population {
+ public:
+  Stats GetStats() const override;
+
+ protected:
+  explicit SoftActorCritic(const AlgorithmConfig& config);
+
+  // Building: DeclareNets (critics first, so that targets are one range with whatever the algorithm adds next), then, after
+  // Build, MakeWorkspace.
+  void DeclareCritics();
+  void DeclareActor();
+  void MakeWorkspace();
+  void LoadTransitions(const Batch& batch);
+
+  // Fills now_ or next_: the sample from the current actor. The plain policy's action is u; log_pi may be corrected in place.
+  void SampleNow() { Sample(Observation(), noise_now_, now_); }
+  void SampleNext() { Sample(NextObservation(), noise_next_, next_); }
+  // Where the executed actions go before ActorStep and CriticStep: columns of the critics' input.
+  FloatView NowAction() const { return critic_input_.Rows(0, batch_).Cols(config_.obs_dim, config_.action_dim); }
+  FloatView NextAction() const { return next_critic_input_.Cols(config_.obs_dim, config_.action_dim); }
+
+  // Both critics on [s, executed] and [s, stored action] in one pass; loss, and the gradient for the executed action.
+  void EvaluateActor();
+  const FloatView& action_gradient() const { return d_action_; }  // [block, B, action]
+  void ActorStep(const FloatView& d_u);                           // given the gradient for u
+  void TemperatureStep();
+  void CriticStep();
+
+  const int batch_;
+  ActionSample now_, next_;
+  DoubleView target_entropy_;
+
+ private:
+  FloatView Observation() const { return critic_input_.Rows(0, batch_).Cols(0, config_.obs_dim); }
+  FloatView NextObservation() const { return next_critic_input_.Cols(0, config_.obs_dim); }
+  FloatView LogAlpha() const { return parameters().Cols(static_cast<int>(log_alpha_), 1); }
+  void Sample(const FloatView& observation, const FloatView& noise, const ActionSample& out);
+
+  Mlp mean_, log_std_, critic_[2], target_critic_[2];
+  int64_t log_alpha_ = 0, critics_end_ = 0, actor_first_ = 0, actor_end_ = 0;
+  Optimizer actor_optimizer_, critic_optimizer_, alpha_optimizer_;
+  Statistic entropy_;
+  ActionBox box_;
+  FloatView critic_input_;       // [block, 2B, obs + action]: rows [s, executed], then [s, stored]
+  FloatView next_critic_input_;  // [block, B, obs + action]: [s', executed']
+  FloatView reward_, absorbing_, noise_now_, noise_next_, y_, d_mean_, d_log_std_, d_action_, d_q_[2];
+  MlpTape mean_tape_, log_std_tape_, critic_tape_[2], new_rows_[2], stored_rows_[2], target_tape_[2];
+  DoubleView mean_log_pi_;
+};
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_ALGORITHMS_SOFT_ACTOR_CRITIC_H_

@@ -1,0 +1,269 @@
+// Perceptrons, optimisers and memory of FusedKernels.
+#include <cblas.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "learner/nn/fast_math.h"
+#include "learner/nn/fused_kernels.h"
+
+namespace datacom::learner {
+namespace {
+
+// y = act(y + bias) over rows of `n`.
+void Activate(Activation activation, const float* __restrict bias, int rows, int n, int64_t stride, float* __restrict y) {
+  for (int r = 0; r < rows; ++r, y += stride) {
+    if (activation == Activation::kRelu) {
+      for (int j = 0; j < n; ++j) {
+        const float v = y[j] + bias[j];
+        y[j] = v < 0.0f ? 0.0f : v;  // keeps NaN
+      }
+    } else {
+      for (int j = 0; j < n; ++j) y[j] = FastSigmoid(y[j] + bias[j]);
+    }
+  }
+}
+
+// y = x w + b for one output: eight partial sums, so that it vectorises without reordering being left to the compiler.
+void SingleOutput(const float* x, const float* w, float bias, int rows, int n, int64_t x_stride, float* y, int64_t y_stride) {
+  for (int r = 0; r < rows; ++r, x += x_stride, y += y_stride) {
+    float part[16] = {};
+    int j = 0;
+    for (; j + 16 <= n; j += 16) {
+      for (int i = 0; i < 16; ++i) part[i] += x[j + i] * w[j + i];
+    }
+    float sum = bias;
+    for (; j < n; ++j) sum += x[j] * w[j];
+    for (int width = 8; width > 0; width /= 2) {
+      for (int i = 0; i < width; ++i) part[i] += part[i + width];
+    }
+    *y = sum + part[0];
+  }
+}
+
+// adjoint *= act'(hidden), from the activation's value.
+void MultiplySlope(Activation activation, const float* __restrict hidden, int64_t hidden_stride, int rows, int n,
+                   float* __restrict adjoint, int64_t stride) {
+  for (int r = 0; r < rows; ++r, adjoint += stride, hidden += hidden_stride) {
+    if (activation == Activation::kRelu) {
+      for (int j = 0; j < n; ++j) adjoint[j] = hidden[j] > 0.0f ? adjoint[j] : 0.0f;
+    } else {
+      for (int j = 0; j < n; ++j) adjoint[j] *= hidden[j] * (1.0f - hidden[j]);
+    }
+  }
+}
+
+void OuterAdjoint(Activation activation, const float* d_out, int64_t d_stride, const float* __restrict w,
+                  const float* __restrict hidden, int64_t hidden_stride, int rows, int n, float* __restrict adjoint,
+                  int64_t stride) {
+  for (int r = 0; r < rows; ++r, adjoint += stride, hidden += hidden_stride) {
+    const float d = d_out[r * d_stride];
+    if (activation == Activation::kRelu) {
+      for (int j = 0; j < n; ++j) adjoint[j] = hidden[j] > 0.0f ? d * w[j] : 0.0f;
+    } else {
+      for (int j = 0; j < n; ++j) adjoint[j] = d * w[j] * (hidden[j] * (1.0f - hidden[j]));
+    }
+  }
+}
+
+void ColumnSums(const float* __restrict x, int64_t stride, int rows, int n, float* __restrict sums) {
+  std::memset(sums, 0, sizeof(float) * n);
+  for (int r = 0; r < rows; ++r, x += stride) {
+    for (int j = 0; j < n; ++j) sums[j] += x[j];
+  }
+}
+
+// sums = h^T d for one column d.
+void WeightedColumnSums(const float* __restrict h, int64_t stride, const float* d, int64_t d_stride, int rows, int n,
+                        float* __restrict sums) {
+  std::memset(sums, 0, sizeof(float) * n);
+  for (int r = 0; r < rows; ++r, h += stride) {
+    const float weight = d[r * d_stride];
+    for (int j = 0; j < n; ++j) sums[j] += weight * h[j];
+  }
+}
+
+template <class T>
+void CopyIn(const T* packed, const View<T>& to) {
+  for (int m = 0; m < to.members; ++m) {
+    for (int r = 0; r < to.rows; ++r, packed += to.cols) std::memcpy(to.row(m, r), packed, sizeof(T) * to.cols);
+  }
+}
+
+template <class T>
+void CopyOut(const View<T>& from, T* packed) {
+  for (int m = 0; m < from.members; ++m) {
+    for (int r = 0; r < from.rows; ++r, packed += from.cols) std::memcpy(packed, from.row(m, r), sizeof(T) * from.cols);
+  }
+}
+
+// Whether every entry is finite: x * 0 is 0 for finite x and NaN otherwise; sixteen lanes vectorise.
+bool AllFinite(const float* x, int n) {
+  float lane[16] = {};
+  int j = 0;
+  for (; j + 16 <= n; j += 16) {
+    for (int i = 0; i < 16; ++i) lane[i] += x[j + i] * 0.0f;
+  }
+  for (; j < n; ++j) lane[0] += x[j] * 0.0f;
+  float sum = 0;
+  for (float value : lane) sum += value;
+  return sum == 0.0f;
+}
+
+}  // namespace
+
+FusedKernels::FusedKernels() { openblas_set_num_threads(1); }
+
+FusedKernels::~FusedKernels() {
+  for (void* memory : allocations_) std::free(memory);
+}
+
+void* FusedKernels::Allocate(size_t bytes) {
+  const size_t rounded = (bytes + 63) / 64 * 64 + 64;
+  void* memory = std::aligned_alloc(64, rounded);
+  if (memory == nullptr) throw std::bad_alloc();
+  allocations_.push_back(memory);
+  std::memset(memory, 0, rounded);
+  return memory;
+}
+
+void FusedKernels::Upload(const float* packed, const FloatView& to) { CopyIn(packed, to); }
+void FusedKernels::Upload(const double* packed, const DoubleView& to) { CopyIn(packed, to); }
+void FusedKernels::Download(const FloatView& from, float* packed) { CopyOut(from, packed); }
+void FusedKernels::Download(const DoubleView& from, double* packed) { CopyOut(from, packed); }
+
+void FusedKernels::Forward(const FloatView& block, const Mlp& net, const FloatView& x, const MlpTape& tape) {
+  const int last = static_cast<int>(net.layers.size()) - 1;
+  for (int m = 0; m < x.members; ++m) {
+    const float* parameters = block.row(m, 0);
+    for (int i = 0; i <= last; ++i) {
+      const MlpLayer& layer = net.layers[i];
+      const FloatView& in = i == 0 ? x : tape.hidden[i - 1];
+      const FloatView& out = i == last ? tape.out : tape.hidden[i];
+      const float* weight = parameters + layer.weight;
+      const float* bias = parameters + layer.bias;
+      if (layer.out == 1) {
+        SingleOutput(in.row(m, 0), weight, bias[0], x.rows, layer.in, in.row_stride, out.row(m, 0), out.row_stride);
+        continue;
+      }
+      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, x.rows, layer.out, layer.in, 1, in.row(m, 0),
+                  static_cast<int>(in.row_stride), weight, layer.out, 0, out.row(m, 0), static_cast<int>(out.row_stride));
+      if (i < last) {
+        Activate(net.hidden, bias, x.rows, layer.out, out.row_stride, out.row(m, 0));
+      } else {
+        for (int r = 0; r < x.rows; ++r) {
+          for (int j = 0; j < layer.out; ++j) out.at(m, r, j) += bias[j];
+        }
+      }
+    }
+  }
+}
+
+void FusedKernels::Adjoint(const FloatView& block, const Mlp& net, const FloatView& d_out, const MlpTape& tape) {
+  const int last = static_cast<int>(net.layers.size()) - 1;
+  for (int m = 0; m < d_out.members; ++m) {
+    for (int i = last; i > 0; --i) {
+      const MlpLayer& layer = net.layers[i];
+      const float* weight = block.row(m, 0) + layer.weight;
+      const FloatView& from = i == last ? d_out : tape.adjoint[i];
+      const FloatView& hidden = tape.hidden[i - 1];
+      const FloatView& to = tape.adjoint[i - 1];
+      if (layer.out == 1) {
+        OuterAdjoint(net.hidden, from.row(m, 0), from.row_stride, weight, hidden.row(m, 0), hidden.row_stride, d_out.rows,
+                     layer.in, to.row(m, 0), to.row_stride);
+        continue;
+      }
+      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, d_out.rows, layer.in, layer.out, 1, from.row(m, 0),
+                  static_cast<int>(from.row_stride), weight, layer.out, 0, to.row(m, 0), static_cast<int>(to.row_stride));
+      MultiplySlope(net.hidden, hidden.row(m, 0), hidden.row_stride, d_out.rows, layer.in, to.row(m, 0), to.row_stride);
+    }
+  }
+}
+
+void FusedKernels::ScaleAdjoint(const FloatView& d_out, const MlpTape& tape) {
+  for (const FloatView& adjoint : tape.adjoint) {
+    for (int m = 0; m < d_out.members; ++m) {
+      for (int r = 0; r < d_out.rows; ++r) {
+        const float scale = d_out.at(m, r);
+        float* row = adjoint.row(m, r);
+        for (int j = 0; j < adjoint.cols; ++j) row[j] *= scale;
+      }
+    }
+  }
+}
+
+void FusedKernels::InputGradient(const FloatView& block, const Mlp& net, const MlpTape& tape, int first_col, bool add,
+                                 const FloatView& d_x) {
+  const MlpLayer& layer = net.layers.front();
+  const FloatView& from = tape.adjoint.front();
+  for (int m = 0; m < d_x.members; ++m) {
+    const float* weight = block.row(m, 0) + layer.weight + static_cast<int64_t>(first_col) * layer.out;
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, d_x.rows, d_x.cols, layer.out, 1, from.row(m, 0),
+                static_cast<int>(from.row_stride), weight, layer.out, add ? 1 : 0, d_x.row(m, 0),
+                static_cast<int>(d_x.row_stride));
+  }
+}
+
+void FusedKernels::ParameterGradient(const Mlp& net, const FloatView& x, const FloatView& d_out, const MlpTape& tape,
+                                     const FloatView& gradient_block) {
+  const int last = static_cast<int>(net.layers.size()) - 1;
+  for (int m = 0; m < x.members; ++m) {
+    for (int i = 0; i <= last; ++i) {
+      const MlpLayer& layer = net.layers[i];
+      const FloatView& in = i == 0 ? x : tape.hidden[i - 1];
+      const FloatView& d = i == last ? d_out : tape.adjoint[i];
+      float* d_weight = gradient_block.row(m, 0) + layer.weight;
+      float* d_bias = gradient_block.row(m, 0) + layer.bias;
+      ColumnSums(d.row(m, 0), d.row_stride, x.rows, layer.out, d_bias);
+      if (layer.out == 1) {
+        WeightedColumnSums(in.row(m, 0), in.row_stride, d.row(m, 0), d.row_stride, x.rows, layer.in, d_weight);
+        continue;
+      }
+      cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, layer.in, layer.out, x.rows, 1, in.row(m, 0),
+                  static_cast<int>(in.row_stride), d.row(m, 0), static_cast<int>(d.row_stride), 0, d_weight, layer.out);
+    }
+  }
+}
+
+// As PyTorch's: step_size = lr / (1 - b1^t); denominator sqrt(v) / sqrt(1 - b2^t) + eps.
+void FusedKernels::Adam(const AdamRange& range) {
+  const int n = range.parameters.cols;
+  for (int m = 0; m < range.parameters.members; ++m) {
+    double& active = range.active.at(m);
+    if (active == 0) continue;
+    const float* __restrict g = range.gradients.row(m, 0);
+    if (!AllFinite(g, n)) {
+      active = 0;
+      continue;
+    }
+    const double step = ++range.steps.at(m);
+    const float step_size = static_cast<float>(range.learning_rate.at(m) / (1 - std::pow(0.9, step)));
+    const float root = static_cast<float>(1 / std::sqrt(1 - std::pow(0.999, step)));
+    float* __restrict p = range.parameters.row(m, 0);
+    float* __restrict first = range.first_moment.row(m, 0);
+    float* __restrict second = range.second_moment.row(m, 0);
+    for (int j = 0; j < n; ++j) {
+      const float a = 0.9f * first[j] + 0.1f * g[j];
+      const float b = 0.999f * second[j] + 0.001f * (g[j] * g[j]);
+      first[j] = a;
+      second[j] = b;
+      p[j] -= step_size * a / (std::sqrt(b) * root + 1e-8f);
+    }
+  }
+}
+
+void FusedKernels::Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) {
+  const float keep = static_cast<float>(1 - tau), take = static_cast<float>(tau);
+  for (int m = 0; m < source.members; ++m) {
+    if (active.at(m) == 0) continue;
+    const float* __restrict from = source.row(m, 0);
+    float* __restrict to = target.row(m, 0);
+    for (int j = 0; j < source.cols; ++j) to[j] = take * from[j] + keep * to[j];
+  }
+}
+
+std::unique_ptr<Kernels> MakeFusedKernels() { return std::make_unique<FusedKernels>(); }
+
+}  // namespace datacom::learner

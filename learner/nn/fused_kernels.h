@@ -1,0 +1,72 @@
+// Kernels for one CPU thread: BLAS products, and everything between two products in one pass over memory. One member at a
+// time (BlockSize 1), so that a member's activations, weights and moments stay in cache and a member computes the same
+// numbers alone and in a population. fused_dense.cc holds perceptrons and optimisers, fused_rows.cc the per-row algebra.
+#ifndef DATACOM_LEARNER_NN_FUSED_KERNELS_H_
+#define DATACOM_LEARNER_NN_FUSED_KERNELS_H_
+
+#include <vector>
+
+#include "learner/nn/kernels.h"
+
+namespace datacom::learner {
+
+class FusedKernels : public Kernels {
+ public:
+  FusedKernels();
+  ~FusedKernels() override;
+  FusedKernels(const FusedKernels&) = delete;
+  FusedKernels& operator=(const FusedKernels&) = delete;
+
+  int BlockSize(int members) const override { return 1; }
+  void* Allocate(size_t bytes) override;
+  void Upload(const float* packed, const FloatView& to) override;
+  void Upload(const double* packed, const DoubleView& to) override;
+  void Download(const FloatView& from, float* packed) override;
+  void Download(const DoubleView& from, double* packed) override;
+  void Run(const std::function<void()>& compute) override { compute(); }
+
+  void Forward(const FloatView& block, const Mlp& net, const FloatView& x, const MlpTape& tape) override;
+  void Adjoint(const FloatView& block, const Mlp& net, const FloatView& d_out, const MlpTape& tape) override;
+  void ScaleAdjoint(const FloatView& d_out, const MlpTape& tape) override;
+  void InputGradient(const FloatView& block, const Mlp& net, const MlpTape& tape, int first_col, bool add,
+                     const FloatView& d_x) override;
+  void ParameterGradient(const Mlp& net, const FloatView& x, const FloatView& d_out, const MlpTape& tape,
+                         const FloatView& gradient_block) override;
+
+  void SampleAction(const FloatView& mean, const FloatView& log_std, const FloatView& noise, const ActionBox& box,
+                    const ActionSample& out) override;
+  void SampleActionGradient(const FloatView& log_std, const FloatView& noise, const ActionBox& box,
+                            const ActionSample& sample, const FloatView& d_u, const FloatView& log_alpha,
+                            const FloatView& d_mean, const FloatView& d_log_std) override;
+  void GaussianRisk(const FloatView& mean, const FloatView& log_std, const FloatView& mean_gradient,
+                    const FloatView& log_std_gradient, const DoubleView& margin, const DoubleView& delta,
+                    const DoubleView& k, const DoubleView& J) override;
+  void SafeMap(const SafeMapInput& in, const FloatView& u, const SafeMapOutput& out) override;
+  void SafeMapGradient(const DoubleView& record, const FloatView& u, const FloatView& d_action,
+                       const FloatView& d_u) override;
+  void GaussianLoss(const FloatView& mean, const FloatView& log_std, const GaussianTarget& target,
+                    const FloatView& d_mean, const FloatView& d_log_std, const DoubleView& loss) override;
+  void ActorLoss(const FloatView& q0, const FloatView& q1, const FloatView& log_pi, const FloatView& log_alpha,
+                 const FloatView& d_q0, const FloatView& d_q1, const DoubleView& loss,
+                 const DoubleView& mean_log_pi) override;
+  void TemperatureGradient(const DoubleView& mean_log_pi, const DoubleView& target_entropy, const FloatView& log_alpha,
+                           const FloatView& gradient) override;
+  void SoftTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0, const FloatView& q1,
+                  const FloatView& log_pi, const FloatView& log_alpha, double discount, const FloatView& y) override;
+  void SquaredLoss(const FloatView& q, const FloatView& y, double weight, const FloatView& d_q,
+                   const DoubleView& loss) override;
+
+  void SetZero(const DoubleView& value) override;
+  void RowMean(const DoubleView& rows, const DoubleView& mean) override;
+  void Guard(const DoubleView& value, const DoubleView& active) override;
+  void Accumulate(const DoubleView& value, double sign, const DoubleView& active, const DoubleView& sum) override;
+  void Adam(const AdamRange& range) override;
+  void Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) override;
+
+ private:
+  std::vector<void*> allocations_;
+};
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_NN_FUSED_KERNELS_H_

@@ -1,0 +1,205 @@
+// Per-row algebra of FusedKernels: policy, risk, safe map, losses and scalars. A few hundred rows an update.
+#include <cmath>
+
+#include "learner/nn/fused_kernels.h"
+#include "learner/nn/safe_map_row.h"
+
+namespace datacom::learner {
+namespace {
+
+constexpr float kHalfLogTwoPi = 0.918938533204672742f;
+
+// NaN passes through.
+float Clamp(float x, float low, float high) { return x < low ? low : (x > high ? high : x); }
+float NonNegative(float x) { return x < 0 ? 0 : x; }
+float Softplus(float x) { return x > 20 ? x : std::log1p(std::exp(x)); }
+float Sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
+
+}  // namespace
+
+void FusedKernels::SampleAction(const FloatView& mean, const FloatView& log_std, const FloatView& noise,
+                                const ActionBox& box, const ActionSample& out) {
+  for (int m = 0; m < mean.members; ++m) {
+    for (int r = 0; r < mean.rows; ++r) {
+      float log_pi = 0;
+      for (int i = 0; i < mean.cols; ++i) {
+        const float l = Clamp(log_std.at(m, r, i), -20, 2);
+        const float eps = noise.at(m, r, i);
+        const float t = std::tanh(mean.at(m, r, i) + std::exp(l) * eps);
+        out.tanh.at(m, r, i) = t;
+        out.u.at(m, r, i) = t * box.half.at(0, 0, i) + box.centre.at(0, 0, i);
+        log_pi += -0.5f * eps * eps - l - kHalfLogTwoPi - std::log(1 - t * t + 1e-6f);
+      }
+      out.log_pi.at(m, r) = log_pi;
+    }
+  }
+}
+
+void FusedKernels::SampleActionGradient(const FloatView& log_std, const FloatView& noise, const ActionBox& box,
+                                        const ActionSample& sample, const FloatView& d_u, const FloatView& log_alpha,
+                                        const FloatView& d_mean, const FloatView& d_log_std) {
+  for (int m = 0; m < log_std.members; ++m) {
+    const float d_log_pi = std::exp(log_alpha.at(m)) / static_cast<float>(log_std.rows);
+    for (int r = 0; r < log_std.rows; ++r) {
+      for (int i = 0; i < log_std.cols; ++i) {
+        const float l = log_std.at(m, r, i);
+        const float t = sample.tanh.at(m, r, i);
+        const float slope = 1 - t * t;
+        const float d_raw = d_u.at(m, r, i) * box.half.at(0, 0, i) * slope + d_log_pi * 2 * t * slope / (slope + 1e-6f);
+        const bool inside = l >= -20 && l <= 2;
+        d_mean.at(m, r, i) = d_raw;
+        d_log_std.at(m, r, i) = inside ? d_raw * std::exp(l) * noise.at(m, r, i) - d_log_pi : 0.0f;
+      }
+    }
+  }
+}
+
+void FusedKernels::GaussianRisk(const FloatView& mean, const FloatView& log_std, const FloatView& mean_gradient,
+                                const FloatView& log_std_gradient, const DoubleView& margin, const DoubleView& delta,
+                                const DoubleView& k, const DoubleView& J) {
+  for (int m = 0; m < mean.members; ++m) {
+    const float weight = static_cast<float>(margin.at(m));
+    for (int r = 0; r < mean.rows; ++r) {
+      const float o = mean.at(m, r), l = log_std.at(m, r);
+      const float spread = weight * std::exp(Clamp(l, -20, 2));
+      k.at(m, r) = static_cast<double>(Softplus(o) + spread) - delta.at(m);
+      const float slope = o > 20 ? 1.0f : Sigmoid(o);
+      const float log_std_slope = l >= -20 && l <= 2 ? spread : 0.0f;
+      for (int i = 0; i < J.cols; ++i) {
+        J.at(m, r, i) = slope * mean_gradient.at(m, r, i) + log_std_slope * log_std_gradient.at(m, r, i);
+      }
+    }
+  }
+}
+
+void FusedKernels::SafeMap(const SafeMapInput& in, const FloatView& u, const SafeMapOutput& out) {
+  SafeMapRow row;
+  row.n = u.cols, row.q = in.f.cols, row.x = in.x_dot.cols;
+  for (int m = 0; m < u.members; ++m) {
+    row.gain = in.gain.at(m), row.slack_beta = in.slack_beta.at(m);
+    const double floor = in.target_entropy.at(m);
+    for (int r = 0; r < u.rows; ++r) {
+      row.k = in.k.at(m, r);
+      row.J = in.J.row(m, r), row.f = in.f.row(m, r), row.G = in.G.row(m, r), row.x_dot = in.x_dot.row(m, r);
+      double* record = out.record.row(m, r);
+      const double log_det = MapRow(row, u.row(m, r), record);
+      out.log_pi.at(m, r) -= static_cast<float>(log_det < floor ? floor : log_det);
+      for (int i = 0; i < row.n; ++i) out.action.at(m, r, i) = static_cast<float>(record[row.n + 2 + i]);
+    }
+  }
+}
+
+void FusedKernels::SafeMapGradient(const DoubleView& record, const FloatView& u, const FloatView& d_action,
+                                   const FloatView& d_u) {
+  for (int m = 0; m < u.members; ++m) {
+    for (int r = 0; r < u.rows; ++r) {
+      MapRowGradient(u.cols, record.row(m, r), u.row(m, r), d_action.row(m, r), d_u.row(m, r));
+    }
+  }
+}
+
+void FusedKernels::GaussianLoss(const FloatView& mean, const FloatView& log_std, const GaussianTarget& target,
+                                const FloatView& d_mean, const FloatView& d_log_std, const DoubleView& loss) {
+  const float gamma = static_cast<float>(target.discount);
+  for (int m = 0; m < mean.members; ++m) {
+    const int rows = target.failure_weight.at(m) > 0 ? mean.rows : target.main_rows;
+    double sum = 0;
+    for (int r = 0; r < rows; ++r) {
+      const float o = mean.at(m, r), value = Softplus(o), std = std::exp(log_std.at(m, r));
+      const float cost = NonNegative(target.cost.at(m, r));
+      const float next = Softplus(target.next_mean.at(m, r)), next_log_std = target.next_log_std.at(m, r);
+      const bool ends = target.absorbing.at(m, r) != 0;
+      const float y = ends ? cost : cost + gamma * next;
+      const float second_moment =
+          cost * cost + 2 * gamma * cost * next + gamma * gamma * (std::exp(2 * next_log_std) + next * next);
+      const float variance = ends ? (cost - value) * (cost - value) : Clamp(second_moment - value * value, 1e-4f, 1e8f);
+      const float mean_error = value - y, std_error = std - std::sqrt(variance);
+      sum += static_cast<double>(mean_error) * mean_error + static_cast<double>(std_error) * std_error;
+      d_mean.at(m, r) = 2 * mean_error / rows * (o > 20 ? 1.0f : Sigmoid(o));
+      d_log_std.at(m, r) = 2 * std_error * std / rows;
+    }
+    for (int r = rows; r < mean.rows; ++r) d_mean.at(m, r) = d_log_std.at(m, r) = 0;
+    loss.at(m) = sum / rows;
+  }
+}
+
+void FusedKernels::ActorLoss(const FloatView& q0, const FloatView& q1, const FloatView& log_pi, const FloatView& log_alpha,
+                             const FloatView& d_q0, const FloatView& d_q1, const DoubleView& loss,
+                             const DoubleView& mean_log_pi) {
+  const float share = -1.0f / static_cast<float>(q0.rows);
+  for (int m = 0; m < q0.members; ++m) {
+    double q_sum = 0, log_pi_sum = 0;
+    for (int r = 0; r < q0.rows; ++r) {
+      const float a = q0.at(m, r), b = q1.at(m, r);
+      const bool first = !(b < a || b != b);
+      d_q0.at(m, r) = first ? share : 0;
+      d_q1.at(m, r) = first ? 0 : share;
+      q_sum += first ? a : b;
+      log_pi_sum += log_pi.at(m, r);
+    }
+    mean_log_pi.at(m) = log_pi_sum / q0.rows;
+    loss.at(m) = std::exp(static_cast<double>(log_alpha.at(m))) * mean_log_pi.at(m) - q_sum / q0.rows;
+  }
+}
+
+void FusedKernels::TemperatureGradient(const DoubleView& mean_log_pi, const DoubleView& target_entropy,
+                                       const FloatView& log_alpha, const FloatView& gradient) {
+  for (int m = 0; m < log_alpha.members; ++m) {
+    gradient.at(m) = static_cast<float>(-std::exp(static_cast<double>(log_alpha.at(m))) *
+                                        (mean_log_pi.at(m) + target_entropy.at(m)));
+  }
+}
+
+void FusedKernels::SoftTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0, const FloatView& q1,
+                              const FloatView& log_pi, const FloatView& log_alpha, double discount, const FloatView& y) {
+  const float gamma = static_cast<float>(discount);
+  for (int m = 0; m < q0.members; ++m) {
+    const float alpha = std::exp(log_alpha.at(m));
+    for (int r = 0; r < q0.rows; ++r) {
+      const float a = q0.at(m, r), b = q1.at(m, r);
+      const float soft = (b < a || b != b ? b : a) - alpha * log_pi.at(m, r);
+      y.at(m, r) = reward.at(m, r) + gamma * (1 - absorbing.at(m, r)) * soft;
+    }
+  }
+}
+
+void FusedKernels::SquaredLoss(const FloatView& q, const FloatView& y, double weight, const FloatView& d_q,
+                               const DoubleView& loss) {
+  for (int m = 0; m < q.members; ++m) {
+    double sum = 0;
+    for (int r = 0; r < q.rows; ++r) {
+      const float error = q.at(m, r) - y.at(m, r);
+      d_q.at(m, r) = 2 * error / q.rows;
+      sum += static_cast<double>(error) * error;
+    }
+    loss.at(m) += weight * sum / q.rows;
+  }
+}
+
+void FusedKernels::SetZero(const DoubleView& value) {
+  for (int m = 0; m < value.members; ++m) value.at(m) = 0;
+}
+
+void FusedKernels::RowMean(const DoubleView& rows, const DoubleView& mean) {
+  for (int m = 0; m < rows.members; ++m) {
+    double sum = 0;
+    for (int r = 0; r < rows.rows; ++r) sum += rows.at(m, r);
+    mean.at(m) = sum / rows.rows;
+  }
+}
+
+void FusedKernels::Guard(const DoubleView& value, const DoubleView& active) {
+  for (int m = 0; m < value.members; ++m) {
+    if (!std::isfinite(value.at(m))) active.at(m) = 0;
+  }
+}
+
+void FusedKernels::Accumulate(const DoubleView& value, double sign, const DoubleView& active, const DoubleView& sum) {
+  for (int m = 0; m < value.members; ++m) {
+    if (active.at(m) == 0) continue;
+    sum.at(m, 0, 0) += sign * value.at(m);
+    sum.at(m, 0, 1) += 1;
+  }
+}
+
+}  // namespace datacom::learner

@@ -1,0 +1,139 @@
+// Everything an update does to arrays, at the granularity that makes it fast: whole perceptron passes, per-row algebra of a
+// batch, and optimiser steps over flat ranges. Algorithms are written once against this interface; FusedKernels runs it on
+// the CPU with BLAS and vectorised loops, TensorKernels with plain LibTorch operations on any device.
+//
+// Not thread-safe. A Kernels owns all memory handed out; it lives as long as the Kernels. No call but Allocate* allocates on
+// the fused path. Calls take their members from the views; members never mix.
+#ifndef DATACOM_LEARNER_NN_KERNELS_H_
+#define DATACOM_LEARNER_NN_KERNELS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "learner/nn/mlp.h"
+#include "learner/nn/view.h"
+
+namespace datacom::learner {
+
+// Squashed Gaussian action: u = tanh(mean + std*noise)*half + centre, with log pi (algorithms.md 1.5).
+struct ActionBox {
+  FloatView half, centre;  // [1, 1, action]
+};
+struct ActionSample {
+  FloatView u;       // [members, rows, action]
+  FloatView tanh;    // [members, rows, action]
+  FloatView log_pi;  // [members, rows, 1]
+};
+
+// Constants of the map W(s, u) with one constraint row (algorithms.md 2.4).
+struct SafeMapInput {
+  DoubleView k;        // [members, rows, 1]
+  DoubleView J;        // [members, rows, q + x]
+  DoubleView f;        // [members, rows, q]
+  DoubleView G;        // [members, rows, q * action]
+  DoubleView x_dot;    // [members, rows, x]
+  DoubleView gain, slack_beta, target_entropy;  // [members, 1, 1]
+};
+struct SafeMapOutput {
+  FloatView action;    // [members, rows, action]
+  FloatView log_pi;    // [members, rows, 1]: the clamped log-determinant is subtracted in place
+  DoubleView record;   // [members, rows, 2 action + 2]: what the backward pass needs (safe_map_row.h)
+};
+
+// One batch of the Gaussian feasibility value function (algorithms.md 3), main rows first, then failure rows.
+struct GaussianTarget {
+  FloatView next_mean, next_log_std;  // [members, rows, 1] target net's linear outputs at z'
+  FloatView cost, absorbing;          // [members, rows, 1]
+  DoubleView failure_weight;          // [members, 1, 1]: rows from main_rows on count if 1
+  int main_rows = 0;
+  double discount = 0;
+};
+
+// One optimiser over a range of every member's block. steps and active are [members, 1, 1].
+struct AdamRange {
+  FloatView parameters, gradients, first_moment, second_moment;  // [members, 1, range]
+  DoubleView learning_rate, steps, active;
+};
+
+class Kernels {
+ public:
+  virtual ~Kernels() = default;
+
+  // How many of `members` one pass works on: 1 where cache locality decides (fused), all where launches do (tensor).
+  virtual int BlockSize(int members) const = 0;
+  virtual void* Allocate(size_t bytes) = 0;  // zeroed, cache-line aligned
+  virtual void Upload(const float* packed, const FloatView& to) = 0;    // host [members, rows, cols] -> view
+  virtual void Upload(const double* packed, const DoubleView& to) = 0;
+  virtual void Download(const FloatView& from, float* packed) = 0;      // waits for the device
+  virtual void Download(const DoubleView& from, double* packed) = 0;
+  // Runs compute, which issues only the calls below, always the same ones: a device may record and replay them.
+  virtual void Run(const std::function<void()>& compute) = 0;
+
+  FloatView NewFloats(int members, int rows, int cols);
+  DoubleView NewDoubles(int members, int rows, int cols);
+  MlpTape NewTape(const Mlp& net, int members, int rows);
+
+  // ---- perceptrons. `block`: [members, 1, size] parameters or gradients of every member. x: [members, rows, in].
+  virtual void Forward(const FloatView& block, const Mlp& net, const FloatView& x, const MlpTape& tape) = 0;
+  // Adjoints of the hidden pre-activations for objective gradient d_out [members, rows, out].
+  virtual void Adjoint(const FloatView& block, const Mlp& net, const FloatView& d_out, const MlpTape& tape) = 0;
+  // Multiplies the rows of adjoints by d_out [members, rows, 1]: from those of a unit output to those of an objective.
+  virtual void ScaleAdjoint(const FloatView& d_out, const MlpTape& tape) = 0;
+  // d_x [members, rows, n]: gradient for the n input columns from first_col on; added to d_x where `add`.
+  virtual void InputGradient(const FloatView& block, const Mlp& net, const MlpTape& tape, int first_col, bool add,
+                             const FloatView& d_x) = 0;
+  virtual void ParameterGradient(const Mlp& net, const FloatView& x, const FloatView& d_out, const MlpTape& tape,
+                                 const FloatView& gradient_block) = 0;
+
+  // ---- policy. mean, log_std: [members, rows, action] linear outputs; log_std is clamped to [-20, 2].
+  virtual void SampleAction(const FloatView& mean, const FloatView& log_std, const FloatView& noise, const ActionBox& box,
+                            const ActionSample& out) = 0;
+  // Gradients of mean(alpha * log pi) + <d_u, u>.
+  virtual void SampleActionGradient(const FloatView& log_std, const FloatView& noise, const ActionBox& box,
+                                    const ActionSample& sample, const FloatView& d_u, const FloatView& log_alpha,
+                                    const FloatView& d_mean, const FloatView& d_log_std) = 0;
+
+  // ---- constraint (algorithms.md 4, 2.4). Gradients are those of the linear outputs for z. margin, delta: [members, 1, 1].
+  virtual void GaussianRisk(const FloatView& mean, const FloatView& log_std, const FloatView& mean_gradient,
+                            const FloatView& log_std_gradient, const DoubleView& margin, const DoubleView& delta,
+                            const DoubleView& k, const DoubleView& J) = 0;
+  virtual void SafeMap(const SafeMapInput& in, const FloatView& u, const SafeMapOutput& out) = 0;
+  virtual void SafeMapGradient(const DoubleView& record, const FloatView& u, const FloatView& d_action,
+                               const FloatView& d_u) = 0;
+  // Loss [members, 1, 1] and gradients for the online net's linear outputs mean, log_std [members, rows, 1].
+  virtual void GaussianLoss(const FloatView& mean, const FloatView& log_std, const GaussianTarget& target,
+                            const FloatView& d_mean, const FloatView& d_log_std, const DoubleView& loss) = 0;
+
+  // ---- critics. q: [members, rows, 1]; log_alpha: [members, 1, 1].
+  // loss = mean(alpha log pi - min(q0, q1)), and its gradients for q0, q1; mean_log_pi beside.
+  virtual void ActorLoss(const FloatView& q0, const FloatView& q1, const FloatView& log_pi, const FloatView& log_alpha,
+                         const FloatView& d_q0, const FloatView& d_q1, const DoubleView& loss,
+                         const DoubleView& mean_log_pi) = 0;
+  virtual void TemperatureGradient(const DoubleView& mean_log_pi, const DoubleView& target_entropy,
+                                   const FloatView& log_alpha, const FloatView& gradient) = 0;
+  virtual void SoftTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0, const FloatView& q1,
+                          const FloatView& log_pi, const FloatView& log_alpha, double discount, const FloatView& y) = 0;
+  // loss += weight * mean (q - y)^2; d_q = 2 (q - y) / rows.
+  virtual void SquaredLoss(const FloatView& q, const FloatView& y, double weight, const FloatView& d_q,
+                           const DoubleView& loss) = 0;
+
+  // ---- scalars [members, 1, 1] and optimisers.
+  virtual void SetZero(const DoubleView& value) = 0;
+  virtual void RowMean(const DoubleView& rows, const DoubleView& mean) = 0;          // [members, rows, 1] -> [members, 1, 1]
+  virtual void Guard(const DoubleView& value, const DoubleView& active) = 0;         // not finite: active = 0
+  virtual void Accumulate(const DoubleView& value, double sign, const DoubleView& active,
+                          const DoubleView& sum) = 0;                                // sum [members, 1, 2]: total, count
+  // Adam (betas 0.9/0.999, eps 1e-8) for active members; a gradient that is not finite makes its member inactive instead.
+  virtual void Adam(const AdamRange& range) = 0;
+  virtual void Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) = 0;
+};
+
+std::unique_ptr<Kernels> MakeFusedKernels();
+// device: "cpu" or "cuda". Throws std::invalid_argument where LibTorch has no such device.
+std::unique_ptr<Kernels> MakeTensorKernels(const std::string& device);
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_NN_KERNELS_H_

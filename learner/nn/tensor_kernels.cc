@@ -1,0 +1,181 @@
+// Memory, perceptrons and optimisers of TensorKernels.
+#include "learner/nn/tensor_kernels.h"
+
+#include <stdexcept>
+
+#ifdef DATACOM_CUDA_GRAPHS
+#include <ATen/cuda/CUDAGraph.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+#endif
+
+namespace datacom::learner {
+
+#ifdef DATACOM_CUDA_GRAPHS
+// Runs the first updates eagerly on a side stream (libraries initialise themselves there), then records one and replays it.
+struct TensorKernels::Graph {
+  static constexpr int kEagerRuns = 3;
+  at::cuda::CUDAGraph graph;
+  at::cuda::CUDAStream stream = at::cuda::getStreamFromPool();
+  int runs = 0;
+  void Run(const std::function<void()>& compute) {
+    at::cuda::getCurrentCUDAStream().synchronize();  // uploads
+    const c10::cuda::CUDAStreamGuard guard(stream);
+    if (runs < kEagerRuns) {
+      compute();
+    } else {
+      if (runs == kEagerRuns) {
+        graph.capture_begin();
+        compute();
+        graph.capture_end();
+      }
+      graph.replay();
+    }
+    stream.synchronize();
+    runs = runs > kEagerRuns ? runs : runs + 1;
+  }
+};
+#else
+struct TensorKernels::Graph {
+  void Run(const std::function<void()>& compute) { compute(); }
+};
+#endif
+
+namespace {
+
+at::Device DeviceOf(const std::string& name) {
+  if (name == "cpu") return at::Device(at::kCPU);
+  if (name == "cuda" && at::hasCUDA()) return at::Device(at::kCUDA);
+  throw std::invalid_argument("device '" + name + "' is not available: this LibTorch has " +
+                              (at::hasCUDA() ? "cpu and cuda" : "only cpu"));
+}
+
+// Host memory [members, rows, cols] as a tensor.
+template <class T>
+at::Tensor Packed(T* data, int members, int rows, int cols) {
+  return AsTensor(View<T>{data, members, rows, cols, static_cast<int64_t>(rows) * cols, cols}, at::Device(at::kCPU));
+}
+
+at::Tensor Activated(const at::Tensor& x, Activation activation) {
+  return activation == Activation::kRelu ? at::relu(x) : at::sigmoid(x);
+}
+
+at::Tensor Slope(const at::Tensor& hidden, Activation activation) {
+  return activation == Activation::kRelu ? hidden.gt(0).to(at::kFloat) : hidden * (1 - hidden);
+}
+
+}  // namespace
+
+TensorKernels::TensorKernels(const std::string& device) : device_(DeviceOf(device)) {
+  if (device_.is_cuda()) graph_ = std::make_unique<Graph>();
+}
+
+TensorKernels::~TensorKernels() = default;
+
+std::unique_ptr<Kernels> MakeTensorKernels(const std::string& device) { return std::make_unique<TensorKernels>(device); }
+
+void* TensorKernels::Allocate(size_t bytes) {
+  const int64_t doubles = static_cast<int64_t>(bytes / 8 + 8);
+  allocations_.push_back(at::zeros({doubles}, at::TensorOptions().dtype(at::kDouble).device(device_)));
+  return allocations_.back().data_ptr();
+}
+
+void TensorKernels::Upload(const float* packed, const FloatView& to) {
+  Of(to).copy_(Packed(const_cast<float*>(packed), to.members, to.rows, to.cols));
+}
+void TensorKernels::Upload(const double* packed, const DoubleView& to) {
+  Of(to).copy_(Packed(const_cast<double*>(packed), to.members, to.rows, to.cols));
+}
+void TensorKernels::Download(const FloatView& from, float* packed) {
+  Packed(packed, from.members, from.rows, from.cols).copy_(Of(from));
+}
+void TensorKernels::Download(const DoubleView& from, double* packed) {
+  Packed(packed, from.members, from.rows, from.cols).copy_(Of(from));
+}
+
+void TensorKernels::Run(const std::function<void()>& compute) {
+  const at::NoGradGuard no_grad;
+  if (graph_ != nullptr) {
+    graph_->Run(compute);
+  } else {
+    compute();
+  }
+}
+
+at::Tensor TensorKernels::Weight(const FloatView& block, const MlpLayer& layer) const {
+  return Of(FloatView{block.data + layer.weight, block.members, layer.in, layer.out, block.member_stride, layer.out});
+}
+
+at::Tensor TensorKernels::Bias(const FloatView& block, const MlpLayer& layer) const {
+  return Of(FloatView{block.data + layer.bias, block.members, 1, layer.out, block.member_stride, layer.out});
+}
+
+void TensorKernels::Forward(const FloatView& block, const Mlp& net, const FloatView& x, const MlpTape& tape) {
+  const int last = static_cast<int>(net.layers.size()) - 1;
+  at::Tensor value = Of(x);
+  for (int i = 0; i <= last; ++i) {
+    const at::Tensor linear = at::bmm(value, Weight(block, net.layers[i])) + Bias(block, net.layers[i]);
+    value = i == last ? linear : Activated(linear, net.hidden);
+    FloatView to = i == last ? tape.out : tape.hidden[i];
+    Of(to.Rows(0, x.rows)).copy_(value);
+  }
+}
+
+void TensorKernels::Adjoint(const FloatView& block, const Mlp& net, const FloatView& d_out, const MlpTape& tape) {
+  at::Tensor d = Of(d_out);
+  for (int i = static_cast<int>(net.layers.size()) - 1; i > 0; --i) {
+    const at::Tensor hidden = Of(tape.hidden[i - 1].Rows(0, d_out.rows));
+    d = at::bmm(d, Weight(block, net.layers[i]).transpose(1, 2)) * Slope(hidden, net.hidden);
+    Of(tape.adjoint[i - 1].Rows(0, d_out.rows)).copy_(d);
+  }
+}
+
+void TensorKernels::ScaleAdjoint(const FloatView& d_out, const MlpTape& tape) {
+  for (const FloatView& adjoint : tape.adjoint) Of(adjoint.Rows(0, d_out.rows)).mul_(Of(d_out));
+}
+
+void TensorKernels::InputGradient(const FloatView& block, const Mlp& net, const MlpTape& tape, int first_col, bool add,
+                                  const FloatView& d_x) {
+  const at::Tensor weight = Weight(block, net.layers.front()).narrow(1, first_col, d_x.cols);
+  const at::Tensor d = at::bmm(Of(tape.adjoint.front().Rows(0, d_x.rows)), weight.transpose(1, 2));
+  if (add) {
+    Of(d_x).add_(d);
+  } else {
+    Of(d_x).copy_(d);
+  }
+}
+
+void TensorKernels::ParameterGradient(const Mlp& net, const FloatView& x, const FloatView& d_out, const MlpTape& tape,
+                                      const FloatView& gradient_block) {
+  const int last = static_cast<int>(net.layers.size()) - 1;
+  for (int i = 0; i <= last; ++i) {
+    const at::Tensor in = Of(i == 0 ? x : tape.hidden[i - 1].Rows(0, x.rows));
+    const at::Tensor d = Of(i == last ? d_out : tape.adjoint[i].Rows(0, x.rows));
+    Weight(gradient_block, net.layers[i]).copy_(at::bmm(in.transpose(1, 2), d));
+    Bias(gradient_block, net.layers[i]).copy_(d.sum(1, /*keepdim=*/true));
+  }
+}
+
+void TensorKernels::Adam(const AdamRange& range) {
+  const at::Tensor gradient = Of(range.gradients), parameters = Of(range.parameters);
+  const at::Tensor active = Of(range.active), steps = Of(range.steps);
+  active.mul_(at::isfinite(gradient).all(2, /*keepdim=*/true));
+  const at::Tensor on = active.gt(0);
+  steps.add_(active);
+  const at::Tensor step_size = (Of(range.learning_rate) / (1 - at::pow(0.9, steps))).to(at::kFloat);
+  const at::Tensor root = at::rsqrt(1 - at::pow(0.999, steps)).to(at::kFloat);
+  const at::Tensor first = Of(range.first_moment), second = Of(range.second_moment);
+  const at::Tensor new_first = first * 0.9 + gradient * 0.1;
+  const at::Tensor new_second = second * 0.999 + gradient * gradient * 0.001;
+  const at::Tensor moved = parameters - step_size * new_first / (at::sqrt(new_second) * root + 1e-8);
+  first.copy_(at::where(on, new_first, first));
+  second.copy_(at::where(on, new_second, second));
+  parameters.copy_(at::where(on, moved, parameters));
+}
+
+void TensorKernels::Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) {
+  const at::Tensor to = Of(target);
+  to.copy_(at::where(Of(active).gt(0), Of(source) * tau + to * (1 - tau), to));
+}
+
+}  // namespace datacom::learner

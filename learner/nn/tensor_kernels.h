@@ -1,0 +1,93 @@
+// Kernels as plain LibTorch operations on stacked tensors, all members in one launch, on any device. On CUDA the update is
+// recorded once as a graph and replayed. Same formulas as FusedKernels, whose check it is (tests/learner).
+// tensor_kernels.cc holds memory, perceptrons and optimisers, tensor_rows.cc the per-row algebra.
+#ifndef DATACOM_LEARNER_NN_TENSOR_KERNELS_H_
+#define DATACOM_LEARNER_NN_TENSOR_KERNELS_H_
+
+#include <ATen/ATen.h>
+
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "learner/nn/kernels.h"
+
+namespace datacom::learner {
+
+// The window as a tensor that shares its memory.
+template <class T>
+at::Tensor AsTensor(const View<T>& view, const at::Device& device) {
+  const auto options = at::TensorOptions().dtype(std::is_same<T, float>::value ? at::kFloat : at::kDouble).device(device);
+  return at::from_blob(view.data, {view.members, view.rows, view.cols}, {view.member_stride, view.row_stride, 1}, options);
+}
+
+class TensorKernels : public Kernels {
+ public:
+  explicit TensorKernels(const std::string& device);
+  ~TensorKernels() override;
+
+  int BlockSize(int members) const override { return members; }
+  void* Allocate(size_t bytes) override;
+  void Upload(const float* packed, const FloatView& to) override;
+  void Upload(const double* packed, const DoubleView& to) override;
+  void Download(const FloatView& from, float* packed) override;
+  void Download(const DoubleView& from, double* packed) override;
+  void Run(const std::function<void()>& compute) override;
+
+  void Forward(const FloatView& block, const Mlp& net, const FloatView& x, const MlpTape& tape) override;
+  void Adjoint(const FloatView& block, const Mlp& net, const FloatView& d_out, const MlpTape& tape) override;
+  void ScaleAdjoint(const FloatView& d_out, const MlpTape& tape) override;
+  void InputGradient(const FloatView& block, const Mlp& net, const MlpTape& tape, int first_col, bool add,
+                     const FloatView& d_x) override;
+  void ParameterGradient(const Mlp& net, const FloatView& x, const FloatView& d_out, const MlpTape& tape,
+                         const FloatView& gradient_block) override;
+
+  void SampleAction(const FloatView& mean, const FloatView& log_std, const FloatView& noise, const ActionBox& box,
+                    const ActionSample& out) override;
+  void SampleActionGradient(const FloatView& log_std, const FloatView& noise, const ActionBox& box,
+                            const ActionSample& sample, const FloatView& d_u, const FloatView& log_alpha,
+                            const FloatView& d_mean, const FloatView& d_log_std) override;
+  void GaussianRisk(const FloatView& mean, const FloatView& log_std, const FloatView& mean_gradient,
+                    const FloatView& log_std_gradient, const DoubleView& margin, const DoubleView& delta,
+                    const DoubleView& k, const DoubleView& J) override;
+  void SafeMap(const SafeMapInput& in, const FloatView& u, const SafeMapOutput& out) override;
+  void SafeMapGradient(const DoubleView& record, const FloatView& u, const FloatView& d_action,
+                       const FloatView& d_u) override;
+  void GaussianLoss(const FloatView& mean, const FloatView& log_std, const GaussianTarget& target,
+                    const FloatView& d_mean, const FloatView& d_log_std, const DoubleView& loss) override;
+  void ActorLoss(const FloatView& q0, const FloatView& q1, const FloatView& log_pi, const FloatView& log_alpha,
+                 const FloatView& d_q0, const FloatView& d_q1, const DoubleView& loss,
+                 const DoubleView& mean_log_pi) override;
+  void TemperatureGradient(const DoubleView& mean_log_pi, const DoubleView& target_entropy, const FloatView& log_alpha,
+                           const FloatView& gradient) override;
+  void SoftTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0, const FloatView& q1,
+                  const FloatView& log_pi, const FloatView& log_alpha, double discount, const FloatView& y) override;
+  void SquaredLoss(const FloatView& q, const FloatView& y, double weight, const FloatView& d_q,
+                   const DoubleView& loss) override;
+
+  void SetZero(const DoubleView& value) override;
+  void RowMean(const DoubleView& rows, const DoubleView& mean) override;
+  void Guard(const DoubleView& value, const DoubleView& active) override;
+  void Accumulate(const DoubleView& value, double sign, const DoubleView& active, const DoubleView& sum) override;
+  void Adam(const AdamRange& range) override;
+  void Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) override;
+
+ private:
+  template <class T>
+  at::Tensor Of(const View<T>& view) const {
+    return AsTensor(view, device_);
+  }
+  // A net's parameters out of every member's block: [members, in, out] or [members, 1, out].
+  at::Tensor Weight(const FloatView& block, const MlpLayer& layer) const;
+  at::Tensor Bias(const FloatView& block, const MlpLayer& layer) const;
+
+  at::Device device_;
+  std::vector<at::Tensor> allocations_;
+  struct Graph;
+  std::unique_ptr<Graph> graph_;  // null on the CPU
+};
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_NN_TENSOR_KERNELS_H_

@@ -1,0 +1,147 @@
+// Per-row algebra of TensorKernels. Shapes are [members, rows, ...]; scalars of a member broadcast.
+#include <cmath>
+
+#include "learner/nn/safe_map_row.h"
+#include "learner/nn/tensor_kernels.h"
+
+namespace datacom::learner {
+namespace {
+
+constexpr double kHalfLogTwoPi = 0.918938533204672742;
+
+// [members, rows, last] seen as [members, rows, a, b].
+at::Tensor AsMatrix(const at::Tensor& x, int64_t a, int64_t b) { return x.unflatten(2, at::IntArrayRef({a, b})); }
+
+at::Tensor MeanRows(const at::Tensor& x) { return x.to(at::kDouble).mean(1, /*keepdim=*/true); }
+
+}  // namespace
+
+void TensorKernels::SampleAction(const FloatView& mean, const FloatView& log_std, const FloatView& noise,
+                                 const ActionBox& box, const ActionSample& out) {
+  const at::Tensor l = at::clamp(Of(log_std), -20, 2), eps = Of(noise);
+  const at::Tensor t = at::tanh(Of(mean) + at::exp(l) * eps);
+  Of(out.tanh).copy_(t);
+  Of(out.u).copy_(t * Of(box.half) + Of(box.centre));
+  const at::Tensor terms = -0.5 * eps * eps - l - kHalfLogTwoPi - at::log(1 - t * t + 1e-6);
+  Of(out.log_pi).copy_(terms.sum(2, /*keepdim=*/true));
+}
+
+void TensorKernels::SampleActionGradient(const FloatView& log_std, const FloatView& noise, const ActionBox& box,
+                                         const ActionSample& sample, const FloatView& d_u, const FloatView& log_alpha,
+                                         const FloatView& d_mean, const FloatView& d_log_std) {
+  const at::Tensor l = Of(log_std), t = Of(sample.tanh), slope = 1 - t * t;
+  const at::Tensor d_log_pi = at::exp(Of(log_alpha)) / log_std.rows;
+  const at::Tensor d_raw = Of(d_u) * Of(box.half) * slope + d_log_pi * 2 * t * slope / (slope + 1e-6);
+  const at::Tensor inside = l.ge(-20).logical_and(l.le(2));
+  Of(d_mean).copy_(d_raw);
+  Of(d_log_std).copy_(at::where(inside, d_raw * at::exp(l) * Of(noise) - d_log_pi, at::zeros_like(l)));
+}
+
+void TensorKernels::GaussianRisk(const FloatView& mean, const FloatView& log_std, const FloatView& mean_gradient,
+                                 const FloatView& log_std_gradient, const DoubleView& margin, const DoubleView& delta,
+                                 const DoubleView& k, const DoubleView& J) {
+  const at::Tensor o = Of(mean), l = Of(log_std);
+  const at::Tensor spread = Of(margin).to(at::kFloat) * at::exp(at::clamp(l, -20, 2));
+  Of(k).copy_((at::softplus(o) + spread).to(at::kDouble) - Of(delta));
+  const at::Tensor log_std_slope = spread * l.ge(-20).logical_and(l.le(2)).to(at::kFloat);
+  Of(J).copy_(at::sigmoid(o) * Of(mean_gradient) + log_std_slope * Of(log_std_gradient));
+}
+
+// safe_map_row.h on all rows at once.
+void TensorKernels::SafeMap(const SafeMapInput& in, const FloatView& u, const SafeMapOutput& out) {
+  const int64_t n = u.cols, q = in.f.cols, x = in.x_dot.cols;
+  const at::Tensor k = Of(in.k), J = Of(in.J), J_q = J.narrow(2, 0, q);
+  const at::Tensor mu = at::clamp_min(-k, 1e-5);
+  const at::Tensor slack = at::clamp_max(at::expm1(Of(in.slack_beta) * mu), 1e5 - 1);
+  const at::Tensor g = at::matmul(J_q.unsqueeze(2), AsMatrix(Of(in.G), q, n)).squeeze(2);
+  const at::Tensor drift = at::clamp_min((J_q * Of(in.f)).sum(2, true), 0);
+  at::Tensor residual = drift + Of(in.gain) * (k + mu);
+  if (x > 0) residual = residual + (J.narrow(2, q, x) * Of(in.x_dot)).sum(2, true);
+  const at::Tensor norm = at::sqrt((g * g).sum(2, true) + slack * slack);
+  const at::Tensor j = g / norm, j_s = slack / norm, share = 1 / (1 + j_s);
+  const at::Tensor clipped = at::clamp(Of(u).to(at::kDouble), -1, 1);
+  const at::Tensor raw = clipped - j * ((j * clipped).sum(2, true) * share + residual / norm);
+  const at::Tensor scale = 1 / at::clamp_min(at::amax(at::abs(raw), 2, true), 1);
+  const at::Tensor action = raw * scale;
+  Of(out.record).copy_(at::cat({j, share, scale, action}, 2));
+  Of(out.action).copy_(action);
+  const at::Tensor log_det = (n - 1) * std::log1p(kLogDetRegularisation) + at::log(j_s + kLogDetRegularisation);
+  Of(out.log_pi).sub_(at::maximum(log_det, Of(in.target_entropy)).to(at::kFloat));
+}
+
+void TensorKernels::SafeMapGradient(const DoubleView& record, const FloatView& u, const FloatView& d_action,
+                                    const FloatView& d_u) {
+  const int64_t n = u.cols;
+  const at::Tensor r = Of(record), j = r.narrow(2, 0, n), d = Of(d_action).to(at::kDouble);
+  const at::Tensor along = (j * d).sum(2, true) * r.narrow(2, n, 1);
+  const at::Tensor inside = at::abs(Of(u)).le(1);
+  Of(d_u).copy_(at::where(inside, r.narrow(2, n + 1, 1) * (d - j * along), at::zeros_like(d)));
+}
+
+void TensorKernels::GaussianLoss(const FloatView& mean, const FloatView& log_std, const GaussianTarget& target,
+                                 const FloatView& d_mean, const FloatView& d_log_std, const DoubleView& loss) {
+  const double gamma = target.discount;
+  const at::Tensor o = Of(mean), value = at::softplus(o), std = at::exp(Of(log_std));
+  const at::Tensor cost = at::clamp_min(Of(target.cost), 0), ends = Of(target.absorbing).ne(0);
+  const at::Tensor next = at::softplus(Of(target.next_mean)), next_variance = at::exp(2 * Of(target.next_log_std));
+  const at::Tensor y = at::where(ends, cost, cost + gamma * next);
+  const at::Tensor second = cost * cost + 2 * gamma * cost * next + gamma * gamma * (next_variance + next * next);
+  const at::Tensor variance = at::where(ends, (cost - value) * (cost - value), at::clamp(second - value * value, 1e-4, 1e8));
+  const at::Tensor mean_error = value - y, std_error = std - at::sqrt(variance);
+  const at::Tensor present = Of(target.failure_weight).gt(0);  // [members, 1, 1]
+  const int64_t failures = mean.rows - target.main_rows;
+  const at::Tensor count = target.main_rows + failures * present.to(at::kDouble);
+  const at::Tensor main = at::arange(mean.rows, o.options()).lt(target.main_rows).view({1, mean.rows, 1});
+  const at::Tensor used = main.logical_or(present), zero = at::zeros_like(o);
+  const at::Tensor scale = (2 / count).to(at::kFloat);
+  Of(d_mean).copy_(at::where(used, scale * mean_error * at::sigmoid(o), zero));
+  Of(d_log_std).copy_(at::where(used, scale * std_error * std, zero));
+  const at::Tensor squares = at::where(used, mean_error * mean_error + std_error * std_error, zero);
+  Of(loss).copy_(squares.to(at::kDouble).sum(1, true) / count);
+}
+
+void TensorKernels::ActorLoss(const FloatView& q0, const FloatView& q1, const FloatView& log_pi, const FloatView& log_alpha,
+                              const FloatView& d_q0, const FloatView& d_q1, const DoubleView& loss,
+                              const DoubleView& mean_log_pi) {
+  const at::Tensor a = Of(q0), b = Of(q1);
+  const at::Tensor second = b.lt(a).logical_or(at::isnan(b)).to(at::kFloat);
+  Of(d_q0).copy_((second - 1) / q0.rows);
+  Of(d_q1).copy_(-second / q0.rows);
+  const at::Tensor mean = MeanRows(Of(log_pi));
+  Of(mean_log_pi).copy_(mean);
+  Of(loss).copy_(at::exp(Of(log_alpha).to(at::kDouble)) * mean - MeanRows(at::minimum(a, b)));
+}
+
+void TensorKernels::TemperatureGradient(const DoubleView& mean_log_pi, const DoubleView& target_entropy,
+                                        const FloatView& log_alpha, const FloatView& gradient) {
+  Of(gradient).copy_(-at::exp(Of(log_alpha).to(at::kDouble)) * (Of(mean_log_pi) + Of(target_entropy)));
+}
+
+void TensorKernels::SoftTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0, const FloatView& q1,
+                               const FloatView& log_pi, const FloatView& log_alpha, double discount, const FloatView& y) {
+  const at::Tensor soft = at::minimum(Of(q0), Of(q1)) - at::exp(Of(log_alpha)) * Of(log_pi);
+  Of(y).copy_(Of(reward) + discount * (1 - Of(absorbing)) * soft);
+}
+
+void TensorKernels::SquaredLoss(const FloatView& q, const FloatView& y, double weight, const FloatView& d_q,
+                                const DoubleView& loss) {
+  const at::Tensor error = Of(q) - Of(y);
+  Of(d_q).copy_(2 * error / q.rows);
+  Of(loss).add_(weight * MeanRows(error * error));
+}
+
+void TensorKernels::SetZero(const DoubleView& value) { Of(value).zero_(); }
+
+void TensorKernels::RowMean(const DoubleView& rows, const DoubleView& mean) { Of(mean).copy_(MeanRows(Of(rows))); }
+
+void TensorKernels::Guard(const DoubleView& value, const DoubleView& active) {
+  Of(active).mul_(at::isfinite(Of(value)));
+}
+
+void TensorKernels::Accumulate(const DoubleView& value, double sign, const DoubleView& active, const DoubleView& sum) {
+  const at::Tensor on = Of(active).gt(0), total = Of(sum);
+  const at::Tensor added = at::cat({sign * Of(value), at::ones_like(Of(value))}, 2);
+  total.copy_(at::where(on, total + added, total));
+}
+
+}  // namespace datacom::learner

@@ -1,0 +1,34 @@
+// A strided window [members, rows, cols] into memory that a Kernels owns (host or device: only its Kernels dereferences it).
+// The last dimension is contiguous. Slicing is pointer arithmetic; a View is copied freely and owns nothing.
+#ifndef DATACOM_LEARNER_NN_VIEW_H_
+#define DATACOM_LEARNER_NN_VIEW_H_
+
+#include <cstdint>
+
+namespace datacom::learner {
+
+template <class T>
+struct View {
+  T* data = nullptr;
+  int members = 0, rows = 0, cols = 0;
+  int64_t member_stride = 0, row_stride = 0;
+
+  View Members(int first, int count) const {
+    return {data + first * member_stride, count, rows, cols, member_stride, row_stride};
+  }
+  View Rows(int first, int count) const {
+    return {data + first * row_stride, members, count, cols, member_stride, row_stride};
+  }
+  View Cols(int first, int count) const { return {data + first, members, rows, count, member_stride, row_stride}; }
+
+  // Host memory only.
+  T* row(int member, int r) const { return data + member * member_stride + r * row_stride; }
+  T& at(int member, int r = 0, int c = 0) const { return row(member, r)[c]; }
+};
+
+using FloatView = View<float>;
+using DoubleView = View<double>;
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_NN_VIEW_H_

@@ -1,0 +1,376 @@
+#include "tests/learner/core_golden.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "learner/algorithms/delta.h"
+#include "learner/nn/kernels.h"
+
+namespace datacom::learner {
+namespace {
+
+using nlohmann::json;
+
+std::vector<float> Floats(const json& nested) {
+  std::vector<float> values;
+  if (nested.is_array()) {
+    for (const json& entry : nested) {
+      const std::vector<float> part = Floats(entry);
+      values.insert(values.end(), part.begin(), part.end());
+    }
+  } else if (nested.is_boolean()) {
+    values.push_back(nested.get<bool>() ? 1.0f : 0.0f);
+  } else {
+    values.push_back(static_cast<float>(nested.get<double>()));
+  }
+  return values;
+}
+
+// A golden weight [out][in] as [in, out]; a bias or scalar as it is.
+std::vector<float> AsStored(const json& array) {
+  std::vector<float> values = Floats(array);
+  if (!array.is_array() || array.empty() || !array[0].is_array()) return values;
+  const size_t out = array.size(), in = array[0].size();
+  std::vector<float> transposed(values.size());
+  for (size_t o = 0; o < out; ++o) {
+    for (size_t i = 0; i < in; ++i) transposed[i * out + o] = values[o * in + i];
+  }
+  return transposed;
+}
+
+// ("fvf", "_mu_net.2.weight") -> "constraint.mean.1.weight"; ("actor", "mu.trunk.0.bias") -> "actor.mean.0.bias".
+std::string OurName(const std::string& group, const std::string& inner) {
+  const bool sigma = group == "actor_sigma" || inner.find("sigma") != std::string::npos;
+  std::string net;
+  if (group == "actor_mu" || group == "actor_sigma" || group == "actor") net = sigma ? "actor.log_std" : "actor.mean";
+  if (group == "fvf") net = sigma ? "constraint.log_std" : "constraint.mean";
+  if (group == "target_fvf") net = sigma ? "target_constraint.log_std" : "target_constraint.mean";
+  if (group.find("critic") != std::string::npos) net = group.substr(0, group.size() - 1) + "." + group.back();
+  const size_t dot = inner.rfind('.');
+  const size_t before = inner.rfind('.', dot - 1);
+  const int index = std::stoi(inner.substr(before == std::string::npos ? 0 : before + 1, dot)) / 2;
+  return net + "." + std::to_string(index) + inner.substr(dot);
+}
+
+// Arrays of a golden parameter or gradient dictionary by our names, grouped by the golden group.
+std::map<std::string, std::map<std::string, std::vector<float>>> Groups(const json& dictionary) {
+  std::map<std::string, std::map<std::string, std::vector<float>>> groups;
+  for (const auto& group : dictionary.items()) {
+    if (group.value().is_number()) {
+      const std::string& name = group.key();
+      if (name == "log_alpha" || name == "delta_raw") groups[name][name] = Floats(group.value());
+      continue;
+    }
+    for (const auto& array : group.value().items()) {
+      const bool scalar = array.key() == "log_alpha" || array.key() == "delta_raw";
+      groups[group.key()][scalar ? array.key() : OurName(group.key(), array.key())] = AsStored(array.value());
+    }
+  }
+  return groups;
+}
+
+AlgorithmConfig ConfigOf(const json& golden, const std::string& kernels, int members) {
+  const json& c = golden.at("config");
+  AlgorithmConfig config;
+  const json& batch = golden.at("updates")[0].at("batch");
+  config.obs_dim = static_cast<int>(batch.at("state")[0].size());
+  config.action_dim = static_cast<int>(batch.at("action")[0].size());
+  MemberHyper hyper;
+  hyper.actor_lr = hyper.critic_lr = hyper.constraint_lr = c.at("lr");
+  hyper.alpha_lr = c.at("lr_alpha");
+  hyper.target_entropy = c.at("target_entropy");
+  config.algorithm = golden.contains("kind") ? "datacom" : golden.at("alg").get<std::string>();
+  if (golden.contains("kind")) {
+    const GoldenSystem system = SystemOf(golden.at("kind"));
+    config.q_dim = system.q, config.x_dim = system.x;
+    hyper.accepted_risk = c.at("accepted_risk");
+    hyper.cost_budget = c.at("cost_budget");
+    hyper.atacom_gain = c.at("atacom_lam");
+    hyper.slack_beta = c.at("atacom_beta");
+    hyper.delta_lr = c.at("lr_delta");
+    hyper.init_delta = c.at("init_delta");
+  }
+  config.members.assign(members, hyper);
+  for (int m = 0; m < members; ++m) config.members[m].seed = m;
+  const std::vector<double> ones(config.action_dim, 1.0), minus_ones(config.action_dim, -1.0);
+  config.action_low = c.value("action_low", minus_ones);
+  config.action_high = c.value("action_high", ones);
+  config.horizon = c.at("horizon");
+  config.actor_hidden = config.critic_hidden = config.constraint_hidden = c.at("hidden").get<std::vector<int>>();
+  config.batch_size = static_cast<int>(batch.at("state").size());
+  config.failure_batch_size = config.batch_size / 10;
+  config.discount = c.at("gamma");
+  config.tau = c.at("tau");
+  config.kernels = kernels;
+  return config;
+}
+
+void AppendFeatures(const std::string& kind, const json& states, ControlAffineBatch* to) {
+  const GoldenSystem system = SystemOf(kind);
+  for (const json& state : states) {
+    std::vector<double> obs;
+    for (float value : Floats(state)) obs.push_back(value);
+    std::vector<float> z(system.q + system.x);
+    std::vector<double> f(system.q), G(system.q * system.action), x_dot(system.x);
+    Features(kind, obs.data(), z.data(), f.data(), G.data(), x_dot.data());
+    to->z.insert(to->z.end(), z.begin(), z.end());
+    to->f.insert(to->f.end(), f.begin(), f.end());
+    to->G.insert(to->G.end(), G.begin(), G.end());
+    to->x_dot.insert(to->x_dot.end(), x_dot.begin(), x_dot.end());
+  }
+}
+
+// The update's batch for one member.
+Batch BatchOf(const json& golden, const json& update, const AlgorithmConfig& config) {
+  Batch batch;
+  batch.Resize(config);
+  const json& b = update.at("batch");
+  batch.observation = Floats(b.at("state"));
+  batch.action = Floats(b.at("action"));
+  batch.reward = Floats(b.at("reward"));
+  batch.next_observation = Floats(b.at("next_state"));
+  batch.absorbing = Floats(b.at("absorbing"));
+  batch.noise_actor = Floats(update.at("noise_actor"));
+  batch.noise_next = Floats(update.at("noise_next"));
+  if (!golden.contains("kind")) return batch;
+  const std::string kind = golden.at("kind");
+  batch.cost = Floats(b.at("cost"));
+  batch.now = batch.next = ControlAffineBatch();
+  AppendFeatures(kind, b.at("state"), &batch.now);
+  AppendFeatures(kind, b.at("next_state"), &batch.next);
+  const bool failures = update.contains("violation_batch") && update.at("violation_batch").is_object();
+  batch.failure_weight.assign(1, failures ? 1.0f : 0.0f);
+  if (!failures) return batch;
+  const json& v = update.at("violation_batch");
+  ControlAffineBatch now, next;
+  AppendFeatures(kind, v.at("state"), &now);
+  AppendFeatures(kind, v.at("next_state"), &next);
+  batch.failure_z = now.z;
+  batch.failure_next_z = next.z;
+  batch.failure_cost = Floats(v.at("cost"));
+  batch.failure_absorbing = Floats(v.at("absorbing"));
+  return batch;
+}
+
+template <class T>
+void Repeat(std::vector<T>* values, int members) {
+  const std::vector<T> one = *values;
+  for (int m = 1; m < members; ++m) values->insert(values->end(), one.begin(), one.end());
+}
+
+Batch Repeated(Batch batch, int members) {
+  for (auto* values : {&batch.observation, &batch.action, &batch.reward, &batch.cost, &batch.next_observation,
+                       &batch.absorbing, &batch.now.z, &batch.next.z, &batch.failure_z, &batch.failure_next_z,
+                       &batch.failure_cost, &batch.failure_absorbing, &batch.failure_weight, &batch.noise_actor,
+                       &batch.noise_next}) {
+    Repeat(values, members);
+  }
+  for (auto* values : {&batch.now.f, &batch.now.G, &batch.now.x_dot, &batch.next.f, &batch.next.G, &batch.next.x_dot}) {
+    Repeat(values, members);
+  }
+  return batch;
+}
+
+// Golden start; perturbed by a few per cent for member index `perturbation` > 0.
+void SetStart(Algorithm* algorithm, int member, int perturbation, const json& parameters) {
+  for (const auto& group : Groups(parameters)) {
+    for (const auto& array : group.second) {
+      std::vector<float> values = array.second;
+      for (size_t i = 0; i < values.size(); ++i) {
+        values[i] *= 1 + 0.05f * static_cast<float>(perturbation) * std::sin(static_cast<float>(i));
+      }
+      SetArray(algorithm, member, array.first, values);
+    }
+  }
+}
+
+void ApplyGoldenEpisode(Algorithm* algorithm, int members, const json& golden, const json& update) {
+  if (!update.contains("delta_update") || !update.at("delta_update").is_object()) return;
+  const json& episode = update.at("delta_update");
+  ControlAffineBatch features;
+  AppendFeatures(golden.at("kind"), episode.at("episode_states"), &features);
+  const std::vector<float> costs = Floats(episode.at("episode_costs"));
+  for (int m = 0; m < members; ++m) {
+    algorithm->ApplyEpisode(m, static_cast<int>(costs.size()) - 1, features.z.data(), costs.data());
+  }
+}
+
+// One member's update against the golden record. small: entries whose gradient ever was below 1e-6 (Adam amplifies noise there).
+void CompareUpdate(const Algorithm& algorithm, int member, const json& update, const std::string& label,
+                   std::map<std::string, std::set<size_t>>* small, GoldenReport* report) {
+  for (const auto& group : Groups(update.at("grads"))) {
+    double largest = 0, worst = 0;
+    for (const auto& array : group.second) {
+      for (float value : array.second) largest = std::max(largest, std::abs(static_cast<double>(value)));
+    }
+    for (const auto& array : group.second) {
+      const std::vector<float> ours = GetArray(algorithm, member, "grad." + array.first);
+      for (size_t i = 0; i < ours.size(); ++i) {
+        worst = std::max(worst, std::abs(static_cast<double>(ours[i]) - array.second[i]));
+        if (std::abs(array.second[i]) <= 1e-6f) (*small)[array.first].insert(i);
+      }
+      report->Check(ours.size() == array.second.size(), label + ": gradient " + array.first + " has another size");
+    }
+    const double relative = largest > 0 ? worst / largest : worst;
+    report->worst_gradient = std::max(report->worst_gradient, relative);
+    report->Check(relative <= 1e-4, label + ": gradient of " + group.first + " is off by " + std::to_string(relative) +
+                                        " of the net's largest");
+  }
+  for (const auto& group : Groups(update.at("params_after"))) {
+    for (const auto& array : group.second) {
+      const std::vector<float> ours = GetArray(algorithm, member, array.first);
+      double worst = 0;
+      for (size_t i = 0; i < ours.size(); ++i) {
+        if ((*small)[array.first].count(i) > 0) continue;
+        worst = std::max(worst, std::abs(static_cast<double>(ours[i]) - array.second[i]));
+      }
+      report->worst_parameter = std::max(report->worst_parameter, worst);
+      report->Check(worst <= 2e-6, label + ": parameters " + array.first + " are off by " + std::to_string(worst * 1e6) + "e-6");
+    }
+  }
+}
+
+void CompareLosses(const Stats& stats, int member, const json& update, const std::string& label, GoldenReport* report) {
+  const auto close = [&](const char* name, double ours, double golden) {
+    report->Check(std::abs(ours - golden) <= 1e-4 * (1 + std::abs(golden)),
+                  label + ": " + name + " is " + std::to_string(ours) + ", golden " + std::to_string(golden));
+  };
+  close("actor loss", stats.policy_loss[member], update.at("actor_loss"));
+  const json& critics = update.at("critic_loss");
+  close("critic loss", stats.critic_loss[member], (critics[0].get<double>() + critics[1].get<double>()) / 2);
+  if (update.contains("fvf_loss")) close("constraint loss", stats.constraint_loss[member], update.at("fvf_loss"));
+}
+
+double LargestDifference(const Algorithm& a, int member_a, const Algorithm& b, int member_b, const json& parameters) {
+  double worst = 0;
+  for (const auto& group : Groups(parameters)) {
+    for (const auto& array : group.second) {
+      const std::vector<float> x = GetArray(a, member_a, array.first), y = GetArray(b, member_b, array.first);
+      for (size_t i = 0; i < x.size(); ++i) worst = std::max(worst, std::abs(static_cast<double>(x[i]) - y[i]));
+    }
+  }
+  return worst;
+}
+
+}  // namespace
+
+void GoldenReport::Check(bool good, const std::string& sentence) {
+  ++checks;
+  if (!good) failures.push_back(sentence);
+}
+
+GoldenReport CheckUpdates(const json& golden, const std::string& kernels, int members) {
+  GoldenReport report;
+  const int member = members / 2;  // where the golden start goes
+  const std::unique_ptr<Algorithm> population = MakeAlgorithm(ConfigOf(golden, kernels, members));
+  std::vector<std::unique_ptr<Algorithm>> solo;
+  const AlgorithmConfig one = ConfigOf(golden, kernels, 1);
+  for (int m = 0; m < members; ++m) {
+    SetStart(population.get(), m, m - member, golden.at("params_before_first_update"));
+    if (members == 1) continue;
+    solo.push_back(MakeAlgorithm(one));
+    SetStart(solo.back().get(), 0, m - member, golden.at("params_before_first_update"));
+  }
+  std::map<std::string, std::set<size_t>> small;
+  int number = 0;
+  for (const json& update : golden.at("updates")) {
+    const std::string label = kernels + ", " + std::to_string(members) + " members, update " + std::to_string(++number);
+    const Batch batch = BatchOf(golden, update, one);
+    population->ResetStats();
+    ApplyGoldenEpisode(population.get(), members, golden, update);
+    population->Update(Repeated(batch, members));
+    CompareUpdate(*population, member, update, label, &small, &report);
+    CompareLosses(population->GetStats(), member, update, label, &report);
+    for (size_t m = 0; m < solo.size(); ++m) {
+      ApplyGoldenEpisode(solo[m].get(), 1, golden, update);
+      solo[m]->Update(batch);
+      const double worst =
+          LargestDifference(*population, static_cast<int>(m), *solo[m], 0, golden.at("params_before_first_update"));
+      report.Check(worst <= (kernels == "fused" ? 0 : 1e-6),
+                   label + ": member " + std::to_string(m) + " differs from its solo run by " + std::to_string(worst));
+    }
+  }
+  return report;
+}
+
+GoldenReport CheckGaussianLoss(const json& golden, const std::string& kind) {
+  GoldenReport report;
+  const std::unique_ptr<Kernels> kernels = kind == "fused" ? MakeFusedKernels() : MakeTensorKernels("cpu");
+  int number = 0;
+  for (const json& c : golden.at("cases")) {
+    const std::string label = kind + ", case " + std::to_string(number++);
+    std::vector<float> mean = Floats(c.at("pred_mean")), next_mean = Floats(c.at("next_mean"));
+    const std::vector<float> means = mean;
+    for (auto* values : {&mean, &next_mean}) {  // the kernels take linear outputs: undo the softplus
+      for (float& value : *values) value = static_cast<float>(value > 20 ? value : std::log(std::expm1(static_cast<double>(value))));
+    }
+    const int rows = static_cast<int>(mean.size());
+    const auto upload = [&](const std::vector<float>& values) {
+      const FloatView view = kernels->NewFloats(1, rows, 1);
+      kernels->Upload(values.data(), view);
+      return view;
+    };
+    const FloatView d_mean = kernels->NewFloats(1, rows, 1), d_log_std = kernels->NewFloats(1, rows, 1);
+    const DoubleView weight = kernels->NewDoubles(1, 1, 1), loss = kernels->NewDoubles(1, 1, 1);
+    const GaussianTarget target{upload(next_mean), upload(Floats(c.at("next_log_std"))), upload(Floats(c.at("cost"))),
+                                upload(Floats(c.at("absorbing"))), weight, rows, c.at("gamma")};
+    kernels->GaussianLoss(upload(mean), upload(Floats(c.at("pred_log_std"))), target, d_mean, d_log_std, loss);
+    double value = 0;
+    kernels->Download(loss, &value);
+    const double golden_loss = c.at("loss");
+    report.Check(std::abs(value - golden_loss) <= 2e-5 * (1 + std::abs(golden_loss)), label + ": loss is off");
+    const std::pair<const char*, FloatView> gradients[] = {{"grad_mean", d_mean}, {"grad_log_std", d_log_std}};
+    for (const auto& gradient : gradients) {
+      std::vector<float> ours(rows);
+      kernels->Download(gradient.second, ours.data());
+      const std::vector<float> reference = Floats(c.at(gradient.first));
+      double largest = 0;
+      for (float entry : reference) largest = std::max(largest, std::abs(static_cast<double>(entry)));
+      for (int r = 0; r < rows; ++r) {
+        const bool of_mean = gradient.second.data == d_mean.data;
+        const double slope = of_mean ? -std::expm1(-static_cast<double>(means[r])) : 1;  // softplus' at the linear output
+        const double error = std::abs(ours[r] - slope * reference[r]);
+        report.worst_gradient = std::max(report.worst_gradient, error / (largest + 1e-30));
+        report.Check(error <= 1e-4 * largest + 1e-9, label + ": " + gradient.first + " of row " + std::to_string(r) + " is off");
+      }
+    }
+  }
+  return report;
+}
+
+GoldenReport CheckDelta(const json& golden) {
+  GoldenReport report;
+  int number = 0;
+  for (const json& c : golden.at("cases")) {
+    AlgorithmConfig config;
+    config.members.resize(1);
+    MemberHyper& hyper = config.members[0];
+    hyper.init_delta = c.at("init_delta");
+    hyper.delta_lr = c.at("lr");
+    hyper.cost_budget = c.at("cost_budget");
+    config.discount = c.at("gamma");
+    config.horizon = c.at("horizon");
+    Delta delta(config);
+    const std::string label = "case " + std::to_string(number++);
+    report.Check(std::abs(DiscountedBudget(hyper.cost_budget, config.horizon, config.discount) -
+                          c.at("discounted_budget").get<double>()) < 1e-6,
+                 label + ": discounted budget is off");
+    for (const json& step : c.at("steps")) {
+      const std::vector<float> costs = Floats(step.at("episode_costs"));
+      const std::vector<double> cvar = step.at("cvar").get<std::vector<double>>();
+      report.Check(std::abs(delta.value(0) - step.at("delta_before").get<double>()) < 1e-5, label + ": delta before is off");
+      delta.ApplyEpisode(0, static_cast<int>(costs.size()) - 1, costs.data(), cvar.data());
+      report.Check(std::abs(delta.gradient(0) - step.at("grad_raw").get<double>()) < 1e-5, label + ": gradient is off");
+      report.Check(std::abs(delta.raw(0) - step.at("raw_after").get<double>()) < 1e-5, label + ": raw value is off");
+      report.Check(std::abs(delta.value(0) - step.at("delta_after").get<double>()) < 1e-5, label + ": delta is off");
+    }
+    report.Check(delta.steps(0) == c.at("steps").size(), label + ": steps are miscounted");
+  }
+  return report;
+}
+
+}  // namespace datacom::learner

@@ -1,0 +1,39 @@
+// Golden checks of the learner core as plain functions: the test suite and the stand-alone golden check (learner/standalone,
+// LibTorch alone) run the same ones. Every deviation is one sentence in `failures`.
+#ifndef DATACOM_TESTS_LEARNER_CORE_GOLDEN_H_
+#define DATACOM_TESTS_LEARNER_CORE_GOLDEN_H_
+
+#include <string>
+#include <vector>
+
+#include "learner/algorithms/algorithm.h"
+#include "nlohmann/json.hpp"
+
+namespace datacom::learner {
+
+struct GoldenReport {
+  int checks = 0;
+  double worst_gradient = 0;   // relative to the net's largest
+  double worst_parameter = 0;  // absolute
+  std::vector<std::string> failures;
+  void Check(bool good, const std::string& sentence);
+};
+
+// d_: Gaussian 2-Wasserstein loss. kernels: "fused" or "tensor".
+GoldenReport CheckGaussianLoss(const nlohmann::json& golden, const std::string& kernels);
+// e_delta: sequences of threshold updates.
+GoldenReport CheckDelta(const nlohmann::json& golden);
+// g_, h_update_sac: consecutive updates. members > 1: the golden member is one among perturbed copies, all of which must
+// equal their solo runs to 1e-6.
+GoldenReport CheckUpdates(const nlohmann::json& golden, const std::string& kernels, int members);
+
+// A control-affine system by its golden name ("toy2", "tiago", "cartpole"; algorithms.md 16), evaluated literally.
+struct GoldenSystem {
+  int obs = 0, action = 0, q = 0, x = 0;
+};
+GoldenSystem SystemOf(const std::string& name);
+void Features(const std::string& name, const double* obs, float* z, double* f, double* G, double* x_dot);
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_TESTS_LEARNER_CORE_GOLDEN_H_

@@ -1,0 +1,50 @@
+// The learner core against the reference's own numbers (tests/golden/algorithms/README.md).
+#include <string>
+
+#include "gtest/gtest.h"
+#include "tests/learner/core_golden.h"
+#include "tests/testing/golden.h"
+
+namespace datacom::learner {
+namespace {
+
+void ExpectClean(const GoldenReport& report, const std::string& path) {
+  std::printf("%s: %d checks, gradients off by %.1e of the largest, parameters by %.1e\n", path.c_str(), report.checks,
+              report.worst_gradient, report.worst_parameter);
+  EXPECT_GT(report.checks, 0);
+  for (size_t i = 0; i < report.failures.size() && i < 10; ++i) ADD_FAILURE() << path << ": " << report.failures[i];
+}
+
+void CheckUpdateFiles(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    const nlohmann::json golden = testing::ReadGoldenJson(path);
+    for (const char* kernels : {"fused", "tensor"}) {
+      for (int members : {1, 4}) ExpectClean(CheckUpdates(golden, kernels, members), path);
+    }
+  }
+}
+
+TEST(Golden, d_gaussian_w2) {
+  DATACOM_GOLDEN_FILES(paths, "d_gaussian_w2");
+  for (const std::string& path : paths) {
+    for (const char* kernels : {"fused", "tensor"}) ExpectClean(CheckGaussianLoss(testing::ReadGoldenJson(path), kernels), path);
+  }
+}
+
+TEST(Golden, e_delta) {
+  DATACOM_GOLDEN_FILES(paths, "e_delta");
+  for (const std::string& path : paths) ExpectClean(CheckDelta(testing::ReadGoldenJson(path)), path);
+}
+
+TEST(Golden, g_datacom_update) {
+  DATACOM_GOLDEN_FILES(paths, "g_datacom_update");
+  CheckUpdateFiles(paths);
+}
+
+TEST(Golden, h_update_sac) {
+  DATACOM_GOLDEN_FILES(paths, "h_update_sac");
+  CheckUpdateFiles(paths);
+}
+
+}  // namespace
+}  // namespace datacom::learner
