@@ -1,0 +1,172 @@
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/random.h"
+#include "common/base/status.h"
+#include "learner/prefetch.h"
+
+namespace datacom::learner {
+namespace {
+
+// Byte offset of a learning column in a block of `rows` rows, and its bytes; {0, 0} when the schema has no such column.
+struct Span {
+  size_t offset = 0, bytes = 0;
+};
+
+Span FindColumn(const RowSchema& schema, absl::string_view name, size_t rows) {
+  size_t offset = 0;
+  for (const Column& column : schema.learning()) {
+    if (column.name == name) return {offset, column.bytes() * rows};
+    offset += column.bytes() * rows;
+  }
+  return {};
+}
+
+void CopyFloats(const RowSchema& schema, absl::string_view name, const std::string& block, size_t rows, float* out) {
+  const Span span = FindColumn(schema, name, rows);
+  std::memcpy(out, block.data() + span.offset, span.bytes);
+}
+
+void CopyFlags(const RowSchema& schema, absl::string_view name, const std::string& block, size_t rows, float* out) {
+  const Span span = FindColumn(schema, name, rows);
+  for (size_t i = 0; i < rows; ++i) out[i] = block[span.offset + i] != 0 ? 1.0f : 0.0f;
+}
+
+absl::Status CheckSize(const std::string& block, size_t expected, int member, const char* what) {
+  if (block.size() == expected) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("draw of member ", member, ": ", what, " has ", block.size(), " bytes, expected ",
+                                          expected));
+}
+
+}  // namespace
+
+BatchDecoder::BatchDecoder(const AlgorithmConfig& config, const RowSchema& schema,
+                           std::shared_ptr<const ControlAffine> dynamics, std::vector<uint64_t> delta_warmup)
+    : config_(config), schema_(schema), dynamics_(std::move(dynamics)), delta_warmup_(std::move(delta_warmup)),
+      z_dim_(config.q_dim + config.x_dim), wide_(config.obs_dim), state_(z_dim_),
+      failure_observation_(static_cast<size_t>(config.failure_batch_size) * config.obs_dim),
+      failure_next_(failure_observation_.size()) {}
+
+absl::Status BatchDecoder::Decode(v1::DrawReply* reply, PreparedUpdate* out) {
+  const int members = static_cast<int>(config_.members.size());
+  if (reply->batches_size() != members) {
+    return absl::DataLossError(absl::StrCat("draw of update ", reply->update(), ": batches of ", reply->batches_size(),
+                                            " members, expected ", members));
+  }
+  out->update = reply->update();
+  out->episodes.clear();
+  for (int member = 0; member < members; ++member) {
+    v1::MemberBatch* batch = reply->mutable_batches(member);
+    RETURN_IF_ERROR(DecodeMain(member, batch->main(), &out->batch));
+    RETURN_IF_ERROR(DecodeFailure(member, batch->failure(), &out->batch));
+    for (v1::Episode& episode : *batch->mutable_episodes()) {
+      out->episodes.emplace_back();
+      RETURN_IF_ERROR(DecodeEpisode(member, &episode, &out->episodes.back()));
+    }
+  }
+  if (dynamics_ != nullptr) {
+    for (int member = 0; member < members; ++member) {
+      Features(member, out->batch.observation, &out->batch.now);
+      Features(member, out->batch.next_observation, &out->batch.next);
+    }
+  }
+  FillNoise(out->update, &out->batch);
+  return absl::OkStatus();
+}
+
+absl::Status BatchDecoder::DecodeMain(int member, const std::string& bytes, Batch* batch) const {
+  const size_t rows = config_.batch_size, begin = member * rows;
+  RETURN_IF_ERROR(CheckSize(bytes, rows * schema_.learning_row_bytes(), member, "main"));
+  CopyFloats(schema_, "observation", bytes, rows, &batch->observation[begin * config_.obs_dim]);
+  CopyFloats(schema_, "action", bytes, rows, &batch->action[begin * config_.action_dim]);
+  CopyFloats(schema_, "reward", bytes, rows, &batch->reward[begin]);
+  CopyFloats(schema_, "cost", bytes, rows, &batch->cost[begin]);
+  CopyFloats(schema_, "next_observation", bytes, rows, &batch->next_observation[begin * config_.obs_dim]);
+  CopyFlags(schema_, "absorbing", bytes, rows, &batch->absorbing[begin]);
+  return absl::OkStatus();
+}
+
+absl::Status BatchDecoder::DecodeFailure(int member, const std::string& bytes, Batch* batch) {
+  const size_t rows = config_.failure_batch_size, begin = member * rows;
+  batch->failure_weight[member] = bytes.empty() || dynamics_ == nullptr ? 0.0f : 1.0f;
+  if (dynamics_ == nullptr || rows == 0) return absl::OkStatus();
+  if (bytes.empty()) {
+    std::fill_n(batch->failure_z.begin() + begin * z_dim_, rows * z_dim_, 0.0f);
+    std::fill_n(batch->failure_next_z.begin() + begin * z_dim_, rows * z_dim_, 0.0f);
+    std::fill_n(batch->failure_cost.begin() + begin, rows, 0.0f);
+    std::fill_n(batch->failure_absorbing.begin() + begin, rows, 0.0f);
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(CheckSize(bytes, rows * schema_.learning_row_bytes(), member, "failure"));
+  CopyFloats(schema_, "observation", bytes, rows, failure_observation_.data());
+  CopyFloats(schema_, "next_observation", bytes, rows, failure_next_.data());
+  CopyFloats(schema_, "cost", bytes, rows, &batch->failure_cost[begin]);
+  CopyFlags(schema_, "absorbing", bytes, rows, &batch->failure_absorbing[begin]);
+  for (size_t row = 0; row < rows; ++row) {
+    Z(&failure_observation_[row * config_.obs_dim], &batch->failure_z[(begin + row) * z_dim_]);
+    Z(&failure_next_[row * config_.obs_dim], &batch->failure_next_z[(begin + row) * z_dim_]);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BatchDecoder::DecodeEpisode(int member, v1::Episode* episode, FinishedEpisode* out) {
+  out->member = member;
+  const size_t states = static_cast<size_t>(episode->length()) + 1;
+  // Algorithms.md 5.3: only once the replay held more than delta_warmup rows before the episode's last one.
+  const bool due = dynamics_ != nullptr && !episode->observations().empty() && episode->last_row() > delta_warmup_[member] + 1;
+  if (due) {
+    RETURN_IF_ERROR(CheckSize(episode->observations(), states * config_.obs_dim * sizeof(float), member, "episode.observations"));
+    RETURN_IF_ERROR(CheckSize(episode->costs(), states * sizeof(float), member, "episode.costs"));
+    out->costs.resize(states);
+    std::memcpy(out->costs.data(), episode->costs().data(), states * sizeof(float));
+    out->z.resize(states * z_dim_);
+    std::vector<float> observation(config_.obs_dim);
+    for (size_t i = 0; i < states; ++i) {
+      std::memcpy(observation.data(), episode->observations().data() + i * config_.obs_dim * sizeof(float),
+                  config_.obs_dim * sizeof(float));
+      Z(observation.data(), &out->z[i * z_dim_]);
+    }
+  }
+  episode->clear_observations();
+  episode->clear_costs();
+  out->facts = std::move(*episode);
+  return absl::OkStatus();
+}
+
+void BatchDecoder::Z(const float* observation, float* z) {
+  for (int i = 0; i < config_.obs_dim; ++i) wide_[i] = observation[i];
+  ControlAffineOut out;
+  out.q = state_.data();
+  out.x = config_.x_dim > 0 ? state_.data() + config_.q_dim : nullptr;
+  dynamics_->Evaluate(wide_.data(), out);
+  for (int i = 0; i < z_dim_; ++i) z[i] = static_cast<float>(state_[i]);
+}
+
+void BatchDecoder::Features(int member, const std::vector<float>& observations, ControlAffineBatch* features) {
+  for (int row = 0; row < config_.batch_size; ++row) {
+    const size_t at = static_cast<size_t>(member) * config_.batch_size + row;
+    for (int i = 0; i < config_.obs_dim; ++i) wide_[i] = observations[at * config_.obs_dim + i];
+    ControlAffineOut out;
+    out.q = state_.data();
+    out.f = &features->f[at * config_.q_dim];
+    out.G = &features->G[at * config_.q_dim * config_.action_dim];
+    if (config_.x_dim > 0) {
+      out.x = state_.data() + config_.q_dim;
+      out.x_dot = &features->x_dot[at * config_.x_dim];
+    }
+    dynamics_->Evaluate(wide_.data(), out);
+    for (int i = 0; i < z_dim_; ++i) features->z[at * z_dim_ + i] = static_cast<float>(state_[i]);
+  }
+}
+
+void BatchDecoder::FillNoise(uint64_t update, Batch* batch) const {
+  const int64_t count = static_cast<int64_t>(config_.batch_size) * config_.action_dim;
+  for (size_t member = 0; member < config_.members.size(); ++member) {
+    const uint64_t seed = config_.members[member].seed;
+    FillNormal(StreamKey("learner.noise.actor", {config_.run_seed, seed, update}), &batch->noise_actor[member * count], count);
+    FillNormal(StreamKey("learner.noise.next", {config_.run_seed, seed, update}), &batch->noise_next[member * count], count);
+  }
+}
+
+}  // namespace datacom::learner

@@ -1,0 +1,225 @@
+#include "learner/checkpoint.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
+#include "learner/sha256.h"
+
+namespace datacom::learner {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kMagic[8] = {'D', 'A', 'T', 'A', 'C', 'O', 'M', 'C'};
+constexpr size_t kHeaderBytes = sizeof(kMagic) + 2 * sizeof(uint32_t) + sizeof(uint64_t);  // magic, version, CRC, length
+constexpr size_t kKept = 2;
+
+template <typename T>
+void Put(T value, std::string* out) {
+  out->append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+template <typename T>
+bool Take(absl::string_view* in, T* value) {
+  if (in->size() < sizeof(T)) return false;
+  std::memcpy(value, in->data(), sizeof(T));
+  in->remove_prefix(sizeof(T));
+  return true;
+}
+
+bool TakeBytes(absl::string_view* in, uint64_t size, std::string* out) {
+  if (in->size() < size) return false;
+  out->assign(in->data(), size);
+  in->remove_prefix(size);
+  return true;
+}
+
+std::string Frame(const std::string& payload) {
+  std::string file(kMagic, sizeof(kMagic));
+  file.reserve(kHeaderBytes + payload.size());
+  Put(kCheckpointVersion, &file);
+  Put(Crc32(payload), &file);
+  Put(static_cast<uint64_t>(payload.size()), &file);
+  file += payload;
+  return file;
+}
+
+absl::StatusOr<std::string> ReadFramed(const std::string& path) {
+  ASSIGN_OR_RETURN(std::string file, ReadFile(path));
+  absl::string_view rest = file;
+  if (rest.size() < kHeaderBytes || rest.substr(0, sizeof(kMagic)) != absl::string_view(kMagic, sizeof(kMagic))) {
+    return absl::DataLossError(absl::StrCat(path, ": not a checkpoint file (", file.size(), " bytes)"));
+  }
+  rest.remove_prefix(sizeof(kMagic));
+  uint32_t version = 0, crc = 0;
+  uint64_t length = 0;
+  Take(&rest, &version);
+  Take(&rest, &crc);
+  Take(&rest, &length);
+  if (version != kCheckpointVersion) {
+    return absl::FailedPreconditionError(absl::StrCat(path, ": format version ", version, ", this build reads version ",
+                                                      kCheckpointVersion, "; resume with the build named in build.txt, "
+                                                      "or start a new run"));
+  }
+  if (rest.size() != length) {
+    return absl::DataLossError(absl::StrCat(path, ": ", rest.size(), " bytes of content, header says ", length));
+  }
+  if (Crc32(rest) != crc) return absl::DataLossError(absl::StrCat(path, ": checksum mismatch"));
+  return std::string(rest);
+}
+
+std::string EncodeState(const State& state) {
+  std::string out;
+  size_t size = sizeof(uint64_t);
+  for (const auto& [name, bytes] : state) size += 2 * sizeof(uint64_t) + name.size() + bytes.size();
+  out.reserve(size);
+  Put(static_cast<uint64_t>(state.size()), &out);
+  for (const auto& [name, bytes] : state) {
+    Put(static_cast<uint64_t>(name.size()), &out);
+    out += name;
+    Put(static_cast<uint64_t>(bytes.size()), &out);
+    out += bytes;
+  }
+  return out;
+}
+
+bool DecodeState(absl::string_view in, State* state) {
+  uint64_t count = 0;
+  if (!Take(&in, &count)) return false;
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t size = 0;
+    std::string name, bytes;
+    if (!Take(&in, &size) || !TakeBytes(&in, size, &name)) return false;
+    if (!Take(&in, &size) || !TakeBytes(&in, size, &bytes)) return false;
+    (*state)[std::move(name)] = std::move(bytes);
+  }
+  return in.empty();
+}
+
+}  // namespace
+
+std::string StateHash(const Checkpoint& checkpoint) {
+  Sha256 hash;
+  hash.AddField(absl::StrCat("update ", checkpoint.learner.update(), " epoch ", checkpoint.learner.next_epoch()));
+  for (const auto& [name, bytes] : checkpoint.algorithm) {
+    hash.AddField(name);
+    hash.AddField(bytes);
+  }
+  return hash.Hex();
+}
+
+std::string CheckpointStore::Path(uint64_t update) const { return absl::StrCat(folder_, "/", update); }
+
+std::vector<uint64_t> CheckpointStore::List() const {
+  std::vector<uint64_t> updates;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_, error)) {
+    uint64_t update = 0;
+    if (absl::SimpleAtoi(entry.path().filename().string(), &update)) updates.push_back(update);
+  }
+  std::sort(updates.rbegin(), updates.rend());
+  return updates;
+}
+
+absl::Status CheckpointStore::Save(Checkpoint checkpoint) const {
+  const std::string algorithm = EncodeState(checkpoint.algorithm);
+  checkpoint.learner.set_algorithm_sha256(Sha256Hex(algorithm));
+  const std::string path = Path(checkpoint.learner.update());
+  const std::string temporary = path + ".tmp", replaced = path + ".old";
+  std::error_code error;
+  fs::remove_all(temporary, error);
+  RETURN_IF_ERROR(MakeFolders(temporary));
+  RETURN_IF_ERROR(WriteFileAtomically(temporary + "/learner.state", Frame(checkpoint.learner.SerializeAsString())));
+  RETURN_IF_ERROR(WriteFileAtomically(temporary + "/algorithm.state", Frame(algorithm)));
+  RETURN_IF_ERROR(WriteFileAtomically(temporary + "/state.sha256", StateHash(checkpoint) + "\n"));
+  RETURN_IF_ERROR(SyncFile(temporary));
+  fs::remove_all(replaced, error);
+  error.clear();
+  if (fs::exists(path)) fs::rename(path, replaced, error);
+  if (!error) fs::rename(temporary, path, error);
+  if (error) return ErrnoStatus(error.value(), absl::StrCat("rename ", temporary, " to ", path));
+  RETURN_IF_ERROR(SyncFile(folder_));
+  fs::remove_all(replaced, error);
+  RemoveOld();
+  return absl::OkStatus();
+}
+
+void CheckpointStore::RemoveOld() const {
+  const std::vector<uint64_t> updates = List();
+  std::error_code error;  // what cannot be removed now is tried again at the next checkpoint
+  for (size_t i = kKept; i < updates.size(); ++i) fs::remove_all(Path(updates[i]), error);
+}
+
+absl::StatusOr<Checkpoint> CheckpointStore::Load(uint64_t update) const {
+  const std::string path = Path(update);
+  Checkpoint checkpoint;
+  ASSIGN_OR_RETURN(const std::string learner, ReadFramed(path + "/learner.state"));
+  if (!checkpoint.learner.ParseFromString(learner)) {
+    return absl::DataLossError(absl::StrCat(path, "/learner.state: not a LearnerCheckpoint message"));
+  }
+  ASSIGN_OR_RETURN(const std::string algorithm, ReadFramed(path + "/algorithm.state"));
+  if (Sha256Hex(algorithm) != checkpoint.learner.algorithm_sha256()) {
+    return absl::DataLossError(absl::StrCat(path, "/algorithm.state: does not belong to learner.state beside it"));
+  }
+  if (!DecodeState(algorithm, &checkpoint.algorithm)) {
+    return absl::DataLossError(absl::StrCat(path, "/algorithm.state: entries do not fill the file"));
+  }
+  ASSIGN_OR_RETURN(const std::string kept, ReadFile(path + "/state.sha256"));
+  if (absl::StripSuffix(kept, "\n") != StateHash(checkpoint)) {
+    return absl::DataLossError(absl::StrCat(path, "/state.sha256: does not match the state"));
+  }
+  if (checkpoint.learner.update() != update) {
+    return absl::DataLossError(absl::StrCat(path, ": holds update ", checkpoint.learner.update()));
+  }
+  return checkpoint;
+}
+
+absl::StatusOr<Checkpoint> CheckpointStore::LoadNewest(std::vector<std::string>* notes) const {
+  // A crash between two renames of Save leaves a whole checkpoint under its second name.
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_, error)) {
+    const std::string name = entry.path().string();
+    const std::string original(absl::StripSuffix(name, ".old"));
+    std::error_code ignored;
+    if (original != name && !fs::exists(original, ignored)) fs::rename(name, original, ignored);
+  }
+  std::vector<std::string> problems;
+  for (const uint64_t update : List()) {
+    absl::StatusOr<Checkpoint> checkpoint = Load(update);
+    if (checkpoint.ok()) {
+      for (const std::string& problem : problems) {
+        notes->push_back(absl::StrCat("damaged checkpoint passed over: ", problem, "; using update ", update));
+      }
+      return checkpoint;
+    }
+    if (absl::IsFailedPrecondition(checkpoint.status())) return checkpoint.status();
+    problems.push_back(std::string(checkpoint.status().message()));
+  }
+  if (problems.empty()) return absl::NotFoundError(absl::StrCat(folder_, ": no checkpoint"));
+  return absl::DataLossError(absl::StrCat("no checkpoint in ", folder_, " is sound: ", absl::StrJoin(problems, "; ")));
+}
+
+absl::StatusOr<uint32_t> NextIncarnation(const std::string& path) {
+  uint32_t last = 0;
+  absl::StatusOr<std::string> text = ReadFile(path);
+  if (text.ok()) {
+    if (!absl::SimpleAtoi(absl::StripSuffix(*text, "\n"), &last)) {
+      return absl::DataLossError(absl::StrCat(path, ": not a number: '", *text, "'"));
+    }
+  } else if (!absl::IsNotFound(text.status())) {
+    return text.status();
+  }
+  RETURN_IF_ERROR(WriteFileAtomically(path, absl::StrCat(last + 1, "\n")));
+  return last + 1;
+}
+
+}  // namespace datacom::learner

@@ -1,0 +1,59 @@
+// The learner's state on disk: checkpoints/<update>/ in the run folder.
+//
+//   learner.state     v1::LearnerCheckpoint: counters, record offsets, open and pending epochs
+//   algorithm.state   the algorithm's named tensors (State), sorted by name
+//   state.sha256      StateHash: equal for equal numbers, whatever the run's name, place or time
+//
+// Both state files begin with a magic, a format version, a CRC and a length. A checkpoint is written to a temporary folder, synced and
+// renamed: whole or absent. The two newest are kept; loading falls back to the older when the newest is damaged.
+// Not thread-safe; every function blocks on the disk.
+#ifndef DATACOM_LEARNER_CHECKPOINT_H_
+#define DATACOM_LEARNER_CHECKPOINT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "datacom/v1/checkpoint.pb.h"
+#include "learner/algorithms/algorithm.h"
+
+namespace datacom::learner {
+
+inline constexpr uint32_t kCheckpointVersion = 1;
+
+struct Checkpoint {
+  v1::LearnerCheckpoint learner;
+  State algorithm;
+};
+
+// Hex SHA-256 over the update, the epoch and every entry of the algorithm's state: no paths, ids or times.
+std::string StateHash(const Checkpoint& checkpoint);
+
+class CheckpointStore {
+ public:
+  explicit CheckpointStore(std::string folder) : folder_(std::move(folder)) {}
+
+  // Replaces a checkpoint of the same update. On error the older ones stay.
+  absl::Status Save(Checkpoint checkpoint) const;
+  // The newest sound checkpoint; what was passed over, and why, is appended to `notes`. NOT_FOUND when there is none;
+  // DATA_LOSS naming every file when all are damaged; FAILED_PRECONDITION when the newest is of another format version.
+  absl::StatusOr<Checkpoint> LoadNewest(std::vector<std::string>* notes) const;
+  // Updates of the checkpoints there are, newest first.
+  std::vector<uint64_t> List() const;
+  std::string Path(uint64_t update) const;
+
+ private:
+  absl::StatusOr<Checkpoint> Load(uint64_t update) const;
+  void RemoveOld() const;
+  std::string folder_;
+};
+
+// The number of this start of the learner: one more than the last one kept in `path`, kept there before it is returned.
+// DATA_LOSS when the file does not hold a number.
+absl::StatusOr<uint32_t> NextIncarnation(const std::string& path);
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_CHECKPOINT_H_

@@ -1,0 +1,142 @@
+#include "learner/evaluations.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace datacom::learner {
+
+void Evaluations::Add(v1::EpochRecord record) {
+  MutexLock lock(&mutex_);
+  Epoch epoch;
+  epoch.items.resize(record.members_size());
+  epoch.record = std::move(record);
+  epochs_.push_back(std::move(epoch));
+}
+
+void Evaluations::Finish() {
+  MutexLock lock(&mutex_);
+  finish_ = true;
+}
+
+v1::LeaseReply Evaluations::Reply(const Epoch& epoch, uint32_t member) const {
+  v1::LeaseReply reply;
+  reply.set_lease(epoch.items[member].lease);
+  reply.set_member(member);
+  reply.set_epoch(epoch.record.epoch());
+  reply.set_episodes(options_.episodes);
+  reply.set_lease_seconds(options_.lease_seconds);
+  reply.set_retry_seconds(options_.retry_seconds);
+  reply.set_experiment(options_.experiment);
+  return reply;
+}
+
+void Evaluations::Grant(Item* item, const std::string& evaluator) {
+  item->evaluator = evaluator;
+  item->expires = options_.clock->Now() + std::chrono::duration_cast<Clock::Time::duration>(
+                                              std::chrono::duration<double>(options_.lease_seconds));
+}
+
+v1::LeaseReply Evaluations::Lease(const std::string& evaluator) {
+  MutexLock lock(&mutex_);
+  const Clock::Time now = options_.clock->Now();
+  Evaluator& asking = evaluators_[evaluator];
+  asking.asked = now;
+  for (Epoch& epoch : epochs_) {
+    for (size_t member = 0; member < epoch.items.size(); ++member) {
+      Item& item = epoch.items[member];
+      if (epoch.record.members(member).evaluated() || item.lease == 0 || item.evaluator != evaluator) continue;
+      Grant(&item, evaluator);
+      return Reply(epoch, member);
+    }
+  }
+  bool open = false;
+  for (Epoch& epoch : epochs_) {
+    for (size_t member = 0; member < epoch.items.size(); ++member) {
+      Item& item = epoch.items[member];
+      if (epoch.record.members(member).evaluated()) continue;
+      open = true;
+      if (item.lease != 0 && now < item.expires) continue;
+      item.lease = (static_cast<uint64_t>(options_.incarnation) << 32) | ++leases_;
+      Grant(&item, evaluator);
+      return Reply(epoch, member);
+    }
+  }
+  v1::LeaseReply reply;
+  reply.set_retry_seconds(options_.retry_seconds);
+  reply.set_finished(finish_ && !open);
+  asking.told_finished = reply.finished();
+  reply.set_experiment(options_.experiment);
+  return reply;
+}
+
+absl::StatusOr<bool> Evaluations::Report(const v1::ReportRequest& request) {
+  if (static_cast<uint32_t>(request.episodes_size()) != options_.episodes) {
+    return absl::InvalidArgumentError(absl::StrCat("evaluation of member ", request.member(), ", epoch ", request.epoch(), ": ",
+                                                   request.episodes_size(), " episodes, expected ", options_.episodes));
+  }
+  for (const v1::EvaluationEpisode& episode : request.episodes()) {
+    if (!std::isfinite(episode.discounted_return()) || !std::isfinite(episode.return_()) ||
+        !std::isfinite(episode.max_violation()) || !std::isfinite(episode.sum_cost())) {
+      return absl::InvalidArgumentError(absl::StrCat("evaluation of member ", request.member(), ", epoch ", request.epoch(),
+                                                     ": an episode's value is not finite"));
+    }
+  }
+  MutexLock lock(&mutex_);
+  for (Epoch& epoch : epochs_) {
+    if (epoch.record.epoch() != request.epoch() || request.member() >= epoch.items.size()) continue;
+    const Item& item = epoch.items[request.member()];
+    if (item.lease == 0 || item.lease != request.lease()) continue;
+    v1::MemberEpoch* member = epoch.record.mutable_members(request.member());
+    if (!member->evaluated()) {
+      *member->mutable_evaluation() = request.episodes();
+      member->set_evaluated(true);
+    }
+    return true;
+  }
+  return false;
+}
+
+std::optional<v1::EpochRecord> Evaluations::PopCompleted() {
+  MutexLock lock(&mutex_);
+  if (epochs_.empty()) return std::nullopt;
+  for (const v1::MemberEpoch& member : epochs_.front().record.members()) {
+    if (!member.evaluated()) return std::nullopt;
+  }
+  v1::EpochRecord record = std::move(epochs_.front().record);
+  epochs_.pop_front();
+  return record;
+}
+
+std::vector<v1::EpochRecord> Evaluations::Pending() const {
+  MutexLock lock(&mutex_);
+  std::vector<v1::EpochRecord> records;
+  for (const Epoch& epoch : epochs_) records.push_back(epoch.record);
+  return records;
+}
+
+uint32_t Evaluations::pending_items() const {
+  MutexLock lock(&mutex_);
+  uint32_t count = 0;
+  for (const Epoch& epoch : epochs_) {
+    for (const v1::MemberEpoch& member : epoch.record.members()) count += !member.evaluated();
+  }
+  return count;
+}
+
+bool Evaluations::asked() const {
+  MutexLock lock(&mutex_);
+  return !evaluators_.empty();
+}
+
+bool Evaluations::everyone_told() const {
+  MutexLock lock(&mutex_);
+  const Clock::Time now = options_.clock->Now();
+  for (const auto& [name, evaluator] : evaluators_) {
+    if (!evaluator.told_finished && Seconds(now - evaluator.asked) < options_.lease_seconds) return false;
+  }
+  return true;
+}
+
+}  // namespace datacom::learner

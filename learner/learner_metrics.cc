@@ -1,0 +1,111 @@
+#include "learner/learner_metrics.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace datacom::learner {
+
+LearnerMetrics::MemberGauge::MemberGauge(Metrics* metrics, const std::string& name, int members)
+    : values_(members), quantiles_(members > kMaxMembers) {
+  if (quantiles_) {
+    for (const char* quantile : {"min", "median", "max"}) gauges_.push_back(&metrics->gauge(name, {{"member", quantile}}));
+    return;
+  }
+  for (int member = 0; member < members; ++member) {
+    gauges_.push_back(&metrics->gauge(name, {{"member", std::to_string(member)}}));
+  }
+}
+
+void LearnerMetrics::MemberGauge::Set(int member, double value) {
+  values_[member] = value;
+  if (!quantiles_) {
+    gauges_[member]->Set(value);
+    return;
+  }
+  if (member + 1 != static_cast<int>(values_.size())) return;  // members are set in order: once a round
+  std::vector<double> sorted = values_;
+  std::sort(sorted.begin(), sorted.end());
+  gauges_[0]->Set(sorted.front());
+  gauges_[1]->Set(sorted[sorted.size() / 2]);
+  gauges_[2]->Set(sorted.back());
+}
+
+LearnerMetrics::MemberCounter::MemberCounter(Metrics* metrics, const std::string& name, int members) {
+  if (members > kMaxMembers) {
+    counters_.push_back(&metrics->counter(name, {{"member", "all"}}));
+    return;
+  }
+  for (int member = 0; member < members; ++member) {
+    counters_.push_back(&metrics->counter(name, {{"member", std::to_string(member)}}));
+  }
+}
+
+LearnerMetrics::LearnerMetrics(Metrics* metrics, int members)
+    : updates_(metrics->counter("datacom_learner_updates_total")),
+      update_seconds_(metrics->histogram("datacom_learner_update_seconds")),
+      wait_draw_(metrics->counter("datacom_learner_wait_seconds_total", {{"reason", "draw"}})),
+      wait_features_(metrics->counter("datacom_learner_wait_seconds_total", {{"reason", "features"}})),
+      published_(metrics->counter("datacom_learner_snapshots_published_total")),
+      checkpoints_(metrics->counter("datacom_learner_checkpoints_total")),
+      checkpoint_seconds_(metrics->histogram("datacom_learner_checkpoint_seconds")),
+      checkpoint_time_(metrics->gauge("datacom_learner_checkpoint_timestamp_seconds")),
+      pending_(metrics->gauge("datacom_learner_pending_evaluations")),
+      subscribers_(metrics->gauge("datacom_learner_subscribers")),
+      diverged_(metrics->gauge("datacom_learner_diverged_members")),
+      env_steps_(metrics, "datacom_member_env_steps", members),
+      budget_(metrics, "datacom_member_cost_budget", members),
+      return_(metrics, "datacom_member_return", members),
+      delta_(metrics, "datacom_member_delta", members),
+      alpha_(metrics, "datacom_member_alpha", members),
+      eval_return_(metrics, "datacom_member_eval_discounted_return", members),
+      eval_violation_(metrics, "datacom_member_eval_max_violation", members),
+      eval_cost_(metrics, "datacom_member_eval_sum_cost", members),
+      episodes_(metrics, "datacom_member_episodes_total", members),
+      violations_(metrics, "datacom_member_violations_total", members),
+      cost_(metrics, "datacom_member_cost_total", members) {}
+
+void LearnerMetrics::Update(double seconds) {
+  updates_.Increment();
+  update_seconds_.Observe(seconds);
+}
+
+void LearnerMetrics::Waited(double seconds, bool for_draw) { (for_draw ? wait_draw_ : wait_features_).Increment(seconds); }
+
+void LearnerMetrics::Published(int snapshots) { published_.Increment(snapshots); }
+
+void LearnerMetrics::Checkpointed(double seconds) {
+  checkpoints_.Increment();
+  checkpoint_seconds_.Observe(seconds);
+  checkpoint_time_.Set(std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count());
+}
+
+void LearnerMetrics::SetPendingEvaluations(uint32_t items) { pending_.Set(items); }
+void LearnerMetrics::SetSubscribers(int count) { subscribers_.Set(count); }
+void LearnerMetrics::SetBudget(int member, double cost_budget) { budget_.Set(member, cost_budget); }
+
+void LearnerMetrics::Episode(int member, const v1::Episode& episode) {
+  episodes_.Add(member, 1);
+  if (episode.max_violation() > 0) violations_.Add(member, 1);
+  cost_.Add(member, episode.sum_cost());
+  return_.Set(member, episode.return_());
+}
+
+void LearnerMetrics::Evaluated(int member, double discounted_return, double max_violation, double sum_cost) {
+  eval_return_.Set(member, discounted_return);
+  eval_violation_.Set(member, max_violation);
+  eval_cost_.Set(member, sum_cost);
+}
+
+void LearnerMetrics::Refresh(uint64_t env_steps, const Stats& stats) {
+  double diverged = 0;
+  for (size_t member = 0; member < stats.delta.size(); ++member) {
+    env_steps_.Set(member, static_cast<double>(env_steps));
+    delta_.Set(member, stats.delta[member]);
+    alpha_.Set(member, stats.alpha[member]);
+    diverged += stats.diverged[member];
+  }
+  diverged_.Set(diverged);
+}
+
+}  // namespace datacom::learner

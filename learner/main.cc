@@ -1,0 +1,107 @@
+// datacom-learner: the one learner of a run (interface.md; `datacom train` and containers start it).
+#include <csignal>
+#include <cstdio>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "common/base/files.h"
+#include "common/base/log.h"
+#include "common/base/status.h"
+#include "common/base/stop.h"
+#include "common/base/version.h"
+#include "common/config/experiment.h"
+#include "common/rpc/channel.h"
+#include "learner/process.h"
+
+namespace datacom::learner {
+namespace {
+
+constexpr std::chrono::milliseconds kHealthDeadline{5000};
+
+struct Flags {
+  ProcessOptions process;
+  std::string experiment, replay, device, healthcheck;
+  bool die_with_parent = false;
+};
+
+void Declare(CLI::App* app, Flags* flags) {
+  app->add_option("--experiment", flags->experiment, "Resolved experiment, text format (file)");
+  app->add_option("--run-id", flags->process.run_id, "Identity of the run; its other roles must name the same");
+  app->add_option("--run-dir", flags->process.run_dir, "Folder for records, checkpoints and policies");
+  app->add_option("--replay", flags->replay, "Address of the replay service, host:port");
+  app->add_option("--listen", flags->process.listen, "Address to serve on; port 0 picks one");
+  app->add_option("--address-file", flags->process.address_file, "File to write the bound address to");
+  app->add_option("--metrics-listen", flags->process.metrics_listen, "Address of /metrics; port 0 picks one; absent: none");
+  app->add_option("--metrics-address-file", flags->process.metrics_address_file, "File to write the bound /metrics address to");
+  app->add_option("--device", flags->device, "cpu or cuda; overrides learner.device");
+  app->add_flag("--resume", flags->process.must_resume,
+                "Fail where there is no checkpoint. A checkpoint of the run is continued with and without this flag");
+  app->add_option("--healthcheck", flags->healthcheck, "Ask the learner at this address whether it serves, and exit");
+  app->add_flag("--die-with-parent", flags->die_with_parent, "Leave when the process that started this one dies");
+  app->set_version_flag("--version", absl::StrCat("datacom-learner ", Version(), " ", Revision()));
+}
+
+absl::Status Run(Flags flags) {
+  const std::pair<const char*, const std::string*> required[] = {{"--experiment", &flags.experiment},
+                                                                 {"--run-id", &flags.process.run_id},
+                                                                 {"--run-dir", &flags.process.run_dir},
+                                                                 {"--replay", &flags.replay}};
+  for (const auto& [name, value] : required) {
+    if (value->empty()) return absl::InvalidArgumentError(absl::StrCat(name, " is required"));
+  }
+  absl::StatusOr<std::string> text = ReadFile(flags.experiment);
+  if (!text.ok()) return absl::InvalidArgumentError(absl::StrCat("--experiment: ", std::string(text.status().message())));
+  ASSIGN_OR_RETURN(v1::Experiment experiment, ParseExperiment(*text, flags.experiment));
+  if (!flags.device.empty()) experiment.mutable_learner()->set_device(flags.device);
+  experiment = ResolveExperiment(std::move(experiment));
+  RETURN_IF_ERROR(ValidateExperiment(experiment, TaskNames(), datacom::AlgorithmNames()));
+  ASSIGN_OR_RETURN(const TaskModel task, MakeTaskModel(experiment.task(), experiment.task_options()));
+  flags.process.experiment = std::move(experiment);
+
+  ProcessSeams seams;
+  seams.make_algorithm = [](const AlgorithmConfig& config) { return MakeAlgorithm(config); };
+  seams.wait_for_stop = [](std::chrono::milliseconds timeout) {
+    return timeout.count() == 0 ? Stop::Process().requested() : Stop::Process().WaitFor(timeout);
+  };
+  seams.open_draws = [&flags](uint64_t fingerprint) {
+    return DrawStream::Open({MakeChannel(flags.replay), flags.process.run_id, fingerprint});
+  };
+  return RunLearner(flags.process, task, seams);
+}
+
+int Main(int argc, char** argv) {
+  std::string message;
+  if (!CheckProcessor(&message)) {
+    std::fprintf(stderr, "datacom-learner: %s\n", message.c_str());
+    return kExitFailure;
+  }
+  Flags flags;
+  CLI::App app("The learner of a datacom run: updates all members, serves their policies, keeps the run's records.");
+  Declare(&app, &flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  if (!flags.healthcheck.empty()) {
+    const absl::Status health = CheckHealth(flags.healthcheck, kHealthDeadline);
+    if (!health.ok()) std::fprintf(stderr, "datacom-learner: %s\n", std::string(health.message()).c_str());
+    return ExitCode(health);
+  }
+  InitLog("learner");
+  Stop::InstallSignalHandlers();
+  if (flags.die_with_parent) DieWithParent(SIGTERM);
+  const absl::Status status = Run(std::move(flags));
+  if (status.ok()) {
+    spdlog::info("the run is complete");
+  } else if (!absl::IsCancelled(status)) {
+    spdlog::error("{}", status.ToString());
+  }
+  // Another build's checkpoint, another run's replay: no retry can help.
+  return absl::IsFailedPrecondition(status) ? kExitUsage : ExitCode(status);
+}
+
+}  // namespace
+}  // namespace datacom::learner
+
+int main(int argc, char** argv) { return datacom::learner::Main(argc, argv); }

@@ -1,0 +1,164 @@
+#include "learner/records.h"
+
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
+#include "common/base/version.h"
+#include "common/records/csv.h"
+#include "common/records/tensorboard.h"
+#include "google/protobuf/stubs/common.h"
+#include "grpcpp/grpcpp.h"
+#include "spdlog/version.h"
+
+namespace datacom::learner {
+namespace {
+
+const std::vector<std::string>& ProgressHeader() {
+  static const auto* const kHeader = new std::vector<std::string>{
+      "member", "seed", "epoch", "env_steps", "updates", "wall_seconds", "eval_episodes", "eval_discounted_return",
+      "eval_return", "eval_max_violation", "eval_sum_cost", "eval_mean_cost", "eval_success_rate", "train_episodes",
+      "train_return", "train_max_violation", "train_sum_cost", "delta", "alpha", "policy_loss", "critic_loss",
+      "constraint_loss", "constraint_mean", "entropy", "policy_lag", "samples_per_insert", "status"};
+  return *kHeader;
+}
+
+const std::vector<std::string>& EpisodesHeader() {
+  static const auto* const kHeader = new std::vector<std::string>{
+      "member", "session", "environment", "episode", "env_steps", "length", "discounted_return", "return",
+      "max_violation", "sum_cost", "policy_version"};
+  return *kHeader;
+}
+
+class FileRunRecords : public RunRecords {
+ public:
+  FileRunRecords(const v1::Experiment& experiment, std::unique_ptr<CsvWriter> progress, std::unique_ptr<CsvWriter> episodes,
+                 std::vector<std::pair<std::string, std::unique_ptr<EventWriter>>> events)
+      : experiment_(experiment), progress_(std::move(progress)), episodes_(std::move(episodes)), events_(std::move(events)) {}
+
+  absl::Status AppendEpisode(int member, const v1::Episode& episode) override {
+    return episodes_->Append({Cell(member), Cell(episode.session()), Cell(episode.environment()), Cell(episode.episode()),
+                              Cell(episode.last_row()), Cell(episode.length()), Cell(episode.discounted_return()),
+                              Cell(episode.return_()), Cell(episode.max_violation()), Cell(episode.sum_cost()),
+                              Cell(episode.policy_update())});
+  }
+
+  absl::Status AppendEpoch(const v1::EpochRecord& record) override {
+    for (int member = 0; member < record.members_size(); ++member) {
+      RETURN_IF_ERROR(progress_->Append(ProgressRow(record, member)));
+      RETURN_IF_ERROR(AppendScalars(record, member));
+    }
+    return Flush(/*sync=*/false);
+  }
+
+  absl::Status Sync() override { return Flush(/*sync=*/true); }
+
+  std::vector<v1::FileOffset> Offsets() const override {
+    std::vector<v1::FileOffset> offsets;
+    const auto add = [&offsets](const std::string& path, uint64_t bytes) {
+      offsets.emplace_back();
+      offsets.back().set_path(path);
+      offsets.back().set_bytes(bytes);
+    };
+    add("progress.csv", progress_->Offset());
+    add("episodes.csv", episodes_->Offset());
+    for (const auto& [folder, writer] : events_) add(folder, writer->Offset());
+    return offsets;
+  }
+
+ private:
+  absl::Status Flush(bool sync) {
+    RETURN_IF_ERROR(progress_->Flush(sync));
+    RETURN_IF_ERROR(episodes_->Flush(sync));
+    for (const auto& [folder, writer] : events_) RETURN_IF_ERROR(writer->Flush(sync));
+    return absl::OkStatus();
+  }
+
+  // Updates per inserted row after the start; NaN before the first.
+  double SamplesPerInsert(const v1::EpochRecord& record) const {
+    const uint64_t min_size = experiment_.replay().min_size();
+    if (record.env_steps() <= min_size) return std::nan("");
+    return static_cast<double>(record.updates()) / static_cast<double>(record.env_steps() - min_size);
+  }
+
+  std::vector<std::string> ProgressRow(const v1::EpochRecord& record, int index) const {
+    const v1::MemberEpoch& member = record.members(index);
+    const EvaluationMeans eval = MeansOf(member);
+    const double count = member.train_episodes() > 0 ? static_cast<double>(member.train_episodes()) : std::nan("");
+    return {Cell(index), Cell(experiment_.members(index).seed()), Cell(record.epoch()), Cell(record.env_steps()),
+            Cell(record.updates()), Cell(record.wall_seconds()), Cell(member.evaluation_size()), Cell(eval.discounted_return),
+            Cell(eval.return_), Cell(eval.max_violation), Cell(eval.sum_cost), Cell(eval.mean_cost), Cell(eval.success_rate),
+            Cell(member.train_episodes()), Cell(member.train_return() / count), Cell(member.train_max_violation() / count),
+            Cell(member.train_sum_cost() / count), Cell(member.delta()), Cell(member.alpha()), Cell(member.policy_loss()),
+            Cell(member.critic_loss()), Cell(member.constraint_loss()), Cell(member.constraint_mean()), Cell(member.entropy()),
+            Cell(member.policy_lag() / count), Cell(SamplesPerInsert(record)), member.diverged() ? "diverged" : "ok"};
+  }
+
+  absl::Status AppendScalars(const v1::EpochRecord& record, int index) {
+    const v1::MemberEpoch& member = record.members(index);
+    const EvaluationMeans eval = MeansOf(member);
+    const double count = member.train_episodes() > 0 ? static_cast<double>(member.train_episodes()) : std::nan("");
+    const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+    return events_[index].second->Append(
+        static_cast<int64_t>(record.env_steps()), now,
+        {{"eval/discounted_return", eval.discounted_return}, {"eval/return", eval.return_},
+         {"eval/max_violation", eval.max_violation}, {"eval/sum_cost", eval.sum_cost}, {"eval/mean_cost", eval.mean_cost},
+         {"eval/success_rate", eval.success_rate}, {"train/return", member.train_return() / count},
+         {"train/max_violation", member.train_max_violation() / count}, {"train/sum_cost", member.train_sum_cost() / count},
+         {"train/episodes", static_cast<double>(member.train_episodes())}, {"learner/delta", member.delta()},
+         {"learner/alpha", member.alpha()}, {"learner/policy_loss", member.policy_loss()},
+         {"learner/critic_loss", member.critic_loss()}, {"learner/constraint_loss", member.constraint_loss()},
+         {"learner/constraint_mean", member.constraint_mean()}, {"learner/entropy", member.entropy()},
+         {"learner/policy_lag", member.policy_lag() / count}, {"learner/samples_per_insert", SamplesPerInsert(record)}});
+  }
+
+  const v1::Experiment experiment_;
+  std::unique_ptr<CsvWriter> progress_, episodes_;
+  std::vector<std::pair<std::string, std::unique_ptr<EventWriter>>> events_;  // relative folder and writer, one a member
+};
+
+}  // namespace
+
+EvaluationMeans MeansOf(const v1::MemberEpoch& epoch) {
+  EvaluationMeans means;
+  const double count = epoch.evaluation_size();
+  for (const v1::EvaluationEpisode& episode : epoch.evaluation()) {
+    means.discounted_return += episode.discounted_return() / count;
+    means.return_ += episode.return_() / count;
+    means.max_violation += episode.max_violation() / count;
+    means.sum_cost += episode.sum_cost() / count;
+    if (episode.length() > 0) means.mean_cost += episode.sum_cost() / episode.length() / count;
+    means.success_rate += (episode.success() ? 1.0 : 0.0) / count;
+  }
+  return means;
+}
+
+absl::StatusOr<std::unique_ptr<RunRecords>> RunRecords::Open(const std::string& run_dir, const v1::Experiment& resolved,
+                                                             const std::vector<v1::FileOffset>& offsets) {
+  std::map<std::string, uint64_t> at;
+  for (const v1::FileOffset& offset : offsets) at[offset.path()] = offset.bytes();
+  RETURN_IF_ERROR(MakeFolders(run_dir));
+  ASSIGN_OR_RETURN(auto progress, CsvWriter::Resume(run_dir + "/progress.csv", ProgressHeader(), at["progress.csv"]));
+  ASSIGN_OR_RETURN(auto episodes, CsvWriter::Resume(run_dir + "/episodes.csv", EpisodesHeader(), at["episodes.csv"]));
+  std::vector<std::pair<std::string, std::unique_ptr<EventWriter>>> events;
+  for (int member = 0; member < resolved.members_size(); ++member) {
+    const std::string folder = absl::StrCat("tensorboard/member_", member);
+    ASSIGN_OR_RETURN(auto writer, EventWriter::Open(absl::StrCat(run_dir, "/", folder), at[folder]));
+    events.emplace_back(folder, std::move(writer));
+  }
+  RETURN_IF_ERROR(WriteFileAtomically(run_dir + "/build.txt", BuildText()));
+  return std::make_unique<FileRunRecords>(resolved, std::move(progress), std::move(episodes), std::move(events));
+}
+
+std::string BuildText() {
+  return absl::StrCat("version ", Version(), "\nrevision ", Revision(), "\nprotocol ", kProtocolVersion, "\ngrpc ",
+                      grpc::Version(), "\nprotobuf ", google::protobuf::internal::VersionString(GOOGLE_PROTOBUF_VERSION),
+                      "\nlibtorch ", DATACOM_TORCH_VERSION, "\nspdlog ", SPDLOG_VER_MAJOR, ".", SPDLOG_VER_MINOR, ".",
+                      SPDLOG_VER_PATCH, "\ncompiler ", __VERSION__, "\n");
+}
+
+}  // namespace datacom::learner

@@ -1,0 +1,85 @@
+#include "learner/setup.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/base/version.h"
+#include "common/config/experiment.h"
+
+namespace datacom::learner {
+namespace {
+
+std::vector<int> Sizes(const google::protobuf::RepeatedField<uint32_t>& sizes) { return {sizes.begin(), sizes.end()}; }
+
+learner::MemberHyper HyperOf(const v1::Experiment& resolved, int member) {
+  const v1::Hyper hyper = datacom::MemberHyper(resolved, member);
+  learner::MemberHyper out;
+  out.seed = resolved.members(member).seed();
+  out.actor_lr = hyper.actor_lr();
+  out.critic_lr = hyper.critic_lr();
+  out.constraint_lr = hyper.constraint_lr();
+  out.alpha_lr = hyper.alpha_lr();
+  out.target_entropy = hyper.target_entropy();
+  out.accepted_risk = hyper.accepted_risk();
+  out.cost_budget = hyper.cost_budget();
+  out.init_delta = hyper.init_delta();
+  out.delta_lr = hyper.delta_lr();
+  out.delta_fixed = hyper.delta_mode() == "fixed";
+  out.atacom_gain = hyper.atacom_gain();
+  out.slack_beta = hyper.slack_beta();
+  return out;
+}
+
+}  // namespace
+
+AlgorithmConfig MakeAlgorithmConfig(const v1::Experiment& resolved, const TaskModel& task) {
+  AlgorithmConfig config;
+  config.algorithm = resolved.algorithm();
+  for (int member = 0; member < resolved.members_size(); ++member) config.members.push_back(HyperOf(resolved, member));
+  config.run_seed = resolved.run().seed();
+  const ControlAffineDims dims = task.dynamics->dims();
+  config.obs_dim = task.spec.obs_dim;
+  config.action_dim = task.spec.action_dim;
+  config.q_dim = dims.q;
+  config.x_dim = dims.x;
+  config.action_low = task.spec.action_low;
+  config.action_high = task.spec.action_high;
+  config.horizon = task.spec.horizon;
+  config.actor_hidden = Sizes(resolved.network().actor_hidden());
+  config.critic_hidden = Sizes(resolved.network().critic_hidden());
+  config.constraint_hidden = Sizes(resolved.network().constraint_hidden());
+  config.batch_size = static_cast<int>(resolved.learner().batch_size());
+  config.failure_batch_size = static_cast<int>(resolved.learner().failure_batch_size());
+  config.discount = resolved.learner().discount();
+  config.tau = resolved.learner().tau();
+  config.device = resolved.learner().device();
+  return config;
+}
+
+std::vector<uint64_t> DeltaWarmups(const v1::Experiment& resolved) {
+  std::vector<uint64_t> warmups;
+  for (int member = 0; member < resolved.members_size(); ++member) {
+    warmups.push_back(datacom::MemberHyper(resolved, member).delta_warmup());
+  }
+  return warmups;
+}
+
+int PrefetchDepth(const v1::Experiment& resolved) { return resolved.run().lockstep() ? 1 : 4; }
+
+v1::LearnerInfo InitialInfo(const v1::Experiment& resolved, const std::string& run_id, uint32_t incarnation,
+                            uint64_t target_update) {
+  v1::LearnerInfo info;
+  info.set_run_id(run_id);
+  info.set_build(absl::StrCat(Version(), " ", Revision()));
+  info.set_incarnation(incarnation);
+  info.set_target_update(target_update);
+  info.set_phase("connecting");
+  info.set_device(resolved.learner().device());
+  for (int member = 0; member < resolved.members_size(); ++member) {
+    v1::MemberProgress* progress = info.add_members();
+    progress->set_member(member);
+    progress->set_seed(resolved.members(member).seed());
+    progress->set_status("ok");
+  }
+  return info;
+}
+
+}  // namespace datacom::learner

@@ -1,0 +1,25 @@
+// From a resolved experiment to what the learner's parts are made of. Pure functions.
+#ifndef DATACOM_LEARNER_SETUP_H_
+#define DATACOM_LEARNER_SETUP_H_
+
+#include <vector>
+
+#include "common/rows/row_schema.h"
+#include "common/tasks/task.h"
+#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/learner.pb.h"
+#include "learner/algorithms/algorithm.h"
+
+namespace datacom::learner {
+
+AlgorithmConfig MakeAlgorithmConfig(const v1::Experiment& resolved, const TaskModel& task);
+std::vector<uint64_t> DeltaWarmups(const v1::Experiment& resolved);  // [M] rows
+// Draws kept in flight: one in lockstep, where the next batch's rows do not exist yet; else a few.
+int PrefetchDepth(const v1::Experiment& resolved);
+// What Info says before anything happened.
+v1::LearnerInfo InitialInfo(const v1::Experiment& resolved, const std::string& run_id, uint32_t incarnation,
+                            uint64_t target_update);
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_SETUP_H_

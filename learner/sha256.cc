@@ -1,0 +1,49 @@
+#include "learner/sha256.h"
+
+#include <openssl/evp.h>
+
+#include <cstdint>
+#include <cstdlib>
+
+namespace datacom::learner {
+
+struct Sha256::Context {
+  EVP_MD_CTX* evp = EVP_MD_CTX_new();
+  ~Context() { EVP_MD_CTX_free(evp); }
+};
+
+Sha256::Sha256() : context_(std::make_unique<Context>()) {
+  if (EVP_DigestInit_ex(context_->evp, EVP_sha256(), nullptr) != 1) std::abort();
+}
+
+Sha256::~Sha256() = default;
+
+void Sha256::Add(absl::string_view data) {
+  if (EVP_DigestUpdate(context_->evp, data.data(), data.size()) != 1) std::abort();
+}
+
+void Sha256::AddField(absl::string_view data) {
+  const uint64_t size = data.size();
+  Add(absl::string_view(reinterpret_cast<const char*>(&size), sizeof(size)));
+  Add(data);
+}
+
+std::string Sha256::Hex() {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  if (EVP_DigestFinal_ex(context_->evp, digest, &size) != 1) std::abort();
+  std::string hex;
+  for (unsigned int i = 0; i < size; ++i) {
+    hex += "0123456789abcdef"[digest[i] >> 4];
+    hex += "0123456789abcdef"[digest[i] & 15];
+  }
+  return hex;
+}
+
+std::string Sha256Hex(absl::string_view data) {
+  Sha256 hash;
+  hash.Add(data);
+  return hash.Hex();
+}
+
+}  // namespace datacom::learner

@@ -1,0 +1,348 @@
+#include "learner/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/log.h"
+#include "common/base/status.h"
+#include "common/config/experiment.h"
+#include "learner/guard.h"
+
+namespace datacom::learner {
+namespace {
+
+constexpr std::chrono::milliseconds kPoll{100};   // how soon a wait sees that the process is asked to stop
+constexpr double kRefreshSeconds = 1;             // of metrics and Info
+constexpr double kWaitLogSeconds = 10;            // how often a long wait is explained
+constexpr double kFarewellSeconds = 5;            // how long evaluators may take to ask again and hear that it is over
+
+// What a resumed run must share with the one that wrote the checkpoint.
+std::string Comparable(v1::Experiment experiment) {
+  experiment.mutable_run()->clear_env_steps();
+  experiment.mutable_learner()->clear_device();
+  return PrintExperiment(experiment);
+}
+
+}  // namespace
+
+Trainer::Trainer(Parts parts)
+    : parts_(std::move(parts)), schedule_(Schedule::Of(parts_.experiment)), members_(parts_.experiment.members_size()),
+      start_(parts_.clock->Now()), refreshed_(start_), totals_(members_), diverged_(members_) {
+  for (int member = 0; member < members_; ++member) {
+    parts_.metrics->SetBudget(member, datacom::MemberHyper(parts_.experiment, member).cost_budget());
+  }
+}
+
+double Trainer::WallSeconds() const { return wall_before_ + Seconds(parts_.clock->Now() - start_); }
+
+absl::Status Trainer::Restore(const Checkpoint& checkpoint) {
+  const v1::LearnerCheckpoint& learner = checkpoint.learner;
+  ASSIGN_OR_RETURN(const v1::Experiment written, ParseExperiment(learner.experiment(), "the checkpoint's experiment"));
+  if (Comparable(written) != Comparable(parts_.experiment)) {
+    return absl::InvalidArgumentError(absl::StrCat("the experiment differs from the one of the checkpoint at update ",
+                                                   learner.update(), ": on resume only run.env_steps may change"));
+  }
+  if (learner.update() > schedule_.last_update()) {
+    return absl::InvalidArgumentError(absl::StrCat("run.env_steps=", parts_.experiment.run().env_steps(), " ends at update ",
+                                                   schedule_.last_update(), ", the checkpoint is already at update ",
+                                                   learner.update()));
+  }
+  RETURN_IF_ERROR(Guard("loading the algorithm's state", [&] { parts_.algorithm->Load(checkpoint.algorithm); }));
+  update_ = learner.update();
+  next_epoch_ = learner.next_epoch();
+  last_epoch_update_ = learner.last_epoch_update();
+  last_epoch_steps_ = learner.last_epoch_steps();
+  wall_before_ = learner.wall_seconds();
+  for (const v1::EpochRecord& record : learner.open()) open_[record.epoch()] = record;
+  totals_.assign(learner.totals().begin(), learner.totals().end());
+  // The run was made longer: its last epoch, cut short by the old end, goes on.
+  const bool reopened = next_epoch_ > 0 && schedule_.EpochSteps(next_epoch_ - 1) > last_epoch_steps_;
+  if (reopened) --next_epoch_;
+  for (const v1::EpochRecord& record : learner.pending()) {
+    if (!reopened || record.epoch() != next_epoch_) parts_.evaluations->Add(record);
+  }
+  parts_.board->StartAt(update_);
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::Run(Prefetch* prefetch) {
+  RETURN_IF_ERROR(Publish());
+  RETURN_IF_ERROR(Refresh());
+  absl::Status status = Train(prefetch);
+  if (status.ok()) status = WaitForEvaluations();
+  if (absl::IsCancelled(status)) {
+    RETURN_IF_ERROR(SaveCheckpoint());
+    spdlog::info("interrupted; checkpoint written update={}", update_);
+  }
+  return status;
+}
+
+absl::Status Trainer::Train(Prefetch* prefetch) {
+  if (next_epoch_ == 0) RETURN_IF_ERROR(EndEpoch());
+  prefetch->Announce(update_);
+  while (update_ < schedule_.last_update()) {
+    PreparedUpdate* prepared = nullptr;
+    RETURN_IF_ERROR(NextUpdate(prefetch, &prepared));
+    RETURN_IF_ERROR(Step(*prepared));
+    prefetch->Release(prepared);
+    if (update_ % parts_.experiment.schedule().publish_period() == 0) RETURN_IF_ERROR(Publish());
+    prefetch->Announce(update_);
+    parts_.board->SetUpdate(update_);
+    bool saved = false;
+    while (next_epoch_ <= schedule_.last_epoch() && schedule_.EpochUpdate(next_epoch_) <= update_) {
+      RETURN_IF_ERROR(EndEpoch());
+      saved = true;
+    }
+    if (!saved && update_ % parts_.experiment.run().checkpoint_updates() == 0) RETURN_IF_ERROR(SaveCheckpoint());
+    RETURN_IF_ERROR(WriteCompletedEpochs());
+    if (Seconds(parts_.clock->Now() - refreshed_) >= kRefreshSeconds) RETURN_IF_ERROR(Refresh());
+  }
+  while (next_epoch_ <= schedule_.last_epoch()) RETURN_IF_ERROR(EndEpoch());
+  return Publish();
+}
+
+absl::Status Trainer::NextUpdate(Prefetch* prefetch, PreparedUpdate** prepared) {
+  if (parts_.wait_for_stop(std::chrono::milliseconds(0))) return absl::CancelledError("asked to stop");
+  const Clock::Time begin = parts_.clock->Now();
+  Clock::Time logged = begin;
+  for (;;) {
+    absl::StatusOr<PreparedUpdate*> next = prefetch->Next(kPoll);
+    if (next.ok()) {
+      parts_.metrics->Waited(Seconds(parts_.clock->Now() - begin), /*for_draw=*/true);
+      parts_.board->SetPhase("learning", "");
+      *prepared = *next;
+      return absl::OkStatus();
+    }
+    if (!absl::IsDeadlineExceeded(next.status())) return Annotate(next.status(), "draws from the replay");
+    if (parts_.wait_for_stop(std::chrono::milliseconds(0))) return absl::CancelledError("asked to stop");
+    RETURN_IF_ERROR(WriteCompletedEpochs());
+    const std::string why = prefetch->waiting_for();
+    parts_.board->SetPhase(update_ == 0 && why.empty() ? "connecting" : "waiting", why);
+    const Clock::Time now = parts_.clock->Now();
+    if (Seconds(now - logged) >= kWaitLogSeconds) {
+      spdlog::warn("waiting for the batch of update={} since {:.0f} s: {}", update_ + 1, Seconds(now - begin),
+                   why.empty() ? "rows are coming in" : why);
+      logged = now;
+    }
+  }
+}
+
+absl::Status Trainer::Step(const PreparedUpdate& prepared) {
+  RETURN_IF_ERROR(RecordEpisodes(prepared));
+  // Epochs that end before the first update: their rows are seen only now, their policy is the untrained one.
+  while (next_epoch_ <= schedule_.last_epoch() && schedule_.EpochUpdate(next_epoch_) < prepared.update) RETURN_IF_ERROR(EndEpoch());
+  RETURN_IF_ERROR(ApplyEpisodes(prepared));
+  const Clock::Time begin = parts_.clock->Now();
+  RETURN_IF_ERROR(Guard("update", [&] { parts_.algorithm->Update(prepared.batch); }));
+  parts_.metrics->Update(Seconds(parts_.clock->Now() - begin));
+  update_ = prepared.update;
+  return absl::OkStatus();
+}
+
+v1::EpochRecord& Trainer::OpenEpoch(uint32_t epoch) {
+  v1::EpochRecord& record = open_[std::max(epoch, next_epoch_)];
+  while (record.members_size() < members_) record.add_members();
+  return record;
+}
+
+absl::Status Trainer::RecordEpisodes(const PreparedUpdate& prepared) {
+  for (const FinishedEpisode& episode : prepared.episodes) {
+    const v1::Episode& facts = episode.facts;
+    RETURN_IF_ERROR(parts_.records->AppendEpisode(episode.member, facts));
+    parts_.metrics->Episode(episode.member, facts);
+    v1::MemberEpoch& epoch = *OpenEpoch(schedule_.EpochOfRow(facts.last_row())).mutable_members(episode.member);
+    epoch.set_train_episodes(epoch.train_episodes() + 1);
+    epoch.set_train_return(epoch.train_return() + facts.return_());
+    epoch.set_train_max_violation(epoch.train_max_violation() + facts.max_violation());
+    epoch.set_train_sum_cost(epoch.train_sum_cost() + facts.sum_cost());
+    // Updates between the policy that acted last and the newest one when the row is first learned from.
+    epoch.set_policy_lag(epoch.policy_lag() + static_cast<double>(prepared.update - 1) - static_cast<double>(facts.policy_update()));
+    v1::MemberTotals& totals = totals_[episode.member];
+    totals.set_episodes(totals.episodes() + 1);
+    parts_.board->Edit([&](v1::LearnerInfo* info) {
+      v1::MemberProgress* member = info->mutable_members(episode.member);
+      member->set_train_return(facts.return_());
+      member->set_train_max_violation(facts.max_violation());
+      member->set_train_sum_cost(facts.sum_cost());
+      member->set_episodes(totals.episodes());
+    });
+  }
+  return absl::OkStatus();
+}
+
+// Algorithms.md 5.3: one step of delta a finished episode, in row order, before the update that first sees its last row.
+absl::Status Trainer::ApplyEpisodes(const PreparedUpdate& prepared) {
+  for (const FinishedEpisode& episode : prepared.episodes) {
+    if (episode.z.empty()) continue;
+    RETURN_IF_ERROR(Guard("delta step", [&] {
+      parts_.algorithm->ApplyEpisode(episode.member, static_cast<int>(episode.facts.length()), episode.z.data(),
+                                     episode.costs.data());
+    }));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::EndEpoch() {
+  std::vector<Snapshot> snapshots;
+  RETURN_IF_ERROR(TakeSnapshots(&snapshots));
+  RETURN_IF_ERROR(parts_.policies->Write(next_epoch_, std::move(snapshots)));
+  Stats stats;
+  RETURN_IF_ERROR(Guard("statistics", [&] {
+    stats = parts_.algorithm->GetStats();
+    parts_.algorithm->ResetStats();
+  }));
+  v1::EpochRecord record = OpenEpoch(next_epoch_);
+  open_.erase(next_epoch_);
+  record.set_epoch(next_epoch_);
+  record.set_env_steps(schedule_.EpochSteps(next_epoch_));
+  record.set_updates(update_);
+  record.set_wall_seconds(WallSeconds());
+  for (int i = 0; i < members_; ++i) {
+    v1::MemberEpoch* member = record.mutable_members(i);
+    member->set_policy_loss(stats.policy_loss[i]);
+    member->set_critic_loss(stats.critic_loss[i]);
+    member->set_constraint_loss(stats.constraint_loss[i]);
+    member->set_constraint_mean(stats.constraint_mean[i]);
+    member->set_entropy(stats.entropy[i]);
+    member->set_delta(stats.delta[i]);
+    member->set_alpha(stats.alpha[i]);
+    member->set_diverged(stats.diverged[i] != 0);
+  }
+  last_epoch_update_ = update_;
+  last_epoch_steps_ = record.env_steps();
+  spdlog::info("epoch={} env_steps={} updates={} wall_seconds={:.1f}", next_epoch_, record.env_steps(), update_,
+               record.wall_seconds());
+  parts_.evaluations->Add(std::move(record));
+  ++next_epoch_;
+  if (next_epoch_ > schedule_.last_epoch()) parts_.evaluations->Finish();
+  RETURN_IF_ERROR(SaveCheckpoint());
+  return Refresh();
+}
+
+absl::Status Trainer::WriteCompletedEpochs() {
+  while (std::optional<v1::EpochRecord> record = parts_.evaluations->PopCompleted()) {
+    RETURN_IF_ERROR(parts_.records->AppendEpoch(*record));
+    for (int i = 0; i < members_; ++i) {
+      const EvaluationMeans means = MeansOf(record->members(i));
+      parts_.metrics->Evaluated(i, means.discounted_return, means.max_violation, means.sum_cost);
+      parts_.board->Edit([&](v1::LearnerInfo* info) {
+        info->mutable_members(i)->set_eval_discounted_return(means.discounted_return);
+        info->mutable_members(i)->set_eval_sum_cost(means.sum_cost);
+      });
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::WaitForEvaluations() {
+  parts_.evaluations->Finish();
+  const Clock::Time begin = parts_.clock->Now();
+  Clock::Time logged = begin;
+  for (;;) {
+    RETURN_IF_ERROR(WriteCompletedEpochs());
+    const uint32_t pending = parts_.evaluations->pending_items();
+    parts_.metrics->SetPendingEvaluations(pending);
+    if (pending == 0) break;
+    parts_.board->SetPhase("evaluating", absl::StrCat(pending, " evaluations to be reported"));
+    const Clock::Time now = parts_.clock->Now();
+    if (Seconds(now - logged) >= kWaitLogSeconds) {
+      spdlog::warn("waiting for {} evaluations since {:.0f} s{}", pending, Seconds(now - begin),
+                   parts_.evaluations->asked() ? "" : ": no evaluator has connected");
+      logged = now;
+    }
+    if (parts_.wait_for_stop(kPoll)) return absl::CancelledError("asked to stop");
+  }
+  RETURN_IF_ERROR(SaveCheckpoint());
+  RETURN_IF_ERROR(Refresh());
+  parts_.board->SetPhase("finished", "");
+  const Clock::Time done = parts_.clock->Now();
+  while (!parts_.evaluations->everyone_told() && Seconds(parts_.clock->Now() - done) < kFarewellSeconds) {
+    if (parts_.wait_for_stop(kPoll)) break;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::SaveCheckpoint() {
+  const Clock::Time begin = parts_.clock->Now();
+  RETURN_IF_ERROR(WriteCompletedEpochs());
+  RETURN_IF_ERROR(parts_.records->Sync());
+  Checkpoint checkpoint;
+  v1::LearnerCheckpoint& learner = checkpoint.learner;
+  learner.set_experiment(PrintExperiment(parts_.experiment));
+  learner.set_update(update_);
+  learner.set_next_epoch(next_epoch_);
+  learner.set_last_epoch_update(last_epoch_update_);
+  learner.set_last_epoch_steps(last_epoch_steps_);
+  learner.set_wall_seconds(WallSeconds());
+  for (v1::FileOffset& file : parts_.records->Offsets()) *learner.add_files() = std::move(file);
+  for (const auto& [epoch, record] : open_) {
+    *learner.add_open() = record;
+    learner.mutable_open(learner.open_size() - 1)->set_epoch(epoch);
+  }
+  for (v1::EpochRecord& record : parts_.evaluations->Pending()) *learner.add_pending() = std::move(record);
+  for (const v1::MemberTotals& totals : totals_) *learner.add_totals() = totals;
+  RETURN_IF_ERROR(Guard("saving the algorithm's state", [&] { checkpoint.algorithm = parts_.algorithm->Save(); }));
+  RETURN_IF_ERROR(Annotate(parts_.checkpoints->Save(std::move(checkpoint)), "checkpoint"));
+  parts_.metrics->Checkpointed(Seconds(parts_.clock->Now() - begin));
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::TakeSnapshots(std::vector<Snapshot>* snapshots) {
+  return Guard("taking snapshots", [&] {
+    for (int member = 0; member < members_; ++member) {
+      ActingParameters parameters = parts_.algorithm->GetActingParameters(member);
+      Snapshot snapshot;
+      snapshot.run_id = parts_.run_id;
+      snapshot.run_seed = parts_.experiment.run().seed();
+      snapshot.member = member;
+      snapshot.member_seed = parts_.experiment.members(member).seed();
+      snapshot.version = {parts_.incarnation, update_};
+      snapshot.task = parts_.experiment.task();
+      snapshot.acting_rule = parts_.algorithm->acting_rule();
+      for (ActingParameters::Array& array : parameters.arrays) {
+        snapshot.arrays.push_back({std::move(array.name), std::move(array.shape), std::move(array.values)});
+      }
+      snapshot.scalars = std::move(parameters.scalars);
+      snapshots->push_back(std::move(snapshot));
+    }
+  });
+}
+
+absl::Status Trainer::Publish() {
+  std::vector<Snapshot> snapshots;
+  RETURN_IF_ERROR(TakeSnapshots(&snapshots));
+  for (Snapshot& snapshot : snapshots) parts_.hub->Publish(std::move(snapshot));
+  parts_.metrics->Published(members_);
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::Refresh() {
+  refreshed_ = parts_.clock->Now();
+  Stats stats;
+  RETURN_IF_ERROR(Guard("statistics", [&] { stats = parts_.algorithm->GetStats(); }));
+  const uint64_t rows = update_ == 0 ? 0 : schedule_.RowsSeen(update_);
+  parts_.metrics->Refresh(rows, stats);
+  parts_.metrics->SetPendingEvaluations(parts_.evaluations->pending_items());
+  for (int i = 0; i < members_; ++i) {
+    if (stats.diverged[i] != 0 && diverged_[i] == 0) {
+      spdlog::error("member={} seed={} diverged before update={}: a loss was not finite; it is frozen, the others go on", i,
+                    parts_.experiment.members(i).seed(), update_);
+      diverged_[i] = 1;
+    }
+    parts_.board->Edit([&](v1::LearnerInfo* info) {
+      v1::MemberProgress* member = info->mutable_members(i);
+      member->set_env_steps(rows);
+      member->set_epoch(next_epoch_ == 0 ? 0 : next_epoch_ - 1);
+      member->set_status(stats.diverged[i] != 0 ? "diverged" : "ok");
+      member->set_delta(stats.delta[i]);
+      member->set_alpha(stats.alpha[i]);
+      member->set_delta_steps(stats.delta_steps[i]);
+    });
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace datacom::learner

@@ -1,0 +1,90 @@
+// The learner's main loop: batches in, updates, epochs, snapshots, checkpoints, records.
+//
+// One thread runs it and owns the algorithm while it does; the parts are owned by the caller and outlive it. Every exception of the
+// algorithm becomes a Status here. All that decides numbers or rows happens on this thread, in the order of updates, so that
+// a resumed run continues exactly.
+#ifndef DATACOM_LEARNER_TRAINER_H_
+#define DATACOM_LEARNER_TRAINER_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/base/clock.h"
+#include "datacom/v1/checkpoint.pb.h"
+#include "datacom/v1/experiment.pb.h"
+#include "learner/algorithms/algorithm.h"
+#include "learner/board.h"
+#include "learner/checkpoint.h"
+#include "learner/evaluations.h"
+#include "learner/learner_metrics.h"
+#include "learner/policies.h"
+#include "learner/prefetch.h"
+#include "learner/records.h"
+#include "learner/schedule.h"
+#include "learner/snapshot_hub.h"
+
+namespace datacom::learner {
+
+class Trainer {
+ public:
+  struct Parts {
+    std::string run_id;
+    uint32_t incarnation = 1;
+    v1::Experiment experiment;  // resolved
+    Algorithm* algorithm = nullptr;
+    SnapshotHub* hub = nullptr;
+    Evaluations* evaluations = nullptr;
+    Policies* policies = nullptr;
+    RunRecords* records = nullptr;
+    CheckpointStore* checkpoints = nullptr;
+    LearnerMetrics* metrics = nullptr;
+    Board* board = nullptr;
+    const Clock* clock = &Clock::Real();
+    // Waits up to so long; true when the process was asked to stop.
+    std::function<bool(std::chrono::milliseconds)> wait_for_stop;
+  };
+  explicit Trainer(Parts parts);
+
+  // Continues from a checkpoint; before Run. INVALID_ARGUMENT naming what does not fit.
+  absl::Status Restore(const Checkpoint& checkpoint);
+  uint64_t update() const { return update_; }
+  // OK: all updates done, all evaluations reported and written. CANCELLED: asked to stop, a checkpoint is written.
+  absl::Status Run(Prefetch* prefetch);
+
+ private:
+  absl::Status Train(Prefetch* prefetch);
+  absl::Status NextUpdate(Prefetch* prefetch, PreparedUpdate** prepared);
+  absl::Status Step(const PreparedUpdate& prepared);
+  absl::Status RecordEpisodes(const PreparedUpdate& prepared);
+  absl::Status ApplyEpisodes(const PreparedUpdate& prepared);
+  absl::Status EndEpoch();
+  absl::Status WriteCompletedEpochs();
+  absl::Status WaitForEvaluations();
+  absl::Status SaveCheckpoint();
+  absl::Status Publish();
+  absl::Status TakeSnapshots(std::vector<Snapshot>* snapshots);
+  absl::Status Refresh();
+  v1::EpochRecord& OpenEpoch(uint32_t epoch);
+  double WallSeconds() const;
+
+  Parts parts_;
+  const Schedule schedule_;
+  const int members_;
+  uint64_t update_ = 0;
+  uint32_t next_epoch_ = 0;
+  uint64_t last_epoch_update_ = 0, last_epoch_steps_ = 0;
+  double wall_before_ = 0;  // of earlier starts
+  Clock::Time start_;
+  Clock::Time refreshed_;
+  std::map<uint32_t, v1::EpochRecord> open_;  // train totals of epochs that have not ended
+  std::vector<v1::MemberTotals> totals_;      // [M]
+  std::vector<uint8_t> diverged_;             // [M] already reported
+};
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_TRAINER_H_
