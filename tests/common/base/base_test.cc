@@ -1,0 +1,158 @@
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "absl/strings/match.h"
+#include "common/base/files.h"
+#include "common/base/mutex.h"
+#include "common/base/status.h"
+#include "common/base/stop.h"
+#include "common/base/version.h"
+#include "gtest/gtest.h"
+
+namespace datacom {
+namespace {
+
+class Files : public ::testing::Test {
+ protected:
+  Files() {
+    std::string name = (std::filesystem::temp_directory_path() / "datacom_files_XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+  }
+  ~Files() override { std::filesystem::remove_all(folder_); }
+  std::string folder_;
+};
+
+TEST_F(Files, WritesAtomicallyAndLeavesNoTemporaryFile) {
+  const std::string path = folder_ + "/state";
+  ASSERT_TRUE(WriteFileAtomically(path, "first").ok());
+  ASSERT_TRUE(WriteFileAtomically(path, std::string("sec\0nd", 6)).ok());
+  EXPECT_EQ(ReadFile(path).value(), std::string("sec\0nd", 6));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+}
+
+TEST_F(Files, KeepsTheOldContentWhenWritingFails) {
+  const std::string path = folder_ + "/state";
+  ASSERT_TRUE(WriteFileAtomically(path, "old").ok());
+  std::filesystem::create_directory(path + ".tmp");  // the temporary name cannot be opened for writing
+  const absl::Status status = WriteFileAtomically(path, "new");
+  EXPECT_FALSE(status.ok());
+  EXPECT_TRUE(absl::StrContains(status.message(), path)) << status;
+  EXPECT_EQ(ReadFile(path).value(), "old");
+}
+
+TEST_F(Files, RemovesTheTemporaryFileWhenTheNameCannotBeTaken) {
+  const std::string path = folder_ + "/taken";
+  std::filesystem::create_directories(path + "/inside");  // rename onto a folder fails
+  EXPECT_FALSE(WriteFileAtomically(path, "x").ok());
+  EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
+}
+
+TEST_F(Files, NamesTheMissingFile) {
+  const absl::Status status = ReadFile(folder_ + "/none").status();
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), folder_ + "/none")) << status;
+}
+
+TEST_F(Files, MakesFoldersAndMeasuresFreeSpace) {
+  ASSERT_TRUE(MakeFolders(folder_ + "/a/b/c").ok());
+  ASSERT_TRUE(MakeFolders(folder_ + "/a/b/c").ok()) << "again is no error";
+  EXPECT_GT(FreeBytes(folder_ + "/a").value(), 0u);
+  ASSERT_TRUE(WriteFileAtomically(folder_ + "/file", "").ok());
+  EXPECT_FALSE(MakeFolders(folder_ + "/file/sub").ok());
+}
+
+TEST(Crc32, GivesTheCheckValueOfItsDefinition) { EXPECT_EQ(Crc32("123456789"), 0xcbf43926u); }
+
+TEST(Status, ErrnoBecomesACodeAndNamesTheThing) {
+  EXPECT_EQ(ErrnoStatus(ENOENT, "open x").code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ErrnoStatus(ENOSPC, "write x").code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(ErrnoStatus(EACCES, "open x").code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(ErrnoStatus(EEXIST, "make x").code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(ErrnoStatus(EIO, "read x").code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(ErrnoStatus(ENOSPC, "write x").message(), "write x: No space left on device");
+}
+
+TEST(Status, AnnotationKeepsTheCode) {
+  EXPECT_TRUE(Annotate(absl::OkStatus(), "ring").ok());
+  EXPECT_EQ(Annotate(absl::DataLossError("torn"), "ring a"), absl::DataLossError("ring a: torn"));
+}
+
+TEST(Status, ExitCodesAreThoseOfTheInterface) {
+  EXPECT_EQ(ExitCode(absl::OkStatus()), 0);
+  EXPECT_EQ(ExitCode(absl::InvalidArgumentError("x")), 2);
+  EXPECT_EQ(ExitCode(absl::CancelledError("x")), 75);
+  EXPECT_EQ(ExitCode(absl::InternalError("x")), 1);
+}
+
+TEST(CondVar, WakesTheWaiterAndTimesOutWithoutOne) {
+  Mutex mutex;
+  CondVar changed;
+  bool ready = false;
+  std::thread other([&] {
+    MutexLock lock(&mutex);
+    ready = true;
+    changed.NotifyAll();
+  });
+  {
+    MutexLock lock(&mutex);
+    while (!ready) changed.Wait(&mutex);
+    EXPECT_FALSE(changed.WaitFor(&mutex, std::chrono::nanoseconds(1)));
+  }
+  other.join();
+}
+
+// Runs `child` in a fork and gives its exit code. Stop is process-wide, so each case needs its own process.
+int ExitCodeOf(const std::function<void()>& child) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    child();
+    ::_exit(99);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+TEST(Stop, FirstSignalAsksForADrainAndWakesTheWaiter) {
+  EXPECT_EQ(ExitCodeOf([] {
+              Stop::InstallSignalHandlers();
+              if (Stop::Process().requested()) ::_exit(1);
+              ::raise(SIGTERM);
+              ::_exit(Stop::Process().WaitFor(std::chrono::minutes(5)) && Stop::Process().requested() ? 0 : 2);
+            }),
+            0);
+}
+
+TEST(Stop, SecondSignalEndsTheProcessAtOnce) {
+  EXPECT_EQ(ExitCodeOf([] {
+              Stop::InstallSignalHandlers();
+              ::raise(SIGINT);
+              ::raise(SIGTERM);
+            }),
+            kExitInterrupted);
+}
+
+TEST(Stop, CanBeRequestedWithoutASignal) {
+  EXPECT_EQ(ExitCodeOf([] {
+              Stop::Process().Request();
+              ::_exit(Stop::Process().WaitFor(std::chrono::minutes(5)) ? 0 : 2);
+            }),
+            0);
+}
+
+TEST(Version, KnowsItsRevision) {
+  EXPECT_FALSE(Version().empty());
+  EXPECT_FALSE(Revision().empty());
+  std::string message;
+  EXPECT_TRUE(CheckProcessor(&message)) << message;
+}
+
+}  // namespace
+}  // namespace datacom

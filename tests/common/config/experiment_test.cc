@@ -1,0 +1,137 @@
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "google/protobuf/descriptor.h"
+#include "tests/common/config/testing.h"
+
+namespace datacom {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+
+TEST(ParseExperiment, NamesFileLineAndColumnOfAMistake) {
+  ExpectInvalid(ParseExperiment("name: 'x'\nrun { env_stepz: 3 }", "a/b.textproto").status(), {"a/b.textproto:2:16", "env_stepz"});
+  ExpectInvalid(ParseExperiment("run { seed: -1 }", "f").status(), {"f:1:"});
+  ExpectInvalid(ParseExperiment("run {", "f").status(), {"f:1:"});
+}
+
+TEST(LoadExperiment, KnowsNamesAndPathsAndListsWhatThereIs) {
+  const std::string folder = ::testing::TempDir() + "datacom_experiments";
+  std::filesystem::create_directories(folder + "/cartpole");
+  std::ofstream(folder + "/cartpole/mine.textproto") << "name: 'mine'";
+  EXPECT_EQ(LoadExperiment("cartpole/mine", folder).value().name(), "mine");
+  EXPECT_EQ(LoadExperiment(folder + "/cartpole/mine.textproto", "/nowhere").value().name(), "mine");
+  EXPECT_THAT(ListExperiments(folder), ::testing::ElementsAre("cartpole/mine"));
+  ExpectInvalid(LoadExperiment("cartpole/other", folder).status(), {"cartpole/other", "cartpole/mine"});
+  const absl::Status missing = LoadExperiment("./none.textproto", folder).status();
+  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound) << missing;
+  EXPECT_THAT(std::string(missing.message()), ::testing::HasSubstr("none.textproto"));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(ExperimentFolder, IsTheEnvironmentsOrTheTreesOwn) {
+  ::unsetenv("DATACOM_EXPERIMENTS");
+  EXPECT_TRUE(std::filesystem::exists(ExperimentFolder() + "/cartpole/datacom.textproto")) << ExperimentFolder();
+  ::setenv("DATACOM_EXPERIMENTS", "/somewhere", 1);
+  EXPECT_EQ(ExperimentFolder(), "/somewhere");
+  ::unsetenv("DATACOM_EXPERIMENTS");
+}
+
+// Every singular scalar with a default is set, everywhere outside members.
+void ExpectComplete(const google::protobuf::Message& message) {
+  for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+    const FieldDescriptor* field = message.GetDescriptor()->field(i);
+    if (field->is_repeated()) continue;
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      ExpectComplete(message.GetReflection()->GetMessage(message, field));
+    } else if (field->has_default_value()) {
+      EXPECT_TRUE(message.GetReflection()->HasField(message, field)) << field->full_name();
+    }
+  }
+}
+
+TEST(ResolveExperiment, FillsEveryDefaultAndOneMember) {
+  const v1::Experiment resolved = ResolveExperiment(Minimal("run { seed: 7 }"));
+  ExpectComplete(resolved);
+  EXPECT_THAT(resolved.network().actor_hidden(), ::testing::ElementsAre(128, 128));
+  EXPECT_THAT(resolved.network().critic_hidden(), ::testing::ElementsAre(128, 128));
+  EXPECT_THAT(resolved.network().constraint_hidden(), ::testing::ElementsAre(128, 128));
+  ASSERT_EQ(resolved.members_size(), 1);
+  EXPECT_EQ(resolved.members(0).seed(), 7u);
+  EXPECT_FALSE(resolved.task_options().has_horizon()) << "absent means the task's own";
+  EXPECT_TRUE(Validate(resolved).ok()) << Validate(resolved);
+}
+
+TEST(ResolveExperiment, KeepsWhatWasSaidAndIsIdempotent) {
+  const v1::Experiment given =
+      Minimal("run { env_steps: 5000 lockstep: true } network { actor_hidden: 32 } learner { tau: 0.5 } members { seed: 3 hyper { alpha_lr: 0.1 } }");
+  const v1::Experiment once = ResolveExperiment(given);
+  EXPECT_EQ(once.run().env_steps(), 5000u);
+  EXPECT_THAT(once.network().actor_hidden(), ::testing::ElementsAre(32));
+  EXPECT_EQ(once.learner().tau(), 0.5);
+  EXPECT_EQ(ResolveExperiment(once).SerializeAsString(), once.SerializeAsString());
+}
+
+TEST(ResolveExperiment, LeavesMembersWithOnlyWhatTheyOverride) {
+  const v1::Experiment resolved = ResolveExperiment(Minimal("hyper { alpha_lr: 0.2 actor_lr: 0.3 } members { seed: 1 hyper { alpha_lr: 0.1 } }"));
+  EXPECT_FALSE(resolved.members(0).hyper().has_actor_lr());
+  const v1::Hyper merged = MemberHyper(resolved, 0);
+  EXPECT_EQ(merged.alpha_lr(), 0.1);
+  EXPECT_EQ(merged.actor_lr(), 0.3);
+  EXPECT_EQ(merged.delta_warmup(), 50000u);
+}
+
+TEST(ResolveExperiment, LockstepBringsItsConsequences) {
+  const v1::Experiment resolved = ResolveExperiment(Minimal("run { lockstep: true } schedule { max_policy_lag: 99 }"));
+  EXPECT_EQ(resolved.schedule().max_policy_lag(), 0u);
+  EXPECT_EQ(resolved.schedule().tolerance_steps(), 1u);
+  EXPECT_EQ(resolved.schedule().publish_period(), 1u);
+  EXPECT_TRUE(Validate(resolved).ok()) << Validate(resolved);
+}
+
+TEST(PrintExperiment, ReadsBackToTheSame) {
+  const v1::Experiment resolved = ResolveExperiment(Minimal("description: 'a \"quoted\" line — and more' hyper { actor_lr: 0.00012345678901234567 }"));
+  const std::string text = PrintExperiment(resolved);
+  const v1::Experiment back = ParseExperiment(text, "printed").value();
+  EXPECT_EQ(back.SerializeAsString(), resolved.SerializeAsString());
+  EXPECT_THAT(text, ::testing::HasSubstr("actor_hidden: [128, 128]"));
+  EXPECT_THAT(text, ::testing::HasSubstr("— and"));
+}
+
+TEST(ParseSeeds, ReadsNumbersRangesAndLists) {
+  EXPECT_THAT(ParseSeeds("0-4").value(), ::testing::ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(ParseSeeds("3").value(), ::testing::ElementsAre(3));
+  EXPECT_THAT(ParseSeeds("0,2,5-7").value(), ::testing::ElementsAre(0, 2, 5, 6, 7));
+  EXPECT_THAT(ParseSeeds("18446744073709551615").value(), ::testing::ElementsAre(18446744073709551615u));
+}
+
+TEST(ParseSeeds, RefusesWhatIsNoListOfSeeds) {
+  for (const char* text : {"", "a", "1-", "-1", "1-2-3", "3-1", "1,,2", "1.5", "0-18446744073709551615"}) {
+    ExpectInvalid(ParseSeeds(text).status(), {"seeds"});
+  }
+  ExpectInvalid(ParseSeeds("1,0-2").status(), {"1", "twice"});
+}
+
+TEST(SetSeeds, MakesOneMemberASeedAndDropsNoOverride) {
+  v1::Experiment experiment = Minimal("members { seed: 9 }");
+  ASSERT_TRUE(SetSeeds({4, 5}, &experiment).ok());
+  ASSERT_EQ(experiment.members_size(), 2);
+  EXPECT_EQ(experiment.members(1).seed(), 5u);
+  v1::Experiment own = Minimal("members { seed: 1 } members { seed: 9 hyper { actor_lr: 0.1 } }");
+  ExpectInvalid(SetSeeds({4}, &own), {"members[1].hyper"});
+  EXPECT_EQ(own.members_size(), 2);
+  ExpectInvalid(SetSeeds({}, &own), {"seeds"});
+}
+
+TEST(Algorithms, AreFoundByName) {
+  ASSERT_NE(FindAlgorithm("datacom"), nullptr);
+  EXPECT_STREQ(FindAlgorithm("datacom")->acting_rule, "safe_map");
+  EXPECT_TRUE(FindAlgorithm("datacom")->learns_delta);
+  EXPECT_STREQ(FindAlgorithm("sac")->acting_rule, "gaussian_policy");
+  EXPECT_FALSE(FindAlgorithm("sac")->learns_delta);
+  EXPECT_EQ(FindAlgorithm("nonsense"), nullptr);
+}
+
+}  // namespace
+}  // namespace datacom

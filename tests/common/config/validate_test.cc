@@ -1,0 +1,80 @@
+#include "google/protobuf/descriptor.h"
+#include "tests/common/config/testing.h"
+
+namespace datacom {
+namespace {
+
+TEST(ValidateExperiment, AcceptsTheMinimalExperiment) { EXPECT_TRUE(Validate(Minimal()).ok()) << Validate(Minimal()); }
+
+TEST(ValidateExperiment, AsksForWhatHasNoDefault) {
+  ExpectInvalid(Validate(ParseExperiment("task: 'cartpole' algorithm: 'sac'", "t").value()), {"name: must be set"});
+  ExpectInvalid(Validate(ParseExperiment("name: '' task: 'cartpole' algorithm: 'sac'", "t").value()), {"name: must not be empty"});
+  ExpectInvalid(Validate(Minimal("members { }")), {"members[0].seed: must be set"});
+}
+
+TEST(ValidateExperiment, NamesThePathTheValueAndTheBound) {
+  ExpectInvalid(Validate(Minimal("hyper { actor_lr: 2 }")), {"hyper.actor_lr", "2 is above 1"});
+  ExpectInvalid(Validate(Minimal("hyper { actor_lr: -0.5 }")), {"hyper.actor_lr", "-0.5 is below 0"});
+  ExpectInvalid(Validate(Minimal("hyper { accepted_risk: 1 }")), {"hyper.accepted_risk", "1 is not below 1"});
+  ExpectInvalid(Validate(Minimal("hyper { accepted_risk: 0 }")), {"hyper.accepted_risk", "0 is not above 0"});
+  ExpectInvalid(Validate(Minimal("hyper { actor_lr: nan }")), {"hyper.actor_lr", "not finite"});
+  ExpectInvalid(Validate(Minimal("hyper { actor_lr: inf }")), {"hyper.actor_lr"});
+  ExpectInvalid(Validate(Minimal("learner { batch_size: 0 }")), {"learner.batch_size", "0 is below 1"});
+  ExpectInvalid(Validate(Minimal("learner { device: 'tpu' }")), {"learner.device", "tpu", "cpu, cuda"});
+  ExpectInvalid(Validate(Minimal("network { critic_hidden: [64, 0] }")), {"network.critic_hidden[1]", "0"});
+  ExpectInvalid(Validate(Minimal("members { seed: 1 } members { seed: 2 hyper { delta_mode: 'none' } }")),
+                {"members[1].hyper.delta_mode", "none", "learned, fixed"});
+}
+
+TEST(ValidateExperiment, KnowsTheRegistersItIsGiven) {
+  v1::Experiment experiment = Minimal();
+  experiment.set_task("pendulum");
+  ExpectInvalid(Validate(experiment), {"task", "pendulum", "cartpole, navigation"});
+  experiment = Minimal();
+  experiment.set_algorithm("dqn");
+  ExpectInvalid(Validate(experiment), {"algorithm", "dqn", "datacom, sac"});
+}
+
+TEST(ValidateExperiment, ChecksFieldsAgainstEachOther) {
+  ExpectInvalid(Validate(Minimal("schedule { publish_period: 129 }")), {"schedule.publish_period", "129", "128"});
+  EXPECT_TRUE(Validate(Minimal("schedule { publish_period: 128 }")).ok());
+  EXPECT_TRUE(Validate(Minimal("schedule { publish_period: 129 } run { lockstep: true }")).ok()) << "lockstep sets both";
+  ExpectInvalid(Validate(Minimal("run { env_steps: 2000 }")), {"run.env_steps", "2000"});
+  EXPECT_TRUE(Validate(Minimal("run { env_steps: 2001 }")).ok());
+  ExpectInvalid(Validate(Minimal("replay { capacity: 63 min_size: 10 }")), {"replay.capacity", "63", "64"});
+  ExpectInvalid(Validate(Minimal("replay { capacity: 1999 }")), {"replay.capacity", "1999", "2000"});
+  ExpectInvalid(Validate(Minimal("replay { failure_capacity: 6 }")), {"replay.failure_capacity", "6"});
+}
+
+TEST(ValidateExperiment, WantsMembersThatDiffer) {
+  ExpectInvalid(Validate(Minimal("members { seed: 1 } members { seed: 2 } members { seed: 1 }")), {"members[2].seed", "1", "members[0]"});
+  EXPECT_TRUE(Validate(Minimal("members { seed: 1 } members { seed: 1 hyper { actor_lr: 0.1 } }")).ok());
+}
+
+// Visits every field of the schema; numbers without any bound are a mistake, except where any value is right.
+void ExpectRules(const google::protobuf::Descriptor* descriptor) {
+  for (int i = 0; i < descriptor->field_count(); ++i) {
+    const google::protobuf::FieldDescriptor* field = descriptor->field(i);
+    if (field->message_type() != nullptr) {
+      ExpectRules(field->message_type());
+      continue;
+    }
+    const v1::Rule& rule = field->options().GetExtension(v1::rule);
+    const bool number = field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_STRING &&
+                        field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_BOOL;
+    EXPECT_TRUE(!number || field->name() == "seed" || rule.has_max() || rule.has_below()) << field->full_name();
+    EXPECT_TRUE(field->is_repeated() || field->has_default_value() || rule.required() || field->name() == "description" ||
+                field->name() == "horizon")
+        << field->full_name() << " has neither a default nor a reason";
+  }
+}
+
+TEST(Schema, EveryNumberHasABoundAndEveryFieldADefaultOrAReason) { ExpectRules(v1::Experiment::descriptor()); }
+
+TEST(Schema, DefaultsObeyTheirOwnRules) {
+  v1::Experiment resolved = ResolveExperiment(Minimal());
+  EXPECT_TRUE(Validate(resolved).ok()) << Validate(resolved);
+}
+
+}  // namespace
+}  // namespace datacom

@@ -1,0 +1,63 @@
+#include "common/rows/row_schema.h"
+
+#include <set>
+
+#include "gtest/gtest.h"
+
+namespace datacom {
+namespace {
+
+TEST(RowSchema, HasTheSizesOfAHandCountedRow) {
+  const RowSchema schema = RowSchema::For(/*obs_dim=*/5, /*action_dim=*/1);
+  // observation 20, action 4, reward 4, cost 4, next observation 20, absorbing 1, last 1
+  EXPECT_EQ(schema.learning_row_bytes(), 54u);
+  // and environment, episode, step, incarnation 4 each, update 8
+  EXPECT_EQ(schema.wire_row_bytes(), 78u);
+  EXPECT_EQ(schema.stored().size(), schema.wire().size() + 2);
+  EXPECT_EQ(schema.stored().back().name, "sequence");
+}
+
+TEST(RowSchema, StoredColumnsAreAlignedAndDoNotOverlap) {
+  for (const uint32_t obs_dim : {1u, 5u, 16u}) {
+    const RowSchema schema = RowSchema::For(obs_dim, 3, {{"executed", ColumnType::kFloat32, 3, true}});
+    EXPECT_EQ(schema.stored_row_bytes() % 8, 0u);
+    size_t end = 0;
+    for (const Column& column : schema.stored()) {
+      const size_t offset = schema.offset(column.name);
+      EXPECT_GE(offset, end) << column.name;
+      EXPECT_EQ(offset % SizeOf(column.type), 0u) << column.name;
+      end = offset + column.bytes();
+    }
+    EXPECT_LE(end, schema.stored_row_bytes());
+  }
+}
+
+TEST(RowSchema, FingerprintDiffersWhereTheLayoutDoes) {
+  std::set<uint64_t> fingerprints;
+  fingerprints.insert(RowSchema::For(5, 1).fingerprint());
+  fingerprints.insert(RowSchema::For(6, 1).fingerprint());
+  fingerprints.insert(RowSchema::For(5, 2).fingerprint());
+  fingerprints.insert(RowSchema::For(5, 1, {{"a", ColumnType::kFloat32, 1, true}}).fingerprint());
+  fingerprints.insert(RowSchema::For(5, 1, {{"b", ColumnType::kFloat32, 1, true}}).fingerprint());
+  fingerprints.insert(RowSchema::For(5, 1, {{"a", ColumnType::kFloat32, 2, true}}).fingerprint());
+  fingerprints.insert(RowSchema::For(5, 1, {{"a", ColumnType::kFloat32, 1, false}}).fingerprint());
+  EXPECT_EQ(fingerprints.size(), 7u);
+  EXPECT_EQ(fingerprints.count(0), 0u);
+  EXPECT_EQ(RowSchema::For(5, 1).fingerprint(), RowSchema::For(5, 1).fingerprint());
+}
+
+TEST(RowSchema, ExtraColumnsTravelAndIdentityStaysOutOfDraws) {
+  const RowSchema schema = RowSchema::For(2, 1, {{"prev_cost", ColumnType::kFloat32, 1, true}});
+  EXPECT_GE(schema.wire_index("prev_cost"), 0);
+  EXPECT_EQ(schema.wire_index("session"), -1);
+  EXPECT_EQ(schema.wire_index("nonsense"), -1);
+  for (const Column& column : schema.learning()) {
+    EXPECT_NE(column.name, "environment");
+    EXPECT_NE(column.name, "policy_update");
+  }
+}
+
+TEST(RowSchemaDeathTest, AsksForNoUnknownColumn) { EXPECT_DEATH(RowSchema::For(1, 1).offset("nonsense"), ""); }
+
+}  // namespace
+}  // namespace datacom
