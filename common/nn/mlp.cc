@@ -1,0 +1,229 @@
+#include "common/nn/mlp.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status.h"
+
+namespace datacom {
+namespace {
+
+constexpr int kLanes = 8;  // float32 in a vector of the build's instruction set
+using Vector = Eigen::Array<float, kLanes, 1>;
+
+int Padded(int width) { return (width + kLanes - 1) / kLanes * kLanes; }
+
+// y[r, 8 columns * V] = bias + sum_i x[r, i] * w[i, :], i ascending, one fused chain a value; R rows and V vectors at once.
+template <int R, int V>
+void Tile(int depth, const float* x, int x_stride, const float* w, int w_stride, const float* bias, float* y, int y_stride) {
+  __m256 sum[R][V];
+  for (int v = 0; v < V; ++v) {
+    const __m256 start = bias != nullptr ? _mm256_loadu_ps(bias + v * kLanes) : _mm256_setzero_ps();
+    for (int r = 0; r < R; ++r) sum[r][v] = start;
+  }
+  for (int i = 0; i < depth; ++i) {
+    __m256 row[V];
+    for (int v = 0; v < V; ++v) row[v] = _mm256_loadu_ps(w + v * kLanes);
+    w += w_stride;
+    for (int r = 0; r < R; ++r) {
+      const __m256 factor = _mm256_broadcast_ss(x + r * x_stride + i);
+      for (int v = 0; v < V; ++v) sum[r][v] = _mm256_fmadd_ps(factor, row[v], sum[r][v]);
+    }
+  }
+  for (int r = 0; r < R; ++r) {
+    for (int v = 0; v < V; ++v) _mm256_storeu_ps(y + r * y_stride + v * kLanes, sum[r][v]);
+  }
+}
+
+template <int R>
+void Rows(int depth, const float* x, int x_stride, const float* w, int stride, const float* bias, float* y) {
+  // One row alone needs more independent chains to hide the latency of a fused multiply-add.
+  constexpr int kWide = R == 1 ? 8 : R == 2 ? 4 : 2;
+  int column = 0;
+  for (; column + kWide * kLanes <= stride; column += kWide * kLanes) {
+    Tile<R, kWide>(depth, x, x_stride, w + column, stride, bias != nullptr ? bias + column : nullptr, y + column, stride);
+  }
+  for (; column < stride; column += kLanes) {
+    Tile<R, 1>(depth, x, x_stride, w + column, stride, bias != nullptr ? bias + column : nullptr, y + column, stride);
+  }
+}
+
+// y [batch, stride] = bias + x [batch, depth] w [depth, stride]
+void Multiply(int batch, int depth, const float* x, int x_stride, const float* w, int stride, const float* bias, float* y) {
+  int r = 0;
+  for (; r + 4 <= batch; r += 4) Rows<4>(depth, x + r * x_stride, x_stride, w, stride, bias, y + r * stride);
+  if (r + 2 <= batch) {
+    Rows<2>(depth, x + r * x_stride, x_stride, w, stride, bias, y + r * stride);
+    r += 2;
+  }
+  if (r < batch) Rows<1>(depth, x + r * x_stride, x_stride, w, stride, bias, y + r * stride);
+}
+
+// Always whole vectors, so that a value's bits do not depend on its place.
+template <typename Function>
+void Elementwise(float* values, int count, Function function) {
+  for (int i = 0; i < count; i += kLanes) {
+    Eigen::Map<Vector> block(values + i);
+    block = function(block);
+  }
+}
+
+float Softplus(float x) { return x > 20.0f ? x : std::log1p(std::exp(x)); }
+
+float SoftplusSlope(float x) { return x > 20.0f ? 1.0f : 1.0f / (1.0f + std::exp(-x)); }
+
+std::string ShapeText(const std::vector<uint32_t>& shape) { return absl::StrCat("[", absl::StrJoin(shape, ", "), "]"); }
+
+absl::Status CheckArray(const Snapshot& snapshot, const std::string& name, std::initializer_list<int> shape) {
+  const NamedArray* array = snapshot.Find(name);
+  if (array == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("snapshot for acting rule \"", snapshot.acting_rule, "\" has no array ", name));
+  }
+  const bool same = std::equal(shape.begin(), shape.end(), array->shape.begin(), array->shape.end(),
+                               [](int want, uint32_t have) { return static_cast<uint32_t>(want) == have; });
+  size_t count = 1;
+  for (const int extent : shape) count *= static_cast<size_t>(extent);
+  if (!same || array->values.size() != count) {
+    return absl::InvalidArgumentError(absl::StrCat("array ", name, " has shape ", ShapeText(array->shape), " and ",
+                                                   array->values.size(), " values, expected [", absl::StrJoin(shape, ", "),
+                                                   "]"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Mlp> Mlp::Make(const Snapshot& snapshot, const Form& form, int max_batch) {
+  if (max_batch < 1) return absl::InvalidArgumentError(absl::StrCat("max_batch = ", max_batch, ", must be at least 1"));
+  if (form.gradient && form.outputs != 1) {
+    return absl::InvalidArgumentError(absl::StrCat("net ", form.net, " has ", form.outputs, " outputs; a gradient needs 1"));
+  }
+  Mlp mlp(form, max_batch);
+  int width = form.inputs, widest = Padded(form.inputs);
+  for (int i = 0;; ++i) {
+    Layer layer;
+    layer.weight_name = absl::StrCat(form.net, ".", i, ".weight");
+    layer.bias_name = absl::StrCat(form.net, ".", i, ".bias");
+    const NamedArray* weight = snapshot.Find(layer.weight_name);
+    if (weight == nullptr && i > 0) break;
+    layer.in = width;
+    layer.out = weight != nullptr && weight->shape.size() == 2 ? static_cast<int>(weight->shape[1]) : form.outputs;
+    RETURN_IF_ERROR(CheckArray(snapshot, layer.weight_name, {layer.in, layer.out}));
+    RETURN_IF_ERROR(CheckArray(snapshot, layer.bias_name, {layer.out}));
+    layer.in_stride = Padded(layer.in);
+    layer.out_stride = Padded(layer.out);
+    layer.weight = Floats::Zero(layer.in * layer.out_stride);
+    layer.bias = Floats::Zero(layer.out_stride);
+    layer.activation = Floats::Zero(max_batch * layer.out_stride);
+    if (form.gradient) layer.transposed = Floats::Zero(layer.out * layer.in_stride);
+    width = layer.out;
+    widest = std::max(widest, layer.out_stride);
+    mlp.layers_.push_back(std::move(layer));
+  }
+  if (width != form.outputs) {
+    return absl::InvalidArgumentError(absl::StrCat("array ", mlp.layers_.back().weight_name, " has ", width,
+                                                   " columns, expected ", form.outputs));
+  }
+  if (form.gradient) {
+    for (Floats& buffer : mlp.backward_) buffer = Floats::Zero(max_batch * widest);
+  }
+  RETURN_IF_ERROR(mlp.Load(snapshot));
+  return mlp;
+}
+
+absl::Status Mlp::Check(const Snapshot& snapshot) const {
+  for (const Layer& layer : layers_) {
+    RETURN_IF_ERROR(CheckArray(snapshot, layer.weight_name, {layer.in, layer.out}));
+    RETURN_IF_ERROR(CheckArray(snapshot, layer.bias_name, {layer.out}));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Mlp::Load(const Snapshot& snapshot) {
+  RETURN_IF_ERROR(Check(snapshot));
+  for (Layer& layer : layers_) {
+    const float* weight = snapshot.Find(layer.weight_name)->values.data();
+    const float* bias = snapshot.Find(layer.bias_name)->values.data();
+    for (int i = 0; i < layer.in; ++i) {
+      std::copy_n(weight + i * layer.out, layer.out, layer.weight.data() + i * layer.out_stride);
+      if (!form_.gradient) continue;
+      for (int j = 0; j < layer.out; ++j) layer.transposed[j * layer.in_stride + i] = weight[i * layer.out + j];
+    }
+    std::copy_n(bias, layer.out, layer.bias.data());
+  }
+  return absl::OkStatus();
+}
+
+void Mlp::Propagate(int batch, const float* in) {
+  const float* x = in;
+  int x_stride = form_.inputs;
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    Layer& layer = layers_[i];
+    float* y = layer.activation.data();
+    Multiply(batch, layer.in, x, x_stride, layer.weight.data(), layer.out_stride, layer.bias.data(), y);
+    if (i + 1 < layers_.size()) {
+      const int count = batch * layer.out_stride;
+      if (form_.hidden == Hidden::kRelu) {
+        Elementwise(y, count, [](const auto& v) { return v.max(0.0f); });
+      } else {
+        Elementwise(y, count, [](const auto& v) { return (1.0f + (-v).exp()).inverse(); });
+      }
+    }
+    x = y;
+    x_stride = layer.out_stride;
+  }
+}
+
+void Mlp::Finish(int batch, float* out) {
+  const Layer& last = layers_.back();
+  for (int r = 0; r < batch; ++r) {
+    for (int j = 0; j < form_.outputs; ++j) {
+      const float value = last.activation[r * last.out_stride + j];
+      out[r * form_.outputs + j] = form_.output == Output::kSoftplus ? Softplus(value) : value;
+    }
+  }
+}
+
+void Mlp::Forward(int batch, const float* in, float* out) {
+  Propagate(batch, in);
+  Finish(batch, out);
+}
+
+void Mlp::ForwardWithGradient(int batch, const float* in, float* out, float* gradient) {
+  Propagate(batch, in);
+  Finish(batch, out);
+  // d output / d (pre-activation of the last layer), then layer by layer towards the input.
+  const Layer& last = layers_.back();
+  float* g = backward_[0].data();
+  float* spare = backward_[1].data();
+  int g_stride = 1;
+  for (int r = 0; r < batch; ++r) {
+    g[r] = form_.output == Output::kSoftplus ? SoftplusSlope(last.activation[r * last.out_stride]) : 1.0f;
+  }
+  for (size_t i = layers_.size(); i-- > 0;) {
+    const Layer& layer = layers_[i];
+    Multiply(batch, layer.out, g, g_stride, layer.transposed.data(), layer.in_stride, nullptr, spare);
+    std::swap(g, spare);
+    g_stride = layer.in_stride;
+    if (i == 0) break;
+    const float* h = layers_[i - 1].activation.data();
+    const bool relu = form_.hidden == Hidden::kRelu;
+    for (int k = 0; k < batch * g_stride; k += kLanes) {
+      Eigen::Map<Vector> block(g + k);
+      const Eigen::Map<const Vector> value(h + k);
+      if (relu) {
+        block = (value > 0.0f).select(block, 0.0f);
+      } else {
+        block *= value * (1.0f - value);
+      }
+    }
+  }
+  for (int r = 0; r < batch; ++r) std::copy_n(g + r * g_stride, form_.inputs, gradient + r * form_.inputs);
+}
+
+}  // namespace datacom

@@ -1,0 +1,71 @@
+// A multi-layer perceptron evaluated from snapshot arrays, float32, batched, with the input gradient of a scalar output.
+//
+// A row's result does not depend on the batch it is in: every output value is one chain of fused multiply-adds over the
+// inputs in order, whatever the batch size (lockstep runs and evaluators rely on it). Widths are padded to full vectors.
+// Not thread-safe: owns its workspace, sized at making; Forward and Load allocate nothing. Blocks nowhere.
+#ifndef DATACOM_COMMON_NN_MLP_H_
+#define DATACOM_COMMON_NN_MLP_H_
+
+#include <string>
+#include <vector>
+
+#include "Eigen/Core"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/nn/snapshot.h"
+
+namespace datacom {
+
+class Mlp {
+ public:
+  enum class Hidden { kRelu, kSigmoid };
+  enum class Output { kLinear, kSoftplus };
+  struct Form {
+    std::string net;  // name prefix in the snapshot (snapshot.h)
+    int inputs = 0;
+    int outputs = 0;
+    Hidden hidden = Hidden::kRelu;
+    Output output = Output::kLinear;
+    bool gradient = false;  // room for ForwardWithGradient; needs outputs == 1
+  };
+
+  // Takes depth and hidden widths from the snapshot. INVALID_ARGUMENT naming a missing array or a wrong shape.
+  static absl::StatusOr<Mlp> Make(const Snapshot& snapshot, const Form& form, int max_batch);
+
+  // Would Load succeed? INVALID_ARGUMENT naming the array and both shapes.
+  absl::Status Check(const Snapshot& snapshot) const;
+  absl::Status Load(const Snapshot& snapshot);
+
+  // in: [batch, inputs]; out: [batch, outputs]. batch <= max_batch.
+  void Forward(int batch, const float* in, float* out);
+  // gradient: [batch, inputs], of the one output after its output function.
+  void ForwardWithGradient(int batch, const float* in, float* out, float* gradient);
+
+  int inputs() const { return form_.inputs; }
+  int outputs() const { return form_.outputs; }
+
+ private:
+  using Floats = Eigen::Matrix<float, Eigen::Dynamic, 1>;  // aligned to full vectors
+  struct Layer {
+    std::string weight_name, bias_name;
+    int in = 0, out = 0;
+    int in_stride = 0, out_stride = 0;  // rounded up to full vectors
+    Floats weight;      // [in, out_stride], padding 0
+    Floats transposed;  // [out, in_stride], padding 0; empty without gradient
+    Floats bias;        // [out_stride]
+    Floats activation;  // [max_batch, out_stride]
+  };
+
+  Mlp(Form form, int max_batch) : form_(std::move(form)), max_batch_(max_batch) {}
+  void Propagate(int batch, const float* in);
+  void Finish(int batch, float* out);
+
+  Form form_;
+  int max_batch_;
+  std::vector<Layer> layers_;
+  Floats backward_[2];  // [max_batch, widest stride] each
+};
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_NN_MLP_H_

@@ -1,0 +1,200 @@
+// Encoded snapshot: u32 manifest size, manifest (protobuf), data. File: magic, u32 count, then u64 size and snapshot each.
+// All integers little-endian.
+#include "common/nn/snapshot.h"
+
+#include <cstring>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
+#include "common/nn/snapshot_proto.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+
+namespace datacom {
+namespace {
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "encoded values are copied as they lie in memory");
+
+constexpr char kFileMagic[] = "DCSNAP01";
+constexpr size_t kMagicBytes = 8;
+
+template <typename T>
+void AppendInteger(T value, std::string* out) {
+  out->append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+// Takes an integer off the front; false when too few bytes are left.
+template <typename T>
+bool TakeInteger(absl::string_view* in, T* value) {
+  if (in->size() < sizeof(T)) return false;
+  std::memcpy(value, in->data(), sizeof(T));
+  in->remove_prefix(sizeof(T));
+  return true;
+}
+
+// The same message always gives the same bytes (map fields are sorted).
+std::string SerializeDeterministically(const google::protobuf::Message& message) {
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    message.SerializeToCodedStream(&coded);
+  }
+  return bytes;
+}
+
+// Number of values of `spec`; INVALID_ARGUMENT when its bytes exceed `limit` (so that no product overflows).
+absl::StatusOr<uint64_t> CountValues(const v1::ArraySpec& spec, uint64_t limit) {
+  if (spec.name().empty() || spec.shape().empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("snapshot array \"", spec.name(), "\" lacks a name or a shape"));
+  }
+  uint64_t count = 1;
+  for (const uint32_t extent : spec.shape()) {
+    if (extent == 0) return absl::InvalidArgumentError(absl::StrCat("snapshot array ", spec.name(), " has an extent of 0"));
+    if (count > limit / sizeof(float) / extent) {
+      return absl::DataLossError(absl::StrCat("snapshot array ", spec.name(), " of shape [", absl::StrJoin(spec.shape(), ", "),
+                                              "] exceeds the ", limit, " bytes of data"));
+    }
+    count *= extent;
+  }
+  return count;
+}
+
+}  // namespace
+
+const NamedArray* Snapshot::Find(absl::string_view name) const {
+  for (const NamedArray& array : arrays) {
+    if (name == absl::string_view(array.name)) return &array;
+  }
+  return nullptr;
+}
+
+absl::StatusOr<double> Snapshot::Scalar(absl::string_view name) const {
+  const auto it = scalars.find(std::string(name));
+  if (it != scalars.end()) return it->second;
+  return absl::NotFoundError(absl::StrCat("snapshot for acting rule \"", acting_rule, "\" has no scalar \"", name, "\""));
+}
+
+v1::SnapshotManifest MakeManifest(const Snapshot& snapshot, std::string* data) {
+  v1::SnapshotManifest manifest;
+  manifest.set_run_id(snapshot.run_id);
+  manifest.set_run_seed(snapshot.run_seed);
+  manifest.set_member(snapshot.member);
+  manifest.set_member_seed(snapshot.member_seed);
+  manifest.mutable_version()->set_incarnation(snapshot.version.incarnation);
+  manifest.mutable_version()->set_update(snapshot.version.update);
+  manifest.set_task(snapshot.task);
+  manifest.set_acting_rule(snapshot.acting_rule);
+  data->clear();
+  for (const NamedArray& array : snapshot.arrays) {
+    v1::ArraySpec* spec = manifest.add_arrays();
+    spec->set_name(array.name);
+    for (const uint32_t extent : array.shape) spec->add_shape(extent);
+    data->append(reinterpret_cast<const char*>(array.values.data()), array.values.size() * sizeof(float));
+  }
+  for (const auto& [name, value] : snapshot.scalars) (*manifest.mutable_scalars())[name] = value;
+  manifest.set_crc32(Crc32(*data));
+  manifest.set_data_bytes(data->size());
+  return manifest;
+}
+
+absl::StatusOr<Snapshot> SnapshotFromManifest(const v1::SnapshotManifest& manifest, absl::string_view data) {
+  if (manifest.data_bytes() != data.size()) {
+    return absl::DataLossError(
+        absl::StrCat("snapshot data has ", data.size(), " bytes, its manifest says ", manifest.data_bytes()));
+  }
+  if (const uint32_t crc = Crc32(data); crc != manifest.crc32()) {
+    return absl::DataLossError(
+        absl::StrCat("snapshot data has checksum ", absl::Hex(crc), ", its manifest says ", absl::Hex(manifest.crc32())));
+  }
+  Snapshot snapshot;
+  snapshot.run_id = manifest.run_id();
+  snapshot.run_seed = manifest.run_seed();
+  snapshot.member = manifest.member();
+  snapshot.member_seed = manifest.member_seed();
+  snapshot.version = {manifest.version().incarnation(), manifest.version().update()};
+  snapshot.task = manifest.task();
+  snapshot.acting_rule = manifest.acting_rule();
+  std::set<std::string> names;
+  for (const v1::ArraySpec& spec : manifest.arrays()) {
+    if (!names.insert(spec.name()).second) {
+      return absl::InvalidArgumentError(absl::StrCat("snapshot array ", spec.name(), " appears twice"));
+    }
+    ASSIGN_OR_RETURN(const uint64_t count, CountValues(spec, data.size()));
+    NamedArray array;
+    array.name = spec.name();
+    array.shape.assign(spec.shape().begin(), spec.shape().end());
+    array.values.resize(count);
+    std::memcpy(array.values.data(), data.data(), count * sizeof(float));
+    data.remove_prefix(count * sizeof(float));
+    snapshot.arrays.push_back(std::move(array));
+  }
+  if (!data.empty()) return absl::DataLossError(absl::StrCat("snapshot data has ", data.size(), " bytes beyond its arrays"));
+  for (const auto& [name, value] : manifest.scalars()) snapshot.scalars[name] = value;
+  return snapshot;
+}
+
+std::string EncodeSnapshot(const Snapshot& snapshot) {
+  std::string data;
+  const std::string manifest = SerializeDeterministically(MakeManifest(snapshot, &data));
+  std::string encoded;
+  encoded.reserve(sizeof(uint32_t) + manifest.size() + data.size());
+  AppendInteger(static_cast<uint32_t>(manifest.size()), &encoded);
+  return encoded.append(manifest).append(data);
+}
+
+absl::StatusOr<Snapshot> DecodeSnapshot(absl::string_view encoded) {
+  const size_t total = encoded.size();
+  uint32_t manifest_bytes = 0;
+  if (!TakeInteger(&encoded, &manifest_bytes) || encoded.size() < manifest_bytes) {
+    return absl::DataLossError(
+        absl::StrCat("snapshot of ", total, " bytes ends inside its manifest of ", manifest_bytes, " bytes"));
+  }
+  v1::SnapshotManifest manifest;
+  if (manifest_bytes > INT32_MAX || !manifest.ParseFromArray(encoded.data(), static_cast<int>(manifest_bytes))) {
+    return absl::DataLossError(absl::StrCat("snapshot manifest of ", manifest_bytes, " bytes cannot be parsed"));
+  }
+  return SnapshotFromManifest(manifest, encoded.substr(manifest_bytes));
+}
+
+absl::Status WriteSnapshotFile(const std::string& path, const std::vector<Snapshot>& snapshots) {
+  std::string content(kFileMagic, kMagicBytes);
+  AppendInteger(static_cast<uint32_t>(snapshots.size()), &content);
+  for (const Snapshot& snapshot : snapshots) {
+    const std::string encoded = EncodeSnapshot(snapshot);
+    AppendInteger(static_cast<uint64_t>(encoded.size()), &content);
+    content += encoded;
+  }
+  return WriteFileAtomically(path, content);
+}
+
+absl::StatusOr<std::vector<Snapshot>> ReadSnapshotFile(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
+  absl::string_view rest = content;
+  if (rest.substr(0, kMagicBytes) != absl::string_view(kFileMagic, kMagicBytes)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is not a snapshot file (it does not start with ", kFileMagic, ")"));
+  }
+  rest.remove_prefix(kMagicBytes);
+  uint32_t count = 0;
+  if (!TakeInteger(&rest, &count)) return absl::DataLossError(absl::StrCat(path, " ends inside its header"));
+  std::vector<Snapshot> snapshots;
+  for (uint32_t i = 0; i < count; ++i) {
+    const std::string where = absl::StrCat(path, ", snapshot ", i, " of ", count);
+    uint64_t size = 0;
+    if (!TakeInteger(&rest, &size) || size > rest.size()) {
+      return absl::DataLossError(absl::StrCat(where, ": ", size, " bytes expected, ", rest.size(), " left"));
+    }
+    absl::StatusOr<Snapshot> snapshot = DecodeSnapshot(rest.substr(0, size));
+    if (!snapshot.ok()) return Annotate(snapshot.status(), where);
+    snapshots.push_back(*std::move(snapshot));
+    rest.remove_prefix(size);
+  }
+  if (!rest.empty()) return absl::DataLossError(absl::StrCat(path, " has ", rest.size(), " bytes after its last snapshot"));
+  return snapshots;
+}
+
+}  // namespace datacom

@@ -1,0 +1,23 @@
+// A snapshot as it crosses the wire: manifest message and data bytes (learner.proto, SnapshotManifest).
+#ifndef DATACOM_COMMON_NN_SNAPSHOT_PROTO_H_
+#define DATACOM_COMMON_NN_SNAPSHOT_PROTO_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/nn/snapshot.h"
+#include "datacom/v1/learner.pb.h"
+
+namespace datacom {
+
+// `data` becomes the arrays' float32 values, row-major, one array after the other.
+v1::SnapshotManifest MakeManifest(const Snapshot& snapshot, std::string* data);
+
+// INVALID_ARGUMENT for a manifest that no snapshot can have (naming the array), DATA_LOSS where the data does not match it
+// (naming sizes or checksums). Allocates no more than the data's size, whatever the manifest claims.
+absl::StatusOr<Snapshot> SnapshotFromManifest(const v1::SnapshotManifest& manifest, absl::string_view data);
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_NN_SNAPSHOT_PROTO_H_

@@ -1,0 +1,58 @@
+#include "common/tasks/cartpole/dynamics.h"
+
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "datacom/v1/experiment.pb.h"
+
+namespace datacom::cartpole {
+
+void Dynamics::Evaluate(const double* obs, const ControlAffineOut& out) const {
+  const double theta = std::atan2(obs[1], obs[2]);
+  const double x_dot = obs[3], theta_dot = obs[4];
+  if (out.q != nullptr) {
+    out.q[0] = obs[0];
+    out.q[1] = theta;
+    out.q[2] = x_dot;
+    out.q[3] = theta_dot;
+  }
+  if (out.f == nullptr && out.G == nullptr) return;
+  // M [x_ddot; theta_ddot] = b + [F; 0], M = [[m11, m12], [m12, m22]].
+  const double sine = std::sin(theta), cosine = std::cos(theta);
+  const double m11 = kCartMass + kPoleMass;
+  const double m12 = kPoleMass * kHalfLength * cosine;
+  const double m22 = kPoleMass * kHalfLength * kHalfLength + kPoleInertia;
+  const double determinant = m11 * m22 - m12 * m12;
+  if (out.f != nullptr) {
+    const double b0 = kPoleMass * kHalfLength * theta_dot * theta_dot * sine;
+    const double b1 = kPoleMass * kGravity * kHalfLength * sine;
+    out.f[0] = x_dot;
+    out.f[1] = theta_dot;
+    out.f[2] = (m22 * b0 - m12 * b1) / determinant;
+    out.f[3] = (m11 * b1 - m12 * b0) / determinant;
+  }
+  if (out.G != nullptr) {
+    out.G[0] = 0;
+    out.G[1] = 0;
+    out.G[2] = kInputGain * m22 / determinant;
+    out.G[3] = -kInputGain * m12 / determinant;
+  }
+}
+
+absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
+  TaskModel model;
+  model.spec.name = "cartpole";
+  model.spec.summary = "Drive a cart so that the tip of its pole reaches a goal 5 m away, the pole never below horizontal.";
+  model.spec.obs_dim = 5;
+  model.spec.action_dim = 1;
+  model.spec.action_low = {-1.0};
+  model.spec.action_high = {1.0};
+  model.spec.horizon = options.has_horizon() ? static_cast<int>(options.horizon()) : 1000;
+  model.spec.control_dt = 1.0 / 120;
+  model.spec.init_keys = {"x", "theta"};
+  model.dynamics = std::make_shared<Dynamics>();
+  return model;
+}
+
+}  // namespace datacom::cartpole

@@ -1,0 +1,42 @@
+// CartPole in MuJoCo (environments.md 1): a cart on a 10 m rail starts at x = -1 with its pole upright; the pole's tip is to
+// reach the goal above x = 4 without the pole ever passing the horizontal. Nothing ends an episode but its horizon.
+#ifndef DATACOM_COMMON_TASKS_CARTPOLE_TASK_H_
+#define DATACOM_COMMON_TASKS_CARTPOLE_TASK_H_
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "common/tasks/mujoco.h"
+#include "common/tasks/task.h"
+
+namespace datacom::cartpole {
+
+// Not thread-safe; shares the compiled model, owns its mjData. Steps allocate nothing and block nowhere.
+// The start is the same every time: `stream` is not used.
+class CartPole : public Task {
+ public:
+  CartPole(TaskSpec spec, MujocoModel model, MujocoData data, int tip_site, int goal_site);
+
+  const TaskSpec& spec() const override { return spec_; }
+  void Reset(RandomStream* stream, double* observation) override;
+  absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override;
+  StepResult Step(const double* action, double* observation) override;
+  bool Success() const override;  // the tip is within 0.25 m of the goal
+
+ private:
+  void Start(double x, double theta, double* observation);
+  void Observe(double* observation) const;
+  double TipDistance() const;  // m, tip to goal, as the last mj_step left them
+
+  const TaskSpec spec_;
+  const MujocoModel model_;
+  const MujocoData data_;
+  const int tip_site_, goal_site_;
+};
+
+absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options);
+
+}  // namespace datacom::cartpole
+
+#endif  // DATACOM_COMMON_TASKS_CARTPOLE_TASK_H_

@@ -1,0 +1,99 @@
+#include "common/tasks/mujoco.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "absl/strings/str_cat.h"
+
+namespace datacom {
+namespace {
+
+thread_local int guard_depth = 0;
+
+void OnError(const char* message) {
+  if (guard_depth == 0) {
+    std::fprintf(stderr, "MuJoCo: %s\n", message);
+    std::abort();
+  }
+  MujocoError error{};
+  std::strncpy(error.message, message, sizeof(error.message) - 1);
+  throw error;
+}
+
+void OnWarning(const char*) {}
+
+void InstallHandlers() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    mju_user_error = &OnError;
+    mju_user_warning = &OnWarning;
+  });
+}
+
+// MuJoCo 2 reads a model from a virtual folder of files; version 3 made adding one a single call.
+class VirtualFile {
+ public:
+  VirtualFile(const char* name, const std::string& content) : vfs_(new mjVFS) {
+    mj_defaultVFS(vfs_.get());
+#if mjVERSION_HEADER >= 300
+    ok_ = mj_addBufferVFS(vfs_.get(), name, content.data(), static_cast<int>(content.size())) == 0;
+#else
+    ok_ = mj_makeEmptyFileVFS(vfs_.get(), name, static_cast<int>(content.size())) == 0;
+    if (ok_) std::memcpy(vfs_->filedata[mj_findFileVFS(vfs_.get(), name)], content.data(), content.size());
+#endif
+  }
+  ~VirtualFile() { mj_deleteVFS(vfs_.get()); }
+  bool ok() const { return ok_; }
+  const mjVFS* get() const { return vfs_.get(); }
+
+ private:
+  std::unique_ptr<mjVFS> vfs_;
+  bool ok_ = false;
+};
+
+}  // namespace
+
+MujocoGuard::MujocoGuard() {
+  InstallHandlers();
+  ++guard_depth;
+}
+
+MujocoGuard::~MujocoGuard() { --guard_depth; }
+
+absl::StatusOr<MujocoModel> CompileMujocoModel(const std::string& name, const std::string& xml) {
+  const std::string file = name + ".xml";
+  VirtualFile source(file.c_str(), xml);
+  if (!source.ok()) return absl::InternalError(absl::StrCat("model ", name, ": no room in MuJoCo's virtual files"));
+  char message[1000] = "";
+  mjModel* model = nullptr;
+  const absl::Status status =
+      GuardMujoco([&] { model = mj_loadXML(file.c_str(), source.get(), message, sizeof(message)); });
+  if (!status.ok()) return absl::InternalError(absl::StrCat("model ", name, ": ", status.message()));
+  if (model == nullptr) return absl::InternalError(absl::StrCat("model ", name, ": ", message));
+  return MujocoModel(model, [](const mjModel* m) { mj_deleteModel(const_cast<mjModel*>(m)); });
+}
+
+absl::StatusOr<MujocoData> MakeMujocoData(const mjModel& model) {
+  mjData* data = nullptr;
+  const absl::Status status = GuardMujoco([&] { data = mj_makeData(&model); });
+  if (!status.ok()) return status;
+  if (data == nullptr) return absl::ResourceExhaustedError("MuJoCo could not allocate mjData");
+  return MujocoData(data);
+}
+
+bool StepMujoco(const mjModel& model, int substeps, mjData* data) {
+  MujocoGuard guard;
+  try {
+    for (int i = 0; i < substeps; ++i) mj_step(&model, data);
+  } catch (const MujocoError&) {
+    return false;
+  }
+  for (const mjWarningStat& warning : data->warning) {
+    if (warning.number != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace datacom

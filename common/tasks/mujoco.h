@@ -1,0 +1,62 @@
+// The one boundary to MuJoCo: compiles models, owns their memory, and turns the library's errors into a Status.
+//
+// MuJoCo reports an error by calling a process-wide handler that must not return. Ours throws, and only inside
+// GuardMujoco, which catches; the library's C frames between carry unwind tables and own nothing that the next
+// mj_resetData does not reclaim. An error outside a guard (somebody else's use of the library) ends the process with its
+// message, as MuJoCo's own handler does. Warnings are kept in mjData::warning, never printed.
+// Thread-safe as long as an mjData is used by one thread at a time. Nothing blocks.
+#ifndef DATACOM_COMMON_TASKS_MUJOCO_H_
+#define DATACOM_COMMON_TASKS_MUJOCO_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "mujoco/mujoco.h"
+
+namespace datacom {
+
+using MujocoModel = std::shared_ptr<const mjModel>;
+struct MujocoDataDeleter {
+  void operator()(mjData* data) const { mj_deleteData(data); }
+};
+using MujocoData = std::unique_ptr<mjData, MujocoDataDeleter>;
+
+// What the error handler throws; caught by GuardMujoco alone. Holds no heap memory of its own.
+struct MujocoError {
+  char message[256];
+};
+
+// Scope in which MuJoCo's errors throw MujocoError on this thread; outside, they end the process.
+class MujocoGuard {
+ public:
+  MujocoGuard();
+  ~MujocoGuard();
+  MujocoGuard(const MujocoGuard&) = delete;
+  MujocoGuard& operator=(const MujocoGuard&) = delete;
+};
+
+// Runs `call`; INTERNAL with MuJoCo's message if it failed.
+template <typename Call>
+absl::Status GuardMujoco(Call&& call) {
+  MujocoGuard guard;
+  try {
+    call();
+  } catch (const MujocoError& error) {
+    return absl::InternalError(error.message);
+  }
+  return absl::OkStatus();
+}
+
+// Compiles `xml`. INTERNAL naming the model and what MuJoCo said.
+absl::StatusOr<MujocoModel> CompileMujocoModel(const std::string& name, const std::string& xml);
+absl::StatusOr<MujocoData> MakeMujocoData(const mjModel& model);
+
+// mj_step `substeps` times. False when MuJoCo failed or warned since the last mj_resetData (bad position, velocity,
+// acceleration or control, a full buffer, ...): the state means nothing then. No allocation unless MuJoCo fails.
+bool StepMujoco(const mjModel& model, int substeps, mjData* data);
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_TASKS_MUJOCO_H_

@@ -1,0 +1,27 @@
+// The simulator side of the task register.
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/tasks/task.h"
+#include "datacom/v1/experiment.pb.h"
+
+namespace datacom {
+
+#define DATACOM_TASK(name)                                                       \
+  namespace name {                                                               \
+  absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options); \
+  }
+#include "common/tasks/register.inc"
+#undef DATACOM_TASK
+
+absl::StatusOr<std::unique_ptr<Task>> MakeTask(absl::string_view name, const v1::TaskOptions& options) {
+#define DATACOM_TASK(task) \
+  if (name == #task) return task::MakeTask(options);
+#include "common/tasks/register.inc"
+#undef DATACOM_TASK
+  return absl::NotFoundError(
+      absl::StrCat("task \"", name, "\" does not exist; there are: ", absl::StrJoin(TaskNames(), ", ")));
+}
+
+}  // namespace datacom
