@@ -1,0 +1,250 @@
+// How long an update takes beside its matrix products: the whole Update of M members against the "GEMM floor", the same
+// products alone with the same BLAS, measured alternately in the same run, one thread. Dynamics features, prefetch and
+// replay are outside: the batch lies in memory.
+//
+//   datacom-bench-learner [--json FILE] [--seconds S] [--device cpu|cuda] [--kernels auto|fused|tensor]
+//
+// value: member updates a second; floor: what the products alone would allow; ratio: time over floor time. Times are medians.
+#include <cblas.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "learner/algorithms/algorithm.h"
+#include "learner/nn/random.h"
+
+namespace datacom::learner {
+namespace {
+
+struct Shape {
+  const char* name;
+  int obs, action, q;
+};
+
+AlgorithmConfig ConfigOf(const std::string& algorithm, const Shape& shape, int members) {
+  AlgorithmConfig config;
+  config.algorithm = algorithm;
+  config.members.resize(members);
+  for (int m = 0; m < members; ++m) config.members[m].seed = m;
+  config.obs_dim = shape.obs, config.action_dim = shape.action, config.q_dim = shape.q;
+  config.action_low.assign(shape.action, -1), config.action_high.assign(shape.action, 1);
+  config.horizon = 300;
+  return config;
+}
+
+template <class T>
+void Fill(std::vector<T>* values, NamedStream* stream) {  // variance 1, like standardised inputs
+  for (T& value : *values) value = static_cast<T>(stream->Uniform(-1.7, 1.7));
+}
+
+Batch RandomBatch(const AlgorithmConfig& config) {
+  Batch batch;
+  batch.Resize(config);
+  NamedStream stream(1);
+  for (auto* values : {&batch.observation, &batch.action, &batch.reward, &batch.cost, &batch.next_observation, &batch.now.z,
+                       &batch.next.z, &batch.failure_z, &batch.failure_next_z, &batch.failure_cost, &batch.noise_actor,
+                       &batch.noise_next}) {
+    Fill(values, &stream);
+  }
+  for (auto* values : {&batch.now.f, &batch.now.G, &batch.next.f, &batch.next.G}) Fill(values, &stream);
+  std::fill(batch.failure_weight.begin(), batch.failure_weight.end(), 1.0f);
+  return batch;
+}
+
+// The matrix products of one update as naive code would issue them (sharing none), on memory of the same size.
+class Floor {
+ public:
+  Floor(const std::string& algorithm, const AlgorithmConfig& config) {
+    const int B = config.batch_size, R = B + config.failure_batch_size;
+    const int obs = config.obs_dim, n = config.action_dim, z = config.q_dim + config.x_dim;
+    const bool constraint = algorithm == "datacom";
+    for (int net = 0; net < 2; ++net) {
+      Net actor = NewNet(obs, config.actor_hidden, n), critic = NewNet(obs + n, config.critic_hidden, 1);
+      const Net target = NewNet(obs + n, config.critic_hidden, 1);
+      Forward(actor, B), Parameters(actor, B), Forward(actor, B);          // s, its gradient, s'
+      Forward(critic, B), Input(critic, B);                                // Q(s, a) and its gradient for a
+      Forward(target, B), Forward(critic, B), Parameters(critic, B);       // target and fit
+      if (!constraint) continue;
+      Net value = NewNet(z, config.constraint_hidden, 1);
+      const Net value_target = NewNet(z, config.constraint_hidden, 1);
+      for (int pass = 0; pass < 2; ++pass) Forward(value, B), Input(value, B);  // k and J at s, s'
+      Forward(value, R), Forward(value_target, R), Parameters(value, R);
+    }
+    memory_.resize(config.members.size());
+    for (auto& member : memory_) member.assign(size_, 0.01f);
+    scratch_.assign(3 * 256 * 1024, 0.01f);
+  }
+  size_t products() const { return products_.size(); }
+  void Run() {
+    float* a = scratch_.data();
+    float* b = a + 256 * 1024;
+    float* c = b + 256 * 1024;
+    for (auto& member : memory_) {
+      for (const Product& p : products_) {
+        if (p.kind == kForward) {
+          cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, p.rows, p.out, p.in, 1, a, p.in, &member[p.weight], p.out, 0,
+                      c, p.out);
+        } else if (p.kind == kInput) {
+          cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, p.rows, p.in, p.out, 1, a, p.out, &member[p.weight], p.out, 0, c,
+                      p.in);
+        } else {
+          cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, p.in, p.out, p.rows, 1, a, p.in, b, p.out, 0, &member[p.gradient],
+                      p.out);
+        }
+      }
+    }
+  }
+
+ private:
+  enum Kind { kForward, kInput, kParameters };
+  struct Layer {
+    int in, out;
+    size_t weight, gradient;
+  };
+  using Net = std::vector<Layer>;
+  struct Product {
+    Kind kind;
+    int rows, in, out;
+    size_t weight, gradient;
+  };
+  Net NewNet(int in, const std::vector<int>& hidden, int out) {
+    Net net;
+    std::vector<int> widths{in};
+    widths.insert(widths.end(), hidden.begin(), hidden.end());
+    widths.push_back(out);
+    for (size_t i = 0; i + 1 < widths.size(); ++i) {
+      const size_t size = (static_cast<size_t>(widths[i]) * widths[i + 1] + 15) / 16 * 16;
+      net.push_back({widths[i], widths[i + 1], size_, size_ + size});
+      size_ += 2 * size;
+    }
+    return net;
+  }
+  void Add(Kind kind, int rows, const Layer& l) { products_.push_back({kind, rows, l.in, l.out, l.weight, l.gradient}); }
+  void Forward(const Net& net, int rows) {
+    for (const Layer& layer : net) Add(kForward, rows, layer);
+  }
+  void Input(const Net& net, int rows) {
+    for (size_t i = net.size(); i-- > 0;) Add(kInput, rows, net[i]);
+  }
+  void Parameters(const Net& net, int rows) {
+    for (size_t i = net.size(); i-- > 0;) {
+      Add(kParameters, rows, net[i]);
+      if (i > 0) Add(kInput, rows, net[i]);
+    }
+  }
+
+  std::vector<Product> products_;
+  size_t size_ = 0;
+  std::vector<std::vector<float>> memory_;
+  std::vector<float> scratch_;
+};
+
+struct Options {
+  std::string json, device = "cpu", kernels = "auto";
+  double seconds = 2;
+};
+
+struct Result {
+  std::string name;
+  double value = 0, floor = 0, ratio = 0;
+};
+
+template <class F>
+double Seconds(const F& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+double Median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
+
+Result Measure(const std::string& algorithm, const Shape& shape, int members, const Options& options) {
+  AlgorithmConfig config = ConfigOf(algorithm, shape, members);
+  config.device = options.device;
+  config.kernels = options.kernels;
+  const std::unique_ptr<Algorithm> learner = MakeAlgorithm(config);
+  const Batch batch = RandomBatch(config);
+  Floor floor(algorithm, config);
+  for (int i = 0; i < 10; ++i) learner->Update(batch), floor.Run();  // warm caches, record graphs
+  std::vector<double> update_times, floor_times;
+  for (double spent = 0; spent < options.seconds || update_times.size() < 20;) {
+    update_times.push_back(Seconds([&] { learner->Update(batch); }));
+    floor_times.push_back(Seconds([&] { floor.Run(); }));
+    spent += update_times.back() + floor_times.back();
+  }
+  const double update = Median(update_times) / members, base = Median(floor_times) / members;
+  Result result{"learner/" + algorithm + "/" + shape.name + "/M=" + std::to_string(members), 1 / update, 1 / base, update / base};
+  std::printf("%-34s %8.1f us a member update   floor (%zu products) %8.1f us   ratio %.2f\n", result.name.c_str(), update * 1e6,
+              floor.products(), base * 1e6, result.ratio);
+  std::fflush(stdout);
+  return result;
+}
+
+Options Parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string flag = argv[i];
+    if (i + 1 >= argc) throw std::invalid_argument("flag '" + flag + "' is unknown or lacks its value");
+    const std::string value = argv[++i];
+    if (flag == "--json") {
+      options.json = value;
+    } else if (flag == "--seconds") {
+      options.seconds = std::stod(value);
+    } else if (flag == "--device") {
+      options.device = value;
+    } else if (flag == "--kernels") {
+      options.kernels = value;
+    } else {
+      throw std::invalid_argument("unknown flag '" + flag + "'; there are --json, --seconds, --device, --kernels");
+    }
+  }
+  return options;
+}
+
+void WriteJson(const std::string& path, const std::vector<Result>& results) {
+  std::ofstream file(path);
+  file << "{\"benchmarks\": [";
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Result& r = results[i];
+    file << (i > 0 ? ",\n  " : "\n  ") << "{\"name\": \"" << r.name << "\", \"value\": " << r.value
+         << ", \"unit\": \"updates/s\", \"floor\": " << r.floor << ", \"ratio\": " << r.ratio << "}";
+  }
+  file << "\n]}\n";
+  if (!file) throw std::runtime_error("cannot write " + path);
+}
+
+int Main(int argc, char** argv) {
+  const Options options = Parse(argc, argv);
+  openblas_set_num_threads(1);
+  const Shape hockey{"obs16", 16, 3, 6}, cartpole{"cartpole", 5, 1, 4};
+  std::vector<Result> results;
+  for (const char* algorithm : {"datacom", "sac"}) {
+    for (const Shape& shape : {hockey, cartpole}) {
+      for (int members : {1, 8, 32}) results.push_back(Measure(algorithm, shape, members, options));
+    }
+  }
+  if (!options.json.empty()) WriteJson(options.json, results);
+  return 0;
+}
+
+}  // namespace
+}  // namespace datacom::learner
+
+int main(int argc, char** argv) {
+  try {
+    return datacom::learner::Main(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "datacom-bench-learner: %s\n", error.what());
+    return 2;
+  }
+}
