@@ -146,12 +146,19 @@ absl::StatusOr<int> Rollout::StepMember(MemberState* state) {
   if (ended > 0) metrics_->episodes.Increment(ended);
   if (abandoned > 0) {
     metrics_->abandoned_invalid.Increment(abandoned);
-    spdlog::warn("episodes abandoned member={} count={}: the simulator called a step invalid", state->member, abandoned);
+    CountAbandoned(state->member, abandoned);
   }
   if (state->chunk.rows() == state->chunk.capacity() || ++state->chunk_age >= options_.flush_iterations) {
     RETURN_IF_ERROR(Flush(state));
   }
   return batch;
+}
+
+void Rollout::CountAbandoned(uint32_t member, int count) {
+  abandoned_ += count;
+  if (abandoned_ < abandoned_logged_) return;
+  abandoned_logged_ = 2 * abandoned_;
+  spdlog::warn("episodes abandoned so far={} last_member={}: the simulator called a step invalid", abandoned_, member);
 }
 
 void Rollout::Act(MemberState* state, int batch, bool timed) {

@@ -79,6 +79,7 @@ class Rollout {
   bool Fresh(const Snapshot* snapshot, const InsertSession::Allowance& allowance) const;
   absl::Status LoadSnapshot(MemberState* state, std::shared_ptr<const Snapshot> snapshot);
   void Act(MemberState* state, int batch, bool timed);
+  void CountAbandoned(uint32_t member, int count);  // logs the 1st, 2nd, 4th, ...: a broken task must not flood the log
   absl::Status Flush(MemberState* state);
   absl::Status FlushAll();
   absl::Status CheckPeers() const;
@@ -96,6 +97,7 @@ class Rollout {
   std::vector<MemberState> members_;
   uint64_t iteration_ = 0;
   uint64_t discarded_ = 0;
+  uint64_t abandoned_ = 0, abandoned_logged_ = 0;
   bool waiting_ = false;
   Clock::Time wait_started_{};
   Clock::Time wait_logged_{};

@@ -1,0 +1,216 @@
+// The commands people use: rollout against the golden trajectories, eval against the evaluator's own player.
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/str_split.h"
+#include "actor/csv.h"
+#include "actor/episode_player.h"
+#include "actor/eval_command.h"
+#include "actor/rollout_command.h"
+#include "common/acting/acting_rule.h"
+#include "common/base/random.h"
+#include "common/config/experiment.h"
+#include "common/nn/snapshot.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/golden.h"
+
+namespace datacom {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+std::string WriteTemporary(const std::string& name, const std::string& content) {
+  const std::string path = (fs::path(::testing::TempDir()) / name).string();
+  std::ofstream(path) << content;
+  return path;
+}
+
+testing::GoldenTable Parse(const std::string& text) { return testing::ReadGoldenCsv(WriteTemporary("rollout_output.csv", text)); }
+
+TEST(Golden, CartpoleThroughTheRolloutCommand) {
+  DATACOM_GOLDEN_FILES(files, "cartpole_");
+  for (const std::string& file : files) {
+    SCOPED_TRACE(file);
+    const testing::GoldenTable golden = testing::ReadGoldenCsv(file);
+    RolloutCommand command;
+    command.task = "cartpole";
+    command.actions = file;
+    command.init = "x=" + golden.text(0, "qpos_x") + ",theta=" + golden.text(0, "qpos_theta");
+    command.csv = true;
+    std::ostringstream out;
+    const absl::Status status = RunRolloutCommand(command, &out);
+    ASSERT_TRUE(status.ok()) << status;
+    const testing::GoldenTable played = Parse(out.str());
+    ASSERT_EQ(played.rows.size(), golden.rows.size());
+    const char* const observations[] = {"obs0_x", "obs1_sin", "obs2_cos", "obs3_xdot", "obs4_thetadot"};
+    for (size_t row = 0; row < golden.rows.size(); ++row) {
+      for (int i = 0; i < 5; ++i) {
+        ASSERT_NEAR(played.value(row, "obs" + std::to_string(i)), golden.value(row, observations[i]), 1e-9) << "row " << row;
+      }
+      if (row == 0) continue;
+      ASSERT_EQ(played.value(row, "action0"), golden.value(row, "action")) << "row " << row;
+      ASSERT_NEAR(played.value(row, "reward"), golden.value(row, "reward_wrapper"), 1e-9) << "row " << row;
+      ASSERT_NEAR(played.value(row, "cost"), golden.value(row, "cost"), 1e-9) << "row " << row;
+      ASSERT_EQ(played.text(row, "absorbing"), golden.text(row, "absorbing"));
+    }
+  }
+}
+
+TEST(RolloutCommand, TakesEveryNamingOfActionColumnsAndSkipsRowsWithoutOne) {
+  std::string first;
+  for (const std::string name : {"action0", "action", "a0"}) {
+    RolloutCommand command;
+    command.task = "cartpole";
+    command.actions = WriteTemporary("actions.csv", "step," + name + "\n0,\n1,0.5\n2,\n3,-0.25\n");
+    command.csv = true;
+    std::ostringstream out;
+    ASSERT_TRUE(RunRolloutCommand(command, &out).ok());
+    if (first.empty()) first = out.str();
+    EXPECT_EQ(out.str(), first);
+  }
+  const std::vector<std::string> lines = absl::StrSplit(first, '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[0], "step,action0,obs0,obs1,obs2,obs3,obs4,reward,cost,absorbing");
+  EXPECT_EQ(lines[1].substr(0, 6), "0,,-1,");
+  EXPECT_EQ(lines[3].substr(0, 8), "2,-0.25,");
+}
+
+TEST(RolloutCommand, NamesWhatIsWrong) {
+  const std::string good = WriteTemporary("good.csv", "action\n0.5\n");
+  const auto error = [](const std::string& task, const std::string& file, const std::string& init, const std::string& set) {
+    RolloutCommand command;
+    command.task = task;
+    command.actions = file;
+    command.init = init;
+    if (!set.empty()) command.set = {set};
+    std::ostringstream out;
+    const std::string text = RunRolloutCommand(command, &out).ToString();
+    EXPECT_EQ(out.str(), "") << text;
+    return text;
+  };
+  EXPECT_THAT(error("cartpoll", good, "", ""), HasSubstr("cartpoll"));
+  EXPECT_THAT(error("cartpole", "absent.csv", "", ""), HasSubstr("absent.csv"));
+  EXPECT_THAT(error("cartpole", WriteTemporary("b1.csv", "step,b\n1,2\n"), "", ""), HasSubstr("action0 | a0 | action"));
+  EXPECT_THAT(error("cartpole", WriteTemporary("b2.csv", "action\nfast\n"), "", ""), HasSubstr("\"fast\""));
+  EXPECT_THAT(error("cartpole", WriteTemporary("b3.csv", "action\nnan\n"), "", ""), HasSubstr("nan"));
+  EXPECT_THAT(error("cartpole", WriteTemporary("b4.csv", "action\n1,2\n"), "", ""), HasSubstr("line 2"));
+  EXPECT_THAT(error("cartpole", good, "phi=1", ""), HasSubstr("phi"));
+  EXPECT_THAT(error("cartpole", good, "theta", ""), HasSubstr("theta"));
+  EXPECT_THAT(error("cartpole", good, "", "task_options.colour=red"), HasSubstr("colour"));
+}
+
+NamedArray RandomArray(const std::string& name, std::vector<uint32_t> shape, float scale) {
+  NamedArray array = {name, shape, {}};
+  size_t count = 1;
+  for (const uint32_t extent : shape) count *= extent;
+  array.values.resize(count);
+  FillNormal(StreamKey(name, {count}), array.values.data(), static_cast<int64_t>(count));
+  for (float& value : array.values) value *= scale;
+  return array;
+}
+
+// A Gaussian policy with random weights for CartPole.
+Snapshot Policy(uint32_t member, uint64_t update) {
+  Snapshot snapshot;
+  snapshot.run_id = "run";
+  snapshot.member = member;
+  snapshot.member_seed = 40 + member;
+  snapshot.version = {1, update};
+  snapshot.task = "cartpole";
+  snapshot.acting_rule = FindAlgorithm("sac")->acting_rule;
+  for (const std::string net : {"actor.mean", "actor.log_std"}) {
+    snapshot.arrays.push_back(RandomArray(net + ".0.weight", {5, 16}, 0.3f));
+    snapshot.arrays.push_back(RandomArray(net + ".0.bias", {16}, 0.1f));
+    snapshot.arrays.push_back(RandomArray(net + ".1.weight", {16, 1}, 0.3f));
+    snapshot.arrays.push_back(RandomArray(net + ".1.bias", {1}, 0.1f));
+  }
+  return snapshot;
+}
+
+class EvalCommandTest : public ::testing::Test {
+ protected:
+  EvalCommandTest() : folder_(fs::path(::testing::TempDir()) / "eval_run") {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_ / "policies");
+    experiment_.set_name("test");
+    experiment_.set_task("cartpole");
+    experiment_.set_algorithm("sac");
+    experiment_.mutable_task_options()->set_horizon(60);
+    experiment_.mutable_run()->set_seed(5);
+    experiment_.mutable_run()->set_eval_episodes(3);
+    experiment_ = ResolveExperiment(experiment_);
+    std::ofstream((folder_ / "experiment.textproto").string()) << PrintExperiment(experiment_);
+    for (const uint32_t epoch : {0u, 2u}) {
+      const std::string name = epoch == 0 ? "epoch_0000.snapshot" : "epoch_0002.snapshot";
+      EXPECT_TRUE(WriteSnapshotFile((folder_ / "policies" / name).string(), {Policy(0, epoch), Policy(1, epoch)}).ok());
+    }
+    command_.run_dir = folder_.string();
+    command_.csv = true;
+  }
+  std::string Output() {
+    std::ostringstream out;
+    const absl::Status status = RunEvalCommand(command_, &out);
+    EXPECT_TRUE(status.ok()) << status;
+    return out.str();
+  }
+  std::string Error() {
+    std::ostringstream out;
+    return RunEvalCommand(command_, &out).ToString();
+  }
+
+  const fs::path folder_;
+  v1::Experiment experiment_;
+  EvalCommand command_;
+};
+
+TEST_F(EvalCommandTest, RepeatsTheEpisodesTheRunWasEvaluatedWith) {
+  const auto player = EpisodePlayer::Make(experiment_, Policy(1, 2)).value();
+  const auto episodes = player->Play({5, 41, 2}, 3, [] { return absl::OkStatus(); }).value();
+  const testing::GoldenTable table = Parse(Output());
+  ASSERT_EQ(table.rows.size(), 6u);  // every member, three episodes
+  for (size_t e = 0; e < 3; ++e) {
+    EXPECT_EQ(table.value(3 + e, "member"), 1);
+    EXPECT_EQ(table.value(3 + e, "epoch"), 2);
+    EXPECT_EQ(table.value(3 + e, "discounted_return"), episodes[e].discounted_return());
+    EXPECT_EQ(table.value(3 + e, "sum_cost"), episodes[e].sum_cost());
+    EXPECT_EQ(table.value(3 + e, "length"), 60);
+  }
+}
+
+TEST_F(EvalCommandTest, ObeysMemberEpochEpisodesSeedAndSet) {
+  command_.member = 1;
+  command_.epoch = "0";
+  command_.episodes = 2;
+  command_.set = {"task_options.horizon=7"};
+  const std::string base = Output();
+  const testing::GoldenTable table = Parse(base);
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_EQ(table.value(0, "length"), 7);
+  EXPECT_EQ(table.value(0, "epoch"), 0);
+  command_.seed = 99;
+  EXPECT_NE(Output(), base);
+  command_.csv = false;
+  EXPECT_THAT(Output(), HasSubstr("discounted_return"));
+}
+
+TEST_F(EvalCommandTest, NamesWhatIsNotThere) {
+  command_.epoch = "1";
+  EXPECT_THAT(Error(), HasSubstr("no policy of epoch 1; there are 0 to 2"));
+  command_.epoch = "newest";
+  EXPECT_THAT(Error(), HasSubstr("newest"));
+  command_.epoch = "last";
+  command_.member = 7;
+  EXPECT_THAT(Error(), HasSubstr("--member: 7"));
+  command_.run_dir = "absent_run";
+  EXPECT_THAT(Error(), HasSubstr("absent_run"));
+}
+
+TEST(Csv, ExactNumbersReadBackAsTheSameDouble) {
+  for (const double value : {0.1, -1.0 / 3, 1e-300, 12345678901234567.0}) EXPECT_EQ(std::stod(Exact(value)), value);
+}
+
+}  // namespace
+}  // namespace datacom

@@ -1,0 +1,263 @@
+// The evaluator against a learner that answers as the test says.
+#include "actor/evaluator.h"
+
+#include <deque>
+#include <set>
+
+#include "common/config/experiment.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/fake_actor_task.h"
+
+namespace datacom {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::FakeRule;
+using testing::FakeSnapshot;
+using testing::FakeTask;
+using ::testing::HasSubstr;
+
+std::unique_ptr<EpisodePlayer> Player(const Snapshot& snapshot, double discount = 0.9) {
+  return std::make_unique<EpisodePlayer>(std::make_unique<FakeTask>(), FakeRule::Make(snapshot, 1).value(), discount);
+}
+
+std::vector<std::string> Texts(const std::vector<v1::EvaluationEpisode>& episodes) {
+  std::vector<std::string> texts;
+  for (const v1::EvaluationEpisode& episode : episodes) texts.push_back(episode.SerializeAsString());
+  return texts;
+}
+
+absl::Status Go() { return absl::OkStatus(); }
+
+TEST(EpisodePlayer, MeasuresWhatAlgorithmsSection18Defines) {
+  const EpisodePlayer::Seeds seeds = {7, 100, 3};
+  const auto episodes = Player(*FakeSnapshot(0, 12))->Play(seeds, 30, Go).value();
+  ASSERT_EQ(episodes.size(), 30u);
+  const auto rule = FakeRule::Make(*FakeSnapshot(0, 12), 1).value();
+  int absorbed = 0;
+  for (uint32_t e = 0; e < 30; ++e) {  // a literal restatement
+    FakeTask task;
+    RandomStream stream(StreamKey("eval.episode", {7, 100, 3, e}));
+    double wide[2], j = 0, total = 0, worst = 0, sum = 0;
+    task.Reset(&stream, wide);
+    uint32_t length = 0;
+    bool success = false;
+    for (uint32_t t = 0; t < 40; ++t) {
+      const float seen[2] = {static_cast<float>(wide[0]), static_cast<float>(wide[1])};
+      float noise, action;
+      FillNormal(StreamKey("eval.noise", {7, 100, 3, e, t}), &noise, 1);
+      rule->Act(1, seen, &noise, &action, {});
+      const double applied = action;
+      const StepResult result = task.Step(&applied, wide);
+      if (!result.valid) break;
+      j += std::pow(0.9, t) * result.reward;
+      total += result.reward;
+      worst = std::max(worst, std::max(result.cost, 0.0));
+      sum += std::max(result.cost, 0.0);
+      length = t + 1;
+      success = task.Success();
+      if (result.absorbing) break;
+    }
+    absorbed += success;
+    EXPECT_NEAR(episodes[e].discounted_return(), j, 1e-12);
+    EXPECT_NEAR(episodes[e].return_(), total, 1e-12);
+    EXPECT_EQ(episodes[e].max_violation(), worst);
+    EXPECT_NEAR(episodes[e].sum_cost(), sum, 1e-12);
+    EXPECT_EQ(episodes[e].length(), length);
+    EXPECT_EQ(episodes[e].success(), success);
+  }
+  EXPECT_GT(absorbed, 0);
+  EXPECT_LT(absorbed, 30);
+}
+
+TEST(EpisodePlayer, AnEpisodeDoesNotDependOnHowManyArePlayed) {
+  const EpisodePlayer::Seeds seeds = {7, 100, 3};
+  const auto many = Texts(Player(*FakeSnapshot(0, 0))->Play(seeds, 25, Go).value());
+  for (const uint32_t count : {1u, 2u, 16u}) {
+    const auto few = Texts(Player(*FakeSnapshot(0, 0))->Play(seeds, count, Go).value());
+    EXPECT_TRUE(std::equal(few.begin(), few.end(), many.begin())) << count;
+  }
+  EXPECT_EQ(std::set<std::string>(many.begin(), many.end()).size(), 25u) << "episodes must differ from each other";
+  EXPECT_NE(Texts(Player(*FakeSnapshot(0, 0))->Play({8, 100, 3}, 25, Go).value()), many);
+  EXPECT_NE(Texts(Player(*FakeSnapshot(0, 0))->Play({7, 101, 3}, 25, Go).value()), many);
+  EXPECT_NE(Texts(Player(*FakeSnapshot(0, 0))->Play({7, 100, 4}, 25, Go).value()), many);
+}
+
+// Answers from queues; an empty lease queue means the run is finished.
+class FakeSource : public EvaluationSource {
+ public:
+  std::deque<absl::StatusOr<v1::LeaseReply>> leases;
+  std::deque<absl::Status> fetch_errors, report_errors;  // taken first
+  std::vector<v1::ReportRequest> reports;
+  bool accept = true;
+  bool loses_leases = false;  // a renewal finds the item gone
+  int lease_calls = 0;
+
+  absl::StatusOr<v1::LeaseReply> Lease() override {
+    ++lease_calls;
+    if (loses_leases) held_.Clear();
+    if (held_.lease() != 0) return held_;
+    if (leases.empty()) {
+      v1::LeaseReply finished;
+      finished.set_finished(true);
+      return finished;
+    }
+    const absl::StatusOr<v1::LeaseReply> reply = leases.front();
+    leases.pop_front();
+    if (reply.ok()) held_ = *reply;
+    return reply;
+  }
+  absl::StatusOr<Snapshot> Fetch(uint32_t member, uint32_t epoch) override {
+    if (!fetch_errors.empty()) {
+      const absl::Status error = fetch_errors.front();
+      fetch_errors.pop_front();
+      if (absl::IsNotFound(error)) held_.Clear();
+      return error;
+    }
+    return *FakeSnapshot(member, epoch * 10);
+  }
+  absl::StatusOr<v1::ReportReply> Report(v1::ReportRequest request) override {
+    if (!report_errors.empty()) {
+      const absl::Status error = report_errors.front();
+      report_errors.pop_front();
+      return error;
+    }
+    reports.push_back(request);
+    held_.Clear();
+    v1::ReportReply reply;
+    reply.set_accepted(accept);
+    return reply;
+  }
+
+ private:
+  v1::LeaseReply held_;
+};
+
+v1::LeaseReply Item(uint64_t lease, uint32_t member, uint32_t epoch, uint32_t episodes = 4) {
+  v1::Experiment experiment;
+  experiment.mutable_run()->set_seed(7);
+  v1::LeaseReply item;
+  item.set_lease(lease);
+  item.set_member(member);
+  item.set_epoch(epoch);
+  item.set_episodes(episodes);
+  item.set_lease_seconds(30);
+  item.set_experiment(PrintExperiment(experiment));
+  return item;
+}
+
+struct EvaluatorTest : ::testing::Test {
+  EvaluatorTest() {
+    options.clock = &clock;
+    options.wait = [this](milliseconds timeout) {
+      waited += timeout;
+      return stop;
+    };
+    options.make_player = [this](const v1::Experiment&, const Snapshot& snapshot) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
+      clock.Advance(play_time);
+      return Player(snapshot);
+    };
+    options.on_item = [this](const char* result, uint32_t) { results.push_back(result); };
+  }
+  absl::Status Run() { return Evaluator(&source, options).Run(); }
+
+  ManualClock clock;
+  FakeSource source;
+  Evaluator::Options options;
+  milliseconds waited{0};
+  std::chrono::seconds play_time{0};
+  bool stop = false;
+  std::vector<std::string> results;
+};
+
+TEST_F(EvaluatorTest, ReportsEveryItemOnceAndLeavesWhenTheRunIsFinished) {
+  source.leases = {Item(1, 0, 0), Item(2, 1, 0), Item(3, 0, 1)};
+  ASSERT_TRUE(Run().ok());
+  ASSERT_EQ(source.reports.size(), 3u);
+  EXPECT_EQ(source.reports[1].lease(), 2u);
+  EXPECT_EQ(source.reports[1].member(), 1u);
+  ASSERT_EQ(source.reports[2].episodes_size(), 4);
+  const auto expected = Texts(Player(*FakeSnapshot(0, 10))->Play({7, 100, 1}, 4, Go).value());
+  for (int e = 0; e < 4; ++e) EXPECT_EQ(source.reports[2].episodes(e).SerializeAsString(), expected[e]);
+  EXPECT_EQ(results, (std::vector<std::string>{"accepted", "accepted", "accepted"}));
+}
+
+TEST_F(EvaluatorTest, TriesAgainWhatIsWorthTryingAgain) {
+  const absl::Status away = absl::UnavailableError("away");
+  source.leases = {away, away, Item(1, 0, 0)};
+  source.fetch_errors = {away, absl::DataLossError("checksum")};
+  source.report_errors = {away, absl::DeadlineExceededError("slow")};
+  ASSERT_TRUE(Run().ok());
+  EXPECT_EQ(source.reports.size(), 1u);
+  EXPECT_GT(waited.count(), 0);
+}
+
+TEST_F(EvaluatorTest, AsksAgainAfterTheTimeTheLearnerNamed) {
+  v1::LeaseReply nothing;
+  nothing.set_retry_seconds(1.5);
+  source.leases = {nothing, Item(1, 0, 0)};
+  ASSERT_TRUE(Run().ok());
+  EXPECT_EQ(waited, milliseconds(1500));
+}
+
+TEST_F(EvaluatorTest, AnotherRunsLearnerIsNotAskedAgain) {
+  source.leases = {absl::FailedPreconditionError("run a, not b")};
+  EXPECT_THAT(Run().ToString(), HasSubstr("run a, not b"));
+  EXPECT_EQ(source.lease_calls, 1);
+}
+
+TEST_F(EvaluatorTest, RenewsTheLeaseOfAnItemThatTakesLong) {
+  play_time = std::chrono::seconds(11);  // more than a third of the lease
+  source.leases = {Item(1, 0, 0)};
+  ASSERT_TRUE(Run().ok());
+  EXPECT_EQ(source.lease_calls, 3);  // the item, its renewal, finished
+  EXPECT_EQ(source.reports.size(), 1u);
+}
+
+TEST_F(EvaluatorTest, StopsPlayingWhenTheRenewalFindsTheItemGone) {
+  play_time = std::chrono::seconds(31);
+  source.loses_leases = true;
+  source.leases = {Item(1, 0, 0)};
+  ASSERT_TRUE(Run().ok());
+  EXPECT_TRUE(source.reports.empty());
+  EXPECT_EQ(results, (std::vector<std::string>{"stale"}));
+}
+
+TEST_F(EvaluatorTest, DropsAnItemThatIsSomebodyElsesNow) {
+  source.leases = {Item(1, 0, 0)};
+  source.accept = false;
+  ASSERT_TRUE(Run().ok());
+  EXPECT_EQ(results, (std::vector<std::string>{"stale"}));
+}
+
+TEST_F(EvaluatorTest, AnItemTheLearnerForgotIsNoError) {
+  source.leases = {Item(1, 0, 5), Item(2, 0, 4)};
+  source.fetch_errors = {absl::NotFoundError("epoch 5")};
+  ASSERT_TRUE(Run().ok());
+  EXPECT_EQ(results, (std::vector<std::string>{"stale", "accepted"}));
+}
+
+TEST_F(EvaluatorTest, StopsBetweenEpisodesWithoutAReport) {
+  source.leases = {Item(1, 0, 0)};
+  options.make_player = [this](const v1::Experiment&, const Snapshot& snapshot) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
+    stop = true;
+    return Player(snapshot);
+  };
+  EXPECT_TRUE(absl::IsCancelled(Run()));
+  EXPECT_TRUE(source.reports.empty());
+}
+
+TEST_F(EvaluatorTest, ASnapshotThatDoesNotFitIsNamed) {
+  source.leases = {Item(1, 2, 6)};
+  options.make_player = [](const v1::Experiment&, const Snapshot&) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
+    return absl::FailedPreconditionError("array w has shape [3], not [2]");
+  };
+  const absl::Status status = Run();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status));
+  EXPECT_THAT(status.ToString(), HasSubstr("member 2 epoch 6"));
+  EXPECT_THAT(status.ToString(), HasSubstr("[3], not [2]"));
+}
+
+}  // namespace
+}  // namespace datacom

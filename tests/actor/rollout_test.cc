@@ -1,0 +1,353 @@
+// The acting loop against a replay and a learner that answer inside its waits.
+#include "actor/rollout.h"
+
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/fake_actor_peers.h"
+#include "tests/testing/fake_actor_task.h"
+
+namespace datacom {
+namespace {
+
+using testing::FakeInsertSession;
+using testing::FakeRule;
+using testing::FakeSnapshot;
+using testing::FakeSubscriber;
+using testing::FakeTask;
+using testing::ReceivedRow;
+using ::testing::HasSubstr;
+
+Rollout::Parts FakeParts(int members, bool lockstep) {
+  Rollout::Parts parts;
+  parts.experiment.mutable_run()->set_seed(7);
+  parts.experiment.mutable_run()->set_lockstep(lockstep);
+  for (int m = 0; m < members; ++m) parts.experiment.add_members()->set_seed(100 + m);
+  parts.schema = RowSchema::For(2, 1);
+  parts.make_task = []() -> absl::StatusOr<std::unique_ptr<Task>> { return std::make_unique<FakeTask>(); };
+  parts.make_rule = FakeRule::Make;
+  return parts;
+}
+
+// An actor for `members` members, its two peers, and how its run went.
+struct Actor {
+  explicit Actor(uint32_t members, uint32_t environments, bool lockstep = false,
+                 const std::vector<v1::OpenEpisode>& open = {}, uint32_t first_member = 0)
+      : session(RowSchema::For(2, 1), Registration(members, open, first_member)) {
+    options.environments = environments;
+    options.stop = [this] { return stop; };
+    parts = FakeParts(static_cast<int>(first_member + members), lockstep);
+  }
+  static v1::RegisterReply Registration(uint32_t members, const std::vector<v1::OpenEpisode>& open, uint32_t first_member) {
+    v1::RegisterReply reply;
+    reply.set_session(3);
+    reply.set_first_member(first_member);
+    reply.set_member_count(members);
+    for (const v1::OpenEpisode& episode : open) *reply.add_open_episodes() = episode;
+    return reply;
+  }
+  absl::Status Run() {
+    absl::StatusOr<std::unique_ptr<Rollout>> rollout = Rollout::Make(parts, &session, &subscriber, &series, options);
+    if (!rollout.ok()) return rollout.status();
+    return (*rollout)->Run();
+  }
+  // Grants `rows` to every member and finishes the run once they are all there.
+  absl::Status RunFor(uint64_t rows) {
+    for (uint32_t m = 0; m < session.registration().member_count(); ++m) {
+      const uint32_t member = session.registration().first_member() + m;
+      session.limit[member] = rows;
+      if (subscriber.latest.count(member) == 0) subscriber.latest[member] = FakeSnapshot(member, 0);
+    }
+    session.on_wait = [this] { session.run_finished = true; };
+    return Run();
+  }
+
+  FakeInsertSession session;
+  FakeSubscriber subscriber;
+  std::unique_ptr<Metrics> metrics = Metrics::Start({"actor", "run", "fake", "fake", ""}).value();
+  ActorMetrics series{metrics.get()};
+  Rollout::Options options;
+  Rollout::Parts parts;
+  bool stop = false;
+};
+
+TEST(Rollout, ProducesExactlyTheRowsThatWereGranted) {
+  Actor actor(1, 16);
+  ASSERT_TRUE(actor.RunFor(1003).ok());
+  EXPECT_EQ(actor.session.rows.size(), 1003u);
+  EXPECT_EQ(actor.series.rows.Value(), 1003);
+}
+
+TEST(Rollout, RowsOfAnEnvironmentAreInOrderAndCarryTheirIdentity) {
+  Actor actor(1, 4);
+  actor.subscriber.latest[0] = FakeSnapshot(0, 9, 2);
+  ASSERT_TRUE(actor.RunFor(3000).ok());
+  struct Expected {
+    uint32_t episode = 0, step = 0;
+    std::vector<float> observation;
+  };
+  std::vector<Expected> next(4);
+  int time_limits = 0, absorbed = 0, abandoned = 0;
+  for (const ReceivedRow& row : actor.session.rows) {
+    ASSERT_LT(row.environment, 4u);
+    EXPECT_EQ(row.policy_incarnation, 2u);
+    EXPECT_EQ(row.policy_update, 9u);
+    Expected& expected = next[row.environment];
+    if (row.episode != expected.episode) {  // given up: the simulator called its next step invalid
+      EXPECT_GT(row.episode, expected.episode);
+      abandoned += static_cast<int>(row.episode - expected.episode);
+      expected = {row.episode, 0, {}};
+    }
+    ASSERT_EQ(row.step, expected.step);
+    if (row.step > 0) {
+      ASSERT_EQ(row.observation, expected.observation);
+    }
+    EXPECT_EQ(row.absorbing, row.next_observation[0] > 1);
+    EXPECT_EQ(row.last, row.absorbing || row.step == 39);
+    EXPECT_GT(row.next_observation[0], -1);
+    time_limits += row.last && !row.absorbing;
+    absorbed += row.absorbing;
+    expected = row.last ? Expected{row.episode + 1, 0, {}} : Expected{row.episode, row.step + 1, row.next_observation};
+  }
+  EXPECT_GT(time_limits, 0);
+  EXPECT_GT(absorbed, 0);
+  EXPECT_GT(abandoned, 0);
+  EXPECT_EQ(actor.series.episodes.Value(), time_limits + absorbed);
+  EXPECT_GE(actor.series.abandoned_invalid.Value(), abandoned);
+}
+
+TEST(Rollout, EverythingFollowsFromTheRoundedObservation) {
+  Actor actor(1, 1);
+  ASSERT_TRUE(actor.RunFor(500).ok());
+  const EnvironmentBatch::Seeds seeds = {7, 100, 3};
+  FakeTask task;
+  for (const ReceivedRow& row : actor.session.rows) {
+    double wide[2];
+    if (row.step == 0) {
+      RandomStream stream(StreamKey("actor.episode", {seeds.run, seeds.member, seeds.session, 0, row.episode}));
+      task.Reset(&stream, wide);
+      EXPECT_EQ(row.observation[0], static_cast<float>(wide[0]));
+    }
+    float noise = 0;
+    FillNormal(StreamKey("actor.noise", {seeds.run, seeds.member, seeds.session, 0, row.episode, row.step}), &noise, 1);
+    EXPECT_EQ(row.action[0], std::tanh(-0.5f * row.observation[0] + 0.25f * row.observation[1] + 3 * noise));
+    const double action = row.action[0];
+    const StepResult result = task.Step(&action, wide);
+    EXPECT_EQ(row.next_observation[0], static_cast<float>(wide[0]));
+    EXPECT_EQ(row.next_observation[1], static_cast<float>(wide[1]));
+    EXPECT_EQ(row.reward, static_cast<float>(result.reward));
+    EXPECT_EQ(row.cost, static_cast<float>(result.cost));
+  }
+}
+
+TEST(Rollout, EnvironmentsTakeTurnsWhenCreditIsShort) {
+  Actor actor(1, 4);
+  actor.subscriber.latest[0] = FakeSnapshot(0, 0);
+  actor.session.on_wait = [&] {
+    if (actor.session.rows.size() >= 120) {
+      actor.session.run_finished = true;
+    } else {
+      actor.session.limit[0] += 3;
+    }
+  };
+  ASSERT_TRUE(actor.Run().ok());
+  std::map<uint32_t, int> steps;
+  for (const ReceivedRow& row : actor.session.rows) ++steps[row.environment];
+  ASSERT_EQ(steps.size(), 4u);
+  for (const auto& [environment, count] : steps) EXPECT_NEAR(count, 30, 2) << environment;
+}
+
+TEST(Rollout, NothingIsHeldBackWhileItWaits) {
+  Actor actor(2, 8);
+  for (uint32_t m : {0u, 1u}) actor.subscriber.latest[m] = FakeSnapshot(m, 0);
+  uint64_t granted = 0;
+  actor.session.on_wait = [&] {
+    EXPECT_EQ(actor.session.rows.size(), 2 * granted) << "rows granted must have been appended before a wait";
+    granted += 1 + granted % 5;
+    for (uint32_t m : {0u, 1u}) actor.session.limit[m] = granted;
+    actor.session.run_finished = granted > 200;
+  };
+  EXPECT_TRUE(actor.Run().ok());
+}
+
+TEST(Rollout, ChunksAreBoundedAndNotTiny) {
+  Actor actor(1, 16);
+  ASSERT_TRUE(actor.RunFor(6400).ok());
+  for (const uint32_t rows : actor.session.chunk_rows) EXPECT_LE(rows, 64u);
+  EXPECT_LT(actor.session.chunk_rows.size(), 6400u / 40);
+}
+
+TEST(Rollout, WaitsForASnapshotThatIsFreshEnough) {
+  Actor actor(1, 4);
+  actor.session.limit[0] = 10;
+  actor.session.min_policy_update[0] = 5;
+  actor.session.on_wait = [&] { actor.session.run_finished = true; };
+  int published = 0;
+  actor.subscriber.on_wait = [&] {
+    EXPECT_TRUE(actor.session.rows.empty());
+    actor.subscriber.latest[0] = FakeSnapshot(0, 3 + published++);
+  };
+  ASSERT_TRUE(actor.Run().ok());
+  EXPECT_EQ(published, 3);  // none, 3 and 4 were too old
+  ASSERT_EQ(actor.session.rows.size(), 10u);
+  for (const ReceivedRow& row : actor.session.rows) EXPECT_EQ(row.policy_update, 5u);
+}
+
+TEST(Rollout, ActsWithTheNewestSnapshotAndNamesItInTheRows) {
+  Actor actor(1, 1);
+  actor.subscriber.latest[0] = FakeSnapshot(0, 0);
+  actor.session.on_wait = [&] {
+    const uint64_t rows = actor.session.rows.size();
+    actor.session.limit[0] = rows + 1;
+    actor.subscriber.latest[0] = FakeSnapshot(0, rows);
+    actor.session.run_finished = rows == 20;
+  };
+  ASSERT_TRUE(actor.Run().ok());
+  for (size_t i = 0; i < 20; ++i) EXPECT_EQ(actor.session.rows[i].policy_update, i);
+}
+
+TEST(Rollout, ASnapshotOfAnotherShapeIsNamedAndNeverActedWith) {
+  Actor actor(1, 1);
+  actor.subscriber.latest[0] = FakeSnapshot(0, 0);
+  actor.session.limit[0] = 5;
+  actor.session.on_wait = [&] {
+    auto wrong = std::make_shared<Snapshot>(*FakeSnapshot(0, 17));
+    wrong->arrays[0] = {"w", {3}, {1, 2, 3}};
+    actor.subscriber.latest[0] = wrong;
+    actor.session.limit[0] = 10;
+  };
+  const absl::Status status = actor.Run();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status));
+  EXPECT_THAT(status.ToString(), HasSubstr("member 0 at update 17"));
+  EXPECT_THAT(status.ToString(), HasSubstr("array w"));
+  EXPECT_EQ(actor.session.rows.size(), 5u);
+}
+
+TEST(Rollout, AnEndedSessionAsksForANewRegistration) {
+  Actor actor(1, 4);
+  actor.subscriber.latest[0] = FakeSnapshot(0, 0);
+  actor.session.limit[0] = 8;
+  actor.session.on_wait = [&] { actor.session.state = absl::NotFoundError("session 3 ended"); };
+  EXPECT_TRUE(absl::IsNotFound(actor.Run()));
+}
+
+TEST(Rollout, ARefusalOfTheLearnerEndsTheRun) {
+  Actor actor(1, 4);
+  actor.subscriber.on_wait = [&] { actor.subscriber.state = absl::FailedPreconditionError("run a, not b"); };
+  actor.session.limit[0] = 8;
+  EXPECT_THAT(actor.Run().ToString(), HasSubstr("run a, not b"));
+}
+
+TEST(Rollout, StoppingHandsOverEveryRow) {
+  Actor actor(1, 4);
+  actor.subscriber.latest[0] = FakeSnapshot(0, 0);
+  actor.session.limit[0] = 1000;
+  int polls = 0;
+  actor.options.stop = [&] { return ++polls > 10; };
+  EXPECT_TRUE(absl::IsCancelled(actor.Run()));
+  EXPECT_EQ(actor.session.rows.size(), actor.series.rows.Value());
+  EXPECT_GE(actor.session.rows.size(), 30u);
+}
+
+TEST(Rollout, SharesItsEnvironmentsBetweenMembersAndGivesEachAtLeastOne) {
+  Actor many(4, 16);
+  ASSERT_TRUE(many.RunFor(400).ok());
+  std::map<uint32_t, std::set<uint32_t>> environments;
+  for (const ReceivedRow& row : many.session.rows) environments[row.member].insert(row.environment);
+  ASSERT_EQ(environments.size(), 4u);
+  for (const auto& [member, seen] : environments) EXPECT_EQ(seen, (std::set<uint32_t>{0, 1, 2, 3})) << member;
+
+  Actor few(3, 2, false, {}, 5);
+  ASSERT_TRUE(few.RunFor(10).ok());
+  EXPECT_EQ(few.session.rows.size(), 30u);
+  for (const ReceivedRow& row : few.session.rows) EXPECT_EQ(row.environment, 0u);
+}
+
+TEST(Rollout, WaitsAreAccountedByReasonAndReadinessIsTold) {
+  Actor actor(1, 2);
+  ManualClock clock;
+  actor.options.clock = &clock;
+  bool ready = false;
+  actor.options.on_ready = [&] { ready = true; };
+  actor.session.limit[0] = 4;
+  actor.subscriber.on_wait = [&] {
+    EXPECT_FALSE(ready);
+    clock.Advance(std::chrono::seconds(6));
+    if (actor.subscriber.waits == 2) actor.subscriber.latest[0] = FakeSnapshot(0, 0);
+  };
+  actor.session.on_wait = [&] {
+    clock.Advance(std::chrono::seconds(3));
+    actor.session.run_finished = true;
+  };
+  ASSERT_TRUE(actor.Run().ok());
+  EXPECT_TRUE(ready);
+  EXPECT_DOUBLE_EQ(actor.series.wait_snapshot.Value(), 12);
+  EXPECT_DOUBLE_EQ(actor.series.wait_credit.Value(), 3);
+}
+
+// Lockstep: one row is granted at a time, for exactly the version of the update before it.
+std::vector<ReceivedRow> Lockstep(Actor* actor, uint64_t already, uint64_t rows) {
+  const auto grant = [actor, already] {
+    const uint64_t next = already + actor->session.produced(0);
+    actor->session.limit[0] = actor->session.produced(0) + 1;
+    actor->session.min_policy_update[0] = next > 50 ? next - 50 : 0;
+  };
+  actor->session.on_wait = [actor, grant, rows] {
+    actor->session.run_finished = actor->session.produced(0) >= rows;
+    grant();
+  };
+  actor->subscriber.on_wait = [actor] {
+    // The learner passes through an older version first: acting with it would be noticed.
+    const uint64_t wanted = actor->session.min_policy_update[0];
+    const auto latest = actor->subscriber.latest[0];
+    const bool older = wanted > 0 && (latest == nullptr || latest->version.update + 1 < wanted);
+    actor->subscriber.latest[0] = FakeSnapshot(0, older ? wanted - 1 : wanted);
+  };
+  grant();
+  EXPECT_TRUE(actor->Run().ok());
+  return actor->session.rows;
+}
+
+v1::OpenEpisode OpenAfter(const std::vector<ReceivedRow>& rows, size_t count) {
+  v1::OpenEpisode open;
+  const ReceivedRow& last = rows[count - 1];
+  open.set_episode(last.last ? last.episode + 1 : last.episode);
+  for (size_t i = 0; i < count; ++i) {
+    if (rows[i].episode != open.episode()) continue;
+    open.set_steps(open.steps() + 1);
+    open.mutable_actions()->append(reinterpret_cast<const char*>(rows[i].action.data()), sizeof(float));
+  }
+  return open;
+}
+
+TEST(Rollout, LockstepContinuesBitIdenticallyAfterStoppingAtAnyRow) {
+  Actor straight(1, 16, /*lockstep=*/true);
+  const std::vector<ReceivedRow> rows = Lockstep(&straight, 0, 1500);
+  ASSERT_EQ(rows.size(), 1500u);
+  int boundaries = 0;
+  for (size_t stopped = 1; stopped < 1440; stopped += stopped < 300 ? 1 : 7) {
+    const v1::OpenEpisode open = OpenAfter(rows, stopped);
+    boundaries += open.steps() == 0;
+    Actor again(1, 16, /*lockstep=*/true, {open});
+    const std::vector<ReceivedRow> more = Lockstep(&again, stopped, 60);  // longer than an episode
+    ASSERT_EQ(more.size(), 60u);
+    for (size_t i = 0; i < more.size(); ++i) ASSERT_EQ(more[i], rows[stopped + i]) << "stopped after " << stopped << ", row " << i;
+  }
+  EXPECT_GT(boundaries, 3);
+}
+
+TEST(Rollout, AnOpenEpisodeThatCannotBePlayedAgainIsRefused) {
+  v1::OpenEpisode open;
+  open.set_steps(2);
+  open.set_actions("abcd");
+  EXPECT_THAT(Actor(1, 1, true, {open}).Run().ToString(), HasSubstr("4 bytes of actions, not 8"));
+  open.set_steps(45);
+  open.set_actions(std::string(45 * 4, '\0'));
+  EXPECT_THAT(Actor(1, 1, true, {open}).Run().ToString(), HasSubstr("played again it ends at 40"));
+  open.set_environment(3);
+  EXPECT_THAT(Actor(1, 1, true, {open}).Run().ToString(), HasSubstr("environment 3"));
+}
+
+}  // namespace
+}  // namespace datacom

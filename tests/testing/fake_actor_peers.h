@@ -1,0 +1,145 @@
+// The replay and the learner as an actor sees them, in one thread: the actor's waits are where the test answers.
+#ifndef DATACOM_TESTS_TESTING_FAKE_ACTOR_PEERS_H_
+#define DATACOM_TESTS_TESTING_FAKE_ACTOR_PEERS_H_
+
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/rows/row_schema.h"
+#include "common/rpc/learner_client.h"
+#include "common/rpc/replay_client.h"
+#include "gtest/gtest.h"
+
+namespace datacom::testing {
+
+struct ReceivedRow {
+  uint32_t member = 0;
+  std::vector<float> observation, action, next_observation;
+  float reward = 0, cost = 0;
+  uint8_t absorbing = 0, last = 0;
+  uint32_t environment = 0, episode = 0, step = 0, policy_incarnation = 0;
+  uint64_t policy_update = 0;
+  friend bool operator==(const ReceivedRow&, const ReceivedRow&) = default;
+};
+
+// Reads column `name` of row `row` out of a chunk in the layout proto Chunk states.
+inline const char* Cell(const RowSchema& schema, const std::string& columns, uint32_t rows, uint32_t row, const char* name) {
+  size_t offset = 0;
+  for (const Column& column : schema.wire()) {
+    if (column.name == name) return columns.data() + offset + row * column.bytes();
+    offset += column.bytes() * rows;
+  }
+  ADD_FAILURE() << "no column " << name;
+  return columns.data();
+}
+
+class FakeInsertSession : public InsertSession {
+ public:
+  FakeInsertSession(RowSchema schema, v1::RegisterReply registration)
+      : schema_(std::move(schema)), registration_(std::move(registration)) {}
+
+  // What the test sets: credit, and what happens when the actor waits here.
+  std::map<uint32_t, uint64_t> limit;
+  std::map<uint32_t, uint64_t> min_policy_update;
+  std::function<void()> on_wait = [] {};
+  absl::Status state;
+  bool run_finished = false;
+  // What the test looks at.
+  std::vector<ReceivedRow> rows;
+  std::vector<uint32_t> chunk_rows;
+  int waits = 0;
+
+  uint64_t produced(uint32_t member) const {
+    const auto found = next_.find(member);
+    return found == next_.end() ? 0 : found->second;
+  }
+
+  const v1::RegisterReply& registration() const override { return registration_; }
+  absl::Status Start(uint64_t) override { return absl::OkStatus(); }
+  Allowance allowance(uint32_t member) const override {
+    const auto limited = limit.find(member);
+    const auto update = min_policy_update.find(member);
+    return {limited == limit.end() ? 0 : limited->second - produced(member), produced(member),
+            update == min_policy_update.end() ? 0 : update->second};
+  }
+  absl::Status Append(uint32_t member, uint32_t count, std::string columns) override {
+    if (!state.ok()) return absl::FailedPreconditionError("the session ended");
+    EXPECT_EQ(columns.size(), count * schema_.wire_row_bytes());
+    next_[member] += count;
+    EXPECT_LE(next_[member], limit[member]) << "rows beyond the credit of member " << member;
+    for (uint32_t row = 0; row < count; ++row) rows.push_back(Decode(member, count, row, columns));
+    chunk_rows.push_back(count);
+    return absl::OkStatus();
+  }
+  uint64_t acknowledged(uint32_t member) const override { return produced(member); }
+  void WaitForChange(std::chrono::milliseconds) override {
+    ++waits;
+    on_wait();
+  }
+  absl::Status Flush(std::chrono::milliseconds) override { return absl::OkStatus(); }
+  bool finished() const override { return run_finished; }
+  absl::Status status() const override { return state; }
+  std::string waiting_for() const override { return "the test"; }
+
+ private:
+  template <typename T>
+  T Value(const std::string& columns, uint32_t count, uint32_t row, const char* name) const {
+    T value;
+    std::memcpy(&value, Cell(schema_, columns, count, row, name), sizeof value);
+    return value;
+  }
+  std::vector<float> Floats(const std::string& columns, uint32_t count, uint32_t row, const char* name, uint32_t width) const {
+    std::vector<float> values(width);
+    std::memcpy(values.data(), Cell(schema_, columns, count, row, name), width * sizeof(float));
+    return values;
+  }
+  ReceivedRow Decode(uint32_t member, uint32_t count, uint32_t row, const std::string& columns) const {
+    ReceivedRow r;
+    r.member = member;
+    r.observation = Floats(columns, count, row, "observation", schema_.obs_dim());
+    r.action = Floats(columns, count, row, "action", schema_.action_dim());
+    r.next_observation = Floats(columns, count, row, "next_observation", schema_.obs_dim());
+    r.reward = Value<float>(columns, count, row, "reward");
+    r.cost = Value<float>(columns, count, row, "cost");
+    r.absorbing = Value<uint8_t>(columns, count, row, "absorbing");
+    r.last = Value<uint8_t>(columns, count, row, "last");
+    r.environment = Value<uint32_t>(columns, count, row, "environment");
+    r.episode = Value<uint32_t>(columns, count, row, "episode");
+    r.step = Value<uint32_t>(columns, count, row, "step");
+    r.policy_incarnation = Value<uint32_t>(columns, count, row, "policy_incarnation");
+    r.policy_update = Value<uint64_t>(columns, count, row, "policy_update");
+    return r;
+  }
+
+  const RowSchema schema_;
+  const v1::RegisterReply registration_;
+  std::map<uint32_t, uint64_t> next_;
+};
+
+class FakeSubscriber : public SnapshotSubscriber {
+ public:
+  std::map<uint32_t, std::shared_ptr<const Snapshot>> latest;
+  std::function<void()> on_wait = [] {};
+  absl::Status state;
+  int waits = 0;
+
+  std::shared_ptr<const Snapshot> Latest(uint32_t member) const override {
+    const auto found = latest.find(member);
+    return found == latest.end() ? nullptr : found->second;
+  }
+  void WaitForChange(std::chrono::milliseconds) override {
+    ++waits;
+    on_wait();
+  }
+  absl::Status status() const override { return state; }
+  double age_seconds(uint32_t) const override { return 0; }
+  uint64_t discarded() const override { return 0; }
+};
+
+}  // namespace datacom::testing
+
+#endif  // DATACOM_TESTS_TESTING_FAKE_ACTOR_PEERS_H_

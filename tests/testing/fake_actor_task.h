@@ -1,0 +1,102 @@
+// A task and an acting rule small enough to reason about: a point on a line pushed by the action, ended by distance.
+// The 60-line specimen of the Task contract; neither is thread-safe.
+#ifndef DATACOM_TESTS_TESTING_FAKE_ACTOR_TASK_H_
+#define DATACOM_TESTS_TESTING_FAKE_ACTOR_TASK_H_
+
+#include <cmath>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "common/acting/acting_rule.h"
+#include "common/tasks/task.h"
+
+namespace datacom::testing {
+
+// Starts at a random place in [-0.2, 0.2) and drifts right. Absorbing beyond +1, invalid (as a simulator that warns)
+// beyond -1, horizon 40: all three ends happen within a few hundred steps of random actions.
+class FakeTask : public Task {
+ public:
+  explicit FakeTask(int horizon = 40) {
+    spec_.name = "fake";
+    spec_.obs_dim = 2;
+    spec_.action_dim = 1;
+    spec_.action_low = {-1};
+    spec_.action_high = {1};
+    spec_.horizon = horizon;
+    spec_.control_dt = 0.1;
+  }
+  const TaskSpec& spec() const override { return spec_; }
+  void Reset(RandomStream* stream, double* observation) override {
+    position_ = stream->Uniform(-0.2, 0.2);
+    velocity_ = 0;
+    Observe(observation);
+  }
+  absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override {
+    if (!init.empty()) return absl::InvalidArgumentError("the fake task has no start values");
+    Reset(stream, observation);
+    return absl::OkStatus();
+  }
+  StepResult Step(const double* action, double* observation) override {
+    velocity_ = 0.9 * velocity_ + 0.1 * (action[0] + 0.02);
+    position_ += velocity_ / 3;
+    Observe(observation);
+    StepResult result;
+    result.reward = -position_ / 3;
+    result.cost = std::abs(position_) - 0.3;
+    result.absorbing = position_ > 1;
+    result.valid = position_ > -1;
+    return result;
+  }
+  bool Success() const override { return position_ > 1; }
+
+ private:
+  void Observe(double* observation) const {
+    observation[0] = position_;
+    observation[1] = velocity_;
+  }
+  TaskSpec spec_;
+  double position_ = 0, velocity_ = 0;
+};
+
+// action = tanh(w . observation + 3 noise) with w = array "w" [2].
+class FakeRule : public ActingRule {
+ public:
+  static absl::StatusOr<std::unique_ptr<ActingRule>> Make(const Snapshot& snapshot, int max_batch) {
+    auto rule = std::make_unique<FakeRule>();
+    const absl::Status status = rule->Load(snapshot);
+    if (!status.ok()) return status;
+    return rule;
+  }
+  absl::Status Load(const Snapshot& snapshot) override {
+    const NamedArray* array = snapshot.Find("w");
+    if (array == nullptr || array->values.size() != 2) return absl::InvalidArgumentError("array w must have shape [2]");
+    weights_[0] = array->values[0];
+    weights_[1] = array->values[1];
+    return absl::OkStatus();
+  }
+  void Act(int batch, const float* observations, const float* noise, float* actions, const ActingDiagnostics&) override {
+    for (int i = 0; i < batch; ++i) {
+      actions[i] = std::tanh(weights_[0] * observations[2 * i] + weights_[1] * observations[2 * i + 1] + 3 * noise[i]);
+    }
+  }
+  int noise_dim() const override { return 1; }
+
+ private:
+  float weights_[2] = {0, 0};
+};
+
+inline std::shared_ptr<const Snapshot> FakeSnapshot(uint32_t member, uint64_t update, uint32_t incarnation = 1) {
+  auto snapshot = std::make_shared<Snapshot>();
+  snapshot->member = member;
+  snapshot->member_seed = 100 + member;
+  snapshot->version = {incarnation, update};
+  snapshot->task = "fake";
+  snapshot->acting_rule = "fake";
+  snapshot->arrays = {{"w", {2}, {-0.5f + 0.001f * static_cast<float>(update), 0.25f}}};
+  return snapshot;
+}
+
+}  // namespace datacom::testing
+
+#endif  // DATACOM_TESTS_TESTING_FAKE_ACTOR_TASK_H_
