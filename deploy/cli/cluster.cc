@@ -155,9 +155,10 @@ Cluster::State Cluster::OnExit(Member* member, int exit_code) {
 }
 
 Cluster::State Cluster::Tick() {
-  for (const auto& member : members_) {
-    if (const std::optional<int> code = member->process.Poll()) {
-      const State state = OnExit(member.get(), *code);
+  // Services last: who finished before a service died must already rest when the service's death wakes it.
+  for (auto member = members_.rbegin(); member != members_.rend(); ++member) {
+    if (const std::optional<int> code = (*member)->process.Poll()) {
+      const State state = OnExit(member->get(), *code);
       if (state != State::kRunning) return state;
     }
   }

@@ -1,0 +1,256 @@
+"""`datacom train` as a supervisor, with fakes for the role binaries: start, restart, drain, refuse."""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+DATACOM = os.path.abspath(sys.argv.pop(1))
+FAKE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_role.py")
+DEADLINE = 60
+
+
+class TrainSupervisionTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="datacom-train-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.control = os.path.join(self.folder, "control")
+        self.bin = os.path.join(self.folder, "bin")
+        self.run_dir = os.path.join(self.folder, "run")
+        os.makedirs(self.control)
+        os.makedirs(self.bin)
+        for role in ("replay", "learner", "actor"):
+            path = os.path.join(self.bin, "datacom-" + role)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f"#!{sys.executable} -SE\n")
+                with open(FAKE, encoding="utf-8") as source:
+                    file.write(source.read())
+            os.chmod(path, 0o755)
+        self.environment = dict(os.environ, DATACOM_BIN=self.bin, DATACOM_FAKE=self.control)
+
+    def train(self, *arguments, experiment=("cartpole/datacom",)):
+        defaults = {"--seeds": "7", "--steps": "3000", "--run-dir": self.run_dir}
+        given = [word for flag, word in defaults.items() if flag not in arguments for word in (flag, word)]
+        process = subprocess.Popen([DATACOM, "train", *experiment, *given, *arguments], env=self.environment,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, process)
+        return process
+
+    def end(self, process):
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+    def tell(self, name, content=""):
+        with open(os.path.join(self.control, name), "w", encoding="utf-8") as file:
+            file.write(content)
+
+    def lines(self, name):
+        try:
+            with open(os.path.join(self.control, name), encoding="utf-8") as file:
+                return [line.split() for line in file.read().splitlines()]
+        except FileNotFoundError:
+            return []
+
+    def starts(self, process):
+        return [line for line in self.lines("starts") if line[0] == process]
+
+    def wait(self, condition, what):
+        deadline = time.monotonic() + DEADLINE
+        while not condition():
+            self.assertLess(time.monotonic(), deadline, "no " + what)
+            time.sleep(0.01)
+
+    def wait_until_all_run(self):
+        def reported():
+            return all(os.path.exists(os.path.join(self.run_dir, "cluster", name + ".metrics"))
+                       for name in ("replay", "learner", "actor-0", "evaluator-0"))
+        self.wait(reported, "address of every role")
+
+    def targets(self):
+        with open(os.path.join(self.run_dir, "targets.json"), encoding="utf-8") as file:
+            return file.read()
+
+    def finish(self, process):
+        output, errors = process.communicate(timeout=DEADLINE)
+        return process.returncode, output, errors
+
+    def kill(self, process_name):
+        os.kill(int(self.starts(process_name)[-1][1]), signal.SIGKILL)
+
+    def test_a_run_is_complete_when_the_learner_leaves_with_0(self):
+        process = self.train()
+        self.wait_until_all_run()
+        self.wait(lambda: '"evaluator"' in self.targets(), "targets")
+        self.tell("complete")
+        code, output, errors = self.finish(process)
+        self.assertEqual(code, 0, errors)
+        self.assertIn("eval J", output)
+        self.assertIn("2.500", output)
+        self.assertTrue(os.path.exists(os.path.join(self.run_dir, "report.html")))
+        self.assertTrue(all(start[3] == "True" for start in self.lines("starts")))
+        self.assertEqual(sorted(stop[0] for stop in self.lines("stops")), ["actor-0", "evaluator-0", "replay"])
+
+    def test_a_killed_actor_replay_learner_and_evaluator_come_back_at_their_addresses(self):
+        process = self.train()
+        self.wait_until_all_run()
+        self.wait(lambda: '"evaluator"' in self.targets(), "targets")
+        for name, port in (("actor-0", 20003), ("replay", 20001), ("learner", 20002), ("evaluator-0", 20004)):
+            self.kill(name)
+            self.wait(lambda name=name: len(self.starts(name)) == 2, "restart of " + name)
+            self.assertEqual(self.starts(name)[1][2], f"127.0.0.1:{port}")
+        self.tell("complete")
+        code, output, errors = self.finish(process)
+        self.assertEqual(code, 0, errors)
+        self.assertIn("actor-0 ended (killed by signal 9); restarting", output)
+
+    def test_an_actor_that_finished_rests_until_a_service_restarts(self):
+        self.tell("actor-0.exit", "0")
+        process = self.train()
+        self.wait(lambda: len(self.starts("evaluator-0")) == 1 and len(self.starts("actor-0")) == 1, "start")
+        self.wait(lambda: os.path.exists(os.path.join(self.run_dir, "cluster", "evaluator-0.address")), "evaluator")
+        self.assertEqual(len(self.starts("actor-0")), 1)
+        self.kill("learner")
+        self.wait(lambda: len(self.starts("actor-0")) == 2, "second start of the actor")
+        self.tell("complete")
+        self.assertEqual(self.finish(process)[0], 0)
+
+    def test_a_role_that_refuses_its_configuration_ends_the_run_with_2_at_once(self):
+        self.tell("learner.exit", "2")
+        code, _, errors = self.finish(self.train())
+        self.assertEqual(code, 2)
+        self.assertIn("learner refuses its configuration", errors)
+        self.assertIn("learner says why it cannot go on", errors)
+        self.assertEqual(len(self.starts("learner")), 1)
+
+    def test_a_role_that_dies_more_than_5_times_in_a_minute_ends_the_run_with_1(self):
+        self.tell("replay.exit", "3")
+        code, _, errors = self.finish(self.train())
+        self.assertEqual(code, 1)
+        self.assertIn("replay died again (exit code 3) after 5 restarts within 60 s", errors)
+        self.assertIn("replay says why it cannot go on", errors)
+        self.assertIn("--resume", errors)
+        self.assertEqual(len(self.starts("replay")), 6)
+
+    def test_a_signal_drains_actors_then_learner_then_replay_and_exits_75(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(number):
+                process = self.train(*(["--resume"] if number == signal.SIGINT else []))
+                self.wait_until_all_run()
+                self.wait(lambda: len(self.starts("evaluator-0")) == (1 if number == signal.SIGTERM else 2), "start")
+                process.send_signal(number)
+                code, output, errors = self.finish(process)
+                self.assertEqual(code, 75, errors)
+                self.assertIn("--resume", output)
+                stops = [stop[0] for stop in self.lines("stops")][-4:]
+                self.assertEqual(sorted(stops[:2]) + stops[2:], ["actor-0", "evaluator-0", "learner", "replay"])
+
+    def test_a_second_signal_leaves_at_once_and_takes_the_roles_along(self):
+        self.tell("actor-0.stubborn")
+        process = self.train()
+        self.wait_until_all_run()
+        process.send_signal(signal.SIGTERM)
+        self.wait(lambda: ["actor-0"] in self.lines("stops"), "drain")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.finish(process)[0], 75)
+        self.wait(lambda: not self.alive("actor-0"), "end of the actor")
+
+    def alive(self, name):
+        try:
+            with open(f"/proc/{self.starts(name)[-1][1]}/stat", encoding="utf-8") as file:
+                return file.read().split()[2] != "Z"
+        except FileNotFoundError:
+            return False
+
+    def test_a_killed_train_leaves_no_process_and_its_run_can_be_resumed(self):
+        process = self.train()
+        self.wait_until_all_run()
+        with open(os.path.join(self.run_dir, "run_id"), encoding="utf-8") as file:
+            run_id = file.read()
+        process.kill()
+        for name in ("replay", "learner", "actor-0", "evaluator-0"):
+            self.wait(lambda name=name: not self.alive(name), "end of " + name)
+        self.tell("complete")
+        code, _, errors = self.finish(self.train("--resume"))
+        self.assertEqual(code, 0, errors)
+        with open(os.path.join(self.run_dir, "run_id"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), run_id)
+
+    def test_two_trains_in_one_folder_are_refused(self):
+        process = self.train()
+        self.wait_until_all_run()
+        for arguments in ((), ("--resume",)):
+            code, _, errors = self.finish(self.train(*arguments))
+            self.assertEqual(code, 2)
+            self.assertIn("in use by another", errors)
+        self.assertIsNone(process.poll())
+
+    def test_a_folder_with_content_needs_resume_and_resume_needs_a_run(self):
+        os.makedirs(self.run_dir)
+        code, _, errors = self.finish(self.train("--resume"))
+        self.assertEqual(code, 2)
+        self.assertIn("nothing to resume", errors)
+        with open(os.path.join(self.run_dir, "mine.txt"), "w", encoding="utf-8"):
+            pass
+        code, _, errors = self.finish(self.train())
+        self.assertEqual(code, 2)
+        self.assertIn("--resume", errors)
+        self.assertEqual(os.listdir(self.run_dir), ["mine.txt"])
+
+    def test_resume_may_change_steps_only_and_names_what_differs(self):
+        self.tell("complete")
+        self.assertEqual(self.finish(self.train())[0], 0)
+        code, _, errors = self.finish(self.train("--resume", "--set", "hyper.cost_budget=11"))
+        self.assertEqual(code, 2)
+        self.assertIn("hyper.cost_budget", errors)
+        code, _, errors = self.finish(self.train("--resume", "--seeds", "8"))
+        self.assertEqual(code, 2)
+        self.assertIn("seed", errors)
+        code, _, errors = self.finish(self.train("--resume", "--steps", "2500"))
+        self.assertEqual(code, 2)
+        self.assertIn("already made 3000 steps", errors)
+        code, _, errors = self.finish(self.train("--resume", "--steps", "4000", experiment=()))
+        self.assertEqual(code, 0, errors)
+        with open(os.path.join(self.run_dir, "experiment.textproto"), encoding="utf-8") as file:
+            self.assertIn("env_steps: 4000", file.read())
+
+    def test_wrong_usage_exits_2_and_names_what_is_wrong(self):
+        for arguments, experiment, word in (
+                ((), ("cartpole/datacon",), "cartpole/datacon"),
+                (("--set", "hyper.cost_bugdet=1"), ("cartpole/datacom",), "cost_bugdet"),
+                (("--set", "hyper.accepted_risk=2"), ("cartpole/datacom",), "accepted_risk"),
+                (("--seeds", "4-"), ("cartpole/datacom",), "4-"),
+                (("--unknown",), ("cartpole/datacom",), "--unknown"),
+                (("--actors", "2", "--lockstep"), ("cartpole/datacom",), "lockstep"),
+                ((), (), "experiment")):
+            with self.subTest(arguments):
+                code, _, errors = self.finish(self.train(*arguments, experiment=experiment))
+                self.assertEqual(code, 2, errors)
+                self.assertIn(word, errors)
+                self.assertFalse(os.path.exists(self.run_dir))
+
+    def test_a_run_that_cannot_fit_on_the_disk_says_what_it_needs(self):
+        code, _, errors = self.finish(self.train("--set", "replay.capacity=10000000000", "--steps", "1000000000000"))
+        self.assertEqual(code, 1)
+        self.assertIn("not enough disk space", errors)
+        self.assertIn("replay rings", errors)
+        self.assertIn("are free", errors)
+        self.assertEqual(self.lines("starts"), [])
+
+    def test_a_missing_role_binary_is_named(self):
+        os.unlink(os.path.join(self.bin, "datacom-learner"))
+        code, _, errors = self.finish(self.train())
+        self.assertEqual(code, 1)
+        self.assertIn("datacom-learner", errors)
+
+    def test_max_hours_drains_and_exits_75(self):
+        code, output, _ = self.finish(self.train("--max-hours", "0.00001"))
+        self.assertEqual(code, 75)
+        self.assertIn("--max-hours", output)
+
+
+if __name__ == "__main__":
+    unittest.main()
