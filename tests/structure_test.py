@@ -1,0 +1,277 @@
+#!/usr/bin/env python3
+"""Keeps the tree in the shape the README describes: layers, linked libraries, sizes, the map of folders.
+
+usage: structure_test.py BUILD_FOLDER [unittest arguments]. Standard library only. The order of the layers is that of the README's
+table of folders, so that the map people read and the rule that is checked cannot differ.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = pathlib.Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT / "build" / "release"
+SKIP = {"build", "runs", "__pycache__"}
+ROLES = ("replay", "actor", "learner")
+
+MAX_HEADER_LINES = 300
+MAX_SOURCE_LINES = 500
+MAX_FUNCTION_LINES = 60
+# "path:function" -> why it may be longer. A name that no longer needs its line fails the test.
+LONG_FUNCTIONS = {}
+
+TORCH = re.compile(r"^(torch|ATen|c10)/")
+MUJOCO = re.compile(r"^mujoco/")
+
+
+def files(*suffixes):
+    """Every file of the project with one of the suffixes, as paths relative to the root."""
+    for path in sorted(ROOT.rglob("*")):
+        relative = path.relative_to(ROOT)
+        hidden = any(part in SKIP or part.startswith(".") for part in relative.parts)
+        if not hidden and path.is_file() and path.suffix in suffixes:
+            yield relative
+
+
+def read(path):
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def includes(path):
+    return re.findall(r'^\s*#\s*include\s+["<]([^">]+)[">]', read(path), re.M)
+
+
+def readme_layers():
+    """Folders of the README's table, lowest first."""
+    return re.findall(r"^\| `([\w/]+?)/?` \|", read("README.md"), re.M)
+
+
+def layer_of(path, layers):
+    """Index of the layer a repository path lies in, or None (a system header, a file at the root)."""
+    text = str(path)
+    if text.startswith("datacom/v1/"):
+        return layers.index("proto")
+    best = [name for name in layers if text.startswith(name + "/")]
+    return layers.index(max(best, key=len)) if best else None
+
+
+def blank(text):
+    """C++ with comments, strings and preprocessor lines blanked; line breaks stay."""
+    pattern = re.compile(
+        r'R"([^(\s]*)\(.*?\)\1"|//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])\'|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*',
+        re.S | re.M)
+    return pattern.sub(lambda match: "\n" * match.group(0).count("\n"), text)
+
+
+def functions(text):
+    """(name, lines) of every function body; approximate: a block whose head has parentheses, outside other functions."""
+    stack, head, line, head_line, found = [], "", 1, 1, []
+    for char in blank(text):
+        if char == "\n":
+            line += 1
+        if char == "{":
+            plain = head.strip()
+            scope = re.match(r"(inline\s+)?(namespace|class|struct|enum|union|extern)\b|template\s*<.*>\s*(class|struct)\b", plain, re.S)
+            inside = any(kind == "function" for kind, _, _ in stack)
+            kind = "function" if "(" in plain and not scope and not inside else "block"
+            name = re.search(r"([~\w:]+|operator[^\s(]+)\s*\(", plain)
+            stack.append((kind, name.group(1) if name else "?", head_line))
+            head = ""
+        elif char == "}":
+            kind, name, start = stack.pop() if stack else ("block", "?", line)
+            if kind == "function":
+                found.append((name, line - start + 1))
+            head = ""
+        elif char == ";":
+            head = ""
+        else:
+            if not head.strip():
+                head_line = line
+            head += char
+    return found
+
+
+def listing(wrong):
+    return "\n  " + "\n  ".join(wrong)
+
+
+def linked(binary):
+    """Shared libraries of a built binary, transitively."""
+    if not (BUILD / "bin" / binary).exists():
+        raise AssertionError(f"{BUILD / 'bin' / binary} is not built")
+    output = subprocess.run(["ldd", str(BUILD / "bin" / binary)], capture_output=True, text=True, check=True).stdout
+    return re.findall(r"^\s*(lib\S+)", output, re.M)
+
+
+def learner_is_built():
+    cache = BUILD / "CMakeCache.txt"
+    return not cache.exists() or not re.search(r"^DATACOM_LEARNER:BOOL=(OFF|0|FALSE)$", cache.read_text(), re.M)
+
+
+class Layers(unittest.TestCase):
+    def test_a_folder_includes_only_what_stands_above_it_in_the_readme(self):
+        layers, wrong = readme_layers(), []
+        self.assertIn("common/base", layers)
+        for path in files(".h", ".cc", ".inc"):
+            own = layer_of(path, layers)
+            if own is None or layers[own] == "tests":
+                continue
+            for include in includes(path):
+                other = layer_of(include, layers)
+                if other is not None and other > own:
+                    wrong.append(f"{path} includes {include}: {layers[other]} stands below {layers[own]}")
+        self.assertFalse(wrong, listing(wrong))
+
+    def test_roles_meet_only_through_common(self):
+        wrong = []
+        for path in files(".h", ".cc"):
+            for include in includes(path):
+                role = include.split("/")[0]
+                if path.parts[0] in ROLES + ("deploy",) and role in ROLES and role != path.parts[0]:
+                    wrong.append(f"{path} includes {include}")
+        self.assertFalse(wrong, listing(wrong))
+
+    def test_no_task_includes_another_task(self):
+        wrong = []
+        for path in files(".h", ".cc"):
+            if path.parts[:2] != ("common", "tasks") or len(path.parts) < 4:
+                continue
+            for include in includes(path):
+                parts = include.split("/")
+                if parts[:2] == ["common", "tasks"] and len(parts) > 3 and parts[2] != path.parts[2]:
+                    wrong.append(f"{path} includes {include}")
+        self.assertFalse(wrong, listing(wrong))
+
+    def test_torch_headers_stay_inside_the_learner(self):
+        wrong = [f"{path} includes {include}" for path in files(".h", ".cc") for include in includes(path)
+                 if TORCH.match(include) and path.parts[0] != "learner" and path.parts[:2] != ("tests", "learner")
+                 and path.parts[:2] != ("tests", "bench")]
+        self.assertFalse(wrong, listing(wrong))
+
+    def test_mujoco_headers_stay_with_simulators_and_the_actor(self):
+        wrong = []
+        for path in files(".h", ".cc"):
+            simulator = path.parts[:2] == ("common", "tasks") and (path.stem == "task" or path.stem == "mujoco")
+            if path.parts[0] in ("actor", "tests") or simulator:
+                continue
+            wrong += [f"{path} includes {include}" for include in includes(path) if MUJOCO.match(include)]
+        self.assertFalse(wrong, listing(wrong))
+
+    def test_the_algorithm_core_includes_nothing_of_common(self):
+        wrong = [f"{path} includes {include}" for path in files(".h", ".cc") for include in includes(path)
+                 if path.parts[:2] in (("learner", "nn"), ("learner", "algorithms"))
+                 and re.match(r"(common|replay|actor|deploy|datacom|absl|google|grpcpp)/", include)]
+        self.assertFalse(wrong, listing(wrong))
+
+
+class LinkedLibraries(unittest.TestCase):
+    def expect_without(self, binary, *libraries):
+        found = [name for name in linked(binary) for library in libraries if name.startswith(library)]
+        self.assertEqual(found, [], f"{binary} links what it must not")
+
+    def test_replay_links_neither_libtorch_nor_mujoco(self):
+        self.expect_without("datacom-replay", "libtorch", "libc10", "libmujoco")
+
+    def test_actor_links_no_libtorch(self):
+        self.expect_without("datacom-actor", "libtorch", "libc10")
+
+    def test_learner_links_no_mujoco(self):
+        if not learner_is_built():
+            self.skipTest("this build has no learner")
+        self.expect_without("datacom-learner", "libmujoco")
+
+    def test_the_command_links_neither_libtorch_nor_mujoco(self):
+        self.expect_without("datacom", "libtorch", "libc10", "libmujoco")
+
+
+class Sizes(unittest.TestCase):
+    def test_files_stay_short(self):
+        wrong = []
+        for path in files(".h", ".cc"):
+            lines = read(path).count("\n")
+            limit = MAX_HEADER_LINES if path.suffix == ".h" else MAX_SOURCE_LINES
+            if lines > limit:
+                wrong.append(f"{path} has {lines} lines, more than {limit}")
+        self.assertFalse(wrong, listing(wrong))
+
+    def test_functions_stay_short(self):
+        wrong, unused = [], set(LONG_FUNCTIONS)
+        for path in files(".h", ".cc"):
+            for name, lines in functions(read(path)):
+                key = f"{path}:{name}"
+                if lines <= MAX_FUNCTION_LINES:
+                    continue
+                if key in LONG_FUNCTIONS:
+                    unused.discard(key)
+                else:
+                    wrong.append(f"{key} has {lines} lines, more than {MAX_FUNCTION_LINES}")
+        self.assertFalse(wrong, listing(wrong))
+        self.assertEqual(unused, set(), "these exceptions are no longer needed")
+
+    def test_the_function_finder_counts_what_it_should(self):
+        text = "namespace a {\nint F(int x) {\n  if (x) {\n    return '{';\n  }\n  return 0;\n}\nclass B {\n  void G() const {}\n};\n}\n"
+        self.assertEqual(functions(text), [("F", 6), ("G", 1)])
+
+
+class Habits(unittest.TestCase):
+    def search(self, pattern, paths):
+        return [f"{path}: {match.group(0)}" for path in paths if path != pathlib.Path("tests/structure_test.py")
+                for match in re.finditer(pattern, read(path))]
+
+    def test_nothing_is_left_for_later(self):
+        paths = files(".h", ".cc", ".inc", ".proto", ".py", ".sh", ".cmake", ".txt", ".textproto", ".md", ".yaml")
+        wrong = self.search(r"\b(TODO|FIXME|XXX)\b", (path for path in paths if "golden" not in path.parts))
+        self.assertFalse(wrong, listing(wrong))
+
+    def test_tests_wait_for_conditions_and_never_sleep(self):
+        """Looking again at another process every few milliseconds is waiting for a condition: a short pause inside a loop."""
+        pause = re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep|SleepFor|time\.sleep|sleep\s*\(|sleep [0-9.]+)")
+        short = re.compile(r"time\.sleep\(0\.0[0-5]\d*\)|sleep_for\(std::chrono::milliseconds\([1-5]?\d\)\)")
+        wrong = []
+        for path in files(".h", ".cc", ".py", ".sh"):
+            if path.parts[0] != "tests" or path == pathlib.Path("tests/structure_test.py"):
+                continue
+            lines = read(path).split("\n")
+            for number, line in enumerate(lines):
+                polls = short.search(line) and re.search(r"\b(while|for)\b", "\n".join(lines[max(0, number - 4):number + 1]))
+                if pause.search(line) and not polls:
+                    wrong.append(f"{path}:{number + 1}: {line.strip()}")
+        self.assertFalse(wrong, listing(wrong))
+
+    def test_headers_are_guarded_by_their_path(self):
+        wrong = []
+        for path in files(".h"):
+            guard = "DATACOM_" + re.sub(r"[/.]", "_", str(path)).upper() + "_"
+            if f"#ifndef {guard}\n#define {guard}\n" not in read(path):
+                wrong.append(f"{path} has no guard {guard}")
+        self.assertFalse(wrong, listing(wrong))
+
+
+class Map(unittest.TestCase):
+    def test_the_readme_names_every_folder_and_only_folders_there_are(self):
+        named = set(readme_layers())
+        top = {path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith(".") and path.name not in SKIP}
+        expected = (top - {"common"}) | {f"common/{path.name}" for path in (ROOT / "common").iterdir() if path.is_dir()}
+        self.assertEqual(named, expected)
+
+    def test_every_simulated_task_has_a_register_line_and_every_line_a_folder(self):
+        registered = set(re.findall(r"^DATACOM_TASK\((\w+)\)", read("common/tasks/register.inc"), re.M))
+        simulated = {path.parent.name for path in (ROOT / "common" / "tasks").glob("*/task.cc")}
+        self.assertEqual(registered, simulated)
+
+    def test_every_experiment_folder_is_a_registered_task(self):
+        registered = set(re.findall(r"^DATACOM_TASK\((\w+)\)", read("common/tasks/register.inc"), re.M))
+        for path in files(".textproto"):
+            if path.parts[:2] == ("deploy", "experiments"):
+                self.assertIn(path.parts[2], registered, path)
+
+    def test_every_test_source_is_built(self):
+        lists = "\n".join(read(path) for path in files(".txt", ".cmake"))
+        wrong = [str(path) for path in files(".cc") if path.parts[0] == "tests" and path.name not in lists]
+        self.assertFalse(wrong, listing(wrong))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0]] + sys.argv[2:], verbosity=1)
