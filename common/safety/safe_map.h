@@ -1,0 +1,102 @@
+// The safe map W(s, u): tangent action u of the policy -> environment action a that keeps K constraints k(s) <= 0
+// (algorithms.md 2; derivation in README.md). Closed forms, float64, no factorisation library.
+//
+// Two inputs of the same mathematics:
+//   SafeMapTerms    what a task's control-affine model and the constraint's gradient give; the map forms J_G, the
+//                   truncated drift and the residual (2.1, steps 3 to 5);
+//   SafeMapReduced  J_G and drift already formed (constraints that bring their own rows).
+// Set() fixes the state's part; Apply() may then be called for any number of tangent actions.
+//
+// Degenerate cases, all finite:
+//   J_G = 0        the action cannot influence the constraint: B_top = I, offset 0, a = clip(u), log_det = n log(1 + e).
+//   k at or above 0 with |J_G| >> slack slope: B_top tends to the projector orthogonal to J_G, the offset to
+//                  -J_G^+ r; log_det tends to rank * log(e); the learner clamps it at the target entropy.
+//   far inside     slack slopes saturate at 1e5 - 1: the constraint is all but ignored.
+//   a_raw = 0      scale is 1.
+// NaN or infinite inputs give a NaN or infinite action (the simulator refuses it); nothing else happens.
+// Expects |J_G| / slope below 1e150.
+//
+// Not thread-safe: owns its workspace, sized at making; Set and Apply allocate nothing and block nowhere.
+#ifndef DATACOM_COMMON_SAFETY_SAFE_MAP_H_
+#define DATACOM_COMMON_SAFETY_SAFE_MAP_H_
+
+#include <vector>
+
+namespace datacom {
+
+inline constexpr int kMaxSafeMapActions = 8;
+inline constexpr double kMinSlack = 1e-5;
+inline constexpr double kLogDetRegularisation = static_cast<double>(1e-4f);  // the reference adds float32(1e-4)
+
+// Slack mu = max(-k, 1e-5), and its slope alpha(mu) = min(exp(beta mu) - 1, 1e5 - 1) > 0 (2.1, steps 1 and 2).
+double SafeMapSlack(double k);
+double SafeMapSlackSlope(double slack, double beta);
+
+struct SafeMapGains {
+  double lambda = 50;  // contraction towards the constraint manifold (atacom_gain)
+  double beta = 1;     // shape of the slack
+};
+
+// Row-major arrays; the caller keeps them alive during Set.
+struct SafeMapTerms {
+  const double* k = nullptr;      // [K]
+  const double* J_k = nullptr;    // [K, q]   dk/dq
+  const double* J_x = nullptr;    // [K, x]   dk/dx; may be null when x = 0
+  const double* f = nullptr;      // [q]
+  const double* G = nullptr;      // [q, n]
+  const double* x_dot = nullptr;  // [x]; may be null when x = 0
+};
+
+struct SafeMapReduced {
+  const double* k = nullptr;      // [K]
+  const double* J_G = nullptr;    // [K, n]
+  const double* drift = nullptr;  // [K], added to lambda (k + mu): J_x x_dot + max(J_k f, 0)
+};
+
+// Dimensions of SafeMapTerms.
+struct SafeMapDims {
+  int constraints = 1;  // K >= 1
+  int action = 1;       // n, 1 .. kMaxSafeMapActions
+  int q = 0;
+  int x = 0;
+};
+
+class SafeMap {
+ public:
+  explicit SafeMap(const SafeMapDims& dims);
+
+  void Set(const SafeMapTerms& terms, const SafeMapGains& gains);
+  // K = 1 takes the division-free form (2.4), K > 1 the singular values of A^-1 J_G (2.3).
+  void Set(const SafeMapReduced& reduced, const SafeMapGains& gains);
+  // The singular-value form whatever K is; exists so that the two forms can be compared.
+  void SetBySingularValues(const SafeMapReduced& reduced, const SafeMapGains& gains);
+
+  // action [n] = scale * (B_top clip(u) + offset), scale = min(1, min_i 1 / |.|_i); returns scale (2.1, steps 6 to 8).
+  // d action / d u = scale * B_top * diag(1 where |u_i| <= 1): scale counts as a constant.
+  double Apply(const double* u, double* action) const;
+  // As Apply without the rescale (analytic baselines; the environment limits).
+  void ApplyUnscaled(const double* u, double* action) const;
+
+  const double* basis() const { return basis_; }    // B_top [n, n] row-major, symmetric, eigenvalues in (0, 1]
+  const double* offset() const { return offset_; }  // [n], -(J_u^+ r)_top
+  // log det(B_top + e I), before any clamp (2.1, step 9).
+  double log_det() const { return log_det_; }
+  const SafeMapDims& dims() const { return dims_; }
+
+ private:
+  void SetSingle(double k, const double* J_G, double drift, const SafeMapGains& gains);
+  void DiagonaliseColumns();
+
+  SafeMapDims dims_;
+  double basis_[kMaxSafeMapActions * kMaxSafeMapActions];
+  double offset_[kMaxSafeMapActions];
+  double log_det_ = 0;
+  std::vector<double> reduced_;  // [K, n] J_G, then [K] drift
+  std::vector<double> columns_;  // [n, K]: columns of A^-1 J_G, then of it times V
+  std::vector<double> scaled_residual_;  // [K] A^-1 r
+  double rotation_[kMaxSafeMapActions * kMaxSafeMapActions];  // V, [n, n], column j at j * n
+};
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_SAFETY_SAFE_MAP_H_
