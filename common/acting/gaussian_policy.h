@@ -1,0 +1,41 @@
+// Acting rule gaussian_policy: a squashed Gaussian (SAC; algorithms.md 1.5).
+//   raw = mean(s) + exp(clamp(log_std(s), -20, 2)) * noise;  u = tanh(raw) * (high - low) / 2 + (high + low) / 2, float32.
+#ifndef DATACOM_COMMON_ACTING_GAUSSIAN_POLICY_H_
+#define DATACOM_COMMON_ACTING_GAUSSIAN_POLICY_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/acting/acting_rule.h"
+#include "common/nn/mlp.h"
+
+namespace datacom::gaussian_policy {
+
+inline constexpr float kMinLogStd = -20, kMaxLogStd = 2;
+
+// The rule itself, and what rules that filter its samples are built from. Not thread-safe; owns nets and workspace;
+// Load and Act allocate nothing and block nowhere.
+class GaussianPolicy : public ActingRule {
+ public:
+  static absl::StatusOr<GaussianPolicy> MakePolicy(const Snapshot& snapshot, const TaskSpec& spec, int max_batch);
+
+  absl::Status Check(const Snapshot& snapshot) const;  // would Load succeed?
+  absl::Status Load(const Snapshot& snapshot) override;
+  void Act(int batch, const float* observations, const float* noise, float* actions,
+           const ActingDiagnostics& diagnostics) override;
+  int noise_dim() const override { return mean_.outputs(); }
+
+ private:
+  GaussianPolicy(std::string rule, Mlp mean, Mlp log_std, const TaskSpec& spec, int max_batch);
+
+  std::string rule_;  // of the snapshot at making
+  Mlp mean_, log_std_;
+  std::vector<float> half_range_, centre_;      // [action]
+  std::vector<float> mean_values_, log_std_values_;  // [max_batch, action]
+};
+
+}  // namespace datacom::gaussian_policy
+
+#endif  // DATACOM_COMMON_ACTING_GAUSSIAN_POLICY_H_

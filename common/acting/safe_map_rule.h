@@ -1,0 +1,60 @@
+// Acting rule safe_map (D-ATACOM; algorithms.md 2, 4): the Gaussian policy's sample u, filtered by the safe map.
+//   z = [q, x] of the task's control-affine model, rounded to float32;
+//   CVaR = mean(z) + exp(clamp(log_std(z), -20, 2)) * risk_margin;  k = CVaR - delta;
+//   dk/dz by the nets' input gradients in float32, widened; the clamp passes no gradient outside its range;
+//   a = W(s, u) in float64, rounded to float32.
+#ifndef DATACOM_COMMON_ACTING_SAFE_MAP_RULE_H_
+#define DATACOM_COMMON_ACTING_SAFE_MAP_RULE_H_
+
+#include <memory>
+#include <vector>
+
+#include "common/acting/acting_rule.h"
+#include "common/acting/gaussian_policy.h"
+#include "common/nn/mlp.h"
+#include "common/safety/safe_map.h"
+
+namespace datacom::safe_map {
+
+// Not thread-safe; owns nets and workspace, shares the task's model; Load and Act allocate nothing and block nowhere.
+class SafeMapRule : public ActingRule {
+ public:
+  static absl::StatusOr<std::unique_ptr<ActingRule>> MakeRule(const Snapshot& snapshot, const TaskModel& model, int max_batch);
+
+  absl::Status Load(const Snapshot& snapshot) override;
+  void Act(int batch, const float* observations, const float* noise, float* actions,
+           const ActingDiagnostics& diagnostics) override;
+  int noise_dim() const override { return policy_.noise_dim(); }
+  bool has_constraint() const override { return true; }
+
+ private:
+  struct Scalars {
+    double delta = 0, risk_margin = 0;
+    SafeMapGains gains;
+  };
+  static absl::StatusOr<Scalars> ReadScalars(const Snapshot& snapshot);
+
+  SafeMapRule(gaussian_policy::GaussianPolicy policy, Mlp mean, Mlp log_std, const Scalars& scalars, const TaskModel& model,
+              int max_batch);
+  void EvaluateModel(int batch, const float* observations);
+  // Fills gradient_ with dk/dz of row r; returns CVaR.
+  double EvaluateConstraint(int r);
+
+  gaussian_policy::GaussianPolicy policy_;
+  Mlp mean_, log_std_;
+  Scalars scalars_;
+  std::shared_ptr<const ControlAffine> dynamics_;
+  ControlAffineDims dims_;
+  SafeMap map_;
+
+  std::vector<float> z_;                                // [max_batch, q + x]
+  std::vector<float> means_, log_stds_;                 // [max_batch]
+  std::vector<float> mean_slopes_, log_std_slopes_;     // [max_batch, q + x]
+  std::vector<double> f_, G_, x_dot_;                   // [max_batch, q], [max_batch, q, n], [max_batch, x]
+  std::vector<double> observation_, state_, gradient_;  // one row: [obs], [q + x], [q + x]
+  std::vector<double> u_, action_;                      // one row: [n]
+};
+
+}  // namespace datacom::safe_map
+
+#endif  // DATACOM_COMMON_ACTING_SAFE_MAP_RULE_H_
