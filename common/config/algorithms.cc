@@ -5,7 +5,8 @@ namespace datacom {
 const std::vector<AlgorithmInfo>& Algorithms() {
   // name, one sentence, acting rule, learns delta
   static const auto* const kAlgorithms = new std::vector<AlgorithmInfo>{
-      {"datacom", "D-ATACOM: SAC on the tangent space of a learned, risk-aware long-term constraint (Gaussian FVF)", "safe_map", true},
+      {"datacom", "D-ATACOM: SAC on the tangent space of a learned, risk-aware long-term constraint (Gaussian FVF)",
+       "safe_map", true},
       {"sac", "Soft actor-critic without any constraint: the unsafe baseline", "gaussian_policy", false},
   };
   return *kAlgorithms;

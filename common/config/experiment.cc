@@ -38,7 +38,8 @@ absl::StatusOr<v1::Experiment> ParseExperiment(const std::string& text, const st
   parser.RecordErrorsTo(&error);
   v1::Experiment experiment;
   if (parser.ParseFromString(text, &experiment)) return experiment;
-  return absl::InvalidArgumentError(error.message().empty() ? where + ": not an experiment in text format" : error.message());
+  return absl::InvalidArgumentError(error.message().empty() ? where + ": not an experiment in text format"
+                                                            : error.message());
 }
 
 absl::StatusOr<v1::Experiment> LoadExperiment(const std::string& name_or_path, const std::string& folder) {

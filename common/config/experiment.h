@@ -1,5 +1,6 @@
 // Loads, overrides, validates, resolves and prints an experiment (proto/datacom/v1/experiment.proto).
-// Pure functions; thread-safe. Errors are INVALID_ARGUMENT (NOT_FOUND for a missing file) and name file, field path and value.
+// Pure functions; thread-safe. Errors are INVALID_ARGUMENT (NOT_FOUND for a missing file) and name file, field path and
+// value.
 #ifndef DATACOM_COMMON_CONFIG_EXPERIMENT_H_
 #define DATACOM_COMMON_CONFIG_EXPERIMENT_H_
 
@@ -16,7 +17,8 @@ namespace datacom {
 // Unknown names list those that exist.
 absl::StatusOr<v1::Experiment> LoadExperiment(const std::string& name_or_path, const std::string& folder);
 absl::StatusOr<v1::Experiment> ParseExperiment(const std::string& text, const std::string& where);
-// Where the shipped experiments are: $DATACOM_EXPERIMENTS, else found beside the executable's tree, else the source tree.
+// Where the shipped experiments are: $DATACOM_EXPERIMENTS, else found beside the executable's tree, else the source
+// tree.
 std::string ExperimentFolder();
 std::vector<std::string> ListExperiments(const std::string& folder);
 

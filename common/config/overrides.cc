@@ -28,18 +28,21 @@ std::string FieldNames(const google::protobuf::Descriptor* descriptor) {
   return absl::StrJoin(names, ", ");
 }
 
-// "3000", and also "3e3" where it is whole. 2^53 bounds the second form: beyond it a double no longer names one integer.
+// "3000", and also "3e3" where it is whole. 2^53 bounds the second form: beyond it a double no longer names one
+// integer.
 bool ParseWhole(const std::string& text, uint64_t max, uint64_t* value) {
   double number = 0;
   if (!absl::SimpleAtoi(text, value)) {
-    if (!absl::SimpleAtod(text, &number) || number < 0 || number > 9007199254740992.0 || number != std::floor(number)) return false;
+    if (!absl::SimpleAtod(text, &number) || number < 0 || number > 9007199254740992.0 || number != std::floor(number))
+      return false;
     *value = static_cast<uint64_t>(number);
   }
   return *value <= max;
 }
 
 // Sets a singular field, or appends to a repeated one.
-absl::Status PutScalar(const std::string& text, const std::string& path, const FieldDescriptor* field, Message* message) {
+absl::Status PutScalar(const std::string& text, const std::string& path, const FieldDescriptor* field,
+                       Message* message) {
   const Reflection* reflection = message->GetReflection();
   const bool add = field->is_repeated();
   uint64_t whole = 0;
@@ -64,7 +67,8 @@ absl::Status PutScalar(const std::string& text, const std::string& path, const F
       add ? reflection->AddBool(message, field, flag) : reflection->SetBool(message, field, flag);
       return absl::OkStatus();
     case FieldDescriptor::CPPTYPE_STRING: {
-      const bool quoted = text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front();
+      const bool quoted =
+          text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front();
       const std::string bare = quoted ? text.substr(1, text.size() - 2) : text;
       add ? reflection->AddString(message, field, bare) : reflection->SetString(message, field, bare);
       return absl::OkStatus();
@@ -109,7 +113,8 @@ absl::StatusOr<Step> ParseStep(const std::string& text, const std::string& path)
 }
 
 // The message that `step` leads to from `message`.
-absl::StatusOr<Message*> Descend(const Step& step, const FieldDescriptor* field, const std::string& path, Message* message) {
+absl::StatusOr<Message*> Descend(const Step& step, const FieldDescriptor* field, const std::string& path,
+                                 Message* message) {
   const Reflection* reflection = message->GetReflection();
   if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
     return Wrong(path, absl::StrCat("\"", step.name, "\" is a value and has no fields"));
@@ -120,7 +125,8 @@ absl::StatusOr<Message*> Descend(const Step& step, const FieldDescriptor* field,
   }
   const uint64_t size = static_cast<uint64_t>(reflection->FieldSize(*message, field));
   if (!step.indexed) return Wrong(path, absl::StrCat("\"", step.name, "\" is a list; name one as ", step.name, "[0]"));
-  if (step.index >= size) return Wrong(path, absl::StrCat("there are ", size, " ", step.name, ", so none with index ", step.index));
+  if (step.index >= size)
+    return Wrong(path, absl::StrCat("there are ", size, " ", step.name, ", so none with index ", step.index));
   return reflection->MutableRepeatedMessage(message, field, static_cast<int>(step.index));
 }
 
@@ -139,7 +145,8 @@ absl::Status ApplyOverride(const std::string& assignment, v1::Experiment* experi
     ASSIGN_OR_RETURN(const Step step, ParseStep(parts[i], path));
     const FieldDescriptor* field = message->GetDescriptor()->FindFieldByName(step.name);
     if (field == nullptr) {
-      return Wrong(path, absl::StrCat("no field \"", step.name, "\" in ", level, "; there are: ", FieldNames(message->GetDescriptor())));
+      return Wrong(path, absl::StrCat("no field \"", step.name, "\" in ", level,
+                                      "; there are: ", FieldNames(message->GetDescriptor())));
     }
     if (i + 1 < parts.size()) {
       ASSIGN_OR_RETURN(message, Descend(step, field, path, message));
@@ -150,7 +157,8 @@ absl::Status ApplyOverride(const std::string& assignment, v1::Experiment* experi
       return Wrong(path, absl::StrCat("is a group; set one of its fields: ", FieldNames(field->message_type())));
     }
     if (step.indexed) return Wrong(path, "set the whole list, as [64,64]");
-    RETURN_IF_ERROR(field->is_repeated() ? PutList(value, path, field, message) : PutScalar(value, path, field, message));
+    RETURN_IF_ERROR(field->is_repeated() ? PutList(value, path, field, message)
+                                         : PutScalar(value, path, field, message));
   }
   *experiment = std::move(changed);
   return absl::OkStatus();

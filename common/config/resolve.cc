@@ -99,7 +99,8 @@ absl::StatusOr<std::vector<uint64_t>> ParseSeeds(const std::string& text) {
   }
   std::set<uint64_t> seen;
   for (const uint64_t seed : seeds) {
-    if (!seen.insert(seed).second) return absl::InvalidArgumentError(absl::StrCat("seeds: ", seed, " is named twice in ", text));
+    if (!seen.insert(seed).second)
+      return absl::InvalidArgumentError(absl::StrCat("seeds: ", seed, " is named twice in ", text));
   }
   return seeds;
 }
@@ -108,8 +109,9 @@ absl::Status SetSeeds(const std::vector<uint64_t>& seeds, v1::Experiment* experi
   if (seeds.empty()) return absl::InvalidArgumentError("seeds: none given");
   for (int i = 0; i < experiment->members_size(); ++i) {
     if (experiment->members(i).hyper().ByteSizeLong() > 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("members[", i, "].hyper is set by the experiment; seeds would replace that member: name seeds or members, not both"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "members[", i,
+          "].hyper is set by the experiment; seeds would replace that member: name seeds or members, not both"));
     }
   }
   experiment->clear_members();

@@ -24,8 +24,10 @@ absl::Status CheckNumber(const std::string& path, double value, const v1::Rule& 
   if (!std::isfinite(value)) return Wrong(path, absl::StrCat(value, " is not finite"));
   if (rule.has_min() && value < rule.min()) return Wrong(path, absl::StrCat(value, " is below ", rule.min()));
   if (rule.has_max() && value > rule.max()) return Wrong(path, absl::StrCat(value, " is above ", rule.max()));
-  if (rule.has_above() && value <= rule.above()) return Wrong(path, absl::StrCat(value, " is not above ", rule.above()));
-  if (rule.has_below() && value >= rule.below()) return Wrong(path, absl::StrCat(value, " is not below ", rule.below()));
+  if (rule.has_above() && value <= rule.above())
+    return Wrong(path, absl::StrCat(value, " is not above ", rule.above()));
+  if (rule.has_below() && value >= rule.below())
+    return Wrong(path, absl::StrCat(value, " is not below ", rule.below()));
   return absl::OkStatus();
 }
 
@@ -43,15 +45,22 @@ absl::Status CheckScalar(const std::string& path, const Message& message, const 
   const bool list = index >= 0;
   switch (field->cpp_type()) {
     case FieldDescriptor::CPPTYPE_UINT32:
-      return CheckNumber(path, list ? reflection->GetRepeatedUInt32(message, field, index) : reflection->GetUInt32(message, field), rule);
+      return CheckNumber(
+          path, list ? reflection->GetRepeatedUInt32(message, field, index) : reflection->GetUInt32(message, field),
+          rule);
     case FieldDescriptor::CPPTYPE_UINT64: {
-      const uint64_t value = list ? reflection->GetRepeatedUInt64(message, field, index) : reflection->GetUInt64(message, field);
+      const uint64_t value =
+          list ? reflection->GetRepeatedUInt64(message, field, index) : reflection->GetUInt64(message, field);
       return CheckNumber(path, static_cast<double>(value), rule);
     }
     case FieldDescriptor::CPPTYPE_DOUBLE:
-      return CheckNumber(path, list ? reflection->GetRepeatedDouble(message, field, index) : reflection->GetDouble(message, field), rule);
+      return CheckNumber(
+          path, list ? reflection->GetRepeatedDouble(message, field, index) : reflection->GetDouble(message, field),
+          rule);
     case FieldDescriptor::CPPTYPE_STRING:
-      return CheckWord(path, list ? reflection->GetRepeatedString(message, field, index) : reflection->GetString(message, field), rule);
+      return CheckWord(
+          path, list ? reflection->GetRepeatedString(message, field, index) : reflection->GetString(message, field),
+          rule);
     default:
       return absl::OkStatus();
   }
@@ -75,7 +84,8 @@ absl::Status CheckField(const std::string& path, const Message& message, const F
     return rule.required() ? Wrong(path, "must be set") : absl::OkStatus();
   }
   if (is_message) return CheckRules(path + ".", reflection->GetMessage(message, field));
-  if (rule.required() && field->cpp_type() == FieldDescriptor::CPPTYPE_STRING && reflection->GetString(message, field).empty()) {
+  if (rule.required() && field->cpp_type() == FieldDescriptor::CPPTYPE_STRING &&
+      reflection->GetString(message, field).empty()) {
     return Wrong(path, "must not be empty");
   }
   return CheckScalar(path, message, field, -1, rule);
@@ -100,23 +110,25 @@ absl::Status CheckTogether(const v1::Experiment& experiment) {
   const v1::Schedule& schedule = experiment.schedule();
   const v1::LearnerOptions& learner = experiment.learner();
   if (!experiment.run().lockstep() && schedule.publish_period() > schedule.max_policy_lag()) {
-    return Wrong("schedule.publish_period", absl::StrCat(schedule.publish_period(), " is above schedule.max_policy_lag ",
-                                                         schedule.max_policy_lag(), ": actors would wait for ever"));
+    return Wrong("schedule.publish_period",
+                 absl::StrCat(schedule.publish_period(), " is above schedule.max_policy_lag ",
+                              schedule.max_policy_lag(), ": actors would wait for ever"));
   }
   if (experiment.run().env_steps() <= replay.min_size()) {
-    return Wrong("run.env_steps", absl::StrCat(experiment.run().env_steps(), " is not above replay.min_size ", replay.min_size(),
-                                               ": there would be no update"));
+    return Wrong("run.env_steps", absl::StrCat(experiment.run().env_steps(), " is not above replay.min_size ",
+                                               replay.min_size(), ": there would be no update"));
   }
   if (replay.capacity() < learner.batch_size()) {
-    return Wrong("replay.capacity", absl::StrCat(replay.capacity(), " is below learner.batch_size ", learner.batch_size()));
+    return Wrong("replay.capacity",
+                 absl::StrCat(replay.capacity(), " is below learner.batch_size ", learner.batch_size()));
   }
   if (replay.capacity() < replay.min_size()) {
     return Wrong("replay.capacity", absl::StrCat(replay.capacity(), " is below replay.min_size ", replay.min_size()));
   }
   if (replay.failure_capacity() <= learner.failure_batch_size()) {
     return Wrong("replay.failure_capacity",
-                 absl::StrCat(replay.failure_capacity(), " is not above learner.failure_batch_size ", learner.failure_batch_size(),
-                              ": failure rows would never be drawn"));
+                 absl::StrCat(replay.failure_capacity(), " is not above learner.failure_batch_size ",
+                              learner.failure_batch_size(), ": failure rows would never be drawn"));
   }
   return absl::OkStatus();
 }
@@ -126,8 +138,9 @@ absl::Status CheckMembers(const v1::Experiment& experiment) {
   for (int i = 0; i < experiment.members_size(); ++i) {
     const auto [it, fresh] = seen.emplace(experiment.members(i).SerializeAsString(), i);
     if (!fresh) {
-      return Wrong(absl::StrCat("members[", i, "].seed"), absl::StrCat(experiment.members(i).seed(), " is also that of members[", it->second,
-                                                                       "], and their hyper-parameters do not differ"));
+      return Wrong(absl::StrCat("members[", i, "].seed"),
+                   absl::StrCat(experiment.members(i).seed(), " is also that of members[", it->second,
+                                "], and their hyper-parameters do not differ"));
     }
   }
   return absl::OkStatus();

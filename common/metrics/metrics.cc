@@ -84,7 +84,8 @@ class PrometheusMetrics : public Metrics {
     const MetricInfo& metric = Find(name, "gauge", labels);
     MutexLock lock(&mutex_);
     prometheus::Family<prometheus::Gauge>*& family = gauges_[name];
-    if (family == nullptr) family = &prometheus::BuildGauge().Name(name).Help(metric.help).Labels(constant_).Register(*registry_);
+    if (family == nullptr)
+      family = &prometheus::BuildGauge().Name(name).Help(metric.help).Labels(constant_).Register(*registry_);
     return family->Add(labels);
   }
 

@@ -1,6 +1,7 @@
-// Prometheus metrics: every name, help text, label and bucket in one table (metrics.cc), constant labels run, task, algorithm on
-// every series, /metrics over HTTP. Handles are looked up once and used on hot paths without lock or lookup (counters and
-// gauges are atomics; a histogram takes a short mutex). Thread-safe. Names start with datacom_ (operations.md 5.1).
+// Prometheus metrics: every name, help text, label and bucket in one table (metrics.cc), constant labels run, task,
+// algorithm on every series, /metrics over HTTP. Handles are looked up once and used on hot paths without lock or
+// lookup (counters and gauges are atomics; a histogram takes a short mutex). Thread-safe. Names start with datacom_
+// (operations.md 5.1).
 #ifndef DATACOM_COMMON_METRICS_METRICS_H_
 #define DATACOM_COMMON_METRICS_METRICS_H_
 
@@ -19,16 +20,17 @@ namespace datacom {
 class Metrics {
  public:
   struct Options {
-    std::string role;       // replay, actor, learner, evaluator: also the label of datacom_build_info
+    std::string role;  // replay, actor, learner, evaluator: also the label of datacom_build_info
     std::string run, task, algorithm;
-    std::string listen;     // "127.0.0.1:0"; empty = no HTTP server (tests, tools)
+    std::string listen;  // "127.0.0.1:0"; empty = no HTTP server (tests, tools)
   };
   // UNAVAILABLE naming the address when it is taken.
   static absl::StatusOr<std::unique_ptr<Metrics>> Start(const Options& options);
   virtual ~Metrics() = default;
   virtual const std::string& address() const = 0;  // host:port; empty without a server
 
-  // The series of a name in the table; aborts on an unknown name or label (programmer error). References live as long as this.
+  // The series of a name in the table; aborts on an unknown name or label (programmer error). References live as long
+  // as this.
   using Labels = std::map<std::string, std::string>;
   virtual prometheus::Counter& counter(const std::string& name, const Labels& labels = {}) = 0;
   virtual prometheus::Gauge& gauge(const std::string& name, const Labels& labels = {}) = 0;

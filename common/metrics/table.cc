@@ -11,12 +11,14 @@ std::vector<double> Writes() { return {1e-3, 5e-3, 2e-2, 5e-2, 0.1, 0.5, 1, 5, 2
 
 MetricInfo Counter(const std::string& name, const std::string& help, const std::string& label = "",
                    const std::vector<std::string>& values = {}) {
-  return {name, "counter", help, label.empty() ? std::vector<std::string>{} : std::vector<std::string>{label}, {}, values};
+  return {name, "counter", help, label.empty() ? std::vector<std::string>{} : std::vector<std::string>{label},
+          {},   values};
 }
 
 MetricInfo Gauge(const std::string& name, const std::string& help, const std::string& label = "",
                  const std::vector<std::string>& values = {}) {
-  return {name, "gauge", help, label.empty() ? std::vector<std::string>{} : std::vector<std::string>{label}, {}, values};
+  return {name, "gauge", help, label.empty() ? std::vector<std::string>{} : std::vector<std::string>{label},
+          {},   values};
 }
 
 MetricInfo Histogram(const std::string& name, const std::string& help, const std::vector<double>& buckets) {
@@ -28,12 +30,15 @@ std::vector<MetricInfo> Actor() {
       Counter("datacom_actor_env_steps_total", "Environment steps taken"),
       Counter("datacom_actor_rows_total", "Transitions appended to the insert session"),
       Counter("datacom_actor_episodes_total", "Episodes finished"),
-      Counter("datacom_actor_abandoned_episodes_total", "Episodes given up, by reason", "reason", {"invalid", "session"}),
+      Counter("datacom_actor_abandoned_episodes_total", "Episodes given up, by reason", "reason",
+              {"invalid", "session"}),
       Counter("datacom_actor_wait_seconds_total", "Time without a right to step, by what was lacking", "reason",
               {"credit", "snapshot", "register"}),
       Gauge("datacom_actor_snapshot_age_seconds", "Time since the newest snapshot arrived; the oldest of the members"),
-      Gauge("datacom_actor_policy_lag_updates", "Updates that the acting policy is behind the newest known; the largest of the members"),
-      Histogram("datacom_actor_safe_map_seconds", "Acting rule (policy and safe map), time an environment step", Microseconds()),
+      Gauge("datacom_actor_policy_lag_updates",
+            "Updates that the acting policy is behind the newest known; the largest of the members"),
+      Histogram("datacom_actor_safe_map_seconds", "Acting rule (policy and safe map), time an environment step",
+                Microseconds()),
       Histogram("datacom_actor_step_seconds", "Simulation, time an environment step", Microseconds()),
       Counter("datacom_actor_snapshots_discarded_total", "Snapshots that did not decode or did not fit"),
       Gauge("datacom_actor_environments", "Environments this process steps"),
@@ -44,15 +49,18 @@ std::vector<MetricInfo> Replay() {
   return {
       Gauge("datacom_replay_rows", "Rows held, all members together, by table", "table", {"main", "failure"}),
       Counter("datacom_replay_inserts_total", "Rows committed"),
-      Counter("datacom_replay_duplicate_rows_total", "Rows received again after they were committed; acknowledged, not stored"),
+      Counter("datacom_replay_duplicate_rows_total",
+              "Rows received again after they were committed; acknowledged, not stored"),
       Counter("datacom_replay_rejected_rows_total", "Rows refused, by reason", "reason", {"invalid", "gap", "credit"}),
-      Counter("datacom_replay_episodes_total", "Training episodes, by how they ended", "state", {"finished", "abandoned"}),
+      Counter("datacom_replay_episodes_total", "Training episodes, by how they ended", "state",
+              {"finished", "abandoned"}),
       Gauge("datacom_replay_outstanding_rows", "Rows granted to actors and not yet inserted"),
       Gauge("datacom_replay_sessions", "Living actor sessions"),
       Histogram("datacom_replay_insert_seconds", "Time from a chunk's arrival to its commit", FastCalls()),
       Histogram("datacom_replay_draw_seconds", "Time to assemble the batches of all members", FastCalls()),
       Counter("datacom_replay_draws_total", "Draws answered"),
-      Counter("datacom_replay_blocked_seconds_total", "Time in which the limiter held a side back", "side", {"insert", "draw"}),
+      Counter("datacom_replay_blocked_seconds_total", "Time in which the limiter held a side back", "side",
+              {"insert", "draw"}),
       Gauge("datacom_replay_samples_per_insert_error_ratio",
             "Updates per insert against the wanted ratio, relative; the largest of the members; 0 is exact"),
       Gauge("datacom_replay_disk_free_bytes", "Free space of the file system that holds the rings"),
@@ -63,7 +71,8 @@ std::vector<MetricInfo> Learner() {
   return {
       Counter("datacom_learner_updates_total", "Updates of the whole population done by this process"),
       Histogram("datacom_learner_update_seconds", "Time an update of all members takes", SlowCalls()),
-      Counter("datacom_learner_wait_seconds_total", "Time the update loop waited, by what for", "reason", {"draw", "features"}),
+      Counter("datacom_learner_wait_seconds_total", "Time the update loop waited, by what for", "reason",
+              {"draw", "features"}),
       Counter("datacom_learner_snapshots_published_total", "Snapshots published, counted a member"),
       Counter("datacom_learner_checkpoints_total", "Checkpoints written"),
       Histogram("datacom_learner_checkpoint_seconds", "Time to write a checkpoint", Writes()),
@@ -94,7 +103,8 @@ std::vector<MetricInfo> Member() {
 std::vector<MetricInfo> Everyone() {
   return {
       Counter("datacom_evaluator_episodes_total", "Evaluation episodes played"),
-      Counter("datacom_evaluator_items_total", "Evaluation items worked off, by result", "result", {"accepted", "stale", "failed"}),
+      Counter("datacom_evaluator_items_total", "Evaluation items worked off, by result", "result",
+              {"accepted", "stale", "failed"}),
       {"datacom_build_info", "gauge", "Always 1; what this process is", {"version", "revision", "role"}, {}, {}},
       Gauge("datacom_up_timestamp_seconds", "Unix time at which the process started"),
       Counter("datacom_rpc_failures_total", "Calls to other roles that failed, by method", "method"),
@@ -106,7 +116,8 @@ std::vector<MetricInfo> Everyone() {
 const std::vector<MetricInfo>& MetricTable() {
   static const auto* const kTable = [] {
     auto* table = new std::vector<MetricInfo>;
-    for (const auto& part : {Actor(), Replay(), Learner(), Member(), Everyone()}) table->insert(table->end(), part.begin(), part.end());
+    for (const auto& part : {Actor(), Replay(), Learner(), Member(), Everyone()})
+      table->insert(table->end(), part.begin(), part.end());
     return table;
   }();
   return *kTable;

@@ -16,8 +16,8 @@ namespace datacom {
 
 class AppendFile {
  public:
-  // Cuts the file to `offset` bytes and goes on there; creates it where offset is 0. DATA_LOSS naming both lengths when the
-  // file is shorter than that.
+  // Cuts the file to `offset` bytes and goes on there; creates it where offset is 0. DATA_LOSS naming both lengths when
+  // the file is shorter than that.
   static absl::StatusOr<std::unique_ptr<AppendFile>> Open(const std::string& path, uint64_t offset);
   ~AppendFile();  // flushes, without waiting for the disk
   AppendFile(const AppendFile&) = delete;

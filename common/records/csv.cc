@@ -10,7 +10,8 @@
 
 namespace datacom {
 
-absl::StatusOr<std::unique_ptr<CsvWriter>> CsvWriter::Create(const std::string& path, const std::vector<std::string>& header) {
+absl::StatusOr<std::unique_ptr<CsvWriter>> CsvWriter::Create(const std::string& path,
+                                                             const std::vector<std::string>& header) {
   ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, AppendFile::Open(path, 0));
   std::unique_ptr<CsvWriter> writer(new CsvWriter(std::move(file), header.size()));
   RETURN_IF_ERROR(writer->Append(header));
@@ -18,14 +19,15 @@ absl::StatusOr<std::unique_ptr<CsvWriter>> CsvWriter::Create(const std::string& 
   return writer;
 }
 
-absl::StatusOr<std::unique_ptr<CsvWriter>> CsvWriter::Resume(const std::string& path, const std::vector<std::string>& header,
-                                                             uint64_t offset) {
+absl::StatusOr<std::unique_ptr<CsvWriter>> CsvWriter::Resume(const std::string& path,
+                                                             const std::vector<std::string>& header, uint64_t offset) {
   if (offset == 0) return Create(path, header);
   ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
   const std::string expected = absl::StrJoin(header, ",");
   const std::string found = content.substr(0, content.find('\n'));
   if (found != expected) {
-    return absl::FailedPreconditionError(absl::StrCat(path, " has the header \"", found, "\", this build writes \"", expected, "\""));
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, " has the header \"", found, "\", this build writes \"", expected, "\""));
   }
   ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, AppendFile::Open(path, offset));
   return std::unique_ptr<CsvWriter>(new CsvWriter(std::move(file), header.size()));
@@ -33,7 +35,8 @@ absl::StatusOr<std::unique_ptr<CsvWriter>> CsvWriter::Resume(const std::string& 
 
 absl::Status CsvWriter::Append(const std::vector<std::string>& cells) {
   if (cells.size() != width_) {
-    return absl::InvalidArgumentError(absl::StrCat(file_->path(), ": a row of ", cells.size(), " cells, the header has ", width_));
+    return absl::InvalidArgumentError(
+        absl::StrCat(file_->path(), ": a row of ", cells.size(), " cells, the header has ", width_));
   }
   return file_->Append(absl::StrCat(absl::StrJoin(cells, ","), "\n"));
 }

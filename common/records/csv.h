@@ -19,11 +19,12 @@ namespace datacom {
 class CsvWriter {
  public:
   // Begins a file anew: writes the header.
-  static absl::StatusOr<std::unique_ptr<CsvWriter>> Create(const std::string& path, const std::vector<std::string>& header);
-  // Goes on at `offset` (an earlier Offset()), dropping what follows. FAILED_PRECONDITION when the file's header differs,
-  // DATA_LOSS when it is shorter. Offset 0 is Create.
-  static absl::StatusOr<std::unique_ptr<CsvWriter>> Resume(const std::string& path, const std::vector<std::string>& header,
-                                                           uint64_t offset);
+  static absl::StatusOr<std::unique_ptr<CsvWriter>> Create(const std::string& path,
+                                                           const std::vector<std::string>& header);
+  // Goes on at `offset` (an earlier Offset()), dropping what follows. FAILED_PRECONDITION when the file's header
+  // differs, DATA_LOSS when it is shorter. Offset 0 is Create.
+  static absl::StatusOr<std::unique_ptr<CsvWriter>> Resume(const std::string& path,
+                                                           const std::vector<std::string>& header, uint64_t offset);
 
   // INVALID_ARGUMENT naming both counts when the row is not as wide as the header.
   absl::Status Append(const std::vector<std::string>& cells);

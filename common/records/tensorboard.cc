@@ -37,7 +37,9 @@ void AppendVarint(uint64_t value, std::string* out) {
   out->push_back(static_cast<char>(value));
 }
 
-void AppendTag(int field, int wire_type, std::string* out) { AppendVarint(static_cast<uint64_t>(field << 3 | wire_type), out); }
+void AppendTag(int field, int wire_type, std::string* out) {
+  AppendVarint(static_cast<uint64_t>(field << 3 | wire_type), out);
+}
 
 void AppendBytes(int field, const std::string& bytes, std::string* out) {
   AppendTag(field, kBytes, out);
@@ -80,7 +82,8 @@ absl::StatusOr<std::unique_ptr<EventWriter>> EventWriter::Open(const std::string
   return writer;
 }
 
-absl::Status EventWriter::Append(int64_t step, double wall_time, const std::vector<std::pair<std::string, double>>& scalars) {
+absl::Status EventWriter::Append(int64_t step, double wall_time,
+                                 const std::vector<std::pair<std::string, double>>& scalars) {
   std::string summary;
   for (const auto& [tag, value] : scalars) {
     if (std::isnan(value)) continue;

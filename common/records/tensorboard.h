@@ -1,8 +1,8 @@
 // Scalars as TensorBoard events: a TFRecord file of Event messages, one folder a member.
 //
 // Not thread-safe. Append blocks only when a buffer is full; Flush blocks on the disk.
-// The format: each record is {length u64, masked CRC-32C of the length, data, masked CRC-32C of the data}, little-endian;
-// data is an Event {wall_time 1, step 2, file_version 3, summary 5 {value 1 {tag 1, simple_value 2}}}.
+// The format: each record is {length u64, masked CRC-32C of the length, data, masked CRC-32C of the data},
+// little-endian; data is an Event {wall_time 1, step 2, file_version 3, summary 5 {value 1 {tag 1, simple_value 2}}}.
 #ifndef DATACOM_COMMON_RECORDS_TENSORBOARD_H_
 #define DATACOM_COMMON_RECORDS_TENSORBOARD_H_
 
@@ -22,7 +22,8 @@ namespace datacom {
 class EventWriter {
  public:
   // Creates the folder where needed; the file in it has a fixed name, so that a resumed run goes on with the same file.
-  // Goes on at `offset` (an earlier Offset()), dropping what follows; 0 begins anew. DATA_LOSS when the file is shorter.
+  // Goes on at `offset` (an earlier Offset()), dropping what follows; 0 begins anew. DATA_LOSS when the file is
+  // shorter.
   static absl::StatusOr<std::unique_ptr<EventWriter>> Open(const std::string& folder, uint64_t offset);
 
   // One event of several scalars, e.g. {"eval/discounted_return", 3.5}. NaN is left out. wall_time: Unix seconds.
@@ -38,7 +39,7 @@ class EventWriter {
   std::unique_ptr<AppendFile> file_;
 };
 
-uint32_t Crc32c(absl::string_view data);  // Castagnoli
+uint32_t Crc32c(absl::string_view data);        // Castagnoli
 uint32_t MaskedCrc32c(absl::string_view data);  // as TFRecord stores it
 
 }  // namespace datacom

@@ -56,7 +56,8 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstBackoffMs);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kMaxBackoffMs);  // also the longest a connection attempt may take
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxBackoffMs);
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // roles talk inside one cluster; a proxy of the environment is for others
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY,
+                   0);  // roles talk inside one cluster; a proxy of the environment is for others
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
@@ -81,7 +82,8 @@ std::chrono::milliseconds Backoff::Next() {
   const double plain = std::min(kMaxBackoffMs, kFirstBackoffMs << doublings);
   RandomStream stream(StreamKey("rpc.backoff", {seed_, static_cast<uint64_t>(attempt_)}));
   if (attempt_ < (1 << 30)) ++attempt_;
-  return std::chrono::milliseconds(static_cast<int64_t>(plain * stream.Uniform(1 - kBackoffJitter, 1 + kBackoffJitter)));
+  return std::chrono::milliseconds(
+      static_cast<int64_t>(plain * stream.Uniform(1 - kBackoffJitter, 1 + kBackoffJitter)));
 }
 
 v1::Hello MakeHello(const std::string& run_id, uint64_t schema_fingerprint) {
@@ -95,8 +97,9 @@ v1::Hello MakeHello(const std::string& run_id, uint64_t schema_fingerprint) {
 
 absl::Status CheckHello(const v1::Hello& hello, const std::string& run_id, uint64_t schema_fingerprint) {
   if (hello.protocol() != kProtocolVersion) {
-    return absl::FailedPreconditionError(absl::StrCat("handshake: peer (build \"", hello.build(), "\") speaks protocol ", hello.protocol(),
-                                                      ", this build (", Version(), " ", Revision(), ") speaks ", kProtocolVersion));
+    return absl::FailedPreconditionError(absl::StrCat("handshake: peer (build \"", hello.build(),
+                                                      "\") speaks protocol ", hello.protocol(), ", this build (",
+                                                      Version(), " ", Revision(), ") speaks ", kProtocolVersion));
   }
   if (hello.run_id() != run_id) {
     return absl::FailedPreconditionError(
@@ -109,12 +112,14 @@ absl::Status CheckHello(const v1::Hello& hello, const std::string& run_id, uint6
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Server>> Server::Start(const std::string& address, const std::vector<grpc::Service*>& services) {
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const std::string& address,
+                                                      const std::vector<grpc::Service*>& services) {
   EnableHealthAndReflection();
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // else a second server on a taken port would start, and share it
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT,
+                             0);  // else a second server on a taken port would start, and share it
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
@@ -160,8 +165,9 @@ std::shared_ptr<grpc::Channel> Server::InProcessChannel() {
 }
 
 absl::Status CheckHealth(const std::string& address, std::chrono::milliseconds deadline) {
-  // grpc.health.v1: HealthCheckRequest {string service = 1}, empty for the whole server; HealthCheckResponse {enum status = 1},
-  // SERVING = 1, which is the two bytes below. Written out because no header of the health protocol is installed.
+  // grpc.health.v1: HealthCheckRequest {string service = 1}, empty for the whole server; HealthCheckResponse {enum
+  // status = 1}, SERVING = 1, which is the two bytes below. Written out because no header of the health protocol is
+  // installed.
   const std::string kServing("\x08\x01", 2);
   grpc::GenericStub stub(MakeChannel(address));
   grpc::ClientContext context;

@@ -43,14 +43,16 @@ class Backoff {
 v1::Hello MakeHello(const std::string& run_id, uint64_t schema_fingerprint);
 absl::Status CheckHello(const v1::Hello& hello, const std::string& run_id, uint64_t schema_fingerprint);
 
-// A listening server: loopback unless the address says otherwise, gRPC health and reflection on, keepalive pings allowed.
+// A listening server: loopback unless the address says otherwise, gRPC health and reflection on, keepalive pings
+// allowed.
 class Server {
  public:
   // address "127.0.0.1:0" picks a port. UNAVAILABLE naming the address when it is taken.
-  static absl::StatusOr<std::unique_ptr<Server>> Start(const std::string& address, const std::vector<grpc::Service*>& services);
-  ~Server();  // as Shutdown with a second's grace
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const std::string& address,
+                                                       const std::vector<grpc::Service*>& services);
+  ~Server();                                               // as Shutdown with a second's grace
   const std::string& address() const { return address_; }  // host:port actually bound
-  void SetServing(bool serving);  // health of "" and of every service
+  void SetServing(bool serving);                           // health of "" and of every service
   // NOT_SERVING, then ends calls after `grace`. Blocks up to it.
   void Shutdown(std::chrono::milliseconds grace);
   std::shared_ptr<grpc::Channel> InProcessChannel();

@@ -9,8 +9,8 @@
 namespace datacom {
 namespace {
 
-// Statistical bounds below are z standard errors wide; a two-sided normal tail at z = 6 is 2e-9, so each false failure has that
-// rate, and with fixed keys the outcome is the same in every run anyway.
+// Statistical bounds below are z standard errors wide; a two-sided normal tail at z = 6 is 2e-9, so each false failure
+// has that rate, and with fixed keys the outcome is the same in every run anyway.
 constexpr double kSigmas = 6;
 
 TEST(RandomStream, GivesThePhiloxKnownAnswerForKeyAndCounterZero) {
@@ -25,8 +25,8 @@ TEST(RandomStream, GivesThePhiloxKnownAnswerForKeyAndCounterZero) {
 std::array<uint32_t, 4> ReferencePhilox(std::array<uint32_t, 4> c, std::array<uint32_t, 2> k) {
   for (int round = 0; round < 10; ++round) {
     const uint64_t a = 0xD2511F53ull * c[0], b = 0xCD9E8D57ull * c[2];
-    c = {static_cast<uint32_t>(b >> 32) ^ c[1] ^ k[0], static_cast<uint32_t>(b), static_cast<uint32_t>(a >> 32) ^ c[3] ^ k[1],
-         static_cast<uint32_t>(a)};
+    c = {static_cast<uint32_t>(b >> 32) ^ c[1] ^ k[0], static_cast<uint32_t>(b),
+         static_cast<uint32_t>(a >> 32) ^ c[3] ^ k[1], static_cast<uint32_t>(a)};
     k = {k[0] + 0x9E3779B9u, k[1] + 0xBB67AE85u};
   }
   return c;
@@ -43,7 +43,8 @@ TEST(RandomStream, IsTheReferenceGeneratorCountingBlocks) {
   const uint64_t key = 0x123456789abcdef0ull;
   RandomStream stream(key);
   for (uint32_t block = 0; block < 100; ++block) {
-    const auto expected = ReferencePhilox({block, 0, 0, 0}, {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)});
+    const auto expected =
+        ReferencePhilox({block, 0, 0, 0}, {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)});
     for (const uint32_t word : expected) ASSERT_EQ(stream.NextUint32(), word) << "block " << block;
   }
 }
@@ -111,14 +112,16 @@ TEST(RandomStream, UniformBetweenBoundsStaysThere) {
 }
 
 TEST(StreamKey, DiffersInPurposeInPartsAndInTheirOrderAndNumber) {
-  const std::set<uint64_t> keys = {StreamKey("a", {}),     StreamKey("b", {}),     StreamKey("a", {0}),   StreamKey("a", {0, 0}),
-                                   StreamKey("a", {1, 2}), StreamKey("a", {2, 1}), StreamKey("", {1, 2}), StreamKey("ab", {1, 2})};
+  const std::set<uint64_t> keys = {StreamKey("a", {}),     StreamKey("b", {}),     StreamKey("a", {0}),
+                                   StreamKey("a", {0, 0}), StreamKey("a", {1, 2}), StreamKey("a", {2, 1}),
+                                   StreamKey("", {1, 2}),  StreamKey("ab", {1, 2})};
   EXPECT_EQ(keys.size(), 8u);
 }
 
 TEST(StreamKey, StaysWhatRunsOnDiskWereMadeWith) {
   // A changed hash would give every resumed run other numbers; the constants were computed
-  // apart from this code, from its definition: FNV-1a over the purpose, then splitmix64's finaliser over count and parts.
+  // apart from this code, from its definition: FNV-1a over the purpose, then splitmix64's finaliser over count and
+  // parts.
   EXPECT_EQ(StreamKey("", {}), 0xc3817c016ba4ff30ull);
   EXPECT_EQ(StreamKey("actor.noise", {7, 0, 42}), 0xe5e356f613a38ffbull);
 }

@@ -11,7 +11,8 @@ namespace {
 using google::protobuf::FieldDescriptor;
 
 TEST(ParseExperiment, NamesFileLineAndColumnOfAMistake) {
-  ExpectInvalid(ParseExperiment("name: 'x'\nrun { env_stepz: 3 }", "a/b.textproto").status(), {"a/b.textproto:2:16", "env_stepz"});
+  ExpectInvalid(ParseExperiment("name: 'x'\nrun { env_stepz: 3 }", "a/b.textproto").status(),
+                {"a/b.textproto:2:16", "env_stepz"});
   ExpectInvalid(ParseExperiment("run { seed: -1 }", "f").status(), {"f:1:"});
   ExpectInvalid(ParseExperiment("run {", "f").status(), {"f:1:"});
 }
@@ -64,8 +65,9 @@ TEST(ResolveExperiment, FillsEveryDefaultAndOneMember) {
 }
 
 TEST(ResolveExperiment, KeepsWhatWasSaidAndIsIdempotent) {
-  const v1::Experiment given =
-      Minimal("run { env_steps: 5000 lockstep: true } network { actor_hidden: 32 } learner { tau: 0.5 } members { seed: 3 hyper { alpha_lr: 0.1 } }");
+  const v1::Experiment given = Minimal(
+      "run { env_steps: 5000 lockstep: true } network { actor_hidden: 32 } learner { tau: 0.5 } members { seed: 3 "
+      "hyper { alpha_lr: 0.1 } }");
   const v1::Experiment once = ResolveExperiment(given);
   EXPECT_EQ(once.run().env_steps(), 5000u);
   EXPECT_THAT(once.network().actor_hidden(), ::testing::ElementsAre(32));
@@ -74,7 +76,8 @@ TEST(ResolveExperiment, KeepsWhatWasSaidAndIsIdempotent) {
 }
 
 TEST(ResolveExperiment, LeavesMembersWithOnlyWhatTheyOverride) {
-  const v1::Experiment resolved = ResolveExperiment(Minimal("hyper { alpha_lr: 0.2 actor_lr: 0.3 } members { seed: 1 hyper { alpha_lr: 0.1 } }"));
+  const v1::Experiment resolved =
+      ResolveExperiment(Minimal("hyper { alpha_lr: 0.2 actor_lr: 0.3 } members { seed: 1 hyper { alpha_lr: 0.1 } }"));
   EXPECT_FALSE(resolved.members(0).hyper().has_actor_lr());
   const v1::Hyper merged = MemberHyper(resolved, 0);
   EXPECT_EQ(merged.alpha_lr(), 0.1);
@@ -91,7 +94,8 @@ TEST(ResolveExperiment, LockstepBringsItsConsequences) {
 }
 
 TEST(PrintExperiment, ReadsBackToTheSame) {
-  const v1::Experiment resolved = ResolveExperiment(Minimal("description: 'a \"quoted\" line — and more' hyper { actor_lr: 0.00012345678901234567 }"));
+  const v1::Experiment resolved = ResolveExperiment(
+      Minimal("description: 'a \"quoted\" line — and more' hyper { actor_lr: 0.00012345678901234567 }"));
   const std::string text = PrintExperiment(resolved);
   const v1::Experiment back = ParseExperiment(text, "printed").value();
   EXPECT_EQ(back.SerializeAsString(), resolved.SerializeAsString());

@@ -5,8 +5,9 @@ namespace {
 
 TEST(ApplyOverride, SetsScalarsOfEveryType) {
   v1::Experiment experiment = Minimal();
-  for (const char* assignment : {"hyper.delta_warmup=3000", "hyper.actor_lr=1e-3", "run.env_steps=2e4", "run.lockstep=true", "learner.device = cuda",
-                                 "description=\"a=b, c\"", "hyper.target_entropy=-2.5"}) {
+  for (const char* assignment :
+       {"hyper.delta_warmup=3000", "hyper.actor_lr=1e-3", "run.env_steps=2e4", "run.lockstep=true",
+        "learner.device = cuda", "description=\"a=b, c\"", "hyper.target_entropy=-2.5"}) {
     ASSERT_TRUE(ApplyOverride(assignment, &experiment).ok()) << assignment << ApplyOverride(assignment, &experiment);
   }
   EXPECT_EQ(experiment.hyper().delta_warmup(), 3000u);
@@ -42,7 +43,8 @@ TEST(ApplyOverride, ReachesMembersByIndex) {
 
 TEST(ApplyOverride, NamesThePathAndListsTheFieldsThereAre) {
   v1::Experiment experiment = Minimal();
-  ExpectInvalid(ApplyOverride("hyper.learning_rate=1", &experiment), {"hyper.learning_rate", "learning_rate", "actor_lr", "slack_beta"});
+  ExpectInvalid(ApplyOverride("hyper.learning_rate=1", &experiment),
+                {"hyper.learning_rate", "learning_rate", "actor_lr", "slack_beta"});
   ExpectInvalid(ApplyOverride("nonsense=1", &experiment), {"nonsense", "the experiment", "hyper", "schedule"});
   ExpectInvalid(ApplyOverride("hyper=1", &experiment), {"hyper", "group", "actor_lr"});
   ExpectInvalid(ApplyOverride("hyper.actor_lr.x=1", &experiment), {"actor_lr", "has no fields"});
@@ -53,8 +55,9 @@ TEST(ApplyOverride, NamesThePathAndListsTheFieldsThereAre) {
 TEST(ApplyOverride, RefusesValuesOfAnotherTypeAndThenChangesNothing) {
   v1::Experiment experiment = Minimal();
   const std::string before = experiment.SerializeAsString();
-  for (const char* assignment : {"run.env_steps=-1", "run.env_steps=1.5", "run.env_steps=many", "run.env_steps=", "learner.batch_size=4294967296",
-                                 "hyper.actor_lr=fast", "run.lockstep=perhaps", "run.env_steps=1e30", "network.actor_hidden=[1,x]"}) {
+  for (const char* assignment : {"run.env_steps=-1", "run.env_steps=1.5", "run.env_steps=many",
+                                 "run.env_steps=", "learner.batch_size=4294967296", "hyper.actor_lr=fast",
+                                 "run.lockstep=perhaps", "run.env_steps=1e30", "network.actor_hidden=[1,x]"}) {
     const absl::Status status = ApplyOverride(assignment, &experiment);
     ExpectInvalid(status, {std::string(assignment).substr(0, std::string(assignment).find('='))});
   }

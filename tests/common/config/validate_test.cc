@@ -8,7 +8,8 @@ TEST(ValidateExperiment, AcceptsTheMinimalExperiment) { EXPECT_TRUE(Validate(Min
 
 TEST(ValidateExperiment, AsksForWhatHasNoDefault) {
   ExpectInvalid(Validate(ParseExperiment("task: 'cartpole' algorithm: 'sac'", "t").value()), {"name: must be set"});
-  ExpectInvalid(Validate(ParseExperiment("name: '' task: 'cartpole' algorithm: 'sac'", "t").value()), {"name: must not be empty"});
+  ExpectInvalid(Validate(ParseExperiment("name: '' task: 'cartpole' algorithm: 'sac'", "t").value()),
+                {"name: must not be empty"});
   ExpectInvalid(Validate(Minimal("members { }")), {"members[0].seed: must be set"});
 }
 
@@ -38,7 +39,8 @@ TEST(ValidateExperiment, KnowsTheRegistersItIsGiven) {
 TEST(ValidateExperiment, ChecksFieldsAgainstEachOther) {
   ExpectInvalid(Validate(Minimal("schedule { publish_period: 129 }")), {"schedule.publish_period", "129", "128"});
   EXPECT_TRUE(Validate(Minimal("schedule { publish_period: 128 }")).ok());
-  EXPECT_TRUE(Validate(Minimal("schedule { publish_period: 129 } run { lockstep: true }")).ok()) << "lockstep sets both";
+  EXPECT_TRUE(Validate(Minimal("schedule { publish_period: 129 } run { lockstep: true }")).ok())
+      << "lockstep sets both";
   ExpectInvalid(Validate(Minimal("run { env_steps: 2000 }")), {"run.env_steps", "2000"});
   EXPECT_TRUE(Validate(Minimal("run { env_steps: 2001 }")).ok());
   ExpectInvalid(Validate(Minimal("replay { capacity: 63 min_size: 10 }")), {"replay.capacity", "63", "64"});
@@ -47,7 +49,8 @@ TEST(ValidateExperiment, ChecksFieldsAgainstEachOther) {
 }
 
 TEST(ValidateExperiment, WantsMembersThatDiffer) {
-  ExpectInvalid(Validate(Minimal("members { seed: 1 } members { seed: 2 } members { seed: 1 }")), {"members[2].seed", "1", "members[0]"});
+  ExpectInvalid(Validate(Minimal("members { seed: 1 } members { seed: 2 } members { seed: 1 }")),
+                {"members[2].seed", "1", "members[0]"});
   EXPECT_TRUE(Validate(Minimal("members { seed: 1 } members { seed: 1 hyper { actor_lr: 0.1 } }")).ok());
 }
 
@@ -63,8 +66,8 @@ void ExpectRules(const google::protobuf::Descriptor* descriptor) {
     const bool number = field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_STRING &&
                         field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_BOOL;
     EXPECT_TRUE(!number || field->name() == "seed" || rule.has_max() || rule.has_below()) << field->full_name();
-    EXPECT_TRUE(field->is_repeated() || field->has_default_value() || rule.required() || field->name() == "description" ||
-                field->name() == "horizon")
+    EXPECT_TRUE(field->is_repeated() || field->has_default_value() || rule.required() ||
+                field->name() == "description" || field->name() == "horizon")
         << field->full_name() << " has neither a default nor a reason";
   }
 }

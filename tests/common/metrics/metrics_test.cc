@@ -36,7 +36,8 @@ std::string Get(const std::string& address) {
   EXPECT_EQ(::send(fd, request.data(), request.size(), 0), static_cast<ssize_t>(request.size()));
   std::string answer;
   char buffer[4096];
-  for (ssize_t count; (count = ::recv(fd, buffer, sizeof buffer, 0)) > 0;) answer.append(buffer, static_cast<size_t>(count));
+  for (ssize_t count; (count = ::recv(fd, buffer, sizeof buffer, 0)) > 0;)
+    answer.append(buffer, static_cast<size_t>(count));
   ::close(fd);
   return answer;
 }
@@ -63,7 +64,8 @@ TEST(Metrics, EverySeriesCarriesRunTaskAndAlgorithm) {
   for (std::string line; std::getline(text, line);) {
     if (line.empty() || line[0] == '#') continue;
     ++series;
-    for (const char* label : {"run=\"run-1\"", "task=\"cartpole\"", "algorithm=\"datacom\""}) EXPECT_THAT(line, HasSubstr(label));
+    for (const char* label : {"run=\"run-1\"", "task=\"cartpole\"", "algorithm=\"datacom\""})
+      EXPECT_THAT(line, HasSubstr(label));
   }
   EXPECT_GT(series, 20);
 }
@@ -88,7 +90,8 @@ TEST(Metrics, HandlesStayTheSameSeries) {
   prometheus::Gauge& main = metrics->gauge("datacom_replay_rows", {{"table", "main"}});
   EXPECT_NE(&main, &metrics->gauge("datacom_replay_rows", {{"table", "failure"}}));
   metrics->histogram("datacom_replay_draw_seconds").Observe(3e-5);
-  EXPECT_THAT(metrics->Scrape(), ::testing::ContainsRegex("datacom_replay_draw_seconds_bucket\\{[^}]*le=\"5e-05\"[^}]*\\} 1"));
+  EXPECT_THAT(metrics->Scrape(),
+              ::testing::ContainsRegex("datacom_replay_draw_seconds_bucket\\{[^}]*le=\"5e-05\"[^}]*\\} 1"));
 }
 
 TEST(Metrics, AreServedOverHttp) {

@@ -56,10 +56,12 @@ TEST_F(Csv, ResumeRefusesAnotherHeaderAndAShorterFileAndKeepsThem) {
   { ASSERT_TRUE(CsvWriter::Create(path_, {"a", "b"}).ok()); }
   const absl::Status header = CsvWriter::Resume(path_, {"a", "c"}, 4).status();
   EXPECT_EQ(header.code(), absl::StatusCode::kFailedPrecondition) << header;
-  EXPECT_THAT(std::string(header.message()), ::testing::AllOf(::testing::HasSubstr("a,b"), ::testing::HasSubstr("a,c")));
+  EXPECT_THAT(std::string(header.message()),
+              ::testing::AllOf(::testing::HasSubstr("a,b"), ::testing::HasSubstr("a,c")));
   const absl::Status length = CsvWriter::Resume(path_, {"a", "b"}, 100).status();
   EXPECT_EQ(length.code(), absl::StatusCode::kDataLoss) << length;
-  EXPECT_THAT(std::string(length.message()), ::testing::AllOf(::testing::HasSubstr("100"), ::testing::HasSubstr("has 4")));
+  EXPECT_THAT(std::string(length.message()),
+              ::testing::AllOf(::testing::HasSubstr("100"), ::testing::HasSubstr("has 4")));
   EXPECT_EQ(CsvWriter::Resume(folder_ + "/none.csv", {"a"}, 10).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(Content(), "a,b\n");
 }

@@ -116,7 +116,8 @@ TEST_F(Events, DecodeToWhatWasWritten) {
   {
     auto writer = EventWriter::Open(folder_ + "/tensorboard/member_0", 0).value();
     path = writer->path();
-    ASSERT_TRUE(writer->Append(10000, 1700000000.25, {{"eval/return", 3.5}, {"delta", -1e-3}, {"none", std::nan("")}}).ok());
+    ASSERT_TRUE(
+        writer->Append(10000, 1700000000.25, {{"eval/return", 3.5}, {"delta", -1e-3}, {"none", std::nan("")}}).ok());
     ASSERT_TRUE(writer->Append(3000000000, 2, {{"delta", 1}}).ok());
     ASSERT_TRUE(writer->Append(1, 3, {{"none", std::nan("")}}).ok());
     ASSERT_TRUE(writer->Flush(/*sync=*/true).ok());
@@ -128,7 +129,8 @@ TEST_F(Events, DecodeToWhatWasWritten) {
   EXPECT_EQ(events[0].file_version, "brain.Event:2");
   EXPECT_EQ(events[1].step, 10000);
   EXPECT_EQ(events[1].wall_time, 1700000000.25);
-  EXPECT_THAT(events[1].scalars, ::testing::ElementsAre(::testing::Pair("delta", -1e-3f), ::testing::Pair("eval/return", 3.5f)));
+  EXPECT_THAT(events[1].scalars,
+              ::testing::ElementsAre(::testing::Pair("delta", -1e-3f), ::testing::Pair("eval/return", 3.5f)));
   EXPECT_EQ(events[2].step, 3000000000);
 }
 

@@ -116,14 +116,16 @@ TEST(Hello, RefusalsNameBothValues) {
 
   const absl::Status schema = CheckHello(MakeHello("run", 0xabc), "run", 0xdef);
   EXPECT_EQ(schema.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(schema.message()), ::testing::AllOf(HasSubstr("0000000000000abc"), HasSubstr("0000000000000def")));
+  EXPECT_THAT(std::string(schema.message()),
+              ::testing::AllOf(HasSubstr("0000000000000abc"), HasSubstr("0000000000000def")));
 
   v1::Hello old = MakeHello("run", 5);
   old.set_protocol(kProtocolVersion + 41);
   const absl::Status protocol = CheckHello(old, "run", 5);
   EXPECT_EQ(protocol.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(protocol.message()),
-              ::testing::AllOf(HasSubstr(std::to_string(kProtocolVersion + 41)), HasSubstr("speaks " + std::to_string(kProtocolVersion))));
+              ::testing::AllOf(HasSubstr(std::to_string(kProtocolVersion + 41)),
+                               HasSubstr("speaks " + std::to_string(kProtocolVersion))));
   EXPECT_FALSE(IsTransient(run) || IsTransient(schema) || IsTransient(protocol)) << "never retried";
 }
 
@@ -131,7 +133,8 @@ TEST(Status, CrossesTheWireWithCodeAndMessage) {
   FakeReplay service;
   const auto server = StartServer(&service);
   v1::ReplayInfo reply;
-  EXPECT_EQ(FromGrpc(CallInfo(server->InProcessChannel(), "refuse", &reply)), absl::FailedPreconditionError("wrong run"));
+  EXPECT_EQ(FromGrpc(CallInfo(server->InProcessChannel(), "refuse", &reply)),
+            absl::FailedPreconditionError("wrong run"));
   for (int code = 0; code <= 16; ++code) {
     const absl::Status status(static_cast<absl::StatusCode>(code), code == 0 ? "" : "text");
     EXPECT_EQ(FromGrpc(ToGrpc(status)), status);
