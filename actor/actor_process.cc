@@ -82,15 +82,16 @@ absl::Status ActOneSession(const ProcessOptions& options, Acting* acting, bool* 
   const Clock::Time before = Clock::Real().Now();
   ASSIGN_OR_RETURN(const std::unique_ptr<InsertSession> session, Register(options, acting));
   const v1::RegisterReply& registration = session->registration();
-  ASSIGN_OR_RETURN(const v1::Experiment experiment, ParseExperiment(registration.experiment(), "the replay's registration"));
+  ASSIGN_OR_RETURN(const v1::Experiment experiment,
+                   ParseExperiment(registration.experiment(), "the replay's registration"));
   if (acting->metrics == nullptr) {
     ASSIGN_OR_RETURN(acting->metrics, StartMetrics(options, "actor", experiment));
     acting->series.emplace(acting->metrics.get());
   }
   acting->series->wait_register.Increment(Seconds(Clock::Real().Now() - before));
   spdlog::info("registered session={} members={}..{} environments={} open_episodes={}", registration.session(),
-               registration.first_member(), registration.first_member() + registration.member_count() - 1, options.environments,
-               registration.open_episodes_size());
+               registration.first_member(), registration.first_member() + registration.member_count() - 1,
+               options.environments, registration.open_episodes_size());
   ASSIGN_OR_RETURN(Rollout::Parts parts, Rollout::PartsOf(experiment));
   RETURN_IF_ERROR(session->Start(parts.schema.fingerprint()));
 
@@ -135,7 +136,8 @@ absl::Status RunActor(const ProcessOptions& options) {
 
 absl::Status RunEvaluator(const ProcessOptions& options) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> health, StartHealth(options));
-  const std::unique_ptr<EvaluationSource> source = MakeEvaluationSource(MakeChannel(options.learner), options.run_id, options.name);
+  const std::unique_ptr<EvaluationSource> source =
+      MakeEvaluationSource(MakeChannel(options.learner), options.run_id, options.name);
   std::unique_ptr<Metrics> metrics;
   Evaluator::Options evaluator_options;
   evaluator_options.wait = [](std::chrono::milliseconds timeout) { return Stop::Process().WaitFor(timeout); };

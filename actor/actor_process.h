@@ -1,5 +1,5 @@
-// The two long-running modes of datacom-actor: acting and evaluating. Both block until the run is finished, the process is
-// asked to stop (Stop::Process()), or an error that trying again cannot mend.
+// The two long-running modes of datacom-actor: acting and evaluating. Both block until the run is finished, the process
+// is asked to stop (Stop::Process()), or an error that trying again cannot mend.
 #ifndef DATACOM_ACTOR_ACTOR_PROCESS_H_
 #define DATACOM_ACTOR_ACTOR_PROCESS_H_
 
@@ -11,8 +11,8 @@
 namespace datacom {
 
 struct ProcessOptions {
-  std::string replay;         // host:port; acting only
-  std::string learner;        // host:port
+  std::string replay;   // host:port; acting only
+  std::string learner;  // host:port
   std::string run_id;
   std::string name = "actor-0";
   uint32_t environments = 16;

@@ -29,8 +29,8 @@ absl::StatusOr<CsvTable> ReadCsv(const std::string& path) {
     if (table.header.empty()) {
       table.header = std::move(cells);
     } else if (cells.size() != table.header.size()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(path, " line ", line_number, ": ", cells.size(), " cells, the header has ", table.header.size()));
+      return absl::InvalidArgumentError(absl::StrCat(path, " line ", line_number, ": ", cells.size(),
+                                                     " cells, the header has ", table.header.size()));
     } else {
       table.rows.push_back(std::move(cells));
     }

@@ -24,10 +24,11 @@ EnvironmentBatch::EnvironmentBatch(std::vector<std::unique_ptr<Task>> tasks, con
 
 void EnvironmentBatch::Reset(int index) {
   Environment& environment = environments_[index];
-  RandomStream stream(StreamKey("actor.episode", {seeds_.run, seeds_.member, seeds_.session, static_cast<uint64_t>(index),
-                                                  environment.episode}));
+  RandomStream stream(StreamKey(
+      "actor.episode", {seeds_.run, seeds_.member, seeds_.session, static_cast<uint64_t>(index), environment.episode}));
   environment.task->Reset(&stream, wide_observation_.data());
-  for (size_t i = 0; i < wide_observation_.size(); ++i) environment.observation[i] = static_cast<float>(wide_observation_[i]);
+  for (size_t i = 0; i < wide_observation_.size(); ++i)
+    environment.observation[i] = static_cast<float>(wide_observation_[i]);
   environment.step = 0;
 }
 
@@ -47,8 +48,9 @@ absl::Status EnvironmentBatch::Continue(const v1::OpenEpisode& open) {
   }
   const size_t action_bytes = wide_action_.size() * sizeof(float);
   if (open.actions().size() != open.steps() * action_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat("open episode with ", open.steps(), " steps carries ", open.actions().size(),
-                                                   " bytes of actions, not ", open.steps() * action_bytes));
+    return absl::InvalidArgumentError(absl::StrCat("open episode with ", open.steps(), " steps carries ",
+                                                   open.actions().size(), " bytes of actions, not ",
+                                                   open.steps() * action_bytes));
   }
   Environment& environment = environments_[open.environment()];
   environment.episode = open.episode();
@@ -59,9 +61,11 @@ absl::Status EnvironmentBatch::Continue(const v1::OpenEpisode& open) {
     const StepResult result = Advance(&environment, action.data());
     environment.observation.swap(environment.next_observation);
     ++environment.step;
-    if (!result.valid || result.absorbing || environment.step >= static_cast<uint32_t>(environment.task->spec().horizon)) {
-      return absl::InternalError(absl::StrCat("open episode ", open.episode(), " of environment ", open.environment(), " has ",
-                                              open.steps(), " steps, but played again it ends at ", environment.step));
+    if (!result.valid || result.absorbing ||
+        environment.step >= static_cast<uint32_t>(environment.task->spec().horizon)) {
+      return absl::InternalError(absl::StrCat("open episode ", open.episode(), " of environment ", open.environment(),
+                                              " has ", open.steps(), " steps, but played again it ends at ",
+                                              environment.step));
     }
   }
   return absl::OkStatus();
@@ -74,7 +78,8 @@ void EnvironmentBatch::FillNoise(int index, int count, float* noise) const {
              noise, count);
 }
 
-EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const float* action, const SnapshotVersion& policy, RowChunk* rows) {
+EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const float* action, const SnapshotVersion& policy,
+                                                 RowChunk* rows) {
   Environment& environment = environments_[index];
   const StepResult result = Advance(&environment, action);
   if (!result.valid) {

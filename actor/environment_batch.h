@@ -2,8 +2,8 @@
 //
 // Numbers (architecture.md): an observation is rounded to float32 once, and policy, row and next step all see that
 // value; an action is float32, applied widened to double. Everything random comes from streams named by
-// (run seed, member seed, session, environment, episode[, step]), so an episode is a pure function of its key and actions.
-// Not thread-safe; owns the tasks. Nothing blocks; a step allocates nothing.
+// (run seed, member seed, session, environment, episode[, step]), so an episode is a pure function of its key and
+// actions. Not thread-safe; owns the tasks. Nothing blocks; a step allocates nothing.
 #ifndef DATACOM_ACTOR_ENVIRONMENT_BATCH_H_
 #define DATACOM_ACTOR_ENVIRONMENT_BATCH_H_
 

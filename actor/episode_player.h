@@ -1,6 +1,6 @@
-// Plays evaluation episodes with one snapshot, as algorithms.md 18 says: the stochastic policy as in training, parameters
-// frozen. An episode is a pure function of (snapshot, run seed, member seed, epoch, episode number).
-// Not thread-safe; owns its task and rule. Play blocks for as long as the episodes take.
+// Plays evaluation episodes with one snapshot, as algorithms.md 18 says: the stochastic policy as in training,
+// parameters frozen. An episode is a pure function of (snapshot, run seed, member seed, epoch, episode number). Not
+// thread-safe; owns its task and rule. Play blocks for as long as the episodes take.
 #ifndef DATACOM_ACTOR_EPISODE_PLAYER_H_
 #define DATACOM_ACTOR_EPISODE_PLAYER_H_
 
@@ -30,16 +30,18 @@ class EpisodePlayer {
   // episode's result must not depend on the episodes played beside it.
   EpisodePlayer(std::unique_ptr<Task> task, std::unique_ptr<ActingRule> rule, double discount);
   // Task, rule and discount of the experiment. FAILED_PRECONDITION when the snapshot is another task's or does not fit.
-  static absl::StatusOr<std::unique_ptr<EpisodePlayer>> Make(const v1::Experiment& experiment, const Snapshot& snapshot);
+  static absl::StatusOr<std::unique_ptr<EpisodePlayer>> Make(const v1::Experiment& experiment,
+                                                             const Snapshot& snapshot);
 
-  // Episodes 0 .. count - 1 in order: J = sum_t discount^t r_t, return, max and sum of max(cost, 0), length, success, all
-  // in double. A step that the simulator calls invalid ends its episode there. `tick` is called every few hundred
+  // Episodes 0 .. count - 1 in order: J = sum_t discount^t r_t, return, max and sum of max(cost, 0), length, success,
+  // all in double. A step that the simulator calls invalid ends its episode there. `tick` is called every few hundred
   // steps; its error ends the play and is returned.
   absl::StatusOr<std::vector<v1::EvaluationEpisode>> Play(const Seeds& seeds, uint32_t count,
                                                           const std::function<absl::Status()>& tick);
 
  private:
-  absl::StatusOr<v1::EvaluationEpisode> PlayOne(const Seeds& seeds, uint32_t episode, const std::function<absl::Status()>& tick);
+  absl::StatusOr<v1::EvaluationEpisode> PlayOne(const Seeds& seeds, uint32_t episode,
+                                                const std::function<absl::Status()>& tick);
   void Round();  // wide_observation_ -> observation_
 
   std::unique_ptr<Task> task_;

@@ -30,7 +30,8 @@ struct Policies {
 std::optional<uint32_t> EpochOf(const fs::path& path) {
   const std::string stem = path.stem().string();
   uint32_t epoch = 0;
-  if (path.extension() != ".snapshot" || stem.rfind("epoch_", 0) != 0 || !absl::SimpleAtoi(stem.substr(6), &epoch)) return std::nullopt;
+  if (path.extension() != ".snapshot" || stem.rfind("epoch_", 0) != 0 || !absl::SimpleAtoi(stem.substr(6), &epoch))
+    return std::nullopt;
   return epoch;
 }
 
@@ -71,16 +72,18 @@ double MeanCost(const v1::EvaluationEpisode& episode) {
   return episode.length() == 0 ? 0 : episode.sum_cost() / episode.length();
 }
 
-void PrintEpisodes(uint32_t member, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes, std::ostream* out) {
+void PrintEpisodes(uint32_t member, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes,
+                   std::ostream* out) {
   for (size_t i = 0; i < episodes.size(); ++i) {
     const v1::EvaluationEpisode& e = episodes[i];
-    *out << member << ',' << epoch << ',' << i << ',' << Exact(e.discounted_return()) << ',' << Exact(e.return_()) << ','
-         << Exact(e.max_violation()) << ',' << Exact(e.sum_cost()) << ',' << Exact(MeanCost(e)) << ',' << e.length() << ','
-         << (e.success() ? 1 : 0) << '\n';
+    *out << member << ',' << epoch << ',' << i << ',' << Exact(e.discounted_return()) << ',' << Exact(e.return_())
+         << ',' << Exact(e.max_violation()) << ',' << Exact(e.sum_cost()) << ',' << Exact(MeanCost(e)) << ','
+         << e.length() << ',' << (e.success() ? 1 : 0) << '\n';
   }
 }
 
-void PrintMeans(const Snapshot& snapshot, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes, std::ostream* out) {
+void PrintMeans(const Snapshot& snapshot, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes,
+                std::ostream* out) {
   double discounted = 0, undiscounted = 0, violation = 0, sum = 0, mean = 0, length = 0, success = 0;
   for (const v1::EvaluationEpisode& e : episodes) {
     discounted += e.discounted_return();
@@ -93,9 +96,9 @@ void PrintMeans(const Snapshot& snapshot, uint32_t epoch, const std::vector<v1::
   }
   const double n = static_cast<double>(episodes.size());
   char line[256];
-  std::snprintf(line, sizeof line, "%6u %10llu %6u %9zu %18.4f %12.4f %14.4f %12.4f %10.5f %9.1f %8.2f", snapshot.member,
-                static_cast<unsigned long long>(snapshot.member_seed), epoch, episodes.size(), discounted / n, undiscounted / n,
-                violation / n, sum / n, mean / n, length / n, success / n);
+  std::snprintf(line, sizeof line, "%6u %10llu %6u %9zu %18.4f %12.4f %14.4f %12.4f %10.5f %9.1f %8.2f",
+                snapshot.member, static_cast<unsigned long long>(snapshot.member_seed), epoch, episodes.size(),
+                discounted / n, undiscounted / n, violation / n, sum / n, mean / n, length / n, success / n);
   *out << line << '\n';
 }
 
@@ -113,14 +116,16 @@ absl::Status RunEvalCommand(const EvalCommand& command, std::ostream* out) {
   for (const Snapshot& snapshot : policies.snapshots) {
     if (command.member.has_value() && snapshot.member != *command.member) continue;
     ASSIGN_OR_RETURN(const std::unique_ptr<EpisodePlayer> player, EpisodePlayer::Make(experiment, snapshot));
-    const EpisodePlayer::Seeds seeds = {command.seed.value_or(experiment.run().seed()), snapshot.member_seed, policies.epoch};
+    const EpisodePlayer::Seeds seeds = {command.seed.value_or(experiment.run().seed()), snapshot.member_seed,
+                                        policies.epoch};
     ASSIGN_OR_RETURN(const std::vector<v1::EvaluationEpisode> episodes, player->Play(seeds, count, [] {
       return Stop::Process().requested() ? absl::CancelledError("stopping was requested") : absl::OkStatus();
     }));
     if (!header) {
-      *out << (command.csv ? "member,epoch,episode,discounted_return,return,max_violation,sum_cost,mean_cost,length,success\n"
-                           : "member       seed  epoch  episodes  discounted_return       return  max_violation     sum_cost  "
-                             "mean_cost    length  success\n");
+      *out << (command.csv
+                   ? "member,epoch,episode,discounted_return,return,max_violation,sum_cost,mean_cost,length,success\n"
+                   : "member       seed  epoch  episodes  discounted_return       return  max_violation     sum_cost  "
+                     "mean_cost    length  success\n");
       header = true;
     }
     if (command.csv) {

@@ -49,8 +49,8 @@ std::chrono::milliseconds Milliseconds(double seconds) {
 
 }  // namespace
 
-std::unique_ptr<EvaluationSource> MakeEvaluationSource(std::shared_ptr<grpc::Channel> channel, const std::string& run_id,
-                                                       const std::string& evaluator) {
+std::unique_ptr<EvaluationSource> MakeEvaluationSource(std::shared_ptr<grpc::Channel> channel,
+                                                       const std::string& run_id, const std::string& evaluator) {
   return std::make_unique<RemoteSource>(std::move(channel), run_id, evaluator);
 }
 
@@ -96,7 +96,8 @@ absl::Status Evaluator::Renew(const v1::LeaseReply& item) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<v1::EvaluationEpisode>> Evaluator::Play(const v1::LeaseReply& item, const Snapshot& snapshot) {
+absl::StatusOr<std::vector<v1::EvaluationEpisode>> Evaluator::Play(const v1::LeaseReply& item,
+                                                                   const Snapshot& snapshot) {
   if (item.experiment() != experiment_text_) {
     ASSIGN_OR_RETURN(experiment_, ParseExperiment(item.experiment(), "the learner's lease"));
     if (experiment_text_.empty()) options_.on_experiment(experiment_);

@@ -1,5 +1,5 @@
-// Works off evaluation items the learner hands out: lease, fetch the pinned snapshot, play, report; until the run is finished.
-// An item is reported exactly once however often anything here is retried: the learner decides by the lease.
+// Works off evaluation items the learner hands out: lease, fetch the pinned snapshot, play, report; until the run is
+// finished. An item is reported exactly once however often anything here is retried: the learner decides by the lease.
 // Not thread-safe; Run blocks.
 #ifndef DATACOM_ACTOR_EVALUATOR_H_
 #define DATACOM_ACTOR_EVALUATOR_H_
@@ -31,8 +31,8 @@ class EvaluationSource {
 };
 
 // Over the network. Each call has its deadline.
-std::unique_ptr<EvaluationSource> MakeEvaluationSource(std::shared_ptr<grpc::Channel> channel, const std::string& run_id,
-                                                       const std::string& evaluator);
+std::unique_ptr<EvaluationSource> MakeEvaluationSource(std::shared_ptr<grpc::Channel> channel,
+                                                       const std::string& run_id, const std::string& evaluator);
 
 class Evaluator {
  public:
@@ -41,8 +41,10 @@ class Evaluator {
     // Waits; true when the process is to stop.
     std::function<bool(std::chrono::milliseconds)> wait;
     std::function<absl::StatusOr<std::unique_ptr<EpisodePlayer>>(const v1::Experiment&, const Snapshot&)> make_player;
-    std::function<void(const v1::Experiment&)> on_experiment = [](const v1::Experiment&) {};  // once, with the first item
-    std::function<void(const char* result, uint32_t episodes)> on_item = [](const char*, uint32_t) {};  // accepted, stale, failed
+    std::function<void(const v1::Experiment&)> on_experiment = [](const v1::Experiment&) {
+    };  // once, with the first item
+    std::function<void(const char* result, uint32_t episodes)> on_item = [](const char*, uint32_t) {
+    };  // accepted, stale, failed
   };
   Evaluator(EvaluationSource* source, Options options);
 

@@ -32,10 +32,13 @@ void AddProcessFlags(CLI::App* app, Flags* flags) {
   app->add_option("--learner", process.learner, "Learner service, host:port");
   app->add_option("--run-id", process.run_id, "Run this process belongs to");
   app->add_option("--name", process.name, "Name of this process, stable over restarts")->capture_default_str();
-  app->add_option("--envs", process.environments, "Environments to step")->capture_default_str()->check(CLI::Range(1, 100000));
+  app->add_option("--envs", process.environments, "Environments to step")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100000));
   app->add_option("--listen", process.listen, "Address of the health service")->capture_default_str();
   app->add_option("--address-file", process.address_file, "Write the bound health address here");
-  app->add_option("--metrics-listen", process.metrics_listen, "Address of /metrics; empty: none")->capture_default_str();
+  app->add_option("--metrics-listen", process.metrics_listen, "Address of /metrics; empty: none")
+      ->capture_default_str();
   app->add_option("--metrics-address-file", process.metrics_address_file, "Write the bound metrics address here");
   app->add_flag("--evaluate", flags->evaluate, "Same as the command evaluate");
   app->add_flag("--die-with-parent", flags->die_with_parent, "End when the starting process dies");
@@ -61,7 +64,8 @@ CLI::App* AddRollout(CLI::App* app, Flags* flags) {
   command->add_option("task", rollout.task, "Task name")->required();
   command->add_option("--actions", rollout.actions, "CSV with action columns")->required();
   command->add_option("--init", rollout.init, "Start values, key=value,...");
-  command->add_option("--set", rollout.set, "path=value, changes the experiment (task options)")->allow_extra_args(false);
+  command->add_option("--set", rollout.set, "path=value, changes the experiment (task options)")
+      ->allow_extra_args(false);
   command->add_flag("--csv", rollout.csv, "Comma-separated, 17 digits");
   return command;
 }

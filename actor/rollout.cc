@@ -11,8 +11,8 @@
 namespace datacom {
 namespace {
 
-constexpr uint64_t kTimedEvery = 64;     // acting is timed in one iteration of this many: the hot path does not pay
-constexpr uint64_t kGaugesEvery = 256;   // iterations between looks at snapshot age and lag
+constexpr uint64_t kTimedEvery = 64;    // acting is timed in one iteration of this many: the hot path does not pay
+constexpr uint64_t kGaugesEvery = 256;  // iterations between looks at snapshot age and lag
 
 }  // namespace
 
@@ -30,20 +30,27 @@ absl::StatusOr<Rollout::Parts> Rollout::PartsOf(const v1::Experiment& experiment
   parts.make_rule = [model, rule = std::string(algorithm->acting_rule)](
                         const Snapshot& snapshot, int max_batch) -> absl::StatusOr<std::unique_ptr<ActingRule>> {
     if (snapshot.task != model.spec.name || snapshot.acting_rule != rule) {
-      return absl::FailedPreconditionError(absl::StrCat("it is for task ", snapshot.task, " and rule ", snapshot.acting_rule,
-                                                        ", the experiment has ", model.spec.name, " and ", rule));
+      return absl::FailedPreconditionError(absl::StrCat("it is for task ", snapshot.task, " and rule ",
+                                                        snapshot.acting_rule, ", the experiment has ", model.spec.name,
+                                                        " and ", rule));
     }
     return MakeActingRule(snapshot, model, max_batch);
   };
   return parts;
 }
 
-Rollout::Rollout(Parts parts, InsertSession* session, SnapshotSubscriber* subscriber, ActorMetrics* metrics, Options options)
-    : parts_(std::move(parts)), session_(session), subscriber_(subscriber), metrics_(metrics), options_(std::move(options)),
+Rollout::Rollout(Parts parts, InsertSession* session, SnapshotSubscriber* subscriber, ActorMetrics* metrics,
+                 Options options)
+    : parts_(std::move(parts)),
+      session_(session),
+      subscriber_(subscriber),
+      metrics_(metrics),
+      options_(std::move(options)),
       lockstep_(parts_.experiment.run().lockstep()) {}
 
-absl::StatusOr<std::unique_ptr<Rollout>> Rollout::Make(Parts parts, InsertSession* session, SnapshotSubscriber* subscriber,
-                                                       ActorMetrics* metrics, Options options) {
+absl::StatusOr<std::unique_ptr<Rollout>> Rollout::Make(Parts parts, InsertSession* session,
+                                                       SnapshotSubscriber* subscriber, ActorMetrics* metrics,
+                                                       Options options) {
   std::unique_ptr<Rollout> rollout(new Rollout(std::move(parts), session, subscriber, metrics, std::move(options)));
   const v1::RegisterReply& registration = session->registration();
   const uint32_t members = registration.member_count();
@@ -63,7 +70,8 @@ absl::StatusOr<std::unique_ptr<Rollout>> Rollout::Make(Parts parts, InsertSessio
 absl::Status Rollout::AddMember(uint32_t member, uint32_t count) {
   const v1::Experiment& experiment = parts_.experiment;
   if (member >= static_cast<uint32_t>(experiment.members_size())) {
-    return absl::FailedPreconditionError(absl::StrCat("member ", member, " is none of the experiment's ", experiment.members_size()));
+    return absl::FailedPreconditionError(
+        absl::StrCat("member ", member, " is none of the experiment's ", experiment.members_size()));
   }
   std::vector<std::unique_ptr<Task>> tasks;
   for (uint32_t e = 0; e < count; ++e) {
@@ -73,7 +81,8 @@ absl::Status Rollout::AddMember(uint32_t member, uint32_t count) {
   ASSIGN_OR_RETURN(RowChunk chunk, RowChunk::Make(parts_.schema, std::max(options_.chunk_rows, 1u)));
   const EnvironmentBatch::Seeds seeds = {experiment.run().seed(), experiment.members(member).seed(),
                                          session_->registration().session()};
-  members_.push_back({member, std::make_unique<EnvironmentBatch>(std::move(tasks), seeds), nullptr, nullptr, std::move(chunk)});
+  members_.push_back(
+      {member, std::make_unique<EnvironmentBatch>(std::move(tasks), seeds), nullptr, nullptr, std::move(chunk)});
   chosen_.resize(count);
   observations_.resize(count * parts_.schema.obs_dim());
   actions_.resize(count * parts_.schema.action_dim());
@@ -185,18 +194,20 @@ absl::Status Rollout::LoadSnapshot(MemberState* state, std::shared_ptr<const Sna
     status = rule.status();
     if (rule.ok()) {
       state->rule = *std::move(rule);
-      noise_.resize(std::max(noise_.size(), static_cast<size_t>(state->environments->size()) * state->rule->noise_dim()));
+      noise_.resize(
+          std::max(noise_.size(), static_cast<size_t>(state->environments->size()) * state->rule->noise_dim()));
     }
   } else {
     status = state->rule->Load(*snapshot);
   }
   if (!status.ok()) {
     metrics_->discarded.Increment();
-    return absl::FailedPreconditionError(absl::StrCat("snapshot of member ", state->member, " at update ", snapshot->version.update,
-                                                      " does not fit: ", status.message()));
+    return absl::FailedPreconditionError(absl::StrCat("snapshot of member ", state->member, " at update ",
+                                                      snapshot->version.update, " does not fit: ", status.message()));
   }
   state->snapshot = std::move(snapshot);
-  if (!ready_ && std::all_of(members_.begin(), members_.end(), [](const MemberState& m) { return m.snapshot != nullptr; })) {
+  if (!ready_ &&
+      std::all_of(members_.begin(), members_.end(), [](const MemberState& m) { return m.snapshot != nullptr; })) {
     ready_ = true;
     options_.on_ready();
   }
@@ -227,7 +238,8 @@ void Rollout::Wait() {
   }
   // With both short only one can be waited on, so the other is looked at often.
   const Lack reason = snapshot ? Lack::kSnapshot : Lack::kCredit;
-  const std::chrono::milliseconds slice = snapshot && credit ? std::min(options_.wait_slice, std::chrono::milliseconds(5)) : options_.wait_slice;
+  const std::chrono::milliseconds slice =
+      snapshot && credit ? std::min(options_.wait_slice, std::chrono::milliseconds(5)) : options_.wait_slice;
   const Clock::Time before = options_.clock->Now();
   if (!waiting_) {
     waiting_ = true;

@@ -1,9 +1,9 @@
 // The acting loop of one session: steps the environments of its members as far as credit and fresh snapshots allow.
 //
-// One iteration: for each member, as many of its environments as its credit has rows for (they take turns) are acted for in
-// one batch, stepped, and their rows appended to the member's chunk. A chunk is handed to the session when it is full,
-// every few iterations, and always before waiting; never by the clock. Nothing can step: wait for whichever is short.
-// Not thread-safe; Run blocks until the run is finished, stopping is requested, or an error.
+// One iteration: for each member, as many of its environments as its credit has rows for (they take turns) are acted
+// for in one batch, stepped, and their rows appended to the member's chunk. A chunk is handed to the session when it is
+// full, every few iterations, and always before waiting; never by the clock. Nothing can step: wait for whichever is
+// short. Not thread-safe; Run blocks until the run is finished, stopping is requested, or an error.
 #ifndef DATACOM_ACTOR_ROLLOUT_H_
 #define DATACOM_ACTOR_ROLLOUT_H_
 
@@ -31,9 +31,9 @@ namespace datacom {
 class Rollout {
  public:
   struct Options {
-    uint32_t environments = 16;      // of the process; at least one a member, exactly one in lockstep
-    uint32_t chunk_rows = 64;        // a chunk of this many rows is sent at once
-    uint32_t flush_iterations = 8;   // older rows wait no longer than this
+    uint32_t environments = 16;                 // of the process; at least one a member, exactly one in lockstep
+    uint32_t chunk_rows = 64;                   // a chunk of this many rows is sent at once
+    uint32_t flush_iterations = 8;              // older rows wait no longer than this
     std::chrono::milliseconds wait_slice{100};  // how often a wait looks at stop and errors
     std::chrono::milliseconds patience{5000};   // a longer wait is logged, and again after each such time
     const Clock* clock = &Clock::Real();
@@ -52,8 +52,9 @@ class Rollout {
 
   // The session must be registered and started, the subscriber cover its members; both and the metrics outlive this.
   // A lockstep session continues its open episodes.
-  static absl::StatusOr<std::unique_ptr<Rollout>> Make(Parts parts, InsertSession* session, SnapshotSubscriber* subscriber,
-                                                       ActorMetrics* metrics, Options options);
+  static absl::StatusOr<std::unique_ptr<Rollout>> Make(Parts parts, InsertSession* session,
+                                                       SnapshotSubscriber* subscriber, ActorMetrics* metrics,
+                                                       Options options);
 
   // OK: the run has all its rows. CANCELLED: stopped, everything appended. NOT_FOUND: the session ended, register anew.
   // FAILED_PRECONDITION naming array and shapes: a snapshot that does not fit (nothing was done with it).
@@ -102,10 +103,10 @@ class Rollout {
   Clock::Time wait_started_{};
   Clock::Time wait_logged_{};
 
-  std::vector<int> chosen_;           // [batch] environments stepping now
-  std::vector<float> observations_;   // [batch, obs_dim]
-  std::vector<float> noise_;          // [batch, noise_dim]
-  std::vector<float> actions_;        // [batch, action_dim]
+  std::vector<int> chosen_;          // [batch] environments stepping now
+  std::vector<float> observations_;  // [batch, obs_dim]
+  std::vector<float> noise_;         // [batch, noise_dim]
+  std::vector<float> actions_;       // [batch, action_dim]
 };
 
 }  // namespace datacom

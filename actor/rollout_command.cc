@@ -39,7 +39,8 @@ absl::StatusOr<std::vector<int>> ActionColumns(const CsvTable& table, const Task
     if (columns.size() == names.size()) return columns;
     tried.push_back(absl::StrJoin(names, ","));
   }
-  return Invalid(absl::StrCat(path, ": no action columns for task ", spec.name, "; one of these sets is needed: ", absl::StrJoin(tried, " | ")));
+  return Invalid(absl::StrCat(path, ": no action columns for task ", spec.name,
+                              "; one of these sets is needed: ", absl::StrJoin(tried, " | ")));
 }
 
 // [row][action_dim]; rows whose action cells are all empty are left out.
@@ -56,7 +57,8 @@ absl::StatusOr<std::vector<std::vector<double>>> ReadActions(const std::string& 
       if (cell.empty()) {
         ++empty;
       } else if (!absl::SimpleAtod(cell, &value) || !std::isfinite(value)) {
-        return Invalid(absl::StrCat(path, " row ", row + 1, ": ", table.header[column], " is \"", cell, "\", not a finite number"));
+        return Invalid(absl::StrCat(path, " row ", row + 1, ": ", table.header[column], " is \"", cell,
+                                    "\", not a finite number"));
       }
       action.push_back(value);
     }
@@ -138,7 +140,8 @@ absl::Status RunRolloutCommand(const RolloutCommand& command, std::ostream* out)
   for (size_t step = 0; step < actions.size(); ++step) {
     const StepResult result = task->Step(actions[step].data(), observation.data());
     if (!result.valid) {
-      return absl::InternalError(absl::StrCat("step ", step + 1, ": the simulator called it invalid (", spec.name, ")"));
+      return absl::InternalError(
+          absl::StrCat("step ", step + 1, ": the simulator called it invalid (", spec.name, ")"));
     }
     cells = {std::to_string(step + 1)};
     for (const double value : actions[step]) cells.push_back(line.Number(value));

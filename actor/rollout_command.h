@@ -12,14 +12,15 @@ namespace datacom {
 
 struct RolloutCommand {
   std::string task;
-  std::string actions;            // CSV; action columns: action0.. | action | a0.. | a_v,a_w; rows without an action are skipped
-  std::string init;               // "x=-1,theta=0.1"; empty = the task's own reset
-  std::vector<std::string> set;   // "task_options.horizon=500"
-  bool csv = false;               // 17 digits, comma-separated; else aligned columns to read
+  std::string actions;  // CSV; action columns: action0.. | action | a0.. | a_v,a_w; rows without an action are skipped
+  std::string init;     // "x=-1,theta=0.1"; empty = the task's own reset
+  std::vector<std::string> set;  // "task_options.horizon=500"
+  bool csv = false;              // 17 digits, comma-separated; else aligned columns to read
 };
 
 // Prints step,action0..,obs0..,reward,cost,absorbing; row 0 is the state after reset, where action, reward and cost are
-// empty. Goes on after absorbing. INVALID_ARGUMENT (NOT_FOUND for a file) naming what cannot be used; then nothing was printed.
+// empty. Goes on after absorbing. INVALID_ARGUMENT (NOT_FOUND for a file) naming what cannot be used; then nothing was
+// printed.
 absl::Status RunRolloutCommand(const RolloutCommand& command, std::ostream* out);
 
 }  // namespace datacom

@@ -9,8 +9,9 @@ namespace datacom {
 namespace {
 
 // The order in which Append fills columns; Make checks that the schema has exactly these.
-constexpr std::array<const char*, 12> kFilled = {"observation", "action", "reward",  "cost", "next_observation",   "absorbing",
-                                                 "last", "environment", "episode", "step", "policy_incarnation", "policy_update"};
+constexpr std::array<const char*, 12> kFilled = {
+    "observation", "action",      "reward",  "cost", "next_observation",   "absorbing",
+    "last",        "environment", "episode", "step", "policy_incarnation", "policy_update"};
 
 }  // namespace
 
@@ -41,8 +42,9 @@ void RowChunk::Put(size_t column, const void* value) {
 void RowChunk::Append(const TransitionRow& row) {
   const uint8_t absorbing = row.absorbing ? 1 : 0;
   const uint8_t last = row.last ? 1 : 0;
-  const void* const values[] = {row.observation, row.action,       &row.reward,  &row.cost, row.next_observation,    &absorbing,
-                                &last,           &row.environment, &row.episode, &row.step, &row.policy.incarnation, &row.policy.update};
+  const void* const values[] = {
+      row.observation, row.action,       &row.reward,  &row.cost, row.next_observation,    &absorbing,
+      &last,           &row.environment, &row.episode, &row.step, &row.policy.incarnation, &row.policy.update};
   static_assert(sizeof values / sizeof values[0] == kFilled.size());
   for (size_t column = 0; column < kFilled.size(); ++column) Put(column, values[column]);
   ++rows_;

@@ -28,7 +28,9 @@ std::string WriteTemporary(const std::string& name, const std::string& content) 
   return path;
 }
 
-testing::GoldenTable Parse(const std::string& text) { return testing::ReadGoldenCsv(WriteTemporary("rollout_output.csv", text)); }
+testing::GoldenTable Parse(const std::string& text) {
+  return testing::ReadGoldenCsv(WriteTemporary("rollout_output.csv", text));
+}
 
 TEST(Golden, CartpoleThroughTheRolloutCommand) {
   DATACOM_GOLDEN_FILES(files, "cartpole_");
@@ -48,7 +50,8 @@ TEST(Golden, CartpoleThroughTheRolloutCommand) {
     const char* const observations[] = {"obs0_x", "obs1_sin", "obs2_cos", "obs3_xdot", "obs4_thetadot"};
     for (size_t row = 0; row < golden.rows.size(); ++row) {
       for (int i = 0; i < 5; ++i) {
-        ASSERT_NEAR(played.value(row, "obs" + std::to_string(i)), golden.value(row, observations[i]), 1e-9) << "row " << row;
+        ASSERT_NEAR(played.value(row, "obs" + std::to_string(i)), golden.value(row, observations[i]), 1e-9)
+            << "row " << row;
       }
       if (row == 0) continue;
       ASSERT_EQ(played.value(row, "action0"), golden.value(row, "action")) << "row " << row;
@@ -80,7 +83,8 @@ TEST(RolloutCommand, TakesEveryNamingOfActionColumnsAndSkipsRowsWithoutOne) {
 
 TEST(RolloutCommand, NamesWhatIsWrong) {
   const std::string good = WriteTemporary("good.csv", "action\n0.5\n");
-  const auto error = [](const std::string& task, const std::string& file, const std::string& init, const std::string& set) {
+  const auto error = [](const std::string& task, const std::string& file, const std::string& init,
+                        const std::string& set) {
     RolloutCommand command;
     command.task = task;
     command.actions = file;

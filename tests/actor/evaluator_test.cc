@@ -154,7 +154,8 @@ struct EvaluatorTest : ::testing::Test {
       waited += timeout;
       return stop;
     };
-    options.make_player = [this](const v1::Experiment&, const Snapshot& snapshot) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
+    options.make_player = [this](const v1::Experiment&,
+                                 const Snapshot& snapshot) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
       clock.Advance(play_time);
       return Player(snapshot);
     };
@@ -240,7 +241,8 @@ TEST_F(EvaluatorTest, AnItemTheLearnerForgotIsNoError) {
 
 TEST_F(EvaluatorTest, StopsBetweenEpisodesWithoutAReport) {
   source.leases = {Item(1, 0, 0)};
-  options.make_player = [this](const v1::Experiment&, const Snapshot& snapshot) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
+  options.make_player = [this](const v1::Experiment&,
+                               const Snapshot& snapshot) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
     stop = true;
     return Player(snapshot);
   };

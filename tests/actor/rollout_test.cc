@@ -16,8 +16,8 @@ using testing::FakeRule;
 using testing::FakeSnapshot;
 using testing::FakeSubscriber;
 using testing::FakeTask;
-using testing::ReceivedRow;
 using ::testing::HasSubstr;
+using testing::ReceivedRow;
 
 Rollout::Parts FakeParts(int members, bool lockstep) {
   Rollout::Parts parts;
@@ -39,7 +39,8 @@ struct Actor {
     options.stop = [this] { return stop; };
     parts = FakeParts(static_cast<int>(first_member + members), lockstep);
   }
-  static v1::RegisterReply Registration(uint32_t members, const std::vector<v1::OpenEpisode>& open, uint32_t first_member) {
+  static v1::RegisterReply Registration(uint32_t members, const std::vector<v1::OpenEpisode>& open,
+                                        uint32_t first_member) {
     v1::RegisterReply reply;
     reply.set_session(3);
     reply.set_first_member(first_member);
@@ -332,7 +333,8 @@ TEST(Rollout, LockstepContinuesBitIdenticallyAfterStoppingAtAnyRow) {
     Actor again(1, 16, /*lockstep=*/true, {open});
     const std::vector<ReceivedRow> more = Lockstep(&again, stopped, 60);  // longer than an episode
     ASSERT_EQ(more.size(), 60u);
-    for (size_t i = 0; i < more.size(); ++i) ASSERT_EQ(more[i], rows[stopped + i]) << "stopped after " << stopped << ", row " << i;
+    for (size_t i = 0; i < more.size(); ++i)
+      ASSERT_EQ(more[i], rows[stopped + i]) << "stopped after " << stopped << ", row " << i;
   }
   EXPECT_GT(boundaries, 3);
 }

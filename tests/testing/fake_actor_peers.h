@@ -27,7 +27,8 @@ struct ReceivedRow {
 };
 
 // Reads column `name` of row `row` out of a chunk in the layout proto Chunk states.
-inline const char* Cell(const RowSchema& schema, const std::string& columns, uint32_t rows, uint32_t row, const char* name) {
+inline const char* Cell(const RowSchema& schema, const std::string& columns, uint32_t rows, uint32_t row,
+                        const char* name) {
   size_t offset = 0;
   for (const Column& column : schema.wire()) {
     if (column.name == name) return columns.data() + offset + row * column.bytes();
@@ -92,7 +93,8 @@ class FakeInsertSession : public InsertSession {
     std::memcpy(&value, Cell(schema_, columns, count, row, name), sizeof value);
     return value;
   }
-  std::vector<float> Floats(const std::string& columns, uint32_t count, uint32_t row, const char* name, uint32_t width) const {
+  std::vector<float> Floats(const std::string& columns, uint32_t count, uint32_t row, const char* name,
+                            uint32_t width) const {
     std::vector<float> values(width);
     std::memcpy(values.data(), Cell(schema_, columns, count, row, name), width * sizeof(float));
     return values;

@@ -75,7 +75,8 @@ class FakeRule : public ActingRule {
     weights_[1] = array->values[1];
     return absl::OkStatus();
   }
-  void Act(int batch, const float* observations, const float* noise, float* actions, const ActingDiagnostics&) override {
+  void Act(int batch, const float* observations, const float* noise, float* actions,
+           const ActingDiagnostics&) override {
     for (int i = 0; i < batch; ++i) {
       actions[i] = std::tanh(weights_[0] * observations[2 * i] + weights_[1] * observations[2 * i + 1] + 3 * noise[i]);
     }
