@@ -1,9 +1,15 @@
 #include "common/metrics/metrics.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
@@ -40,6 +46,21 @@ const MetricInfo& Find(const std::string& name, const std::string& type, const M
   Abort(absl::StrCat("no metric ", name, " in the table"));
 }
 
+// Connects to a listening address of this process and hangs up; what fails is of no interest.
+void Knock(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  sockaddr_in peer = {};
+  peer.sin_family = AF_INET;
+  peer.sin_port = htons(static_cast<uint16_t>(std::atoi(address.substr(colon + 1).c_str())));
+  const std::string host = address.substr(0, colon);
+  if (host == "0.0.0.0" || ::inet_pton(AF_INET, host.c_str(), &peer.sin_addr) != 1)
+    peer.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return;
+  (void)::connect(fd, reinterpret_cast<const sockaddr*>(&peer), sizeof peer);
+  ::close(fd);
+}
+
 class PrometheusMetrics : public Metrics {
  public:
   explicit PrometheusMetrics(const Options& options) : registry_(std::make_shared<prometheus::Registry>()) {
@@ -52,6 +73,28 @@ class PrometheusMetrics : public Metrics {
     gauge("datacom_build_info", {{"version", Version()}, {"revision", Revision()}, {"role", options.role}}).Set(1);
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     gauge("datacom_up_timestamp_seconds", {}).Set(std::chrono::duration<double>(now).count());
+  }
+
+  // The HTTP library looks at its stop flag every 2 s or when somebody connects, so that somebody is this.
+  ~PrometheusMetrics() override {
+    if (exposer_ == nullptr) return;
+    Mutex mutex;
+    CondVar changed;
+    bool stopped = false;
+    std::thread stopper([&] {
+      exposer_.reset();
+      MutexLock lock(&mutex);
+      stopped = true;
+      changed.NotifyAll();
+    });
+    {
+      MutexLock lock(&mutex);
+      while (!stopped) {
+        changed.WaitFor(&mutex, std::chrono::milliseconds(5));
+        if (!stopped) Knock(address_);
+      }
+    }
+    stopper.join();
   }
 
   absl::Status Listen(const std::string& listen) {
