@@ -1,0 +1,40 @@
+// Per (session slot, member): how far credit was granted and rows are committed, in a memory-mapped file, so that a replay that
+// was killed still honours the credit it gave and knows the next sequence of sessions whose rows were overwritten.
+// Not thread-safe (the store's mutex guards it). Open blocks on the disk.
+#ifndef DATACOM_REPLAY_CREDIT_FILE_H_
+#define DATACOM_REPLAY_CREDIT_FILE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "replay/mapped_file.h"
+
+namespace datacom {
+
+class CreditFile {
+ public:
+  struct Entry {
+    uint64_t limit = 0;          // rows with a smaller sequence may be produced
+    uint64_t next_sequence = 0;  // rows with a smaller sequence are committed
+  };
+  // `slots` sessions at most. The file is small: 16 bytes a session and member.
+  static absl::StatusOr<std::unique_ptr<CreditFile>> Open(const std::string& path, uint32_t slots, uint32_t members);
+
+  Entry& at(uint32_t slot, uint32_t member) { return entries_[uint64_t{slot} * members_ + member]; }
+  void Clear(uint32_t slot);
+  uint32_t slots() const { return slots_; }
+
+ private:
+  CreditFile(std::unique_ptr<MappedFile> file, uint32_t slots, uint32_t members)
+      : file_(std::move(file)), entries_(reinterpret_cast<Entry*>(file_->data())), slots_(slots), members_(members) {}
+
+  const std::unique_ptr<MappedFile> file_;
+  Entry* const entries_;
+  const uint32_t slots_, members_;
+};
+
+}  // namespace datacom
+
+#endif  // DATACOM_REPLAY_CREDIT_FILE_H_

@@ -1,0 +1,80 @@
+#include "replay/episodes.h"
+
+#include <algorithm>
+
+namespace datacom {
+
+void EpisodeTracker::Feed(uint64_t number, const char* row) {
+  const uint32_t session = At<uint32_t>(row, layout_.session);
+  const uint32_t environment = At<uint32_t>(row, layout_.environment);
+  const uint32_t step = At<uint32_t>(row, layout_.step);
+  Lane& lane = lanes_[{session, environment}];
+  EpisodeSummary& episode = lane.episode;
+  const uint32_t episode_number = At<uint32_t>(row, layout_.episode);
+  const bool continues = lane.open && episode_number == episode.episode && step == episode.length;
+  if (!continues) {
+    if (lane.open) ++abandoned_count_;
+    lane.open = step == 0;
+    episode = EpisodeSummary{};
+    episode.session = session;
+    episode.environment = environment;
+    episode.episode = episode_number;
+    episode.first_row = number;
+    lane.discount_power = 1;
+  }
+  lane.next_episode = episode_number + 1;
+  if (!lane.open) return;  // the beginning is unknown (overwritten before a restart): not an episode that can be used
+  const double reward = At<float>(row, layout_.reward);
+  const double cost = std::max(0.0, static_cast<double>(At<float>(row, layout_.cost)));
+  episode.discounted_return += lane.discount_power * reward;
+  lane.discount_power *= discount_;
+  episode.return_ += reward;
+  episode.max_violation = std::max(episode.max_violation, cost);
+  episode.sum_cost += cost;
+  ++episode.length;
+  episode.last_row = number + 1;
+  episode.policy_update = At<uint64_t>(row, layout_.policy_update);
+  if (At<uint8_t>(row, layout_.last) != 0) {
+    finished_.push_back(episode);
+    ++finished_count_;
+    lane.open = false;
+  }
+}
+
+void EpisodeTracker::Abandon(uint32_t session) {
+  const auto begin = lanes_.lower_bound({session, 0});
+  const auto end = lanes_.upper_bound({session, UINT32_MAX});
+  abandoned_count_ += std::count_if(begin, end, [](const auto& lane) { return lane.second.open; });
+  lanes_.erase(begin, end);
+}
+
+void EpisodeTracker::AbandonAllBut(const std::vector<uint32_t>& living) {
+  std::vector<uint32_t> ended;
+  for (const auto& [key, lane] : lanes_) {
+    if (std::find(living.begin(), living.end(), key.first) == living.end()) ended.push_back(key.first);
+  }
+  for (const uint32_t session : ended) Abandon(session);
+}
+
+void EpisodeTracker::Forget(uint64_t last_row) {
+  while (!finished_.empty() && finished_.front().last_row <= last_row) finished_.pop_front();
+}
+
+std::vector<EpisodeSummary> EpisodeTracker::Finished(uint64_t after, uint64_t up_to) const {
+  const auto above = [](uint64_t row, const EpisodeSummary& episode) { return row < episode.last_row; };
+  const auto begin = std::upper_bound(finished_.begin(), finished_.end(), after, above);
+  return {begin, std::upper_bound(begin, finished_.end(), up_to, above)};
+}
+
+EpisodeSummary EpisodeTracker::Standing(uint32_t session, uint32_t environment) const {
+  EpisodeSummary standing;
+  standing.session = session;
+  standing.environment = environment;
+  const auto lane = lanes_.find({session, environment});
+  if (lane == lanes_.end()) return standing;
+  if (lane->second.open) return lane->second.episode;
+  standing.episode = lane->second.next_episode;
+  return standing;
+}
+
+}  // namespace datacom

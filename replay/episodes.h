@@ -1,0 +1,75 @@
+// The training episodes of one member, assembled from its committed rows in row order.
+//
+// An episode belongs to one (session, environment). It is open from its row with step 0 to its row with `last`; then it is
+// finished and kept as a summary, in row order. One that is cut (its session ended, or its environment began another) is
+// abandoned and never joined. Everything is derived from rows: after a crash the same rows, fed again, give the same episodes.
+// Not thread-safe. Owns the summaries; rows are only read during Feed.
+#ifndef DATACOM_REPLAY_EPISODES_H_
+#define DATACOM_REPLAY_EPISODES_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "replay/row_view.h"
+
+namespace datacom {
+
+struct EpisodeSummary {
+  uint32_t session = 0;
+  uint32_t environment = 0;
+  uint32_t episode = 0;
+  uint32_t length = 0;
+  uint64_t first_row = 0;  // from 0
+  uint64_t last_row = 0;   // from 1: the number of rows when it ended
+  double discounted_return = 0;
+  double return_ = 0;
+  double max_violation = 0;
+  double sum_cost = 0;
+  uint64_t policy_update = 0;
+};
+
+class EpisodeTracker {
+ public:
+  EpisodeTracker(const RowLayout& layout, double discount) : layout_(layout), discount_(discount) {}
+
+  // Row `number` (from 0), in order.
+  void Feed(uint64_t number, const char* row);
+  // The session ended: its open episodes are abandoned.
+  void Abandon(uint32_t session);
+  // Abandons what belongs to none of `living` (after a recovery).
+  void AbandonAllBut(const std::vector<uint32_t>& living);
+  // Drops finished episodes whose last row is at or below `last_row`.
+  void Forget(uint64_t last_row);
+
+  // Finished ones with last row in (after, up_to], in row order.
+  std::vector<EpisodeSummary> Finished(uint64_t after, uint64_t up_to) const;
+  // Where an environment stands: the open episode, or, with length 0, the one that comes next.
+  EpisodeSummary Standing(uint32_t session, uint32_t environment) const;
+
+  uint64_t finished_count() const { return finished_count_; }
+  uint64_t abandoned_count() const { return abandoned_count_; }
+  void set_finished_count(uint64_t count) { finished_count_ = count; }  // recovery: those forgotten included
+
+ private:
+  using Key = std::pair<uint32_t, uint32_t>;  // session, environment
+  struct Lane {
+    bool open = false;
+    EpisodeSummary episode;        // the open one
+    double discount_power = 1;     // discount^length
+    uint32_t next_episode = 0;     // number of the one after the newest seen
+  };
+
+  const RowLayout layout_;
+  const double discount_;
+  std::map<Key, Lane> lanes_;
+  std::deque<EpisodeSummary> finished_;
+  uint64_t finished_count_ = 0;
+  uint64_t abandoned_count_ = 0;
+};
+
+}  // namespace datacom
+
+#endif  // DATACOM_REPLAY_EPISODES_H_

@@ -1,0 +1,88 @@
+#include "replay/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
+
+namespace datacom {
+namespace {
+
+// Reserves every block; names what is missing when the disk is too small.
+absl::Status Reserve(int fd, const std::string& path, size_t bytes) {
+  const int error = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+  if (error == 0) return absl::OkStatus();
+  if (error != ENOSPC) return ErrnoStatus(error, "reserve " + path);
+  const auto free = FreeBytes(std::filesystem::path(path).parent_path().string());
+  return absl::ResourceExhaustedError(absl::StrCat("no disk space for ", path, ": ", bytes, " bytes are needed, ",
+                                                   free.ok() ? *free : 0,
+                                                   " are free; make room or lower replay.capacity"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::OpenOrCreate(const std::string& path, size_t bytes, bool* created) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) return ErrnoStatus(errno, "open " + path);
+  struct stat info;
+  absl::Status status = ::fstat(fd, &info) == 0 ? absl::OkStatus() : ErrnoStatus(errno, "stat " + path);
+  *created = status.ok() && info.st_size == 0;
+  if (*created) {
+    status = Reserve(fd, path, bytes);
+    if (!status.ok()) ::unlink(path.c_str());
+  }
+  if (status.ok() && !*created) bytes = static_cast<size_t>(info.st_size);
+  void* data = MAP_FAILED;
+  if (status.ok()) {
+    data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (data == MAP_FAILED) status = ErrnoStatus(errno, absl::StrCat("map ", bytes, " bytes of ", path));
+  }
+  ::close(fd);
+  if (!status.ok()) return status;
+  return std::unique_ptr<MappedFile>(new MappedFile(path, static_cast<char*>(data), bytes));
+}
+
+absl::Status MappedFile::Grow(const std::string& path, size_t bytes) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, "open " + path);
+  const absl::Status status = Reserve(fd, path, bytes);
+  ::close(fd);
+  return status;
+}
+
+MappedFile::~MappedFile() { ::munmap(data_, size_); }
+
+absl::Status MappedFile::Sync(size_t offset, size_t bytes) {
+  static const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t begin = offset / page * page;
+  if (::msync(data_ + begin, offset + bytes - begin, MS_SYNC) != 0) return ErrnoStatus(errno, "msync " + path_);
+  return absl::OkStatus();
+}
+
+void MappedFile::AdviseRandom() { ::madvise(data_, size_, MADV_RANDOM); }
+
+absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Take(const std::string& folder) {
+  const std::string path = folder + "/lock";
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) return ErrnoStatus(errno, "open " + path);
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    const int error = errno;
+    ::close(fd);
+    if (error != EWOULDBLOCK) return ErrnoStatus(error, "lock " + path);
+    return absl::FailedPreconditionError(
+        absl::StrCat("another replay process is using ", folder, ": stop it, or choose another run folder"));
+  }
+  return std::unique_ptr<FolderLock>(new FolderLock(fd));
+}
+
+FolderLock::~FolderLock() { ::close(fd_); }
+
+}  // namespace datacom

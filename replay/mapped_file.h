@@ -1,0 +1,58 @@
+// A file of fixed size mapped into memory, its blocks reserved on disk beforehand, so that a store into it can never meet a
+// full disk. Not thread-safe; owns the mapping. Make and Sync block on the disk. Stores survive the death of this process at
+// once and the loss of power after Sync.
+#ifndef DATACOM_REPLAY_MAPPED_FILE_H_
+#define DATACOM_REPLAY_MAPPED_FILE_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace datacom {
+
+class MappedFile {
+ public:
+  // Opens `path`, or creates it with `bytes` zeros. `created` tells which. An existing file keeps its size.
+  // RESOURCE_EXHAUSTED naming the bytes needed and free when the disk cannot hold it (and the file is removed again).
+  static absl::StatusOr<std::unique_ptr<MappedFile>> OpenOrCreate(const std::string& path, size_t bytes, bool* created);
+  // Makes an existing file longer, its new blocks reserved and zero.
+  static absl::Status Grow(const std::string& path, size_t bytes);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  char* data() { return data_; }
+  const char* data() const { return data_; }
+  size_t size() const { return size_; }
+  const std::string& path() const { return path_; }
+  // Writes the pages of [offset, offset + bytes) to the disk.
+  absl::Status Sync(size_t offset, size_t bytes);
+  // Where reads come in no order (draws), reading ahead only wastes memory.
+  void AdviseRandom();
+
+ private:
+  MappedFile(std::string path, char* data, size_t size) : path_(std::move(path)), data_(data), size_(size) {}
+
+  const std::string path_;
+  char* const data_;
+  const size_t size_;
+};
+
+// One process a folder: holds an advisory lock that the kernel releases when the process dies.
+class FolderLock {
+ public:
+  // FAILED_PRECONDITION naming the folder when another process holds it.
+  static absl::StatusOr<std::unique_ptr<FolderLock>> Take(const std::string& folder);
+  ~FolderLock();
+
+ private:
+  explicit FolderLock(int fd) : fd_(fd) {}
+  const int fd_;
+};
+
+}  // namespace datacom
+
+#endif  // DATACOM_REPLAY_MAPPED_FILE_H_

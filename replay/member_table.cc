@@ -1,0 +1,254 @@
+#include "replay/member_table.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+
+namespace datacom {
+namespace {
+
+constexpr uint64_t kGuardRows = 1024;
+constexpr size_t kRangeBytes = 1 << 20;
+constexpr size_t kFailureHeader = sizeof(uint64_t);
+enum Counter { kFinishedEpisodes = 0, kFinishedUpTo = 1 };  // of the main ring: episodes that ended in rows [0, up to)
+
+}  // namespace
+
+MemberTable::MemberTable(const RowSchema& schema, const Options& options)
+    : schema_(schema), layout_(schema), options_(options), episodes_(layout_, options.discount) {
+  for (const Column& column : schema.stored()) offsets_.push_back(schema.offset(column.name));
+  const size_t most = std::max(options.batch, options.failure_batch);
+  numbers_.resize(most);
+  pointers_.reserve(most);
+}
+
+absl::StatusOr<std::unique_ptr<MemberTable>> MemberTable::Open(const RowSchema& schema, const Options& options) {
+  std::unique_ptr<MemberTable> table(new MemberTable(schema, options));
+  Ring::Options ring;
+  ring.run_id = options.run_id;
+  ring.schema_fingerprint = schema.fingerprint();
+  ring.sync = options.sync;
+  ring.guard = kGuardRows;
+  ring.path = options.path + ".rows";
+  ring.record_bytes = schema.stored_row_bytes();
+  ring.kept = std::min(options.env_steps, options.capacity + options.slack);
+  ASSIGN_OR_RETURN(table->rows_, Ring::Open(ring));
+  ring.path = options.path + ".failures";
+  ring.record_bytes = schema.stored_row_bytes() + kFailureHeader;
+  ring.kept = std::min(options.env_steps, options.failure_capacity + options.slack);
+  ASSIGN_OR_RETURN(table->failures_, Ring::Open(ring));
+  RETURN_IF_ERROR(table->Recover());
+  return table;
+}
+
+absl::Status MemberTable::Recover() {
+  if (rows_->cursor() > options_.env_steps) {
+    return absl::DataLossError(absl::StrCat("ring ", options_.path, ".rows: its cursor says ", rows_->cursor(), " rows, the run has ",
+                                            options_.env_steps, " at most: the file is damaged; start a new run folder"));
+  }
+  // Failures are committed after their rows: a crash leaves too few, a loss of power possibly too many.
+  uint64_t failures = failures_->cursor();
+  if (failures > rows_->cursor()) {
+    return absl::DataLossError(absl::StrCat("ring ", options_.path, ".failures: its cursor is damaged; delete both files of the member or start a new run folder"));
+  }
+  while (failures > failures_->first() && At<uint64_t>(failures_->record(failures - 1), 0) >= rows_->cursor()) --failures;
+  failures_->Truncate(failures);
+  const uint64_t indexed = failures == 0 ? 0 : At<uint64_t>(failures_->record(failures - 1), 0) + 1;
+  for (uint64_t from = std::max(rows_->first(), indexed); from < rows_->cursor(); from += kGuardRows) {
+    Index(from, std::min(from + kGuardRows, rows_->cursor()));
+    RETURN_IF_ERROR(failures_->Commit(pending_failures_));
+  }
+  const uint64_t counted = std::min(rows_->counter(kFinishedUpTo), rows_->cursor());
+  for (uint64_t number = rows_->first(); number < rows_->cursor(); ++number) {
+    const char* row = rows_->record(number);
+    episodes_.Feed(number, row);
+    next_sequences_[At<uint32_t>(row, layout_.session)] = At<uint64_t>(row, layout_.sequence) + 1;
+    if (number + 1 == counted) episodes_.set_finished_count(rows_->counter(kFinishedEpisodes));
+  }
+  return absl::OkStatus();
+}
+
+uint64_t MemberTable::NextSequence(uint32_t session) const {
+  const auto found = next_sequences_.find(session);
+  return found == next_sequences_.end() ? 0 : found->second;
+}
+
+void MemberTable::Index(uint64_t from, uint64_t to) {
+  pending_failures_ = failures_->cursor();
+  for (uint64_t number = from; number < to; ++number) {
+    const char* row = rows_->record(number);
+    if (!(At<float>(row, layout_.cost) > 0)) continue;
+    char* record = failures_->writable(pending_failures_++);
+    std::memcpy(record, &number, kFailureHeader);
+    std::memcpy(record + kFailureHeader, row, schema_.stored_row_bytes());
+  }
+}
+
+absl::Status MemberTable::Append(uint32_t session, uint64_t sequence, const std::string& columns, uint32_t count, uint32_t from) {
+  while (from < count) {
+    const uint32_t piece = static_cast<uint32_t>(std::min<uint64_t>(count - from, kGuardRows));
+    const uint64_t base = rows_->cursor();
+    const char* column_data = columns.data();
+    for (size_t c = 0; c < schema_.wire().size(); ++c) {
+      const Column& column = schema_.wire()[c];
+      const size_t bytes = column.bytes(), offset = offsets_[c];
+      const char* source = column_data + from * bytes;
+      for (uint32_t i = 0; i < piece; ++i, source += bytes) std::memcpy(rows_->writable(base + i) + offset, source, bytes);
+      column_data += count * bytes;
+    }
+    for (uint32_t i = 0; i < piece; ++i, ++sequence) {
+      char* row = rows_->writable(base + i);
+      std::memcpy(row + layout_.session, &session, sizeof session);
+      std::memcpy(row + layout_.sequence, &sequence, sizeof sequence);
+    }
+    Index(base, base + piece);
+    RETURN_IF_ERROR(rows_->Commit(base + piece));
+    RETURN_IF_ERROR(failures_->Commit(pending_failures_));
+    for (uint32_t i = 0; i < piece; ++i) episodes_.Feed(base + i, rows_->record(base + i));
+    rows_->set_counter(kFinishedEpisodes, episodes_.finished_count());
+    rows_->set_counter(kFinishedUpTo, base + piece);
+    from += piece;
+  }
+  // No draw that can still be answered looks at episodes that ended before its rows begin.
+  if (rows_->first() > 0) episodes_.Forget(rows_->first());
+  return absl::OkStatus();
+}
+
+absl::Status MemberTable::CheckReadable(uint64_t update, uint64_t seen) const {
+  const uint64_t oldest = seen - std::min(seen, options_.capacity);
+  if (oldest >= rows_->first()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("update ", update, " of member ", options_.member, " draws from rows ", oldest, " to ", seen, ", but rows below ",
+                   rows_->first(), " are overwritten: the learner resumed from further back than the replay keeps"));
+}
+
+uint64_t MemberTable::FailuresBelow(uint64_t row) const {
+  uint64_t low = failures_->first(), high = failures_->cursor();
+  while (low < high) {
+    const uint64_t middle = low + (high - low) / 2;
+    if (At<uint64_t>(failures_->record(middle), 0) < row) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+void MemberTable::Gather(const std::vector<const char*>& rows, std::string* columns) const {
+  for (const char* row : rows) {
+    for (size_t i = 0; i < schema_.stored_row_bytes(); i += 64) __builtin_prefetch(row + i);
+  }
+  columns->resize(rows.size() * schema_.learning_row_bytes());
+  char* out = columns->data();
+  for (size_t c = 0; c < schema_.wire().size(); ++c) {
+    const Column& column = schema_.wire()[c];
+    if (!column.learning) continue;
+    const size_t bytes = column.bytes(), offset = offsets_[c];
+    if (bytes == sizeof(float)) {  // most columns: one value, copied without a call
+      for (const char* row : rows) {
+        std::memcpy(out, row + offset, sizeof(float));
+        out += sizeof(float);
+      }
+      continue;
+    }
+    for (const char* row : rows) {
+      std::memcpy(out, row + offset, bytes);
+      out += bytes;
+    }
+  }
+}
+
+absl::Status MemberTable::Draw(uint64_t update, uint64_t seen, uint64_t seen_before, v1::MemberBatch* batch) {
+  RETURN_IF_ERROR(CheckReadable(update, seen));
+  const DrawKey key{options_.run_seed, options_.member_seed, update};
+  batch->set_rows_seen(seen);
+  DrawMain(key, seen, options_.capacity, options_.batch, numbers_.data());
+  pointers_.clear();
+  for (uint32_t i = 0; i < options_.batch; ++i) pointers_.push_back(rows_->record(numbers_[i]));
+  Gather(pointers_, batch->mutable_main());
+  const uint64_t failures = options_.failure_batch == 0 ? 0 : FailuresBelow(seen);
+  if (UseFailures(failures, options_.failure_capacity, options_.failure_batch)) {
+    if (failures - std::min(failures, options_.failure_capacity) < failures_->first()) {
+      return absl::FailedPreconditionError(absl::StrCat("update ", update, " of member ", options_.member, ": failures below ",
+                                                        failures_->first(), " are overwritten: the learner resumed from too far back"));
+    }
+    DrawFailures(key, failures, options_.failure_capacity, options_.failure_batch, numbers_.data());
+    pointers_.clear();
+    for (uint32_t i = 0; i < options_.failure_batch; ++i) pointers_.push_back(failures_->record(numbers_[i]) + kFailureHeader);
+    Gather(pointers_, batch->mutable_failure());
+  }
+  for (const EpisodeSummary& episode : episodes_.Finished(seen_before, seen)) RETURN_IF_ERROR(AddEpisode(episode, batch));
+  return absl::OkStatus();
+}
+
+template <typename Visit>
+void MemberTable::VisitRows(const EpisodeSummary& episode, const Visit& visit) const {
+  for (uint64_t number = episode.first_row; number < episode.last_row; ++number) {
+    const char* row = rows_->record(number);
+    if (At<uint32_t>(row, layout_.session) == episode.session && At<uint32_t>(row, layout_.environment) == episode.environment) visit(row);
+  }
+}
+
+absl::Status MemberTable::AddEpisode(const EpisodeSummary& summary, v1::MemberBatch* batch) const {
+  v1::Episode* episode = batch->add_episodes();
+  episode->set_session(summary.session);
+  episode->set_environment(summary.environment);
+  episode->set_episode(summary.episode);
+  episode->set_last_row(summary.last_row);
+  episode->set_length(summary.length);
+  episode->set_discounted_return(summary.discounted_return);
+  episode->set_return_(summary.return_);
+  episode->set_max_violation(summary.max_violation);
+  episode->set_sum_cost(summary.sum_cost);
+  episode->set_policy_update(summary.policy_update);
+  if (!options_.episode_rows || summary.last_row - 1 <= options_.delta_warmup) return absl::OkStatus();
+  if (summary.first_row < rows_->first()) {
+    return absl::FailedPreconditionError(absl::StrCat("episode of member ", options_.member, " began with row ", summary.first_row,
+                                                      ", rows below ", rows_->first(), " are overwritten: raise replay.capacity"));
+  }
+  const size_t width = schema_.obs_dim() * sizeof(float);
+  std::string* observations = episode->mutable_observations();
+  std::string* costs = episode->mutable_costs();
+  observations->reserve((summary.length + 1) * width);
+  costs->assign(sizeof(float), '\0');  // costs[0] = 0: nothing is known of the state after a reset
+  costs->reserve((summary.length + 1) * sizeof(float));
+  const char* newest = nullptr;
+  VisitRows(summary, [&](const char* row) {
+    observations->append(row + layout_.observation, width);
+    costs->append(row + layout_.cost, sizeof(float));
+    newest = row;
+  });
+  if (newest != nullptr) observations->append(newest + layout_.next_observation, width);
+  return absl::OkStatus();
+}
+
+std::string MemberTable::Actions(const EpisodeSummary& episode) const {
+  std::string actions;
+  VisitRows(episode, [&](const char* row) { actions.append(row + layout_.action, schema_.action_dim() * sizeof(float)); });
+  return actions;
+}
+
+absl::Status MemberTable::ReadRange(uint64_t from, uint64_t to, v1::RowRange* range) const {
+  if (to > rows_->cursor() || from > to) {
+    return absl::OutOfRangeError(absl::StrCat("rows ", from, " to ", to, " of member ", options_.member, ": ", rows_->cursor(), " are committed"));
+  }
+  if (from < rows_->first()) {
+    return absl::NotFoundError(absl::StrCat("row ", from, " of member ", options_.member, " is overwritten; rows ", rows_->first(),
+                                            " to ", rows_->cursor(), " are held"));
+  }
+  const uint64_t count = std::min<uint64_t>(to - from, std::max<uint64_t>(1, kRangeBytes / schema_.stored_row_bytes()));
+  range->set_from(from);
+  range->set_row_count(static_cast<uint32_t>(count));
+  range->clear_columns();
+  for (size_t c = 0; c < schema_.stored().size(); ++c) {
+    for (uint64_t i = 0; i < count; ++i) {
+      range->mutable_columns()->append(rows_->record(from + i) + offsets_[c], schema_.stored()[c].bytes());
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace datacom

@@ -1,0 +1,166 @@
+#include "replay/ring.h"
+
+#include <cstddef>
+#include <cstring>
+#include <type_traits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
+
+namespace datacom {
+namespace {
+
+constexpr size_t kHeaderBytes = 4096;
+constexpr char kMagic[8] = {'D', 'A', 'T', 'A', 'C', 'O', 'M', 'R'};
+constexpr uint32_t kLayout = 1;  // bumped whenever the file is laid out otherwise
+constexpr int kCounters = 2;
+
+struct Identity {
+  char magic[8];
+  uint32_t layout;
+  uint32_t header_bytes;
+  uint64_t schema_fingerprint;
+  uint64_t record_bytes;
+  uint64_t kept;
+  uint64_t guard;
+  char run_id[256];
+};
+
+struct Header {
+  Identity identity;
+  uint32_t crc;  // of identity
+  uint32_t unused;
+  alignas(64) uint64_t cursor;
+  uint64_t counters[kCounters];
+};
+static_assert(sizeof(Header) <= kHeaderBytes && std::is_trivially_copyable_v<Header>);
+
+Header* HeaderOf(MappedFile* file) { return reinterpret_cast<Header*>(file->data()); }
+
+uint32_t CrcOf(const Identity& identity) {
+  return Crc32(absl::string_view(reinterpret_cast<const char*>(&identity), sizeof identity));
+}
+
+Identity MakeIdentity(const Ring::Options& options) {
+  Identity identity;
+  std::memset(&identity, 0, sizeof identity);
+  std::memcpy(identity.magic, kMagic, sizeof kMagic);
+  identity.layout = kLayout;
+  identity.header_bytes = kHeaderBytes;
+  identity.schema_fingerprint = options.schema_fingerprint;
+  identity.record_bytes = options.record_bytes;
+  identity.kept = options.kept;
+  identity.guard = options.guard;
+  std::memcpy(identity.run_id, options.run_id.data(), options.run_id.size());
+  return identity;
+}
+
+constexpr char kAdvice[] = "; resume with the build and the experiment that wrote it, or start a new run folder";
+
+absl::Status CheckHeader(const MappedFile& file, const Ring::Options& options) {
+  const std::string where = "ring " + options.path + ": ";
+  Header header;
+  if (file.size() < kHeaderBytes) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(where, "truncated: ", file.size(), " bytes, the header alone has ", kHeaderBytes, kAdvice));
+  }
+  std::memcpy(&header, file.data(), sizeof header);
+  const Identity& found = header.identity;
+  if (std::memcmp(found.magic, kMagic, sizeof kMagic) != 0) {
+    return absl::FailedPreconditionError(absl::StrCat(where, "not a ring of this program (its first bytes are other)", kAdvice));
+  }
+  if (found.layout != kLayout) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(where, "layout version ", found.layout, ", this build reads ", kLayout, kAdvice));
+  }
+  if (CrcOf(found) != header.crc) {
+    return absl::DataLossError(absl::StrCat(where, "the header's checksum is wrong: the file is damaged", kAdvice));
+  }
+  const Identity wanted = MakeIdentity(options);
+  const std::string run(found.run_id, strnlen(found.run_id, sizeof found.run_id));
+  if (run != options.run_id) {
+    return absl::FailedPreconditionError(absl::StrCat(where, "belongs to run \"", run, "\", not to \"", options.run_id, "\"", kAdvice));
+  }
+  if (found.schema_fingerprint != wanted.schema_fingerprint || found.record_bytes != wanted.record_bytes) {
+    return absl::FailedPreconditionError(absl::StrFormat("%srow schema %016x of %d bytes, the experiment has %016x of %d%s", where,
+                                                         found.schema_fingerprint, found.record_bytes,
+                                                         wanted.schema_fingerprint, wanted.record_bytes, kAdvice));
+  }
+  // A run that is resumed with more steps needs a larger ring; records can stay where they are as long as none was overwritten.
+  if (found.guard != wanted.guard || (found.kept < wanted.kept && header.cursor > found.kept)) {
+    return absl::FailedPreconditionError(absl::StrCat(where, "keeps ", found.kept, " rows, the experiment asks for ", wanted.kept, kAdvice));
+  }
+  const uint64_t bytes = kHeaderBytes + (found.kept + found.guard) * found.record_bytes;
+  if (file.size() < bytes) {
+    return absl::FailedPreconditionError(absl::StrCat(where, "truncated: ", file.size(), " bytes instead of ", bytes, kAdvice));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Ring>> Ring::Open(const Options& options) {
+  if (options.run_id.size() >= sizeof(Identity::run_id)) {
+    return absl::InvalidArgumentError(absl::StrCat("run id of ", options.run_id.size(), " bytes; at most 255 are possible"));
+  }
+  const size_t bytes = kHeaderBytes + (options.kept + options.guard) * options.record_bytes;
+  bool created = false;
+  ASSIGN_OR_RETURN(auto file, MappedFile::OpenOrCreate(options.path, bytes, &created));
+  // A file of zeros has its blocks but no identity yet: the process died while creating it, nothing was ever committed.
+  Header* header = HeaderOf(file.get());
+  const bool blank = file->size() == bytes && std::all_of(file->data(), file->data() + sizeof(Header), [](char c) { return c == 0; });
+  if (created || blank) {
+    header->identity = MakeIdentity(options);
+    header->crc = CrcOf(header->identity);
+    RETURN_IF_ERROR(file->Sync(0, kHeaderBytes));
+  }
+  RETURN_IF_ERROR(CheckHeader(*file, options));
+  if (header->identity.kept < options.kept) {
+    RETURN_IF_ERROR(MappedFile::Grow(options.path, bytes));
+    ASSIGN_OR_RETURN(file, MappedFile::OpenOrCreate(options.path, bytes, &created));
+    header = HeaderOf(file.get());
+    header->identity.kept = options.kept;
+    header->crc = CrcOf(header->identity);
+    RETURN_IF_ERROR(file->Sync(0, kHeaderBytes));
+  }
+  file->AdviseRandom();
+  return std::unique_ptr<Ring>(new Ring(std::move(file), options));
+}
+
+Ring::Ring(std::unique_ptr<MappedFile> file, const Options& options)
+    : file_(std::move(file)),
+      kept_(HeaderOf(file_.get())->identity.kept),
+      guard_(options.guard),
+      slots_(kept_ + guard_),
+      record_bytes_(options.record_bytes),
+      sync_(options.sync),
+      records_(file_->data() + kHeaderBytes) {
+  cursor_ = std::atomic_ref<uint64_t>(HeaderOf(file_.get())->cursor).load(std::memory_order_acquire);
+}
+
+absl::Status Ring::SyncRecords(uint64_t from, uint64_t to) {
+  const uint64_t begin = from % slots_, count = to - from;
+  const uint64_t head = std::min(count, slots_ - begin);
+  RETURN_IF_ERROR(file_->Sync(kHeaderBytes + begin * record_bytes_, head * record_bytes_));
+  return head == count ? absl::OkStatus() : file_->Sync(kHeaderBytes, (count - head) * record_bytes_);
+}
+
+void Ring::StoreCursor(uint64_t cursor) {
+  cursor_ = cursor;
+  std::atomic_ref<uint64_t>(HeaderOf(file_.get())->cursor).store(cursor, std::memory_order_release);
+}
+
+absl::Status Ring::Commit(uint64_t cursor) {
+  if (sync_ && cursor > cursor_) RETURN_IF_ERROR(SyncRecords(cursor_, cursor));
+  StoreCursor(cursor);
+  return sync_ ? file_->Sync(0, kHeaderBytes) : absl::OkStatus();
+}
+
+void Ring::Truncate(uint64_t cursor) { StoreCursor(cursor); }
+
+uint64_t Ring::counter(int index) const { return HeaderOf(file_.get())->counters[index]; }
+void Ring::set_counter(int index, uint64_t value) { HeaderOf(file_.get())->counters[index] = value; }
+
+}  // namespace datacom

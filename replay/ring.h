@@ -1,0 +1,69 @@
+// Fixed-size records in a pre-allocated memory-mapped file, addressed by their number since the start of the run. The newest
+// `kept()` are readable; one 64-bit cursor, stored with release order after the records are written, commits.
+//
+// File: one header page {identity, CRC of it; cursor and two counters apart}, then slots() records. Record r lies in slot
+// r % slots(). slots() = kept + guard: a batch being written falls on guard records only, so that a crash in the middle
+// destroys nothing that is committed and still needed.
+//
+// Not thread-safe (the store's mutex guards it). Open and Commit with sync block on the disk.
+#ifndef DATACOM_REPLAY_RING_H_
+#define DATACOM_REPLAY_RING_H_
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "replay/mapped_file.h"
+
+namespace datacom {
+
+class Ring {
+ public:
+  struct Options {
+    std::string path;
+    std::string run_id;              // at most 255 bytes
+    uint64_t schema_fingerprint = 0;
+    uint64_t record_bytes = 0;       // multiple of 8
+    uint64_t kept = 0;               // records readable; a file that keeps more stays so, one that keeps fewer grows
+    uint64_t guard = 0;              // largest number of records between two commits
+    bool sync = false;               // Commit returns only after msync
+  };
+  // FAILED_PRECONDITION naming the file, what differs (magic, layout, schema, run, size) and what to do; DATA_LOSS when the
+  // header's CRC or the cursor is not possible. Nothing in the file is changed then.
+  static absl::StatusOr<std::unique_ptr<Ring>> Open(const Options& options);
+
+  uint64_t cursor() const { return cursor_; }  // records committed since the start of the run
+  uint64_t first() const { return cursor_ > kept_ ? cursor_ - kept_ : 0; }  // oldest readable
+  uint64_t kept() const { return kept_; }
+  uint64_t guard() const { return guard_; }
+  const char* record(uint64_t number) const { return records_ + number % slots_ * record_bytes_; }
+  // Where to write records [cursor(), cursor() + guard()) before Commit.
+  char* writable(uint64_t number) { return records_ + number % slots_ * record_bytes_; }
+  // Records below `cursor` are kept from now on. On an error of the disk nothing is committed.
+  absl::Status Commit(uint64_t cursor);
+  // Forgets records from `cursor` on (recovery of a table that is derived from another).
+  void Truncate(uint64_t cursor);
+
+  // A counter stored beside the cursor; not atomic with it.
+  uint64_t counter(int index) const;
+  void set_counter(int index, uint64_t value);
+
+ private:
+  Ring(std::unique_ptr<MappedFile> file, const Options& options);
+  absl::Status SyncRecords(uint64_t from, uint64_t to);
+  void StoreCursor(uint64_t cursor);
+
+  const std::unique_ptr<MappedFile> file_;
+  const uint64_t kept_, guard_, slots_, record_bytes_;
+  const bool sync_;
+  char* const records_;
+  uint64_t cursor_ = 0;  // copy of the one in the file
+};
+
+}  // namespace datacom
+
+#endif  // DATACOM_REPLAY_RING_H_

@@ -1,0 +1,33 @@
+// Reads the columns of a stored row that the replay itself needs, by offsets looked up once. Thread-safe, immutable.
+#ifndef DATACOM_REPLAY_ROW_VIEW_H_
+#define DATACOM_REPLAY_ROW_VIEW_H_
+
+#include <cstdint>
+#include <cstring>
+
+#include "common/rows/row_schema.h"
+
+namespace datacom {
+
+class RowLayout {
+ public:
+  explicit RowLayout(const RowSchema& schema)
+      : observation(schema.offset("observation")), action(schema.offset("action")), reward(schema.offset("reward")),
+        cost(schema.offset("cost")), next_observation(schema.offset("next_observation")), last(schema.offset("last")),
+        environment(schema.offset("environment")), episode(schema.offset("episode")), step(schema.offset("step")),
+        policy_update(schema.offset("policy_update")), session(schema.offset("session")), sequence(schema.offset("sequence")) {}
+
+  const size_t observation, action, reward, cost, next_observation, last, environment, episode, step, policy_update, session, sequence;
+};
+
+// The value of type T at `offset` of `row`.
+template <typename T>
+T At(const char* row, size_t offset) {
+  T value;
+  std::memcpy(&value, row + offset, sizeof value);
+  return value;
+}
+
+}  // namespace datacom
+
+#endif  // DATACOM_REPLAY_ROW_VIEW_H_

@@ -1,0 +1,28 @@
+// Which rows an update draws: a pure function of (run seed, member seed, update, rows), architecture.md decision 6.
+// Stateless; thread-safe.
+#ifndef DATACOM_REPLAY_SAMPLER_H_
+#define DATACOM_REPLAY_SAMPLER_H_
+
+#include <cstdint>
+
+namespace datacom {
+
+struct DrawKey {
+  uint64_t run_seed = 0;
+  uint64_t member_seed = 0;
+  uint64_t update = 0;
+};
+
+// numbers[i], i < count: uniform with replacement among the newest min(available, capacity) of rows [0, available).
+// REQUIRES available > 0.
+void DrawMain(const DrawKey& key, uint64_t available, uint64_t capacity, uint32_t count, uint64_t* numbers);
+// The same in the failure table, with a stream of its own; `available` = failures among the rows the update may look at.
+void DrawFailures(const DrawKey& key, uint64_t available, uint64_t capacity, uint32_t count, uint64_t* numbers);
+// Failure rows are used only once more of them are held than one batch takes (algorithms.md 5).
+inline bool UseFailures(uint64_t available, uint64_t capacity, uint32_t batch) {
+  return batch > 0 && (available < capacity ? available : capacity) > batch;
+}
+
+}  // namespace datacom
+
+#endif  // DATACOM_REPLAY_SAMPLER_H_

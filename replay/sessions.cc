@@ -1,0 +1,194 @@
+#include "replay/sessions.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
+
+namespace datacom {
+namespace {
+
+constexpr uint32_t kMaxSessions = 1024;
+constexpr uint64_t kMaxCreditBytes = 16 << 20;  // fewer sessions are possible with very many members
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SessionTable>> SessionTable::Open(const Options& options) {
+  std::unique_ptr<SessionTable> table(new SessionTable(options));
+  const uint64_t fit = kMaxCreditBytes / (options.members * sizeof(CreditFile::Entry));
+  const uint32_t slots = static_cast<uint32_t>(std::clamp<uint64_t>(fit, 16, kMaxSessions));
+  ASSIGN_OR_RETURN(table->credit_, CreditFile::Open(options.folder + "/credit", slots, options.members));
+  RETURN_IF_ERROR(table->Load());
+  return table;
+}
+
+absl::Status SessionTable::Load() {
+  covered_at_ = options_.clock->Now();
+  const auto content = ReadFile(path());
+  if (absl::IsNotFound(content.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(content.status());
+  v1::ReplaySessions stored;
+  if (!stored.ParseFromString(*content)) {
+    return absl::DataLossError(absl::StrCat("file ", path(), ": damaged; start a new run folder"));
+  }
+  if (stored.run_id() != options_.run_id) {
+    return absl::FailedPreconditionError(absl::StrCat("file ", path(), ": belongs to run \"", stored.run_id(), "\", not to \"",
+                                                      options_.run_id, "\"; start a new run folder"));
+  }
+  next_session_ = stored.next_session();
+  shard_size_ = stored.shard_size();
+  for (const v1::ReplaySession& from : stored.living()) {
+    if (from.slot() >= credit_->slots() || from.first_member() + from.member_count() > options_.members) {
+      return absl::DataLossError(absl::StrCat("file ", path(), ": session ", from.session(), " is not possible; start a new run folder"));
+    }
+    Session& session = living_[from.session()];
+    session.number = from.session();
+    session.actor = from.actor();
+    session.incarnation = from.incarnation();
+    session.environments = from.environments();
+    session.first_member = from.first_member();
+    session.member_count = from.member_count();
+    session.slot = from.slot();
+    session.last_seen = session.last_row = covered_at_;
+    session.min_policy_update.resize(session.member_count);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SessionTable::Save() const {
+  v1::ReplaySessions stored;
+  stored.set_run_id(options_.run_id);
+  stored.set_next_session(next_session_);
+  stored.set_shard_size(shard_size_);
+  for (const auto& [number, session] : living_) {
+    v1::ReplaySession* to = stored.add_living();
+    to->set_session(number);
+    to->set_actor(session.actor);
+    to->set_incarnation(session.incarnation);
+    to->set_environments(session.environments);
+    to->set_first_member(session.first_member);
+    to->set_member_count(session.member_count);
+    to->set_slot(session.slot);
+  }
+  return WriteFileAtomically(path(), stored.SerializeAsString());
+}
+
+Session* SessionTable::Find(uint32_t number) {
+  const auto found = living_.find(number);
+  return found == living_.end() ? nullptr : &found->second;
+}
+
+std::vector<uint32_t> SessionTable::Coverage() const {
+  std::vector<uint32_t> coverage(options_.members);
+  for (const auto& [number, session] : living_) {
+    for (uint32_t i = 0; i < session.member_count; ++i) ++coverage[session.first_member + i];
+  }
+  return coverage;
+}
+
+absl::Status SessionTable::Assign(Session* session) {
+  const uint32_t size = std::min(options_.members, std::max(session->environments, shard_size_));
+  if (size == options_.members && !options_.lockstep) {
+    session->first_member = 0;
+    session->member_count = size;
+    return absl::OkStatus();
+  }
+  const std::vector<uint32_t> coverage = Coverage();
+  const auto alone = std::find(coverage.begin(), coverage.end(), 0u);
+  if (alone != coverage.end()) {  // the first run of members that nobody serves
+    const auto end = std::find_if(alone, coverage.end(), [](uint32_t count) { return count != 0; });
+    session->first_member = static_cast<uint32_t>(alone - coverage.begin());
+    session->member_count = static_cast<uint32_t>(std::min<int64_t>(end - alone, size));
+    return absl::OkStatus();
+  }
+  if (options_.lockstep) {
+    return absl::ResourceExhaustedError(absl::StrCat("actor ", session->actor, ": lockstep has one environment a member, and every one of the ",
+                                                     options_.members, " members is served already"));
+  }
+  // Help where fewest are.
+  const auto least = std::min_element(coverage.begin(), coverage.end());
+  const uint32_t first = static_cast<uint32_t>(least - coverage.begin());
+  session->first_member = std::min(first, options_.members - size);
+  session->member_count = size;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint32_t> SessionTable::FreeSlot() const {
+  std::vector<bool> used(credit_->slots());
+  for (const auto& [number, session] : living_) used[session.slot] = true;
+  const auto free = std::find(used.begin(), used.end(), false);
+  if (free == used.end()) return absl::ResourceExhaustedError(absl::StrCat(living_.size(), " sessions live, no more are possible"));
+  return static_cast<uint32_t>(free - used.begin());
+}
+
+absl::StatusOr<Session*> SessionTable::Register(const std::string& actor, uint64_t incarnation, uint32_t environments,
+                                                std::vector<uint32_t>* ended) {
+  if (actor.empty() || actor.size() > 256) return absl::InvalidArgumentError("actor: the name must have 1 to 256 bytes");
+  if (environments == 0 || environments > 65536) {
+    return absl::InvalidArgumentError(absl::StrCat("environments of actor ", actor, ": ", environments, " is not in 1 to 65536"));
+  }
+  const auto same = std::find_if(living_.begin(), living_.end(), [&](const auto& entry) { return entry.second.actor == actor; });
+  if (same != living_.end()) {
+    Session& session = same->second;
+    if (session.incarnation == incarnation) return &session;
+    if (options_.lockstep) {  // goes on where it stood
+      session.incarnation = incarnation;
+      session.stream = 0;
+      session.last_seen = options_.clock->Now();
+      RETURN_IF_ERROR(Save());
+      return &session;
+    }
+    ended->push_back(session.number);
+    living_.erase(same);
+  }
+  Session session;
+  session.actor = actor;
+  session.incarnation = incarnation;
+  session.environments = environments;
+  session.last_seen = session.last_row = options_.clock->Now();
+  RETURN_IF_ERROR(Assign(&session));
+  ASSIGN_OR_RETURN(session.slot, FreeSlot());
+  session.min_policy_update.resize(session.member_count);
+  session.number = options_.lockstep ? session.first_member + 1 : next_session_;
+  next_session_ = std::max(next_session_, session.number + 1);
+  credit_->Clear(session.slot);
+  Session* stored = &(living_[session.number] = session);
+  RETURN_IF_ERROR(Save());
+  return stored;
+}
+
+absl::StatusOr<std::vector<uint32_t>> SessionTable::Expire() {
+  std::vector<uint32_t> ended;
+  if (options_.lockstep) return ended;
+  const Clock::Time now = options_.clock->Now();
+  for (const auto& [number, session] : living_) {
+    if (!session.connected() && now - session.last_seen > options_.lease) ended.push_back(number);
+  }
+  for (const uint32_t number : ended) living_.erase(number);
+  const std::vector<uint32_t> coverage = Coverage();
+  const bool covered = std::find(coverage.begin(), coverage.end(), 0u) == coverage.end();
+  if (covered || living_.empty()) {
+    covered_at_ = now;
+  } else if (now - covered_at_ > options_.lease) {
+    const uint32_t actors = static_cast<uint32_t>(living_.size());
+    shard_size_ = (options_.members + actors - 1) / actors;
+    for (const auto& [number, session] : living_) ended.push_back(number);
+    living_.clear();
+    covered_at_ = now;
+  }
+  if (!ended.empty()) RETURN_IF_ERROR(Save());
+  return ended;
+}
+
+uint64_t SessionTable::Outstanding(uint32_t member) {
+  uint64_t rows = 0;
+  for (const auto& [number, session] : living_) {
+    if (!session.serves(member)) continue;
+    const CreditFile::Entry& entry = credit(session, member);
+    rows += entry.limit - std::min(entry.limit, entry.next_sequence);
+  }
+  return rows;
+}
+
+}  // namespace datacom

@@ -1,0 +1,252 @@
+#include "replay/store.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
+#include "replay/validate_chunk.h"
+#include "spdlog/spdlog.h"
+
+namespace datacom {
+namespace {
+
+
+Limiter::Options LimiterOptions(const v1::Experiment& experiment) {
+  Limiter::Options options;
+  options.env_steps = experiment.run().env_steps();
+  options.min_size = experiment.replay().min_size();
+  options.updates_per_step = experiment.schedule().updates_per_step();
+  options.tolerance = experiment.schedule().tolerance_steps();
+  options.max_policy_lag = experiment.schedule().max_policy_lag();
+  options.lockstep = experiment.run().lockstep();
+  return options;
+}
+
+// Rows older than the draws of a learner that is up to date, kept for one that resumes from a checkpoint.
+uint64_t SlackRows(const v1::Experiment& experiment) {
+  const double interval = std::ceil(static_cast<double>(experiment.run().checkpoint_updates()) / experiment.schedule().updates_per_step());
+  return experiment.schedule().tolerance_steps() + 2 * static_cast<uint64_t>(interval) + experiment.run().steps_per_epoch();
+}
+
+absl::StatusOr<std::unique_ptr<MemberTable>> OpenMember(const RowSchema& schema, const Store::Options& options, uint32_t member) {
+  const v1::Experiment& experiment = options.experiment;
+  MemberTable::Options table;
+  table.path = absl::StrCat(options.folder, "/member_", member);
+  table.run_id = options.run_id;
+  table.member = member;
+  table.capacity = experiment.replay().capacity();
+  table.failure_capacity = experiment.replay().failure_capacity();
+  table.slack = SlackRows(experiment);
+  table.env_steps = experiment.run().env_steps();
+  table.batch = experiment.learner().batch_size();
+  table.failure_batch = experiment.learner().failure_batch_size();
+  table.discount = experiment.learner().discount();
+  table.run_seed = experiment.run().seed();
+  table.member_seed = experiment.members(static_cast<int>(member)).seed();
+  table.episode_rows = options.learns_delta && options.hyper[member].delta_mode() == "learned";
+  table.delta_warmup = options.hyper[member].delta_warmup();
+  table.sync = experiment.replay().sync();
+  return MemberTable::Open(schema, table);
+}
+
+}  // namespace
+
+Store::Store(const RowSchema& schema, const Options& options)
+    : schema_(schema), options_(options), limiter_(LimiterOptions(options.experiment)), started_(options.clock->Now()) {}
+
+absl::StatusOr<std::unique_ptr<Store>> Store::Open(const RowSchema& schema, const Options& options) {
+  std::unique_ptr<Store> store(new Store(schema, options));
+  RETURN_IF_ERROR(MakeFolders(options.folder));
+  ASSIGN_OR_RETURN(store->lock_, FolderLock::Take(options.folder));
+  MutexLock lock(&store->mutex_);
+  RETURN_IF_ERROR(store->Recover());
+  return store;
+}
+
+absl::Status Store::Recover() {
+  const uint32_t members = static_cast<uint32_t>(options_.experiment.members_size());
+  for (uint32_t member = 0; member < members; ++member) {
+    ASSIGN_OR_RETURN(auto table, OpenMember(schema_, options_, member));
+    members_.push_back(std::move(table));
+  }
+  turn_.assign(members, 0);
+  rejected_.assign(members, 0);
+  duplicates_.assign(members, 0);
+  ASSIGN_OR_RETURN(sessions_, SessionTable::Open({options_.folder, options_.run_id, members, options_.experiment.run().lockstep(),
+                                                  options_.lease, options_.clock}));
+  std::vector<uint32_t> living;
+  for (auto& [number, session] : sessions_->living()) {
+    living.push_back(number);
+    for (uint32_t i = 0; i < session.member_count; ++i) {
+      const uint32_t member = session.first_member + i;
+      CreditFile::Entry& entry = sessions_->credit(session, member);
+      entry.next_sequence = std::max(entry.next_sequence, members_[member]->NextSequence(number));
+      entry.limit = std::max(entry.limit, entry.next_sequence);
+      session.min_policy_update[i] = limiter_.MinPolicyUpdate(members_[member]->inserted(), completed_update_);
+    }
+  }
+  for (auto& table : members_) table->mutable_episodes()->AbandonAllBut(living);
+  return absl::OkStatus();
+}
+
+void Store::EndSessions(const std::vector<uint32_t>& ended) {
+  if (ended.empty()) return;
+  for (const uint32_t session : ended) {
+    for (auto& table : members_) table->mutable_episodes()->Abandon(session);
+  }
+  GrantAll();
+}
+
+absl::StatusOr<v1::RegisterReply> Store::Register(const std::string& actor, uint64_t incarnation, uint32_t environments) {
+  MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(health_);
+  std::vector<uint32_t> ended;
+  auto registered = sessions_->Register(actor, incarnation, environments, &ended);
+  EndSessions(ended);
+  RETURN_IF_ERROR(registered.status());
+  const Session& session = **registered;
+  v1::RegisterReply reply;
+  reply.set_session(session.number);
+  reply.set_experiment(options_.experiment_text);
+  reply.set_first_member(session.first_member);
+  reply.set_member_count(session.member_count);
+  reply.set_lease_seconds(Seconds(options_.lease));
+  if (!options_.experiment.run().lockstep()) return reply;
+  for (uint32_t member = session.first_member; session.serves(member); ++member) {
+    const EpisodeSummary standing = members_[member]->episodes().Standing(session.number, 0);
+    v1::OpenEpisode* open = reply.add_open_episodes();
+    open->set_member(member);
+    open->set_episode(standing.episode);
+    open->set_steps(standing.length);
+    if (standing.length > 0) open->set_actions(members_[member]->Actions(standing));
+  }
+  return reply;
+}
+
+absl::StatusOr<uint64_t> Store::Connect(uint32_t session) {
+  MutexLock lock(&mutex_);
+  Session* found = sessions_->Find(session);
+  if (found == nullptr) return absl::NotFoundError(absl::StrCat("session ", session, " ended; register anew"));
+  found->stream = next_stream_++;
+  for (uint32_t i = 0; i < found->member_count; ++i) Grant(found->first_member + i);
+  return found->stream;
+}
+
+void Store::Disconnect(uint32_t session, uint64_t stream) {
+  MutexLock lock(&mutex_);
+  Session* found = sessions_->Find(session);
+  if (found == nullptr || found->stream != stream) return;
+  found->stream = 0;
+  found->is_short = false;
+  found->last_seen = options_.clock->Now();
+}
+
+absl::StatusOr<Session*> Store::FindStream(uint32_t session, uint64_t stream) const {
+  Session* found = sessions_->Find(session);
+  if (found == nullptr) return absl::NotFoundError(absl::StrCat("session ", session, " ended; register anew"));
+  if (found->stream != stream) return absl::AbortedError(absl::StrCat("session ", session, ": another stream took over"));
+  return found;
+}
+
+absl::Status Store::CheckChunk(const Session& session, const v1::Chunk& chunk) const {
+  if (!session.serves(chunk.member()) || chunk.member() >= members_.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("member ", chunk.member(), ": session ", session.number, " serves members ",
+                                                   session.first_member, " to ", session.first_member + session.member_count - 1));
+  }
+  const uint32_t environments = options_.experiment.run().lockstep() ? 1 : session.environments;
+  return ValidateChunk(schema_, chunk, environments);
+}
+
+void Store::Reject(const v1::Chunk& chunk, const absl::Status& why, v1::InsertReply* reply) {
+  const uint64_t rows = std::min<uint64_t>(chunk.row_count(), 1 << 20);  // what the sender claims, within reason
+  (absl::IsOutOfRange(why) ? counters_.rejected_gap : absl::IsResourceExhausted(why) ? counters_.rejected_credit : counters_.rejected_invalid) += rows;
+  if (chunk.member() < rejected_.size()) rejected_[chunk.member()] += rows;
+  v1::Rejection* rejection = reply->add_rejections();
+  rejection->set_member(chunk.member());
+  rejection->set_first_sequence(chunk.first_sequence());
+  rejection->set_code(static_cast<int32_t>(why.code()));
+  rejection->set_message(std::string(why.message()));
+}
+
+absl::Status Store::Insert(uint32_t session_number, uint64_t stream, const v1::Chunk& chunk, v1::InsertReply* reply) {
+  MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(health_);
+  ASSIGN_OR_RETURN(Session * session, FindStream(session_number, stream));
+  const absl::Status valid = CheckChunk(*session, chunk);
+  if (!valid.ok()) {
+    Reject(chunk, valid, reply);
+    return absl::OkStatus();
+  }
+  const uint32_t member = chunk.member();
+  CreditFile::Entry& entry = sessions_->credit(*session, member);
+  const uint64_t first = chunk.first_sequence(), end = first + chunk.row_count(), next = entry.next_sequence;
+  if (end <= next) {
+    duplicates_[member] += chunk.row_count();
+    counters_.duplicates += chunk.row_count();
+    return absl::OkStatus();
+  }
+  if (first > next) {
+    Reject(chunk, absl::OutOfRangeError(absl::StrCat("gap: session ", session_number, ", member ", member, ": sequence ", next,
+                                                     " is expected, the chunk begins with ", first)), reply);
+    return absl::OkStatus();
+  }
+  if (end > entry.limit) {
+    Reject(chunk, absl::ResourceExhaustedError(absl::StrCat("beyond the credit: session ", session_number, ", member ", member,
+                                                            ": credit ends before sequence ", entry.limit, ", the chunk at ", end)), reply);
+    return absl::OkStatus();
+  }
+  const uint32_t known = static_cast<uint32_t>(next - first);
+  const absl::Status committed = members_[member]->Append(session_number, next, chunk.columns(), chunk.row_count(), known);
+  if (!committed.ok()) {
+    health_ = absl::UnavailableError(absl::StrCat("the replay's disk failed, nothing is accepted any more: ", std::string(committed.message())));
+    return health_;
+  }
+  entry.next_sequence = end;
+  session->rows += end - next;
+  session->last_row = options_.clock->Now();
+  counters_.inserted += end - next;
+  counters_.duplicates += known;
+  duplicates_[member] += known;
+  Grant(member);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Store::Progress(uint32_t session_number, uint64_t stream, InsertProgress* sent, v1::InsertReply* reply) {
+  MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(health_);
+  ASSIGN_OR_RETURN(Session * session, FindStream(session_number, stream));
+  sent->next_sequence.resize(session->member_count);
+  sent->limit.resize(session->member_count);
+  sent->min_policy_update.resize(session->member_count);
+  bool changed = !sent->opened;
+  for (uint32_t i = 0; i < session->member_count; ++i) {
+    const CreditFile::Entry& entry = sessions_->credit(*session, session->first_member + i);
+    if (!sent->opened || entry.next_sequence != sent->next_sequence[i]) {
+      v1::Committed* committed = reply->add_committed();
+      committed->set_member(session->first_member + i);
+      committed->set_next_sequence(sent->next_sequence[i] = entry.next_sequence);
+      changed = true;
+    }
+    if (!sent->opened || entry.limit != sent->limit[i]) {
+      v1::Credit* credit = reply->add_credit();
+      credit->set_member(session->first_member + i);
+      credit->set_limit(sent->limit[i] = entry.limit);
+      credit->set_min_policy_update(sent->min_policy_update[i] = session->min_policy_update[i]);
+      changed = true;
+    }
+  }
+  if (session->waiting_for != sent->waiting_for) {
+    reply->set_waiting_for(sent->waiting_for = session->waiting_for);
+    changed = true;
+  }
+  if (Finished() && !sent->finished) {
+    reply->set_finished(sent->finished = true);
+    changed = true;
+  }
+  sent->opened = true;
+  return changed;
+}
+
+}  // namespace datacom

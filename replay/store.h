@@ -1,0 +1,129 @@
+// The replay without transport: every member's rows, the sessions, the credit, the draws (architecture.md, decisions 5 to 7).
+//
+// Thread-safe: one mutex over everything; calls are short (microseconds), except that with replay.sync an Insert waits for the
+// disk. Nothing waits for anybody else: who has to wait asks again after a change (the service does). Time comes from the
+// clock given, and only leases and the words about waits depend on it.
+#ifndef DATACOM_REPLAY_STORE_H_
+#define DATACOM_REPLAY_STORE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/base/clock.h"
+#include "common/base/mutex.h"
+#include "common/rows/row_schema.h"
+#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/replay.pb.h"
+#include "replay/limiter.h"
+#include "replay/mapped_file.h"
+#include "replay/member_table.h"
+#include "replay/sessions.h"
+
+namespace datacom {
+
+// What metrics show: totals since this process started, then what is there now.
+struct StoreCounters {
+  uint64_t inserted = 0, duplicates = 0;
+  uint64_t rejected_invalid = 0, rejected_gap = 0, rejected_credit = 0;
+  uint64_t draws = 0;
+  uint64_t finished_episodes = 0, abandoned_episodes = 0;
+  uint64_t held = 0, failures = 0, outstanding = 0, sessions = 0;  // rows of all members; living sessions
+  double ratio_error = 0;  // |updates / insert over the wanted ratio - 1|, the largest of the members
+};
+
+// What a stream told its actor already; Progress sends the rest.
+struct InsertProgress {
+  std::vector<uint64_t> next_sequence, limit, min_policy_update;  // per served member
+  std::string waiting_for;
+  bool finished = false;
+  bool opened = false;
+};
+
+class Store {
+ public:
+  struct Options {
+    v1::Experiment experiment;   // resolved
+    std::string experiment_text; // as actors get it
+    std::vector<v1::Hyper> hyper;  // of each member
+    bool learns_delta = false;   // episodes carry observations and costs
+    std::string run_id;
+    std::string folder;
+    const Clock* clock = &Clock::Real();
+    Clock::Time::duration lease = std::chrono::seconds(30);
+  };
+  // Creates or recovers the folder. Errors: Ring::Open's, FolderLock's, no disk space.
+  static absl::StatusOr<std::unique_ptr<Store>> Open(const RowSchema& schema, const Options& options);
+
+  // Actors. Sessions that end here or in Tick lose their streams: their next call answers NOT_FOUND.
+  absl::StatusOr<v1::RegisterReply> Register(const std::string& actor, uint64_t incarnation, uint32_t environments);
+  // A number for the stream that from now on may insert for the session; an older stream may no more. NOT_FOUND.
+  absl::StatusOr<uint64_t> Connect(uint32_t session);
+  void Disconnect(uint32_t session, uint64_t stream);
+  // Commits what is new in the chunk. A chunk that cannot be taken adds a Rejection to `reply` and the call is OK; an error ends
+  // the stream: NOT_FOUND (session ended), ABORTED (another stream took over), UNAVAILABLE (the disk failed).
+  absl::Status Insert(uint32_t session, uint64_t stream, const v1::Chunk& chunk, v1::InsertReply* reply);
+  // Adds to `reply` what changed since `sent` and notes it there. False: nothing. NOT_FOUND, ABORTED as Insert.
+  absl::StatusOr<bool> Progress(uint32_t session, uint64_t stream, InsertProgress* sent, v1::InsertReply* reply);
+
+  // The learner.
+  void SetLearnerConnected(bool connected);
+  void Announce(uint64_t completed_update);
+  bool Ready(uint64_t update) const;  // every member has n(update) rows
+  // INVALID_ARGUMENT beyond the last update; FAILED_PRECONDITION when rows are overwritten; UNAVAILABLE when not Ready.
+  absl::Status Draw(uint64_t update, v1::DrawReply* reply);
+  std::string WhoLacks(uint64_t update) const;  // in words, for a draw that waits
+
+  absl::Status ReadRange(uint32_t member, uint64_t from, uint64_t to, v1::RowRange* range) const;
+  void Info(v1::ReplayInfo* info) const;
+  // Ends leases, finds out who waits; call a few times a second. An error is the disk's.
+  absl::Status Tick();
+  // Not OK after the disk failed: nothing is accepted any more, what is there stays readable.
+  absl::Status health() const;
+  bool Complete() const;  // every row is there and the last update is done
+  StoreCounters counters() const;
+  // Whether a connected actor has used all its credit.
+  bool ActorsWait() const;
+  const RowSchema& schema() const { return schema_; }
+  const Options& options() const { return options_; }
+
+ private:
+  Store(const RowSchema& schema, const Options& options);
+  absl::Status Recover() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndSessions(const std::vector<uint32_t>& ended) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Grant(uint32_t member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GrantAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint64_t CreditGoal(const Session& session, uint64_t sessions) const;
+  absl::StatusOr<Session*> FindStream(uint32_t session, uint64_t stream) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckChunk(const Session& session, const v1::Chunk& chunk) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Reject(const v1::Chunk& chunk, const absl::Status& why, v1::InsertReply* reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Finished() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteWaits() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string DescribeSessions(uint32_t member) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string WhyShort(const Session& session) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string WhoLacksLocked(uint64_t update) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const RowSchema schema_;
+  const Options options_;
+  const Limiter limiter_;
+  const Clock::Time started_;
+  std::unique_ptr<FolderLock> lock_;
+  mutable Mutex mutex_;
+  std::vector<std::unique_ptr<MemberTable>> members_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<SessionTable> sessions_ ABSL_GUARDED_BY(mutex_);
+  std::vector<uint32_t> turn_ ABSL_GUARDED_BY(mutex_);  // per member: session number whose turn it is
+  std::vector<uint64_t> rejected_ ABSL_GUARDED_BY(mutex_), duplicates_ ABSL_GUARDED_BY(mutex_);  // rows, per member
+  uint64_t completed_update_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t next_stream_ ABSL_GUARDED_BY(mutex_) = 1;
+  int learners_ ABSL_GUARDED_BY(mutex_) = 0;
+  StoreCounters counters_ ABSL_GUARDED_BY(mutex_);
+  absl::Status health_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace datacom
+
+#endif  // DATACOM_REPLAY_STORE_H_

@@ -1,0 +1,249 @@
+// Credit, draws and what is said about waits (declared in store.h).
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status.h"
+#include "common/base/version.h"
+#include "replay/store.h"
+#include "spdlog/spdlog.h"
+
+namespace datacom {
+namespace {
+
+constexpr double kExpectedWaitSeconds = 2;
+constexpr uint64_t kLockstepCredit = 256;  // rows of one policy; nobody else could use them
+
+std::string Ago(const Clock& clock, Clock::Time then) { return absl::StrFormat("%.0f s ago", Seconds(clock.Now() - then)); }
+
+}  // namespace
+
+uint64_t Store::CreditGoal(const Session& session, uint64_t sessions) const {
+  if (limiter_.options().lockstep) return kLockstepCredit;
+  // Together no more than half of the tolerance (one step of every environment at least), so that actors that died or
+  // stall with credit in hand leave enough for the others.
+  return std::max<uint64_t>(session.environments_per_member(), limiter_.options().tolerance / (2 * sessions));
+}
+
+void Store::Grant(uint32_t member) {
+  const uint64_t inserted = members_[member]->inserted();
+  uint64_t granted = inserted + sessions_->Outstanding(member);
+  uint64_t allowed = limiter_.Allowed(completed_update_);
+  if (limiter_.options().lockstep) allowed = std::min(allowed, limiter_.PolicyChange(inserted));
+  std::vector<Session*> takers;
+  for (auto& [number, session] : sessions_->living()) {
+    if (session.connected() && session.serves(member)) takers.push_back(&session);
+  }
+  if (takers.empty() || granted >= allowed) return;
+  // Whose turn it is comes first, then the others in their order.
+  const auto first = std::find_if(takers.begin(), takers.end(), [&](const Session* session) { return session->number >= turn_[member]; });
+  std::rotate(takers.begin(), first == takers.end() ? takers.begin() : first, takers.end());
+  for (Session* session : takers) {
+    CreditFile::Entry& entry = sessions_->credit(*session, member);
+    const uint64_t credit = entry.limit - entry.next_sequence, goal = CreditGoal(*session, takers.size());
+    if (credit > goal / 2) continue;  // has enough to go on; few large grants are cheaper than many small ones
+    const uint64_t share = std::max<uint64_t>(session->environments_per_member(), (allowed - granted) / takers.size());
+    const uint64_t piece = std::min({goal - credit, allowed - granted, limiter_.options().lockstep ? goal : share});
+    if (piece == 0 || (credit > 0 && piece < session->environments_per_member())) continue;
+    session->min_policy_update[member - session->first_member] = limiter_.MinPolicyUpdate(granted, completed_update_);
+    entry.limit += piece;
+    granted += piece;
+    turn_[member] = session->number + 1;
+    if (granted >= allowed) break;
+  }
+}
+
+void Store::GrantAll() {
+  for (uint32_t member = 0; member < members_.size(); ++member) Grant(member);
+}
+
+void Store::SetLearnerConnected(bool connected) {
+  MutexLock lock(&mutex_);
+  learners_ += connected ? 1 : -1;
+}
+
+void Store::Announce(uint64_t completed_update) {
+  MutexLock lock(&mutex_);
+  if (completed_update_ == completed_update) return;
+  completed_update_ = completed_update;
+  GrantAll();
+}
+
+bool Store::Ready(uint64_t update) const {
+  MutexLock lock(&mutex_);
+  const uint64_t seen = std::min(limiter_.RowsSeen(update), limiter_.options().env_steps);
+  return std::all_of(members_.begin(), members_.end(), [&](const auto& table) { return table->inserted() >= seen; });
+}
+
+absl::Status Store::Draw(uint64_t update, v1::DrawReply* reply) {
+  MutexLock lock(&mutex_);
+  if (update == 0 || update > limiter_.LastUpdate()) {
+    return absl::InvalidArgumentError(absl::StrCat("draw of update ", update, ": the run has updates 1 to ", limiter_.LastUpdate()));
+  }
+  const uint64_t seen = limiter_.RowsSeen(update);
+  const uint64_t before = update == 1 ? 0 : limiter_.RowsSeen(update - 1);  // what ended before the first update is the first's
+  reply->set_update(update);
+  for (auto& table : members_) {
+    if (table->inserted() < seen) return absl::UnavailableError(absl::StrCat("update ", update, " needs ", seen, " rows"));
+    RETURN_IF_ERROR(table->Draw(update, seen, before, reply->add_batches()));
+  }
+  ++counters_.draws;
+  return absl::OkStatus();
+}
+
+std::string Store::DescribeSessions(uint32_t member) const {
+  std::vector<std::string> parts;
+  for (const auto& [number, session] : sessions_->living()) {
+    if (!session.serves(member)) continue;
+    const CreditFile::Entry& entry = sessions_->credit(session, member);
+    parts.push_back(absl::StrCat(session.actor, session.connected() ? " connected" : " not connected", ", credit ",
+                                 entry.limit - entry.next_sequence, ", last row ", Ago(*options_.clock, session.last_row)));
+  }
+  return parts.empty() ? "no session" : absl::StrCat("sessions: ", absl::StrJoin(parts, "; "));
+}
+
+std::string Store::WhoLacksLocked(uint64_t update) const {
+  const uint64_t seen = limiter_.RowsSeen(update);
+  std::vector<std::string> parts;
+  uint64_t lacking = 0;
+  for (uint32_t member = 0; member < members_.size(); ++member) {
+    if (members_[member]->inserted() >= seen || ++lacking > 3) continue;
+    parts.push_back(absl::StrCat("member ", member, " has ", members_[member]->inserted(), " of ", seen, " rows (", DescribeSessions(member), ")"));
+  }
+  if (lacking > 3) parts.push_back(absl::StrCat(lacking - 3, " more members"));
+  return absl::StrJoin(parts, ", ");
+}
+
+std::string Store::WhoLacks(uint64_t update) const {
+  MutexLock lock(&mutex_);
+  return WhoLacksLocked(update);
+}
+
+std::string Store::WhyShort(const Session& session) const {
+  const uint32_t member = session.first_member;
+  if (learners_ == 0) return absl::StrCat("learner: not connected; update ", completed_update_, " of ", limiter_.LastUpdate(), " is done");
+  if (members_[member]->inserted() >= limiter_.Allowed(completed_update_)) {
+    return absl::StrCat("learner: update ", completed_update_, " of ", limiter_.LastUpdate(), " is done, member ", member, " has the ",
+                        members_[member]->inserted(), " rows that allows");
+  }
+  return absl::StrCat("other actors hold the credit of member ", member, " (", DescribeSessions(member), ")");
+}
+
+void Store::NoteWaits() {
+  const Clock::Time now = options_.clock->Now();
+  for (auto& [number, session] : sessions_->living()) {
+    bool has_credit = Finished() || !session.connected();
+    for (uint32_t i = 0; i < session.member_count && !has_credit; ++i) {
+      const CreditFile::Entry& entry = sessions_->credit(session, session.first_member + i);
+      has_credit = entry.limit > entry.next_sequence;
+    }
+    if (has_credit) {
+      session.is_short = false;
+      session.waiting_for.clear();
+      continue;
+    }
+    if (!session.is_short) session.short_since = now;
+    session.is_short = true;
+    if (Seconds(now - session.short_since) < kExpectedWaitSeconds) continue;
+    if (session.waiting_for.empty()) spdlog::info("actor waits actor={} session={} for={:?}", session.actor, number, WhyShort(session));
+    session.waiting_for = WhyShort(session);
+  }
+}
+
+absl::Status Store::Tick() {
+  MutexLock lock(&mutex_);
+  const auto ended = sessions_->Expire();
+  RETURN_IF_ERROR(ended.status());
+  for (const uint32_t session : *ended) spdlog::warn("session ended session={} reason=lease", session);
+  EndSessions(*ended);
+  NoteWaits();
+  return health_;
+}
+
+absl::Status Store::health() const {
+  MutexLock lock(&mutex_);
+  return health_;
+}
+
+bool Store::Finished() const {
+  return std::all_of(members_.begin(), members_.end(), [&](const auto& table) { return table->inserted() >= limiter_.options().env_steps; });
+}
+
+bool Store::Complete() const {
+  MutexLock lock(&mutex_);
+  return Finished() && completed_update_ >= limiter_.LastUpdate();
+}
+
+StoreCounters Store::counters() const {
+  MutexLock lock(&mutex_);
+  StoreCounters counters = counters_;
+  for (uint32_t member = 0; member < members_.size(); ++member) {
+    const MemberTable& table = *members_[member];
+    counters.held += table.held();
+    counters.failures += table.failures();
+    counters.finished_episodes += table.episodes().finished_count();
+    counters.abandoned_episodes += table.episodes().abandoned_count();
+    counters.outstanding += sessions_->Outstanding(member);
+    if (table.inserted() <= limiter_.options().min_size || completed_update_ == 0) continue;
+    const double ratio = static_cast<double>(completed_update_) / (table.inserted() - limiter_.options().min_size);
+    counters.ratio_error = std::max(counters.ratio_error, std::abs(ratio / limiter_.options().updates_per_step - 1));
+  }
+  counters.sessions = sessions_->living().size();
+  return counters;
+}
+
+bool Store::ActorsWait() const {
+  MutexLock lock(&mutex_);
+  return std::any_of(sessions_->living().begin(), sessions_->living().end(), [](const auto& entry) { return entry.second.is_short; });
+}
+
+absl::Status Store::ReadRange(uint32_t member, uint64_t from, uint64_t to, v1::RowRange* range) const {
+  MutexLock lock(&mutex_);
+  if (member >= members_.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("member ", member, ": the run has ", members_.size(), " members"));
+  }
+  return members_[member]->ReadRange(from, to, range);
+}
+
+void Store::Info(v1::ReplayInfo* info) const {
+  MutexLock lock(&mutex_);
+  info->set_run_id(options_.run_id);
+  info->set_build(absl::StrCat(Version(), " ", Revision()));
+  info->set_task(options_.experiment.task());
+  info->set_algorithm(options_.experiment.algorithm());
+  info->set_schema_fingerprint(schema_.fingerprint());
+  info->set_completed_update(completed_update_);
+  info->set_learner_connected(learners_ > 0);
+  info->set_uptime_seconds(Seconds(options_.clock->Now() - started_));
+  for (uint32_t i = 0; i < members_.size(); ++i) {
+    const MemberTable& table = *members_[i];
+    v1::MemberInfo* member = info->add_members();
+    member->set_member(i);
+    member->set_inserted(table.inserted());
+    member->set_allowed(limiter_.Allowed(completed_update_));
+    member->set_outstanding(sessions_->Outstanding(i));
+    member->set_failures(table.failures());
+    member->set_episodes(table.episodes().finished_count());
+    member->set_env_steps(limiter_.options().env_steps);
+    const uint64_t start = limiter_.options().min_size;
+    if (table.inserted() > start) member->set_samples_per_insert(static_cast<double>(completed_update_) / (table.inserted() - start));
+    member->set_rejected_rows(rejected_[i]);
+    member->set_duplicate_rows(duplicates_[i]);
+  }
+  for (const auto& [number, session] : sessions_->living()) {
+    v1::SessionInfo* to = info->add_sessions();
+    to->set_session(number);
+    to->set_actor(session.actor);
+    to->set_environments(session.environments);
+    to->set_connected(session.connected());
+    to->set_first_member(session.first_member);
+    to->set_member_count(session.member_count);
+    to->set_rows(session.rows);
+    if (!session.waiting_for.empty()) info->add_waits(absl::StrCat(session.actor, " waits for ", session.waiting_for));
+  }
+  if (!health_.ok()) info->add_waits(std::string(health_.message()));
+}
+
+}  // namespace datacom
