@@ -164,7 +164,8 @@ absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout
   const double interval = run.checkpoint_updates() / resolved.schedule().updates_per_step();
   const uint64_t slack = std::llround(std::ceil(interval)) + 2 * resolved.schedule().tolerance_steps();
   const uint64_t rows = std::min(run.env_steps(), resolved.replay().capacity() + slack);
-  needs.ring_bytes = members * rows * RowSchema::For(obs, action).stored_row_bytes();
+  const uint64_t failures = std::min(run.env_steps(), resolved.replay().failure_capacity() + slack);
+  needs.ring_bytes = members * (rows + failures) * RowSchema::For(obs, action).stored_row_bytes();
 
   const uint64_t actor = 2 * DenseParameters(obs, network.actor_hidden(), action);
   const uint64_t critics = 2 * DenseParameters(obs + action, network.critic_hidden(), 1);

@@ -27,6 +27,8 @@ function number(value) {
   return value.toLocaleString('en-US', {maximumFractionDigits: size >= 100 ? 1 : size >= 1 ? 3 : 4});
 }
 
+const significant = (value) => value.toLocaleString('en-US', {maximumSignificantDigits: 2});
+
 function duration(seconds) {
   if (seconds === null || seconds === undefined) return '–';
   const s = Math.round(seconds);
@@ -49,7 +51,7 @@ function table(header, rows) {
 function withHalf(triple) {
   if (!triple) return '–';
   const cell = element('span', {text: number(triple[0])});
-  if (triple[2] > 1) cell.append(element('span', {class: 'half', text: ' ± ' + number(triple[1])}));
+  if (triple[2] > 1) cell.append(element('span', {class: 'half', text: ' ± ' + significant(triple[1])}));
   return cell;
 }
 
@@ -106,7 +108,7 @@ function axisNumber(value) {
   const size = Math.abs(value);
   if (size >= 1e6) return `${+(value / 1e6).toPrecision(3)}M`;
   if (size >= 1e4) return `${+(value / 1e3).toPrecision(3)}k`;
-  return `${+value.toPrecision(4)}`;
+  return `${+value.toPrecision(7)}`;
 }
 
 function chart(quantity) {
@@ -122,7 +124,7 @@ function chart(quantity) {
       scales: {
         x: {type: 'linear', grid, ticks: {callback: axisNumber, maxTicksLimit: 7, maxRotation: 0},
             title: {display: true, text: 'environment steps'}, min: 0},
-        y: {type: quantity.logarithmic ? 'logarithmic' : 'linear', grid,
+        y: {type: quantity.logarithmic ? 'logarithmic' : 'linear', grid, min: quantity.from_zero ? 0 : undefined,
             ticks: {callback: axisNumber, maxTicksLimit: 6}},
       },
       plugins: {
@@ -131,7 +133,7 @@ function chart(quantity) {
         tooltip: {filter: (item) => !item.dataset.band,
                   callbacks: {title: (items) => items.length ? `${number(items[0].raw.x)} steps` : '',
                               label: (item) => `${item.dataset.label}: ${number(item.raw.y)}` +
-                                  (item.raw.half ? ` ± ${number(item.raw.half)}` : '')}},
+                                  (item.raw.half ? ` ± ${significant(item.raw.half)}` : '')}},
       },
     },
   });

@@ -107,26 +107,26 @@ int PaletteIndex(const std::string& algorithm) {
 
 const std::vector<Quantity>& Quantities() {
   static const std::vector<Quantity> quantities = {
-      {"eval_discounted_return", "Discounted return J", "Evaluation", true, false},
-      {"eval_return", "Return", "Evaluation", true, false},
-      {"eval_max_violation", "Largest violation of an episode", "Evaluation", true, false},
-      {"eval_sum_cost", "Cost sum of an episode", "Evaluation", true, false},
-      {"eval_mean_cost", "Mean cost of a step", "Evaluation", false, false},
-      {"eval_success_rate", "Success rate", "Evaluation", true, false},
-      {"train_return", "Return", "Training episodes", false, false},
-      {"train_max_violation", "Largest violation of an episode", "Training episodes", false, false},
-      {"train_sum_cost", "Cost sum of an episode", "Training episodes", true, false},
-      {"cumulative_cost", "Cost of all training so far", "Training episodes", false, false},
-      {"delta", "Threshold δ", "Safety and learning", true, false},
-      {"constraint_mean", "Mean of the learned constraint", "Safety and learning", false, false},
-      {"constraint_loss", "Constraint loss", "Safety and learning", false, false},
-      {"critic_loss", "Critic loss", "Safety and learning", false, false},
-      {"policy_loss", "Policy loss", "Safety and learning", false, false},
-      {"alpha", "Temperature α", "Safety and learning", false, true},
-      {"entropy", "Policy entropy", "Safety and learning", false, false},
-      {"updates_per_second", "Updates per second", "System", false, false},
-      {"samples_per_insert", "Samples per insert", "System", false, false},
-      {"policy_lag", "Policy lag [updates]", "System", false, false},
+      {"eval_discounted_return", "Discounted return J", "Evaluation", true, false, false},
+      {"eval_return", "Return", "Evaluation", true, false, false},
+      {"eval_max_violation", "Largest violation of an episode", "Evaluation", true, true, false},
+      {"eval_sum_cost", "Cost sum of an episode", "Evaluation", true, true, false},
+      {"eval_mean_cost", "Mean cost of a step", "Evaluation", false, true, false},
+      {"eval_success_rate", "Success rate", "Evaluation", true, true, false},
+      {"train_return", "Return", "Training episodes", false, false, false},
+      {"train_max_violation", "Largest violation of an episode", "Training episodes", false, true, false},
+      {"train_sum_cost", "Cost sum of an episode", "Training episodes", true, true, false},
+      {"cumulative_cost", "Cost of all training so far", "Training episodes", false, true, false},
+      {"delta", "Threshold δ", "Safety and learning", true, false, false},
+      {"constraint_mean", "Mean of the learned constraint", "Safety and learning", false, false, false},
+      {"constraint_loss", "Constraint loss", "Safety and learning", false, false, false},
+      {"critic_loss", "Critic loss", "Safety and learning", false, false, false},
+      {"policy_loss", "Policy loss", "Safety and learning", false, false, false},
+      {"alpha", "Temperature α", "Safety and learning", false, false, true},
+      {"entropy", "Policy entropy", "Safety and learning", false, false, false},
+      {"updates_per_second", "Updates per second", "System", false, true, false},
+      {"samples_per_insert", "Samples per insert", "System", false, false, false},
+      {"policy_lag", "Policy lag [updates]", "System", false, true, false},
   };
   return quantities;
 }
@@ -137,7 +137,7 @@ absl::StatusOr<json> ReportData(const std::vector<std::string>& run_dirs) {
   data["quantities"] = json::array();
   for (const Quantity& quantity : Quantities()) {
     data["quantities"].push_back({{"column", quantity.column}, {"title", quantity.title}, {"group", quantity.group},
-                                  {"summary", quantity.summary}, {"logarithmic", quantity.logarithmic}});
+                                  {"summary", quantity.summary}, {"from_zero", quantity.from_zero}, {"logarithmic", quantity.logarithmic}});
   }
   data["runs"] = json::array();
   std::set<int> used;

@@ -22,6 +22,7 @@ struct Quantity {
   const char* title;
   const char* group;
   bool summary;      // has a column in the summary table
+  bool from_zero;    // never negative: the axis begins at 0
   bool logarithmic;  // axis
 };
 const std::vector<Quantity>& Quantities();

@@ -1,0 +1,134 @@
+#include "deploy/cli/progress.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace datacom::cli {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+v1::ReplayInfo Replay(uint64_t first, uint64_t second) {
+  v1::ReplayInfo info;
+  for (const uint64_t inserted : {first, second}) {
+    v1::MemberInfo* member = info.add_members();
+    member->set_member(info.members_size() - 1);
+    member->set_inserted(inserted);
+    member->set_env_steps(20000);
+    member->set_episodes(inserted / 500);
+  }
+  return info;
+}
+
+v1::LearnerInfo Learner() {
+  v1::LearnerInfo info;
+  info.set_phase("learning");
+  info.set_update(8000);
+  info.set_target_update(18000);
+  for (uint64_t i = 0; i < 2; ++i) {
+    v1::MemberProgress* member = info.add_members();
+    member->set_member(i);
+    member->set_seed(10 + i);
+    member->set_status(i == 1 ? "diverged" : "ok");
+    member->set_train_return(100 + 10.0 * i);
+    member->set_delta(5.5);
+  }
+  return info;
+}
+
+TEST(Progress, MergesWhatReplayAndLearnerSay) {
+  const ProgressView view = MakeProgress(Replay(10000, 9000), Learner());
+  ASSERT_EQ(view.members.size(), 2u);
+  EXPECT_EQ(view.members[1].seed, 11u);
+  EXPECT_EQ(view.members[1].env_steps, 9000u);
+  EXPECT_EQ(view.goal_steps, 20000u);
+  EXPECT_EQ(view.phase, "learning");
+}
+
+TEST(Progress, ShowsWhatTheReplayKnowsWhileTheLearnerIsAway) {
+  const ProgressView view = MakeProgress(Replay(10000, 9000), std::nullopt);
+  ASSERT_EQ(view.members.size(), 2u);
+  EXPECT_EQ(view.members[0].env_steps, 10000u);
+  EXPECT_EQ(view.phase, "starting");
+}
+
+TEST(Progress, IsAsFarAsTheSlowestMemberAndTheUpdates) {
+  EXPECT_DOUBLE_EQ(FractionDone(MakeProgress(Replay(10000, 4000), Learner())), 0.2);
+  EXPECT_DOUBLE_EQ(FractionDone(MakeProgress(Replay(20000, 20000), Learner())), 8000.0 / 18000);
+  EXPECT_DOUBLE_EQ(FractionDone(ProgressView()), 0);
+}
+
+TEST(Progress, ExpectsTheEndWhenTheSlowerOfStepsAndUpdatesIsDone) {
+  ProgressView view = MakeProgress(Replay(10000, 10000), Learner());
+  EXPECT_FALSE(EtaSeconds(view).has_value());
+  view.steps_per_second = 2000;  // of two members: 10,000 steps each take 10 s
+  EXPECT_DOUBLE_EQ(*EtaSeconds(view), 10);
+  view.updates_per_second = 500;  // 10,000 updates take 20 s
+  EXPECT_DOUBLE_EQ(*EtaSeconds(view), 20);
+}
+
+TEST(Progress, FormatsDurationsAndCounts) {
+  EXPECT_EQ(FormatDuration(0), "00:00");
+  EXPECT_EQ(FormatDuration(59.6), "01:00");
+  EXPECT_EQ(FormatDuration(3723), "1:02:03");
+  EXPECT_EQ(FormatCount(0), "0");
+  EXPECT_EQ(FormatCount(999), "999");
+  EXPECT_EQ(FormatCount(1000), "1,000");
+  EXPECT_EQ(FormatCount(1234567), "1,234,567");
+}
+
+TEST(Progress, TheTableHasALineAMemberAndFitsTheTerminal) {
+  ProgressView view = MakeProgress(Replay(10000, 9000), Learner());
+  view.title = "cartpole/datacom";
+  view.waiting_for = "actor-0 waits for credit of member 1: the learner is 64 updates behind";
+  const std::string wide = RenderTable(view, 200, 16);
+  EXPECT_THAT(wide, AllOf(HasSubstr("cartpole/datacom"), HasSubstr("10,000"), HasSubstr("diverged"), HasSubstr("waiting: actor-0"),
+                          HasSubstr("update 8,000 of 18,000")));
+  const std::vector<std::string> narrow = absl::StrSplit(RenderTable(view, 50, 16), '\n');
+  for (const std::string& line : narrow) {
+    EXPECT_LE(std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xc0) != 0x80; }), 50) << line;
+  }
+  EXPECT_THAT(RenderTable(view, 200, 1), HasSubstr("and 1 members more"));
+}
+
+TEST(Progress, AnAlgorithmWithoutDeltaShowsNone) {
+  ProgressView view = MakeProgress(Replay(10000, 9000), Learner());
+  EXPECT_THAT(RenderLine(view), HasSubstr("delta 5.5000"));
+  view.learns_delta = false;
+  EXPECT_THAT(RenderLine(view), AllOf(Not(HasSubstr("delta")), HasSubstr("return 105.00"), HasSubstr("1 diverged")));
+}
+
+TEST(RateMeter, MeasuresOverItsWindowAndStartsAnewAfterARestart) {
+  ManualClock clock;
+  RateMeter meter(&clock, 10);
+  EXPECT_EQ(meter.rate(), 0);
+  for (int second = 0; second <= 100; ++second) {
+    meter.Add(second <= 50 ? 0 : 7.0 * (second - 50));
+    clock.Advance(std::chrono::seconds(1));
+  }
+  EXPECT_DOUBLE_EQ(meter.rate(), 7);  // the idle first 50 s are forgotten
+  meter.Add(3);
+  EXPECT_EQ(meter.rate(), 0);
+  clock.Advance(std::chrono::seconds(2));
+  meter.Add(13);
+  EXPECT_DOUBLE_EQ(meter.rate(), 5);
+}
+
+TEST(LiveBlock, GoesBackOverExactlyTheLinesItDrew) {
+  LiveBlock block;
+  EXPECT_EQ(block.Redraw("a\nb\n"), "\x1b[Ja\nb\n");
+  EXPECT_THAT(block.Redraw("c\n"), StartsWith("\x1b[2A\x1b[J"));
+  EXPECT_EQ(block.PrintAbove("said\n"), "\x1b[1A\x1b[Jsaid\n");
+  EXPECT_EQ(block.Redraw("d\n"), "\x1b[Jd\n");
+}
+
+}  // namespace
+}  // namespace datacom::cli

@@ -1,0 +1,144 @@
+#include "deploy/report/report.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "common/config/experiment.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace datacom::report {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr char kProgress[] =
+    "member,seed,epoch,env_steps,updates,wall_seconds,eval_return,delta,status\n"
+    "0,5,0,0,0,0,10,6,ok\n"
+    "1,6,0,0,0,0,14,6,ok\n"
+    "0,5,1,1000,500,5,20,5,ok\n"
+    "1,6,1,1000,500,5,,4,diverged\n";
+constexpr char kEpisodes[] =
+    "member,env_steps,sum_cost\n"
+    "0,400,3\n"
+    "1,500,10\n"
+    "0,900,4\n"
+    "0,1000,5\n";
+
+Csv Parsed(const std::string& text) { return *Csv::Parse(text, "test"); }
+
+class ReportTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() / ("datacom-report-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder_);
+    v1::Experiment experiment;
+    experiment.set_name("cartpole/<b>");
+    experiment.set_description("</script><script>alert(1)</script>");
+    experiment.set_task("cartpole");
+    experiment.set_algorithm("datacom");
+    Write("experiment.textproto", PrintExperiment(ResolveExperiment(experiment)));
+    Write("progress.csv", kProgress);
+    Write("episodes.csv", kEpisodes);
+    Write("build.txt", "revision 123\n");
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void Write(const std::string& name, const std::string& content) { std::ofstream(folder_ / name) << content; }
+
+  std::filesystem::path folder_;
+};
+
+TEST(Csv, DropsTheRowThatAKilledWriterLeftUnfinished) {
+  const Csv csv = Parsed("a,b\n1,2\n3,");
+  EXPECT_EQ(csv.rows(), 1u);
+  EXPECT_EQ(csv.Number(0, "b"), 2);
+  EXPECT_TRUE(std::isnan(csv.Number(0, "c")));
+}
+
+TEST(Csv, NamesTheLineThatHasTooFewColumns) {
+  const auto csv = Csv::Parse("a,b\n1\n2,3\n", "x.csv");
+  EXPECT_THAT(std::string(csv.status().message()), HasSubstr("x.csv line 2"));
+  EXPECT_FALSE(Csv::Parse("", "x.csv").ok());
+}
+
+TEST(RunSeries, IsTheMeanOverMembersAtEqualSteps) {
+  const Series series = RunSeries(Parsed(kProgress), nullptr, "eval_return");
+  ASSERT_EQ(series.steps, (std::vector<double>{0, 1000}));
+  EXPECT_EQ(series.values[0].mean, 12);
+  EXPECT_NEAR(series.values[0].half, 12.7062047362 * 2, 1e-8);  // deviation 2.83, over sqrt(2): standard error 2
+  EXPECT_EQ(series.values[1].count, 1);  // an empty cell does not count
+  EXPECT_EQ(series.values[1].mean, 20);
+}
+
+TEST(RunSeries, UpdatesPerSecondIsTheGrowthBetweenRows) {
+  const Series series = RunSeries(Parsed(kProgress), nullptr, "updates_per_second");
+  ASSERT_EQ(series.steps, (std::vector<double>{1000}));
+  EXPECT_EQ(series.values[0].mean, 100);
+}
+
+TEST(RunSeries, CumulativeCostAddsEveryEpisodeThatEndedBefore) {
+  const Csv episodes = Parsed(kEpisodes);
+  const Series series = RunSeries(Parsed(kProgress), &episodes, "cumulative_cost");
+  ASSERT_EQ(series.steps, (std::vector<double>{0, 1000}));
+  EXPECT_EQ(series.values[0].mean, 0);
+  EXPECT_EQ(series.values[1].mean, (3 + 4 + 5 + 10) / 2.0);
+  EXPECT_TRUE(RunSeries(Parsed(kProgress), nullptr, "cumulative_cost").steps.empty());
+}
+
+TEST(RunSeries, AColumnThatIsNotThereHasNoPoints) {
+  EXPECT_TRUE(RunSeries(Parsed(kProgress), nullptr, "alpha").steps.empty());
+}
+
+TEST_F(ReportTest, DataHoldsTheFinalValuesOfEachMemberAndTheirInterval) {
+  const auto data = ReportData({folder_.string()});
+  ASSERT_TRUE(data.ok()) << data.status();
+  const nlohmann::json& run = (*data)["runs"][0];
+  EXPECT_EQ(run["members"].size(), 2u);
+  EXPECT_EQ(run["members"][1]["status"], "diverged");
+  EXPECT_EQ(run["summary"]["delta"][0], 4.5);
+  EXPECT_EQ(run["summary"]["delta"][2], 2);
+  EXPECT_EQ(run["summary"]["eval_return"][2], 1);
+  EXPECT_FALSE(run["series"].contains("alpha"));
+  EXPECT_EQ(run["build"], "revision 123\n");
+}
+
+TEST_F(ReportTest, RunsOfOneAlgorithmShareAColourAndDifferInStroke) {
+  const auto data = ReportData({folder_.string(), folder_.string()});
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_EQ((*data)["runs"][0]["palette"], (*data)["runs"][1]["palette"]);
+  EXPECT_EQ((*data)["runs"][0]["shade"], 0);
+  EXPECT_EQ((*data)["runs"][1]["shade"], 1);
+}
+
+TEST_F(ReportTest, ThePageIsWholeAndItsTextCannotEndItsScript) {
+  const auto data = ReportData({folder_.string()});
+  ASSERT_TRUE(data.ok()) << data.status();
+  const std::string page = RenderPage(*data, {"var Chart = 1;", "Permission & <licence>"});
+  EXPECT_THAT(page, AllOf(HasSubstr("var Chart = 1;"), HasSubstr("Permission &amp; &lt;licence&gt;"), HasSubstr("id=\"report-data\""),
+                          HasSubstr("showCurves();"), Not(HasSubstr("{{")), Not(HasSubstr("<script>alert")),
+                          Not(HasSubstr("src=")), Not(HasSubstr("href="))));
+  const size_t begin = page.find('>', page.find("id=\"report-data\"")) + 1;
+  const size_t end = page.find("</script>", begin);
+  EXPECT_EQ(nlohmann::json::parse(page.substr(begin, end - begin)), *data);
+}
+
+TEST_F(ReportTest, AMissingPlottingLibraryNamesItsPackage) {
+  ::setenv("DATACOM_CHART_JS", "/nonexistent/chart.js", 1);
+  const absl::Status status = WriteReport({folder_.string()}, (folder_ / "report.html").string());
+  ::unsetenv("DATACOM_CHART_JS");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("libjs-chart.js"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "report.html"));
+}
+
+TEST_F(ReportTest, AFolderWithoutRecordsIsNamed) {
+  std::filesystem::remove(folder_ / "progress.csv");
+  EXPECT_THAT(std::string(ReportData({folder_.string()}).status().message()), HasSubstr("progress.csv"));
+}
+
+}  // namespace
+}  // namespace datacom::report

@@ -1,0 +1,83 @@
+#include "deploy/cli/run_folder.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "common/config/experiment.h"
+#include "deploy/cli/summary.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace datacom::cli {
+namespace {
+
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class RunFolderTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    before_ = fs::current_path();
+    folder_ = fs::temp_directory_path() / ("datacom-folder-" + std::to_string(::getpid()));
+    fs::create_directories(folder_);
+    fs::current_path(folder_);
+  }
+  void TearDown() override {
+    fs::current_path(before_);
+    fs::remove_all(folder_);
+  }
+  fs::path before_, folder_;
+};
+
+TEST_F(RunFolderTest, TheDefaultNameIsTheFirstFreeNumberAndAResumeTakesTheNewest) {
+  EXPECT_EQ(*DefaultRunFolder("cartpole/datacom", false), "runs/cartpole-datacom-1");
+  EXPECT_FALSE(DefaultRunFolder("cartpole/datacom", true).ok());
+  fs::create_directories("runs/cartpole-datacom-1");
+  fs::create_directories("runs/cartpole-datacom-2");
+  EXPECT_EQ(*DefaultRunFolder("cartpole/datacom", false), "runs/cartpole-datacom-3");
+  EXPECT_EQ(*DefaultRunFolder("cartpole/datacom", true), "runs/cartpole-datacom-2");
+}
+
+TEST_F(RunFolderTest, ARunKeepsItsIdentityOverResumes) {
+  v1::Experiment experiment;
+  experiment.set_name("x");
+  const auto first = PrepareRunFolder("r", experiment);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(*PrepareRunFolder("r", experiment), *first);
+  EXPECT_NE(*PrepareRunFolder("s", experiment), *first);
+  EXPECT_TRUE(fs::exists("r/logs"));
+  EXPECT_TRUE(LoadExperiment(ExperimentFile("r"), "").ok());
+}
+
+TEST_F(RunFolderTest, OnlyOneTrainOwnsAFolder) {
+  auto lock = RunLock::Take("r", std::chrono::milliseconds(0));
+  ASSERT_TRUE(lock.ok()) << lock.status();
+  const auto second = RunLock::Take("r", std::chrono::milliseconds(0));
+  EXPECT_TRUE(absl::IsInvalidArgument(second.status())) << second.status();
+  lock->reset();
+  EXPECT_TRUE(RunLock::Take("r", std::chrono::milliseconds(0)).ok());
+}
+
+TEST_F(RunFolderTest, AnAddressIsEmptyUntilARoleReportsIt) {
+  fs::create_directories("r/cluster");
+  EXPECT_EQ(ReadAddress("r", "replay", "address"), "");
+  std::ofstream(AddressFile("r", "replay", "address")) << "127.0.0.1:5\n";
+  EXPECT_EQ(ReadAddress("r", "replay", "address"), "127.0.0.1:5");
+}
+
+TEST_F(RunFolderTest, TheFinalTableHasTheNewestRowOfEachMemberAndTheMean) {
+  fs::create_directories("r");
+  std::ofstream("r/progress.csv") << "member,seed,env_steps,eval_return,status\n0,3,0,1,ok\n1,4,0,1,ok\n0,3,500,10,ok\n1,4,500,30,diverged\n";
+  const auto table = FinalTable("r");
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_THAT(*table, HasSubstr("10.00"));
+  EXPECT_THAT(*table, HasSubstr("diverged"));
+  EXPECT_THAT(*table, HasSubstr("20.00"));
+  EXPECT_THAT(*table, testing::Not(HasSubstr(" 1.00")));
+  EXPECT_TRUE(CheckStepsLeft("r", 500).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(CheckStepsLeft("r", 499)));
+}
+
+}  // namespace
+}  // namespace datacom::cli

@@ -1,0 +1,119 @@
+#include "deploy/cli/train_plan.h"
+
+#include <string>
+
+#include "common/config/experiment.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace datacom::cli {
+namespace {
+
+using testing::HasSubstr;
+
+TrainOptions Typed() {
+  TrainOptions options;
+  options.experiment = "deploy/experiments/cartpole/datacom.textproto";
+  return options;
+}
+
+v1::Experiment Members(int count, bool lockstep = false) {
+  v1::Experiment experiment;
+  for (int i = 0; i < count; ++i) experiment.add_members()->set_seed(i);
+  experiment.mutable_run()->set_lockstep(lockstep);
+  return experiment;
+}
+
+int Environments(int members, int asked, int actors = 0) {
+  TrainOptions options;
+  options.environments = asked;
+  options.actors = actors;
+  return PlanLayout(options, Members(members))->environments;
+}
+
+TEST(PlanExperiment, AppliesWhatWasTyped) {
+  TrainOptions options = Typed();
+  options.seeds = "3-5";
+  options.steps = 12345;
+  options.overrides = {"hyper.cost_budget=7"};
+  options.lockstep = true;
+  const auto experiment = PlanExperiment(options);
+  ASSERT_TRUE(experiment.ok()) << experiment.status();
+  EXPECT_EQ(experiment->members_size(), 3);
+  EXPECT_EQ(experiment->members(2).seed(), 5u);
+  EXPECT_EQ(experiment->run().env_steps(), 12345u);
+  EXPECT_EQ(experiment->hyper().cost_budget(), 7);
+  EXPECT_TRUE(experiment->run().lockstep());
+}
+
+TEST(PlanResume, AcceptsTheSameCommandAgainAndMoreSteps) {
+  TrainOptions options = Typed();
+  options.seeds = "3-5";
+  options.overrides = {"hyper.cost_budget=7"};
+  const auto stored = PlanExperiment(options);
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  options.steps = 2000000;
+  const auto resumed = PlanResume(options, *stored);
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  EXPECT_EQ(resumed->run().env_steps(), 2000000u);
+  EXPECT_EQ(resumed->members_size(), 3);
+}
+
+TEST(PlanResume, RefusesAnyOtherChangeAndNamesIt) {
+  TrainOptions options = Typed();
+  const auto stored = PlanExperiment(options);
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  options.overrides = {"learner.batch_size=32"};
+  EXPECT_THAT(std::string(PlanResume(options, *stored).status().message()), HasSubstr("learner.batch_size"));
+  options = Typed();
+  options.lockstep = true;
+  EXPECT_THAT(std::string(PlanResume(options, *stored).status().message()), HasSubstr("run.lockstep"));
+  options = Typed();
+  options.experiment = "deploy/experiments/cartpole/sac.textproto";
+  EXPECT_THAT(std::string(PlanResume(options, *stored).status().message()), HasSubstr("cartpole/sac"));
+}
+
+TEST(PlanLayout, RoundsEnvironmentsUpToAMultipleOfTheMembers) {
+  EXPECT_EQ(Environments(1, 0), 16);
+  EXPECT_EQ(Environments(5, 0), 20);
+  EXPECT_EQ(Environments(5, 16), 20);
+  EXPECT_EQ(Environments(16, 0), 16);
+  EXPECT_EQ(Environments(3, 7), 9);
+}
+
+TEST(PlanLayout, ManyMembersAreSharedOutOverTheActors) {
+  EXPECT_EQ(Environments(25, 0), 25);
+  EXPECT_EQ(Environments(100, 0, 4), 25);
+  EXPECT_EQ(Environments(20, 16, 4), 16);
+}
+
+TEST(PlanLayout, LockstepIsOneActorWithOneEnvironmentAMember) {
+  TrainOptions options;
+  EXPECT_EQ(PlanLayout(options, Members(3, true))->environments, 3);
+  options.environments = 3;
+  EXPECT_TRUE(PlanLayout(options, Members(3, true)).ok());
+  options.environments = 4;
+  EXPECT_FALSE(PlanLayout(options, Members(3, true)).ok());
+  options.environments = 0;
+  options.actors = 2;
+  EXPECT_FALSE(PlanLayout(options, Members(3, true)).ok());
+}
+
+TEST(Needs, GrowWithMembersAndCapacityAndAreRefusedWithTheirNumbers) {
+  TrainOptions options = Typed();
+  options.seeds = "0";
+  const auto one = EstimateNeeds(*PlanExperiment(options), Layout());
+  ASSERT_TRUE(one.ok()) << one.status();
+  options.seeds = "0-9";
+  const auto ten = EstimateNeeds(*PlanExperiment(options), Layout());
+  EXPECT_EQ(ten->ring_bytes, 10 * one->ring_bytes);
+  EXPECT_GT(ten->memory_bytes, one->memory_bytes);
+  Needs huge = *one;
+  huge.ring_bytes = 1ull << 60;
+  const absl::Status status = CheckResources(huge, "runs/none");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("1152921504.6 GB"));
+  EXPECT_TRUE(CheckResources(Needs(), "runs/none").ok());
+}
+
+}  // namespace
+}  // namespace datacom::cli
