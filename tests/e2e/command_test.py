@@ -1,0 +1,88 @@
+"""The command's other verbs on real roles, and what it refuses."""
+import csv
+import io
+import os
+import signal
+import socket
+import subprocess
+import unittest
+
+from running import BIN, SOURCE, RunTest, Training, run
+
+
+class CommandTest(RunTest):
+    def test_every_verb_has_help_with_an_example(self):
+        for verb in ("train", "status", "eval", "rollout", "config", "list", "bench", "report"):
+            result = run(verb, "--help")
+            self.assertEqual(result.returncode, 0)
+            self.assertIn(f"Example: datacom {verb}", result.stdout)
+        self.assertEqual(run("--version").returncode, 0)
+
+    def test_list_and_config_answer_with_what_there_is(self):
+        self.assertIn("cartpole  ", run("list", "tasks").stdout)
+        self.assertIn("datacom", run("list", "algorithms").stdout)
+        self.assertIn("cartpole/datacom", run("list", "experiments").stdout)
+        self.assertIn("cost_budget: 10", run("config", "cartpole/datacom", "--set", "hyper.cost_budget=10").stdout)
+
+    def test_wrong_usage_exits_2(self):
+        for arguments in (("list", "colours"), ("config", "cartpole/none"), ("train", "cartpole/none"), ("fly",), (),
+                          ("rollout", "cartpole"), ("rollout", "moon", "--actions", "x.csv"), ("eval", "nowhere"),
+                          ("config", "cartpole/datacom", "--set", "hyper.none=1")):
+            result = run(*arguments)
+            self.assertEqual(result.returncode, 2, (arguments, result.stdout, result.stderr))
+            self.assertNotEqual(result.stderr + result.stdout, "")
+
+    def test_a_rollout_of_recorded_actions_equals_the_golden_trajectory(self):
+        golden = os.path.join(SOURCE, "tests", "golden", "tasks", "cartpole_lcg.csv")
+        result = run("rollout", "cartpole", "--actions", golden, "--csv")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        rows = list(csv.DictReader(io.StringIO(result.stdout)))
+        with open(golden, encoding="utf-8") as file:
+            wanted = list(csv.DictReader(line for line in file if not line.startswith("#")))
+        self.assertEqual(len(rows), len(wanted))
+        shared = {name: name for name in rows[0] if name in wanted[0]} or {"cost": "cost"}
+        self.assertTrue(shared)
+        for row, want in zip(rows, wanted):
+            for mine, theirs in shared.items():
+                if row[mine] and want[theirs]:
+                    self.assertAlmostEqual(float(row[mine]), float(want[theirs]), delta=1e-9)
+
+    def test_a_trained_policy_can_be_evaluated_and_reported(self):
+        training = Training(self, "a", "--seeds", "0", "--steps", "1500").start()
+        training.finish()
+        result = run("eval", training.folder, "--epoch", "last", "--episodes", "2", "--csv")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertGreaterEqual(len(result.stdout.splitlines()), 3)
+        page = os.path.join(self.folder, "compare.html")
+        result = run("report", training.folder, training.folder, "--out", page)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with open(page, encoding="utf-8") as file:
+            self.assertNotIn("src=", file.read().split("<script")[0])
+        self.assertEqual(run("report", self.folder, "--out", page).returncode, 1)
+
+    def test_a_role_whose_port_is_taken_says_so(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            address = f"127.0.0.1:{taken.getsockname()[1]}"
+            experiment = os.path.join(self.folder, "e.textproto")
+            with open(experiment, "w", encoding="utf-8") as file:
+                file.write(run("config", "cartpole/datacom").stdout)
+            result = subprocess.run([os.path.join(BIN, "datacom-replay"), "--experiment", experiment, "--run-id", "x", "--dir",
+                                     os.path.join(self.folder, "ring"), "--listen", address],
+                                    capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn(address, result.stdout + result.stderr)
+
+    def test_a_second_train_in_the_folder_is_refused_and_the_first_goes_on(self):
+        training = Training(self, "a", "--seeds", "0", "--steps", "20000").start()
+        training.wait_for_episodes(1)
+        second = run("train", "cartpole/datacom", "--run-dir", training.folder, "--resume")
+        self.assertEqual(second.returncode, 2)
+        self.assertIn("in use", second.stderr)
+        training.process.send_signal(signal.SIGINT)
+        training.finish(75)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,52 @@
+"""--lockstep: records and learner state are equal between runs, also when one of them was killed and resumed."""
+import os
+import unittest
+
+from running import RunTest, Training
+
+
+def records(training):
+    """What must be equal: progress.csv without wall_seconds, episodes.csv, the newest state.sha256."""
+    progress = [{key: value for key, value in row.items() if key != "wall_seconds"} for row in training.rows("progress.csv")]
+    folder = os.path.join(training.folder, "checkpoints")
+    newest = max(os.listdir(folder), key=int)
+    with open(os.path.join(folder, newest, "state.sha256"), encoding="utf-8") as file:
+        return {"progress": progress, "episodes": training.rows("episodes.csv"), "update": newest, "state": file.read()}
+
+
+class LockstepTest(RunTest):
+    def training(self, name):
+        return Training(self, name, "--seeds", "3-4", "--steps", "2600", "--lockstep",
+                        overrides=["hyper.delta_warmup=1500", "run.checkpoint_updates=300"])
+
+    def test_a_lockstep_run_is_repeated_exactly_and_a_kill_changes_nothing(self):
+        reference = self.training("reference").start()
+        reference.finish()
+        reference.check_complete(seeds=[3, 4], steps=2600, epochs=3)
+        wanted = records(reference)
+        self.assertGreater(len(wanted["episodes"]), 4)
+
+        with self.subTest("again"):
+            again = self.training("again").start()
+            again.finish()
+            self.assertEqual(records(again), wanted)
+
+        with self.subTest("kill -9 of everything, then --resume"):
+            killed = self.training("killed").start()
+            killed.wait_for_episodes(len(wanted["episodes"]) // 2)
+            killed.process.kill()
+            killed.process.wait()
+            killed.start("--resume").finish()
+            self.assertEqual(records(killed), wanted)
+
+        with self.subTest("kill -9 of each role in turn"):
+            hurt = self.training("hurt").start()
+            for place, role in enumerate(("actor", "learner", "replay"), start=1):
+                hurt.wait_for_episodes(len(wanted["episodes"]) * place // 4)
+                hurt.kill_role(role)
+            hurt.finish()
+            self.assertEqual(records(hurt), wanted)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,127 @@
+"""What the end-to-end tests share: a `datacom train` in a folder of its own, its records, and its processes to kill."""
+import csv
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+BIN = os.path.abspath(sys.argv.pop(1))
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+DEADLINE = 300
+TINY = ["network.actor_hidden=[16,16]", "network.critic_hidden=[16,16]", "network.constraint_hidden=[16,16]",
+        "replay.min_size=500", "run.steps_per_epoch=1000", "run.eval_episodes=2"]
+ROLES = {"replay": "datacom-replay", "learner": "datacom-learner", "actor": "actor-0", "evaluator": "evaluator-0"}
+
+
+def run(*arguments, **options):
+    return subprocess.run([os.path.join(BIN, "datacom"), *arguments], capture_output=True, text=True, timeout=DEADLINE,
+                          check=False, cwd=SOURCE, **options)
+
+
+class Training:
+    """One `datacom train`, possibly over several resumes."""
+
+    def __init__(self, test, name, *arguments, overrides=()):
+        self.test = test
+        self.folder = os.path.join(test.folder, name)
+        self.arguments = [*arguments, *(word for item in [*TINY, *overrides] for word in ("--set", item))]
+        self.process = None
+
+    def start(self, *more):
+        command = [os.path.join(BIN, "datacom"), "train", "cartpole/datacom", "--run-dir", self.folder, *self.arguments, *more]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=SOURCE)
+        self.test.addCleanup(self.end)
+        return self
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+
+    def finish(self, code=0):
+        """Waits for the end and returns what was printed."""
+        output, _ = self.process.communicate(timeout=DEADLINE)
+        self.test.assertEqual(self.process.returncode, code, output + self.logs())
+        return output
+
+    def logs(self):
+        text = ""
+        folder = os.path.join(self.folder, "logs")
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
+            with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
+                text += f"\n--- {name}\n" + "".join(file.readlines()[-15:])
+        return text
+
+    def rows(self, name):
+        try:
+            with open(os.path.join(self.folder, name), encoding="utf-8") as file:
+                text = file.read()
+        except FileNotFoundError:
+            return []
+        return list(csv.DictReader(text[:text.rfind("\n") + 1].splitlines()))
+
+    def wait(self, condition, what):
+        deadline = time.monotonic() + DEADLINE
+        while not condition():
+            if self.process.poll() is not None:
+                self.test.fail(f"the run ended before {what}\n" + self.process.stdout.read() + self.logs())
+            self.test.assertLess(time.monotonic(), deadline, f"no {what}\n" + self.logs())
+            time.sleep(0.01)
+
+    def wait_for_episodes(self, count):
+        self.wait(lambda: len(self.rows("episodes.csv")) >= count, f"episode {count}")
+
+    def role(self, role):
+        """Process id of a role, or None."""
+        for entry in os.listdir("/proc"):
+            if not entry.isdigit():
+                continue
+            try:
+                with open(f"/proc/{entry}/stat", encoding="utf-8") as file:
+                    fields = file.read().rsplit(")", 1)[1].split()
+                with open(f"/proc/{entry}/cmdline", "rb") as file:
+                    words = file.read().decode().split("\0")
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            named = any(word == ROLES[role] or os.path.basename(word) == ROLES[role] for word in words)
+            if int(fields[1]) == self.process.pid and fields[0] != "Z" and named:
+                return int(entry)
+        return None
+
+    def kill_role(self, role):
+        """kill -9, then waits for its successor."""
+        self.wait(lambda: self.role(role) is not None, role)
+        victim = self.role(role)
+        os.kill(victim, signal.SIGKILL)
+        self.wait(lambda: self.role(role) not in (None, victim), f"successor of the {role}")
+
+    def check_complete(self, seeds, steps, epochs):
+        """progress.csv holds every epoch of every member, and the counts are exact."""
+        test, rows = self.test, self.rows("progress.csv")
+        expected = [(epoch, member) for epoch in range(epochs + 1) for member in range(len(seeds))]
+        test.assertEqual(sorted((int(row["epoch"]), int(row["member"])) for row in rows), expected)
+        for row in rows:
+            test.assertEqual(int(row["seed"]), seeds[int(row["member"])])
+            test.assertEqual(int(row["env_steps"]), min(steps, 1000 * int(row["epoch"])))
+            test.assertEqual(int(row["updates"]), max(0, int(row["env_steps"]) - 500))
+            test.assertEqual(int(row["eval_episodes"]), 2)
+            test.assertEqual(row["status"], "ok")
+            if int(row["updates"]) > 0:
+                test.assertAlmostEqual(float(row["samples_per_insert"]), 1, delta=0.15)
+        for member in range(len(seeds)):
+            episodes = [row for row in self.rows("episodes.csv") if int(row["member"]) == member]
+            keys = [(row["session"], row["environment"], row["episode"]) for row in episodes]
+            test.assertEqual(len(keys), len(set(keys)), "an episode was recorded twice")
+            test.assertLessEqual(sum(int(row["length"]) for row in episodes), steps)
+            test.assertTrue(all(int(row["env_steps"]) <= steps for row in episodes))
+
+
+class RunTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="datacom-e2e-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)

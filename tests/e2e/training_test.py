@@ -1,0 +1,82 @@
+"""Small real runs through the built command: exact counts, whatever is killed."""
+import os
+import signal
+import unittest
+
+from running import RunTest, Training, run
+
+
+class TrainingTest(RunTest):
+    def test_a_population_trains_to_its_exact_end_and_leaves_every_record(self):
+        training = Training(self, "a", "--seeds", "4-5", "--steps", "2600").start()
+        output = training.finish()
+        training.check_complete(seeds=[4, 5], steps=2600, epochs=3)
+        self.assertIn("eval J", output)
+        for name in ("experiment.textproto", "build.txt", "episodes.csv", "targets.json", "report.html", "tensorboard",
+                     "policies/epoch_0003.snapshot", "logs/learner.log"):
+            self.assertTrue(os.path.exists(os.path.join(training.folder, name)), name)
+        checkpoints = os.listdir(os.path.join(training.folder, "checkpoints"))
+        self.assertIn("2100", [name.lstrip("0") for name in checkpoints])
+        self.assertLessEqual(len(checkpoints), 2)
+
+    def test_a_run_survives_kill_9_of_every_role(self):
+        training = Training(self, "a", "--seeds", "0-1", "--steps", "12000", overrides=["run.checkpoint_updates=500"]).start()
+        for episodes, role in ((4, "learner"), (8, "actor"), (12, "replay"), (16, "evaluator"), (20, "learner")):
+            training.wait_for_episodes(episodes)
+            training.kill_role(role)
+        output = training.finish()
+        self.assertIn("learner ended (killed by signal 9); restarting", output)
+        training.check_complete(seeds=[0, 1], steps=12000, epochs=12)
+
+    def test_a_run_goes_on_after_kill_9_of_the_whole_command(self):
+        training = Training(self, "a", "--seeds", "0-1", "--steps", "8000", overrides=["run.checkpoint_updates=500"]).start()
+        training.wait_for_episodes(6)
+        training.process.kill()
+        training.process.wait()
+        training.start("--resume").finish()
+        training.check_complete(seeds=[0, 1], steps=8000, epochs=8)
+
+    def test_an_interrupted_run_exits_75_and_goes_on_and_may_be_prolonged(self):
+        training = Training(self, "a", "--seeds", "0-1", "--steps", "8000").start()
+        training.wait_for_episodes(6)
+        training.process.send_signal(signal.SIGINT)
+        self.assertIn("--resume", training.finish(75))
+        training.start("--resume").finish()
+        training.check_complete(seeds=[0, 1], steps=8000, epochs=8)
+        training.arguments[training.arguments.index("8000")] = "9000"
+        training.start("--resume").finish()
+        training.check_complete(seeds=[0, 1], steps=9000, epochs=9)
+
+    def test_delta_moves_once_the_replay_held_more_than_the_warm_up(self):
+        training = Training(self, "a", "--seeds", "0-1", "--steps", "6000", overrides=["hyper.delta_warmup=2000"]).start()
+        training.finish()
+        for member in ("0", "1"):
+            delta = {int(row["epoch"]): float(row["delta"]) for row in training.rows("progress.csv") if row["member"] == member}
+            self.assertEqual(delta[0], delta[1])
+            self.assertNotEqual(delta[1], delta[6])
+
+    def test_status_tells_what_a_run_does_and_what_it_did(self):
+        training = Training(self, "a", "--seeds", "0", "--steps", "8000").start()
+        training.wait_for_episodes(2)
+        live = run("status", training.folder)
+        self.assertEqual(live.returncode, 0, live.stderr)
+        self.assertIn("samples/insert", live.stdout)
+        self.assertIn("actor-0", live.stdout)
+        training.process.send_signal(signal.SIGTERM)
+        training.finish(75)
+        after = run("status", training.folder)
+        self.assertEqual(after.returncode, 0, after.stderr)
+        self.assertIn("not running", after.stdout)
+        self.assertEqual(run("status", "127.0.0.1:9").returncode, 1)
+        self.assertEqual(run("status", self.folder).returncode, 2)
+
+    def test_sac_trains_through_the_same_command(self):
+        training = Training(self, "a", "--seeds", "0", "--steps", "2000")
+        folder = training.folder
+        result = run("train", "cartpole/sac", "--run-dir", folder, "--quiet", *training.arguments)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr + training.logs())
+        self.assertEqual(training.rows("progress.csv")[-1]["delta"], "")
+
+
+if __name__ == "__main__":
+    unittest.main()
