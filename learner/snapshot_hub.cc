@@ -2,33 +2,15 @@
 
 #include <utility>
 
-#include "common/base/files.h"
+#include "common/nn/snapshot_proto.h"
 #include "common/rpc/channel.h"
 
 namespace datacom::learner {
 namespace {
 
 std::vector<v1::SnapshotChunk> Encode(const Snapshot& snapshot) {
-  v1::SnapshotManifest manifest;
   std::string data;
-  manifest.set_run_id(snapshot.run_id);
-  manifest.set_run_seed(snapshot.run_seed);
-  manifest.set_member(snapshot.member);
-  manifest.set_member_seed(snapshot.member_seed);
-  manifest.mutable_version()->set_incarnation(snapshot.version.incarnation);
-  manifest.mutable_version()->set_update(snapshot.version.update);
-  manifest.set_task(snapshot.task);
-  manifest.set_acting_rule(snapshot.acting_rule);
-  for (const NamedArray& array : snapshot.arrays) {
-    v1::ArraySpec* spec = manifest.add_arrays();
-    spec->set_name(array.name);
-    for (const uint32_t size : array.shape) spec->add_shape(size);
-    data.append(reinterpret_cast<const char*>(array.values.data()), array.values.size() * sizeof(float));
-  }
-  for (const auto& [name, value] : snapshot.scalars) (*manifest.mutable_scalars())[name] = value;
-  manifest.set_crc32(Crc32(data));
-  manifest.set_data_bytes(data.size());
-
+  v1::SnapshotManifest manifest = MakeManifest(snapshot, &data);
   std::vector<v1::SnapshotChunk> chunks;
   for (size_t begin = 0; begin == 0 || begin < data.size(); begin += kSnapshotChunkBytes) {
     chunks.emplace_back();

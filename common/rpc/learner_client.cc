@@ -1,63 +1,20 @@
 #include "common/rpc/learner_client.h"
 
-#include <cstring>
-#include <functional>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
-#include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/base/mutex.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
+#include "common/nn/snapshot_proto.h"
 #include "common/rpc/channel.h"
 #include "datacom/v1/learner.grpc.pb.h"
 
 namespace datacom {
 namespace {
-
-// Snapshot from its wire form. DATA_LOSS naming the array, sizes or checksums that do not match.
-absl::StatusOr<Snapshot> FromWire(const v1::SnapshotManifest& manifest, absl::string_view data) {
-  if (manifest.data_bytes() != data.size()) {
-    return absl::DataLossError(absl::StrCat("snapshot of member ", manifest.member(), ": ", data.size(),
-                                            " bytes of data, the manifest says ", manifest.data_bytes()));
-  }
-  if (Crc32(data) != manifest.crc32()) {
-    return absl::DataLossError(absl::StrCat("snapshot of member ", manifest.member(), ": checksum mismatch"));
-  }
-  Snapshot snapshot;
-  snapshot.run_id = manifest.run_id();
-  snapshot.run_seed = manifest.run_seed();
-  snapshot.member = manifest.member();
-  snapshot.member_seed = manifest.member_seed();
-  snapshot.version = {manifest.version().incarnation(), manifest.version().update()};
-  snapshot.task = manifest.task();
-  snapshot.acting_rule = manifest.acting_rule();
-  for (const v1::ArraySpec& spec : manifest.arrays()) {
-    uint64_t count = 1;
-    for (const uint32_t size : spec.shape()) {
-      count *= size;
-      if (count > data.size()) break;  // larger than everything: caught below, before it can overflow
-    }
-    if (count * sizeof(float) > data.size()) {
-      return absl::DataLossError(absl::StrCat("snapshot array ", spec.name(), ": the data ends before its last value"));
-    }
-    NamedArray array;
-    array.name = spec.name();
-    array.shape.assign(spec.shape().begin(), spec.shape().end());
-    array.values.resize(count);
-    if (count > 0) std::memcpy(array.values.data(), data.data(), count * sizeof(float));
-    data.remove_prefix(count * sizeof(float));
-    snapshot.arrays.push_back(std::move(array));
-  }
-  if (!data.empty()) {
-    return absl::DataLossError(absl::StrCat("snapshot of member ", manifest.member(), ": ", data.size(), " bytes too many"));
-  }
-  snapshot.scalars.insert(manifest.scalars().begin(), manifest.scalars().end());
-  return snapshot;
-}
 
 // Puts chunks together. A chunk with a manifest begins a snapshot, whatever came before.
 class Assembler {
@@ -81,7 +38,7 @@ class Assembler {
     }
     if (!chunk->last()) return false;
     open_ = false;
-    *result = FromWire(manifest_, data_);
+    *result = SnapshotFromManifest(manifest_, data_);
     return true;
   }
 

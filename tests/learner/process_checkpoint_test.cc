@@ -1,0 +1,174 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/files.h"
+#include "learner/checkpoint.h"
+#include "learner/sha256.h"
+
+namespace datacom::learner {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::UnitTest;
+
+class CheckpointStoreTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = absl::StrCat(::testing::TempDir(), "/", UnitTest::GetInstance()->current_test_info()->name());
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    store_ = std::make_unique<CheckpointStore>(folder_);
+  }
+  static Checkpoint At(uint64_t update) {
+    Checkpoint checkpoint;
+    checkpoint.learner.set_update(update);
+    checkpoint.learner.set_next_epoch(2);
+    checkpoint.learner.set_experiment("task: \"cartpole\"");
+    checkpoint.algorithm["actor"] = std::string(100, static_cast<char>(update));
+    checkpoint.algorithm["delta"] = std::string("\0\1\2", 3);
+    return checkpoint;
+  }
+  void Save(uint64_t update) {
+    const absl::Status status = store_->Save(At(update));
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  std::string folder_;
+  std::unique_ptr<CheckpointStore> store_;
+};
+
+std::string Read(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void Write(const std::string& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
+}
+
+TEST_F(CheckpointStoreTest, WhatWasSavedIsLoaded) {
+  Save(7);
+  std::vector<std::string> notes;
+  const auto loaded = store_->LoadNewest(&notes);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->learner.update(), 7u);
+  EXPECT_EQ(loaded->learner.experiment(), "task: \"cartpole\"");
+  EXPECT_EQ(loaded->algorithm, At(7).algorithm);
+  EXPECT_TRUE(notes.empty());
+}
+
+TEST_F(CheckpointStoreTest, TheTwoNewestAreKept) {
+  for (const uint64_t update : {5, 40, 300}) Save(update);
+  EXPECT_EQ(store_->List(), (std::vector<uint64_t>{300, 40}));
+}
+
+TEST_F(CheckpointStoreTest, SavingTheSameUpdateAgainReplacesIt) {
+  Save(5);
+  Checkpoint changed = At(5);
+  changed.learner.set_next_epoch(3);
+  ASSERT_TRUE(store_->Save(changed).ok());
+  std::vector<std::string> notes;
+  EXPECT_EQ(store_->LoadNewest(&notes)->learner.next_epoch(), 3u);
+}
+
+TEST_F(CheckpointStoreTest, NothingSavedIsNotFound) {
+  std::vector<std::string> notes;
+  EXPECT_TRUE(absl::IsNotFound(store_->LoadNewest(&notes).status()));
+}
+
+TEST_F(CheckpointStoreTest, ADamagedNewestFallsBackToTheOlderAndSaysSo) {
+  Save(10);
+  Save(20);
+  for (const char* name : {"learner.state", "algorithm.state", "state.sha256"}) {
+    const std::string path = absl::StrCat(store_->Path(20), "/", name);
+    const std::string sound = Read(path);
+    std::vector<std::string> damages = {"", sound.substr(0, sound.size() / 2), sound + "x"};
+    for (size_t at = 0; at < sound.size(); at += 7) {
+      if (at >= 8 && at < 12 && std::string(name) != "state.sha256") continue;  // the version: another test
+      std::string flipped = sound;
+      flipped[at] = static_cast<char>(flipped[at] ^ 0x10);
+      damages.push_back(flipped);
+    }
+    for (const std::string& damage : damages) {
+      Write(path, damage);
+      std::vector<std::string> notes;
+      const auto loaded = store_->LoadNewest(&notes);
+      ASSERT_TRUE(loaded.ok()) << name << ": " << loaded.status();
+      EXPECT_EQ(loaded->learner.update(), 10u) << name;
+      ASSERT_EQ(notes.size(), 1u) << name;
+      EXPECT_NE(notes[0].find(name), std::string::npos) << notes[0];
+    }
+    fs::remove(path);
+    std::vector<std::string> notes;
+    EXPECT_EQ(store_->LoadNewest(&notes)->learner.update(), 10u) << name << " missing";
+    Write(path, sound);
+  }
+}
+
+TEST_F(CheckpointStoreTest, WithAllDamagedEveryFileIsNamed) {
+  Save(10);
+  Save(20);
+  for (const uint64_t update : {10, 20}) Write(store_->Path(update) + "/algorithm.state", "torn");
+  std::vector<std::string> notes;
+  const absl::Status status = store_->LoadNewest(&notes).status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_NE(status.message().find("/10/algorithm.state"), absl::string_view::npos) << status;
+  EXPECT_NE(status.message().find("/20/algorithm.state"), absl::string_view::npos) << status;
+}
+
+TEST_F(CheckpointStoreTest, AnotherFormatVersionIsRefusedWithAdvice) {
+  Save(10);
+  Save(20);
+  const std::string path = store_->Path(20) + "/learner.state";
+  std::string content = Read(path);
+  content[8] = static_cast<char>(kCheckpointVersion + 1);
+  Write(path, content);
+  std::vector<std::string> notes;
+  const absl::Status status = store_->LoadNewest(&notes).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_NE(status.message().find("build.txt"), absl::string_view::npos) << status;
+}
+
+TEST_F(CheckpointStoreTest, AWriteThatWasCutShortIsIgnored) {
+  Save(10);
+  fs::create_directories(folder_ + "/20.tmp");
+  Write(folder_ + "/20.tmp/learner.state", "half");
+  std::vector<std::string> notes;
+  EXPECT_EQ(store_->LoadNewest(&notes)->learner.update(), 10u);
+  Save(20);
+  EXPECT_EQ(store_->LoadNewest(&notes)->learner.update(), 20u);
+}
+
+TEST_F(CheckpointStoreTest, ACrashBetweenTheTwoRenamesLosesNothing) {
+  Save(10);
+  fs::rename(store_->Path(10), store_->Path(10) + ".old");
+  std::vector<std::string> notes;
+  EXPECT_EQ(store_->LoadNewest(&notes)->learner.update(), 10u);
+}
+
+TEST_F(CheckpointStoreTest, TheHashCoversNumbersAndNotTimesOrPaths) {
+  Checkpoint other = At(5);
+  other.learner.set_wall_seconds(99);
+  other.learner.set_experiment("elsewhere");
+  EXPECT_EQ(StateHash(At(5)), StateHash(other));
+  other.algorithm["actor"][3] ^= 1;
+  EXPECT_NE(StateHash(At(5)), StateHash(other));
+}
+
+TEST_F(CheckpointStoreTest, EveryStartHasItsOwnIncarnation) {
+  const std::string path = folder_ + "/incarnation";
+  EXPECT_EQ(*NextIncarnation(path), 1u);
+  EXPECT_EQ(*NextIncarnation(path), 2u);
+  Write(path, "??");
+  EXPECT_TRUE(absl::IsDataLoss(NextIncarnation(path).status()));
+}
+
+TEST(Sha256, MatchesThePublishedVectors) {  // FIPS 180-4 examples
+  EXPECT_EQ(Sha256Hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(Sha256Hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+}  // namespace
+}  // namespace datacom::learner

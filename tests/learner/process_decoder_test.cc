@@ -1,0 +1,101 @@
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "tests/testing/fake_learner_run.h"
+
+namespace datacom::learner {
+namespace {
+
+class BatchDecoderTest : public ::testing::Test {
+ protected:
+  BatchDecoderTest()
+      : experiment_(FakeExperiment()), replay_(MakeFakeReplay(experiment_)),
+        decoder_(replay_.config, replay_.schema, FakeTaskModel().dynamics, DeltaWarmups(experiment_)) {
+    prepared_.batch.Resize(replay_.config);
+  }
+  absl::Status Decode(v1::DrawReply reply) { return decoder_.Decode(&reply, &prepared_); }
+
+  const v1::Experiment experiment_;
+  const FakeReplay replay_;
+  BatchDecoder decoder_;
+  PreparedUpdate prepared_;
+};
+
+// Float `row` of a column that begins after `floats_before` floats of each row.
+float At(const std::string& block, size_t rows, size_t floats_before, size_t index) {
+  float value;
+  std::memcpy(&value, block.data() + (rows * floats_before + index) * sizeof(float), sizeof(value));
+  return value;
+}
+
+TEST_F(BatchDecoderTest, EveryColumnLandsAtItsMemberAndRow) {
+  const v1::DrawReply reply = replay_.Draw(2);
+  ASSERT_TRUE(Decode(reply).ok());
+  const Batch& batch = prepared_.batch;
+  for (size_t member = 0; member < 2; ++member) {
+    const std::string& block = reply.batches(member).main();
+    for (size_t row = 0; row < 4; ++row) {  // columns: observation 2, action 1, reward 1, cost 1, next_observation 2
+      const size_t at = member * 4 + row;
+      EXPECT_EQ(batch.observation[2 * at + 1], At(block, 4, 0, 2 * row + 1));
+      EXPECT_EQ(batch.action[at], At(block, 4, 2, row));
+      EXPECT_EQ(batch.reward[at], At(block, 4, 3, row));
+      EXPECT_EQ(batch.cost[at], At(block, 4, 4, row));
+      EXPECT_EQ(batch.next_observation[2 * at], At(block, 4, 5, 2 * row));
+      EXPECT_EQ(batch.absorbing[at], block[4 * 7 * sizeof(float) + row] != 0 ? 1.0f : 0.0f);
+      EXPECT_EQ(batch.now.z[2 * at], batch.observation[2 * at]);
+      EXPECT_EQ(batch.now.f[2 * at], -static_cast<double>(batch.observation[2 * at]));
+      EXPECT_EQ(batch.next.z[2 * at + 1], batch.next_observation[2 * at + 1]);
+      EXPECT_EQ(batch.now.G[2 * at], 1.0);
+    }
+    const std::string& failure = reply.batches(member).failure();
+    EXPECT_EQ(batch.failure_weight[member], 1.0f);
+    EXPECT_EQ(batch.failure_z[member * 4 + 3], At(failure, 2, 0, 3));
+    EXPECT_EQ(batch.failure_next_z[member * 4], At(failure, 2, 5, 0));
+    EXPECT_EQ(batch.failure_cost[member * 2 + 1], At(failure, 2, 4, 1));
+  }
+}
+
+TEST_F(BatchDecoderTest, AMemberWithoutFailuresHasWeightZeroAndNothingOfTheLastBatch) {
+  ASSERT_TRUE(Decode(replay_.Draw(2)).ok());
+  ASSERT_TRUE(Decode(replay_.Draw(3)).ok());
+  EXPECT_EQ(prepared_.batch.failure_weight, (std::vector<float>{0, 0}));
+  EXPECT_EQ(prepared_.batch.failure_z, std::vector<float>(2 * 2 * 2, 0.0f));
+}
+
+TEST_F(BatchDecoderTest, NoiseDependsOnSeedUpdateAndPurposeAlone) {
+  ASSERT_TRUE(Decode(replay_.Draw(5)).ok());
+  const Batch first = prepared_.batch;
+  ASSERT_TRUE(Decode(replay_.Draw(6)).ok());
+  EXPECT_NE(prepared_.batch.noise_actor, first.noise_actor);
+  ASSERT_TRUE(Decode(replay_.Draw(5)).ok());
+  EXPECT_EQ(prepared_.batch.noise_actor, first.noise_actor);
+  EXPECT_NE(first.noise_actor, first.noise_next);
+  const size_t half = first.noise_actor.size() / 2;
+  EXPECT_FALSE(std::equal(first.noise_actor.begin(), first.noise_actor.begin() + half, first.noise_actor.begin() + half));
+}
+
+TEST_F(BatchDecoderTest, MisfittingRepliesAreRefusedNamingTheMember) {
+  v1::DrawReply reply = replay_.Draw(2);
+  reply.mutable_batches(1)->mutable_main()->pop_back();
+  absl::Status status = Decode(reply);
+  EXPECT_TRUE(absl::IsDataLoss(status));
+  EXPECT_NE(status.message().find("member 1: main"), absl::string_view::npos) << status;
+
+  reply = replay_.Draw(2);
+  reply.mutable_batches(0)->mutable_failure()->append("x");
+  EXPECT_TRUE(absl::IsDataLoss(Decode(reply)));
+
+  reply = replay_.Draw(2);
+  reply.mutable_batches()->RemoveLast();
+  status = Decode(reply);
+  EXPECT_NE(status.message().find("1 members, expected 2"), absl::string_view::npos) << status;
+
+  reply = replay_.Draw(200);  // carries an episode that is due for a delta step
+  ASSERT_GT(reply.batches(0).episodes_size(), 0);
+  reply.mutable_batches(0)->mutable_episodes(0)->mutable_costs()->pop_back();
+  status = Decode(reply);
+  EXPECT_NE(status.message().find("episode.costs"), absl::string_view::npos) << status;
+}
+
+}  // namespace
+}  // namespace datacom::learner

@@ -1,0 +1,220 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/learner_client.h"
+#include "datacom/v1/learner.grpc.pb.h"
+#include "learner/service.h"
+
+namespace datacom::learner {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kGenerous{30000};
+
+Snapshot MakeSnapshot(uint32_t member, uint64_t update, size_t values = 3) {
+  Snapshot snapshot;
+  snapshot.run_id = "run";
+  snapshot.member = member;
+  snapshot.version = {1, update};
+  snapshot.acting_rule = "gaussian_policy";
+  snapshot.arrays.push_back({"actor.mean.0.bias", {static_cast<uint32_t>(values)}, std::vector<float>(values, update)});
+  snapshot.scalars["delta"] = 0.5 * update;
+  return snapshot;
+}
+
+class LearnerServiceTest : public ::testing::Test {
+ protected:
+  LearnerServiceTest()
+      : folder_(absl::StrCat(::testing::TempDir(), "/", ::testing::UnitTest::GetInstance()->current_test_info()->name())),
+        hub_(2), policies_(folder_), evaluations_(Options()), board_({}, &Clock::Real()),
+        service_({"run", &hub_, &evaluations_, &policies_, &board_}) {
+    std::filesystem::remove_all(folder_);
+    StartServer("127.0.0.1:0");
+  }
+  ~LearnerServiceTest() override { StopServer(); }
+  static Evaluations::Options Options() {
+    Evaluations::Options options;
+    options.episodes = 1;
+    return options;
+  }
+  void StartServer(const std::string& address) {
+    auto server = Server::Start(address, {&service_});
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    address_ = server_->address();
+  }
+  void StopServer() {
+    if (server_ != nullptr) server_->Shutdown(milliseconds(0));
+    server_.reset();
+  }
+  std::unique_ptr<SnapshotSubscriber> Subscribe(const std::string& run_id = "run", uint32_t members = 2) {
+    return SnapshotSubscriber::Start({MakeChannel(address_), run_id, 0, members});
+  }
+  static ::testing::AssertionResult Eventually(SnapshotSubscriber* subscriber, const std::function<bool()>& condition) {
+    const auto deadline = std::chrono::steady_clock::now() + kGenerous;
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > deadline) return ::testing::AssertionFailure() << "did not happen";
+      subscriber->WaitForChange(milliseconds(100));
+    }
+    return ::testing::AssertionSuccess();
+  }
+  static uint64_t UpdateOf(const SnapshotSubscriber& subscriber, uint32_t member) {
+    const auto latest = subscriber.Latest(member);
+    return latest == nullptr ? 0 : latest->version.update;
+  }
+
+  const std::string folder_;
+  SnapshotHub hub_;
+  Policies policies_;
+  Evaluations evaluations_;
+  Board board_;
+  LearnerService service_;
+  std::unique_ptr<Server> server_;
+  std::string address_;
+};
+
+TEST_F(LearnerServiceTest, SubscribersSeeTheNewestWholeSnapshotOfEachMember) {
+  hub_.Publish(MakeSnapshot(0, 10));
+  auto subscriber = Subscribe();
+  EXPECT_EQ(subscriber->Latest(1), nullptr);
+  EXPECT_TRUE(Eventually(subscriber.get(), [&] { return UpdateOf(*subscriber, 0) == 10; }));
+  hub_.Publish(MakeSnapshot(1, 12, /*values=*/1'000'000));  // four chunks
+  EXPECT_TRUE(Eventually(subscriber.get(), [&] { return UpdateOf(*subscriber, 1) == 12; }));
+  const auto latest = subscriber->Latest(1);
+  EXPECT_EQ(latest->arrays[0].values, std::vector<float>(1'000'000, 12.0f));
+  EXPECT_EQ(latest->scalars.at("delta"), 6);
+  EXPECT_EQ(subscriber->discarded(), 0u);
+  EXPECT_TRUE(subscriber->status().ok());
+}
+
+TEST_F(LearnerServiceTest, VersionsOnlyGrowWhileManyArePublished) {
+  auto subscriber = Subscribe();
+  std::thread publisher([&] {
+    for (uint64_t update = 1; update <= 2000; ++update) hub_.Publish(MakeSnapshot(0, update));
+  });
+  uint64_t last = 0;
+  EXPECT_TRUE(Eventually(subscriber.get(), [&] {
+    const uint64_t now = UpdateOf(*subscriber, 0);
+    EXPECT_GE(now, last);
+    last = now;
+    const auto latest = subscriber->Latest(0);
+    if (latest != nullptr) {
+      EXPECT_EQ(latest->arrays[0].values[2], static_cast<float>(latest->version.update));
+    }
+    return now == 2000;
+  }));
+  publisher.join();
+}
+
+TEST_F(LearnerServiceTest, ASubscriberComesBackAfterTheServerWasAwayAndNeverGoesBack) {
+  hub_.Publish(MakeSnapshot(0, 5));
+  auto subscriber = Subscribe();
+  ASSERT_TRUE(Eventually(subscriber.get(), [&] { return UpdateOf(*subscriber, 0) == 5; }));
+  const std::string address = address_;
+  StopServer();
+  hub_.Publish(MakeSnapshot(0, 3));  // an older one must be ignored
+  hub_.Publish(MakeSnapshot(1, 1));
+  StartServer(address);
+  ASSERT_TRUE(Eventually(subscriber.get(), [&] { return UpdateOf(*subscriber, 1) == 1; }));
+  EXPECT_EQ(UpdateOf(*subscriber, 0), 5u);
+  hub_.Publish(MakeSnapshot(0, 9));
+  EXPECT_TRUE(Eventually(subscriber.get(), [&] { return UpdateOf(*subscriber, 0) == 9; }));
+}
+
+TEST_F(LearnerServiceTest, AnotherRunIsRefusedForGood) {
+  auto subscriber = Subscribe("another run");
+  EXPECT_TRUE(Eventually(subscriber.get(), [&] { return !subscriber->status().ok(); }));
+  EXPECT_TRUE(absl::IsFailedPrecondition(subscriber->status()));
+  auto too_many = Subscribe("run", /*members=*/3);
+  EXPECT_TRUE(Eventually(too_many.get(), [&] { return absl::IsInvalidArgument(too_many->status()); }));
+}
+
+TEST_F(LearnerServiceTest, EvaluatorsLeaseFetchAndReport) {
+  ASSERT_TRUE(policies_.Write(0, {MakeSnapshot(0, 0), MakeSnapshot(1, 7)}).ok());
+  v1::EpochRecord record;
+  record.add_members()->set_evaluated(true);
+  record.add_members();
+  evaluations_.Add(record);
+  const auto channel = MakeChannel(address_);
+  v1::LeaseRequest lease;
+  *lease.mutable_hello() = MakeHello("run", 0);
+  lease.set_evaluator("e");
+  const auto item = LeaseEvaluation(channel, lease);
+  ASSERT_TRUE(item.ok()) << item.status();
+  EXPECT_EQ(item->member(), 1u);
+  v1::FetchRequest fetch;
+  *fetch.mutable_hello() = MakeHello("run", 0);
+  fetch.set_member(1);
+  const auto snapshot = FetchSnapshot(channel, fetch);
+  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+  EXPECT_EQ(snapshot->version.update, 7u);
+  fetch.set_member(2);
+  EXPECT_TRUE(absl::IsNotFound(FetchSnapshot(channel, fetch).status()));
+  fetch.set_epoch(9);
+  EXPECT_TRUE(absl::IsNotFound(FetchSnapshot(channel, fetch).status()));
+  v1::ReportRequest report;
+  *report.mutable_hello() = MakeHello("run", 0);
+  report.set_lease(item->lease());
+  report.set_member(1);
+  report.add_episodes();
+  const auto reply = ReportEvaluation(channel, report);
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_TRUE(reply->accepted());
+  const auto info = GetLearnerInfo(channel, kGenerous);
+  ASSERT_TRUE(info.ok()) << info.status();
+  EXPECT_EQ(info->pending_evaluations(), 0u);
+}
+
+// Sends whatever it is told, to subscribers of a real client.
+class RawService final : public v1::Learner::Service {
+ public:
+  explicit RawService(std::vector<v1::SnapshotChunk> chunks) : chunks_(std::move(chunks)) {}
+  grpc::Status Subscribe(grpc::ServerContext* context, const v1::SubscribeRequest*,
+                         grpc::ServerWriter<v1::SnapshotChunk>* writer) override {
+    for (const v1::SnapshotChunk& chunk : chunks_) writer->Write(chunk);
+    return grpc::Status::OK;
+  }
+
+ private:
+  const std::vector<v1::SnapshotChunk> chunks_;
+};
+
+TEST_F(LearnerServiceTest, DamagedSnapshotsAreCountedAndIgnored) {
+  const auto chunks_of = [](const Snapshot& snapshot) {
+    std::vector<v1::SnapshotChunk> chunks;
+    PublishedSnapshot(snapshot).ForEachChunk([&](const v1::SnapshotChunk& chunk) {
+      chunks.push_back(chunk);
+      return true;
+    });
+    return chunks;
+  };
+  std::vector<v1::SnapshotChunk> sent;
+  v1::SnapshotChunk flipped = chunks_of(MakeSnapshot(0, 50)).front();
+  (*flipped.mutable_data())[1] ^= 4;
+  sent.push_back(flipped);  // wrong checksum
+  v1::SnapshotChunk headless = chunks_of(MakeSnapshot(0, 60)).front();
+  headless.clear_manifest();
+  sent.push_back(headless);  // no manifest
+  sent.push_back(chunks_of(MakeSnapshot(0, 70, 1'000'000)).front());  // cut short: the next one begins before it ends
+  sent.push_back(chunks_of(MakeSnapshot(0, 4)).front());               // sound
+  v1::SnapshotChunk foreign = chunks_of(MakeSnapshot(7, 90)).front();  // not asked for
+  sent.push_back(foreign);
+  RawService raw(sent);
+  auto server = *Server::Start("127.0.0.1:0", {&raw});
+  auto subscriber = SnapshotSubscriber::Start({MakeChannel(server->address()), "run", 0, 1});
+  EXPECT_TRUE(Eventually(subscriber.get(), [&] { return UpdateOf(*subscriber, 0) == 4 && subscriber->discarded() >= 3; }));
+  EXPECT_EQ(UpdateOf(*subscriber, 0), 4u);
+  subscriber.reset();
+  server->Shutdown(milliseconds(0));
+}
+
+}  // namespace
+}  // namespace datacom::learner

@@ -1,0 +1,236 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "common/base/files.h"
+#include "tests/testing/fake_learner_run.h"
+
+namespace datacom::learner {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::UnitTest;
+
+class TrainerTest : public ::testing::Test {
+ protected:
+  std::string Folder(const std::string& name) {
+    const std::string folder =
+        absl::StrCat(::testing::TempDir(), "/", UnitTest::GetInstance()->current_test_info()->name(), "_", name);
+    fs::remove_all(folder);
+    fs::create_directories(folder);
+    return folder;
+  }
+};
+
+// progress.csv without wall_seconds, the sixth column.
+std::string Progress(const std::string& folder) {
+  std::vector<std::string> lines;
+  for (absl::string_view line : absl::StrSplit(*ReadFile(folder + "/progress.csv"), '\n')) {
+    std::vector<std::string> cells = absl::StrSplit(line, ',');
+    if (cells.size() > 5) cells[5].clear();
+    lines.push_back(absl::StrJoin(cells, ","));
+  }
+  return absl::StrJoin(lines, "\n");
+}
+
+std::string FinalHash(const std::string& folder) {
+  const CheckpointStore store(folder + "/checkpoints");
+  return *ReadFile(store.Path(store.List().front()) + "/state.sha256");
+}
+
+std::vector<std::vector<std::string>> Rows(const std::string& csv) {
+  std::vector<std::vector<std::string>> rows;
+  for (absl::string_view line : absl::StrSplit(csv, '\n', absl::SkipEmpty())) rows.push_back(absl::StrSplit(line, ','));
+  return rows;
+}
+
+TEST_F(TrainerTest, ARunWritesARowAMemberAnEpochAndAShortLastOne) {
+  const std::string folder = Folder("run");
+  const RunOutcome outcome = RunFake(folder, FakeExperiment());
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_EQ(outcome.update, 230u);  // 250 rows - 20
+  EXPECT_EQ(outcome.announced, 230u);
+  const auto rows = Rows(Progress(folder));
+  ASSERT_EQ(rows.size(), 1u + 4 * 2);  // header; epochs 0, 1, 2 and the cut third, two members
+  const auto column = [&](const std::string& name) {
+    return std::find(rows[0].begin(), rows[0].end(), name) - rows[0].begin();
+  };
+  const std::vector<std::vector<std::string>> expected = {{"0", "0", "0"}, {"1", "100", "80"}, {"2", "200", "180"}, {"3", "250", "230"}};
+  for (size_t i = 1; i < rows.size(); ++i) {
+    const auto& row = rows[i];
+    EXPECT_EQ(row[column("member")], std::to_string((i - 1) % 2));
+    EXPECT_EQ(row[column("seed")], std::to_string(100 + (i - 1) % 2));
+    EXPECT_EQ(row[column("epoch")], expected[(i - 1) / 2][0]);
+    EXPECT_EQ(row[column("env_steps")], expected[(i - 1) / 2][1]);
+    EXPECT_EQ(row[column("updates")], expected[(i - 1) / 2][2]);
+    EXPECT_EQ(row[column("eval_episodes")], "2");
+    EXPECT_EQ(row[column("eval_success_rate")], "0.5");
+    EXPECT_EQ(row[column("status")], "ok");
+  }
+  EXPECT_EQ(rows[1][column("train_return")], "");  // nothing was trained or played before epoch 0
+  EXPECT_EQ(rows[1][column("policy_loss")], "");
+  EXPECT_EQ(rows[1][column("samples_per_insert")], "");
+  EXPECT_EQ(rows[3][column("train_episodes")], "10");
+  EXPECT_EQ(rows[3][column("train_return")], "55");  // mean of 10, 20, .. 100
+  EXPECT_EQ(rows[3][column("train_max_violation")], "0.25");
+  EXPECT_EQ(rows[3][column("samples_per_insert")], "1");
+  EXPECT_EQ(rows[3][column("policy_lag")], "0");
+  EXPECT_EQ(rows[7][column("train_episodes")], "5");
+}
+
+TEST_F(TrainerTest, EpisodesAreRecordedInTheOrderOfTheirRows) {
+  const std::string folder = Folder("run");
+  ASSERT_TRUE(RunFake(folder, FakeExperiment(/*members=*/1)).status.ok());
+  const auto rows = Rows(*ReadFile(folder + "/episodes.csv"));
+  ASSERT_EQ(rows.size(), 1u + 25);
+  EXPECT_EQ(absl::StrJoin(rows[0], ","),
+            "member,session,environment,episode,env_steps,length,discounted_return,return,max_violation,sum_cost,policy_version");
+  for (size_t i = 1; i < rows.size(); ++i) EXPECT_EQ(rows[i][4], std::to_string(10 * i));
+}
+
+TEST_F(TrainerTest, DeltaMovesBeforeTheUpdateThatFirstSeesTheEpisodeAndOnlyAfterTheWarmUp) {
+  const RunOutcome outcome = RunFake(Folder("run"), FakeExperiment(/*members=*/1));
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  // Warm-up 64 rows: the episode that ends at row 70 is the first with more than 64 rows before its last one.
+  ASSERT_EQ(outcome.applied.size(), 19u);  // rows 70, 80, .. 250
+  for (size_t i = 0; i < outcome.applied.size(); ++i) {
+    EXPECT_EQ(outcome.applied[i].before_update, 70 + 10 * i - 20);  // n(u) = 20 + u
+  }
+}
+
+TEST_F(TrainerTest, TheWarmUpBoundIsExact) {
+  for (const auto& [warmup, first] : {std::pair<uint64_t, uint64_t>{68, 70}, {69, 80}}) {
+    v1::Experiment experiment = FakeExperiment(/*members=*/1);
+    experiment.mutable_hyper()->set_delta_warmup(warmup);
+    const RunOutcome outcome = RunFake(Folder(std::to_string(warmup)), experiment);
+    ASSERT_FALSE(outcome.applied.empty());
+    EXPECT_EQ(outcome.applied[0].before_update + 20, first) << "warm-up " << warmup;
+  }
+}
+
+TEST_F(TrainerTest, ARunThatWasInterruptedAnywhereEqualsOneThatWasNot) {
+  const std::string whole = Folder("whole");
+  const RunOutcome uninterrupted = RunFake(whole, FakeExperiment());
+  ASSERT_TRUE(uninterrupted.status.ok());
+  for (const uint64_t at : {0, 1, 29, 30, 79, 80, 81, 150, 229}) {
+    const std::string folder = Folder(absl::StrCat("cut", at));
+    const RunOutcome first = RunFake(folder, FakeExperiment(), {/*stop_at_update=*/at});
+    EXPECT_TRUE(absl::IsCancelled(first.status)) << first.status;
+    EXPECT_EQ(first.update, at);
+    const RunOutcome second = RunFake(folder, FakeExperiment());
+    ASSERT_TRUE(second.status.ok()) << second.status;
+    EXPECT_EQ(Progress(folder), Progress(whole)) << "stopped at update " << at;
+    EXPECT_EQ(*ReadFile(folder + "/episodes.csv"), *ReadFile(whole + "/episodes.csv"));
+    EXPECT_EQ(FinalHash(folder), FinalHash(whole));
+    EXPECT_EQ(first.applied.size() + second.applied.size(), uninterrupted.applied.size());
+  }
+}
+
+TEST_F(TrainerTest, ARunThatWasKilledAnywhereEqualsOneThatWasNot) {
+  const std::string whole = Folder("whole");
+  ASSERT_TRUE(RunFake(whole, FakeExperiment()).status.ok());
+  for (const uint64_t at : {1, 31, 80, 81, 100, 181, 230}) {
+    const std::string folder = Folder(absl::StrCat("killed", at));
+    // With evaluations still open at the kill for every other case.
+    const RunOutcome first = RunFake(folder, FakeExperiment(), {UINT64_MAX, /*evaluate=*/at % 2 == 0, /*throw_at_update=*/at});
+    EXPECT_EQ(first.status.code(), absl::StatusCode::kInternal) << first.status;
+    EXPECT_NE(first.status.message().find("the fake was told to fail"), absl::string_view::npos);
+    const RunOutcome second = RunFake(folder, FakeExperiment());
+    ASSERT_TRUE(second.status.ok()) << second.status;
+    EXPECT_EQ(Progress(folder), Progress(whole)) << "killed in update " << at;
+    EXPECT_EQ(*ReadFile(folder + "/episodes.csv"), *ReadFile(whole + "/episodes.csv"));
+    EXPECT_EQ(FinalHash(folder), FinalHash(whole));
+  }
+}
+
+TEST_F(TrainerTest, PrefetchDepthChangesNoNumber) {
+  const std::string one = Folder("one"), many = Folder("many");
+  ASSERT_TRUE(RunFake(one, FakeExperiment()).status.ok());
+  RunPlan plan;
+  plan.depth = 8;
+  ASSERT_TRUE(RunFake(many, FakeExperiment(), plan).status.ok());
+  EXPECT_EQ(Progress(one), Progress(many));
+  EXPECT_EQ(FinalHash(one), FinalHash(many));
+}
+
+TEST_F(TrainerTest, EpochsThatEndBeforeTheFirstUpdateKeepTheirEpisodes) {
+  v1::Experiment experiment = FakeExperiment(/*members=*/1);
+  experiment.mutable_run()->set_steps_per_epoch(40);
+  experiment.mutable_replay()->set_min_size(100);
+  const std::string folder = Folder("run");
+  ASSERT_TRUE(RunFake(folder, experiment).status.ok());
+  const auto rows = Rows(Progress(folder));
+  ASSERT_EQ(rows.size(), 1u + 8);  // epochs 0 .. 6 of 40 steps and a seventh of 10
+  EXPECT_EQ(rows[2][3], "40");     // env_steps
+  EXPECT_EQ(rows[2][4], "0");      // updates
+  EXPECT_EQ(rows[2][13], "4");     // train_episodes
+  EXPECT_EQ(rows[4][3], "120");
+  EXPECT_EQ(rows[4][4], "20");
+  EXPECT_EQ(rows[4][13], "4");
+}
+
+TEST_F(TrainerTest, ALongerRunContinuesTheEpochThatTheOldEndCut) {
+  const std::string folder = Folder("run");
+  ASSERT_TRUE(RunFake(folder, FakeExperiment(1)).status.ok());
+  v1::Experiment longer = FakeExperiment(1);
+  longer.mutable_run()->set_env_steps(400);
+  const RunOutcome outcome = RunFake(folder, longer);
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_EQ(outcome.update, 380u);
+  const auto rows = Rows(Progress(folder));
+  std::vector<std::string> steps;
+  for (size_t i = 1; i < rows.size(); ++i) steps.push_back(rows[i][3]);
+  EXPECT_EQ(steps, (std::vector<std::string>{"0", "100", "200", "250", "300", "400"}));
+}
+
+TEST_F(TrainerTest, AnotherExperimentIsRefusedOnResume) {
+  const std::string folder = Folder("run");
+  ASSERT_TRUE(RunFake(folder, FakeExperiment()).status.ok());
+  v1::Experiment other = FakeExperiment();
+  other.mutable_hyper()->set_actor_lr(0.1);
+  EXPECT_TRUE(absl::IsInvalidArgument(RunFake(folder, other).status));
+  v1::Experiment shorter = FakeExperiment();
+  shorter.mutable_run()->set_env_steps(100);
+  const absl::Status status = RunFake(folder, shorter).status;
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_NE(status.message().find("run.env_steps=100"), absl::string_view::npos) << status;
+}
+
+TEST_F(TrainerTest, WithoutEvaluatorsARunTrainsToItsEndAndKeepsTheItems) {
+  const std::string folder = Folder("run");
+  RunPlan plan;
+  plan.evaluate = false;
+  plan.stop_at_update = 230;  // only once training is over
+  const RunOutcome outcome = RunFake(folder, FakeExperiment(), plan);
+  EXPECT_TRUE(absl::IsCancelled(outcome.status));
+  EXPECT_EQ(outcome.update, 230u);
+  EXPECT_EQ(Rows(Progress(folder)).size(), 1u);
+  ASSERT_TRUE(RunFake(folder, FakeExperiment()).status.ok());
+  EXPECT_EQ(Rows(Progress(folder)).size(), 1u + 8);
+}
+
+TEST_F(TrainerTest, EachEpochLeavesItsPolicies) {
+  const std::string folder = Folder("run");
+  ASSERT_TRUE(RunFake(folder, FakeExperiment()).status.ok());
+  for (const int epoch : {0, 1, 2, 3}) {
+    const auto snapshots = ReadSnapshotFile(absl::StrCat(folder, "/policies/epoch_000", epoch, ".snapshot"));
+    ASSERT_TRUE(snapshots.ok()) << snapshots.status();
+    EXPECT_EQ(snapshots->size(), 2u);
+    EXPECT_EQ((*snapshots)[1].member_seed, 101u);
+  }
+}
+
+TEST_F(TrainerTest, ARecordFileShorterThanItsCheckpointSaysIsRefused) {
+  const std::string folder = Folder("run");
+  ASSERT_TRUE(absl::IsCancelled(RunFake(folder, FakeExperiment(), {/*stop_at_update=*/150}).status));
+  fs::resize_file(folder + "/episodes.csv", 130);
+  const absl::Status status = RunFake(folder, FakeExperiment()).status;
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_NE(status.message().find("episodes.csv"), absl::string_view::npos) << status;
+}
+
+}  // namespace
+}  // namespace datacom::learner

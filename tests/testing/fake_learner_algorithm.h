@@ -1,0 +1,107 @@
+// A learning algorithm for tests of what surrounds one: its numbers depend on every batch value, noise, and delta step, in
+// order, so that any row, update or episode that is lost, doubled or reordered shows in its state.
+#ifndef DATACOM_TESTS_TESTING_FAKE_LEARNER_ALGORITHM_H_
+#define DATACOM_TESTS_TESTING_FAKE_LEARNER_ALGORITHM_H_
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "learner/algorithms/algorithm.h"
+
+namespace datacom::learner {
+
+class FakeAlgorithm : public Algorithm {
+ public:
+  struct Applied {
+    uint64_t before_update;  // updates done when the delta step came, + 1
+    int member, length;
+  };
+
+  explicit FakeAlgorithm(const AlgorithmConfig& config) : config_(config), members_(config.members.size()) {}
+
+  void Update(const Batch& batch) override {
+    if (updates_ + 1 == throw_at_update) throw std::runtime_error("the fake was told to fail");
+    ++updates_;
+    for (size_t m = 0; m < members_.size(); ++m) {
+      Mix(&members_[m], batch.observation, m);
+      Mix(&members_[m], batch.reward, m);
+      Mix(&members_[m], batch.now.z, m);
+      Mix(&members_[m], batch.noise_actor, m);
+      Mix(&members_[m], batch.noise_next, m);
+      members_[m].loss_sum += batch.reward[m * config_.batch_size];
+      members_[m].loss_count += 1;
+    }
+  }
+  void ApplyEpisode(int member, int length, const float* z, const float* costs) override {
+    applied.push_back({updates_ + 1, member, length});
+    members_[member].delta += costs[length] + 0.001 * z[0];
+    members_[member].delta_steps += 1;
+  }
+  Stats GetStats() const override {
+    Stats stats;
+    const double none = std::numeric_limits<double>::quiet_NaN();
+    for (const Member& member : members_) {
+      stats.policy_loss.push_back(member.loss_count > 0 ? member.loss_sum / member.loss_count : none);
+      stats.critic_loss.push_back(none);
+      stats.constraint_loss.push_back(none);
+      stats.constraint_mean.push_back(none);
+      stats.entropy.push_back(none);
+      stats.alpha.push_back(1);
+      stats.delta.push_back(member.delta);
+      stats.delta_steps.push_back(static_cast<uint64_t>(member.delta_steps));
+      stats.diverged.push_back(stats.diverged.size() == diverged_member ? 1 : 0);
+    }
+    return stats;
+  }
+  void ResetStats() override {
+    for (Member& member : members_) member.loss_sum = member.loss_count = 0;
+  }
+  ActingParameters GetActingParameters(int member) const override {
+    ActingParameters parameters;
+    parameters.arrays.push_back({"actor.mean.0.weight", {1, 2}, {static_cast<float>(members_[member].mixed), 1.0f}});
+    parameters.scalars["delta"] = members_[member].delta;
+    return parameters;
+  }
+  State Save() const override {
+    State state;
+    state["updates"] = Bytes(&updates_, sizeof(updates_));
+    state["members"] = Bytes(members_.data(), members_.size() * sizeof(Member));
+    return state;
+  }
+  void Load(const State& state) override {
+    if (state.count("members") == 0 || state.at("members").size() != members_.size() * sizeof(Member)) {
+      throw std::invalid_argument("members: wrong size");
+    }
+    std::memcpy(&updates_, state.at("updates").data(), sizeof(updates_));
+    std::memcpy(static_cast<void*>(members_.data()), state.at("members").data(), members_.size() * sizeof(Member));
+  }
+  std::string acting_rule() const override { return "gaussian_policy"; }
+  bool needs_dynamics() const override { return true; }
+
+  uint64_t throw_at_update = 0;  // 0: never
+  size_t diverged_member = std::numeric_limits<size_t>::max();
+  std::vector<Applied> applied;  // since this object was made; not part of the state
+
+ private:
+  struct Member {
+    double mixed = 0.5, delta = 1, delta_steps = 0, loss_sum = 0, loss_count = 0;
+  };
+  static std::string Bytes(const void* data, size_t size) { return std::string(static_cast<const char*>(data), size); }
+  // Not commutative: order matters.
+  static void Mix(Member* member, const std::vector<float>& values, size_t index) {
+    const size_t share = values.size() / (index + 1);
+    for (size_t i = 0; i < share; ++i) member->mixed = std::fmod(member->mixed * 1.7 + values[i] + 3.0, 10.0);
+  }
+
+  const AlgorithmConfig config_;
+  uint64_t updates_ = 0;
+  std::vector<Member> members_;
+};
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_TESTS_TESTING_FAKE_LEARNER_ALGORITHM_H_

@@ -1,0 +1,129 @@
+// A replay for the learner's tests: draws as pure functions of the update, one finished episode every `episode_length` rows.
+#ifndef DATACOM_TESTS_TESTING_FAKE_LEARNER_DRAWS_H_
+#define DATACOM_TESTS_TESTING_FAKE_LEARNER_DRAWS_H_
+
+#include <deque>
+#include <string>
+
+#include "common/base/mutex.h"
+#include "common/base/random.h"
+#include "common/rows/row_schema.h"
+#include "common/rpc/replay_client.h"
+#include "learner/algorithms/algorithm.h"
+#include "learner/schedule.h"
+
+namespace datacom::learner {
+
+// q = the observation, f = -q, G = 1.
+class FakeControlAffine : public ControlAffine {
+ public:
+  FakeControlAffine(int obs, int action) : dims_{obs, action, obs, 0} {}
+  ControlAffineDims dims() const override { return dims_; }
+  void Evaluate(const double* obs, const ControlAffineOut& out) const override {
+    for (int i = 0; i < dims_.q; ++i) {
+      if (out.q != nullptr) out.q[i] = obs[i];
+      if (out.f != nullptr) out.f[i] = -obs[i];
+    }
+    if (out.G != nullptr) std::fill(out.G, out.G + dims_.q * dims_.action, 1.0);
+  }
+
+ private:
+  const ControlAffineDims dims_;
+};
+
+// What every fake stream of a test shares: the "stored rows", and what the learner announced.
+struct FakeReplay {
+  AlgorithmConfig config;
+  RowSchema schema;
+  Schedule schedule{Schedule::Options{}};
+  uint32_t episode_length = 10;
+
+  v1::DrawReply Draw(uint64_t update) const {
+    v1::DrawReply reply;
+    reply.set_update(update);
+    const uint64_t before = update == 1 ? 0 : schedule.RowsSeen(update - 1), now = schedule.RowsSeen(update);
+    for (size_t member = 0; member < config.members.size(); ++member) {
+      v1::MemberBatch* batch = reply.add_batches();
+      RandomStream stream(StreamKey("test.draw", {config.members[member].seed, update}));
+      batch->set_main(Rows(config.batch_size, &stream));
+      if (update % 2 == 0) batch->set_failure(Rows(config.failure_batch_size, &stream));
+      batch->set_rows_seen(now);
+      for (uint64_t row = before + 1; row <= now; ++row) {
+        if (row % episode_length == 0) *batch->add_episodes() = EpisodeEndingAt(row, member, update);
+      }
+    }
+    return reply;
+  }
+
+ private:
+  std::string Rows(size_t rows, RandomStream* stream) const {
+    std::string block;
+    for (const Column& column : schema.learning()) {
+      for (size_t i = 0; i < rows * column.width; ++i) {
+        if (column.type == ColumnType::kUint8) {
+          block.push_back(static_cast<char>(stream->Below(2)));
+        } else {
+          const float value = static_cast<float>(stream->Uniform(-1, 1));
+          block.append(reinterpret_cast<const char*>(&value), sizeof(value));
+        }
+      }
+    }
+    return block;
+  }
+  v1::Episode EpisodeEndingAt(uint64_t row, size_t member, uint64_t update) const {
+    v1::Episode episode;
+    episode.set_episode(static_cast<uint32_t>(row / episode_length - 1));
+    episode.set_last_row(row);
+    episode.set_length(episode_length);
+    episode.set_return_(static_cast<double>(row) + 0.25 * member);
+    episode.set_discounted_return(static_cast<double>(row) / 3);
+    episode.set_max_violation(row % 20 == 0 ? 0.5 : 0);
+    episode.set_sum_cost(row % 20 == 0 ? 1.5 : 0);
+    episode.set_policy_update(update - 1);
+    const std::vector<float> observations((episode_length + 1) * config.obs_dim, static_cast<float>(row));
+    const std::vector<float> costs(episode_length + 1, 0.125f);
+    episode.set_observations(observations.data(), observations.size() * sizeof(float));
+    episode.set_costs(costs.data(), costs.size() * sizeof(float));
+    return episode;
+  }
+};
+
+class FakeDrawStream : public DrawStream {
+ public:
+  explicit FakeDrawStream(const FakeReplay* replay) : replay_(replay) {}
+  void Request(uint64_t update) override {
+    MutexLock lock(&mutex_);
+    requests_.push_back(update);
+  }
+  void Announce(uint64_t completed) override {
+    MutexLock lock(&mutex_);
+    announced_ = completed;
+  }
+  absl::StatusOr<v1::DrawReply> Next(std::chrono::milliseconds) override {
+    MutexLock lock(&mutex_);
+    if (cancelled_) return absl::CancelledError("cancelled");
+    if (requests_.empty()) return absl::InternalError("nothing was asked for");
+    v1::DrawReply reply = replay_->Draw(requests_.front());
+    requests_.pop_front();
+    return reply;
+  }
+  void Cancel() override {
+    MutexLock lock(&mutex_);
+    cancelled_ = true;
+  }
+  uint64_t announced() const {
+    MutexLock lock(&mutex_);
+    return announced_;
+  }
+
+ private:
+  const FakeReplay* const replay_;
+  mutable Mutex mutex_;
+  std::deque<uint64_t> requests_ ABSL_GUARDED_BY(mutex_);
+  uint64_t announced_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_TESTS_TESTING_FAKE_LEARNER_DRAWS_H_

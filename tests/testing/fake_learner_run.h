@@ -1,0 +1,142 @@
+// A trainer with everything around it faked or in a temporary folder: tests start, stop, kill and resume it at chosen
+// updates. Evaluations are played in line, in the calls where the trainer asks whether to stop: one thread decides everything.
+#ifndef DATACOM_TESTS_TESTING_FAKE_LEARNER_RUN_H_
+#define DATACOM_TESTS_TESTING_FAKE_LEARNER_RUN_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/config/experiment.h"
+#include "learner/setup.h"
+#include "learner/trainer.h"
+#include "tests/testing/fake_learner_algorithm.h"
+#include "tests/testing/fake_learner_draws.h"
+
+namespace datacom::learner {
+
+inline v1::Experiment FakeExperiment(int members = 2) {
+  v1::Experiment experiment;
+  experiment.set_name("fake");
+  experiment.set_task("cartpole");
+  experiment.set_algorithm("datacom");
+  experiment.mutable_run()->set_env_steps(250);
+  experiment.mutable_run()->set_steps_per_epoch(100);
+  experiment.mutable_run()->set_eval_episodes(2);
+  experiment.mutable_run()->set_checkpoint_updates(30);
+  experiment.mutable_replay()->set_min_size(20);
+  experiment.mutable_learner()->set_batch_size(4);
+  experiment.mutable_learner()->set_failure_batch_size(2);
+  experiment.mutable_hyper()->set_delta_warmup(64);
+  for (int i = 0; i < members; ++i) experiment.add_members()->set_seed(100 + i);
+  return ResolveExperiment(experiment);
+}
+
+// obs 2, action 1.
+inline TaskModel FakeTaskModel() {
+  TaskModel model;
+  model.spec.name = "cartpole";
+  model.spec.obs_dim = 2;
+  model.spec.action_dim = 1;
+  model.spec.action_low = {-1};
+  model.spec.action_high = {1};
+  model.spec.horizon = 10;
+  model.dynamics = std::make_shared<FakeControlAffine>(2, 1);
+  return model;
+}
+
+inline FakeReplay MakeFakeReplay(const v1::Experiment& experiment) {
+  FakeReplay replay;
+  replay.config = MakeAlgorithmConfig(experiment, FakeTaskModel());
+  replay.schema = RowSchema::For(2, 1);
+  replay.schedule = Schedule::Of(experiment);
+  return replay;
+}
+
+struct RunOutcome {
+  absl::Status status;
+  uint64_t update = 0;
+  std::vector<FakeAlgorithm::Applied> applied;
+  uint64_t announced = 0;
+};
+
+struct RunPlan {
+  uint64_t stop_at_update = UINT64_MAX;  // as a SIGTERM that comes then
+  bool evaluate = true;
+  uint64_t throw_at_update = 0;  // ends the run without a checkpoint, as a kill does
+  int depth = 1;
+};
+
+// One start of a learner on `folder`, from its newest checkpoint if there is one.
+inline RunOutcome RunFake(const std::string& folder, const v1::Experiment& experiment, const RunPlan& plan = {}) {
+  RunOutcome outcome;
+  const FakeReplay replay = MakeFakeReplay(experiment);
+  FakeAlgorithm algorithm(replay.config);
+  algorithm.throw_at_update = plan.throw_at_update;
+  CheckpointStore checkpoints(folder + "/checkpoints");
+  std::vector<std::string> notes;
+  absl::StatusOr<Checkpoint> checkpoint = checkpoints.LoadNewest(&notes);
+  const bool resumed = checkpoint.ok();
+  std::vector<v1::FileOffset> offsets;
+  if (resumed) offsets.assign(checkpoint->learner.files().begin(), checkpoint->learner.files().end());
+  auto records = RunRecords::Open(folder, experiment, offsets);
+  if (!records.ok()) {
+    outcome.status = records.status();
+    return outcome;
+  }
+  Metrics::Options metrics_options;
+  metrics_options.role = "learner";
+  auto metrics = *Metrics::Start(metrics_options);
+  LearnerMetrics learner_metrics(metrics.get(), experiment.members_size());
+  SnapshotHub hub(experiment.members_size());
+  Policies policies(folder + "/policies");
+  ManualClock clock;
+  Evaluations::Options evaluation_options;
+  evaluation_options.clock = &clock;
+  evaluation_options.episodes = experiment.run().eval_episodes();
+  Evaluations evaluations(evaluation_options);
+  Board board(InitialInfo(experiment, "run", 1, replay.schedule.last_update()), &clock);
+
+  Trainer* running = nullptr;
+  const auto wait_for_stop = [&](std::chrono::milliseconds timeout) {
+    clock.Advance(timeout);
+    while (plan.evaluate) {
+      const v1::LeaseReply item = evaluations.Lease("fake");
+      if (item.lease() == 0) break;
+      v1::ReportRequest report;
+      report.set_lease(item.lease());
+      report.set_member(item.member());
+      report.set_epoch(item.epoch());
+      for (uint32_t i = 0; i < item.episodes(); ++i) {
+        v1::EvaluationEpisode* episode = report.add_episodes();
+        episode->set_return_(item.epoch() + 0.5 * i);
+        episode->set_discounted_return(item.member() + 0.1 * item.epoch());
+        episode->set_sum_cost(2);
+        episode->set_length(10);
+        episode->set_success(i == 0);
+      }
+      if (!evaluations.Report(report).value_or(false)) break;
+    }
+    return running->update() >= plan.stop_at_update;
+  };
+  Trainer trainer({"run", 1, experiment, &algorithm, &hub, &evaluations, &policies, records->get(), &checkpoints,
+                   &learner_metrics, &board, &clock, wait_for_stop});
+  running = &trainer;
+  if (resumed) {
+    outcome.status = trainer.Restore(*checkpoint);
+    if (!outcome.status.ok()) return outcome;
+  }
+  auto stream = std::make_unique<FakeDrawStream>(&replay);
+  const FakeDrawStream* announced = stream.get();
+  Prefetch prefetch(std::move(stream), BatchDecoder(replay.config, replay.schema, FakeTaskModel().dynamics, DeltaWarmups(experiment)),
+                    replay.config, {trainer.update() + 1, replay.schedule.last_update(), plan.depth});
+  outcome.status = trainer.Run(&prefetch);
+  outcome.update = trainer.update();
+  outcome.applied = algorithm.applied;
+  outcome.announced = announced->announced();
+  return outcome;
+}
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_TESTS_TESTING_FAKE_LEARNER_RUN_H_
