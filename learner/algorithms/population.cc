@@ -183,13 +183,14 @@ State Population::Save() const {
 
 void Population::Load(const State& state) {
   const State expected = Save();
+  const auto signature = state.find("signature");
+  if (signature != state.end() && signature->second != Signature()) {
+    throw std::invalid_argument("entry 'signature': the state is of '" + signature->second + "', this learner has '" +
+                                Signature() + "'");
+  }
   for (const auto& entry : expected) {
     const auto found = state.find(entry.first);
     if (found == state.end()) throw std::invalid_argument("the state has no entry '" + entry.first + "'");
-    if (entry.first == "signature" && found->second != entry.second) {
-      throw std::invalid_argument("entry 'signature': the state is of '" + found->second + "', this learner has '" +
-                                  entry.second + "'");
-    }
     if (found->second.size() != entry.second.size()) {
       throw std::invalid_argument("entry '" + entry.first + "' has " + std::to_string(found->second.size()) +
                                   " bytes, expected " + std::to_string(entry.second.size()));

@@ -1,5 +1,8 @@
 // Perceptrons, optimisers and memory of FusedKernels.
 #include <cblas.h>
+#ifdef __SSE2__
+#include <xmmintrin.h>
+#endif
 
 #include <cmath>
 #include <cstdlib>
@@ -11,6 +14,9 @@
 
 namespace datacom::learner {
 namespace {
+
+// Layers with at most this many outputs go through dot products instead of BLAS, which is slow there (and OpenBLAS allocates).
+constexpr int kNarrow = 8;
 
 // y = act(y + bias) over rows of `n`.
 void Activate(Activation activation, const float* __restrict bias, int rows, int n, int64_t stride, float* __restrict y) {
@@ -26,20 +32,25 @@ void Activate(Activation activation, const float* __restrict bias, int rows, int
   }
 }
 
-// y = x w + b for one output: eight partial sums, so that it vectorises without reordering being left to the compiler.
-void SingleOutput(const float* x, const float* w, float bias, int rows, int n, int64_t x_stride, float* y, int64_t y_stride) {
-  for (int r = 0; r < rows; ++r, x += x_stride, y += y_stride) {
-    float part[16] = {};
-    int j = 0;
-    for (; j + 16 <= n; j += 16) {
-      for (int i = 0; i < 16; ++i) part[i] += x[j + i] * w[j + i];
-    }
-    float sum = bias;
-    for (; j < n; ++j) sum += x[j] * w[j];
-    for (int width = 8; width > 0; width /= 2) {
-      for (int i = 0; i < width; ++i) part[i] += part[i + width];
-    }
-    *y = sum + part[0];
+// Sixteen partial sums, added in a fixed tree: vectorises without leaving an order to the compiler.
+float Dot(const float* x, const float* w, int n) {
+  float part[16] = {};
+  int j = 0;
+  for (; j + 16 <= n; j += 16) {
+    for (int i = 0; i < 16; ++i) part[i] += x[j + i] * w[j + i];
+  }
+  float sum = 0;
+  for (; j < n; ++j) sum += x[j] * w[j];
+  for (int width = 8; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) part[i] += part[i + width];
+  }
+  return sum + part[0];
+}
+
+// to [cols, rows] = from [rows, cols] transposed.
+void Transpose(const float* from, int rows, int cols, float* to) {
+  for (int r = 0; r < rows; ++r) {
+    for (int c = 0; c < cols; ++c) to[c * rows + r] = from[r * cols + c];
   }
 }
 
@@ -55,15 +66,20 @@ void MultiplySlope(Activation activation, const float* __restrict hidden, int64_
   }
 }
 
-void OuterAdjoint(Activation activation, const float* d_out, int64_t d_stride, const float* __restrict w,
-                  const float* __restrict hidden, int64_t hidden_stride, int rows, int n, float* __restrict adjoint,
-                  int64_t stride) {
-  for (int r = 0; r < rows; ++r, adjoint += stride, hidden += hidden_stride) {
-    const float d = d_out[r * d_stride];
+// adjoint = (d_out w^T) * act'(hidden) for few outputs; w: [outputs, n].
+void NarrowAdjoint(Activation activation, const float* d_out, int64_t d_stride, int outputs, const float* __restrict w,
+                   const float* __restrict hidden, int64_t hidden_stride, int rows, int n, float* __restrict adjoint,
+                   int64_t stride) {
+  for (int r = 0; r < rows; ++r, adjoint += stride, hidden += hidden_stride, d_out += d_stride) {
+    for (int j = 0; j < n; ++j) adjoint[j] = d_out[0] * w[j];
+    for (int o = 1; o < outputs; ++o) {
+      const float d = d_out[o];
+      for (int j = 0; j < n; ++j) adjoint[j] += d * w[o * n + j];
+    }
     if (activation == Activation::kRelu) {
-      for (int j = 0; j < n; ++j) adjoint[j] = hidden[j] > 0.0f ? d * w[j] : 0.0f;
+      for (int j = 0; j < n; ++j) adjoint[j] = hidden[j] > 0.0f ? adjoint[j] : 0.0f;
     } else {
-      for (int j = 0; j < n; ++j) adjoint[j] = d * w[j] * (hidden[j] * (1.0f - hidden[j]));
+      for (int j = 0; j < n; ++j) adjoint[j] *= hidden[j] * (1.0f - hidden[j]);
     }
   }
 }
@@ -134,6 +150,31 @@ void FusedKernels::Upload(const double* packed, const DoubleView& to) { CopyIn(p
 void FusedKernels::Download(const FloatView& from, float* packed) { CopyOut(from, packed); }
 void FusedKernels::Download(const DoubleView& from, double* packed) { CopyOut(from, packed); }
 
+float* FusedKernels::Scratch(const MlpLayer& layer) {
+  const size_t size = static_cast<size_t>(layer.in) * layer.out;
+  if (scratch_.size() < size) scratch_.resize(size);
+  return scratch_.data();
+}
+
+const float* FusedKernels::Columns(const float* weight, const MlpLayer& layer) {
+  if (layer.out == 1) return weight;
+  Transpose(weight, layer.in, layer.out, Scratch(layer));
+  return scratch_.data();
+}
+
+// Adam's first moments of inactive units decay into denormals, on which every operation is tens of times slower.
+void FusedKernels::Run(const std::function<void()>& compute) {
+#ifdef __SSE2__
+  constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040;
+  const unsigned before = _mm_getcsr();
+  _mm_setcsr(before | kFlushToZero | kDenormalsAreZero);
+  compute();
+  _mm_setcsr(before);
+#else
+  compute();
+#endif
+}
+
 void FusedKernels::Forward(const FloatView& block, const Mlp& net, const FloatView& x, const MlpTape& tape) {
   const int last = static_cast<int>(net.layers.size()) - 1;
   for (int m = 0; m < x.members; ++m) {
@@ -144,8 +185,11 @@ void FusedKernels::Forward(const FloatView& block, const Mlp& net, const FloatVi
       const FloatView& out = i == last ? tape.out : tape.hidden[i];
       const float* weight = parameters + layer.weight;
       const float* bias = parameters + layer.bias;
-      if (layer.out == 1) {
-        SingleOutput(in.row(m, 0), weight, bias[0], x.rows, layer.in, in.row_stride, out.row(m, 0), out.row_stride);
+      if (i == last && layer.out <= kNarrow) {
+        const float* columns = Columns(weight, layer);
+        for (int r = 0; r < x.rows; ++r) {
+          for (int o = 0; o < layer.out; ++o) out.at(m, r, o) = bias[o] + Dot(in.row(m, r), columns + o * layer.in, layer.in);
+        }
         continue;
       }
       cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, x.rows, layer.out, layer.in, 1, in.row(m, 0),
@@ -170,9 +214,9 @@ void FusedKernels::Adjoint(const FloatView& block, const Mlp& net, const FloatVi
       const FloatView& from = i == last ? d_out : tape.adjoint[i];
       const FloatView& hidden = tape.hidden[i - 1];
       const FloatView& to = tape.adjoint[i - 1];
-      if (layer.out == 1) {
-        OuterAdjoint(net.hidden, from.row(m, 0), from.row_stride, weight, hidden.row(m, 0), hidden.row_stride, d_out.rows,
-                     layer.in, to.row(m, 0), to.row_stride);
+      if (i == last && layer.out <= kNarrow) {
+        NarrowAdjoint(net.hidden, from.row(m, 0), from.row_stride, layer.out, Columns(weight, layer), hidden.row(m, 0),
+                      hidden.row_stride, d_out.rows, layer.in, to.row(m, 0), to.row_stride);
         continue;
       }
       cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, d_out.rows, layer.in, layer.out, 1, from.row(m, 0),
@@ -200,6 +244,15 @@ void FusedKernels::InputGradient(const FloatView& block, const Mlp& net, const M
   const FloatView& from = tape.adjoint.front();
   for (int m = 0; m < d_x.members; ++m) {
     const float* weight = block.row(m, 0) + layer.weight + static_cast<int64_t>(first_col) * layer.out;
+    if (d_x.cols <= kNarrow) {
+      for (int r = 0; r < d_x.rows; ++r) {
+        for (int c = 0; c < d_x.cols; ++c) {
+          const float d = Dot(from.row(m, r), weight + static_cast<int64_t>(c) * layer.out, layer.out);
+          d_x.at(m, r, c) = add ? d_x.at(m, r, c) + d : d;
+        }
+      }
+      continue;
+    }
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, d_x.rows, d_x.cols, layer.out, 1, from.row(m, 0),
                 static_cast<int>(from.row_stride), weight, layer.out, add ? 1 : 0, d_x.row(m, 0),
                 static_cast<int>(d_x.row_stride));
@@ -217,8 +270,13 @@ void FusedKernels::ParameterGradient(const Mlp& net, const FloatView& x, const F
       float* d_weight = gradient_block.row(m, 0) + layer.weight;
       float* d_bias = gradient_block.row(m, 0) + layer.bias;
       ColumnSums(d.row(m, 0), d.row_stride, x.rows, layer.out, d_bias);
-      if (layer.out == 1) {
-        WeightedColumnSums(in.row(m, 0), in.row_stride, d.row(m, 0), d.row_stride, x.rows, layer.in, d_weight);
+      if (i == last && layer.out <= kNarrow) {
+        float* columns = Scratch(layer);
+        for (int o = 0; o < layer.out; ++o) {
+          WeightedColumnSums(in.row(m, 0), in.row_stride, d.row(m, 0) + o, d.row_stride, x.rows, layer.in,
+                             columns + o * layer.in);
+        }
+        Transpose(columns, layer.out, layer.in, d_weight);
         continue;
       }
       cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, layer.in, layer.out, x.rows, 1, in.row(m, 0),

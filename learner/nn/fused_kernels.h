@@ -23,7 +23,7 @@ class FusedKernels : public Kernels {
   void Upload(const double* packed, const DoubleView& to) override;
   void Download(const FloatView& from, float* packed) override;
   void Download(const DoubleView& from, double* packed) override;
-  void Run(const std::function<void()>& compute) override { compute(); }
+  void Run(const std::function<void()>& compute) override;
 
   void Forward(const FloatView& block, const Mlp& net, const FloatView& x, const MlpTape& tape) override;
   void Adjoint(const FloatView& block, const Mlp& net, const FloatView& d_out, const MlpTape& tape) override;
@@ -64,7 +64,11 @@ class FusedKernels : public Kernels {
   void Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) override;
 
  private:
+  float* Scratch(const MlpLayer& layer);  // in * out floats, valid until the next call; grows to the largest layer asked for
+  const float* Columns(const float* weight, const MlpLayer& layer);  // the weights as [out, in]
+
   std::vector<void*> allocations_;
+  std::vector<float> scratch_;
 };
 
 }  // namespace datacom::learner

@@ -2,16 +2,15 @@
 // products alone with the same BLAS, measured alternately in the same run, one thread. Dynamics features, prefetch and
 // replay are outside: the batch lies in memory.
 //
-//   datacom-bench-learner [--json FILE] [--seconds S] [--device cpu|cuda] [--kernels auto|fused|tensor]
+//   datacom-bench-learner [--seconds S] [--device cpu|cuda] [--kernels auto|fused|tensor] [--members M]
 //
+// A line a measurement on standard error, JSON on standard output.
 // value: member updates a second; floor: what the products alone would allow; ratio: time over floor time. Times are medians.
 #include <cblas.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
-#include <fstream>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -147,8 +146,9 @@ class Floor {
 };
 
 struct Options {
-  std::string json, device = "cpu", kernels = "auto";
+  std::string device = "cpu", kernels = "auto";
   double seconds = 2;
+  std::vector<int> members{1, 8, 32};
 };
 
 struct Result {
@@ -184,9 +184,8 @@ Result Measure(const std::string& algorithm, const Shape& shape, int members, co
   }
   const double update = Median(update_times) / members, base = Median(floor_times) / members;
   Result result{"learner/" + algorithm + "/" + shape.name + "/M=" + std::to_string(members), 1 / update, 1 / base, update / base};
-  std::printf("%-34s %8.1f us a member update   floor (%zu products) %8.1f us   ratio %.2f\n", result.name.c_str(), update * 1e6,
+  std::fprintf(stderr, "%-34s %8.1f us a member update   floor (%zu products) %8.1f us   ratio %.2f\n", result.name.c_str(), update * 1e6,
               floor.products(), base * 1e6, result.ratio);
-  std::fflush(stdout);
   return result;
 }
 
@@ -194,33 +193,32 @@ Options Parse(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
     const std::string flag = argv[i];
+    if (flag == "--benchmark_format=json") continue;  // what benchmark programs are asked for; the only format here
     if (i + 1 >= argc) throw std::invalid_argument("flag '" + flag + "' is unknown or lacks its value");
     const std::string value = argv[++i];
-    if (flag == "--json") {
-      options.json = value;
-    } else if (flag == "--seconds") {
+    if (flag == "--seconds") {
       options.seconds = std::stod(value);
     } else if (flag == "--device") {
       options.device = value;
     } else if (flag == "--kernels") {
       options.kernels = value;
+    } else if (flag == "--members") {
+      options.members = {std::stoi(value)};
     } else {
-      throw std::invalid_argument("unknown flag '" + flag + "'; there are --json, --seconds, --device, --kernels");
+      throw std::invalid_argument("unknown flag '" + flag + "'; there are --seconds, --device, --kernels, --members");
     }
   }
   return options;
 }
 
-void WriteJson(const std::string& path, const std::vector<Result>& results) {
-  std::ofstream file(path);
-  file << "{\"benchmarks\": [";
+void PrintJson(const std::vector<Result>& results) {
+  std::printf("{\"benchmarks\": [");
   for (size_t i = 0; i < results.size(); ++i) {
     const Result& r = results[i];
-    file << (i > 0 ? ",\n  " : "\n  ") << "{\"name\": \"" << r.name << "\", \"value\": " << r.value
-         << ", \"unit\": \"updates/s\", \"floor\": " << r.floor << ", \"ratio\": " << r.ratio << "}";
+    std::printf("%s\n  {\"name\": \"%s\", \"value\": %.6g, \"unit\": \"updates/s\", \"floor\": %.6g, \"ratio\": %.4g}",
+                i > 0 ? "," : "", r.name.c_str(), r.value, r.floor, r.ratio);
   }
-  file << "\n]}\n";
-  if (!file) throw std::runtime_error("cannot write " + path);
+  std::printf("\n]}\n");
 }
 
 int Main(int argc, char** argv) {
@@ -230,10 +228,10 @@ int Main(int argc, char** argv) {
   std::vector<Result> results;
   for (const char* algorithm : {"datacom", "sac"}) {
     for (const Shape& shape : {hockey, cartpole}) {
-      for (int members : {1, 8, 32}) results.push_back(Measure(algorithm, shape, members, options));
+      for (int members : options.members) results.push_back(Measure(algorithm, shape, members, options));
     }
   }
-  if (!options.json.empty()) WriteJson(options.json, results);
+  PrintJson(results);
   return 0;
 }
 

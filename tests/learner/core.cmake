@@ -1,3 +1,4 @@
 # Tests of the learner core; core_golden is shared with learner/standalone.
 datacom_test(NAME core_golden_test CXX 17 SRCS core_golden_test.cc core_golden.cc core_golden_systems.cc
              DEPS datacom::learner_core nlohmann_json::nlohmann_json)
+datacom_test(NAME core_contract_test CXX 17 SRCS core_contract_test.cc DEPS datacom::learner_core)

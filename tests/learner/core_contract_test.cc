@@ -1,0 +1,325 @@
+// What every algorithm promises (learner/algorithms/algorithm.h), for all registered ones.
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/learner/core_testing.h"
+
+// Counts heap requests of this process; operator new ends here too.
+namespace {
+long heap_requests = 0;
+}
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define DATACOM_COUNTS_HEAP 1
+extern "C" {
+void* __libc_malloc(size_t size);
+void* __libc_calloc(size_t count, size_t size);
+void* malloc(size_t size) {
+  ++heap_requests;
+  return __libc_malloc(size);
+}
+void* calloc(size_t count, size_t size) {
+  ++heap_requests;
+  return __libc_calloc(count, size);
+}
+}
+#endif
+
+namespace datacom::learner {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class EveryAlgorithm : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(All, EveryAlgorithm, ::testing::ValuesIn(AlgorithmNames()),
+                         [](const auto& info) { return info.param; });
+
+bool SameNumbers(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] != b[i] && !(std::isnan(a[i]) && std::isnan(b[i]))) return false;
+  }
+  return true;
+}
+
+void ApplyEpisodes(Algorithm* algorithm, const AlgorithmConfig& config, uint64_t seed) {
+  NamedStream stream(seed);
+  const int length = 30;
+  std::vector<float> z((length + 1) * (config.q_dim + config.x_dim)), costs(length + 1);
+  for (float& value : z) value = static_cast<float>(stream.Uniform(-2, 2));
+  for (float& value : costs) value = static_cast<float>(stream.Uniform(-2, 1));
+  costs[0] = 0;
+  for (size_t m = 0; m < config.members.size(); ++m) {
+    algorithm->ApplyEpisode(static_cast<int>(m), length, z.data(), costs.data());
+  }
+}
+
+TEST_P(EveryAlgorithm, ResumesBitIdenticallyFromItsState) {
+  for (const char* kernels : {"fused", "tensor"}) {
+    const AlgorithmConfig config = SmallConfig(GetParam(), 2, kernels);
+    const auto straight = MakeAlgorithm(config), resumed = MakeAlgorithm(config);
+    for (int u = 0; u < 3; ++u) straight->Update(RandomBatch(config, u));
+    ApplyEpisodes(straight.get(), config, 1);
+    resumed->Update(RandomBatch(config, 99));  // something to overwrite
+    resumed->Load(straight->Save());
+    for (int u = 3; u < 6; ++u) {
+      straight->Update(RandomBatch(config, u));
+      resumed->Update(RandomBatch(config, u));
+      ApplyEpisodes(straight.get(), config, u);
+      ApplyEpisodes(resumed.get(), config, u);
+    }
+    EXPECT_EQ(straight->Save(), resumed->Save()) << kernels;
+    const Stats a = straight->GetStats(), b = resumed->GetStats();
+    EXPECT_TRUE(SameNumbers(a.policy_loss, b.policy_loss));
+    EXPECT_TRUE(SameNumbers(a.constraint_loss, b.constraint_loss));
+    EXPECT_TRUE(SameNumbers(a.delta, b.delta));
+    EXPECT_EQ(a.delta_steps, b.delta_steps);
+  }
+}
+
+TEST_P(EveryAlgorithm, GivesAMemberTheSameNumbersAloneAndInAPopulation) {
+  const int members = 3;
+  const AlgorithmConfig config = SmallConfig(GetParam(), members);
+  const auto population = MakeAlgorithm(config);
+  for (int m = 0; m < members; ++m) {
+    AlgorithmConfig one = config;
+    one.members = {config.members[m]};
+    const auto solo = MakeAlgorithm(one);
+    EXPECT_EQ(AllValues(*population, m), AllValues(*solo, 0)) << "initialisation of member " << m;
+  }
+  for (int u = 0; u < 4; ++u) population->Update(RandomBatch(config, u));
+  for (int m = 0; m < members; ++m) {
+    AlgorithmConfig one = config;
+    one.members = {config.members[m]};
+    const auto solo = MakeAlgorithm(one);
+    for (int u = 0; u < 4; ++u) solo->Update(MemberOf(RandomBatch(config, u), members, m));
+    EXPECT_EQ(AllValues(*population, m), AllValues(*solo, 0)) << "member " << m;
+    EXPECT_EQ(population->GetStats().critic_loss[m], solo->GetStats().critic_loss[0]);
+  }
+}
+
+TEST_P(EveryAlgorithm, AgreesBetweenFusedAndTensorKernels) {
+  const AlgorithmConfig fused = SmallConfig(GetParam(), 3, "fused"), tensor = SmallConfig(GetParam(), 3, "tensor");
+  const auto a = MakeAlgorithm(fused), b = MakeAlgorithm(tensor);
+  for (int u = 0; u < 5; ++u) {
+    Batch batch = RandomBatch(fused, u);
+    batch.failure_weight[1] = 0;
+    a->Update(batch);
+    b->Update(batch);
+  }
+  for (int m = 0; m < 3; ++m) {
+    const std::vector<float> x = AllValues(*a, m), y = AllValues(*b, m);
+    size_t apart = 0;  // Adam turns rounding of a vanishing gradient into a step: a few entries may differ
+    for (size_t i = 0; i < x.size(); ++i) apart += std::abs(x[i] - y[i]) > 2e-5;
+    EXPECT_LE(apart, x.size() / 200) << "of " << x.size() << ", member " << m;
+    EXPECT_NEAR(a->GetStats().critic_loss[m], b->GetStats().critic_loss[m], 1e-4);
+    EXPECT_NEAR(a->GetStats().policy_loss[m], b->GetStats().policy_loss[m], 1e-4);
+    EXPECT_NEAR(a->GetStats().entropy[m], b->GetStats().entropy[m], 1e-4);
+    if (a->needs_dynamics()) {
+      EXPECT_NEAR(a->GetStats().constraint_loss[m], b->GetStats().constraint_loss[m], 1e-4);
+      EXPECT_NEAR(a->GetStats().constraint_mean[m], b->GetStats().constraint_mean[m], 1e-4);
+    }
+  }
+}
+
+TEST_P(EveryAlgorithm, FreezesAMemberWithANaNInputAndGoesOnWithTheOthers) {
+  for (const char* kernels : {"fused", "tensor"}) {
+    const AlgorithmConfig config = SmallConfig(GetParam(), 3, kernels);
+    const auto algorithm = MakeAlgorithm(config);
+    algorithm->Update(RandomBatch(config, 0));
+    const std::vector<float> before = AllValues(*algorithm, 1), other = AllValues(*algorithm, 2);
+    Batch poisoned = RandomBatch(config, 1);
+    poisoned.observation[config.batch_size * config.obs_dim + 3] = std::numeric_limits<float>::quiet_NaN();
+    algorithm->Update(poisoned);
+    EXPECT_EQ(algorithm->GetStats().diverged, (std::vector<uint8_t>{0, 1, 0})) << kernels;
+    EXPECT_EQ(AllValues(*algorithm, 1), before) << "nothing of the update that diverged is kept";
+    algorithm->Update(RandomBatch(config, 2));
+    EXPECT_EQ(AllValues(*algorithm, 1), before);
+    EXPECT_NE(AllValues(*algorithm, 2), other);
+    EXPECT_TRUE(std::isfinite(algorithm->GetStats().policy_loss[1])) << "statistics keep what was finite";
+    const auto resumed = MakeAlgorithm(config);
+    resumed->Load(algorithm->Save());
+    EXPECT_EQ(resumed->GetStats().diverged, (std::vector<uint8_t>{0, 1, 0}));
+  }
+}
+
+TEST_P(EveryAlgorithm, KeepsParametersFiniteUnderExtremeInputs) {
+  for (float size : {1e4f, 1e15f, 1e30f}) {
+    const AlgorithmConfig config = SmallConfig(GetParam(), 1);
+    const auto algorithm = MakeAlgorithm(config);
+    for (int u = 0; u < 5; ++u) {
+      Batch batch = RandomBatch(config, u);
+      for (auto* values : {&batch.observation, &batch.next_observation, &batch.reward, &batch.cost, &batch.now.z, &batch.next.z,
+                           &batch.failure_z, &batch.failure_cost}) {
+        for (float& value : *values) value *= size;
+      }
+      for (auto* values : {&batch.now.G, &batch.next.G, &batch.now.f, &batch.next.x_dot}) {
+        for (double& value : *values) value *= size;
+      }
+      algorithm->Update(batch);
+    }
+    for (float value : AllValues(*algorithm, 0)) ASSERT_TRUE(std::isfinite(value)) << size;
+  }
+}
+
+#ifdef DATACOM_COUNTS_HEAP
+TEST_P(EveryAlgorithm, AllocatesNothingInAnUpdate) {
+  AlgorithmConfig config = SmallConfig(GetParam(), 2);
+  config.actor_hidden = config.critic_hidden = config.constraint_hidden = {128, 128};
+  config.batch_size = 64, config.failure_batch_size = 6;
+  const auto algorithm = MakeAlgorithm(config);
+  const Batch batch = RandomBatch(config, 0);
+  algorithm->Update(batch);
+  const long before = heap_requests;
+  for (int u = 0; u < 3; ++u) algorithm->Update(batch);
+  EXPECT_EQ(heap_requests, before);
+  EXPECT_GT(before, 0) << "the counter does not count";
+}
+#endif
+
+TEST_P(EveryAlgorithm, CountsAndResetsItsStatistics) {
+  const AlgorithmConfig config = SmallConfig(GetParam(), 2);
+  const auto algorithm = MakeAlgorithm(config);
+  EXPECT_TRUE(std::isnan(algorithm->GetStats().critic_loss[0])) << "no update yet";
+  algorithm->Update(RandomBatch(config, 0));
+  const double first = algorithm->GetStats().critic_loss[0];
+  algorithm->ResetStats();
+  algorithm->Update(RandomBatch(config, 1));
+  const double second = algorithm->GetStats().critic_loss[0];
+  const auto both = MakeAlgorithm(config);
+  both->Update(RandomBatch(config, 0));
+  both->Update(RandomBatch(config, 1));
+  EXPECT_DOUBLE_EQ(both->GetStats().critic_loss[0], (first + second) / 2);
+}
+
+TEST_P(EveryAlgorithm, NamesWhatDoesNotFitInAStateAndChangesNothing) {
+  const AlgorithmConfig config = SmallConfig(GetParam(), 2);
+  const auto algorithm = MakeAlgorithm(config);
+  algorithm->Update(RandomBatch(config, 0));
+  const State good = algorithm->Save();
+  const auto expect_refused = [&](const State& state, const std::string& entry) {
+    try {
+      algorithm->Load(state);
+      ADD_FAILURE() << "accepted a state with a bad " << entry;
+    } catch (const std::invalid_argument& error) {
+      EXPECT_THAT(std::string(error.what()), HasSubstr("'" + entry + "'"));
+    }
+    EXPECT_EQ(algorithm->Save(), good);
+  };
+  State missing = good, truncated = good, unknown = good;
+  missing.erase("targets");
+  truncated["adam.first"].pop_back();
+  unknown["surprise"] = "x";
+  expect_refused(missing, "targets");
+  expect_refused(truncated, "adam.first");
+  expect_refused(unknown, "surprise");
+  expect_refused(MakeAlgorithm(SmallConfig(GetParam(), 3))->Save(), "signature");
+}
+
+TEST_P(EveryAlgorithm, GivesItsActingRuleTheNetsItNeeds) {
+  const AlgorithmConfig config = SmallConfig(GetParam(), 2);
+  const auto algorithm = MakeAlgorithm(config);
+  const ActingParameters parameters = algorithm->GetActingParameters(1);
+  const bool constrained = algorithm->acting_rule() == "safe_map";
+  EXPECT_EQ(parameters.arrays.size(), constrained ? 24u : 12u);
+  for (const ActingParameters::Array& array : parameters.arrays) {
+    EXPECT_EQ(array.values, GetArray(*algorithm, 1, array.name));
+    size_t size = 1;
+    for (uint32_t n : array.shape) size *= n;
+    EXPECT_EQ(array.values.size(), size) << array.name;
+  }
+  EXPECT_EQ(parameters.arrays[0].name, "actor.mean.0.weight");
+  EXPECT_EQ(parameters.arrays[0].shape, (std::vector<uint32_t>{5, 16}));
+  for (const char* scalar : {"delta", "risk_margin", "atacom_gain", "slack_beta"}) {
+    EXPECT_EQ(parameters.scalars.count(scalar), constrained ? 1u : 0u) << scalar;
+  }
+}
+
+TEST(Algorithm, RefusesAnUnknownNameAndListsTheKnown) {
+  try {
+    MakeAlgorithm(SmallConfig("reinforce", 1));
+    FAIL() << "made an unknown algorithm";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("'reinforce'"), HasSubstr("datacom, sac")));
+  }
+}
+
+TEST(Algorithm, RefusesBadConfigurationNamingTheField) {
+  AlgorithmConfig config = SmallConfig("datacom", 1);
+  config.q_dim = 0;
+  EXPECT_THROW(MakeAlgorithm(config), std::invalid_argument);
+  config = SmallConfig("sac", 1);
+  config.action_low = {0};
+  EXPECT_THROW(MakeAlgorithm(config), std::invalid_argument);
+  config = SmallConfig("sac", 1);
+  config.kernels = "abacus";
+  EXPECT_THROW(MakeAlgorithm(config), std::invalid_argument);
+  config = SmallConfig("datacom", 1);
+  config.members[0].accepted_risk = 1;
+  EXPECT_THROW(MakeAlgorithm(config), std::invalid_argument);
+}
+
+TEST(Datacom, CountsNoFailureRowsWhereAMemberHasNone) {
+  AlgorithmConfig with = SmallConfig("datacom", 1), without = with;
+  without.failure_batch_size = 0;
+  Batch batch = RandomBatch(with, 0);
+  batch.failure_weight[0] = 0;
+  const auto a = MakeAlgorithm(with), b = MakeAlgorithm(without);
+  a->Update(batch);
+  b->Update(batch);
+  EXPECT_DOUBLE_EQ(a->GetStats().constraint_loss[0], b->GetStats().constraint_loss[0]);
+  const auto x = GetArray(*a, 0, "grad.constraint.mean.1.weight"), y = GetArray(*b, 0, "grad.constraint.mean.1.weight");
+  for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], y[i], 1e-7);
+}
+
+TEST(Datacom, KeepsAFixedDeltaExactly) {
+  AlgorithmConfig config = SmallConfig("datacom", 2);
+  config.members[0].delta_fixed = true;
+  config.members[0].init_delta = 0.3;
+  const auto algorithm = MakeAlgorithm(config);
+  ApplyEpisodes(algorithm.get(), config, 1);
+  const Stats stats = algorithm->GetStats();
+  EXPECT_EQ(stats.delta[0], 0.3);
+  EXPECT_EQ(stats.delta_steps, (std::vector<uint64_t>{0, 1}));
+  EXPECT_NE(stats.delta[1], std::log1p(std::exp(1.0)));
+  EXPECT_EQ(algorithm->GetActingParameters(0).scalars.at("delta"), 0.3);
+}
+
+TEST(Datacom, StartsDeltaAtTheSoftplusOfItsRawValue) {
+  AlgorithmConfig config = SmallConfig("datacom", 3);
+  config.members[0].init_delta = 6, config.members[1].init_delta = 0, config.members[2].init_delta = 3;
+  const Stats stats = MakeAlgorithm(config)->GetStats();
+  EXPECT_NEAR(stats.delta[0], 6.0025, 1e-4);  // algorithms.md 5.1
+  EXPECT_NEAR(stats.delta[1], 0.7444, 1e-4);
+  EXPECT_NEAR(stats.delta[2], 3.0486, 1e-4);
+}
+
+TEST(Initialisation, StaysInItsBoundsAndDependsOnSeedsAlone) {
+  AlgorithmConfig config = SmallConfig("datacom", 1);
+  const auto algorithm = MakeAlgorithm(config);
+  const std::pair<const char*, double> bounds[] = {
+      {"actor.mean.0.weight", 1 / std::sqrt(5.0)},
+      {"critic.0.1.weight", std::sqrt(2.0) * std::sqrt(6.0 / (24 + 16))},
+      {"constraint.log_std.2.weight", std::sqrt(6.0 / (16 + 1))},
+      {"critic.1.1.bias", 1 / std::sqrt(24.0)}};
+  for (const auto& bound : bounds) {
+    double largest = 0;
+    for (float value : GetArray(*algorithm, 0, bound.first)) largest = std::max(largest, std::abs(static_cast<double>(value)));
+    EXPECT_LE(largest, bound.second * 1.000001) << bound.first;
+    EXPECT_GT(largest, bound.second * 0.7) << bound.first;
+  }
+  EXPECT_EQ(GetArray(*algorithm, 0, "critic.0.0.weight"), GetArray(*algorithm, 0, "target_critic.0.0.weight"));
+  EXPECT_NE(GetArray(*algorithm, 0, "critic.0.0.weight"), GetArray(*algorithm, 0, "critic.1.0.weight"));
+  const auto again = MakeAlgorithm(config);
+  EXPECT_EQ(AllValues(*again, 0), AllValues(*algorithm, 0));
+  config.members[0].seed += 1;
+  EXPECT_NE(AllValues(*MakeAlgorithm(config), 0), AllValues(*algorithm, 0));
+}
+
+}  // namespace
+}  // namespace datacom::learner

@@ -1,0 +1,97 @@
+// Small populations with random batches for tests of the learner core.
+#ifndef DATACOM_TESTS_LEARNER_CORE_TESTING_H_
+#define DATACOM_TESTS_LEARNER_CORE_TESTING_H_
+
+#include <string>
+#include <vector>
+
+#include "learner/algorithms/algorithm.h"
+#include "learner/nn/random.h"
+
+namespace datacom::learner {
+
+inline AlgorithmConfig SmallConfig(const std::string& algorithm, int members, const std::string& kernels = "fused") {
+  AlgorithmConfig config;
+  config.algorithm = algorithm;
+  config.kernels = kernels;
+  config.run_seed = 7;
+  config.members.resize(members);
+  for (int m = 0; m < members; ++m) {
+    config.members[m].seed = 100 + m;
+    config.members[m].actor_lr = 1e-3 * (m + 1);
+  }
+  config.obs_dim = 5, config.action_dim = 2, config.q_dim = 3, config.x_dim = 1;
+  config.action_low = {-1, -2}, config.action_high = {1, 2};
+  config.horizon = 50;
+  config.actor_hidden = {16, 24}, config.critic_hidden = {24, 16}, config.constraint_hidden = {16, 16};
+  config.batch_size = 12, config.failure_batch_size = 3;
+  config.tau = 0.01;
+  return config;
+}
+
+inline Batch RandomBatch(const AlgorithmConfig& config, uint64_t seed) {
+  Batch batch;
+  batch.Resize(config);
+  NamedStream stream(NamedKey("test.batch", {seed}));
+  for (auto* values : {&batch.observation, &batch.reward, &batch.cost, &batch.next_observation, &batch.now.z, &batch.next.z,
+                       &batch.failure_z, &batch.failure_next_z, &batch.failure_cost, &batch.noise_actor, &batch.noise_next}) {
+    for (float& value : *values) value = static_cast<float>(stream.Uniform(-2, 2));
+  }
+  for (float& value : batch.action) value = static_cast<float>(stream.Uniform(-1, 1));
+  for (float& value : batch.absorbing) value = stream.Uniform() < 0.1 ? 1.0f : 0.0f;
+  for (float& value : batch.failure_weight) value = 1;
+  for (auto* values : {&batch.now.f, &batch.now.G, &batch.now.x_dot, &batch.next.f, &batch.next.G, &batch.next.x_dot}) {
+    for (double& value : *values) value = stream.Uniform(-2, 2);
+  }
+  return batch;
+}
+
+// The part of one member.
+template <class T>
+std::vector<T> PartOf(const std::vector<T>& values, int members, int member) {
+  const size_t size = values.size() / members;
+  return std::vector<T>(values.begin() + size * member, values.begin() + size * (member + 1));
+}
+
+inline ControlAffineBatch MemberOf(const ControlAffineBatch& b, int members, int m) {
+  return {PartOf(b.z, members, m), PartOf(b.f, members, m), PartOf(b.G, members, m), PartOf(b.x_dot, members, m)};
+}
+
+inline Batch MemberOf(const Batch& b, int members, int m) {
+  const auto part = [members, m](const std::vector<float>& values) { return PartOf(values, members, m); };
+  return {part(b.observation), part(b.action), part(b.reward), part(b.cost), part(b.next_observation), part(b.absorbing),
+          MemberOf(b.now, members, m), MemberOf(b.next, members, m), part(b.failure_z), part(b.failure_next_z),
+          part(b.failure_cost), part(b.failure_absorbing), part(b.failure_weight), part(b.noise_actor), part(b.noise_next)};
+}
+
+// Everything of one member that an update may change, by name.
+inline std::vector<std::string> NetNames(const Algorithm& algorithm) {
+  std::vector<std::string> nets{"actor.mean", "actor.log_std", "critic.0", "critic.1", "target_critic.0", "target_critic.1"};
+  if (algorithm.needs_dynamics()) {
+    for (const char* net : {"constraint.mean", "constraint.log_std", "target_constraint.mean", "target_constraint.log_std"}) {
+      nets.emplace_back(net);
+    }
+  }
+  std::vector<std::string> names;
+  for (const std::string& net : nets) {
+    for (const char* layer : {".0", ".1", ".2"}) {
+      names.push_back(net + layer + ".weight");
+      names.push_back(net + layer + ".bias");
+    }
+  }
+  names.emplace_back("log_alpha");
+  return names;
+}
+
+inline std::vector<float> AllValues(const Algorithm& algorithm, int member) {
+  std::vector<float> all;
+  for (const std::string& name : NetNames(algorithm)) {
+    const std::vector<float> part = GetArray(algorithm, member, name);
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_TESTS_LEARNER_CORE_TESTING_H_
