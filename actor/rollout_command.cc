@@ -135,7 +135,7 @@ absl::Status RunRolloutCommand(const RolloutCommand& command, std::ostream* out)
   std::vector<std::string> cells = {"0"};
   cells.insert(cells.end(), spec.action_dim, "");
   for (const double value : observation) cells.push_back(line.Number(value));
-  cells.insert(cells.end(), {"", "", "0"});
+  cells.insert(cells.end(), {"", line.Number(task->Cost()), "0"});
   line.Write(cells);
   for (size_t step = 0; step < actions.size(); ++step) {
     const StepResult result = task->Step(actions[step].data(), observation.data());

@@ -18,7 +18,7 @@ struct RolloutCommand {
   bool csv = false;              // 17 digits, comma-separated; else aligned columns to read
 };
 
-// Prints step,action0..,obs0..,reward,cost,absorbing; row 0 is the state after reset, where action, reward and cost are
+// Prints step,action0..,obs0..,reward,cost,absorbing; row 0 is the state after reset, where action and reward are
 // empty. Goes on after absorbing. INVALID_ARGUMENT (NOT_FOUND for a file) naming what cannot be used; then nothing was
 // printed.
 absl::Status RunRolloutCommand(const RolloutCommand& command, std::ostream* out);

@@ -65,6 +65,8 @@ class Task {
   virtual absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) = 0;
   // action: [action_dim] float64, clipped as the task's specification says. observation: [obs_dim] of the reached state.
   virtual StepResult Step(const double* action, double* observation) = 0;
+  // Raw cost of the current state: after a step that step's StepResult::cost, after a reset that of the start.
+  virtual double Cost() const = 0;
   // Did the episode so far end well (interface.md, success)?
   virtual bool Success() const = 0;
 };

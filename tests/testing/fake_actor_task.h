@@ -43,11 +43,12 @@ class FakeTask : public Task {
     Observe(observation);
     StepResult result;
     result.reward = -position_ / 3;
-    result.cost = std::abs(position_) - 0.3;
+    result.cost = Cost();
     result.absorbing = position_ > 1;
     result.valid = position_ > -1;
     return result;
   }
+  double Cost() const override { return std::abs(position_) - 0.3; }
   bool Success() const override { return position_ > 1; }
 
  private:

@@ -16,27 +16,33 @@ extern const char kModelXml[];
 
 namespace {
 
-constexpr double kStartX = -1.0;          // m
-constexpr int kSubsteps = 2;              // of 1/240 s
-constexpr double kRewardDistance = 4.0;   // m at which the reward has fallen to 0
-constexpr double kSuccessDistance = 0.25; // m
-constexpr double kSafeAngle = 1.5707;     // rad; the reference's literal, not pi / 2
+constexpr double kStartX = -1.0;           // m
+constexpr int kSubsteps = 2;               // of 1/240 s
+constexpr double kRewardDistance = 4.0;    // m at which the reward has fallen to 0
+constexpr double kSuccessDistance = 0.25;  // m
+constexpr double kSafeAngle = 1.5707;      // rad; the reference's literal, not pi / 2
 
 }  // namespace
 
 CartPole::CartPole(TaskSpec spec, MujocoModel model, MujocoData data, int tip_site, int goal_site)
-    : spec_(std::move(spec)), model_(std::move(model)), data_(std::move(data)), tip_site_(tip_site), goal_site_(goal_site) {}
+    : spec_(std::move(spec)),
+      model_(std::move(model)),
+      data_(std::move(data)),
+      tip_site_(tip_site),
+      goal_site_(goal_site) {}
 
 void CartPole::Reset(RandomStream* /*stream*/, double* observation) { Start(kStartX, 0.0, observation); }
 
-absl::Status CartPole::ResetTo(const std::map<std::string, double>& init, RandomStream* /*stream*/, double* observation) {
+absl::Status CartPole::ResetTo(const std::map<std::string, double>& init, RandomStream* /*stream*/,
+                               double* observation) {
   double x = kStartX, theta = 0;
   for (const auto& [key, value] : init) {
     if (key != "x" && key != "theta") {
-      return absl::InvalidArgumentError(absl::StrCat("cartpole has no start value \"", key,
-                                                     "\"; there are: ", absl::StrJoin(spec_.init_keys, ", ")));
+      return absl::InvalidArgumentError(
+          absl::StrCat("cartpole has no start value \"", key, "\"; there are: ", absl::StrJoin(spec_.init_keys, ", ")));
     }
-    if (!std::isfinite(value)) return absl::InvalidArgumentError(absl::StrCat("cartpole start value ", key, " = ", value));
+    if (!std::isfinite(value))
+      return absl::InvalidArgumentError(absl::StrCat("cartpole start value ", key, " = ", value));
     (key == "x" ? x : theta) = value;
   }
   Start(x, theta, observation);
@@ -58,7 +64,7 @@ StepResult CartPole::Step(const double* action, double* observation) {
   result.valid = StepMujoco(*model_, kSubsteps, data_.get());
   Observe(observation);
   result.reward = std::clamp(1.0 - TipDistance() / kRewardDistance, 0.0, 1.0);
-  result.cost = std::abs(std::atan2(observation[1], observation[2])) / kSafeAngle - 1.0;
+  result.cost = Cost();
   return result;
 }
 
@@ -72,6 +78,10 @@ void CartPole::Observe(double* observation) const {
 
 double CartPole::TipDistance() const {
   return mju_dist3(data_->site_xpos + 3 * tip_site_, data_->site_xpos + 3 * goal_site_);
+}
+
+double CartPole::Cost() const {
+  return std::abs(std::atan2(std::sin(data_->qpos[1]), std::cos(data_->qpos[1]))) / kSafeAngle - 1.0;
 }
 
 bool CartPole::Success() const { return TipDistance() <= kSuccessDistance; }

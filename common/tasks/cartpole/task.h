@@ -1,5 +1,6 @@
-// CartPole in MuJoCo (environments.md 1): a cart on a 10 m rail starts at x = -1 with its pole upright; the pole's tip is to
-// reach the goal above x = 4 without the pole ever passing the horizontal. Nothing ends an episode but its horizon.
+// CartPole in MuJoCo (environments.md 1): a cart on a 10 m rail starts at x = -1 with its pole upright; the pole's tip
+// is to reach the goal above x = 4 without the pole ever passing the horizontal. Nothing ends an episode but its
+// horizon.
 #ifndef DATACOM_COMMON_TASKS_CARTPOLE_TASK_H_
 #define DATACOM_COMMON_TASKS_CARTPOLE_TASK_H_
 
@@ -22,6 +23,7 @@ class CartPole : public Task {
   void Reset(RandomStream* stream, double* observation) override;
   absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override;
   StepResult Step(const double* action, double* observation) override;
+  double Cost() const override;   // |theta|, wrapped, over the reference's right angle, less 1
   bool Success() const override;  // the tip is within 0.25 m of the goal
 
  private:
