@@ -1,11 +1,19 @@
-# Targets datacom_torch and datacom_blas for the learner core.
+# Targets datacom_torch and datacom_blas for the learner core; OPENBLAS_LIBRARY is false where there is none and DATACOM_ANY_BLAS
+# allows LibTorch's own products instead (several times slower on the CPU).
 find_package(Torch REQUIRED)
 add_library(datacom_torch INTERFACE)
 target_link_libraries(datacom_torch INTERFACE ${TORCH_LIBRARIES})
 target_include_directories(datacom_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
+if(TARGET torch_cuda)
+  target_compile_definitions(datacom_torch INTERFACE DATACOM_CUDA_GRAPHS)
+endif()
 
-find_path(OPENBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas-pthread openblas x86_64-linux-gnu/openblas-pthread REQUIRED)
-find_library(OPENBLAS_LIBRARY openblas PATH_SUFFIXES openblas-pthread REQUIRED)
+find_path(OPENBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas-pthread openblas x86_64-linux-gnu/openblas-pthread)
+find_library(OPENBLAS_LIBRARY openblas PATH_SUFFIXES openblas-pthread)
 add_library(datacom_blas INTERFACE)
-target_link_libraries(datacom_blas INTERFACE ${OPENBLAS_LIBRARY})
-target_include_directories(datacom_blas SYSTEM INTERFACE ${OPENBLAS_INCLUDE_DIR})
+if(OPENBLAS_LIBRARY AND OPENBLAS_INCLUDE_DIR)
+  target_link_libraries(datacom_blas INTERFACE ${OPENBLAS_LIBRARY})
+  target_include_directories(datacom_blas SYSTEM INTERFACE ${OPENBLAS_INCLUDE_DIR})
+elseif(NOT DATACOM_ANY_BLAS)
+  message(FATAL_ERROR "OpenBLAS is not installed (Debian: libopenblas-pthread-dev)")
+endif()

@@ -13,6 +13,11 @@ set(DATACOM_CORE_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/delta.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/sac.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/datacom.cc)
+if(OPENBLAS_LIBRARY)
+  list(APPEND DATACOM_CORE_SOURCES ${CMAKE_CURRENT_LIST_DIR}/nn/gemm_blas.cc)
+else()
+  list(APPEND DATACOM_CORE_SOURCES ${CMAKE_CURRENT_LIST_DIR}/nn/gemm_torch.cc)
+endif()
 # Loops between two matrix products: let the compiler vectorise and fuse multiply-adds there; no reordering of sums.
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/nn/fused_dense.cc ${CMAKE_CURRENT_LIST_DIR}/nn/fused_rows.cc
   PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=fast;-fno-math-errno;-fno-trapping-math")

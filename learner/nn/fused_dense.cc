@@ -1,5 +1,4 @@
 // Perceptrons, optimisers and memory of FusedKernels.
-#include <cblas.h>
 #ifdef __SSE2__
 #include <xmmintrin.h>
 #endif
@@ -11,6 +10,7 @@
 
 #include "learner/nn/fast_math.h"
 #include "learner/nn/fused_kernels.h"
+#include "learner/nn/gemm.h"
 
 namespace datacom::learner {
 namespace {
@@ -130,7 +130,7 @@ bool AllFinite(const float* x, int n) {
 
 }  // namespace
 
-FusedKernels::FusedKernels() { openblas_set_num_threads(1); }
+FusedKernels::FusedKernels() { UseOneBlasThread(); }
 
 FusedKernels::~FusedKernels() {
   for (void* memory : allocations_) std::free(memory);
@@ -192,8 +192,8 @@ void FusedKernels::Forward(const FloatView& block, const Mlp& net, const FloatVi
         }
         continue;
       }
-      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, x.rows, layer.out, layer.in, 1, in.row(m, 0),
-                  static_cast<int>(in.row_stride), weight, layer.out, 0, out.row(m, 0), static_cast<int>(out.row_stride));
+      Multiply(Gemm::kPlain, x.rows, layer.out, layer.in, in.row(m, 0), static_cast<int>(in.row_stride), weight, layer.out,
+               /*add=*/false, out.row(m, 0), static_cast<int>(out.row_stride));
       if (i < last) {
         Activate(net.hidden, bias, x.rows, layer.out, out.row_stride, out.row(m, 0));
       } else {
@@ -219,8 +219,8 @@ void FusedKernels::Adjoint(const FloatView& block, const Mlp& net, const FloatVi
                       hidden.row_stride, d_out.rows, layer.in, to.row(m, 0), to.row_stride);
         continue;
       }
-      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, d_out.rows, layer.in, layer.out, 1, from.row(m, 0),
-                  static_cast<int>(from.row_stride), weight, layer.out, 0, to.row(m, 0), static_cast<int>(to.row_stride));
+      Multiply(Gemm::kTransposeB, d_out.rows, layer.in, layer.out, from.row(m, 0), static_cast<int>(from.row_stride), weight,
+               layer.out, /*add=*/false, to.row(m, 0), static_cast<int>(to.row_stride));
       MultiplySlope(net.hidden, hidden.row(m, 0), hidden.row_stride, d_out.rows, layer.in, to.row(m, 0), to.row_stride);
     }
   }
@@ -253,9 +253,8 @@ void FusedKernels::InputGradient(const FloatView& block, const Mlp& net, const M
       }
       continue;
     }
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, d_x.rows, d_x.cols, layer.out, 1, from.row(m, 0),
-                static_cast<int>(from.row_stride), weight, layer.out, add ? 1 : 0, d_x.row(m, 0),
-                static_cast<int>(d_x.row_stride));
+    Multiply(Gemm::kTransposeB, d_x.rows, d_x.cols, layer.out, from.row(m, 0), static_cast<int>(from.row_stride), weight,
+             layer.out, add, d_x.row(m, 0), static_cast<int>(d_x.row_stride));
   }
 }
 
@@ -279,8 +278,8 @@ void FusedKernels::ParameterGradient(const Mlp& net, const FloatView& x, const F
         Transpose(columns, layer.out, layer.in, d_weight);
         continue;
       }
-      cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, layer.in, layer.out, x.rows, 1, in.row(m, 0),
-                  static_cast<int>(in.row_stride), d.row(m, 0), static_cast<int>(d.row_stride), 0, d_weight, layer.out);
+      Multiply(Gemm::kTransposeA, layer.in, layer.out, x.rows, in.row(m, 0), static_cast<int>(in.row_stride), d.row(m, 0),
+               static_cast<int>(d.row_stride), /*add=*/false, d_weight, layer.out);
     }
   }
 }

@@ -6,8 +6,6 @@
 //
 // A line a measurement on standard error, JSON on standard output.
 // value: member updates a second; floor: what the products alone would allow; ratio: time over floor time. Times are medians.
-#include <cblas.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -17,6 +15,7 @@
 #include <vector>
 
 #include "learner/algorithms/algorithm.h"
+#include "learner/nn/gemm.h"
 #include "learner/nn/random.h"
 
 namespace datacom::learner {
@@ -88,14 +87,11 @@ class Floor {
     for (auto& member : memory_) {
       for (const Product& p : products_) {
         if (p.kind == kForward) {
-          cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, p.rows, p.out, p.in, 1, a, p.in, &member[p.weight], p.out, 0,
-                      c, p.out);
+          Multiply(Gemm::kPlain, p.rows, p.out, p.in, a, p.in, &member[p.weight], p.out, false, c, p.out);
         } else if (p.kind == kInput) {
-          cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, p.rows, p.in, p.out, 1, a, p.out, &member[p.weight], p.out, 0, c,
-                      p.in);
+          Multiply(Gemm::kTransposeB, p.rows, p.in, p.out, a, p.out, &member[p.weight], p.out, false, c, p.in);
         } else {
-          cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, p.in, p.out, p.rows, 1, a, p.in, b, p.out, 0, &member[p.gradient],
-                      p.out);
+          Multiply(Gemm::kTransposeA, p.in, p.out, p.rows, a, p.in, b, p.out, false, &member[p.gradient], p.out);
         }
       }
     }
@@ -223,7 +219,7 @@ void PrintJson(const std::vector<Result>& results) {
 
 int Main(int argc, char** argv) {
   const Options options = Parse(argc, argv);
-  openblas_set_num_threads(1);
+  UseOneBlasThread();
   const Shape hockey{"obs16", 16, 3, 6}, cartpole{"cartpole", 5, 1, 4};
   std::vector<Result> results;
   for (const char* algorithm : {"datacom", "sac"}) {

@@ -73,7 +73,7 @@ std::map<std::string, std::map<std::string, std::vector<float>>> Groups(const js
   return groups;
 }
 
-AlgorithmConfig ConfigOf(const json& golden, const std::string& kernels, int members) {
+AlgorithmConfig ConfigOf(const json& golden, const std::string& kernels, const std::string& device, int members) {
   const json& c = golden.at("config");
   AlgorithmConfig config;
   const json& batch = golden.at("updates")[0].at("batch");
@@ -106,6 +106,7 @@ AlgorithmConfig ConfigOf(const json& golden, const std::string& kernels, int mem
   config.discount = c.at("gamma");
   config.tau = c.at("tau");
   config.kernels = kernels;
+  config.device = device;
   return config;
 }
 
@@ -263,12 +264,12 @@ void GoldenReport::Check(bool good, const std::string& sentence) {
   if (!good) failures.push_back(sentence);
 }
 
-GoldenReport CheckUpdates(const json& golden, const std::string& kernels, int members) {
+GoldenReport CheckUpdates(const json& golden, const std::string& kernels, int members, const std::string& device) {
   GoldenReport report;
   const int member = members / 2;  // where the golden start goes
-  const std::unique_ptr<Algorithm> population = MakeAlgorithm(ConfigOf(golden, kernels, members));
+  const std::unique_ptr<Algorithm> population = MakeAlgorithm(ConfigOf(golden, kernels, device, members));
   std::vector<std::unique_ptr<Algorithm>> solo;
-  const AlgorithmConfig one = ConfigOf(golden, kernels, 1);
+  const AlgorithmConfig one = ConfigOf(golden, kernels, device, 1);
   for (int m = 0; m < members; ++m) {
     SetStart(population.get(), m, m - member, golden.at("params_before_first_update"));
     if (members == 1) continue;

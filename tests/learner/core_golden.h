@@ -25,7 +25,8 @@ GoldenReport CheckGaussianLoss(const nlohmann::json& golden, const std::string& 
 GoldenReport CheckDelta(const nlohmann::json& golden);
 // g_, h_update_sac: consecutive updates. members > 1: the golden member is one among perturbed copies, all of which must
 // equal their solo runs to 1e-6.
-GoldenReport CheckUpdates(const nlohmann::json& golden, const std::string& kernels, int members);
+GoldenReport CheckUpdates(const nlohmann::json& golden, const std::string& kernels, int members,
+                          const std::string& device = "cpu");
 
 // A control-affine system by its golden name ("toy2", "tiago", "cartpole"; algorithms.md 16), evaluated literally.
 struct GoldenSystem {

@@ -2,6 +2,8 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "learner/algorithms/delta.h"
+#include "learner/algorithms/gaussian_feasibility.h"
 #include "tests/learner/core_golden.h"
 #include "tests/testing/golden.h"
 
@@ -24,6 +26,16 @@ void CheckUpdateFiles(const std::vector<std::string>& paths) {
   }
 }
 
+TEST(Golden, c_cvar_margin) {
+  DATACOM_GOLDEN_FILES(paths, "c_cvar_margin");
+  for (const std::string& path : paths) {
+    const testing::GoldenTable table = testing::ReadGoldenCsv(path);
+    for (size_t r = 0; r < table.rows.size(); ++r) {
+      EXPECT_NEAR(RiskMargin(table.value(r, "accepted_risk")), table.value(r, "margin"), 1e-12) << path << " row " << r;
+    }
+  }
+}
+
 TEST(Golden, d_gaussian_w2) {
   DATACOM_GOLDEN_FILES(paths, "d_gaussian_w2");
   for (const std::string& path : paths) {
@@ -34,6 +46,18 @@ TEST(Golden, d_gaussian_w2) {
 TEST(Golden, e_delta) {
   DATACOM_GOLDEN_FILES(paths, "e_delta");
   for (const std::string& path : paths) ExpectClean(CheckDelta(testing::ReadGoldenJson(path)), path);
+}
+
+TEST(Golden, e_discounted_budget) {
+  DATACOM_GOLDEN_FILES(paths, "e_discounted_budget");
+  for (const std::string& path : paths) {
+    const testing::GoldenTable table = testing::ReadGoldenCsv(path);
+    for (size_t r = 0; r < table.rows.size(); ++r) {
+      const int horizon = static_cast<int>(table.value(r, "horizon"));
+      const double budget = DiscountedBudget(table.value(r, "budget"), horizon, table.value(r, "gamma"));
+      EXPECT_NEAR(budget, table.value(r, "discounted_budget"), 1e-9) << path << " row " << r;
+    }
+  }
 }
 
 TEST(Golden, g_datacom_update) {
