@@ -22,7 +22,8 @@ namespace {
 // Standard output of a program; its standard error goes to ours.
 absl::StatusOr<std::string> RunProgram(const std::string& path) {
   if (::access(path.c_str(), X_OK) != 0) {
-    return absl::NotFoundError(absl::StrCat("benchmark program ", path, " is not built (cmake -DDATACOM_TESTS=ON builds it)"));
+    return absl::NotFoundError(
+        absl::StrCat("benchmark program ", path, " is not built (cmake -DDATACOM_TESTS=ON builds it)"));
   }
   FILE* pipe = ::popen(absl::StrCat("exec '", path, "' --benchmark_format=json").c_str(), "re");
   if (pipe == nullptr) return ErrnoStatus(errno, absl::StrCat("run ", path));
@@ -56,7 +57,8 @@ absl::Status Bench(const std::string& what, const std::string& json_file) {
 void AddBench(CLI::App* app, int* exit_code) {
   auto what = std::make_shared<std::string>("all");
   auto json_file = std::make_shared<std::string>();
-  CLI::App* verb = app->add_subcommand("bench", "Runs the benchmarks; ratio = time over floor, or share of a peer's rate");
+  CLI::App* verb =
+      app->add_subcommand("bench", "Runs the benchmarks; ratio = time over floor, or share of a peer's rate");
   verb->add_option("what", *what, "safety, actor, replay, learner or all")
       ->required()
       ->check(CLI::IsMember({"safety", "actor", "replay", "learner", "all"}));

@@ -49,14 +49,16 @@ std::string Significant(double value) { return absl::StrFormat("%.4g", value); }
 absl::StatusOr<std::vector<BenchEntry>> ParseBench(const std::string& area, const std::string& text) {
   const nlohmann::json document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!document.is_object() || !document.contains("benchmarks") || !document["benchmarks"].is_array()) {
-    return absl::InvalidArgumentError(absl::StrCat("benchmark ", area, ": its output is no JSON document with benchmarks"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("benchmark ", area, ": its output is no JSON document with benchmarks"));
   }
   std::vector<BenchEntry> entries;
   for (const nlohmann::json& entry : document["benchmarks"]) {
     if (!entry.is_object()) continue;
     if (Word(entry, "run_type") == "aggregate" && Word(entry, "aggregate_name") != "median") continue;
     if (entry.contains("error_occurred") && entry["error_occurred"] == true) {
-      return absl::InvalidArgumentError(absl::StrCat("benchmark ", Word(entry, "name"), ": ", Word(entry, "error_message")));
+      return absl::InvalidArgumentError(
+          absl::StrCat("benchmark ", Word(entry, "name"), ": ", Word(entry, "error_message")));
     }
     entries.push_back(ReadEntry(area, entry));
   }
@@ -79,10 +81,11 @@ nlohmann::json MergeBench(const std::vector<BenchEntry>& entries, const nlohmann
 std::string BenchTable(const std::vector<BenchEntry>& entries) {
   size_t width = 10;
   for (const BenchEntry& entry : entries) width = std::max(width, entry.name.size());
-  std::string table = absl::StrFormat("%-*s %12s %-12s %12s %8s\n", width, "benchmark", "value", "unit", "floor", "ratio");
+  std::string table =
+      absl::StrFormat("%-*s %12s %-12s %12s %8s\n", width, "benchmark", "value", "unit", "floor", "ratio");
   for (const BenchEntry& entry : entries) {
-    absl::StrAppendFormat(&table, "%-*s %12s %-12s %12s %8s%s\n", width, entry.name, Significant(entry.value), entry.unit,
-                          entry.floor ? Significant(*entry.floor) : "-",
+    absl::StrAppendFormat(&table, "%-*s %12s %-12s %12s %8s%s\n", width, entry.name, Significant(entry.value),
+                          entry.unit, entry.floor ? Significant(*entry.floor) : "-",
                           entry.ratio ? absl::StrFormat("%.2f", *entry.ratio) : "-",
                           entry.peer.empty() ? "" : "  of " + entry.peer);
   }

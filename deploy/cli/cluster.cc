@@ -20,10 +20,13 @@ constexpr int kTailLines = 8;
 
 const char* Binary(Role role) {
   switch (role) {
-    case Role::kReplay: return "datacom-replay";
-    case Role::kLearner: return "datacom-learner";
+    case Role::kReplay:
+      return "datacom-replay";
+    case Role::kLearner:
+      return "datacom-learner";
     case Role::kActor:
-    case Role::kEvaluator: return "datacom-actor";
+    case Role::kEvaluator:
+      return "datacom-actor";
   }
   return "";
 }
@@ -123,8 +126,8 @@ void Cluster::ReadAddresses(Member* member) {
 
 Cluster::State Cluster::Fail(const Member& member, const std::string& reason, int exit_code) {
   failure_exit_code_ = exit_code;
-  failure_ = absl::InternalError(absl::StrCat(reason, ". Its last lines (", LogFile(member), "):\n",
-                                              TailOfFile(LogFile(member), kTailLines)));
+  failure_ = absl::InternalError(
+      absl::StrCat(reason, ". Its last lines (", LogFile(member), "):\n", TailOfFile(LogFile(member), kTailLines)));
   return State::kFailed;
 }
 
@@ -173,8 +176,10 @@ Cluster::State Cluster::Tick() {
     if (member->phase == Member::Phase::kRunning) ReadAddresses(member.get());
     if (member->phase == Member::Phase::kRunning && member->address.empty() &&
         options_.clock->Now() - member->started_at > options_.address_deadline) {
-      return Fail(*member, absl::StrCat(member->name, " did not report its address within ",
-                                        options_.address_deadline.count(), " s"), kExitFailure);
+      return Fail(
+          *member,
+          absl::StrCat(member->name, " did not report its address within ", options_.address_deadline.count(), " s"),
+          kExitFailure);
     }
   }
   WriteTargets();

@@ -20,7 +20,7 @@ namespace datacom::cli {
 class Cluster {
  public:
   struct Options {
-    std::string bin;      // folder of the role binaries
+    std::string bin;  // folder of the role binaries
     std::string run_dir;
     std::string run_id;
     int actors = 1;
@@ -56,8 +56,8 @@ class Cluster {
     Role role = Role::kActor;
     Process process;
     enum class Phase { kPending, kRunning, kResting } phase = Phase::kPending;
-    Clock::Time start_at{};    // kPending: not before
-    Clock::Time started_at{};  // kRunning
+    Clock::Time start_at{};        // kPending: not before
+    Clock::Time started_at{};      // kRunning
     std::string address, metrics;  // as last reported; asked for again at a restart
   };
 

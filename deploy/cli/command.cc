@@ -34,7 +34,8 @@ int RunCommand(int argc, const char* const* argv) {
   app.require_subcommand(1);
   app.footer(
       "Example: datacom train cartpole/datacom --seeds 0-4 --steps 200000 --run-dir runs/five\n"
-      "Exit codes: 0 complete, 2 wrong usage or configuration, 75 interrupted and drained (resume me), 1 anything else.");
+      "Exit codes: 0 complete, 2 wrong usage or configuration, 75 interrupted and drained (resume me), 1 anything "
+      "else.");
   int exit_code = kExitOk;
   AddTrain(&app, &exit_code);
   AddStatus(&app, &exit_code);

@@ -62,7 +62,8 @@ CLI::App* AddPlay(CLI::App* app, int* exit_code, const std::string& name, const 
     CLI::Option* option = verb->add_option(options[i].first, passed->values[i].second, options[i].second);
     if (options[i].first == required) option->required();
   }
-  verb->add_option("--set", passed->overrides, "path=value, e.g. task_options.horizon=100; may be repeated")->allow_extra_args(false);
+  verb->add_option("--set", passed->overrides, "path=value, e.g. task_options.horizon=100; may be repeated")
+      ->allow_extra_args(false);
   verb->add_flag("--csv", passed->csv, "machine-readable");
   verb->callback([passed, name, exit_code] { *exit_code = Finish(BecomeActor(name, passed->Arguments())); });
   return verb;

@@ -1,8 +1,9 @@
 // A child process: started with its output appended to a log, reaped without blocking.
 //
-// Not thread-safe; Start from the thread that lives longest: the kernel ties "die with the parent" to the starting thread.
-// The child is the leader of its own process group (a Ctrl-C on the terminal reaches the parent alone, which then stops
-// its children in order), reads /dev/null, and is killed by the kernel when the parent dies before it could say otherwise.
+// Not thread-safe; Start from the thread that lives longest: the kernel ties "die with the parent" to the starting
+// thread. The child is the leader of its own process group (a Ctrl-C on the terminal reaches the parent alone, which
+// then stops its children in order), reads /dev/null, and is killed by the kernel when the parent dies before it could
+// say otherwise.
 #ifndef DATACOM_DEPLOY_CLI_PROCESS_H_
 #define DATACOM_DEPLOY_CLI_PROCESS_H_
 

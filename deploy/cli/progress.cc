@@ -45,7 +45,7 @@ std::string Eta(const ProgressView& view) {
   return eta ? FormatDuration(*eta) : "--:--";
 }
 
-double Mean(const ProgressView& view, double MemberView::* field) {
+double Mean(const ProgressView& view, double MemberView::*field) {
   double sum = 0;
   for (const MemberView& member : view.members) sum += member.*field;
   return view.members.empty() ? 0 : sum / view.members.size();
@@ -157,7 +157,9 @@ std::string RenderTable(const ProgressView& view, int width, int max_members) {
   text += Clip(rates, width) + "\n";
   if (!view.waiting_for.empty()) text += Clip("waiting: " + view.waiting_for, width) + "\n";
   if (view.members.empty()) return text;
-  text += Clip("member   seed       steps  epoch    return violation  sum cost    eval J eval cost    delta    alpha", width) + "\n";
+  text += Clip("member   seed       steps  epoch    return violation  sum cost    eval J eval cost    delta    alpha",
+               width) +
+          "\n";
   const int shown = std::min<int>(view.members.size(), max_members);
   for (int i = 0; i < shown; ++i) text += Clip(MemberLine(view.members[i], view.learns_delta), width) + "\n";
   if (shown < static_cast<int>(view.members.size())) {
@@ -169,8 +171,8 @@ std::string RenderTable(const ProgressView& view, int width, int max_members) {
 std::string RenderLine(const ProgressView& view) {
   std::string line = absl::StrFormat(
       "%s  %5.1f %%  %s steps/member  %.0f steps/s  %.0f updates/s  ETA %s  return %.2f  violation %.3f  cost %.2f",
-      FormatDuration(view.elapsed_seconds), 100 * FractionDone(view), FormatCount(SlowestSteps(view)), view.steps_per_second,
-      view.updates_per_second, Eta(view), Mean(view, &MemberView::train_return),
+      FormatDuration(view.elapsed_seconds), 100 * FractionDone(view), FormatCount(SlowestSteps(view)),
+      view.steps_per_second, view.updates_per_second, Eta(view), Mean(view, &MemberView::train_return),
       Mean(view, &MemberView::train_max_violation), Mean(view, &MemberView::train_sum_cost));
   if (view.learns_delta) absl::StrAppendFormat(&line, "  delta %.4f", Mean(view, &MemberView::delta));
   absl::StrAppend(&line, "  ", view.phase);

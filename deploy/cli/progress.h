@@ -30,14 +30,14 @@ struct MemberView {
 };
 
 struct ProgressView {
-  std::string title;           // experiment and run folder
+  std::string title;  // experiment and run folder
   double elapsed_seconds = 0;
-  uint64_t goal_steps = 0;     // per member
+  uint64_t goal_steps = 0;  // per member
   uint64_t update = 0, target_update = 0;
-  double steps_per_second = 0;    // of all members together
+  double steps_per_second = 0;  // of all members together
   double updates_per_second = 0;
-  std::string phase;           // of the learner; "starting" before it answers
-  std::string waiting_for;     // empty when nobody waits
+  std::string phase;        // of the learner; "starting" before it answers
+  std::string waiting_for;  // empty when nobody waits
   int actors = 0, restarts = 0;
   uint32_t pending_evaluations = 0;
   bool learns_delta = true;

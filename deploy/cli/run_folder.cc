@@ -42,7 +42,8 @@ absl::StatusOr<std::string> DefaultRunFolder(const std::string& experiment_name,
   int next = 1;
   while (fs::exists(absl::StrCat(stem, "-", next))) ++next;
   if (!resume) return absl::StrCat(stem, "-", next);
-  if (next == 1) return absl::NotFoundError(absl::StrCat("no run to resume: there is no ", stem, "-1; name it with --run-dir"));
+  if (next == 1)
+    return absl::NotFoundError(absl::StrCat("no run to resume: there is no ", stem, "-1; name it with --run-dir"));
   return absl::StrCat(stem, "-", next - 1);
 }
 
@@ -52,8 +53,8 @@ absl::StatusOr<std::unique_ptr<RunLock>> RunLock::Take(const std::string& run_di
   ASSIGN_OR_RETURN(const int train, OpenLock(folder + "/train.lock", O_CLOEXEC));
   if (::flock(train, LOCK_EX | LOCK_NB) != 0) {
     ::close(train);
-    return absl::InvalidArgumentError(
-        absl::StrCat("run folder ", run_dir, " is in use by another `datacom train`; wait for it, or choose another --run-dir"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "run folder ", run_dir, " is in use by another `datacom train`; wait for it, or choose another --run-dir"));
   }
   absl::StatusOr<int> roles = OpenLock(folder + "/roles.lock", 0);
   if (!roles.ok()) {
@@ -65,7 +66,8 @@ absl::StatusOr<std::unique_ptr<RunLock>> RunLock::Take(const std::string& run_di
   while (::flock(*roles, LOCK_EX | LOCK_NB) != 0) {
     if (Clock::Real().Now() > deadline) {
       return absl::FailedPreconditionError(absl::StrCat("processes of an earlier run still work in ", run_dir,
-                                                        "; stop them first (fuser ", folder, "/roles.lock lists them)"));
+                                                        "; stop them first (fuser ", folder,
+                                                        "/roles.lock lists them)"));
     }
     ::usleep(20000);
   }
@@ -81,7 +83,8 @@ absl::Status CheckRunFolder(const std::string& run_dir, bool resume) {
   std::error_code error;
   if (resume) {
     if (fs::exists(ExperimentFile(run_dir), error)) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat("nothing to resume in ", run_dir, ": it has no experiment.textproto"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("nothing to resume in ", run_dir, ": it has no experiment.textproto"));
   }
   if (fs::exists(run_dir, error) && !fs::is_directory(run_dir, error)) {
     return absl::InvalidArgumentError(absl::StrCat("--run-dir ", run_dir, " is a file, not a folder"));

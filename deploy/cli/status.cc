@@ -53,9 +53,10 @@ void PrintReplay(const v1::ReplayInfo& replay) {
                 member.samples_per_insert());
   }
   for (const v1::SessionInfo& session : replay.sessions()) {
-    std::printf("session %u: %s, %u environments, members %u-%u, %s rows, %s\n", session.session(), session.actor().c_str(),
-                session.environments(), session.first_member(), session.first_member() + session.member_count() - 1,
-                FormatCount(session.rows()).c_str(), session.connected() ? "connected" : "disconnected");
+    std::printf("session %u: %s, %u environments, members %u-%u, %s rows, %s\n", session.session(),
+                session.actor().c_str(), session.environments(), session.first_member(),
+                session.first_member() + session.member_count() - 1, FormatCount(session.rows()).c_str(),
+                session.connected() ? "connected" : "disconnected");
   }
   for (const std::string& wait : replay.waits()) std::printf("waiting: %s\n", wait.c_str());
 }

@@ -22,20 +22,20 @@ struct Shown {
   int decimals;
 };
 constexpr Shown kShown[] = {
-    {"seed", "seed", 0}, {"env_steps", "steps", 0}, {"updates", "updates", 0}, {"eval_discounted_return", "eval J", 3},
-    {"eval_return", "return", 2}, {"eval_max_violation", "violation", 3}, {"eval_sum_cost", "sum cost", 2},
-    {"eval_success_rate", "success", 2}, {"delta", "delta", 4}, {"samples_per_insert", "spi", 3},
+    {"seed", "seed", 0},
+    {"env_steps", "steps", 0},
+    {"updates", "updates", 0},
+    {"eval_discounted_return", "eval J", 3},
+    {"eval_return", "return", 2},
+    {"eval_max_violation", "violation", 3},
+    {"eval_sum_cost", "sum cost", 2},
+    {"eval_success_rate", "success", 2},
+    {"delta", "delta", 4},
+    {"samples_per_insert", "spi", 3},
 };
 
 std::string Cell(double value, int decimals) {
   return std::isnan(value) ? absl::StrFormat("%12s", "-") : absl::StrFormat("%12.*f", decimals, value);
-}
-
-// Index of the newest row of each member.
-std::map<int, size_t> NewestRows(const report::Csv& progress) {
-  std::map<int, size_t> newest;
-  for (size_t row = 0; row < progress.rows(); ++row) newest[static_cast<int>(progress.Number(row, "member"))] = row;
-  return newest;
 }
 
 }  // namespace
@@ -45,18 +45,20 @@ absl::StatusOr<std::string> FinalTable(const std::string& run_dir) {
   std::string table = "member";
   for (const Shown& shown : kShown) absl::StrAppendFormat(&table, "%12s", shown.heading);
   table += "  status\n";
-  const std::map<int, size_t> newest = NewestRows(progress);
-  for (const auto& [member, row] : newest) {
+  const std::map<int, std::vector<size_t>> members = report::RowsByMember(progress);
+  for (const auto& [member, rows] : members) {
+    const size_t row = rows.back();
     absl::StrAppendFormat(&table, "%6d", member);
     for (const Shown& shown : kShown) table += Cell(progress.Number(row, shown.column), shown.decimals);
     absl::StrAppend(&table, "  ", progress.Text(row, "status"), "\n");
   }
-  if (newest.size() < 2) return table;
+  if (members.size() < 2) return table;
   table += "  mean";
   for (const Shown& shown : kShown) {
     double sum = 0;
-    for (const auto& [member, row] : newest) sum += progress.Number(row, shown.column);
-    table += std::string(shown.column) == "seed" ? absl::StrFormat("%12s", "") : Cell(sum / newest.size(), shown.decimals);
+    for (const auto& [member, rows] : members) sum += progress.Number(rows.back(), shown.column);
+    table +=
+        std::string(shown.column) == "seed" ? absl::StrFormat("%12s", "") : Cell(sum / members.size(), shown.decimals);
   }
   return table + "\n";
 }
@@ -65,8 +67,8 @@ absl::Status CheckStepsLeft(const std::string& run_dir, uint64_t env_steps) {
   const std::string file = run_dir + "/progress.csv";
   if (!std::filesystem::exists(file)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const report::Csv progress, report::ReadCsv(file));
-  for (const auto& [member, row] : NewestRows(progress)) {
-    const double done = progress.Number(row, "env_steps");
+  for (const auto& [member, rows] : report::RowsByMember(progress)) {
+    const double done = progress.Number(rows.back(), "env_steps");
     if (done > static_cast<double>(env_steps)) {
       return absl::InvalidArgumentError(absl::StrCat("--steps ", env_steps, ": member ", member, " has already made ",
                                                      static_cast<uint64_t>(done), " steps"));

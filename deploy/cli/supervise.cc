@@ -7,10 +7,14 @@ namespace datacom::cli {
 
 const char* RoleName(Role role) {
   switch (role) {
-    case Role::kReplay: return "replay";
-    case Role::kLearner: return "learner";
-    case Role::kActor: return "actor";
-    case Role::kEvaluator: return "evaluator";
+    case Role::kReplay:
+      return "replay";
+    case Role::kLearner:
+      return "learner";
+    case Role::kActor:
+      return "actor";
+    case Role::kEvaluator:
+      return "evaluator";
   }
   return "";
 }

@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kTick{100};
 constexpr std::chrono::milliseconds kDrainGrace{60000};
-constexpr std::chrono::milliseconds kStopGrace{10000};    // after a complete run nothing is left to save
+constexpr std::chrono::milliseconds kStopGrace{10000};  // after a complete run nothing is left to save
 constexpr std::chrono::milliseconds kLockPatience{30000};
 constexpr double kLineSeconds = 10, kTableSeconds = 0.5, kRateWindowSeconds = 15;
 constexpr int kMaxMembers = 16;
@@ -184,8 +184,8 @@ int Train(const TrainOptions& options) {
   const v1::Experiment& experiment = run->experiment;
   const AlgorithmInfo* algorithm = FindAlgorithm(experiment.algorithm());
   Display display(absl::StrCat(experiment.name(), ", ", experiment.members_size(), " member",
-                               experiment.members_size() == 1 ? "" : "s", ", ", FormatCount(experiment.run().env_steps()),
-                               " steps each, in ", run->run_dir),
+                               experiment.members_size() == 1 ? "" : "s", ", ",
+                               FormatCount(experiment.run().env_steps()), " steps each, in ", run->run_dir),
                   options.quiet, algorithm != nullptr && algorithm->learns_delta);
   display.Say(absl::StrCat(options.resume ? "resuming " : "training ", experiment.name(), " in ", run->run_dir));
   if (!run->layout.note.empty()) display.Say(run->layout.note);
@@ -197,21 +197,25 @@ int Train(const TrainOptions& options) {
 
 void AddTrain(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<TrainOptions>();
-  CLI::App* verb = app->add_subcommand("train", "Trains a population on an embedded cluster: replay, actors, learner, evaluator");
+  CLI::App* verb =
+      app->add_subcommand("train", "Trains a population on an embedded cluster: replay, actors, learner, evaluator");
   verb->add_option("experiment", options->experiment, "name under deploy/experiments, or a file");
   verb->add_option("--seeds", options->seeds, "the population, one member a seed: 0-4, 3 or 0,2,5-7");
   verb->add_option("--steps", options->steps, "environment steps of each member, exactly")->check(CLI::PositiveNumber);
   verb->add_option("--actors", options->actors, "actor processes (1)")->check(CLI::Range(1, 1024));
-  verb->add_option("--envs", options->environments, "environments of each actor (16, rounded up to a multiple of the members)")
+  verb->add_option("--envs", options->environments,
+                   "environments of each actor (16, rounded up to a multiple of the members)")
       ->check(CLI::Range(1, 65536));
   verb->add_option("--set", options->overrides, "path=value, e.g. hyper.cost_budget=10; may be repeated")
       ->allow_extra_args(false);
   verb->add_option("--run-dir", options->run_dir, "run folder (runs/<experiment>-<n>)");
   verb->add_flag("--lockstep", options->lockstep,
-                 "bit-reproducible: one environment a member, policy lag 0; records equal between runs, also when killed and resumed");
+                 "bit-reproducible: one environment a member, policy lag 0; records equal between runs, also when "
+                 "killed and resumed");
   verb->add_flag("--resume", options->resume, "goes on in the run folder; may change --steps only");
   verb->add_option("--device", options->device, "of the learner: cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}));
-  verb->add_option("--max-hours", options->max_hours, "drains and exits 75 after this time")->check(CLI::PositiveNumber);
+  verb->add_option("--max-hours", options->max_hours, "drains and exits 75 after this time")
+      ->check(CLI::PositiveNumber);
   verb->add_flag("--quiet", options->quiet, "no progress, only the final table");
   verb->footer("Example: datacom train cartpole/datacom --seeds 0-4 --steps 200000 --run-dir runs/five");
   verb->callback([options, exit_code] { *exit_code = Train(*options); });

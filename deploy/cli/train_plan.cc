@@ -84,7 +84,8 @@ uint64_t AvailableMemory() {
 
 absl::StatusOr<v1::Experiment> PlanExperiment(const TrainOptions& options) {
   if (options.experiment.empty()) {
-    return absl::InvalidArgumentError("which experiment? e.g. datacom train cartpole/datacom (datacom list experiments)");
+    return absl::InvalidArgumentError(
+        "which experiment? e.g. datacom train cartpole/datacom (datacom list experiments)");
   }
   absl::StatusOr<v1::Experiment> experiment = LoadExperiment(options.experiment, ExperimentFolder());
   if (!experiment.ok()) return absl::InvalidArgumentError(experiment.status().message());
@@ -97,7 +98,8 @@ absl::StatusOr<v1::Experiment> PlanResume(const TrainOptions& options, const v1:
     absl::StatusOr<v1::Experiment> named = LoadExperiment(options.experiment, ExperimentFolder());
     if (!named.ok()) return absl::InvalidArgumentError(named.status().message());
     if (named->name() != stored.name()) {
-      return absl::InvalidArgumentError(absl::StrCat("--resume: the run is of experiment ", stored.name(), ", not ", named->name()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("--resume: the run is of experiment ", stored.name(), ", not ", named->name()));
     }
   }
   // Only what was typed is applied: members keep their overrides when the seeds are those of the run.
@@ -131,8 +133,8 @@ absl::StatusOr<Layout> PlanLayout(const TrainOptions& options, const v1::Experim
       return absl::InvalidArgumentError(absl::StrCat("--actors ", options.actors, ": lockstep runs one actor"));
     }
     if (options.environments > 0 && options.environments != members) {
-      return absl::InvalidArgumentError(absl::StrCat("--envs ", options.environments,
-                                                     ": lockstep steps one environment a member, here ", members));
+      return absl::InvalidArgumentError(
+          absl::StrCat("--envs ", options.environments, ": lockstep steps one environment a member, here ", members));
     }
     layout.environments = members;
     return layout;
@@ -174,7 +176,8 @@ absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout
   needs.policy_bytes = members * epochs * 4 * (actor + constraints);
   // Online nets with two Adam moments each, target nets; two kept and one being written.
   needs.checkpoint_bytes = 3 * members * 4 * (3 * actor + 4 * critics + 4 * constraints);
-  needs.memory_bytes = kReplayMemory + (layout.actors + 1) * kActorMemory + kLearnerMemory + (members - 1) * kMemberMemory;
+  needs.memory_bytes =
+      kReplayMemory + (layout.actors + 1) * kActorMemory + kLearnerMemory + (members - 1) * kMemberMemory;
   return needs;
 }
 
@@ -184,11 +187,11 @@ absl::Status CheckResources(const Needs& needs, const std::string& run_dir) {
   ASSIGN_OR_RETURN(const uint64_t free_bytes, FreeBytes(existing.string()));
   const uint64_t present = fs::exists(run_dir) ? FolderBytes(run_dir) : 0;
   if (needs.disk_bytes() > free_bytes + present) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "not enough disk space for ", run_dir, ": the run needs about ", FormatBytes(needs.disk_bytes()), " (replay rings ",
-        FormatBytes(needs.ring_bytes), ", policies ", FormatBytes(needs.policy_bytes), ", checkpoints ",
-        FormatBytes(needs.checkpoint_bytes), ") and ", FormatBytes(free_bytes),
-        " are free; choose another --run-dir, or lower replay.capacity or the number of seeds"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("not enough disk space for ", run_dir, ": the run needs about ", FormatBytes(needs.disk_bytes()),
+                     " (replay rings ", FormatBytes(needs.ring_bytes), ", policies ", FormatBytes(needs.policy_bytes),
+                     ", checkpoints ", FormatBytes(needs.checkpoint_bytes), ") and ", FormatBytes(free_bytes),
+                     " are free; choose another --run-dir, or lower replay.capacity or the number of seeds"));
   }
   const uint64_t memory = AvailableMemory();
   if (needs.memory_bytes > memory) {

@@ -21,7 +21,8 @@ absl::StatusOr<Csv> Csv::Parse(const std::string& text, const std::string& where
   for (size_t line = 1; line < lines.size(); ++line) {
     std::vector<std::string> cells = absl::StrSplit(lines[line], ',');
     if (cells.size() != header.size()) {
-      return absl::InvalidArgumentError(absl::StrCat(where, " line ", line + 1, ": ", cells.size(), " columns instead of ", header.size()));
+      return absl::InvalidArgumentError(
+          absl::StrCat(where, " line ", line + 1, ": ", cells.size(), " columns instead of ", header.size()));
     }
     csv.rows_.push_back(std::move(cells));
   }
@@ -41,6 +42,12 @@ double Csv::Number(size_t row, const std::string& column) const {
 absl::StatusOr<Csv> ReadCsv(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   return Csv::Parse(text, path);
+}
+
+std::map<int, std::vector<size_t>> RowsByMember(const Csv& csv) {
+  std::map<int, std::vector<size_t>> rows;
+  for (size_t row = 0; row < csv.rows(); ++row) rows[static_cast<int>(csv.Number(row, "member"))].push_back(row);
+  return rows;
 }
 
 }  // namespace datacom::report

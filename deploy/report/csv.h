@@ -32,6 +32,9 @@ class Csv {
 
 absl::StatusOr<Csv> ReadCsv(const std::string& path);
 
+// Row indices by the column "member", in file order.
+std::map<int, std::vector<size_t>> RowsByMember(const Csv& csv);
+
 }  // namespace datacom::report
 
 #endif  // DATACOM_DEPLOY_REPORT_CSV_H_

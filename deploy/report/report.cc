@@ -4,15 +4,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <set>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
@@ -38,15 +34,18 @@ json SeriesJson(const Series& series) {
 
 // The newest row of each member, as text cells of all columns the page shows.
 json MemberRows(const Csv& progress) {
-  std::map<int, size_t> newest;
-  for (size_t row = 0; row < progress.rows(); ++row) newest[static_cast<int>(progress.Number(row, "member"))] = row;
   json rows = json::array();
-  for (const auto& [member, row] : newest) {
-    json one = {{"member", member}, {"seed", progress.Text(row, "seed")}, {"env_steps", Finite(progress.Number(row, "env_steps"))},
-                {"updates", Finite(progress.Number(row, "updates"))}, {"wall_seconds", Finite(progress.Number(row, "wall_seconds"))},
+  for (const auto& [member, all] : RowsByMember(progress)) {
+    const size_t row = all.back();
+    json one = {{"member", member},
+                {"seed", progress.Text(row, "seed")},
+                {"env_steps", Finite(progress.Number(row, "env_steps"))},
+                {"updates", Finite(progress.Number(row, "updates"))},
+                {"wall_seconds", Finite(progress.Number(row, "wall_seconds"))},
                 {"status", progress.Text(row, "status")}};
     for (const Quantity& quantity : Quantities()) {
-      if (quantity.summary && progress.has(quantity.column)) one[quantity.column] = Finite(progress.Number(row, quantity.column));
+      if (quantity.summary && progress.has(quantity.column))
+        one[quantity.column] = Finite(progress.Number(row, quantity.column));
     }
     rows.push_back(one);
   }
@@ -55,13 +54,12 @@ json MemberRows(const Csv& progress) {
 
 // Final values: of each member its newest row, then mean and interval over members.
 json Summary(const Csv& progress) {
-  std::map<int, size_t> newest;
-  for (size_t row = 0; row < progress.rows(); ++row) newest[static_cast<int>(progress.Number(row, "member"))] = row;
   json summary = json::object();
   for (const Quantity& quantity : Quantities()) {
     if (!quantity.summary) continue;
     std::vector<double> values;
-    for (const auto& [member, row] : newest) values.push_back(progress.Number(row, quantity.column));
+    for (const auto& [member, rows] : RowsByMember(progress))
+      values.push_back(progress.Number(rows.back(), quantity.column));
     const Interval interval = MeanInterval(values);
     if (interval.count > 0) summary[quantity.column] = {Finite(interval.mean), Finite(interval.half), interval.count};
   }
@@ -69,7 +67,11 @@ json Summary(const Csv& progress) {
 }
 
 absl::StatusOr<json> RunData(const std::string& run_dir) {
-  ASSIGN_OR_RETURN(const v1::Experiment experiment, LoadExperiment(run_dir + "/experiment.textproto", ExperimentFolder()));
+  const std::string file = run_dir + "/experiment.textproto";
+  if (!std::filesystem::exists(file)) {
+    return absl::InvalidArgumentError(absl::StrCat(run_dir, " is no run folder: it has no experiment.textproto"));
+  }
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, LoadExperiment(file, ExperimentFolder()));
   ASSIGN_OR_RETURN(const Csv progress, ReadCsv(run_dir + "/progress.csv"));
   if (progress.rows() == 0) return absl::NotFoundError(absl::StrCat(run_dir, "/progress.csv has no rows yet"));
   std::optional<Csv> episodes;
@@ -136,8 +138,12 @@ absl::StatusOr<json> ReportData(const std::vector<std::string>& run_dirs) {
   data["build"] = absl::StrCat("datacom ", Version(), " (", Revision(), ")");
   data["quantities"] = json::array();
   for (const Quantity& quantity : Quantities()) {
-    data["quantities"].push_back({{"column", quantity.column}, {"title", quantity.title}, {"group", quantity.group},
-                                  {"summary", quantity.summary}, {"from_zero", quantity.from_zero}, {"logarithmic", quantity.logarithmic}});
+    data["quantities"].push_back({{"column", quantity.column},
+                                  {"title", quantity.title},
+                                  {"group", quantity.group},
+                                  {"summary", quantity.summary},
+                                  {"from_zero", quantity.from_zero},
+                                  {"logarithmic", quantity.logarithmic}});
   }
   data["runs"] = json::array();
   std::set<int> used;
@@ -156,7 +162,8 @@ absl::StatusOr<Plotting> ReadPlotting() {
   const std::string path = configured != nullptr ? configured : "/usr/share/javascript/chart.js/chart.min.js";
   absl::StatusOr<std::string> script = ReadFile(path);
   if (!script.ok()) {
-    return absl::NotFoundError(absl::StrCat("the plotting library ", path, " is missing; install Debian's package libjs-chart.js"));
+    return absl::NotFoundError(
+        absl::StrCat("the plotting library ", path, " is missing; install Debian's package libjs-chart.js"));
   }
   Plotting plotting;
   plotting.script = *std::move(script);
@@ -168,7 +175,8 @@ absl::StatusOr<Plotting> ReadPlotting() {
 
 std::string RenderPage(const json& data, const Plotting& plotting) {
   // Inside <script> only "</" and "<!--" could end or change the element.
-  const std::string embedded = absl::StrReplaceAll(data.dump(-1, ' ', false, json::error_handler_t::replace), {{"<", "\\u003c"}});
+  const std::string embedded =
+      absl::StrReplaceAll(data.dump(-1, ' ', false, json::error_handler_t::replace), {{"<", "\\u003c"}});
   const std::string script = absl::StrReplaceAll(plotting.script, {{"</script", "<\\/script"}});
   const std::string licence = absl::StrReplaceAll(plotting.licence, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
   return absl::StrReplaceAll(kPageTemplate, {{"{{STYLE}}", kStyle},

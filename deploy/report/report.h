@@ -1,7 +1,8 @@
 // The report of one or several runs: one HTML page that needs nothing beside itself.
 //
-// Reads experiment.textproto, build.txt, progress.csv and episodes.csv of each run folder. The plotting library (Chart.js)
-// is read from its Debian package and inlined together with its licence. Pure but for reading files; thread-safe.
+// Reads experiment.textproto, build.txt, progress.csv and episodes.csv of each run folder. The plotting library
+// (Chart.js) is read from its Debian package and inlined together with its licence. Pure but for reading files;
+// thread-safe.
 #ifndef DATACOM_DEPLOY_REPORT_REPORT_H_
 #define DATACOM_DEPLOY_REPORT_REPORT_H_
 
@@ -37,7 +38,8 @@ struct Series {
 // consecutive rows; "cumulative_cost" from episodes.csv, the cost summed over all training episodes so far.
 Series RunSeries(const Csv& progress, const Csv* episodes, const std::string& quantity);
 
-// Everything the page shows, as embedded in it. NOT_FOUND naming the file a folder lacks.
+// Everything the page shows, as embedded in it. INVALID_ARGUMENT for what is no run folder, NOT_FOUND naming the
+// records one lacks.
 absl::StatusOr<nlohmann::json> ReportData(const std::vector<std::string>& run_dirs);
 
 struct Plotting {

@@ -10,13 +10,6 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-// Rows of each member, in file order.
-std::map<int, std::vector<size_t>> RowsByMember(const Csv& csv) {
-  std::map<int, std::vector<size_t>> rows;
-  for (size_t row = 0; row < csv.rows(); ++row) rows[static_cast<int>(csv.Number(row, "member"))].push_back(row);
-  return rows;
-}
-
 // One value a progress row of one member.
 std::vector<double> UpdatesPerSecond(const Csv& progress, const std::vector<size_t>& rows) {
   std::vector<double> values(rows.size(), kNone);

@@ -27,12 +27,16 @@ TEST(BenchJson, ReadsGoogleBenchmarkWithAndWithoutCounters) {
 
 TEST(BenchJson, ReadsOurOwnDocumentAndMergesItWithTheMachine) {
   const auto entries = ParseBench(
-      "learner", R"({"benchmarks": [{"name": "learner/datacom/M=1", "value": 480, "unit": "updates/s", "floor": 970, "ratio": 2.02}]})");
+      "learner",
+      R"({"benchmarks": [{"name": "learner/datacom/M=1", "value": 480, "unit": "updates/s", "floor": 970, "ratio": 2.02}]})");
   ASSERT_TRUE(entries.ok()) << entries.status();
   const nlohmann::json merged = MergeBench(*entries, {{"cores", 2}});
   EXPECT_EQ(merged["machine"]["cores"], 2);
-  EXPECT_EQ(merged["benchmarks"][0], nlohmann::json({{"name", "learner/datacom/M=1"}, {"value", 480.0}, {"unit", "updates/s"},
-                                                     {"floor", 970.0}, {"ratio", 2.02}}));
+  EXPECT_EQ(merged["benchmarks"][0], nlohmann::json({{"name", "learner/datacom/M=1"},
+                                                     {"value", 480.0},
+                                                     {"unit", "updates/s"},
+                                                     {"floor", 970.0},
+                                                     {"ratio", 2.02}}));
   EXPECT_THAT(BenchTable(*entries), HasSubstr("learner/datacom/M=1"));
 }
 
@@ -40,7 +44,8 @@ TEST(BenchJson, RefusesWhatIsNoResult) {
   EXPECT_FALSE(ParseBench("actor", "Segmentation fault").ok());
   EXPECT_FALSE(ParseBench("actor", "[]").ok());
   EXPECT_FALSE(ParseBench("actor", R"({"benchmarks": []})").ok());
-  const auto failed = ParseBench("actor", R"({"benchmarks": [{"name": "x", "error_occurred": true, "error_message": "no model"}]})");
+  const auto failed =
+      ParseBench("actor", R"({"benchmarks": [{"name": "x", "error_occurred": true, "error_message": "no model"}]})");
   EXPECT_THAT(std::string(failed.status().message()), HasSubstr("no model"));
 }
 

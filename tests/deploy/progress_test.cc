@@ -90,8 +90,8 @@ TEST(Progress, TheTableHasALineAMemberAndFitsTheTerminal) {
   view.title = "cartpole/datacom";
   view.waiting_for = "actor-0 waits for credit of member 1: the learner is 64 updates behind";
   const std::string wide = RenderTable(view, 200, 16);
-  EXPECT_THAT(wide, AllOf(HasSubstr("cartpole/datacom"), HasSubstr("10,000"), HasSubstr("diverged"), HasSubstr("waiting: actor-0"),
-                          HasSubstr("update 8,000 of 18,000")));
+  EXPECT_THAT(wide, AllOf(HasSubstr("cartpole/datacom"), HasSubstr("10,000"), HasSubstr("diverged"),
+                          HasSubstr("waiting: actor-0"), HasSubstr("update 8,000 of 18,000")));
   const std::vector<std::string> narrow = absl::StrSplit(RenderTable(view, 50, 16), '\n');
   for (const std::string& line : narrow) {
     EXPECT_LE(std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xc0) != 0x80; }), 50) << line;

@@ -71,7 +71,7 @@ TEST(RunSeries, IsTheMeanOverMembersAtEqualSteps) {
   ASSERT_EQ(series.steps, (std::vector<double>{0, 1000}));
   EXPECT_EQ(series.values[0].mean, 12);
   EXPECT_NEAR(series.values[0].half, 12.7062047362 * 2, 1e-8);  // deviation 2.83, over sqrt(2): standard error 2
-  EXPECT_EQ(series.values[1].count, 1);  // an empty cell does not count
+  EXPECT_EQ(series.values[1].count, 1);                         // an empty cell does not count
   EXPECT_EQ(series.values[1].mean, 20);
 }
 
@@ -119,9 +119,9 @@ TEST_F(ReportTest, ThePageIsWholeAndItsTextCannotEndItsScript) {
   const auto data = ReportData({folder_.string()});
   ASSERT_TRUE(data.ok()) << data.status();
   const std::string page = RenderPage(*data, {"var Chart = 1;", "Permission & <licence>"});
-  EXPECT_THAT(page, AllOf(HasSubstr("var Chart = 1;"), HasSubstr("Permission &amp; &lt;licence&gt;"), HasSubstr("id=\"report-data\""),
-                          HasSubstr("showCurves();"), Not(HasSubstr("{{")), Not(HasSubstr("<script>alert")),
-                          Not(HasSubstr("src=")), Not(HasSubstr("href="))));
+  EXPECT_THAT(page, AllOf(HasSubstr("var Chart = 1;"), HasSubstr("Permission &amp; &lt;licence&gt;"),
+                          HasSubstr("id=\"report-data\""), HasSubstr("showCurves();"), Not(HasSubstr("{{")),
+                          Not(HasSubstr("<script>alert")), Not(HasSubstr("src=")), Not(HasSubstr("href="))));
   const size_t begin = page.find('>', page.find("id=\"report-data\"")) + 1;
   const size_t end = page.find("</script>", begin);
   EXPECT_EQ(nlohmann::json::parse(page.substr(begin, end - begin)), *data);

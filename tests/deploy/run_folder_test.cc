@@ -68,7 +68,8 @@ TEST_F(RunFolderTest, AnAddressIsEmptyUntilARoleReportsIt) {
 
 TEST_F(RunFolderTest, TheFinalTableHasTheNewestRowOfEachMemberAndTheMean) {
   fs::create_directories("r");
-  std::ofstream("r/progress.csv") << "member,seed,env_steps,eval_return,status\n0,3,0,1,ok\n1,4,0,1,ok\n0,3,500,10,ok\n1,4,500,30,diverged\n";
+  std::ofstream("r/progress.csv")
+      << "member,seed,env_steps,eval_return,status\n0,3,0,1,ok\n1,4,0,1,ok\n0,3,500,10,ok\n1,4,500,30,diverged\n";
   const auto table = FinalTable("r");
   ASSERT_TRUE(table.ok()) << table.status();
   EXPECT_THAT(*table, HasSubstr("10.00"));

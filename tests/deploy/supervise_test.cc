@@ -79,7 +79,7 @@ TEST(RestartPolicy, KnowsWhoMayFinish) {
   EXPECT_EQ(policy.OnExit("learner", Role::kLearner, 0).action, Action::kComplete);
   EXPECT_EQ(policy.OnExit("actor-0", Role::kActor, 0).action, Action::kRest);
   EXPECT_EQ(policy.OnExit("evaluator-0", Role::kEvaluator, 0).action, Action::kRest);
-  EXPECT_EQ(policy.OnExit("replay", Role::kReplay, 0).action, Action::kRestart);  // a replay has no end of its own
+  EXPECT_EQ(policy.OnExit("replay", Role::kReplay, 0).action, Action::kRestart);     // a replay has no end of its own
   EXPECT_EQ(policy.OnExit("learner", Role::kLearner, 75).action, Action::kRestart);  // somebody else stopped it
 }
 
