@@ -88,6 +88,7 @@ class Store {
   StoreCounters counters() const;
   // Whether a connected actor has used all its credit.
   bool ActorsWait() const;
+  bool LearnerWaits() const;  // its newest draw lacked rows
   const RowSchema& schema() const { return schema_; }
   const Options& options() const { return options_; }
 
@@ -119,6 +120,7 @@ class Store {
   std::vector<uint64_t> rejected_ ABSL_GUARDED_BY(mutex_), duplicates_ ABSL_GUARDED_BY(mutex_);  // rows, per member
   uint64_t completed_update_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t next_stream_ ABSL_GUARDED_BY(mutex_) = 1;
+  uint64_t waiting_draw_ ABSL_GUARDED_BY(mutex_) = 0;  // update whose draw lacked rows
   int learners_ ABSL_GUARDED_BY(mutex_) = 0;
   StoreCounters counters_ ABSL_GUARDED_BY(mutex_);
   absl::Status health_ ABSL_GUARDED_BY(mutex_);

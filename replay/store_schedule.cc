@@ -62,6 +62,7 @@ void Store::GrantAll() {
 void Store::SetLearnerConnected(bool connected) {
   MutexLock lock(&mutex_);
   learners_ += connected ? 1 : -1;
+  waiting_draw_ = 0;
 }
 
 void Store::Announce(uint64_t completed_update) {
@@ -84,9 +85,13 @@ absl::Status Store::Draw(uint64_t update, v1::DrawReply* reply) {
   }
   const uint64_t seen = limiter_.RowsSeen(update);
   const uint64_t before = update == 1 ? 0 : limiter_.RowsSeen(update - 1);  // what ended before the first update is the first's
+  waiting_draw_ = update;
+  for (const auto& table : members_) {
+    if (table->inserted() < seen) return absl::UnavailableError(absl::StrCat("update ", update, " needs ", seen, " rows"));
+  }
+  waiting_draw_ = 0;
   reply->set_update(update);
   for (auto& table : members_) {
-    if (table->inserted() < seen) return absl::UnavailableError(absl::StrCat("update ", update, " needs ", seen, " rows"));
     RETURN_IF_ERROR(table->Draw(update, seen, before, reply->add_batches()));
   }
   ++counters_.draws;
@@ -199,6 +204,11 @@ bool Store::ActorsWait() const {
   return std::any_of(sessions_->living().begin(), sessions_->living().end(), [](const auto& entry) { return entry.second.is_short; });
 }
 
+bool Store::LearnerWaits() const {
+  MutexLock lock(&mutex_);
+  return waiting_draw_ > 0;
+}
+
 absl::Status Store::ReadRange(uint32_t member, uint64_t from, uint64_t to, v1::RowRange* range) const {
   MutexLock lock(&mutex_);
   if (member >= members_.size()) {
@@ -243,6 +253,7 @@ void Store::Info(v1::ReplayInfo* info) const {
     to->set_rows(session.rows);
     if (!session.waiting_for.empty()) info->add_waits(absl::StrCat(session.actor, " waits for ", session.waiting_for));
   }
+  if (waiting_draw_ > 0) info->add_waits(absl::StrCat("learner waits for rows: ", WhoLacksLocked(waiting_draw_)));
   if (!health_.ok()) info->add_waits(std::string(health_.message()));
 }
 

@@ -1,0 +1,306 @@
+#include <algorithm>
+#include <deque>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/mutex.h"
+#include "common/base/status.h"
+#include "common/base/stop.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/replay_client.h"
+#include "datacom/v1/replay.grpc.pb.h"
+
+namespace datacom {
+namespace {
+
+std::chrono::system_clock::time_point In(std::chrono::milliseconds duration) {
+  return std::chrono::system_clock::now() + duration;
+}
+
+// The owner thread keeps a stream open and writes; a reader thread per stream takes answers. State is shared under mutex_.
+class InsertSessionImpl final : public InsertSession {
+ public:
+  InsertSessionImpl(const Options& options, v1::RegisterReply registration)
+      : options_(options), registration_(std::move(registration)), stub_(v1::Replay::NewStub(options.channel)),
+        backoff_(options.incarnation) {
+    MutexLock lock(&mutex_);
+    members_.resize(registration_.member_count());
+  }
+
+  ~InsertSessionImpl() override {
+    {
+      MutexLock lock(&mutex_);
+      stop_ = true;
+      if (context_ != nullptr) context_->TryCancel();
+      changed_.NotifyAll();
+    }
+    if (owner_.joinable()) owner_.join();
+  }
+
+  const v1::RegisterReply& registration() const override { return registration_; }
+
+  absl::Status Start(uint64_t schema_fingerprint) override {
+    if (owner_.joinable()) return absl::FailedPreconditionError("the session has started already");
+    fingerprint_ = schema_fingerprint;
+    owner_ = std::thread([this] { Run(); });
+    return absl::OkStatus();
+  }
+
+  Allowance allowance(uint32_t member) const override {
+    MutexLock lock(&mutex_);
+    const Member& state = At(member);
+    Allowance allowance;
+    if (!opened_ || !status_.ok()) return allowance;
+    allowance.rows = state.limit - std::min(state.limit, state.next_sequence);
+    allowance.next_sequence = state.next_sequence;
+    allowance.min_policy_update = state.min_policy_update;
+    return allowance;
+  }
+
+  absl::Status Append(uint32_t member, uint32_t rows, std::string columns) override {
+    MutexLock lock(&mutex_);
+    if (!status_.ok()) return absl::FailedPreconditionError(absl::StrCat("the session is over: ", std::string(status_.message())));
+    if (member < registration_.first_member() || member - registration_.first_member() >= members_.size()) {
+      return absl::InvalidArgumentError(absl::StrCat("member ", member, " is not of this session"));
+    }
+    Member& state = At(member);
+    if (!opened_ || state.next_sequence + rows > state.limit) {
+      return absl::FailedPreconditionError(absl::StrCat("member ", member, ": ", rows, " rows from sequence ", state.next_sequence,
+                                                        " go beyond the credit, which ends at ", state.limit));
+    }
+    v1::InsertRequest request;
+    v1::Chunk* chunk = request.mutable_chunk();
+    chunk->set_member(member);
+    chunk->set_first_sequence(state.next_sequence);
+    chunk->set_row_count(rows);
+    chunk->set_columns(std::move(columns));
+    state.next_sequence += rows;
+    state.queue.push_back(std::move(request));
+    changed_.NotifyAll();
+    return absl::OkStatus();
+  }
+
+  uint64_t acknowledged(uint32_t member) const override {
+    MutexLock lock(&mutex_);
+    return At(member).acknowledged;
+  }
+
+  void WaitForChange(std::chrono::milliseconds timeout) override {
+    const auto deadline = std::chrono::steady_clock::now() + timeout;
+    MutexLock lock(&mutex_);
+    while (news_ == seen_news_ && !stop_) {
+      const auto left = deadline - std::chrono::steady_clock::now();
+      if (left <= left.zero() || !changed_.WaitFor(&mutex_, left)) break;
+    }
+    seen_news_ = news_;
+  }
+
+  absl::Status Flush(std::chrono::milliseconds timeout) override {
+    const auto deadline = std::chrono::steady_clock::now() + timeout;
+    MutexLock lock(&mutex_);
+    while (true) {
+      uint64_t left_rows = 0;
+      for (const Member& state : members_) left_rows += state.next_sequence - state.acknowledged;
+      if (left_rows == 0) return absl::OkStatus();
+      if (!status_.ok()) return status_;
+      const auto left = deadline - std::chrono::steady_clock::now();
+      if (left <= left.zero()) return absl::DeadlineExceededError(absl::StrCat(left_rows, " rows are not acknowledged"));
+      changed_.WaitFor(&mutex_, left);
+    }
+  }
+
+  bool finished() const override {
+    MutexLock lock(&mutex_);
+    return finished_;
+  }
+  absl::Status status() const override {
+    MutexLock lock(&mutex_);
+    return status_;
+  }
+  std::string waiting_for() const override {
+    MutexLock lock(&mutex_);
+    return waiting_for_;
+  }
+
+ private:
+  struct Member {
+    uint64_t next_sequence = 0, acknowledged = 0, limit = 0, min_policy_update = 0;
+    uint64_t hold_until = 0;               // nothing is sent before the limit reaches this
+    std::deque<v1::InsertRequest> queue;   // appended, not acknowledged, in order
+    size_t sent = 0;                       // of the queue, on this stream
+  };
+  using Stream = grpc::ClientReaderWriter<v1::InsertRequest, v1::InsertReply>;
+
+  Member& At(uint32_t member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return members_[member - registration_.first_member()]; }
+  const Member& At(uint32_t member) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return members_.at(member - registration_.first_member()); }
+
+  void Note() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    ++news_;
+    changed_.NotifyAll();
+  }
+
+  void Run() {
+    while (true) {
+      const absl::Status ended = RunStream();
+      MutexLock lock(&mutex_);
+      if (stop_) return;
+      if (!status_.ok()) return Note();
+      if (!ended.ok() && !IsTransient(ended)) {
+        status_ = ended;
+        return Note();
+      }
+      const auto until = std::chrono::steady_clock::now() + backoff_.Next();
+      while (!stop_ && std::chrono::steady_clock::now() < until) {
+        changed_.WaitFor(&mutex_, until - std::chrono::steady_clock::now());
+      }
+      if (stop_) return;
+    }
+  }
+
+  absl::Status RunStream() {
+    grpc::ClientContext context;
+    {
+      MutexLock lock(&mutex_);
+      if (stop_) return absl::OkStatus();
+      context_ = &context;
+      synced_ = broken_ = false;
+      for (Member& state : members_) state.sent = 0;
+    }
+    const std::unique_ptr<Stream> stream = stub_->Insert(&context);
+    v1::InsertRequest open;
+    *open.mutable_open()->mutable_hello() = MakeHello(options_.run_id, fingerprint_);
+    open.mutable_open()->set_session(registration_.session());
+    stream->Write(open);
+    std::thread reader([this, &stream] { Read(stream.get()); });
+    v1::InsertRequest request;
+    while (NextToSend(&request)) {
+      if (!stream->Write(request)) break;
+    }
+    bool cancel = false;
+    {
+      MutexLock lock(&mutex_);
+      cancel = !broken_;
+    }
+    if (cancel) context.TryCancel();
+    reader.join();
+    const grpc::Status status = stream->Finish();
+    MutexLock lock(&mutex_);
+    context_ = nullptr;
+    return FromGrpc(status);
+  }
+
+  // Waits for a chunk that may be sent; false when the stream is of no use any more.
+  bool NextToSend(v1::InsertRequest* request) {
+    MutexLock lock(&mutex_);
+    while (true) {
+      if (stop_ || broken_ || !status_.ok()) return false;
+      for (size_t i = 0; synced_ && i < members_.size(); ++i) {
+        Member& state = members_[(next_turn_ + i) % members_.size()];
+        if (state.sent >= state.queue.size() || state.limit < state.hold_until) continue;
+        next_turn_ = (next_turn_ + i + 1) % members_.size();
+        *request = state.queue[state.sent++];
+        return true;
+      }
+      changed_.Wait(&mutex_);
+    }
+  }
+
+  void Read(Stream* stream) {
+    v1::InsertReply reply;
+    while (stream->Read(&reply)) {
+      MutexLock lock(&mutex_);
+      Take(reply);
+      backoff_.Reset();
+      Note();
+    }
+    MutexLock lock(&mutex_);
+    broken_ = true;
+    changed_.NotifyAll();
+  }
+
+  void Take(const v1::InsertReply& reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    for (const v1::Committed& committed : reply.committed()) {
+      Member& state = At(committed.member());
+      if (!opened_) state.next_sequence = committed.next_sequence();  // lockstep goes on where a former process stood
+      state.acknowledged = std::max(state.acknowledged, committed.next_sequence());
+      while (!state.queue.empty()) {
+        const v1::Chunk& chunk = state.queue.front().chunk();
+        if (chunk.first_sequence() + chunk.row_count() > state.acknowledged) break;
+        state.queue.pop_front();
+        state.sent -= state.sent > 0 ? 1 : 0;
+      }
+    }
+    for (const v1::Credit& credit : reply.credit()) {
+      Member& state = At(credit.member());
+      state.limit = std::max(state.limit, credit.limit());
+      state.min_policy_update = credit.min_policy_update();
+    }
+    if (!reply.waiting_for().empty() || reply.credit_size() > 0) waiting_for_ = reply.waiting_for();
+    for (const v1::Rejection& rejection : reply.rejections()) TakeRejection(rejection);
+    finished_ = finished_ || reply.finished();
+    synced_ = opened_ = true;
+  }
+
+  void TakeRejection(const v1::Rejection& rejection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const auto code = static_cast<absl::StatusCode>(rejection.code());
+    const uint64_t member = rejection.member();
+    const bool ours = member >= registration_.first_member() && member - registration_.first_member() < members_.size();
+    if (!ours || (code != absl::StatusCode::kOutOfRange && code != absl::StatusCode::kResourceExhausted)) {
+      status_ = absl::Status(code, rejection.message());  // the same rows would be refused again
+      return;
+    }
+    Member& state = At(rejection.member());
+    if (state.queue.empty()) return;
+    state.sent = 0;  // again from the oldest that is not acknowledged
+    const v1::Chunk& oldest = state.queue.front().chunk();
+    if (code == absl::StatusCode::kResourceExhausted) state.hold_until = std::max(state.limit + 1, oldest.first_sequence() + oldest.row_count());
+  }
+
+  const Options options_;
+  const v1::RegisterReply registration_;
+  const std::unique_ptr<v1::Replay::Stub> stub_;
+  uint64_t fingerprint_ = 0;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::vector<Member> members_ ABSL_GUARDED_BY(mutex_);
+  Backoff backoff_ ABSL_GUARDED_BY(mutex_);
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  std::string waiting_for_ ABSL_GUARDED_BY(mutex_);
+  grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  uint64_t news_ ABSL_GUARDED_BY(mutex_) = 0, seen_news_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t next_turn_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  bool opened_ ABSL_GUARDED_BY(mutex_) = false;   // the first answer of any stream came
+  bool synced_ ABSL_GUARDED_BY(mutex_) = false;   // the first answer of this stream came
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread owner_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<InsertSession>> InsertSession::Register(const Options& options) {
+  const auto stub = v1::Replay::NewStub(options.channel);
+  v1::RegisterRequest request;
+  *request.mutable_hello() = MakeHello(options.run_id, options.schema_fingerprint);
+  request.set_actor(options.actor);
+  request.set_incarnation(options.incarnation);
+  request.set_environments(options.environments);
+  Backoff backoff(options.incarnation);
+  const auto deadline = std::chrono::steady_clock::now() + options.register_deadline;
+  while (true) {
+    if (Stop::Process().requested()) return absl::CancelledError("stopped while registering");
+    grpc::ClientContext context;
+    context.set_deadline(In(kRpcDeadline));
+    v1::RegisterReply reply;
+    const absl::Status status = FromGrpc(stub->Register(&context, request, &reply));
+    if (status.ok()) return std::make_unique<InsertSessionImpl>(options, std::move(reply));
+    if (!IsTransient(status)) return status;
+    const auto wait = backoff.Next();
+    if (std::chrono::steady_clock::now() + wait >= deadline) return Annotate(status, "the replay did not answer in time");
+    Stop::Process().WaitFor(wait);
+  }
+}
+
+}  // namespace datacom

@@ -1,0 +1,230 @@
+#include "common/rpc/replay_client.h"
+
+#include <algorithm>
+#include <deque>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/mutex.h"
+#include "common/base/random.h"
+#include "common/base/status.h"
+#include "common/rpc/channel.h"
+#include "datacom/v1/replay.grpc.pb.h"
+
+namespace datacom {
+namespace {
+
+constexpr size_t kWindow = 32;  // draws asked for on the wire; the replay takes 64 at most
+constexpr std::chrono::milliseconds kCloseGrace{2000};
+
+std::chrono::system_clock::time_point In(std::chrono::milliseconds duration) {
+  return std::chrono::system_clock::now() + duration;
+}
+
+// The owner thread keeps a stream open and writes; a reader thread per stream takes answers. State is shared under mutex_.
+class DrawStreamImpl final : public DrawStream {
+ public:
+  explicit DrawStreamImpl(const Options& options)
+      : options_(options), stub_(v1::Replay::NewStub(options.channel)), backoff_(StreamKey(options.run_id, {})) {
+    owner_ = std::thread([this] { Run(); });
+  }
+
+  // The last announcement is still delivered when the replay can be reached: it is how the replay knows that the run is complete.
+  ~DrawStreamImpl() override {
+    {
+      MutexLock lock(&mutex_);
+      stop_ = true;
+      changed_.NotifyAll();
+      const auto deadline = std::chrono::steady_clock::now() + kCloseGrace;
+      while (!ended_ && synced_ && std::chrono::steady_clock::now() < deadline) {
+        changed_.WaitFor(&mutex_, deadline - std::chrono::steady_clock::now());
+      }
+      if (context_ != nullptr) context_->TryCancel();
+    }
+    owner_.join();
+  }
+
+  void Request(uint64_t update) override {
+    MutexLock lock(&mutex_);
+    outstanding_.push_back(update);
+    changed_.NotifyAll();
+  }
+
+  void Announce(uint64_t completed_update) override {
+    MutexLock lock(&mutex_);
+    completed_ = completed_update;
+    announce_ = true;
+    changed_.NotifyAll();
+  }
+
+  absl::StatusOr<v1::DrawReply> Next(std::chrono::milliseconds timeout) override {
+    const auto deadline = std::chrono::steady_clock::now() + timeout;
+    MutexLock lock(&mutex_);
+    while (true) {
+      if (cancelled_) return absl::CancelledError("draws were cancelled");
+      if (!ready_.empty()) {
+        v1::DrawReply reply = std::move(ready_.front());
+        ready_.pop_front();
+        return reply;
+      }
+      if (!status_.ok()) return status_;
+      const auto left = deadline - std::chrono::steady_clock::now();
+      if (left <= left.zero()) {
+        if (!synced_) return absl::DeadlineExceededError(absl::StrCat("the replay cannot be reached: ", trouble_));
+        return absl::DeadlineExceededError(waiting_for_.empty() ? "no draw yet" : waiting_for_);
+      }
+      changed_.WaitFor(&mutex_, left);
+    }
+  }
+
+  void Cancel() override {
+    MutexLock lock(&mutex_);
+    cancelled_ = true;
+    changed_.NotifyAll();
+  }
+
+ private:
+  using Stream = grpc::ClientReaderWriter<v1::DrawRequest, v1::DrawReply>;
+
+  void Run() {
+    while (true) {
+      const absl::Status ended = RunStream();
+      MutexLock lock(&mutex_);
+      trouble_ = std::string(ended.message());
+      const bool permanent = !ended.ok() && !IsTransient(ended);
+      if (permanent && !stop_) status_ = ended;
+      if (stop_ || permanent) {
+        ended_ = true;
+        changed_.NotifyAll();
+        return;
+      }
+      const auto until = std::chrono::steady_clock::now() + backoff_.Next();
+      while (!stop_ && std::chrono::steady_clock::now() < until) {
+        changed_.WaitFor(&mutex_, until - std::chrono::steady_clock::now());
+      }
+    }
+  }
+
+  absl::Status RunStream() {
+    grpc::ClientContext context;
+    v1::DrawRequest request;
+    {
+      MutexLock lock(&mutex_);
+      if (stop_) return absl::OkStatus();
+      context_ = &context;
+      synced_ = broken_ = false;
+      sent_ = 0;
+      request.set_completed_update(completed_);
+      announce_ = false;
+    }
+    *request.mutable_hello() = MakeHello(options_.run_id, options_.schema_fingerprint);
+    const std::unique_ptr<Stream> stream = stub_->Draw(&context);
+    const bool greeted = stream->Write(request);
+    {
+      MutexLock lock(&mutex_);
+      synced_ = greeted;
+    }
+    std::thread reader([this, &stream] { Read(stream.get()); });
+    while (NextToSend(&request) && stream->Write(request)) {
+    }
+    stream->WritesDone();
+    bool cancel = false;
+    {
+      MutexLock lock(&mutex_);
+      cancel = !broken_ && !stop_;
+    }
+    if (cancel) context.TryCancel();
+    reader.join();
+    const grpc::Status status = stream->Finish();
+    MutexLock lock(&mutex_);
+    context_ = nullptr;
+    synced_ = false;
+    return FromGrpc(status);
+  }
+
+  // Waits for something to say; false when the stream is of no use any more.
+  bool NextToSend(v1::DrawRequest* request) {
+    request->Clear();
+    MutexLock lock(&mutex_);
+    while (true) {
+      if (broken_) return false;
+      const bool draw = !stop_ && sent_ < std::min(outstanding_.size(), kWindow);
+      if (draw || announce_) {
+        if (draw) request->set_draw_update(outstanding_[sent_++]);
+        request->set_completed_update(completed_);
+        announce_ = false;
+        return true;
+      }
+      if (stop_) return false;
+      changed_.Wait(&mutex_);
+    }
+  }
+
+  void Read(Stream* stream) {
+    v1::DrawReply reply;
+    while (stream->Read(&reply)) {
+      MutexLock lock(&mutex_);
+      backoff_.Reset();
+      waiting_for_ = reply.waiting_for();
+      if (reply.batches_size() > 0 && !outstanding_.empty() && outstanding_.front() == reply.update()) {
+        outstanding_.pop_front();
+        --sent_;
+        ready_.push_back(std::move(reply));
+      }
+      changed_.NotifyAll();
+    }
+    MutexLock lock(&mutex_);
+    broken_ = true;
+    changed_.NotifyAll();
+  }
+
+  const Options options_;
+  const std::unique_ptr<v1::Replay::Stub> stub_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<uint64_t> outstanding_ ABSL_GUARDED_BY(mutex_);  // asked and not answered, in order
+  size_t sent_ ABSL_GUARDED_BY(mutex_) = 0;                   // of these, on this stream
+  std::deque<v1::DrawReply> ready_ ABSL_GUARDED_BY(mutex_);
+  uint64_t completed_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool announce_ ABSL_GUARDED_BY(mutex_) = false;
+  Backoff backoff_ ABSL_GUARDED_BY(mutex_);
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  std::string waiting_for_ ABSL_GUARDED_BY(mutex_), trouble_ ABSL_GUARDED_BY(mutex_);
+  grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;    // the owner thread left its loop
+  bool synced_ ABSL_GUARDED_BY(mutex_) = false;   // the greeting was written
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread owner_;
+};
+
+}  // namespace
+
+std::unique_ptr<DrawStream> DrawStream::Open(const Options& options) { return std::make_unique<DrawStreamImpl>(options); }
+
+absl::StatusOr<v1::ReplayInfo> GetReplayInfo(const std::shared_ptr<grpc::Channel>& channel, std::chrono::milliseconds deadline) {
+  grpc::ClientContext context;
+  context.set_deadline(In(deadline));
+  v1::ReplayInfoRequest request;
+  *request.mutable_hello() = MakeHello("", 0);
+  v1::ReplayInfo info;
+  RETURN_IF_ERROR(FromGrpc(v1::Replay::NewStub(channel)->Info(&context, request, &info)));
+  return info;
+}
+
+absl::Status ReadRange(const std::shared_ptr<grpc::Channel>& channel, const v1::ReadRangeRequest& request,
+                       const std::function<absl::Status(const v1::RowRange&)>& consume) {
+  grpc::ClientContext context;
+  const auto stub = v1::Replay::NewStub(channel);
+  const auto reader = stub->ReadRange(&context, request);
+  v1::RowRange range;
+  absl::Status consumed;
+  while (consumed.ok() && reader->Read(&range)) consumed = consume(range);
+  if (!consumed.ok()) context.TryCancel();
+  const absl::Status status = FromGrpc(reader->Finish());
+  return consumed.ok() ? status : consumed;
+}
+
+}  // namespace datacom

@@ -1,0 +1,123 @@
+// datacom-replay: serves the replay of one run folder until it is told to stop.
+#include <csignal>
+#include <cstdio>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "common/acting/acting_rule.h"
+#include "common/base/files.h"
+#include "common/base/log.h"
+#include "common/base/status.h"
+#include "common/base/stop.h"
+#include "common/base/version.h"
+#include "common/config/experiment.h"
+#include "common/metrics/metrics.h"
+#include "common/rpc/channel.h"
+#include "common/tasks/task.h"
+#include "replay/service.h"
+
+namespace datacom {
+namespace {
+
+constexpr std::chrono::milliseconds kTick{250};
+constexpr std::chrono::milliseconds kDrainGrace{3000};
+constexpr std::chrono::milliseconds kHealthDeadline{3000};
+
+struct Flags {
+  std::string experiment, run_id, folder, listen = "127.0.0.1:0", address_file;
+  std::string metrics_listen, metrics_address_file, healthcheck;
+  bool die_with_parent = false;
+};
+
+absl::StatusOr<std::unique_ptr<Store>> OpenStore(const Flags& flags, const v1::Experiment& experiment) {
+  const AlgorithmInfo* algorithm = FindAlgorithm(experiment.algorithm());
+  if (algorithm == nullptr) return absl::InvalidArgumentError(absl::StrCat("algorithm: \"", experiment.algorithm(), "\" is not known"));
+  ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(experiment.task(), experiment.task_options()));
+  ASSIGN_OR_RETURN(const std::vector<Column> extra, ActingRuleColumns(algorithm->acting_rule));
+  Store::Options options;
+  options.experiment = experiment;
+  options.experiment_text = PrintExperiment(experiment);
+  for (int member = 0; member < experiment.members_size(); ++member) options.hyper.push_back(MemberHyper(experiment, member));
+  options.learns_delta = algorithm->learns_delta;
+  options.run_id = flags.run_id;
+  options.folder = flags.folder;
+  return Store::Open(RowSchema::For(model.spec.obs_dim, model.spec.action_dim, extra), options);
+}
+
+absl::Status WriteAddress(const std::string& path, const std::string& address) {
+  return path.empty() ? absl::OkStatus() : WriteFileAtomically(path, address + "\n");
+}
+
+// CANCELLED: stopped before the run was complete.
+absl::Status Serve(const Flags& flags) {
+  ASSIGN_OR_RETURN(const v1::Experiment loaded, LoadExperiment(flags.experiment, ExperimentFolder()));
+  const v1::Experiment experiment = ResolveExperiment(loaded);
+  RETURN_IF_ERROR(ValidateExperiment(experiment, TaskNames(), AlgorithmNames()));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, OpenStore(flags, experiment));
+  Metrics::Options metrics_options;
+  metrics_options.role = "replay";
+  metrics_options.run = flags.run_id;
+  metrics_options.task = experiment.task();
+  metrics_options.algorithm = experiment.algorithm();
+  metrics_options.listen = flags.metrics_listen;
+  ASSIGN_OR_RETURN(const std::unique_ptr<Metrics> metrics, Metrics::Start(metrics_options));
+  ReplayService service(store.get(), metrics.get(), kTick);
+  ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(flags.listen, {&service}));
+  RETURN_IF_ERROR(WriteAddress(flags.metrics_address_file, metrics->address()));
+  RETURN_IF_ERROR(WriteAddress(flags.address_file, server->address()));
+  spdlog::info("replay serves address={} run={} folder={} members={}", server->address(), flags.run_id, flags.folder, experiment.members_size());
+  bool healthy = true;
+  while (!Stop::Process().WaitFor(kTick)) {
+    if (healthy && !store->health().ok()) server->SetServing(healthy = false);
+  }
+  server->SetServing(false);
+  service.Drain();
+  server->Shutdown(kDrainGrace);
+  RETURN_IF_ERROR(store->health());
+  const bool complete = store->Complete();
+  spdlog::info("replay stopped complete={}", complete);
+  return complete ? absl::OkStatus() : absl::CancelledError("stopped before the run was complete");
+}
+
+int Main(int argc, char** argv) {
+  std::string message;
+  if (!CheckProcessor(&message)) {
+    std::fprintf(stderr, "datacom-replay: %s\n", message.c_str());
+    return kExitFailure;
+  }
+  Flags flags;
+  CLI::App app("The replay service of one run: keeps transitions, grants credit, serves draws.", "datacom-replay");
+  app.set_version_flag("--version", Version() + " " + Revision());
+  app.add_option("--experiment", flags.experiment, "Resolved experiment, a .textproto file");
+  app.add_option("--run-id", flags.run_id, "Run that the folder and all peers belong to");
+  app.add_option("--dir", flags.folder, "Folder of the rings");
+  app.add_option("--listen", flags.listen, "Address to listen on; port 0 picks one")->capture_default_str();
+  app.add_option("--address-file", flags.address_file, "Where to write the address bound");
+  app.add_option("--metrics-listen", flags.metrics_listen, "Address of /metrics; empty for none");
+  app.add_option("--metrics-address-file", flags.metrics_address_file, "Where to write the address of /metrics");
+  app.add_option("--healthcheck", flags.healthcheck, "Ask the server at this address whether it serves, and exit");
+  app.add_flag("--die-with-parent", flags.die_with_parent, "Stop when the process that started this one dies");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  absl::Status status;
+  if (!flags.healthcheck.empty()) {
+    status = CheckHealth(flags.healthcheck, kHealthDeadline);
+  } else if (flags.experiment.empty() || flags.run_id.empty() || flags.folder.empty()) {
+    status = absl::InvalidArgumentError("--experiment, --run-id and --dir are required");
+  } else {
+    if (flags.die_with_parent) DieWithParent(SIGTERM);
+    Stop::InstallSignalHandlers();
+    InitLog("replay");
+    status = Serve(flags);
+  }
+  if (!status.ok() && !absl::IsCancelled(status)) std::fprintf(stderr, "datacom-replay: %s\n", std::string(status.message()).c_str());
+  return ExitCode(status);
+}
+
+}  // namespace
+}  // namespace datacom
+
+int main(int argc, char** argv) { return datacom::Main(argc, argv); }

@@ -1,0 +1,73 @@
+#include "replay/replay_metrics.h"
+
+#include "common/base/files.h"
+
+namespace datacom {
+
+struct ReplayMetrics::Series {
+  explicit Series(Metrics* m)
+      : main_rows(m->gauge("datacom_replay_rows", {{"table", "main"}})),
+        failure_rows(m->gauge("datacom_replay_rows", {{"table", "failure"}})),
+        inserts(m->counter("datacom_replay_inserts_total")),
+        duplicates(m->counter("datacom_replay_duplicate_rows_total")),
+        invalid(m->counter("datacom_replay_rejected_rows_total", {{"reason", "invalid"}})),
+        gap(m->counter("datacom_replay_rejected_rows_total", {{"reason", "gap"}})),
+        credit(m->counter("datacom_replay_rejected_rows_total", {{"reason", "credit"}})),
+        finished(m->counter("datacom_replay_episodes_total", {{"state", "finished"}})),
+        abandoned(m->counter("datacom_replay_episodes_total", {{"state", "abandoned"}})),
+        outstanding(m->gauge("datacom_replay_outstanding_rows")),
+        sessions(m->gauge("datacom_replay_sessions")),
+        insert_seconds(m->histogram("datacom_replay_insert_seconds")),
+        draw_seconds(m->histogram("datacom_replay_draw_seconds")),
+        draws(m->counter("datacom_replay_draws_total")),
+        insert_blocked(m->counter("datacom_replay_blocked_seconds_total", {{"side", "insert"}})),
+        draw_blocked(m->counter("datacom_replay_blocked_seconds_total", {{"side", "draw"}})),
+        ratio_error(m->gauge("datacom_replay_samples_per_insert_error_ratio")),
+        disk_free(m->gauge("datacom_replay_disk_free_bytes")) {}
+
+  prometheus::Gauge &main_rows, &failure_rows;
+  prometheus::Counter &inserts, &duplicates, &invalid, &gap, &credit, &finished, &abandoned;
+  prometheus::Gauge &outstanding, &sessions;
+  prometheus::Histogram &insert_seconds, &draw_seconds;
+  prometheus::Counter &draws, &insert_blocked, &draw_blocked;
+  prometheus::Gauge &ratio_error, &disk_free;
+};
+
+ReplayMetrics::ReplayMetrics(Metrics* metrics, const std::string& folder)
+    : metrics_(metrics), folder_(folder), series_(metrics == nullptr ? nullptr : std::make_shared<Series>(metrics)) {}
+
+void ReplayMetrics::ObserveInsert(double seconds) {
+  if (series_ != nullptr) series_->insert_seconds.Observe(seconds);
+}
+
+void ReplayMetrics::ObserveDraw(double seconds) {
+  if (series_ != nullptr) series_->draw_seconds.Observe(seconds);
+}
+
+void ReplayMetrics::Update(const StoreCounters& now, double seconds, bool actors_wait, bool learner_waits) {
+  if (series_ == nullptr) return;
+  MutexLock lock(&mutex_);
+  const auto add = [](prometheus::Counter& counter, uint64_t from, uint64_t to) {
+    if (to > from) counter.Increment(static_cast<double>(to - from));
+  };
+  add(series_->inserts, last_.inserted, now.inserted);
+  add(series_->duplicates, last_.duplicates, now.duplicates);
+  add(series_->invalid, last_.rejected_invalid, now.rejected_invalid);
+  add(series_->gap, last_.rejected_gap, now.rejected_gap);
+  add(series_->credit, last_.rejected_credit, now.rejected_credit);
+  add(series_->finished, last_.finished_episodes, now.finished_episodes);
+  add(series_->abandoned, last_.abandoned_episodes, now.abandoned_episodes);
+  add(series_->draws, last_.draws, now.draws);
+  if (actors_wait) series_->insert_blocked.Increment(seconds);
+  if (learner_waits) series_->draw_blocked.Increment(seconds);
+  series_->main_rows.Set(static_cast<double>(now.held));
+  series_->failure_rows.Set(static_cast<double>(now.failures));
+  series_->outstanding.Set(static_cast<double>(now.outstanding));
+  series_->sessions.Set(static_cast<double>(now.sessions));
+  series_->ratio_error.Set(now.ratio_error);
+  const auto free = FreeBytes(folder_);
+  if (free.ok()) series_->disk_free.Set(static_cast<double>(*free));
+  last_ = now;
+}
+
+}  // namespace datacom
