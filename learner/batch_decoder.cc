@@ -35,16 +35,21 @@ void CopyFlags(const RowSchema& schema, absl::string_view name, const std::strin
 
 absl::Status CheckSize(const std::string& block, size_t expected, int member, const char* what) {
   if (block.size() == expected) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("draw of member ", member, ": ", what, " has ", block.size(), " bytes, expected ",
-                                          expected));
+  return absl::DataLossError(
+      absl::StrCat("draw of member ", member, ": ", what, " has ", block.size(), " bytes, expected ", expected));
 }
 
 }  // namespace
 
 BatchDecoder::BatchDecoder(const AlgorithmConfig& config, const RowSchema& schema,
                            std::shared_ptr<const ControlAffine> dynamics, std::vector<uint64_t> delta_warmup)
-    : config_(config), schema_(schema), dynamics_(std::move(dynamics)), delta_warmup_(std::move(delta_warmup)),
-      z_dim_(config.q_dim + config.x_dim), wide_(config.obs_dim), state_(z_dim_),
+    : config_(config),
+      schema_(schema),
+      dynamics_(std::move(dynamics)),
+      delta_warmup_(std::move(delta_warmup)),
+      z_dim_(config.q_dim + config.x_dim),
+      wide_(config.obs_dim),
+      state_(z_dim_),
       failure_observation_(static_cast<size_t>(config.failure_batch_size) * config.obs_dim),
       failure_next_(failure_observation_.size()) {}
 
@@ -114,9 +119,11 @@ absl::Status BatchDecoder::DecodeEpisode(int member, v1::Episode* episode, Finis
   out->member = member;
   const size_t states = static_cast<size_t>(episode->length()) + 1;
   // Algorithms.md 5.3: only once the replay held more than delta_warmup rows before the episode's last one.
-  const bool due = dynamics_ != nullptr && !episode->observations().empty() && episode->last_row() > delta_warmup_[member] + 1;
+  const bool due =
+      dynamics_ != nullptr && !episode->observations().empty() && episode->last_row() > delta_warmup_[member] + 1;
   if (due) {
-    RETURN_IF_ERROR(CheckSize(episode->observations(), states * config_.obs_dim * sizeof(float), member, "episode.observations"));
+    RETURN_IF_ERROR(
+        CheckSize(episode->observations(), states * config_.obs_dim * sizeof(float), member, "episode.observations"));
     RETURN_IF_ERROR(CheckSize(episode->costs(), states * sizeof(float), member, "episode.costs"));
     out->costs.resize(states);
     std::memcpy(out->costs.data(), episode->costs().data(), states * sizeof(float));
@@ -164,8 +171,10 @@ void BatchDecoder::FillNoise(uint64_t update, Batch* batch) const {
   const int64_t count = static_cast<int64_t>(config_.batch_size) * config_.action_dim;
   for (size_t member = 0; member < config_.members.size(); ++member) {
     const uint64_t seed = config_.members[member].seed;
-    FillNormal(StreamKey("learner.noise.actor", {config_.run_seed, seed, update}), &batch->noise_actor[member * count], count);
-    FillNormal(StreamKey("learner.noise.next", {config_.run_seed, seed, update}), &batch->noise_next[member * count], count);
+    FillNormal(StreamKey("learner.noise.actor", {config_.run_seed, seed, update}), &batch->noise_actor[member * count],
+               count);
+    FillNormal(StreamKey("learner.noise.next", {config_.run_seed, seed, update}), &batch->noise_next[member * count],
+               count);
   }
 }
 

@@ -1,4 +1,5 @@
-// What the learner is doing, for Info: written by the training thread, read by the service. Thread-safe; blocks nowhere.
+// What the learner is doing, for Info: written by the training thread, read by the service. Thread-safe; blocks
+// nowhere.
 #ifndef DATACOM_LEARNER_BOARD_H_
 #define DATACOM_LEARNER_BOARD_H_
 

@@ -20,7 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kMagic[8] = {'D', 'A', 'T', 'A', 'C', 'O', 'M', 'C'};
-constexpr size_t kHeaderBytes = sizeof(kMagic) + 2 * sizeof(uint32_t) + sizeof(uint64_t);  // magic, version, CRC, length
+constexpr size_t kHeaderBytes =
+    sizeof(kMagic) + 2 * sizeof(uint32_t) + sizeof(uint64_t);  // magic, version, CRC, length
 constexpr size_t kKept = 2;
 
 template <typename T>
@@ -67,7 +68,8 @@ absl::StatusOr<std::string> ReadFramed(const std::string& path) {
   Take(&rest, &length);
   if (version != kCheckpointVersion) {
     return absl::FailedPreconditionError(absl::StrCat(path, ": format version ", version, ", this build reads version ",
-                                                      kCheckpointVersion, "; resume with the build named in build.txt, "
+                                                      kCheckpointVersion,
+                                                      "; resume with the build named in build.txt, "
                                                       "or start a new run"));
   }
   if (rest.size() != length) {

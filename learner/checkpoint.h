@@ -4,9 +4,9 @@
 //   algorithm.state   the algorithm's named tensors (State), sorted by name
 //   state.sha256      StateHash: equal for equal numbers, whatever the run's name, place or time
 //
-// Both state files begin with a magic, a format version, a CRC and a length. A checkpoint is written to a temporary folder, synced and
-// renamed: whole or absent. The two newest are kept; loading falls back to the older when the newest is damaged.
-// Not thread-safe; every function blocks on the disk.
+// Both state files begin with a magic, a format version, a CRC and a length. A checkpoint is written to a temporary
+// folder, synced and renamed: whole or absent. The two newest are kept; loading falls back to the older when the newest
+// is damaged. Not thread-safe; every function blocks on the disk.
 #ifndef DATACOM_LEARNER_CHECKPOINT_H_
 #define DATACOM_LEARNER_CHECKPOINT_H_
 

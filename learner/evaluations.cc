@@ -73,14 +73,15 @@ v1::LeaseReply Evaluations::Lease(const std::string& evaluator) {
 
 absl::StatusOr<bool> Evaluations::Report(const v1::ReportRequest& request) {
   if (static_cast<uint32_t>(request.episodes_size()) != options_.episodes) {
-    return absl::InvalidArgumentError(absl::StrCat("evaluation of member ", request.member(), ", epoch ", request.epoch(), ": ",
-                                                   request.episodes_size(), " episodes, expected ", options_.episodes));
+    return absl::InvalidArgumentError(absl::StrCat("evaluation of member ", request.member(), ", epoch ",
+                                                   request.epoch(), ": ", request.episodes_size(),
+                                                   " episodes, expected ", options_.episodes));
   }
   for (const v1::EvaluationEpisode& episode : request.episodes()) {
     if (!std::isfinite(episode.discounted_return()) || !std::isfinite(episode.return_()) ||
         !std::isfinite(episode.max_violation()) || !std::isfinite(episode.sum_cost())) {
-      return absl::InvalidArgumentError(absl::StrCat("evaluation of member ", request.member(), ", epoch ", request.epoch(),
-                                                     ": an episode's value is not finite"));
+      return absl::InvalidArgumentError(absl::StrCat("evaluation of member ", request.member(), ", epoch ",
+                                                     request.epoch(), ": an episode's value is not finite"));
     }
   }
   MutexLock lock(&mutex_);

@@ -1,8 +1,9 @@
 // Evaluation work: one item a (epoch, member), leased to one evaluator at a time, reported exactly once.
 //
-// An ended epoch is added with its record; its items are handed out in (epoch, member) order. A lease that runs out is handed out
-// again; its late report is accepted only while nobody else has reported or holds the item. An epoch is popped once
-// all its items are reported, in epoch order, so that rows of progress.csv keep their order. Thread-safe; blocks nowhere.
+// An ended epoch is added with its record; its items are handed out in (epoch, member) order. A lease that runs out is
+// handed out again; its late report is accepted only while nobody else has reported or holds the item. An epoch is
+// popped once all its items are reported, in epoch order, so that rows of progress.csv keep their order. Thread-safe;
+// blocks nowhere.
 #ifndef DATACOM_LEARNER_EVALUATIONS_H_
 #define DATACOM_LEARNER_EVALUATIONS_H_
 
@@ -25,11 +26,11 @@ class Evaluations {
  public:
   struct Options {
     const Clock* clock = &Clock::Real();
-    uint32_t episodes = 25;        // of one item
+    uint32_t episodes = 25;  // of one item
     double lease_seconds = 60;
     double retry_seconds = 1;
-    uint32_t incarnation = 1;      // of the learner: makes lease numbers unique over its restarts
-    std::string experiment;        // resolved text, told to evaluators
+    uint32_t incarnation = 1;  // of the learner: makes lease numbers unique over its restarts
+    std::string experiment;    // resolved text, told to evaluators
   };
   explicit Evaluations(Options options) : options_(std::move(options)) {}
 
@@ -47,7 +48,7 @@ class Evaluations {
   std::optional<v1::EpochRecord> PopCompleted();
   std::vector<v1::EpochRecord> Pending() const;  // for a checkpoint
   uint32_t pending_items() const;
-  bool asked() const;          // whether any evaluator ever asked for work
+  bool asked() const;  // whether any evaluator ever asked for work
   // Whether every evaluator that asked within the last lease time was told that nothing is left.
   bool everyone_told() const;
 

@@ -11,7 +11,8 @@
 
 namespace datacom::learner {
 
-// INVALID_ARGUMENT for std::invalid_argument (configuration, state), INTERNAL for everything else thrown; `what` in front.
+// INVALID_ARGUMENT for std::invalid_argument (configuration, state), INTERNAL for everything else thrown; `what` in
+// front.
 template <typename Body>
 absl::Status Guard(const char* what, Body body) {
   try {

@@ -9,7 +9,8 @@ namespace datacom::learner {
 LearnerMetrics::MemberGauge::MemberGauge(Metrics* metrics, const std::string& name, int members)
     : values_(members), quantiles_(members > kMaxMembers) {
   if (quantiles_) {
-    for (const char* quantile : {"min", "median", "max"}) gauges_.push_back(&metrics->gauge(name, {{"member", quantile}}));
+    for (const char* quantile : {"min", "median", "max"})
+      gauges_.push_back(&metrics->gauge(name, {{"member", quantile}}));
     return;
   }
   for (int member = 0; member < members; ++member) {
@@ -70,7 +71,9 @@ void LearnerMetrics::Update(double seconds) {
   update_seconds_.Observe(seconds);
 }
 
-void LearnerMetrics::Waited(double seconds, bool for_draw) { (for_draw ? wait_draw_ : wait_features_).Increment(seconds); }
+void LearnerMetrics::Waited(double seconds, bool for_draw) {
+  (for_draw ? wait_draw_ : wait_features_).Increment(seconds);
+}
 
 void LearnerMetrics::Published(int snapshots) { published_.Increment(snapshots); }
 

@@ -1,8 +1,8 @@
 // The learner's Prometheus series. Per-member series come from here alone and are fed exactly once a training episode.
 //
-// Up to kMaxMembers members each have their own series. Above, gauges show quantiles over members (label member = "min",
-// "median", "max") and counters the population's sum (member = "all"), so that a sweep does not flood Prometheus.
-// One thread feeds it (the training thread), except SetSubscribers.
+// Up to kMaxMembers members each have their own series. Above, gauges show quantiles over members (label member =
+// "min", "median", "max") and counters the population's sum (member = "all"), so that a sweep does not flood
+// Prometheus. One thread feeds it (the training thread), except SetSubscribers.
 #ifndef DATACOM_LEARNER_LEARNER_METRICS_H_
 #define DATACOM_LEARNER_LEARNER_METRICS_H_
 

@@ -31,8 +31,10 @@ void Declare(CLI::App* app, Flags* flags) {
   app->add_option("--replay", flags->replay, "Address of the replay service, host:port");
   app->add_option("--listen", flags->process.listen, "Address to serve on; port 0 picks one");
   app->add_option("--address-file", flags->process.address_file, "File to write the bound address to");
-  app->add_option("--metrics-listen", flags->process.metrics_listen, "Address of /metrics; port 0 picks one; absent: none");
-  app->add_option("--metrics-address-file", flags->process.metrics_address_file, "File to write the bound /metrics address to");
+  app->add_option("--metrics-listen", flags->process.metrics_listen,
+                  "Address of /metrics; port 0 picks one; absent: none");
+  app->add_option("--metrics-address-file", flags->process.metrics_address_file,
+                  "File to write the bound /metrics address to");
   app->add_option("--device", flags->device, "cpu or cuda; overrides learner.device");
   app->add_flag("--resume", flags->process.must_resume,
                 "Fail where there is no checkpoint. A checkpoint of the run is continued with and without this flag");
@@ -50,7 +52,8 @@ absl::Status Run(Flags flags) {
     if (value->empty()) return absl::InvalidArgumentError(absl::StrCat(name, " is required"));
   }
   absl::StatusOr<std::string> text = ReadFile(flags.experiment);
-  if (!text.ok()) return absl::InvalidArgumentError(absl::StrCat("--experiment: ", std::string(text.status().message())));
+  if (!text.ok())
+    return absl::InvalidArgumentError(absl::StrCat("--experiment: ", std::string(text.status().message())));
   ASSIGN_OR_RETURN(v1::Experiment experiment, ParseExperiment(*text, flags.experiment));
   if (!flags.device.empty()) experiment.mutable_learner()->set_device(flags.device);
   experiment = ResolveExperiment(std::move(experiment));

@@ -19,7 +19,8 @@ class Policies {
  public:
   explicit Policies(std::string folder) : folder_(std::move(folder)) {}
   std::string Path(uint32_t epoch) const;
-  absl::Status Write(uint32_t epoch, std::vector<Snapshot> snapshots);  // one a member, in member order; blocks on the disk
+  absl::Status Write(uint32_t epoch,
+                     std::vector<Snapshot> snapshots);  // one a member, in member order; blocks on the disk
   // NOT_FOUND naming the file or the member; DATA_LOSS for a damaged file.
   absl::StatusOr<PublishedPtr> Get(uint32_t epoch, uint32_t member);
 

@@ -13,13 +13,15 @@ constexpr std::chrono::milliseconds kPoll{1000};  // how often a wait for the re
 
 }  // namespace
 
-Prefetch::Prefetch(std::unique_ptr<DrawStream> stream, BatchDecoder decoder, const AlgorithmConfig& config, const Options& options)
+Prefetch::Prefetch(std::unique_ptr<DrawStream> stream, BatchDecoder decoder, const AlgorithmConfig& config,
+                   const Options& options)
     : options_(options), stream_(std::move(stream)), decoder_(std::move(decoder)) {
   for (int i = 0; i < options_.depth + 1; ++i) {  // one more: it is being trained on
     slots_.push_back(std::make_unique<PreparedUpdate>());
     slots_.back()->batch.Resize(config);
     free_.push_back(slots_.back().get());
   }
+  stream_->Announce(options_.first_update - 1);  // before anything is asked for: where this learner stands
   thread_ = std::thread([this] { Run(); });
 }
 

@@ -25,9 +25,9 @@ namespace datacom::learner {
 // A training episode that ended, and what its delta step reads.
 struct FinishedEpisode {
   int member = 0;
-  v1::Episode facts;           // observations and costs moved out
-  std::vector<float> z;        // [length + 1, q + x]; empty: no delta step
-  std::vector<float> costs;    // [length + 1] raw, costs[0] = 0
+  v1::Episode facts;         // observations and costs moved out
+  std::vector<float> z;      // [length + 1, q + x]; empty: no delta step
+  std::vector<float> costs;  // [length + 1] raw, costs[0] = 0
 };
 
 // Everything of one update. Reused: the arrays keep their memory.
@@ -59,7 +59,7 @@ class BatchDecoder {
   const std::shared_ptr<const ControlAffine> dynamics_;
   const std::vector<uint64_t> delta_warmup_;
   int z_dim_ = 0;
-  std::vector<double> wide_, state_;                             // one observation, one [q, x], float64
+  std::vector<double> wide_, state_;                       // one observation, one [q, x], float64
   std::vector<float> failure_observation_, failure_next_;  // scratch of one failure batch
 };
 
@@ -70,7 +70,8 @@ class Prefetch {
     uint64_t first_update = 1, last_update = 0;  // both included
     int depth = 4;
   };
-  Prefetch(std::unique_ptr<DrawStream> stream, BatchDecoder decoder, const AlgorithmConfig& config, const Options& options);
+  Prefetch(std::unique_ptr<DrawStream> stream, BatchDecoder decoder, const AlgorithmConfig& config,
+           const Options& options);
   ~Prefetch();  // cancels and joins
 
   // The next update in order; blocks up to `timeout` (DEADLINE_EXCEEDED: waiting_for() says why). Errors are permanent.

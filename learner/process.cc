@@ -41,7 +41,8 @@ absl::StatusOr<Checkpoint> LoadCheckpoint(const ProcessOptions& options, const C
   absl::StatusOr<Checkpoint> checkpoint = store.LoadNewest(&notes);
   for (const std::string& note : notes) spdlog::warn("{}", note);
   if (checkpoint.ok() || !absl::IsNotFound(checkpoint.status())) return checkpoint;
-  if (options.must_resume) return Annotate(absl::InvalidArgumentError(std::string(checkpoint.status().message())), "--resume");
+  if (options.must_resume)
+    return Annotate(absl::InvalidArgumentError(std::string(checkpoint.status().message())), "--resume");
   return Checkpoint{};
 }
 
@@ -64,8 +65,9 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
   std::unique_ptr<Algorithm> algorithm;
   RETURN_IF_ERROR(Guard("making the algorithm", [&] { algorithm = seams.make_algorithm(config); }));
   ASSIGN_OR_RETURN(const RowSchema schema, SchemaOf(task, algorithm->acting_rule()));
-  ASSIGN_OR_RETURN(auto records, RunRecords::Open(options.run_dir, experiment,
-                                                  {checkpoint.learner.files().begin(), checkpoint.learner.files().end()}));
+  ASSIGN_OR_RETURN(auto records,
+                   RunRecords::Open(options.run_dir, experiment,
+                                    {checkpoint.learner.files().begin(), checkpoint.learner.files().end()}));
   ASSIGN_OR_RETURN(std::unique_ptr<Metrics> metrics, StartMetrics(options));
   LearnerMetrics learner_metrics(metrics.get(), experiment.members_size());
 
@@ -79,8 +81,8 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
   evaluation.experiment = PrintExperiment(experiment);
   Evaluations evaluations(evaluation);
 
-  Trainer trainer({options.run_id, incarnation, experiment, algorithm.get(), &hub, &evaluations, &policies, records.get(),
-                   &checkpoints, &learner_metrics, &board, &Clock::Real(), seams.wait_for_stop});
+  Trainer trainer({options.run_id, incarnation, experiment, algorithm.get(), &hub, &evaluations, &policies,
+                   records.get(), &checkpoints, &learner_metrics, &board, &Clock::Real(), seams.wait_for_stop});
   if (resumed) RETURN_IF_ERROR(trainer.Restore(checkpoint));
 
   LearnerService::Parts parts{options.run_id, &hub, &evaluations, &policies, &board};
@@ -90,16 +92,18 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
   counted = &service;
   ASSIGN_OR_RETURN(std::unique_ptr<Server> server, Server::Start(options.listen, {&service}));
   server->SetServing(true);
-  if (!options.address_file.empty()) RETURN_IF_ERROR(WriteFileAtomically(options.address_file, server->address() + "\n"));
-  spdlog::info("listening address={} run={} incarnation={} update={} of {} members={}{}", server->address(), options.run_id,
-               incarnation, trainer.update(), schedule.last_update(), experiment.members_size(),
+  if (!options.address_file.empty())
+    RETURN_IF_ERROR(WriteFileAtomically(options.address_file, server->address() + "\n"));
+  spdlog::info("listening address={} run={} incarnation={} update={} of {} members={}{}", server->address(),
+               options.run_id, incarnation, trainer.update(), schedule.last_update(), experiment.members_size(),
                resumed ? " resumed" : "");
 
   const std::shared_ptr<const ControlAffine> dynamics = algorithm->needs_dynamics() ? task.dynamics : nullptr;
   absl::Status status;
   {
-    Prefetch prefetch(seams.open_draws(schema.fingerprint()), BatchDecoder(config, schema, dynamics, DeltaWarmups(experiment)),
-                      config, {trainer.update() + 1, schedule.last_update(), PrefetchDepth(experiment)});
+    Prefetch prefetch(seams.open_draws(schema.fingerprint()),
+                      BatchDecoder(config, schema, dynamics, DeltaWarmups(experiment)), config,
+                      {trainer.update() + 1, schedule.last_update(), PrefetchDepth(experiment)});
     status = trainer.Run(&prefetch);
   }
   hub.Close();

@@ -19,32 +19,58 @@ namespace datacom::learner {
 namespace {
 
 const std::vector<std::string>& ProgressHeader() {
-  static const auto* const kHeader = new std::vector<std::string>{
-      "member", "seed", "epoch", "env_steps", "updates", "wall_seconds", "eval_episodes", "eval_discounted_return",
-      "eval_return", "eval_max_violation", "eval_sum_cost", "eval_mean_cost", "eval_success_rate", "train_episodes",
-      "train_return", "train_max_violation", "train_sum_cost", "delta", "alpha", "policy_loss", "critic_loss",
-      "constraint_loss", "constraint_mean", "entropy", "policy_lag", "samples_per_insert", "status"};
+  static const auto* const kHeader = new std::vector<std::string>{"member",
+                                                                  "seed",
+                                                                  "epoch",
+                                                                  "env_steps",
+                                                                  "updates",
+                                                                  "wall_seconds",
+                                                                  "eval_episodes",
+                                                                  "eval_discounted_return",
+                                                                  "eval_return",
+                                                                  "eval_max_violation",
+                                                                  "eval_sum_cost",
+                                                                  "eval_mean_cost",
+                                                                  "eval_success_rate",
+                                                                  "train_episodes",
+                                                                  "train_return",
+                                                                  "train_max_violation",
+                                                                  "train_sum_cost",
+                                                                  "delta",
+                                                                  "alpha",
+                                                                  "policy_loss",
+                                                                  "critic_loss",
+                                                                  "constraint_loss",
+                                                                  "constraint_mean",
+                                                                  "entropy",
+                                                                  "policy_lag",
+                                                                  "samples_per_insert",
+                                                                  "status"};
   return *kHeader;
 }
 
 const std::vector<std::string>& EpisodesHeader() {
   static const auto* const kHeader = new std::vector<std::string>{
-      "member", "session", "environment", "episode", "env_steps", "length", "discounted_return", "return",
-      "max_violation", "sum_cost", "policy_version"};
+      "member", "session",       "environment", "episode",       "env_steps", "length", "discounted_return",
+      "return", "max_violation", "sum_cost",    "policy_version"};
   return *kHeader;
 }
 
 class FileRunRecords : public RunRecords {
  public:
-  FileRunRecords(const v1::Experiment& experiment, std::unique_ptr<CsvWriter> progress, std::unique_ptr<CsvWriter> episodes,
+  FileRunRecords(const v1::Experiment& experiment, std::unique_ptr<CsvWriter> progress,
+                 std::unique_ptr<CsvWriter> episodes,
                  std::vector<std::pair<std::string, std::unique_ptr<EventWriter>>> events)
-      : experiment_(experiment), progress_(std::move(progress)), episodes_(std::move(episodes)), events_(std::move(events)) {}
+      : experiment_(experiment),
+        progress_(std::move(progress)),
+        episodes_(std::move(episodes)),
+        events_(std::move(events)) {}
 
   absl::Status AppendEpisode(int member, const v1::Episode& episode) override {
-    return episodes_->Append({Cell(member), Cell(episode.session()), Cell(episode.environment()), Cell(episode.episode()),
-                              Cell(episode.last_row()), Cell(episode.length()), Cell(episode.discounted_return()),
-                              Cell(episode.return_()), Cell(episode.max_violation()), Cell(episode.sum_cost()),
-                              Cell(episode.policy_update())});
+    return episodes_->Append({Cell(member), Cell(episode.session()), Cell(episode.environment()),
+                              Cell(episode.episode()), Cell(episode.last_row()), Cell(episode.length()),
+                              Cell(episode.discounted_return()), Cell(episode.return_()), Cell(episode.max_violation()),
+                              Cell(episode.sum_cost()), Cell(episode.policy_update())});
   }
 
   absl::Status AppendEpoch(const v1::EpochRecord& record) override {
@@ -89,13 +115,33 @@ class FileRunRecords : public RunRecords {
     const v1::MemberEpoch& member = record.members(index);
     const EvaluationMeans eval = MeansOf(member);
     const double count = member.train_episodes() > 0 ? static_cast<double>(member.train_episodes()) : std::nan("");
-    return {Cell(index), Cell(experiment_.members(index).seed()), Cell(record.epoch()), Cell(record.env_steps()),
-            Cell(record.updates()), Cell(record.wall_seconds()), Cell(member.evaluation_size()), Cell(eval.discounted_return),
-            Cell(eval.return_), Cell(eval.max_violation), Cell(eval.sum_cost), Cell(eval.mean_cost), Cell(eval.success_rate),
-            Cell(member.train_episodes()), Cell(member.train_return() / count), Cell(member.train_max_violation() / count),
-            Cell(member.train_sum_cost() / count), Cell(member.delta()), Cell(member.alpha()), Cell(member.policy_loss()),
-            Cell(member.critic_loss()), Cell(member.constraint_loss()), Cell(member.constraint_mean()), Cell(member.entropy()),
-            Cell(member.policy_lag() / count), Cell(SamplesPerInsert(record)), member.diverged() ? "diverged" : "ok"};
+    return {Cell(index),
+            Cell(experiment_.members(index).seed()),
+            Cell(record.epoch()),
+            Cell(record.env_steps()),
+            Cell(record.updates()),
+            Cell(record.wall_seconds()),
+            Cell(member.evaluation_size()),
+            Cell(eval.discounted_return),
+            Cell(eval.return_),
+            Cell(eval.max_violation),
+            Cell(eval.sum_cost),
+            Cell(eval.mean_cost),
+            Cell(eval.success_rate),
+            Cell(member.train_episodes()),
+            Cell(member.train_return() / count),
+            Cell(member.train_max_violation() / count),
+            Cell(member.train_sum_cost() / count),
+            Cell(member.delta()),
+            Cell(member.alpha()),
+            Cell(member.policy_loss()),
+            Cell(member.critic_loss()),
+            Cell(member.constraint_loss()),
+            Cell(member.constraint_mean()),
+            Cell(member.entropy()),
+            Cell(member.policy_lag() / count),
+            Cell(SamplesPerInsert(record)),
+            member.diverged() ? "diverged" : "ok"};
   }
 
   absl::Status AppendScalars(const v1::EpochRecord& record, int index) {
@@ -103,22 +149,32 @@ class FileRunRecords : public RunRecords {
     const EvaluationMeans eval = MeansOf(member);
     const double count = member.train_episodes() > 0 ? static_cast<double>(member.train_episodes()) : std::nan("");
     const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-    return events_[index].second->Append(
-        static_cast<int64_t>(record.env_steps()), now,
-        {{"eval/discounted_return", eval.discounted_return}, {"eval/return", eval.return_},
-         {"eval/max_violation", eval.max_violation}, {"eval/sum_cost", eval.sum_cost}, {"eval/mean_cost", eval.mean_cost},
-         {"eval/success_rate", eval.success_rate}, {"train/return", member.train_return() / count},
-         {"train/max_violation", member.train_max_violation() / count}, {"train/sum_cost", member.train_sum_cost() / count},
-         {"train/episodes", static_cast<double>(member.train_episodes())}, {"learner/delta", member.delta()},
-         {"learner/alpha", member.alpha()}, {"learner/policy_loss", member.policy_loss()},
-         {"learner/critic_loss", member.critic_loss()}, {"learner/constraint_loss", member.constraint_loss()},
-         {"learner/constraint_mean", member.constraint_mean()}, {"learner/entropy", member.entropy()},
-         {"learner/policy_lag", member.policy_lag() / count}, {"learner/samples_per_insert", SamplesPerInsert(record)}});
+    return events_[index].second->Append(static_cast<int64_t>(record.env_steps()), now,
+                                         {{"eval/discounted_return", eval.discounted_return},
+                                          {"eval/return", eval.return_},
+                                          {"eval/max_violation", eval.max_violation},
+                                          {"eval/sum_cost", eval.sum_cost},
+                                          {"eval/mean_cost", eval.mean_cost},
+                                          {"eval/success_rate", eval.success_rate},
+                                          {"train/return", member.train_return() / count},
+                                          {"train/max_violation", member.train_max_violation() / count},
+                                          {"train/sum_cost", member.train_sum_cost() / count},
+                                          {"train/episodes", static_cast<double>(member.train_episodes())},
+                                          {"learner/delta", member.delta()},
+                                          {"learner/alpha", member.alpha()},
+                                          {"learner/policy_loss", member.policy_loss()},
+                                          {"learner/critic_loss", member.critic_loss()},
+                                          {"learner/constraint_loss", member.constraint_loss()},
+                                          {"learner/constraint_mean", member.constraint_mean()},
+                                          {"learner/entropy", member.entropy()},
+                                          {"learner/policy_lag", member.policy_lag() / count},
+                                          {"learner/samples_per_insert", SamplesPerInsert(record)}});
   }
 
   const v1::Experiment experiment_;
   std::unique_ptr<CsvWriter> progress_, episodes_;
-  std::vector<std::pair<std::string, std::unique_ptr<EventWriter>>> events_;  // relative folder and writer, one a member
+  std::vector<std::pair<std::string, std::unique_ptr<EventWriter>>>
+      events_;  // relative folder and writer, one a member
 };
 
 }  // namespace
@@ -156,8 +212,9 @@ absl::StatusOr<std::unique_ptr<RunRecords>> RunRecords::Open(const std::string& 
 
 std::string BuildText() {
   return absl::StrCat("version ", Version(), "\nrevision ", Revision(), "\nprotocol ", kProtocolVersion, "\ngrpc ",
-                      grpc::Version(), "\nprotobuf ", google::protobuf::internal::VersionString(GOOGLE_PROTOBUF_VERSION),
-                      "\nlibtorch ", DATACOM_TORCH_VERSION, "\nspdlog ", SPDLOG_VER_MAJOR, ".", SPDLOG_VER_MINOR, ".",
+                      grpc::Version(), "\nprotobuf ",
+                      google::protobuf::internal::VersionString(GOOGLE_PROTOBUF_VERSION), "\nlibtorch ",
+                      DATACOM_TORCH_VERSION, "\nspdlog ", SPDLOG_VER_MAJOR, ".", SPDLOG_VER_MINOR, ".",
                       SPDLOG_VER_PATCH, "\ncompiler ", __VERSION__, "\n");
 }
 

@@ -1,7 +1,8 @@
-// What a run leaves for people: progress.csv, episodes.csv, TensorBoard events, build.txt (interface.md, "What a run leaves").
+// What a run leaves for people: progress.csv, episodes.csv, TensorBoard events, build.txt (interface.md, "What a run
+// leaves").
 //
-// The learner is the only writer. A checkpoint holds the files' lengths (Offsets) and Open cuts them to those, so that a resumed run
-// writes every row once. Not thread-safe; appending blocks on the disk cache, Sync on the disk.
+// The learner is the only writer. A checkpoint holds the files' lengths (Offsets) and Open cuts them to those, so that
+// a resumed run writes every row once. Not thread-safe; appending blocks on the disk cache, Sync on the disk.
 #ifndef DATACOM_LEARNER_RECORDS_H_
 #define DATACOM_LEARNER_RECORDS_H_
 
@@ -21,7 +22,7 @@ namespace datacom::learner {
 // Means over one evaluation's episodes.
 struct EvaluationMeans {
   double discounted_return = 0, return_ = 0, max_violation = 0, sum_cost = 0;
-  double mean_cost = 0;     // of an episode's steps
+  double mean_cost = 0;  // of an episode's steps
   double success_rate = 0;
 };
 EvaluationMeans MeansOf(const v1::MemberEpoch& epoch);
@@ -34,7 +35,7 @@ class RunRecords {
   virtual ~RunRecords() = default;
   virtual absl::Status AppendEpisode(int member, const v1::Episode& episode) = 0;
   virtual absl::Status AppendEpoch(const v1::EpochRecord& record) = 0;  // a row a member
-  virtual absl::Status Sync() = 0;                                     // to the disk, before a checkpoint names the lengths
+  virtual absl::Status Sync() = 0;  // to the disk, before a checkpoint names the lengths
   virtual std::vector<v1::FileOffset> Offsets() const = 0;
 };
 

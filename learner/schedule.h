@@ -1,5 +1,5 @@
-// When updates and epochs happen: plain arithmetic on the experiment's numbers (architecture.md, "Time" and "A draw is a pure
-// function"). Immutable value; thread-safe.
+// When updates and epochs happen: plain arithmetic on the experiment's numbers (architecture.md, "Time" and "A draw is
+// a pure function"). Immutable value; thread-safe.
 #ifndef DATACOM_LEARNER_SCHEDULE_H_
 #define DATACOM_LEARNER_SCHEDULE_H_
 
@@ -15,7 +15,7 @@ class Schedule {
     double updates_per_step = 1;  // UTD
     uint64_t min_size = 0;        // rows before the first update
     uint64_t steps_per_epoch = 1;
-    uint64_t env_steps = 0;       // of the run, per member
+    uint64_t env_steps = 0;  // of the run, per member
   };
   explicit Schedule(const Options& options) : options_(options) {}
   static Schedule Of(const v1::Experiment& resolved);

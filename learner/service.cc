@@ -19,11 +19,13 @@ grpc::Status LearnerService::Subscribe(grpc::ServerContext* context, const v1::S
   if (!hello.ok()) return ToGrpc(hello);
   const uint64_t first = request->first_member(), count = request->member_count();
   if (count == 0 || first + count > parts_.hub->members()) {
-    return ToGrpc(absl::InvalidArgumentError(absl::StrCat("members [", first, ", ", first + count, ") asked for, the run has ",
-                                                          parts_.hub->members())));
+    return ToGrpc(absl::InvalidArgumentError(
+        absl::StrCat("members [", first, ", ", first + count, ") asked for, the run has ", parts_.hub->members())));
   }
   struct Admission {
-    explicit Admission(LearnerService* s) : service(s), number(++s->subscribers_) { service->parts_.on_subscriber_change(); }
+    explicit Admission(LearnerService* s) : service(s), number(++s->subscribers_) {
+      service->parts_.on_subscriber_change();
+    }
     ~Admission() {
       --service->subscribers_;
       service->parts_.on_subscriber_change();
@@ -32,7 +34,8 @@ grpc::Status LearnerService::Subscribe(grpc::ServerContext* context, const v1::S
     const int number;
   } admission(this);
   if (admission.number > parts_.max_subscribers) {
-    return ToGrpc(absl::ResourceExhaustedError(absl::StrCat("more than ", parts_.max_subscribers, " snapshot subscribers")));
+    return ToGrpc(
+        absl::ResourceExhaustedError(absl::StrCat("more than ", parts_.max_subscribers, " snapshot subscribers")));
   }
   std::vector<PublishedPtr> sent(count);
   while (!context->IsCancelled() && !parts_.hub->closed()) {

@@ -1,7 +1,8 @@
-// The learner's gRPC service (conversation: proto/datacom/v1/learner.proto), over transport-free parts that it does not own.
+// The learner's gRPC service (conversation: proto/datacom/v1/learner.proto), over transport-free parts that it does not
+// own.
 //
-// Synchronous: a subscriber holds one server thread, blocked in the hub or in flow control; at most `max_subscribers` are
-// admitted (RESOURCE_EXHAUSTED beyond). Close the hub before the server shuts down: it ends every subscription.
+// Synchronous: a subscriber holds one server thread, blocked in the hub or in flow control; at most `max_subscribers`
+// are admitted (RESOURCE_EXHAUSTED beyond). Close the hub before the server shuts down: it ends every subscription.
 #ifndef DATACOM_LEARNER_SERVICE_H_
 #define DATACOM_LEARNER_SERVICE_H_
 
@@ -36,7 +37,8 @@ class LearnerService final : public v1::Learner::Service {
   grpc::Status Fetch(grpc::ServerContext* context, const v1::FetchRequest* request,
                      grpc::ServerWriter<v1::SnapshotChunk>* writer) override;
   grpc::Status Report(grpc::ServerContext* context, const v1::ReportRequest* request, v1::ReportReply* reply) override;
-  grpc::Status Info(grpc::ServerContext* context, const v1::LearnerInfoRequest* request, v1::LearnerInfo* reply) override;
+  grpc::Status Info(grpc::ServerContext* context, const v1::LearnerInfoRequest* request,
+                    v1::LearnerInfo* reply) override;
 
   int subscribers() const { return subscribers_.load(); }
 

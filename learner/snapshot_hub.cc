@@ -44,7 +44,8 @@ PublishedPtr SnapshotHub::Latest(uint32_t member) const {
   return latest_[member];
 }
 
-void SnapshotHub::WaitForNewer(uint32_t first, const std::vector<PublishedPtr>& seen, std::chrono::milliseconds timeout) const {
+void SnapshotHub::WaitForNewer(uint32_t first, const std::vector<PublishedPtr>& seen,
+                               std::chrono::milliseconds timeout) const {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   MutexLock lock(&mutex_);
   while (!closed_) {

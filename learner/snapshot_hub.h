@@ -1,7 +1,7 @@
 // The newest snapshot of each member, between the training thread and the service's subscribers.
 //
-// Publish only stores a pointer; the first subscriber that needs a snapshot's encoding computes it, once, off the training
-// thread, and all subscribers share it. Latest value wins: a slow subscriber skips versions. Thread-safe.
+// Publish only stores a pointer; the first subscriber that needs a snapshot's encoding computes it, once, off the
+// training thread, and all subscribers share it. Latest value wins: a slow subscriber skips versions. Thread-safe.
 #ifndef DATACOM_LEARNER_SNAPSHOT_HUB_H_
 #define DATACOM_LEARNER_SNAPSHOT_HUB_H_
 

@@ -14,10 +14,10 @@
 namespace datacom::learner {
 namespace {
 
-constexpr std::chrono::milliseconds kPoll{100};   // how soon a wait sees that the process is asked to stop
-constexpr double kRefreshSeconds = 1;             // of metrics and Info
-constexpr double kWaitLogSeconds = 10;            // how often a long wait is explained
-constexpr double kFarewellSeconds = 5;            // how long evaluators may take to ask again and hear that it is over
+constexpr std::chrono::milliseconds kPoll{100};  // how soon a wait sees that the process is asked to stop
+constexpr double kRefreshSeconds = 1;            // of metrics and Info
+constexpr double kWaitLogSeconds = 10;           // how often a long wait is explained
+constexpr double kFarewellSeconds = 5;           // how long evaluators may take to ask again and hear that it is over
 
 // What a resumed run must share with the one that wrote the checkpoint.
 std::string Comparable(v1::Experiment experiment) {
@@ -29,8 +29,13 @@ std::string Comparable(v1::Experiment experiment) {
 }  // namespace
 
 Trainer::Trainer(Parts parts)
-    : parts_(std::move(parts)), schedule_(Schedule::Of(parts_.experiment)), members_(parts_.experiment.members_size()),
-      start_(parts_.clock->Now()), refreshed_(start_), totals_(members_), diverged_(members_) {
+    : parts_(std::move(parts)),
+      schedule_(Schedule::Of(parts_.experiment)),
+      members_(parts_.experiment.members_size()),
+      start_(parts_.clock->Now()),
+      refreshed_(start_),
+      totals_(members_),
+      diverged_(members_) {
   for (int member = 0; member < members_; ++member) {
     parts_.metrics->SetBudget(member, datacom::MemberHyper(parts_.experiment, member).cost_budget());
   }
@@ -46,9 +51,9 @@ absl::Status Trainer::Restore(const Checkpoint& checkpoint) {
                                                    learner.update(), ": on resume only run.env_steps may change"));
   }
   if (learner.update() > schedule_.last_update()) {
-    return absl::InvalidArgumentError(absl::StrCat("run.env_steps=", parts_.experiment.run().env_steps(), " ends at update ",
-                                                   schedule_.last_update(), ", the checkpoint is already at update ",
-                                                   learner.update()));
+    return absl::InvalidArgumentError(absl::StrCat("run.env_steps=", parts_.experiment.run().env_steps(),
+                                                   " ends at update ", schedule_.last_update(),
+                                                   ", the checkpoint is already at update ", learner.update()));
   }
   RETURN_IF_ERROR(Guard("loading the algorithm's state", [&] { parts_.algorithm->Load(checkpoint.algorithm); }));
   update_ = learner.update();
@@ -82,7 +87,6 @@ absl::Status Trainer::Run(Prefetch* prefetch) {
 
 absl::Status Trainer::Train(Prefetch* prefetch) {
   if (next_epoch_ == 0) RETURN_IF_ERROR(EndEpoch());
-  prefetch->Announce(update_);
   while (update_ < schedule_.last_update()) {
     PreparedUpdate* prepared = nullptr;
     RETURN_IF_ERROR(NextUpdate(prefetch, &prepared));
@@ -133,7 +137,8 @@ absl::Status Trainer::NextUpdate(Prefetch* prefetch, PreparedUpdate** prepared) 
 absl::Status Trainer::Step(const PreparedUpdate& prepared) {
   RETURN_IF_ERROR(RecordEpisodes(prepared));
   // Epochs that end before the first update: their rows are seen only now, their policy is the untrained one.
-  while (next_epoch_ <= schedule_.last_epoch() && schedule_.EpochUpdate(next_epoch_) < prepared.update) RETURN_IF_ERROR(EndEpoch());
+  while (next_epoch_ <= schedule_.last_epoch() && schedule_.EpochUpdate(next_epoch_) < prepared.update)
+    RETURN_IF_ERROR(EndEpoch());
   RETURN_IF_ERROR(ApplyEpisodes(prepared));
   const Clock::Time begin = parts_.clock->Now();
   RETURN_IF_ERROR(Guard("update", [&] { parts_.algorithm->Update(prepared.batch); }));
@@ -159,7 +164,8 @@ absl::Status Trainer::RecordEpisodes(const PreparedUpdate& prepared) {
     epoch.set_train_max_violation(epoch.train_max_violation() + facts.max_violation());
     epoch.set_train_sum_cost(epoch.train_sum_cost() + facts.sum_cost());
     // Updates between the policy that acted last and the newest one when the row is first learned from.
-    epoch.set_policy_lag(epoch.policy_lag() + static_cast<double>(prepared.update - 1) - static_cast<double>(facts.policy_update()));
+    epoch.set_policy_lag(epoch.policy_lag() + static_cast<double>(prepared.update - 1) -
+                         static_cast<double>(facts.policy_update()));
     v1::MemberTotals& totals = totals_[episode.member];
     totals.set_episodes(totals.episodes() + 1);
     parts_.board->Edit([&](v1::LearnerInfo* info) {
@@ -173,7 +179,8 @@ absl::Status Trainer::RecordEpisodes(const PreparedUpdate& prepared) {
   return absl::OkStatus();
 }
 
-// Algorithms.md 5.3: one step of delta a finished episode, in row order, before the update that first sees its last row.
+// Algorithms.md 5.3: one step of delta a finished episode, in row order, before the update that first sees its last
+// row.
 absl::Status Trainer::ApplyEpisodes(const PreparedUpdate& prepared) {
   for (const FinishedEpisode& episode : prepared.episodes) {
     if (episode.z.empty()) continue;
@@ -328,8 +335,9 @@ absl::Status Trainer::Refresh() {
   parts_.metrics->SetPendingEvaluations(parts_.evaluations->pending_items());
   for (int i = 0; i < members_; ++i) {
     if (stats.diverged[i] != 0 && diverged_[i] == 0) {
-      spdlog::error("member={} seed={} diverged before update={}: a loss was not finite; it is frozen, the others go on", i,
-                    parts_.experiment.members(i).seed(), update_);
+      spdlog::error(
+          "member={} seed={} diverged before update={}: a loss was not finite; it is frozen, the others go on", i,
+          parts_.experiment.members(i).seed(), update_);
       diverged_[i] = 1;
     }
     parts_.board->Edit([&](v1::LearnerInfo* info) {

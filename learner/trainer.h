@@ -1,8 +1,8 @@
 // The learner's main loop: batches in, updates, epochs, snapshots, checkpoints, records.
 //
-// One thread runs it and owns the algorithm while it does; the parts are owned by the caller and outlive it. Every exception of the
-// algorithm becomes a Status here. All that decides numbers or rows happens on this thread, in the order of updates, so that
-// a resumed run continues exactly.
+// One thread runs it and owns the algorithm while it does; the parts are owned by the caller and outlive it. Every
+// exception of the algorithm becomes a Status here. All that decides numbers or rows happens on this thread, in the
+// order of updates, so that a resumed run continues exactly.
 #ifndef DATACOM_LEARNER_TRAINER_H_
 #define DATACOM_LEARNER_TRAINER_H_
 

@@ -33,7 +33,8 @@ class Assembler {
     data_ += chunk->data();
     if (data_.size() > manifest_.data_bytes()) {  // never buffers more than announced
       open_ = false;
-      *result = absl::DataLossError(absl::StrCat("snapshot of member ", manifest_.member(), ": more data than announced"));
+      *result =
+          absl::DataLossError(absl::StrCat("snapshot of member ", manifest_.member(), ": more data than announced"));
       return true;
     }
     if (!chunk->last()) return false;
@@ -51,7 +52,9 @@ class Assembler {
 class GrpcSnapshotSubscriber : public SnapshotSubscriber {
  public:
   explicit GrpcSnapshotSubscriber(const Options& options)
-      : options_(options), stub_(v1::Learner::NewStub(options.channel)), members_(options.member_count),
+      : options_(options),
+        stub_(v1::Learner::NewStub(options.channel)),
+        members_(options.member_count),
         thread_([this] { Run(); }) {}
 
   ~GrpcSnapshotSubscriber() override {
@@ -154,7 +157,8 @@ class GrpcSnapshotSubscriber : public SnapshotSubscriber {
     MutexLock lock(&mutex_);
     const uint32_t index = snapshot.ok() ? snapshot->member - options_.first_member : 0;
     if (snapshot.ok() && index >= members_.size()) {
-      snapshot = absl::InvalidArgumentError(absl::StrCat("snapshot of member ", snapshot->member, ", which was not asked for"));
+      snapshot = absl::InvalidArgumentError(
+          absl::StrCat("snapshot of member ", snapshot->member, ", which was not asked for"));
     }
     if (!snapshot.ok()) {
       ++discarded_;
@@ -162,7 +166,8 @@ class GrpcSnapshotSubscriber : public SnapshotSubscriber {
       return;
     }
     MemberState& member = members_[index];
-    if (member.snapshot != nullptr && !(member.snapshot->version < snapshot->version)) return;  // again, after a reconnect
+    if (member.snapshot != nullptr && !(member.snapshot->version < snapshot->version))
+      return;  // again, after a reconnect
     member.snapshot = std::make_shared<const Snapshot>(*std::move(snapshot));
     member.arrived = Clock::Real().Now();
     ++changes_;
@@ -203,7 +208,8 @@ std::unique_ptr<SnapshotSubscriber> SnapshotSubscriber::Start(const Options& opt
   return std::make_unique<GrpcSnapshotSubscriber>(options);
 }
 
-absl::StatusOr<v1::LeaseReply> LeaseEvaluation(const std::shared_ptr<grpc::Channel>& channel, const v1::LeaseRequest& request) {
+absl::StatusOr<v1::LeaseReply> LeaseEvaluation(const std::shared_ptr<grpc::Channel>& channel,
+                                               const v1::LeaseRequest& request) {
   return CallUnary<v1::LeaseReply>(kRpcDeadline, [&](grpc::ClientContext* context, v1::LeaseReply* reply) {
     return v1::Learner::NewStub(channel)->Lease(context, request, reply);
   });
@@ -216,21 +222,23 @@ absl::StatusOr<Snapshot> FetchSnapshot(const std::shared_ptr<grpc::Channel>& cha
   auto reader = stub->Fetch(&context, request);
   Assembler assembler;
   v1::SnapshotChunk chunk;
-  absl::StatusOr<Snapshot> snapshot =
-      absl::DataLossError(absl::StrCat("snapshot of member ", request.member(), ", epoch ", request.epoch(), ": cut short"));
+  absl::StatusOr<Snapshot> snapshot = absl::DataLossError(
+      absl::StrCat("snapshot of member ", request.member(), ", epoch ", request.epoch(), ": cut short"));
   while (reader->Read(&chunk)) assembler.Add(&chunk, &snapshot);
   const grpc::Status status = reader->Finish();
   if (!status.ok()) return FromGrpc(status);
   return snapshot;
 }
 
-absl::StatusOr<v1::ReportReply> ReportEvaluation(const std::shared_ptr<grpc::Channel>& channel, const v1::ReportRequest& request) {
+absl::StatusOr<v1::ReportReply> ReportEvaluation(const std::shared_ptr<grpc::Channel>& channel,
+                                                 const v1::ReportRequest& request) {
   return CallUnary<v1::ReportReply>(kRpcDeadline, [&](grpc::ClientContext* context, v1::ReportReply* reply) {
     return v1::Learner::NewStub(channel)->Report(context, request, reply);
   });
 }
 
-absl::StatusOr<v1::LearnerInfo> GetLearnerInfo(const std::shared_ptr<grpc::Channel>& channel, std::chrono::milliseconds deadline) {
+absl::StatusOr<v1::LearnerInfo> GetLearnerInfo(const std::shared_ptr<grpc::Channel>& channel,
+                                               std::chrono::milliseconds deadline) {
   v1::LearnerInfoRequest request;
   *request.mutable_hello() = MakeHello(/*run_id=*/"", /*schema_fingerprint=*/0);
   return CallUnary<v1::LearnerInfo>(deadline, [&](grpc::ClientContext* context, v1::LearnerInfo* reply) {

@@ -3,5 +3,5 @@ datacom_test(NAME learner_process_test CXX 17
   SRCS process_schedule_test.cc process_checkpoint_test.cc process_evaluations_test.cc process_trainer_test.cc
        process_decoder_test.cc
   DEPS datacom::learner_process)
-datacom_test(NAME learner_service_test CXX 17 SRCS process_service_test.cc
+datacom_test(NAME learner_service_test CXX 17 SRCS process_service_test.cc process_run_test.cc
   DEPS datacom::learner_process datacom::learner_client)

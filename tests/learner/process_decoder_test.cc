@@ -9,7 +9,8 @@ namespace {
 class BatchDecoderTest : public ::testing::Test {
  protected:
   BatchDecoderTest()
-      : experiment_(FakeExperiment()), replay_(MakeFakeReplay(experiment_)),
+      : experiment_(FakeExperiment()),
+        replay_(MakeFakeReplay(experiment_)),
         decoder_(replay_.config, replay_.schema, FakeTaskModel().dynamics, DeltaWarmups(experiment_)) {
     prepared_.batch.Resize(replay_.config);
   }
@@ -71,7 +72,8 @@ TEST_F(BatchDecoderTest, NoiseDependsOnSeedUpdateAndPurposeAlone) {
   EXPECT_EQ(prepared_.batch.noise_actor, first.noise_actor);
   EXPECT_NE(first.noise_actor, first.noise_next);
   const size_t half = first.noise_actor.size() / 2;
-  EXPECT_FALSE(std::equal(first.noise_actor.begin(), first.noise_actor.begin() + half, first.noise_actor.begin() + half));
+  EXPECT_FALSE(
+      std::equal(first.noise_actor.begin(), first.noise_actor.begin() + half, first.noise_actor.begin() + half));
 }
 
 TEST_F(BatchDecoderTest, MisfittingRepliesAreRefusedNamingTheMember) {

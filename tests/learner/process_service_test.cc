@@ -33,8 +33,12 @@ Snapshot MakeSnapshot(uint32_t member, uint64_t update, size_t values = 3) {
 class LearnerServiceTest : public ::testing::Test {
  protected:
   LearnerServiceTest()
-      : folder_(absl::StrCat(::testing::TempDir(), "/", ::testing::UnitTest::GetInstance()->current_test_info()->name())),
-        hub_(2), policies_(folder_), evaluations_(Options()), board_({}, &Clock::Real()),
+      : folder_(
+            absl::StrCat(::testing::TempDir(), "/", ::testing::UnitTest::GetInstance()->current_test_info()->name())),
+        hub_(2),
+        policies_(folder_),
+        evaluations_(Options()),
+        board_({}, &Clock::Real()),
         service_({"run", &hub_, &evaluations_, &policies_, &board_}) {
     std::filesystem::remove_all(folder_);
     StartServer("127.0.0.1:0");
@@ -202,15 +206,16 @@ TEST_F(LearnerServiceTest, DamagedSnapshotsAreCountedAndIgnored) {
   sent.push_back(flipped);  // wrong checksum
   v1::SnapshotChunk headless = chunks_of(MakeSnapshot(0, 60)).front();
   headless.clear_manifest();
-  sent.push_back(headless);  // no manifest
-  sent.push_back(chunks_of(MakeSnapshot(0, 70, 1'000'000)).front());  // cut short: the next one begins before it ends
+  sent.push_back(headless);                                            // no manifest
+  sent.push_back(chunks_of(MakeSnapshot(0, 70, 1'000'000)).front());   // cut short: the next one begins before it ends
   sent.push_back(chunks_of(MakeSnapshot(0, 4)).front());               // sound
   v1::SnapshotChunk foreign = chunks_of(MakeSnapshot(7, 90)).front();  // not asked for
   sent.push_back(foreign);
   RawService raw(sent);
   auto server = *Server::Start("127.0.0.1:0", {&raw});
   auto subscriber = SnapshotSubscriber::Start({MakeChannel(server->address()), "run", 0, 1});
-  EXPECT_TRUE(Eventually(subscriber.get(), [&] { return UpdateOf(*subscriber, 0) == 4 && subscriber->discarded() >= 3; }));
+  EXPECT_TRUE(
+      Eventually(subscriber.get(), [&] { return UpdateOf(*subscriber, 0) == 4 && subscriber->discarded() >= 3; }));
   EXPECT_EQ(UpdateOf(*subscriber, 0), 4u);
   subscriber.reset();
   server->Shutdown(milliseconds(0));

@@ -58,7 +58,8 @@ TEST_F(TrainerTest, ARunWritesARowAMemberAnEpochAndAShortLastOne) {
   const auto column = [&](const std::string& name) {
     return std::find(rows[0].begin(), rows[0].end(), name) - rows[0].begin();
   };
-  const std::vector<std::vector<std::string>> expected = {{"0", "0", "0"}, {"1", "100", "80"}, {"2", "200", "180"}, {"3", "250", "230"}};
+  const std::vector<std::vector<std::string>> expected = {
+      {"0", "0", "0"}, {"1", "100", "80"}, {"2", "200", "180"}, {"3", "250", "230"}};
   for (size_t i = 1; i < rows.size(); ++i) {
     const auto& row = rows[i];
     EXPECT_EQ(row[column("member")], std::to_string((i - 1) % 2));
@@ -87,7 +88,8 @@ TEST_F(TrainerTest, EpisodesAreRecordedInTheOrderOfTheirRows) {
   const auto rows = Rows(*ReadFile(folder + "/episodes.csv"));
   ASSERT_EQ(rows.size(), 1u + 25);
   EXPECT_EQ(absl::StrJoin(rows[0], ","),
-            "member,session,environment,episode,env_steps,length,discounted_return,return,max_violation,sum_cost,policy_version");
+            "member,session,environment,episode,env_steps,length,discounted_return,return,max_violation,sum_cost,"
+            "policy_version");
   for (size_t i = 1; i < rows.size(); ++i) EXPECT_EQ(rows[i][4], std::to_string(10 * i));
 }
 
@@ -135,7 +137,8 @@ TEST_F(TrainerTest, ARunThatWasKilledAnywhereEqualsOneThatWasNot) {
   for (const uint64_t at : {1, 31, 80, 81, 100, 181, 230}) {
     const std::string folder = Folder(absl::StrCat("killed", at));
     // With evaluations still open at the kill for every other case.
-    const RunOutcome first = RunFake(folder, FakeExperiment(), {UINT64_MAX, /*evaluate=*/at % 2 == 0, /*throw_at_update=*/at});
+    const RunOutcome first =
+        RunFake(folder, FakeExperiment(), {UINT64_MAX, /*evaluate=*/at % 2 == 0, /*throw_at_update=*/at});
     EXPECT_EQ(first.status.code(), absl::StatusCode::kInternal) << first.status;
     EXPECT_NE(first.status.message().find("the fake was told to fail"), absl::string_view::npos);
     const RunOutcome second = RunFake(folder, FakeExperiment());

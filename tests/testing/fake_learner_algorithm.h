@@ -1,5 +1,5 @@
-// A learning algorithm for tests of what surrounds one: its numbers depend on every batch value, noise, and delta step, in
-// order, so that any row, update or episode that is lost, doubled or reordered shows in its state.
+// A learning algorithm for tests of what surrounds one: its numbers depend on every batch value, noise, and delta step,
+// in order, so that any row, update or episode that is lost, doubled or reordered shows in its state.
 #ifndef DATACOM_TESTS_TESTING_FAKE_LEARNER_ALGORITHM_H_
 #define DATACOM_TESTS_TESTING_FAKE_LEARNER_ALGORITHM_H_
 

@@ -1,4 +1,5 @@
-// A replay for the learner's tests: draws as pure functions of the update, one finished episode every `episode_length` rows.
+// A replay for the learner's tests: draws as pure functions of the update, one finished episode every `episode_length`
+// rows.
 #ifndef DATACOM_TESTS_TESTING_FAKE_LEARNER_DRAWS_H_
 #define DATACOM_TESTS_TESTING_FAKE_LEARNER_DRAWS_H_
 

@@ -1,5 +1,6 @@
 // A trainer with everything around it faked or in a temporary folder: tests start, stop, kill and resume it at chosen
-// updates. Evaluations are played in line, in the calls where the trainer asks whether to stop: one thread decides everything.
+// updates. Evaluations are played in line, in the calls where the trainer asks whether to stop: one thread decides
+// everything.
 #ifndef DATACOM_TESTS_TESTING_FAKE_LEARNER_RUN_H_
 #define DATACOM_TESTS_TESTING_FAKE_LEARNER_RUN_H_
 
@@ -128,7 +129,8 @@ inline RunOutcome RunFake(const std::string& folder, const v1::Experiment& exper
   }
   auto stream = std::make_unique<FakeDrawStream>(&replay);
   const FakeDrawStream* announced = stream.get();
-  Prefetch prefetch(std::move(stream), BatchDecoder(replay.config, replay.schema, FakeTaskModel().dynamics, DeltaWarmups(experiment)),
+  Prefetch prefetch(std::move(stream),
+                    BatchDecoder(replay.config, replay.schema, FakeTaskModel().dynamics, DeltaWarmups(experiment)),
                     replay.config, {trainer.update() + 1, replay.schedule.last_update(), plan.depth});
   outcome.status = trainer.Run(&prefetch);
   outcome.update = trainer.update();

@@ -1,0 +1,149 @@
+// The whole learner process, its service included, against a fake replay and a fake algorithm; evaluators are real
+// clients.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/files.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/learner_client.h"
+#include "learner/process.h"
+#include "tests/testing/fake_learner_run.h"
+
+namespace datacom::learner {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+
+class LearnerProcessTest : public ::testing::Test {
+ protected:
+  LearnerProcessTest()
+      : folder_(
+            absl::StrCat(::testing::TempDir(), "/", ::testing::UnitTest::GetInstance()->current_test_info()->name())),
+        experiment_(FakeExperiment()),
+        replay_(MakeFakeReplay(experiment_)) {
+    fs::remove_all(folder_);
+    options_.experiment = experiment_;
+    options_.run_id = "run";
+    options_.run_dir = folder_;
+    options_.address_file = folder_ + "/address";
+    options_.metrics_listen = "127.0.0.1:0";
+    options_.metrics_address_file = folder_ + "/metrics_address";
+    seams_.open_draws = [this](uint64_t fingerprint) {
+      EXPECT_EQ(fingerprint, replay_.schema.fingerprint());
+      return std::make_unique<FakeDrawStream>(&replay_);
+    };
+    seams_.make_algorithm = [](const AlgorithmConfig& config) { return std::make_unique<FakeAlgorithm>(config); };
+    seams_.wait_for_stop = [this](milliseconds timeout) {
+      MutexLock lock(&mutex_);
+      if (!stop_ && timeout.count() > 0) changed_.WaitFor(&mutex_, timeout);
+      return stop_;
+    };
+  }
+  void Stop() {
+    MutexLock lock(&mutex_);
+    stop_ = true;
+    changed_.NotifyAll();
+  }
+  // Works off evaluations until told that nothing is left; the number of reports that counted.
+  int Evaluate() {
+    absl::StatusOr<std::string> address = absl::NotFoundError("");
+    while (!(address = ReadFile(options_.address_file)).ok()) std::this_thread::yield();
+    const auto channel = MakeChannel(std::string(absl::StripSuffix(*address, "\n")));
+    int accepted = 0;
+    for (;;) {
+      v1::LeaseRequest lease;
+      *lease.mutable_hello() = MakeHello("run", 0);
+      lease.set_evaluator("evaluator");
+      const auto item = LeaseEvaluation(channel, lease);
+      if (!item.ok() || item->finished()) return accepted;
+      if (item->lease() == 0) {
+        std::this_thread::yield();
+        continue;
+      }
+      v1::FetchRequest fetch;
+      *fetch.mutable_hello() = MakeHello("run", 0);
+      fetch.set_member(item->member());
+      fetch.set_epoch(item->epoch());
+      const auto snapshot = FetchSnapshot(channel, fetch);
+      EXPECT_TRUE(snapshot.ok()) << snapshot.status();
+      v1::ReportRequest report;
+      *report.mutable_hello() = MakeHello("run", 0);
+      report.set_lease(item->lease());
+      report.set_member(item->member());
+      report.set_epoch(item->epoch());
+      for (uint32_t i = 0; i < item->episodes(); ++i) report.add_episodes()->set_return_(1);
+      const auto reply = ReportEvaluation(channel, report);
+      accepted += reply.ok() && reply->accepted();
+    }
+  }
+  int ProgressRows() {
+    return static_cast<int>(
+               std::vector<std::string>(absl::StrSplit(*ReadFile(folder_ + "/progress.csv"), '\n', absl::SkipEmpty()))
+                   .size()) -
+           1;
+  }
+
+  const std::string folder_;
+  const v1::Experiment experiment_;
+  const FakeReplay replay_;
+  ProcessOptions options_;
+  ProcessSeams seams_;
+  Mutex mutex_;
+  CondVar changed_;
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+TEST_F(LearnerProcessTest, ARunCompletesAndTellsItsEvaluatorsToLeave) {
+  int accepted = 0;
+  std::thread evaluator([&] { accepted = Evaluate(); });
+  const absl::Status status = RunLearner(options_, FakeTaskModel(), seams_);
+  evaluator.join();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(accepted, 8);
+  EXPECT_EQ(ProgressRows(), 8);
+  for (const char* name : {"build.txt", "episodes.csv", "checkpoints/230/state.sha256", "policies/epoch_0003.snapshot",
+                           "tensorboard/member_1"}) {
+    EXPECT_TRUE(fs::exists(folder_ + "/" + name)) << name;
+  }
+}
+
+TEST_F(LearnerProcessTest, AStoppedRunIsContinuedUnderANewIncarnation) {
+  options_.must_resume = true;
+  EXPECT_TRUE(absl::IsInvalidArgument(RunLearner(options_, FakeTaskModel(), seams_)));  // nothing to resume yet
+  options_.must_resume = false;
+  Stop();
+  EXPECT_TRUE(absl::IsCancelled(RunLearner(options_, FakeTaskModel(), seams_)));
+  {
+    MutexLock lock(&mutex_);
+    stop_ = false;
+  }
+  fs::remove(options_.address_file);
+  options_.must_resume = true;
+  std::thread evaluator([&] { Evaluate(); });
+  const absl::Status status = RunLearner(options_, FakeTaskModel(), seams_);
+  evaluator.join();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(ProgressRows(), 8);
+  EXPECT_EQ(*ReadFile(folder_ + "/checkpoints/incarnation"), "3\n");
+  const auto snapshots = ReadSnapshotFile(folder_ + "/policies/epoch_0003.snapshot");
+  ASSERT_TRUE(snapshots.ok()) << snapshots.status();
+  EXPECT_TRUE(snapshots->at(0).version == (SnapshotVersion{3, 230}));
+}
+
+TEST_F(LearnerProcessTest, AnAlgorithmThatThrowsWhileBeingMadeIsAConfigurationError) {
+  seams_.make_algorithm = [](const AlgorithmConfig&) -> std::unique_ptr<Algorithm> {
+    throw std::invalid_argument("actor_hidden: empty");
+  };
+  const absl::Status status = RunLearner(options_, FakeTaskModel(), seams_);
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_NE(status.message().find("actor_hidden: empty"), absl::string_view::npos) << status;
+}
+
+}  // namespace
+}  // namespace datacom::learner
