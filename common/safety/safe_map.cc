@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <utility>
 
 namespace datacom {
 namespace {
@@ -40,7 +41,7 @@ SafeMap::SafeMap(const SafeMapDims& dims) : dims_(dims) {
   const int K = dims.constraints, n = dims.action;
   reduced_.resize(K * (n + 1));
   columns_.resize(n * K);
-  scaled_residual_.resize(K);
+  residual_.resize(K);
   std::fill(std::begin(basis_), std::end(basis_), 0.0);
   std::fill(std::begin(offset_), std::end(offset_), 0.0);
 }
@@ -91,52 +92,97 @@ void SafeMap::SetSingle(double k, const double* J_G, double drift, const SafeMap
   log_det_ = (n - 1) * std::log1p(kLogDetRegularisation) + std::log(j_s + kLogDetRegularisation);
 }
 
-// 2.3: W = A^-1 J_G = U S V^T; B_top = V (1 + S^2)^-1/2 V^T, (J_u^+)_top r = V S (1 + S^2)^-1 U^T A^-1 r.
+// 2.3: W = A^-1 J_G = U S V^T. With the columns w_j = s_j V_j and y = U^T A^-1 r, and t_j = sqrt(1 + s_j^2):
+//   B_top = V (1 + S^2)^-1/2 V^T = I - sum_j w_j w_j^T / (t_j (1 + t_j));  (J_u^+)_top r = sum_j w_j y_j / t_j^2.
+// Nothing is divided by a singular value, so rank does not matter.
 void SafeMap::SetBySingularValues(const SafeMapReduced& reduced, const SafeMapGains& gains) {
   const int K = dims_.constraints, n = dims_.action;
   for (int i = 0; i < K; ++i) {
     const double slack = SafeMapSlack(reduced.k[i]);
     const double slope = SafeMapSlackSlope(slack, gains.beta);
-    scaled_residual_[i] = (reduced.drift[i] + gains.lambda * (reduced.k[i] + slack)) / slope;
+    residual_[i] = (reduced.drift[i] + gains.lambda * (reduced.k[i] + slack)) / slope;
     for (int j = 0; j < n; ++j) columns_[j * K + i] = reduced.J_G[i * n + j] / slope;
   }
-  DiagonaliseColumns();  // columns_ = U S, rotation_ = V
-  std::fill_n(basis_, n * n, 0.0);
+  Triangularise();
+  OrthogonaliseRows();
   std::fill_n(offset_, n, 0.0);
-  log_det_ = 0;
-  for (int j = 0; j < n; ++j) {
-    const double* column = columns_.data() + j * K;
-    const double* v = rotation_ + j * n;
-    const double square = Dot(column, column, K);  // s_j^2
-    const double value = 1 / std::sqrt(1 + square);
-    const double step = -Dot(column, scaled_residual_.data(), K) / (1 + square);
+  std::fill_n(basis_, n * n, 0.0);
+  for (int a = 0; a < n; ++a) basis_[a * n + a] = 1;
+  const int rank = std::min(K, n);
+  log_det_ = (n - rank) * std::log1p(kLogDetRegularisation);
+  for (int j = 0; j < rank; ++j) {
+    const double* w = rows_ + j * n;
+    const double t = std::sqrt(1 + Dot(w, w, n));
     for (int a = 0; a < n; ++a) {
-      offset_[a] += step * v[a];
-      for (int b = 0; b < n; ++b) basis_[a * n + b] += value * v[a] * v[b];
+      offset_[a] -= w[a] / t * (residual_[j] / t);
+      for (int b = 0; b < n; ++b) basis_[a * n + b] -= w[a] / t * (w[b] / (1 + t));
     }
-    log_det_ += std::log(value + kLogDetRegularisation);
+    log_det_ += std::log(1 / t + kLogDetRegularisation);
   }
 }
 
-// One-sided Jacobi: rotates pairs of columns of W until all are orthogonal, gathering the rotations in V.
+// W P = Q R by Householder reflections, residual_ <- Q^T residual_, rows_ <- rows of R P^T. The rows of W differ in size by
+// up to 1e10 (a slack at its minimum beside a wide one); taking the largest column and the largest element of it first keeps
+// each row's digits (Powell and Reid, "On applying Householder transformations to linear least squares problems", 1968).
+void SafeMap::Triangularise() {
+  const int K = dims_.constraints, n = dims_.action, rank = std::min(K, n);
+  int place[kMaxSafeMapActions];
+  for (int j = 0; j < n; ++j) place[j] = j;
+  double* const W = columns_.data();
+  for (int i = 0; i < rank; ++i) {
+    const int tail = K - i;
+    int pivot = i;
+    double largest = -1;
+    for (int j = i; j < n; ++j) {
+      const double square = Dot(W + j * K + i, W + j * K + i, tail);
+      if (square > largest) {
+        largest = square;
+        pivot = j;
+      }
+    }
+    std::swap_ranges(W + i * K, W + (i + 1) * K, W + pivot * K);
+    std::swap(place[i], place[pivot]);
+    double* const v = W + i * K + i;
+    int top = 0;
+    for (int r = 1; r < tail; ++r) {
+      if (std::abs(v[r]) > std::abs(v[top])) top = r;
+    }
+    for (int j = 0; j < n; ++j) std::swap(W[j * K + i], W[j * K + i + top]);
+    std::swap(residual_[i], residual_[i + top]);
+    const double diagonal = -std::copysign(std::sqrt(Dot(v, v, tail)), v[0]);
+    if (diagonal == 0) continue;  // all that is left is zero
+    v[0] -= diagonal;
+    const double half_square = -v[0] * diagonal;  // v.v / 2
+    const auto reflect = [&](double* y) {
+      const double factor = Dot(v, y, tail) / half_square;
+      for (int r = 0; r < tail; ++r) y[r] -= factor * v[r];
+    };
+    for (int j = i + 1; j < n; ++j) reflect(W + j * K + i);
+    reflect(residual_.data() + i);
+    v[0] = diagonal;
+  }
+  for (int i = 0; i < rank; ++i) {
+    for (int j = 0; j < n; ++j) rows_[i * n + place[j]] = j < i ? 0 : W[j * K + i];
+  }
+}
+
+// One-sided Jacobi: rotates pairs of rows of R (and the residual with them) until all are orthogonal: w_j = s_j V_j.
 // The number of sweeps is fixed, so that the time is; an orthogonal pair costs its three scalar products.
-void SafeMap::DiagonaliseColumns() {
-  const int K = dims_.constraints, n = dims_.action;
-  std::fill_n(rotation_, n * n, 0.0);
-  for (int j = 0; j < n; ++j) rotation_[j * n + j] = 1;
-  for (int sweep = 0; sweep < Sweeps(n); ++sweep) {
-    for (int a = 0; a + 1 < n; ++a) {
-      for (int b = a + 1; b < n; ++b) {
-        double* x = columns_.data() + a * K;
-        double* y = columns_.data() + b * K;
-        const double xx = Dot(x, x, K), yy = Dot(y, y, K), xy = Dot(x, y, K);
+void SafeMap::OrthogonaliseRows() {
+  const int n = dims_.action, rank = std::min(dims_.constraints, n);
+  for (int sweep = 0; sweep < Sweeps(rank); ++sweep) {
+    for (int a = 0; a + 1 < rank; ++a) {
+      for (int b = a + 1; b < rank; ++b) {
+        double* x = rows_ + a * n;
+        double* y = rows_ + b * n;
+        const double xx = Dot(x, x, n), yy = Dot(y, y, n), xy = Dot(x, y, n);
         if (!(std::abs(xy) > 1e-17 * std::sqrt(xx) * std::sqrt(yy))) continue;
         // tan of the smaller angle that annihilates xy.
         const double zeta = (yy - xx) / (2 * xy);
         const double t = std::copysign(1.0, zeta) / (std::abs(zeta) + std::hypot(1.0, zeta));
         const double c = 1 / std::sqrt(1 + t * t);
-        Rotate(x, y, K, c, c * t);
-        Rotate(rotation_ + a * n, rotation_ + b * n, n, c, c * t);
+        Rotate(x, y, n, c, c * t);
+        Rotate(&residual_[a], &residual_[b], 1, c, c * t);
       }
     }
   }

@@ -85,16 +85,17 @@ class SafeMap {
 
  private:
   void SetSingle(double k, const double* J_G, double drift, const SafeMapGains& gains);
-  void DiagonaliseColumns();
+  void Triangularise();
+  void OrthogonaliseRows();
 
   SafeMapDims dims_;
   double basis_[kMaxSafeMapActions * kMaxSafeMapActions];
   double offset_[kMaxSafeMapActions];
   double log_det_ = 0;
   std::vector<double> reduced_;  // [K, n] J_G, then [K] drift
-  std::vector<double> columns_;  // [n, K]: columns of A^-1 J_G, then of it times V
-  std::vector<double> scaled_residual_;  // [K] A^-1 r
-  double rotation_[kMaxSafeMapActions * kMaxSafeMapActions];  // V, [n, n], column j at j * n
+  std::vector<double> columns_;  // [n, K]: columns of A^-1 J_G
+  std::vector<double> residual_;  // [K]: A^-1 r, rotated along
+  double rows_[kMaxSafeMapActions * kMaxSafeMapActions] = {};  // [min(K, n), n]
 };
 
 }  // namespace datacom

@@ -70,6 +70,7 @@ inline GoldenTable ReadGoldenCsv(const std::string& path) {
   GoldenTable table;
   std::string line;
   while (std::getline(file, line)) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
     std::vector<std::string> cells;
     std::stringstream stream(line);
     for (std::string cell; std::getline(stream, cell, ',');) cells.push_back(cell);

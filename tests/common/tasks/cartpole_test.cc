@@ -1,0 +1,146 @@
+// CartPole against recorded trajectories, and the boundary to MuJoCo.
+#include <cmath>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/tasks/mujoco.h"
+#include "common/tasks/task.h"
+#include "datacom/v1/experiment.pb.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/golden.h"
+
+namespace datacom {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::unique_ptr<Task> MakeCartPole() {
+  auto task = MakeTask("cartpole", v1::TaskOptions());
+  if (!task.ok()) throw std::runtime_error(std::string(task.status().message()));
+  return *std::move(task);
+}
+
+TEST(Golden, cartpole) {
+  DATACOM_GOLDEN_FILES(files, "cartpole_");
+  for (const std::string& file : files) {
+    const testing::GoldenTable table = testing::ReadGoldenCsv(file);
+    const auto task = MakeCartPole();
+    double obs[5];
+    ASSERT_TRUE(task->ResetTo({{"x", table.value(0, "qpos_x")}, {"theta", table.value(0, "qpos_theta")}}, nullptr, obs).ok());
+    double worst = 0;
+    for (size_t i = 0; i < table.rows.size(); ++i) {
+      StepResult result;
+      if (i > 0) {
+        const double action = table.value(i, "action");
+        result = task->Step(&action, obs);
+        ASSERT_TRUE(result.valid);
+        ASSERT_EQ(result.absorbing, table.value(i, "absorbing") != 0);
+        ASSERT_NEAR(result.reward, table.value(i, "reward_wrapper"), 1e-9) << file << " step " << i;
+        ASSERT_NEAR(result.cost, table.value(i, "cost"), 1e-9) << file << " step " << i;
+      }
+      const char* names[5] = {"obs0_x", "obs1_sin", "obs2_cos", "obs3_xdot", "obs4_thetadot"};
+      for (int j = 0; j < 5; ++j) {
+        worst = std::max(worst, std::abs(obs[j] - table.value(i, names[j])));
+        ASSERT_NEAR(obs[j], table.value(i, names[j]), 1e-9) << file << " step " << i << " " << names[j];
+      }
+    }
+    std::printf("%s: %zu steps, largest difference %.2e\n", file.c_str(), table.rows.size() - 1, worst);
+  }
+}
+
+TEST(CartPole, SucceedsWhileTheTipIsNearTheGoal) {
+  const auto task = MakeCartPole();
+  double obs[5];
+  ASSERT_TRUE(task->ResetTo({{"x", 3.9}}, nullptr, obs).ok());
+  EXPECT_TRUE(task->Success());
+  ASSERT_TRUE(task->ResetTo({{"x", 3.7}}, nullptr, obs).ok());
+  EXPECT_FALSE(task->Success());
+  const double stay = 0;
+  ASSERT_TRUE(task->ResetTo({{"x", 4.0}}, nullptr, obs).ok());
+  EXPECT_NEAR(task->Step(&stay, obs).reward, 1.0, 1e-6);
+  EXPECT_TRUE(task->Success());
+  task->Reset(nullptr, obs);
+  EXPECT_FALSE(task->Success());
+}
+
+TEST(CartPole, CostsTheWrappedAngleAfterAFullTurn) {
+  const auto task = MakeCartPole();
+  double obs[5];
+  const double stay = 0;
+  ASSERT_TRUE(task->ResetTo({{"theta", 2 * M_PI + 0.3}}, nullptr, obs).ok());
+  EXPECT_NEAR(task->Step(&stay, obs).cost, 0.3 / 1.5707 - 1, 1e-2);
+  ASSERT_TRUE(task->ResetTo({{"theta", M_PI}}, nullptr, obs).ok());
+  EXPECT_NEAR(task->Step(&stay, obs).cost, M_PI / 1.5707 - 1, 1e-3);
+}
+
+TEST(CartPole, ClipsTheActionToTheMotorsRange) {
+  const auto one = MakeCartPole(), two = MakeCartPole();
+  double a[5], b[5];
+  one->Reset(nullptr, a);
+  two->Reset(nullptr, b);
+  const double inside = 1, outside = 1e300;
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(one->Step(&inside, a).valid);
+    EXPECT_TRUE(two->Step(&outside, b).valid);
+  }
+  for (int j = 0; j < 5; ++j) EXPECT_EQ(a[j], b[j]);
+}
+
+TEST(CartPole, ANaNActionMakesTheStepInvalidAndResetHealsIt) {
+  const auto task = MakeCartPole();
+  double obs[5];
+  task->Reset(nullptr, obs);
+  const double nan = std::numeric_limits<double>::quiet_NaN(), push = 0.5;
+  EXPECT_FALSE(task->Step(&nan, obs).valid);
+  EXPECT_FALSE(task->Step(&push, obs).valid) << "an episode stays invalid to its end";
+  task->Reset(nullptr, obs);
+  EXPECT_TRUE(task->Step(&push, obs).valid);
+}
+
+TEST(CartPole, AnImpossibleStartIsInvalidAtTheFirstStep) {
+  const auto task = MakeCartPole();
+  double obs[5];
+  const double stay = 0;
+  ASSERT_TRUE(task->ResetTo({{"x", 1e200}}, nullptr, obs).ok());
+  EXPECT_FALSE(task->Step(&stay, obs).valid);
+  EXPECT_FALSE(task->ResetTo({{"x", std::numeric_limits<double>::infinity()}}, nullptr, obs).ok());
+}
+
+TEST(Mujoco, ABrokenModelIsAStatusWithTheReason) {
+  const absl::Status status = CompileMujocoModel("broken", "<mujoco><worldbody><geom/></body></mujoco>").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("broken"));
+}
+
+TEST(Mujoco, AnErrorInsideTheLibraryIsAStatusAndTheDataLivesOn) {
+  const std::string xml =
+      "<mujoco><size nstack='40000'/><worldbody><body><joint type='slide'/><geom size='.1' mass='1'/></body></worldbody></mujoco>";
+  const absl::StatusOr<MujocoModel> model = CompileMujocoModel("stack", xml);
+  ASSERT_TRUE(model.ok()) << model.status();
+  auto data = MakeMujocoData(**model);
+  ASSERT_TRUE(data.ok());
+  for (int round = 0; round < 3; ++round) {
+    const absl::Status status = GuardMujoco([&] { mj_stackAlloc(data->get(), 1 << 28); });
+    EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("Stack overflow"));
+    mj_resetData(model->get(), data->get());
+    EXPECT_TRUE(StepMujoco(**model, 2, data->get()));
+    // A stack that the next step overflows: the error surfaces inside mj_step, and the step is invalid.
+    const absl::Status filled = GuardMujoco([&] { mj_stackAlloc(data->get(), (*data)->nstack - (*data)->pstack - 1); });
+    ASSERT_TRUE(filled.ok()) << filled;
+    EXPECT_FALSE(StepMujoco(**model, 1, data->get()));
+    mj_resetData(model->get(), data->get());
+  }
+}
+
+TEST(Mujoco, AnErrorOutsideTheBoundaryEndsTheProcessWithItsMessage) {
+  ASSERT_TRUE(GuardMujoco([] {}).ok());  // installs the handler
+  EXPECT_DEATH(mju_error("nobody guards this"), "MuJoCo: nobody guards this");
+}
+
+}  // namespace
+}  // namespace datacom
