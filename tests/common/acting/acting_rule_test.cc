@@ -1,0 +1,192 @@
+#include "common/acting/acting_rule.h"
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/random.h"
+#include "common/nn/mlp.h"
+#include "common/safety/safe_map.h"
+#include "common/tasks/navigation/dynamics.h"
+#include "datacom/v1/experiment.pb.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/snapshots.h"
+
+namespace datacom {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Two actions, uncontrolled objects and a box beyond [-1, 1].
+TaskModel Navigation() {
+  TaskModel model;
+  model.spec.name = "navigation";
+  model.spec.obs_dim = 22;
+  model.spec.action_dim = 2;
+  model.spec.action_low = {-0.5, -1.5};
+  model.spec.action_high = {1.0, 1.5};
+  model.dynamics = std::make_shared<navigation::Dynamics>();
+  return model;
+}
+
+Snapshot Sample(uint64_t seed) { return testing::SafeMapSnapshot(22, 2, 8, {128, 128}, seed); }
+
+struct Inputs {
+  explicit Inputs(int batch) : observations(batch * 22), noise(batch * 2), actions(batch * 2) {
+    FillNormal(1, observations.data(), batch * 22);
+    FillNormal(2, noise.data(), batch * 2);
+  }
+  std::vector<float> observations, noise, actions;
+};
+
+std::unique_ptr<ActingRule> MakeRule(const Snapshot& snapshot, int max_batch) {
+  auto rule = MakeActingRule(snapshot, Navigation(), max_batch);
+  if (!rule.ok()) throw std::runtime_error(std::string(rule.status().message()));
+  return *std::move(rule);
+}
+
+double Net(const Snapshot& snapshot, const std::string& name, int outputs, bool constraint, const std::vector<float>& in,
+           int output) {
+  Mlp::Form form{name, static_cast<int>(in.size()), outputs};
+  if (constraint) form.hidden = Mlp::Hidden::kSigmoid;
+  if (name == "constraint.mean") form.output = Mlp::Output::kSoftplus;
+  auto mlp = Mlp::Make(snapshot, form, 1);
+  std::vector<float> out(outputs);
+  mlp->Forward(1, in.data(), out.data());
+  return out[output];
+}
+
+TEST(GaussianPolicy, EqualsTheFormulaScaledToTheBox) {
+  Snapshot snapshot = Sample(1);
+  snapshot.acting_rule = "gaussian_policy";
+  const auto rule = MakeRule(snapshot, 4);
+  EXPECT_FALSE(rule->has_constraint());
+  EXPECT_EQ(rule->noise_dim(), 2);
+  Inputs in(4);
+  rule->Act(4, in.observations.data(), in.noise.data(), in.actions.data(), {});
+  for (int r = 0; r < 4; ++r) {
+    const std::vector<float> obs(in.observations.begin() + r * 22, in.observations.begin() + (r + 1) * 22);
+    for (int i = 0; i < 2; ++i) {
+      const double mean = Net(snapshot, "actor.mean", 2, false, obs, i);
+      const double log_std = Net(snapshot, "actor.log_std", 2, false, obs, i);
+      const double squashed = std::tanh(mean + std::exp(std::min(2.0, std::max(-20.0, log_std))) * in.noise[r * 2 + i]);
+      const double want = i == 0 ? squashed * 0.75 + 0.25 : squashed * 1.5;
+      EXPECT_NEAR(in.actions[r * 2 + i], want, 1e-6);
+    }
+  }
+}
+
+// Literal restatement: nets one row at a time, dk/dz by central differences, the general singular-value map.
+TEST(SafeMapRule, EqualsASlowLiteralRestatement) {
+  const TaskModel model = Navigation();
+  const Snapshot snapshot = Sample(3);
+  Snapshot plain = snapshot;
+  plain.acting_rule = "gaussian_policy";
+  const auto rule = MakeRule(snapshot, 8), policy = MakeRule(plain, 8);
+  Inputs in(8);
+  std::vector<float> u(16);
+  std::vector<double> k(8), cvar(8), intervention(8);
+  rule->Act(8, in.observations.data(), in.noise.data(), in.actions.data(), {k.data(), cvar.data(), intervention.data()});
+  policy->Act(8, in.observations.data(), in.noise.data(), u.data(), {});
+  EXPECT_TRUE(rule->has_constraint());
+  for (int r = 0; r < 8; ++r) {
+    const std::vector<double> obs(in.observations.begin() + r * 22, in.observations.begin() + (r + 1) * 22);
+    std::vector<double> z(8), x_dot(5), f(3), G(6), gradient(8);
+    model.dynamics->Evaluate(obs.data(), {z.data(), z.data() + 3, x_dot.data(), f.data(), G.data()});
+    const auto risk = [&](std::vector<float> at) {
+      return Net(snapshot, "constraint.mean", 1, true, at, 0) +
+             0.195 * std::exp(Net(snapshot, "constraint.log_std", 1, true, at, 0));
+    };
+    std::vector<float> at(z.begin(), z.end());
+    EXPECT_NEAR(cvar[r], risk(at), 1e-6);
+    EXPECT_NEAR(k[r], risk(at) - 0.8, 1e-6);
+    for (int i = 0; i < 8; ++i) {
+      auto low = at, high = at;
+      low[i] -= 0.01f;
+      high[i] += 0.01f;
+      gradient[i] = (risk(high) - risk(low)) / (static_cast<double>(high[i]) - low[i]);
+    }
+    double J_G[2] = {0, 0}, drift = 0;
+    for (int a = 0; a < 2; ++a) {
+      for (int d = 0; d < 3; ++d) J_G[a] += gradient[d] * G[d * 2 + a];
+    }
+    for (int d = 0; d < 5; ++d) drift += gradient[3 + d] * x_dot[d];
+    SafeMap map({1, 2, 0, 0});
+    map.SetBySingularValues({&k[r], J_G, &drift}, {60, 3});
+    const double tangent[2] = {u[r * 2], u[r * 2 + 1]};
+    double want[2];
+    map.Apply(tangent, want);
+    for (int i = 0; i < 2; ++i) EXPECT_NEAR(in.actions[r * 2 + i], want[i], 2e-3) << "row " << r;
+    EXPECT_NEAR(intervention[r], std::hypot(in.actions[r * 2] - tangent[0], in.actions[r * 2 + 1] - tangent[1]), 1e-9);
+    EXPECT_LE(std::max(std::abs(in.actions[r * 2]), std::abs(in.actions[r * 2 + 1])), 1.0f);
+  }
+}
+
+TEST(ActingRule, ARowActsTheSameBitsInEveryBatch) {
+  for (const std::string name : {"gaussian_policy", "safe_map"}) {
+    Snapshot snapshot = Sample(5);
+    snapshot.acting_rule = name;
+    const auto whole = MakeRule(snapshot, 16), single = MakeRule(snapshot, 1);
+    Inputs in(16);
+    whole->Act(16, in.observations.data(), in.noise.data(), in.actions.data(), {});
+    for (int r = 0; r < 16; ++r) {
+      float action[2];
+      single->Act(1, in.observations.data() + r * 22, in.noise.data() + r * 2, action, {});
+      EXPECT_EQ(action[0], in.actions[r * 2]) << name << " row " << r;
+      EXPECT_EQ(action[1], in.actions[r * 2 + 1]) << name << " row " << r;
+    }
+  }
+}
+
+TEST(ActingRule, LoadReplacesEverythingOrNothing) {
+  const auto rule = MakeRule(Sample(1), 2), other = MakeRule(Sample(2), 2);
+  Inputs a(2), b(2);
+  const auto act = [](ActingRule* r, Inputs* in) {
+    r->Act(2, in->observations.data(), in->noise.data(), in->actions.data(), {});
+    return in->actions;
+  };
+  const auto before = act(rule.get(), &a);
+  Snapshot broken = Sample(2);
+  broken.arrays.back().shape = {2};
+  EXPECT_EQ(rule->Load(broken).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(act(rule.get(), &a), before) << "a refused snapshot changes nothing";
+  ASSERT_TRUE(rule->Load(Sample(2)).ok());
+  EXPECT_EQ(act(rule.get(), &a), act(other.get(), &b));
+}
+
+TEST(ActingRule, RefusalsNameWhatIsWrong) {
+  const auto message = [](const Snapshot& s) { return std::string(MakeActingRule(s, Navigation(), 1).status().message()); };
+  Snapshot s = Sample(1);
+  s.acting_rule = "qp";
+  EXPECT_EQ(MakeActingRule(s, Navigation(), 1).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(message(s), AllOf(HasSubstr("qp"), HasSubstr("gaussian_policy"), HasSubstr("safe_map")));
+  s = Sample(1);
+  s.scalars.erase("risk_margin");
+  EXPECT_THAT(message(s), HasSubstr("risk_margin"));
+  s = Sample(1);
+  s.scalars["delta"] = std::nan("");
+  EXPECT_THAT(message(s), HasSubstr("delta"));
+  s = Sample(1);
+  s.arrays.erase(s.arrays.begin());
+  EXPECT_THAT(message(s), HasSubstr("actor.mean.0.weight"));
+  s = testing::SafeMapSnapshot(22, 2, 9, {8}, 1);
+  EXPECT_THAT(message(s), AllOf(HasSubstr("constraint."), HasSubstr("[9, 8]"), HasSubstr("[8, 8]")));
+  const auto rule = MakeRule(Sample(1), 1);
+  s = Sample(1);
+  s.acting_rule = "gaussian_policy";
+  EXPECT_THAT(std::string(rule->Load(s).message()), AllOf(HasSubstr("gaussian_policy"), HasSubstr("safe_map")));
+}
+
+TEST(ActingRule, TodaysRulesStoreNoExtraColumns) {
+  for (const std::string& name : ActingRuleNames()) {
+    const auto columns = ActingRuleColumns(name);
+    ASSERT_TRUE(columns.ok());
+    EXPECT_TRUE(columns->empty());
+  }
+  EXPECT_EQ(ActingRuleColumns("qp").status().code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace datacom

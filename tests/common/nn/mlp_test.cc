@@ -1,0 +1,145 @@
+#include "common/nn/mlp.h"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/random.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/snapshots.h"
+
+namespace datacom {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::AddNet;
+
+// y = x W + b layer by layer in double, as the header of snapshot.h names the arrays.
+std::vector<double> Literal(const Snapshot& snapshot, const Mlp::Form& form, std::vector<double> x) {
+  for (int i = 0; snapshot.Find(absl::StrCat(form.net, ".", i, ".weight")) != nullptr; ++i) {
+    const NamedArray& W = *snapshot.Find(absl::StrCat(form.net, ".", i, ".weight"));
+    const NamedArray& b = *snapshot.Find(absl::StrCat(form.net, ".", i, ".bias"));
+    std::vector<double> y(b.values.begin(), b.values.end());
+    for (size_t j = 0; j < y.size(); ++j) {
+      for (size_t k = 0; k < x.size(); ++k) y[j] += x[k] * W.values[k * y.size() + j];
+    }
+    const bool last = snapshot.Find(absl::StrCat(form.net, ".", i + 1, ".weight")) == nullptr;
+    for (double& v : y) {
+      if (!last) v = form.hidden == Mlp::Hidden::kRelu ? std::max(v, 0.0) : 1 / (1 + std::exp(-v));
+      if (last && form.output == Mlp::Output::kSoftplus) v = std::log1p(std::exp(v));
+    }
+    x = y;
+  }
+  return x;
+}
+
+struct Case {
+  Mlp::Form form;
+  std::vector<int> widths;
+};
+
+std::vector<Case> Cases() {
+  using H = Mlp::Hidden;
+  using O = Mlp::Output;
+  return {{{"net", 5, 1, H::kRelu, O::kLinear, true}, {5, 128, 128, 1}},
+          {{"net", 4, 1, H::kSigmoid, O::kSoftplus, true}, {4, 128, 128, 1}},
+          {{"net", 8, 1, H::kSigmoid, O::kLinear, true}, {8, 13, 7, 1}},
+          {{"net", 3, 1, H::kRelu, O::kSoftplus, true}, {3, 1}},
+          {{"net", 22, 3, H::kRelu, O::kLinear, false}, {22, 40, 9, 3}}};
+}
+
+std::vector<float> Inputs(int batch, int width) {
+  std::vector<float> x(batch * width);
+  FillNormal(StreamKey("test.inputs", {static_cast<uint64_t>(width)}), x.data(), static_cast<int64_t>(x.size()));
+  return x;
+}
+
+TEST(Mlp, ForwardEqualsALiteralEvaluation) {
+  for (const Case& c : Cases()) {
+    Snapshot snapshot;
+    AddNet(c.form.net, c.widths, 7, &snapshot);
+    auto mlp = Mlp::Make(snapshot, c.form, 16);
+    ASSERT_TRUE(mlp.ok()) << mlp.status();
+    const auto x = Inputs(16, c.form.inputs);
+    std::vector<float> y(16 * c.form.outputs);
+    mlp->Forward(16, x.data(), y.data());
+    for (int r = 0; r < 16; ++r) {
+      const auto want = Literal(snapshot, c.form, {x.begin() + r * c.form.inputs, x.begin() + (r + 1) * c.form.inputs});
+      for (int j = 0; j < c.form.outputs; ++j) EXPECT_NEAR(y[r * c.form.outputs + j], want[j], 2e-6 * (1 + std::abs(want[j])));
+    }
+  }
+}
+
+TEST(Mlp, GradientEqualsFiniteDifferencesOfTheLiteralEvaluation) {
+  for (const Case& c : Cases()) {
+    if (!c.form.gradient) continue;
+    Snapshot snapshot;
+    AddNet(c.form.net, c.widths, 11, &snapshot);
+    auto mlp = Mlp::Make(snapshot, c.form, 5);
+    ASSERT_TRUE(mlp.ok()) << mlp.status();
+    const int n = c.form.inputs;
+    const auto x = Inputs(5, n);
+    std::vector<float> y(5), gradient(5 * n);
+    mlp->ForwardWithGradient(5, x.data(), y.data(), gradient.data());
+    for (int i = 0; i < 5 * n; ++i) {
+      std::vector<double> low(x.begin() + i / n * n, x.begin() + (i / n + 1) * n), high = low;
+      low[i % n] -= 1e-6;
+      high[i % n] += 1e-6;
+      const double want = (Literal(snapshot, c.form, high)[0] - Literal(snapshot, c.form, low)[0]) / 2e-6;
+      EXPECT_NEAR(gradient[i], want, 1e-5 * (1 + std::abs(want)));
+    }
+  }
+}
+
+TEST(Mlp, ARowHasTheSameBitsInEveryBatch) {
+  for (const Case& c : Cases()) {
+    Snapshot snapshot;
+    AddNet(c.form.net, c.widths, 13, &snapshot);
+    auto mlp = Mlp::Make(snapshot, c.form, 16);
+    ASSERT_TRUE(mlp.ok());
+    const int n = c.form.inputs, m = c.form.outputs;
+    const auto x = Inputs(16, n);
+    const auto evaluate = [&](int batch, int first) {
+      std::vector<float> y(batch * m), g(batch * n);
+      if (c.form.gradient) {
+        mlp->ForwardWithGradient(batch, x.data() + first * n, y.data(), g.data());
+      } else {
+        mlp->Forward(batch, x.data() + first * n, y.data());
+      }
+      y.insert(y.end(), g.begin(), g.end());
+      return y;
+    };
+    const auto whole = evaluate(16, 0);
+    for (const int batch : {1, 2, 3, 5, 7}) {
+      for (int first = 0; first + batch <= 16; ++first) {
+        const auto part = evaluate(batch, first);
+        for (int i = 0; i < batch * m; ++i) ASSERT_EQ(part[i], whole[first * m + i]);
+        for (int i = 0; i < batch * n; ++i) ASSERT_EQ(part[batch * m + i], whole[16 * m + first * n + i]);
+      }
+    }
+  }
+}
+
+TEST(Mlp, RefusesWhatDoesNotFitNamingArrayAndShapes) {
+  Snapshot snapshot;
+  AddNet("net", {4, 8, 1}, 1, &snapshot);
+  const Mlp::Form form{"net", 4, 1};
+  auto mlp = Mlp::Make(snapshot, form, 2);
+  ASSERT_TRUE(mlp.ok());
+
+  Snapshot other;
+  AddNet("net", {4, 9, 1}, 1, &other);
+  const absl::Status status = mlp->Load(other);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("net.0.weight"), HasSubstr("[4, 9]"), HasSubstr("[4, 8]")));
+  EXPECT_THAT(std::string(Mlp::Make(snapshot, {"absent", 4, 1}, 2).status().message()), HasSubstr("absent.0.weight"));
+  EXPECT_THAT(std::string(Mlp::Make(snapshot, {"net", 5, 1}, 2).status().message()), HasSubstr("[5, 8]"));
+  EXPECT_THAT(std::string(Mlp::Make(snapshot, {"net", 4, 2}, 2).status().message()), HasSubstr("net.1.weight"));
+  snapshot.arrays[0].values.pop_back();
+  EXPECT_EQ(mlp->Load(snapshot).code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace datacom

@@ -1,0 +1,51 @@
+// Snapshots with random parameters, for tests.
+#ifndef DATACOM_TESTS_TESTING_SNAPSHOTS_H_
+#define DATACOM_TESTS_TESTING_SNAPSHOTS_H_
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "common/base/random.h"
+#include "common/nn/snapshot.h"
+
+namespace datacom::testing {
+
+// Layers widths[0] -> widths[1] -> ... with values of standard deviation 1 / sqrt(fan in).
+inline void AddNet(const std::string& net, const std::vector<int>& widths, uint64_t seed, Snapshot* snapshot) {
+  for (size_t i = 0; i + 1 < widths.size(); ++i) {
+    const auto in = static_cast<uint32_t>(widths[i]), out = static_cast<uint32_t>(widths[i + 1]);
+    const std::string prefix = net + "." + std::to_string(i);
+    NamedArray weight{prefix + ".weight", {in, out}, std::vector<float>(in * out)};
+    NamedArray bias{prefix + ".bias", {out}, std::vector<float>(out)};
+    FillNormal(StreamKey(weight.name, {seed}), weight.values.data(), in * out);
+    FillNormal(StreamKey(bias.name, {seed}), bias.values.data(), out);
+    for (std::vector<float>* values : {&weight.values, &bias.values}) {
+      for (float& v : *values) v /= std::sqrt(static_cast<float>(in));
+    }
+    snapshot->arrays.push_back(weight);
+    snapshot->arrays.push_back(bias);
+  }
+}
+
+// A D-ATACOM member's snapshot: two policy nets, two constraint nets, the map's scalars.
+inline Snapshot SafeMapSnapshot(int obs, int action, int state, const std::vector<int>& hidden, uint64_t seed) {
+  const auto widths = [&](int in, int out) {
+    std::vector<int> all{in};
+    all.insert(all.end(), hidden.begin(), hidden.end());
+    all.push_back(out);
+    return all;
+  };
+  Snapshot snapshot;
+  snapshot.acting_rule = "safe_map";
+  AddNet("actor.mean", widths(obs, action), seed, &snapshot);
+  AddNet("actor.log_std", widths(obs, action), seed, &snapshot);
+  AddNet("constraint.mean", widths(state, 1), seed, &snapshot);
+  AddNet("constraint.log_std", widths(state, 1), seed, &snapshot);
+  snapshot.scalars = {{"delta", 0.8}, {"risk_margin", 0.195}, {"atacom_gain", 60}, {"slack_beta", 3}};
+  return snapshot;
+}
+
+}  // namespace datacom::testing
+
+#endif  // DATACOM_TESTS_TESTING_SNAPSHOTS_H_
