@@ -1,6 +1,8 @@
 # Targets datacom_torch and datacom_blas for the learner core; OPENBLAS_LIBRARY is false where there is none and DATACOM_ANY_BLAS
 # allows LibTorch's own products instead (several times slower on the CPU).
+set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL TRUE)  # tests link LibTorch too
 find_package(Torch REQUIRED)
+unset(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL)
 add_library(datacom_torch INTERFACE)
 target_link_libraries(datacom_torch INTERFACE ${TORCH_LIBRARIES})
 target_include_directories(datacom_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
