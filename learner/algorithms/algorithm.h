@@ -107,7 +107,8 @@ std::vector<std::string> AlgorithmNames();
 
 // Raw network access for tests: names as in golden files' spirit ("actor.mean.0.weight", "critic.0.1.bias",
 // "target_critic.1.2.weight", "constraint.mean.0.weight", "target_constraint...", "log_alpha", "delta_raw"),
-// [in, out] row-major weights; also gradients of the last Update with prefix "grad.".
+// [in, out] row-major weights; also gradients of the last Update with prefix "grad."
+// (on the fused path of the last member alone).
 std::vector<float> GetArray(const Algorithm& algorithm, int member, const std::string& name);
 void SetArray(Algorithm* algorithm, int member, const std::string& name, const std::vector<float>& values);
 

@@ -44,7 +44,7 @@ void Population::MirrorTargets(int64_t first, int64_t size) {
 void Population::Build() {
   const int size = static_cast<int>(layout_.size());
   parameters_ = kernels_->NewFloats(members_, 1, size);
-  gradients_ = kernels_->NewFloats(members_, 1, size);
+  gradients_ = kernels_->NewFloats(block_, 1, size);
   first_moment_ = kernels_->NewFloats(members_, 1, size);
   second_moment_ = kernels_->NewFloats(members_, 1, size);
   targets_ = kernels_->NewFloats(members_, 1, static_cast<int>(target_size_));
@@ -209,14 +209,16 @@ void Population::Load(const State& state) {
   }
 }
 
-Population::Place Population::Find(const std::string& name) const {
+Population::Place Population::Find(int member, const std::string& name) const {
   std::string base = name;
   FloatView all = parameters_;
   int64_t shift = 0;
   if (base.rfind("grad.", 0) == 0) {
     base = base.substr(5);
     all = gradients_;
-  } else if (base.rfind("target_", 0) == 0 && base != "target_entropy") {
+    member -= members_ - block_;
+    if (member < 0) throw std::invalid_argument("'" + name + "': gradients are kept of the last member alone");
+  } else if (base.rfind("target_", 0) == 0) {
     base = base.substr(7);
     all = targets_;
     shift = target_first_;
@@ -225,27 +227,25 @@ Population::Place Population::Find(const std::string& name) const {
     if (array.name != base) continue;
     const int64_t offset = array.offset - shift;
     if (offset < 0 || offset + array.size() > all.cols) break;
-    return {all, offset, array.size()};
+    return {all.Members(member, 1), offset, array.size()};
   }
   throw std::invalid_argument("algorithm '" + config_.algorithm + "' has no array '" + name + "'");
 }
 
 std::vector<float> Population::ReadArray(int member, const std::string& name) const {
-  const Place place = Find(name);
+  const Place place = Find(member, name);
   std::vector<float> values(place.size);
-  kernels_->Download(place.all.Members(member, 1).Cols(static_cast<int>(place.offset), static_cast<int>(place.size)),
-                     values.data());
+  kernels_->Download(place.block.Cols(static_cast<int>(place.offset), static_cast<int>(place.size)), values.data());
   return values;
 }
 
 void Population::WriteArray(int member, const std::string& name, const std::vector<float>& values) {
-  const Place place = Find(name);
+  const Place place = Find(member, name);
   if (static_cast<int64_t>(values.size()) != place.size) {
     throw std::invalid_argument("array '" + name + "' has " + std::to_string(place.size) + " values, not " +
                                 std::to_string(values.size()));
   }
-  kernels_->Upload(values.data(),
-                   place.all.Members(member, 1).Cols(static_cast<int>(place.offset), static_cast<int>(place.size)));
+  kernels_->Upload(values.data(), place.block.Cols(static_cast<int>(place.offset), static_cast<int>(place.size)));
 }
 
 void Population::AddActingNet(const std::string& prefix, int member, ActingParameters* out) const {

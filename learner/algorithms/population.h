@@ -1,4 +1,4 @@
-// What every algorithm shares: M members' parameters, gradients and Adam moments in flat blocks [M, size], targets in another,
+// What every algorithm shares: M members' parameters and Adam moments in flat blocks [M, size], gradients, targets,
 // scalars a member, statistics, and saving and loading all of it. An algorithm declares its nets, calls Build, and then works
 // on blocks of members: Load copies a block's part of the batch, Compute issues the kernel calls of the update.
 // Not thread-safe; owns its Kernels and through it all arrays.
@@ -61,7 +61,7 @@ class Population : public Algorithm {
   int first_member() const { return first_; }
   FloatView ParametersOf(int member) const { return parameters_.Members(member, 1); }
   FloatView parameters() const { return Block(parameters_); }
-  FloatView gradients() const { return Block(gradients_); }
+  const FloatView& gradients() const { return gradients_; }
   FloatView targets() const { return Block(targets_); }
   // Where the block starts in a batch array with per_member values a member.
   template <class T>
@@ -91,12 +91,14 @@ class Population : public Algorithm {
   void Initialise();
   std::string Signature() const;
   struct Place {
-    FloatView all;
+    FloatView block;  // one member's
     int64_t offset = 0, size = 0;
   };
-  Place Find(const std::string& name) const;  // throws std::invalid_argument naming the array
+  // Throws std::invalid_argument naming the array, also for a gradient of a member whose block is not the last.
+  Place Find(int member, const std::string& name) const;
 
-  FloatView parameters_, gradients_, first_moment_, second_moment_, targets_;  // [M, 1, size]
+  FloatView parameters_, first_moment_, second_moment_, targets_;  // [M, 1, size]
+  FloatView gradients_;  // [block, 1, size]: of the block updated last, so that it stays in cache
   int64_t target_first_ = 0, target_size_ = 0;
   std::map<std::string, DoubleView> saved_;
   int first_ = 0, count_ = 0;
