@@ -1,0 +1,205 @@
+// The replay's speed, as named workloads (Google Benchmark; --benchmark_format=json):
+//   replay/draw          one 64 + 6 draw of one member at the store, rows in memory
+//   replay/insert_store  one 64 KiB chunk at the store, without transport
+//   replay/insert_empty  64 KiB chunks over gRPC on loopback to a handler that only counts them: what the transport moves
+//   replay/insert_grpc   the same stream into the real service
+// insert_grpc / insert_empty is the share of the transport's rate that the service keeps. Chunks in flight: kWindow.
+#include <atomic>
+#include <filesystem>
+
+#include "benchmark/benchmark.h"
+#include "common/config/experiment.h"
+#include "common/rpc/channel.h"
+#include "replay/service.h"
+#include "unistd.h"
+
+namespace datacom {
+namespace {
+
+constexpr size_t kChunkBytes = 64 << 10;
+constexpr uint64_t kWindow = 16;
+
+RowSchema BenchSchema() { return RowSchema::For(/*obs_dim=*/16, /*action_dim=*/3); }
+
+uint32_t ChunkRows() { return static_cast<uint32_t>(kChunkBytes / BenchSchema().wire_row_bytes()); }
+
+// A store in a fresh folder that grants without end (the learner is far ahead).
+class BenchStore {
+ public:
+  BenchStore() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "datacom-bench-XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+    v1::Experiment experiment;
+    experiment.set_name("bench");
+    experiment.set_task("cartpole");
+    experiment.set_algorithm("datacom");
+    experiment.mutable_run()->set_env_steps(1000000000000);
+    experiment.mutable_schedule()->set_tolerance_steps(64 * kWindow * ChunkRows());
+    experiment.add_members()->set_seed(1);
+    Store::Options options;
+    options.experiment = ResolveExperiment(experiment);
+    options.hyper.push_back(MemberHyper(options.experiment, 0));
+    options.run_id = "run";
+    options.folder = folder_;
+    auto store = Store::Open(BenchSchema(), options);
+    if (!store.ok()) {
+      std::fprintf(stderr, "replay_bench: %s\n", std::string(store.status().message()).c_str());
+      std::exit(1);
+    }
+    store_ = std::move(*store);
+    store_->Announce(900000000000);
+    session_ = store_->Register("bench", 1, 16)->session();
+  }
+  ~BenchStore() {
+    store_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+  Store* store() { return store_.get(); }
+  uint32_t session() const { return session_; }
+
+ private:
+  std::string folder_;
+  std::unique_ptr<Store> store_;
+  uint32_t session_ = 0;
+};
+
+v1::Chunk BenchChunk(uint64_t first_sequence) {
+  v1::Chunk chunk;
+  chunk.set_first_sequence(first_sequence);
+  chunk.set_row_count(ChunkRows());
+  chunk.set_columns(std::string(ChunkRows() * BenchSchema().wire_row_bytes(), '\0'));
+  // Every fourth row is a failure (cost > 0).
+  size_t cost = 0;
+  for (const Column& column : BenchSchema().wire()) {
+    if (column.name == "cost") break;
+    cost += column.bytes() * ChunkRows();
+  }
+  const float value = 1;
+  for (uint32_t i = 0; i < ChunkRows(); i += 4) chunk.mutable_columns()->replace(cost + 4 * i, 4, reinterpret_cast<const char*>(&value), 4);
+  return chunk;
+}
+
+void InsertStore(benchmark::State& state) {
+  BenchStore bench;
+  const uint64_t stream = *bench.store()->Connect(bench.session());
+  v1::Chunk chunk = BenchChunk(0);
+  uint64_t rows = 0;
+  for (auto _ : state) {
+    chunk.set_first_sequence(rows);
+    v1::InsertReply reply;
+    if (!bench.store()->Insert(bench.session(), stream, chunk, &reply).ok() || reply.rejections_size() > 0) state.SkipWithError("refused");
+    rows += ChunkRows();
+  }
+  state.SetItemsProcessed(static_cast<int64_t>(rows));
+  state.SetBytesProcessed(static_cast<int64_t>(rows * BenchSchema().wire_row_bytes()));
+}
+
+void Draw(benchmark::State& state) {
+  BenchStore bench;
+  const uint64_t stream = *bench.store()->Connect(bench.session());
+  for (uint64_t rows = 0; rows < 220000; rows += ChunkRows()) {
+    v1::InsertReply reply;
+    if (!bench.store()->Insert(bench.session(), stream, BenchChunk(rows), &reply).ok()) state.SkipWithError("refused");
+  }
+  uint64_t update = 205000;
+  v1::DrawReply reply;
+  for (auto _ : state) {
+    reply.Clear();
+    if (!bench.store()->Draw(update, &reply).ok()) state.SkipWithError("no draw");
+    update = update < 215000 ? update + 1 : 205000;
+  }
+}
+
+class EmptyStream : public grpc::ServerBidiReactor<v1::InsertRequest, v1::InsertReply> {
+ public:
+  EmptyStream() { StartRead(&request_); }
+  void OnReadDone(bool ok) override {
+    if (!ok) {
+      Finish(grpc::Status::OK);
+      return;
+    }
+    rows_ += request_.chunk().row_count();
+    if (!writing_.exchange(true)) Answer();
+    StartRead(&request_);
+  }
+  void OnWriteDone(bool ok) override {
+    writing_ = false;
+    if (ok && rows_ != told_ && !writing_.exchange(true)) Answer();
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  void Answer() {
+    told_ = rows_.load();
+    reply_.Clear();
+    reply_.add_committed()->set_next_sequence(told_);
+    StartWrite(&reply_);
+  }
+  v1::InsertRequest request_;
+  v1::InsertReply reply_;
+  std::atomic<uint64_t> rows_{0};
+  std::atomic<uint64_t> told_{0};
+  std::atomic<bool> writing_{false};
+};
+
+class EmptyService : public v1::Replay::CallbackService {
+  grpc::ServerBidiReactor<v1::InsertRequest, v1::InsertReply>* Insert(grpc::CallbackServerContext*) override { return new EmptyStream; }
+};
+
+// Sends chunks, at most kWindow beyond what was acknowledged.
+void Stream(benchmark::State& state, const std::string& address, uint32_t session) {
+  const auto stub = v1::Replay::NewStub(MakeChannel(address));
+  grpc::ClientContext context;
+  const auto stream = stub->Insert(&context);
+  v1::InsertRequest request;
+  *request.mutable_open()->mutable_hello() = MakeHello("run", BenchSchema().fingerprint());
+  request.mutable_open()->set_session(session);
+  stream->Write(request);
+  *request.mutable_chunk() = BenchChunk(0);
+  uint64_t sent = 0, acknowledged = 0;
+  v1::InsertReply reply;
+  const auto read = [&] {
+    if (!stream->Read(&reply) || reply.rejections_size() > 0) state.SkipWithError("refused");
+    for (const auto& committed : reply.committed()) acknowledged = committed.next_sequence();
+  };
+  read();
+  for (auto _ : state) {
+    while (sent - acknowledged >= kWindow * ChunkRows()) read();
+    request.mutable_chunk()->set_first_sequence(sent);
+    stream->Write(request);
+    sent += ChunkRows();
+  }
+  while (acknowledged < sent) read();
+  stream->WritesDone();
+  while (stream->Read(&reply)) {
+  }
+  stream->Finish();
+  state.SetItemsProcessed(static_cast<int64_t>(sent));
+  state.SetBytesProcessed(static_cast<int64_t>(sent * BenchSchema().wire_row_bytes()));
+}
+
+void InsertEmpty(benchmark::State& state) {
+  EmptyService service;
+  const auto server = Server::Start("127.0.0.1:0", {&service});
+  Stream(state, (*server)->address(), 1);
+  (*server)->Shutdown(std::chrono::milliseconds(1000));
+}
+
+void InsertGrpc(benchmark::State& state) {
+  BenchStore bench;
+  ReplayService service(bench.store(), nullptr, std::chrono::milliseconds(250));
+  const auto server = Server::Start("127.0.0.1:0", {&service});
+  Stream(state, (*server)->address(), bench.session());
+  service.Drain();
+  (*server)->Shutdown(std::chrono::milliseconds(1000));
+}
+
+BENCHMARK(Draw)->Name("replay/draw");
+BENCHMARK(InsertStore)->Name("replay/insert_store");
+BENCHMARK(InsertEmpty)->Name("replay/insert_empty")->UseRealTime();
+BENCHMARK(InsertGrpc)->Name("replay/insert_grpc")->UseRealTime();
+
+}  // namespace
+}  // namespace datacom
+
+BENCHMARK_MAIN();

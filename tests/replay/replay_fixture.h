@@ -1,0 +1,118 @@
+// What tests of the replay share: a small row schema, an experiment, chunks of rows that can be recognised, a folder that goes away.
+#ifndef DATACOM_TESTS_REPLAY_REPLAY_FIXTURE_H_
+#define DATACOM_TESTS_REPLAY_REPLAY_FIXTURE_H_
+
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "common/config/experiment.h"
+#include "common/rows/row_schema.h"
+#include "gtest/gtest.h"
+#include "replay/store.h"
+#include "unistd.h"
+
+namespace datacom::testing {
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "datacom-test-XXXXXX").string();
+    path_ = ::mkdtemp(pattern.data());
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+inline RowSchema SmallSchema() { return RowSchema::For(/*obs_dim=*/2, /*action_dim=*/1); }
+
+inline v1::Experiment SmallExperiment(int members) {
+  v1::Experiment experiment;
+  experiment.set_name("test");
+  experiment.set_task("cartpole");
+  experiment.set_algorithm("datacom");
+  experiment.mutable_run()->set_env_steps(1000);
+  experiment.mutable_run()->set_steps_per_epoch(20);
+  experiment.mutable_run()->set_checkpoint_updates(20);
+  experiment.mutable_replay()->set_capacity(100);
+  experiment.mutable_replay()->set_failure_capacity(20);
+  experiment.mutable_replay()->set_min_size(10);
+  experiment.mutable_schedule()->set_tolerance_steps(16);
+  experiment.mutable_learner()->set_batch_size(8);
+  experiment.mutable_learner()->set_failure_batch_size(3);
+  experiment.mutable_hyper()->set_delta_warmup(15);
+  for (int i = 0; i < members; ++i) experiment.add_members()->set_seed(static_cast<uint64_t>(i));
+  return experiment;
+}
+
+inline Store::Options StoreOptions(const v1::Experiment& experiment, const std::string& folder, const Clock* clock) {
+  Store::Options options;
+  options.experiment = ResolveExperiment(experiment);
+  options.experiment_text = PrintExperiment(options.experiment);
+  for (int i = 0; i < options.experiment.members_size(); ++i) options.hyper.push_back(MemberHyper(options.experiment, i));
+  options.learns_delta = true;
+  options.run_id = "run";
+  options.folder = folder;
+  options.clock = clock;
+  return options;
+}
+
+struct TestRow {
+  uint32_t environment = 0, episode = 0, step = 0;
+  float value = 0;  // observation[0]; observation[1] = -value
+  float action = 0, reward = 0, cost = 0;
+  bool last = false;
+  uint64_t policy_update = 0;
+};
+
+// Columns of `rows` for SmallSchema.
+inline std::string Columns(const std::vector<TestRow>& rows) {
+  std::string out;
+  const auto put = [&out](const auto value) { out.append(reinterpret_cast<const char*>(&value), sizeof value); };
+  for (const TestRow& row : rows) put(row.value), put(-row.value);
+  for (const TestRow& row : rows) put(row.action);
+  for (const TestRow& row : rows) put(row.reward);
+  for (const TestRow& row : rows) put(row.cost);
+  for (const TestRow& row : rows) put(row.value + 0.5f), put(-row.value);
+  for (size_t i = 0; i < rows.size(); ++i) put(uint8_t{0});
+  for (const TestRow& row : rows) put(static_cast<uint8_t>(row.last));
+  for (const TestRow& row : rows) put(row.environment);
+  for (const TestRow& row : rows) put(row.episode);
+  for (const TestRow& row : rows) put(row.step);
+  for (size_t i = 0; i < rows.size(); ++i) put(uint32_t{1});
+  for (const TestRow& row : rows) put(row.policy_update);
+  return out;
+}
+
+inline v1::Chunk MakeChunk(uint32_t member, uint64_t first_sequence, const std::vector<TestRow>& rows) {
+  v1::Chunk chunk;
+  chunk.set_member(member);
+  chunk.set_first_sequence(first_sequence);
+  chunk.set_row_count(static_cast<uint32_t>(rows.size()));
+  chunk.set_columns(Columns(rows));
+  return chunk;
+}
+
+// Rows of one environment with episodes of `length`, value = sequence, every third one a failure.
+inline std::vector<TestRow> SimpleRows(uint64_t first_sequence, uint32_t count, uint32_t length = 10) {
+  std::vector<TestRow> rows(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint64_t sequence = first_sequence + i;
+    rows[i].episode = static_cast<uint32_t>(sequence / length);
+    rows[i].step = static_cast<uint32_t>(sequence % length);
+    rows[i].value = static_cast<float>(sequence);
+    rows[i].action = static_cast<float>(sequence) / 8;
+    rows[i].reward = 1;
+    rows[i].cost = sequence % 3 == 0 ? 0.25f : -0.5f;
+    rows[i].last = rows[i].step + 1 == length;
+  }
+  return rows;
+}
+
+}  // namespace datacom::testing
+
+#endif  // DATACOM_TESTS_REPLAY_REPLAY_FIXTURE_H_

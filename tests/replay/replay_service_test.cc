@@ -1,0 +1,248 @@
+#include <atomic>
+
+#include "common/rpc/channel.h"
+#include "common/rpc/replay_client.h"
+#include "gmock/gmock.h"
+#include "replay/service.h"
+#include "tests/replay/replay_fixture.h"
+
+namespace datacom {
+namespace {
+
+using ::testing::HasSubstr;
+using ::datacom::testing::MakeChunk;
+using ::datacom::testing::SimpleRows;
+using ::datacom::testing::SmallExperiment;
+using ::datacom::testing::SmallSchema;
+using ::datacom::testing::StoreOptions;
+using ::datacom::testing::TemporaryFolder;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLong{20000};
+
+class ReplayServiceTest : public ::testing::Test {
+ protected:
+  void Serve(const v1::Experiment& experiment) {
+    auto store = Store::Open(SmallSchema(), StoreOptions(experiment, folder_.path(), &clock_));
+    ASSERT_TRUE(store.ok()) << store.status();
+    store_ = std::move(*store);
+    service_ = std::make_unique<ReplayService>(store_.get(), nullptr, milliseconds(0));
+    auto server = Server::Start("127.0.0.1:0", {service_.get()});
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = std::move(*server);
+    channel_ = server_->InProcessChannel();
+  }
+  void Stop() {
+    if (server_ == nullptr) return;
+    service_->Drain();
+    server_->Shutdown(milliseconds(2000));
+    server_.reset();
+    service_.reset();
+    store_.reset();
+  }
+  void TearDown() override { Stop(); }
+
+  std::unique_ptr<InsertSession> Join(const std::string& name, uint64_t incarnation = 1) {
+    InsertSession::Options options;
+    options.channel = channel_;
+    options.run_id = "run";
+    options.actor = name;
+    options.incarnation = incarnation;
+    auto session = InsertSession::Register(options);
+    EXPECT_TRUE(session.ok()) << session.status();
+    EXPECT_TRUE((*session)->Start(SmallSchema().fingerprint()).ok());
+    return std::move(*session);
+  }
+  std::unique_ptr<DrawStream> Learner() { return DrawStream::Open({channel_, "run", SmallSchema().fingerprint()}); }
+
+  // Appends rows as credit allows until `rows` were appended in all.
+  void Produce(InsertSession* session, uint64_t rows) {
+    const auto deadline = std::chrono::steady_clock::now() + kLong;
+    while (std::chrono::steady_clock::now() < deadline) {
+      const auto allowance = session->allowance(0);
+      if (allowance.next_sequence >= rows) break;
+      const auto count = static_cast<uint32_t>(std::min<uint64_t>({allowance.rows, rows - allowance.next_sequence, 7}));
+      if (count == 0) {
+        session->WaitForChange(milliseconds(100));
+        continue;
+      }
+      const auto chunk = MakeChunk(0, 0, SimpleRows(allowance.next_sequence, count));
+      ASSERT_TRUE(session->Append(0, count, chunk.columns()).ok());
+    }
+    const absl::Status flushed = session->Flush(kLong);
+    ASSERT_TRUE(flushed.ok()) << flushed;
+  }
+
+  TemporaryFolder folder_;
+  ManualClock clock_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<ReplayService> service_;
+  std::unique_ptr<Server> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+};
+
+TEST_F(ReplayServiceTest, ARunGoesToItsEndOverRealStreams) {
+  v1::Experiment experiment = SmallExperiment(1);
+  experiment.mutable_run()->set_env_steps(200);
+  Serve(experiment);
+  auto session = Join("actor-0");
+  {
+    auto learner = Learner();
+    std::thread actor([&] { Produce(session.get(), 200); });
+    uint64_t episodes = 0;
+    for (uint64_t update = 1; update <= 2; ++update) learner->Request(update);
+    for (uint64_t update = 1; update <= 190; ++update) {
+      if (update + 2 <= 190) learner->Request(update + 2);
+      auto reply = learner->Next(kLong);
+      ASSERT_TRUE(reply.ok()) << reply.status();
+      ASSERT_EQ(reply->update(), update);
+      EXPECT_EQ(reply->batches(0).rows_seen(), 10 + update);
+      for (const v1::Episode& episode : reply->batches(0).episodes()) EXPECT_EQ(episode.last_row(), 10 * ++episodes);
+      learner->Announce(update);
+    }
+    actor.join();
+    EXPECT_EQ(episodes, 20u);
+  }
+  const auto deadline = std::chrono::steady_clock::now() + kLong;
+  while (!(session->finished() && store_->Complete()) && std::chrono::steady_clock::now() < deadline) session->WaitForChange(milliseconds(20));
+  EXPECT_TRUE(session->finished());
+  EXPECT_TRUE(store_->Complete()) << "the last announcement is delivered when the learner leaves";
+  const auto info = GetReplayInfo(channel_, kLong);
+  ASSERT_TRUE(info.ok()) << info.status();
+  EXPECT_EQ(info->members(0).inserted(), 200u);
+  EXPECT_EQ(info->members(0).samples_per_insert(), 1.0);
+}
+
+TEST_F(ReplayServiceTest, BadRowsEndTheSessionOfTheSenderWithTheReasonAndNothingElse) {
+  Serve(SmallExperiment(1));
+  auto session = Join("actor-0");
+  Produce(session.get(), 5);
+  auto rows = SimpleRows(5, 2);
+  rows[1].reward = std::numeric_limits<float>::infinity();
+  ASSERT_TRUE(session->Append(0, 2, ::datacom::testing::Columns(rows)).ok());
+  const absl::Status flushed = session->Flush(kLong);
+  EXPECT_EQ(flushed.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(flushed.message()), HasSubstr("column reward, row 1: inf is not finite"));
+  auto other = Join("actor-1");
+  Produce(other.get(), 5);
+  EXPECT_EQ(store_->counters().rejected_invalid, 2u);
+  EXPECT_EQ(store_->counters().inserted, 10u);
+}
+
+TEST_F(ReplayServiceTest, ARefusedChunkKeepsTheStreamAndTheNextOneIsTaken) {
+  Serve(SmallExperiment(1));
+  const auto registered = store_->Register("actor-0", 1, 1);
+  ASSERT_TRUE(registered.ok());
+  auto stub = v1::Replay::NewStub(channel_);
+  grpc::ClientContext context;
+  auto stream = stub->Insert(&context);
+  v1::InsertRequest request;
+  *request.mutable_open()->mutable_hello() = MakeHello("run", SmallSchema().fingerprint());
+  request.mutable_open()->set_session(registered->session());
+  ASSERT_TRUE(stream->Write(request));
+  *request.mutable_chunk() = MakeChunk(0, 3, SimpleRows(3, 2));  // a gap: 0 is expected
+  ASSERT_TRUE(stream->Write(request));
+  *request.mutable_chunk() = MakeChunk(0, 0, SimpleRows(0, 2));
+  ASSERT_TRUE(stream->Write(request));
+  v1::InsertReply reply;
+  std::string refusal;
+  uint64_t committed = 0;
+  while (committed < 2 && stream->Read(&reply)) {
+    for (const auto& rejection : reply.rejections()) refusal = rejection.message();
+    for (const auto& entry : reply.committed()) committed = entry.next_sequence();
+  }
+  EXPECT_EQ(committed, 2u);
+  EXPECT_THAT(refusal, HasSubstr("sequence 0 is expected"));
+  stream->WritesDone();
+  while (stream->Read(&reply)) {
+  }
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(ReplayServiceTest, AWaitingDrawSaysWhoLacksWhatAndDrainEndsIt) {
+  Serve(SmallExperiment(2));
+  auto session = Join("actor-0");
+  auto learner = Learner();
+  learner->Request(1);
+  std::string words;
+  const auto deadline = std::chrono::steady_clock::now() + kLong;
+  while (words.find("member 0 has 0 of 11 rows") == std::string::npos && std::chrono::steady_clock::now() < deadline) {
+    clock_.Advance(std::chrono::seconds(3));
+    service_->Tick();
+    words = std::string(learner->Next(milliseconds(20)).status().message());
+  }
+  EXPECT_THAT(words, HasSubstr("member 0 has 0 of 11 rows (sessions: actor-0 connected"));
+  Stop();
+  EXPECT_EQ(learner->Next(milliseconds(200)).status().code(), absl::StatusCode::kDeadlineExceeded);
+  learner->Cancel();
+  EXPECT_EQ(learner->Next(kLong).status().code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(ReplayServiceTest, PeersOfAnotherRunAreRefusedForGood) {
+  Serve(SmallExperiment(1));
+  InsertSession::Options options;
+  options.channel = channel_;
+  options.run_id = "other";
+  options.actor = "actor-0";
+  const auto session = InsertSession::Register(options);
+  EXPECT_EQ(session.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(session.status().message()), HasSubstr("other"));
+  auto learner = DrawStream::Open({channel_, "run", SmallSchema().fingerprint() + 2});
+  learner->Request(1);
+  EXPECT_EQ(learner->Next(kLong).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(ReplayServiceTest, ANewIncarnationTakesOverAndTheOldSessionIsTold) {
+  Serve(SmallExperiment(1));
+  auto old = Join("actor-0", /*incarnation=*/1);
+  Produce(old.get(), 4);
+  auto fresh = Join("actor-0", /*incarnation=*/2);
+  const auto deadline = std::chrono::steady_clock::now() + kLong;
+  while (old->status().ok() && std::chrono::steady_clock::now() < deadline) old->WaitForChange(milliseconds(50));
+  EXPECT_EQ(old->status().code(), absl::StatusCode::kNotFound);
+  Produce(fresh.get(), 6);
+  EXPECT_NE(fresh->registration().session(), old->registration().session());
+}
+
+TEST_F(ReplayServiceTest, ClientsOutliveARestartAndNothingIsStoredTwice) {
+  v1::Experiment experiment = SmallExperiment(1);
+  Serve(experiment);
+  // Behind a TCP address, so that the clients' channel survives the server.
+  const std::string address = server_->address();
+  channel_ = MakeChannel(address);
+  auto session = Join("actor-0");
+  Produce(session.get(), 12);
+  auto learner = Learner();
+  learner->Request(1);
+  const auto before = learner->Next(kLong);
+  ASSERT_TRUE(before.ok()) << before.status();
+  Stop();
+  auto store = Store::Open(SmallSchema(), StoreOptions(experiment, folder_.path(), &clock_));
+  ASSERT_TRUE(store.ok()) << store.status();
+  store_ = std::move(*store);
+  service_ = std::make_unique<ReplayService>(store_.get(), nullptr, milliseconds(0));
+  auto server = Server::Start(address, {service_.get()});
+  ASSERT_TRUE(server.ok()) << server.status();
+  server_ = std::move(*server);
+  Produce(session.get(), 20);
+  learner->Request(1);
+  const auto after = learner->Next(kLong);
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_EQ(before->SerializeAsString(), after->SerializeAsString());
+  v1::ReadRangeRequest range;
+  *range.mutable_hello() = MakeHello("run", 0);
+  range.set_to(20);
+  std::string columns;
+  ASSERT_TRUE(ReadRange(channel_, range, [&](const v1::RowRange& rows) {
+                columns += rows.columns();
+                return absl::OkStatus();
+              }).ok());
+  for (int i = 0; i < 20; ++i) {
+    float value = 0;
+    std::memcpy(&value, columns.data() + 8 * i, sizeof value);
+    EXPECT_EQ(value, static_cast<float>(i));
+  }
+}
+
+}  // namespace
+}  // namespace datacom
