@@ -5,10 +5,10 @@
 
 namespace datacom {
 
-#define DATACOM_ACTING_RULE(name)                                                                                   \
-  namespace name {                                                                                                  \
+#define DATACOM_ACTING_RULE(name)                                                                                    \
+  namespace name {                                                                                                   \
   absl::StatusOr<std::unique_ptr<ActingRule>> Make(const Snapshot& snapshot, const TaskModel& model, int max_batch); \
-  std::vector<Column> Columns();                                                                                    \
+  std::vector<Column> Columns();                                                                                     \
   }
 #include "common/acting/register.inc"
 #undef DATACOM_ACTING_RULE
@@ -43,7 +43,8 @@ std::vector<std::string> ActingRuleNames() {
   return names;
 }
 
-absl::StatusOr<std::unique_ptr<ActingRule>> MakeActingRule(const Snapshot& snapshot, const TaskModel& model, int max_batch) {
+absl::StatusOr<std::unique_ptr<ActingRule>> MakeActingRule(const Snapshot& snapshot, const TaskModel& model,
+                                                           int max_batch) {
   const absl::StatusOr<const Entry*> entry = Find(snapshot.acting_rule);
   if (!entry.ok()) return entry.status();
   return (*entry)->make(snapshot, model, max_batch);

@@ -20,7 +20,8 @@ GaussianPolicy::GaussianPolicy(std::string rule, Mlp mean, Mlp log_std, const Ta
   }
 }
 
-absl::StatusOr<GaussianPolicy> GaussianPolicy::MakePolicy(const Snapshot& snapshot, const TaskSpec& spec, int max_batch) {
+absl::StatusOr<GaussianPolicy> GaussianPolicy::MakePolicy(const Snapshot& snapshot, const TaskSpec& spec,
+                                                          int max_batch) {
   Mlp::Form form;
   form.inputs = spec.obs_dim;
   form.outputs = spec.action_dim;

@@ -1,5 +1,6 @@
 // Acting rule gaussian_policy: a squashed Gaussian (SAC; algorithms.md 1.5).
-//   raw = mean(s) + exp(clamp(log_std(s), -20, 2)) * noise;  u = tanh(raw) * (high - low) / 2 + (high + low) / 2, float32.
+//   raw = mean(s) + exp(clamp(log_std(s), -20, 2)) * noise;  u = tanh(raw) * (high - low) / 2 + (high + low) / 2,
+//   float32.
 #ifndef DATACOM_COMMON_ACTING_GAUSSIAN_POLICY_H_
 #define DATACOM_COMMON_ACTING_GAUSSIAN_POLICY_H_
 
@@ -32,7 +33,7 @@ class GaussianPolicy : public ActingRule {
 
   std::string rule_;  // of the snapshot at making
   Mlp mean_, log_std_;
-  std::vector<float> half_range_, centre_;      // [action]
+  std::vector<float> half_range_, centre_;           // [action]
   std::vector<float> mean_values_, log_std_values_;  // [max_batch, action]
 };
 

@@ -76,7 +76,8 @@ absl::StatusOr<SafeMapRule::Scalars> SafeMapRule::ReadScalars(const Snapshot& sn
     *value = *found;
   }
   if (!(scalars.gains.beta > 0)) {
-    return absl::InvalidArgumentError(absl::StrCat("snapshot scalar slack_beta = ", scalars.gains.beta, ", must be above 0"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("snapshot scalar slack_beta = ", scalars.gains.beta, ", must be above 0"));
   }
   return scalars;
 }
@@ -105,7 +106,8 @@ void SafeMapRule::EvaluateModel(int batch, const float* observations) {
     out.f = f_.data() + r * dims_.q;
     out.G = G_.data() + r * dims_.q * dims_.action;
     dynamics_->Evaluate(observation_.data(), out);
-    std::transform(state_.begin(), state_.end(), z_.begin() + r * width, [](double v) { return static_cast<float>(v); });
+    std::transform(state_.begin(), state_.end(), z_.begin() + r * width,
+                   [](double v) { return static_cast<float>(v); });
   }
 }
 

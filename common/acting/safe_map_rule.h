@@ -19,7 +19,8 @@ namespace datacom::safe_map {
 // Not thread-safe; owns nets and workspace, shares the task's model; Load and Act allocate nothing and block nowhere.
 class SafeMapRule : public ActingRule {
  public:
-  static absl::StatusOr<std::unique_ptr<ActingRule>> MakeRule(const Snapshot& snapshot, const TaskModel& model, int max_batch);
+  static absl::StatusOr<std::unique_ptr<ActingRule>> MakeRule(const Snapshot& snapshot, const TaskModel& model,
+                                                              int max_batch);
 
   absl::Status Load(const Snapshot& snapshot) override;
   void Act(int batch, const float* observations, const float* noise, float* actions,
@@ -34,8 +35,8 @@ class SafeMapRule : public ActingRule {
   };
   static absl::StatusOr<Scalars> ReadScalars(const Snapshot& snapshot);
 
-  SafeMapRule(gaussian_policy::GaussianPolicy policy, Mlp mean, Mlp log_std, const Scalars& scalars, const TaskModel& model,
-              int max_batch);
+  SafeMapRule(gaussian_policy::GaussianPolicy policy, Mlp mean, Mlp log_std, const Scalars& scalars,
+              const TaskModel& model, int max_batch);
   void EvaluateModel(int batch, const float* observations);
   // Fills gradient_ with dk/dz of row r; returns CVaR.
   double EvaluateConstraint(int r);

@@ -17,9 +17,11 @@ using Vector = Eigen::Array<float, kLanes, 1>;
 
 int Padded(int width) { return (width + kLanes - 1) / kLanes * kLanes; }
 
-// y[r, 8 columns * V] = bias + sum_i x[r, i] * w[i, :], i ascending, one fused chain a value; R rows and V vectors at once.
+// y[r, 8 columns * V] = bias + sum_i x[r, i] * w[i, :], i ascending, one fused chain a value; R rows and V vectors at
+// once.
 template <int R, int V>
-void Tile(int depth, const float* x, int x_stride, const float* w, int w_stride, const float* bias, float* y, int y_stride) {
+void Tile(int depth, const float* x, int x_stride, const float* w, int w_stride, const float* bias, float* y,
+          int y_stride) {
   __m256 sum[R][V];
   for (int v = 0; v < V; ++v) {
     const __m256 start = bias != nullptr ? _mm256_loadu_ps(bias + v * kLanes) : _mm256_setzero_ps();
@@ -45,7 +47,8 @@ void Rows(int depth, const float* x, int x_stride, const float* w, int stride, c
   constexpr int kWide = R == 1 ? 8 : R == 2 ? 4 : 2;
   int column = 0;
   for (; column + kWide * kLanes <= stride; column += kWide * kLanes) {
-    Tile<R, kWide>(depth, x, x_stride, w + column, stride, bias != nullptr ? bias + column : nullptr, y + column, stride);
+    Tile<R, kWide>(depth, x, x_stride, w + column, stride, bias != nullptr ? bias + column : nullptr, y + column,
+                   stride);
   }
   for (; column < stride; column += kLanes) {
     Tile<R, 1>(depth, x, x_stride, w + column, stride, bias != nullptr ? bias + column : nullptr, y + column, stride);
@@ -53,7 +56,8 @@ void Rows(int depth, const float* x, int x_stride, const float* w, int stride, c
 }
 
 // y [batch, stride] = bias + x [batch, depth] w [depth, stride]
-void Multiply(int batch, int depth, const float* x, int x_stride, const float* w, int stride, const float* bias, float* y) {
+void Multiply(int batch, int depth, const float* x, int x_stride, const float* w, int stride, const float* bias,
+              float* y) {
   int r = 0;
   for (; r + 4 <= batch; r += 4) Rows<4>(depth, x + r * x_stride, x_stride, w, stride, bias, y + r * stride);
   if (r + 2 <= batch) {
@@ -90,8 +94,8 @@ absl::Status CheckArray(const Snapshot& snapshot, const std::string& name, std::
   for (const int extent : shape) count *= static_cast<size_t>(extent);
   if (!same || array->values.size() != count) {
     return absl::InvalidArgumentError(absl::StrCat("array ", name, " has shape ", ShapeText(array->shape), " and ",
-                                                   array->values.size(), " values, expected [", absl::StrJoin(shape, ", "),
-                                                   "]"));
+                                                   array->values.size(), " values, expected [",
+                                                   absl::StrJoin(shape, ", "), "]"));
   }
   return absl::OkStatus();
 }
@@ -101,7 +105,8 @@ absl::Status CheckArray(const Snapshot& snapshot, const std::string& name, std::
 absl::StatusOr<Mlp> Mlp::Make(const Snapshot& snapshot, const Form& form, int max_batch) {
   if (max_batch < 1) return absl::InvalidArgumentError(absl::StrCat("max_batch = ", max_batch, ", must be at least 1"));
   if (form.gradient && form.outputs != 1) {
-    return absl::InvalidArgumentError(absl::StrCat("net ", form.net, " has ", form.outputs, " outputs; a gradient needs 1"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("net ", form.net, " has ", form.outputs, " outputs; a gradient needs 1"));
   }
   Mlp mlp(form, max_batch);
   int width = form.inputs, widest = Padded(form.inputs);
@@ -126,8 +131,8 @@ absl::StatusOr<Mlp> Mlp::Make(const Snapshot& snapshot, const Form& form, int ma
     mlp.layers_.push_back(std::move(layer));
   }
   if (width != form.outputs) {
-    return absl::InvalidArgumentError(absl::StrCat("array ", mlp.layers_.back().weight_name, " has ", width,
-                                                   " columns, expected ", form.outputs));
+    return absl::InvalidArgumentError(
+        absl::StrCat("array ", mlp.layers_.back().weight_name, " has ", width, " columns, expected ", form.outputs));
   }
   if (form.gradient) {
     for (Floats& buffer : mlp.backward_) buffer = Floats::Zero(max_batch * widest);

@@ -1,8 +1,9 @@
-// A multi-layer perceptron evaluated from snapshot arrays, float32, batched, with the input gradient of a scalar output.
+// A multi-layer perceptron evaluated from snapshot arrays, float32, batched, with the input gradient of a scalar
+// output.
 //
 // A row's result does not depend on the batch it is in: every output value is one chain of fused multiply-adds over the
-// inputs in order, whatever the batch size (lockstep runs and evaluators rely on it). Widths are padded to full vectors.
-// Not thread-safe: owns its workspace, sized at making; Forward and Load allocate nothing. Blocks nowhere.
+// inputs in order, whatever the batch size (lockstep runs and evaluators rely on it). Widths are padded to full
+// vectors. Not thread-safe: owns its workspace, sized at making; Forward and Load allocate nothing. Blocks nowhere.
 #ifndef DATACOM_COMMON_NN_MLP_H_
 #define DATACOM_COMMON_NN_MLP_H_
 
@@ -50,10 +51,10 @@ class Mlp {
     std::string weight_name, bias_name;
     int in = 0, out = 0;
     int in_stride = 0, out_stride = 0;  // rounded up to full vectors
-    Floats weight;      // [in, out_stride], padding 0
-    Floats transposed;  // [out, in_stride], padding 0; empty without gradient
-    Floats bias;        // [out_stride]
-    Floats activation;  // [max_batch, out_stride]
+    Floats weight;                      // [in, out_stride], padding 0
+    Floats transposed;                  // [out, in_stride], padding 0; empty without gradient
+    Floats bias;                        // [out_stride]
+    Floats activation;                  // [max_batch, out_stride]
   };
 
   Mlp(Form form, int max_batch) : form_(std::move(form)), max_batch_(max_batch) {}

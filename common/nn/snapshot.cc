@@ -1,5 +1,5 @@
-// Encoded snapshot: u32 manifest size, manifest (protobuf), data. File: magic, u32 count, then u64 size and snapshot each.
-// All integers little-endian.
+// Encoded snapshot: u32 manifest size, manifest (protobuf), data. File: magic, u32 count, then u64 size and snapshot
+// each. All integers little-endian.
 #include "common/nn/snapshot.h"
 
 #include <cstring>
@@ -54,10 +54,12 @@ absl::StatusOr<uint64_t> CountValues(const v1::ArraySpec& spec, uint64_t limit) 
   }
   uint64_t count = 1;
   for (const uint32_t extent : spec.shape()) {
-    if (extent == 0) return absl::InvalidArgumentError(absl::StrCat("snapshot array ", spec.name(), " has an extent of 0"));
+    if (extent == 0)
+      return absl::InvalidArgumentError(absl::StrCat("snapshot array ", spec.name(), " has an extent of 0"));
     if (count > limit / sizeof(float) / extent) {
-      return absl::DataLossError(absl::StrCat("snapshot array ", spec.name(), " of shape [", absl::StrJoin(spec.shape(), ", "),
-                                              "] exceeds the ", limit, " bytes of data"));
+      return absl::DataLossError(absl::StrCat("snapshot array ", spec.name(), " of shape [",
+                                              absl::StrJoin(spec.shape(), ", "), "] exceeds the ", limit,
+                                              " bytes of data"));
     }
     count *= extent;
   }
@@ -76,7 +78,8 @@ const NamedArray* Snapshot::Find(absl::string_view name) const {
 absl::StatusOr<double> Snapshot::Scalar(absl::string_view name) const {
   const auto it = scalars.find(std::string(name));
   if (it != scalars.end()) return it->second;
-  return absl::NotFoundError(absl::StrCat("snapshot for acting rule \"", acting_rule, "\" has no scalar \"", name, "\""));
+  return absl::NotFoundError(
+      absl::StrCat("snapshot for acting rule \"", acting_rule, "\" has no scalar \"", name, "\""));
 }
 
 v1::SnapshotManifest MakeManifest(const Snapshot& snapshot, std::string* data) {
@@ -108,8 +111,8 @@ absl::StatusOr<Snapshot> SnapshotFromManifest(const v1::SnapshotManifest& manife
         absl::StrCat("snapshot data has ", data.size(), " bytes, its manifest says ", manifest.data_bytes()));
   }
   if (const uint32_t crc = Crc32(data); crc != manifest.crc32()) {
-    return absl::DataLossError(
-        absl::StrCat("snapshot data has checksum ", absl::Hex(crc), ", its manifest says ", absl::Hex(manifest.crc32())));
+    return absl::DataLossError(absl::StrCat("snapshot data has checksum ", absl::Hex(crc), ", its manifest says ",
+                                            absl::Hex(manifest.crc32())));
   }
   Snapshot snapshot;
   snapshot.run_id = manifest.run_id();
@@ -133,7 +136,8 @@ absl::StatusOr<Snapshot> SnapshotFromManifest(const v1::SnapshotManifest& manife
     data.remove_prefix(count * sizeof(float));
     snapshot.arrays.push_back(std::move(array));
   }
-  if (!data.empty()) return absl::DataLossError(absl::StrCat("snapshot data has ", data.size(), " bytes beyond its arrays"));
+  if (!data.empty())
+    return absl::DataLossError(absl::StrCat("snapshot data has ", data.size(), " bytes beyond its arrays"));
   for (const auto& [name, value] : manifest.scalars()) snapshot.scalars[name] = value;
   return snapshot;
 }
@@ -176,7 +180,8 @@ absl::StatusOr<std::vector<Snapshot>> ReadSnapshotFile(const std::string& path) 
   ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
   absl::string_view rest = content;
   if (rest.substr(0, kMagicBytes) != absl::string_view(kFileMagic, kMagicBytes)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " is not a snapshot file (it does not start with ", kFileMagic, ")"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " is not a snapshot file (it does not start with ", kFileMagic, ")"));
   }
   rest.remove_prefix(kMagicBytes);
   uint32_t count = 0;
@@ -193,7 +198,8 @@ absl::StatusOr<std::vector<Snapshot>> ReadSnapshotFile(const std::string& path) 
     snapshots.push_back(*std::move(snapshot));
     rest.remove_prefix(size);
   }
-  if (!rest.empty()) return absl::DataLossError(absl::StrCat(path, " has ", rest.size(), " bytes after its last snapshot"));
+  if (!rest.empty())
+    return absl::DataLossError(absl::StrCat(path, " has ", rest.size(), " bytes after its last snapshot"));
   return snapshots;
 }
 

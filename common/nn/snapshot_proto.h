@@ -14,8 +14,8 @@ namespace datacom {
 // `data` becomes the arrays' float32 values, row-major, one array after the other.
 v1::SnapshotManifest MakeManifest(const Snapshot& snapshot, std::string* data);
 
-// INVALID_ARGUMENT for a manifest that no snapshot can have (naming the array), DATA_LOSS where the data does not match it
-// (naming sizes or checksums). Allocates no more than the data's size, whatever the manifest claims.
+// INVALID_ARGUMENT for a manifest that no snapshot can have (naming the array), DATA_LOSS where the data does not match
+// it (naming sizes or checksums). Allocates no more than the data's size, whatever the manifest claims.
 absl::StatusOr<Snapshot> SnapshotFromManifest(const v1::SnapshotManifest& manifest, absl::string_view data);
 
 }  // namespace datacom

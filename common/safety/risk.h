@@ -32,7 +32,9 @@ inline double InverseNormalCdf(double p) {
 // CVaR of a Gaussian at accepted risk rho (1 - alpha of the paper) is mean + std * GaussianRiskMargin(rho):
 // phi(Phi^-1(1 - rho)) / rho. rho in (0, 1): 0.9 -> 0.195 (almost the mean), 0.1 -> 1.755.
 // Phi^-1(1 - rho) = -Phi^-1(rho), and phi is even.
-inline double GaussianRiskMargin(double accepted_risk) { return NormalPdf(InverseNormalCdf(accepted_risk)) / accepted_risk; }
+inline double GaussianRiskMargin(double accepted_risk) {
+  return NormalPdf(InverseNormalCdf(accepted_risk)) / accepted_risk;
+}
 
 // An undiscounted budget per episode as the discounted cost-to-go that spends it evenly over the horizon:
 // budget / H * (1 - gamma^H) / (1 - gamma). discount in [0, 1); expm1 keeps digits for discounts close to 1.

@@ -8,8 +8,8 @@
 // Set() fixes the state's part; Apply() may then be called for any number of tangent actions.
 //
 // Degenerate cases, all finite:
-//   J_G = 0        the action cannot influence the constraint: B_top = I, offset 0, a = clip(u), log_det = n log(1 + e).
-//   k at or above 0 with |J_G| >> slack slope: B_top tends to the projector orthogonal to J_G, the offset to
+//   J_G = 0        the action cannot influence the constraint: B_top = I, offset 0, a = clip(u), log_det = n log(1 +
+//   e). k at or above 0 with |J_G| >> slack slope: B_top tends to the projector orthogonal to J_G, the offset to
 //                  -J_G^+ r; log_det tends to rank * log(e); the learner clamps it at the target entropy.
 //   far inside     slack slopes saturate at 1e5 - 1: the constraint is all but ignored.
 //   a_raw = 0      scale is 1.
@@ -92,9 +92,9 @@ class SafeMap {
   double basis_[kMaxSafeMapActions * kMaxSafeMapActions];
   double offset_[kMaxSafeMapActions];
   double log_det_ = 0;
-  std::vector<double> reduced_;  // [K, n] J_G, then [K] drift
-  std::vector<double> columns_;  // [n, K]: columns of A^-1 J_G
-  std::vector<double> residual_;  // [K]: A^-1 r, rotated along
+  std::vector<double> reduced_;                                // [K, n] J_G, then [K] drift
+  std::vector<double> columns_;                                // [n, K]: columns of A^-1 J_G
+  std::vector<double> residual_;                               // [K]: A^-1 r, rotated along
   double rows_[kMaxSafeMapActions * kMaxSafeMapActions] = {};  // [min(K, n), n]
 };
 

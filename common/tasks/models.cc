@@ -8,8 +8,8 @@
 
 namespace datacom {
 
-#define DATACOM_TASK(name)                                          \
-  namespace name {                                                  \
+#define DATACOM_TASK(name)                                             \
+  namespace name {                                                     \
   absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options); \
   }
 #include "common/tasks/register.inc"

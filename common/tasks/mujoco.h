@@ -2,9 +2,9 @@
 //
 // MuJoCo reports an error by calling a process-wide handler that must not return. Ours throws, and only inside
 // GuardMujoco, which catches; the library's C frames between carry unwind tables and own nothing that the next
-// mj_resetData does not reclaim. An error outside a guard (somebody else's use of the library) ends the process with its
-// message, as MuJoCo's own handler does. Warnings are kept in mjData::warning, never printed.
-// Thread-safe as long as an mjData is used by one thread at a time. Nothing blocks.
+// mj_resetData does not reclaim. An error outside a guard (somebody else's use of the library) ends the process with
+// its message, as MuJoCo's own handler does. Warnings are kept in mjData::warning, never printed. Thread-safe as long
+// as an mjData is used by one thread at a time. Nothing blocks.
 #ifndef DATACOM_COMMON_TASKS_MUJOCO_H_
 #define DATACOM_COMMON_TASKS_MUJOCO_H_
 

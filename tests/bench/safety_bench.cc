@@ -31,7 +31,13 @@ void BM_SafeMap(benchmark::State& state) {
     i = (i + 1) % kCases;
   }
 }
-BENCHMARK(BM_SafeMap)->Name("safety/map")->ArgNames({"K", "n"})->Args({1, 1})->Args({1, 3})->Args({3, 3})->Args({17, 3});
+BENCHMARK(BM_SafeMap)
+    ->Name("safety/map")
+    ->ArgNames({"K", "n"})
+    ->Args({1, 1})
+    ->Args({1, 3})
+    ->Args({3, 3})
+    ->Args({17, 3});
 
 // Per environment: policy nets, constraint nets with input gradients, model and map (128 x 128 hidden).
 void BM_ActingRule(benchmark::State& state, const std::string& rule_name) {
@@ -50,8 +56,16 @@ void BM_ActingRule(benchmark::State& state, const std::string& rule_name) {
   }
   state.SetItemsProcessed(state.iterations() * batch);
 }
-BENCHMARK_CAPTURE(BM_ActingRule, safe_map, std::string("safe_map"))->Name("acting/safe_map")->ArgName("batch")->Arg(1)->Arg(16)->Arg(64);
-BENCHMARK_CAPTURE(BM_ActingRule, gaussian, std::string("gaussian_policy"))->Name("acting/gaussian_policy")->ArgName("batch")->Arg(16);
+BENCHMARK_CAPTURE(BM_ActingRule, safe_map, std::string("safe_map"))
+    ->Name("acting/safe_map")
+    ->ArgName("batch")
+    ->Arg(1)
+    ->Arg(16)
+    ->Arg(64);
+BENCHMARK_CAPTURE(BM_ActingRule, gaussian, std::string("gaussian_policy"))
+    ->Name("acting/gaussian_policy")
+    ->ArgName("batch")
+    ->Arg(16);
 
 }  // namespace
 }  // namespace datacom

@@ -158,10 +158,10 @@ TEST_P(TaskContract, StepsAndModelEvaluationsAllocateNothing) {
 INSTANTIATE_TEST_SUITE_P(AllTasks, TaskContract, ::testing::ValuesIn(TaskNames()),
                          [](const auto& info) { return info.param; });
 
-// The nominal model claims q_dot = f + G u. Against the simulator over one control step of dt = 1/120 s three known errors
-// remain: the input gain (1.9 against 2.0 N: 5 % of G u), damping that the model leaves out (0.001 x_dot, 2e-4 theta_dot),
-// and the finite difference (order dt). The test corrects the first exactly and bounds the others by 2 % of |q_dot| + 0.05,
-// with rates up to 2 rad/s.
+// The nominal model claims q_dot = f + G u. Against the simulator over one control step of dt = 1/120 s three known
+// errors remain: the input gain (1.9 against 2.0 N: 5 % of G u), damping that the model leaves out (0.001 x_dot, 2e-4
+// theta_dot), and the finite difference (order dt). The test corrects the first exactly and bounds the others by 2 % of
+// |q_dot| + 0.05, with rates up to 2 rad/s.
 TEST(CartPoleModel, PredictsTheSimulatorsAccelerationUpToItsStatedMismatch) {
   const auto model = MakeTaskModel("cartpole", v1::TaskOptions());
   const auto task = *MakeTask("cartpole", v1::TaskOptions());

@@ -1,7 +1,7 @@
 // Nominal control-affine model of the navigation robot (algorithms.md 16; environments.md 3.10).
 //
-// q = robot x, y, heading; x = opponent x, y, heading, its hand x, y (nobody's to control); u = forward speed, turn rate.
-// Kinematic: f = 0, and the robot's acceleration limits are not modelled.
+// q = robot x, y, heading; x = opponent x, y, heading, its hand x, y (nobody's to control); u = forward speed, turn
+// rate. Kinematic: f = 0, and the robot's acceleration limits are not modelled.
 #ifndef DATACOM_COMMON_TASKS_NAVIGATION_DYNAMICS_H_
 #define DATACOM_COMMON_TASKS_NAVIGATION_DYNAMICS_H_
 

@@ -47,8 +47,8 @@ std::unique_ptr<ActingRule> MakeRule(const Snapshot& snapshot, int max_batch) {
   return *std::move(rule);
 }
 
-double Net(const Snapshot& snapshot, const std::string& name, int outputs, bool constraint, const std::vector<float>& in,
-           int output) {
+double Net(const Snapshot& snapshot, const std::string& name, int outputs, bool constraint,
+           const std::vector<float>& in, int output) {
   Mlp::Form form{name, static_cast<int>(in.size()), outputs};
   if (constraint) form.hidden = Mlp::Hidden::kSigmoid;
   if (name == "constraint.mean") form.output = Mlp::Output::kSoftplus;
@@ -88,7 +88,8 @@ TEST(SafeMapRule, EqualsASlowLiteralRestatement) {
   Inputs in(8);
   std::vector<float> u(16);
   std::vector<double> k(8), cvar(8), intervention(8);
-  rule->Act(8, in.observations.data(), in.noise.data(), in.actions.data(), {k.data(), cvar.data(), intervention.data()});
+  rule->Act(8, in.observations.data(), in.noise.data(), in.actions.data(),
+            {k.data(), cvar.data(), intervention.data()});
   policy->Act(8, in.observations.data(), in.noise.data(), u.data(), {});
   EXPECT_TRUE(rule->has_constraint());
   for (int r = 0; r < 8; ++r) {
@@ -157,7 +158,9 @@ TEST(ActingRule, LoadReplacesEverythingOrNothing) {
 }
 
 TEST(ActingRule, RefusalsNameWhatIsWrong) {
-  const auto message = [](const Snapshot& s) { return std::string(MakeActingRule(s, Navigation(), 1).status().message()); };
+  const auto message = [](const Snapshot& s) {
+    return std::string(MakeActingRule(s, Navigation(), 1).status().message());
+  };
   Snapshot s = Sample(1);
   s.acting_rule = "qp";
   EXPECT_EQ(MakeActingRule(s, Navigation(), 1).status().code(), absl::StatusCode::kNotFound);

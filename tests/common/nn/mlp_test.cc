@@ -13,8 +13,8 @@
 namespace datacom {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::AddNet;
+using ::testing::HasSubstr;
 
 // y = x W + b layer by layer in double, as the header of snapshot.h names the arrays.
 std::vector<double> Literal(const Snapshot& snapshot, const Mlp::Form& form, std::vector<double> x) {
@@ -67,7 +67,8 @@ TEST(Mlp, ForwardEqualsALiteralEvaluation) {
     mlp->Forward(16, x.data(), y.data());
     for (int r = 0; r < 16; ++r) {
       const auto want = Literal(snapshot, c.form, {x.begin() + r * c.form.inputs, x.begin() + (r + 1) * c.form.inputs});
-      for (int j = 0; j < c.form.outputs; ++j) EXPECT_NEAR(y[r * c.form.outputs + j], want[j], 2e-6 * (1 + std::abs(want[j])));
+      for (int j = 0; j < c.form.outputs; ++j)
+        EXPECT_NEAR(y[r * c.form.outputs + j], want[j], 2e-6 * (1 + std::abs(want[j])));
     }
   }
 }
@@ -133,7 +134,8 @@ TEST(Mlp, RefusesWhatDoesNotFitNamingArrayAndShapes) {
   AddNet("net", {4, 9, 1}, 1, &other);
   const absl::Status status = mlp->Load(other);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("net.0.weight"), HasSubstr("[4, 9]"), HasSubstr("[4, 8]")));
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("net.0.weight"), HasSubstr("[4, 9]"), HasSubstr("[4, 8]")));
   EXPECT_THAT(std::string(Mlp::Make(snapshot, {"absent", 4, 1}, 2).status().message()), HasSubstr("absent.0.weight"));
   EXPECT_THAT(std::string(Mlp::Make(snapshot, {"net", 5, 1}, 2).status().message()), HasSubstr("[5, 8]"));
   EXPECT_THAT(std::string(Mlp::Make(snapshot, {"net", 4, 2}, 2).status().message()), HasSubstr("net.1.weight"));

@@ -17,7 +17,8 @@ TEST(Golden, c_cvar_margin) {
       const double rho = table.value(i, "accepted_risk"), margin = table.value(i, "margin");
       EXPECT_NEAR(GaussianRiskMargin(rho), margin, 1e-12 * margin) << file << " rho " << rho;
       const double quantile = table.value(i, "var_z");
-      EXPECT_NEAR(InverseNormalCdf(1 - rho), quantile, 1e-12 * std::max(1e-3, std::abs(quantile))) << file << " rho " << rho;
+      EXPECT_NEAR(InverseNormalCdf(1 - rho), quantile, 1e-12 * std::max(1e-3, std::abs(quantile)))
+          << file << " rho " << rho;
     }
   }
 }

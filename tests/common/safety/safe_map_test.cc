@@ -34,8 +34,8 @@ struct Problem {
   SafeMapReduced reduced() const { return {k.data(), J_G.data(), drift.data()}; }
 };
 
-// 2.1 and 2.2 word by word, in extended precision: full QR null basis, Procrustes rotation, pseudo-inverse by a complete
-// decomposition.
+// 2.1 and 2.2 word by word, in extended precision: full QR null basis, Procrustes rotation, pseudo-inverse by a
+// complete decomposition.
 using Wide = long double;
 using WideMatrix = Eigen::Matrix<Wide, Eigen::Dynamic, Eigen::Dynamic>;
 using WideVec = Eigen::Matrix<Wide, Eigen::Dynamic, 1>;
@@ -75,7 +75,9 @@ Problem RandomProblem(int K, int n, RandomStream* random) {
   p.gains = {random->Uniform(1, 60), random->Uniform(0.5, 4)};
   for (int i = 0; i < K; ++i) {
     const double kind = random->Uniform();
-    p.k.push_back(kind < 0.5 ? -random->Uniform(0.01, 3) : kind < 0.7 ? -random->Uniform(0, 1e-3) : random->Uniform(0, 2));
+    p.k.push_back(kind < 0.5   ? -random->Uniform(0.01, 3)
+                  : kind < 0.7 ? -random->Uniform(0, 1e-3)
+                               : random->Uniform(0, 2));
     const double size = std::pow(10, random->Uniform(-3, 1));
     for (int j = 0; j < n; ++j) p.J_G.push_back(kind > 0.95 ? 0 : size * random->Normal());
     p.drift.push_back(random->Normal());
@@ -98,14 +100,16 @@ TEST(Golden, a_atacom_k1) {
       const std::string what = file + " case " + c["id"].dump() + " " + c["kind"].get<std::string>();
       const int n = c["n"], q = c["dim_q"], x = c["dim_x"];
       const double k = c["cons"];
-      const auto J_k = Flat(c["J_k"]), J_x = Flat(c["J_x"]), f = Flat(c["f"]), G = Flat(c["G"]), x_dot = Flat(c["x_dot"]);
+      const auto J_k = Flat(c["J_k"]), J_x = Flat(c["J_x"]), f = Flat(c["f"]), G = Flat(c["G"]),
+                 x_dot = Flat(c["x_dot"]);
       SafeMap map({1, n, q, x});
       map.Set(SafeMapTerms{&k, J_k.data(), J_x.data(), f.data(), G.data(), x_dot.data()}, {c["lam"], c["beta"]});
       std::vector<double> action(n), raw(n);
       const double scale = map.Apply(Flat(c["alpha"]).data(), action.data());
       map.ApplyUnscaled(Flat(c["alpha"]).data(), raw.data());
       EXPECT_NEAR(SafeMapSlackSlope(SafeMapSlack(k), c["beta"]), c["slack_jac"].get<double>(),
-                  1e-9 * c["slack_jac"].get<double>()) << what;
+                  1e-9 * c["slack_jac"].get<double>())
+          << what;
       ExpectNear(action.data(), Flat(c["action"]), 1e-12, what + " action");
       ExpectNear(raw.data(), Flat(c["action_before_rescale"]), 1e-12, what + " action before rescale");
       ExpectNear(&scale, {c["scale"].get<double>()}, 1e-12, what + " scale");
@@ -226,10 +230,11 @@ TEST(SafeMap, BothFormsAgreeForOneConstraintAlsoInDegenerateCases) {
   for (int i = 0; i < 4000; ++i) {
     const int n = 1 + i % 4;
     Problem p = RandomProblem(1, n, &random);
-    if (i % 5 == 0) p.k[0] = i % 2 == 0 ? 0.0 : -1e-5;                       // on the boundary, at the smallest slack
-    if (i % 7 == 0) p.J_G.assign(n, 0.0);                                    // no influence
-    if (i % 11 == 0) p.k[0] = -50;                                           // slope at its cap
-    if (i % 13 == 0) for (double& g : p.J_G) g *= 1e4;                       // far from any slack
+    if (i % 5 == 0) p.k[0] = i % 2 == 0 ? 0.0 : -1e-5;  // on the boundary, at the smallest slack
+    if (i % 7 == 0) p.J_G.assign(n, 0.0);               // no influence
+    if (i % 11 == 0) p.k[0] = -50;                      // slope at its cap
+    if (i % 13 == 0)
+      for (double& g : p.J_G) g *= 1e4;  // far from any slack
     SafeMap one({1, n, 0, 0}), any({1, n, 0, 0});
     one.Set(p.reduced(), p.gains);
     any.SetBySingularValues(p.reduced(), p.gains);

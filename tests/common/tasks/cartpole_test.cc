@@ -30,7 +30,8 @@ TEST(Golden, cartpole) {
     const testing::GoldenTable table = testing::ReadGoldenCsv(file);
     const auto task = MakeCartPole();
     double obs[5];
-    ASSERT_TRUE(task->ResetTo({{"x", table.value(0, "qpos_x")}, {"theta", table.value(0, "qpos_theta")}}, nullptr, obs).ok());
+    ASSERT_TRUE(
+        task->ResetTo({{"x", table.value(0, "qpos_x")}, {"theta", table.value(0, "qpos_theta")}}, nullptr, obs).ok());
     double worst = 0;
     for (size_t i = 0; i < table.rows.size(); ++i) {
       StepResult result;
@@ -118,7 +119,8 @@ TEST(Mujoco, ABrokenModelIsAStatusWithTheReason) {
 
 TEST(Mujoco, AnErrorInsideTheLibraryIsAStatusAndTheDataLivesOn) {
   const std::string xml =
-      "<mujoco><size nstack='40000'/><worldbody><body><joint type='slide'/><geom size='.1' mass='1'/></body></worldbody></mujoco>";
+      "<mujoco><size nstack='40000'/><worldbody><body><joint type='slide'/><geom size='.1' "
+      "mass='1'/></body></worldbody></mujoco>";
   const absl::StatusOr<MujocoModel> model = CompileMujocoModel("stack", xml);
   ASSERT_TRUE(model.ok()) << model.status();
   auto data = MakeMujocoData(**model);
