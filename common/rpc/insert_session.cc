@@ -18,6 +18,11 @@ std::chrono::system_clock::time_point In(std::chrono::milliseconds duration) {
   return std::chrono::system_clock::now() + duration;
 }
 
+// How a stream ended. CANCELLED is what a connection that broke looks like when the writer noticed first: try again.
+absl::Status Ended(const grpc::Status& status) {
+  return status.error_code() == grpc::StatusCode::CANCELLED ? absl::UnavailableError("the connection broke") : FromGrpc(status);
+}
+
 // The owner thread keeps a stream open and writes; a reader thread per stream takes answers. State is shared under mutex_.
 class InsertSessionImpl final : public InsertSession {
  public:
@@ -187,7 +192,7 @@ class InsertSessionImpl final : public InsertSession {
     const grpc::Status status = stream->Finish();
     MutexLock lock(&mutex_);
     context_ = nullptr;
-    return FromGrpc(status);
+    return Ended(status);
   }
 
   // Waits for a chunk that may be sent; false when the stream is of no use any more.

@@ -22,6 +22,11 @@ std::chrono::system_clock::time_point In(std::chrono::milliseconds duration) {
   return std::chrono::system_clock::now() + duration;
 }
 
+// How a stream ended. CANCELLED is what a connection that broke looks like when the writer noticed first: try again.
+absl::Status Ended(const grpc::Status& status) {
+  return status.error_code() == grpc::StatusCode::CANCELLED ? absl::UnavailableError("the connection broke") : FromGrpc(status);
+}
+
 // The owner thread keeps a stream open and writes; a reader thread per stream takes answers. State is shared under mutex_.
 class DrawStreamImpl final : public DrawStream {
  public:
@@ -140,7 +145,7 @@ class DrawStreamImpl final : public DrawStream {
     MutexLock lock(&mutex_);
     context_ = nullptr;
     synced_ = false;
-    return FromGrpc(status);
+    return Ended(status);
   }
 
   // Waits for something to say; false when the stream is of no use any more.

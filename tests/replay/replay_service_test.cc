@@ -161,6 +161,7 @@ TEST_F(ReplayServiceTest, ARefusedChunkKeepsTheStreamAndTheNextOneIsTaken) {
 
 TEST_F(ReplayServiceTest, AWaitingDrawSaysWhoLacksWhatAndDrainEndsIt) {
   Serve(SmallExperiment(2));
+  channel_ = MakeChannel(server_->address());  // gRPC's in-process channel may not be used once its server is gone
   auto session = Join("actor-0");
   auto learner = Learner();
   learner->Request(1);
