@@ -60,6 +60,11 @@ std::string Prefetch::waiting_for() const {
   return waiting_for_;
 }
 
+bool Prefetch::decoding() const {
+  MutexLock lock(&mutex_);
+  return decoding_;
+}
+
 void Prefetch::Run() {
   uint64_t requested = options_.first_update - 1;
   uint64_t expected = options_.first_update;
@@ -93,9 +98,11 @@ absl::Status Prefetch::DecodeNext(v1::DrawReply reply, uint64_t expected) {
     if (stop_) return absl::CancelledError("prefetch stopped");
     slot = free_.back();
     free_.pop_back();
+    decoding_ = true;
   }
   const absl::Status status = decoder_.Decode(&reply, slot);
   MutexLock lock(&mutex_);
+  decoding_ = false;
   if (status.ok()) {
     ready_.push_back(slot);
   } else {

@@ -79,6 +79,7 @@ class Prefetch {
   void Release(PreparedUpdate* prepared);
   void Announce(uint64_t completed_update) { stream_->Announce(completed_update); }
   std::string waiting_for() const;
+  bool decoding() const;  // rows are there, their features are being computed
 
  private:
   void Run();
@@ -95,6 +96,7 @@ class Prefetch {
   std::deque<PreparedUpdate*> ready_ ABSL_GUARDED_BY(mutex_);
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   std::string waiting_for_ ABSL_GUARDED_BY(mutex_);
+  bool decoding_ ABSL_GUARDED_BY(mutex_) = false;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

@@ -111,11 +111,12 @@ absl::Status Trainer::Train(Prefetch* prefetch) {
 absl::Status Trainer::NextUpdate(Prefetch* prefetch, PreparedUpdate** prepared) {
   if (parts_.wait_for_stop(std::chrono::milliseconds(0))) return absl::CancelledError("asked to stop");
   const Clock::Time begin = parts_.clock->Now();
+  const bool for_draw = !prefetch->decoding();
   Clock::Time logged = begin;
   for (;;) {
     absl::StatusOr<PreparedUpdate*> next = prefetch->Next(kPoll);
     if (next.ok()) {
-      parts_.metrics->Waited(Seconds(parts_.clock->Now() - begin), /*for_draw=*/true);
+      parts_.metrics->Waited(Seconds(parts_.clock->Now() - begin), for_draw);
       parts_.board->SetPhase("learning", "");
       *prepared = *next;
       return absl::OkStatus();

@@ -117,7 +117,7 @@ TEST_F(TrainerTest, ARunThatWasInterruptedAnywhereEqualsOneThatWasNot) {
   const std::string whole = Folder("whole");
   const RunOutcome uninterrupted = RunFake(whole, FakeExperiment());
   ASSERT_TRUE(uninterrupted.status.ok());
-  for (const uint64_t at : {0, 1, 29, 30, 79, 80, 81, 150, 229}) {
+  for (const uint64_t at : {0, 29, 80, 81, 229}) {
     const std::string folder = Folder(absl::StrCat("cut", at));
     const RunOutcome first = RunFake(folder, FakeExperiment(), {/*stop_at_update=*/at});
     EXPECT_TRUE(absl::IsCancelled(first.status)) << first.status;
@@ -134,7 +134,7 @@ TEST_F(TrainerTest, ARunThatWasInterruptedAnywhereEqualsOneThatWasNot) {
 TEST_F(TrainerTest, ARunThatWasKilledAnywhereEqualsOneThatWasNot) {
   const std::string whole = Folder("whole");
   ASSERT_TRUE(RunFake(whole, FakeExperiment()).status.ok());
-  for (const uint64_t at : {1, 31, 80, 81, 100, 181, 230}) {
+  for (const uint64_t at : {1, 80, 181, 230}) {
     const std::string folder = Folder(absl::StrCat("killed", at));
     // With evaluations still open at the kill for every other case.
     const RunOutcome first =

@@ -24,7 +24,7 @@ inline v1::Experiment FakeExperiment(int members = 2) {
   experiment.mutable_run()->set_env_steps(250);
   experiment.mutable_run()->set_steps_per_epoch(100);
   experiment.mutable_run()->set_eval_episodes(2);
-  experiment.mutable_run()->set_checkpoint_updates(30);
+  experiment.mutable_run()->set_checkpoint_updates(70);
   experiment.mutable_replay()->set_min_size(20);
   experiment.mutable_learner()->set_batch_size(4);
   experiment.mutable_learner()->set_failure_batch_size(2);
