@@ -71,9 +71,9 @@ void CheckConfig(const AlgorithmConfig& config) {
   positive("batch_size", config.batch_size);
   Check(config.failure_batch_size >= 0, "failure_batch_size must not be negative");
   Check(config.x_dim >= 0 && config.q_dim >= 0, "q_dim and x_dim must not be negative");
-  const std::pair<const char*, const std::vector<int>*> nets[] = {
-      {"actor_hidden", &config.actor_hidden}, {"critic_hidden", &config.critic_hidden},
-      {"constraint_hidden", &config.constraint_hidden}};
+  const std::pair<const char*, const std::vector<int>*> nets[] = {{"actor_hidden", &config.actor_hidden},
+                                                                  {"critic_hidden", &config.critic_hidden},
+                                                                  {"constraint_hidden", &config.constraint_hidden}};
   for (const auto& net : nets) {
     Check(!net.second->empty(), std::string(net.first) + " needs at least one layer");
     for (int width : *net.second) positive(net.first, width);
@@ -98,7 +98,8 @@ std::unique_ptr<Algorithm> MakeAlgorithm(const AlgorithmConfig& config) {
     if (config.algorithm == entry.name) {
       CheckConfig(config);
       std::unique_ptr<Algorithm> algorithm = entry.make(config);
-      Check(!algorithm->needs_dynamics() || config.q_dim > 0, config.algorithm + " needs a constraint state: q_dim is 0");
+      Check(!algorithm->needs_dynamics() || config.q_dim > 0,
+            config.algorithm + " needs a constraint state: q_dim is 0");
       return algorithm;
     }
     known += std::string(known.empty() ? "" : ", ") + entry.name;

@@ -1,10 +1,11 @@
-// What a learning algorithm is to the rest of the learner: M members in stacked tensors, updated together from host batches.
+// What a learning algorithm is to the rest of the learner: M members in stacked tensors, updated together from host
+// batches.
 //
-// Plain C++17: neither this header nor its users need LibTorch, protobuf or Abseil (the core also builds with LibTorch alone).
-// Errors are exceptions (std::invalid_argument for wrong configuration or state, naming the thing and the value; whatever
-// LibTorch throws), stopped at one boundary in learner/. Not thread-safe: one thread updates. Owns parameters, optimiser
-// state and workspaces; steady-state updates allocate nothing on the CPU path. Update blocks until the numbers of the step are final on
-// CPU; on CUDA it enqueues, and Stats/Snapshot/Save synchronise.
+// Plain C++17: neither this header nor its users need LibTorch, protobuf or Abseil (the core also builds with LibTorch
+// alone). Errors are exceptions (std::invalid_argument for wrong configuration or state, naming the thing and the
+// value; whatever LibTorch throws), stopped at one boundary in learner/. Not thread-safe: one thread updates. Owns
+// parameters, optimiser state and workspaces; steady-state updates allocate nothing on the CPU path. Update blocks
+// until the numbers of the step are final on CPU; on CUDA it enqueues, and Stats/Snapshot/Save synchronise.
 #ifndef DATACOM_LEARNER_ALGORITHMS_ALGORITHM_H_
 #define DATACOM_LEARNER_ALGORITHMS_ALGORITHM_H_
 
@@ -40,25 +41,26 @@ struct AlgorithmConfig {
   std::vector<int> actor_hidden{128, 128}, critic_hidden{128, 128}, constraint_hidden{128, 128};
   int batch_size = 64, failure_batch_size = 6;
   double discount = 0.99, tau = 0.001;
-  std::string device = "cpu";   // or "cuda"
-  std::string kernels = "auto"; // "fused" (CPU), "tensor" (plain tensor operations, any device), "auto" by device
+  std::string device = "cpu";    // or "cuda"
+  std::string kernels = "auto";  // "fused" (CPU), "tensor" (plain tensor operations, any device), "auto" by device
 };
 
 // Control-affine features of M x B states, float64 except z. All row-major.
 struct ControlAffineBatch {
-  std::vector<float> z;        // [M, B, q + x]  constraint state, the constraint net's input
-  std::vector<double> f;       // [M, B, q]
-  std::vector<double> G;       // [M, B, q, action]
-  std::vector<double> x_dot;   // [M, B, x]
+  std::vector<float> z;       // [M, B, q + x]  constraint state, the constraint net's input
+  std::vector<double> f;      // [M, B, q]
+  std::vector<double> G;      // [M, B, q, action]
+  std::vector<double> x_dot;  // [M, B, x]
   void Resize(int members, int batch, const AlgorithmConfig& config);
 };
 
 // Everything one update of all members reads, noise included. Host memory, reused from update to update.
 struct Batch {
-  std::vector<float> observation, action, reward, cost, next_observation, absorbing;  // [M, B, d]; cost raw; absorbing 0/1
-  ControlAffineBatch now, next;                                                       // of observation, next_observation
-  std::vector<float> failure_z, failure_next_z, failure_cost, failure_absorbing;      // [M, F, d]
-  std::vector<float> failure_weight;   // [M] 1 where the member has a failure batch, else 0
+  std::vector<float> observation, action, reward, cost, next_observation,
+      absorbing;                                                                  // [M, B, d]; cost raw; absorbing 0/1
+  ControlAffineBatch now, next;                                                   // of observation, next_observation
+  std::vector<float> failure_z, failure_next_z, failure_cost, failure_absorbing;  // [M, F, d]
+  std::vector<float> failure_weight;           // [M] 1 where the member has a failure batch, else 0
   std::vector<float> noise_actor, noise_next;  // [M, B, action] standard normal
   void Resize(const AlgorithmConfig& config);
 };
@@ -66,12 +68,13 @@ struct Batch {
 // Means over the updates since the last ResetStats; NaN where an algorithm has no such thing. All [M].
 struct Stats {
   std::vector<double> policy_loss, critic_loss, constraint_loss, constraint_mean, entropy;  // means
-  std::vector<double> alpha, delta;        // current
-  std::vector<uint64_t> delta_steps;       // optimiser steps delta has taken
-  std::vector<uint8_t> diverged;           // 1: a loss was not finite; the member is frozen since
+  std::vector<double> alpha, delta;                                                         // current
+  std::vector<uint64_t> delta_steps;  // optimiser steps delta has taken
+  std::vector<uint8_t> diverged;      // 1: a loss was not finite; the member is frozen since
 };
 
-// Named raw bytes: everything needed to continue bit-identically (parameters, targets, optimiser, delta, counters, statistics).
+// Named raw bytes: everything needed to continue bit-identically (parameters, targets, optimiser, delta, counters,
+// statistics).
 using State = std::map<std::string, std::string>;
 
 // What a snapshot carries (common/nn/snapshot.h names), one member.
@@ -98,7 +101,7 @@ class Algorithm {
   virtual State Save() const = 0;
   virtual void Load(const State& state) = 0;  // throws std::invalid_argument naming the entry; then nothing changed
   virtual std::string acting_rule() const = 0;
-  virtual bool needs_dynamics() const = 0;    // whether Batch.now/next/failure are read
+  virtual bool needs_dynamics() const = 0;  // whether Batch.now/next/failure are read
 };
 
 // Throws std::invalid_argument naming the algorithm and those that exist.

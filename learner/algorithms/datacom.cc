@@ -61,8 +61,8 @@ void Datacom::LoadBatch(const Batch& batch) {
 
 void Datacom::Map(const Dynamics& dynamics, const DoubleView& k, const DoubleView& J, const ActionSample& sample,
                   const FloatView& executed) {
-  const SafeMapInput input{k, J, dynamics.f, dynamics.G, dynamics.x_dot, Block(gain_), Block(slack_beta_),
-                           Block(target_entropy_)};
+  const SafeMapInput input{
+      k, J, dynamics.f, dynamics.G, dynamics.x_dot, Block(gain_), Block(slack_beta_), Block(target_entropy_)};
   kernels_->SafeMap(input, sample.u, {executed, sample.log_pi, record_});
 }
 

@@ -1,5 +1,6 @@
 // D-ATACOM (algorithms.md 6): soft actor-critic on tangent actions u, executed through the map W(s, u) of a learned
-// feasibility constraint, with a learned threshold delta. Critics see executed actions; the gradient passes through da/du alone.
+// feasibility constraint, with a learned threshold delta. Critics see executed actions; the gradient passes through
+// da/du alone.
 #ifndef DATACOM_LEARNER_ALGORITHMS_DATACOM_H_
 #define DATACOM_LEARNER_ALGORITHMS_DATACOM_H_
 

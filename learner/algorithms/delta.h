@@ -1,5 +1,5 @@
-// The learned threshold delta of every member (algorithms.md 5): delta = softplus(w), one Adam step a finished episode; or
-// fixed. Host memory, float64; not thread-safe.
+// The learned threshold delta of every member (algorithms.md 5): delta = softplus(w), one Adam step a finished episode;
+// or fixed. Host memory, float64; not thread-safe.
 #ifndef DATACOM_LEARNER_ALGORITHMS_DELTA_H_
 #define DATACOM_LEARNER_ALGORITHMS_DELTA_H_
 
@@ -22,10 +22,11 @@ class Delta {
   void set_raw(int member, double raw) { members_[member].raw = raw; }
   double gradient(int member) const { return gradients_[member]; }  // of the last step
   uint64_t steps(int member) const { return static_cast<uint64_t>(members_[member].steps); }
-  // costs: [length + 1] raw, costs[0] ignored as 0; cvar: [length + 1]. A step that is not finite is refused: returns false.
+  // costs: [length + 1] raw, costs[0] ignored as 0; cvar: [length + 1]. A step that is not finite is refused: returns
+  // false.
   bool ApplyEpisode(int member, int length, const float* costs, const double* cvar);
-  std::string Save() const;                // exact bytes
-  void Load(const std::string& bytes);     // as many bytes as Save gives
+  std::string Save() const;             // exact bytes
+  void Load(const std::string& bytes);  // as many bytes as Save gives
 
  private:
   struct Member {

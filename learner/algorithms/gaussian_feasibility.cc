@@ -39,7 +39,8 @@ void GaussianFeasibility::Declare(const AlgorithmConfig& config, ParameterLayout
   size_ = layout->size() - first_;
 }
 
-void GaussianFeasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block, Kernels* kernels) {
+void GaussianFeasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block,
+                                        Kernels* kernels) {
   kernels_ = kernels;
   batch_ = config.batch_size, failures_ = config.failure_batch_size, z_dim_ = config.q_dim + config.x_dim;
   discount_ = config.discount;
@@ -90,14 +91,14 @@ void GaussianFeasibility::Evaluate(const FloatView& parameters, const DoubleView
     kernels_->Adjoint(parameters, net->online, ones_, net->tape);
     kernels_->InputGradient(parameters, net->online, net->jacobian_rows, 0, /*add=*/false, net->jacobian);
   }
-  kernels_->GaussianRisk(mean_.jacobian_rows.out, log_std_.jacobian_rows.out, mean_.jacobian, log_std_.jacobian, margin, delta,
-                         k_, J_);
+  kernels_->GaussianRisk(mean_.jacobian_rows.out, log_std_.jacobian_rows.out, mean_.jacobian, log_std_.jacobian, margin,
+                         delta, k_, J_);
 }
 
 void GaussianFeasibility::LossGradient(const FloatView& targets, const FloatView& gradients, const DoubleView& loss) {
   for (Net* net : {&mean_, &log_std_}) kernels_->Forward(targets, net->target, next_z_, net->target_tape);
-  const GaussianTarget target{mean_.target_tape.out, log_std_.target_tape.out, cost_,    absorbing_,
-                              failure_weight_,       batch_,                   discount_};
+  const GaussianTarget target{
+      mean_.target_tape.out, log_std_.target_tape.out, cost_, absorbing_, failure_weight_, batch_, discount_};
   kernels_->GaussianLoss(mean_.loss_rows.out, log_std_.loss_rows.out, target, mean_.d_out, log_std_.d_out, loss);
   const FloatView z = z_.Rows(batch_, batch_ + failures_);
   for (Net* net : {&mean_, &log_std_}) {
@@ -116,8 +117,8 @@ void GaussianFeasibility::Risk(const FloatView& parameters, const DoubleView& ma
     for (Net* net : {&mean_, &log_std_}) kernels_->Forward(parameters, net->online, input, net->tape);
     const auto part = [count](const FloatView& view) { return view.Members(0, 1).Rows(0, count); };
     const DoubleView k = k_.Members(0, 1).Rows(0, count), J = J_.Members(0, 1).Rows(0, count);
-    kernels_->GaussianRisk(part(mean_.tape.out), part(log_std_.tape.out), part(mean_.jacobian), part(log_std_.jacobian), margin,
-                           no_delta_, k, J);
+    kernels_->GaussianRisk(part(mean_.tape.out), part(log_std_.tape.out), part(mean_.jacobian), part(log_std_.jacobian),
+                           margin, no_delta_, k, J);
     kernels_->Download(k, cvar + first);
   }
 }

@@ -60,7 +60,8 @@ void Population::Build() {
   compute_ = [this] { Compute(); };
 }
 
-// Every array of a member is drawn from its own named stream, so that it depends on nothing but run seed, member seed and name.
+// Every array of a member is drawn from its own named stream, so that it depends on nothing but run seed, member seed
+// and name.
 void Population::Initialise() {
   std::vector<float> values(layout_.size());
   for (int m = 0; m < members_; ++m) {
@@ -92,7 +93,9 @@ DoubleView Population::NewScalar(double MemberHyper::*value) {
   return view;
 }
 
-Statistic Population::NewStatistic() { return {kernels_->NewDoubles(members_, 1, 2), kernels_->NewDoubles(block_, 1, 1)}; }
+Statistic Population::NewStatistic() {
+  return {kernels_->NewDoubles(members_, 1, 2), kernels_->NewDoubles(block_, 1, 1)};
+}
 
 void Population::Update(const Batch& batch) {
   for (first_ = 0; first_ < members_; first_ += block_) {
@@ -174,8 +177,10 @@ std::string Population::Signature() const {
 State Population::Save() const {
   State state;
   state["signature"] = Signature();
-  const std::pair<const char*, const FloatView*> blocks[] = {{"parameters", &parameters_}, {"adam.first", &first_moment_},
-                                                             {"adam.second", &second_moment_}, {"targets", &targets_}};
+  const std::pair<const char*, const FloatView*> blocks[] = {{"parameters", &parameters_},
+                                                             {"adam.first", &first_moment_},
+                                                             {"adam.second", &second_moment_},
+                                                             {"targets", &targets_}};
   for (const auto& block : blocks) state[block.first] = Bytes<FloatView, float>(kernels_.get(), *block.second);
   for (const auto& entry : saved_) state[entry.first] = Bytes<DoubleView, double>(kernels_.get(), entry.second);
   return state;
@@ -197,10 +202,13 @@ void Population::Load(const State& state) {
     }
   }
   for (const auto& entry : state) {
-    if (expected.count(entry.first) == 0) throw std::invalid_argument("the state has an unknown entry '" + entry.first + "'");
+    if (expected.count(entry.first) == 0)
+      throw std::invalid_argument("the state has an unknown entry '" + entry.first + "'");
   }
-  const std::pair<const char*, const FloatView*> blocks[] = {{"parameters", &parameters_}, {"adam.first", &first_moment_},
-                                                             {"adam.second", &second_moment_}, {"targets", &targets_}};
+  const std::pair<const char*, const FloatView*> blocks[] = {{"parameters", &parameters_},
+                                                             {"adam.first", &first_moment_},
+                                                             {"adam.second", &second_moment_},
+                                                             {"targets", &targets_}};
   for (const auto& block : blocks) {
     kernels_->Upload(reinterpret_cast<const float*>(state.at(block.first).data()), *block.second);
   }

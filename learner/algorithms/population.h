@@ -1,6 +1,6 @@
 // What every algorithm shares: M members' parameters and Adam moments in flat blocks [M, size], gradients, targets,
-// scalars a member, statistics, and saving and loading all of it. An algorithm declares its nets, calls Build, and then works
-// on blocks of members: Load copies a block's part of the batch, Compute issues the kernel calls of the update.
+// scalars a member, statistics, and saving and loading all of it. An algorithm declares its nets, calls Build, and then
+// works on blocks of members: Load copies a block's part of the batch, Compute issues the kernel calls of the update.
 // Not thread-safe; owns its Kernels and through it all arrays.
 #ifndef DATACOM_LEARNER_ALGORITHMS_POPULATION_H_
 #define DATACOM_LEARNER_ALGORITHMS_POPULATION_H_

@@ -1,8 +1,9 @@
-// Soft actor-critic pieces shared by the family (algorithms.md 1.5): squashed-Gaussian actor, twin critics with targets,
-// temperature. What a policy's action u becomes before the critics see it is the algorithm's business: SAC executes u itself,
-// D-ATACOM maps it through the constraint.
+// Soft actor-critic pieces shared by the family (algorithms.md 1.5): squashed-Gaussian actor, twin critics with
+// targets, temperature. What a policy's action u becomes before the critics see it is the algorithm's business: SAC
+// executes u itself, D-ATACOM maps it through the constraint.
 //
-// One update, in the reference's order: SampleNow -> (map) -> ActorStep -> TemperatureStep -> SampleNext -> (map) -> CriticStep.
+// One update, in the reference's order: SampleNow -> (map) -> ActorStep -> TemperatureStep -> SampleNext -> (map) ->
+// CriticStep.
 #ifndef DATACOM_LEARNER_ALGORITHMS_SOFT_ACTOR_CRITIC_H_
 #define DATACOM_LEARNER_ALGORITHMS_SOFT_ACTOR_CRITIC_H_
 
@@ -17,14 +18,15 @@ class SoftActorCritic : public Population {
  protected:
   explicit SoftActorCritic(const AlgorithmConfig& config);
 
-  // Building: DeclareNets (critics first, so that targets are one range with whatever the algorithm adds next), then, after
-  // Build, MakeWorkspace.
+  // Building: DeclareNets (critics first, so that targets are one range with whatever the algorithm adds next), then,
+  // after Build, MakeWorkspace.
   void DeclareCritics();
   void DeclareActor();
   void MakeWorkspace();
   void LoadTransitions(const Batch& batch);
 
-  // Fills now_ or next_: the sample from the current actor. The plain policy's action is u; log_pi may be corrected in place.
+  // Fills now_ or next_: the sample from the current actor. The plain policy's action is u; log_pi may be corrected in
+  // place.
   void SampleNow() { Sample(Observation(), noise_now_, now_); }
   void SampleNext() { Sample(NextObservation(), noise_next_, next_); }
   // Where the executed actions go before ActorStep and CriticStep: columns of the critics' input.

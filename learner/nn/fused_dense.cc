@@ -15,11 +15,13 @@
 namespace datacom::learner {
 namespace {
 
-// Layers with at most this many outputs go through dot products instead of BLAS, which is slow there (and OpenBLAS allocates).
+// Layers with at most this many outputs go through dot products instead of BLAS, which is slow there (and OpenBLAS
+// allocates).
 constexpr int kNarrow = 8;
 
 // y = act(y + bias) over rows of `n`.
-void Activate(Activation activation, const float* __restrict bias, int rows, int n, int64_t stride, float* __restrict y) {
+void Activate(Activation activation, const float* __restrict bias, int rows, int n, int64_t stride,
+              float* __restrict y) {
   for (int r = 0; r < rows; ++r, y += stride) {
     if (activation == Activation::kRelu) {
       for (int j = 0; j < n; ++j) {
@@ -188,11 +190,13 @@ void FusedKernels::Forward(const FloatView& block, const Mlp& net, const FloatVi
       if (i == last && layer.out <= kNarrow) {
         const float* columns = Columns(weight, layer);
         for (int r = 0; r < x.rows; ++r) {
-          for (int o = 0; o < layer.out; ++o) out.at(m, r, o) = bias[o] + Dot(in.row(m, r), columns + o * layer.in, layer.in);
+          for (int o = 0; o < layer.out; ++o)
+            out.at(m, r, o) = bias[o] + Dot(in.row(m, r), columns + o * layer.in, layer.in);
         }
         continue;
       }
-      Multiply(Gemm::kPlain, x.rows, layer.out, layer.in, in.row(m, 0), static_cast<int>(in.row_stride), weight, layer.out,
+      Multiply(Gemm::kPlain, x.rows, layer.out, layer.in, in.row(m, 0), static_cast<int>(in.row_stride), weight,
+               layer.out,
                /*add=*/false, out.row(m, 0), static_cast<int>(out.row_stride));
       if (i < last) {
         Activate(net.hidden, bias, x.rows, layer.out, out.row_stride, out.row(m, 0));
@@ -219,8 +223,8 @@ void FusedKernels::Adjoint(const FloatView& block, const Mlp& net, const FloatVi
                       hidden.row_stride, d_out.rows, layer.in, to.row(m, 0), to.row_stride);
         continue;
       }
-      Multiply(Gemm::kTransposeB, d_out.rows, layer.in, layer.out, from.row(m, 0), static_cast<int>(from.row_stride), weight,
-               layer.out, /*add=*/false, to.row(m, 0), static_cast<int>(to.row_stride));
+      Multiply(Gemm::kTransposeB, d_out.rows, layer.in, layer.out, from.row(m, 0), static_cast<int>(from.row_stride),
+               weight, layer.out, /*add=*/false, to.row(m, 0), static_cast<int>(to.row_stride));
       MultiplySlope(net.hidden, hidden.row(m, 0), hidden.row_stride, d_out.rows, layer.in, to.row(m, 0), to.row_stride);
     }
   }
@@ -253,8 +257,8 @@ void FusedKernels::InputGradient(const FloatView& block, const Mlp& net, const M
       }
       continue;
     }
-    Multiply(Gemm::kTransposeB, d_x.rows, d_x.cols, layer.out, from.row(m, 0), static_cast<int>(from.row_stride), weight,
-             layer.out, add, d_x.row(m, 0), static_cast<int>(d_x.row_stride));
+    Multiply(Gemm::kTransposeB, d_x.rows, d_x.cols, layer.out, from.row(m, 0), static_cast<int>(from.row_stride),
+             weight, layer.out, add, d_x.row(m, 0), static_cast<int>(d_x.row_stride));
   }
 }
 
@@ -278,8 +282,8 @@ void FusedKernels::ParameterGradient(const Mlp& net, const FloatView& x, const F
         Transpose(columns, layer.out, layer.in, d_weight);
         continue;
       }
-      Multiply(Gemm::kTransposeA, layer.in, layer.out, x.rows, in.row(m, 0), static_cast<int>(in.row_stride), d.row(m, 0),
-               static_cast<int>(d.row_stride), /*add=*/false, d_weight, layer.out);
+      Multiply(Gemm::kTransposeA, layer.in, layer.out, x.rows, in.row(m, 0), static_cast<int>(in.row_stride),
+               d.row(m, 0), static_cast<int>(d.row_stride), /*add=*/false, d_weight, layer.out);
     }
   }
 }

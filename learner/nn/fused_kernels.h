@@ -1,6 +1,7 @@
-// Kernels for one CPU thread: BLAS products, and everything between two products in one pass over memory. One member at a
-// time (BlockSize 1), so that a member's activations, weights and moments stay in cache and a member computes the same
-// numbers alone and in a population. fused_dense.cc holds perceptrons and optimisers, fused_rows.cc the per-row algebra.
+// Kernels for one CPU thread: BLAS products, and everything between two products in one pass over memory. One member at
+// a time (BlockSize 1), so that a member's activations, weights and moments stay in cache and a member computes the
+// same numbers alone and in a population. fused_dense.cc holds perceptrons and optimisers, fused_rows.cc the per-row
+// algebra.
 #ifndef DATACOM_LEARNER_NN_FUSED_KERNELS_H_
 #define DATACOM_LEARNER_NN_FUSED_KERNELS_H_
 
@@ -64,7 +65,8 @@ class FusedKernels : public Kernels {
   void Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) override;
 
  private:
-  float* Scratch(const MlpLayer& layer);  // in * out floats, valid until the next call; grows to the largest layer asked for
+  float* Scratch(
+      const MlpLayer& layer);  // in * out floats, valid until the next call; grows to the largest layer asked for
   const float* Columns(const float* weight, const MlpLayer& layer);  // the weights as [out, in]
 
   std::vector<void*> allocations_;

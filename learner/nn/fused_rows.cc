@@ -123,9 +123,9 @@ void FusedKernels::GaussianLoss(const FloatView& mean, const FloatView& log_std,
   }
 }
 
-void FusedKernels::ActorLoss(const FloatView& q0, const FloatView& q1, const FloatView& log_pi, const FloatView& log_alpha,
-                             const FloatView& d_q0, const FloatView& d_q1, const DoubleView& loss,
-                             const DoubleView& mean_log_pi) {
+void FusedKernels::ActorLoss(const FloatView& q0, const FloatView& q1, const FloatView& log_pi,
+                             const FloatView& log_alpha, const FloatView& d_q0, const FloatView& d_q1,
+                             const DoubleView& loss, const DoubleView& mean_log_pi) {
   const float share = -1.0f / static_cast<float>(q0.rows);
   for (int m = 0; m < q0.members; ++m) {
     double q_sum = 0, log_pi_sum = 0;
@@ -150,8 +150,9 @@ void FusedKernels::TemperatureGradient(const DoubleView& mean_log_pi, const Doub
   }
 }
 
-void FusedKernels::SoftTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0, const FloatView& q1,
-                              const FloatView& log_pi, const FloatView& log_alpha, double discount, const FloatView& y) {
+void FusedKernels::SoftTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0,
+                              const FloatView& q1, const FloatView& log_pi, const FloatView& log_alpha, double discount,
+                              const FloatView& y) {
   const float gamma = static_cast<float>(discount);
   for (int m = 0; m < q0.members; ++m) {
     const float alpha = std::exp(log_alpha.at(m));

@@ -12,7 +12,8 @@ at::Tensor Matrix(const float* data, int rows, int cols, int stride) {
 
 }  // namespace
 
-void Multiply(Gemm form, int m, int n, int k, const float* a, int lda, const float* b, int ldb, bool add, float* c, int ldc) {
+void Multiply(Gemm form, int m, int n, int k, const float* a, int lda, const float* b, int ldb, bool add, float* c,
+              int ldc) {
   const at::NoGradGuard no_grad;
   const at::Tensor left = form == Gemm::kTransposeA ? Matrix(a, k, m, lda).t() : Matrix(a, m, k, lda);
   const at::Tensor right = form == Gemm::kTransposeB ? Matrix(b, n, k, ldb).t() : Matrix(b, k, n, ldb);

@@ -1,9 +1,9 @@
-// Everything an update does to arrays, at the granularity that makes it fast: whole perceptron passes, per-row algebra of a
-// batch, and optimiser steps over flat ranges. Algorithms are written once against this interface; FusedKernels runs it on
-// the CPU with BLAS and vectorised loops, TensorKernels with plain LibTorch operations on any device.
+// Everything an update does to arrays, at the granularity that makes it fast: whole perceptron passes, per-row algebra
+// of a batch, and optimiser steps over flat ranges. Algorithms are written once against this interface; FusedKernels
+// runs it on the CPU with BLAS and vectorised loops, TensorKernels with plain LibTorch operations on any device.
 //
-// Not thread-safe. A Kernels owns all memory handed out; it lives as long as the Kernels. No call but Allocate* allocates on
-// the fused path. Calls take their members from the views; members never mix.
+// Not thread-safe. A Kernels owns all memory handed out; it lives as long as the Kernels. No call but Allocate*
+// allocates on the fused path. Calls take their members from the views; members never mix.
 #ifndef DATACOM_LEARNER_NN_KERNELS_H_
 #define DATACOM_LEARNER_NN_KERNELS_H_
 
@@ -29,17 +29,17 @@ struct ActionSample {
 
 // Constants of the map W(s, u) with one constraint row (algorithms.md 2.4).
 struct SafeMapInput {
-  DoubleView k;        // [members, rows, 1]
-  DoubleView J;        // [members, rows, q + x]
-  DoubleView f;        // [members, rows, q]
-  DoubleView G;        // [members, rows, q * action]
-  DoubleView x_dot;    // [members, rows, x]
+  DoubleView k;                                 // [members, rows, 1]
+  DoubleView J;                                 // [members, rows, q + x]
+  DoubleView f;                                 // [members, rows, q]
+  DoubleView G;                                 // [members, rows, q * action]
+  DoubleView x_dot;                             // [members, rows, x]
   DoubleView gain, slack_beta, target_entropy;  // [members, 1, 1]
 };
 struct SafeMapOutput {
-  FloatView action;    // [members, rows, action]
-  FloatView log_pi;    // [members, rows, 1]: the clamped log-determinant is subtracted in place
-  DoubleView record;   // [members, rows, 2 action + 2]: what the backward pass needs (safe_map_row.h)
+  FloatView action;   // [members, rows, action]
+  FloatView log_pi;   // [members, rows, 1]: the clamped log-determinant is subtracted in place
+  DoubleView record;  // [members, rows, 2 action + 2]: what the backward pass needs (safe_map_row.h)
 };
 
 // One batch of the Gaussian feasibility value function (algorithms.md 3), main rows first, then failure rows.
@@ -63,10 +63,10 @@ class Kernels {
 
   // How many of `members` one pass works on: 1 where cache locality decides (fused), all where launches do (tensor).
   virtual int BlockSize(int members) const = 0;
-  virtual void* Allocate(size_t bytes) = 0;  // zeroed, cache-line aligned
-  virtual void Upload(const float* packed, const FloatView& to) = 0;    // host [members, rows, cols] -> view
+  virtual void* Allocate(size_t bytes) = 0;                           // zeroed, cache-line aligned
+  virtual void Upload(const float* packed, const FloatView& to) = 0;  // host [members, rows, cols] -> view
   virtual void Upload(const double* packed, const DoubleView& to) = 0;
-  virtual void Download(const FloatView& from, float* packed) = 0;      // waits for the device
+  virtual void Download(const FloatView& from, float* packed) = 0;  // waits for the device
   virtual void Download(const DoubleView& from, double* packed) = 0;
   // Runs compute, which issues only the calls below, always the same ones: a device may record and replay them.
   virtual void Run(const std::function<void()>& compute) = 0;
@@ -88,14 +88,15 @@ class Kernels {
                                  const FloatView& gradient_block) = 0;
 
   // ---- policy. mean, log_std: [members, rows, action] linear outputs; log_std is clamped to [-20, 2].
-  virtual void SampleAction(const FloatView& mean, const FloatView& log_std, const FloatView& noise, const ActionBox& box,
-                            const ActionSample& out) = 0;
+  virtual void SampleAction(const FloatView& mean, const FloatView& log_std, const FloatView& noise,
+                            const ActionBox& box, const ActionSample& out) = 0;
   // Gradients of mean(alpha * log pi) + <d_u, u>.
   virtual void SampleActionGradient(const FloatView& log_std, const FloatView& noise, const ActionBox& box,
                                     const ActionSample& sample, const FloatView& d_u, const FloatView& log_alpha,
                                     const FloatView& d_mean, const FloatView& d_log_std) = 0;
 
-  // ---- constraint (algorithms.md 4, 2.4). Gradients are those of the linear outputs for z. margin, delta: [members, 1, 1].
+  // ---- constraint (algorithms.md 4, 2.4). Gradients are those of the linear outputs for z. margin, delta: [members,
+  // 1, 1].
   virtual void GaussianRisk(const FloatView& mean, const FloatView& log_std, const FloatView& mean_gradient,
                             const FloatView& log_std_gradient, const DoubleView& margin, const DoubleView& delta,
                             const DoubleView& k, const DoubleView& J) = 0;
@@ -121,11 +122,12 @@ class Kernels {
 
   // ---- scalars [members, 1, 1] and optimisers.
   virtual void SetZero(const DoubleView& value) = 0;
-  virtual void RowMean(const DoubleView& rows, const DoubleView& mean) = 0;          // [members, rows, 1] -> [members, 1, 1]
-  virtual void Guard(const DoubleView& value, const DoubleView& active) = 0;         // not finite: active = 0
+  virtual void RowMean(const DoubleView& rows, const DoubleView& mean) = 0;   // [members, rows, 1] -> [members, 1, 1]
+  virtual void Guard(const DoubleView& value, const DoubleView& active) = 0;  // not finite: active = 0
   virtual void Accumulate(const DoubleView& value, double sign, const DoubleView& active,
-                          const DoubleView& sum) = 0;                                // sum [members, 1, 2]: total, count
-  // Adam (betas 0.9/0.999, eps 1e-8) for active members; a gradient that is not finite makes its member inactive instead.
+                          const DoubleView& sum) = 0;  // sum [members, 1, 2]: total, count
+  // Adam (betas 0.9/0.999, eps 1e-8) for active members; a gradient that is not finite makes its member inactive
+  // instead.
   virtual void Adam(const AdamRange& range) = 0;
   virtual void Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) = 0;
 };

@@ -35,7 +35,8 @@ int64_t ParameterLayout::Add(const std::string& name, std::vector<uint32_t> shap
   return arrays_.back().offset;
 }
 
-Mlp ParameterLayout::AddMlp(const std::string& name, const std::vector<int>& widths, Activation hidden, WeightInit init) {
+Mlp ParameterLayout::AddMlp(const std::string& name, const std::vector<int>& widths, Activation hidden,
+                            WeightInit init) {
   Mlp net;
   net.hidden = hidden;
   for (size_t i = 0; i + 1 < widths.size(); ++i) {
@@ -46,7 +47,8 @@ Mlp ParameterLayout::AddMlp(const std::string& name, const std::vector<int>& wid
     const double weight_bound =
         init.xavier_gain > 0 ? init.xavier_gain * std::sqrt(6.0 / (layer.in + layer.out)) : fan_in_bound;
     const std::string prefix = name + "." + std::to_string(i);
-    layer.weight = Add(prefix + ".weight", {static_cast<uint32_t>(layer.in), static_cast<uint32_t>(layer.out)}, weight_bound);
+    layer.weight =
+        Add(prefix + ".weight", {static_cast<uint32_t>(layer.in), static_cast<uint32_t>(layer.out)}, weight_bound);
     layer.bias = Add(prefix + ".bias", {static_cast<uint32_t>(layer.out)}, fan_in_bound);
     net.layers.push_back(layer);
   }

@@ -1,5 +1,5 @@
-// Multi-layer perceptrons inside one flat float32 block a member: where the weights lie, and the memory of one evaluation.
-// Weights are [in, out] row-major: y = x W + b.
+// Multi-layer perceptrons inside one flat float32 block a member: where the weights lie, and the memory of one
+// evaluation. Weights are [in, out] row-major: y = x W + b.
 #ifndef DATACOM_LEARNER_NN_MLP_H_
 #define DATACOM_LEARNER_NN_MLP_H_
 
@@ -27,7 +27,8 @@ struct Mlp {
   Mlp Shifted(int64_t first) const;
 };
 
-// Activations of one net's latest evaluation, and the adjoints of its hidden pre-activations; rows are those of the input.
+// Activations of one net's latest evaluation, and the adjoints of its hidden pre-activations; rows are those of the
+// input.
 struct MlpTape {
   std::vector<FloatView> hidden;   // one a hidden layer: [members, rows, width], after the activation
   std::vector<FloatView> adjoint;  // as hidden: d(objective)/d(pre-activation)

@@ -1,5 +1,6 @@
 // Named counter-based random numbers for the learner core, which links neither Abseil nor common/base: Philox 4x32-10
-// (Salmon et al., 2011) keyed by a hash of a name and numbers. Same key, same numbers, anywhere. Value type, no state but its own.
+// (Salmon et al., 2011) keyed by a hash of a name and numbers. Same key, same numbers, anywhere. Value type, no state
+// but its own.
 #ifndef DATACOM_LEARNER_NN_RANDOM_H_
 #define DATACOM_LEARNER_NN_RANDOM_H_
 

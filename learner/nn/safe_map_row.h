@@ -1,6 +1,6 @@
-// The map W(s, u) with one constraint row in closed form (algorithms.md 2.1, 2.4), float64. The actor's map in common/safety
-// follows the same formulas for any number of rows; the learner core links neither Eigen nor Abseil, so it has its own, and a
-// test holds the two together to 1e-12. Pure functions, no allocation.
+// The map W(s, u) with one constraint row in closed form (algorithms.md 2.1, 2.4), float64. The actor's map in
+// common/safety follows the same formulas for any number of rows; the learner core links neither Eigen nor Abseil, so
+// it has its own, and a test holds the two together to 1e-12. Pure functions, no allocation.
 #ifndef DATACOM_LEARNER_NN_SAFE_MAP_ROW_H_
 #define DATACOM_LEARNER_NN_SAFE_MAP_ROW_H_
 
@@ -24,7 +24,8 @@ struct SafeMapRow {
 // Width of the record MapRow leaves for the backward pass: j_a [n], 1/(1 + j_s), scale, action [n].
 inline int SafeMapRecordSize(int n) { return 2 * n + 2; }
 
-// Fills record (its last n entries are the action) and returns the log-determinant before the clamp. A NaN comes through.
+// Fills record (its last n entries are the action) and returns the log-determinant before the clamp. A NaN comes
+// through.
 inline double MapRow(const SafeMapRow& in, const float* u, double* record) {
   const double mu = -in.k < 1e-5 ? 1e-5 : -in.k;
   const double slack = std::min(std::expm1(in.slack_beta * mu), 1e5 - 1);

@@ -12,7 +12,8 @@
 namespace datacom::learner {
 
 #ifdef DATACOM_CUDA_GRAPHS
-// Runs the first updates eagerly on a side stream (libraries initialise themselves there), then records one and replays it.
+// Runs the first updates eagerly on a side stream (libraries initialise themselves there), then records one and replays
+// it.
 struct TensorKernels::Graph {
   static constexpr int kEagerRuns = 3;
   at::cuda::CUDAGraph graph;
@@ -72,7 +73,9 @@ TensorKernels::TensorKernels(const std::string& device) : device_(DeviceOf(devic
 
 TensorKernels::~TensorKernels() = default;
 
-std::unique_ptr<Kernels> MakeTensorKernels(const std::string& device) { return std::make_unique<TensorKernels>(device); }
+std::unique_ptr<Kernels> MakeTensorKernels(const std::string& device) {
+  return std::make_unique<TensorKernels>(device);
+}
 
 void* TensorKernels::Allocate(size_t bytes) {
   const int64_t doubles = static_cast<int64_t>(bytes / 8 + 8);

@@ -1,5 +1,5 @@
-// Kernels as plain LibTorch operations on stacked tensors, all members in one launch, on any device. On CUDA the update is
-// recorded once as a graph and replayed. Same formulas as FusedKernels, whose check it is (tests/learner).
+// Kernels as plain LibTorch operations on stacked tensors, all members in one launch, on any device. On CUDA the update
+// is recorded once as a graph and replayed. Same formulas as FusedKernels, whose check it is (tests/learner).
 // tensor_kernels.cc holds memory, perceptrons and optimisers, tensor_rows.cc the per-row algebra.
 #ifndef DATACOM_LEARNER_NN_TENSOR_KERNELS_H_
 #define DATACOM_LEARNER_NN_TENSOR_KERNELS_H_
@@ -18,8 +18,10 @@ namespace datacom::learner {
 // The window as a tensor that shares its memory.
 template <class T>
 at::Tensor AsTensor(const View<T>& view, const at::Device& device) {
-  const auto options = at::TensorOptions().dtype(std::is_same<T, float>::value ? at::kFloat : at::kDouble).device(device);
-  return at::from_blob(view.data, {view.members, view.rows, view.cols}, {view.member_stride, view.row_stride, 1}, options);
+  const auto options =
+      at::TensorOptions().dtype(std::is_same<T, float>::value ? at::kFloat : at::kDouble).device(device);
+  return at::from_blob(view.data, {view.members, view.rows, view.cols}, {view.member_stride, view.row_stride, 1},
+                       options);
 }
 
 class TensorKernels : public Kernels {

@@ -86,7 +86,8 @@ void TensorKernels::GaussianLoss(const FloatView& mean, const FloatView& log_std
   const at::Tensor next = at::softplus(Of(target.next_mean)), next_variance = at::exp(2 * Of(target.next_log_std));
   const at::Tensor y = at::where(ends, cost, cost + gamma * next);
   const at::Tensor second = cost * cost + 2 * gamma * cost * next + gamma * gamma * (next_variance + next * next);
-  const at::Tensor variance = at::where(ends, (cost - value) * (cost - value), at::clamp(second - value * value, 1e-4, 1e8));
+  const at::Tensor variance =
+      at::where(ends, (cost - value) * (cost - value), at::clamp(second - value * value, 1e-4, 1e8));
   const at::Tensor mean_error = value - y, std_error = std - at::sqrt(variance);
   const at::Tensor present = Of(target.failure_weight).gt(0);  // [members, 1, 1]
   const int64_t failures = mean.rows - target.main_rows;
@@ -100,9 +101,9 @@ void TensorKernels::GaussianLoss(const FloatView& mean, const FloatView& log_std
   Of(loss).copy_(squares.to(at::kDouble).sum(1, true) / count);
 }
 
-void TensorKernels::ActorLoss(const FloatView& q0, const FloatView& q1, const FloatView& log_pi, const FloatView& log_alpha,
-                              const FloatView& d_q0, const FloatView& d_q1, const DoubleView& loss,
-                              const DoubleView& mean_log_pi) {
+void TensorKernels::ActorLoss(const FloatView& q0, const FloatView& q1, const FloatView& log_pi,
+                              const FloatView& log_alpha, const FloatView& d_q0, const FloatView& d_q1,
+                              const DoubleView& loss, const DoubleView& mean_log_pi) {
   const at::Tensor a = Of(q0), b = Of(q1);
   const at::Tensor second = b.lt(a).logical_or(at::isnan(b)).to(at::kFloat);
   Of(d_q0).copy_((second - 1) / q0.rows);
@@ -117,8 +118,9 @@ void TensorKernels::TemperatureGradient(const DoubleView& mean_log_pi, const Dou
   Of(gradient).copy_(-at::exp(Of(log_alpha).to(at::kDouble)) * (Of(mean_log_pi) + Of(target_entropy)));
 }
 
-void TensorKernels::SoftTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0, const FloatView& q1,
-                               const FloatView& log_pi, const FloatView& log_alpha, double discount, const FloatView& y) {
+void TensorKernels::SoftTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0,
+                               const FloatView& q1, const FloatView& log_pi, const FloatView& log_alpha,
+                               double discount, const FloatView& y) {
   const at::Tensor soft = at::minimum(Of(q0), Of(q1)) - at::exp(Of(log_alpha)) * Of(log_pi);
   Of(y).copy_(Of(reward) + discount * (1 - Of(absorbing)) * soft);
 }

@@ -5,7 +5,8 @@
 //   datacom-bench-learner [--seconds S] [--device cpu|cuda] [--kernels auto|fused|tensor] [--members M]
 //
 // A line a measurement on standard error, JSON on standard output.
-// value: member updates a second; floor: what the products alone would allow; ratio: time over floor time. Times are medians.
+// value: member updates a second; floor: what the products alone would allow; ratio: time over floor time. Times are
+// medians.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -46,9 +47,9 @@ Batch RandomBatch(const AlgorithmConfig& config) {
   Batch batch;
   batch.Resize(config);
   NamedStream stream(1);
-  for (auto* values : {&batch.observation, &batch.action, &batch.reward, &batch.cost, &batch.next_observation, &batch.now.z,
-                       &batch.next.z, &batch.failure_z, &batch.failure_next_z, &batch.failure_cost, &batch.noise_actor,
-                       &batch.noise_next}) {
+  for (auto* values : {&batch.observation, &batch.action, &batch.reward, &batch.cost, &batch.next_observation,
+                       &batch.now.z, &batch.next.z, &batch.failure_z, &batch.failure_next_z, &batch.failure_cost,
+                       &batch.noise_actor, &batch.noise_next}) {
     Fill(values, &stream);
   }
   for (auto* values : {&batch.now.f, &batch.now.G, &batch.next.f, &batch.next.G}) Fill(values, &stream);
@@ -66,9 +67,9 @@ class Floor {
     for (int net = 0; net < 2; ++net) {
       Net actor = NewNet(obs, config.actor_hidden, n), critic = NewNet(obs + n, config.critic_hidden, 1);
       const Net target = NewNet(obs + n, config.critic_hidden, 1);
-      Forward(actor, B), Parameters(actor, B), Forward(actor, B);          // s, its gradient, s'
-      Forward(critic, B), Input(critic, B);                                // Q(s, a) and its gradient for a
-      Forward(target, B), Forward(critic, B), Parameters(critic, B);       // target and fit
+      Forward(actor, B), Parameters(actor, B), Forward(actor, B);     // s, its gradient, s'
+      Forward(critic, B), Input(critic, B);                           // Q(s, a) and its gradient for a
+      Forward(target, B), Forward(critic, B), Parameters(critic, B);  // target and fit
       if (!constraint) continue;
       Net value = NewNet(z, config.constraint_hidden, 1);
       const Net value_target = NewNet(z, config.constraint_hidden, 1);
@@ -121,7 +122,9 @@ class Floor {
     }
     return net;
   }
-  void Add(Kind kind, int rows, const Layer& l) { products_.push_back({kind, rows, l.in, l.out, l.weight, l.gradient}); }
+  void Add(Kind kind, int rows, const Layer& l) {
+    products_.push_back({kind, rows, l.in, l.out, l.weight, l.gradient});
+  }
   void Forward(const Net& net, int rows) {
     for (const Layer& layer : net) Add(kForward, rows, layer);
   }
@@ -179,9 +182,10 @@ Result Measure(const std::string& algorithm, const Shape& shape, int members, co
     spent += update_times.back() + floor_times.back();
   }
   const double update = Median(update_times) / members, base = Median(floor_times) / members;
-  Result result{"learner/" + algorithm + "/" + shape.name + "/M=" + std::to_string(members), 1 / update, 1 / base, update / base};
-  std::fprintf(stderr, "%-34s %8.1f us a member update   floor (%zu products) %8.1f us   ratio %.2f\n", result.name.c_str(), update * 1e6,
-              floor.products(), base * 1e6, result.ratio);
+  Result result{"learner/" + algorithm + "/" + shape.name + "/M=" + std::to_string(members), 1 / update, 1 / base,
+                update / base};
+  std::fprintf(stderr, "%-34s %8.1f us a member update   floor (%zu products) %8.1f us   ratio %.2f\n",
+               result.name.c_str(), update * 1e6, floor.products(), base * 1e6, result.ratio);
   return result;
 }
 

@@ -66,7 +66,8 @@ class EveryKernels : public ::testing::TestWithParam<std::string> {
   }
   std::unique_ptr<Kernels> kernels_;
 };
-INSTANTIATE_TEST_SUITE_P(All, EveryKernels, ::testing::Values("fused", "tensor"), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(All, EveryKernels, ::testing::Values("fused", "tensor"),
+                         [](const auto& info) { return info.param; });
 
 void ExpectNear(const float* ours, torch::Tensor reference, double tolerance, const char* what) {
   reference = reference.contiguous().view({-1});

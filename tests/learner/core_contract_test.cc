@@ -154,8 +154,8 @@ TEST_P(EveryAlgorithm, KeepsParametersFiniteUnderExtremeInputs) {
     const auto algorithm = MakeAlgorithm(config);
     for (int u = 0; u < 5; ++u) {
       Batch batch = RandomBatch(config, u);
-      for (auto* values : {&batch.observation, &batch.next_observation, &batch.reward, &batch.cost, &batch.now.z, &batch.next.z,
-                           &batch.failure_z, &batch.failure_cost}) {
+      for (auto* values : {&batch.observation, &batch.next_observation, &batch.reward, &batch.cost, &batch.now.z,
+                           &batch.next.z, &batch.failure_z, &batch.failure_cost}) {
         for (float& value : *values) value *= size;
       }
       for (auto* values : {&batch.now.G, &batch.next.G, &batch.now.f, &batch.next.x_dot}) {
@@ -302,14 +302,14 @@ TEST(Datacom, StartsDeltaAtTheSoftplusOfItsRawValue) {
 TEST(Initialisation, StaysInItsBoundsAndDependsOnSeedsAlone) {
   AlgorithmConfig config = SmallConfig("datacom", 1);
   const auto algorithm = MakeAlgorithm(config);
-  const std::pair<const char*, double> bounds[] = {
-      {"actor.mean.0.weight", 1 / std::sqrt(5.0)},
-      {"critic.0.1.weight", std::sqrt(2.0) * std::sqrt(6.0 / (24 + 16))},
-      {"constraint.log_std.2.weight", std::sqrt(6.0 / (16 + 1))},
-      {"critic.1.1.bias", 1 / std::sqrt(24.0)}};
+  const std::pair<const char*, double> bounds[] = {{"actor.mean.0.weight", 1 / std::sqrt(5.0)},
+                                                   {"critic.0.1.weight", std::sqrt(2.0) * std::sqrt(6.0 / (24 + 16))},
+                                                   {"constraint.log_std.2.weight", std::sqrt(6.0 / (16 + 1))},
+                                                   {"critic.1.1.bias", 1 / std::sqrt(24.0)}};
   for (const auto& bound : bounds) {
     double largest = 0;
-    for (float value : GetArray(*algorithm, 0, bound.first)) largest = std::max(largest, std::abs(static_cast<double>(value)));
+    for (float value : GetArray(*algorithm, 0, bound.first))
+      largest = std::max(largest, std::abs(static_cast<double>(value)));
     EXPECT_LE(largest, bound.second * 1.000001) << bound.first;
     EXPECT_GT(largest, bound.second * 0.7) << bound.first;
   }

@@ -164,10 +164,10 @@ void Repeat(std::vector<T>* values, int members) {
 }
 
 Batch Repeated(Batch batch, int members) {
-  for (auto* values : {&batch.observation, &batch.action, &batch.reward, &batch.cost, &batch.next_observation,
-                       &batch.absorbing, &batch.now.z, &batch.next.z, &batch.failure_z, &batch.failure_next_z,
-                       &batch.failure_cost, &batch.failure_absorbing, &batch.failure_weight, &batch.noise_actor,
-                       &batch.noise_next}) {
+  for (auto* values :
+       {&batch.observation, &batch.action, &batch.reward, &batch.cost, &batch.next_observation, &batch.absorbing,
+        &batch.now.z, &batch.next.z, &batch.failure_z, &batch.failure_next_z, &batch.failure_cost,
+        &batch.failure_absorbing, &batch.failure_weight, &batch.noise_actor, &batch.noise_next}) {
     Repeat(values, members);
   }
   for (auto* values : {&batch.now.f, &batch.now.G, &batch.now.x_dot, &batch.next.f, &batch.next.G, &batch.next.x_dot}) {
@@ -200,7 +200,8 @@ void ApplyGoldenEpisode(Algorithm* algorithm, int members, const json& golden, c
   }
 }
 
-// One member's update against the golden record. small: entries whose gradient ever was below 1e-6 (Adam amplifies noise there).
+// One member's update against the golden record. small: entries whose gradient ever was below 1e-6 (Adam amplifies
+// noise there).
 void CompareUpdate(const Algorithm& algorithm, int member, const json& update, const std::string& label,
                    std::map<std::string, std::set<size_t>>* small, GoldenReport* report) {
   for (const auto& group : Groups(update.at("grads"))) {
@@ -230,7 +231,8 @@ void CompareUpdate(const Algorithm& algorithm, int member, const json& update, c
         worst = std::max(worst, std::abs(static_cast<double>(ours[i]) - array.second[i]));
       }
       report->worst_parameter = std::max(report->worst_parameter, worst);
-      report->Check(worst <= 2e-6, label + ": parameters " + array.first + " are off by " + std::to_string(worst * 1e6) + "e-6");
+      report->Check(worst <= 2e-6,
+                    label + ": parameters " + array.first + " are off by " + std::to_string(worst * 1e6) + "e-6");
     }
   }
 }
@@ -307,7 +309,8 @@ GoldenReport CheckGaussianLoss(const json& golden, const std::string& kind) {
     std::vector<float> mean = Floats(c.at("pred_mean")), next_mean = Floats(c.at("next_mean"));
     const std::vector<float> means = mean;
     for (auto* values : {&mean, &next_mean}) {  // the kernels take linear outputs: undo the softplus
-      for (float& value : *values) value = static_cast<float>(value > 20 ? value : std::log(std::expm1(static_cast<double>(value))));
+      for (float& value : *values)
+        value = static_cast<float>(value > 20 ? value : std::log(std::expm1(static_cast<double>(value))));
     }
     const int rows = static_cast<int>(mean.size());
     const auto upload = [&](const std::vector<float>& values) {
@@ -317,8 +320,13 @@ GoldenReport CheckGaussianLoss(const json& golden, const std::string& kind) {
     };
     const FloatView d_mean = kernels->NewFloats(1, rows, 1), d_log_std = kernels->NewFloats(1, rows, 1);
     const DoubleView weight = kernels->NewDoubles(1, 1, 1), loss = kernels->NewDoubles(1, 1, 1);
-    const GaussianTarget target{upload(next_mean), upload(Floats(c.at("next_log_std"))), upload(Floats(c.at("cost"))),
-                                upload(Floats(c.at("absorbing"))), weight, rows, c.at("gamma")};
+    const GaussianTarget target{upload(next_mean),
+                                upload(Floats(c.at("next_log_std"))),
+                                upload(Floats(c.at("cost"))),
+                                upload(Floats(c.at("absorbing"))),
+                                weight,
+                                rows,
+                                c.at("gamma")};
     kernels->GaussianLoss(upload(mean), upload(Floats(c.at("pred_log_std"))), target, d_mean, d_log_std, loss);
     double value = 0;
     kernels->Download(loss, &value);
@@ -333,10 +341,12 @@ GoldenReport CheckGaussianLoss(const json& golden, const std::string& kind) {
       for (float entry : reference) largest = std::max(largest, std::abs(static_cast<double>(entry)));
       for (int r = 0; r < rows; ++r) {
         const bool of_mean = gradient.second.data == d_mean.data;
-        const double slope = of_mean ? -std::expm1(-static_cast<double>(means[r])) : 1;  // softplus' at the linear output
+        const double slope =
+            of_mean ? -std::expm1(-static_cast<double>(means[r])) : 1;  // softplus' at the linear output
         const double error = std::abs(ours[r] - slope * reference[r]);
         report.worst_gradient = std::max(report.worst_gradient, error / (largest + 1e-30));
-        report.Check(error <= 1e-4 * largest + 1e-9, label + ": " + gradient.first + " of row " + std::to_string(r) + " is off");
+        report.Check(error <= 1e-4 * largest + 1e-9,
+                     label + ": " + gradient.first + " of row " + std::to_string(r) + " is off");
       }
     }
   }
@@ -363,7 +373,8 @@ GoldenReport CheckDelta(const json& golden) {
     for (const json& step : c.at("steps")) {
       const std::vector<float> costs = Floats(step.at("episode_costs"));
       const std::vector<double> cvar = step.at("cvar").get<std::vector<double>>();
-      report.Check(std::abs(delta.value(0) - step.at("delta_before").get<double>()) < 1e-5, label + ": delta before is off");
+      report.Check(std::abs(delta.value(0) - step.at("delta_before").get<double>()) < 1e-5,
+                   label + ": delta before is off");
       delta.ApplyEpisode(0, static_cast<int>(costs.size()) - 1, costs.data(), cvar.data());
       report.Check(std::abs(delta.gradient(0) - step.at("grad_raw").get<double>()) < 1e-5, label + ": gradient is off");
       report.Check(std::abs(delta.raw(0) - step.at("raw_after").get<double>()) < 1e-5, label + ": raw value is off");

@@ -1,5 +1,5 @@
-// Golden checks of the learner core as plain functions: the test suite and the stand-alone golden check (learner/standalone,
-// LibTorch alone) run the same ones. Every deviation is one sentence in `failures`.
+// Golden checks of the learner core as plain functions: the test suite and the stand-alone golden check
+// (learner/standalone, LibTorch alone) run the same ones. Every deviation is one sentence in `failures`.
 #ifndef DATACOM_TESTS_LEARNER_CORE_GOLDEN_H_
 #define DATACOM_TESTS_LEARNER_CORE_GOLDEN_H_
 
@@ -23,8 +23,8 @@ struct GoldenReport {
 GoldenReport CheckGaussianLoss(const nlohmann::json& golden, const std::string& kernels);
 // e_delta: sequences of threshold updates.
 GoldenReport CheckDelta(const nlohmann::json& golden);
-// g_, h_update_sac: consecutive updates. members > 1: the golden member is one among perturbed copies, all of which must
-// equal their solo runs to 1e-6.
+// g_, h_update_sac: consecutive updates. members > 1: the golden member is one among perturbed copies, all of which
+// must equal their solo runs to 1e-6.
 GoldenReport CheckUpdates(const nlohmann::json& golden, const std::string& kernels, int members,
                           const std::string& device = "cpu");
 

@@ -39,7 +39,8 @@ TEST(Golden, c_cvar_margin) {
 TEST(Golden, d_gaussian_w2) {
   DATACOM_GOLDEN_FILES(paths, "d_gaussian_w2");
   for (const std::string& path : paths) {
-    for (const char* kernels : {"fused", "tensor"}) ExpectClean(CheckGaussianLoss(testing::ReadGoldenJson(path), kernels), path);
+    for (const char* kernels : {"fused", "tensor"})
+      ExpectClean(CheckGaussianLoss(testing::ReadGoldenJson(path), kernels), path);
   }
 }
 

@@ -45,7 +45,8 @@ class EveryKernels : public ::testing::TestWithParam<std::string> {
 
   std::unique_ptr<Kernels> kernels_;
 };
-INSTANTIATE_TEST_SUITE_P(All, EveryKernels, ::testing::Values("fused", "tensor"), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(All, EveryKernels, ::testing::Values("fused", "tensor"),
+                         [](const auto& info) { return info.param; });
 
 // float32 values, so that double and float32 evaluations start from the same numbers.
 Numbers Random(uint64_t key, size_t count, double size = 1) {
@@ -113,7 +114,8 @@ TEST_P(EveryKernels, PerceptronGradientsMatchFiniteDifferences) {
       const Numbers d_outs = Random(3, members * rows * out);
       const FloatView block = Upload(blocks, members, 1, size), x = Upload(inputs, members, rows, in);
       const FloatView d_out = Upload(d_outs, members, rows, out), gradient = kernels_->NewFloats(members, 1, size);
-      const FloatView d_x = kernels_->NewFloats(members, rows, in), d_part = Upload(Random(4, members * rows * 2), members, rows, 2);
+      const FloatView d_x = kernels_->NewFloats(members, rows, in),
+                      d_part = Upload(Random(4, members * rows * 2), members, rows, 2);
       const Numbers before = Download(d_part);
       const MlpTape tape = kernels_->NewTape(net, members, rows);
       kernels_->Forward(block, net, x, tape);
@@ -122,7 +124,9 @@ TEST_P(EveryKernels, PerceptronGradientsMatchFiniteDifferences) {
       kernels_->InputGradient(block, net, tape, 2, /*add=*/true, d_part);
       kernels_->ParameterGradient(net, x, d_out, tape, gradient);
       for (int m = 0; m < members; ++m) {
-        const auto part = [m](const Numbers& all, int size) { return Numbers(all.begin() + m * size, all.begin() + (m + 1) * size); };
+        const auto part = [m](const Numbers& all, int size) {
+          return Numbers(all.begin() + m * size, all.begin() + (m + 1) * size);
+        };
         const Numbers p = part(blocks, size), z = part(inputs, rows * in), d = part(d_outs, rows * out);
         ExpectNear(part(Download(tape.out), rows * out), Literal(net, p, z, rows), 1e-5, "output");
         const Numbers by_x = Differences([&](const Numbers& v) { return Inner(d, Literal(net, p, v, rows)); }, z);
@@ -163,19 +167,24 @@ TEST_P(EveryKernels, SampleGradientMatchesFiniteDifferences) {
     double sum = 0;
     for (int i = 0; i < rows * n; ++i) {
       const double t = std::tanh(mu[i] + std::exp(l[i]) * noise[i]);
-      const double log_pi = -0.5 * noise[i] * noise[i] - l[i] - 0.5 * std::log(2 * std::acos(-1.0)) - std::log(1 - t * t + 1e-6);
+      const double log_pi =
+          -0.5 * noise[i] * noise[i] - l[i] - 0.5 * std::log(2 * std::acos(-1.0)) - std::log(1 - t * t + 1e-6);
       sum += d_u[i] * (t * half[i % n] + centre[i % n]) + std::exp(log_alpha[0]) / rows * log_pi;
     }
     return sum;
   };
   const ActionBox box{Upload(half, 1, 1, n), Upload(centre, 1, 1, n)};
-  const ActionSample sample{kernels_->NewFloats(1, rows, n), kernels_->NewFloats(1, rows, n), kernels_->NewFloats(1, rows, 1)};
+  const ActionSample sample{kernels_->NewFloats(1, rows, n), kernels_->NewFloats(1, rows, n),
+                            kernels_->NewFloats(1, rows, 1)};
   const FloatView d_mean = kernels_->NewFloats(1, rows, n), d_log_std = kernels_->NewFloats(1, rows, n);
   const FloatView stds = Upload(log_std, 1, rows, n), noises = Upload(noise, 1, rows, n);
   kernels_->SampleAction(Upload(mean, 1, rows, n), stds, noises, box, sample);
-  kernels_->SampleActionGradient(stds, noises, box, sample, Upload(d_u, 1, rows, n), Upload(log_alpha, 1, 1, 1), d_mean, d_log_std);
-  ExpectNear(Download(d_mean), Differences([&](const Numbers& v) { return objective(v, log_std); }, mean), 1e-4, "mean");
-  ExpectNear(Download(d_log_std), Differences([&](const Numbers& v) { return objective(mean, v); }, log_std), 1e-4, "log std");
+  kernels_->SampleActionGradient(stds, noises, box, sample, Upload(d_u, 1, rows, n), Upload(log_alpha, 1, 1, 1), d_mean,
+                                 d_log_std);
+  ExpectNear(Download(d_mean), Differences([&](const Numbers& v) { return objective(v, log_std); }, mean), 1e-4,
+             "mean");
+  ExpectNear(Download(d_log_std), Differences([&](const Numbers& v) { return objective(mean, v); }, log_std), 1e-4,
+             "log std");
 }
 
 TEST_P(EveryKernels, LogStdOutsideItsRangePassesNoGradient) {
@@ -215,9 +224,14 @@ SafeMapOutput RunMap(Kernels* kernels, const MapCase& c, FloatView* u) {
   *u = kernels->NewFloats(1, c.rows, c.n);
   const std::vector<float> narrow(c.u.begin(), c.u.end());
   kernels->Upload(narrow.data(), *u);
-  const SafeMapInput in{doubles(c.k, c.rows, 1), doubles(c.J, c.rows, c.q + c.x), doubles(c.f, c.rows, c.q),
-                        doubles(c.G, c.rows, c.q * c.n), doubles(c.x_dot, c.rows, c.x), doubles({25}, 1, 1),
-                        doubles({3}, 1, 1), doubles({-3}, 1, 1)};
+  const SafeMapInput in{doubles(c.k, c.rows, 1),
+                        doubles(c.J, c.rows, c.q + c.x),
+                        doubles(c.f, c.rows, c.q),
+                        doubles(c.G, c.rows, c.q * c.n),
+                        doubles(c.x_dot, c.rows, c.x),
+                        doubles({25}, 1, 1),
+                        doubles({3}, 1, 1),
+                        doubles({-3}, 1, 1)};
   const SafeMapOutput out{kernels->NewFloats(1, c.rows, c.n), kernels->NewFloats(1, c.rows, 1),
                           kernels->NewDoubles(1, c.rows, SafeMapRecordSize(c.n))};
   kernels->SafeMap(in, *u, out);
@@ -239,7 +253,8 @@ TEST_P(EveryKernels, SafeMapEqualsTheActorsMap) {
       Numbers action(c.n);
       map.Apply(&c.u[r * c.n], action.data());
       for (int i = 0; i < c.n; ++i) {
-        EXPECT_NEAR(record[r * SafeMapRecordSize(c.n) + c.n + 2 + i], action[i], 1e-12) << "row " << r << ", size " << size;
+        EXPECT_NEAR(record[r * SafeMapRecordSize(c.n) + c.n + 2 + i], action[i], 1e-12)
+            << "row " << r << ", size " << size;
       }
       EXPECT_NEAR(-log_pi[r], std::max(map.log_det(), -3.0), 1e-6);
     }
@@ -295,8 +310,12 @@ TEST_P(EveryKernels, RiskIsMeanPlusMarginTimesDeviation) {
 TEST_P(EveryKernels, AdamFollowsItsDefinitionAndSparesTheInactive) {
   const int n = 21;
   const Numbers start = Random(1, 2 * n), gradient = Random(2, 2 * n);
-  const AdamRange range{Upload(start, 2, 1, n), Upload(gradient, 2, 1, n), kernels_->NewFloats(2, 1, n),
-                        kernels_->NewFloats(2, 1, n), UploadDoubles({0.01, 0.01}, 2, 1, 1), kernels_->NewDoubles(2, 1, 1),
+  const AdamRange range{Upload(start, 2, 1, n),
+                        Upload(gradient, 2, 1, n),
+                        kernels_->NewFloats(2, 1, n),
+                        kernels_->NewFloats(2, 1, n),
+                        UploadDoubles({0.01, 0.01}, 2, 1, 1),
+                        kernels_->NewDoubles(2, 1, 1),
                         UploadDoubles({1, 0}, 2, 1, 1)};
   for (int step = 0; step < 3; ++step) kernels_->Adam(range);
   const Numbers after = Download(range.parameters);
@@ -313,7 +332,7 @@ TEST_P(EveryKernels, AdamRefusesAGradientThatIsNotFinite) {
     Numbers gradient = Random(2, 40);
     gradient[17] = bad;
     const Numbers start = Random(1, 40);
-    const AdamRange range{Upload(start, 1, 1, 40), Upload(gradient, 1, 1, 40), kernels_->NewFloats(1, 1, 40),
+    const AdamRange range{Upload(start, 1, 1, 40),       Upload(gradient, 1, 1, 40),     kernels_->NewFloats(1, 1, 40),
                           kernels_->NewFloats(1, 1, 40), UploadDoubles({0.01}, 1, 1, 1), kernels_->NewDoubles(1, 1, 1),
                           UploadDoubles({1}, 1, 1, 1)};
     kernels_->Adam(range);

@@ -33,8 +33,9 @@ inline Batch RandomBatch(const AlgorithmConfig& config, uint64_t seed) {
   Batch batch;
   batch.Resize(config);
   NamedStream stream(NamedKey("test.batch", {seed}));
-  for (auto* values : {&batch.observation, &batch.reward, &batch.cost, &batch.next_observation, &batch.now.z, &batch.next.z,
-                       &batch.failure_z, &batch.failure_next_z, &batch.failure_cost, &batch.noise_actor, &batch.noise_next}) {
+  for (auto* values :
+       {&batch.observation, &batch.reward, &batch.cost, &batch.next_observation, &batch.now.z, &batch.next.z,
+        &batch.failure_z, &batch.failure_next_z, &batch.failure_cost, &batch.noise_actor, &batch.noise_next}) {
     for (float& value : *values) value = static_cast<float>(stream.Uniform(-2, 2));
   }
   for (float& value : batch.action) value = static_cast<float>(stream.Uniform(-1, 1));
@@ -59,16 +60,30 @@ inline ControlAffineBatch MemberOf(const ControlAffineBatch& b, int members, int
 
 inline Batch MemberOf(const Batch& b, int members, int m) {
   const auto part = [members, m](const std::vector<float>& values) { return PartOf(values, members, m); };
-  return {part(b.observation), part(b.action), part(b.reward), part(b.cost), part(b.next_observation), part(b.absorbing),
-          MemberOf(b.now, members, m), MemberOf(b.next, members, m), part(b.failure_z), part(b.failure_next_z),
-          part(b.failure_cost), part(b.failure_absorbing), part(b.failure_weight), part(b.noise_actor), part(b.noise_next)};
+  return {part(b.observation),
+          part(b.action),
+          part(b.reward),
+          part(b.cost),
+          part(b.next_observation),
+          part(b.absorbing),
+          MemberOf(b.now, members, m),
+          MemberOf(b.next, members, m),
+          part(b.failure_z),
+          part(b.failure_next_z),
+          part(b.failure_cost),
+          part(b.failure_absorbing),
+          part(b.failure_weight),
+          part(b.noise_actor),
+          part(b.noise_next)};
 }
 
 // Everything of one member that an update may change, by name.
 inline std::vector<std::string> NetNames(const Algorithm& algorithm) {
-  std::vector<std::string> nets{"actor.mean", "actor.log_std", "critic.0", "critic.1", "target_critic.0", "target_critic.1"};
+  std::vector<std::string> nets{"actor.mean", "actor.log_std",   "critic.0",
+                                "critic.1",   "target_critic.0", "target_critic.1"};
   if (algorithm.needs_dynamics()) {
-    for (const char* net : {"constraint.mean", "constraint.log_std", "target_constraint.mean", "target_constraint.log_std"}) {
+    for (const char* net :
+         {"constraint.mean", "constraint.log_std", "target_constraint.mean", "target_constraint.log_std"}) {
       nets.emplace_back(net);
     }
   }
