@@ -86,23 +86,39 @@ void MemberTable::Index(uint64_t from, uint64_t to) {
   }
 }
 
+void MemberTable::Transpose(const std::string& columns, uint32_t count, uint32_t from, uint32_t rows, uint64_t number, uint32_t session,
+                            uint64_t sequence) {
+  char* const first = rows_->writable(number);
+  const size_t stride = schema_.stored_row_bytes();
+  const char* column_data = columns.data();
+  for (size_t c = 0; c < schema_.wire().size(); ++c) {
+    const size_t bytes = schema_.wire()[c].bytes();
+    const char* source = column_data + from * bytes;
+    char* target = first + offsets_[c];
+    if (bytes == 4) {  // sizes the compiler knows become single moves
+      for (uint32_t i = 0; i < rows; ++i, source += 4, target += stride) std::memcpy(target, source, 4);
+    } else if (bytes == 1) {
+      for (uint32_t i = 0; i < rows; ++i, ++source, target += stride) *target = *source;
+    } else {
+      for (uint32_t i = 0; i < rows; ++i, source += bytes, target += stride) std::memcpy(target, source, bytes);
+    }
+    column_data += count * bytes;
+  }
+  char* row = first;
+  for (uint32_t i = 0; i < rows; ++i, ++sequence, row += stride) {
+    std::memcpy(row + layout_.session, &session, sizeof session);
+    std::memcpy(row + layout_.sequence, &sequence, sizeof sequence);
+  }
+}
+
 absl::Status MemberTable::Append(uint32_t session, uint64_t sequence, const std::string& columns, uint32_t count, uint32_t from) {
   while (from < count) {
     const uint32_t piece = static_cast<uint32_t>(std::min<uint64_t>(count - from, kGuardRows));
     const uint64_t base = rows_->cursor();
-    const char* column_data = columns.data();
-    for (size_t c = 0; c < schema_.wire().size(); ++c) {
-      const Column& column = schema_.wire()[c];
-      const size_t bytes = column.bytes(), offset = offsets_[c];
-      const char* source = column_data + from * bytes;
-      for (uint32_t i = 0; i < piece; ++i, source += bytes) std::memcpy(rows_->writable(base + i) + offset, source, bytes);
-      column_data += count * bytes;
-    }
-    for (uint32_t i = 0; i < piece; ++i, ++sequence) {
-      char* row = rows_->writable(base + i);
-      std::memcpy(row + layout_.session, &session, sizeof session);
-      std::memcpy(row + layout_.sequence, &sequence, sizeof sequence);
-    }
+    const uint32_t before_end = static_cast<uint32_t>(std::min<uint64_t>(piece, rows_->contiguous(base)));
+    Transpose(columns, count, from, before_end, base, session, sequence);
+    if (before_end < piece) Transpose(columns, count, from + before_end, piece - before_end, base + before_end, session, sequence + before_end);
+    sequence += piece;
     Index(base, base + piece);
     RETURN_IF_ERROR(rows_->Commit(base + piece));
     RETURN_IF_ERROR(failures_->Commit(pending_failures_));

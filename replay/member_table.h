@@ -61,6 +61,9 @@ class MemberTable {
  private:
   MemberTable(const RowSchema& schema, const Options& options);
   absl::Status Recover();
+  // Writes rows [from, from + rows) of a chunk of `count` as rows `number`, ..., which lie one after the other in the ring.
+  void Transpose(const std::string& columns, uint32_t count, uint32_t from, uint32_t rows, uint64_t number, uint32_t session,
+                 uint64_t sequence);
   void Index(uint64_t from, uint64_t to);  // copies failures of rows [from, to) beyond the failure cursor
   absl::Status CheckReadable(uint64_t update, uint64_t seen) const;
   uint64_t FailuresBelow(uint64_t row) const;  // failures among rows [0, row)

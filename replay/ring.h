@@ -43,6 +43,8 @@ class Ring {
   const char* record(uint64_t number) const { return records_ + number % slots_ * record_bytes_; }
   // Where to write records [cursor(), cursor() + guard()) before Commit.
   char* writable(uint64_t number) { return records_ + number % slots_ * record_bytes_; }
+  // Records from `number` on that lie one after the other before the ring wraps.
+  uint64_t contiguous(uint64_t number) const { return slots_ - number % slots_; }
   // Records below `cursor` are kept from now on. On an error of the disk nothing is committed.
   absl::Status Commit(uint64_t cursor);
   // Forgets records from `cursor` on (recovery of a table that is derived from another).
