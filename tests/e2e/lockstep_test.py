@@ -8,9 +8,8 @@ from running import RunTest, Training
 def records(training):
     """What must be equal: progress.csv without wall_seconds, episodes.csv, the newest state.sha256."""
     progress = [{key: value for key, value in row.items() if key != "wall_seconds"} for row in training.rows("progress.csv")]
-    folder = os.path.join(training.folder, "checkpoints")
-    newest = max(os.listdir(folder), key=int)
-    with open(os.path.join(folder, newest, "state.sha256"), encoding="utf-8") as file:
+    newest = max(training.checkpoints(), key=int)
+    with open(os.path.join(training.folder, "checkpoints", newest, "state.sha256"), encoding="utf-8") as file:
         return {"progress": progress, "episodes": training.rows("episodes.csv"), "update": newest, "state": file.read()}
 
 

@@ -13,7 +13,7 @@ BIN = os.path.abspath(sys.argv.pop(1))
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DEADLINE = 300
 TINY = ["network.actor_hidden=[16,16]", "network.critic_hidden=[16,16]", "network.constraint_hidden=[16,16]",
-        "replay.min_size=500", "run.steps_per_epoch=1000", "run.eval_episodes=2"]
+        "replay.min_size=500", "run.steps_per_epoch=1000", "run.eval_episodes=2", "task_options.horizon=50"]
 ROLES = {"replay": "datacom-replay", "learner": "datacom-learner", "actor": "actor-0", "evaluator": "evaluator-0"}
 
 
@@ -32,6 +32,8 @@ class Training:
         self.process = None
 
     def start(self, *more):
+        if self.process is not None:
+            self.end()
         command = [os.path.join(BIN, "datacom"), "train", "cartpole/datacom", "--run-dir", self.folder, *self.arguments, *more]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=SOURCE)
         self.test.addCleanup(self.end)
@@ -56,6 +58,10 @@ class Training:
             with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
                 text += f"\n--- {name}\n" + "".join(file.readlines()[-15:])
         return text
+
+    def checkpoints(self):
+        """Updates of the checkpoints there are."""
+        return [name for name in os.listdir(os.path.join(self.folder, "checkpoints")) if name.isdigit()]
 
     def rows(self, name):
         try:

@@ -15,37 +15,36 @@ class TrainingTest(RunTest):
         for name in ("experiment.textproto", "build.txt", "episodes.csv", "targets.json", "report.html", "tensorboard",
                      "policies/epoch_0003.snapshot", "logs/learner.log"):
             self.assertTrue(os.path.exists(os.path.join(training.folder, name)), name)
-        checkpoints = os.listdir(os.path.join(training.folder, "checkpoints"))
-        self.assertIn("2100", [name.lstrip("0") for name in checkpoints])
-        self.assertLessEqual(len(checkpoints), 2)
+        self.assertIn("2100", [name.lstrip("0") for name in training.checkpoints()])
+        self.assertLessEqual(len(training.checkpoints()), 2)
 
     def test_a_run_survives_kill_9_of_every_role(self):
-        training = Training(self, "a", "--seeds", "0-1", "--steps", "12000", overrides=["run.checkpoint_updates=500"]).start()
-        for episodes, role in ((4, "learner"), (8, "actor"), (12, "replay"), (16, "evaluator"), (20, "learner")):
+        training = Training(self, "a", "--seeds", "0-1", "--steps", "30000", overrides=["run.checkpoint_updates=500"]).start()
+        for episodes, role in ((50, "learner"), (250, "actor"), (450, "replay"), (650, "evaluator"), (850, "learner")):
             training.wait_for_episodes(episodes)
             training.kill_role(role)
         output = training.finish()
         self.assertIn("learner ended (killed by signal 9); restarting", output)
-        training.check_complete(seeds=[0, 1], steps=12000, epochs=12)
+        training.check_complete(seeds=[0, 1], steps=30000, epochs=30)
 
     def test_a_run_goes_on_after_kill_9_of_the_whole_command(self):
-        training = Training(self, "a", "--seeds", "0-1", "--steps", "8000", overrides=["run.checkpoint_updates=500"]).start()
-        training.wait_for_episodes(6)
+        training = Training(self, "a", "--seeds", "0-1", "--steps", "20000", overrides=["run.checkpoint_updates=500"]).start()
+        training.wait_for_episodes(60)
         training.process.kill()
         training.process.wait()
         training.start("--resume").finish()
-        training.check_complete(seeds=[0, 1], steps=8000, epochs=8)
+        training.check_complete(seeds=[0, 1], steps=20000, epochs=20)
 
     def test_an_interrupted_run_exits_75_and_goes_on_and_may_be_prolonged(self):
-        training = Training(self, "a", "--seeds", "0-1", "--steps", "8000").start()
-        training.wait_for_episodes(6)
+        training = Training(self, "a", "--seeds", "0-1", "--steps", "20000").start()
+        training.wait_for_episodes(60)
         training.process.send_signal(signal.SIGINT)
         self.assertIn("--resume", training.finish(75))
         training.start("--resume").finish()
-        training.check_complete(seeds=[0, 1], steps=8000, epochs=8)
-        training.arguments[training.arguments.index("8000")] = "9000"
+        training.check_complete(seeds=[0, 1], steps=20000, epochs=20)
+        training.arguments[training.arguments.index("20000")] = "21000"
         training.start("--resume").finish()
-        training.check_complete(seeds=[0, 1], steps=9000, epochs=9)
+        training.check_complete(seeds=[0, 1], steps=21000, epochs=21)
 
     def test_delta_moves_once_the_replay_held_more_than_the_warm_up(self):
         training = Training(self, "a", "--seeds", "0-1", "--steps", "6000", overrides=["hyper.delta_warmup=2000"]).start()
@@ -56,7 +55,7 @@ class TrainingTest(RunTest):
             self.assertNotEqual(delta[1], delta[6])
 
     def test_status_tells_what_a_run_does_and_what_it_did(self):
-        training = Training(self, "a", "--seeds", "0", "--steps", "8000").start()
+        training = Training(self, "a", "--seeds", "0", "--steps", "20000").start()
         training.wait_for_episodes(2)
         live = run("status", training.folder)
         self.assertEqual(live.returncode, 0, live.stderr)
