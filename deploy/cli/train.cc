@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -53,7 +54,9 @@ class Display {
     drawn_ = now;
     const std::optional<v1::ReplayInfo> replay = watch->replay();
     const std::optional<v1::LearnerInfo> learner = watch->learner();
-    ProgressView view = MakeProgress(replay, learner);
+    if (learner) last_learner_ = learner;
+    ProgressView view = MakeProgress(replay, last_learner_);
+    if (!learner && last_learner_) view.phase = "learner away";  // it restarts, or has just finished
     view.title = title_;
     view.elapsed_seconds = Seconds(now - start_);
     view.actors = cluster.actors_running();
@@ -84,6 +87,7 @@ class Display {
   const Clock::Time start_ = clock_.Now();
   Clock::Time drawn_ = start_;
   RateMeter steps_{&clock_, kRateWindowSeconds}, updates_{&clock_, kRateWindowSeconds};
+  std::optional<v1::LearnerInfo> last_learner_;
   LiveBlock block_;
 };
 
