@@ -49,23 +49,23 @@ class Display {
   void Update(const Cluster& cluster, Watch* watch) {
     if (quiet_) return;
     watch->SetAddresses(cluster.replay_address(), cluster.learner_address());
-    const Clock::Time now = clock_.Now();
-    if (Seconds(now - drawn_) < (terminal_ ? kTableSeconds : kLineSeconds)) return;
-    drawn_ = now;
     const std::optional<v1::ReplayInfo> replay = watch->replay();
     const std::optional<v1::LearnerInfo> learner = watch->learner();
     if (learner) last_learner_ = learner;
     ProgressView view = MakeProgress(replay, last_learner_);
+    double steps = 0;
+    for (const MemberView& member : view.members) steps += member.env_steps;
+    if (replay) steps_.Add(steps);
+    if (learner) updates_.Add(view.update);
+    const Clock::Time now = clock_.Now();
+    if (Seconds(now - drawn_) < (terminal_ ? kTableSeconds : kLineSeconds)) return;
+    drawn_ = now;
     if (!learner && last_learner_) view.phase = "learner away";  // it restarts, or has just finished
     view.title = title_;
     view.elapsed_seconds = Seconds(now - start_);
     view.actors = cluster.actors_running();
     view.restarts = cluster.restarts();
     view.learns_delta = learns_delta_;
-    double steps = 0;
-    for (const MemberView& member : view.members) steps += member.env_steps;
-    if (replay) steps_.Add(steps);
-    if (learner) updates_.Add(view.update);
     view.steps_per_second = steps_.rate();
     view.updates_per_second = updates_.rate();
     Write(terminal_ ? block_.Redraw(RenderTable(view, Width(), kMaxMembers)) : RenderLine(view) + "\n");

@@ -90,7 +90,7 @@ function showSummary() {
 }
 
 // Three datasets a run: lower edge, upper edge filled down to it, and the mean.
-function datasets(quantity) {
+function datasets(quantity, least) {
   return data.runs.filter((run) => run.series[quantity.column]).flatMap((run) => {
     const points = run.series[quantity.column];
     const line = {borderColor: colour(run), backgroundColor: colour(run), borderWidth: 2, pointRadius: points.length > 40 ? 0 : 2,
@@ -98,7 +98,7 @@ function datasets(quantity) {
                   data: points.map(([x, mean, half]) => ({x, y: mean, half}))};
     if (!points.some((point) => point[3] > 1)) return [line];
     const edge = {borderWidth: 0, pointRadius: 0, pointHitRadius: 0, band: true, label: label(run)};
-    return [{...edge, fill: false, data: points.map(([x, mean, half]) => ({x, y: mean - half}))},
+    return [{...edge, fill: false, data: points.map(([x, mean, half]) => ({x, y: Math.max(mean - half, least)}))},
             {...edge, fill: '-1', backgroundColor: translucent(colour(run)), data: points.map(([x, mean, half]) => ({x, y: mean + half}))},
             line];
   });
@@ -111,20 +111,28 @@ function axisNumber(value) {
   return `${+value.toPrecision(7)}`;
 }
 
+// Lower end of the axis; undefined = fitted to the curves. A logarithmic one begins at the decade of its smallest mean.
+function axisBegin(quantity) {
+  if (!quantity.logarithmic) return quantity.from_zero ? 0 : undefined;
+  const means = data.runs.flatMap((run) => (run.series[quantity.column] || []).map((point) => point[1])).filter((mean) => mean > 0);
+  return means.length ? 10 ** Math.floor(Math.log10(Math.min(...means))) : undefined;
+}
+
 function chart(quantity) {
+  const begin = axisBegin(quantity);
   const canvas = element('canvas', {role: 'img', 'aria-label': `${quantity.group}: ${quantity.title}`});
   const figure = element('figure', {}, element('figcaption', {text: quantity.title}), element('div', {class: 'plot'}, canvas));
   const grid = {color: '#e9edf1'};
   const draw = () => new Chart(canvas, {
     type: 'line',
-    data: {datasets: datasets(quantity)},
+    data: {datasets: datasets(quantity, quantity.logarithmic ? begin : -Infinity)},
     options: {
       animation: false, maintainAspectRatio: false, parsing: false, normalized: true,
       interaction: {mode: 'nearest', axis: 'x', intersect: false},
       scales: {
         x: {type: 'linear', grid, ticks: {callback: axisNumber, maxTicksLimit: 7, maxRotation: 0},
             title: {display: true, text: 'environment steps'}, min: 0},
-        y: {type: quantity.logarithmic ? 'logarithmic' : 'linear', grid, min: quantity.from_zero ? 0 : undefined,
+        y: {type: quantity.logarithmic ? 'logarithmic' : 'linear', grid, min: begin,
             ticks: {callback: axisNumber, maxTicksLimit: 6}},
       },
       plugins: {
