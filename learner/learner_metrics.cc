@@ -58,6 +58,7 @@ LearnerMetrics::LearnerMetrics(Metrics* metrics, int members)
       budget_(metrics, "datacom_member_cost_budget", members),
       return_(metrics, "datacom_member_return", members),
       delta_(metrics, "datacom_member_delta", members),
+      cvar_(metrics, "datacom_member_cvar", members),
       alpha_(metrics, "datacom_member_alpha", members),
       eval_return_(metrics, "datacom_member_eval_discounted_return", members),
       eval_violation_(metrics, "datacom_member_eval_max_violation", members),
@@ -89,7 +90,7 @@ void LearnerMetrics::SetBudget(int member, double cost_budget) { budget_.Set(mem
 
 void LearnerMetrics::Episode(int member, const v1::Episode& episode) {
   episodes_.Add(member, 1);
-  if (episode.max_violation() > 0) violations_.Add(member, 1);
+  violations_.Add(member, episode.violations());
   cost_.Add(member, episode.sum_cost());
   return_.Set(member, episode.return_());
 }
@@ -105,6 +106,8 @@ void LearnerMetrics::Refresh(uint64_t env_steps, const Stats& stats) {
   for (size_t member = 0; member < stats.delta.size(); ++member) {
     env_steps_.Set(member, static_cast<double>(env_steps));
     delta_.Set(member, stats.delta[member]);
+    // The constraint is CVaR - delta. Right after an epoch no batch has been seen: the old value stays.
+    if (!std::isnan(stats.critic_loss[member])) cvar_.Set(member, stats.constraint_mean[member] + stats.delta[member]);
     alpha_.Set(member, stats.alpha[member]);
     diverged += stats.diverged[member];
   }

@@ -66,7 +66,7 @@ class LearnerMetrics {
   prometheus::Gauge& pending_;
   prometheus::Gauge& subscribers_;
   prometheus::Gauge& diverged_;
-  MemberGauge env_steps_, budget_, return_, delta_, alpha_, eval_return_, eval_violation_, eval_cost_;
+  MemberGauge env_steps_, budget_, return_, delta_, cvar_, alpha_, eval_return_, eval_violation_, eval_cost_;
   MemberCounter episodes_, violations_, cost_;
 };
 

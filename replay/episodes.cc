@@ -31,6 +31,7 @@ void EpisodeTracker::Feed(uint64_t number, const char* row) {
   episode.return_ += reward;
   episode.max_violation = std::max(episode.max_violation, cost);
   episode.sum_cost += cost;
+  if (cost > 0) ++episode.violations;
   ++episode.length;
   episode.last_row = number + 1;
   episode.policy_update = At<uint64_t>(row, layout_.policy_update);

@@ -28,6 +28,7 @@ struct EpisodeSummary {
   double return_ = 0;
   double max_violation = 0;
   double sum_cost = 0;
+  uint32_t violations = 0;  // rows with cost > 0
   uint64_t policy_update = 0;
 };
 

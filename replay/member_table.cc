@@ -219,6 +219,7 @@ absl::Status MemberTable::AddEpisode(const EpisodeSummary& summary, v1::MemberBa
   episode->set_return_(summary.return_);
   episode->set_max_violation(summary.max_violation);
   episode->set_sum_cost(summary.sum_cost);
+  episode->set_violations(summary.violations);
   episode->set_policy_update(summary.policy_update);
   if (!options_.episode_rows || summary.last_row - 1 <= options_.delta_warmup) return absl::OkStatus();
   if (summary.first_row < rows_->first()) {

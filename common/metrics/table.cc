@@ -87,7 +87,7 @@ std::vector<MetricInfo> Member() {
   return {
       Gauge("datacom_member_env_steps", "Environment steps this member's updates have seen", "member"),
       Counter("datacom_member_episodes_total", "Training episodes finished", "member"),
-      Counter("datacom_member_violations_total", "Training episodes in which the constraint was violated", "member"),
+      Counter("datacom_member_violations_total", "Transitions with cost > 0 in finished training episodes", "member"),
       Counter("datacom_member_cost_total", "Sum of violation costs over finished training episodes", "member"),
       Gauge("datacom_member_cost_budget", "Undiscounted cost budget of an episode", "member"),
       Gauge("datacom_member_return", "Return of the newest finished training episode", "member"),
@@ -107,7 +107,6 @@ std::vector<MetricInfo> Everyone() {
               {"accepted", "stale", "failed"}),
       {"datacom_build_info", "gauge", "Always 1; what this process is", {"version", "revision", "role"}, {}, {}},
       Gauge("datacom_up_timestamp_seconds", "Unix time at which the process started"),
-      Counter("datacom_rpc_failures_total", "Calls to other roles that failed, by method", "method"),
   };
 }
 

@@ -1,6 +1,8 @@
 // Memory, perceptrons and optimisers of TensorKernels.
 #include "learner/nn/tensor_kernels.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include <stdexcept>
 
 #ifdef DATACOM_CUDA_GRAPHS

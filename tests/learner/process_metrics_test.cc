@@ -1,0 +1,73 @@
+// What the learner's per-member series show.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <memory>
+
+#include "learner/learner_metrics.h"
+
+namespace datacom::learner {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+std::unique_ptr<Metrics> StartMetrics() {
+  Metrics::Options options;
+  options.role = "learner";
+  return *Metrics::Start(options);
+}
+
+Stats StatsOf(int members, double constraint_mean, double delta) {
+  Stats stats;
+  stats.policy_loss.assign(members, 0.5), stats.critic_loss = stats.policy_loss;
+  stats.constraint_mean.assign(members, constraint_mean), stats.delta.assign(members, delta);
+  stats.alpha.assign(members, 1), stats.diverged.assign(members, 0);
+  return stats;
+}
+
+TEST(LearnerMetricsTest, ViolationsCountTransitionsAndCostsTheirSum) {
+  const auto metrics = StartMetrics();
+  LearnerMetrics learner(metrics.get(), 2);
+  v1::Episode episode;
+  episode.set_violations(7);
+  episode.set_max_violation(0.5);
+  episode.set_sum_cost(1.25);
+  learner.Episode(1, episode);
+  learner.Episode(1, episode);
+  const auto counter = [&](const char* name) { return metrics->counter(name, {{"member", "1"}}).Value(); };
+  EXPECT_EQ(counter("datacom_member_episodes_total"), 2);
+  EXPECT_EQ(counter("datacom_member_violations_total"), 14);
+  EXPECT_EQ(counter("datacom_member_cost_total"), 2.5);
+  EXPECT_EQ(metrics->counter("datacom_member_violations_total", {{"member", "0"}}).Value(), 0);
+}
+
+TEST(LearnerMetricsTest, CvarIsTheConstraintAboveDeltaAndOutlivesAnEpochsEnd) {
+  const auto metrics = StartMetrics();
+  LearnerMetrics learner(metrics.get(), 1);
+  learner.Refresh(100, StatsOf(1, /*constraint_mean=*/-4, /*delta=*/6.5));
+  const prometheus::Gauge& cvar = metrics->gauge("datacom_member_cvar", {{"member", "0"}});
+  EXPECT_EQ(cvar.Value(), 2.5);
+  Stats reset = StatsOf(1, kNone, 6.5);
+  reset.critic_loss = {kNone};
+  learner.Refresh(100, reset);
+  EXPECT_EQ(cvar.Value(), 2.5);
+}
+
+TEST(LearnerMetricsTest, LargePopulationsShowQuantilesAndSums) {
+  const int members = LearnerMetrics::kMaxMembers + 1;
+  const auto metrics = StartMetrics();
+  LearnerMetrics learner(metrics.get(), members);
+  Stats stats = StatsOf(members, 1, 0);
+  for (int m = 0; m < members; ++m) stats.delta[m] = m;
+  learner.Refresh(100, stats);
+  for (const auto& [quantile, value] : {std::pair<const char*, double>{"min", 1}, {"median", 65}, {"max", 129}}) {
+    EXPECT_EQ(metrics->gauge("datacom_member_cvar", {{"member", quantile}}).Value(), value) << quantile;
+  }
+  v1::Episode episode;
+  episode.set_violations(2);
+  for (int m = 0; m < members; ++m) learner.Episode(m, episode);
+  EXPECT_EQ(metrics->counter("datacom_member_violations_total", {{"member", "all"}}).Value(), 2 * members);
+}
+
+}  // namespace
+}  // namespace datacom::learner
