@@ -1,8 +1,6 @@
 #include "common/base/version.h"
 
-#ifndef DATACOM_REVISION
-#define DATACOM_REVISION "unknown"
-#endif
+#include "datacom_revision.h"
 
 namespace datacom {
 

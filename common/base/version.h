@@ -1,4 +1,4 @@
-// What this build is: single-sourced from git at configure time.
+// What this build is: single-sourced from git, asked when configuring and by ./datacom before each build.
 #ifndef DATACOM_COMMON_BASE_VERSION_H_
 #define DATACOM_COMMON_BASE_VERSION_H_
 

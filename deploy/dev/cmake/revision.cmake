@@ -1,0 +1,13 @@
+# Writes OUTPUT, a header that defines DATACOM_REVISION as what git says of the tree in SOURCE ("unknown" without git: a source
+# archive). An unchanged revision leaves the file alone, so that nothing is rebuilt. Run when configuring, and by ./datacom
+# before each build:  cmake -DSOURCE=... -DOUTPUT=... -P revision.cmake
+set(revision "")
+find_program(GIT_EXECUTABLE git)
+if(GIT_EXECUTABLE)
+  execute_process(COMMAND "${CMAKE_COMMAND}" -E env GIT_OPTIONAL_LOCKS=0 "${GIT_EXECUTABLE}" describe --always --dirty --abbrev=12
+    WORKING_DIRECTORY "${SOURCE}" OUTPUT_VARIABLE revision OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+endif()
+if(revision STREQUAL "")
+  set(revision "unknown")
+endif()
+file(CONFIGURE OUTPUT "${OUTPUT}" CONTENT "#define DATACOM_REVISION \"@revision@\"\n" @ONLY)
