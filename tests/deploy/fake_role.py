@@ -1,13 +1,14 @@
 """Stands in for a role binary in the tests of `datacom train`: reports addresses, waits, ends as it is told.
 
 The folder in DATACOM_FAKE steers it: `<process>.exit` holds a code to end with at once (after a line in the log),
-`complete` lets the learner write its records and end with 0, `<process>.stubborn` makes it ignore SIGTERM. It leaves
-`starts` (one line a start: process, pid, listen address) and `stops` (one line a SIGTERM: process).
+releasing the lock on `incomplete` lets the learner write its records and end with 0, `<process>.stubborn` makes it ignore
+SIGTERM. It leaves `starts` (one line a start: process, pid, listen address) and `stops` (one line a SIGTERM: process).
 """
+import fcntl
 import os
 import signal
 import sys
-import time
+import threading
 
 HEADER = ("member,seed,epoch,env_steps,updates,wall_seconds,eval_episodes,eval_discounted_return,eval_return,"
           "eval_max_violation,eval_sum_cost,eval_mean_cost,eval_success_rate,train_episodes,train_return,"
@@ -25,17 +26,21 @@ def append(path, line):
         file.write(line + "\n")
 
 
+def complete(control):
+    with open(os.path.join(control, "incomplete"), "w", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+    with open(os.path.join(value("--run-dir"), "progress.csv"), "w", encoding="utf-8") as file:
+        file.write(HEADER + "\n0,7,0,0,0,0,25,1.5,10,0.2,40,0.1,0,,,,,6,1,,,,,,,,ok\n")
+        file.write("0,7,1,3000,1000,12.5,25,2.5,20,0.1,30,0.1,0.5,4,18,0.3,35,5.5,0.9,1,2,3,-1,0.5,3,1,ok\n")
+    os._exit(0)
+
+
 def main():
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
     role = os.path.basename(sys.argv[0]).replace("datacom-", "")
     process = value("--name", role)
     control = os.environ["DATACOM_FAKE"]
 
-    def stop(*_):
-        append(os.path.join(control, "stops"), process)
-        if not os.path.exists(os.path.join(control, process + ".stubborn")):
-            os._exit(75)
-
-    signal.signal(signal.SIGTERM, stop)
     append(os.path.join(control, "starts"), f"{process} {os.getpid()} {value('--listen')} {'--die-with-parent' in sys.argv}")
     exit_file = os.path.join(control, process + ".exit")
     if os.path.exists(exit_file):
@@ -47,11 +52,13 @@ def main():
         with open(value(flag) + ".new", "w", encoding="utf-8") as file:
             file.write(f"127.0.0.1:{at}")
         os.rename(value(flag) + ".new", value(flag))
-    while not (role == "learner" and os.path.exists(os.path.join(control, "complete"))):
-        time.sleep(0.01)
-    with open(os.path.join(value("--run-dir"), "progress.csv"), "w", encoding="utf-8") as file:
-        file.write(HEADER + "\n0,7,0,0,0,0,25,1.5,10,0.2,40,0.1,0,,,,,6,1,,,,,,,,ok\n")
-        file.write("0,7,1,3000,1000,12.5,25,2.5,20,0.1,30,0.1,0.5,4,18,0.3,35,5.5,0.9,1,2,3,-1,0.5,3,1,ok\n")
+    if role == "learner":
+        threading.Thread(target=complete, args=[control], daemon=True).start()
+    while True:
+        signal.sigwait([signal.SIGTERM])
+        append(os.path.join(control, "stops"), process)
+        if not os.path.exists(os.path.join(control, process + ".stubborn")):
+            os._exit(75)
 
 
 main()

@@ -1,12 +1,15 @@
 """`datacom train` as a supervisor, with fakes for the role binaries: start, restart, drain, refuse."""
+import fcntl
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "testing"))
+from watching import Watch  # noqa: E402  the path comes first
 
 DATACOM = os.path.abspath(sys.argv.pop(1))
 FAKE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_role.py")
@@ -29,6 +32,11 @@ class TrainSupervisionTest(unittest.TestCase):
                 with open(FAKE, encoding="utf-8") as source:
                     file.write(source.read())
             os.chmod(path, 0o755)
+        self.watch = Watch(self.folder)
+        self.addCleanup(self.watch.close)
+        self.incomplete = open(os.path.join(self.control, "incomplete"), "w", encoding="utf-8")
+        self.addCleanup(self.incomplete.close)
+        fcntl.flock(self.incomplete, fcntl.LOCK_EX)
         self.environment = dict(os.environ, DATACOM_BIN=self.bin, DATACOM_FAKE=self.control)
 
     def train(self, *arguments, experiment=("cartpole/datacom",)):
@@ -58,11 +66,15 @@ class TrainSupervisionTest(unittest.TestCase):
     def starts(self, process):
         return [line for line in self.lines("starts") if line[0] == process]
 
-    def wait(self, condition, what):
-        deadline = time.monotonic() + DEADLINE
-        while not condition():
-            self.assertLess(time.monotonic(), deadline, "no " + what)
-            time.sleep(0.01)
+    def complete(self):
+        """Lets the learner come to its end, now and at later starts."""
+        fcntl.flock(self.incomplete, fcntl.LOCK_UN)
+
+    def wait(self, condition, what, *processes):
+        self.assertTrue(self.watch.wait(condition, DEADLINE, *processes), "no " + what)
+
+    def wait_for_the_end_of(self, name):
+        self.wait(lambda: not self.alive(name), "end of " + name, int(self.starts(name)[-1][1]))
 
     def wait_until_all_run(self):
         def reported():
@@ -85,7 +97,7 @@ class TrainSupervisionTest(unittest.TestCase):
         process = self.train()
         self.wait_until_all_run()
         self.wait(lambda: '"evaluator"' in self.targets(), "targets")
-        self.tell("complete")
+        self.complete()
         code, output, errors = self.finish(process)
         self.assertEqual(code, 0, errors)
         self.assertIn("eval J", output)
@@ -102,7 +114,7 @@ class TrainSupervisionTest(unittest.TestCase):
             self.kill(name)
             self.wait(lambda name=name: len(self.starts(name)) == 2, "restart of " + name)
             self.assertEqual(self.starts(name)[1][2], f"127.0.0.1:{port}")
-        self.tell("complete")
+        self.complete()
         code, output, errors = self.finish(process)
         self.assertEqual(code, 0, errors)
         self.assertIn("actor-0 ended (killed by signal 9); restarting", output)
@@ -115,7 +127,7 @@ class TrainSupervisionTest(unittest.TestCase):
         self.assertEqual(len(self.starts("actor-0")), 1)
         self.kill("learner")
         self.wait(lambda: len(self.starts("actor-0")) == 2, "second start of the actor")
-        self.tell("complete")
+        self.complete()
         self.assertEqual(self.finish(process)[0], 0)
 
     def test_a_role_that_refuses_its_configuration_ends_the_run_with_2_at_once(self):
@@ -156,7 +168,7 @@ class TrainSupervisionTest(unittest.TestCase):
         self.wait(lambda: ["actor-0"] in self.lines("stops"), "drain")
         process.send_signal(signal.SIGTERM)
         self.assertEqual(self.finish(process)[0], 75)
-        self.wait(lambda: not self.alive("actor-0"), "end of the actor")
+        self.wait_for_the_end_of("actor-0")
 
     def alive(self, name):
         try:
@@ -172,8 +184,8 @@ class TrainSupervisionTest(unittest.TestCase):
             run_id = file.read()
         process.kill()
         for name in ("replay", "learner", "actor-0", "evaluator-0"):
-            self.wait(lambda name=name: not self.alive(name), "end of " + name)
-        self.tell("complete")
+            self.wait_for_the_end_of(name)
+        self.complete()
         code, _, errors = self.finish(self.train("--resume"))
         self.assertEqual(code, 0, errors)
         with open(os.path.join(self.run_dir, "run_id"), encoding="utf-8") as file:
@@ -201,7 +213,7 @@ class TrainSupervisionTest(unittest.TestCase):
         self.assertEqual(os.listdir(self.run_dir), ["mine.txt"])
 
     def test_resume_may_change_steps_only_and_names_what_differs(self):
-        self.tell("complete")
+        self.complete()
         self.assertEqual(self.finish(self.train())[0], 0)
         code, _, errors = self.finish(self.train("--resume", "--set", "hyper.cost_budget=11"))
         self.assertEqual(code, 2)

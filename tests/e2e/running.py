@@ -6,8 +6,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "testing"))
+from watching import Watch  # noqa: E402  the path comes first
 
 BIN = os.path.abspath(sys.argv.pop(1))
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -72,12 +74,13 @@ class Training:
         return list(csv.DictReader(text[:text.rfind("\n") + 1].splitlines()))
 
     def wait(self, condition, what):
-        deadline = time.monotonic() + DEADLINE
-        while not condition():
-            if self.process.poll() is not None:
-                self.test.fail(f"the run ended before {what}\n" + self.process.stdout.read() + self.logs())
-            self.test.assertLess(time.monotonic(), deadline, f"no {what}\n" + self.logs())
-            time.sleep(0.01)
+        def ended_or_true():
+            return self.process.poll() is not None or condition()
+        with Watch(self.test.folder) as watch:
+            in_time = watch.wait(ended_or_true, DEADLINE, self.process.pid)
+        if self.process.poll() is not None:
+            self.test.fail(f"the run ended before {what}\n" + self.process.stdout.read() + self.logs())
+        self.test.assertTrue(in_time, f"no {what}\n" + self.logs())
 
     def wait_for_episodes(self, count):
         self.wait(lambda: len(self.rows("episodes.csv")) >= count, f"episode {count}")

@@ -1,0 +1,68 @@
+"""Waiting for other processes without polling: the kernel tells when files below a folder change and when a process ends."""
+import ctypes
+import errno
+import os
+import select
+import time
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_CLOSE_ON_EXEC = 0o2000000
+_WRITTEN_MOVED_OR_MADE = 0x2 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200  # IN_MODIFY, _CLOSE_WRITE, _MOVED_*, _CREATE, _DELETE
+
+
+class Watch:
+    """All folders below one, also those made later. Single-threaded; use as a context manager or close it."""
+
+    def __init__(self, folder):
+        self._folder = folder
+        self._events = _LIBC.inotify_init1(_CLOSE_ON_EXEC)
+        if self._events < 0:
+            raise OSError(ctypes.get_errno(), "inotify_init1")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        os.close(self._events)
+
+    def _cover(self):
+        for folder, _, _ in os.walk(self._folder):
+            status = _LIBC.inotify_add_watch(self._events, os.fsencode(folder), _WRITTEN_MOVED_OR_MADE)
+            if status < 0 and ctypes.get_errno() != errno.ENOENT:  # that one was removed just now
+                raise OSError(ctypes.get_errno(), "inotify_add_watch", folder)
+
+    def wait(self, condition, seconds, *processes):
+        """Looks at the condition again whenever something changed or one of the processes ended; False when time ran out.
+
+        A process is a process id. Folders are covered before the condition is looked at: no change is missed between the two.
+        """
+        deadline = time.monotonic() + seconds
+        ends = [end for end in map(_end_of, processes) if end is not None]
+        try:
+            while True:
+                self._cover()
+                if condition():
+                    return True
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    return False
+                ready, _, _ = select.select([self._events, *ends], [], [], left)
+                if self._events in ready:
+                    os.read(self._events, 65536)
+                for end in set(ready) & set(ends):
+                    ends.remove(end)
+                    os.close(end)
+        finally:
+            for end in ends:
+                os.close(end)
+
+
+def _end_of(process):
+    """A descriptor that becomes readable when the process ends; None when it is gone."""
+    try:
+        return os.pidfd_open(process)
+    except ProcessLookupError:
+        return None
