@@ -8,7 +8,10 @@ void EpisodeTracker::Feed(uint64_t number, const char* row) {
   const uint32_t session = At<uint32_t>(row, layout_.session);
   const uint32_t environment = At<uint32_t>(row, layout_.environment);
   const uint32_t step = At<uint32_t>(row, layout_.step);
-  Lane& lane = lanes_[{session, environment}];
+  if (environment >= kMaxEnvironments) return;  // no session has it: a row damaged on disk belongs to no episode
+  std::vector<Lane>& lanes = lanes_[session];
+  if (environment >= lanes.size()) lanes.resize(environment + 1);
+  Lane& lane = lanes[environment];
   EpisodeSummary& episode = lane.episode;
   const uint32_t episode_number = At<uint32_t>(row, layout_.episode);
   const bool continues = lane.open && episode_number == episode.episode && step == episode.length;
@@ -43,16 +46,16 @@ void EpisodeTracker::Feed(uint64_t number, const char* row) {
 }
 
 void EpisodeTracker::Abandon(uint32_t session) {
-  const auto begin = lanes_.lower_bound({session, 0});
-  const auto end = lanes_.upper_bound({session, UINT32_MAX});
-  abandoned_count_ += std::count_if(begin, end, [](const auto& lane) { return lane.second.open; });
-  lanes_.erase(begin, end);
+  const auto found = lanes_.find(session);
+  if (found == lanes_.end()) return;
+  abandoned_count_ += std::count_if(found->second.begin(), found->second.end(), [](const Lane& lane) { return lane.open; });
+  lanes_.erase(found);
 }
 
 void EpisodeTracker::AbandonAllBut(const std::vector<uint32_t>& living) {
   std::vector<uint32_t> ended;
-  for (const auto& [key, lane] : lanes_) {
-    if (std::find(living.begin(), living.end(), key.first) == living.end()) ended.push_back(key.first);
+  for (const auto& [session, lanes] : lanes_) {
+    if (std::find(living.begin(), living.end(), session) == living.end()) ended.push_back(session);
   }
   for (const uint32_t session : ended) Abandon(session);
 }
@@ -71,10 +74,11 @@ EpisodeSummary EpisodeTracker::Standing(uint32_t session, uint32_t environment) 
   EpisodeSummary standing;
   standing.session = session;
   standing.environment = environment;
-  const auto lane = lanes_.find({session, environment});
-  if (lane == lanes_.end()) return standing;
-  if (lane->second.open) return lane->second.episode;
-  standing.episode = lane->second.next_episode;
+  const auto lanes = lanes_.find(session);
+  if (lanes == lanes_.end() || environment >= lanes->second.size()) return standing;
+  const Lane& lane = lanes->second[environment];
+  if (lane.open) return lane.episode;
+  standing.episode = lane.next_episode;
   return standing;
 }
 

@@ -10,12 +10,13 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <utility>
 #include <vector>
 
 #include "replay/row_view.h"
 
 namespace datacom {
+
+inline constexpr uint32_t kMaxEnvironments = 65536;  // of one session
 
 struct EpisodeSummary {
   uint32_t session = 0;
@@ -55,7 +56,6 @@ class EpisodeTracker {
   void set_finished_count(uint64_t count) { finished_count_ = count; }  // recovery: those forgotten included
 
  private:
-  using Key = std::pair<uint32_t, uint32_t>;  // session, environment
   struct Lane {
     bool open = false;
     EpisodeSummary episode;        // the open one
@@ -65,7 +65,7 @@ class EpisodeTracker {
 
   const RowLayout layout_;
   const double discount_;
-  std::map<Key, Lane> lanes_;
+  std::map<uint32_t, std::vector<Lane>> lanes_;  // session -> its environments
   std::deque<EpisodeSummary> finished_;
   uint64_t finished_count_ = 0;
   uint64_t abandoned_count_ = 0;

@@ -63,8 +63,11 @@ void InsertStream::OnReadDone(bool ok) {
     Close(ToGrpc(status));
     return;
   }
-  service_->NotifyAll();  // this stream's acknowledgement, others' credit, draws that waited for the rows
+  // The next chunk arrives while everybody is told: this stream's acknowledgement, others' credit, draws that waited for the rows.
+  // From StartRead on this object may be gone.
+  ReplayService* const service = service_;
   StartRead(&request_);
+  service->NotifyAll();
 }
 
 void InsertStream::OnChange() { Pump(); }

@@ -9,7 +9,6 @@
 namespace datacom {
 namespace {
 
-constexpr uint64_t kGuardRows = 1024;
 constexpr size_t kRangeBytes = 1 << 20;
 constexpr size_t kFailureHeader = sizeof(uint64_t);
 enum Counter { kFinishedEpisodes = 0, kFinishedUpTo = 1 };  // of the main ring: episodes that ended in rows [0, up to)
@@ -30,7 +29,7 @@ absl::StatusOr<std::unique_ptr<MemberTable>> MemberTable::Open(const RowSchema& 
   ring.run_id = options.run_id;
   ring.schema_fingerprint = schema.fingerprint();
   ring.sync = options.sync;
-  ring.guard = kGuardRows;
+  ring.guard = options.guard;
   ring.path = options.path + ".rows";
   ring.record_bytes = schema.stored_row_bytes();
   ring.kept = std::min(options.env_steps, options.capacity + options.slack);
@@ -56,8 +55,8 @@ absl::Status MemberTable::Recover() {
   while (failures > failures_->first() && At<uint64_t>(failures_->record(failures - 1), 0) >= rows_->cursor()) --failures;
   failures_->Truncate(failures);
   const uint64_t indexed = failures == 0 ? 0 : At<uint64_t>(failures_->record(failures - 1), 0) + 1;
-  for (uint64_t from = std::max(rows_->first(), indexed); from < rows_->cursor(); from += kGuardRows) {
-    Index(from, std::min(from + kGuardRows, rows_->cursor()));
+  for (uint64_t from = std::max(rows_->first(), indexed); from < rows_->cursor(); from += options_.guard) {
+    Index(from, std::min(from + options_.guard, rows_->cursor()));
     RETURN_IF_ERROR(failures_->Commit(pending_failures_));
   }
   const uint64_t counted = std::min(rows_->counter(kFinishedUpTo), rows_->cursor());
@@ -97,6 +96,8 @@ void MemberTable::Transpose(const std::string& columns, uint32_t count, uint32_t
     char* target = first + offsets_[c];
     if (bytes == 4) {  // sizes the compiler knows become single moves
       for (uint32_t i = 0; i < rows; ++i, source += 4, target += stride) std::memcpy(target, source, 4);
+    } else if (bytes == 8) {
+      for (uint32_t i = 0; i < rows; ++i, source += 8, target += stride) std::memcpy(target, source, 8);
     } else if (bytes == 1) {
       for (uint32_t i = 0; i < rows; ++i, ++source, target += stride) *target = *source;
     } else {
@@ -113,7 +114,7 @@ void MemberTable::Transpose(const std::string& columns, uint32_t count, uint32_t
 
 absl::Status MemberTable::Append(uint32_t session, uint64_t sequence, const std::string& columns, uint32_t count, uint32_t from) {
   while (from < count) {
-    const uint32_t piece = static_cast<uint32_t>(std::min<uint64_t>(count - from, kGuardRows));
+    const uint32_t piece = static_cast<uint32_t>(std::min<uint64_t>(count - from, options_.guard));
     const uint64_t base = rows_->cursor();
     const uint32_t before_end = static_cast<uint32_t>(std::min<uint64_t>(piece, rows_->contiguous(base)));
     Transpose(columns, count, from, before_end, base, session, sequence);
@@ -137,7 +138,7 @@ absl::Status MemberTable::CheckReadable(uint64_t update, uint64_t seen) const {
   if (oldest >= rows_->first()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("update ", update, " of member ", options_.member, " draws from rows ", oldest, " to ", seen, ", but rows below ",
-                   rows_->first(), " are overwritten: the learner resumed from further back than the replay keeps"));
+                   rows_->first(), " are overwritten: the learner resumed from further back than the replay keeps; resume from one of the two newest checkpoints"));
 }
 
 uint64_t MemberTable::FailuresBelow(uint64_t row) const {
@@ -189,7 +190,7 @@ absl::Status MemberTable::Draw(uint64_t update, uint64_t seen, uint64_t seen_bef
   if (UseFailures(failures, options_.failure_capacity, options_.failure_batch)) {
     if (failures - std::min(failures, options_.failure_capacity) < failures_->first()) {
       return absl::FailedPreconditionError(absl::StrCat("update ", update, " of member ", options_.member, ": failures below ",
-                                                        failures_->first(), " are overwritten: the learner resumed from too far back"));
+                                                        failures_->first(), " are overwritten: the learner resumed from further back than the replay keeps; resume from one of the two newest checkpoints"));
     }
     DrawFailures(key, failures, options_.failure_capacity, options_.failure_batch, numbers_.data());
     pointers_.clear();

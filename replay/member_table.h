@@ -34,6 +34,7 @@ class MemberTable {
     uint64_t run_seed = 0, member_seed = 0;
     bool episode_rows = false;      // episodes carry observations and costs ...
     uint64_t delta_warmup = 0;      // ... once last_row - 1 exceeds this
+    uint64_t guard = 1024;          // rows written between two commits at most
     bool sync = false;
   };
   static absl::StatusOr<std::unique_ptr<MemberTable>> Open(const RowSchema& schema, const Options& options);

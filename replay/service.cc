@@ -136,7 +136,13 @@ void ReplayService::NotifyAll() {
 
 void ReplayService::Tick() {
   const absl::Status status = store_->Tick();
-  if (!status.ok()) spdlog::error("store: {}", std::string(status.message()));
+  bool news = false;
+  {
+    MutexLock lock(&mutex_);
+    news = trouble_ != status;
+    trouble_ = status;
+  }
+  if (news && !status.ok()) spdlog::error("store: {}", std::string(status.message()));
   for (const auto& listener : Listeners()) listener->OnTick();
 }
 

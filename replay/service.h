@@ -64,6 +64,7 @@ class ReplayService : public v1::Replay::CallbackService {
   CondVar stop_changed_;
   std::map<StoreListener*, std::shared_ptr<StoreListener>> listeners_ ABSL_GUARDED_BY(mutex_);
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status trouble_ ABSL_GUARDED_BY(mutex_);  // what the last tick met; said once
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread ticker_;
 };

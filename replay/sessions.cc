@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
+#include "replay/episodes.h"
 
 namespace datacom {
 namespace {
@@ -125,8 +126,8 @@ absl::StatusOr<uint32_t> SessionTable::FreeSlot() const {
 absl::StatusOr<Session*> SessionTable::Register(const std::string& actor, uint64_t incarnation, uint32_t environments,
                                                 std::vector<uint32_t>* ended) {
   if (actor.empty() || actor.size() > 256) return absl::InvalidArgumentError("actor: the name must have 1 to 256 bytes");
-  if (environments == 0 || environments > 65536) {
-    return absl::InvalidArgumentError(absl::StrCat("environments of actor ", actor, ": ", environments, " is not in 1 to 65536"));
+  if (environments == 0 || environments > kMaxEnvironments) {
+    return absl::InvalidArgumentError(absl::StrCat("environments of actor ", actor, ": ", environments, " is not in 1 to ", kMaxEnvironments));
   }
   const auto same = std::find_if(living_.begin(), living_.end(), [&](const auto& entry) { return entry.second.actor == actor; });
   if (same != living_.end()) {

@@ -12,7 +12,6 @@
 namespace datacom {
 namespace {
 
-
 Limiter::Options LimiterOptions(const v1::Experiment& experiment) {
   Limiter::Options options;
   options.env_steps = experiment.run().env_steps();
@@ -47,6 +46,7 @@ absl::StatusOr<std::unique_ptr<MemberTable>> OpenMember(const RowSchema& schema,
   table.member_seed = experiment.members(static_cast<int>(member)).seed();
   table.episode_rows = options.learns_delta && options.hyper[member].delta_mode() == "learned";
   table.delta_warmup = options.hyper[member].delta_warmup();
+  table.guard = options.guard_rows;
   table.sync = experiment.replay().sync();
   return MemberTable::Open(schema, table);
 }

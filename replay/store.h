@@ -55,6 +55,7 @@ class Store {
     std::string folder;
     const Clock* clock = &Clock::Real();
     Clock::Time::duration lease = std::chrono::seconds(30);
+    uint64_t guard_rows = 1024;  // MemberTable's guard; part of the files' layout
   };
   // Creates or recovers the folder. Errors: Ring::Open's, FolderLock's, no disk space.
   static absl::StatusOr<std::unique_ptr<Store>> Open(const RowSchema& schema, const Options& options);

@@ -1,5 +1,6 @@
 #include "replay/validate_chunk.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -9,11 +10,19 @@
 namespace datacom {
 namespace {
 
-// True when any of `count` float32 has all exponent bits set (infinite or NaN); one pass without branches.
+// True when any of `count` float32 is infinite or NaN: then its bits without the sign are at or above infinity's. One pass without
+// branches, which the compiler turns into vector instructions.
 bool AnyNonFinite(const char* data, size_t count) {
-  uint32_t found = 0;
-  for (size_t i = 0; i < count; ++i) found |= static_cast<uint32_t>((At<uint32_t>(data, 4 * i) & 0x7f800000u) == 0x7f800000u);
-  return found != 0;
+  uint32_t largest = 0;
+  for (size_t i = 0; i < count; ++i) largest = std::max(largest, At<uint32_t>(data, 4 * i) & 0x7fffffffu);
+  return largest >= 0x7f800000u;
+}
+
+template <typename T>
+T Largest(const char* data, size_t count) {
+  T largest = 0;
+  for (size_t i = 0; i < count; ++i) largest = std::max(largest, At<T>(data, sizeof(T) * i));
+  return largest;
 }
 
 absl::Status Wrong(const Column& column, size_t value_index, const std::string& what) {
@@ -28,6 +37,7 @@ absl::Status CheckFloats(const Column& column, const char* data, size_t count) {
 }
 
 absl::Status CheckFlags(const Column& column, const char* data, size_t count) {
+  if (Largest<uint8_t>(data, count) <= 1) return absl::OkStatus();
   for (size_t i = 0; i < count; ++i) {
     const auto value = static_cast<unsigned char>(data[i]);
     if (value > 1) return Wrong(column, i, absl::StrCat(static_cast<int>(value), " is neither 0 nor 1"));
@@ -36,6 +46,7 @@ absl::Status CheckFlags(const Column& column, const char* data, size_t count) {
 }
 
 absl::Status CheckEnvironments(const Column& column, const char* data, size_t count, uint32_t environments) {
+  if (Largest<uint32_t>(data, count) < environments) return absl::OkStatus();
   for (size_t i = 0; i < count; ++i) {
     const uint32_t value = At<uint32_t>(data, 4 * i);
     if (value >= environments) return Wrong(column, i, absl::StrCat(value, " is not below the session's ", environments, " environments"));

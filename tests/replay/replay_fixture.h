@@ -4,6 +4,8 @@
 
 #include <cstring>
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -49,6 +51,9 @@ inline v1::Experiment SmallExperiment(int members) {
   return experiment;
 }
 
+// Rings with a guard so small that a few hundred rows wrap them more than once.
+constexpr uint64_t kSmallGuard = 8;
+
 inline Store::Options StoreOptions(const v1::Experiment& experiment, const std::string& folder, const Clock* clock) {
   Store::Options options;
   options.experiment = ResolveExperiment(experiment);
@@ -58,6 +63,7 @@ inline Store::Options StoreOptions(const v1::Experiment& experiment, const std::
   options.run_id = "run";
   options.folder = folder;
   options.clock = clock;
+  options.guard_rows = kSmallGuard;
   return options;
 }
 
@@ -111,6 +117,54 @@ inline std::vector<TestRow> SimpleRows(uint64_t first_sequence, uint32_t count, 
     rows[i].last = rows[i].step + 1 == length;
   }
   return rows;
+}
+
+inline std::unique_ptr<Store> MustOpen(const v1::Experiment& experiment, const std::string& folder, const Clock* clock) {
+  auto store = Store::Open(SmallSchema(), StoreOptions(experiment, folder, clock));
+  if (!store.ok()) ADD_FAILURE() << store.status();
+  return store.ok() ? std::move(*store) : nullptr;
+}
+
+// Session with a stream; `progress` remembers what it was told.
+struct Client {
+  uint32_t session = 0;
+  uint64_t stream = 0;
+  InsertProgress progress;
+  std::map<uint32_t, uint64_t> next, limit;
+
+  void Open(Store* store, const std::string& name, uint64_t incarnation, uint32_t environments) {
+    auto reply = store->Register(name, incarnation, environments);
+    ASSERT_TRUE(reply.ok()) << reply.status();
+    session = reply->session();
+    Reconnect(store);
+  }
+  void Reconnect(Store* store) {
+    const auto connected = store->Connect(session);
+    ASSERT_TRUE(connected.ok()) << connected.status();
+    stream = *connected;
+    progress = InsertProgress{};
+    Hear(store);
+  }
+  void Hear(Store* store) {
+    v1::InsertReply reply;
+    ASSERT_TRUE(store->Progress(session, stream, &progress, &reply).ok());
+    for (const auto& entry : reply.committed()) next[entry.member()] = entry.next_sequence();
+    for (const auto& entry : reply.credit()) limit[entry.member()] = entry.limit();
+  }
+  // The code of the refusal, OK when taken.
+  absl::StatusCode Send(Store* store, const v1::Chunk& chunk, std::string* message = nullptr) {
+    v1::InsertReply reply;
+    const absl::Status status = store->Insert(session, stream, chunk, &reply);
+    if (!status.ok()) return status.code();
+    if (message != nullptr && reply.rejections_size() > 0) *message = reply.rejections(0).message();
+    return reply.rejections_size() == 0 ? absl::StatusCode::kOk : static_cast<absl::StatusCode>(reply.rejections(0).code());
+  }
+};
+
+inline v1::MemberInfo MemberOf(const Store& store, int member) {
+  v1::ReplayInfo info;
+  store.Info(&info);
+  return info.members(member);
 }
 
 }  // namespace datacom::testing

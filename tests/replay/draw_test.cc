@@ -1,0 +1,211 @@
+// What a draw holds: which rows, which episodes, and when it is refused.
+#include <cmath>
+
+#include "gmock/gmock.h"
+#include "tests/replay/replay_fixture.h"
+
+namespace datacom {
+namespace {
+
+using ::datacom::testing::Client;
+using ::datacom::testing::MakeChunk;
+using ::datacom::testing::MemberOf;
+using ::datacom::testing::MustOpen;
+using ::datacom::testing::SimpleRows;
+using ::datacom::testing::SmallExperiment;
+using ::datacom::testing::SmallSchema;
+using ::datacom::testing::TemporaryFolder;
+using ::testing::HasSubstr;
+
+class StoreDrawTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    store_ = MustOpen(experiment_, folder_.path(), &clock_);
+    client_.Open(store_.get(), "actor-0", 1, 1);
+  }
+  // Inserts up to `rows` rows, announcing what becomes possible.
+  void Fill(uint64_t rows) {
+    while (client_.next[0] < rows) {
+      client_.Hear(store_.get());
+      const uint64_t count = std::min(client_.limit[0] - client_.next[0], rows - client_.next[0]);
+      if (count > 0) {
+        ASSERT_EQ(client_.Send(store_.get(), MakeChunk(0, client_.next[0], SimpleRows(client_.next[0], static_cast<uint32_t>(count)))), absl::StatusCode::kOk);
+      }
+      client_.Hear(store_.get());
+      while (store_->Ready(completed_ + 1) && completed_ < rows) store_->Announce(++completed_);
+    }
+  }
+  v1::DrawReply Draw(uint64_t update) {
+    v1::DrawReply reply;
+    const absl::Status status = store_->Draw(update, &reply);
+    EXPECT_TRUE(status.ok()) << status;
+    return reply;
+  }
+  static std::vector<float> Values(const std::string& columns, size_t rows) {
+    std::vector<float> values(rows);
+    for (size_t i = 0; i < rows; ++i) std::memcpy(&values[i], columns.data() + 8 * i, sizeof(float));
+    return values;
+  }
+
+  v1::Experiment experiment_ = SmallExperiment(1);
+  TemporaryFolder folder_;
+  ManualClock clock_;
+  std::unique_ptr<Store> store_;
+  Client client_;
+  uint64_t completed_ = 0;
+};
+
+TEST_F(StoreDrawTest, DrawsAreTheSameAfterAReopenInAnyOrderAndWithMoreRows) {
+  Fill(60);
+  std::vector<std::string> first;
+  for (uint64_t update = 1; update <= 40; ++update) first.push_back(Draw(update).SerializeAsString());
+  Fill(90);
+  store_.reset();
+  store_ = MustOpen(experiment_, folder_.path(), &clock_);
+  for (uint64_t update = 40; update >= 1; --update) EXPECT_EQ(Draw(update).SerializeAsString(), first[update - 1]) << update;
+}
+
+// sum of (observed - expected)^2 / expected over ages 1 .. `ages`; draws of other ages fail the test.
+double ChiSquare(const std::map<int, int>& counts, int ages, double expected) {
+  double sum = 0;
+  for (int age = 1; age <= ages; ++age) {
+    const auto found = counts.find(age);
+    sum += std::pow((found == counts.end() ? 0 : found->second) - expected, 2) / expected;
+  }
+  EXPECT_GE(counts.begin()->first, 1);
+  EXPECT_LE(counts.rbegin()->first, ages);
+  return sum;
+}
+
+TEST_F(StoreDrawTest, MainRowsAreUniformOverTheNewestCapacityAndFailuresOverTheirsWhileTheRingsWrap) {
+  std::map<int, int> main, failure;  // by age: 1 is the newest that the update may look at
+  for (uint64_t update = 100; update < 900; ++update) {
+    Fill(10 + update);
+    const v1::DrawReply reply = Draw(update);
+    const int seen = static_cast<int>(reply.batches(0).rows_seen()), failures = (seen + 2) / 3;
+    ASSERT_EQ(seen, static_cast<int>(10 + update));
+    for (const float value : Values(reply.batches(0).main(), 8)) ++main[seen - static_cast<int>(value)];
+    for (const float value : Values(reply.batches(0).failure(), 3)) {
+      ASSERT_EQ(static_cast<int>(value) % 3, 0) << "only failures";
+      ++failure[failures - static_cast<int>(value) / 3];
+    }
+  }
+  EXPECT_LT(ChiSquare(main, 100, 800 * 8 / 100.0), 182.0);    // 99 degrees of freedom, alpha 1e-6
+  EXPECT_LT(ChiSquare(failure, 20, 800 * 3 / 20.0), 65.0);    // 19 degrees of freedom, alpha 1e-6
+}
+
+TEST(StoreTest, AMemberDrawsTheSameAloneAndInAPopulation) {
+  const auto draws = [](const std::vector<uint64_t>& seeds, uint64_t wanted) {
+    v1::Experiment experiment = SmallExperiment(static_cast<int>(seeds.size()));
+    int place = 0;
+    for (size_t i = 0; i < seeds.size(); ++i) {
+      experiment.mutable_members(static_cast<int>(i))->set_seed(seeds[i]);
+      if (seeds[i] == wanted) place = static_cast<int>(i);
+    }
+    TemporaryFolder folder;
+    ManualClock clock;
+    auto store = MustOpen(experiment, folder.path(), &clock);
+    Client client;
+    client.Open(store.get(), "actor-0", 1, static_cast<uint32_t>(seeds.size()));
+    std::string bytes;
+    for (uint64_t update = 1; update <= 250; ++update) {
+      store->Announce(update - 1);
+      client.Hear(store.get());
+      for (uint32_t member = 0; member < seeds.size(); ++member) {
+        for (; client.next[member] < 10 + update; client.Hear(store.get())) {
+          EXPECT_EQ(client.Send(store.get(), MakeChunk(member, client.next[member], SimpleRows(client.next[member], 1))), absl::StatusCode::kOk);
+        }
+      }
+      v1::DrawReply reply;
+      EXPECT_TRUE(store->Draw(update, &reply).ok());
+      bytes += reply.batches(place).SerializeAsString();
+    }
+    return bytes;
+  };
+  const std::string alone = draws({7}, 7);
+  EXPECT_EQ(alone, draws({3, 7, 9}, 7)) << "neither its place nor its company matters";
+  EXPECT_NE(alone, draws({8}, 8)) << "its seed does";
+}
+
+TEST_F(StoreDrawTest, EpisodesComeOnceInRowOrderWithWhatTheDeltaStepNeeds) {
+  Fill(60);
+  std::vector<uint64_t> ends;
+  for (uint64_t update = 1; update <= 50; ++update) {
+    const v1::DrawReply reply = Draw(update);
+    for (const v1::Episode& episode : reply.batches(0).episodes()) {
+      ends.push_back(episode.last_row());
+      EXPECT_LE(episode.last_row(), reply.batches(0).rows_seen());
+      EXPECT_EQ(episode.length(), 10u);
+      EXPECT_EQ(episode.return_(), 10);
+      EXPECT_NEAR(episode.discounted_return(), (1 - std::pow(0.99, 10)) / 0.01, 1e-12);
+      EXPECT_EQ(episode.max_violation(), 0.25);
+      if (episode.last_row() - 1 <= 15) {  // delta_warmup
+        EXPECT_TRUE(episode.observations().empty());
+        continue;
+      }
+      ASSERT_EQ(episode.observations().size(), 11 * 2 * sizeof(float));
+      ASSERT_EQ(episode.costs().size(), 11 * sizeof(float));
+      std::vector<float> observations(22), costs(11);
+      std::memcpy(observations.data(), episode.observations().data(), episode.observations().size());
+      std::memcpy(costs.data(), episode.costs().data(), episode.costs().size());
+      const float start = static_cast<float>(episode.last_row() - 10);
+      for (int i = 0; i < 10; ++i) EXPECT_EQ(observations[2 * i], start + static_cast<float>(i));
+      EXPECT_EQ(observations[20], start + 9.5f) << "the state the last row reached";
+      EXPECT_EQ(costs[0], 0);
+      for (int i = 0; i < 10; ++i) EXPECT_EQ(costs[i + 1], static_cast<int>(start + static_cast<float>(i)) % 3 == 0 ? 0.25f : -0.5f);
+    }
+  }
+  EXPECT_THAT(ends, ::testing::ElementsAre(10, 20, 30, 40, 50, 60));
+}
+
+TEST_F(StoreDrawTest, OverwrittenRowsAndUpdatesBeyondTheRunAreRefusedInWords) {
+  Fill(600);
+  v1::DrawReply reply;
+  const absl::Status old = store_->Draw(5, &reply);
+  EXPECT_EQ(old.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(old.message()), HasSubstr("update 5 of member 0 draws from rows 0 to 15, but rows below 424 are overwritten"));
+  EXPECT_THAT(std::string(old.message()), HasSubstr("resume from one of the two newest checkpoints"));
+  EXPECT_EQ(store_->Draw(991, &reply).code(), absl::StatusCode::kInvalidArgument);
+  v1::RowRange range;  // 600 rows, of which 100 + 16 + 2 * 20 + 20 are kept
+  const absl::Status read = store_->ReadRange(0, 423, 600, &range);
+  EXPECT_EQ(read.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(read.message()), HasSubstr("row 423 of member 0 is overwritten; rows 424 to 600 are held"));
+  EXPECT_TRUE(store_->ReadRange(0, 424, 600, &range).ok());
+  EXPECT_EQ(range.row_count(), 176u);
+  EXPECT_EQ(store_->ReadRange(0, 424, 601, &range).code(), absl::StatusCode::kOutOfRange);
+}
+
+// The worst case of a resumed learner: the actors went as far as they may, the newest checkpoint is lost.
+TEST(StoreTest, ALearnerThatResumesFromTheOlderOfTwoCheckpointsFindsItsRows) {
+  const std::vector<std::pair<double, uint64_t>> cases = {{0.25, 240}, {1, 600}, {4, 2400}};  // updates a row, updates done
+  for (const auto& [ratio, done] : cases) {
+    v1::Experiment experiment = SmallExperiment(1);
+    experiment.mutable_schedule()->set_updates_per_step(ratio);
+    TemporaryFolder folder;
+    ManualClock clock;
+    auto store = MustOpen(experiment, folder.path(), &clock);
+    Client client;
+    client.Open(store.get(), "actor-0", 1, 1);
+    for (uint64_t completed = 0; completed <= done; ++completed) {
+      store->Announce(completed);
+      for (client.Hear(store.get()); client.next[0] < client.limit[0]; client.Hear(store.get())) {
+        const auto count = static_cast<uint32_t>(client.limit[0] - client.next[0]);
+        ASSERT_EQ(client.Send(store.get(), MakeChunk(0, client.next[0], SimpleRows(client.next[0], count))), absl::StatusCode::kOk);
+      }
+    }
+    EXPECT_EQ(MemberOf(*store, 0).inserted(), MemberOf(*store, 0).allowed());
+    store.reset();
+    store = MustOpen(experiment, folder.path(), &clock);
+    const uint64_t resumed = done - 2 * 20;  // checkpoint_updates = 20
+    store->Announce(resumed);
+    for (uint64_t update = resumed + 1; update <= done; ++update) {
+      v1::DrawReply reply;
+      const absl::Status drawn = store->Draw(update, &reply);
+      ASSERT_TRUE(drawn.ok()) << "ratio " << ratio << ": " << drawn;
+      EXPECT_EQ(reply.batches(0).failure().size(), 3 * SmallSchema().learning_row_bytes());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace datacom

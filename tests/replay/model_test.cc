@@ -1,0 +1,262 @@
+// The store against restatements of what it promises, under random schedules: rows by number, draws, credit.
+#include <cstdlib>
+
+#include "common/base/random.h"
+#include "gmock/gmock.h"
+#include "spdlog/spdlog.h"
+#include "tests/replay/replay_fixture.h"
+
+namespace datacom {
+namespace {
+
+using ::datacom::testing::Client;
+using ::datacom::testing::MakeChunk;
+using ::datacom::testing::MemberOf;
+using ::datacom::testing::MustOpen;
+using ::datacom::testing::SmallExperiment;
+using ::datacom::testing::TemporaryFolder;
+using ::datacom::testing::TestRow;
+
+uint64_t Seed() {
+  const char* forced = std::getenv("DATACOM_TEST_SEED");
+  const uint64_t seed = forced != nullptr ? std::strtoull(forced, nullptr, 10) : 20240601;
+  std::printf("seed %llu (DATACOM_TEST_SEED overrides)\n", static_cast<unsigned long long>(seed));
+  return seed;
+}
+
+constexpr uint64_t kRows = 1500, kKept = 176;  // capacity 100 + slack 16 + 2 * 20 + 20; with the guard the ring has 184 slots
+constexpr uint32_t kMembers = 2;
+constexpr int kClients = 3;
+
+// Three actors that die, retry and overreach, a learner, a replay that is started again; and what must be true of it all.
+class StoreModel {
+ public:
+  explicit StoreModel(uint64_t seed) : random_(seed) {
+    experiment_.mutable_run()->set_env_steps(kRows);
+    store_ = MustOpen(experiment_, folder_.path(), &clock_);
+    for (int i = 0; i < kClients; ++i) clients_[i].Open(store_.get(), "actor-" + std::to_string(i), 1, 2);
+  }
+
+  void Step() {
+    const uint64_t action = random_.Below(200);
+    const auto who = static_cast<int>(random_.Below(kClients));
+    if (action < 1) {
+      clients_[who] = Client{};
+      clients_[who].Open(store_.get(), "actor-" + std::to_string(who), ++incarnation_, 2);
+    } else if (action < 3) {
+      Reopen();
+    } else if (action < 80) {
+      Learn();
+    } else {
+      Insert(&clients_[who], static_cast<uint32_t>(random_.Below(kMembers)));
+    }
+    for (uint32_t member = 0; member < kMembers; ++member) {
+      const v1::MemberInfo info = MemberOf(*store_, static_cast<int>(member));
+      ASSERT_EQ(info.inserted(), rows_[member].size());
+      ASSERT_LE(info.inserted() + info.outstanding(), limiter_.Allowed(completed_));
+    }
+  }
+
+  void CheckEnd() {
+    for (uint32_t member = 0; member < kMembers; ++member) {
+      ASSERT_EQ(rows_[member].size(), kRows) << "nobody starved: every row of the run was made, and not one more";
+      v1::RowRange range;
+      EXPECT_EQ(store_->ReadRange(member, kRows - kKept - 1, kRows, &range).code(), absl::StatusCode::kNotFound);
+      ASSERT_TRUE(store_->ReadRange(member, kRows - kKept, kRows, &range).ok());
+      ASSERT_EQ(range.row_count(), kKept);
+      for (uint32_t i = 0; i < range.row_count(); ++i) {
+        float stored = 0;
+        std::memcpy(&stored, range.columns().data() + 8 * i, sizeof stored);
+        ASSERT_EQ(stored, rows_[member][kRows - kKept + i]) << "row " << kRows - kKept + i;
+      }
+    }
+  }
+
+ private:
+  void Reopen() {  // as after a kill
+    store_.reset();
+    store_ = MustOpen(experiment_, folder_.path(), &clock_);
+    store_->Announce(completed_);
+    for (Client& each : clients_) each.Reconnect(store_.get());
+  }
+
+  void Learn() {
+    if (completed_ == limiter_.LastUpdate() || !store_->Ready(completed_ + 1)) return;
+    store_->Announce(++completed_);
+    if (random_.Below(4) != 0) return;
+    v1::DrawReply reply;
+    const absl::Status drawn = store_->Draw(completed_, &reply);
+    ASSERT_TRUE(drawn.ok()) << drawn;
+    for (uint32_t member = 0; member < kMembers; ++member) CheckDraw(member, reply.batches(static_cast<int>(member)));
+  }
+
+  void CheckDraw(uint32_t member, const v1::MemberBatch& batch) {
+    const uint64_t seen = 10 + completed_;
+    ASSERT_EQ(batch.rows_seen(), seen);
+    uint64_t numbers[8];
+    DrawMain({0, member, completed_}, seen, 100, 8, numbers);
+    for (int i = 0; i < 8; ++i) ASSERT_EQ(Value(batch.main(), i), rows_[member][numbers[i]]) << "update " << completed_;
+    std::vector<float> failures;
+    for (uint64_t row = 0; row < seen; ++row) {
+      if (failed_[member][row]) failures.push_back(rows_[member][row]);
+    }
+    ASSERT_EQ(batch.failure().empty(), failures.size() <= 3);
+    if (batch.failure().empty()) return;
+    DrawFailures({0, member, completed_}, failures.size(), 20, 3, numbers);
+    for (int i = 0; i < 3; ++i) ASSERT_EQ(Value(batch.failure(), i), failures[numbers[i]]) << "update " << completed_;
+  }
+
+  static float Value(const std::string& columns, int row) {
+    float value = 0;
+    std::memcpy(&value, columns.data() + 8 * row, sizeof value);
+    return value;
+  }
+
+  void Insert(Client* client, uint32_t member) {
+    client->Hear(store_.get());
+    const uint64_t next = client->next[member], room = client->limit[member] - next;
+    const uint64_t back = std::min<uint64_t>(next, random_.Below(4));               // a retry that overlaps
+    const auto count = static_cast<uint32_t>(back + random_.Below(room + 2));  // may go one beyond the credit
+    if (count == 0) return;
+    std::vector<TestRow> rows(count);
+    for (uint32_t i = 0; i < count; ++i) rows[i].value = i < back ? -1 : value_ + static_cast<float>(i - back);
+    for (TestRow& row : rows) row.cost = random_.Below(4) == 0 ? 1.0f : 0.0f;
+    const bool fits = next - back + count <= client->limit[member];
+    const auto code = client->Send(store_.get(), MakeChunk(member, next - back, rows));
+    ASSERT_EQ(code, fits ? absl::StatusCode::kOk : absl::StatusCode::kResourceExhausted);
+    if (!fits) return;
+    for (uint32_t i = static_cast<uint32_t>(back); i < count; ++i) {
+      rows_[member].push_back(rows[i].value);
+      failed_[member].push_back(rows[i].cost > 0);
+    }
+    if (count > back) value_ += static_cast<float>(count - back);
+    client->Hear(store_.get());
+    ASSERT_EQ(client->next[member], std::max<uint64_t>(next, next - back + count));
+  }
+
+  RandomStream random_;
+  v1::Experiment experiment_ = SmallExperiment(kMembers);
+  TemporaryFolder folder_;
+  ManualClock clock_;
+  std::unique_ptr<Store> store_;
+  Client clients_[kClients];
+  const Limiter limiter_{{kRows, 10, 1, 16, 128, false}};
+  std::vector<float> rows_[kMembers];   // values in row order
+  std::vector<bool> failed_[kMembers];  // of the same rows
+  uint64_t completed_ = 0, incarnation_ = 1;
+  float value_ = 0;
+};
+
+TEST(StoreModelTest, BehavesAsAListOfRowsWhileTheRingsWrapActorsDieAndTheStoreRestarts) {
+  StoreModel model(Seed());
+  for (int step = 0; step < 12000; ++step) {
+    ASSERT_NO_FATAL_FAILURE(model.Step()) << "step " << step;
+  }
+  model.CheckEnd();
+}
+
+// Actors of uneven speed and size that die and come back (or not), at one ratio and tolerance.
+class Schedule {
+ public:
+  Schedule(double updates_per_step, uint64_t tolerance, uint64_t seed)
+      : random_(StreamKey("test.schedule", {seed, static_cast<uint64_t>(updates_per_step * 100), tolerance})),
+        limiter_({200, 10, updates_per_step, tolerance, 128, false}) {
+    experiment_.mutable_run()->set_env_steps(200);
+    experiment_.mutable_schedule()->set_updates_per_step(updates_per_step);
+    experiment_.mutable_schedule()->set_tolerance_steps(tolerance);
+    store_ = MustOpen(experiment_, folder_.path(), &clock_);
+  }
+
+  bool Complete() const { return store_->Complete(); }
+
+  void Step() {
+    clock_.Advance(std::chrono::milliseconds(100));
+    ASSERT_TRUE(store_->Tick().ok());
+    const uint64_t action = random_.Below(100);
+    // The first actor is twenty times as fast as the last.
+    const uint64_t draw = random_.Below(26);
+    Actor& actor = actors_[draw < 20 ? 0 : draw < 25 ? 1 : 2];
+    if (action < 1) {
+      Die(&actor);
+    } else if (action < 30) {
+      if (completed_ < limiter_.LastUpdate() && store_->Ready(completed_ + 1)) store_->Announce(++completed_);
+    } else {
+      Act(&actor);
+    }
+    for (int member = 0; member < 3; ++member) {
+      const v1::MemberInfo info = MemberOf(*store_, member);
+      ASSERT_LE(info.inserted() + info.outstanding(), limiter_.Allowed(completed_));
+      ASSERT_LE(info.inserted(), 200u);
+    }
+  }
+
+  std::string Standing() const {
+    v1::ReplayInfo info;
+    store_->Info(&info);
+    return info.ShortDebugString();
+  }
+
+ private:
+  struct Actor {
+    std::string name;
+    uint32_t environments = 1;
+    Client client;
+    bool alive = false;
+    int rest = 0;  // steps until it comes back
+    uint64_t incarnation = 0;
+  };
+
+  void Die(Actor* actor) {
+    if (!actor->alive) return;
+    store_->Disconnect(actor->client.session, actor->client.stream);
+    actor->alive = false;
+    actor->rest = static_cast<int>(random_.Below(20));
+  }
+
+  void Act(Actor* actor) {
+    if (!actor->alive && actor->rest-- > 0) return;
+    v1::InsertReply reply;
+    Client& client = actor->client;
+    if (!actor->alive || !store_->Progress(client.session, client.stream, &client.progress, &reply).ok()) {
+      client = Client{};  // a new start, or its session ended
+      client.Open(store_.get(), actor->name, ++actor->incarnation, actor->environments);
+      actor->alive = true;
+      return;
+    }
+    for (const auto& entry : reply.committed()) client.next[entry.member()] = entry.next_sequence();
+    for (const auto& entry : reply.credit()) client.limit[entry.member()] = entry.limit();
+    for (auto& [member, limit] : client.limit) {
+      const auto count = static_cast<uint32_t>(random_.Below(limit - client.next[member] + 1));
+      if (count == 0) continue;
+      ASSERT_EQ(client.Send(store_.get(), MakeChunk(member, client.next[member], std::vector<TestRow>(count))), absl::StatusCode::kOk);
+      client.next[member] += count;
+    }
+  }
+
+  RandomStream random_;
+  const Limiter limiter_;
+  v1::Experiment experiment_ = SmallExperiment(3);
+  TemporaryFolder folder_;
+  ManualClock clock_;
+  std::unique_ptr<Store> store_;
+  Actor actors_[3] = {{"fast", 6, {}, false, 0, 0}, {"medium", 3, {}, false, 0, 0}, {"slow", 1, {}, false, 0, 0}};
+  uint64_t completed_ = 0;
+};
+
+TEST(StoreModelTest, EveryRunEndsWithItsExactRowsNeverBeyondTheBoundWhateverTheRatioTheToleranceAndTheActors) {
+  const uint64_t seed = Seed();
+  spdlog::set_level(spdlog::level::err);  // thousands of waits and ended leases are no news here
+  for (const double updates_per_step : {0.25, 1.0, 4.0}) {
+    for (const uint64_t tolerance : {1, 7, 500}) {
+      Schedule schedule(updates_per_step, tolerance, seed);
+      int step = 0;
+      for (; step < 100000 && !schedule.Complete(); ++step) {
+        ASSERT_NO_FATAL_FAILURE(schedule.Step()) << "ratio " << updates_per_step << ", tolerance " << tolerance << ", step " << step;
+      }
+      EXPECT_TRUE(schedule.Complete()) << "ratio " << updates_per_step << ", tolerance " << tolerance << ": " << schedule.Standing();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace datacom
