@@ -156,6 +156,10 @@ absl::Status RunEvaluator(const ProcessOptions& options) {
     metrics->counter("datacom_evaluator_items_total", {{"result", result}}).Increment();
     metrics->counter("datacom_evaluator_episodes_total").Increment(episodes);
   };
+  evaluator_options.on_abandoned = [&](uint32_t episodes) {
+    if (metrics == nullptr) return;
+    metrics->counter("datacom_actor_abandoned_episodes_total", {{"reason", "invalid"}}).Increment(episodes);
+  };
   return Evaluator(source.get(), evaluator_options).Run();
 }
 

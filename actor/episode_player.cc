@@ -11,80 +11,123 @@
 namespace datacom {
 namespace {
 
-constexpr uint32_t kTickSteps = 256;
+constexpr size_t kTickSteps = 256;
+constexpr uint32_t kMaxBatch = 64;  // more gains nothing, and a task takes memory
 
 }  // namespace
 
-EpisodePlayer::EpisodePlayer(std::unique_ptr<Task> task, std::unique_ptr<ActingRule> rule, double discount)
-    : task_(std::move(task)),
-      rule_(std::move(rule)),
-      discount_(discount),
-      observation_(task_->spec().obs_dim),
-      noise_(std::max(1, rule_->noise_dim())),
-      action_(task_->spec().action_dim),
-      wide_observation_(task_->spec().obs_dim),
-      wide_action_(task_->spec().action_dim) {}
+EpisodePlayer::EpisodePlayer(std::vector<std::unique_ptr<Task>> tasks, std::unique_ptr<ActingRule> rule,
+                             double discount)
+    : rule_(std::move(rule)), discount_(discount) {
+  const TaskSpec& spec = tasks.front()->spec();
+  const size_t batch = tasks.size();
+  observations_.resize(batch * spec.obs_dim);
+  noise_.resize(batch * rule_->noise_dim());
+  actions_.resize(batch * spec.action_dim);
+  wide_action_.resize(spec.action_dim);
+  for (std::unique_ptr<Task>& task : tasks) {
+    Seat seat;
+    seat.observation.resize(task->spec().obs_dim);
+    seat.task = std::move(task);
+    seats_.push_back(std::move(seat));
+  }
+}
 
 absl::StatusOr<std::unique_ptr<EpisodePlayer>> EpisodePlayer::Make(const v1::Experiment& experiment,
-                                                                   const Snapshot& snapshot) {
+                                                                   const Snapshot& snapshot, uint32_t batch) {
   if (snapshot.task != experiment.task()) {
     return absl::FailedPreconditionError(absl::StrCat("snapshot of member ", snapshot.member, " is for task ",
                                                       snapshot.task, ", not ", experiment.task()));
   }
+  batch = std::clamp(batch, 1u, kMaxBatch);
   ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(experiment.task(), experiment.task_options()));
-  absl::StatusOr<std::unique_ptr<ActingRule>> rule = MakeActingRule(snapshot, model, 1);
+  absl::StatusOr<std::unique_ptr<ActingRule>> rule = MakeActingRule(snapshot, model, static_cast<int>(batch));
   if (!rule.ok()) {
     return absl::FailedPreconditionError(absl::StrCat("snapshot of member ", snapshot.member, " at update ",
                                                       snapshot.version.update, ": ", rule.status().message()));
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<Task> task, MakeTask(experiment.task(), experiment.task_options()));
-  return std::make_unique<EpisodePlayer>(std::move(task), *std::move(rule), experiment.learner().discount());
-}
-
-void EpisodePlayer::Round() {
-  for (size_t i = 0; i < wide_observation_.size(); ++i) observation_[i] = static_cast<float>(wide_observation_[i]);
-}
-
-absl::StatusOr<v1::EvaluationEpisode> EpisodePlayer::PlayOne(const Seeds& seeds, uint32_t episode,
-                                                             const std::function<absl::Status()>& tick) {
-  RandomStream stream(StreamKey("eval.episode", {seeds.run, seeds.member, seeds.epoch, episode}));
-  task_->Reset(&stream, wide_observation_.data());
-  Round();
-  v1::EvaluationEpisode result;
-  double discount = 1;  // discount^t
-  const uint32_t horizon = static_cast<uint32_t>(task_->spec().horizon);
-  for (uint32_t step = 0; step < horizon; ++step) {
-    if (step % kTickSteps == 0) RETURN_IF_ERROR(tick());
-    FillNormal(StreamKey("eval.noise", {seeds.run, seeds.member, seeds.epoch, episode, step}), noise_.data(),
-               rule_->noise_dim());
-    rule_->Act(1, observation_.data(), noise_.data(), action_.data(), ActingDiagnostics());
-    for (size_t i = 0; i < action_.size(); ++i) wide_action_[i] = action_[i];
-    const StepResult reached = task_->Step(wide_action_.data(), wide_observation_.data());
-    if (!reached.valid) {
-      spdlog::warn("evaluation episode={} step={}: the simulator called the step invalid, the episode ends here",
-                   episode, step);
-      break;
-    }
-    Round();
-    const double violation = std::max(reached.cost, 0.0);
-    result.set_discounted_return(result.discounted_return() + discount * reached.reward);
-    result.set_return_(result.return_() + reached.reward);
-    result.set_max_violation(std::max(result.max_violation(), violation));
-    result.set_sum_cost(result.sum_cost() + violation);
-    result.set_length(step + 1);
-    discount *= discount_;
-    if (reached.absorbing) break;
+  std::vector<std::unique_ptr<Task>> tasks;
+  for (uint32_t i = 0; i < batch; ++i) {
+    ASSIGN_OR_RETURN(std::unique_ptr<Task> task, MakeTask(experiment.task(), experiment.task_options()));
+    tasks.push_back(std::move(task));
   }
-  result.set_success(task_->Success());
-  return result;
+  return std::make_unique<EpisodePlayer>(std::move(tasks), *std::move(rule), experiment.learner().discount());
+}
+
+void EpisodePlayer::Begin(const Seeds& seeds, uint32_t episode, Seat* seat) {
+  RandomStream stream(StreamKey("eval.episode", {seeds.run, seeds.member, seeds.epoch, episode}));
+  seat->task->Reset(&stream, seat->observation.data());
+  seat->episode = episode;
+  seat->step = 0;
+  seat->discount = 1;
+}
+
+void EpisodePlayer::Act(const Seeds& seeds) {
+  const int noise_dim = rule_->noise_dim();
+  float* observation = observations_.data();
+  float* noise = noise_.data();
+  for (const Seat* seat : seated_) {
+    for (const double value : seat->observation) *observation++ = static_cast<float>(value);
+    FillNormal(StreamKey("eval.noise", {seeds.run, seeds.member, seeds.epoch, seat->episode, seat->step}), noise,
+               noise_dim);
+    noise += noise_dim;
+  }
+  rule_->Act(static_cast<int>(seated_.size()), observations_.data(), noise_.data(), actions_.data(),
+             ActingDiagnostics());
+}
+
+bool EpisodePlayer::Step(const float* action, Seat* seat, v1::EvaluationEpisode* result) {
+  std::copy_n(action, wide_action_.size(), wide_action_.begin());
+  const StepResult reached = seat->task->Step(wide_action_.data(), seat->observation.data());
+  if (!reached.valid) {
+    ++abandoned_;
+    spdlog::warn("evaluation episode={} step={}: the simulator called the step invalid, the episode ends here",
+                 seat->episode, seat->step);
+    result->set_success(seat->task->Success());
+    return false;
+  }
+  const double violation = std::max(reached.cost, 0.0);
+  result->set_discounted_return(result->discounted_return() + seat->discount * reached.reward);
+  result->set_return_(result->return_() + reached.reward);
+  result->set_max_violation(std::max(result->max_violation(), violation));
+  result->set_sum_cost(result->sum_cost() + violation);
+  result->set_length(++seat->step);
+  seat->discount *= discount_;
+  if (!reached.absorbing && seat->step < static_cast<uint32_t>(seat->task->spec().horizon)) return true;
+  result->set_success(seat->task->Success());
+  return false;
 }
 
 absl::StatusOr<std::vector<v1::EvaluationEpisode>> EpisodePlayer::Play(const Seeds& seeds, uint32_t count,
                                                                        const std::function<absl::Status()>& tick) {
-  std::vector<v1::EvaluationEpisode> results;
-  for (uint32_t episode = 0; episode < count; ++episode) {
-    ASSIGN_OR_RETURN(v1::EvaluationEpisode result, PlayOne(seeds, episode, tick));
-    results.push_back(std::move(result));
+  std::vector<v1::EvaluationEpisode> results(count);
+  uint32_t begun = 0;
+  seated_.clear();
+  for (Seat& seat : seats_) {
+    if (begun == count) break;
+    Begin(seeds, begun++, &seat);
+    seated_.push_back(&seat);
+  }
+  const size_t action_dim = wide_action_.size();
+  size_t since_tick = kTickSteps;
+  while (!seated_.empty()) {
+    if (since_tick >= kTickSteps) {
+      RETURN_IF_ERROR(tick());
+      since_tick = 0;
+    }
+    since_tick += seated_.size();
+    Act(seeds);
+    size_t kept = 0;
+    for (size_t i = 0; i < seated_.size(); ++i) {
+      Seat* const seat = seated_[i];
+      bool goes_on = Step(&actions_[i * action_dim], seat, &results[seat->episode]);
+      if (!goes_on && begun < count) {
+        Begin(seeds, begun++, seat);
+        goes_on = true;
+      }
+      if (goes_on) seated_[kept++] = seat;
+    }
+    seated_.resize(kept);
   }
   return results;
 }

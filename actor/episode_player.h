@@ -1,6 +1,7 @@
 // Plays evaluation episodes with one snapshot, as algorithms.md 18 says: the stochastic policy as in training,
-// parameters frozen. An episode is a pure function of (snapshot, run seed, member seed, epoch, episode number). Not
-// thread-safe; owns its task and rule. Play blocks for as long as the episodes take.
+// parameters frozen. An episode is a pure function of (snapshot, run seed, member seed, epoch, episode number): how
+// many are played side by side changes no bit of it (acting rules promise that: a row of a batch does not see the
+// others). Not thread-safe; owns its tasks and rule. Play blocks for as long as the episodes take.
 #ifndef DATACOM_ACTOR_EPISODE_PLAYER_H_
 #define DATACOM_ACTOR_EPISODE_PLAYER_H_
 
@@ -25,30 +26,43 @@ class EpisodePlayer {
     uint64_t member = 0;
     uint32_t epoch = 0;
   };
-  // `batch` environments at a time. Observations are acted for one by one, because a matrix product's rounding may
-  // Observations are acted for one by one: a matrix product's rounding may depend on how many rows it has, and an
-  // episode's result must not depend on the episodes played beside it.
-  EpisodePlayer(std::unique_ptr<Task> task, std::unique_ptr<ActingRule> rule, double discount);
-  // Task, rule and discount of the experiment. FAILED_PRECONDITION when the snapshot is another task's or does not fit.
-  static absl::StatusOr<std::unique_ptr<EpisodePlayer>> Make(const v1::Experiment& experiment,
-                                                             const Snapshot& snapshot);
+  // As many episodes at a time as there are tasks (at least one); the rule's batch must be as large.
+  EpisodePlayer(std::vector<std::unique_ptr<Task>> tasks, std::unique_ptr<ActingRule> rule, double discount);
+  // `batch` tasks, rule and discount of the experiment. FAILED_PRECONDITION when the snapshot is another task's or does
+  // not fit.
+  static absl::StatusOr<std::unique_ptr<EpisodePlayer>> Make(const v1::Experiment& experiment, const Snapshot& snapshot,
+                                                             uint32_t batch);
 
   // Episodes 0 .. count - 1 in order: J = sum_t discount^t r_t, return, max and sum of max(cost, 0), length, success,
-  // all in double. A step that the simulator calls invalid ends its episode there. `tick` is called every few hundred
-  // steps; its error ends the play and is returned.
+  // all in double. A step that the simulator calls invalid ends its episode there; abandoned() counts it. `tick` is
+  // called every few hundred steps; its error ends the play and is returned.
   absl::StatusOr<std::vector<v1::EvaluationEpisode>> Play(const Seeds& seeds, uint32_t count,
                                                           const std::function<absl::Status()>& tick);
+  // Episodes that an invalid step cut short, since making.
+  uint32_t abandoned() const { return abandoned_; }
 
  private:
-  absl::StatusOr<v1::EvaluationEpisode> PlayOne(const Seeds& seeds, uint32_t episode,
-                                                const std::function<absl::Status()>& tick);
-  void Round();  // wide_observation_ -> observation_
+  // A task and the episode it plays.
+  struct Seat {
+    std::unique_ptr<Task> task;
+    uint32_t episode = 0;
+    uint32_t step = 0;
+    double discount = 1;              // discount^step
+    std::vector<double> observation;  // [obs_dim]
+  };
+  void Begin(const Seeds& seeds, uint32_t episode, Seat* seat);
+  // Acts for the seats seated_[0 .. n), in one batch.
+  void Act(const Seeds& seeds);
+  // Applies the action and adds the step to the result; true when the episode goes on.
+  bool Step(const float* action, Seat* seat, v1::EvaluationEpisode* result);
 
-  std::unique_ptr<Task> task_;
+  std::vector<Seat> seats_;
   std::unique_ptr<ActingRule> rule_;
   const double discount_;
-  std::vector<float> observation_, noise_, action_;     // [obs_dim], [noise_dim], [action_dim]
-  std::vector<double> wide_observation_, wide_action_;  // [obs_dim], [action_dim]
+  uint32_t abandoned_ = 0;
+  std::vector<Seat*> seated_;                          // those with an episode
+  std::vector<float> observations_, noise_, actions_;  // [tasks, obs_dim], [tasks, noise_dim], [tasks, action_dim]
+  std::vector<double> wide_action_;                    // [action_dim]
 };
 
 }  // namespace datacom

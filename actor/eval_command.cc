@@ -115,7 +115,7 @@ absl::Status RunEvalCommand(const EvalCommand& command, std::ostream* out) {
   bool header = false;
   for (const Snapshot& snapshot : policies.snapshots) {
     if (command.member.has_value() && snapshot.member != *command.member) continue;
-    ASSIGN_OR_RETURN(const std::unique_ptr<EpisodePlayer> player, EpisodePlayer::Make(experiment, snapshot));
+    ASSIGN_OR_RETURN(const std::unique_ptr<EpisodePlayer> player, EpisodePlayer::Make(experiment, snapshot, count));
     const EpisodePlayer::Seeds seeds = {command.seed.value_or(experiment.run().seed()), snapshot.member_seed,
                                         policies.epoch};
     ASSIGN_OR_RETURN(const std::vector<v1::EvaluationEpisode> episodes, player->Play(seeds, count, [] {

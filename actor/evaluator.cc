@@ -103,9 +103,17 @@ absl::StatusOr<std::vector<v1::EvaluationEpisode>> Evaluator::Play(const v1::Lea
     if (experiment_text_.empty()) options_.on_experiment(experiment_);
     experiment_text_ = item.experiment();
   }
-  ASSIGN_OR_RETURN(const std::unique_ptr<EpisodePlayer> player, options_.make_player(experiment_, snapshot));
+  ASSIGN_OR_RETURN(const std::unique_ptr<EpisodePlayer> player,
+                   options_.make_player(experiment_, snapshot, item.episodes()));
   const EpisodePlayer::Seeds seeds = {experiment_.run().seed(), snapshot.member_seed, item.epoch()};
-  return player->Play(seeds, item.episodes(), [this, &item] { return Renew(item); });
+  absl::StatusOr<std::vector<v1::EvaluationEpisode>> episodes =
+      player->Play(seeds, item.episodes(), [this, &item] { return Renew(item); });
+  if (player->abandoned() > 0) {
+    spdlog::warn("{}: {} of {} episodes ended at an invalid simulator step; their results count up to there",
+                 Name(item), player->abandoned(), item.episodes());
+    options_.on_abandoned(player->abandoned());
+  }
+  return episodes;
 }
 
 absl::Status Evaluator::WorkOff(const v1::LeaseReply& item) {

@@ -40,11 +40,15 @@ class Evaluator {
     const Clock* clock = &Clock::Real();
     // Waits; true when the process is to stop.
     std::function<bool(std::chrono::milliseconds)> wait;
-    std::function<absl::StatusOr<std::unique_ptr<EpisodePlayer>>(const v1::Experiment&, const Snapshot&)> make_player;
+    // For that many episodes side by side.
+    std::function<absl::StatusOr<std::unique_ptr<EpisodePlayer>>(const v1::Experiment&, const Snapshot&, uint32_t)>
+        make_player;
     std::function<void(const v1::Experiment&)> on_experiment = [](const v1::Experiment&) {
     };  // once, with the first item
     std::function<void(const char* result, uint32_t episodes)> on_item = [](const char*, uint32_t) {
     };  // accepted, stale, failed
+    // Episodes of an item that an invalid simulator step cut short; told only when there are any.
+    std::function<void(uint32_t)> on_abandoned = [](uint32_t) {};
   };
   Evaluator(EvaluationSource* source, Options options);
 

@@ -1,71 +1,20 @@
 #include "common/nn/mlp.h"
 
-#include <immintrin.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
+#include "common/nn/multiply.h"
 
 namespace datacom {
 namespace {
 
-constexpr int kLanes = 8;  // float32 in a vector of the build's instruction set
+constexpr int kLanes = kVectorFloats;
 using Vector = Eigen::Array<float, kLanes, 1>;
 
 int Padded(int width) { return (width + kLanes - 1) / kLanes * kLanes; }
-
-// y[r, 8 columns * V] = bias + sum_i x[r, i] * w[i, :], i ascending, one fused chain a value; R rows and V vectors at
-// once.
-template <int R, int V>
-void Tile(int depth, const float* x, int x_stride, const float* w, int w_stride, const float* bias, float* y,
-          int y_stride) {
-  __m256 sum[R][V];
-  for (int v = 0; v < V; ++v) {
-    const __m256 start = bias != nullptr ? _mm256_loadu_ps(bias + v * kLanes) : _mm256_setzero_ps();
-    for (int r = 0; r < R; ++r) sum[r][v] = start;
-  }
-  for (int i = 0; i < depth; ++i) {
-    __m256 row[V];
-    for (int v = 0; v < V; ++v) row[v] = _mm256_loadu_ps(w + v * kLanes);
-    w += w_stride;
-    for (int r = 0; r < R; ++r) {
-      const __m256 factor = _mm256_broadcast_ss(x + r * x_stride + i);
-      for (int v = 0; v < V; ++v) sum[r][v] = _mm256_fmadd_ps(factor, row[v], sum[r][v]);
-    }
-  }
-  for (int r = 0; r < R; ++r) {
-    for (int v = 0; v < V; ++v) _mm256_storeu_ps(y + r * y_stride + v * kLanes, sum[r][v]);
-  }
-}
-
-template <int R>
-void Rows(int depth, const float* x, int x_stride, const float* w, int stride, const float* bias, float* y) {
-  // One row alone needs more independent chains to hide the latency of a fused multiply-add.
-  constexpr int kWide = R == 1 ? 8 : R == 2 ? 4 : 2;
-  int column = 0;
-  for (; column + kWide * kLanes <= stride; column += kWide * kLanes) {
-    Tile<R, kWide>(depth, x, x_stride, w + column, stride, bias != nullptr ? bias + column : nullptr, y + column,
-                   stride);
-  }
-  for (; column < stride; column += kLanes) {
-    Tile<R, 1>(depth, x, x_stride, w + column, stride, bias != nullptr ? bias + column : nullptr, y + column, stride);
-  }
-}
-
-// y [batch, stride] = bias + x [batch, depth] w [depth, stride]
-void Multiply(int batch, int depth, const float* x, int x_stride, const float* w, int stride, const float* bias,
-              float* y) {
-  int r = 0;
-  for (; r + 4 <= batch; r += 4) Rows<4>(depth, x + r * x_stride, x_stride, w, stride, bias, y + r * stride);
-  if (r + 2 <= batch) {
-    Rows<2>(depth, x + r * x_stride, x_stride, w, stride, bias, y + r * stride);
-    r += 2;
-  }
-  if (r < batch) Rows<1>(depth, x + r * x_stride, x_stride, w, stride, bias, y + r * stride);
-}
 
 // Always whole vectors, so that a value's bits do not depend on its place.
 template <typename Function>

@@ -174,7 +174,7 @@ class EvalCommandTest : public ::testing::Test {
 };
 
 TEST_F(EvalCommandTest, RepeatsTheEpisodesTheRunWasEvaluatedWith) {
-  const auto player = EpisodePlayer::Make(experiment_, Policy(1, 2)).value();
+  const auto player = EpisodePlayer::Make(experiment_, Policy(1, 2), 3).value();
   const auto episodes = player->Play({5, 41, 2}, 3, [] { return absl::OkStatus(); }).value();
   const testing::GoldenTable table = Parse(Output());
   ASSERT_EQ(table.rows.size(), 6u);  // every member, three episodes

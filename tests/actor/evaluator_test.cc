@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/fake_actor_task.h"
+#include "tests/testing/snapshots.h"
 
 namespace datacom {
 namespace {
@@ -18,8 +19,10 @@ using testing::FakeSnapshot;
 using testing::FakeTask;
 using ::testing::HasSubstr;
 
-std::unique_ptr<EpisodePlayer> Player(const Snapshot& snapshot, double discount = 0.9) {
-  return std::make_unique<EpisodePlayer>(std::make_unique<FakeTask>(), FakeRule::Make(snapshot, 1).value(), discount);
+std::unique_ptr<EpisodePlayer> Player(const Snapshot& snapshot, int batch = 4) {
+  std::vector<std::unique_ptr<Task>> tasks;
+  for (int i = 0; i < batch; ++i) tasks.push_back(std::make_unique<FakeTask>());
+  return std::make_unique<EpisodePlayer>(std::move(tasks), FakeRule::Make(snapshot, batch).value(), 0.9);
 }
 
 std::vector<std::string> Texts(const std::vector<v1::EvaluationEpisode>& episodes) {
@@ -32,10 +35,12 @@ absl::Status Go() { return absl::OkStatus(); }
 
 TEST(EpisodePlayer, MeasuresWhatAlgorithmsSection18Defines) {
   const EpisodePlayer::Seeds seeds = {7, 100, 3};
-  const auto episodes = Player(*FakeSnapshot(0, 12))->Play(seeds, 30, Go).value();
+  const auto player = Player(*FakeSnapshot(0, 12));
+  const auto episodes = player->Play(seeds, 30, Go).value();
   ASSERT_EQ(episodes.size(), 30u);
   const auto rule = FakeRule::Make(*FakeSnapshot(0, 12), 1).value();
   int absorbed = 0;
+  uint32_t invalid = 0;
   for (uint32_t e = 0; e < 30; ++e) {  // a literal restatement
     FakeTask task;
     RandomStream stream(StreamKey("eval.episode", {7, 100, 3, e}));
@@ -50,7 +55,10 @@ TEST(EpisodePlayer, MeasuresWhatAlgorithmsSection18Defines) {
       rule->Act(1, seen, &noise, &action, {});
       const double applied = action;
       const StepResult result = task.Step(&applied, wide);
-      if (!result.valid) break;
+      if (!result.valid) {
+        ++invalid;
+        break;
+      }
       j += std::pow(0.9, t) * result.reward;
       total += result.reward;
       worst = std::max(worst, std::max(result.cost, 0.0));
@@ -69,6 +77,7 @@ TEST(EpisodePlayer, MeasuresWhatAlgorithmsSection18Defines) {
   }
   EXPECT_GT(absorbed, 0);
   EXPECT_LT(absorbed, 30);
+  EXPECT_EQ(player->abandoned(), invalid);
 }
 
 TEST(EpisodePlayer, AnEpisodeDoesNotDependOnHowManyArePlayed) {
@@ -82,6 +91,34 @@ TEST(EpisodePlayer, AnEpisodeDoesNotDependOnHowManyArePlayed) {
   EXPECT_NE(Texts(Player(*FakeSnapshot(0, 0))->Play({8, 100, 3}, 25, Go).value()), many);
   EXPECT_NE(Texts(Player(*FakeSnapshot(0, 0))->Play({7, 101, 3}, 25, Go).value()), many);
   EXPECT_NE(Texts(Player(*FakeSnapshot(0, 0))->Play({7, 100, 4}, 25, Go).value()), many);
+}
+
+TEST(EpisodePlayer, AnEpisodeDoesNotDependOnHowManyArePlayedSideBySide) {
+  const EpisodePlayer::Seeds seeds = {7, 100, 3};
+  const auto alone = Texts(Player(*FakeSnapshot(0, 0), 1)->Play(seeds, 25, Go).value());
+  for (const int batch : {2, 7, 25, 64}) {
+    EXPECT_EQ(Texts(Player(*FakeSnapshot(0, 0), batch)->Play(seeds, 25, Go).value()), alone) << batch;
+  }
+}
+
+// With the real task, rule and widths: every bit of a row of a batch is that of the row alone.
+TEST(EpisodePlayer, ACartPoleEpisodeIsBitwiseTheSameAloneAndBesideTwentyFour) {
+  v1::Experiment experiment;
+  experiment.set_task("cartpole");
+  experiment.set_algorithm("datacom");
+  experiment.mutable_task_options()->set_horizon(400);
+  experiment = ResolveExperiment(experiment);
+  Snapshot snapshot = testing::SafeMapSnapshot(5, 1, 4, {128, 128}, 5);
+  snapshot.task = "cartpole";
+  snapshot.scalars["delta"] = 3;  // inside the constraint, where the map lets the policy's noise through
+  const EpisodePlayer::Seeds seeds = {7, 100, 3};
+  const auto play = [&](uint32_t batch) {
+    return Texts(EpisodePlayer::Make(experiment, snapshot, batch).value()->Play(seeds, 25, Go).value());
+  };
+  const auto alone = play(1);
+  EXPECT_EQ(play(25), alone);
+  EXPECT_EQ(play(7), alone);
+  EXPECT_EQ(std::set<std::string>(alone.begin(), alone.end()).size(), 25u);
 }
 
 // Answers from queues; an empty lease queue means the run is finished.
@@ -154,8 +191,8 @@ struct EvaluatorTest : ::testing::Test {
       waited += timeout;
       return stop;
     };
-    options.make_player = [this](const v1::Experiment&,
-                                 const Snapshot& snapshot) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
+    options.make_player = [this](const v1::Experiment&, const Snapshot& snapshot,
+                                 uint32_t) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
       clock.Advance(play_time);
       return Player(snapshot);
     };
@@ -182,6 +219,18 @@ TEST_F(EvaluatorTest, ReportsEveryItemOnceAndLeavesWhenTheRunIsFinished) {
   const auto expected = Texts(Player(*FakeSnapshot(0, 10))->Play({7, 100, 1}, 4, Go).value());
   for (int e = 0; e < 4; ++e) EXPECT_EQ(source.reports[2].episodes(e).SerializeAsString(), expected[e]);
   EXPECT_EQ(results, (std::vector<std::string>{"accepted", "accepted", "accepted"}));
+}
+
+TEST_F(EvaluatorTest, TellsHowManyEpisodesOfAnItemWereCutShort) {
+  source.leases = {Item(1, 0, 0, 200)};
+  uint32_t told = 0;
+  options.on_abandoned = [&told](uint32_t episodes) { told += episodes; };
+  ASSERT_TRUE(Run().ok());
+  const auto player = Player(*FakeSnapshot(0, 0));
+  ASSERT_TRUE(player->Play({7, 100, 0}, 200, Go).ok());
+  EXPECT_GT(told, 0u);
+  EXPECT_EQ(told, player->abandoned());
+  EXPECT_EQ(source.reports.at(0).episodes_size(), 200);
 }
 
 TEST_F(EvaluatorTest, TriesAgainWhatIsWorthTryingAgain) {
@@ -241,8 +290,8 @@ TEST_F(EvaluatorTest, AnItemTheLearnerForgotIsNoError) {
 
 TEST_F(EvaluatorTest, StopsBetweenEpisodesWithoutAReport) {
   source.leases = {Item(1, 0, 0)};
-  options.make_player = [this](const v1::Experiment&,
-                               const Snapshot& snapshot) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
+  options.make_player = [this](const v1::Experiment&, const Snapshot& snapshot,
+                               uint32_t) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
     stop = true;
     return Player(snapshot);
   };
@@ -252,7 +301,8 @@ TEST_F(EvaluatorTest, StopsBetweenEpisodesWithoutAReport) {
 
 TEST_F(EvaluatorTest, ASnapshotThatDoesNotFitIsNamed) {
   source.leases = {Item(1, 2, 6)};
-  options.make_player = [](const v1::Experiment&, const Snapshot&) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
+  options.make_player = [](const v1::Experiment&, const Snapshot&,
+                           uint32_t) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
     return absl::FailedPreconditionError("array w has shape [3], not [2]");
   };
   const absl::Status status = Run();

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/random.h"
+#include "common/nn/multiply.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/snapshots.h"
@@ -54,6 +55,39 @@ std::vector<float> Inputs(int batch, int width) {
   std::vector<float> x(batch * width);
   FillNormal(StreamKey("test.inputs", {static_cast<uint64_t>(width)}), x.data(), static_cast<int64_t>(x.size()));
   return x;
+}
+
+// Odd sizes reach every kind of tile: rows in eights, fours, twos and ones, columns in wide, single and narrow vectors.
+TEST(Multiply, EveryInstructionSetGivesTheBitsOfOneFusedChain) {
+  for (const int stride : {8, 16, 24, 40, 104, 128}) {
+    for (int batch = 1; batch <= 19; ++batch) {
+      const int depth = 13, x_stride = 16;
+      std::vector<float> x(batch * x_stride), w(depth * stride), bias(stride), want(batch * stride);
+      FillNormal(1, x.data(), static_cast<int64_t>(x.size()));
+      FillNormal(2, w.data(), static_cast<int64_t>(w.size()));
+      FillNormal(3, bias.data(), stride);
+      for (const float* start : {static_cast<const float*>(bias.data()), static_cast<const float*>(nullptr)}) {
+        for (int r = 0; r < batch; ++r) {
+          for (int j = 0; j < stride; ++j) {
+            float sum = start != nullptr ? start[j] : 0;
+            for (int i = 0; i < depth; ++i) sum = std::fma(x[r * x_stride + i], w[i * stride + j], sum);
+            want[r * stride + j] = sum;
+          }
+        }
+        std::vector<float> got(batch * stride);
+        MultiplyAvx2(batch, depth, x.data(), x_stride, w.data(), stride, start, got.data());
+        ASSERT_EQ(got, want) << "batch " << batch << ", stride " << stride;
+        if (HasAvx512()) {
+          got.assign(got.size(), 0);
+          MultiplyAvx512(batch, depth, x.data(), x_stride, w.data(), stride, start, got.data());
+          ASSERT_EQ(got, want) << "batch " << batch << ", stride " << stride;
+        }
+        got.assign(got.size(), 0);
+        Multiply(batch, depth, x.data(), x_stride, w.data(), stride, start, got.data());
+        ASSERT_EQ(got, want) << "batch " << batch << ", stride " << stride;
+      }
+    }
+  }
 }
 
 TEST(Mlp, ForwardEqualsALiteralEvaluation) {

@@ -1,0 +1,86 @@
+// The loops of multiply.h for vectors of one kind. Included by one compile unit an instruction set; all names are local
+// to the unit, and nothing else is included, so that no wide instruction gets into code shared with others.
+#ifndef DATACOM_COMMON_NN_MULTIPLY_KERNEL_H_
+#define DATACOM_COMMON_NN_MULTIPLY_KERNEL_H_
+
+#include <immintrin.h>
+
+namespace datacom {
+namespace {
+
+struct Narrow {
+  using Vector = __m256;
+  static constexpr int kLanes = 8;
+  static constexpr int kTile = 8;  // sums held in registers at once: hides the latency of a fused multiply-add
+  static Vector Load(const float* from) { return _mm256_loadu_ps(from); }
+  static Vector Fill(float value) { return _mm256_set1_ps(value); }
+  static Vector Add(Vector a, Vector b, Vector sum) { return _mm256_fmadd_ps(a, b, sum); }
+  static void Store(float* to, Vector value) { _mm256_storeu_ps(to, value); }
+};
+
+// The arguments of Multiply.
+struct Product {
+  int batch, depth;
+  const float* x;
+  int x_stride;
+  const float* w;
+  int stride;
+  const float* bias;
+  float* y;
+};
+
+// R rows from `first` on, V vectors from `column` on.
+template <typename Kind, int R, int V>
+void Tile(const Product& p, int first, int column) {
+  typename Kind::Vector sum[R][V];
+  for (int v = 0; v < V; ++v) {
+    const typename Kind::Vector start =
+        p.bias != nullptr ? Kind::Load(p.bias + column + v * Kind::kLanes) : Kind::Fill(0);
+    for (int r = 0; r < R; ++r) sum[r][v] = start;
+  }
+  const float* const x = p.x + first * p.x_stride;
+  const float* w = p.w + column;
+  for (int i = 0; i < p.depth; ++i) {
+    typename Kind::Vector row[V];
+    for (int v = 0; v < V; ++v) row[v] = Kind::Load(w + v * Kind::kLanes);
+    w += p.stride;
+    for (int r = 0; r < R; ++r) {
+      const typename Kind::Vector factor = Kind::Fill(x[r * p.x_stride + i]);
+      for (int v = 0; v < V; ++v) sum[r][v] = Kind::Add(factor, row[v], sum[r][v]);
+    }
+  }
+  float* const y = p.y + first * p.stride + column;
+  for (int r = 0; r < R; ++r) {
+    for (int v = 0; v < V; ++v) Kind::Store(y + r * p.stride + v * Kind::kLanes, sum[r][v]);
+  }
+}
+
+// All rows from `first` on: blocks of R, then of R / 2, ..., 1.
+template <typename Kind, int R, int V>
+void Rows(const Product& p, int first, int column) {
+  for (; first + R <= p.batch; first += R) Tile<Kind, R, V>(p, first, column);
+  if constexpr (R > 1) Rows<Kind, R / 2, V>(p, first, column);
+}
+
+// The panels of V vectors from `column` on; returns where the rest begins. A panel of w is small enough to stay in the
+// nearest cache while all rows go by.
+template <typename Kind, int V>
+int Panels(const Product& p, int column) {
+  for (; column + V * Kind::kLanes <= p.stride; column += V * Kind::kLanes) {
+    Rows < Kind, Kind::kTile / V<8 ? Kind::kTile / V : 8, V>(p, 0, column);
+  }
+  return column;
+}
+
+template <typename Kind>
+void MultiplyBy(const Product& p) {
+  // The fewer the rows, the wider the panels, so that there are sums enough.
+  int column = p.batch >= 4 ? Panels<Kind, 2>(p, 0) : p.batch >= 2 ? Panels<Kind, 4>(p, 0) : Panels<Kind, 8>(p, 0);
+  column = Panels<Kind, 1>(p, column);
+  Panels<Narrow, 1>(p, column);
+}
+
+}  // namespace
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_NN_MULTIPLY_KERNEL_H_

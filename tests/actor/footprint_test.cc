@@ -1,0 +1,76 @@
+// What an actor with 16 CartPole environments takes: allocations of a step, memory of the process.
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "actor/rollout.h"
+#include "gtest/gtest.h"
+#include "tests/testing/counting_allocator.h"
+#include "tests/testing/endless_actor_peers.h"
+
+namespace datacom {
+namespace {
+
+constexpr uint32_t kEnvironments = 16;
+
+struct Actor {
+  explicit Actor(std::function<bool()> stop) {
+    Rollout::Options options;
+    options.environments = kEnvironments;
+    options.stop = std::move(stop);
+    rollout = Rollout::Make(Rollout::PartsOf(experiment).value(), &session, &subscriber, &series, options).value();
+  }
+  const v1::Experiment experiment = testing::CartPoleExperiment();
+  testing::EndlessSession session;
+  testing::OneSnapshot subscriber{testing::CartPoleSnapshot()};
+  const std::unique_ptr<Metrics> metrics = Metrics::Start({"actor", "footprint", "cartpole", "datacom", ""}).value();
+  ActorMetrics series{metrics.get()};
+  std::unique_ptr<Rollout> rollout;
+};
+
+// Kilobytes of a line of /proc/self/status.
+uint64_t Status(const std::string& name) {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  uint64_t kilobytes = 0;
+  while (status >> word) {
+    if (word == name + ":") status >> kilobytes;
+  }
+  return kilobytes;
+}
+
+// 1000 iterations hold two ends of episode for each environment, timed iterations, and looks at the gauges.
+TEST(ActorFootprint, ASteadyStepAllocatesNothingButTheChunksItHandsOver) {
+  if (!testing::kCountsAllocations) GTEST_SKIP() << "a sanitizer owns the allocator";
+  int iterations = 0;
+  uint64_t allocations = 0, chunks = 0;
+  Actor* self = nullptr;
+  Actor actor([&] {
+    if (++iterations == 10) {
+      allocations = testing::thread_allocations;
+      chunks = self->session.chunks();
+    }
+    if (iterations < 1010) return false;
+    allocations = testing::thread_allocations - allocations;
+    chunks = self->session.chunks() - chunks;
+    return true;
+  });
+  self = &actor;
+  EXPECT_TRUE(absl::IsCancelled(actor.rollout->Run()));
+  EXPECT_GE(chunks, 1000u * kEnvironments / 64 - 1);
+  EXPECT_EQ(allocations, chunks) << "one string a chunk, which the session keeps until it is acknowledged";
+}
+
+TEST(ActorFootprint, SixteenEnvironmentsFitIn60Megabytes) {
+  if (!testing::kCountsAllocations) GTEST_SKIP() << "a sanitizer's shadow memory counts, too";
+  int iterations = 0;
+  Actor actor([&] { return ++iterations > 200; });
+  EXPECT_TRUE(absl::IsCancelled(actor.rollout->Run()));
+  RecordProperty("resident_kB", std::to_string(Status("VmRSS")));
+  RecordProperty("anonymous_kB", std::to_string(Status("RssAnon")));
+  EXPECT_GT(Status("RssAnon"), 0u);
+  EXPECT_LT(Status("VmRSS"), 60000u) << "of which anonymous: " << Status("RssAnon") << " kB";
+}
+
+}  // namespace
+}  // namespace datacom

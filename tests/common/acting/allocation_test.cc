@@ -1,0 +1,88 @@
+// What acting must not do in a control loop: allocate.
+#include <memory>
+#include <vector>
+
+#include "common/acting/acting_rule.h"
+#include "common/base/random.h"
+#include "common/nn/mlp.h"
+#include "common/safety/safe_map.h"
+#include "datacom/v1/experiment.pb.h"
+#include "gtest/gtest.h"
+#include "tests/testing/counting_allocator.h"
+#include "tests/testing/snapshots.h"
+
+namespace datacom {
+namespace {
+
+using testing::CountAllocations;
+
+class Allocation : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!testing::kCountsAllocations) GTEST_SKIP() << "a sanitizer owns the allocator";
+  }
+};
+
+TEST_F(Allocation, TheCounterSeesNewMallocAndEigen) {
+  EXPECT_GE(CountAllocations([] { std::make_unique<std::vector<int>>(100); }), 1u);
+  EXPECT_GE(CountAllocations([] { Eigen::VectorXf::Zero(64).eval(); }), 1u);
+  EXPECT_EQ(CountAllocations([] {}), 0u);
+}
+
+TEST_F(Allocation, TheSafeMapMakesNoneWhateverItsSize) {
+  for (const int K : {1, 3, 17}) {
+    for (const int n : {1, 3, 8}) {
+      std::vector<double> k(K, -0.5), J_k(K * n), J_x(K), f(n, 0.1), G(n * n), x_dot(1, 0.2), u(n, 0.3), action(n);
+      RandomStream random(7);
+      for (std::vector<double>* values : {&J_k, &J_x, &G}) {
+        for (double& v : *values) v = random.Normal();
+      }
+      SafeMap map({K, n, n, 1});
+      EXPECT_EQ(CountAllocations([&] {
+                  map.Set({k.data(), J_k.data(), J_x.data(), f.data(), G.data(), x_dot.data()}, {25, 3});
+                  map.SetBySingularValues({k.data(), J_k.data(), k.data()}, {25, 3});
+                  map.Apply(u.data(), action.data());
+                }),
+                0u)
+          << "K = " << K << ", n = " << n;
+    }
+  }
+}
+
+TEST_F(Allocation, APerceptronMakesNoneAfterItsMaking) {
+  Snapshot snapshot;
+  testing::AddNet("net", {5, 40, 40, 1}, 1, &snapshot);
+  auto mlp = Mlp::Make(snapshot, {"net", 5, 1, Mlp::Hidden::kSigmoid, Mlp::Output::kSoftplus, true}, 16);
+  ASSERT_TRUE(mlp.ok());
+  std::vector<float> in(16 * 5, 0.5f), out(16), gradient(16 * 5);
+  EXPECT_EQ(CountAllocations([&] {
+              EXPECT_TRUE(mlp->Load(snapshot).ok());
+              for (int batch = 1; batch <= 16; ++batch) {
+                mlp->Forward(batch, in.data(), out.data());
+                mlp->ForwardWithGradient(batch, in.data(), out.data(), gradient.data());
+              }
+            }),
+            0u);
+}
+
+TEST_F(Allocation, EveryRuleLoadsAndActsWithoutAny) {
+  const TaskModel model = MakeTaskModel("cartpole", v1::TaskOptions()).value();
+  for (const std::string& name : ActingRuleNames()) {
+    Snapshot snapshot = testing::SafeMapSnapshot(5, 1, 4, {128, 128}, 1);
+    snapshot.acting_rule = name;
+    const auto rule = MakeActingRule(snapshot, model, 16).value();
+    std::vector<float> observations(16 * 5, 0.1f), noise(16 * rule->noise_dim(), 0.2f), actions(16);
+    std::vector<double> k(16), cvar(16), intervention(16);
+    EXPECT_EQ(
+        CountAllocations([&] {
+          EXPECT_TRUE(rule->Load(snapshot).ok());
+          rule->Act(16, observations.data(), noise.data(), actions.data(), {});
+          rule->Act(3, observations.data(), noise.data(), actions.data(), {k.data(), cvar.data(), intervention.data()});
+        }),
+        0u)
+        << name;
+  }
+}
+
+}  // namespace
+}  // namespace datacom

@@ -1,0 +1,73 @@
+// A replay that takes every row at once and keeps none, and a learner with one snapshot: an actor beside them never
+// waits.
+#ifndef DATACOM_TESTS_TESTING_ENDLESS_ACTOR_PEERS_H_
+#define DATACOM_TESTS_TESTING_ENDLESS_ACTOR_PEERS_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "common/config/experiment.h"
+#include "common/nn/snapshot.h"
+#include "common/rpc/learner_client.h"
+#include "common/rpc/replay_client.h"
+#include "tests/testing/snapshots.h"
+
+namespace datacom::testing {
+
+// Takes every row and keeps none.
+class EndlessSession : public InsertSession {
+ public:
+  EndlessSession() { registration_.set_member_count(1); }
+  const v1::RegisterReply& registration() const override { return registration_; }
+  absl::Status Start(uint64_t) override { return absl::OkStatus(); }
+  Allowance allowance(uint32_t) const override { return {uint64_t{1} << 40, rows_, 0}; }
+  absl::Status Append(uint32_t, uint32_t rows, std::string /*columns*/) override {
+    ++chunks_;
+    rows_ += rows;
+    return absl::OkStatus();
+  }
+  uint64_t acknowledged(uint32_t) const override { return rows_; }
+  void WaitForChange(std::chrono::milliseconds) override {}
+  absl::Status Flush(std::chrono::milliseconds) override { return absl::OkStatus(); }
+  bool finished() const override { return false; }
+  absl::Status status() const override { return absl::OkStatus(); }
+  std::string waiting_for() const override { return ""; }
+  uint64_t chunks() const { return chunks_; }
+
+ private:
+  v1::RegisterReply registration_;
+  uint64_t rows_ = 0, chunks_ = 0;
+};
+
+class OneSnapshot : public SnapshotSubscriber {
+ public:
+  explicit OneSnapshot(Snapshot snapshot) : snapshot_(std::make_shared<const Snapshot>(std::move(snapshot))) {}
+  std::shared_ptr<const Snapshot> Latest(uint32_t) const override { return snapshot_; }
+  void WaitForChange(std::chrono::milliseconds) override {}
+  absl::Status status() const override { return absl::OkStatus(); }
+  double age_seconds(uint32_t) const override { return 0; }
+  uint64_t discarded() const override { return 0; }
+
+ private:
+  const std::shared_ptr<const Snapshot> snapshot_;
+};
+
+// CartPole under D-ATACOM, and a snapshot of the paper's sizes for it with random weights.
+inline v1::Experiment CartPoleExperiment() {
+  v1::Experiment experiment;
+  experiment.set_name("cartpole");
+  experiment.set_task("cartpole");
+  experiment.set_algorithm("datacom");
+  return ResolveExperiment(experiment);
+}
+
+inline Snapshot CartPoleSnapshot() {
+  Snapshot snapshot = SafeMapSnapshot(5, 1, 4, {128, 128}, 1);
+  snapshot.task = "cartpole";
+  return snapshot;
+}
+
+}  // namespace datacom::testing
+
+#endif  // DATACOM_TESTS_TESTING_ENDLESS_ACTOR_PEERS_H_
