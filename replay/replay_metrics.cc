@@ -34,7 +34,7 @@ struct ReplayMetrics::Series {
 };
 
 ReplayMetrics::ReplayMetrics(Metrics* metrics, const std::string& folder)
-    : metrics_(metrics), folder_(folder), series_(metrics == nullptr ? nullptr : std::make_shared<Series>(metrics)) {}
+    : folder_(folder), series_(metrics == nullptr ? nullptr : std::make_shared<Series>(metrics)) {}
 
 void ReplayMetrics::ObserveInsert(double seconds) {
   if (series_ != nullptr) series_->insert_seconds.Observe(seconds);

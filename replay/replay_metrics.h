@@ -21,7 +21,6 @@ class ReplayMetrics {
 
  private:
   struct Series;
-  Metrics* const metrics_;
   const std::string folder_;
   std::shared_ptr<Series> series_;
   Mutex mutex_;

@@ -38,7 +38,9 @@ void Store::Grant(uint32_t member) {
   }
   if (takers.empty() || granted >= allowed) return;
   // Whose turn it is comes first, then the others in their order.
-  const auto first = std::find_if(takers.begin(), takers.end(), [&](const Session* session) { return session->number >= turn_[member]; });
+  const auto turn = turn_[member];
+  const auto first =
+      std::find_if(takers.begin(), takers.end(), [turn](const Session* session) { return session->number >= turn; });
   std::rotate(takers.begin(), first == takers.end() ? takers.begin() : first, takers.end());
   for (Session* session : takers) {
     CreditFile::Entry& entry = sessions_->credit(*session, member);
