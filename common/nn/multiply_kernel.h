@@ -29,28 +29,37 @@ struct Product {
   float* y;
 };
 
-// R rows from `first` on, V vectors from `column` on.
+// R rows from `first` on, V vectors from `column` on. Unrolled whatever the optimisation level: the sums must stay in
+// registers.
 template <typename Kind, int R, int V>
 void Tile(const Product& p, int first, int column) {
   typename Kind::Vector sum[R][V];
+#pragma GCC unroll 8
+#pragma GCC unroll 8
   for (int v = 0; v < V; ++v) {
     const typename Kind::Vector start =
         p.bias != nullptr ? Kind::Load(p.bias + column + v * Kind::kLanes) : Kind::Fill(0);
+#pragma GCC unroll 8
     for (int r = 0; r < R; ++r) sum[r][v] = start;
   }
   const float* const x = p.x + first * p.x_stride;
   const float* w = p.w + column;
   for (int i = 0; i < p.depth; ++i) {
     typename Kind::Vector row[V];
+#pragma GCC unroll 8
     for (int v = 0; v < V; ++v) row[v] = Kind::Load(w + v * Kind::kLanes);
     w += p.stride;
+#pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
       const typename Kind::Vector factor = Kind::Fill(x[r * p.x_stride + i]);
+#pragma GCC unroll 8
       for (int v = 0; v < V; ++v) sum[r][v] = Kind::Add(factor, row[v], sum[r][v]);
     }
   }
   float* const y = p.y + first * p.stride + column;
+#pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
     for (int v = 0; v < V; ++v) Kind::Store(y + r * p.stride + v * Kind::kLanes, sum[r][v]);
   }
 }
@@ -66,9 +75,8 @@ void Rows(const Product& p, int first, int column) {
 // nearest cache while all rows go by.
 template <typename Kind, int V>
 int Panels(const Product& p, int column) {
-  for (; column + V * Kind::kLanes <= p.stride; column += V * Kind::kLanes) {
-    Rows < Kind, Kind::kTile / V<8 ? Kind::kTile / V : 8, V>(p, 0, column);
-  }
+  constexpr int kRows = V == 1 ? 8 : Kind::kTile / V;
+  for (; column + V * Kind::kLanes <= p.stride; column += V * Kind::kLanes) Rows<Kind, kRows, V>(p, 0, column);
   return column;
 }
 
