@@ -57,7 +57,7 @@ absl::StatusOr<Mlp> Mlp::Make(const Snapshot& snapshot, const Form& form, int ma
     return absl::InvalidArgumentError(
         absl::StrCat("net ", form.net, " has ", form.outputs, " outputs; a gradient needs 1"));
   }
-  Mlp mlp(form, max_batch);
+  Mlp mlp(form);
   int width = form.inputs, widest = Padded(form.inputs);
   for (int i = 0;; ++i) {
     Layer layer;

@@ -57,12 +57,11 @@ class Mlp {
     Floats activation;                  // [max_batch, out_stride]
   };
 
-  Mlp(Form form, int max_batch) : form_(std::move(form)), max_batch_(max_batch) {}
+  explicit Mlp(Form form) : form_(std::move(form)) {}
   void Propagate(int batch, const float* in);
   void Finish(int batch, float* out);
 
   Form form_;
-  int max_batch_;
   std::vector<Layer> layers_;
   Floats backward_[2];  // [max_batch, widest stride] each
 };
