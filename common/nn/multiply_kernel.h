@@ -35,7 +35,6 @@ template <typename Kind, int R, int V>
 void Tile(const Product& p, int first, int column) {
   typename Kind::Vector sum[R][V];
 #pragma GCC unroll 8
-#pragma GCC unroll 8
   for (int v = 0; v < V; ++v) {
     const typename Kind::Vector start =
         p.bias != nullptr ? Kind::Load(p.bias + column + v * Kind::kLanes) : Kind::Fill(0);
