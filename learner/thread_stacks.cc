@@ -1,9 +1,9 @@
 // Raises small thread stacks to what a process with LibTorch needs.
 //
 // The HTTP library under /metrics starts its threads on 100 KiB stacks. glibc takes thread-local storage of all loaded
-// libraries from that stack, and LibTorch's alone is larger: pthread_create then fails with EINVAL and /metrics cannot be
-// served. The library offers no setting for it, so the executable's own definition stands in front of glibc's and asks
-// for at least a megabyte (of address space; pages count when they are touched).
+// libraries from that stack, and LibTorch's alone is larger: pthread_create then fails with EINVAL and /metrics cannot
+// be served. The library offers no setting for it, so the executable's own definition stands in front of glibc's and
+// asks for at least a megabyte (of address space; pages count when they are touched).
 #include <dlfcn.h>
 #include <pthread.h>
 

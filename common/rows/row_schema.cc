@@ -25,16 +25,18 @@ RowSchema RowSchema::For(uint32_t obs_dim, uint32_t action_dim, const std::vecto
   schema.obs_dim_ = obs_dim;
   schema.action_dim_ = action_dim;
   schema.wire_ = {
-      {"observation", ColumnType::kFloat32, obs_dim, true}, {"action", ColumnType::kFloat32, action_dim, true},
-      {"reward", ColumnType::kFloat32, 1, true},            {"cost", ColumnType::kFloat32, 1, true},
+      {"observation", ColumnType::kFloat32, obs_dim, true},
+      {"action", ColumnType::kFloat32, action_dim, true},
+      {"reward", ColumnType::kFloat32, 1, true},
+      {"cost", ColumnType::kFloat32, 1, true},
       {"next_observation", ColumnType::kFloat32, obs_dim, true},
   };
   schema.wire_.insert(schema.wire_.end(), extra.begin(), extra.end());
-  for (const Column& column : {Column{"absorbing", ColumnType::kUint8, 1, true}, Column{"last", ColumnType::kUint8, 1, true},
-                               Column{"environment", ColumnType::kUint32, 1, false}, Column{"episode", ColumnType::kUint32, 1, false},
-                               Column{"step", ColumnType::kUint32, 1, false},
-                               Column{"policy_incarnation", ColumnType::kUint32, 1, false},
-                               Column{"policy_update", ColumnType::kUint64, 1, false}}) {
+  for (const Column& column :
+       {Column{"absorbing", ColumnType::kUint8, 1, true}, Column{"last", ColumnType::kUint8, 1, true},
+        Column{"environment", ColumnType::kUint32, 1, false}, Column{"episode", ColumnType::kUint32, 1, false},
+        Column{"step", ColumnType::kUint32, 1, false}, Column{"policy_incarnation", ColumnType::kUint32, 1, false},
+        Column{"policy_update", ColumnType::kUint64, 1, false}}) {
     schema.wire_.push_back(column);
   }
   schema.stored_ = schema.wire_;
@@ -54,7 +56,8 @@ RowSchema RowSchema::For(uint32_t obs_dim, uint32_t action_dim, const std::vecto
     offset = (offset + size - 1) / size * size;
     schema.offsets_.push_back(offset);
     offset += column.bytes();
-    absl::StrAppend(&canonical, column.name, ":", static_cast<int>(column.type), ":", column.width, ":", column.learning, ";");
+    absl::StrAppend(&canonical, column.name, ":", static_cast<int>(column.type), ":", column.width, ":",
+                    column.learning, ";");
   }
   schema.stored_row_bytes_ = (offset + 7) / 8 * 8;
   schema.fingerprint_ = StreamKey(canonical, {}) | 1;

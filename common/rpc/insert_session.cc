@@ -20,14 +20,18 @@ std::chrono::system_clock::time_point In(std::chrono::milliseconds duration) {
 
 // How a stream ended. CANCELLED is what a connection that broke looks like when the writer noticed first: try again.
 absl::Status Ended(const grpc::Status& status) {
-  return status.error_code() == grpc::StatusCode::CANCELLED ? absl::UnavailableError("the connection broke") : FromGrpc(status);
+  return status.error_code() == grpc::StatusCode::CANCELLED ? absl::UnavailableError("the connection broke")
+                                                            : FromGrpc(status);
 }
 
-// The owner thread keeps a stream open and writes; a reader thread per stream takes answers. State is shared under mutex_.
+// The owner thread keeps a stream open and writes; a reader thread per stream takes answers. State is shared under
+// mutex_.
 class InsertSessionImpl final : public InsertSession {
  public:
   InsertSessionImpl(const Options& options, v1::RegisterReply registration)
-      : options_(options), registration_(std::move(registration)), stub_(v1::Replay::NewStub(options.channel)),
+      : options_(options),
+        registration_(std::move(registration)),
+        stub_(v1::Replay::NewStub(options.channel)),
         backoff_(options.incarnation) {
     MutexLock lock(&mutex_);
     members_.resize(registration_.member_count());
@@ -65,14 +69,16 @@ class InsertSessionImpl final : public InsertSession {
 
   absl::Status Append(uint32_t member, uint32_t rows, std::string columns) override {
     MutexLock lock(&mutex_);
-    if (!status_.ok()) return absl::FailedPreconditionError(absl::StrCat("the session is over: ", std::string(status_.message())));
+    if (!status_.ok())
+      return absl::FailedPreconditionError(absl::StrCat("the session is over: ", std::string(status_.message())));
     if (member < registration_.first_member() || member - registration_.first_member() >= members_.size()) {
       return absl::InvalidArgumentError(absl::StrCat("member ", member, " is not of this session"));
     }
     Member& state = At(member);
     if (!opened_ || state.next_sequence + rows > state.limit) {
-      return absl::FailedPreconditionError(absl::StrCat("member ", member, ": ", rows, " rows from sequence ", state.next_sequence,
-                                                        " go beyond the credit, which ends at ", state.limit));
+      return absl::FailedPreconditionError(absl::StrCat("member ", member, ": ", rows, " rows from sequence ",
+                                                        state.next_sequence, " go beyond the credit, which ends at ",
+                                                        state.limit));
     }
     v1::InsertRequest request;
     v1::Chunk* chunk = request.mutable_chunk();
@@ -110,7 +116,8 @@ class InsertSessionImpl final : public InsertSession {
       if (left_rows == 0) return absl::OkStatus();
       if (!status_.ok()) return status_;
       const auto left = deadline - std::chrono::steady_clock::now();
-      if (left <= left.zero()) return absl::DeadlineExceededError(absl::StrCat(left_rows, " rows are not acknowledged"));
+      if (left <= left.zero())
+        return absl::DeadlineExceededError(absl::StrCat(left_rows, " rows are not acknowledged"));
       changed_.WaitFor(&mutex_, left);
     }
   }
@@ -131,14 +138,18 @@ class InsertSessionImpl final : public InsertSession {
  private:
   struct Member {
     uint64_t next_sequence = 0, acknowledged = 0, limit = 0, min_policy_update = 0;
-    uint64_t hold_until = 0;               // nothing is sent before the limit reaches this
-    std::deque<v1::InsertRequest> queue;   // appended, not acknowledged, in order
-    size_t sent = 0;                       // of the queue, on this stream
+    uint64_t hold_until = 0;              // nothing is sent before the limit reaches this
+    std::deque<v1::InsertRequest> queue;  // appended, not acknowledged, in order
+    size_t sent = 0;                      // of the queue, on this stream
   };
   using Stream = grpc::ClientReaderWriter<v1::InsertRequest, v1::InsertReply>;
 
-  Member& At(uint32_t member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return members_[member - registration_.first_member()]; }
-  const Member& At(uint32_t member) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return members_.at(member - registration_.first_member()); }
+  Member& At(uint32_t member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return members_[member - registration_.first_member()];
+  }
+  const Member& At(uint32_t member) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return members_.at(member - registration_.first_member());
+  }
 
   void Note() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     ++news_;
@@ -259,7 +270,8 @@ class InsertSessionImpl final : public InsertSession {
     if (state.queue.empty()) return;
     state.sent = 0;  // again from the oldest that is not acknowledged
     const v1::Chunk& oldest = state.queue.front().chunk();
-    if (code == absl::StatusCode::kResourceExhausted) state.hold_until = std::max(state.limit + 1, oldest.first_sequence() + oldest.row_count());
+    if (code == absl::StatusCode::kResourceExhausted)
+      state.hold_until = std::max(state.limit + 1, oldest.first_sequence() + oldest.row_count());
   }
 
   const Options options_;
@@ -276,8 +288,8 @@ class InsertSessionImpl final : public InsertSession {
   uint64_t news_ ABSL_GUARDED_BY(mutex_) = 0, seen_news_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t next_turn_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
-  bool opened_ ABSL_GUARDED_BY(mutex_) = false;   // the first answer of any stream came
-  bool synced_ ABSL_GUARDED_BY(mutex_) = false;   // the first answer of this stream came
+  bool opened_ ABSL_GUARDED_BY(mutex_) = false;  // the first answer of any stream came
+  bool synced_ ABSL_GUARDED_BY(mutex_) = false;  // the first answer of this stream came
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread owner_;
@@ -303,7 +315,8 @@ absl::StatusOr<std::unique_ptr<InsertSession>> InsertSession::Register(const Opt
     if (status.ok()) return std::make_unique<InsertSessionImpl>(options, std::move(reply));
     if (!IsTransient(status)) return status;
     const auto wait = backoff.Next();
-    if (std::chrono::steady_clock::now() + wait >= deadline) return Annotate(status, "the replay did not answer in time");
+    if (std::chrono::steady_clock::now() + wait >= deadline)
+      return Annotate(status, "the replay did not answer in time");
     Stop::Process().WaitFor(wait);
   }
 }

@@ -24,10 +24,12 @@ std::chrono::system_clock::time_point In(std::chrono::milliseconds duration) {
 
 // How a stream ended. CANCELLED is what a connection that broke looks like when the writer noticed first: try again.
 absl::Status Ended(const grpc::Status& status) {
-  return status.error_code() == grpc::StatusCode::CANCELLED ? absl::UnavailableError("the connection broke") : FromGrpc(status);
+  return status.error_code() == grpc::StatusCode::CANCELLED ? absl::UnavailableError("the connection broke")
+                                                            : FromGrpc(status);
 }
 
-// The owner thread keeps a stream open and writes; a reader thread per stream takes answers. State is shared under mutex_.
+// The owner thread keeps a stream open and writes; a reader thread per stream takes answers. State is shared under
+// mutex_.
 class DrawStreamImpl final : public DrawStream {
  public:
   explicit DrawStreamImpl(const Options& options)
@@ -35,7 +37,8 @@ class DrawStreamImpl final : public DrawStream {
     owner_ = std::thread([this] { Run(); });
   }
 
-  // The last announcement is still delivered when the replay can be reached: it is how the replay knows that the run is complete.
+  // The last announcement is still delivered when the replay can be reached: it is how the replay knows that the run is
+  // complete.
   ~DrawStreamImpl() override {
     {
       MutexLock lock(&mutex_);
@@ -198,8 +201,8 @@ class DrawStreamImpl final : public DrawStream {
   std::string waiting_for_ ABSL_GUARDED_BY(mutex_), trouble_ ABSL_GUARDED_BY(mutex_);
   grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;    // the owner thread left its loop
-  bool synced_ ABSL_GUARDED_BY(mutex_) = false;   // the greeting was written
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;   // the owner thread left its loop
+  bool synced_ ABSL_GUARDED_BY(mutex_) = false;  // the greeting was written
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread owner_;
@@ -207,9 +210,12 @@ class DrawStreamImpl final : public DrawStream {
 
 }  // namespace
 
-std::unique_ptr<DrawStream> DrawStream::Open(const Options& options) { return std::make_unique<DrawStreamImpl>(options); }
+std::unique_ptr<DrawStream> DrawStream::Open(const Options& options) {
+  return std::make_unique<DrawStreamImpl>(options);
+}
 
-absl::StatusOr<v1::ReplayInfo> GetReplayInfo(const std::shared_ptr<grpc::Channel>& channel, std::chrono::milliseconds deadline) {
+absl::StatusOr<v1::ReplayInfo> GetReplayInfo(const std::shared_ptr<grpc::Channel>& channel,
+                                             std::chrono::milliseconds deadline) {
   grpc::ClientContext context;
   context.set_deadline(In(deadline));
   v1::ReplayInfoRequest request;

@@ -1,8 +1,8 @@
 // How much of the raw stepping rate is left when an actor acts: the whole loop (inference, safe map, step, rows into
 // chunks, credit and snapshot looked up) against the same number of bare Task::Step calls with recorded actions.
 // Both are measured in turns within one benchmark, so that a change of the machine's speed touches both alike.
-//   value: environment steps of the loop per second of CPU time;  peer: the same of bare stepping;  ratio: value / peer;
-//   label: the unit.
+//   value: environment steps of the loop per second of CPU time;  peer: the same of bare stepping;  ratio: value /
+//   peer; label: the unit.
 #include <ctime>
 #include <memory>
 #include <string>
