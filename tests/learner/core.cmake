@@ -4,3 +4,9 @@ datacom_test(NAME core_golden_test CXX 17 SRCS core_golden_test.cc core_golden.c
 datacom_test(NAME core_contract_test CXX 17 SRCS core_contract_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_kernels_test CXX 17 SRCS core_kernels_test.cc DEPS datacom::learner_core datacom::safety)
 datacom_test(NAME core_autograd_test CXX 17 SRCS core_autograd_test.cc DEPS datacom::learner_core datacom_torch)
+datacom_test(NAME core_update_test CXX 17 SRCS core_update_test.cc core_golden.cc core_golden_systems.cc
+             DEPS datacom::learner_core nlohmann_json::nlohmann_json datacom_torch)
+datacom_test(NAME core_memory_test CXX 17 SRCS core_soak_test.cc DEPS datacom::learner_core
+             ARGS --gtest_filter=CoreMemory.*)
+add_test(NAME core_soak_test COMMAND core_memory_test --gtest_filter=CoreSoak.*)
+set_tests_properties(core_soak_test PROPERTIES LABELS soak TIMEOUT 600)

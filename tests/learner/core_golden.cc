@@ -73,6 +73,16 @@ std::map<std::string, std::map<std::string, std::vector<float>>> Groups(const js
   return groups;
 }
 
+std::string AlgorithmOf(const json& golden) { return golden.value("alg", std::string("datacom")); }
+
+// One number or a list.
+std::vector<double> Bounds(const json& config, const char* name, int count, double otherwise) {
+  if (!config.contains(name)) return std::vector<double>(count, otherwise);
+  const std::vector<float> values = Floats(config.at(name));
+  if (values.size() == 1) return std::vector<double>(count, values[0]);
+  return std::vector<double>(values.begin(), values.end());
+}
+
 AlgorithmConfig ConfigOf(const json& golden, const std::string& kernels, const std::string& device, int members) {
   const json& c = golden.at("config");
   AlgorithmConfig config;
@@ -83,8 +93,8 @@ AlgorithmConfig ConfigOf(const json& golden, const std::string& kernels, const s
   hyper.actor_lr = hyper.critic_lr = hyper.constraint_lr = c.at("lr");
   hyper.alpha_lr = c.at("lr_alpha");
   hyper.target_entropy = c.at("target_entropy");
-  config.algorithm = golden.contains("kind") ? "datacom" : golden.at("alg").get<std::string>();
-  if (golden.contains("kind")) {
+  config.algorithm = AlgorithmOf(golden);
+  if (config.algorithm == "datacom") {
     const GoldenSystem system = SystemOf(golden.at("kind"));
     config.q_dim = system.q, config.x_dim = system.x;
     hyper.accepted_risk = c.at("accepted_risk");
@@ -96,9 +106,8 @@ AlgorithmConfig ConfigOf(const json& golden, const std::string& kernels, const s
   }
   config.members.assign(members, hyper);
   for (int m = 0; m < members; ++m) config.members[m].seed = m;
-  const std::vector<double> ones(config.action_dim, 1.0), minus_ones(config.action_dim, -1.0);
-  config.action_low = c.value("action_low", minus_ones);
-  config.action_high = c.value("action_high", ones);
+  config.action_low = Bounds(c, "action_low", config.action_dim, -1);
+  config.action_high = Bounds(c, "action_high", config.action_dim, 1);
   config.horizon = c.at("horizon");
   config.actor_hidden = config.critic_hidden = config.constraint_hidden = c.at("hidden").get<std::vector<int>>();
   config.batch_size = static_cast<int>(batch.at("state").size());
@@ -137,7 +146,7 @@ Batch BatchOf(const json& golden, const json& update, const AlgorithmConfig& con
   batch.absorbing = Floats(b.at("absorbing"));
   batch.noise_actor = Floats(update.at("noise_actor"));
   batch.noise_next = Floats(update.at("noise_next"));
-  if (!golden.contains("kind")) return batch;
+  if (config.algorithm != "datacom") return batch;
   const std::string kind = golden.at("kind");
   batch.cost = Floats(b.at("cost"));
   batch.now = batch.next = ControlAffineBatch();

@@ -149,6 +149,18 @@ TEST_F(TrainerTest, ARunThatWasKilledAnywhereEqualsOneThatWasNot) {
   }
 }
 
+TEST_F(TrainerTest, AKillAfterEpochsThatEndBeforeTheFirstUpdateDoublesNoEpisode) {
+  v1::Experiment experiment = FakeExperiment();
+  experiment.mutable_run()->set_steps_per_epoch(40);
+  experiment.mutable_replay()->set_min_size(100);
+  const std::string whole = Folder("whole"), folder = Folder("killed");
+  ASSERT_TRUE(RunFake(whole, experiment).status.ok());
+  EXPECT_FALSE(RunFake(folder, experiment, {UINT64_MAX, /*evaluate=*/true, /*throw_at_update=*/1}).status.ok());
+  ASSERT_TRUE(RunFake(folder, experiment).status.ok());
+  EXPECT_EQ(Progress(folder), Progress(whole));
+  EXPECT_EQ(*ReadFile(folder + "/episodes.csv"), *ReadFile(whole + "/episodes.csv"));
+}
+
 TEST_F(TrainerTest, PrefetchDepthChangesNoNumber) {
   const std::string one = Folder("one"), many = Folder("many");
   ASSERT_TRUE(RunFake(one, FakeExperiment()).status.ok());
