@@ -195,19 +195,27 @@ absl::StatusOr<Checkpoint> CheckpointStore::LoadNewest(std::vector<std::string>*
     if (original != name && !fs::exists(original, ignored)) fs::rename(name, original, ignored);
   }
   std::vector<std::string> problems;
+  std::vector<uint64_t> damaged;
   for (const uint64_t update : List()) {
     absl::StatusOr<Checkpoint> checkpoint = Load(update);
     if (checkpoint.ok()) {
       for (const std::string& problem : problems) {
         notes->push_back(absl::StrCat("damaged checkpoint passed over: ", problem, "; using update ", update));
       }
+      // Out of the way, so that they do not count among the two that are kept.
+      for (const uint64_t bad : damaged) {
+        fs::remove_all(Path(bad) + ".damaged", error);
+        fs::rename(Path(bad), Path(bad) + ".damaged", error);
+      }
       return checkpoint;
     }
     if (absl::IsFailedPrecondition(checkpoint.status())) return checkpoint.status();
     problems.push_back(std::string(checkpoint.status().message()));
+    damaged.push_back(update);
   }
   if (problems.empty()) return absl::NotFoundError(absl::StrCat(folder_, ": no checkpoint"));
-  return absl::DataLossError(absl::StrCat("no checkpoint in ", folder_, " is sound: ", absl::StrJoin(problems, "; ")));
+  return absl::DataLossError(absl::StrCat("no checkpoint in ", folder_, " is sound: ", absl::StrJoin(problems, "; "),
+                                          "; restore the folder from a copy, or start a new run"));
 }
 
 absl::StatusOr<uint32_t> NextIncarnation(const std::string& path) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/acting/acting_rule.h"
 #include "common/base/files.h"
+#include "common/base/folder_lock.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
@@ -57,6 +58,7 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
   const v1::Experiment& experiment = options.experiment;
   const AlgorithmConfig config = MakeAlgorithmConfig(experiment, task);
   RETURN_IF_ERROR(MakeFolders(options.run_dir + "/checkpoints"));
+  ASSIGN_OR_RETURN(const std::unique_ptr<FolderLock> lock, FolderLock::Take(options.run_dir + "/checkpoints"));
   ASSIGN_OR_RETURN(const uint32_t incarnation, NextIncarnation(options.run_dir + "/checkpoints/incarnation"));
   CheckpointStore checkpoints(options.run_dir + "/checkpoints");
   ASSIGN_OR_RETURN(const Checkpoint checkpoint, LoadCheckpoint(options, checkpoints));

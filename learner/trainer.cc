@@ -45,6 +45,10 @@ double Trainer::WallSeconds() const { return wall_before_ + Seconds(parts_.clock
 
 absl::Status Trainer::Restore(const Checkpoint& checkpoint) {
   const v1::LearnerCheckpoint& learner = checkpoint.learner;
+  if (learner.run_id() != parts_.run_id) {
+    return absl::FailedPreconditionError(absl::StrCat("the checkpoint at update ", learner.update(), " belongs to run ",
+                                                      learner.run_id(), ", this learner is of run ", parts_.run_id));
+  }
   ASSIGN_OR_RETURN(const v1::Experiment written, ParseExperiment(learner.experiment(), "the checkpoint's experiment"));
   if (Comparable(written) != Comparable(parts_.experiment)) {
     return absl::InvalidArgumentError(absl::StrCat("the experiment differs from the one of the checkpoint at update ",
@@ -86,8 +90,12 @@ absl::Status Trainer::Run(Prefetch* prefetch) {
 }
 
 absl::Status Trainer::Train(Prefetch* prefetch) {
-  if (next_epoch_ == 0) RETURN_IF_ERROR(EndEpoch());
+  if (next_epoch_ == 0) {
+    RETURN_IF_ERROR(EndEpoch());
+    RETURN_IF_ERROR(SaveCheckpoint());
+  }
   while (update_ < schedule_.last_update()) {
+    const uint32_t epoch = next_epoch_;
     PreparedUpdate* prepared = nullptr;
     RETURN_IF_ERROR(NextUpdate(prefetch, &prepared));
     RETURN_IF_ERROR(Step(*prepared));
@@ -95,16 +103,17 @@ absl::Status Trainer::Train(Prefetch* prefetch) {
     if (update_ % parts_.experiment.schedule().publish_period() == 0) RETURN_IF_ERROR(Publish());
     prefetch->Announce(update_);
     parts_.board->SetUpdate(update_);
-    bool saved = false;
-    while (next_epoch_ <= schedule_.last_epoch() && schedule_.EpochUpdate(next_epoch_) <= update_) {
+    while (next_epoch_ <= schedule_.last_epoch() && schedule_.EpochUpdate(next_epoch_) <= update_)
       RETURN_IF_ERROR(EndEpoch());
-      saved = true;
-    }
-    if (!saved && update_ % parts_.experiment.run().checkpoint_updates() == 0) RETURN_IF_ERROR(SaveCheckpoint());
+    if (next_epoch_ != epoch || update_ % parts_.experiment.run().checkpoint_updates() == 0)
+      RETURN_IF_ERROR(SaveCheckpoint());
     RETURN_IF_ERROR(WriteCompletedEpochs());
     if (Seconds(parts_.clock->Now() - refreshed_) >= kRefreshSeconds) RETURN_IF_ERROR(Refresh());
   }
-  while (next_epoch_ <= schedule_.last_epoch()) RETURN_IF_ERROR(EndEpoch());
+  if (next_epoch_ <= schedule_.last_epoch()) {
+    while (next_epoch_ <= schedule_.last_epoch()) RETURN_IF_ERROR(EndEpoch());
+    RETURN_IF_ERROR(SaveCheckpoint());
+  }
   return Publish();
 }
 
@@ -135,6 +144,7 @@ absl::Status Trainer::NextUpdate(Prefetch* prefetch, PreparedUpdate** prepared) 
   }
 }
 
+// No checkpoint is written inside: the records already hold this draw's episodes while update_ still names the one before.
 absl::Status Trainer::Step(const PreparedUpdate& prepared) {
   RETURN_IF_ERROR(RecordEpisodes(prepared));
   // Epochs that end before the first update: their rows are seen only now, their policy is the untrained one.
@@ -226,7 +236,6 @@ absl::Status Trainer::EndEpoch() {
   parts_.evaluations->Add(std::move(record));
   ++next_epoch_;
   if (next_epoch_ > schedule_.last_epoch()) parts_.evaluations->Finish();
-  RETURN_IF_ERROR(SaveCheckpoint());
   return Refresh();
 }
 
@@ -279,6 +288,7 @@ absl::Status Trainer::SaveCheckpoint() {
   RETURN_IF_ERROR(parts_.records->Sync());
   Checkpoint checkpoint;
   v1::LearnerCheckpoint& learner = checkpoint.learner;
+  learner.set_run_id(parts_.run_id);
   learner.set_experiment(PrintExperiment(parts_.experiment));
   learner.set_update(update_);
   learner.set_next_epoch(next_epoch_);

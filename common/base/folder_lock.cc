@@ -1,0 +1,28 @@
+#include "common/base/folder_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "common/base/status.h"
+
+namespace datacom {
+
+absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Take(const std::string& folder) {
+  const std::string path = folder + "/lock";
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) return ErrnoStatus(errno, "open " + path);
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    const int error = errno;
+    ::close(fd);
+    if (error != EWOULDBLOCK) return ErrnoStatus(error, "lock " + path);
+    return absl::FailedPreconditionError("another process is using " + folder + ": stop it, or choose another run folder");
+  }
+  return std::unique_ptr<FolderLock>(new FolderLock(fd));
+}
+
+FolderLock::~FolderLock() { ::close(fd_); }
+
+}  // namespace datacom
