@@ -1,0 +1,107 @@
+// The real replay process in a folder of a test: start, signal, ask. Not thread-safe. Start and End block.
+#ifndef DATACOM_TESTS_CHAOS_REPLAY_PROCESS_H_
+#define DATACOM_TESTS_CHAOS_REPLAY_PROCESS_H_
+
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/base/files.h"
+#include "common/config/experiment.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/replay_client.h"
+#include "gtest/gtest.h"
+
+namespace datacom::testing {
+
+inline constexpr std::chrono::milliseconds kLong{30000};
+
+class ReplayProcess {
+ public:
+  // Runs the experiment with run id "run"; `variables` ("NAME=value") are added to its environment.
+  ReplayProcess(const std::string& folder, const v1::Experiment& experiment, std::vector<std::string> variables = {})
+      : folder_(folder), variables_(std::move(variables)) {
+    EXPECT_TRUE(WriteFileAtomically(folder_ + "/experiment.textproto", PrintExperiment(ResolveExperiment(experiment))).ok());
+  }
+  ~ReplayProcess() {
+    if (pid_ > 0) End(SIGKILL);
+  }
+
+  // On the address it had before, if any.
+  void Start() {
+    std::filesystem::remove(folder_ + "/address");
+    pid_ = Spawn({"--experiment", folder_ + "/experiment.textproto", "--run-id", "run", "--dir", folder_ + "/replay", "--address-file",
+                  folder_ + "/address", "--listen", address_.empty() ? "127.0.0.1:0" : address_, "--die-with-parent"});
+    const auto deadline = std::chrono::steady_clock::now() + kLong;
+    while (!std::filesystem::exists(folder_ + "/address")) {
+      ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "the replay does not start";
+      ASSERT_EQ(::waitpid(pid_, nullptr, WNOHANG), 0) << "the replay ended";
+      std::this_thread::yield();
+    }
+    address_ = *ReadFile(folder_ + "/address");
+    address_.pop_back();
+  }
+  // Sends the signal; the wait status.
+  int End(int signal) {
+    ::kill(pid_, signal);
+    return Wait(&pid_);
+  }
+  // What `datacom-replay --healthcheck` exits with.
+  int HealthCheck() {
+    pid_t pid = Spawn({"--healthcheck", address_});
+    return WEXITSTATUS(Wait(&pid));
+  }
+  const std::string& address() const { return address_; }
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t Spawn(std::vector<std::string> args) {
+    args.insert(args.begin(), DATACOM_REPLAY_BINARY);
+    std::vector<char*> argv, environment;
+    for (std::string& arg : args) argv.push_back(arg.data());
+    for (char** entry = environ; *entry != nullptr; ++entry) environment.push_back(*entry);
+    for (std::string& variable : variables_) environment.push_back(variable.data());
+    argv.push_back(nullptr);
+    environment.push_back(nullptr);
+    pid_t pid = 0;
+    EXPECT_EQ(::posix_spawn(&pid, DATACOM_REPLAY_BINARY, nullptr, nullptr, argv.data(), environment.data()), 0);
+    return pid;
+  }
+  static int Wait(pid_t* pid) {
+    int status = 0;
+    ::waitpid(*pid, &status, 0);
+    *pid = 0;
+    return status;
+  }
+
+  const std::string folder_;
+  std::vector<std::string> variables_;
+  std::string address_;
+  pid_t pid_ = 0;
+};
+
+// An actor of these many environments, its stream open.
+inline std::unique_ptr<InsertSession> JoinReplay(const std::shared_ptr<grpc::Channel>& channel, uint32_t environments, uint64_t fingerprint) {
+  InsertSession::Options options;
+  options.channel = channel;
+  options.run_id = "run";
+  options.actor = "actor-0";
+  options.incarnation = 7;
+  options.environments = environments;
+  auto session = InsertSession::Register(options);
+  EXPECT_TRUE(session.ok()) << session.status();
+  if (!session.ok()) return nullptr;
+  EXPECT_TRUE((*session)->Start(fingerprint).ok());
+  return std::move(*session);
+}
+
+}  // namespace datacom::testing
+
+#endif  // DATACOM_TESTS_CHAOS_REPLAY_PROCESS_H_

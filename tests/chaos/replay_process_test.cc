@@ -1,0 +1,117 @@
+// What the operating system sees of the replay process: exit codes, health, memory, a disk that fails.
+#include <fstream>
+
+#include "tests/chaos/replay_process.h"
+#include "tests/replay/replay_fixture.h"
+
+namespace datacom {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::kLong;
+
+v1::Experiment ProcessExperiment(int members) {
+  v1::Experiment experiment;
+  experiment.set_name("process");
+  experiment.set_task("cartpole");
+  experiment.set_algorithm("datacom");
+  for (int i = 0; i < members; ++i) experiment.add_members()->set_seed(static_cast<uint64_t>(i));
+  return experiment;
+}
+
+RowSchema CartPoleSchema() { return RowSchema::For(/*obs_dim=*/5, /*action_dim=*/1); }
+
+// Appends until `rows` rows of the member were appended; false when the session ended or nothing moved for long.
+bool Produce(InsertSession* session, uint32_t member, uint64_t rows) {
+  const auto deadline = std::chrono::steady_clock::now() + kLong;
+  while (std::chrono::steady_clock::now() < deadline && session->status().ok()) {
+    const auto allowance = session->allowance(member);
+    if (allowance.next_sequence >= rows) return true;
+    const auto count = static_cast<uint32_t>(std::min<uint64_t>({allowance.rows, rows - allowance.next_sequence, 64}));
+    if (count == 0) {
+      session->WaitForChange(milliseconds(50));
+    } else if (!session->Append(member, count, std::string(count * CartPoleSchema().wire_row_bytes(), '\0')).ok()) {
+      return false;
+    }
+  }
+  return false;
+}
+
+// Kilobytes of a line of /proc/PID/status.
+int64_t MemoryKilobytes(pid_t pid, const std::string& name) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind(name + ":", 0) == 0) return std::stoll(line.substr(name.size() + 1));
+  }
+  return -1;
+}
+
+TEST(ReplayProcessTest, LeavesWithZeroWhenTheRunIsCompleteAndWith75BeforeThat) {
+  testing::TemporaryFolder folder;
+  v1::Experiment experiment = ProcessExperiment(1);
+  experiment.mutable_run()->set_env_steps(60);
+  experiment.mutable_run()->set_steps_per_epoch(20);
+  experiment.mutable_replay()->set_min_size(50);
+  testing::ReplayProcess replay(folder.path(), experiment);
+  ASSERT_NO_FATAL_FAILURE(replay.Start());
+  EXPECT_EQ(replay.HealthCheck(), 0);
+  const auto channel = MakeChannel(replay.address());
+  const auto session = testing::JoinReplay(channel, 1, CartPoleSchema().fingerprint());
+  ASSERT_TRUE(session != nullptr && Produce(session.get(), 0, 20));
+  ASSERT_TRUE(session->Flush(kLong).ok());
+  const int early = replay.End(SIGTERM);
+  EXPECT_TRUE(WIFEXITED(early) && WEXITSTATUS(early) == 75) << "the run is not complete";
+  EXPECT_NE(replay.HealthCheck(), 0) << "nobody serves";
+  ASSERT_NO_FATAL_FAILURE(replay.Start());
+  {
+    const auto learner = DrawStream::Open({channel, "run", CartPoleSchema().fingerprint()});
+    ASSERT_TRUE(Produce(session.get(), 0, 60));
+    ASSERT_TRUE(session->Flush(kLong).ok());
+    for (uint64_t update = 1; update <= 10; ++update) {
+      learner->Request(update);
+      ASSERT_TRUE(learner->Next(kLong).ok());
+      learner->Announce(update);
+    }
+  }  // delivers the last announcement
+  const int complete = replay.End(SIGTERM);
+  EXPECT_TRUE(WIFEXITED(complete) && WEXITSTATUS(complete) == 0) << "status " << complete;
+}
+
+TEST(ReplayProcessTest, FiveMembersOfDefaultCapacityTakeLessThan50MegabytesOfPrivateMemory) {
+  testing::TemporaryFolder folder;
+  testing::ReplayProcess replay(folder.path(), ProcessExperiment(5));
+  ASSERT_NO_FATAL_FAILURE(replay.Start());
+  const auto session = testing::JoinReplay(MakeChannel(replay.address()), 5, CartPoleSchema().fingerprint());
+  ASSERT_NE(session, nullptr);
+  for (uint32_t member = 0; member < 5; ++member) ASSERT_TRUE(Produce(session.get(), member, 2000));
+  ASSERT_TRUE(session->Flush(kLong).ok());
+  const int64_t kilobytes = MemoryKilobytes(replay.pid(), "RssAnon");
+  RecordProperty("rss_anon_kilobytes", std::to_string(kilobytes));
+  std::printf("RssAnon %lld kB\n", static_cast<long long>(kilobytes));
+  EXPECT_GT(kilobytes, 0);
+  EXPECT_LT(kilobytes, 50 * 1024);
+}
+
+TEST(ReplayProcessTest, AfterTheDiskFailedItAcknowledgesNothingReportsNotServingAndFails) {
+  testing::TemporaryFolder folder;
+  v1::Experiment experiment = ProcessExperiment(1);
+  experiment.mutable_replay()->set_sync(true);
+  testing::ReplayProcess replay(folder.path(), experiment, {"LD_PRELOAD=" DATACOM_FAILING_DISK, "DATACOM_TEST_DISK_FAILS=" + folder.path() + "/fail"});
+  ASSERT_NO_FATAL_FAILURE(replay.Start());
+  const auto session = testing::JoinReplay(MakeChannel(replay.address()), 1, CartPoleSchema().fingerprint());
+  ASSERT_TRUE(session != nullptr && Produce(session.get(), 0, 16));
+  ASSERT_TRUE(session->Flush(kLong).ok());
+  EXPECT_EQ(replay.HealthCheck(), 0);
+  ASSERT_TRUE(WriteFileAtomically(folder.path() + "/fail", "").ok());
+  Produce(session.get(), 0, 32);
+  EXPECT_FALSE(session->Flush(milliseconds(1000)).ok());
+  EXPECT_EQ(session->acknowledged(0), 16u);
+  const auto deadline = std::chrono::steady_clock::now() + kLong;
+  while (replay.HealthCheck() == 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  EXPECT_NE(replay.HealthCheck(), 0);
+  const int status = replay.End(SIGTERM);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << "status " << status;
+}
+
+}  // namespace
+}  // namespace datacom
