@@ -139,6 +139,9 @@ TEST_F(StoreDrawTest, EpisodesComeOnceInRowOrderWithWhatTheDeltaStepNeeds) {
       EXPECT_EQ(episode.return_(), 10);
       EXPECT_NEAR(episode.discounted_return(), (1 - std::pow(0.99, 10)) / 0.01, 1e-12);
       EXPECT_EQ(episode.max_violation(), 0.25);
+      uint32_t violations = 0;  // every third row costs
+      for (uint64_t row = episode.last_row() - 10; row < episode.last_row(); ++row) violations += row % 3 == 0;
+      EXPECT_EQ(episode.violations(), violations);
       if (episode.last_row() - 1 <= 15) {  // delta_warmup
         EXPECT_TRUE(episode.observations().empty());
         continue;
