@@ -18,7 +18,8 @@ absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Take(const std::string& 
     const int error = errno;
     ::close(fd);
     if (error != EWOULDBLOCK) return ErrnoStatus(error, "lock " + path);
-    return absl::FailedPreconditionError("another process is using " + folder + ": stop it, or choose another run folder");
+    return absl::FailedPreconditionError("another process is using " + folder +
+                                         ": stop it, or choose another run folder");
   }
   return std::unique_ptr<FolderLock>(new FolderLock(fd));
 }
