@@ -251,6 +251,14 @@ class Reference {
     return ((value - y).pow(2) + (std - torch::sqrt(variance)).pow(2)).mean();
   }
 
+  void MoveTargets() {
+    const torch::NoGradGuard no_grad;
+    for (const char* name : {"critic0", "critic1", "mu", "sigma"}) {
+      std::vector<Tensor>& targets = nets_[std::string("target_") + name].arrays;
+      for (size_t i = 0; i < targets.size(); ++i) targets[i].mul_(1 - kTau).add_(kTau * nets_[name].arrays[i]);
+    }
+  }
+
   json Update(bool with_episode) {
     json update;
     if (with_episode) StepDelta(&update);
@@ -304,11 +312,7 @@ class Reference {
                        rows(cost, bad_cost), rows(absorbing, bad_absorbing));
     update["fvf_loss"] = loss.item<double>();
     gradients["fvf"] = Step(loss, {"mu", "sigma"}, {"_mu_net.", "_sigma_net."});
-    const torch::NoGradGuard no_grad;
-    for (const char* name : {"critic0", "critic1", "mu", "sigma"}) {
-      std::vector<Tensor>& targets = nets_[std::string("target_") + name].arrays;
-      for (size_t i = 0; i < targets.size(); ++i) targets[i].mul_(1 - kTau).add_(kTau * nets_[name].arrays[i]);
-    }
+    MoveTargets();
     update["params_after"] = Parameters();
     return update;
   }
