@@ -37,8 +37,9 @@ class CheckpointStore {
 
   // Replaces a checkpoint of the same update. On error the older ones stay.
   absl::Status Save(Checkpoint checkpoint) const;
-  // The newest sound checkpoint; what was passed over, and why, is appended to `notes` and renamed <update>.damaged. NOT_FOUND when there is none;
-  // DATA_LOSS naming every file when all are damaged; FAILED_PRECONDITION when the newest is of another format version.
+  // The newest sound checkpoint; what was passed over, and why, is appended to `notes` and renamed <update>.damaged.
+  // NOT_FOUND when there is none; DATA_LOSS naming every file when all are damaged; FAILED_PRECONDITION when the newest
+  // is of another format version.
   absl::StatusOr<Checkpoint> LoadNewest(std::vector<std::string>* notes) const;
   // Updates of the checkpoints there are, newest first.
   std::vector<uint64_t> List() const;

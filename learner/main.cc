@@ -100,8 +100,7 @@ int Main(int argc, char** argv) {
   } else if (!absl::IsCancelled(status)) {
     spdlog::error("{}", status.ToString());
   }
-  // Another build's checkpoint, another run's replay: no retry can help.
-  return absl::IsFailedPrecondition(status) ? kExitUsage : ExitCode(status);
+  return ExitCode(status);
 }
 
 }  // namespace

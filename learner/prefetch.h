@@ -34,7 +34,8 @@ struct FinishedEpisode {
 struct PreparedUpdate {
   uint64_t update = 0;
   Batch batch;
-  std::vector<FinishedEpisode> episodes;  // by member, then in row order
+  std::vector<FinishedEpisode> episodes;      // by member, then in row order
+  std::vector<uint64_t> rows_seen, inserted;  // [M], as the replay counts them (proto MemberBatch)
 };
 
 // Turns a reply of the replay into a batch: columns, control-affine features, noise. Not thread-safe (owns scratch).

@@ -105,10 +105,10 @@ class FileRunRecords : public RunRecords {
   }
 
   // Updates per inserted row after the start; NaN before the first.
-  double SamplesPerInsert(const v1::EpochRecord& record) const {
-    const uint64_t min_size = experiment_.replay().min_size();
-    if (record.env_steps() <= min_size) return std::nan("");
-    return static_cast<double>(record.updates()) / static_cast<double>(record.env_steps() - min_size);
+  double SamplesPerInsert(const v1::EpochRecord& record, int member) const {
+    const uint64_t min_size = experiment_.replay().min_size(), inserted = record.members(member).inserted();
+    if (inserted <= min_size) return std::nan("");
+    return static_cast<double>(record.updates()) / static_cast<double>(inserted - min_size);
   }
 
   std::vector<std::string> ProgressRow(const v1::EpochRecord& record, int index) const {
@@ -140,7 +140,7 @@ class FileRunRecords : public RunRecords {
             Cell(member.constraint_mean()),
             Cell(member.entropy()),
             Cell(member.policy_lag() / count),
-            Cell(SamplesPerInsert(record)),
+            Cell(SamplesPerInsert(record, index)),
             member.diverged() ? "diverged" : "ok"};
   }
 
@@ -168,7 +168,7 @@ class FileRunRecords : public RunRecords {
                                           {"learner/constraint_mean", member.constraint_mean()},
                                           {"learner/entropy", member.entropy()},
                                           {"learner/policy_lag", member.policy_lag() / count},
-                                          {"learner/samples_per_insert", SamplesPerInsert(record)}});
+                                          {"learner/samples_per_insert", SamplesPerInsert(record, index)}});
   }
 
   const v1::Experiment experiment_;

@@ -35,6 +35,7 @@ Trainer::Trainer(Parts parts)
       start_(parts_.clock->Now()),
       refreshed_(start_),
       totals_(members_),
+      inserted_(members_),
       diverged_(members_) {
   for (int member = 0; member < members_; ++member) {
     parts_.metrics->SetBudget(member, datacom::MemberHyper(parts_.experiment, member).cost_budget());
@@ -144,8 +145,11 @@ absl::Status Trainer::NextUpdate(Prefetch* prefetch, PreparedUpdate** prepared) 
   }
 }
 
-// No checkpoint is written inside: the records already hold this draw's episodes while update_ still names the one before.
+// No checkpoint is written inside: the records already hold this draw's episodes while update_ still names the one
+// before.
 absl::Status Trainer::Step(const PreparedUpdate& prepared) {
+  RETURN_IF_ERROR(CheckSchedule(prepared));
+  inserted_ = prepared.inserted;
   RETURN_IF_ERROR(RecordEpisodes(prepared));
   // Epochs that end before the first update: their rows are seen only now, their policy is the untrained one.
   while (next_epoch_ <= schedule_.last_epoch() && schedule_.EpochUpdate(next_epoch_) < prepared.update)
@@ -155,6 +159,16 @@ absl::Status Trainer::Step(const PreparedUpdate& prepared) {
   RETURN_IF_ERROR(Guard("update", [&] { parts_.algorithm->Update(prepared.batch); }));
   parts_.metrics->Update(Seconds(parts_.clock->Now() - begin));
   update_ = prepared.update;
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::CheckSchedule(const PreparedUpdate& prepared) const {
+  for (int member = 0; member < members_; ++member) {
+    if (prepared.rows_seen[member] == schedule_.RowsSeen(prepared.update)) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "update ", prepared.update, " of member ", member, ": the replay drew from ", prepared.rows_seen[member],
+        " rows, the learner's schedule says ", schedule_.RowsSeen(prepared.update), ": it serves another experiment"));
+  }
   return absl::OkStatus();
 }
 
@@ -228,6 +242,7 @@ absl::Status Trainer::EndEpoch() {
     member->set_delta(stats.delta[i]);
     member->set_alpha(stats.alpha[i]);
     member->set_diverged(stats.diverged[i] != 0);
+    member->set_inserted(inserted_[i]);
   }
   last_epoch_update_ = update_;
   last_epoch_steps_ = record.env_steps();

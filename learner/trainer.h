@@ -59,6 +59,7 @@ class Trainer {
   absl::Status Train(Prefetch* prefetch);
   absl::Status NextUpdate(Prefetch* prefetch, PreparedUpdate** prepared);
   absl::Status Step(const PreparedUpdate& prepared);
+  absl::Status CheckSchedule(const PreparedUpdate& prepared) const;
   absl::Status RecordEpisodes(const PreparedUpdate& prepared);
   absl::Status ApplyEpisodes(const PreparedUpdate& prepared);
   absl::Status EndEpoch();
@@ -82,6 +83,7 @@ class Trainer {
   Clock::Time refreshed_;
   std::map<uint32_t, v1::EpochRecord> open_;  // train totals of epochs that have not ended
   std::vector<v1::MemberTotals> totals_;      // [M]
+  std::vector<uint64_t> inserted_;            // [M] rows, as the newest draw counted them
   std::vector<uint8_t> diverged_;             // [M] already reported
 };
 

@@ -1,6 +1,6 @@
-// Per (session slot, member): how far credit was granted and rows are committed, in a memory-mapped file, so that a replay that
-// was killed still honours the credit it gave and knows the next sequence of sessions whose rows were overwritten.
-// Not thread-safe (the store's mutex guards it). Open blocks on the disk.
+// Per (session slot, member): how far credit was granted and rows are committed, in a memory-mapped file, so that a
+// replay that was killed still honours the credit it gave and knows the next sequence of sessions whose rows were
+// overwritten. Not thread-safe (the store's mutex guards it). Open blocks on the disk.
 #ifndef DATACOM_REPLAY_CREDIT_FILE_H_
 #define DATACOM_REPLAY_CREDIT_FILE_H_
 

@@ -31,7 +31,8 @@ absl::Status ReplayDrawStream::Handle(const v1::DrawRequest& request) {
   store->Announce(request.completed_update());
   if (request.draw_update() == 0) return absl::OkStatus();
   if (wanted_.size() >= kMaxQueuedDraws) {
-    return absl::ResourceExhaustedError(absl::StrCat("draw of update ", request.draw_update(), ": ", kMaxQueuedDraws, " draws are waiting already"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("draw of update ", request.draw_update(), ": ", kMaxQueuedDraws, " draws are waiting already"));
   }
   wanted_.push_back(request.draw_update());
   return absl::OkStatus();

@@ -48,7 +48,8 @@ void EpisodeTracker::Feed(uint64_t number, const char* row) {
 void EpisodeTracker::Abandon(uint32_t session) {
   const auto found = lanes_.find(session);
   if (found == lanes_.end()) return;
-  abandoned_count_ += std::count_if(found->second.begin(), found->second.end(), [](const Lane& lane) { return lane.open; });
+  abandoned_count_ +=
+      std::count_if(found->second.begin(), found->second.end(), [](const Lane& lane) { return lane.open; });
   lanes_.erase(found);
 }
 

@@ -1,9 +1,9 @@
 // The training episodes of one member, assembled from its committed rows in row order.
 //
-// An episode belongs to one (session, environment). It is open from its row with step 0 to its row with `last`; then it is
-// finished and kept as a summary, in row order. One that is cut (its session ended, or its environment began another) is
-// abandoned and never joined. Everything is derived from rows: after a crash the same rows, fed again, give the same episodes.
-// Not thread-safe. Owns the summaries; rows are only read during Feed.
+// An episode belongs to one (session, environment). It is open from its row with step 0 to its row with `last`; then it
+// is finished and kept as a summary, in row order. One that is cut (its session ended, or its environment began
+// another) is abandoned and never joined. Everything is derived from rows: after a crash the same rows, fed again, give
+// the same episodes. Not thread-safe. Owns the summaries; rows are only read during Feed.
 #ifndef DATACOM_REPLAY_EPISODES_H_
 #define DATACOM_REPLAY_EPISODES_H_
 
@@ -58,9 +58,9 @@ class EpisodeTracker {
  private:
   struct Lane {
     bool open = false;
-    EpisodeSummary episode;        // the open one
-    double discount_power = 1;     // discount^length
-    uint32_t next_episode = 0;     // number of the one after the newest seen
+    EpisodeSummary episode;     // the open one
+    double discount_power = 1;  // discount^length
+    uint32_t next_episode = 0;  // number of the one after the newest seen
   };
 
   const RowLayout layout_;

@@ -63,8 +63,8 @@ void InsertStream::OnReadDone(bool ok) {
     Close(ToGrpc(status));
     return;
   }
-  // The next chunk arrives while everybody is told: this stream's acknowledgement, others' credit, draws that waited for the rows.
-  // From StartRead on this object may be gone.
+  // The next chunk arrives while everybody is told: this stream's acknowledgement, others' credit, draws that waited
+  // for the rows. From StartRead on this object may be gone.
   ReplayService* const service = service_;
   StartRead(&request_);
   service->NotifyAll();

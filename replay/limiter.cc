@@ -6,7 +6,8 @@
 namespace datacom {
 namespace {
 
-// Ratios such as 1/0.1 are not exact in binary; an excess this small is rounding, not a row (the learner's schedule rounds alike).
+// Ratios such as 1/0.1 are not exact in binary; an excess this small is rounding, not a row (the learner's schedule
+// rounds alike).
 constexpr long double kRounding = 1e-9L;
 
 uint64_t Ceil(long double value) { return static_cast<uint64_t>(std::ceil(value - kRounding)); }
@@ -26,7 +27,8 @@ uint64_t Limiter::LastUpdate() const {
 uint64_t Limiter::Allowed(uint64_t completed) const {
   uint64_t rows = RowsSeen(completed + 1);
   if (!options_.lockstep) {
-    const uint64_t ahead = options_.min_size + options_.tolerance + Floor(static_cast<long double>(completed) / options_.updates_per_step);
+    const uint64_t ahead =
+        options_.min_size + options_.tolerance + Floor(static_cast<long double>(completed) / options_.updates_per_step);
     rows = std::max(rows, ahead);
   }
   // After the last update nothing waits for rows any more: the remaining ones are free.

@@ -1,5 +1,5 @@
-// How many rows and updates a run may have: the samples-per-insert limiter as arithmetic (architecture.md, decisions 5 and 6).
-// A value type; pure functions of the experiment. Rows are counted, updates count from 1.
+// How many rows and updates a run may have: the samples-per-insert limiter as arithmetic (architecture.md, decisions 5
+// and 6). A value type; pure functions of the experiment. Rows are counted, updates count from 1.
 #ifndef DATACOM_REPLAY_LIMITER_H_
 #define DATACOM_REPLAY_LIMITER_H_
 
@@ -10,11 +10,11 @@ namespace datacom {
 class Limiter {
  public:
   struct Options {
-    uint64_t env_steps = 1;           // rows of a member, exactly
-    uint64_t min_size = 0;            // rows before the first update's own
-    double updates_per_step = 1;      // UTD
-    uint64_t tolerance = 64;          // rows the actors may run ahead
-    uint64_t max_policy_lag = 128;    // updates
+    uint64_t env_steps = 1;         // rows of a member, exactly
+    uint64_t min_size = 0;          // rows before the first update's own
+    double updates_per_step = 1;    // UTD
+    uint64_t tolerance = 64;        // rows the actors may run ahead
+    uint64_t max_policy_lag = 128;  // updates
     bool lockstep = false;
   };
   explicit Limiter(const Options& options) : options_(options) {}
@@ -23,8 +23,9 @@ class Limiter {
   uint64_t RowsSeen(uint64_t update) const;
   // The run's last update, floor(UTD * (env_steps - min_size)).
   uint64_t LastUpdate() const;
-  // Rows that may be inserted or outstanding once `completed` updates are done: min_size + tolerance + completed / UTD, never
-  // fewer than the next update needs, never more than env_steps. Lockstep: the rows before update completed + 1, no more.
+  // Rows that may be inserted or outstanding once `completed` updates are done: min_size + tolerance + completed / UTD,
+  // never fewer than the next update needs, never more than env_steps. Lockstep: the rows before update completed + 1,
+  // no more.
   uint64_t Allowed(uint64_t completed) const;
   // Of a row granted now. `row` is its number from 0.
   uint64_t MinPolicyUpdate(uint64_t row, uint64_t completed) const;

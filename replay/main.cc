@@ -31,13 +31,15 @@ struct Flags {
 
 absl::StatusOr<std::unique_ptr<Store>> OpenStore(const Flags& flags, const v1::Experiment& experiment) {
   const AlgorithmInfo* algorithm = FindAlgorithm(experiment.algorithm());
-  if (algorithm == nullptr) return absl::InvalidArgumentError(absl::StrCat("algorithm: \"", experiment.algorithm(), "\" is not known"));
+  if (algorithm == nullptr)
+    return absl::InvalidArgumentError(absl::StrCat("algorithm: \"", experiment.algorithm(), "\" is not known"));
   ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(experiment.task(), experiment.task_options()));
   ASSIGN_OR_RETURN(const std::vector<Column> extra, ActingRuleColumns(algorithm->acting_rule));
   Store::Options options;
   options.experiment = experiment;
   options.experiment_text = PrintExperiment(experiment);
-  for (int member = 0; member < experiment.members_size(); ++member) options.hyper.push_back(MemberHyper(experiment, member));
+  for (int member = 0; member < experiment.members_size(); ++member)
+    options.hyper.push_back(MemberHyper(experiment, member));
   options.learns_delta = algorithm->learns_delta;
   options.run_id = flags.run_id;
   options.folder = flags.folder;
@@ -65,7 +67,8 @@ absl::Status Serve(const Flags& flags) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(flags.listen, {&service}));
   RETURN_IF_ERROR(WriteAddress(flags.metrics_address_file, metrics->address()));
   RETURN_IF_ERROR(WriteAddress(flags.address_file, server->address()));
-  spdlog::info("replay serves address={} run={} folder={} members={}", server->address(), flags.run_id, flags.folder, experiment.members_size());
+  spdlog::info("replay serves address={} run={} folder={} members={}", server->address(), flags.run_id, flags.folder,
+               experiment.members_size());
   bool healthy = true;
   while (!Stop::Process().WaitFor(kTick)) {
     if (healthy && !store->health().ok()) server->SetServing(healthy = false);
@@ -113,7 +116,8 @@ int Main(int argc, char** argv) {
     InitLog("replay");
     status = Serve(flags);
   }
-  if (!status.ok() && !absl::IsCancelled(status)) std::fprintf(stderr, "datacom-replay: %s\n", std::string(status.message()).c_str());
+  if (!status.ok() && !absl::IsCancelled(status))
+    std::fprintf(stderr, "datacom-replay: %s\n", std::string(status.message()).c_str());
   return ExitCode(status);
 }
 

@@ -1,7 +1,6 @@
 #include "replay/mapped_file.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -29,7 +28,8 @@ absl::Status Reserve(int fd, const std::string& path, size_t bytes) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::OpenOrCreate(const std::string& path, size_t bytes, bool* created) {
+absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::OpenOrCreate(const std::string& path, size_t bytes,
+                                                                     bool* created) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) return ErrnoStatus(errno, "open " + path);
   struct stat info;
@@ -68,21 +68,5 @@ absl::Status MappedFile::Sync(size_t offset, size_t bytes) {
 }
 
 void MappedFile::AdviseRandom() { ::madvise(data_, size_, MADV_RANDOM); }
-
-absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Take(const std::string& folder) {
-  const std::string path = folder + "/lock";
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (fd < 0) return ErrnoStatus(errno, "open " + path);
-  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    const int error = errno;
-    ::close(fd);
-    if (error != EWOULDBLOCK) return ErrnoStatus(error, "lock " + path);
-    return absl::FailedPreconditionError(
-        absl::StrCat("another replay process is using ", folder, ": stop it, or choose another run folder"));
-  }
-  return std::unique_ptr<FolderLock>(new FolderLock(fd));
-}
-
-FolderLock::~FolderLock() { ::close(fd_); }
 
 }  // namespace datacom

@@ -1,6 +1,6 @@
-// A file of fixed size mapped into memory, its blocks reserved on disk beforehand, so that a store into it can never meet a
-// full disk. Not thread-safe; owns the mapping. Make and Sync block on the disk. Stores survive the death of this process at
-// once and the loss of power after Sync.
+// A file of fixed size mapped into memory, its blocks reserved on disk beforehand, so that a store into it can never
+// meet a full disk. Not thread-safe; owns the mapping. Make and Sync block on the disk. Stores survive the death of
+// this process at once and the loss of power after Sync.
 #ifndef DATACOM_REPLAY_MAPPED_FILE_H_
 #define DATACOM_REPLAY_MAPPED_FILE_H_
 
@@ -39,18 +39,6 @@ class MappedFile {
   const std::string path_;
   char* const data_;
   const size_t size_;
-};
-
-// One process a folder: holds an advisory lock that the kernel releases when the process dies.
-class FolderLock {
- public:
-  // FAILED_PRECONDITION naming the folder when another process holds it.
-  static absl::StatusOr<std::unique_ptr<FolderLock>> Take(const std::string& folder);
-  ~FolderLock();
-
- private:
-  explicit FolderLock(int fd) : fd_(fd) {}
-  const int fd_;
 };
 
 }  // namespace datacom

@@ -44,15 +44,18 @@ absl::StatusOr<std::unique_ptr<MemberTable>> MemberTable::Open(const RowSchema& 
 
 absl::Status MemberTable::Recover() {
   if (rows_->cursor() > options_.env_steps) {
-    return absl::DataLossError(absl::StrCat("ring ", options_.path, ".rows: its cursor says ", rows_->cursor(), " rows, the run has ",
-                                            options_.env_steps, " at most: the file is damaged; start a new run folder"));
+    return absl::InvalidArgumentError(absl::StrCat("run.env_steps=", options_.env_steps, ": ring ", options_.path,
+                                                   ".rows already holds ", rows_->cursor(),
+                                                   " rows; resume with at least as many steps"));
   }
   // Failures are committed after their rows: a crash leaves too few, a loss of power possibly too many.
   uint64_t failures = failures_->cursor();
   if (failures > rows_->cursor()) {
-    return absl::DataLossError(absl::StrCat("ring ", options_.path, ".failures: its cursor is damaged; delete both files of the member or start a new run folder"));
+    return absl::DataLossError(
+        absl::StrCat("ring ", options_.path, ".failures: its cursor is damaged; start a new run folder"));
   }
-  while (failures > failures_->first() && At<uint64_t>(failures_->record(failures - 1), 0) >= rows_->cursor()) --failures;
+  while (failures > failures_->first() && At<uint64_t>(failures_->record(failures - 1), 0) >= rows_->cursor())
+    --failures;
   failures_->Truncate(failures);
   const uint64_t indexed = failures == 0 ? 0 : At<uint64_t>(failures_->record(failures - 1), 0) + 1;
   for (uint64_t from = std::max(rows_->first(), indexed); from < rows_->cursor(); from += options_.guard) {
@@ -85,8 +88,8 @@ void MemberTable::Index(uint64_t from, uint64_t to) {
   }
 }
 
-void MemberTable::Transpose(const std::string& columns, uint32_t count, uint32_t from, uint32_t rows, uint64_t number, uint32_t session,
-                            uint64_t sequence) {
+void MemberTable::Transpose(const std::string& columns, uint32_t count, uint32_t from, uint32_t rows, uint64_t number,
+                            uint32_t session, uint64_t sequence) {
   char* const first = rows_->writable(number);
   const size_t stride = schema_.stored_row_bytes();
   const char* column_data = columns.data();
@@ -112,13 +115,16 @@ void MemberTable::Transpose(const std::string& columns, uint32_t count, uint32_t
   }
 }
 
-absl::Status MemberTable::Append(uint32_t session, uint64_t sequence, const std::string& columns, uint32_t count, uint32_t from) {
+absl::Status MemberTable::Append(uint32_t session, uint64_t sequence, const std::string& columns, uint32_t count,
+                                 uint32_t from) {
   while (from < count) {
     const uint32_t piece = static_cast<uint32_t>(std::min<uint64_t>(count - from, options_.guard));
     const uint64_t base = rows_->cursor();
     const uint32_t before_end = static_cast<uint32_t>(std::min<uint64_t>(piece, rows_->contiguous(base)));
     Transpose(columns, count, from, before_end, base, session, sequence);
-    if (before_end < piece) Transpose(columns, count, from + before_end, piece - before_end, base + before_end, session, sequence + before_end);
+    if (before_end < piece)
+      Transpose(columns, count, from + before_end, piece - before_end, base + before_end, session,
+                sequence + before_end);
     sequence += piece;
     Index(base, base + piece);
     RETURN_IF_ERROR(rows_->Commit(base + piece));
@@ -136,9 +142,11 @@ absl::Status MemberTable::Append(uint32_t session, uint64_t sequence, const std:
 absl::Status MemberTable::CheckReadable(uint64_t update, uint64_t seen) const {
   const uint64_t oldest = seen - std::min(seen, options_.capacity);
   if (oldest >= rows_->first()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("update ", update, " of member ", options_.member, " draws from rows ", oldest, " to ", seen, ", but rows below ",
-                   rows_->first(), " are overwritten: the learner resumed from further back than the replay keeps; resume from one of the two newest checkpoints"));
+  return absl::FailedPreconditionError(absl::StrCat("update ", update, " of member ", options_.member,
+                                                    " draws from rows ", oldest, " to ", seen, ", but rows below ",
+                                                    rows_->first(),
+                                                    " are overwritten: the learner resumed from further back than the "
+                                                    "replay keeps; resume from one of the two newest checkpoints"));
 }
 
 uint64_t MemberTable::FailuresBelow(uint64_t row) const {
@@ -189,15 +197,19 @@ absl::Status MemberTable::Draw(uint64_t update, uint64_t seen, uint64_t seen_bef
   const uint64_t failures = options_.failure_batch == 0 ? 0 : FailuresBelow(seen);
   if (UseFailures(failures, options_.failure_capacity, options_.failure_batch)) {
     if (failures - std::min(failures, options_.failure_capacity) < failures_->first()) {
-      return absl::FailedPreconditionError(absl::StrCat("update ", update, " of member ", options_.member, ": failures below ",
-                                                        failures_->first(), " are overwritten: the learner resumed from further back than the replay keeps; resume from one of the two newest checkpoints"));
+      return absl::FailedPreconditionError(
+          absl::StrCat("update ", update, " of member ", options_.member, ": failures below ", failures_->first(),
+                       " are overwritten: the learner resumed from further back than the replay keeps; resume from one "
+                       "of the two newest checkpoints"));
     }
     DrawFailures(key, failures, options_.failure_capacity, options_.failure_batch, numbers_.data());
     pointers_.clear();
-    for (uint32_t i = 0; i < options_.failure_batch; ++i) pointers_.push_back(failures_->record(numbers_[i]) + kFailureHeader);
+    for (uint32_t i = 0; i < options_.failure_batch; ++i)
+      pointers_.push_back(failures_->record(numbers_[i]) + kFailureHeader);
     Gather(pointers_, batch->mutable_failure());
   }
-  for (const EpisodeSummary& episode : episodes_.Finished(seen_before, seen)) RETURN_IF_ERROR(AddEpisode(episode, batch));
+  for (const EpisodeSummary& episode : episodes_.Finished(seen_before, seen))
+    RETURN_IF_ERROR(AddEpisode(episode, batch));
   return absl::OkStatus();
 }
 
@@ -205,7 +217,9 @@ template <typename Visit>
 void MemberTable::VisitRows(const EpisodeSummary& episode, const Visit& visit) const {
   for (uint64_t number = episode.first_row; number < episode.last_row; ++number) {
     const char* row = rows_->record(number);
-    if (At<uint32_t>(row, layout_.session) == episode.session && At<uint32_t>(row, layout_.environment) == episode.environment) visit(row);
+    if (At<uint32_t>(row, layout_.session) == episode.session &&
+        At<uint32_t>(row, layout_.environment) == episode.environment)
+      visit(row);
   }
 }
 
@@ -224,8 +238,9 @@ absl::Status MemberTable::AddEpisode(const EpisodeSummary& summary, v1::MemberBa
   episode->set_policy_update(summary.policy_update);
   if (!options_.episode_rows || summary.last_row - 1 <= options_.delta_warmup) return absl::OkStatus();
   if (summary.first_row < rows_->first()) {
-    return absl::FailedPreconditionError(absl::StrCat("episode of member ", options_.member, " began with row ", summary.first_row,
-                                                      ", rows below ", rows_->first(), " are overwritten: raise replay.capacity"));
+    return absl::FailedPreconditionError(absl::StrCat("episode of member ", options_.member, " began with row ",
+                                                      summary.first_row, ", rows below ", rows_->first(),
+                                                      " are overwritten: raise replay.capacity"));
   }
   const size_t width = schema_.obs_dim() * sizeof(float);
   std::string* observations = episode->mutable_observations();
@@ -245,17 +260,19 @@ absl::Status MemberTable::AddEpisode(const EpisodeSummary& summary, v1::MemberBa
 
 std::string MemberTable::Actions(const EpisodeSummary& episode) const {
   std::string actions;
-  VisitRows(episode, [&](const char* row) { actions.append(row + layout_.action, schema_.action_dim() * sizeof(float)); });
+  VisitRows(episode,
+            [&](const char* row) { actions.append(row + layout_.action, schema_.action_dim() * sizeof(float)); });
   return actions;
 }
 
 absl::Status MemberTable::ReadRange(uint64_t from, uint64_t to, v1::RowRange* range) const {
   if (to > rows_->cursor() || from > to) {
-    return absl::OutOfRangeError(absl::StrCat("rows ", from, " to ", to, " of member ", options_.member, ": ", rows_->cursor(), " are committed"));
+    return absl::OutOfRangeError(absl::StrCat("rows ", from, " to ", to, " of member ", options_.member, ": ",
+                                              rows_->cursor(), " are committed"));
   }
   if (from < rows_->first()) {
-    return absl::NotFoundError(absl::StrCat("row ", from, " of member ", options_.member, " is overwritten; rows ", rows_->first(),
-                                            " to ", rows_->cursor(), " are held"));
+    return absl::NotFoundError(absl::StrCat("row ", from, " of member ", options_.member, " is overwritten; rows ",
+                                            rows_->first(), " to ", rows_->cursor(), " are held"));
   }
   const uint64_t count = std::min<uint64_t>(to - from, std::max<uint64_t>(1, kRangeBytes / schema_.stored_row_bytes()));
   range->set_from(from);

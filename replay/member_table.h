@@ -1,6 +1,6 @@
-// What the replay keeps of one member: the ring of rows, the ring of copies of its failures (rows with cost > 0, which so
-// outlive the main ring), its episodes. Failures and episodes are derived from rows and made whole again when opened.
-// Not thread-safe (the store's mutex guards it). Append with sync blocks on the disk.
+// What the replay keeps of one member: the ring of rows, the ring of copies of its failures (rows with cost > 0, which
+// so outlive the main ring), its episodes. Failures and episodes are derived from rows and made whole again when
+// opened. Not thread-safe (the store's mutex guards it). Append with sync blocks on the disk.
 #ifndef DATACOM_REPLAY_MEMBER_TABLE_H_
 #define DATACOM_REPLAY_MEMBER_TABLE_H_
 
@@ -23,32 +23,37 @@ namespace datacom {
 class MemberTable {
  public:
   struct Options {
-    std::string path;               // prefix of its two files
+    std::string path;  // prefix of its two files
     std::string run_id;
-    uint32_t member = 0;            // for messages
+    uint32_t member = 0;  // for messages
     uint64_t capacity = 0, failure_capacity = 0;
-    uint64_t slack = 0;             // older rows kept for learners that resume
-    uint64_t env_steps = 0;         // no more rows than this will come
+    uint64_t slack = 0;      // older rows kept for learners that resume
+    uint64_t env_steps = 0;  // no more rows than this will come
     uint32_t batch = 0, failure_batch = 0;
     double discount = 0.99;
     uint64_t run_seed = 0, member_seed = 0;
-    bool episode_rows = false;      // episodes carry observations and costs ...
-    uint64_t delta_warmup = 0;      // ... once last_row - 1 exceeds this
-    uint64_t guard = 1024;          // rows written between two commits at most
+    bool episode_rows = false;  // episodes carry observations and costs ...
+    uint64_t delta_warmup = 0;  // ... once last_row - 1 exceeds this
+    uint64_t guard = 1024;      // rows written between two commits at most
     bool sync = false;
   };
   static absl::StatusOr<std::unique_ptr<MemberTable>> Open(const RowSchema& schema, const Options& options);
 
+  // No file of rows was there before this Open.
+  bool fresh() const { return rows_->fresh(); }
   uint64_t inserted() const { return rows_->cursor(); }
-  uint64_t failures() const { return failures_->cursor() < options_.failure_capacity ? failures_->cursor() : options_.failure_capacity; }
+  uint64_t failures() const {
+    return failures_->cursor() < options_.failure_capacity ? failures_->cursor() : options_.failure_capacity;
+  }
   uint64_t held() const { return rows_->cursor() - rows_->first(); }
   const EpisodeTracker& episodes() const { return episodes_; }
   EpisodeTracker* mutable_episodes() { return &episodes_; }
   // next sequence of a session as its kept rows tell; 0 when it has none.
   uint64_t NextSequence(uint32_t session) const;
 
-  // Commits rows [from, count) of a chunk (columns as in proto Chunk, `count` rows, already validated); the row at `from` has
-  // `sequence` in its session. On an error of the disk nothing beyond the rows already committed is promised.
+  // Commits rows [from, count) of a chunk (columns as in proto Chunk, `count` rows, already validated); the row at
+  // `from` has `sequence` in its session. On an error of the disk nothing beyond the rows already committed is
+  // promised.
   absl::Status Append(uint32_t session, uint64_t sequence, const std::string& columns, uint32_t count, uint32_t from);
 
   // Batches and episodes of an update whose rows are all there (`seen` = n(update), `seen_before` = n(update - 1)).
@@ -62,9 +67,10 @@ class MemberTable {
  private:
   MemberTable(const RowSchema& schema, const Options& options);
   absl::Status Recover();
-  // Writes rows [from, from + rows) of a chunk of `count` as rows `number`, ..., which lie one after the other in the ring.
-  void Transpose(const std::string& columns, uint32_t count, uint32_t from, uint32_t rows, uint64_t number, uint32_t session,
-                 uint64_t sequence);
+  // Writes rows [from, from + rows) of a chunk of `count` as rows `number`, ..., which lie one after the other in the
+  // ring.
+  void Transpose(const std::string& columns, uint32_t count, uint32_t from, uint32_t rows, uint64_t number,
+                 uint32_t session, uint64_t sequence);
   void Index(uint64_t from, uint64_t to);  // copies failures of rows [from, to) beyond the failure cursor
   absl::Status CheckReadable(uint64_t update, uint64_t seen) const;
   uint64_t FailuresBelow(uint64_t row) const;  // failures among rows [0, row)

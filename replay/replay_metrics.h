@@ -1,5 +1,5 @@
-// The replay's series, looked up once. Thread-safe; without a Metrics object every call does nothing. Update takes no lock of the
-// store: it is handed a copy of the counters.
+// The replay's series, looked up once. Thread-safe; without a Metrics object every call does nothing. Update takes no
+// lock of the store: it is handed a copy of the counters.
 #ifndef DATACOM_REPLAY_REPLAY_METRICS_H_
 #define DATACOM_REPLAY_REPLAY_METRICS_H_
 

@@ -69,7 +69,8 @@ absl::Status CheckHeader(const MappedFile& file, const Ring::Options& options) {
   std::memcpy(&header, file.data(), sizeof header);
   const Identity& found = header.identity;
   if (std::memcmp(found.magic, kMagic, sizeof kMagic) != 0) {
-    return absl::FailedPreconditionError(absl::StrCat(where, "not a ring of this program (its first bytes are other)", kAdvice));
+    return absl::FailedPreconditionError(
+        absl::StrCat(where, "not a ring of this program (its first bytes are other)", kAdvice));
   }
   if (found.layout != kLayout) {
     return absl::FailedPreconditionError(
@@ -81,20 +82,24 @@ absl::Status CheckHeader(const MappedFile& file, const Ring::Options& options) {
   const Identity wanted = MakeIdentity(options);
   const std::string run(found.run_id, strnlen(found.run_id, sizeof found.run_id));
   if (run != options.run_id) {
-    return absl::FailedPreconditionError(absl::StrCat(where, "belongs to run \"", run, "\", not to \"", options.run_id, "\"", kAdvice));
+    return absl::FailedPreconditionError(
+        absl::StrCat(where, "belongs to run \"", run, "\", not to \"", options.run_id, "\"", kAdvice));
   }
   if (found.schema_fingerprint != wanted.schema_fingerprint || found.record_bytes != wanted.record_bytes) {
-    return absl::FailedPreconditionError(absl::StrFormat("%srow schema %016x of %d bytes, the experiment has %016x of %d%s", where,
-                                                         found.schema_fingerprint, found.record_bytes,
-                                                         wanted.schema_fingerprint, wanted.record_bytes, kAdvice));
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "%srow schema %016x of %d bytes, the experiment has %016x of %d%s", where, found.schema_fingerprint,
+        found.record_bytes, wanted.schema_fingerprint, wanted.record_bytes, kAdvice));
   }
-  // A run that is resumed with more steps needs a larger ring; records can stay where they are as long as none was overwritten.
+  // A run that is resumed with more steps needs a larger ring; records can stay where they are as long as none was
+  // overwritten.
   if (found.guard != wanted.guard || (found.kept < wanted.kept && header.cursor > found.kept)) {
-    return absl::FailedPreconditionError(absl::StrCat(where, "keeps ", found.kept, " rows, the experiment asks for ", wanted.kept, kAdvice));
+    return absl::FailedPreconditionError(
+        absl::StrCat(where, "keeps ", found.kept, " rows, the experiment asks for ", wanted.kept, kAdvice));
   }
   const uint64_t bytes = kHeaderBytes + (found.kept + found.guard) * found.record_bytes;
   if (file.size() < bytes) {
-    return absl::FailedPreconditionError(absl::StrCat(where, "truncated: ", file.size(), " bytes instead of ", bytes, kAdvice));
+    return absl::FailedPreconditionError(
+        absl::StrCat(where, "truncated: ", file.size(), " bytes instead of ", bytes, kAdvice));
   }
   return absl::OkStatus();
 }
@@ -103,15 +108,18 @@ absl::Status CheckHeader(const MappedFile& file, const Ring::Options& options) {
 
 absl::StatusOr<std::unique_ptr<Ring>> Ring::Open(const Options& options) {
   if (options.run_id.size() >= sizeof(Identity::run_id)) {
-    return absl::InvalidArgumentError(absl::StrCat("run id of ", options.run_id.size(), " bytes; at most 255 are possible"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("run id of ", options.run_id.size(), " bytes; at most 255 are possible"));
   }
   const size_t bytes = kHeaderBytes + (options.kept + options.guard) * options.record_bytes;
   bool created = false;
   ASSIGN_OR_RETURN(auto file, MappedFile::OpenOrCreate(options.path, bytes, &created));
   // A file of zeros has its blocks but no identity yet: the process died while creating it, nothing was ever committed.
   Header* header = HeaderOf(file.get());
-  const bool blank = file->size() == bytes && std::all_of(file->data(), file->data() + sizeof(Header), [](char c) { return c == 0; });
-  if (created || blank) {
+  const bool blank =
+      file->size() == bytes && std::all_of(file->data(), file->data() + sizeof(Header), [](char c) { return c == 0; });
+  const bool fresh = created || blank;
+  if (fresh) {
     header->identity = MakeIdentity(options);
     header->crc = CrcOf(header->identity);
     RETURN_IF_ERROR(file->Sync(0, kHeaderBytes));
@@ -126,7 +134,9 @@ absl::StatusOr<std::unique_ptr<Ring>> Ring::Open(const Options& options) {
     RETURN_IF_ERROR(file->Sync(0, kHeaderBytes));
   }
   file->AdviseRandom();
-  return std::unique_ptr<Ring>(new Ring(std::move(file), options));
+  std::unique_ptr<Ring> ring(new Ring(std::move(file), options));
+  ring->fresh_ = fresh;
+  return ring;
 }
 
 Ring::Ring(std::unique_ptr<MappedFile> file, const Options& options)

@@ -1,9 +1,9 @@
-// Fixed-size records in a pre-allocated memory-mapped file, addressed by their number since the start of the run. The newest
-// `kept()` are readable; one 64-bit cursor, stored with release order after the records are written, commits.
+// Fixed-size records in a pre-allocated memory-mapped file, addressed by their number since the start of the run. The
+// newest `kept()` are readable; one 64-bit cursor, stored with release order after the records are written, commits.
 //
-// File: one header page {identity, CRC of it; cursor and two counters apart}, then slots() records. Record r lies in slot
-// r % slots(). slots() = kept + guard: a batch being written falls on guard records only, so that a crash in the middle
-// destroys nothing that is committed and still needed.
+// File: one header page {identity, CRC of it; cursor and two counters apart}, then slots() records. Record r lies in
+// slot r % slots(). slots() = kept + guard: a batch being written falls on guard records only, so that a crash in the
+// middle destroys nothing that is committed and still needed.
 //
 // Not thread-safe (the store's mutex guards it). Open and Commit with sync block on the disk.
 #ifndef DATACOM_REPLAY_RING_H_
@@ -25,21 +25,22 @@ class Ring {
  public:
   struct Options {
     std::string path;
-    std::string run_id;              // at most 255 bytes
+    std::string run_id;  // at most 255 bytes
     uint64_t schema_fingerprint = 0;
-    uint64_t record_bytes = 0;       // multiple of 8
-    uint64_t kept = 0;               // records readable; a file that keeps more stays so, one that keeps fewer grows
-    uint64_t guard = 0;              // largest number of records between two commits
-    bool sync = false;               // Commit returns only after msync
+    uint64_t record_bytes = 0;  // multiple of 8
+    uint64_t kept = 0;          // records readable; a file that keeps more stays so, one that keeps fewer grows
+    uint64_t guard = 0;         // largest number of records between two commits
+    bool sync = false;          // Commit returns only after msync
   };
-  // FAILED_PRECONDITION naming the file, what differs (magic, layout, schema, run, size) and what to do; DATA_LOSS when the
-  // header's CRC or the cursor is not possible. Nothing in the file is changed then.
+  // FAILED_PRECONDITION naming the file, what differs (magic, layout, schema, run, size) and what to do; DATA_LOSS when
+  // the header's CRC or the cursor is not possible. Nothing in the file is changed then.
   static absl::StatusOr<std::unique_ptr<Ring>> Open(const Options& options);
 
   uint64_t cursor() const { return cursor_; }  // records committed since the start of the run
   uint64_t first() const { return cursor_ > kept_ ? cursor_ - kept_ : 0; }  // oldest readable
   uint64_t kept() const { return kept_; }
   uint64_t guard() const { return guard_; }
+  bool fresh() const { return fresh_; }  // made by this Open: there was no file, or one that held nothing yet
   const char* record(uint64_t number) const { return records_ + number % slots_ * record_bytes_; }
   // Where to write records [cursor(), cursor() + guard()) before Commit.
   char* writable(uint64_t number) { return records_ + number % slots_ * record_bytes_; }
@@ -64,6 +65,7 @@ class Ring {
   const bool sync_;
   char* const records_;
   uint64_t cursor_ = 0;  // copy of the one in the file
+  bool fresh_ = false;
 };
 
 }  // namespace datacom

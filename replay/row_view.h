@@ -12,12 +12,21 @@ namespace datacom {
 class RowLayout {
  public:
   explicit RowLayout(const RowSchema& schema)
-      : observation(schema.offset("observation")), action(schema.offset("action")), reward(schema.offset("reward")),
-        cost(schema.offset("cost")), next_observation(schema.offset("next_observation")), last(schema.offset("last")),
-        environment(schema.offset("environment")), episode(schema.offset("episode")), step(schema.offset("step")),
-        policy_update(schema.offset("policy_update")), session(schema.offset("session")), sequence(schema.offset("sequence")) {}
+      : observation(schema.offset("observation")),
+        action(schema.offset("action")),
+        reward(schema.offset("reward")),
+        cost(schema.offset("cost")),
+        next_observation(schema.offset("next_observation")),
+        last(schema.offset("last")),
+        environment(schema.offset("environment")),
+        episode(schema.offset("episode")),
+        step(schema.offset("step")),
+        policy_update(schema.offset("policy_update")),
+        session(schema.offset("session")),
+        sequence(schema.offset("sequence")) {}
 
-  const size_t observation, action, reward, cost, next_observation, last, environment, episode, step, policy_update, session, sequence;
+  const size_t observation, action, reward, cost, next_observation, last, environment, episode, step, policy_update,
+      session, sequence;
 };
 
 // The value of type T at `offset` of `row`.

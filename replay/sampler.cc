@@ -20,7 +20,8 @@ void DrawMain(const DrawKey& key, uint64_t available, uint64_t capacity, uint32_
 }
 
 void DrawFailures(const DrawKey& key, uint64_t available, uint64_t capacity, uint32_t count, uint64_t* numbers) {
-  Draw(StreamKey("replay.draw.failure", {key.run_seed, key.member_seed, key.update}), available, capacity, count, numbers);
+  Draw(StreamKey("replay.draw.failure", {key.run_seed, key.member_seed, key.update}), available, capacity, count,
+       numbers);
 }
 
 }  // namespace datacom

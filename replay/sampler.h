@@ -16,7 +16,8 @@ struct DrawKey {
 // numbers[i], i < count: uniform with replacement among the newest min(available, capacity) of rows [0, available).
 // REQUIRES available > 0.
 void DrawMain(const DrawKey& key, uint64_t available, uint64_t capacity, uint32_t count, uint64_t* numbers);
-// The same in the failure table, with a stream of its own; `available` = failures among the rows the update may look at.
+// The same in the failure table, with a stream of its own; `available` = failures among the rows the update may look
+// at.
 void DrawFailures(const DrawKey& key, uint64_t available, uint64_t capacity, uint32_t count, uint64_t* numbers);
 // Failure rows are used only once more of them are held than one batch takes (algorithms.md 5).
 inline bool UseFailures(uint64_t available, uint64_t capacity, uint32_t batch) {

@@ -65,14 +65,15 @@ ReplayService::~ReplayService() {
   if (ticker_.joinable()) ticker_.join();
 }
 
-grpc::ServerUnaryReactor* ReplayService::Register(grpc::CallbackServerContext* context, const v1::RegisterRequest* request,
-                                                  v1::RegisterReply* reply) {
+grpc::ServerUnaryReactor* ReplayService::Register(grpc::CallbackServerContext* context,
+                                                  const v1::RegisterRequest* request, v1::RegisterReply* reply) {
   const auto run = [&]() -> absl::Status {
-    RETURN_IF_ERROR(CheckHello(request->hello(), store_->options().run_id, 0));  // the actor learns the schema from the reply
+    RETURN_IF_ERROR(
+        CheckHello(request->hello(), store_->options().run_id, 0));  // the actor learns the schema from the reply
     RETURN_IF_ERROR(CheckOpen());
     ASSIGN_OR_RETURN(*reply, store_->Register(request->actor(), request->incarnation(), request->environments()));
-    spdlog::info("actor registered actor={} session={} members={}+{}", request->actor(), reply->session(), reply->first_member(),
-                 reply->member_count());
+    spdlog::info("actor registered actor={} session={} members={}+{}", request->actor(), reply->session(),
+                 reply->first_member(), reply->member_count());
     return absl::OkStatus();
   };
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
@@ -81,7 +82,8 @@ grpc::ServerUnaryReactor* ReplayService::Register(grpc::CallbackServerContext* c
   return reactor;
 }
 
-grpc::ServerBidiReactor<v1::InsertRequest, v1::InsertReply>* ReplayService::Insert(grpc::CallbackServerContext* context) {
+grpc::ServerBidiReactor<v1::InsertRequest, v1::InsertReply>* ReplayService::Insert(
+    grpc::CallbackServerContext* context) {
   return InsertStream::Make(this);
 }
 
@@ -94,8 +96,8 @@ grpc::ServerWriteReactor<v1::RowRange>* ReplayService::ReadRange(grpc::CallbackS
   return new RangeStream(this, *request);
 }
 
-grpc::ServerUnaryReactor* ReplayService::Info(grpc::CallbackServerContext* context, const v1::ReplayInfoRequest* request,
-                                              v1::ReplayInfo* reply) {
+grpc::ServerUnaryReactor* ReplayService::Info(grpc::CallbackServerContext* context,
+                                              const v1::ReplayInfoRequest* request, v1::ReplayInfo* reply) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const v1::Hello& hello = request->hello();
   if (!hello.run_id().empty() && hello.run_id() != store_->options().run_id) {

@@ -1,8 +1,8 @@
 // The replay service over gRPC (conversation: proto/datacom/v1/replay.proto): carries the store's answers to streams.
 //
-// Callback API: no call holds a thread while it waits. Every stream has one read and one write in flight; what is to be said is
-// taken from the store when the stream can write, newest state only, so that nothing queues up behind a slow reader.
-// Thread-safe. Must outlive the server it is registered with; Stop it before the server shuts down.
+// Callback API: no call holds a thread while it waits. Every stream has one read and one write in flight; what is to be
+// said is taken from the store when the stream can write, newest state only, so that nothing queues up behind a slow
+// reader. Thread-safe. Must outlive the server it is registered with; Stop it before the server shuts down.
 #ifndef DATACOM_REPLAY_SERVICE_H_
 #define DATACOM_REPLAY_SERVICE_H_
 
@@ -22,8 +22,8 @@ namespace datacom {
 class StoreListener {
  public:
   virtual ~StoreListener() = default;
-  virtual void OnChange() = 0;  // anything may have changed; must not block
-  virtual void OnTick() = 0;    // some time passed
+  virtual void OnChange() = 0;                         // anything may have changed; must not block
+  virtual void OnTick() = 0;                           // some time passed
   virtual void Close(const grpc::Status& status) = 0;  // end the stream after what is being written
 };
 
@@ -37,8 +37,10 @@ class ReplayService : public v1::Replay::CallbackService {
                                      v1::RegisterReply* reply) override;
   grpc::ServerBidiReactor<v1::InsertRequest, v1::InsertReply>* Insert(grpc::CallbackServerContext* context) override;
   grpc::ServerBidiReactor<v1::DrawRequest, v1::DrawReply>* Draw(grpc::CallbackServerContext* context) override;
-  grpc::ServerWriteReactor<v1::RowRange>* ReadRange(grpc::CallbackServerContext* context, const v1::ReadRangeRequest* request) override;
-  grpc::ServerUnaryReactor* Info(grpc::CallbackServerContext* context, const v1::ReplayInfoRequest* request, v1::ReplayInfo* reply) override;
+  grpc::ServerWriteReactor<v1::RowRange>* ReadRange(grpc::CallbackServerContext* context,
+                                                    const v1::ReadRangeRequest* request) override;
+  grpc::ServerUnaryReactor* Info(grpc::CallbackServerContext* context, const v1::ReplayInfoRequest* request,
+                                 v1::ReplayInfo* reply) override;
 
   // Ends leases, tells who waits, updates the metrics.
   void Tick();

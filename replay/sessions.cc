@@ -1,6 +1,7 @@
 #include "replay/sessions.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
@@ -13,13 +14,17 @@ namespace {
 constexpr uint32_t kMaxSessions = 1024;
 constexpr uint64_t kMaxCreditBytes = 16 << 20;  // fewer sessions are possible with very many members
 
+std::string CreditPath(const std::string& folder) { return folder + "/credit"; }
+
 }  // namespace
+
+bool SessionTable::Exists(const std::string& folder) { return std::filesystem::exists(CreditPath(folder)); }
 
 absl::StatusOr<std::unique_ptr<SessionTable>> SessionTable::Open(const Options& options) {
   std::unique_ptr<SessionTable> table(new SessionTable(options));
   const uint64_t fit = kMaxCreditBytes / (options.members * sizeof(CreditFile::Entry));
   const uint32_t slots = static_cast<uint32_t>(std::clamp<uint64_t>(fit, 16, kMaxSessions));
-  ASSIGN_OR_RETURN(table->credit_, CreditFile::Open(options.folder + "/credit", slots, options.members));
+  ASSIGN_OR_RETURN(table->credit_, CreditFile::Open(CreditPath(options.folder), slots, options.members));
   RETURN_IF_ERROR(table->Load());
   return table;
 }
@@ -34,14 +39,15 @@ absl::Status SessionTable::Load() {
     return absl::DataLossError(absl::StrCat("file ", path(), ": damaged; start a new run folder"));
   }
   if (stored.run_id() != options_.run_id) {
-    return absl::FailedPreconditionError(absl::StrCat("file ", path(), ": belongs to run \"", stored.run_id(), "\", not to \"",
-                                                      options_.run_id, "\"; start a new run folder"));
+    return absl::FailedPreconditionError(absl::StrCat("file ", path(), ": belongs to run \"", stored.run_id(),
+                                                      "\", not to \"", options_.run_id, "\"; start a new run folder"));
   }
   next_session_ = stored.next_session();
   shard_size_ = stored.shard_size();
   for (const v1::ReplaySession& from : stored.living()) {
     if (from.slot() >= credit_->slots() || from.first_member() + from.member_count() > options_.members) {
-      return absl::DataLossError(absl::StrCat("file ", path(), ": session ", from.session(), " is not possible; start a new run folder"));
+      return absl::DataLossError(
+          absl::StrCat("file ", path(), ": session ", from.session(), " is not possible; start a new run folder"));
     }
     Session& session = living_[from.session()];
     session.number = from.session();
@@ -104,7 +110,8 @@ absl::Status SessionTable::Assign(Session* session) {
     return absl::OkStatus();
   }
   if (options_.lockstep) {
-    return absl::ResourceExhaustedError(absl::StrCat("actor ", session->actor, ": lockstep has one environment a member, and every one of the ",
+    return absl::ResourceExhaustedError(absl::StrCat("actor ", session->actor,
+                                                     ": lockstep has one environment a member, and every one of the ",
                                                      options_.members, " members is served already"));
   }
   // Help where fewest are.
@@ -119,17 +126,21 @@ absl::StatusOr<uint32_t> SessionTable::FreeSlot() const {
   std::vector<bool> used(credit_->slots());
   for (const auto& [number, session] : living_) used[session.slot] = true;
   const auto free = std::find(used.begin(), used.end(), false);
-  if (free == used.end()) return absl::ResourceExhaustedError(absl::StrCat(living_.size(), " sessions live, no more are possible"));
+  if (free == used.end())
+    return absl::ResourceExhaustedError(absl::StrCat(living_.size(), " sessions live, no more are possible"));
   return static_cast<uint32_t>(free - used.begin());
 }
 
 absl::StatusOr<Session*> SessionTable::Register(const std::string& actor, uint64_t incarnation, uint32_t environments,
                                                 std::vector<uint32_t>* ended) {
-  if (actor.empty() || actor.size() > 256) return absl::InvalidArgumentError("actor: the name must have 1 to 256 bytes");
+  if (actor.empty() || actor.size() > 256)
+    return absl::InvalidArgumentError("actor: the name must have 1 to 256 bytes");
   if (environments == 0 || environments > kMaxEnvironments) {
-    return absl::InvalidArgumentError(absl::StrCat("environments of actor ", actor, ": ", environments, " is not in 1 to ", kMaxEnvironments));
+    return absl::InvalidArgumentError(
+        absl::StrCat("environments of actor ", actor, ": ", environments, " is not in 1 to ", kMaxEnvironments));
   }
-  const auto same = std::find_if(living_.begin(), living_.end(), [&](const auto& entry) { return entry.second.actor == actor; });
+  const auto same =
+      std::find_if(living_.begin(), living_.end(), [&](const auto& entry) { return entry.second.actor == actor; });
   if (same != living_.end()) {
     Session& session = same->second;
     if (session.incarnation == incarnation) return &session;

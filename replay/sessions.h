@@ -1,9 +1,9 @@
 // Who acts: the sessions of actors, the members each serves, their leases. Remembered over restarts of the replay.
 //
-// A session is one start (incarnation) of one actor; a new incarnation of the same name ends the old session at once. A session
-// without a stream for longer than the lease is ended. Numbers are never handed out twice. In lockstep there is one session an
-// actor name, kept for ever, and its number follows from its first member, so that equal runs get equal numbers.
-// Not thread-safe (the store's mutex guards it). Register and End write a small file and block on the disk.
+// A session is one start (incarnation) of one actor; a new incarnation of the same name ends the old session at once. A
+// session without a stream for longer than the lease is ended. Numbers are never handed out twice. In lockstep there is
+// one session an actor name, kept for ever, and its number follows from its first member, so that equal runs get equal
+// numbers. Not thread-safe (the store's mutex guards it). Register and End write a small file and block on the disk.
 #ifndef DATACOM_REPLAY_SESSIONS_H_
 #define DATACOM_REPLAY_SESSIONS_H_
 
@@ -27,14 +27,14 @@ struct Session {
   uint64_t incarnation = 0;
   uint32_t environments = 0;
   uint32_t first_member = 0, member_count = 0;
-  uint32_t slot = 0;             // in the credit file
-  uint64_t stream = 0;           // number of the stream that may insert; 0 = none
-  Clock::Time last_seen{};       // when the stream was lost, while there is none
-  Clock::Time last_row{};        // when it last inserted
-  Clock::Time short_since{};     // since when all its credit is used up
+  uint32_t slot = 0;          // in the credit file
+  uint64_t stream = 0;        // number of the stream that may insert; 0 = none
+  Clock::Time last_seen{};    // when the stream was lost, while there is none
+  Clock::Time last_row{};     // when it last inserted
+  Clock::Time short_since{};  // since when all its credit is used up
   bool is_short = false;
-  std::string waiting_for;       // in words, once the wait is longer than expected
-  uint64_t rows = 0;             // inserted since this process started
+  std::string waiting_for;                  // in words, once the wait is longer than expected
+  uint64_t rows = 0;                        // inserted since this process started
   std::vector<uint64_t> min_policy_update;  // of the newest credit, per served member
 
   bool connected() const { return stream != 0; }
@@ -54,10 +54,12 @@ class SessionTable {
     const Clock* clock = nullptr;
   };
   static absl::StatusOr<std::unique_ptr<SessionTable>> Open(const Options& options);
+  static bool Exists(const std::string& folder);  // Open was called on this folder before
 
   // The session of this start, new or (a retry) as it was. `ended`: sessions that it replaces, already taken out.
   // INVALID_ARGUMENT, RESOURCE_EXHAUSTED (too many, or lockstep and all members are served).
-  absl::StatusOr<Session*> Register(const std::string& actor, uint64_t incarnation, uint32_t environments, std::vector<uint32_t>* ended);
+  absl::StatusOr<Session*> Register(const std::string& actor, uint64_t incarnation, uint32_t environments,
+                                    std::vector<uint32_t>* ended);
   // Sessions whose lease ran out, and, when members have been left alone for a lease, all others so that they register
   // again for larger shards; already taken out.
   absl::StatusOr<std::vector<uint32_t>> Expire();
@@ -73,8 +75,8 @@ class SessionTable {
   absl::Status Load();
   absl::Status Save() const;
   std::string path() const { return options_.folder + "/sessions"; }
-  absl::Status Assign(Session* session);  // first_member, member_count
-  std::vector<uint32_t> Coverage() const; // sessions a member has
+  absl::Status Assign(Session* session);   // first_member, member_count
+  std::vector<uint32_t> Coverage() const;  // sessions a member has
   absl::StatusOr<uint32_t> FreeSlot() const;
 
   const Options options_;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
+#include "common/config/experiment.h"
 #include "replay/validate_chunk.h"
 #include "spdlog/spdlog.h"
 
@@ -23,13 +24,8 @@ Limiter::Options LimiterOptions(const v1::Experiment& experiment) {
   return options;
 }
 
-// Rows older than the draws of a learner that is up to date, kept for one that resumes from a checkpoint.
-uint64_t SlackRows(const v1::Experiment& experiment) {
-  const double interval = std::ceil(static_cast<double>(experiment.run().checkpoint_updates()) / experiment.schedule().updates_per_step());
-  return experiment.schedule().tolerance_steps() + 2 * static_cast<uint64_t>(interval) + experiment.run().steps_per_epoch();
-}
-
-absl::StatusOr<std::unique_ptr<MemberTable>> OpenMember(const RowSchema& schema, const Store::Options& options, uint32_t member) {
+absl::StatusOr<std::unique_ptr<MemberTable>> OpenMember(const RowSchema& schema, const Store::Options& options,
+                                                        uint32_t member) {
   const v1::Experiment& experiment = options.experiment;
   MemberTable::Options table;
   table.path = absl::StrCat(options.folder, "/member_", member);
@@ -37,7 +33,7 @@ absl::StatusOr<std::unique_ptr<MemberTable>> OpenMember(const RowSchema& schema,
   table.member = member;
   table.capacity = experiment.replay().capacity();
   table.failure_capacity = experiment.replay().failure_capacity();
-  table.slack = SlackRows(experiment);
+  table.slack = ReplaySlackRows(experiment);
   table.env_steps = experiment.run().env_steps();
   table.batch = experiment.learner().batch_size();
   table.failure_batch = experiment.learner().failure_batch_size();
@@ -54,7 +50,10 @@ absl::StatusOr<std::unique_ptr<MemberTable>> OpenMember(const RowSchema& schema,
 }  // namespace
 
 Store::Store(const RowSchema& schema, const Options& options)
-    : schema_(schema), options_(options), limiter_(LimiterOptions(options.experiment)), started_(options.clock->Now()) {}
+    : schema_(schema),
+      options_(options),
+      limiter_(LimiterOptions(options.experiment)),
+      started_(options.clock->Now()) {}
 
 absl::StatusOr<std::unique_ptr<Store>> Store::Open(const RowSchema& schema, const Options& options) {
   std::unique_ptr<Store> store(new Store(schema, options));
@@ -67,15 +66,22 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const RowSchema& schema, cons
 
 absl::Status Store::Recover() {
   const uint32_t members = static_cast<uint32_t>(options_.experiment.members_size());
+  const bool known = SessionTable::Exists(options_.folder);
   for (uint32_t member = 0; member < members; ++member) {
     ASSIGN_OR_RETURN(auto table, OpenMember(schema_, options_, member));
+    if (known && table->fresh()) {
+      return absl::DataLossError(
+          absl::StrCat(options_.folder, "/member_", member, ".rows was missing or empty although the run has begun: ",
+                       "its rows are lost; restore the file from a copy, or start a new run folder"));
+    }
     members_.push_back(std::move(table));
   }
   turn_.assign(members, 0);
   rejected_.assign(members, 0);
   duplicates_.assign(members, 0);
-  ASSIGN_OR_RETURN(sessions_, SessionTable::Open({options_.folder, options_.run_id, members, options_.experiment.run().lockstep(),
-                                                  options_.lease, options_.clock}));
+  ASSIGN_OR_RETURN(sessions_,
+                   SessionTable::Open({options_.folder, options_.run_id, members, options_.experiment.run().lockstep(),
+                                       options_.lease, options_.clock}));
   std::vector<uint32_t> living;
   for (auto& [number, session] : sessions_->living()) {
     living.push_back(number);
@@ -99,7 +105,8 @@ void Store::EndSessions(const std::vector<uint32_t>& ended) {
   GrantAll();
 }
 
-absl::StatusOr<v1::RegisterReply> Store::Register(const std::string& actor, uint64_t incarnation, uint32_t environments) {
+absl::StatusOr<v1::RegisterReply> Store::Register(const std::string& actor, uint64_t incarnation,
+                                                  uint32_t environments) {
   MutexLock lock(&mutex_);
   RETURN_IF_ERROR(health_);
   std::vector<uint32_t> ended;
@@ -146,14 +153,16 @@ void Store::Disconnect(uint32_t session, uint64_t stream) {
 absl::StatusOr<Session*> Store::FindStream(uint32_t session, uint64_t stream) const {
   Session* found = sessions_->Find(session);
   if (found == nullptr) return absl::NotFoundError(absl::StrCat("session ", session, " ended; register anew"));
-  if (found->stream != stream) return absl::AbortedError(absl::StrCat("session ", session, ": another stream took over"));
+  if (found->stream != stream)
+    return absl::AbortedError(absl::StrCat("session ", session, ": another stream took over"));
   return found;
 }
 
 absl::Status Store::CheckChunk(const Session& session, const v1::Chunk& chunk) const {
   if (!session.serves(chunk.member()) || chunk.member() >= members_.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("member ", chunk.member(), ": session ", session.number, " serves members ",
-                                                   session.first_member, " to ", session.first_member + session.member_count - 1));
+    return absl::InvalidArgumentError(absl::StrCat("member ", chunk.member(), ": session ", session.number,
+                                                   " serves members ", session.first_member, " to ",
+                                                   session.first_member + session.member_count - 1));
   }
   const uint32_t environments = options_.experiment.run().lockstep() ? 1 : session.environments;
   return ValidateChunk(schema_, chunk, environments);
@@ -161,7 +170,9 @@ absl::Status Store::CheckChunk(const Session& session, const v1::Chunk& chunk) c
 
 void Store::Reject(const v1::Chunk& chunk, const absl::Status& why, v1::InsertReply* reply) {
   const uint64_t rows = std::min<uint64_t>(chunk.row_count(), 1 << 20);  // what the sender claims, within reason
-  (absl::IsOutOfRange(why) ? counters_.rejected_gap : absl::IsResourceExhausted(why) ? counters_.rejected_credit : counters_.rejected_invalid) += rows;
+  (absl::IsOutOfRange(why)          ? counters_.rejected_gap
+   : absl::IsResourceExhausted(why) ? counters_.rejected_credit
+                                    : counters_.rejected_invalid) += rows;
   if (chunk.member() < rejected_.size()) rejected_[chunk.member()] += rows;
   v1::Rejection* rejection = reply->add_rejections();
   rejection->set_member(chunk.member());
@@ -188,19 +199,26 @@ absl::Status Store::Insert(uint32_t session_number, uint64_t stream, const v1::C
     return absl::OkStatus();
   }
   if (first > next) {
-    Reject(chunk, absl::OutOfRangeError(absl::StrCat("gap: session ", session_number, ", member ", member, ": sequence ", next,
-                                                     " is expected, the chunk begins with ", first)), reply);
+    Reject(chunk,
+           absl::OutOfRangeError(absl::StrCat("gap: session ", session_number, ", member ", member, ": sequence ", next,
+                                              " is expected, the chunk begins with ", first)),
+           reply);
     return absl::OkStatus();
   }
   if (end > entry.limit) {
-    Reject(chunk, absl::ResourceExhaustedError(absl::StrCat("beyond the credit: session ", session_number, ", member ", member,
-                                                            ": credit ends before sequence ", entry.limit, ", the chunk at ", end)), reply);
+    Reject(chunk,
+           absl::ResourceExhaustedError(absl::StrCat("beyond the credit: session ", session_number, ", member ", member,
+                                                     ": credit ends before sequence ", entry.limit, ", the chunk at ",
+                                                     end)),
+           reply);
     return absl::OkStatus();
   }
   const uint32_t known = static_cast<uint32_t>(next - first);
-  const absl::Status committed = members_[member]->Append(session_number, next, chunk.columns(), chunk.row_count(), known);
+  const absl::Status committed =
+      members_[member]->Append(session_number, next, chunk.columns(), chunk.row_count(), known);
   if (!committed.ok()) {
-    health_ = absl::UnavailableError(absl::StrCat("the replay's disk failed, nothing is accepted any more: ", std::string(committed.message())));
+    health_ = absl::UnavailableError(
+        absl::StrCat("the replay's disk failed, nothing is accepted any more: ", std::string(committed.message())));
     return health_;
   }
   entry.next_sequence = end;
@@ -213,7 +231,8 @@ absl::Status Store::Insert(uint32_t session_number, uint64_t stream, const v1::C
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> Store::Progress(uint32_t session_number, uint64_t stream, InsertProgress* sent, v1::InsertReply* reply) {
+absl::StatusOr<bool> Store::Progress(uint32_t session_number, uint64_t stream, InsertProgress* sent,
+                                     v1::InsertReply* reply) {
   MutexLock lock(&mutex_);
   RETURN_IF_ERROR(health_);
   ASSIGN_OR_RETURN(Session * session, FindStream(session_number, stream));

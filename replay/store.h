@@ -1,8 +1,9 @@
-// The replay without transport: every member's rows, the sessions, the credit, the draws (architecture.md, decisions 5 to 7).
+// The replay without transport: every member's rows, the sessions, the credit, the draws (architecture.md, decisions 5
+// to 7).
 //
-// Thread-safe: one mutex over everything; calls are short (microseconds), except that with replay.sync an Insert waits for the
-// disk. Nothing waits for anybody else: who has to wait asks again after a change (the service does). Time comes from the
-// clock given, and only leases and the words about waits depend on it.
+// Thread-safe: one mutex over everything; calls are short (microseconds), except that with replay.sync an Insert waits
+// for the disk. Nothing waits for anybody else: who has to wait asks again after a change (the service does). Time
+// comes from the clock given, and only leases and the words about waits depend on it.
 #ifndef DATACOM_REPLAY_STORE_H_
 #define DATACOM_REPLAY_STORE_H_
 
@@ -15,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
+#include "common/base/folder_lock.h"
 #include "common/base/mutex.h"
 #include "common/rows/row_schema.h"
 #include "datacom/v1/experiment.pb.h"
@@ -47,10 +49,10 @@ struct InsertProgress {
 class Store {
  public:
   struct Options {
-    v1::Experiment experiment;   // resolved
-    std::string experiment_text; // as actors get it
+    v1::Experiment experiment;     // resolved
+    std::string experiment_text;   // as actors get it
     std::vector<v1::Hyper> hyper;  // of each member
-    bool learns_delta = false;   // episodes carry observations and costs
+    bool learns_delta = false;     // episodes carry observations and costs
     std::string run_id;
     std::string folder;
     const Clock* clock = &Clock::Real();
@@ -65,8 +67,9 @@ class Store {
   // A number for the stream that from now on may insert for the session; an older stream may no more. NOT_FOUND.
   absl::StatusOr<uint64_t> Connect(uint32_t session);
   void Disconnect(uint32_t session, uint64_t stream);
-  // Commits what is new in the chunk. A chunk that cannot be taken adds a Rejection to `reply` and the call is OK; an error ends
-  // the stream: NOT_FOUND (session ended), ABORTED (another stream took over), UNAVAILABLE (the disk failed).
+  // Commits what is new in the chunk. A chunk that cannot be taken adds a Rejection to `reply` and the call is OK; an
+  // error ends the stream: NOT_FOUND (session ended), ABORTED (another stream took over), UNAVAILABLE (the disk
+  // failed).
   absl::Status Insert(uint32_t session, uint64_t stream, const v1::Chunk& chunk, v1::InsertReply* reply);
   // Adds to `reply` what changed since `sent` and notes it there. False: nothing. NOT_FOUND, ABORTED as Insert.
   absl::StatusOr<bool> Progress(uint32_t session, uint64_t stream, InsertProgress* sent, v1::InsertReply* reply);
@@ -102,7 +105,8 @@ class Store {
   uint64_t CreditGoal(const Session& session, uint64_t sessions) const;
   absl::StatusOr<Session*> FindStream(uint32_t session, uint64_t stream) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckChunk(const Session& session, const v1::Chunk& chunk) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Reject(const v1::Chunk& chunk, const absl::Status& why, v1::InsertReply* reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Reject(const v1::Chunk& chunk, const absl::Status& why, v1::InsertReply* reply)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Finished() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteWaits() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string DescribeSessions(uint32_t member) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -16,7 +16,9 @@ namespace {
 constexpr double kExpectedWaitSeconds = 2;
 constexpr uint64_t kLockstepCredit = 256;  // rows of one policy; nobody else could use them
 
-std::string Ago(const Clock& clock, Clock::Time then) { return absl::StrFormat("%.0f s ago", Seconds(clock.Now() - then)); }
+std::string Ago(const Clock& clock, Clock::Time then) {
+  return absl::StrFormat("%.0f s ago", Seconds(clock.Now() - then));
+}
 
 }  // namespace
 
@@ -83,18 +85,23 @@ bool Store::Ready(uint64_t update) const {
 absl::Status Store::Draw(uint64_t update, v1::DrawReply* reply) {
   MutexLock lock(&mutex_);
   if (update == 0 || update > limiter_.LastUpdate()) {
-    return absl::InvalidArgumentError(absl::StrCat("draw of update ", update, ": the run has updates 1 to ", limiter_.LastUpdate()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("draw of update ", update, ": the run has updates 1 to ", limiter_.LastUpdate()));
   }
   const uint64_t seen = limiter_.RowsSeen(update);
-  const uint64_t before = update == 1 ? 0 : limiter_.RowsSeen(update - 1);  // what ended before the first update is the first's
+  const uint64_t before =
+      update == 1 ? 0 : limiter_.RowsSeen(update - 1);  // what ended before the first update is the first's
   waiting_draw_ = update;
   for (const auto& table : members_) {
-    if (table->inserted() < seen) return absl::UnavailableError(absl::StrCat("update ", update, " needs ", seen, " rows"));
+    if (table->inserted() < seen)
+      return absl::UnavailableError(absl::StrCat("update ", update, " needs ", seen, " rows"));
   }
   waiting_draw_ = 0;
   reply->set_update(update);
   for (auto& table : members_) {
-    RETURN_IF_ERROR(table->Draw(update, seen, before, reply->add_batches()));
+    v1::MemberBatch* batch = reply->add_batches();
+    RETURN_IF_ERROR(table->Draw(update, seen, before, batch));
+    batch->set_inserted(std::min(table->inserted(), limiter_.Allowed(update - 1)));
   }
   ++counters_.draws;
   return absl::OkStatus();
@@ -106,7 +113,8 @@ std::string Store::DescribeSessions(uint32_t member) const {
     if (!session.serves(member)) continue;
     const CreditFile::Entry& entry = sessions_->credit(session, member);
     parts.push_back(absl::StrCat(session.actor, session.connected() ? " connected" : " not connected", ", credit ",
-                                 entry.limit - entry.next_sequence, ", last row ", Ago(*options_.clock, session.last_row)));
+                                 entry.limit - entry.next_sequence, ", last row ",
+                                 Ago(*options_.clock, session.last_row)));
   }
   return parts.empty() ? "no session" : absl::StrCat("sessions: ", absl::StrJoin(parts, "; "));
 }
@@ -117,7 +125,8 @@ std::string Store::WhoLacksLocked(uint64_t update) const {
   uint64_t lacking = 0;
   for (uint32_t member = 0; member < members_.size(); ++member) {
     if (members_[member]->inserted() >= seen || ++lacking > 3) continue;
-    parts.push_back(absl::StrCat("member ", member, " has ", members_[member]->inserted(), " of ", seen, " rows (", DescribeSessions(member), ")"));
+    parts.push_back(absl::StrCat("member ", member, " has ", members_[member]->inserted(), " of ", seen, " rows (",
+                                 DescribeSessions(member), ")"));
   }
   if (lacking > 3) parts.push_back(absl::StrCat(lacking - 3, " more members"));
   return absl::StrJoin(parts, ", ");
@@ -130,10 +139,12 @@ std::string Store::WhoLacks(uint64_t update) const {
 
 std::string Store::WhyShort(const Session& session) const {
   const uint32_t member = session.first_member;
-  if (learners_ == 0) return absl::StrCat("learner: not connected; update ", completed_update_, " of ", limiter_.LastUpdate(), " is done");
+  if (learners_ == 0)
+    return absl::StrCat("learner: not connected; update ", completed_update_, " of ", limiter_.LastUpdate(),
+                        " is done");
   if (members_[member]->inserted() >= limiter_.Allowed(completed_update_)) {
-    return absl::StrCat("learner: update ", completed_update_, " of ", limiter_.LastUpdate(), " is done, member ", member, " has the ",
-                        members_[member]->inserted(), " rows that allows");
+    return absl::StrCat("learner: update ", completed_update_, " of ", limiter_.LastUpdate(), " is done, member ",
+                        member, " has the ", members_[member]->inserted(), " rows that allows");
   }
   return absl::StrCat("other actors hold the credit of member ", member, " (", DescribeSessions(member), ")");
 }
@@ -154,7 +165,8 @@ void Store::NoteWaits() {
     if (!session.is_short) session.short_since = now;
     session.is_short = true;
     if (Seconds(now - session.short_since) < kExpectedWaitSeconds) continue;
-    if (session.waiting_for.empty()) spdlog::info("actor waits actor={} session={} for={:?}", session.actor, number, WhyShort(session));
+    if (session.waiting_for.empty())
+      spdlog::info("actor waits actor={} session={} for={:?}", session.actor, number, WhyShort(session));
     session.waiting_for = WhyShort(session);
   }
 }
@@ -175,7 +187,8 @@ absl::Status Store::health() const {
 }
 
 bool Store::Finished() const {
-  return std::all_of(members_.begin(), members_.end(), [&](const auto& table) { return table->inserted() >= limiter_.options().env_steps; });
+  return std::all_of(members_.begin(), members_.end(),
+                     [&](const auto& table) { return table->inserted() >= limiter_.options().env_steps; });
 }
 
 bool Store::Complete() const {
@@ -203,7 +216,8 @@ StoreCounters Store::counters() const {
 
 bool Store::ActorsWait() const {
   MutexLock lock(&mutex_);
-  return std::any_of(sessions_->living().begin(), sessions_->living().end(), [](const auto& entry) { return entry.second.is_short; });
+  return std::any_of(sessions_->living().begin(), sessions_->living().end(),
+                     [](const auto& entry) { return entry.second.is_short; });
 }
 
 bool Store::LearnerWaits() const {
@@ -240,7 +254,8 @@ void Store::Info(v1::ReplayInfo* info) const {
     member->set_episodes(table.episodes().finished_count());
     member->set_env_steps(limiter_.options().env_steps);
     const uint64_t start = limiter_.options().min_size;
-    if (table.inserted() > start) member->set_samples_per_insert(static_cast<double>(completed_update_) / (table.inserted() - start));
+    if (table.inserted() > start)
+      member->set_samples_per_insert(static_cast<double>(completed_update_) / (table.inserted() - start));
     member->set_rejected_rows(rejected_[i]);
     member->set_duplicate_rows(duplicates_[i]);
   }

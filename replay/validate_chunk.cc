@@ -10,8 +10,8 @@
 namespace datacom {
 namespace {
 
-// True when any of `count` float32 is infinite or NaN: then its bits without the sign are at or above infinity's. One pass without
-// branches, which the compiler turns into vector instructions.
+// True when any of `count` float32 is infinite or NaN: then its bits without the sign are at or above infinity's. One
+// pass without branches, which the compiler turns into vector instructions.
 bool AnyNonFinite(const char* data, size_t count) {
   uint32_t largest = 0;
   for (size_t i = 0; i < count; ++i) largest = std::max(largest, At<uint32_t>(data, 4 * i) & 0x7fffffffu);
@@ -26,7 +26,8 @@ T Largest(const char* data, size_t count) {
 }
 
 absl::Status Wrong(const Column& column, size_t value_index, const std::string& what) {
-  return absl::InvalidArgumentError(absl::StrCat("column ", column.name, ", row ", value_index / column.width, ": ", what));
+  return absl::InvalidArgumentError(
+      absl::StrCat("column ", column.name, ", row ", value_index / column.width, ": ", what));
 }
 
 absl::Status CheckFloats(const Column& column, const char* data, size_t count) {
@@ -49,7 +50,8 @@ absl::Status CheckEnvironments(const Column& column, const char* data, size_t co
   if (Largest<uint32_t>(data, count) < environments) return absl::OkStatus();
   for (size_t i = 0; i < count; ++i) {
     const uint32_t value = At<uint32_t>(data, 4 * i);
-    if (value >= environments) return Wrong(column, i, absl::StrCat(value, " is not below the session's ", environments, " environments"));
+    if (value >= environments)
+      return Wrong(column, i, absl::StrCat(value, " is not below the session's ", environments, " environments"));
   }
   return absl::OkStatus();
 }
@@ -61,14 +63,16 @@ absl::Status ValidateChunk(const RowSchema& schema, const v1::Chunk& chunk, uint
   const uint64_t wanted = rows * schema.wire_row_bytes();
   if (rows == 0) return absl::InvalidArgumentError("chunk without rows");
   if (chunk.columns().size() > kMaxChunkBytes || wanted > kMaxChunkBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("chunk of ", std::max<uint64_t>(wanted, chunk.columns().size()), " bytes; at most ",
-                                                   kMaxChunkBytes, " are taken at once"));
+    return absl::InvalidArgumentError(absl::StrCat("chunk of ", std::max<uint64_t>(wanted, chunk.columns().size()),
+                                                   " bytes; at most ", kMaxChunkBytes, " are taken at once"));
   }
   if (chunk.columns().size() != wanted) {
-    return absl::InvalidArgumentError(absl::StrCat("chunk of ", rows, " rows has ", chunk.columns().size(), " bytes of columns, the row schema makes it ",
-                                                   wanted, " (", schema.wire_row_bytes(), " a row)"));
+    return absl::InvalidArgumentError(absl::StrCat("chunk of ", rows, " rows has ", chunk.columns().size(),
+                                                   " bytes of columns, the row schema makes it ", wanted, " (",
+                                                   schema.wire_row_bytes(), " a row)"));
   }
-  if (chunk.first_sequence() > UINT64_MAX / 2) return absl::InvalidArgumentError(absl::StrCat("first_sequence ", chunk.first_sequence()));
+  if (chunk.first_sequence() > UINT64_MAX / 2)
+    return absl::InvalidArgumentError(absl::StrCat("first_sequence ", chunk.first_sequence()));
   const char* data = chunk.columns().data();
   for (const Column& column : schema.wire()) {
     const size_t values = rows * column.width;

@@ -12,8 +12,8 @@ namespace datacom {
 
 inline constexpr size_t kMaxChunkBytes = 4 << 20;
 
-// INVALID_ARGUMENT naming the column, row and value: no rows, wrong size, more than kMaxChunkBytes, a float that is not finite,
-// absorbing or last other than 0 and 1, an environment at or above `environments`.
+// INVALID_ARGUMENT naming the column, row and value: no rows, wrong size, more than kMaxChunkBytes, a float that is not
+// finite, absorbing or last other than 0 and 1, an environment at or above `environments`.
 absl::Status ValidateChunk(const RowSchema& schema, const v1::Chunk& chunk, uint32_t environments);
 
 }  // namespace datacom

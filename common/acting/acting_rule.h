@@ -1,7 +1,8 @@
-// What acts: turns observations into environment actions with one snapshot. One file pair a rule, one line in register.inc.
+// What acts: turns observations into environment actions with one snapshot. One file pair a rule, one line in
+// register.inc.
 //
-// Batched over the environments of one member. Not thread-safe; owns its workspace, sized at making; Act allocates nothing.
-// Used by the actor, the evaluator, `eval`, `render` and FVF maps, so that all act alike.
+// Batched over the environments of one member. Not thread-safe; owns its workspace, sized at making; Act allocates
+// nothing. Used by the actor, the evaluator, `eval`, `render` and FVF maps, so that all act alike.
 #ifndef DATACOM_COMMON_ACTING_ACTING_RULE_H_
 #define DATACOM_COMMON_ACTING_ACTING_RULE_H_
 
@@ -18,9 +19,9 @@ namespace datacom {
 
 // Per environment, for metrics, the safety ledger and overlays. Arrays may be null; else [batch].
 struct ActingDiagnostics {
-  double* constraint = nullptr;   // k(s) = CVaR - delta; untouched by rules without a learned constraint
+  double* constraint = nullptr;  // k(s) = CVaR - delta; untouched by rules without a learned constraint
   double* cvar = nullptr;
-  double* intervention = nullptr; // |a - u|, the part of the action that is the filter's
+  double* intervention = nullptr;  // |a - u|, the part of the action that is the filter's
 };
 
 class ActingRule {
@@ -40,7 +41,8 @@ class ActingRule {
 
 std::vector<std::string> ActingRuleNames();
 // NOT_FOUND naming the rule, INVALID_ARGUMENT naming a missing array, a wrong shape or a missing scalar.
-absl::StatusOr<std::unique_ptr<ActingRule>> MakeActingRule(const Snapshot& snapshot, const TaskModel& model, int max_batch);
+absl::StatusOr<std::unique_ptr<ActingRule>> MakeActingRule(const Snapshot& snapshot, const TaskModel& model,
+                                                           int max_batch);
 // Extra row columns the rule of this name stores (empty for rules of today's algorithms).
 absl::StatusOr<std::vector<Column>> ActingRuleColumns(absl::string_view rule);
 

@@ -1,5 +1,5 @@
-// A mutex over std::mutex that clang's thread-safety analysis and the sanitizers understand (Debian's absl::Mutex is not
-// instrumented, so a correct program using it reports races under TSan).
+// A mutex over std::mutex that clang's thread-safety analysis and the sanitizers understand (Debian's absl::Mutex is
+// not instrumented, so a correct program using it reports races under TSan).
 #ifndef DATACOM_COMMON_BASE_MUTEX_H_
 #define DATACOM_COMMON_BASE_MUTEX_H_
 

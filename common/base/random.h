@@ -1,8 +1,8 @@
 // Counter-based random streams (Philox 4x32-10; Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
 //
-// A stream is a pure function of its key: the same key gives the same numbers in any process, order or thread. Keys are made
-// from a purpose and numbers, so that every random decision of a run has a name: StreamKey("actor.noise", {run, member, ...}).
-// Value types, cheap to make, no global state. Not thread-safe per object.
+// A stream is a pure function of its key: the same key gives the same numbers in any process, order or thread. Keys are
+// made from a purpose and numbers, so that every random decision of a run has a name: StreamKey("actor.noise", {run,
+// member, ...}). Value types, cheap to make, no global state. Not thread-safe per object.
 #ifndef DATACOM_COMMON_BASE_RANDOM_H_
 #define DATACOM_COMMON_BASE_RANDOM_H_
 
@@ -23,10 +23,10 @@ class RandomStream {
 
   uint32_t NextUint32();
   uint64_t NextUint64();
-  double Uniform();                          // [0, 1), 53 bits
-  double Uniform(double low, double high);   // [low, high)
-  uint64_t Below(uint64_t bound);            // uniform in [0, bound), bound > 0, unbiased
-  double Normal();                           // standard normal, Box-Muller on two draws, the second value is kept
+  double Uniform();                         // [0, 1), 53 bits
+  double Uniform(double low, double high);  // [low, high)
+  uint64_t Below(uint64_t bound);           // uniform in [0, bound), bound > 0, unbiased
+  double Normal();                          // standard normal, Box-Muller on two draws, the second value is kept
 
  private:
   uint64_t key_;

@@ -40,6 +40,8 @@ int ExitCode(const absl::Status& status) {
     case absl::StatusCode::kOk:
       return kExitOk;
     case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kDataLoss:
       return kExitUsage;
     case absl::StatusCode::kCancelled:
       return kExitInterrupted;

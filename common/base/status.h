@@ -21,7 +21,8 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailure = 1;
 inline constexpr int kExitUsage = 2;         // wrong usage or configuration: never retried
 inline constexpr int kExitInterrupted = 75;  // drained, resume me
-// kExitUsage for InvalidArgument, kExitInterrupted for Cancelled, kExitOk for OK, else kExitFailure.
+// kExitUsage for InvalidArgument and for what no retry can mend (FailedPrecondition: another run, build or layout;
+// DataLoss), kExitInterrupted for Cancelled, kExitOk for OK, else kExitFailure.
 int ExitCode(const absl::Status& status);
 
 }  // namespace datacom
@@ -29,9 +30,9 @@ int ExitCode(const absl::Status& status);
 #define DATACOM_CONCAT_INNER_(a, b) a##b
 #define DATACOM_CONCAT_(a, b) DATACOM_CONCAT_INNER_(a, b)
 
-#define RETURN_IF_ERROR(expr)                       \
-  do {                                              \
-    absl::Status datacom_status_ = (expr);          \
+#define RETURN_IF_ERROR(expr)                          \
+  do {                                                 \
+    absl::Status datacom_status_ = (expr);             \
     if (!datacom_status_.ok()) return datacom_status_; \
   } while (false)
 

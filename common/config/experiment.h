@@ -37,6 +37,10 @@ absl::Status ValidateExperiment(const v1::Experiment& experiment, const std::vec
 v1::Experiment ResolveExperiment(v1::Experiment experiment);
 std::string PrintExperiment(const v1::Experiment& experiment);  // text format, stable order
 
+// Rows a member's ring keeps beyond replay.capacity: older than the draws of a learner that is up to date, for one that
+// resumes from the older of two checkpoints.
+uint64_t ReplaySlackRows(const v1::Experiment& resolved);
+
 // Experiment.hyper overridden by the member's own.
 v1::Hyper MemberHyper(const v1::Experiment& resolved, int member);
 

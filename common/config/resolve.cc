@@ -1,3 +1,4 @@
+#include <cmath>
 #include <limits>
 #include <set>
 
@@ -89,6 +90,12 @@ v1::Experiment ResolveExperiment(v1::Experiment experiment) {
     experiment.mutable_schedule()->set_publish_period(1);
   }
   return experiment;
+}
+
+uint64_t ReplaySlackRows(const v1::Experiment& resolved) {
+  const double interval =
+      std::ceil(static_cast<double>(resolved.run().checkpoint_updates()) / resolved.schedule().updates_per_step());
+  return resolved.schedule().tolerance_steps() + 2 * static_cast<uint64_t>(interval) + resolved.run().steps_per_epoch();
 }
 
 absl::StatusOr<std::vector<uint64_t>> ParseSeeds(const std::string& text) {

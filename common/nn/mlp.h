@@ -2,8 +2,9 @@
 // output.
 //
 // A row's result does not depend on the batch it is in: every output value is one chain of fused multiply-adds over the
-// inputs in order, whatever the batch size (multiply.h; lockstep runs and evaluators rely on it). Widths are padded to full
-// vectors. Not thread-safe: owns its workspace, sized at making; Forward and Load allocate nothing. Blocks nowhere.
+// inputs in order, whatever the batch size (multiply.h; lockstep runs and evaluators rely on it). Widths are padded to
+// full vectors. Not thread-safe: owns its workspace, sized at making; Forward and Load allocate nothing. Blocks
+// nowhere.
 #ifndef DATACOM_COMMON_NN_MLP_H_
 #define DATACOM_COMMON_NN_MLP_H_
 

@@ -1,5 +1,5 @@
-// A member's acting parameters at one version: named float32 arrays, scalars and the name of the rule that acts with them.
-// Plain data; immutable once shared (std::shared_ptr<const Snapshot>).
+// A member's acting parameters at one version: named float32 arrays, scalars and the name of the rule that acts with
+// them. Plain data; immutable once shared (std::shared_ptr<const Snapshot>).
 #ifndef DATACOM_COMMON_NN_SNAPSHOT_H_
 #define DATACOM_COMMON_NN_SNAPSHOT_H_
 
@@ -27,9 +27,9 @@ struct SnapshotVersion {
 };
 
 struct NamedArray {
-  std::string name;             // "actor.mean.0.weight" [in, out] row-major: y = x W + b; "actor.mean.0.bias" [out]
+  std::string name;  // "actor.mean.0.weight" [in, out] row-major: y = x W + b; "actor.mean.0.bias" [out]
   std::vector<uint32_t> shape;
-  std::vector<float> values;    // product of shape
+  std::vector<float> values;  // product of shape
 };
 
 struct Snapshot {
@@ -55,7 +55,7 @@ struct Snapshot {
 
 // In messages and files. The encoded form is manifest + data with a CRC; Decode refuses (DATA_LOSS, INVALID_ARGUMENT)
 // whatever does not match, naming the array, sizes or checksums. A file holds any number of snapshots (one a member).
-std::string EncodeSnapshot(const Snapshot& snapshot);                  // length-prefixed manifest, data
+std::string EncodeSnapshot(const Snapshot& snapshot);  // length-prefixed manifest, data
 absl::StatusOr<Snapshot> DecodeSnapshot(absl::string_view encoded);
 absl::Status WriteSnapshotFile(const std::string& path, const std::vector<Snapshot>& snapshots);
 absl::StatusOr<std::vector<Snapshot>> ReadSnapshotFile(const std::string& path);

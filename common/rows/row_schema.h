@@ -1,8 +1,8 @@
 // The columns of a transition, once for the wire, the ring and the learner.
 //
-// Wire chunk ("columns" of proto Chunk): every wire() column as [rows, width], little-endian, no padding, in schema order.
-// Draws carry learning() columns in the same form. A stored row holds all columns of stored(), row-major, at offset().
-// Immutable after For(); safe to share between threads.
+// Wire chunk ("columns" of proto Chunk): every wire() column as [rows, width], little-endian, no padding, in schema
+// order. Draws carry learning() columns in the same form. A stored row holds all columns of stored(), row-major, at
+// offset(). Immutable after For(); safe to share between threads.
 #ifndef DATACOM_COMMON_ROWS_ROW_SCHEMA_H_
 #define DATACOM_COMMON_ROWS_ROW_SCHEMA_H_
 
@@ -23,8 +23,8 @@ size_t SizeOf(ColumnType type);
 struct Column {
   std::string name;
   ColumnType type = ColumnType::kFloat32;
-  uint32_t width = 1;   // values a row
-  bool learning = true; // sent to the learner in draws
+  uint32_t width = 1;    // values a row
+  bool learning = true;  // sent to the learner in draws
   size_t bytes() const { return SizeOf(type) * width; }
 };
 

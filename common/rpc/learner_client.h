@@ -30,16 +30,19 @@ class SnapshotSubscriber {
   virtual ~SnapshotSubscriber() = default;
   virtual std::shared_ptr<const Snapshot> Latest(uint32_t member) const = 0;  // null before the first
   virtual void WaitForChange(std::chrono::milliseconds timeout) = 0;          // blocks; since the last call
-  virtual absl::Status status() const = 0;  // a permanent refusal (other run, other protocol), else OK
+  virtual absl::Status status() const = 0;                // a permanent refusal (other run, other protocol), else OK
   virtual double age_seconds(uint32_t member) const = 0;  // since the newest arrived; 0 before the first
-  virtual uint64_t discarded() const = 0;   // snapshots that did not decode
+  virtual uint64_t discarded() const = 0;                 // snapshots that did not decode
 };
 
 // Unary calls with kRpcDeadline. Block. Retry is the caller's.
-absl::StatusOr<v1::LeaseReply> LeaseEvaluation(const std::shared_ptr<grpc::Channel>& channel, const v1::LeaseRequest& request);
+absl::StatusOr<v1::LeaseReply> LeaseEvaluation(const std::shared_ptr<grpc::Channel>& channel,
+                                               const v1::LeaseRequest& request);
 absl::StatusOr<Snapshot> FetchSnapshot(const std::shared_ptr<grpc::Channel>& channel, const v1::FetchRequest& request);
-absl::StatusOr<v1::ReportReply> ReportEvaluation(const std::shared_ptr<grpc::Channel>& channel, const v1::ReportRequest& request);
-absl::StatusOr<v1::LearnerInfo> GetLearnerInfo(const std::shared_ptr<grpc::Channel>& channel, std::chrono::milliseconds deadline);
+absl::StatusOr<v1::ReportReply> ReportEvaluation(const std::shared_ptr<grpc::Channel>& channel,
+                                                 const v1::ReportRequest& request);
+absl::StatusOr<v1::LearnerInfo> GetLearnerInfo(const std::shared_ptr<grpc::Channel>& channel,
+                                               std::chrono::milliseconds deadline);
 
 }  // namespace datacom
 

@@ -23,10 +23,10 @@ class InsertSession {
   struct Options {
     std::shared_ptr<grpc::Channel> channel;
     std::string run_id;
-    std::string actor;              // name, stable over restarts
-    uint64_t incarnation = 0;       // random per process start
+    std::string actor;         // name, stable over restarts
+    uint64_t incarnation = 0;  // random per process start
     uint32_t environments = 1;
-    uint64_t schema_fingerprint = 0;  // 0: not known before registration; set it then with SetSchema
+    uint64_t schema_fingerprint = 0;                     // 0: not known before registration; set it then with SetSchema
     std::chrono::milliseconds register_deadline{60000};  // retried with backoff until then
   };
   // Blocks until registered, the deadline, a permanent refusal or process stop (CANCELLED).
@@ -38,20 +38,21 @@ class InsertSession {
   virtual absl::Status Start(uint64_t schema_fingerprint) = 0;
 
   struct Allowance {
-    uint64_t rows = 0;               // may be produced now: credit limit - next_sequence
-    uint64_t next_sequence = 0;      // of the next row appended
+    uint64_t rows = 0;           // may be produced now: credit limit - next_sequence
+    uint64_t next_sequence = 0;  // of the next row appended
     uint64_t min_policy_update = 0;
   };
   virtual Allowance allowance(uint32_t member) const = 0;
-  // Queues rows [next_sequence, next_sequence + rows) for sending; columns as in proto Chunk. Never blocks: what may be queued
-  // is bounded by credit. FAILED_PRECONDITION when the session ended (register anew).
+  // Queues rows [next_sequence, next_sequence + rows) for sending; columns as in proto Chunk. Never blocks: what may be
+  // queued is bounded by credit. FAILED_PRECONDITION when the session ended (register anew).
   virtual absl::Status Append(uint32_t member, uint32_t rows, std::string columns) = 0;
   virtual uint64_t acknowledged(uint32_t member) const = 0;  // next_sequence the replay confirmed
   // Blocks until anything changed since the last call, or the timeout.
   virtual void WaitForChange(std::chrono::milliseconds timeout) = 0;
-  // Blocks until everything appended is acknowledged, the session ended, or the timeout (DEADLINE_EXCEEDED with the count left).
+  // Blocks until everything appended is acknowledged, the session ended, or the timeout (DEADLINE_EXCEEDED with the
+  // count left).
   virtual absl::Status Flush(std::chrono::milliseconds timeout) = 0;
-  virtual bool finished() const = 0;        // the run has all its rows
+  virtual bool finished() const = 0;  // the run has all its rows
   // OK while usable; NOT_FOUND: session ended, register anew; otherwise permanent.
   virtual absl::Status status() const = 0;
   virtual std::string waiting_for() const = 0;  // the replay's words; empty when nothing is short
@@ -72,12 +73,14 @@ class DrawStream {
   virtual void Request(uint64_t update) = 0;
   virtual void Announce(uint64_t completed_update) = 0;
   // The next reply that carries batches. DEADLINE_EXCEEDED after `timeout` (message: the replay's waiting_for, or that
-  // it cannot be reached); CANCELLED after Cancel; permanent errors as they are. Requests stay outstanding on a timeout.
+  // it cannot be reached); CANCELLED after Cancel; permanent errors as they are. Requests stay outstanding on a
+  // timeout.
   virtual absl::StatusOr<v1::DrawReply> Next(std::chrono::milliseconds timeout) = 0;
   virtual void Cancel() = 0;  // wakes Next from any thread, for good
 };
 
-absl::StatusOr<v1::ReplayInfo> GetReplayInfo(const std::shared_ptr<grpc::Channel>& channel, std::chrono::milliseconds deadline);
+absl::StatusOr<v1::ReplayInfo> GetReplayInfo(const std::shared_ptr<grpc::Channel>& channel,
+                                             std::chrono::milliseconds deadline);
 // Calls `consume` for each message in order until all of [from, to) came.
 absl::Status ReadRange(const std::shared_ptr<grpc::Channel>& channel, const v1::ReadRangeRequest& request,
                        const std::function<absl::Status(const v1::RowRange&)>& consume);

@@ -25,13 +25,13 @@ class TaskOptions;
 
 struct TaskSpec {
   std::string name;
-  std::string summary;               // one sentence, for `datacom list tasks`
+  std::string summary;  // one sentence, for `datacom list tasks`
   int obs_dim = 0;
   int action_dim = 0;
-  std::vector<double> action_low;    // [action_dim]
-  std::vector<double> action_high;   // [action_dim]
-  int horizon = 0;                   // control steps of an episode
-  double control_dt = 0;             // s
+  std::vector<double> action_low;      // [action_dim]
+  std::vector<double> action_high;     // [action_dim]
+  int horizon = 0;                     // control steps of an episode
+  double control_dt = 0;               // s
   std::vector<std::string> init_keys;  // what `rollout --init` may set
 };
 
@@ -50,11 +50,12 @@ struct StepResult {
   double reward = 0;
   double cost = 0;         // raw, signed, of the state reached; > 0 is a violation
   bool absorbing = false;  // the environment ended; the time limit is the caller's business (TaskSpec::horizon)
-  bool valid = true;       // false: the simulator warned (bad qacc, contact buffer full): abandon the episode, keep no row
+  bool valid = true;  // false: the simulator warned (bad qacc, contact buffer full): abandon the episode, keep no row
 };
 
-// One simulated environment. Not thread-safe; owns its simulation state; makers share the compiled model. Steps allocate
-// nothing. No auto-reset: the observation after an absorbing step is that of the terminal state, and Step may go on.
+// One simulated environment. Not thread-safe; owns its simulation state; makers share the compiled model. Steps
+// allocate nothing. No auto-reset: the observation after an absorbing step is that of the terminal state, and Step may
+// go on.
 class Task {
  public:
   virtual ~Task() = default;
@@ -62,8 +63,10 @@ class Task {
   // Starts an episode; everything random comes from `stream`. observation: [obs_dim], float64.
   virtual void Reset(RandomStream* stream, double* observation) = 0;
   // As Reset, then sets the named start values. INVALID_ARGUMENT for a key the task has not (naming it and init_keys).
-  virtual absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) = 0;
-  // action: [action_dim] float64, clipped as the task's specification says. observation: [obs_dim] of the reached state.
+  virtual absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream,
+                               double* observation) = 0;
+  // action: [action_dim] float64, clipped as the task's specification says. observation: [obs_dim] of the reached
+  // state.
   virtual StepResult Step(const double* action, double* observation) = 0;
   // Raw cost of the current state: after a step that step's StepResult::cost, after a reset that of the start.
   virtual double Cost() const = 0;

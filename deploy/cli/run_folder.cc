@@ -43,7 +43,8 @@ absl::StatusOr<std::string> DefaultRunFolder(const std::string& experiment_name,
   while (fs::exists(absl::StrCat(stem, "-", next))) ++next;
   if (!resume) return absl::StrCat(stem, "-", next);
   if (next == 1)
-    return absl::NotFoundError(absl::StrCat("no run to resume: there is no ", stem, "-1; name it with --run-dir"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("no run to resume: there is no ", stem, "-1; name it with --run-dir"));
   return absl::StrCat(stem, "-", next - 1);
 }
 

@@ -155,16 +155,26 @@ absl::StatusOr<Layout> PlanLayout(const TrainOptions& options, const v1::Experim
   return layout;
 }
 
+// A draw answers with the batches of all members in one message.
+absl::Status CheckDrawSize(const v1::Experiment& resolved, uint64_t members, uint64_t obs, uint64_t action) {
+  constexpr uint64_t kLimit = 12 << 20;  // of 16 MiB; episodes that ended travel along
+  const uint64_t rows = resolved.learner().batch_size() + resolved.learner().failure_batch_size();
+  const uint64_t bytes = members * rows * RowSchema::For(obs, action).learning_row_bytes();
+  if (bytes <= kLimit) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "learner.batch_size=", resolved.learner().batch_size(), " for ", members, " members: a draw would carry ",
+      FormatBytes(bytes), ", at most ", FormatBytes(kLimit), " are possible; use smaller batches or fewer members"));
+}
+
 absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout& layout) {
   ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(resolved.task(), resolved.task_options()));
   const uint64_t obs = model.spec.obs_dim, action = model.spec.action_dim;
   const uint64_t members = std::max(1, resolved.members_size());
   const v1::Run& run = resolved.run();
   const v1::Network& network = resolved.network();
+  RETURN_IF_ERROR(CheckDrawSize(resolved, members, obs, action));
   Needs needs;
-  // Slack: what one checkpoint interval and the tolerance may overwrite while older draws can still be asked again.
-  const double interval = run.checkpoint_updates() / resolved.schedule().updates_per_step();
-  const uint64_t slack = std::llround(std::ceil(interval)) + 2 * resolved.schedule().tolerance_steps();
+  const uint64_t slack = ReplaySlackRows(resolved);
   const uint64_t rows = std::min(run.env_steps(), resolved.replay().capacity() + slack);
   const uint64_t failures = std::min(run.env_steps(), resolved.replay().failure_capacity() + slack);
   needs.ring_bytes = members * (rows + failures) * RowSchema::For(obs, action).stored_row_bytes();

@@ -1,10 +1,11 @@
 // The replay's speed, as named workloads (Google Benchmark; --benchmark_format=json):
 //   replay/draw          one 64 + 6 draw of one member at the store, rows in memory
 //   replay/insert_store  one 64 KiB chunk at the store, without transport
-//   replay/insert_empty  64 KiB chunks over gRPC on loopback to a handler that only counts them: what the transport moves
-//   replay/insert_grpc   the same stream into the real service
-// insert_grpc / insert_empty is the share of the transport's rate that the service keeps. Chunks in flight: kWindow. The ring has
-// wrapped before anything is measured: the first pass over a fresh file pays the kernel for every page once.
+//   replay/insert_empty  64 KiB chunks over gRPC on loopback to a handler that only counts them: what the transport
+//   moves replay/insert_grpc   the same stream into the real service
+// insert_grpc / insert_empty is the share of the transport's rate that the service keeps. Chunks in flight: kWindow.
+// The ring has wrapped before anything is measured: the first pass over a fresh file pays the kernel for every page
+// once.
 #include <atomic>
 #include <filesystem>
 
@@ -38,7 +39,8 @@ v1::Chunk BenchChunk(uint64_t first_sequence) {
     cost += column.bytes() * ChunkRows();
   }
   const float value = 1;
-  for (uint32_t i = 0; i < ChunkRows(); i += 4) chunk.mutable_columns()->replace(cost + 4 * i, 4, reinterpret_cast<const char*>(&value), 4);
+  for (uint32_t i = 0; i < ChunkRows(); i += 4)
+    chunk.mutable_columns()->replace(cost + 4 * i, 4, reinterpret_cast<const char*>(&value), 4);
   return chunk;
 }
 
@@ -103,7 +105,8 @@ void InsertStore(benchmark::State& state) {
   for (auto _ : state) {
     chunk.set_first_sequence(rows);
     v1::InsertReply reply;
-    if (!bench.store()->Insert(bench.session(), stream, chunk, &reply).ok() || reply.rejections_size() > 0) state.SkipWithError("refused");
+    if (!bench.store()->Insert(bench.session(), stream, chunk, &reply).ok() || reply.rejections_size() > 0)
+      state.SkipWithError("refused");
     rows += ChunkRows();
   }
   rows -= bench.rows();
@@ -156,7 +159,9 @@ class EmptyStream : public grpc::ServerBidiReactor<v1::InsertRequest, v1::Insert
 };
 
 class EmptyService : public v1::Replay::CallbackService {
-  grpc::ServerBidiReactor<v1::InsertRequest, v1::InsertReply>* Insert(grpc::CallbackServerContext*) override { return new EmptyStream; }
+  grpc::ServerBidiReactor<v1::InsertRequest, v1::InsertReply>* Insert(grpc::CallbackServerContext*) override {
+    return new EmptyStream;
+  }
 };
 
 // Sends chunks, at most kWindow beyond what was acknowledged.

@@ -1,5 +1,5 @@
-// Kills the real replay process again and again while a client inserts. Oracle: what was acknowledged is kept, nothing is
-// stored twice, the order holds.
+// Kills the real replay process again and again while a client inserts. Oracle: what was acknowledged is kept, nothing
+// is stored twice, the order holds.
 #include <atomic>
 #include <cstring>
 
@@ -54,7 +54,8 @@ void ExpectRowsInOrder(const std::shared_ptr<grpc::Channel>& channel, const RowS
     for (uint32_t i = 0; i < range.row_count(); ++i, ++next) {
       float value = 0;
       std::memcpy(&value, range.columns().data() + i * schema.wire()[0].bytes(), sizeof value);
-      if (value != static_cast<float>(next)) return absl::DataLossError("row " + std::to_string(next) + " holds sequence " + std::to_string(value));
+      if (value != static_cast<float>(next))
+        return absl::DataLossError("row " + std::to_string(next) + " holds sequence " + std::to_string(value));
     }
     return absl::OkStatus();
   });
@@ -85,7 +86,8 @@ TEST(ReplayKillTest, EveryAcknowledgedRowIsKeptOnceOverTwentyKills) {
     EXPECT_TRUE(WIFSIGNALED(replay.End(SIGKILL)));
     replay.Start();
     const auto after = GetReplayInfo(MakeChannel(replay.address()), kLong);
-    EXPECT_TRUE(after.ok() && after->members(0).inserted() >= acknowledged) << "round " << round << ": " << after.status();
+    EXPECT_TRUE(after.ok() && after->members(0).inserted() >= acknowledged)
+        << "round " << round << ": " << after.status();
   }
   stop = true;
   actor.join();

@@ -28,7 +28,8 @@ class ReplayProcess {
   // Runs the experiment with run id "run"; `variables` ("NAME=value") are added to its environment.
   ReplayProcess(const std::string& folder, const v1::Experiment& experiment, std::vector<std::string> variables = {})
       : folder_(folder), variables_(std::move(variables)) {
-    EXPECT_TRUE(WriteFileAtomically(folder_ + "/experiment.textproto", PrintExperiment(ResolveExperiment(experiment))).ok());
+    EXPECT_TRUE(
+        WriteFileAtomically(folder_ + "/experiment.textproto", PrintExperiment(ResolveExperiment(experiment))).ok());
   }
   ~ReplayProcess() {
     if (pid_ > 0) End(SIGKILL);
@@ -37,8 +38,9 @@ class ReplayProcess {
   // On the address it had before, if any.
   void Start() {
     std::filesystem::remove(folder_ + "/address");
-    pid_ = Spawn({"--experiment", folder_ + "/experiment.textproto", "--run-id", "run", "--dir", folder_ + "/replay", "--address-file",
-                  folder_ + "/address", "--listen", address_.empty() ? "127.0.0.1:0" : address_, "--die-with-parent"});
+    pid_ = Spawn({"--experiment", folder_ + "/experiment.textproto", "--run-id", "run", "--dir", folder_ + "/replay",
+                  "--address-file", folder_ + "/address", "--listen", address_.empty() ? "127.0.0.1:0" : address_,
+                  "--die-with-parent"});
     const auto deadline = std::chrono::steady_clock::now() + kLong;
     while (!std::filesystem::exists(folder_ + "/address")) {
       ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "the replay does not start";
@@ -88,7 +90,8 @@ class ReplayProcess {
 };
 
 // An actor of these many environments, its stream open.
-inline std::unique_ptr<InsertSession> JoinReplay(const std::shared_ptr<grpc::Channel>& channel, uint32_t environments, uint64_t fingerprint) {
+inline std::unique_ptr<InsertSession> JoinReplay(const std::shared_ptr<grpc::Channel>& channel, uint32_t environments,
+                                                 uint64_t fingerprint) {
   InsertSession::Options options;
   options.channel = channel;
   options.run_id = "run";

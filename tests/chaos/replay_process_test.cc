@@ -96,7 +96,9 @@ TEST(ReplayProcessTest, AfterTheDiskFailedItAcknowledgesNothingReportsNotServing
   testing::TemporaryFolder folder;
   v1::Experiment experiment = ProcessExperiment(1);
   experiment.mutable_replay()->set_sync(true);
-  testing::ReplayProcess replay(folder.path(), experiment, {"LD_PRELOAD=" DATACOM_FAILING_DISK, "DATACOM_TEST_DISK_FAILS=" + folder.path() + "/fail"});
+  testing::ReplayProcess replay(
+      folder.path(), experiment,
+      {"LD_PRELOAD=" DATACOM_FAILING_DISK, "DATACOM_TEST_DISK_FAILS=" + folder.path() + "/fail"});
   ASSERT_NO_FATAL_FAILURE(replay.Start());
   const auto session = testing::JoinReplay(MakeChannel(replay.address()), 1, CartPoleSchema().fingerprint());
   ASSERT_TRUE(session != nullptr && Produce(session.get(), 0, 16));

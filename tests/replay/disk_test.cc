@@ -1,4 +1,5 @@
-// Files that are damaged and disks that fail. msync and posix_fallocate are replaced in this program, so that they can fail.
+// Files that are damaged and disks that fail. msync and posix_fallocate are replaced in this program, so that they can
+// fail.
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -53,7 +54,8 @@ TEST(StoreTest, TwoReplaysInOneFolderAndFilesOfAnotherRunAreRefused) {
   EXPECT_THAT(std::string(Store::Open(SmallSchema(), options).status().message()), HasSubstr("another process"));
   store.reset();
   options.run_id = "other";
-  EXPECT_THAT(std::string(Store::Open(SmallSchema(), options).status().message()), HasSubstr("belongs to run \"run\", not to \"other\""));
+  EXPECT_THAT(std::string(Store::Open(SmallSchema(), options).status().message()),
+              HasSubstr("belongs to run \"run\", not to \"other\""));
   options.run_id = "run";
   EXPECT_THAT(std::string(Store::Open(RowSchema::For(3, 1), options).status().message()), HasSubstr("row schema"));
 }
@@ -97,7 +99,8 @@ TEST(StoreTest, ARingThatDisappearedFromARunThatHasBegunIsNotReplacedInSilence) 
   ManualClock clock;
   MustOpen(SmallExperiment(1), folder.path(), &clock).reset();
   std::filesystem::remove(folder.path() + "/member_0.rows");
-  const absl::Status status = Store::Open(SmallSchema(), StoreOptions(SmallExperiment(1), folder.path(), &clock)).status();
+  const absl::Status status =
+      Store::Open(SmallSchema(), StoreOptions(SmallExperiment(1), folder.path(), &clock)).status();
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("member_0.rows was missing"));
 }
@@ -116,7 +119,8 @@ TEST(StoreTest, WithSyncEveryBatchReachesTheDiskBeforeItIsAcknowledged) {
       client.Hear(store.get());
       const auto count = static_cast<uint32_t>(client.limit[0] - client.next[0]);
       if (count > 0) {
-        ASSERT_EQ(client.Send(store.get(), MakeChunk(0, client.next[0], SimpleRows(client.next[0], count))), absl::StatusCode::kOk);
+        ASSERT_EQ(client.Send(store.get(), MakeChunk(0, client.next[0], SimpleRows(client.next[0], count))),
+                  absl::StatusCode::kOk);
         EXPECT_EQ(syncs - before >= 2, sync) << "rows, then the cursor";
       }
       store->Announce(completed);
@@ -147,15 +151,18 @@ TEST(StoreTest, AfterTheDiskFailedNothingIsAcknowledgedAndWhatWasIsStillThere) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("member_0.rows"));
   EXPECT_FALSE(store->health().ok());
   EXPECT_FALSE(store->Tick().ok());
-  EXPECT_FALSE(store->Progress(client.session, client.stream, &client.progress, &reply).ok()) << "no acknowledgement leaves any more";
-  EXPECT_EQ(client.Send(store.get(), MakeChunk(0, 6, SimpleRows(6, 1))), absl::StatusCode::kUnavailable) << "though the disk is back";
+  EXPECT_FALSE(store->Progress(client.session, client.stream, &client.progress, &reply).ok())
+      << "no acknowledgement leaves any more";
+  EXPECT_EQ(client.Send(store.get(), MakeChunk(0, 6, SimpleRows(6, 1))), absl::StatusCode::kUnavailable)
+      << "though the disk is back";
   v1::RowRange range;
   EXPECT_TRUE(store->ReadRange(0, 0, 6, &range).ok()) << "reading goes on";
   store.reset();
   store = MustOpen(experiment, folder.path(), &clock);
   EXPECT_GE(MemberOf(*store, 0).inserted(), 6u);
   client.Reconnect(store.get());
-  EXPECT_EQ(client.Send(store.get(), MakeChunk(0, client.next[0], SimpleRows(client.next[0], 1))), absl::StatusCode::kOk);
+  EXPECT_EQ(client.Send(store.get(), MakeChunk(0, client.next[0], SimpleRows(client.next[0], 1))),
+            absl::StatusCode::kOk);
 }
 
 TEST(StoreTest, AFullDiskIsToldAtTheStartWithTheBytesNeededAndLeavesNoFileBehind) {
@@ -166,7 +173,8 @@ TEST(StoreTest, AFullDiskIsToldAtTheStartWithTheBytesNeededAndLeavesNoFileBehind
   const absl::Status refused = Store::Open(SmallSchema(), options).status();
   disk_full = false;
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(refused.message()), ::testing::ContainsRegex("no disk space for .*member_0.rows: [0-9]+ bytes are needed, [0-9]+ are free"));
+  EXPECT_THAT(std::string(refused.message()),
+              ::testing::ContainsRegex("no disk space for .*member_0.rows: [0-9]+ bytes are needed, [0-9]+ are free"));
   EXPECT_FALSE(std::filesystem::exists(folder.path() + "/member_0.rows"));
   EXPECT_TRUE(Store::Open(SmallSchema(), options).ok());
 }
@@ -192,7 +200,9 @@ TEST(StoreTest, AnImpossibleCursorOrSessionFileIsRefusedByNameAndDamagedRowsCras
     std::string cursor(8, '\0');
     std::ifstream(path, std::ios::binary).seekg(kCursor).read(cursor.data(), 8);
     Overwrite(path, kCursor, std::string("\0\0\0\0\1\0\0\0", 8));
-    EXPECT_THAT(std::string(Store::Open(SmallSchema(), options).status().message()), HasSubstr("member_0." + name.substr(10))) << name;
+    EXPECT_THAT(std::string(Store::Open(SmallSchema(), options).status().message()),
+                HasSubstr("member_0." + name.substr(10)))
+        << name;
     Overwrite(path, kCursor, cursor);
   }
   Overwrite(folder.path() + "/member_0.rows", kRecords, std::string(6 * SmallSchema().stored_row_bytes(), '\xff'));

@@ -29,7 +29,9 @@ class StoreDrawTest : public ::testing::Test {
       client_.Hear(store_.get());
       const uint64_t count = std::min(client_.limit[0] - client_.next[0], rows - client_.next[0]);
       if (count > 0) {
-        ASSERT_EQ(client_.Send(store_.get(), MakeChunk(0, client_.next[0], SimpleRows(client_.next[0], static_cast<uint32_t>(count)))), absl::StatusCode::kOk);
+        ASSERT_EQ(client_.Send(store_.get(), MakeChunk(0, client_.next[0],
+                                                       SimpleRows(client_.next[0], static_cast<uint32_t>(count)))),
+                  absl::StatusCode::kOk);
       }
       client_.Hear(store_.get());
       while (store_->Ready(completed_ + 1) && completed_ < rows) store_->Announce(++completed_);
@@ -58,11 +60,11 @@ class StoreDrawTest : public ::testing::Test {
 TEST_F(StoreDrawTest, DrawsAreTheSameAfterAReopenInAnyOrderAndWithMoreRows) {
   Fill(60);
   std::vector<std::string> first;
-  for (uint64_t update = 1; update <= 40; ++update) first.push_back(Draw(update).SerializeAsString());
+  for (uint64_t update = 1; update <= 40; ++update) first.push_back(testing::PureBytes(Draw(update)));
   Fill(90);
   store_.reset();
   store_ = MustOpen(experiment_, folder_.path(), &clock_);
-  for (uint64_t update = 40; update >= 1; --update) EXPECT_EQ(Draw(update).SerializeAsString(), first[update - 1]) << update;
+  for (uint64_t update = 40; update >= 1; --update) EXPECT_EQ(testing::PureBytes(Draw(update)), first[update - 1]) << update;
 }
 
 // sum of (observed - expected)^2 / expected over ages 1 .. `ages`; draws of other ages fail the test.
@@ -90,8 +92,8 @@ TEST_F(StoreDrawTest, MainRowsAreUniformOverTheNewestCapacityAndFailuresOverThei
       ++failure[failures - static_cast<int>(value) / 3];
     }
   }
-  EXPECT_LT(ChiSquare(main, 100, 800 * 8 / 100.0), 182.0);    // 99 degrees of freedom, alpha 1e-6
-  EXPECT_LT(ChiSquare(failure, 20, 800 * 3 / 20.0), 65.0);    // 19 degrees of freedom, alpha 1e-6
+  EXPECT_LT(ChiSquare(main, 100, 800 * 8 / 100.0), 182.0);  // 99 degrees of freedom, alpha 1e-6
+  EXPECT_LT(ChiSquare(failure, 20, 800 * 3 / 20.0), 65.0);  // 19 degrees of freedom, alpha 1e-6
 }
 
 TEST(StoreTest, AMemberDrawsTheSameAloneAndInAPopulation) {
@@ -113,7 +115,9 @@ TEST(StoreTest, AMemberDrawsTheSameAloneAndInAPopulation) {
       client.Hear(store.get());
       for (uint32_t member = 0; member < seeds.size(); ++member) {
         for (; client.next[member] < 10 + update; client.Hear(store.get())) {
-          EXPECT_EQ(client.Send(store.get(), MakeChunk(member, client.next[member], SimpleRows(client.next[member], 1))), absl::StatusCode::kOk);
+          EXPECT_EQ(
+              client.Send(store.get(), MakeChunk(member, client.next[member], SimpleRows(client.next[member], 1))),
+              absl::StatusCode::kOk);
         }
       }
       v1::DrawReply reply;
@@ -155,7 +159,8 @@ TEST_F(StoreDrawTest, EpisodesComeOnceInRowOrderWithWhatTheDeltaStepNeeds) {
       for (int i = 0; i < 10; ++i) EXPECT_EQ(observations[2 * i], start + static_cast<float>(i));
       EXPECT_EQ(observations[20], start + 9.5f) << "the state the last row reached";
       EXPECT_EQ(costs[0], 0);
-      for (int i = 0; i < 10; ++i) EXPECT_EQ(costs[i + 1], static_cast<int>(start + static_cast<float>(i)) % 3 == 0 ? 0.25f : -0.5f);
+      for (int i = 0; i < 10; ++i)
+        EXPECT_EQ(costs[i + 1], static_cast<int>(start + static_cast<float>(i)) % 3 == 0 ? 0.25f : -0.5f);
     }
   }
   EXPECT_THAT(ends, ::testing::ElementsAre(10, 20, 30, 40, 50, 60));
@@ -166,7 +171,8 @@ TEST_F(StoreDrawTest, OverwrittenRowsAndUpdatesBeyondTheRunAreRefusedInWords) {
   v1::DrawReply reply;
   const absl::Status old = store_->Draw(5, &reply);
   EXPECT_EQ(old.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(old.message()), HasSubstr("update 5 of member 0 draws from rows 0 to 15, but rows below 424 are overwritten"));
+  EXPECT_THAT(std::string(old.message()),
+              HasSubstr("update 5 of member 0 draws from rows 0 to 15, but rows below 424 are overwritten"));
   EXPECT_THAT(std::string(old.message()), HasSubstr("resume from one of the two newest checkpoints"));
   EXPECT_EQ(store_->Draw(991, &reply).code(), absl::StatusCode::kInvalidArgument);
   v1::RowRange range;  // 600 rows, of which 100 + 16 + 2 * 20 + 20 are kept
@@ -180,7 +186,8 @@ TEST_F(StoreDrawTest, OverwrittenRowsAndUpdatesBeyondTheRunAreRefusedInWords) {
 
 // The worst case of a resumed learner: the actors went as far as they may, the newest checkpoint is lost.
 TEST(StoreTest, ALearnerThatResumesFromTheOlderOfTwoCheckpointsFindsItsRows) {
-  const std::vector<std::pair<double, uint64_t>> cases = {{0.25, 240}, {1, 600}, {4, 2400}};  // updates a row, updates done
+  const std::vector<std::pair<double, uint64_t>> cases = {
+      {0.25, 240}, {1, 600}, {4, 2400}};  // updates a row, updates done
   for (const auto& [ratio, done] : cases) {
     v1::Experiment experiment = SmallExperiment(1);
     experiment.mutable_schedule()->set_updates_per_step(ratio);
@@ -193,7 +200,8 @@ TEST(StoreTest, ALearnerThatResumesFromTheOlderOfTwoCheckpointsFindsItsRows) {
       store->Announce(completed);
       for (client.Hear(store.get()); client.next[0] < client.limit[0]; client.Hear(store.get())) {
         const auto count = static_cast<uint32_t>(client.limit[0] - client.next[0]);
-        ASSERT_EQ(client.Send(store.get(), MakeChunk(0, client.next[0], SimpleRows(client.next[0], count))), absl::StatusCode::kOk);
+        ASSERT_EQ(client.Send(store.get(), MakeChunk(0, client.next[0], SimpleRows(client.next[0], count))),
+                  absl::StatusCode::kOk);
       }
     }
     EXPECT_EQ(MemberOf(*store, 0).inserted(), MemberOf(*store, 0).allowed());

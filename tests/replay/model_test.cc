@@ -24,11 +24,13 @@ uint64_t Seed() {
   return seed;
 }
 
-constexpr uint64_t kRows = 1500, kKept = 176;  // capacity 100 + slack 16 + 2 * 20 + 20; with the guard the ring has 184 slots
+constexpr uint64_t kRows = 1500,
+                   kKept = 176;  // capacity 100 + slack 16 + 2 * 20 + 20; with the guard the ring has 184 slots
 constexpr uint32_t kMembers = 2;
 constexpr int kClients = 3;
 
-// Three actors that die, retry and overreach, a learner, a replay that is started again; and what must be true of it all.
+// Three actors that die, retry and overreach, a learner, a replay that is started again; and what must be true of it
+// all.
 class StoreModel {
  public:
   explicit StoreModel(uint64_t seed) : random_(seed) {
@@ -115,7 +117,7 @@ class StoreModel {
   void Insert(Client* client, uint32_t member) {
     client->Hear(store_.get());
     const uint64_t next = client->next[member], room = client->limit[member] - next;
-    const uint64_t back = std::min<uint64_t>(next, random_.Below(4));               // a retry that overlaps
+    const uint64_t back = std::min<uint64_t>(next, random_.Below(4));          // a retry that overlaps
     const auto count = static_cast<uint32_t>(back + random_.Below(room + 2));  // may go one beyond the credit
     if (count == 0) return;
     std::vector<TestRow> rows(count);
@@ -228,7 +230,8 @@ class Schedule {
     for (auto& [member, limit] : client.limit) {
       const auto count = static_cast<uint32_t>(random_.Below(limit - client.next[member] + 1));
       if (count == 0) continue;
-      ASSERT_EQ(client.Send(store_.get(), MakeChunk(member, client.next[member], std::vector<TestRow>(count))), absl::StatusCode::kOk);
+      ASSERT_EQ(client.Send(store_.get(), MakeChunk(member, client.next[member], std::vector<TestRow>(count))),
+                absl::StatusCode::kOk);
       client.next[member] += count;
     }
   }
@@ -251,9 +254,11 @@ TEST(StoreModelTest, EveryRunEndsWithItsExactRowsNeverBeyondTheBoundWhateverTheR
       Schedule schedule(updates_per_step, tolerance, seed);
       int step = 0;
       for (; step < 100000 && !schedule.Complete(); ++step) {
-        ASSERT_NO_FATAL_FAILURE(schedule.Step()) << "ratio " << updates_per_step << ", tolerance " << tolerance << ", step " << step;
+        ASSERT_NO_FATAL_FAILURE(schedule.Step())
+            << "ratio " << updates_per_step << ", tolerance " << tolerance << ", step " << step;
       }
-      EXPECT_TRUE(schedule.Complete()) << "ratio " << updates_per_step << ", tolerance " << tolerance << ": " << schedule.Standing();
+      EXPECT_TRUE(schedule.Complete()) << "ratio " << updates_per_step << ", tolerance " << tolerance << ": "
+                                       << schedule.Standing();
     }
   }
 }

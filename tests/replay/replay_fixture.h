@@ -1,6 +1,9 @@
-// What tests of the replay share: a small row schema, an experiment, chunks of rows that can be recognised, a folder that goes away.
+// What tests of the replay share: a small row schema, an experiment, chunks of rows that can be recognised, a folder
+// that goes away.
 #ifndef DATACOM_TESTS_REPLAY_REPLAY_FIXTURE_H_
 #define DATACOM_TESTS_REPLAY_REPLAY_FIXTURE_H_
+
+#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -13,9 +16,14 @@
 #include "common/rows/row_schema.h"
 #include "gtest/gtest.h"
 #include "replay/store.h"
-#include "unistd.h"
 
 namespace datacom::testing {
+
+// What of a draw is a pure function of its update: all but the count of rows inserted.
+inline std::string PureBytes(v1::DrawReply reply) {
+  for (v1::MemberBatch& batch : *reply.mutable_batches()) batch.clear_inserted();
+  return reply.SerializeAsString();
+}
 
 class TemporaryFolder {
  public:
@@ -58,7 +66,8 @@ inline Store::Options StoreOptions(const v1::Experiment& experiment, const std::
   Store::Options options;
   options.experiment = ResolveExperiment(experiment);
   options.experiment_text = PrintExperiment(options.experiment);
-  for (int i = 0; i < options.experiment.members_size(); ++i) options.hyper.push_back(MemberHyper(options.experiment, i));
+  for (int i = 0; i < options.experiment.members_size(); ++i)
+    options.hyper.push_back(MemberHyper(options.experiment, i));
   options.learns_delta = true;
   options.run_id = "run";
   options.folder = folder;
@@ -119,7 +128,8 @@ inline std::vector<TestRow> SimpleRows(uint64_t first_sequence, uint32_t count, 
   return rows;
 }
 
-inline std::unique_ptr<Store> MustOpen(const v1::Experiment& experiment, const std::string& folder, const Clock* clock) {
+inline std::unique_ptr<Store> MustOpen(const v1::Experiment& experiment, const std::string& folder,
+                                       const Clock* clock) {
   auto store = Store::Open(SmallSchema(), StoreOptions(experiment, folder, clock));
   if (!store.ok()) ADD_FAILURE() << store.status();
   return store.ok() ? std::move(*store) : nullptr;
@@ -157,7 +167,8 @@ struct Client {
     const absl::Status status = store->Insert(session, stream, chunk, &reply);
     if (!status.ok()) return status.code();
     if (message != nullptr && reply.rejections_size() > 0) *message = reply.rejections(0).message();
-    return reply.rejections_size() == 0 ? absl::StatusCode::kOk : static_cast<absl::StatusCode>(reply.rejections(0).code());
+    return reply.rejections_size() == 0 ? absl::StatusCode::kOk
+                                        : static_cast<absl::StatusCode>(reply.rejections(0).code());
   }
 };
 

@@ -100,7 +100,8 @@ TEST(StoreTest, MembersAreSharedOutAndSharedAgainWhenAnActorStaysAway) {
     clock.Advance(std::chrono::seconds(20));
     ASSERT_TRUE(store->Tick().ok());
   }
-  EXPECT_EQ(store->Connect(first->session()).status().code(), absl::StatusCode::kNotFound) << "it is to register for more";
+  EXPECT_EQ(store->Connect(first->session()).status().code(), absl::StatusCode::kNotFound)
+      << "it is to register for more";
   const auto again = store->Register("actor-0", 1, 2);
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again->member_count(), 4u);

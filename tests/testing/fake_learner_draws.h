@@ -49,6 +49,7 @@ struct FakeReplay {
       batch->set_main(Rows(config.batch_size, &stream));
       if (update % 2 == 0) batch->set_failure(Rows(config.failure_batch_size, &stream));
       batch->set_rows_seen(now);
+      batch->set_inserted(now);
       for (uint64_t row = before + 1; row <= now; ++row) {
         if (row % episode_length == 0) *batch->add_episodes() = EpisodeEndingAt(row, member, update);
       }

@@ -1,6 +1,6 @@
-// Golden data: finds the files of a prefix at run time in tests/golden (or in $DATACOM_GOLDEN_DIR), so that dropping a file in
-// adds a case. A test that loops over them prints their number; an unreadable file fails; an absent prefix fails, unless
-// the variable is set, where it is skipped.
+// Golden data: finds the files of a prefix at run time in tests/golden (or in $DATACOM_GOLDEN_DIR), so that dropping a
+// file in adds a case. A test that loops over them prints their number; an unreadable file fails; an absent prefix
+// fails, unless the variable is set, where it is skipped.
 #ifndef DATACOM_TESTS_TESTING_GOLDEN_H_
 #define DATACOM_TESTS_TESTING_GOLDEN_H_
 
@@ -39,8 +39,8 @@ inline std::vector<std::string> GoldenFiles(const std::string& prefix) {
   return files;
 }
 
-#define DATACOM_GOLDEN_FILES(variable, prefix)                                                      \
-  const std::vector<std::string> variable = ::datacom::testing::GoldenFiles(prefix);                \
+#define DATACOM_GOLDEN_FILES(variable, prefix)                                                           \
+  const std::vector<std::string> variable = ::datacom::testing::GoldenFiles(prefix);                     \
   if (variable.empty() && std::getenv("DATACOM_GOLDEN_DIR") != nullptr) GTEST_SKIP() << "no " << prefix; \
   ASSERT_FALSE(variable.empty()) << "no golden file starts with " << prefix
 
@@ -78,7 +78,8 @@ inline GoldenTable ReadGoldenCsv(const std::string& path) {
     if (table.header.empty()) {
       table.header = cells;
     } else {
-      if (cells.size() != table.header.size()) throw std::runtime_error(path + ": a row of another width than the header");
+      if (cells.size() != table.header.size())
+        throw std::runtime_error(path + ": a row of another width than the header");
       table.rows.push_back(cells);
     }
   }

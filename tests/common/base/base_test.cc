@@ -87,6 +87,8 @@ TEST(Status, AnnotationKeepsTheCode) {
 TEST(Status, ExitCodesAreThoseOfTheInterface) {
   EXPECT_EQ(ExitCode(absl::OkStatus()), 0);
   EXPECT_EQ(ExitCode(absl::InvalidArgumentError("x")), 2);
+  EXPECT_EQ(ExitCode(absl::FailedPreconditionError("x")), 2);
+  EXPECT_EQ(ExitCode(absl::DataLossError("x")), 2);
   EXPECT_EQ(ExitCode(absl::CancelledError("x")), 75);
   EXPECT_EQ(ExitCode(absl::InternalError("x")), 1);
 }
