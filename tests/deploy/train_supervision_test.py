@@ -152,7 +152,8 @@ class TrainSupervisionTest(unittest.TestCase):
             with self.subTest(number):
                 process = self.train(*(["--resume"] if number == signal.SIGINT else []))
                 self.wait_until_all_run()
-                self.wait(lambda: len(self.starts("evaluator-0")) == (1 if number == signal.SIGTERM else 2), "start")
+                runs = 1 if number == signal.SIGTERM else 2
+                self.wait(lambda: all(len(self.starts(role)) == runs for role in ("actor-0", "evaluator-0")), "start")
                 process.send_signal(number)
                 code, output, errors = self.finish(process)
                 self.assertEqual(code, 75, errors)
