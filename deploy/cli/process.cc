@@ -29,10 +29,11 @@ constexpr int kExecFailed = 127;
   ::dup2(null, STDIN_FILENO);
   ::dup2(log, STDOUT_FILENO);
   ::dup2(log, STDERR_FILENO);
+  // This program's own handlers would swallow what is meant for the role: default actions first, then let signals in.
+  for (const int number : {SIGINT, SIGTERM, SIGPIPE}) ::signal(number, SIG_DFL);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  ::signal(SIGPIPE, SIG_DFL);
   ::execv(argv[0], argv);
   ::_exit(kExecFailed);
 }
@@ -53,9 +54,13 @@ absl::Status Process::Start(const std::vector<std::string>& argv, const std::str
   for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   const pid_t parent = ::getpid();
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, &before);  // none may reach the child before it has its own actions
   const pid_t child = ::fork();
   if (child == 0) BecomeChild(arguments.data(), log, parent);
   const int error = errno;
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
   ::close(log);
   if (child < 0) return ErrnoStatus(error, absl::StrCat("start ", argv[0]));
   pid_ = child;
