@@ -1,3 +1,4 @@
+cmake_minimum_required(VERSION 3.25)
 # Writes OUTPUT, a header that defines DATACOM_REVISION as what git says of the tree in SOURCE ("unknown" without git: a source
 # archive). An unchanged revision leaves the file alone, so that nothing is rebuilt. Run when configuring, and by ./datacom
 # before each build:  cmake -DSOURCE=... -DOUTPUT=... -P revision.cmake
