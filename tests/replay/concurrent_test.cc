@@ -1,0 +1,67 @@
+// The store under threads, as the service drives it: actors insert while the learner draws and announces and somebody
+// asks. Says most under the thread sanitizer.
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/replay/replay_fixture.h"
+
+namespace datacom {
+namespace {
+
+using testing::Client;
+using testing::MakeChunk;
+using testing::SimpleRows;
+
+TEST(StoreTest, ActorsALearnerAndOnlookersShareItAndTheRunEndsWithExactlyItsRows) {
+  constexpr uint64_t kSteps = 400;
+  testing::TemporaryFolder folder;
+  v1::Experiment experiment = testing::SmallExperiment(1);
+  experiment.mutable_run()->set_env_steps(kSteps);
+  const auto store = testing::MustOpen(experiment, folder.path(), &Clock::Real());
+  const uint64_t min_size = experiment.replay().min_size(), updates = kSteps - min_size;
+  std::atomic<bool> done{false};
+  std::atomic<uint64_t> accepted{0};
+
+  std::vector<Client> clients(2);
+  for (uint64_t i = 0; i < clients.size(); ++i) clients[i].Open(store.get(), "actor-" + std::to_string(i), i + 1, 1);
+  std::vector<std::thread> threads;
+  for (Client& client : clients) {
+    threads.emplace_back([&store, &done, &accepted, &client] {
+      while (!done) {
+        client.Hear(store.get());
+        if (client.limit[0] <= client.next[0]) {
+          std::this_thread::yield();
+          continue;
+        }
+        const uint32_t rows = static_cast<uint32_t>(std::min<uint64_t>(5, client.limit[0] - client.next[0]));
+        const v1::Chunk chunk = MakeChunk(0, client.next[0], SimpleRows(client.next[0], rows));
+        ASSERT_EQ(client.Send(store.get(), chunk), absl::StatusCode::kOk);
+        accepted += rows;
+      }
+    });
+  }
+  threads.emplace_back([&store, &done] {
+    while (!done) {
+      v1::ReplayInfo info;
+      store->Info(&info);
+      ASSERT_TRUE(store->Tick().ok());
+      std::this_thread::yield();
+    }
+  });
+  for (uint64_t update = 1; update <= updates; ++update) {
+    while (!store->Ready(update)) std::this_thread::yield();
+    v1::DrawReply reply;
+    ASSERT_TRUE(store->Draw(update, &reply).ok());
+    store->Announce(update);
+  }
+  done = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(accepted, kSteps);
+  EXPECT_EQ(testing::MemberOf(*store, 0).inserted(), kSteps);
+}
+
+}  // namespace
+}  // namespace datacom
