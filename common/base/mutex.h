@@ -47,7 +47,6 @@ class CondVar {
     lock.release();
     return notified;
   }
-  void NotifyOne() { condition_.notify_one(); }
   void NotifyAll() { condition_.notify_all(); }
 
  private:
