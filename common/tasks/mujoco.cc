@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -81,6 +82,25 @@ absl::StatusOr<MujocoData> MakeMujocoData(const mjModel& model) {
   if (!status.ok()) return status;
   if (data == nullptr) return absl::ResourceExhaustedError("MuJoCo could not allocate mjData");
   return MujocoData(data);
+}
+
+absl::StatusOr<Simulation> Simulation::Make(MujocoModel model) {
+  absl::StatusOr<MujocoData> data = MakeMujocoData(*model);
+  if (!data.ok()) return data.status();
+  return Simulation(std::move(model), *std::move(data));
+}
+
+void Simulation::Scale(const PhysicsScale& scale) {
+  if (scaled_ == nullptr) {
+    if (scale.mass == 1 && scale.damping == 1 && scale.friction == 1) return;
+    scaled_ = std::shared_ptr<mjModel>(mj_copyModel(nullptr, model_.get()), &mj_deleteModel);
+  }
+  const mjModel& nominal = *model_;
+  for (int i = 0; i < nominal.nbody; ++i) scaled_->body_mass[i] = scale.mass * nominal.body_mass[i];
+  for (int i = 0; i < 3 * nominal.nbody; ++i) scaled_->body_inertia[i] = scale.mass * nominal.body_inertia[i];
+  for (int i = 0; i < nominal.nv; ++i) scaled_->dof_damping[i] = scale.damping * nominal.dof_damping[i];
+  for (int i = 0; i < 3 * nominal.ngeom; ++i) scaled_->geom_friction[i] = scale.friction * nominal.geom_friction[i];
+  mj_setConst(scaled_.get(), data_.get());
 }
 
 bool StepMujoco(const mjModel& model, int substeps, mjData* data) {

@@ -10,9 +10,11 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/tasks/task.h"
 #include "mujoco/mujoco.h"
 
 namespace datacom {
@@ -56,6 +58,26 @@ absl::StatusOr<MujocoData> MakeMujocoData(const mjModel& model);
 // mj_step `substeps` times. False when MuJoCo failed or warned since the last mj_resetData (bad position, velocity,
 // acceleration or control, a full buffer, ...): the state means nothing then. No allocation unless MuJoCo fails.
 bool StepMujoco(const mjModel& model, int substeps, mjData* data);
+
+// One environment's physics: the compiled model, shared, or a scaled copy of it, and its mjData.
+class Simulation {
+ public:
+  static absl::StatusOr<Simulation> Make(MujocoModel model);
+
+  const mjModel& model() const { return scaled_ != nullptr ? *scaled_ : *model_; }
+  mjData* data() const { return data_.get(); }  // valid as long as this; a renderer reads, or writes only caches
+  // mj_step `substeps` times; false as StepMujoco says.
+  bool Step(int substeps) { return StepMujoco(model(), substeps, data_.get()); }
+  // Masses, damping and friction become `scale` times the compiled ones. To be followed by mj_resetData: the model's
+  // derived constants are computed in data().
+  void Scale(const PhysicsScale& scale);
+
+ private:
+  Simulation(MujocoModel model, MujocoData data) : model_(std::move(model)), data_(std::move(data)) {}
+  MujocoModel model_;
+  std::shared_ptr<mjModel> scaled_;  // null while the scale is 1
+  MujocoData data_;
+};
 
 }  // namespace datacom
 

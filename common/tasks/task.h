@@ -6,6 +6,7 @@
 #define DATACOM_COMMON_TASKS_TASK_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/random.h"
 #include "common/safety/control_affine.h"
+#include "common/safety/known_constraints.h"
 
 namespace datacom {
 
@@ -35,10 +37,22 @@ struct TaskSpec {
   std::vector<std::string> init_keys;  // what `rollout --init` may set
 };
 
+// A plane through the observations, for maps of the feasibility value function.
+struct ObservationSlice {
+  std::string name;   // one word, for files
+  std::string title;  // one line: what is held fixed
+  std::string x_label, y_label;
+  double x_low = 0, x_high = 1, y_low = 0, y_high = 1;
+  // Writes the observation [obs_dim] that stands at (x, y); false where there is none (out of the arm's reach).
+  std::function<bool(double x, double y, double* observation)> at;
+};
+
 // Static side. Immutable after making; safe to share.
 struct TaskModel {
   TaskSpec spec;
-  std::shared_ptr<const ControlAffine> dynamics;  // never null
+  std::shared_ptr<const ControlAffine> dynamics;              // never null
+  std::shared_ptr<const KnownConstraints> known_constraints;  // null where the task has no analytic constraints
+  std::vector<ObservationSlice> slices;                       // the first is the one to show
 };
 
 // Names in register order. Linking only the model side needs no MuJoCo.
@@ -52,6 +66,15 @@ struct StepResult {
   bool absorbing = false;  // the environment ended; the time limit is the caller's business (TaskSpec::horizon)
   bool valid = true;  // false: the simulator warned (bad qacc, contact buffer full): abandon the episode, keep no row
 };
+
+// Factors on the compiled physics; 1 everywhere is the task as specified.
+struct PhysicsScale {
+  double mass = 1;  // masses and inertias
+  double damping = 1;
+  double friction = 1;
+};
+
+class Simulation;  // common/tasks/mujoco.h: model and data, for renderers
 
 // One simulated environment. Not thread-safe; owns its simulation state; makers share the compiled model. Steps
 // allocate nothing. No auto-reset: the observation after an absorbing step is that of the terminal state, and Step may
@@ -72,6 +95,10 @@ class Task {
   virtual double Cost() const = 0;
   // Did the episode so far end well (interface.md, success)?
   virtual bool Success() const = 0;
+  // Physics from the next reset on. May allocate (a model of its own, the first time).
+  virtual void ScalePhysics(const PhysicsScale& scale) = 0;
+  // For renderers; null where MuJoCo is not behind it (fakes).
+  virtual const Simulation* simulation() const = 0;
 };
 
 // Links MuJoCo (target datacom::tasks; the functions above are in datacom::task_models).

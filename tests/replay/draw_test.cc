@@ -64,7 +64,8 @@ TEST_F(StoreDrawTest, DrawsAreTheSameAfterAReopenInAnyOrderAndWithMoreRows) {
   Fill(90);
   store_.reset();
   store_ = MustOpen(experiment_, folder_.path(), &clock_);
-  for (uint64_t update = 40; update >= 1; --update) EXPECT_EQ(testing::PureBytes(Draw(update)), first[update - 1]) << update;
+  for (uint64_t update = 40; update >= 1; --update)
+    EXPECT_EQ(testing::PureBytes(Draw(update)), first[update - 1]) << update;
 }
 
 // sum of (observed - expected)^2 / expected over ages 1 .. `ages`; draws of other ages fail the test.

@@ -50,6 +50,8 @@ class FakeTask : public Task {
   }
   double Cost() const override { return std::abs(position_) - 0.3; }
   bool Success() const override { return position_ > 1; }
+  void ScalePhysics(const PhysicsScale& /*scale*/) override {}
+  const Simulation* simulation() const override { return nullptr; }
 
  private:
   void Observe(double* observation) const {

@@ -53,6 +53,21 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   model.spec.control_dt = 1.0 / 120;
   model.spec.init_keys = {"x", "theta"};
   model.dynamics = std::make_shared<Dynamics>();
+  ObservationSlice upright;
+  upright.name = "pole";
+  upright.title = "cart at the middle, at rest";
+  upright.x_label = "pole angle / rad";
+  upright.y_label = "pole angular velocity / rad/s";
+  upright.x_low = -3.14159, upright.x_high = 3.14159, upright.y_low = -6, upright.y_high = 6;
+  upright.at = [](double theta, double theta_dot, double* observation) {
+    observation[0] = 0;
+    observation[1] = std::sin(theta);
+    observation[2] = std::cos(theta);
+    observation[3] = 0;
+    observation[4] = theta_dot;
+    return true;
+  };
+  model.slices.push_back(std::move(upright));
   return model;
 }
 

@@ -24,12 +24,8 @@ constexpr double kSafeAngle = 1.5707;      // rad; the reference's literal, not 
 
 }  // namespace
 
-CartPole::CartPole(TaskSpec spec, MujocoModel model, MujocoData data, int tip_site, int goal_site)
-    : spec_(std::move(spec)),
-      model_(std::move(model)),
-      data_(std::move(data)),
-      tip_site_(tip_site),
-      goal_site_(goal_site) {}
+CartPole::CartPole(TaskSpec spec, Simulation simulation, int tip_site, int goal_site)
+    : spec_(std::move(spec)), simulation_(std::move(simulation)), tip_site_(tip_site), goal_site_(goal_site) {}
 
 void CartPole::Reset(RandomStream* /*stream*/, double* observation) { Start(kStartX, 0.0, observation); }
 
@@ -50,18 +46,19 @@ absl::Status CartPole::ResetTo(const std::map<std::string, double>& init, Random
 }
 
 void CartPole::Start(double x, double theta, double* observation) {
-  mj_resetData(model_.get(), data_.get());
-  data_->qpos[0] = x;
-  data_->qpos[1] = theta;
-  mj_kinematics(model_.get(), data_.get());  // Success and renderers see the start, not the last episode
+  mjData* data = simulation_.data();
+  mj_resetData(&simulation_.model(), data);
+  data->qpos[0] = x;
+  data->qpos[1] = theta;
+  mj_kinematics(&simulation_.model(), data);  // Success and renderers see the start, not the last episode
   Observe(observation);
 }
 
 StepResult CartPole::Step(const double* action, double* observation) {
   StepResult result;
   // Written as comparisons so that a NaN reaches the simulator, which refuses it.
-  data_->ctrl[0] = action[0] < -1.0 ? -1.0 : action[0] > 1.0 ? 1.0 : action[0];
-  result.valid = StepMujoco(*model_, kSubsteps, data_.get());
+  simulation_.data()->ctrl[0] = action[0] < -1.0 ? -1.0 : action[0] > 1.0 ? 1.0 : action[0];
+  result.valid = simulation_.Step(kSubsteps);
   Observe(observation);
   result.reward = std::clamp(1.0 - TipDistance() / kRewardDistance, 0.0, 1.0);
   result.cost = Cost();
@@ -69,19 +66,22 @@ StepResult CartPole::Step(const double* action, double* observation) {
 }
 
 void CartPole::Observe(double* observation) const {
-  observation[0] = data_->qpos[0];
-  observation[1] = std::sin(data_->qpos[1]);
-  observation[2] = std::cos(data_->qpos[1]);
-  observation[3] = data_->qvel[0];
-  observation[4] = data_->qvel[1];
+  const mjData& data = *simulation_.data();
+  observation[0] = data.qpos[0];
+  observation[1] = std::sin(data.qpos[1]);
+  observation[2] = std::cos(data.qpos[1]);
+  observation[3] = data.qvel[0];
+  observation[4] = data.qvel[1];
 }
 
 double CartPole::TipDistance() const {
-  return mju_dist3(data_->site_xpos + 3 * tip_site_, data_->site_xpos + 3 * goal_site_);
+  const mjtNum* sites = simulation_.data()->site_xpos;
+  return mju_dist3(sites + 3 * tip_site_, sites + 3 * goal_site_);
 }
 
 double CartPole::Cost() const {
-  return std::abs(std::atan2(std::sin(data_->qpos[1]), std::cos(data_->qpos[1]))) / kSafeAngle - 1.0;
+  const double theta = simulation_.data()->qpos[1];
+  return std::abs(std::atan2(std::sin(theta), std::cos(theta))) / kSafeAngle - 1.0;
 }
 
 bool CartPole::Success() const { return TipDistance() <= kSuccessDistance; }
@@ -91,11 +91,11 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options) {
   RETURN_IF_ERROR(compiled->status());
   const MujocoModel& model = **compiled;
   ASSIGN_OR_RETURN(TaskModel facts, MakeModel(options));
-  ASSIGN_OR_RETURN(MujocoData data, MakeMujocoData(*model));
+  ASSIGN_OR_RETURN(Simulation simulation, Simulation::Make(model));
   const int tip = mj_name2id(model.get(), mjOBJ_SITE, "pole_tip");
   const int goal = mj_name2id(model.get(), mjOBJ_SITE, "goal");
   if (tip < 0 || goal < 0) return absl::InternalError("model cartpole: no site pole_tip or goal");
-  auto task = std::make_unique<CartPole>(std::move(facts.spec), model, std::move(data), tip, goal);
+  auto task = std::make_unique<CartPole>(std::move(facts.spec), std::move(simulation), tip, goal);
   double observation[5];
   task->Reset(nullptr, observation);
   return std::unique_ptr<Task>(std::move(task));

@@ -17,7 +17,7 @@ namespace datacom::cartpole {
 // The start is the same every time: `stream` is not used.
 class CartPole : public Task {
  public:
-  CartPole(TaskSpec spec, MujocoModel model, MujocoData data, int tip_site, int goal_site);
+  CartPole(TaskSpec spec, Simulation simulation, int tip_site, int goal_site);
 
   const TaskSpec& spec() const override { return spec_; }
   void Reset(RandomStream* stream, double* observation) override;
@@ -25,6 +25,8 @@ class CartPole : public Task {
   StepResult Step(const double* action, double* observation) override;
   double Cost() const override;   // |theta|, wrapped, over the reference's right angle, less 1
   bool Success() const override;  // the tip is within 0.25 m of the goal
+  void ScalePhysics(const PhysicsScale& scale) override { simulation_.Scale(scale); }
+  const Simulation* simulation() const override { return &simulation_; }
 
  private:
   void Start(double x, double theta, double* observation);
@@ -32,8 +34,7 @@ class CartPole : public Task {
   double TipDistance() const;  // m, tip to goal, as the last mj_step left them
 
   const TaskSpec spec_;
-  const MujocoModel model_;
-  const MujocoData data_;
+  Simulation simulation_;
   const int tip_site_, goal_site_;
 };
 
