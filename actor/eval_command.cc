@@ -109,6 +109,7 @@ absl::Status RunEvalCommand(const EvalCommand& command, std::ostream* out) {
   ASSIGN_OR_RETURN(v1::Experiment experiment, LoadExperiment(file, ""));
   experiment = ResolveExperiment(experiment);
   for (const std::string& assignment : command.set) RETURN_IF_ERROR(ApplyOverride(assignment, &experiment));
+  RETURN_IF_ERROR(ValidateTaskOptions(experiment.task_options()));
   ASSIGN_OR_RETURN(const Policies policies, ReadPolicies(command));
   const uint32_t count = command.episodes.value_or(experiment.run().eval_episodes());
   if (count == 0) return absl::InvalidArgumentError("--episodes: 0 is too few");

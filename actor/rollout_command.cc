@@ -87,6 +87,7 @@ absl::StatusOr<std::unique_ptr<Task>> TaskOf(const RolloutCommand& command) {
   v1::Experiment experiment;
   experiment.set_task(command.task);
   for (const std::string& assignment : command.set) RETURN_IF_ERROR(ApplyOverride(assignment, &experiment));
+  RETURN_IF_ERROR(ValidateTaskOptions(experiment.task_options()));
   absl::StatusOr<std::unique_ptr<Task>> task = MakeTask(experiment.task(), experiment.task_options());
   if (absl::IsNotFound(task.status())) return Invalid(std::string(task.status().message()));
   return task;

@@ -33,6 +33,8 @@ absl::Status SetSeeds(const std::vector<uint64_t>& seeds, v1::Experiment* experi
 // (The registers are passed in, so that this layer knows neither tasks nor algorithms.)
 absl::Status ValidateExperiment(const v1::Experiment& experiment, const std::vector<std::string>& tasks,
                                 const std::vector<std::string>& algorithms);
+// The part of it that concerns task_options: rules and ranges. Which options a task has is the task's own business.
+absl::Status ValidateTaskOptions(const v1::TaskOptions& options);
 // Fills every default, at least one member, lockstep's consequences (lag 0, tolerance 1, publish_period 1). Idempotent.
 v1::Experiment ResolveExperiment(v1::Experiment experiment);
 std::string PrintExperiment(const v1::Experiment& experiment);  // text format, stable order

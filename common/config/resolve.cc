@@ -37,8 +37,17 @@ void SetDefault(const FieldDescriptor* field, Message* message) {
   }
 }
 
-// Every absent scalar that has a default, recursively through singular messages. Repeated messages (members) are left
-// alone: absent means "as the experiment" there.
+bool HasDefaults(const google::protobuf::Descriptor* descriptor) {
+  for (int i = 0; i < descriptor->field_count(); ++i) {
+    const FieldDescriptor* field = descriptor->field(i);
+    if (field->has_default_value() || (field->message_type() != nullptr && HasDefaults(field->message_type())))
+      return true;
+  }
+  return false;
+}
+
+// Every absent scalar that has a default, recursively through singular messages. Where absence means something it
+// stays: in repeated messages (members: "as the experiment") and in those without defaults (task options).
 void FillDefaults(Message* message) {
   const google::protobuf::Descriptor* descriptor = message->GetDescriptor();
   const Reflection* reflection = message->GetReflection();
@@ -46,7 +55,7 @@ void FillDefaults(Message* message) {
     const FieldDescriptor* field = descriptor->field(i);
     if (field->is_repeated()) continue;
     if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-      FillDefaults(reflection->MutableMessage(message, field));
+      if (HasDefaults(field->message_type())) FillDefaults(reflection->MutableMessage(message, field));
     } else if (field->has_default_value() && !reflection->HasField(*message, field)) {
       SetDefault(field, message);
     }

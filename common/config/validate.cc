@@ -91,10 +91,20 @@ absl::Status CheckField(const std::string& path, const Message& message, const F
   return CheckScalar(path, message, field, -1, rule);
 }
 
+absl::Status CheckRange(const std::string& prefix, const v1::Range& range) {
+  if (range.high() >= range.low()) return absl::OkStatus();
+  return Wrong(prefix + "high", absl::StrCat(range.high(), " is below low, ", range.low()));
+}
+
 absl::Status CheckRules(const std::string& prefix, const Message& message) {
   const google::protobuf::Descriptor* descriptor = message.GetDescriptor();
   for (int i = 0; i < descriptor->field_count(); ++i) {
     RETURN_IF_ERROR(CheckField(prefix + descriptor->field(i)->name(), message, descriptor->field(i)));
+  }
+  if (const auto* range = dynamic_cast<const v1::Range*>(&message)) return CheckRange(prefix, *range);
+  if (const auto* drawn = dynamic_cast<const v1::Randomisation*>(&message); drawn && drawn->has_mass()) {
+    if (drawn->mass().low() <= 0)
+      return Wrong(prefix + "mass.low", absl::StrCat(drawn->mass().low(), " is not above 0"));
   }
   return absl::OkStatus();
 }
@@ -147,6 +157,8 @@ absl::Status CheckMembers(const v1::Experiment& experiment) {
 }
 
 }  // namespace
+
+absl::Status ValidateTaskOptions(const v1::TaskOptions& options) { return CheckRules("task_options.", options); }
 
 absl::Status ValidateExperiment(const v1::Experiment& experiment, const std::vector<std::string>& tasks,
                                 const std::vector<std::string>& algorithms) {

@@ -43,6 +43,7 @@ absl::Status ApplyTyped(const TrainOptions& options, v1::Experiment* experiment)
 absl::StatusOr<v1::Experiment> Finished(const v1::Experiment& experiment) {
   const v1::Experiment resolved = ResolveExperiment(experiment);
   RETURN_IF_ERROR(ValidateExperiment(resolved, TaskNames(), AlgorithmNames()));
+  RETURN_IF_ERROR(MakeTaskModel(resolved.task(), resolved.task_options()).status());  // refuses options it has not
   return resolved;
 }
 

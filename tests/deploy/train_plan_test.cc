@@ -46,6 +46,13 @@ TEST(PlanExperiment, AppliesWhatWasTyped) {
   EXPECT_TRUE(experiment->run().lockstep());
 }
 
+TEST(PlanExperiment, RefusesAnOptionTheTaskHasNot) {
+  TrainOptions options = Typed();
+  options.overrides = {"task_options.puck_region=adjusted"};
+  EXPECT_THAT(std::string(PlanExperiment(options).status().message()),
+              HasSubstr("task_options.puck_region: task cartpole has no such option"));
+}
+
 TEST(PlanResume, AcceptsTheSameCommandAgainAndMoreSteps) {
   TrainOptions options = Typed();
   options.seeds = "3-5";

@@ -4,6 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include "common/base/status.h"
+#include "common/tasks/options.h"
 #include "datacom/v1/experiment.pb.h"
 
 namespace datacom::cartpole {
@@ -41,6 +43,7 @@ void Dynamics::Evaluate(const double* obs, const ControlAffineOut& out) const {
 }
 
 absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
+  RETURN_IF_ERROR(RefuseOptions("cartpole", options, {}));
   TaskModel model;
   model.spec.name = "cartpole";
   model.spec.summary =

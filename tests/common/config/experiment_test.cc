@@ -60,7 +60,7 @@ TEST(ResolveExperiment, FillsEveryDefaultAndOneMember) {
   EXPECT_THAT(resolved.network().constraint_hidden(), ::testing::ElementsAre(128, 128));
   ASSERT_EQ(resolved.members_size(), 1);
   EXPECT_EQ(resolved.members(0).seed(), 7u);
-  EXPECT_FALSE(resolved.task_options().has_horizon()) << "absent means the task's own";
+  EXPECT_FALSE(resolved.has_task_options()) << "what a task is not told it does as its own specification says";
   EXPECT_TRUE(Validate(resolved).ok()) << Validate(resolved);
 }
 

@@ -48,13 +48,40 @@ TEST(ValidateExperiment, ChecksFieldsAgainstEachOther) {
   ExpectInvalid(Validate(Minimal("replay { failure_capacity: 6 }")), {"replay.failure_capacity", "6"});
 }
 
+TEST(ValidateExperiment, WantsRangesThatRiseAndMassesAboveZero) {
+  const auto drawn = [](const std::string& what, const std::string& range) {
+    return Validate(Minimal("task_options { randomisation { " + what + " { " + range + " } } }"));
+  };
+  EXPECT_TRUE(drawn("mass", "low: 0.8 high: 1.2").ok());
+  EXPECT_TRUE(drawn("damping", "low: 0 high: 0").ok());
+  ExpectInvalid(drawn("mass", "low: 1.2 high: 0.8"), {"task_options.randomisation.mass.high: 0.8 is below low, 1.2"});
+  ExpectInvalid(drawn("mass", "low: 0 high: 0.8"), {"task_options.randomisation.mass.low: 0 is not above 0"});
+  ExpectInvalid(drawn("friction", "low: 1"), {"task_options.randomisation.friction.high: must be set"});
+  ExpectInvalid(drawn("damping", "high: 1"), {"task_options.randomisation.damping.low: must be set"});
+  ExpectInvalid(drawn("observation_noise", "low: -1 high: 1"), {"observation_noise.low", "-1 is below 0"});
+  ExpectInvalid(drawn("action_delay", "low: 1 high: 1001"), {"action_delay.high", "1001 is above 1000"});
+  ExpectInvalid(ValidateTaskOptions(Minimal("task_options { reward: 'none' }").task_options()),
+                {"task_options.reward", "none", "code, paper"});
+}
+
+TEST(ValidateExperiment, ChecksRangesThatOverridesSetOneEndOf) {
+  v1::Experiment experiment = Minimal();
+  ASSERT_TRUE(ApplyOverride("task_options.randomisation.mass.low=0.8", &experiment).ok());
+  ExpectInvalid(Validate(experiment), {"task_options.randomisation.mass.high: must be set"});
+  ASSERT_TRUE(ApplyOverride("task_options.randomisation.mass.high=0.7", &experiment).ok());
+  ExpectInvalid(Validate(experiment), {"task_options.randomisation.mass.high: 0.7 is below low, 0.8"});
+  ASSERT_TRUE(ApplyOverride("task_options.randomisation.mass.high=1.2", &experiment).ok());
+  EXPECT_TRUE(Validate(experiment).ok());
+}
+
 TEST(ValidateExperiment, WantsMembersThatDiffer) {
   ExpectInvalid(Validate(Minimal("members { seed: 1 } members { seed: 2 } members { seed: 1 }")),
                 {"members[2].seed", "1", "members[0]"});
   EXPECT_TRUE(Validate(Minimal("members { seed: 1 } members { seed: 1 hyper { actor_lr: 0.1 } }")).ok());
 }
 
-// Visits every field of the schema; numbers without any bound are a mistake, except where any value is right.
+// Visits every field of the schema (a task option's absence is the task's own business); numbers without any bound are
+// a mistake, except where any value is right.
 void ExpectRules(const google::protobuf::Descriptor* descriptor) {
   for (int i = 0; i < descriptor->field_count(); ++i) {
     const google::protobuf::FieldDescriptor* field = descriptor->field(i);
@@ -67,7 +94,7 @@ void ExpectRules(const google::protobuf::Descriptor* descriptor) {
                         field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_BOOL;
     EXPECT_TRUE(!number || field->name() == "seed" || rule.has_max() || rule.has_below()) << field->full_name();
     EXPECT_TRUE(field->is_repeated() || field->has_default_value() || rule.required() ||
-                field->name() == "description" || field->name() == "horizon")
+                field->name() == "description" || field->containing_type() == v1::TaskOptions::descriptor())
         << field->full_name() << " has neither a default nor a reason";
   }
 }

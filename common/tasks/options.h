@@ -1,0 +1,20 @@
+// What tasks share about their options (proto TaskOptions). Pure functions; thread-safe.
+#ifndef DATACOM_COMMON_TASKS_OPTIONS_H_
+#define DATACOM_COMMON_TASKS_OPTIONS_H_
+
+#include <initializer_list>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "datacom/v1/experiment.pb.h"
+
+namespace datacom {
+
+// Every task has `horizon` and `randomisation`; `own` names the other fields this one has. INVALID_ARGUMENT naming the
+// first field that is set and that the task has not, and those it has.
+absl::Status RefuseOptions(absl::string_view task, const v1::TaskOptions& options,
+                           std::initializer_list<absl::string_view> own);
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_TASKS_OPTIONS_H_

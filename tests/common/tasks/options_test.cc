@@ -1,0 +1,33 @@
+#include "common/tasks/options.h"
+
+#include "common/tasks/task.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace datacom {
+namespace {
+
+TEST(RefuseOptions, NamesTheOptionTheTaskAndWhatItHas) {
+  v1::TaskOptions options;
+  options.set_horizon(7);
+  options.mutable_randomisation();
+  EXPECT_TRUE(RefuseOptions("cartpole", options, {}).ok()) << "every task has these two";
+  options.set_puck_region("original");
+  EXPECT_EQ(RefuseOptions("cartpole", options, {}),
+            absl::InvalidArgumentError("task_options.puck_region: task cartpole has no such option; it has: horizon, "
+                                       "randomisation"));
+  EXPECT_TRUE(RefuseOptions("air_hockey", options, {"puck_region"}).ok());
+  options.set_reward("paper");
+  EXPECT_EQ(RefuseOptions("air_hockey", options, {"puck_region"}),
+            absl::InvalidArgumentError("task_options.reward: task air_hockey has no such option; it has: horizon, "
+                                       "randomisation, puck_region"));
+}
+
+TEST(RefuseOptions, CartPoleHasNoneOfItsOwn) {
+  v1::TaskOptions options;
+  options.set_mismatch_sigma(0.1);
+  EXPECT_THAT(MakeTaskModel("cartpole", options).status().ToString(), ::testing::HasSubstr("mismatch_sigma"));
+}
+
+}  // namespace
+}  // namespace datacom
