@@ -59,10 +59,12 @@ void EpisodePlayer::Begin(const Seeds& seeds, uint32_t episode, Seat* seat) {
   seat->task->Reset(&stream, seat->observation.data());
   seat->episode = episode;
   seat->step = 0;
+  seat->reached = StepResult();
+  seat->reached.cost = seat->task->Cost();
   seat->discount = 1;
 }
 
-void EpisodePlayer::Act(const Seeds& seeds) {
+void EpisodePlayer::Act(const Seeds& seeds, const ActingDiagnostics& diagnostics) {
   const int noise_dim = rule_->noise_dim();
   float* observation = observations_.data();
   float* noise = noise_.data();
@@ -72,13 +74,13 @@ void EpisodePlayer::Act(const Seeds& seeds) {
                noise_dim);
     noise += noise_dim;
   }
-  rule_->Act(static_cast<int>(seated_.size()), observations_.data(), noise_.data(), actions_.data(),
-             ActingDiagnostics());
+  rule_->Act(static_cast<int>(seated_.size()), observations_.data(), noise_.data(), actions_.data(), diagnostics);
 }
 
 bool EpisodePlayer::Step(const float* action, Seat* seat, v1::EvaluationEpisode* result) {
   std::copy_n(action, wide_action_.size(), wide_action_.begin());
-  const StepResult reached = seat->task->Step(wide_action_.data(), seat->observation.data());
+  seat->reached = seat->task->Step(wide_action_.data(), seat->observation.data());
+  const StepResult& reached = seat->reached;
   if (!reached.valid) {
     ++abandoned_;
     spdlog::warn("evaluation episode={} step={}: the simulator called the step invalid, the episode ends here",
@@ -116,7 +118,7 @@ absl::StatusOr<std::vector<v1::EvaluationEpisode>> EpisodePlayer::Play(const See
       since_tick = 0;
     }
     since_tick += seated_.size();
-    Act(seeds);
+    Act(seeds, ActingDiagnostics());
     size_t kept = 0;
     for (size_t i = 0; i < seated_.size(); ++i) {
       Seat* const seat = seated_[i];
@@ -130,6 +132,27 @@ absl::StatusOr<std::vector<v1::EvaluationEpisode>> EpisodePlayer::Play(const See
     seated_.resize(kept);
   }
   return results;
+}
+
+absl::Status EpisodePlayer::Watch(const Seeds& seeds, uint32_t episode, const Watcher& watcher) {
+  Seat* const seat = &seats_.front();
+  Begin(seeds, episode, seat);
+  seated_.assign(1, seat);
+  v1::EvaluationEpisode result;
+  for (bool goes_on = true;;) {
+    Moment::Judgement judgement;
+    Act(seeds, {&judgement.constraint, &judgement.cvar, &judgement.intervention});  // of the last state too: to be seen
+    Moment moment;
+    moment.task = seat->task.get();
+    moment.step = seat->step;
+    moment.reached = seat->reached;
+    moment.sum_reward = result.return_();
+    moment.last = !goes_on;
+    if (rule_->has_constraint()) moment.judgement = judgement;
+    RETURN_IF_ERROR(watcher(moment));
+    if (!goes_on) return absl::OkStatus();
+    goes_on = Step(actions_.data(), seat, &result);
+  }
 }
 
 }  // namespace datacom

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -18,6 +19,22 @@
 #include "datacom/v1/learner.pb.h"
 
 namespace datacom {
+
+// One state of an episode, as a watcher sees it: the start, and each state a step reached.
+struct Moment {
+  const Task* task = nullptr;  // in that state
+  uint32_t step = 0;
+  StepResult reached;  // of the step that led here; at the start reward 0 and the start's cost
+  double sum_reward = 0;
+  bool last = false;  // nothing follows: absorbing, invalid or the horizon
+  // What the acting rule says of acting here; absent where it has no learned constraint or nothing acts.
+  struct Judgement {
+    double constraint = 0, cvar = 0, intervention = 0;  // as ActingDiagnostics
+  };
+  std::optional<Judgement> judgement;
+};
+// Called for every state in order; its error ends the play and is returned.
+using Watcher = std::function<absl::Status(const Moment&)>;
 
 class EpisodePlayer {
  public:
@@ -38,6 +55,8 @@ class EpisodePlayer {
   // called every few hundred steps; its error ends the play and is returned.
   absl::StatusOr<std::vector<v1::EvaluationEpisode>> Play(const Seeds& seeds, uint32_t count,
                                                           const std::function<absl::Status()>& tick);
+  // Episode number `episode` of that very play, alone, shown state by state.
+  absl::Status Watch(const Seeds& seeds, uint32_t episode, const Watcher& watcher);
   // Episodes that an invalid step cut short, since making.
   uint32_t abandoned() const { return abandoned_; }
 
@@ -47,12 +66,13 @@ class EpisodePlayer {
     std::unique_ptr<Task> task;
     uint32_t episode = 0;
     uint32_t step = 0;
+    StepResult reached;               // of the last step
     double discount = 1;              // discount^step
     std::vector<double> observation;  // [obs_dim]
   };
   void Begin(const Seeds& seeds, uint32_t episode, Seat* seat);
   // Acts for the seats seated_[0 .. n), in one batch.
-  void Act(const Seeds& seeds);
+  void Act(const Seeds& seeds, const ActingDiagnostics& diagnostics);
   // Applies the action and adds the step to the result; true when the episode goes on.
   bool Step(const float* action, Seat* seat, v1::EvaluationEpisode* result);
 

@@ -1,72 +1,17 @@
 #include "actor/eval_command.h"
 
-#include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <iomanip>
 #include <memory>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "actor/csv.h"
 #include "actor/episode_player.h"
+#include "actor/policies.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
-#include "common/config/experiment.h"
-#include "common/nn/snapshot.h"
 
 namespace datacom {
 namespace {
-
-namespace fs = std::filesystem;
-
-struct Policies {
-  uint32_t epoch = 0;
-  std::vector<Snapshot> snapshots;  // one a member
-};
-
-// policies/epoch_NNNN.snapshot -> NNNN; nothing for other names.
-std::optional<uint32_t> EpochOf(const fs::path& path) {
-  const std::string stem = path.stem().string();
-  uint32_t epoch = 0;
-  if (path.extension() != ".snapshot" || stem.rfind("epoch_", 0) != 0 || !absl::SimpleAtoi(stem.substr(6), &epoch))
-    return std::nullopt;
-  return epoch;
-}
-
-absl::StatusOr<Policies> ReadPolicies(const EvalCommand& command) {
-  const fs::path folder = fs::path(command.run_dir) / "policies";
-  std::optional<uint32_t> wanted;
-  if (command.epoch != "last") {
-    uint32_t epoch = 0;
-    if (!absl::SimpleAtoi(command.epoch, &epoch)) {
-      return absl::InvalidArgumentError(absl::StrCat("--epoch: \"", command.epoch, "\" is neither a number nor last"));
-    }
-    wanted = epoch;
-  }
-  std::vector<uint32_t> epochs;
-  fs::path found;
-  Policies policies;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    const std::optional<uint32_t> epoch = EpochOf(entry.path());
-    if (!epoch.has_value()) continue;
-    epochs.push_back(*epoch);
-    if (wanted.has_value() ? *epoch == *wanted : found.empty() || *epoch > policies.epoch) {
-      found = entry.path();
-      policies.epoch = *epoch;
-    }
-  }
-  if (error || epochs.empty()) return absl::NotFoundError(absl::StrCat(folder.string(), ": no policy of any epoch"));
-  if (found.empty()) {
-    return absl::NotFoundError(absl::StrCat(folder.string(), ": no policy of epoch ", *wanted, "; there are ",
-                                            *std::min_element(epochs.begin(), epochs.end()), " to ",
-                                            *std::max_element(epochs.begin(), epochs.end())));
-  }
-  ASSIGN_OR_RETURN(policies.snapshots, ReadSnapshotFile(found.string()));
-  return policies;
-}
 
 double MeanCost(const v1::EvaluationEpisode& episode) {
   return episode.length() == 0 ? 0 : episode.sum_cost() / episode.length();
@@ -105,12 +50,8 @@ void PrintMeans(const Snapshot& snapshot, uint32_t epoch, const std::vector<v1::
 }  // namespace
 
 absl::Status RunEvalCommand(const EvalCommand& command, std::ostream* out) {
-  const std::string file = (fs::path(command.run_dir) / "experiment.textproto").string();
-  ASSIGN_OR_RETURN(v1::Experiment experiment, LoadExperiment(file, ""));
-  experiment = ResolveExperiment(experiment);
-  for (const std::string& assignment : command.set) RETURN_IF_ERROR(ApplyOverride(assignment, &experiment));
-  RETURN_IF_ERROR(ValidateTaskOptions(experiment.task_options()));
-  ASSIGN_OR_RETURN(const Policies policies, ReadPolicies(command));
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadRunExperiment(command.run_dir, command.set));
+  ASSIGN_OR_RETURN(const Policies policies, ReadPolicies(command.run_dir, command.epoch));
   const uint32_t count = command.episodes.value_or(experiment.run().eval_episodes());
   if (count == 0) return absl::InvalidArgumentError("--episodes: 0 is too few");
   bool header = false;

@@ -1,0 +1,94 @@
+#include "actor/actions.h"
+
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "actor/csv.h"
+#include "common/base/status.h"
+#include "common/config/experiment.h"
+#include "datacom/v1/experiment.pb.h"
+
+namespace datacom {
+namespace {
+
+absl::Status Invalid(const std::string& message) { return absl::InvalidArgumentError(message); }
+
+// Which columns of the file are the action, in order.
+absl::StatusOr<std::vector<int>> ActionColumns(const CsvTable& table, const TaskSpec& spec, const std::string& path) {
+  std::vector<std::vector<std::string>> namings(2);
+  for (int i = 0; i < spec.action_dim; ++i) {
+    namings[0].push_back(absl::StrCat("action", i));
+    namings[1].push_back(absl::StrCat("a", i));
+  }
+  if (spec.action_dim == 1) namings.push_back({"action"});
+  if (spec.action_dim == 2) namings.push_back({"a_v", "a_w"});
+  std::vector<std::string> tried;
+  for (const std::vector<std::string>& names : namings) {
+    std::vector<int> columns;
+    for (const std::string& name : names) {
+      if (table.Column(name) >= 0) columns.push_back(table.Column(name));
+    }
+    if (columns.size() == names.size()) return columns;
+    tried.push_back(absl::StrJoin(names, ","));
+  }
+  return Invalid(absl::StrCat(path, ": no action columns for task ", spec.name,
+                              "; one of these sets is needed: ", absl::StrJoin(tried, " | ")));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::vector<double>>> ReadActions(const std::string& path, const TaskSpec& spec) {
+  ASSIGN_OR_RETURN(const CsvTable table, ReadCsv(path));
+  ASSIGN_OR_RETURN(const std::vector<int> columns, ActionColumns(table, spec, path));
+  std::vector<std::vector<double>> actions;
+  for (size_t row = 0; row < table.rows.size(); ++row) {
+    std::vector<double> action;
+    int empty = 0;
+    for (const int column : columns) {
+      const std::string& cell = table.rows[row][column];
+      double value = 0;
+      if (cell.empty()) {
+        ++empty;
+      } else if (!absl::SimpleAtod(cell, &value) || !std::isfinite(value)) {
+        return Invalid(absl::StrCat(path, " row ", row + 1, ": ", table.header[column], " is \"", cell,
+                                    "\", not a finite number"));
+      }
+      action.push_back(value);
+    }
+    if (empty == static_cast<int>(columns.size())) continue;
+    if (empty > 0) return Invalid(absl::StrCat(path, " row ", row + 1, ": part of the action is empty"));
+    actions.push_back(std::move(action));
+  }
+  return actions;
+}
+
+absl::StatusOr<std::map<std::string, double>> ParseInit(const std::string& text) {
+  std::map<std::string, double> init;
+  if (text.empty()) return init;
+  for (const absl::string_view part : absl::StrSplit(text, ',')) {
+    const std::vector<std::string> pair = absl::StrSplit(part, absl::MaxSplits('=', 1));
+    double value = 0;
+    if (pair.size() != 2 || pair[0].empty() || !absl::SimpleAtod(pair[1], &value) || !std::isfinite(value)) {
+      return Invalid(absl::StrCat("--init: \"", part, "\" is not key=number"));
+    }
+    init[pair[0]] = value;
+  }
+  return init;
+}
+
+absl::StatusOr<std::unique_ptr<Task>> MakeTaskWith(const std::string& name, const std::vector<std::string>& set) {
+  v1::Experiment experiment;
+  experiment.set_task(name);
+  for (const std::string& assignment : set) RETURN_IF_ERROR(ApplyOverride(assignment, &experiment));
+  RETURN_IF_ERROR(ValidateTaskOptions(experiment.task_options()));
+  absl::StatusOr<std::unique_ptr<Task>> task = MakeTask(experiment.task(), experiment.task_options());
+  if (absl::IsNotFound(task.status())) return Invalid(std::string(task.status().message()));
+  return task;
+}
+
+}  // namespace datacom

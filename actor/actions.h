@@ -1,0 +1,28 @@
+// What people hand in to be played: recorded actions and start values. Pure functions but for reading the file.
+// INVALID_ARGUMENT (NOT_FOUND for a file) naming the file, row, column or value.
+#ifndef DATACOM_ACTOR_ACTIONS_H_
+#define DATACOM_ACTOR_ACTIONS_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/tasks/task.h"
+
+namespace datacom {
+
+// [row][action_dim] of a CSV file with columns action0.. | a0.. | action | a_v,a_w; rows whose action cells are all
+// empty are left out.
+absl::StatusOr<std::vector<std::vector<double>>> ReadActions(const std::string& path, const TaskSpec& spec);
+
+// "x=-1,theta=0.1"; empty for an empty text.
+absl::StatusOr<std::map<std::string, double>> ParseInit(const std::string& text);
+
+// The task of that name with the assignments "path=value" applied to its options.
+absl::StatusOr<std::unique_ptr<Task>> MakeTaskWith(const std::string& name, const std::vector<std::string>& set);
+
+}  // namespace datacom
+
+#endif  // DATACOM_ACTOR_ACTIONS_H_

@@ -1,0 +1,35 @@
+// What a run folder says to those who play its policies again: the experiment and the snapshots of its epochs.
+// Functions; thread-safe; block on the disk. NOT_FOUND or INVALID_ARGUMENT naming the folder or epoch that is not
+// there.
+#ifndef DATACOM_ACTOR_POLICIES_H_
+#define DATACOM_ACTOR_POLICIES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/nn/snapshot.h"
+#include "datacom/v1/experiment.pb.h"
+
+namespace datacom {
+
+// RUN_DIR/experiment.textproto, resolved, with the assignments "path=value" applied.
+absl::StatusOr<v1::Experiment> ReadRunExperiment(const std::string& run_dir, const std::vector<std::string>& set);
+
+// Epochs with a snapshot, ascending, at least one.
+absl::StatusOr<std::vector<uint32_t>> PolicyEpochs(const std::string& run_dir);
+
+struct Policies {
+  uint32_t epoch = 0;
+  std::vector<Snapshot> snapshots;  // one a member
+};
+// epoch: a number, or "last".
+absl::StatusOr<Policies> ReadPolicies(const std::string& run_dir, const std::string& epoch);
+
+// The snapshot of a member. INVALID_ARGUMENT naming the member when there is none.
+absl::StatusOr<const Snapshot*> FindMember(const Policies& policies, uint32_t member);
+
+}  // namespace datacom
+
+#endif  // DATACOM_ACTOR_POLICIES_H_
