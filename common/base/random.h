@@ -26,7 +26,9 @@ class RandomStream {
   double Uniform();                         // [0, 1), 53 bits
   double Uniform(double low, double high);  // [low, high)
   uint64_t Below(uint64_t bound);           // uniform in [0, bound), bound > 0, unbiased
-  double Normal();                          // standard normal, Box-Muller on two draws, the second value is kept
+  // The stream of that name below this one: a function of this one's key alone, however much was drawn from it.
+  RandomStream Child(absl::string_view purpose) const { return RandomStream(StreamKey(purpose, {key_})); }
+  double Normal();  // standard normal, Box-Muller on two draws, the second value is kept
 
  private:
   uint64_t key_;

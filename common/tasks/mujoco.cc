@@ -91,16 +91,21 @@ absl::StatusOr<Simulation> Simulation::Make(MujocoModel model) {
 }
 
 void Simulation::Scale(const PhysicsScale& scale) {
-  if (scaled_ == nullptr) {
-    if (scale.mass == 1 && scale.damping == 1 && scale.friction == 1) return;
-    scaled_ = std::shared_ptr<mjModel>(mj_copyModel(nullptr, model_.get()), &mj_deleteModel);
-  }
+  nominal_ = scale.mass == 1 && scale.damping == 1 && scale.friction == 1;
+  if (nominal_) return;
+  if (scaled_ == nullptr) scaled_ = std::shared_ptr<mjModel>(mj_copyModel(nullptr, model_.get()), &mj_deleteModel);
   const mjModel& nominal = *model_;
-  for (int i = 0; i < nominal.nbody; ++i) scaled_->body_mass[i] = scale.mass * nominal.body_mass[i];
-  for (int i = 0; i < 3 * nominal.nbody; ++i) scaled_->body_inertia[i] = scale.mass * nominal.body_inertia[i];
-  for (int i = 0; i < nominal.nv; ++i) scaled_->dof_damping[i] = scale.damping * nominal.dof_damping[i];
-  for (int i = 0; i < 3 * nominal.ngeom; ++i) scaled_->geom_friction[i] = scale.friction * nominal.geom_friction[i];
-  mj_setConst(scaled_.get(), data_.get());
+  mju_scl(scaled_->body_mass, nominal.body_mass, scale.mass, nominal.nbody);
+  mju_scl(scaled_->body_inertia, nominal.body_inertia, scale.mass, 3 * nominal.nbody);
+  mju_scl(scaled_->dof_damping, nominal.dof_damping, scale.damping, nominal.nv);
+  mju_scl(scaled_->geom_friction, nominal.geom_friction, scale.friction, 3 * nominal.ngeom);
+  mju_scl(scaled_->pair_friction, nominal.pair_friction, scale.friction, 5 * nominal.npair);
+  mj_resetData(scaled_.get(), data_.get());
+  mj_setConst(scaled_.get(), data_.get());  // the compiler did the same with as much memory: it cannot fail
+  // What the XML may state in place of what mj_setConst finds, and no mass changes.
+  scaled_->stat.extent = nominal.stat.extent;
+  scaled_->stat.meansize = nominal.stat.meansize;
+  mju_copy3(scaled_->stat.center, nominal.stat.center);
 }
 
 bool StepMujoco(const mjModel& model, int substeps, mjData* data) {

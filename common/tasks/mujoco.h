@@ -64,18 +64,29 @@ class Simulation {
  public:
   static absl::StatusOr<Simulation> Make(MujocoModel model);
 
-  const mjModel& model() const { return scaled_ != nullptr ? *scaled_ : *model_; }
+  const mjModel& model() const { return nominal_ ? *model_ : *scaled_; }
   mjData* data() const { return data_.get(); }  // valid as long as this; a renderer reads, or writes only caches
+  // Starts an episode: mj_resetData, then `set(model, data)`, which places things and may call MuJoCo. When MuJoCo
+  // fails in there, every step is invalid until the next start.
+  template <typename Set>
+  void Start(Set&& set) {
+    started_ = GuardMujoco([&] {
+                 mj_resetData(&model(), data_.get());
+                 set(model(), data_.get());
+               }).ok();
+  }
   // mj_step `substeps` times; false as StepMujoco says.
-  bool Step(int substeps) { return StepMujoco(model(), substeps, data_.get()); }
-  // Masses, damping and friction become `scale` times the compiled ones. To be followed by mj_resetData: the model's
-  // derived constants are computed in data().
+  bool Step(int substeps) { return started_ && StepMujoco(model(), substeps, data_.get()); }
+  // From the next Start on, masses and inertias, joint damping and contact friction are `scale` times the compiled
+  // ones, and the model's constants what compiling such a model gives. data() is scratch for that.
   void Scale(const PhysicsScale& scale);
 
  private:
   Simulation(MujocoModel model, MujocoData data) : model_(std::move(model)), data_(std::move(data)) {}
   MujocoModel model_;
-  std::shared_ptr<mjModel> scaled_;  // null while the scale is 1
+  std::shared_ptr<mjModel> scaled_;  // null until a scale other than 1 is asked for
+  bool nominal_ = true;
+  bool started_ = true;
   MujocoData data_;
 };
 

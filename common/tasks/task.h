@@ -83,7 +83,7 @@ class Task {
  public:
   virtual ~Task() = default;
   virtual const TaskSpec& spec() const = 0;
-  // Starts an episode; everything random comes from `stream`. observation: [obs_dim], float64.
+  // Starts an episode; everything random comes from `stream`, which is new for each. observation: [obs_dim], float64.
   virtual void Reset(RandomStream* stream, double* observation) = 0;
   // As Reset, then sets the named start values. INVALID_ARGUMENT for a key the task has not (naming it and init_keys).
   virtual absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream,

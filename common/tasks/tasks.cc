@@ -1,8 +1,11 @@
 // The simulator side of the task register.
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/status.h"
+#include "common/tasks/randomised_task.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
 
@@ -15,13 +18,23 @@ namespace datacom {
 #include "common/tasks/register.inc"
 #undef DATACOM_TASK
 
-absl::StatusOr<std::unique_ptr<Task>> MakeTask(absl::string_view name, const v1::TaskOptions& options) {
+namespace {
+
+absl::StatusOr<std::unique_ptr<Task>> MakeNominal(absl::string_view name, const v1::TaskOptions& options) {
 #define DATACOM_TASK(task) \
   if (name == #task) return task::MakeTask(options);
 #include "common/tasks/register.inc"
 #undef DATACOM_TASK
   return absl::NotFoundError(
       absl::StrCat("task \"", name, "\" does not exist; there are: ", absl::StrJoin(TaskNames(), ", ")));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Task>> MakeTask(absl::string_view name, const v1::TaskOptions& options) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Task> task, MakeNominal(name, options));
+  if (!options.has_randomisation()) return task;
+  return std::make_unique<RandomisedTask>(std::move(task), options.randomisation());
 }
 
 }  // namespace datacom

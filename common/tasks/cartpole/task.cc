@@ -46,11 +46,11 @@ absl::Status CartPole::ResetTo(const std::map<std::string, double>& init, Random
 }
 
 void CartPole::Start(double x, double theta, double* observation) {
-  mjData* data = simulation_.data();
-  mj_resetData(&simulation_.model(), data);
-  data->qpos[0] = x;
-  data->qpos[1] = theta;
-  mj_kinematics(&simulation_.model(), data);  // Success and renderers see the start, not the last episode
+  simulation_.Start([x, theta](const mjModel& model, mjData* data) {
+    data->qpos[0] = x;
+    data->qpos[1] = theta;
+    mj_kinematics(&model, data);  // Success and renderers see the start, not the last episode
+  });
   Observe(observation);
 }
 
