@@ -2,22 +2,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
-#include "common/rpc/channel.h"
 #include "spdlog/spdlog.h"
 
 namespace datacom {
 namespace {
 
 constexpr double kExpectedWaitSeconds = 2;
+constexpr size_t kMaxQueuedDraws = 64;
 
 }  // namespace
-
-ReplayDrawStream* ReplayDrawStream::Make(ReplayService* service) {
-  std::shared_ptr<ReplayDrawStream> stream(new ReplayDrawStream(service));
-  service->Add(stream);
-  stream->StartRead(&stream->request_);
-  return stream.get();
-}
 
 absl::Status ReplayDrawStream::Handle(const v1::DrawRequest& request) {
   MutexLock lock(&mutex_);
@@ -38,32 +31,6 @@ absl::Status ReplayDrawStream::Handle(const v1::DrawRequest& request) {
   return absl::OkStatus();
 }
 
-void ReplayDrawStream::OnReadDone(bool ok) {
-  if (!ok) {
-    Close(grpc::Status::OK);
-    return;
-  }
-  const absl::Status status = Handle(request_);
-  if (!status.ok()) {
-    Close(ToGrpc(status));
-    return;
-  }
-  service_->NotifyAll();  // this stream's draw, credit of actors
-  StartRead(&request_);
-}
-
-void ReplayDrawStream::OnChange() { Pump(false); }
-void ReplayDrawStream::OnTick() { Pump(true); }
-
-void ReplayDrawStream::Close(const grpc::Status& status) {
-  {
-    MutexLock lock(&mutex_);
-    if (!closing_) status_ = status;
-    closing_ = true;
-  }
-  Pump(false);
-}
-
 bool ReplayDrawStream::Next(bool tick) {
   if (wanted_.empty() || closing_) return false;
   Store* store = service_->store();
@@ -79,8 +46,7 @@ bool ReplayDrawStream::Next(bool tick) {
     return true;
   }
   if (!absl::IsUnavailable(drawn)) {
-    status_ = ToGrpc(drawn);
-    closing_ = true;
+    End(ToGrpc(drawn));
     return false;
   }
   if (!waiting_) waiting_since_ = clock.Now();
@@ -94,45 +60,13 @@ bool ReplayDrawStream::Next(bool tick) {
   return true;
 }
 
-void ReplayDrawStream::Pump(bool tick) {
-  grpc::Status status;
-  {
-    MutexLock lock(&mutex_);
-    if (writing_ || finished_) return;
-    if (Next(tick)) {
-      writing_ = true;
-      StartWrite(&reply_);
-      return;
-    }
-    if (!closing_) return;
-    finished_ = true;
-    status = status_;
-  }
-  Finish(status);
-}
-
-void ReplayDrawStream::OnWriteDone(bool ok) {
-  {
-    MutexLock lock(&mutex_);
-    writing_ = false;
-    if (!ok && finished_) return;
-    finished_ = finished_ || !ok;
-  }
-  if (ok) {
-    Pump(false);
-  } else {
-    Finish(grpc::Status::CANCELLED);  // the peer is gone
-  }
-}
-
-void ReplayDrawStream::OnDone() {
+void ReplayDrawStream::Leave() {
   bool greeted = false;
   {
     MutexLock lock(&mutex_);
     greeted = greeted_;
   }
   if (greeted) service_->store()->SetLearnerConnected(false);
-  service_->Remove(this);  // may destroy this
 }
 
 }  // namespace datacom

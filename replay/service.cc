@@ -84,11 +84,11 @@ grpc::ServerUnaryReactor* ReplayService::Register(grpc::CallbackServerContext* c
 
 grpc::ServerBidiReactor<v1::InsertRequest, v1::InsertReply>* ReplayService::Insert(
     grpc::CallbackServerContext* context) {
-  return InsertStream::Make(this);
+  return InsertStream::Start<InsertStream>(this);
 }
 
 grpc::ServerBidiReactor<v1::DrawRequest, v1::DrawReply>* ReplayService::Draw(grpc::CallbackServerContext* context) {
-  return ReplayDrawStream::Make(this);
+  return ReplayDrawStream::Start<ReplayDrawStream>(this);
 }
 
 grpc::ServerWriteReactor<v1::RowRange>* ReplayService::ReadRange(grpc::CallbackServerContext* context,

@@ -21,10 +21,6 @@ constexpr int kFirstBackoffMs = 50;
 constexpr int kMaxBackoffMs = 2000;
 constexpr double kBackoffJitter = 0.2;
 
-std::chrono::system_clock::time_point In(std::chrono::milliseconds duration) {
-  return std::chrono::system_clock::now() + duration;
-}
-
 // Full names of this project's services among `services` (grpc::Service does not tell its name).
 std::vector<std::string> ServiceNames(const std::vector<grpc::Service*>& services) {
   std::vector<std::string> names;
@@ -66,6 +62,11 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
 absl::Status FromGrpc(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());  // the same numbers
+}
+
+absl::Status FromStreamEnd(const grpc::Status& status) {
+  return status.error_code() == grpc::StatusCode::CANCELLED ? absl::UnavailableError("the connection broke")
+                                                            : FromGrpc(status);
 }
 
 grpc::Status ToGrpc(const absl::Status& status) {
@@ -153,7 +154,7 @@ void Server::SetServing(bool serving) {
 void Server::Shutdown(std::chrono::milliseconds grace) {
   if (server_ == nullptr) return;  // it never listened
   SetServing(false);
-  server_->Shutdown(In(grace));
+  server_->Shutdown(DeadlineIn(grace));
   server_->Wait();
 }
 
@@ -171,7 +172,7 @@ absl::Status CheckHealth(const std::string& address, std::chrono::milliseconds d
   const std::string kServing("\x08\x01", 2);
   grpc::GenericStub stub(MakeChannel(address));
   grpc::ClientContext context;
-  context.set_deadline(In(deadline));
+  context.set_deadline(DeadlineIn(deadline));
   grpc::CompletionQueue queue;
   const grpc::Slice empty;
   const grpc::ByteBuffer request(&empty, 1);

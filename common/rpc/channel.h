@@ -22,7 +22,14 @@ inline constexpr std::chrono::milliseconds kRpcDeadline{10000};  // of unary cal
 // Keepalive 20 s, message limit kMaxMessageBytes, reconnect backoff 50 ms .. 2 s. Lazy: connects on first use.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address);
 
+inline std::chrono::system_clock::time_point DeadlineIn(std::chrono::milliseconds duration) {
+  return std::chrono::system_clock::now() + duration;
+}
+
 absl::Status FromGrpc(const grpc::Status& status);
+// As FromGrpc, of a stream that this side wants to keep open. CANCELLED (a server that shuts down cancels its calls) is
+// UNAVAILABLE: try again.
+absl::Status FromStreamEnd(const grpc::Status& status);
 grpc::Status ToGrpc(const absl::Status& status);
 // Worth trying again: UNAVAILABLE, DEADLINE_EXCEEDED, ABORTED (a peer restarting), never a refused handshake.
 bool IsTransient(const absl::Status& status);

@@ -14,16 +14,6 @@
 namespace datacom {
 namespace {
 
-std::chrono::system_clock::time_point In(std::chrono::milliseconds duration) {
-  return std::chrono::system_clock::now() + duration;
-}
-
-// How a stream ended. CANCELLED is what a connection that broke looks like when the writer noticed first: try again.
-absl::Status Ended(const grpc::Status& status) {
-  return status.error_code() == grpc::StatusCode::CANCELLED ? absl::UnavailableError("the connection broke")
-                                                            : FromGrpc(status);
-}
-
 // The owner thread keeps a stream open and writes; a reader thread per stream takes answers. State is shared under
 // mutex_.
 class InsertSessionImpl final : public InsertSession {
@@ -190,20 +180,21 @@ class InsertSessionImpl final : public InsertSession {
     stream->Write(open);
     std::thread reader([this, &stream] { Read(stream.get()); });
     v1::InsertRequest request;
-    while (NextToSend(&request)) {
-      if (!stream->Write(request)) break;
+    while (NextToSend(&request) && stream->Write(request)) {
     }
-    bool cancel = false;
+    bool leaves = false;
     {
       MutexLock lock(&mutex_);
-      cancel = !broken_;
+      leaves = stop_ || !status_.ok();
     }
-    if (cancel) context.TryCancel();
+    // A write that failed says that the stream is over; why is told at its end, which the reader meets by itself.
+    // Cancelling would put CANCELLED in the place of a refusal.
+    if (leaves) context.TryCancel();
     reader.join();
     const grpc::Status status = stream->Finish();
     MutexLock lock(&mutex_);
     context_ = nullptr;
-    return Ended(status);
+    return FromStreamEnd(status);
   }
 
   // Waits for a chunk that may be sent; false when the stream is of no use any more.
@@ -309,7 +300,7 @@ absl::StatusOr<std::unique_ptr<InsertSession>> InsertSession::Register(const Opt
   while (true) {
     if (Stop::Process().requested()) return absl::CancelledError("stopped while registering");
     grpc::ClientContext context;
-    context.set_deadline(In(kRpcDeadline));
+    context.set_deadline(DeadlineIn(kRpcDeadline));
     v1::RegisterReply reply;
     const absl::Status status = FromGrpc(stub->Register(&context, request, &reply));
     if (status.ok()) return std::make_unique<InsertSessionImpl>(options, std::move(reply));

@@ -187,15 +187,11 @@ class GrpcSnapshotSubscriber : public SnapshotSubscriber {
   std::thread thread_;
 };
 
-void SetDeadline(grpc::ClientContext* context, std::chrono::milliseconds deadline) {
-  context->set_deadline(std::chrono::system_clock::now() + deadline);
-}
-
 // A unary call within `deadline`.
 template <typename Reply, typename Call>
 absl::StatusOr<Reply> CallUnary(std::chrono::milliseconds deadline, Call call) {
   grpc::ClientContext context;
-  SetDeadline(&context, deadline);
+  context.set_deadline(DeadlineIn(deadline));
   Reply reply;
   const grpc::Status status = call(&context, &reply);
   if (!status.ok()) return FromGrpc(status);
@@ -217,7 +213,7 @@ absl::StatusOr<v1::LeaseReply> LeaseEvaluation(const std::shared_ptr<grpc::Chann
 
 absl::StatusOr<Snapshot> FetchSnapshot(const std::shared_ptr<grpc::Channel>& channel, const v1::FetchRequest& request) {
   grpc::ClientContext context;
-  SetDeadline(&context, kRpcDeadline);
+  context.set_deadline(DeadlineIn(kRpcDeadline));
   auto stub = v1::Learner::NewStub(channel);
   auto reader = stub->Fetch(&context, request);
   Assembler assembler;

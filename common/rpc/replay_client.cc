@@ -18,16 +18,6 @@ namespace {
 constexpr size_t kWindow = 32;  // draws asked for on the wire; the replay takes 64 at most
 constexpr std::chrono::milliseconds kCloseGrace{2000};
 
-std::chrono::system_clock::time_point In(std::chrono::milliseconds duration) {
-  return std::chrono::system_clock::now() + duration;
-}
-
-// How a stream ended. CANCELLED is what a connection that broke looks like when the writer noticed first: try again.
-absl::Status Ended(const grpc::Status& status) {
-  return status.error_code() == grpc::StatusCode::CANCELLED ? absl::UnavailableError("the connection broke")
-                                                            : FromGrpc(status);
-}
-
 // The owner thread keeps a stream open and writes; a reader thread per stream takes answers. State is shared under
 // mutex_.
 class DrawStreamImpl final : public DrawStream {
@@ -136,19 +126,15 @@ class DrawStreamImpl final : public DrawStream {
     std::thread reader([this, &stream] { Read(stream.get()); });
     while (NextToSend(&request) && stream->Write(request)) {
     }
+    // A write that failed says that the stream is over; why is told at its end, which the reader meets by itself.
+    // Cancelling would put CANCELLED in the place of a refusal.
     stream->WritesDone();
-    bool cancel = false;
-    {
-      MutexLock lock(&mutex_);
-      cancel = !broken_ && !stop_;
-    }
-    if (cancel) context.TryCancel();
     reader.join();
     const grpc::Status status = stream->Finish();
     MutexLock lock(&mutex_);
     context_ = nullptr;
     synced_ = false;
-    return Ended(status);
+    return FromStreamEnd(status);
   }
 
   // Waits for something to say; false when the stream is of no use any more.
@@ -217,7 +203,7 @@ std::unique_ptr<DrawStream> DrawStream::Open(const Options& options) {
 absl::StatusOr<v1::ReplayInfo> GetReplayInfo(const std::shared_ptr<grpc::Channel>& channel,
                                              std::chrono::milliseconds deadline) {
   grpc::ClientContext context;
-  context.set_deadline(In(deadline));
+  context.set_deadline(DeadlineIn(deadline));
   v1::ReplayInfoRequest request;
   *request.mutable_hello() = MakeHello("", 0);
   v1::ReplayInfo info;

@@ -1,0 +1,108 @@
+// What both streams of the replay have in common: one read and one write in flight, what is to be said taken from the
+// store when the stream can write, the end after what is being written. Lives until gRPC says it is done; shared with
+// the service, which wakes it. Thread-safe; blocks nowhere.
+#ifndef DATACOM_REPLAY_STORE_STREAM_H_
+#define DATACOM_REPLAY_STORE_STREAM_H_
+
+#include <memory>
+
+#include "common/rpc/channel.h"
+#include "replay/service.h"
+
+namespace datacom {
+
+template <typename Request, typename Reply>
+class StoreStream : public grpc::ServerBidiReactor<Request, Reply>, public StoreListener {
+ public:
+  // Makes a Stream and reads its first message.
+  template <typename Stream>
+  static Stream* Start(ReplayService* service) {
+    std::shared_ptr<Stream> stream(new Stream(service));
+    service->Add(stream);
+    stream->StartRead(&stream->request_);
+    return stream.get();
+  }
+
+  void OnReadDone(bool ok) final {
+    const absl::Status status = ok ? Handle(request_) : absl::OkStatus();
+    if (!ok || !status.ok()) {
+      Close(ToGrpc(status));
+      return;
+    }
+    // The next message arrives while everybody is told: this stream's answer, others' credit, draws that waited for
+    // rows.
+    this->StartRead(&request_);
+    service_->NotifyAll();
+  }
+  void OnWriteDone(bool ok) final {
+    {
+      MutexLock lock(&mutex_);
+      writing_ = false;
+      if (!ok && finished_) return;
+      finished_ = finished_ || !ok;
+    }
+    if (ok) {
+      Pump(false);
+    } else {
+      this->Finish(grpc::Status::CANCELLED);  // the peer is gone
+    }
+  }
+  void OnCancel() final {}
+  void OnDone() final {
+    Leave();
+    service_->Remove(this);  // may destroy this
+  }
+  void OnChange() final { Pump(false); }
+  void OnTick() final { Pump(true); }
+  void Close(const grpc::Status& status) final {
+    {
+      MutexLock lock(&mutex_);
+      End(status);
+    }
+    Pump(false);
+  }
+
+ protected:
+  explicit StoreStream(ReplayService* service) : service_(service) {}
+  virtual absl::Status Handle(const Request& request) = 0;  // an error ends the stream
+  // Fills reply_ with what is to be said now; false: nothing. May End the stream.
+  virtual bool Next(bool tick) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
+  virtual void Leave() = 0;  // the peer is gone, or was sent away
+  // The first reason counts.
+  void End(const grpc::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!closing_) status_ = status;
+    closing_ = true;
+  }
+
+  ReplayService* const service_;
+  Mutex mutex_;
+  Reply reply_;  // of the write in flight
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
+
+ private:
+  void Pump(bool tick) {
+    grpc::Status status;
+    {
+      MutexLock lock(&mutex_);
+      if (writing_ || finished_) return;
+      if (Next(tick)) {
+        writing_ = true;
+        this->StartWrite(&reply_);
+        return;
+      }
+      if (!closing_) return;
+      finished_ = true;
+      status = status_;
+    }
+    this->Finish(status);
+  }
+
+  Request request_;  // of the read in flight
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  grpc::Status status_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace datacom
+
+#endif  // DATACOM_REPLAY_STORE_STREAM_H_
