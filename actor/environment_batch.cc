@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "actor/checked_step.h"
 #include "common/base/random.h"
 
 namespace datacom {
@@ -34,7 +35,7 @@ void EnvironmentBatch::Reset(int index) {
 
 StepResult EnvironmentBatch::Advance(Environment* environment, const float* action) {
   for (size_t i = 0; i < wide_action_.size(); ++i) wide_action_[i] = action[i];
-  const StepResult result = environment->task->Step(wide_action_.data(), wide_observation_.data());
+  const StepResult result = CheckedStep(environment->task.get(), wide_action_.data(), wide_observation_.data());
   for (size_t i = 0; i < wide_observation_.size(); ++i) {
     environment->next_observation[i] = static_cast<float>(wide_observation_[i]);
   }

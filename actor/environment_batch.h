@@ -41,7 +41,8 @@ class EnvironmentBatch {
 
   enum class Outcome { kGoesOn, kEnded, kAbandoned };
   // Applies action [action_dim] and appends the transition to `rows`; an ended episode is followed by the next one's
-  // reset. A step the simulator calls invalid appends nothing: the episode is left unfinished in the row stream.
+  // reset. An invalid step (the simulator warned, something is not finite) appends nothing: the episode is left
+  // unfinished in the row stream.
   // REQUIRES rows->rows() < rows->capacity().
   Outcome Step(int environment, const float* action, const SnapshotVersion& policy, RowChunk* rows);
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "actor/checked_step.h"
 #include "common/base/log.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
@@ -79,10 +80,10 @@ void EpisodePlayer::Act(const Seeds& seeds, const ActingDiagnostics& diagnostics
 
 bool EpisodePlayer::Step(const float* action, Seat* seat, v1::EvaluationEpisode* result) {
   std::copy_n(action, wide_action_.size(), wide_action_.begin());
-  seat->reached = seat->task->Step(wide_action_.data(), seat->observation.data());
+  seat->reached = CheckedStep(seat->task.get(), wide_action_.data(), seat->observation.data());
   const StepResult& reached = seat->reached;
   if (!reached.valid) {
-    ++abandoned_;
+    result->set_abandoned(true);
     spdlog::warn("evaluation episode={} step={}: the simulator called the step invalid, the episode ends here",
                  seat->episode, seat->step);
     result->set_success(seat->task->Success());

@@ -51,14 +51,12 @@ class EpisodePlayer {
                                                              uint32_t batch);
 
   // Episodes 0 .. count - 1 in order: J = sum_t discount^t r_t, return, max and sum of max(cost, 0), length, success,
-  // all in double. A step that the simulator calls invalid ends its episode there; abandoned() counts it. `tick` is
+  // all in double. A step that the simulator calls invalid ends its episode there, marked as abandoned. `tick` is
   // called every few hundred steps; its error ends the play and is returned.
   absl::StatusOr<std::vector<v1::EvaluationEpisode>> Play(const Seeds& seeds, uint32_t count,
                                                           const std::function<absl::Status()>& tick);
   // Episode number `episode` of that very play, alone, shown state by state.
   absl::Status Watch(const Seeds& seeds, uint32_t episode, const Watcher& watcher);
-  // Episodes that an invalid step cut short, since making.
-  uint32_t abandoned() const { return abandoned_; }
 
  private:
   // A task and the episode it plays.
@@ -79,7 +77,6 @@ class EpisodePlayer {
   std::vector<Seat> seats_;
   std::unique_ptr<ActingRule> rule_;
   const double discount_;
-  uint32_t abandoned_ = 0;
   std::vector<Seat*> seated_;                          // those with an episode
   std::vector<float> observations_, noise_, actions_;  // [tasks, obs_dim], [tasks, noise_dim], [tasks, action_dim]
   std::vector<double> wide_action_;                    // [action_dim]

@@ -23,12 +23,13 @@ void PrintEpisodes(uint32_t member, uint32_t epoch, const std::vector<v1::Evalua
     const v1::EvaluationEpisode& e = episodes[i];
     *out << member << ',' << epoch << ',' << i << ',' << Exact(e.discounted_return()) << ',' << Exact(e.return_())
          << ',' << Exact(e.max_violation()) << ',' << Exact(e.sum_cost()) << ',' << Exact(MeanCost(e)) << ','
-         << e.length() << ',' << (e.success() ? 1 : 0) << '\n';
+         << e.length() << ',' << (e.success() ? 1 : 0) << ',' << (e.abandoned() ? 1 : 0) << '\n';
   }
 }
 
 void PrintMeans(const Snapshot& snapshot, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes,
                 std::ostream* out) {
+  int abandoned = 0;
   double discounted = 0, undiscounted = 0, violation = 0, sum = 0, mean = 0, length = 0, success = 0;
   for (const v1::EvaluationEpisode& e : episodes) {
     discounted += e.discounted_return();
@@ -38,12 +39,13 @@ void PrintMeans(const Snapshot& snapshot, uint32_t epoch, const std::vector<v1::
     mean += MeanCost(e);
     length += e.length();
     success += e.success();
+    abandoned += e.abandoned();
   }
   const double n = static_cast<double>(episodes.size());
   char line[256];
-  std::snprintf(line, sizeof line, "%6u %10llu %6u %9zu %18.4f %12.4f %14.4f %12.4f %10.5f %9.1f %8.2f",
+  std::snprintf(line, sizeof line, "%6u %10llu %6u %9zu %18.4f %12.4f %14.4f %12.4f %10.5f %9.1f %8.2f %10d",
                 snapshot.member, static_cast<unsigned long long>(snapshot.member_seed), epoch, episodes.size(),
-                discounted / n, undiscounted / n, violation / n, sum / n, mean / n, length / n, success / n);
+                discounted / n, undiscounted / n, violation / n, sum / n, mean / n, length / n, success / n, abandoned);
   *out << line << '\n';
 }
 
@@ -65,9 +67,10 @@ absl::Status RunEvalCommand(const EvalCommand& command, std::ostream* out) {
     }));
     if (!header) {
       *out << (command.csv
-                   ? "member,epoch,episode,discounted_return,return,max_violation,sum_cost,mean_cost,length,success\n"
+                   ? "member,epoch,episode,discounted_return,return,max_violation,sum_cost,mean_cost,length,success,"
+                     "abandoned\n"
                    : "member       seed  epoch  episodes  discounted_return       return  max_violation     sum_cost  "
-                     "mean_cost    length  success\n");
+                     "mean_cost    length  success  abandoned\n");
       header = true;
     }
     if (command.csv) {

@@ -108,10 +108,12 @@ absl::StatusOr<std::vector<v1::EvaluationEpisode>> Evaluator::Play(const v1::Lea
   const EpisodePlayer::Seeds seeds = {experiment_.run().seed(), snapshot.member_seed, item.epoch()};
   absl::StatusOr<std::vector<v1::EvaluationEpisode>> episodes =
       player->Play(seeds, item.episodes(), [this, &item] { return Renew(item); });
-  if (player->abandoned() > 0) {
+  if (!episodes.ok()) return episodes;
+  const auto abandoned = std::count_if(episodes->begin(), episodes->end(), [](const auto& e) { return e.abandoned(); });
+  if (abandoned > 0) {
     spdlog::warn("{}: {} of {} episodes ended at an invalid simulator step; their results count up to there",
-                 Name(item), player->abandoned(), item.episodes());
-    options_.on_abandoned(player->abandoned());
+                 Name(item), abandoned, item.episodes());
+    options_.on_abandoned(static_cast<uint32_t>(abandoned));
   }
   return episodes;
 }

@@ -63,6 +63,7 @@ LearnerMetrics::LearnerMetrics(Metrics* metrics, int members)
       eval_return_(metrics, "datacom_member_eval_discounted_return", members),
       eval_violation_(metrics, "datacom_member_eval_max_violation", members),
       eval_cost_(metrics, "datacom_member_eval_sum_cost", members),
+      eval_abandoned_(metrics, "datacom_member_eval_abandoned_episodes", members),
       episodes_(metrics, "datacom_member_episodes_total", members),
       violations_(metrics, "datacom_member_violations_total", members),
       cost_(metrics, "datacom_member_cost_total", members) {}
@@ -95,10 +96,11 @@ void LearnerMetrics::Episode(int member, const v1::Episode& episode) {
   return_.Set(member, episode.return_());
 }
 
-void LearnerMetrics::Evaluated(int member, double discounted_return, double max_violation, double sum_cost) {
-  eval_return_.Set(member, discounted_return);
-  eval_violation_.Set(member, max_violation);
-  eval_cost_.Set(member, sum_cost);
+void LearnerMetrics::Evaluated(int member, const EvaluationMeans& means) {
+  eval_return_.Set(member, means.discounted_return);
+  eval_violation_.Set(member, means.max_violation);
+  eval_cost_.Set(member, means.sum_cost);
+  eval_abandoned_.Set(member, means.abandoned);
 }
 
 void LearnerMetrics::Refresh(uint64_t env_steps, const Stats& stats) {

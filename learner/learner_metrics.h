@@ -14,6 +14,7 @@
 #include "datacom/v1/checkpoint.pb.h"
 #include "datacom/v1/replay.pb.h"
 #include "learner/algorithms/algorithm.h"
+#include "learner/records.h"
 
 namespace datacom::learner {
 
@@ -29,7 +30,7 @@ class LearnerMetrics {
   void SetPendingEvaluations(uint32_t items);
   void SetSubscribers(int count);  // thread-safe
   void Episode(int member, const v1::Episode& episode);
-  void Evaluated(int member, double discounted_return, double max_violation, double sum_cost);
+  void Evaluated(int member, const EvaluationMeans& means);
   void SetBudget(int member, double cost_budget);
   // Of all members: the rows seen and the algorithm's current values.
   void Refresh(uint64_t env_steps, const Stats& stats);
@@ -66,7 +67,8 @@ class LearnerMetrics {
   prometheus::Gauge& pending_;
   prometheus::Gauge& subscribers_;
   prometheus::Gauge& diverged_;
-  MemberGauge env_steps_, budget_, return_, delta_, cvar_, alpha_, eval_return_, eval_violation_, eval_cost_;
+  MemberGauge env_steps_, budget_, return_, delta_, cvar_, alpha_, eval_return_, eval_violation_, eval_cost_,
+      eval_abandoned_;
   MemberCounter episodes_, violations_, cost_;
 };
 

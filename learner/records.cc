@@ -189,6 +189,7 @@ EvaluationMeans MeansOf(const v1::MemberEpoch& epoch) {
     means.sum_cost += episode.sum_cost() / count;
     if (episode.length() > 0) means.mean_cost += episode.sum_cost() / episode.length() / count;
     means.success_rate += (episode.success() ? 1.0 : 0.0) / count;
+    means.abandoned += episode.abandoned();
   }
   return means;
 }

@@ -259,7 +259,11 @@ absl::Status Trainer::WriteCompletedEpochs() {
     RETURN_IF_ERROR(parts_.records->AppendEpoch(*record));
     for (int i = 0; i < members_; ++i) {
       const EvaluationMeans means = MeansOf(record->members(i));
-      parts_.metrics->Evaluated(i, means.discounted_return, means.max_violation, means.sum_cost);
+      parts_.metrics->Evaluated(i, means);
+      if (means.abandoned > 0) {
+        spdlog::warn("evaluation member={} epoch={}: {} of {} episodes were cut short by an invalid simulator step", i,
+                     record->epoch(), means.abandoned, record->members(i).evaluation_size());
+      }
       parts_.board->Edit([&](v1::LearnerInfo* info) {
         info->mutable_members(i)->set_eval_discounted_return(means.discounted_return);
         info->mutable_members(i)->set_eval_sum_cost(means.sum_cost);

@@ -53,6 +53,7 @@ TEST_F(TrainerTest, ARunWritesARowAMemberAnEpochAndAShortLastOne) {
   ASSERT_TRUE(outcome.status.ok()) << outcome.status;
   EXPECT_EQ(outcome.update, 230u);  // 250 rows - 20
   EXPECT_EQ(outcome.announced, 230u);
+  EXPECT_EQ(outcome.abandoned, (std::vector<double>{0, 1})) << "of the newest evaluation's two episodes";
   const auto rows = Rows(Progress(folder));
   ASSERT_EQ(rows.size(), 1u + 4 * 2);  // header; epochs 0, 1, 2 and the cut third, two members
   const auto column = [&](const std::string& name) {

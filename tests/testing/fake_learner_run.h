@@ -59,6 +59,7 @@ struct RunOutcome {
   uint64_t update = 0;
   std::vector<FakeAlgorithm::Applied> applied;
   uint64_t announced = 0;
+  std::vector<double> abandoned;  // gauge of abandoned evaluation episodes, a member
 };
 
 struct RunPlan {
@@ -115,6 +116,7 @@ inline RunOutcome RunFake(const std::string& folder, const v1::Experiment& exper
         episode->set_sum_cost(2);
         episode->set_length(10);
         episode->set_success(i == 0);
+        episode->set_abandoned(item.member() == 1 && i > 0);
       }
       if (!evaluations.Report(report).value_or(false)) break;
     }
@@ -136,6 +138,10 @@ inline RunOutcome RunFake(const std::string& folder, const v1::Experiment& exper
   outcome.update = trainer.update();
   outcome.applied = algorithm.applied;
   outcome.announced = announced->announced();
+  for (int m = 0; m < experiment.members_size(); ++m) {
+    const std::string member = std::to_string(m);
+    outcome.abandoned.push_back(metrics->gauge("datacom_member_eval_abandoned_episodes", {{"member", member}}).Value());
+  }
   return outcome;
 }
 
