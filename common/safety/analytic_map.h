@@ -1,0 +1,50 @@
+// The map of the ATACOM baselines: the safe map over constraints known in closed form, for a system whose action is the
+// acceleration (environments.md 2.9; algorithms.md 8).
+//
+// State q = [positions (n), velocities (n)], action [n]. Row i with gain g_i > 0 is a constraint on positions that is
+// made forward invariant, c = k + g k_dot; with g_i = 0 the row is taken as it is, c = k. As published, gains do not
+// multiply the action's row nor the drift of the forward-invariant form (exact for g = 1 only):
+//   g > 0: c = k + g (J p_dot),  J_G = J = dk/d position,   drift = (J + J_dot) p_dot
+//   g = 0: c = k,                J_G = dk/d velocity,        drift = dk/d position p_dot
+// J_dot by a finite difference of step 1e-4 along p_dot; drift truncated at 0 from below. All gains 0 is the
+// non-invariant baseline: there the action reaches the velocity rows alone.
+#ifndef DATACOM_COMMON_SAFETY_ANALYTIC_MAP_H_
+#define DATACOM_COMMON_SAFETY_ANALYTIC_MAP_H_
+
+#include <memory>
+#include <vector>
+
+#include "common/safety/known_constraints.h"
+#include "common/safety/safe_map.h"
+
+namespace datacom {
+
+// Not thread-safe: owns its workspace, sized at making; shares the constraints. Set and Apply allocate nothing and
+// block nowhere.
+class AnalyticMap {
+ public:
+  // gains: [K]; action: n, at most kMaxSafeMapActions. `constraints` are over a state of 2n and nothing uncontrollable.
+  AnalyticMap(std::shared_ptr<const KnownConstraints> constraints, std::vector<double> gains, int action);
+
+  // q: [2n].
+  void Set(const double* q, const SafeMapGains& gains);
+  // action [n] = B_top clip(u) + offset; no rescale: the environment limits.
+  void Apply(const double* u, double* action) const { map_.ApplyUnscaled(u, action); }
+
+  double worst() const { return worst_; }  // the largest c of the state set
+  const SafeMap& map() const { return map_; }
+
+ private:
+  const std::shared_ptr<const KnownConstraints> constraints_;
+  const std::vector<double> gains_;
+  const int action_;
+  SafeMap map_;
+  double worst_ = 0;
+  std::vector<double> state_;             // [2n]: q moved along the velocity
+  std::vector<double> c_, drift_, J_G_;   // [K], [K], [K, n]
+  std::vector<double> jacobian_, along_;  // [K, 2n]: at q, and at state_
+};
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_SAFETY_ANALYTIC_MAP_H_

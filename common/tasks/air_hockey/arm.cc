@@ -1,0 +1,118 @@
+#include "common/tasks/air_hockey/arm.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace datacom::air_hockey {
+namespace {
+
+constexpr double kVelocityGain = 5.0;  // 1/s
+
+// A posture and how far it is from the start; infinitely far when it breaks a limit.
+struct Posture {
+  double q[kJoints] = {};
+  double distance = std::numeric_limits<double>::infinity();  // squared
+};
+
+// The posture with the last link in direction `last`: what is left is a two-link arm with `elbow` = +1 or -1.
+Posture WithLastLink(double x, double y, double last, double elbow) {
+  const double wrist_x = x - kLinks[2] * std::cos(last), wrist_y = y - kLinks[2] * std::sin(last);
+  const double square = wrist_x * wrist_x + wrist_y * wrist_y;
+  const double cosine = (square - kLinks[0] * kLinks[0] - kLinks[1] * kLinks[1]) / (2 * kLinks[0] * kLinks[1]);
+  Posture posture;
+  posture.q[1] = elbow * std::acos(std::clamp(cosine, -1.0, 1.0));
+  posture.q[0] = std::atan2(wrist_y, wrist_x) -
+                 std::atan2(kLinks[1] * std::sin(posture.q[1]), kLinks[0] + kLinks[1] * std::cos(posture.q[1]));
+  posture.q[0] = std::remainder(posture.q[0], 2 * M_PI);
+  posture.q[2] = std::remainder(last - posture.q[0] - posture.q[1], 2 * M_PI);
+  double distance = 0;
+  for (int i = 0; i < kJoints; ++i) {
+    if (std::abs(posture.q[i]) > kPositionLimits[i] + 1e-12) return posture;
+    distance += (posture.q[i] - kStartPosition[i]) * (posture.q[i] - kStartPosition[i]);
+  }
+  posture.distance = distance;
+  return posture;
+}
+
+// The nearest posture whose last link is turned from the direction of (x, y) by low .. high: samples, then the golden
+// section between the best sample's neighbours.
+Posture Nearest(double x, double y, double low, double high, double elbow) {
+  constexpr int kSamples = 48;
+  constexpr double kGolden = 0.6180339887498949;
+  const double direction = std::atan2(y, x), step = (high - low) / kSamples;
+  const auto at = [&](double turn) { return WithLastLink(x, y, direction + turn, elbow); };
+  Posture best;
+  int place = 0;
+  for (int i = 0; i <= kSamples; ++i) {
+    const Posture posture = at(low + i * step);
+    if (posture.distance < best.distance) {
+      best = posture;
+      place = i;
+    }
+  }
+  double left = low + std::max(place - 1, 0) * step, right = low + std::min(place + 1, kSamples) * step;
+  for (int i = 0; i < 40; ++i) {
+    const double a = right - kGolden * (right - left), b = left + kGolden * (right - left);
+    const Posture at_a = at(a), at_b = at(b);
+    if (at_a.distance < best.distance) best = at_a;
+    if (at_b.distance < best.distance) best = at_b;
+    (at_a.distance <= at_b.distance ? right : left) = at_a.distance <= at_b.distance ? b : a;
+  }
+  return best;
+}
+
+}  // namespace
+
+void ForwardKinematics(const double* q, double* mallet, double* jacobian) {
+  double angle = 0, x[kJoints], y[kJoints];  // of each link's vector
+  for (int i = 0; i < kJoints; ++i) {
+    angle += q[i];
+    x[i] = kLinks[i] * std::cos(angle);
+    y[i] = kLinks[i] * std::sin(angle);
+  }
+  mallet[0] = x[0] + x[1] + x[2];
+  mallet[1] = y[0] + y[1] + y[2];
+  if (jacobian == nullptr) return;
+  double sum_x = 0, sum_y = 0;
+  for (int j = kJoints - 1; j >= 0; --j) {
+    sum_x += x[j];
+    sum_y += y[j];
+    jacobian[j] = -sum_y;
+    jacobian[kJoints + j] = sum_x;
+  }
+}
+
+bool InverseKinematics(double x, double y, double* q) {
+  // The wrist lies between the distances of the elbow bent to its limit and stretched; hence the last link's turns.
+  const double wide = kLinks[0] + kLinks[1];
+  const double narrow = std::sqrt(kLinks[0] * kLinks[0] + kLinks[1] * kLinks[1] +
+                                  2 * kLinks[0] * kLinks[1] * std::cos(kPositionLimits[1]));
+  const double square = x * x + y * y, product = 2 * kLinks[2] * std::sqrt(square);
+  if (product == 0) return false;                                                        // within the column
+  const double farthest = (square + kLinks[2] * kLinks[2] - narrow * narrow) / product;  // cosines of the turn
+  const double nearest = (square + kLinks[2] * kLinks[2] - wide * wide) / product;
+  if (nearest > 1 || farthest < -1) return false;
+  const double low = std::acos(std::clamp(farthest, -1.0, 1.0)), high = std::acos(std::clamp(nearest, -1.0, 1.0));
+  Posture best;
+  for (const double elbow : {1.0, -1.0}) {
+    for (const auto& [from, to] : {std::pair{low, high}, std::pair{-high, -low}}) {
+      const Posture posture = Nearest(x, y, from, to, elbow);
+      if (posture.distance < best.distance) best = posture;
+    }
+  }
+  if (!std::isfinite(best.distance)) return false;
+  std::copy_n(best.q, kJoints, q);
+  return true;
+}
+
+void LimitAcceleration(const double* desired, const double* velocity, double* acceleration) {
+  for (int i = 0; i < kJoints; ++i) {
+    const double upper = std::min(kAccelerationLimits[i], kVelocityGain * (kVelocityLimits[i] - velocity[i]));
+    const double lower = std::max(-kAccelerationLimits[i], kVelocityGain * (-kVelocityLimits[i] - velocity[i]));
+    const double raised = desired[i] < lower ? lower : desired[i];
+    acceleration[i] = raised > upper ? upper : raised;
+  }
+}
+
+}  // namespace datacom::air_hockey

@@ -1,0 +1,32 @@
+// The planar arm (environments.md 2.2) without a simulator: its numbers and its closed-form kinematics. Pure functions,
+// no allocation. Lengths in m, angles in rad; positions in the robot's frame, which is the table's moved by kBaseX.
+#ifndef DATACOM_COMMON_TASKS_AIR_HOCKEY_ARM_H_
+#define DATACOM_COMMON_TASKS_AIR_HOCKEY_ARM_H_
+
+#include <cmath>
+
+namespace datacom::air_hockey {
+
+inline constexpr int kJoints = 3;
+inline constexpr double kBaseX = 1.51;  // robot x = table x + kBaseX
+inline constexpr double kLinks[kJoints] = {0.55, 0.44, 0.44};
+inline constexpr double kPositionLimits[kJoints] = {2.9670597283903604, 1.8, 2.0943951023931953};  // rad, either side
+inline constexpr double kVelocityLimits[kJoints] = {M_PI / 2, M_PI / 2, 2 * M_PI / 3};             // rad/s
+inline constexpr double kAccelerationLimits[kJoints] = {2 * M_PI, 2 * M_PI, 8 * M_PI / 3};         // rad/s^2
+inline constexpr double kStartPosition[kJoints] = {-1.15570723, 1.30024401, 1.44280414};
+
+// mallet: [2]; jacobian: [2, 3] row-major, or null.
+void ForwardKinematics(const double* q, double* mallet, double* jacobian);
+
+// A posture within the joint limits that puts the mallet at (x, y); false where there is none. Of the one-parameter
+// family (the direction of the last link, both elbows) it is the one nearest to kStartPosition in joint space, so that
+// neighbouring places get neighbouring postures.
+bool InverseKinematics(double x, double y, double* q);
+
+// The acceleration that is commanded for a desired one: within the limits, and no more than brings the velocity to its
+// limit at a rate of 5/s. Arrays [3]; a NaN stays one.
+void LimitAcceleration(const double* desired, const double* velocity, double* acceleration);
+
+}  // namespace datacom::air_hockey
+
+#endif  // DATACOM_COMMON_TASKS_AIR_HOCKEY_ARM_H_

@@ -1,0 +1,39 @@
+// What keeps the arm in its limits and the mallet above its half of the table, in closed form: the task's cost and the
+// 17 constraints of the analytic baselines (environments.md 2.7, 2.9).
+#ifndef DATACOM_COMMON_TASKS_AIR_HOCKEY_CONSTRAINTS_H_
+#define DATACOM_COMMON_TASKS_AIR_HOCKEY_CONSTRAINTS_H_
+
+#include <string>
+#include <vector>
+
+#include "common/safety/known_constraints.h"
+
+namespace datacom::air_hockey {
+
+inline constexpr double kHalfLength = 0.974;      // m, of the play field
+inline constexpr double kHalfWidth = 0.519;       // m
+inline constexpr double kMalletRadius = 0.04815;  // m
+inline constexpr double kPuckRadius = 0.03165;    // m
+
+// The largest violation (negative: the smallest margin) of 95 % of the joints' position and velocity limits and of the
+// mallet's distance to the three near rims. q, velocity: [3]; mallet: [2], robot frame.
+double Cost(const double* q, const double* velocity, const double* mallet);
+
+// Rows: 6 positions (upper, lower), mallet x, y lower, y upper, and its height, which a planar arm cannot change (2),
+// 6 velocities (upper, lower). State: 3 joint positions, 3 joint velocities. Immutable; thread-safe.
+class Constraints : public KnownConstraints {
+ public:
+  Constraints();
+  int count() const override { return 17; }
+  const std::vector<double>& viability_gains() const override { return gains_; }
+  const std::vector<std::string>& names() const override { return names_; }
+  void Evaluate(const double* q, const double* x, const KnownConstraintsOut& out) const override;
+
+ private:
+  std::vector<double> gains_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace datacom::air_hockey
+
+#endif  // DATACOM_COMMON_TASKS_AIR_HOCKEY_CONSTRAINTS_H_

@@ -1,0 +1,69 @@
+#include "common/tasks/air_hockey/dynamics.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "common/base/status.h"
+#include "common/tasks/air_hockey/arm.h"
+#include "common/tasks/air_hockey/constraints.h"
+#include "common/tasks/options.h"
+#include "datacom/v1/experiment.pb.h"
+
+namespace datacom::air_hockey {
+namespace {
+
+// The mallet's place over the near half of the table, the arm at rest. The arm has one joint more than the place needs:
+// of all postures it takes the one nearest to the start's.
+ObservationSlice MalletSlice() {
+  ObservationSlice slice;
+  slice.name = "mallet";
+  slice.title = "mallet over the near half, at rest, posture nearest to the start's, puck at (-0.5, 0)";
+  slice.x_label = "mallet x / m";
+  slice.y_label = "mallet y / m";
+  slice.x_low = -kHalfLength, slice.x_high = 0, slice.y_low = -kHalfWidth, slice.y_high = kHalfWidth;
+  slice.at = [](double x, double y, double* observation) {
+    constexpr double kPuckX = -0.5;
+    std::fill_n(observation, kObservation, 0.0);
+    observation[kPuckPosition] = kPuckX + kBaseX;
+    observation[kMalletPosition] = x - kPuckX;
+    observation[kMalletPosition + 1] = y;
+    return InverseKinematics(x + kBaseX, y, observation + kJointPosition);
+  };
+  return slice;
+}
+
+}  // namespace
+
+void Dynamics::Evaluate(const double* obs, const ControlAffineOut& out) const {
+  if (out.q != nullptr) std::copy_n(obs + kJointPosition, 6, out.q);
+  if (out.f != nullptr) {
+    std::copy_n(obs + kJointVelocity, 3, out.f);
+    std::fill_n(out.f + 3, 3, 0.0);
+  }
+  if (out.G != nullptr) {
+    std::fill_n(out.G, 18, 0.0);
+    for (int i = 0; i < 3; ++i) out.G[(3 + i) * 3 + i] = 1;
+  }
+}
+
+absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
+  RETURN_IF_ERROR(RefuseOptions("air_hockey", options, {"puck_region", "mismatch_sigma"}));
+  TaskModel model;
+  model.spec.name = "air_hockey";
+  model.spec.summary =
+      "Score with a planar three-joint arm, its joints within limits and its mallet over its own half.";
+  model.spec.obs_dim = kObservation;
+  model.spec.action_dim = kJoints;
+  model.spec.action_low = {-1.0, -1.0, -1.0};
+  model.spec.action_high = {1.0, 1.0, 1.0};
+  model.spec.horizon = options.has_horizon() ? static_cast<int>(options.horizon()) : 300;
+  model.spec.control_dt = 0.02;
+  model.spec.init_keys = {"puck_x", "puck_y", "puck_yaw"};
+  model.dynamics = std::make_shared<Dynamics>();
+  model.known_constraints = std::make_shared<Constraints>();
+  model.slices.push_back(MalletSlice());
+  return model;
+}
+
+}  // namespace datacom::air_hockey

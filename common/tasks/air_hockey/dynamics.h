@@ -1,0 +1,51 @@
+// Planar air hockey without its simulator: the task's static facts and the nominal control-affine model
+// (environments.md 2.10).
+//
+// q = [joint positions (3), filtered joint velocities (3)]; nothing is uncontrollable. f = [velocities; 0], G = [0; I]:
+// the normalised action stands for the acceleration, although the task multiplies it by the acceleration limits (6.3,
+// 6.3, 8.4 rad/s^2). The mismatch is part of the published method.
+#ifndef DATACOM_COMMON_TASKS_AIR_HOCKEY_DYNAMICS_H_
+#define DATACOM_COMMON_TASKS_AIR_HOCKEY_DYNAMICS_H_
+
+#include "absl/status/statusor.h"
+#include "common/safety/control_affine.h"
+#include "common/tasks/task.h"
+
+namespace datacom {
+
+namespace v1 {
+class TaskOptions;
+}
+
+namespace air_hockey {
+
+// Where the entries of an observation begin (environments.md 2.4; robot frame).
+inline constexpr int kPuckPosition = 0;     // x, y, yaw in [-pi, pi)
+inline constexpr int kPuckVelocity = 3;     // of x, y, yaw
+inline constexpr int kJointPosition = 6;    // 3
+inline constexpr int kJointVelocity = 9;    // 3, filtered
+inline constexpr int kMalletPosition = 12;  // x, y relative to the puck, 1 ms old
+inline constexpr int kMalletVelocity = 14;  // x, y relative to the puck, MuJoCo's centre-of-mass velocity, 1 ms old
+inline constexpr int kObservation = 16;
+
+// Where the puck starts, uniform in x and |y| (table frame, m); its yaw is uniform over the circle.
+inline constexpr double kPuckLowX = -0.7, kPuckHighX = -0.3;
+inline constexpr double kOriginalPuckY = 0.4;
+// The paper's adjusted region leaves out what is near the edge and gives no number. Ours: the mallet fits between the
+// puck and the side rim (0.519 - 0.032 - 2 x 0.048 = 0.391) with 7 cm to spare for the swing.
+inline constexpr double kAdjustedPuckY = 0.32;
+
+// Immutable; thread-safe; Evaluate blocks and allocates nothing.
+class Dynamics : public ControlAffine {
+ public:
+  ControlAffineDims dims() const override { return {kObservation, 3, 6, 0}; }
+  void Evaluate(const double* obs, const ControlAffineOut& out) const override;
+};
+
+// INVALID_ARGUMENT for an option that the task does not have.
+absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options);
+
+}  // namespace air_hockey
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_TASKS_AIR_HOCKEY_DYNAMICS_H_

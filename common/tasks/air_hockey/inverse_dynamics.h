@@ -1,0 +1,30 @@
+// Inverse dynamics of the arm alone: what torques the joints need for an acceleration, the joint limits' forces
+// included. Always the nominal arm, whatever the simulated one is scaled to.
+#ifndef DATACOM_COMMON_TASKS_AIR_HOCKEY_INVERSE_DYNAMICS_H_
+#define DATACOM_COMMON_TASKS_AIR_HOCKEY_INVERSE_DYNAMICS_H_
+
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "common/tasks/mujoco.h"
+
+namespace datacom::air_hockey {
+
+// Not thread-safe: owns an mjData; all share one model, compiled at the first Make. Torque allocates nothing; it is to
+// be called under a MujocoGuard.
+class InverseDynamics {
+ public:
+  static absl::StatusOr<InverseDynamics> Make();
+
+  // Arrays [3]: rad, rad/s, rad/s^2 -> N m.
+  void Torque(const double* position, const double* velocity, const double* acceleration, double* torque);
+
+ private:
+  InverseDynamics(MujocoModel model, MujocoData data) : model_(std::move(model)), data_(std::move(data)) {}
+  MujocoModel model_;
+  MujocoData data_;
+};
+
+}  // namespace datacom::air_hockey
+
+#endif  // DATACOM_COMMON_TASKS_AIR_HOCKEY_INVERSE_DYNAMICS_H_

@@ -1,0 +1,50 @@
+#include "common/tasks/air_hockey/rules.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/tasks/air_hockey/arm.h"
+
+namespace datacom::air_hockey {
+namespace {
+
+constexpr double kGoalX = 2.43;
+constexpr double kGoalHalfWidth = 0.1;
+// What 300 steps of reward 1 are worth at a discount of 0.99, (1 - 0.99^300) / (1 - 0.99).
+constexpr double kEndingScale = 95.09591059287133;
+
+}  // namespace
+
+Ending EndingOf(const PuckState& puck) {
+  const auto [x, y, vx, vy] = puck;
+  if (x < 0.58 || (x < 0.63 && vx > 0)) return Ending::kBottom;
+  if (x > kGoalX || (x > 2.39 && vx < 0)) return std::abs(y) < kGoalHalfWidth ? Ending::kGoal : Ending::kUp;
+  if (vx > 0 && x > kBaseX) {
+    if ((y > 0.45 && vy > 0) || (y > 0.42 && vy < 0)) return Ending::kLeft;
+    // The published code also asks for y < -0.45 with vx < 0 here, which cannot be: on this side an episode ends after
+    // the bounce only.
+    if (y < -0.42 && vy > 0) return Ending::kRight;
+  }
+  return Ending::kNone;
+}
+
+double GoalDistance(const PuckState& puck) { return std::hypot(puck.x - kGoalX, puck.y); }
+
+double EndingReward(Ending ending, const PuckState& puck) {
+  const double off = std::abs(puck.y);
+  switch (ending) {
+    case Ending::kGoal:
+      return kEndingScale * (1.5 - 5 * std::clamp(off, 0.0, 0.1));
+    case Ending::kUp:
+      return kEndingScale * (1 - 2 * std::clamp(off - 0.1, 0.0, 0.35));
+    case Ending::kLeft:
+    case Ending::kRight:
+      return kEndingScale * (0.3 - 0.3 * std::clamp(kGoalX - puck.x, 0.0, 1.0));
+    case Ending::kBottom:
+    case Ending::kNone:
+      break;
+  }
+  return 0;
+}
+
+}  // namespace datacom::air_hockey

@@ -1,0 +1,78 @@
+// Planar air hockey in MuJoCo (environments.md 2): a three-joint arm is to shoot a resting puck into the opponent's
+// goal; its joints have limits, and its mallet is to stay above its half of the table. An episode ends when the puck
+// reaches an end of the table or, on the opponent's half, a side.
+//
+// A control step is 20 physics steps of 1 ms. In each, the wanted acceleration is limited anew and turned into torques
+// by the arm's inverse dynamics at the joint positions and the low-pass filtered joint velocities. The entries of the
+// observation that hang on the mallet are as old as MuJoCo's kinematics after mj_step: 1 ms.
+#ifndef DATACOM_COMMON_TASKS_AIR_HOCKEY_TASK_H_
+#define DATACOM_COMMON_TASKS_AIR_HOCKEY_TASK_H_
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "common/base/random.h"
+#include "common/tasks/air_hockey/inverse_dynamics.h"
+#include "common/tasks/air_hockey/rules.h"
+#include "common/tasks/mujoco.h"
+#include "common/tasks/task.h"
+
+namespace datacom::air_hockey {
+
+// Not thread-safe; shares the compiled models, owns its data. Steps allocate nothing and block nowhere.
+class AirHockey : public Task {
+ public:
+  struct Options {
+    double puck_y = 0;          // the puck starts within |y| <= puck_y, table frame, m
+    double mismatch_sigma = 0;  // executed instead of a: a + N(0, sigma^2) - sigma * filtered joint velocity
+  };
+  // `mallet_body` of the simulation's model, whose joints are the arm's and then the puck's x, y and yaw.
+  AirHockey(TaskSpec spec, const Options& options, Simulation simulation, InverseDynamics inverse_dynamics,
+            int mallet_body);
+
+  const TaskSpec& spec() const override { return spec_; }
+  void Reset(RandomStream* stream, double* observation) override;
+  // What `init` does not name is drawn as Reset draws it; table frame.
+  absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override;
+  // The action is not clipped; the acceleration is.
+  StepResult Step(const double* action, double* observation) override;
+  double Cost() const override { return cost_; }
+  bool Success() const override { return ending_ == Ending::kGoal; }
+  void ScalePhysics(const PhysicsScale& scale) override { simulation_.Scale(scale); }
+  const Simulation* simulation() const override { return &simulation_; }
+
+  // Step in two parts, for who brings the mismatch's noise: [3], in units of the action.
+  StepResult StepWithNoise(const double* action, const double* noise, double* observation);
+  // One millisecond towards the acceleration `desired` ([3], rad/s^2); false when the simulator fails or warns.
+  bool Substep(const double* desired);
+  const double* filtered_velocity() const { return filtered_; }  // [3], rad/s
+  Ending ending() const { return ending_; }                      // the first of this episode
+
+ private:
+  struct Puck {
+    double x, y, yaw;  // table frame
+  };
+  Puck DrawPuck(RandomStream* stream);
+  void Start(const Puck& puck, double* observation);
+  void Observe(double* observation) const;
+  double CostNow() const;
+
+  const TaskSpec spec_;
+  const Options options_;
+  Simulation simulation_;
+  InverseDynamics inverse_dynamics_;
+  const int mallet_body_;
+
+  RandomStream noise_{0};  // of the mismatch; a new one every episode
+  double filtered_[3] = {};
+  double goal_distance_ = 0;  // of the step before; negative before the first
+  double cost_ = 0;
+  Ending ending_ = Ending::kNone;
+};
+
+absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options);
+
+}  // namespace datacom::air_hockey
+
+#endif  // DATACOM_COMMON_TASKS_AIR_HOCKEY_TASK_H_

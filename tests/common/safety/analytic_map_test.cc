@@ -1,0 +1,108 @@
+// The analytic baselines' map: against the reference's numbers on the planar arm, and its form on constraints so simple
+// that every term can be written down.
+#include "common/safety/analytic_map.h"
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/tasks/air_hockey/constraints.h"
+#include "gtest/gtest.h"
+#include "tests/testing/golden.h"
+
+namespace datacom {
+namespace {
+
+constexpr SafeMapGains kPublished{25, 3};
+
+TEST(Golden, table_planar_atacom_baseline) {
+  DATACOM_GOLDEN_FILES(files, "table_planar_atacom_baseline");
+  const auto constraints = std::make_shared<air_hockey::Constraints>();
+  AnalyticMap invariant(constraints, constraints->viability_gains(), 3);
+  AnalyticMap plain(constraints, std::vector<double>(constraints->count(), 0.0), 3);
+  for (const std::string& file : files) {
+    const testing::GoldenTable table = testing::ReadGoldenCsv(file);
+    for (size_t i = 0; i < table.rows.size(); ++i) {
+      double q[6], alpha[3], action[3];
+      for (int j = 0; j < 6; ++j) q[j] = table.value(i, absl::StrCat(j < 3 ? "q" : "dq", j % 3));
+      for (int j = 0; j < 3; ++j) alpha[j] = table.value(i, absl::StrCat("alpha", j));
+      for (const auto& [map, name] : {std::pair{&invariant, "uFI"}, std::pair{&plain, "unFI"}}) {
+        map->Set(q, kPublished);
+        map->Apply(alpha, action);
+        for (int j = 0; j < 3; ++j) {
+          // The reference's finite difference leaves 1e-7 of the drift's size.
+          const double want = table.value(i, absl::StrCat(name, j));
+          EXPECT_NEAR(action[j], want, 1e-6 * (1 + std::abs(want))) << file << " row " << i << " " << name << j;
+        }
+      }
+    }
+  }
+}
+
+// One joint: a wall for the position, k0 = p^2 - 1, and a limit of the velocity, k1 = v - 2.
+class OneJoint : public KnownConstraints {
+ public:
+  int count() const override { return 2; }
+  const std::vector<double>& viability_gains() const override { return gains_; }
+  const std::vector<std::string>& names() const override { return names_; }
+  void Evaluate(const double* q, const double*, const KnownConstraintsOut& out) const override {
+    if (out.k != nullptr) {
+      out.k[0] = q[0] * q[0] - 1;
+      out.k[1] = q[1] - 2;
+    }
+    if (out.J_q == nullptr) return;
+    const double rows[4] = {2 * q[0], 0, 0, 1};
+    std::copy_n(rows, 4, out.J_q);
+  }
+
+ private:
+  const std::vector<double> gains_ = {0.5, 0};
+  const std::vector<std::string> names_ = {"wall", "speed"};
+};
+
+// The reduced terms of 2.9, written out for OneJoint.
+void ExpectMap(double p, double v, bool invariant) {
+  const auto constraints = std::make_shared<OneJoint>();
+  AnalyticMap map(constraints, invariant ? constraints->viability_gains() : std::vector<double>{0, 0}, 1);
+  const double q[2] = {p, v};
+  map.Set(q, kPublished);
+  const double k[2] = {p * p - 1 + (invariant ? 0.5 * 2 * p * v : 0), v - 2};
+  const double J_G[2] = {invariant ? 2 * p : 0, 1};
+  const double drift[2] = {std::max(2 * p * v + (invariant ? 2 * v * v : 0), 0.0), 0};
+  SafeMap expected({2, 1, 2, 0});
+  expected.Set(SafeMapReduced{k, J_G, drift}, kPublished);
+  for (const double u : {-3.0, -0.4, 0.0, 1.0}) {
+    double got = 0, want = 0;
+    map.Apply(&u, &got);
+    expected.ApplyUnscaled(&u, &want);
+    EXPECT_NEAR(got, want, 1e-9 * (1 + std::abs(want))) << "p " << p << " v " << v << " u " << u;
+  }
+  EXPECT_DOUBLE_EQ(map.worst(), std::max(k[0], k[1]));
+}
+
+TEST(AnalyticMap, FormsTheTermsOfTheForwardInvariantAndOfThePlainConstraints) {
+  for (const double p : {-1.1, -0.5, 0.0, 0.3, 0.99}) {
+    for (const double v : {-1.5, 0.0, 0.7, 1.99, 2.5}) {
+      ExpectMap(p, v, true);
+      ExpectMap(p, v, false);
+    }
+  }
+}
+
+TEST(AnalyticMap, BrakesBeforeTheWallWhereThePlainConstraintLetsTheActionPass) {
+  const auto constraints = std::make_shared<OneJoint>();
+  const double q[2] = {0.9, 1.0}, push = 1;  // k0 = -0.19, but on its way
+  double invariant = 0, plain = 0;
+  AnalyticMap braking(constraints, constraints->viability_gains(), 1), blind(constraints, {0, 0}, 1);
+  braking.Set(q, kPublished);
+  braking.Apply(&push, &invariant);
+  blind.Set(q, kPublished);
+  blind.Apply(&push, &plain);
+  EXPECT_LT(invariant, -1);
+  EXPECT_GT(plain, 0.9);
+}
+
+}  // namespace
+}  // namespace datacom
