@@ -45,8 +45,10 @@ absl::StatusOr<std::vector<int>> ActionColumns(const CsvTable& table, const Task
 absl::StatusOr<std::vector<std::vector<double>>> ReadActions(const std::string& path, const TaskSpec& spec) {
   ASSIGN_OR_RETURN(const CsvTable table, ReadCsv(path));
   ASSIGN_OR_RETURN(const std::vector<int> columns, ActionColumns(table, spec, path));
+  const int step = table.Column("step");
   std::vector<std::vector<double>> actions;
   for (size_t row = 0; row < table.rows.size(); ++row) {
+    if (step >= 0 && table.rows[row][step] == "0") continue;
     std::vector<double> action;
     int empty = 0;
     for (const int column : columns) {

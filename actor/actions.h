@@ -13,8 +13,8 @@
 
 namespace datacom {
 
-// [row][action_dim] of a CSV file with columns action0.. | a0.. | action | a_v,a_w; rows whose action cells are all
-// empty are left out.
+// [row][action_dim] of a CSV file with columns action0.. | a0.. | action | a_v,a_w. Left out are rows whose action
+// cells are all empty and, where there is a column step, step 0: that is the start, which no action led to.
 absl::StatusOr<std::vector<std::vector<double>>> ReadActions(const std::string& path, const TaskSpec& spec);
 
 // "x=-1,theta=0.1"; empty for an empty text.

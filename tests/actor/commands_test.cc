@@ -65,12 +65,46 @@ TEST(Golden, CartpoleThroughTheRolloutCommand) {
   }
 }
 
-TEST(RolloutCommand, TakesEveryNamingOfActionColumnsAndSkipsRowsWithoutOne) {
+// Up to the first contact, whose size the task's own golden test bounds, and the step that ends the episode.
+TEST(Golden, AirHockeyThroughTheRolloutCommand) {
+  DATACOM_GOLDEN_FILES(files, "hockey_");
+  for (const std::string& file : files) {
+    const testing::GoldenTable golden = testing::ReadGoldenCsv(file);
+    if (!golden.has("a0") || golden.has("eps0")) continue;  // substeps; noise that no command can bring
+    SCOPED_TRACE(file);
+    RolloutCommand command;
+    command.task = "air_hockey";
+    command.actions = file;
+    command.init = "puck_x=" + golden.text(0, "puck_x") + ",puck_y=" + golden.text(0, "puck_y") +
+                   ",puck_yaw=" + golden.text(0, "puck_yaw");
+    command.csv = true;
+    std::ostringstream out;
+    const absl::Status status = RunRolloutCommand(command, &out);
+    ASSERT_TRUE(status.ok()) << status;
+    const testing::GoldenTable played = Parse(out.str());
+    ASSERT_EQ(played.rows.size(), golden.rows.size());
+    bool touched = false;
+    for (size_t row = 0; row < golden.rows.size(); ++row) {
+      touched |= golden.text(row, "hit_mallet") != "0" || golden.text(row, "hit_rim") != "0";
+      for (int i = 0; i < 16 && !touched; ++i) {
+        const std::string name = "obs" + std::to_string(i);
+        ASSERT_NEAR(played.value(row, name), golden.value(row, name), 1e-9) << "row " << row;
+      }
+      if (row > 0) {
+        ASSERT_EQ(played.value(row, "action2"), golden.value(row, "a2")) << "row " << row;
+      }
+      ASSERT_EQ(played.text(row, "absorbing"), golden.text(row, "absorbing")) << "row " << row;
+      if (golden.text(row, "absorbing") == "1") break;
+    }
+  }
+}
+
+TEST(RolloutCommand, TakesEveryNamingOfActionColumnsAndSkipsTheStartAndRowsWithoutOne) {
   std::string first;
   for (const std::string name : {"action0", "action", "a0"}) {
     RolloutCommand command;
     command.task = "cartpole";
-    command.actions = WriteTemporary("actions.csv", "step," + name + "\n0,\n1,0.5\n2,\n3,-0.25\n");
+    command.actions = WriteTemporary("actions.csv", "step," + name + "\n0,0\n1,0.5\n2,\n3,-0.25\n");
     command.csv = true;
     std::ostringstream out;
     ASSERT_TRUE(RunRolloutCommand(command, &out).ok());
