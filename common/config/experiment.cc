@@ -32,27 +32,37 @@ class FirstError : public google::protobuf::io::ErrorCollector {
 
 }  // namespace
 
-absl::StatusOr<v1::Experiment> ParseExperiment(const std::string& text, const std::string& where) {
+absl::Status ParseTextproto(const std::string& text, const std::string& where, google::protobuf::Message* message) {
   google::protobuf::TextFormat::Parser parser;
   FirstError error(where);
   parser.RecordErrorsTo(&error);
+  if (parser.ParseFromString(text, message)) return absl::OkStatus();
+  return absl::InvalidArgumentError(error.message().empty()
+                                        ? absl::StrCat(where, ": no ", message->GetTypeName(), " in text format")
+                                        : error.message());
+}
+
+absl::StatusOr<std::string> FindTextproto(const std::string& kind, const std::string& name_or_path,
+                                          const std::string& folder) {
+  if (name_or_path.empty()) return absl::InvalidArgumentError(absl::StrCat("no ", kind, " named"));
+  std::error_code ignored;
+  if (name_or_path.find('.') != std::string::npos || std::filesystem::is_regular_file(name_or_path, ignored)) {
+    return name_or_path;
+  }
+  const std::string path = absl::StrCat(folder, "/", name_or_path, kSuffix);
+  if (std::filesystem::is_regular_file(path, ignored)) return path;
+  return absl::InvalidArgumentError(absl::StrCat("unknown ", kind, " \"", name_or_path, "\"; those in ", folder,
+                                                 " are: ", absl::StrJoin(ListTextprotos(folder), ", ")));
+}
+
+absl::StatusOr<v1::Experiment> ParseExperiment(const std::string& text, const std::string& where) {
   v1::Experiment experiment;
-  if (parser.ParseFromString(text, &experiment)) return experiment;
-  return absl::InvalidArgumentError(error.message().empty() ? where + ": not an experiment in text format"
-                                                            : error.message());
+  RETURN_IF_ERROR(ParseTextproto(text, where, &experiment));
+  return experiment;
 }
 
 absl::StatusOr<v1::Experiment> LoadExperiment(const std::string& name_or_path, const std::string& folder) {
-  if (name_or_path.empty()) return absl::InvalidArgumentError("no experiment named");
-  std::error_code ignored;
-  std::string path = name_or_path;
-  if (name_or_path.find('.') == std::string::npos && !std::filesystem::is_regular_file(path, ignored)) {
-    path = absl::StrCat(folder, "/", name_or_path, kSuffix);
-    if (!std::filesystem::is_regular_file(path, ignored)) {
-      return absl::InvalidArgumentError(absl::StrCat("unknown experiment \"", name_or_path, "\"; those in ", folder,
-                                                     " are: ", absl::StrJoin(ListExperiments(folder), ", ")));
-    }
-  }
+  ASSIGN_OR_RETURN(const std::string path, FindTextproto("experiment", name_or_path, folder));
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   return ParseExperiment(text, path);
 }
@@ -72,7 +82,7 @@ std::string ExperimentFolder() {
   return DATACOM_SOURCE_DIR "/deploy/experiments";
 }
 
-std::vector<std::string> ListExperiments(const std::string& folder) {
+std::vector<std::string> ListTextprotos(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;
   std::filesystem::recursive_directory_iterator it(folder, error), end;

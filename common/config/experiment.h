@@ -10,17 +10,25 @@
 
 #include "absl/status/statusor.h"
 #include "datacom/v1/experiment.pb.h"
+#include "google/protobuf/message.h"
 
 namespace datacom {
 
-// "cartpole/datacom" -> <folder>/cartpole/datacom.textproto; a path with a dot or that exists is taken as it is.
-// Unknown names list those that exist.
+// The file of a name: "cartpole/datacom" -> <folder>/cartpole/datacom.textproto; a path with a dot or that exists is
+// taken as it is. Unknown names list those that exist; `kind` is the message's word for them.
+absl::StatusOr<std::string> FindTextproto(const std::string& kind, const std::string& name_or_path,
+                                          const std::string& folder);
+// INVALID_ARGUMENT naming `where`, line and column.
+absl::Status ParseTextproto(const std::string& text, const std::string& where, google::protobuf::Message* message);
+// Names of the .textproto files in a folder and below, sorted, without the ending.
+std::vector<std::string> ListTextprotos(const std::string& folder);
+
+// The experiment of a name or path, see FindTextproto.
 absl::StatusOr<v1::Experiment> LoadExperiment(const std::string& name_or_path, const std::string& folder);
 absl::StatusOr<v1::Experiment> ParseExperiment(const std::string& text, const std::string& where);
 // Where the shipped experiments are: $DATACOM_EXPERIMENTS, else found beside the executable's tree, else the source
 // tree.
 std::string ExperimentFolder();
-std::vector<std::string> ListExperiments(const std::string& folder);
 
 // "hyper.delta_warmup=3000", "network.actor_hidden=[64,64]", "members[1].hyper.actor_lr=1e-3".
 absl::Status ApplyOverride(const std::string& assignment, v1::Experiment* experiment);
@@ -28,9 +36,11 @@ absl::Status ApplyOverride(const std::string& assignment, v1::Experiment* experi
 absl::StatusOr<std::vector<uint64_t>> ParseSeeds(const std::string& text);
 absl::Status SetSeeds(const std::vector<uint64_t>& seeds, v1::Experiment* experiment);
 
-// Every Rule, and what rules cannot say: task and algorithm names are registered, publish_period <= max_policy_lag,
-// env_steps > min_size, capacity >= batch, lockstep's demands. Names the field path.
-// (The registers are passed in, so that this layer knows neither tasks nor algorithms.)
+// Every Rule of a message and of those in it. Names the field path.
+absl::Status CheckRules(const google::protobuf::Message& message);
+// The rules of an experiment, and what rules cannot say: task and algorithm names are registered, publish_period <=
+// max_policy_lag, env_steps > min_size, capacity >= batch, lockstep's demands. Names the field path. (The registers are
+// passed in, so that this layer knows neither tasks nor algorithms.)
 absl::Status ValidateExperiment(const v1::Experiment& experiment, const std::vector<std::string>& tasks,
                                 const std::vector<std::string>& algorithms);
 // The part of it that concerns task_options: rules and ranges. Which options a task has is the task's own business.

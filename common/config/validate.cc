@@ -146,7 +146,9 @@ absl::Status CheckTogether(const v1::Experiment& experiment) {
 absl::Status CheckMembers(const v1::Experiment& experiment) {
   std::map<std::string, int> seen;  // seed and overrides, serialised
   for (int i = 0; i < experiment.members_size(); ++i) {
-    const auto [it, fresh] = seen.emplace(experiment.members(i).SerializeAsString(), i);
+    v1::Member member = experiment.members(i);
+    member.clear_label();
+    const auto [it, fresh] = seen.emplace(member.SerializeAsString(), i);
     if (!fresh) {
       return Wrong(absl::StrCat("members[", i, "].seed"),
                    absl::StrCat(experiment.members(i).seed(), " is also that of members[", it->second,
@@ -159,10 +161,11 @@ absl::Status CheckMembers(const v1::Experiment& experiment) {
 }  // namespace
 
 absl::Status ValidateTaskOptions(const v1::TaskOptions& options) { return CheckRules("task_options.", options); }
+absl::Status CheckRules(const Message& message) { return CheckRules("", message); }
 
 absl::Status ValidateExperiment(const v1::Experiment& experiment, const std::vector<std::string>& tasks,
                                 const std::vector<std::string>& algorithms) {
-  RETURN_IF_ERROR(CheckRules("", experiment));
+  RETURN_IF_ERROR(CheckRules(experiment));
   RETURN_IF_ERROR(CheckRegistered("task", experiment.task(), tasks));
   RETURN_IF_ERROR(CheckRegistered("algorithm", experiment.algorithm(), algorithms));
   RETURN_IF_ERROR(CheckTogether(experiment));

@@ -28,7 +28,7 @@ absl::StatusOr<Lines> Entries(const std::string& kind) {
     }
   } else {
     const std::string folder = ExperimentFolder();
-    for (const std::string& name : ListExperiments(folder)) {
+    for (const std::string& name : ListTextprotos(folder)) {
       ASSIGN_OR_RETURN(const v1::Experiment experiment, LoadExperiment(name, folder));
       lines.emplace_back(name, absl::StrReplaceAll(experiment.description(), {{"\n", " "}}));
     }

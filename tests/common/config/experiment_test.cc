@@ -23,7 +23,7 @@ TEST(LoadExperiment, KnowsNamesAndPathsAndListsWhatThereIs) {
   std::ofstream(folder + "/cartpole/mine.textproto") << "name: 'mine'";
   EXPECT_EQ(LoadExperiment("cartpole/mine", folder).value().name(), "mine");
   EXPECT_EQ(LoadExperiment(folder + "/cartpole/mine.textproto", "/nowhere").value().name(), "mine");
-  EXPECT_THAT(ListExperiments(folder), ::testing::ElementsAre("cartpole/mine"));
+  EXPECT_THAT(ListTextprotos(folder), ::testing::ElementsAre("cartpole/mine"));
   ExpectInvalid(LoadExperiment("cartpole/other", folder).status(), {"cartpole/other", "cartpole/mine"});
   const absl::Status missing = LoadExperiment("./none.textproto", folder).status();
   EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound) << missing;

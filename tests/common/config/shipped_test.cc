@@ -6,7 +6,7 @@ namespace {
 constexpr char kFolder[] = "deploy/experiments";  // tests run in the source tree
 
 TEST(ShippedExperiments, ParseValidateResolveAndAreNamedAsTheirFile) {
-  const std::vector<std::string> names = ListExperiments(kFolder);
+  const std::vector<std::string> names = ListTextprotos(kFolder);
   ASSERT_FALSE(names.empty());
   for (const std::string& name : names) {
     SCOPED_TRACE(name);

@@ -16,7 +16,7 @@ inline v1::Experiment Minimal(const std::string& more = "") {
 }
 
 inline absl::Status Validate(const v1::Experiment& experiment) {
-  return ValidateExperiment(experiment, {"cartpole", "navigation"}, AlgorithmNames());
+  return ValidateExperiment(experiment, {"cartpole", "air_hockey", "navigation"}, AlgorithmNames());
 }
 
 // The status is INVALID_ARGUMENT and its message holds every part.

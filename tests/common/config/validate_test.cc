@@ -30,7 +30,7 @@ TEST(ValidateExperiment, NamesThePathTheValueAndTheBound) {
 TEST(ValidateExperiment, KnowsTheRegistersItIsGiven) {
   v1::Experiment experiment = Minimal();
   experiment.set_task("pendulum");
-  ExpectInvalid(Validate(experiment), {"task", "pendulum", "cartpole, navigation"});
+  ExpectInvalid(Validate(experiment), {"task", "pendulum", "cartpole, air_hockey, navigation"});
   experiment = Minimal();
   experiment.set_algorithm("dqn");
   ExpectInvalid(Validate(experiment), {"algorithm", "dqn", "datacom, sac"});
@@ -94,7 +94,8 @@ void ExpectRules(const google::protobuf::Descriptor* descriptor) {
                         field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_BOOL;
     EXPECT_TRUE(!number || field->name() == "seed" || rule.has_max() || rule.has_below()) << field->full_name();
     EXPECT_TRUE(field->is_repeated() || field->has_default_value() || rule.required() ||
-                field->name() == "description" || field->containing_type() == v1::TaskOptions::descriptor())
+                field->name() == "description" || field->name() == "label" ||
+                field->containing_type() == v1::TaskOptions::descriptor())
         << field->full_name() << " has neither a default nor a reason";
   }
 }

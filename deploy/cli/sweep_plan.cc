@@ -1,0 +1,272 @@
+#include "deploy/cli/sweep_plan.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
+#include "common/config/experiment.h"
+#include "common/tasks/task.h"
+
+namespace datacom::cli {
+namespace {
+
+constexpr char kHyper[] = "hyper.";
+
+std::string Path(const std::string& assignment) {
+  return std::string(absl::StripAsciiWhitespace(assignment.substr(0, assignment.find('='))));
+}
+
+bool OfMember(const std::string& assignment) { return absl::StartsWith(Path(assignment), kHyper); }
+
+// Letters, digits, "_", "-" and "." of a text; a "-" for anything else.
+std::string FileName(const std::string& text) {
+  std::string name;
+  for (const char c : text) name.push_back(absl::ascii_isalnum(c) || c == '_' || c == '.' ? c : '-');
+  return name;
+}
+
+absl::Status Wrong(const std::string& place, const std::string& why) {
+  return absl::InvalidArgumentError(absl::StrCat(place, ": ", why));
+}
+
+std::string Place(const v1::Axis& axis, const v1::Point& point) {
+  return absl::StrCat("axis \"", axis.name(), "\", point \"", point.label(), "\"");
+}
+
+// What the sweep itself says of an experiment, or who makes the members, leaves no room for an assignment.
+absl::Status CheckPath(const std::string& path) {
+  if (path == "seed") return Wrong(path, "name seeds in `seeds`");
+  if (path == "name" || path == "description") return Wrong(path, "is the experiment's own");
+  if (absl::StartsWith(path, "members")) return Wrong(path, "a sweep makes its members from axes and seeds");
+  return absl::OkStatus();
+}
+
+// Notes who assigns a path; two that do would leave it to their order which counts.
+class Assignments {
+ public:
+  absl::Status Add(const std::string& assignment, const std::string& who) {
+    const std::string path = Path(assignment);
+    RETURN_IF_ERROR(CheckPath(path));
+    const auto [it, fresh] = by_.emplace(path, who);
+    if (fresh || it->second == who) return absl::OkStatus();
+    return Wrong(path, absl::StrCat("is assigned by ", it->second, " too"));
+  }
+
+ private:
+  std::map<std::string, std::string> by_;
+};
+
+absl::Status CheckPoint(const v1::Axis& axis, const v1::Point& point, Assignments* assignments) {
+  std::set<std::string> paths;
+  for (const std::string& assignment : point.set()) {
+    RETURN_IF_ERROR(assignments->Add(assignment, absl::StrCat("axis \"", axis.name(), "\"")));
+    if (!paths.insert(Path(assignment)).second) return Wrong(Path(assignment), "is assigned twice");
+    v1::Experiment scratch;
+    RETURN_IF_ERROR(ApplyOverride(assignment, &scratch));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSweep(const v1::Sweep& sweep) {
+  RETURN_IF_ERROR(CheckRules(sweep));
+  if (sweep.experiments().empty()) return Wrong("experiments", "names none");
+  Assignments assignments;
+  for (const std::string& assignment : sweep.set()) RETURN_IF_ERROR(assignments.Add(assignment, "set"));
+  std::set<std::string> axes;
+  for (const v1::Axis& axis : sweep.axes()) {
+    if (!axes.insert(axis.name()).second) return Wrong(absl::StrCat("axis \"", axis.name(), "\""), "is named twice");
+    if (axis.points().empty()) return Wrong(absl::StrCat("axis \"", axis.name(), "\""), "has no points");
+    std::set<std::string> labels;
+    for (const v1::Point& point : axis.points()) {
+      if (!labels.insert(point.label()).second) return Wrong(Place(axis, point), "is named twice");
+      RETURN_IF_ERROR(Annotate(CheckPoint(axis, point, &assignments), Place(axis, point)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// A point of some of the axes: axis and point, in the order of the axes.
+using Choice = std::vector<std::pair<int, int>>;
+
+// All choices of one point of each named axis; the first axis varies slowest.
+std::vector<Choice> Product(const v1::Sweep& sweep, const std::vector<int>& axes) {
+  std::vector<Choice> all = {{}};
+  for (const int axis : axes) {
+    std::vector<Choice> longer;
+    for (const Choice& choice : all) {
+      for (int point = 0; point < sweep.axes(axis).points_size(); ++point) {
+        longer.push_back(choice);
+        longer.back().emplace_back(axis, point);
+      }
+    }
+    all = std::move(longer);
+  }
+  return all;
+}
+
+class Expansion {
+ public:
+  explicit Expansion(const SweepInput& input) : sweep_(input.sweep), experiments_(input.experiments) {}
+
+  absl::StatusOr<std::vector<Population>> Run() {
+    RETURN_IF_ERROR(CheckSweep(sweep_));
+    ASSIGN_OR_RETURN(seeds_, ParseSeeds(sweep_.seeds()));
+    for (int axis = 0; axis < sweep_.axes_size(); ++axis) {
+      (Splits(sweep_.axes(axis)) ? splitting_ : inside_).push_back(axis);
+    }
+    for (const v1::Experiment& experiment : experiments_) {
+      v1::Experiment base = experiment;
+      if (!base.members().empty()) return Wrong(base.name(), "names members; a sweep makes them from axes and seeds");
+      for (const std::string& assignment : sweep_.set()) {
+        RETURN_IF_ERROR(Annotate(ApplyOverride(assignment, &base), "set"));
+      }
+      for (const Choice& choice : Product(sweep_, splitting_)) RETURN_IF_ERROR(AddPopulation(base, choice));
+    }
+    return std::move(populations_);
+  }
+
+ private:
+  static bool Splits(const v1::Axis& axis) {
+    for (const v1::Point& point : axis.points()) {
+      if (!std::all_of(point.set().begin(), point.set().end(), OfMember)) return true;
+    }
+    return false;
+  }
+
+  const v1::Point& PointOf(const std::pair<int, int>& at) const { return sweep_.axes(at.first).points(at.second); }
+
+  // "accepted risk 0.1, lr 1e-3", in the order of the axes; the experiment's name where there are none.
+  std::string Label(Choice choice, const std::string& otherwise) const {
+    std::sort(choice.begin(), choice.end());
+    return choice.empty() ? otherwise : absl::StrJoin(choice, ", ", [this](std::string* out, const auto& at) {
+      absl::StrAppend(out, sweep_.axes(at.first).name(), " ", PointOf(at).label());
+    });
+  }
+
+  absl::Status Apply(const Choice& choice, v1::Experiment* experiment) const {
+    for (const auto& at : choice) {
+      for (const std::string& assignment : PointOf(at).set()) {
+        RETURN_IF_ERROR(Annotate(ApplyOverride(assignment, experiment), Place(sweep_.axes(at.first), PointOf(at))));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Is the experiment of one member, alone, a valid one? Says which points made it.
+  absl::Status CheckMember(const v1::Experiment& base, const Choice& choice) const {
+    v1::Experiment alone = base;
+    RETURN_IF_ERROR(Apply(choice, &alone));
+    const absl::Status status = ValidateExperiment(ResolveExperiment(alone), TaskNames(), AlgorithmNames());
+    std::vector<std::string> places = {absl::StrCat("experiment ", base.name())};
+    for (const auto& at : choice) places.push_back(Place(sweep_.axes(at.first), PointOf(at)));
+    return Annotate(status, absl::StrJoin(places, "; "));
+  }
+
+  absl::Status AddPopulation(const v1::Experiment& base, const Choice& outside) {
+    v1::Experiment experiment = base;
+    RETURN_IF_ERROR(Apply(outside, &experiment));
+    for (const Choice& choice : Product(sweep_, inside_)) {
+      Choice whole = outside;
+      whole.insert(whole.end(), choice.begin(), choice.end());
+      RETURN_IF_ERROR(CheckMember(base, whole));
+      v1::Experiment own;
+      RETURN_IF_ERROR(Apply(choice, &own));
+      for (const uint64_t seed : seeds_) {
+        v1::Member* member = experiment.add_members();
+        member->set_seed(seed);
+        if (own.has_hyper()) *member->mutable_hyper() = own.hyper();
+        member->set_label(Label(whole, base.name()));
+      }
+    }
+    // Points outside `hyper` may assign hyper-parameters too: those are the population's own.
+    std::string name = FileName(base.name());
+    for (const auto& at : outside) {
+      absl::StrAppend(&name, "_", FileName(sweep_.axes(at.first).name()), "-", FileName(PointOf(at).label()));
+    }
+    return Annotate(AddParts(name, ResolveExperiment(experiment)), name);
+  }
+
+  // Cuts a population into the fewest parts that fit the limits.
+  absl::Status AddParts(const std::string& name, const v1::Experiment& whole) {
+    RETURN_IF_ERROR(ValidateExperiment(whole, TaskNames(), AlgorithmNames()));
+    const int members = whole.members_size();
+    int fits = std::min<int>(members, sweep_.limits().max_members());
+    for (; fits > 1; --fits) {
+      if (PlanPart(name, whole, 0, fits).ok()) break;
+    }
+    const int parts = (members + fits - 1) / fits;
+    for (int part = 0, first = 0; part < parts; ++part) {
+      const int count = members / parts + (part < members % parts ? 1 : 0);
+      const std::string own = parts == 1 ? name : absl::StrCat(name, "_part-", part + 1);
+      ASSIGN_OR_RETURN(Population population, PlanPart(own, whole, first, count));
+      if (!names_.insert(own).second) {
+        return absl::InvalidArgumentError("its folder would be that of another population: labels differ too little");
+      }
+      populations_.push_back(std::move(population));
+      first += count;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<Population> PlanPart(const std::string& name, const v1::Experiment& whole, int first,
+                                      int count) const {
+    Population part{name, whole, {}};
+    auto* members = part.experiment.mutable_members();
+    members->DeleteSubrange(first + count, members->size() - first - count);
+    members->DeleteSubrange(0, first);
+    ASSIGN_OR_RETURN(const Layout layout, PlanLayout({}, part.experiment));
+    ASSIGN_OR_RETURN(part.needs, EstimateNeeds(part.experiment, layout));
+    RETURN_IF_ERROR(CheckLimit("memory", part.needs.memory_bytes, sweep_.limits().memory_gb()));
+    RETURN_IF_ERROR(CheckLimit("disk", part.needs.disk_bytes(), sweep_.limits().disk_gb()));
+    return part;
+  }
+
+  static absl::Status CheckLimit(const std::string& what, uint64_t bytes, double limit_gb) {
+    if (static_cast<double>(bytes) <= limit_gb * 1e9) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("limits.", what, "_gb: ", limit_gb, " is below the ",
+                                                   FormatBytes(bytes), " that a single member needs"));
+  }
+
+  const v1::Sweep& sweep_;
+  const std::vector<v1::Experiment>& experiments_;
+  std::vector<uint64_t> seeds_;
+  std::vector<int> splitting_, inside_;  // axes
+  std::set<std::string> names_;
+  std::vector<Population> populations_;
+};
+
+}  // namespace
+
+std::string SweepFolder() { return (std::filesystem::path(ExperimentFolder()).parent_path() / "sweeps").string(); }
+
+absl::StatusOr<SweepInput> LoadSweep(const std::string& name_or_path) {
+  SweepInput input;
+  ASSIGN_OR_RETURN(input.file, FindTextproto("sweep", name_or_path, SweepFolder()));
+  absl::StatusOr<std::string> text = ReadFile(input.file);
+  if (!text.ok()) return absl::InvalidArgumentError(text.status().message());
+  RETURN_IF_ERROR(ParseTextproto(*text, input.file, &input.sweep));
+  for (const std::string& name : input.sweep.experiments()) {
+    absl::StatusOr<v1::Experiment> experiment = LoadExperiment(name, ExperimentFolder());
+    if (!experiment.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(input.file, ": experiments: ", experiment.status().message()));
+    }
+    input.experiments.push_back(*std::move(experiment));
+  }
+  return input;
+}
+
+absl::StatusOr<std::vector<Population>> ExpandSweep(const SweepInput& input) {
+  absl::StatusOr<std::vector<Population>> populations = Expansion(input).Run();
+  if (!populations.ok()) return Annotate(populations.status(), input.file);
+  return populations;
+}
+
+}  // namespace datacom::cli

@@ -1,0 +1,222 @@
+#include "deploy/cli/sweep_plan.h"
+
+#include <string>
+#include <vector>
+
+#include "common/config/experiment.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace datacom::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr char kCartpole[] = "name: 'cartpole/datacom' task: 'cartpole' algorithm: 'datacom' hyper { slack_beta: 3 }";
+constexpr char kSac[] = "name: 'cartpole/sac' task: 'cartpole' algorithm: 'sac'";
+
+SweepInput Input(const std::string& text, const std::vector<std::string>& experiments = {kCartpole}) {
+  SweepInput input;
+  input.file = "my.textproto";
+  EXPECT_EQ(ParseTextproto("name: 'mine' " + text, input.file, &input.sweep), absl::OkStatus());
+  for (const std::string& experiment : experiments) {
+    input.experiments.push_back(ParseExperiment(experiment, "test").value());
+    input.sweep.add_experiments(input.experiments.back().name());
+  }
+  return input;
+}
+
+std::vector<Population> Expand(const SweepInput& input) {
+  absl::StatusOr<std::vector<Population>> populations = ExpandSweep(input);
+  EXPECT_TRUE(populations.ok()) << populations.status();
+  return populations.ok() ? *std::move(populations) : std::vector<Population>();
+}
+
+std::vector<std::string> Names(const std::vector<Population>& populations) {
+  std::vector<std::string> names;
+  for (const Population& population : populations) names.push_back(population.name);
+  return names;
+}
+
+// "label/seed" of each member.
+std::vector<std::string> Members(const Population& population) {
+  std::vector<std::string> members;
+  for (const v1::Member& member : population.experiment.members()) {
+    members.push_back(member.label() + "/" + std::to_string(member.seed()));
+  }
+  return members;
+}
+
+// The sweep is refused, with the file and every part in the message.
+void ExpectRefused(const SweepInput& input, const std::vector<std::string>& parts) {
+  const absl::Status status = ExpandSweep(input).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("my.textproto"));
+  for (const std::string& part : parts) EXPECT_THAT(std::string(status.message()), HasSubstr(part));
+}
+
+constexpr char kBudgets[] =
+    "axes { name: 'budget' points { label: 'low' set: 'hyper.cost_budget=1' }"
+    " points { label: 'high' set: 'hyper.cost_budget=9' set: 'hyper.init_delta=2' } }";
+constexpr char kHorizons[] =
+    "axes { name: 'H' points { label: 'short' set: 'task_options.horizon=50' } points { label: 'long' } }";
+
+TEST(ExpandSweep, HyperParametersAndSeedsAreMembersOfOnePopulation) {
+  const auto populations = Expand(Input(std::string("seeds: '3-4' ") + kBudgets));
+  ASSERT_THAT(Names(populations), ElementsAre("cartpole-datacom"));
+  EXPECT_THAT(Members(populations[0]), ElementsAre("budget low/3", "budget low/4", "budget high/3", "budget high/4"));
+  const v1::Experiment& experiment = populations[0].experiment;
+  EXPECT_EQ(MemberHyper(experiment, 1).cost_budget(), 1);
+  EXPECT_EQ(MemberHyper(experiment, 1).init_delta(), 1);  // the schema's default
+  EXPECT_EQ(MemberHyper(experiment, 2).cost_budget(), 9);
+  EXPECT_EQ(MemberHyper(experiment, 2).init_delta(), 2);
+  EXPECT_EQ(MemberHyper(experiment, 2).slack_beta(), 3);  // the experiment's own
+  EXPECT_EQ(experiment.learner().batch_size(), 64u);      // resolved
+}
+
+TEST(ExpandSweep, EverythingElseMakesPopulationsTheFirstAxisSlowest) {
+  const auto populations = Expand(Input(std::string(kHorizons) + kBudgets, {kCartpole, kSac}));
+  ASSERT_THAT(Names(populations), ElementsAre("cartpole-datacom_H-short", "cartpole-datacom_H-long",
+                                              "cartpole-sac_H-short", "cartpole-sac_H-long"));
+  EXPECT_THAT(Members(populations[0]), ElementsAre("H short, budget low/0", "H short, budget high/0"));
+  EXPECT_EQ(populations[0].experiment.task_options().horizon(), 50u);
+  EXPECT_FALSE(populations[1].experiment.task_options().has_horizon());
+  EXPECT_EQ(populations[2].experiment.algorithm(), "sac");
+}
+
+TEST(ExpandSweep, AnAxisInsideAPopulationMayStandBeforeOneThatSplits) {
+  const auto populations = Expand(Input(std::string(kBudgets) + kHorizons));
+  ASSERT_THAT(Names(populations), ElementsAre("cartpole-datacom_H-short", "cartpole-datacom_H-long"));
+  EXPECT_THAT(Members(populations[1]), ElementsAre("budget low, H long/0", "budget high, H long/0"));
+}
+
+TEST(ExpandSweep, WithoutAxesTheMembersAreSeedsOfTheExperiment) {
+  const auto populations = Expand(Input("seeds: '0-2' set: 'hyper.cost_budget=7'"));
+  ASSERT_EQ(populations.size(), 1u);
+  EXPECT_THAT(Members(populations[0]), ElementsAre("cartpole/datacom/0", "cartpole/datacom/1", "cartpole/datacom/2"));
+  EXPECT_EQ(MemberHyper(populations[0].experiment, 2).cost_budget(), 7);
+}
+
+TEST(ExpandSweep, PointsOutsideHyperMayChangeHyperParametersToo) {
+  const auto populations =
+      Expand(Input("axes { name: 'a' points { label: 'x' set: 'learner.tau=0.1' set: 'hyper.cost_budget=2' } }"));
+  EXPECT_EQ(MemberHyper(populations.at(0).experiment, 0).cost_budget(), 2);
+}
+
+TEST(ExpandSweep, IsAFunctionOfItsInput) {
+  const SweepInput input = Input(std::string("seeds: '0-9' limits { max_members: 3 } ") + kHorizons + kBudgets);
+  const auto once = Expand(input), again = Expand(input);
+  ASSERT_EQ(Names(once), Names(again));
+  for (size_t i = 0; i < once.size(); ++i) {
+    EXPECT_EQ(PrintExperiment(once[i].experiment), PrintExperiment(again[i].experiment));
+  }
+}
+
+TEST(ExpandSweep, PacksIntoTheFewestPartsOfEqualSize) {
+  const auto populations = Expand(Input(std::string("seeds: '0-4' limits { max_members: 4 } ") + kBudgets));
+  ASSERT_THAT(Names(populations),
+              ElementsAre("cartpole-datacom_part-1", "cartpole-datacom_part-2", "cartpole-datacom_part-3"));
+  EXPECT_THAT(Members(populations[0]), ElementsAre("budget low/0", "budget low/1", "budget low/2", "budget low/3"));
+  EXPECT_THAT(Members(populations[1]), ElementsAre("budget low/4", "budget high/0", "budget high/1"));
+  EXPECT_THAT(Members(populations[2]), ElementsAre("budget high/2", "budget high/3", "budget high/4"));
+}
+
+TEST(ExpandSweep, EveryPartKeepsToTheLimitsOfMemoryAndDisk) {
+  const auto whole = Expand(Input("seeds: '0-31'"));
+  ASSERT_EQ(whole.size(), 1u);
+  const auto check = [&whole](const std::string& limit, auto bytes) {
+    const double most = bytes(whole[0].needs) / 2e9 + 0.3;  // what all processes need counts with every part
+    const auto parts = Expand(Input("seeds: '0-31' limits { " + limit + ": " + std::to_string(most) + " }"));
+    EXPECT_GT(parts.size(), 1u);
+    int members = 0;
+    for (const Population& part : parts) {
+      EXPECT_LE(bytes(part.needs), most * 1e9);
+      members += part.experiment.members_size();
+    }
+    EXPECT_EQ(members, 32);
+  };
+  check("memory_gb", [](const Needs& needs) { return static_cast<double>(needs.memory_bytes); });
+  check("disk_gb", [](const Needs& needs) { return static_cast<double>(needs.disk_bytes()); });
+  ExpectRefused(Input("limits { memory_gb: 0.01 }"), {"limits.memory_gb", "0.01", "single member"});
+}
+
+TEST(ExpandSweep, RefusesAPathThatIsNotThereNamingAxisAndPoint) {
+  ExpectRefused(Input("axes { name: 'a' points { label: 'x' set: 'hyper.colour=1' } }"),
+                {"axis \"a\", point \"x\"", "hyper.colour", "no field"});
+  ExpectRefused(Input("axes { name: 'a' points { label: 'x' set: 'hyper.cost_budget' } }"),
+                {"point \"x\"", "path=value"});
+  ExpectRefused(Input("set: 'tasks=1'"), {"set", "tasks"});
+}
+
+TEST(ExpandSweep, RefusesAValueOutOfItsRangeNamingAxisAndPoint) {
+  ExpectRefused(Input("axes { name: 'a' points { label: 'x' set: 'hyper.accepted_risk=0.5' }"
+                      " points { label: 'y' set: 'hyper.accepted_risk=2' } }"),
+                {"axis \"a\", point \"y\"", "hyper.accepted_risk", "2 is not below 1"});
+  ExpectRefused(Input("axes { name: 'a' points { label: 'x' set: 'task=moon' } }"), {"point \"x\"", "task", "moon"});
+  ExpectRefused(Input("limits { max_members: 0 }"), {"limits.max_members", "0 is below 1"});
+}
+
+TEST(ExpandSweep, RefusesEmptyAndRepeatedNames) {
+  ExpectRefused(Input("axes { name: 'a' }"), {"axis \"a\"", "no points"});
+  ExpectRefused(Input("axes { name: 'a' points { label: 'x' } points { label: 'x' set: 'hyper.cost_budget=1' } }"),
+                {"axis \"a\", point \"x\"", "twice"});
+  ExpectRefused(Input("axes { name: 'a' points { label: 'x' } } axes { name: 'a' points { label: 'y' } }"),
+                {"axis \"a\"", "twice"});
+  ExpectRefused(Input("axes { name: 'a' points { set: 'hyper.cost_budget=1' } }"), {"axes[0].points[0].label"});
+  ExpectRefused(Input("", {}), {"experiments", "none"});
+  ExpectRefused(Input("seeds: '4-2'"), {"seeds", "4-2"});
+}
+
+TEST(ExpandSweep, RefusesTwoAssignmentsOfOnePath) {
+  ExpectRefused(Input("axes { name: 'a' points { label: 'x' set: 'hyper.cost_budget=1' } }"
+                      "axes { name: 'b' points { label: 'y' set: 'hyper.cost_budget=2' } }"),
+                {"axis \"b\", point \"y\"", "hyper.cost_budget", "axis \"a\""});
+  ExpectRefused(Input(std::string("set: 'hyper.cost_budget=1' ") + kBudgets), {"hyper.cost_budget", "set"});
+}
+
+TEST(ExpandSweep, RefusesWhatTheSweepItselfDecides) {
+  ExpectRefused(Input("axes { name: 'a' points { label: 'x' set: 'seed=1' } }"), {"point \"x\"", "seeds"});
+  ExpectRefused(Input("set: 'name=other'"), {"name"});
+  ExpectRefused(Input("", {std::string(kCartpole) + " members { seed: 1 }"}), {"cartpole/datacom", "members"});
+}
+
+TEST(ExpandSweep, RefusesPointsThatDoNotDiffer) {
+  ExpectRefused(Input("axes { name: 'a' points { label: 'x' } points { label: 'y' } }"),
+                {"members[1]", "do not differ"});
+  ExpectRefused(Input("axes { name: 'a' points { label: 'x y' set: 'learner.tau=0.1' }"
+                      " points { label: 'x-y' set: 'learner.tau=0.2' } }"),
+                {"cartpole-datacom_a-x-y", "labels"});
+}
+
+struct Shipped {
+  const char* name;
+  int populations, members;
+};
+
+TEST(ShippedSweeps, ExpandToTheMembersThatTheirFiguresHave) {
+  const std::vector<Shipped> expected = {
+      {"cartpole/accepted_risks", 1, 30},
+      {"cartpole/cost_budgets", 1, 40},
+      {"cartpole/learning_rates", 1, 30},
+      {"cartpole/methods", 2, 50},
+  };
+  std::vector<std::string> names;
+  for (const Shipped& shipped : expected) {
+    SCOPED_TRACE(shipped.name);
+    names.emplace_back(shipped.name);
+    const absl::StatusOr<SweepInput> input = LoadSweep(shipped.name);
+    ASSERT_TRUE(input.ok()) << input.status();
+    EXPECT_EQ(input->sweep.name(), shipped.name);
+    EXPECT_THAT(input->sweep.description(), HasSubstr("paper"));
+    const std::vector<Population> populations = Expand(*input);
+    EXPECT_EQ(populations.size(), static_cast<size_t>(shipped.populations));
+    int members = 0;
+    for (const Population& population : populations) members += population.experiment.members_size();
+    EXPECT_EQ(members, shipped.members);
+  }
+  EXPECT_EQ(ListTextprotos(SweepFolder()), names);
+}
+
+}  // namespace
+}  // namespace datacom::cli
