@@ -45,7 +45,7 @@ AirHockey::Puck AirHockey::DrawPuck(RandomStream* stream) {
   puck.x = stream->Uniform(kPuckLowX, kPuckHighX);
   puck.y = stream->Uniform(-options_.puck_y, options_.puck_y);
   puck.yaw = stream->Uniform(-M_PI, M_PI);
-  noise_ = RandomStream(StreamKey("air_hockey.mismatch", {stream->NextUint64()}));
+  noise_ = stream->Child("air_hockey.mismatch");
   return puck;
 }
 
@@ -72,13 +72,13 @@ absl::Status AirHockey::ResetTo(const std::map<std::string, double>& init, Rando
 }
 
 void AirHockey::Start(const Puck& puck, double* observation) {
-  mjData* const data = simulation_.data();
-  mj_resetData(&simulation_.model(), data);
-  std::copy_n(kStartPosition, kJoints, data->qpos);
-  data->qpos[kPuckJoint] = puck.x;
-  data->qpos[kPuckJoint + 1] = puck.y;
-  data->qpos[kPuckJoint + 2] = puck.yaw;
-  mj_fwdPosition(&simulation_.model(), data);
+  simulation_.Start([&puck](const mjModel& model, mjData* data) {
+    std::copy_n(kStartPosition, kJoints, data->qpos);
+    data->qpos[kPuckJoint] = puck.x;
+    data->qpos[kPuckJoint + 1] = puck.y;
+    data->qpos[kPuckJoint + 2] = puck.yaw;
+    mj_fwdPosition(&model, data);
+  });
   std::fill_n(filtered_, kJoints, 0.0);
   goal_distance_ = -1;
   ending_ = Ending::kNone;

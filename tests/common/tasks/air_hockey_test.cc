@@ -301,7 +301,8 @@ TEST(AirHockey, TheMismatchAddsNoiseOfItsSigmaAndDampsTheFilteredVelocity) {
   const mjData& data = *damped->simulation()->data();
   double square = 0;
   for (int i = 0; i < 1000; ++i) {
-    damped->Reset(&one, a);
+    RandomStream episode(i);
+    damped->Reset(&episode, a);
     const double still[3] = {0, 0, 0};
     damped->Step(still, a);
     for (int j = 0; j < 3; ++j) square += std::pow(data.qvel[j] / (0.02 * kAccelerationLimits[j]), 2);
