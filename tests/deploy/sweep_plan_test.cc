@@ -196,9 +196,9 @@ struct Shipped {
 
 TEST(ShippedSweeps, ExpandToTheMembersThatTheirFiguresHave) {
   const std::vector<Shipped> expected = {
-      {"cartpole/accepted_risks", 1, 30},
-      {"cartpole/cost_budgets", 1, 40},
-      {"cartpole/learning_rates", 1, 30},
+      {"air_hockey/accepted_risks", 1, 30}, {"air_hockey/cost_budgets", 1, 20}, {"air_hockey/fixed_deltas", 1, 60},
+      {"air_hockey/learning_rates", 1, 30}, {"air_hockey/methods", 2, 50},      {"air_hockey/mismatch", 5, 50},
+      {"cartpole/accepted_risks", 1, 30},   {"cartpole/cost_budgets", 1, 40},   {"cartpole/learning_rates", 1, 30},
       {"cartpole/methods", 2, 50},
   };
   std::vector<std::string> names;
@@ -216,6 +216,19 @@ TEST(ShippedSweeps, ExpandToTheMembersThatTheirFiguresHave) {
     EXPECT_EQ(members, shipped.members);
   }
   EXPECT_EQ(ListTextprotos(SweepFolder()), names);
+}
+
+TEST(ShippedSweeps, AFixedDeltaIsTheNumberItsLabelSays) {
+  const auto populations = Expand(LoadSweep("air_hockey/fixed_deltas").value());
+  int fixed = 0;
+  for (int i = 0; i < populations.at(0).experiment.members_size(); ++i) {
+    const v1::Hyper hyper = MemberHyper(populations[0].experiment, i);
+    const std::string& label = populations[0].experiment.members(i).label();
+    if (hyper.delta_mode() == "learned") continue;
+    EXPECT_EQ("delta " + std::to_string(hyper.init_delta()).substr(0, label.size() - 6), label);
+    ++fixed;
+  }
+  EXPECT_EQ(fixed, 50);
 }
 
 }  // namespace

@@ -19,30 +19,67 @@ TEST(ShippedExperiments, ParseValidateResolveAndAreNamedAsTheirFile) {
   }
 }
 
-TEST(ShippedExperiments, CartPoleHasThePapersValues) {  // algorithms.md 17
-  const v1::Experiment experiment = ResolveExperiment(LoadExperiment("cartpole/datacom", kFolder).value());
+// One column of the table of algorithms.md 17.
+struct Column {
+  const char* name;
+  double rate, target_entropy, gain, beta, risk, budget, init_delta;
+};
+
+void ExpectColumn(const Column& column) {
+  SCOPED_TRACE(column.name);
+  const v1::Experiment experiment = ResolveExperiment(LoadExperiment(column.name, kFolder).value());
   const v1::Hyper hyper = MemberHyper(experiment, 0);
-  EXPECT_EQ(hyper.actor_lr(), 5e-4);
-  EXPECT_EQ(hyper.critic_lr(), 5e-4);
-  EXPECT_EQ(hyper.constraint_lr(), 5e-4);
-  EXPECT_EQ(hyper.alpha_lr(), 5e-4);
-  EXPECT_EQ(hyper.target_entropy(), -1);
-  EXPECT_EQ(hyper.atacom_gain(), 60);
-  EXPECT_EQ(hyper.slack_beta(), 3);
-  EXPECT_EQ(hyper.accepted_risk(), 0.9);
-  EXPECT_EQ(hyper.cost_budget(), 40);
-  EXPECT_EQ(hyper.init_delta(), 6);
+  for (const double rate : {hyper.actor_lr(), hyper.critic_lr(), hyper.constraint_lr(), hyper.alpha_lr()}) {
+    EXPECT_EQ(rate, column.rate);
+  }
+  EXPECT_EQ(hyper.target_entropy(), column.target_entropy);
+  EXPECT_EQ(hyper.atacom_gain(), column.gain);
+  EXPECT_EQ(hyper.slack_beta(), column.beta);
+  EXPECT_EQ(hyper.accepted_risk(), column.risk);
+  EXPECT_EQ(hyper.cost_budget(), column.budget);
+  EXPECT_EQ(hyper.init_delta(), column.init_delta);
+  EXPECT_EQ(hyper.delta_mode(), "learned");
   EXPECT_EQ(hyper.delta_lr(), 0.05);
   EXPECT_EQ(hyper.delta_warmup(), 50000u);
-  EXPECT_EQ(experiment.learner().discount(), 0.99);
-  EXPECT_EQ(experiment.learner().tau(), 0.001);
-  EXPECT_EQ(experiment.learner().batch_size(), 64u);
-  EXPECT_EQ(experiment.learner().failure_batch_size(), 6u);
   EXPECT_EQ(experiment.replay().min_size(), 2000u);
-  EXPECT_EQ(experiment.replay().capacity(), 200000u);
-  EXPECT_EQ(experiment.run().env_steps(), 1000000u);
-  EXPECT_EQ(experiment.run().eval_episodes(), 25u);
-  EXPECT_EQ(LoadExperiment("cartpole/sac", kFolder).value().hyper().target_entropy(), -3);
+}
+
+TEST(ShippedExperiments, DatacomHasThePapersValues) {
+  ExpectColumn({"cartpole/datacom", 5e-4, -1, 60, 3, 0.9, 40, 6});
+  ExpectColumn({"air_hockey/datacom", 5e-4, -3, 25, 3, 0.9, 1, 3});
+}
+
+TEST(ShippedExperiments, SacHasTheReferencesValues) {
+  for (const char* name : {"cartpole/sac"}) {
+    SCOPED_TRACE(name);
+    const v1::Experiment experiment = ResolveExperiment(LoadExperiment(name, kFolder).value());
+    EXPECT_EQ(experiment.hyper().actor_lr(), 5e-4);
+    EXPECT_EQ(experiment.hyper().critic_lr(), 5e-4);
+    EXPECT_EQ(experiment.hyper().alpha_lr(), 5e-4);
+    EXPECT_EQ(experiment.hyper().target_entropy(), -3);
+    EXPECT_EQ(experiment.replay().min_size(), 2000u);
+  }
+  const v1::Experiment hockey = ResolveExperiment(LoadExperiment("air_hockey/sac", kFolder).value());
+  EXPECT_EQ(hockey.hyper().actor_lr(), 2e-4);
+  EXPECT_EQ(hockey.hyper().critic_lr(), 2e-4);
+  EXPECT_EQ(hockey.hyper().alpha_lr(), 3e-5);
+  EXPECT_EQ(hockey.hyper().target_entropy(), -3);
+  EXPECT_EQ(hockey.replay().min_size(), 10000u);
+}
+
+TEST(ShippedExperiments, ShareWhatThePaperSharesBetweenTasks) {
+  for (const std::string& name : ListTextprotos(kFolder)) {
+    SCOPED_TRACE(name);
+    const v1::Experiment experiment = ResolveExperiment(LoadExperiment(name, kFolder).value());
+    EXPECT_EQ(experiment.learner().discount(), 0.99);
+    EXPECT_EQ(experiment.learner().tau(), 0.001);
+    EXPECT_EQ(experiment.learner().batch_size(), 64u);
+    EXPECT_EQ(experiment.learner().failure_batch_size(), 6u);
+    EXPECT_EQ(experiment.replay().capacity(), 200000u);
+    EXPECT_EQ(experiment.run().env_steps(), 1000000u);
+    EXPECT_EQ(experiment.run().steps_per_epoch(), 10000u);
+    EXPECT_EQ(experiment.run().eval_episodes(), 25u);
+  }
 }
 
 }  // namespace
