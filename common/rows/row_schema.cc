@@ -71,17 +71,4 @@ size_t RowSchema::offset(absl::string_view stored_column) const {
   std::abort();
 }
 
-int RowSchema::wire_index(absl::string_view name) const {
-  for (size_t i = 0; i < wire_.size(); ++i) {
-    if (wire_[i].name == name) return static_cast<int>(i);
-  }
-  return -1;
-}
-
-std::string RowSchema::DebugString() const {
-  std::string text;
-  for (const Column& column : stored_) absl::StrAppend(&text, column.name, "[", column.width, "] ");
-  return text;
-}
-
 }  // namespace datacom

@@ -46,14 +46,11 @@ class RowSchema {
   size_t stored_row_bytes() const { return stored_row_bytes_; }  // multiple of 8
   // Byte offset of a stored column within a stored row; aborts on an unknown name (programmer error).
   size_t offset(absl::string_view stored_column) const;
-  // Index in wire(), or -1.
-  int wire_index(absl::string_view name) const;
 
   uint32_t obs_dim() const { return obs_dim_; }
   uint32_t action_dim() const { return action_dim_; }
   // Of names, types, widths and order; equal on both sides or the handshake fails. Never 0.
   uint64_t fingerprint() const { return fingerprint_; }
-  std::string DebugString() const;
 
  private:
   uint32_t obs_dim_ = 0, action_dim_ = 0;

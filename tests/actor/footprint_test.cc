@@ -20,9 +20,9 @@ struct Actor {
     options.stop = std::move(stop);
     rollout = Rollout::Make(Rollout::PartsOf(experiment).value(), &session, &subscriber, &series, options).value();
   }
-  const v1::Experiment experiment = testing::CartPoleExperiment();
+  const v1::Experiment experiment = testing::ExperimentOf("cartpole");
   testing::EndlessSession session;
-  testing::OneSnapshot subscriber{testing::CartPoleSnapshot()};
+  testing::OneSnapshot subscriber{testing::SnapshotOf("cartpole")};
   const std::unique_ptr<Metrics> metrics = Metrics::Start({"actor", "footprint", "cartpole", "datacom", ""}).value();
   ActorMetrics series{metrics.get()};
   std::unique_ptr<Rollout> rollout;

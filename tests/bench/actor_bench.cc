@@ -30,12 +30,16 @@ double CpuSeconds() {
 // The task alone: the environments take turns as in the loop and start anew at the horizon.
 class RawStepping {
  public:
-  explicit RawStepping(const v1::Experiment& experiment) : actions_(4096) {
+  explicit RawStepping(const v1::Experiment& experiment) {
     for (uint32_t e = 0; e < kEnvironments; ++e)
       tasks_.push_back(MakeTask(experiment.task(), experiment.task_options()).value());
+    const TaskSpec& spec = tasks_[0]->spec();
     RandomStream stream(StreamKey("bench.raw", {}));
-    for (double& action : actions_) action = stream.Uniform(-1, 1);
-    observation_.resize(tasks_[0]->spec().obs_dim);
+    for (uint64_t i = 0; i < kActions; ++i) {
+      for (int j = 0; j < spec.action_dim; ++j)
+        actions_.push_back(stream.Uniform(spec.action_low[j], spec.action_high[j]));
+    }
+    observation_.resize(spec.obs_dim);
     for (auto& task : tasks_) task->Reset(&stream, observation_.data());
   }
   void Run(int iterations) {
@@ -45,22 +49,24 @@ class RawStepping {
           RandomStream stream(step_);
           task->Reset(&stream, observation_.data());
         }
-        benchmark::DoNotOptimize(task->Step(&actions_[next_++ % actions_.size()], observation_.data()));
+        const double* action = &actions_[next_++ % kActions * task->spec().action_dim];
+        benchmark::DoNotOptimize(task->Step(action, observation_.data()));
       }
     }
   }
 
  private:
   std::vector<std::unique_ptr<Task>> tasks_;
+  static constexpr uint64_t kActions = 4096;
   std::vector<double> actions_, observation_;
   uint64_t step_ = 0, next_ = 0;
 };
 
-void CartPoleActing(benchmark::State& state) {
-  const v1::Experiment experiment = testing::CartPoleExperiment();
+void Acting(benchmark::State& state, const std::string& task) {
+  const v1::Experiment experiment = testing::ExperimentOf(task);
   testing::EndlessSession session;
-  testing::OneSnapshot subscriber(testing::CartPoleSnapshot());
-  const std::unique_ptr<Metrics> metrics = Metrics::Start({"actor", "bench", "cartpole", "datacom", ""}).value();
+  testing::OneSnapshot subscriber(testing::SnapshotOf(task));
+  const std::unique_ptr<Metrics> metrics = Metrics::Start({"actor", "bench", task, "datacom", ""}).value();
   ActorMetrics series(metrics.get());
   int polls = 0;
   Rollout::Options options;
@@ -87,8 +93,6 @@ void CartPoleActing(benchmark::State& state) {
   state.counters["ratio"] = stepping / acting;
   state.SetLabel("steps/CPU-s");
 }
-BENCHMARK(CartPoleActing)->Name("actor/cartpole/envs=16")->Unit(benchmark::kMillisecond);
-
 }  // namespace
 }  // namespace datacom
 
@@ -96,6 +100,10 @@ int main(int argc, char** argv) {
   char longer[] = "--benchmark_min_time=2";  // before the flags given, which win
   std::vector<char*> flags = {argv[0], longer};
   flags.insert(flags.end(), argv + 1, argv + argc);
+  for (const std::string& task : datacom::TaskNames()) {
+    benchmark::RegisterBenchmark(("actor/" + task + "/envs=16").c_str(), &datacom::Acting, task)
+        ->Unit(benchmark::kMillisecond);
+  }
   int count = static_cast<int>(flags.size());
   benchmark::Initialize(&count, flags.data());
   if (benchmark::ReportUnrecognizedArguments(count, flags.data())) return 2;

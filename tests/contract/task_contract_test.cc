@@ -1,48 +1,34 @@
 // What every registered task promises (common/tasks/task.h), whatever it simulates.
 #include <cmath>
-#include <cstdlib>
+#include <limits>
 #include <map>
 #include <memory>
-#include <new>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
-#include "mujoco/mujoco.h"
-
-namespace {
-thread_local long allocations = 0;  // of this thread through operator new, and MuJoCo's
-
-void* CountedMujocoMalloc(size_t size) {
-  ++allocations;
-  return std::aligned_alloc(64, (size + 63) / 64 * 64);
-}
-
-// Before anything of MuJoCo is allocated.
-const bool mujoco_counted = [] {
-  mju_user_malloc = &CountedMujocoMalloc;
-  mju_user_free = &std::free;
-  return true;
-}();
-}  // namespace
-
-// Not inlined, or the compiler takes malloc and free for mismatched partners of new and delete.
-[[gnu::noinline]] void* operator new(size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+#include "tests/testing/counting_allocator.h"
 
 namespace datacom {
 namespace {
 
 using ::testing::HasSubstr;
+
+// Everything at once; the ranges are such that no simulator should mind.
+constexpr char kRandomised[] =
+    "randomisation { mass { low: 0.8 high: 1.25 } damping { low: 0.5 high: 2 } friction { low: 0.5 high: 1.5 } "
+    "action_delay { low: 0 high: 4 } observation_noise { low: 0.001 high: 0.01 } }";
+
+v1::TaskOptions Options(const std::string& text) {
+  v1::TaskOptions options;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &options)) << text;
+  return options;
+}
 
 class TaskContract : public ::testing::TestWithParam<std::string> {
  protected:
@@ -52,8 +38,9 @@ class TaskContract : public ::testing::TestWithParam<std::string> {
     model_ = *model;
     observation_.resize(model_.spec.obs_dim);
   }
-  std::unique_ptr<Task> Make() const {
-    auto task = MakeTask(GetParam(), v1::TaskOptions());
+  std::unique_ptr<Task> Make(const std::string& options = "") const {
+    auto task = MakeTask(GetParam(), Options(options));
+    EXPECT_TRUE(task.ok()) << task.status();
     return task.ok() ? *std::move(task) : nullptr;
   }
   std::vector<double> RandomAction(RandomStream* random) const {
@@ -62,6 +49,21 @@ class TaskContract : public ::testing::TestWithParam<std::string> {
       action.push_back(random->Uniform(model_.spec.action_low[i], model_.spec.action_high[i]));
     }
     return action;
+  }
+  // All numbers of `steps` steps with random actions, after the reset of episode `episode`.
+  std::vector<double> Play(Task* task, uint64_t episode, int steps = 150) const {
+    std::vector<double> observation(model_.spec.obs_dim), all;
+    RandomStream start(StreamKey("test.episode", {episode})), actions(9);
+    task->Reset(&start, observation.data());
+    all = observation;
+    for (int i = 0; i < steps; ++i) {
+      const StepResult result = task->Step(RandomAction(&actions).data(), observation.data());
+      EXPECT_TRUE(result.valid) << "step " << i;
+      EXPECT_EQ(result.cost, task->Cost());
+      all.insert(all.end(), observation.begin(), observation.end());
+      all.insert(all.end(), {result.reward, result.cost, result.absorbing ? 1.0 : 0.0});
+    }
+    return all;
   }
 
   TaskModel model_;
@@ -88,23 +90,10 @@ TEST_P(TaskContract, ItsFactsAreWholeAndTheModelHasTheirDimensions) {
 }
 
 TEST_P(TaskContract, TheSameStreamAndActionsGiveTheSameBitsInEveryInstanceAndEpisode) {
-  const auto one = Make(), two = Make();
-  // `two` has lived through another episode before.
-  RandomStream other(3), other_actions(4);
-  two->Reset(&other, observation_.data());
-  for (int i = 0; i < 50; ++i) two->Step(RandomAction(&other_actions).data(), observation_.data());
-  RandomStream start_one(7), start_two(7), actions(9);
-  std::vector<double> a(observation_), b(observation_);
-  one->Reset(&start_one, a.data());
-  two->Reset(&start_two, b.data());
-  ASSERT_EQ(a, b);
-  for (int i = 0; i < 200; ++i) {
-    const auto action = RandomAction(&actions);
-    const StepResult x = one->Step(action.data(), a.data()), y = two->Step(action.data(), b.data());
-    ASSERT_EQ(a, b) << "step " << i;
-    ASSERT_EQ(x.reward, y.reward);
-    ASSERT_EQ(x.cost, y.cost);
-    ASSERT_EQ(x.absorbing, y.absorbing);
+  for (const std::string options : {"", kRandomised}) {
+    const auto one = Make(options), two = Make(options);
+    Play(two.get(), 99, 50);  // has lived through another episode before
+    for (const uint64_t episode : {3, 4}) EXPECT_EQ(Play(one.get(), episode), Play(two.get(), episode)) << options;
   }
 }
 
@@ -137,22 +126,104 @@ TEST_P(TaskContract, AnUnknownStartValueIsRefusedNamingItAndTheKnownOnes) {
   EXPECT_TRUE(task->ResetTo({}, &start, observation_.data()).ok());
 }
 
-TEST_P(TaskContract, StepsAndModelEvaluationsAllocateNothing) {
-  const auto task = Make();
+TEST_P(TaskContract, StepsResetsAndModelEvaluationsAllocateNothing) {
+  if (!testing::kCountsAllocations) GTEST_SKIP() << "a sanitizer owns the allocator";
   const ControlAffineDims dims = model_.dynamics->dims();
   std::vector<double> q(dims.q), x(dims.x), x_dot(dims.x), f(dims.q), G(dims.q * dims.action);
-  RandomStream start(1), actions(2);
-  task->Reset(&start, observation_.data());
-  const auto action = RandomAction(&actions);
-  task->Step(action.data(), observation_.data());
-  ASSERT_TRUE(mujoco_counted);
-  const long before = allocations;
-  for (int i = 0; i < 100; ++i) {
-    task->Step(action.data(), observation_.data());
-    model_.dynamics->Evaluate(observation_.data(), {q.data(), x.data(), x_dot.data(), f.data(), G.data()});
+  for (const std::string options : {"", kRandomised}) {
+    const auto task = Make(options);
+    RandomStream actions(2);
+    const auto action = RandomAction(&actions);
+    const auto episode = [&](uint64_t key) {
+      RandomStream start(key);
+      task->Reset(&start, observation_.data());
+      for (int i = 0; i < 100; ++i) {
+        task->Step(action.data(), observation_.data());
+        model_.dynamics->Evaluate(observation_.data(), {q.data(), x.data(), x_dot.data(), f.data(), G.data()});
+      }
+    };
+    episode(1);  // the first scaled model is made here
+    EXPECT_EQ(testing::CountAllocations([&] {
+                episode(2);
+                episode(3);
+              }),
+              0u)
+        << options;
   }
-  task->Reset(&start, observation_.data());
-  EXPECT_EQ(allocations, before);
+}
+
+// Each option alone, with a value its rule allows.
+TEST_P(TaskContract, EveryOptionIsTakenOrRefusedByNameAndTheHorizonIsEveryTasks) {
+  const std::map<std::string, std::string> values = {{"horizon", "horizon: 17"},
+                                                     {"puck_region", "puck_region: 'adjusted'"},
+                                                     {"reward", "reward: 'paper'"},
+                                                     {"mismatch_sigma", "mismatch_sigma: 0.5"},
+                                                     {"randomisation", kRandomised}};
+  const google::protobuf::Descriptor* schema = v1::TaskOptions::descriptor();
+  for (int i = 0; i < schema->field_count(); ++i) {
+    const std::string name = schema->field(i)->name();
+    ASSERT_EQ(values.count(name), 1u) << "give the new option " << name << " a value here";
+    const v1::TaskOptions options = Options(values.at(name));
+    const auto model = MakeTaskModel(GetParam(), options);
+    const auto task = MakeTask(GetParam(), options);
+    ASSERT_EQ(task.ok(), model.ok()) << name;
+    if (model.ok()) {
+      EXPECT_EQ(model->spec.horizon, (*task)->spec().horizon);
+      EXPECT_EQ(model->spec.horizon, name == "horizon" ? 17 : model_.spec.horizon);
+      Play(task->get(), 5, 20);
+      continue;
+    }
+    EXPECT_EQ(model.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(task.status(), model.status());
+    EXPECT_NE(name, "horizon");
+    EXPECT_NE(name, "randomisation");
+    EXPECT_THAT(std::string(model.status().message()),
+                HasSubstr("task_options." + name + ": task " + GetParam() + " has no such option; it has: horizon"));
+  }
+}
+
+TEST_P(TaskContract, ScaledPhysicsChangeTheTrajectoryFromTheNextResetAndScaleOneIsNominal) {
+  const auto task = Make(), nominal = Make();
+  const std::vector<double> expected = Play(nominal.get(), 3);
+  task->ScalePhysics({2, 1, 1});
+  const std::vector<double> heavy = Play(task.get(), 3);
+  EXPECT_NE(heavy, expected);
+  task->ScalePhysics({1, 1, 1});
+  EXPECT_EQ(Play(task.get(), 3), expected);
+  task->ScalePhysics({2, 1, 1});
+  EXPECT_EQ(Play(task.get(), 3), heavy);
+  EXPECT_EQ(Play(nominal.get(), 3), expected) << "another instance's physics are its own";
+}
+
+TEST_P(TaskContract, RandomisationOffIsNominalAndOnIsNot) {
+  const std::vector<double> expected = Play(Make().get(), 3);
+  for (const std::string off :
+       {"randomisation { }",
+        "randomisation { mass { low: 1 high: 1 } damping { low: 1 high: 1 } friction { low: 1 high: 1 } "
+        "action_delay { low: 0 high: 0 } observation_noise { low: 0 high: 0 } }"}) {
+    EXPECT_EQ(Play(Make(off).get(), 3), expected) << off;
+  }
+  for (const std::string on : {"mass { low: 1.1 high: 1.2 }", "action_delay { low: 1 high: 2 }",
+                               "observation_noise { low: 0.001 high: 0.01 }"}) {
+    const std::vector<double> drawn = Play(Make("randomisation { " + on + " }").get(), 3);
+    EXPECT_NE(drawn, expected) << on;
+    if (on[0] == 'm') {  // the start is the task's own
+      EXPECT_TRUE(std::equal(drawn.begin(), drawn.begin() + model_.spec.obs_dim, expected.begin()));
+    }
+  }
+}
+
+TEST_P(TaskContract, AnActionThatIsNoNumberMakesTheStepInvalidAndTheNextEpisodeIsAsGoodAsEver) {
+  const auto task = Make();
+  const std::vector<double> expected = Play(task.get(), 3);
+  for (int i = 0; i < model_.spec.action_dim; ++i) {
+    RandomStream start(1), actions(2);
+    task->Reset(&start, observation_.data());
+    std::vector<double> action = RandomAction(&actions);
+    action[i] = std::numeric_limits<double>::quiet_NaN();
+    EXPECT_FALSE(task->Step(action.data(), observation_.data()).valid) << "entry " << i;
+    EXPECT_EQ(Play(task.get(), 3), expected);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(AllTasks, TaskContract, ::testing::ValuesIn(TaskNames()),

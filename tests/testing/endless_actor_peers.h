@@ -11,6 +11,7 @@
 #include "common/nn/snapshot.h"
 #include "common/rpc/learner_client.h"
 #include "common/rpc/replay_client.h"
+#include "common/tasks/task.h"
 #include "tests/testing/snapshots.h"
 
 namespace datacom::testing {
@@ -53,18 +54,19 @@ class OneSnapshot : public SnapshotSubscriber {
   const std::shared_ptr<const Snapshot> snapshot_;
 };
 
-// CartPole under D-ATACOM, and a snapshot of the paper's sizes for it with random weights.
-inline v1::Experiment CartPoleExperiment() {
+// A task under D-ATACOM, and a snapshot of the paper's sizes for it with random weights.
+inline v1::Experiment ExperimentOf(const std::string& task) {
   v1::Experiment experiment;
-  experiment.set_name("cartpole");
-  experiment.set_task("cartpole");
+  experiment.set_name(task);
+  experiment.set_task(task);
   experiment.set_algorithm("datacom");
   return ResolveExperiment(experiment);
 }
 
-inline Snapshot CartPoleSnapshot() {
-  Snapshot snapshot = SafeMapSnapshot(5, 1, 4, {128, 128}, 1);
-  snapshot.task = "cartpole";
+inline Snapshot SnapshotOf(const std::string& task) {
+  const ControlAffineDims dims = MakeTaskModel(task, v1::TaskOptions()).value().dynamics->dims();
+  Snapshot snapshot = SafeMapSnapshot(dims.obs, dims.action, dims.q + dims.x, {128, 128}, 1);
+  snapshot.task = task;
   return snapshot;
 }
 

@@ -1,0 +1,273 @@
+// What every registered task promises within an actor: rows that follow from (run seed, member, session, environment,
+// episode) alone, and none from a step that its simulator calls invalid.
+#include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "actor/episode_player.h"
+#include "actor/rollout.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+#include "tests/testing/endless_actor_peers.h"
+#include "tests/testing/fake_actor_peers.h"
+
+namespace datacom {
+namespace {
+
+using testing::FakeInsertSession;
+using testing::ReceivedRow;
+
+constexpr int kHorizon = 25;
+constexpr char kNominal[] = "horizon: 25";
+constexpr char kRandomised[] =
+    "horizon: 25 randomisation { mass { low: 0.8 high: 1.25 } action_delay { low: 0 high: 3 } "
+    "observation_noise { low: 0.001 high: 0.01 } }";
+// No simulator bears bodies of next to no mass under the forces of the actions.
+constexpr char kUnbearable[] = "horizon: 25 randomisation { mass { low: 1e-14 high: 1e-14 } }";
+
+struct Key {
+  uint64_t run = 7, member = 100;
+  uint32_t session = 3;
+};
+
+class ActorContract : public ::testing::TestWithParam<std::string> {
+ protected:
+  static v1::Experiment Experiment(const std::string& options, const Key& key = {}) {
+    v1::Experiment experiment = testing::ExperimentOf(GetParam());
+    experiment.set_algorithm("sac");
+    experiment.mutable_run()->set_seed(key.run);
+    experiment.mutable_members(0)->set_seed(key.member);
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(options, experiment.mutable_task_options())) << options;
+    return experiment;
+  }
+  static Snapshot Policy(const char* rule = "gaussian_policy") {
+    Snapshot snapshot = testing::SnapshotOf(GetParam());
+    snapshot.acting_rule = rule;
+    snapshot.scalars["delta"] = 20;  // far from the constraint the safe map leaves actions room
+    return snapshot;
+  }
+  // Rows of the acting loop, until `rows` are there or as many iterations are over.
+  std::vector<ReceivedRow> Act(Rollout::Parts parts, uint32_t environments, uint64_t rows, const Key& key = {}) {
+    v1::RegisterReply registration;
+    registration.set_session(key.session);
+    registration.set_member_count(1);
+    FakeInsertSession session(parts.schema, registration);
+    session.limit[0] = rows;
+    session.on_wait = [&session] { session.run_finished = true; };
+    testing::OneSnapshot subscriber(Policy());
+    Rollout::Options options;
+    options.environments = environments;
+    uint64_t iterations = 0;
+    options.stop = [&] { return ++iterations > rows; };
+    const auto rollout = Rollout::Make(std::move(parts), &session, &subscriber, &series_, options);
+    EXPECT_TRUE(rollout.ok()) << rollout.status();
+    if (rollout.ok()) (*rollout)->Run().IgnoreError();  // finished or stopped: the rows tell
+    return session.rows;
+  }
+  std::vector<ReceivedRow> Act(const std::string& options, uint32_t environments, uint64_t rows, const Key& key = {}) {
+    return Act(Rollout::PartsOf(Experiment(options, key)).value(), environments, rows, key);
+  }
+  static std::vector<ReceivedRow> Of(const std::vector<ReceivedRow>& rows, uint32_t environment) {
+    std::vector<ReceivedRow> own;
+    for (const ReceivedRow& row : rows) {
+      if (row.environment == environment) own.push_back(row);
+    }
+    return own;
+  }
+  static std::unique_ptr<Task> MakeOne(const std::string& options) {
+    const v1::Experiment experiment = Experiment(options);
+    return MakeTask(experiment.task(), experiment.task_options()).value();
+  }
+
+  std::unique_ptr<Metrics> metrics_ = Metrics::Start({"actor", "contract", "", "", ""}).value();
+  ActorMetrics series_{metrics_.get()};
+};
+
+TEST_P(ActorContract, AnEnvironmentsRowsDoNotDependOnHowManyThereAre) {
+  for (const char* options : {kNominal, kRandomised}) {
+    const std::vector<ReceivedRow> many = Act(options, 7, 7 * 80);
+    for (const uint32_t count : {1u, 2u, 5u}) {
+      const std::vector<ReceivedRow> few = Act(options, count, count * 80);
+      ASSERT_EQ(few.size(), count * 80);
+      for (uint32_t e = 0; e < count; ++e) EXPECT_EQ(Of(few, e), Of(many, e)) << count << " environments, number " << e;
+    }
+  }
+}
+
+TEST_P(ActorContract, RowsFollowFromSeedMemberSessionEnvironmentAndEpisodeAndFromEachOfThem) {
+  for (const char* options : {kNominal, kRandomised}) {
+    const std::vector<ReceivedRow> rows = Act(options, 2, 160);
+    EXPECT_EQ(Act(options, 2, 160), rows);
+    const auto first = [&](const Key& key) { return Act(options, 2, 160, key).front().action; };
+    EXPECT_NE(first({8, 100, 3}), rows[0].action);
+    EXPECT_NE(first({7, 101, 3}), rows[0].action);
+    EXPECT_NE(first({7, 100, 4}), rows[0].action);
+    const std::vector<ReceivedRow> zero = Of(rows, 0), one = Of(rows, 1);
+    EXPECT_NE(zero[0].action, one[0].action) << "environments";
+    for (const ReceivedRow& row : zero) {
+      EXPECT_TRUE(row.episode != 1 || row.step > 0 || row.action != zero[0].action) << "episodes";
+    }
+  }
+}
+
+// A literal restatement: one task, played by the rows' actions.
+TEST_P(ActorContract, RowsAreTheTasksOwnNumbersTerminalOnesIncluded) {
+  for (const char* options : {kNominal, kRandomised}) {
+    const auto task = MakeOne(options);
+    std::vector<double> seen(task->spec().obs_dim);
+    const auto rounded = [&seen] { return std::vector<float>(seen.begin(), seen.end()); };
+    int ended = 0;
+    for (const ReceivedRow& row : Of(Act(options, 3, 3 * 120), 1)) {
+      if (row.step == 0) {
+        RandomStream stream(StreamKey("actor.episode", {7, 100, 3, 1, row.episode}));
+        task->Reset(&stream, seen.data());
+      }
+      ASSERT_EQ(row.observation, rounded());
+      const StepResult result =
+          task->Step(std::vector<double>(row.action.begin(), row.action.end()).data(), seen.data());
+      ASSERT_TRUE(result.valid);
+      ASSERT_EQ(row.next_observation, rounded());
+      EXPECT_EQ(row.reward, static_cast<float>(result.reward));
+      EXPECT_EQ(row.cost, static_cast<float>(result.cost));
+      EXPECT_EQ(row.absorbing, result.absorbing) << "the time limit is not absorbing";
+      EXPECT_EQ(row.last, result.absorbing || row.step == kHorizon - 1);
+      ended += row.last;
+    }
+    EXPECT_GE(ended, 4);
+  }
+}
+
+TEST_P(ActorContract, AnEpisodePlayedAgainGoesOnWithTheSameBits) {
+  for (const char* options : {kNominal, kRandomised}) {
+    const std::vector<ReceivedRow> rows = Act(options, 1, 100);
+    const RowSchema schema =
+        RowSchema::For(static_cast<uint32_t>(rows[0].observation.size()), static_cast<uint32_t>(rows[0].action.size()));
+    for (size_t at = 0; at + 1 < rows.size(); at += 3) {
+      v1::OpenEpisode open;
+      open.set_episode(rows[at].episode);
+      open.set_steps(rows[at].step);
+      for (size_t i = at - rows[at].step; i < at; ++i) {
+        open.mutable_actions()->append(reinterpret_cast<const char*>(rows[i].action.data()),
+                                       rows[i].action.size() * sizeof(float));
+      }
+      std::vector<std::unique_ptr<Task>> tasks;
+      tasks.push_back(MakeOne(options));
+      EnvironmentBatch again(std::move(tasks), {7, 100, 3});
+      ASSERT_TRUE(again.Continue(open).ok());
+      ASSERT_EQ(std::memcmp(again.observation(0), rows[at].observation.data(), 4 * rows[at].observation.size()), 0);
+      RowChunk chunk = RowChunk::Make(schema, 4).value();
+      again.Step(0, rows[at].action.data(), {}, &chunk);
+      EXPECT_EQ(std::memcmp(again.observation(0), rows[at + 1].observation.data(), 4 * rows[at].observation.size()), 0);
+    }
+  }
+}
+
+TEST_P(ActorContract, AnActionDoesNotDependOnTheBatchItIsChosenIn) {
+  const TaskModel model = MakeTaskModel(GetParam(), v1::TaskOptions()).value();
+  const size_t obs_dim = model.spec.obs_dim, action_dim = model.spec.action_dim;
+  const std::vector<ReceivedRow> rows = Act(kNominal, 1, 96);
+  for (const char* rule_name : {"safe_map", "gaussian_policy"}) {
+    const Snapshot snapshot = Policy(rule_name);
+    const auto alone = MakeActingRule(snapshot, model, 1).value();
+    std::vector<float> observations, expected(rows.size() * action_dim);
+    std::vector<float> noise(rows.size() * alone->noise_dim());
+    FillNormal(1, noise.data(), static_cast<int64_t>(noise.size()));
+    for (size_t i = 0; i < rows.size(); ++i) {
+      observations.insert(observations.end(), rows[i].observation.begin(), rows[i].observation.end());
+      alone->Act(1, &observations[i * obs_dim], &noise[i * alone->noise_dim()], &expected[i * action_dim], {});
+    }
+    EXPECT_GT(std::set<float>(expected.begin(), expected.end()).size(), rows.size() / 2) << "or the test sees little";
+    for (const int batch : {2, 3, 8, 16, 32}) {
+      const auto rule = MakeActingRule(snapshot, model, batch).value();
+      std::vector<float> actions(expected.size());
+      for (size_t i = 0; i < rows.size(); i += batch) {
+        rule->Act(batch, &observations[i * obs_dim], &noise[i * rule->noise_dim()], &actions[i * action_dim], {});
+      }
+      EXPECT_EQ(actions, expected) << rule_name << " in batches of " << batch;
+    }
+  }
+}
+
+// Hands the simulator an action that is no number at steps 10, 20, ... of every third episode.
+class BreaksNowAndThen : public Task {
+ public:
+  explicit BreaksNowAndThen(std::unique_ptr<Task> task, int* broken) : task_(std::move(task)), broken_(broken) {}
+  const TaskSpec& spec() const override { return task_->spec(); }
+  void Reset(RandomStream* stream, double* observation) override {
+    ++episode_;
+    step_ = 0;
+    task_->Reset(stream, observation);
+  }
+  absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override {
+    return task_->ResetTo(init, stream, observation);
+  }
+  StepResult Step(const double* action, double* observation) override {
+    if (episode_ % 3 != 0 || ++step_ % 10 != 0) return task_->Step(action, observation);
+    ++*broken_;
+    const std::vector<double> none(spec().action_dim, std::numeric_limits<double>::quiet_NaN());
+    return task_->Step(none.data(), observation);
+  }
+  double Cost() const override { return task_->Cost(); }
+  bool Success() const override { return task_->Success(); }
+  void ScalePhysics(const PhysicsScale& scale) override { task_->ScalePhysics(scale); }
+  const Simulation* simulation() const override { return task_->simulation(); }
+
+ private:
+  const std::unique_ptr<Task> task_;
+  int* const broken_;
+  int episode_ = 0, step_ = 0;
+};
+
+TEST_P(ActorContract, AnEpisodeWhoseSimulatorWarnsIsAbandonedCountedAndItsBadRowNeverInserted) {
+  Rollout::Parts parts = Rollout::PartsOf(Experiment(kNominal)).value();
+  int broken = 0;
+  parts.make_task = [make = parts.make_task, &broken]() -> absl::StatusOr<std::unique_ptr<Task>> {
+    return std::make_unique<BreaksNowAndThen>(make().value(), &broken);
+  };
+  const std::vector<ReceivedRow> rows = Act(std::move(parts), 2, 600);
+  ASSERT_EQ(rows.size(), 600u) << "rows that are missing are made up for";
+  ASSERT_GT(broken, 5);
+  EXPECT_EQ(series_.abandoned_invalid.Value(), broken);
+  EXPECT_EQ(series_.rows.Value(), 600);
+  EXPECT_EQ(series_.env_steps.Value(), 600 + broken);
+  // What is there is what a run without faults has, up to the fault.
+  const std::vector<ReceivedRow> sound = Act(kNominal, 2, 1200);
+  for (const uint32_t e : {0u, 1u}) {
+    std::map<std::pair<uint32_t, uint32_t>, ReceivedRow> expected;
+    for (const ReceivedRow& row : Of(sound, e)) expected[{row.episode, row.step}] = row;
+    for (const ReceivedRow& row : Of(rows, e)) {
+      EXPECT_EQ(row, (expected[{row.episode, row.step}]));
+      EXPECT_FALSE(row.episode % 3 == 2 && row.step >= 9) << "the third episode broke at its tenth step";
+    }
+  }
+}
+
+TEST_P(ActorContract, ATaskThatAlwaysBreaksGivesNoRowAndAnEvaluationThatSaysSo) {
+  const std::vector<ReceivedRow> rows = Act(kUnbearable, 2, 50);
+  EXPECT_GT(series_.abandoned_invalid.Value(), 0);
+  EXPECT_EQ(series_.rows.Value(), static_cast<double>(rows.size()));
+  for (const ReceivedRow& row : rows) {
+    for (const std::vector<float>* values : {&row.observation, &row.action, &row.next_observation}) {
+      for (const float value : *values) EXPECT_TRUE(std::isfinite(value));
+    }
+    EXPECT_TRUE(std::isfinite(row.reward) && std::isfinite(row.cost));
+  }
+  const auto player = EpisodePlayer::Make(Experiment(kUnbearable), Policy(), 4).value();
+  const auto episodes = player->Play({7, 100, 0}, 6, [] { return absl::OkStatus(); }).value();
+  for (const v1::EvaluationEpisode& episode : episodes) {
+    EXPECT_TRUE(episode.abandoned());
+    EXPECT_LT(episode.length(), static_cast<uint32_t>(kHorizon));
+    EXPECT_TRUE(std::isfinite(episode.return_()) && std::isfinite(episode.sum_cost()));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllTasks, ActorContract, ::testing::ValuesIn(TaskNames()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace datacom
