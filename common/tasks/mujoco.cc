@@ -120,17 +120,17 @@ void Simulation::Scale(const PhysicsScale& scale) {
   mju_copy3(scaled_->stat.center, nominal.stat.center);
 }
 
+bool MujocoWarned(const mjData& data) {
+  for (const mjWarningStat& warning : data.warning) {
+    if (warning.number != 0) return true;
+  }
+  return false;
+}
+
 bool StepMujoco(const mjModel& model, int substeps, mjData* data) {
-  MujocoGuard guard;
-  try {
+  return RunMujoco(*data, [&] {
     for (int i = 0; i < substeps; ++i) mj_step(&model, data);
-  } catch (const MujocoError&) {
-    return false;
-  }
-  for (const mjWarningStat& warning : data->warning) {
-    if (warning.number != 0) return false;
-  }
-  return true;
+  });
 }
 
 }  // namespace datacom

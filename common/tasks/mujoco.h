@@ -55,8 +55,23 @@ absl::Status GuardMujoco(Call&& call) {
 absl::StatusOr<MujocoModel> CompileMujocoModel(const std::string& name, const std::string& xml);
 absl::StatusOr<MujocoData> MakeMujocoData(const mjModel& model);
 
-// mj_step `substeps` times. False when MuJoCo failed or warned since the last mj_resetData (bad position, velocity,
-// acceleration or control, a full buffer, ...): the state means nothing then. No allocation unless MuJoCo fails.
+// Has MuJoCo warned since the last mj_resetData (bad position, velocity, acceleration or control, a full buffer, ...)?
+bool MujocoWarned(const mjData& data);
+
+// Runs `call`, which steps `data`. False when MuJoCo failed or warned: the state means nothing then. No allocation
+// unless MuJoCo fails.
+template <typename Call>
+bool RunMujoco(const mjData& data, Call&& call) {
+  MujocoGuard guard;
+  try {
+    call();
+  } catch (const MujocoError&) {
+    return false;
+  }
+  return !MujocoWarned(data);
+}
+
+// mj_step `substeps` times; false as RunMujoco says.
 bool StepMujoco(const mjModel& model, int substeps, mjData* data);
 
 // One environment's physics: the compiled model, shared, or a scaled copy of it, and its mjData.
@@ -75,8 +90,13 @@ class Simulation {
                  set(model(), data_.get());
                }).ok();
   }
-  // mj_step `substeps` times; false as StepMujoco says.
+  // mj_step `substeps` times; false as RunMujoco says.
   bool Step(int substeps) { return started_ && StepMujoco(model(), substeps, data_.get()); }
+  // For tasks that step in a way of their own: call(model, data); false as RunMujoco says.
+  template <typename Call>
+  bool Run(Call&& call) {
+    return started_ && RunMujoco(*data_, [this, &call] { call(model(), data_.get()); });
+  }
   // From the next Start on, masses and inertias, joint damping and contact friction are `scale` times the compiled
   // ones, and the model's constants what compiling such a model gives. data() is scratch for that.
   void Scale(const PhysicsScale& scale);

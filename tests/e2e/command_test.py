@@ -1,6 +1,7 @@
 """The command's other verbs on real roles, and what it refuses."""
 import csv
 import io
+import math
 import os
 import signal
 import socket
@@ -44,6 +45,30 @@ class CommandTest(RunTest):
         for row, want in zip(rows, wanted):
             for mine, theirs in pairs + [("cost", "cost"), ("absorbing", "absorbing")]:
                 self.assertAlmostEqual(float(row[mine]), float(want[theirs]), delta=1e-9, msg=f"step {row['step']} {mine}")
+
+    def test_navigation_answers_recorded_steps_of_its_wheels_as_the_recorded_robot_did(self):
+        folder = os.path.join(SOURCE, "tests", "golden", "tasks")
+        files = sorted(name for name in os.listdir(folder) if name.startswith("nav_bullet_step_"))
+        self.assertTrue(files)
+        for name in files:
+            golden = os.path.join(folder, name)
+            with open(golden, encoding="utf-8") as file:
+                wanted = [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
+            start = {"tiago_x": "tx", "tiago_y": "ty", "tiago_yaw": "tyaw", "fetch_x": "fx", "fetch_y": "fy", "fetch_yaw": "fyaw"}
+            init = ",".join([f"{key}={wanted[0][column]}" for key, column in start.items()] + ["fetch_idle=1"])
+            result = run("rollout", "navigation", "--init", init, "--actions", golden, "--csv")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            rows = [{key: float(value or 0) for key, value in row.items()} for row in csv.DictReader(io.StringIO(result.stdout))]
+            # Row 0 of the recording has an action, too, of zeros: the state after a reset. It is played as one idle step.
+            played = rows[len(rows) - len(wanted):]
+            self.assertEqual(len(played), len(wanted))
+            speed = turn = 0.0
+            for mine, theirs in zip(played, wanted):
+                forward = mine["obs6"] * mine["obs4"] + mine["obs7"] * mine["obs5"]
+                speed += (forward - theirs["tvx"] * math.cos(theirs["tyaw"]) - theirs["tvy"] * math.sin(theirs["tyaw"])) ** 2
+                turn += (mine["obs8"] - theirs["twz"]) ** 2
+            self.assertLessEqual(math.sqrt(speed / len(wanted)), 0.03, name)
+            self.assertLessEqual(math.sqrt(turn / len(wanted)), 0.15, name)
 
     def test_a_trained_policy_can_be_evaluated_and_reported(self):
         training = Training(self, "a", "--seeds", "0", "--steps", "1500").start()

@@ -2,8 +2,58 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+
+#include "common/base/status.h"
+#include "common/tasks/navigation/observation.h"
+#include "common/tasks/options.h"
+#include "datacom/v1/experiment.pb.h"
 
 namespace datacom::navigation {
+namespace {
+
+// Fetch stands in the middle of the room and stretches its arm along x; where could TIAGo++ stand?
+ObservationSlice StretchedArm() {
+  ObservationSlice slice;
+  slice.name = "room";
+  slice.title = "Fetch at rest in the middle, arm stretched along x; TIAGo++ at rest, heading along x";
+  slice.x_label = "TIAGo++ x / m";
+  slice.y_label = "TIAGo++ y / m";
+  slice.x_low = -kRoomX, slice.x_high = kRoomX, slice.y_low = -kRoomY, slice.y_high = kRoomY;
+  slice.at = [](double x, double y, double* observation) {
+    Situation situation;
+    situation.tiago.x = x;
+    situation.tiago.y = y;
+    situation.hand = FetchLinkPoints(situation.fetch, Arm{})[kHand];
+    Observe(situation, observation);
+    return true;
+  };
+  return slice;
+}
+
+// Fetch drives at TIAGo++ along x with its arm stretched; which headings are safe at which distance?
+ObservationSlice HeadOn() {
+  ObservationSlice slice;
+  slice.name = "head_on";
+  slice.title = "Fetch drives at TIAGo++ with 0.7 m/s, arm stretched along x; TIAGo++ at rest";
+  slice.x_label = "TIAGo++ heading (0: away from Fetch) / rad";
+  slice.y_label = "distance of the robots / m";
+  slice.x_low = -M_PI, slice.x_high = M_PI, slice.y_low = 0.5, slice.y_high = 4.0;
+  slice.at = [](double heading, double distance, double* observation) {
+    Situation situation;
+    situation.tiago.x = distance / 2;
+    situation.tiago.yaw = heading;
+    situation.fetch.x = -distance / 2;
+    situation.fetch.vx = 0.7;
+    situation.hand = FetchLinkPoints(situation.fetch, Arm{})[kHand];
+    situation.hand_velocity.x = 0.7;
+    Observe(situation, observation);
+    return true;
+  };
+  return slice;
+}
+
+}  // namespace
 
 void Dynamics::Evaluate(const double* obs, const ControlAffineOut& out) const {
   const double heading = std::atan2(obs[5], obs[4]);
@@ -31,6 +81,24 @@ void Dynamics::Evaluate(const double* obs, const ControlAffineOut& out) const {
     const double rows[6] = {std::cos(heading), 0, std::sin(heading), 0, 0, 1};
     std::copy(rows, rows + 6, out.G);
   }
+}
+
+absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
+  RETURN_IF_ERROR(RefuseOptions("navigation", options, {"reward"}));
+  TaskModel model;
+  model.spec.name = "navigation";
+  model.spec.summary = "Drive TIAGo++ to a target in a room where a Fetch robot drives about and waves its arm.";
+  model.spec.obs_dim = kObservations;
+  model.spec.action_dim = 2;
+  model.spec.action_low = {-1.0, -M_PI / 3};
+  model.spec.action_high = {1.0, M_PI / 3};
+  model.spec.horizon = options.has_horizon() ? static_cast<int>(options.horizon()) : 500;
+  model.spec.control_dt = kControlDt;
+  model.spec.init_keys = {"tiago_x",  "tiago_y",  "tiago_yaw",      "fetch_x",        "fetch_y",   "fetch_yaw",
+                          "target_x", "target_y", "fetch_target_x", "fetch_target_y", "fetch_idle"};
+  model.dynamics = std::make_shared<Dynamics>();
+  model.slices = {StretchedArm(), HeadOn()};
+  return model;
 }
 
 }  // namespace datacom::navigation

@@ -1,13 +1,22 @@
-// Nominal control-affine model of the navigation robot (algorithms.md 16; environments.md 3.10).
+// Navigation without its simulator: the task's static facts and the nominal control-affine model (algorithms.md 16;
+// environments.md 3.10).
 //
 // q = robot x, y, heading; x = opponent x, y, heading, its hand x, y (nobody's to control); u = forward speed, turn
 // rate. Kinematic: f = 0, and the robot's acceleration limits are not modelled.
 #ifndef DATACOM_COMMON_TASKS_NAVIGATION_DYNAMICS_H_
 #define DATACOM_COMMON_TASKS_NAVIGATION_DYNAMICS_H_
 
+#include "absl/status/statusor.h"
 #include "common/safety/control_affine.h"
+#include "common/tasks/task.h"
 
-namespace datacom::navigation {
+namespace datacom {
+
+namespace v1 {
+class TaskOptions;
+}
+
+namespace navigation {
 
 // Immutable; thread-safe; Evaluate blocks and allocates nothing.
 class Dynamics : public ControlAffine {
@@ -16,6 +25,9 @@ class Dynamics : public ControlAffine {
   void Evaluate(const double* obs, const ControlAffineOut& out) const override;
 };
 
-}  // namespace datacom::navigation
+absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options);
+
+}  // namespace navigation
+}  // namespace datacom
 
 #endif  // DATACOM_COMMON_TASKS_NAVIGATION_DYNAMICS_H_

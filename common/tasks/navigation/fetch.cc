@@ -1,0 +1,121 @@
+#include "common/tasks/navigation/fetch.h"
+
+namespace datacom::navigation {
+namespace {
+
+constexpr double kArrivedDistance = 0.1;        // m
+constexpr double kArrivedAngle = 0.1;           // rad
+constexpr double kMaxSpeed = 0.7;               // m/s
+constexpr double kMaxTurn = 1.5;                // rad/s
+constexpr double kWallSlack = 0.9;              // m from a wall at which slowing down begins, over 0.5 m
+constexpr double kTraction = 1.4;               // m/s^2
+constexpr double kYawTraction = 4.0;            // rad/s^2
+constexpr Arm kAmplitude = {1, 0.3, 0.4, 0.5};  // rad
+
+// Lengths of the chain in m; see model.xml for the joints they separate.
+constexpr double kShoulderX = 0.03625, kShoulderZ = 0.78461;
+constexpr double kPanToLift = 0.117, kLiftToElbow = 0.352, kElbowToWrist = 0.3215;
+// A link's centre of mass: `along` the link from its joint, `left` of the arm's plane, `up` from the link's axis.
+struct Centre {
+  double along, left, up;
+};
+constexpr Centre kCentres[kLinkPoints] = {
+    {0.1432, 0.0072, -0.0001}, {0.1279, 0.0073, 0}, {0.0882, 0.0009, -0.0001}, {0.29495, -0.015425, 0}};
+
+// A link point in the vertical plane of the arm: distance from the pan axis, height.
+struct ArmPoint {
+  double rho, z;
+};
+
+// Joint i of the three that bend the arm turns everything after it; the wrist and the hand hang on the same joint.
+ArmPoint InArmPlane(const double* cosine, const double* sine, int point) {
+  const int link = std::min(point, 2);
+  const Centre& centre = kCentres[point];
+  ArmPoint at = {kPanToLift + centre.along * cosine[link] + centre.up * sine[link],
+                 kShoulderZ - centre.along * sine[link] + centre.up * cosine[link]};
+  const double lengths[2] = {kLiftToElbow, kElbowToWrist};
+  for (int i = 0; i < link; ++i) {
+    at.rho += lengths[i] * cosine[i];
+    at.z -= lengths[i] * sine[i];
+  }
+  return at;
+}
+
+// The angles of the three bent links below the horizontal.
+void BendAngles(const Arm& arm, double* cosine, double* sine) {
+  double angle = 0;
+  for (int i = 0; i < 3; ++i) {
+    angle += arm[i + 1];
+    cosine[i] = std::cos(angle);
+    sine[i] = std::sin(angle);
+  }
+}
+
+}  // namespace
+
+bool FetchArrived(const PlanarState& fetch, const Point& target) {
+  return Distance(fetch, target) < kArrivedDistance && BearingError(fetch, target) < kArrivedAngle;
+}
+
+Motion FetchCommand(const PlanarState& fetch, const Point& target) {
+  Motion command = {ClampTo(0.5 * Distance(fetch, target), kMaxSpeed), ClampTo(BearingError(fetch, target), kMaxTurn)};
+  constexpr double kStill = 1e-3;  // m/s
+  constexpr double kNearX = kRoomX - kWallSlack, kNearY = kRoomY - kWallSlack;
+  if ((fetch.x > kNearX && fetch.vx > kStill) || (fetch.x < -kNearX && fetch.vx < -kStill) ||
+      (fetch.y > kNearY && fetch.vy > kStill) || (fetch.y < -kNearY && fetch.vy < -kStill)) {
+    const double beyond = std::max(std::abs(fetch.x) - kNearX, std::abs(fetch.y) - kNearY);
+    command.v *= std::clamp(1 - beyond / 0.5, 0.0, 1.0);
+  }
+  return command;
+}
+
+Motion FetchChange(const Motion& current, const Motion& command, double friction) {
+  return {ClampTo(command.v - current.v, friction * kTraction * kControlDt),
+          ClampTo(command.omega - current.omega, friction * kYawTraction * kControlDt)};
+}
+
+const Arm& ArmPattern::Next() {
+  for (int i = 0; i < kArmJoints; ++i) {
+    if (target_[i] > kAmplitude[i]) increment_[i] *= -1;
+    if (target_[i] < -kAmplitude[i]) increment_[i] *= -1;
+    target_[i] += increment_[i];
+  }
+  return target_;
+}
+
+LinkPoints FetchLinkPoints(const PlanarState& fetch, const Arm& arm) {
+  double cosine[3], sine[3];
+  BendAngles(arm, cosine, sine);
+  const double pan_cosine = std::cos(fetch.yaw + arm[0]), pan_sine = std::sin(fetch.yaw + arm[0]);
+  const double shoulder_x = fetch.x + kShoulderX * std::cos(fetch.yaw);
+  const double shoulder_y = fetch.y + kShoulderX * std::sin(fetch.yaw);
+  LinkPoints points;
+  for (int i = 0; i < kLinkPoints; ++i) {
+    const ArmPoint at = InArmPlane(cosine, sine, i);
+    const double left = kCentres[i].left;
+    points[i] = {shoulder_x + at.rho * pan_cosine - left * pan_sine, shoulder_y + at.rho * pan_sine + left * pan_cosine,
+                 at.z};
+  }
+  return points;
+}
+
+Point FetchHandVelocity(const PlanarState& fetch, const Arm& arm, const Arm& arm_rate) {
+  double cosine[3], sine[3];
+  BendAngles(arm, cosine, sine);
+  // The bending joints change the hand's distance from the pan axis by sinking it below each of them.
+  const double hand_z = InArmPlane(cosine, sine, kHand).z;
+  const double lift_z = kShoulderZ;
+  const double elbow_z = lift_z - kLiftToElbow * sine[0];
+  const double wrist_z = elbow_z - kElbowToWrist * sine[1];
+  const double rho_rate =
+      arm_rate[1] * (hand_z - lift_z) + arm_rate[2] * (hand_z - elbow_z) + arm_rate[3] * (hand_z - wrist_z);
+  const LinkPoint hand = FetchLinkPoints(fetch, arm)[kHand];
+  const double shoulder_x = fetch.x + kShoulderX * std::cos(fetch.yaw);
+  const double shoulder_y = fetch.y + kShoulderX * std::sin(fetch.yaw);
+  return {fetch.vx - fetch.yaw_rate * (hand.y - fetch.y) - arm_rate[0] * (hand.y - shoulder_y) +
+              rho_rate * std::cos(fetch.yaw + arm[0]),
+          fetch.vy + fetch.yaw_rate * (hand.x - fetch.x) + arm_rate[0] * (hand.x - shoulder_x) +
+              rho_rate * std::sin(fetch.yaw + arm[0])};
+}
+
+}  // namespace datacom::navigation

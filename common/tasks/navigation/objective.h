@@ -1,0 +1,33 @@
+// What the navigation task asks for: rewards and cost as pure functions of the state (environments.md 3.7, 3.8).
+// Thread-safe; nothing blocks or allocates.
+#ifndef DATACOM_COMMON_TASKS_NAVIGATION_OBJECTIVE_H_
+#define DATACOM_COMMON_TASKS_NAVIGATION_OBJECTIVE_H_
+
+#include "common/tasks/navigation/fetch.h"
+#include "common/tasks/navigation/planar.h"
+
+namespace datacom::navigation {
+
+inline constexpr double kGoalDistance = 0.2;  // m, at which TIAGo++ has reached its target
+
+// The published code's reward: distance, heading error away from the target, change of action, a bonus within reach of
+// the target; a collision replaces it all.
+double CodeReward(const PlanarState& tiago, const Point& target, const Motion& action, const Motion& previous_action,
+                  bool collision);
+
+// The paper's formula: a goal heading instead of the target's bearing, the size of the action instead of its change,
+// neither bonus nor collision. The formula's heading difference is taken as the size of the shorter angle.
+double PaperReward(const PlanarState& tiago, const Point& target, double target_yaw, const Motion& action);
+
+// The margins to the walls, to Fetch and to its link points; their largest. > 0: nearer than the safe distance.
+struct CostTerms {
+  double wall = 0;
+  double base = 0;
+  double link[kLinkPoints] = {};
+  double Largest() const;
+};
+CostTerms Costs(const PlanarState& tiago, const PlanarState& fetch, const LinkPoints& points);
+
+}  // namespace datacom::navigation
+
+#endif  // DATACOM_COMMON_TASKS_NAVIGATION_OBJECTIVE_H_

@@ -1,0 +1,243 @@
+#include "common/tasks/navigation/task.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status.h"
+#include "common/tasks/navigation/dynamics.h"
+#include "common/tasks/navigation/objective.h"
+#include "datacom/v1/experiment.pb.h"
+
+namespace datacom::navigation {
+
+extern const char kModelXml[];
+
+namespace {
+
+// The model's joints in order; each has one position and one velocity.
+constexpr int kTiago = 0, kFetch = 3, kArm = 6, kJoints = 10;
+constexpr const char* kJointNames[kJoints] = {"tiago_x",   "tiago_y",      "tiago_yaw",     "fetch_x",    "fetch_y",
+                                              "fetch_yaw", "shoulder_pan", "shoulder_lift", "elbow_flex", "wrist_flex"};
+constexpr double kStartShare = 0.75;      // of the room, where robots start and targets lie
+constexpr double kStartDistance = 0.8;    // m, between the robots
+constexpr double kGrip = 0.5 * kGravity;  // m/s^2 sideways before wheels slip
+
+// Start values: the named one, or else a draw. A named value is drawn all the same, so that it leaves the draws after
+// it what they were.
+class StartValues {
+ public:
+  StartValues(const std::map<std::string, double>& named, RandomStream* stream) : named_(named), stream_(stream) {}
+  bool Named(const char* key) const { return named_.count(key) > 0; }
+  double Uniform(const char* key, double limit) {
+    const double drawn = stream_->Uniform(-limit, limit);
+    const auto it = named_.find(key);
+    return it == named_.end() ? drawn : it->second;
+  }
+  double X(const char* key) { return Uniform(key, kStartShare * kRoomX); }
+  double Y(const char* key) { return Uniform(key, kStartShare * kRoomY); }
+
+ private:
+  const std::map<std::string, double>& named_;
+  RandomStream* const stream_;
+};
+
+// Axes of a robot at its heading: `ahead` of it and to its left.
+struct Axes {
+  explicit Axes(const PlanarState& robot) : cosine(std::cos(robot.yaw)), sine(std::sin(robot.yaw)) {}
+  double Ahead(double x, double y) const { return cosine * x + sine * y; }
+  double Left(double x, double y) const { return cosine * y - sine * x; }
+  double cosine, sine;
+};
+
+Motion MotionOf(const PlanarState& robot) { return {Axes(robot).Ahead(robot.vx, robot.vy), robot.yaw_rate}; }
+
+// acceleration [3] of a wheeled robot that changes its motion by `change` within a control step; its wheels take away
+// what sideways speed their grip can.
+void WheeledAcceleration(const PlanarState& robot, const Motion& change, double grip, double* acceleration) {
+  const Axes axes(robot);
+  const double ahead = change.v / kControlDt;
+  const double left = ClampTo(-axes.Left(robot.vx, robot.vy) / kControlDt, grip);
+  acceleration[0] = axes.cosine * ahead - axes.sine * left;
+  acceleration[1] = axes.sine * ahead + axes.cosine * left;
+  acceleration[2] = change.omega / kControlDt;
+}
+
+PlanarState ReadPlanar(const mjData& data, int first) {
+  return {data.qpos[first], data.qpos[first + 1], data.qpos[first + 2],
+          data.qvel[first], data.qvel[first + 1], data.qvel[first + 2]};
+}
+
+DriveInertia TiagoInertia(const mjModel& model, int body) {
+  const double left = model.body_ipos[3 * body + 1];
+  return {model.body_mass[body], left, model.body_inertia[3 * body + 2] + model.body_mass[body] * left * left};
+}
+
+}  // namespace
+
+Navigation::Navigation(TaskSpec spec, Simulation simulation, const Places& places, bool paper_reward)
+    : spec_(std::move(spec)),
+      simulation_(std::move(simulation)),
+      places_(places),
+      paper_reward_(paper_reward),
+      drive_(TiagoInertia(simulation_.model(), places.tiago_body)) {}
+
+void Navigation::Reset(RandomStream* stream, double* observation) { Start({}, stream, observation); }
+
+absl::Status Navigation::ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) {
+  for (const auto& [key, value] : init) {
+    if (std::find(spec_.init_keys.begin(), spec_.init_keys.end(), key) == spec_.init_keys.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("navigation has no start value \"", key,
+                                                     "\"; there are: ", absl::StrJoin(spec_.init_keys, ", ")));
+    }
+    if (!std::isfinite(value) || (key == "fetch_idle" && value != 0 && value != 1))
+      return absl::InvalidArgumentError(absl::StrCat("navigation start value ", key, " = ", value));
+  }
+  Start(init, stream, observation);
+  return absl::OkStatus();
+}
+
+void Navigation::Start(const std::map<std::string, double>& init, RandomStream* stream, double* observation) {
+  StartValues values(init, stream);
+  now_ = Situation();
+  now_.tiago.x = values.X("tiago_x");
+  now_.tiago.y = values.Y("tiago_y");
+  now_.tiago.yaw = values.Uniform("tiago_yaw", M_PI);
+  const bool given = values.Named("fetch_x") && values.Named("fetch_y");
+  do {
+    now_.fetch.x = values.X("fetch_x");
+    now_.fetch.y = values.Y("fetch_y");
+  } while (!given && Distance(now_.tiago, {now_.fetch.x, now_.fetch.y}) <= kStartDistance);
+  now_.fetch.yaw = values.Uniform("fetch_yaw", M_PI);
+  fetch_target_.x = values.X("fetch_target_x");
+  fetch_target_.y = values.Y("fetch_target_y");
+  now_.target.x = values.X("target_x");
+  now_.target.y = values.Y("target_y");
+  target_yaw_ = stream->Uniform(-M_PI, M_PI);
+  targets_ = stream->Child("navigation.targets");
+  fetch_idle_ = values.Named("fetch_idle") && init.at("fetch_idle") == 1;
+
+  arm_ = kTuckedArm;
+  pattern_.Restart();
+  collided_ = false;
+  drive_ = WheelDrive(TiagoInertia(simulation_.model(), places_.tiago_body));
+  simulation_.Start([this](const mjModel& model, mjData* data) {
+    for (const auto& [first, robot] : {std::pair{kTiago, &now_.tiago}, std::pair{kFetch, &now_.fetch}}) {
+      data->qpos[first] = robot->x;
+      data->qpos[first + 1] = robot->y;
+      data->qpos[first + 2] = robot->yaw;
+    }
+    std::copy(arm_.begin(), arm_.end(), data->qpos + kArm);
+    PlaceMarker(places_.target_mocap, now_.target);
+    PlaceMarker(places_.fetch_target_mocap, fetch_target_);
+    mj_step1(&model, data);
+  });
+  points_ = FetchLinkPoints(now_.fetch, arm_);
+  ReadState();
+  cost_ = Costs(now_.tiago, now_.fetch, points_).Largest();
+  Observe(now_, observation);
+}
+
+StepResult Navigation::Step(const double* action, double* observation) {
+  const Motion motion = {action[0], action[1]};
+  const Motion fetch_command = fetch_idle_ ? Motion() : FetchCommand(now_.fetch, fetch_target_);
+  if (!fetch_idle_ && FetchArrived(now_.fetch, fetch_target_)) {
+    fetch_target_.x = targets_.Uniform(-kStartShare * kRoomX, kStartShare * kRoomX);
+    fetch_target_.y = targets_.Uniform(-kStartShare * kRoomY, kStartShare * kRoomY);
+    PlaceMarker(places_.fetch_target_mocap, fetch_target_);
+  }
+  points_ = FetchLinkPoints(now_.fetch, arm_);
+  StepResult result;
+  result.valid = Simulate(motion, fetch_command, fetch_idle_ ? kTuckedArm : pattern_.Next());
+  ReadState();
+  result.absorbing = Touching();
+  result.reward = paper_reward_ ? PaperReward(now_.tiago, now_.target, target_yaw_, motion)
+                                : CodeReward(now_.tiago, now_.target, motion, now_.action, result.absorbing);
+  result.cost = cost_ = Costs(now_.tiago, now_.fetch, points_).Largest();
+  collided_ |= result.absorbing;
+  now_.action = motion;
+  Observe(now_, observation);
+  return result;
+}
+
+bool Navigation::Simulate(const Motion& action, const Motion& fetch_command, const Arm& arm_target) {
+  double acceleration[kJoints];
+  const double grip = friction_ * kGrip;
+  WheeledAcceleration(now_.tiago, drive_.Change(MotionOf(now_.tiago), action), grip, acceleration + kTiago);
+  WheeledAcceleration(now_.fetch, FetchChange(MotionOf(now_.fetch), fetch_command, friction_), grip,
+                      acceleration + kFetch);
+  for (int i = 0; i < kArmJoints; ++i) {
+    const double rate = kArmGain * (arm_target[i] - arm_[i]) / kControlDt;
+    acceleration[kArm + i] = (rate - arm_rate_[i]) / kControlDt;
+  }
+  // The first half of the step, positions to contacts, was done when its start was reached. Done last, it gives the
+  // contacts of the state that the step ends in, at no extra cost.
+  return simulation_.Run([&acceleration](const mjModel& model, mjData* data) {
+    mj_mulM(&model, data, data->qfrc_applied, acceleration);
+    mju_addTo(data->qfrc_applied, data->qfrc_bias, kJoints);
+    mj_step2(&model, data);
+    mj_step1(&model, data);
+  });
+}
+
+void Navigation::ReadState() {
+  const mjData& data = *simulation_.data();
+  now_.tiago = ReadPlanar(data, kTiago);
+  now_.fetch = ReadPlanar(data, kFetch);
+  std::copy(data.qpos + kArm, data.qpos + kJoints, arm_.begin());
+  std::copy(data.qvel + kArm, data.qvel + kJoints, arm_rate_.begin());
+  now_.hand = points_[kHand];
+  now_.hand_velocity = FetchHandVelocity(now_.fetch, arm_, arm_rate_);
+}
+
+bool Navigation::Touching() const {
+  const mjModel& model = simulation_.model();
+  const mjData& data = *simulation_.data();
+  for (int i = 0; i < data.ncon; ++i) {
+    if (model.geom_bodyid[data.contact[i].geom1] == places_.tiago_body ||
+        model.geom_bodyid[data.contact[i].geom2] == places_.tiago_body) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void Navigation::PlaceMarker(int mocap, const Point& at) {
+  simulation_.data()->mocap_pos[3 * mocap] = at.x;
+  simulation_.data()->mocap_pos[3 * mocap + 1] = at.y;
+}
+
+bool Navigation::Success() const { return !collided_ && Distance(now_.tiago, now_.target) <= kGoalDistance; }
+
+void Navigation::ScalePhysics(const PhysicsScale& scale) {
+  simulation_.Scale(scale);
+  friction_ = scale.friction;
+}
+
+absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options) {
+  static const auto* const compiled = new absl::StatusOr<MujocoModel>(CompileMujocoModel("navigation", kModelXml));
+  RETURN_IF_ERROR(compiled->status());
+  const mjModel& model = ***compiled;
+  for (int i = 0; i < kJoints; ++i) {
+    const int joint = mj_name2id(&model, mjOBJ_JOINT, kJointNames[i]);
+    if (model.nv != kJoints || joint < 0 || model.jnt_dofadr[joint] != i)
+      return absl::InternalError(absl::StrCat("model navigation: joint ", kJointNames[i], " is not number ", i));
+  }
+  const int tiago = mj_name2id(&model, mjOBJ_BODY, "tiago");
+  const int target = mj_name2id(&model, mjOBJ_BODY, "target");
+  const int fetch_target = mj_name2id(&model, mjOBJ_BODY, "fetch_target");
+  if (tiago < 0 || target < 0 || fetch_target < 0)
+    return absl::InternalError("model navigation: no body tiago, target or fetch_target");
+  ASSIGN_OR_RETURN(TaskModel facts, MakeModel(options));
+  ASSIGN_OR_RETURN(Simulation simulation, Simulation::Make(**compiled));
+  const Navigation::Places places = {tiago, model.body_mocapid[target], model.body_mocapid[fetch_target]};
+  auto task =
+      std::make_unique<Navigation>(std::move(facts.spec), std::move(simulation), places, options.reward() == "paper");
+  RandomStream stream(StreamKey("navigation.made", {}));
+  std::vector<double> observation(task->spec().obs_dim);
+  task->Reset(&stream, observation.data());
+  return std::unique_ptr<Task>(std::move(task));
+}
+
+}  // namespace datacom::navigation
