@@ -8,10 +8,14 @@ set(DATACOM_CORE_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/nn/tensor_rows.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/algorithm.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/population.cc
+  ${CMAKE_CURRENT_LIST_DIR}/algorithms/critic_ensemble.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/soft_actor_critic.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/gaussian_feasibility.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/delta.cc
+  ${CMAKE_CURRENT_LIST_DIR}/algorithms/risk.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/sac.cc
+  ${CMAKE_CURRENT_LIST_DIR}/algorithms/lag_sac.cc
+  ${CMAKE_CURRENT_LIST_DIR}/algorithms/wcsac.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/datacom.cc)
 if(OPENBLAS_LIBRARY)
   list(APPEND DATACOM_CORE_SOURCES ${CMAKE_CURRENT_LIST_DIR}/nn/gemm_blas.cc)

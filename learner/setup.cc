@@ -25,6 +25,8 @@ learner::MemberHyper HyperOf(const v1::Experiment& resolved, int member) {
   out.delta_fixed = hyper.delta_mode() == "fixed";
   out.atacom_gain = hyper.atacom_gain();
   out.slack_beta = hyper.slack_beta();
+  out.multiplier_lr = hyper.multiplier_lr();
+  out.cost_damping = hyper.cost_damping();
   return out;
 }
 

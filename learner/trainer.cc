@@ -241,6 +241,7 @@ absl::Status Trainer::EndEpoch() {
     member->set_entropy(stats.entropy[i]);
     member->set_delta(stats.delta[i]);
     member->set_alpha(stats.alpha[i]);
+    member->set_multiplier(stats.multiplier[i]);
     member->set_diverged(stats.diverged[i] != 0);
     member->set_inserted(inserted_[i]);
   }

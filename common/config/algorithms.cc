@@ -8,6 +8,10 @@ const std::vector<AlgorithmInfo>& Algorithms() {
       {"datacom", "D-ATACOM: SAC on the tangent space of a learned, risk-aware long-term constraint (Gaussian FVF)",
        "safe_map", true},
       {"sac", "Soft actor-critic without any constraint: the unsafe baseline", "gaussian_policy", false},
+      {"lag_sac", "SAC whose actor pays for expected discounted cost, at the price of a Lagrange multiplier",
+       "gaussian_policy", false},
+      {"wcsac", "LagSAC on the CVaR of a Gaussian over discounted cost instead of its expectation", "gaussian_policy",
+       false},
   };
   return *kAlgorithms;
 }

@@ -124,6 +124,7 @@ const std::vector<Quantity>& Quantities() {
       {"constraint_loss", "Constraint loss", "Safety and learning", false, false, false},
       {"critic_loss", "Critic loss", "Safety and learning", false, false, false},
       {"policy_loss", "Policy loss", "Safety and learning", false, false, false},
+      {"multiplier", "Lagrange multiplier β", "Safety and learning", false, false, false},
       {"alpha", "Temperature α", "Safety and learning", false, false, true},
       {"entropy", "Policy entropy", "Safety and learning", false, false, false},
       {"updates_per_second", "Updates per second", "System", false, true, false},

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "learner/algorithms/datacom.h"
+#include "learner/algorithms/lag_sac.h"
 #include "learner/algorithms/sac.h"
+#include "learner/algorithms/wcsac.h"
 
 namespace datacom::learner {
 
@@ -54,6 +56,8 @@ std::unique_ptr<Algorithm> Make(const AlgorithmConfig& config) {
 const Entry kAlgorithms[] = {
     {"datacom", Make<Datacom>},
     {"sac", Make<Sac>},
+    {"lag_sac", Make<LagSac>},
+    {"wcsac", Make<Wcsac>},
 };
 
 void Check(bool good, const std::string& message) {

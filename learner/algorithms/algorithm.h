@@ -24,7 +24,8 @@ struct MemberHyper {
   double actor_lr = 5e-4, critic_lr = 5e-4, constraint_lr = 5e-4, alpha_lr = 5e-4;
   double target_entropy = -1;
   double accepted_risk = 0.9;
-  double cost_budget = 5;  // undiscounted; converted with discount and horizon (5.2)
+  double cost_budget = 5;                         // undiscounted; converted with discount and horizon (5.2)
+  double multiplier_lr = 5e-4, cost_damping = 1;  // of the Lagrange multiplier (10)
   double init_delta = 1;
   double delta_lr = 0.05;
   bool delta_fixed = false;  // delta = init_delta, bypassing softplus and update (5.5)
@@ -68,7 +69,7 @@ struct Batch {
 // Means over the updates since the last ResetStats; NaN where an algorithm has no such thing. All [M].
 struct Stats {
   std::vector<double> policy_loss, critic_loss, constraint_loss, constraint_mean, entropy;  // means
-  std::vector<double> alpha, delta;                                                         // current
+  std::vector<double> alpha, delta, multiplier;                                             // current
   std::vector<uint64_t> delta_steps;  // optimiser steps delta has taken
   std::vector<uint8_t> diverged;      // 1: a loss was not finite; the member is frozen since
 };
@@ -109,7 +110,8 @@ std::unique_ptr<Algorithm> MakeAlgorithm(const AlgorithmConfig& config);
 std::vector<std::string> AlgorithmNames();
 
 // Raw network access for tests: names as in golden files' spirit ("actor.mean.0.weight", "critic.0.1.bias",
-// "target_critic.1.2.weight", "constraint.mean.0.weight", "target_constraint...", "log_alpha", "delta_raw"),
+// "target_critic.1.2.weight", "constraint.mean.0.weight", "target_constraint...", "log_alpha", "delta_raw",
+// "multiplier_raw"),
 // [in, out] row-major weights; also gradients of the last Update with prefix "grad."
 // (on the fused path of the last member alone).
 std::vector<float> GetArray(const Algorithm& algorithm, int member, const std::string& name);

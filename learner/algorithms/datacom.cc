@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include "learner/algorithms/risk.h"
 #include "learner/nn/safe_map_row.h"
 
 namespace datacom::learner {

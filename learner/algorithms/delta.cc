@@ -5,12 +5,9 @@
 #include <cstring>
 #include <limits>
 
-namespace datacom::learner {
+#include "learner/algorithms/risk.h"
 
-double DiscountedBudget(double budget, int horizon, double discount) {
-  const double ones = discount == 1 ? horizon : (1 - std::pow(discount, horizon)) / (1 - discount);
-  return budget / horizon * ones;
-}
+namespace datacom::learner {
 
 Delta::Delta(const AlgorithmConfig& config) : discount_(config.discount), gradients_(config.members.size()) {
   for (const MemberHyper& hyper : config.members) {

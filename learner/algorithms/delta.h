@@ -11,9 +11,6 @@
 
 namespace datacom::learner {
 
-// Budget/H * (1 - gamma^H)/(1 - gamma): an undiscounted episode budget in discounted cost (5.2).
-double DiscountedBudget(double budget, int horizon, double discount);
-
 class Delta {
  public:
   explicit Delta(const AlgorithmConfig& config);

@@ -1,38 +1,11 @@
 #include "learner/algorithms/gaussian_feasibility.h"
 
 #include <algorithm>
-#include <cmath>
-#include <stdexcept>
-#include <string>
 
 namespace datacom::learner {
 
-namespace {
-
-// Phi^-1(p) for p in (0, 1): bisection on erfc down to the last bit; used a few times a run.
-double NormalQuantile(double p) {
-  double low = -40, high = 40;
-  for (int i = 0; i < 200; ++i) {
-    const double middle = (low + high) / 2;
-    (0.5 * std::erfc(-middle / std::sqrt(2.0)) < p ? low : high) = middle;
-  }
-  return (low + high) / 2;
-}
-
-}  // namespace
-
-double RiskMargin(double accepted_risk) {
-  if (!(accepted_risk > 0 && accepted_risk < 1)) {
-    throw std::invalid_argument("accepted_risk must lie between 0 and 1, not " + std::to_string(accepted_risk));
-  }
-  const double z = NormalQuantile(1 - accepted_risk);
-  return std::exp(-0.5 * z * z) / std::sqrt(2 * std::acos(-1.0)) / accepted_risk;
-}
-
 void GaussianFeasibility::Declare(const AlgorithmConfig& config, ParameterLayout* layout) {
-  std::vector<int> widths{config.q_dim + config.x_dim};
-  widths.insert(widths.end(), config.constraint_hidden.begin(), config.constraint_hidden.end());
-  widths.push_back(1);
+  const std::vector<int> widths = Widths(config.q_dim + config.x_dim, config.constraint_hidden, 1);
   first_ = layout->size();
   mean_.online = layout->AddMlp("constraint.mean", widths, Activation::kSigmoid, {1.0});
   log_std_.online = layout->AddMlp("constraint.log_std", widths, Activation::kSigmoid, {1.0});
@@ -97,8 +70,14 @@ void GaussianFeasibility::Evaluate(const FloatView& parameters, const DoubleView
 
 void GaussianFeasibility::LossGradient(const FloatView& targets, const FloatView& gradients, const DoubleView& loss) {
   for (Net* net : {&mean_, &log_std_}) kernels_->Forward(targets, net->target, next_z_, net->target_tape);
-  const GaussianTarget target{
-      mean_.target_tape.out, log_std_.target_tape.out, cost_, absorbing_, failure_weight_, batch_, discount_};
+  const GaussianTarget target{GaussianHead::kFeasibility,
+                              mean_.target_tape.out,
+                              log_std_.target_tape.out,
+                              cost_,
+                              absorbing_,
+                              failure_weight_,
+                              batch_,
+                              discount_};
   kernels_->GaussianLoss(mean_.loss_rows.out, log_std_.loss_rows.out, target, mean_.d_out, log_std_.d_out, loss);
   const FloatView z = z_.Rows(batch_, batch_ + failures_);
   for (Net* net : {&mean_, &log_std_}) {

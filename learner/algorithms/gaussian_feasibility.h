@@ -16,9 +16,6 @@
 
 namespace datacom::learner {
 
-// phi(Phi^-1(1 - rho)) / rho: what the standard deviation counts in the CVaR at accepted risk rho.
-double RiskMargin(double accepted_risk);
-
 class GaussianFeasibility {
  public:
   void Declare(const AlgorithmConfig& config, ParameterLayout* layout);  // "constraint.mean", "constraint.log_std"

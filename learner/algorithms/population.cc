@@ -152,7 +152,7 @@ Stats Population::GetStats() const {
   const std::vector<double> none(members_, std::numeric_limits<double>::quiet_NaN());
   stats.policy_loss = Means(policy_loss_);
   stats.critic_loss = Means(critic_loss_);
-  stats.constraint_loss = stats.constraint_mean = stats.entropy = stats.alpha = stats.delta = none;
+  stats.constraint_loss = stats.constraint_mean = stats.entropy = stats.alpha = stats.delta = stats.multiplier = none;
   stats.delta_steps.assign(members_, 0);
   for (double active : Values(active_)) stats.diverged.push_back(active == 0);
   return stats;

@@ -7,6 +7,7 @@
 #ifndef DATACOM_LEARNER_ALGORITHMS_SOFT_ACTOR_CRITIC_H_
 #define DATACOM_LEARNER_ALGORITHMS_SOFT_ACTOR_CRITIC_H_
 
+#include "learner/algorithms/critic_ensemble.h"
 #include "learner/algorithms/population.h"
 
 namespace datacom::learner {
@@ -18,9 +19,9 @@ class SoftActorCritic : public Population {
  protected:
   explicit SoftActorCritic(const AlgorithmConfig& config);
 
-  // Building: DeclareNets (critics first, so that targets are one range with whatever the algorithm adds next), then,
-  // after Build, MakeWorkspace.
-  void DeclareCritics();
+  // Building: critics first, so that their targets are one range with whatever the algorithm adds next; after Build,
+  // MakeWorkspace.
+  void DeclareCritics() { critics_.Declare({"critic.0", "critic.1"}, config_, &layout_); }
   void DeclareActor();
   void MakeWorkspace();
   void LoadTransitions(const Batch& batch);
@@ -30,10 +31,13 @@ class SoftActorCritic : public Population {
   void SampleNow() { Sample(Observation(), noise_now_, now_); }
   void SampleNext() { Sample(NextObservation(), noise_next_, next_); }
   // Where the executed actions go before ActorStep and CriticStep: columns of the critics' input.
-  FloatView NowAction() const { return critic_input_.Rows(0, batch_).Cols(config_.obs_dim, config_.action_dim); }
-  FloatView NextAction() const { return next_critic_input_.Cols(config_.obs_dim, config_.action_dim); }
+  FloatView NowAction() const { return input_.rows.Rows(0, batch_).Cols(config_.obs_dim, config_.action_dim); }
+  FloatView NextAction() const { return input_.next.Cols(config_.obs_dim, config_.action_dim); }
+  const CriticInput& critic_input() const { return input_; }
+  const FloatView& absorbing() const { return absorbing_; }  // [block, B, 1]
 
   // Both critics on [s, executed] and [s, stored action] in one pass; loss, and the gradient for the executed action.
+  // An algorithm whose actor minimises more adds that to both.
   void EvaluateActor();
   const FloatView& action_gradient() const { return d_action_; }  // [block, B, action]
   void ActorStep(const FloatView& d_u);                           // given the gradient for u
@@ -45,20 +49,20 @@ class SoftActorCritic : public Population {
   DoubleView target_entropy_;
 
  private:
-  FloatView Observation() const { return critic_input_.Rows(0, batch_).Cols(0, config_.obs_dim); }
-  FloatView NextObservation() const { return next_critic_input_.Cols(0, config_.obs_dim); }
+  FloatView Observation() const { return input_.rows.Rows(0, batch_).Cols(0, config_.obs_dim); }
+  FloatView NextObservation() const { return input_.next.Cols(0, config_.obs_dim); }
   FloatView LogAlpha() const { return parameters().Cols(static_cast<int>(log_alpha_), 1); }
   void Sample(const FloatView& observation, const FloatView& noise, const ActionSample& out);
 
-  Mlp mean_, log_std_, critic_[2], target_critic_[2];
-  int64_t log_alpha_ = 0, critics_end_ = 0, actor_first_ = 0, actor_end_ = 0;
+  CriticEnsemble critics_;
+  Mlp mean_, log_std_;
+  int64_t log_alpha_ = 0, actor_first_ = 0, actor_end_ = 0;
   Optimizer actor_optimizer_, critic_optimizer_, alpha_optimizer_;
   Statistic entropy_;
   ActionBox box_;
-  FloatView critic_input_;       // [block, 2B, obs + action]: rows [s, executed], then [s, stored]
-  FloatView next_critic_input_;  // [block, B, obs + action]: [s', executed']
-  FloatView reward_, absorbing_, noise_now_, noise_next_, y_, d_mean_, d_log_std_, d_action_, d_q_[2];
-  MlpTape mean_tape_, log_std_tape_, critic_tape_[2], new_rows_[2], stored_rows_[2], target_tape_[2];
+  CriticInput input_;
+  FloatView reward_, absorbing_, noise_now_, noise_next_, y_, d_mean_, d_log_std_, d_action_;
+  MlpTape mean_tape_, log_std_tape_;
   DoubleView mean_log_pi_;
 };
 

@@ -14,6 +14,16 @@ float Clamp(float x, float low, float high) { return x < low ? low : (x > high ?
 float NonNegative(float x) { return x < 0 ? 0 : x; }
 float Softplus(float x) { return x > 20 ? x : std::log1p(std::exp(x)); }
 float Sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
+float SoftplusSlope(float x) { return x > 20 ? 1.0f : Sigmoid(x); }
+
+template <class T>
+void MeanOfRows(const View<T>& rows, const DoubleView& mean) {
+  for (int m = 0; m < rows.members; ++m) {
+    double sum = 0;
+    for (int r = 0; r < rows.rows; ++r) sum += rows.at(m, r);
+    mean.at(m) = sum / rows.rows;
+  }
+}
 
 }  // namespace
 
@@ -63,7 +73,7 @@ void FusedKernels::GaussianRisk(const FloatView& mean, const FloatView& log_std,
       const float o = mean.at(m, r), l = log_std.at(m, r);
       const float spread = weight * std::exp(Clamp(l, -20, 2));
       k.at(m, r) = static_cast<double>(Softplus(o) + spread) - delta.at(m);
-      const float slope = o > 20 ? 1.0f : Sigmoid(o);
+      const float slope = SoftplusSlope(o);
       const float log_std_slope = l >= -20 && l <= 2 ? spread : 0.0f;
       for (int i = 0; i < J.cols; ++i) {
         J.at(m, r, i) = slope * mean_gradient.at(m, r, i) + log_std_slope * log_std_gradient.at(m, r, i);
@@ -98,28 +108,89 @@ void FusedKernels::SafeMapGradient(const DoubleView& record, const FloatView& u,
   }
 }
 
-void FusedKernels::GaussianLoss(const FloatView& mean, const FloatView& log_std, const GaussianTarget& target,
-                                const FloatView& d_mean, const FloatView& d_log_std, const DoubleView& loss) {
-  const float gamma = static_cast<float>(target.discount);
+void FusedKernels::GaussianLoss(const FloatView& mean, const FloatView& spread, const GaussianTarget& target,
+                                const FloatView& d_mean, const FloatView& d_spread, const DoubleView& loss) {
+  const bool feasibility = target.head == GaussianHead::kFeasibility;
+  const float gamma = static_cast<float>(target.discount), floor = feasibility ? 1e-4f : 1e-8f;
   for (int m = 0; m < mean.members; ++m) {
     const int rows = target.failure_weight.at(m) > 0 ? mean.rows : target.main_rows;
     double sum = 0;
     for (int r = 0; r < rows; ++r) {
-      const float o = mean.at(m, r), value = Softplus(o), std = std::exp(log_std.at(m, r));
+      const float o = mean.at(m, r), s = spread.at(m, r), next_s = target.next_spread.at(m, r);
       const float cost = NonNegative(target.cost.at(m, r));
-      const float next = Softplus(target.next_mean.at(m, r)), next_log_std = target.next_log_std.at(m, r);
       const bool ends = target.absorbing.at(m, r) != 0;
+      float value, std, next, next_variance, slope, spread_slope;
+      if (feasibility) {
+        value = Softplus(o), slope = SoftplusSlope(o);
+        std = spread_slope = std::exp(s);
+        next = Softplus(target.next_mean.at(m, r)), next_variance = std::exp(2 * next_s);
+      } else {
+        value = o, slope = 1;
+        const float raw = Softplus(s), next_std = Softplus(next_s);
+        std = Clamp(raw, 1e-4f, 1e4f), spread_slope = std == raw ? SoftplusSlope(s) : 0.0f;
+        next = target.next_mean.at(m, r), next_variance = Clamp(next_std * next_std, 1e-8f, 1e8f);
+      }
       const float y = ends ? cost : cost + gamma * next;
-      const float second_moment =
-          cost * cost + 2 * gamma * cost * next + gamma * gamma * (std::exp(2 * next_log_std) + next * next);
-      const float variance = ends ? (cost - value) * (cost - value) : Clamp(second_moment - value * value, 1e-4f, 1e8f);
+      const float second = cost * cost + 2 * gamma * cost * next + gamma * gamma * (next_variance + next * next);
+      const float variance =
+          ends && feasibility ? (cost - value) * (cost - value) : Clamp(second - value * value, floor, 1e8f);
       const float mean_error = value - y, std_error = std - std::sqrt(variance);
       sum += static_cast<double>(mean_error) * mean_error + static_cast<double>(std_error) * std_error;
-      d_mean.at(m, r) = 2 * mean_error / rows * (o > 20 ? 1.0f : Sigmoid(o));
-      d_log_std.at(m, r) = 2 * std_error * std / rows;
+      d_mean.at(m, r) = 2 * mean_error / rows * slope;
+      d_spread.at(m, r) = 2 * std_error * spread_slope / rows;
     }
-    for (int r = rows; r < mean.rows; ++r) d_mean.at(m, r) = d_log_std.at(m, r) = 0;
+    for (int r = rows; r < mean.rows; ++r) d_mean.at(m, r) = d_spread.at(m, r) = 0;
     loss.at(m) = sum / rows;
+  }
+}
+
+void FusedKernels::CostTarget(const FloatView& cost, const FloatView& absorbing, const FloatView& next, double discount,
+                              const FloatView& y) {
+  const float gamma = static_cast<float>(discount);
+  for (int m = 0; m < y.members; ++m) {
+    for (int r = 0; r < y.rows; ++r) {
+      y.at(m, r) = NonNegative(cost.at(m, r)) + gamma * (1 - absorbing.at(m, r)) * next.at(m, r);
+    }
+  }
+}
+
+void FusedKernels::CostRisk(const FloatView& mean, const FloatView& spread, const DoubleView& margin,
+                            const FloatView& cvar) {
+  for (int m = 0; m < cvar.members; ++m) {
+    const float weight = static_cast<float>(margin.at(m));
+    for (int r = 0; r < cvar.rows; ++r) cvar.at(m, r) = mean.at(m, r) + weight * Softplus(spread.at(m, r));
+  }
+}
+
+void FusedKernels::CostRiskGradient(const FloatView& d_cvar, const FloatView& spread, const DoubleView& margin,
+                                    const FloatView& d_spread) {
+  for (int m = 0; m < d_cvar.members; ++m) {
+    const float weight = static_cast<float>(margin.at(m));
+    for (int r = 0; r < d_cvar.rows; ++r) {
+      d_spread.at(m, r) = d_cvar.at(m, r) * weight * SoftplusSlope(spread.at(m, r));
+    }
+  }
+}
+
+void FusedKernels::Multiplier(const FloatView& raw, const DoubleView& mean_cost, const DoubleView& limit,
+                              const DoubleView& damping, const DoubleView& price, const FloatView& gradient) {
+  for (int m = 0; m < raw.members; ++m) {
+    const double slack = limit.at(m) - mean_cost.at(m);
+    price.at(m) = static_cast<double>(Softplus(raw.at(m))) - damping.at(m) * slack;
+    gradient.at(m) = static_cast<float>(static_cast<double>(Sigmoid(raw.at(m))) * slack);
+  }
+}
+
+void FusedKernels::PriceCost(const FloatView& cost, const DoubleView& price, const FloatView& d_cost,
+                             const DoubleView& loss) {
+  for (int m = 0; m < cost.members; ++m) {
+    const float share = static_cast<float>(price.at(m) / cost.rows);
+    double sum = 0;
+    for (int r = 0; r < cost.rows; ++r) {
+      sum += cost.at(m, r);
+      d_cost.at(m, r) = share;
+    }
+    loss.at(m) += price.at(m) * sum / cost.rows;
   }
 }
 
@@ -181,13 +252,8 @@ void FusedKernels::SetZero(const DoubleView& value) {
   for (int m = 0; m < value.members; ++m) value.at(m) = 0;
 }
 
-void FusedKernels::RowMean(const DoubleView& rows, const DoubleView& mean) {
-  for (int m = 0; m < rows.members; ++m) {
-    double sum = 0;
-    for (int r = 0; r < rows.rows; ++r) sum += rows.at(m, r);
-    mean.at(m) = sum / rows.rows;
-  }
-}
+void FusedKernels::RowMean(const DoubleView& rows, const DoubleView& mean) { MeanOfRows(rows, mean); }
+void FusedKernels::RowMean(const FloatView& rows, const DoubleView& mean) { MeanOfRows(rows, mean); }
 
 void FusedKernels::Guard(const DoubleView& value, const DoubleView& active) {
   for (int m = 0; m < value.members; ++m) {

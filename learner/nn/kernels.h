@@ -42,11 +42,19 @@ struct SafeMapOutput {
   DoubleView record;  // [members, rows, 2 action + 2]: what the backward pass needs (safe_map_row.h)
 };
 
-// One batch of the Gaussian feasibility value function (algorithms.md 3), main rows first, then failure rows.
+// How two linear outputs m, s read as a Gaussian over discounted cost, and what its fit's target does at the ends of
+// episodes and of its range.
+enum class GaussianHead {
+  kFeasibility,  // algorithms.md 3: mean softplus(m), log standard deviation s; the variance's target knows absorbing
+  kCost,         // algorithms.md 11: mean m, standard deviation softplus(s); it does not
+};
+
+// One batch of such a fit, main rows first, then failure rows.
 struct GaussianTarget {
-  FloatView next_mean, next_log_std;  // [members, rows, 1] target net's linear outputs at z'
-  FloatView cost, absorbing;          // [members, rows, 1]
-  DoubleView failure_weight;          // [members, 1, 1]: rows from main_rows on count if 1
+  GaussianHead head;
+  FloatView next_mean, next_spread;  // [members, rows, 1] target net's linear outputs at the next state
+  FloatView cost, absorbing;         // [members, rows, 1]; negative costs count as 0
+  DoubleView failure_weight;         // [members, 1, 1]: rows from main_rows on count if 1
   int main_rows = 0;
   double discount = 0;
 };
@@ -103,9 +111,26 @@ class Kernels {
   virtual void SafeMap(const SafeMapInput& in, const FloatView& u, const SafeMapOutput& out) = 0;
   virtual void SafeMapGradient(const DoubleView& record, const FloatView& u, const FloatView& d_action,
                                const FloatView& d_u) = 0;
-  // Loss [members, 1, 1] and gradients for the online net's linear outputs mean, log_std [members, rows, 1].
-  virtual void GaussianLoss(const FloatView& mean, const FloatView& log_std, const GaussianTarget& target,
-                            const FloatView& d_mean, const FloatView& d_log_std, const DoubleView& loss) = 0;
+  // Squared 2-Wasserstein loss [members, 1, 1] and gradients for the online net's linear outputs [members, rows, 1].
+  virtual void GaussianLoss(const FloatView& mean, const FloatView& spread, const GaussianTarget& target,
+                            const FloatView& d_mean, const FloatView& d_spread, const DoubleView& loss) = 0;
+
+  // ---- cost under a Lagrange multiplier (algorithms.md 10, 11). Costs: [members, rows, 1].
+  // y = max(cost, 0) + discount (1 - absorbing) next.
+  virtual void CostTarget(const FloatView& cost, const FloatView& absorbing, const FloatView& next, double discount,
+                          const FloatView& y) = 0;
+  // CVaR of GaussianHead::kCost; and from the gradient for it, which is that for the mean, that for the spread.
+  virtual void CostRisk(const FloatView& mean, const FloatView& spread, const DoubleView& margin,
+                        const FloatView& cvar) = 0;
+  virtual void CostRiskGradient(const FloatView& d_cvar, const FloatView& spread, const DoubleView& margin,
+                                const FloatView& d_spread) = 0;
+  // Multiplier softplus(raw) of the constraint mean_cost <= limit: gradient of softplus(raw) * (limit - mean_cost) for
+  // raw, and what a unit of cost costs the actor, price = softplus(raw) - damping * (limit - mean_cost).
+  virtual void Multiplier(const FloatView& raw, const DoubleView& mean_cost, const DoubleView& limit,
+                          const DoubleView& damping, const DoubleView& price, const FloatView& gradient) = 0;
+  // loss += price * mean(cost), and its gradient for cost.
+  virtual void PriceCost(const FloatView& cost, const DoubleView& price, const FloatView& d_cost,
+                         const DoubleView& loss) = 0;
 
   // ---- critics. q: [members, rows, 1]; log_alpha: [members, 1, 1].
   // loss = mean(alpha log pi - min(q0, q1)), and its gradients for q0, q1; mean_log_pi beside.
@@ -122,7 +147,8 @@ class Kernels {
 
   // ---- scalars [members, 1, 1] and optimisers.
   virtual void SetZero(const DoubleView& value) = 0;
-  virtual void RowMean(const DoubleView& rows, const DoubleView& mean) = 0;   // [members, rows, 1] -> [members, 1, 1]
+  virtual void RowMean(const DoubleView& rows, const DoubleView& mean) = 0;  // [members, rows, 1] -> [members, 1, 1]
+  virtual void RowMean(const FloatView& rows, const DoubleView& mean) = 0;
   virtual void Guard(const DoubleView& value, const DoubleView& active) = 0;  // not finite: active = 0
   virtual void Accumulate(const DoubleView& value, double sign, const DoubleView& active,
                           const DoubleView& sum) = 0;  // sum [members, 1, 2]: total, count

@@ -28,6 +28,13 @@ int64_t ParameterArray::size() const {
   return product;
 }
 
+std::vector<int> Widths(int in, const std::vector<int>& hidden, int out) {
+  std::vector<int> widths{in};
+  widths.insert(widths.end(), hidden.begin(), hidden.end());
+  widths.push_back(out);
+  return widths;
+}
+
 int64_t ParameterLayout::Add(const std::string& name, std::vector<uint32_t> shape, double bound) {
   ParameterArray array{name, size_, std::move(shape), bound};
   size_ += (array.size() + 15) / 16 * 16;

@@ -50,6 +50,9 @@ struct WeightInit {
   double xavier_gain = 0;  // 0: U(+-1/sqrt(fan_in)); else U(+-gain*sqrt(6/(fan_in+fan_out)))
 };
 
+// in, hidden..., out: the widths of a perceptron.
+std::vector<int> Widths(int in, const std::vector<int>& hidden, int out);
+
 // Lays arrays into a block one after another, each at a multiple of 16 floats (a cache line).
 class ParameterLayout {
  public:

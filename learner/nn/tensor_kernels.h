@@ -56,8 +56,18 @@ class TensorKernels : public Kernels {
   void SafeMap(const SafeMapInput& in, const FloatView& u, const SafeMapOutput& out) override;
   void SafeMapGradient(const DoubleView& record, const FloatView& u, const FloatView& d_action,
                        const FloatView& d_u) override;
-  void GaussianLoss(const FloatView& mean, const FloatView& log_std, const GaussianTarget& target,
-                    const FloatView& d_mean, const FloatView& d_log_std, const DoubleView& loss) override;
+  void GaussianLoss(const FloatView& mean, const FloatView& spread, const GaussianTarget& target,
+                    const FloatView& d_mean, const FloatView& d_spread, const DoubleView& loss) override;
+  void CostTarget(const FloatView& cost, const FloatView& absorbing, const FloatView& next, double discount,
+                  const FloatView& y) override;
+  void CostRisk(const FloatView& mean, const FloatView& spread, const DoubleView& margin,
+                const FloatView& cvar) override;
+  void CostRiskGradient(const FloatView& d_cvar, const FloatView& spread, const DoubleView& margin,
+                        const FloatView& d_spread) override;
+  void Multiplier(const FloatView& raw, const DoubleView& mean_cost, const DoubleView& limit, const DoubleView& damping,
+                  const DoubleView& price, const FloatView& gradient) override;
+  void PriceCost(const FloatView& cost, const DoubleView& price, const FloatView& d_cost,
+                 const DoubleView& loss) override;
   void ActorLoss(const FloatView& q0, const FloatView& q1, const FloatView& log_pi, const FloatView& log_alpha,
                  const FloatView& d_q0, const FloatView& d_q1, const DoubleView& loss,
                  const DoubleView& mean_log_pi) override;
@@ -70,6 +80,7 @@ class TensorKernels : public Kernels {
 
   void SetZero(const DoubleView& value) override;
   void RowMean(const DoubleView& rows, const DoubleView& mean) override;
+  void RowMean(const FloatView& rows, const DoubleView& mean) override;
   void Guard(const DoubleView& value, const DoubleView& active) override;
   void Accumulate(const DoubleView& value, double sign, const DoubleView& active, const DoubleView& sum) override;
   void Adam(const AdamRange& range) override;

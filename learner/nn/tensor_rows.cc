@@ -78,27 +78,65 @@ void TensorKernels::SafeMapGradient(const DoubleView& record, const FloatView& u
   Of(d_u).copy_(at::where(inside, r.narrow(2, n + 1, 1) * (d - j * along), at::zeros_like(d)));
 }
 
-void TensorKernels::GaussianLoss(const FloatView& mean, const FloatView& log_std, const GaussianTarget& target,
-                                 const FloatView& d_mean, const FloatView& d_log_std, const DoubleView& loss) {
-  const double gamma = target.discount;
-  const at::Tensor o = Of(mean), value = at::softplus(o), std = at::exp(Of(log_std));
+void TensorKernels::GaussianLoss(const FloatView& mean, const FloatView& spread, const GaussianTarget& target,
+                                 const FloatView& d_mean, const FloatView& d_spread, const DoubleView& loss) {
+  const bool feasibility = target.head == GaussianHead::kFeasibility;
+  const double gamma = target.discount, floor = feasibility ? 1e-4 : 1e-8;
+  const at::Tensor o = Of(mean), s = Of(spread), next_s = Of(target.next_spread), zero = at::zeros_like(o);
   const at::Tensor cost = at::clamp_min(Of(target.cost), 0), ends = Of(target.absorbing).ne(0);
-  const at::Tensor next = at::softplus(Of(target.next_mean)), next_variance = at::exp(2 * Of(target.next_log_std));
+  at::Tensor value = o, slope = at::ones_like(o), next = Of(target.next_mean), std, spread_slope, next_variance;
+  if (feasibility) {
+    value = at::softplus(o), slope = at::sigmoid(o);
+    std = spread_slope = at::exp(s);
+    next = at::softplus(next), next_variance = at::exp(2 * next_s);
+  } else {
+    const at::Tensor raw = at::softplus(s);
+    std = at::clamp(raw, 1e-4, 1e4), spread_slope = at::where(std.eq(raw), at::sigmoid(s), zero);
+    next_variance = at::clamp(at::square(at::softplus(next_s)), 1e-8, 1e8);
+  }
   const at::Tensor y = at::where(ends, cost, cost + gamma * next);
   const at::Tensor second = cost * cost + 2 * gamma * cost * next + gamma * gamma * (next_variance + next * next);
-  const at::Tensor variance =
-      at::where(ends, (cost - value) * (cost - value), at::clamp(second - value * value, 1e-4, 1e8));
+  at::Tensor variance = at::clamp(second - value * value, floor, 1e8);
+  if (feasibility) variance = at::where(ends, (cost - value) * (cost - value), variance);
   const at::Tensor mean_error = value - y, std_error = std - at::sqrt(variance);
   const at::Tensor present = Of(target.failure_weight).gt(0);  // [members, 1, 1]
   const int64_t failures = mean.rows - target.main_rows;
   const at::Tensor count = target.main_rows + failures * present.to(at::kDouble);
   const at::Tensor main = at::arange(mean.rows, o.options()).lt(target.main_rows).view({1, mean.rows, 1});
-  const at::Tensor used = main.logical_or(present), zero = at::zeros_like(o);
+  const at::Tensor used = main.logical_or(present);
   const at::Tensor scale = (2 / count).to(at::kFloat);
-  Of(d_mean).copy_(at::where(used, scale * mean_error * at::sigmoid(o), zero));
-  Of(d_log_std).copy_(at::where(used, scale * std_error * std, zero));
+  Of(d_mean).copy_(at::where(used, scale * mean_error * slope, zero));
+  Of(d_spread).copy_(at::where(used, scale * std_error * spread_slope, zero));
   const at::Tensor squares = at::where(used, mean_error * mean_error + std_error * std_error, zero);
   Of(loss).copy_(squares.to(at::kDouble).sum(1, true) / count);
+}
+
+void TensorKernels::CostTarget(const FloatView& cost, const FloatView& absorbing, const FloatView& next,
+                               double discount, const FloatView& y) {
+  Of(y).copy_(at::clamp_min(Of(cost), 0) + discount * (1 - Of(absorbing)) * Of(next));
+}
+
+void TensorKernels::CostRisk(const FloatView& mean, const FloatView& spread, const DoubleView& margin,
+                             const FloatView& cvar) {
+  Of(cvar).copy_(Of(mean) + Of(margin).to(at::kFloat) * at::softplus(Of(spread)));
+}
+
+void TensorKernels::CostRiskGradient(const FloatView& d_cvar, const FloatView& spread, const DoubleView& margin,
+                                     const FloatView& d_spread) {
+  Of(d_spread).copy_(Of(d_cvar) * Of(margin).to(at::kFloat) * at::sigmoid(Of(spread)));
+}
+
+void TensorKernels::Multiplier(const FloatView& raw, const DoubleView& mean_cost, const DoubleView& limit,
+                               const DoubleView& damping, const DoubleView& price, const FloatView& gradient) {
+  const at::Tensor slack = Of(limit) - Of(mean_cost);
+  Of(price).copy_(at::softplus(Of(raw)).to(at::kDouble) - Of(damping) * slack);
+  Of(gradient).copy_(at::sigmoid(Of(raw)).to(at::kDouble) * slack);
+}
+
+void TensorKernels::PriceCost(const FloatView& cost, const DoubleView& price, const FloatView& d_cost,
+                              const DoubleView& loss) {
+  Of(d_cost).copy_((Of(price) / cost.rows).expand({cost.members, cost.rows, 1}));
+  Of(loss).add_(Of(price) * MeanRows(Of(cost)));
 }
 
 void TensorKernels::ActorLoss(const FloatView& q0, const FloatView& q1, const FloatView& log_pi,
@@ -135,6 +173,7 @@ void TensorKernels::SquaredLoss(const FloatView& q, const FloatView& y, double w
 void TensorKernels::SetZero(const DoubleView& value) { Of(value).zero_(); }
 
 void TensorKernels::RowMean(const DoubleView& rows, const DoubleView& mean) { Of(mean).copy_(MeanRows(Of(rows))); }
+void TensorKernels::RowMean(const FloatView& rows, const DoubleView& mean) { Of(mean).copy_(MeanRows(Of(rows))); }
 
 void TensorKernels::Guard(const DoubleView& value, const DoubleView& active) {
   Of(active).mul_(at::isfinite(Of(value)));

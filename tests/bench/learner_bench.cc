@@ -64,12 +64,13 @@ class Floor {
     const int B = config.batch_size, R = B + config.failure_batch_size;
     const int obs = config.obs_dim, n = config.action_dim, z = config.q_dim + config.x_dim;
     const bool constraint = algorithm == "datacom";
+    const int cost_critics = algorithm == "lag_sac" ? 1 : algorithm == "wcsac" ? 2 : 0;
+    for (int net = 0; net < cost_critics; ++net)
+      AddCritic(NewNet(obs + n, config.critic_hidden, 1), NewNet(obs + n, config.critic_hidden, 1), B);
     for (int net = 0; net < 2; ++net) {
       Net actor = NewNet(obs, config.actor_hidden, n), critic = NewNet(obs + n, config.critic_hidden, 1);
-      const Net target = NewNet(obs + n, config.critic_hidden, 1);
-      Forward(actor, B), Parameters(actor, B), Forward(actor, B);     // s, its gradient, s'
-      Forward(critic, B), Input(critic, B);                           // Q(s, a) and its gradient for a
-      Forward(target, B), Forward(critic, B), Parameters(critic, B);  // target and fit
+      Forward(actor, B), Parameters(actor, B), Forward(actor, B);  // s, its gradient, s'
+      AddCritic(critic, NewNet(obs + n, config.critic_hidden, 1), B);
       if (!constraint) continue;
       Net value = NewNet(z, config.constraint_hidden, 1);
       const Net value_target = NewNet(z, config.constraint_hidden, 1);
@@ -136,6 +137,11 @@ class Floor {
       Add(kParameters, rows, net[i]);
       if (i > 0) Add(kInput, rows, net[i]);
     }
+  }
+
+  void AddCritic(const Net& critic, const Net& target, int rows) {
+    Forward(critic, rows), Input(critic, rows);                              // Q(s, a) and its gradient for a
+    Forward(target, rows), Forward(critic, rows), Parameters(critic, rows);  // target and fit
   }
 
   std::vector<Product> products_;
@@ -226,7 +232,7 @@ int Main(int argc, char** argv) {
   UseOneBlasThread();
   const Shape hockey{"obs16", 16, 3, 6}, cartpole{"cartpole", 5, 1, 4};
   std::vector<Result> results;
-  for (const char* algorithm : {"datacom", "sac"}) {
+  for (const std::string& algorithm : AlgorithmNames()) {
     for (const Shape& shape : {hockey, cartpole}) {
       for (int members : options.members) results.push_back(Measure(algorithm, shape, members, options));
     }

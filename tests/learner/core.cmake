@@ -1,10 +1,10 @@
 # Tests of the learner core; core_golden is shared with learner/standalone.
-datacom_test(NAME core_golden_test CXX 17 SRCS core_golden_test.cc core_golden.cc core_golden_systems.cc
+datacom_test(NAME core_golden_test CXX 17 SRCS core_golden_test.cc core_golden.cc core_golden_losses.cc core_golden_systems.cc
              DEPS datacom::learner_core nlohmann_json::nlohmann_json)
 datacom_test(NAME core_contract_test CXX 17 SRCS core_contract_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_kernels_test CXX 17 SRCS core_kernels_test.cc DEPS datacom::learner_core datacom::safety)
 datacom_test(NAME core_autograd_test CXX 17 SRCS core_autograd_test.cc DEPS datacom::learner_core datacom_torch)
-datacom_test(NAME core_update_test CXX 17 SRCS core_update_test.cc core_golden.cc core_golden_systems.cc
+datacom_test(NAME core_update_test CXX 17 SRCS core_update_test.cc core_golden.cc core_golden_losses.cc core_golden_systems.cc
              DEPS datacom::learner_core nlohmann_json::nlohmann_json datacom_torch)
 datacom_test(NAME core_memory_test CXX 17 SRCS core_soak_test.cc DEPS datacom::learner_core
              ARGS --gtest_filter=CoreMemory.*)

@@ -7,11 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "learner/algorithms/delta.h"
-#include "learner/nn/kernels.h"
-
 namespace datacom::learner {
-namespace {
 
 using nlohmann::json;
 
@@ -30,6 +26,8 @@ std::vector<float> Floats(const json& nested) {
   return values;
 }
 
+namespace {
+
 // A golden weight [out][in] as [in, out]; a bias or scalar as it is.
 std::vector<float> AsStored(const json& array) {
   std::vector<float> values = Floats(array);
@@ -42,6 +40,20 @@ std::vector<float> AsStored(const json& array) {
   return transposed;
 }
 
+// What the reference calls "constraint": a cost critic on [s, a], or the implicit quantile network.
+std::string ConstraintNet(const std::string& inner) {
+  const std::pair<const char*, const char*> nets[] = {{"trunk", "cost_critic"},
+                                                      {"_mu_net", "cost_critic.mean"},
+                                                      {"_sigma_net", "cost_critic.std"},
+                                                      {"base_net", "constraint.base"},
+                                                      {"embedding_net", "constraint.embedding"},
+                                                      {"quantile_net", "constraint.quantile"}};
+  for (const auto& net : nets) {
+    if (inner.rfind(net.first, 0) == 0) return net.second;
+  }
+  throw std::invalid_argument("no array of ours is the golden constraint." + inner);
+}
+
 // ("fvf", "_mu_net.2.weight") -> "constraint.mean.1.weight"; ("actor", "mu.trunk.0.bias") -> "actor.mean.0.bias".
 std::string OurName(const std::string& group, const std::string& inner) {
   const bool sigma = group == "actor_sigma" || inner.find("sigma") != std::string::npos;
@@ -49,6 +61,8 @@ std::string OurName(const std::string& group, const std::string& inner) {
   if (group == "actor_mu" || group == "actor_sigma" || group == "actor") net = sigma ? "actor.log_std" : "actor.mean";
   if (group == "fvf") net = sigma ? "constraint.log_std" : "constraint.mean";
   if (group == "target_fvf") net = sigma ? "target_constraint.log_std" : "target_constraint.mean";
+  if (group == "constraint") net = ConstraintNet(inner);
+  if (group == "target_constraint") net = "target_" + ConstraintNet(inner);
   if (group.find("critic") != std::string::npos) net = group.substr(0, group.size() - 1) + "." + group.back();
   const size_t dot = inner.rfind('.');
   const size_t before = inner.rfind('.', dot - 1);
@@ -56,24 +70,33 @@ std::string OurName(const std::string& group, const std::string& inner) {
   return net + "." + std::to_string(index) + inner.substr(dot);
 }
 
+// A golden scalar's name here, or nothing.
+std::string ScalarName(const std::string& golden) {
+  if (golden == "log_alpha" || golden == "delta_raw") return golden;
+  return golden == "beta_raw" ? "multiplier_raw" : "";
+}
+
 // Arrays of a golden parameter or gradient dictionary by our names, grouped by the golden group.
 std::map<std::string, std::map<std::string, std::vector<float>>> Groups(const json& dictionary) {
   std::map<std::string, std::map<std::string, std::vector<float>>> groups;
   for (const auto& group : dictionary.items()) {
     if (group.value().is_number()) {
-      const std::string& name = group.key();
-      if (name == "log_alpha" || name == "delta_raw") groups[name][name] = Floats(group.value());
+      const std::string name = ScalarName(group.key());
+      if (!name.empty()) groups[name][name] = Floats(group.value());
       continue;
     }
     for (const auto& array : group.value().items()) {
-      const bool scalar = array.key() == "log_alpha" || array.key() == "delta_raw";
-      groups[group.key()][scalar ? array.key() : OurName(group.key(), array.key())] = AsStored(array.value());
+      const std::string scalar = ScalarName(array.key());
+      groups[group.key()][scalar.empty() ? OurName(group.key(), array.key()) : scalar] = AsStored(array.value());
     }
   }
   return groups;
 }
 
-std::string AlgorithmOf(const json& golden) { return golden.value("alg", std::string("datacom")); }
+std::string AlgorithmOf(const json& golden) {
+  const std::string name = golden.value("alg", std::string("datacom"));
+  return name == "lag" ? "lag_sac" : name == "wc" ? "wcsac" : name;
+}
 
 // One number or a list.
 std::vector<double> Bounds(const json& config, const char* name, int count, double otherwise) {
@@ -103,6 +126,12 @@ AlgorithmConfig ConfigOf(const json& golden, const std::string& kernels, const s
     hyper.slack_beta = c.at("atacom_beta");
     hyper.delta_lr = c.at("lr_delta");
     hyper.init_delta = c.at("init_delta");
+  }
+  if (c.contains("cost_limit")) {
+    hyper.cost_budget = c.at("cost_limit");
+    hyper.multiplier_lr = c.at("lr_beta");
+    hyper.cost_damping = c.at("damp_scale");
+    hyper.accepted_risk = c.value("accepted_risk", hyper.accepted_risk);
   }
   config.members.assign(members, hyper);
   for (int m = 0; m < members; ++m) config.members[m].seed = m;
@@ -146,9 +175,9 @@ Batch BatchOf(const json& golden, const json& update, const AlgorithmConfig& con
   batch.absorbing = Floats(b.at("absorbing"));
   batch.noise_actor = Floats(update.at("noise_actor"));
   batch.noise_next = Floats(update.at("noise_next"));
-  if (config.algorithm != "datacom") return batch;
+  if (b.contains("cost")) batch.cost = Floats(b.at("cost"));
+  if (config.q_dim == 0) return batch;
   const std::string kind = golden.at("kind");
-  batch.cost = Floats(b.at("cost"));
   batch.now = batch.next = ControlAffineBatch();
   AppendFeatures(kind, b.at("state"), &batch.now);
   AppendFeatures(kind, b.at("next_state"), &batch.next);
@@ -254,7 +283,9 @@ void CompareLosses(const Stats& stats, int member, const json& update, const std
   close("actor loss", stats.policy_loss[member], update.at("actor_loss"));
   const json& critics = update.at("critic_loss");
   close("critic loss", stats.critic_loss[member], (critics[0].get<double>() + critics[1].get<double>()) / 2);
-  if (update.contains("fvf_loss")) close("constraint loss", stats.constraint_loss[member], update.at("fvf_loss"));
+  for (const char* name : {"fvf_loss", "constraint_loss"}) {
+    if (update.contains(name)) close("constraint loss", stats.constraint_loss[member], update.at(name));
+  }
 }
 
 double LargestDifference(const Algorithm& a, int member_a, const Algorithm& b, int member_b, const json& parameters) {
@@ -305,91 +336,6 @@ GoldenReport CheckUpdates(const json& golden, const std::string& kernels, int me
       report.Check(worst <= (kernels == "fused" ? 0 : 1e-6),
                    label + ": member " + std::to_string(m) + " differs from its solo run by " + std::to_string(worst));
     }
-  }
-  return report;
-}
-
-GoldenReport CheckGaussianLoss(const json& golden, const std::string& kind) {
-  GoldenReport report;
-  const std::unique_ptr<Kernels> kernels = kind == "fused" ? MakeFusedKernels() : MakeTensorKernels("cpu");
-  int number = 0;
-  for (const json& c : golden.at("cases")) {
-    const std::string label = kind + ", case " + std::to_string(number++);
-    std::vector<float> mean = Floats(c.at("pred_mean")), next_mean = Floats(c.at("next_mean"));
-    const std::vector<float> means = mean;
-    for (auto* values : {&mean, &next_mean}) {  // the kernels take linear outputs: undo the softplus
-      for (float& value : *values)
-        value = static_cast<float>(value > 20 ? value : std::log(std::expm1(static_cast<double>(value))));
-    }
-    const int rows = static_cast<int>(mean.size());
-    const auto upload = [&](const std::vector<float>& values) {
-      const FloatView view = kernels->NewFloats(1, rows, 1);
-      kernels->Upload(values.data(), view);
-      return view;
-    };
-    const FloatView d_mean = kernels->NewFloats(1, rows, 1), d_log_std = kernels->NewFloats(1, rows, 1);
-    const DoubleView weight = kernels->NewDoubles(1, 1, 1), loss = kernels->NewDoubles(1, 1, 1);
-    const GaussianTarget target{upload(next_mean),
-                                upload(Floats(c.at("next_log_std"))),
-                                upload(Floats(c.at("cost"))),
-                                upload(Floats(c.at("absorbing"))),
-                                weight,
-                                rows,
-                                c.at("gamma")};
-    kernels->GaussianLoss(upload(mean), upload(Floats(c.at("pred_log_std"))), target, d_mean, d_log_std, loss);
-    double value = 0;
-    kernels->Download(loss, &value);
-    const double golden_loss = c.at("loss");
-    report.Check(std::abs(value - golden_loss) <= 2e-5 * (1 + std::abs(golden_loss)), label + ": loss is off");
-    const std::pair<const char*, FloatView> gradients[] = {{"grad_mean", d_mean}, {"grad_log_std", d_log_std}};
-    for (const auto& gradient : gradients) {
-      std::vector<float> ours(rows);
-      kernels->Download(gradient.second, ours.data());
-      const std::vector<float> reference = Floats(c.at(gradient.first));
-      double largest = 0;
-      for (float entry : reference) largest = std::max(largest, std::abs(static_cast<double>(entry)));
-      for (int r = 0; r < rows; ++r) {
-        const bool of_mean = gradient.second.data == d_mean.data;
-        const double slope =
-            of_mean ? -std::expm1(-static_cast<double>(means[r])) : 1;  // softplus' at the linear output
-        const double error = std::abs(ours[r] - slope * reference[r]);
-        report.worst_gradient = std::max(report.worst_gradient, error / (largest + 1e-30));
-        report.Check(error <= 1e-4 * largest + 1e-9,
-                     label + ": " + gradient.first + " of row " + std::to_string(r) + " is off");
-      }
-    }
-  }
-  return report;
-}
-
-GoldenReport CheckDelta(const json& golden) {
-  GoldenReport report;
-  int number = 0;
-  for (const json& c : golden.at("cases")) {
-    AlgorithmConfig config;
-    config.members.resize(1);
-    MemberHyper& hyper = config.members[0];
-    hyper.init_delta = c.at("init_delta");
-    hyper.delta_lr = c.at("lr");
-    hyper.cost_budget = c.at("cost_budget");
-    config.discount = c.at("gamma");
-    config.horizon = c.at("horizon");
-    Delta delta(config);
-    const std::string label = "case " + std::to_string(number++);
-    report.Check(std::abs(DiscountedBudget(hyper.cost_budget, config.horizon, config.discount) -
-                          c.at("discounted_budget").get<double>()) < 1e-6,
-                 label + ": discounted budget is off");
-    for (const json& step : c.at("steps")) {
-      const std::vector<float> costs = Floats(step.at("episode_costs"));
-      const std::vector<double> cvar = step.at("cvar").get<std::vector<double>>();
-      report.Check(std::abs(delta.value(0) - step.at("delta_before").get<double>()) < 1e-5,
-                   label + ": delta before is off");
-      delta.ApplyEpisode(0, static_cast<int>(costs.size()) - 1, costs.data(), cvar.data());
-      report.Check(std::abs(delta.gradient(0) - step.at("grad_raw").get<double>()) < 1e-5, label + ": gradient is off");
-      report.Check(std::abs(delta.raw(0) - step.at("raw_after").get<double>()) < 1e-5, label + ": raw value is off");
-      report.Check(std::abs(delta.value(0) - step.at("delta_after").get<double>()) < 1e-5, label + ": delta is off");
-    }
-    report.Check(delta.steps(0) == c.at("steps").size(), label + ": steps are miscounted");
   }
   return report;
 }

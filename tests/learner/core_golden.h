@@ -19,11 +19,16 @@ struct GoldenReport {
   void Check(bool good, const std::string& sentence);
 };
 
-// d_: Gaussian 2-Wasserstein loss. kernels: "fused" or "tensor".
-GoldenReport CheckGaussianLoss(const nlohmann::json& golden, const std::string& kernels);
+// All numbers of nested lists, in order; true is 1.
+std::vector<float> Floats(const nlohmann::json& nested);
+
+// d_, h_multiplier_and_loss_cases/wcsac_gaussian_loss: 2-Wasserstein losses. kernels: "fused" or "tensor".
+GoldenReport CheckGaussianLoss(const nlohmann::json& cases, const std::string& kernels);
+// h_multiplier_and_loss_cases/lagrange_multiplier: sequences of multiplier steps.
+GoldenReport CheckMultiplier(const nlohmann::json& cases, const std::string& kernels);
 // e_delta: sequences of threshold updates.
 GoldenReport CheckDelta(const nlohmann::json& golden);
-// g_, h_update_sac: consecutive updates. members > 1: the golden member is one among perturbed copies, all of which
+// g_, h_update_: consecutive updates. members > 1: the golden member is one among perturbed copies, all of which
 // must equal their solo runs to 1e-6.
 GoldenReport CheckUpdates(const nlohmann::json& golden, const std::string& kernels, int members,
                           const std::string& device = "cpu");

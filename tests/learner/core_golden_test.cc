@@ -2,8 +2,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "learner/algorithms/delta.h"
-#include "learner/algorithms/gaussian_feasibility.h"
+#include "learner/algorithms/risk.h"
 #include "tests/learner/core_golden.h"
 #include "tests/testing/golden.h"
 
@@ -40,7 +39,7 @@ TEST(Golden, d_gaussian_w2) {
   DATACOM_GOLDEN_FILES(paths, "d_gaussian_w2");
   for (const std::string& path : paths) {
     for (const char* kernels : {"fused", "tensor"})
-      ExpectClean(CheckGaussianLoss(testing::ReadGoldenJson(path), kernels), path);
+      ExpectClean(CheckGaussianLoss(testing::ReadGoldenJson(path).at("cases"), kernels), path);
   }
 }
 
@@ -69,6 +68,27 @@ TEST(Golden, g_datacom_update) {
 TEST(Golden, h_update_sac) {
   DATACOM_GOLDEN_FILES(paths, "h_update_sac");
   CheckUpdateFiles(paths);
+}
+
+TEST(Golden, h_update_lag) {
+  DATACOM_GOLDEN_FILES(paths, "h_update_lag");
+  CheckUpdateFiles(paths);
+}
+
+TEST(Golden, h_update_wc) {
+  DATACOM_GOLDEN_FILES(paths, "h_update_wc");
+  CheckUpdateFiles(paths);
+}
+
+TEST(Golden, h_multiplier_and_loss_cases) {
+  DATACOM_GOLDEN_FILES(paths, "h_multiplier_and_loss_cases");
+  for (const std::string& path : paths) {
+    const nlohmann::json golden = testing::ReadGoldenJson(path);
+    for (const char* kernels : {"fused", "tensor"}) {
+      ExpectClean(CheckMultiplier(golden.at("lagrange_multiplier"), kernels), path);
+      ExpectClean(CheckGaussianLoss(golden.at("wcsac_gaussian_loss"), kernels), path);
+    }
+  }
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 #ifndef DATACOM_TESTS_LEARNER_CORE_TESTING_H_
 #define DATACOM_TESTS_LEARNER_CORE_TESTING_H_
 
+#include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -77,30 +79,26 @@ inline Batch MemberOf(const Batch& b, int members, int m) {
           part(b.noise_next)};
 }
 
-// Everything of one member that an update may change, by name.
-inline std::vector<std::string> NetNames(const Algorithm& algorithm) {
-  std::vector<std::string> nets{"actor.mean", "actor.log_std",   "critic.0",
-                                "critic.1",   "target_critic.0", "target_critic.1"};
-  if (algorithm.needs_dynamics()) {
-    for (const char* net :
-         {"constraint.mean", "constraint.log_std", "target_constraint.mean", "target_constraint.log_std"}) {
-      nets.emplace_back(net);
-    }
-  }
+// Everything of one member that an update may change, by name, targets included.
+inline std::vector<std::string> ArrayNames(const Algorithm& algorithm) {
   std::vector<std::string> names;
-  for (const std::string& net : nets) {
-    for (const char* layer : {".0", ".1", ".2"}) {
-      names.push_back(net + layer + ".weight");
-      names.push_back(net + layer + ".bias");
+  std::istringstream signature(algorithm.Save().at("signature"));  // the algorithm, its members, then name:shape
+  std::string word;
+  for (int i = 0; signature >> word; ++i) {
+    if (i < 2) continue;
+    names.push_back(word.substr(0, word.find(':')));
+    try {
+      GetArray(algorithm, 0, "target_" + names.back());
+      names.push_back("target_" + names.back());
+    } catch (const std::invalid_argument&) {  // has no target
     }
   }
-  names.emplace_back("log_alpha");
   return names;
 }
 
 inline std::vector<float> AllValues(const Algorithm& algorithm, int member) {
   std::vector<float> all;
-  for (const std::string& name : NetNames(algorithm)) {
+  for (const std::string& name : ArrayNames(algorithm)) {
     const std::vector<float> part = GetArray(algorithm, member, name);
     all.insert(all.end(), part.begin(), part.end());
   }

@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "learner/algorithms/delta.h"
-#include "learner/algorithms/gaussian_feasibility.h"
+#include "learner/algorithms/risk.h"
 #include "learner/nn/random.h"
 #include "tests/learner/core_golden.h"
 

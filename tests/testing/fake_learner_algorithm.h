@@ -51,6 +51,7 @@ class FakeAlgorithm : public Algorithm {
       stats.constraint_mean.push_back(none);
       stats.entropy.push_back(none);
       stats.alpha.push_back(1);
+      stats.multiplier.push_back(none);
       stats.delta.push_back(member.delta);
       stats.delta_steps.push_back(static_cast<uint64_t>(member.delta_steps));
       stats.diverged.push_back(stats.diverged.size() == diverged_member ? 1 : 0);

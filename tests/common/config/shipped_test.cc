@@ -82,5 +82,19 @@ TEST(ShippedExperiments, ShareWhatThePaperSharesBetweenTasks) {
   }
 }
 
+TEST(ShippedExperiments, CartPoleHasThePapersValuesOfTheLagrangianMethods) {  // algorithms.md 17
+  for (const char* name : {"cartpole/lag_sac", "cartpole/wcsac"}) {
+    const v1::Hyper hyper = MemberHyper(ResolveExperiment(LoadExperiment(name, kFolder).value()), 0);
+    for (const double rate :
+         {hyper.actor_lr(), hyper.critic_lr(), hyper.constraint_lr(), hyper.alpha_lr(), hyper.multiplier_lr()}) {
+      EXPECT_EQ(rate, 5e-4) << name;
+    }
+    EXPECT_EQ(hyper.target_entropy(), -1) << name;
+    EXPECT_EQ(hyper.cost_budget(), 5) << name;
+    EXPECT_EQ(hyper.cost_damping(), 1) << name;
+    EXPECT_EQ(hyper.accepted_risk(), 0.9) << name;
+  }
+}
+
 }  // namespace
 }  // namespace datacom

@@ -1,0 +1,100 @@
+#include "learner/algorithms/lag_sac.h"
+
+#include <cmath>
+
+#include "learner/algorithms/risk.h"
+
+namespace datacom::learner {
+
+LagSac::LagSac(const AlgorithmConfig& config, const std::vector<std::string>& cost_nets) : SoftActorCritic(config) {
+  DeclareCritics();
+  cost_critics_.Declare(cost_nets, config_, &layout_);
+  MirrorTargets(0, layout_.size());
+  DeclareActor();
+  multiplier_raw_ = layout_.AddScalar("multiplier_raw");
+  Build();
+  MakeWorkspace();
+  now_.u = NowAction();  // the sample is what is executed
+  next_.u = NextAction();
+  cost_critics_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
+  multiplier_optimizer_ = NewOptimizer("multiplier", multiplier_raw_, 1, &MemberHyper::multiplier_lr);
+  cost_optimizer_ =
+      NewOptimizer("cost_critic", cost_critics_.first(), cost_critics_.size(), &MemberHyper::constraint_lr);
+  cost_loss_ = NewStatistic();
+  mean_cost_ = NewStatistic();
+  Register("stats.constraint_loss", cost_loss_.sum);
+  Register("stats.constraint_mean", mean_cost_.sum);
+  damping_ = NewScalar(&MemberHyper::cost_damping);
+  limit_ = NewScalar();
+  for (int m = 0; m < members_; ++m) {
+    const double limit = DiscountedBudget(config_.members[m].cost_budget, config_.horizon, config_.discount);
+    kernels_->Upload(&limit, limit_.Members(m, 1));
+  }
+  price_ = kernels_->NewDoubles(block_, 1, 1);
+  cost_ = kernels_->NewFloats(block_, batch_, 1);
+  y_ = kernels_->NewFloats(block_, batch_, 1);
+}
+
+void LagSac::LoadBatch(const Batch& batch) {
+  LoadTransitions(batch);
+  kernels_->Upload(BlockOf(batch.cost, batch_), cost_);
+}
+
+// The multiplier's price and gradient are taken before anything of this update moves.
+void LagSac::Compute() {
+  SampleNow();
+  EvaluateActor();
+  AddPricedCost();
+  ActorStep(action_gradient());
+  TemperatureStep();
+  Step(multiplier_optimizer_);
+
+  SampleNext();
+  CriticStep();
+  CostCriticStep();
+  PolyakTargets();
+}
+
+void LagSac::AddPricedCost() {
+  cost_critics_.Evaluate(parameters(), critic_input());
+  kernels_->RowMean(StoredCost(), mean_cost_.value);
+  kernels_->Multiplier(MultiplierRaw(parameters()), mean_cost_.value, Block(limit_), Block(damping_), price_,
+                       MultiplierRaw(gradients()));
+  kernels_->PriceCost(ExecutedCost(), price_, cost_critics_.d_out(0), policy_loss_.value);
+  SpreadCostGradient();
+  cost_critics_.ActionGradient(parameters(), /*add=*/true, action_gradient());
+}
+
+void LagSac::CostCriticStep() {
+  cost_critics_.EvaluateTargets(targets(), critic_input());
+  CostLoss(cost_, cost_loss_.value);
+  cost_critics_.ParameterGradient(parameters(), critic_input(), gradients());
+  GuardAndRecord(cost_loss_);
+  Record(mean_cost_);
+  Step(cost_optimizer_);
+}
+
+void LagSac::CostLoss(const FloatView& cost, const DoubleView& loss) {
+  kernels_->CostTarget(cost, absorbing(), cost_critics_.next(0), config_.discount, y_);
+  kernels_->SetZero(loss);
+  kernels_->SquaredLoss(cost_critics_.stored(0), y_, 1, cost_critics_.d_out(0), loss);
+}
+
+Stats LagSac::GetStats() const {
+  Stats stats = SoftActorCritic::GetStats();
+  stats.constraint_loss = Means(cost_loss_);
+  stats.constraint_mean = Means(mean_cost_);
+  for (int m = 0; m < members_; ++m) {
+    const double raw = ReadArray(m, "multiplier_raw")[0];
+    stats.multiplier[m] = raw > 20 ? raw : std::log1p(std::exp(raw));
+  }
+  return stats;
+}
+
+ActingParameters LagSac::GetActingParameters(int member) const {
+  ActingParameters parameters;
+  AddActingNet("actor", member, &parameters);
+  return parameters;
+}
+
+}  // namespace datacom::learner

@@ -1,0 +1,52 @@
+// LagSAC (algorithms.md 10): soft actor-critic whose actor also pays for expected discounted cost, at the price of a
+// learned Lagrange multiplier. A cost critic on [s, a] stands beside the reward's; the policy's action is executed as
+// it is. WCSAC (wcsac.h) is this algorithm with a cost critic that reads otherwise.
+#ifndef DATACOM_LEARNER_ALGORITHMS_LAG_SAC_H_
+#define DATACOM_LEARNER_ALGORITHMS_LAG_SAC_H_
+
+#include <string>
+#include <vector>
+
+#include "learner/algorithms/soft_actor_critic.h"
+
+namespace datacom::learner {
+
+class LagSac : public SoftActorCritic {
+ public:
+  explicit LagSac(const AlgorithmConfig& config) : LagSac(config, {"cost_critic"}) {}
+  Stats GetStats() const override;
+  ActingParameters GetActingParameters(int member) const override;
+  std::string acting_rule() const override { return "gaussian_policy"; }
+  bool needs_dynamics() const override { return false; }
+
+ protected:
+  LagSac(const AlgorithmConfig& config, const std::vector<std::string>& cost_nets);
+  void LoadBatch(const Batch& batch) override;
+  void Compute() override;
+
+  // The cost critic's estimates of [s, executed] and [s, stored], [block, B, 1]: here its one output.
+  virtual FloatView ExecutedCost() { return cost_critics_.executed(0); }
+  virtual FloatView StoredCost() { return cost_critics_.stored(0); }
+  // d_out(0) holds the gradient for ExecutedCost(); completes the outputs' gradients.
+  virtual void SpreadCostGradient() {}
+  // Loss of the stored rows, after the targets' evaluation, and the outputs' gradients.
+  virtual void CostLoss(const FloatView& cost, const DoubleView& loss);
+
+  CriticEnsemble cost_critics_;
+
+ private:
+  FloatView MultiplierRaw(const FloatView& block) const { return block.Cols(static_cast<int>(multiplier_raw_), 1); }
+  void AddPricedCost();
+  void CostCriticStep();
+
+  int64_t multiplier_raw_ = 0;
+  Optimizer multiplier_optimizer_, cost_optimizer_;
+  Statistic cost_loss_, mean_cost_;
+  DoubleView limit_, damping_;  // [M, 1, 1]
+  DoubleView price_;            // [block, 1, 1]
+  FloatView cost_, y_;          // [block, B, 1]
+};
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_ALGORITHMS_LAG_SAC_H_

@@ -1,0 +1,49 @@
+#include "learner/algorithms/wcsac.h"
+
+#include "learner/algorithms/risk.h"
+
+namespace datacom::learner {
+namespace {
+constexpr int kMean = 0, kSpread = 1;
+}  // namespace
+
+Wcsac::Wcsac(const AlgorithmConfig& config) : LagSac(config, {"cost_critic.mean", "cost_critic.std"}) {
+  margin_ = NewScalar();
+  for (int m = 0; m < members_; ++m) {
+    const double margin = RiskMargin(config_.members[m].accepted_risk);
+    kernels_->Upload(&margin, margin_.Members(m, 1));
+  }
+  executed_cvar_ = kernels_->NewFloats(block_, batch_, 1);
+  stored_cvar_ = kernels_->NewFloats(block_, batch_, 1);
+  no_failures_ = kernels_->NewDoubles(block_, 1, 1);
+}
+
+FloatView Wcsac::ExecutedCost() {
+  kernels_->CostRisk(cost_critics_.executed(kMean), cost_critics_.executed(kSpread), Block(margin_), executed_cvar_);
+  return executed_cvar_;
+}
+
+FloatView Wcsac::StoredCost() {
+  kernels_->CostRisk(cost_critics_.stored(kMean), cost_critics_.stored(kSpread), Block(margin_), stored_cvar_);
+  return stored_cvar_;
+}
+
+void Wcsac::SpreadCostGradient() {  // the mean's is the CVaR's own
+  kernels_->CostRiskGradient(cost_critics_.d_out(kMean), cost_critics_.executed(kSpread), Block(margin_),
+                             cost_critics_.d_out(kSpread));
+}
+
+void Wcsac::CostLoss(const FloatView& cost, const DoubleView& loss) {
+  const GaussianTarget target{GaussianHead::kCost,
+                              cost_critics_.next(kMean),
+                              cost_critics_.next(kSpread),
+                              cost,
+                              absorbing(),
+                              no_failures_,
+                              batch_,
+                              config_.discount};
+  kernels_->GaussianLoss(cost_critics_.stored(kMean), cost_critics_.stored(kSpread), target, cost_critics_.d_out(kMean),
+                         cost_critics_.d_out(kSpread), loss);
+}
+
+}  // namespace datacom::learner

@@ -1,0 +1,187 @@
+// Golden cases of single losses and steps.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "learner/algorithms/delta.h"
+#include "learner/algorithms/risk.h"
+#include "learner/nn/kernels.h"
+#include "tests/learner/core_golden.h"
+
+namespace datacom::learner {
+namespace {
+
+using nlohmann::json;
+
+std::unique_ptr<Kernels> MakeKernels(const std::string& kind) {
+  return kind == "fused" ? MakeFusedKernels() : MakeTensorKernels("cpu");
+}
+
+FloatView Upload(Kernels* kernels, const std::vector<float>& values, int rows, int cols) {
+  const FloatView view = kernels->NewFloats(1, rows, cols);
+  kernels->Upload(values.data(), view);
+  return view;
+}
+
+std::vector<float> Download(Kernels* kernels, const FloatView& view) {
+  std::vector<float> values(static_cast<size_t>(view.rows) * view.cols);
+  kernels->Download(view, values.data());
+  return values;
+}
+
+DoubleView Scalar(Kernels* kernels, double value) {
+  const DoubleView view = kernels->NewDoubles(1, 1, 1);
+  kernels->Upload(&value, view);
+  return view;
+}
+
+double Value(Kernels* kernels, const DoubleView& view) {
+  double value = 0;
+  kernels->Download(view, &value);
+  return value;
+}
+
+double Largest(const std::vector<float>& values) {
+  double largest = 0;
+  for (float value : values) largest = std::max(largest, std::abs(static_cast<double>(value)));
+  return largest;
+}
+
+// The kernels take linear outputs: undoes the softplus.
+std::vector<float> Linear(std::vector<float> values) {
+  for (float& value : values) {
+    value = static_cast<float>(value > 20 ? value : std::log(std::expm1(static_cast<double>(value))));
+  }
+  return values;
+}
+
+// Ours are gradients for linear outputs: the reference's times softplus' there, where `softplus` holds its value.
+void CheckGradient(const std::vector<float>& ours, const std::vector<float>& reference,
+                   const std::vector<float>* softplus, const std::string& label, GoldenReport* report) {
+  const double largest = Largest(reference);
+  for (size_t r = 0; r < ours.size(); ++r) {
+    const double slope = softplus == nullptr ? 1 : -std::expm1(-static_cast<double>((*softplus)[r]));
+    const double error = std::abs(ours[r] - slope * reference[r]);
+    report->worst_gradient = std::max(report->worst_gradient, error / (largest + 1e-30));
+    report->Check(error <= 1e-4 * largest + 1e-9, label + " of entry " + std::to_string(r) + " is off");
+  }
+}
+
+}  // namespace
+
+GoldenReport CheckGaussianLoss(const json& cases, const std::string& kind) {
+  GoldenReport report;
+  const std::unique_ptr<Kernels> kernels = MakeKernels(kind);
+  int number = 0;
+  for (const json& c : cases) {
+    const std::string label = kind + ", case " + std::to_string(number++);
+    const bool feasibility = c.contains("pred_log_std");
+    const char* spread_name = feasibility ? "pred_log_std" : "pred_std";
+    const char* next_name = feasibility ? "next_log_std" : "next_std";
+    const std::vector<float> mean = Floats(c.at("pred_mean")), spread = Floats(c.at(spread_name));
+    const auto mean_output = [&](const char* name) {
+      return feasibility ? Linear(Floats(c.at(name))) : Floats(c.at(name));
+    };
+    const auto spread_output = [&](const char* name) {
+      return feasibility ? Floats(c.at(name)) : Linear(Floats(c.at(name)));
+    };
+    const int rows = static_cast<int>(mean.size());
+    const auto upload = [&](const std::vector<float>& values) { return Upload(kernels.get(), values, rows, 1); };
+    const FloatView d_mean = kernels->NewFloats(1, rows, 1), d_spread = kernels->NewFloats(1, rows, 1);
+    const DoubleView loss = Scalar(kernels.get(), 0);
+    const GaussianTarget target{feasibility ? GaussianHead::kFeasibility : GaussianHead::kCost,
+                                upload(mean_output("next_mean")),
+                                upload(spread_output(next_name)),
+                                upload(Floats(c.at("cost"))),
+                                upload(Floats(c.at("absorbing"))),
+                                Scalar(kernels.get(), 0),
+                                rows,
+                                c.at("gamma")};
+    kernels->GaussianLoss(upload(mean_output("pred_mean")), upload(spread_output(spread_name)), target, d_mean,
+                          d_spread, loss);
+    const double golden_loss = c.at("loss");
+    report.Check(std::abs(Value(kernels.get(), loss) - golden_loss) <= 2e-5 * (1 + std::abs(golden_loss)),
+                 label + ": loss is off");
+    CheckGradient(Download(kernels.get(), d_mean), Floats(c.at("grad_mean")), feasibility ? &mean : nullptr,
+                  label + ": gradient for the mean", &report);
+    CheckGradient(Download(kernels.get(), d_spread), Floats(c.at(feasibility ? "grad_log_std" : "grad_std")),
+                  feasibility ? nullptr : &spread, label + ": gradient for the spread", &report);
+  }
+  return report;
+}
+
+GoldenReport CheckMultiplier(const json& cases, const std::string& kind) {
+  GoldenReport report;
+  int number = 0;
+  for (const json& c : cases) {
+    const std::unique_ptr<Kernels> kernels = MakeKernels(kind);
+    const std::string label = kind + ", case " + std::to_string(number++);
+    const double limit = DiscountedBudget(c.at("cost_limit"), c.at("horizon"), c.at("gamma"));
+    report.Check(std::abs(limit - c.at("cost_constraint").get<double>()) < 1e-9, label + ": limit is off");
+    const auto one = [&] { return kernels->NewFloats(1, 1, 1); };
+    const FloatView raw = Upload(kernels.get(), {c.at("steps")[0].at("raw_before").get<float>()}, 1, 1);
+    const AdamRange range{raw,
+                          one(),
+                          one(),
+                          one(),
+                          Scalar(kernels.get(), c.at("lr_beta")),
+                          Scalar(kernels.get(), 0),
+                          Scalar(kernels.get(), 1)};
+    const DoubleView mean = Scalar(kernels.get(), 0), price = Scalar(kernels.get(), 0);
+    const double damping = 2;
+    for (const json& step : c.at("steps")) {
+      const std::vector<float> estimate = Floats(step.at("batch_cost_estimate"));
+      const double before = Download(kernels.get(), raw)[0];
+      kernels->RowMean(Upload(kernels.get(), estimate, static_cast<int>(estimate.size()), 1), mean);
+      kernels->Multiplier(raw, mean, Scalar(kernels.get(), limit), Scalar(kernels.get(), damping), price,
+                          range.gradients);
+      kernels->Adam(range);
+      const auto close = [&](const char* what, double ours, double golden) {
+        report.Check(std::abs(ours - golden) <= 2e-6 * (1 + std::abs(golden)),
+                     label + ": " + what + " is " + std::to_string(ours) + ", golden " + std::to_string(golden));
+      };
+      const double mean_estimate = step.at("batch_cost_estimate_mean");
+      close("price", Value(kernels.get(), price), std::log1p(std::exp(before)) - damping * (limit - mean_estimate));
+      close("gradient", Download(kernels.get(), range.gradients)[0], step.at("grad_raw"));
+      const double after = Download(kernels.get(), raw)[0];
+      close("raw value", after, step.at("raw_after"));
+      close("multiplier", std::log1p(std::exp(after)), step.at("beta_after"));
+    }
+  }
+  return report;
+}
+
+GoldenReport CheckDelta(const json& golden) {
+  GoldenReport report;
+  int number = 0;
+  for (const json& c : golden.at("cases")) {
+    AlgorithmConfig config;
+    config.members.resize(1);
+    MemberHyper& hyper = config.members[0];
+    hyper.init_delta = c.at("init_delta");
+    hyper.delta_lr = c.at("lr");
+    hyper.cost_budget = c.at("cost_budget");
+    config.discount = c.at("gamma");
+    config.horizon = c.at("horizon");
+    Delta delta(config);
+    const std::string label = "case " + std::to_string(number++);
+    report.Check(std::abs(DiscountedBudget(hyper.cost_budget, config.horizon, config.discount) -
+                          c.at("discounted_budget").get<double>()) < 1e-6,
+                 label + ": discounted budget is off");
+    for (const json& step : c.at("steps")) {
+      const std::vector<float> costs = Floats(step.at("episode_costs"));
+      const std::vector<double> cvar = step.at("cvar").get<std::vector<double>>();
+      report.Check(std::abs(delta.value(0) - step.at("delta_before").get<double>()) < 1e-5,
+                   label + ": delta before is off");
+      delta.ApplyEpisode(0, static_cast<int>(costs.size()) - 1, costs.data(), cvar.data());
+      report.Check(std::abs(delta.gradient(0) - step.at("grad_raw").get<double>()) < 1e-5, label + ": gradient is off");
+      report.Check(std::abs(delta.raw(0) - step.at("raw_after").get<double>()) < 1e-5, label + ": raw value is off");
+      report.Check(std::abs(delta.value(0) - step.at("delta_after").get<double>()) < 1e-5, label + ": delta is off");
+    }
+    report.Check(delta.steps(0) == c.at("steps").size(), label + ": steps are miscounted");
+  }
+  return report;
+}
+
+}  // namespace datacom::learner
