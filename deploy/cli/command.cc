@@ -41,6 +41,7 @@ int RunCommand(int argc, const char* const* argv) {
   AddStatus(&app, &exit_code);
   AddEval(&app, &exit_code);
   AddRollout(&app, &exit_code);
+  AddRender(&app, &exit_code);
   AddReport(&app, &exit_code);
   AddConfig(&app, &exit_code);
   AddList(&app, &exit_code);

@@ -1,4 +1,5 @@
-// datacom eval and rollout: both simulate, so both hand their flags to datacom-actor, the only role that links MuJoCo.
+// datacom eval, rollout and render: all simulate, so they hand their flags to datacom-actor or datacom-render, which
+// link MuJoCo.
 // The options are stated here too, for --help and so that a mistyped one is refused before anything is loaded.
 #include <errno.h>
 #include <unistd.h>
@@ -6,6 +7,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -16,9 +18,8 @@ namespace datacom::cli {
 namespace {
 
 // Replaces this process; returns only on an error.
-absl::Status BecomeActor(const std::string& mode, const std::vector<std::string>& arguments) {
-  std::vector<std::string> argv = {absl::StrCat(BinFolder(), "/datacom-actor"), mode};
-  argv.insert(argv.end(), arguments.begin(), arguments.end());
+absl::Status Become(const std::string& program, std::vector<std::string> argv) {
+  argv.insert(argv.begin(), absl::StrCat(BinFolder(), "/", program));
   std::vector<char*> raw;
   for (std::string& argument : argv) raw.push_back(argument.data());
   raw.push_back(nullptr);
@@ -31,7 +32,8 @@ absl::Status BecomeActor(const std::string& mode, const std::vector<std::string>
 struct Passed {
   std::vector<std::string> positional, overrides;
   std::vector<std::pair<std::string, std::string>> values;  // --name, value
-  bool csv = false;
+  std::string flag;                                         // --name
+  bool flagged = false;
 
   std::vector<std::string> Arguments() const {
     std::vector<std::string> arguments = positional;
@@ -44,49 +46,106 @@ struct Passed {
       arguments.push_back("--set");
       arguments.push_back(assignment);
     }
-    if (csv) arguments.push_back("--csv");
+    if (flagged) arguments.push_back(flag);
     return arguments;
   }
 };
 
-CLI::App* AddPlay(CLI::App* app, int* exit_code, const std::string& name, const std::string& about,
-                  const std::string& what, const std::vector<std::pair<std::string, std::string>>& options,
-                  const std::string& required) {
+using Described = std::pair<std::string, std::string>;  // --name, what it is
+
+struct Play {
+  std::string name, about;
+  std::string program, mode;  // what runs it; no mode: the program has only one
+  std::string what;           // the positional
+  std::vector<Described> options;
+  std::string required;  // of the options
+  Described flag;
+};
+
+CLI::App* AddPlay(CLI::App* app, int* exit_code, const Play& play) {
   auto passed = std::make_shared<Passed>();
   passed->positional.resize(1);
-  passed->values.resize(options.size());
-  CLI::App* verb = app->add_subcommand(name, about);
-  verb->add_option(what, passed->positional[0])->required();
-  for (size_t i = 0; i < options.size(); ++i) {
-    passed->values[i].first = options[i].first;
-    CLI::Option* option = verb->add_option(options[i].first, passed->values[i].second, options[i].second);
-    if (options[i].first == required) option->required();
+  passed->values.resize(play.options.size());
+  passed->flag = play.flag.first;
+  CLI::App* verb = app->add_subcommand(play.name, play.about);
+  verb->add_option(play.what, passed->positional[0])->required();
+  for (size_t i = 0; i < play.options.size(); ++i) {
+    const auto& [option_name, description] = play.options[i];
+    passed->values[i].first = option_name;
+    CLI::Option* option = verb->add_option(option_name, passed->values[i].second, description);
+    if (option_name == play.required) option->required();
   }
   verb->add_option("--set", passed->overrides, "path=value, e.g. task_options.horizon=100; may be repeated")
       ->allow_extra_args(false);
-  verb->add_flag("--csv", passed->csv, "machine-readable");
-  verb->callback([passed, name, exit_code] { *exit_code = Finish(BecomeActor(name, passed->Arguments())); });
+  verb->add_flag(play.flag.first, passed->flagged, play.flag.second);
+  verb->callback([passed, program = play.program, mode = play.mode, exit_code] {
+    std::vector<std::string> arguments = passed->Arguments();
+    if (!mode.empty()) arguments.insert(arguments.begin(), mode);
+    *exit_code = Finish(Become(program, std::move(arguments)));
+  });
   return verb;
 }
 
 }  // namespace
 
 void AddEval(CLI::App* app, int* exit_code) {
-  AddPlay(app, exit_code, "eval", "Plays a policy of a run and prints the paper's metrics", "run_dir",
-          {{"--member", "member of the population (0)"},
-           {"--epoch", "epoch number, or last"},
-           {"--episodes", "how many"},
-           {"--seed", "of the start states and actions"}},
-          "")
+  AddPlay(app, exit_code,
+          {"eval",
+           "Plays a policy of a run and prints the paper's metrics",
+           "datacom-actor",
+           "eval",
+           "run_dir",
+           {{"--member", "member of the population (0)"},
+            {"--epoch", "epoch number, or last"},
+            {"--episodes", "how many"},
+            {"--seed", "of the start states and actions"}},
+           "",
+           {"--csv", "machine-readable"}})
       ->footer("Example: datacom eval runs/five --member 0 --epoch last --episodes 25");
 }
 
 void AddRollout(CLI::App* app, int* exit_code) {
-  AddPlay(app, exit_code, "rollout", "Plays a recorded sequence of actions", "task",
-          {{"--actions", "CSV with columns action0.. (or action; a0..; a_v,a_w)"},
-           {"--init", "start state, e.g. x=0,theta=0.1"}},
-          "--actions")
+  AddPlay(app, exit_code,
+          {"rollout",
+           "Plays a recorded sequence of actions",
+           "datacom-actor",
+           "rollout",
+           "task",
+           {{"--actions", "CSV with columns action0.. (or action; a0..; a_v,a_w)"},
+            {"--init", "start state, e.g. x=0,theta=0.1"}},
+           "--actions",
+           {"--csv", "machine-readable"}})
       ->footer("Example: datacom rollout cartpole --actions tests/golden/tasks/cartpole_lcg.csv --csv");
+}
+
+void AddRender(CLI::App* app, int* exit_code) {
+  AddPlay(app, exit_code,
+          {"render",
+           "Writes a film or picture of an episode, or a map of the learned constraint",
+           "datacom-render",
+           "",
+           "what",
+           {{"--out", "FILE.mp4 or FILE.png; of a map FILE.png, .json or .csv"},
+            {"--member", "of a run: member of the population (0)"},
+            {"--epoch", "of a run: epoch number, or last; of a map several: 0,2,last, or all"},
+            {"--episode", "of a run: number within the epoch's evaluation (0)"},
+            {"--seed", "of the start state and actions"},
+            {"--actions", "of a task: CSV file, zero or random (random)"},
+            {"--init", "of a task: start state, e.g. x=0,theta=0.1"},
+            {"--camera", "one of the model's (the first that is fixed)"},
+            {"--width", "of a frame, pixels"},
+            {"--height", "of a frame, pixels"},
+            {"--fps", "of a film, which is real time (30)"},
+            {"--frames", "of a PNG: a sheet of so many frames, evenly spaced (1: the last)"},
+            {"--step", "of a PNG: the frame of this step"},
+            {"--slice", "of a map: the task's slice (its first)"},
+            {"--resolution", "of a map: points a side"}},
+           "--out",
+           {"--map", "a map of CVaR - delta over a slice of the constraint state"}})
+      ->footer(
+          "Example: datacom render runs/five --epoch last --out episode.mp4\n"
+          "         datacom render runs/five --map --epoch 0,2,10,last --out map.png\n"
+          "         datacom render cartpole --actions zero --frames 6 --out sheet.png");
 }
 
 }  // namespace datacom::cli

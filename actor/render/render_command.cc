@@ -1,0 +1,106 @@
+#include "actor/render/render_command.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "actor/render/film.h"
+#include "actor/render/video.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
+
+namespace datacom {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kFrameWidth = 960, kFrameHeight = 540, kCellWidth = 480, kCellHeight = 270;
+constexpr int kMaxSide = 4096, kMaxFrames = 36;
+
+// Better told before minutes of drawing than after.
+absl::Status CheckFolder(const std::string& out) {
+  fs::path folder = fs::path(out).parent_path();
+  if (folder.empty()) folder = ".";
+  if (::access(folder.c_str(), W_OK) == 0) return absl::OkStatus();
+  return ErrnoStatus(errno, absl::StrCat("--out: folder ", folder.string()));
+}
+
+absl::Status CheckRange(const char* option, int value, int low, int high) {
+  if (value >= low && value <= high) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(option, ": ", value, " is not within ", low, " to ", high));
+}
+
+absl::StatusOr<Film::Look> LookOf(const RenderCommand& command, bool sheet) {
+  Film::Look look;
+  look.camera = command.camera;
+  look.width = command.width.value_or(sheet ? kCellWidth : kFrameWidth);
+  look.height = command.height.value_or(sheet ? kCellHeight : kFrameHeight);
+  look.curves = look.title = !sheet;
+  RETURN_IF_ERROR(CheckRange("--width", look.width, 64, kMaxSide));
+  RETURN_IF_ERROR(CheckRange("--height", look.height, 64, kMaxSide));
+  return look;
+}
+
+absl::Status WriteFilm(const RenderCommand& command, std::ostream* out) {
+  if (command.frames.has_value() || command.step.has_value()) {
+    return absl::InvalidArgumentError("--frames and --step choose the frames of a PNG; a film shows the whole episode");
+  }
+  if (!(command.fps > 0 && command.fps <= 1000)) {
+    return absl::InvalidArgumentError(absl::StrCat("--fps: ", command.fps, " is not within 0 to 1000"));
+  }
+  ASSIGN_OR_RETURN(const Film::Look look, LookOf(command, /*sheet=*/false));
+  ASSIGN_OR_RETURN(Playback playback, MakePlayback(command.playback));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Film> film, Film::Make(std::move(playback), look));
+  const Pace pace = RealTimePace(film->last_step(), film->control_dt(), command.fps);
+  ASSIGN_OR_RETURN(const std::unique_ptr<Video> video,
+                   Video::Make(command.out, look.width, look.height, pace.frames_per_second));
+  RETURN_IF_ERROR(film->Draw(pace.steps, [&](const Picture& frame) { return video->Add(frame); }));
+  RETURN_IF_ERROR(video->Finish());
+  *out << command.out << ": " << pace.steps.size() << " frames at " << pace.frames_per_second << " a second, "
+       << film->last_step() << " steps\n";
+  return absl::OkStatus();
+}
+
+absl::Status WriteStill(const RenderCommand& command, std::ostream* out) {
+  const int frames = command.frames.value_or(1);
+  RETURN_IF_ERROR(CheckRange("--frames", frames, 1, kMaxFrames));
+  if (command.step.has_value() && command.frames.has_value()) {
+    return absl::InvalidArgumentError("--step chooses one frame, --frames several: not both");
+  }
+  ASSIGN_OR_RETURN(const Film::Look look, LookOf(command, frames > 1));
+  ASSIGN_OR_RETURN(Playback playback, MakePlayback(command.playback));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Film> film, Film::Make(std::move(playback), look));
+  std::vector<uint32_t> steps = EvenSteps(film->last_step(), frames);
+  if (command.step.has_value()) steps = {*command.step};
+  if (steps.back() > film->last_step()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--step: ", steps.back(), " is past the episode's last, ", film->last_step()));
+  }
+  ContactSheet sheet(static_cast<int>(steps.size()), look.width, look.height);
+  RETURN_IF_ERROR(film->Draw(steps, [&](const Picture& frame) {
+    sheet.Add(frame);
+    return absl::OkStatus();
+  }));
+  RETURN_IF_ERROR(WriteFileAtomically(command.out, sheet.picture()->Png()));
+  *out << command.out << ": " << steps.size() << (steps.size() == 1 ? " frame" : " frames") << " of "
+       << film->last_step() << " steps\n";
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RunRenderCommand(const RenderCommand& command, std::ostream* out) {
+  const std::string type = fs::path(command.out).extension().string();
+  if (type != ".mp4" && type != ".png") {
+    return absl::InvalidArgumentError(absl::StrCat("--out: ", command.out, " ends neither in .mp4 nor in .png"));
+  }
+  RETURN_IF_ERROR(CheckFolder(command.out));
+  return type == ".mp4" ? WriteFilm(command, out) : WriteStill(command, out);
+}
+
+}  // namespace datacom

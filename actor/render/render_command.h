@@ -1,0 +1,35 @@
+// `render`: writes a film or a picture of an episode, or a map of the feasibility value function (design:
+// interface.md).
+#ifndef DATACOM_ACTOR_RENDER_RENDER_COMMAND_H_
+#define DATACOM_ACTOR_RENDER_RENDER_COMMAND_H_
+
+#include <optional>
+#include <ostream>
+#include <string>
+
+#include "absl/status/status.h"
+#include "actor/render/playback.h"
+
+namespace datacom {
+
+struct RenderCommand {
+  PlaybackOptions playback;
+  std::string out;  // FILE.mp4 or FILE.png; of a map FILE.png, .json or .csv
+  std::string camera;
+  std::optional<int> width, height;  // of a frame; default 960x540, in a sheet 480x270
+  double fps = 30;                   // of a film, which is real time
+  std::optional<int> frames;         // of a PNG: a sheet of so many; default one
+  std::optional<uint32_t> step;      // of a PNG: this one; default the last
+
+  bool map = false;
+  std::optional<std::string> slice;  // of the task's; default the first
+  int resolution = 161;              // points a side
+};
+
+// Says on `out` what was written. INVALID_ARGUMENT or NOT_FOUND naming the option, folder, task or camera; UNAVAILABLE
+// naming the package to install; CANCELLED when the process is stopped.
+absl::Status RunRenderCommand(const RenderCommand& command, std::ostream* out);
+
+}  // namespace datacom
+
+#endif  // DATACOM_ACTOR_RENDER_RENDER_COMMAND_H_
