@@ -178,8 +178,11 @@ class LinkedLibraries(unittest.TestCase):
     def test_replay_links_neither_libtorch_nor_mujoco(self):
         self.expect_without("datacom-replay", "libtorch", "libc10", "libmujoco")
 
-    def test_actor_links_no_libtorch(self):
-        self.expect_without("datacom-actor", "libtorch", "libc10")
+    def test_actor_links_neither_libtorch_nor_what_draws(self):
+        self.expect_without("datacom-actor", "libtorch", "libc10", "libcairo", "libEGL", "libGL", "libOSMesa")
+
+    def test_render_links_no_libtorch_and_finds_gl_at_run_time(self):
+        self.expect_without("datacom-render", "libtorch", "libc10", "libEGL", "libGL", "libOSMesa")
 
     def test_learner_links_no_mujoco(self):
         if not learner_is_built():

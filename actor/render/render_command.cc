@@ -3,13 +3,17 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "actor/render/feasibility_map.h"
 #include "actor/render/film.h"
+#include "actor/render/map_picture.h"
 #include "actor/render/video.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
@@ -92,14 +96,36 @@ absl::Status WriteStill(const RenderCommand& command, std::ostream* out) {
   return absl::OkStatus();
 }
 
+absl::Status WriteMap(const RenderCommand& command, const std::string& type, std::ostream* out) {
+  const PlaybackOptions& playback = command.playback;
+  if (!IsRunFolder(playback.what)) {
+    return absl::NotFoundError(
+        absl::StrCat("--map: ", playback.what, " is no run folder: it has no experiment.textproto"));
+  }
+  RETURN_IF_ERROR(CheckRange("--resolution", command.resolution, 2, 1000));
+  ASSIGN_OR_RETURN(const FeasibilityMap map,
+                   MakeFeasibilityMap(playback.what, playback.set, playback.member.value_or(0),
+                                      playback.epoch.value_or(""), command.slice, command.resolution));
+  RETURN_IF_ERROR(WriteFileAtomically(command.out, type == ".json"  ? MapJson(map)
+                                                   : type == ".csv" ? MapCsv(map)
+                                                                    : DrawFeasibilityMap(map)->Png()));
+  *out << command.out << ": slice " << map.slice.name << ", " << map.panels.size()
+       << (map.panels.size() == 1 ? " epoch\n" : " epochs\n");
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status RunRenderCommand(const RenderCommand& command, std::ostream* out) {
   const std::string type = fs::path(command.out).extension().string();
-  if (type != ".mp4" && type != ".png") {
-    return absl::InvalidArgumentError(absl::StrCat("--out: ", command.out, " ends neither in .mp4 nor in .png"));
+  const std::vector<std::string> types =
+      command.map ? std::vector<std::string>{".png", ".json", ".csv"} : std::vector<std::string>{".mp4", ".png"};
+  if (std::find(types.begin(), types.end(), type) == types.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--out: ", command.out, " ends in none of ", absl::StrJoin(types, ", ")));
   }
   RETURN_IF_ERROR(CheckFolder(command.out));
+  if (command.map) return WriteMap(command, type, out);
   return type == ".mp4" ? WriteFilm(command, out) : WriteStill(command, out);
 }
 

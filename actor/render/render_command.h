@@ -22,8 +22,8 @@ struct RenderCommand {
   std::optional<uint32_t> step;      // of a PNG: this one; default the last
 
   bool map = false;
-  std::optional<std::string> slice;  // of the task's; default the first
-  int resolution = 161;              // points a side
+  std::string slice;     // one of the task's; empty = its first
+  int resolution = 161;  // points a side
 };
 
 // Says on `out` what was written. INVALID_ARGUMENT or NOT_FOUND naming the option, folder, task or camera; UNAVAILABLE

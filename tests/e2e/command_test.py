@@ -13,7 +13,7 @@ from running import BIN, SOURCE, RunTest, Training, run
 
 class CommandTest(RunTest):
     def test_every_verb_has_help_with_an_example(self):
-        for verb in ("train", "status", "eval", "rollout", "config", "list", "bench", "report"):
+        for verb in ("train", "status", "eval", "rollout", "render", "config", "list", "bench", "report"):
             result = run(verb, "--help")
             self.assertEqual(result.returncode, 0)
             self.assertIn(f"Example: datacom {verb}", result.stdout)
@@ -28,7 +28,7 @@ class CommandTest(RunTest):
     def test_wrong_usage_exits_2(self):
         for arguments in (("list", "colours"), ("config", "cartpole/none"), ("train", "cartpole/none"), ("fly",), (),
                           ("rollout", "cartpole"), ("rollout", "moon", "--actions", "x.csv"), ("eval", "nowhere"),
-                          ("config", "cartpole/datacom", "--set", "hyper.none=1")):
+                          ("render", "nowhere", "--out", "x.png"), ("render", "cartpole"), ("config", "cartpole/datacom", "--set", "hyper.none=1")):
             result = run(*arguments)
             self.assertEqual(result.returncode, 2, (arguments, result.stdout, result.stderr))
             self.assertNotEqual(result.stderr + result.stdout, "")

@@ -1,0 +1,55 @@
+// A run folder as a learner leaves it, with random parameters, for tests of what plays policies again.
+#ifndef DATACOM_TESTS_TESTING_RUN_FOLDERS_H_
+#define DATACOM_TESTS_TESTING_RUN_FOLDERS_H_
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "common/config/experiment.h"
+#include "common/tasks/task.h"
+#include "gtest/gtest.h"
+#include "tests/testing/snapshots.h"
+
+namespace datacom::testing {
+
+// A D-ATACOM policy of a task with random parameters.
+inline Snapshot SafePolicy(const TaskModel& model, uint32_t member, uint64_t seed) {
+  const ControlAffineDims dims = model.dynamics->dims();
+  Snapshot snapshot = SafeMapSnapshot(dims.obs, dims.action, dims.q + dims.x, {16, 16}, seed);
+  snapshot.task = model.spec.name;
+  snapshot.member = member;
+  snapshot.member_seed = 40 + member;
+  return snapshot;
+}
+
+// <temporary>/<name> with two members of `task` at each of `epochs`; what was there before is removed.
+inline std::string MakeRunFolder(const std::string& name, const std::string& task, const std::vector<uint32_t>& epochs,
+                                 uint32_t horizon) {
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / name;
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder / "policies");
+  v1::Experiment experiment;
+  experiment.set_name(task + "/test");
+  experiment.set_task(task);
+  experiment.set_algorithm("datacom");
+  experiment.mutable_task_options()->set_horizon(horizon);
+  experiment.mutable_run()->set_seed(5);
+  experiment = ResolveExperiment(experiment);
+  std::ofstream((folder / "experiment.textproto").string()) << PrintExperiment(experiment);
+  const TaskModel model = MakeTaskModel(task, experiment.task_options()).value();
+  for (const uint32_t epoch : epochs) {
+    char file[32];
+    std::snprintf(file, sizeof file, "epoch_%04u.snapshot", epoch);
+    EXPECT_TRUE(WriteSnapshotFile((folder / "policies" / file).string(),
+                                  {SafePolicy(model, 0, 10 * epoch), SafePolicy(model, 1, 10 * epoch + 1)})
+                    .ok());
+  }
+  return folder.string();
+}
+
+}  // namespace datacom::testing
+
+#endif  // DATACOM_TESTS_TESTING_RUN_FOLDERS_H_
