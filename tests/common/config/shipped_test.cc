@@ -46,11 +46,12 @@ void ExpectColumn(const Column& column) {
 
 TEST(ShippedExperiments, DatacomHasThePapersValues) {
   ExpectColumn({"cartpole/datacom", 5e-4, -1, 60, 3, 0.9, 40, 6});
+  ExpectColumn({"navigation/datacom", 1e-4, -2, 30, 1, 0.5, 0, 3});
   ExpectColumn({"air_hockey/datacom", 5e-4, -3, 25, 3, 0.9, 1, 3});
 }
 
 TEST(ShippedExperiments, SacHasTheReferencesValues) {
-  for (const char* name : {"cartpole/sac"}) {
+  for (const char* name : {"cartpole/sac", "navigation/sac"}) {
     SCOPED_TRACE(name);
     const v1::Experiment experiment = ResolveExperiment(LoadExperiment(name, kFolder).value());
     EXPECT_EQ(experiment.hyper().actor_lr(), 5e-4);

@@ -1,0 +1,261 @@
+// datacom sweep: expands a sweep file and trains its populations, as many at a time as asked, each through
+// `datacom train` in a folder of its own. The same command again goes on where the last one stopped.
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "common/base/clock.h"
+#include "common/base/files.h"
+#include "common/base/folder_lock.h"
+#include "common/base/status.h"
+#include "common/base/stop.h"
+#include "deploy/cli/process.h"
+#include "deploy/cli/progress.h"
+#include "deploy/cli/summary.h"
+#include "deploy/cli/supervise.h"
+#include "deploy/cli/sweep_folder.h"
+#include "deploy/cli/sweep_plan.h"
+#include "deploy/cli/verbs.h"
+#include "deploy/report/report.h"
+
+namespace datacom::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kTick{100};
+constexpr double kLineSeconds = 10;
+constexpr int kTailLines = 8;
+
+// As typed; zero or empty = not given.
+struct SweepOptions {
+  std::string file, dir, seeds;
+  std::string backend = "local";
+  uint64_t steps = 0;
+  int max_members = 0;
+  int jobs = 1;
+  bool render_only = false;
+};
+
+absl::StatusOr<SweepInput> ReadInput(const SweepOptions& options) {
+  if (options.backend != "local") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--backend ", options.backend, ": there is no such backend; there is: local"));
+  }
+  ASSIGN_OR_RETURN(SweepInput input, LoadSweep(options.file));
+  if (!options.seeds.empty()) input.sweep.set_seeds(options.seeds);
+  if (options.steps > 0) input.sweep.add_set(absl::StrCat("run.env_steps=", options.steps));
+  if (options.max_members > 0) {
+    input.sweep.mutable_limits()->set_max_members(static_cast<uint32_t>(options.max_members));
+  }
+  return input;
+}
+
+double UpdatesLeft(const Population& population, const RunState& state) {
+  const v1::Experiment& experiment = population.experiment;
+  const double steps = static_cast<double>(experiment.run().env_steps() - state.env_steps);
+  return state.complete ? 0 : steps * experiment.members_size() * experiment.schedule().updates_per_step();
+}
+
+std::string Describe(const RunState& state, const Population& population) {
+  if (state.complete) return "complete";
+  if (state.env_steps == 0) return "to do";
+  return absl::StrFormat("%.0f %% done", 100.0 * state.env_steps / population.experiment.run().env_steps());
+}
+
+void PrintPlan(const SweepInput& input, const std::string& dir, const std::vector<Population>& populations) {
+  int members = 0;
+  size_t width = sizeof "population";
+  for (const Population& population : populations) {
+    members += population.experiment.members_size();
+    width = std::max(width, population.name.size());
+  }
+  std::printf("sweep %s in %s: %zu population%s, %d members\n", input.sweep.name().c_str(), dir.c_str(),
+              populations.size(), populations.size() == 1 ? "" : "s", members);
+  std::printf("%-*s %8s %12s %10s %10s %10s  %s\n", static_cast<int>(width), "population", "members", "steps", "memory",
+              "disk", "time", "state");
+  double seconds = 0;
+  std::string measured;
+  for (const Population& population : populations) {
+    const RunState state = ReadRunState(RunFolder(dir, population), population.experiment);
+    std::string time = "unknown";
+    if (const std::optional<MeasuredRate> rate = FindRate(dir, population.experiment); rate) {
+      const double own = UpdatesLeft(population, state) / rate->updates_per_second;
+      seconds += own;
+      time = FormatDuration(own);
+      measured =
+          absl::StrFormat("%.0f updates/s of all members measured in %s", rate->updates_per_second, rate->folder);
+    }
+    std::printf("%-*s %8d %12s %10s %10s %10s  %s\n", static_cast<int>(width), population.name.c_str(),
+                population.experiment.members_size(), FormatCount(population.experiment.run().env_steps()).c_str(),
+                FormatBytes(population.needs.memory_bytes).c_str(), FormatBytes(population.needs.disk_bytes()).c_str(),
+                time.c_str(), Describe(state, population).c_str());
+  }
+  if (!measured.empty()) {
+    std::printf("one after another about %s, at %s\n", FormatDuration(seconds).c_str(), measured.c_str());
+  }
+  std::fflush(stdout);
+}
+
+// Trains populations as child processes. Says what happens on standard output.
+class Jobs {
+ public:
+  Jobs(const std::string& dir, const std::vector<Population>& populations, int at_once)
+      : dir_(dir), populations_(populations), at_once_(at_once) {}
+
+  // Until all have ended or a stop was asked for. Exit code: of the first that failed, else of the stop, else 0.
+  int Run() {
+    while (true) {
+      StartMore();
+      if (running_.empty()) return code_;
+      const bool stop = Stop::Process().WaitFor(kTick);
+      if (stop && !stopping_) {
+        Say("draining (interrupt again to leave at once)");
+        stopping_ = true;
+        for (const auto& job : running_) job->process.Signal(SIGTERM);
+      }
+      Reap();
+      if (Seconds(clock_.Now() - said_) < kLineSeconds) continue;
+      said_ = clock_.Now();
+      for (const auto& job : running_)
+        Say(absl::StrCat(Title(*job), absl::StripAsciiWhitespace(TailOfFile(job->log, 1))));
+    }
+  }
+
+ private:
+  struct Job {
+    size_t index = 0;
+    std::string log;
+    Process process;
+  };
+
+  static void Say(const std::string& line) {
+    std::printf("%s\n", line.c_str());
+    std::fflush(stdout);
+  }
+
+  std::string Title(const Job& job) const {
+    return absl::StrCat("[", job.index + 1, "/", populations_.size(), "] ", populations_[job.index].name, ": ");
+  }
+
+  void StartMore() {
+    while (!stopping_ && next_ < populations_.size() && static_cast<int>(running_.size()) < at_once_) {
+      const Population& population = populations_[next_];
+      auto job = std::make_unique<Job>();
+      job->index = next_++;
+      const std::string run_dir = RunFolder(dir_, population);
+      if (ReadRunState(run_dir, population.experiment).complete) continue;
+      job->log = run_dir + "/logs/train.log";
+      const absl::Status status =
+          job->process.Start({std::filesystem::read_symlink("/proc/self/exe").string(), "train", "--resume",
+                              "--run-dir", run_dir, "--steps", absl::StrCat(population.experiment.run().env_steps())},
+                             job->log);
+      if (!status.ok()) {
+        Say(absl::StrCat(Title(*job), status.message()));
+        if (code_ == kExitOk) code_ = ExitCode(status);
+        continue;
+      }
+      Say(absl::StrCat(Title(*job), population.experiment.members_size(), " members, log in ", job->log));
+      running_.push_back(std::move(job));
+    }
+  }
+
+  void Reap() {
+    for (auto job = running_.begin(); job != running_.end();) {
+      const std::optional<int> code = (*job)->process.Poll();
+      if (!code) {
+        ++job;
+        continue;
+      }
+      OnExit(**job, *code);
+      job = running_.erase(job);
+    }
+  }
+
+  // A population that failed keeps no other from being trained; one that was interrupted ends the sweep.
+  void OnExit(const Job& job, int code) {
+    if (code == kExitOk) return Say(absl::StrCat(Title(job), "complete"));
+    if (code == kExitInterrupted) {
+      Say(absl::StrCat(Title(job), "interrupted and drained"));
+      Stop::Process().Request();
+    } else {
+      Say(absl::StrCat(Title(job), "failed (", DescribeExit(code), "). Its last lines (", job.log, "):\n",
+                       TailOfFile(job.log, kTailLines)));
+    }
+    if (code_ == kExitOk || code_ == kExitInterrupted)
+      code_ = code == kExitUsage || code == kExitInterrupted ? code : kExitFailure;
+  }
+
+  const std::string& dir_;
+  const std::vector<Population>& populations_;
+  const int at_once_;
+  const Clock& clock_ = Clock::Real();
+  Clock::Time said_ = clock_.Now();
+  std::vector<std::unique_ptr<Job>> running_;
+  size_t next_ = 0;
+  bool stopping_ = false;
+  int code_ = kExitOk;
+};
+
+absl::Status Conclude(const std::string& dir) {
+  ASSIGN_OR_RETURN(const std::string table, GroupTable({dir}));
+  std::printf("%s", table.c_str());
+  const std::string file = dir + "/report.html";
+  if (absl::Status status = report::WriteReport({dir}, file); !status.ok()) {
+    return Annotate(status, "the sweep is complete, but its report could not be written");
+  }
+  std::printf("report: %s\n", file.c_str());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> Sweep(const SweepOptions& options) {
+  Stop::InstallSignalHandlers();
+  ASSIGN_OR_RETURN(const SweepInput input, ReadInput(options));
+  ASSIGN_OR_RETURN(const std::vector<Population> populations, ExpandSweep(input));
+  const std::string dir =
+      !options.dir.empty() ? options.dir : absl::StrCat("runs/", absl::StrReplaceAll(input.sweep.name(), {{"/", "-"}}));
+  RETURN_IF_ERROR(CheckSweepFolder(dir, populations));
+  RETURN_IF_ERROR(MakeFolders(dir));
+  ASSIGN_OR_RETURN(const std::unique_ptr<FolderLock> lock, FolderLock::Take(dir));
+  RETURN_IF_ERROR(PrepareSweepFolder(dir, input.sweep, populations));
+  PrintPlan(input, dir, populations);
+  if (options.render_only) return kExitOk;
+  const int code = Jobs(dir, populations, options.jobs).Run();
+  if (code == kExitInterrupted) std::printf("the same command again goes on\n");
+  if (code != kExitOk) return code;
+  RETURN_IF_ERROR(Conclude(dir));
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddSweep(CLI::App* app, int* exit_code) {
+  auto options = std::make_shared<SweepOptions>();
+  CLI::App* verb = app->add_subcommand(
+      "sweep", "Trains every population that a sweep file expands to; the same command again goes on");
+  verb->add_option("file", options->file, "name under deploy/sweeps, or a file")->required();
+  verb->add_option("--backend", options->backend, "where the populations run: local");
+  verb->add_flag("--render-only", options->render_only, "writes the experiments and prints the plan, trains nothing");
+  verb->add_option("--dir", options->dir, "folder of the sweep (runs/<name>)");
+  verb->add_option("--jobs", options->jobs, "populations at a time (1)")->check(CLI::Range(1, 1024));
+  verb->add_option("--seeds", options->seeds, "instead of the file's: 0-4, 3 or 0,2,5-7");
+  verb->add_option("--steps", options->steps, "environment steps of each member, exactly")->check(CLI::PositiveNumber);
+  verb->add_option("--max-members", options->max_members, "of one population, instead of the file's")
+      ->check(CLI::Range(1, 65536));
+  verb->footer("Example: datacom sweep cartpole/cost_budgets --seeds 0-2 --steps 200000");
+  verb->callback([options, exit_code] {
+    const absl::StatusOr<int> code = Sweep(*options);
+    *exit_code = code.ok() ? *code : Finish(code.status());
+  });
+}
+
+}  // namespace datacom::cli

@@ -1,0 +1,115 @@
+#include "deploy/report/groups.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
+#include "common/config/experiment.h"
+
+namespace datacom::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+absl::StatusOr<Run> ReadRun(const std::string& folder) {
+  Run run;
+  const std::string file = folder + "/experiment.textproto";
+  if (!fs::exists(file)) {
+    return absl::InvalidArgumentError(absl::StrCat(folder, " is no run folder: it has no experiment.textproto"));
+  }
+  run.folder = fs::path(folder).lexically_normal().string();
+  ASSIGN_OR_RETURN(run.experiment, LoadExperiment(file, ExperimentFolder()));
+  ASSIGN_OR_RETURN(run.progress, ReadCsv(folder + "/progress.csv"));
+  if (run.progress.rows() == 0) return absl::NotFoundError(absl::StrCat(folder, "/progress.csv has no rows yet"));
+  if (absl::StatusOr<Csv> read = ReadCsv(folder + "/episodes.csv"); read.ok()) run.episodes = *std::move(read);
+  if (absl::StatusOr<std::string> read = ReadFile(folder + "/build.txt"); read.ok()) run.build = *std::move(read);
+  return run;
+}
+
+// Does a run have at least one row?
+bool HasRecords(const std::string& folder) {
+  const absl::StatusOr<Csv> progress = ReadCsv(folder + "/progress.csv");
+  return progress.ok() && progress->rows() > 0;
+}
+
+// The run folders that `folder` stands for.
+absl::StatusOr<std::vector<std::string>> RunFolders(const std::string& folder) {
+  const std::string list = absl::StrCat(folder, "/", kPopulationsFile);
+  if (!fs::exists(list)) return std::vector<std::string>{folder};
+  ASSIGN_OR_RETURN(const std::string names, ReadFile(list));
+  std::vector<std::string> folders;
+  for (const absl::string_view name : absl::StrSplit(names, '\n', absl::SkipEmpty())) {
+    const std::string run = absl::StrCat(folder, "/", name);
+    if (HasRecords(run)) folders.push_back(run);
+  }
+  if (folders.empty()) return absl::NotFoundError(absl::StrCat("no run of the sweep in ", folder, " has records yet"));
+  return folders;
+}
+
+std::string LabelOf(const Run& run, int member) {
+  return member < run.experiment.members_size() ? run.experiment.members(member).label() : "";
+}
+
+// Titles are labels where all groups are of one experiment, and say no more than it takes to tell groups apart.
+void SetTitles(std::vector<Group>* groups) {
+  std::set<std::string> names;
+  for (const Group& group : *groups) names.insert(group.run().experiment.name());
+  std::map<std::string, int> uses;
+  for (Group& group : *groups) {
+    const std::string& name = group.run().experiment.name();
+    const std::string label = LabelOf(group.run(), group.members[0].member);
+    if (label.empty() || label == name) {
+      group.title = name;
+    } else {
+      group.title = names.size() == 1 ? label : absl::StrCat(name, ", ", label);
+    }
+    ++uses[group.title];
+  }
+  for (Group& group : *groups) {
+    if (uses[group.title] > 1) absl::StrAppend(&group.title, " (", group.run().folder, ")");
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Run>> ReadRuns(const std::vector<std::string>& folders) {
+  std::vector<Run> runs;
+  for (const std::string& folder : folders) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> own, RunFolders(folder));
+    for (const std::string& run_folder : own) {
+      ASSIGN_OR_RETURN(Run run, ReadRun(run_folder));
+      runs.push_back(std::move(run));
+    }
+  }
+  return runs;
+}
+
+std::vector<Group> GroupRuns(const std::vector<Run>& runs) {
+  std::vector<Group> groups;
+  std::map<std::tuple<std::string, std::string, std::string>, size_t> index;  // folder, experiment, label
+  for (const Run& run : runs) {
+    std::map<int, std::vector<size_t>> episodes;
+    if (run.episodes) episodes = RowsByMember(*run.episodes);
+    size_t unlabelled = groups.size();  // a run named twice is shown twice
+    for (const auto& [member, rows] : RowsByMember(run.progress)) {
+      const std::string label = LabelOf(run, member);
+      size_t at = unlabelled;
+      if (!label.empty()) {
+        const std::string sweep = fs::path(run.folder).parent_path().string();
+        at = index.emplace(std::tuple(sweep, run.experiment.name(), label), groups.size()).first->second;
+      }
+      if (at == groups.size()) groups.push_back({"", !label.empty(), {}});
+      groups[at].members.push_back({&run, member, rows, episodes[member]});
+    }
+  }
+  SetTitles(&groups);
+  return groups;
+}
+
+}  // namespace datacom::report
