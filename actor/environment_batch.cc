@@ -79,10 +79,10 @@ void EnvironmentBatch::FillNoise(int index, int count, float* noise) const {
              noise, count);
 }
 
-EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const float* action, const SnapshotVersion& policy,
-                                                 RowChunk* rows) {
+EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const float* action, const float* executed,
+                                                 const SnapshotVersion& policy, RowChunk* rows) {
   Environment& environment = environments_[index];
-  const StepResult result = Advance(&environment, action);
+  const StepResult result = Advance(&environment, executed);
   if (!result.valid) {
     ++environment.episode;
     Reset(index);
@@ -91,6 +91,7 @@ EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const float* action,
   TransitionRow row;
   row.observation = environment.observation.data();
   row.action = action;
+  row.executed = executed;
   row.next_observation = environment.next_observation.data();
   row.reward = static_cast<float>(result.reward);
   row.cost = static_cast<float>(result.cost);

@@ -40,11 +40,12 @@ class EnvironmentBatch {
   void FillNoise(int environment, int count, float* noise) const;
 
   enum class Outcome { kGoesOn, kEnded, kAbandoned };
-  // Applies action [action_dim] and appends the transition to `rows`; an ended episode is followed by the next one's
-  // reset. An invalid step (the simulator warned, something is not finite) appends nothing: the episode is left
-  // unfinished in the row stream.
-  // REQUIRES rows->rows() < rows->capacity().
-  Outcome Step(int environment, const float* action, const SnapshotVersion& policy, RowChunk* rows);
+  // Applies `executed` [action_dim] and appends the transition to `rows` with the `action` it was made of, the same
+  // array where no rule filters outside of the agent; an ended episode is followed by the next one's reset. An invalid
+  // step (the simulator warned, something is not finite) appends nothing: the episode is left unfinished in the row
+  // stream. REQUIRES rows->rows() < rows->capacity().
+  Outcome Step(int environment, const float* action, const float* executed, const SnapshotVersion& policy,
+               RowChunk* rows);
 
  private:
   struct Environment {

@@ -65,7 +65,7 @@ void EpisodePlayer::Begin(const Seeds& seeds, uint32_t episode, Seat* seat) {
   seat->discount = 1;
 }
 
-void EpisodePlayer::Act(const Seeds& seeds, const ActingDiagnostics& diagnostics) {
+const float* EpisodePlayer::Act(const Seeds& seeds, const ActingDiagnostics& diagnostics) {
   const int noise_dim = rule_->noise_dim();
   float* observation = observations_.data();
   float* noise = noise_.data();
@@ -76,6 +76,7 @@ void EpisodePlayer::Act(const Seeds& seeds, const ActingDiagnostics& diagnostics
     noise += noise_dim;
   }
   rule_->Act(static_cast<int>(seated_.size()), observations_.data(), noise_.data(), actions_.data(), diagnostics);
+  return rule_->executed() != nullptr ? rule_->executed() : actions_.data();
 }
 
 bool EpisodePlayer::Step(const float* action, Seat* seat, v1::EvaluationEpisode* result) {
@@ -119,11 +120,11 @@ absl::StatusOr<std::vector<v1::EvaluationEpisode>> EpisodePlayer::Play(const See
       since_tick = 0;
     }
     since_tick += seated_.size();
-    Act(seeds, ActingDiagnostics());
+    const float* const actions = Act(seeds, ActingDiagnostics());
     size_t kept = 0;
     for (size_t i = 0; i < seated_.size(); ++i) {
       Seat* const seat = seated_[i];
-      bool goes_on = Step(&actions_[i * action_dim], seat, &results[seat->episode]);
+      bool goes_on = Step(actions + i * action_dim, seat, &results[seat->episode]);
       if (!goes_on && begun < count) {
         Begin(seeds, begun++, seat);
         goes_on = true;
@@ -142,7 +143,8 @@ absl::Status EpisodePlayer::Watch(const Seeds& seeds, uint32_t episode, const Wa
   v1::EvaluationEpisode result;
   for (bool goes_on = true;;) {
     Moment::Judgement judgement;
-    Act(seeds, {&judgement.constraint, &judgement.cvar, &judgement.intervention});  // of the last state too: to be seen
+    // Of the last state, too: to be seen.
+    const float* const action = Act(seeds, {&judgement.constraint, &judgement.cvar, &judgement.intervention});
     Moment moment;
     moment.task = seat->task.get();
     moment.step = seat->step;
@@ -152,7 +154,7 @@ absl::Status EpisodePlayer::Watch(const Seeds& seeds, uint32_t episode, const Wa
     if (rule_->has_constraint()) moment.judgement = judgement;
     RETURN_IF_ERROR(watcher(moment));
     if (!goes_on) return absl::OkStatus();
-    goes_on = Step(actions_.data(), seat, &result);
+    goes_on = Step(action, seat, &result);
   }
 }
 

@@ -69,8 +69,9 @@ class EpisodePlayer {
     std::vector<double> observation;  // [obs_dim]
   };
   void Begin(const Seeds& seeds, uint32_t episode, Seat* seat);
-  // Acts for the seats seated_[0 .. n), in one batch.
-  void Act(const Seeds& seeds, const ActingDiagnostics& diagnostics);
+  // Acts for the seats seated_[0 .. n), in one batch; returns what their environments are to be given,
+  // [n, action_dim], until the next time.
+  const float* Act(const Seeds& seeds, const ActingDiagnostics& diagnostics);
   // Applies the action and adds the step to the result; true when the episode goes on.
   bool Step(const float* action, Seat* seat, v1::EvaluationEpisode* result);
 

@@ -22,7 +22,7 @@ absl::StatusOr<Rollout::Parts> Rollout::PartsOf(const v1::Experiment& experiment
     return absl::InvalidArgumentError(absl::StrCat("algorithm: there is no \"", experiment.algorithm(), "\""));
   }
   ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(experiment.task(), experiment.task_options()));
-  ASSIGN_OR_RETURN(const std::vector<Column> columns, ActingRuleColumns(algorithm->acting_rule));
+  ASSIGN_OR_RETURN(const std::vector<Column> columns, ActingRuleColumns(algorithm->acting_rule, model.spec.action_dim));
   Parts parts;
   parts.experiment = experiment;
   parts.schema = RowSchema::For(model.spec.obs_dim, model.spec.action_dim, columns);
@@ -142,10 +142,12 @@ absl::StatusOr<int> Rollout::StepMember(MemberState* state) {
   const bool timed = iteration_ % kTimedEvery == 0;
   Act(state, batch, timed);
   const Clock::Time before = timed ? options_.clock->Now() : Clock::Time{};
+  const float* const executed = state->rule->executed() != nullptr ? state->rule->executed() : actions_.data();
+  const uint32_t action_dim = parts_.schema.action_dim();
   int ended = 0, abandoned = 0;
   for (int i = 0; i < batch; ++i) {
     const EnvironmentBatch::Outcome outcome = state->environments->Step(
-        chosen_[i], &actions_[i * parts_.schema.action_dim()], state->snapshot->version, &state->chunk);
+        chosen_[i], &actions_[i * action_dim], executed + i * action_dim, state->snapshot->version, &state->chunk);
     ended += outcome == EnvironmentBatch::Outcome::kEnded;
     abandoned += outcome == EnvironmentBatch::Outcome::kAbandoned;
   }

@@ -16,7 +16,8 @@ namespace datacom {
 // One transition. Pointers are read during Append only.
 struct TransitionRow {
   const float* observation = nullptr;       // [obs_dim]
-  const float* action = nullptr;            // [action_dim], as executed
+  const float* action = nullptr;            // [action_dim], as chosen
+  const float* executed = nullptr;          // [action_dim], what the environment was given
   const float* next_observation = nullptr;  // [obs_dim]
   float reward = 0;
   float cost = 0;  // raw, signed, of the reached state
@@ -42,11 +43,11 @@ class RowChunk {
 
  private:
   RowChunk() = default;
-  struct Field {  // one wire column: where its buffer starts and what a row takes of it
+  struct Field {  // one wire column: where its buffer starts, what a row takes of it, which of a row's values it is
     size_t offset = 0;
     size_t row_bytes = 0;
+    size_t value = 0;
   };
-  void Put(size_t column, const void* value);
 
   uint32_t capacity_ = 0;
   uint32_t rows_ = 0;

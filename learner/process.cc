@@ -48,7 +48,7 @@ absl::StatusOr<Checkpoint> LoadCheckpoint(const ProcessOptions& options, const C
 }
 
 absl::StatusOr<RowSchema> SchemaOf(const TaskModel& task, const std::string& acting_rule) {
-  ASSIGN_OR_RETURN(const std::vector<Column> extra, ActingRuleColumns(acting_rule));
+  ASSIGN_OR_RETURN(const std::vector<Column> extra, ActingRuleColumns(acting_rule, task.spec.action_dim));
   return RowSchema::For(task.spec.obs_dim, task.spec.action_dim, extra);
 }
 

@@ -34,7 +34,7 @@ absl::StatusOr<std::unique_ptr<Store>> OpenStore(const Flags& flags, const v1::E
   if (algorithm == nullptr)
     return absl::InvalidArgumentError(absl::StrCat("algorithm: \"", experiment.algorithm(), "\" is not known"));
   ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(experiment.task(), experiment.task_options()));
-  ASSIGN_OR_RETURN(const std::vector<Column> extra, ActingRuleColumns(algorithm->acting_rule));
+  ASSIGN_OR_RETURN(const std::vector<Column> extra, ActingRuleColumns(algorithm->acting_rule, model.spec.action_dim));
   Store::Options options;
   options.experiment = experiment;
   options.experiment_text = PrintExperiment(experiment);

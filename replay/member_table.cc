@@ -261,7 +261,7 @@ absl::Status MemberTable::AddEpisode(const EpisodeSummary& summary, v1::MemberBa
 std::string MemberTable::Actions(const EpisodeSummary& episode) const {
   std::string actions;
   VisitRows(episode,
-            [&](const char* row) { actions.append(row + layout_.action, schema_.action_dim() * sizeof(float)); });
+            [&](const char* row) { actions.append(row + layout_.executed, schema_.action_dim() * sizeof(float)); });
   return actions;
 }
 

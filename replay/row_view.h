@@ -13,7 +13,7 @@ class RowLayout {
  public:
   explicit RowLayout(const RowSchema& schema)
       : observation(schema.offset("observation")),
-        action(schema.offset("action")),
+        executed(schema.offset(schema.executed_column())),
         reward(schema.offset("reward")),
         cost(schema.offset("cost")),
         next_observation(schema.offset("next_observation")),
@@ -25,7 +25,7 @@ class RowLayout {
         session(schema.offset("session")),
         sequence(schema.offset("sequence")) {}
 
-  const size_t observation, action, reward, cost, next_observation, last, environment, episode, step, policy_update,
+  const size_t observation, executed, reward, cost, next_observation, last, environment, episode, step, policy_update,
       session, sequence;
 };
 

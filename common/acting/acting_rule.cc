@@ -8,7 +8,7 @@ namespace datacom {
 #define DATACOM_ACTING_RULE(name)                                                                                    \
   namespace name {                                                                                                   \
   absl::StatusOr<std::unique_ptr<ActingRule>> Make(const Snapshot& snapshot, const TaskModel& model, int max_batch); \
-  std::vector<Column> Columns();                                                                                     \
+  std::vector<Column> Columns(uint32_t action_dim);                                                                  \
   }
 #include "common/acting/register.inc"
 #undef DATACOM_ACTING_RULE
@@ -18,7 +18,7 @@ namespace {
 struct Entry {
   const char* name;
   absl::StatusOr<std::unique_ptr<ActingRule>> (*make)(const Snapshot&, const TaskModel&, int);
-  std::vector<Column> (*columns)();
+  std::vector<Column> (*columns)(uint32_t action_dim);
 };
 
 constexpr Entry kRegister[] = {
@@ -50,10 +50,10 @@ absl::StatusOr<std::unique_ptr<ActingRule>> MakeActingRule(const Snapshot& snaps
   return (*entry)->make(snapshot, model, max_batch);
 }
 
-absl::StatusOr<std::vector<Column>> ActingRuleColumns(absl::string_view rule) {
+absl::StatusOr<std::vector<Column>> ActingRuleColumns(absl::string_view rule, uint32_t action_dim) {
   const absl::StatusOr<const Entry*> entry = Find(rule);
   if (!entry.ok()) return entry.status();
-  return (*entry)->columns();
+  return (*entry)->columns(action_dim);
 }
 
 }  // namespace datacom

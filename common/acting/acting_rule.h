@@ -31,10 +31,15 @@ class ActingRule {
   // and the old parameters stay).
   virtual absl::Status Load(const Snapshot& snapshot) = 0;
   // observations: [batch, obs_dim] float32; noise: [batch, noise_dim()] standard normal float32;
-  // actions: [batch, action_dim] float32 out, as applied and stored. batch <= max_batch of the making.
+  // actions: [batch, action_dim] float32 out, as stored, and applied unless executed() says otherwise.
+  // batch <= max_batch of the making.
   virtual void Act(int batch, const float* observations, const float* noise, float* actions,
                    const ActingDiagnostics& diagnostics) = 0;
   virtual int noise_dim() const = 0;
+  // What the last Act would have the environments do instead of its actions, [batch, action_dim] float32: rules that
+  // filter outside of the agent, which learns from what the policy chose. Such a rule declares the column
+  // executed_action. Null: actions are applied as they are.
+  virtual const float* executed() const { return nullptr; }
   // Whether diagnostics.constraint means anything.
   virtual bool has_constraint() const { return false; }
 };
@@ -43,8 +48,8 @@ std::vector<std::string> ActingRuleNames();
 // NOT_FOUND naming the rule, INVALID_ARGUMENT naming a missing array, a wrong shape or a missing scalar.
 absl::StatusOr<std::unique_ptr<ActingRule>> MakeActingRule(const Snapshot& snapshot, const TaskModel& model,
                                                            int max_batch);
-// Extra row columns the rule of this name stores (empty for rules of today's algorithms).
-absl::StatusOr<std::vector<Column>> ActingRuleColumns(absl::string_view rule);
+// Extra row columns the rule of this name stores. NOT_FOUND naming the rule.
+absl::StatusOr<std::vector<Column>> ActingRuleColumns(absl::string_view rule, uint32_t action_dim);
 
 }  // namespace datacom
 

@@ -64,6 +64,6 @@ absl::StatusOr<std::unique_ptr<ActingRule>> Make(const Snapshot& snapshot, const
   return std::unique_ptr<ActingRule>(std::make_unique<GaussianPolicy>(std::move(policy)));
 }
 
-std::vector<Column> Columns() { return {}; }
+std::vector<Column> Columns(uint32_t /*action_dim*/) { return {}; }
 
 }  // namespace datacom::gaussian_policy

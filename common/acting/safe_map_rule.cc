@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/acting/scalars.h"
 #include "common/base/status.h"
 
 namespace datacom::safe_map {
@@ -63,22 +64,9 @@ absl::StatusOr<std::unique_ptr<ActingRule>> SafeMapRule::MakeRule(const Snapshot
 
 absl::StatusOr<SafeMapRule::Scalars> SafeMapRule::ReadScalars(const Snapshot& snapshot) {
   Scalars scalars;
-  const std::pair<const char*, double*> wanted[] = {{"delta", &scalars.delta},
-                                                    {"risk_margin", &scalars.risk_margin},
-                                                    {"atacom_gain", &scalars.gains.lambda},
-                                                    {"slack_beta", &scalars.gains.beta}};
-  for (const auto& [name, value] : wanted) {
-    const absl::StatusOr<double> found = snapshot.Scalar(name);
-    if (!found.ok()) return absl::InvalidArgumentError(found.status().message());
-    if (!std::isfinite(*found)) {
-      return absl::InvalidArgumentError(absl::StrCat("snapshot scalar ", name, " = ", *found, ", must be finite"));
-    }
-    *value = *found;
-  }
-  if (!(scalars.gains.beta > 0)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("snapshot scalar slack_beta = ", scalars.gains.beta, ", must be above 0"));
-  }
+  ASSIGN_OR_RETURN(scalars.delta, FiniteScalar(snapshot, "delta"));
+  ASSIGN_OR_RETURN(scalars.risk_margin, FiniteScalar(snapshot, "risk_margin"));
+  ASSIGN_OR_RETURN(scalars.gains, ReadSafeMapGains(snapshot));
   return scalars;
 }
 
@@ -158,6 +146,6 @@ absl::StatusOr<std::unique_ptr<ActingRule>> Make(const Snapshot& snapshot, const
   return SafeMapRule::MakeRule(snapshot, model, max_batch);
 }
 
-std::vector<Column> Columns() { return {}; }
+std::vector<Column> Columns(uint32_t /*action_dim*/) { return {}; }
 
 }  // namespace datacom::safe_map

@@ -20,6 +20,8 @@ size_t SizeOf(ColumnType type) {
   std::abort();
 }
 
+Column ExecutedActionColumn(uint32_t action_dim) { return {kExecutedAction, ColumnType::kFloat32, action_dim, false}; }
+
 RowSchema RowSchema::For(uint32_t obs_dim, uint32_t action_dim, const std::vector<Column>& extra) {
   RowSchema schema;
   schema.obs_dim_ = obs_dim;
@@ -69,6 +71,13 @@ size_t RowSchema::offset(absl::string_view stored_column) const {
     if (stored_[i].name == stored_column) return offsets_[i];
   }
   std::abort();
+}
+
+absl::string_view RowSchema::executed_column() const {
+  for (const Column& column : wire_) {
+    if (column.name == kExecutedAction) return kExecutedAction;
+  }
+  return "action";
 }
 
 }  // namespace datacom

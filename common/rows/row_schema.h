@@ -20,6 +20,9 @@ enum class ColumnType : uint8_t { kFloat32, kUint8, kUint32, kUint64 };
 
 size_t SizeOf(ColumnType type);
 
+// What rules that filter actions outside of the agent store beside what it chose.
+inline constexpr char kExecutedAction[] = "executed_action";
+
 struct Column {
   std::string name;
   ColumnType type = ColumnType::kFloat32;
@@ -28,13 +31,16 @@ struct Column {
   size_t bytes() const { return SizeOf(type) * width; }
 };
 
+Column ExecutedActionColumn(uint32_t action_dim);  // not sent to the learner
+
 class RowSchema {
  public:
   // Fixed columns for a task of these dimensions, then `extra` float32 columns an acting rule declares (name, width).
-  //   observation f32[obs_dim], action f32[action_dim] (as executed), reward f32, cost f32 (raw signed, of the reached
-  //   state), next_observation f32[obs_dim], absorbing u8, last u8 (absorbing or time limit),
-  //   environment u32 (member-local), episode u32 (per environment), step u32 (from 0 within the episode),
-  //   policy_incarnation u32, policy_update u64 (of the snapshot that acted); stored only: session u32, sequence u64.
+  //   observation f32[obs_dim], action f32[action_dim] (as chosen; as executed, too, unless there is a column
+  //   executed_action), reward f32, cost f32 (raw signed, of the reached state), next_observation f32[obs_dim],
+  //   absorbing u8, last u8 (absorbing or time limit), environment u32 (member-local), episode u32 (per environment),
+  //   step u32 (from 0 within the episode), policy_incarnation u32, policy_update u64 (of the snapshot that acted);
+  //   stored only: session u32, sequence u64.
   static RowSchema For(uint32_t obs_dim, uint32_t action_dim, const std::vector<Column>& extra = {});
 
   const std::vector<Column>& wire() const { return wire_; }          // what an actor sends
@@ -44,6 +50,8 @@ class RowSchema {
   size_t wire_row_bytes() const { return wire_row_bytes_; }
   size_t learning_row_bytes() const { return learning_row_bytes_; }
   size_t stored_row_bytes() const { return stored_row_bytes_; }  // multiple of 8
+  // The column that says what the environment was given: executed_action where a rule declares it, else action.
+  absl::string_view executed_column() const;
   // Byte offset of a stored column within a stored row; aborts on an unknown name (programmer error).
   size_t offset(absl::string_view stored_column) const;
 

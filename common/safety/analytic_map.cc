@@ -45,7 +45,6 @@ void AnalyticMap::Set(const double* q, const SafeMapGains& gains) {
     drift_[i] = std::max(invariant ? k_dot + bend : k_dot, 0.0);
     std::copy_n(invariant ? row : row + n, n, J_G_.data() + i * n);
   }
-  worst_ = *std::max_element(c_.begin(), c_.end());
   map_.Set(SafeMapReduced{c_.data(), J_G_.data(), drift_.data()}, gains);
 }
 

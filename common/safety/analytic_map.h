@@ -31,15 +31,11 @@ class AnalyticMap {
   // action [n] = B_top clip(u) + offset; no rescale: the environment limits.
   void Apply(const double* u, double* action) const { map_.ApplyUnscaled(u, action); }
 
-  double worst() const { return worst_; }  // the largest c of the state set
-  const SafeMap& map() const { return map_; }
-
  private:
-  const std::shared_ptr<const KnownConstraints> constraints_;
-  const std::vector<double> gains_;
-  const int action_;
+  std::shared_ptr<const KnownConstraints> constraints_;
+  std::vector<double> gains_;
+  int action_;
   SafeMap map_;
-  double worst_ = 0;
   std::vector<double> state_;             // [2n]: q moved along the velocity
   std::vector<double> c_, drift_, J_G_;   // [K], [K], [K, n]
   std::vector<double> jacobian_, along_;  // [K, 2n]: at q, and at state_

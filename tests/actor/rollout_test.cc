@@ -16,6 +16,7 @@ using testing::FakeRule;
 using testing::FakeSnapshot;
 using testing::FakeSubscriber;
 using testing::FakeTask;
+using testing::FilteringRule;
 using ::testing::HasSubstr;
 using testing::ReceivedRow;
 
@@ -33,11 +34,13 @@ Rollout::Parts FakeParts(int members, bool lockstep) {
 // An actor for `members` members, its two peers, and how its run went.
 struct Actor {
   explicit Actor(uint32_t members, uint32_t environments, bool lockstep = false,
-                 const std::vector<v1::OpenEpisode>& open = {}, uint32_t first_member = 0)
-      : session(RowSchema::For(2, 1), Registration(members, open, first_member)) {
+                 const std::vector<v1::OpenEpisode>& open = {}, uint32_t first_member = 0,
+                 const RowSchema& schema = RowSchema::For(2, 1))
+      : session(schema, Registration(members, open, first_member)) {
     options.environments = environments;
     options.stop = [this] { return stop; };
     parts = FakeParts(static_cast<int>(first_member + members), lockstep);
+    parts.schema = schema;
   }
   static v1::RegisterReply Registration(uint32_t members, const std::vector<v1::OpenEpisode>& open,
                                         uint32_t first_member) {
@@ -317,7 +320,7 @@ v1::OpenEpisode OpenAfter(const std::vector<ReceivedRow>& rows, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     if (rows[i].episode != open.episode()) continue;
     open.set_steps(open.steps() + 1);
-    open.mutable_actions()->append(reinterpret_cast<const char*>(rows[i].action.data()), sizeof(float));
+    open.mutable_actions()->append(reinterpret_cast<const char*>(rows[i].executed.data()), sizeof(float));
   }
   return open;
 }
@@ -337,6 +340,34 @@ TEST(Rollout, LockstepContinuesBitIdenticallyAfterStoppingAtAnyRow) {
       ASSERT_EQ(more[i], rows[stopped + i]) << "stopped after " << stopped << ", row " << i;
   }
   EXPECT_GT(boundaries, 3);
+}
+
+TEST(Rollout, AnActionFilteredOutsideOfTheAgentIsAppliedAndPlayedAgainBesideTheOneThatWasChosen) {
+  const RowSchema schema = RowSchema::For(2, 1, {ExecutedActionColumn(1)});
+  Actor straight(1, 1, /*lockstep=*/true, {}, 0, schema);
+  straight.parts.make_rule = FilteringRule::Make;
+  const std::vector<ReceivedRow> rows = Lockstep(&straight, 0, 300);
+  ASSERT_EQ(rows.size(), 300u);
+  for (size_t i = 1; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i].executed[0], -rows[i].action[0] / 2);
+    // The fake task: velocity' = 0.9 velocity + 0.1 (a + 0.02).
+    const double velocity = 0.9 * rows[i].observation[1] + 0.1 * (rows[i].executed[0] + 0.02);
+    EXPECT_NEAR(rows[i].next_observation[1], velocity, 1e-6);
+  }
+  for (const size_t stopped : {5, 57, 131}) {
+    Actor again(1, 1, /*lockstep=*/true, {OpenAfter(rows, stopped)}, 0, schema);
+    again.parts.make_rule = FilteringRule::Make;
+    const std::vector<ReceivedRow> more = Lockstep(&again, stopped, 60);
+    ASSERT_EQ(more.size(), 60u);
+    for (size_t i = 0; i < more.size(); ++i) ASSERT_EQ(more[i], rows[stopped + i]) << stopped << ", row " << i;
+  }
+}
+
+TEST(Rollout, AColumnThatNoActorFillsIsNamed) {
+  Actor actor(1, 1, false, {}, 0, RowSchema::For(2, 1, {{"moon_phase", ColumnType::kFloat32, 1, true}}));
+  const absl::Status status = actor.Run();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("moon_phase"));
 }
 
 TEST(Rollout, AnOpenEpisodeThatCannotBePlayedAgainIsRefused) {

@@ -86,6 +86,33 @@ TEST(StoreTest, LockstepGrantsOneRowAnUpdateAndAKilledActorContinuesItsEpisode) 
   EXPECT_THAT(actions, ::testing::ElementsAre(10 / 8.0f, 11 / 8.0f, 12 / 8.0f, 13 / 8.0f));
 }
 
+TEST(StoreTest, AnEpisodeContinuesWithTheActionsThatWereExecuted) {
+  v1::Experiment experiment = SmallExperiment(1);
+  experiment.mutable_run()->set_lockstep(true);
+  TemporaryFolder folder;
+  ManualClock clock;
+  const RowSchema schema = RowSchema::For(2, 1, {ExecutedActionColumn(1)});
+  const Store::Options options = testing::StoreOptions(experiment, folder.path(), &clock);
+  auto store = *Store::Open(schema, options);
+  Client client;
+  client.Open(store.get(), "actor-0", 1, 1);
+  v1::Chunk chunk = MakeChunk(0, 0, SimpleRows(0, 3));
+  const float executed[3] = {0.5f, -0.25f, 0.125f};
+  size_t at = 0;
+  for (const Column& column : schema.wire()) {
+    if (column.name == kExecutedAction) break;
+    at += 3 * column.bytes();
+  }
+  chunk.mutable_columns()->insert(at, reinterpret_cast<const char*>(executed), sizeof executed);
+  EXPECT_EQ(client.Send(store.get(), chunk), absl::StatusCode::kOk);
+  store.reset();
+  store = *Store::Open(schema, options);
+  const auto reply = store->Register("actor-0", /*incarnation=*/2, 1);
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  ASSERT_EQ(reply->open_episodes_size(), 1);
+  EXPECT_EQ(reply->open_episodes(0).actions(), std::string(reinterpret_cast<const char*>(executed), sizeof executed));
+}
+
 TEST(StoreTest, MembersAreSharedOutAndSharedAgainWhenAnActorStaysAway) {
   TemporaryFolder folder;
   ManualClock clock;

@@ -18,7 +18,7 @@ namespace datacom::testing {
 
 struct ReceivedRow {
   uint32_t member = 0;
-  std::vector<float> observation, action, next_observation;
+  std::vector<float> observation, action, executed, next_observation;  // executed: of the column that says so
   float reward = 0, cost = 0;
   uint8_t absorbing = 0, last = 0;
   uint32_t environment = 0, episode = 0, step = 0, policy_incarnation = 0;
@@ -104,6 +104,7 @@ class FakeInsertSession : public InsertSession {
     r.member = member;
     r.observation = Floats(columns, count, row, "observation", schema_.obs_dim());
     r.action = Floats(columns, count, row, "action", schema_.action_dim());
+    r.executed = Floats(columns, count, row, std::string(schema_.executed_column()).c_str(), schema_.action_dim());
     r.next_observation = Floats(columns, count, row, "next_observation", schema_.obs_dim());
     r.reward = Value<float>(columns, count, row, "reward");
     r.cost = Value<float>(columns, count, row, "cost");

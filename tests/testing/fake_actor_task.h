@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/acting/acting_rule.h"
 #include "common/tasks/task.h"
@@ -88,6 +89,27 @@ class FakeRule : public ActingRule {
 
  private:
   float weights_[2] = {0, 0};
+};
+
+// As FakeRule, but filtered outside of the agent: half of the action, the other way, is executed.
+class FilteringRule : public FakeRule {
+ public:
+  static absl::StatusOr<std::unique_ptr<ActingRule>> Make(const Snapshot& snapshot, int max_batch) {
+    auto rule = std::make_unique<FilteringRule>();
+    rule->executed_.resize(max_batch);
+    const absl::Status status = rule->Load(snapshot);
+    if (!status.ok()) return status;
+    return rule;
+  }
+  void Act(int batch, const float* observations, const float* noise, float* actions,
+           const ActingDiagnostics& diagnostics) override {
+    FakeRule::Act(batch, observations, noise, actions, diagnostics);
+    for (int i = 0; i < batch; ++i) executed_[i] = -actions[i] / 2;
+  }
+  const float* executed() const override { return executed_.data(); }
+
+ private:
+  std::vector<float> executed_;
 };
 
 inline std::shared_ptr<const Snapshot> FakeSnapshot(uint32_t member, uint64_t update, uint32_t incarnation = 1) {

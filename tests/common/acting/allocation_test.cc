@@ -66,12 +66,12 @@ TEST_F(Allocation, APerceptronMakesNoneAfterItsMaking) {
 }
 
 TEST_F(Allocation, EveryRuleLoadsAndActsWithoutAny) {
-  const TaskModel model = MakeTaskModel("cartpole", v1::TaskOptions()).value();
+  const TaskModel model = MakeTaskModel("air_hockey", v1::TaskOptions()).value();  // fits every rule
   for (const std::string& name : ActingRuleNames()) {
-    Snapshot snapshot = testing::SafeMapSnapshot(5, 1, 4, {128, 128}, 1);
+    Snapshot snapshot = testing::SafeMapSnapshot(16, 3, 6, {128, 128}, 1);
     snapshot.acting_rule = name;
     const auto rule = MakeActingRule(snapshot, model, 16).value();
-    std::vector<float> observations(16 * 5, 0.1f), noise(16 * rule->noise_dim(), 0.2f), actions(16);
+    std::vector<float> observations(16 * 16, 0.1f), noise(16 * rule->noise_dim(), 0.2f), actions(16 * 3);
     std::vector<double> k(16), cvar(16), intervention(16);
     EXPECT_EQ(
         CountAllocations([&] {

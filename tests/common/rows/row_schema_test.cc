@@ -60,6 +60,14 @@ TEST(RowSchema, ExtraColumnsTravelAndIdentityStaysOutOfDraws) {
   }
 }
 
+TEST(RowSchema, TellsWhichColumnTheEnvironmentWasGiven) {
+  EXPECT_EQ(RowSchema::For(2, 1).executed_column(), "action");
+  const RowSchema filtered = RowSchema::For(2, 3, {ExecutedActionColumn(3)});
+  EXPECT_EQ(filtered.executed_column(), "executed_action");
+  EXPECT_NE(filtered.offset("executed_action"), filtered.offset("action"));
+  for (const Column& column : filtered.learning()) EXPECT_NE(column.name, "executed_action");
+}
+
 TEST(RowSchemaDeathTest, AsksForNoUnknownColumn) { EXPECT_DEATH(RowSchema::For(1, 1).offset("nonsense"), ""); }
 
 }  // namespace

@@ -79,7 +79,6 @@ void ExpectMap(double p, double v, bool invariant) {
     expected.ApplyUnscaled(&u, &want);
     EXPECT_NEAR(got, want, 1e-9 * (1 + std::abs(want))) << "p " << p << " v " << v << " u " << u;
   }
-  EXPECT_DOUBLE_EQ(map.worst(), std::max(k[0], k[1]));
 }
 
 TEST(AnalyticMap, FormsTheTermsOfTheForwardInvariantAndOfThePlainConstraints) {

@@ -1,0 +1,93 @@
+#include "common/acting/analytic_rule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/acting/scalars.h"
+#include "common/base/status.h"
+
+namespace datacom {
+
+using gaussian_policy::GaussianPolicy;
+
+AnalyticRule::AnalyticRule(GaussianPolicy policy, AnalyticMap map, const SafeMapGains& gains, const TaskModel& model,
+                           int max_batch)
+    : policy_(std::move(policy)),
+      map_(std::move(map)),
+      gains_(gains),
+      dynamics_(model.dynamics),
+      executed_(max_batch * model.spec.action_dim),
+      observation_(model.spec.obs_dim),
+      state_(model.dynamics->dims().q),
+      u_(model.spec.action_dim),
+      action_(model.spec.action_dim) {}
+
+absl::StatusOr<std::unique_ptr<ActingRule>> AnalyticRule::MakeRule(const Snapshot& snapshot, const TaskModel& model,
+                                                                   bool forward_invariant, int max_batch) {
+  const ControlAffineDims dims = model.dynamics->dims();
+  if (model.known_constraints == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("acting rule ", snapshot.acting_rule, ": task ", model.spec.name,
+                                                   " knows no constraints in closed form"));
+  }
+  if (dims.action > kMaxSafeMapActions || dims.q != 2 * dims.action || dims.x != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("acting rule ", snapshot.acting_rule, ": the action of task ",
+                                                   model.spec.name,
+                                                   " is not the acceleration of its constraint state"));
+  }
+  ASSIGN_OR_RETURN(const SafeMapGains gains, ReadSafeMapGains(snapshot));
+  ASSIGN_OR_RETURN(GaussianPolicy policy, GaussianPolicy::MakePolicy(snapshot, model.spec, max_batch));
+  std::vector<double> viability(model.known_constraints->count(), 0.0);
+  if (forward_invariant) viability = model.known_constraints->viability_gains();
+  AnalyticMap map(model.known_constraints, std::move(viability), dims.action);
+  return std::unique_ptr<ActingRule>(new AnalyticRule(std::move(policy), std::move(map), gains, model, max_batch));
+}
+
+absl::Status AnalyticRule::Load(const Snapshot& snapshot) {
+  ASSIGN_OR_RETURN(const SafeMapGains gains, ReadSafeMapGains(snapshot));
+  RETURN_IF_ERROR(policy_.Load(snapshot));
+  gains_ = gains;
+  return absl::OkStatus();
+}
+
+void AnalyticRule::Act(int batch, const float* observations, const float* noise, float* actions,
+                       const ActingDiagnostics& diagnostics) {
+  policy_.Act(batch, observations, noise, actions, {});
+  const size_t obs = observation_.size(), n = u_.size();
+  for (int r = 0; r < batch; ++r) {
+    std::copy_n(observations + r * obs, obs, observation_.data());
+    ControlAffineOut out;
+    out.q = state_.data();
+    dynamics_->Evaluate(observation_.data(), out);
+    map_.Set(state_.data(), gains_);
+    std::copy_n(actions + r * n, n, u_.data());
+    map_.Apply(u_.data(), action_.data());
+    double square = 0;
+    for (size_t i = 0; i < n; ++i) {
+      const float executed = static_cast<float>(action_[i]);
+      executed_[r * n + i] = executed;
+      square += (executed - u_[i]) * (executed - u_[i]);
+    }
+    if (diagnostics.intervention != nullptr) diagnostics.intervention[r] = std::sqrt(square);
+  }
+}
+
+namespace atacom_fi {
+
+absl::StatusOr<std::unique_ptr<ActingRule>> Make(const Snapshot& snapshot, const TaskModel& model, int max_batch) {
+  return AnalyticRule::MakeRule(snapshot, model, /*forward_invariant=*/true, max_batch);
+}
+std::vector<Column> Columns(uint32_t action_dim) { return {ExecutedActionColumn(action_dim)}; }
+
+}  // namespace atacom_fi
+
+namespace atacom_nfi {
+
+absl::StatusOr<std::unique_ptr<ActingRule>> Make(const Snapshot& snapshot, const TaskModel& model, int max_batch) {
+  return AnalyticRule::MakeRule(snapshot, model, /*forward_invariant=*/false, max_batch);
+}
+std::vector<Column> Columns(uint32_t action_dim) { return {ExecutedActionColumn(action_dim)}; }
+
+}  // namespace atacom_nfi
+}  // namespace datacom

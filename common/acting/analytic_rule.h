@@ -1,0 +1,46 @@
+// Acting rules atacom_fi and atacom_nfi (algorithms.md 8): the Gaussian policy's sample u, mapped outside of the agent
+// by constraints the task knows in closed form; forward invariant, or as they stand.
+//   a = AnalyticMap(q) u in float64, rounded to float32, not rescaled; u is stored, a applied (column executed_action).
+#ifndef DATACOM_COMMON_ACTING_ANALYTIC_RULE_H_
+#define DATACOM_COMMON_ACTING_ANALYTIC_RULE_H_
+
+#include <memory>
+#include <vector>
+
+#include "common/acting/acting_rule.h"
+#include "common/acting/gaussian_policy.h"
+#include "common/safety/analytic_map.h"
+
+namespace datacom {
+
+// Not thread-safe; owns nets and workspace, shares the task's model; Load and Act allocate nothing and block nowhere.
+class AnalyticRule : public ActingRule {
+ public:
+  // As MakeActingRule; INVALID_ARGUMENT, too, for a task without known constraints or whose action is not the
+  // acceleration of its constraint state.
+  static absl::StatusOr<std::unique_ptr<ActingRule>> MakeRule(const Snapshot& snapshot, const TaskModel& model,
+                                                              bool forward_invariant, int max_batch);
+
+  absl::Status Load(const Snapshot& snapshot) override;
+  // actions: u. diagnostics.constraint and cvar stay as they are: nothing is learned.
+  void Act(int batch, const float* observations, const float* noise, float* actions,
+           const ActingDiagnostics& diagnostics) override;
+  int noise_dim() const override { return policy_.noise_dim(); }
+  const float* executed() const override { return executed_.data(); }
+
+ private:
+  AnalyticRule(gaussian_policy::GaussianPolicy policy, AnalyticMap map, const SafeMapGains& gains,
+               const TaskModel& model, int max_batch);
+
+  gaussian_policy::GaussianPolicy policy_;
+  AnalyticMap map_;
+  SafeMapGains gains_;
+  std::shared_ptr<const ControlAffine> dynamics_;
+  std::vector<float> executed_;              // [max_batch, n]
+  std::vector<double> observation_, state_;  // one row: [obs], [q]
+  std::vector<double> u_, action_;           // one row: [n]
+};
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_ACTING_ANALYTIC_RULE_H_

@@ -1,0 +1,140 @@
+// Acting rules atacom_fi and atacom_nfi: the policy's sample is stored, the analytic map's image of it executed.
+#include "common/acting/analytic_rule.h"
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/random.h"
+#include "common/safety/analytic_map.h"
+#include "datacom/v1/experiment.pb.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/snapshots.h"
+
+namespace datacom {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int kObs = 16, kActions = 3, kBatch = 12;
+
+TaskModel Hockey() { return MakeTaskModel("air_hockey", v1::TaskOptions()).value(); }
+
+Snapshot Sample(const std::string& rule, uint64_t seed) {
+  Snapshot snapshot = testing::SafeMapSnapshot(kObs, kActions, 6, {64, 64}, seed);
+  snapshot.acting_rule = rule;
+  snapshot.scalars = {{"atacom_gain", 25}, {"slack_beta", 3}};
+  return snapshot;
+}
+
+std::unique_ptr<ActingRule> MakeRule(const Snapshot& snapshot, int max_batch) {
+  auto rule = MakeActingRule(snapshot, Hockey(), max_batch);
+  if (!rule.ok()) throw std::runtime_error(std::string(rule.status().message()));
+  return *std::move(rule);
+}
+
+// Arms all over their range, some of them fast: constraints near and violated.
+struct Inputs {
+  Inputs() : observations(kBatch * kObs), noise(kBatch * kActions), actions(kBatch * kActions) {
+    FillNormal(3, observations.data(), kBatch * kObs);
+    FillNormal(4, noise.data(), kBatch * kActions);
+  }
+  std::vector<float> observations, noise, actions;
+};
+
+TEST(AnalyticRule, StoresThePolicysSampleAndExecutesItsImage) {
+  const auto constraints = Hockey().known_constraints;
+  Inputs in;
+  std::vector<float> u(kBatch * kActions);
+  MakeRule(Sample("gaussian_policy", 1), kBatch)->Act(kBatch, in.observations.data(), in.noise.data(), u.data(), {});
+  for (const std::string name : {"atacom_fi", "atacom_nfi"}) {
+    const std::vector<double> none(constraints->count(), 0.0);
+    AnalyticMap map(constraints, name == "atacom_fi" ? constraints->viability_gains() : none, kActions);
+    const auto rule = MakeRule(Sample(name, 1), kBatch);
+    EXPECT_FALSE(rule->has_constraint());
+    std::vector<double> intervention(kBatch);
+    ActingDiagnostics diagnostics;
+    diagnostics.intervention = intervention.data();
+    rule->Act(kBatch, in.observations.data(), in.noise.data(), in.actions.data(), diagnostics);
+    EXPECT_EQ(in.actions, u) << name;
+    ASSERT_NE(rule->executed(), nullptr);
+    double largest = 0;
+    for (int r = 0; r < kBatch; ++r) {
+      const std::vector<double> q(in.observations.begin() + r * kObs + 6, in.observations.begin() + r * kObs + 12);
+      const std::vector<double> chosen(u.begin() + r * kActions, u.begin() + (r + 1) * kActions);
+      double want[kActions], square = 0;
+      map.Set(q.data(), {25, 3});
+      map.Apply(chosen.data(), want);
+      for (int i = 0; i < kActions; ++i) {
+        EXPECT_EQ(rule->executed()[r * kActions + i], static_cast<float>(want[i])) << name << " row " << r;
+        square += std::pow(static_cast<float>(want[i]) - chosen[i], 2);
+      }
+      EXPECT_NEAR(intervention[r], std::sqrt(square), 1e-12);
+      largest = std::max(largest, intervention[r]);
+    }
+    EXPECT_GT(largest, 1) << name << ": not rescaled into the box";
+  }
+}
+
+TEST(AnalyticRule, ARowActsTheSameBitsInEveryBatch) {
+  for (const std::string name : {"atacom_fi", "atacom_nfi"}) {
+    const auto whole = MakeRule(Sample(name, 5), kBatch), single = MakeRule(Sample(name, 5), 1);
+    Inputs in;
+    whole->Act(kBatch, in.observations.data(), in.noise.data(), in.actions.data(), {});
+    for (int r = 0; r < kBatch; ++r) {
+      float action[kActions];
+      single->Act(1, in.observations.data() + r * kObs, in.noise.data() + r * kActions, action, {});
+      for (int i = 0; i < kActions; ++i) {
+        EXPECT_EQ(action[i], in.actions[r * kActions + i]);
+        EXPECT_EQ(single->executed()[i], whole->executed()[r * kActions + i]);
+      }
+    }
+  }
+}
+
+TEST(AnalyticRule, LoadReplacesPolicyAndGainsOrNothing) {
+  const auto rule = MakeRule(Sample("atacom_fi", 1), kBatch);
+  Inputs in;
+  const auto executed = [&in](ActingRule* r) {
+    r->Act(kBatch, in.observations.data(), in.noise.data(), in.actions.data(), {});
+    return std::vector<float>(r->executed(), r->executed() + kBatch * kActions);
+  };
+  const auto before = executed(rule.get());
+  Snapshot next = Sample("atacom_fi", 2);
+  next.scalars["atacom_gain"] = 10;
+  Snapshot broken = next;
+  broken.scalars.erase("slack_beta");
+  EXPECT_THAT(std::string(rule->Load(broken).message()), HasSubstr("slack_beta"));
+  broken = next;
+  broken.arrays.front().shape = {2};
+  EXPECT_FALSE(rule->Load(broken).ok());
+  EXPECT_EQ(executed(rule.get()), before);
+  ASSERT_TRUE(rule->Load(next).ok());
+  EXPECT_EQ(executed(rule.get()), executed(MakeRule(next, kBatch).get()));
+}
+
+TEST(AnalyticRule, RefusesTasksItCannotActIn) {
+  const auto message = [](const TaskModel& model) {
+    return std::string(MakeActingRule(Sample("atacom_fi", 1), model, 1).status().message());
+  };
+  EXPECT_THAT(message(MakeTaskModel("cartpole", v1::TaskOptions()).value()), HasSubstr("cartpole"));
+  TaskModel other = Hockey();
+  other.dynamics = MakeTaskModel("cartpole", v1::TaskOptions())->dynamics;
+  EXPECT_THAT(message(other), HasSubstr("acceleration"));
+}
+
+TEST(AnalyticRule, DeclaresTheExecutedActionWhichIsNotLearnedFrom) {
+  for (const std::string name : {"atacom_fi", "atacom_nfi"}) {
+    const auto columns = ActingRuleColumns(name, kActions);
+    ASSERT_TRUE(columns.ok());
+    ASSERT_EQ(columns->size(), 1u);
+    EXPECT_EQ(columns->front().name, "executed_action");
+    EXPECT_EQ(columns->front().width, 3u);
+    EXPECT_FALSE(columns->front().learning);
+  }
+}
+
+}  // namespace
+}  // namespace datacom
