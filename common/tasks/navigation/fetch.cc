@@ -99,23 +99,34 @@ LinkPoints FetchLinkPoints(const PlanarState& fetch, const Arm& arm) {
   return points;
 }
 
-Point FetchHandVelocity(const PlanarState& fetch, const Arm& arm, const Arm& arm_rate) {
+HandAxes FetchHandAxes(const PlanarState& fetch, const Arm& arm) {
+  return {fetch.yaw + arm[0], arm[1] + arm[2] + arm[3]};
+}
+
+Point FetchHandVelocity(const PlanarState& fetch, const Arm& arm, const Arm& arm_rate, const HandAxes& reported_by) {
   double cosine[3], sine[3];
   BendAngles(arm, cosine, sine);
-  // The bending joints change the hand's distance from the pan axis by sinking it below each of them.
-  const double hand_z = InArmPlane(cosine, sine, kHand).z;
-  const double lift_z = kShoulderZ;
-  const double elbow_z = lift_z - kLiftToElbow * sine[0];
-  const double wrist_z = elbow_z - kElbowToWrist * sine[1];
-  const double rho_rate =
-      arm_rate[1] * (hand_z - lift_z) + arm_rate[2] * (hand_z - elbow_z) + arm_rate[3] * (hand_z - wrist_z);
-  const LinkPoint hand = FetchLinkPoints(fetch, arm)[kHand];
-  const double shoulder_x = fetch.x + kShoulderX * std::cos(fetch.yaw);
-  const double shoulder_y = fetch.y + kShoulderX * std::sin(fetch.yaw);
-  return {fetch.vx - fetch.yaw_rate * (hand.y - fetch.y) - arm_rate[0] * (hand.y - shoulder_y) +
-              rho_rate * std::cos(fetch.yaw + arm[0]),
-          fetch.vy + fetch.yaw_rate * (hand.x - fetch.x) + arm_rate[0] * (hand.x - shoulder_x) +
-              rho_rate * std::sin(fetch.yaw + arm[0])};
+  // In the arm's plane the hand turns about each bending joint.
+  const ArmPoint hand = InArmPlane(cosine, sine, kHand);
+  const double lengths[2] = {kLiftToElbow, kElbowToWrist};
+  ArmPoint joint = {kPanToLift, kShoulderZ}, rate = {0, 0};
+  for (int i = 0; i < 3; ++i) {
+    rate.rho += arm_rate[i + 1] * (hand.z - joint.z);
+    rate.z -= arm_rate[i + 1] * (hand.rho - joint.rho);
+    if (i < 2) joint = {joint.rho + lengths[i] * cosine[i], joint.z - lengths[i] * sine[i]};
+  }
+  // Along the arm's plane and to its left, the shoulder's motion added.
+  const HandAxes axes = FetchHandAxes(fetch, arm);
+  const double shoulder_vx = fetch.vx - fetch.yaw_rate * kShoulderX * std::sin(fetch.yaw);
+  const double shoulder_vy = fetch.vy + fetch.yaw_rate * kShoulderX * std::cos(fetch.yaw);
+  const double c = std::cos(axes.heading), s = std::sin(axes.heading), turn = fetch.yaw_rate + arm_rate[0];
+  const double ahead = shoulder_vx * c + shoulder_vy * s + rate.rho - turn * kCentres[kHand].left;
+  const double left = -shoulder_vx * s + shoulder_vy * c + turn * hand.rho;
+
+  const double tilt = reported_by.bend - axes.bend;
+  const double reported_ahead = ahead * std::cos(tilt) + rate.z * std::sin(tilt);
+  const double rc = std::cos(reported_by.heading), rs = std::sin(reported_by.heading);
+  return {reported_ahead * rc - left * rs, reported_ahead * rs + left * rc};
 }
 
 }  // namespace datacom::navigation

@@ -50,8 +50,15 @@ struct LinkPoint {
 using LinkPoints = std::array<LinkPoint, kLinkPoints>;
 LinkPoints FetchLinkPoints(const PlanarState& fetch, const Arm& arm);
 
-// Velocity of the hand in the plane, m/s; arm_rate in rad/s.
-Point FetchHandVelocity(const PlanarState& fetch, const Arm& arm, const Arm& arm_rate);
+// Where the hand's link points: its heading, and its angle below the horizontal.
+struct HandAxes {
+  double heading = 0, bend = 0;
+};
+HandAxes FetchHandAxes(const PlanarState& fetch, const Arm& arm);
+
+// Velocity of the hand in the plane, m/s; arm_rate in rad/s. The reference engine knows it in the link's own axes and
+// turns it into the world by the orientation it last computed, that of the step before: `reported_by`.
+Point FetchHandVelocity(const PlanarState& fetch, const Arm& arm, const Arm& arm_rate, const HandAxes& reported_by);
 
 }  // namespace datacom::navigation
 

@@ -134,6 +134,7 @@ void Navigation::Start(const std::map<std::string, double>& init, RandomStream* 
     mj_step1(&model, data);
   });
   points_ = FetchLinkPoints(now_.fetch, arm_);
+  hand_axes_ = FetchHandAxes(now_.fetch, arm_);
   ReadState();
   cost_ = Costs(now_.tiago, now_.fetch, points_).Largest();
   Observe(now_, observation);
@@ -148,6 +149,7 @@ StepResult Navigation::Step(const double* action, double* observation) {
     PlaceMarker(places_.fetch_target_mocap, fetch_target_);
   }
   points_ = FetchLinkPoints(now_.fetch, arm_);
+  hand_axes_ = FetchHandAxes(now_.fetch, arm_);
   StepResult result;
   result.valid = Simulate(motion, fetch_command, fetch_idle_ ? kTuckedArm : pattern_.Next());
   ReadState();
@@ -188,7 +190,7 @@ void Navigation::ReadState() {
   std::copy(data.qpos + kArm, data.qpos + kJoints, arm_.begin());
   std::copy(data.qvel + kArm, data.qvel + kJoints, arm_rate_.begin());
   now_.hand = points_[kHand];
-  now_.hand_velocity = FetchHandVelocity(now_.fetch, arm_, arm_rate_);
+  now_.hand_velocity = FetchHandVelocity(now_.fetch, arm_, arm_rate_, hand_axes_);
 }
 
 bool Navigation::Touching() const {

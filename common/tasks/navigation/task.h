@@ -63,7 +63,8 @@ class Navigation : public Task {
 
   Situation now_;
   Arm arm_{}, arm_rate_{};
-  LinkPoints points_;  // one control step old
+  LinkPoints points_;   // one control step old
+  HandAxes hand_axes_;  // likewise
   ArmPattern pattern_;
   RandomStream targets_{0};
   Point fetch_target_;

@@ -49,6 +49,8 @@ TEST(NavigationModel, HasItsLinkPointsWhereTheKinematicsSay) {
   const mjModel& model = task->simulation()->model();
   const MujocoData data = *MakeMujocoData(model);
   RandomStream random(3);
+  mjtNum before[9];
+  HandAxes axes_before;
   const char* sites[kLinkPoints] = {"shoulder_lift", "elbow_flex", "wrist_flex", "hand"};
   for (int round = 0; round < 50; ++round) {
     for (int i = 0; i < model.nq; ++i) {
@@ -70,9 +72,22 @@ TEST(NavigationModel, HasItsLinkPointsWhereTheKinematicsSay) {
       if (i != kHand) continue;
       mjtNum velocity[6];  // rotation, translation
       mj_objectVelocity(&model, data.get(), mjOBJ_SITE, site, velocity, 0);
-      const Point hand = FetchHandVelocity(fetch, arm, rate);
+      const HandAxes axes = FetchHandAxes(fetch, arm);
+      const Point hand = FetchHandVelocity(fetch, arm, rate, axes);
       EXPECT_NEAR(hand.x, velocity[3], 1e-12);
       EXPECT_NEAR(hand.y, velocity[4], 1e-12);
+      // Reported by the axes of the round before: its orientation times what the link's own axes see.
+      const mjtNum* orientation = data->site_xmat + 9 * site;
+      mjtNum own[3], reported[3];
+      mju_rotVecMatT(own, velocity + 3, orientation);
+      mju_rotVecMat(reported, own, before);
+      const Point seen = FetchHandVelocity(fetch, arm, rate, axes_before);
+      if (round > 0) {
+        EXPECT_NEAR(seen.x, reported[0], 1e-12);
+        EXPECT_NEAR(seen.y, reported[1], 1e-12);
+      }
+      std::copy(orientation, orientation + 9, before);
+      axes_before = axes;
     }
   }
 }
@@ -192,6 +207,12 @@ TEST(Navigation, IntegratesExactlyWhatTheDriveAndTheServosSayWhileNothingTouches
     for (int j = 0; j < kArmJoints; ++j) {
       EXPECT_NEAR(data.qpos[6 + j], arm[j] + kArmGain * (target[j] - arm[j]), 1e-9);
     }
+    Arm arm_after, rate;
+    std::copy(data.qpos + 6, data.qpos + 10, arm_after.begin());
+    std::copy(data.qvel + 6, data.qvel + 10, rate.begin());
+    const Point velocity = FetchHandVelocity(fetch_after, arm_after, rate, FetchHandAxes(fetch, arm));
+    EXPECT_NEAR(obs[20], velocity.x, 1e-9);
+    EXPECT_NEAR(obs[21], velocity.y, 1e-9);
     const LinkPoint hand = FetchLinkPoints(fetch, arm)[kHand];
     EXPECT_NEAR(obs[18], hand.x, 1e-9) << "the hand's position is one step old";
     EXPECT_NEAR(obs[19], hand.y, 1e-9);
