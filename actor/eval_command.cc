@@ -66,6 +66,9 @@ absl::Status RunEvalCommand(const EvalCommand& command, std::ostream* out) {
       return Stop::Process().requested() ? absl::CancelledError("stopping was requested") : absl::OkStatus();
     }));
     if (!header) {
+      if (!command.csv && experiment.task_options().ByteSizeLong() > 0) {
+        *out << "task_options { " << experiment.task_options().ShortDebugString() << " }\n";
+      }
       *out << (command.csv
                    ? "member,epoch,episode,discounted_return,return,max_violation,sum_cost,mean_cost,length,success,"
                      "abandoned\n"

@@ -18,8 +18,8 @@ struct EvalCommand {
   std::string epoch = "last";        // number, or last
   std::optional<uint32_t> episodes;  // absent: the run's own number
   std::optional<uint64_t> seed;      // in place of the run's seed; absent: the very episodes the run was evaluated with
-  std::vector<std::string> set;      // "task_options.horizon=500"
-  bool csv = false;                  // one row an episode, 17 digits; else one line a member
+  std::vector<std::string> set;      // "task_options.horizon=500", in place of the run's own
+  bool csv = false;                  // one row an episode, 17 digits; else the task options and one line a member
 };
 
 // NOT_FOUND or INVALID_ARGUMENT naming the folder, epoch or member that is not there; CANCELLED when the process is

@@ -53,7 +53,8 @@ CLI::App* AddEval(CLI::App* app, Flags* flags) {
   command->add_option("--epoch", eval.epoch, "Epoch number, or last")->capture_default_str();
   command->add_option("--episodes", eval.episodes, "Episodes; default: as in the run");
   command->add_option("--seed", eval.seed, "Seed of starts and noise; default: the run's own evaluation");
-  command->add_option("--set", eval.set, "path=value, changes the experiment (task options)")->allow_extra_args(false);
+  command->add_option("--set", eval.set, "path=value, in place of the run's own (task_options.puck_region=adjusted)")
+      ->allow_extra_args(false);
   command->add_flag("--csv", eval.csv, "One row an episode");
   return command;
 }

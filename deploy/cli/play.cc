@@ -75,7 +75,9 @@ CLI::App* AddPlay(CLI::App* app, int* exit_code, const Play& play) {
     CLI::Option* option = verb->add_option(option_name, passed->values[i].second, description);
     if (option_name == play.required) option->required();
   }
-  verb->add_option("--set", passed->overrides, "path=value, e.g. task_options.horizon=100; may be repeated")
+  verb->add_option("--set", passed->overrides,
+                   "path=value, e.g. task_options.horizon=100, .puck_region=adjusted, .mismatch_sigma=0.5, "
+                   ".randomisation.mass.low=0.8; may be repeated")
       ->allow_extra_args(false);
   verb->add_flag(play.flag.first, passed->flagged, play.flag.second);
   verb->callback([passed, program = play.program, mode = play.mode, exit_code] {
@@ -95,13 +97,15 @@ void AddEval(CLI::App* app, int* exit_code) {
            "datacom-actor",
            "eval",
            "run_dir",
-           {{"--member", "member of the population (0)"},
+           {{"--member", "member of the population; default: every one"},
             {"--epoch", "epoch number, or last"},
             {"--episodes", "how many"},
             {"--seed", "of the start states and actions"}},
            "",
            {"--csv", "machine-readable"}})
-      ->footer("Example: datacom eval runs/five --member 0 --epoch last --episodes 25");
+      ->footer(
+          "--set changes the task options from those the run was trained with.\n"
+          "Example: datacom eval runs/five --member 0 --epoch last --episodes 25");
 }
 
 void AddRollout(CLI::App* app, int* exit_code) {

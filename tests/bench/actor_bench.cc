@@ -1,9 +1,14 @@
 // How much of the raw stepping rate is left when an actor acts: the whole loop (inference, safe map, step, rows into
-// chunks, credit and snapshot looked up) against the same number of bare Task::Step calls with recorded actions.
-// Both are measured in turns within one benchmark, so that a change of the machine's speed touches both alike.
+// chunks, credit and snapshot looked up) against bare stepping of the very same episodes, action by action. Both are
+// measured in turns within one benchmark, so that a change of the machine's speed touches both alike.
 //   value: environment steps of the loop per second of CPU time;  peer: the same of bare stepping;  ratio: value /
 //   peer; label: the unit.
+// Bare stepping is Task::Step for CartPole; for air hockey the literal loop of its physics, 20 x (inverse dynamics +
+// mj_step); for navigation mj_step of the model, put into the states and under the forces of those episodes.
+#include <algorithm>
+#include <cstring>
 #include <ctime>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +17,9 @@
 #include "benchmark/benchmark.h"
 #include "common/base/random.h"
 #include "common/metrics/metrics.h"
+#include "common/tasks/air_hockey/arm.h"
+#include "common/tasks/air_hockey/inverse_dynamics.h"
+#include "common/tasks/mujoco.h"
 #include "tests/testing/endless_actor_peers.h"
 
 namespace datacom {
@@ -27,44 +35,155 @@ double CpuSeconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// The task alone: the environments take turns as in the loop and start anew at the horizon.
-class RawStepping {
+// Keeps what it is handed until the next round.
+class KeepingSession : public testing::EndlessSession {
  public:
-  explicit RawStepping(const v1::Experiment& experiment) {
-    for (uint32_t e = 0; e < kEnvironments; ++e)
-      tasks_.push_back(MakeTask(experiment.task(), experiment.task_options()).value());
-    const TaskSpec& spec = tasks_[0]->spec();
-    RandomStream stream(StreamKey("bench.raw", {}));
-    for (uint64_t i = 0; i < kActions; ++i) {
-      for (int j = 0; j < spec.action_dim; ++j)
-        actions_.push_back(stream.Uniform(spec.action_low[j], spec.action_high[j]));
-    }
-    observation_.resize(spec.obs_dim);
-    for (auto& task : tasks_) task->Reset(&stream, observation_.data());
+  absl::Status Append(uint32_t member, uint32_t rows, std::string columns) override {
+    chunks.emplace_back(rows, std::move(columns));
+    return EndlessSession::Append(member, rows, "");
   }
-  void Run(int iterations) {
-    for (int i = 0; i < iterations; ++i, ++step_) {
-      for (auto& task : tasks_) {
-        if (step_ % task->spec().horizon == 0) {
-          RandomStream stream(step_);
-          task->Reset(&stream, observation_.data());
-        }
-        const double* action = &actions_[next_++ % kActions * task->spec().action_dim];
-        benchmark::DoNotOptimize(task->Step(action, observation_.data()));
+  std::vector<std::pair<uint32_t, std::string>> chunks;
+};
+
+struct Step {
+  uint32_t environment, episode, step;
+  double action[8];  // as many as the task has
+};
+
+// The steps of the chunks, in the order they were taken.
+std::vector<Step> StepsOf(const RowSchema& schema, const std::vector<std::pair<uint32_t, std::string>>& chunks) {
+  std::vector<Step> steps;
+  for (const auto& [rows, bytes] : chunks) {
+    const auto cell = [&, rows = rows, &bytes = bytes](const std::string& name, uint32_t row) {
+      size_t at = 0;
+      for (const Column& column : schema.wire()) {
+        if (column.name == name) return bytes.data() + at + row * column.bytes();
+        at += rows * column.bytes();
       }
+      std::abort();
+    };
+    for (uint32_t row = 0; row < rows; ++row) {
+      Step step = {};
+      std::memcpy(&step.environment, cell("environment", row), 4);
+      std::memcpy(&step.episode, cell("episode", row), 4);
+      std::memcpy(&step.step, cell("step", row), 4);
+      float action[std::size(step.action)];
+      std::memcpy(action, cell("action", row), 4 * schema.action_dim());
+      std::copy_n(action, schema.action_dim(), step.action);
+      steps.push_back(step);
+    }
+  }
+  return steps;
+}
+
+// An environment without anything around it. A round's steps are first Prepared, beside the clock, then taken.
+class Bare {
+ public:
+  explicit Bare(std::unique_ptr<Task> task) : task_(std::move(task)), observation_(task_->spec().obs_dim) {}
+  virtual ~Bare() = default;
+  virtual void PrepareReset(RandomStream* /*stream*/) {}
+  virtual void PrepareStep(const double* /*action*/) {}
+  virtual void Reset(RandomStream* stream) { task_->Reset(stream, observation_.data()); }
+  virtual void Step(const double* action) { task_->Step(action, observation_.data()); }
+
+ protected:
+  const std::unique_ptr<Task> task_;
+  std::vector<double> observation_;
+};
+
+class BareAirHockey : public Bare {
+ public:
+  explicit BareAirHockey(std::unique_ptr<Task> task)
+      : Bare(std::move(task)),
+        model_(task_->simulation()->model()),
+        data_(MakeMujocoData(model_).value()),
+        inverse_dynamics_(air_hockey::InverseDynamics::Make().value()) {}
+  void Reset(RandomStream* stream) override {
+    Bare::Reset(stream);
+    mj_resetData(&model_, data_.get());
+    std::copy_n(task_->simulation()->data()->qpos, model_.nq, data_->qpos);
+    std::fill_n(filtered_, air_hockey::kJoints, 0.0);
+  }
+  void Step(const double* action) override {
+    double desired[air_hockey::kJoints], acceleration[air_hockey::kJoints];
+    for (int i = 0; i < air_hockey::kJoints; ++i) desired[i] = action[i] * air_hockey::kAccelerationLimits[i];
+    for (int substep = 0; substep < 20; ++substep) {
+      air_hockey::LimitAcceleration(desired, filtered_, acceleration);
+      inverse_dynamics_.Torque(data_->qpos, filtered_, acceleration, data_->ctrl);
+      mj_step(&model_, data_.get());
+      for (int i = 0; i < air_hockey::kJoints; ++i) filtered_[i] = 0.274 * data_->qvel[i] + 0.726 * filtered_[i];
     }
   }
 
  private:
-  std::vector<std::unique_ptr<Task>> tasks_;
-  static constexpr uint64_t kActions = 4096;
-  std::vector<double> actions_, observation_;
-  uint64_t step_ = 0, next_ = 0;
+  const mjModel& model_;
+  const MujocoData data_;
+  air_hockey::InverseDynamics inverse_dynamics_;
+  double filtered_[air_hockey::kJoints] = {};
 };
+
+// The task itself plays beforehand; its physics are repeated step by step.
+class BareNavigation : public Bare {
+ public:
+  explicit BareNavigation(std::unique_ptr<Task> task)
+      : Bare(std::move(task)), model_(task_->simulation()->model()), data_(MakeMujocoData(model_).value()) {}
+  void PrepareReset(RandomStream* stream) override { Bare::Reset(stream); }
+  void PrepareStep(const double* action) override {
+    const mjData& data = *task_->simulation()->data();
+    recorded_.insert(recorded_.end(), data.qpos, data.qpos + model_.nq);
+    recorded_.insert(recorded_.end(), data.qvel, data.qvel + model_.nv);
+    Bare::Step(action);
+    recorded_.insert(recorded_.end(), data.qfrc_applied, data.qfrc_applied + model_.nv);
+  }
+  void Reset(RandomStream*) override { mj_resetData(&model_, data_.get()); }
+  void Step(const double*) override {
+    const double* from = &recorded_[next_];
+    std::copy_n(from, model_.nq, data_->qpos);
+    std::copy_n(from += model_.nq, model_.nv, data_->qvel);
+    std::copy_n(from += model_.nv, model_.nv, data_->qfrc_applied);
+    next_ += model_.nq + 2 * model_.nv;
+    mj_step(&model_, data_.get());
+    if (next_ < recorded_.size()) return;
+    recorded_.clear();
+    next_ = 0;
+  }
+
+ private:
+  const mjModel& model_;
+  const MujocoData data_;
+  std::vector<double> recorded_;
+  size_t next_ = 0;
+};
+
+std::unique_ptr<Bare> MakeOne(const v1::Experiment& experiment) {
+  std::unique_ptr<Task> task = MakeTask(experiment.task(), experiment.task_options()).value();
+  if (experiment.task() == "air_hockey") return std::make_unique<BareAirHockey>(std::move(task));
+  if (experiment.task() == "navigation") return std::make_unique<BareNavigation>(std::move(task));
+  return std::make_unique<Bare>(std::move(task));
+}
+
+std::vector<std::unique_ptr<Bare>> MakeBare(const v1::Experiment& experiment) {
+  std::vector<std::unique_ptr<Bare>> bare;
+  for (uint32_t e = 0; e < kEnvironments; ++e) bare.push_back(MakeOne(experiment));
+  return bare;
+}
+
+void Play(const v1::Experiment& experiment, const std::vector<Step>& steps, bool prepare,
+          std::vector<std::unique_ptr<Bare>>* bare) {
+  for (const Step& step : steps) {
+    Bare& environment = *(*bare)[step.environment];
+    if (step.step == 0) {
+      RandomStream stream(StreamKey("actor.episode", {experiment.run().seed(), experiment.members(0).seed(),
+                                                      /*session=*/0, step.environment, step.episode}));
+      prepare ? environment.PrepareReset(&stream) : environment.Reset(&stream);
+    }
+    prepare ? environment.PrepareStep(step.action) : environment.Step(step.action);
+  }
+}
 
 void Acting(benchmark::State& state, const std::string& task) {
   const v1::Experiment experiment = testing::ExperimentOf(task);
-  testing::EndlessSession session;
+  KeepingSession session;
   testing::OneSnapshot subscriber(testing::SnapshotOf(task));
   const std::unique_ptr<Metrics> metrics = Metrics::Start({"actor", "bench", task, "datacom", ""}).value();
   ActorMetrics series(metrics.get());
@@ -72,27 +191,30 @@ void Acting(benchmark::State& state, const std::string& task) {
   Rollout::Options options;
   options.environments = kEnvironments;
   options.stop = [&polls] { return ++polls > kIterations; };
-  const auto rollout =
-      Rollout::Make(Rollout::PartsOf(experiment).value(), &session, &subscriber, &series, options).value();
-  RawStepping raw(experiment);
-  double acting = 0, stepping = 0, rounds = 0;
+  Rollout::Parts parts = Rollout::PartsOf(experiment).value();
+  const RowSchema schema = parts.schema;
+  const auto rollout = Rollout::Make(std::move(parts), &session, &subscriber, &series, options).value();
+  auto bare = MakeBare(experiment);
+  double acting = 0, stepping = 0, taken = 0;
   for (auto _ : state) {
-    const double start = CpuSeconds();
     polls = 0;
+    session.chunks.clear();
+    const double start = CpuSeconds();
     if (!absl::IsCancelled(rollout->Run())) state.SkipWithError("the acting loop ended");
+    acting += CpuSeconds() - start;
+    const std::vector<Step> steps = StepsOf(schema, session.chunks);
+    Play(experiment, steps, /*prepare=*/true, &bare);
     const double between = CpuSeconds();
-    raw.Run(kIterations);
-    const double end = CpuSeconds();
-    acting += between - start;
-    stepping += end - between;
-    ++rounds;
+    Play(experiment, steps, /*prepare=*/false, &bare);
+    stepping += CpuSeconds() - between;
+    taken += static_cast<double>(steps.size());
   }
-  const double steps = rounds * kIterations * kEnvironments;
-  state.counters["value"] = steps / acting;
-  state.counters["peer"] = steps / stepping;
+  state.counters["value"] = taken / acting;
+  state.counters["peer"] = taken / stepping;
   state.counters["ratio"] = stepping / acting;
   state.SetLabel("steps/CPU-s");
 }
+
 }  // namespace
 }  // namespace datacom
 

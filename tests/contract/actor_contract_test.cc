@@ -1,14 +1,18 @@
 // What every registered task promises within an actor: rows that follow from (run seed, member, session, environment,
 // episode) alone, and none from a step that its simulator calls invalid.
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <memory>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "actor/episode_player.h"
+#include "actor/eval_command.h"
 #include "actor/rollout.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
@@ -264,6 +268,49 @@ TEST_P(ActorContract, ATaskThatAlwaysBreaksGivesNoRowAndAnEvaluationThatSaysSo) 
     EXPECT_LT(episode.length(), static_cast<uint32_t>(kHorizon));
     EXPECT_TRUE(std::isfinite(episode.return_()) && std::isfinite(episode.sum_cost()));
   }
+}
+
+// `eval RUN_DIR --set task_options...`: every option is obeyed, and told, or refused by name.
+TEST_P(ActorContract, APolicyCanBeEvaluatedUnderOtherTaskOptionsThanItsRuns) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(::testing::TempDir()) / ("eval_" + GetParam());
+  fs::create_directories(folder / "policies");
+  std::ofstream((folder / "experiment.textproto").string()) << PrintExperiment(Experiment("horizon: 400"));
+  ASSERT_TRUE(WriteSnapshotFile((folder / "policies" / "epoch_0001.snapshot").string(), {Policy()}).ok());
+  const auto evaluate = [&](const std::vector<std::string>& set, bool csv, std::string* text) {
+    EvalCommand command;
+    command.run_dir = folder.string();
+    command.episodes = 4;
+    for (const std::string& option : set) command.set.push_back("task_options." + option);
+    command.csv = csv;
+    std::ostringstream out;
+    const absl::Status status = RunEvalCommand(command, &out);
+    *text = out.str();
+    return status;
+  };
+  std::string own, other;
+  ASSERT_TRUE(evaluate({}, true, &own).ok());
+  int taken = 0;
+  for (const std::vector<std::string>& set : std::vector<std::vector<std::string>>{
+           {"horizon=30"},
+           {"puck_region=adjusted"},
+           {"mismatch_sigma=0.5"},
+           {"reward=paper"},
+           {"randomisation.mass.low=2", "randomisation.mass.high=3"},
+           {"randomisation.action_delay.low=2", "randomisation.action_delay.high=2"}}) {
+    const std::string name = set[0].substr(0, set[0].find_first_of("=."));
+    const absl::Status status = evaluate(set, true, &other);
+    if (!status.ok()) {
+      EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("task_options." + name + ": task " + GetParam()));
+      continue;
+    }
+    ++taken;
+    EXPECT_NE(other, own) << set[0];
+    ASSERT_TRUE(evaluate(set, false, &other).ok());
+    EXPECT_THAT(other.substr(0, other.find('\n')), ::testing::HasSubstr(name));
+  }
+  EXPECT_GE(taken, 3) << "horizon and randomisation are every task's";
+  EXPECT_FALSE(evaluate({"randomisation.mass.low=2"}, true, &other).ok()) << "a range has two ends";
 }
 
 INSTANTIATE_TEST_SUITE_P(AllTasks, ActorContract, ::testing::ValuesIn(TaskNames()),
