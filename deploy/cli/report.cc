@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "deploy/cli/map.h"
 #include "deploy/cli/verbs.h"
 #include "deploy/report/report.h"
 
@@ -13,12 +14,12 @@ void AddReport(CLI::App* app, int* exit_code) {
   auto folders = std::make_shared<std::vector<std::string>>();
   auto out = std::make_shared<std::string>();
   CLI::App* verb = app->add_subcommand(
-      "report", "Writes a self-contained page: learning curves with 95 % bands, safety, throughput");
+      "report", "Writes a self-contained page: learning curves with 95 % bands, safety, throughput, learned constraint");
   verb->add_option("run_dirs", *folders, "run folders; several are compared")->required();
   verb->add_option("--out", *out, "the page")->required();
   verb->footer("Example: datacom report runs/datacom runs/sac --out compare.html");
   verb->callback([folders, out, exit_code] {
-    const absl::Status status = report::WriteReport(*folders, *out);
+    const absl::Status status = report::WriteReport(*folders, *out, &MakeMap);
     if (status.ok()) std::printf("report: %s\n", out->c_str());
     *exit_code = Finish(status);
   });

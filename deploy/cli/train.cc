@@ -17,6 +17,7 @@
 #include "common/base/stop.h"
 #include "common/config/experiment.h"
 #include "deploy/cli/cluster.h"
+#include "deploy/cli/map.h"
 #include "deploy/cli/progress.h"
 #include "deploy/cli/run_folder.h"
 #include "deploy/cli/summary.h"
@@ -165,7 +166,7 @@ absl::Status FinishRun(const Prepared& run) {
   ASSIGN_OR_RETURN(const std::string table, FinalTable(run.run_dir));
   std::printf("%s", table.c_str());
   const std::string file = run.run_dir + "/report.html";
-  if (absl::Status status = report::WriteReport({run.run_dir}, file); !status.ok()) {
+  if (absl::Status status = report::WriteReport({run.run_dir}, file, &MakeMap); !status.ok()) {
     return Annotate(status, "the run is complete, but its report could not be written");
   }
   std::printf("report: %s\n", file.c_str());

@@ -1,4 +1,3 @@
-'use strict';
 // Draws the report from the data embedded in the page: one chart a quantity, one line and band a run.
 
 const data = JSON.parse(document.getElementById('report-data').textContent);
@@ -190,4 +189,5 @@ function showData() {
 showHeader();
 showSummary();
 showCurves();
+showMaps();
 showData();

@@ -66,7 +66,15 @@ json Summary(const Csv& progress) {
   return summary;
 }
 
-absl::StatusOr<json> RunData(const std::string& run_dir) {
+// The map, or why there is none.
+json MapData(const std::string& run_dir, const MapMaker& map) {
+  const absl::StatusOr<std::string> text = map(run_dir);
+  if (!text.ok()) return {{"missing", std::string(text.status().message())}};
+  json data = json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  return data.is_object() ? data : json{{"missing", "the map that was made is no JSON object"}};
+}
+
+absl::StatusOr<json> RunData(const std::string& run_dir, const MapMaker& map) {
   const std::string file = run_dir + "/experiment.textproto";
   if (!std::filesystem::exists(file)) {
     return absl::InvalidArgumentError(absl::StrCat(run_dir, " is no run folder: it has no experiment.textproto"));
@@ -96,6 +104,8 @@ absl::StatusOr<json> RunData(const std::string& run_dir) {
     if (!curve.steps.empty()) series[quantity.column] = SeriesJson(curve);
   }
   run["series"] = series;
+  const AlgorithmInfo* algorithm = FindAlgorithm(experiment.algorithm());
+  if (algorithm != nullptr && algorithm->learns_delta) run["map"] = MapData(run_dir, map);
   return run;
 }
 
@@ -134,7 +144,7 @@ const std::vector<Quantity>& Quantities() {
   return quantities;
 }
 
-absl::StatusOr<json> ReportData(const std::vector<std::string>& run_dirs) {
+absl::StatusOr<json> ReportData(const std::vector<std::string>& run_dirs, const MapMaker& map) {
   json data;
   data["build"] = absl::StrCat("datacom ", Version(), " (", Revision(), ")");
   data["quantities"] = json::array();
@@ -149,7 +159,7 @@ absl::StatusOr<json> ReportData(const std::vector<std::string>& run_dirs) {
   data["runs"] = json::array();
   std::set<int> used;
   for (const std::string& run_dir : run_dirs) {
-    ASSIGN_OR_RETURN(json run, RunData(run_dir));
+    ASSIGN_OR_RETURN(json run, RunData(run_dir, map));
     const int index = PaletteIndex(run["algorithm"].get<std::string>());
     run["palette"] = index;
     run["shade"] = used.insert(index).second ? 0 : 1;  // a further run of the same algorithm is drawn dashed
@@ -184,11 +194,12 @@ std::string RenderPage(const json& data, const Plotting& plotting) {
                                              {"{{PLOTTING}}", script},
                                              {"{{LICENCE}}", licence},
                                              {"{{DATA}}", embedded},
+                                             {"{{MAPS}}", kMapScript},
                                              {"{{SCRIPT}}", kScript}});
 }
 
-absl::Status WriteReport(const std::vector<std::string>& run_dirs, const std::string& path) {
-  ASSIGN_OR_RETURN(const json data, ReportData(run_dirs));
+absl::Status WriteReport(const std::vector<std::string>& run_dirs, const std::string& path, const MapMaker& map) {
+  ASSIGN_OR_RETURN(const json data, ReportData(run_dirs, map));
   ASSIGN_OR_RETURN(const Plotting plotting, ReadPlotting());
   return WriteFileAtomically(path, RenderPage(data, plotting));
 }

@@ -1,11 +1,12 @@
 // The report of one or several runs: one HTML page that needs nothing beside itself.
 //
 // Reads experiment.textproto, build.txt, progress.csv and episodes.csv of each run folder. The plotting library
-// (Chart.js) is read from its Debian package and inlined together with its licence. Pure but for reading files;
-// thread-safe.
+// (Chart.js) is read from its Debian package and inlined together with its licence. Pure but for reading files and the
+// map maker; thread-safe.
 #ifndef DATACOM_DEPLOY_REPORT_REPORT_H_
 #define DATACOM_DEPLOY_REPORT_REPORT_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,9 +39,12 @@ struct Series {
 // consecutive rows; "cumulative_cost" from episodes.csv, the cost summed over all training episodes so far.
 Series RunSeries(const Csv& progress, const Csv* episodes, const std::string& quantity);
 
-// Everything the page shows, as embedded in it. INVALID_ARGUMENT for what is no run folder, NOT_FOUND naming the
-// records one lacks.
-absl::StatusOr<nlohmann::json> ReportData(const std::vector<std::string>& run_dirs);
+// Gives the feasibility map of a run folder as JSON text (what `datacom render --map --out FILE.json` writes).
+using MapMaker = std::function<absl::StatusOr<std::string>(const std::string& run_dir)>;
+
+// Everything the page shows, as embedded in it; `map` is asked for every run whose algorithm learns a constraint, and
+// why it has none is shown instead. INVALID_ARGUMENT for what is no run folder, NOT_FOUND naming the records one lacks.
+absl::StatusOr<nlohmann::json> ReportData(const std::vector<std::string>& run_dirs, const MapMaker& map);
 
 struct Plotting {
   std::string script;
@@ -52,7 +56,7 @@ absl::StatusOr<Plotting> ReadPlotting();
 std::string RenderPage(const nlohmann::json& data, const Plotting& plotting);
 
 // ReportData, ReadPlotting, RenderPage, then replaces `path` atomically.
-absl::Status WriteReport(const std::vector<std::string>& run_dirs, const std::string& path);
+absl::Status WriteReport(const std::vector<std::string>& run_dirs, const std::string& path, const MapMaker& map);
 
 }  // namespace datacom::report
 

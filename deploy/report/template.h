@@ -1,11 +1,12 @@
-// The parts of the report page, embedded at build time from page.html, style.css and page.js of this folder.
+// The parts of the report page, embedded at build time from page.html, style.css, page.js and maps.js of this folder.
 #ifndef DATACOM_DEPLOY_REPORT_TEMPLATE_H_
 #define DATACOM_DEPLOY_REPORT_TEMPLATE_H_
 
 namespace datacom::report {
 
-extern const char kPageTemplate[];  // with {{STYLE}}, {{DATA}}, {{PLOTTING}}, {{LICENCE}}, {{SCRIPT}}
+extern const char kPageTemplate[];  // with {{STYLE}}, {{DATA}}, {{PLOTTING}}, {{LICENCE}}, {{MAPS}}, {{SCRIPT}}
 extern const char kStyle[];
+extern const char kMapScript[];
 extern const char kScript[];
 
 }  // namespace datacom::report

@@ -30,6 +30,10 @@ constexpr char kEpisodes[] =
     "0,900,4\n"
     "0,1000,5\n";
 
+const MapMaker kNoMap = [](const std::string& run_dir) {
+  return absl::StatusOr<std::string>(absl::UnavailableError("nothing <draws> in " + run_dir));
+};
+
 Csv Parsed(const std::string& text) { return *Csv::Parse(text, "test"); }
 
 class ReportTest : public testing::Test {
@@ -95,7 +99,7 @@ TEST(RunSeries, AColumnThatIsNotThereHasNoPoints) {
 }
 
 TEST_F(ReportTest, DataHoldsTheFinalValuesOfEachMemberAndTheirInterval) {
-  const auto data = ReportData({folder_.string()});
+  const auto data = ReportData({folder_.string()}, kNoMap);
   ASSERT_TRUE(data.ok()) << data.status();
   const nlohmann::json& run = (*data)["runs"][0];
   EXPECT_EQ(run["members"].size(), 2u);
@@ -108,7 +112,7 @@ TEST_F(ReportTest, DataHoldsTheFinalValuesOfEachMemberAndTheirInterval) {
 }
 
 TEST_F(ReportTest, RunsOfOneAlgorithmShareAColourAndDifferInStroke) {
-  const auto data = ReportData({folder_.string(), folder_.string()});
+  const auto data = ReportData({folder_.string(), folder_.string()}, kNoMap);
   ASSERT_TRUE(data.ok()) << data.status();
   EXPECT_EQ((*data)["runs"][0]["palette"], (*data)["runs"][1]["palette"]);
   EXPECT_EQ((*data)["runs"][0]["shade"], 0);
@@ -116,7 +120,7 @@ TEST_F(ReportTest, RunsOfOneAlgorithmShareAColourAndDifferInStroke) {
 }
 
 TEST_F(ReportTest, ThePageIsWholeAndItsTextCannotEndItsScript) {
-  const auto data = ReportData({folder_.string()});
+  const auto data = ReportData({folder_.string()}, kNoMap);
   ASSERT_TRUE(data.ok()) << data.status();
   const std::string page = RenderPage(*data, {"var Chart = 1;", "Permission & <licence>"});
   EXPECT_THAT(page, AllOf(HasSubstr("var Chart = 1;"), HasSubstr("Permission &amp; &lt;licence&gt;"),
@@ -127,9 +131,32 @@ TEST_F(ReportTest, ThePageIsWholeAndItsTextCannotEndItsScript) {
   EXPECT_EQ(nlohmann::json::parse(page.substr(begin, end - begin)), *data);
 }
 
+TEST_F(ReportTest, AMapOfTheLearnedConstraintIsEmbeddedOrItsAbsenceExplained) {
+  EXPECT_EQ((*ReportData({folder_.string()}, kNoMap))["runs"][0]["map"]["missing"],
+            "nothing <draws> in " + folder_.string());
+  const auto made = [](const std::string& text) {
+    return [text](const std::string&) -> absl::StatusOr<std::string> { return text; };
+  };
+  const auto data = ReportData({folder_.string()}, made("{\"slice\":\"pole\",\"panels\":[]}"));
+  EXPECT_EQ((*data)["runs"][0]["map"]["slice"], "pole");
+  const std::string page = RenderPage(*data, {"var Chart = 1;", "licence"});
+  EXPECT_THAT(page, AllOf(HasSubstr("function showMaps()"), HasSubstr("showMaps();"), HasSubstr("id=\"maps\"")));
+  EXPECT_THAT(std::string((*ReportData({folder_.string()}, made("[1")))["runs"][0]["map"]["missing"]),
+              HasSubstr("no JSON"));
+}
+
+TEST_F(ReportTest, AnAlgorithmWithoutALearnedConstraintIsNotAskedForAMap) {
+  v1::Experiment experiment;
+  experiment.set_name("plain");
+  experiment.set_task("cartpole");
+  experiment.set_algorithm("sac");
+  Write("experiment.textproto", PrintExperiment(ResolveExperiment(experiment)));
+  EXPECT_FALSE((*ReportData({folder_.string()}, kNoMap))["runs"][0].contains("map"));
+}
+
 TEST_F(ReportTest, AMissingPlottingLibraryNamesItsPackage) {
   ::setenv("DATACOM_CHART_JS", "/nonexistent/chart.js", 1);
-  const absl::Status status = WriteReport({folder_.string()}, (folder_ / "report.html").string());
+  const absl::Status status = WriteReport({folder_.string()}, (folder_ / "report.html").string(), kNoMap);
   ::unsetenv("DATACOM_CHART_JS");
   EXPECT_THAT(std::string(status.message()), HasSubstr("libjs-chart.js"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "report.html"));
@@ -137,7 +164,7 @@ TEST_F(ReportTest, AMissingPlottingLibraryNamesItsPackage) {
 
 TEST_F(ReportTest, AFolderWithoutRecordsIsNamed) {
   std::filesystem::remove(folder_ / "progress.csv");
-  EXPECT_THAT(std::string(ReportData({folder_.string()}).status().message()), HasSubstr("progress.csv"));
+  EXPECT_THAT(std::string(ReportData({folder_.string()}, kNoMap).status().message()), HasSubstr("progress.csv"));
 }
 
 }  // namespace
