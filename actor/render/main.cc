@@ -27,8 +27,8 @@ void AddOptions(CLI::App* app, RenderCommand* command) {
   app->add_option("--width", command->width, "Of a frame, pixels (960; in a sheet 480)");
   app->add_option("--height", command->height, "Of a frame, pixels (540; in a sheet 270)");
   app->add_option("--fps", command->fps, "Frames a second of a film, which is real time")->capture_default_str();
-  app->add_option("--frames", command->frames, "Of a PNG: a sheet of so many, evenly spaced (1: the last)");
-  app->add_option("--step", command->step, "Of a PNG: the frame of this step");
+  app->add_option("--frames", command->frames, "Of a PNG: a sheet of so many, evenly spaced (1: the last alone)");
+  app->add_option("--step", command->step, "The last step to show; default: the episode's");
   app->add_flag("--map", command->map, "A map of the feasibility value function instead");
   app->add_option("--slice", command->slice, "Of a map: the task's slice; default: its first");
   app->add_option("--resolution", command->resolution, "Of a map: points a side")->capture_default_str();

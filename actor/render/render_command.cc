@@ -50,9 +50,16 @@ absl::StatusOr<Film::Look> LookOf(const RenderCommand& command, bool sheet) {
   return look;
 }
 
+// The last step to be shown.
+absl::StatusOr<uint32_t> LastStep(const RenderCommand& command, const Film& film) {
+  const uint32_t step = command.step.value_or(film.last_step());
+  if (step <= film.last_step()) return step;
+  return absl::InvalidArgumentError(absl::StrCat("--step: ", step, " is past the episode's last, ", film.last_step()));
+}
+
 absl::Status WriteFilm(const RenderCommand& command, std::ostream* out) {
-  if (command.frames.has_value() || command.step.has_value()) {
-    return absl::InvalidArgumentError("--frames and --step choose the frames of a PNG; a film shows the whole episode");
+  if (command.frames.has_value()) {
+    return absl::InvalidArgumentError("--frames: of a PNG only; --fps says how many frames a film has");
   }
   if (!(command.fps > 0 && command.fps <= 1000)) {
     return absl::InvalidArgumentError(absl::StrCat("--fps: ", command.fps, " is not within 0 to 1000"));
@@ -60,31 +67,25 @@ absl::Status WriteFilm(const RenderCommand& command, std::ostream* out) {
   ASSIGN_OR_RETURN(const Film::Look look, LookOf(command, /*sheet=*/false));
   ASSIGN_OR_RETURN(Playback playback, MakePlayback(command.playback));
   ASSIGN_OR_RETURN(const std::unique_ptr<Film> film, Film::Make(std::move(playback), look));
-  const Pace pace = RealTimePace(film->last_step(), film->control_dt(), command.fps);
+  ASSIGN_OR_RETURN(const uint32_t last, LastStep(command, *film));
+  const Pace pace = RealTimePace(last, film->control_dt(), command.fps);
   ASSIGN_OR_RETURN(const std::unique_ptr<Video> video,
                    Video::Make(command.out, look.width, look.height, pace.frames_per_second));
   RETURN_IF_ERROR(film->Draw(pace.steps, [&](const Picture& frame) { return video->Add(frame); }));
   RETURN_IF_ERROR(video->Finish());
-  *out << command.out << ": " << pace.steps.size() << " frames at " << pace.frames_per_second << " a second, "
-       << film->last_step() << " steps\n";
+  *out << command.out << ": " << pace.steps.size() << " frames at " << pace.frames_per_second << " a second, " << last
+       << " steps\n";
   return absl::OkStatus();
 }
 
 absl::Status WriteStill(const RenderCommand& command, std::ostream* out) {
   const int frames = command.frames.value_or(1);
   RETURN_IF_ERROR(CheckRange("--frames", frames, 1, kMaxFrames));
-  if (command.step.has_value() && command.frames.has_value()) {
-    return absl::InvalidArgumentError("--step chooses one frame, --frames several: not both");
-  }
   ASSIGN_OR_RETURN(const Film::Look look, LookOf(command, frames > 1));
   ASSIGN_OR_RETURN(Playback playback, MakePlayback(command.playback));
   ASSIGN_OR_RETURN(const std::unique_ptr<Film> film, Film::Make(std::move(playback), look));
-  std::vector<uint32_t> steps = EvenSteps(film->last_step(), frames);
-  if (command.step.has_value()) steps = {*command.step};
-  if (steps.back() > film->last_step()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--step: ", steps.back(), " is past the episode's last, ", film->last_step()));
-  }
+  ASSIGN_OR_RETURN(const uint32_t last, LastStep(command, *film));
+  const std::vector<uint32_t> steps = EvenSteps(last, frames);
   ContactSheet sheet(static_cast<int>(steps.size()), look.width, look.height);
   RETURN_IF_ERROR(film->Draw(steps, [&](const Picture& frame) {
     sheet.Add(frame);

@@ -18,8 +18,8 @@ struct RenderCommand {
   std::string camera;
   std::optional<int> width, height;  // of a frame; default 960x540, in a sheet 480x270
   double fps = 30;                   // of a film, which is real time
-  std::optional<int> frames;         // of a PNG: a sheet of so many; default one
-  std::optional<uint32_t> step;      // of a PNG: this one; default the last
+  std::optional<int> frames;         // of a PNG: a sheet of so many, else the last alone
+  std::optional<uint32_t> step;      // the last to show; default the episode's
 
   bool map = false;
   std::string slice;     // one of the task's; empty = its first

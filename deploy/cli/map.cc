@@ -27,7 +27,8 @@ absl::StatusOr<std::string> MakeMap(const std::string& run_dir) {
   std::filesystem::remove(log, ignored);
   Process process;
   RETURN_IF_ERROR(process.Start(
-      {absl::StrCat(BinFolder(), "/datacom-render"), run_dir, "--map", "--resolution", kResolution, "--out", out}, log));
+      {absl::StrCat(BinFolder(), "/datacom-render"), run_dir, "--map", "--resolution", kResolution, "--out", out},
+      log));
   std::optional<int> code;
   while (!(code = process.Poll()).has_value()) {
     if (Stop::Process().WaitFor(kTick)) return absl::CancelledError("stopping was requested");

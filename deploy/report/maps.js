@@ -27,7 +27,6 @@ function drawCells(context, map, panel, limit) {
     image.data.set([...mapColour(value, limit), 255], at);
   });
   cells.getContext('2d').putImageData(image, 0, 0);
-  context.imageSmoothingEnabled = false;
   context.drawImage(cells, PANEL.left, PANEL.top, PANEL.width, PANEL.height);
 }
 

@@ -246,6 +246,11 @@ TEST_F(RenderCommandTest, WritesAFrameAndASheetTheSameEveryTime) {
   const std::string frame = Write("frame.png");
   EXPECT_EQ(PngSize(frame), std::make_pair(kWidth, kHeight));
   EXPECT_EQ(Write("frame2.png"), frame);
+  command_.step = 10;
+  EXPECT_NE(Write("earlier.png"), frame);
+  command_.step = 21;
+  EXPECT_THAT(Error(), HasSubstr("--step: 21 is past the episode's last, 20"));
+  command_.step.reset();
   command_.playback.seed = 1;
   EXPECT_NE(Write("other.png"), frame);
   command_.frames = 6;
@@ -299,10 +304,6 @@ TEST_F(RenderCommandTest, NamesWhatIsWrong) {
   command_.out = Temporary("absent_folder/x.png");
   EXPECT_THAT(Error(), HasSubstr("absent_folder"));
   command_.out = Temporary("x.png");
-  command_.step = 3;
-  command_.frames = 2;
-  EXPECT_THAT(Error(), HasSubstr("--step"));
-  command_.step.reset();
   command_.frames = 0;
   EXPECT_THAT(Error(), HasSubstr("--frames: 0"));
   command_.frames.reset();
