@@ -1,6 +1,6 @@
 // Per (session slot, member): how far credit was granted and rows are committed, in a memory-mapped file, so that a
 // replay that was killed still honours the credit it gave and knows the next sequence of sessions whose rows were
-// overwritten. Not thread-safe (the store's mutex guards it). Open blocks on the disk.
+// overwritten. Not thread-safe (the store's mutex guards it). Open and Sync block on the disk.
 #ifndef DATACOM_REPLAY_CREDIT_FILE_H_
 #define DATACOM_REPLAY_CREDIT_FILE_H_
 
@@ -24,11 +24,14 @@ class CreditFile {
 
   Entry& at(uint32_t slot, uint32_t member) { return entries_[uint64_t{slot} * members_ + member]; }
   void Clear(uint32_t slot);
+  absl::Status Sync(uint32_t slot) { return file_->Sync(slot * SlotBytes(), SlotBytes()); }
   uint32_t slots() const { return slots_; }
 
  private:
   CreditFile(std::unique_ptr<MappedFile> file, uint32_t slots, uint32_t members)
       : file_(std::move(file)), entries_(reinterpret_cast<Entry*>(file_->data())), slots_(slots), members_(members) {}
+
+  size_t SlotBytes() const { return members_ * sizeof(Entry); }
 
   const std::unique_ptr<MappedFile> file_;
   Entry* const entries_;

@@ -165,6 +165,7 @@ absl::StatusOr<Session*> SessionTable::Register(const std::string& actor, uint64
   session.number = options_.lockstep ? session.first_member + 1 : next_session_;
   next_session_ = std::max(next_session_, session.number + 1);
   credit_->Clear(session.slot);
+  RETURN_IF_ERROR(SyncCredit(session));  // before the session is: it must not begin with the credit of another
   Session* stored = &(living_[session.number] = session);
   RETURN_IF_ERROR(Save());
   return stored;

@@ -50,6 +50,7 @@ class SessionTable {
     std::string run_id;
     uint32_t members = 1;
     bool lockstep = false;
+    bool sync = false;  // credit reaches the disk before anybody hears of it
     Clock::Time::duration lease{};
     const Clock* clock = nullptr;
   };
@@ -67,6 +68,10 @@ class SessionTable {
   Session* Find(uint32_t number);
   std::map<uint32_t, Session>& living() { return living_; }
   CreditFile::Entry& credit(const Session& session, uint32_t member) { return credit_->at(session.slot, member); }
+  // With sync: returns once the session's credit is on the disk.
+  absl::Status SyncCredit(const Session& session) {
+    return options_.sync ? credit_->Sync(session.slot) : absl::OkStatus();
+  }
   // Rows granted to living sessions and not committed.
   uint64_t Outstanding(uint32_t member);
 

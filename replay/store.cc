@@ -81,7 +81,7 @@ absl::Status Store::Recover() {
   duplicates_.assign(members, 0);
   ASSIGN_OR_RETURN(sessions_,
                    SessionTable::Open({options_.folder, options_.run_id, members, options_.experiment.run().lockstep(),
-                                       options_.lease, options_.clock}));
+                                       options_.experiment.replay().sync(), options_.lease, options_.clock}));
   std::vector<uint32_t> living;
   for (auto& [number, session] : sessions_->living()) {
     living.push_back(number);
@@ -181,6 +181,12 @@ void Store::Reject(const v1::Chunk& chunk, const absl::Status& why, v1::InsertRe
   rejection->set_message(std::string(why.message()));
 }
 
+absl::Status Store::DiskFailed(const absl::Status& why) {
+  health_ = absl::UnavailableError(
+      absl::StrCat("the replay's disk failed, nothing is accepted any more: ", std::string(why.message())));
+  return health_;
+}
+
 absl::Status Store::Insert(uint32_t session_number, uint64_t stream, const v1::Chunk& chunk, v1::InsertReply* reply) {
   MutexLock lock(&mutex_);
   RETURN_IF_ERROR(health_);
@@ -216,11 +222,7 @@ absl::Status Store::Insert(uint32_t session_number, uint64_t stream, const v1::C
   const uint32_t known = static_cast<uint32_t>(next - first);
   const absl::Status committed =
       members_[member]->Append(session_number, next, chunk.columns(), chunk.row_count(), known);
-  if (!committed.ok()) {
-    health_ = absl::UnavailableError(
-        absl::StrCat("the replay's disk failed, nothing is accepted any more: ", std::string(committed.message())));
-    return health_;
-  }
+  if (!committed.ok()) return DiskFailed(committed);
   entry.next_sequence = end;
   session->rows += end - next;
   session->last_row = options_.clock->Now();
@@ -242,18 +244,23 @@ absl::StatusOr<bool> Store::Progress(uint32_t session_number, uint64_t stream, I
   bool changed = !sent->opened;
   for (uint32_t i = 0; i < session->member_count; ++i) {
     const CreditFile::Entry& entry = sessions_->credit(*session, session->first_member + i);
+    changed |= entry.next_sequence != sent->next_sequence[i] || entry.limit != sent->limit[i];
+  }
+  // What an actor was told must hold after a loss of power too: it goes on from there.
+  const absl::Status synced = changed ? sessions_->SyncCredit(*session) : absl::OkStatus();
+  if (!synced.ok()) return DiskFailed(synced);
+  for (uint32_t i = 0; i < session->member_count; ++i) {
+    const CreditFile::Entry& entry = sessions_->credit(*session, session->first_member + i);
     if (!sent->opened || entry.next_sequence != sent->next_sequence[i]) {
       v1::Committed* committed = reply->add_committed();
       committed->set_member(session->first_member + i);
       committed->set_next_sequence(sent->next_sequence[i] = entry.next_sequence);
-      changed = true;
     }
     if (!sent->opened || entry.limit != sent->limit[i]) {
       v1::Credit* credit = reply->add_credit();
       credit->set_member(session->first_member + i);
       credit->set_limit(sent->limit[i] = entry.limit);
       credit->set_min_policy_update(sent->min_policy_update[i] = session->min_policy_update[i]);
-      changed = true;
     }
   }
   if (session->waiting_for != sent->waiting_for) {

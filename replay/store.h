@@ -105,6 +105,8 @@ class Store {
   uint64_t CreditGoal(const Session& session, uint64_t sessions) const;
   absl::StatusOr<Session*> FindStream(uint32_t session, uint64_t stream) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckChunk(const Session& session, const v1::Chunk& chunk) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Latches the failure of the disk in health_ and returns it.
+  absl::Status DiskFailed(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Reject(const v1::Chunk& chunk, const absl::Status& why, v1::InsertReply* reply)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Finished() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -1,5 +1,5 @@
-// Files that are damaged and disks that fail. msync and posix_fallocate are replaced in this program, so that they can
-// fail.
+// Files that are damaged, disks that fail, power that is lost. msync and posix_fallocate are replaced in this program,
+// so that they can fail and so that it is known what reached the disk.
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -28,12 +28,54 @@ using ::testing::HasSubstr;
 std::atomic<bool> disk_fails{false}, disk_full{false};
 std::atomic<int> syncs{0};
 
+// While it lives, msync writes here instead of to the disk: all that a loss of power is sure to leave of mapped ones.
+class PowerLoss {
+ public:
+  PowerLoss() { living_ = this; }
+  ~PowerLoss() { living_ = nullptr; }
+  // False: none lives.
+  static bool Synced(const void* address, size_t bytes) {
+    if (living_ != nullptr) living_->Copy(reinterpret_cast<uintptr_t>(address), bytes);
+    return living_ != nullptr;
+  }
+  // Rings and credit of a folder that nobody has open as they are found afterwards.
+  void Strike(const std::string& folder) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      const std::string name = entry.path().filename();
+      if (name != "credit" && name.rfind("member_", 0) != 0) continue;
+      std::string& content = disk_[entry.path()];
+      content.resize(entry.file_size());
+      std::ofstream(entry.path(), std::ios::binary) << content;
+    }
+  }
+
+ private:
+  void Copy(uintptr_t address, size_t bytes) {
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+      uintptr_t begin = 0, end = 0, offset = 0;
+      if (std::sscanf(line.c_str(), "%zx-%zx %*s %zx", &begin, &end, &offset) != 3) continue;
+      if (address < begin || address >= end) continue;
+      std::string& content = disk_[line.substr(line.find('/'))];
+      const size_t at = address - begin + offset;
+      if (content.size() < at + bytes) content.resize(at + bytes);
+      content.replace(at, bytes, reinterpret_cast<const char*>(address), bytes);
+    }
+  }
+
+  static inline PowerLoss* living_ = nullptr;
+  std::map<std::string, std::string> disk_;
+};
+
 }  // namespace
 }  // namespace datacom
 
 extern "C" int msync(void* address, size_t bytes, int flags) {
   ++datacom::syncs;
-  if (!datacom::disk_fails) return static_cast<int>(::syscall(SYS_msync, address, bytes, flags));
+  if (!datacom::disk_fails) {
+    if (datacom::PowerLoss::Synced(address, bytes)) return 0;
+    return static_cast<int>(::syscall(SYS_msync, address, bytes, flags));
+  }
   errno = EIO;
   return -1;
 }
@@ -131,6 +173,81 @@ TEST(StoreTest, WithSyncEveryBatchReachesTheDiskBeforeItIsAcknowledged) {
     store = MustOpen(experiment, folder.path(), &clock);
     EXPECT_EQ(MemberOf(*store, 0).inserted(), rows);
   }
+}
+
+class PowerLossTest : public ::testing::Test {
+ protected:
+  PowerLossTest() : experiment_(SmallExperiment(1)) {
+    experiment_.mutable_replay()->set_sync(true);
+    store_ = MustOpen(experiment_, folder_.path(), &clock_);
+  }
+  void LosePower() {
+    store_.reset();
+    power_.Strike(folder_.path());
+    store_ = MustOpen(experiment_, folder_.path(), &clock_);
+    ASSERT_NE(store_, nullptr);
+  }
+  // All that the client has credit for, until it is given no more.
+  void SendAll(Client* client) {
+    for (client->Hear(store_.get()); client->next[0] < client->limit[0]; client->Hear(store_.get())) {
+      const auto count = static_cast<uint32_t>(client->limit[0] - client->next[0]);
+      ASSERT_EQ(client->Send(store_.get(), MakeChunk(0, client->next[0], SimpleRows(client->next[0], count))),
+                absl::StatusCode::kOk);
+    }
+  }
+
+  TemporaryFolder folder_;
+  ManualClock clock_;
+  v1::Experiment experiment_;
+  PowerLoss power_;
+  std::unique_ptr<Store> store_;
+};
+
+TEST_F(PowerLossTest, TheCreditThatAnActorWasToldOfIsStillItsOwn) {
+  Client client, other;
+  client.Open(store_.get(), "actor-0", 1, 1);
+  uint64_t sent = 0;
+  for (; client.next[0] + 8 <= client.limit[0]; client.Hear(store_.get())) {
+    ASSERT_EQ(client.Send(store_.get(), MakeChunk(0, sent, SimpleRows(sent, 8))), absl::StatusCode::kOk);
+    sent += 8;
+  }
+  const uint64_t told = client.limit[0];
+  ASSERT_GT(told, sent) << "some of it is not used";
+  LosePower();
+  other.Open(store_.get(), "actor-1", 1, 1);  // comes first and would take what the replay forgot
+  client.Reconnect(store_.get());
+  EXPECT_EQ(client.next[0], sent);
+  EXPECT_GE(client.limit[0], told);
+}
+
+TEST_F(PowerLossTest, ASessionBeginsWithoutTheCreditOfTheOneWhosePlaceItTook) {
+  Client old, fresh;
+  old.Open(store_.get(), "actor-0", 1, 1);
+  SendAll(&old);
+  const auto registered = store_->Register("actor-0", 2, 1);
+  ASSERT_TRUE(registered.ok()) << registered.status();
+  fresh.session = registered->session();
+  LosePower();
+  fresh.Reconnect(store_.get());
+  EXPECT_EQ(fresh.next[0], 0u);
+}
+
+TEST_F(PowerLossTest, ASilentSessionGoesOnWhereItStoodThoughItsRowsAreOverwritten) {
+  Client silent, busy;
+  silent.Open(store_.get(), "actor-0", 1, 1);
+  ASSERT_EQ(silent.Send(store_.get(), MakeChunk(0, 0, SimpleRows(0, 5))), absl::StatusCode::kOk);
+  silent.Hear(store_.get());
+  busy.Open(store_.get(), "actor-1", 1, 1);
+  for (uint64_t completed = 0; completed < 600; completed += 5) {
+    store_->Announce(completed);
+    SendAll(&busy);
+  }
+  v1::RowRange range;
+  ASSERT_EQ(store_->ReadRange(0, 0, 5, &range).code(), absl::StatusCode::kNotFound) << "overwritten";
+  LosePower();
+  silent.Reconnect(store_.get());
+  EXPECT_EQ(silent.next[0], 5u);
+  EXPECT_EQ(silent.Send(store_.get(), MakeChunk(0, 5, SimpleRows(5, 1))), absl::StatusCode::kOk);
 }
 
 TEST(StoreTest, AfterTheDiskFailedNothingIsAcknowledgedAndWhatWasIsStillThere) {
