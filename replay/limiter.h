@@ -5,24 +5,20 @@
 
 #include <cstdint>
 
+#include "common/rows/update_schedule.h"
+
 namespace datacom {
 
 class Limiter {
  public:
   struct Options {
-    uint64_t env_steps = 1;         // rows of a member, exactly
-    uint64_t min_size = 0;          // rows before the first update's own
-    double updates_per_step = 1;    // UTD
+    UpdateSchedule schedule;
     uint64_t tolerance = 64;        // rows the actors may run ahead
     uint64_t max_policy_lag = 128;  // updates
     bool lockstep = false;
   };
   explicit Limiter(const Options& options) : options_(options) {}
 
-  // n(u) = min_size + ceil(u / UTD): the rows that update u may look at.
-  uint64_t RowsSeen(uint64_t update) const;
-  // The run's last update, floor(UTD * (env_steps - min_size)).
-  uint64_t LastUpdate() const;
   // Rows that may be inserted or outstanding once `completed` updates are done: min_size + tolerance + completed / UTD,
   // never fewer than the next update needs, never more than env_steps. Lockstep: the rows before update completed + 1,
   // no more.
@@ -32,6 +28,7 @@ class Limiter {
   // First row (from 0) at or after `row` that needs another policy than `row` does; in lockstep a grant must end there.
   uint64_t PolicyChange(uint64_t row) const;
   const Options& options() const { return options_; }
+  const UpdateSchedule& schedule() const { return options_.schedule; }
 
  private:
   uint64_t LastUpdateBefore(uint64_t row) const;  // the updates done before row `row` (from 0) is made, in lockstep

@@ -15,9 +15,9 @@ namespace {
 
 Limiter::Options LimiterOptions(const v1::Experiment& experiment) {
   Limiter::Options options;
-  options.env_steps = experiment.run().env_steps();
-  options.min_size = experiment.replay().min_size();
-  options.updates_per_step = experiment.schedule().updates_per_step();
+  options.schedule.env_steps = experiment.run().env_steps();
+  options.schedule.min_size = experiment.replay().min_size();
+  options.schedule.updates_per_step = experiment.schedule().updates_per_step();
   options.tolerance = experiment.schedule().tolerance_steps();
   options.max_policy_lag = experiment.schedule().max_policy_lag();
   options.lockstep = experiment.run().lockstep();

@@ -78,19 +78,19 @@ void Store::Announce(uint64_t completed_update) {
 
 bool Store::Ready(uint64_t update) const {
   MutexLock lock(&mutex_);
-  const uint64_t seen = std::min(limiter_.RowsSeen(update), limiter_.options().env_steps);
+  const uint64_t seen = limiter_.schedule().RowsSeen(update);
   return std::all_of(members_.begin(), members_.end(), [&](const auto& table) { return table->inserted() >= seen; });
 }
 
 absl::Status Store::Draw(uint64_t update, v1::DrawReply* reply) {
   MutexLock lock(&mutex_);
-  if (update == 0 || update > limiter_.LastUpdate()) {
+  if (update == 0 || update > limiter_.schedule().LastUpdate()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("draw of update ", update, ": the run has updates 1 to ", limiter_.LastUpdate()));
+        absl::StrCat("draw of update ", update, ": the run has updates 1 to ", limiter_.schedule().LastUpdate()));
   }
-  const uint64_t seen = limiter_.RowsSeen(update);
+  const uint64_t seen = limiter_.schedule().RowsSeen(update);
   const uint64_t before =
-      update == 1 ? 0 : limiter_.RowsSeen(update - 1);  // what ended before the first update is the first's
+      update == 1 ? 0 : limiter_.schedule().RowsSeen(update - 1);  // what ended before the first update is the first's
   waiting_draw_ = update;
   for (const auto& table : members_) {
     if (table->inserted() < seen)
@@ -120,7 +120,7 @@ std::string Store::DescribeSessions(uint32_t member) const {
 }
 
 std::string Store::WhoLacksLocked(uint64_t update) const {
-  const uint64_t seen = limiter_.RowsSeen(update);
+  const uint64_t seen = limiter_.schedule().RowsSeen(update);
   std::vector<std::string> parts;
   uint64_t lacking = 0;
   for (uint32_t member = 0; member < members_.size(); ++member) {
@@ -140,11 +140,11 @@ std::string Store::WhoLacks(uint64_t update) const {
 std::string Store::WhyShort(const Session& session) const {
   const uint32_t member = session.first_member;
   if (learners_ == 0)
-    return absl::StrCat("learner: not connected; update ", completed_update_, " of ", limiter_.LastUpdate(),
+    return absl::StrCat("learner: not connected; update ", completed_update_, " of ", limiter_.schedule().LastUpdate(),
                         " is done");
   if (members_[member]->inserted() >= limiter_.Allowed(completed_update_)) {
-    return absl::StrCat("learner: update ", completed_update_, " of ", limiter_.LastUpdate(), " is done, member ",
-                        member, " has the ", members_[member]->inserted(), " rows that allows");
+    return absl::StrCat("learner: update ", completed_update_, " of ", limiter_.schedule().LastUpdate(),
+                        " is done, member ", member, " has the ", members_[member]->inserted(), " rows that allows");
   }
   return absl::StrCat("other actors hold the credit of member ", member, " (", DescribeSessions(member), ")");
 }
@@ -188,12 +188,12 @@ absl::Status Store::health() const {
 
 bool Store::Finished() const {
   return std::all_of(members_.begin(), members_.end(),
-                     [&](const auto& table) { return table->inserted() >= limiter_.options().env_steps; });
+                     [&](const auto& table) { return table->inserted() >= limiter_.schedule().env_steps; });
 }
 
 bool Store::Complete() const {
   MutexLock lock(&mutex_);
-  return Finished() && completed_update_ >= limiter_.LastUpdate();
+  return Finished() && completed_update_ >= limiter_.schedule().LastUpdate();
 }
 
 StoreCounters Store::counters() const {
@@ -206,9 +206,9 @@ StoreCounters Store::counters() const {
     counters.finished_episodes += table.episodes().finished_count();
     counters.abandoned_episodes += table.episodes().abandoned_count();
     counters.outstanding += sessions_->Outstanding(member);
-    if (table.inserted() <= limiter_.options().min_size || completed_update_ == 0) continue;
-    const double ratio = static_cast<double>(completed_update_) / (table.inserted() - limiter_.options().min_size);
-    counters.ratio_error = std::max(counters.ratio_error, std::abs(ratio / limiter_.options().updates_per_step - 1));
+    if (table.inserted() <= limiter_.schedule().min_size || completed_update_ == 0) continue;
+    const double ratio = static_cast<double>(completed_update_) / (table.inserted() - limiter_.schedule().min_size);
+    counters.ratio_error = std::max(counters.ratio_error, std::abs(ratio / limiter_.schedule().updates_per_step - 1));
   }
   counters.sessions = sessions_->living().size();
   return counters;
@@ -252,8 +252,8 @@ void Store::Info(v1::ReplayInfo* info) const {
     member->set_outstanding(sessions_->Outstanding(i));
     member->set_failures(table.failures());
     member->set_episodes(table.episodes().finished_count());
-    member->set_env_steps(limiter_.options().env_steps);
-    const uint64_t start = limiter_.options().min_size;
+    member->set_env_steps(limiter_.schedule().env_steps);
+    const uint64_t start = limiter_.schedule().min_size;
     if (table.inserted() > start)
       member->set_samples_per_insert(static_cast<double>(completed_update_) / (table.inserted() - start));
     member->set_rejected_rows(rejected_[i]);

@@ -6,7 +6,7 @@ namespace datacom::learner {
 namespace {
 
 Schedule Make(double utd, uint64_t min_size, uint64_t steps_per_epoch, uint64_t env_steps) {
-  return Schedule({utd, min_size, steps_per_epoch, env_steps});
+  return Schedule({{env_steps, min_size, utd}, steps_per_epoch});
 }
 
 TEST(Schedule, TheFirstUpdateSeesTheRowAfterTheMinimum) {

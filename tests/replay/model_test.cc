@@ -83,7 +83,7 @@ class StoreModel {
   }
 
   void Learn() {
-    if (completed_ == limiter_.LastUpdate() || !store_->Ready(completed_ + 1)) return;
+    if (completed_ == limiter_.schedule().LastUpdate() || !store_->Ready(completed_ + 1)) return;
     store_->Announce(++completed_);
     if (random_.Below(4) != 0) return;
     v1::DrawReply reply;
@@ -142,7 +142,7 @@ class StoreModel {
   ManualClock clock_;
   std::unique_ptr<Store> store_;
   Client clients_[kClients];
-  const Limiter limiter_{{kRows, 10, 1, 16, 128, false}};
+  const Limiter limiter_{{{kRows, 10, 1}, 16, 128, false}};
   std::vector<float> rows_[kMembers];   // values in row order
   std::vector<bool> failed_[kMembers];  // of the same rows
   uint64_t completed_ = 0, incarnation_ = 1;
@@ -162,7 +162,7 @@ class Schedule {
  public:
   Schedule(double updates_per_step, uint64_t tolerance, uint64_t seed)
       : random_(StreamKey("test.schedule", {seed, static_cast<uint64_t>(updates_per_step * 100), tolerance})),
-        limiter_({200, 10, updates_per_step, tolerance, 128, false}) {
+        limiter_({{200, 10, updates_per_step}, tolerance, 128, false}) {
     experiment_.mutable_run()->set_env_steps(200);
     experiment_.mutable_schedule()->set_updates_per_step(updates_per_step);
     experiment_.mutable_schedule()->set_tolerance_steps(tolerance);
@@ -181,7 +181,8 @@ class Schedule {
     if (action < 1) {
       Die(&actor);
     } else if (action < 30) {
-      if (completed_ < limiter_.LastUpdate() && store_->Ready(completed_ + 1)) store_->Announce(++completed_);
+      if (completed_ < limiter_.schedule().LastUpdate() && store_->Ready(completed_ + 1))
+        store_->Announce(++completed_);
     } else {
       Act(&actor);
     }
