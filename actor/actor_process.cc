@@ -34,14 +34,10 @@ uint64_t NewIncarnation() {
   return value;
 }
 
-absl::Status WriteAddress(const std::string& file, const std::string& address) {
-  return file.empty() ? absl::OkStatus() : WriteFileAtomically(file, address + "\n");
-}
-
 absl::StatusOr<std::unique_ptr<Server>> StartHealth(const ProcessOptions& options) {
   ASSIGN_OR_RETURN(std::unique_ptr<Server> server, Server::Start(options.listen, {}));
   server->SetServing(false);
-  RETURN_IF_ERROR(WriteAddress(options.address_file, server->address()));
+  RETURN_IF_ERROR(WriteAddressFile(options.address_file, server->address()));
   return server;
 }
 
@@ -54,7 +50,7 @@ absl::StatusOr<std::unique_ptr<Metrics>> StartMetrics(const ProcessOptions& opti
   metrics.algorithm = experiment.algorithm();
   metrics.listen = options.metrics_listen;
   ASSIGN_OR_RETURN(std::unique_ptr<Metrics> started, Metrics::Start(metrics));
-  RETURN_IF_ERROR(WriteAddress(options.metrics_address_file, started->address()));
+  RETURN_IF_ERROR(WriteAddressFile(options.metrics_address_file, started->address()));
   return started;
 }
 

@@ -9,13 +9,10 @@
 #include "actor/policies.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
+#include "common/records/evaluation_means.h"
 
 namespace datacom {
 namespace {
-
-double MeanCost(const v1::EvaluationEpisode& episode) {
-  return episode.length() == 0 ? 0 : episode.sum_cost() / episode.length();
-}
 
 void PrintEpisodes(uint32_t member, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes,
                    std::ostream* out) {
@@ -29,23 +26,12 @@ void PrintEpisodes(uint32_t member, uint32_t epoch, const std::vector<v1::Evalua
 
 void PrintMeans(const Snapshot& snapshot, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes,
                 std::ostream* out) {
-  int abandoned = 0;
-  double discounted = 0, undiscounted = 0, violation = 0, sum = 0, mean = 0, length = 0, success = 0;
-  for (const v1::EvaluationEpisode& e : episodes) {
-    discounted += e.discounted_return();
-    undiscounted += e.return_();
-    violation += e.max_violation();
-    sum += e.sum_cost();
-    mean += MeanCost(e);
-    length += e.length();
-    success += e.success();
-    abandoned += e.abandoned();
-  }
-  const double n = static_cast<double>(episodes.size());
+  const EvaluationMeans means = MeansOf(episodes);
   char line[256];
   std::snprintf(line, sizeof line, "%6u %10llu %6u %9zu %18.4f %12.4f %14.4f %12.4f %10.5f %9.1f %8.2f %10d",
                 snapshot.member, static_cast<unsigned long long>(snapshot.member_seed), epoch, episodes.size(),
-                discounted / n, undiscounted / n, violation / n, sum / n, mean / n, length / n, success / n, abandoned);
+                means.discounted_return, means.return_, means.max_violation, means.sum_cost, means.mean_cost,
+                means.length, means.success_rate, means.abandoned);
   *out << line << '\n';
 }
 

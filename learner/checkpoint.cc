@@ -107,6 +107,16 @@ bool DecodeState(absl::string_view in, State* state) {
   return in.empty();
 }
 
+absl::Status WriteState(const std::string& folder, Checkpoint checkpoint) {
+  const std::string algorithm = EncodeState(checkpoint.algorithm);
+  checkpoint.learner.set_algorithm_sha256(Sha256Hex(algorithm));
+  RETURN_IF_ERROR(MakeFolders(folder));
+  RETURN_IF_ERROR(WriteFileAtomically(folder + "/learner.state", Frame(checkpoint.learner.SerializeAsString())));
+  RETURN_IF_ERROR(WriteFileAtomically(folder + "/algorithm.state", Frame(algorithm)));
+  RETURN_IF_ERROR(WriteFileAtomically(folder + "/state.sha256", StateHash(checkpoint) + "\n"));
+  return SyncFile(folder);
+}
+
 }  // namespace
 
 std::string StateHash(const Checkpoint& checkpoint) {
@@ -133,17 +143,14 @@ std::vector<uint64_t> CheckpointStore::List() const {
 }
 
 absl::Status CheckpointStore::Save(Checkpoint checkpoint) const {
-  const std::string algorithm = EncodeState(checkpoint.algorithm);
-  checkpoint.learner.set_algorithm_sha256(Sha256Hex(algorithm));
   const std::string path = Path(checkpoint.learner.update());
   const std::string temporary = path + ".tmp", replaced = path + ".old";
   std::error_code error;
   fs::remove_all(temporary, error);
-  RETURN_IF_ERROR(MakeFolders(temporary));
-  RETURN_IF_ERROR(WriteFileAtomically(temporary + "/learner.state", Frame(checkpoint.learner.SerializeAsString())));
-  RETURN_IF_ERROR(WriteFileAtomically(temporary + "/algorithm.state", Frame(algorithm)));
-  RETURN_IF_ERROR(WriteFileAtomically(temporary + "/state.sha256", StateHash(checkpoint) + "\n"));
-  RETURN_IF_ERROR(SyncFile(temporary));
+  if (const absl::Status status = WriteState(temporary, std::move(checkpoint)); !status.ok()) {
+    fs::remove_all(temporary, error);  // on a full disk half a checkpoint would only be in the way
+    return status;
+  }
   fs::remove_all(replaced, error);
   error.clear();
   if (fs::exists(path)) fs::rename(path, replaced, error);

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "common/metrics/metrics.h"
+#include "common/records/evaluation_means.h"
 #include "datacom/v1/checkpoint.pb.h"
 #include "datacom/v1/replay.pb.h"
 #include "learner/algorithms/algorithm.h"
-#include "learner/records.h"
 
 namespace datacom::learner {
 

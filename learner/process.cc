@@ -30,9 +30,7 @@ absl::StatusOr<std::unique_ptr<Metrics>> StartMetrics(const ProcessOptions& opti
   metrics.algorithm = options.experiment.algorithm();
   metrics.listen = options.metrics_listen;
   ASSIGN_OR_RETURN(std::unique_ptr<Metrics> started, Metrics::Start(metrics));
-  if (!options.metrics_address_file.empty()) {
-    RETURN_IF_ERROR(WriteFileAtomically(options.metrics_address_file, started->address() + "\n"));
-  }
+  RETURN_IF_ERROR(WriteAddressFile(options.metrics_address_file, started->address()));
   return started;
 }
 
@@ -94,8 +92,7 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
   counted = &service;
   ASSIGN_OR_RETURN(std::unique_ptr<Server> server, Server::Start(options.listen, {&service}));
   server->SetServing(true);
-  if (!options.address_file.empty())
-    RETURN_IF_ERROR(WriteFileAtomically(options.address_file, server->address() + "\n"));
+  RETURN_IF_ERROR(WriteAddressFile(options.address_file, server->address()));
   spdlog::info("listening address={} run={} incarnation={} update={} of {} members={}{}", server->address(),
                options.run_id, incarnation, trainer.update(), schedule.last_update(), experiment.members_size(),
                resumed ? " resumed" : "");

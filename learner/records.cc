@@ -10,6 +10,7 @@
 #include "common/base/status.h"
 #include "common/base/version.h"
 #include "common/records/csv.h"
+#include "common/records/evaluation_means.h"
 #include "common/records/tensorboard.h"
 #include "google/protobuf/stubs/common.h"
 #include "grpcpp/grpcpp.h"
@@ -114,7 +115,7 @@ class FileRunRecords : public RunRecords {
 
   std::vector<std::string> ProgressRow(const v1::EpochRecord& record, int index) const {
     const v1::MemberEpoch& member = record.members(index);
-    const EvaluationMeans eval = MeansOf(member);
+    const EvaluationMeans eval = MeansOf(member.evaluation());
     const double count = member.train_episodes() > 0 ? static_cast<double>(member.train_episodes()) : std::nan("");
     return {Cell(index),
             Cell(experiment_.members(index).seed()),
@@ -148,7 +149,7 @@ class FileRunRecords : public RunRecords {
 
   absl::Status AppendScalars(const v1::EpochRecord& record, int index) {
     const v1::MemberEpoch& member = record.members(index);
-    const EvaluationMeans eval = MeansOf(member);
+    const EvaluationMeans eval = MeansOf(member.evaluation());
     const double count = member.train_episodes() > 0 ? static_cast<double>(member.train_episodes()) : std::nan("");
     const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
     return events_[index].second->Append(static_cast<int64_t>(record.env_steps()), now,
@@ -181,21 +182,6 @@ class FileRunRecords : public RunRecords {
 };
 
 }  // namespace
-
-EvaluationMeans MeansOf(const v1::MemberEpoch& epoch) {
-  EvaluationMeans means;
-  const double count = epoch.evaluation_size();
-  for (const v1::EvaluationEpisode& episode : epoch.evaluation()) {
-    means.discounted_return += episode.discounted_return() / count;
-    means.return_ += episode.return_() / count;
-    means.max_violation += episode.max_violation() / count;
-    means.sum_cost += episode.sum_cost() / count;
-    if (episode.length() > 0) means.mean_cost += episode.sum_cost() / episode.length() / count;
-    means.success_rate += (episode.success() ? 1.0 : 0.0) / count;
-    means.abandoned += episode.abandoned();
-  }
-  return means;
-}
 
 absl::StatusOr<std::unique_ptr<RunRecords>> RunRecords::Open(const std::string& run_dir, const v1::Experiment& resolved,
                                                              const std::vector<v1::FileOffset>& offsets) {

@@ -19,15 +19,6 @@
 
 namespace datacom::learner {
 
-// Means over one evaluation's episodes.
-struct EvaluationMeans {
-  double discounted_return = 0, return_ = 0, max_violation = 0, sum_cost = 0;
-  double mean_cost = 0;  // of an episode's steps
-  double success_rate = 0;
-  int abandoned = 0;  // episodes cut short by an invalid simulator step; they count up to there
-};
-EvaluationMeans MeansOf(const v1::MemberEpoch& epoch);
-
 class RunRecords {
  public:
   // `offsets`: of the checkpoint resumed from; empty for a new run. DATA_LOSS naming a file shorter than its offset.

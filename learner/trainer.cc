@@ -259,7 +259,7 @@ absl::Status Trainer::WriteCompletedEpochs() {
   while (std::optional<v1::EpochRecord> record = parts_.evaluations->PopCompleted()) {
     RETURN_IF_ERROR(parts_.records->AppendEpoch(*record));
     for (int i = 0; i < members_; ++i) {
-      const EvaluationMeans means = MeansOf(record->members(i));
+      const EvaluationMeans means = MeansOf(record->members(i).evaluation());
       parts_.metrics->Evaluated(i, means);
       if (means.abandoned > 0) {
         spdlog::warn("evaluation member={} epoch={}: {} of {} episodes were cut short by an invalid simulator step", i,

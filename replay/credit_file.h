@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "common/rows/replay_layout.h"
 #include "replay/mapped_file.h"
 
 namespace datacom {
@@ -19,6 +20,7 @@ class CreditFile {
     uint64_t limit = 0;          // rows with a smaller sequence may be produced
     uint64_t next_sequence = 0;  // rows with a smaller sequence are committed
   };
+  static_assert(sizeof(Entry) == kCreditEntryBytes);
   // `slots` sessions at most. The file is small: 16 bytes a session and member.
   static absl::StatusOr<std::unique_ptr<CreditFile>> Open(const std::string& path, uint32_t slots, uint32_t members);
 

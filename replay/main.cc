@@ -46,10 +46,6 @@ absl::StatusOr<std::unique_ptr<Store>> OpenStore(const Flags& flags, const v1::E
   return Store::Open(RowSchema::For(model.spec.obs_dim, model.spec.action_dim, extra), options);
 }
 
-absl::Status WriteAddress(const std::string& path, const std::string& address) {
-  return path.empty() ? absl::OkStatus() : WriteFileAtomically(path, address + "\n");
-}
-
 // CANCELLED: stopped before the run was complete.
 absl::Status Serve(const Flags& flags) {
   ASSIGN_OR_RETURN(const v1::Experiment loaded, LoadExperiment(flags.experiment, ExperimentFolder()));
@@ -65,8 +61,8 @@ absl::Status Serve(const Flags& flags) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Metrics> metrics, Metrics::Start(metrics_options));
   ReplayService service(store.get(), metrics.get(), kTick);
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(flags.listen, {&service}));
-  RETURN_IF_ERROR(WriteAddress(flags.metrics_address_file, metrics->address()));
-  RETURN_IF_ERROR(WriteAddress(flags.address_file, server->address()));
+  RETURN_IF_ERROR(WriteAddressFile(flags.metrics_address_file, metrics->address()));
+  RETURN_IF_ERROR(WriteAddressFile(flags.address_file, server->address()));
   spdlog::info("replay serves address={} run={} folder={} members={}", server->address(), flags.run_id, flags.folder,
                experiment.members_size());
   bool healthy = true;

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
@@ -20,10 +19,7 @@ absl::Status Reserve(int fd, const std::string& path, size_t bytes) {
   const int error = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
   if (error == 0) return absl::OkStatus();
   if (error != ENOSPC) return ErrnoStatus(error, "reserve " + path);
-  const auto free = FreeBytes(std::filesystem::path(path).parent_path().string());
-  return absl::ResourceExhaustedError(absl::StrCat("no disk space for ", path, ": ", bytes, " bytes are needed, ",
-                                                   free.ok() ? *free : 0,
-                                                   " are free; make room or lower replay.capacity"));
+  return absl::ResourceExhaustedError(NoSpaceMessage(path, bytes) + "; make room or lower replay.capacity");
 }
 
 }  // namespace

@@ -10,7 +10,6 @@ namespace datacom {
 namespace {
 
 constexpr size_t kRangeBytes = 1 << 20;
-constexpr size_t kFailureHeader = sizeof(uint64_t);
 enum Counter { kFinishedEpisodes = 0, kFinishedUpTo = 1 };  // of the main ring: episodes that ended in rows [0, up to)
 
 }  // namespace
@@ -29,23 +28,23 @@ absl::StatusOr<std::unique_ptr<MemberTable>> MemberTable::Open(const RowSchema& 
   ring.run_id = options.run_id;
   ring.schema_fingerprint = schema.fingerprint();
   ring.sync = options.sync;
-  ring.guard = options.guard;
+  ring.guard = options.layout.guard;
   ring.path = options.path + ".rows";
-  ring.record_bytes = schema.stored_row_bytes();
-  ring.kept = std::min(options.env_steps, options.capacity + options.slack);
+  ring.record_bytes = options.layout.row_bytes;
+  ring.kept = options.layout.kept_rows();
   ASSIGN_OR_RETURN(table->rows_, Ring::Open(ring));
   ring.path = options.path + ".failures";
-  ring.record_bytes = schema.stored_row_bytes() + kFailureHeader;
-  ring.kept = std::min(options.env_steps, options.failure_capacity + options.slack);
+  ring.record_bytes = options.layout.failure_bytes();
+  ring.kept = options.layout.kept_failures();
   ASSIGN_OR_RETURN(table->failures_, Ring::Open(ring));
   RETURN_IF_ERROR(table->Recover());
   return table;
 }
 
 absl::Status MemberTable::Recover() {
-  if (rows_->cursor() > options_.env_steps) {
-    return absl::InvalidArgumentError(absl::StrCat("run.env_steps=", options_.env_steps, ": ring ", options_.path,
-                                                   ".rows already holds ", rows_->cursor(),
+  if (rows_->cursor() > options_.layout.env_steps) {
+    return absl::InvalidArgumentError(absl::StrCat("run.env_steps=", options_.layout.env_steps, ": ring ",
+                                                   options_.path, ".rows already holds ", rows_->cursor(),
                                                    " rows; resume with at least as many steps"));
   }
   // Failures are committed after their rows: a crash leaves too few, a loss of power possibly too many.
@@ -58,8 +57,8 @@ absl::Status MemberTable::Recover() {
     --failures;
   failures_->Truncate(failures);
   const uint64_t indexed = failures == 0 ? 0 : At<uint64_t>(failures_->record(failures - 1), 0) + 1;
-  for (uint64_t from = std::max(rows_->first(), indexed); from < rows_->cursor(); from += options_.guard) {
-    Index(from, std::min(from + options_.guard, rows_->cursor()));
+  for (uint64_t from = std::max(rows_->first(), indexed); from < rows_->cursor(); from += options_.layout.guard) {
+    Index(from, std::min(from + options_.layout.guard, rows_->cursor()));
     RETURN_IF_ERROR(failures_->Commit(pending_failures_));
   }
   const uint64_t counted = std::min(rows_->counter(kFinishedUpTo), rows_->cursor());
@@ -83,8 +82,8 @@ void MemberTable::Index(uint64_t from, uint64_t to) {
     const char* row = rows_->record(number);
     if (!(At<float>(row, layout_.cost) > 0)) continue;
     char* record = failures_->writable(pending_failures_++);
-    std::memcpy(record, &number, kFailureHeader);
-    std::memcpy(record + kFailureHeader, row, schema_.stored_row_bytes());
+    std::memcpy(record, &number, kFailureHeaderBytes);
+    std::memcpy(record + kFailureHeaderBytes, row, schema_.stored_row_bytes());
   }
 }
 
@@ -118,7 +117,7 @@ void MemberTable::Transpose(const std::string& columns, uint32_t count, uint32_t
 absl::Status MemberTable::Append(uint32_t session, uint64_t sequence, const std::string& columns, uint32_t count,
                                  uint32_t from) {
   while (from < count) {
-    const uint32_t piece = static_cast<uint32_t>(std::min<uint64_t>(count - from, options_.guard));
+    const uint32_t piece = static_cast<uint32_t>(std::min<uint64_t>(count - from, options_.layout.guard));
     const uint64_t base = rows_->cursor();
     const uint32_t before_end = static_cast<uint32_t>(std::min<uint64_t>(piece, rows_->contiguous(base)));
     Transpose(columns, count, from, before_end, base, session, sequence);
@@ -140,7 +139,7 @@ absl::Status MemberTable::Append(uint32_t session, uint64_t sequence, const std:
 }
 
 absl::Status MemberTable::CheckReadable(uint64_t update, uint64_t seen) const {
-  const uint64_t oldest = seen - std::min(seen, options_.capacity);
+  const uint64_t oldest = seen - std::min(seen, options_.layout.capacity);
   if (oldest >= rows_->first()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("update ", update, " of member ", options_.member,
                                                     " draws from rows ", oldest, " to ", seen, ", but rows below ",
@@ -190,22 +189,22 @@ absl::Status MemberTable::Draw(uint64_t update, uint64_t seen, uint64_t seen_bef
   RETURN_IF_ERROR(CheckReadable(update, seen));
   const DrawKey key{options_.run_seed, options_.member_seed, update};
   batch->set_rows_seen(seen);
-  DrawMain(key, seen, options_.capacity, options_.batch, numbers_.data());
+  DrawMain(key, seen, options_.layout.capacity, options_.batch, numbers_.data());
   pointers_.clear();
   for (uint32_t i = 0; i < options_.batch; ++i) pointers_.push_back(rows_->record(numbers_[i]));
   Gather(pointers_, batch->mutable_main());
   const uint64_t failures = options_.failure_batch == 0 ? 0 : FailuresBelow(seen);
-  if (UseFailures(failures, options_.failure_capacity, options_.failure_batch)) {
-    if (failures - std::min(failures, options_.failure_capacity) < failures_->first()) {
+  if (UseFailures(failures, options_.layout.failure_capacity, options_.failure_batch)) {
+    if (failures - std::min(failures, options_.layout.failure_capacity) < failures_->first()) {
       return absl::FailedPreconditionError(
           absl::StrCat("update ", update, " of member ", options_.member, ": failures below ", failures_->first(),
                        " are overwritten: the learner resumed from further back than the replay keeps; resume from one "
                        "of the two newest checkpoints"));
     }
-    DrawFailures(key, failures, options_.failure_capacity, options_.failure_batch, numbers_.data());
+    DrawFailures(key, failures, options_.layout.failure_capacity, options_.failure_batch, numbers_.data());
     pointers_.clear();
     for (uint32_t i = 0; i < options_.failure_batch; ++i)
-      pointers_.push_back(failures_->record(numbers_[i]) + kFailureHeader);
+      pointers_.push_back(failures_->record(numbers_[i]) + kFailureHeaderBytes);
     Gather(pointers_, batch->mutable_failure());
   }
   for (const EpisodeSummary& episode : episodes_.Finished(seen_before, seen))

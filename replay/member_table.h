@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/rows/replay_layout.h"
 #include "common/rows/row_schema.h"
 #include "datacom/v1/replay.pb.h"
 #include "replay/episodes.h"
@@ -26,15 +27,12 @@ class MemberTable {
     std::string path;  // prefix of its two files
     std::string run_id;
     uint32_t member = 0;  // for messages
-    uint64_t capacity = 0, failure_capacity = 0;
-    uint64_t slack = 0;      // older rows kept for learners that resume
-    uint64_t env_steps = 0;  // no more rows than this will come
+    ReplayLayout layout;  // row_bytes are the schema's
     uint32_t batch = 0, failure_batch = 0;
     double discount = 0.99;
     uint64_t run_seed = 0, member_seed = 0;
     bool episode_rows = false;  // episodes carry observations and costs ...
     uint64_t delta_warmup = 0;  // ... once last_row - 1 exceeds this
-    uint64_t guard = 1024;      // rows written between two commits at most
     bool sync = false;
   };
   static absl::StatusOr<std::unique_ptr<MemberTable>> Open(const RowSchema& schema, const Options& options);
@@ -43,7 +41,8 @@ class MemberTable {
   bool fresh() const { return rows_->fresh(); }
   uint64_t inserted() const { return rows_->cursor(); }
   uint64_t failures() const {
-    return failures_->cursor() < options_.failure_capacity ? failures_->cursor() : options_.failure_capacity;
+    return failures_->cursor() < options_.layout.failure_capacity ? failures_->cursor()
+                                                                  : options_.layout.failure_capacity;
   }
   uint64_t held() const { return rows_->cursor() - rows_->first(); }
   const EpisodeTracker& episodes() const { return episodes_; }

@@ -8,11 +8,11 @@
 #include "absl/strings/str_format.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
+#include "common/rows/replay_layout.h"
 
 namespace datacom {
 namespace {
 
-constexpr size_t kHeaderBytes = 4096;
 constexpr char kMagic[8] = {'D', 'A', 'T', 'A', 'C', 'O', 'M', 'R'};
 constexpr uint32_t kLayout = 1;  // bumped whenever the file is laid out otherwise
 constexpr int kCounters = 2;
@@ -35,7 +35,7 @@ struct Header {
   alignas(64) uint64_t cursor;
   uint64_t counters[kCounters];
 };
-static_assert(sizeof(Header) <= kHeaderBytes && std::is_trivially_copyable_v<Header>);
+static_assert(sizeof(Header) <= kRingHeaderBytes && std::is_trivially_copyable_v<Header>);
 
 Header* HeaderOf(MappedFile* file) { return reinterpret_cast<Header*>(file->data()); }
 
@@ -48,7 +48,7 @@ Identity MakeIdentity(const Ring::Options& options) {
   std::memset(&identity, 0, sizeof identity);
   std::memcpy(identity.magic, kMagic, sizeof kMagic);
   identity.layout = kLayout;
-  identity.header_bytes = kHeaderBytes;
+  identity.header_bytes = kRingHeaderBytes;
   identity.schema_fingerprint = options.schema_fingerprint;
   identity.record_bytes = options.record_bytes;
   identity.kept = options.kept;
@@ -62,9 +62,9 @@ constexpr char kAdvice[] = "; resume with the build and the experiment that wrot
 absl::Status CheckHeader(const MappedFile& file, const Ring::Options& options) {
   const std::string where = "ring " + options.path + ": ";
   Header header;
-  if (file.size() < kHeaderBytes) {
+  if (file.size() < kRingHeaderBytes) {
     return absl::FailedPreconditionError(
-        absl::StrCat(where, "truncated: ", file.size(), " bytes, the header alone has ", kHeaderBytes, kAdvice));
+        absl::StrCat(where, "truncated: ", file.size(), " bytes, the header alone has ", kRingHeaderBytes, kAdvice));
   }
   std::memcpy(&header, file.data(), sizeof header);
   const Identity& found = header.identity;
@@ -96,7 +96,7 @@ absl::Status CheckHeader(const MappedFile& file, const Ring::Options& options) {
     return absl::FailedPreconditionError(
         absl::StrCat(where, "keeps ", found.kept, " rows, the experiment asks for ", wanted.kept, kAdvice));
   }
-  const uint64_t bytes = kHeaderBytes + (found.kept + found.guard) * found.record_bytes;
+  const uint64_t bytes = RingBytes(found.kept, found.guard, found.record_bytes);
   if (file.size() < bytes) {
     return absl::FailedPreconditionError(
         absl::StrCat(where, "truncated: ", file.size(), " bytes instead of ", bytes, kAdvice));
@@ -111,7 +111,7 @@ absl::StatusOr<std::unique_ptr<Ring>> Ring::Open(const Options& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("run id of ", options.run_id.size(), " bytes; at most 255 are possible"));
   }
-  const size_t bytes = kHeaderBytes + (options.kept + options.guard) * options.record_bytes;
+  const size_t bytes = RingBytes(options.kept, options.guard, options.record_bytes);
   bool created = false;
   ASSIGN_OR_RETURN(auto file, MappedFile::OpenOrCreate(options.path, bytes, &created));
   // A file of zeros has its blocks but no identity yet: the process died while creating it, nothing was ever committed.
@@ -122,7 +122,7 @@ absl::StatusOr<std::unique_ptr<Ring>> Ring::Open(const Options& options) {
   if (fresh) {
     header->identity = MakeIdentity(options);
     header->crc = CrcOf(header->identity);
-    RETURN_IF_ERROR(file->Sync(0, kHeaderBytes));
+    RETURN_IF_ERROR(file->Sync(0, kRingHeaderBytes));
   }
   RETURN_IF_ERROR(CheckHeader(*file, options));
   if (header->identity.kept < options.kept) {
@@ -131,7 +131,7 @@ absl::StatusOr<std::unique_ptr<Ring>> Ring::Open(const Options& options) {
     header = HeaderOf(file.get());
     header->identity.kept = options.kept;
     header->crc = CrcOf(header->identity);
-    RETURN_IF_ERROR(file->Sync(0, kHeaderBytes));
+    RETURN_IF_ERROR(file->Sync(0, kRingHeaderBytes));
   }
   file->AdviseRandom();
   std::unique_ptr<Ring> ring(new Ring(std::move(file), options));
@@ -146,15 +146,15 @@ Ring::Ring(std::unique_ptr<MappedFile> file, const Options& options)
       slots_(kept_ + guard_),
       record_bytes_(options.record_bytes),
       sync_(options.sync),
-      records_(file_->data() + kHeaderBytes) {
+      records_(file_->data() + kRingHeaderBytes) {
   cursor_ = std::atomic_ref<uint64_t>(HeaderOf(file_.get())->cursor).load(std::memory_order_acquire);
 }
 
 absl::Status Ring::SyncRecords(uint64_t from, uint64_t to) {
   const uint64_t begin = from % slots_, count = to - from;
   const uint64_t head = std::min(count, slots_ - begin);
-  RETURN_IF_ERROR(file_->Sync(kHeaderBytes + begin * record_bytes_, head * record_bytes_));
-  return head == count ? absl::OkStatus() : file_->Sync(kHeaderBytes, (count - head) * record_bytes_);
+  RETURN_IF_ERROR(file_->Sync(kRingHeaderBytes + begin * record_bytes_, head * record_bytes_));
+  return head == count ? absl::OkStatus() : file_->Sync(kRingHeaderBytes, (count - head) * record_bytes_);
 }
 
 void Ring::StoreCursor(uint64_t cursor) {
@@ -165,7 +165,7 @@ void Ring::StoreCursor(uint64_t cursor) {
 absl::Status Ring::Commit(uint64_t cursor) {
   if (sync_ && cursor > cursor_) RETURN_IF_ERROR(SyncRecords(cursor_, cursor));
   StoreCursor(cursor);
-  return sync_ ? file_->Sync(0, kHeaderBytes) : absl::OkStatus();
+  return sync_ ? file_->Sync(0, kRingHeaderBytes) : absl::OkStatus();
 }
 
 void Ring::Truncate(uint64_t cursor) { StoreCursor(cursor); }

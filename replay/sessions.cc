@@ -6,13 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
+#include "common/rows/replay_layout.h"
 #include "replay/episodes.h"
 
 namespace datacom {
 namespace {
-
-constexpr uint32_t kMaxSessions = 1024;
-constexpr uint64_t kMaxCreditBytes = 16 << 20;  // fewer sessions are possible with very many members
 
 std::string CreditPath(const std::string& folder) { return folder + "/credit"; }
 
@@ -22,8 +20,7 @@ bool SessionTable::Exists(const std::string& folder) { return std::filesystem::e
 
 absl::StatusOr<std::unique_ptr<SessionTable>> SessionTable::Open(const Options& options) {
   std::unique_ptr<SessionTable> table(new SessionTable(options));
-  const uint64_t fit = kMaxCreditBytes / (options.members * sizeof(CreditFile::Entry));
-  const uint32_t slots = static_cast<uint32_t>(std::clamp<uint64_t>(fit, 16, kMaxSessions));
+  const auto slots = static_cast<uint32_t>(SessionSlots(options.members));
   ASSIGN_OR_RETURN(table->credit_, CreditFile::Open(CreditPath(options.folder), slots, options.members));
   RETURN_IF_ERROR(table->Load());
   return table;

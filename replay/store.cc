@@ -13,6 +13,8 @@
 namespace datacom {
 namespace {
 
+constexpr double kRateWindowSeconds = 10;
+
 Limiter::Options LimiterOptions(const v1::Experiment& experiment) {
   Limiter::Options options;
   options.schedule.env_steps = experiment.run().env_steps();
@@ -31,10 +33,8 @@ absl::StatusOr<std::unique_ptr<MemberTable>> OpenMember(const RowSchema& schema,
   table.path = absl::StrCat(options.folder, "/member_", member);
   table.run_id = options.run_id;
   table.member = member;
-  table.capacity = experiment.replay().capacity();
-  table.failure_capacity = experiment.replay().failure_capacity();
-  table.slack = ReplaySlackRows(experiment);
-  table.env_steps = experiment.run().env_steps();
+  table.layout = ReplayLayoutOf(experiment, schema.stored_row_bytes());
+  table.layout.guard = options.guard_rows;
   table.batch = experiment.learner().batch_size();
   table.failure_batch = experiment.learner().failure_batch_size();
   table.discount = experiment.learner().discount();
@@ -42,7 +42,6 @@ absl::StatusOr<std::unique_ptr<MemberTable>> OpenMember(const RowSchema& schema,
   table.member_seed = experiment.members(static_cast<int>(member)).seed();
   table.episode_rows = options.learns_delta && options.hyper[member].delta_mode() == "learned";
   table.delta_warmup = options.hyper[member].delta_warmup();
-  table.guard = options.guard_rows;
   table.sync = experiment.replay().sync();
   return MemberTable::Open(schema, table);
 }
@@ -53,7 +52,8 @@ Store::Store(const RowSchema& schema, const Options& options)
     : schema_(schema),
       options_(options),
       limiter_(LimiterOptions(options.experiment)),
-      started_(options.clock->Now()) {}
+      started_(options.clock->Now()),
+      rows_rate_(options.clock, kRateWindowSeconds) {}
 
 absl::StatusOr<std::unique_ptr<Store>> Store::Open(const RowSchema& schema, const Options& options) {
   std::unique_ptr<Store> store(new Store(schema, options));

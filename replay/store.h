@@ -18,6 +18,7 @@
 #include "common/base/clock.h"
 #include "common/base/folder_lock.h"
 #include "common/base/mutex.h"
+#include "common/base/rate_meter.h"
 #include "common/rows/row_schema.h"
 #include "datacom/v1/experiment.pb.h"
 #include "datacom/v1/replay.pb.h"
@@ -57,7 +58,7 @@ class Store {
     std::string folder;
     const Clock* clock = &Clock::Real();
     Clock::Time::duration lease = std::chrono::seconds(30);
-    uint64_t guard_rows = 1024;  // MemberTable's guard; part of the files' layout
+    uint64_t guard_rows = kRingGuardRows;  // smaller in tests
   };
   // Creates or recovers the folder. Errors: Ring::Open's, FolderLock's, no disk space.
   static absl::StatusOr<std::unique_ptr<Store>> Open(const RowSchema& schema, const Options& options);
@@ -130,6 +131,7 @@ class Store {
   uint64_t waiting_draw_ ABSL_GUARDED_BY(mutex_) = 0;  // update whose draw lacked rows
   int learners_ ABSL_GUARDED_BY(mutex_) = 0;
   StoreCounters counters_ ABSL_GUARDED_BY(mutex_);
+  RateMeter rows_rate_ ABSL_GUARDED_BY(mutex_);  // fed by Tick
   absl::Status health_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -178,6 +178,7 @@ absl::Status Store::Tick() {
   for (const uint32_t session : *ended) spdlog::warn("session ended session={} reason=lease", session);
   EndSessions(*ended);
   NoteWaits();
+  rows_rate_.Add(static_cast<double>(counters_.inserted));
   return health_;
 }
 
@@ -242,6 +243,7 @@ void Store::Info(v1::ReplayInfo* info) const {
   info->set_schema_fingerprint(schema_.fingerprint());
   info->set_completed_update(completed_update_);
   info->set_learner_connected(learners_ > 0);
+  info->set_rows_per_second(rows_rate_.rate());
   info->set_uptime_seconds(Seconds(options_.clock->Now() - started_));
   for (uint32_t i = 0; i < members_.size(); ++i) {
     const MemberTable& table = *members_[i];

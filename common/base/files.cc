@@ -8,16 +8,19 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 
 namespace datacom {
 namespace {
 
 absl::Status WriteAndSync(int fd, absl::string_view content, const std::string& path) {
+  const size_t bytes = content.size();
   while (!content.empty()) {
     const ssize_t written = ::write(fd, content.data(), content.size());
     if (written < 0) {
       if (errno == EINTR) continue;
+      if (errno == ENOSPC) return absl::ResourceExhaustedError(NoSpaceMessage(path, bytes));
       return ErrnoStatus(errno, "write " + path);
     }
     content.remove_prefix(static_cast<size_t>(written));
@@ -82,6 +85,16 @@ absl::StatusOr<uint64_t> FreeBytes(const std::string& path) {
   struct statvfs info;
   if (::statvfs(path.c_str(), &info) != 0) return ErrnoStatus(errno, "statvfs " + path);
   return uint64_t{info.f_bavail} * info.f_frsize;
+}
+
+std::string NoSpaceMessage(const std::string& path, uint64_t bytes) {
+  const auto free = FreeBytes(std::filesystem::path(path).parent_path().string());
+  return absl::StrCat("no disk space for ", path, ": ", bytes, " bytes are needed, ", free.ok() ? *free : 0,
+                      " are free");
+}
+
+absl::Status WriteAddressFile(const std::string& path, const std::string& address) {
+  return path.empty() ? absl::OkStatus() : WriteFileAtomically(path, address + "\n");
 }
 
 uint32_t Crc32(absl::string_view data) {

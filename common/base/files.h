@@ -18,7 +18,11 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view cont
 absl::Status SyncFile(const std::string& path);  // also for folders
 absl::Status MakeFolders(const std::string& path);
 absl::StatusOr<uint64_t> FreeBytes(const std::string& path);  // of the file system that holds path
-uint32_t Crc32(absl::string_view data);                       // zlib's
+// "no disk space for P: N bytes are needed, M are free", for a file in an existing folder.
+std::string NoSpaceMessage(const std::string& path, uint64_t bytes);
+// What --address-file asks for: one line with the address a process bound. Nothing when `path` is empty.
+absl::Status WriteAddressFile(const std::string& path, const std::string& address);
+uint32_t Crc32(absl::string_view data);  // zlib's
 
 }  // namespace datacom
 

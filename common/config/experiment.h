@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/rows/replay_layout.h"
 #include "datacom/v1/experiment.pb.h"
 #include "google/protobuf/message.h"
 
@@ -49,9 +50,9 @@ absl::Status ValidateTaskOptions(const v1::TaskOptions& options);
 v1::Experiment ResolveExperiment(v1::Experiment experiment);
 std::string PrintExperiment(const v1::Experiment& experiment);  // text format, stable order
 
-// Rows a member's ring keeps beyond replay.capacity: older than the draws of a learner that is up to date, for one that
-// resumes from the older of two checkpoints.
-uint64_t ReplaySlackRows(const v1::Experiment& resolved);
+// The files of the replay for rows of `row_bytes`. Their slack, rows kept beyond replay.capacity, is older than the
+// draws of a learner that is up to date; it is for one that resumes from the older of two checkpoints.
+ReplayLayout ReplayLayoutOf(const v1::Experiment& resolved, uint64_t row_bytes);
 
 // Experiment.hyper overridden by the member's own.
 v1::Hyper MemberHyper(const v1::Experiment& resolved, int member);

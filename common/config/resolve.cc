@@ -101,10 +101,17 @@ v1::Experiment ResolveExperiment(v1::Experiment experiment) {
   return experiment;
 }
 
-uint64_t ReplaySlackRows(const v1::Experiment& resolved) {
+ReplayLayout ReplayLayoutOf(const v1::Experiment& resolved, uint64_t row_bytes) {
   const double interval =
       std::ceil(static_cast<double>(resolved.run().checkpoint_updates()) / resolved.schedule().updates_per_step());
-  return resolved.schedule().tolerance_steps() + 2 * static_cast<uint64_t>(interval) + resolved.run().steps_per_epoch();
+  ReplayLayout layout;
+  layout.capacity = resolved.replay().capacity();
+  layout.failure_capacity = resolved.replay().failure_capacity();
+  layout.slack =
+      resolved.schedule().tolerance_steps() + 2 * static_cast<uint64_t>(interval) + resolved.run().steps_per_epoch();
+  layout.env_steps = resolved.run().env_steps();
+  layout.row_bytes = row_bytes;
+  return layout;
 }
 
 absl::StatusOr<std::vector<uint64_t>> ParseSeeds(const std::string& text) {

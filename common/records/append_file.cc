@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/files.h"
 #include "common/base/status.h"
 
 namespace datacom {
@@ -50,6 +51,7 @@ absl::Status AppendFile::Flush(bool sync) {
       if (errno == EINTR) continue;
       const int error = errno;
       buffer_.erase(0, done);  // the rest is tried again by the next flush
+      if (error == ENOSPC) return absl::ResourceExhaustedError(NoSpaceMessage(path_, buffer_.size()));
       return ErrnoStatus(error, "write " + path_);
     }
     done += static_cast<size_t>(written);

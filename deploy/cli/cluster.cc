@@ -46,9 +46,9 @@ Cluster::Cluster(const Options& options) : options_(options), policy_(options.cl
   add("evaluator-0", Role::kEvaluator);
 }
 
-absl::Status Cluster::CheckBinaries() const {
-  for (const auto& member : members_) {
-    const std::string path = absl::StrCat(options_.bin, "/", Binary(member->role));
+absl::Status Cluster::CheckBinaries(const std::string& bin) {
+  for (const Role role : {Role::kReplay, Role::kLearner, Role::kActor}) {
+    const std::string path = absl::StrCat(bin, "/", Binary(role));
     if (::access(path.c_str(), X_OK) != 0) return ErrnoStatus(errno, absl::StrCat("role binary ", path));
   }
   return absl::OkStatus();

@@ -31,7 +31,7 @@ class Cluster {
   explicit Cluster(const Options& options);
 
   // NOT_FOUND naming the role binary that is missing.
-  absl::Status CheckBinaries() const;
+  static absl::Status CheckBinaries(const std::string& bin);
 
   enum class State { kRunning, kComplete, kFailed };
   // Reaps, restarts, starts whatever can start now, and rewrites targets.json when an address changed.

@@ -52,10 +52,11 @@ double Mean(const ProgressView& view, double MemberView::*field) {
 }
 
 std::string MemberLine(const MemberView& m, bool learns_delta) {
-  return absl::StrFormat("%6d %6d %11s %6d %9.2f %9.3f %9.2f %9.3f %9.2f %8s %8.4f  %s", m.member, m.seed,
+  return absl::StrFormat("%6d %6d %11s %6d %9.2f %9.3f %9.2f %9.3f %9.2f %8s %8.4f %11s  %s", m.member, m.seed,
                          FormatCount(m.env_steps), m.epoch, m.train_return, m.train_max_violation, m.train_sum_cost,
                          m.eval_discounted_return, m.eval_sum_cost,
-                         learns_delta ? absl::StrFormat("%.4f", m.delta) : "-", m.alpha, m.status);
+                         learns_delta ? absl::StrFormat("%.4f", m.delta) : "-", m.alpha,
+                         learns_delta ? FormatCount(m.delta_steps) : "-", m.status);
 }
 
 }  // namespace
@@ -83,12 +84,14 @@ ProgressView MakeProgress(const std::optional<v1::ReplayInfo>& replay, const std
       to.eval_discounted_return = from.eval_discounted_return();
       to.eval_sum_cost = from.eval_sum_cost();
       to.delta = from.delta();
+      to.delta_steps = from.delta_steps();
       to.alpha = from.alpha();
       to.status = from.status();
       view.members.push_back(to);
     }
   }
   if (!replay) return view;
+  view.steps_per_second = replay->rows_per_second();
   if (view.waiting_for.empty() && replay->waits_size() > 0) view.waiting_for = replay->waits(0);
   for (const v1::MemberInfo& from : replay->members()) {
     auto known = std::find_if(view.members.begin(), view.members.end(),
@@ -157,8 +160,10 @@ std::string RenderTable(const ProgressView& view, int width, int max_members) {
   text += Clip(rates, width) + "\n";
   if (!view.waiting_for.empty()) text += Clip("waiting: " + view.waiting_for, width) + "\n";
   if (view.members.empty()) return text;
-  text += Clip("member   seed       steps  epoch    return violation  sum cost    eval J eval cost    delta    alpha",
-               width) +
+  text += Clip(
+              "member   seed       steps  epoch    return violation  sum cost    eval J eval cost    delta    alpha "
+              "delta steps",
+              width) +
           "\n";
   const int shown = std::min<int>(view.members.size(), max_members);
   for (int i = 0; i < shown; ++i) text += Clip(MemberLine(view.members[i], view.learns_delta), width) + "\n";
@@ -181,19 +186,6 @@ std::string RenderLine(const ProgressView& view) {
   if (diverged > 0) absl::StrAppend(&line, "  ", diverged, " diverged");
   if (!view.waiting_for.empty()) absl::StrAppend(&line, "  waiting: ", view.waiting_for);
   return line;
-}
-
-void RateMeter::Add(double value) {
-  if (!samples_.empty() && value < samples_.back().second) samples_.clear();
-  const Clock::Time now = clock_->Now();
-  samples_.emplace_back(now, value);
-  while (samples_.size() > 2 && Seconds(now - samples_[1].first) >= window_) samples_.pop_front();
-}
-
-double RateMeter::rate() const {
-  if (samples_.size() < 2) return 0;
-  const double seconds = Seconds(samples_.back().first - samples_.front().first);
-  return seconds > 0 ? (samples_.back().second - samples_.front().second) / seconds : 0;
 }
 
 std::string LiveBlock::Redraw(const std::string& block) {

@@ -1,16 +1,14 @@
 // What `train` and `status` show of a run: plain data, and its rendering as a table or a line.
 //
-// Rendering is pure. RateMeter is a plain class over a Clock. Nothing is thread-safe.
+// Rendering is pure. Nothing is thread-safe.
 #ifndef DATACOM_DEPLOY_CLI_PROGRESS_H_
 #define DATACOM_DEPLOY_CLI_PROGRESS_H_
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "common/base/clock.h"
 #include "datacom/v1/learner.pb.h"
 #include "datacom/v1/replay.pb.h"
 
@@ -25,6 +23,7 @@ struct MemberView {
   double train_return = 0, train_max_violation = 0, train_sum_cost = 0;
   double eval_discounted_return = 0, eval_sum_cost = 0;
   double delta = 0, alpha = 0;
+  uint64_t delta_steps = 0;
   double samples_per_insert = 0;
   std::string status;
 };
@@ -61,19 +60,6 @@ std::string FormatCount(uint64_t value);
 std::string RenderTable(const ProgressView& view, int width, int max_members);
 // One line without "\n", for logs and pipes.
 std::string RenderLine(const ProgressView& view);
-
-// Growth of a counter per second over a sliding window.
-class RateMeter {
- public:
-  RateMeter(const Clock* clock, double window_seconds) : clock_(clock), window_(window_seconds) {}
-  void Add(double value);
-  double rate() const;  // 0 before two samples; a counter that fell starts anew
-
- private:
-  const Clock* const clock_;
-  const double window_;
-  std::deque<std::pair<Clock::Time, double>> samples_;
-};
 
 // Redraws a block of lines in place on a terminal.
 class LiveBlock {

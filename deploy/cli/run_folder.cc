@@ -118,6 +118,15 @@ absl::StatusOr<std::string> PrepareRunFolder(const std::string& run_dir, const v
   return id;
 }
 
+void ClearRunFolder(const std::string& run_dir, bool remove_folder) {
+  std::error_code error;  // what cannot be removed is found by the next start, which refuses the folder
+  if (remove_folder) {
+    fs::remove_all(run_dir, error);
+    return;
+  }
+  for (const fs::directory_entry& entry : fs::directory_iterator(run_dir, error)) fs::remove_all(entry.path(), error);
+}
+
 std::string ExperimentFile(const std::string& run_dir) { return run_dir + "/experiment.textproto"; }
 
 std::string AddressFile(const std::string& run_dir, const std::string& process, const std::string& kind) {

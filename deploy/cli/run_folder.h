@@ -38,6 +38,9 @@ absl::Status CheckRunFolder(const std::string& run_dir, bool resume);
 // Writes experiment.textproto (always) and run_id (once); makes the sub-folders. Returns the run's identity.
 absl::StatusOr<std::string> PrepareRunFolder(const std::string& run_dir, const v1::Experiment& experiment);
 
+// Takes back what a start made that stored nothing, and the folder itself when that was made too.
+void ClearRunFolder(const std::string& run_dir, bool remove_folder);
+
 std::string ExperimentFile(const std::string& run_dir);
 // cluster/<process>.<kind>, kind "address" or "metrics"; trimmed content, empty when there is none.
 std::string AddressFile(const std::string& run_dir, const std::string& process, const std::string& kind);

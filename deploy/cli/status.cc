@@ -70,7 +70,6 @@ void PrintAnswers(const std::string& title, const Answers& answers) {
     const AlgorithmInfo* algorithm = FindAlgorithm(answers.replay->algorithm());
     view.learns_delta = algorithm == nullptr || algorithm->learns_delta;
   }
-  view.steps_per_second = view.updates_per_second * view.members.size();  // one update a step and member while learning
   std::printf("%s", RenderTable(view, kWidth, kMaxMembers).c_str());
   if (!answers.learner) std::printf("learner: no answer\n");
   if (answers.replay) {

@@ -6,16 +6,22 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/clock.h"
 #include "common/base/files.h"
+#include "common/base/rate_meter.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/config/experiment.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/replay_client.h"
 #include "deploy/cli/cluster.h"
 #include "deploy/cli/map.h"
 #include "deploy/cli/progress.h"
@@ -33,6 +39,7 @@ constexpr std::chrono::milliseconds kTick{100};
 constexpr std::chrono::milliseconds kDrainGrace{60000};
 constexpr std::chrono::milliseconds kStopGrace{10000};  // after a complete run nothing is left to save
 constexpr std::chrono::milliseconds kLockPatience{30000};
+constexpr std::chrono::milliseconds kReplayDeadline{2000};
 constexpr double kLineSeconds = 10, kTableSeconds = 0.5, kRateWindowSeconds = 15;
 constexpr int kMaxMembers = 16;
 
@@ -54,9 +61,6 @@ class Display {
     const std::optional<v1::LearnerInfo> learner = watch->learner();
     if (learner) last_learner_ = learner;
     ProgressView view = MakeProgress(replay, last_learner_);
-    double steps = 0;
-    for (const MemberView& member : view.members) steps += member.env_steps;
-    if (replay) steps_.Add(steps);
     if (learner) updates_.Add(view.update);
     const Clock::Time now = clock_.Now();
     if (Seconds(now - drawn_) < (terminal_ ? kTableSeconds : kLineSeconds)) return;
@@ -67,7 +71,6 @@ class Display {
     view.actors = cluster.actors_running();
     view.restarts = cluster.restarts();
     view.learns_delta = learns_delta_;
-    view.steps_per_second = steps_.rate();
     view.updates_per_second = updates_.rate();
     Write(terminal_ ? block_.Redraw(RenderTable(view, Width(), kMaxMembers)) : RenderLine(view) + "\n");
   }
@@ -87,15 +90,35 @@ class Display {
   const bool quiet_, terminal_, learns_delta_;
   const Clock::Time start_ = clock_.Now();
   Clock::Time drawn_ = start_;
-  RateMeter steps_{&clock_, kRateWindowSeconds}, updates_{&clock_, kRateWindowSeconds};
+  RateMeter updates_{&clock_, kRateWindowSeconds};
   std::optional<v1::LearnerInfo> last_learner_;
   LiveBlock block_;
 };
+
+// CLI11's own checks answer with the range of a double.
+CLI::Validator WholeNumber() {
+  const auto check = [](const std::string& text) {
+    uint64_t value = 0;
+    if (absl::SimpleAtoi(text, &value) && value > 0) return std::string();
+    return absl::StrCat("must be a whole number of at least 1, not ", text);
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator AboveZero() {
+  const auto check = [](const std::string& text) {
+    double value = 0;
+    if (absl::SimpleAtod(text, &value) && value > 0) return std::string();
+    return absl::StrCat("must be a number above 0, not ", text);
+  };
+  return CLI::Validator(check, "");
+}
 
 struct Prepared {
   v1::Experiment experiment;
   Layout layout;
   std::string run_dir, run_id;
+  bool made_folder = false;
   std::unique_ptr<RunLock> lock;
 };
 
@@ -121,6 +144,8 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   ASSIGN_OR_RETURN(run.layout, PlanLayout(options, run.experiment));
   ASSIGN_OR_RETURN(const Needs needs, EstimateNeeds(run.experiment, run.layout));
   RETURN_IF_ERROR(CheckResources(needs, run.run_dir));
+  RETURN_IF_ERROR(Cluster::CheckBinaries(BinFolder()));
+  run.made_folder = !std::filesystem::exists(run.run_dir);
   RETURN_IF_ERROR(MakeFolders(run.run_dir));
   ASSIGN_OR_RETURN(run.lock, RunLock::Take(run.run_dir, kLockPatience));
   ASSIGN_OR_RETURN(run.run_id, PrepareRunFolder(run.run_dir, run.experiment));
@@ -130,6 +155,14 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
 // How a drained run is taken up again.
 std::string ResumeHint(const Prepared& run) {
   return absl::StrCat("go on with: datacom train ", run.experiment.name(), " --run-dir ", run.run_dir, " --resume");
+}
+
+// Whether a run that has just begun holds not one row: nobody would miss it.
+bool NothingStored(const Cluster& cluster) {
+  if (cluster.learner_address().empty()) return true;  // actors wait for it
+  const auto info = GetReplayInfo(MakeChannel(cluster.replay_address()), kReplayDeadline);
+  return info.ok() && std::all_of(info->members().begin(), info->members().end(),
+                                  [](const v1::MemberInfo& member) { return member.inserted() == 0; });
 }
 
 int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster, Display* display) {
@@ -144,8 +177,13 @@ int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster
     }
     if (state == Cluster::State::kFailed) {
       const int code = cluster->failure_exit_code();
+      const bool discard = code == kExitUsage && !options.resume && NothingStored(*cluster);
       std::fprintf(stderr, "datacom: %s", std::string(cluster->failure().message()).c_str());
       cluster->Drain(kStopGrace);
+      if (discard) {  // the corrected command may use the folder
+        ClearRunFolder(run.run_dir, run.made_folder);
+        std::fprintf(stderr, "datacom: no row was stored; %s is as it was before\n", run.run_dir.c_str());
+      }
       if (code != kExitUsage) std::fprintf(stderr, "datacom: what was learned is kept; %s\n", ResumeHint(run).c_str());
       return code;
     }
@@ -185,7 +223,6 @@ int Train(const TrainOptions& options) {
   cluster_options.actors = run->layout.actors;
   cluster_options.environments = run->layout.environments;
   Cluster cluster(cluster_options);
-  if (absl::Status status = cluster.CheckBinaries(); !status.ok()) return Finish(status);
   const v1::Experiment& experiment = run->experiment;
   const AlgorithmInfo* algorithm = FindAlgorithm(experiment.algorithm());
   Display display(absl::StrCat(experiment.name(), ", ", experiment.members_size(), " member",
@@ -206,7 +243,7 @@ void AddTrain(CLI::App* app, int* exit_code) {
       app->add_subcommand("train", "Trains a population on an embedded cluster: replay, actors, learner, evaluator");
   verb->add_option("experiment", options->experiment, "name under deploy/experiments, or a file");
   verb->add_option("--seeds", options->seeds, "the population, one member a seed: 0-4, 3 or 0,2,5-7");
-  verb->add_option("--steps", options->steps, "environment steps of each member, exactly")->check(CLI::PositiveNumber);
+  verb->add_option("--steps", options->steps, "environment steps of each member, exactly")->check(WholeNumber());
   verb->add_option("--actors", options->actors, "actor processes (1)")->check(CLI::Range(1, 1024));
   verb->add_option("--envs", options->environments,
                    "environments of each actor (16, rounded up to a multiple of the members)")
@@ -219,8 +256,7 @@ void AddTrain(CLI::App* app, int* exit_code) {
                  "killed and resumed");
   verb->add_flag("--resume", options->resume, "goes on in the run folder; may change --steps only");
   verb->add_option("--device", options->device, "of the learner: cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}));
-  verb->add_option("--max-hours", options->max_hours, "drains and exits 75 after this time")
-      ->check(CLI::PositiveNumber);
+  verb->add_option("--max-hours", options->max_hours, "drains and exits 75 after this time")->check(AboveZero());
   verb->add_flag("--quiet", options->quiet, "no progress, only the final table");
   verb->footer("Example: datacom train cartpole/datacom --seeds 0-4 --steps 200000 --run-dir runs/five");
   verb->callback([options, exit_code] { *exit_code = Train(*options); });

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/acting/acting_rule.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
@@ -157,10 +158,10 @@ absl::StatusOr<Layout> PlanLayout(const TrainOptions& options, const v1::Experim
 }
 
 // A draw answers with the batches of all members in one message.
-absl::Status CheckDrawSize(const v1::Experiment& resolved, uint64_t members, uint64_t obs, uint64_t action) {
+absl::Status CheckDrawSize(const v1::Experiment& resolved, uint64_t members, const RowSchema& schema) {
   constexpr uint64_t kLimit = 12 << 20;  // of 16 MiB; episodes that ended travel along
   const uint64_t rows = resolved.learner().batch_size() + resolved.learner().failure_batch_size();
-  const uint64_t bytes = members * rows * RowSchema::For(obs, action).learning_row_bytes();
+  const uint64_t bytes = members * rows * schema.learning_row_bytes();
   if (bytes <= kLimit) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "learner.batch_size=", resolved.learner().batch_size(), " for ", members, " members: a draw would carry ",
@@ -170,16 +171,15 @@ absl::Status CheckDrawSize(const v1::Experiment& resolved, uint64_t members, uin
 absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout& layout) {
   ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(resolved.task(), resolved.task_options()));
   const uint64_t obs = model.spec.obs_dim, action = model.spec.action_dim;
+  ASSIGN_OR_RETURN(const std::vector<Column> extra,
+                   ActingRuleColumns(FindAlgorithm(resolved.algorithm())->acting_rule, action));
+  const RowSchema schema = RowSchema::For(obs, action, extra);
   const uint64_t members = std::max(1, resolved.members_size());
   const v1::Run& run = resolved.run();
   const v1::Network& network = resolved.network();
-  RETURN_IF_ERROR(CheckDrawSize(resolved, members, obs, action));
+  RETURN_IF_ERROR(CheckDrawSize(resolved, members, schema));
   Needs needs;
-  const uint64_t slack = ReplaySlackRows(resolved);
-  const uint64_t rows = std::min(run.env_steps(), resolved.replay().capacity() + slack);
-  const uint64_t failures = std::min(run.env_steps(), resolved.replay().failure_capacity() + slack);
-  needs.ring_bytes = members * (rows + failures) * RowSchema::For(obs, action).stored_row_bytes();
-
+  needs.ring_bytes = ReplayLayoutOf(resolved, schema.stored_row_bytes()).Bytes(members);
   const uint64_t actor = 2 * DenseParameters(obs, network.actor_hidden(), action);
   const uint64_t critics = 2 * DenseParameters(obs + action, network.critic_hidden(), 1);
   const uint64_t constraints = 2 * DenseParameters(obs, network.constraint_hidden(), 1);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
+#include "common/base/rate_meter.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -40,6 +41,7 @@ v1::LearnerInfo Learner() {
     member->set_status(i == 1 ? "diverged" : "ok");
     member->set_train_return(100 + 10.0 * i);
     member->set_delta(5.5);
+    member->set_delta_steps(1234);
   }
   return info;
 }
@@ -86,12 +88,15 @@ TEST(Progress, FormatsDurationsAndCounts) {
 }
 
 TEST(Progress, TheTableHasALineAMemberAndFitsTheTerminal) {
-  ProgressView view = MakeProgress(Replay(10000, 9000), Learner());
+  v1::ReplayInfo replay = Replay(10000, 9000);
+  replay.set_rows_per_second(250);
+  ProgressView view = MakeProgress(replay, Learner());
   view.title = "cartpole/datacom";
   view.waiting_for = "actor-0 waits for credit of member 1: the learner is 64 updates behind";
   const std::string wide = RenderTable(view, 200, 16);
   EXPECT_THAT(wide, AllOf(HasSubstr("cartpole/datacom"), HasSubstr("10,000"), HasSubstr("diverged"),
-                          HasSubstr("waiting: actor-0"), HasSubstr("update 8,000 of 18,000")));
+                          HasSubstr("waiting: actor-0"), HasSubstr("update 8,000 of 18,000"), HasSubstr("250 steps/s"),
+                          HasSubstr("5.5000   0.0000       1,234")));
   const std::vector<std::string> narrow = absl::StrSplit(RenderTable(view, 50, 16), '\n');
   for (const std::string& line : narrow) {
     EXPECT_LE(std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xc0) != 0x80; }), 50) << line;

@@ -137,6 +137,17 @@ class TrainSupervisionTest(unittest.TestCase):
         self.assertIn("learner refuses its configuration", errors)
         self.assertIn("learner says why it cannot go on", errors)
         self.assertEqual(len(self.starts("learner")), 1)
+        self.assertFalse(os.path.exists(self.run_dir), "a start that stored nothing leaves nothing")
+        os.unlink(os.path.join(self.control, "learner.exit"))
+        self.complete()
+        self.assertEqual(self.finish(self.train())[0], 0, "the corrected command may use the folder")
+
+    def test_a_resumed_run_keeps_its_folder_when_a_role_refuses_its_configuration(self):
+        self.complete()
+        self.assertEqual(self.finish(self.train())[0], 0)
+        self.tell("learner.exit", "2")
+        self.assertEqual(self.finish(self.train("--resume"))[0], 2)
+        self.assertTrue(os.path.exists(os.path.join(self.run_dir, "progress.csv")))
 
     def test_a_role_that_dies_more_than_5_times_in_a_minute_ends_the_run_with_1(self):
         self.tell("replay.exit", "3")
@@ -237,6 +248,9 @@ class TrainSupervisionTest(unittest.TestCase):
                 (("--set", "hyper.accepted_risk=2"), ("cartpole/datacom",), "accepted_risk"),
                 (("--seeds", "4-"), ("cartpole/datacom",), "4-"),
                 (("--unknown",), ("cartpole/datacom",), "--unknown"),
+                (("--steps", "-5"), ("cartpole/datacom",), "--steps: must be a whole number of at least 1, not -5"),
+                (("--steps", "2.5"), ("cartpole/datacom",), "--steps: must be a whole number of at least 1, not 2.5"),
+                (("--max-hours", "-1"), ("cartpole/datacom",), "--max-hours: must be a number above 0, not -1"),
                 (("--actors", "2", "--lockstep"), ("cartpole/datacom",), "lockstep"),
                 ((), (), "experiment")):
             with self.subTest(arguments):
@@ -258,6 +272,7 @@ class TrainSupervisionTest(unittest.TestCase):
         code, _, errors = self.finish(self.train())
         self.assertEqual(code, 1)
         self.assertIn("datacom-learner", errors)
+        self.assertFalse(os.path.exists(self.run_dir))
 
     def test_max_hours_drains_and_exits_75(self):
         code, output, _ = self.finish(self.train("--max-hours", "0.00001"))

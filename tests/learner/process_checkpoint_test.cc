@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -7,6 +8,7 @@
 #include "common/base/files.h"
 #include "learner/checkpoint.h"
 #include "learner/sha256.h"
+#include "tests/testing/small_disk.h"
 
 namespace datacom::learner {
 namespace {
@@ -46,6 +48,28 @@ std::string Read(const std::string& path) {
 
 void Write(const std::string& path, const std::string& content) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
+}
+
+TEST_F(CheckpointStoreTest, OnAFullDiskTheOldOneStaysWhatIsNeededIsToldAndTheNextOneIsWrittenOnceThereIsRoom) {
+  datacom::testing::SmallDisk disk(256 << 10);
+  if (!disk.mounted()) GTEST_SKIP() << disk.why();
+  store_ = std::make_unique<CheckpointStore>(disk.path());
+  Save(7);
+  disk.Fill();
+  Checkpoint large = At(8);
+  large.algorithm["actor"] = std::string(100000, 'a');
+  const absl::Status refused = store_->Save(large);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              ::testing::ContainsRegex("no disk space for " + disk.path() + "/8.tmp/.*: [0-9]+ bytes are needed"));
+  EXPECT_FALSE(fs::exists(disk.path() + "/8.tmp")) << "half a checkpoint takes no room";
+  std::vector<std::string> notes;
+  const auto kept = store_->LoadNewest(&notes);
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  EXPECT_EQ(kept->learner.update(), 7u);
+  disk.Free();
+  EXPECT_TRUE(store_->Save(large).ok());
+  EXPECT_EQ(store_->LoadNewest(&notes)->learner.update(), 8u);
 }
 
 TEST_F(CheckpointStoreTest, WhatWasSavedIsLoaded) {

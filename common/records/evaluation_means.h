@@ -1,0 +1,41 @@
+// Means over one evaluation's episodes, as progress.csv and `datacom eval` show them. Pure functions.
+#ifndef DATACOM_COMMON_RECORDS_EVALUATION_MEANS_H_
+#define DATACOM_COMMON_RECORDS_EVALUATION_MEANS_H_
+
+#include "datacom/v1/learner.pb.h"
+
+namespace datacom {
+
+struct EvaluationMeans {
+  double discounted_return = 0, return_ = 0, max_violation = 0, sum_cost = 0;
+  double mean_cost = 0;  // of an episode's steps
+  double length = 0;
+  double success_rate = 0;
+  int abandoned = 0;  // episodes cut short by an invalid simulator step; they count up to there
+};
+
+// Of the episode's steps; 0 for an episode without any.
+inline double MeanCost(const v1::EvaluationEpisode& episode) {
+  return episode.length() == 0 ? 0 : episode.sum_cost() / episode.length();
+}
+
+template <typename Episodes>
+EvaluationMeans MeansOf(const Episodes& episodes) {
+  EvaluationMeans means;
+  const double count = static_cast<double>(episodes.size());
+  for (const v1::EvaluationEpisode& episode : episodes) {
+    means.discounted_return += episode.discounted_return() / count;
+    means.return_ += episode.return_() / count;
+    means.max_violation += episode.max_violation() / count;
+    means.sum_cost += episode.sum_cost() / count;
+    means.mean_cost += MeanCost(episode) / count;
+    means.length += episode.length() / count;
+    means.success_rate += (episode.success() ? 1.0 : 0.0) / count;
+    means.abandoned += episode.abandoned();
+  }
+  return means;
+}
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_RECORDS_EVALUATION_MEANS_H_

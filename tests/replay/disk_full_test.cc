@@ -1,0 +1,70 @@
+// The replay on a file system that is really full.
+#include "gmock/gmock.h"
+#include "tests/replay/replay_fixture.h"
+#include "tests/testing/small_disk.h"
+
+namespace datacom {
+namespace {
+
+using ::datacom::testing::Client;
+using ::datacom::testing::MakeChunk;
+using ::datacom::testing::MemberOf;
+using ::datacom::testing::MustOpen;
+using ::datacom::testing::SimpleRows;
+using ::datacom::testing::SmallDisk;
+using ::datacom::testing::SmallExperiment;
+using ::datacom::testing::SmallSchema;
+using ::datacom::testing::StoreOptions;
+using ::testing::ContainsRegex;
+
+constexpr uint64_t kMiB = 1 << 20;
+
+TEST(ReplayDiskFullTest, AReplayWithoutRoomForItsRingsSaysHowMuchItNeedsAndStartsOnceThereIsRoom) {
+  SmallDisk disk(40 << 10);
+  if (!disk.mounted()) GTEST_SKIP() << disk.why();
+  ManualClock clock;
+  const auto options = StoreOptions(SmallExperiment(4), disk.path() + "/replay", &clock);
+  const absl::Status refused = Store::Open(SmallSchema(), options).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.message()), ContainsRegex("no disk space for " + disk.path() +
+                                                            "/replay/member_[0-9].(rows|failures): [0-9]+ bytes are "
+                                                            "needed, [0-9]+ are free"));
+  disk.Resize(4 * kMiB);
+  const auto opened = Store::Open(SmallSchema(), options);
+  EXPECT_TRUE(opened.ok()) << opened.status();
+}
+
+TEST(ReplayDiskFullTest, RowsAreStillTakenNewActorsAreRefusedByNameAndNothingAcknowledgedIsLost) {
+  SmallDisk disk(4 * kMiB);
+  if (!disk.mounted()) GTEST_SKIP() << disk.why();
+  ManualClock clock;
+  auto store = MustOpen(SmallExperiment(1), disk.path(), &clock);
+  Client client;
+  client.Open(store.get(), "actor-0", 1, 1);
+  disk.Fill();
+  for (uint64_t completed = 1; completed < 300; ++completed) {  // the rings wrap: their room is their own
+    client.Hear(store.get());
+    const auto count = static_cast<uint32_t>(client.limit[0] - client.next[0]);
+    ASSERT_EQ(client.Send(store.get(), MakeChunk(0, client.next[0], SimpleRows(client.next[0], count))),
+              absl::StatusCode::kOk);
+    store->Announce(completed);
+  }
+  client.Hear(store.get());
+  const absl::Status refused = store->Register("actor-1", 1, 1).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.message()),
+              ContainsRegex("no disk space for " + disk.path() + "/sessions.tmp: [0-9]+ bytes are needed, 0 are free"));
+  EXPECT_TRUE(store->health().ok()) << "who is in may go on";
+  store.reset();
+  store = MustOpen(SmallExperiment(1), disk.path(), &clock);  // while the disk is still full
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(MemberOf(*store, 0).inserted(), client.next[0]);
+  client.Reconnect(store.get());
+  EXPECT_EQ(client.Send(store.get(), MakeChunk(0, client.next[0], SimpleRows(client.next[0], 1))),
+            absl::StatusCode::kOk);
+  disk.Free();
+  EXPECT_TRUE(store->Register("actor-1", 1, 1).ok());
+}
+
+}  // namespace
+}  // namespace datacom

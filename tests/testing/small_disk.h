@@ -1,0 +1,54 @@
+// A real file system of a few bytes (a tmpfs in a mount namespace of the test's own, so that nothing is left behind
+// whatever happens), to run out of space on. Needs the right to mount; where that is missing mounted() is false and
+// why() says so: skip the test with it. For the thread that makes it; not thread-safe.
+#ifndef DATACOM_TESTS_TESTING_SMALL_DISK_H_
+#define DATACOM_TESTS_TESTING_SMALL_DISK_H_
+
+#include <sched.h>
+#include <sys/mount.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace datacom::testing {
+
+class SmallDisk {
+ public:
+  explicit SmallDisk(uint64_t bytes) {
+    std::string pattern = (std::filesystem::temp_directory_path() / "datacom-disk-XXXXXX").string();
+    path_ = ::mkdtemp(pattern.data());
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("none", path_.c_str(), "tmpfs", 0, Size(bytes).c_str()) != 0) {
+      why_ = std::string("no small disk can be mounted here: ") + std::strerror(errno);
+    }
+  }
+  ~SmallDisk() {
+    if (mounted()) ::umount2(path_.c_str(), MNT_DETACH);
+    std::filesystem::remove(path_);
+  }
+  bool mounted() const { return why_.empty(); }
+  const std::string& why() const { return why_; }
+  const std::string& path() const { return path_; }
+  void Resize(uint64_t bytes) { ::mount("none", path_.c_str(), "tmpfs", MS_REMOUNT, Size(bytes).c_str()); }
+  // Leaves no byte free.
+  void Fill() {
+    std::ofstream file(path_ + "/filler", std::ios::binary);
+    const std::string page(4096, 'x');
+    while (file.write(page.data(), static_cast<std::streamsize>(page.size())).flush()) {
+    }
+  }
+  void Free() { std::filesystem::remove(path_ + "/filler"); }
+
+ private:
+  static std::string Size(uint64_t bytes) { return "size=" + std::to_string(bytes); }
+  std::string path_, why_;
+};
+
+}  // namespace datacom::testing
+
+#endif  // DATACOM_TESTS_TESTING_SMALL_DISK_H_
