@@ -12,7 +12,6 @@ set(DATACOM_CORE_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/soft_actor_critic.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/gaussian_feasibility.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/delta.cc
-  ${CMAKE_CURRENT_LIST_DIR}/algorithms/risk.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/sac.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/lag_sac.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/wcsac.cc

@@ -37,8 +37,9 @@ inline double GaussianRiskMargin(double accepted_risk) {
 }
 
 // An undiscounted budget per episode as the discounted cost-to-go that spends it evenly over the horizon:
-// budget / H * (1 - gamma^H) / (1 - gamma). discount in [0, 1); expm1 keeps digits for discounts close to 1.
+// budget / H * (1 - gamma^H) / (1 - gamma). discount in [0, 1]; expm1 keeps digits for discounts close to 1.
 inline double DiscountedBudget(double budget, int horizon, double discount) {
+  if (discount == 1) return budget;
   const double powers = discount > 0 ? -std::expm1(horizon * std::log(discount)) : 1.0;  // 1 - gamma^H
   return budget / horizon * powers / (1 - discount);
 }

@@ -82,6 +82,10 @@ void CheckConfig(const AlgorithmConfig& config) {
     Check(!net.second->empty(), std::string(net.first) + " needs at least one layer");
     for (int width : *net.second) positive(net.first, width);
   }
+  for (const MemberHyper& member : config.members) {
+    Check(member.accepted_risk > 0 && member.accepted_risk < 1,
+          "accepted_risk must lie between 0 and 1, not " + std::to_string(member.accepted_risk));
+  }
   const size_t n = static_cast<size_t>(config.action_dim);
   Check(config.action_low.size() == n && config.action_high.size() == n,
         "action_low and action_high need " + std::to_string(n) + " entries, not " +

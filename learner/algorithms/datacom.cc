@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "learner/algorithms/risk.h"
+#include "common/safety/risk.h"
 #include "learner/nn/safe_map_row.h"
 
 namespace datacom::learner {
@@ -26,7 +26,7 @@ Datacom::Datacom(const AlgorithmConfig& config) : SoftActorCritic(config), delta
   margin_ = NewScalar();
   delta_value_ = NewScalar();
   for (int m = 0; m < members_; ++m) {
-    const double margin = RiskMargin(config_.members[m].accepted_risk);
+    const double margin = GaussianRiskMargin(config_.members[m].accepted_risk);
     kernels_->Upload(&margin, margin_.Members(m, 1));
     UploadDelta(m);
   }
@@ -119,7 +119,7 @@ ActingParameters Datacom::GetActingParameters(int member) const {
   AddActingNet("actor", member, &parameters);
   AddActingNet("constraint", member, &parameters);
   parameters.scalars = {{"delta", delta_.value(member)},
-                        {"risk_margin", RiskMargin(hyper.accepted_risk)},
+                        {"risk_margin", GaussianRiskMargin(hyper.accepted_risk)},
                         {"atacom_gain", hyper.atacom_gain},
                         {"slack_beta", hyper.slack_beta},
                         {"target_entropy", hyper.target_entropy}};

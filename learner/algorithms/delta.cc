@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "learner/algorithms/risk.h"
+#include "common/safety/risk.h"
 
 namespace datacom::learner {
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "learner/algorithms/risk.h"
+#include "common/safety/risk.h"
 
 namespace datacom::learner {
 

@@ -1,6 +1,6 @@
 #include "learner/algorithms/wcsac.h"
 
-#include "learner/algorithms/risk.h"
+#include "common/safety/risk.h"
 
 namespace datacom::learner {
 namespace {
@@ -10,7 +10,7 @@ constexpr int kMean = 0, kSpread = 1;
 Wcsac::Wcsac(const AlgorithmConfig& config) : LagSac(config, {"cost_critic.mean", "cost_critic.std"}) {
   margin_ = NewScalar();
   for (int m = 0; m < members_; ++m) {
-    const double margin = RiskMargin(config_.members[m].accepted_risk);
+    const double margin = GaussianRiskMargin(config_.members[m].accepted_risk);
     kernels_->Upload(&margin, margin_.Members(m, 1));
   }
   executed_cvar_ = kernels_->NewFloats(block_, batch_, 1);

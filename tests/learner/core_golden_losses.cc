@@ -4,8 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include "common/safety/risk.h"
 #include "learner/algorithms/delta.h"
-#include "learner/algorithms/risk.h"
 #include "learner/nn/kernels.h"
 #include "tests/learner/core_golden.h"
 

@@ -1,8 +1,8 @@
 // The learner core against the reference's own numbers (tests/golden/algorithms/README.md).
 #include <string>
 
+#include "common/safety/risk.h"
 #include "gtest/gtest.h"
-#include "learner/algorithms/risk.h"
 #include "tests/learner/core_golden.h"
 #include "tests/testing/golden.h"
 
@@ -30,7 +30,8 @@ TEST(Golden, c_cvar_margin) {
   for (const std::string& path : paths) {
     const testing::GoldenTable table = testing::ReadGoldenCsv(path);
     for (size_t r = 0; r < table.rows.size(); ++r) {
-      EXPECT_NEAR(RiskMargin(table.value(r, "accepted_risk")), table.value(r, "margin"), 1e-12) << path << " row " << r;
+      EXPECT_NEAR(GaussianRiskMargin(table.value(r, "accepted_risk")), table.value(r, "margin"), 1e-12)
+          << path << " row " << r;
     }
   }
 }

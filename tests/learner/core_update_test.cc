@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "common/safety/risk.h"
 #include "gtest/gtest.h"
-#include "learner/algorithms/risk.h"
 #include "learner/nn/random.h"
 #include "tests/learner/core_golden.h"
 
@@ -156,7 +156,7 @@ class Reference {
   }
   Tensor Cvar(const Tensor& z) const {
     const Tensor std = torch::exp(torch::clamp(nets_.at("sigma")(z), -20, 2));
-    return torch::softplus(nets_.at("mu")(z)) + RiskMargin(kRisk) * std;
+    return torch::softplus(nets_.at("mu")(z)) + GaussianRiskMargin(kRisk) * std;
   }
   Tensor DeltaValue() const { return torch::softplus(delta_raw_).detach(); }
 

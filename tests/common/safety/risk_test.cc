@@ -58,6 +58,7 @@ TEST(Risk, APaperBudgetBecomesItsDiscountedValue) {
   EXPECT_NEAR(DiscountedBudget(1, 300, 0.99), 0.31699, 1e-5);
   EXPECT_EQ(DiscountedBudget(0, 500, 0.99), 0);
   EXPECT_EQ(DiscountedBudget(7, 10, 0), 0.7);
+  EXPECT_EQ(DiscountedBudget(7, 10, 1), 7);
 }
 
 }  // namespace
