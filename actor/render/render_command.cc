@@ -92,8 +92,8 @@ absl::Status WriteStill(const RenderCommand& command, std::ostream* out) {
     return absl::OkStatus();
   }));
   RETURN_IF_ERROR(WriteFileAtomically(command.out, sheet.picture()->Png()));
-  *out << command.out << ": " << steps.size() << (steps.size() == 1 ? " frame" : " frames") << " of "
-       << film->last_step() << " steps\n";
+  *out << command.out << ": " << steps.size() << (steps.size() == 1 ? " frame" : " frames") << ", the last of step "
+       << last << " of " << film->last_step() << "\n";
   return absl::OkStatus();
 }
 
