@@ -173,12 +173,17 @@ void BatchDecoder::Features(int member, const std::vector<float>& observations, 
 
 void BatchDecoder::FillNoise(uint64_t update, Batch* batch) const {
   const int64_t count = static_cast<int64_t>(config_.batch_size) * config_.action_dim;
+  const int64_t levels = static_cast<int64_t>(config_.batch_size + config_.failure_batch_size) * config_.quantiles;
   for (size_t member = 0; member < config_.members.size(); ++member) {
     const uint64_t seed = config_.members[member].seed;
     FillNormal(StreamKey("learner.noise.actor", {config_.run_seed, seed, update}), &batch->noise_actor[member * count],
                count);
     FillNormal(StreamKey("learner.noise.next", {config_.run_seed, seed, update}), &batch->noise_next[member * count],
                count);
+    if (levels == 0) continue;
+    FillUniform(StreamKey("learner.level", {config_.run_seed, seed, update}), &batch->level[member * levels], levels);
+    FillUniform(StreamKey("learner.level.next", {config_.run_seed, seed, update}), &batch->next_level[member * levels],
+                levels);
   }
 }
 

@@ -50,6 +50,7 @@ AlgorithmConfig MakeAlgorithmConfig(const v1::Experiment& resolved, const TaskMo
   config.constraint_hidden = Sizes(resolved.network().constraint_hidden());
   config.batch_size = static_cast<int>(resolved.learner().batch_size());
   config.failure_batch_size = static_cast<int>(resolved.learner().failure_batch_size());
+  config.quantiles = QuantilesOf(config.algorithm);
   config.discount = resolved.learner().discount();
   config.tau = resolved.learner().tau();
   config.device = resolved.learner().device();

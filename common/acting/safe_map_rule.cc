@@ -11,24 +11,17 @@
 namespace datacom::safe_map {
 
 using gaussian_policy::GaussianPolicy;
-using gaussian_policy::kMaxLogStd;
-using gaussian_policy::kMinLogStd;
 
-SafeMapRule::SafeMapRule(GaussianPolicy policy, Mlp mean, Mlp log_std, const Scalars& scalars, const TaskModel& model,
-                         int max_batch)
+SafeMapRule::SafeMapRule(GaussianPolicy policy, LearnedConstraint constraint, const Scalars& scalars,
+                         const TaskModel& model, int max_batch)
     : policy_(std::move(policy)),
-      mean_(std::move(mean)),
-      log_std_(std::move(log_std)),
+      constraint_(std::move(constraint)),
       scalars_(scalars),
       dynamics_(model.dynamics),
       dims_(model.dynamics->dims()),
       map_(SafeMapDims{1, dims_.action, dims_.q, dims_.x}) {
   const int width = dims_.q + dims_.x;
   z_.resize(max_batch * width);
-  means_.resize(max_batch);
-  log_stds_.resize(max_batch);
-  mean_slopes_.resize(max_batch * width);
-  log_std_slopes_.resize(max_batch * width);
   f_.resize(max_batch * dims_.q);
   G_.resize(max_batch * dims_.q * dims_.action);
   x_dot_.resize(max_batch * dims_.x);
@@ -48,24 +41,14 @@ absl::StatusOr<std::unique_ptr<ActingRule>> SafeMapRule::MakeRule(const Snapshot
   }
   ASSIGN_OR_RETURN(const Scalars scalars, ReadScalars(snapshot));
   ASSIGN_OR_RETURN(GaussianPolicy policy, GaussianPolicy::MakePolicy(snapshot, model.spec, max_batch));
-  Mlp::Form form;
-  form.inputs = dims.q + dims.x;
-  form.outputs = 1;
-  form.hidden = Mlp::Hidden::kSigmoid;
-  form.gradient = true;
-  form.net = "constraint.log_std";
-  ASSIGN_OR_RETURN(Mlp log_std, Mlp::Make(snapshot, form, max_batch));
-  form.net = "constraint.mean";
-  form.output = Mlp::Output::kSoftplus;
-  ASSIGN_OR_RETURN(Mlp mean, Mlp::Make(snapshot, form, max_batch));
+  ASSIGN_OR_RETURN(LearnedConstraint constraint, LearnedConstraint::Make(snapshot, dims.q + dims.x, max_batch));
   return std::unique_ptr<ActingRule>(
-      new SafeMapRule(std::move(policy), std::move(mean), std::move(log_std), scalars, model, max_batch));
+      new SafeMapRule(std::move(policy), std::move(constraint), scalars, model, max_batch));
 }
 
 absl::StatusOr<SafeMapRule::Scalars> SafeMapRule::ReadScalars(const Snapshot& snapshot) {
   Scalars scalars;
   ASSIGN_OR_RETURN(scalars.delta, FiniteScalar(snapshot, "delta"));
-  ASSIGN_OR_RETURN(scalars.risk_margin, FiniteScalar(snapshot, "risk_margin"));
   ASSIGN_OR_RETURN(scalars.gains, ReadSafeMapGains(snapshot));
   return scalars;
 }
@@ -74,11 +57,9 @@ absl::Status SafeMapRule::Load(const Snapshot& snapshot) {
   // All is checked before anything changes.
   ASSIGN_OR_RETURN(const Scalars scalars, ReadScalars(snapshot));
   RETURN_IF_ERROR(policy_.Check(snapshot));
-  RETURN_IF_ERROR(mean_.Check(snapshot));
-  RETURN_IF_ERROR(log_std_.Check(snapshot));
+  RETURN_IF_ERROR(constraint_.Check(snapshot));
   RETURN_IF_ERROR(policy_.Load(snapshot));
-  RETURN_IF_ERROR(mean_.Load(snapshot));
-  RETURN_IF_ERROR(log_std_.Load(snapshot));
+  RETURN_IF_ERROR(constraint_.Load(snapshot));
   scalars_ = scalars;
   return absl::OkStatus();
 }
@@ -99,27 +80,15 @@ void SafeMapRule::EvaluateModel(int batch, const float* observations) {
   }
 }
 
-double SafeMapRule::EvaluateConstraint(int r) {
-  const int width = dims_.q + dims_.x;
-  const float log_std = std::clamp(log_stds_[r], kMinLogStd, kMaxLogStd);
-  const double risk = scalars_.risk_margin * std::exp(static_cast<double>(log_std));
-  const double slope = log_std == log_stds_[r] ? risk : 0.0;
-  for (int i = 0; i < width; ++i) {
-    gradient_[i] = mean_slopes_[r * width + i] + slope * log_std_slopes_[r * width + i];
-  }
-  return means_[r] + risk;
-}
-
 void SafeMapRule::Act(int batch, const float* observations, const float* noise, float* actions,
                       const ActingDiagnostics& diagnostics) {
   policy_.Act(batch, observations, noise, actions, {});  // u, replaced by a below
   EvaluateModel(batch, observations);
-  mean_.ForwardWithGradient(batch, z_.data(), means_.data(), mean_slopes_.data());
-  log_std_.ForwardWithGradient(batch, z_.data(), log_stds_.data(), log_std_slopes_.data());
+  constraint_.Evaluate(batch, z_.data());
   const int n = dims_.action;
   for (int r = 0; r < batch; ++r) {
     float* row = actions + r * n;
-    const double cvar = EvaluateConstraint(r);
+    const double cvar = constraint_.Row(r, gradient_.data());
     const double k = cvar - scalars_.delta;
     SafeMapTerms terms;
     terms.k = &k;

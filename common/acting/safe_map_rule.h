@@ -1,7 +1,7 @@
-// Acting rule safe_map (D-ATACOM; algorithms.md 2, 4): the Gaussian policy's sample u, filtered by the safe map.
+// Acting rule safe_map (D-ATACOM, IQN-ATACOM; algorithms.md 2, 4, 7): the Gaussian policy's sample u, filtered by the
+// safe map.
 //   z = [q, x] of the task's control-affine model, rounded to float32;
-//   CVaR = mean(z) + exp(clamp(log_std(z), -20, 2)) * risk_margin;  k = CVaR - delta;
-//   dk/dz by the nets' input gradients in float32, widened; the clamp passes no gradient outside its range;
+//   k = value of the learned constraint at z - delta (learned_constraint.h), with dk/dz;
 //   a = W(s, u) in float64, rounded to float32.
 #ifndef DATACOM_COMMON_ACTING_SAFE_MAP_RULE_H_
 #define DATACOM_COMMON_ACTING_SAFE_MAP_RULE_H_
@@ -11,7 +11,7 @@
 
 #include "common/acting/acting_rule.h"
 #include "common/acting/gaussian_policy.h"
-#include "common/nn/mlp.h"
+#include "common/acting/learned_constraint.h"
 #include "common/safety/safe_map.h"
 
 namespace datacom::safe_map {
@@ -30,27 +30,23 @@ class SafeMapRule : public ActingRule {
 
  private:
   struct Scalars {
-    double delta = 0, risk_margin = 0;
+    double delta = 0;
     SafeMapGains gains;
   };
   static absl::StatusOr<Scalars> ReadScalars(const Snapshot& snapshot);
 
-  SafeMapRule(gaussian_policy::GaussianPolicy policy, Mlp mean, Mlp log_std, const Scalars& scalars,
+  SafeMapRule(gaussian_policy::GaussianPolicy policy, LearnedConstraint constraint, const Scalars& scalars,
               const TaskModel& model, int max_batch);
   void EvaluateModel(int batch, const float* observations);
-  // Fills gradient_ with dk/dz of row r; returns CVaR.
-  double EvaluateConstraint(int r);
 
   gaussian_policy::GaussianPolicy policy_;
-  Mlp mean_, log_std_;
+  LearnedConstraint constraint_;
   Scalars scalars_;
   std::shared_ptr<const ControlAffine> dynamics_;
   ControlAffineDims dims_;
   SafeMap map_;
 
   std::vector<float> z_;                                // [max_batch, q + x]
-  std::vector<float> means_, log_stds_;                 // [max_batch]
-  std::vector<float> mean_slopes_, log_std_slopes_;     // [max_batch, q + x]
   std::vector<double> f_, G_, x_dot_;                   // [max_batch, q], [max_batch, q, n], [max_batch, x]
   std::vector<double> observation_, state_, gradient_;  // one row: [obs], [q + x], [q + x]
   std::vector<double> u_, action_;                      // one row: [n]

@@ -80,6 +80,11 @@ double RandomStream::Normal() {
   return radius * std::cos(angle);
 }
 
+void FillUniform(uint64_t key, float* out, int64_t count) {
+  RandomStream stream(key);
+  for (int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(stream.Uniform());
+}
+
 void FillNormal(uint64_t key, float* out, int64_t count) {
   RandomStream stream(key);
   for (int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(stream.Normal());

@@ -41,6 +41,8 @@ class RandomStream {
 
 // out[i] = i-th standard normal of the stream `key`, rounded to float32. No allocation.
 void FillNormal(uint64_t key, float* out, int64_t count);
+// out[i] = i-th uniform number of the stream `key`, rounded to float32, in [0, 1]. No allocation.
+void FillUniform(uint64_t key, float* out, int64_t count);
 
 }  // namespace datacom
 

@@ -7,6 +7,8 @@ const std::vector<AlgorithmInfo>& Algorithms() {
   static const auto* const kAlgorithms = new std::vector<AlgorithmInfo>{
       {"datacom", "D-ATACOM: SAC on the tangent space of a learned, risk-aware long-term constraint (Gaussian FVF)",
        "safe_map", true},
+      {"iqn_datacom", "IQN-ATACOM: D-ATACOM on a quantile of an implicit quantile network instead of a Gaussian's CVaR",
+       "safe_map", true},
       {"sac", "Soft actor-critic without any constraint: the unsafe baseline", "gaussian_policy", false},
       {"lag_sac", "SAC whose actor pays for expected discounted cost, at the price of a Lagrange multiplier",
        "gaussian_policy", false},

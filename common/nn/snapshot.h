@@ -50,8 +50,9 @@ struct Snapshot {
 
 // Naming of a multi-layer perceptron `net` of L linear layers: "<net>.<i>.weight" [in, out], "<net>.<i>.bias" [out],
 // i = 0..L-1. Nets a rule uses: gaussian_policy: "actor.mean", "actor.log_std" (ReLU hidden);
-// safe_map: those and "constraint.mean", "constraint.log_std" (sigmoid hidden; mean = softplus(output)).
-// Scalars of safe_map: delta, risk_margin, atacom_gain (lambda), slack_beta.
+// safe_map: those and a learned constraint, "constraint.mean", "constraint.log_std" (sigmoid hidden; mean =
+// softplus(output)) or "constraint.value" (ReLU hidden; softplus(output)).
+// Scalars of safe_map: delta, risk_margin (with "constraint.mean"), atacom_gain (lambda), slack_beta.
 
 // In messages and files. The encoded form is manifest + data with a CRC; Decode refuses (DATA_LOSS, INVALID_ARGUMENT)
 // whatever does not match, naming the array, sizes or checksums. A file holds any number of snapshots (one a member).

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "learner/algorithms/datacom.h"
+#include "learner/algorithms/iqn_datacom.h"
 #include "learner/algorithms/lag_sac.h"
 #include "learner/algorithms/sac.h"
 #include "learner/algorithms/wcsac.h"
@@ -38,6 +39,8 @@ void Batch::Resize(const AlgorithmConfig& config) {
   failure_weight.resize(members);
   noise_actor.resize(rows * config.action_dim);
   noise_next.resize(rows * config.action_dim);
+  level.resize((rows + failures) * config.quantiles);
+  next_level.resize((rows + failures) * config.quantiles);
 }
 
 namespace {
@@ -45,6 +48,7 @@ namespace {
 struct Entry {
   const char* name;
   std::unique_ptr<Algorithm> (*make)(const AlgorithmConfig& config);
+  int quantiles = 0;
 };
 
 template <class A>
@@ -54,9 +58,7 @@ std::unique_ptr<Algorithm> Make(const AlgorithmConfig& config) {
 
 // One line an algorithm.
 const Entry kAlgorithms[] = {
-    {"datacom", Make<Datacom>},
-    {"sac", Make<Sac>},
-    {"lag_sac", Make<LagSac>},
+    {"datacom", Make<Datacom>}, {"iqn_datacom", Make<IqnDatacom>, 32}, {"sac", Make<Sac>}, {"lag_sac", Make<LagSac>},
     {"wcsac", Make<Wcsac>},
 };
 
@@ -98,6 +100,13 @@ std::vector<std::string> AlgorithmNames() {
   std::vector<std::string> names;
   for (const Entry& entry : kAlgorithms) names.emplace_back(entry.name);
   return names;
+}
+
+int QuantilesOf(const std::string& algorithm) {
+  for (const Entry& entry : kAlgorithms) {
+    if (algorithm == entry.name) return entry.quantiles;
+  }
+  return 0;
 }
 
 std::unique_ptr<Algorithm> MakeAlgorithm(const AlgorithmConfig& config) {

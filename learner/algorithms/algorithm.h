@@ -41,6 +41,8 @@ struct AlgorithmConfig {
   int horizon = 0;
   std::vector<int> actor_hidden{128, 128}, critic_hidden{128, 128}, constraint_hidden{128, 128};
   int batch_size = 64, failure_batch_size = 6;
+  int quantiles = 0;            // levels drawn a row by algorithms of quantiles (QuantilesOf), else 0
+  int quantile_embedding = 64;  // cosines of a level
   double discount = 0.99, tau = 0.001;
   std::string device = "cpu";    // or "cuda"
   std::string kernels = "auto";  // "fused" (CPU), "tensor" (plain tensor operations, any device), "auto" by device
@@ -63,6 +65,7 @@ struct Batch {
   std::vector<float> failure_z, failure_next_z, failure_cost, failure_absorbing;  // [M, F, d]
   std::vector<float> failure_weight;           // [M] 1 where the member has a failure batch, else 0
   std::vector<float> noise_actor, noise_next;  // [M, B, action] standard normal
+  std::vector<float> level, next_level;  // [M, B + F, quantiles] uniform in [0, 1]: of values and of their targets
   void Resize(const AlgorithmConfig& config);
 };
 
@@ -108,6 +111,7 @@ class Algorithm {
 // Throws std::invalid_argument naming the algorithm and those that exist.
 std::unique_ptr<Algorithm> MakeAlgorithm(const AlgorithmConfig& config);
 std::vector<std::string> AlgorithmNames();
+int QuantilesOf(const std::string& algorithm);  // AlgorithmConfig::quantiles as the algorithm is defined
 
 // Raw network access for tests: names as in golden files' spirit ("actor.mean.0.weight", "critic.0.1.bias",
 // "target_critic.1.2.weight", "constraint.mean.0.weight", "target_constraint...", "log_alpha", "delta_raw",

@@ -3,33 +3,33 @@
 #include <stdexcept>
 
 #include "common/safety/risk.h"
+#include "learner/algorithms/gaussian_feasibility.h"
 #include "learner/nn/safe_map_row.h"
 
 namespace datacom::learner {
 
-Datacom::Datacom(const AlgorithmConfig& config) : SoftActorCritic(config), delta_(config) {
+Datacom::Datacom(const AlgorithmConfig& config)
+    : Datacom(config, std::make_unique<GaussianFeasibility>(), Delta(config, /*discount_budget=*/true)) {}
+
+Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> feasibility, const Delta& delta)
+    : SoftActorCritic(config), feasibility_(std::move(feasibility)), delta_(delta) {
   DeclareCritics();
-  feasibility_.Declare(config_, &layout_);
+  feasibility_->Declare(config_, &layout_);
   MirrorTargets(0, layout_.size());
   DeclareActor();
   Build();
   MakeWorkspace();
-  feasibility_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
+  feasibility_->MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
   constraint_optimizer_ =
-      NewOptimizer("constraint", feasibility_.first(), feasibility_.size(), &MemberHyper::constraint_lr);
+      NewOptimizer("constraint", feasibility_->first(), feasibility_->size(), &MemberHyper::constraint_lr);
   constraint_loss_ = NewStatistic();
   constraint_mean_ = NewStatistic();
   Register("stats.constraint_loss", constraint_loss_.sum);
   Register("stats.constraint_mean", constraint_mean_.sum);
   gain_ = NewScalar(&MemberHyper::atacom_gain);
   slack_beta_ = NewScalar(&MemberHyper::slack_beta);
-  margin_ = NewScalar();
   delta_value_ = NewScalar();
-  for (int m = 0; m < members_; ++m) {
-    const double margin = GaussianRiskMargin(config_.members[m].accepted_risk);
-    kernels_->Upload(&margin, margin_.Members(m, 1));
-    UploadDelta(m);
-  }
+  for (int m = 0; m < members_; ++m) UploadDelta(m);
   now_dynamics_ = NewDynamics();
   next_dynamics_ = NewDynamics();
   record_ = kernels_->NewDoubles(block_, batch_, SafeMapRecordSize(config_.action_dim));
@@ -57,7 +57,7 @@ void Datacom::LoadBatch(const Batch& batch) {
   LoadTransitions(batch);
   LoadDynamics(batch.now, now_dynamics_);
   LoadDynamics(batch.next, next_dynamics_);
-  feasibility_.LoadBatch(batch, first_member());
+  feasibility_->LoadBatch(batch, first_member());
 }
 
 void Datacom::Map(const Dynamics& dynamics, const DoubleView& k, const DoubleView& J, const ActionSample& sample,
@@ -69,22 +69,22 @@ void Datacom::Map(const Dynamics& dynamics, const DoubleView& k, const DoubleVie
 
 // Constraint values use the online nets and delta as they are before this update, for s and s' alike.
 void Datacom::Compute() {
-  feasibility_.Evaluate(parameters(), Block(margin_), Block(delta_value_));
+  feasibility_->Evaluate(parameters(), Block(delta_value_));
 
   SampleNow();
-  Map(now_dynamics_, feasibility_.k_now(), feasibility_.J_now(), now_, NowAction());
+  Map(now_dynamics_, feasibility_->k_now(), feasibility_->J_now(), now_, NowAction());
   EvaluateActor();
   kernels_->SafeMapGradient(record_, now_.u, action_gradient(), d_u_);
   ActorStep(d_u_);
   TemperatureStep();
 
   SampleNext();
-  Map(next_dynamics_, feasibility_.k_next(), feasibility_.J_next(), next_, NextAction());
+  Map(next_dynamics_, feasibility_->k_next(), feasibility_->J_next(), next_, NextAction());
   CriticStep();
 
-  feasibility_.LossGradient(targets(), gradients(), constraint_loss_.value);
+  feasibility_->LossGradient(parameters(), targets(), gradients(), constraint_loss_.value);
   GuardAndRecord(constraint_loss_);
-  kernels_->RowMean(feasibility_.k_now(), constraint_mean_.value);
+  kernels_->RowMean(feasibility_->k_now(), constraint_mean_.value);
   Record(constraint_mean_);
   Step(constraint_optimizer_);
 
@@ -93,9 +93,9 @@ void Datacom::Compute() {
 
 void Datacom::ApplyEpisode(int member, int length, const float* z, const float* costs) {
   if (MemberValue(active_, member) == 0) return;
-  cvar_.resize(static_cast<size_t>(length) + 1);
-  feasibility_.Risk(ParametersOf(member), margin_.Members(member, 1), z, length + 1, cvar_.data());
-  if (!delta_.ApplyEpisode(member, length, costs, cvar_.data())) {
+  risk_.resize(static_cast<size_t>(length) + 1);
+  feasibility_->Risk(ParametersOf(member), member, z, length + 1, risk_.data());
+  if (!delta_.ApplyEpisode(member, length, costs, risk_.data())) {
     const double inactive = 0;
     kernels_->Upload(&inactive, active_.Members(member, 1));
   }
@@ -117,13 +117,17 @@ ActingParameters Datacom::GetActingParameters(int member) const {
   const MemberHyper& hyper = config_.members[member];
   ActingParameters parameters;
   AddActingNet("actor", member, &parameters);
-  AddActingNet("constraint", member, &parameters);
   parameters.scalars = {{"delta", delta_.value(member)},
-                        {"risk_margin", GaussianRiskMargin(hyper.accepted_risk)},
                         {"atacom_gain", hyper.atacom_gain},
                         {"slack_beta", hyper.slack_beta},
                         {"target_entropy", hyper.target_entropy}};
+  AddConstraint(member, &parameters);
   return parameters;
+}
+
+void Datacom::AddConstraint(int member, ActingParameters* out) const {
+  AddActingNet("constraint", member, out);
+  out->scalars["risk_margin"] = GaussianRiskMargin(config_.members[member].accepted_risk);
 }
 
 State Datacom::Save() const {

@@ -1,14 +1,15 @@
 // D-ATACOM (algorithms.md 6): soft actor-critic on tangent actions u, executed through the map W(s, u) of a learned
 // feasibility constraint, with a learned threshold delta. Critics see executed actions; the gradient passes through
-// da/du alone.
+// da/du alone. The constraint is the CVaR of a Gaussian here, a quantile in IQN-ATACOM (iqn_datacom.h).
 #ifndef DATACOM_LEARNER_ALGORITHMS_DATACOM_H_
 #define DATACOM_LEARNER_ALGORITHMS_DATACOM_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "learner/algorithms/delta.h"
-#include "learner/algorithms/gaussian_feasibility.h"
+#include "learner/algorithms/feasibility.h"
 #include "learner/algorithms/soft_actor_critic.h"
 
 namespace datacom::learner {
@@ -27,6 +28,9 @@ class Datacom : public SoftActorCritic {
   void WriteArray(int member, const std::string& name, const std::vector<float>& values) override;
 
  protected:
+  Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> feasibility, const Delta& delta);
+  // Adds what the acting rule needs to evaluate the constraint.
+  virtual void AddConstraint(int member, ActingParameters* out) const;
   void LoadBatch(const Batch& batch) override;
   void Compute() override;
 
@@ -40,15 +44,15 @@ class Datacom : public SoftActorCritic {
            const FloatView& executed);
   void UploadDelta(int member);
 
-  GaussianFeasibility feasibility_;
+  std::unique_ptr<Feasibility> feasibility_;
   Delta delta_;
   Optimizer constraint_optimizer_;
   Statistic constraint_loss_, constraint_mean_;
-  DoubleView margin_, gain_, slack_beta_, delta_value_;  // [M, 1, 1]
+  DoubleView gain_, slack_beta_, delta_value_;  // [M, 1, 1]
   Dynamics now_dynamics_, next_dynamics_;
   DoubleView record_;
   FloatView d_u_;
-  std::vector<double> cvar_;  // one episode, reused
+  std::vector<double> risk_;  // one episode, reused
 };
 
 }  // namespace datacom::learner

@@ -13,7 +13,8 @@ namespace datacom::learner {
 
 class Delta {
  public:
-  explicit Delta(const AlgorithmConfig& config);
+  // discount_budget: the budget is converted to discounted cost first (5.2).
+  Delta(const AlgorithmConfig& config, bool discount_budget);
   double value(int member) const;
   double raw(int member) const { return members_[member].raw; }
   void set_raw(int member, double raw) { members_[member].raw = raw; }

@@ -1,6 +1,6 @@
 #include "learner/algorithms/gaussian_feasibility.h"
 
-#include <algorithm>
+#include "common/safety/risk.h"
 
 namespace datacom::learner {
 
@@ -14,21 +14,14 @@ void GaussianFeasibility::Declare(const AlgorithmConfig& config, ParameterLayout
 
 void GaussianFeasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block,
                                         Kernels* kernels) {
-  kernels_ = kernels;
-  batch_ = config.batch_size, failures_ = config.failure_batch_size, z_dim_ = config.q_dim + config.x_dim;
-  discount_ = config.discount;
+  Feasibility::MakeWorkspace(config, target_first, block, kernels);
+  const int members = static_cast<int>(config.members.size());
+  margin_ = kernels->NewDoubles(members, 1, 1);
+  for (int m = 0; m < members; ++m) {
+    const double margin = GaussianRiskMargin(config.members[m].accepted_risk);
+    kernels->Upload(&margin, margin_.Members(m, 1));
+  }
   const int B = batch_, loss_rows = batch_ + failures_;
-  z_ = kernels->NewFloats(block, B + loss_rows, z_dim_);
-  next_z_ = kernels->NewFloats(block, loss_rows, z_dim_);
-  cost_ = kernels->NewFloats(block, loss_rows, 1);
-  absorbing_ = kernels->NewFloats(block, loss_rows, 1);
-  failure_weight_ = kernels->NewDoubles(block, 1, 1);
-  no_delta_ = kernels->NewDoubles(1, 1, 1);
-  ones_ = kernels->NewFloats(block, B + loss_rows, 1);
-  const std::vector<float> ones(static_cast<size_t>(block) * (B + loss_rows), 1.0f);
-  kernels->Upload(ones.data(), ones_);
-  k_ = kernels->NewDoubles(block, 2 * B, 1), J_ = kernels->NewDoubles(block, 2 * B, z_dim_);
-  k_next_ = k_.Rows(0, B), J_next_ = J_.Rows(0, B), k_now_ = k_.Rows(B, B), J_now_ = J_.Rows(B, B);
   for (Net* net : {&mean_, &log_std_}) {
     net->target = net->online.Shifted(target_first);
     net->tape = kernels->NewTape(net->online, block, B + loss_rows);
@@ -40,35 +33,18 @@ void GaussianFeasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t t
   }
 }
 
-void GaussianFeasibility::LoadBatch(const Batch& batch, int member) {
-  const int B = batch_, F = failures_, z = z_dim_;
-  const auto rows = [member](const auto& values, int64_t per_member) { return values.data() + member * per_member; };
-  kernels_->Upload(rows(batch.next.z, B * z), z_.Rows(0, B));
-  kernels_->Upload(rows(batch.now.z, B * z), z_.Rows(B, B));
-  kernels_->Upload(rows(batch.failure_z, F * z), z_.Rows(2 * B, F));
-  kernels_->Upload(rows(batch.next.z, B * z), next_z_.Rows(0, B));
-  kernels_->Upload(rows(batch.failure_next_z, F * z), next_z_.Rows(B, F));
-  kernels_->Upload(rows(batch.cost, B), cost_.Rows(0, B));
-  kernels_->Upload(rows(batch.failure_cost, F), cost_.Rows(B, F));
-  kernels_->Upload(rows(batch.absorbing, B), absorbing_.Rows(0, B));
-  kernels_->Upload(rows(batch.failure_absorbing, F), absorbing_.Rows(B, F));
-  for (int m = 0; m < failure_weight_.members; ++m) {
-    const double weight = batch.failure_weight[member + m];
-    kernels_->Upload(&weight, failure_weight_.Members(m, 1));
-  }
-}
-
-void GaussianFeasibility::Evaluate(const FloatView& parameters, const DoubleView& margin, const DoubleView& delta) {
+void GaussianFeasibility::Evaluate(const FloatView& parameters, const DoubleView& delta) {
   for (Net* net : {&mean_, &log_std_}) {
     kernels_->Forward(parameters, net->online, z_, net->tape);
     kernels_->Adjoint(parameters, net->online, ones_, net->tape);
     kernels_->InputGradient(parameters, net->online, net->jacobian_rows, 0, /*add=*/false, net->jacobian);
   }
-  kernels_->GaussianRisk(mean_.jacobian_rows.out, log_std_.jacobian_rows.out, mean_.jacobian, log_std_.jacobian, margin,
-                         delta, k_, J_);
+  kernels_->GaussianRisk(mean_.jacobian_rows.out, log_std_.jacobian_rows.out, mean_.jacobian, log_std_.jacobian,
+                         margin_.Members(member_, parameters.members), delta, k_, J_);
 }
 
-void GaussianFeasibility::LossGradient(const FloatView& targets, const FloatView& gradients, const DoubleView& loss) {
+void GaussianFeasibility::LossGradient(const FloatView& parameters, const FloatView& targets,
+                                       const FloatView& gradients, const DoubleView& loss) {
   for (Net* net : {&mean_, &log_std_}) kernels_->Forward(targets, net->target, next_z_, net->target_tape);
   const GaussianTarget target{GaussianHead::kFeasibility,
                               mean_.target_tape.out,
@@ -86,20 +62,11 @@ void GaussianFeasibility::LossGradient(const FloatView& targets, const FloatView
   }
 }
 
-void GaussianFeasibility::Risk(const FloatView& parameters, const DoubleView& margin, const float* z, int rows,
-                               double* cvar) {
-  const int chunk = 2 * batch_;
-  for (int first = 0; first < rows; first += chunk) {
-    const int count = std::min(chunk, rows - first);
-    const FloatView input = z_.Members(0, 1).Rows(0, count);
-    kernels_->Upload(z + static_cast<int64_t>(first) * z_dim_, input);
-    for (Net* net : {&mean_, &log_std_}) kernels_->Forward(parameters, net->online, input, net->tape);
-    const auto part = [count](const FloatView& view) { return view.Members(0, 1).Rows(0, count); };
-    const DoubleView k = k_.Members(0, 1).Rows(0, count), J = J_.Members(0, 1).Rows(0, count);
-    kernels_->GaussianRisk(part(mean_.tape.out), part(log_std_.tape.out), part(mean_.jacobian), part(log_std_.jacobian),
-                           margin, no_delta_, k, J);
-    kernels_->Download(k, cvar + first);
-  }
+void GaussianFeasibility::EvaluateRisk(const FloatView& parameters, int member, int count) {
+  const auto part = [count](const auto& view) { return view.Members(0, 1).Rows(0, count); };
+  for (Net* net : {&mean_, &log_std_}) kernels_->Forward(parameters, net->online, part(z_), net->tape);
+  kernels_->GaussianRisk(part(mean_.tape.out), part(log_std_.tape.out), part(mean_.jacobian), part(log_std_.jacobian),
+                         margin_.Members(member, 1), no_delta_, part(k_), part(J_));
 }
 
 }  // namespace datacom::learner

@@ -2,6 +2,7 @@
 #ifndef DATACOM_LEARNER_NN_FAST_MATH_H_
 #define DATACOM_LEARNER_NN_FAST_MATH_H_
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -33,6 +34,25 @@ inline float FastExp(float x) {
 }
 
 inline float FastSigmoid(float x) { return 1.0f / (1.0f + FastExp(-x)); }
+
+// cos(pi n x) for whole n in [0, 2^20] and x in [0, 1], within 2e-7.
+inline float FastCosPi(float n, float x) {
+  const float product = n * x;
+  const float whole = product + 12582912.0f - 12582912.0f;  // nearest integer
+  const float r = std::fma(n, x, -whole);                   // cos(pi n x) = (-1)^whole cos(pi r), |r| <= 1/2
+  const float t = r * r;
+  // Taylor terms of cos(pi r) through r^12: truncation below 1e-8.
+  float p = 1.9295743094039231e-3f;
+  p = p * t - 2.5806891390014061e-2f;
+  p = p * t + 2.3533063035889320e-1f;
+  p = p * t - 1.3352627688545895f;
+  p = p * t + 4.0587121264167682f;
+  p = p * t - 4.9348022005446793f;
+  p = p * t + 1.0f;
+  const float half = whole * 0.5f;
+  const float odd = whole - 2.0f * (half + 12582912.0f - 12582912.0f);  // -1, 0 or 1
+  return p * (1.0f - 2.0f * odd * odd);
+}
 
 }  // namespace datacom::learner
 

@@ -51,8 +51,9 @@ Mlp ParameterLayout::AddMlp(const std::string& name, const std::vector<int>& wid
     layer.in = widths[i];
     layer.out = widths[i + 1];
     const double fan_in_bound = 1 / std::sqrt(static_cast<double>(layer.in));
-    const double weight_bound =
-        init.xavier_gain > 0 ? init.xavier_gain * std::sqrt(6.0 / (layer.in + layer.out)) : fan_in_bound;
+    const bool last = i + 2 == widths.size();
+    const double gain = last && init.last_gain > 0 ? init.last_gain : init.xavier_gain;
+    const double weight_bound = gain > 0 ? gain * std::sqrt(6.0 / (layer.in + layer.out)) : fan_in_bound;
     const std::string prefix = name + "." + std::to_string(i);
     layer.weight =
         Add(prefix + ".weight", {static_cast<uint32_t>(layer.in), static_cast<uint32_t>(layer.out)}, weight_bound);

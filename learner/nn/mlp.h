@@ -48,6 +48,7 @@ struct ParameterArray {
 // Weight initialisation of algorithms.md 1.3; biases are always U(+-1/sqrt(fan_in)).
 struct WeightInit {
   double xavier_gain = 0;  // 0: U(+-1/sqrt(fan_in)); else U(+-gain*sqrt(6/(fan_in+fan_out)))
+  double last_gain = 0;    // of the output layer; 0: as the others
 };
 
 // in, hidden..., out: the widths of a perceptron.

@@ -58,6 +58,17 @@ class TensorKernels : public Kernels {
                        const FloatView& d_u) override;
   void GaussianLoss(const FloatView& mean, const FloatView& spread, const GaussianTarget& target,
                     const FloatView& d_mean, const FloatView& d_spread, const DoubleView& loss) override;
+  void LevelFeatures(const FloatView& level, const FloatView& features) override;
+  void QuantileProduct(const FloatView& base, const FloatView& embedding, const FloatView& product) override;
+  void QuantileProductGradient(const FloatView& base, const FloatView& embedding, const FloatView& d_product,
+                               const FloatView& d_base) override;
+  void QuantileRisk(const FloatView& value, const FloatView& gradient, const DoubleView& delta, const DoubleView& k,
+                    const DoubleView& J) override;
+  void QuantileTarget(const FloatView& cost, const FloatView& absorbing, const FloatView& next, double discount,
+                      const FloatView& y) override;
+  void QuantileLoss(const FloatView& value, const FloatView& y, const FloatView& level,
+                    const DoubleView& failure_weight, int main_rows, const FloatView& d_value,
+                    const DoubleView& loss) override;
   void CostTarget(const FloatView& cost, const FloatView& absorbing, const FloatView& next, double discount,
                   const FloatView& y) override;
   void CostRisk(const FloatView& mean, const FloatView& spread, const DoubleView& margin,

@@ -35,6 +35,8 @@ AlgorithmConfig ConfigOf(const std::string& algorithm, const Shape& shape, int m
   config.obs_dim = shape.obs, config.action_dim = shape.action, config.q_dim = shape.q;
   config.action_low.assign(shape.action, -1), config.action_high.assign(shape.action, 1);
   config.horizon = 300;
+  config.quantiles = QuantilesOf(algorithm);
+  if (config.quantiles > 0) config.constraint_hidden = {128, 128, 128};
   return config;
 }
 
@@ -51,6 +53,9 @@ Batch RandomBatch(const AlgorithmConfig& config) {
                        &batch.now.z, &batch.next.z, &batch.failure_z, &batch.failure_next_z, &batch.failure_cost,
                        &batch.noise_actor, &batch.noise_next}) {
     Fill(values, &stream);
+  }
+  for (auto* values : {&batch.level, &batch.next_level}) {
+    for (float& value : *values) value = static_cast<float>(stream.Uniform());
   }
   for (auto* values : {&batch.now.f, &batch.now.G, &batch.next.f, &batch.next.G}) Fill(values, &stream);
   std::fill(batch.failure_weight.begin(), batch.failure_weight.end(), 1.0f);
@@ -77,15 +82,16 @@ class Floor {
       for (int pass = 0; pass < 2; ++pass) Forward(value, B), Input(value, B);  // k and J at s, s'
       Forward(value, R), Forward(value_target, R), Parameters(value, R);
     }
+    if (config.quantiles > 0) AddQuantiles(config, B, R);
     memory_.resize(config.members.size());
     for (auto& member : memory_) member.assign(size_, 0.01f);
-    scratch_.assign(3 * 256 * 1024, 0.01f);
+    scratch_.assign(3 * kScratch, 0.01f);
   }
   size_t products() const { return products_.size(); }
   void Run() {
     float* a = scratch_.data();
-    float* b = a + 256 * 1024;
-    float* c = b + 256 * 1024;
+    float* b = a + kScratch;
+    float* c = b + kScratch;
     for (auto& member : memory_) {
       for (const Product& p : products_) {
         if (p.kind == kForward) {
@@ -100,6 +106,7 @@ class Floor {
   }
 
  private:
+  static constexpr size_t kScratch = 512 * 1024;
   enum Kind { kForward, kInput, kParameters };
   struct Layer {
     int in, out;
@@ -139,6 +146,23 @@ class Floor {
     }
   }
 
+  void AddQuantiles(const AlgorithmConfig& config, int B, int R) {
+    const std::vector<int>& hidden = config.constraint_hidden;
+    const int width = hidden.back(), z = config.q_dim + config.x_dim, all = R * config.quantiles;
+    Net base[2], embedding[2], quantile[2];  // online, target
+    for (int i = 0; i < 2; ++i) {
+      base[i] = NewNet(z, {hidden.begin(), hidden.end() - 1}, width);
+      embedding[i] = NewNet(config.quantile_embedding, {}, width);
+      quantile[i] = NewNet(width, {width}, 1);
+    }
+    for (int pass = 0; pass < 2; ++pass) {  // k and J at s, s'
+      Forward(base[0], B), Forward(embedding[0], 1), Forward(quantile[0], B);
+      Input(quantile[0], B), Input(base[0], B);
+    }
+    for (int i = 0; i < 2; ++i) Forward(base[i], R), Forward(embedding[i], all), Forward(quantile[i], all);
+    Parameters(quantile[0], all), Add(kInput, all, quantile[0].front());
+    Parameters(embedding[0], all), Parameters(base[0], R);
+  }
   void AddCritic(const Net& critic, const Net& target, int rows) {
     Forward(critic, rows), Input(critic, rows);                              // Q(s, a) and its gradient for a
     Forward(target, rows), Forward(critic, rows), Parameters(critic, rows);  // target and fit

@@ -7,6 +7,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "learner/algorithms/delta.h"
+#include "common/safety/risk.h"
 #include "tests/learner/core_testing.h"
 
 // Counts heap requests of this process; operator new ends here too.
@@ -228,18 +230,22 @@ TEST_P(EveryAlgorithm, GivesItsActingRuleTheNetsItNeeds) {
   const auto algorithm = MakeAlgorithm(config);
   const ActingParameters parameters = algorithm->GetActingParameters(1);
   const bool constrained = algorithm->acting_rule() == "safe_map";
-  EXPECT_EQ(parameters.arrays.size(), constrained ? 24u : 12u);
+  const bool quantile = config.quantiles > 0;  // one perceptron made from several nets: IqnDatacom's own test
+  EXPECT_EQ(parameters.arrays.size(), quantile ? 20u : constrained ? 24u : 12u);
   for (const ActingParameters::Array& array : parameters.arrays) {
-    EXPECT_EQ(array.values, GetArray(*algorithm, 1, array.name));
+    if (!quantile || array.name.rfind("actor", 0) == 0) {
+      EXPECT_EQ(array.values, GetArray(*algorithm, 1, array.name));
+    }
     size_t size = 1;
     for (uint32_t n : array.shape) size *= n;
     EXPECT_EQ(array.values.size(), size) << array.name;
   }
   EXPECT_EQ(parameters.arrays[0].name, "actor.mean.0.weight");
   EXPECT_EQ(parameters.arrays[0].shape, (std::vector<uint32_t>{5, 16}));
-  for (const char* scalar : {"delta", "risk_margin", "atacom_gain", "slack_beta"}) {
+  for (const char* scalar : {"delta", "atacom_gain", "slack_beta"}) {
     EXPECT_EQ(parameters.scalars.count(scalar), constrained ? 1u : 0u) << scalar;
   }
+  EXPECT_EQ(parameters.scalars.count("risk_margin"), constrained && !quantile ? 1u : 0u);
 }
 
 TEST(Algorithm, RefusesAnUnknownNameAndListsTheKnown) {
@@ -247,7 +253,7 @@ TEST(Algorithm, RefusesAnUnknownNameAndListsTheKnown) {
     MakeAlgorithm(SmallConfig("reinforce", 1));
     FAIL() << "made an unknown algorithm";
   } catch (const std::invalid_argument& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("'reinforce'"), HasSubstr("datacom, sac, lag_sac, wcsac")));
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("'reinforce'"), HasSubstr("datacom, iqn_datacom, sac, lag_sac, wcsac")));
   }
 }
 
@@ -299,6 +305,61 @@ TEST(Datacom, StartsDeltaAtTheSoftplusOfItsRawValue) {
   EXPECT_NEAR(stats.delta[0], 6.0025, 1e-4);  // algorithms.md 5.1
   EXPECT_NEAR(stats.delta[1], 0.7444, 1e-4);
   EXPECT_NEAR(stats.delta[2], 3.0486, 1e-4);
+}
+
+// What the actor gets is one perceptron; the network at its level, on the mean of a batch, is what the learner reports.
+TEST(IqnDatacom, GivesAPerceptronThatIsTheNetworkAtItsLevel) {
+  for (const double accepted_risk : {0.1, 0.9}) {
+    AlgorithmConfig config = SmallConfig("iqn_datacom", 2);
+    config.members[1].accepted_risk = accepted_risk;
+    config.members[1].delta_fixed = true, config.members[1].init_delta = 0.25;
+    const auto algorithm = MakeAlgorithm(config);
+    std::vector<ActingParameters::Array> arrays;
+    for (const ActingParameters::Array& array : algorithm->GetActingParameters(1).arrays) {
+      if (array.name.rfind("constraint.value.", 0) == 0) arrays.push_back(array);
+    }
+    ASSERT_EQ(arrays.size(), 8u);
+    const Batch batch = RandomBatch(config, 0);
+    const size_t z_dim = config.q_dim + config.x_dim, rows = config.batch_size;
+    double sum = 0;
+    for (size_t r = 0; r < rows; ++r) {
+      const auto z = batch.now.z.begin() + static_cast<int64_t>((rows + r) * z_dim);
+      std::vector<double> x(z, z + static_cast<int64_t>(z_dim));
+      for (size_t layer = 0; layer < 4; ++layer) {
+        const std::vector<float>&weight = arrays[2 * layer].values, &bias = arrays[2 * layer + 1].values;
+        std::vector<double> y(bias.begin(), bias.end());
+        for (size_t i = 0; i < x.size(); ++i) {
+          for (size_t j = 0; j < y.size(); ++j) y[j] += x[i] * weight[i * y.size() + j];
+        }
+        for (double& value : y) value = layer < 3 ? std::max(value, 0.0) : std::log1p(std::exp(value));
+        x = y;
+      }
+      sum += x[0] - 0.25;
+    }
+    algorithm->Update(batch);  // reports what it found before its steps
+    EXPECT_NEAR(algorithm->GetStats().constraint_mean[1], sum / static_cast<double>(rows), 1e-5) << accepted_risk;
+  }
+}
+
+TEST(IqnDatacom, NeedsLevels) {
+  AlgorithmConfig config = SmallConfig("iqn_datacom", 1);
+  config.quantiles = 0;
+  EXPECT_THROW(MakeAlgorithm(config), std::invalid_argument);
+}
+
+// Every state of the episode is over the discounted budget and within the undiscounted one: delta shrinks, or grows.
+TEST(Delta, HoldsItsBudgetDiscountedOrNot) {
+  AlgorithmConfig config = SmallConfig("iqn_datacom", 1);
+  config.members[0].cost_budget = 30, config.members[0].init_delta = 1;
+  const double discounted = DiscountedBudget(30, config.horizon, config.discount);
+  const std::vector<float> costs{0, static_cast<float>((discounted + 30) / 2)};
+  const double delta = std::log1p(std::exp(1.0));
+  const std::vector<double> risk{delta, delta};
+  for (const bool discount : {true, false}) {
+    Delta of(config, discount);
+    ASSERT_TRUE(of.ApplyEpisode(0, 1, costs.data(), risk.data()));
+    EXPECT_EQ(of.value(0) < delta, discount);
+  }
 }
 
 TEST(Initialisation, StaysInItsBoundsAndDependsOnSeedsAlone) {

@@ -95,7 +95,12 @@ std::map<std::string, std::map<std::string, std::vector<float>>> Groups(const js
 
 std::string AlgorithmOf(const json& golden) {
   const std::string name = golden.value("alg", std::string("datacom"));
-  return name == "lag" ? "lag_sac" : name == "wc" ? "wcsac" : name;
+  return name == "lag" ? "lag_sac" : name == "wc" ? "wcsac" : name == "iqn" ? "iqn_datacom" : name;
+}
+
+// The control-affine system, or nothing where the algorithm knows none.
+std::string SystemNameOf(const json& golden) {
+  return golden.value("kind", AlgorithmOf(golden) == "iqn_datacom" ? std::string("toy2") : std::string());
 }
 
 // One number or a list.
@@ -117,15 +122,15 @@ AlgorithmConfig ConfigOf(const json& golden, const std::string& kernels, const s
   hyper.alpha_lr = c.at("lr_alpha");
   hyper.target_entropy = c.at("target_entropy");
   config.algorithm = AlgorithmOf(golden);
-  if (config.algorithm == "datacom") {
-    const GoldenSystem system = SystemOf(golden.at("kind"));
+  if (!SystemNameOf(golden).empty()) {
+    const GoldenSystem system = SystemOf(SystemNameOf(golden));
     config.q_dim = system.q, config.x_dim = system.x;
     hyper.accepted_risk = c.at("accepted_risk");
     hyper.cost_budget = c.at("cost_budget");
     hyper.atacom_gain = c.at("atacom_lam");
     hyper.slack_beta = c.at("atacom_beta");
-    hyper.delta_lr = c.at("lr_delta");
-    hyper.init_delta = c.at("init_delta");
+    hyper.delta_lr = c.value("lr_delta", hyper.delta_lr);
+    hyper.init_delta = c.value("init_delta", hyper.init_delta);
   }
   if (c.contains("cost_limit")) {
     hyper.cost_budget = c.at("cost_limit");
@@ -139,6 +144,10 @@ AlgorithmConfig ConfigOf(const json& golden, const std::string& kernels, const s
   config.action_high = Bounds(c, "action_high", config.action_dim, 1);
   config.horizon = c.at("horizon");
   config.actor_hidden = config.critic_hidden = config.constraint_hidden = c.at("hidden").get<std::vector<int>>();
+  if (c.contains("n_tau")) {
+    config.quantiles = c.at("n_tau"), config.quantile_embedding = c.at("embedding");
+    config.constraint_hidden.push_back(config.constraint_hidden.back());  // the reference's base net has three layers
+  }
   config.batch_size = static_cast<int>(batch.at("state").size());
   config.failure_batch_size = config.batch_size / 10;
   config.discount = c.at("gamma");
@@ -177,7 +186,11 @@ Batch BatchOf(const json& golden, const json& update, const AlgorithmConfig& con
   batch.noise_next = Floats(update.at("noise_next"));
   if (b.contains("cost")) batch.cost = Floats(b.at("cost"));
   if (config.q_dim == 0) return batch;
-  const std::string kind = golden.at("kind");
+  if (config.quantiles > 0) {
+    batch.next_level = Floats(update.at("extra_random")[0]);
+    batch.level = Floats(update.at("extra_random")[1]);
+  }
+  const std::string kind = SystemNameOf(golden);
   batch.now = batch.next = ControlAffineBatch();
   AppendFeatures(kind, b.at("state"), &batch.now);
   AppendFeatures(kind, b.at("next_state"), &batch.next);
@@ -202,10 +215,10 @@ void Repeat(std::vector<T>* values, int members) {
 }
 
 Batch Repeated(Batch batch, int members) {
-  for (auto* values :
-       {&batch.observation, &batch.action, &batch.reward, &batch.cost, &batch.next_observation, &batch.absorbing,
-        &batch.now.z, &batch.next.z, &batch.failure_z, &batch.failure_next_z, &batch.failure_cost,
-        &batch.failure_absorbing, &batch.failure_weight, &batch.noise_actor, &batch.noise_next}) {
+  for (auto* values : {&batch.observation, &batch.action, &batch.reward, &batch.cost, &batch.next_observation,
+                       &batch.absorbing, &batch.now.z, &batch.next.z, &batch.failure_z, &batch.failure_next_z,
+                       &batch.failure_cost, &batch.failure_absorbing, &batch.failure_weight, &batch.noise_actor,
+                       &batch.noise_next, &batch.level, &batch.next_level}) {
     Repeat(values, members);
   }
   for (auto* values : {&batch.now.f, &batch.now.G, &batch.now.x_dot, &batch.next.f, &batch.next.G, &batch.next.x_dot}) {
@@ -231,7 +244,7 @@ void ApplyGoldenEpisode(Algorithm* algorithm, int members, const json& golden, c
   if (!update.contains("delta_update") || !update.at("delta_update").is_object()) return;
   const json& episode = update.at("delta_update");
   ControlAffineBatch features;
-  AppendFeatures(golden.at("kind"), episode.at("episode_states"), &features);
+  AppendFeatures(SystemNameOf(golden), episode.at("episode_states"), &features);
   const std::vector<float> costs = Floats(episode.at("episode_costs"));
   for (int m = 0; m < members; ++m) {
     algorithm->ApplyEpisode(m, static_cast<int>(costs.size()) - 1, features.z.data(), costs.data());

@@ -26,6 +26,8 @@ std::vector<float> Floats(const nlohmann::json& nested);
 GoldenReport CheckGaussianLoss(const nlohmann::json& cases, const std::string& kernels);
 // h_multiplier_and_loss_cases/lagrange_multiplier: sequences of multiplier steps.
 GoldenReport CheckMultiplier(const nlohmann::json& cases, const std::string& kernels);
+// f_: quantile Huber losses.
+GoldenReport CheckQuantileLoss(const nlohmann::json& cases, const std::string& kernels);
 // e_delta: sequences of threshold updates.
 GoldenReport CheckDelta(const nlohmann::json& golden);
 // g_, h_update_: consecutive updates. members > 1: the golden member is one among perturbed copies, all of which

@@ -152,6 +152,32 @@ GoldenReport CheckMultiplier(const json& cases, const std::string& kind) {
   return report;
 }
 
+GoldenReport CheckQuantileLoss(const json& cases, const std::string& kind) {
+  GoldenReport report;
+  const std::unique_ptr<Kernels> kernels = MakeKernels(kind);
+  int number = 0;
+  for (const json& c : cases) {
+    const std::string label = kind + ", case " + std::to_string(number++);
+    const int rows = c.at("B"), count = c.at("N");
+    // The kernel takes linear outputs. The loss sees differences alone, and far up softplus is the identity: shifted
+    // there, ties stay ties.
+    const auto shifted = [&](const char* name) {
+      std::vector<float> values = Floats(c.at(name));
+      for (float& value : values) value += 64;
+      return Upload(kernels.get(), values, static_cast<int>(values.size()), 1);
+    };
+    const FloatView d_value = kernels->NewFloats(1, rows * count, 1);
+    const DoubleView loss = Scalar(kernels.get(), 0);
+    kernels->QuantileLoss(shifted("q"), shifted("target"), Upload(kernels.get(), Floats(c.at("tau")), rows, count),
+                          Scalar(kernels.get(), 0), rows, d_value, loss);
+    const double golden_loss = c.at("loss");
+    report.Check(std::abs(Value(kernels.get(), loss) - golden_loss) <= 2e-5 * (1 + std::abs(golden_loss)),
+                 label + ": loss is off");
+    CheckGradient(Download(kernels.get(), d_value), Floats(c.at("grad_q")), nullptr, label + ": gradient", &report);
+  }
+  return report;
+}
+
 GoldenReport CheckDelta(const json& golden) {
   GoldenReport report;
   int number = 0;
@@ -164,7 +190,7 @@ GoldenReport CheckDelta(const json& golden) {
     hyper.cost_budget = c.at("cost_budget");
     config.discount = c.at("gamma");
     config.horizon = c.at("horizon");
-    Delta delta(config);
+    Delta delta(config, /*discount_budget=*/true);
     const std::string label = "case " + std::to_string(number++);
     report.Check(std::abs(DiscountedBudget(hyper.cost_budget, config.horizon, config.discount) -
                           c.at("discounted_budget").get<double>()) < 1e-6,

@@ -61,6 +61,15 @@ TEST(Golden, e_discounted_budget) {
   }
 }
 
+TEST(Golden, f_iqn_huber) {
+  DATACOM_GOLDEN_FILES(paths, "f_iqn_huber");
+  for (const std::string& path : paths) {
+    for (const char* kernels : {"fused", "tensor"}) {
+      ExpectClean(CheckQuantileLoss(testing::ReadGoldenJson(path).at("cases"), kernels), path);
+    }
+  }
+}
+
 TEST(Golden, g_datacom_update) {
   DATACOM_GOLDEN_FILES(paths, "g_datacom_update");
   CheckUpdateFiles(paths);
@@ -68,6 +77,11 @@ TEST(Golden, g_datacom_update) {
 
 TEST(Golden, h_update_sac) {
   DATACOM_GOLDEN_FILES(paths, "h_update_sac");
+  CheckUpdateFiles(paths);
+}
+
+TEST(Golden, h_update_iqn) {
+  DATACOM_GOLDEN_FILES(paths, "h_update_iqn");
   CheckUpdateFiles(paths);
 }
 

@@ -27,6 +27,7 @@ inline AlgorithmConfig SmallConfig(const std::string& algorithm, int members, co
   config.horizon = 50;
   config.actor_hidden = {16, 24}, config.critic_hidden = {24, 16}, config.constraint_hidden = {16, 16};
   config.batch_size = 12, config.failure_batch_size = 3;
+  if (QuantilesOf(algorithm) > 0) config.quantiles = 5, config.quantile_embedding = 7;
   config.tau = 0.01;
   return config;
 }
@@ -43,6 +44,9 @@ inline Batch RandomBatch(const AlgorithmConfig& config, uint64_t seed) {
   for (float& value : batch.action) value = static_cast<float>(stream.Uniform(-1, 1));
   for (float& value : batch.absorbing) value = stream.Uniform() < 0.1 ? 1.0f : 0.0f;
   for (float& value : batch.failure_weight) value = 1;
+  for (auto* values : {&batch.level, &batch.next_level}) {
+    for (float& value : *values) value = static_cast<float>(stream.Uniform());
+  }
   for (auto* values : {&batch.now.f, &batch.now.G, &batch.now.x_dot, &batch.next.f, &batch.next.G, &batch.next.x_dot}) {
     for (double& value : *values) value = stream.Uniform(-2, 2);
   }
@@ -76,7 +80,9 @@ inline Batch MemberOf(const Batch& b, int members, int m) {
           part(b.failure_absorbing),
           part(b.failure_weight),
           part(b.noise_actor),
-          part(b.noise_next)};
+          part(b.noise_next),
+          part(b.level),
+          part(b.next_level)};
 }
 
 // Everything of one member that an update may change, by name, targets included.

@@ -76,6 +76,35 @@ TEST_F(BatchDecoderTest, NoiseDependsOnSeedUpdateAndPurposeAlone) {
       std::equal(first.noise_actor.begin(), first.noise_actor.begin() + half, first.noise_actor.begin() + half));
 }
 
+TEST_F(BatchDecoderTest, LevelsAreUniformAndDrawnWhereAnAlgorithmWantsThem) {
+  ASSERT_TRUE(Decode(replay_.Draw(5)).ok());
+  EXPECT_TRUE(prepared_.batch.level.empty());
+  AlgorithmConfig config = replay_.config;
+  config.quantiles = 50;
+  BatchDecoder decoder(config, replay_.schema, FakeTaskModel().dynamics, DeltaWarmups(experiment_));
+  const auto decode = [&](uint64_t update) {
+    PreparedUpdate prepared;
+    prepared.batch.Resize(config);
+    v1::DrawReply reply = replay_.Draw(update);
+    EXPECT_TRUE(decoder.Decode(&reply, &prepared).ok());
+    return prepared.batch;
+  };
+  const Batch first = decode(5);
+  EXPECT_EQ(first.level.size(), 2u * 6 * 50);  // members, rows and failure rows, levels
+  EXPECT_EQ(decode(5).level, first.level);
+  EXPECT_NE(decode(6).level, first.level);
+  EXPECT_NE(first.level, first.next_level);
+  double sum = 0;
+  for (const float level : first.level) {
+    EXPECT_GE(level, 0);
+    EXPECT_LE(level, 1);
+    sum += level;
+  }
+  EXPECT_NEAR(sum / 600, 0.5, 0.06);  // five standard deviations
+  const size_t half = first.level.size() / 2;
+  EXPECT_FALSE(std::equal(first.level.begin(), first.level.begin() + half, first.level.begin() + half));
+}
+
 TEST_F(BatchDecoderTest, MisfittingRepliesAreRefusedNamingTheMember) {
   v1::DrawReply reply = replay_.Draw(2);
   reply.mutable_batches(1)->mutable_main()->pop_back();

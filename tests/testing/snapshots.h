@@ -28,14 +28,17 @@ inline void AddNet(const std::string& net, const std::vector<int>& widths, uint6
   }
 }
 
+// in, hidden.., out.
+inline std::vector<int> NetWidths(int in, const std::vector<int>& hidden, int out) {
+  std::vector<int> all{in};
+  all.insert(all.end(), hidden.begin(), hidden.end());
+  all.push_back(out);
+  return all;
+}
+
 // A D-ATACOM member's snapshot: two policy nets, two constraint nets, the map's scalars.
 inline Snapshot SafeMapSnapshot(int obs, int action, int state, const std::vector<int>& hidden, uint64_t seed) {
-  const auto widths = [&](int in, int out) {
-    std::vector<int> all{in};
-    all.insert(all.end(), hidden.begin(), hidden.end());
-    all.push_back(out);
-    return all;
-  };
+  const auto widths = [&hidden](int in, int out) { return NetWidths(in, hidden, out); };
   Snapshot snapshot;
   snapshot.acting_rule = "safe_map";
   AddNet("actor.mean", widths(obs, action), seed, &snapshot);
@@ -43,6 +46,15 @@ inline Snapshot SafeMapSnapshot(int obs, int action, int state, const std::vecto
   AddNet("constraint.mean", widths(state, 1), seed, &snapshot);
   AddNet("constraint.log_std", widths(state, 1), seed, &snapshot);
   snapshot.scalars = {{"delta", 0.8}, {"risk_margin", 0.195}, {"atacom_gain", 60}, {"slack_beta", 3}};
+  return snapshot;
+}
+
+// An IQN-ATACOM member's: one constraint net.
+inline Snapshot QuantileSnapshot(int obs, int action, int state, const std::vector<int>& hidden, uint64_t seed) {
+  Snapshot snapshot = SafeMapSnapshot(obs, action, state, hidden, seed);
+  snapshot.arrays.resize(snapshot.arrays.size() / 2);  // the policy's
+  AddNet("constraint.value", NetWidths(state, hidden, 1), seed, &snapshot);
+  snapshot.scalars.erase("risk_margin");
   return snapshot;
 }
 

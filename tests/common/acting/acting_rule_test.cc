@@ -50,8 +50,8 @@ std::unique_ptr<ActingRule> MakeRule(const Snapshot& snapshot, int max_batch) {
 double Net(const Snapshot& snapshot, const std::string& name, int outputs, bool constraint,
            const std::vector<float>& in, int output) {
   Mlp::Form form{name, static_cast<int>(in.size()), outputs};
-  if (constraint) form.hidden = Mlp::Hidden::kSigmoid;
-  if (name == "constraint.mean") form.output = Mlp::Output::kSoftplus;
+  if (constraint && name != "constraint.value") form.hidden = Mlp::Hidden::kSigmoid;
+  if (name == "constraint.mean" || name == "constraint.value") form.output = Mlp::Output::kSoftplus;
   auto mlp = Mlp::Make(snapshot, form, 1);
   std::vector<float> out(outputs);
   mlp->Forward(1, in.data(), out.data());
@@ -78,10 +78,16 @@ TEST(GaussianPolicy, EqualsTheFormulaScaledToTheBox) {
   }
 }
 
+// The learned constraint's value at z.
+double RiskOf(const Snapshot& snapshot, const std::vector<float>& z) {
+  if (snapshot.Find("constraint.value.0.weight") != nullptr) return Net(snapshot, "constraint.value", 1, true, z, 0);
+  return Net(snapshot, "constraint.mean", 1, true, z, 0) +
+         0.195 * std::exp(Net(snapshot, "constraint.log_std", 1, true, z, 0));
+}
+
 // Literal restatement: nets one row at a time, dk/dz by central differences, the general singular-value map.
-TEST(SafeMapRule, EqualsASlowLiteralRestatement) {
+void ExpectActsAsASlowLiteralRestatement(const Snapshot& snapshot, float step) {
   const TaskModel model = Navigation();
-  const Snapshot snapshot = Sample(3);
   Snapshot plain = snapshot;
   plain.acting_rule = "gaussian_policy";
   const auto rule = MakeRule(snapshot, 8), policy = MakeRule(plain, 8);
@@ -96,17 +102,14 @@ TEST(SafeMapRule, EqualsASlowLiteralRestatement) {
     const std::vector<double> obs(in.observations.begin() + r * 22, in.observations.begin() + (r + 1) * 22);
     std::vector<double> z(8), x_dot(5), f(3), G(6), gradient(8);
     model.dynamics->Evaluate(obs.data(), {z.data(), z.data() + 3, x_dot.data(), f.data(), G.data()});
-    const auto risk = [&](std::vector<float> at) {
-      return Net(snapshot, "constraint.mean", 1, true, at, 0) +
-             0.195 * std::exp(Net(snapshot, "constraint.log_std", 1, true, at, 0));
-    };
+    const auto risk = [&snapshot](const std::vector<float>& at) { return RiskOf(snapshot, at); };
     std::vector<float> at(z.begin(), z.end());
     EXPECT_NEAR(cvar[r], risk(at), 1e-6);
     EXPECT_NEAR(k[r], risk(at) - 0.8, 1e-6);
     for (int i = 0; i < 8; ++i) {
       auto low = at, high = at;
-      low[i] -= 0.01f;
-      high[i] += 0.01f;
+      low[i] -= step;
+      high[i] += step;
       gradient[i] = (risk(high) - risk(low)) / (static_cast<double>(high[i]) - low[i]);
     }
     double J_G[2] = {0, 0}, drift = 0;
@@ -125,10 +128,20 @@ TEST(SafeMapRule, EqualsASlowLiteralRestatement) {
   }
 }
 
+TEST(SafeMapRule, EqualsASlowLiteralRestatementOnACVaR) {
+  ExpectActsAsASlowLiteralRestatement(Sample(3), /*step=*/0.01f);
+}
+
+// A rectifier bends: small steps, and fewer units, keep most differences on one side of it.
+TEST(SafeMapRule, EqualsASlowLiteralRestatementOnAQuantile) {
+  ExpectActsAsASlowLiteralRestatement(testing::QuantileSnapshot(22, 2, 8, {16, 16, 16}, 4), /*step=*/0.001f);
+}
+
 TEST(ActingRule, ARowActsTheSameBitsInEveryBatch) {
-  for (const std::string name : {"gaussian_policy", "safe_map"}) {
-    Snapshot snapshot = Sample(5);
-    snapshot.acting_rule = name;
+  Snapshot plain = Sample(5);
+  plain.acting_rule = "gaussian_policy";
+  for (const Snapshot& snapshot : {plain, Sample(5), testing::QuantileSnapshot(22, 2, 8, {32, 32, 32}, 5)}) {
+    const std::string name = snapshot.acting_rule;
     const auto whole = MakeRule(snapshot, 16), single = MakeRule(snapshot, 1);
     Inputs in(16);
     whole->Act(16, in.observations.data(), in.noise.data(), in.actions.data(), {});

@@ -83,18 +83,35 @@ TEST(ShippedExperiments, ShareWhatThePaperSharesBetweenTasks) {
   }
 }
 
-TEST(ShippedExperiments, CartPoleHasThePapersValuesOfTheLagrangianMethods) {  // algorithms.md 17
-  for (const char* name : {"cartpole/lag_sac", "cartpole/wcsac"}) {
-    const v1::Hyper hyper = MemberHyper(ResolveExperiment(LoadExperiment(name, kFolder).value()), 0);
-    for (const double rate :
-         {hyper.actor_lr(), hyper.critic_lr(), hyper.constraint_lr(), hyper.alpha_lr(), hyper.multiplier_lr()}) {
-      EXPECT_EQ(rate, 5e-4) << name;
+TEST(ShippedExperiments, LagrangianMethodsHaveThePapersValues) {  // algorithms.md 17
+  struct Column {
+    const char* task;
+    double rate, target_entropy, cost_budget, accepted_risk;
+  };
+  const Column columns[] = {
+      {"cartpole", 5e-4, -1, 5, 0.9}, {"navigation", 1e-4, -2, 0, 0.5}, {"air_hockey", 5e-4, -3, 0, 0.9}};
+  for (const Column& column : columns) {
+    for (const std::string algorithm : {"lag_sac", "wcsac"}) {
+      const std::string name = std::string(column.task) + "/" + algorithm;
+      SCOPED_TRACE(name);
+      const v1::Hyper hyper = MemberHyper(ResolveExperiment(LoadExperiment(name, kFolder).value()), 0);
+      for (const double rate :
+           {hyper.actor_lr(), hyper.critic_lr(), hyper.constraint_lr(), hyper.alpha_lr(), hyper.multiplier_lr()}) {
+        EXPECT_EQ(rate, column.rate);
+      }
+      EXPECT_EQ(hyper.target_entropy(), column.target_entropy);
+      EXPECT_EQ(hyper.cost_budget(), column.cost_budget);
+      EXPECT_EQ(hyper.cost_damping(), 1);
+      if (algorithm == "wcsac") EXPECT_EQ(hyper.accepted_risk(), column.accepted_risk);
     }
-    EXPECT_EQ(hyper.target_entropy(), -1) << name;
-    EXPECT_EQ(hyper.cost_budget(), 5) << name;
-    EXPECT_EQ(hyper.cost_damping(), 1) << name;
-    EXPECT_EQ(hyper.accepted_risk(), 0.9) << name;
   }
+}
+
+TEST(ShippedExperiments, QuantileNetworkHasDatacomsValuesOnNavigation) {
+  const v1::Experiment quantile = LoadExperiment("navigation/iqn_datacom", kFolder).value();
+  const v1::Experiment gaussian = LoadExperiment("navigation/datacom", kFolder).value();
+  EXPECT_EQ(quantile.hyper().SerializeAsString(), gaussian.hyper().SerializeAsString());
+  EXPECT_EQ(quantile.network().constraint_hidden_size(), 3);
 }
 
 }  // namespace

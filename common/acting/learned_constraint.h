@@ -1,0 +1,47 @@
+// The value of a learned feasibility constraint at constraint states z, and its gradient, from a snapshot's nets:
+//   "constraint.mean", "constraint.log_std" and scalar risk_margin (algorithms.md 3, 4), sigmoid hidden:
+//     softplus(mean(z)) + exp(clamp(log_std(z), -20, 2)) * risk_margin, a CVaR; the clamp passes no gradient outside;
+//   or "constraint.value" (algorithms.md 7), ReLU hidden: softplus(value(z)), a quantile.
+// Gradients by the nets in float32, widened. Not thread-safe; owns nets and workspace; Load and Evaluate allocate
+// nothing and block nowhere.
+#ifndef DATACOM_COMMON_ACTING_LEARNED_CONSTRAINT_H_
+#define DATACOM_COMMON_ACTING_LEARNED_CONSTRAINT_H_
+
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/nn/mlp.h"
+#include "common/nn/snapshot.h"
+
+namespace datacom {
+
+class LearnedConstraint {
+ public:
+  // inputs: dimensions of z. INVALID_ARGUMENT naming a missing or misshapen array, or the scalar.
+  static absl::StatusOr<LearnedConstraint> Make(const Snapshot& snapshot, int inputs, int max_batch);
+
+  // Would Load succeed?
+  absl::Status Check(const Snapshot& snapshot) const;
+  absl::Status Load(const Snapshot& snapshot);
+
+  // z: [batch, inputs], batch <= max_batch.
+  void Evaluate(int batch, const float* z);
+  // Of row r of the last Evaluate: the value; gradient: [inputs].
+  double Row(int r, double* gradient) const;
+
+ private:
+  LearnedConstraint(Mlp value, int max_batch);
+  absl::StatusOr<double> ReadMargin(const Snapshot& snapshot) const;
+
+  Mlp value_;  // the mean, or the quantile
+  std::optional<Mlp> log_std_;
+  double margin_ = 0;
+  std::vector<float> values_, log_stds_;              // [max_batch]
+  std::vector<float> value_slopes_, log_std_slopes_;  // [max_batch, inputs]
+};
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_ACTING_LEARNED_CONSTRAINT_H_

@@ -1,0 +1,124 @@
+// The implicit quantile network's own passes of FusedKernels: a few thousand rows an update.
+#include <algorithm>
+#include <cmath>
+
+#include "learner/nn/fast_math.h"
+#include "learner/nn/fused_kernels.h"
+
+namespace datacom::learner {
+namespace {
+
+float NonNegative(float x) { return x < 0 ? 0 : x; }
+float Softplus(float x) { return x > 20 ? x : std::log1p(std::exp(x)); }
+float SoftplusSlope(float x) { return x > 20 ? 1.0f : 1 / (1 + std::exp(-x)); }
+
+}  // namespace
+
+void FusedKernels::LevelFeatures(const FloatView& level, const FloatView& features) {
+  for (int m = 0; m < features.members; ++m) {
+    for (int r = 0; r < features.rows; ++r) {
+      const float tau = level.at(m, r / level.cols, r % level.cols);
+      float* __restrict row = features.row(m, r);
+      for (int i = 0; i < features.cols; ++i) row[i] = FastCosPi(static_cast<float>(i), tau);
+    }
+  }
+}
+
+void FusedKernels::QuantileProduct(const FloatView& base, const FloatView& embedding, const FloatView& product) {
+  const int width = base.cols, repeat = product.rows / base.rows;
+  for (int m = 0; m < product.members; ++m) {
+    for (int r = 0; r < embedding.rows; ++r) {
+      float* __restrict e = embedding.row(m, r);
+      for (int c = 0; c < width; ++c) e[c] = FastSigmoid(e[c]);
+    }
+    for (int r = 0; r < product.rows; ++r) {
+      const float* __restrict h = base.row(m, r / repeat);
+      const float* __restrict e = embedding.row(m, embedding.rows == 1 ? 0 : r);
+      float* __restrict out = product.row(m, r);
+      for (int c = 0; c < width; ++c) out[c] = (h[c] < 0.0f ? 0.0f : h[c]) * e[c];  // keeps NaN
+    }
+  }
+}
+
+void FusedKernels::QuantileProductGradient(const FloatView& base, const FloatView& embedding,
+                                           const FloatView& d_product, const FloatView& d_base) {
+  const int width = base.cols, repeat = d_product.rows / base.rows;
+  for (int m = 0; m < d_base.members; ++m) {
+    for (int r = 0; r < d_base.rows; ++r) {
+      const float* __restrict h = base.row(m, r);
+      float* __restrict d_h = d_base.row(m, r);
+      std::fill_n(d_h, width, 0.0f);
+      for (int j = r * repeat; j < (r + 1) * repeat; ++j) {
+        const float* __restrict e = embedding.row(m, embedding.rows == 1 ? 0 : j);
+        float* __restrict d = d_product.row(m, j);
+        for (int c = 0; c < width; ++c) {
+          const float open = h[c] > 0.0f ? d[c] * e[c] : 0.0f;
+          d_h[c] += open;
+          d[c] = open * h[c] * (1.0f - e[c]);
+        }
+      }
+    }
+  }
+}
+
+void FusedKernels::QuantileRisk(const FloatView& value, const FloatView& gradient, const DoubleView& delta,
+                                const DoubleView& k, const DoubleView& J) {
+  for (int m = 0; m < value.members; ++m) {
+    for (int r = 0; r < value.rows; ++r) {
+      const float o = value.at(m, r), slope = SoftplusSlope(o);
+      k.at(m, r) = static_cast<double>(Softplus(o)) - delta.at(m);
+      for (int i = 0; i < J.cols; ++i) J.at(m, r, i) = slope * gradient.at(m, r, i);
+    }
+  }
+}
+
+void FusedKernels::QuantileTarget(const FloatView& cost, const FloatView& absorbing, const FloatView& next,
+                                  double discount, const FloatView& y) {
+  const float gamma = static_cast<float>(discount);
+  const int repeat = y.rows / cost.rows;
+  for (int m = 0; m < y.members; ++m) {
+    for (int r = 0; r < y.rows; ++r) {
+      const float c = NonNegative(cost.at(m, r / repeat));
+      y.at(m, r) = absorbing.at(m, r / repeat) != 0 ? c : c + gamma * Softplus(next.at(m, r));
+    }
+  }
+}
+
+void FusedKernels::QuantileLoss(const FloatView& value, const FloatView& y, const FloatView& level,
+                                const DoubleView& failure_weight, int main_rows, const FloatView& d_value,
+                                const DoubleView& loss) {
+  constexpr int kLanes = 16;  // quantiles at a time: every one sums over its targets in order
+  const int count = level.cols, target_count = y.rows / level.rows;
+  for (int m = 0; m < value.members; ++m) {
+    const int rows = failure_weight.at(m) > 0 ? level.rows : main_rows;
+    const float share = 1.0f / static_cast<float>(rows * count);
+    double total = 0;
+    for (int r = 0; r < rows; ++r) {
+      const float* __restrict targets = y.row(m, r * target_count);
+      for (int first = 0; first < count; first += kLanes) {
+        const int lanes = std::min(kLanes, count - first);
+        float q[kLanes] = {}, tau[kLanes] = {}, sum[kLanes] = {}, slope[kLanes] = {};
+        for (int i = 0; i < lanes; ++i) {
+          q[i] = Softplus(value.at(m, r * count + first + i));
+          tau[i] = level.at(m, r, first + i);
+        }
+        for (int j = 0; j < target_count; ++j) {
+          for (int i = 0; i < kLanes; ++i) {
+            const float e = targets[j] - q[i], size = std::abs(e);
+            const float weight = e < 0.0f ? 1.0f - tau[i] : tau[i];
+            sum[i] += weight * (size < 1.0f ? 0.5f * e * e : size - 0.5f);
+            slope[i] -= weight * (size < 1.0f ? e : (e < 0.0f ? -1.0f : 1.0f));
+          }
+        }
+        for (int i = 0; i < lanes; ++i) {
+          total += sum[i];
+          d_value.at(m, r * count + first + i) = share * slope[i] * SoftplusSlope(value.at(m, r * count + first + i));
+        }
+      }
+    }
+    for (int r = rows * count; r < value.rows; ++r) d_value.at(m, r) = 0;
+    loss.at(m) = total / (static_cast<double>(rows) * count);
+  }
+}
+
+}  // namespace datacom::learner
