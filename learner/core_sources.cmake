@@ -16,6 +16,7 @@ set(DATACOM_CORE_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/quantile_feasibility.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/delta.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/sac.cc
+  ${CMAKE_CURRENT_LIST_DIR}/algorithms/analytic_atacom.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/lag_sac.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/wcsac.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/datacom.cc

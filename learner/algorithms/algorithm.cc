@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "learner/algorithms/analytic_atacom.h"
 #include "learner/algorithms/datacom.h"
 #include "learner/algorithms/iqn_datacom.h"
 #include "learner/algorithms/lag_sac.h"
@@ -48,7 +49,7 @@ namespace {
 struct Entry {
   const char* name;
   std::unique_ptr<Algorithm> (*make)(const AlgorithmConfig& config);
-  int quantiles = 0;
+  int quantiles;  // levels drawn a row
 };
 
 template <class A>
@@ -58,8 +59,13 @@ std::unique_ptr<Algorithm> Make(const AlgorithmConfig& config) {
 
 // One line an algorithm.
 const Entry kAlgorithms[] = {
-    {"datacom", Make<Datacom>}, {"iqn_datacom", Make<IqnDatacom>, 32}, {"sac", Make<Sac>}, {"lag_sac", Make<LagSac>},
-    {"wcsac", Make<Wcsac>},
+    {"datacom", Make<Datacom>, 0},
+    {"iqn_datacom", Make<IqnDatacom>, 32},
+    {"atacom_fi", Make<AnalyticAtacom>, 0},
+    {"atacom_nfi", Make<AnalyticAtacom>, 0},
+    {"sac", Make<Sac>, 0},
+    {"lag_sac", Make<LagSac>, 0},
+    {"wcsac", Make<Wcsac>, 0},
 };
 
 void Check(bool good, const std::string& message) {

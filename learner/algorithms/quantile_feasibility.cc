@@ -7,12 +7,7 @@
 
 namespace datacom::learner {
 
-float QuantileLevel(double accepted_risk) {
-  if (!(accepted_risk > 0 && accepted_risk < 1)) {
-    throw std::invalid_argument("accepted_risk must lie between 0 and 1, not " + std::to_string(accepted_risk));
-  }
-  return static_cast<float>(1 - accepted_risk);
-}
+float QuantileLevel(double accepted_risk) { return static_cast<float>(1 - accepted_risk); }
 
 void QuantileFeasibility::Declare(const AlgorithmConfig& config, ParameterLayout* layout) {
   if (config.quantiles < 1 || config.quantile_embedding < 1) {

@@ -187,8 +187,8 @@ Batch BatchOf(const json& golden, const json& update, const AlgorithmConfig& con
   if (b.contains("cost")) batch.cost = Floats(b.at("cost"));
   if (config.q_dim == 0) return batch;
   if (config.quantiles > 0) {
-    batch.next_level = Floats(update.at("extra_random")[0]);
-    batch.level = Floats(update.at("extra_random")[1]);
+    batch.next_level = Floats(update.at("extra_random")[0].at("value"));
+    batch.level = Floats(update.at("extra_random")[1].at("value"));
   }
   const std::string kind = SystemNameOf(golden);
   batch.now = batch.next = ControlAffineBatch();

@@ -342,6 +342,20 @@ TEST_P(EveryKernels, AdamRefusesAGradientThatIsNotFinite) {
   }
 }
 
+TEST_P(EveryKernels, LevelFeaturesAreCosinesOfWholeMultiples) {
+  const Numbers levels{0, 1, 0.5, 0.25f, 0.1f, 1e-7f, 0.99999994f, 0.7310586f};
+  const int members = 2, rows = 2, count = 2, features = 64;
+  const FloatView out = kernels_->NewFloats(members, rows * count, features);
+  kernels_->LevelFeatures(Upload(levels, members, rows, count), out);
+  const Numbers values = Download(out);
+  const double tolerance = GetParam() == "fused" ? 3e-7 : 3e-5;  // the tensors round the angle first
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double level = static_cast<float>(levels[i / features]);
+    EXPECT_NEAR(values[i], std::cos(std::acos(-1.0) * static_cast<double>(i % features) * level), tolerance)
+        << "level " << level << " multiple " << i % features;
+  }
+}
+
 TEST(FastMath, StaysWithinTwoUlpOfTheExactExponential) {
   double worst = 0;
   for (double x = -86; x < 88; x += 0.000977) {

@@ -102,8 +102,18 @@ TEST(ShippedExperiments, LagrangianMethodsHaveThePapersValues) {  // algorithms.
       EXPECT_EQ(hyper.target_entropy(), column.target_entropy);
       EXPECT_EQ(hyper.cost_budget(), column.cost_budget);
       EXPECT_EQ(hyper.cost_damping(), 1);
-      if (algorithm == "wcsac") EXPECT_EQ(hyper.accepted_risk(), column.accepted_risk);
+      EXPECT_EQ(hyper.accepted_risk(), algorithm == "wcsac" ? column.accepted_risk : 0.9);  // the schema's default
     }
+  }
+}
+
+TEST(ShippedExperiments, AnalyticBaselinesHaveThePapersValues) {
+  for (const char* name : {"air_hockey/atacom_fi", "air_hockey/atacom_nfi"}) {
+    const v1::Hyper hyper = ResolveExperiment(LoadExperiment(name, kFolder).value()).hyper();
+    for (const double rate : {hyper.actor_lr(), hyper.critic_lr(), hyper.alpha_lr()}) EXPECT_EQ(rate, 5e-4) << name;
+    EXPECT_EQ(hyper.target_entropy(), -3) << name;
+    EXPECT_EQ(hyper.atacom_gain(), 25) << name;
+    EXPECT_EQ(hyper.slack_beta(), 3) << name;
   }
 }
 

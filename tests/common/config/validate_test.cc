@@ -33,7 +33,8 @@ TEST(ValidateExperiment, KnowsTheRegistersItIsGiven) {
   ExpectInvalid(Validate(experiment), {"task", "pendulum", "cartpole, air_hockey, navigation"});
   experiment = Minimal();
   experiment.set_algorithm("dqn");
-  ExpectInvalid(Validate(experiment), {"algorithm", "dqn", "datacom, sac"});
+  ExpectInvalid(Validate(experiment),
+                {"algorithm", "dqn", "datacom, iqn_datacom, atacom_fi, atacom_nfi, sac, lag_sac, wcsac"});
 }
 
 TEST(ValidateExperiment, ChecksFieldsAgainstEachOther) {

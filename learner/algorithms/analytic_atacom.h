@@ -1,0 +1,22 @@
+// ATACOM+FI and ATACOM+nFI (algorithms.md 8): SAC on tangent actions that the acting rule of the same name maps outside
+// of the agent, by constraints the task knows in closed form. The replay holds what the policy chose; costs are
+// ignored.
+#ifndef DATACOM_LEARNER_ALGORITHMS_ANALYTIC_ATACOM_H_
+#define DATACOM_LEARNER_ALGORITHMS_ANALYTIC_ATACOM_H_
+
+#include <string>
+
+#include "learner/algorithms/sac.h"
+
+namespace datacom::learner {
+
+class AnalyticAtacom : public Sac {
+ public:
+  explicit AnalyticAtacom(const AlgorithmConfig& config) : Sac(config) {}
+  ActingParameters GetActingParameters(int member) const override;
+  std::string acting_rule() const override { return config_.algorithm; }
+};
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_ALGORITHMS_ANALYTIC_ATACOM_H_
