@@ -96,12 +96,12 @@ std::vector<std::string> ListTextprotos(const std::string& folder) {
   return names;
 }
 
-std::string PrintExperiment(const v1::Experiment& experiment) {
+std::string PrintTextproto(const google::protobuf::Message& message) {
   google::protobuf::TextFormat::Printer printer;
   printer.SetUseUtf8StringEscaping(true);
   printer.SetUseShortRepeatedPrimitives(true);
   std::string text;
-  printer.PrintToString(experiment, &text);
+  printer.PrintToString(message, &text);
   return text;
 }
 

@@ -21,6 +21,9 @@ absl::StatusOr<std::string> FindTextproto(const std::string& kind, const std::st
                                           const std::string& folder);
 // INVALID_ARGUMENT naming `where`, line and column.
 absl::Status ParseTextproto(const std::string& text, const std::string& where, google::protobuf::Message* message);
+// Text format in a stable order.
+std::string PrintTextproto(const google::protobuf::Message& message);
+inline std::string PrintExperiment(const v1::Experiment& experiment) { return PrintTextproto(experiment); }
 // Names of the .textproto files in a folder and below, sorted, without the ending.
 std::vector<std::string> ListTextprotos(const std::string& folder);
 
@@ -48,7 +51,6 @@ absl::Status ValidateExperiment(const v1::Experiment& experiment, const std::vec
 absl::Status ValidateTaskOptions(const v1::TaskOptions& options);
 // Fills every default, at least one member, lockstep's consequences (lag 0, tolerance 1, publish_period 1). Idempotent.
 v1::Experiment ResolveExperiment(v1::Experiment experiment);
-std::string PrintExperiment(const v1::Experiment& experiment);  // text format, stable order
 
 // The files of the replay for rows of `row_bytes`. Their slack, rows kept beyond replay.capacity, is older than the
 // draws of a learner that is up to date; it is for one that resumes from the older of two checkpoints.

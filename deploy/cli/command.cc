@@ -38,6 +38,7 @@ int RunCommand(int argc, const char* const* argv) {
       "else.");
   int exit_code = kExitOk;
   AddTrain(&app, &exit_code);
+  AddSweep(&app, &exit_code);
   AddStatus(&app, &exit_code);
   AddEval(&app, &exit_code);
   AddRollout(&app, &exit_code);

@@ -10,6 +10,7 @@
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/tasks/task.h"
+#include "deploy/cli/sweep_plan.h"
 #include "deploy/cli/verbs.h"
 
 namespace datacom::cli {
@@ -25,6 +26,11 @@ absl::StatusOr<Lines> Entries(const std::string& kind) {
     for (const std::string& name : TaskNames()) {
       ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(name, v1::TaskOptions()));
       lines.emplace_back(name, model.spec.summary);
+    }
+  } else if (kind == "sweeps") {
+    for (const std::string& name : ListTextprotos(SweepFolder())) {
+      ASSIGN_OR_RETURN(const SweepInput input, LoadSweep(name));
+      lines.emplace_back(name, input.sweep.description());
     }
   } else {
     const std::string folder = ExperimentFolder();
@@ -50,10 +56,10 @@ absl::Status List(const std::string& kind) {
 
 void AddList(CLI::App* app, int* exit_code) {
   auto kind = std::make_shared<std::string>();
-  CLI::App* verb = app->add_subcommand("list", "Lists tasks, algorithms or experiments");
-  verb->add_option("kind", *kind, "tasks, algorithms or experiments")
+  CLI::App* verb = app->add_subcommand("list", "Lists tasks, algorithms, experiments or sweeps");
+  verb->add_option("kind", *kind, "tasks, algorithms, experiments or sweeps")
       ->required()
-      ->check(CLI::IsMember({"tasks", "algorithms", "experiments"}));
+      ->check(CLI::IsMember({"tasks", "algorithms", "experiments", "sweeps"}));
   verb->footer("Example: datacom list algorithms");
   verb->callback([kind, exit_code] { *exit_code = Finish(List(*kind)); });
 }

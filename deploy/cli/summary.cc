@@ -1,5 +1,6 @@
 #include "deploy/cli/summary.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -10,7 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/status.h"
+#include "deploy/cli/progress.h"
 #include "deploy/report/csv.h"
+#include "deploy/report/groups.h"
+#include "deploy/report/statistics.h"
 
 namespace datacom::cli {
 namespace {
@@ -38,7 +42,44 @@ std::string Cell(double value, int decimals) {
   return std::isnan(value) ? absl::StrFormat("%12s", "-") : absl::StrFormat("%12.*f", decimals, value);
 }
 
+// Shown quantities of a group, their headings and decimals.
+constexpr Shown kShownOfGroup[] = {
+    {"eval_discounted_return", "eval J", 2},    {"eval_max_violation", "max violation", 3},
+    {"eval_sum_cost", "sum cost", 2},           {"worst_violation", "worst in training", 3},
+    {"cumulative_cost", "cost of training", 0},
+};
+
+std::string CellOfGroup(const std::vector<double>& values, int decimals) {
+  const report::Interval interval = report::MeanInterval(values);
+  if (interval.count == 0) return "-";
+  const std::string mean = absl::StrFormat("%.*f", decimals, interval.mean);
+  return interval.count == 1 ? mean : absl::StrCat(mean, " +- ", absl::StrFormat("%.*f", decimals, interval.half));
+}
+
 }  // namespace
+
+absl::StatusOr<std::string> GroupTable(const std::vector<std::string>& folders) {
+  ASSIGN_OR_RETURN(const std::vector<report::Run> runs, report::ReadRuns(folders));
+  const std::vector<report::Group> groups = report::GroupRuns(runs);
+  int width = sizeof "group";
+  for (const report::Group& group : groups) width = std::max<int>(width, group.title.size());
+  std::string table = absl::StrFormat("%-*s %7s", width, "group", "members");
+  for (const Shown& shown : kShownOfGroup) absl::StrAppendFormat(&table, " %19s", shown.heading);
+  absl::StrAppendFormat(&table, " %26s %10s\n", "J inter-quartile mean", "wall time");
+  for (const report::Group& group : groups) {
+    absl::StrAppendFormat(&table, "%-*s %7d", width, group.title, group.members.size());
+    for (const Shown& shown : kShownOfGroup) {
+      absl::StrAppendFormat(&table, " %19s", CellOfGroup(report::FinalValues(group, shown.column), shown.decimals));
+    }
+    const report::InterquartileMean middle =
+        report::ComputeInterquartileMean(report::FinalValues(group, "eval_discounted_return"));
+    const std::vector<double> seconds = report::FinalValues(group, "wall_seconds");
+    absl::StrAppendFormat(&table, " %26s %10s\n",
+                          absl::StrFormat("%.2f [%.2f, %.2f]", middle.mean, middle.low, middle.high),
+                          FormatDuration(*std::max_element(seconds.begin(), seconds.end())));
+  }
+  return table + "+-: 95 % interval of the mean over members (Student t); [..]: 95 % bootstrap interval\n";
+}
 
 absl::StatusOr<std::string> FinalTable(const std::string& run_dir) {
   ASSIGN_OR_RETURN(const report::Csv progress, report::ReadCsv(run_dir + "/progress.csv"));

@@ -1,9 +1,10 @@
-// What a run folder's progress.csv says, for people: the newest row of each member.
+// What the records of runs say, for people: the newest values of each member, or of each group of members.
 #ifndef DATACOM_DEPLOY_CLI_SUMMARY_H_
 #define DATACOM_DEPLOY_CLI_SUMMARY_H_
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -12,6 +13,10 @@ namespace datacom::cli {
 
 // One line a member: seed, steps, evaluation, violation, cost, delta, status; then their means.
 absl::StatusOr<std::string> FinalTable(const std::string& run_dir);
+
+// One line a group of the runs in the folders (deploy/report/groups.h): mean and 95 % interval of the newest values of
+// its members, in evaluation and over all of training, and the inter-quartile mean of J.
+absl::StatusOr<std::string> GroupTable(const std::vector<std::string>& folders);
 
 // INVALID_ARGUMENT when a member has already made more than `env_steps` steps.
 absl::Status CheckStepsLeft(const std::string& run_dir, uint64_t env_steps);

@@ -20,6 +20,7 @@
 #include "common/base/folder_lock.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
+#include "deploy/cli/map.h"
 #include "deploy/cli/process.h"
 #include "deploy/cli/progress.h"
 #include "deploy/cli/summary.h"
@@ -210,7 +211,7 @@ absl::Status Conclude(const std::string& dir) {
   ASSIGN_OR_RETURN(const std::string table, GroupTable({dir}));
   std::printf("%s", table.c_str());
   const std::string file = dir + "/report.html";
-  if (absl::Status status = report::WriteReport({dir}, file); !status.ok()) {
+  if (absl::Status status = report::WriteReport({dir}, file, &MakeMap); !status.ok()) {
     return Annotate(status, "the sweep is complete, but its report could not be written");
   }
   std::printf("report: %s\n", file.c_str());

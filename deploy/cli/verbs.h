@@ -13,6 +13,7 @@
 namespace datacom::cli {
 
 void AddTrain(CLI::App* app, int* exit_code);
+void AddSweep(CLI::App* app, int* exit_code);
 void AddStatus(CLI::App* app, int* exit_code);
 void AddEval(CLI::App* app, int* exit_code);
 void AddRollout(CLI::App* app, int* exit_code);

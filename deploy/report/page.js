@@ -1,4 +1,4 @@
-// Draws the report from the data embedded in the page: one chart a quantity, one line and band a run.
+// Draws the report from the data embedded in the page: one chart a quantity, one line and band a group of members.
 
 const data = JSON.parse(document.getElementById('report-data').textContent);
 const byId = (id) => document.getElementById(id);
@@ -6,7 +6,24 @@ const byId = (id) => document.getElementById(id);
 // Distinguishable also with a colour vision deficiency; an algorithm keeps its place in every report.
 const PALETTE = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#b8860b', '#56b4e9',
                  '#7a4ea3', '#8c564b', '#4d4d4d', '#1b9e77', '#e7298a', '#66a61e'];
-const colour = (run) => PALETTE[run.palette % PALETTE.length];
+// Settings of one algorithm are a matter of degree: one ramp of colours in their order.
+const RAMP = ['#440154', '#3b528b', '#21918c', '#5ec962', '#c8a415'];
+const STROKES = [[], [6, 4], [2, 3], [10, 3, 2, 3]];
+const ramped = data.groups.length > 1 && data.groups.every((group) => group.labelled && group.algorithm === data.groups[0].algorithm);
+
+function mix(from, to, share) {
+  const part = (hex, i) => parseInt(hex.slice(1 + 2 * i, 3 + 2 * i), 16);
+  return '#' + [0, 1, 2].map((i) => Math.round(part(from, i) * (1 - share) + part(to, i) * share).toString(16).padStart(2, '0')).join('');
+}
+
+function colour(group) {
+  if (!ramped) return PALETTE[group.palette % PALETTE.length];
+  const at = group.variant / (data.groups.length - 1) * (RAMP.length - 1);
+  const below = Math.min(Math.floor(at), RAMP.length - 2);
+  return mix(RAMP[below], RAMP[below + 1], at - below);
+}
+
+const stroke = (group) => ramped ? [] : STROKES[group.variant % STROKES.length];
 const translucent = (hex) => hex + '2e';
 
 function element(name, attributes, ...children) {
@@ -36,7 +53,7 @@ function duration(seconds) {
                      `${Math.floor(s / 60)}:${two(s % 60)} min`;
 }
 
-const label = (run) => data.runs.filter((other) => other.name === run.name).length > 1 ? `${run.name} (${run.folder})` : run.name;
+const label = (run) => data.runs.length > 1 ? run.folder : run.name;
 
 function table(header, rows) {
   const head = element('tr', {}, ...header.map((text) => element('th', {text})));
@@ -47,58 +64,78 @@ function table(header, rows) {
   return element('div', {class: 'wide'}, element('table', {}, element('thead', {}, head), element('tbody', {}, ...body)));
 }
 
-function withHalf(triple) {
-  if (!triple) return '–';
-  const cell = element('span', {text: number(triple[0])});
-  if (triple[2] > 1) cell.append(element('span', {class: 'half', text: ' ± ' + significant(triple[1])}));
+function withHalf(values) {
+  if (!values) return '–';
+  const cell = element('span', {text: number(values[0])});
+  if (values[2] > 1) cell.append(element('span', {class: 'half', text: ' ± ' + significant(values[1])}));
   return cell;
 }
+
+function withRange(values) {
+  if (!values) return '–';
+  const cell = element('span', {text: number(values[3])});
+  if (values[2] > 1) cell.append(element('span', {class: 'half', text: ` [${number(values[4])}, ${number(values[5])}]`}));
+  return cell;
+}
+
+function swatch(group) {
+  const style = ['solid', 'dashed', 'dotted', 'dashed'][ramped ? 0 : group.variant % STROKES.length];
+  return element('span', {class: 'swatch', style: `border-color: ${colour(group)}; border-top-style: ${style}`});
+}
+
+const named = (group) => element('span', {class: 'named'}, swatch(group), group.title);
+const wallSeconds = (group) => Math.max(...group.members.map((member) => member.wall_seconds));
 
 function showHeader() {
   const names = [...new Set(data.runs.map((run) => run.name))];
   byId('title').textContent = names.join(' · ');
   document.title = names.join(', ') + ' – datacom report';
   byId('subtitle').textContent = [...new Set(data.runs.map((run) => run.description).filter(Boolean))].join(' — ');
-  byId('made').textContent = 'Written by ' + data.build + '. Lines are means over the members of a run; bands and ± are 95 % ' +
-      'confidence intervals of that mean (Student t).';
-  for (const run of data.runs) {
-    const steps = Math.max(...run.members.map((member) => member.env_steps));
-    const seconds = Math.max(...run.members.map((member) => member.wall_seconds));
-    const diverged = run.members.filter((member) => member.status === 'diverged').length;
-    const facts = `${run.task}, ${run.algorithm}; ${run.members.length} member${run.members.length === 1 ? '' : 's'} ` +
-        `(seed${run.members.length === 1 ? '' : 's'} ${run.members.map((member) => member.seed).join(', ')}); ` +
-        `${number(steps)} of ${number(run.goal)} steps each; ${number(run.episodes)} training episodes; ${duration(seconds)}` +
-        (run.lockstep ? '; lockstep' : '') + (diverged ? `; ${diverged} diverged` : '');
-    byId('runs').append(element('div', {class: 'run'},
-        element('span', {class: 'swatch' + (run.shade ? ' dashed' : ''), style: `border-color: ${colour(run)}`}),
-        element('b', {text: label(run)}), element('span', {class: 'soft', text: facts})));
+  byId('made').textContent = 'Written by ' + data.build + '. Lines are means over the members of a group; bands and ± are 95 % ' +
+      'confidence intervals of that mean (Student t). Brackets are 95 % intervals of a percentile bootstrap over members.';
+  for (const group of data.groups) {
+    const members = group.members;
+    const steps = Math.max(...members.map((member) => member.env_steps));
+    const diverged = members.filter((member) => member.status === 'diverged').length;
+    const facts = `${group.task}, ${group.algorithm}; ${members.length} member${members.length === 1 ? '' : 's'} ` +
+        `(seed${members.length === 1 ? '' : 's'} ${members.map((member) => member.seed).join(', ')}); ` +
+        `${number(steps)} of ${number(group.goal)} steps each; ${number(group.episodes)} training episodes; ${duration(wallSeconds(group))}` +
+        (group.lockstep ? '; lockstep' : '') + (diverged ? `; ${diverged} diverged` : '');
+    byId('runs').append(element('div', {class: 'run'}, swatch(group), element('b', {text: group.title}),
+        element('span', {class: 'soft', text: facts})));
   }
 }
 
 function showSummary() {
-  const columns = data.quantities.filter((q) => q.summary && data.runs.some((run) => run.summary[q.column]));
+  const columns = data.quantities.filter((q) => q.summary && data.groups.some((group) => group.summary[q.column]));
   const title = (q) => (q.group === 'Training episodes' ? 'Training: ' : '') + q.title;
-  byId('summary').append(table(['Run', ...columns.map(title)], data.runs.map((run) => (
-      {cells: [label(run), ...columns.map((q) => withHalf(run.summary[q.column]))]}))));
-  const members = data.runs.flatMap((run) => run.members.map((member) => ({
+  const section = byId('summary');
+  section.append(table(['', ...columns.map(title), 'Wall time'], data.groups.map((group) => (
+      {cells: [named(group), ...columns.map((q) => withHalf(group.summary[q.column])), duration(wallSeconds(group))]}))));
+  if (data.groups.some((group) => group.members.length > 3)) {
+    section.append(element('h3', {text: 'Inter-quartile means'}),
+        table(['', ...columns.map(title)], data.groups.map((group) => (
+            {cells: [named(group), ...columns.map((q) => withRange(group.summary[q.column]))]}))));
+  }
+  const members = data.groups.flatMap((group) => group.members.map((member) => ({
     diverged: member.status === 'diverged',
-    cells: [label(run), member.seed, number(member.env_steps), number(member.updates),
+    cells: [group.title, member.seed, number(member.env_steps), number(member.updates),
             ...columns.map((q) => number(member[q.column])), member.status]})));
-  byId('summary').append(element('details', {}, element('summary', {text: 'Each member'}),
-      table(['Run', 'Seed', 'Steps', 'Updates', ...columns.map(title), 'Status'], members)));
+  section.append(element('details', {}, element('summary', {text: 'Each member'}),
+      table(['', 'Seed', 'Steps', 'Updates', ...columns.map(title), 'Status'], members)));
 }
 
-// Three datasets a run: lower edge, upper edge filled down to it, and the mean.
+// Three datasets a group: lower edge, upper edge filled down to it, and the mean.
 function datasets(quantity, least) {
-  return data.runs.filter((run) => run.series[quantity.column]).flatMap((run) => {
-    const points = run.series[quantity.column];
-    const line = {borderColor: colour(run), backgroundColor: colour(run), borderWidth: 2, pointRadius: points.length > 40 ? 0 : 2,
-                  pointHitRadius: 8, borderDash: run.shade ? [6, 4] : [], fill: false, label: label(run),
+  return data.groups.filter((group) => group.series[quantity.column]).flatMap((group) => {
+    const points = group.series[quantity.column];
+    const line = {borderColor: colour(group), backgroundColor: colour(group), borderWidth: 2, pointRadius: points.length > 40 ? 0 : 2,
+                  pointHitRadius: 8, borderDash: stroke(group), fill: false, label: group.title,
                   data: points.map(([x, mean, half]) => ({x, y: mean, half}))};
     if (!points.some((point) => point[3] > 1)) return [line];
-    const edge = {borderWidth: 0, pointRadius: 0, pointHitRadius: 0, band: true, label: label(run)};
+    const edge = {borderWidth: 0, pointRadius: 0, pointHitRadius: 0, band: true, label: group.title};
     return [{...edge, fill: false, data: points.map(([x, mean, half]) => ({x, y: Math.max(mean - half, least)}))},
-            {...edge, fill: '-1', backgroundColor: translucent(colour(run)), data: points.map(([x, mean, half]) => ({x, y: mean + half}))},
+            {...edge, fill: '-1', backgroundColor: translucent(colour(group)), data: points.map(([x, mean, half]) => ({x, y: mean + half}))},
             line];
   });
 }
@@ -113,7 +150,7 @@ function axisNumber(value) {
 // Lower end of the axis; undefined = fitted to the curves. A logarithmic one begins at the decade of its smallest mean.
 function axisBegin(quantity) {
   if (!quantity.logarithmic) return quantity.from_zero ? 0 : undefined;
-  const means = data.runs.flatMap((run) => (run.series[quantity.column] || []).map((point) => point[1])).filter((mean) => mean > 0);
+  const means = data.groups.flatMap((group) => (group.series[quantity.column] || []).map((point) => point[1])).filter((mean) => mean > 0);
   return means.length ? 10 ** Math.floor(Math.log10(Math.min(...means))) : undefined;
 }
 
@@ -135,7 +172,7 @@ function chart(quantity) {
             ticks: {callback: axisNumber, maxTicksLimit: 6}},
       },
       plugins: {
-        legend: {display: data.runs.length > 1,
+        legend: {display: data.groups.length > 1,
                  labels: {boxWidth: 14, boxHeight: 2, filter: (item, all) => !all.datasets[item.datasetIndex].band}},
         tooltip: {filter: (item) => !item.dataset.band,
                   callbacks: {title: (items) => items.length ? `${number(items[0].raw.x)} steps` : '',
@@ -150,7 +187,7 @@ function chart(quantity) {
 function showCurves() {
   const drawn = [];
   for (const group of [...new Set(data.quantities.map((q) => q.group))]) {
-    const shown = data.quantities.filter((q) => q.group === group && data.runs.some((run) => run.series[q.column]));
+    const shown = data.quantities.filter((q) => q.group === group && data.groups.some((one) => one.series[q.column]));
     if (!shown.length) continue;
     const grid = element('div', {class: 'grid'});
     for (const quantity of shown) {
@@ -164,20 +201,22 @@ function showCurves() {
 }
 
 function showData() {
-  for (const run of data.runs) {
-    const columns = data.quantities.filter((q) => run.series[q.column]);
+  for (const group of data.groups) {
+    const columns = data.quantities.filter((q) => group.series[q.column]);
     const at = new Map();
     for (const q of columns) {
-      for (const [x, mean, half, count] of run.series[q.column]) {
+      for (const [x, mean, half, count] of group.series[q.column]) {
         if (!at.has(x)) at.set(x, {});
         at.get(x)[q.column] = [mean, half, count];
       }
     }
     const steps = [...at.keys()].sort((a, b) => a - b);
     const title = (q) => `${q.group}: ${q.title}`;
-    byId('data').append(element('details', {}, element('summary', {text: `${label(run)}: all curves as numbers (mean ± 95 %)`}),
+    byId('data').append(element('details', {}, element('summary', {text: `${group.title}: all curves as numbers (mean ± 95 %)`}),
         table(['Steps', ...columns.map(title)], steps.map((x) => (
             {cells: [number(x), ...columns.map((q) => withHalf(at.get(x)[q.column]))]})))));
+  }
+  for (const run of data.runs) {
     byId('details').append(element('details', {}, element('summary', {text: `${label(run)}: resolved experiment`}),
         element('pre', {text: run.experiment})));
     if (run.build) {

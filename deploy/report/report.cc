@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
-#include <optional>
-#include <set>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -13,6 +13,7 @@
 #include "common/base/status.h"
 #include "common/base/version.h"
 #include "common/config/experiment.h"
+#include "deploy/report/groups.h"
 #include "deploy/report/template.h"
 
 namespace datacom::report {
@@ -32,36 +33,40 @@ json SeriesJson(const Series& series) {
   return points;
 }
 
-// The newest row of each member, as text cells of all columns the page shows.
-json MemberRows(const Csv& progress) {
+// The newest values of each member.
+json MemberRows(const Group& group) {
   json rows = json::array();
-  for (const auto& [member, all] : RowsByMember(progress)) {
-    const size_t row = all.back();
-    json one = {{"member", member},
+  std::map<std::string, std::vector<double>> finals;
+  for (const Quantity& quantity : Quantities()) {
+    if (quantity.summary) finals[quantity.column] = FinalValues(group, quantity.column);
+  }
+  for (size_t i = 0; i < group.members.size(); ++i) {
+    const RunMember& member = group.members[i];
+    const Csv& progress = member.run->progress;
+    const size_t row = member.rows.back();
+    json one = {{"member", member.member},
                 {"seed", progress.Text(row, "seed")},
                 {"env_steps", Finite(progress.Number(row, "env_steps"))},
                 {"updates", Finite(progress.Number(row, "updates"))},
                 {"wall_seconds", Finite(progress.Number(row, "wall_seconds"))},
                 {"status", progress.Text(row, "status")}};
-    for (const Quantity& quantity : Quantities()) {
-      if (quantity.summary && progress.has(quantity.column))
-        one[quantity.column] = Finite(progress.Number(row, quantity.column));
-    }
+    for (const auto& [column, values] : finals) one[column] = Finite(values[i]);
     rows.push_back(one);
   }
   return rows;
 }
 
-// Final values: of each member its newest row, then mean and interval over members.
-json Summary(const Csv& progress) {
+// Final values over members: [mean, half width, members, inter-quartile mean, its interval's low and high end].
+json Summary(const Group& group) {
   json summary = json::object();
   for (const Quantity& quantity : Quantities()) {
     if (!quantity.summary) continue;
-    std::vector<double> values;
-    for (const auto& [member, rows] : RowsByMember(progress))
-      values.push_back(progress.Number(rows.back(), quantity.column));
+    const std::vector<double> values = FinalValues(group, quantity.column);
     const Interval interval = MeanInterval(values);
-    if (interval.count > 0) summary[quantity.column] = {Finite(interval.mean), Finite(interval.half), interval.count};
+    if (interval.count == 0) continue;
+    const InterquartileMean middle = ComputeInterquartileMean(values);
+    summary[quantity.column] = {Finite(interval.mean), Finite(interval.half), interval.count,
+                                Finite(middle.mean),   Finite(middle.low),    Finite(middle.high)};
   }
   return summary;
 }
@@ -74,39 +79,38 @@ json MapData(const std::string& run_dir, const MapMaker& map) {
   return data.is_object() ? data : json{{"missing", "the map that was made is no JSON object"}};
 }
 
-absl::StatusOr<json> RunData(const std::string& run_dir, const MapMaker& map) {
-  const std::string file = run_dir + "/experiment.textproto";
-  if (!std::filesystem::exists(file)) {
-    return absl::InvalidArgumentError(absl::StrCat(run_dir, " is no run folder: it has no experiment.textproto"));
-  }
-  ASSIGN_OR_RETURN(const v1::Experiment experiment, LoadExperiment(file, ExperimentFolder()));
-  ASSIGN_OR_RETURN(const Csv progress, ReadCsv(run_dir + "/progress.csv"));
-  if (progress.rows() == 0) return absl::NotFoundError(absl::StrCat(run_dir, "/progress.csv has no rows yet"));
-  std::optional<Csv> episodes;
-  if (absl::StatusOr<Csv> read = ReadCsv(run_dir + "/episodes.csv"); read.ok()) episodes = *std::move(read);
-  const absl::StatusOr<std::string> build = ReadFile(run_dir + "/build.txt");
-  json run;
-  run["folder"] = std::filesystem::path(run_dir).lexically_normal().string();
-  run["name"] = experiment.name();
-  run["description"] = experiment.description();
-  run["task"] = experiment.task();
-  run["algorithm"] = experiment.algorithm();
-  run["goal"] = experiment.run().env_steps();
-  run["lockstep"] = experiment.run().lockstep();
-  run["experiment"] = PrintExperiment(experiment);
-  run["build"] = build.ok() ? *build : "";
-  run["episodes"] = episodes ? episodes->rows() : 0;
-  run["members"] = MemberRows(progress);
-  run["summary"] = Summary(progress);
+json RunData(const Run& run, const MapMaker& map) {
+  json data = {{"folder", run.folder},
+               {"name", run.experiment.name()},
+               {"description", run.experiment.description()},
+               {"experiment", PrintExperiment(run.experiment)},
+               {"build", run.build}};
+  const AlgorithmInfo* algorithm = FindAlgorithm(run.experiment.algorithm());
+  if (algorithm != nullptr && algorithm->learns_delta) data["map"] = MapData(run.folder, map);
+  return data;
+}
+
+json GroupData(const Group& group) {
+  const v1::Experiment& experiment = group.run().experiment;
+  json data;
+  data["title"] = group.title;
+  data["labelled"] = group.labelled;
+  data["task"] = experiment.task();
+  data["algorithm"] = experiment.algorithm();
+  data["goal"] = experiment.run().env_steps();
+  data["lockstep"] = experiment.run().lockstep();
+  size_t episodes = 0;
+  for (const RunMember& member : group.members) episodes += member.episode_rows.size();
+  data["episodes"] = episodes;
+  data["members"] = MemberRows(group);
+  data["summary"] = Summary(group);
   json series = json::object();
   for (const Quantity& quantity : Quantities()) {
-    const Series curve = RunSeries(progress, episodes ? &*episodes : nullptr, quantity.column);
+    const Series curve = GroupSeries(group, quantity.column);
     if (!curve.steps.empty()) series[quantity.column] = SeriesJson(curve);
   }
-  run["series"] = series;
-  const AlgorithmInfo* algorithm = FindAlgorithm(experiment.algorithm());
-  if (algorithm != nullptr && algorithm->learns_delta) run["map"] = MapData(run_dir, map);
-  return run;
+  data["series"] = series;
+  return data;
 }
 
 // A place in the page's fixed palette for each algorithm: stable by its place in the register.
@@ -127,8 +131,9 @@ const std::vector<Quantity>& Quantities() {
       {"eval_success_rate", "Success rate", "Evaluation", true, true, false},
       {"train_return", "Return", "Training episodes", false, false, false},
       {"train_max_violation", "Largest violation of an episode", "Training episodes", false, true, false},
-      {"train_sum_cost", "Cost sum of an episode", "Training episodes", true, true, false},
-      {"cumulative_cost", "Cost of all training so far", "Training episodes", false, true, false},
+      {"train_sum_cost", "Cost sum of an episode", "Training episodes", false, true, false},
+      {"worst_violation", "Largest violation so far", "Training episodes", true, true, false},
+      {"cumulative_cost", "Cost of all training so far", "Training episodes", true, true, false},
       {"delta", "Threshold δ", "Safety and learning", true, false, false},
       {"constraint_mean", "Mean of the learned constraint", "Safety and learning", false, false, false},
       {"constraint_loss", "Constraint loss", "Safety and learning", false, false, false},
@@ -144,7 +149,7 @@ const std::vector<Quantity>& Quantities() {
   return quantities;
 }
 
-absl::StatusOr<json> ReportData(const std::vector<std::string>& run_dirs, const MapMaker& map) {
+absl::StatusOr<json> ReportData(const std::vector<std::string>& folders, const MapMaker& map) {
   json data;
   data["build"] = absl::StrCat("datacom ", Version(), " (", Revision(), ")");
   data["quantities"] = json::array();
@@ -156,14 +161,17 @@ absl::StatusOr<json> ReportData(const std::vector<std::string>& run_dirs, const 
                                   {"from_zero", quantity.from_zero},
                                   {"logarithmic", quantity.logarithmic}});
   }
+  ASSIGN_OR_RETURN(const std::vector<Run> runs, ReadRuns(folders));
   data["runs"] = json::array();
-  std::set<int> used;
-  for (const std::string& run_dir : run_dirs) {
-    ASSIGN_OR_RETURN(json run, RunData(run_dir, map));
-    const int index = PaletteIndex(run["algorithm"].get<std::string>());
-    run["palette"] = index;
-    run["shade"] = used.insert(index).second ? 0 : 1;  // a further run of the same algorithm is drawn dashed
-    data["runs"].push_back(std::move(run));
+  for (const Run& run : runs) data["runs"].push_back(RunData(run, map));
+  data["groups"] = json::array();
+  std::map<int, int> used;
+  for (const Group& group : GroupRuns(runs)) {
+    json one = GroupData(group);
+    const int index = PaletteIndex(group.run().experiment.algorithm());
+    one["palette"] = index;
+    one["variant"] = used[index]++;  // further groups of an algorithm are told apart by stroke or shade
+    data["groups"].push_back(std::move(one));
   }
   return data;
 }
@@ -198,8 +206,8 @@ std::string RenderPage(const json& data, const Plotting& plotting) {
                                              {"{{SCRIPT}}", kScript}});
 }
 
-absl::Status WriteReport(const std::vector<std::string>& run_dirs, const std::string& path, const MapMaker& map) {
-  ASSIGN_OR_RETURN(const json data, ReportData(run_dirs, map));
+absl::Status WriteReport(const std::vector<std::string>& folders, const std::string& path, const MapMaker& map) {
+  ASSIGN_OR_RETURN(const json data, ReportData(folders, map));
   ASSIGN_OR_RETURN(const Plotting plotting, ReadPlotting());
   return WriteFileAtomically(path, RenderPage(data, plotting));
 }

@@ -12,13 +12,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "deploy/report/csv.h"
-#include "deploy/report/statistics.h"
 #include "nlohmann/json.hpp"
 
 namespace datacom::report {
 
-// What a curve shows: a column of progress.csv, or one derived from it (RunSeries).
+// What a curve shows: a column of progress.csv, or one derived from the records (MemberCurve).
 struct Quantity {
   const char* column;
   const char* title;
@@ -29,22 +27,12 @@ struct Quantity {
 };
 const std::vector<Quantity>& Quantities();
 
-// Points of a curve: at each number of environment steps the mean over the members and its 95 % interval.
-struct Series {
-  std::vector<double> steps;
-  std::vector<Interval> values;
-};
-
-// Series of `quantity` over the members of a run. Derived ones: "updates_per_second" from updates and wall_seconds of
-// consecutive rows; "cumulative_cost" from episodes.csv, the cost summed over all training episodes so far.
-Series RunSeries(const Csv& progress, const Csv* episodes, const std::string& quantity);
-
 // Gives the feasibility map of a run folder as JSON text (what `datacom render --map --out FILE.json` writes).
 using MapMaker = std::function<absl::StatusOr<std::string>(const std::string& run_dir)>;
 
-// Everything the page shows, as embedded in it; `map` is asked for every run whose algorithm learns a constraint, and
-// why it has none is shown instead. INVALID_ARGUMENT for what is no run folder, NOT_FOUND naming the records one lacks.
-absl::StatusOr<nlohmann::json> ReportData(const std::vector<std::string>& run_dirs, const MapMaker& map);
+// Everything the page shows, as embedded in it: the runs of the folders (ReadRuns) and their groups. `map` is asked for
+// every run whose algorithm learns a constraint, and why it has none is shown instead.
+absl::StatusOr<nlohmann::json> ReportData(const std::vector<std::string>& folders, const MapMaker& map);
 
 struct Plotting {
   std::string script;
@@ -56,7 +44,7 @@ absl::StatusOr<Plotting> ReadPlotting();
 std::string RenderPage(const nlohmann::json& data, const Plotting& plotting);
 
 // ReportData, ReadPlotting, RenderPage, then replaces `path` atomically.
-absl::Status WriteReport(const std::vector<std::string>& run_dirs, const std::string& path, const MapMaker& map);
+absl::Status WriteReport(const std::vector<std::string>& folders, const std::string& path, const MapMaker& map);
 
 }  // namespace datacom::report
 

@@ -1,9 +1,10 @@
-// Curves from the records of a run.
+// Curves from the records of runs.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
 
-#include "deploy/report/report.h"
+#include "deploy/report/groups.h"
 
 namespace datacom::report {
 namespace {
@@ -21,35 +22,52 @@ std::vector<double> UpdatesPerSecond(const Csv& progress, const std::vector<size
   return values;
 }
 
-std::vector<double> CumulativeCost(const Csv& progress, const std::vector<size_t>& rows, const Csv& episodes,
-                                   const std::vector<size_t>& episode_rows) {
-  std::vector<double> values(rows.size(), 0);
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const double until = progress.Number(rows[i], "env_steps");
-    for (const size_t episode : episode_rows) {
-      if (episodes.Number(episode, "env_steps") <= until) values[i] += episodes.Number(episode, "sum_cost");
-    }
+// At each progress row, `fold` over `column` of all training episodes that ended until then; starts from 0.
+template <typename Fold>
+std::vector<double> OverEpisodes(const RunMember& member, const std::string& column, Fold fold) {
+  std::vector<double> values(member.rows.size(), kNone);
+  if (!member.run->episodes) return values;
+  const Csv& episodes = *member.run->episodes;
+  std::vector<std::pair<double, double>> ended;  // at, value
+  for (const size_t row : member.episode_rows) {
+    ended.emplace_back(episodes.Number(row, "env_steps"), episodes.Number(row, column));
+  }
+  std::sort(ended.begin(), ended.end());
+  double value = 0;
+  size_t next = 0;
+  for (size_t i = 0; i < member.rows.size(); ++i) {
+    const double until = member.run->progress.Number(member.rows[i], "env_steps");
+    for (; next < ended.size() && ended[next].first <= until; ++next) value = fold(value, ended[next].second);
+    values[i] = value;
   }
   return values;
 }
 
 }  // namespace
 
-Series RunSeries(const Csv& progress, const Csv* episodes, const std::string& quantity) {
-  std::map<int, std::vector<size_t>> episode_rows;
-  if (episodes != nullptr && quantity == "cumulative_cost") episode_rows = RowsByMember(*episodes);
+std::vector<std::pair<double, double>> MemberCurve(const RunMember& member, const std::string& quantity) {
+  const Csv& progress = member.run->progress;
+  std::vector<double> values;
+  if (quantity == "updates_per_second") {
+    values = UpdatesPerSecond(progress, member.rows);
+  } else if (quantity == "cumulative_cost") {
+    values = OverEpisodes(member, "sum_cost", [](double sum, double cost) { return sum + cost; });
+  } else if (quantity == "worst_violation") {
+    values = OverEpisodes(member, "max_violation", [](double worst, double one) { return std::max(worst, one); });
+  } else {
+    for (const size_t row : member.rows) values.push_back(progress.Number(row, quantity));
+  }
+  std::vector<std::pair<double, double>> curve;
+  for (size_t i = 0; i < values.size(); ++i) {
+    curve.emplace_back(progress.Number(member.rows[i], "env_steps"), values[i]);
+  }
+  return curve;
+}
+
+Series GroupSeries(const Group& group, const std::string& quantity) {
   std::map<double, std::vector<double>> at;  // values of all members, by environment steps
-  for (const auto& [member, rows] : RowsByMember(progress)) {
-    std::vector<double> values;
-    if (quantity == "updates_per_second") {
-      values = UpdatesPerSecond(progress, rows);
-    } else if (quantity == "cumulative_cost") {
-      if (episodes == nullptr) return {};
-      values = CumulativeCost(progress, rows, *episodes, episode_rows[member]);
-    } else {
-      for (const size_t row : rows) values.push_back(progress.Number(row, quantity));
-    }
-    for (size_t i = 0; i < rows.size(); ++i) at[progress.Number(rows[i], "env_steps")].push_back(values[i]);
+  for (const RunMember& member : group.members) {
+    for (const auto& [steps, value] : MemberCurve(member, quantity)) at[steps].push_back(value);
   }
   Series series;
   for (const auto& [steps, values] : at) {
@@ -59,6 +77,12 @@ Series RunSeries(const Csv& progress, const Csv* episodes, const std::string& qu
     series.values.push_back(interval);
   }
   return series;
+}
+
+std::vector<double> FinalValues(const Group& group, const std::string& quantity) {
+  std::vector<double> values;
+  for (const RunMember& member : group.members) values.push_back(MemberCurve(member, quantity).back().second);
+  return values;
 }
 
 }  // namespace datacom::report

@@ -1,4 +1,4 @@
-// Mean and confidence interval over the members of a population. Pure functions.
+// Means and confidence intervals over the members of a group. Pure functions.
 #ifndef DATACOM_DEPLOY_REPORT_STATISTICS_H_
 #define DATACOM_DEPLOY_REPORT_STATISTICS_H_
 
@@ -19,6 +19,15 @@ struct Interval {
 };
 // Of the values that are finite; count 0 when there is none.
 Interval MeanInterval(const std::vector<double>& values);
+
+// Mean of what is left of the finite values without the lowest and the highest quarter (each n / 4, rounded down), and
+// the interval that holds 95 % of the means of resampled values (percentile bootstrap; the same for the same values).
+struct InterquartileMean {
+  double mean = 0;
+  double low = 0, high = 0;
+  int count = 0;  // of values before any is left out; 0 when none is finite
+};
+InterquartileMean ComputeInterquartileMean(std::vector<double> values);
 
 }  // namespace datacom::report
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/config/experiment.h"
+#include "deploy/report/groups.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -14,6 +15,7 @@ namespace datacom::report {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -24,17 +26,32 @@ constexpr char kProgress[] =
     "0,5,1,1000,500,5,20,5,ok\n"
     "1,6,1,1000,500,5,,4,diverged\n";
 constexpr char kEpisodes[] =
-    "member,env_steps,sum_cost\n"
-    "0,400,3\n"
-    "1,500,10\n"
-    "0,900,4\n"
-    "0,1000,5\n";
+    "member,env_steps,sum_cost,max_violation\n"
+    "0,400,3,0.25\n"
+    "1,500,10,2\n"
+    "0,900,4,0.75\n"
+    "0,1000,5,0.5\n";
 
 const MapMaker kNoMap = [](const std::string& run_dir) {
   return absl::StatusOr<std::string>(absl::UnavailableError("nothing <draws> in " + run_dir));
 };
 
 Csv Parsed(const std::string& text) { return *Csv::Parse(text, "test"); }
+
+// The run of the records above.
+Run Recorded(bool episodes) {
+  Run run;
+  run.folder = "runs/a";
+  run.experiment.set_name("cartpole/x");
+  run.progress = Parsed(kProgress);
+  if (episodes) run.episodes = Parsed(kEpisodes);
+  return run;
+}
+
+Series SeriesOf(const std::string& quantity, bool episodes = false) {
+  const std::vector<report::Run> runs = {Recorded(episodes)};
+  return GroupSeries(GroupRuns(runs).at(0), quantity);
+}
 
 class ReportTest : public testing::Test {
  protected:
@@ -70,8 +87,8 @@ TEST(Csv, NamesTheLineThatHasTooFewColumns) {
   EXPECT_FALSE(Csv::Parse("", "x.csv").ok());
 }
 
-TEST(RunSeries, IsTheMeanOverMembersAtEqualSteps) {
-  const Series series = RunSeries(Parsed(kProgress), nullptr, "eval_return");
+TEST(GroupSeries, IsTheMeanOverMembersAtEqualSteps) {
+  const Series series = SeriesOf("eval_return");
   ASSERT_EQ(series.steps, (std::vector<double>{0, 1000}));
   EXPECT_EQ(series.values[0].mean, 12);
   EXPECT_NEAR(series.values[0].half, 12.7062047362 * 2, 1e-8);  // deviation 2.83, over sqrt(2): standard error 2
@@ -79,44 +96,109 @@ TEST(RunSeries, IsTheMeanOverMembersAtEqualSteps) {
   EXPECT_EQ(series.values[1].mean, 20);
 }
 
-TEST(RunSeries, UpdatesPerSecondIsTheGrowthBetweenRows) {
-  const Series series = RunSeries(Parsed(kProgress), nullptr, "updates_per_second");
+TEST(GroupSeries, UpdatesPerSecondIsTheGrowthBetweenRows) {
+  const Series series = SeriesOf("updates_per_second");
   ASSERT_EQ(series.steps, (std::vector<double>{1000}));
   EXPECT_EQ(series.values[0].mean, 100);
 }
 
-TEST(RunSeries, CumulativeCostAddsEveryEpisodeThatEndedBefore) {
-  const Csv episodes = Parsed(kEpisodes);
-  const Series series = RunSeries(Parsed(kProgress), &episodes, "cumulative_cost");
+TEST(GroupSeries, CumulativeCostAddsEveryEpisodeThatEndedBefore) {
+  const Series series = SeriesOf("cumulative_cost", true);
   ASSERT_EQ(series.steps, (std::vector<double>{0, 1000}));
   EXPECT_EQ(series.values[0].mean, 0);
   EXPECT_EQ(series.values[1].mean, (3 + 4 + 5 + 10) / 2.0);
-  EXPECT_TRUE(RunSeries(Parsed(kProgress), nullptr, "cumulative_cost").steps.empty());
+  EXPECT_TRUE(SeriesOf("cumulative_cost").steps.empty());
 }
 
-TEST(RunSeries, AColumnThatIsNotThereHasNoPoints) {
-  EXPECT_TRUE(RunSeries(Parsed(kProgress), nullptr, "alpha").steps.empty());
+TEST(GroupSeries, TheWorstViolationIsTheLargestOfAnyEpisodeThatEndedBefore) {
+  const Series series = SeriesOf("worst_violation", true);
+  ASSERT_EQ(series.steps, (std::vector<double>{0, 1000}));
+  EXPECT_EQ(series.values[0].mean, 0);
+  EXPECT_EQ(series.values[1].mean, (0.75 + 2) / 2);
+}
+
+TEST(GroupSeries, AColumnThatIsNotThereHasNoPoints) { EXPECT_TRUE(SeriesOf("alpha").steps.empty()); }
+
+TEST(FinalValues, AreThoseOfEachMembersNewestRow) {
+  const std::vector<report::Run> runs = {Recorded(false)};
+  EXPECT_EQ(FinalValues(GroupRuns(runs).at(0), "delta"), (std::vector<double>{5, 4}));
+}
+
+// Title and members, as "folder:member".
+std::vector<std::string> Described(const std::vector<Group>& groups) {
+  std::vector<std::string> described;
+  for (const Group& group : groups) {
+    std::string one = group.title + " =";
+    for (const RunMember& member : group.members) one += " " + member.run->folder + ":" + std::to_string(member.member);
+    described.push_back(one);
+  }
+  return described;
+}
+
+Run Labelled(const std::string& folder, const std::vector<std::string>& labels) {
+  Run run = Recorded(false);
+  run.folder = folder;
+  for (const std::string& label : labels) run.experiment.add_members()->set_label(label);
+  return run;
+}
+
+TEST(GroupRuns, MembersOfOneLabelAreAGroupAcrossTheRunsOfASweep) {
+  const std::vector<report::Run> runs = {Labelled("s/a", {"lr 1", "lr 2"}), Labelled("s/b", {"lr 2", "lr 3"})};
+  EXPECT_THAT(Described(GroupRuns(runs)), ElementsAre("lr 1 = s/a:0", "lr 2 = s/a:1 s/b:0", "lr 3 = s/b:1"));
+}
+
+TEST(GroupRuns, RunsWithoutLabelsStayApartAndEqualTitlesNameTheirFolders) {
+  const std::vector<report::Run> runs = {Labelled("s/a", {}), Labelled("s/b", {})};
+  EXPECT_THAT(Described(GroupRuns(runs)),
+              ElementsAre("cartpole/x (s/a) = s/a:0 s/a:1", "cartpole/x (s/b) = s/b:0 s/b:1"));
+}
+
+TEST(GroupRuns, EqualLabelsOfTwoSweepsOrTwoExperimentsStayApart) {
+  std::vector<report::Run> runs = {Labelled("s/a", {"lr 1", "lr 1"}), Labelled("t/a", {"lr 1", "lr 1"})};
+  EXPECT_THAT(Described(GroupRuns(runs)), ElementsAre("lr 1 (s/a) = s/a:0 s/a:1", "lr 1 (t/a) = t/a:0 t/a:1"));
+  runs[1] = Labelled("s/b", {"lr 1", "cartpole/y"});
+  runs[1].experiment.set_name("cartpole/y");
+  EXPECT_THAT(Described(GroupRuns(runs)),
+              ElementsAre("cartpole/x, lr 1 = s/a:0 s/a:1", "cartpole/y, lr 1 = s/b:0", "cartpole/y = s/b:1"));
 }
 
 TEST_F(ReportTest, DataHoldsTheFinalValuesOfEachMemberAndTheirInterval) {
   const auto data = ReportData({folder_.string()}, kNoMap);
   ASSERT_TRUE(data.ok()) << data.status();
-  const nlohmann::json& run = (*data)["runs"][0];
-  EXPECT_EQ(run["members"].size(), 2u);
-  EXPECT_EQ(run["members"][1]["status"], "diverged");
-  EXPECT_EQ(run["summary"]["delta"][0], 4.5);
-  EXPECT_EQ(run["summary"]["delta"][2], 2);
-  EXPECT_EQ(run["summary"]["eval_return"][2], 1);
-  EXPECT_FALSE(run["series"].contains("alpha"));
-  EXPECT_EQ(run["build"], "revision 123\n");
+  const nlohmann::json& group = (*data)["groups"][0];
+  EXPECT_EQ(group["members"].size(), 2u);
+  EXPECT_EQ(group["members"][1]["status"], "diverged");
+  EXPECT_EQ(group["summary"]["delta"][0], 4.5);
+  EXPECT_EQ(group["summary"]["delta"][2], 2);
+  EXPECT_EQ(group["summary"]["eval_return"][2], 1);
+  EXPECT_EQ(group["summary"]["cumulative_cost"][0], 11);
+  EXPECT_FALSE(group["series"].contains("alpha"));
+  EXPECT_EQ((*data)["runs"][0]["build"], "revision 123\n");
 }
 
 TEST_F(ReportTest, RunsOfOneAlgorithmShareAColourAndDifferInStroke) {
   const auto data = ReportData({folder_.string(), folder_.string()}, kNoMap);
   ASSERT_TRUE(data.ok()) << data.status();
-  EXPECT_EQ((*data)["runs"][0]["palette"], (*data)["runs"][1]["palette"]);
-  EXPECT_EQ((*data)["runs"][0]["shade"], 0);
-  EXPECT_EQ((*data)["runs"][1]["shade"], 1);
+  EXPECT_EQ((*data)["groups"][0]["palette"], (*data)["groups"][1]["palette"]);
+  EXPECT_EQ((*data)["groups"][0]["variant"], 0);
+  EXPECT_EQ((*data)["groups"][1]["variant"], 1);
+}
+
+TEST_F(ReportTest, ASweepsFolderStandsForItsRunsThatHaveRecords) {
+  const std::filesystem::path sweep = folder_ / "sweep";
+  for (const char* name : {"sweep/late", "sweep/early", "sweep/other"})
+    std::filesystem::create_directories(folder_ / name);
+  for (const char* file : {"experiment.textproto", "progress.csv"}) {
+    std::filesystem::copy_file(folder_ / file, sweep / "early" / file);
+    std::filesystem::copy_file(folder_ / file, sweep / "other" / file);
+  }
+  Write("sweep/populations.txt", "late\nearly\n");
+  const auto runs = ReadRuns({sweep.string()});
+  ASSERT_TRUE(runs.ok()) << runs.status();
+  ASSERT_EQ(runs->size(), 1u);
+  EXPECT_EQ((*runs)[0].folder, (sweep / "early").string());
+  Write("sweep/populations.txt", "late\n");
+  EXPECT_THAT(std::string(ReadRuns({sweep.string()}).status().message()), HasSubstr("no run of the sweep"));
 }
 
 TEST_F(ReportTest, ThePageIsWholeAndItsTextCannotEndItsScript) {

@@ -1,5 +1,6 @@
 #include "deploy/report/statistics.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -61,6 +62,53 @@ TEST(MeanInterval, LeavesOutWhatIsNotFinite) {
   EXPECT_EQ(one.half, 0);
   EXPECT_EQ(MeanInterval({nan}).count, 0);
   EXPECT_EQ(MeanInterval({}).count, 0);
+}
+
+TEST(InterquartileMean, LeavesOutTheLowestAndTheHighestQuarter) {
+  EXPECT_EQ(ComputeInterquartileMean({9, 1, 3, 1000}).mean, 6);           // one of four goes at each end
+  EXPECT_EQ(ComputeInterquartileMean({-50, 1, 2, 3, 4, 5, 99}).mean, 3);  // 7 / 4 rounds down
+  EXPECT_EQ(ComputeInterquartileMean({2, 4, 9}).mean, 5);                 // too few to leave one out
+  EXPECT_EQ(ComputeInterquartileMean({-9, -8, 1, 2, 3, 6, 70, 80}).mean, 3);
+}
+
+TEST(InterquartileMean, LeavesOutWhatIsNotFinite) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const InterquartileMean one = ComputeInterquartileMean({nan, 4});
+  EXPECT_EQ(one.count, 1);
+  EXPECT_EQ(one.mean, 4);
+  EXPECT_EQ(one.low, 4);
+  EXPECT_EQ(one.high, 4);
+  EXPECT_EQ(ComputeInterquartileMean({nan}).count, 0);
+}
+
+// Without trimming (three values) the bootstrap's distribution is known: the mean of three draws with replacement.
+TEST(InterquartileMean, TheIntervalHolds95PercentOfResampledMeans) {
+  std::vector<double> values = {0, 1, 5}, means;
+  for (const double a : values)
+    for (const double b : values)
+      for (const double c : values) means.push_back((a + b + c) / 3);
+  std::sort(means.begin(), means.end());
+  const InterquartileMean middle = ComputeInterquartileMean(values);
+  // 1 of 27 resamples is all 0 and one all 5: 3.7 % each, so both ends are the extremes.
+  EXPECT_EQ(middle.low, means.front());
+  EXPECT_EQ(middle.high, means.back());
+  const InterquartileMean again = ComputeInterquartileMean({5, 0, 1});
+  EXPECT_EQ(again.low, middle.low);
+  EXPECT_EQ(again.high, middle.high);
+}
+
+// Many values: the interval is about that of the normal approximation to the trimmed mean's bootstrap.
+TEST(InterquartileMean, TheIntervalNarrowsWithTheRootOfTheNumberOfValues) {
+  const auto width = [](int count) {
+    std::vector<double> values;
+    for (int i = 0; i < count; ++i) values.push_back((i + 0.5) / count);
+    const InterquartileMean middle = ComputeInterquartileMean(values);
+    EXPECT_NEAR(middle.mean, 0.5, 1e-12);
+    EXPECT_LT(middle.low, 0.5);
+    EXPECT_GT(middle.high, 0.5);
+    return middle.high - middle.low;
+  };
+  EXPECT_NEAR(width(40) / width(360), 3, 0.45);
 }
 
 }  // namespace
