@@ -13,7 +13,7 @@ from running import BIN, SOURCE, RunTest, Training, run
 
 class CommandTest(RunTest):
     def test_every_verb_has_help_with_an_example(self):
-        for verb in ("train", "status", "eval", "rollout", "render", "config", "list", "bench", "report"):
+        for verb in ("train", "status", "eval", "rollout", "render", "config", "list", "bench", "report", "sweep"):
             result = run(verb, "--help")
             self.assertEqual(result.returncode, 0)
             self.assertIn(f"Example: datacom {verb}", result.stdout)
@@ -23,6 +23,7 @@ class CommandTest(RunTest):
         self.assertIn("cartpole  ", run("list", "tasks").stdout)
         self.assertIn("datacom", run("list", "algorithms").stdout)
         self.assertIn("cartpole/datacom", run("list", "experiments").stdout)
+        self.assertIn("cartpole/cost_budgets", run("list", "sweeps").stdout)
         self.assertIn("cost_budget: 10", run("config", "cartpole/datacom", "--set", "hyper.cost_budget=10").stdout)
 
     def test_wrong_usage_exits_2(self):
