@@ -73,8 +73,9 @@ function withHalf(values) {
 
 function withRange(values) {
   if (!values) return '–';
-  const cell = element('span', {text: number(values[3])});
-  if (values[2] > 1) cell.append(element('span', {class: 'half', text: ` [${number(values[4])}, ${number(values[5])}]`}));
+  const short = (value) => value.toLocaleString('en-US', {maximumSignificantDigits: 3});
+  const cell = element('span', {text: short(values[3])});
+  if (values[2] > 1) cell.append(element('span', {class: 'half', text: ` [${short(values[4])}, ${short(values[5])}]`}));
   return cell;
 }
 

@@ -68,9 +68,11 @@ double StudentT95(int degrees) {
 
 Interval MeanInterval(const std::vector<double>& values) {
   Interval interval;
-  double sum = 0;
+  double sum = 0, least = 0, most = 0;
   for (const double value : values) {
     if (!std::isfinite(value)) continue;
+    least = interval.count == 0 ? value : std::min(least, value);
+    most = interval.count == 0 ? value : std::max(most, value);
     sum += value;
     ++interval.count;
   }
@@ -78,8 +80,9 @@ Interval MeanInterval(const std::vector<double>& values) {
     interval.mean = std::numeric_limits<double>::quiet_NaN();
     return interval;
   }
-  interval.mean = sum / interval.count;
-  if (interval.count == 1) return interval;
+  // Of equal values the mean is one of them; its rounding would look like a spread.
+  interval.mean = least == most ? least : sum / interval.count;
+  if (least == most) return interval;
   double squares = 0;
   for (const double value : values) {
     if (std::isfinite(value)) squares += (value - interval.mean) * (value - interval.mean);

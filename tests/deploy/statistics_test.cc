@@ -54,6 +54,13 @@ TEST(MeanInterval, IsMeanPlusMinusTTimesTheStandardError) {
   EXPECT_NEAR(interval.half, 2.7764451052 * std::sqrt(variance / 5), 1e-8);
 }
 
+TEST(MeanInterval, OfEqualValuesIsThatValueWithoutSpread) {
+  const Interval interval = MeanInterval({6.0024756851377305, 6.0024756851377305, 6.0024756851377305});
+  EXPECT_EQ(interval.mean, 6.0024756851377305);
+  EXPECT_EQ(interval.half, 0);
+  EXPECT_EQ(interval.count, 3);
+}
+
 TEST(MeanInterval, LeavesOutWhatIsNotFinite) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const Interval one = MeanInterval({nan, 4, nan});
