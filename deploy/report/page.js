@@ -3,9 +3,12 @@
 const data = JSON.parse(document.getElementById('report-data').textContent);
 const byId = (id) => document.getElementById(id);
 
-// Distinguishable also with a colour vision deficiency; an algorithm keeps its place in every report.
-const PALETTE = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#b8860b', '#56b4e9',
-                 '#7a4ea3', '#8c564b', '#4d4d4d', '#1b9e77', '#e7298a', '#66a61e'];
+// Distinguishable also with a colour vision deficiency; keyed by name, so that an algorithm looks the same in every report.
+const COLOURS = {
+  datacom: '#0072b2', iqn_datacom: '#56b4e9', atacom_fi: '#009e73', atacom_nfi: '#66a61e',
+  sac: '#d55e00', lag_sac: '#b8860b', wcsac: '#cc79a7', rcpo: '#7a4ea3', ppo_lag: '#8c564b',
+  cbf_sac: '#1b9e77', safe_layer_td3: '#e7298a', safe_loop: '#4d4d4d',
+};
 // Settings of one algorithm are a matter of degree: one ramp of colours in their order.
 const RAMP = ['#440154', '#3b528b', '#21918c', '#5ec962', '#c8a415'];
 const STROKES = [[], [6, 4], [2, 3], [10, 3, 2, 3]];
@@ -17,7 +20,7 @@ function mix(from, to, share) {
 }
 
 function colour(group) {
-  if (!ramped) return PALETTE[group.palette % PALETTE.length];
+  if (!ramped) return COLOURS[group.algorithm] || '#222222';
   const at = group.variant / (data.groups.length - 1) * (RAMP.length - 1);
   const below = Math.min(Math.floor(at), RAMP.length - 2);
   return mix(RAMP[below], RAMP[below + 1], at - below);

@@ -113,12 +113,6 @@ json GroupData(const Group& group) {
   return data;
 }
 
-// A place in the page's fixed palette for each algorithm: stable by its place in the register.
-int PaletteIndex(const std::string& algorithm) {
-  const std::vector<std::string> names = AlgorithmNames();
-  return std::find(names.begin(), names.end(), algorithm) - names.begin();
-}
-
 }  // namespace
 
 const std::vector<Quantity>& Quantities() {
@@ -165,12 +159,10 @@ absl::StatusOr<json> ReportData(const std::vector<std::string>& folders, const M
   data["runs"] = json::array();
   for (const Run& run : runs) data["runs"].push_back(RunData(run, map));
   data["groups"] = json::array();
-  std::map<int, int> used;
+  std::map<std::string, int> used;
   for (const Group& group : GroupRuns(runs)) {
     json one = GroupData(group);
-    const int index = PaletteIndex(group.run().experiment.algorithm());
-    one["palette"] = index;
-    one["variant"] = used[index]++;  // further groups of an algorithm are told apart by stroke or shade
+    one["variant"] = used[group.run().experiment.algorithm()]++;  // further groups of an algorithm are told apart by stroke or shade
     data["groups"].push_back(std::move(one));
   }
   return data;

@@ -179,7 +179,7 @@ TEST_F(ReportTest, DataHoldsTheFinalValuesOfEachMemberAndTheirInterval) {
 TEST_F(ReportTest, RunsOfOneAlgorithmShareAColourAndDifferInStroke) {
   const auto data = ReportData({folder_.string(), folder_.string()}, kNoMap);
   ASSERT_TRUE(data.ok()) << data.status();
-  EXPECT_EQ((*data)["groups"][0]["palette"], (*data)["groups"][1]["palette"]);
+  EXPECT_EQ((*data)["groups"][0]["algorithm"], (*data)["groups"][1]["algorithm"]);  // the page's colours go by it
   EXPECT_EQ((*data)["groups"][0]["variant"], 0);
   EXPECT_EQ((*data)["groups"][1]["variant"], 1);
 }

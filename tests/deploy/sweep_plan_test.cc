@@ -197,10 +197,10 @@ struct Shipped {
 TEST(ShippedSweeps, ExpandToTheMembersThatTheirFiguresHave) {
   const std::vector<Shipped> expected = {
       {"air_hockey/accepted_risks", 1, 30}, {"air_hockey/cost_budgets", 1, 20},   {"air_hockey/fixed_deltas", 1, 60},
-      {"air_hockey/learning_rates", 1, 30}, {"air_hockey/methods", 2, 50},        {"air_hockey/mismatch", 5, 50},
+      {"air_hockey/learning_rates", 1, 30}, {"air_hockey/methods", 6, 150},       {"air_hockey/mismatch", 5, 50},
       {"cartpole/accepted_risks", 1, 30},   {"cartpole/cost_budgets", 1, 40},     {"cartpole/learning_rates", 1, 30},
-      {"cartpole/methods", 2, 50},          {"navigation/accepted_risks", 1, 30}, {"navigation/cost_budgets", 1, 20},
-      {"navigation/learning_rates", 1, 30}, {"navigation/methods", 2, 50},
+      {"cartpole/methods", 4, 100},         {"navigation/accepted_risks", 1, 30}, {"navigation/cost_budgets", 1, 20},
+      {"navigation/learning_rates", 1, 30}, {"navigation/methods", 5, 125},
   };
   std::vector<std::string> names;
   for (const Shipped& shipped : expected) {
