@@ -1,5 +1,6 @@
 #include "common/tasks/navigation/task.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
