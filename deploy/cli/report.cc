@@ -14,7 +14,8 @@ void AddReport(CLI::App* app, int* exit_code) {
   auto folders = std::make_shared<std::vector<std::string>>();
   auto out = std::make_shared<std::string>();
   CLI::App* verb = app->add_subcommand(
-      "report", "Writes a self-contained page: learning curves with 95 % bands, safety, throughput, learned constraint");
+      "report",
+      "Writes a self-contained page: learning curves with 95 % bands, safety, throughput, learned constraint");
   verb->add_option("run_dirs", *folders, "run folders; several are compared")->required();
   verb->add_option("--out", *out, "the page")->required();
   verb->footer("Example: datacom report runs/datacom runs/sac --out compare.html");

@@ -162,7 +162,8 @@ absl::StatusOr<json> ReportData(const std::vector<std::string>& folders, const M
   std::map<std::string, int> used;
   for (const Group& group : GroupRuns(runs)) {
     json one = GroupData(group);
-    one["variant"] = used[group.run().experiment.algorithm()]++;  // further groups of an algorithm are told apart by stroke or shade
+    one["variant"] =
+        used[group.run().experiment.algorithm()]++;  // further groups of an algorithm are told apart by stroke or shade
     data["groups"].push_back(std::move(one));
   }
   return data;

@@ -196,11 +196,29 @@ struct Shipped {
 
 TEST(ShippedSweeps, ExpandToTheMembersThatTheirFiguresHave) {
   const std::vector<Shipped> expected = {
-      {"air_hockey/accepted_risks", 1, 30}, {"air_hockey/cost_budgets", 1, 20},   {"air_hockey/fixed_deltas", 1, 60},
-      {"air_hockey/learning_rates", 1, 30}, {"air_hockey/methods", 6, 150},       {"air_hockey/mismatch", 5, 50},
-      {"cartpole/accepted_risks", 1, 30},   {"cartpole/cost_budgets", 1, 40},     {"cartpole/learning_rates", 1, 30},
-      {"cartpole/methods", 4, 100},         {"navigation/accepted_risks", 1, 30}, {"navigation/cost_budgets", 1, 20},
-      {"navigation/learning_rates", 1, 30}, {"navigation/methods", 5, 125},
+      {"air_hockey/accepted_risks", 1, 30},
+      {"air_hockey/cost_budgets", 1, 20},
+      {"air_hockey/fixed_deltas", 1, 60},
+      {"air_hockey/lagrangian_cost_budgets", 2, 40},
+      {"air_hockey/lagrangian_cost_dampings", 2, 40},
+      {"air_hockey/learning_rates", 3, 90},
+      {"air_hockey/methods", 6, 150},
+      {"air_hockey/mismatch", 5, 50},
+      {"air_hockey/wcsac_accepted_risks", 1, 30},
+      {"cartpole/accepted_risks", 1, 30},
+      {"cartpole/cost_budgets", 1, 40},
+      {"cartpole/lagrangian_cost_budgets", 2, 80},
+      {"cartpole/lagrangian_cost_dampings", 2, 40},
+      {"cartpole/learning_rates", 3, 90},
+      {"cartpole/methods", 4, 100},
+      {"cartpole/wcsac_accepted_risks", 1, 30},
+      {"navigation/accepted_risks", 1, 30},
+      {"navigation/cost_budgets", 1, 20},
+      {"navigation/lagrangian_cost_budgets", 2, 40},
+      {"navigation/lagrangian_cost_dampings", 2, 40},
+      {"navigation/learning_rates", 3, 90},
+      {"navigation/methods", 5, 125},
+      {"navigation/wcsac_accepted_risks", 1, 30},
   };
   std::vector<std::string> names;
   for (const Shipped& shipped : expected) {
