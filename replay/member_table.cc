@@ -162,8 +162,12 @@ uint64_t MemberTable::FailuresBelow(uint64_t row) const {
 }
 
 void MemberTable::Gather(const std::vector<const char*>& rows, std::string* columns) const {
+  // Into the second level: it has several times the first level's misses in flight, and a draw's time is its misses.
+  constexpr int kRead = 0, kSecondLevel = 2;
+  const size_t row_bytes = schema_.stored_row_bytes();
   for (const char* row : rows) {
-    for (size_t i = 0; i < schema_.stored_row_bytes(); i += 64) __builtin_prefetch(row + i);
+    for (size_t i = 0; i < row_bytes; i += 64) __builtin_prefetch(row + i, kRead, kSecondLevel);
+    __builtin_prefetch(row + row_bytes - 1, kRead, kSecondLevel);  // rows need not begin with a cache line
   }
   columns->resize(rows.size() * schema_.learning_row_bytes());
   char* out = columns->data();
