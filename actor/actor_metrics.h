@@ -20,6 +20,7 @@ struct ActorMetrics {
         policy_lag(metrics->gauge("datacom_actor_policy_lag_updates")),
         safe_map(metrics->histogram("datacom_actor_safe_map_seconds")),
         step(metrics->histogram("datacom_actor_step_seconds")),
+        intervention(metrics->histogram("datacom_actor_filter_intervention")),
         discarded(metrics->counter("datacom_actor_snapshots_discarded_total")),
         environments(metrics->gauge("datacom_actor_environments")) {}
 
@@ -35,6 +36,7 @@ struct ActorMetrics {
   prometheus::Gauge& policy_lag;
   prometheus::Histogram& safe_map;
   prometheus::Histogram& step;
+  prometheus::Histogram& intervention;
   prometheus::Counter& discarded;
   prometheus::Gauge& environments;
 };

@@ -86,6 +86,7 @@ absl::Status Rollout::AddMember(uint32_t member, uint32_t count) {
   chosen_.resize(count);
   observations_.resize(count * parts_.schema.obs_dim());
   actions_.resize(count * parts_.schema.action_dim());
+  intervention_.resize(count);
   return absl::OkStatus();
 }
 
@@ -184,9 +185,13 @@ void Rollout::Act(MemberState* state, int batch, bool timed) {
     state->environments->FillNoise(environment, noise_dim, noise_.data() + static_cast<size_t>(i) * noise_dim);
   }
   state->turn = (state->turn + batch) % count;
+  ActingDiagnostics diagnostics;
+  if (timed) diagnostics.intervention = intervention_.data();
   const Clock::Time before = timed ? options_.clock->Now() : Clock::Time{};
-  state->rule->Act(batch, observations_.data(), noise_.data(), actions_.data(), ActingDiagnostics());
-  if (timed) metrics_->safe_map.Observe(Seconds(options_.clock->Now() - before) / batch);
+  state->rule->Act(batch, observations_.data(), noise_.data(), actions_.data(), diagnostics);
+  if (!timed) return;
+  metrics_->safe_map.Observe(Seconds(options_.clock->Now() - before) / batch);
+  for (int i = 0; i < batch; ++i) metrics_->intervention.Observe(intervention_[i]);
 }
 
 absl::Status Rollout::LoadSnapshot(MemberState* state, std::shared_ptr<const Snapshot> snapshot) {

@@ -103,10 +103,11 @@ class Rollout {
   Clock::Time wait_started_{};
   Clock::Time wait_logged_{};
 
-  std::vector<int> chosen_;          // [batch] environments stepping now
-  std::vector<float> observations_;  // [batch, obs_dim]
-  std::vector<float> noise_;         // [batch, noise_dim]
-  std::vector<float> actions_;       // [batch, action_dim]
+  std::vector<int> chosen_;           // [batch] environments stepping now
+  std::vector<float> observations_;   // [batch, obs_dim]
+  std::vector<float> noise_;          // [batch, noise_dim]
+  std::vector<float> actions_;        // [batch, action_dim]
+  std::vector<double> intervention_;  // [batch]
 };
 
 }  // namespace datacom

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "common/base/files.h"
+
 namespace datacom::learner {
 
 LearnerMetrics::MemberGauge::MemberGauge(Metrics* metrics, const std::string& name, int members)
@@ -42,8 +44,10 @@ LearnerMetrics::MemberCounter::MemberCounter(Metrics* metrics, const std::string
   }
 }
 
-LearnerMetrics::LearnerMetrics(Metrics* metrics, int members)
-    : updates_(metrics->counter("datacom_learner_updates_total")),
+LearnerMetrics::LearnerMetrics(Metrics* metrics, int members, const std::string& run_dir)
+    : metrics_(metrics),
+      run_dir_(run_dir),
+      updates_(metrics->counter("datacom_learner_updates_total")),
       update_seconds_(metrics->histogram("datacom_learner_update_seconds")),
       wait_draw_(metrics->counter("datacom_learner_wait_seconds_total", {{"reason", "draw"}})),
       wait_features_(metrics->counter("datacom_learner_wait_seconds_total", {{"reason", "features"}})),
@@ -54,12 +58,18 @@ LearnerMetrics::LearnerMetrics(Metrics* metrics, int members)
       pending_(metrics->gauge("datacom_learner_pending_evaluations")),
       subscribers_(metrics->gauge("datacom_learner_subscribers")),
       diverged_(metrics->gauge("datacom_learner_diverged_members")),
+      progress_(metrics->gauge("datacom_learner_progress_ratio")),
+      disk_free_(metrics->gauge("datacom_learner_disk_free_bytes")),
       env_steps_(metrics, "datacom_member_env_steps", members),
       budget_(metrics, "datacom_member_cost_budget", members),
       return_(metrics, "datacom_member_return", members),
       delta_(metrics, "datacom_member_delta", members),
       cvar_(metrics, "datacom_member_cvar", members),
       alpha_(metrics, "datacom_member_alpha", members),
+      policy_loss_(metrics, "datacom_member_policy_loss", members),
+      critic_loss_(metrics, "datacom_member_critic_loss", members),
+      constraint_loss_(metrics, "datacom_member_constraint_loss", members),
+      entropy_(metrics, "datacom_member_entropy", members),
       eval_return_(metrics, "datacom_member_eval_discounted_return", members),
       eval_violation_(metrics, "datacom_member_eval_max_violation", members),
       eval_cost_(metrics, "datacom_member_eval_sum_cost", members),
@@ -87,7 +97,13 @@ void LearnerMetrics::Checkpointed(double seconds) {
 
 void LearnerMetrics::SetPendingEvaluations(uint32_t items) { pending_.Set(items); }
 void LearnerMetrics::SetSubscribers(int count) { subscribers_.Set(count); }
-void LearnerMetrics::SetBudget(int member, double cost_budget) { budget_.Set(member, cost_budget); }
+
+void LearnerMetrics::Introduce(int member, uint64_t seed, const std::string& label, double cost_budget) {
+  budget_.Set(member, cost_budget);
+  if (budget_.quantiles()) return;
+  const Metrics::Labels labels = {{"member", std::to_string(member)}, {"seed", std::to_string(seed)}, {"label", label}};
+  metrics_->gauge("datacom_member_info", labels).Set(1);
+}
 
 void LearnerMetrics::Episode(int member, const v1::Episode& episode) {
   episodes_.Add(member, 1);
@@ -103,15 +119,22 @@ void LearnerMetrics::Evaluated(int member, const EvaluationMeans& means) {
   eval_abandoned_.Set(member, means.abandoned);
 }
 
-void LearnerMetrics::Refresh(uint64_t env_steps, const Stats& stats) {
+void LearnerMetrics::Refresh(uint64_t env_steps, double progress, const Stats& stats) {
+  progress_.Set(progress);
+  if (const auto free = FreeBytes(run_dir_); free.ok()) disk_free_.Set(static_cast<double>(*free));
   double diverged = 0;
   for (size_t member = 0; member < stats.delta.size(); ++member) {
     env_steps_.Set(member, static_cast<double>(env_steps));
     delta_.Set(member, stats.delta[member]);
-    // The constraint is CVaR - delta. Right after an epoch no batch has been seen: the old value stays.
-    if (!std::isnan(stats.critic_loss[member])) cvar_.Set(member, stats.constraint_mean[member] + stats.delta[member]);
     alpha_.Set(member, stats.alpha[member]);
     diverged += stats.diverged[member];
+    // Right after an epoch no batch has been seen: the old means stay.
+    if (std::isnan(stats.critic_loss[member])) continue;
+    cvar_.Set(member, stats.constraint_mean[member] + stats.delta[member]);  // the constraint is CVaR - delta
+    policy_loss_.Set(member, stats.policy_loss[member]);
+    critic_loss_.Set(member, stats.critic_loss[member]);
+    constraint_loss_.Set(member, stats.constraint_loss[member]);
+    entropy_.Set(member, stats.entropy[member]);
   }
   diverged_.Set(diverged);
 }

@@ -21,7 +21,7 @@ namespace datacom::learner {
 class LearnerMetrics {
  public:
   static constexpr int kMaxMembers = 128;
-  LearnerMetrics(Metrics* metrics, int members);
+  LearnerMetrics(Metrics* metrics, int members, const std::string& run_dir);
 
   void Update(double seconds);
   void Waited(double seconds, bool for_draw);
@@ -31,9 +31,10 @@ class LearnerMetrics {
   void SetSubscribers(int count);  // thread-safe
   void Episode(int member, const v1::Episode& episode);
   void Evaluated(int member, const EvaluationMeans& means);
-  void SetBudget(int member, double cost_budget);
-  // Of all members: the rows seen and the algorithm's current values.
-  void Refresh(uint64_t env_steps, const Stats& stats);
+  // Once a member, in order. `label`: of its setting in a sweep.
+  void Introduce(int member, uint64_t seed, const std::string& label, double cost_budget);
+  // Of all members: the rows seen, updates done over those of the run, and the algorithm's current values.
+  void Refresh(uint64_t env_steps, double progress, const Stats& stats);
 
  private:
   // A gauge a member, or three quantiles of them.
@@ -41,6 +42,7 @@ class LearnerMetrics {
    public:
     MemberGauge(Metrics* metrics, const std::string& name, int members);
     void Set(int member, double value);
+    bool quantiles() const { return quantiles_; }
 
    private:
     std::vector<prometheus::Gauge*> gauges_;
@@ -56,6 +58,8 @@ class LearnerMetrics {
     std::vector<prometheus::Counter*> counters_;
   };
 
+  Metrics* const metrics_;
+  const std::string run_dir_;
   prometheus::Counter& updates_;
   prometheus::Histogram& update_seconds_;
   prometheus::Counter& wait_draw_;
@@ -67,8 +71,10 @@ class LearnerMetrics {
   prometheus::Gauge& pending_;
   prometheus::Gauge& subscribers_;
   prometheus::Gauge& diverged_;
-  MemberGauge env_steps_, budget_, return_, delta_, cvar_, alpha_, eval_return_, eval_violation_, eval_cost_,
-      eval_abandoned_;
+  prometheus::Gauge& progress_;
+  prometheus::Gauge& disk_free_;
+  MemberGauge env_steps_, budget_, return_, delta_, cvar_, alpha_, policy_loss_, critic_loss_, constraint_loss_,
+      entropy_, eval_return_, eval_violation_, eval_cost_, eval_abandoned_;
   MemberCounter episodes_, violations_, cost_;
 };
 

@@ -69,7 +69,7 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
                    RunRecords::Open(options.run_dir, experiment,
                                     {checkpoint.learner.files().begin(), checkpoint.learner.files().end()}));
   ASSIGN_OR_RETURN(std::unique_ptr<Metrics> metrics, StartMetrics(options));
-  LearnerMetrics learner_metrics(metrics.get(), experiment.members_size());
+  LearnerMetrics learner_metrics(metrics.get(), experiment.members_size(), options.run_dir);
 
   const Schedule schedule = Schedule::Of(experiment);
   Board board(InitialInfo(experiment, options.run_id, incarnation, schedule.last_update()), &Clock::Real());

@@ -38,7 +38,9 @@ Trainer::Trainer(Parts parts)
       inserted_(members_),
       diverged_(members_) {
   for (int member = 0; member < members_; ++member) {
-    parts_.metrics->SetBudget(member, datacom::MemberHyper(parts_.experiment, member).cost_budget());
+    const v1::Member& own = parts_.experiment.members(member);
+    parts_.metrics->Introduce(member, own.seed(), own.label(),
+                              datacom::MemberHyper(parts_.experiment, member).cost_budget());
   }
 }
 
@@ -362,7 +364,8 @@ absl::Status Trainer::Refresh() {
   Stats stats;
   RETURN_IF_ERROR(Guard("statistics", [&] { stats = parts_.algorithm->GetStats(); }));
   const uint64_t rows = update_ == 0 ? 0 : schedule_.RowsSeen(update_);
-  parts_.metrics->Refresh(rows, stats);
+  const uint64_t last = schedule_.last_update();
+  parts_.metrics->Refresh(rows, last == 0 ? 1.0 : static_cast<double>(update_) / static_cast<double>(last), stats);
   parts_.metrics->SetPendingEvaluations(parts_.evaluations->pending_items());
   for (int i = 0; i < members_; ++i) {
     if (stats.diverged[i] != 0 && diverged_[i] == 0) {

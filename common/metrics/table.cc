@@ -8,6 +8,8 @@ std::vector<double> Microseconds() { return {1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5,
 std::vector<double> FastCalls() { return {5e-6, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 5e-3, 2e-2, 1e-1, 1}; }
 std::vector<double> SlowCalls() { return {2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.5, 1, 5}; }
 std::vector<double> Writes() { return {1e-3, 5e-3, 2e-2, 5e-2, 0.1, 0.5, 1, 5, 20}; }
+// Lengths of action vectors, whose entries lie in [-1, 1].
+std::vector<double> ActionNorms() { return {0.001, 0.01, 0.03, 0.1, 0.3, 1, 3}; }
 
 MetricInfo Counter(const std::string& name, const std::string& help, const std::string& label = "",
                    const std::vector<std::string>& values = {}) {
@@ -40,6 +42,8 @@ std::vector<MetricInfo> Actor() {
       Histogram("datacom_actor_safe_map_seconds", "Acting rule (policy and safe map), time an environment step",
                 Microseconds()),
       Histogram("datacom_actor_step_seconds", "Simulation, time an environment step", Microseconds()),
+      Histogram("datacom_actor_filter_intervention",
+                "Length of the filter's part of an action, in normalised units; of one iteration in 64", ActionNorms()),
       Counter("datacom_actor_snapshots_discarded_total", "Snapshots that did not decode or did not fit"),
       Gauge("datacom_actor_environments", "Environments this process steps"),
   };
@@ -80,11 +84,20 @@ std::vector<MetricInfo> Learner() {
       Gauge("datacom_learner_pending_evaluations", "Evaluation items not reported yet"),
       Gauge("datacom_learner_subscribers", "Open snapshot streams"),
       Gauge("datacom_learner_diverged_members", "Members frozen because a loss was not finite"),
+      Gauge("datacom_learner_progress_ratio",
+            "Updates done over those of the whole run; 1 = only evaluations are left"),
+      Gauge("datacom_learner_disk_free_bytes", "Free space of the file system that holds the run's records"),
   };
 }
 
 std::vector<MetricInfo> Member() {
   return {
+      {"datacom_member_info",
+       "gauge",
+       "Always 1; seed and setting of a member. Absent above 128 members",
+       {"member", "seed", "label"},
+       {},
+       {}},
       Gauge("datacom_member_env_steps", "Environment steps this member's updates have seen", "member"),
       Counter("datacom_member_episodes_total", "Training episodes finished", "member"),
       Counter("datacom_member_violations_total", "Transitions with cost > 0 in finished training episodes", "member"),
@@ -94,6 +107,10 @@ std::vector<MetricInfo> Member() {
       Gauge("datacom_member_delta", "Constraint threshold delta", "member"),
       Gauge("datacom_member_cvar", "Mean CVaR of the long-term cost over recent batches", "member"),
       Gauge("datacom_member_alpha", "Entropy temperature", "member"),
+      Gauge("datacom_member_policy_loss", "Mean over the batches of the epoch so far", "member"),
+      Gauge("datacom_member_critic_loss", "Mean over the batches of the epoch so far", "member"),
+      Gauge("datacom_member_constraint_loss", "Mean over the batches of the epoch so far", "member"),
+      Gauge("datacom_member_entropy", "Mean policy entropy over the batches of the epoch so far", "member"),
       Gauge("datacom_member_eval_discounted_return", "Newest evaluation: mean discounted return", "member"),
       Gauge("datacom_member_eval_max_violation", "Newest evaluation: mean largest violation of an episode", "member"),
       Gauge("datacom_member_eval_sum_cost", "Newest evaluation: mean cost sum of an episode", "member"),

@@ -363,6 +363,16 @@ TEST(Rollout, AnActionFilteredOutsideOfTheAgentIsAppliedAndPlayedAgainBesideTheO
   }
 }
 
+TEST(Rollout, WhatTheFilterAddsIsMeasuredInOneIterationOf64) {
+  Actor filtered(1, 4, false, {}, 0, RowSchema::For(2, 1, {ExecutedActionColumn(1)}));
+  filtered.parts.make_rule = FilteringRule::Make;
+  ASSERT_TRUE(filtered.RunFor(4 * 64 * 3 - 40).ok());  // abandoned steps leave no row
+  const prometheus::ClientMetric::Histogram measured = filtered.series.intervention.Collect().histogram;
+  EXPECT_EQ(measured.sample_count, 4u * 3);
+  EXPECT_GT(measured.sample_sum, 0);
+  EXPECT_LE(measured.sample_sum, 1.5 * measured.sample_count);  // 1.5 |tanh|
+}
+
 TEST(Rollout, AColumnThatNoActorFillsIsNamed) {
   Actor actor(1, 1, false, {}, 0, RowSchema::For(2, 1, {{"moon_phase", ColumnType::kFloat32, 1, true}}));
   const absl::Status status = actor.Run();

@@ -1,9 +1,9 @@
 // What the learner's per-member series show.
-#include <gtest/gtest.h>
-
 #include <limits>
 #include <memory>
 
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
 #include "learner/learner_metrics.h"
 
 namespace datacom::learner {
@@ -19,7 +19,8 @@ std::unique_ptr<Metrics> StartMetrics() {
 
 Stats StatsOf(int members, double constraint_mean, double delta) {
   Stats stats;
-  stats.policy_loss.assign(members, 0.5), stats.critic_loss = stats.policy_loss;
+  stats.policy_loss.assign(members, 0.5), stats.critic_loss.assign(members, 0.25);
+  stats.constraint_loss.assign(members, 0.125), stats.entropy.assign(members, -1);
   stats.constraint_mean.assign(members, constraint_mean), stats.delta.assign(members, delta);
   stats.alpha.assign(members, 1), stats.diverged.assign(members, 0);
   return stats;
@@ -27,7 +28,7 @@ Stats StatsOf(int members, double constraint_mean, double delta) {
 
 TEST(LearnerMetricsTest, ViolationsCountTransitionsAndCostsTheirSum) {
   const auto metrics = StartMetrics();
-  LearnerMetrics learner(metrics.get(), 2);
+  LearnerMetrics learner(metrics.get(), 2, ".");
   v1::Episode episode;
   episode.set_violations(7);
   episode.set_max_violation(0.5);
@@ -43,23 +44,49 @@ TEST(LearnerMetricsTest, ViolationsCountTransitionsAndCostsTheirSum) {
 
 TEST(LearnerMetricsTest, CvarIsTheConstraintAboveDeltaAndOutlivesAnEpochsEnd) {
   const auto metrics = StartMetrics();
-  LearnerMetrics learner(metrics.get(), 1);
-  learner.Refresh(100, StatsOf(1, /*constraint_mean=*/-4, /*delta=*/6.5));
+  LearnerMetrics learner(metrics.get(), 1, ".");
+  learner.Refresh(100, 0.5, StatsOf(1, /*constraint_mean=*/-4, /*delta=*/6.5));
   const prometheus::Gauge& cvar = metrics->gauge("datacom_member_cvar", {{"member", "0"}});
   EXPECT_EQ(cvar.Value(), 2.5);
   Stats reset = StatsOf(1, kNone, 6.5);
   reset.critic_loss = {kNone};
-  learner.Refresh(100, reset);
+  learner.Refresh(100, 0.5, reset);
   EXPECT_EQ(cvar.Value(), 2.5);
+}
+
+TEST(LearnerMetricsTest, LossesAndEntropyAreShownAndOutliveAnEpochsEnd) {
+  const auto metrics = StartMetrics();
+  LearnerMetrics learner(metrics.get(), 1, ".");
+  learner.Refresh(100, 0.5, StatsOf(1, -4, 6.5));
+  Stats reset = StatsOf(1, kNone, 6.5);
+  reset.policy_loss = reset.critic_loss = reset.constraint_loss = reset.entropy = {kNone};
+  learner.Refresh(100, 0.75, reset);
+  const auto gauge = [&](const char* name) { return metrics->gauge(name, {{"member", "0"}}).Value(); };
+  EXPECT_EQ(gauge("datacom_member_policy_loss"), 0.5);
+  EXPECT_EQ(gauge("datacom_member_critic_loss"), 0.25);
+  EXPECT_EQ(gauge("datacom_member_constraint_loss"), 0.125);
+  EXPECT_EQ(gauge("datacom_member_entropy"), -1);
+  EXPECT_EQ(metrics->gauge("datacom_learner_progress_ratio").Value(), 0.75);
+  EXPECT_GT(metrics->gauge("datacom_learner_disk_free_bytes").Value(), 0);
+}
+
+TEST(LearnerMetricsTest, AMemberIsIntroducedWithItsSeedAndSetting) {
+  const auto metrics = StartMetrics();
+  LearnerMetrics learner(metrics.get(), 2, ".");
+  learner.Introduce(0, 7, "budget low", 1);
+  learner.Introduce(1, 8, "budget low", 2);
+  EXPECT_THAT(metrics->Scrape(),
+              testing::HasSubstr("datacom_member_info{label=\"budget low\",member=\"1\",seed=\"8\"} 1\n"));
+  EXPECT_EQ(metrics->gauge("datacom_member_cost_budget", {{"member", "1"}}).Value(), 2);
 }
 
 TEST(LearnerMetricsTest, LargePopulationsShowQuantilesAndSums) {
   const int members = LearnerMetrics::kMaxMembers + 1;
   const auto metrics = StartMetrics();
-  LearnerMetrics learner(metrics.get(), members);
+  LearnerMetrics learner(metrics.get(), members, ".");
   Stats stats = StatsOf(members, 1, 0);
   for (int m = 0; m < members; ++m) stats.delta[m] = m;
-  learner.Refresh(100, stats);
+  learner.Refresh(100, 0.5, stats);
   for (const auto& [quantile, value] : {std::pair<const char*, double>{"min", 1}, {"median", 65}, {"max", 129}}) {
     EXPECT_EQ(metrics->gauge("datacom_member_cvar", {{"member", quantile}}).Value(), value) << quantile;
   }
@@ -67,6 +94,8 @@ TEST(LearnerMetricsTest, LargePopulationsShowQuantilesAndSums) {
   episode.set_violations(2);
   for (int m = 0; m < members; ++m) learner.Episode(m, episode);
   EXPECT_EQ(metrics->counter("datacom_member_violations_total", {{"member", "all"}}).Value(), 2 * members);
+  for (int m = 0; m < members; ++m) learner.Introduce(m, m, "", 1);
+  EXPECT_THAT(metrics->Scrape(), testing::Not(testing::HasSubstr("datacom_member_info{")));
 }
 
 }  // namespace

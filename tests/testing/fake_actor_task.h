@@ -105,6 +105,8 @@ class FilteringRule : public FakeRule {
            const ActingDiagnostics& diagnostics) override {
     FakeRule::Act(batch, observations, noise, actions, diagnostics);
     for (int i = 0; i < batch; ++i) executed_[i] = -actions[i] / 2;
+    if (diagnostics.intervention == nullptr) return;
+    for (int i = 0; i < batch; ++i) diagnostics.intervention[i] = std::abs(executed_[i] - actions[i]);
   }
   const float* executed() const override { return executed_.data(); }
 

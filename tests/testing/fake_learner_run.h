@@ -89,7 +89,7 @@ inline RunOutcome RunFake(const std::string& folder, const v1::Experiment& exper
   Metrics::Options metrics_options;
   metrics_options.role = "learner";
   auto metrics = *Metrics::Start(metrics_options);
-  LearnerMetrics learner_metrics(metrics.get(), experiment.members_size());
+  LearnerMetrics learner_metrics(metrics.get(), experiment.members_size(), ".");
   SnapshotHub hub(experiment.members_size());
   Policies policies(folder + "/policies");
   ManualClock clock;

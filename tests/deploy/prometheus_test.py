@@ -1,0 +1,98 @@
+"""Rules and alerts against the table of metrics and the runbook; with promtool also their syntax, lint and unit tests."""
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from monitoring import PROMETHEUS, SOURCE, alerts, read, recorded, table, unknown_names
+
+TESTS = os.path.join(SOURCE, "tests", "deploy", "prometheus")
+
+
+def anchors(markdown):
+    """Anchors of a page's headings, as they are linked to."""
+    headings = re.findall(r"^#+ (.+)$", markdown, re.M)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+class Files(unittest.TestCase):
+    def test_the_table_of_metrics_is_read_whole(self):
+        named = set(re.findall(r'"(datacom_\w+)"', read("common", "metrics", "table.cc")))
+        self.assertEqual(set(table()), named)
+
+    def test_rules_and_alerts_name_only_what_is_exported_or_recorded(self):
+        for name in ("rules.yml", "alerts.yml"):
+            text = re.sub(r"^\s*(- (record|alert|name):|summary:|runbook_url:).*$|#.*$", "", read("deploy", "prometheus", name), flags=re.M)
+            self.assertEqual(unknown_names(text), set(), name)
+
+    def test_every_alert_has_a_severity_a_summary_and_a_section_of_the_runbook(self):
+        runbook = anchors(read("deploy", "README.md"))
+        self.assertGreater(len(alerts()), 6)
+        for name, text in alerts():
+            self.assertRegex(text, r"severity: (page|ticket)\n", name)
+            self.assertIn("summary:", text, name)
+            link = re.search(r"runbook_url: deploy/README\.md#(\S+)", text)
+            self.assertTrue(link, name)
+            self.assertEqual(link.group(1), name.lower())
+            self.assertIn(link.group(1), runbook)
+
+    def test_every_alert_and_every_recording_rule_has_a_unit_test(self):
+        cases = re.split(r"^      - alertname: ", read("tests", "deploy", "prometheus", "alerts_test.yml"), flags=re.M)[1:]
+        for name, _ in alerts():
+            own = [case for case in cases if case.split("\n")[0] == name]
+            self.assertTrue(any("exp_labels" in case for case in own), f"{name} never fires")
+            self.assertTrue(any("exp_alerts: []" in case for case in own), f"{name} is never quiet")
+        tested = read("tests", "deploy", "prometheus", "rules_test.yml") + read("deploy", "prometheus", "alerts.yml")
+        for name in recorded():
+            self.assertIn(name, tested)
+
+
+class Watch(unittest.TestCase):
+    def test_it_links_a_runs_targets_and_starts_prometheus_with_the_shipped_configuration(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("bin", "tree/deploy/prometheus", "tree/runs/a"):
+                os.makedirs(os.path.join(folder, name))
+            script = shutil.copy(os.path.join(PROMETHEUS, "watch"), os.path.join(folder, "tree", "deploy", "prometheus"))
+            fake = os.path.join(folder, "bin", "prometheus")
+            with open(fake, "w", encoding="utf-8") as file:
+                file.write('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+            os.chmod(fake, 0o755)
+            run = os.path.join(folder, "tree", "runs", "a")
+            environment = {**os.environ, "PATH": os.path.join(folder, "bin") + ":" + os.environ["PATH"]}
+            call = lambda: subprocess.run([script, run], env=environment, capture_output=True, text=True, check=False)  # noqa: E731
+            refused = call()
+            self.assertEqual(refused.returncode, 2)
+            self.assertIn("not a run folder", refused.stderr)
+            for name in ("experiment.textproto", "targets.json"):
+                with open(os.path.join(run, name), "w", encoding="utf-8") as file:
+                    file.write("[]\n")
+            started = call()
+            self.assertEqual(started.returncode, 0, started.stderr)
+            self.assertIn(f"--config.file={folder}/tree/deploy/prometheus/prometheus.yml", started.stdout.splitlines())
+            links = os.listdir(os.path.join(folder, "tree", "runs", "targets"))
+            self.assertEqual(len(links), 1)
+            self.assertTrue(links[0].endswith(".json"))
+            with open(os.path.join(folder, "tree", "runs", "targets", links[0]), encoding="utf-8") as file:
+                self.assertEqual(file.read(), "[]\n")
+
+
+@unittest.skipUnless(shutil.which("promtool"), "promtool is not installed (apt-get install prometheus)")
+class Promtool(unittest.TestCase):
+    def promtool(self, *arguments, folder=PROMETHEUS):
+        result = subprocess.run(["promtool", *arguments], cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_the_configurations_are_valid(self):
+        self.promtool("check", "config", "prometheus.yml")
+
+    def test_rules_and_alerts_are_free_of_lint(self):
+        self.promtool("check", "rules", "--lint=all", "--lint-fatal", "rules.yml", "alerts.yml")
+
+    def test_rules_record_and_alerts_fire_as_their_unit_tests_say(self):
+        self.promtool("test", "rules", "rules_test.yml", "alerts_test.yml", folder=TESTS)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
