@@ -1,4 +1,6 @@
 """What the tests of rules, alerts and dashboards share: the project's files, and which metrics there are."""
+import glob
+import json
 import os
 import re
 
@@ -43,3 +45,35 @@ def unknown_names(expression):
     names = set(re.findall(r"\b(?:member|run):\w+(?::\w+)?|\bdatacom_\w+", re.sub(r'"[^"]*"', "", expression)))
     names = {name for name in names if not any(name != other and name in other and other.startswith(("member:", "run:")) for other in names)}
     return names - series() - recorded()
+
+
+def dashboards():
+    """uid -> dashboard."""
+    found = {}
+    for path in glob.glob(os.path.join(SOURCE, "deploy", "grafana", "dashboards", "*.json")):
+        with open(path, encoding="utf-8") as file:
+            page = json.load(file)
+        found[page["uid"]] = page
+    return found
+
+
+def expressions(substitute=True):
+    """((dashboard, panel), query) of every panel; with every run, task and member chosen, as Grafana would send it."""
+    for uid, page in sorted(dashboards().items()):
+        for panel in page["panels"]:
+            for target in panel["targets"]:
+                text = target["expr"]
+                if substitute:
+                    text = re.sub(r"\$(run|task|member)\b", ".*", text.replace("$__rate_interval", "1m"))
+                yield (uid, panel["title"]), text
+
+
+def selectors(expression):
+    """Every selector inside an expression, without its range."""
+    return set(re.findall(r"[a-zA-Z_:][\w:]*\{[^}]*\}|\{[^}]*\}|\b(?:datacom_\w+|(?:run|member):[\w:]+)(?!\w*[{:])", expression))
+
+
+def alert_expression(text):
+    """The expression in an alert's block."""
+    inner = re.search(r"^\s*expr: (?:\|\n((?:\s{10,}.*\n)+)|(.*)\n)", text, re.M)
+    return inner.group(1) or inner.group(2)

@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""Writes deploy/grafana/dashboards/*.json, the dashboards of Grafana 10 and later (classic model).
+
+usage: dashboards.py [FOLDER]. A dashboard is a list of rows, a row a list of panels (the 24 columns are shared equally), a panel a
+title, a unit, a sentence and its queries. A test keeps the written files equal to this; another runs every query on a real run.
+"""
+import json
+import os
+import sys
+
+SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+RUN = 'run=~"$run",task=~"$task"'
+MEMBER = RUN + ',member=~"$member"'
+INFO = "on (run, task, algorithm, member) group_left (seed, label) max by (run, task, algorithm, member, seed, label) (datacom_member_info)"
+
+
+def variable(name, query, label=None):
+    return {"name": name, "label": label or name, "type": "query", "datasource": SOURCE, "query": {"query": query, "refId": name},
+            "definition": query, "refresh": 2, "sort": 3, "multi": True, "includeAll": True, "allValue": ".*",
+            "current": {"text": "All", "value": "$__all"}}
+
+
+VARIABLES = [
+    {"name": "datasource", "label": "data source", "type": "datasource", "query": "prometheus",
+     "current": {"text": "datacom", "value": "datacom-prometheus"}},
+    variable("run", "label_values(datacom_build_info, run)"),
+    variable("task", 'label_values(datacom_build_info{run=~"$run"}, task)'),
+    variable("member", 'label_values(datacom_member_delta{run=~"$run",task=~"$task"}, member)'),
+]
+
+
+def panel(title, unit, text, *queries, kind="timeseries", **options):
+    """`queries`: (expression, legend). `options`: fieldConfig.defaults beside the unit, `transformations`, panel options."""
+    transformations = options.pop("transformations", [])
+    custom = options.pop("custom", {"showPoints": "never", "lineWidth": 1, "fillOpacity": 0} if kind == "timeseries" else {})
+    own = options.pop("options", {})
+    instant = kind in ("table", "stat", "bargauge")
+    targets = [{"refId": "ABCDEFGH"[i], "datasource": SOURCE, "expr": expression, "legendFormat": legend, "range": not instant,
+                "instant": instant, "format": "table" if kind == "table" else "time_series"}
+               for i, (expression, legend) in enumerate(queries)]
+    return {"title": title, "type": kind, "description": text, "datasource": SOURCE, "targets": targets, "options": own,
+            "fieldConfig": {"defaults": {"unit": unit, "custom": custom, **options}, "overrides": []},
+            "transformations": transformations}
+
+
+def dashboard(name, title, text, rows):
+    panels, y = [], 0
+    for row in rows:
+        width = 24 // len(row)
+        for i, item in enumerate(row):
+            height = 4 if item["type"] == "stat" else 8
+            panels.append({"id": len(panels) + 1, "gridPos": {"h": height, "w": width, "x": i * width, "y": y}, **item})
+        y += max(4 if item["type"] == "stat" else 8 for item in row)
+    return {"id": None, "uid": "datacom-" + name, "title": "datacom: " + title, "description": text, "tags": ["datacom"],
+            "timezone": "browser", "editable": False, "graphTooltip": 1, "refresh": "10s", "schemaVersion": 38, "version": 1,
+            "time": {"from": "now-1h", "to": "now"}, "annotations": {"list": []},
+            "links": [{"type": "dashboards", "tags": ["datacom"], "title": "datacom", "asDropdown": False, "includeVars": True,
+                       "keepTime": True}],
+            "templating": {"list": VARIABLES}, "panels": panels}
+
+
+def member(name, title, unit, text):
+    """A member's gauge as it is, one line a member."""
+    return panel(title, unit, text, (f"max by (run, algorithm, member) ({name}{{{MEMBER}}})", "{{algorithm}} {{run}} member {{member}}"))
+
+
+def quantiles(name, title, unit, text):
+    """Median and 99th percentile of a histogram, all processes of a run together."""
+    rate = f"sum by (run, le) (rate({name}_bucket{{{RUN}}}[$__rate_interval]))"
+    return panel(title, unit, text, *[(f"histogram_quantile({q}, {rate})", f"{{{{run}}}} {label}") for q, label in ((0.5, "p50"), (0.99, "p99"))])
+
+
+def seeds(name):
+    """A member's gauge with the seed and the setting (method and point of the sweep) it belongs to."""
+    value = f"max by (run, task, algorithm, member) ({name}{{{RUN}}}) * {INFO}"
+    return f'label_join({value}, "setting", " ", "algorithm", "label")'
+
+
+def ranked(title, unit, text, expression, **options):
+    names = {"Value": title, "setting": "setting", "seed": "seed", "member": "member", "run": "run"}
+    return panel(title, unit, text, (expression, ""), kind="table",
+                 transformations=[{"id": "organize", "options": {"excludeByName": {name: True for name in ("Time", "task", "algorithm", "label")},
+                                                                 "renameByName": names}},
+                                  {"id": "sortBy", "options": {"sort": [{"field": title, "desc": True}]}}], **options)
+
+
+COLOURS = {"mode": "continuous-GrYlRd"}
+BACKGROUND = {"cellOptions": {"type": "color-background", "mode": "basic"}}
+
+
+def matrix(title, unit, text, name):
+    return panel(title, unit, text, (f"avg by (setting, seed) ({seeds(name)})", ""), kind="table", color=COLOURS, custom=BACKGROUND,
+                 transformations=[{"id": "groupingToMatrix", "options": {"rowField": "setting", "columnField": "seed", "valueField": "Value"}}])
+
+
+def safety():
+    cost = "member:datacom_cost_per_episode:rate30m"
+    violations = "member:datacom_violations_per_episode:rate30m"
+    over = "member:datacom_cost_over_budget:rate30m"
+    return dashboard("safety", "Safety", "Violations, cost against its budget, what the learned constraint says and what the filter does.", [
+        [panel("Violations so far", "short", "Transitions with cost > 0 in finished training episodes.",
+               (f"sum by (run) (datacom_member_violations_total{{{MEMBER}}})", "{{run}}"), kind="stat"),
+         panel("Cost so far", "short", "Sum of violation costs over finished training episodes.",
+               (f"sum by (run) (datacom_member_cost_total{{{MEMBER}}})", "{{run}}"), kind="stat"),
+         panel("Members over budget", "percentunit", "Share of the members whose cost an episode is above the budget.",
+               (f"run:datacom_members_over_budget:ratio{{{RUN}}}", "{{run}}"), kind="stat", max=1, min=0)],
+        [panel("Violations an episode, by task and method", "short", "Mean over members, 30 minutes.",
+               (f"avg by (task, algorithm) ({violations}{{{MEMBER}}})", "{{task}} {{algorithm}}")),
+         panel("Violations an episode, by member", "short", "30 minutes' mean.",
+               (f"{violations}{{{MEMBER}}}", "{{algorithm}} {{run}} member {{member}}"))],
+        [panel("Cost against budget", "short", "Cost an episode of each member, 30 minutes' mean, and the budgets.",
+               (f"{cost}{{{MEMBER}}}", "{{algorithm}} {{run}} member {{member}}"),
+               (f"max by (run, algorithm) (datacom_member_cost_budget{{{MEMBER}}})", "budget of {{algorithm}} {{run}}")),
+         member("datacom_member_eval_sum_cost", "Cost of the newest evaluation", "short", "Mean cost sum of its episodes.")],
+        [member("datacom_member_delta", "δ", "short", "Threshold of the learned constraint k = CVaR - δ."),
+         member("datacom_member_cvar", "CVaR", "short", "Mean over recent batches of the long-term cost's CVaR."),
+         panel("k = CVaR - δ", "short", "Mean over recent batches; above 0 the map works against the policy almost everywhere.",
+               (f"max by (run, algorithm, member) (datacom_member_cvar{{{MEMBER}}}) - max by (run, algorithm, member) (datacom_member_delta{{{MEMBER}}})",
+                "{{algorithm}} {{run}} member {{member}}"))],
+        [panel("Filter activity", "percentunit", "Share of the acted steps that the filter changed by more than 0.01.",
+               (f"run:datacom_filter_active:ratio_rate5m{{{RUN}}}", "{{algorithm}} {{run}}"), min=0, max=1),
+         quantiles("datacom_actor_filter_intervention", "Filter's part of an action", "short", "Length, in normalised action units."),
+         member("datacom_member_eval_max_violation", "Largest violation of an episode, newest evaluation", "short", "Mean over its episodes.")],
+        [ranked("Worst members", "short", "Cost an episode above the budget.", f"topk(10, {over}{{{MEMBER}}})", color=COLOURS, custom=BACKGROUND)],
+    ])
+
+
+def learning():
+    return dashboard("learning", "Learning", "Returns, losses and entropy of each member.", [
+        [panel("Progress", "percentunit", "Updates done over those of the whole run.", (f"run:datacom_progress:max{{{RUN}}}", "{{run}}"), kind="stat", min=0, max=1),
+         panel("Steps of a member", "short", "Environment steps the updates have seen.", (f"max by (run) (datacom_member_env_steps{{{MEMBER}}})", "{{run}}"), kind="stat"),
+         panel("Members diverged", "short", "Frozen because a loss was not finite.", (f"max by (run) (datacom_learner_diverged_members{{{RUN}}})", "{{run}}"), kind="stat"),
+         panel("Evaluations not played yet", "short", "Of all epochs.", (f"max by (run) (datacom_learner_pending_evaluations{{{RUN}}})", "{{run}}"), kind="stat")],
+        [member("datacom_member_eval_discounted_return", "Discounted return, newest evaluation", "short", "Mean over its episodes."),
+         panel("Discounted return, by task and method", "short", "Mean over members.",
+               (f"avg by (task, algorithm) (datacom_member_eval_discounted_return{{{MEMBER}}})", "{{task}} {{algorithm}}"))],
+        [member("datacom_member_return", "Return of the newest training episode", "short", "Undiscounted, with exploration."),
+         panel("Training episodes", "short", "Finished a minute.",
+               (f"60 * sum by (run, algorithm) (rate(datacom_member_episodes_total{{{MEMBER}}}[$__rate_interval]))", "{{algorithm}} {{run}}"))],
+        [member("datacom_member_policy_loss", "Policy loss", "short", "Mean over the epoch so far."),
+         member("datacom_member_critic_loss", "Critic loss", "short", "Mean over the epoch so far."),
+         member("datacom_member_constraint_loss", "Loss of the constraint", "short", "Mean over the epoch so far; none for methods without one.")],
+        [member("datacom_member_entropy", "Entropy", "short", "Mean over the epoch so far."),
+         member("datacom_member_alpha", "α", "short", "Entropy temperature.")],
+    ])
+
+
+def waits(name, label, title, text):
+    return panel(title, "percentunit", text,
+                 (f"sum by (run, {label}) (rate({name}{{{RUN}}}[$__rate_interval]))", f"{{{{run}}}} {{{{{label}}}}}"))
+
+
+def gauge(name, title, unit, text, by="run, process", legend="{{run}} {{process}}"):
+    return panel(title, unit, text, (f"max by ({by}) ({name}{{{RUN}}})", legend))
+
+
+def throughput():
+    return dashboard("throughput", "Throughput", "How fast a run goes, what it waits for, and what it needs.", [
+        [panel("Environment steps", "ops", "A second, all actors.", (f"run:datacom_env_steps:rate5m{{{RUN}}}", "{{run}}")),
+         panel("Updates", "ops", "A second, of the whole population at once.", (f"run:datacom_updates:rate5m{{{RUN}}}", "{{run}}")),
+         panel("Rows in, draws out", "ops", "A second.",
+               (f"sum by (run) (rate(datacom_replay_inserts_total{{{RUN}}}[$__rate_interval]))", "{{run}} rows"),
+               (f"sum by (run) (rate(datacom_replay_draws_total{{{RUN}}}[$__rate_interval]))", "{{run}} draws"))],
+        [gauge("datacom_replay_samples_per_insert_error_ratio", "Samples per insert, off by", "percentunit", "The member that is farthest off; 0 is exact.",
+               "run", "{{run}}"),
+         gauge("datacom_actor_policy_lag_updates", "Policy lag", "short", "Updates the acting policy is behind; the largest of an actor's members."),
+         gauge("datacom_actor_snapshot_age_seconds", "Snapshot age", "s", "The oldest of an actor's members.")],
+        [quantiles("datacom_replay_insert_seconds", "Insert latency", "s", "From a chunk's arrival to its commit."),
+         quantiles("datacom_replay_draw_seconds", "Draw latency", "s", "To assemble the batches of all members."),
+         quantiles("datacom_learner_update_seconds", "Update", "s", "All members.")],
+        [waits("datacom_actor_wait_seconds_total", "reason", "Actors blocked by reason", "Sum over actors: 2 = two actors wait all the time."),
+         waits("datacom_learner_wait_seconds_total", "reason", "Learner blocked by reason", "draw: for the replay; features: for decoding."),
+         waits("datacom_replay_blocked_seconds_total", "side", "Replay blocks by side", "insert: actors are ahead; draw: the learner is.")],
+        [quantiles("datacom_actor_safe_map_seconds", "Acting, a step", "s", "Policy and safe map."),
+         quantiles("datacom_actor_step_seconds", "Simulation, a step", "s", "One environment."),
+         panel("Processes", "short", "That answer Prometheus.", (f"count by (run, role) (datacom_build_info{{{RUN}}})", "{{run}} {{role}}"))],
+        [panel("Sessions and environments", "short", "Of actors.", (f"max by (run) (datacom_replay_sessions{{{RUN}}})", "{{run}} sessions"),
+               (f"sum by (run) (datacom_actor_environments{{{RUN}}})", "{{run}} environments")),
+         gauge("datacom_replay_outstanding_rows", "Granted and not inserted", "short", "Rows.", "run", "{{run}}"),
+         panel("Rows held", "short", "All members.", (f"max by (run, table) (datacom_replay_rows{{{RUN}}})", "{{run}} {{table}}"))],
+        [panel("Age of the newest checkpoint", "s", "What a crash of the learner costs at most.",
+               (f"time() - max by (run) (datacom_learner_checkpoint_timestamp_seconds{{{RUN}}} > 0)", "{{run}}")),
+         panel("Refused and abandoned", "short", "A minute: rows refused by reason, episodes given up.",
+               (f"60 * sum by (run, reason) (rate(datacom_replay_rejected_rows_total{{{RUN}}}[$__rate_interval]))", "{{run}} rows {{reason}}"),
+               (f"60 * sum by (run, reason) (rate(datacom_actor_abandoned_episodes_total{{{RUN}}}[$__rate_interval]))", "{{run}} episodes {{reason}}")),
+         panel("Disk free", "bytes", "Of the rings' and of the records' file system.",
+               (f"min by (run) (datacom_replay_disk_free_bytes{{{RUN}}})", "{{run}} replay"),
+               (f"min by (run) (datacom_learner_disk_free_bytes{{{RUN}}})", "{{run}} records"))],
+    ])
+
+
+def sweep():
+    return dashboard("sweep", "Sweep", "Members of all chosen runs side by side: which setting is best, and do its seeds agree?", [
+        [panel("Progress of the populations", "percentunit", "Updates done over those of the whole run.",
+               (f"sort_desc(run:datacom_progress:max{{{RUN}}})", "{{task}} {{algorithm}} {{run}}"), kind="bargauge", min=0, max=1,
+               options={"orientation": "horizontal"}),
+         panel("Discounted return of a setting", "short", "Mean over its seeds, newest evaluations.",
+               (f"avg by (task, setting) ({seeds('datacom_member_eval_discounted_return')})", "{{task}} {{setting}}")),
+         panel("Cost of a setting", "short", "Mean over its seeds, newest evaluations.",
+               (f"avg by (task, setting) ({seeds('datacom_member_eval_sum_cost')})", "{{task}} {{setting}}"))],
+        [ranked("Discounted return", "short", "Members ranked, newest evaluation.", seeds("datacom_member_eval_discounted_return")),
+         ranked("Cost", "short", "Members ranked, newest evaluation; the worst first.", seeds("datacom_member_eval_sum_cost"))],
+        [matrix("Cost, setting by seed", "short", "Newest evaluation.", "datacom_member_eval_sum_cost"),
+         matrix("Discounted return, setting by seed", "short", "Newest evaluation.", "datacom_member_eval_discounted_return")],
+        [panel("Cost an episode over time, a line a seed", "short", "30 minutes' mean, in training.",
+               (f'label_join(member:datacom_cost_per_episode:rate30m{{{RUN}}} * {INFO}, "setting", " ", "algorithm", "label")', "{{setting}} seed {{seed}}"),
+               kind="status-history", color=COLOURS, custom={"fillOpacity": 80, "lineWidth": 0}, options={"showValue": "never", "rowHeight": 0.9})],
+    ])
+
+
+def render():
+    """File name -> content."""
+    return {page["uid"].removeprefix("datacom-") + ".json": json.dumps(page, indent=1, ensure_ascii=False) + "\n"
+            for page in (safety(), learning(), throughput(), sweep())}
+
+
+if __name__ == "__main__":
+    target = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "grafana", "dashboards")
+    for file_name, content in render().items():
+        with open(os.path.join(target, file_name), "w", encoding="utf-8") as out:
+            out.write(content)

@@ -1,0 +1,86 @@
+"""A real Prometheus scrapes a real run: every panel's query and every selector of every alert has an answer."""
+import json
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import unittest
+import urllib.parse
+import urllib.request
+
+from running import SOURCE, RunTest, Training
+
+sys.path.insert(0, os.path.join(SOURCE, "tests", "deploy"))
+from monitoring import PROMETHEUS, alert_expression, alerts, expressions, recorded, selectors  # noqa: E402
+
+
+@unittest.skipUnless(shutil.which("prometheus"), "prometheus is not installed (apt-get install prometheus)")
+class MonitoringTest(RunTest):
+    def prometheus(self, training):
+        """Starts one with the shipped configuration, but that it finds this run and looks every second."""
+        with open(os.path.join(PROMETHEUS, "prometheus.yml"), encoding="utf-8") as file:
+            text = file.read()
+        for old, new in (("../../runs/targets/*.json", os.path.join(training.folder, "targets.json")), ("interval: 5s", "interval: 1s"),
+                         ("interval: 15s", "interval: 1s"), ("- rules.yml", f"- {PROMETHEUS}/rules.yml"), ("- alerts.yml", f"- {PROMETHEUS}/alerts.yml")):
+            self.assertIn(old, text)
+            text = text.replace(old, new)
+        path = os.path.join(self.folder, "prometheus.yml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        self.log = os.path.join(self.folder, "prometheus.log")
+        with open(self.log, "w", encoding="utf-8") as log:
+            process = subprocess.Popen(["prometheus", "--config.file=" + path, "--storage.tsdb.path=" + os.path.join(self.folder, "tsdb"),
+                                        "--web.listen-address=127.0.0.1:0"], stdout=log, stderr=subprocess.STDOUT)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+
+        def address():
+            with open(self.log, encoding="utf-8") as log:
+                return re.search(r'msg="Listening on" address=(\S+)', log.read())
+        training.wait(address, "address of Prometheus")
+        return "http://" + address().group(1)
+
+    def ask(self, query):
+        """Values of an instant query; a NaN is no answer."""
+        url = self.url + "/api/v1/query?" + urllib.parse.urlencode({"query": query})
+        try:
+            with urllib.request.urlopen(url, timeout=30) as answer:
+                result = json.load(answer)["data"]["result"]
+        except urllib.error.HTTPError as error:
+            self.fail(f"{query}\n{error.read().decode()}")
+        except urllib.error.URLError:  # it does not listen yet
+            return []
+        return [value for value in (float(series["value"][1]) for series in result) if not math.isnan(value)]
+
+    def test_every_panel_and_every_alert_finds_its_data_in_a_real_run(self):
+        training = Training(self, "a", "--seeds", "0-1", "--steps", "1000000").start()
+        training.wait(lambda: os.path.exists(os.path.join(training.folder, "targets.json")), "targets.json")
+        self.url = self.prometheus(training)
+        wanted = {f"{uid}, panel {title}: {text}": text for (uid, title), text in expressions()}
+        wanted.update({f"alert {name}: {text}": text for name, block in alerts() for text in selectors(alert_expression(block))})
+        wanted.update({f"rule {name}": name for name in recorded()})
+        self.assertGreater(len(wanted), 80)
+        silent = dict(wanted)  # shown in the message when time runs out
+
+        def all_answered():
+            for what, query in list(silent.items()):
+                if self.ask(query):
+                    del silent[what]
+            return not silent
+        training.wait(all_answered, silent)
+        with self.subTest("targets carry their role, and the series the run"):
+            self.assertEqual(self.ask('count(up{role=~"replay|learner|actor|evaluator"} == 1)'), [4])
+            with open(os.path.join(training.folder, "run_id"), encoding="utf-8") as file:
+                run = file.read().strip()
+            self.assertEqual(self.ask(f'count(count by (member) (datacom_member_delta{{run="{run}"}}))'), [2])
+        with self.subTest("a healthy run sends no alert"):
+            self.assertEqual(self.ask('ALERTS{alertstate="firing"}'), [])
+        training.process.send_signal(signal.SIGINT)
+        training.finish(75)
+
+
+if __name__ == "__main__":
+    unittest.main()
