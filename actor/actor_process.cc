@@ -116,8 +116,9 @@ absl::Status ActOneSession(const ProcessOptions& options, Acting* acting, bool* 
 
 absl::Status RunActor(const ProcessOptions& options) {
   Acting acting;
-  acting.replay = MakeChannel(options.replay);
-  acting.learner = MakeChannel(options.learner);
+  ASSIGN_OR_RETURN(const Security security, LoadSecurity(options.tls));
+  acting.replay = MakeChannel(options.replay, security);
+  acting.learner = MakeChannel(options.learner, security);
   ASSIGN_OR_RETURN(acting.health, StartHealth(options));
   while (true) {
     bool ended = false;
@@ -131,9 +132,10 @@ absl::Status RunActor(const ProcessOptions& options) {
 }
 
 absl::Status RunEvaluator(const ProcessOptions& options) {
+  ASSIGN_OR_RETURN(const Security security, LoadSecurity(options.tls));
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> health, StartHealth(options));
   const std::unique_ptr<EvaluationSource> source =
-      MakeEvaluationSource(MakeChannel(options.learner), options.run_id, options.name);
+      MakeEvaluationSource(MakeChannel(options.learner, security), options.run_id, options.name);
   std::unique_ptr<Metrics> metrics;
   Evaluator::Options evaluator_options;
   evaluator_options.wait = [](std::chrono::milliseconds timeout) { return Stop::Process().WaitFor(timeout); };

@@ -13,10 +13,11 @@ namespace datacom {
 struct ProcessOptions {
   std::string replay;   // host:port; acting only
   std::string learner;  // host:port
+  std::string tls;      // folder of LoadSecurity; empty: plain text
   std::string run_id;
   std::string name = "actor-0";
   uint32_t environments = 16;
-  std::string listen = "127.0.0.1:0";          // gRPC health: serving = registered, and a snapshot to act with
+  std::string listen = "127.0.0.1:0";          // gRPC health, plain: serving = registered, and a snapshot to act with
   std::string address_file;                    // where to write the health address; empty = nowhere
   std::string metrics_listen = "127.0.0.1:0";  // /metrics; empty = none
   std::string metrics_address_file;

@@ -30,6 +30,8 @@ void AddProcessFlags(CLI::App* app, Flags* flags) {
   ProcessOptions& process = flags->process;
   app->add_option("--replay", process.replay, "Replay service, host:port");
   app->add_option("--learner", process.learner, "Learner service, host:port");
+  app->add_option("--tls", process.tls,
+                  "Folder with ca.crt, tls.crt, tls.key and token: mutual TLS and the run's token on every call");
   app->add_option("--run-id", process.run_id, "Run this process belongs to");
   app->add_option("--name", process.name, "Name of this process, stable over restarts")->capture_default_str();
   app->add_option("--envs", process.environments, "Environments to step")

@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kHealthDeadline{5000};
 
 struct Flags {
   ProcessOptions process;
-  std::string experiment, replay, device, healthcheck;
+  std::string experiment, replay, device, tls, healthcheck;
   bool die_with_parent = false;
 };
 
@@ -31,6 +31,10 @@ void Declare(CLI::App* app, Flags* flags) {
   app->add_option("--replay", flags->replay, "Address of the replay service, host:port");
   app->add_option("--listen", flags->process.listen, "Address to serve on; port 0 picks one");
   app->add_option("--address-file", flags->process.address_file, "File to write the bound address to");
+  app->add_option("--health-listen", flags->process.server.health_listen,
+                  "Address that answers health checks in plain text, for probes; absent: --listen alone does");
+  app->add_option("--tls", flags->tls,
+                  "Folder with ca.crt, tls.crt, tls.key and token: mutual TLS and the run's token on every call");
   app->add_option("--metrics-listen", flags->process.metrics_listen,
                   "Address of /metrics; port 0 picks one; absent: none");
   app->add_option("--metrics-address-file", flags->process.metrics_address_file,
@@ -60,6 +64,7 @@ absl::Status Run(Flags flags) {
   RETURN_IF_ERROR(ValidateExperiment(experiment, TaskNames(), datacom::AlgorithmNames()));
   ASSIGN_OR_RETURN(const TaskModel task, MakeTaskModel(experiment.task(), experiment.task_options()));
   flags.process.experiment = std::move(experiment);
+  ASSIGN_OR_RETURN(flags.process.server.security, LoadSecurity(flags.tls));
 
   ProcessSeams seams;
   seams.make_algorithm = [](const AlgorithmConfig& config) { return MakeAlgorithm(config); };
@@ -67,7 +72,8 @@ absl::Status Run(Flags flags) {
     return timeout.count() == 0 ? Stop::Process().requested() : Stop::Process().WaitFor(timeout);
   };
   seams.open_draws = [&flags](uint64_t fingerprint) {
-    return DrawStream::Open({MakeChannel(flags.replay), flags.process.run_id, fingerprint});
+    return DrawStream::Open(
+        {MakeChannel(flags.replay, flags.process.server.security), flags.process.run_id, fingerprint});
   };
   return RunLearner(flags.process, task, seams);
 }
@@ -87,7 +93,9 @@ int Main(int argc, char** argv) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
   if (!flags.healthcheck.empty()) {
-    const absl::Status health = CheckHealth(flags.healthcheck, kHealthDeadline);
+    const absl::StatusOr<Security> security = LoadSecurity(flags.tls);
+    const absl::Status health =
+        security.ok() ? CheckHealth(flags.healthcheck, kHealthDeadline, *security) : security.status();
     if (!health.ok()) std::fprintf(stderr, "datacom-learner: %s\n", std::string(health.message()).c_str());
     return ExitCode(health);
   }

@@ -90,7 +90,7 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
   parts.on_subscriber_change = [&] { learner_metrics.SetSubscribers(counted->subscribers()); };
   LearnerService service(std::move(parts));
   counted = &service;
-  ASSIGN_OR_RETURN(std::unique_ptr<Server> server, Server::Start(options.listen, {&service}));
+  ASSIGN_OR_RETURN(std::unique_ptr<Server> server, Server::Start(options.listen, {&service}, options.server));
   server->SetServing(true);
   RETURN_IF_ERROR(WriteAddressFile(options.address_file, server->address()));
   spdlog::info("listening address={} run={} incarnation={} update={} of {} members={}{}", server->address(),

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
@@ -19,6 +20,7 @@ struct ProcessOptions {
   v1::Experiment experiment;  // resolved and validated
   std::string run_id, run_dir;
   std::string listen = "127.0.0.1:0", address_file;
+  ServerOptions server;                              // transport security, and the plain health port
   std::string metrics_listen, metrics_address_file;  // empty: no /metrics
   bool must_resume = false;                          // --resume: without a checkpoint this is an error
 };

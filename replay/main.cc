@@ -25,7 +25,7 @@ constexpr std::chrono::milliseconds kHealthDeadline{3000};
 
 struct Flags {
   std::string experiment, run_id, folder, listen = "127.0.0.1:0", address_file;
-  std::string metrics_listen, metrics_address_file, healthcheck;
+  std::string health_listen, tls, metrics_listen, metrics_address_file, healthcheck;
   bool die_with_parent = false;
 };
 
@@ -60,7 +60,10 @@ absl::Status Serve(const Flags& flags) {
   metrics_options.listen = flags.metrics_listen;
   ASSIGN_OR_RETURN(const std::unique_ptr<Metrics> metrics, Metrics::Start(metrics_options));
   ReplayService service(store.get(), metrics.get(), kTick);
-  ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(flags.listen, {&service}));
+  ServerOptions server_options;
+  ASSIGN_OR_RETURN(server_options.security, LoadSecurity(flags.tls));
+  server_options.health_listen = flags.health_listen;
+  ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(flags.listen, {&service}, server_options));
   RETURN_IF_ERROR(WriteAddressFile(flags.metrics_address_file, metrics->address()));
   RETURN_IF_ERROR(WriteAddressFile(flags.address_file, server->address()));
   spdlog::info("replay serves address={} run={} folder={} members={}", server->address(), flags.run_id, flags.folder,
@@ -92,6 +95,10 @@ int Main(int argc, char** argv) {
   app.add_option("--dir", flags.folder, "Folder of the rings");
   app.add_option("--listen", flags.listen, "Address to listen on; port 0 picks one")->capture_default_str();
   app.add_option("--address-file", flags.address_file, "Where to write the address bound");
+  app.add_option("--health-listen", flags.health_listen,
+                 "Address that answers health checks in plain text, for probes; absent: --listen alone does");
+  app.add_option("--tls", flags.tls,
+                 "Folder with ca.crt, tls.crt, tls.key and token: mutual TLS and the run's token on every call");
   app.add_option("--metrics-listen", flags.metrics_listen, "Address of /metrics; empty for none");
   app.add_option("--metrics-address-file", flags.metrics_address_file, "Where to write the address of /metrics");
   app.add_option("--healthcheck", flags.healthcheck, "Ask the server at this address whether it serves, and exit");
@@ -103,7 +110,8 @@ int Main(int argc, char** argv) {
   }
   absl::Status status;
   if (!flags.healthcheck.empty()) {
-    status = CheckHealth(flags.healthcheck, kHealthDeadline);
+    const absl::StatusOr<Security> security = LoadSecurity(flags.tls);
+    status = security.ok() ? CheckHealth(flags.healthcheck, kHealthDeadline, *security) : security.status();
   } else if (flags.experiment.empty() || flags.run_id.empty() || flags.folder.empty()) {
     status = absl::InvalidArgumentError("--experiment, --run-id and --dir are required");
   } else {

@@ -42,6 +42,8 @@ int ExitCode(const absl::Status& status) {
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kDataLoss:
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kPermissionDenied:
       return kExitUsage;
     case absl::StatusCode::kCancelled:
       return kExitInterrupted;

@@ -22,7 +22,8 @@ inline constexpr int kExitFailure = 1;
 inline constexpr int kExitUsage = 2;         // wrong usage or configuration: never retried
 inline constexpr int kExitInterrupted = 75;  // drained, resume me
 // kExitUsage for InvalidArgument and for what no retry can mend (FailedPrecondition: another run, build or layout;
-// DataLoss), kExitInterrupted for Cancelled, kExitOk for OK, else kExitFailure.
+// DataLoss; Unauthenticated and PermissionDenied: another run's token), kExitInterrupted for Cancelled, kExitOk for OK,
+// else kExitFailure.
 int ExitCode(const absl::Status& status);
 
 }  // namespace datacom

@@ -4,7 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/log.h"
 #include "common/base/random.h"
+#include "common/base/status.h"
 #include "common/base/version.h"
 #include "datacom/v1/learner.grpc.pb.h"
 #include "datacom/v1/replay.grpc.pb.h"
@@ -41,9 +43,45 @@ void EnableHealthAndReflection() {
   (void)once;
 }
 
+// UNAVAILABLE naming the address. *bound: host:port.
+absl::StatusOr<std::unique_ptr<grpc::Server>> Listen(const std::string& address,
+                                                     const std::vector<grpc::Service*>& services,
+                                                     const Security& security, std::string* bound) {
+  EnableHealthAndReflection();
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort(address, MakeServerCredentials(security), &port);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT,
+                             0);  // else a second server on a taken port would start, and share it
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kKeepaliveMs / 4);
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.SetMaxSendMessageSize(kMaxMessageBytes);
+  for (grpc::Service* service : services) builder.RegisterService(service);
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr || port == 0) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen on ", address, ": the port is in use or the address is not one of this machine",
+                     security.enabled() ? ", or certificate and key of --tls do not fit" : ""));
+  }
+  const bool has_port = address.rfind("unix:", 0) != 0 && address.rfind(':') != std::string::npos;
+  *bound = has_port ? absl::StrCat(address.substr(0, address.rfind(':')), ":", port) : address;
+  return server;
+}
+
+void SetServingOf(grpc::Server* server, const std::vector<std::string>& services, bool serving) {
+  grpc::HealthCheckServiceInterface* health = server == nullptr ? nullptr : server->GetHealthCheckService();
+  if (health == nullptr) return;
+  health->SetServingStatus("", serving);
+  for (const std::string& name : services) health->SetServingStatus(name, serving);
+}
+
 }  // namespace
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Security& security) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
@@ -56,7 +94,8 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
                    0);  // roles talk inside one cluster; a proxy of the environment is for others
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  if (security.enabled()) arguments.SetSslTargetNameOverride(kCertificateName);
+  return grpc::CreateCustomChannel(address, MakeChannelCredentials(security), arguments);
 }
 
 absl::Status FromGrpc(const grpc::Status& status) {
@@ -114,29 +153,16 @@ absl::Status CheckHello(const v1::Hello& hello, const std::string& run_id, uint6
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const std::string& address,
-                                                      const std::vector<grpc::Service*>& services) {
-  EnableHealthAndReflection();
-  grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT,
-                             0);  // else a second server on a taken port would start, and share it
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kKeepaliveMs / 4);
-  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  builder.SetMaxSendMessageSize(kMaxMessageBytes);
-  for (grpc::Service* service : services) builder.RegisterService(service);
-  std::unique_ptr<Server> server(new Server);
-  server->server_ = builder.BuildAndStart();
-  if (server->server_ == nullptr || port == 0) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", address, ": the port is in use or the address is not one of this machine"));
+                                                      const std::vector<grpc::Service*>& services,
+                                                      const ServerOptions& options) {
+  if (!services.empty() && !options.security.enabled() && !IsLoopback(address)) {
+    spdlog::warn("serving on {} in plain text: whoever reaches it can act, draw and read policies (--tls)", address);
   }
-  const bool has_port = address.rfind("unix:", 0) != 0 && address.rfind(':') != std::string::npos;
-  server->address_ = has_port ? absl::StrCat(address.substr(0, address.rfind(':')), ":", port) : address;
+  std::unique_ptr<Server> server(new Server);
+  ASSIGN_OR_RETURN(server->server_, Listen(address, services, options.security, &server->address_));
+  if (!options.health_listen.empty()) {
+    ASSIGN_OR_RETURN(server->health_, Listen(options.health_listen, {}, Security(), &server->health_address_));
+  }
   server->service_names_ = ServiceNames(services);
   server->SetServing(true);
   return server;
@@ -145,10 +171,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const std::string& address
 Server::~Server() { Shutdown(std::chrono::seconds(1)); }
 
 void Server::SetServing(bool serving) {
-  grpc::HealthCheckServiceInterface* health = server_ == nullptr ? nullptr : server_->GetHealthCheckService();
-  if (health == nullptr) return;
-  health->SetServingStatus("", serving);
-  for (const std::string& name : service_names_) health->SetServingStatus(name, serving);
+  SetServingOf(server_.get(), service_names_, serving);
+  SetServingOf(health_.get(), service_names_, serving);
 }
 
 void Server::Shutdown(std::chrono::milliseconds grace) {
@@ -156,6 +180,9 @@ void Server::Shutdown(std::chrono::milliseconds grace) {
   SetServing(false);
   server_->Shutdown(DeadlineIn(grace));
   server_->Wait();
+  if (health_ == nullptr) return;
+  health_->Shutdown(DeadlineIn(std::chrono::milliseconds(0)));  // nothing of it needs to end well
+  health_->Wait();
 }
 
 std::shared_ptr<grpc::Channel> Server::InProcessChannel() {
@@ -165,12 +192,12 @@ std::shared_ptr<grpc::Channel> Server::InProcessChannel() {
   return server_->InProcessChannel(arguments);
 }
 
-absl::Status CheckHealth(const std::string& address, std::chrono::milliseconds deadline) {
+absl::Status CheckHealth(const std::string& address, std::chrono::milliseconds deadline, const Security& security) {
   // grpc.health.v1: HealthCheckRequest {string service = 1}, empty for the whole server; HealthCheckResponse {enum
   // status = 1}, SERVING = 1, which is the two bytes below. Written out because no header of the health protocol is
   // installed.
   const std::string kServing("\x08\x01", 2);
-  grpc::GenericStub stub(MakeChannel(address));
+  grpc::GenericStub stub(MakeChannel(address, security));
   grpc::ClientContext context;
   context.set_deadline(DeadlineIn(deadline));
   grpc::CompletionQueue queue;

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/rpc/security.h"
 #include "datacom/v1/common.pb.h"
 #include "grpcpp/grpcpp.h"
 
@@ -20,7 +21,7 @@ inline constexpr size_t kSnapshotChunkBytes = 1 << 20;
 inline constexpr std::chrono::milliseconds kRpcDeadline{10000};  // of unary calls
 
 // Keepalive 20 s, message limit kMaxMessageBytes, reconnect backoff 50 ms .. 2 s. Lazy: connects on first use.
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address);
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Security& security = {});
 
 inline std::chrono::system_clock::time_point DeadlineIn(std::chrono::milliseconds duration) {
   return std::chrono::system_clock::now() + duration;
@@ -50,29 +51,37 @@ class Backoff {
 v1::Hello MakeHello(const std::string& run_id, uint64_t schema_fingerprint);
 absl::Status CheckHello(const v1::Hello& hello, const std::string& run_id, uint64_t schema_fingerprint);
 
+struct ServerOptions {
+  Security security;
+  std::string health_listen;  // a second, plain port for health alone: probes speak no TLS. Empty: none
+};
+
 // A listening server: loopback unless the address says otherwise, gRPC health and reflection on, keepalive pings
 // allowed.
 class Server {
  public:
-  // address "127.0.0.1:0" picks a port. UNAVAILABLE naming the address when it is taken.
+  // address "127.0.0.1:0" picks a port. UNAVAILABLE naming the address when it is taken. Plain text on an address that
+  // other machines reach is warned about in the log, where there are services.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const std::string& address,
-                                                       const std::vector<grpc::Service*>& services);
-  ~Server();                                               // as Shutdown with a second's grace
-  const std::string& address() const { return address_; }  // host:port actually bound
-  void SetServing(bool serving);                           // health of "" and of every service
+                                                       const std::vector<grpc::Service*>& services,
+                                                       const ServerOptions& options = {});
+  ~Server();                                                             // as Shutdown with a second's grace
+  const std::string& address() const { return address_; }                // host:port actually bound
+  const std::string& health_address() const { return health_address_; }  // empty without health_listen
+  void SetServing(bool serving);                                         // health of "" and of every service
   // NOT_SERVING, then ends calls after `grace`. Blocks up to it.
   void Shutdown(std::chrono::milliseconds grace);
   std::shared_ptr<grpc::Channel> InProcessChannel();
 
  private:
   Server() = default;
-  std::unique_ptr<grpc::Server> server_;
-  std::string address_;
+  std::unique_ptr<grpc::Server> server_, health_;
+  std::string address_, health_address_;
   std::vector<std::string> service_names_;
 };
 
 // Body of every binary's --healthcheck ADDRESS: OK when the server there answers SERVING within `deadline`. Blocks.
-absl::Status CheckHealth(const std::string& address, std::chrono::milliseconds deadline);
+absl::Status CheckHealth(const std::string& address, std::chrono::milliseconds deadline, const Security& security = {});
 
 }  // namespace datacom
 

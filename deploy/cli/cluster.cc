@@ -98,6 +98,7 @@ std::vector<std::string> Cluster::Arguments(const Member& member) const {
        AddressFile(options_.run_dir, member.name, "address"), "--metrics-listen",
        member.metrics.empty() ? kAnyPort : member.metrics, "--metrics-address-file",
        AddressFile(options_.run_dir, member.name, "metrics"), "--die-with-parent"});
+  if (!options_.tls.empty()) add({"--tls", options_.tls});
   return argv;
 }
 

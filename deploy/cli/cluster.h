@@ -23,6 +23,7 @@ class Cluster {
     std::string bin;  // folder of the role binaries
     std::string run_dir;
     std::string run_id;
+    std::string tls;  // folder of every role's --tls; empty: plain text
     int actors = 1;
     int environments = 16;  // of each actor
     const Clock* clock = &Clock::Real();

@@ -29,13 +29,15 @@ struct Answers {
   std::optional<v1::LearnerInfo> learner;
 };
 
-Answers Ask(const std::string& replay, const std::string& learner) {
+Answers Ask(const std::string& replay, const std::string& learner, const Security& security) {
   Answers answers;
   if (!replay.empty()) {
-    if (auto info = GetReplayInfo(MakeChannel(replay), kDeadline); info.ok()) answers.replay = *std::move(info);
+    if (auto info = GetReplayInfo(MakeChannel(replay, security), kDeadline); info.ok())
+      answers.replay = *std::move(info);
   }
   if (!learner.empty()) {
-    if (auto info = GetLearnerInfo(MakeChannel(learner), kDeadline); info.ok()) answers.learner = *std::move(info);
+    if (auto info = GetLearnerInfo(MakeChannel(learner, security), kDeadline); info.ok())
+      answers.learner = *std::move(info);
   }
   return answers;
 }
@@ -79,11 +81,12 @@ void PrintAnswers(const std::string& title, const Answers& answers) {
   }
 }
 
-absl::Status StatusOfFolder(const std::string& run_dir) {
+absl::Status StatusOfFolder(const std::string& run_dir, const Security& security) {
   if (!std::filesystem::exists(ExperimentFile(run_dir))) {
     return absl::InvalidArgumentError(absl::StrCat(run_dir, " is no run folder: it has no experiment.textproto"));
   }
-  const Answers answers = Ask(ReadAddress(run_dir, "replay", "address"), ReadAddress(run_dir, "learner", "address"));
+  const Answers answers =
+      Ask(ReadAddress(run_dir, "replay", "address"), ReadAddress(run_dir, "learner", "address"), security);
   if (answers.replay || answers.learner) {
     PrintAnswers(run_dir, answers);
     return absl::OkStatus();
@@ -95,12 +98,13 @@ absl::Status StatusOfFolder(const std::string& run_dir) {
   return absl::OkStatus();
 }
 
-absl::Status StatusOf(const std::string& target) {
-  if (std::filesystem::is_directory(target)) return StatusOfFolder(target);
+absl::Status StatusOf(const std::string& target, const std::string& tls) {
+  ASSIGN_OR_RETURN(const Security security, LoadSecurity(tls));
+  if (std::filesystem::is_directory(target)) return StatusOfFolder(target, security);
   if (target.find(':') == std::string::npos) {
     return absl::InvalidArgumentError(absl::StrCat(target, " is neither a run folder nor an address host:port"));
   }
-  const Answers answers = Ask(target, target);
+  const Answers answers = Ask(target, target, security);
   if (!answers.replay && !answers.learner) {
     return absl::UnavailableError(absl::StrCat("neither a replay nor a learner answers at ", target));
   }
@@ -112,10 +116,12 @@ absl::Status StatusOf(const std::string& target) {
 
 void AddStatus(CLI::App* app, int* exit_code) {
   auto target = std::make_shared<std::string>();
+  auto tls = std::make_shared<std::string>();
   CLI::App* verb = app->add_subcommand("status", "Who runs, who waits for whom and why");
   verb->add_option("target", *target, "run folder, or address host:port of a replay or learner")->required();
+  verb->add_option("--tls", *tls, "folder with ca.crt, tls.crt, tls.key and token, where the run has them");
   verb->footer("Example: datacom status runs/five");
-  verb->callback([target, exit_code] { *exit_code = Finish(StatusOf(*target)); });
+  verb->callback([target, tls, exit_code] { *exit_code = Finish(StatusOf(*target, *tls)); });
 }
 
 }  // namespace datacom::cli

@@ -119,11 +119,13 @@ struct Prepared {
   Layout layout;
   std::string run_dir, run_id;
   bool made_folder = false;
+  Security security;
   std::unique_ptr<RunLock> lock;
 };
 
 absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   Prepared run;
+  ASSIGN_OR_RETURN(run.security, LoadSecurity(options.tls));
   run.run_dir = options.run_dir;
   v1::Experiment stored;
   if (options.resume) {
@@ -158,15 +160,15 @@ std::string ResumeHint(const Prepared& run) {
 }
 
 // Whether a run that has just begun holds not one row: nobody would miss it.
-bool NothingStored(const Cluster& cluster) {
+bool NothingStored(const Cluster& cluster, const Security& security) {
   if (cluster.learner_address().empty()) return true;  // actors wait for it
-  const auto info = GetReplayInfo(MakeChannel(cluster.replay_address()), kReplayDeadline);
+  const auto info = GetReplayInfo(MakeChannel(cluster.replay_address(), security), kReplayDeadline);
   return info.ok() && std::all_of(info->members().begin(), info->members().end(),
                                   [](const v1::MemberInfo& member) { return member.inserted() == 0; });
 }
 
 int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster, Display* display) {
-  Watch watch;
+  Watch watch(run.security);
   const Clock::Time start = Clock::Real().Now();
   while (true) {
     const Cluster::State state = cluster->Tick();
@@ -177,7 +179,7 @@ int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster
     }
     if (state == Cluster::State::kFailed) {
       const int code = cluster->failure_exit_code();
-      const bool discard = code == kExitUsage && !options.resume && NothingStored(*cluster);
+      const bool discard = code == kExitUsage && !options.resume && NothingStored(*cluster, run.security);
       std::fprintf(stderr, "datacom: %s", std::string(cluster->failure().message()).c_str());
       cluster->Drain(kStopGrace);
       if (discard) {  // the corrected command may use the folder
@@ -220,6 +222,7 @@ int Train(const TrainOptions& options) {
   cluster_options.bin = BinFolder();
   cluster_options.run_dir = run->run_dir;
   cluster_options.run_id = run->run_id;
+  cluster_options.tls = options.tls;
   cluster_options.actors = run->layout.actors;
   cluster_options.environments = run->layout.environments;
   Cluster cluster(cluster_options);
@@ -257,6 +260,9 @@ void AddTrain(CLI::App* app, int* exit_code) {
   verb->add_flag("--resume", options->resume, "goes on in the run folder; may change --steps only");
   verb->add_option("--device", options->device, "of the learner: cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}));
   verb->add_option("--max-hours", options->max_hours, "drains and exits 75 after this time")->check(AboveZero());
+  verb->add_option(
+      "--tls", options->tls,
+      "folder with ca.crt, tls.crt, tls.key and token (deploy/dev/make_tls.sh): mutual TLS between the roles");
   verb->add_flag("--quiet", options->quiet, "no progress, only the final table");
   verb->footer("Example: datacom train cartpole/datacom --seeds 0-4 --steps 200000 --run-dir runs/five");
   verb->callback([options, exit_code] { *exit_code = Train(*options); });

@@ -27,6 +27,7 @@ struct TrainOptions {
   std::string device;
   double max_hours = 0;
   bool quiet = false;
+  std::string tls;  // folder of LoadSecurity
 };
 
 // The experiment a command means: the named file, or for a resume `stored` (that of the run folder), with everything

@@ -14,7 +14,7 @@ constexpr std::chrono::milliseconds kDeadline{2000};
 
 }  // namespace
 
-Watch::Watch() : thread_([this] { Run(); }) {}
+Watch::Watch(const Security& security) : security_(security), thread_([this] { Run(); }) {}
 
 Watch::~Watch() {
   {
@@ -43,7 +43,7 @@ std::optional<v1::LearnerInfo> Watch::learner() const {
 
 std::shared_ptr<grpc::Channel> Watch::ChannelTo(const std::string& address) {
   std::shared_ptr<grpc::Channel>& channel = channels_[address];
-  if (channel == nullptr) channel = MakeChannel(address);
+  if (channel == nullptr) channel = MakeChannel(address, security_);
   return channel;
 }
 

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "common/base/mutex.h"
+#include "common/rpc/security.h"
 #include "datacom/v1/learner.pb.h"
 #include "datacom/v1/replay.pb.h"
 #include "grpcpp/grpcpp.h"
@@ -19,7 +20,7 @@ namespace datacom::cli {
 
 class Watch {
  public:
-  Watch();
+  explicit Watch(const Security& security);
   ~Watch();
   // Empty = not known yet. Cheap to repeat.
   void SetAddresses(const std::string& replay, const std::string& learner);
@@ -31,6 +32,7 @@ class Watch {
   void Run();
   std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address);  // of the background thread
 
+  const Security security_;
   mutable Mutex mutex_;
   CondVar changed_;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;

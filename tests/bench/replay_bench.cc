@@ -14,6 +14,7 @@
 #include "common/config/experiment.h"
 #include "common/rpc/channel.h"
 #include "replay/service.h"
+#include "tests/testing/tls_files.h"
 #include "unistd.h"
 
 namespace datacom {
@@ -166,8 +167,8 @@ class EmptyService : public v1::Replay::CallbackService {
 };
 
 // Sends chunks, at most kWindow beyond what was acknowledged. Bytes a second until the last one is.
-double Stream(benchmark::State& state, const std::string& address, uint32_t session) {
-  const auto stub = v1::Replay::NewStub(MakeChannel(address));
+double Stream(benchmark::State& state, const std::string& address, uint32_t session, const Security& security = {}) {
+  const auto stub = v1::Replay::NewStub(MakeChannel(address, security));
   grpc::ClientContext context;
   const auto stream = stub->Insert(&context);
   v1::InsertRequest request;
@@ -214,11 +215,14 @@ void InsertEmpty(benchmark::State& state) {
   (*server)->Shutdown(std::chrono::milliseconds(1000));
 }
 
+double plain_rate = 0;  // MB/s of the newest InsertGrpc: the peer of InsertTls
+
 void InsertGrpc(benchmark::State& state) {
   BenchStore bench;
   ReplayService service(bench.store(), nullptr, std::chrono::milliseconds(250));
   const auto server = Server::Start("127.0.0.1:0", {&service});
   const double rate = Stream(state, (*server)->address(), bench.session());
+  plain_rate = rate;
   if (empty_rate > 0) {
     state.counters["floor"] = empty_rate;
     state.counters["ratio"] = rate / empty_rate;
@@ -228,10 +232,27 @@ void InsertGrpc(benchmark::State& state) {
   (*server)->Shutdown(std::chrono::milliseconds(1000));
 }
 
+// As InsertGrpc over mutual TLS with a token: what transport security costs.
+void InsertTls(benchmark::State& state) {
+  const testing::TlsFiles files;
+  BenchStore bench;
+  ReplayService service(bench.store(), nullptr, std::chrono::milliseconds(250));
+  const auto server = Server::Start("127.0.0.1:0", {&service}, {files.security(), ""});
+  const double rate = Stream(state, (*server)->address(), bench.session(), files.security());
+  if (plain_rate > 0) {
+    state.counters["floor"] = plain_rate;
+    state.counters["ratio"] = rate / plain_rate;
+  }
+  state.SetLabel("MB/s, share of plain text's");
+  service.Drain();
+  (*server)->Shutdown(std::chrono::milliseconds(1000));
+}
+
 BENCHMARK(Draw)->Name("replay/draw");
 BENCHMARK(InsertStore)->Name("replay/insert_store");
 BENCHMARK(InsertEmpty)->Name("replay/insert_empty")->UseRealTime();
 BENCHMARK(InsertGrpc)->Name("replay/insert_grpc")->UseRealTime();
+BENCHMARK(InsertTls)->Name("replay/insert_tls")->UseRealTime();
 
 }  // namespace
 }  // namespace datacom

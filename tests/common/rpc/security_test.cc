@@ -1,0 +1,150 @@
+#include "common/rpc/security.h"
+
+#include <chrono>
+#include <fstream>
+
+#include "common/rpc/channel.h"
+#include "datacom/v1/replay.grpc.pb.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/tls_files.h"
+
+namespace datacom {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::TlsFiles;
+constexpr std::chrono::milliseconds kPatience{60000};  // far beyond what a loaded machine needs
+
+class EmptyReplay : public v1::Replay::Service {
+ public:
+  grpc::Status Info(grpc::ServerContext*, const v1::ReplayInfoRequest*, v1::ReplayInfo* reply) override {
+    reply->set_run_id("reached");
+    return grpc::Status::OK;
+  }
+};
+
+class SecureServer : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    server_ = Server::Start("127.0.0.1:0", {&service_}, {files_.security(), "127.0.0.1:0"}).value();
+  }
+  absl::Status Call(const Security& client) { return CallOn(MakeChannel(server_->address(), client)); }
+  absl::Status CallOn(const std::shared_ptr<grpc::Channel>& channel) {
+    grpc::ClientContext context;
+    context.set_deadline(DeadlineIn(kPatience));
+    v1::ReplayInfo reply;
+    const grpc::Status status = v1::Replay::NewStub(channel)->Info(&context, v1::ReplayInfoRequest(), &reply);
+    EXPECT_EQ(status.ok(), reply.run_id() == "reached");
+    return FromGrpc(status);
+  }
+
+  TlsFiles files_;
+  EmptyReplay service_;
+  std::unique_ptr<Server> server_;
+};
+
+TEST_F(SecureServer, ServesAClientOfItsAuthorityWithTheRunsToken) {
+  EXPECT_TRUE(Call(files_.security()).ok()) << Call(files_.security());
+}
+
+TEST_F(SecureServer, RefusesPlainText) { EXPECT_TRUE(absl::IsUnavailable(Call(Security()))) << Call(Security()); }
+
+TEST_F(SecureServer, RefusesAClientWithoutACertificate) {
+  grpc::SslCredentialsOptions only_authority;
+  only_authority.pem_root_certs = files_.security().authority;
+  grpc::ChannelArguments arguments;
+  arguments.SetSslTargetNameOverride(kCertificateName);
+  const auto credentials = grpc::CompositeChannelCredentials(grpc::SslCredentials(only_authority),
+                                                             grpc::AccessTokenCredentials(files_.security().token));
+  const absl::Status status = CallOn(grpc::CreateCustomChannel(server_->address(), credentials, arguments));
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+}
+
+TEST_F(SecureServer, RefusesACertificateOfAnotherAuthority) {
+  const TlsFiles other;
+  Security client = files_.security();  // trusts the server, but is not trusted
+  client.certificate = other.security().certificate;
+  client.key = other.security().key;
+  EXPECT_TRUE(absl::IsUnavailable(Call(client))) << Call(client);
+}
+
+TEST_F(SecureServer, IsNotTrustedByAClientOfAnotherAuthority) {
+  const TlsFiles other;
+  Security client = files_.security();  // would be trusted, but does not trust
+  client.authority = other.security().authority;
+  EXPECT_TRUE(absl::IsUnavailable(Call(client))) << Call(client);
+}
+
+TEST_F(SecureServer, RefusesTheTokenOfAnotherRunForGood) {
+  Security client = files_.security();
+  client.token.back() = client.token.back() == '0' ? '1' : '0';
+  const absl::Status status = Call(client);
+  EXPECT_TRUE(absl::IsUnauthenticated(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("token"));
+  EXPECT_FALSE(IsTransient(status));
+  client.token = files_.security().token + "0";
+  EXPECT_TRUE(absl::IsUnauthenticated(Call(client)));
+  client.token = files_.security().token.substr(1);
+  EXPECT_TRUE(absl::IsUnauthenticated(Call(client)));
+}
+
+TEST_F(SecureServer, RefusesACallWithoutToken) {
+  grpc::SslCredentialsOptions options;
+  options.pem_root_certs = files_.security().authority;
+  options.pem_cert_chain = files_.security().certificate;
+  options.pem_private_key = files_.security().key;
+  grpc::ChannelArguments arguments;
+  arguments.SetSslTargetNameOverride(kCertificateName);
+  const absl::Status status =
+      CallOn(grpc::CreateCustomChannel(server_->address(), grpc::SslCredentials(options), arguments));
+  EXPECT_TRUE(absl::IsUnauthenticated(status)) << status;
+}
+
+TEST_F(SecureServer, TellsItsHealthInPlainTextOnAPortThatServesNothingElse) {
+  EXPECT_TRUE(CheckHealth(server_->health_address(), kPatience).ok());
+  EXPECT_TRUE(CheckHealth(server_->address(), kPatience, files_.security()).ok());
+  EXPECT_FALSE(CheckHealth(server_->address(), kPatience).ok());
+  server_->SetServing(false);
+  EXPECT_THAT(std::string(CheckHealth(server_->health_address(), kPatience).message()), HasSubstr("not serving"));
+  const absl::Status status = CallOn(MakeChannel(server_->health_address()));
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
+}
+
+TEST(LoadSecurity, OfNoFolderIsPlainText) { EXPECT_FALSE(LoadSecurity("").value().enabled()); }
+
+TEST(LoadSecurity, NamesTheFileThatIsMissingOrWrong) {
+  const TlsFiles files;
+  const auto error = [&] {
+    const absl::Status status = LoadSecurity(files.folder()).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    return std::string(status.message());
+  };
+  std::ofstream(files.folder() + "/token") << "short\n";
+  EXPECT_THAT(error(), ::testing::AllOf(HasSubstr(files.folder() + "/token"), HasSubstr("5 characters")));
+  std::ofstream(files.folder() + "/tls.key") << "no key\n";
+  EXPECT_THAT(error(), ::testing::AllOf(HasSubstr(files.folder() + "/tls.key"), HasSubstr("PEM")));
+  std::filesystem::remove(files.folder() + "/ca.crt");
+  EXPECT_THAT(error(), HasSubstr(files.folder() + "/ca.crt"));
+}
+
+TEST(SecureServerStart, NamesTlsWhereCertificateAndKeyDoNotFit) {
+  const TlsFiles files, other;
+  Security security = files.security();
+  security.key = other.security().key;
+  EmptyReplay service;
+  const absl::Status status = Server::Start("127.0.0.1:0", {&service}, {security, ""}).status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("--tls"));
+}
+
+TEST(IsLoopback, KnowsTheAddressesThatOnlyThisMachineReaches) {
+  for (const char* address : {"127.0.0.1:80", "127.8.0.1:0", "localhost:5", "[::1]:5", "unix:/tmp/socket"}) {
+    EXPECT_TRUE(IsLoopback(address)) << address;
+  }
+  for (const char* address : {"0.0.0.0:80", "[::]:80", "10.0.0.1:80", "replay:80", "localhost.example.org:80"}) {
+    EXPECT_FALSE(IsLoopback(address)) << address;
+  }
+}
+
+}  // namespace
+}  // namespace datacom

@@ -1,0 +1,34 @@
+// Certificates and a token made for one test, in a folder of its own, by the script that people use. Needs the openssl
+// command, and the source folder as the working directory, as every test has it.
+#ifndef DATACOM_TESTS_TESTING_TLS_FILES_H_
+#define DATACOM_TESTS_TESTING_TLS_FILES_H_
+
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+
+#include "common/rpc/security.h"
+
+namespace datacom::testing {
+
+class TlsFiles {
+ public:
+  TlsFiles() {
+    char name[] = "/tmp/datacom_tls_XXXXXX";
+    folder_ = ::mkdtemp(name);
+    if (std::system(("deploy/dev/make_tls.sh " + folder_).c_str()) != 0) throw std::runtime_error("make_tls.sh failed");
+  }
+  ~TlsFiles() { std::filesystem::remove_all(folder_); }
+  TlsFiles(const TlsFiles&) = delete;
+  TlsFiles& operator=(const TlsFiles&) = delete;
+  const std::string& folder() const { return folder_; }
+  Security security() const { return LoadSecurity(folder_).value(); }
+
+ private:
+  std::string folder_;
+};
+
+}  // namespace datacom::testing
+
+#endif  // DATACOM_TESTS_TESTING_TLS_FILES_H_
