@@ -23,7 +23,8 @@ absl::StatusOr<std::string> ReadSecret(const std::string& path) {
 
 absl::StatusOr<std::string> ReadPem(const std::string& path) {
   ASSIGN_OR_RETURN(std::string text, ReadSecret(path));
-  if (!absl::StrContains(text, "-----BEGIN ")) return absl::InvalidArgumentError(absl::StrCat("tls: ", path, " is no PEM file"));
+  if (!absl::StrContains(text, "-----BEGIN "))
+    return absl::InvalidArgumentError(absl::StrCat("tls: ", path, " is no PEM file"));
   return text;
 }
 

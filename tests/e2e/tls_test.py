@@ -1,0 +1,46 @@
+"""A run whose roles talk mutual TLS, and whom it refuses."""
+import os
+import shutil
+import subprocess
+import unittest
+
+from running import BIN, DEADLINE, SOURCE, RunTest, Training, run
+
+
+class TlsTest(RunTest):
+    def test_a_run_over_mutual_tls_trains_to_its_end_and_answers_only_those_who_belong_to_it(self):
+        tls = os.path.join(self.folder, "tls")
+        subprocess.run([os.path.join(SOURCE, "deploy", "dev", "make_tls.sh"), tls], check=True)
+        training = Training(self, "a", "--seeds", "0", "--steps", "20000", "--tls", tls).start()
+        training.wait_for_episodes(2)
+        self.assertIn("samples/insert", run("status", training.folder, "--tls", tls).stdout)
+        self.assertIn("not running", run("status", training.folder).stdout)
+
+        addresses = {}
+        for role in ("replay", "learner"):
+            with open(os.path.join(training.folder, "cluster", role + ".address"), encoding="utf-8") as file:
+                addresses[role] = file.read().strip()
+        stranger = os.path.join(self.folder, "stranger")  # a certificate of this authority, the token of another run
+        shutil.copytree(tls, stranger)
+        with open(os.path.join(stranger, "token"), "w", encoding="utf-8") as file:
+            file.write("0123456789abcdef0123456789abcdef\n")
+        actor = subprocess.run(
+            [os.path.join(BIN, "datacom-actor"), "run", "--replay", addresses["replay"], "--learner", addresses["learner"],
+             "--run-id", "a", "--tls", stranger], capture_output=True, text=True, timeout=DEADLINE, check=False)
+        self.assertEqual(actor.returncode, 2, actor.stderr)
+        self.assertIn("token is not this run's", actor.stderr)
+
+        training.finish()
+        training.check_complete(seeds=[0], steps=20000, epochs=20)
+
+    def test_a_folder_without_a_token_is_refused_by_name(self):
+        tls = os.path.join(self.folder, "tls")
+        subprocess.run([os.path.join(SOURCE, "deploy", "dev", "make_tls.sh"), tls], check=True)
+        os.remove(os.path.join(tls, "token"))
+        refused = run("train", "cartpole/datacom", "--run-dir", os.path.join(self.folder, "a"), "--tls", tls)
+        self.assertEqual(refused.returncode, 2, refused.stderr)
+        self.assertIn(os.path.join(tls, "token"), refused.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
