@@ -15,7 +15,7 @@ struct ProcessOptions {
   std::string learner;  // host:port
   std::string tls;      // folder of LoadSecurity; empty: plain text
   std::string run_id;
-  std::string name = "actor-0";
+  std::string name;  // of this process, stable over restarts
   uint32_t environments = 16;
   std::string listen = "127.0.0.1:0";          // gRPC health, plain: serving = registered, and a snapshot to act with
   std::string address_file;                    // where to write the health address; empty = nowhere

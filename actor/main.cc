@@ -1,4 +1,7 @@
 // datacom-actor: acts (run), evaluates (evaluate), and plays for people (eval, rollout).
+#include <unistd.h>
+
+#include <array>
 #include <csignal>
 #include <functional>
 #include <iostream>
@@ -33,7 +36,7 @@ void AddProcessFlags(CLI::App* app, Flags* flags) {
   app->add_option("--tls", process.tls,
                   "Folder with ca.crt, tls.crt, tls.key and token: mutual TLS and the run's token on every call");
   app->add_option("--run-id", process.run_id, "Run this process belongs to");
-  app->add_option("--name", process.name, "Name of this process, stable over restarts")->capture_default_str();
+  app->add_option("--name", process.name, "Name of this process, stable over restarts; default: the host's");
   app->add_option("--envs", process.environments, "Environments to step")
       ->capture_default_str()
       ->check(CLI::Range(1, 100000));
@@ -74,6 +77,12 @@ CLI::App* AddRollout(CLI::App* app, Flags* flags) {
 }
 
 absl::Status Missing(const char* flag) { return absl::InvalidArgumentError(std::string(flag) + " is missing"); }
+
+// A container's or a pod's own name.
+std::string HostName() {
+  std::array<char, 256> name = {};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "actor";
+}
 
 absl::Status RunProcess(const Flags& flags, bool evaluate) {
   if (flags.process.learner.empty()) return Missing("--learner");
@@ -124,6 +133,7 @@ int Main(int argc, char** argv) {
     return health.ok() ? kExitOk : kExitFailure;
   }
   const bool evaluating = flags.evaluate || evaluate->parsed();
+  if (flags.process.name.empty()) flags.process.name = HostName();
   InitLog(evaluating ? "evaluator" : "actor");
   Stop::InstallSignalHandlers();
   if (eval->parsed()) return FinishCommand(RunEvalCommand(flags.eval, &std::cout));

@@ -83,7 +83,8 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
 
   Trainer trainer({options.run_id, incarnation, experiment, algorithm.get(), &hub, &evaluations, &policies,
                    records.get(), &checkpoints, &learner_metrics, &board, &Clock::Real(), seams.wait_for_stop});
-  if (resumed) RETURN_IF_ERROR(trainer.Restore(checkpoint));
+  if (resumed) RETURN_IF_ERROR(trainer.Restore(checkpoint));  // refuses what another experiment left
+  RETURN_IF_ERROR(WriteFileAtomically(options.run_dir + "/experiment.textproto", PrintExperiment(experiment)));
 
   LearnerService::Parts parts{options.run_id, &hub, &evaluations, &policies, &board};
   LearnerService* counted = nullptr;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
+#include "common/config/experiment.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/learner_client.h"
 #include "learner/process.h"
@@ -111,6 +112,16 @@ TEST_F(LearnerProcessTest, ARunCompletesAndTellsItsEvaluatorsToLeave) {
                            "tensorboard/member_1"}) {
     EXPECT_TRUE(fs::exists(folder_ + "/" + name)) << name;
   }
+  EXPECT_EQ(*ReadFile(folder_ + "/experiment.textproto"), PrintExperiment(experiment_));
+}
+
+TEST_F(LearnerProcessTest, AnotherExperimentIsRefusedAndTheFolderKeepsItsOwn) {
+  Stop();
+  EXPECT_TRUE(absl::IsCancelled(RunLearner(options_, FakeTaskModel(), seams_)));
+  options_.experiment.mutable_members(0)->set_seed(experiment_.members(0).seed() + 1000);
+  const absl::Status status = RunLearner(options_, FakeTaskModel(), seams_);
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_EQ(*ReadFile(folder_ + "/experiment.textproto"), PrintExperiment(experiment_));
 }
 
 TEST_F(LearnerProcessTest, AStoppedRunIsContinuedUnderANewIncarnation) {

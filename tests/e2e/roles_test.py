@@ -1,0 +1,87 @@
+"""The roles started one by one on several hosts, as containers are: nobody names them and `datacom train` is not there."""
+import os
+import re
+import signal
+import subprocess
+import unittest
+
+from running import BIN, DEADLINE, TINY, RunTest, run
+from watching import Watch
+
+
+def other_host():
+    """Words before a command that give it a host name of its own, or None."""
+    for words in (["unshare", "--uts"], ["unshare", "--user", "--map-root-user", "--uts"]):
+        try:
+            if subprocess.run([*words, "hostname", "datacom-test"], capture_output=True, check=False).returncode == 0:
+                return words
+        except FileNotFoundError:
+            return None
+    return None
+
+
+@unittest.skipUnless(other_host(), "this machine gives no process a host name of its own (unshare --uts)")
+class RolesTest(RunTest):
+    def file(self, name):
+        return os.path.join(self.folder, name)
+
+    def read(self, name):
+        try:
+            with open(self.file(name), encoding="utf-8") as file:
+                return file.read()
+        except FileNotFoundError:
+            return ""
+
+    def start(self, host, binary, *arguments):
+        """A role on a host; its log has the host's name."""
+        command = ["sh", "-c", 'hostname "$0" && exec "$@"', host, os.path.join(BIN, binary), *arguments, "--run-id", "by-hand"]
+        with open(self.file(host + ".log"), "w", encoding="utf-8") as log:
+            process = subprocess.Popen([*other_host(), *command], stderr=log, stdout=log, cwd=self.folder)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def wait(self, condition, *processes):
+        with Watch(self.folder) as watch:
+            pids = [process.pid for process in processes]
+            watch.wait(lambda: condition() or any(process.poll() is not None for process in processes), DEADLINE, *pids)
+        logs = "".join(f"--- {name}\n{self.read(name)}" for name in sorted(os.listdir(self.folder)) if name.endswith(".log"))
+        self.assertTrue(condition(), logs)
+
+    def service(self, name, *arguments):
+        process = self.start(name, "datacom-" + name, "--experiment", self.file("given.textproto"), "--address-file", self.file(name), *arguments)
+        self.wait(lambda: self.read(name) != "", process)
+        return process, self.read(name).strip()
+
+    def test_two_actors_without_names_act_side_by_side_and_the_learners_folder_alone_tells_the_run(self):
+        settings = [*TINY, "run.env_steps=3000", "schedule.tolerance_steps=500"]
+        config = run("config", "cartpole/datacom", *(word for item in settings for word in ("--set", item)))
+        with open(self.file("given.textproto"), "w", encoding="utf-8") as file:
+            file.write(config.stdout)
+        replay, replay_address = self.service("replay", "--dir", self.file("rings"))
+        learner, learner_address = self.service("learner", "--run-dir", self.file("kept"), "--replay", replay_address)
+        learner.send_signal(signal.SIGSTOP)  # nobody can finish before both are there
+        peers = ["--learner", learner_address, "--envs", "4"]
+        actors = [self.start(host, "datacom-actor", "run", "--replay", replay_address, *peers) for host in ("host-a", "host-b")]
+        registered = lambda: sorted(re.findall(r"actor registered actor=(\S+) session=", self.read("replay.log")))  # noqa: E731
+        self.wait(lambda: len(registered()) >= 2, replay, *actors)
+        learner.send_signal(signal.SIGCONT)
+        evaluator = self.start("host-c", "datacom-actor", "evaluate", *peers)
+        self.wait(lambda: learner.poll() is not None, learner)
+        self.assertEqual(learner.returncode, 0, self.read("learner.log"))
+        self.assertEqual([process.wait(DEADLINE) for process in (*actors, evaluator)], [0, 0, 0])
+        replay.send_signal(signal.SIGTERM)
+        self.assertEqual(replay.wait(DEADLINE), 0, self.read("replay.log"))
+        self.assertEqual(registered(), ["host-a", "host-b"], "one actor ended the other's session")
+
+        os.rename(self.file("given.textproto"), self.file("gone"))
+        page = self.file("page.html")
+        report = run("report", self.file("kept"), "--out", page)
+        self.assertEqual(report.returncode, 0, report.stderr)
+        self.assertGreater(os.path.getsize(page), 10000)
+        played = run("eval", self.file("kept"), "--member", "0", "--epoch", "last", "--episodes", "1")
+        self.assertEqual(played.returncode, 0, played.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
