@@ -30,6 +30,7 @@ void EnvironmentBatch::Reset(int index) {
   environment.task->Reset(&stream, wide_observation_.data());
   for (size_t i = 0; i < wide_observation_.size(); ++i)
     environment.observation[i] = static_cast<float>(wide_observation_[i]);
+  environment.previous_cost = 0;
   environment.step = 0;
 }
 
@@ -40,6 +41,12 @@ StepResult EnvironmentBatch::Advance(Environment* environment, const float* acti
     environment->next_observation[i] = static_cast<float>(wide_observation_[i]);
   }
   return result;
+}
+
+void EnvironmentBatch::GoOn(const StepResult& reached, Environment* environment) {
+  environment->observation.swap(environment->next_observation);
+  environment->previous_cost = static_cast<float>(reached.cost);
+  ++environment->step;
 }
 
 absl::Status EnvironmentBatch::Continue(const v1::OpenEpisode& open) {
@@ -60,8 +67,7 @@ absl::Status EnvironmentBatch::Continue(const v1::OpenEpisode& open) {
   for (uint32_t step = 0; step < open.steps(); ++step) {
     std::memcpy(action.data(), open.actions().data() + step * action_bytes, action_bytes);
     const StepResult result = Advance(&environment, action.data());
-    environment.observation.swap(environment.next_observation);
-    ++environment.step;
+    GoOn(result, &environment);
     if (!result.valid || result.absorbing ||
         environment.step >= static_cast<uint32_t>(environment.task->spec().horizon)) {
       return absl::InternalError(absl::StrCat("open episode ", open.episode(), " of environment ", open.environment(),
@@ -95,6 +101,7 @@ EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const float* action,
   row.next_observation = environment.next_observation.data();
   row.reward = static_cast<float>(result.reward);
   row.cost = static_cast<float>(result.cost);
+  row.previous_cost = environment.previous_cost;
   row.absorbing = result.absorbing;
   row.last = result.absorbing || environment.step + 1 >= static_cast<uint32_t>(environment.task->spec().horizon);
   row.environment = static_cast<uint32_t>(index);
@@ -107,8 +114,7 @@ EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const float* action,
     Reset(index);
     return Outcome::kEnded;
   }
-  environment.observation.swap(environment.next_observation);
-  ++environment.step;
+  GoOn(result, &environment);
   return Outcome::kGoesOn;
 }
 

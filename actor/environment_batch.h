@@ -36,6 +36,8 @@ class EnvironmentBatch {
   int size() const { return static_cast<int>(environments_.size()); }
   // float32 [obs_dim]: what the policy sees now.
   const float* observation(int environment) const { return environments_[environment].observation.data(); }
+  // Raw cost of the step that led here, as its row has it; 0 at an episode's start.
+  float previous_cost(int environment) const { return environments_[environment].previous_cost; }
   // Standard normal float32 [count] of the step the environment is about to take.
   void FillNoise(int environment, int count, float* noise) const;
 
@@ -52,12 +54,15 @@ class EnvironmentBatch {
     std::unique_ptr<Task> task;
     std::vector<float> observation;       // [obs_dim]
     std::vector<float> next_observation;  // [obs_dim]
+    float previous_cost = 0;
     uint32_t episode = 0;
     uint32_t step = 0;
   };
   void Reset(int environment);
-  // Applies the action; observation becomes next_observation's double buffer.
+  // Applies the action: next_observation is of the state reached.
   StepResult Advance(Environment* environment, const float* action);
+  // Makes the state reached the present one.
+  static void GoOn(const StepResult& reached, Environment* environment);
 
   Seeds seeds_;
   std::vector<Environment> environments_;

@@ -25,6 +25,7 @@ EpisodePlayer::EpisodePlayer(std::vector<std::unique_ptr<Task>> tasks, std::uniq
   observations_.resize(batch * spec.obs_dim);
   noise_.resize(batch * rule_->noise_dim());
   actions_.resize(batch * spec.action_dim);
+  costs_.resize(batch);
   wide_action_.resize(spec.action_dim);
   for (std::unique_ptr<Task>& task : tasks) {
     Seat seat;
@@ -69,13 +70,16 @@ const float* EpisodePlayer::Act(const Seeds& seeds, const ActingDiagnostics& dia
   const int noise_dim = rule_->noise_dim();
   float* observation = observations_.data();
   float* noise = noise_.data();
+  float* cost = costs_.data();
   for (const Seat* seat : seated_) {
     for (const double value : seat->observation) *observation++ = static_cast<float>(value);
     FillNormal(StreamKey("eval.noise", {seeds.run, seeds.member, seeds.epoch, seat->episode, seat->step}), noise,
                noise_dim);
     noise += noise_dim;
+    *cost++ = seat->step == 0 ? 0.0f : static_cast<float>(seat->reached.cost);  // as in training
   }
-  rule_->Act(static_cast<int>(seated_.size()), observations_.data(), noise_.data(), actions_.data(), diagnostics);
+  rule_->Act(static_cast<int>(seated_.size()), {observations_.data(), noise_.data(), costs_.data()}, actions_.data(),
+             diagnostics);
   return rule_->executed() != nullptr ? rule_->executed() : actions_.data();
 }
 

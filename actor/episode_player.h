@@ -80,6 +80,7 @@ class EpisodePlayer {
   const double discount_;
   std::vector<Seat*> seated_;                          // those with an episode
   std::vector<float> observations_, noise_, actions_;  // [tasks, obs_dim], [tasks, noise_dim], [tasks, action_dim]
+  std::vector<float> costs_;                           // [tasks] of the steps before
   std::vector<double> wide_action_;                    // [action_dim]
 };
 

@@ -85,6 +85,7 @@ absl::Status Rollout::AddMember(uint32_t member, uint32_t count) {
       {member, std::make_unique<EnvironmentBatch>(std::move(tasks), seeds), nullptr, nullptr, std::move(chunk)});
   chosen_.resize(count);
   observations_.resize(count * parts_.schema.obs_dim());
+  costs_.resize(count);
   actions_.resize(count * parts_.schema.action_dim());
   intervention_.resize(count);
   return absl::OkStatus();
@@ -182,13 +183,14 @@ void Rollout::Act(MemberState* state, int batch, bool timed) {
     chosen_[i] = environment;
     const float* observation = state->environments->observation(environment);
     std::copy(observation, observation + obs_dim, &observations_[i * obs_dim]);
+    costs_[i] = state->environments->previous_cost(environment);
     state->environments->FillNoise(environment, noise_dim, noise_.data() + static_cast<size_t>(i) * noise_dim);
   }
   state->turn = (state->turn + batch) % count;
   ActingDiagnostics diagnostics;
   if (timed) diagnostics.intervention = intervention_.data();
   const Clock::Time before = timed ? options_.clock->Now() : Clock::Time{};
-  state->rule->Act(batch, observations_.data(), noise_.data(), actions_.data(), diagnostics);
+  state->rule->Act(batch, {observations_.data(), noise_.data(), costs_.data()}, actions_.data(), diagnostics);
   if (!timed) return;
   metrics_->safe_map.Observe(Seconds(options_.clock->Now() - before) / batch);
   for (int i = 0; i < batch; ++i) metrics_->intervention.Observe(intervention_[i]);

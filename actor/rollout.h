@@ -106,6 +106,7 @@ class Rollout {
   std::vector<int> chosen_;           // [batch] environments stepping now
   std::vector<float> observations_;   // [batch, obs_dim]
   std::vector<float> noise_;          // [batch, noise_dim]
+  std::vector<float> costs_;          // [batch] of the steps before
   std::vector<float> actions_;        // [batch, action_dim]
   std::vector<double> intervention_;  // [batch]
 };

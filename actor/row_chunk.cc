@@ -10,11 +10,11 @@
 namespace datacom {
 namespace {
 
-// What a transition can fill, in the order of Append; the last only where a schema has it.
-constexpr std::array<absl::string_view, 13> kFilled = {
+// What a transition can fill, in the order of Append; the last two only where a schema has them.
+constexpr std::array<absl::string_view, 14> kFilled = {
     "observation",        "action",        "reward",       "cost",    "next_observation",
     "absorbing",          "last",          "environment",  "episode", "step",
-    "policy_incarnation", "policy_update", kExecutedAction};
+    "policy_incarnation", "policy_update", kExecutedAction, kPreviousCost};
 
 }  // namespace
 
@@ -40,7 +40,7 @@ void RowChunk::Append(const TransitionRow& row) {
   const void* const values[] = {
       row.observation, row.action,       &row.reward,  &row.cost, row.next_observation,    &absorbing,
       &last,           &row.environment, &row.episode, &row.step, &row.policy.incarnation, &row.policy.update,
-      row.executed};
+      row.executed,    &row.previous_cost};
   static_assert(sizeof values / sizeof values[0] == kFilled.size());
   for (const Field& field : fields_) {
     std::memcpy(buffer_.data() + field.offset + rows_ * field.row_bytes, values[field.value], field.row_bytes);

@@ -20,7 +20,8 @@ struct TransitionRow {
   const float* executed = nullptr;          // [action_dim], what the environment was given
   const float* next_observation = nullptr;  // [obs_dim]
   float reward = 0;
-  float cost = 0;  // raw, signed, of the reached state
+  float cost = 0;           // raw, signed, of the reached state
+  float previous_cost = 0;  // of the state before; 0 at an episode's first step
   bool absorbing = false;
   bool last = false;  // absorbing or time limit
   uint32_t environment = 0;

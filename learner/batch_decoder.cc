@@ -23,6 +23,7 @@ Span FindColumn(const RowSchema& schema, absl::string_view name, size_t rows) {
   return {};
 }
 
+// Leaves `out` as it is where the schema has no such column.
 void CopyFloats(const RowSchema& schema, absl::string_view name, const std::string& block, size_t rows, float* out) {
   const Span span = FindColumn(schema, name, rows);
   std::memcpy(out, block.data() + span.offset, span.bytes);
@@ -91,6 +92,7 @@ absl::Status BatchDecoder::DecodeMain(int member, const std::string& bytes, Batc
   CopyFloats(schema_, "action", bytes, rows, &batch->action[begin * config_.action_dim]);
   CopyFloats(schema_, "reward", bytes, rows, &batch->reward[begin]);
   CopyFloats(schema_, "cost", bytes, rows, &batch->cost[begin]);
+  CopyFloats(schema_, kPreviousCost, bytes, rows, &batch->previous_cost[begin]);
   CopyFloats(schema_, "next_observation", bytes, rows, &batch->next_observation[begin * config_.obs_dim]);
   CopyFlags(schema_, "absorbing", bytes, rows, &batch->absorbing[begin]);
   return absl::OkStatus();

@@ -21,6 +21,7 @@ class Schedule {
 
   uint64_t last_update() const { return options_.updates.LastUpdate(); }
   uint64_t RowsSeen(uint64_t update) const { return options_.updates.RowsSeen(update); }
+  uint64_t UpdatesAt(uint64_t rows) const { return options_.updates.UpdatesAt(rows); }
   // Epochs 0 .. last_epoch() end; the last one early when the run ends inside it.
   uint32_t last_epoch() const;
   uint64_t EpochSteps(uint32_t epoch) const;  // environment steps at its end

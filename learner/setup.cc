@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/version.h"
 #include "common/config/experiment.h"
+#include "learner/schedule.h"
 
 namespace datacom::learner {
 namespace {
@@ -27,6 +28,10 @@ learner::MemberHyper HyperOf(const v1::Experiment& resolved, int member) {
   out.slack_beta = hyper.slack_beta();
   out.multiplier_lr = hyper.multiplier_lr();
   out.cost_damping = hyper.cost_damping();
+  out.exploration_noise = hyper.exploration_noise();
+  out.target_noise = hyper.target_noise();
+  out.target_noise_clip = hyper.target_noise_clip();
+  out.projection_threshold = hyper.projection_threshold();
   return out;
 }
 
@@ -53,6 +58,8 @@ AlgorithmConfig MakeAlgorithmConfig(const v1::Experiment& resolved, const TaskMo
   config.quantiles = QuantilesOf(config.algorithm);
   config.discount = resolved.learner().discount();
   config.tau = resolved.learner().tau();
+  config.policy_delay = static_cast<int>(resolved.schedule().policy_delay());
+  config.policy_warmup = Schedule::Of(resolved).UpdatesAt(resolved.schedule().policy_warmup());
   config.device = resolved.learner().device();
   return config;
 }

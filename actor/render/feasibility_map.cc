@@ -74,7 +74,7 @@ absl::StatusOr<MapPanel> MakeMapPanel(const Snapshot& snapshot, uint32_t epoch, 
   const TaskSpec& spec = model.spec;
   std::vector<double> wide(spec.obs_dim), constraint(resolution), cvar(resolution);
   std::vector<float> observations(resolution * spec.obs_dim), noise(resolution * rule->noise_dim(), 0.0f);
-  std::vector<float> actions(resolution * spec.action_dim);
+  std::vector<float> actions(resolution * spec.action_dim), costs(resolution, 0.0f);
   for (int row = 0; row < resolution; ++row) {
     std::vector<int> columns;  // those that have an observation
     for (int column = 0; column < resolution; ++column) {
@@ -84,7 +84,7 @@ absl::StatusOr<MapPanel> MakeMapPanel(const Snapshot& snapshot, uint32_t epoch, 
       columns.push_back(column);
     }
     if (columns.empty()) continue;
-    rule->Act(static_cast<int>(columns.size()), observations.data(), noise.data(), actions.data(),
+    rule->Act(static_cast<int>(columns.size()), {observations.data(), noise.data(), costs.data()}, actions.data(),
               {constraint.data(), cvar.data(), nullptr});
     for (size_t i = 0; i < columns.size(); ++i) panel.constraint[row * resolution + columns[i]] = constraint[i];
     panel.delta = cvar[0] - constraint[0];

@@ -17,6 +17,14 @@
 
 namespace datacom {
 
+// What a rule sees of the environments it acts for; arrays of [batch, ...], float32.
+struct ActingInputs {
+  const float* observations = nullptr;  // [batch, obs_dim]
+  const float* noise = nullptr;         // [batch, noise_dim()] standard normal
+  // [batch] raw cost of the step before, that of the state acted in; 0 after a reset, whatever the start's cost is.
+  const float* previous_costs = nullptr;
+};
+
 // Per environment, for metrics, the safety ledger and overlays. Arrays may be null; else [batch].
 struct ActingDiagnostics {
   double* constraint = nullptr;  // k(s) = CVaR - delta; untouched by rules without a learned constraint
@@ -30,11 +38,9 @@ class ActingRule {
   // Replaces the parameters; shapes must equal those at making (INVALID_ARGUMENT naming the array and both shapes,
   // and the old parameters stay).
   virtual absl::Status Load(const Snapshot& snapshot) = 0;
-  // observations: [batch, obs_dim] float32; noise: [batch, noise_dim()] standard normal float32;
   // actions: [batch, action_dim] float32 out, as stored, and applied unless executed() says otherwise.
   // batch <= max_batch of the making.
-  virtual void Act(int batch, const float* observations, const float* noise, float* actions,
-                   const ActingDiagnostics& diagnostics) = 0;
+  virtual void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) = 0;
   virtual int noise_dim() const = 0;
   // What the last Act would have the environments do instead of its actions, [batch, action_dim] float32: rules that
   // filter outside of the agent, which learns from what the policy chose. Such a rule declares the column

@@ -1,10 +1,10 @@
 #include "common/acting/analytic_rule.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/acting/filtered_action.h"
 #include "common/acting/scalars.h"
 #include "common/base/status.h"
 
@@ -51,25 +51,19 @@ absl::Status AnalyticRule::Load(const Snapshot& snapshot) {
   return absl::OkStatus();
 }
 
-void AnalyticRule::Act(int batch, const float* observations, const float* noise, float* actions,
-                       const ActingDiagnostics& diagnostics) {
-  policy_.Act(batch, observations, noise, actions, {});
+void AnalyticRule::Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) {
+  policy_.Act(batch, inputs, actions, {});
   const size_t obs = observation_.size(), n = u_.size();
   for (int r = 0; r < batch; ++r) {
-    std::copy_n(observations + r * obs, obs, observation_.data());
+    std::copy_n(inputs.observations + r * obs, obs, observation_.data());
     ControlAffineOut out;
     out.q = state_.data();
     dynamics_->Evaluate(observation_.data(), out);
     map_.Set(state_.data(), gains_);
     std::copy_n(actions + r * n, n, u_.data());
     map_.Apply(u_.data(), action_.data());
-    double square = 0;
-    for (size_t i = 0; i < n; ++i) {
-      const float executed = static_cast<float>(action_[i]);
-      executed_[r * n + i] = executed;
-      square += (executed - u_[i]) * (executed - u_[i]);
-    }
-    if (diagnostics.intervention != nullptr) diagnostics.intervention[r] = std::sqrt(square);
+    const double intervention = RoundFilteredAction(action_, u_, &executed_[r * n]);
+    if (diagnostics.intervention != nullptr) diagnostics.intervention[r] = intervention;
   }
 }
 

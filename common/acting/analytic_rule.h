@@ -23,8 +23,7 @@ class AnalyticRule : public ActingRule {
 
   absl::Status Load(const Snapshot& snapshot) override;
   // actions: u. diagnostics.constraint and cvar stay as they are: nothing is learned.
-  void Act(int batch, const float* observations, const float* noise, float* actions,
-           const ActingDiagnostics& diagnostics) override;
+  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
   int noise_dim() const override { return policy_.noise_dim(); }
   const float* executed() const override { return executed_.data(); }
 

@@ -47,14 +47,14 @@ absl::Status GaussianPolicy::Load(const Snapshot& snapshot) {
   return log_std_.Load(snapshot);
 }
 
-void GaussianPolicy::Act(int batch, const float* observations, const float* noise, float* actions,
+void GaussianPolicy::Act(int batch, const ActingInputs& inputs, float* actions,
                          const ActingDiagnostics& /*diagnostics*/) {
-  mean_.Forward(batch, observations, mean_values_.data());
-  log_std_.Forward(batch, observations, log_std_values_.data());
+  mean_.Forward(batch, inputs.observations, mean_values_.data());
+  log_std_.Forward(batch, inputs.observations, log_std_values_.data());
   const int n = mean_.outputs();
   for (int i = 0; i < batch * n; ++i) {
     const float std = std::exp(std::clamp(log_std_values_[i], kMinLogStd, kMaxLogStd));
-    const float raw = mean_values_[i] + std * noise[i];
+    const float raw = mean_values_[i] + std * inputs.noise[i];
     actions[i] = std::tanh(raw) * half_range_[i % n] + centre_[i % n];
   }
 }

@@ -24,8 +24,7 @@ class GaussianPolicy : public ActingRule {
 
   absl::Status Check(const Snapshot& snapshot) const;  // would Load succeed?
   absl::Status Load(const Snapshot& snapshot) override;
-  void Act(int batch, const float* observations, const float* noise, float* actions,
-           const ActingDiagnostics& diagnostics) override;
+  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
   int noise_dim() const override { return mean_.outputs(); }
 
  private:

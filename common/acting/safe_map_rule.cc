@@ -1,10 +1,10 @@
 #include "common/acting/safe_map_rule.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/acting/filtered_action.h"
 #include "common/acting/scalars.h"
 #include "common/base/status.h"
 
@@ -80,10 +80,9 @@ void SafeMapRule::EvaluateModel(int batch, const float* observations) {
   }
 }
 
-void SafeMapRule::Act(int batch, const float* observations, const float* noise, float* actions,
-                      const ActingDiagnostics& diagnostics) {
-  policy_.Act(batch, observations, noise, actions, {});  // u, replaced by a below
-  EvaluateModel(batch, observations);
+void SafeMapRule::Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) {
+  policy_.Act(batch, inputs, actions, {});  // u, replaced by a below
+  EvaluateModel(batch, inputs.observations);
   constraint_.Evaluate(batch, z_.data());
   const int n = dims_.action;
   for (int r = 0; r < batch; ++r) {
@@ -100,14 +99,10 @@ void SafeMapRule::Act(int batch, const float* observations, const float* noise, 
     map_.Set(terms, scalars_.gains);
     std::copy_n(row, n, u_.data());
     map_.Apply(u_.data(), action_.data());
-    double square = 0;
-    for (int i = 0; i < n; ++i) {
-      row[i] = static_cast<float>(action_[i]);
-      square += (row[i] - u_[i]) * (row[i] - u_[i]);
-    }
+    const double intervention = RoundFilteredAction(action_, u_, row);
     if (diagnostics.constraint != nullptr) diagnostics.constraint[r] = k;
     if (diagnostics.cvar != nullptr) diagnostics.cvar[r] = cvar;
-    if (diagnostics.intervention != nullptr) diagnostics.intervention[r] = std::sqrt(square);
+    if (diagnostics.intervention != nullptr) diagnostics.intervention[r] = intervention;
   }
 }
 

@@ -23,8 +23,7 @@ class SafeMapRule : public ActingRule {
                                                               int max_batch);
 
   absl::Status Load(const Snapshot& snapshot) override;
-  void Act(int batch, const float* observations, const float* noise, float* actions,
-           const ActingDiagnostics& diagnostics) override;
+  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
   int noise_dim() const override { return policy_.noise_dim(); }
   bool has_constraint() const override { return true; }
 

@@ -22,6 +22,8 @@ size_t SizeOf(ColumnType type) {
 
 Column ExecutedActionColumn(uint32_t action_dim) { return {kExecutedAction, ColumnType::kFloat32, action_dim, false}; }
 
+Column PreviousCostColumn() { return {kPreviousCost, ColumnType::kFloat32, 1, true}; }
+
 RowSchema RowSchema::For(uint32_t obs_dim, uint32_t action_dim, const std::vector<Column>& extra) {
   RowSchema schema;
   schema.obs_dim_ = obs_dim;

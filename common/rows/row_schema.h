@@ -22,6 +22,8 @@ size_t SizeOf(ColumnType type);
 
 // What rules that filter actions outside of the agent store beside what it chose.
 inline constexpr char kExecutedAction[] = "executed_action";
+// Raw cost of the state an action was chosen in, as the rule saw it: 0 at an episode's first step.
+inline constexpr char kPreviousCost[] = "prev_cost";
 
 struct Column {
   std::string name;
@@ -32,6 +34,7 @@ struct Column {
 };
 
 Column ExecutedActionColumn(uint32_t action_dim);  // not sent to the learner
+Column PreviousCostColumn();
 
 class RowSchema {
  public:

@@ -8,6 +8,7 @@
 #include "learner/algorithms/iqn_datacom.h"
 #include "learner/algorithms/lag_sac.h"
 #include "learner/algorithms/sac.h"
+#include "learner/algorithms/safe_layer_td3.h"
 #include "learner/algorithms/wcsac.h"
 
 namespace datacom::learner {
@@ -31,6 +32,7 @@ void Batch::Resize(const AlgorithmConfig& config) {
   cost.resize(rows);
   next_observation.resize(rows * config.obs_dim);
   absorbing.resize(rows);
+  previous_cost.resize(rows);
   now.Resize(static_cast<int>(members), config.batch_size, config);
   next.Resize(static_cast<int>(members), config.batch_size, config);
   failure_z.resize(failures * z_dim);
@@ -66,6 +68,7 @@ const Entry kAlgorithms[] = {
     {"sac", Make<Sac>, 0},
     {"lag_sac", Make<LagSac>, 0},
     {"wcsac", Make<Wcsac>, 0},
+    {"safe_layer_td3", Make<SafeLayerTd3>, 0},
 };
 
 void Check(bool good, const std::string& message) {
@@ -81,6 +84,7 @@ void CheckConfig(const AlgorithmConfig& config) {
   positive("action_dim", config.action_dim);
   positive("horizon", config.horizon);
   positive("batch_size", config.batch_size);
+  positive("policy_delay", config.policy_delay);
   Check(config.failure_batch_size >= 0, "failure_batch_size must not be negative");
   Check(config.x_dim >= 0 && config.q_dim >= 0, "q_dim and x_dim must not be negative");
   const std::pair<const char*, const std::vector<int>*> nets[] = {{"actor_hidden", &config.actor_hidden},

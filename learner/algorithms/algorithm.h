@@ -30,6 +30,9 @@ struct MemberHyper {
   double delta_lr = 0.05;
   bool delta_fixed = false;  // delta = init_delta, bypassing softplus and update (5.5)
   double atacom_gain = 50, slack_beta = 1;
+  // SafeLayerTD3 (12): standard deviations and bound of TD3's noises; predicted cost from which actions are projected.
+  double exploration_noise = 0.5, target_noise = 0.2, target_noise_clip = 0.5;
+  double projection_threshold = 1e-6;
 };
 
 struct AlgorithmConfig {
@@ -44,6 +47,8 @@ struct AlgorithmConfig {
   int quantiles = 0;            // levels drawn a row by algorithms of quantiles (QuantilesOf), else 0
   int quantile_embedding = 64;  // cosines of a level
   double discount = 0.99, tau = 0.001;
+  int policy_delay = 2;        // TD3: updates of the critics for each of the actor
+  uint64_t policy_warmup = 0;  // TD3: updates before critics and actor learn
   std::string device = "cpu";    // or "cuda"
   std::string kernels = "auto";  // "fused" (CPU), "tensor" (plain tensor operations, any device), "auto" by device
 };
@@ -61,6 +66,7 @@ struct ControlAffineBatch {
 struct Batch {
   std::vector<float> observation, action, reward, cost, next_observation,
       absorbing;                                                                  // [M, B, d]; cost raw; absorbing 0/1
+  std::vector<float> previous_cost;                                               // [M, B] raw; 0 where no rule stores it
   ControlAffineBatch now, next;                                                   // of observation, next_observation
   std::vector<float> failure_z, failure_next_z, failure_cost, failure_absorbing;  // [M, F, d]
   std::vector<float> failure_weight;           // [M] 1 where the member has a failure batch, else 0

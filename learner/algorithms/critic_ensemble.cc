@@ -4,13 +4,35 @@
 
 namespace datacom::learner {
 
-void CriticEnsemble::Declare(const std::vector<std::string>& names, const AlgorithmConfig& config,
+void CriticInput::Make(const AlgorithmConfig& config, int block, Kernels* kernels) {
+  const int B = config.batch_size, width = config.obs_dim + config.action_dim;
+  rows = kernels->NewFloats(block, 2 * B, width);
+  next = kernels->NewFloats(block, B, width);
+  reward = kernels->NewFloats(block, B, 1);
+  absorbing = kernels->NewFloats(block, B, 1);
+}
+
+void CriticInput::Load(const Batch& batch, const AlgorithmConfig& config, int first_member, Kernels* kernels) const {
+  const int B = config.batch_size, obs = config.obs_dim;
+  const int64_t first = static_cast<int64_t>(first_member) * B;
+  const float* observation = batch.observation.data() + first * obs;
+  kernels->Upload(observation, rows.Rows(0, B).Cols(0, obs));
+  kernels->Upload(observation, rows.Rows(B, B).Cols(0, obs));
+  kernels->Upload(batch.next_observation.data() + first * obs, next.Cols(0, obs));
+  kernels->Upload(batch.reward.data() + first, reward);
+  kernels->Upload(batch.absorbing.data() + first, absorbing);
+}
+
+void CriticEnsemble::Declare(const std::vector<std::string>& names, CriticForm form, const AlgorithmConfig& config,
                              ParameterLayout* layout) {
+  const bool twice = form == CriticForm::kActionTwice;
+  WeightInit init;
+  (twice ? init.last_bound : init.xavier_gain) = twice ? 3e-3 : std::sqrt(2.0);
   const std::vector<int> widths = Widths(config.obs_dim + config.action_dim, config.critic_hidden, 1);
   first_ = layout->size();
   for (const std::string& name : names) {
     nets_.emplace_back();
-    nets_.back().online = layout->AddMlp(name, widths, Activation::kRelu, {std::sqrt(2.0)});
+    nets_.back().online = layout->AddMlp(name, widths, Activation::kRelu, init, twice ? config.action_dim : 0);
   }
   size_ = layout->size() - first_;
 }
@@ -32,12 +54,23 @@ void CriticEnsemble::Evaluate(const FloatView& parameters, const CriticInput& in
   for (const Net& net : nets_) kernels_->Forward(parameters, net.online, input.rows, net.tape);
 }
 
+void CriticEnsemble::EvaluateStored(const FloatView& parameters, const CriticInput& input) {
+  for (const Net& net : nets_) kernels_->Forward(parameters, net.online, input.rows.Rows(batch_, batch_), net.stored);
+}
+
+void CriticEnsemble::EvaluateExecuted(const FloatView& parameters, const CriticInput& input, int nets) {
+  for (int i = 0; i < nets; ++i) {
+    kernels_->Forward(parameters, nets_[i].online, input.rows.Rows(0, batch_), nets_[i].executed);
+  }
+}
+
 void CriticEnsemble::EvaluateTargets(const FloatView& targets, const CriticInput& input) {
   for (const Net& net : nets_) kernels_->Forward(targets, net.target, input.next, net.target_tape);
 }
 
-void CriticEnsemble::ActionGradient(const FloatView& parameters, bool add, const FloatView& d_action) {
-  for (const Net& net : nets_) {
+void CriticEnsemble::ActionGradient(const FloatView& parameters, int nets, bool add, const FloatView& d_action) {
+  for (int i = 0; i < nets; ++i) {
+    const Net& net = nets_[i];
     kernels_->Adjoint(parameters, net.online, net.d_out, net.executed);
     kernels_->InputGradient(parameters, net.online, net.executed, obs_dim_, add, d_action);
     add = true;
@@ -51,6 +84,13 @@ void CriticEnsemble::ParameterGradient(const FloatView& parameters, const Critic
     kernels_->Adjoint(parameters, net.online, net.d_out, net.stored);
     kernels_->ParameterGradient(net.online, stored, net.d_out, net.stored, gradients);
   }
+}
+
+void CriticEnsemble::Regress(const FloatView& parameters, const CriticInput& input, const FloatView& y,
+                             const FloatView& gradients, const DoubleView& loss) {
+  kernels_->SetZero(loss);
+  for (const Net& net : nets_) kernels_->SquaredLoss(net.stored.out, y, 1.0 / nets(), net.d_out, loss);
+  ParameterGradient(parameters, input, gradients);
 }
 
 }  // namespace datacom::learner

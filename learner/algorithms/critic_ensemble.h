@@ -1,9 +1,10 @@
-// Perceptrons of one shape on [s, a] with targets (algorithms.md 1.3). SAC's twin critics, LagSAC's cost critic, and
-// mean and standard deviation of WCSAC's are one ensemble each: what they are trained on is the algorithm's business.
+// Perceptrons of one shape on [s, a] with targets (algorithms.md 1.3). SAC's and TD3's twin critics, LagSAC's cost
+// critic, and mean and standard deviation of WCSAC's are one ensemble each: what they are trained on is the algorithm's
+// business.
 //
 // A part of an algorithm, not one itself: works on arrays of the algorithm's block. Every net sees the actions the
-// policy would execute and the stored ones in one pass; then d_out is filled twice, for the gradient that the executed
-// actions get, and for the parameters' from the stored rows.
+// policy would execute and the stored ones, in one pass where both are known; then d_out is filled twice, for the
+// gradient that the executed actions get, and for the parameters' from the stored rows.
 #ifndef DATACOM_LEARNER_ALGORITHMS_CRITIC_ENSEMBLE_H_
 #define DATACOM_LEARNER_ALGORITHMS_CRITIC_ENSEMBLE_H_
 
@@ -17,18 +18,32 @@ namespace datacom::learner {
 
 // What all critics of an algorithm read.
 struct CriticInput {
-  FloatView rows;  // [block, 2B, obs + action]: [s, executed], then [s, stored]
-  FloatView next;  // [block, B, obs + action]: [s', executed']
+  FloatView rows;               // [block, 2B, obs + action]: [s, executed], then [s, stored]
+  FloatView next;               // [block, B, obs + action]: [s', executed']
+  FloatView reward, absorbing;  // [block, B, 1]
+
+  void Make(const AlgorithmConfig& config, int block, Kernels* kernels);
+  // All but the actions, of the block that starts at this member.
+  void Load(const Batch& batch, const AlgorithmConfig& config, int first_member, Kernels* kernels) const;
+};
+
+enum class CriticForm {
+  kPlain,        // SAC's: the action beside the state
+  kActionTwice,  // TD3's: the second layer reads the action again
 };
 
 class CriticEnsemble {
  public:
-  void Declare(const std::vector<std::string>& names, const AlgorithmConfig& config, ParameterLayout* layout);
+  void Declare(const std::vector<std::string>& names, CriticForm form, const AlgorithmConfig& config,
+               ParameterLayout* layout);
   int64_t first() const { return first_; }
   int64_t size() const { return size_; }
+  int nets() const { return static_cast<int>(nets_.size()); }
   void MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block, Kernels* kernels);
 
-  void Evaluate(const FloatView& parameters, const CriticInput& input);
+  void Evaluate(const FloatView& parameters, const CriticInput& input);  // executed and stored actions
+  void EvaluateStored(const FloatView& parameters, const CriticInput& input);
+  void EvaluateExecuted(const FloatView& parameters, const CriticInput& input, int nets);  // of the first `nets`
   void EvaluateTargets(const FloatView& targets, const CriticInput& input);
   // Linear outputs of net i, [block, B, 1].
   const FloatView& executed(int i) const { return nets_[i].executed.out; }
@@ -37,10 +52,14 @@ class CriticEnsemble {
 
   // Gradient of an objective for the output of net i, [block, B, 1]: set before either of the following.
   const FloatView& d_out(int i) const { return nets_[i].d_out; }
-  // Gradient for the executed actions, summed over the nets; added to d_action where `add`.
-  void ActionGradient(const FloatView& parameters, bool add, const FloatView& d_action);
+  // Gradient for the executed actions, summed over the first `nets`; added to d_action where `add`.
+  void ActionGradient(const FloatView& parameters, int nets, bool add, const FloatView& d_action);
   // Gradients for the parameters from the stored rows.
   void ParameterGradient(const FloatView& parameters, const CriticInput& input, const FloatView& gradients);
+  // The squared errors against y [block, B, 1] of the stored rows: mean over rows and nets, and every net's own mean's
+  // gradients.
+  void Regress(const FloatView& parameters, const CriticInput& input, const FloatView& y, const FloatView& gradients,
+               const DoubleView& loss);
 
  private:
   struct Net {

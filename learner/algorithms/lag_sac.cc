@@ -8,7 +8,7 @@ namespace datacom::learner {
 
 LagSac::LagSac(const AlgorithmConfig& config, const std::vector<std::string>& cost_nets) : SoftActorCritic(config) {
   DeclareCritics();
-  cost_critics_.Declare(cost_nets, config_, &layout_);
+  cost_critics_.Declare(cost_nets, CriticForm::kPlain, config_, &layout_);
   MirrorTargets(0, layout_.size());
   DeclareActor();
   multiplier_raw_ = layout_.AddScalar("multiplier_raw");
@@ -60,9 +60,9 @@ void LagSac::AddPricedCost() {
   kernels_->RowMean(StoredCost(), mean_cost_.value);
   kernels_->Multiplier(MultiplierRaw(parameters()), mean_cost_.value, Block(limit_), Block(damping_), price_,
                        MultiplierRaw(gradients()));
-  kernels_->PriceCost(ExecutedCost(), price_, cost_critics_.d_out(0), policy_loss_.value);
+  kernels_->WeightedMean(ExecutedCost(), price_, cost_critics_.d_out(0), policy_loss_.value);
   SpreadCostGradient();
-  cost_critics_.ActionGradient(parameters(), /*add=*/true, action_gradient());
+  cost_critics_.ActionGradient(parameters(), cost_critics_.nets(), /*add=*/true, action_gradient());
 }
 
 void LagSac::CostCriticStep() {
@@ -75,7 +75,7 @@ void LagSac::CostCriticStep() {
 }
 
 void LagSac::CostLoss(const FloatView& cost, const DoubleView& loss) {
-  kernels_->CostTarget(cost, absorbing(), cost_critics_.next(0), config_.discount, y_);
+  kernels_->CostTarget(cost, critic_input().absorbing, cost_critics_.next(0), config_.discount, y_);
   kernels_->SetZero(loss);
   kernels_->SquaredLoss(cost_critics_.stored(0), y_, 1, cost_critics_.d_out(0), loss);
 }

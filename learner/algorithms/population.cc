@@ -67,10 +67,9 @@ void Population::Initialise() {
   for (int m = 0; m < members_; ++m) {
     std::fill(values.begin(), values.end(), 0.0f);
     for (const ParameterArray& array : layout_.arrays()) {
-      if (array.bound == 0) continue;
       NamedStream stream(NamedKey("learner.init." + array.name, {config_.run_seed, config_.members[m].seed}));
       for (int64_t i = 0; i < array.size(); ++i) {
-        values[array.offset + i] = static_cast<float>(stream.Uniform(-array.bound, array.bound));
+        values[array.offset + i] = static_cast<float>(array.centre + stream.Uniform(-array.bound, array.bound));
       }
     }
     kernels_->Upload(values.data(), parameters_.Members(m, 1));
@@ -97,11 +96,24 @@ Statistic Population::NewStatistic() {
   return {kernels_->NewDoubles(members_, 1, 2), kernels_->NewDoubles(block_, 1, 1)};
 }
 
+ActionBox Population::NewActionBox() {
+  const int n = config_.action_dim;
+  const ActionBox box{kernels_->NewFloats(1, 1, n), kernels_->NewFloats(1, 1, n)};
+  std::vector<float> half(n), centre(n);
+  for (int i = 0; i < n; ++i) {
+    half[i] = static_cast<float>((config_.action_high[i] - config_.action_low[i]) / 2);
+    centre[i] = static_cast<float>((config_.action_high[i] + config_.action_low[i]) / 2);
+  }
+  kernels_->Upload(half.data(), box.half);
+  kernels_->Upload(centre.data(), box.centre);
+  return box;
+}
+
 void Population::Update(const Batch& batch) {
   for (first_ = 0; first_ < members_; first_ += block_) {
     count_ = block_;
     LoadBatch(batch);
-    kernels_->Run(compute_);
+    kernels_->Run(Plan(), compute_);
   }
 }
 

@@ -30,7 +30,7 @@ struct Statistic {
 
 class Population : public Algorithm {
  public:
-  void Update(const Batch& batch) final;
+  void Update(const Batch& batch) override;
   Stats GetStats() const override;
   void ResetStats() override;
   State Save() const override;
@@ -45,6 +45,8 @@ class Population : public Algorithm {
 
   virtual void LoadBatch(const Batch& batch) = 0;  // the block's rows of the batch into the workspace
   virtual void Compute() = 0;                      // the update of the block
+  // Which of its sequences of kernel calls Compute will issue (Kernels::Run), where there is more than one.
+  virtual int Plan() const { return 0; }
 
   // ---- building, in this order: nets into layout_, MirrorTargets, Build, optimizers and scalars.
   void MirrorTargets(int64_t first, int64_t size);  // this range of the block has target copies
@@ -53,6 +55,7 @@ class Population : public Algorithm {
   DoubleView NewScalar(double MemberHyper::*value);
   DoubleView NewScalar() { return kernels_->NewDoubles(members_, 1, 1); }
   Statistic NewStatistic();
+  ActionBox NewActionBox();
   void Register(const std::string& name, const DoubleView& view) { saved_[name] = view; }  // part of Save
 
   // ---- the current block of members; cheap views.

@@ -26,17 +26,10 @@ void SoftActorCritic::MakeWorkspace() {
   mean_log_pi_ = entropy_.value;
 
   const int n = config_.action_dim, B = batch_;
-  box_ = {kernels_->NewFloats(1, 1, n), kernels_->NewFloats(1, 1, n)};
-  std::vector<float> half(n), centre(n);
-  for (int i = 0; i < n; ++i) {
-    half[i] = static_cast<float>((config_.action_high[i] - config_.action_low[i]) / 2);
-    centre[i] = static_cast<float>((config_.action_high[i] + config_.action_low[i]) / 2);
-  }
-  kernels_->Upload(half.data(), box_.half);
-  kernels_->Upload(centre.data(), box_.centre);
+  box_ = NewActionBox();
   const auto rows = [this, B](int cols) { return kernels_->NewFloats(block_, B, cols); };
-  input_ = {kernels_->NewFloats(block_, 2 * B, config_.obs_dim + n), rows(config_.obs_dim + n)};
-  reward_ = rows(1), absorbing_ = rows(1), y_ = rows(1);
+  input_.Make(config_, block_, kernels_.get());
+  y_ = rows(1);
   noise_now_ = rows(n), noise_next_ = rows(n), d_mean_ = rows(n), d_log_std_ = rows(n), d_action_ = rows(n);
   now_ = {rows(n), rows(n), rows(1)};
   next_ = {rows(n), rows(n), rows(1)};
@@ -46,14 +39,9 @@ void SoftActorCritic::MakeWorkspace() {
 }
 
 void SoftActorCritic::LoadTransitions(const Batch& batch) {
-  const int B = batch_, obs = config_.obs_dim, n = config_.action_dim;
-  const float* observation = BlockOf(batch.observation, B * obs);
-  kernels_->Upload(observation, input_.rows.Rows(0, B).Cols(0, obs));
-  kernels_->Upload(observation, input_.rows.Rows(B, B).Cols(0, obs));
-  kernels_->Upload(BlockOf(batch.action, B * n), input_.rows.Rows(B, B).Cols(obs, n));
-  kernels_->Upload(BlockOf(batch.next_observation, B * obs), NextObservation());
-  kernels_->Upload(BlockOf(batch.reward, B), reward_);
-  kernels_->Upload(BlockOf(batch.absorbing, B), absorbing_);
+  const int B = batch_, n = config_.action_dim;
+  input_.Load(batch, config_, first_member(), kernels_.get());
+  kernels_->Upload(BlockOf(batch.action, B * n), input_.rows.Rows(B, B).Cols(config_.obs_dim, n));
   kernels_->Upload(BlockOf(batch.noise_actor, B * n), noise_now_);
   kernels_->Upload(BlockOf(batch.noise_next, B * n), noise_next_);
 }
@@ -68,7 +56,7 @@ void SoftActorCritic::EvaluateActor() {
   critics_.Evaluate(parameters(), input_);
   kernels_->ActorLoss(critics_.executed(0), critics_.executed(1), now_.log_pi, LogAlpha(), critics_.d_out(0),
                       critics_.d_out(1), policy_loss_.value, mean_log_pi_);
-  critics_.ActionGradient(parameters(), /*add=*/false, d_action_);
+  critics_.ActionGradient(parameters(), critics_.nets(), /*add=*/false, d_action_);
 }
 
 void SoftActorCritic::ActorStep(const FloatView& d_u) {
@@ -90,13 +78,9 @@ void SoftActorCritic::TemperatureStep() {
 
 void SoftActorCritic::CriticStep() {
   critics_.EvaluateTargets(targets(), input_);
-  kernels_->SoftTarget(reward_, absorbing_, critics_.next(0), critics_.next(1), next_.log_pi, LogAlpha(),
+  kernels_->SoftTarget(input_.reward, input_.absorbing, critics_.next(0), critics_.next(1), next_.log_pi, LogAlpha(),
                        config_.discount, y_);
-  kernels_->SetZero(critic_loss_.value);
-  for (int i = 0; i < 2; ++i) {
-    kernels_->SquaredLoss(critics_.stored(i), y_, 0.5, critics_.d_out(i), critic_loss_.value);
-  }
-  critics_.ParameterGradient(parameters(), input_, gradients());
+  critics_.Regress(parameters(), input_, y_, gradients(), critic_loss_.value);
   GuardAndRecord(critic_loss_);
   Step(critic_optimizer_);
 }

@@ -21,7 +21,7 @@ class SoftActorCritic : public Population {
 
   // Building: critics first, so that their targets are one range with whatever the algorithm adds next; after Build,
   // MakeWorkspace.
-  void DeclareCritics() { critics_.Declare({"critic.0", "critic.1"}, config_, &layout_); }
+  void DeclareCritics() { critics_.Declare({"critic.0", "critic.1"}, CriticForm::kPlain, config_, &layout_); }
   void DeclareActor();
   void MakeWorkspace();
   void LoadTransitions(const Batch& batch);
@@ -34,7 +34,6 @@ class SoftActorCritic : public Population {
   FloatView NowAction() const { return input_.rows.Rows(0, batch_).Cols(config_.obs_dim, config_.action_dim); }
   FloatView NextAction() const { return input_.next.Cols(config_.obs_dim, config_.action_dim); }
   const CriticInput& critic_input() const { return input_; }
-  const FloatView& absorbing() const { return absorbing_; }  // [block, B, 1]
 
   // Both critics on [s, executed] and [s, stored action] in one pass; loss, and the gradient for the executed action.
   // An algorithm whose actor minimises more adds that to both.
@@ -61,7 +60,7 @@ class SoftActorCritic : public Population {
   Statistic entropy_;
   ActionBox box_;
   CriticInput input_;
-  FloatView reward_, absorbing_, noise_now_, noise_next_, y_, d_mean_, d_log_std_, d_action_;
+  FloatView noise_now_, noise_next_, y_, d_mean_, d_log_std_, d_action_;
   MlpTape mean_tape_, log_std_tape_;
   DoubleView mean_log_pi_;
 };

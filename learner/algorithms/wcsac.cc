@@ -38,7 +38,7 @@ void Wcsac::CostLoss(const FloatView& cost, const DoubleView& loss) {
                               cost_critics_.next(kMean),
                               cost_critics_.next(kSpread),
                               cost,
-                              absorbing(),
+                              critic_input().absorbing,
                               no_failures_,
                               batch_,
                               config_.discount};

@@ -57,6 +57,11 @@ void Transpose(const float* from, int rows, int cols, float* to) {
   }
 }
 
+// to[:, 0, count) = from[:, 0, count)
+void CopyColumns(const float* from, int64_t from_stride, int rows, int count, float* to, int64_t to_stride) {
+  for (int r = 0; r < rows; ++r) std::memcpy(to + r * to_stride, from + r * from_stride, sizeof(float) * count);
+}
+
 // adjoint *= act'(hidden), from the activation's value.
 void MultiplySlope(Activation activation, const float* __restrict hidden, int64_t hidden_stride, int rows, int n,
                    float* __restrict adjoint, int64_t stride) {
@@ -131,6 +136,25 @@ bool AllFinite(const float* x, int n) {
   return sum == 0.0f;
 }
 
+// d_x (+)= adjoint W^T for the d_x.cols inputs of the layer from first_col on.
+void LayerInputGradient(const FloatView& block, const MlpLayer& layer, const FloatView& adjoint, int first_col,
+                        bool add, const FloatView& d_x) {
+  for (int m = 0; m < d_x.members; ++m) {
+    const float* weight = block.row(m, 0) + layer.weight + static_cast<int64_t>(first_col) * layer.out;
+    if (d_x.cols <= kNarrow) {
+      for (int r = 0; r < d_x.rows; ++r) {
+        for (int c = 0; c < d_x.cols; ++c) {
+          const float d = Dot(adjoint.row(m, r), weight + static_cast<int64_t>(c) * layer.out, layer.out);
+          d_x.at(m, r, c) = add ? d_x.at(m, r, c) + d : d;
+        }
+      }
+      continue;
+    }
+    Multiply(Gemm::kTransposeB, d_x.rows, d_x.cols, layer.out, adjoint.row(m, 0), static_cast<int>(adjoint.row_stride),
+             weight, layer.out, add, d_x.row(m, 0), static_cast<int>(d_x.row_stride));
+  }
+}
+
 }  // namespace
 
 FusedKernels::FusedKernels() { UseOneBlasThread(); }
@@ -173,7 +197,7 @@ const float* FusedKernels::Columns(const float* weight, const MlpLayer& layer) {
 }
 
 // Adam's first moments of inactive units decay into denormals, on which every operation is tens of times slower.
-void FusedKernels::Run(const std::function<void()>& compute) {
+void FusedKernels::Run(int /*plan*/, const std::function<void()>& compute) {
 #ifdef __SSE2__
   constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040;
   const unsigned before = _mm_getcsr();
@@ -208,6 +232,10 @@ void FusedKernels::Forward(const FloatView& block, const Mlp& net, const FloatVi
                /*add=*/false, out.row(m, 0), static_cast<int>(out.row_stride));
       if (i < last) {
         Activate(net.hidden, bias, x.rows, layer.out, out.row_stride, out.row(m, 0));
+        if (i == 0 && net.repeated > 0) {
+          CopyColumns(x.row(m, 0) + layer.in - net.repeated, x.row_stride, x.rows, net.repeated,
+                      out.row(m, 0) + layer.out, out.row_stride);
+        }
       } else {
         for (int r = 0; r < x.rows; ++r) {
           for (int j = 0; j < layer.out; ++j) out.at(m, r, j) += bias[j];
@@ -231,9 +259,10 @@ void FusedKernels::Adjoint(const FloatView& block, const Mlp& net, const FloatVi
                       hidden.row_stride, d_out.rows, layer.in, to.row(m, 0), to.row_stride);
         continue;
       }
-      Multiply(Gemm::kTransposeB, d_out.rows, layer.in, layer.out, from.row(m, 0), static_cast<int>(from.row_stride),
+      const int width = net.layers[i - 1].out;  // without repeated inputs
+      Multiply(Gemm::kTransposeB, d_out.rows, width, layer.out, from.row(m, 0), static_cast<int>(from.row_stride),
                weight, layer.out, /*add=*/false, to.row(m, 0), static_cast<int>(to.row_stride));
-      MultiplySlope(net.hidden, hidden.row(m, 0), hidden.row_stride, d_out.rows, layer.in, to.row(m, 0), to.row_stride);
+      MultiplySlope(net.hidden, hidden.row(m, 0), hidden.row_stride, d_out.rows, width, to.row(m, 0), to.row_stride);
     }
   }
 }
@@ -252,22 +281,11 @@ void FusedKernels::ScaleAdjoint(const FloatView& d_out, const MlpTape& tape) {
 
 void FusedKernels::InputGradient(const FloatView& block, const Mlp& net, const MlpTape& tape, int first_col, bool add,
                                  const FloatView& d_x) {
-  const MlpLayer& layer = net.layers.front();
-  const FloatView& from = tape.adjoint.front();
-  for (int m = 0; m < d_x.members; ++m) {
-    const float* weight = block.row(m, 0) + layer.weight + static_cast<int64_t>(first_col) * layer.out;
-    if (d_x.cols <= kNarrow) {
-      for (int r = 0; r < d_x.rows; ++r) {
-        for (int c = 0; c < d_x.cols; ++c) {
-          const float d = Dot(from.row(m, r), weight + static_cast<int64_t>(c) * layer.out, layer.out);
-          d_x.at(m, r, c) = add ? d_x.at(m, r, c) + d : d;
-        }
-      }
-      continue;
-    }
-    Multiply(Gemm::kTransposeB, d_x.rows, d_x.cols, layer.out, from.row(m, 0), static_cast<int>(from.row_stride),
-             weight, layer.out, add, d_x.row(m, 0), static_cast<int>(d_x.row_stride));
-  }
+  LayerInputGradient(block, net.layers.front(), tape.adjoint.front(), first_col, add, d_x);
+  const RepeatedColumns again = RepeatedOf(net, first_col, d_x.cols);
+  if (again.count == 0) return;
+  LayerInputGradient(block, net.layers[1], tape.adjoint[1], again.layer_first, /*add=*/true,
+                     d_x.Cols(again.first, again.count));
 }
 
 void FusedKernels::ParameterGradient(const Mlp& net, const FloatView& x, const FloatView& d_out, const MlpTape& tape,

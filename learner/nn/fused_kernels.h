@@ -24,7 +24,7 @@ class FusedKernels : public Kernels {
   void Upload(const double* packed, const DoubleView& to) override;
   void Download(const FloatView& from, float* packed) override;
   void Download(const DoubleView& from, double* packed) override;
-  void Run(const std::function<void()>& compute) override;
+  void Run(int plan, const std::function<void()>& compute) override;
 
   void Forward(const FloatView& block, const Mlp& net, const FloatView& x, const MlpTape& tape) override;
   void Adjoint(const FloatView& block, const Mlp& net, const FloatView& d_out, const MlpTape& tape) override;
@@ -39,6 +39,14 @@ class FusedKernels : public Kernels {
   void SampleActionGradient(const FloatView& log_std, const FloatView& noise, const ActionBox& box,
                             const ActionSample& sample, const FloatView& d_u, const FloatView& log_alpha,
                             const FloatView& d_mean, const FloatView& d_log_std) override;
+  void DeterministicAction(const FloatView& raw, const ActionBox& box, const FloatView& action) override;
+  void ActionInHalfRanges(const FloatView& action, const ActionBox& box, const FloatView& scaled) override;
+  void DeterministicActionGradient(const FloatView& action, const ActionBox& box, const FloatView& d_scaled,
+                                   const FloatView& d_raw) override;
+  void SmoothAction(const FloatView& noise, const DoubleView& std, const DoubleView& bound, const ActionBox& box,
+                    const FloatView& action) override;
+  void LinearCostLoss(const FloatView& slope, const FloatView& action, const FloatView& previous, const FloatView& cost,
+                      const FloatView& prediction, const FloatView& d_slope, const DoubleView& loss) override;
   void GaussianRisk(const FloatView& mean, const FloatView& log_std, const FloatView& mean_gradient,
                     const FloatView& log_std_gradient, const DoubleView& margin, const DoubleView& delta,
                     const DoubleView& k, const DoubleView& J) override;
@@ -66,8 +74,8 @@ class FusedKernels : public Kernels {
                         const FloatView& d_spread) override;
   void Multiplier(const FloatView& raw, const DoubleView& mean_cost, const DoubleView& limit, const DoubleView& damping,
                   const DoubleView& price, const FloatView& gradient) override;
-  void PriceCost(const FloatView& cost, const DoubleView& price, const FloatView& d_cost,
-                 const DoubleView& loss) override;
+  void WeightedMean(const FloatView& x, const DoubleView& weight, const FloatView& d_x,
+                    const DoubleView& loss) override;
   void ActorLoss(const FloatView& q0, const FloatView& q1, const FloatView& log_pi, const FloatView& log_alpha,
                  const FloatView& d_q0, const FloatView& d_q1, const DoubleView& loss,
                  const DoubleView& mean_log_pi) override;
@@ -75,6 +83,8 @@ class FusedKernels : public Kernels {
                            const FloatView& gradient) override;
   void SoftTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0, const FloatView& q1,
                   const FloatView& log_pi, const FloatView& log_alpha, double discount, const FloatView& y) override;
+  void MinTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0, const FloatView& q1,
+                 double discount, const FloatView& y) override;
   void SquaredLoss(const FloatView& q, const FloatView& y, double weight, const FloatView& d_q,
                    const DoubleView& loss) override;
 

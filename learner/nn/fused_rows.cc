@@ -64,6 +64,67 @@ void FusedKernels::SampleActionGradient(const FloatView& log_std, const FloatVie
   }
 }
 
+void FusedKernels::DeterministicAction(const FloatView& raw, const ActionBox& box, const FloatView& action) {
+  for (int m = 0; m < raw.members; ++m) {
+    for (int r = 0; r < raw.rows; ++r) {
+      for (int i = 0; i < raw.cols; ++i) {
+        action.at(m, r, i) = std::tanh(raw.at(m, r, i)) * box.half.at(0, 0, i) + box.centre.at(0, 0, i);
+      }
+    }
+  }
+}
+
+void FusedKernels::ActionInHalfRanges(const FloatView& action, const ActionBox& box, const FloatView& scaled) {
+  for (int m = 0; m < action.members; ++m) {
+    for (int r = 0; r < action.rows; ++r) {
+      for (int i = 0; i < action.cols; ++i) scaled.at(m, r, i) = action.at(m, r, i) / box.half.at(0, 0, i);
+    }
+  }
+}
+
+void FusedKernels::DeterministicActionGradient(const FloatView& action, const ActionBox& box, const FloatView& d_scaled,
+                                               const FloatView& d_raw) {
+  for (int m = 0; m < action.members; ++m) {
+    for (int r = 0; r < action.rows; ++r) {
+      for (int i = 0; i < action.cols; ++i) {
+        const float t = (action.at(m, r, i) - box.centre.at(0, 0, i)) / box.half.at(0, 0, i);
+        d_raw.at(m, r, i) = d_scaled.at(m, r, i) * (1 - t * t);
+      }
+    }
+  }
+}
+
+void FusedKernels::SmoothAction(const FloatView& noise, const DoubleView& std, const DoubleView& bound,
+                                const ActionBox& box, const FloatView& action) {
+  for (int m = 0; m < action.members; ++m) {
+    const float scale = static_cast<float>(std.at(m)), limit = static_cast<float>(bound.at(m));
+    for (int r = 0; r < action.rows; ++r) {
+      for (int i = 0; i < action.cols; ++i) {
+        const float half = box.half.at(0, 0, i), centre = box.centre.at(0, 0, i);
+        const float moved = action.at(m, r, i) + Clamp(scale * noise.at(m, r, i), -limit, limit);
+        action.at(m, r, i) = Clamp(moved, centre - half, centre + half);
+      }
+    }
+  }
+}
+
+void FusedKernels::LinearCostLoss(const FloatView& slope, const FloatView& action, const FloatView& previous,
+                                  const FloatView& cost, const FloatView& prediction, const FloatView& d_slope,
+                                  const DoubleView& loss) {
+  for (int m = 0; m < slope.members; ++m) {
+    double sum = 0;
+    for (int r = 0; r < slope.rows; ++r) {
+      float change = 0;
+      for (int i = 0; i < slope.cols; ++i) change += slope.at(m, r, i) * action.at(m, r, i);
+      prediction.at(m, r) = previous.at(m, r) + change;
+      const float error = prediction.at(m, r) - cost.at(m, r);
+      sum += static_cast<double>(error) * error;
+      for (int i = 0; i < slope.cols; ++i) d_slope.at(m, r, i) = 2 * error / slope.rows * action.at(m, r, i);
+    }
+    loss.at(m) = sum / slope.rows;
+  }
+}
+
 void FusedKernels::GaussianRisk(const FloatView& mean, const FloatView& log_std, const FloatView& mean_gradient,
                                 const FloatView& log_std_gradient, const DoubleView& margin, const DoubleView& delta,
                                 const DoubleView& k, const DoubleView& J) {
@@ -181,16 +242,16 @@ void FusedKernels::Multiplier(const FloatView& raw, const DoubleView& mean_cost,
   }
 }
 
-void FusedKernels::PriceCost(const FloatView& cost, const DoubleView& price, const FloatView& d_cost,
-                             const DoubleView& loss) {
-  for (int m = 0; m < cost.members; ++m) {
-    const float share = static_cast<float>(price.at(m) / cost.rows);
+void FusedKernels::WeightedMean(const FloatView& x, const DoubleView& weight, const FloatView& d_x,
+                                const DoubleView& loss) {
+  for (int m = 0; m < x.members; ++m) {
+    const float share = static_cast<float>(weight.at(m) / x.rows);
     double sum = 0;
-    for (int r = 0; r < cost.rows; ++r) {
-      sum += cost.at(m, r);
-      d_cost.at(m, r) = share;
+    for (int r = 0; r < x.rows; ++r) {
+      sum += x.at(m, r);
+      d_x.at(m, r) = share;
     }
-    loss.at(m) += price.at(m) * sum / cost.rows;
+    loss.at(m) += weight.at(m) * sum / x.rows;
   }
 }
 
@@ -231,6 +292,17 @@ void FusedKernels::SoftTarget(const FloatView& reward, const FloatView& absorbin
       const float a = q0.at(m, r), b = q1.at(m, r);
       const float soft = (b < a || b != b ? b : a) - alpha * log_pi.at(m, r);
       y.at(m, r) = reward.at(m, r) + gamma * (1 - absorbing.at(m, r)) * soft;
+    }
+  }
+}
+
+void FusedKernels::MinTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0,
+                             const FloatView& q1, double discount, const FloatView& y) {
+  const float gamma = static_cast<float>(discount);
+  for (int m = 0; m < q0.members; ++m) {
+    for (int r = 0; r < q0.rows; ++r) {
+      const float a = q0.at(m, r), b = q1.at(m, r);
+      y.at(m, r) = reward.at(m, r) + gamma * (1 - absorbing.at(m, r)) * (b < a || b != b ? b : a);
     }
   }
 }

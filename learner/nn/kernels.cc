@@ -24,7 +24,7 @@ DoubleView Kernels::NewDoubles(int members, int rows, int cols) { return NewView
 MlpTape Kernels::NewTape(const Mlp& net, int members, int rows) {
   MlpTape tape;
   for (size_t i = 0; i + 1 < net.layers.size(); ++i) {
-    tape.hidden.push_back(NewFloats(members, rows, net.layers[i].out));
+    tape.hidden.push_back(NewFloats(members, rows, net.layers[i + 1].in));
     tape.adjoint.push_back(NewFloats(members, rows, net.layers[i].out));
   }
   tape.out = NewFloats(members, rows, net.out());

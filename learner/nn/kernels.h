@@ -76,8 +76,9 @@ class Kernels {
   virtual void Upload(const double* packed, const DoubleView& to) = 0;
   virtual void Download(const FloatView& from, float* packed) = 0;  // waits for the device
   virtual void Download(const DoubleView& from, double* packed) = 0;
-  // Runs compute, which issues only the calls below, always the same ones: a device may record and replay them.
-  virtual void Run(const std::function<void()>& compute) = 0;
+  // Runs compute, which issues only the calls below, always the same ones for the same `plan`: a device may record and
+  // replay them.
+  virtual void Run(int plan, const std::function<void()>& compute) = 0;
 
   FloatView NewFloats(int members, int rows, int cols);
   DoubleView NewDoubles(int members, int rows, int cols);
@@ -102,6 +103,23 @@ class Kernels {
   virtual void SampleActionGradient(const FloatView& log_std, const FloatView& noise, const ActionBox& box,
                                     const ActionSample& sample, const FloatView& d_u, const FloatView& log_alpha,
                                     const FloatView& d_mean, const FloatView& d_log_std) = 0;
+
+  // ---- deterministic policy with a safety layer (algorithms.md 12). Actions: [members, rows, action].
+  // action = tanh(raw) half + centre.
+  virtual void DeterministicAction(const FloatView& raw, const ActionBox& box, const FloatView& action) = 0;
+  // scaled = action / half: what such a policy's critics read.
+  virtual void ActionInHalfRanges(const FloatView& action, const ActionBox& box, const FloatView& scaled) = 0;
+  // From the gradient for the scaled action, the one for raw.
+  virtual void DeterministicActionGradient(const FloatView& action, const ActionBox& box, const FloatView& d_scaled,
+                                           const FloatView& d_raw) = 0;
+  // In place: action + std noise, the noise clipped to +-bound, the sum to the box. std, bound: [members, 1, 1].
+  virtual void SmoothAction(const FloatView& noise, const DoubleView& std, const DoubleView& bound,
+                            const ActionBox& box, const FloatView& action) = 0;
+  // prediction = previous + <slope, action> of a step's cost [members, rows, 1]: its mean squared error and the
+  // gradient for slope.
+  virtual void LinearCostLoss(const FloatView& slope, const FloatView& action, const FloatView& previous,
+                              const FloatView& cost, const FloatView& prediction, const FloatView& d_slope,
+                              const DoubleView& loss) = 0;
 
   // ---- constraint (algorithms.md 4, 2.4). Gradients are those of the linear outputs for z. margin, delta: [members,
   // 1, 1].
@@ -150,9 +168,9 @@ class Kernels {
   // raw, and what a unit of cost costs the actor, price = softplus(raw) - damping * (limit - mean_cost).
   virtual void Multiplier(const FloatView& raw, const DoubleView& mean_cost, const DoubleView& limit,
                           const DoubleView& damping, const DoubleView& price, const FloatView& gradient) = 0;
-  // loss += price * mean(cost), and its gradient for cost.
-  virtual void PriceCost(const FloatView& cost, const DoubleView& price, const FloatView& d_cost,
-                         const DoubleView& loss) = 0;
+  // loss += weight * mean(x), and its gradient for x [members, rows, 1].
+  virtual void WeightedMean(const FloatView& x, const DoubleView& weight, const FloatView& d_x,
+                            const DoubleView& loss) = 0;
 
   // ---- critics. q: [members, rows, 1]; log_alpha: [members, 1, 1].
   // loss = mean(alpha log pi - min(q0, q1)), and its gradients for q0, q1; mean_log_pi beside.
@@ -163,6 +181,9 @@ class Kernels {
                                    const FloatView& log_alpha, const FloatView& gradient) = 0;
   virtual void SoftTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0, const FloatView& q1,
                           const FloatView& log_pi, const FloatView& log_alpha, double discount, const FloatView& y) = 0;
+  // y = reward + discount (1 - absorbing) min(q0, q1).
+  virtual void MinTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0, const FloatView& q1,
+                         double discount, const FloatView& y) = 0;
   // loss += weight * mean (q - y)^2; d_q = 2 (q - y) / rows.
   virtual void SquaredLoss(const FloatView& q, const FloatView& y, double weight, const FloatView& d_q,
                            const DoubleView& loss) = 0;

@@ -69,9 +69,7 @@ at::Tensor Slope(const at::Tensor& hidden, Activation activation) {
 
 }  // namespace
 
-TensorKernels::TensorKernels(const std::string& device) : device_(DeviceOf(device)) {
-  if (device_.is_cuda()) graph_ = std::make_unique<Graph>();
-}
+TensorKernels::TensorKernels(const std::string& device) : device_(DeviceOf(device)) {}
 
 TensorKernels::~TensorKernels() = default;
 
@@ -98,13 +96,12 @@ void TensorKernels::Download(const DoubleView& from, double* packed) {
   Packed(packed, from.members, from.rows, from.cols).copy_(Of(from));
 }
 
-void TensorKernels::Run(const std::function<void()>& compute) {
+void TensorKernels::Run(int plan, const std::function<void()>& compute) {
   const at::NoGradGuard no_grad;
-  if (graph_ != nullptr) {
-    graph_->Run(compute);
-  } else {
-    compute();
-  }
+  if (!device_.is_cuda()) return compute();
+  std::unique_ptr<Graph>& graph = graphs_[plan];
+  if (graph == nullptr) graph = std::make_unique<Graph>();
+  graph->Run(compute);
 }
 
 at::Tensor TensorKernels::Weight(const FloatView& block, const MlpLayer& layer) const {
@@ -121,6 +118,7 @@ void TensorKernels::Forward(const FloatView& block, const Mlp& net, const FloatV
   for (int i = 0; i <= last; ++i) {
     const at::Tensor linear = at::bmm(value, Weight(block, net.layers[i])) + Bias(block, net.layers[i]);
     value = i == last ? linear : Activated(linear, net.hidden);
+    if (i == 0 && net.repeated > 0) value = at::cat({value, Of(x.Cols(x.cols - net.repeated, net.repeated))}, 2);
     FloatView to = i == last ? tape.out : tape.hidden[i];
     Of(to.Rows(0, x.rows)).copy_(value);
   }
@@ -129,8 +127,10 @@ void TensorKernels::Forward(const FloatView& block, const Mlp& net, const FloatV
 void TensorKernels::Adjoint(const FloatView& block, const Mlp& net, const FloatView& d_out, const MlpTape& tape) {
   at::Tensor d = Of(d_out);
   for (int i = static_cast<int>(net.layers.size()) - 1; i > 0; --i) {
-    const at::Tensor hidden = Of(tape.hidden[i - 1].Rows(0, d_out.rows));
-    d = at::bmm(d, Weight(block, net.layers[i]).transpose(1, 2)) * Slope(hidden, net.hidden);
+    const int width = net.layers[i - 1].out;  // without repeated inputs
+    const at::Tensor hidden = Of(tape.hidden[i - 1].Rows(0, d_out.rows).Cols(0, width));
+    const at::Tensor weight = Weight(block, net.layers[i]).narrow(1, 0, width);
+    d = at::bmm(d, weight.transpose(1, 2)) * Slope(hidden, net.hidden);
     Of(tape.adjoint[i - 1].Rows(0, d_out.rows)).copy_(d);
   }
 }
@@ -141,13 +141,18 @@ void TensorKernels::ScaleAdjoint(const FloatView& d_out, const MlpTape& tape) {
 
 void TensorKernels::InputGradient(const FloatView& block, const Mlp& net, const MlpTape& tape, int first_col, bool add,
                                   const FloatView& d_x) {
-  const at::Tensor weight = Weight(block, net.layers.front()).narrow(1, first_col, d_x.cols);
-  const at::Tensor d = at::bmm(Of(tape.adjoint.front().Rows(0, d_x.rows)), weight.transpose(1, 2));
+  const auto through = [&](int layer, int first, int count) {
+    const at::Tensor weight = Weight(block, net.layers[layer]).narrow(1, first, count);
+    return at::bmm(Of(tape.adjoint[layer].Rows(0, d_x.rows)), weight.transpose(1, 2));
+  };
+  const at::Tensor d = through(0, first_col, d_x.cols);
   if (add) {
     Of(d_x).add_(d);
   } else {
     Of(d_x).copy_(d);
   }
+  const RepeatedColumns again = RepeatedOf(net, first_col, d_x.cols);
+  if (again.count > 0) Of(d_x.Cols(again.first, again.count)).add_(through(1, again.layer_first, again.count));
 }
 
 void TensorKernels::ParameterGradient(const Mlp& net, const FloatView& x, const FloatView& d_out, const MlpTape& tape,

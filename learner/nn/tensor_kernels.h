@@ -6,6 +6,7 @@
 
 #include <ATen/ATen.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -35,7 +36,7 @@ class TensorKernels : public Kernels {
   void Upload(const double* packed, const DoubleView& to) override;
   void Download(const FloatView& from, float* packed) override;
   void Download(const DoubleView& from, double* packed) override;
-  void Run(const std::function<void()>& compute) override;
+  void Run(int plan, const std::function<void()>& compute) override;
 
   void Forward(const FloatView& block, const Mlp& net, const FloatView& x, const MlpTape& tape) override;
   void Adjoint(const FloatView& block, const Mlp& net, const FloatView& d_out, const MlpTape& tape) override;
@@ -50,6 +51,14 @@ class TensorKernels : public Kernels {
   void SampleActionGradient(const FloatView& log_std, const FloatView& noise, const ActionBox& box,
                             const ActionSample& sample, const FloatView& d_u, const FloatView& log_alpha,
                             const FloatView& d_mean, const FloatView& d_log_std) override;
+  void DeterministicAction(const FloatView& raw, const ActionBox& box, const FloatView& action) override;
+  void ActionInHalfRanges(const FloatView& action, const ActionBox& box, const FloatView& scaled) override;
+  void DeterministicActionGradient(const FloatView& action, const ActionBox& box, const FloatView& d_scaled,
+                                   const FloatView& d_raw) override;
+  void SmoothAction(const FloatView& noise, const DoubleView& std, const DoubleView& bound, const ActionBox& box,
+                    const FloatView& action) override;
+  void LinearCostLoss(const FloatView& slope, const FloatView& action, const FloatView& previous, const FloatView& cost,
+                      const FloatView& prediction, const FloatView& d_slope, const DoubleView& loss) override;
   void GaussianRisk(const FloatView& mean, const FloatView& log_std, const FloatView& mean_gradient,
                     const FloatView& log_std_gradient, const DoubleView& margin, const DoubleView& delta,
                     const DoubleView& k, const DoubleView& J) override;
@@ -77,8 +86,8 @@ class TensorKernels : public Kernels {
                         const FloatView& d_spread) override;
   void Multiplier(const FloatView& raw, const DoubleView& mean_cost, const DoubleView& limit, const DoubleView& damping,
                   const DoubleView& price, const FloatView& gradient) override;
-  void PriceCost(const FloatView& cost, const DoubleView& price, const FloatView& d_cost,
-                 const DoubleView& loss) override;
+  void WeightedMean(const FloatView& x, const DoubleView& weight, const FloatView& d_x,
+                    const DoubleView& loss) override;
   void ActorLoss(const FloatView& q0, const FloatView& q1, const FloatView& log_pi, const FloatView& log_alpha,
                  const FloatView& d_q0, const FloatView& d_q1, const DoubleView& loss,
                  const DoubleView& mean_log_pi) override;
@@ -86,6 +95,8 @@ class TensorKernels : public Kernels {
                            const FloatView& gradient) override;
   void SoftTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0, const FloatView& q1,
                   const FloatView& log_pi, const FloatView& log_alpha, double discount, const FloatView& y) override;
+  void MinTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0, const FloatView& q1,
+                 double discount, const FloatView& y) override;
   void SquaredLoss(const FloatView& q, const FloatView& y, double weight, const FloatView& d_q,
                    const DoubleView& loss) override;
 
@@ -109,7 +120,7 @@ class TensorKernels : public Kernels {
   at::Device device_;
   std::vector<at::Tensor> allocations_;
   struct Graph;
-  std::unique_ptr<Graph> graph_;  // null on the CPU
+  std::map<int, std::unique_ptr<Graph>> graphs_;  // by plan; none on the CPU
 };
 
 }  // namespace datacom::learner

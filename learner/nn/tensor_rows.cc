@@ -38,6 +38,38 @@ void TensorKernels::SampleActionGradient(const FloatView& log_std, const FloatVi
   Of(d_log_std).copy_(at::where(inside, d_raw * at::exp(l) * Of(noise) - d_log_pi, at::zeros_like(l)));
 }
 
+void TensorKernels::DeterministicAction(const FloatView& raw, const ActionBox& box, const FloatView& action) {
+  Of(action).copy_(at::tanh(Of(raw)) * Of(box.half) + Of(box.centre));
+}
+
+void TensorKernels::ActionInHalfRanges(const FloatView& action, const ActionBox& box, const FloatView& scaled) {
+  Of(scaled).copy_(Of(action) / Of(box.half));
+}
+
+void TensorKernels::DeterministicActionGradient(const FloatView& action, const ActionBox& box,
+                                                const FloatView& d_scaled, const FloatView& d_raw) {
+  const at::Tensor t = (Of(action) - Of(box.centre)) / Of(box.half);
+  Of(d_raw).copy_(Of(d_scaled) * (1 - t * t));
+}
+
+void TensorKernels::SmoothAction(const FloatView& noise, const DoubleView& std, const DoubleView& bound,
+                                 const ActionBox& box, const FloatView& action) {
+  const at::Tensor limit = Of(bound).to(at::kFloat), half = Of(box.half), centre = Of(box.centre);
+  const at::Tensor drawn = Of(std).to(at::kFloat) * Of(noise);
+  const at::Tensor moved = Of(action) + at::maximum(at::minimum(drawn, limit), -limit);
+  Of(action).copy_(at::maximum(at::minimum(moved, centre + half), centre - half));
+}
+
+void TensorKernels::LinearCostLoss(const FloatView& slope, const FloatView& action, const FloatView& previous,
+                                   const FloatView& cost, const FloatView& prediction, const FloatView& d_slope,
+                                   const DoubleView& loss) {
+  const at::Tensor a = Of(action), predicted = Of(previous) + (Of(slope) * a).sum(2, /*keepdim=*/true);
+  const at::Tensor error = predicted - Of(cost);
+  Of(prediction).copy_(predicted);
+  Of(d_slope).copy_(2 * error / slope.rows * a);
+  Of(loss).copy_(MeanRows(at::square(error.to(at::kDouble))));
+}
+
 void TensorKernels::GaussianRisk(const FloatView& mean, const FloatView& log_std, const FloatView& mean_gradient,
                                  const FloatView& log_std_gradient, const DoubleView& margin, const DoubleView& delta,
                                  const DoubleView& k, const DoubleView& J) {
@@ -192,10 +224,10 @@ void TensorKernels::Multiplier(const FloatView& raw, const DoubleView& mean_cost
   Of(gradient).copy_(at::sigmoid(Of(raw)).to(at::kDouble) * slack);
 }
 
-void TensorKernels::PriceCost(const FloatView& cost, const DoubleView& price, const FloatView& d_cost,
-                              const DoubleView& loss) {
-  Of(d_cost).copy_((Of(price) / cost.rows).expand({cost.members, cost.rows, 1}));
-  Of(loss).add_(Of(price) * MeanRows(Of(cost)));
+void TensorKernels::WeightedMean(const FloatView& x, const DoubleView& weight, const FloatView& d_x,
+                                 const DoubleView& loss) {
+  Of(d_x).copy_((Of(weight) / x.rows).expand({x.members, x.rows, 1}));
+  Of(loss).add_(Of(weight) * MeanRows(Of(x)));
 }
 
 void TensorKernels::ActorLoss(const FloatView& q0, const FloatView& q1, const FloatView& log_pi,
@@ -220,6 +252,11 @@ void TensorKernels::SoftTarget(const FloatView& reward, const FloatView& absorbi
                                double discount, const FloatView& y) {
   const at::Tensor soft = at::minimum(Of(q0), Of(q1)) - at::exp(Of(log_alpha)) * Of(log_pi);
   Of(y).copy_(Of(reward) + discount * (1 - Of(absorbing)) * soft);
+}
+
+void TensorKernels::MinTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0,
+                              const FloatView& q1, double discount, const FloatView& y) {
+  Of(y).copy_(Of(reward) + discount * (1 - Of(absorbing)) * at::minimum(Of(q0), Of(q1)));
 }
 
 void TensorKernels::SquaredLoss(const FloatView& q, const FloatView& y, double weight, const FloatView& d_q,

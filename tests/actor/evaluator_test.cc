@@ -18,6 +18,7 @@ using std::chrono::milliseconds;
 using testing::FakeRule;
 using testing::FakeSnapshot;
 using testing::FakeTask;
+using testing::FilteringRule;
 using ::testing::HasSubstr;
 
 std::unique_ptr<EpisodePlayer> Player(const Snapshot& snapshot, int batch = 4) {
@@ -57,7 +58,7 @@ TEST(EpisodePlayer, MeasuresWhatAlgorithmsSection18Defines) {
       const float seen[2] = {static_cast<float>(wide[0]), static_cast<float>(wide[1])};
       float noise, action;
       FillNormal(StreamKey("eval.noise", {7, 100, 3, e, t}), &noise, 1);
-      rule->Act(1, seen, &noise, &action, {});
+      rule->Act(1, {seen, &noise}, &action, {});
       const double applied = action;
       const StepResult result = task.Step(&applied, wide);
       if (!result.valid) {
@@ -84,6 +85,36 @@ TEST(EpisodePlayer, MeasuresWhatAlgorithmsSection18Defines) {
   EXPECT_GT(absorbed, 0);
   EXPECT_LT(absorbed, 30);
   EXPECT_GT(Abandoned(episodes), 0u);
+}
+
+// Both as in training: what a rule filters outside of the agent is applied, and it sees the cost of the step before.
+TEST(EpisodePlayer, FiltersActionsByTheCostOfTheStepBefore) {
+  const auto snapshot = FakeSnapshot(0, 12);
+  std::vector<std::unique_ptr<Task>> tasks;
+  for (int i = 0; i < 3; ++i) tasks.push_back(std::make_unique<FakeTask>());
+  EpisodePlayer player(std::move(tasks), FilteringRule::Make(*snapshot, 3).value(), 0.9);
+  const auto episodes = player.Play({7, 100, 3}, 8, Go).value();
+  const auto rule = FakeRule::Make(*snapshot, 1).value();
+  for (uint32_t e = 0; e < 8; ++e) {
+    FakeTask task;
+    RandomStream stream(StreamKey("eval.episode", {7, 100, 3, e}));
+    double wide[2], total = 0;
+    task.Reset(&stream, wide);
+    float previous = 0;
+    for (uint32_t t = 0; t < 40; ++t) {
+      const float seen[2] = {static_cast<float>(wide[0]), static_cast<float>(wide[1])};
+      float noise, action;
+      FillNormal(StreamKey("eval.noise", {7, 100, 3, e, t}), &noise, 1);
+      rule->Act(1, {seen, &noise}, &action, {});
+      const double applied = FilteringRule::Filtered(action, previous);
+      const StepResult result = task.Step(&applied, wide);
+      if (!result.valid) break;
+      previous = static_cast<float>(result.cost);
+      total += result.reward;
+      if (result.absorbing) break;
+    }
+    EXPECT_NEAR(episodes[e].return_(), total, 1e-12) << e;
+  }
 }
 
 TEST(EpisodePlayer, AnEpisodeDoesNotDependOnHowManyArePlayed) {

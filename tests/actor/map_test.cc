@@ -27,7 +27,7 @@ double AskRule(const Snapshot& snapshot, const TaskModel& model, const Observati
   const std::vector<float> observation(wide.begin(), wide.end()), noise(rule->noise_dim(), 0.5f);
   std::vector<float> action(model.spec.action_dim);
   double constraint = 0, cvar = 0;
-  rule->Act(1, observation.data(), noise.data(), action.data(), {&constraint, &cvar, nullptr});
+  rule->Act(1, {observation.data(), noise.data()}, action.data(), {&constraint, &cvar, nullptr});
   return constraint;
 }
 

@@ -343,13 +343,14 @@ TEST(Rollout, LockstepContinuesBitIdenticallyAfterStoppingAtAnyRow) {
 }
 
 TEST(Rollout, AnActionFilteredOutsideOfTheAgentIsAppliedAndPlayedAgainBesideTheOneThatWasChosen) {
-  const RowSchema schema = RowSchema::For(2, 1, {ExecutedActionColumn(1)});
+  const RowSchema schema = RowSchema::For(2, 1, {ExecutedActionColumn(1), PreviousCostColumn()});
   Actor straight(1, 1, /*lockstep=*/true, {}, 0, schema);
   straight.parts.make_rule = FilteringRule::Make;
   const std::vector<ReceivedRow> rows = Lockstep(&straight, 0, 300);
   ASSERT_EQ(rows.size(), 300u);
   for (size_t i = 1; i < rows.size(); ++i) {
-    EXPECT_EQ(rows[i].executed[0], -rows[i].action[0] / 2);
+    EXPECT_EQ(rows[i].previous_cost, rows[i].step == 0 ? 0 : rows[i - 1].cost) << "raw, and 0 after a reset";
+    EXPECT_EQ(rows[i].executed[0], FilteringRule::Filtered(rows[i].action[0], rows[i].previous_cost));
     // The fake task: velocity' = 0.9 velocity + 0.1 (a + 0.02).
     const double velocity = 0.9 * rows[i].observation[1] + 0.1 * (rows[i].executed[0] + 0.02);
     EXPECT_NEAR(rows[i].next_observation[1], velocity, 1e-6);

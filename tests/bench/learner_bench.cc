@@ -50,7 +50,7 @@ Batch RandomBatch(const AlgorithmConfig& config) {
   batch.Resize(config);
   NamedStream stream(1);
   for (auto* values : {&batch.observation, &batch.action, &batch.reward, &batch.cost, &batch.next_observation,
-                       &batch.now.z, &batch.next.z, &batch.failure_z, &batch.failure_next_z, &batch.failure_cost,
+                       &batch.previous_cost, &batch.now.z, &batch.next.z, &batch.failure_z, &batch.failure_next_z, &batch.failure_cost,
                        &batch.noise_actor, &batch.noise_next}) {
     Fill(values, &stream);
   }
@@ -62,27 +62,21 @@ Batch RandomBatch(const AlgorithmConfig& config) {
   return batch;
 }
 
-// The matrix products of one update as naive code would issue them (sharing none), on memory of the same size.
+// Updates after which an algorithm's work repeats: the actor of TD3 moves at every policy_delay-th. Times are means over
+// a cycle.
+int CycleOf(const std::string& algorithm, const AlgorithmConfig& config) {
+  return algorithm == "safe_layer_td3" ? config.policy_delay : 1;
+}
+
+// The matrix products of one cycle of updates as naive code would issue them (sharing none), on memory of the same size.
 class Floor {
  public:
   Floor(const std::string& algorithm, const AlgorithmConfig& config) {
-    const int B = config.batch_size, R = B + config.failure_batch_size;
-    const int obs = config.obs_dim, n = config.action_dim, z = config.q_dim + config.x_dim;
-    const bool constraint = algorithm == "datacom";
-    const int cost_critics = algorithm == "lag_sac" ? 1 : algorithm == "wcsac" ? 2 : 0;
-    for (int net = 0; net < cost_critics; ++net)
-      AddCritic(NewNet(obs + n, config.critic_hidden, 1), NewNet(obs + n, config.critic_hidden, 1), B);
-    for (int net = 0; net < 2; ++net) {
-      Net actor = NewNet(obs, config.actor_hidden, n), critic = NewNet(obs + n, config.critic_hidden, 1);
-      Forward(actor, B), Parameters(actor, B), Forward(actor, B);  // s, its gradient, s'
-      AddCritic(critic, NewNet(obs + n, config.critic_hidden, 1), B);
-      if (!constraint) continue;
-      Net value = NewNet(z, config.constraint_hidden, 1);
-      const Net value_target = NewNet(z, config.constraint_hidden, 1);
-      for (int pass = 0; pass < 2; ++pass) Forward(value, B), Input(value, B);  // k and J at s, s'
-      Forward(value, R), Forward(value_target, R), Parameters(value, R);
+    if (algorithm == "safe_layer_td3") {
+      AddSafeLayerTd3(config);
+    } else {
+      AddSoftActorCritic(algorithm, config);
     }
-    if (config.quantiles > 0) AddQuantiles(config, B, R);
     memory_.resize(config.members.size());
     for (auto& member : memory_) member.assign(size_, 0.01f);
     scratch_.assign(3 * kScratch, 0.01f);
@@ -118,14 +112,16 @@ class Floor {
     int rows, in, out;
     size_t weight, gradient;
   };
-  Net NewNet(int in, const std::vector<int>& hidden, int out) {
+  // repeated: inputs that the second layer reads again.
+  Net NewNet(int in, const std::vector<int>& hidden, int out, int repeated = 0) {
     Net net;
     std::vector<int> widths{in};
     widths.insert(widths.end(), hidden.begin(), hidden.end());
     widths.push_back(out);
     for (size_t i = 0; i + 1 < widths.size(); ++i) {
-      const size_t size = (static_cast<size_t>(widths[i]) * widths[i + 1] + 15) / 16 * 16;
-      net.push_back({widths[i], widths[i + 1], size_, size_ + size});
+      const int from = widths[i] + (i == 1 ? repeated : 0);
+      const size_t size = (static_cast<size_t>(from) * widths[i + 1] + 15) / 16 * 16;
+      net.push_back({from, widths[i + 1], size_, size_ + size});
       size_ += 2 * size;
     }
     return net;
@@ -146,6 +142,38 @@ class Floor {
     }
   }
 
+  void AddSoftActorCritic(const std::string& algorithm, const AlgorithmConfig& config) {
+    const int B = config.batch_size, R = B + config.failure_batch_size;
+    const int obs = config.obs_dim, n = config.action_dim, z = config.q_dim + config.x_dim;
+    const int cost_critics = algorithm == "lag_sac" ? 1 : algorithm == "wcsac" ? 2 : 0;
+    for (int net = 0; net < cost_critics; ++net)
+      AddCritic(NewNet(obs + n, config.critic_hidden, 1), NewNet(obs + n, config.critic_hidden, 1), B);
+    for (int net = 0; net < 2; ++net) {
+      Net actor = NewNet(obs, config.actor_hidden, n), critic = NewNet(obs + n, config.critic_hidden, 1);
+      Forward(actor, B), Parameters(actor, B), Forward(actor, B);  // s, its gradient, s'
+      AddCritic(critic, NewNet(obs + n, config.critic_hidden, 1), B);
+      if (algorithm != "datacom") continue;
+      Net value = NewNet(z, config.constraint_hidden, 1);
+      const Net value_target = NewNet(z, config.constraint_hidden, 1);
+      for (int pass = 0; pass < 2; ++pass) Forward(value, B), Input(value, B);  // k and J at s, s'
+      Forward(value, R), Forward(value_target, R), Parameters(value, R);
+    }
+    if (config.quantiles > 0) AddQuantiles(config, B, R);
+  }
+  void AddSafeLayerTd3(const AlgorithmConfig& config) {
+    const int B = config.batch_size, obs = config.obs_dim, n = config.action_dim;
+    const Net model = NewNet(obs, config.constraint_hidden, n);
+    const Net actor = NewNet(obs, config.actor_hidden, n), actor_target = NewNet(obs, config.actor_hidden, n);
+    Net critics[2], targets[2];
+    for (int i = 0; i < 2; ++i) {
+      for (Net* net : {&critics[i], &targets[i]}) *net = NewNet(obs + n, config.critic_hidden, 1, /*repeated=*/n);
+    }
+    for (int update = 0; update < config.policy_delay; ++update) {
+      Forward(model, B), Parameters(model, B), Forward(actor_target, B);
+      for (int i = 0; i < 2; ++i) Forward(targets[i], B), Forward(critics[i], B), Parameters(critics[i], B);
+    }
+    Forward(actor, B), Forward(critics[0], B), Input(critics[0], B), Parameters(actor, B);
+  }
   void AddQuantiles(const AlgorithmConfig& config, int B, int R) {
     const std::vector<int>& hidden = config.constraint_hidden;
     const int width = hidden.back(), z = config.q_dim + config.x_dim, all = R * config.quantiles;
@@ -204,14 +232,18 @@ Result Measure(const std::string& algorithm, const Shape& shape, int members, co
   const std::unique_ptr<Algorithm> learner = MakeAlgorithm(config);
   const Batch batch = RandomBatch(config);
   Floor floor(algorithm, config);
+  const int cycle = CycleOf(algorithm, config);
   for (int i = 0; i < 10; ++i) learner->Update(batch), floor.Run();  // warm caches, record graphs
   std::vector<double> update_times, floor_times;
   for (double spent = 0; spent < options.seconds || update_times.size() < 20;) {
-    update_times.push_back(Seconds([&] { learner->Update(batch); }));
+    update_times.push_back(Seconds([&] {
+      for (int i = 0; i < cycle; ++i) learner->Update(batch);
+    }));
     floor_times.push_back(Seconds([&] { floor.Run(); }));
     spent += update_times.back() + floor_times.back();
   }
-  const double update = Median(update_times) / members, base = Median(floor_times) / members;
+  const double updates = static_cast<double>(members) * cycle;
+  const double update = Median(update_times) / updates, base = Median(floor_times) / updates;
   Result result{"learner/" + algorithm + "/" + shape.name + "/M=" + std::to_string(members), 1 / update, 1 / base,
                 update / base};
   std::fprintf(stderr, "%-34s %8.1f us a member update   floor (%zu products) %8.1f us   ratio %.2f\n",

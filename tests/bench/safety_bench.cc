@@ -106,7 +106,7 @@ void BM_ActingRule(benchmark::State& state, const std::string& rule_name) {
   for (auto _ : state) {
     const double start = CpuNanoseconds();
     for (int i = 0; i < kCalls; ++i) {
-      (*rule)->Act(batch, observations.data(), noise.data(), actions.data(), {});
+      (*rule)->Act(batch, {observations.data(), noise.data()}, actions.data(), {});
       benchmark::ClobberMemory();
     }
     const double between = CpuNanoseconds();

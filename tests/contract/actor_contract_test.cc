@@ -1,5 +1,6 @@
 // What every registered task promises within an actor: rows that follow from (run seed, member, session, environment,
 // episode) alone, and none from a step that its simulator calls invalid.
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -49,21 +50,21 @@ class ActorContract : public ::testing::TestWithParam<std::string> {
     EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(options, experiment.mutable_task_options())) << options;
     return experiment;
   }
-  static Snapshot Policy(const char* rule = "gaussian_policy") {
-    Snapshot snapshot = testing::SnapshotOf(GetParam());
-    snapshot.acting_rule = rule;
-    snapshot.scalars["delta"] = 20;  // far from the constraint the safe map leaves actions room
+  static Snapshot Policy(const std::string& rule = "gaussian_policy") {
+    Snapshot snapshot = testing::SnapshotOf(GetParam(), rule);
+    if (rule != "safe_layer") snapshot.scalars["delta"] = 20;  // far from the constraint the safe map leaves room
     return snapshot;
   }
   // Rows of the acting loop, until `rows` are there or as many iterations are over.
-  std::vector<ReceivedRow> Act(Rollout::Parts parts, uint32_t environments, uint64_t rows, const Key& key = {}) {
+  std::vector<ReceivedRow> Act(Rollout::Parts parts, uint32_t environments, uint64_t rows, const Key& key = {},
+                               const Snapshot& policy = Policy()) {
     v1::RegisterReply registration;
     registration.set_session(key.session);
     registration.set_member_count(1);
     FakeInsertSession session(parts.schema, registration);
     session.limit[0] = rows;
     session.on_wait = [&session] { session.run_finished = true; };
-    testing::OneSnapshot subscriber(Policy());
+    testing::OneSnapshot subscriber(policy);
     Rollout::Options options;
     options.environments = environments;
     uint64_t iterations = 0;
@@ -146,6 +147,42 @@ TEST_P(ActorContract, RowsAreTheTasksOwnNumbersTerminalOnesIncluded) {
   }
 }
 
+// Of a rule that filters outside of the agent and is told the cost of the step before.
+TEST_P(ActorContract, FilteredRowsAreTheTasksOwnNumbersUnderWhatWasExecuted) {
+  v1::Experiment experiment = Experiment(kNominal);
+  experiment.set_algorithm("safe_layer_td3");
+  Rollout::Parts parts = Rollout::PartsOf(experiment).value();
+  const std::vector<ReceivedRow> rows = Of(Act(std::move(parts), 3, 3 * 120, {}, Policy("safe_layer")), 2);
+  ASSERT_EQ(rows.size(), 120u);
+  const TaskModel model = MakeTaskModel(GetParam(), experiment.task_options()).value();
+  const auto rule = MakeActingRule(Policy("safe_layer"), model, 1).value();
+  const auto task = MakeOne(kNominal);
+  std::vector<double> seen(task->spec().obs_dim);
+  std::vector<float> noise(rule->noise_dim()), action(task->spec().action_dim);
+  float previous = 0;
+  int filtered = 0;
+  for (const ReceivedRow& row : rows) {
+    if (row.step == 0) {
+      RandomStream stream(StreamKey("actor.episode", {7, 100, 3, 2, row.episode}));
+      task->Reset(&stream, seen.data());
+      previous = 0;  // although the start may cost something
+    }
+    ASSERT_EQ(row.observation, std::vector<float>(seen.begin(), seen.end()));
+    EXPECT_EQ(row.previous_cost, previous);
+    FillNormal(StreamKey("actor.noise", {7, 100, 3, 2, row.episode, row.step}), noise.data(), rule->noise_dim());
+    rule->Act(1, {row.observation.data(), noise.data(), &previous}, action.data(), {});
+    EXPECT_EQ(row.action, action);
+    EXPECT_EQ(row.executed, std::vector<float>(rule->executed(), rule->executed() + action.size()));
+    const StepResult result =
+        task->Step(std::vector<double>(row.executed.begin(), row.executed.end()).data(), seen.data());
+    ASSERT_TRUE(result.valid);
+    previous = static_cast<float>(result.cost);
+    EXPECT_EQ(row.cost, previous);
+    filtered += row.action != row.executed;
+  }
+  EXPECT_GT(filtered, 0);
+}
+
 TEST_P(ActorContract, AnEpisodePlayedAgainGoesOnWithTheSameBits) {
   for (const char* options : {kNominal, kRandomised}) {
     const std::vector<ReceivedRow> rows = Act(options, 1, 100);
@@ -175,22 +212,27 @@ TEST_P(ActorContract, AnActionDoesNotDependOnTheBatchItIsChosenIn) {
   const TaskModel model = MakeTaskModel(GetParam(), v1::TaskOptions()).value();
   const size_t obs_dim = model.spec.obs_dim, action_dim = model.spec.action_dim;
   const std::vector<ReceivedRow> rows = Act(kNominal, 1, 96);
-  for (const char* rule_name : {"safe_map", "gaussian_policy"}) {
+  for (const std::string rule_name : {"safe_map", "gaussian_policy", "safe_layer"}) {
     const Snapshot snapshot = Policy(rule_name);
     const auto alone = MakeActingRule(snapshot, model, 1).value();
-    std::vector<float> observations, expected(rows.size() * action_dim);
+    std::vector<float> observations, costs, expected(rows.size() * action_dim);
     std::vector<float> noise(rows.size() * alone->noise_dim());
     FillNormal(1, noise.data(), static_cast<int64_t>(noise.size()));
     for (size_t i = 0; i < rows.size(); ++i) {
       observations.insert(observations.end(), rows[i].observation.begin(), rows[i].observation.end());
-      alone->Act(1, &observations[i * obs_dim], &noise[i * alone->noise_dim()], &expected[i * action_dim], {});
+      costs.push_back(rows[i].cost);
+      const ActingInputs inputs{&observations[i * obs_dim], &noise[i * alone->noise_dim()], &costs[i]};
+      alone->Act(1, inputs, &expected[i * action_dim], {});
+      if (alone->executed() != nullptr) std::copy_n(alone->executed(), action_dim, &expected[i * action_dim]);
     }
     EXPECT_GT(std::set<float>(expected.begin(), expected.end()).size(), rows.size() / 2) << "or the test sees little";
     for (const int batch : {2, 3, 8, 16, 32}) {
       const auto rule = MakeActingRule(snapshot, model, batch).value();
       std::vector<float> actions(expected.size());
       for (size_t i = 0; i < rows.size(); i += batch) {
-        rule->Act(batch, &observations[i * obs_dim], &noise[i * rule->noise_dim()], &actions[i * action_dim], {});
+        const ActingInputs inputs{&observations[i * obs_dim], &noise[i * rule->noise_dim()], &costs[i]};
+        rule->Act(batch, inputs, &actions[i * action_dim], {});
+        if (rule->executed() != nullptr) std::copy_n(rule->executed(), batch * action_dim, &actions[i * action_dim]);
       }
       EXPECT_EQ(actions, expected) << rule_name << " in batches of " << batch;
     }

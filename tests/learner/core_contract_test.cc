@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -40,6 +41,8 @@ using ::testing::HasSubstr;
 class EveryAlgorithm : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(All, EveryAlgorithm, ::testing::ValuesIn(AlgorithmNames()),
                          [](const auto& info) { return info.param; });
+
+bool FeasibilityNets(const std::string& algorithm) { return algorithm == "datacom" || algorithm == "iqn_datacom"; }
 
 bool SameNumbers(const std::vector<double>& a, const std::vector<double>& b) {
   if (a.size() != b.size()) return false;
@@ -122,11 +125,10 @@ TEST_P(EveryAlgorithm, AgreesBetweenFusedAndTensorKernels) {
     EXPECT_LE(apart, x.size() / 200) << "of " << x.size() << ", member " << m;
     EXPECT_NEAR(a->GetStats().critic_loss[m], b->GetStats().critic_loss[m], 1e-4);
     EXPECT_NEAR(a->GetStats().policy_loss[m], b->GetStats().policy_loss[m], 1e-4);
-    EXPECT_NEAR(a->GetStats().entropy[m], b->GetStats().entropy[m], 1e-4);
-    EXPECT_EQ(a->needs_dynamics(), !std::isnan(a->GetStats().delta[m]));
-    if (!std::isnan(a->GetStats().constraint_loss[m])) {
-      EXPECT_NEAR(a->GetStats().constraint_loss[m], b->GetStats().constraint_loss[m], 1e-4);
-      EXPECT_NEAR(a->GetStats().constraint_mean[m], b->GetStats().constraint_mean[m], 1e-4);
+    EXPECT_EQ(FeasibilityNets(GetParam()), !std::isnan(a->GetStats().delta[m]));
+    for (const auto statistic : {&Stats::entropy, &Stats::constraint_loss, &Stats::constraint_mean}) {
+      const double x = (a->GetStats().*statistic)[m], y = (b->GetStats().*statistic)[m];
+      EXPECT_TRUE(std::isnan(x) ? std::isnan(y) : std::abs(x - y) < 1e-4) << x << " and " << y;
     }
   }
 }
@@ -231,6 +233,7 @@ TEST_P(EveryAlgorithm, GivesItsActingRuleTheNetsItNeeds) {
   const ActingParameters parameters = algorithm->GetActingParameters(1);
   const bool constrained = algorithm->acting_rule() == "safe_map";
   const bool quantile = config.quantiles > 0;  // one perceptron made from several nets: IqnDatacom's own test
+  const bool deterministic = algorithm->acting_rule() == "safe_layer";
   EXPECT_EQ(parameters.arrays.size(), quantile ? 20u : constrained ? 24u : 12u);
   for (const ActingParameters::Array& array : parameters.arrays) {
     if (!quantile || array.name.rfind("actor", 0) == 0) {
@@ -240,13 +243,15 @@ TEST_P(EveryAlgorithm, GivesItsActingRuleTheNetsItNeeds) {
     for (uint32_t n : array.shape) size *= n;
     EXPECT_EQ(array.values.size(), size) << array.name;
   }
-  EXPECT_EQ(parameters.arrays[0].name, "actor.mean.0.weight");
+  EXPECT_EQ(parameters.arrays[0].name, deterministic ? "actor.0.weight" : "actor.mean.0.weight");
   EXPECT_EQ(parameters.arrays[0].shape, (std::vector<uint32_t>{5, 16}));
-  const bool mapped = algorithm->acting_rule() != "gaussian_policy";
+  const bool mapped = constrained || algorithm->acting_rule().rfind("atacom", 0) == 0;
   EXPECT_EQ(parameters.scalars.count("delta"), constrained ? 1u : 0u);
   EXPECT_EQ(parameters.scalars.count("atacom_gain"), mapped ? 1u : 0u);
   EXPECT_EQ(parameters.scalars.count("slack_beta"), mapped ? 1u : 0u);
   EXPECT_EQ(parameters.scalars.count("risk_margin"), constrained && !quantile ? 1u : 0u);
+  EXPECT_EQ(parameters.scalars.count("exploration_noise"), deterministic ? 1u : 0u);
+  EXPECT_EQ(parameters.scalars.count("projection_threshold"), deterministic ? 1u : 0u);
 }
 
 TEST(Algorithm, RefusesAnUnknownNameAndListsTheKnown) {
@@ -255,7 +260,7 @@ TEST(Algorithm, RefusesAnUnknownNameAndListsTheKnown) {
     FAIL() << "made an unknown algorithm";
   } catch (const std::invalid_argument& error) {
     EXPECT_THAT(error.what(), AllOf(HasSubstr("'reinforce'"),
-                                    HasSubstr("datacom, iqn_datacom, atacom_fi, atacom_nfi, sac, lag_sac, wcsac")));
+                                    HasSubstr("datacom, iqn_datacom, atacom_fi, atacom_nfi, sac, lag_sac, wcsac, safe_layer_td3")));
   }
 }
 
@@ -343,6 +348,42 @@ TEST(IqnDatacom, GivesAPerceptronThatIsTheNetworkAtItsLevel) {
   }
 }
 
+// The first two updates before the warm-up's end move the safety model alone; then every second moves the actor.
+TEST(SafeLayerTd3, MovesThePolicyAfterItsWarmupAndTheActorAtEverySecondUpdate) {
+  for (const char* kernels : {"fused", "tensor"}) {
+    AlgorithmConfig config = SmallConfig("safe_layer_td3", 2, kernels);
+    config.policy_warmup = 2, config.policy_delay = 2;
+    std::unique_ptr<Algorithm> algorithm = MakeAlgorithm(config);
+    for (int u = 0; u < 6; ++u) {
+      if (u == 3) {  // the count of updates is part of the state
+        const State state = algorithm->Save();
+        algorithm = MakeAlgorithm(config);
+        algorithm->Load(state);
+      }
+      std::map<std::string, std::vector<float>> before;
+      for (const std::string& name : ArrayNames(*algorithm)) before[name] = GetArray(*algorithm, 1, name);
+      algorithm->Update(RandomBatch(config, u));
+      const auto moved = [&](const std::string& name) { return GetArray(*algorithm, 1, name) != before.at(name); };
+      EXPECT_TRUE(moved("safety_model.0.weight")) << u;
+      EXPECT_EQ(moved("critic.1.1.input_weight"), u >= 2) << u;
+      EXPECT_EQ(moved("target_critic.0.2.weight"), u >= 2) << u;
+      EXPECT_EQ(moved("actor.1.weight"), u == 2 || u == 4) << u;
+      EXPECT_EQ(moved("target_actor.1.weight"), u >= 2) << u << ": targets follow without a step of the actor, too";
+    }
+  }
+}
+
+TEST(SafeLayerTd3, RefusesCriticsWithoutASecondLayerForTheAction) {
+  AlgorithmConfig config = SmallConfig("safe_layer_td3", 1);
+  config.critic_hidden = {16};
+  try {
+    MakeAlgorithm(config);
+    FAIL() << "made critics of one layer";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("critic.0"), HasSubstr("at least two hidden layers, not 1")));
+  }
+}
+
 TEST(IqnDatacom, NeedsLevels) {
   AlgorithmConfig config = SmallConfig("iqn_datacom", 1);
   config.quantiles = 0;
@@ -380,6 +421,24 @@ TEST(Initialisation, StaysInItsBoundsAndDependsOnSeedsAlone) {
   }
   EXPECT_EQ(GetArray(*algorithm, 0, "critic.0.0.weight"), GetArray(*algorithm, 0, "target_critic.0.0.weight"));
   EXPECT_NE(GetArray(*algorithm, 0, "critic.0.0.weight"), GetArray(*algorithm, 0, "critic.1.0.weight"));
+  const auto safe_layer = MakeAlgorithm(SmallConfig("safe_layer_td3", 1));
+  EXPECT_EQ(GetArray(*safe_layer, 0, "safety_model.2.bias"), (std::vector<float>{-1, -1}));
+  const std::pair<const char*, double> layer_bounds[] = {
+      {"actor.0.weight", 1 / std::sqrt(5.0)},
+      {"actor.2.weight", 3e-3},
+      {"critic.0.1.weight", 1 / std::sqrt(24.0)},
+      {"critic.0.1.input_weight", 1 / std::sqrt(2.0)},
+      {"critic.1.2.weight", 3e-3},
+      {"critic.1.2.bias", 0.25},
+      {"safety_model.1.weight", std::sqrt(2.0) / 5 * std::sqrt(6.0 / 32)}};
+  for (const auto& bound : layer_bounds) {
+    double largest = 0;
+    for (float value : GetArray(*safe_layer, 0, bound.first))
+      largest = std::max(largest, std::abs(static_cast<double>(value)));
+    EXPECT_LE(largest, bound.second * 1.000001) << bound.first;
+    if (std::string(bound.first) == "critic.1.2.bias") continue;  // one number
+    EXPECT_GT(largest, bound.second * 0.7) << bound.first;
+  }
   const auto again = MakeAlgorithm(config);
   EXPECT_EQ(AllValues(*again, 0), AllValues(*algorithm, 0));
   config.members[0].seed += 1;

@@ -40,8 +40,16 @@ std::vector<float> AsStored(const json& array) {
   return transposed;
 }
 
-// What the reference calls "constraint": a cost critic on [s, a], or the implicit quantile network.
-std::string ConstraintNet(const std::string& inner) {
+// Array of TD3's nets: "_h3.bias" -> "2.bias"; the second layer's weights of the action are "_h2_a.weight".
+std::string Td3Array(const std::string& inner) {
+  const std::string layer(1, static_cast<char>(inner[2] - 1));
+  return layer + (inner == "_h2_a.weight" ? ".input_weight" : inner.substr(inner.rfind('.')));
+}
+
+// What the reference calls "constraint": a cost critic on [s, a], the implicit quantile network, or, beside TD3's nets,
+// the safety model.
+std::string ConstraintNet(const std::string& inner, bool td3) {
+  if (td3) return "safety_model";
   const std::pair<const char*, const char*> nets[] = {{"trunk", "cost_critic"},
                                                       {"_mu_net", "cost_critic.mean"},
                                                       {"_sigma_net", "cost_critic.std"},
@@ -55,14 +63,19 @@ std::string ConstraintNet(const std::string& inner) {
 }
 
 // ("fvf", "_mu_net.2.weight") -> "constraint.mean.1.weight"; ("actor", "mu.trunk.0.bias") -> "actor.mean.0.bias".
-std::string OurName(const std::string& group, const std::string& inner) {
+std::string OurName(const std::string& group, const std::string& inner, bool td3) {
+  if (inner.rfind("_h", 0) == 0) {
+    const bool critic = group.find("critic") != std::string::npos;
+    const std::string net = critic ? group.substr(0, group.size() - 1) + "." + group.back() : group;
+    return net + "." + Td3Array(inner);
+  }
   const bool sigma = group == "actor_sigma" || inner.find("sigma") != std::string::npos;
   std::string net;
   if (group == "actor_mu" || group == "actor_sigma" || group == "actor") net = sigma ? "actor.log_std" : "actor.mean";
   if (group == "fvf") net = sigma ? "constraint.log_std" : "constraint.mean";
   if (group == "target_fvf") net = sigma ? "target_constraint.log_std" : "target_constraint.mean";
-  if (group == "constraint") net = ConstraintNet(inner);
-  if (group == "target_constraint") net = "target_" + ConstraintNet(inner);
+  if (group == "constraint") net = ConstraintNet(inner, td3);
+  if (group == "target_constraint") net = "target_" + ConstraintNet(inner, td3);
   if (group.find("critic") != std::string::npos) net = group.substr(0, group.size() - 1) + "." + group.back();
   const size_t dot = inner.rfind('.');
   const size_t before = inner.rfind('.', dot - 1);
@@ -79,6 +92,7 @@ std::string ScalarName(const std::string& golden) {
 // Arrays of a golden parameter or gradient dictionary by our names, grouped by the golden group.
 std::map<std::string, std::map<std::string, std::vector<float>>> Groups(const json& dictionary) {
   std::map<std::string, std::map<std::string, std::vector<float>>> groups;
+  const bool td3 = dictionary.contains("critic0") && dictionary.at("critic0").contains("_h1.weight");
   for (const auto& group : dictionary.items()) {
     if (group.value().is_number()) {
       const std::string name = ScalarName(group.key());
@@ -87,7 +101,7 @@ std::map<std::string, std::map<std::string, std::vector<float>>> Groups(const js
     }
     for (const auto& array : group.value().items()) {
       const std::string scalar = ScalarName(array.key());
-      groups[group.key()][scalar.empty() ? OurName(group.key(), array.key()) : scalar] = AsStored(array.value());
+      groups[group.key()][scalar.empty() ? OurName(group.key(), array.key(), td3) : scalar] = AsStored(array.value());
     }
   }
   return groups;
@@ -95,7 +109,9 @@ std::map<std::string, std::map<std::string, std::vector<float>>> Groups(const js
 
 std::string AlgorithmOf(const json& golden) {
   const std::string name = golden.value("alg", std::string("datacom"));
-  return name == "lag" ? "lag_sac" : name == "wc" ? "wcsac" : name == "iqn" ? "iqn_datacom" : name;
+  const std::map<std::string, std::string> ours{
+      {"lag", "lag_sac"}, {"wc", "wcsac"}, {"iqn", "iqn_datacom"}, {"safelayer", "safe_layer_td3"}};
+  return ours.count(name) > 0 ? ours.at(name) : name;
 }
 
 // The control-affine system, or nothing where the algorithm knows none.
@@ -119,8 +135,10 @@ AlgorithmConfig ConfigOf(const json& golden, const std::string& kernels, const s
   config.action_dim = static_cast<int>(batch.at("action")[0].size());
   MemberHyper hyper;
   hyper.actor_lr = hyper.critic_lr = hyper.constraint_lr = c.at("lr");
-  hyper.alpha_lr = c.at("lr_alpha");
-  hyper.target_entropy = c.at("target_entropy");
+  hyper.alpha_lr = c.value("lr_alpha", hyper.alpha_lr);
+  hyper.target_entropy = c.value("target_entropy", hyper.target_entropy);
+  hyper.target_noise = c.value("noise_std", hyper.target_noise);
+  hyper.target_noise_clip = c.value("noise_clip", hyper.target_noise_clip);
   config.algorithm = AlgorithmOf(golden);
   if (!SystemNameOf(golden).empty()) {
     const GoldenSystem system = SystemOf(SystemNameOf(golden));
@@ -148,6 +166,7 @@ AlgorithmConfig ConfigOf(const json& golden, const std::string& kernels, const s
     config.quantiles = c.at("n_tau"), config.quantile_embedding = c.at("embedding");
     config.constraint_hidden.push_back(config.constraint_hidden.back());  // the reference's base net has three layers
   }
+  config.policy_delay = c.value("policy_delay", config.policy_delay);
   config.batch_size = static_cast<int>(batch.at("state").size());
   config.failure_batch_size = config.batch_size / 10;
   config.discount = c.at("gamma");
@@ -182,9 +201,15 @@ Batch BatchOf(const json& golden, const json& update, const AlgorithmConfig& con
   batch.reward = Floats(b.at("reward"));
   batch.next_observation = Floats(b.at("next_state"));
   batch.absorbing = Floats(b.at("absorbing"));
+  if (b.contains("cost")) batch.cost = Floats(b.at("cost"));
+  if (b.contains("prev_cost")) {  // the smoothing noise comes with its scale
+    batch.previous_cost = Floats(b.at("prev_cost"));
+    batch.noise_next = Floats(update.at("extra_random")[0].at("value"));
+    for (float& value : batch.noise_next) value /= static_cast<float>(config.members[0].target_noise);
+    return batch;
+  }
   batch.noise_actor = Floats(update.at("noise_actor"));
   batch.noise_next = Floats(update.at("noise_next"));
-  if (b.contains("cost")) batch.cost = Floats(b.at("cost"));
   if (config.q_dim == 0) return batch;
   if (config.quantiles > 0) {
     batch.next_level = Floats(update.at("extra_random")[0].at("value"));
@@ -216,7 +241,7 @@ void Repeat(std::vector<T>* values, int members) {
 
 Batch Repeated(Batch batch, int members) {
   for (auto* values : {&batch.observation, &batch.action, &batch.reward, &batch.cost, &batch.next_observation,
-                       &batch.absorbing, &batch.now.z, &batch.next.z, &batch.failure_z, &batch.failure_next_z,
+                       &batch.absorbing, &batch.previous_cost, &batch.now.z, &batch.next.z, &batch.failure_z, &batch.failure_next_z,
                        &batch.failure_cost, &batch.failure_absorbing, &batch.failure_weight, &batch.noise_actor,
                        &batch.noise_next, &batch.level, &batch.next_level}) {
     Repeat(values, members);
@@ -293,7 +318,11 @@ void CompareLosses(const Stats& stats, int member, const json& update, const std
     report->Check(std::abs(ours - golden) <= 1e-4 * (1 + std::abs(golden)),
                   label + ": " + name + " is " + std::to_string(ours) + ", golden " + std::to_string(golden));
   };
-  close("actor loss", stats.policy_loss[member], update.at("actor_loss"));
+  if (update.contains("actor_loss") && update.at("actor_loss").is_number()) {
+    close("actor loss", stats.policy_loss[member], update.at("actor_loss"));
+  } else {
+    report->Check(std::isnan(stats.policy_loss[member]), label + ": the actor moved");
+  }
   const json& critics = update.at("critic_loss");
   close("critic loss", stats.critic_loss[member], (critics[0].get<double>() + critics[1].get<double>()) / 2);
   for (const char* name : {"fvf_loss", "constraint_loss"}) {

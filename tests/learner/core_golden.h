@@ -26,6 +26,8 @@ std::vector<float> Floats(const nlohmann::json& nested);
 GoldenReport CheckGaussianLoss(const nlohmann::json& cases, const std::string& kernels);
 // h_multiplier_and_loss_cases/lagrange_multiplier: sequences of multiplier steps.
 GoldenReport CheckMultiplier(const nlohmann::json& cases, const std::string& kernels);
+// h_multiplier_and_loss_cases/safe_layer_regression: the linear cost model's loss.
+GoldenReport CheckLinearCostLoss(const nlohmann::json& cases, const std::string& kernels);
 // f_: quantile Huber losses.
 GoldenReport CheckQuantileLoss(const nlohmann::json& cases, const std::string& kernels);
 // e_delta: sequences of threshold updates.

@@ -152,6 +152,26 @@ GoldenReport CheckMultiplier(const json& cases, const std::string& kind) {
   return report;
 }
 
+GoldenReport CheckLinearCostLoss(const json& cases, const std::string& kind) {
+  GoldenReport report;
+  const std::unique_ptr<Kernels> kernels = MakeKernels(kind);
+  int number = 0;
+  for (const json& c : cases) {
+    const std::string label = kind + ", case " + std::to_string(number++);
+    const int rows = static_cast<int>(c.at("g").size()), n = static_cast<int>(c.at("g")[0].size());
+    const auto upload = [&](const char* name, int cols) { return Upload(kernels.get(), Floats(c.at(name)), rows, cols); };
+    const FloatView prediction = kernels->NewFloats(1, rows, 1), d_slope = kernels->NewFloats(1, rows, n);
+    const DoubleView loss = Scalar(kernels.get(), 0);
+    kernels->LinearCostLoss(upload("g", n), upload("action", n), upload("prev_cost", 1), upload("cost", 1), prediction,
+                            d_slope, loss);
+    const double golden_loss = c.at("loss");
+    report.Check(std::abs(Value(kernels.get(), loss) - golden_loss) <= 2e-6 * (1 + std::abs(golden_loss)),
+                 label + ": loss is off");
+    CheckGradient(Download(kernels.get(), d_slope), Floats(c.at("grad_g")), nullptr, label + ": gradient", &report);
+  }
+  return report;
+}
+
 GoldenReport CheckQuantileLoss(const json& cases, const std::string& kind) {
   GoldenReport report;
   const std::unique_ptr<Kernels> kernels = MakeKernels(kind);

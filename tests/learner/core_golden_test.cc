@@ -95,6 +95,11 @@ TEST(Golden, h_update_wc) {
   CheckUpdateFiles(paths);
 }
 
+TEST(Golden, h_update_safelayer) {
+  DATACOM_GOLDEN_FILES(paths, "h_update_safelayer");
+  CheckUpdateFiles(paths);
+}
+
 TEST(Golden, h_multiplier_and_loss_cases) {
   DATACOM_GOLDEN_FILES(paths, "h_multiplier_and_loss_cases");
   for (const std::string& path : paths) {
@@ -102,6 +107,7 @@ TEST(Golden, h_multiplier_and_loss_cases) {
     for (const char* kernels : {"fused", "tensor"}) {
       ExpectClean(CheckMultiplier(golden.at("lagrange_multiplier"), kernels), path);
       ExpectClean(CheckGaussianLoss(golden.at("wcsac_gaussian_loss"), kernels), path);
+      ExpectClean(CheckLinearCostLoss(golden.at("safe_layer_regression"), kernels), path);
     }
   }
 }

@@ -76,6 +76,17 @@ void ExpectNear(const Numbers& ours, const Numbers& reference, double relative, 
   for (size_t i = 0; i < ours.size(); ++i) EXPECT_NEAR(ours[i], reference[i], relative * largest) << what << " " << i;
 }
 
+// Rows of `hidden`, each followed by the last `repeated` entries of its row of x.
+Numbers WithRepeated(const Numbers& hidden, const Numbers& x, int rows, int repeated) {
+  const size_t width = hidden.size() / rows, in = x.size() / rows;
+  Numbers joined;
+  for (int r = 0; r < rows; ++r) {
+    joined.insert(joined.end(), hidden.begin() + r * width, hidden.begin() + (r + 1) * width);
+    joined.insert(joined.end(), x.begin() + (r + 1) * in - repeated, x.begin() + (r + 1) * in);
+  }
+  return joined;
+}
+
 // A perceptron by its definition: [rows, out] from x [rows, in] and the member's block.
 Numbers Literal(const Mlp& net, const Numbers& block, const Numbers& x, int rows) {
   Numbers value = x;
@@ -91,7 +102,7 @@ Numbers Literal(const Mlp& net, const Numbers& block, const Numbers& x, int rows
         next[r * layer.out + o] = last ? sum : active;
       }
     }
-    value = next;
+    value = l == 0 && net.repeated > 0 ? WithRepeated(next, x, rows, net.repeated) : next;
   }
   return value;
 }
@@ -105,10 +116,10 @@ double Inner(const Numbers& a, const Numbers& b) {
 TEST_P(EveryKernels, PerceptronGradientsMatchFiniteDifferences) {
   for (Activation activation : {Activation::kRelu, Activation::kSigmoid}) {
     for (int out : {1, 3, 11}) {
-      const int members = 2, rows = 7, in = 5;
+      const int members = 2, rows = 7, in = 5, repeated = out % 3;  // 1, 0, 2
       ParameterLayout layout;
       layout.AddScalar("before");
-      const Mlp net = layout.AddMlp("net", {in, 20, 9, out}, activation, {});
+      const Mlp net = layout.AddMlp("net", {in, 20, 9, out}, activation, {}, repeated);
       const int size = static_cast<int>(layout.size());
       const Numbers blocks = Random(1, members * size), inputs = Random(2, members * rows * in);
       const Numbers d_outs = Random(3, members * rows * out);
@@ -291,6 +302,47 @@ TEST_P(EveryKernels, SafeMapGradientMatchesFiniteDifferencesWithScaleHeld) {
       EXPECT_NEAR(ours[r * c.n + i], reference[i], 2e-3) << "row " << r;
     }
   }
+}
+
+// Of TD3 (algorithms.md 12), in a box that is not centred.
+TEST_P(EveryKernels, DeterministicActionsFollowTheirDefinition) {
+  const int rows = 9, n = 2;
+  const Numbers half{0.75, 1.5}, centre{0.25, -1}, raw = Random(1, rows * n, 2), noise = Random(2, rows * n, 4);
+  const ActionBox box{Upload(half, 1, 1, n), Upload(centre, 1, 1, n)};
+  const FloatView action = kernels_->NewFloats(1, rows, n), scaled = kernels_->NewFloats(1, rows, n);
+  kernels_->DeterministicAction(Upload(raw, 1, rows, n), box, action);
+  kernels_->ActionInHalfRanges(action, box, scaled);
+  const auto literal = [&](const Numbers& at) {
+    Numbers result;
+    for (size_t i = 0; i < at.size(); ++i) result.push_back(std::tanh(at[i]) + centre[i % n] / half[i % n]);
+    return result;
+  };
+  ExpectNear(Download(scaled), literal(raw), 1e-6, "in half ranges");
+  const Numbers d_scaled = Random(3, rows * n);
+  const FloatView d_raw = kernels_->NewFloats(1, rows, n);
+  kernels_->DeterministicActionGradient(action, box, Upload(d_scaled, 1, rows, n), d_raw);
+  ExpectNear(Download(d_raw), Differences([&](const Numbers& at) { return Inner(d_scaled, literal(at)); }, raw), 1e-5,
+             "gradient");
+
+  kernels_->SmoothAction(Upload(noise, 1, rows, n), UploadDoubles({0.2}, 1, 1, 1), UploadDoubles({0.5}, 1, 1, 1), box,
+                         action);
+  const Numbers smooth = Download(action);
+  int cut = 0, boxed = 0;
+  for (int i = 0; i < rows * n; ++i) {
+    const double drawn = std::min(std::max(0.2 * noise[i], -0.5), 0.5), low = centre[i % n] - half[i % n],
+                 high = centre[i % n] + half[i % n], moved = std::tanh(raw[i]) * half[i % n] + centre[i % n] + drawn;
+    EXPECT_NEAR(smooth[i], std::min(std::max(moved, low), high), 1e-6) << i;
+    cut += std::abs(drawn) == 0.5, boxed += moved < low || moved > high;
+  }
+  EXPECT_GT(cut, 0);
+  EXPECT_GT(boxed, 0);
+}
+
+TEST_P(EveryKernels, MinTargetTakesTheSmallerCriticAndStopsAtAbsorbingStates) {
+  const FloatView y = kernels_->NewFloats(1, 3, 1);
+  kernels_->MinTarget(Upload({1, 2, 3}, 1, 3, 1), Upload({0, 0, 1}, 1, 3, 1), Upload({5, -1, 7}, 1, 3, 1),
+                      Upload({4, 2, 8}, 1, 3, 1), 0.5, y);
+  EXPECT_EQ(Download(y), (Numbers{3, 1.5, 3}));
 }
 
 TEST_P(EveryKernels, RiskIsMeanPlusMarginTimesDeviation) {

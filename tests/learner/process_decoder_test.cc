@@ -56,6 +56,26 @@ TEST_F(BatchDecoderTest, EveryColumnLandsAtItsMemberAndRow) {
   }
 }
 
+// A rule's own column, behind next_observation.
+TEST_F(BatchDecoderTest, ThePreviousCostIsReadWhereARuleStoresItAndZeroElsewhere) {
+  ASSERT_TRUE(Decode(replay_.Draw(2)).ok());
+  EXPECT_EQ(prepared_.batch.previous_cost, std::vector<float>(2 * 4, 0.0f));
+  const RowSchema schema = RowSchema::For(2, 1, {ExecutedActionColumn(1), PreviousCostColumn()});
+  BatchDecoder decoder(replay_.config, schema, nullptr, DeltaWarmups(experiment_));
+  v1::DrawReply reply = replay_.Draw(2);
+  for (int member = 0; member < 2; ++member) {
+    std::string* main = reply.mutable_batches(member)->mutable_main();
+    std::string column;
+    for (int row = 0; row < 4; ++row) {
+      const float value = static_cast<float>(10 * member + row) - 5;
+      column.append(reinterpret_cast<const char*>(&value), sizeof value);
+    }
+    main->insert(4 * 7 * sizeof(float), column);
+  }
+  ASSERT_TRUE(decoder.Decode(&reply, &prepared_).ok());
+  EXPECT_EQ(prepared_.batch.previous_cost, (std::vector<float>{-5, -4, -3, -2, 5, 6, 7, 8}));
+}
+
 TEST_F(BatchDecoderTest, AMemberWithoutFailuresHasWeightZeroAndNothingOfTheLastBatch) {
   ASSERT_TRUE(Decode(replay_.Draw(2)).ok());
   ASSERT_TRUE(Decode(replay_.Draw(3)).ok());

@@ -54,7 +54,7 @@ class OneSnapshot : public SnapshotSubscriber {
   const std::shared_ptr<const Snapshot> snapshot_;
 };
 
-// A task under D-ATACOM, and a snapshot of the paper's sizes for it with random weights.
+// A task under D-ATACOM, and a snapshot of the paper's sizes for it, or for another rule, with random weights.
 inline v1::Experiment ExperimentOf(const std::string& task) {
   v1::Experiment experiment;
   experiment.set_name(task);
@@ -63,9 +63,9 @@ inline v1::Experiment ExperimentOf(const std::string& task) {
   return ResolveExperiment(experiment);
 }
 
-inline Snapshot SnapshotOf(const std::string& task) {
+inline Snapshot SnapshotOf(const std::string& task, const std::string& rule = "safe_map") {
   const ControlAffineDims dims = MakeTaskModel(task, v1::TaskOptions()).value().dynamics->dims();
-  Snapshot snapshot = SafeMapSnapshot(dims.obs, dims.action, dims.q + dims.x, {128, 128}, 1);
+  Snapshot snapshot = SnapshotForRule(rule, dims.obs, dims.action, dims.q + dims.x, {128, 128}, 1);
   snapshot.task = task;
   return snapshot;
 }

@@ -19,7 +19,7 @@ namespace datacom::testing {
 struct ReceivedRow {
   uint32_t member = 0;
   std::vector<float> observation, action, executed, next_observation;  // executed: of the column that says so
-  float reward = 0, cost = 0;
+  float reward = 0, cost = 0, previous_cost = 0;  // previous_cost: where the schema has it
   uint8_t absorbing = 0, last = 0;
   uint32_t environment = 0, episode = 0, step = 0, policy_incarnation = 0;
   uint64_t policy_update = 0;
@@ -108,6 +108,9 @@ class FakeInsertSession : public InsertSession {
     r.next_observation = Floats(columns, count, row, "next_observation", schema_.obs_dim());
     r.reward = Value<float>(columns, count, row, "reward");
     r.cost = Value<float>(columns, count, row, "cost");
+    for (const Column& column : schema_.wire()) {
+      if (column.name == kPreviousCost) r.previous_cost = Value<float>(columns, count, row, kPreviousCost);
+    }
     r.absorbing = Value<uint8_t>(columns, count, row, "absorbing");
     r.last = Value<uint8_t>(columns, count, row, "last");
     r.environment = Value<uint32_t>(columns, count, row, "environment");

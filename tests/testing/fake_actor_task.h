@@ -79,10 +79,10 @@ class FakeRule : public ActingRule {
     weights_[1] = array->values[1];
     return absl::OkStatus();
   }
-  void Act(int batch, const float* observations, const float* noise, float* actions,
-           const ActingDiagnostics&) override {
+  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics&) override {
     for (int i = 0; i < batch; ++i) {
-      actions[i] = std::tanh(weights_[0] * observations[2 * i] + weights_[1] * observations[2 * i + 1] + 3 * noise[i]);
+      const float* const o = inputs.observations + 2 * i;
+      actions[i] = std::tanh(weights_[0] * o[0] + weights_[1] * o[1] + 3 * inputs.noise[i]);
     }
   }
   int noise_dim() const override { return 1; }
@@ -91,7 +91,8 @@ class FakeRule : public ActingRule {
   float weights_[2] = {0, 0};
 };
 
-// As FakeRule, but filtered outside of the agent: half of the action, the other way, is executed.
+// As FakeRule, but filtered outside of the agent: half of the action, the other way, less a tenth of the cost before, is
+// executed.
 class FilteringRule : public FakeRule {
  public:
   static absl::StatusOr<std::unique_ptr<ActingRule>> Make(const Snapshot& snapshot, int max_batch) {
@@ -101,14 +102,14 @@ class FilteringRule : public FakeRule {
     if (!status.ok()) return status;
     return rule;
   }
-  void Act(int batch, const float* observations, const float* noise, float* actions,
-           const ActingDiagnostics& diagnostics) override {
-    FakeRule::Act(batch, observations, noise, actions, diagnostics);
-    for (int i = 0; i < batch; ++i) executed_[i] = -actions[i] / 2;
+  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override {
+    FakeRule::Act(batch, inputs, actions, diagnostics);
+    for (int i = 0; i < batch; ++i) executed_[i] = Filtered(actions[i], inputs.previous_costs[i]);
     if (diagnostics.intervention == nullptr) return;
     for (int i = 0; i < batch; ++i) diagnostics.intervention[i] = std::abs(executed_[i] - actions[i]);
   }
   const float* executed() const override { return executed_.data(); }
+  static float Filtered(float action, float previous_cost) { return -action / 2 - previous_cost / 10; }
 
  private:
   std::vector<float> executed_;

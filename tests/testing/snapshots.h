@@ -58,6 +58,25 @@ inline Snapshot QuantileSnapshot(int obs, int action, int state, const std::vect
   return snapshot;
 }
 
+// A SafeLayerTD3 member's: a deterministic policy and a linear model of the next cost.
+inline Snapshot SafeLayerSnapshot(int obs, int action, const std::vector<int>& hidden, uint64_t seed) {
+  Snapshot snapshot;
+  snapshot.acting_rule = "safe_layer";
+  AddNet("actor", NetWidths(obs, hidden, action), seed, &snapshot);
+  AddNet("safety_model", NetWidths(obs, hidden, action), seed, &snapshot);
+  snapshot.scalars = {{"exploration_noise", 0.5}, {"projection_threshold", 1e-6}};
+  return snapshot;
+}
+
+// One that the rule of this name can act with.
+inline Snapshot SnapshotForRule(const std::string& rule, int obs, int action, int state, const std::vector<int>& hidden,
+                                uint64_t seed) {
+  if (rule == "safe_layer") return SafeLayerSnapshot(obs, action, hidden, seed);
+  Snapshot snapshot = SafeMapSnapshot(obs, action, state, hidden, seed);
+  snapshot.acting_rule = rule;
+  return snapshot;
+}
+
 }  // namespace datacom::testing
 
 #endif  // DATACOM_TESTS_TESTING_SNAPSHOTS_H_

@@ -65,7 +65,7 @@ TEST(GaussianPolicy, EqualsTheFormulaScaledToTheBox) {
   EXPECT_FALSE(rule->has_constraint());
   EXPECT_EQ(rule->noise_dim(), 2);
   Inputs in(4);
-  rule->Act(4, in.observations.data(), in.noise.data(), in.actions.data(), {});
+  rule->Act(4, {in.observations.data(), in.noise.data()}, in.actions.data(), {});
   for (int r = 0; r < 4; ++r) {
     const std::vector<float> obs(in.observations.begin() + r * 22, in.observations.begin() + (r + 1) * 22);
     for (int i = 0; i < 2; ++i) {
@@ -94,9 +94,9 @@ void ExpectActsAsASlowLiteralRestatement(const Snapshot& snapshot, float step) {
   Inputs in(8);
   std::vector<float> u(16);
   std::vector<double> k(8), cvar(8), intervention(8);
-  rule->Act(8, in.observations.data(), in.noise.data(), in.actions.data(),
+  rule->Act(8, {in.observations.data(), in.noise.data()}, in.actions.data(),
             {k.data(), cvar.data(), intervention.data()});
-  policy->Act(8, in.observations.data(), in.noise.data(), u.data(), {});
+  policy->Act(8, {in.observations.data(), in.noise.data()}, u.data(), {});
   EXPECT_TRUE(rule->has_constraint());
   for (int r = 0; r < 8; ++r) {
     const std::vector<double> obs(in.observations.begin() + r * 22, in.observations.begin() + (r + 1) * 22);
@@ -144,10 +144,10 @@ TEST(ActingRule, ARowActsTheSameBitsInEveryBatch) {
     const std::string name = snapshot.acting_rule;
     const auto whole = MakeRule(snapshot, 16), single = MakeRule(snapshot, 1);
     Inputs in(16);
-    whole->Act(16, in.observations.data(), in.noise.data(), in.actions.data(), {});
+    whole->Act(16, {in.observations.data(), in.noise.data()}, in.actions.data(), {});
     for (int r = 0; r < 16; ++r) {
       float action[2];
-      single->Act(1, in.observations.data() + r * 22, in.noise.data() + r * 2, action, {});
+      single->Act(1, {in.observations.data() + r * 22, in.noise.data() + r * 2}, action, {});
       EXPECT_EQ(action[0], in.actions[r * 2]) << name << " row " << r;
       EXPECT_EQ(action[1], in.actions[r * 2 + 1]) << name << " row " << r;
     }
@@ -158,7 +158,7 @@ TEST(ActingRule, LoadReplacesEverythingOrNothing) {
   const auto rule = MakeRule(Sample(1), 2), other = MakeRule(Sample(2), 2);
   Inputs a(2), b(2);
   const auto act = [](ActingRule* r, Inputs* in) {
-    r->Act(2, in->observations.data(), in->noise.data(), in->actions.data(), {});
+    r->Act(2, {in->observations.data(), in->noise.data()}, in->actions.data(), {});
     return in->actions;
   };
   const auto before = act(rule.get(), &a);

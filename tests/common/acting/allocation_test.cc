@@ -68,16 +68,17 @@ TEST_F(Allocation, APerceptronMakesNoneAfterItsMaking) {
 TEST_F(Allocation, EveryRuleLoadsAndActsWithoutAny) {
   const TaskModel model = MakeTaskModel("air_hockey", v1::TaskOptions()).value();  // fits every rule
   for (const std::string& name : ActingRuleNames()) {
-    Snapshot snapshot = testing::SafeMapSnapshot(16, 3, 6, {128, 128}, 1);
-    snapshot.acting_rule = name;
+    const Snapshot snapshot = testing::SnapshotForRule(name, 16, 3, 6, {128, 128}, 1);
     const auto rule = MakeActingRule(snapshot, model, 16).value();
     std::vector<float> observations(16 * 16, 0.1f), noise(16 * rule->noise_dim(), 0.2f), actions(16 * 3);
+    const std::vector<float> costs(16, 0.3f);
+    const ActingInputs inputs{observations.data(), noise.data(), costs.data()};
     std::vector<double> k(16), cvar(16), intervention(16);
     EXPECT_EQ(
         CountAllocations([&] {
           EXPECT_TRUE(rule->Load(snapshot).ok());
-          rule->Act(16, observations.data(), noise.data(), actions.data(), {});
-          rule->Act(3, observations.data(), noise.data(), actions.data(), {k.data(), cvar.data(), intervention.data()});
+          rule->Act(16, inputs, actions.data(), {});
+          rule->Act(3, inputs, actions.data(), {k.data(), cvar.data(), intervention.data()});
         }),
         0u)
         << name;

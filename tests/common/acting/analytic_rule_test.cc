@@ -48,7 +48,7 @@ TEST(AnalyticRule, StoresThePolicysSampleAndExecutesItsImage) {
   const auto constraints = Hockey().known_constraints;
   Inputs in;
   std::vector<float> u(kBatch * kActions);
-  MakeRule(Sample("gaussian_policy", 1), kBatch)->Act(kBatch, in.observations.data(), in.noise.data(), u.data(), {});
+  MakeRule(Sample("gaussian_policy", 1), kBatch)->Act(kBatch, {in.observations.data(), in.noise.data()}, u.data(), {});
   for (const std::string name : {"atacom_fi", "atacom_nfi"}) {
     const std::vector<double> none(constraints->count(), 0.0);
     AnalyticMap map(constraints, name == "atacom_fi" ? constraints->viability_gains() : none, kActions);
@@ -57,7 +57,7 @@ TEST(AnalyticRule, StoresThePolicysSampleAndExecutesItsImage) {
     std::vector<double> intervention(kBatch);
     ActingDiagnostics diagnostics;
     diagnostics.intervention = intervention.data();
-    rule->Act(kBatch, in.observations.data(), in.noise.data(), in.actions.data(), diagnostics);
+    rule->Act(kBatch, {in.observations.data(), in.noise.data()}, in.actions.data(), diagnostics);
     EXPECT_EQ(in.actions, u) << name;
     ASSERT_NE(rule->executed(), nullptr);
     double largest = 0;
@@ -82,10 +82,10 @@ TEST(AnalyticRule, ARowActsTheSameBitsInEveryBatch) {
   for (const std::string name : {"atacom_fi", "atacom_nfi"}) {
     const auto whole = MakeRule(Sample(name, 5), kBatch), single = MakeRule(Sample(name, 5), 1);
     Inputs in;
-    whole->Act(kBatch, in.observations.data(), in.noise.data(), in.actions.data(), {});
+    whole->Act(kBatch, {in.observations.data(), in.noise.data()}, in.actions.data(), {});
     for (int r = 0; r < kBatch; ++r) {
       float action[kActions];
-      single->Act(1, in.observations.data() + r * kObs, in.noise.data() + r * kActions, action, {});
+      single->Act(1, {in.observations.data() + r * kObs, in.noise.data() + r * kActions}, action, {});
       for (int i = 0; i < kActions; ++i) {
         EXPECT_EQ(action[i], in.actions[r * kActions + i]);
         EXPECT_EQ(single->executed()[i], whole->executed()[r * kActions + i]);
@@ -98,7 +98,7 @@ TEST(AnalyticRule, LoadReplacesPolicyAndGainsOrNothing) {
   const auto rule = MakeRule(Sample("atacom_fi", 1), kBatch);
   Inputs in;
   const auto executed = [&in](ActingRule* r) {
-    r->Act(kBatch, in.observations.data(), in.noise.data(), in.actions.data(), {});
+    r->Act(kBatch, {in.observations.data(), in.noise.data()}, in.actions.data(), {});
     return std::vector<float>(r->executed(), r->executed() + kBatch * kActions);
   };
   const auto before = executed(rule.get());

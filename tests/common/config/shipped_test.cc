@@ -117,6 +117,22 @@ TEST(ShippedExperiments, AnalyticBaselinesHaveThePapersValues) {
   }
 }
 
+TEST(ShippedExperiments, TheSafetyLayerHasThePapersValues) {
+  for (const char* name : {"air_hockey/safe_layer_td3", "cartpole/safe_layer_td3"}) {
+    SCOPED_TRACE(name);
+    const v1::Experiment experiment = ResolveExperiment(LoadExperiment(name, kFolder).value());
+    const v1::Hyper& hyper = experiment.hyper();
+    for (const double rate : {hyper.actor_lr(), hyper.critic_lr(), hyper.constraint_lr()}) EXPECT_EQ(rate, 5e-4);
+    EXPECT_EQ(hyper.exploration_noise(), 0.5);  // the paper's covariance 0.25
+    EXPECT_EQ(hyper.target_noise(), 0.2);
+    EXPECT_EQ(hyper.target_noise_clip(), 0.5);
+    EXPECT_EQ(hyper.projection_threshold(), 1e-6);
+    EXPECT_EQ(experiment.schedule().policy_warmup(), 50000u);
+    EXPECT_EQ(experiment.schedule().policy_delay(), 2u);
+    EXPECT_EQ(experiment.replay().min_size(), 2000u);
+  }
+}
+
 TEST(ShippedExperiments, QuantileNetworkHasDatacomsValuesOnNavigation) {
   const v1::Experiment quantile = LoadExperiment("navigation/iqn_datacom", kFolder).value();
   const v1::Experiment gaussian = LoadExperiment("navigation/datacom", kFolder).value();

@@ -48,11 +48,12 @@ TEST(RowSchema, FingerprintDiffersWhereTheLayoutDoes) {
 }
 
 TEST(RowSchema, ExtraColumnsTravelAndIdentityStaysOutOfDraws) {
-  const RowSchema schema = RowSchema::For(2, 1, {{"prev_cost", ColumnType::kFloat32, 1, true}});
+  const RowSchema schema = RowSchema::For(2, 1, {PreviousCostColumn()});
   const auto has = [](const std::vector<Column>& columns, const std::string& name) {
     return std::any_of(columns.begin(), columns.end(), [&](const Column& column) { return column.name == name; });
   };
   EXPECT_TRUE(has(schema.wire(), "prev_cost"));
+  EXPECT_TRUE(has(schema.learning(), "prev_cost"));
   EXPECT_FALSE(has(schema.wire(), "session"));
   for (const Column& column : schema.learning()) {
     EXPECT_NE(column.name, "environment");

@@ -1,0 +1,141 @@
+#include "learner/algorithms/safe_layer_td3.h"
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+namespace datacom::learner {
+
+SafeLayerTd3::SafeLayerTd3(const AlgorithmConfig& config) : Population(config), batch_(config.batch_size) {
+  const int obs = config_.obs_dim, n = config_.action_dim, B = batch_;
+  critics_.Declare({"critic.0", "critic.1"}, CriticForm::kActionTwice, config_, &layout_);
+  WeightInit actor, model;
+  actor.last_bound = 3e-3;
+  model.xavier_gain = std::sqrt(2.0) / 5, model.last_bias = -1;
+  const int64_t actor_first = layout_.size();
+  actor_ = layout_.AddMlp("actor", Widths(obs, config_.actor_hidden, n), Activation::kRelu, actor);
+  const int64_t actor_end = layout_.size();
+  MirrorTargets(0, actor_end);
+  model_ = layout_.AddMlp("safety_model", Widths(obs, config_.constraint_hidden, n), Activation::kRelu, model);
+  Build();
+  target_actor_ = actor_;  // targets mirror from offset 0
+  critics_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
+  critic_optimizer_ = NewOptimizer("critic", critics_.first(), critics_.size(), &MemberHyper::critic_lr);
+  actor_optimizer_ = NewOptimizer("actor", actor_first, actor_end - actor_first, &MemberHyper::actor_lr);
+  model_optimizer_ = NewOptimizer("safety_model", actor_end, layout_.size() - actor_end, &MemberHyper::constraint_lr);
+  model_loss_ = NewStatistic();
+  mean_prediction_ = NewStatistic();
+  Register("stats.constraint_loss", model_loss_.sum);
+  Register("stats.constraint_mean", mean_prediction_.sum);
+
+  box_ = NewActionBox();
+  input_.Make(config_, block_, kernels_.get());
+  const auto rows = [this, B](int cols) { return kernels_->NewFloats(block_, B, cols); };
+  action_ = rows(n), previous_cost_ = rows(1), cost_ = rows(1), noise_ = rows(n);
+  prediction_ = rows(1), d_slope_ = rows(n), y_ = rows(1);
+  policy_action_ = rows(n), d_scaled_ = rows(n), d_raw_ = rows(n);
+  actor_tape_ = kernels_->NewTape(actor_, block_, B);
+  target_actor_tape_ = kernels_->NewTape(target_actor_, block_, B);
+  model_tape_ = kernels_->NewTape(model_, block_, B);
+  noise_std_ = NewScalar(&MemberHyper::target_noise);
+  noise_clip_ = NewScalar(&MemberHyper::target_noise_clip);
+  minus_one_ = kernels_->NewDoubles(block_, 1, 1);
+  const std::vector<double> minus_ones(block_, -1.0);
+  kernels_->Upload(minus_ones.data(), minus_one_);
+}
+
+void SafeLayerTd3::Update(const Batch& batch) {
+  const bool warm = updates_ >= config_.policy_warmup;
+  const bool due = warm && (updates_ - config_.policy_warmup) % config_.policy_delay == 0;
+  plan_ = due ? kActor : warm ? kCritics : kModel;
+  Population::Update(batch);
+  ++updates_;
+}
+
+void SafeLayerTd3::LoadBatch(const Batch& batch) {
+  input_.Load(batch, config_, first_member(), kernels_.get());
+  kernels_->Upload(BlockOf(batch.action, batch_ * config_.action_dim), action_);
+  kernels_->Upload(BlockOf(batch.noise_next, batch_ * config_.action_dim), noise_);
+  kernels_->Upload(BlockOf(batch.previous_cost, batch_), previous_cost_);
+  kernels_->Upload(BlockOf(batch.cost, batch_), cost_);
+}
+
+void SafeLayerTd3::Compute() {
+  ModelStep();
+  if (plan_ == kModel) return;
+  CriticStep();
+  if (plan_ == kActor) ActorStep();
+  PolyakTargets();
+}
+
+void SafeLayerTd3::ModelStep() {
+  kernels_->Forward(parameters(), model_, Observation(), model_tape_);
+  kernels_->LinearCostLoss(model_tape_.out, action_, previous_cost_, cost_, prediction_, d_slope_, model_loss_.value);
+  kernels_->Adjoint(parameters(), model_, d_slope_, model_tape_);
+  kernels_->ParameterGradient(model_, Observation(), d_slope_, model_tape_, gradients());
+  GuardAndRecord(model_loss_);
+  kernels_->RowMean(prediction_, mean_prediction_.value);
+  Record(mean_prediction_);
+  Step(model_optimizer_);
+}
+
+void SafeLayerTd3::CriticStep() {
+  kernels_->Forward(targets(), target_actor_, input_.next.Cols(0, config_.obs_dim), target_actor_tape_);
+  kernels_->DeterministicAction(target_actor_tape_.out, box_, policy_action_);
+  kernels_->SmoothAction(noise_, Block(noise_std_), Block(noise_clip_), box_, policy_action_);
+  kernels_->ActionInHalfRanges(policy_action_, box_, ActionColumns(input_.next));
+  critics_.EvaluateTargets(targets(), input_);
+  kernels_->MinTarget(input_.reward, input_.absorbing, critics_.next(0), critics_.next(1), config_.discount, y_);
+
+  kernels_->ActionInHalfRanges(action_, box_, ActionColumns(input_.rows.Rows(batch_, batch_)));
+  critics_.EvaluateStored(parameters(), input_);
+  critics_.Regress(parameters(), input_, y_, gradients(), critic_loss_.value);
+  GuardAndRecord(critic_loss_);
+  Step(critic_optimizer_);
+}
+
+// Up the first of the critics just moved.
+void SafeLayerTd3::ActorStep() {
+  kernels_->Forward(parameters(), actor_, Observation(), actor_tape_);
+  kernels_->DeterministicAction(actor_tape_.out, box_, policy_action_);
+  kernels_->ActionInHalfRanges(policy_action_, box_, ActionColumns(input_.rows.Rows(0, batch_)));
+  critics_.EvaluateExecuted(parameters(), input_, /*nets=*/1);
+  kernels_->SetZero(policy_loss_.value);
+  kernels_->WeightedMean(critics_.executed(0), minus_one_, critics_.d_out(0), policy_loss_.value);
+  critics_.ActionGradient(parameters(), /*nets=*/1, /*add=*/false, d_scaled_);
+  kernels_->DeterministicActionGradient(policy_action_, box_, d_scaled_, d_raw_);
+  kernels_->Adjoint(parameters(), actor_, d_raw_, actor_tape_);
+  kernels_->ParameterGradient(actor_, Observation(), d_raw_, actor_tape_, gradients());
+  GuardAndRecord(policy_loss_);
+  Step(actor_optimizer_);
+}
+
+Stats SafeLayerTd3::GetStats() const {
+  Stats stats = Population::GetStats();
+  stats.constraint_loss = Means(model_loss_);
+  stats.constraint_mean = Means(mean_prediction_);
+  return stats;
+}
+
+ActingParameters SafeLayerTd3::GetActingParameters(int member) const {
+  const MemberHyper& hyper = config_.members[member];
+  ActingParameters parameters;
+  AddActingNet("actor", member, &parameters);
+  AddActingNet("safety_model", member, &parameters);
+  parameters.scalars = {{"exploration_noise", hyper.exploration_noise},
+                        {"projection_threshold", hyper.projection_threshold}};
+  return parameters;
+}
+
+State SafeLayerTd3::Save() const {
+  State state = Population::Save();
+  state["updates"].assign(reinterpret_cast<const char*>(&updates_), sizeof updates_);
+  return state;
+}
+
+void SafeLayerTd3::Load(const State& state) {
+  Population::Load(state);  // checks all entries, this one's size included: it compares with Save
+  std::memcpy(&updates_, state.at("updates").data(), sizeof updates_);
+}
+
+}  // namespace datacom::learner

@@ -1,0 +1,58 @@
+// SafeLayerTD3 (algorithms.md 12): TD3 and, beside it, a linear model of what an action does to the cost,
+//   cost(s') ~ cost(s) + <g(s), a>,
+// by which the acting rule projects actions outside of the agent. Replay, critics and model hold what the policy chose.
+// The model learns from the first update on, the policy after the warm-up; the actor moves at every policy_delay-th
+// update of the critics.
+#ifndef DATACOM_LEARNER_ALGORITHMS_SAFE_LAYER_TD3_H_
+#define DATACOM_LEARNER_ALGORITHMS_SAFE_LAYER_TD3_H_
+
+#include <string>
+
+#include "learner/algorithms/critic_ensemble.h"
+#include "learner/algorithms/population.h"
+
+namespace datacom::learner {
+
+class SafeLayerTd3 : public Population {
+ public:
+  explicit SafeLayerTd3(const AlgorithmConfig& config);
+  void Update(const Batch& batch) override;
+  Stats GetStats() const override;
+  ActingParameters GetActingParameters(int member) const override;
+  State Save() const override;
+  void Load(const State& state) override;
+  std::string acting_rule() const override { return "safe_layer"; }
+  bool needs_dynamics() const override { return false; }
+
+ protected:
+  void LoadBatch(const Batch& batch) override;
+  void Compute() override;
+  int Plan() const override { return plan_; }
+
+ private:
+  enum { kModel, kCritics, kActor };  // plans: the model alone, then critics, too, then the actor, too
+  FloatView Observation() const { return input_.rows.Rows(0, batch_).Cols(0, config_.obs_dim); }
+  FloatView ActionColumns(const FloatView& rows) const { return rows.Cols(config_.obs_dim, config_.action_dim); }
+  void ModelStep();
+  void CriticStep();
+  void ActorStep();
+
+  const int batch_;
+  uint64_t updates_ = 0;  // so far
+  int plan_ = kModel;
+  CriticEnsemble critics_;
+  Mlp actor_, target_actor_, model_;
+  Optimizer critic_optimizer_, actor_optimizer_, model_optimizer_;
+  Statistic model_loss_, mean_prediction_;
+  ActionBox box_;
+  CriticInput input_;                       // actions in half ranges
+  FloatView action_, previous_cost_, cost_, noise_;  // [block, B, ...]; action_: stored
+  FloatView prediction_, d_slope_, y_, policy_action_, d_scaled_, d_raw_;
+  MlpTape actor_tape_, target_actor_tape_, model_tape_;
+  DoubleView noise_std_, noise_clip_;  // [M, 1, 1]
+  DoubleView minus_one_;               // [block, 1, 1]
+};
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_ALGORITHMS_SAFE_LAYER_TD3_H_

@@ -1,0 +1,173 @@
+// Acting rule safe_layer: the noisy deterministic action is stored, its projection by the linear cost model executed.
+#include "common/acting/safe_layer_rule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/random.h"
+#include "datacom/v1/experiment.pb.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/golden.h"
+#include "tests/testing/snapshots.h"
+
+namespace datacom {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int kObs = 16, kActions = 3, kBatch = 12;
+
+TaskModel Hockey() { return MakeTaskModel("air_hockey", v1::TaskOptions()).value(); }
+
+Snapshot Sample(uint64_t seed) { return testing::SafeLayerSnapshot(kObs, kActions, {64, 64}, seed); }
+
+std::unique_ptr<ActingRule> MakeRule(const Snapshot& snapshot, int max_batch, const TaskModel& model = Hockey()) {
+  auto rule = MakeActingRule(snapshot, model, max_batch);
+  if (!rule.ok()) throw std::runtime_error(std::string(rule.status().message()));
+  return *std::move(rule);
+}
+
+struct Inputs {
+  Inputs() : observations(kBatch * kObs), noise(kBatch * kActions), costs(kBatch), actions(kBatch * kActions) {
+    FillNormal(3, observations.data(), kBatch * kObs);
+    FillNormal(4, noise.data(), kBatch * kActions);
+    FillNormal(5, costs.data(), kBatch);
+  }
+  ActingInputs All(int row = 0) const {
+    return {observations.data() + row * kObs, noise.data() + row * kActions, costs.data() + row};
+  }
+  std::vector<float> observations, noise, costs, actions;
+};
+
+// One row of a net, layer by layer in double.
+std::vector<double> Net(const Snapshot& snapshot, const std::string& name, const float* in) {
+  std::vector<double> x(in, in + kObs);
+  for (int layer = 0; layer < 3; ++layer) {
+    const std::string prefix = name + "." + std::to_string(layer);
+    const std::vector<float>& weight = snapshot.Find(prefix + ".weight")->values;
+    const std::vector<float>& bias = snapshot.Find(prefix + ".bias")->values;
+    std::vector<double> y(bias.begin(), bias.end());
+    for (size_t i = 0; i < x.size(); ++i) {
+      for (size_t j = 0; j < y.size(); ++j) y[j] += x[i] * weight[i * y.size() + j];
+    }
+    if (layer < 2) {
+      for (double& value : y) value = std::max(value, 0.0);
+    }
+    x = y;
+  }
+  return x;
+}
+
+TEST(SafeLayerRule, StoresTheNoisyActionAndExecutesTheNearestOneThatKeepsThePredictedCostBelow) {
+  TaskModel model = Hockey();
+  model.spec.action_low = {-1, -0.5, -2};
+  model.spec.action_high = {1, 1.5, 2};
+  const Snapshot snapshot = Sample(1);
+  const auto rule = MakeRule(snapshot, kBatch, model);
+  EXPECT_FALSE(rule->has_constraint());
+  Inputs in;
+  std::vector<double> intervention(kBatch);
+  ActingDiagnostics diagnostics;
+  diagnostics.intervention = intervention.data();
+  rule->Act(kBatch, in.All(), in.actions.data(), diagnostics);
+  int clipped = 0, projected = 0, left = 0;
+  for (int r = 0; r < kBatch; ++r) {
+    const std::vector<double> raw = Net(snapshot, "actor", &in.observations[r * kObs]);
+    const std::vector<double> g = Net(snapshot, "safety_model", &in.observations[r * kObs]);
+    const float* a = &in.actions[r * kActions];
+    const float* executed = rule->executed() + r * kActions;
+    double predicted = in.costs[r], after = in.costs[r], norm = 1e-8, square = 0, along = 0;
+    for (int i = 0; i < kActions; ++i) {
+      const double low = model.spec.action_low[i], high = model.spec.action_high[i];
+      const double noisy = std::tanh(raw[i]) * (high - low) / 2 + (high + low) / 2 + 0.5 * in.noise[r * kActions + i];
+      EXPECT_NEAR(a[i], std::min(std::max(noisy, low), high), 1e-5) << "row " << r;
+      clipped += noisy < low || noisy > high;
+      predicted += g[i] * a[i], after += g[i] * executed[i], norm += g[i] * g[i];
+      square += std::pow(static_cast<double>(executed[i]) - a[i], 2), along += g[i] * (executed[i] - a[i]);
+    }
+    EXPECT_NEAR(intervention[r], std::sqrt(square), 1e-9);
+    if (predicted < 1e-6) {
+      ++left;
+      EXPECT_EQ(square, 0) << "row " << r;
+    } else {
+      ++projected;
+      EXPECT_NEAR(after, 1e-6, 1e-4 * (1 + std::abs(predicted))) << "on the boundary";
+      EXPECT_NEAR(along * along, norm * square, 1e-4 * norm * square) << "straight along the slope: nearest";
+    }
+  }
+  EXPECT_GT(clipped, 0);
+  EXPECT_GT(projected, 0);
+  EXPECT_GT(left, 0);
+}
+
+TEST(Golden, h_multiplier_and_loss_cases_projection) {
+  DATACOM_GOLDEN_FILES(paths, "h_multiplier_and_loss_cases");
+  for (const std::string& path : paths) {
+    const nlohmann::json cases = testing::ReadGoldenJson(path).at("safe_layer_projection");
+    ASSERT_FALSE(cases.empty());
+    for (const nlohmann::json& c : cases) {
+      const auto numbers = [&c](const char* name) { return c.at(name).get<std::vector<double>>(); };
+      const std::vector<double> g = numbers("g"), action = numbers("action"), golden = numbers("out");
+      std::vector<double> out(action.size());
+      safe_layer::Project(static_cast<int>(g.size()), g.data(), c.at("current_cost"), c.at("delta"), action.data(),
+                          out.data());
+      for (size_t i = 0; i < out.size(); ++i) {
+        EXPECT_NEAR(out[i], golden[i], 2e-6 * (1 + std::abs(golden[i]))) << path << " case " << c.at("id");
+      }
+    }
+  }
+}
+
+TEST(SafeLayerRule, ARowActsTheSameBitsInEveryBatch) {
+  const auto whole = MakeRule(Sample(5), kBatch), single = MakeRule(Sample(5), 1);
+  Inputs in;
+  whole->Act(kBatch, in.All(), in.actions.data(), {});
+  for (int r = 0; r < kBatch; ++r) {
+    float action[kActions];
+    single->Act(1, in.All(r), action, {});
+    for (int i = 0; i < kActions; ++i) {
+      EXPECT_EQ(action[i], in.actions[r * kActions + i]);
+      EXPECT_EQ(single->executed()[i], whole->executed()[r * kActions + i]);
+    }
+  }
+}
+
+TEST(SafeLayerRule, LoadReplacesNetsAndScalarsOrNothing) {
+  const auto rule = MakeRule(Sample(1), kBatch);
+  Inputs in;
+  const auto executed = [&in](ActingRule* r) {
+    r->Act(kBatch, in.All(), in.actions.data(), {});
+    return std::vector<float>(r->executed(), r->executed() + kBatch * kActions);
+  };
+  const auto before = executed(rule.get());
+  Snapshot next = Sample(2);
+  next.scalars["projection_threshold"] = -0.5;
+  Snapshot broken = next;
+  broken.scalars.erase("exploration_noise");
+  EXPECT_THAT(std::string(rule->Load(broken).message()), HasSubstr("exploration_noise"));
+  broken = next;
+  broken.arrays.back().shape = {2};
+  EXPECT_THAT(std::string(rule->Load(broken).message()), HasSubstr("safety_model.2.bias"));
+  broken = next;
+  broken.acting_rule = "gaussian_policy";
+  EXPECT_THAT(std::string(rule->Load(broken).message()), HasSubstr("gaussian_policy"));
+  EXPECT_EQ(executed(rule.get()), before);
+  ASSERT_TRUE(rule->Load(next).ok());
+  EXPECT_EQ(executed(rule.get()), executed(MakeRule(next, kBatch).get()));
+}
+
+TEST(SafeLayerRule, DeclaresWhatWasExecutedAndTheCostItSaw) {
+  const auto columns = ActingRuleColumns("safe_layer", kActions).value();
+  ASSERT_EQ(columns.size(), 2u);
+  EXPECT_EQ(columns[0].name, "executed_action");
+  EXPECT_FALSE(columns[0].learning);
+  EXPECT_EQ(columns[1].name, "prev_cost");
+  EXPECT_TRUE(columns[1].learning);
+}
+
+}  // namespace
+}  // namespace datacom
