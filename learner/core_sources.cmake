@@ -19,6 +19,7 @@ set(DATACOM_CORE_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/analytic_atacom.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/lag_sac.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/wcsac.cc
+  ${CMAKE_CURRENT_LIST_DIR}/algorithms/cbf_sac.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/safe_layer_td3.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/datacom.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/iqn_datacom.cc)

@@ -32,6 +32,12 @@ learner::MemberHyper HyperOf(const v1::Experiment& resolved, int member) {
   out.target_noise = hyper.target_noise();
   out.target_noise_clip = hyper.target_noise_clip();
   out.projection_threshold = hyper.projection_threshold();
+  out.barrier_margin = hyper.barrier_margin();
+  out.barrier_safe_weight = hyper.barrier_safe_weight();
+  out.barrier_unsafe_weight = hyper.barrier_unsafe_weight();
+  out.barrier_relaxation_weight = hyper.barrier_relaxation_weight();
+  out.barrier_decay = hyper.barrier_decay();
+  out.relaxation_penalty = hyper.relaxation_penalty();
   return out;
 }
 

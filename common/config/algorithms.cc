@@ -18,6 +18,8 @@ const std::vector<AlgorithmInfo>& Algorithms() {
        "gaussian_policy", false},
       {"wcsac", "LagSAC on the CVaR of a Gaussian over discounted cost instead of its expectation", "gaussian_policy",
        false},
+      {"cbf_sac", "SAC whose actions a quadratic programme filters by a learned control barrier function", "cbf_qp",
+       false},
       {"safe_layer_td3", "TD3 whose actions are projected by a learned linear model of the next step's cost",
        "safe_layer", false},
   };

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "learner/algorithms/analytic_atacom.h"
+#include "learner/algorithms/cbf_sac.h"
 #include "learner/algorithms/datacom.h"
 #include "learner/algorithms/iqn_datacom.h"
 #include "learner/algorithms/lag_sac.h"
@@ -68,6 +69,7 @@ const Entry kAlgorithms[] = {
     {"sac", Make<Sac>, 0},
     {"lag_sac", Make<LagSac>, 0},
     {"wcsac", Make<Wcsac>, 0},
+    {"cbf_sac", Make<CbfSac>, 0},
     {"safe_layer_td3", Make<SafeLayerTd3>, 0},
 };
 

@@ -33,6 +33,9 @@ struct MemberHyper {
   // SafeLayerTD3 (12): standard deviations and bound of TD3's noises; predicted cost from which actions are projected.
   double exploration_noise = 0.5, target_noise = 0.2, target_noise_clip = 0.5;
   double projection_threshold = 1e-6;
+  // CBF-SAC (13): margin of the barrier's labels, weights of its loss, rate of its decay, price of the filter's relaxation.
+  double barrier_margin = 0.01, barrier_decay = 1, relaxation_penalty = 1e3;
+  double barrier_safe_weight = 100, barrier_unsafe_weight = 100, barrier_relaxation_weight = 1;
 };
 
 struct AlgorithmConfig {

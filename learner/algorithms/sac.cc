@@ -2,10 +2,13 @@
 
 namespace datacom::learner {
 
-Sac::Sac(const AlgorithmConfig& config) : SoftActorCritic(config) {
+Sac::Sac(const AlgorithmConfig& config, Unbuilt /*tag*/) : SoftActorCritic(config) {
   DeclareCritics();
   MirrorTargets(0, layout_.size());
   DeclareActor();
+}
+
+void Sac::Finish() {
   Build();
   MakeWorkspace();
   now_.u = NowAction();  // the sample is what is executed: it goes straight into the critics' input

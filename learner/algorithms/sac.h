@@ -8,12 +8,17 @@ namespace datacom::learner {
 
 class Sac : public SoftActorCritic {
  public:
-  explicit Sac(const AlgorithmConfig& config);
+  explicit Sac(const AlgorithmConfig& config) : Sac(config, Unbuilt()) { Finish(); }
   ActingParameters GetActingParameters(int member) const override;
   std::string acting_rule() const override { return "gaussian_policy"; }
   bool needs_dynamics() const override { return false; }
 
  protected:
+  // For algorithms that learn one net more: its own nets declared, with nothing built; they declare theirs, without
+  // targets, and Finish.
+  struct Unbuilt {};
+  Sac(const AlgorithmConfig& config, Unbuilt);
+  void Finish();
   void LoadBatch(const Batch& batch) override { LoadTransitions(batch); }
   void Compute() override;
 };

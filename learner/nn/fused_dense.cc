@@ -109,6 +109,15 @@ void WeightedColumnSums(const float* __restrict h, int64_t stride, const float* 
   }
 }
 
+// to += scale x, row by row.
+void AddScaledRows(const float* __restrict x, int64_t stride, const float* scale, int64_t scale_stride, int rows, int n,
+                   float* __restrict to, int64_t to_stride) {
+  for (int r = 0; r < rows; ++r, x += stride, to += to_stride) {
+    const float factor = scale[r * scale_stride];
+    for (int j = 0; j < n; ++j) to[j] += factor * x[j];
+  }
+}
+
 template <class T>
 void CopyIn(const T* packed, const View<T>& to) {
   for (int m = 0; m < to.members; ++m) {
@@ -310,6 +319,46 @@ void FusedKernels::ParameterGradient(const Mlp& net, const FloatView& x, const F
       }
       Multiply(Gemm::kTransposeA, layer.in, layer.out, x.rows, in.row(m, 0), static_cast<int>(in.row_stride),
                d.row(m, 0), static_cast<int>(d.row_stride), /*add=*/false, d_weight, layer.out);
+    }
+  }
+}
+
+// dy/dx = W_1 D_1 W_2 .. w with the slopes D of the hidden units, constants for ReLU. Along v = d_slope the tangents
+// t_0 = v, t_i = D_i W_i^T t_(i-1) turn <v, dy/dx> into <w, t_last>: linear in every weight, with layer i's gradient
+// t_(i-1) times the same adjoint of a unit output that y's own gradient d_value h_(i-1) times it has.
+void FusedKernels::SlopeGradient(const FloatView& block, const Mlp& net, const FloatView& x, const FloatView& d_value,
+                                 const FloatView& d_slope, const MlpTape& tape, const MlpTape& tangent,
+                                 const FloatView& gradient_block) {
+  const int last = static_cast<int>(net.layers.size()) - 1;
+  for (int m = 0; m < x.members; ++m) {
+    for (int i = 0; i < last; ++i) {
+      const MlpLayer& layer = net.layers[i];
+      const FloatView& in = i == 0 ? d_slope : tangent.hidden[i - 1];
+      const FloatView& hidden = tape.hidden[i];
+      const FloatView& out = tangent.hidden[i];
+      Multiply(Gemm::kPlain, x.rows, layer.out, layer.in, in.row(m, 0), static_cast<int>(in.row_stride),
+               block.row(m, 0) + layer.weight, layer.out, /*add=*/false, out.row(m, 0),
+               static_cast<int>(out.row_stride));
+      MultiplySlope(net.hidden, hidden.row(m, 0), hidden.row_stride, x.rows, layer.out, out.row(m, 0), out.row_stride);
+    }
+    for (int i = 0; i <= last; ++i) {
+      const MlpLayer& layer = net.layers[i];
+      const FloatView& value = i == 0 ? x : tape.hidden[i - 1];
+      const FloatView& both = i == 0 ? d_slope : tangent.hidden[i - 1];
+      AddScaledRows(value.row(m, 0), value.row_stride, d_value.row(m, 0), d_value.row_stride, x.rows, layer.in,
+                    both.row(m, 0), both.row_stride);
+      float* d_weight = gradient_block.row(m, 0) + layer.weight;
+      float* d_bias = gradient_block.row(m, 0) + layer.bias;
+      if (i == last) {
+        ColumnSums(both.row(m, 0), both.row_stride, x.rows, layer.in, d_weight);
+        ColumnSums(d_value.row(m, 0), d_value.row_stride, x.rows, 1, d_bias);
+        continue;
+      }
+      const FloatView& adjoint = tape.adjoint[i];
+      WeightedColumnSums(adjoint.row(m, 0), adjoint.row_stride, d_value.row(m, 0), d_value.row_stride, x.rows,
+                         layer.out, d_bias);
+      Multiply(Gemm::kTransposeA, layer.in, layer.out, x.rows, both.row(m, 0), static_cast<int>(both.row_stride),
+               adjoint.row(m, 0), static_cast<int>(adjoint.row_stride), /*add=*/false, d_weight, layer.out);
     }
   }
 }

@@ -59,6 +59,16 @@ struct GaussianTarget {
   double discount = 0;
 };
 
+// A barrier V on the controlled state q, as its loss reads it (algorithms.md 13). [members, rows, ...].
+struct BarrierInput {
+  enum { kMargin, kSafeWeight, kUnsafeWeight, kRelaxationWeight, kPenalty, kDecay, kNumbers };
+  FloatView value, slope;  // V and dV/dq
+  DoubleView f, G;         // [.., q], [.., q * action]
+  FloatView action, cost;  // as chosen and stored; raw, the label
+  ActionBox box;
+  DoubleView numbers;  // [members, 1, kNumbers]
+};
+
 // One optimiser over a range of every member's block. steps and active are [members, 1, 1].
 struct AdamRange {
   FloatView parameters, gradients, first_moment, second_moment;  // [members, 1, range]
@@ -96,6 +106,12 @@ class Kernels {
   virtual void ParameterGradient(const Mlp& net, const FloatView& x, const FloatView& d_out, const MlpTape& tape,
                                  const FloatView& gradient_block) = 0;
 
+  // Of a net with one output y and ReLU hidden units: the parameters' gradient of <d_value, y> + <d_slope, dy/dx>, given
+  // the adjoints of a unit output. tangent: as tape; it and d_slope [members, rows, in] are overwritten.
+  virtual void SlopeGradient(const FloatView& block, const Mlp& net, const FloatView& x, const FloatView& d_value,
+                             const FloatView& d_slope, const MlpTape& tape, const MlpTape& tangent,
+                             const FloatView& gradient_block) = 0;
+
   // ---- policy. mean, log_std: [members, rows, action] linear outputs; log_std is clamped to [-20, 2].
   virtual void SampleAction(const FloatView& mean, const FloatView& log_std, const FloatView& noise,
                             const ActionBox& box, const ActionSample& out) = 0;
@@ -120,6 +136,11 @@ class Kernels {
   virtual void LinearCostLoss(const FloatView& slope, const FloatView& action, const FloatView& previous,
                               const FloatView& cost, const FloatView& prediction, const FloatView& d_slope,
                               const DoubleView& loss) = 0;
+
+  // ---- control barrier function (algorithms.md 13). Loss and gradients for V [members, rows, 1] and dV/dq; a label
+  // that no row has counts nothing.
+  virtual void BarrierLoss(const BarrierInput& in, const FloatView& d_value, const FloatView& d_slope,
+                           const DoubleView& loss) = 0;
 
   // ---- constraint (algorithms.md 4, 2.4). Gradients are those of the linear outputs for z. margin, delta: [members,
   // 1, 1].

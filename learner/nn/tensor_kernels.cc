@@ -166,6 +166,22 @@ void TensorKernels::ParameterGradient(const Mlp& net, const FloatView& x, const 
   }
 }
 
+// fused_dense.cc says why.
+void TensorKernels::SlopeGradient(const FloatView& block, const Mlp& net, const FloatView& x, const FloatView& d_value,
+                                  const FloatView& d_slope, const MlpTape& tape, const MlpTape& /*tangent*/,
+                                  const FloatView& gradient_block) {
+  const int last = static_cast<int>(net.layers.size()) - 1;
+  const at::Tensor d = Of(d_value);
+  at::Tensor tangent = Of(d_slope);
+  for (int i = 0; i <= last; ++i) {
+    const at::Tensor value = Of(i == 0 ? x : tape.hidden[i - 1]);
+    const at::Tensor adjoint = i == last ? at::ones_like(d) : Of(tape.adjoint[i]);
+    Weight(gradient_block, net.layers[i]).copy_(at::bmm((d * value + tangent).transpose(1, 2), adjoint));
+    Bias(gradient_block, net.layers[i]).copy_((d * adjoint).sum(1, /*keepdim=*/true));
+    if (i < last) tangent = at::bmm(tangent, Weight(block, net.layers[i])) * Slope(Of(tape.hidden[i]), net.hidden);
+  }
+}
+
 void TensorKernels::Adam(const AdamRange& range) {
   const at::Tensor gradient = Of(range.gradients), parameters = Of(range.parameters);
   const at::Tensor active = Of(range.active), steps = Of(range.steps);

@@ -45,6 +45,9 @@ class TensorKernels : public Kernels {
                      const FloatView& d_x) override;
   void ParameterGradient(const Mlp& net, const FloatView& x, const FloatView& d_out, const MlpTape& tape,
                          const FloatView& gradient_block) override;
+  void SlopeGradient(const FloatView& block, const Mlp& net, const FloatView& x, const FloatView& d_value,
+                     const FloatView& d_slope, const MlpTape& tape, const MlpTape& tangent,
+                     const FloatView& gradient_block) override;
 
   void SampleAction(const FloatView& mean, const FloatView& log_std, const FloatView& noise, const ActionBox& box,
                     const ActionSample& out) override;
@@ -59,6 +62,8 @@ class TensorKernels : public Kernels {
                     const FloatView& action) override;
   void LinearCostLoss(const FloatView& slope, const FloatView& action, const FloatView& previous, const FloatView& cost,
                       const FloatView& prediction, const FloatView& d_slope, const DoubleView& loss) override;
+  void BarrierLoss(const BarrierInput& in, const FloatView& d_value, const FloatView& d_slope,
+                   const DoubleView& loss) override;
   void GaussianRisk(const FloatView& mean, const FloatView& log_std, const FloatView& mean_gradient,
                     const FloatView& log_std_gradient, const DoubleView& margin, const DoubleView& delta,
                     const DoubleView& k, const DoubleView& J) override;

@@ -35,6 +35,7 @@ bool Run(const std::string& folder, const std::string& device) {
           Good("d_gaussian_w2.json, " + kernels, CheckGaussianLoss(read("d_gaussian_w2.json").at("cases"), kernels));
       good &= Good("f_iqn_huber.json, " + kernels, CheckQuantileLoss(read("f_iqn_huber.json").at("cases"), kernels));
       good &= Good("wcsac_gaussian_loss, " + kernels, CheckGaussianLoss(losses.at("wcsac_gaussian_loss"), kernels));
+      good &= Good("h_cbf_sac_cases.json, " + kernels, CheckBarrierLoss(read("h_cbf_sac_cases.json"), kernels));
       good &= Good("safe_layer_regression, " + kernels,
                    CheckLinearCostLoss(losses.at("safe_layer_regression"), kernels));
       good &= Good("lagrange_multiplier, " + kernels, CheckMultiplier(losses.at("lagrange_multiplier"), kernels));

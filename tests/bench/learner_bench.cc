@@ -159,6 +159,11 @@ class Floor {
       Forward(value, R), Forward(value_target, R), Parameters(value, R);
     }
     if (config.quantiles > 0) AddQuantiles(config, B, R);
+    if (algorithm == "cbf_sac") {
+      const Net barrier = NewNet(z, config.constraint_hidden, 1);
+      Forward(barrier, B), Input(barrier, B), Forward(barrier, B);  // V, dV/dq, the tangents of its gradient
+      for (const Layer& layer : barrier) Add(kParameters, B, layer);
+    }
   }
   void AddSafeLayerTd3(const AlgorithmConfig& config) {
     const int B = config.batch_size, obs = config.obs_dim, n = config.action_dim;

@@ -212,7 +212,9 @@ TEST_P(ActorContract, AnActionDoesNotDependOnTheBatchItIsChosenIn) {
   const TaskModel model = MakeTaskModel(GetParam(), v1::TaskOptions()).value();
   const size_t obs_dim = model.spec.obs_dim, action_dim = model.spec.action_dim;
   const std::vector<ReceivedRow> rows = Act(kNominal, 1, 96);
-  for (const std::string rule_name : {"safe_map", "gaussian_policy", "safe_layer"}) {
+  std::vector<std::string> rules{"safe_map", "gaussian_policy", "safe_layer"};
+  if (model.dynamics->dims().x == 0) rules.emplace_back("cbf_qp");
+  for (const std::string& rule_name : rules) {
     const Snapshot snapshot = Policy(rule_name);
     const auto alone = MakeActingRule(snapshot, model, 1).value();
     std::vector<float> observations, costs, expected(rows.size() * action_dim);

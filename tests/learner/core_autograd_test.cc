@@ -127,5 +127,35 @@ TEST_P(EveryKernels, SecondOrderGradientsMatchAutograd) {
   ExpectNear(slope.data(), second, 5e-3, "second order");
 }
 
+// The parameters' gradient of <a, y> + <v, dy/dx>, as autograd has it by differentiating a gradient.
+TEST_P(EveryKernels, SlopeGradientsMatchAutogradTwice) {
+  for (const std::vector<int>& widths : {std::vector<int>{kIn, 32, 24, 1}, {kIn, 16, 1}, {kIn, 8, 8, 8, 1}}) {
+    ParameterLayout layout;
+    const Mlp net = layout.AddMlp("net", widths, Activation::kRelu, {1.4});
+    const int size = static_cast<int>(layout.size());
+    const std::vector<float> values = Random(1, size), inputs = Random(2, kRows * kIn);
+    const std::vector<float> d_values = Random(3, kRows), d_slopes = Random(4, kRows * kIn);
+    const FloatView block = Upload(values, 1, size), x = Upload(inputs, kRows, kIn);
+    const FloatView gradient = kernels_->NewFloats(1, 1, size);
+    const MlpTape tape = kernels_->NewTape(net, 1, kRows), tangent = kernels_->NewTape(net, 1, kRows);
+    kernels_->Forward(block, net, x, tape);
+    kernels_->Adjoint(block, net, Upload(std::vector<float>(kRows, 1.0f), kRows, 1), tape);
+    kernels_->SlopeGradient(block, net, x, Upload(d_values, kRows, 1), Upload(d_slopes, kRows, kIn), tape, tangent,
+                            gradient);
+
+    const Perceptron oracle(net, values);
+    const torch::Tensor leaf = Perceptron::Leaf(inputs.data(), {kRows, kIn}), y = oracle(leaf);
+    const torch::Tensor slope = torch::autograd::grad({y.sum()}, {leaf}, {}, true, /*create_graph=*/true)[0];
+    ((y * Perceptron::Leaf(d_values.data(), {kRows, 1}).detach()).sum() +
+     (slope * Perceptron::Leaf(d_slopes.data(), {kRows, kIn}).detach()).sum())
+        .backward();
+    const std::vector<float> ours = Download(gradient);
+    for (size_t i = 0; i < net.layers.size(); ++i) {
+      ExpectNear(&ours[net.layers[i].weight], oracle.weights[i].grad(), 1e-5, "weight");
+      ExpectNear(&ours[net.layers[i].bias], oracle.biases[i].grad(), 1e-5, "bias");
+    }
+  }
+}
+
 }  // namespace
 }  // namespace datacom::learner

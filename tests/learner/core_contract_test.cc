@@ -233,8 +233,8 @@ TEST_P(EveryAlgorithm, GivesItsActingRuleTheNetsItNeeds) {
   const ActingParameters parameters = algorithm->GetActingParameters(1);
   const bool constrained = algorithm->acting_rule() == "safe_map";
   const bool quantile = config.quantiles > 0;  // one perceptron made from several nets: IqnDatacom's own test
-  const bool deterministic = algorithm->acting_rule() == "safe_layer";
-  EXPECT_EQ(parameters.arrays.size(), quantile ? 20u : constrained ? 24u : 12u);
+  const bool deterministic = algorithm->acting_rule() == "safe_layer", barrier = algorithm->acting_rule() == "cbf_qp";
+  EXPECT_EQ(parameters.arrays.size(), quantile ? 20u : constrained ? 24u : barrier ? 18u : 12u);
   for (const ActingParameters::Array& array : parameters.arrays) {
     if (!quantile || array.name.rfind("actor", 0) == 0) {
       EXPECT_EQ(array.values, GetArray(*algorithm, 1, array.name));
@@ -252,6 +252,8 @@ TEST_P(EveryAlgorithm, GivesItsActingRuleTheNetsItNeeds) {
   EXPECT_EQ(parameters.scalars.count("risk_margin"), constrained && !quantile ? 1u : 0u);
   EXPECT_EQ(parameters.scalars.count("exploration_noise"), deterministic ? 1u : 0u);
   EXPECT_EQ(parameters.scalars.count("projection_threshold"), deterministic ? 1u : 0u);
+  EXPECT_EQ(parameters.scalars.count("barrier_decay"), barrier ? 1u : 0u);
+  EXPECT_EQ(parameters.scalars.count("relaxation_penalty"), barrier ? 1u : 0u);
 }
 
 TEST(Algorithm, RefusesAnUnknownNameAndListsTheKnown) {
@@ -260,7 +262,7 @@ TEST(Algorithm, RefusesAnUnknownNameAndListsTheKnown) {
     FAIL() << "made an unknown algorithm";
   } catch (const std::invalid_argument& error) {
     EXPECT_THAT(error.what(), AllOf(HasSubstr("'reinforce'"),
-                                    HasSubstr("datacom, iqn_datacom, atacom_fi, atacom_nfi, sac, lag_sac, wcsac, safe_layer_td3")));
+                                    HasSubstr("datacom, iqn_datacom, atacom_fi, atacom_nfi, sac, lag_sac, wcsac, cbf_sac, safe_layer_td3")));
   }
 }
 
@@ -371,6 +373,33 @@ TEST(SafeLayerTd3, MovesThePolicyAfterItsWarmupAndTheActorAtEverySecondUpdate) {
       EXPECT_EQ(moved("target_actor.1.weight"), u >= 2) << u << ": targets follow without a step of the actor, too";
     }
   }
+}
+
+TEST(CbfSac, RefusesAConstraintStateThatTheActionDoesNotControlAlone) {
+  AlgorithmConfig config = SmallConfig("cbf_sac", 1);
+  config.x_dim = 5;
+  try {
+    MakeAlgorithm(config);
+    FAIL() << "made a barrier of what no action controls";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("cbf_sac"), HasSubstr("5")));
+  }
+}
+
+// SAC's part of it is SAC: the barrier changes no other number.
+TEST(CbfSac, LearnsItsPolicyAsSacDoes) {
+  AlgorithmConfig config = SmallConfig("cbf_sac", 1);
+  const auto with = MakeAlgorithm(config);
+  config.algorithm = "sac";
+  const auto without = MakeAlgorithm(config);
+  for (int u = 0; u < 3; ++u) {
+    with->Update(RandomBatch(config, u));
+    without->Update(RandomBatch(config, u));
+  }
+  for (const std::string& name : ArrayNames(*without)) {
+    EXPECT_EQ(GetArray(*with, 0, name), GetArray(*without, 0, name)) << name;
+  }
+  EXPECT_EQ(GetArray(*MakeAlgorithm(SmallConfig("cbf_sac", 1)), 0, "barrier.2.bias"), std::vector<float>{-1});
 }
 
 TEST(SafeLayerTd3, RefusesCriticsWithoutASecondLayerForTheAction) {

@@ -26,9 +26,6 @@ std::vector<float> Floats(const json& nested) {
   return values;
 }
 
-namespace {
-
-// A golden weight [out][in] as [in, out]; a bias or scalar as it is.
 std::vector<float> AsStored(const json& array) {
   std::vector<float> values = Floats(array);
   if (!array.is_array() || array.empty() || !array[0].is_array()) return values;
@@ -39,6 +36,8 @@ std::vector<float> AsStored(const json& array) {
   }
   return transposed;
 }
+
+namespace {
 
 // Array of TD3's nets: "_h3.bias" -> "2.bias"; the second layer's weights of the action are "_h2_a.weight".
 std::string Td3Array(const std::string& inner) {

@@ -21,6 +21,8 @@ struct GoldenReport {
 
 // All numbers of nested lists, in order; true is 1.
 std::vector<float> Floats(const nlohmann::json& nested);
+// A golden weight [out][in] as [in, out]; a bias or scalar as it is.
+std::vector<float> AsStored(const nlohmann::json& array);
 
 // d_, h_multiplier_and_loss_cases/wcsac_gaussian_loss: 2-Wasserstein losses. kernels: "fused" or "tensor".
 GoldenReport CheckGaussianLoss(const nlohmann::json& cases, const std::string& kernels);
@@ -28,6 +30,8 @@ GoldenReport CheckGaussianLoss(const nlohmann::json& cases, const std::string& k
 GoldenReport CheckMultiplier(const nlohmann::json& cases, const std::string& kernels);
 // h_multiplier_and_loss_cases/safe_layer_regression: the linear cost model's loss.
 GoldenReport CheckLinearCostLoss(const nlohmann::json& cases, const std::string& kernels);
+// h_cbf_sac_cases: the barrier's loss and its second-order gradients, for a double integrator.
+GoldenReport CheckBarrierLoss(const nlohmann::json& golden, const std::string& kernels);
 // f_: quantile Huber losses.
 GoldenReport CheckQuantileLoss(const nlohmann::json& cases, const std::string& kernels);
 // e_delta: sequences of threshold updates.

@@ -172,6 +172,67 @@ GoldenReport CheckLinearCostLoss(const json& cases, const std::string& kind) {
   return report;
 }
 
+namespace {
+
+// "trunk.0.weight", "trunk.0.bias", "trunk.2.weight", ..: a net's arrays in the block of a layout that holds it alone.
+std::vector<float> BlockOf(const ParameterLayout& layout, const json& arrays) {
+  std::vector<float> block(layout.size());
+  for (size_t i = 0; i < layout.arrays().size(); ++i) {
+    const std::string golden = "trunk." + std::to_string(i / 2 * 2) + (i % 2 == 0 ? ".weight" : ".bias");
+    const std::vector<float> values = AsStored(arrays.at(golden));
+    std::copy(values.begin(), values.end(), block.begin() + layout.arrays()[i].offset);
+  }
+  return block;
+}
+
+}  // namespace
+
+GoldenReport CheckBarrierLoss(const json& golden, const std::string& kind) {
+  GoldenReport report;
+  const std::unique_ptr<Kernels> kernels = MakeKernels(kind);
+  Kernels* const k = kernels.get();
+  const json& first = golden.at("clbf_loss")[0];
+  const int rows = static_cast<int>(first.at("q").size()), n = static_cast<int>(first.at("u_ref")[0].size()), q = 2 * n;
+  const int width = static_cast<int>(golden.at("params").at("trunk.0.bias").size());
+  ParameterLayout layout;
+  const Mlp net = layout.AddMlp("barrier", {q, width, width, 1}, Activation::kRelu, {});
+  const int size = static_cast<int>(layout.size());
+  const FloatView block = Upload(k, BlockOf(layout, golden.at("params")), 1, size);
+  const MlpTape tape = k->NewTape(net, 1, rows), tangent = k->NewTape(net, 1, rows);
+  const FloatView slope = k->NewFloats(1, rows, q), d_value = k->NewFloats(1, rows, 1);
+  const FloatView d_slope = k->NewFloats(1, rows, q), gradient = k->NewFloats(1, 1, size);
+  const FloatView ones = Upload(k, std::vector<float>(rows, 1.0f), rows, 1);
+  const ActionBox box{Upload(k, std::vector<float>(n, 1.0f), 1, n), Upload(k, std::vector<float>(n, 0.0f), 1, n)};
+  const std::vector<double> defaults{0.01, 100, 100, 1, 1000, 1};
+  const DoubleView numbers = k->NewDoubles(1, 1, BarrierInput::kNumbers), loss = Scalar(k, 0);
+  k->Upload(defaults.data(), numbers);
+  int number = 0;
+  for (const json& c : golden.at("clbf_loss")) {
+    const std::string label = kind + ", case " + std::to_string(number++);
+    const std::vector<float> states = Floats(c.at("q"));
+    std::vector<double> f(static_cast<size_t>(rows) * q), G(static_cast<size_t>(rows) * q * n);
+    for (int r = 0; r < rows; ++r) {
+      for (int i = 0; i < n; ++i) f[r * q + i] = states[r * q + n + i], G[(r * q + n + i) * n + i] = 1;
+    }
+    const DoubleView f_view = k->NewDoubles(1, rows, q), G_view = k->NewDoubles(1, rows, q * n);
+    k->Upload(f.data(), f_view), k->Upload(G.data(), G_view);
+    const FloatView x = Upload(k, states, rows, q);
+    k->Forward(block, net, x, tape);
+    k->Adjoint(block, net, ones, tape);
+    k->InputGradient(block, net, tape, 0, /*add=*/false, slope);
+    k->BarrierLoss({tape.out, slope, f_view, G_view, Upload(k, Floats(c.at("u_ref")), rows, n),
+                    Upload(k, Floats(c.at("cost")), rows, 1), box, numbers},
+                   d_value, d_slope, loss);
+    k->SlopeGradient(block, net, x, d_value, d_slope, tape, tangent, gradient);
+    CheckGradient(Download(k, tape.out), Floats(c.at("V")), nullptr, label + ": V", &report);
+    CheckGradient(Download(k, slope), Floats(c.at("J")), nullptr, label + ": J", &report);
+    const double golden_loss = c.at("loss");
+    report.Check(std::abs(Value(k, loss) - golden_loss) <= 1e-5 * (1 + std::abs(golden_loss)), label + ": loss is off");
+    CheckGradient(Download(k, gradient), BlockOf(layout, c.at("grads")), nullptr, label + ": gradient", &report);
+  }
+  return report;
+}
+
 GoldenReport CheckQuantileLoss(const json& cases, const std::string& kind) {
   GoldenReport report;
   const std::unique_ptr<Kernels> kernels = MakeKernels(kind);

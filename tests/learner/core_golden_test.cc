@@ -100,6 +100,15 @@ TEST(Golden, h_update_safelayer) {
   CheckUpdateFiles(paths);
 }
 
+TEST(Golden, h_cbf_sac_cases) {
+  DATACOM_GOLDEN_FILES(paths, "h_cbf_sac_cases");
+  for (const std::string& path : paths) {
+    for (const char* kernels : {"fused", "tensor"}) {
+      ExpectClean(CheckBarrierLoss(testing::ReadGoldenJson(path), kernels), path);
+    }
+  }
+}
+
 TEST(Golden, h_multiplier_and_loss_cases) {
   DATACOM_GOLDEN_FILES(paths, "h_multiplier_and_loss_cases");
   for (const std::string& path : paths) {

@@ -345,6 +345,54 @@ TEST_P(EveryKernels, MinTargetTakesTheSmallerCriticAndStopsAtAbsorbingStates) {
   EXPECT_EQ(Download(y), (Numbers{3, 1.5, 3}));
 }
 
+// The barrier's loss by its definition (algorithms.md 13), with a state-dependent G and a box that is not centred.
+struct BarrierCase {
+  int rows = 30, q = 4, n = 2;
+  Numbers f, G, u, cost, half{0.75, 1.5}, centre{0.25, -1}, numbers{0.01, 100, 70, 3, 8, 0.6};
+
+  double Loss(const Numbers& V, const Numbers& J) const {
+    double safe = 0, unsafe = 0, relaxed = 0, safe_rows = 0, unsafe_rows = 0;
+    for (int r = 0; r < rows; ++r) {
+      if (cost[r] > 0) {
+        ++unsafe_rows, unsafe += std::max(numbers[0] - V[r], 0.0);
+      } else {
+        ++safe_rows, safe += std::max(numbers[0] + V[r], 0.0);
+      }
+      double phi = numbers[5] * V[r];
+      for (int d = 0; d < q; ++d) phi += J[r * q + d] * f[r * q + d];
+      for (int i = 0; i < n; ++i) {
+        double L = 0;
+        for (int d = 0; d < q; ++d) L += J[r * q + d] * G[(r * q + d) * n + i];
+        const double filtered = u[r * n + i] - numbers[4] / 2 * L;
+        phi += L * std::min(std::max(filtered, centre[i] - half[i]), centre[i] + half[i]);
+      }
+      relaxed += std::max(phi, 0.0);
+    }
+    const auto mean = [](double sum, double count) { return count > 0 ? sum / count : 0; };
+    return numbers[1] * mean(safe, safe_rows) + numbers[2] * mean(unsafe, unsafe_rows) + numbers[3] * relaxed / rows;
+  }
+};
+
+TEST_P(EveryKernels, BarrierLossFollowsItsDefinitionAndItsGradientsMatchFiniteDifferences) {
+  for (const double label : {0.0, 1.0, -1.0}) {  // both labels, or one that no row has
+    BarrierCase c;
+    c.f = Random(1, c.rows * c.q), c.G = Random(2, c.rows * c.q * c.n), c.u = Random(3, c.rows * c.n);
+    c.cost = Random(4, c.rows);
+    for (double& cost : c.cost) cost = label == 0 ? cost : label;
+    const Numbers V = Random(5, c.rows), J = Random(6, c.rows * c.q, 0.5);
+    const FloatView d_V = kernels_->NewFloats(1, c.rows, 1), d_J = kernels_->NewFloats(1, c.rows, c.q);
+    const DoubleView loss = kernels_->NewDoubles(1, 1, 1);
+    kernels_->BarrierLoss({Upload(V, 1, c.rows, 1), Upload(J, 1, c.rows, c.q), UploadDoubles(c.f, 1, c.rows, c.q),
+                           UploadDoubles(c.G, 1, c.rows, c.q * c.n), Upload(c.u, 1, c.rows, c.n),
+                           Upload(c.cost, 1, c.rows, 1), {Upload(c.half, 1, 1, c.n), Upload(c.centre, 1, 1, c.n)},
+                           UploadDoubles(c.numbers, 1, 1, BarrierInput::kNumbers)},
+                          d_V, d_J, loss);
+    EXPECT_NEAR(Download(loss)[0], c.Loss(V, J), 1e-5 * c.Loss(V, J));
+    ExpectNear(Download(d_V), Differences([&](const Numbers& at) { return c.Loss(at, J); }, V, 1e-7), 1e-5, "for V");
+    ExpectNear(Download(d_J), Differences([&](const Numbers& at) { return c.Loss(V, at); }, J, 1e-7), 1e-5, "for J");
+  }
+}
+
 TEST_P(EveryKernels, RiskIsMeanPlusMarginTimesDeviation) {
   const Numbers mean{-1, 0.5, 25, 2}, log_std{-1, 0, 1, 5};
   const FloatView gradient_mean = Upload({1, 1, 1, 1}, 1, 4, 1), gradient_log_std = Upload({2, 2, 2, 2}, 1, 4, 1);

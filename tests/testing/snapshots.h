@@ -74,6 +74,11 @@ inline Snapshot SnapshotForRule(const std::string& rule, int obs, int action, in
   if (rule == "safe_layer") return SafeLayerSnapshot(obs, action, hidden, seed);
   Snapshot snapshot = SafeMapSnapshot(obs, action, state, hidden, seed);
   snapshot.acting_rule = rule;
+  if (rule == "cbf_qp") {
+    snapshot.arrays.resize(snapshot.arrays.size() / 2);  // the policy's
+    AddNet("barrier", NetWidths(state, hidden, 1), seed, &snapshot);
+    snapshot.scalars = {{"barrier_decay", 0.7}, {"relaxation_penalty", 200}};
+  }
   return snapshot;
 }
 

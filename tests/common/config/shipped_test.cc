@@ -133,6 +133,21 @@ TEST(ShippedExperiments, TheSafetyLayerHasThePapersValues) {
   }
 }
 
+TEST(ShippedExperiments, TheBarrierFunctionHasThePapersValues) {
+  const v1::Experiment experiment = ResolveExperiment(LoadExperiment("air_hockey/cbf_sac", kFolder).value());
+  const v1::Hyper& hyper = experiment.hyper();
+  for (const double rate : {hyper.actor_lr(), hyper.critic_lr(), hyper.constraint_lr(), hyper.alpha_lr()}) {
+    EXPECT_EQ(rate, 5e-4);
+  }
+  EXPECT_EQ(hyper.target_entropy(), -3);
+  EXPECT_EQ(hyper.barrier_margin(), 0.01);
+  EXPECT_EQ(hyper.barrier_safe_weight(), 100);
+  EXPECT_EQ(hyper.barrier_unsafe_weight(), 100);
+  EXPECT_EQ(hyper.barrier_relaxation_weight(), 1);
+  EXPECT_EQ(hyper.barrier_decay(), 1);
+  EXPECT_EQ(hyper.relaxation_penalty(), 1000);
+}
+
 TEST(ShippedExperiments, QuantileNetworkHasDatacomsValuesOnNavigation) {
   const v1::Experiment quantile = LoadExperiment("navigation/iqn_datacom", kFolder).value();
   const v1::Experiment gaussian = LoadExperiment("navigation/datacom", kFolder).value();

@@ -1,0 +1,88 @@
+#include "learner/algorithms/cbf_sac.h"
+
+#include <cmath>
+#include <stdexcept>
+#include <vector>
+
+namespace datacom::learner {
+
+CbfSac::CbfSac(const AlgorithmConfig& config) : Sac(config, Unbuilt()) {
+  if (config_.x_dim > 0) {
+    throw std::invalid_argument("cbf_sac learns a barrier of states that the action controls; of this task's, " +
+                                std::to_string(config_.x_dim) + " are controlled by no action (x_dim)");
+  }
+  const int64_t first = layout_.size();
+  WeightInit init;
+  init.xavier_gain = std::sqrt(2.0) / 5, init.last_bias = -1;
+  barrier_ = layout_.AddMlp("barrier", Widths(config_.q_dim, config_.constraint_hidden, 1), Activation::kRelu, init);
+  Finish();
+  barrier_optimizer_ = NewOptimizer("barrier", first, layout_.size() - first, &MemberHyper::constraint_lr);
+  barrier_loss_ = NewStatistic();
+  mean_barrier_ = NewStatistic();
+  Register("stats.constraint_loss", barrier_loss_.sum);
+  Register("stats.constraint_mean", mean_barrier_.sum);
+
+  const int B = batch_, q = config_.q_dim, n = config_.action_dim;
+  tape_ = kernels_->NewTape(barrier_, block_, B);
+  tangent_ = kernels_->NewTape(barrier_, block_, B);
+  const auto rows = [this, B](int cols) { return kernels_->NewFloats(block_, B, cols); };
+  q_ = rows(q), slope_ = rows(q), ones_ = rows(1), d_value_ = rows(1), d_slope_ = rows(q);
+  cost_ = rows(1), action_ = rows(n);
+  f_ = kernels_->NewDoubles(block_, B, q), G_ = kernels_->NewDoubles(block_, B, q * n);
+  const std::vector<float> ones(static_cast<size_t>(block_) * B, 1.0f);
+  kernels_->Upload(ones.data(), ones_);
+  numbers_ = kernels_->NewDoubles(members_, 1, BarrierInput::kNumbers);
+  std::vector<double> numbers;
+  for (const MemberHyper& hyper : config_.members) {
+    numbers.insert(numbers.end(), {hyper.barrier_margin, hyper.barrier_safe_weight, hyper.barrier_unsafe_weight,
+                                   hyper.barrier_relaxation_weight, hyper.relaxation_penalty, hyper.barrier_decay});
+  }
+  kernels_->Upload(numbers.data(), numbers_);
+  box_ = NewActionBox();
+}
+
+void CbfSac::LoadBatch(const Batch& batch) {
+  Sac::LoadBatch(batch);
+  const int B = batch_, q = config_.q_dim, n = config_.action_dim;
+  kernels_->Upload(BlockOf(batch.now.z, B * q), q_);
+  kernels_->Upload(BlockOf(batch.now.f, B * q), f_);
+  kernels_->Upload(BlockOf(batch.now.G, B * q * n), G_);
+  kernels_->Upload(BlockOf(batch.cost, B), cost_);
+  kernels_->Upload(BlockOf(batch.action, B * n), action_);
+}
+
+void CbfSac::Compute() {
+  Sac::Compute();
+  BarrierStep();
+}
+
+// The loss holds V and dV/dq: its gradient is of second order.
+void CbfSac::BarrierStep() {
+  kernels_->Forward(parameters(), barrier_, q_, tape_);
+  kernels_->Adjoint(parameters(), barrier_, ones_, tape_);
+  kernels_->InputGradient(parameters(), barrier_, tape_, 0, /*add=*/false, slope_);
+  kernels_->BarrierLoss({tape_.out, slope_, f_, G_, action_, cost_, box_, Block(numbers_)}, d_value_, d_slope_,
+                        barrier_loss_.value);
+  GuardAndRecord(barrier_loss_);
+  kernels_->RowMean(tape_.out, mean_barrier_.value);
+  Record(mean_barrier_);
+  kernels_->SlopeGradient(parameters(), barrier_, q_, d_value_, d_slope_, tape_, tangent_, gradients());
+  Step(barrier_optimizer_);
+}
+
+Stats CbfSac::GetStats() const {
+  Stats stats = Sac::GetStats();
+  stats.constraint_loss = Means(barrier_loss_);
+  stats.constraint_mean = Means(mean_barrier_);
+  return stats;
+}
+
+ActingParameters CbfSac::GetActingParameters(int member) const {
+  ActingParameters parameters = Sac::GetActingParameters(member);
+  AddActingNet("barrier", member, &parameters);
+  parameters.scalars = {{"barrier_decay", config_.members[member].barrier_decay},
+                        {"relaxation_penalty", config_.members[member].relaxation_penalty}};
+  return parameters;
+}
+
+}  // namespace datacom::learner

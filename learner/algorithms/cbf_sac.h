@@ -1,0 +1,43 @@
+// CBF-SAC (algorithms.md 13): SAC on actions that the acting rule filters outside of the agent by a control barrier
+// function V(q), safe where V <= 0, which is learned beside: V is to be below -margin where the cost is not positive,
+// above margin where it is, and such that the filter of the stored actions need not relax its constraint. The replay
+// holds what the policy chose.
+#ifndef DATACOM_LEARNER_ALGORITHMS_CBF_SAC_H_
+#define DATACOM_LEARNER_ALGORITHMS_CBF_SAC_H_
+
+#include <string>
+
+#include "learner/algorithms/sac.h"
+
+namespace datacom::learner {
+
+class CbfSac : public Sac {
+ public:
+  explicit CbfSac(const AlgorithmConfig& config);
+  Stats GetStats() const override;
+  ActingParameters GetActingParameters(int member) const override;
+  std::string acting_rule() const override { return "cbf_qp"; }
+  bool needs_dynamics() const override { return true; }
+
+ protected:
+  void LoadBatch(const Batch& batch) override;
+  void Compute() override;
+
+ private:
+  void BarrierStep();
+
+  Mlp barrier_;
+  Optimizer barrier_optimizer_;
+  Statistic barrier_loss_, mean_barrier_;
+  MlpTape tape_, tangent_;
+  FloatView q_;                                     // [block, B, q]
+  FloatView slope_, ones_, d_value_, d_slope_;      // dV/dq and the loss's gradients for V and for it
+  FloatView cost_, action_;
+  DoubleView f_, G_;
+  DoubleView numbers_;  // [M, 1, BarrierInput::kNumbers]
+  ActionBox box_;
+};
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_ALGORITHMS_CBF_SAC_H_

@@ -1,0 +1,150 @@
+// Acting rule cbf_qp: the policy's sample is stored, the barrier's filter of it executed.
+#include "common/acting/cbf_qp_rule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/random.h"
+#include "common/nn/mlp.h"
+#include "common/safety/barrier_qp.h"
+#include "datacom/v1/experiment.pb.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/snapshots.h"
+
+namespace datacom {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr int kObs = 16, kActions = 3, kState = 6, kBatch = 24;
+
+TaskModel ModelOf(const std::string& task) { return MakeTaskModel(task, v1::TaskOptions()).value(); }
+
+Snapshot Sample(uint64_t seed) {
+  return testing::SnapshotForRule("cbf_qp", kObs, kActions, kState, {64, 64}, seed);
+}
+
+std::unique_ptr<ActingRule> MakeRule(const Snapshot& snapshot, int max_batch) {
+  auto rule = MakeActingRule(snapshot, ModelOf("air_hockey"), max_batch);
+  if (!rule.ok()) throw std::runtime_error(std::string(rule.status().message()));
+  return *std::move(rule);
+}
+
+struct Inputs {
+  Inputs() : observations(kBatch * kObs), noise(kBatch * kActions), actions(kBatch * kActions) {
+    FillNormal(3, observations.data(), kBatch * kObs);
+    FillNormal(4, noise.data(), kBatch * kActions);
+  }
+  ActingInputs All(int row = 0) const {
+    return {observations.data() + row * kObs, noise.data() + row * kActions, nullptr};
+  }
+  std::vector<float> observations, noise, actions;
+};
+
+// The barrier and its slope by differences, the double integrator's L_f V and L_G V written out.
+TEST(CbfQpRule, StoresThePolicysSampleAndExecutesTheFilteredOne) {
+  const Snapshot snapshot = Sample(1);
+  Snapshot plain = snapshot;
+  plain.acting_rule = "gaussian_policy";
+  const auto rule = MakeRule(snapshot, kBatch);
+  EXPECT_FALSE(rule->has_constraint());
+  Inputs in;
+  std::vector<float> u(kBatch * kActions);
+  std::vector<double> intervention(kBatch);
+  ActingDiagnostics diagnostics;
+  diagnostics.intervention = intervention.data();
+  MakeRule(plain, kBatch)->Act(kBatch, in.All(), u.data(), {});
+  rule->Act(kBatch, in.All(), in.actions.data(), diagnostics);
+  EXPECT_EQ(in.actions, u);
+  Mlp barrier = Mlp::Make(snapshot, {"barrier", kState, 1}, 1).value();
+  const auto value = [&barrier](const std::vector<float>& q) {
+    float out = 0;
+    barrier.Forward(1, q.data(), &out);
+    return static_cast<double>(out);
+  };
+  int filtered = 0, left = 0;
+  for (int r = 0; r < kBatch; ++r) {
+    const std::vector<float> q(in.observations.begin() + r * kObs + 6, in.observations.begin() + r * kObs + 12);
+    std::vector<double> slope(kState);
+    for (int d = 0; d < kState; ++d) {
+      std::vector<float> above = q, below = q;
+      above[d] += 0.001f, below[d] -= 0.001f;
+      slope[d] = (value(above) - value(below)) / (static_cast<double>(above[d]) - below[d]);
+    }
+    const double low[kActions] = {-1, -1, -1}, high[kActions] = {1, 1, 1};
+    BarrierQp qp{kActions, value(q), 0, &slope[3], low, high};  // position' = velocity, velocity' = action
+    for (int i = 0; i < 3; ++i) qp.Lf_V += slope[i] * q[3 + i];
+    qp.decay = 0.7, qp.penalty = 200;  // the snapshot's
+    const std::vector<double> wanted(u.begin() + r * kActions, u.begin() + (r + 1) * kActions);
+    double want[kActions], square = 0;
+    SolveBarrierQp(qp, wanted.data(), want);
+    for (int i = 0; i < kActions; ++i) {
+      EXPECT_NEAR(rule->executed()[r * kActions + i], want[i], 5e-3) << "row " << r;
+      square += std::pow(rule->executed()[r * kActions + i] - wanted[i], 2);
+    }
+    EXPECT_NEAR(intervention[r], std::sqrt(square), 1e-9);
+    (intervention[r] > 0 ? filtered : left) += 1;
+  }
+  EXPECT_GT(filtered, 3);
+  EXPECT_GT(left, 3);
+}
+
+TEST(CbfQpRule, ARowActsTheSameBitsInEveryBatch) {
+  const auto whole = MakeRule(Sample(5), kBatch), single = MakeRule(Sample(5), 1);
+  Inputs in;
+  whole->Act(kBatch, in.All(), in.actions.data(), {});
+  for (int r = 0; r < kBatch; ++r) {
+    float action[kActions];
+    single->Act(1, in.All(r), action, {});
+    for (int i = 0; i < kActions; ++i) {
+      EXPECT_EQ(action[i], in.actions[r * kActions + i]);
+      EXPECT_EQ(single->executed()[i], whole->executed()[r * kActions + i]);
+    }
+  }
+}
+
+TEST(CbfQpRule, LoadReplacesPolicyBarrierAndScalarsOrNothing) {
+  const auto rule = MakeRule(Sample(1), kBatch);
+  Inputs in;
+  const auto executed = [&in](ActingRule* r) {
+    r->Act(kBatch, in.All(), in.actions.data(), {});
+    return std::vector<float>(r->executed(), r->executed() + kBatch * kActions);
+  };
+  const auto before = executed(rule.get());
+  Snapshot next = Sample(2);
+  next.scalars["barrier_decay"] = 3;
+  Snapshot broken = next;
+  broken.scalars["relaxation_penalty"] = 0;
+  EXPECT_THAT(std::string(rule->Load(broken).message()), AllOf(HasSubstr("relaxation_penalty"), HasSubstr("above 0")));
+  broken = next;
+  broken.scalars.erase("barrier_decay");
+  EXPECT_THAT(std::string(rule->Load(broken).message()), HasSubstr("barrier_decay"));
+  broken = next;
+  broken.arrays.back().shape = {2};
+  EXPECT_THAT(std::string(rule->Load(broken).message()), HasSubstr("barrier.2.bias"));
+  EXPECT_EQ(executed(rule.get()), before);
+  ASSERT_TRUE(rule->Load(next).ok());
+  EXPECT_EQ(executed(rule.get()), executed(MakeRule(next, kBatch).get()));
+}
+
+TEST(CbfQpRule, RefusesATaskWhoseConstraintStateTheActionDoesNotControlAlone) {
+  const Snapshot snapshot = testing::SnapshotForRule("cbf_qp", 22, 2, 8, {16}, 1);
+  const absl::Status status = MakeActingRule(snapshot, ModelOf("navigation"), 1).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("navigation"), HasSubstr("5 constraint states")));
+}
+
+TEST(CbfQpRule, DeclaresTheExecutedActionWhichIsNotLearnedFrom) {
+  const auto columns = ActingRuleColumns("cbf_qp", kActions).value();
+  ASSERT_EQ(columns.size(), 1u);
+  EXPECT_EQ(columns.front().name, "executed_action");
+  EXPECT_FALSE(columns.front().learning);
+}
+
+}  // namespace
+}  // namespace datacom
