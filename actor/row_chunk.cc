@@ -12,8 +12,8 @@ namespace {
 
 // What a transition can fill, in the order of Append; the last two only where a schema has them.
 constexpr std::array<absl::string_view, 14> kFilled = {
-    "observation",        "action",        "reward",       "cost",    "next_observation",
-    "absorbing",          "last",          "environment",  "episode", "step",
+    "observation",        "action",        "reward",        "cost",       "next_observation",
+    "absorbing",          "last",          "environment",   "episode",    "step",
     "policy_incarnation", "policy_update", kExecutedAction, kPreviousCost};
 
 }  // namespace
@@ -38,8 +38,8 @@ void RowChunk::Append(const TransitionRow& row) {
   const uint8_t absorbing = row.absorbing ? 1 : 0;
   const uint8_t last = row.last ? 1 : 0;
   const void* const values[] = {
-      row.observation, row.action,       &row.reward,  &row.cost, row.next_observation,    &absorbing,
-      &last,           &row.environment, &row.episode, &row.step, &row.policy.incarnation, &row.policy.update,
+      row.observation, row.action,        &row.reward,  &row.cost, row.next_observation,    &absorbing,
+      &last,           &row.environment,  &row.episode, &row.step, &row.policy.incarnation, &row.policy.update,
       row.executed,    &row.previous_cost};
   static_assert(sizeof values / sizeof values[0] == kFilled.size());
   for (const Field& field : fields_) {

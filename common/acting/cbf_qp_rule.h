@@ -40,12 +40,12 @@ class CbfQpRule : public ActingRule {
   Mlp barrier_;
   Scalars scalars_;
   std::shared_ptr<const ControlAffine> dynamics_;
-  std::vector<double> low_, high_;                   // [n]
-  std::vector<float> q_, values_, slopes_;           // [max_batch, q], [max_batch], [max_batch, q]
-  std::vector<double> f_, G_;                        // [max_batch, q], [max_batch, q, n]
-  std::vector<float> executed_;                      // [max_batch, n]
-  std::vector<double> observation_, state_;          // one row: [obs], [q]
-  std::vector<double> LG_V_, wanted_, action_;       // one row: [n]
+  std::vector<double> low_, high_;              // [n]
+  std::vector<float> q_, values_, slopes_;      // [max_batch, q], [max_batch], [max_batch, q]
+  std::vector<double> f_, G_;                   // [max_batch, q], [max_batch, q, n]
+  std::vector<float> executed_;                 // [max_batch, n]
+  std::vector<double> observation_, state_;     // one row: [obs], [q]
+  std::vector<double> LG_V_, wanted_, action_;  // one row: [n]
 };
 
 }  // namespace datacom::cbf_qp

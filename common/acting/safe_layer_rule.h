@@ -1,9 +1,10 @@
 // Acting rule safe_layer (SafeLayerTD3; algorithms.md 12): a deterministic policy with exploration noise, also in
 // evaluation, projected outside of the agent by a linear model of the next cost.
-//   a = clip(tanh(actor(s)) (high - low) / 2 + (high + low) / 2 + exploration_noise * noise, low, high), float32: stored;
-//   e = c + <g, a> with g = safety_model(s) and c the cost of the step before, 0 after a reset;
-//   executed: a where e < projection_threshold, else a - max(e - projection_threshold, 0) g / (<g, g> + 1e-8), in
-//   float64, rounded to float32 and not clipped: the environment limits. Columns executed_action and prev_cost.
+//   stored: a = clip(tanh(actor(s)) half + centre + exploration_noise * noise, low, high) of the box, float32
+//   predicted: e = c + <g, a> with g = safety_model(s) and c the cost of the step before, 0 after a reset
+//   executed: a where e < projection_threshold, else a - (e - projection_threshold) g / (<g, g> + 1e-8), in float64,
+//     rounded to float32 and not clipped: the environment limits
+// Columns executed_action and prev_cost.
 #ifndef DATACOM_COMMON_ACTING_SAFE_LAYER_RULE_H_
 #define DATACOM_COMMON_ACTING_SAFE_LAYER_RULE_H_
 
@@ -40,8 +41,8 @@ class SafeLayerRule : public ActingRule {
 
   Mlp actor_, model_;
   Scalars scalars_;
-  std::vector<float> low_, high_;                  // [n]
-  std::vector<float> slopes_, executed_;           // [max_batch, n]
+  std::vector<float> low_, high_;                   // [n]
+  std::vector<float> slopes_, executed_;            // [max_batch, n]
   std::vector<double> slope_, action_, projected_;  // one row: [n]
 };
 

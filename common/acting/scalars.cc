@@ -7,7 +7,7 @@
 
 namespace datacom {
 
-absl::StatusOr<double> FiniteScalar(const Snapshot& snapshot, const std::string& name) {
+absl::StatusOr<double> FiniteScalar(const Snapshot& snapshot, absl::string_view name) {
   const absl::StatusOr<double> found = snapshot.Scalar(name);
   if (!found.ok()) return absl::InvalidArgumentError(found.status().message());
   if (!std::isfinite(*found)) {

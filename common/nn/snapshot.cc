@@ -76,7 +76,7 @@ const NamedArray* Snapshot::Find(absl::string_view name) const {
 }
 
 absl::StatusOr<double> Snapshot::Scalar(absl::string_view name) const {
-  const auto it = scalars.find(std::string(name));
+  const auto it = scalars.find(name);
   if (it != scalars.end()) return it->second;
   return absl::NotFoundError(
       absl::StrCat("snapshot for acting rule \"", acting_rule, "\" has no scalar \"", name, "\""));

@@ -4,6 +4,7 @@
 #define DATACOM_COMMON_NN_SNAPSHOT_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
@@ -41,7 +42,7 @@ struct Snapshot {
   std::string task;
   std::string acting_rule;
   std::vector<NamedArray> arrays;
-  std::map<std::string, double> scalars;
+  std::map<std::string, double, std::less<>> scalars;
 
   const NamedArray* Find(absl::string_view name) const;  // null when absent
   // NOT_FOUND naming the scalar and the rule.

@@ -3,14 +3,15 @@
 //   minimise |u - wanted|^2 + penalty r   subject to   Lf_V + LG_V u + decay V <= r,  r >= 0,  low <= u <= high
 // with Lf_V = dV/dq f and LG_V = dV/dq G. Exact: with the constraint's multiplier nu the action is
 // clip(wanted - nu/2 LG_V), and what it leaves of the constraint, phi(nu), falls piecewise linearly in nu; so nu is 0,
-// or the penalty, or phi's root between them (algorithms.md 13). Pure function, float64; thread-safe; allocates nothing.
+// or the penalty, or phi's root between them (algorithms.md 13). Pure function, float64; thread-safe; allocates
+// nothing.
 #ifndef DATACOM_COMMON_SAFETY_BARRIER_QP_H_
 #define DATACOM_COMMON_SAFETY_BARRIER_QP_H_
 
 namespace datacom {
 
 struct BarrierQp {
-  int n = 0;                      // actions
+  int n = 0;  // actions
   double V = 0, Lf_V = 0;
   const double* LG_V = nullptr;   // [n]
   const double* low = nullptr;    // [n]

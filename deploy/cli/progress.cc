@@ -52,10 +52,11 @@ double Mean(const ProgressView& view, double MemberView::*field) {
 }
 
 std::string MemberLine(const MemberView& m, bool learns_delta) {
-  return absl::StrFormat("%6d %6d %11s %6d %9.2f %9.3f %9.2f %9.3f %9.2f %8s %8.4f %11s  %s", m.member, m.seed,
+  return absl::StrFormat("%6d %6d %11s %6d %9.2f %9.3f %9.2f %9.3f %9.2f %8s %8s %11s  %s", m.member, m.seed,
                          FormatCount(m.env_steps), m.epoch, m.train_return, m.train_max_violation, m.train_sum_cost,
                          m.eval_discounted_return, m.eval_sum_cost,
-                         learns_delta ? absl::StrFormat("%.4f", m.delta) : "-", m.alpha,
+                         learns_delta ? absl::StrFormat("%.4f", m.delta) : "-",
+                         std::isnan(m.alpha) ? "-" : absl::StrFormat("%.4f", m.alpha),
                          learns_delta ? FormatCount(m.delta_steps) : "-", m.status);
 }
 

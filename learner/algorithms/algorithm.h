@@ -11,7 +11,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,7 +32,8 @@ struct MemberHyper {
   // SafeLayerTD3 (12): standard deviations and bound of TD3's noises; predicted cost from which actions are projected.
   double exploration_noise = 0.5, target_noise = 0.2, target_noise_clip = 0.5;
   double projection_threshold = 1e-6;
-  // CBF-SAC (13): margin of the barrier's labels, weights of its loss, rate of its decay, price of the filter's relaxation.
+  // CBF-SAC (13): margin of the barrier's labels, weights of its loss, rate of its decay, price of the filter's
+  // relaxation.
   double barrier_margin = 0.01, barrier_decay = 1, relaxation_penalty = 1e3;
   double barrier_safe_weight = 100, barrier_unsafe_weight = 100, barrier_relaxation_weight = 1;
 };
@@ -50,8 +50,8 @@ struct AlgorithmConfig {
   int quantiles = 0;            // levels drawn a row by algorithms of quantiles (QuantilesOf), else 0
   int quantile_embedding = 64;  // cosines of a level
   double discount = 0.99, tau = 0.001;
-  int policy_delay = 2;        // TD3: updates of the critics for each of the actor
-  uint64_t policy_warmup = 0;  // TD3: updates before critics and actor learn
+  int policy_delay = 2;          // TD3: updates of the critics for each of the actor
+  uint64_t policy_warmup = 0;    // TD3: updates before critics and actor learn
   std::string device = "cpu";    // or "cuda"
   std::string kernels = "auto";  // "fused" (CPU), "tensor" (plain tensor operations, any device), "auto" by device
 };
@@ -68,9 +68,9 @@ struct ControlAffineBatch {
 // Everything one update of all members reads, noise included. Host memory, reused from update to update.
 struct Batch {
   std::vector<float> observation, action, reward, cost, next_observation,
-      absorbing;                                                                  // [M, B, d]; cost raw; absorbing 0/1
-  std::vector<float> previous_cost;                                               // [M, B] raw; 0 where no rule stores it
-  ControlAffineBatch now, next;                                                   // of observation, next_observation
+      absorbing;                     // [M, B, d]; cost raw; absorbing 0/1
+  std::vector<float> previous_cost;  // [M, B] raw; 0 where no rule stores it
+  ControlAffineBatch now, next;      // of observation, next_observation
   std::vector<float> failure_z, failure_next_z, failure_cost, failure_absorbing;  // [M, F, d]
   std::vector<float> failure_weight;           // [M] 1 where the member has a failure batch, else 0
   std::vector<float> noise_actor, noise_next;  // [M, B, action] standard normal
@@ -98,7 +98,7 @@ struct ActingParameters {
     std::vector<float> values;
   };
   std::vector<Array> arrays;
-  std::map<std::string, double> scalars;
+  std::map<std::string, double, std::less<>> scalars;
 };
 
 class Algorithm {

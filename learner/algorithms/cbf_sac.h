@@ -30,8 +30,8 @@ class CbfSac : public Sac {
   Optimizer barrier_optimizer_;
   Statistic barrier_loss_, mean_barrier_;
   MlpTape tape_, tangent_;
-  FloatView q_;                                     // [block, B, q]
-  FloatView slope_, ones_, d_value_, d_slope_;      // dV/dq and the loss's gradients for V and for it
+  FloatView q_;                                 // [block, B, q]
+  FloatView slope_, ones_, d_value_, d_slope_;  // dV/dq and the loss's gradients for V and for it
   FloatView cost_, action_;
   DoubleView f_, G_;
   DoubleView numbers_;  // [M, 1, BarrierInput::kNumbers]

@@ -18,7 +18,6 @@ SafeLayerTd3::SafeLayerTd3(const AlgorithmConfig& config) : Population(config), 
   MirrorTargets(0, actor_end);
   model_ = layout_.AddMlp("safety_model", Widths(obs, config_.constraint_hidden, n), Activation::kRelu, model);
   Build();
-  target_actor_ = actor_;  // targets mirror from offset 0
   critics_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
   critic_optimizer_ = NewOptimizer("critic", critics_.first(), critics_.size(), &MemberHyper::critic_lr);
   actor_optimizer_ = NewOptimizer("actor", actor_first, actor_end - actor_first, &MemberHyper::actor_lr);
@@ -35,7 +34,6 @@ SafeLayerTd3::SafeLayerTd3(const AlgorithmConfig& config) : Population(config), 
   prediction_ = rows(1), d_slope_ = rows(n), y_ = rows(1);
   policy_action_ = rows(n), d_scaled_ = rows(n), d_raw_ = rows(n);
   actor_tape_ = kernels_->NewTape(actor_, block_, B);
-  target_actor_tape_ = kernels_->NewTape(target_actor_, block_, B);
   model_tape_ = kernels_->NewTape(model_, block_, B);
   noise_std_ = NewScalar(&MemberHyper::target_noise);
   noise_clip_ = NewScalar(&MemberHyper::target_noise_clip);
@@ -80,8 +78,8 @@ void SafeLayerTd3::ModelStep() {
 }
 
 void SafeLayerTd3::CriticStep() {
-  kernels_->Forward(targets(), target_actor_, input_.next.Cols(0, config_.obs_dim), target_actor_tape_);
-  kernels_->DeterministicAction(target_actor_tape_.out, box_, policy_action_);
+  kernels_->Forward(targets(), actor_, input_.next.Cols(0, config_.obs_dim), actor_tape_);
+  kernels_->DeterministicAction(actor_tape_.out, box_, policy_action_);
   kernels_->SmoothAction(noise_, Block(noise_std_), Block(noise_clip_), box_, policy_action_);
   kernels_->ActionInHalfRanges(policy_action_, box_, ActionColumns(input_.next));
   critics_.EvaluateTargets(targets(), input_);

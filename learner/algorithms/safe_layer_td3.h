@@ -41,14 +41,14 @@ class SafeLayerTd3 : public Population {
   uint64_t updates_ = 0;  // so far
   int plan_ = kModel;
   CriticEnsemble critics_;
-  Mlp actor_, target_actor_, model_;
+  Mlp actor_, model_;  // the actor's target lies where it does, in the block of targets
   Optimizer critic_optimizer_, actor_optimizer_, model_optimizer_;
   Statistic model_loss_, mean_prediction_;
   ActionBox box_;
-  CriticInput input_;                       // actions in half ranges
+  CriticInput input_;                                // actions in half ranges
   FloatView action_, previous_cost_, cost_, noise_;  // [block, B, ...]; action_: stored
   FloatView prediction_, d_slope_, y_, policy_action_, d_scaled_, d_raw_;
-  MlpTape actor_tape_, target_actor_tape_, model_tape_;
+  MlpTape actor_tape_, model_tape_;
   DoubleView noise_std_, noise_clip_;  // [M, 1, 1]
   DoubleView minus_one_;               // [block, 1, 1]
 };

@@ -8,12 +8,12 @@ namespace datacom::learner {
 struct BarrierRow {
   int n = 0, q = 0;
   double V = 0;
-  const float* slope = nullptr;    // [q] dV/dq
-  const double* f = nullptr;       // [q]
-  const double* G = nullptr;       // [q, n]
-  const float* action = nullptr;   // [n] as chosen
-  const float* half = nullptr;     // [n] of the box
-  const float* centre = nullptr;   // [n]
+  const float* slope = nullptr;   // [q] dV/dq
+  const double* f = nullptr;      // [q]
+  const double* G = nullptr;      // [q, n]
+  const float* action = nullptr;  // [n] as chosen
+  const float* half = nullptr;    // [n] of the box
+  const float* centre = nullptr;  // [n]
   double penalty = 0, decay = 0;
 };
 
@@ -26,7 +26,8 @@ inline double Relaxation(const BarrierRow& in, double weight, float* d_slope) {
     *L = 0;
     for (int d = 0; d < in.q; ++d) *L += in.slope[d] * in.G[d * in.n + i];
     const double wanted = in.action[i] - in.penalty / 2 * *L;
-    const double low = static_cast<double>(in.centre[i]) - in.half[i], high = static_cast<double>(in.centre[i]) + in.half[i];
+    const double low = static_cast<double>(in.centre[i]) - in.half[i],
+                 high = static_cast<double>(in.centre[i]) + in.half[i];
     *inside = wanted >= low && wanted <= high;
     return wanted < low ? low : (wanted > high ? high : wanted);
   };

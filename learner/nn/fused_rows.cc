@@ -142,8 +142,8 @@ void FusedKernels::BarrierLoss(const BarrierInput& in, const FloatView& d_value,
     double sum = 0;
     for (int r = 0; r < rows; ++r) {
       const bool unsafe = in.cost.at(m, r) > 0;
-      const double share = unsafe ? numbers[In::kUnsafeWeight] / unsafe_rows
-                                  : numbers[In::kSafeWeight] / (rows - unsafe_rows);
+      const double share =
+          unsafe ? numbers[In::kUnsafeWeight] / unsafe_rows : numbers[In::kSafeWeight] / (rows - unsafe_rows);
       const double V = in.value.at(m, r), excess = numbers[In::kMargin] + (unsafe ? -V : V);
       const bool counts = !(excess <= 0);  // a NaN does
       row.V = V, row.slope = in.slope.row(m, r), row.f = in.f.row(m, r), row.G = in.G.row(m, r);

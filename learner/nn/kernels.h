@@ -106,8 +106,8 @@ class Kernels {
   virtual void ParameterGradient(const Mlp& net, const FloatView& x, const FloatView& d_out, const MlpTape& tape,
                                  const FloatView& gradient_block) = 0;
 
-  // Of a net with one output y and ReLU hidden units: the parameters' gradient of <d_value, y> + <d_slope, dy/dx>, given
-  // the adjoints of a unit output. tangent: as tape; it and d_slope [members, rows, in] are overwritten.
+  // Of a net with one output y and ReLU hidden units: the parameters' gradient of <d_value, y> + <d_slope, dy/dx>,
+  // given the adjoints of a unit output. tangent: as tape; it and d_slope [members, rows, in] are overwritten.
   virtual void SlopeGradient(const FloatView& block, const Mlp& net, const FloatView& x, const FloatView& d_value,
                              const FloatView& d_slope, const MlpTape& tape, const MlpTape& tangent,
                              const FloatView& gradient_block) = 0;

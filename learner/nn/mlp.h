@@ -29,8 +29,8 @@ struct Mlp {
   Mlp Shifted(int64_t first) const;
 };
 
-// Which of `count` input columns from first_col on are repeated: `count` of those columns from `first` on, which are the
-// second layer's inputs from layer_first on.
+// Which of `count` input columns from first_col on are repeated: `count` of those columns from `first` on, which are
+// the second layer's inputs from layer_first on.
 struct RepeatedColumns {
   int first = 0, count = 0, layer_first = 0;
 };

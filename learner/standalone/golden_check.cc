@@ -36,13 +36,12 @@ bool Run(const std::string& folder, const std::string& device) {
       good &= Good("f_iqn_huber.json, " + kernels, CheckQuantileLoss(read("f_iqn_huber.json").at("cases"), kernels));
       good &= Good("wcsac_gaussian_loss, " + kernels, CheckGaussianLoss(losses.at("wcsac_gaussian_loss"), kernels));
       good &= Good("h_cbf_sac_cases.json, " + kernels, CheckBarrierLoss(read("h_cbf_sac_cases.json"), kernels));
-      good &= Good("safe_layer_regression, " + kernels,
-                   CheckLinearCostLoss(losses.at("safe_layer_regression"), kernels));
+      good &=
+          Good("safe_layer_regression, " + kernels, CheckLinearCostLoss(losses.at("safe_layer_regression"), kernels));
       good &= Good("lagrange_multiplier, " + kernels, CheckMultiplier(losses.at("lagrange_multiplier"), kernels));
     }
     for (const char* name : {"g_datacom_update_toy2.json", "g_datacom_update_tiago.json", "h_update_sac.json",
-                             "h_update_lag.json", "h_update_wc.json", "h_update_iqn.json",
-                             "h_update_safelayer.json"}) {
+                             "h_update_lag.json", "h_update_wc.json", "h_update_iqn.json", "h_update_safelayer.json"}) {
       for (int members : {1, 4}) {
         const std::string label = std::string(name) + ", " + kernels + ", members " + std::to_string(members);
         good &= Good(label, CheckUpdates(read(name), kernels, members, device));

@@ -50,8 +50,8 @@ Batch RandomBatch(const AlgorithmConfig& config) {
   batch.Resize(config);
   NamedStream stream(1);
   for (auto* values : {&batch.observation, &batch.action, &batch.reward, &batch.cost, &batch.next_observation,
-                       &batch.previous_cost, &batch.now.z, &batch.next.z, &batch.failure_z, &batch.failure_next_z, &batch.failure_cost,
-                       &batch.noise_actor, &batch.noise_next}) {
+                       &batch.previous_cost, &batch.now.z, &batch.next.z, &batch.failure_z, &batch.failure_next_z,
+                       &batch.failure_cost, &batch.noise_actor, &batch.noise_next}) {
     Fill(values, &stream);
   }
   for (auto* values : {&batch.level, &batch.next_level}) {
@@ -62,13 +62,14 @@ Batch RandomBatch(const AlgorithmConfig& config) {
   return batch;
 }
 
-// Updates after which an algorithm's work repeats: the actor of TD3 moves at every policy_delay-th. Times are means over
-// a cycle.
+// Updates after which an algorithm's work repeats: the actor of TD3 moves at every policy_delay-th. Times are means
+// over a cycle.
 int CycleOf(const std::string& algorithm, const AlgorithmConfig& config) {
   return algorithm == "safe_layer_td3" ? config.policy_delay : 1;
 }
 
-// The matrix products of one cycle of updates as naive code would issue them (sharing none), on memory of the same size.
+// The matrix products of one cycle of updates as naive code would issue them (sharing none), on memory of the same
+// size.
 class Floor {
  public:
   Floor(const std::string& algorithm, const AlgorithmConfig& config) {

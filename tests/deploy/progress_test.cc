@@ -1,6 +1,7 @@
 #include "deploy/cli/progress.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -109,6 +110,12 @@ TEST(Progress, AnAlgorithmWithoutDeltaShowsNone) {
   EXPECT_THAT(RenderLine(view), HasSubstr("delta 5.5000"));
   view.learns_delta = false;
   EXPECT_THAT(RenderLine(view), AllOf(Not(HasSubstr("delta")), HasSubstr("return 105.00"), HasSubstr("1 diverged")));
+}
+
+TEST(Progress, AnAlgorithmWithoutATemperatureShowsNone) {
+  ProgressView view = MakeProgress(Replay(10000, 9000), Learner());
+  for (MemberView& member : view.members) member.alpha = std::nan("");
+  EXPECT_THAT(RenderTable(view, 200, 16), AllOf(HasSubstr("5.5000        -       1,234"), Not(HasSubstr("nan"))));
 }
 
 TEST(RateMeter, MeasuresOverItsWindowAndStartsAnewAfterARestart) {

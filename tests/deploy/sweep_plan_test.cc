@@ -202,7 +202,7 @@ TEST(ShippedSweeps, ExpandToTheMembersThatTheirFiguresHave) {
       {"air_hockey/lagrangian_cost_budgets", 2, 40},
       {"air_hockey/lagrangian_cost_dampings", 2, 40},
       {"air_hockey/learning_rates", 3, 90},
-      {"air_hockey/methods", 6, 150},
+      {"air_hockey/methods", 8, 200},
       {"air_hockey/mismatch", 5, 50},
       {"air_hockey/wcsac_accepted_risks", 1, 30},
       {"cartpole/accepted_risks", 1, 30},

@@ -261,8 +261,10 @@ TEST(Algorithm, RefusesAnUnknownNameAndListsTheKnown) {
     MakeAlgorithm(SmallConfig("reinforce", 1));
     FAIL() << "made an unknown algorithm";
   } catch (const std::invalid_argument& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("'reinforce'"),
-                                    HasSubstr("datacom, iqn_datacom, atacom_fi, atacom_nfi, sac, lag_sac, wcsac, cbf_sac, safe_layer_td3")));
+    EXPECT_THAT(
+        error.what(),
+        AllOf(HasSubstr("'reinforce'"),
+              HasSubstr("datacom, iqn_datacom, atacom_fi, atacom_nfi, sac, lag_sac, wcsac, cbf_sac, safe_layer_td3")));
   }
 }
 

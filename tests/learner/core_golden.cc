@@ -240,9 +240,9 @@ void Repeat(std::vector<T>* values, int members) {
 
 Batch Repeated(Batch batch, int members) {
   for (auto* values : {&batch.observation, &batch.action, &batch.reward, &batch.cost, &batch.next_observation,
-                       &batch.absorbing, &batch.previous_cost, &batch.now.z, &batch.next.z, &batch.failure_z, &batch.failure_next_z,
-                       &batch.failure_cost, &batch.failure_absorbing, &batch.failure_weight, &batch.noise_actor,
-                       &batch.noise_next, &batch.level, &batch.next_level}) {
+                       &batch.absorbing, &batch.previous_cost, &batch.now.z, &batch.next.z, &batch.failure_z,
+                       &batch.failure_next_z, &batch.failure_cost, &batch.failure_absorbing, &batch.failure_weight,
+                       &batch.noise_actor, &batch.noise_next, &batch.level, &batch.next_level}) {
     Repeat(values, members);
   }
   for (auto* values : {&batch.now.f, &batch.now.G, &batch.now.x_dot, &batch.next.f, &batch.next.G, &batch.next.x_dot}) {

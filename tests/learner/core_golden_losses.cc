@@ -159,7 +159,9 @@ GoldenReport CheckLinearCostLoss(const json& cases, const std::string& kind) {
   for (const json& c : cases) {
     const std::string label = kind + ", case " + std::to_string(number++);
     const int rows = static_cast<int>(c.at("g").size()), n = static_cast<int>(c.at("g")[0].size());
-    const auto upload = [&](const char* name, int cols) { return Upload(kernels.get(), Floats(c.at(name)), rows, cols); };
+    const auto upload = [&](const char* name, int cols) {
+      return Upload(kernels.get(), Floats(c.at(name)), rows, cols);
+    };
     const FloatView prediction = kernels->NewFloats(1, rows, 1), d_slope = kernels->NewFloats(1, rows, n);
     const DoubleView loss = Scalar(kernels.get(), 0);
     kernels->LinearCostLoss(upload("g", n), upload("action", n), upload("prev_cost", 1), upload("cost", 1), prediction,

@@ -382,9 +382,13 @@ TEST_P(EveryKernels, BarrierLossFollowsItsDefinitionAndItsGradientsMatchFiniteDi
     const Numbers V = Random(5, c.rows), J = Random(6, c.rows * c.q, 0.5);
     const FloatView d_V = kernels_->NewFloats(1, c.rows, 1), d_J = kernels_->NewFloats(1, c.rows, c.q);
     const DoubleView loss = kernels_->NewDoubles(1, 1, 1);
-    kernels_->BarrierLoss({Upload(V, 1, c.rows, 1), Upload(J, 1, c.rows, c.q), UploadDoubles(c.f, 1, c.rows, c.q),
-                           UploadDoubles(c.G, 1, c.rows, c.q * c.n), Upload(c.u, 1, c.rows, c.n),
-                           Upload(c.cost, 1, c.rows, 1), {Upload(c.half, 1, 1, c.n), Upload(c.centre, 1, 1, c.n)},
+    kernels_->BarrierLoss({Upload(V, 1, c.rows, 1),
+                           Upload(J, 1, c.rows, c.q),
+                           UploadDoubles(c.f, 1, c.rows, c.q),
+                           UploadDoubles(c.G, 1, c.rows, c.q * c.n),
+                           Upload(c.u, 1, c.rows, c.n),
+                           Upload(c.cost, 1, c.rows, 1),
+                           {Upload(c.half, 1, 1, c.n), Upload(c.centre, 1, 1, c.n)},
                            UploadDoubles(c.numbers, 1, 1, BarrierInput::kNumbers)},
                           d_V, d_J, loss);
     EXPECT_NEAR(Download(loss)[0], c.Loss(V, J), 1e-5 * c.Loss(V, J));

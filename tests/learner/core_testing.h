@@ -37,9 +37,9 @@ inline Batch RandomBatch(const AlgorithmConfig& config, uint64_t seed) {
   Batch batch;
   batch.Resize(config);
   NamedStream stream(NamedKey("test.batch", {seed}));
-  for (auto* values :
-       {&batch.observation, &batch.reward, &batch.cost, &batch.next_observation, &batch.previous_cost, &batch.now.z,
-        &batch.next.z, &batch.failure_z, &batch.failure_next_z, &batch.failure_cost, &batch.noise_actor, &batch.noise_next}) {
+  for (auto* values : {&batch.observation, &batch.reward, &batch.cost, &batch.next_observation, &batch.previous_cost,
+                       &batch.now.z, &batch.next.z, &batch.failure_z, &batch.failure_next_z, &batch.failure_cost,
+                       &batch.noise_actor, &batch.noise_next}) {
     for (float& value : *values) value = static_cast<float>(stream.Uniform(-2, 2));
   }
   for (float& value : batch.action) value = static_cast<float>(stream.Uniform(-1, 1));

@@ -19,7 +19,7 @@ namespace datacom::testing {
 struct ReceivedRow {
   uint32_t member = 0;
   std::vector<float> observation, action, executed, next_observation;  // executed: of the column that says so
-  float reward = 0, cost = 0, previous_cost = 0;  // previous_cost: where the schema has it
+  float reward = 0, cost = 0, previous_cost = 0;                       // previous_cost: where the schema has it
   uint8_t absorbing = 0, last = 0;
   uint32_t environment = 0, episode = 0, step = 0, policy_incarnation = 0;
   uint64_t policy_update = 0;

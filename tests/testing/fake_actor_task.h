@@ -91,8 +91,8 @@ class FakeRule : public ActingRule {
   float weights_[2] = {0, 0};
 };
 
-// As FakeRule, but filtered outside of the agent: half of the action, the other way, less a tenth of the cost before, is
-// executed.
+// As FakeRule, but filtered outside of the agent: half of the action, the other way, less a tenth of the cost before,
+// is executed.
 class FilteringRule : public FakeRule {
  public:
   static absl::StatusOr<std::unique_ptr<ActingRule>> Make(const Snapshot& snapshot, int max_batch) {

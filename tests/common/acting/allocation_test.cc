@@ -74,13 +74,12 @@ TEST_F(Allocation, EveryRuleLoadsAndActsWithoutAny) {
     const std::vector<float> costs(16, 0.3f);
     const ActingInputs inputs{observations.data(), noise.data(), costs.data()};
     std::vector<double> k(16), cvar(16), intervention(16);
-    EXPECT_EQ(
-        CountAllocations([&] {
-          EXPECT_TRUE(rule->Load(snapshot).ok());
-          rule->Act(16, inputs, actions.data(), {});
-          rule->Act(3, inputs, actions.data(), {k.data(), cvar.data(), intervention.data()});
-        }),
-        0u)
+    EXPECT_EQ(CountAllocations([&] {
+                EXPECT_TRUE(rule->Load(snapshot).ok());
+                rule->Act(16, inputs, actions.data(), {});
+                rule->Act(3, inputs, actions.data(), {k.data(), cvar.data(), intervention.data()});
+              }),
+              0u)
         << name;
   }
 }

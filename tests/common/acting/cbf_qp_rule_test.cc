@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "common/base/random.h"
-#include "common/nn/mlp.h"
 #include "common/safety/barrier_qp.h"
 #include "datacom/v1/experiment.pb.h"
 #include "gmock/gmock.h"
@@ -25,9 +24,7 @@ constexpr int kObs = 16, kActions = 3, kState = 6, kBatch = 24;
 
 TaskModel ModelOf(const std::string& task) { return MakeTaskModel(task, v1::TaskOptions()).value(); }
 
-Snapshot Sample(uint64_t seed) {
-  return testing::SnapshotForRule("cbf_qp", kObs, kActions, kState, {64, 64}, seed);
-}
+Snapshot Sample(uint64_t seed) { return testing::SnapshotForRule("cbf_qp", kObs, kActions, kState, {64, 64}, seed); }
 
 std::unique_ptr<ActingRule> MakeRule(const Snapshot& snapshot, int max_batch) {
   auto rule = MakeActingRule(snapshot, ModelOf("air_hockey"), max_batch);
@@ -46,7 +43,33 @@ struct Inputs {
   std::vector<float> observations, noise, actions;
 };
 
-// The barrier and its slope by differences, the double integrator's L_f V and L_G V written out.
+// The barrier and its slope in float64, layer by layer as the snapshot's arrays say: y = W^T x + b, rectified inside.
+double BarrierAt(const Snapshot& snapshot, const std::vector<double>& q, std::vector<double>* slope) {
+  std::vector<double> x = q;
+  std::vector<std::vector<double>> jacobian(q.size(), std::vector<double>(q.size()));  // dx/dq, [x, q]
+  for (size_t d = 0; d < q.size(); ++d) jacobian[d][d] = 1;
+  for (size_t a = 0; a < snapshot.arrays.size(); ++a) {
+    const NamedArray& weight = snapshot.arrays[a];
+    if (weight.name.rfind("barrier.", 0) != 0 || weight.shape.size() != 2) continue;
+    const NamedArray& bias = snapshot.arrays[a + 1];
+    const size_t outputs = weight.shape[1];
+    std::vector<double> y(bias.values.begin(), bias.values.end());
+    std::vector<std::vector<double>> dy(outputs, std::vector<double>(q.size()));
+    for (size_t o = 0; o < outputs; ++o) {
+      for (size_t i = 0; i < x.size(); ++i) {
+        const double w = weight.values[i * outputs + o];
+        y[o] += w * x[i];
+        for (size_t d = 0; d < q.size(); ++d) dy[o][d] += w * jacobian[i][d];
+      }
+      if (outputs > 1 && y[o] <= 0) y[o] = 0, dy[o].assign(q.size(), 0.0);
+    }
+    x = y, jacobian = dy;
+  }
+  *slope = jacobian[0];
+  return x[0];
+}
+
+// With the double integrator's L_f V and L_G V written out.
 TEST(CbfQpRule, StoresThePolicysSampleAndExecutesTheFilteredOne) {
   const Snapshot snapshot = Sample(1);
   Snapshot plain = snapshot;
@@ -61,30 +84,20 @@ TEST(CbfQpRule, StoresThePolicysSampleAndExecutesTheFilteredOne) {
   MakeRule(plain, kBatch)->Act(kBatch, in.All(), u.data(), {});
   rule->Act(kBatch, in.All(), in.actions.data(), diagnostics);
   EXPECT_EQ(in.actions, u);
-  Mlp barrier = Mlp::Make(snapshot, {"barrier", kState, 1}, 1).value();
-  const auto value = [&barrier](const std::vector<float>& q) {
-    float out = 0;
-    barrier.Forward(1, q.data(), &out);
-    return static_cast<double>(out);
-  };
   int filtered = 0, left = 0;
   for (int r = 0; r < kBatch; ++r) {
-    const std::vector<float> q(in.observations.begin() + r * kObs + 6, in.observations.begin() + r * kObs + 12);
-    std::vector<double> slope(kState);
-    for (int d = 0; d < kState; ++d) {
-      std::vector<float> above = q, below = q;
-      above[d] += 0.001f, below[d] -= 0.001f;
-      slope[d] = (value(above) - value(below)) / (static_cast<double>(above[d]) - below[d]);
-    }
+    const std::vector<double> q(in.observations.begin() + r * kObs + 6, in.observations.begin() + r * kObs + 12);
+    std::vector<double> slope;
+    const double value = BarrierAt(snapshot, q, &slope);
     const double low[kActions] = {-1, -1, -1}, high[kActions] = {1, 1, 1};
-    BarrierQp qp{kActions, value(q), 0, &slope[3], low, high};  // position' = velocity, velocity' = action
+    BarrierQp qp{kActions, value, 0, &slope[3], low, high};  // position' = velocity, velocity' = action
     for (int i = 0; i < 3; ++i) qp.Lf_V += slope[i] * q[3 + i];
     qp.decay = 0.7, qp.penalty = 200;  // the snapshot's
     const std::vector<double> wanted(u.begin() + r * kActions, u.begin() + (r + 1) * kActions);
     double want[kActions], square = 0;
     SolveBarrierQp(qp, wanted.data(), want);
     for (int i = 0; i < kActions; ++i) {
-      EXPECT_NEAR(rule->executed()[r * kActions + i], want[i], 5e-3) << "row " << r;
+      EXPECT_NEAR(rule->executed()[r * kActions + i], want[i], 1e-5) << "row " << r;
       square += std::pow(rule->executed()[r * kActions + i] - wanted[i], 2);
     }
     EXPECT_NEAR(intervention[r], std::sqrt(square), 1e-9);

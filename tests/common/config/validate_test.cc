@@ -34,7 +34,8 @@ TEST(ValidateExperiment, KnowsTheRegistersItIsGiven) {
   experiment = Minimal();
   experiment.set_algorithm("dqn");
   ExpectInvalid(Validate(experiment),
-                {"algorithm", "dqn", "datacom, iqn_datacom, atacom_fi, atacom_nfi, sac, lag_sac, wcsac, cbf_sac, safe_layer_td3"});
+                {"algorithm", "dqn",
+                 "datacom, iqn_datacom, atacom_fi, atacom_nfi, sac, lag_sac, wcsac, cbf_sac, safe_layer_td3"});
 }
 
 TEST(ValidateExperiment, ChecksFieldsAgainstEachOther) {
