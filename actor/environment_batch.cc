@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "actor/checked_step.h"
+#include "actor/episode_start.h"
 #include "common/base/random.h"
 
 namespace datacom {
@@ -25,8 +26,8 @@ EnvironmentBatch::EnvironmentBatch(std::vector<std::unique_ptr<Task>> tasks, con
 
 void EnvironmentBatch::Reset(int index) {
   Environment& environment = environments_[index];
-  RandomStream stream(StreamKey(
-      "actor.episode", {seeds_.run, seeds_.member, seeds_.session, static_cast<uint64_t>(index), environment.episode}));
+  RandomStream stream =
+      EpisodeStart(seeds_.run, seeds_.member, seeds_.session, static_cast<uint32_t>(index), environment.episode);
   environment.task->Reset(&stream, wide_observation_.data());
   for (size_t i = 0; i < wide_observation_.size(); ++i)
     environment.observation[i] = static_cast<float>(wide_observation_[i]);
@@ -85,10 +86,9 @@ void EnvironmentBatch::FillNoise(int index, int count, float* noise) const {
              noise, count);
 }
 
-EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const float* action, const float* executed,
-                                                 const SnapshotVersion& policy, RowChunk* rows) {
+EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const Decision& decision, RowChunk* rows) {
   Environment& environment = environments_[index];
-  const StepResult result = Advance(&environment, executed);
+  const StepResult result = Advance(&environment, decision.executed);
   if (!result.valid) {
     ++environment.episode;
     Reset(index);
@@ -96,8 +96,11 @@ EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const float* action,
   }
   TransitionRow row;
   row.observation = environment.observation.data();
-  row.action = action;
-  row.executed = executed;
+  row.action = decision.action;
+  row.executed = decision.executed;
+  row.raw_action = decision.raw_action;
+  row.cvar = decision.cvar;
+  row.delta = decision.delta;
   row.next_observation = environment.next_observation.data();
   row.reward = static_cast<float>(result.reward);
   row.cost = static_cast<float>(result.cost);
@@ -107,7 +110,7 @@ EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const float* action,
   row.environment = static_cast<uint32_t>(index);
   row.episode = environment.episode;
   row.step = environment.step;
-  row.policy = policy;
+  row.policy = decision.policy;
   rows->Append(row);
   if (row.last) {
     ++environment.episode;

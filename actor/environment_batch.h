@@ -41,13 +41,19 @@ class EnvironmentBatch {
   // Standard normal float32 [count] of the step the environment is about to take.
   void FillNoise(int environment, int count, float* noise) const;
 
+  // What a rule decided for one environment: arrays of [action_dim], and how it judged the observation.
+  struct Decision {
+    const float* action = nullptr;      // to be stored
+    const float* executed = nullptr;    // to be applied; `action` itself where no rule filters outside of the agent
+    const float* raw_action = nullptr;  // what the policy chose
+    float cvar = 0, delta = 0;          // of rules with a learned constraint
+    SnapshotVersion policy;
+  };
   enum class Outcome { kGoesOn, kEnded, kAbandoned };
-  // Applies `executed` [action_dim] and appends the transition to `rows` with the `action` it was made of, the same
-  // array where no rule filters outside of the agent; an ended episode is followed by the next one's reset. An invalid
-  // step (the simulator warned, something is not finite) appends nothing: the episode is left unfinished in the row
-  // stream. REQUIRES rows->rows() < rows->capacity().
-  Outcome Step(int environment, const float* action, const float* executed, const SnapshotVersion& policy,
-               RowChunk* rows);
+  // Applies decision.executed and appends the transition to `rows`; an ended episode is followed by the next one's
+  // reset. An invalid step (the simulator warned, something is not finite) appends nothing: the episode is left
+  // unfinished in the row stream. REQUIRES rows->rows() < rows->capacity().
+  Outcome Step(int environment, const Decision& decision, RowChunk* rows);
 
  private:
   struct Environment {

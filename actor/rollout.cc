@@ -88,6 +88,9 @@ absl::Status Rollout::AddMember(uint32_t member, uint32_t count) {
   costs_.resize(count);
   actions_.resize(count * parts_.schema.action_dim());
   intervention_.resize(count);
+  raw_actions_.resize(actions_.size());
+  constraint_.resize(count);
+  cvar_.resize(count);
   return absl::OkStatus();
 }
 
@@ -144,12 +147,10 @@ absl::StatusOr<int> Rollout::StepMember(MemberState* state) {
   const bool timed = iteration_ % kTimedEvery == 0;
   Act(state, batch, timed);
   const Clock::Time before = timed ? options_.clock->Now() : Clock::Time{};
-  const float* const executed = state->rule->executed() != nullptr ? state->rule->executed() : actions_.data();
-  const uint32_t action_dim = parts_.schema.action_dim();
   int ended = 0, abandoned = 0;
   for (int i = 0; i < batch; ++i) {
-    const EnvironmentBatch::Outcome outcome = state->environments->Step(
-        chosen_[i], &actions_[i * action_dim], executed + i * action_dim, state->snapshot->version, &state->chunk);
+    const EnvironmentBatch::Outcome outcome =
+        state->environments->Step(chosen_[i], DecisionOf(*state, i), &state->chunk);
     ended += outcome == EnvironmentBatch::Outcome::kEnded;
     abandoned += outcome == EnvironmentBatch::Outcome::kAbandoned;
   }
@@ -188,12 +189,28 @@ void Rollout::Act(MemberState* state, int batch, bool timed) {
   }
   state->turn = (state->turn + batch) % count;
   ActingDiagnostics diagnostics;
+  diagnostics.constraint = constraint_.data();
+  diagnostics.cvar = cvar_.data();
+  diagnostics.raw_action = raw_actions_.data();
   if (timed) diagnostics.intervention = intervention_.data();
   const Clock::Time before = timed ? options_.clock->Now() : Clock::Time{};
   state->rule->Act(batch, {observations_.data(), noise_.data(), costs_.data()}, actions_.data(), diagnostics);
   if (!timed) return;
   metrics_->safe_map.Observe(Seconds(options_.clock->Now() - before) / batch);
   for (int i = 0; i < batch; ++i) metrics_->intervention.Observe(intervention_[i]);
+}
+
+EnvironmentBatch::Decision Rollout::DecisionOf(const MemberState& state, int row) const {
+  const size_t at = static_cast<size_t>(row) * parts_.schema.action_dim();
+  const float* const executed = state.rule->executed();
+  EnvironmentBatch::Decision decision;
+  decision.action = actions_.data() + at;
+  decision.executed = (executed != nullptr ? executed : actions_.data()) + at;
+  decision.raw_action = raw_actions_.data() + at;
+  decision.cvar = static_cast<float>(cvar_[row]);
+  decision.delta = static_cast<float>(cvar_[row] - constraint_[row]);
+  decision.policy = state.snapshot->version;
+  return decision;
 }
 
 absl::Status Rollout::LoadSnapshot(MemberState* state, std::shared_ptr<const Snapshot> snapshot) {

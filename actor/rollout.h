@@ -80,6 +80,7 @@ class Rollout {
   bool Fresh(const Snapshot* snapshot, const InsertSession::Allowance& allowance) const;
   absl::Status LoadSnapshot(MemberState* state, std::shared_ptr<const Snapshot> snapshot);
   void Act(MemberState* state, int batch, bool timed);
+  EnvironmentBatch::Decision DecisionOf(const MemberState& state, int row) const;  // of the last Act
   void CountAbandoned(uint32_t member, int count);  // logs the 1st, 2nd, 4th, ...: a broken task must not flood the log
   absl::Status Flush(MemberState* state);
   absl::Status FlushAll();
@@ -103,12 +104,14 @@ class Rollout {
   Clock::Time wait_started_{};
   Clock::Time wait_logged_{};
 
-  std::vector<int> chosen_;           // [batch] environments stepping now
-  std::vector<float> observations_;   // [batch, obs_dim]
-  std::vector<float> noise_;          // [batch, noise_dim]
-  std::vector<float> costs_;          // [batch] of the steps before
-  std::vector<float> actions_;        // [batch, action_dim]
-  std::vector<double> intervention_;  // [batch]
+  std::vector<int> chosen_;                // [batch] environments stepping now
+  std::vector<float> observations_;        // [batch, obs_dim]
+  std::vector<float> noise_;               // [batch, noise_dim]
+  std::vector<float> costs_;               // [batch] of the steps before
+  std::vector<float> actions_;             // [batch, action_dim]
+  std::vector<double> intervention_;       // [batch]
+  std::vector<float> raw_actions_;         // [batch, action_dim], of rules that filter inside of the agent
+  std::vector<double> constraint_, cvar_;  // [batch], of rules with a learned constraint
 };
 
 }  // namespace datacom

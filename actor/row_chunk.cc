@@ -10,11 +10,24 @@
 namespace datacom {
 namespace {
 
-// What a transition can fill, in the order of Append; the last two only where a schema has them.
-constexpr std::array<absl::string_view, 14> kFilled = {
-    "observation",        "action",        "reward",        "cost",       "next_observation",
-    "absorbing",          "last",          "environment",   "episode",    "step",
-    "policy_incarnation", "policy_update", kExecutedAction, kPreviousCost};
+// What a transition can fill, in the order of Append; the last five only where a schema has them.
+constexpr std::array<absl::string_view, 17> kFilled = {"observation",
+                                                       "action",
+                                                       "reward",
+                                                       "cost",
+                                                       "next_observation",
+                                                       "absorbing",
+                                                       "last",
+                                                       "environment",
+                                                       "episode",
+                                                       "step",
+                                                       "policy_incarnation",
+                                                       "policy_update",
+                                                       kExecutedAction,
+                                                       kPreviousCost,
+                                                       kRawAction,
+                                                       kCvar,
+                                                       kDelta};
 
 }  // namespace
 
@@ -37,10 +50,23 @@ absl::StatusOr<RowChunk> RowChunk::Make(const RowSchema& schema, uint32_t capaci
 void RowChunk::Append(const TransitionRow& row) {
   const uint8_t absorbing = row.absorbing ? 1 : 0;
   const uint8_t last = row.last ? 1 : 0;
-  const void* const values[] = {
-      row.observation, row.action,        &row.reward,  &row.cost, row.next_observation,    &absorbing,
-      &last,           &row.environment,  &row.episode, &row.step, &row.policy.incarnation, &row.policy.update,
-      row.executed,    &row.previous_cost};
+  const void* const values[] = {row.observation,
+                                row.action,
+                                &row.reward,
+                                &row.cost,
+                                row.next_observation,
+                                &absorbing,
+                                &last,
+                                &row.environment,
+                                &row.episode,
+                                &row.step,
+                                &row.policy.incarnation,
+                                &row.policy.update,
+                                row.executed,
+                                &row.previous_cost,
+                                row.raw_action,
+                                &row.cvar,
+                                &row.delta};
   static_assert(sizeof values / sizeof values[0] == kFilled.size());
   for (const Field& field : fields_) {
     std::memcpy(buffer_.data() + field.offset + rows_ * field.row_bytes, values[field.value], field.row_bytes);

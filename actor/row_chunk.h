@@ -18,6 +18,8 @@ struct TransitionRow {
   const float* observation = nullptr;       // [obs_dim]
   const float* action = nullptr;            // [action_dim], as chosen
   const float* executed = nullptr;          // [action_dim], what the environment was given
+  const float* raw_action = nullptr;        // [action_dim], what the policy chose; null where that is `action`
+  float cvar = 0, delta = 0;                // of rules with a learned constraint
   const float* next_observation = nullptr;  // [obs_dim]
   float reward = 0;
   float cost = 0;           // raw, signed, of the reached state

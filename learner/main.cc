@@ -11,12 +11,13 @@
 #include "common/base/version.h"
 #include "common/config/experiment.h"
 #include "common/rpc/channel.h"
+#include "common/rpc/replay_client.h"
 #include "learner/process.h"
 
 namespace datacom::learner {
 namespace {
 
-constexpr std::chrono::milliseconds kHealthDeadline{5000};
+constexpr std::chrono::milliseconds kHealthDeadline{5000}, kReadDeadline{5000};
 
 struct Flags {
   ProcessOptions process;
@@ -74,6 +75,15 @@ absl::Status Run(Flags flags) {
   seams.open_draws = [&flags](uint64_t fingerprint) {
     return DrawStream::Open(
         {MakeChannel(flags.replay, flags.process.server.security), flags.process.run_id, fingerprint});
+  };
+  const std::shared_ptr<grpc::Channel> replay = MakeChannel(flags.replay, flags.process.server.security);
+  seams.read_rows = [&flags, replay](uint32_t member, uint64_t from, uint64_t to, const auto& consume) {
+    v1::ReadRangeRequest request;
+    *request.mutable_hello() = MakeHello(flags.process.run_id, 0);
+    request.set_member(member);
+    request.set_from(from);
+    request.set_to(to);
+    return ReadRange(replay, request, kReadDeadline, consume);
   };
   return RunLearner(flags.process, task, seams);
 }

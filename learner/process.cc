@@ -65,9 +65,9 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
   std::unique_ptr<Algorithm> algorithm;
   RETURN_IF_ERROR(Guard("making the algorithm", [&] { algorithm = seams.make_algorithm(config); }));
   ASSIGN_OR_RETURN(const RowSchema schema, SchemaOf(task, algorithm->acting_rule()));
-  ASSIGN_OR_RETURN(auto records,
-                   RunRecords::Open(options.run_dir, experiment,
-                                    {checkpoint.learner.files().begin(), checkpoint.learner.files().end()}));
+  const std::vector<v1::FileOffset> offsets(checkpoint.learner.files().begin(), checkpoint.learner.files().end());
+  ASSIGN_OR_RETURN(auto records, RunRecords::Open(options.run_dir, experiment, offsets));
+  ASSIGN_OR_RETURN(auto ledger, Ledger::Open(options.run_dir, experiment, schema, offsets, seams.read_rows));
   ASSIGN_OR_RETURN(std::unique_ptr<Metrics> metrics, StartMetrics(options));
   LearnerMetrics learner_metrics(metrics.get(), experiment.members_size(), options.run_dir);
 
@@ -82,7 +82,8 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
   Evaluations evaluations(evaluation);
 
   Trainer trainer({options.run_id, incarnation, experiment, algorithm.get(), &hub, &evaluations, &policies,
-                   records.get(), &checkpoints, &learner_metrics, &board, &Clock::Real(), seams.wait_for_stop});
+                   records.get(), ledger.get(), &checkpoints, &learner_metrics, &board, &Clock::Real(),
+                   seams.wait_for_stop});
   if (resumed) RETURN_IF_ERROR(trainer.Restore(checkpoint));  // refuses what another experiment left
   RETURN_IF_ERROR(WriteFileAtomically(options.run_dir + "/experiment.textproto", PrintExperiment(experiment)));
 

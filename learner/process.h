@@ -13,6 +13,7 @@
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
 #include "learner/algorithms/algorithm.h"
+#include "learner/ledger.h"
 
 namespace datacom::learner {
 
@@ -28,6 +29,7 @@ struct ProcessOptions {
 // What tests replace.
 struct ProcessSeams {
   std::function<std::unique_ptr<DrawStream>(uint64_t schema_fingerprint)> open_draws;
+  RowSource read_rows;
   std::function<std::unique_ptr<Algorithm>(const AlgorithmConfig&)> make_algorithm;  // may throw
   std::function<bool(std::chrono::milliseconds)> wait_for_stop;
 };

@@ -17,6 +17,7 @@ namespace {
 constexpr std::chrono::milliseconds kPoll{100};  // how soon a wait sees that the process is asked to stop
 constexpr double kRefreshSeconds = 1;            // of metrics and Info
 constexpr double kWaitLogSeconds = 10;           // how often a long wait is explained
+constexpr uint64_t kLedgerRows = 1024;           // of a member, read at once: a short pause
 constexpr double kFarewellSeconds = 5;           // how long evaluators may take to ask again and hear that it is over
 
 // What a resumed run must share with the one that wrote the checkpoint.
@@ -105,6 +106,7 @@ absl::Status Trainer::Train(Prefetch* prefetch) {
     prefetch->Release(prepared);
     if (update_ % parts_.experiment.schedule().publish_period() == 0) RETURN_IF_ERROR(Publish());
     prefetch->Announce(update_);
+    if (schedule_.RowsSeen(update_) >= parts_.ledger->rows() + kLedgerRows) RETURN_IF_ERROR(AdvanceLedger());
     parts_.board->SetUpdate(update_);
     while (next_epoch_ <= schedule_.last_epoch() && schedule_.EpochUpdate(next_epoch_) <= update_)
       RETURN_IF_ERROR(EndEpoch());
@@ -280,16 +282,21 @@ absl::Status Trainer::WaitForEvaluations() {
   parts_.evaluations->Finish();
   const Clock::Time begin = parts_.clock->Now();
   Clock::Time logged = begin;
-  for (;;) {
+  for (bool all_rows = false;;) {
     RETURN_IF_ERROR(WriteCompletedEpochs());
+    if (!all_rows) {
+      ASSIGN_OR_RETURN(all_rows, FinishLedger());
+    }
     const uint32_t pending = parts_.evaluations->pending_items();
     parts_.metrics->SetPendingEvaluations(pending);
-    if (pending == 0) break;
-    parts_.board->SetPhase("evaluating", absl::StrCat(pending, " evaluations to be reported"));
+    if (pending == 0 && all_rows) break;
+    const std::string what = pending > 0 ? absl::StrCat(pending, " evaluations to be reported")
+                                         : absl::StrCat("the rows from ", parts_.ledger->rows(), " on, for the ledger");
+    parts_.board->SetPhase(pending > 0 ? "evaluating" : "waiting", what);
     const Clock::Time now = parts_.clock->Now();
     if (Seconds(now - logged) >= kWaitLogSeconds) {
-      spdlog::warn("waiting for {} evaluations since {:.0f} s{}", pending, Seconds(now - begin),
-                   parts_.evaluations->asked() ? "" : ": no evaluator has connected");
+      spdlog::warn("waiting for {} since {:.0f} s{}", what, Seconds(now - begin),
+                   pending == 0 || parts_.evaluations->asked() ? "" : ": no evaluator has connected");
       logged = now;
     }
     if (parts_.wait_for_stop(kPoll)) return absl::CancelledError("asked to stop");
@@ -304,10 +311,27 @@ absl::Status Trainer::WaitForEvaluations() {
   return absl::OkStatus();
 }
 
+absl::Status Trainer::AdvanceLedger() {
+  const absl::Status status = parts_.ledger->Advance(update_ == 0 ? 0 : schedule_.RowsSeen(update_));
+  if (!absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) return Annotate(status, "ledger");
+  spdlog::warn("ledger waits at rows={} of {}: {}", parts_.ledger->rows(), schedule_.RowsSeen(update_),
+               std::string(status.message()));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Trainer::FinishLedger() {
+  const absl::Status status = parts_.ledger->Advance(parts_.experiment.run().env_steps());
+  if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsOutOfRange(status)) return false;
+  RETURN_IF_ERROR(Annotate(status, "ledger"));
+  return true;
+}
+
 absl::Status Trainer::SaveCheckpoint() {
   const Clock::Time begin = parts_.clock->Now();
   RETURN_IF_ERROR(WriteCompletedEpochs());
+  RETURN_IF_ERROR(AdvanceLedger());
   RETURN_IF_ERROR(parts_.records->Sync());
+  RETURN_IF_ERROR(parts_.ledger->Flush(/*sync=*/true));
   Checkpoint checkpoint;
   v1::LearnerCheckpoint& learner = checkpoint.learner;
   learner.set_run_id(parts_.run_id);
@@ -318,6 +342,7 @@ absl::Status Trainer::SaveCheckpoint() {
   learner.set_last_epoch_steps(last_epoch_steps_);
   learner.set_wall_seconds(WallSeconds());
   for (v1::FileOffset& file : parts_.records->Offsets()) *learner.add_files() = std::move(file);
+  for (v1::FileOffset& file : parts_.ledger->Offsets()) *learner.add_files() = std::move(file);
   for (const auto& [epoch, record] : open_) {
     *learner.add_open() = record;
     learner.mutable_open(learner.open_size() - 1)->set_epoch(epoch);

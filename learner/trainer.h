@@ -21,6 +21,7 @@
 #include "learner/checkpoint.h"
 #include "learner/evaluations.h"
 #include "learner/learner_metrics.h"
+#include "learner/ledger.h"
 #include "learner/policies.h"
 #include "learner/prefetch.h"
 #include "learner/records.h"
@@ -40,6 +41,7 @@ class Trainer {
     Evaluations* evaluations = nullptr;
     Policies* policies = nullptr;
     RunRecords* records = nullptr;
+    Ledger* ledger = nullptr;
     CheckpointStore* checkpoints = nullptr;
     LearnerMetrics* metrics = nullptr;
     Board* board = nullptr;
@@ -66,6 +68,8 @@ class Trainer {
   absl::Status WriteCompletedEpochs();
   absl::Status WaitForEvaluations();
   absl::Status SaveCheckpoint();
+  absl::Status AdvanceLedger();         // to the rows seen; a replay out of reach is tried again later
+  absl::StatusOr<bool> FinishLedger();  // true: it holds every row of the run
   absl::Status Publish();
   absl::Status TakeSnapshots(std::vector<Snapshot>* snapshots);
   absl::Status Refresh();

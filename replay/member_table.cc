@@ -268,7 +268,8 @@ std::string MemberTable::Actions(const EpisodeSummary& episode) const {
   return actions;
 }
 
-absl::Status MemberTable::ReadRange(uint64_t from, uint64_t to, v1::RowRange* range) const {
+absl::Status MemberTable::ReadRange(uint64_t from, uint64_t to, v1::RowRange* range,
+                                    std::vector<uint32_t>* sessions) const {
   if (to > rows_->cursor() || from > to) {
     return absl::OutOfRangeError(absl::StrCat("rows ", from, " to ", to, " of member ", options_.member, ": ",
                                               rows_->cursor(), " are committed"));
@@ -286,6 +287,12 @@ absl::Status MemberTable::ReadRange(uint64_t from, uint64_t to, v1::RowRange* ra
       range->mutable_columns()->append(rows_->record(from + i) + offsets_[c], schema_.stored()[c].bytes());
     }
   }
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint32_t session = At<uint32_t>(rows_->record(from + i), layout_.session);
+    if (sessions->empty() || sessions->back() != session) sessions->push_back(session);
+  }
+  std::sort(sessions->begin(), sessions->end());
+  sessions->erase(std::unique(sessions->begin(), sessions->end()), sessions->end());
   return absl::OkStatus();
 }
 

@@ -58,8 +58,9 @@ class MemberTable {
   // Batches and episodes of an update whose rows are all there (`seen` = n(update), `seen_before` = n(update - 1)).
   // FAILED_PRECONDITION naming the rows when some were overwritten.
   absl::Status Draw(uint64_t update, uint64_t seen, uint64_t seen_before, v1::MemberBatch* batch);
-  // As proto ReadRange says, for one message: rows [from, min(to, from + what fits in about 1 MiB)).
-  absl::Status ReadRange(uint64_t from, uint64_t to, v1::RowRange* range) const;
+  // As proto ReadRange says, for one message: rows [from, min(to, from + what fits in about 1 MiB)). `sessions`: those
+  // the rows are of, each once.
+  absl::Status ReadRange(uint64_t from, uint64_t to, v1::RowRange* range, std::vector<uint32_t>* sessions) const;
   // float32 [length, action_dim] of an open episode, as stored.
   std::string Actions(const EpisodeSummary& episode) const;
 

@@ -41,6 +41,7 @@ absl::Status SessionTable::Load() {
   }
   next_session_ = stored.next_session();
   shard_size_ = stored.shard_size();
+  actors_.insert(stored.actors().begin(), stored.actors().end());
   for (const v1::ReplaySession& from : stored.living()) {
     if (from.slot() >= credit_->slots() || from.first_member() + from.member_count() > options_.members) {
       return absl::DataLossError(
@@ -65,6 +66,7 @@ absl::Status SessionTable::Save() const {
   stored.set_run_id(options_.run_id);
   stored.set_next_session(next_session_);
   stored.set_shard_size(shard_size_);
+  for (const auto& [number, actor] : actors_) (*stored.mutable_actors())[number] = actor;
   for (const auto& [number, session] : living_) {
     v1::ReplaySession* to = stored.add_living();
     to->set_session(number);
@@ -81,6 +83,11 @@ absl::Status SessionTable::Save() const {
 Session* SessionTable::Find(uint32_t number) {
   const auto found = living_.find(number);
   return found == living_.end() ? nullptr : &found->second;
+}
+
+std::string SessionTable::ActorOf(uint32_t number) const {
+  const auto found = actors_.find(number);
+  return found == actors_.end() ? "" : found->second;
 }
 
 std::vector<uint32_t> SessionTable::Coverage() const {
@@ -164,6 +171,7 @@ absl::StatusOr<Session*> SessionTable::Register(const std::string& actor, uint64
   credit_->Clear(session.slot);
   RETURN_IF_ERROR(SyncCredit(session));  // before the session is: it must not begin with the credit of another
   Session* stored = &(living_[session.number] = session);
+  actors_[session.number] = actor;
   RETURN_IF_ERROR(Save());
   return stored;
 }

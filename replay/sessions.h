@@ -66,6 +66,8 @@ class SessionTable {
   absl::StatusOr<std::vector<uint32_t>> Expire();
 
   Session* Find(uint32_t number);
+  // Who had the session, living or ended; empty for a number never handed out.
+  std::string ActorOf(uint32_t number) const;
   std::map<uint32_t, Session>& living() { return living_; }
   CreditFile::Entry& credit(const Session& session, uint32_t member) { return credit_->at(session.slot, member); }
   // With sync: returns once the session's credit is on the disk.
@@ -87,6 +89,7 @@ class SessionTable {
   const Options options_;
   std::unique_ptr<CreditFile> credit_;
   std::map<uint32_t, Session> living_;
+  std::map<uint32_t, std::string> actors_;  // by session, those that ended included
   uint32_t next_session_ = 1;
   uint32_t shard_size_ = 0;
   Clock::Time covered_at_{};  // when every member last had a session

@@ -231,7 +231,11 @@ absl::Status Store::ReadRange(uint32_t member, uint64_t from, uint64_t to, v1::R
   if (member >= members_.size()) {
     return absl::InvalidArgumentError(absl::StrCat("member ", member, ": the run has ", members_.size(), " members"));
   }
-  return members_[member]->ReadRange(from, to, range);
+  std::vector<uint32_t> sessions;
+  RETURN_IF_ERROR(members_[member]->ReadRange(from, to, range, &sessions));
+  range->clear_actors();
+  for (const uint32_t session : sessions) (*range->mutable_actors())[session] = sessions_->ActorOf(session);
+  return absl::OkStatus();
 }
 
 void Store::Info(v1::ReplayInfo* info) const {

@@ -30,6 +30,7 @@ struct ActingDiagnostics {
   double* constraint = nullptr;  // k(s) = CVaR - delta; untouched by rules without a learned constraint
   double* cvar = nullptr;
   double* intervention = nullptr;  // |a - u|, the part of the action that is the filter's
+  float* raw_action = nullptr;     // [batch, action_dim]: u, where the actions out are already filtered
 };
 
 class ActingRule {

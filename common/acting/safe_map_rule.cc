@@ -98,6 +98,7 @@ void SafeMapRule::Act(int batch, const ActingInputs& inputs, float* actions, con
     terms.x_dot = x_dot_.data() + r * dims_.x;
     map_.Set(terms, scalars_.gains);
     std::copy_n(row, n, u_.data());
+    if (diagnostics.raw_action != nullptr) std::copy_n(row, n, diagnostics.raw_action + r * n);
     map_.Apply(u_.data(), action_.data());
     const double intervention = RoundFilteredAction(action_, u_, row);
     if (diagnostics.constraint != nullptr) diagnostics.constraint[r] = k;
@@ -110,6 +111,10 @@ absl::StatusOr<std::unique_ptr<ActingRule>> Make(const Snapshot& snapshot, const
   return SafeMapRule::MakeRule(snapshot, model, max_batch);
 }
 
-std::vector<Column> Columns(uint32_t /*action_dim*/) { return {}; }
+std::vector<Column> Columns(uint32_t action_dim) {
+  std::vector<Column> columns = {RawActionColumn(action_dim)};
+  for (const Column& column : JudgementColumns()) columns.push_back(column);
+  return columns;
+}
 
 }  // namespace datacom::safe_map

@@ -9,6 +9,17 @@
 #include "common/base/status.h"
 
 namespace datacom {
+namespace {
+
+template <typename Float>
+std::string Shortest(Float value) {
+  if (std::isnan(value)) return "";
+  char buffer[32];
+  const std::to_chars_result result = std::to_chars(buffer, buffer + sizeof buffer, value);
+  return std::string(buffer, result.ptr);
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<CsvWriter>> CsvWriter::Create(const std::string& path,
                                                              const std::vector<std::string>& header) {
@@ -41,12 +52,8 @@ absl::Status CsvWriter::Append(const std::vector<std::string>& cells) {
   return file_->Append(absl::StrCat(absl::StrJoin(cells, ","), "\n"));
 }
 
-std::string Cell(double value) {
-  if (std::isnan(value)) return "";
-  char buffer[32];
-  const std::to_chars_result result = std::to_chars(buffer, buffer + sizeof buffer, value);
-  return std::string(buffer, result.ptr);
-}
+std::string Cell(double value) { return Shortest(value); }
+std::string Cell(float value) { return Shortest(value); }
 
 std::string Cell(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;

@@ -38,8 +38,9 @@ class CsvWriter {
   size_t width_;
 };
 
-// Shortest text that reads back to the same double; empty for NaN.
+// Shortest text that reads back to the same number of its type; empty for NaN.
 std::string Cell(double value);
+std::string Cell(float value);
 template <typename Integer, typename = std::enable_if_t<std::is_integral_v<Integer>>>
 std::string Cell(Integer value) {
   return std::to_string(value);

@@ -1,5 +1,6 @@
 #include "common/rows/row_schema.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
@@ -23,6 +24,12 @@ size_t SizeOf(ColumnType type) {
 Column ExecutedActionColumn(uint32_t action_dim) { return {kExecutedAction, ColumnType::kFloat32, action_dim, false}; }
 
 Column PreviousCostColumn() { return {kPreviousCost, ColumnType::kFloat32, 1, true}; }
+
+Column RawActionColumn(uint32_t action_dim) { return {kRawAction, ColumnType::kFloat32, action_dim, false}; }
+
+std::vector<Column> JudgementColumns() {
+  return {{kCvar, ColumnType::kFloat32, 1, false}, {kDelta, ColumnType::kFloat32, 1, false}};
+}
 
 RowSchema RowSchema::For(uint32_t obs_dim, uint32_t action_dim, const std::vector<Column>& extra) {
   RowSchema schema;
@@ -75,11 +82,13 @@ size_t RowSchema::offset(absl::string_view stored_column) const {
   std::abort();
 }
 
-absl::string_view RowSchema::executed_column() const {
-  for (const Column& column : wire_) {
-    if (column.name == kExecutedAction) return kExecutedAction;
-  }
-  return "action";
+bool RowSchema::has(absl::string_view stored_column) const {
+  return std::any_of(stored_.begin(), stored_.end(),
+                     [&](const Column& column) { return column.name == stored_column; });
 }
+
+absl::string_view RowSchema::executed_column() const { return has(kExecutedAction) ? kExecutedAction : "action"; }
+
+absl::string_view RowSchema::raw_column() const { return has(kRawAction) ? kRawAction : "action"; }
 
 }  // namespace datacom

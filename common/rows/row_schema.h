@@ -24,6 +24,11 @@ size_t SizeOf(ColumnType type);
 inline constexpr char kExecutedAction[] = "executed_action";
 // Raw cost of the state an action was chosen in, as the rule saw it: 0 at an episode's first step.
 inline constexpr char kPreviousCost[] = "prev_cost";
+// What rules that filter actions inside of the agent store beside what came of it: what the policy chose.
+inline constexpr char kRawAction[] = "raw_action";
+// What rules with a learned constraint judged the observation by: its CVaR, and the threshold of their snapshot.
+inline constexpr char kCvar[] = "cvar";
+inline constexpr char kDelta[] = "delta";
 
 struct Column {
   std::string name;
@@ -33,8 +38,11 @@ struct Column {
   size_t bytes() const { return SizeOf(type) * width; }
 };
 
-Column ExecutedActionColumn(uint32_t action_dim);  // not sent to the learner
+// Of these only prev_cost is sent to the learner in draws.
+Column ExecutedActionColumn(uint32_t action_dim);
 Column PreviousCostColumn();
+Column RawActionColumn(uint32_t action_dim);
+std::vector<Column> JudgementColumns();  // cvar, delta
 
 class RowSchema {
  public:
@@ -55,6 +63,9 @@ class RowSchema {
   size_t stored_row_bytes() const { return stored_row_bytes_; }  // multiple of 8
   // The column that says what the environment was given: executed_action where a rule declares it, else action.
   absl::string_view executed_column() const;
+  // The column that says what the policy chose: raw_action where a rule declares it, else action.
+  absl::string_view raw_column() const;
+  bool has(absl::string_view stored_column) const;
   // Byte offset of a stored column within a stored row; aborts on an unknown name (programmer error).
   size_t offset(absl::string_view stored_column) const;
 

@@ -212,8 +212,10 @@ absl::StatusOr<v1::ReplayInfo> GetReplayInfo(const std::shared_ptr<grpc::Channel
 }
 
 absl::Status ReadRange(const std::shared_ptr<grpc::Channel>& channel, const v1::ReadRangeRequest& request,
+                       std::chrono::milliseconds deadline,
                        const std::function<absl::Status(const v1::RowRange&)>& consume) {
   grpc::ClientContext context;
+  context.set_deadline(DeadlineIn(deadline));
   const auto stub = v1::Replay::NewStub(channel);
   const auto reader = stub->ReadRange(&context, request);
   v1::RowRange range;

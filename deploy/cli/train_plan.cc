@@ -12,6 +12,7 @@
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
+#include "common/records/ledger.h"
 #include "common/rows/row_schema.h"
 #include "common/tasks/task.h"
 #include "google/protobuf/text_format.h"
@@ -187,6 +188,7 @@ absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout
   needs.policy_bytes = members * epochs * 4 * (actor + constraints);
   // Online nets with two Adam moments each, target nets; two kept and one being written.
   needs.checkpoint_bytes = 3 * members * 4 * (3 * actor + 4 * critics + 4 * constraints);
+  needs.ledger_bytes = members * LedgerStepBytes(run.env_steps(), static_cast<uint32_t>(action));
   needs.memory_bytes =
       kReplayMemory + (layout.actors + 1) * kActorMemory + kLearnerMemory + (members - 1) * kMemberMemory;
   return needs;
@@ -201,7 +203,8 @@ absl::Status CheckResources(const Needs& needs, const std::string& run_dir) {
     return absl::ResourceExhaustedError(
         absl::StrCat("not enough disk space for ", run_dir, ": the run needs about ", FormatBytes(needs.disk_bytes()),
                      " (replay rings ", FormatBytes(needs.ring_bytes), ", policies ", FormatBytes(needs.policy_bytes),
-                     ", checkpoints ", FormatBytes(needs.checkpoint_bytes), ") and ", FormatBytes(free_bytes),
+                     ", checkpoints ", FormatBytes(needs.checkpoint_bytes), ", ledger ",
+                     FormatBytes(needs.ledger_bytes), ") and ", FormatBytes(free_bytes),
                      " are free; choose another --run-dir, or lower replay.capacity or the number of seeds"));
   }
   const uint64_t memory = AvailableMemory();

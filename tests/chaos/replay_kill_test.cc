@@ -50,7 +50,7 @@ void ExpectRowsInOrder(const std::shared_ptr<grpc::Channel>& channel, const RowS
   *request.mutable_hello() = MakeHello("run", 0);
   request.set_to(rows);
   uint64_t next = 0;
-  const absl::Status read = ReadRange(channel, request, [&](const v1::RowRange& range) {
+  const absl::Status read = ReadRange(channel, request, kLong, [&](const v1::RowRange& range) {
     for (uint32_t i = 0; i < range.row_count(); ++i, ++next) {
       float value = 0;
       std::memcpy(&value, range.columns().data() + i * schema.wire()[0].bytes(), sizeof value);
@@ -70,7 +70,7 @@ TEST(ReplayKillTest, EveryAcknowledgedRowIsKeptOnceOverTwentyKills) {
   const auto channel = MakeChannel(replay.address());
   const auto info = GetReplayInfo(channel, kLong);
   ASSERT_TRUE(info.ok()) << info.status();
-  const RowSchema schema = RowSchema::For(/*obs_dim=*/5, /*action_dim=*/1);
+  const RowSchema schema = testing::CartPoleSchema();
   ASSERT_EQ(schema.fingerprint(), info->schema_fingerprint());
   const auto session = testing::JoinReplay(channel, 1, schema.fingerprint());
   ASSERT_NE(session, nullptr);

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/acting/acting_rule.h"
 #include "common/base/files.h"
 #include "common/config/experiment.h"
 #include "common/rpc/channel.h"
@@ -22,6 +23,11 @@
 namespace datacom::testing {
 
 inline constexpr std::chrono::milliseconds kLong{30000};
+
+// Of the task cartpole under the algorithm datacom.
+inline RowSchema CartPoleSchema() {
+  return RowSchema::For(/*obs_dim=*/5, /*action_dim=*/1, *ActingRuleColumns("safe_map", /*action_dim=*/1));
+}
 
 class ReplayProcess {
  public:

@@ -19,7 +19,7 @@ v1::Experiment ProcessExperiment(int members) {
   return experiment;
 }
 
-RowSchema CartPoleSchema() { return RowSchema::For(/*obs_dim=*/5, /*action_dim=*/1); }
+using testing::CartPoleSchema;
 
 // Appends until `rows` rows of the member were appended; false when the session ended or nothing moved for long.
 bool Produce(InsertSession* session, uint32_t member, uint64_t rows) {

@@ -202,7 +202,9 @@ TEST_P(ActorContract, AnEpisodePlayedAgainGoesOnWithTheSameBits) {
       ASSERT_TRUE(again.Continue(open).ok());
       ASSERT_EQ(std::memcmp(again.observation(0), rows[at].observation.data(), 4 * rows[at].observation.size()), 0);
       RowChunk chunk = RowChunk::Make(schema, 4).value();
-      again.Step(0, rows[at].action.data(), rows[at].action.data(), {}, &chunk);
+      EnvironmentBatch::Decision decision;
+      decision.action = decision.executed = rows[at].action.data();
+      again.Step(0, decision, &chunk);
       EXPECT_EQ(std::memcmp(again.observation(0), rows[at + 1].observation.data(), 4 * rows[at].observation.size()), 0);
     }
   }

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "common/acting/acting_rule.h"
 #include "common/config/experiment.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -140,7 +141,8 @@ TEST(Needs, OfTheReplayAreTheBytesThatItsFilesHave) {
     for (int i = 0; i < 3; ++i) store.hyper.push_back(MemberHyper(*experiment, i));
     store.run_id = "run";
     store.folder = folder.path();
-    const auto opened = Store::Open(RowSchema::For(/*obs_dim=*/5, /*action_dim=*/1), store);
+    const auto opened = Store::Open(
+        RowSchema::For(/*obs_dim=*/5, /*action_dim=*/1, *ActingRuleColumns("safe_map", /*action_dim=*/1)), store);
     ASSERT_TRUE(opened.ok()) << opened.status();
     uint64_t bytes = 0;
     for (const auto& file : std::filesystem::directory_iterator(folder.path())) bytes += file.file_size();

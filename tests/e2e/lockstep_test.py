@@ -6,17 +6,21 @@ from running import RunTest, Training
 
 
 def records(training):
-    """What must be equal: progress.csv without wall_seconds, episodes.csv, the newest state.sha256."""
+    """What must be equal: progress.csv without wall_seconds, episodes.csv, the ledger, the newest state.sha256."""
     progress = [{key: value for key, value in row.items() if key != "wall_seconds"} for row in training.rows("progress.csv")]
     newest = max(training.checkpoints(), key=int)
+    ledger = {}
+    for name in ("violations.csv", "member_0.steps", "member_1.steps"):
+        with open(os.path.join(training.folder, "ledger", name), "rb") as file:
+            ledger[name] = file.read()
     with open(os.path.join(training.folder, "checkpoints", newest, "state.sha256"), encoding="utf-8") as file:
-        return {"progress": progress, "episodes": training.rows("episodes.csv"), "update": newest, "state": file.read()}
+        return {"progress": progress, "episodes": training.rows("episodes.csv"), "ledger": ledger, "update": newest, "state": file.read()}
 
 
 class LockstepTest(RunTest):
     def training(self, name):
         return Training(self, name, "--seeds", "3-4", "--steps", "2600", "--lockstep",
-                        overrides=["hyper.delta_warmup=1500", "run.checkpoint_updates=300"])
+                        overrides=["hyper.delta_warmup=1500", "run.checkpoint_updates=300", "task_options.horizon=150"])
 
     def test_a_lockstep_run_is_repeated_exactly_and_a_kill_changes_nothing(self):
         reference = self.training("reference").start()
@@ -24,6 +28,8 @@ class LockstepTest(RunTest):
         reference.check_complete(seeds=[3, 4], steps=2600, epochs=3)
         wanted = records(reference)
         self.assertGreater(len(wanted["episodes"]), 4)
+        self.assertEqual(len(wanted["ledger"]["member_1.steps"]), 16 + 2600 * 28)
+        self.assertGreater(wanted["ledger"]["violations.csv"].count(b"\n"), 100)
 
         with self.subTest("again"):
             again = self.training("again").start()

@@ -39,6 +39,9 @@ class LearnerProcessTest : public ::testing::Test {
       EXPECT_EQ(fingerprint, replay_.schema.fingerprint());
       return std::make_unique<FakeDrawStream>(&replay_);
     };
+    seams_.read_rows = [this](uint32_t member, uint64_t from, uint64_t to, const auto& consume) {
+      return replay_.ReadRows(member, from, to, consume);
+    };
     seams_.make_algorithm = [](const AlgorithmConfig& config) { return std::make_unique<FakeAlgorithm>(config); };
     seams_.wait_for_stop = [this](milliseconds timeout) {
       MutexLock lock(&mutex_);

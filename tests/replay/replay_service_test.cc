@@ -263,7 +263,7 @@ TEST_F(ReplayServiceTest, ClientsOutliveARestartAndNothingIsStoredTwice) {
   *range.mutable_hello() = MakeHello("run", 0);
   range.set_to(20);
   std::string columns;
-  ASSERT_TRUE(ReadRange(channel_, range, [&](const v1::RowRange& rows) {
+  ASSERT_TRUE(ReadRange(channel_, range, kLong, [&](const v1::RowRange& rows) {
                 columns += rows.columns();
                 return absl::OkStatus();
               }).ok());

@@ -3,7 +3,9 @@
 #ifndef DATACOM_TESTS_TESTING_FAKE_LEARNER_DRAWS_H_
 #define DATACOM_TESTS_TESTING_FAKE_LEARNER_DRAWS_H_
 
+#include <algorithm>
 #include <deque>
+#include <functional>
 #include <string>
 
 #include "common/base/mutex.h"
@@ -57,7 +59,52 @@ struct FakeReplay {
     return reply;
   }
 
+  // Row `row` of a member: step and episode as EpisodeEndingAt tells, every third one violates.
+  static float CostOf(uint64_t row, uint32_t member) { return row % 3 == member % 3 ? 0.25f + row : -1.0f; }
+  // In messages of seven rows at most.
+  absl::Status ReadRows(uint32_t member, uint64_t from, uint64_t to,
+                        const std::function<absl::Status(const v1::RowRange&)>& consume) const {
+    for (uint64_t at = from; at < to;) {
+      v1::RowRange range;
+      range.set_from(at);
+      range.set_row_count(static_cast<uint32_t>(std::min<uint64_t>(7, to - at)));
+      for (const Column& column : schema.stored()) {
+        for (uint64_t row = at; row < at + range.row_count(); ++row) AppendCell(column, row, member, &range);
+      }
+      (*range.mutable_actors())[1] = "fake-0";
+      at += range.row_count();
+      const absl::Status consumed = consume(range);
+      if (!consumed.ok()) return consumed;
+    }
+    return absl::OkStatus();
+  }
+
  private:
+  void AppendCell(const Column& column, uint64_t row, uint32_t member, v1::RowRange* range) const {
+    std::string* out = range->mutable_columns();
+    const auto put = [out](const auto value) { out->append(reinterpret_cast<const char*>(&value), sizeof value); };
+    if (column.name == "cost") return put(CostOf(row, member));
+    if (column.name == "session") return put(uint32_t{1});
+    if (column.name == "episode") return put(static_cast<uint32_t>(row / episode_length));
+    if (column.name == "step") return put(static_cast<uint32_t>(row % episode_length));
+    if (column.name == "policy_update") return put(row / 2);
+    for (uint32_t i = 0; i < column.width; ++i) {
+      switch (column.type) {
+        case ColumnType::kFloat32:
+          put(static_cast<float>(row) + 0.5f * i);
+          break;
+        case ColumnType::kUint8:
+          put(uint8_t{0});
+          break;
+        case ColumnType::kUint32:
+          put(uint32_t{0});
+          break;
+        case ColumnType::kUint64:
+          put(uint64_t{0});
+          break;
+      }
+    }
+  }
   std::string Rows(size_t rows, RandomStream* stream) const {
     std::string block;
     for (const Column& column : schema.learning()) {

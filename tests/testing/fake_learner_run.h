@@ -67,6 +67,10 @@ struct RunPlan {
   bool evaluate = true;
   uint64_t throw_at_update = 0;  // ends the run without a checkpoint, as a kill does
   int depth = 1;
+  // In place of FakeReplay::ReadRows.
+  std::function<absl::Status(const FakeReplay&, uint32_t, uint64_t, uint64_t,
+                             const std::function<absl::Status(const v1::RowRange&)>&)>
+      read_rows = nullptr;
 };
 
 // One start of a learner on `folder`, from its newest checkpoint if there is one.
@@ -84,6 +88,15 @@ inline RunOutcome RunFake(const std::string& folder, const v1::Experiment& exper
   auto records = RunRecords::Open(folder, experiment, offsets);
   if (!records.ok()) {
     outcome.status = records.status();
+    return outcome;
+  }
+  const auto rows = [&](uint32_t member, uint64_t from, uint64_t to, const auto& consume) {
+    if (plan.read_rows != nullptr) return plan.read_rows(replay, member, from, to, consume);
+    return replay.ReadRows(member, from, to, consume);
+  };
+  auto ledger = Ledger::Open(folder, experiment, replay.schema, offsets, rows);
+  if (!ledger.ok()) {
+    outcome.status = ledger.status();
     return outcome;
   }
   Metrics::Options metrics_options;
@@ -122,8 +135,8 @@ inline RunOutcome RunFake(const std::string& folder, const v1::Experiment& exper
     }
     return running->update() >= plan.stop_at_update;
   };
-  Trainer trainer({"run", 1, experiment, &algorithm, &hub, &evaluations, &policies, records->get(), &checkpoints,
-                   &learner_metrics, &board, &clock, wait_for_stop});
+  Trainer trainer({"run", 1, experiment, &algorithm, &hub, &evaluations, &policies, records->get(), ledger->get(),
+                   &checkpoints, &learner_metrics, &board, &clock, wait_for_stop});
   running = &trainer;
   if (resumed) {
     outcome.status = trainer.Restore(*checkpoint);

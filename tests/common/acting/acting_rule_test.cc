@@ -93,10 +93,12 @@ void ExpectActsAsASlowLiteralRestatement(const Snapshot& snapshot, float step) {
   const auto rule = MakeRule(snapshot, 8), policy = MakeRule(plain, 8);
   Inputs in(8);
   std::vector<float> u(16);
+  std::vector<float> raw(16);
   std::vector<double> k(8), cvar(8), intervention(8);
   rule->Act(8, {in.observations.data(), in.noise.data()}, in.actions.data(),
-            {k.data(), cvar.data(), intervention.data()});
+            {k.data(), cvar.data(), intervention.data(), raw.data()});
   policy->Act(8, {in.observations.data(), in.noise.data()}, u.data(), {});
+  EXPECT_EQ(raw, u);
   EXPECT_TRUE(rule->has_constraint());
   for (int r = 0; r < 8; ++r) {
     const std::vector<double> obs(in.observations.begin() + r * 22, in.observations.begin() + (r + 1) * 22);
@@ -196,7 +198,14 @@ TEST(ActingRule, RefusalsNameWhatIsWrong) {
 }
 
 TEST(ActingRule, TheColumnsOfARuleAreKnownWithoutMakingIt) {
-  for (const std::string name : {"gaussian_policy", "safe_map"}) EXPECT_TRUE(ActingRuleColumns(name, 2)->empty());
+  EXPECT_TRUE(ActingRuleColumns("gaussian_policy", 2)->empty());
+  const std::vector<Column> columns = *ActingRuleColumns("safe_map", 2);
+  ASSERT_EQ(columns.size(), 3u);
+  EXPECT_EQ(columns[0].name, "raw_action");
+  EXPECT_EQ(columns[0].width, 2u);
+  EXPECT_EQ(columns[1].name, "cvar");
+  EXPECT_EQ(columns[2].name, "delta");
+  for (const Column& column : columns) EXPECT_FALSE(column.learning) << column.name;
   EXPECT_EQ(ActingRuleColumns("qp", 2).status().code(), absl::StatusCode::kNotFound);
 }
 

@@ -1,0 +1,19 @@
+// The random stream that a training episode starts from: with its actions, all an episode is a function of.
+// Thread-safe.
+#ifndef DATACOM_ACTOR_EPISODE_START_H_
+#define DATACOM_ACTOR_EPISODE_START_H_
+
+#include <cstdint>
+
+#include "common/base/random.h"
+
+namespace datacom {
+
+inline RandomStream EpisodeStart(uint64_t run_seed, uint64_t member_seed, uint32_t session, uint32_t environment,
+                                 uint32_t episode) {
+  return RandomStream(StreamKey("actor.episode", {run_seed, member_seed, session, environment, episode}));
+}
+
+}  // namespace datacom
+
+#endif  // DATACOM_ACTOR_EPISODE_START_H_

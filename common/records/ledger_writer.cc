@@ -1,0 +1,149 @@
+#include <algorithm>
+#include <fstream>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
+#include "common/records/csv.h"
+#include "common/records/ledger.h"
+#include "common/records/ledger_format.h"
+
+namespace datacom {
+namespace {
+
+using ledger::kStepHeaderBytes;
+using ledger::Put;
+using ledger::PutFloats;
+
+constexpr uint64_t kLongestLine = 1 << 14;  // bytes; a row has some hundred
+
+// Bytes [from, to) of a file. DATA_LOSS when it is shorter.
+absl::StatusOr<std::string> ReadBytes(const std::string& path, uint64_t from, uint64_t to) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return absl::NotFoundError(absl::StrCat(path, " cannot be opened"));
+  std::string bytes(to - from, '\0');
+  file.seekg(static_cast<std::streamoff>(from));
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  if (file) return bytes;
+  return absl::DataLossError(absl::StrCat(path, " is shorter than the ", to, " bytes that were recorded"));
+}
+
+absl::Status CheckStart(const std::string& path, const std::string& expected, uint64_t offset) {
+  ASSIGN_OR_RETURN(const std::string found, ReadBytes(path, 0, std::min<uint64_t>(expected.size(), offset)));
+  if (found == expected) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, ": its header is not the one this build writes for this run"));
+}
+
+// The id of the last whole row below `offset`; the header is `header` bytes.
+absl::StatusOr<uint64_t> LastId(const std::string& path, uint64_t header, uint64_t offset) {
+  if (offset == header) return 0;
+  ASSIGN_OR_RETURN(const std::string tail,
+                   ReadBytes(path, std::max(header, offset - std::min(offset, kLongestLine)), offset));
+  const size_t before = tail.size() < 2 ? std::string::npos : tail.rfind('\n', tail.size() - 2);
+  const absl::string_view line = absl::string_view(tail).substr(before == std::string::npos ? 0 : before + 1);
+  uint64_t id = 0;
+  if (tail.back() == '\n' && absl::SimpleAtoi(line.substr(0, line.find(',')), &id)) return id;
+  return absl::DataLossError(absl::StrCat(path, ": no row ends at the ", offset, " bytes that were recorded"));
+}
+
+// Rows are split at commas and lines when they are read.
+std::string PlainName(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == ',' || c == '"' || c < ' '; }, '_');
+  return name;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<LedgerWriter>> LedgerWriter::Open(const Options& options,
+                                                                 const std::map<std::string, uint64_t>& offsets) {
+  const auto at = [&offsets](const std::string& path) {
+    const auto found = offsets.find(path);
+    return found == offsets.end() ? 0 : found->second;
+  };
+  RETURN_IF_ERROR(MakeFolders(options.run_dir + "/ledger"));
+  std::unique_ptr<LedgerWriter> writer(new LedgerWriter(options));
+  for (uint32_t member = 0; member < options.members; ++member) {
+    RETURN_IF_ERROR(writer->OpenSteps(member, at(ledger::StepsPath(member))));
+    if (writer->transitions(member) != writer->transitions(0)) {
+      return absl::DataLossError(absl::StrCat(options.run_dir, "/ledger: member 0 has ", writer->transitions(0),
+                                              " transitions on record, member ", member, " has ",
+                                              writer->transitions(member)));
+    }
+  }
+  RETURN_IF_ERROR(writer->OpenViolations(at(ledger::kViolationsPath)));
+  return writer;
+}
+
+absl::Status LedgerWriter::OpenSteps(uint32_t member, uint64_t offset) {
+  const std::string path = absl::StrCat(options_.run_dir, "/", ledger::StepsPath(member));
+  const std::string header = ledger::StepHeader(member, options_.action_dim);
+  if (offset > 0) {
+    RETURN_IF_ERROR(CheckStart(path, header, offset));
+    if ((offset - kStepHeaderBytes) % ledger::StepBytes(options_.action_dim) != 0) {
+      return absl::DataLossError(absl::StrCat(path, ": no record ends at the ", offset, " bytes that were recorded"));
+    }
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, AppendFile::Open(path, offset));
+  steps_.push_back(std::move(file));
+  return offset > 0 ? absl::OkStatus() : steps_.back()->Append(header);
+}
+
+absl::Status LedgerWriter::OpenViolations(uint64_t offset) {
+  const std::string path = absl::StrCat(options_.run_dir, "/", ledger::kViolationsPath);
+  const std::string header = absl::StrCat(absl::StrJoin(ledger::ViolationColumns(options_.action_dim), ","), "\n");
+  if (offset > 0) {
+    RETURN_IF_ERROR(CheckStart(path, header, offset));
+    ASSIGN_OR_RETURN(last_id_, LastId(path, header.size(), offset));
+  }
+  ASSIGN_OR_RETURN(violations_, AppendFile::Open(path, offset));
+  return offset > 0 ? absl::OkStatus() : violations_->Append(header);
+}
+
+uint64_t LedgerWriter::transitions(uint32_t member) const {
+  return (steps_[member]->Offset() - kStepHeaderBytes) / ledger::StepBytes(options_.action_dim);
+}
+
+absl::Status LedgerWriter::AppendStep(uint32_t member, const LedgerStep& step) {
+  record_.clear();
+  for (const uint32_t value : {step.session, step.environment, step.episode, step.step}) Put(value, &record_);
+  Put(step.cost, &record_);
+  Put(step.check, &record_);
+  PutFloats(step.execution.data(), options_.action_dim, &record_);
+  return steps_[member]->Append(record_);
+}
+
+absl::Status LedgerWriter::AppendViolation(const LedgerViolation& v) {
+  std::vector<std::string> cells = {Cell(last_id_ + 1), Cell(v.member),        Cell(v.seed),    PlainName(v.actor),
+                                    Cell(v.session),    Cell(v.environment),   Cell(v.episode), Cell(v.step),
+                                    Cell(v.env_steps),  Cell(v.policy_version)};
+  if (v.judgement.has_value()) {
+    for (const float value : {v.judgement->delta, v.judgement->cvar, v.judgement->slack}) cells.push_back(Cell(value));
+  } else {
+    cells.insert(cells.end(), 3, "");
+  }
+  cells.push_back(Cell(v.cost));
+  for (const std::vector<float>* action : {&v.raw_action, &v.executed_action}) {
+    for (const float value : *action) cells.push_back(Cell(value));
+  }
+  ++last_id_;
+  return violations_->Append(absl::StrCat(absl::StrJoin(cells, ","), "\n"));
+}
+
+absl::Status LedgerWriter::Flush(bool sync) {
+  for (const auto& file : steps_) RETURN_IF_ERROR(file->Flush(sync));
+  return violations_->Flush(sync);
+}
+
+std::vector<std::pair<std::string, uint64_t>> LedgerWriter::Offsets() const {
+  std::vector<std::pair<std::string, uint64_t>> offsets = {{ledger::kViolationsPath, violations_->Offset()}};
+  for (uint32_t member = 0; member < options_.members; ++member)
+    offsets.emplace_back(ledger::StepsPath(member), steps_[member]->Offset());
+  return offsets;
+}
+
+}  // namespace datacom

@@ -1,0 +1,255 @@
+#include "common/records/ledger.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+
+#include "common/base/files.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace datacom {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Two environments of a session take turns; the second violates at its steps 1 and 2.
+class LedgerFiles : public ::testing::Test {
+ protected:
+  static constexpr uint32_t kActions = 2;
+
+  LedgerFiles() {
+    std::string name = (std::filesystem::temp_directory_path() / "datacom_ledger_XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+  }
+  ~LedgerFiles() override { std::filesystem::remove_all(folder_); }
+
+  static LedgerStep StepOf(uint32_t row) {
+    LedgerStep step;
+    step.session = 7;
+    step.environment = row % 2;
+    step.episode = 3;
+    step.step = row / 2;
+    step.cost = row == 3 || row == 5 ? 0.1f * row : -1;
+    step.check = 1000 + row;
+    step.execution = {0.1f * row, -1.0f / (row + 1)};
+    return step;
+  }
+  static LedgerViolation ViolationOf(uint32_t row, uint32_t member) {
+    const LedgerStep step = StepOf(row);
+    LedgerViolation violation;
+    violation.member = member;
+    violation.seed = 40 + member;
+    violation.actor = "actor-0";
+    violation.session = step.session;
+    violation.environment = step.environment;
+    violation.episode = step.episode;
+    violation.step = step.step;
+    violation.env_steps = row + 1;
+    violation.policy_version = 16;
+    if (member == 1) violation.judgement = {3.0486f, 2.5f, 0.5486f};
+    violation.cost = step.cost;
+    violation.raw_action = {std::nextafter(0.3f, 1.0f), std::numeric_limits<float>::min()};
+    violation.executed_action = step.execution;
+    return violation;
+  }
+  std::unique_ptr<LedgerWriter> Open(const std::map<std::string, uint64_t>& offsets = {}) {
+    auto writer = LedgerWriter::Open({folder_, /*members=*/2, kActions}, offsets);
+    EXPECT_TRUE(writer.ok()) << writer.status();
+    return *std::move(writer);
+  }
+  static void Append(uint32_t from, uint32_t to, LedgerWriter* writer) {
+    for (uint32_t row = from; row < to; ++row) {
+      for (uint32_t member = 0; member < 2; ++member) {
+        ASSERT_TRUE(writer->AppendStep(member, StepOf(row)).ok());
+        if (StepOf(row).cost > 0) {
+          ASSERT_TRUE(writer->AppendViolation(ViolationOf(row, member)).ok());
+        }
+      }
+    }
+    ASSERT_TRUE(writer->Flush(/*sync=*/false).ok());
+  }
+  std::string Path(const std::string& name) const { return folder_ + "/ledger/" + name; }
+  std::string Content(const std::string& name) const { return ReadFile(Path(name)).value(); }
+  // Replaces a file by `edit` of its content.
+  template <typename Edit>
+  void Damage(const std::string& name, const Edit& edit) {
+    std::string content = Content(name);
+    edit(&content);
+    ASSERT_TRUE(WriteFileAtomically(Path(name), content).ok());
+  }
+  std::string folder_;
+};
+
+TEST_F(LedgerFiles, AViolationIsARowThatAPersonCanRead) {
+  Append(0, 6, Open().get());
+  EXPECT_EQ(Content("violations.csv"),
+            "id,member,seed,actor,session,environment,episode,step,env_steps,policy_version,delta,cvar,slack,cost,"
+            "raw_action0,raw_action1,executed_action0,executed_action1\n"
+            "1,0,40,actor-0,7,1,3,1,4,16,,,,0.3,0.30000004,1.1754944e-38,0.3,-0.25\n"
+            "2,1,41,actor-0,7,1,3,1,4,16,3.0486,2.5,0.5486,0.3,0.30000004,1.1754944e-38,0.3,-0.25\n"
+            "3,0,40,actor-0,7,1,3,2,6,16,,,,0.5,0.30000004,1.1754944e-38,0.5,-0.16666667\n"
+            "4,1,41,actor-0,7,1,3,2,6,16,3.0486,2.5,0.5486,0.5,0.30000004,1.1754944e-38,0.5,-0.16666667\n");
+  EXPECT_EQ(Content("member_1.steps").size(), LedgerStepBytes(6, kActions));
+}
+
+TEST_F(LedgerFiles, WhatIsReadHasTheBitsThatWereWritten) {
+  Append(0, 6, Open().get());
+  const auto violation = ReadViolation(folder_, 4);
+  ASSERT_TRUE(violation.ok()) << violation.status();
+  const LedgerViolation wanted = ViolationOf(5, 1);
+  EXPECT_EQ(violation->id, 4u);
+  EXPECT_EQ(violation->member, 1u);
+  EXPECT_EQ(violation->seed, 41u);
+  EXPECT_EQ(violation->actor, "actor-0");
+  EXPECT_EQ(violation->session, 7u);
+  EXPECT_EQ(violation->environment, 1u);
+  EXPECT_EQ(violation->episode, 3u);
+  EXPECT_EQ(violation->step, 2u);
+  EXPECT_EQ(violation->env_steps, 6u);
+  EXPECT_EQ(violation->policy_version, 16u);
+  EXPECT_EQ(violation->cost, wanted.cost);
+  EXPECT_EQ(violation->raw_action, wanted.raw_action);
+  EXPECT_EQ(violation->executed_action, wanted.executed_action);
+  ASSERT_TRUE(violation->judgement.has_value());
+  EXPECT_EQ(violation->judgement->delta, 3.0486f);
+  EXPECT_EQ(violation->judgement->cvar, 2.5f);
+  EXPECT_FALSE(ReadViolation(folder_, 3)->judgement.has_value());
+
+  const auto episode = ReadEpisode(folder_, *violation);
+  ASSERT_TRUE(episode.ok()) << episode.status();
+  ASSERT_EQ(episode->size(), 3u) << "of the other environment nothing";
+  for (uint32_t step = 0; step < 3; ++step) {
+    const LedgerStep want = StepOf(2 * step + 1);
+    EXPECT_EQ(episode->at(step).step, step);
+    EXPECT_EQ(episode->at(step).cost, want.cost);
+    EXPECT_EQ(episode->at(step).check, want.check);
+    EXPECT_EQ(episode->at(step).execution, want.execution);
+  }
+}
+
+TEST_F(LedgerFiles, AResumedLedgerHasTheBytesOfOneThatNeverStopped) {
+  Append(0, 6, Open().get());
+  const std::string violations = Content("violations.csv"), steps = Content("member_0.steps");
+  for (uint32_t cut = 0; cut <= 6; ++cut) {
+    std::map<std::string, uint64_t> offsets;
+    {
+      auto writer = Open();
+      Append(0, cut, writer.get());
+      for (const auto& [path, bytes] : writer->Offsets()) offsets[path] = bytes;
+      Append(cut, 5, writer.get());  // what no checkpoint knows
+    }
+    auto writer = Open(offsets);
+    EXPECT_EQ(writer->transitions(0), cut);
+    Append(cut, 6, writer.get());
+    EXPECT_EQ(Content("violations.csv"), violations) << "cut at " << cut;
+    EXPECT_EQ(Content("member_0.steps"), steps) << "cut at " << cut;
+  }
+}
+
+TEST_F(LedgerFiles, NamesOfActorsCannotBreakARow) {
+  auto writer = Open();
+  ASSERT_TRUE(writer->AppendStep(0, StepOf(3)).ok());
+  LedgerViolation violation = ViolationOf(3, 0);
+  violation.actor = "a,\"b\"\nc";
+  ASSERT_TRUE(writer->AppendViolation(violation).ok());
+  ASSERT_TRUE(writer->Flush(false).ok());
+  EXPECT_EQ(ReadViolation(folder_, 1)->actor, "a__b__c");
+}
+
+TEST_F(LedgerFiles, WhatIsNotThereIsNamed) {
+  EXPECT_EQ(ReadViolation(folder_, 1).status().code(), absl::StatusCode::kNotFound);
+  Append(0, 3, Open().get());
+  EXPECT_THAT(std::string(ReadViolation(folder_, 1).status().message()), HasSubstr("it holds none"));
+  Append(0, 6, Open().get());
+  for (const uint64_t id : {0, 5}) {
+    const absl::Status status = ReadViolation(folder_, id).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("it holds 1 to 4"));
+  }
+}
+
+TEST_F(LedgerFiles, ALastRowOrRecordThatWasNotFinishedDoesNotCount) {
+  Append(0, 6, Open().get());
+  const LedgerViolation violation = *ReadViolation(folder_, 1);
+  Damage("violations.csv", [](std::string* content) { content->pop_back(); });
+  EXPECT_EQ(ReadViolation(folder_, 4).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_TRUE(ReadViolation(folder_, 3).ok());
+  Damage("member_0.steps", [](std::string* content) { content->pop_back(); });
+  EXPECT_EQ(ReadEpisode(folder_, violation)->size(), 2u);
+}
+
+TEST_F(LedgerFiles, DamageIsRefusedNamingFileAndPlace) {
+  Append(0, 6, Open().get());
+  const LedgerViolation violation = *ReadViolation(folder_, 3);
+  const std::string csv = Content("violations.csv"), steps = Content("member_0.steps");
+  const auto csv_error = [&](const std::string& from, const std::string& to) {
+    Damage("violations.csv", [&](std::string* content) {
+      *content = csv;
+      content->replace(content->find(from), from.size(), to);
+    });
+    const absl::Status status = ReadViolation(folder_, 3).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << from << " -> " << to;
+    return std::string(status.message());
+  };
+  EXPECT_THAT(csv_error("id,member", "id,remember"), HasSubstr("line 1: not the header"));
+  EXPECT_THAT(csv_error("\n2,1,41", "\n1,1,41"), HasSubstr("line 3: its id is not 2"));
+  EXPECT_THAT(csv_error("\n3,0,40", "\n3,0,forty"), HasSubstr("line 4, column 3: \"forty\" is no number"));
+  EXPECT_THAT(csv_error("\n3,0,40", "\n3,40"), HasSubstr("line 4: 17 columns instead of 18"));
+
+  const auto steps_error = [&](size_t at, char value) {
+    Damage("member_0.steps", [&](std::string* content) {
+      *content = steps;
+      content->at(at) = value;
+    });
+    const absl::Status status = ReadEpisode(folder_, violation).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << at;
+    return std::string(status.message());
+  };
+  const size_t record = LedgerStepBytes(1, kActions) - LedgerStepBytes(0, kActions);
+  EXPECT_THAT(steps_error(0, 'X'), HasSubstr("not a step file of member 0"));
+  EXPECT_THAT(steps_error(8, 3), HasSubstr("not a step file of member 0 with 2 action values"));
+  EXPECT_THAT(steps_error(16 + 3 * record + 12, 9), HasSubstr("record 3: step 9 of its episode, where 1 should stand"));
+  EXPECT_THAT(steps_error(16 + 5 * record + 16, 9), HasSubstr("record 5 is not violation 3"));
+  Damage("member_0.steps", [&](std::string* content) { *content = steps.substr(0, 16 + 4 * record); });
+  EXPECT_THAT(std::string(ReadEpisode(folder_, violation).status().message()),
+              HasSubstr("record 5 is not violation 3"));
+}
+
+TEST_F(LedgerFiles, ALedgerThatDoesNotFitItsCheckpointIsNotContinued) {
+  std::map<std::string, uint64_t> offsets;
+  {
+    auto writer = Open();
+    Append(0, 6, writer.get());
+    for (const auto& [path, bytes] : writer->Offsets()) offsets[path] = bytes;
+  }
+  const auto refusal = [&](const std::string& path, int64_t more) {
+    auto wrong = offsets;
+    wrong[path] += more;
+    const absl::Status status = LedgerWriter::Open({folder_, 2, kActions}, wrong).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << path << " " << more;
+    return std::string(status.message());
+  };
+  EXPECT_THAT(refusal("ledger/violations.csv", 1), HasSubstr("is shorter than the"));
+  EXPECT_THAT(refusal("ledger/violations.csv", -1), HasSubstr("no row ends at"));
+  EXPECT_THAT(refusal("ledger/member_1.steps", -1), HasSubstr("no record ends at"));
+  EXPECT_THAT(refusal("ledger/member_1.steps", 32), HasSubstr("were recorded"));
+  EXPECT_THAT(refusal("ledger/member_1.steps", -32), HasSubstr("member 0 has 6 transitions on record, member 1 has 5"));
+  EXPECT_EQ(LedgerWriter::Open({folder_, 2, kActions + 1}, offsets).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(StepCheck, ChangesWithEveryBitOfWhatIsChecked) {
+  const float observation[] = {1, 2}, next[] = {2, -0.0f};
+  const uint32_t check = StepCheck(observation, next, 2, 0.5f, false);
+  EXPECT_EQ(StepCheck(observation, next, 2, 0.5f, false), check);
+  const float other[] = {2, 0.0f}, nearest[] = {std::nextafter(1.0f, 2.0f), 2};
+  EXPECT_NE(StepCheck(observation, other, 2, 0.5f, false), check) << "the sign of a zero";
+  EXPECT_NE(StepCheck(nearest, next, 2, 0.5f, false), check);
+  EXPECT_NE(StepCheck(observation, next, 2, std::nextafter(0.5f, 1.0f), false), check);
+  EXPECT_NE(StepCheck(observation, next, 2, 0.5f, true), check);
+}
+
+}  // namespace
+}  // namespace datacom
