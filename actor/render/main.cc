@@ -4,6 +4,7 @@
 
 #include "CLI/CLI.hpp"
 #include "actor/render/render_command.h"
+#include "actor/violation.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
@@ -14,8 +15,8 @@ namespace {
 
 void AddOptions(CLI::App* app, RenderCommand* command) {
   PlaybackOptions& playback = command->playback;
-  app->add_option("what", playback.what, "Run folder, or task name")->required();
-  app->add_option("--out", command->out, "FILE.mp4 or FILE.png; of a map FILE.png, .json or .csv")->required();
+  app->add_option("what", playback.what, "Run folder, or task name");
+  app->add_option("--out", command->out, "FILE.mp4 or FILE.png; of a map FILE.png, .json or .csv");
   app->add_option("--member", playback.member, "Member of the run (0)");
   app->add_option("--epoch", playback.epoch, "Epoch of the run, or last; of a map several: 0,2,last, or all");
   app->add_option("--episode", playback.episode, "Episode of the run's evaluation (0)");
@@ -34,6 +35,33 @@ void AddOptions(CLI::App* app, RenderCommand* command) {
   app->add_option("--resolution", command->resolution, "Of a map: points a side")->capture_default_str();
 }
 
+struct ReplayFlags {
+  ViolationCommand violation;
+  RenderCommand picture;
+};
+
+CLI::App* AddReplay(CLI::App* app, ReplayFlags* flags) {
+  RenderCommand& picture = flags->picture;
+  CLI::App* command = app->add_subcommand("replay-violation", "Simulate a violation of training again, and check it");
+  command->add_option("run_dir", flags->violation.run_dir, "Run folder")->required();
+  command->add_option("id", flags->violation.id, "Of the run's ledger/violations.csv")->required();
+  command->add_option("--out", picture.out, "FILE.mp4: its episode; FILE.png: the violation");
+  command->add_option("--camera", picture.camera, "One of the model's cameras; default: its first fixed one");
+  command->add_option("--frames", picture.frames, "Of a PNG: a sheet of so many frames of the whole episode");
+  command->add_flag("--csv", flags->violation.csv, "The episode's states on standard output, 17 digits");
+  return command;
+}
+
+// Checks first, then draws.
+absl::Status RunReplay(ReplayFlags flags) {
+  RETURN_IF_ERROR(RunViolationCommand(flags.violation, &std::cout, &std::cerr));
+  RenderCommand& picture = flags.picture;
+  if (picture.out.empty()) return absl::OkStatus();
+  picture.playback.what = flags.violation.run_dir;
+  picture.playback.violation = flags.violation.id;
+  return RunRenderCommand(picture, flags.violation.csv ? &std::cerr : &std::cout);
+}
+
 int Main(int argc, char** argv) {
   std::string message;
   if (!CheckProcessor(&message)) {
@@ -44,14 +72,18 @@ int Main(int argc, char** argv) {
   CLI::App app("datacom-render: films and pictures of an episode, maps of the feasibility value function");
   app.set_version_flag("--version", Version() + " " + Revision());
   AddOptions(&app, &command);
+  ReplayFlags replay;
+  const CLI::App* const replaying = AddReplay(&app, &replay);
   try {
     app.parse(argc, argv);
+    if (!replaying->parsed() && command.playback.what.empty()) throw CLI::RequiredError("what");
+    if (!replaying->parsed() && command.out.empty()) throw CLI::RequiredError("--out");
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
   InitLog("render");
   Stop::InstallSignalHandlers();
-  const absl::Status status = RunRenderCommand(command, &std::cout);
+  const absl::Status status = replaying->parsed() ? RunReplay(replay) : RunRenderCommand(command, &std::cout);
   if (status.ok()) return kExitOk;
   std::cerr << "datacom-render: " << status.message() << '\n';
   // A run, task, epoch or folder that a person named and that is not there is wrong usage.

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "actor/actions.h"
 #include "actor/policies.h"
+#include "actor/violation.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
 
@@ -38,6 +39,17 @@ absl::StatusOr<Playback> OfRun(const PlaybackOptions& options) {
   playback.title = absl::StrCat(experiment.name(), "   member ", snapshot->member, "   epoch ", policies.epoch,
                                 "   episode ", episode);
   playback.play = [player, seeds, episode](const Watcher& watcher) { return player->Watch(seeds, episode, watcher); };
+  return playback;
+}
+
+absl::StatusOr<Playback> OfViolation(const std::string& run_dir, uint64_t id) {
+  ASSIGN_OR_RETURN(std::shared_ptr<ViolationEpisode> episode, ViolationEpisode::Load(run_dir, id));
+  Playback playback;
+  playback.title = episode->title();
+  playback.moment = episode->violation().step + 1;
+  playback.play = [episode](const Watcher& watcher) {
+    return episode->Play([&](const Moment& moment, const double*, const double*) { return watcher(moment); });
+  };
   return playback;
 }
 
@@ -123,6 +135,7 @@ bool IsRunFolder(const std::string& path) {
 }
 
 absl::StatusOr<Playback> MakePlayback(const PlaybackOptions& options) {
+  if (options.violation.has_value()) return OfViolation(options.what, *options.violation);
   if (IsRunFolder(options.what)) return OfRun(options);
   const std::vector<std::string> tasks = TaskNames();
   if (std::find(tasks.begin(), tasks.end(), options.what) != tasks.end()) return OfTask(options);

@@ -50,9 +50,9 @@ absl::StatusOr<Film::Look> LookOf(const RenderCommand& command, bool sheet) {
   return look;
 }
 
-// The last step to be shown.
-absl::StatusOr<uint32_t> LastStep(const RenderCommand& command, const Film& film) {
-  const uint32_t step = command.step.value_or(film.last_step());
+// The last step to be shown; `otherwise` where none is asked for.
+absl::StatusOr<uint32_t> LastStep(const RenderCommand& command, const Film& film, uint32_t otherwise) {
+  const uint32_t step = command.step.value_or(otherwise);
   if (step <= film.last_step()) return step;
   return absl::InvalidArgumentError(absl::StrCat("--step: ", step, " is past the episode's last, ", film.last_step()));
 }
@@ -67,7 +67,7 @@ absl::Status WriteFilm(const RenderCommand& command, std::ostream* out) {
   ASSIGN_OR_RETURN(const Film::Look look, LookOf(command, /*sheet=*/false));
   ASSIGN_OR_RETURN(Playback playback, MakePlayback(command.playback));
   ASSIGN_OR_RETURN(const std::unique_ptr<Film> film, Film::Make(std::move(playback), look));
-  ASSIGN_OR_RETURN(const uint32_t last, LastStep(command, *film));
+  ASSIGN_OR_RETURN(const uint32_t last, LastStep(command, *film, film->last_step()));
   const Pace pace = RealTimePace(last, film->control_dt(), command.fps);
   ASSIGN_OR_RETURN(const std::unique_ptr<Video> video,
                    Video::Make(command.out, look.width, look.height, pace.frames_per_second));
@@ -83,8 +83,9 @@ absl::Status WriteStill(const RenderCommand& command, std::ostream* out) {
   RETURN_IF_ERROR(CheckRange("--frames", frames, 1, kMaxFrames));
   ASSIGN_OR_RETURN(const Film::Look look, LookOf(command, frames > 1));
   ASSIGN_OR_RETURN(Playback playback, MakePlayback(command.playback));
+  const std::optional<uint32_t> moment = frames == 1 ? playback.moment : std::nullopt;
   ASSIGN_OR_RETURN(const std::unique_ptr<Film> film, Film::Make(std::move(playback), look));
-  ASSIGN_OR_RETURN(const uint32_t last, LastStep(command, *film));
+  ASSIGN_OR_RETURN(const uint32_t last, LastStep(command, *film, moment.value_or(film->last_step())));
   const std::vector<uint32_t> steps = EvenSteps(last, frames);
   ContactSheet sheet(static_cast<int>(steps.size()), look.width, look.height);
   RETURN_IF_ERROR(film->Draw(steps, [&](const Picture& frame) {

@@ -43,6 +43,7 @@ int RunCommand(int argc, const char* const* argv) {
   AddEval(&app, &exit_code);
   AddRollout(&app, &exit_code);
   AddRender(&app, &exit_code);
+  AddReplayViolation(&app, &exit_code);
   AddReport(&app, &exit_code);
   AddConfig(&app, &exit_code);
   AddList(&app, &exit_code);

@@ -1,6 +1,6 @@
-// datacom eval, rollout and render: all simulate, so they hand their flags to datacom-actor or datacom-render, which
-// link MuJoCo.
-// The options are stated here too, for --help and so that a mistyped one is refused before anything is loaded.
+// datacom eval, rollout, render and replay-violation: all simulate, so they hand their flags to datacom-actor or
+// datacom-render, which link MuJoCo. The options are stated here too, for --help and so that a mistyped one is refused
+// before anything is loaded.
 #include <errno.h>
 #include <unistd.h>
 
@@ -55,30 +55,35 @@ using Described = std::pair<std::string, std::string>;  // --name, what it is
 
 struct Play {
   std::string name, about;
-  std::string program, mode;  // what runs it; no mode: the program has only one
-  std::string what;           // the positional
+  std::string program, mode;    // what runs it; no mode: the program has only one
+  std::vector<Described> what;  // the positionals
   std::vector<Described> options;
   std::string required;  // of the options
   Described flag;
+  bool overrides = true;  // takes --set
 };
 
 CLI::App* AddPlay(CLI::App* app, int* exit_code, const Play& play) {
   auto passed = std::make_shared<Passed>();
-  passed->positional.resize(1);
+  passed->positional.resize(play.what.size());
   passed->values.resize(play.options.size());
   passed->flag = play.flag.first;
   CLI::App* verb = app->add_subcommand(play.name, play.about);
-  verb->add_option(play.what, passed->positional[0])->required();
+  for (size_t i = 0; i < play.what.size(); ++i) {
+    verb->add_option(play.what[i].first, passed->positional[i], play.what[i].second)->required();
+  }
   for (size_t i = 0; i < play.options.size(); ++i) {
     const auto& [option_name, description] = play.options[i];
     passed->values[i].first = option_name;
     CLI::Option* option = verb->add_option(option_name, passed->values[i].second, description);
     if (option_name == play.required) option->required();
   }
-  verb->add_option("--set", passed->overrides,
-                   "path=value, e.g. task_options.horizon=100, .puck_region=adjusted, .mismatch_sigma=0.5, "
-                   ".randomisation.mass.low=0.8; may be repeated")
-      ->allow_extra_args(false);
+  if (play.overrides) {
+    verb->add_option("--set", passed->overrides,
+                     "path=value, e.g. task_options.horizon=100, .puck_region=adjusted, .mismatch_sigma=0.5, "
+                     ".randomisation.mass.low=0.8; may be repeated")
+        ->allow_extra_args(false);
+  }
   verb->add_flag(play.flag.first, passed->flagged, play.flag.second);
   verb->callback([passed, program = play.program, mode = play.mode, exit_code] {
     std::vector<std::string> arguments = passed->Arguments();
@@ -96,7 +101,7 @@ void AddEval(CLI::App* app, int* exit_code) {
            "Plays a policy of a run and prints the paper's metrics",
            "datacom-actor",
            "eval",
-           "run_dir",
+           {{"run_dir", "run folder"}},
            {{"--member", "member of the population; default: every one"},
             {"--epoch", "epoch number, or last"},
             {"--episodes", "how many"},
@@ -114,7 +119,7 @@ void AddRollout(CLI::App* app, int* exit_code) {
            "Plays a recorded sequence of actions",
            "datacom-actor",
            "rollout",
-           "task",
+           {{"task", "name, as `datacom list tasks` has it"}},
            {{"--actions", "CSV with columns action0.. (or action; a0..; a_v,a_w)"},
             {"--init", "start state, e.g. x=0,theta=0.1"}},
            "--actions",
@@ -128,7 +133,7 @@ void AddRender(CLI::App* app, int* exit_code) {
            "Writes a film or picture of an episode, or a map of the learned constraint",
            "datacom-render",
            "",
-           "what",
+           {{"what", "run folder, or a task's name"}},
            {{"--out", "FILE.mp4 or FILE.png; of a map FILE.png, .json or .csv"},
             {"--member", "of a run: member of the population (0)"},
             {"--epoch", "of a run: epoch number, or last; of a map several: 0,2,last, or all"},
@@ -150,6 +155,25 @@ void AddRender(CLI::App* app, int* exit_code) {
           "Example: datacom render runs/five --epoch last --out episode.mp4\n"
           "         datacom render runs/five --map --epoch 0,2,10,last --out map.png\n"
           "         datacom render cartpole --actions zero --frames 6 --out sheet.png");
+}
+
+void AddReplayViolation(CLI::App* app, int* exit_code) {
+  AddPlay(app, exit_code,
+          {"replay-violation",
+           "Simulates a violation of training again, bit for bit, from the run's safety ledger",
+           "datacom-render",
+           "replay-violation",
+           {{"run_dir", "run folder"}, {"id", "of the run's ledger/violations.csv"}},
+           {{"--out", "FILE.mp4: a film of its episode; FILE.png: the violation"},
+            {"--camera", "one of the model's (the first that is fixed)"},
+            {"--frames", "of a PNG: a sheet of so many frames of the whole episode"}},
+           "",
+           {"--csv", "the episode's states on standard output, machine-readable"},
+           /*overrides=*/false})
+      ->footer(
+          "Every observation, reward and cost must equal the recorded one in every bit; else it says which step does "
+          "not, and exits with 1.\n"
+          "Example: datacom replay-violation runs/five 17 --out violation.mp4");
 }
 
 }  // namespace datacom::cli

@@ -65,6 +65,12 @@ class Training:
         """Updates of the checkpoints there are."""
         return [name for name in os.listdir(os.path.join(self.folder, "checkpoints")) if name.isdigit()]
 
+    def wait_for_checkpoint(self, update):
+        def written():
+            folder = os.path.join(self.folder, "checkpoints")
+            return os.path.isdir(folder) and any(int(name) >= update for name in self.checkpoints())
+        self.wait(written, f"checkpoint {update}")
+
     def rows(self, name):
         try:
             with open(os.path.join(self.folder, name), encoding="utf-8") as file:
