@@ -26,6 +26,7 @@
 #include "deploy/cli/summary.h"
 #include "deploy/cli/supervise.h"
 #include "deploy/cli/sweep_folder.h"
+#include "deploy/cli/sweep_manifests.h"
 #include "deploy/cli/sweep_plan.h"
 #include "deploy/cli/verbs.h"
 #include "deploy/report/report.h"
@@ -36,21 +37,25 @@ namespace {
 constexpr std::chrono::milliseconds kTick{100};
 constexpr double kLineSeconds = 10;
 constexpr int kTailLines = 8;
+constexpr char kKubernetes[] = "kubernetes";
 
 // As typed; zero or empty = not given.
 struct SweepOptions {
-  std::string file, dir, seeds;
+  std::string file, dir, seeds, images;
   std::string backend = "local";
   uint64_t steps = 0;
   int max_members = 0;
-  int jobs = 1;
+  int jobs = 1, actors = 0;
   bool render_only = false;
 };
 
 absl::StatusOr<SweepInput> ReadInput(const SweepOptions& options) {
-  if (options.backend != "local") {
+  if (options.backend != "local" && options.backend != kKubernetes) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--backend ", options.backend, ": there is no such backend; there is: local"));
+        absl::StrCat("--backend ", options.backend, ": there is no such backend; there are: local, ", kKubernetes));
+  }
+  if (options.backend == "local" && (options.actors > 0 || !options.images.empty())) {
+    return absl::InvalidArgumentError(absl::StrCat("--actors and --images are for --backend ", kKubernetes));
   }
   ASSIGN_OR_RETURN(SweepInput input, LoadSweep(options.file));
   if (!options.seeds.empty()) input.sweep.set_seeds(options.seeds);
@@ -229,6 +234,13 @@ absl::StatusOr<int> Sweep(const SweepOptions& options) {
   ASSIGN_OR_RETURN(const std::unique_ptr<FolderLock> lock, FolderLock::Take(dir));
   RETURN_IF_ERROR(PrepareSweepFolder(dir, input.sweep, populations));
   PrintPlan(input, dir, populations);
+  if (options.backend == kKubernetes) {
+    const ManifestOptions manifests{input.sweep.name(), options.images, std::max(1, options.actors)};
+    RETURN_IF_ERROR(WriteManifests(dir, manifests, populations));
+    std::printf("start with: kubectl apply -k %s (once a cluster before: deploy/kubernetes/overlays/sweep)\n",
+                dir.c_str());
+    return kExitOk;
+  }
   if (options.render_only) return kExitOk;
   const int code = Jobs(dir, populations, options.jobs).Run();
   if (code == kExitInterrupted) std::printf("the same command again goes on\n");
@@ -244,10 +256,13 @@ void AddSweep(CLI::App* app, int* exit_code) {
   CLI::App* verb = app->add_subcommand(
       "sweep", "Trains every population that a sweep file expands to; the same command again goes on");
   verb->add_option("file", options->file, "name under deploy/sweeps, or a file")->required();
-  verb->add_option("--backend", options->backend, "where the populations run: local");
+  verb->add_option("--backend", options->backend,
+                   "where the populations run: local, or kubernetes: writes one JobSet each, for kubectl apply -k");
   verb->add_flag("--render-only", options->render_only, "writes the experiments and prints the plan, trains nothing");
   verb->add_option("--dir", options->dir, "folder of the sweep (runs/<name>)");
-  verb->add_option("--jobs", options->jobs, "populations at a time (1)")->check(CLI::Range(1, 1024));
+  verb->add_option("--actors", options->actors, "of each population (1); kubernetes")->check(CLI::Range(1, 10000));
+  verb->add_option("--images", options->images, "where the images are, registry.example.org/team:tag; kubernetes");
+  verb->add_option("--jobs", options->jobs, "populations at a time (1); local")->check(CLI::Range(1, 1024));
   verb->add_option("--seeds", options->seeds, "instead of the file's: 0-4, 3 or 0,2,5-7");
   verb->add_option("--steps", options->steps, "environment steps of each member, exactly")->check(CLI::PositiveNumber);
   verb->add_option("--max-members", options->max_members, "of one population, instead of the file's")

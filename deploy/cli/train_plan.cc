@@ -25,8 +25,8 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kMiB = 1 << 20;
 // Resident sizes the project promises for its processes.
-constexpr uint64_t kReplayMemory = 50 * kMiB, kActorMemory = 60 * kMiB, kLearnerMemory = 700 * kMiB,
-                   kMemberMemory = 20 * kMiB;
+constexpr uint64_t kReplayMemory = 50 * kMiB, kActorMemory = 36 * kMiB, kEnvironmentMemory = 3 * kMiB / 2,
+                   kLearnerMemory = 700 * kMiB, kMemberMemory = 20 * kMiB;
 constexpr int kDefaultEnvironments = 16;
 
 absl::Status ApplyTyped(const TrainOptions& options, v1::Experiment* experiment) {
@@ -189,8 +189,11 @@ absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout
   // Online nets with two Adam moments each, target nets; two kept and one being written.
   needs.checkpoint_bytes = 3 * members * 4 * (3 * actor + 4 * critics + 4 * constraints);
   needs.ledger_bytes = members * LedgerStepBytes(run.env_steps(), static_cast<uint32_t>(action));
+  needs.replay_memory_bytes = kReplayMemory;
+  needs.actor_memory_bytes = kActorMemory + layout.environments * kEnvironmentMemory;
+  needs.learner_memory_bytes = kLearnerMemory + (members - 1) * kMemberMemory;
   needs.memory_bytes =
-      kReplayMemory + (layout.actors + 1) * kActorMemory + kLearnerMemory + (members - 1) * kMemberMemory;
+      needs.replay_memory_bytes + (layout.actors + 1) * needs.actor_memory_bytes + needs.learner_memory_bytes;
   return needs;
 }
 

@@ -1,0 +1,121 @@
+#include "deploy/cli/sweep_manifests.h"
+
+#include <filesystem>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "common/base/files.h"
+#include "common/base/random.h"
+#include "common/base/status.h"
+#include "common/config/experiment.h"
+#include "deploy/cli/run_folder.h"
+#include "deploy/cli/sweep_folder.h"
+#include "deploy/cli/train_plan.h"
+
+namespace datacom::cli {
+namespace {
+
+constexpr size_t kMaxName = 40, kChecksum = 8;
+constexpr size_t kMaxConfigMap = 1 << 20;      // Kubernetes' own limit
+constexpr uint64_t kRecordBytes = 1ull << 28;  // progress, episodes, TensorBoard
+constexpr uint64_t kViolationBytes = 30;       // of the ledger, a step: some hundred a violation, one step in ten
+constexpr char kHead[] =
+    "# Written by `datacom sweep --backend kubernetes`. The namespace and its queue: "
+    "deploy/kubernetes/overlays/sweep.\n"
+    "apiVersion: kustomize.config.k8s.io/v1beta1\n"
+    "kind: Kustomization\n"
+    "namespace: datacom-sweeps\n"
+    "generatorOptions:\n"
+    "  disableNameSuffixHash: true\n";
+
+absl::StatusOr<std::string> Template() {
+  return ReadFile((std::filesystem::path(SweepFolder()).parent_path() / "kubernetes" / "jobset.yaml.in").string());
+}
+
+// Whole mebibytes with a quarter's margin.
+std::string Quantity(uint64_t bytes) { return absl::StrCat((bytes + bytes / 4 + (1 << 20) - 1) >> 20, "Mi"); }
+
+absl::StatusOr<std::string> JobSet(const std::string& text, const std::string& name, const Population& population,
+                                   int actors) {
+  const v1::Experiment& experiment = population.experiment;
+  TrainOptions train;
+  train.actors = actors;
+  ASSIGN_OR_RETURN(const Layout layout, PlanLayout(train, experiment));
+  const bool cuda = experiment.learner().device() == "cuda";
+  const Needs& needs = population.needs;
+  const uint64_t steps = experiment.run().env_steps() * experiment.members_size();
+  const uint64_t run_bytes = needs.disk_bytes() - needs.ring_bytes + kRecordBytes + steps * kViolationBytes;
+  return absl::StrReplaceAll(text, {{"@NAME@", name},
+                                    {"@TASK@", experiment.task()},
+                                    {"@ALGORITHM@", experiment.algorithm()},
+                                    {"@ACTORS@", absl::StrCat(layout.actors)},
+                                    {"@ENVIRONMENTS@", absl::StrCat(layout.environments)},
+                                    {"@LEARNER@", cuda ? "datacom-learner-cuda" : "datacom-learner"},
+                                    {"@GPU@", cuda ? ", nvidia.com/gpu: \"1\"" : ""},
+                                    {"@REPLAY_MEMORY@", Quantity(needs.replay_memory_bytes + needs.ring_bytes)},
+                                    {"@LEARNER_MEMORY@", Quantity(needs.learner_memory_bytes)},
+                                    {"@ACTOR_MEMORY@", Quantity(needs.actor_memory_bytes)},
+                                    {"@REPLAY_DISK@", Quantity(needs.ring_bytes)},
+                                    {"@RUN_DISK@", Quantity(run_bytes)}});
+}
+
+// "registry.example.org:5000/team:tag", the tag may be absent.
+std::string Images(const std::string& images) {
+  if (images.empty()) return "";
+  const size_t colon = images.rfind(':');
+  const bool tagged = colon != std::string::npos && images.find('/', colon) == std::string::npos;
+  const std::string place = tagged ? images.substr(0, colon) : images;
+  std::string lines = "images:\n";
+  for (const char* image : {"datacom-replay", "datacom-learner", "datacom-learner-cuda", "datacom-actor"}) {
+    absl::StrAppend(&lines, "  - name: ", image, "\n    newName: ", place, "/", image, "\n");
+    if (tagged) absl::StrAppend(&lines, "    newTag: \"", images.substr(colon + 1), "\"\n");
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string ObjectName(const std::string& name) {
+  std::string object;
+  for (const char c : name) object.push_back(absl::ascii_isalnum(c) ? absl::ascii_tolower(c) : '-');
+  if (object.empty() || !absl::ascii_isalpha(object.front())) object = "run-" + object;
+  if (object.size() > kMaxName) {
+    const uint64_t key = StreamKey(name, {});
+    object = absl::StrCat(object.substr(0, kMaxName - kChecksum - 1), "-", absl::StrFormat("%08x", key & 0xffffffff));
+  }
+  while (object.back() == '-') object.pop_back();
+  return object;
+}
+
+absl::Status WriteManifests(const std::string& dir, const ManifestOptions& options,
+                            const std::vector<Population>& populations) {
+  ASSIGN_OR_RETURN(const std::string text, Template());
+  std::string resources = "resources:\n", experiments = "configMapGenerator:\n";
+  std::set<std::string> names;
+  for (const Population& population : populations) {
+    const std::string name = ObjectName(absl::StrCat(options.sweep, "-", population.name));
+    if (!names.insert(name).second) {
+      return absl::InvalidArgumentError(absl::StrCat(population.name, ": another population would be called ", name,
+                                                     " in the cluster too; labels differ too little"));
+    }
+    const std::string experiment = PrintExperiment(population.experiment);
+    if (experiment.size() > kMaxConfigMap) {
+      return absl::InvalidArgumentError(absl::StrCat(population.name, ": its experiment has ", experiment.size(),
+                                                     " bytes and a ConfigMap holds ", kMaxConfigMap,
+                                                     "; use fewer --max-members"));
+    }
+    ASSIGN_OR_RETURN(const std::string jobset, JobSet(text, name, population, options.actors));
+    const std::string folder = RunFolder(dir, population);
+    RETURN_IF_ERROR(WriteFileAtomically(ExperimentFile(folder), experiment));
+    RETURN_IF_ERROR(WriteFileAtomically(folder + "/jobset.yaml", jobset));
+    absl::StrAppend(&resources, "  - ", population.name, "/jobset.yaml\n");
+    absl::StrAppend(&experiments, "  - name: ", name, "\n    files: [", population.name, "/experiment.textproto]\n");
+  }
+  return WriteFileAtomically(dir + "/kustomization.yaml",
+                             absl::StrCat(kHead, Images(options.images), resources, experiments));
+}
+
+}  // namespace datacom::cli

@@ -1,0 +1,25 @@
+#!/usr/bin/env python3
+"""Prints deploy/kubernetes/rules/rules.yaml: the groups of deploy/prometheus as what the Prometheus operator takes.
+
+    deploy/dev/prometheus_rule.py >deploy/kubernetes/rules/rules.yaml
+"""
+import pathlib
+
+PROMETHEUS = pathlib.Path(__file__).resolve().parent.parent / "prometheus"
+HEAD = """\
+# Written by deploy/dev/prometheus_rule.py from deploy/prometheus; label `release` is what most installations select by.
+apiVersion: monitoring.coreos.com/v1
+kind: PrometheusRule
+metadata:
+  name: datacom
+  labels: {release: prometheus}
+spec:
+  groups:
+"""
+
+if __name__ == "__main__":
+    print(HEAD, end="")
+    for name in ("rules.yml", "alerts.yml"):
+        _, groups = (PROMETHEUS / name).read_text(encoding="utf-8").split("\ngroups:\n")
+        for line in groups.splitlines():
+            print(("  " + line).rstrip())

@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""The golden manifests against the schemas of Kubernetes, JobSet and the Prometheus operator, and against what they promise.
+
+usage: manifest_schemas_test.py BIN [unittest arguments], in the build folder. Schemas come from PyPI (schemas.py). No package
+with Kueue's schemas was found: its three objects are compared word for word here.
+"""
+import copy
+import glob
+import os
+import subprocess
+import sys
+import unittest
+
+import schemas
+from manifests import GOLDEN, SKIPPED, read
+
+BIN = os.path.abspath(sys.argv.pop(1))
+WHY_NOT = schemas.install("kubernetes", schemas.KUBERNETES)
+if WHY_NOT:
+    print("skipped:", WHY_NOT)
+    sys.exit(SKIPPED)
+
+import kubernetes_validate  # noqa: E402  they are installed above
+import yaml  # noqa: E402
+from cloudcoil.models.prometheus_operator import v1 as operator  # noqa: E402
+from kubeflow_trainer_api.models.jobset_v1alpha2_job_set import JobsetV1alpha2JobSet  # noqa: E402
+
+VERSIONS = ("1.31", "1.37")  # the first with a stable podFailurePolicy, and the newest there is
+CUSTOM = {"JobSet": JobsetV1alpha2JobSet, "PodMonitor": operator.PodMonitor, "PrometheusRule": operator.PrometheusRule}
+UNCHECKED = {"Kustomization"}  # kubectl kustomize reads it in kubernetes_test
+KUEUE = {
+    "ResourceFlavor": None,
+    "ClusterQueue": {
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "datacom-sweeps"}},
+        "resourceGroups": [{"coveredResources": ["cpu", "memory", "nvidia.com/gpu"],
+                            "flavors": [{"name": "datacom", "resources": [{"name": "cpu", "nominalQuota": 200},
+                                                                          {"name": "memory", "nominalQuota": "400Gi"},
+                                                                          {"name": "nvidia.com/gpu", "nominalQuota": 8}]}]}]},
+    "LocalQueue": {"clusterQueue": "datacom"},
+}
+PROGRAMS = {"datacom-replay": "datacom-replay", "datacom-learner": "datacom-learner", "datacom-learner-cuda": "datacom-learner",
+            "datacom-actor": "datacom-actor"}
+
+
+def objects():
+    """(file, object) of every golden file."""
+    for path in sorted(glob.glob(os.path.join(GOLDEN, "*.yaml"))):
+        for item in yaml.safe_load_all(read(path)):
+            yield os.path.basename(path), item
+
+
+def pods(item):
+    """(role, pod specification, labels) of all pods an object makes."""
+    if item["kind"] == "JobSet":
+        for job in item["spec"]["replicatedJobs"]:
+            template = job["template"]["spec"]["template"]
+            yield job["name"], template["spec"], template["metadata"]["labels"]
+    elif item["kind"] in ("Job", "Deployment", "StatefulSet"):
+        template = item["spec"]["template"]
+        yield item["metadata"]["name"], template["spec"], template["metadata"]["labels"]
+
+
+def check(item):
+    """Raises what the schema of an object has against it. A model must give back all it was given: it drops what it does not know."""
+    if item["kind"] in KUEUE:
+        if item["apiVersion"] != "kueue.x-k8s.io/v1beta2" or item.get("spec") != KUEUE[item["kind"]]:
+            raise ValueError(f"{item['kind']}: {item.get('spec')}")
+    elif item["kind"] in CUSTOM:
+        outside = copy.deepcopy(item)
+        for job in outside["spec"].get("replicatedJobs", []):  # the Jobs in a JobSet are checked as such
+            inside = job["template"].pop("spec")
+            check({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": job["name"]}, "spec": inside})
+        kept = CUSTOM[item["kind"]].model_validate(outside).model_dump(mode="json", by_alias=True, exclude_unset=True)
+        if kept != outside:
+            raise ValueError(f"{item['kind']} {item['metadata']['name']}: its schema has not all of it")
+    elif item["kind"] not in UNCHECKED:
+        for version in VERSIONS:
+            kubernetes_validate.validate(item, version, strict=True)
+
+
+class Schemas(unittest.TestCase):
+    def test_every_object_follows_its_schema(self):
+        kinds = set()
+        for file, item in objects():
+            with self.subTest(file + " " + item["kind"]):
+                check(item)
+                kinds.add(item["kind"])
+        self.assertEqual(kinds, set(CUSTOM) | set(KUEUE) | UNCHECKED | {
+            "Namespace", "Service", "ConfigMap", "StatefulSet", "Deployment", "Job", "PersistentVolumeClaim", "PodDisruptionBudget",
+            "NetworkPolicy"})
+
+    def test_the_schemas_refuse_a_word_they_do_not_know_and_a_value_of_another_type(self):
+        tried = set()
+        for _, item in objects():
+            if item["kind"] in tried | UNCHECKED | {"ConfigMap", "Namespace"}:
+                continue
+            tried.add(item["kind"])
+            unknown, wrong = copy.deepcopy(item), copy.deepcopy(item)
+            unknown["spec"] = {**(item.get("spec") or {}), "replicaz": 1}
+            wrong["spec"] = "large"
+            for broken in (unknown, wrong):
+                with self.subTest(item["kind"]), self.assertRaises(Exception):
+                    check(broken)
+        self.assertGreater(len(tried), 10)
+
+    def test_a_word_deep_inside_a_jobset_is_checked_too(self):
+        item = next(item for _, item in objects() if item["kind"] == "JobSet")
+        for path in (("template", "spec", "template", "spec", "containers", 0, "livenessProbe"), ("template", "spec", "podFailurePolicy")):
+            broken = copy.deepcopy(item)
+            inside = broken["spec"]["replicatedJobs"][1]
+            for key in path:
+                inside = inside[key]
+            inside["moon"] = 1
+            with self.assertRaises(Exception):
+                check(broken)
+
+
+class Promises(unittest.TestCase):
+    def test_every_pod_keeps_to_the_restricted_profile_on_a_read_only_root(self):
+        count = 0
+        for file, item in objects():
+            for role, pod, _ in pods(item):
+                count += 1
+                with self.subTest(f"{file} {role}"):
+                    self.assertEqual(pod["securityContext"]["seccompProfile"], {"type": "RuntimeDefault"})
+                    self.assertIs(pod["securityContext"]["runAsNonRoot"], True)
+                    self.assertGreater(pod["securityContext"]["runAsUser"], 0)
+                    self.assertIs(pod["automountServiceAccountToken"], False)
+                    self.assertFalse({"hostNetwork", "hostPID", "hostIPC"} & set(pod))
+                    for volume in pod.get("volumes", []):
+                        self.assertTrue(set(volume) - {"name"} <= {"configMap", "secret", "persistentVolumeClaim", "emptyDir"})
+                    for container in pod["containers"]:
+                        rights = container["securityContext"]
+                        self.assertEqual(rights["capabilities"], {"drop": ["ALL"]})
+                        self.assertIs(rights["allowPrivilegeEscalation"], False)
+                        self.assertIs(rights["readOnlyRootFilesystem"], True)
+                        self.assertIn("memory", container["resources"]["limits"])
+        self.assertEqual(count, 4 * 4 + 2 * 4)
+
+    def test_every_argument_is_a_flag_of_its_binary(self):
+        flags = {}
+        for program in set(PROGRAMS.values()):
+            flags[program] = subprocess.run([os.path.join(BIN, program), "--help"], capture_output=True, text=True, check=True).stdout
+        for file, item in objects():
+            for role, pod, _ in pods(item):
+                container = pod["containers"][0]
+                program = PROGRAMS[container["image"].rsplit("/", 1)[-1].split(":")[0]]
+                for argument in container["args"]:
+                    word = argument.split("=")[0]
+                    self.assertRegex(flags[program], rf"(?m)^\s+{word}\b", f"{file} {role}")
+                    self.assertTrue(word.startswith("--") == ("=" in argument), argument)
+
+    def test_ports_probes_and_peers_meet(self):
+        for file, item in objects():
+            for role, pod, _ in pods(item):
+                container = pod["containers"][0]
+                given = dict(argument.split("=", 1) for argument in container["args"] if "=" in argument)
+                listening = {given[flag].split(":")[1] for flag in ("--listen", "--metrics-listen", "--health-listen") if flag in given}
+                self.assertEqual(listening, {str(port["containerPort"]) for port in container["ports"]}, f"{file} {role}")
+                health = given["--health-listen" if "--health-listen" in given else "--listen"].split(":")[1]
+                for probe in ("startupProbe", "readinessProbe"):
+                    if probe in container:
+                        self.assertEqual(container[probe], {**container[probe], "grpc": {"port": int(health)}})
+                # An actor without a policy is not ready and not to be killed: liveness asks for the port alone.
+                self.assertEqual(container["livenessProbe"]["tcpSocket"], {"port": "grpc"})
+                self.assertEqual("--tls" in given and role != "actor" and role != "evaluator", "--health-listen" in given)
+                for flag, peer in (("--replay", "replay"), ("--learner", "learner")):
+                    if flag in given and item["kind"] == "JobSet":
+                        name = item["metadata"]["name"]
+                        self.assertEqual(given[flag], f"{name}-{peer}-0-0.{name}:7000")
+                        self.assertLessEqual(len(f"{name}-evaluator-0-0-xxxxx"), 63)
+                    elif flag in given:
+                        self.assertEqual(given[flag], peer + ":7000")
+
+    def test_who_is_interrupted_is_started_again_and_who_is_misconfigured_is_not(self):
+        jobs = [item["spec"] for _, item in objects() if item["kind"] == "Job"]
+        jobs += [job["template"]["spec"] for _, item in objects() if item["kind"] == "JobSet" for job in item["spec"]["replicatedJobs"]]
+        self.assertEqual(len(jobs), 4 * 2 + 2 * 4)
+        for job in jobs:
+            self.assertEqual(job["template"]["spec"]["restartPolicy"], "Never")  # else a failure policy is not allowed
+            rules = [(rule["action"], rule.get("onExitCodes", {}).get("values"), bool(rule.get("onPodConditions")))
+                     for rule in job["podFailurePolicy"]["rules"]]
+            self.assertEqual(rules, [("FailJob", [2], False), ("Ignore", [75], False), ("Ignore", None, True)])
+
+    def test_nobody_reaches_a_port_that_he_need_not(self):
+        roles = ("replay", "learner", "actor", "evaluator")
+        wanted = {("actor", "replay", 7000), ("learner", "replay", 7000), ("actor", "learner", 7000), ("evaluator", "learner", 7000)}
+        for name in ("dev", "cpu", "gpu", "secure", "sweep"):
+            policies = [item["spec"] for item in yaml.safe_load_all(read(GOLDEN, name + ".yaml")) if item["kind"] == "NetworkPolicy"]
+            reached = {(source, target, port) for source in roles for target in roles for port in (7000, 7001, 9100)
+                       if allows(policies, "egress", source, target, port) and allows(policies, "ingress", target, source, port)}
+            self.assertEqual(reached, wanted, name)
+
+
+def selects(selector, role):
+    labels = {"app.kubernetes.io/component": role, "app.kubernetes.io/part-of": "datacom"}
+    return (all(labels.get(key) == value for key, value in selector.get("matchLabels", {}).items())
+            and all(labels.get(rule["key"]) in rule["values"] for rule in selector.get("matchExpressions", [])))
+
+
+def allows(policies, direction, own, peer, port):
+    """Whether a role's policies let it talk to (egress) or be reached by (ingress) a peer of its namespace."""
+    mine = [policy for policy in policies if direction.capitalize() in policy["policyTypes"] and selects(policy["podSelector"], own)]
+    if not mine:
+        return True  # no policy selects it: everything is allowed
+    for policy in mine:
+        for rule in policy.get(direction, []):
+            peers = rule["to" if direction == "egress" else "from"]
+            if any("podSelector" in one and selects(one["podSelector"], peer) for one in peers) and port in [one["port"] for one in rule["ports"]]:
+                return True
+    return False
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)

@@ -1,0 +1,98 @@
+#include "deploy/cli/sweep_manifests.h"
+
+#include <filesystem>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "common/base/files.h"
+#include "common/config/experiment.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace datacom::cli {
+namespace {
+
+using testing::HasSubstr;
+
+Population Named(const std::string& name) {
+  Population population;
+  population.name = name;
+  population.experiment =
+      ResolveExperiment(ParseExperiment("name: 'a' task: 'cartpole' algorithm: 'datacom'", "test").value());
+  return population;
+}
+
+class SweepManifestsTest : public ::testing::Test {
+ protected:
+  // Fresh, with the folders that PrepareSweepFolder makes.
+  std::string Folder(const std::vector<Population>& populations) {
+    const std::string dir = ::testing::TempDir() + "/sweep_manifests_test";
+    std::filesystem::remove_all(dir);
+    for (const Population& population : populations) {
+      std::filesystem::create_directories(dir + "/" + population.name);
+    }
+    return dir;
+  }
+  std::string Refusal(const std::vector<Population>& populations) {
+    const absl::Status status = WriteManifests(Folder(populations), {"mine", "", 1}, populations);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    return std::string(status.message());
+  }
+};
+
+TEST(ObjectNameTest, AnyNameBecomesOneThatAHostMayHave) {
+  EXPECT_EQ(ObjectName("cartpole/methods-cartpole-datacom_H-50"), "cartpole-methods-cartpole-datacom-h-50");
+  EXPECT_EQ(ObjectName("5 ways."), "run-5-ways");
+  EXPECT_EQ(ObjectName("_"), "run");
+  const std::regex label("[a-z]([-a-z0-9]*[a-z0-9])?");
+  for (const std::string& name : {std::string(200, 'x'), std::string(40, '-'), std::string("Ünïcode"),
+                                  std::string("a") + std::string(60, '-'), std::string()}) {
+    EXPECT_TRUE(std::regex_match(ObjectName(name), label)) << name << " -> " << ObjectName(name);
+    EXPECT_LE(ObjectName(name).size(), 40u);
+  }
+}
+
+TEST(ObjectNameTest, LongNamesThatDifferAtTheirEndsStayDifferent) {
+  const std::string head(60, 'x');
+  EXPECT_NE(ObjectName(head + "1"), ObjectName(head + "2"));
+  EXPECT_EQ(ObjectName(head + "1"), ObjectName(head + "1"));
+}
+
+TEST_F(SweepManifestsTest, PopulationsThatWouldShareANameInTheClusterAreRefused) {
+  const std::string message = Refusal({Named("a_1"), Named("a-1")});
+  EXPECT_THAT(message, HasSubstr("a-1: another population"));
+  EXPECT_THAT(message, HasSubstr("mine-a-1"));
+}
+
+TEST_F(SweepManifestsTest, AnExperimentThatNoConfigMapHoldsIsRefused) {
+  Population large = Named("large");
+  large.experiment.set_description(std::string(1 << 20, 'x'));
+  EXPECT_THAT(Refusal({large}), HasSubstr("ConfigMap holds 1048576"));
+}
+
+TEST_F(SweepManifestsTest, ImagesAreNamedByTheirPlaceAndItsTag) {
+  const std::vector<Population> populations = {Named("a")};
+  const std::string dir = Folder(populations);
+  ASSERT_EQ(WriteManifests(dir, {"mine", "host:5000/team:1.2", 1}, populations), absl::OkStatus());
+  EXPECT_THAT(*ReadFile(dir + "/kustomization.yaml"),
+              HasSubstr("  - name: datacom-actor\n    newName: host:5000/team/datacom-actor\n    newTag: \"1.2\"\n"));
+  ASSERT_EQ(WriteManifests(dir, {"mine", "host:5000/team", 1}, populations), absl::OkStatus());
+  EXPECT_THAT(*ReadFile(dir + "/kustomization.yaml"),
+              HasSubstr("    newName: host:5000/team/datacom-replay\n  - name"));
+  ASSERT_EQ(WriteManifests(dir, {"mine", "", 1}, populations), absl::OkStatus());
+  EXPECT_THAT(*ReadFile(dir + "/kustomization.yaml"), ::testing::Not(HasSubstr("images:")));
+}
+
+TEST_F(SweepManifestsTest, TheExperimentOfTheClusterIsThatOfTheSweepAlsoAfterItChanged) {
+  std::vector<Population> populations = {Named("a")};
+  const std::string dir = Folder(populations);
+  for (const uint64_t steps : {30000, 40000}) {
+    populations[0].experiment.mutable_run()->set_env_steps(steps);
+    ASSERT_EQ(WriteManifests(dir, {"mine", "", 1}, populations), absl::OkStatus());
+    EXPECT_EQ(*ReadFile(dir + "/a/experiment.textproto"), PrintExperiment(populations[0].experiment));
+  }
+}
+
+}  // namespace
+}  // namespace datacom::cli
