@@ -20,7 +20,7 @@ def install(name, packages, *options):
                 return ""
     except FileNotFoundError:
         pass
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--retries", "1",
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--retries", "1", "--timeout", "30",
                "--only-binary", ":all:", "--upgrade", "--target", folder, *options, *packages]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode != 0:
