@@ -85,7 +85,7 @@ class Promtool(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
     def test_the_configurations_are_valid(self):
-        self.promtool("check", "config", "prometheus.yml")
+        self.promtool("check", "config", "prometheus.yml", "../compose/prometheus.yml")
 
     def test_rules_and_alerts_are_free_of_lint(self):
         self.promtool("check", "rules", "--lint=all", "--lint-fatal", "rules.yml", "alerts.yml")

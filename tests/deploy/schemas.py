@@ -7,6 +7,11 @@ import sys
 # cloudcoil-models-prometheus-operator: models made from the operator's definitions, release 0.80.1.
 KUBERNETES = ["kubernetes-validate==1.37.0", "kubeflow-trainer-api==2.3.0", "cloudcoil-models-prometheus-operator==0.80.1.0"]
 
+# docker-compose: the Compose specification's own JSON schema, as its last release in Python had it; podman-compose merges files
+# and fills in variables.
+COMPOSE_SCHEMA = ["docker-compose==1.29.2"]  # without what it needs to run
+COMPOSE = ["podman-compose==1.6.0", "jsonschema==4.26.0"]
+
 
 def install(name, packages, *options):
     """Makes packages importable from a folder of the build; a sentence why not where they cannot be had."""
