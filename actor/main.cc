@@ -1,4 +1,4 @@
-// datacom-actor: acts (run), evaluates (evaluate), and plays for people (eval, rollout).
+// datacom-actor: acts (run), evaluates (evaluate), plays for people (eval, rollout), hands policies to robots (export).
 #include <unistd.h>
 
 #include <array>
@@ -10,6 +10,7 @@
 #include "CLI/CLI.hpp"
 #include "actor/actor_process.h"
 #include "actor/eval_command.h"
+#include "actor/export_command.h"
 #include "actor/rollout_command.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
@@ -24,6 +25,7 @@ struct Flags {
   ProcessOptions process;
   EvalCommand eval;
   RolloutCommand rollout;
+  ExportCommand exporting;
   std::string healthcheck;
   bool evaluate = false;
   bool die_with_parent = false;
@@ -76,6 +78,16 @@ CLI::App* AddRollout(CLI::App* app, Flags* flags) {
   return command;
 }
 
+CLI::App* AddExport(CLI::App* app, Flags* flags) {
+  ExportCommand& exporting = flags->exporting;
+  CLI::App* command = app->add_subcommand("export", "Write a run's policy as one file for a robot");
+  command->add_option("run_dir", exporting.run_dir, "Run folder")->required();
+  command->add_option("--member", exporting.member, "Member")->capture_default_str();
+  command->add_option("--epoch", exporting.epoch, "Epoch number, or last")->capture_default_str();
+  command->add_option("--out", exporting.file, "File to write")->required();
+  return command;
+}
+
 absl::Status Missing(const char* flag) { return absl::InvalidArgumentError(std::string(flag) + " is missing"); }
 
 // A container's or a pod's own name.
@@ -121,6 +133,7 @@ int Main(int argc, char** argv) {
   CLI::App* evaluate = app.add_subcommand("evaluate", "Work off evaluations until the run is finished")->fallthrough();
   CLI::App* eval = AddEval(&app, &flags);
   CLI::App* rollout = AddRollout(&app, &flags);
+  CLI::App* exporting = AddExport(&app, &flags);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -138,6 +151,7 @@ int Main(int argc, char** argv) {
   Stop::InstallSignalHandlers();
   if (eval->parsed()) return FinishCommand(RunEvalCommand(flags.eval, &std::cout));
   if (rollout->parsed()) return FinishCommand(RunRolloutCommand(flags.rollout, &std::cout));
+  if (exporting->parsed()) return FinishCommand(RunExportCommand(flags.exporting, &std::cout));
   return Finish(RunProcess(flags, evaluating));
 }
 

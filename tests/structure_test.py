@@ -104,11 +104,12 @@ def listing(wrong):
     return "\n  " + "\n  ".join(wrong)
 
 
-def linked(binary):
-    """Shared libraries of a built binary, transitively."""
-    if not (BUILD / "bin" / binary).exists():
-        raise AssertionError(f"{BUILD / 'bin' / binary} is not built")
-    output = subprocess.run(["ldd", str(BUILD / "bin" / binary)], capture_output=True, text=True, check=True).stdout
+def linked(binary, folder="bin"):
+    """Shared libraries of a built binary or library, transitively."""
+    path = BUILD / folder / binary
+    if not path.exists():
+        raise AssertionError(f"{path} is not built")
+    output = subprocess.run(["ldd", str(path)], capture_output=True, text=True, check=True).stdout
     return re.findall(r"^\s*(lib\S+)", output, re.M)
 
 
@@ -176,8 +177,8 @@ class Layers(unittest.TestCase):
 
 
 class LinkedLibraries(unittest.TestCase):
-    def expect_without(self, binary, *libraries):
-        found = [name for name in linked(binary) for library in libraries if name.startswith(library)]
+    def expect_without(self, binary, *libraries, folder="bin"):
+        found = [name for name in linked(binary, folder) for library in libraries if name.startswith(library)]
         self.assertEqual(found, [], f"{binary} links what it must not")
 
     def test_replay_links_neither_libtorch_nor_mujoco(self):
@@ -196,6 +197,14 @@ class LinkedLibraries(unittest.TestCase):
 
     def test_the_command_links_neither_libtorch_nor_mujoco(self):
         self.expect_without("datacom", "libtorch", "libc10", "libmujoco")
+
+
+    def test_the_robots_library_links_what_acting_needs_and_shows_its_own_names_alone(self):
+        library = "libdatacom_policy.so"
+        self.expect_without(library, "libtorch", "libc10", "libmujoco", "libgrpc", "libssl", "libprometheus", folder="lib")
+        output = subprocess.run(["nm", "-D", "--defined-only", str(BUILD / "lib" / library)], capture_output=True, text=True, check=True)
+        names = sorted(line.split()[-1] for line in output.stdout.splitlines())
+        self.assertEqual(names, [f"datacom_policy_{verb}" for verb in ("act", "describe", "free", "load")])
 
 
 class Sizes(unittest.TestCase):

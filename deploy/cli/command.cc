@@ -44,6 +44,7 @@ int RunCommand(int argc, const char* const* argv) {
   AddRollout(&app, &exit_code);
   AddRender(&app, &exit_code);
   AddReplayViolation(&app, &exit_code);
+  AddExport(&app, &exit_code);
   AddReport(&app, &exit_code);
   AddConfig(&app, &exit_code);
   AddList(&app, &exit_code);

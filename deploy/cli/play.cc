@@ -1,6 +1,6 @@
-// datacom eval, rollout, render and replay-violation: all simulate, so they hand their flags to datacom-actor or
-// datacom-render, which link MuJoCo. The options are stated here too, for --help and so that a mistyped one is refused
-// before anything is loaded.
+// datacom eval, rollout, render, replay-violation and export: all play a run's policy or get it ready to be played, so
+// they hand their flags to datacom-actor or datacom-render. The options are stated here too, for --help and so that a
+// mistyped one is refused before anything is loaded.
 #include <errno.h>
 #include <unistd.h>
 
@@ -58,8 +58,8 @@ struct Play {
   std::string program, mode;    // what runs it; no mode: the program has only one
   std::vector<Described> what;  // the positionals
   std::vector<Described> options;
-  std::string required;  // of the options
-  Described flag;
+  std::string required;   // of the options
+  Described flag;         // may be absent
   bool overrides = true;  // takes --set
 };
 
@@ -84,7 +84,7 @@ CLI::App* AddPlay(CLI::App* app, int* exit_code, const Play& play) {
                      ".randomisation.mass.low=0.8; may be repeated")
         ->allow_extra_args(false);
   }
-  verb->add_flag(play.flag.first, passed->flagged, play.flag.second);
+  if (!play.flag.first.empty()) verb->add_flag(play.flag.first, passed->flagged, play.flag.second);
   verb->callback([passed, program = play.program, mode = play.mode, exit_code] {
     std::vector<std::string> arguments = passed->Arguments();
     if (!mode.empty()) arguments.insert(arguments.begin(), mode);
@@ -174,6 +174,25 @@ void AddReplayViolation(CLI::App* app, int* exit_code) {
           "Every observation, reward and cost must equal the recorded one in every bit; else it says which step does "
           "not, and exits with 1.\n"
           "Example: datacom replay-violation runs/five 17 --out violation.mp4");
+}
+
+void AddExport(CLI::App* app, int* exit_code) {
+  AddPlay(app, exit_code,
+          {"export",
+           "Writes a run's policy, nets and safety filter, as one file for a robot",
+           "datacom-actor",
+           "export",
+           {{"run_dir", "run folder"}},
+           {{"--member", "member of the population (0)"},
+            {"--epoch", "epoch number, or last (last)"},
+            {"--out", "file to write"}},
+           "--out",
+           {},
+           /*overrides=*/false})
+      ->footer(
+          "The file is loaded by build/release/lib/libdatacom_policy.so, which deploy/robot/datacom_policy.h "
+          "describes: an observation in, the action out that an actor would have had executed.\n"
+          "Example: datacom export runs/five --member 3 --out arm.policy");
 }
 
 }  // namespace datacom::cli

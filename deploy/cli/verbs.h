@@ -19,6 +19,7 @@ void AddEval(CLI::App* app, int* exit_code);
 void AddRollout(CLI::App* app, int* exit_code);
 void AddRender(CLI::App* app, int* exit_code);
 void AddReplayViolation(CLI::App* app, int* exit_code);
+void AddExport(CLI::App* app, int* exit_code);
 void AddConfig(CLI::App* app, int* exit_code);
 void AddList(CLI::App* app, int* exit_code);
 void AddBench(CLI::App* app, int* exit_code);

@@ -1,5 +1,6 @@
 """The command's other verbs on real roles, and what it refuses."""
 import csv
+import ctypes
 import io
 import math
 import os
@@ -13,7 +14,8 @@ from running import BIN, SOURCE, RunTest, Training, run
 
 class CommandTest(RunTest):
     def test_every_verb_has_help_with_an_example(self):
-        for verb in ("train", "status", "eval", "rollout", "render", "replay-violation", "config", "list", "bench", "report", "sweep"):
+        for verb in ("train", "status", "eval", "rollout", "render", "replay-violation", "export", "config", "list", "bench", "report",
+                     "sweep"):
             result = run(verb, "--help")
             self.assertEqual(result.returncode, 0)
             self.assertIn(f"Example: datacom {verb}", result.stdout)
@@ -29,7 +31,8 @@ class CommandTest(RunTest):
     def test_wrong_usage_exits_2(self):
         for arguments in (("list", "colours"), ("config", "cartpole/none"), ("train", "cartpole/none"), ("fly",), (),
                           ("rollout", "cartpole"), ("rollout", "moon", "--actions", "x.csv"), ("eval", "nowhere"),
-                          ("render", "nowhere", "--out", "x.png"), ("render", "cartpole"), ("config", "cartpole/datacom", "--set", "hyper.none=1")):
+                          ("render", "nowhere", "--out", "x.png"), ("render", "cartpole"),
+                          ("export", "nowhere", "--out", "x.policy"), ("config", "cartpole/datacom", "--set", "hyper.none=1")):
             result = run(*arguments)
             self.assertEqual(result.returncode, 2, (arguments, result.stdout, result.stderr))
             self.assertNotEqual(result.stderr + result.stdout, "")
@@ -75,12 +78,36 @@ class CommandTest(RunTest):
         result = run("eval", training.folder, "--epoch", "last", "--episodes", "2", "--csv")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertGreaterEqual(len(result.stdout.splitlines()), 3)
+        self.check_export(training)
         page = os.path.join(self.folder, "compare.html")
         result = run("report", training.folder, training.folder, "--out", page)
         self.assertEqual(result.returncode, 0, result.stderr)
         with open(page, encoding="utf-8") as file:
             self.assertNotIn("src=", file.read().split("<script")[0])
         self.assertEqual(run("report", self.folder, "--out", page).returncode, 2)
+
+    def check_export(self, training):
+        """The exported policy is loaded by the robot's library, and acts."""
+        file = os.path.join(self.folder, "robot.policy")
+        self.assertEqual(run("export", training.folder).returncode, 2)
+        self.assertEqual(run("export", training.folder, "--member", "1", "--out", file).returncode, 2)
+        self.assertFalse(os.path.exists(file))
+        result = run("export", training.folder, "--out", file)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("member 0 (seed 0), epoch 2, update 1000, acting rule safe_map", result.stdout)
+        library = ctypes.CDLL(os.path.join(BIN, "..", "lib", "libdatacom_policy.so"))
+        library.datacom_policy_free.argtypes = [ctypes.c_void_p]
+        library.datacom_policy_act.argtypes = [ctypes.c_void_p] * 4
+        policy, why = ctypes.c_void_p(), ctypes.create_string_buffer(256)
+        self.assertEqual(library.datacom_policy_load(file.encode(), ctypes.byref(policy), why, 256), 0, why.value)
+        action, observation = ctypes.c_double(77), (ctypes.c_double * 5)(0.1, 0.05, 0.99, 0, 0)
+
+        class Input(ctypes.Structure):
+            _fields_ = [("observation", ctypes.c_void_p), ("noise", ctypes.c_void_p), ("previous_cost", ctypes.c_double)]
+        given = Input(ctypes.cast(observation, ctypes.c_void_p), None, 0)
+        self.assertEqual(library.datacom_policy_act(policy, ctypes.byref(given), ctypes.byref(action), None), 0)
+        self.assertLess(abs(action.value), 10)
+        library.datacom_policy_free(policy)
 
     def test_a_role_whose_port_is_taken_says_so(self):
         with socket.socket() as taken:

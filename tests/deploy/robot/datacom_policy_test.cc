@@ -1,0 +1,179 @@
+// The C interface called in this process: what it refuses, what it promises beside the actions.
+#include "deploy/robot/datacom_policy.h"
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "common/acting/policy_file.h"
+#include "common/base/files.h"
+#include "common/tasks/task.h"
+#include "datacom/v1/experiment.pb.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/counting_allocator.h"
+#include "tests/testing/snapshots.h"
+
+namespace datacom {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class PolicyInterface : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    file_ = ::testing::TempDir() + "/interface.policy";
+    policy_.snapshot = testing::SafeMapSnapshot(5, 1, 4, {8, 8}, 3);
+    policy_.snapshot.task = "cartpole";
+    policy_.about.set_experiment("cartpole/test");
+    ASSERT_TRUE(WritePolicyFile(file_, policy_).ok());
+    content_ = *ReadFile(file_);
+  }
+  void TearDown() override { datacom_policy_free(loaded_); }
+
+  int Load(const std::string& file) {
+    datacom_policy_free(loaded_);
+    return datacom_policy_load(file.c_str(), &loaded_, why_, sizeof why_);
+  }
+  int LoadContent(const std::string& content) {
+    std::ofstream(file_, std::ios::binary) << content;
+    const int code = Load(file_);
+    EXPECT_EQ(loaded_ == nullptr, code != DATACOM_POLICY_OK);
+    EXPECT_TRUE(code == DATACOM_POLICY_OK || std::strstr(why_, file_.c_str()) != nullptr) << why_;
+    return code;
+  }
+  int LoadPolicy() {
+    EXPECT_TRUE(WritePolicyFile(file_, policy_).ok());
+    return LoadContent(*ReadFile(file_));
+  }
+
+  Policy policy_;
+  std::string file_, content_;
+  datacom_policy* loaded_ = nullptr;
+  char why_[512] = "";
+};
+
+TEST_F(PolicyInterface, DescribesTheFile) {
+  ASSERT_EQ(Load(file_), DATACOM_POLICY_OK);
+  const datacom_policy_info* const info = datacom_policy_describe(loaded_);
+  EXPECT_STREQ(info->task, "cartpole");
+  EXPECT_STREQ(info->experiment, "cartpole/test");
+  EXPECT_STREQ(info->acting_rule, "safe_map");
+  EXPECT_EQ(info->observation_dim, 5);
+  EXPECT_EQ(info->action_dim, 1);
+  EXPECT_EQ(info->noise_dim, 1);
+  const TaskSpec spec = MakeTaskModel("cartpole", {})->spec;
+  EXPECT_EQ(info->control_period, spec.control_dt);
+  EXPECT_EQ(info->action_low[0], spec.action_low[0]);
+  EXPECT_EQ(info->action_high[0], spec.action_high[0]);
+}
+
+TEST_F(PolicyInterface, EveryTruncationIsDamage) {
+  for (size_t bytes = 0; bytes < content_.size(); bytes += bytes < 64 ? 1 : 97) {
+    ASSERT_EQ(LoadContent(content_.substr(0, bytes)), DATACOM_POLICY_DAMAGED) << bytes << " bytes: " << why_;
+  }
+  EXPECT_EQ(LoadContent(content_ + "x"), DATACOM_POLICY_DAMAGED) << why_;
+}
+
+TEST_F(PolicyInterface, EveryChangedByteIsNoticed) {
+  for (size_t at = 0; at < content_.size(); at += at < 64 ? 1 : 61) {
+    std::string changed = content_;
+    changed[at] ^= 0x10;
+    const bool form = at >= 8 && at < 12;
+    ASSERT_EQ(LoadContent(changed), form ? DATACOM_POLICY_UNSUPPORTED : DATACOM_POLICY_DAMAGED)
+        << "byte " << at << ": " << why_;
+  }
+}
+
+TEST_F(PolicyInterface, AFileOfAnotherFormIsNamedWithBothForms) {
+  std::string later = content_;
+  later[8] = 2;
+  EXPECT_EQ(LoadContent(later), DATACOM_POLICY_UNSUPPORTED);
+  EXPECT_THAT(why_, AllOf(HasSubstr("form 2"), HasSubstr("reads form 1")));
+}
+
+TEST_F(PolicyInterface, AnUnknownTaskOrRuleIsUnsupportedAndNamed) {
+  policy_.snapshot.task = "juggling";
+  EXPECT_EQ(LoadPolicy(), DATACOM_POLICY_UNSUPPORTED);
+  EXPECT_THAT(why_, HasSubstr("juggling"));
+  policy_.snapshot.task = "cartpole";
+  policy_.snapshot.acting_rule = "telepathy";
+  EXPECT_EQ(LoadPolicy(), DATACOM_POLICY_UNSUPPORTED);
+  EXPECT_THAT(why_, HasSubstr("telepathy"));
+}
+
+TEST_F(PolicyInterface, WhatIsNotThereOrNullIsRefused) {
+  EXPECT_EQ(Load(file_ + ".none"), DATACOM_POLICY_UNREADABLE);
+  EXPECT_THAT(why_, HasSubstr(".none"));
+  EXPECT_EQ(datacom_policy_load(nullptr, &loaded_, why_, sizeof why_), DATACOM_POLICY_BAD_INPUT);
+  EXPECT_EQ(datacom_policy_load(file_.c_str(), nullptr, nullptr, 0), DATACOM_POLICY_BAD_INPUT);
+  EXPECT_EQ(datacom_policy_load((file_ + ".none").c_str(), &loaded_, nullptr, 0), DATACOM_POLICY_UNREADABLE);
+  char little[8];
+  EXPECT_EQ(datacom_policy_load((file_ + ".none").c_str(), &loaded_, little, sizeof little), DATACOM_POLICY_UNREADABLE);
+  EXPECT_EQ(std::strlen(little), sizeof little - 1);
+}
+
+TEST_F(PolicyInterface, BadInputLeavesTheActionAsItWas) {
+  ASSERT_EQ(Load(file_), DATACOM_POLICY_OK);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> observation = {0, 0.1, 0.99, 0, 0};
+  float noise = 0.5f;
+  double action = 77;
+  datacom_policy_input input = {observation.data(), &noise, 0};
+  for (const double bad : {nan, 1e300}) {  // beyond float32, too
+    observation[3] = bad;
+    EXPECT_EQ(datacom_policy_act(loaded_, &input, &action, nullptr), DATACOM_POLICY_BAD_INPUT);
+    observation[3] = 0;
+    noise = static_cast<float>(bad);
+    EXPECT_EQ(datacom_policy_act(loaded_, &input, &action, nullptr), DATACOM_POLICY_BAD_INPUT);
+    noise = 0.5f;
+    input.previous_cost = bad;
+    EXPECT_EQ(datacom_policy_act(loaded_, &input, &action, nullptr), DATACOM_POLICY_BAD_INPUT);
+    input.previous_cost = 0;
+  }
+  EXPECT_EQ(datacom_policy_act(nullptr, &input, &action, nullptr), DATACOM_POLICY_BAD_INPUT);
+  EXPECT_EQ(datacom_policy_act(loaded_, nullptr, &action, nullptr), DATACOM_POLICY_BAD_INPUT);
+  EXPECT_EQ(datacom_policy_act(loaded_, &input, nullptr, nullptr), DATACOM_POLICY_BAD_INPUT);
+  EXPECT_EQ(action, 77);
+  EXPECT_EQ(datacom_policy_act(loaded_, &input, &action, nullptr), DATACOM_POLICY_OK);
+  EXPECT_LT(std::abs(action), 77);
+}
+
+TEST_F(PolicyInterface, AnActionThatIsNotFiniteIsNotHandedOut) {
+  for (NamedArray& array : policy_.snapshot.arrays) {
+    if (array.name == "actor.mean.2.bias") array.values[0] = std::numeric_limits<float>::quiet_NaN();
+  }
+  ASSERT_EQ(LoadPolicy(), DATACOM_POLICY_OK) << why_;
+  const std::vector<double> observation = {0, 0.1, 0.99, 0, 0};
+  const datacom_policy_input input = {observation.data(), nullptr, 0};
+  double action = 77;
+  EXPECT_EQ(datacom_policy_act(loaded_, &input, &action, nullptr), DATACOM_POLICY_FAILED);
+  EXPECT_EQ(action, 77);
+}
+
+TEST_F(PolicyInterface, NoNoiseIsTheCentreAndActingAllocatesNothing) {
+  policy_.snapshot.scalars["delta"] = 8;  // far from where the constraint decides alone
+  ASSERT_EQ(LoadPolicy(), DATACOM_POLICY_OK);
+  const std::vector<double> observation = {0.2, 0.1, 0.99, -0.3, 0.4};
+  const float zero = 0, one = 1;
+  datacom_policy_input input = {observation.data(), nullptr, 0};
+  double centre = 0, zeros = 0, noisy = 0;
+  datacom_policy_judgement judgement;
+  ASSERT_EQ(datacom_policy_act(loaded_, &input, &centre, &judgement), DATACOM_POLICY_OK);
+  EXPECT_NEAR(judgement.cvar - judgement.constraint, 8, 1e-12);
+  input.noise = &zero;
+  int status = DATACOM_POLICY_FAILED;
+  EXPECT_EQ(testing::CountAllocations([&] { status = datacom_policy_act(loaded_, &input, &zeros, &judgement); }), 0u);
+  ASSERT_EQ(status, DATACOM_POLICY_OK);
+  input.noise = &one;
+  ASSERT_EQ(datacom_policy_act(loaded_, &input, &noisy, nullptr), DATACOM_POLICY_OK);
+  EXPECT_EQ(centre, zeros);
+  EXPECT_NE(centre, noisy);
+}
+
+}  // namespace
+}  // namespace datacom
