@@ -16,7 +16,7 @@ constexpr std::chrono::milliseconds kPoll{1000};  // how often a wait for the re
 Prefetch::Prefetch(std::unique_ptr<DrawStream> stream, BatchDecoder decoder, const AlgorithmConfig& config,
                    const Options& options)
     : options_(options), stream_(std::move(stream)), decoder_(std::move(decoder)) {
-  for (int i = 0; i < options_.depth + 1; ++i) {  // one more: it is being trained on
+  for (int i = 0; i < std::min(options_.ahead, kDecoded) + 1; ++i) {  // one more: it is being trained on
     slots_.push_back(std::make_unique<PreparedUpdate>());
     slots_.back()->batch.Resize(config);
     free_.push_back(slots_.back().get());
@@ -69,7 +69,7 @@ void Prefetch::Run() {
   uint64_t requested = options_.first_update - 1;
   uint64_t expected = options_.first_update;
   while (expected <= options_.last_update) {
-    const uint64_t ahead = std::min<uint64_t>(options_.last_update, expected + options_.depth - 1);
+    const uint64_t ahead = std::min<uint64_t>(options_.last_update, expected + options_.ahead - 1);
     while (requested < ahead) stream_->Request(++requested);
     absl::StatusOr<v1::DrawReply> reply = stream_->Next(kPoll);
     const bool waiting = absl::IsDeadlineExceeded(reply.status());

@@ -64,13 +64,15 @@ class BatchDecoder {
   std::vector<float> failure_observation_, failure_next_;  // scratch of one failure batch
 };
 
-// Keeps `depth` draws outstanding. Next/Release: one user thread. The thread inside owns stream and decoder.
+// Keeps `ahead` draws asked for, at most kDecoded of them decoded. Next/Release: one user thread. The thread inside
+// owns stream and decoder.
 class Prefetch {
  public:
   struct Options {
     uint64_t first_update = 1, last_update = 0;  // both included
-    int depth = 4;
+    int ahead = 1;
   };
+  static constexpr int kDecoded = 4;  // enough to hide the decoding: what hides the network waits as it came
   Prefetch(std::unique_ptr<DrawStream> stream, BatchDecoder decoder, const AlgorithmConfig& config,
            const Options& options);
   ~Prefetch();  // cancels and joins

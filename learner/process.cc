@@ -104,7 +104,7 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
   {
     Prefetch prefetch(seams.open_draws(schema.fingerprint()),
                       BatchDecoder(config, schema, dynamics, DeltaWarmups(experiment)), config,
-                      {trainer.update() + 1, schedule.last_update(), PrefetchDepth(experiment)});
+                      {trainer.update() + 1, schedule.last_update(), DrawsAhead(experiment, schema)});
     status = trainer.Run(&prefetch);
   }
   hub.Close();

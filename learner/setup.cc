@@ -1,5 +1,7 @@
 #include "learner/setup.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/version.h"
 #include "common/config/experiment.h"
@@ -78,7 +80,13 @@ std::vector<uint64_t> DeltaWarmups(const v1::Experiment& resolved) {
   return warmups;
 }
 
-int PrefetchDepth(const v1::Experiment& resolved) { return resolved.run().lockstep() ? 1 : 4; }
+int DrawsAhead(const v1::Experiment& resolved, const RowSchema& schema) {
+  constexpr uint64_t kBytes = 16 << 20, kFewest = 4, kMost = 32;
+  if (resolved.run().lockstep()) return 1;
+  const uint64_t rows = resolved.learner().batch_size() + resolved.learner().failure_batch_size();
+  const uint64_t draw_bytes = resolved.members_size() * rows * schema.learning_row_bytes();
+  return static_cast<int>(std::clamp(kBytes / std::max<uint64_t>(draw_bytes, 1), kFewest, kMost));
+}
 
 v1::LearnerInfo InitialInfo(const v1::Experiment& resolved, const std::string& run_id, uint32_t incarnation,
                             uint64_t target_update) {

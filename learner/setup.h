@@ -14,8 +14,9 @@ namespace datacom::learner {
 
 AlgorithmConfig MakeAlgorithmConfig(const v1::Experiment& resolved, const TaskModel& task);
 std::vector<uint64_t> DeltaWarmups(const v1::Experiment& resolved);  // [M] rows
-// Draws kept in flight: one in lockstep, where the next batch's rows do not exist yet; else a few.
-int PrefetchDepth(const v1::Experiment& resolved);
+// Draws asked for and not yet trained on: one in lockstep, where the next batch's rows do not exist yet; else as many
+// as keep the learner busy over a network's round trip, while their answers fit into 16 MiB. schema: of the run's rows.
+int DrawsAhead(const v1::Experiment& resolved, const RowSchema& schema);
 // What Info says before anything happened.
 v1::LearnerInfo InitialInfo(const v1::Experiment& resolved, const std::string& run_id, uint32_t incarnation,
                             uint64_t target_update);

@@ -162,14 +162,31 @@ TEST_F(TrainerTest, AKillAfterEpochsThatEndBeforeTheFirstUpdateDoublesNoEpisode)
   EXPECT_EQ(*ReadFile(folder + "/episodes.csv"), *ReadFile(whole + "/episodes.csv"));
 }
 
-TEST_F(TrainerTest, PrefetchDepthChangesNoNumber) {
+TEST_F(TrainerTest, DrawsAskedAheadChangeNoNumber) {
   const std::string one = Folder("one"), many = Folder("many");
   ASSERT_TRUE(RunFake(one, FakeExperiment()).status.ok());
   RunPlan plan;
-  plan.depth = 8;
-  ASSERT_TRUE(RunFake(many, FakeExperiment(), plan).status.ok());
+  plan.ahead = 32;
+  const RunOutcome outcome = RunFake(many, FakeExperiment(), plan);
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_EQ(outcome.most_asked, 32u);
   EXPECT_EQ(Progress(one), Progress(many));
   EXPECT_EQ(FinalHash(one), FinalHash(many));
+}
+
+TEST_F(TrainerTest, ARoundTripOfTheNetworkIsCoveredByDrawsAskedAheadAsLongAsTheyAreSmall) {
+  v1::Experiment experiment = FakeExperiment();
+  experiment.mutable_learner()->set_batch_size(64);
+  const RowSchema schema = MakeFakeReplay(experiment).schema;
+  EXPECT_EQ(DrawsAhead(experiment, schema), 32);
+  experiment.mutable_learner()->set_batch_size(16384);
+  const int large = DrawsAhead(experiment, schema);
+  EXPECT_GT(large, 4);
+  EXPECT_LT(large, 32);
+  experiment.mutable_learner()->set_batch_size(1 << 20);
+  EXPECT_EQ(DrawsAhead(experiment, schema), 4);
+  experiment.mutable_run()->set_lockstep(true);
+  EXPECT_EQ(DrawsAhead(experiment, schema), 1);
 }
 
 TEST_F(TrainerTest, EpochsThatEndBeforeTheFirstUpdateKeepTheirEpisodes) {

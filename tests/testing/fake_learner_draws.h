@@ -152,6 +152,7 @@ class FakeDrawStream : public DrawStream {
     MutexLock lock(&mutex_);
     if (cancelled_) return absl::CancelledError("cancelled");
     if (requests_.empty()) return absl::InternalError("nothing was asked for");
+    most_asked_ = std::max(most_asked_, requests_.size());
     v1::DrawReply reply = replay_->Draw(requests_.front());
     requests_.pop_front();
     return reply;
@@ -164,12 +165,17 @@ class FakeDrawStream : public DrawStream {
     MutexLock lock(&mutex_);
     return announced_;
   }
+  size_t most_asked() const {  // and not answered, at once
+    MutexLock lock(&mutex_);
+    return most_asked_;
+  }
 
  private:
   const FakeReplay* const replay_;
   mutable Mutex mutex_;
   std::deque<uint64_t> requests_ ABSL_GUARDED_BY(mutex_);
   uint64_t announced_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t most_asked_ ABSL_GUARDED_BY(mutex_) = 0;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

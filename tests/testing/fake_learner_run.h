@@ -59,6 +59,7 @@ struct RunOutcome {
   uint64_t update = 0;
   std::vector<FakeAlgorithm::Applied> applied;
   uint64_t announced = 0;
+  size_t most_asked = 0;          // draws at once
   std::vector<double> abandoned;  // gauge of abandoned evaluation episodes, a member
 };
 
@@ -66,7 +67,7 @@ struct RunPlan {
   uint64_t stop_at_update = UINT64_MAX;  // as a SIGTERM that comes then
   bool evaluate = true;
   uint64_t throw_at_update = 0;  // ends the run without a checkpoint, as a kill does
-  int depth = 1;
+  int ahead = 1;
   // In place of FakeReplay::ReadRows.
   std::function<absl::Status(const FakeReplay&, uint32_t, uint64_t, uint64_t,
                              const std::function<absl::Status(const v1::RowRange&)>&)>
@@ -143,14 +144,15 @@ inline RunOutcome RunFake(const std::string& folder, const v1::Experiment& exper
     if (!outcome.status.ok()) return outcome;
   }
   auto stream = std::make_unique<FakeDrawStream>(&replay);
-  const FakeDrawStream* announced = stream.get();
+  const FakeDrawStream* draws = stream.get();
   Prefetch prefetch(std::move(stream),
                     BatchDecoder(replay.config, replay.schema, FakeTaskModel().dynamics, DeltaWarmups(experiment)),
-                    replay.config, {trainer.update() + 1, replay.schedule.last_update(), plan.depth});
+                    replay.config, {trainer.update() + 1, replay.schedule.last_update(), plan.ahead});
   outcome.status = trainer.Run(&prefetch);
   outcome.update = trainer.update();
   outcome.applied = algorithm.applied;
-  outcome.announced = announced->announced();
+  outcome.announced = draws->announced();
+  outcome.most_asked = draws->most_asked();
   for (int m = 0; m < experiment.members_size(); ++m) {
     const std::string member = std::to_string(m);
     outcome.abandoned.push_back(metrics->gauge("datacom_member_eval_abandoned_episodes", {{"member", member}}).Value());
