@@ -109,6 +109,10 @@ absl::Status ActOneSession(const ProcessOptions& options, Acting* acting, bool* 
     const absl::Status flushed = session->Flush(kDrainGrace);
     if (!flushed.ok()) spdlog::warn("stopping with rows not acknowledged: {}", flushed.ToString());
   }
+  uint64_t acknowledged = 0;
+  for (uint32_t i = 0; i < registration.member_count(); ++i)
+    acknowledged += session->acknowledged(registration.first_member() + i);
+  spdlog::info("left session={} acknowledged_rows={}", registration.session(), acknowledged);
   return status;
 }
 

@@ -1,6 +1,8 @@
 """What the end-to-end tests share: a `datacom train` in a folder of its own, its records, and its processes to kill."""
+import collections
 import csv
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -13,6 +15,7 @@ from watching import Watch  # noqa: E402  the path comes first
 
 BIN = os.path.abspath(sys.argv.pop(1))
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CHECK_ROWS = os.path.join(os.path.dirname(BIN), "tests", "check_rows")
 DEADLINE = 300
 TINY = ["network.actor_hidden=[16,16]", "network.critic_hidden=[16,16]", "network.constraint_hidden=[16,16]",
         "replay.min_size=500", "run.steps_per_epoch=1000", "run.eval_episodes=2", "task_options.horizon=50"]
@@ -24,12 +27,77 @@ def run(*arguments, **options):
                           check=False, cwd=SOURCE, **options)
 
 
-class Training:
+class RunFolder:
+    """What a run leaves behind, in a folder of its own."""
+
+    def __init__(self, test, name):
+        self.test = test
+        self.folder = os.path.join(test.folder, name)
+
+    def logs(self):
+        text = ""
+        folder = os.path.join(self.folder, "logs")
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
+            with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
+                text += f"\n--- {name}\n" + "".join(file.readlines()[-15:])
+        return text
+
+    def checkpoints(self):
+        """Updates of the checkpoints there are."""
+        return [name for name in os.listdir(os.path.join(self.folder, "checkpoints")) if name.isdigit()]
+
+    def rows(self, name):
+        try:
+            with open(os.path.join(self.folder, name), encoding="utf-8") as file:
+                text = file.read()
+        except FileNotFoundError:
+            return []
+        return list(csv.DictReader(text[:text.rfind("\n") + 1].splitlines()))
+
+    def check_complete(self, seeds, steps, epochs):
+        """progress.csv holds every epoch of every member, and the counts are exact."""
+        test, rows = self.test, self.rows("progress.csv")
+        expected = [(epoch, member) for epoch in range(epochs + 1) for member in range(len(seeds))]
+        test.assertEqual(sorted((int(row["epoch"]), int(row["member"])) for row in rows), expected)
+        for row in rows:
+            test.assertEqual(int(row["seed"]), seeds[int(row["member"])])
+            test.assertEqual(int(row["env_steps"]), min(steps, 1000 * int(row["epoch"])))
+            test.assertEqual(int(row["updates"]), max(0, int(row["env_steps"]) - 500))
+            test.assertEqual(int(row["eval_episodes"]), 2)
+            test.assertEqual(row["status"], "ok")
+            if int(row["updates"]) > 0:
+                test.assertAlmostEqual(float(row["samples_per_insert"]), 1, delta=0.15)
+        for member in range(len(seeds)):
+            episodes = [row for row in self.rows("episodes.csv") if int(row["member"]) == member]
+            keys = [(row["session"], row["environment"], row["episode"]) for row in episodes]
+            test.assertEqual(len(keys), len(set(keys)), "an episode was recorded twice")
+            test.assertLessEqual(sum(int(row["length"]) for row in episodes), steps)
+            test.assertTrue(all(int(row["env_steps"]) <= steps for row in episodes))
+
+    def check_rows(self, address, command=list):
+        """Every row in the replay at this address was sent once and in order, and what actors say was acknowledged is there.
+
+        `command` turns words into a command where that address is reached. Returns how many rows each session has.
+        """
+        test = self.test
+        checked = subprocess.run(command([CHECK_ROWS, address]), capture_output=True, text=True, timeout=DEADLINE, check=False)
+        test.assertEqual(checked.returncode, 0, checked.stderr + self.logs())
+        kept = collections.Counter()
+        for session, rows in re.findall(r"session=(\d+) rows=(\d+)", checked.stdout):
+            kept[session] += int(rows)
+        folder = os.path.join(self.folder, "logs")
+        for name in sorted(os.listdir(folder)):
+            with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
+                for session, acknowledged in re.findall(r"left session=(\d+) acknowledged_rows=(\d+)", file.read()):
+                    test.assertGreaterEqual(kept[session], int(acknowledged), f"rows of session {session}, {name}" + self.logs())
+        return kept
+
+
+class Training(RunFolder):
     """One `datacom train`, possibly over several resumes."""
 
     def __init__(self, test, name, *arguments, overrides=()):
-        self.test = test
-        self.folder = os.path.join(test.folder, name)
+        super().__init__(test, name)
         self.arguments = [*arguments, *(word for item in [*TINY, *overrides] for word in ("--set", item))]
         self.process = None
 
@@ -53,31 +121,11 @@ class Training:
         self.test.assertEqual(self.process.returncode, code, output + self.logs())
         return output
 
-    def logs(self):
-        text = ""
-        folder = os.path.join(self.folder, "logs")
-        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
-            with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
-                text += f"\n--- {name}\n" + "".join(file.readlines()[-15:])
-        return text
-
-    def checkpoints(self):
-        """Updates of the checkpoints there are."""
-        return [name for name in os.listdir(os.path.join(self.folder, "checkpoints")) if name.isdigit()]
-
     def wait_for_checkpoint(self, update):
         def written():
             folder = os.path.join(self.folder, "checkpoints")
             return os.path.isdir(folder) and any(int(name) >= update for name in self.checkpoints())
         self.wait(written, f"checkpoint {update}")
-
-    def rows(self, name):
-        try:
-            with open(os.path.join(self.folder, name), encoding="utf-8") as file:
-                text = file.read()
-        except FileNotFoundError:
-            return []
-        return list(csv.DictReader(text[:text.rfind("\n") + 1].splitlines()))
 
     def wait(self, condition, what):
         def ended_or_true():
@@ -114,26 +162,6 @@ class Training:
         victim = self.role(role)
         os.kill(victim, signal.SIGKILL)
         self.wait(lambda: self.role(role) not in (None, victim), f"successor of the {role}")
-
-    def check_complete(self, seeds, steps, epochs):
-        """progress.csv holds every epoch of every member, and the counts are exact."""
-        test, rows = self.test, self.rows("progress.csv")
-        expected = [(epoch, member) for epoch in range(epochs + 1) for member in range(len(seeds))]
-        test.assertEqual(sorted((int(row["epoch"]), int(row["member"])) for row in rows), expected)
-        for row in rows:
-            test.assertEqual(int(row["seed"]), seeds[int(row["member"])])
-            test.assertEqual(int(row["env_steps"]), min(steps, 1000 * int(row["epoch"])))
-            test.assertEqual(int(row["updates"]), max(0, int(row["env_steps"]) - 500))
-            test.assertEqual(int(row["eval_episodes"]), 2)
-            test.assertEqual(row["status"], "ok")
-            if int(row["updates"]) > 0:
-                test.assertAlmostEqual(float(row["samples_per_insert"]), 1, delta=0.15)
-        for member in range(len(seeds)):
-            episodes = [row for row in self.rows("episodes.csv") if int(row["member"]) == member]
-            keys = [(row["session"], row["environment"], row["episode"]) for row in episodes]
-            test.assertEqual(len(keys), len(set(keys)), "an episode was recorded twice")
-            test.assertLessEqual(sum(int(row["length"]) for row in episodes), steps)
-            test.assertTrue(all(int(row["env_steps"]) <= steps for row in episodes))
 
 
 class RunTest(unittest.TestCase):
