@@ -98,7 +98,7 @@ absl::Status Check(const std::string& address) {
     request.set_to(member.inserted());
     MemberCheck check;
     uint64_t row = 0;
-    const absl::Status read = ReadRange(channel, request, [&](const v1::RowRange& range) -> absl::Status {
+    const absl::Status read = ReadRange(channel, request, kDeadline, [&](const v1::RowRange& range) -> absl::Status {
       for (uint32_t i = 0; i < range.row_count(); ++i, ++row) RETURN_IF_ERROR(check.Add(Rows(schema, range), i));
       return absl::OkStatus();
     });
