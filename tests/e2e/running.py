@@ -140,7 +140,8 @@ class Training(RunFolder):
         self.wait(lambda: len(self.rows("episodes.csv")) >= count, f"episode {count}")
 
     def role(self, role):
-        """Process id of a role, or None."""
+        """Process id of a role (or of one actor of several: "actor-2"), or None."""
+        process_name = ROLES.get(role, role)
         for entry in os.listdir("/proc"):
             if not entry.isdigit():
                 continue
@@ -151,17 +152,32 @@ class Training(RunFolder):
                     words = file.read().decode().split("\0")
             except (FileNotFoundError, ProcessLookupError):
                 continue
-            named = any(word == ROLES[role] or os.path.basename(word) == ROLES[role] for word in words)
+            named = any(word == process_name or os.path.basename(word) == process_name for word in words)
             if int(fields[1]) == self.process.pid and fields[0] != "Z" and named:
                 return int(entry)
         return None
 
-    def kill_role(self, role):
-        """kill -9, then waits for its successor."""
+    def kill_role(self, role, number=signal.SIGKILL):
+        """Sends the signal, then waits for its successor."""
         self.wait(lambda: self.role(role) is not None, role)
         victim = self.role(role)
-        os.kill(victim, signal.SIGKILL)
+        os.kill(victim, number)
         self.wait(lambda: self.role(role) not in (None, victim), f"successor of the {role}")
+
+    def check_rows_kept(self):
+        """As check_rows, of a run that has ended: its replay is started once more."""
+        with open(os.path.join(self.folder, "run_id"), encoding="utf-8") as file:
+            run_id = file.read().strip()
+        address = os.path.join(self.test.folder, "kept.address")
+        replay = subprocess.Popen([os.path.join(BIN, "datacom-replay"), "--experiment", os.path.join(self.folder, "experiment.textproto"),
+                                   "--run-id", run_id, "--dir", os.path.join(self.folder, "replay"), "--address-file", address],
+                                  stderr=subprocess.DEVNULL)
+        self.test.addCleanup(replay.wait)
+        self.test.addCleanup(replay.kill)
+        with Watch(self.test.folder) as watch:
+            self.test.assertTrue(watch.wait(lambda: os.path.exists(address) or replay.poll() is not None, DEADLINE, replay.pid))
+        with open(address, encoding="utf-8") as file:
+            return self.check_rows(file.read().strip())
 
 
 class RunTest(unittest.TestCase):

@@ -1,0 +1,78 @@
+"""What a cluster does to its pods: asked to leave (SIGTERM, then a grace period) or taken away (kill -9), again and again."""
+import os
+import re
+import signal
+import time
+import unittest
+
+from running import RunTest, Training, run
+from watching import Watch
+
+GRACE_SECONDS = 30  # Kubernetes' terminationGracePeriodSeconds unless told otherwise
+ACTORS = 4
+# The long form, half the actors every ten seconds for three minutes: DATACOM_PREEMPTIONS=18 DATACOM_PREEMPTION_EPISODES=800.
+PREEMPTIONS = int(os.environ.get("DATACOM_PREEMPTIONS", "4"))
+EPISODES_BETWEEN = int(os.environ.get("DATACOM_PREEMPTION_EPISODES", "200"))
+
+
+class PreemptionTest(RunTest):
+    def leave(self, training, role):
+        """SIGTERM; the seconds until the process was gone."""
+        training.wait(lambda: training.role(role) is not None, role)
+        process, begin = training.role(role), time.monotonic()
+        os.kill(process, signal.SIGTERM)
+        with Watch(training.folder) as watch:
+            self.assertTrue(watch.wait(lambda: training.role(role) != process, GRACE_SECONDS, process), f"{role} stays" + training.logs())
+        return time.monotonic() - begin
+
+    def log(self, training, role):
+        with open(os.path.join(training.folder, "logs", role + ".log"), encoding="utf-8") as file:
+            return file.read()
+
+    def test_every_role_asked_to_leave_drains_within_its_grace_and_loses_nothing(self):
+        training = Training(self, "a", "--seeds", "0-1", "--steps", "24000", "--actors", "2").start()
+        asked = ("actor-0", "replay", "learner", "evaluator", "actor-1", "learner", "replay")
+        for place, role in enumerate(asked, start=1):
+            training.wait_for_episodes(100 * place)
+            print(f"{role} left within {self.leave(training, role):.2f} s")
+        output = training.finish()
+        training.check_complete(seeds=[0, 1], steps=24000, epochs=24)
+        for role in ("actor-0", "actor-1", "replay", "learner", "evaluator-0"):
+            self.assertIn(f"{role} ended (exit code 75); restarting", output)
+        kept = training.check_rows_kept()
+        for actor in ("actor-0", "actor-1"):
+            log = self.log(training, actor)
+            self.assertNotIn("not acknowledged", log)
+            left = re.findall(r"left session=(\d+) acknowledged_rows=(\d+)", log)
+            self.assertEqual(len(left), 2, log)  # asked to leave, then finished
+            for session, acknowledged in left:
+                self.assertEqual(kept[session], int(acknowledged))
+        updates = re.findall(r"checkpoint written update=(\d+)|listening .* update=(\d+) of", self.log(training, "learner"))
+        self.assertEqual([written or taken_up for written, taken_up in updates][1:], [update for update, _ in updates if update for _ in (0, 1)])
+
+    def test_half_the_actors_taken_away_again_and_again_change_nothing_but_the_pace(self):
+        steps = (PREEMPTIONS + 1) * EPISODES_BETWEEN * 25 // 1000 * 1000  # two members, episodes of 50 steps
+        training = Training(self, "a", "--seeds", "0-1", "--steps", str(steps), "--actors", str(ACTORS), "--envs", "4").start()
+        training.wait_for_episodes(1)
+        begin = time.monotonic()
+        for round_ in range(PREEMPTIONS):
+            training.wait_for_episodes((round_ + 1) * EPISODES_BETWEEN)
+            victims = [f"actor-{number}" for number in range(ACTORS) if number % 2 == round_ % 2]
+            processes = [training.role(victim) for victim in victims]
+            for process in processes:
+                os.kill(process, signal.SIGKILL)
+            for victim, process in zip(victims, processes):
+                training.wait(lambda: training.role(victim) not in (None, process), f"successor of {victim}")
+        status = run("status", training.folder).stdout
+        self.assertEqual(sorted(re.findall(r"^session \d+: (\S+),", status, re.M)), [f"actor-{number}" for number in range(ACTORS)], status)
+        training.finish()
+        print(f"{PREEMPTIONS} preemptions: {steps} steps a member in {time.monotonic() - begin:.1f} s")
+        training.check_complete(seeds=[0, 1], steps=steps, epochs=steps // 1000)
+        for row in training.rows("progress.csv"):
+            self.assertLessEqual(float(row["policy_lag"] or 0), 128)  # schedule.max_policy_lag
+        kept = training.check_rows_kept()
+        self.assertEqual(sum(kept.values()), 2 * steps)
+
+
+if __name__ == "__main__":
+    unittest.main()
