@@ -1,10 +1,11 @@
 cmake_minimum_required(VERSION 3.25)
 # Writes OUTPUT, a header that defines DATACOM_REVISION as what git says of the tree in SOURCE ("unknown" without git: a source
-# archive). An unchanged revision leaves the file alone, so that nothing is rebuilt. Run when configuring, and by ./datacom
-# before each build:  cmake -DSOURCE=... -DOUTPUT=... -P revision.cmake
-set(revision "")
+# archive). DATACOM_REVISION in the environment goes before git: an image is built without .git. An unchanged revision leaves the
+# file alone, so that nothing is rebuilt. Run when configuring, and by ./datacom before each build:
+#   cmake -DSOURCE=... -DOUTPUT=... -P revision.cmake
+set(revision "$ENV{DATACOM_REVISION}")
 find_program(GIT_EXECUTABLE git)
-if(GIT_EXECUTABLE)
+if(revision STREQUAL "" AND GIT_EXECUTABLE)
   execute_process(COMMAND "${CMAKE_COMMAND}" -E env GIT_OPTIONAL_LOCKS=0 "${GIT_EXECUTABLE}" describe --always --dirty --abbrev=12
     WORKING_DIRECTORY "${SOURCE}" OUTPUT_VARIABLE revision OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 endif()

@@ -1,0 +1,42 @@
+#!/bin/bash
+# usage: make_root.sh TARGET BIN FOLDER : fills FOLDER with the root file system of an image (replay, actor, learner, learner-cuda, tools):
+# programs of BIN in usr/bin, every library they load where their loader looks for it, and folders for what a run leaves, which belong to
+# the images' user. Nothing else, no shell.
+set -euo pipefail
+target="${1:?usage: make_root.sh TARGET BIN FOLDER}" bin="${2:?a folder of programs}" root="${3:?a folder to fill}"
+source="$(cd "$(dirname "$(readlink -f "$0")")/../.." && pwd)"
+case "$target" in
+  replay) programs=(datacom-replay) writable=(data) ;;
+  actor) programs=(datacom-actor) writable=() ;;
+  learner | learner-cuda) programs=(datacom-learner) writable=(run/datacom) ;;
+  tools) programs=(datacom datacom-actor datacom-render) writable=(run/datacom) ;;
+  *) echo "make_root.sh: no target \"$target\"; there are replay, actor, learner, learner-cuda, tools" >&2; exit 2 ;;
+esac
+
+mkdir -p "$root/usr/bin"
+for program in "${programs[@]}"; do
+  install -m 755 "$bin/$program" "$root/usr/bin/"
+  # "name => path (address)", or "path (address)" for the loader. The driver's libraries come with the GPU.
+  libraries="$(ldd "$bin/$program" | grep -v -e linux-vdso -e 'libcuda\.so\.1 => not found')"
+  if grep 'not found' <<<"$libraries" >&2; then
+    echo "make_root.sh: $program needs what is not here" >&2
+    exit 1
+  fi
+  for library in $(grep -oE '/[^ ]+' <<<"$libraries"); do
+    install -D -m 755 "$library" "$root$library"
+  done
+done
+for folder in "${writable[@]}"; do
+  mkdir -p "$root/$folder"
+  chown 10001:10001 "$root/$folder"
+done
+if [[ "$target" == tools ]]; then
+  mkdir -p "$root/usr/share/datacom"
+  cp -r "$source/deploy/experiments" "$source/deploy/sweeps" "$source/deploy/kubernetes" "$root/usr/share/datacom/"
+  install -D -m 644 /usr/share/javascript/chart.js/chart.min.js "$root/usr/share/javascript/chart.js/chart.min.js"  # reports have it in them
+fi
+if [[ "$target" == learner-cuda ]]; then  # what CUDA loads by name at run time is in no list of linked libraries
+  mkdir -p "$root/opt/site/torch"
+  cp -r /opt/site/torch/lib "$root/opt/site/torch/"
+  cp -r /opt/site/nvidia "$root/opt/site/"
+fi
