@@ -23,7 +23,7 @@ for program in "${programs[@]}"; do
     exit 1
   fi
   for library in $(grep -oE '/[^ ]+' <<<"$libraries"); do
-    install -D -m 755 "$library" "$root$library"
+    [[ "$library" == /opt/site/* ]] || install -D -m 755 "$library" "$root$library"
   done
 done
 for folder in "${writable[@]}"; do
@@ -35,7 +35,7 @@ if [[ "$target" == tools ]]; then
   cp -r "$source/deploy/experiments" "$source/deploy/sweeps" "$source/deploy/kubernetes" "$root/usr/share/datacom/"
   install -D -m 644 /usr/share/javascript/chart.js/chart.min.js "$root/usr/share/javascript/chart.js/chart.min.js"  # reports have it in them
 fi
-if [[ "$target" == learner-cuda ]]; then  # what CUDA loads by name at run time is in no list of linked libraries
+if [[ "$target" == learner-cuda ]]; then  # whole: what CUDA loads by name at run time is in no list of linked libraries
   mkdir -p "$root/opt/site/torch"
   cp -r /opt/site/torch/lib "$root/opt/site/torch/"
   cp -r /opt/site/nvidia "$root/opt/site/"

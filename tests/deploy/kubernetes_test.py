@@ -5,9 +5,11 @@ usage: kubernetes_test.py DATACOM [unittest arguments]
        kubernetes_test.py DATACOM --write       writes the golden files anew; look at the difference
 """
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 import unittest
 
 from manifests import FOLDERS, GOLDEN, KUBERNETES, SKIPPED, SOURCE, read, render, why_no_kustomize, write_sweep
@@ -58,12 +60,88 @@ class Files(unittest.TestCase):
         self.assertEqual(read(KUBERNETES, "rules", "rules.yaml"), written)
 
 
+FAKE_KUBECTL = """#!/bin/sh
+echo "$@" >>"$FAKE/said"
+case "$*" in
+  *apply*) cat >>"$FAKE/applied" ;;
+  *exec*) [ ! -e "$FAKE/broken" ] && tar -C "$FAKE/pod" -c . ;;
+esac
+"""
+
+
+class Fetch(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="datacom-fetch-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        for name in ("bin", "pod/policies"):
+            os.makedirs(self.path(name))
+        for name, text in (("bin/kubectl", FAKE_KUBECTL), ("pod/progress.csv", "member\n"), ("pod/policies/epoch_0000.snapshot", "x")):
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                file.write(text)
+        os.chmod(self.path("bin/kubectl"), 0o755)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def fetch(self, *arguments):
+        environment = {**os.environ, "FAKE": self.folder, "PATH": self.path("bin") + ":" + os.environ["PATH"]}
+        return subprocess.run([os.path.join(KUBERNETES, "fetch"), *arguments], capture_output=True, text=True, timeout=60, check=False, env=environment)
+
+    def test_a_run_is_copied_out_of_its_namespace_through_a_pod_that_is_taken_away(self):
+        result = self.fetch("hockey-1", self.path("mine"))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(read(self.path("mine/progress.csv")), "member\n")
+        self.assertTrue(os.path.exists(self.path("mine/policies/epoch_0000.snapshot")))
+        calls = [line.split() for line in read(self.path("said")).splitlines()]
+        self.assertEqual([call[2] for call in calls], ["apply", "wait", "exec", "delete"])
+        self.assertEqual({tuple(call[:2]) for call in calls}, {("--namespace", "hockey-1")})
+        self.assertIn("claimName: run}", read(self.path("applied")))
+
+    def test_every_run_of_a_sweep_is_copied_into_the_folder_of_its_population(self):
+        write_sweep(DATACOM, self.path("sweep"))
+        result = self.fetch(self.path("sweep"))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for population in read(self.path("sweep/populations.txt")).split():
+            self.assertEqual(read(self.path(f"sweep/{population}/progress.csv")), "member\n")
+            claim = re.search(r"name: (\S+-run)\n", read(self.path(f"sweep/{population}/jobset.yaml"))).group(1)
+            self.assertIn(f"claimName: {claim}}}", read(self.path("applied")))
+        self.assertIn("--namespace datacom-sweeps apply", read(self.path("said")))
+
+    def test_what_cannot_be_copied_is_named_and_its_pod_taken_away(self):
+        write_sweep(DATACOM, self.path("sweep"))
+        with open(self.path("broken"), "w", encoding="utf-8"):
+            pass
+        result = self.fetch(self.path("sweep"))
+        self.assertEqual(result.returncode, 1)
+        for population in read(self.path("sweep/populations.txt")).split():
+            self.assertIn(f"{population} was not copied", result.stderr)
+        self.assertEqual(read(self.path("said")).count(" delete pod copy"), 2)
+        self.assertEqual(self.fetch(self.path("pod")).returncode, 2)
+
+
 @unittest.skipIf(NO_KUSTOMIZE, NO_KUSTOMIZE)
 class Rendered(unittest.TestCase):
     def test_every_overlay_renders_to_its_golden_file(self):
         for name, folder in FOLDERS.items():
             with self.subTest(name):
                 self.assertEqual(render(os.path.join(KUBERNETES, folder)), read(GOLDEN, name + ".yaml"))
+
+    def test_the_overlay_that_the_runbook_shows_renders_with_its_own_experiment_and_images(self):
+        shown = re.search(r"cat >mine/kustomization.yaml <<'TEXT'\n(.*?)    TEXT\n", read(SOURCE, "deploy", "README.md"), re.S).group(1)
+        with tempfile.TemporaryDirectory(prefix="datacom-manifests-") as folder:
+            os.mkdir(os.path.join(folder, "mine"))
+            os.symlink(os.path.join(SOURCE, "deploy"), os.path.join(folder, "deploy"))
+            for name, text in (("kustomization.yaml", textwrap.dedent(shown)), ("experiment.textproto", "name: 'mine'\n")):
+                with open(os.path.join(folder, "mine", name), "w", encoding="utf-8") as file:
+                    file.write(text)
+            rendered = render(os.path.join(folder, "mine"))
+        self.assertIn("name: 'mine'", rendered)
+        self.assertEqual(rendered.count("image: registry.example.org/team/datacom-"), 4)
+        namespace = rendered.split("---\n")[0]
+        self.assertIn("kind: Namespace\n", namespace)
+        self.assertIn("  name: hockey-1\n", namespace)  # the run's identity
+        self.assertIn("pod-security.kubernetes.io/enforce: restricted\n", namespace)
 
     def test_a_sweep_is_one_apply_with_the_experiments_whole(self):
         with tempfile.TemporaryDirectory(prefix="datacom-manifests-") as folder:

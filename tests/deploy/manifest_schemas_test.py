@@ -12,7 +12,7 @@ import sys
 import unittest
 
 import schemas
-from manifests import GOLDEN, SKIPPED, read
+from manifests import GOLDEN, KUBERNETES, SKIPPED, read
 
 BIN = os.path.abspath(sys.argv.pop(1))
 WHY_NOT = schemas.install("kubernetes", schemas.KUBERNETES)
@@ -43,21 +43,26 @@ PROGRAMS = {"datacom-replay": "datacom-replay", "datacom-learner": "datacom-lear
 
 
 def objects():
-    """(file, object) of every golden file."""
+    """(file, object) of every golden file, and of the pod that copies runs."""
+    yield "copy.yaml.in", yaml.safe_load(read(KUBERNETES, "copy.yaml.in").replace("@IMAGE@", "busybox").replace("@CLAIM@", "run"))
     for path in sorted(glob.glob(os.path.join(GOLDEN, "*.yaml"))):
         for item in yaml.safe_load_all(read(path)):
             yield os.path.basename(path), item
 
 
 def pods(item):
-    """(role, pod specification, labels) of all pods an object makes."""
+    """(role, pod specification) of all pods an object is or makes."""
     if item["kind"] == "JobSet":
         for job in item["spec"]["replicatedJobs"]:
-            template = job["template"]["spec"]["template"]
-            yield job["name"], template["spec"], template["metadata"]["labels"]
+            yield job["name"], job["template"]["spec"]["template"]["spec"]
+    elif item["kind"] == "Pod":
+        yield item["metadata"]["name"], item["spec"]
     elif item["kind"] in ("Job", "Deployment", "StatefulSet"):
-        template = item["spec"]["template"]
-        yield item["metadata"]["name"], template["spec"], template["metadata"]["labels"]
+        yield item["metadata"]["name"], item["spec"]["template"]["spec"]
+
+
+def roles(item):
+    return [(role, pod) for role, pod in pods(item) if role != "copy"]
 
 
 def check(item):
@@ -87,7 +92,7 @@ class Schemas(unittest.TestCase):
                 kinds.add(item["kind"])
         self.assertEqual(kinds, set(CUSTOM) | set(KUEUE) | UNCHECKED | {
             "Namespace", "Service", "ConfigMap", "StatefulSet", "Deployment", "Job", "PersistentVolumeClaim", "PodDisruptionBudget",
-            "NetworkPolicy"})
+            "NetworkPolicy", "Pod"})
 
     def test_the_schemas_refuse_a_word_they_do_not_know_and_a_value_of_another_type(self):
         tried = set()
@@ -119,7 +124,7 @@ class Promises(unittest.TestCase):
     def test_every_pod_keeps_to_the_restricted_profile_on_a_read_only_root(self):
         count = 0
         for file, item in objects():
-            for role, pod, _ in pods(item):
+            for role, pod in pods(item):
                 count += 1
                 with self.subTest(f"{file} {role}"):
                     self.assertEqual(pod["securityContext"]["seccompProfile"], {"type": "RuntimeDefault"})
@@ -135,14 +140,14 @@ class Promises(unittest.TestCase):
                         self.assertIs(rights["allowPrivilegeEscalation"], False)
                         self.assertIs(rights["readOnlyRootFilesystem"], True)
                         self.assertIn("memory", container["resources"]["limits"])
-        self.assertEqual(count, 4 * 4 + 2 * 4)
+        self.assertEqual(count, 4 * 4 + 2 * 4 + 1)
 
     def test_every_argument_is_a_flag_of_its_binary(self):
         flags = {}
         for program in set(PROGRAMS.values()):
             flags[program] = subprocess.run([os.path.join(BIN, program), "--help"], capture_output=True, text=True, check=True).stdout
         for file, item in objects():
-            for role, pod, _ in pods(item):
+            for role, pod in roles(item):
                 container = pod["containers"][0]
                 program = PROGRAMS[container["image"].rsplit("/", 1)[-1].split(":")[0]]
                 for argument in container["args"]:
@@ -152,7 +157,7 @@ class Promises(unittest.TestCase):
 
     def test_ports_probes_and_peers_meet(self):
         for file, item in objects():
-            for role, pod, _ in pods(item):
+            for role, pod in roles(item):
                 container = pod["containers"][0]
                 given = dict(argument.split("=", 1) for argument in container["args"] if "=" in argument)
                 listening = {given[flag].split(":")[1] for flag in ("--listen", "--metrics-listen", "--health-listen") if flag in given}
