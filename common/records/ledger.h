@@ -42,6 +42,11 @@ struct LedgerStep {
   std::vector<float> execution;  // [action_dim], what the environment was given
 };
 
+// What a learned constraint said of the state acted in.
+struct LedgerJudgement {
+  float delta = 0, cvar = 0, slack = 0;
+};
+
 struct LedgerViolation {
   uint64_t id = 0;
   uint32_t member = 0;
@@ -50,10 +55,7 @@ struct LedgerViolation {
   uint32_t session = 0, environment = 0, episode = 0, step = 0;
   uint64_t env_steps = 0;
   uint64_t policy_version = 0;
-  struct Judgement {
-    float delta = 0, cvar = 0, slack = 0;
-  };
-  std::optional<Judgement> judgement;
+  std::optional<LedgerJudgement> judgement;
   float cost = 0;
   std::vector<float> raw_action, executed_action;  // [action_dim]
 };
