@@ -10,7 +10,7 @@ from watching import Watch
 
 GRACE_SECONDS = {"actor": 15, "evaluator": 15, "replay": 30, "learner": 60}  # as deploy/kubernetes/base gives them
 ACTORS = 4
-# The long form, half the actors every ten seconds for three minutes: DATACOM_PREEMPTIONS=18 DATACOM_PREEMPTION_EPISODES=800.
+# The long form, half the actors every ten seconds for three minutes: DATACOM_PREEMPTIONS=18 DATACOM_PREEMPTION_EPISODES=720.
 PREEMPTIONS = int(os.environ.get("DATACOM_PREEMPTIONS", "4"))
 EPISODES_BETWEEN = int(os.environ.get("DATACOM_PREEMPTION_EPISODES", "200"))
 
@@ -52,7 +52,8 @@ class PreemptionTest(RunTest):
 
     def test_half_the_actors_taken_away_again_and_again_change_nothing_but_the_pace(self):
         steps = (PREEMPTIONS + 1) * EPISODES_BETWEEN * 25 // 1000 * 1000  # two members, episodes of 50 steps
-        training = Training(self, "a", "--seeds", "0-1", "--steps", str(steps), "--actors", str(ACTORS), "--envs", "4").start()
+        training = Training(self, "a", "--seeds", "0-1", "--steps", str(steps), "--actors", str(ACTORS), "--envs", "4",
+                            overrides=[f"replay.capacity={steps}"]).start()  # every row is looked at in the end
         training.wait_for_episodes(1)
         begin = time.monotonic()
         for round_ in range(PREEMPTIONS):
