@@ -7,24 +7,29 @@
 #include "common/acting/filtered_action.h"
 #include "common/acting/scalars.h"
 #include "common/base/status.h"
+#include "common/tasks/known_selection.h"
 
 namespace datacom::safe_map {
 
 using gaussian_policy::GaussianPolicy;
 
 SafeMapRule::SafeMapRule(GaussianPolicy policy, LearnedConstraint constraint, const Scalars& scalars,
-                         const TaskModel& model, int max_batch)
+                         const std::vector<std::string>& known_names, KnownRows known, const TaskModel& model,
+                         int max_batch)
     : policy_(std::move(policy)),
       constraint_(std::move(constraint)),
       scalars_(scalars),
       dynamics_(model.dynamics),
       dims_(model.dynamics->dims()),
-      map_(SafeMapDims{1, dims_.action, dims_.q, dims_.x}) {
+      known_names_(known_names),
+      known_(std::move(known)),
+      map_(SafeMapDims{1 + known_.count(), dims_.action, dims_.q, dims_.x}) {
   const int width = dims_.q + dims_.x;
   z_.resize(max_batch * width);
   f_.resize(max_batch * dims_.q);
   G_.resize(max_batch * dims_.q * dims_.action);
   x_dot_.resize(max_batch * dims_.x);
+  joined_.resize(max_batch * known_.count() * JoinedRowSize(dims_.action));
   observation_.resize(dims_.obs);
   state_.resize(width);
   gradient_.resize(width);
@@ -42,8 +47,11 @@ absl::StatusOr<std::unique_ptr<ActingRule>> SafeMapRule::MakeRule(const Snapshot
   ASSIGN_OR_RETURN(const Scalars scalars, ReadScalars(snapshot));
   ASSIGN_OR_RETURN(GaussianPolicy policy, GaussianPolicy::MakePolicy(snapshot, model.spec, max_batch));
   ASSIGN_OR_RETURN(LearnedConstraint constraint, LearnedConstraint::Make(snapshot, dims.q + dims.x, max_batch));
+  const std::vector<std::string> names = KnownConstraintNames(snapshot);
+  ASSIGN_OR_RETURN(std::vector<int> rows, SelectKnownRows(model, names));
+  KnownRows known(model.known_constraints, std::move(rows), dims);
   return std::unique_ptr<ActingRule>(
-      new SafeMapRule(std::move(policy), std::move(constraint), scalars, model, max_batch));
+      new SafeMapRule(std::move(policy), std::move(constraint), scalars, names, std::move(known), model, max_batch));
 }
 
 absl::StatusOr<SafeMapRule::Scalars> SafeMapRule::ReadScalars(const Snapshot& snapshot) {
@@ -58,6 +66,7 @@ absl::Status SafeMapRule::Load(const Snapshot& snapshot) {
   ASSIGN_OR_RETURN(const Scalars scalars, ReadScalars(snapshot));
   RETURN_IF_ERROR(policy_.Check(snapshot));
   RETURN_IF_ERROR(constraint_.Check(snapshot));
+  RETURN_IF_ERROR(CheckKnownConstraintNames(snapshot, known_names_));
   RETURN_IF_ERROR(policy_.Load(snapshot));
   RETURN_IF_ERROR(constraint_.Load(snapshot));
   scalars_ = scalars;
@@ -75,6 +84,8 @@ void SafeMapRule::EvaluateModel(int batch, const float* observations) {
     out.f = f_.data() + r * dims_.q;
     out.G = G_.data() + r * dims_.q * dims_.action;
     dynamics_->Evaluate(observation_.data(), out);
+    known_.Evaluate({out.q, out.x, out.f, out.G, out.x_dot},
+                    joined_.data() + r * known_.count() * JoinedRowSize(dims_.action));
     std::transform(state_.begin(), state_.end(), z_.begin() + r * width,
                    [](double v) { return static_cast<float>(v); });
   }
@@ -96,7 +107,7 @@ void SafeMapRule::Act(int batch, const ActingInputs& inputs, float* actions, con
     terms.f = f_.data() + r * dims_.q;
     terms.G = G_.data() + r * dims_.q * n;
     terms.x_dot = x_dot_.data() + r * dims_.x;
-    map_.Set(terms, scalars_.gains);
+    map_.Set(terms, joined_.data() + r * known_.count() * JoinedRowSize(n), scalars_.gains);
     std::copy_n(row, n, u_.data());
     if (diagnostics.raw_action != nullptr) std::copy_n(row, n, diagnostics.raw_action + r * n);
     map_.Apply(u_.data(), action_.data());

@@ -2,16 +2,19 @@
 // safe map.
 //   z = [q, x] of the task's control-affine model, rounded to float32;
 //   k = value of the learned constraint at z - delta (learned_constraint.h), with dk/dz;
-//   a = W(s, u) in float64, rounded to float32.
+//   a = W(s, u) in float64, rounded to float32; known rows of the task that the snapshot names (scalars
+//   known_constraint.<row>) are joined to the learned one in W (known_rows.h).
 #ifndef DATACOM_COMMON_ACTING_SAFE_MAP_RULE_H_
 #define DATACOM_COMMON_ACTING_SAFE_MAP_RULE_H_
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "common/acting/acting_rule.h"
 #include "common/acting/gaussian_policy.h"
 #include "common/acting/learned_constraint.h"
+#include "common/safety/known_rows.h"
 #include "common/safety/safe_map.h"
 
 namespace datacom::safe_map {
@@ -22,6 +25,7 @@ class SafeMapRule : public ActingRule {
   static absl::StatusOr<std::unique_ptr<ActingRule>> MakeRule(const Snapshot& snapshot, const TaskModel& model,
                                                               int max_batch);
 
+  // Known rows stay those of the making; others are INVALID_ARGUMENT.
   absl::Status Load(const Snapshot& snapshot) override;
   void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
   int noise_dim() const override { return policy_.noise_dim(); }
@@ -35,7 +39,7 @@ class SafeMapRule : public ActingRule {
   static absl::StatusOr<Scalars> ReadScalars(const Snapshot& snapshot);
 
   SafeMapRule(gaussian_policy::GaussianPolicy policy, LearnedConstraint constraint, const Scalars& scalars,
-              const TaskModel& model, int max_batch);
+              const std::vector<std::string>& known_names, KnownRows known, const TaskModel& model, int max_batch);
   void EvaluateModel(int batch, const float* observations);
 
   gaussian_policy::GaussianPolicy policy_;
@@ -43,10 +47,13 @@ class SafeMapRule : public ActingRule {
   Scalars scalars_;
   std::shared_ptr<const ControlAffine> dynamics_;
   ControlAffineDims dims_;
+  std::vector<std::string> known_names_;
+  KnownRows known_;
   SafeMap map_;
 
   std::vector<float> z_;                                // [max_batch, q + x]
   std::vector<double> f_, G_, x_dot_;                   // [max_batch, q], [max_batch, q, n], [max_batch, x]
+  std::vector<double> joined_;                          // [max_batch, known rows, n + 2]
   std::vector<double> observation_, state_, gradient_;  // one row: [obs], [q + x], [q + x]
   std::vector<double> u_, action_;                      // one row: [n]
 };

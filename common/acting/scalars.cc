@@ -2,10 +2,17 @@
 
 #include <cmath>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/status.h"
 
 namespace datacom {
+namespace {
+
+constexpr absl::string_view kKnownPrefix = "known_constraint.";
+
+}  // namespace
 
 absl::StatusOr<double> FiniteScalar(const Snapshot& snapshot, absl::string_view name) {
   const absl::StatusOr<double> found = snapshot.Scalar(name);
@@ -24,6 +31,28 @@ absl::StatusOr<SafeMapGains> ReadSafeMapGains(const Snapshot& snapshot) {
     return absl::InvalidArgumentError(absl::StrCat("snapshot scalar slack_beta = ", gains.beta, ", must be above 0"));
   }
   return gains;
+}
+
+std::vector<std::string> KnownConstraintNames(const Snapshot& snapshot) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : snapshot.scalars) {
+    if (absl::StartsWith(name, kKnownPrefix)) names.push_back(name.substr(kKnownPrefix.size()));
+  }
+  return names;
+}
+
+absl::Status CheckKnownConstraintNames(const Snapshot& snapshot, const std::vector<std::string>& expected) {
+  size_t found = 0;
+  bool same = true;
+  for (const auto& [name, value] : snapshot.scalars) {
+    if (!absl::StartsWith(name, kKnownPrefix)) continue;
+    same = same && found < expected.size() && absl::string_view(name).substr(kKnownPrefix.size()) == expected[found];
+    ++found;
+  }
+  if (same && found == expected.size()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("snapshot joins the known constraints [",
+                                                 absl::StrJoin(KnownConstraintNames(snapshot), ", "), "], not [",
+                                                 absl::StrJoin(expected, ", "), "]"));
 }
 
 }  // namespace datacom

@@ -1,7 +1,10 @@
-// Numbers that acting rules read from a snapshot. Pure functions; thread-safe. INVALID_ARGUMENT naming the scalar that
-// is missing or has a value no rule can act with.
+// Numbers, and names told by them, that acting rules read from a snapshot. Pure functions; thread-safe.
+// INVALID_ARGUMENT naming the scalar that is missing or has a value no rule can act with.
 #ifndef DATACOM_COMMON_ACTING_SCALARS_H_
 #define DATACOM_COMMON_ACTING_SCALARS_H_
+
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -13,6 +16,11 @@ namespace datacom {
 absl::StatusOr<double> FiniteScalar(const Snapshot& snapshot, absl::string_view name);
 // atacom_gain and slack_beta > 0.
 absl::StatusOr<SafeMapGains> ReadSafeMapGains(const Snapshot& snapshot);
+// <row> of every scalar known_constraint.<row>, sorted: rows of the task's known constraints joined to the learned one.
+std::vector<std::string> KnownConstraintNames(const Snapshot& snapshot);
+// They are a fact of the run: INVALID_ARGUMENT naming both where the snapshot has others than `expected`; allocates
+// nothing where it has the same.
+absl::Status CheckKnownConstraintNames(const Snapshot& snapshot, const std::vector<std::string>& expected);
 
 }  // namespace datacom
 

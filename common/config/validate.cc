@@ -143,6 +143,21 @@ absl::Status CheckTogether(const v1::Experiment& experiment) {
   return absl::OkStatus();
 }
 
+absl::Status CheckConstraints(const v1::Experiment& experiment) {
+  const v1::Constraints& constraints = experiment.constraints();
+  const AlgorithmInfo* const algorithm = FindAlgorithm(experiment.algorithm());
+  const bool joins = algorithm != nullptr && std::string(algorithm->acting_rule) == "safe_map";
+  if (constraints.known_size() > 0 && !joins) {
+    return Wrong("constraints.known", absl::StrCat("algorithm ", experiment.algorithm(),
+                                                   " learns no constraint that known ones could join"));
+  }
+  if (!constraints.learned()) {
+    return Wrong("constraints.learned",
+                 "false is refused: atacom_fi and atacom_nfi are the algorithms without a learned constraint");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckMembers(const v1::Experiment& experiment) {
   std::map<std::string, int> seen;  // seed and overrides, serialised
   for (int i = 0; i < experiment.members_size(); ++i) {
@@ -169,6 +184,7 @@ absl::Status ValidateExperiment(const v1::Experiment& experiment, const std::vec
   RETURN_IF_ERROR(CheckRegistered("task", experiment.task(), tasks));
   RETURN_IF_ERROR(CheckRegistered("algorithm", experiment.algorithm(), algorithms));
   RETURN_IF_ERROR(CheckTogether(experiment));
+  RETURN_IF_ERROR(CheckConstraints(experiment));
   return CheckMembers(experiment);
 }
 

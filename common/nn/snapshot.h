@@ -54,8 +54,9 @@ struct Snapshot {
 // safe_map: those and a learned constraint, "constraint.mean", "constraint.log_std" (sigmoid hidden; mean =
 // softplus(output)) or "constraint.value" (ReLU hidden; softplus(output));
 // safe_layer: "actor", "safety_model" (ReLU hidden); cbf_qp: the policy's and "barrier" (ReLU hidden).
-// Scalars of safe_map: delta, risk_margin (with "constraint.mean"), atacom_gain (lambda), slack_beta; of safe_layer:
-// exploration_noise, projection_threshold; of cbf_qp: barrier_decay, relaxation_penalty.
+// Scalars of safe_map: delta, risk_margin (with "constraint.mean"), atacom_gain (lambda), slack_beta, and
+// known_constraint.<row> for every row of the task's known constraints joined to the learned one (its value says
+// nothing); of safe_layer: exploration_noise, projection_threshold; of cbf_qp: barrier_decay, relaxation_penalty.
 
 // In messages and files. The encoded form is manifest + data with a CRC; Decode refuses (DATA_LOSS, INVALID_ARGUMENT)
 // whatever does not match, naming the array, sizes or checksums. A file holds any number of snapshots (one a member).

@@ -1,6 +1,6 @@
 // Constraints a task knows in closed form: K rows k_i(q, x) <= 0 with their Jacobians. The analytic ATACOM baselines
-// act on them (environments.md 2.9), and they can be joined to the learned constraint. Implementations are immutable,
-// hence re-entrant and shared by any number of threads; Evaluate allocates nothing.
+// act on them (environments.md 2.9), and they can be joined to the learned constraint (known_rows.h). Implementations
+// are immutable, hence re-entrant and shared by any number of threads; Evaluate allocates nothing.
 #ifndef DATACOM_COMMON_SAFETY_KNOWN_CONSTRAINTS_H_
 #define DATACOM_COMMON_SAFETY_KNOWN_CONSTRAINTS_H_
 
@@ -21,8 +21,11 @@ class KnownConstraints {
   virtual ~KnownConstraints() = default;
   virtual int count() const = 0;  // K
   // [K] gain of each row's derivative in the forward-invariant (viability) form k + gain * k_dot; 0 = the row as it is.
+  // A gain is for rows that the action reaches only through the velocity: such a row depends on positions alone, of a
+  // state q = [positions, their velocities], and on no x.
   virtual const std::vector<double>& viability_gains() const = 0;
-  virtual const std::vector<std::string>& names() const = 0;  // [K]
+  virtual const std::vector<std::string>& names() const = 0;   // [K], each once
+  virtual const std::vector<std::string>& groups() const = 0;  // [K] the group each row belongs to; no name of a row
   // q and x as the task's ControlAffine gives them.
   virtual void Evaluate(const double* q, const double* x, const KnownConstraintsOut& out) const = 0;
 };

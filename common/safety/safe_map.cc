@@ -10,9 +10,6 @@ namespace {
 
 constexpr double kMaxSlope = 1e5 - 1;
 
-// Cyclic Jacobi converges quadratically: at 1e10 condition, three columns settle in 5 sweeps, eight in 8.
-int Sweeps(int n) { return n <= 3 ? 6 : 10; }
-
 double Clip(double u) { return u < -1 ? -1 : u > 1 ? 1 : u; }
 
 double Dot(const double* a, const double* b, int count) {
@@ -39,30 +36,49 @@ double SafeMapSlackSlope(double slack, double beta) { return std::min(std::expm1
 SafeMap::SafeMap(const SafeMapDims& dims) : dims_(dims) {
   assert(dims.constraints >= 1 && dims.action >= 1 && dims.action <= kMaxSafeMapActions && dims.q >= 0 && dims.x >= 0);
   const int K = dims.constraints, n = dims.action;
-  reduced_.resize(K * (n + 1));
+  reduced_.resize(K * (n + 2));
   columns_.resize(n * K);
   residual_.resize(K);
   std::fill(std::begin(basis_), std::end(basis_), 0.0);
   std::fill(std::begin(offset_), std::end(offset_), 0.0);
 }
 
-void SafeMap::Set(const SafeMapTerms& terms, const SafeMapGains& gains) {
-  const int K = dims_.constraints, n = dims_.action;
-  double* J_G = reduced_.data();
-  double* drift = J_G + K * n;
+void ReduceTerms(const SafeMapDims& dims, const SafeMapTerms& terms, double* J_G, double* drift) {
+  const int K = dims.constraints, n = dims.action;
   for (int i = 0; i < K; ++i) {
-    const double* row = terms.J_k + i * dims_.q;
+    const double* row = terms.J_k + i * dims.q;
     for (int j = 0; j < n; ++j) {
       double sum = 0;
-      for (int d = 0; d < dims_.q; ++d) sum += row[d] * terms.G[d * n + j];
+      for (int d = 0; d < dims.q; ++d) sum += row[d] * terms.G[d * n + j];
       J_G[i * n + j] = sum;
     }
     // Helpful drift of the controlled part is dropped; the motion of uncontrolled objects counts as it is.
-    const double own = Dot(row, terms.f, dims_.q);
+    const double own = Dot(row, terms.f, dims.q);
     drift[i] = own < 0 ? 0 : own;
-    if (dims_.x > 0) drift[i] += Dot(terms.J_x + i * dims_.x, terms.x_dot, dims_.x);
+    if (dims.x > 0) drift[i] += Dot(terms.J_x + i * dims.x, terms.x_dot, dims.x);
   }
+}
+
+void SafeMap::Set(const SafeMapTerms& terms, const SafeMapGains& gains) {
+  double* const J_G = reduced_.data();
+  double* const drift = J_G + dims_.constraints * dims_.action;
+  ReduceTerms(dims_, terms, J_G, drift);
   Set(SafeMapReduced{terms.k, J_G, drift}, gains);
+}
+
+void SafeMap::Set(const SafeMapTerms& terms, const double* joined, const SafeMapGains& gains) {
+  const int K = dims_.constraints, n = dims_.action;
+  double* const J_G = reduced_.data();
+  double* const drift = J_G + K * n;
+  double* const k = drift + K;
+  ReduceTerms({1, n, dims_.q, dims_.x}, terms, J_G, drift);
+  k[0] = terms.k[0];
+  for (int i = 1; i < K; ++i, joined += JoinedRowSize(n)) {
+    k[i] = joined[0];
+    drift[i] = joined[1];
+    std::copy_n(joined + 2, n, J_G + i * n);
+  }
+  Set(SafeMapReduced{k, J_G, drift}, gains);
 }
 
 void SafeMap::Set(const SafeMapReduced& reduced, const SafeMapGains& gains) {
@@ -171,7 +187,7 @@ void SafeMap::Triangularise() {
 // The number of sweeps is fixed, so that the time is; an orthogonal pair costs its three scalar products.
 void SafeMap::OrthogonaliseRows() {
   const int n = dims_.action, rank = std::min(dims_.constraints, n);
-  for (int sweep = 0; sweep < Sweeps(rank); ++sweep) {
+  for (int sweep = 0; sweep < SafeMapSweeps(rank); ++sweep) {
     for (int a = 0; a + 1 < rank; ++a) {
       for (int b = a + 1; b < rank; ++b) {
         double* x = rows_ + a * n;
@@ -189,21 +205,31 @@ void SafeMap::OrthogonaliseRows() {
   }
 }
 
-void SafeMap::ApplyUnscaled(const double* u, double* action) const {
-  const int n = dims_.action;
+namespace {
+
+void ApplyRaw(int n, const double* basis, const double* offset, const double* u, double* action) {
   double clipped[kMaxSafeMapActions];
   for (int i = 0; i < n; ++i) clipped[i] = Clip(u[i]);
-  for (int i = 0; i < n; ++i) action[i] = Dot(basis_ + i * n, clipped, n) + offset_[i];
+  for (int i = 0; i < n; ++i) action[i] = Dot(basis + i * n, clipped, n) + offset[i];
 }
 
-double SafeMap::Apply(const double* u, double* action) const {
-  const int n = dims_.action;
-  ApplyUnscaled(u, action);
+}  // namespace
+
+double ApplySafeMap(int n, const double* basis, const double* offset, const double* u, double* action) {
+  ApplyRaw(n, basis, offset, u, action);
   double largest = 1;
   for (int i = 0; i < n; ++i) largest = std::max(largest, std::abs(action[i]));
   const double scale = 1 / largest;
   for (int i = 0; i < n; ++i) action[i] *= scale;
   return scale;
+}
+
+void SafeMap::ApplyUnscaled(const double* u, double* action) const {
+  ApplyRaw(dims_.action, basis_, offset_, u, action);
+}
+
+double SafeMap::Apply(const double* u, double* action) const {
+  return ApplySafeMap(dims_.action, basis_, offset_, u, action);
 }
 
 }  // namespace datacom

@@ -14,6 +14,7 @@
 #include "common/config/experiment.h"
 #include "common/records/ledger.h"
 #include "common/rows/row_schema.h"
+#include "common/tasks/known_selection.h"
 #include "common/tasks/task.h"
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/message_differencer.h"
@@ -45,7 +46,9 @@ absl::Status ApplyTyped(const TrainOptions& options, v1::Experiment* experiment)
 absl::StatusOr<v1::Experiment> Finished(const v1::Experiment& experiment) {
   const v1::Experiment resolved = ResolveExperiment(experiment);
   RETURN_IF_ERROR(ValidateExperiment(resolved, TaskNames(), AlgorithmNames()));
-  RETURN_IF_ERROR(MakeTaskModel(resolved.task(), resolved.task_options()).status());  // refuses options it has not
+  // Refuse options and known constraints that the task has not.
+  ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(resolved.task(), resolved.task_options()));
+  RETURN_IF_ERROR(SelectKnownRows(model, resolved.constraints()).status());
   return resolved;
 }
 

@@ -1,8 +1,10 @@
 // What every registered task promises (common/tasks/task.h), whatever it simulates.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -150,6 +152,76 @@ TEST_P(TaskContract, StepsResetsAndModelEvaluationsAllocateNothing) {
               0u)
         << options;
   }
+}
+
+// Known constraints, where a task has them: names are told apart, Jacobians are derivatives, rows with a gain are on
+// positions of a second-order state, and none claims a violation that the cost denies.
+TEST_P(TaskContract, KnownConstraintsAreNamedOnceAndHaveTheirOwnDerivatives) {
+  const KnownConstraints* const known = model_.known_constraints.get();
+  if (known == nullptr) GTEST_SKIP() << "this task has none";
+  const ControlAffineDims dims = model_.dynamics->dims();
+  const int K = known->count();
+  ASSERT_EQ(known->names().size(), static_cast<size_t>(K));
+  ASSERT_EQ(known->groups().size(), static_cast<size_t>(K));
+  ASSERT_EQ(known->viability_gains().size(), static_cast<size_t>(K));
+  std::set<std::string> names(known->names().begin(), known->names().end());
+  EXPECT_EQ(names.size(), static_cast<size_t>(K));
+  for (const std::string& group : known->groups()) EXPECT_EQ(names.count(group), 0u) << group;
+  RandomStream random(1);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<double> z(dims.q + dims.x), k(K), J_q(K * dims.q), J_x(K * dims.x), high(K), low(K);
+    for (double& value : z) value = random.Uniform(-1.5, 1.5);
+    const auto evaluate = [&](const std::vector<double>& at, const KnownConstraintsOut& out) {
+      known->Evaluate(at.data(), at.data() + dims.q, out);
+    };
+    EXPECT_EQ(testing::kCountsAllocations ? testing::CountAllocations([&] {
+                known->Evaluate(z.data(), z.data() + dims.q, {k.data(), J_q.data(), J_x.data()});
+              })
+                                          : 0u,
+              0u);
+    evaluate(z, {k.data(), J_q.data(), J_x.data()});
+    for (int d = 0; d < dims.q + dims.x; ++d) {
+      std::vector<double> moved = z;
+      moved[d] = z[d] + 1e-6;
+      evaluate(moved, {high.data(), nullptr, nullptr});
+      moved[d] = z[d] - 1e-6;
+      evaluate(moved, {low.data(), nullptr, nullptr});
+      for (int i = 0; i < K; ++i) {
+        const double slope = d < dims.q ? J_q[i * dims.q + d] : J_x[i * dims.x + d - dims.q];
+        EXPECT_NEAR(slope, (high[i] - low[i]) / 2e-6, 1e-7) << known->names()[i] << " by entry " << d;
+        const bool velocity = d >= dims.q / 2;
+        if (known->viability_gains()[i] > 0 && velocity) {
+          EXPECT_EQ(slope, 0) << known->names()[i];
+          EXPECT_EQ(dims.q % 2, 0);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(TaskContract, AKnownConstraintThatIsViolatedIsAViolation) {
+  const KnownConstraints* const known = model_.known_constraints.get();
+  if (known == nullptr) GTEST_SKIP() << "this task has none";
+  const ControlAffineDims dims = model_.dynamics->dims();
+  const auto task = Make();
+  std::vector<double> q(dims.q), x(dims.x), k(known->count());
+  int violations = 0;
+  for (uint64_t episode = 0; episode < 10; ++episode) {
+    RandomStream start(StreamKey("test.episode", {episode})), actions(episode);
+    task->Reset(&start, observation_.data());
+    std::vector<double> action = RandomAction(&actions);
+    for (int step = 0; step < 100; ++step) {
+      if (step % 20 == 0) action = RandomAction(&actions);
+      const double cost = task->Step(action.data(), observation_.data()).cost;
+      model_.dynamics->Evaluate(observation_.data(), {q.data(), x.data(), nullptr, nullptr, nullptr});
+      known->Evaluate(q.data(), x.data(), {k.data(), nullptr, nullptr});
+      const double largest = *std::max_element(k.begin(), k.end());
+      if (largest <= 0) continue;
+      EXPECT_LE(largest, cost + 2e-3) << "what a simulator reports a millisecond late moves by as much";
+      ++violations;
+    }
+  }
+  EXPECT_GT(violations, 0) << "the test never left the safe set";
 }
 
 // Each option alone, with a value its rule allows.

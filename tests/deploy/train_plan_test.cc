@@ -11,6 +11,7 @@
 namespace datacom::cli {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 TrainOptions Typed() {
@@ -53,6 +54,16 @@ TEST(PlanExperiment, RefusesAnOptionTheTaskHasNot) {
   options.overrides = {"task_options.puck_region=adjusted"};
   EXPECT_THAT(std::string(PlanExperiment(options).status().message()),
               HasSubstr("task_options.puck_region: task cartpole has no such option"));
+}
+
+TEST(PlanExperiment, RefusesAKnownConstraintTheTaskHasNotAndNamesThoseItHas) {
+  TrainOptions options;
+  options.experiment = "deploy/experiments/air_hockey/datacom_known.textproto";
+  EXPECT_TRUE(PlanExperiment(options).ok()) << PlanExperiment(options).status();
+  options.overrides = {"constraints.known=[joint_position, wall]"};
+  EXPECT_THAT(std::string(PlanExperiment(options).status().message()),
+              AllOf(HasSubstr("constraints.known: known constraint \"wall\": task air_hockey has the groups"),
+                    HasSubstr("joint_position, end_effector, joint_velocity"), HasSubstr("velocity_3_lower")));
 }
 
 TEST(PlanResume, AcceptsTheSameCommandAgainAndMoreSteps) {

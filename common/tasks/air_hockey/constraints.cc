@@ -30,18 +30,19 @@ double Cost(const double* q, const double* velocity, const double* mallet) {
 }
 
 Constraints::Constraints() {
-  const auto add = [this](std::string name, double gain) {
+  const auto add = [this](const char* group, std::string name, double gain) {
+    groups_.emplace_back(group);
     names_.push_back(std::move(name));
     gains_.push_back(gain);
   };
   for (const char* side : {"upper", "lower"}) {
-    for (int i = 1; i <= kJoints; ++i) add(absl::StrCat("joint_", i, "_", side), 1.0);
+    for (int i = 1; i <= kJoints; ++i) add("joint_position", absl::StrCat("joint_", i, "_", side), 1.0);
   }
   for (const char* name : {"mallet_x_lower", "mallet_y_lower", "mallet_y_upper", "mallet_z_lower", "mallet_z_upper"}) {
-    add(name, 0.5);
+    add("end_effector", name, 0.5);
   }
   for (const char* side : {"upper", "lower"}) {
-    for (int i = 1; i <= kJoints; ++i) add(absl::StrCat("velocity_", i, "_", side), 0.0);
+    for (int i = 1; i <= kJoints; ++i) add("joint_velocity", absl::StrCat("velocity_", i, "_", side), 0.0);
   }
 }
 

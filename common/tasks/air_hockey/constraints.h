@@ -20,18 +20,20 @@ inline constexpr double kPuckRadius = 0.03165;    // m
 double Cost(const double* q, const double* velocity, const double* mallet);
 
 // Rows: 6 positions (upper, lower), mallet x, y lower, y upper, and its height, which a planar arm cannot change (2),
-// 6 velocities (upper, lower). State: 3 joint positions, 3 joint velocities. Immutable; thread-safe.
+// 6 velocities (upper, lower); groups joint_position, end_effector, joint_velocity. State: 3 joint positions, 3 joint
+// velocities. Immutable; thread-safe.
 class Constraints : public KnownConstraints {
  public:
   Constraints();
   int count() const override { return 17; }
   const std::vector<double>& viability_gains() const override { return gains_; }
   const std::vector<std::string>& names() const override { return names_; }
+  const std::vector<std::string>& groups() const override { return groups_; }
   void Evaluate(const double* q, const double* x, const KnownConstraintsOut& out) const override;
 
  private:
   std::vector<double> gains_;
-  std::vector<std::string> names_;
+  std::vector<std::string> names_, groups_;
 };
 
 }  // namespace datacom::air_hockey

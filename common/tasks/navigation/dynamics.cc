@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "common/base/status.h"
+#include "common/tasks/navigation/constraints.h"
 #include "common/tasks/navigation/observation.h"
 #include "common/tasks/options.h"
 #include "datacom/v1/experiment.pb.h"
@@ -97,6 +98,7 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   model.spec.init_keys = {"tiago_x",  "tiago_y",  "tiago_yaw",      "fetch_x",        "fetch_y",   "fetch_yaw",
                           "target_x", "target_y", "fetch_target_x", "fetch_target_y", "fetch_idle"};
   model.dynamics = std::make_shared<Dynamics>();
+  model.known_constraints = std::make_shared<Constraints>();
   model.slices = {StretchedArm(), HeadOn()};
   return model;
 }

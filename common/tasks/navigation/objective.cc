@@ -3,7 +3,6 @@
 namespace datacom::navigation {
 namespace {
 
-constexpr double kTiagoRadius = 0.4, kFetchRadius = 0.3, kMargin = 0.1;  // m
 constexpr double kActionWeight = 0.1;
 constexpr double kGoalBonus = 10;
 constexpr double kCollisionReward = -1000;

@@ -10,6 +10,10 @@ namespace datacom::navigation {
 
 inline constexpr double kGoalDistance = 0.2;  // m, at which TIAGo++ has reached its target
 
+// What distances are measured against, in m: TIAGo++ keeps its radius and a margin off walls and link points, and
+// Fetch's radius more off Fetch.
+inline constexpr double kTiagoRadius = 0.4, kFetchRadius = 0.3, kMargin = 0.1;
+
 // The published code's reward: distance, heading error away from the target, change of action, a bonus within reach of
 // the target; a collision replaces it all.
 double CodeReward(const PlanarState& tiago, const Point& target, const Motion& action, const Motion& previous_action,

@@ -5,9 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "common/acting/learned_constraint.h"
 #include "common/base/random.h"
 #include "common/nn/mlp.h"
+#include "common/safety/known_rows.h"
 #include "common/safety/safe_map.h"
+#include "common/tasks/known_selection.h"
 #include "common/tasks/navigation/dynamics.h"
 #include "datacom/v1/experiment.pb.h"
 #include "gmock/gmock.h"
@@ -137,6 +140,62 @@ TEST(SafeMapRule, EqualsASlowLiteralRestatementOnACVaR) {
 // A rectifier bends: small steps, and fewer units, keep most differences on one side of it.
 TEST(SafeMapRule, EqualsASlowLiteralRestatementOnAQuantile) {
   ExpectActsAsASlowLiteralRestatement(testing::QuantileSnapshot(22, 2, 8, {16, 16, 16}, 4), /*step=*/0.001f);
+}
+
+Snapshot Joined(uint64_t seed, const std::vector<std::string>& rows) {
+  Snapshot snapshot = testing::SafeMapSnapshot(16, 3, 6, {32, 32}, seed);
+  for (const std::string& row : rows) snapshot.scalars["known_constraint." + row] = 1;
+  return snapshot;
+}
+
+// The plain rule tells k, the policy u; map and records are formed by hand beside it.
+TEST(SafeMapRule, JoinsTheKnownRowsThatTheSnapshotNames) {
+  const TaskModel model = MakeTaskModel("air_hockey", v1::TaskOptions()).value();
+  const std::vector<std::string> names = {"mallet_x_lower", "velocity_1_upper", "joint_3_upper"};
+  const Snapshot snapshot = Joined(6, names);
+  Snapshot plain = snapshot;
+  plain.acting_rule = "gaussian_policy";
+  const int batch = 32;
+  std::vector<float> observations(batch * 16), noise(batch * 3), actions(batch * 3), u(batch * 3);
+  FillNormal(1, observations.data(), batch * 16);
+  FillNormal(2, noise.data(), batch * 3);
+  std::vector<double> k(batch);
+  const auto rule = MakeActingRule(snapshot, model, batch).value();
+  rule->Act(batch, observations.data(), noise.data(), actions.data(), {k.data(), nullptr, nullptr});
+  MakeActingRule(plain, model, batch).value()->Act(batch, observations.data(), noise.data(), u.data(), {});
+  KnownRows known(model.known_constraints, SelectKnownRows(model, names).value(), model.dynamics->dims());
+  LearnedConstraint constraint = LearnedConstraint::Make(snapshot, 6, batch).value();
+  for (int r = 0; r < batch; ++r) {
+    const std::vector<double> observation(observations.begin() + r * 16, observations.begin() + (r + 1) * 16);
+    std::vector<double> q(6), f(6), G(18), records(3 * 5), gradient(6),
+        tangent(u.begin() + r * 3, u.begin() + r * 3 + 3);
+    model.dynamics->Evaluate(observation.data(), {q.data(), nullptr, nullptr, f.data(), G.data()});
+    known.Evaluate({q.data(), nullptr, f.data(), G.data(), nullptr}, records.data());
+    const std::vector<float> z(q.begin(), q.end());
+    constraint.Evaluate(1, z.data());
+    EXPECT_NEAR(constraint.Row(0, gradient.data()) - 0.8, k[r], 1e-6) << "k stays the learned one's";
+    SafeMap map({4, 3, 6, 0});
+    map.Set({&k[r], gradient.data(), nullptr, f.data(), G.data(), nullptr}, records.data(), {60, 3});
+    double want[3];
+    map.Apply(tangent.data(), want);
+    for (int i = 0; i < 3; ++i) EXPECT_NEAR(actions[r * 3 + i], want[i], 1e-5) << "row " << r;
+  }
+}
+
+TEST(SafeMapRule, RefusesKnownRowsThatTheTaskHasNotAndOthersThanItWasMadeWith) {
+  const TaskModel model = MakeTaskModel("air_hockey", v1::TaskOptions()).value();
+  EXPECT_THAT(std::string(MakeActingRule(Joined(1, {"ceiling"}), model, 1).status().message()),
+              AllOf(HasSubstr("ceiling"), HasSubstr("air_hockey"), HasSubstr("mallet_x_lower")));
+  const auto rule = MakeActingRule(Joined(1, {"joint_1_upper", "joint_2_upper"}), model, 1).value();
+  EXPECT_TRUE(rule->Load(Joined(2, {"joint_2_upper", "joint_1_upper"})).ok());
+  for (const auto& other : {std::vector<std::string>{},
+                            {"joint_1_upper"},
+                            {"joint_1_upper", "joint_3_upper"},
+                            {"joint_1_upper", "joint_2_upper", "joint_3_upper"}}) {
+    const absl::Status status = rule->Load(Joined(2, other));
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("[joint_1_upper, joint_2_upper]"));
+  }
 }
 
 TEST(ActingRule, ARowActsTheSameBitsInEveryBatch) {

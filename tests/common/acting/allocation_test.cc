@@ -68,7 +68,8 @@ TEST_F(Allocation, APerceptronMakesNoneAfterItsMaking) {
 TEST_F(Allocation, EveryRuleLoadsAndActsWithoutAny) {
   const TaskModel model = MakeTaskModel("air_hockey", v1::TaskOptions()).value();  // fits every rule
   for (const std::string& name : ActingRuleNames()) {
-    const Snapshot snapshot = testing::SnapshotForRule(name, 16, 3, 6, {128, 128}, 1);
+    Snapshot snapshot = testing::SnapshotForRule(name, 16, 3, 6, {128, 128}, 1);
+    snapshot.scalars["known_constraint.mallet_x_lower"] = snapshot.scalars["known_constraint.joint_1_upper"] = 1;
     const auto rule = MakeActingRule(snapshot, model, 16).value();
     std::vector<float> observations(16 * 16, 0.1f), noise(16 * rule->noise_dim(), 0.2f), actions(16 * 3);
     const std::vector<float> costs(16, 0.3f);

@@ -50,6 +50,21 @@ TEST(ValidateExperiment, ChecksFieldsAgainstEachOther) {
   ExpectInvalid(Validate(Minimal("replay { failure_capacity: 6 }")), {"replay.failure_capacity", "6"});
 }
 
+TEST(ValidateExperiment, JoinsKnownConstraintsToALearnedOneAlone) {
+  const auto with = [](const std::string& algorithm, const std::string& constraints) {
+    v1::Experiment experiment = Minimal("constraints { " + constraints + " }");
+    experiment.set_algorithm(algorithm);
+    return Validate(experiment);
+  };
+  for (const std::string algorithm : {"datacom", "iqn_datacom"}) {
+    EXPECT_TRUE(with(algorithm, "known: ['joint_position', 'a row']").ok()) << "the task knows the names";
+    ExpectInvalid(with(algorithm, "learned: false known: 'wall'"), {"constraints.learned", "atacom_fi"});
+  }
+  EXPECT_TRUE(with("sac", "").ok());
+  ExpectInvalid(with("sac", "known: 'wall'"), {"constraints.known", "sac learns no constraint"});
+  ExpectInvalid(with("atacom_fi", "known: 'wall'"), {"constraints.known", "atacom_fi"});
+}
+
 TEST(ValidateExperiment, WantsRangesThatRiseAndMassesAboveZero) {
   const auto drawn = [](const std::string& what, const std::string& range) {
     return Validate(Minimal("task_options { randomisation { " + what + " { " + range + " } } }"));

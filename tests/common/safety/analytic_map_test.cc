@@ -47,6 +47,7 @@ class OneJoint : public KnownConstraints {
   int count() const override { return 2; }
   const std::vector<double>& viability_gains() const override { return gains_; }
   const std::vector<std::string>& names() const override { return names_; }
+  const std::vector<std::string>& groups() const override { return names_; }
   void Evaluate(const double* q, const double*, const KnownConstraintsOut& out) const override {
     if (out.k != nullptr) {
       out.k[0] = q[0] * q[0] - 1;

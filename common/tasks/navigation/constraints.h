@@ -1,0 +1,35 @@
+// The part of the navigation task's cost that its constraint state can tell, in closed form (environments.md 3.8): the
+// distances to the four walls, to Fetch's base and to its hand. Those to the other link points are not among it: nobody
+// observes the arm's joints.
+#ifndef DATACOM_COMMON_TASKS_NAVIGATION_CONSTRAINTS_H_
+#define DATACOM_COMMON_TASKS_NAVIGATION_CONSTRAINTS_H_
+
+#include <string>
+#include <vector>
+
+#include "common/safety/known_constraints.h"
+
+namespace datacom::navigation {
+
+// Rows, in m: the walls at x upper, y upper, x lower, y lower (group wall); Fetch's base and hand (group opponent).
+// State of Dynamics. The action is a velocity, which reaches every row, forward along the heading alone: no gains.
+// Immutable; thread-safe.
+class Constraints : public KnownConstraints {
+ public:
+  int count() const override { return 6; }
+  const std::vector<double>& viability_gains() const override { return gains_; }
+  const std::vector<std::string>& names() const override { return names_; }
+  const std::vector<std::string>& groups() const override { return groups_; }
+  // At no distance at all a gradient is zero.
+  void Evaluate(const double* q, const double* x, const KnownConstraintsOut& out) const override;
+
+ private:
+  const std::vector<double> gains_ = std::vector<double>(6, 0.0);
+  const std::vector<std::string> names_ = {"wall_x_upper", "wall_y_upper",  "wall_x_lower",
+                                           "wall_y_lower", "opponent_base", "opponent_hand"};
+  const std::vector<std::string> groups_ = {"wall", "wall", "wall", "wall", "opponent", "opponent"};
+};
+
+}  // namespace datacom::navigation
+
+#endif  // DATACOM_COMMON_TASKS_NAVIGATION_CONSTRAINTS_H_
