@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
+#include "common/safety/safe_map.h"
 #include "learner/prefetch.h"
 
 namespace datacom::learner {
@@ -43,10 +44,12 @@ absl::Status CheckSize(const std::string& block, size_t expected, int member, co
 }  // namespace
 
 BatchDecoder::BatchDecoder(const AlgorithmConfig& config, const RowSchema& schema,
-                           std::shared_ptr<const ControlAffine> dynamics, std::vector<uint64_t> delta_warmup)
+                           std::shared_ptr<const ControlAffine> dynamics, KnownRows known,
+                           std::vector<uint64_t> delta_warmup)
     : config_(config),
       schema_(schema),
       dynamics_(std::move(dynamics)),
+      known_(std::move(known)),
       delta_warmup_(std::move(delta_warmup)),
       z_dim_(config.q_dim + config.x_dim),
       wide_(config.obs_dim),
@@ -170,6 +173,8 @@ void BatchDecoder::Features(int member, const std::vector<float>& observations, 
     }
     dynamics_->Evaluate(wide_.data(), out);
     for (int i = 0; i < z_dim_; ++i) features->z[at * z_dim_ + i] = static_cast<float>(state_[i]);
+    known_.Evaluate({out.q, out.x, out.f, out.G, out.x_dot},
+                    features->known.data() + at * known_.count() * JoinedRowSize(config_.action_dim));
   }
 }
 

@@ -5,8 +5,10 @@ set(DATACOM_CORE_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/nn/fused_dense.cc
   ${CMAKE_CURRENT_LIST_DIR}/nn/fused_rows.cc
   ${CMAKE_CURRENT_LIST_DIR}/nn/fused_quantiles.cc
+  ${CMAKE_CURRENT_LIST_DIR}/nn/fused_joined_map.cc
   ${CMAKE_CURRENT_LIST_DIR}/nn/tensor_kernels.cc
   ${CMAKE_CURRENT_LIST_DIR}/nn/tensor_rows.cc
+  ${CMAKE_CURRENT_LIST_DIR}/nn/tensor_joined_map.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/algorithm.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/population.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/critic_ensemble.cc

@@ -18,6 +18,7 @@
 #include "common/rows/row_schema.h"
 #include "common/rpc/replay_client.h"
 #include "common/safety/control_affine.h"
+#include "common/safety/known_rows.h"
 #include "learner/algorithms/algorithm.h"
 
 namespace datacom::learner {
@@ -43,7 +44,7 @@ class BatchDecoder {
  public:
   // `dynamics` may be null where the algorithm needs none. delta_warmup: [M] rows.
   BatchDecoder(const AlgorithmConfig& config, const RowSchema& schema, std::shared_ptr<const ControlAffine> dynamics,
-               std::vector<uint64_t> delta_warmup);
+               KnownRows known, std::vector<uint64_t> delta_warmup);
   // DATA_LOSS naming member, column and size when the reply does not fit; `out` is then undefined.
   absl::Status Decode(v1::DrawReply* reply, PreparedUpdate* out);
 
@@ -58,6 +59,7 @@ class BatchDecoder {
   const AlgorithmConfig config_;
   const RowSchema schema_;
   const std::shared_ptr<const ControlAffine> dynamics_;
+  KnownRows known_;
   const std::vector<uint64_t> delta_warmup_;
   int z_dim_ = 0;
   std::vector<double> wide_, state_;                       // one observation, one [q, x], float64

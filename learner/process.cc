@@ -54,7 +54,8 @@ absl::StatusOr<RowSchema> SchemaOf(const TaskModel& task, const std::string& act
 
 absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, const ProcessSeams& seams) {
   const v1::Experiment& experiment = options.experiment;
-  const AlgorithmConfig config = MakeAlgorithmConfig(experiment, task);
+  ASSIGN_OR_RETURN(const AlgorithmConfig config, MakeAlgorithmConfig(experiment, task));
+  ASSIGN_OR_RETURN(const KnownRows known, MakeKnownRows(experiment, task));
   RETURN_IF_ERROR(MakeFolders(options.run_dir + "/checkpoints"));
   ASSIGN_OR_RETURN(const std::unique_ptr<FolderLock> lock, FolderLock::Take(options.run_dir + "/checkpoints"));
   ASSIGN_OR_RETURN(const uint32_t incarnation, NextIncarnation(options.run_dir + "/checkpoints/incarnation"));
@@ -103,7 +104,7 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
   absl::Status status;
   {
     Prefetch prefetch(seams.open_draws(schema.fingerprint()),
-                      BatchDecoder(config, schema, dynamics, DeltaWarmups(experiment)), config,
+                      BatchDecoder(config, schema, dynamics, known, DeltaWarmups(experiment)), config,
                       {trainer.update() + 1, schedule.last_update(), DrawsAhead(experiment, schema)});
     status = trainer.Run(&prefetch);
   }

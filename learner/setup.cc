@@ -1,10 +1,13 @@
 #include "learner/setup.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status.h"
 #include "common/base/version.h"
 #include "common/config/experiment.h"
+#include "common/tasks/known_selection.h"
 #include "learner/schedule.h"
 
 namespace datacom::learner {
@@ -45,8 +48,10 @@ learner::MemberHyper HyperOf(const v1::Experiment& resolved, int member) {
 
 }  // namespace
 
-AlgorithmConfig MakeAlgorithmConfig(const v1::Experiment& resolved, const TaskModel& task) {
+absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolved, const TaskModel& task) {
   AlgorithmConfig config;
+  ASSIGN_OR_RETURN(const std::vector<int> known, SelectKnownRows(task, resolved.constraints()));
+  for (const int row : known) config.known.push_back(task.known_constraints->names()[row]);
   config.algorithm = resolved.algorithm();
   for (int member = 0; member < resolved.members_size(); ++member) config.members.push_back(HyperOf(resolved, member));
   config.run_seed = resolved.run().seed();
@@ -70,6 +75,11 @@ AlgorithmConfig MakeAlgorithmConfig(const v1::Experiment& resolved, const TaskMo
   config.policy_warmup = Schedule::Of(resolved).UpdatesAt(resolved.schedule().policy_warmup());
   config.device = resolved.learner().device();
   return config;
+}
+
+absl::StatusOr<KnownRows> MakeKnownRows(const v1::Experiment& resolved, const TaskModel& task) {
+  ASSIGN_OR_RETURN(std::vector<int> rows, SelectKnownRows(task, resolved.constraints()));
+  return KnownRows(task.known_constraints, std::move(rows), task.dynamics->dims());
 }
 
 std::vector<uint64_t> DeltaWarmups(const v1::Experiment& resolved) {

@@ -26,8 +26,9 @@ INCLUDE_EXCEPTIONS = {
     ("learner/standalone/golden_check.cc", "tests/learner/core_golden.h"): "the golden check without GoogleTest, for GPU machines",
 }
 
-# Headers of the standard library alone, which the learner core may share although it builds with LibTorch alone.
-CORE_MAY_INCLUDE = {"common/safety/risk.h"}
+# Headers of the standard library alone, which the learner core may share although it builds with LibTorch alone; so is
+# safe_map.cc, which the standalone build compiles.
+CORE_MAY_INCLUDE = {"common/safety/risk.h", "common/safety/safe_map.h"}
 
 TORCH = re.compile(r"^(torch|ATen|c10)/")
 MUJOCO = re.compile(r"^mujoco/")

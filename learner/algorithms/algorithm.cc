@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "common/safety/safe_map.h"
 #include "learner/algorithms/analytic_atacom.h"
 #include "learner/algorithms/cbf_sac.h"
 #include "learner/algorithms/datacom.h"
@@ -20,6 +21,7 @@ void ControlAffineBatch::Resize(int members, int batch, const AlgorithmConfig& c
   f.resize(rows * config.q_dim);
   G.resize(rows * config.q_dim * config.action_dim);
   x_dot.resize(rows * config.x_dim);
+  known.resize(rows * config.known.size() * JoinedRowSize(config.action_dim));
 }
 
 void Batch::Resize(const AlgorithmConfig& config) {
@@ -129,6 +131,8 @@ std::unique_ptr<Algorithm> MakeAlgorithm(const AlgorithmConfig& config) {
       std::unique_ptr<Algorithm> algorithm = entry.make(config);
       Check(!algorithm->needs_dynamics() || config.q_dim > 0,
             config.algorithm + " needs a constraint state: q_dim is 0");
+      Check(algorithm->needs_dynamics() || config.known.empty(),
+            config.algorithm + " learns no constraint that known ones could join");
       return algorithm;
     }
     known += std::string(known.empty() ? "" : ", ") + entry.name;

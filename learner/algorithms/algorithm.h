@@ -45,6 +45,7 @@ struct AlgorithmConfig {
   uint64_t run_seed = 0;             // keys initialisation together with the member's seed
   int obs_dim = 0, action_dim = 0, q_dim = 0, x_dim = 0;
   std::vector<double> action_low, action_high;  // [action_dim]
+  std::vector<std::string> known;               // rows of the task's known constraints joined to the learned one
   int horizon = 0;
   std::vector<int> actor_hidden{128, 128}, critic_hidden{128, 128}, constraint_hidden{128, 128};
   int batch_size = 64, failure_batch_size = 6;
@@ -63,6 +64,7 @@ struct ControlAffineBatch {
   std::vector<double> f;      // [M, B, q]
   std::vector<double> G;      // [M, B, q, action]
   std::vector<double> x_dot;  // [M, B, x]
+  std::vector<double> known;  // [M, B, known rows, action + 2]: records of common/safety/safe_map.h
   void Resize(int members, int batch, const AlgorithmConfig& config);
 };
 

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "common/safety/risk.h"
+#include "common/safety/safe_map.h"
 #include "learner/algorithms/gaussian_feasibility.h"
 #include "learner/nn/safe_map_row.h"
 
@@ -30,16 +31,19 @@ Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> fea
   slack_beta_ = NewScalar(&MemberHyper::slack_beta);
   delta_value_ = NewScalar();
   for (int m = 0; m < members_; ++m) UploadDelta(m);
-  now_dynamics_ = NewDynamics();
-  next_dynamics_ = NewDynamics();
-  record_ = kernels_->NewDoubles(block_, batch_, SafeMapRecordSize(config_.action_dim));
-  d_u_ = kernels_->NewFloats(block_, batch_, config_.action_dim);
+  const int n = config_.action_dim;
+  const auto rows = [this](int cols) { return kernels_->NewDoubles(block_, 2 * batch_, cols); };
+  dynamics_ = {rows(config_.q_dim), rows(config_.q_dim * n), rows(config_.x_dim), {}};
+  if (joins()) {
+    dynamics_.known = rows(static_cast<int>(config_.known.size()) * JoinedRowSize(n));
+    map_ = rows(JoinedMapSize(n));
+  }
+  record_ = kernels_->NewDoubles(block_, batch_, joins() ? 1 : SafeMapRecordSize(n));
+  d_u_ = kernels_->NewFloats(block_, batch_, n);
 }
 
-Datacom::Dynamics Datacom::NewDynamics() {
-  return {kernels_->NewDoubles(block_, batch_, config_.q_dim),
-          kernels_->NewDoubles(block_, batch_, config_.q_dim * config_.action_dim),
-          kernels_->NewDoubles(block_, batch_, config_.x_dim)};
+Datacom::Dynamics Datacom::Dynamics::Rows(int first, int count) const {
+  return {f.Rows(first, count), G.Rows(first, count), x_dot.Rows(first, count), known.Rows(first, count)};
 }
 
 void Datacom::UploadDelta(int member) {
@@ -51,35 +55,62 @@ void Datacom::LoadDynamics(const ControlAffineBatch& batch, const Dynamics& to) 
   kernels_->Upload(BlockOf(batch.f, batch_ * config_.q_dim), to.f);
   kernels_->Upload(BlockOf(batch.G, batch_ * config_.q_dim * config_.action_dim), to.G);
   kernels_->Upload(BlockOf(batch.x_dot, batch_ * config_.x_dim), to.x_dot);
+  if (joins()) kernels_->Upload(BlockOf(batch.known, batch_ * to.known.cols), to.known);
 }
 
 void Datacom::LoadBatch(const Batch& batch) {
   LoadTransitions(batch);
-  LoadDynamics(batch.now, now_dynamics_);
-  LoadDynamics(batch.next, next_dynamics_);
+  LoadDynamics(batch.next, dynamics_.Rows(0, batch_));
+  LoadDynamics(batch.now, dynamics_.Rows(batch_, batch_));
   feasibility_->LoadBatch(batch, first_member());
 }
 
-void Datacom::Map(const Dynamics& dynamics, const DoubleView& k, const DoubleView& J, const ActionSample& sample,
-                  const FloatView& executed) {
-  const SafeMapInput input{
-      k, J, dynamics.f, dynamics.G, dynamics.x_dot, Block(gain_), Block(slack_beta_), Block(target_entropy_)};
-  kernels_->SafeMap(input, sample.u, {executed, sample.log_pi, record_});
+SafeMapInput Datacom::MapInput(const Dynamics& dynamics, const DoubleView& k, const DoubleView& J) const {
+  return {k, J, dynamics.f, dynamics.G, dynamics.x_dot, Block(gain_), Block(slack_beta_), Block(target_entropy_)};
+}
+
+void Datacom::MapNow() {
+  const SafeMapOutput out{NowAction(), now_.log_pi, record_};
+  if (joins()) {
+    kernels_->JoinedMap(map_.Rows(batch_, batch_), Block(target_entropy_), now_.u, out);
+  } else {
+    const Dynamics now = dynamics_.Rows(batch_, batch_);
+    kernels_->SafeMap(MapInput(now, feasibility_->k_now(), feasibility_->J_now()), now_.u, out);
+  }
+}
+
+void Datacom::MapNext() {
+  const SafeMapOutput out{NextAction(), next_.log_pi, record_};
+  if (joins()) {
+    kernels_->JoinedMap(map_.Rows(0, batch_), Block(target_entropy_), next_.u, out);
+  } else {
+    const Dynamics next = dynamics_.Rows(0, batch_);
+    kernels_->SafeMap(MapInput(next, feasibility_->k_next(), feasibility_->J_next()), next_.u, out);
+  }
+}
+
+void Datacom::MapNowGradient() {
+  if (joins()) {
+    kernels_->JoinedMapGradient(map_.Rows(batch_, batch_), record_, now_.u, action_gradient(), d_u_);
+  } else {
+    kernels_->SafeMapGradient(record_, now_.u, action_gradient(), d_u_);
+  }
 }
 
 // Constraint values use the online nets and delta as they are before this update, for s and s' alike.
 void Datacom::Compute() {
   feasibility_->Evaluate(parameters(), Block(delta_value_));
+  if (joins()) kernels_->JoinMap({MapInput(dynamics_, feasibility_->k(), feasibility_->J()), dynamics_.known}, map_);
 
   SampleNow();
-  Map(now_dynamics_, feasibility_->k_now(), feasibility_->J_now(), now_, NowAction());
+  MapNow();
   EvaluateActor();
-  kernels_->SafeMapGradient(record_, now_.u, action_gradient(), d_u_);
+  MapNowGradient();
   ActorStep(d_u_);
   TemperatureStep();
 
   SampleNext();
-  Map(next_dynamics_, feasibility_->k_next(), feasibility_->J_next(), next_, NextAction());
+  MapNext();
   CriticStep();
 
   feasibility_->LossGradient(parameters(), targets(), gradients(), constraint_loss_.value);
@@ -121,6 +152,7 @@ ActingParameters Datacom::GetActingParameters(int member) const {
                         {"atacom_gain", hyper.atacom_gain},
                         {"slack_beta", hyper.slack_beta},
                         {"target_entropy", hyper.target_entropy}};
+  for (const std::string& row : config_.known) parameters.scalars["known_constraint." + row] = 1;
   AddConstraint(member, &parameters);
   return parameters;
 }

@@ -1,6 +1,7 @@
 // D-ATACOM (algorithms.md 6): soft actor-critic on tangent actions u, executed through the map W(s, u) of a learned
 // feasibility constraint, with a learned threshold delta. Critics see executed actions; the gradient passes through
-// da/du alone. The constraint is the CVaR of a Gaussian here, a quantile in IQN-ATACOM (iqn_datacom.h).
+// da/du alone. The constraint is the CVaR of a Gaussian here, a quantile in IQN-ATACOM (iqn_datacom.h). Rows of the
+// task's known constraints, which the batch brings, may be joined to it in W (common/safety/README.md).
 #ifndef DATACOM_LEARNER_ALGORITHMS_DATACOM_H_
 #define DATACOM_LEARNER_ALGORITHMS_DATACOM_H_
 
@@ -36,12 +37,15 @@ class Datacom : public SoftActorCritic {
 
  private:
   struct Dynamics {
-    DoubleView f, G, x_dot;  // [block, B, ...]
+    DoubleView f, G, x_dot, known;  // [block, rows, ...]; known is empty where nothing is joined
+    Dynamics Rows(int first, int count) const;
   };
-  Dynamics NewDynamics();
   void LoadDynamics(const ControlAffineBatch& batch, const Dynamics& to);
-  void Map(const Dynamics& dynamics, const DoubleView& k, const DoubleView& J, const ActionSample& sample,
-           const FloatView& executed);
+  SafeMapInput MapInput(const Dynamics& dynamics, const DoubleView& k, const DoubleView& J) const;
+  void MapNow();
+  void MapNext();
+  void MapNowGradient();
+  bool joins() const { return !config_.known.empty(); }
   void UploadDelta(int member);
 
   std::unique_ptr<Feasibility> feasibility_;
@@ -49,7 +53,8 @@ class Datacom : public SoftActorCritic {
   Optimizer constraint_optimizer_;
   Statistic constraint_loss_, constraint_mean_;
   DoubleView gain_, slack_beta_, delta_value_;  // [M, 1, 1]
-  Dynamics now_dynamics_, next_dynamics_;
+  Dynamics dynamics_;                           // 2B rows: of s', then of s, as the feasibility's
+  DoubleView map_;                              // [block, 2B, ...] the joined map of those
   DoubleView record_;
   FloatView d_u_;
   std::vector<double> risk_;  // one episode, reused

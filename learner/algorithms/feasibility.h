@@ -26,6 +26,9 @@ class Feasibility {
 
   // Constraint k and Jacobian J at s' and s, with the current online nets.
   virtual void Evaluate(const FloatView& parameters, const DoubleView& delta) = 0;
+  // Both: [block, 2B, ...], s' before s.
+  const DoubleView& k() const { return k_; }
+  const DoubleView& J() const { return J_; }
   const DoubleView& k_now() const { return k_now_; }  // [block, B, 1]
   const DoubleView& J_now() const { return J_now_; }  // [block, B, q + x]
   const DoubleView& k_next() const { return k_next_; }

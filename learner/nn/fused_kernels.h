@@ -1,12 +1,14 @@
 // Kernels for one CPU thread: BLAS products, and everything between two products in one pass over memory. One member at
 // a time (BlockSize 1), so that a member's activations, weights and moments stay in cache and a member computes the
 // same numbers alone and in a population. fused_dense.cc holds perceptrons and optimisers, fused_rows.cc the per-row
-// algebra.
+// algebra, fused_joined_map.cc the map of several constraints.
 #ifndef DATACOM_LEARNER_NN_FUSED_KERNELS_H_
 #define DATACOM_LEARNER_NN_FUSED_KERNELS_H_
 
+#include <memory>
 #include <vector>
 
+#include "common/safety/safe_map.h"
 #include "learner/nn/kernels.h"
 
 namespace datacom::learner {
@@ -58,6 +60,11 @@ class FusedKernels : public Kernels {
   void SafeMap(const SafeMapInput& in, const FloatView& u, const SafeMapOutput& out) override;
   void SafeMapGradient(const DoubleView& record, const FloatView& u, const FloatView& d_action,
                        const FloatView& d_u) override;
+  void JoinMap(const JoinedMapInput& in, const DoubleView& map) override;
+  void JoinedMap(const DoubleView& map, const DoubleView& target_entropy, const FloatView& u,
+                 const SafeMapOutput& out) override;
+  void JoinedMapGradient(const DoubleView& map, const DoubleView& record, const FloatView& u, const FloatView& d_action,
+                         const FloatView& d_u) override;
   void GaussianLoss(const FloatView& mean, const FloatView& spread, const GaussianTarget& target,
                     const FloatView& d_mean, const FloatView& d_spread, const DoubleView& loss) override;
   void LevelFeatures(const FloatView& level, const FloatView& features) override;
@@ -108,6 +115,7 @@ class FusedKernels : public Kernels {
 
   std::vector<void*> allocations_;
   std::vector<float> scratch_;
+  std::unique_ptr<datacom::SafeMap> joined_map_;
 };
 
 }  // namespace datacom::learner

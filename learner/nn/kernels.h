@@ -42,6 +42,14 @@ struct SafeMapOutput {
   DoubleView record;  // [members, rows, 2 action + 2]: what the backward pass needs (safe_map_row.h)
 };
 
+// The map with K known rows joined to the learned one (common/safety/safe_map.h); what of it depends on the state
+// alone: B_top [action, action], offset [action], log-determinant.
+struct JoinedMapInput {
+  SafeMapInput learned;  // target_entropy is not read
+  DoubleView known;      // [members, rows, K * (action + 2)]: records
+};
+inline int JoinedMapSize(int action) { return action * action + action + 1; }
+
 // How two linear outputs m, s read as a Gaussian over discounted cost, and what its fit's target does at the ends of
 // episodes and of its range.
 enum class GaussianHead {
@@ -150,6 +158,13 @@ class Kernels {
   virtual void SafeMap(const SafeMapInput& in, const FloatView& u, const SafeMapOutput& out) = 0;
   virtual void SafeMapGradient(const DoubleView& record, const FloatView& u, const FloatView& d_action,
                                const FloatView& d_u) = 0;
+  // As SafeMap, in two steps: the state's part, map [members, rows, JoinedMapSize]; then the action and its
+  // correction, with record [members, rows, 1] the scale. The fused path makes its workspace in the first call.
+  virtual void JoinMap(const JoinedMapInput& in, const DoubleView& map) = 0;
+  virtual void JoinedMap(const DoubleView& map, const DoubleView& target_entropy, const FloatView& u,
+                         const SafeMapOutput& out) = 0;
+  virtual void JoinedMapGradient(const DoubleView& map, const DoubleView& record, const FloatView& u,
+                                 const FloatView& d_action, const FloatView& d_u) = 0;
   // Squared 2-Wasserstein loss [members, 1, 1] and gradients for the online net's linear outputs [members, rows, 1].
   virtual void GaussianLoss(const FloatView& mean, const FloatView& spread, const GaussianTarget& target,
                             const FloatView& d_mean, const FloatView& d_spread, const DoubleView& loss) = 0;

@@ -1,6 +1,7 @@
 // Kernels as plain LibTorch operations on stacked tensors, all members in one launch, on any device. On CUDA the update
 // is recorded once as a graph and replayed. Same formulas as FusedKernels, whose check it is (tests/learner).
-// tensor_kernels.cc holds memory, perceptrons and optimisers, tensor_rows.cc the per-row algebra.
+// tensor_kernels.cc holds memory, perceptrons and optimisers, tensor_rows.cc the per-row algebra, tensor_joined_map.cc
+// the map of several constraints.
 #ifndef DATACOM_LEARNER_NN_TENSOR_KERNELS_H_
 #define DATACOM_LEARNER_NN_TENSOR_KERNELS_H_
 
@@ -70,6 +71,11 @@ class TensorKernels : public Kernels {
   void SafeMap(const SafeMapInput& in, const FloatView& u, const SafeMapOutput& out) override;
   void SafeMapGradient(const DoubleView& record, const FloatView& u, const FloatView& d_action,
                        const FloatView& d_u) override;
+  void JoinMap(const JoinedMapInput& in, const DoubleView& map) override;
+  void JoinedMap(const DoubleView& map, const DoubleView& target_entropy, const FloatView& u,
+                 const SafeMapOutput& out) override;
+  void JoinedMapGradient(const DoubleView& map, const DoubleView& record, const FloatView& u, const FloatView& d_action,
+                         const FloatView& d_u) override;
   void GaussianLoss(const FloatView& mean, const FloatView& spread, const GaussianTarget& target,
                     const FloatView& d_mean, const FloatView& d_spread, const DoubleView& loss) override;
   void LevelFeatures(const FloatView& level, const FloatView& features) override;

@@ -25,6 +25,7 @@ namespace {
 struct Shape {
   const char* name;
   int obs, action, q;
+  int known = 0;  // rows joined to the learned constraint
 };
 
 AlgorithmConfig ConfigOf(const std::string& algorithm, const Shape& shape, int members) {
@@ -35,6 +36,7 @@ AlgorithmConfig ConfigOf(const std::string& algorithm, const Shape& shape, int m
   config.obs_dim = shape.obs, config.action_dim = shape.action, config.q_dim = shape.q;
   config.action_low.assign(shape.action, -1), config.action_high.assign(shape.action, 1);
   config.horizon = 300;
+  config.known.assign(shape.known, "row");
   config.quantiles = QuantilesOf(algorithm);
   if (config.quantiles > 0) config.constraint_hidden = {128, 128, 128};
   return config;
@@ -57,7 +59,9 @@ Batch RandomBatch(const AlgorithmConfig& config) {
   for (auto* values : {&batch.level, &batch.next_level}) {
     for (float& value : *values) value = static_cast<float>(stream.Uniform());
   }
-  for (auto* values : {&batch.now.f, &batch.now.G, &batch.next.f, &batch.next.G}) Fill(values, &stream);
+  for (auto* values : {&batch.now.f, &batch.now.G, &batch.next.f, &batch.next.G, &batch.now.known, &batch.next.known}) {
+    Fill(values, &stream);
+  }
   std::fill(batch.failure_weight.begin(), batch.failure_weight.end(), 1.0f);
   return batch;
 }
@@ -292,13 +296,14 @@ void PrintJson(const std::vector<Result>& results) {
 int Main(int argc, char** argv) {
   const Options options = Parse(argc, argv);
   UseOneBlasThread();
-  const Shape hockey{"obs16", 16, 3, 6}, cartpole{"cartpole", 5, 1, 4};
+  const Shape hockey{"obs16", 16, 3, 6}, cartpole{"cartpole", 5, 1, 4}, joined{"obs16+17known", 16, 3, 6, 17};
   std::vector<Result> results;
   for (const std::string& algorithm : AlgorithmNames()) {
     for (const Shape& shape : {hockey, cartpole}) {
       for (int members : options.members) results.push_back(Measure(algorithm, shape, members, options));
     }
   }
+  for (int members : options.members) results.push_back(Measure("datacom", joined, members, options));
   PrintJson(results);
   return 0;
 }

@@ -41,6 +41,8 @@ using ::testing::HasSubstr;
 class EveryAlgorithm : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(All, EveryAlgorithm, ::testing::ValuesIn(AlgorithmNames()),
                          [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Joined, EveryAlgorithm, ::testing::Values("datacom_known", "iqn_datacom_known"),
+                         [](const auto& info) { return info.param; });
 
 bool FeasibilityNets(const std::string& algorithm) { return algorithm == "datacom" || algorithm == "iqn_datacom"; }
 
@@ -254,6 +256,9 @@ TEST_P(EveryAlgorithm, GivesItsActingRuleTheNetsItNeeds) {
   EXPECT_EQ(parameters.scalars.count("projection_threshold"), deterministic ? 1u : 0u);
   EXPECT_EQ(parameters.scalars.count("barrier_decay"), barrier ? 1u : 0u);
   EXPECT_EQ(parameters.scalars.count("relaxation_penalty"), barrier ? 1u : 0u);
+  for (const char* row : {"wall", "floor", "speed"}) {
+    EXPECT_EQ(parameters.scalars.count(std::string("known_constraint.") + row), config.known.empty() ? 0u : 1u);
+  }
 }
 
 TEST(Algorithm, RefusesAnUnknownNameAndListsTheKnown) {
@@ -278,6 +283,9 @@ TEST(Algorithm, RefusesBadConfigurationNamingTheField) {
   config = SmallConfig("sac", 1);
   config.kernels = "abacus";
   EXPECT_THROW(MakeAlgorithm(config), std::invalid_argument);
+  config = SmallConfig("sac", 1);
+  config.known = {"wall"};
+  EXPECT_THROW(MakeAlgorithm(config), std::invalid_argument);
   config = SmallConfig("datacom", 1);
   config.members[0].accepted_risk = 1;
   EXPECT_THROW(MakeAlgorithm(config), std::invalid_argument);
@@ -294,6 +302,54 @@ TEST(Datacom, CountsNoFailureRowsWhereAMemberHasNone) {
   EXPECT_DOUBLE_EQ(a->GetStats().constraint_loss[0], b->GetStats().constraint_loss[0]);
   const auto x = GetArray(*a, 0, "grad.constraint.mean.1.weight"), y = GetArray(*b, 0, "grad.constraint.mean.1.weight");
   for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], y[i], 1e-7);
+}
+
+// A row the action cannot influence takes no part in the map: what is joined must then change nothing but rounding,
+// whichever way the map is computed.
+TEST(Datacom, LearnsTheSameWhereWhatIsJoinedSaysNothing) {
+  for (const std::string kernels : {"fused", "tensor"}) {
+    const AlgorithmConfig plain = SmallConfig("datacom", 2, kernels), joined = SmallConfig("datacom_known", 2, kernels);
+    const auto a = MakeAlgorithm(plain), b = MakeAlgorithm(joined);
+    for (int u = 0; u < 4; ++u) {
+      const Batch batch = RandomBatch(plain, u);
+      Batch same = RandomBatch(joined, u);
+      same.now.f = batch.now.f, same.now.G = batch.now.G, same.now.x_dot = batch.now.x_dot;
+      same.next.f = batch.next.f, same.next.G = batch.next.G, same.next.x_dot = batch.next.x_dot;
+      for (auto* known : {&same.now.known, &same.next.known}) {
+        for (size_t i = 0; i < known->size(); ++i) (*known)[i] = i % 4 == 0 ? -0.1 * (i % 7) : i % 4 == 1 ? 2 : 0;
+      }
+      a->Update(batch);
+      b->Update(same);
+    }
+    for (int m = 0; m < 2; ++m) {
+      const std::vector<float> x = AllValues(*a, m), y = AllValues(*b, m);
+      size_t apart = 0;  // as between fused and tensor kernels
+      for (size_t i = 0; i < x.size(); ++i) apart += std::abs(x[i] - y[i]) > 2e-5;
+      EXPECT_LE(apart, x.size() / 200) << kernels << ", member " << m;
+      EXPECT_NEAR(a->GetStats().entropy[m], b->GetStats().entropy[m], 1e-5);
+      EXPECT_NEAR(a->GetStats().critic_loss[m], b->GetStats().critic_loss[m], 1e-5);
+    }
+  }
+}
+
+TEST(Datacom, HearsOfActiveKnownRows) {
+  const AlgorithmConfig config = SmallConfig("datacom_known", 1);
+  Batch batch = RandomBatch(config, 0), active = batch;
+  for (auto* known : {&active.now.known, &active.next.known}) {
+    for (size_t i = 0; i < known->size(); i += 4) (*known)[i] = 1;
+  }
+  for (auto* known : {&batch.now.known, &batch.next.known}) {
+    for (size_t i = 0; i < known->size(); i += 4) (*known)[i] = -5;
+  }
+  const auto a = MakeAlgorithm(config), b = MakeAlgorithm(config);
+  a->Update(batch);
+  b->Update(active);
+  EXPECT_NE(GetArray(*a, 0, "grad.actor.mean.1.weight"), GetArray(*b, 0, "grad.actor.mean.1.weight"));
+  EXPECT_NE(GetArray(*a, 0, "grad.critic.0.1.weight"), GetArray(*b, 0, "grad.critic.0.1.weight"));
+  EXPECT_EQ(GetArray(*a, 0, "grad.constraint.mean.1.weight"), GetArray(*b, 0, "grad.constraint.mean.1.weight"))
+      << "the learned value is of costs alone";
+  EXPECT_LT(a->GetStats().entropy[0] - b->GetStats().entropy[0], 2.0 + 1e-6) << "the correction stays clamped";
+  EXPECT_GT(a->GetStats().entropy[0], b->GetStats().entropy[0]) << "less of the tangent space is left";
 }
 
 TEST(Datacom, KeepsAFixedDeltaExactly) {

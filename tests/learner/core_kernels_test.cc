@@ -397,6 +397,132 @@ TEST_P(EveryKernels, BarrierLossFollowsItsDefinitionAndItsGradientsMatchFiniteDi
   }
 }
 
+// `known` records beside the case's own rows; slacks from 1e-5 to wide ones stand in one map.
+struct JoinedCase {
+  MapCase map;
+  int known = 5;
+  Numbers records;
+};
+
+JoinedCase RandomJoined(int n, int known) {
+  JoinedCase c;
+  c.map.n = n, c.known = known;
+  const int rows = c.map.rows;
+  MapCase& m = c.map;
+  m.k = Random(11, rows, 2), m.J = Random(12, rows * (m.q + m.x)), m.f = Random(13, rows * m.q);
+  m.G = Random(14, rows * m.q * n), m.x_dot = Random(15, rows * m.x), m.u = Random(16, rows * n, 1.2);
+  c.records = Random(17, rows * known * (n + 2));
+  NamedStream stream(18);
+  for (int i = 0; i < rows * known; ++i) {
+    double* const record = &c.records[i * (n + 2)];
+    const double kind = stream.Uniform();
+    record[0] = kind < 0.4 ? -stream.Uniform(0.01, 3) : kind < 0.7 ? -stream.Uniform(0, 1e-4) : stream.Uniform(0, 1);
+    const double size = kind > 0.95 ? 0 : std::pow(10, stream.Uniform(-3, 1));
+    for (int j = 0; j < n; ++j) record[2 + j] *= size;
+  }
+  for (int j = 0; j < n; ++j) c.records[2 + j] = c.records[n + 2 + 2 + j];  // two parallel rows in the first state
+  return c;
+}
+
+struct JoinedRun {
+  DoubleView map;
+  FloatView u;
+  SafeMapOutput out;
+};
+
+JoinedRun RunJoined(Kernels* kernels, const JoinedCase& c) {
+  const auto doubles = [&](const Numbers& values, int rows, int cols) {
+    const DoubleView view = kernels->NewDoubles(1, rows, cols);
+    kernels->Upload(values.data(), view);
+    return view;
+  };
+  const MapCase& m = c.map;
+  const DoubleView floor = doubles({-3}, 1, 1);
+  const SafeMapInput learned{doubles(m.k, m.rows, 1),
+                             doubles(m.J, m.rows, m.q + m.x),
+                             doubles(m.f, m.rows, m.q),
+                             doubles(m.G, m.rows, m.q * m.n),
+                             doubles(m.x_dot, m.rows, m.x),
+                             doubles({25}, 1, 1),
+                             doubles({3}, 1, 1),
+                             floor};
+  JoinedRun run;
+  run.map = kernels->NewDoubles(1, m.rows, JoinedMapSize(m.n));
+  run.u = kernels->NewFloats(1, m.rows, m.n);
+  const std::vector<float> narrow(m.u.begin(), m.u.end());
+  kernels->Upload(narrow.data(), run.u);
+  run.out = {kernels->NewFloats(1, m.rows, m.n), kernels->NewFloats(1, m.rows, 1), kernels->NewDoubles(1, m.rows, 1)};
+  kernels->JoinMap({learned, doubles(c.records, m.rows, c.known * (m.n + 2))}, run.map);
+  kernels->JoinedMap(run.map, floor, run.u, run.out);
+  return run;
+}
+
+// The fused path runs the actor's code; the tensor path repeats it, and where slacks differ by 1e5 each rounds its own
+// way: by 1e-10 of the basis, by more of an offset that the rescale takes back (1e-9 of the action).
+TEST_P(EveryKernels, TheJoinedMapEqualsTheActorsMap) {
+  const bool fused = GetParam() == "fused";
+  for (const int n : {1, 2, 3, 5}) {
+    for (const int known : {1, 2, 17}) {
+      const JoinedCase c = RandomJoined(n, known);
+      const MapCase& m = c.map;
+      const JoinedRun run = RunJoined(kernels_.get(), c);
+      const Numbers states = Download(run.map), actions = Download(run.out.action), log_pi = Download(run.out.log_pi);
+      SafeMap map(SafeMapDims{1 + known, n, m.q, m.x});
+      for (int r = 0; r < m.rows; ++r) {
+        const double* const J = &m.J[r * (m.q + m.x)];
+        map.Set({&m.k[r], J, J + m.q, &m.f[r * m.q], &m.G[r * m.q * n], &m.x_dot[r * m.x]},
+                &c.records[r * known * (n + 2)], SafeMapGains{25, 3});
+        const double* const state = &states[r * JoinedMapSize(n)];
+        const std::string what =
+            "row " + std::to_string(r) + ", n " + std::to_string(n) + ", known " + std::to_string(known);
+        for (int i = 0; i < n * n; ++i) EXPECT_NEAR(state[i], map.basis()[i], fused ? 1e-12 : 1e-9) << what;
+        for (int i = 0; i < n; ++i) {
+          const double offset = map.offset()[i];
+          EXPECT_NEAR(state[n * n + i], offset, (fused ? 1e-12 : 1e-7) * (1 + std::abs(offset))) << what;
+        }
+        EXPECT_NEAR(state[n * n + n], map.log_det(), fused ? 1e-12 : 1e-6) << what;
+        Numbers action(n);
+        map.Apply(&m.u[r * n], action.data());
+        for (int i = 0; i < n; ++i) EXPECT_NEAR(actions[r * n + i], action[i], 1e-6) << what;
+        EXPECT_NEAR(-log_pi[r], std::max(map.log_det(), -3.0), 1e-6) << what;
+      }
+    }
+  }
+}
+
+TEST_P(EveryKernels, TheJoinedMapsGradientMatchesFiniteDifferencesWithScaleHeld) {
+  const JoinedCase c = RandomJoined(3, 4);
+  const int rows = c.map.rows, n = 3;
+  const JoinedRun run = RunJoined(kernels_.get(), c);
+  const Numbers d_action = Random(7, rows * n);
+  const FloatView d_u = kernels_->NewFloats(1, rows, n);
+  kernels_->JoinedMapGradient(run.map, run.out.record, run.u, Upload(d_action, 1, rows, n), d_u);
+  const Numbers ours = Download(d_u), states = Download(run.map), scales = Download(run.out.record);
+  for (int r = 0; r < rows; ++r) {
+    const double* const state = &states[r * JoinedMapSize(n)];
+    const auto objective = [&](const Numbers& u) {
+      Numbers action(n);
+      const double scale = ApplySafeMap(n, state, state + n * n, u.data(), action.data());
+      double sum = 0;
+      for (int i = 0; i < n; ++i) sum += d_action[r * n + i] * scales[r] * action[i] / scale;
+      return sum;
+    };
+    const Numbers at(c.map.u.begin() + r * n, c.map.u.begin() + (r + 1) * n);
+    const Numbers reference = Differences(objective, at);
+    for (int i = 0; i < n; ++i) {
+      if (std::abs(std::abs(at[i]) - 1) < 1e-4) continue;  // at the kink
+      EXPECT_NEAR(ours[r * n + i], reference[i], 1e-4) << "row " << r;
+    }
+  }
+}
+
+TEST_P(EveryKernels, ANaNReachesTheJoinedActionOfItsRowAlone) {
+  JoinedCase c = RandomJoined(3, 4);
+  c.records[2 * 4 * 5] = std::nan("");  // k of row 2's first record
+  const Numbers actions = Download(RunJoined(kernels_.get(), c).out.action);
+  for (int i = 0; i < c.map.rows * 3; ++i) EXPECT_EQ(std::isnan(actions[i]), i / 3 == 2) << "row " << i / 3;
+}
+
 TEST_P(EveryKernels, RiskIsMeanPlusMarginTimesDeviation) {
   const Numbers mean{-1, 0.5, 25, 2}, log_std{-1, 0, 1, 5};
   const FloatView gradient_mean = Upload({1, 1, 1, 1}, 1, 4, 1), gradient_log_std = Upload({2, 2, 2, 2}, 1, 4, 1);

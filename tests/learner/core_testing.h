@@ -12,9 +12,13 @@
 
 namespace datacom::learner {
 
-inline AlgorithmConfig SmallConfig(const std::string& algorithm, int members, const std::string& kernels = "fused") {
+// "datacom_known" is datacom with known rows joined.
+inline AlgorithmConfig SmallConfig(const std::string& name, int members, const std::string& kernels = "fused") {
+  const size_t joined = name.find("_known");
+  const std::string algorithm = name.substr(0, joined);
   AlgorithmConfig config;
   config.algorithm = algorithm;
+  if (joined != std::string::npos) config.known = {"wall", "floor", "speed"};
   config.kernels = kernels;
   config.run_seed = 7;
   config.members.resize(members);
@@ -48,7 +52,8 @@ inline Batch RandomBatch(const AlgorithmConfig& config, uint64_t seed) {
   for (auto* values : {&batch.level, &batch.next_level}) {
     for (float& value : *values) value = static_cast<float>(stream.Uniform());
   }
-  for (auto* values : {&batch.now.f, &batch.now.G, &batch.now.x_dot, &batch.next.f, &batch.next.G, &batch.next.x_dot}) {
+  for (auto* values : {&batch.now.f, &batch.now.G, &batch.now.x_dot, &batch.next.f, &batch.next.G, &batch.next.x_dot,
+                       &batch.now.known, &batch.next.known}) {
     for (double& value : *values) value = stream.Uniform(-2, 2);
   }
   return batch;
@@ -62,7 +67,8 @@ std::vector<T> PartOf(const std::vector<T>& values, int members, int member) {
 }
 
 inline ControlAffineBatch MemberOf(const ControlAffineBatch& b, int members, int m) {
-  return {PartOf(b.z, members, m), PartOf(b.f, members, m), PartOf(b.G, members, m), PartOf(b.x_dot, members, m)};
+  return {PartOf(b.z, members, m), PartOf(b.f, members, m), PartOf(b.G, members, m), PartOf(b.x_dot, members, m),
+          b.known.empty() ? b.known : PartOf(b.known, members, m)};
 }
 
 inline Batch MemberOf(const Batch& b, int members, int m) {

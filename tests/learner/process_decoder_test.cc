@@ -1,5 +1,13 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "tests/testing/fake_learner_run.h"
 
@@ -11,7 +19,7 @@ class BatchDecoderTest : public ::testing::Test {
   BatchDecoderTest()
       : experiment_(FakeExperiment()),
         replay_(MakeFakeReplay(experiment_)),
-        decoder_(replay_.config, replay_.schema, FakeTaskModel().dynamics, DeltaWarmups(experiment_)) {
+        decoder_(replay_.config, replay_.schema, FakeTaskModel().dynamics, KnownRows(), DeltaWarmups(experiment_)) {
     prepared_.batch.Resize(replay_.config);
   }
   absl::Status Decode(v1::DrawReply reply) { return decoder_.Decode(&reply, &prepared_); }
@@ -101,7 +109,7 @@ TEST_F(BatchDecoderTest, LevelsAreUniformAndDrawnWhereAnAlgorithmWantsThem) {
   EXPECT_TRUE(prepared_.batch.level.empty());
   AlgorithmConfig config = replay_.config;
   config.quantiles = 50;
-  BatchDecoder decoder(config, replay_.schema, FakeTaskModel().dynamics, DeltaWarmups(experiment_));
+  BatchDecoder decoder(config, replay_.schema, FakeTaskModel().dynamics, KnownRows(), DeltaWarmups(experiment_));
   const auto decode = [&](uint64_t update) {
     PreparedUpdate prepared;
     prepared.batch.Resize(config);
@@ -123,6 +131,47 @@ TEST_F(BatchDecoderTest, LevelsAreUniformAndDrawnWhereAnAlgorithmWantsThem) {
   EXPECT_NEAR(sum / 600, 0.5, 0.06);  // five standard deviations
   const size_t half = first.level.size() / 2;
   EXPECT_FALSE(std::equal(first.level.begin(), first.level.begin() + half, first.level.begin() + half));
+}
+
+// A row on z[0] that x and gains do not touch, k = z0 - 1, and one the decoder is not asked for.
+class TwoRows : public KnownConstraints {
+ public:
+  int count() const override { return 2; }
+  const std::vector<double>& viability_gains() const override { return gains_; }
+  const std::vector<std::string>& names() const override { return names_; }
+  const std::vector<std::string>& groups() const override { return names_; }
+  void Evaluate(const double* q, const double*, const KnownConstraintsOut& out) const override {
+    const double k[2] = {7, q[0] - 1}, J[4] = {7, 7, 1, 0};
+    if (out.k != nullptr) std::copy_n(k, 2, out.k);
+    if (out.J_q != nullptr) std::copy_n(J, 4, out.J_q);
+  }
+
+ private:
+  const std::vector<double> gains_ = {0, 0};
+  const std::vector<std::string> names_ = {"other", "wall"};
+};
+
+TEST_F(BatchDecoderTest, KnownRowsOfBothStatesComeAsTheActorFormsThem) {
+  AlgorithmConfig config = replay_.config;
+  config.known = {"wall"};
+  const TaskModel model = FakeTaskModel();
+  BatchDecoder decoder(config, replay_.schema, model.dynamics,
+                       KnownRows(std::make_shared<TwoRows>(), {1}, model.dynamics->dims()), DeltaWarmups(experiment_));
+  PreparedUpdate prepared;
+  prepared.batch.Resize(config);
+  v1::DrawReply reply = replay_.Draw(2);
+  ASSERT_TRUE(decoder.Decode(&reply, &prepared).ok());
+  const Batch& batch = prepared.batch;
+  ASSERT_EQ(batch.now.known.size(), 2u * 4 * 3);  // members, rows, {k, drift, J_G}
+  for (size_t at = 0; at < 8; ++at) {
+    for (const auto& [states, features] :
+         {std::pair{&batch.observation, &batch.now}, std::pair{&batch.next_observation, &batch.next}}) {
+      const double z = (*states)[2 * at];
+      EXPECT_EQ(features->known[3 * at], z - 1);
+      EXPECT_EQ(features->known[3 * at + 1], std::max(-z, 0.0)) << "f = -z";
+      EXPECT_EQ(features->known[3 * at + 2], features->G[2 * at]);
+    }
+  }
 }
 
 TEST_F(BatchDecoderTest, MisfittingRepliesAreRefusedNamingTheMember) {

@@ -48,7 +48,7 @@ inline TaskModel FakeTaskModel() {
 
 inline FakeReplay MakeFakeReplay(const v1::Experiment& experiment) {
   FakeReplay replay;
-  replay.config = MakeAlgorithmConfig(experiment, FakeTaskModel());
+  replay.config = MakeAlgorithmConfig(experiment, FakeTaskModel()).value();
   replay.schema = RowSchema::For(2, 1);
   replay.schedule = Schedule::Of(experiment);
   return replay;
@@ -145,9 +145,10 @@ inline RunOutcome RunFake(const std::string& folder, const v1::Experiment& exper
   }
   auto stream = std::make_unique<FakeDrawStream>(&replay);
   const FakeDrawStream* draws = stream.get();
-  Prefetch prefetch(std::move(stream),
-                    BatchDecoder(replay.config, replay.schema, FakeTaskModel().dynamics, DeltaWarmups(experiment)),
-                    replay.config, {trainer.update() + 1, replay.schedule.last_update(), plan.ahead});
+  Prefetch prefetch(
+      std::move(stream),
+      BatchDecoder(replay.config, replay.schema, FakeTaskModel().dynamics, KnownRows(), DeltaWarmups(experiment)),
+      replay.config, {trainer.update() + 1, replay.schedule.last_update(), plan.ahead});
   outcome.status = trainer.Run(&prefetch);
   outcome.update = trainer.update();
   outcome.applied = algorithm.applied;
