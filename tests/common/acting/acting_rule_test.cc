@@ -161,8 +161,8 @@ TEST(SafeMapRule, JoinsTheKnownRowsThatTheSnapshotNames) {
   FillNormal(2, noise.data(), batch * 3);
   std::vector<double> k(batch);
   const auto rule = MakeActingRule(snapshot, model, batch).value();
-  rule->Act(batch, observations.data(), noise.data(), actions.data(), {k.data(), nullptr, nullptr});
-  MakeActingRule(plain, model, batch).value()->Act(batch, observations.data(), noise.data(), u.data(), {});
+  rule->Act(batch, {observations.data(), noise.data()}, actions.data(), {k.data(), nullptr, nullptr});
+  MakeActingRule(plain, model, batch).value()->Act(batch, {observations.data(), noise.data()}, u.data(), {});
   KnownRows known(model.known_constraints, SelectKnownRows(model, names).value(), model.dynamics->dims());
   LearnedConstraint constraint = LearnedConstraint::Make(snapshot, 6, batch).value();
   for (int r = 0; r < batch; ++r) {
