@@ -119,6 +119,19 @@ inline std::vector<float> AllValues(const Algorithm& algorithm, int member) {
   return all;
 }
 
+// One finished episode of every member.
+inline void ApplyEpisodes(Algorithm* algorithm, const AlgorithmConfig& config, uint64_t seed) {
+  NamedStream stream(seed);
+  const int length = 30;
+  std::vector<float> z((length + 1) * (config.q_dim + config.x_dim)), costs(length + 1);
+  for (float& value : z) value = static_cast<float>(stream.Uniform(-2, 2));
+  for (float& value : costs) value = static_cast<float>(stream.Uniform(-2, 1));
+  costs[0] = 0;
+  for (size_t m = 0; m < config.members.size(); ++m) {
+    algorithm->ApplyEpisode(static_cast<int>(m), length, z.data(), costs.data());
+  }
+}
+
 }  // namespace datacom::learner
 
 #endif  // DATACOM_TESTS_LEARNER_CORE_TESTING_H_

@@ -69,7 +69,7 @@ TEST_F(BatchDecoderTest, ThePreviousCostIsReadWhereARuleStoresItAndZeroElsewhere
   ASSERT_TRUE(Decode(replay_.Draw(2)).ok());
   EXPECT_EQ(prepared_.batch.previous_cost, std::vector<float>(2 * 4, 0.0f));
   const RowSchema schema = RowSchema::For(2, 1, {ExecutedActionColumn(1), PreviousCostColumn()});
-  BatchDecoder decoder(replay_.config, schema, nullptr, DeltaWarmups(experiment_));
+  BatchDecoder decoder(replay_.config, schema, nullptr, KnownRows(), DeltaWarmups(experiment_));
   v1::DrawReply reply = replay_.Draw(2);
   for (int member = 0; member < 2; ++member) {
     std::string* main = reply.mutable_batches(member)->mutable_main();

@@ -1,0 +1,207 @@
+// What one algorithm promises beside the contract of all.
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "learner/algorithms/algorithm.h"
+#include "tests/learner/core_testing.h"
+
+namespace datacom::learner {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST(Datacom, CountsNoFailureRowsWhereAMemberHasNone) {
+  AlgorithmConfig with = SmallConfig("datacom", 1), without = with;
+  without.failure_batch_size = 0;
+  Batch batch = RandomBatch(with, 0);
+  batch.failure_weight[0] = 0;
+  const auto a = MakeAlgorithm(with), b = MakeAlgorithm(without);
+  a->Update(batch);
+  b->Update(batch);
+  EXPECT_DOUBLE_EQ(a->GetStats().constraint_loss[0], b->GetStats().constraint_loss[0]);
+  const auto x = GetArray(*a, 0, "grad.constraint.mean.1.weight"), y = GetArray(*b, 0, "grad.constraint.mean.1.weight");
+  for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], y[i], 1e-7);
+}
+
+// A row the action cannot influence takes no part in the map: what is joined must then change nothing but rounding,
+// whichever way the map is computed.
+TEST(Datacom, LearnsTheSameWhereWhatIsJoinedSaysNothing) {
+  for (const std::string kernels : {"fused", "tensor"}) {
+    const AlgorithmConfig plain = SmallConfig("datacom", 2, kernels), joined = SmallConfig("datacom_known", 2, kernels);
+    const auto a = MakeAlgorithm(plain), b = MakeAlgorithm(joined);
+    for (int u = 0; u < 4; ++u) {
+      const Batch batch = RandomBatch(plain, u);
+      Batch same = RandomBatch(joined, u);
+      same.now.f = batch.now.f, same.now.G = batch.now.G, same.now.x_dot = batch.now.x_dot;
+      same.next.f = batch.next.f, same.next.G = batch.next.G, same.next.x_dot = batch.next.x_dot;
+      for (auto* known : {&same.now.known, &same.next.known}) {
+        for (size_t i = 0; i < known->size(); ++i) (*known)[i] = i % 4 == 0 ? -0.1 * (i % 7) : i % 4 == 1 ? 2 : 0;
+      }
+      a->Update(batch);
+      b->Update(same);
+    }
+    for (int m = 0; m < 2; ++m) {
+      const std::vector<float> x = AllValues(*a, m), y = AllValues(*b, m);
+      size_t apart = 0;  // as between fused and tensor kernels
+      for (size_t i = 0; i < x.size(); ++i) apart += std::abs(x[i] - y[i]) > 2e-5;
+      EXPECT_LE(apart, x.size() / 200) << kernels << ", member " << m;
+      EXPECT_NEAR(a->GetStats().entropy[m], b->GetStats().entropy[m], 1e-5);
+      EXPECT_NEAR(a->GetStats().critic_loss[m], b->GetStats().critic_loss[m], 1e-5);
+    }
+  }
+}
+
+TEST(Datacom, HearsOfActiveKnownRows) {
+  const AlgorithmConfig config = SmallConfig("datacom_known", 1);
+  Batch batch = RandomBatch(config, 0), active = batch;
+  for (auto* known : {&active.now.known, &active.next.known}) {
+    for (size_t i = 0; i < known->size(); i += 4) (*known)[i] = 1;
+  }
+  for (auto* known : {&batch.now.known, &batch.next.known}) {
+    for (size_t i = 0; i < known->size(); i += 4) (*known)[i] = -5;
+  }
+  const auto a = MakeAlgorithm(config), b = MakeAlgorithm(config);
+  a->Update(batch);
+  b->Update(active);
+  EXPECT_NE(GetArray(*a, 0, "grad.actor.mean.1.weight"), GetArray(*b, 0, "grad.actor.mean.1.weight"));
+  EXPECT_NE(GetArray(*a, 0, "grad.critic.0.1.weight"), GetArray(*b, 0, "grad.critic.0.1.weight"));
+  EXPECT_EQ(GetArray(*a, 0, "grad.constraint.mean.1.weight"), GetArray(*b, 0, "grad.constraint.mean.1.weight"))
+      << "the learned value is of costs alone";
+  EXPECT_LT(a->GetStats().entropy[0] - b->GetStats().entropy[0], 2.0 + 1e-6) << "the correction stays clamped";
+  EXPECT_GT(a->GetStats().entropy[0], b->GetStats().entropy[0]) << "less of the tangent space is left";
+}
+
+TEST(Datacom, KeepsAFixedDeltaExactly) {
+  AlgorithmConfig config = SmallConfig("datacom", 2);
+  config.members[0].delta_fixed = true;
+  config.members[0].init_delta = 0.3;
+  const auto algorithm = MakeAlgorithm(config);
+  ApplyEpisodes(algorithm.get(), config, 1);
+  const Stats stats = algorithm->GetStats();
+  EXPECT_EQ(stats.delta[0], 0.3);
+  EXPECT_EQ(stats.delta_steps, (std::vector<uint64_t>{0, 1}));
+  EXPECT_NE(stats.delta[1], std::log1p(std::exp(1.0)));
+  EXPECT_EQ(algorithm->GetActingParameters(0).scalars.at("delta"), 0.3);
+}
+
+TEST(Datacom, StartsDeltaAtTheSoftplusOfItsRawValue) {
+  AlgorithmConfig config = SmallConfig("datacom", 3);
+  config.members[0].init_delta = 6, config.members[1].init_delta = 0, config.members[2].init_delta = 3;
+  const Stats stats = MakeAlgorithm(config)->GetStats();
+  EXPECT_NEAR(stats.delta[0], 6.0025, 1e-4);  // algorithms.md 5.1
+  EXPECT_NEAR(stats.delta[1], 0.7444, 1e-4);
+  EXPECT_NEAR(stats.delta[2], 3.0486, 1e-4);
+}
+
+// What the actor gets is one perceptron; the network at its level, on the mean of a batch, is what the learner reports.
+TEST(IqnDatacom, GivesAPerceptronThatIsTheNetworkAtItsLevel) {
+  for (const double accepted_risk : {0.1, 0.9}) {
+    AlgorithmConfig config = SmallConfig("iqn_datacom", 2);
+    config.members[1].accepted_risk = accepted_risk;
+    config.members[1].delta_fixed = true, config.members[1].init_delta = 0.25;
+    const auto algorithm = MakeAlgorithm(config);
+    std::vector<ActingParameters::Array> arrays;
+    for (const ActingParameters::Array& array : algorithm->GetActingParameters(1).arrays) {
+      if (array.name.rfind("constraint.value.", 0) == 0) arrays.push_back(array);
+    }
+    ASSERT_EQ(arrays.size(), 8u);
+    const Batch batch = RandomBatch(config, 0);
+    const size_t z_dim = config.q_dim + config.x_dim, rows = config.batch_size;
+    double sum = 0;
+    for (size_t r = 0; r < rows; ++r) {
+      const auto z = batch.now.z.begin() + static_cast<int64_t>((rows + r) * z_dim);
+      std::vector<double> x(z, z + static_cast<int64_t>(z_dim));
+      for (size_t layer = 0; layer < 4; ++layer) {
+        const std::vector<float>&weight = arrays[2 * layer].values, &bias = arrays[2 * layer + 1].values;
+        std::vector<double> y(bias.begin(), bias.end());
+        for (size_t i = 0; i < x.size(); ++i) {
+          for (size_t j = 0; j < y.size(); ++j) y[j] += x[i] * weight[i * y.size() + j];
+        }
+        for (double& value : y) value = layer < 3 ? std::max(value, 0.0) : std::log1p(std::exp(value));
+        x = y;
+      }
+      sum += x[0] - 0.25;
+    }
+    algorithm->Update(batch);  // reports what it found before its steps
+    EXPECT_NEAR(algorithm->GetStats().constraint_mean[1], sum / static_cast<double>(rows), 1e-5) << accepted_risk;
+  }
+}
+
+// The first two updates before the warm-up's end move the safety model alone; then every second moves the actor.
+TEST(SafeLayerTd3, MovesThePolicyAfterItsWarmupAndTheActorAtEverySecondUpdate) {
+  for (const char* kernels : {"fused", "tensor"}) {
+    AlgorithmConfig config = SmallConfig("safe_layer_td3", 2, kernels);
+    config.policy_warmup = 2, config.policy_delay = 2;
+    std::unique_ptr<Algorithm> algorithm = MakeAlgorithm(config);
+    for (int u = 0; u < 6; ++u) {
+      if (u == 3) {  // the count of updates is part of the state
+        const State state = algorithm->Save();
+        algorithm = MakeAlgorithm(config);
+        algorithm->Load(state);
+      }
+      std::map<std::string, std::vector<float>> before;
+      for (const std::string& name : ArrayNames(*algorithm)) before[name] = GetArray(*algorithm, 1, name);
+      algorithm->Update(RandomBatch(config, u));
+      const auto moved = [&](const std::string& name) { return GetArray(*algorithm, 1, name) != before.at(name); };
+      EXPECT_TRUE(moved("safety_model.0.weight")) << u;
+      EXPECT_EQ(moved("critic.1.1.input_weight"), u >= 2) << u;
+      EXPECT_EQ(moved("target_critic.0.2.weight"), u >= 2) << u;
+      EXPECT_EQ(moved("actor.1.weight"), u == 2 || u == 4) << u;
+      EXPECT_EQ(moved("target_actor.1.weight"), u >= 2) << u << ": targets follow without a step of the actor, too";
+    }
+  }
+}
+
+TEST(CbfSac, RefusesAConstraintStateThatTheActionDoesNotControlAlone) {
+  AlgorithmConfig config = SmallConfig("cbf_sac", 1);
+  config.x_dim = 5;
+  try {
+    MakeAlgorithm(config);
+    FAIL() << "made a barrier of what no action controls";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("cbf_sac"), HasSubstr("5")));
+  }
+}
+
+// SAC's part of it is SAC: the barrier changes no other number.
+TEST(CbfSac, LearnsItsPolicyAsSacDoes) {
+  AlgorithmConfig config = SmallConfig("cbf_sac", 1);
+  const auto with = MakeAlgorithm(config);
+  config.algorithm = "sac";
+  const auto without = MakeAlgorithm(config);
+  for (int u = 0; u < 3; ++u) {
+    with->Update(RandomBatch(config, u));
+    without->Update(RandomBatch(config, u));
+  }
+  for (const std::string& name : ArrayNames(*without)) {
+    EXPECT_EQ(GetArray(*with, 0, name), GetArray(*without, 0, name)) << name;
+  }
+  EXPECT_EQ(GetArray(*MakeAlgorithm(SmallConfig("cbf_sac", 1)), 0, "barrier.2.bias"), std::vector<float>{-1});
+}
+
+TEST(SafeLayerTd3, RefusesCriticsWithoutASecondLayerForTheAction) {
+  AlgorithmConfig config = SmallConfig("safe_layer_td3", 1);
+  config.critic_hidden = {16};
+  try {
+    MakeAlgorithm(config);
+    FAIL() << "made critics of one layer";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("critic.0"), HasSubstr("at least two hidden layers, not 1")));
+  }
+}
+
+TEST(IqnDatacom, NeedsLevels) {
+  AlgorithmConfig config = SmallConfig("iqn_datacom", 1);
+  config.quantiles = 0;
+  EXPECT_THROW(MakeAlgorithm(config), std::invalid_argument);
+}
+
+// Every state of the episode is over the discounted budget and within the undiscounted one: delta shrinks, or grows.
+
+}  // namespace
+}  // namespace datacom::learner

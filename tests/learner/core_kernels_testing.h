@@ -1,0 +1,86 @@
+// Numbers to and from both implementations of the kernels, and finite differences beside them, for tests.
+#ifndef DATACOM_TESTS_LEARNER_CORE_KERNELS_TESTING_H_
+#define DATACOM_TESTS_LEARNER_CORE_KERNELS_TESTING_H_
+
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "learner/nn/kernels.h"
+#include "learner/nn/random.h"
+
+namespace datacom::learner {
+
+using Numbers = std::vector<double>;
+
+class EveryKernels : public ::testing::TestWithParam<std::string> {
+ protected:
+  EveryKernels() : kernels_(GetParam() == "fused" ? MakeFusedKernels() : MakeTensorKernels("cpu")) {}
+
+  FloatView Upload(const Numbers& values, int members, int rows, int cols) {
+    const std::vector<float> narrow(values.begin(), values.end());
+    const FloatView view = kernels_->NewFloats(members, rows, cols);
+    kernels_->Upload(narrow.data(), view);
+    return view;
+  }
+  DoubleView UploadDoubles(const Numbers& values, int members, int rows, int cols) {
+    const DoubleView view = kernels_->NewDoubles(members, rows, cols);
+    kernels_->Upload(values.data(), view);
+    return view;
+  }
+  Numbers Download(const FloatView& view) {
+    std::vector<float> values(static_cast<size_t>(view.members) * view.rows * view.cols);
+    kernels_->Download(view, values.data());
+    return Numbers(values.begin(), values.end());
+  }
+  Numbers Download(const DoubleView& view) {
+    Numbers values(static_cast<size_t>(view.members) * view.rows * view.cols);
+    kernels_->Download(view, values.data());
+    return values;
+  }
+
+  std::unique_ptr<Kernels> kernels_;
+};
+
+// float32 values, so that double and float32 evaluations start from the same numbers.
+inline Numbers Random(uint64_t key, size_t count, double size = 1) {
+  NamedStream stream(key);
+  Numbers values(count);
+  for (double& value : values) value = static_cast<float>(stream.Uniform(-size, size));
+  return values;
+}
+
+inline Numbers Differences(const std::function<double(const Numbers&)>& f, Numbers at, double step = 1e-5) {
+  Numbers gradient;
+  for (double& x : at) {
+    const double middle = x;
+    x = middle + step;
+    const double above = f(at);
+    x = middle - step;
+    gradient.push_back((above - f(at)) / (2 * step));
+    x = middle;
+  }
+  return gradient;
+}
+
+inline void ExpectNear(const Numbers& ours, const Numbers& reference, double relative, const std::string& what) {
+  ASSERT_EQ(ours.size(), reference.size()) << what;
+  double largest = 1e-12;
+  for (double value : reference) largest = std::max(largest, std::abs(value));
+  for (size_t i = 0; i < ours.size(); ++i) EXPECT_NEAR(ours[i], reference[i], relative * largest) << what << " " << i;
+}
+
+// Rows of `hidden`, each followed by the last `repeated` entries of its row of x.
+
+inline double Inner(const Numbers& a, const Numbers& b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_TESTS_LEARNER_CORE_KERNELS_TESTING_H_
