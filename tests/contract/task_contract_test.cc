@@ -217,7 +217,7 @@ TEST_P(TaskContract, AKnownConstraintThatIsViolatedIsAViolation) {
       known->Evaluate(q.data(), x.data(), {k.data(), nullptr, nullptr});
       const double largest = *std::max_element(k.begin(), k.end());
       if (largest <= 0) continue;
-      EXPECT_LE(largest, cost + 2e-3) << "what a simulator reports a millisecond late moves by as much";
+      EXPECT_LE(largest, cost + 4e-3) << "a mallet reported a millisecond late moves by as much at 4 m/s";
       ++violations;
     }
   }

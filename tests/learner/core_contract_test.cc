@@ -2,11 +2,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <map>
 #include <memory>
 #include <string>
 
-#include "common/safety/risk.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "learner/algorithms/delta.h"
