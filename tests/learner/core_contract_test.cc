@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "common/safety/risk.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "learner/algorithms/delta.h"
