@@ -22,10 +22,9 @@ absl::StatusOr<Rollout::Parts> Rollout::PartsOf(const v1::Experiment& experiment
     return absl::InvalidArgumentError(absl::StrCat("algorithm: there is no \"", experiment.algorithm(), "\""));
   }
   ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(experiment.task(), experiment.task_options()));
-  ASSIGN_OR_RETURN(const std::vector<Column> columns, ActingRuleColumns(algorithm->acting_rule, model.spec.action_dim));
   Parts parts;
   parts.experiment = experiment;
-  parts.schema = RowSchema::For(model.spec.obs_dim, model.spec.action_dim, columns);
+  ASSIGN_OR_RETURN(parts.schema, ActingRuleSchema(algorithm->acting_rule, model.spec));
   parts.make_task = [task = experiment.task(), options = experiment.task_options()] { return MakeTask(task, options); };
   parts.make_rule = [model, rule = std::string(algorithm->acting_rule)](
                         const Snapshot& snapshot, int max_batch) -> absl::StatusOr<std::unique_ptr<ActingRule>> {

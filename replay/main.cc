@@ -1,9 +1,13 @@
-// datacom-replay: serves the replay of one run folder until it is told to stop.
+// datacom-replay: serves the replay of one run folder until it is told to stop; export-dataset copies the rows of one
+// that has ended.
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/acting/acting_rule.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
@@ -12,8 +16,10 @@
 #include "common/base/version.h"
 #include "common/config/experiment.h"
 #include "common/metrics/metrics.h"
+#include "common/records/dataset.h"
 #include "common/rpc/channel.h"
 #include "common/tasks/task.h"
+#include "replay/export_dataset.h"
 #include "replay/service.h"
 
 namespace datacom {
@@ -27,30 +33,39 @@ struct Flags {
   std::string experiment, run_id, folder, listen = "127.0.0.1:0", address_file;
   std::string health_listen, tls, metrics_listen, metrics_address_file, healthcheck;
   bool die_with_parent = false;
+  std::string run_dir, members, rows;  // of export-dataset, as typed
+  ExportOptions exported;
 };
 
-absl::StatusOr<std::unique_ptr<Store>> OpenStore(const Flags& flags, const v1::Experiment& experiment) {
-  const AlgorithmInfo* algorithm = FindAlgorithm(experiment.algorithm());
-  if (algorithm == nullptr)
-    return absl::InvalidArgumentError(absl::StrCat("algorithm: \"", experiment.algorithm(), "\" is not known"));
+// Resolved and validated.
+absl::StatusOr<v1::Experiment> ReadExperiment(const std::string& path) {
+  ASSIGN_OR_RETURN(const v1::Experiment loaded, LoadExperiment(path, ExperimentFolder()));
+  const v1::Experiment experiment = ResolveExperiment(loaded);
+  RETURN_IF_ERROR(ValidateExperiment(experiment, TaskNames(), AlgorithmNames()));
+  return experiment;
+}
+
+absl::StatusOr<RowSchema> SchemaOf(const v1::Experiment& experiment) {
   ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(experiment.task(), experiment.task_options()));
-  ASSIGN_OR_RETURN(const std::vector<Column> extra, ActingRuleColumns(algorithm->acting_rule, model.spec.action_dim));
+  return ActingRuleSchema(FindAlgorithm(experiment.algorithm())->acting_rule, model.spec);
+}
+
+absl::StatusOr<std::unique_ptr<Store>> OpenStore(const Flags& flags, const v1::Experiment& experiment) {
+  ASSIGN_OR_RETURN(const RowSchema schema, SchemaOf(experiment));
   Store::Options options;
   options.experiment = experiment;
   options.experiment_text = PrintExperiment(experiment);
   for (int member = 0; member < experiment.members_size(); ++member)
     options.hyper.push_back(MemberHyper(experiment, member));
-  options.learns_delta = algorithm->learns_delta;
+  options.learns_delta = FindAlgorithm(experiment.algorithm())->learns_delta;
   options.run_id = flags.run_id;
   options.folder = flags.folder;
-  return Store::Open(RowSchema::For(model.spec.obs_dim, model.spec.action_dim, extra), options);
+  return Store::Open(schema, options);
 }
 
 // CANCELLED: stopped before the run was complete.
 absl::Status Serve(const Flags& flags) {
-  ASSIGN_OR_RETURN(const v1::Experiment loaded, LoadExperiment(flags.experiment, ExperimentFolder()));
-  const v1::Experiment experiment = ResolveExperiment(loaded);
-  RETURN_IF_ERROR(ValidateExperiment(experiment, TaskNames(), AlgorithmNames()));
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadExperiment(flags.experiment));
   ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, OpenStore(flags, experiment));
   Metrics::Options metrics_options;
   metrics_options.role = "replay";
@@ -81,6 +96,50 @@ absl::Status Serve(const Flags& flags) {
   return complete ? absl::OkStatus() : absl::CancelledError("stopped before the run was complete");
 }
 
+// "2000-12000" -> rows [2000, 12000); "2000-": from there on.
+absl::Status ParseRows(const std::string& text, ExportOptions* options) {
+  const std::vector<std::string> ends = absl::StrSplit(text, '-');
+  const bool open = ends.size() == 2 && ends[1].empty();
+  if (ends.size() == 2 && absl::SimpleAtoi(ends[0], &options->first) &&
+      (open || (absl::SimpleAtoi(ends[1], &options->end) && options->end > options->first))) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--rows: \"", text, "\" is no range such as 0-50000 (its end is not in it) or 50000-"));
+}
+
+absl::Status Export(Flags flags) {
+  const std::string file = flags.run_dir + "/experiment.textproto";
+  if (!std::filesystem::exists(file))
+    return absl::InvalidArgumentError(absl::StrCat(flags.run_dir, " is no run folder: it has no experiment.textproto"));
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadExperiment(file));
+  ASSIGN_OR_RETURN(const RowSchema schema, SchemaOf(experiment));
+  flags.exported.rings = flags.run_dir + "/replay";
+  if (!flags.members.empty()) {
+    ASSIGN_OR_RETURN(flags.exported.members, ParseSeeds(flags.members));
+  }
+  if (!flags.rows.empty()) RETURN_IF_ERROR(ParseRows(flags.rows, &flags.exported));
+  ASSIGN_OR_RETURN(const v1::DatasetManifest manifest, ExportDataset(flags.exported, experiment, schema));
+  for (const v1::DatasetMember& member : manifest.members()) {
+    std::printf("member %u, seed %llu: rows %llu-%llu, %llu whole episodes, %llu rows with cost > 0\n", member.member(),
+                static_cast<unsigned long long>(member.seed()), static_cast<unsigned long long>(member.first_row()),
+                static_cast<unsigned long long>(member.end_row()), static_cast<unsigned long long>(member.episodes()),
+                static_cast<unsigned long long>(member.failures()));
+  }
+  std::printf("dataset of %llu rows of task %s: %s\n", static_cast<unsigned long long>(RowsOf(manifest)),
+              experiment.task().c_str(), flags.exported.out.c_str());
+  return absl::OkStatus();
+}
+
+CLI::App* AddExport(CLI::App* app, Flags* flags) {
+  CLI::App* command = app->add_subcommand("export-dataset", "Copy the rows of a run that has ended into a dataset");
+  command->add_option("run_dir", flags->run_dir, "Run folder")->required();
+  command->add_option("--out", flags->exported.out, "Folder to make")->required();
+  command->add_option("--member", flags->members, "Members: 0, 0-4 or 0,2; default: every one");
+  command->add_option("--rows", flags->rows, "Of each member, counted from 0: 0-50000 (without 50000); default: all");
+  return command;
+}
+
 int Main(int argc, char** argv) {
   std::string message;
   if (!CheckProcessor(&message)) {
@@ -103,13 +162,17 @@ int Main(int argc, char** argv) {
   app.add_option("--metrics-address-file", flags.metrics_address_file, "Where to write the address of /metrics");
   app.add_option("--healthcheck", flags.healthcheck, "Ask the server at this address whether it serves, and exit");
   app.add_flag("--die-with-parent", flags.die_with_parent, "Stop when the process that started this one dies");
+  app.require_subcommand(0, 1);
+  const CLI::App* exporting = AddExport(&app, &flags);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
   absl::Status status;
-  if (!flags.healthcheck.empty()) {
+  if (exporting->parsed()) {
+    status = Export(std::move(flags));
+  } else if (!flags.healthcheck.empty()) {
     const absl::StatusOr<Security> security = LoadSecurity(flags.tls);
     status = security.ok() ? CheckHealth(flags.healthcheck, kHealthDeadline, *security) : security.status();
   } else if (flags.experiment.empty() || flags.run_id.empty() || flags.folder.empty()) {

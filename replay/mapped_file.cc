@@ -24,6 +24,23 @@ absl::Status Reserve(int fd, const std::string& path, size_t bytes) {
 
 }  // namespace
 
+absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Map(int fd, const std::string& path, size_t bytes,
+                                                            int protection) {
+  void* data = ::mmap(nullptr, bytes, protection, MAP_SHARED, fd, 0);
+  if (data == MAP_FAILED) return ErrnoStatus(errno, absl::StrCat("map ", bytes, " bytes of ", path));
+  return std::unique_ptr<MappedFile>(new MappedFile(path, static_cast<char*>(data), bytes));
+}
+
+absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::OpenReadOnly(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, "open " + path);
+  struct stat info;
+  auto file = ::fstat(fd, &info) == 0 ? Map(fd, path, static_cast<size_t>(info.st_size), PROT_READ)
+                                      : absl::StatusOr<std::unique_ptr<MappedFile>>(ErrnoStatus(errno, "stat " + path));
+  ::close(fd);
+  return file;
+}
+
 absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::OpenOrCreate(const std::string& path, size_t bytes,
                                                                      bool* created) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
@@ -36,14 +53,10 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::OpenOrCreate(const std::
     if (!status.ok()) ::unlink(path.c_str());
   }
   if (status.ok() && !*created) bytes = static_cast<size_t>(info.st_size);
-  void* data = MAP_FAILED;
-  if (status.ok()) {
-    data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (data == MAP_FAILED) status = ErrnoStatus(errno, absl::StrCat("map ", bytes, " bytes of ", path));
-  }
+  auto file =
+      status.ok() ? Map(fd, path, bytes, PROT_READ | PROT_WRITE) : absl::StatusOr<std::unique_ptr<MappedFile>>(status);
   ::close(fd);
-  if (!status.ok()) return status;
-  return std::unique_ptr<MappedFile>(new MappedFile(path, static_cast<char*>(data), bytes));
+  return file;
 }
 
 absl::Status MappedFile::Grow(const std::string& path, size_t bytes) {

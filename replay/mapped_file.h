@@ -18,6 +18,8 @@ class MappedFile {
   // Opens `path`, or creates it with `bytes` zeros. `created` tells which. An existing file keeps its size.
   // RESOURCE_EXHAUSTED naming the bytes needed and free when the disk cannot hold it (and the file is removed again).
   static absl::StatusOr<std::unique_ptr<MappedFile>> OpenOrCreate(const std::string& path, size_t bytes, bool* created);
+  // An existing file, which must not be written through data().
+  static absl::StatusOr<std::unique_ptr<MappedFile>> OpenReadOnly(const std::string& path);
   // Makes an existing file longer, its new blocks reserved and zero.
   static absl::Status Grow(const std::string& path, size_t bytes);
   ~MappedFile();
@@ -34,6 +36,7 @@ class MappedFile {
   void AdviseRandom();
 
  private:
+  static absl::StatusOr<std::unique_ptr<MappedFile>> Map(int fd, const std::string& path, size_t bytes, int protection);
   MappedFile(std::string path, char* data, size_t size) : path_(std::move(path)), data_(data), size_(size) {}
 
   const std::string path_;

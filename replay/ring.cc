@@ -57,9 +57,14 @@ Identity MakeIdentity(const Ring::Options& options) {
   return identity;
 }
 
+std::string RunOf(const Identity& identity) {
+  return std::string(identity.run_id, strnlen(identity.run_id, sizeof identity.run_id));
+}
+
 constexpr char kAdvice[] = "; resume with the build and the experiment that wrote it, or start a new run folder";
 
-absl::Status CheckHeader(const MappedFile& file, const Ring::Options& options) {
+// Whether the file is a whole ring that this build can read, with rows of this schema.
+absl::Status CheckReadable(const MappedFile& file, const Ring::Options& options) {
   const std::string where = "ring " + options.path + ": ";
   Header header;
   if (file.size() < kRingHeaderBytes) {
@@ -79,27 +84,32 @@ absl::Status CheckHeader(const MappedFile& file, const Ring::Options& options) {
   if (CrcOf(found) != header.crc) {
     return absl::DataLossError(absl::StrCat(where, "the header's checksum is wrong: the file is damaged", kAdvice));
   }
-  const Identity wanted = MakeIdentity(options);
-  const std::string run(found.run_id, strnlen(found.run_id, sizeof found.run_id));
-  if (run != options.run_id) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(where, "belongs to run \"", run, "\", not to \"", options.run_id, "\"", kAdvice));
-  }
-  if (found.schema_fingerprint != wanted.schema_fingerprint || found.record_bytes != wanted.record_bytes) {
+  if (found.schema_fingerprint != options.schema_fingerprint || found.record_bytes != options.record_bytes) {
     return absl::FailedPreconditionError(absl::StrFormat(
         "%srow schema %016x of %d bytes, the experiment has %016x of %d%s", where, found.schema_fingerprint,
-        found.record_bytes, wanted.schema_fingerprint, wanted.record_bytes, kAdvice));
-  }
-  // A run that is resumed with more steps needs a larger ring; records can stay where they are as long as none was
-  // overwritten.
-  if (found.guard != wanted.guard || (found.kept < wanted.kept && header.cursor > found.kept)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(where, "keeps ", found.kept, " rows, the experiment asks for ", wanted.kept, kAdvice));
+        found.record_bytes, options.schema_fingerprint, options.record_bytes, kAdvice));
   }
   const uint64_t bytes = RingBytes(found.kept, found.guard, found.record_bytes);
   if (file.size() < bytes) {
     return absl::FailedPreconditionError(
         absl::StrCat(where, "truncated: ", file.size(), " bytes instead of ", bytes, kAdvice));
+  }
+  return absl::OkStatus();
+}
+
+// Whether the run may go on with it.
+absl::Status CheckWritable(const Header& header, const Ring::Options& options) {
+  const std::string where = "ring " + options.path + ": ";
+  const Identity& found = header.identity;
+  if (RunOf(found) != options.run_id) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(where, "belongs to run \"", RunOf(found), "\", not to \"", options.run_id, "\"", kAdvice));
+  }
+  // A run that is resumed with more steps needs a larger ring; records can stay where they are as long as none was
+  // overwritten.
+  if (found.guard != options.guard || (found.kept < options.kept && header.cursor > found.kept)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(where, "keeps ", found.kept, " rows, the experiment asks for ", options.kept, kAdvice));
   }
   return absl::OkStatus();
 }
@@ -124,7 +134,8 @@ absl::StatusOr<std::unique_ptr<Ring>> Ring::Open(const Options& options) {
     header->crc = CrcOf(header->identity);
     RETURN_IF_ERROR(file->Sync(0, kRingHeaderBytes));
   }
-  RETURN_IF_ERROR(CheckHeader(*file, options));
+  RETURN_IF_ERROR(CheckReadable(*file, options));
+  RETURN_IF_ERROR(CheckWritable(*header, options));
   if (header->identity.kept < options.kept) {
     RETURN_IF_ERROR(MappedFile::Grow(options.path, bytes));
     ASSIGN_OR_RETURN(file, MappedFile::OpenOrCreate(options.path, bytes, &created));
@@ -137,6 +148,13 @@ absl::StatusOr<std::unique_ptr<Ring>> Ring::Open(const Options& options) {
   std::unique_ptr<Ring> ring(new Ring(std::move(file), options));
   ring->fresh_ = fresh;
   return ring;
+}
+
+absl::StatusOr<std::unique_ptr<const Ring>> Ring::OpenReadOnly(Options options) {
+  ASSIGN_OR_RETURN(auto file, MappedFile::OpenReadOnly(options.path));
+  RETURN_IF_ERROR(CheckReadable(*file, options));
+  options.guard = HeaderOf(file.get())->identity.guard;
+  return std::unique_ptr<const Ring>(new Ring(std::move(file), options));
 }
 
 Ring::Ring(std::unique_ptr<MappedFile> file, const Options& options)
@@ -170,6 +188,7 @@ absl::Status Ring::Commit(uint64_t cursor) {
 
 void Ring::Truncate(uint64_t cursor) { StoreCursor(cursor); }
 
+std::string Ring::run_id() const { return RunOf(HeaderOf(file_.get())->identity); }
 uint64_t Ring::counter(int index) const { return HeaderOf(file_.get())->counters[index]; }
 void Ring::set_counter(int index, uint64_t value) { HeaderOf(file_.get())->counters[index] = value; }
 

@@ -35,11 +35,15 @@ class Ring {
   // FAILED_PRECONDITION naming the file, what differs (magic, layout, schema, run, size) and what to do; DATA_LOSS when
   // the header's CRC or the cursor is not possible. Nothing in the file is changed then.
   static absl::StatusOr<std::unique_ptr<Ring>> Open(const Options& options);
+  // The ring of a run that does not work on it now, as it is: nothing of the file is changed. Of the options only path,
+  // schema_fingerprint and record_bytes count. Errors as Open's; NOT_FOUND where there is no file.
+  static absl::StatusOr<std::unique_ptr<const Ring>> OpenReadOnly(Options options);
 
   uint64_t cursor() const { return cursor_; }  // records committed since the start of the run
   uint64_t first() const { return cursor_ > kept_ ? cursor_ - kept_ : 0; }  // oldest readable
   uint64_t kept() const { return kept_; }
   uint64_t guard() const { return guard_; }
+  std::string run_id() const;            // of the run it belongs to
   bool fresh() const { return fresh_; }  // made by this Open: there was no file, or one that held nothing yet
   const char* record(uint64_t number) const { return records_ + number % slots_ * record_bytes_; }
   // Where to write records [cursor(), cursor() + guard()) before Commit.

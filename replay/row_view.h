@@ -2,8 +2,7 @@
 #ifndef DATACOM_REPLAY_ROW_VIEW_H_
 #define DATACOM_REPLAY_ROW_VIEW_H_
 
-#include <cstdint>
-#include <cstring>
+#include <cstddef>
 
 #include "common/rows/row_schema.h"
 
@@ -28,14 +27,6 @@ class RowLayout {
   const size_t observation, executed, reward, cost, next_observation, last, environment, episode, step, policy_update,
       session, sequence;
 };
-
-// The value of type T at `offset` of `row`.
-template <typename T>
-T At(const char* row, size_t offset) {
-  T value;
-  std::memcpy(&value, row + offset, sizeof value);
-  return value;
-}
 
 }  // namespace datacom
 

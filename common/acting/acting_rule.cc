@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/status.h"
 
 namespace datacom {
 
@@ -54,6 +55,11 @@ absl::StatusOr<std::vector<Column>> ActingRuleColumns(absl::string_view rule, ui
   const absl::StatusOr<const Entry*> entry = Find(rule);
   if (!entry.ok()) return entry.status();
   return (*entry)->columns(action_dim);
+}
+
+absl::StatusOr<RowSchema> ActingRuleSchema(absl::string_view rule, const TaskSpec& task) {
+  ASSIGN_OR_RETURN(const std::vector<Column> extra, ActingRuleColumns(rule, task.action_dim));
+  return RowSchema::For(task.obs_dim, task.action_dim, extra);
 }
 
 }  // namespace datacom

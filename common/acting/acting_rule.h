@@ -57,6 +57,8 @@ absl::StatusOr<std::unique_ptr<ActingRule>> MakeActingRule(const Snapshot& snaps
                                                            int max_batch);
 // Extra row columns the rule of this name stores. NOT_FOUND naming the rule.
 absl::StatusOr<std::vector<Column>> ActingRuleColumns(absl::string_view rule, uint32_t action_dim);
+// The rows of a task where this rule acts.
+absl::StatusOr<RowSchema> ActingRuleSchema(absl::string_view rule, const TaskSpec& task);
 
 }  // namespace datacom
 

@@ -97,8 +97,8 @@ absl::Status WriteAddressFile(const std::string& path, const std::string& addres
   return path.empty() ? absl::OkStatus() : WriteFileAtomically(path, address + "\n");
 }
 
-uint32_t Crc32(absl::string_view data) {
-  return static_cast<uint32_t>(::crc32_z(0, reinterpret_cast<const Bytef*>(data.data()), data.size()));
+uint32_t Crc32(absl::string_view data, uint32_t before) {
+  return static_cast<uint32_t>(::crc32_z(before, reinterpret_cast<const Bytef*>(data.data()), data.size()));
 }
 
 }  // namespace datacom

@@ -22,7 +22,8 @@ absl::StatusOr<uint64_t> FreeBytes(const std::string& path);  // of the file sys
 std::string NoSpaceMessage(const std::string& path, uint64_t bytes);
 // What --address-file asks for: one line with the address a process bound. Nothing when `path` is empty.
 absl::Status WriteAddressFile(const std::string& path, const std::string& address);
-uint32_t Crc32(absl::string_view data);  // zlib's
+// zlib's; `before`: that of what precedes the data.
+uint32_t Crc32(absl::string_view data, uint32_t before = 0);
 
 }  // namespace datacom
 

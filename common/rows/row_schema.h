@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,14 @@ namespace datacom {
 enum class ColumnType : uint8_t { kFloat32, kUint8, kUint32, kUint64 };
 
 size_t SizeOf(ColumnType type);
+
+// The value of type T at `offset` of `row`.
+template <typename T>
+T At(const char* row, size_t offset) {
+  T value;
+  std::memcpy(&value, row + offset, sizeof value);
+  return value;
+}
 
 // What rules that filter actions outside of the agent store beside what it chose.
 inline constexpr char kExecutedAction[] = "executed_action";

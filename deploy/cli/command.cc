@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -28,6 +29,16 @@ std::string BinFolder() {
   return error ? "." : self.parent_path().string();
 }
 
+absl::Status Become(const std::string& program, std::vector<std::string> argv) {
+  argv.insert(argv.begin(), absl::StrCat(BinFolder(), "/", program));
+  std::vector<char*> raw;
+  for (std::string& argument : argv) raw.push_back(argument.data());
+  raw.push_back(nullptr);
+  std::fflush(stdout);
+  ::execv(raw[0], raw.data());
+  return ErrnoStatus(errno, absl::StrCat("run ", argv[0]));
+}
+
 int RunCommand(int argc, const char* const* argv) {
   CLI::App app{"Safe reinforcement learning with D-ATACOM, as a distributed actor-learner system.", "datacom"};
   app.set_version_flag("--version", absl::StrCat("datacom ", Version(), " (", Revision(), ")"));
@@ -46,6 +57,7 @@ int RunCommand(int argc, const char* const* argv) {
   AddReplayViolation(&app, &exit_code);
   AddExport(&app, &exit_code);
   AddReport(&app, &exit_code);
+  AddExportDataset(&app, &exit_code);
   AddConfig(&app, &exit_code);
   AddList(&app, &exit_code);
   AddBench(&app, &exit_code);

@@ -1,32 +1,15 @@
 // datacom eval, rollout, render, replay-violation and export: all play a run's policy or get it ready to be played, so
 // they hand their flags to datacom-actor or datacom-render. The options are stated here too, for --help and so that a
 // mistyped one is refused before anything is loaded.
-#include <errno.h>
-#include <unistd.h>
-
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "common/base/status.h"
 #include "deploy/cli/verbs.h"
 
 namespace datacom::cli {
 namespace {
-
-// Replaces this process; returns only on an error.
-absl::Status Become(const std::string& program, std::vector<std::string> argv) {
-  argv.insert(argv.begin(), absl::StrCat(BinFolder(), "/", program));
-  std::vector<char*> raw;
-  for (std::string& argument : argv) raw.push_back(argument.data());
-  raw.push_back(nullptr);
-  std::fflush(stdout);
-  ::execv(raw[0], raw.data());
-  return ErrnoStatus(errno, absl::StrCat("run ", argv[0]));
-}
 
 // Options as typed, to be handed on: what is not given is not passed.
 struct Passed {

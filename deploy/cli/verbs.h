@@ -6,6 +6,7 @@
 #define DATACOM_DEPLOY_CLI_VERBS_H_
 
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
@@ -22,6 +23,7 @@ void AddReplayViolation(CLI::App* app, int* exit_code);
 void AddExport(CLI::App* app, int* exit_code);
 void AddConfig(CLI::App* app, int* exit_code);
 void AddList(CLI::App* app, int* exit_code);
+void AddExportDataset(CLI::App* app, int* exit_code);
 void AddBench(CLI::App* app, int* exit_code);
 void AddReport(CLI::App* app, int* exit_code);
 
@@ -30,6 +32,9 @@ int Finish(const absl::Status& status);
 
 // Folder of the own executable (where the role binaries are), or $DATACOM_BIN.
 std::string BinFolder();
+
+// Replaces this process by a binary of BinFolder(); returns only on an error.
+absl::Status Become(const std::string& program, std::vector<std::string> argv);
 
 // Parses argv and runs the verb. The body of main, callable from tests.
 int RunCommand(int argc, const char* const* argv);

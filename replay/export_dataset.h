@@ -1,0 +1,33 @@
+// Copies the rows that the rings of a run still hold into a dataset (common/records/dataset.h). Reads the rings as they
+// lie on the disk: no replay serves them meanwhile, and nothing of the run is changed. Blocks on the disk.
+#ifndef DATACOM_REPLAY_EXPORT_DATASET_H_
+#define DATACOM_REPLAY_EXPORT_DATASET_H_
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/rows/row_schema.h"
+#include "datacom/v1/dataset.pb.h"
+#include "datacom/v1/experiment.pb.h"
+
+namespace datacom {
+
+struct ExportOptions {
+  std::string rings;              // folder of the rings
+  std::string out;                // the dataset; must not exist yet
+  std::vector<uint64_t> members;  // empty: all
+  // Rows [first, end) of each member, counted from 0 since the start of the run, as far as the rings hold them.
+  uint64_t first = 0, end = std::numeric_limits<uint64_t>::max();
+};
+
+// What was written. FAILED_PRECONDITION when a replay works on the rings; INVALID_ARGUMENT naming a member that the run
+// has not or that has no row in the range; else as Ring::OpenReadOnly and WriteDataset.
+absl::StatusOr<v1::DatasetManifest> ExportDataset(const ExportOptions& options, const v1::Experiment& resolved,
+                                                  const RowSchema& schema);
+
+}  // namespace datacom
+
+#endif  // DATACOM_REPLAY_EXPORT_DATASET_H_

@@ -1,0 +1,204 @@
+#include "common/records/dataset.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "common/base/files.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/datasets.h"
+
+namespace datacom {
+namespace {
+
+namespace fs = std::filesystem;
+using ::datacom::testing::MakeDataset;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+const RowSchema& Schema() {
+  static const RowSchema* const schema = new RowSchema(RowSchema::For(/*obs_dim=*/2, /*action_dim=*/1));
+  return *schema;
+}
+
+class DatasetTest : public ::testing::Test {
+ protected:
+  DatasetTest()
+      : folder_(absl::StrCat(::testing::TempDir(), "/dataset_",
+                             ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    fs::remove_all(folder_);
+  }
+  absl::Status Read(const std::string& task = "cartpole", const RowSchema& schema = Schema()) {
+    return Dataset::Read(folder_, task, schema).status();
+  }
+  void Edit(const std::string& from, const std::string& to) {
+    const std::string path = folder_ + "/manifest.textproto";
+    const std::string text = *ReadFile(path), changed = absl::StrReplaceAll(text, {{from, to}});
+    ASSERT_NE(text, changed) << from;
+    ASSERT_TRUE(WriteFileAtomically(path, changed).ok());
+  }
+  // The learning columns of one row, as a draw carries them.
+  static std::string Row(const Dataset& dataset, uint64_t number) {
+    std::string columns;
+    dataset.Gather({number}, &columns);
+    return columns;
+  }
+  static float FloatAt(const std::string& bytes, size_t index) { return At<float>(bytes.data(), 4 * index); }
+
+  const std::string folder_;
+};
+
+TEST_F(DatasetTest, EveryRowOfEveryMemberComesBack) {
+  ASSERT_TRUE(MakeDataset(folder_, Schema(), {5000, 7}).ok());  // more than one chunk, less than one
+  const auto dataset = Dataset::Read(folder_, "cartpole", Schema());
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  ASSERT_EQ(dataset->rows(), 5007u);
+  for (const auto& [number, value] :
+       {std::pair<uint64_t, float>{0, 0}, {4096, 4096}, {4999, 4999}, {5000, 1000}, {5006, 1006}}) {
+    const std::string row =
+        Row(*dataset, number);  // observation[2] action reward cost next_observation[2] absorbing last
+    ASSERT_EQ(row.size(), Schema().learning_row_bytes());
+    EXPECT_EQ(FloatAt(row, 0), value);
+    EXPECT_EQ(FloatAt(row, 2), value);
+    EXPECT_EQ(FloatAt(row, 5), value / 2);
+  }
+  EXPECT_EQ(dataset->failures().size(), 1667u + 3);  // every third row, from each member's first on
+  EXPECT_EQ(dataset->failures()[1667], 5000u);
+  EXPECT_EQ(RowsOf(dataset->manifest()), 5007u);
+  EXPECT_EQ(FailuresOf(dataset->manifest()), 1670u);
+}
+
+TEST_F(DatasetTest, ADrawCarriesColumnAfterColumn) {
+  ASSERT_TRUE(MakeDataset(folder_, Schema(), {10}).ok());
+  const auto dataset = Dataset::Read(folder_, "cartpole", Schema());
+  std::string columns;
+  dataset->Gather({3, 9, 3}, &columns);
+  ASSERT_EQ(columns.size(), 3 * Schema().learning_row_bytes());
+  EXPECT_EQ(FloatAt(columns, 0), 3);  // observations of all three rows
+  EXPECT_EQ(FloatAt(columns, 2), 9);
+  EXPECT_EQ(FloatAt(columns, 4), 3);
+  EXPECT_EQ(FloatAt(columns, 7), 9);      // actions
+  EXPECT_EQ(FloatAt(columns, 12), 0.25);  // costs
+}
+
+TEST_F(DatasetTest, TheManifestSaysHowToReadTheFiles) {
+  ASSERT_TRUE(MakeDataset(folder_, Schema(), {9}).ok());
+  const auto manifest = ReadManifest(folder_);
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_EQ(manifest->schema_fingerprint(), Schema().fingerprint());
+  ASSERT_EQ(manifest->columns_size(), static_cast<int>(Schema().stored().size()));
+  EXPECT_EQ(manifest->columns(0).name(), "observation");
+  EXPECT_EQ(manifest->columns(0).type(), "float32");
+  EXPECT_EQ(manifest->columns(0).width(), 2u);
+  EXPECT_EQ(manifest->members(0).bytes(), fs::file_size(folder_ + "/member_0.rows"));
+  EXPECT_EQ(manifest->members(0).crc32(), Crc32(*ReadFile(folder_ + "/member_0.rows")));
+}
+
+TEST_F(DatasetTest, AnyDamagedByteIsFound) {
+  ASSERT_TRUE(MakeDataset(folder_, Schema(), {4100}).ok());
+  const std::string path = folder_ + "/member_0.rows", whole = *ReadFile(path);
+  for (const size_t at : {size_t{0}, size_t{3}, whole.size() / 2, whole.size() - 1}) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x80);
+    ASSERT_TRUE(WriteFileAtomically(path, damaged).ok());
+    const absl::Status status = Read();
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(path), HasSubstr("checksum"))) << "byte " << at;
+  }
+}
+
+TEST_F(DatasetTest, AFileThatIsShorterLongerOrGoneIsNamedWithBothSizes) {
+  ASSERT_TRUE(MakeDataset(folder_, Schema(), {20, 20}).ok());
+  const std::string path = folder_ + "/member_1.rows", whole = *ReadFile(path);
+  for (const std::string& content : {whole.substr(0, whole.size() - 1), whole + "x", std::string()}) {
+    ASSERT_TRUE(WriteFileAtomically(path, content).ok());
+    const absl::Status status = Read();
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_THAT(
+        std::string(status.message()),
+        AllOf(HasSubstr(path), HasSubstr(absl::StrCat(content.size(), " bytes, the manifest says ", whole.size()))));
+  }
+  fs::remove(path);
+  EXPECT_TRUE(absl::IsDataLoss(Read()));
+}
+
+TEST_F(DatasetTest, AManifestThatContradictsItselfIsRefused) {
+  ASSERT_TRUE(MakeDataset(folder_, Schema(), {20}).ok());
+  const std::string path = folder_ + "/manifest.textproto", whole = *ReadFile(path);
+  const std::pair<std::string, std::string> edits[] = {{"rows: 20", "rows: 21"},
+                                                       {"rows: 20", "rows: 0"},
+                                                       {"chunk_rows: 4096", "chunk_rows: 0"},
+                                                       {"type: \"uint8\"", "type: \"bool\""},
+                                                       {"file: \"member_0.rows\"", "file: \"../member_0.rows\""},
+                                                       {"failures: 7", "failures: 6"}};
+  for (const auto& [from, to] : edits) {
+    ASSERT_TRUE(WriteFileAtomically(path, whole).ok());
+    Edit(from, to);
+    const absl::Status status = Read();
+    EXPECT_TRUE(absl::IsDataLoss(status)) << to << ": " << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(folder_)) << to;
+  }
+}
+
+TEST_F(DatasetTest, AnotherLayoutIsRefusedByNumber) {
+  ASSERT_TRUE(MakeDataset(folder_, Schema(), {20}).ok());
+  Edit("layout: 1", "layout: 2");
+  EXPECT_TRUE(absl::IsFailedPrecondition(Read()));
+  EXPECT_THAT(std::string(Read().message()), HasSubstr("layout 2, this build reads 1"));
+}
+
+TEST_F(DatasetTest, WhatIsNoDatasetIsSaidToBeNone) {
+  EXPECT_TRUE(absl::IsInvalidArgument(Read()));
+  EXPECT_THAT(std::string(Read().message()), AllOf(HasSubstr(folder_), HasSubstr("no dataset folder")));
+}
+
+TEST_F(DatasetTest, AnotherTaskOrOtherColumnsAreNamed) {
+  ASSERT_TRUE(MakeDataset(folder_, Schema(), {20}).ok());
+  EXPECT_THAT(std::string(Read("air_hockey").message()), HasSubstr("is of task cartpole, the run of air_hockey"));
+  const absl::Status wide = Read("cartpole", RowSchema::For(2, 3));
+  EXPECT_TRUE(absl::IsInvalidArgument(wide));
+  EXPECT_THAT(std::string(wide.message()), HasSubstr("column action is float32[1], the run's is float32[3]"));
+  const absl::Status more = Read("cartpole", RowSchema::For(2, 1, {{"prev_cost", ColumnType::kFloat32, 1, true}}));
+  EXPECT_THAT(std::string(more.message()), HasSubstr("column prev_cost is not there"));
+}
+
+TEST_F(DatasetTest, ColumnsThatNoLearnerReadsMayDiffer) {
+  const RowSchema richer = RowSchema::For(2, 1, {{"raw_action", ColumnType::kFloat32, 1, false}});
+  ASSERT_TRUE(MakeDataset(folder_, richer, {20}).ok());
+  const auto dataset = Dataset::Read(folder_, "cartpole", Schema());
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ(FloatAt(Row(*dataset, 5), 5), 2.5);
+}
+
+TEST_F(DatasetTest, ActionsChosenAreNotTakenForActionsExecuted) {
+  const RowSchema filtered = RowSchema::For(2, 1, {ExecutedActionColumn(1)});
+  ASSERT_TRUE(MakeDataset(folder_, filtered, {20}).ok());
+  EXPECT_THAT(std::string(Read().message()), HasSubstr("actions are those chosen, not those executed"));
+  EXPECT_TRUE(Read("cartpole", filtered).ok());
+}
+
+TEST_F(DatasetTest, AValueNoRowMayHoldIsNamedWithItsRow) {
+  v1::DatasetManifest manifest;
+  manifest.mutable_experiment()->set_task("cartpole");
+  manifest.add_members();
+  testing::StoredRows rows(Schema(), 5000, 0);
+  rows.Set(Schema(), 4100, "reward", std::numeric_limits<float>::infinity());
+  ASSERT_TRUE(WriteDataset(folder_, Schema(), {rows.rows()}, &manifest).ok());
+  const absl::Status status = Read();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("rows from 4096"), HasSubstr("column reward, row 4: inf")));
+}
+
+TEST_F(DatasetTest, WhatIsThereAlreadyIsLeftAlone) {
+  fs::create_directories(folder_);
+  EXPECT_TRUE(absl::IsInvalidArgument(MakeDataset(folder_, Schema(), {20})));
+  EXPECT_TRUE(fs::is_empty(folder_));
+  EXPECT_FALSE(fs::exists(folder_ + ".tmp"));
+}
+
+}  // namespace
+}  // namespace datacom
