@@ -45,12 +45,16 @@ absl::Status CheckSize(const std::string& block, size_t expected, int member, co
 
 BatchDecoder::BatchDecoder(const AlgorithmConfig& config, const RowSchema& schema,
                            std::shared_ptr<const ControlAffine> dynamics, KnownRows known,
-                           std::vector<uint64_t> delta_warmup)
+                           std::vector<uint64_t> delta_warmup, const std::string& streams)
     : config_(config),
       schema_(schema),
       dynamics_(std::move(dynamics)),
       known_(std::move(known)),
       delta_warmup_(std::move(delta_warmup)),
+      noise_actor_(streams + "noise.actor"),
+      noise_next_(streams + "noise.next"),
+      level_(streams + "level"),
+      next_level_(streams + "level.next"),
       z_dim_(config.q_dim + config.x_dim),
       wide_(config.obs_dim),
       state_(z_dim_),
@@ -183,14 +187,12 @@ void BatchDecoder::FillNoise(uint64_t update, Batch* batch) const {
   const int64_t levels = static_cast<int64_t>(config_.batch_size + config_.failure_batch_size) * config_.quantiles;
   for (size_t member = 0; member < config_.members.size(); ++member) {
     const uint64_t seed = config_.members[member].seed;
-    FillNormal(StreamKey("learner.noise.actor", {config_.run_seed, seed, update}), &batch->noise_actor[member * count],
-               count);
-    FillNormal(StreamKey("learner.noise.next", {config_.run_seed, seed, update}), &batch->noise_next[member * count],
-               count);
+    const auto key = [&](const std::string& name) { return StreamKey(name, {config_.run_seed, seed, update}); };
+    FillNormal(key(noise_actor_), &batch->noise_actor[member * count], count);
+    FillNormal(key(noise_next_), &batch->noise_next[member * count], count);
     if (levels == 0) continue;
-    FillUniform(StreamKey("learner.level", {config_.run_seed, seed, update}), &batch->level[member * levels], levels);
-    FillUniform(StreamKey("learner.level.next", {config_.run_seed, seed, update}), &batch->next_level[member * levels],
-                levels);
+    FillUniform(key(level_), &batch->level[member * levels], levels);
+    FillUniform(key(next_level_), &batch->next_level[member * levels], levels);
   }
 }
 

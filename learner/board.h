@@ -25,10 +25,15 @@ class Board {
     counted_ = update;
     since_ = clock_->Now();
   }
+  void SetPretrainUpdate(uint64_t update) {
+    MutexLock lock(&mutex_);
+    info_.set_pretrain_update(update);
+  }
   // Where counting starts after a resume.
-  void StartAt(uint64_t update) {
+  void StartAt(uint64_t update, uint64_t pretrain_update) {
     MutexLock lock(&mutex_);
     info_.set_update(update);
+    info_.set_pretrain_update(pretrain_update);
     counted_ = update;
     since_ = clock_->Now();
   }

@@ -48,6 +48,7 @@ LearnerMetrics::LearnerMetrics(Metrics* metrics, int members, const std::string&
     : metrics_(metrics),
       run_dir_(run_dir),
       updates_(metrics->counter("datacom_learner_updates_total")),
+      pretrain_updates_(metrics->counter("datacom_learner_pretrain_updates_total")),
       update_seconds_(metrics->histogram("datacom_learner_update_seconds")),
       wait_draw_(metrics->counter("datacom_learner_wait_seconds_total", {{"reason", "draw"}})),
       wait_features_(metrics->counter("datacom_learner_wait_seconds_total", {{"reason", "features"}})),
@@ -80,6 +81,11 @@ LearnerMetrics::LearnerMetrics(Metrics* metrics, int members, const std::string&
 
 void LearnerMetrics::Update(double seconds) {
   updates_.Increment();
+  update_seconds_.Observe(seconds);
+}
+
+void LearnerMetrics::PretrainUpdate(double seconds) {
+  pretrain_updates_.Increment();
   update_seconds_.Observe(seconds);
 }
 

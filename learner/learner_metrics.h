@@ -24,6 +24,7 @@ class LearnerMetrics {
   LearnerMetrics(Metrics* metrics, int members, const std::string& run_dir);
 
   void Update(double seconds);
+  void PretrainUpdate(double seconds);
   void Waited(double seconds, bool for_draw);
   void Published(int snapshots);
   void Checkpointed(double seconds);
@@ -61,6 +62,7 @@ class LearnerMetrics {
   Metrics* const metrics_;
   const std::string run_dir_;
   prometheus::Counter& updates_;
+  prometheus::Counter& pretrain_updates_;
   prometheus::Histogram& update_seconds_;
   prometheus::Counter& wait_draw_;
   prometheus::Counter& wait_features_;

@@ -42,9 +42,10 @@ struct PreparedUpdate {
 // Turns a reply of the replay into a batch: columns, control-affine features, noise. Not thread-safe (owns scratch).
 class BatchDecoder {
  public:
-  // `dynamics` may be null where the algorithm needs none. delta_warmup: [M] rows.
+  // `dynamics` may be null where the algorithm needs none. delta_warmup: [M] rows. `streams`: what the names of the
+  // noise's streams begin with.
   BatchDecoder(const AlgorithmConfig& config, const RowSchema& schema, std::shared_ptr<const ControlAffine> dynamics,
-               KnownRows known, std::vector<uint64_t> delta_warmup);
+               KnownRows known, std::vector<uint64_t> delta_warmup, const std::string& streams = "learner.");
   // DATA_LOSS naming member, column and size when the reply does not fit; `out` is then undefined.
   absl::Status Decode(v1::DrawReply* reply, PreparedUpdate* out);
 
@@ -61,6 +62,7 @@ class BatchDecoder {
   const std::shared_ptr<const ControlAffine> dynamics_;
   KnownRows known_;
   const std::vector<uint64_t> delta_warmup_;
+  const std::string noise_actor_, noise_next_, level_, next_level_;  // names of streams
   int z_dim_ = 0;
   std::vector<double> wide_, state_;                       // one observation, one [q, x], float64
   std::vector<float> failure_observation_, failure_next_;  // scratch of one failure batch

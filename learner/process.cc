@@ -14,6 +14,7 @@
 #include "common/metrics/metrics.h"
 #include "common/rows/row_schema.h"
 #include "common/rpc/channel.h"
+#include "learner/dataset_draws.h"
 #include "learner/guard.h"
 #include "learner/service.h"
 #include "learner/setup.h"
@@ -45,9 +46,12 @@ absl::StatusOr<Checkpoint> LoadCheckpoint(const ProcessOptions& options, const C
   return Checkpoint{};
 }
 
-absl::StatusOr<RowSchema> SchemaOf(const TaskModel& task, const std::string& acting_rule) {
-  ASSIGN_OR_RETURN(const std::vector<Column> extra, ActingRuleColumns(acting_rule, task.spec.action_dim));
-  return RowSchema::For(task.spec.obs_dim, task.spec.action_dim, extra);
+Evaluations::Options EvaluationOptions(const v1::Experiment& experiment, uint32_t incarnation) {
+  Evaluations::Options options;
+  options.episodes = experiment.run().eval_episodes();
+  options.incarnation = incarnation;
+  options.experiment = PrintExperiment(experiment);
+  return options;
 }
 
 }  // namespace
@@ -65,7 +69,7 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
 
   std::unique_ptr<Algorithm> algorithm;
   RETURN_IF_ERROR(Guard("making the algorithm", [&] { algorithm = seams.make_algorithm(config); }));
-  ASSIGN_OR_RETURN(const RowSchema schema, SchemaOf(task, algorithm->acting_rule()));
+  ASSIGN_OR_RETURN(const RowSchema schema, ActingRuleSchema(algorithm->acting_rule(), task.spec));
   const std::vector<v1::FileOffset> offsets(checkpoint.learner.files().begin(), checkpoint.learner.files().end());
   ASSIGN_OR_RETURN(auto records, RunRecords::Open(options.run_dir, experiment, offsets));
   ASSIGN_OR_RETURN(auto ledger, Ledger::Open(options.run_dir, experiment, schema, offsets, seams.read_rows));
@@ -76,17 +80,16 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
   Board board(InitialInfo(experiment, options.run_id, incarnation, schedule.last_update()), &Clock::Real());
   SnapshotHub hub(experiment.members_size());
   Policies policies(options.run_dir + "/policies");
-  Evaluations::Options evaluation;
-  evaluation.episodes = experiment.run().eval_episodes();
-  evaluation.incarnation = incarnation;
-  evaluation.experiment = PrintExperiment(experiment);
-  Evaluations evaluations(evaluation);
+  Evaluations evaluations(EvaluationOptions(experiment, incarnation));
 
   Trainer trainer({options.run_id, incarnation, experiment, algorithm.get(), &hub, &evaluations, &policies,
                    records.get(), ledger.get(), &checkpoints, &learner_metrics, &board, &Clock::Real(),
                    seams.wait_for_stop});
   if (resumed) RETURN_IF_ERROR(trainer.Restore(checkpoint));  // refuses what another experiment left
   RETURN_IF_ERROR(WriteFileAtomically(options.run_dir + "/experiment.textproto", PrintExperiment(experiment)));
+  const std::shared_ptr<const ControlAffine> dynamics = algorithm->needs_dynamics() ? task.dynamics : nullptr;
+  ASSIGN_OR_RETURN(std::unique_ptr<Prefetch> pretraining,
+                   OpenPretraining(experiment, schema, config, dynamics, known, trainer.pretrain_update()));
 
   LearnerService::Parts parts{options.run_id, &hub, &evaluations, &policies, &board};
   LearnerService* counted = nullptr;
@@ -100,13 +103,13 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
                options.run_id, incarnation, trainer.update(), schedule.last_update(), experiment.members_size(),
                resumed ? " resumed" : "");
 
-  const std::shared_ptr<const ControlAffine> dynamics = algorithm->needs_dynamics() ? task.dynamics : nullptr;
   absl::Status status;
   {
     Prefetch prefetch(seams.open_draws(schema.fingerprint()),
                       BatchDecoder(config, schema, dynamics, known, DeltaWarmups(experiment)), config,
                       {trainer.update() + 1, schedule.last_update(), DrawsAhead(experiment, schema)});
-    status = trainer.Run(&prefetch);
+    status = trainer.Pretrain(std::move(pretraining));
+    if (status.ok()) status = trainer.Run(&prefetch);
   }
   hub.Close();
   server->Shutdown(std::chrono::milliseconds(1000));

@@ -105,6 +105,7 @@ v1::LearnerInfo InitialInfo(const v1::Experiment& resolved, const std::string& r
   info.set_build(absl::StrCat(Version(), " ", Revision()));
   info.set_incarnation(incarnation);
   info.set_target_update(target_update);
+  info.set_pretrain_target(resolved.pretrain().updates());
   info.set_phase("connecting");
   info.set_device(resolved.learner().device());
   for (int member = 0; member < resolved.members_size(); ++member) {

@@ -17,7 +17,7 @@ namespace datacom::learner {
 // INVALID_ARGUMENT naming a known constraint that the task has not.
 absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolved, const TaskModel& task);
 absl::StatusOr<KnownRows> MakeKnownRows(const v1::Experiment& resolved, const TaskModel& task);  // as config.known
-std::vector<uint64_t> DeltaWarmups(const v1::Experiment& resolved);  // [M] rows
+std::vector<uint64_t> DeltaWarmups(const v1::Experiment& resolved);                              // [M] rows
 // Draws asked for and not yet trained on: one in lockstep, where the next batch's rows do not exist yet; else as many
 // as keep the learner busy over a network's round trip, while their answers fit into 16 MiB. schema: of the run's rows.
 int DrawsAhead(const v1::Experiment& resolved, const RowSchema& schema);

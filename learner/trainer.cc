@@ -65,6 +65,7 @@ absl::Status Trainer::Restore(const Checkpoint& checkpoint) {
   }
   RETURN_IF_ERROR(Guard("loading the algorithm's state", [&] { parts_.algorithm->Load(checkpoint.algorithm); }));
   update_ = learner.update();
+  pretrain_update_ = learner.pretrain_update();
   next_epoch_ = learner.next_epoch();
   last_epoch_update_ = learner.last_epoch_update();
   last_epoch_steps_ = learner.last_epoch_steps();
@@ -77,7 +78,7 @@ absl::Status Trainer::Restore(const Checkpoint& checkpoint) {
   for (const v1::EpochRecord& record : learner.pending()) {
     if (!reopened || record.epoch() != next_epoch_) parts_.evaluations->Add(record);
   }
-  parts_.board->StartAt(update_);
+  parts_.board->StartAt(update_, pretrain_update_);
   return absl::OkStatus();
 }
 
@@ -86,11 +87,43 @@ absl::Status Trainer::Run(Prefetch* prefetch) {
   RETURN_IF_ERROR(Refresh());
   absl::Status status = Train(prefetch);
   if (status.ok()) status = WaitForEvaluations();
+  return AfterInterruption(std::move(status));
+}
+
+absl::Status Trainer::AfterInterruption(absl::Status status) {
   if (absl::IsCancelled(status)) {
     RETURN_IF_ERROR(SaveCheckpoint());
-    spdlog::info("interrupted; checkpoint written update={}", update_);
+    spdlog::info("interrupted; checkpoint written update={} pretrain_update={}", update_, pretrain_update_);
   }
   return status;
+}
+
+absl::Status Trainer::Pretrain(std::unique_ptr<Prefetch> prefetch) {
+  if (prefetch == nullptr) return absl::OkStatus();
+  const uint64_t target = parts_.experiment.pretrain().updates();
+  spdlog::info("pre-training dataset={} updates={} done={}", parts_.experiment.pretrain().dataset(), target,
+               pretrain_update_);
+  RETURN_IF_ERROR(AfterInterruption(PretrainUpdates(prefetch.get())));
+  spdlog::info("pre-training is done updates={} wall_seconds={:.1f}", target, WallSeconds());
+  return Refresh();
+}
+
+// Nothing acts meanwhile: no snapshot is published, no row and no episode comes.
+absl::Status Trainer::PretrainUpdates(Prefetch* prefetch) {
+  while (pretrain_update_ < parts_.experiment.pretrain().updates()) {
+    PreparedUpdate* prepared = nullptr;
+    RETURN_IF_ERROR(NextUpdate(prefetch, &prepared));
+    parts_.board->SetPhase("pre-training", "");
+    const Clock::Time begin = parts_.clock->Now();
+    RETURN_IF_ERROR(Guard("pre-training update", [&] { parts_.algorithm->Pretrain(prepared->batch); }));
+    parts_.metrics->PretrainUpdate(Seconds(parts_.clock->Now() - begin));
+    pretrain_update_ = prepared->update;
+    prefetch->Release(prepared);
+    parts_.board->SetPretrainUpdate(pretrain_update_);
+    if (pretrain_update_ % parts_.experiment.run().checkpoint_updates() == 0) RETURN_IF_ERROR(SaveCheckpoint());
+    if (Seconds(parts_.clock->Now() - refreshed_) >= kRefreshSeconds) RETURN_IF_ERROR(Refresh());
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Trainer::Train(Prefetch* prefetch) {
@@ -102,6 +135,7 @@ absl::Status Trainer::Train(Prefetch* prefetch) {
     const uint32_t epoch = next_epoch_;
     PreparedUpdate* prepared = nullptr;
     RETURN_IF_ERROR(NextUpdate(prefetch, &prepared));
+    parts_.board->SetPhase("learning", "");
     RETURN_IF_ERROR(Step(*prepared));
     prefetch->Release(prepared);
     if (update_ % parts_.experiment.schedule().publish_period() == 0) RETURN_IF_ERROR(Publish());
@@ -131,7 +165,6 @@ absl::Status Trainer::NextUpdate(Prefetch* prefetch, PreparedUpdate** prepared) 
     absl::StatusOr<PreparedUpdate*> next = prefetch->Next(kPoll);
     if (next.ok()) {
       parts_.metrics->Waited(Seconds(parts_.clock->Now() - begin), for_draw);
-      parts_.board->SetPhase("learning", "");
       *prepared = *next;
       return absl::OkStatus();
     }
@@ -337,6 +370,7 @@ absl::Status Trainer::SaveCheckpoint() {
   learner.set_run_id(parts_.run_id);
   learner.set_experiment(PrintExperiment(parts_.experiment));
   learner.set_update(update_);
+  learner.set_pretrain_update(pretrain_update_);
   learner.set_next_epoch(next_epoch_);
   learner.set_last_epoch_update(last_epoch_update_);
   learner.set_last_epoch_steps(last_epoch_steps_);

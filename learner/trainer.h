@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -54,11 +55,16 @@ class Trainer {
   // Continues from a checkpoint; before Run. INVALID_ARGUMENT naming what does not fit.
   absl::Status Restore(const Checkpoint& checkpoint);
   uint64_t update() const { return update_; }
+  uint64_t pretrain_update() const { return pretrain_update_; }
+  // The pre-training updates that are left, before Run; null: there are none. CANCELLED as Run's.
+  absl::Status Pretrain(std::unique_ptr<Prefetch> prefetch);
   // OK: all updates done, all evaluations reported and written. CANCELLED: asked to stop, a checkpoint is written.
   absl::Status Run(Prefetch* prefetch);
 
  private:
   absl::Status Train(Prefetch* prefetch);
+  absl::Status PretrainUpdates(Prefetch* prefetch);
+  absl::Status AfterInterruption(absl::Status status);
   absl::Status NextUpdate(Prefetch* prefetch, PreparedUpdate** prepared);
   absl::Status Step(const PreparedUpdate& prepared);
   absl::Status CheckSchedule(const PreparedUpdate& prepared) const;
@@ -79,7 +85,7 @@ class Trainer {
   Parts parts_;
   const Schedule schedule_;
   const int members_;
-  uint64_t update_ = 0;
+  uint64_t update_ = 0, pretrain_update_ = 0;
   uint32_t next_epoch_ = 0;
   uint64_t last_epoch_update_ = 0, last_epoch_steps_ = 0;
   double wall_before_ = 0;  // of earlier starts

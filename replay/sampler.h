@@ -19,11 +19,6 @@ void DrawMain(const DrawKey& key, uint64_t available, uint64_t capacity, uint32_
 // The same in the failure table, with a stream of its own; `available` = failures among the rows the update may look
 // at.
 void DrawFailures(const DrawKey& key, uint64_t available, uint64_t capacity, uint32_t count, uint64_t* numbers);
-// Failure rows are used only once more of them are held than one batch takes (algorithms.md 5).
-inline bool UseFailures(uint64_t available, uint64_t capacity, uint32_t batch) {
-  return batch > 0 && (available < capacity ? available : capacity) > batch;
-}
-
 }  // namespace datacom
 
 #endif  // DATACOM_REPLAY_SAMPLER_H_

@@ -64,7 +64,8 @@ struct AlgorithmInfo {
   const char* name;
   const char* summary;
   const char* acting_rule;
-  bool learns_delta;  // episodes carry observations and costs
+  bool learns_delta;       // episodes carry observations and costs
+  bool pretrains = false;  // its value functions can be fitted to recorded rows without its policy
 };
 const std::vector<AlgorithmInfo>& Algorithms();
 const AlgorithmInfo* FindAlgorithm(const std::string& name);  // null when unknown

@@ -140,6 +140,11 @@ absl::Status CheckTogether(const v1::Experiment& experiment) {
                  absl::StrCat(replay.failure_capacity(), " is not above learner.failure_batch_size ",
                               learner.failure_batch_size(), ": failure rows would never be drawn"));
   }
+  if (experiment.has_pretrain()) {
+    const AlgorithmInfo* algorithm = FindAlgorithm(experiment.algorithm());
+    if (algorithm != nullptr && !algorithm->pretrains)
+      return Wrong("pretrain", absl::StrCat(experiment.algorithm(), " cannot pre-train"));
+  }
   return absl::OkStatus();
 }
 

@@ -74,7 +74,10 @@ std::vector<MetricInfo> Replay() {
 std::vector<MetricInfo> Learner() {
   return {
       Counter("datacom_learner_updates_total", "Updates of the whole population done by this process"),
-      Histogram("datacom_learner_update_seconds", "Time an update of all members takes", SlowCalls()),
+      Counter("datacom_learner_pretrain_updates_total",
+              "Pre-training updates of the whole population done by this process; not among the updates"),
+      Histogram("datacom_learner_update_seconds", "Time an update of all members takes, pre-training included",
+                SlowCalls()),
       Counter("datacom_learner_wait_seconds_total", "Time the update loop waited, by what for", "reason",
               {"draw", "features"}),
       Counter("datacom_learner_snapshots_published_total", "Snapshots published, counted a member"),

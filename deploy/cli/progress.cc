@@ -60,6 +60,13 @@ std::string MemberLine(const MemberView& m, bool learns_delta) {
                          learns_delta ? FormatCount(m.delta_steps) : "-", m.status);
 }
 
+// ", pre-training update 1,200 of 5,000" while that goes on.
+std::string Pretraining(const ProgressView& view, const std::string& separator) {
+  if (view.pretrain_update >= view.pretrain_target) return "";
+  return absl::StrCat(separator, "pre-training update ", FormatCount(view.pretrain_update), " of ",
+                      FormatCount(view.pretrain_target));
+}
+
 }  // namespace
 
 ProgressView MakeProgress(const std::optional<v1::ReplayInfo>& replay, const std::optional<v1::LearnerInfo>& learner) {
@@ -70,6 +77,8 @@ ProgressView MakeProgress(const std::optional<v1::ReplayInfo>& replay, const std
     view.waiting_for = learner->waiting_for();
     view.update = learner->update();
     view.target_update = learner->target_update();
+    view.pretrain_update = learner->pretrain_update();
+    view.pretrain_target = learner->pretrain_target();
     view.updates_per_second = learner->updates_per_second();
     view.pending_evaluations = learner->pending_evaluations();
     for (const v1::MemberProgress& from : learner->members()) {
@@ -124,7 +133,8 @@ std::optional<double> EtaSeconds(const ProgressView& view) {
     seconds = left * view.members.size() / view.steps_per_second;
   }
   if (view.updates_per_second > 0 && view.target_update >= view.update) {
-    seconds = std::max(seconds, static_cast<double>(view.target_update - view.update) / view.updates_per_second);
+    const uint64_t left = view.target_update - view.update + view.pretrain_target - view.pretrain_update;
+    seconds = std::max(seconds, static_cast<double>(left) / view.updates_per_second);
   }
   if (seconds < 0) return std::nullopt;
   return seconds;
@@ -156,6 +166,7 @@ std::string RenderTable(const ProgressView& view, int width, int max_members) {
   std::string rates = absl::StrFormat("%s: %.0f steps/s, %.0f updates/s, update %s of %s, %d actor%s", view.phase,
                                       view.steps_per_second, view.updates_per_second, FormatCount(view.update),
                                       FormatCount(view.target_update), view.actors, view.actors == 1 ? "" : "s");
+  rates += Pretraining(view, ", ");
   if (view.pending_evaluations > 0) absl::StrAppend(&rates, ", ", view.pending_evaluations, " evaluations to do");
   if (view.restarts > 0) absl::StrAppend(&rates, ", ", view.restarts, " restarts");
   text += Clip(rates, width) + "\n";
@@ -181,7 +192,7 @@ std::string RenderLine(const ProgressView& view) {
       view.steps_per_second, view.updates_per_second, Eta(view), Mean(view, &MemberView::train_return),
       Mean(view, &MemberView::train_max_violation), Mean(view, &MemberView::train_sum_cost));
   if (view.learns_delta) absl::StrAppendFormat(&line, "  delta %.4f", Mean(view, &MemberView::delta));
-  absl::StrAppend(&line, "  ", view.phase);
+  absl::StrAppend(&line, "  ", view.phase, Pretraining(view, "  "));
   const int diverged = std::count_if(view.members.begin(), view.members.end(),
                                      [](const MemberView& member) { return member.status == "diverged"; });
   if (diverged > 0) absl::StrAppend(&line, "  ", diverged, " diverged");

@@ -33,7 +33,8 @@ struct ProgressView {
   double elapsed_seconds = 0;
   uint64_t goal_steps = 0;  // per member
   uint64_t update = 0, target_update = 0;
-  double steps_per_second = 0;  // of all members together
+  uint64_t pretrain_update = 0, pretrain_target = 0;  // before anything acts; 0 where the run does not
+  double steps_per_second = 0;                        // of all members together
   double updates_per_second = 0;
   std::string phase;        // of the learner; "starting" before it answers
   std::string waiting_for;  // empty when nobody waits

@@ -61,7 +61,7 @@ class Display {
     const std::optional<v1::LearnerInfo> learner = watch->learner();
     if (learner) last_learner_ = learner;
     ProgressView view = MakeProgress(replay, last_learner_);
-    if (learner) updates_.Add(view.update);
+    if (learner) updates_.Add(view.update + view.pretrain_update);
     const Clock::Time now = clock_.Now();
     if (Seconds(now - drawn_) < (terminal_ ? kTableSeconds : kLineSeconds)) return;
     drawn_ = now;

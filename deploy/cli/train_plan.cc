@@ -12,6 +12,7 @@
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
+#include "common/records/dataset.h"
 #include "common/records/ledger.h"
 #include "common/rows/row_schema.h"
 #include "common/tasks/known_selection.h"
@@ -40,7 +41,25 @@ absl::Status ApplyTyped(const TrainOptions& options, v1::Experiment* experiment)
   if (options.steps > 0) experiment->mutable_run()->set_env_steps(options.steps);
   if (options.lockstep) experiment->mutable_run()->set_lockstep(true);
   if (!options.device.empty()) experiment->mutable_learner()->set_device(options.device);
+  if (!experiment->pretrain().dataset().empty()) {  // a resume may come from another folder
+    std::string* dataset = experiment->mutable_pretrain()->mutable_dataset();
+    *dataset = fs::absolute(*dataset).lexically_normal().string();
+  }
   return absl::OkStatus();
+}
+
+absl::StatusOr<RowSchema> SchemaOf(const v1::Experiment& resolved) {
+  ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(resolved.task(), resolved.task_options()));
+  return ActingRuleSchema(FindAlgorithm(resolved.algorithm())->acting_rule, model.spec);
+}
+
+// The dataset's content is the learner's to check; that it is there and of this task is told before anything starts.
+absl::Status CheckPretrain(const v1::Experiment& resolved) {
+  if (!resolved.has_pretrain()) return absl::OkStatus();
+  const std::string& folder = resolved.pretrain().dataset();
+  ASSIGN_OR_RETURN(const v1::DatasetManifest manifest, ReadManifest(folder));
+  ASSIGN_OR_RETURN(const RowSchema schema, SchemaOf(resolved));
+  return Annotate(CheckDataset(folder, manifest, resolved.task(), schema), "pretrain.dataset");
 }
 
 absl::StatusOr<v1::Experiment> Finished(const v1::Experiment& experiment) {
@@ -96,7 +115,9 @@ absl::StatusOr<v1::Experiment> PlanExperiment(const TrainOptions& options) {
   absl::StatusOr<v1::Experiment> experiment = LoadExperiment(options.experiment, ExperimentFolder());
   if (!experiment.ok()) return absl::InvalidArgumentError(experiment.status().message());
   RETURN_IF_ERROR(ApplyTyped(options, &*experiment));
-  return Finished(*experiment);
+  ASSIGN_OR_RETURN(const v1::Experiment resolved, Finished(*experiment));
+  RETURN_IF_ERROR(CheckPretrain(resolved));
+  return resolved;
 }
 
 absl::StatusOr<v1::Experiment> PlanResume(const TrainOptions& options, const v1::Experiment& stored) {
@@ -175,9 +196,7 @@ absl::Status CheckDrawSize(const v1::Experiment& resolved, uint64_t members, con
 absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout& layout) {
   ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(resolved.task(), resolved.task_options()));
   const uint64_t obs = model.spec.obs_dim, action = model.spec.action_dim;
-  ASSIGN_OR_RETURN(const std::vector<Column> extra,
-                   ActingRuleColumns(FindAlgorithm(resolved.algorithm())->acting_rule, action));
-  const RowSchema schema = RowSchema::For(obs, action, extra);
+  ASSIGN_OR_RETURN(const RowSchema schema, SchemaOf(resolved));
   const uint64_t members = std::max(1, resolved.members_size());
   const v1::Run& run = resolved.run();
   const v1::Network& network = resolved.network();
@@ -197,6 +216,12 @@ absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout
   needs.learner_memory_bytes = kLearnerMemory + (members - 1) * kMemberMemory;
   needs.memory_bytes =
       needs.replay_memory_bytes + (layout.actors + 1) * needs.actor_memory_bytes + needs.learner_memory_bytes;
+  if (resolved.has_pretrain()) {  // the dataset may be gone once it was learned from
+    if (const auto manifest = ReadManifest(resolved.pretrain().dataset()); manifest.ok()) {
+      const uint64_t rows = RowsOf(*manifest) * schema.learning_row_bytes();
+      needs.learner_memory_bytes += rows, needs.memory_bytes += rows;
+    }
+  }
   return needs;
 }
 

@@ -24,6 +24,8 @@ void ControlAffineBatch::Resize(int members, int batch, const AlgorithmConfig& c
   known.resize(rows * config.known.size() * JoinedRowSize(config.action_dim));
 }
 
+void Algorithm::Pretrain(const Batch&) { throw std::invalid_argument("this algorithm cannot pre-train"); }
+
 void Batch::Resize(const AlgorithmConfig& config) {
   const size_t members = config.members.size();
   const size_t rows = members * config.batch_size;

@@ -108,6 +108,10 @@ class Algorithm {
  public:
   virtual ~Algorithm() = default;
   virtual void Update(const Batch& batch) = 0;
+  // The part of Update that fits value functions, critics and feasibility, with their targets: policy, temperature,
+  // multiplier and delta stay as they are, and so does what is known of their optimisers. Batch as Update's, but that
+  // noise_actor is not read.
+  virtual void Pretrain(const Batch& batch);  // throws std::invalid_argument where the algorithm cannot
   // A finished episode of one member: one step of delta (algorithms.md 5). z: [length + 1, q + x] float32,
   // costs: [length + 1] raw with costs[0] = 0. Algorithms without delta ignore it.
   virtual void ApplyEpisode(int member, int length, const float* z, const float* costs) {}

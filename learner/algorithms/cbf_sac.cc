@@ -51,8 +51,8 @@ void CbfSac::LoadBatch(const Batch& batch) {
   kernels_->Upload(BlockOf(batch.action, B * n), action_);
 }
 
-void CbfSac::Compute() {
-  Sac::Compute();
+void CbfSac::FitValues() {
+  Sac::FitValues();
   BarrierStep();
 }
 

@@ -21,7 +21,7 @@ class CbfSac : public Sac {
 
  protected:
   void LoadBatch(const Batch& batch) override;
-  void Compute() override;
+  void FitValues() override;
 
  private:
   void BarrierStep();

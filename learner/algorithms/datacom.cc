@@ -98,17 +98,21 @@ void Datacom::MapNowGradient() {
 }
 
 // Constraint values use the online nets and delta as they are before this update, for s and s' alike.
-void Datacom::Compute() {
+void Datacom::EvaluateState() {
   feasibility_->Evaluate(parameters(), Block(delta_value_));
   if (joins()) kernels_->JoinMap({MapInput(dynamics_, feasibility_->k(), feasibility_->J()), dynamics_.known}, map_);
+}
 
+void Datacom::ImprovePolicy() {
   SampleNow();
   MapNow();
   EvaluateActor();
   MapNowGradient();
   ActorStep(d_u_);
   TemperatureStep();
+}
 
+void Datacom::FitValues() {
   SampleNext();
   MapNext();
   CriticStep();

@@ -33,7 +33,9 @@ class Datacom : public SoftActorCritic {
   // Adds what the acting rule needs to evaluate the constraint.
   virtual void AddConstraint(int member, ActingParameters* out) const;
   void LoadBatch(const Batch& batch) override;
-  void Compute() override;
+  void EvaluateState() override;
+  void ImprovePolicy() override;
+  void FitValues() override;
 
  private:
   struct Dynamics {

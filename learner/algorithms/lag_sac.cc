@@ -41,14 +41,22 @@ void LagSac::LoadBatch(const Batch& batch) {
 }
 
 // The multiplier's price and gradient are taken before anything of this update moves.
-void LagSac::Compute() {
+void LagSac::ImprovePolicy() {
   SampleNow();
   EvaluateActor();
   AddPricedCost();
   ActorStep(action_gradient());
   TemperatureStep();
   Step(multiplier_optimizer_);
+}
 
+void LagSac::EvaluateStored() {
+  SoftActorCritic::EvaluateStored();
+  cost_critics_.EvaluateStored(parameters(), critic_input());
+  kernels_->RowMean(StoredCost(), mean_cost_.value);
+}
+
+void LagSac::FitValues() {
   SampleNext();
   CriticStep();
   CostCriticStep();

@@ -22,7 +22,9 @@ class LagSac : public SoftActorCritic {
  protected:
   LagSac(const AlgorithmConfig& config, const std::vector<std::string>& cost_nets);
   void LoadBatch(const Batch& batch) override;
-  void Compute() override;
+  void ImprovePolicy() override;
+  void EvaluateStored() override;
+  void FitValues() override;
 
   // The cost critic's estimates of [s, executed] and [s, stored], [block, B, 1]: here its one output.
   virtual FloatView ExecutedCost() { return cost_critics_.executed(0); }

@@ -109,11 +109,13 @@ ActionBox Population::NewActionBox() {
   return box;
 }
 
-void Population::Update(const Batch& batch) {
+void Population::Update(const Batch& batch) { RunBlocks(batch, Plan(), compute_); }
+
+void Population::RunBlocks(const Batch& batch, int plan, const std::function<void()>& compute) {
   for (first_ = 0; first_ < members_; first_ += block_) {
     count_ = block_;
     LoadBatch(batch);
-    kernels_->Run(Plan(), compute_);
+    kernels_->Run(plan, compute);
   }
 }
 

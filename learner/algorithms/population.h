@@ -47,6 +47,8 @@ class Population : public Algorithm {
   virtual void Compute() = 0;                      // the update of the block
   // Which of its sequences of kernel calls Compute will issue (Kernels::Run), where there is more than one.
   virtual int Plan() const { return 0; }
+  // Loads and computes every block in turn; one `plan` always issues the same kernel calls (Kernels::Run).
+  void RunBlocks(const Batch& batch, int plan, const std::function<void()>& compute);
 
   // ---- building, in this order: nets into layout_, MirrorTargets, Build, optimizers and scalars.
   void MirrorTargets(int64_t first, int64_t size);  // this range of the block has target copies

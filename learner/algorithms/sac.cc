@@ -15,11 +15,14 @@ void Sac::Finish() {
   next_.u = NextAction();
 }
 
-void Sac::Compute() {
+void Sac::ImprovePolicy() {
   SampleNow();
   EvaluateActor();
   ActorStep(action_gradient());
   TemperatureStep();
+}
+
+void Sac::FitValues() {
   SampleNext();
   CriticStep();
   PolyakTargets();

@@ -20,7 +20,8 @@ class Sac : public SoftActorCritic {
   Sac(const AlgorithmConfig& config, Unbuilt);
   void Finish();
   void LoadBatch(const Batch& batch) override { LoadTransitions(batch); }
-  void Compute() override;
+  void ImprovePolicy() override;
+  void FitValues() override;
 };
 
 }  // namespace datacom::learner

@@ -4,8 +4,27 @@
 #include <string>
 
 namespace datacom::learner {
+namespace {
 
-SoftActorCritic::SoftActorCritic(const AlgorithmConfig& config) : Population(config), batch_(config.batch_size) {}
+constexpr int kPretrainPlan = -1;  // Update's are not negative
+
+}  // namespace
+
+SoftActorCritic::SoftActorCritic(const AlgorithmConfig& config) : Population(config), batch_(config.batch_size) {
+  pretrain_ = [this] {
+    EvaluateState();
+    EvaluateStored();
+    FitValues();
+  };
+}
+
+void SoftActorCritic::Compute() {
+  EvaluateState();
+  ImprovePolicy();
+  FitValues();
+}
+
+void SoftActorCritic::Pretrain(const Batch& batch) { RunBlocks(batch, kPretrainPlan, pretrain_); }
 
 void SoftActorCritic::DeclareActor() {
   const std::vector<int> widths = Widths(config_.obs_dim, config_.actor_hidden, config_.action_dim);

@@ -2,10 +2,12 @@
 // targets, temperature. What a policy's action u becomes before the critics see it is the algorithm's business: SAC
 // executes u itself, D-ATACOM maps it through the constraint.
 //
-// One update, in the reference's order: SampleNow -> (map) -> ActorStep -> TemperatureStep -> SampleNext -> (map) ->
-// CriticStep.
+// One update, in the reference's order: the policy's part, SampleNow -> (map) -> ActorStep -> TemperatureStep, then the
+// values', SampleNext -> (map) -> CriticStep. Pre-training takes the latter alone.
 #ifndef DATACOM_LEARNER_ALGORITHMS_SOFT_ACTOR_CRITIC_H_
 #define DATACOM_LEARNER_ALGORITHMS_SOFT_ACTOR_CRITIC_H_
+
+#include <functional>
 
 #include "learner/algorithms/critic_ensemble.h"
 #include "learner/algorithms/population.h"
@@ -14,6 +16,7 @@ namespace datacom::learner {
 
 class SoftActorCritic : public Population {
  public:
+  void Pretrain(const Batch& batch) final;
   Stats GetStats() const override;
 
  protected:
@@ -25,6 +28,14 @@ class SoftActorCritic : public Population {
   void DeclareActor();
   void MakeWorkspace();
   void LoadTransitions(const Batch& batch);
+
+  // What both parts read of the nets as they are before the update.
+  virtual void EvaluateState() {}
+  // The policy's part leaves the critics evaluated at the stored actions; in pre-training EvaluateStored does.
+  virtual void ImprovePolicy() = 0;
+  virtual void EvaluateStored() { critics_.EvaluateStored(parameters(), input_); }
+  virtual void FitValues() = 0;
+  void Compute() final;
 
   // Fills now_ or next_: the sample from the current actor. The plain policy's action is u; log_pi may be corrected in
   // place.
@@ -54,6 +65,7 @@ class SoftActorCritic : public Population {
   void Sample(const FloatView& observation, const FloatView& noise, const ActionSample& out);
 
   CriticEnsemble critics_;
+  std::function<void()> pretrain_;
   Mlp mean_, log_std_;
   int64_t log_alpha_ = 0, actor_first_ = 0, actor_end_ = 0;
   Optimizer actor_optimizer_, critic_optimizer_, alpha_optimizer_;

@@ -118,6 +118,19 @@ TEST(Progress, AnAlgorithmWithoutATemperatureShowsNone) {
   EXPECT_THAT(RenderTable(view, 200, 16), AllOf(HasSubstr("5.5000        -       1,234"), Not(HasSubstr("nan"))));
 }
 
+TEST(Progress, TellsHowFarPreTrainingIsAndCountsItAmongWhatIsLeft) {
+  ProgressView view;
+  view.target_update = 10000;
+  view.pretrain_target = 5000;
+  view.pretrain_update = 1200;
+  view.updates_per_second = 100;
+  EXPECT_THAT(RenderLine(view), HasSubstr("pre-training update 1,200 of 5,000"));
+  EXPECT_THAT(RenderTable(view, 200, 1), HasSubstr("pre-training update 1,200 of 5,000"));
+  EXPECT_DOUBLE_EQ(*EtaSeconds(view), 138);
+  view.pretrain_update = 5000;
+  EXPECT_THAT(RenderLine(view), Not(HasSubstr("pre-training")));
+}
+
 TEST(RateMeter, MeasuresOverItsWindowAndStartsAnewAfterARestart) {
   ManualClock clock;
   RateMeter meter(&clock, 10);

@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/datasets.h"
 
 namespace datacom::cli {
 namespace {
@@ -64,6 +65,17 @@ TEST(PlanExperiment, RefusesAKnownConstraintTheTaskHasNotAndNamesThoseItHas) {
   EXPECT_THAT(std::string(PlanExperiment(options).status().message()),
               AllOf(HasSubstr("constraints.known: known constraint \"wall\": task air_hockey has the groups"),
                     HasSubstr("joint_position, end_effector, joint_velocity"), HasSubstr("velocity_3_lower")));
+}
+
+TEST(PlanExperiment, MakesTheDatasetsPathAbsoluteAndChecksThatItIsThere) {
+  const datacom::testing::TemporaryFolder folder;
+  const std::string dataset = folder.path() + "/dataset";
+  TrainOptions options = Typed();
+  options.overrides = {"pretrain.dataset=" + folder.path() + "/x/../dataset", "pretrain.updates=10"};
+  EXPECT_THAT(std::string(PlanExperiment(options).status().message()), HasSubstr(dataset + ": no dataset folder"));
+  ASSERT_TRUE(datacom::testing::MakeDataset(dataset, RowSchema::For(/*obs_dim=*/2, /*action_dim=*/1), {20}).ok());
+  EXPECT_THAT(std::string(PlanExperiment(options).status().message()),
+              HasSubstr("pretrain.dataset: dataset " + dataset + ": column observation is float32[2], the run's is"));
 }
 
 TEST(PlanResume, AcceptsTheSameCommandAgainAndMoreSteps) {

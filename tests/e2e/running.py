@@ -44,7 +44,8 @@ class RunFolder:
 
     def checkpoints(self):
         """Updates of the checkpoints there are."""
-        return [name for name in os.listdir(os.path.join(self.folder, "checkpoints")) if name.isdigit()]
+        folder = os.path.join(self.folder, "checkpoints")
+        return [name for name in os.listdir(folder) if name.isdigit()] if os.path.isdir(folder) else []
 
     def rows(self, name):
         try:

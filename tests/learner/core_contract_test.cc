@@ -1,6 +1,7 @@
 // What every algorithm promises (learner/algorithms/algorithm.h), for all registered ones.
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <string>
@@ -330,6 +331,80 @@ TEST(Initialisation, StaysInItsBoundsAndDependsOnSeedsAlone) {
   EXPECT_EQ(AllValues(*again, 0), AllValues(*algorithm, 0));
   config.members[0].seed += 1;
   EXPECT_NE(AllValues(*MakeAlgorithm(config), 0), AllValues(*algorithm, 0));
+}
+
+// The values' part of an update, restated: an update whose policy, temperature and multiplier cannot move.
+class EveryPretrained : public EveryAlgorithm {
+ protected:
+  static bool OfThePolicy(const std::string& array) {
+    return array.rfind("actor.", 0) == 0 || array == "log_alpha" || array == "multiplier_raw" || array == "delta_raw";
+  }
+  // False: this algorithm cannot, and says so.
+  static bool Pretrain(Algorithm* algorithm, const Batch& batch) {
+    try {
+      algorithm->Pretrain(batch);
+    } catch (const std::invalid_argument&) {
+      return false;
+    }
+    return true;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(All, EveryPretrained, ::testing::ValuesIn(AlgorithmNames()),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(EveryPretrained, FitsValuesAsAnUpdateDoesAndLeavesThePolicyAlone) {
+  for (const char* kernels : {"fused", "tensor"}) {
+    AlgorithmConfig config = SmallConfig(GetParam(), 2, kernels);
+    for (MemberHyper& member : config.members) member.actor_lr = member.alpha_lr = member.multiplier_lr = 0;
+    const auto updated = MakeAlgorithm(config), pretrained = MakeAlgorithm(config), fresh = MakeAlgorithm(config);
+    for (int u = 0; u < 4; ++u) {
+      if (!Pretrain(pretrained.get(), RandomBatch(config, u))) GTEST_SKIP() << "it cannot pre-train, and says so";
+      updated->Update(RandomBatch(config, u));
+    }
+    for (int member = 0; member < 2; ++member) {
+      for (const std::string& name : ArrayNames(*pretrained)) {
+        const std::vector<float> values = GetArray(*pretrained, member, name);
+        const std::vector<float> wanted = GetArray(OfThePolicy(name) ? *fresh : *updated, member, name);
+        for (size_t i = 0; i < values.size(); ++i) {
+          ASSERT_NEAR(values[i], wanted[i], OfThePolicy(name) ? 0 : 2e-6) << kernels << " " << name << "[" << i << "]";
+        }
+        if (!OfThePolicy(name)) EXPECT_NE(values, GetArray(*fresh, member, name)) << name << " was not trained";
+      }
+      const Stats stats = pretrained->GetStats(), before = fresh->GetStats();
+      EXPECT_TRUE(std::isfinite(stats.critic_loss[member]));
+      EXPECT_TRUE(std::isnan(stats.policy_loss[member]));
+      EXPECT_TRUE(SameNumbers(stats.delta, before.delta));
+      EXPECT_TRUE(SameNumbers(stats.alpha, before.alpha));
+    }
+  }
+}
+
+TEST_P(EveryPretrained, LeavesTheOptimisersOfThePolicyAloneToo) {
+  const AlgorithmConfig config = SmallConfig(GetParam(), 1);
+  const auto pretrained = MakeAlgorithm(config);
+  if (!Pretrain(pretrained.get(), RandomBatch(config, 1))) GTEST_SKIP() << "it cannot pre-train, and says so";
+  const State state = pretrained->Save();
+  double steps = -1;
+  for (const char* optimizer : {"steps.actor", "steps.alpha", "steps.multiplier"}) {
+    const auto entry = state.find(optimizer);
+    if (entry == state.end()) continue;
+    std::memcpy(&steps, entry->second.data(), sizeof steps);
+    EXPECT_EQ(steps, 0) << optimizer;
+  }
+  std::memcpy(&steps, state.at("steps.critic").data(), sizeof steps);
+  EXPECT_EQ(steps, 1);
+}
+
+TEST_P(EveryPretrained, OneMemberIsTheSameAloneAndAmongOthers) {
+  AlgorithmConfig together = SmallConfig(GetParam(), 3), alone = together;
+  alone.members = {together.members[1]};
+  const auto population = MakeAlgorithm(together), single = MakeAlgorithm(alone);
+  for (int u = 0; u < 3; ++u) {
+    const Batch batch = RandomBatch(together, u);
+    if (!Pretrain(population.get(), batch)) GTEST_SKIP() << "it cannot pre-train, and says so";
+    single->Pretrain(MemberOf(batch, 3, 1));
+  }
+  EXPECT_EQ(AllValues(*population, 1), AllValues(*single, 0));
 }
 
 }  // namespace

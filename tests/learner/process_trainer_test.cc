@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
+#include "tests/testing/datasets.h"
 #include "tests/testing/fake_learner_run.h"
 
 namespace datacom::learner {
@@ -263,6 +264,94 @@ TEST_F(TrainerTest, ARecordFileShorterThanItsCheckpointSaysIsRefused) {
   const absl::Status status = RunFake(folder, FakeExperiment()).status;
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   EXPECT_NE(status.message().find("episodes.csv"), absl::string_view::npos) << status;
+}
+
+// The fake experiment, pre-trained on a small dataset.
+class PretrainingTest : public TrainerTest {
+ protected:
+  PretrainingTest() {
+    const std::string dataset = Folder("dataset") + "/rows";
+    EXPECT_TRUE(datacom::testing::MakeDataset(dataset, RowSchema::For(2, 1), {50, 30}).ok());
+    experiment_.mutable_pretrain()->set_dataset(dataset);
+    experiment_.mutable_pretrain()->set_updates(100);
+  }
+  v1::Experiment experiment_ = FakeExperiment();
+};
+
+TEST_F(PretrainingTest, ItComesBeforeAnythingActsAndCountsApart) {
+  RunPlan plan;
+  plan.stop_at_pretrain_update = 60;
+  const std::string folder = Folder("run");
+  const RunOutcome stopped = RunFake(folder, experiment_, plan);
+  EXPECT_TRUE(absl::IsCancelled(stopped.status)) << stopped.status;
+  EXPECT_EQ(stopped.pretrain_update, 60u);
+  EXPECT_EQ(stopped.update, 0u);
+  EXPECT_FALSE(stopped.published) << "an actor could have acted";
+  EXPECT_EQ(stopped.info.phase(), "pre-training");
+  EXPECT_EQ(stopped.info.pretrain_update(), 60u);
+  EXPECT_EQ(stopped.info.pretrain_target(), 100u);
+  EXPECT_EQ(stopped.info.update(), 0u);
+  const RunOutcome whole = RunFake(folder, experiment_);
+  ASSERT_TRUE(whole.status.ok()) << whole.status;
+  EXPECT_EQ(whole.pretrain_update, 100u);
+  EXPECT_EQ(whole.update, 230u);
+  EXPECT_TRUE(whole.published);
+  const auto rows = Rows(Progress(folder));
+  EXPECT_EQ(rows[1][3], "0");  // epoch 0: no step, no update of the run's own
+  EXPECT_EQ(rows[1][4], "0");
+}
+
+TEST_F(PretrainingTest, EpochZeroIsOfThePretrainedState) {
+  const std::string with = Folder("with"), without = Folder("without");
+  ASSERT_TRUE(RunFake(with, experiment_).status.ok());
+  ASSERT_TRUE(RunFake(without, FakeExperiment()).status.ok());
+  const auto weight = [](const std::string& folder) {
+    return ReadSnapshotFile(folder + "/policies/epoch_0000.snapshot")->at(0).arrays.at(0).values.at(0);
+  };
+  EXPECT_NE(weight(with), weight(without));  // the fake's snapshot shows its whole state
+}
+
+TEST_F(PretrainingTest, InterruptedOrKilledAnywhereItEndsInTheSameState) {
+  const std::string whole = Folder("whole");
+  ASSERT_TRUE(RunFake(whole, experiment_).status.ok());
+  for (const uint64_t at : {1, 69, 70, 71, 100}) {  // checkpoints are written every 70 updates
+    RunPlan stop, kill;
+    stop.stop_at_pretrain_update = at;
+    kill.throw_at_pretrain_update = at;
+    for (const RunPlan& plan : {stop, kill}) {
+      const std::string folder = Folder(absl::StrCat("cut", at, plan.throw_at_pretrain_update));
+      const RunOutcome first = RunFake(folder, experiment_, plan);
+      ASSERT_FALSE(first.status.ok());
+      const RunOutcome second = RunFake(folder, experiment_);
+      ASSERT_TRUE(second.status.ok()) << second.status;
+      EXPECT_EQ(FinalHash(folder), FinalHash(whole)) << "cut at " << at;
+      EXPECT_EQ(Progress(folder), Progress(whole)) << "cut at " << at;
+    }
+  }
+}
+
+TEST_F(PretrainingTest, ARunThatWasPretrainedNeedsItsDatasetNoMore) {
+  const std::string folder = Folder("run");
+  ASSERT_TRUE(absl::IsCancelled(RunFake(folder, experiment_, {/*stop_at_update=*/50}).status));
+  fs::remove_all(experiment_.pretrain().dataset());
+  const RunOutcome outcome = RunFake(folder, experiment_);
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+}
+
+TEST_F(PretrainingTest, AnotherDatasetOrCountIsAnotherExperiment) {
+  const std::string folder = Folder("run");
+  RunPlan plan;
+  plan.stop_at_pretrain_update = 60;
+  ASSERT_TRUE(absl::IsCancelled(RunFake(folder, experiment_, plan).status));
+  experiment_.mutable_pretrain()->set_updates(200);
+  EXPECT_TRUE(absl::IsInvalidArgument(RunFake(folder, experiment_).status));
+}
+
+TEST_F(PretrainingTest, ADatasetThatIsNotThereIsNamedBeforeAnythingStarts) {
+  fs::remove_all(experiment_.pretrain().dataset());
+  const RunOutcome outcome = RunFake(Folder("run"), experiment_);
+  EXPECT_TRUE(absl::IsInvalidArgument(outcome.status)) << outcome.status;
+  EXPECT_NE(outcome.status.message().find(experiment_.pretrain().dataset()), absl::string_view::npos);
 }
 
 }  // namespace

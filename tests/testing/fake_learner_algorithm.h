@@ -36,6 +36,16 @@ class FakeAlgorithm : public Algorithm {
       members_[m].loss_count += 1;
     }
   }
+  void Pretrain(const Batch& batch) override {
+    if (pretrained_ + 1 == throw_at_pretrain_update) throw std::runtime_error("the fake was told to fail");
+    ++pretrained_;
+    for (size_t m = 0; m < members_.size(); ++m) {
+      Mix(&members_[m], batch.next_observation, m);
+      Mix(&members_[m], batch.failure_cost, m);
+      Mix(&members_[m], batch.next.z, m);
+      Mix(&members_[m], batch.noise_next, m);
+    }
+  }
   void ApplyEpisode(int member, int length, const float* z, const float* costs) override {
     applied.push_back({updates_ + 1, member, length});
     members_[member].delta += costs[length] + 0.001 * z[0];
@@ -70,6 +80,7 @@ class FakeAlgorithm : public Algorithm {
   State Save() const override {
     State state;
     state["updates"] = Bytes(&updates_, sizeof(updates_));
+    state["pretrained"] = Bytes(&pretrained_, sizeof(pretrained_));
     state["members"] = Bytes(members_.data(), members_.size() * sizeof(Member));
     return state;
   }
@@ -78,12 +89,13 @@ class FakeAlgorithm : public Algorithm {
       throw std::invalid_argument("members: wrong size");
     }
     std::memcpy(&updates_, state.at("updates").data(), sizeof(updates_));
+    std::memcpy(&pretrained_, state.at("pretrained").data(), sizeof(pretrained_));
     std::memcpy(static_cast<void*>(members_.data()), state.at("members").data(), members_.size() * sizeof(Member));
   }
   std::string acting_rule() const override { return "gaussian_policy"; }
   bool needs_dynamics() const override { return true; }
 
-  uint64_t throw_at_update = 0;  // 0: never
+  uint64_t throw_at_update = 0, throw_at_pretrain_update = 0;  // 0: never
   size_t diverged_member = std::numeric_limits<size_t>::max();
   std::vector<Applied> applied;  // since this object was made; not part of the state
 
@@ -99,7 +111,7 @@ class FakeAlgorithm : public Algorithm {
   }
 
   const AlgorithmConfig config_;
-  uint64_t updates_ = 0;
+  uint64_t updates_ = 0, pretrained_ = 0;
   std::vector<Member> members_;
 };
 

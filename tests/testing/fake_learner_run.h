@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/config/experiment.h"
+#include "learner/dataset_draws.h"
 #include "learner/setup.h"
 #include "learner/trainer.h"
 #include "tests/testing/fake_learner_algorithm.h"
@@ -56,7 +57,9 @@ inline FakeReplay MakeFakeReplay(const v1::Experiment& experiment) {
 
 struct RunOutcome {
   absl::Status status;
-  uint64_t update = 0;
+  uint64_t update = 0, pretrain_update = 0;
+  bool published = false;  // a snapshot, for actors
+  v1::LearnerInfo info;
   std::vector<FakeAlgorithm::Applied> applied;
   uint64_t announced = 0;
   size_t most_asked = 0;          // draws at once
@@ -68,6 +71,7 @@ struct RunPlan {
   bool evaluate = true;
   uint64_t throw_at_update = 0;  // ends the run without a checkpoint, as a kill does
   int ahead = 1;
+  uint64_t stop_at_pretrain_update = UINT64_MAX, throw_at_pretrain_update = 0;
   // In place of FakeReplay::ReadRows.
   std::function<absl::Status(const FakeReplay&, uint32_t, uint64_t, uint64_t,
                              const std::function<absl::Status(const v1::RowRange&)>&)>
@@ -80,6 +84,7 @@ inline RunOutcome RunFake(const std::string& folder, const v1::Experiment& exper
   const FakeReplay replay = MakeFakeReplay(experiment);
   FakeAlgorithm algorithm(replay.config);
   algorithm.throw_at_update = plan.throw_at_update;
+  algorithm.throw_at_pretrain_update = plan.throw_at_pretrain_update;
   CheckpointStore checkpoints(folder + "/checkpoints");
   std::vector<std::string> notes;
   absl::StatusOr<Checkpoint> checkpoint = checkpoints.LoadNewest(&notes);
@@ -134,7 +139,7 @@ inline RunOutcome RunFake(const std::string& folder, const v1::Experiment& exper
       }
       if (!evaluations.Report(report).value_or(false)) break;
     }
-    return running->update() >= plan.stop_at_update;
+    return running->update() >= plan.stop_at_update || running->pretrain_update() >= plan.stop_at_pretrain_update;
   };
   Trainer trainer({"run", 1, experiment, &algorithm, &hub, &evaluations, &policies, records->get(), ledger->get(),
                    &checkpoints, &learner_metrics, &board, &clock, wait_for_stop});
@@ -149,8 +154,15 @@ inline RunOutcome RunFake(const std::string& folder, const v1::Experiment& exper
       std::move(stream),
       BatchDecoder(replay.config, replay.schema, FakeTaskModel().dynamics, KnownRows(), DeltaWarmups(experiment)),
       replay.config, {trainer.update() + 1, replay.schedule.last_update(), plan.ahead});
-  outcome.status = trainer.Run(&prefetch);
+  auto pretraining = OpenPretraining(experiment, replay.schema, replay.config, FakeTaskModel().dynamics, KnownRows(),
+                                     trainer.pretrain_update());
+  outcome.status = pretraining.status();
+  if (outcome.status.ok()) outcome.status = trainer.Pretrain(*std::move(pretraining));
+  if (outcome.status.ok()) outcome.status = trainer.Run(&prefetch);
   outcome.update = trainer.update();
+  outcome.pretrain_update = trainer.pretrain_update();
+  outcome.published = hub.Latest(0) != nullptr;
+  outcome.info = board.Info();
   outcome.applied = algorithm.applied;
   outcome.announced = draws->announced();
   outcome.most_asked = draws->most_asked();

@@ -65,6 +65,14 @@ TEST(ValidateExperiment, JoinsKnownConstraintsToALearnedOneAlone) {
   ExpectInvalid(with("atacom_fi", "known: 'wall'"), {"constraints.known", "atacom_fi"});
 }
 
+TEST(ValidateExperiment, WantsBothThePretrainingsDatasetAndItsUpdates) {
+  EXPECT_TRUE(Validate(Minimal("pretrain { dataset: 'd' updates: 5 }")).ok());
+  EXPECT_FALSE(ResolveExperiment(Minimal()).has_pretrain());
+  ExpectInvalid(Validate(Minimal("pretrain { updates: 5 }")), {"pretrain.dataset: must be set"});
+  ExpectInvalid(Validate(Minimal("pretrain { dataset: '' updates: 5 }")), {"pretrain.dataset: must not be empty"});
+  ExpectInvalid(Validate(Minimal("pretrain { dataset: 'd' updates: 0 }")), {"pretrain.updates", "0 is below 1"});
+}
+
 TEST(ValidateExperiment, WantsRangesThatRiseAndMassesAboveZero) {
   const auto drawn = [](const std::string& what, const std::string& range) {
     return Validate(Minimal("task_options { randomisation { " + what + " { " + range + " } } }"));

@@ -1,0 +1,80 @@
+#include "learner/dataset_draws.h"
+
+#include <utility>
+
+#include "common/base/log.h"
+#include "common/base/status.h"
+#include "common/rows/draw_rows.h"
+#include "learner/setup.h"
+
+namespace datacom::learner {
+namespace {
+
+constexpr int kDepth = 4;  // batches decoded ahead; all rows are there from the start
+
+}  // namespace
+
+DatasetDraws::DatasetDraws(Dataset dataset, const AlgorithmConfig& config)
+    : dataset_(std::move(dataset)), config_(config) {}
+
+void DatasetDraws::Request(uint64_t update) {
+  MutexLock lock(&mutex_);
+  requests_.push_back(update);
+}
+
+void DatasetDraws::Cancel() {
+  MutexLock lock(&mutex_);
+  cancelled_ = true;
+}
+
+absl::StatusOr<v1::DrawReply> DatasetDraws::Next(std::chrono::milliseconds) {
+  uint64_t update = 0;
+  {
+    MutexLock lock(&mutex_);
+    if (cancelled_) return absl::CancelledError("cancelled");
+    if (requests_.empty()) return absl::FailedPreconditionError("no draw was asked for");
+    update = requests_.front();
+    requests_.pop_front();
+  }
+  v1::DrawReply reply;
+  reply.set_update(update);
+  const uint64_t rows = dataset_.rows(), failures = dataset_.failures().size();
+  std::vector<uint64_t> numbers;
+  for (const MemberHyper& member : config_.members) {
+    v1::MemberBatch* batch = reply.add_batches();
+    batch->set_rows_seen(rows);
+    numbers.resize(config_.batch_size);
+    DrawRows(StreamKey("pretrain.draw.main", {config_.run_seed, member.seed, update}), rows, rows, config_.batch_size,
+             numbers.data());
+    dataset_.Gather(numbers, batch->mutable_main());
+    if (!UseFailures(failures, failures, config_.failure_batch_size)) continue;
+    numbers.resize(config_.failure_batch_size);
+    DrawRows(StreamKey("pretrain.draw.failure", {config_.run_seed, member.seed, update}), failures, failures,
+             config_.failure_batch_size, numbers.data());
+    for (uint64_t& number : numbers) number = dataset_.failures()[number];
+    dataset_.Gather(numbers, batch->mutable_failure());
+  }
+  return reply;
+}
+
+absl::StatusOr<std::unique_ptr<Prefetch>> OpenPretraining(const v1::Experiment& resolved, const RowSchema& schema,
+                                                          const AlgorithmConfig& config,
+                                                          std::shared_ptr<const ControlAffine> dynamics,
+                                                          KnownRows known, uint64_t done) {
+  const v1::Pretrain& pretrain = resolved.pretrain();
+  if (done >= pretrain.updates()) return nullptr;
+  ASSIGN_OR_RETURN(Dataset dataset, Dataset::Read(pretrain.dataset(), resolved.task(), schema));
+  const v1::Experiment& source = dataset.manifest().experiment();
+  if (source.task_options().SerializeAsString() != resolved.task_options().SerializeAsString()) {
+    spdlog::warn("the dataset was recorded with task_options {{ {} }}, the run has {{ {} }}",
+                 source.task_options().ShortDebugString(), resolved.task_options().ShortDebugString());
+  }
+  spdlog::info("dataset={} of run={} algorithm={} rows={} failures={}", pretrain.dataset(), dataset.manifest().run_id(),
+               source.algorithm(), dataset.rows(), dataset.failures().size());
+  return std::make_unique<Prefetch>(
+      std::make_unique<DatasetDraws>(std::move(dataset), config),
+      BatchDecoder(config, schema, std::move(dynamics), std::move(known), DeltaWarmups(resolved), "learner.pretrain."),
+      config, Prefetch::Options{done + 1, pretrain.updates(), kDepth});
+}
+
+}  // namespace datacom::learner

@@ -1,0 +1,46 @@
+// Draws of a recorded dataset in place of a replay's: what pre-training learns from. The batch of (member, pre-training
+// update) is a pure function of both seeds, the update and the dataset, of which every member draws from all rows.
+#ifndef DATACOM_LEARNER_DATASET_DRAWS_H_
+#define DATACOM_LEARNER_DATASET_DRAWS_H_
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/mutex.h"
+#include "common/records/dataset.h"
+#include "common/rpc/replay_client.h"
+#include "datacom/v1/experiment.pb.h"
+#include "learner/algorithms/algorithm.h"
+#include "learner/prefetch.h"
+
+namespace datacom::learner {
+
+// Update u of the stream is pre-training update u. Next never waits; Announce means nothing here.
+class DatasetDraws : public DrawStream {
+ public:
+  DatasetDraws(Dataset dataset, const AlgorithmConfig& config);
+  void Request(uint64_t update) override;
+  void Announce(uint64_t) override {}
+  absl::StatusOr<v1::DrawReply> Next(std::chrono::milliseconds timeout) override;
+  void Cancel() override;
+
+ private:
+  const Dataset dataset_;
+  const AlgorithmConfig config_;
+  Mutex mutex_;
+  std::deque<uint64_t> requests_ ABSL_GUARDED_BY(mutex_);
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// The pre-training updates of an experiment that are left after `done` ones, ready to be trained on; null where there
+// are none. Reads the dataset: errors as Dataset::Read's.
+absl::StatusOr<std::unique_ptr<Prefetch>> OpenPretraining(const v1::Experiment& resolved, const RowSchema& schema,
+                                                          const AlgorithmConfig& config,
+                                                          std::shared_ptr<const ControlAffine> dynamics,
+                                                          KnownRows known, uint64_t done);
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_DATASET_DRAWS_H_
