@@ -27,11 +27,12 @@ v1::Experiment KillExperiment() {
   return experiment;
 }
 
-// Appends as fast as credit allows; observation[0] of a row is its sequence.
-void Act(InsertSession* session, const RowSchema& schema, const std::atomic<bool>& stop) {
+// Appends as fast as credit allows, up to `goal`; observation[0] of a row is its sequence.
+void Act(InsertSession* session, const RowSchema& schema, const std::atomic<uint64_t>& goal,
+         const std::atomic<bool>& stop) {
   while (!stop && session->status().ok()) {
     const auto allowance = session->allowance(0);
-    const uint32_t rows = static_cast<uint32_t>(std::min<uint64_t>(allowance.rows, 16));
+    const uint32_t rows = allowance.next_sequence < goal ? std::min<uint32_t>(allowance.rows, 16) : 0;
     if (rows == 0) {
       session->WaitForChange(milliseconds(50));
       continue;
@@ -75,10 +76,12 @@ TEST(ReplayKillTest, EveryAcknowledgedRowIsKeptOnceOverTwentyKills) {
   const auto session = testing::JoinReplay(channel, 1, schema.fingerprint());
   ASSERT_NE(session, nullptr);
   std::atomic<bool> stop{false};
-  std::thread actor([&] { Act(session.get(), schema, stop); });
+  std::atomic<uint64_t> goal{0};  // beyond a round's rows, so that a kill meets some on their way
+  std::thread actor([&] { Act(session.get(), schema, goal, stop); });
   RandomStream random(StreamKey("test.kill", {1}));
   for (int round = 0; round < kRounds; ++round) {
     const uint64_t until = session->acknowledged(0) + kRowsARound + random.Below(kRowsARound);
+    goal = until + kRowsARound;
     const auto deadline = std::chrono::steady_clock::now() + kLong;
     while (session->acknowledged(0) < until && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
     EXPECT_GE(session->acknowledged(0), until) << "round " << round;
