@@ -21,14 +21,16 @@ size_t SizeOf(ColumnType type) {
   std::abort();
 }
 
-Column ExecutedActionColumn(uint32_t action_dim) { return {kExecutedAction, ColumnType::kFloat32, action_dim, false}; }
+Column ExecutedActionColumn(uint32_t action_dim) {
+  return {std::string(kExecutedAction), ColumnType::kFloat32, action_dim, false};
+}
 
-Column PreviousCostColumn() { return {kPreviousCost, ColumnType::kFloat32, 1, true}; }
+Column PreviousCostColumn() { return {std::string(kPreviousCost), ColumnType::kFloat32, 1, true}; }
 
-Column RawActionColumn(uint32_t action_dim) { return {kRawAction, ColumnType::kFloat32, action_dim, false}; }
+Column RawActionColumn(uint32_t action_dim) { return {std::string(kRawAction), ColumnType::kFloat32, action_dim, false}; }
 
 std::vector<Column> JudgementColumns() {
-  return {{kCvar, ColumnType::kFloat32, 1, false}, {kDelta, ColumnType::kFloat32, 1, false}};
+  return {{std::string(kCvar), ColumnType::kFloat32, 1, false}, {std::string(kDelta), ColumnType::kFloat32, 1, false}};
 }
 
 RowSchema RowSchema::For(uint32_t obs_dim, uint32_t action_dim, const std::vector<Column>& extra) {

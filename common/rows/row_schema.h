@@ -30,14 +30,14 @@ T At(const char* row, size_t offset) {
 }
 
 // What rules that filter actions outside of the agent store beside what it chose.
-inline constexpr char kExecutedAction[] = "executed_action";
+inline constexpr absl::string_view kExecutedAction = "executed_action";
 // Raw cost of the state an action was chosen in, as the rule saw it: 0 at an episode's first step.
-inline constexpr char kPreviousCost[] = "prev_cost";
+inline constexpr absl::string_view kPreviousCost = "prev_cost";
 // What rules that filter actions inside of the agent store beside what came of it: what the policy chose.
-inline constexpr char kRawAction[] = "raw_action";
+inline constexpr absl::string_view kRawAction = "raw_action";
 // What rules with a learned constraint judged the observation by: its CVaR, and the threshold of their snapshot.
-inline constexpr char kCvar[] = "cvar";
-inline constexpr char kDelta[] = "delta";
+inline constexpr absl::string_view kCvar = "cvar";
+inline constexpr absl::string_view kDelta = "delta";
 
 struct Column {
   std::string name;
