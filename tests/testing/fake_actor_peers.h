@@ -88,7 +88,7 @@ class FakeInsertSession : public InsertSession {
 
  private:
   template <typename T>
-  T Value(const std::string& columns, uint32_t count, uint32_t row, const char* name) const {
+  T Value(const std::string& columns, uint32_t count, uint32_t row, absl::string_view name) const {
     T value;
     std::memcpy(&value, Cell(schema_, columns, count, row, name), sizeof value);
     return value;

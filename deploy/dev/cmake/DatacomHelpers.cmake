@@ -49,8 +49,12 @@ add_library(datacom_flags INTERFACE)
 # One instruction set for every target: mixing Eigen's vector widths across targets breaks its alignment.
 target_compile_options(datacom_flags INTERFACE -march=x86-64-v3 -ffp-contract=off)
 if(DATACOM_SANITIZE)
-  target_compile_options(datacom_flags INTERFACE -fsanitize=${DATACOM_SANITIZE} -fno-omit-frame-pointer)
+  # -O1 -g1: lines in every report, at half the time to compile.
+  target_compile_options(datacom_flags INTERFACE -fsanitize=${DATACOM_SANITIZE} -fno-omit-frame-pointer -O1 -g1)
   target_link_options(datacom_flags INTERFACE -fsanitize=${DATACOM_SANITIZE})
+  # What libraries keep to the end is no leak of ours; a test that preloads a failing disk has the runtime second.
+  set(DATACOM_TEST_ENVIRONMENT "LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/deploy/dev/leaks.supp:print_suppressions=0"
+      "ASAN_OPTIONS=verify_asan_link_order=0")
 endif()
 if(DATACOM_COVERAGE)
   target_compile_options(datacom_flags INTERFACE --coverage)
@@ -112,5 +116,6 @@ function(datacom_test)
   target_link_libraries(${A_NAME} PRIVATE ${A_DEPS} GTest::gmock_main)
   set_target_properties(${A_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   add_test(NAME ${A_NAME} COMMAND ${A_NAME} ${A_ARGS} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}")
-  set_tests_properties(${A_NAME} PROPERTIES LABELS "${A_LABELS}" TIMEOUT ${A_TIMEOUT})
+  set_tests_properties(${A_NAME} PROPERTIES LABELS "${A_LABELS}" TIMEOUT ${A_TIMEOUT}
+    ENVIRONMENT "${DATACOM_TEST_ENVIRONMENT}")
 endfunction()
