@@ -85,7 +85,8 @@ ContactSheet::ContactSheet(int cells, int width, int height)
 }
 
 void ContactSheet::Add(const Picture& cell) {
-  picture_.Paste(cell, count_ % columns_ * (width_ + kGap), count_ / columns_ * (height_ + kGap));
+  const int column = count_ % columns_, row = count_ / columns_;
+  picture_.Paste(cell, column * (width_ + kGap), row * (height_ + kGap));
   ++count_;
 }
 

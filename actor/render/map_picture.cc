@@ -189,7 +189,8 @@ std::unique_ptr<Picture> DrawFeasibilityMap(const FeasibilityMap& map) {
   const double limit = ScaleLimit(map);
   for (int i = 0; i < count; ++i) {
     const MapPanel& panel = map.panels[i];
-    const Box box = {kLeft + i % columns * (width + kBetween), kTop + i / columns * (height + kRow), width, height};
+    const int column = i % columns, row = i / columns;
+    const Box box = {kLeft + column * (width + kBetween), kTop + row * (height + kRow), width, height};
     DrawValues(map, panel, limit, box, picture.get());
     DrawBoundary(map, panel, box, picture.get());
     DrawFrame(map, box, i % columns == 0, picture.get());

@@ -80,11 +80,12 @@ void DrawNumbers(const Moment& moment, Picture* picture) {
   }
   const double gap = 0.6 * size, column = 1.2 * size;
   const double width = 2 * pad + label_width[0] + label_width[1] + 2 * (gap + value_width) + column;
-  const double rows = (entries.size() + 1) / 2;
-  picture->FillRectangle(pad, pad, width, rows * line + 1.2 * pad, kPanel);
+  const size_t rows = (entries.size() + 1) / 2;
+  picture->FillRectangle(pad, pad, width, static_cast<double>(rows) * line + 1.2 * pad, kPanel);
   for (size_t i = 0; i < entries.size(); ++i) {
     const double left = 2 * pad + (i % 2) * (label_width[0] + gap + value_width + column);
-    const double base = 1.7 * pad + (i / 2) * line + size;
+    const size_t row = i / 2;
+    const double base = 1.7 * pad + static_cast<double>(row) * line + size;
     picture->Text(entries[i].label, left, base, size, kLabel);
     picture->Text(entries[i].value, left + label_width[i % 2] + gap + value_width, base, size, entries[i].colour,
                   /*anchor=*/1, /*bold=*/true);

@@ -43,9 +43,9 @@ class Picture {
   std::string Png();  // the file's content
 
  private:
-  template <void (*kFree)(cairo_surface_t*)>
+  template <void (*Free)(cairo_surface_t*)>
   struct SurfaceDeleter {
-    void operator()(cairo_surface_t* surface) const { kFree(surface); }
+    void operator()(cairo_surface_t* surface) const { Free(surface); }
   };
   struct CairoDeleter {
     void operator()(cairo_t* cairo) const { cairo_destroy(cairo); }

@@ -143,7 +143,7 @@ TEST(RolloutCommand, NamesWhatIsWrong) {
   EXPECT_THAT(error("cartpole", good, "", "task_options.colour=red"), HasSubstr("colour"));
 }
 
-NamedArray RandomArray(const std::string& name, std::vector<uint32_t> shape, float scale) {
+NamedArray RandomArray(const std::string& name, const std::vector<uint32_t>& shape, float scale) {
   NamedArray array = {name, shape, {}};
   size_t count = 1;
   for (const uint32_t extent : shape) count *= extent;

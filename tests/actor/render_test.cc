@@ -7,6 +7,7 @@
 #include <map>
 #include <sstream>
 
+#include "absl/strings/str_cat.h"
 #include "actor/episode_player.h"
 #include "actor/policies.h"
 #include "actor/render/film.h"
@@ -77,7 +78,7 @@ TEST(Renderer, ShowsEveryTaskThroughEveryCameraAndMovesWithIt) {
     const auto usual = Renderer::Make(model, "", kWidth, kHeight).value();
     const std::string start = Draw(usual.get(), *task);
     for (const std::string& camera : cameras) {
-      SCOPED_TRACE(name + " " + camera);
+      SCOPED_TRACE(absl::StrCat(name, " ", camera));
       const auto renderer = Renderer::Make(model, camera, kWidth, kHeight).value();
       const std::string picture = Draw(renderer.get(), *task);
       std::map<std::string, int> colours;

@@ -32,7 +32,7 @@ double LimitOf(int K, int n) {
 }
 
 // Map of K constraints and n actions, state part and one action; cases vary so that no branch is learned.
-void BM_SafeMap(benchmark::State& state) {
+void SafeMapOfCases(benchmark::State& state) {
   const int K = static_cast<int>(state.range(0)), n = static_cast<int>(state.range(1));
   constexpr int kCases = 64;
   RandomStream random(StreamKey("bench.safe_map", {static_cast<uint64_t>(K), static_cast<uint64_t>(n)}));
@@ -53,7 +53,7 @@ void BM_SafeMap(benchmark::State& state) {
   if (LimitOf(K, n) > 0) state.counters["floor"] = LimitOf(K, n);
   state.SetLabel(LimitOf(K, n) > 0 ? "ns < limit" : "ns");
 }
-BENCHMARK(BM_SafeMap)
+BENCHMARK(SafeMapOfCases)
     ->Name("safety/map")
     ->ArgNames({"K", "n"})
     ->Args({1, 1})
@@ -89,7 +89,7 @@ class Products {
 };
 
 // Per environment: policy nets, constraint nets with input gradients, model and map (128 x 128 hidden).
-void BM_ActingRule(benchmark::State& state, const std::string& rule_name) {
+void ActingRuleOfBatch(benchmark::State& state, const std::string& rule_name) {
   const int batch = static_cast<int>(state.range(0));
   Snapshot snapshot = testing::SafeMapSnapshot(5, 1, 4, {128, 128}, 1);
   snapshot.acting_rule = rule_name;
@@ -119,13 +119,13 @@ void BM_ActingRule(benchmark::State& state, const std::string& rule_name) {
   state.counters["floor"] = floor / environments;
   state.SetLabel("ns/env");
 }
-BENCHMARK_CAPTURE(BM_ActingRule, safe_map, std::string("safe_map"))
+BENCHMARK_CAPTURE(ActingRuleOfBatch, safe_map, std::string("safe_map"))
     ->Name("acting/safe_map")
     ->ArgName("batch")
     ->Arg(1)
     ->Arg(16)
     ->Arg(64);
-BENCHMARK_CAPTURE(BM_ActingRule, gaussian, std::string("gaussian_policy"))
+BENCHMARK_CAPTURE(ActingRuleOfBatch, gaussian, std::string("gaussian_policy"))
     ->Name("acting/gaussian_policy")
     ->ArgName("batch")
     ->Arg(16);

@@ -22,7 +22,7 @@ struct Perceptron {
       biases.push_back(Leaf(block.data() + layer.bias, {layer.out}));
     }
   }
-  static torch::Tensor Leaf(const float* data, std::vector<int64_t> shape) {
+  static torch::Tensor Leaf(const float* data, const std::vector<int64_t>& shape) {
     return torch::from_blob(const_cast<float*>(data), shape).to(torch::kDouble).clone().requires_grad_();
   }
   torch::Tensor operator()(torch::Tensor x) const {

@@ -107,7 +107,7 @@ class Reference {
     Tensor action, log_pi;
   };
 
-  Tensor Uniform(std::vector<int64_t> shape, double low, double high) {
+  Tensor Uniform(const std::vector<int64_t>& shape, double low, double high) {
     const Tensor values = torch::zeros(shape, torch::kFloat);
     for (int64_t i = 0; i < values.numel(); ++i) {
       values.data_ptr<float>()[i] = static_cast<float>(stream_.Uniform(low, high));

@@ -59,7 +59,7 @@ class PowerLoss {
       std::string& content = disk_[line.substr(line.find('/'))];
       const size_t at = address - begin + offset;
       if (content.size() < at + bytes) content.resize(at + bytes);
-      content.replace(at, bytes, reinterpret_cast<const char*>(address), bytes);
+      content.replace(at, bytes, reinterpret_cast<const char*>(address), bytes);  // NOLINT(performance-no-int-to-ptr)
     }
   }
 
