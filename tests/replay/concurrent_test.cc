@@ -20,6 +20,7 @@ TEST(StoreTest, ActorsALearnerAndOnlookersShareItAndTheRunEndsWithExactlyItsRows
   testing::TemporaryFolder folder;
   v1::Experiment experiment = testing::SmallExperiment(1);
   experiment.mutable_run()->set_env_steps(kSteps);
+  experiment.mutable_replay()->set_capacity(kSteps);  // an actor that is kept waiting ends its episode late
   const auto store = testing::MustOpen(experiment, folder.path(), &Clock::Real());
   const uint64_t min_size = experiment.replay().min_size(), updates = kSteps - min_size;
   std::atomic<bool> done{false};
@@ -54,7 +55,8 @@ TEST(StoreTest, ActorsALearnerAndOnlookersShareItAndTheRunEndsWithExactlyItsRows
   for (uint64_t update = 1; update <= updates; ++update) {
     while (!store->Ready(update)) std::this_thread::yield();
     v1::DrawReply reply;
-    ASSERT_TRUE(store->Draw(update, &reply).ok());
+    const absl::Status drawn = store->Draw(update, &reply);
+    ASSERT_TRUE(drawn.ok()) << "update " << update << ": " << drawn;
     store->Announce(update);
   }
   done = true;
