@@ -27,7 +27,9 @@ Column ExecutedActionColumn(uint32_t action_dim) {
 
 Column PreviousCostColumn() { return {std::string(kPreviousCost), ColumnType::kFloat32, 1, true}; }
 
-Column RawActionColumn(uint32_t action_dim) { return {std::string(kRawAction), ColumnType::kFloat32, action_dim, false}; }
+Column RawActionColumn(uint32_t action_dim) {
+  return {std::string(kRawAction), ColumnType::kFloat32, action_dim, false};
+}
 
 std::vector<Column> JudgementColumns() {
   return {{std::string(kCvar), ColumnType::kFloat32, 1, false}, {std::string(kDelta), ColumnType::kFloat32, 1, false}};

@@ -28,7 +28,7 @@ struct ReceivedRow {
 
 // Reads column `name` of row `row` out of a chunk in the layout proto Chunk states.
 inline const char* Cell(const RowSchema& schema, const std::string& columns, uint32_t rows, uint32_t row,
-                        const char* name) {
+                        absl::string_view name) {
   size_t offset = 0;
   for (const Column& column : schema.wire()) {
     if (column.name == name) return columns.data() + offset + row * column.bytes();
