@@ -10,7 +10,8 @@ from watching import Watch
 
 GRACE_SECONDS = {"actor": 15, "evaluator": 15, "replay": 30, "learner": 60}  # as deploy/kubernetes/base gives them
 ACTORS = 4
-# The long form, half the actors every ten seconds for three minutes: DATACOM_PREEMPTIONS=18 DATACOM_PREEMPTION_EPISODES=720.
+# The long form, half the actors every ten seconds for three minutes: DATACOM_PREEMPTIONS=18 DATACOM_PREEMPTION_EPISODES=1230
+# on two idle cores that play 120 episodes a second.
 # Much faster is a crash loop to `train`: it gives up at the sixth death of one actor within 60 s.
 PREEMPTIONS = int(os.environ.get("DATACOM_PREEMPTIONS", "4"))
 EPISODES_BETWEEN = int(os.environ.get("DATACOM_PREEMPTION_EPISODES", "200"))
