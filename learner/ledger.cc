@@ -108,10 +108,9 @@ absl::Status Ledger::Write(uint32_t member, uint64_t row, const v1::RowRange& ra
   const char* const columns = range.columns().data();
   const auto at = [&](const Place& place) { return columns + place.before * range.row_count() + place.bytes * index; };
   const auto read = [&](const Place& place, auto* value) { std::memcpy(value, at(place), sizeof *value); };
-  const auto floats = [&](const Place& place) {
-    std::vector<float> values(place.bytes / sizeof(float));
-    std::memcpy(values.data(), at(place), place.bytes);
-    return values;
+  const auto floats = [&](const Place& place, std::vector<float>* values) {
+    values->resize(place.bytes / sizeof(float));
+    std::memcpy(values->data(), at(place), place.bytes);
   };
   float reward = 0;
   read(places_.session, &step_.session);
@@ -120,9 +119,11 @@ absl::Status Ledger::Write(uint32_t member, uint64_t row, const v1::RowRange& ra
   read(places_.step, &step_.step);
   read(places_.cost, &step_.cost);
   read(places_.reward, &reward);
-  step_.check = StepCheck(floats(places_.observation).data(), floats(places_.next_observation).data(),
-                          static_cast<int>(schema_.obs_dim()), reward, *at(places_.absorbing) != 0);
-  step_.execution = floats(places_.executed);
+  floats(places_.observation, &observation_);
+  floats(places_.next_observation, &next_observation_);
+  step_.check = StepCheck(observation_.data(), next_observation_.data(), static_cast<int>(schema_.obs_dim()), reward,
+                          *at(places_.absorbing) != 0);
+  floats(places_.executed, &step_.execution);
   RETURN_IF_ERROR(writer_->AppendStep(member, step_));
   if (!(step_.cost > 0)) return absl::OkStatus();
   LedgerViolation violation;
@@ -144,7 +145,7 @@ absl::Status Ledger::Write(uint32_t member, uint64_t row, const v1::RowRange& ra
         static_cast<float>(SafeMapSlack(static_cast<double>(violation.judgement->cvar) - violation.judgement->delta));
   }
   violation.cost = step_.cost;
-  violation.raw_action = floats(places_.raw);
+  floats(places_.raw, &violation.raw_action);
   violation.executed_action = step_.execution;
   return writer_->AppendViolation(violation);
 }

@@ -67,7 +67,8 @@ class Ledger {
   std::unique_ptr<LedgerWriter> writer_;
   uint64_t rows_ = 0;
   std::vector<std::vector<v1::RowRange>> read_;  // of the slice, [member]
-  LedgerStep step_;                              // workspace
+  LedgerStep step_;                              // workspace of a row, with
+  std::vector<float> observation_, next_observation_;
 };
 
 }  // namespace datacom::learner
