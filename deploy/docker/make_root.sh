@@ -1,9 +1,10 @@
 #!/bin/bash
-# usage: make_root.sh TARGET BIN FOLDER : fills FOLDER with the root file system of an image (replay, actor, learner, learner-cuda, tools):
-# programs of BIN in usr/bin, every library they load where their loader looks for it, and folders for what a run leaves, which belong to
-# the images' user. Nothing else, no shell.
+# usage: make_root.sh TARGET BIN FOLDER : fills FOLDER/root with the root file system of an image (replay, actor, learner, learner-cuda,
+# tools): programs of BIN in usr/bin and every library they load where their loader looks for it. Nothing else, no shell. FOLDER/writable
+# has the folders for what a run leaves, apart, because the images' user has to own them and copying into an image changes the owner.
 set -euo pipefail
-target="${1:?usage: make_root.sh TARGET BIN FOLDER}" bin="${2:?a folder of programs}" root="${3:?a folder to fill}"
+target="${1:?usage: make_root.sh TARGET BIN FOLDER}" bin="${2:?a folder of programs}" folder="${3:?a folder to fill}"
+root="$folder/root"
 source="$(cd "$(dirname "$(readlink -f "$0")")/../.." && pwd)"
 case "$target" in
   replay) programs=(datacom-replay) writable=(data) ;;
@@ -26,9 +27,8 @@ for program in "${programs[@]}"; do
     [[ "$library" == /opt/site/* ]] || install -D -m 755 "$library" "$root$library"
   done
 done
-for folder in "${writable[@]}"; do
-  mkdir -p "$root/$folder"
-  chown 10001:10001 "$root/$folder"
+for path in "${writable[@]}"; do
+  mkdir -p "$folder/writable/$path"
 done
 if [[ "$target" == tools ]]; then
   mkdir -p "$root/usr/share/datacom"

@@ -1,17 +1,22 @@
 #!/usr/bin/env python3
 """The Compose files as Docker's own Compose reads them; skipped where it is not installed."""
-import os
-import shutil
 import subprocess
 import sys
+import tempfile
 
-from manifests import SKIPPED, SOURCE
+import docker_compose
+from manifests import SKIPPED
 
 if __name__ == "__main__":
-    if not shutil.which("docker") or subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode != 0:
-        print("skipped: docker compose is not installed")
+    WHY_NOT = docker_compose.why_not()
+    if WHY_NOT:
+        print("skipped:", WHY_NOT)
         sys.exit(SKIPPED)
-    for names in (["compose.yaml"], ["compose.yaml", "compose.secure.yaml"]):
-        files = [word for name in names for word in ("-f", os.path.join(SOURCE, "deploy", "compose", name))]
-        for profile in ("cpu", "gpu"):
-            subprocess.run(["docker", "compose", *files, "--profile", profile, "config", "--quiet"], timeout=60, check=True)
+    with tempfile.TemporaryDirectory(prefix="datacom-") as folder:
+        for names in (["compose.yaml"], ["compose.yaml", "compose.secure.yaml"]):
+            for profile in ("cpu", "gpu"):
+                result = subprocess.run(docker_compose.words(names, folder, "--profile", profile, "config"), stdout=subprocess.PIPE, text=True,
+                                        timeout=60, check=True)
+                for service in ("replay", "learner" if profile == "cpu" else "learner-cuda", "actor", "evaluator", "prometheus", "grafana"):
+                    if f"\n  {service}:\n" not in result.stdout:
+                        sys.exit(f"{names}, profile {profile}: no service {service}\n{result.stdout}")

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The golden manifests against the schemas of Kubernetes, JobSet and the Prometheus operator, and against what they promise.
 
-usage: manifest_schemas_test.py BIN [unittest arguments], in the build folder. Schemas come from PyPI (schemas.py). No package
-with Kueue's schemas was found: its three objects are compared word for word here.
+usage: manifest_schemas_test.py BIN [unittest arguments], in the build folder. Schemas come from PyPI (schemas.py). Those of Kueue
+are of v1beta1, which has every word that the v1beta2 objects here use, with the same meaning; what v1beta2 asks besides (that each
+flavor of a group has a quota of each covered resource) is tested below.
 """
 import copy
 import glob
@@ -20,7 +21,8 @@ if WHY_NOT:
     print("skipped:", WHY_NOT)
     sys.exit(SKIPPED)
 
-import kubernetes_validate  # noqa: E402  they are installed above
+import jsonschema  # noqa: E402  they are installed above
+import kubernetes_validate  # noqa: E402
 import yaml  # noqa: E402
 from cloudcoil.models.prometheus_operator import v1 as operator  # noqa: E402
 from kubeflow_trainer_api.models.jobset_v1alpha2_job_set import JobsetV1alpha2JobSet  # noqa: E402
@@ -28,22 +30,18 @@ from kubeflow_trainer_api.models.jobset_v1alpha2_job_set import JobsetV1alpha2Jo
 VERSIONS = ("1.31", "1.37")  # the first with a stable podFailurePolicy, and the newest there is
 CUSTOM = {"JobSet": JobsetV1alpha2JobSet, "PodMonitor": operator.PodMonitor, "PrometheusRule": operator.PrometheusRule}
 UNCHECKED = {"Kustomization"}  # kubectl kustomize reads it in kubernetes_test
-KUEUE = {
-    "ResourceFlavor": None,
-    "ClusterQueue": {
-        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "datacom-sweeps"}},
-        "resourceGroups": [{"coveredResources": ["cpu", "memory", "nvidia.com/gpu"],
-                            "flavors": [{"name": "datacom", "resources": [{"name": "cpu", "nominalQuota": 200},
-                                                                          {"name": "memory", "nominalQuota": "400Gi"},
-                                                                          {"name": "nvidia.com/gpu", "nominalQuota": 8}]}]}]},
-    "LocalQueue": {"clusterQueue": "datacom"},
-}
+KUEUE = ("ResourceFlavor", "ClusterQueue", "LocalQueue")
+KUEUE_SCHEMAS, NO_KUEUE = schemas.kueue(KUEUE)
 PROGRAMS = {"datacom-replay": "datacom-replay", "datacom-learner": "datacom-learner", "datacom-learner-cuda": "datacom-learner",
             "datacom-actor": "datacom-actor"}
 
 
 def objects():
-    """(file, object) of every golden file, and of the pod that copies runs."""
+    """(file, object) of every golden file, and of the pod that copies runs; without Kueue's where its schemas cannot be had."""
+    return ((file, item) for file, item in all_objects() if not (NO_KUEUE and item["kind"] in KUEUE))
+
+
+def all_objects():
     yield "copy.yaml.in", yaml.safe_load(read(KUBERNETES, "copy.yaml.in").replace("@IMAGE@", "busybox").replace("@CLAIM@", "run"))
     for path in sorted(glob.glob(os.path.join(GOLDEN, "*.yaml"))):
         for item in yaml.safe_load_all(read(path)):
@@ -68,8 +66,9 @@ def roles(item):
 def check(item):
     """Raises what the schema of an object has against it. A model must give back all it was given: it drops what it does not know."""
     if item["kind"] in KUEUE:
-        if item["apiVersion"] != "kueue.x-k8s.io/v1beta2" or item.get("spec") != KUEUE[item["kind"]]:
-            raise ValueError(f"{item['kind']}: {item.get('spec')}")
+        if item["apiVersion"] != "kueue.x-k8s.io/v1beta2" or set(item) - {"apiVersion", "kind", "metadata", "spec"}:
+            raise ValueError(f"{item['kind']}: {item}")
+        jsonschema.validate(item.get("spec", {}), KUEUE_SCHEMAS[item["kind"]])
     elif item["kind"] in CUSTOM:
         outside = copy.deepcopy(item)
         for job in outside["spec"].get("replicatedJobs", []):  # the Jobs in a JobSet are checked as such
@@ -90,7 +89,7 @@ class Schemas(unittest.TestCase):
             with self.subTest(file + " " + item["kind"]):
                 check(item)
                 kinds.add(item["kind"])
-        self.assertEqual(kinds, set(CUSTOM) | set(KUEUE) | UNCHECKED | {
+        self.assertEqual(kinds, set(CUSTOM) | set(() if NO_KUEUE else KUEUE) | UNCHECKED | {
             "Namespace", "Service", "ConfigMap", "StatefulSet", "Deployment", "Job", "PersistentVolumeClaim", "PodDisruptionBudget",
             "NetworkPolicy", "Pod"})
 
@@ -107,6 +106,34 @@ class Schemas(unittest.TestCase):
                 with self.subTest(item["kind"]), self.assertRaises(Exception):
                     check(broken)
         self.assertGreater(len(tried), 10)
+
+    @unittest.skipIf(NO_KUEUE, NO_KUEUE)
+    def test_a_word_deep_inside_a_queue_is_checked_too(self):
+        queue = next(item for _, item in objects() if item["kind"] == "ClusterQueue")
+        for word, value in (("moon", 1), ("nominalQuota", "much")):
+            broken = copy.deepcopy(queue)
+            broken["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0][word] = value
+            with self.assertRaises(jsonschema.ValidationError):
+                check(broken)
+
+    def test_the_queues_of_kueue_name_one_another_and_cover_what_populations_ask_for(self):
+        found = {item["kind"]: item for _, item in all_objects() if item["kind"] in KUEUE}
+        self.assertEqual(set(found), set(KUEUE))
+        self.assertEqual(found["LocalQueue"]["spec"]["clusterQueue"], found["ClusterQueue"]["metadata"]["name"])
+        group, = found["ClusterQueue"]["spec"]["resourceGroups"]
+        for flavor in group["flavors"]:
+            self.assertEqual(flavor["name"], found["ResourceFlavor"]["metadata"]["name"])
+            self.assertEqual([resource["name"] for resource in flavor["resources"]], group["coveredResources"])
+        asked = set()
+        for item in [item for _, item in all_objects() if item["kind"] == "JobSet"]:
+            self.assertEqual(item["metadata"]["labels"]["kueue.x-k8s.io/queue-name"], found["LocalQueue"]["metadata"]["name"])
+            asked |= {name for _, pod in pods(item) for container in pod["containers"] for name in container["resources"]["requests"]}
+            asked |= {name for _, pod in pods(item) for container in pod["containers"] for name in container["resources"]["limits"] if "/" in name}
+        self.assertEqual(asked, set(group["coveredResources"]))
+        selected = found["ClusterQueue"]["spec"]["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"]
+        self.assertEqual(selected, found["LocalQueue"]["metadata"]["namespace"])
+        sweep = next(item for file, item in all_objects() if file == "sweep-kustomization.yaml")
+        self.assertEqual(sweep["namespace"], selected)
 
     def test_a_word_deep_inside_a_jobset_is_checked_too(self):
         item = next(item for _, item in objects() if item["kind"] == "JobSet")
@@ -217,4 +244,5 @@ def allows(policies, direction, own, peer, port):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    program = unittest.main(verbosity=1, exit=False)
+    sys.exit(1 if not program.result.wasSuccessful() else SKIPPED if program.result.skipped else 0)

@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import unittest
 
 from running import BIN, DEADLINE, SOURCE, TINY, RunTest, run
@@ -104,6 +105,13 @@ class ImagesTest(RunTest):
             self.assertEqual(config["Healthcheck"]["Test"], ["CMD", program, "--healthcheck=127.0.0.1:7000"])
         print(f"{target}: {config['Size'] / 1e6:.1f} MB")
         self.assertLess(config["Size"], MOST_BYTES[target])
+        if target in FOLDERS:  # a fresh volume there takes its owner from the image
+            container = self.podman("create", *LIMITS, "datacom-" + target).stdout.strip()
+            archive = os.path.join(self.folder, target + ".tar")
+            self.podman("export", "--output", archive, container)
+            with tarfile.open(archive) as root:
+                self.assertEqual(root.getmember(FOLDERS[target].lstrip("/")).uid, 10001)
+            os.remove(archive)
         shell = self.podman("run", "--rm", "--network=none", *LIMITS, "--entrypoint", "/bin/sh", "datacom-" + target, "-c", "true",
                             check=False)
         self.assertEqual(shell.returncode, 127, "there is a shell")
