@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -82,7 +81,7 @@ absl::StatusOr<std::string> GroupTable(const std::vector<std::string>& folders) 
 }
 
 absl::StatusOr<std::string> FinalTable(const std::string& run_dir) {
-  ASSIGN_OR_RETURN(const report::Csv progress, report::ReadCsv(run_dir + "/progress.csv"));
+  ASSIGN_OR_RETURN(const report::Csv progress, report::ReadRecords(run_dir + "/progress.csv"));
   std::string table = "member";
   for (const Shown& shown : kShown) absl::StrAppendFormat(&table, "%12s", shown.heading);
   table += "  status\n";
@@ -106,10 +105,11 @@ absl::StatusOr<std::string> FinalTable(const std::string& run_dir) {
 
 absl::Status CheckStepsLeft(const std::string& run_dir, uint64_t env_steps) {
   const std::string file = run_dir + "/progress.csv";
-  if (!std::filesystem::exists(file)) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const report::Csv progress, report::ReadCsv(file));
-  for (const auto& [member, rows] : report::RowsByMember(progress)) {
-    const double done = progress.Number(rows.back(), "env_steps");
+  const absl::StatusOr<report::Csv> progress = report::ReadRecords(file);
+  if (absl::IsNotFound(progress.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(progress.status());
+  for (const auto& [member, rows] : report::RowsByMember(*progress)) {
+    const double done = progress->Number(rows.back(), "env_steps");
     if (done > static_cast<double>(env_steps)) {
       return absl::InvalidArgumentError(absl::StrCat("--steps ", env_steps, ": member ", member, " has already made ",
                                                      static_cast<uint64_t>(done), " steps"));

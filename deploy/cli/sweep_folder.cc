@@ -46,7 +46,7 @@ absl::Status CheckStored(const std::string& run_dir, const v1::Experiment& plann
 std::optional<double> RateOf(const std::string& run_dir, const v1::Experiment& like) {
   const absl::StatusOr<v1::Experiment> experiment = LoadExperiment(ExperimentFile(run_dir), ExperimentFolder());
   if (!experiment.ok() || experiment->task() != like.task() || experiment->algorithm() != like.algorithm()) return {};
-  const absl::StatusOr<report::Csv> progress = report::ReadCsv(run_dir + "/progress.csv");
+  const absl::StatusOr<report::Csv> progress = report::ReadRecords(run_dir + "/progress.csv");
   if (!progress.ok()) return {};
   double updates = 0, seconds = 0;
   for (const auto& [member, rows] : report::RowsByMember(*progress)) {
@@ -99,7 +99,7 @@ absl::Status PrepareSweepFolder(const std::string& dir, const v1::Sweep& sweep,
 
 RunState ReadRunState(const std::string& run_dir, const v1::Experiment& experiment) {
   RunState state;
-  const absl::StatusOr<report::Csv> progress = report::ReadCsv(run_dir + "/progress.csv");
+  const absl::StatusOr<report::Csv> progress = report::ReadRecords(run_dir + "/progress.csv");
   if (!progress.ok() || progress->rows() == 0) return state;
   const auto members = report::RowsByMember(*progress);
   double fewest = static_cast<double>(experiment.run().env_steps());

@@ -12,10 +12,11 @@ namespace datacom::report {
 
 absl::StatusOr<Csv> Csv::Parse(const std::string& text, const std::string& where) {
   Csv csv;
+  csv.where_ = where;
   // What stands after the last line break is a row that was not finished.
   std::vector<std::string> lines = absl::StrSplit(text, '\n');
   lines.pop_back();
-  if (lines.empty()) return absl::InvalidArgumentError(absl::StrCat(where, ": no header line"));
+  if (lines.empty()) return absl::NotFoundError(absl::StrCat(where, ": no header line"));
   const std::vector<std::string> header = absl::StrSplit(lines[0], ',');
   for (size_t i = 0; i < header.size(); ++i) csv.index_[header[i]] = i;
   for (size_t line = 1; line < lines.size(); ++line) {
@@ -39,9 +40,42 @@ double Csv::Number(size_t row, const std::string& column) const {
   return absl::SimpleAtod(Text(row, column), &value) ? value : std::numeric_limits<double>::quiet_NaN();
 }
 
-absl::StatusOr<Csv> ReadCsv(const std::string& path) {
+absl::Status Csv::Wrong(size_t row, const std::string& column, const std::string& why) const {
+  return absl::InvalidArgumentError(
+      absl::StrCat(where_, " line ", row + 2, ", column ", column, ": \"", Text(row, column), "\" is no ", why));
+}
+
+absl::Status Csv::CheckWhole(const std::string& column, uint64_t most) const {
+  if (!has(column)) return absl::InvalidArgumentError(absl::StrCat(where_, ": there is no column ", column));
+  for (size_t row = 0; row < rows(); ++row) {
+    uint64_t value = 0;
+    if (!absl::SimpleAtoi(Text(row, column), &value) || value > most) {
+      return Wrong(row, column, absl::StrCat("whole number from 0 to ", most));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Csv::CheckNumbers(const std::string& words) const {
+  for (const auto& [column, index] : index_) {
+    if (column == words) continue;
+    for (size_t row = 0; row < rows(); ++row) {
+      double value = 0;
+      if (!rows_[row][index].empty() && !absl::SimpleAtod(rows_[row][index], &value)) {
+        return Wrong(row, column, "number");
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Csv> ReadRecords(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  return Csv::Parse(text, path);
+  ASSIGN_OR_RETURN(Csv csv, Csv::Parse(text, path));
+  RETURN_IF_ERROR(csv.CheckWhole("member", std::numeric_limits<int>::max()));
+  RETURN_IF_ERROR(csv.CheckWhole("env_steps", std::numeric_limits<int64_t>::max()));
+  RETURN_IF_ERROR(csv.CheckNumbers("status"));
+  return csv;
 }
 
 std::map<int, std::vector<size_t>> RowsByMember(const Csv& csv) {

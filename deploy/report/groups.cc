@@ -25,17 +25,19 @@ absl::StatusOr<Run> ReadRun(const std::string& folder) {
   }
   run.folder = fs::path(folder).lexically_normal().string();
   ASSIGN_OR_RETURN(run.experiment, LoadExperiment(file, ExperimentFolder()));
-  ASSIGN_OR_RETURN(run.progress, ReadCsv(folder + "/progress.csv"));
+  ASSIGN_OR_RETURN(run.progress, ReadRecords(folder + "/progress.csv"));
   if (run.progress.rows() == 0) return absl::NotFoundError(absl::StrCat(folder, "/progress.csv has no rows yet"));
-  if (absl::StatusOr<Csv> read = ReadCsv(folder + "/episodes.csv"); read.ok()) run.episodes = *std::move(read);
+  absl::StatusOr<Csv> episodes = ReadRecords(folder + "/episodes.csv");
+  if (!episodes.ok() && !absl::IsNotFound(episodes.status())) return episodes.status();
+  if (episodes.ok()) run.episodes = *std::move(episodes);
   if (absl::StatusOr<std::string> read = ReadFile(folder + "/build.txt"); read.ok()) run.build = *std::move(read);
   return run;
 }
 
-// Does a run have at least one row?
+// Does a run have at least one row, or records to complain of?
 bool HasRecords(const std::string& folder) {
-  const absl::StatusOr<Csv> progress = ReadCsv(folder + "/progress.csv");
-  return progress.ok() && progress->rows() > 0;
+  const absl::StatusOr<Csv> progress = ReadRecords(folder + "/progress.csv");
+  return progress.ok() ? progress->rows() > 0 : !absl::IsNotFound(progress.status());
 }
 
 // The run folders that `folder` stands for.

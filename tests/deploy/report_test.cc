@@ -84,7 +84,7 @@ TEST(Csv, DropsTheRowThatAKilledWriterLeftUnfinished) {
 TEST(Csv, NamesTheLineThatHasTooFewColumns) {
   const auto csv = Csv::Parse("a,b\n1\n2,3\n", "x.csv");
   EXPECT_THAT(std::string(csv.status().message()), HasSubstr("x.csv line 2"));
-  EXPECT_FALSE(Csv::Parse("", "x.csv").ok());
+  EXPECT_TRUE(absl::IsNotFound(Csv::Parse("", "x.csv").status()));
 }
 
 TEST(GroupSeries, IsTheMeanOverMembersAtEqualSteps) {
@@ -242,6 +242,25 @@ TEST_F(ReportTest, AMissingPlottingLibraryNamesItsPackage) {
   ::unsetenv("DATACOM_CHART_JS");
   EXPECT_THAT(std::string(status.message()), HasSubstr("libjs-chart.js"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "report.html"));
+}
+
+TEST_F(ReportTest, ADamagedCellOfTheRecordsIsNamedByFileLineColumnAndValue) {
+  const auto message = [this](const std::string& file, const std::string& content) {
+    Write(file, content);
+    const absl::Status status = ReportData({folder_.string()}, kNoMap).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    return std::string(status.message());
+  };
+  for (const std::string bad : {"abc", "-1", "", "1.5", "2147483648"}) {
+    EXPECT_THAT(message("progress.csv", "member,env_steps,status\n0,0,ok\n" + bad + ",5,ok\n"),
+                HasSubstr("progress.csv line 3, column member: \"" + bad + "\" is no whole number from 0"));
+  }
+  EXPECT_THAT(message("progress.csv", "member,env_steps,delta\n0,0,six\n"),
+              HasSubstr("progress.csv line 2, column delta: \"six\" is no number"));
+  EXPECT_THAT(message("progress.csv", "menber,env_steps\n0,0\n"), HasSubstr("progress.csv: there is no column member"));
+  EXPECT_THAT(message("progress.csv", "member\n0\n"), HasSubstr("there is no column env_steps"));
+  Write("progress.csv", kProgress);
+  EXPECT_THAT(message("episodes.csv", "member,env_steps\nx,0\n"), HasSubstr("episodes.csv line 2, column member"));
 }
 
 TEST_F(ReportTest, AFolderWithoutRecordsIsNamed) {

@@ -80,5 +80,17 @@ TEST_F(RunFolderTest, TheFinalTableHasTheNewestRowOfEachMemberAndTheMean) {
   EXPECT_TRUE(absl::IsInvalidArgument(CheckStepsLeft("r", 499)));
 }
 
+TEST_F(RunFolderTest, DamagedProgressIsToldAndProgressThatWasNotBegunIsNoProblem) {
+  fs::create_directories("r");
+  EXPECT_TRUE(CheckStepsLeft("r", 500).ok());
+  std::ofstream("r/progress.csv") << "member,env_st";  // killed while it wrote the header
+  EXPECT_TRUE(CheckStepsLeft("r", 500).ok());
+  std::ofstream("r/progress.csv") << "member,env_steps\n-7,0\n";
+  for (const absl::Status& status : {CheckStepsLeft("r", 500), FinalTable("r").status()}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("r/progress.csv line 2, column member: \"-7\""));
+  }
+}
+
 }  // namespace
 }  // namespace datacom::cli
