@@ -78,7 +78,7 @@ TEST(ReplayProcessTest, LeavesWithZeroWhenTheRunIsCompleteAndWith75BeforeThat) {
 }
 
 TEST(ReplayProcessTest, FiveMembersOfDefaultCapacityTakeLessThan50MegabytesOfPrivateMemory) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef DATACOM_SANITIZED
   GTEST_SKIP() << "a sanitizer's own memory is private too";
 #endif
   testing::TemporaryFolder folder;

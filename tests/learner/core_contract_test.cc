@@ -16,7 +16,7 @@
 namespace {
 long heap_requests = 0;
 }
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef DATACOM_SANITIZED
 #define DATACOM_COUNTS_HEAP 1
 extern "C" {
 void* __libc_malloc(size_t size);

@@ -11,7 +11,7 @@
 namespace datacom::testing {
 
 inline thread_local uint64_t thread_allocations = 0;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef DATACOM_SANITIZED
 inline constexpr bool kCountsAllocations = false;
 #else
 inline constexpr bool kCountsAllocations = true;
@@ -27,7 +27,7 @@ uint64_t CountAllocations(Work work) {
 
 }  // namespace datacom::testing
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef DATACOM_SANITIZED
 extern "C" {
 void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t count, size_t size);
