@@ -35,13 +35,13 @@ class Evaluations {
   explicit Evaluations(Options options) : options_(std::move(options)) {}
 
   void Add(v1::EpochRecord record);
-  // No further epochs will come: evaluators are told to leave once nothing is left.
+  // No further epochs will come, and what was reported is safe: evaluators are told to leave once nothing is left.
   void Finish();
 
   // An evaluator that asks again while it holds a lease gets the same item with the lease renewed.
   v1::LeaseReply Lease(const std::string& evaluator);
-  // True when these episodes count (also when the same lease reports the same item again). INVALID_ARGUMENT when
-  // their number is wrong or a value is not finite.
+  // True when the lease's item is reported with this (its first episodes count) or was and its epoch is not popped yet;
+  // false: nothing was stored. INVALID_ARGUMENT when their number is wrong or a value is not finite.
   absl::StatusOr<bool> Report(const v1::ReportRequest& request);
 
   // The oldest epoch, once every item of it is reported.

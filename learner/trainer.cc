@@ -288,7 +288,6 @@ absl::Status Trainer::EndEpoch() {
                record.wall_seconds());
   parts_.evaluations->Add(std::move(record));
   ++next_epoch_;
-  if (next_epoch_ > schedule_.last_epoch()) parts_.evaluations->Finish();
   return Refresh();
 }
 
@@ -312,7 +311,6 @@ absl::Status Trainer::WriteCompletedEpochs() {
 }
 
 absl::Status Trainer::WaitForEvaluations() {
-  parts_.evaluations->Finish();
   const Clock::Time begin = parts_.clock->Now();
   Clock::Time logged = begin;
   for (bool all_rows = false;;) {
@@ -337,11 +335,19 @@ absl::Status Trainer::WaitForEvaluations() {
   RETURN_IF_ERROR(SaveCheckpoint());
   RETURN_IF_ERROR(Refresh());
   parts_.board->SetPhase("finished", "");
-  const Clock::Time done = parts_.clock->Now();
-  while (!parts_.evaluations->everyone_told() && Seconds(parts_.clock->Now() - done) < kFarewellSeconds) {
+  DismissEvaluators();
+  return absl::OkStatus();
+}
+
+// Only once a checkpoint holds every result: a learner that is killed before would need evaluators again. One that is
+// killed here and started again finds nothing to do, so it waits for those that were not told.
+void Trainer::DismissEvaluators() {
+  parts_.evaluations->Finish();
+  const Clock::Time begin = parts_.clock->Now();
+  while (!(parts_.evaluations->asked() && parts_.evaluations->everyone_told()) &&
+         Seconds(parts_.clock->Now() - begin) < kFarewellSeconds) {
     if (parts_.wait_for_stop(kPoll)) break;
   }
-  return absl::OkStatus();
 }
 
 absl::Status Trainer::AdvanceLedger() {

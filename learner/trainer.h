@@ -73,6 +73,7 @@ class Trainer {
   absl::Status EndEpoch();
   absl::Status WriteCompletedEpochs();
   absl::Status WaitForEvaluations();
+  void DismissEvaluators();
   absl::Status SaveCheckpoint();
   absl::Status AdvanceLedger();         // to the rows seen; a replay out of reach is tried again later
   absl::StatusOr<bool> FinishLedger();  // true: it holds every row of the run

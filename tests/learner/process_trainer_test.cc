@@ -246,6 +246,32 @@ TEST_F(TrainerTest, WithoutEvaluatorsARunTrainsToItsEndAndKeepsTheItems) {
   EXPECT_EQ(Rows(Progress(folder)).size(), 1u + 8);
 }
 
+TEST_F(TrainerTest, EvaluatorsAreDismissedOnceACheckpointHoldsEveryResult) {
+  const std::string folder = Folder("run");
+  int dismissed = 0;
+  RunPlan plan;
+  plan.on_dismissed = [&] {
+    ++dismissed;
+    std::vector<std::string> notes;
+    const auto checkpoint = CheckpointStore(folder + "/checkpoints").LoadNewest(&notes);
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    EXPECT_EQ(checkpoint->learner.next_epoch(), 4u);
+    EXPECT_EQ(checkpoint->learner.pending_size(), 0) << "a learner killed now would ask for evaluations again";
+  };
+  ASSERT_TRUE(RunFake(folder, FakeExperiment(), plan).status.ok());
+  EXPECT_EQ(dismissed, 1);
+}
+
+TEST_F(TrainerTest, AFinishedRunThatIsStartedAgainStillDismissesItsEvaluators) {
+  const std::string folder = Folder("run");
+  ASSERT_TRUE(RunFake(folder, FakeExperiment()).status.ok());
+  int dismissed = 0;
+  RunPlan plan;
+  plan.on_dismissed = [&] { ++dismissed; };
+  ASSERT_TRUE(RunFake(folder, FakeExperiment(), plan).status.ok());
+  EXPECT_EQ(dismissed, 1);
+}
+
 TEST_F(TrainerTest, EachEpochLeavesItsPolicies) {
   const std::string folder = Folder("run");
   ASSERT_TRUE(RunFake(folder, FakeExperiment()).status.ok());

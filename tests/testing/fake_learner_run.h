@@ -72,6 +72,7 @@ struct RunPlan {
   uint64_t throw_at_update = 0;  // ends the run without a checkpoint, as a kill does
   int ahead = 1;
   uint64_t stop_at_pretrain_update = UINT64_MAX, throw_at_pretrain_update = 0;
+  std::function<void()> on_dismissed = nullptr;  // an evaluator was told that the run is finished
   // In place of FakeReplay::ReadRows.
   std::function<absl::Status(const FakeReplay&, uint32_t, uint64_t, uint64_t,
                              const std::function<absl::Status(const v1::RowRange&)>&)>
@@ -123,6 +124,7 @@ inline RunOutcome RunFake(const std::string& folder, const v1::Experiment& exper
     clock.Advance(timeout);
     while (plan.evaluate) {
       const v1::LeaseReply item = evaluations.Lease("fake");
+      if (item.finished() && plan.on_dismissed) plan.on_dismissed();
       if (item.lease() == 0) break;
       v1::ReportRequest report;
       report.set_lease(item.lease());
