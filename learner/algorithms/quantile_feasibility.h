@@ -8,7 +8,8 @@
 
 namespace datacom::learner {
 
-// 1 - rho as the reference rounds it.
+// 1 - rho, subtracted in double and rounded once. The reference gets there through a float32 logit of rho: the last
+// bits differ.
 float QuantileLevel(double accepted_risk);
 
 class QuantileFeasibility : public Feasibility {
