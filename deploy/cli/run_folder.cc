@@ -5,18 +5,24 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <random>
 #include <system_error>
+#include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
+#include "deploy/report/csv.h"
 
 namespace datacom::cli {
 namespace {
@@ -33,6 +39,30 @@ std::string NewRunId(const std::string& run_dir) {
   std::random_device device;
   const std::string name = fs::path(run_dir).lexically_normal().filename().string();
   return absl::StrFormat("%s-%08x%08x", name.empty() ? "run" : name, device(), device());
+}
+
+// Also one that a crash left under its second name, which the learner takes up (learner/checkpoint.cc).
+bool HasCheckpoint(const std::string& folder) {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    uint64_t update = 0;
+    if (absl::SimpleAtoi(absl::StripSuffix(name, ".old"), &update)) return true;
+  }
+  return false;
+}
+
+absl::StatusOr<bool> RecordsTellOfUpdates(const std::string& run_dir) {
+  const absl::StatusOr<report::Csv> progress = report::ReadRecords(run_dir + "/progress.csv");
+  const absl::StatusOr<report::Csv> episodes = report::ReadRecords(run_dir + "/episodes.csv");
+  for (const absl::Status& status : {progress.status(), episodes.status()}) {
+    if (!absl::IsNotFound(status)) RETURN_IF_ERROR(status);
+  }
+  if (episodes.ok() && episodes->rows() > 0) return true;  // recorded with the update that first sees their rows
+  for (size_t row = 0; progress.ok() && row < progress->rows(); ++row) {
+    if (progress->Number(row, "updates") > 0) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -98,6 +128,26 @@ absl::Status CheckRunFolder(const std::string& run_dir, bool resume) {
         absl::StrCat("run folder ", run_dir, " is not empty; go on with --resume, or choose another --run-dir"));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckStateKept(const std::string& run_dir, int members) {
+  const auto lost = [&run_dir](const std::string& what) {
+    return absl::DataLossError(absl::StrCat("--resume: ", run_dir, " has lost ", what,
+                                            "; restore it from a copy, or start a new run in another --run-dir"));
+  };
+  if (!HasCheckpoint(run_dir + "/checkpoints")) {
+    ASSIGN_OR_RETURN(const bool learned, RecordsTellOfUpdates(run_dir));
+    return learned ? lost("every checkpoint in checkpoints/, while its records tell of updates") : absl::OkStatus();
+  }
+  std::vector<std::string> files = {"progress.csv", "episodes.csv"};
+  for (int member = 0; member < members; ++member) files.push_back(absl::StrCat("replay/member_", member, ".rows"));
+  const auto kept = std::remove_if(files.begin(), files.end(), [&run_dir](const std::string& file) {
+    std::error_code error;
+    return fs::exists(absl::StrCat(run_dir, "/", file), error);
+  });
+  files.erase(kept, files.end());
+  return files.empty() ? absl::OkStatus()
+                       : lost(absl::StrCat(absl::StrJoin(files, ", "), ", which its checkpoints need"));
 }
 
 absl::StatusOr<std::string> PrepareRunFolder(const std::string& run_dir, const v1::Experiment& experiment) {

@@ -35,6 +35,11 @@ class RunLock {
 // INVALID_ARGUMENT naming the folder and what to do: not empty without --resume, or nothing to resume in it.
 absl::Status CheckRunFolder(const std::string& run_dir, bool resume);
 
+// DATA_LOSS naming what a run to be resumed has lost: a checkpoint is there but the replay's rings or the records are
+// not, or the records tell of updates but no checkpoint is there. A learner writes its first checkpoint before its
+// first update, when the rings and the records exist: a run killed at any moment passes. Only the lock's owner may ask.
+absl::Status CheckStateKept(const std::string& run_dir, int members);
+
 // Writes experiment.textproto (always) and run_id (once); makes the sub-folders. Returns the run's identity.
 absl::StatusOr<std::string> PrepareRunFolder(const std::string& run_dir, const v1::Experiment& experiment);
 

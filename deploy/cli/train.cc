@@ -150,6 +150,7 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   run.made_folder = !std::filesystem::exists(run.run_dir);
   RETURN_IF_ERROR(MakeFolders(run.run_dir));
   ASSIGN_OR_RETURN(run.lock, RunLock::Take(run.run_dir, kLockPatience));
+  if (options.resume) RETURN_IF_ERROR(CheckStateKept(run.run_dir, run.experiment.members_size()));
   ASSIGN_OR_RETURN(run.run_id, PrepareRunFolder(run.run_dir, run.experiment));
   return run;
 }

@@ -2,7 +2,7 @@
 
 The folder in DATACOM_FAKE steers it: `<process>.exit` holds a code to end with at once (after a line in the log),
 releasing the lock on `incomplete` lets the learner write its records and end with 0, `<process>.stubborn` makes it ignore
-SIGTERM. It leaves `starts` (one line a start: process, pid, listen address) and `stops` (one line a SIGTERM: process).
+SIGTERM. In the run folder a replay leaves the file of a ring, a learner that ends its records and a checkpoint. It leaves `starts` (one line a start: process, pid, listen address) and `stops` (one line a SIGTERM: process).
 """
 import fcntl
 import os
@@ -29,6 +29,9 @@ def append(path, line):
 def complete(control):
     with open(os.path.join(control, "incomplete"), "w", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_SH)
+    os.makedirs(os.path.join(value("--run-dir"), "checkpoints", "1000"), exist_ok=True)
+    with open(os.path.join(value("--run-dir"), "episodes.csv"), "w", encoding="utf-8") as file:
+        file.write("member,env_steps\n")
     with open(os.path.join(value("--run-dir"), "progress.csv"), "w", encoding="utf-8") as file:
         file.write(HEADER + "\n0,7,0,0,0,0,25,1.5,10,0.2,40,0.1,0,,,,,6,1,,,,,,,,ok\n")
         file.write("0,7,1,3000,1000,12.5,25,2.5,20,0.1,30,0.1,0.5,4,18,0.3,35,5.5,0.9,1,2,3,-1,0.5,3,1,ok\n")
@@ -47,6 +50,8 @@ def main():
         print(process, "says why it cannot go on", flush=True)
         with open(exit_file, encoding="utf-8") as file:
             sys.exit(int(file.read()))
+    if role == "replay":
+        append(os.path.join(value("--dir"), "member_0.rows"), "")
     port = PORTS.get(process, 20010)
     for flag, at in (("--address-file", port), ("--metrics-address-file", port + 1000)):
         with open(value(flag) + ".new", "w", encoding="utf-8") as file:

@@ -92,5 +92,50 @@ TEST_F(RunFolderTest, DamagedProgressIsToldAndProgressThatWasNotBegunIsNoProblem
   }
 }
 
+// What a run leaves in "r" by the time of its first update: two members, the checkpoint before it.
+void LeaveBegunRun() {
+  fs::create_directories("r/replay");
+  fs::create_directories("r/checkpoints/0");
+  for (const char* file : {"r/replay/member_0.rows", "r/replay/member_1.rows"}) std::ofstream(file) << "rows";
+  std::ofstream("r/progress.csv") << "member,env_steps,updates\n";
+  std::ofstream("r/episodes.csv") << "member,env_steps\n";
+}
+
+TEST_F(RunFolderTest, ARunKilledBeforeItsFirstCheckpointMayBeResumed) {
+  EXPECT_TRUE(CheckStateKept("r", 1).ok());
+  LeaveBegunRun();
+  fs::remove_all("r/checkpoints/0");
+  fs::create_directories("r/checkpoints/0.tmp");
+  std::ofstream("r/progress.csv") << "member,env_steps,updates\n0,0,0\n1,0,0\n";
+  EXPECT_TRUE(CheckStateKept("r", 2).ok());
+}
+
+TEST_F(RunFolderTest, ARunWithACheckpointNeedsItsRingsAndRecords) {
+  LeaveBegunRun();
+  EXPECT_TRUE(CheckStateKept("r", 2).ok());
+  fs::rename("r/checkpoints/0", "r/checkpoints/0.old");  // killed between the two renames that replace it
+  EXPECT_TRUE(CheckStateKept("r", 2).ok());
+  for (const std::string lost : {"replay/member_1.rows", "episodes.csv", "progress.csv"}) {
+    fs::rename("r/" + lost, "r/kept");
+    const absl::Status status = CheckStateKept("r", 2);
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("r has lost " + lost + ", which its checkpoints need"));
+    fs::rename("r/kept", "r/" + lost);
+  }
+}
+
+TEST_F(RunFolderTest, ARunWhoseRecordsTellOfUpdatesNeedsACheckpoint) {
+  for (const std::string file : {"progress.csv", "episodes.csv"}) {
+    LeaveBegunRun();
+    fs::rename("r/checkpoints/0", "r/checkpoints/0.damaged");
+    EXPECT_TRUE(CheckStateKept("r", 2).ok());
+    std::ofstream("r/" + file) << "member,env_steps,updates\n1,7,1\n";
+    const absl::Status status = CheckStateKept("r", 2);
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("lost every checkpoint in checkpoints/"));
+    fs::remove_all("r");
+  }
+}
+
 }  // namespace
 }  // namespace datacom::cli

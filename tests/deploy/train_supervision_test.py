@@ -149,6 +149,22 @@ class TrainSupervisionTest(unittest.TestCase):
         self.assertEqual(self.finish(self.train("--resume"))[0], 2)
         self.assertTrue(os.path.exists(os.path.join(self.run_dir, "progress.csv")))
 
+    def test_a_resume_that_lost_rows_or_checkpoints_names_them_and_starts_nothing(self):
+        self.complete()
+        self.assertEqual(self.finish(self.train())[0], 0)
+        starts = len(self.lines("starts"))
+        for lost, word in (("replay", "replay/member_0.rows"), ("checkpoints/1000", "every checkpoint"),
+                           ("episodes.csv", "episodes.csv")):
+            with self.subTest(lost):
+                kept = os.path.join(self.run_dir, "kept")
+                os.rename(os.path.join(self.run_dir, lost), kept)
+                code, _, errors = self.finish(self.train("--resume"))
+                self.assertEqual(code, 2, errors)
+                self.assertIn("has lost " + word, errors)
+                os.rename(kept, os.path.join(self.run_dir, lost))
+        self.assertEqual(len(self.lines("starts")), starts)
+        self.assertEqual(self.finish(self.train("--resume"))[0], 0)
+
     def test_a_role_that_dies_more_than_5_times_in_a_minute_ends_the_run_with_1(self):
         self.tell("replay.exit", "3")
         code, _, errors = self.finish(self.train())

@@ -46,6 +46,18 @@ class TrainingTest(RunTest):
         training.start("--resume").finish()
         training.check_complete(seeds=[0, 1], steps=21000, epochs=21)
 
+    def test_a_run_that_lost_its_rows_or_its_checkpoints_is_not_begun_anew(self):
+        training = Training(self, "a", "--seeds", "0", "--steps", "2000").start()
+        training.finish()
+        for lost in ("replay", "checkpoints"):
+            folder = os.path.join(training.folder, lost)
+            os.rename(folder, folder + ".kept")
+            self.assertIn("has lost", training.start("--resume").finish(2))
+            self.assertFalse(os.path.exists(folder))
+            os.rename(folder + ".kept", folder)
+        training.start("--resume").finish()
+        training.check_complete(seeds=[0], steps=2000, epochs=2)
+
     def test_delta_moves_once_the_replay_held_more_than_the_warm_up(self):
         training = Training(self, "a", "--seeds", "0-1", "--steps", "6000", overrides=["hyper.delta_warmup=2000"]).start()
         training.finish()
