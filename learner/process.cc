@@ -1,6 +1,7 @@
 #include "learner/process.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -35,15 +36,35 @@ absl::StatusOr<std::unique_ptr<Metrics>> StartMetrics(const ProcessOptions& opti
   return started;
 }
 
+std::string CheckpointFolder(const ProcessOptions& options) { return options.run_dir + "/checkpoints"; }
+
+absl::Status NothingToResume(const ProcessOptions& options) {
+  return absl::InvalidArgumentError(absl::StrCat("--resume: ", CheckpointFolder(options), ": no checkpoint"));
+}
+
+absl::StatusOr<std::unique_ptr<FolderLock>> LockCheckpoints(const ProcessOptions& options) {
+  if (options.must_resume && !std::filesystem::exists(CheckpointFolder(options))) return NothingToResume(options);
+  RETURN_IF_ERROR(MakeFolders(CheckpointFolder(options)));
+  return FolderLock::Take(CheckpointFolder(options));
+}
+
 // The newest checkpoint, or an empty one for a new run.
 absl::StatusOr<Checkpoint> LoadCheckpoint(const ProcessOptions& options, const CheckpointStore& store) {
   std::vector<std::string> notes;
   absl::StatusOr<Checkpoint> checkpoint = store.LoadNewest(&notes);
   for (const std::string& note : notes) spdlog::warn("{}", note);
   if (checkpoint.ok() || !absl::IsNotFound(checkpoint.status())) return checkpoint;
-  if (options.must_resume)
-    return Annotate(absl::InvalidArgumentError(std::string(checkpoint.status().message())), "--resume");
+  if (options.must_resume) return NothingToResume(options);
   return Checkpoint{};
+}
+
+// In the state of a checkpoint, or a new one.
+absl::StatusOr<std::unique_ptr<Algorithm>> StartAlgorithm(const ProcessSeams& seams, const AlgorithmConfig& config,
+                                                          const State& state) {
+  std::unique_ptr<Algorithm> algorithm;
+  RETURN_IF_ERROR(Guard("making the algorithm", [&] { algorithm = seams.make_algorithm(config); }));
+  if (!state.empty()) RETURN_IF_ERROR(Guard("loading the algorithm's state", [&] { algorithm->Load(state); }));
+  return algorithm;
 }
 
 Evaluations::Options EvaluationOptions(const v1::Experiment& experiment, uint32_t incarnation) {
@@ -60,16 +81,20 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
   const v1::Experiment& experiment = options.experiment;
   ASSIGN_OR_RETURN(const AlgorithmConfig config, MakeAlgorithmConfig(experiment, task));
   ASSIGN_OR_RETURN(const KnownRows known, MakeKnownRows(experiment, task));
-  RETURN_IF_ERROR(MakeFolders(options.run_dir + "/checkpoints"));
-  ASSIGN_OR_RETURN(const std::unique_ptr<FolderLock> lock, FolderLock::Take(options.run_dir + "/checkpoints"));
-  ASSIGN_OR_RETURN(const uint32_t incarnation, NextIncarnation(options.run_dir + "/checkpoints/incarnation"));
-  CheckpointStore checkpoints(options.run_dir + "/checkpoints");
+  ASSIGN_OR_RETURN(const std::unique_ptr<FolderLock> lock, LockCheckpoints(options));
+  CheckpointStore checkpoints(CheckpointFolder(options));
   ASSIGN_OR_RETURN(const Checkpoint checkpoint, LoadCheckpoint(options, checkpoints));
   const bool resumed = !checkpoint.algorithm.empty();
+  if (resumed) RETURN_IF_ERROR(CheckResume(checkpoint.learner, options.run_id, experiment));
 
-  std::unique_ptr<Algorithm> algorithm;
-  RETURN_IF_ERROR(Guard("making the algorithm", [&] { algorithm = seams.make_algorithm(config); }));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Algorithm> algorithm, StartAlgorithm(seams, config, checkpoint.algorithm));
   ASSIGN_OR_RETURN(const RowSchema schema, ActingRuleSchema(algorithm->acting_rule(), task.spec));
+  const std::shared_ptr<const ControlAffine> dynamics = algorithm->needs_dynamics() ? task.dynamics : nullptr;
+  ASSIGN_OR_RETURN(std::unique_ptr<Prefetch> pretraining,
+                   OpenPretraining(experiment, schema, config, dynamics, known, checkpoint.learner.pretrain_update()));
+
+  // What is refused was refused above: from here on the folder changes.
+  ASSIGN_OR_RETURN(const uint32_t incarnation, NextIncarnation(CheckpointFolder(options) + "/incarnation"));
   const std::vector<v1::FileOffset> offsets(checkpoint.learner.files().begin(), checkpoint.learner.files().end());
   ASSIGN_OR_RETURN(auto records, RunRecords::Open(options.run_dir, experiment, offsets));
   ASSIGN_OR_RETURN(auto ledger, Ledger::Open(options.run_dir, experiment, schema, offsets, seams.read_rows));
@@ -85,11 +110,8 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
   Trainer trainer({options.run_id, incarnation, experiment, algorithm.get(), &hub, &evaluations, &policies,
                    records.get(), ledger.get(), &checkpoints, &learner_metrics, &board, &Clock::Real(),
                    seams.wait_for_stop});
-  if (resumed) RETURN_IF_ERROR(trainer.Restore(checkpoint));  // refuses what another experiment left
+  if (resumed) trainer.Restore(checkpoint.learner);
   RETURN_IF_ERROR(WriteFileAtomically(options.run_dir + "/experiment.textproto", PrintExperiment(experiment)));
-  const std::shared_ptr<const ControlAffine> dynamics = algorithm->needs_dynamics() ? task.dynamics : nullptr;
-  ASSIGN_OR_RETURN(std::unique_ptr<Prefetch> pretraining,
-                   OpenPretraining(experiment, schema, config, dynamics, known, trainer.pretrain_update()));
 
   LearnerService::Parts parts{options.run_id, &hub, &evaluations, &policies, &board};
   LearnerService* counted = nullptr;

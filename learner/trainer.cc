@@ -47,23 +47,28 @@ Trainer::Trainer(Parts parts)
 
 double Trainer::WallSeconds() const { return wall_before_ + Seconds(parts_.clock->Now() - start_); }
 
-absl::Status Trainer::Restore(const Checkpoint& checkpoint) {
-  const v1::LearnerCheckpoint& learner = checkpoint.learner;
-  if (learner.run_id() != parts_.run_id) {
-    return absl::FailedPreconditionError(absl::StrCat("the checkpoint at update ", learner.update(), " belongs to run ",
-                                                      learner.run_id(), ", this learner is of run ", parts_.run_id));
+absl::Status CheckResume(const v1::LearnerCheckpoint& checkpoint, const std::string& run_id,
+                         const v1::Experiment& resolved) {
+  if (checkpoint.run_id() != run_id) {
+    return absl::FailedPreconditionError(absl::StrCat("the checkpoint at update ", checkpoint.update(),
+                                                      " belongs to run ", checkpoint.run_id(),
+                                                      ", this learner is of run ", run_id));
   }
-  ASSIGN_OR_RETURN(const v1::Experiment written, ParseExperiment(learner.experiment(), "the checkpoint's experiment"));
-  if (Comparable(written) != Comparable(parts_.experiment)) {
+  ASSIGN_OR_RETURN(v1::Experiment written, ParseExperiment(checkpoint.experiment(), "the checkpoint's experiment"));
+  // Resolved anew: the build that wrote it may not have had every field of today.
+  if (Comparable(ResolveExperiment(std::move(written))) != Comparable(resolved)) {
     return absl::InvalidArgumentError(absl::StrCat("the experiment differs from the one of the checkpoint at update ",
-                                                   learner.update(), ": on resume only run.env_steps may change"));
+                                                   checkpoint.update(), ": on resume only run.env_steps may change"));
   }
-  if (learner.update() > schedule_.last_update()) {
-    return absl::InvalidArgumentError(absl::StrCat("run.env_steps=", parts_.experiment.run().env_steps(),
-                                                   " ends at update ", schedule_.last_update(),
-                                                   ", the checkpoint is already at update ", learner.update()));
+  if (const uint64_t last = Schedule::Of(resolved).last_update(); checkpoint.update() > last) {
+    return absl::InvalidArgumentError(absl::StrCat("run.env_steps=", resolved.run().env_steps(), " ends at update ",
+                                                   last, ", the checkpoint is already at update ",
+                                                   checkpoint.update()));
   }
-  RETURN_IF_ERROR(Guard("loading the algorithm's state", [&] { parts_.algorithm->Load(checkpoint.algorithm); }));
+  return absl::OkStatus();
+}
+
+void Trainer::Restore(const v1::LearnerCheckpoint& learner) {
   update_ = learner.update();
   pretrain_update_ = learner.pretrain_update();
   next_epoch_ = learner.next_epoch();
@@ -79,7 +84,6 @@ absl::Status Trainer::Restore(const Checkpoint& checkpoint) {
     if (!reopened || record.epoch() != next_epoch_) parts_.evaluations->Add(record);
   }
   parts_.board->StartAt(update_, pretrain_update_);
-  return absl::OkStatus();
 }
 
 absl::Status Trainer::Run(Prefetch* prefetch) {

@@ -31,6 +31,11 @@
 
 namespace datacom::learner {
 
+// Whether a run may go on from this checkpoint; looks at nothing else. FAILED_PRECONDITION naming both runs,
+// INVALID_ARGUMENT naming what of the experiment does not fit.
+absl::Status CheckResume(const v1::LearnerCheckpoint& checkpoint, const std::string& run_id,
+                         const v1::Experiment& resolved);
+
 class Trainer {
  public:
   struct Parts {
@@ -52,8 +57,8 @@ class Trainer {
   };
   explicit Trainer(Parts parts);
 
-  // Continues from a checkpoint; before Run. INVALID_ARGUMENT naming what does not fit.
-  absl::Status Restore(const Checkpoint& checkpoint);
+  // Continues from a checkpoint that CheckResume lets pass and whose state the algorithm has loaded; before Run.
+  void Restore(const v1::LearnerCheckpoint& learner);
   uint64_t update() const { return update_; }
   uint64_t pretrain_update() const { return pretrain_update_; }
   // The pre-training updates that are left, before Run; null: there are none. CANCELLED as Run's.

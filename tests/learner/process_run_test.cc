@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
+#include <map>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -93,6 +95,15 @@ class LearnerProcessTest : public ::testing::Test {
            1;
   }
 
+  // Of every file, by path.
+  std::map<std::string, std::string> Contents() const {
+    std::map<std::string, std::string> contents;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
+      if (entry.is_regular_file()) contents[entry.path().string()] = ReadFile(entry.path().string()).value();
+    }
+    return contents;
+  }
+
   const std::string folder_;
   const v1::Experiment experiment_;
   const FakeReplay replay_;
@@ -118,19 +129,40 @@ TEST_F(LearnerProcessTest, ARunCompletesAndTellsItsEvaluatorsToLeave) {
   EXPECT_EQ(*ReadFile(folder_ + "/experiment.textproto"), PrintExperiment(experiment_));
 }
 
-TEST_F(LearnerProcessTest, AnotherExperimentIsRefusedAndTheFolderKeepsItsOwn) {
+TEST_F(LearnerProcessTest, ARefusedResumeLeavesTheFolderAsItWas) {
   Stop();
   EXPECT_TRUE(absl::IsCancelled(RunLearner(options_, FakeTaskModel(), seams_)));
-  options_.experiment.mutable_members(0)->set_seed(experiment_.members(0).seed() + 1000);
+  std::ofstream(folder_ + "/episodes.csv", std::ios::app) << "rows after the newest checkpoint\n";
+  std::ofstream(folder_ + "/ledger/violations.csv", std::ios::app) << "rows after the newest checkpoint\n";
+  std::ofstream(folder_ + "/build.txt") << "version of an earlier build\n";
+  const std::map<std::string, std::string> before = Contents();
+  const auto refused = [&](const ProcessOptions& options) {
+    const absl::Status status = RunLearner(options, FakeTaskModel(), seams_);
+    EXPECT_EQ(Contents(), before) << status;
+    return status;
+  };
+  ProcessOptions other = options_;
+  other.experiment.mutable_members(0)->set_seed(experiment_.members(0).seed() + 1000);
+  EXPECT_TRUE(absl::IsInvalidArgument(refused(other)));
+  other = options_;
+  other.run_id = "another";
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused(other)));
+  seams_.make_algorithm = [](AlgorithmConfig config) {
+    config.members.resize(1);
+    return std::make_unique<FakeAlgorithm>(config);
+  };
+  EXPECT_TRUE(absl::IsInvalidArgument(refused(options_))) << "a state of another size";
+}
+
+TEST_F(LearnerProcessTest, WithoutACheckpointAResumeMakesNoFolder) {
+  options_.must_resume = true;
   const absl::Status status = RunLearner(options_, FakeTaskModel(), seams_);
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-  EXPECT_EQ(*ReadFile(folder_ + "/experiment.textproto"), PrintExperiment(experiment_));
+  EXPECT_NE(status.message().find(folder_ + "/checkpoints: no checkpoint"), absl::string_view::npos) << status;
+  EXPECT_FALSE(fs::exists(folder_));
 }
 
 TEST_F(LearnerProcessTest, AStoppedRunIsContinuedUnderANewIncarnation) {
-  options_.must_resume = true;
-  EXPECT_TRUE(absl::IsInvalidArgument(RunLearner(options_, FakeTaskModel(), seams_)));  // nothing to resume yet
-  options_.must_resume = false;
   Stop();
   EXPECT_TRUE(absl::IsCancelled(RunLearner(options_, FakeTaskModel(), seams_)));
   {
@@ -144,10 +176,10 @@ TEST_F(LearnerProcessTest, AStoppedRunIsContinuedUnderANewIncarnation) {
   evaluator.join();
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(ProgressRows(), 8);
-  EXPECT_EQ(*ReadFile(folder_ + "/checkpoints/incarnation"), "3\n");
+  EXPECT_EQ(*ReadFile(folder_ + "/checkpoints/incarnation"), "2\n");
   const auto snapshots = ReadSnapshotFile(folder_ + "/policies/epoch_0003.snapshot");
   ASSERT_TRUE(snapshots.ok()) << snapshots.status();
-  EXPECT_TRUE(snapshots->at(0).version == (SnapshotVersion{3, 230}));
+  EXPECT_TRUE(snapshots->at(0).version == (SnapshotVersion{2, 230}));
 }
 
 TEST_F(LearnerProcessTest, AnAlgorithmThatThrowsWhileBeingMadeIsAConfigurationError) {

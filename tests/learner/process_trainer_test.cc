@@ -233,6 +233,22 @@ TEST_F(TrainerTest, AnotherExperimentIsRefusedOnResume) {
   EXPECT_NE(status.message().find("run.env_steps=100"), absl::string_view::npos) << status;
 }
 
+TEST_F(TrainerTest, ACheckpointOfABuildThatKnewFewerSettingsIsContinued) {
+  const std::string folder = Folder("run");
+  ASSERT_TRUE(absl::IsCancelled(RunFake(folder, FakeExperiment(), {/*stop_at_update=*/150}).status));
+  const CheckpointStore store(folder + "/checkpoints");
+  std::vector<std::string> notes;
+  Checkpoint checkpoint = store.LoadNewest(&notes).value();
+  v1::Experiment written = ParseExperiment(checkpoint.learner.experiment(), "test").value();
+  written.mutable_hyper()->clear_delta_lr();
+  written.mutable_learner()->clear_discount();
+  checkpoint.learner.set_experiment(PrintExperiment(written));
+  ASSERT_TRUE(store.Save(checkpoint).ok());
+  const RunOutcome outcome = RunFake(folder, FakeExperiment());
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_EQ(outcome.update, 230u);
+}
+
 TEST_F(TrainerTest, WithoutEvaluatorsARunTrainsToItsEndAndKeepsTheItems) {
   const std::string folder = Folder("run");
   RunPlan plan;

@@ -91,7 +91,12 @@ inline RunOutcome RunFake(const std::string& folder, const v1::Experiment& exper
   absl::StatusOr<Checkpoint> checkpoint = checkpoints.LoadNewest(&notes);
   const bool resumed = checkpoint.ok();
   std::vector<v1::FileOffset> offsets;
-  if (resumed) offsets.assign(checkpoint->learner.files().begin(), checkpoint->learner.files().end());
+  if (resumed) {
+    outcome.status = CheckResume(checkpoint->learner, "run", experiment);
+    if (!outcome.status.ok()) return outcome;
+    algorithm.Load(checkpoint->algorithm);
+    offsets.assign(checkpoint->learner.files().begin(), checkpoint->learner.files().end());
+  }
   auto records = RunRecords::Open(folder, experiment, offsets);
   if (!records.ok()) {
     outcome.status = records.status();
@@ -146,10 +151,7 @@ inline RunOutcome RunFake(const std::string& folder, const v1::Experiment& exper
   Trainer trainer({"run", 1, experiment, &algorithm, &hub, &evaluations, &policies, records->get(), ledger->get(),
                    &checkpoints, &learner_metrics, &board, &clock, wait_for_stop});
   running = &trainer;
-  if (resumed) {
-    outcome.status = trainer.Restore(*checkpoint);
-    if (!outcome.status.ok()) return outcome;
-  }
+  if (resumed) trainer.Restore(checkpoint->learner);
   auto stream = std::make_unique<FakeDrawStream>(&replay);
   const FakeDrawStream* draws = stream.get();
   Prefetch prefetch(
