@@ -65,6 +65,8 @@ absl::StatusOr<std::unique_ptr<Store>> OpenStore(const Flags& flags, const v1::E
 
 // CANCELLED: stopped before the run was complete.
 absl::Status Serve(const Flags& flags) {
+  if (!std::filesystem::exists(flags.experiment))
+    return absl::InvalidArgumentError(absl::StrCat("--experiment: there is no file ", flags.experiment));
   ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadExperiment(flags.experiment));
   ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, OpenStore(flags, experiment));
   Metrics::Options metrics_options;
@@ -120,10 +122,13 @@ absl::Status Export(Flags flags) {
   }
   if (!flags.rows.empty()) RETURN_IF_ERROR(ParseRows(flags.rows, &flags.exported));
   ASSIGN_OR_RETURN(const v1::DatasetManifest manifest, ExportDataset(flags.exported, experiment, schema));
+  const bool open = flags.exported.end == ExportOptions().end;
   for (const v1::DatasetMember& member : manifest.members()) {
-    std::printf("member %u, seed %llu: rows %llu-%llu, %llu whole episodes, %llu rows with cost > 0\n", member.member(),
-                static_cast<unsigned long long>(member.seed()), static_cast<unsigned long long>(member.first_row()),
-                static_cast<unsigned long long>(member.end_row()), static_cast<unsigned long long>(member.episodes()),
+    const bool fewer = flags.exported.first < member.first_row() || (!open && member.end_row() < flags.exported.end);
+    std::printf("member %u, seed %llu: rows %llu-%llu%s, %llu whole episodes, %llu rows with cost > 0\n",
+                member.member(), static_cast<unsigned long long>(member.seed()),
+                static_cast<unsigned long long>(member.first_row()), static_cast<unsigned long long>(member.end_row()),
+                fewer ? " (all of --rows that it holds)" : "", static_cast<unsigned long long>(member.episodes()),
                 static_cast<unsigned long long>(member.failures()));
   }
   std::printf("dataset of %llu rows of task %s: %s\n", static_cast<unsigned long long>(RowsOf(manifest)),

@@ -137,9 +137,11 @@ absl::Status CheckMember(const std::string& path, const v1::DatasetMember& membe
 
 }  // namespace
 
-absl::Status WriteDataset(const std::string& folder, const RowSchema& schema,
+absl::Status WriteDataset(const std::string& path, const RowSchema& schema,
                           const std::vector<std::vector<const char*>>& rows, v1::DatasetManifest* manifest) {
   std::error_code error;
+  std::string folder = path;  // without the "/" at its end: names beside it are made from it
+  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
   if (fs::exists(fs::symlink_status(folder, error)))
     return absl::InvalidArgumentError(absl::StrCat(folder, " exists already; name a folder that does not"));
   manifest->set_layout(kDatasetLayout);

@@ -193,6 +193,13 @@ TEST_F(DatasetTest, AValueNoRowMayHoldIsNamedWithItsRow) {
               AllOf(HasSubstr("rows from 4096"), HasSubstr("column reward, row 4: inf")));
 }
 
+TEST_F(DatasetTest, ASlashAtTheEndOfItsNameMakesNoDifference) {
+  const absl::Status made = MakeDataset(folder_ + "//", Schema(), {20});
+  ASSERT_TRUE(made.ok()) << made;
+  EXPECT_TRUE(Read().ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(MakeDataset(folder_ + "/", Schema(), {20})));
+}
+
 TEST_F(DatasetTest, WhatIsThereAlreadyIsLeftAlone) {
   fs::create_directories(folder_);
   EXPECT_TRUE(absl::IsInvalidArgument(MakeDataset(folder_, Schema(), {20})));
