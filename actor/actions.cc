@@ -4,6 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -83,11 +85,20 @@ absl::StatusOr<std::map<std::string, double>> ParseInit(const std::string& text)
   return init;
 }
 
+absl::Status ApplyTaskOptions(const std::vector<std::string>& set, v1::Experiment* experiment) {
+  for (const std::string& assignment : set) {
+    if (!absl::StartsWith(absl::StripLeadingAsciiWhitespace(assignment), "task_options.")) {
+      return Invalid(absl::StrCat("--set ", assignment, ": only task_options. of an experiment may be set here"));
+    }
+    RETURN_IF_ERROR(ApplyOverride(assignment, experiment));
+  }
+  return ValidateTaskOptions(experiment->task_options());
+}
+
 absl::StatusOr<std::unique_ptr<Task>> MakeTaskWith(const std::string& name, const std::vector<std::string>& set) {
   v1::Experiment experiment;
   experiment.set_task(name);
-  for (const std::string& assignment : set) RETURN_IF_ERROR(ApplyOverride(assignment, &experiment));
-  RETURN_IF_ERROR(ValidateTaskOptions(experiment.task_options()));
+  RETURN_IF_ERROR(ApplyTaskOptions(set, &experiment));
   absl::StatusOr<std::unique_ptr<Task>> task = MakeTask(experiment.task(), experiment.task_options());
   if (absl::IsNotFound(task.status())) return Invalid(std::string(task.status().message()));
   return task;

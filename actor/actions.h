@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/tasks/task.h"
+#include "datacom/v1/experiment.pb.h"
 
 namespace datacom {
 
@@ -19,6 +21,9 @@ absl::StatusOr<std::vector<std::vector<double>>> ReadActions(const std::string& 
 
 // "x=-1,theta=0.1"; empty for an empty text.
 absl::StatusOr<std::map<std::string, double>> ParseInit(const std::string& text);
+
+// Applies the assignments "path=value" of an experiment's task options, and refuses any other.
+absl::Status ApplyTaskOptions(const std::vector<std::string>& set, v1::Experiment* experiment);
 
 // The task of that name with the assignments "path=value" applied to its options.
 absl::StatusOr<std::unique_ptr<Task>> MakeTaskWith(const std::string& name, const std::vector<std::string>& set);

@@ -16,6 +16,7 @@
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/base/version.h"
+#include "common/base/whole_number.h"
 #include "common/rpc/channel.h"
 
 namespace datacom {
@@ -55,11 +56,12 @@ void AddProcessFlags(CLI::App* app, Flags* flags) {
 CLI::App* AddEval(CLI::App* app, Flags* flags) {
   EvalCommand& eval = flags->eval;
   CLI::App* command = app->add_subcommand("eval", "Play a run's policy and print the paper's metrics");
-  command->add_option("--run-dir,run_dir", eval.run_dir, "Run folder")->required();
-  command->add_option("--member", eval.member, "Member; default: every one");
+  command->add_option("run_dir", eval.run_dir, "Run folder")->required();
+  command->add_option("--member", eval.member, "Member; default: every one")->check(WholeNumber(0));
   command->add_option("--epoch", eval.epoch, "Epoch number, or last")->capture_default_str();
-  command->add_option("--episodes", eval.episodes, "Episodes; default: as in the run");
-  command->add_option("--seed", eval.seed, "Seed of starts and noise; default: the run's own evaluation");
+  command->add_option("--episodes", eval.episodes, "Episodes; default: as in the run")->check(WholeNumber(1));
+  command->add_option("--seed", eval.seed, "Seed of starts and noise; default: the run's own evaluation")
+      ->check(WholeNumber(0));
   command->add_option("--set", eval.set, "path=value, in place of the run's own (task_options.puck_region=adjusted)")
       ->allow_extra_args(false);
   command->add_flag("--csv", eval.csv, "One row an episode");
@@ -82,7 +84,7 @@ CLI::App* AddExport(CLI::App* app, Flags* flags) {
   ExportCommand& exporting = flags->exporting;
   CLI::App* command = app->add_subcommand("export", "Write a run's policy as one file for a robot");
   command->add_option("run_dir", exporting.run_dir, "Run folder")->required();
-  command->add_option("--member", exporting.member, "Member")->capture_default_str();
+  command->add_option("--member", exporting.member, "Member")->capture_default_str()->check(WholeNumber(0));
   command->add_option("--epoch", exporting.epoch, "Epoch number, or last")->capture_default_str();
   command->add_option("--out", exporting.file, "File to write")->required();
   return command;
@@ -113,9 +115,10 @@ int Finish(const absl::Status& status) {
   return ExitCode(status);
 }
 
-// A file, task or epoch that a person asked for and that is not there is wrong usage.
+// A person reads it, no log. A file, task or epoch that was asked for and that is not there is wrong usage.
 int FinishCommand(const absl::Status& status) {
-  return Finish(absl::IsNotFound(status) ? absl::InvalidArgumentError(std::string(status.message())) : status);
+  if (!status.ok()) std::cerr << "datacom-actor: " << status.message() << '\n';
+  return absl::IsNotFound(status) ? kExitUsage : ExitCode(status);
 }
 
 int Main(int argc, char** argv) {

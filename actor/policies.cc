@@ -7,6 +7,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "actor/actions.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 
@@ -40,10 +41,11 @@ absl::StatusOr<std::map<uint32_t, fs::path>> PolicyFiles(const std::string& run_
 
 absl::StatusOr<v1::Experiment> ReadRunExperiment(const std::string& run_dir, const std::vector<std::string>& set) {
   const std::string file = (fs::path(run_dir) / "experiment.textproto").string();
+  if (!fs::exists(file))
+    return absl::NotFoundError(absl::StrCat(run_dir, " is no run folder: it has no experiment.textproto"));
   ASSIGN_OR_RETURN(v1::Experiment experiment, LoadExperiment(file, ""));
   experiment = ResolveExperiment(experiment);
-  for (const std::string& assignment : set) RETURN_IF_ERROR(ApplyOverride(assignment, &experiment));
-  RETURN_IF_ERROR(ValidateTaskOptions(experiment.task_options()));
+  RETURN_IF_ERROR(ApplyTaskOptions(set, &experiment));
   return experiment;
 }
 

@@ -14,7 +14,7 @@
 
 namespace datacom {
 
-// RUN_DIR/experiment.textproto, resolved, with the assignments "path=value" applied.
+// RUN_DIR/experiment.textproto, resolved, with the assignments "path=value" of task options applied.
 absl::StatusOr<v1::Experiment> ReadRunExperiment(const std::string& run_dir, const std::vector<std::string>& set);
 
 // Epochs with a snapshot, ascending, at least one.

@@ -38,6 +38,11 @@ absl::StatusOr<Playback> OfRun(const PlaybackOptions& options) {
   Playback playback;
   playback.title = absl::StrCat(experiment.name(), "   member ", snapshot->member, "   epoch ", policies.epoch,
                                 "   episode ", episode);
+  if (episode >= experiment.run().eval_episodes()) {
+    playback.note =
+        absl::StrCat("episode ", episode, " is none of the ", experiment.run().eval_episodes(),
+                     " that the run was evaluated with; eval --episodes ", uint64_t{episode} + 1, " plays it too\n");
+  }
   playback.play = [player, seeds, episode](const Watcher& watcher) { return player->Watch(seeds, episode, watcher); };
   return playback;
 }

@@ -28,6 +28,7 @@ struct PlaybackOptions {
 // Plays the same episode every time it is called. Not thread-safe.
 struct Playback {
   std::string title;               // one line: what is to be seen
+  std::string note;                // a sentence of what was asked for; mostly empty
   std::optional<uint32_t> moment;  // the step that a single picture is of, where it is not the last
   std::function<absl::Status(const Watcher&)> play;
 };

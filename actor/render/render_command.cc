@@ -66,6 +66,7 @@ absl::Status WriteFilm(const RenderCommand& command, std::ostream* out) {
   }
   ASSIGN_OR_RETURN(const Film::Look look, LookOf(command, /*sheet=*/false));
   ASSIGN_OR_RETURN(Playback playback, MakePlayback(command.playback));
+  *out << playback.note;
   ASSIGN_OR_RETURN(const std::unique_ptr<Film> film, Film::Make(std::move(playback), look));
   ASSIGN_OR_RETURN(const uint32_t last, LastStep(command, *film, film->last_step()));
   const Pace pace = RealTimePace(last, film->control_dt(), command.fps);
@@ -83,9 +84,11 @@ absl::Status WriteStill(const RenderCommand& command, std::ostream* out) {
   RETURN_IF_ERROR(CheckRange("--frames", frames, 1, kMaxFrames));
   ASSIGN_OR_RETURN(const Film::Look look, LookOf(command, frames > 1));
   ASSIGN_OR_RETURN(Playback playback, MakePlayback(command.playback));
-  const std::optional<uint32_t> moment = frames == 1 ? playback.moment : std::nullopt;
+  *out << playback.note;
+  const std::optional<uint32_t> moment = playback.moment;
   ASSIGN_OR_RETURN(const std::unique_ptr<Film> film, Film::Make(std::move(playback), look));
-  ASSIGN_OR_RETURN(const uint32_t last, LastStep(command, *film, moment.value_or(film->last_step())));
+  ASSIGN_OR_RETURN(const uint32_t last,
+                   LastStep(command, *film, frames == 1 ? moment.value_or(film->last_step()) : film->last_step()));
   const std::vector<uint32_t> steps = EvenSteps(last, frames);
   ContactSheet sheet(static_cast<int>(steps.size()), look.width, look.height);
   RETURN_IF_ERROR(film->Draw(steps, [&](const Picture& frame) {

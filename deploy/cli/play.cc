@@ -120,7 +120,7 @@ void AddRender(CLI::App* app, int* exit_code) {
            {{"--out", "FILE.mp4 or FILE.png; of a map FILE.png, .json or .csv"},
             {"--member", "of a run: member of the population (0)"},
             {"--epoch", "of a run: epoch number, or last; of a map several: 0,2,last, or all"},
-            {"--episode", "of a run: number within the epoch's evaluation (0)"},
+            {"--episode", "of a run: number within the epoch's evaluation, or within a longer eval --episodes (0)"},
             {"--seed", "of the start state and actions"},
             {"--actions", "of a task: CSV file, zero or random (random)"},
             {"--init", "of a task: start state, e.g. x=0,theta=0.1"},

@@ -1,9 +1,12 @@
 // datacom report: one self-contained page over one or several runs.
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "deploy/cli/map.h"
 #include "deploy/cli/verbs.h"
 #include "deploy/report/report.h"
@@ -20,7 +23,11 @@ void AddReport(CLI::App* app, int* exit_code) {
   verb->add_option("--out", *out, "the page")->required();
   verb->footer("Example: datacom report runs/datacom runs/sac --out compare.html");
   verb->callback([folders, out, exit_code] {
-    const absl::Status status = report::WriteReport(*folders, *out, &MakeMap);
+    const std::filesystem::path folder = std::filesystem::absolute(*out).parent_path();
+    absl::Status status =
+        absl::InvalidArgumentError(absl::StrCat("--out ", *out, ": there is no folder ", folder.string()));
+    std::error_code error;
+    if (std::filesystem::is_directory(folder, error)) status = report::WriteReport(*folders, *out, &MakeMap);
     if (status.ok()) std::printf("report: %s\n", out->c_str());
     *exit_code = Finish(status);
   });

@@ -19,6 +19,7 @@
 #include "common/base/rate_meter.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
+#include "common/base/whole_number.h"
 #include "common/config/experiment.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
@@ -96,15 +97,6 @@ class Display {
 };
 
 // CLI11's own checks answer with the range of a double.
-CLI::Validator WholeNumber() {
-  const auto check = [](const std::string& text) {
-    uint64_t value = 0;
-    if (absl::SimpleAtoi(text, &value) && value > 0) return std::string();
-    return absl::StrCat("must be a whole number of at least 1, not ", text);
-  };
-  return CLI::Validator(check, "");
-}
-
 CLI::Validator AboveZero() {
   const auto check = [](const std::string& text) {
     double value = 0;
@@ -247,7 +239,7 @@ void AddTrain(CLI::App* app, int* exit_code) {
       app->add_subcommand("train", "Trains a population on an embedded cluster: replay, actors, learner, evaluator");
   verb->add_option("experiment", options->experiment, "name under deploy/experiments, or a file");
   verb->add_option("--seeds", options->seeds, "the population, one member a seed: 0-4, 3 or 0,2,5-7");
-  verb->add_option("--steps", options->steps, "environment steps of each member, exactly")->check(WholeNumber());
+  verb->add_option("--steps", options->steps, "environment steps of each member, exactly")->check(WholeNumber(1));
   verb->add_option("--actors", options->actors, "actor processes (1)")->check(CLI::Range(1, 1024));
   verb->add_option("--envs", options->environments,
                    "environments of each actor (16, rounded up to a multiple of the members)")

@@ -141,6 +141,7 @@ TEST(RolloutCommand, NamesWhatIsWrong) {
   EXPECT_THAT(error("cartpole", good, "phi=1", ""), HasSubstr("phi"));
   EXPECT_THAT(error("cartpole", good, "theta", ""), HasSubstr("theta"));
   EXPECT_THAT(error("cartpole", good, "", "task_options.colour=red"), HasSubstr("colour"));
+  EXPECT_THAT(error("cartpole", good, "", "task=navigation"), HasSubstr("--set task=navigation: only task_options."));
 }
 
 NamedArray RandomArray(const std::string& name, const std::vector<uint32_t>& shape, float scale) {
@@ -247,7 +248,16 @@ TEST_F(EvalCommandTest, NamesWhatIsNotThere) {
   command_.member = 7;
   EXPECT_THAT(Error(), HasSubstr("--member: 7"));
   command_.run_dir = "absent_run";
-  EXPECT_THAT(Error(), HasSubstr("absent_run"));
+  EXPECT_THAT(Error(), HasSubstr("absent_run is no run folder"));
+}
+
+TEST_F(EvalCommandTest, RefusesToSetWhatIsNotOfTheTask) {
+  for (const std::string set : {"run.eval_episodes=1", "hyper.cost_budget=3", "task_options=1"}) {
+    command_.set = {"task_options.horizon=7", set};
+    EXPECT_THAT(Error(), HasSubstr("--set " + set + ": only task_options."));
+  }
+  command_.set = {" task_options.horizon = 7"};
+  EXPECT_EQ(Parse(Output()).value(0, "length"), 7);
 }
 
 TEST(Csv, ExactNumbersReadBackAsTheSameDouble) {

@@ -181,6 +181,9 @@ TEST(Watching, ShowsTheEpisodeThatIsEvaluated) {
   options.member = 1;
   options.episode = 2;
   const Playback playback = MakePlayback(options).value();
+  EXPECT_EQ(playback.note, "");
+  options.episode = experiment.run().eval_episodes();
+  EXPECT_THAT(MakePlayback(options)->note, HasSubstr("that the run was evaluated with"));
   for (int time = 0; time < 2; ++time) {
     uint32_t count = 0;
     double sum = 0, violation = 0;

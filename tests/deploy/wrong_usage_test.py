@@ -1,0 +1,68 @@
+"""What the built commands answer to wrong usage: the exit code, and the words that tell what is wrong."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BIN = os.path.abspath(sys.argv.pop(1))
+
+
+class WrongUsageTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="datacom-usage-")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.run_dir = os.path.join(self.folder, "run")
+        os.makedirs(self.run_dir)
+        self.experiment = os.path.join(self.run_dir, "experiment.textproto")
+        with open(self.experiment, "w", encoding="utf-8") as file:
+            file.write(self.run_it("datacom", "config", "cartpole/datacom").stdout)
+
+    def run_it(self, program, *arguments):
+        return subprocess.run([os.path.join(BIN, program), *arguments], capture_output=True, text=True, timeout=60, check=False,
+                              cwd=self.folder)
+
+    def expect(self, *arguments, words, code=2, program="datacom"):
+        """The answer is on standard error, names all the words, and is no line of a log but where a role gives it."""
+        with self.subTest(arguments):
+            result = self.run_it(program, *arguments)
+            self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+            for word in words:
+                self.assertIn(word, result.stderr)
+            if program == "datacom":
+                self.assertNotRegex(result.stderr, r"(?m)^\d{4}-\d\d-\d\d")
+
+    def test_a_number_below_its_range_is_named_with_the_range(self):
+        for arguments in (("eval", self.run_dir, "--seed", "-1"), ("eval", self.run_dir, "--member", "-1"),
+                          ("render", self.run_dir, "--out", "x.png", "--seed", "-1"),
+                          ("render", self.run_dir, "--out", "x.png", "--episode", "-1"),
+                          ("export", self.run_dir, "--out", "x", "--member", "-1"), ("replay-violation", self.run_dir, "--", "-1")):
+            self.expect(*arguments, words=["must be a whole number of at least 0, not -1"])
+        self.expect("eval", self.run_dir, "--episodes", "abc", words=["--episodes: must be a whole number of at least 1, not abc"])
+        self.expect("render", self.run_dir, "--out", "x.png", "--frames", "0", words=["--frames: must be", "at least 1, not 0"])
+        self.expect("sweep", "cartpole/cost_budgets", "--steps", "-1", words=["--steps: must be", "at least 1, not -1"])
+
+    def test_what_is_no_run_folder_is_called_so(self):
+        for arguments in (("eval", "nosuch"), ("export", "nosuch", "--out", "x"), ("replay-violation", "nosuch", "1"),
+                          ("export-dataset", "nosuch", "--out", "x"), ("report", "nosuch", "--out", "x.html")):
+            self.expect(*arguments, words=["nosuch is no run folder: it has no experiment.textproto"])
+        self.expect("rollout", "cartpole", "--actions", "nosuch.csv", words=["datacom-actor: open nosuch.csv"])
+
+    def test_only_task_options_of_a_run_are_set_to_play_it(self):
+        for verb in (("eval",), ("render", "--out", "x.png"), ("render", "--out", "x.png", "--map")):
+            self.expect(*verb, self.run_dir, "--set", "run.eval_episodes=3",
+                        words=["--set run.eval_episodes=3: only task_options."])
+
+    def test_a_file_or_folder_that_is_not_there_is_wrong_usage(self):
+        self.expect("report", self.run_dir, "--out", "/nonexistent/r.html",
+                    words=["--out /nonexistent/r.html: there is no folder /nonexistent"])
+        for program, more in (("datacom-replay", ("--dir", "rings")), ("datacom-learner", ("--run-dir", "r", "--replay", "x:1"))):
+            self.expect("--experiment", "/nonexistent/e", "--run-id", "x", *more, program=program, words=["--experiment", "/nonexistent/e"])
+
+    def test_help_asks_for_the_run_folder_once(self):
+        self.assertEqual(self.run_it("datacom-actor", "eval", "--help").stdout.count("REQUIRED"), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
