@@ -222,7 +222,7 @@ absl::Status ReadRange(const std::shared_ptr<grpc::Channel>& channel, const v1::
   absl::Status consumed;
   while (consumed.ok() && reader->Read(&range)) consumed = consume(range);
   if (!consumed.ok()) context.TryCancel();
-  const absl::Status status = FromGrpc(reader->Finish());
+  const absl::Status status = FromStreamEnd(reader->Finish());
   return consumed.ok() ? status : consumed;
 }
 

@@ -81,7 +81,9 @@ class DrawStream {
 
 absl::StatusOr<v1::ReplayInfo> GetReplayInfo(const std::shared_ptr<grpc::Channel>& channel,
                                              std::chrono::milliseconds deadline);
-// Calls `consume` for each message in order until all of [from, to) came; DEADLINE_EXCEEDED when that takes longer.
+// Calls `consume` for each message in order until all of [from, to) came. DEADLINE_EXCEEDED when that takes longer;
+// UNAVAILABLE when the replay cannot be reached or the call was cut; what `consume` returns; the permanent errors of
+// proto ReadRange.
 absl::Status ReadRange(const std::shared_ptr<grpc::Channel>& channel, const v1::ReadRangeRequest& request,
                        std::chrono::milliseconds deadline,
                        const std::function<absl::Status(const v1::RowRange&)>& consume);

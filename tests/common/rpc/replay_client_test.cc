@@ -1,0 +1,44 @@
+#include "common/rpc/replay_client.h"
+
+#include "common/rpc/channel.h"
+#include "datacom/v1/replay.grpc.pb.h"
+#include "gtest/gtest.h"
+
+namespace datacom {
+namespace {
+
+constexpr std::chrono::milliseconds kPatience{60000};  // far beyond what a loaded machine needs
+
+// A message, then what a stream that was reset on its way ends with.
+class CutRange : public v1::Replay::Service {
+ public:
+  grpc::Status ReadRange(grpc::ServerContext*, const v1::ReadRangeRequest*,
+                         grpc::ServerWriter<v1::RowRange>* writer) override {
+    writer->Write(v1::RowRange());
+    return grpc::Status::CANCELLED;
+  }
+};
+
+// CANCELLED would be taken for a request to stop.
+TEST(ReadRange, ACallThatSomebodyElseCancelsIsWorthTryingAgain) {
+  CutRange service;
+  const auto server = Server::Start("127.0.0.1:0", {&service}).value();
+  int messages = 0;
+  const absl::Status status = ReadRange(server->InProcessChannel(), {}, kPatience, [&](const v1::RowRange&) {
+    ++messages;
+    return absl::OkStatus();
+  });
+  EXPECT_EQ(messages, 1);
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+}
+
+TEST(ReadRange, WhatTheConsumerRefusesWithIsReturnedAsItIs) {
+  CutRange service;
+  const auto server = Server::Start("127.0.0.1:0", {&service}).value();
+  const absl::Status status = ReadRange(server->InProcessChannel(), {}, kPatience,
+                                        [](const v1::RowRange&) { return absl::DataLossError("a row too many"); });
+  EXPECT_EQ(status, absl::DataLossError("a row too many"));
+}
+
+}  // namespace
+}  // namespace datacom
