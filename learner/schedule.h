@@ -25,6 +25,7 @@ class Schedule {
   // Epochs 0 .. last_epoch() end; the last one early when the run ends inside it.
   uint32_t last_epoch() const;
   uint64_t EpochSteps(uint32_t epoch) const;  // environment steps at its end
+  bool EndsEarly(uint32_t epoch) const { return EpochSteps(epoch) < epoch * options_.steps_per_epoch; }
   uint64_t EpochUpdate(uint32_t epoch) const { return options_.updates.UpdatesAt(EpochSteps(epoch)); }  // ends it
   uint32_t EpochOfRow(uint64_t row) const;  // row counts from 1
 

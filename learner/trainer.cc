@@ -77,7 +77,8 @@ void Trainer::Restore(const v1::LearnerCheckpoint& learner) {
   wall_before_ = learner.wall_seconds();
   for (const v1::EpochRecord& record : learner.open()) open_[record.epoch()] = record;
   totals_.assign(learner.totals().begin(), learner.totals().end());
-  // The run was made longer: its last epoch, cut short by the old end, goes on.
+  // The run was made longer: its last epoch, cut short by the old end, goes on with the totals kept in open(). A row
+  // that still waits for evaluations is dropped: the epoch's is written at its new end.
   const bool reopened = next_epoch_ > 0 && schedule_.EpochSteps(next_epoch_ - 1) > last_epoch_steps_;
   if (reopened) --next_epoch_;
   for (const v1::EpochRecord& record : learner.pending()) {
@@ -265,10 +266,11 @@ absl::Status Trainer::EndEpoch() {
   Stats stats;
   RETURN_IF_ERROR(Guard("statistics", [&] {
     stats = parts_.algorithm->GetStats();
-    parts_.algorithm->ResetStats();
+    if (!schedule_.EndsEarly(next_epoch_)) parts_.algorithm->ResetStats();
   }));
   v1::EpochRecord record = OpenEpoch(next_epoch_);
-  open_.erase(next_epoch_);
+  // What the run's end cuts short stays open: a longer run goes on with it.
+  if (!schedule_.EndsEarly(next_epoch_)) open_.erase(next_epoch_);
   record.set_epoch(next_epoch_);
   record.set_env_steps(schedule_.EpochSteps(next_epoch_));
   record.set_updates(update_);

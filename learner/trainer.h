@@ -97,7 +97,7 @@ class Trainer {
   double wall_before_ = 0;  // of earlier starts
   Clock::Time start_;
   Clock::Time refreshed_;
-  std::map<uint32_t, v1::EpochRecord> open_;  // train totals of epochs that have not ended
+  std::map<uint32_t, v1::EpochRecord> open_;  // train totals of epochs that have not ended, or only with the run
   std::vector<v1::MemberTotals> totals_;      // [M]
   std::vector<uint64_t> inserted_;            // [M] rows, as the newest draw counted them
   std::vector<uint8_t> diverged_;             // [M] already reported

@@ -26,6 +26,9 @@ TEST(Schedule, ARunThatEndsInsideAnEpochHasAShorterLastOne) {
   EXPECT_EQ(schedule.EpochSteps(2), 2000u);
   EXPECT_EQ(schedule.EpochSteps(3), 2500u);
   EXPECT_EQ(schedule.EpochUpdate(3), 2400u);
+  EXPECT_FALSE(schedule.EndsEarly(2));
+  EXPECT_TRUE(schedule.EndsEarly(3));
+  EXPECT_FALSE(Make(1, 100, 1000, 3000).EndsEarly(3));
 }
 
 TEST(Schedule, EpochsBeforeTheFirstUpdateEndAtUpdateZero) {

@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -218,6 +220,33 @@ TEST_F(TrainerTest, ALongerRunContinuesTheEpochThatTheOldEndCut) {
   std::vector<std::string> steps;
   for (size_t i = 1; i < rows.size(); ++i) steps.push_back(rows[i][3]);
   EXPECT_EQ(steps, (std::vector<std::string>{"0", "100", "200", "250", "300", "400"}));
+}
+
+TEST_F(TrainerTest, ALongerRunHasTheNumbersOfOneThatWasAsLongFromTheStart) {
+  v1::Experiment longer = FakeExperiment();
+  longer.mutable_run()->set_env_steps(400);
+  const std::string whole = Folder("whole");
+  ASSERT_TRUE(RunFake(whole, longer).status.ok());
+  RunPlan unevaluated;
+  unevaluated.evaluate = false;
+  unevaluated.stop_at_update = 230;
+  for (const RunPlan& plan : {RunPlan(), unevaluated}) {
+    const std::string folder = Folder(plan.evaluate ? "evaluated" : "unevaluated");
+    EXPECT_EQ(RunFake(folder, FakeExperiment(), plan).status.ok(), plan.evaluate);
+    // Made longer twice within the same epoch.
+    v1::Experiment between = FakeExperiment();
+    between.mutable_run()->set_env_steps(270);
+    ASSERT_TRUE(RunFake(folder, between).status.ok());
+    ASSERT_TRUE(RunFake(folder, longer).status.ok());
+    std::vector<std::string> lines = absl::StrSplit(Progress(folder), '\n');
+    const auto cut = [](const std::string& line) {
+      return absl::StrContains(line, ",3,250,") || absl::StrContains(line, ",3,270,");
+    };
+    EXPECT_EQ(std::count_if(lines.begin(), lines.end(), cut), plan.evaluate ? 4 : 2);
+    lines.erase(std::remove_if(lines.begin(), lines.end(), cut), lines.end());
+    EXPECT_EQ(absl::StrJoin(lines, "\n"), Progress(whole));
+    EXPECT_EQ(FinalHash(folder), FinalHash(whole));
+  }
 }
 
 TEST_F(TrainerTest, AnotherExperimentIsRefusedOnResume) {
