@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 
 #include "common/base/files.h"
 
 namespace datacom::learner {
 
 LearnerMetrics::MemberGauge::MemberGauge(Metrics* metrics, const std::string& name, int members)
-    : values_(members), quantiles_(members > kMaxMembers) {
+    : values_(members, std::nan("")), quantiles_(members > kMaxMembers) {
   if (quantiles_) {
     for (const char* quantile : {"min", "median", "max"})
       gauges_.push_back(&metrics->gauge(name, {{"member", quantile}}));
@@ -22,12 +23,14 @@ LearnerMetrics::MemberGauge::MemberGauge(Metrics* metrics, const std::string& na
 
 void LearnerMetrics::MemberGauge::Set(int member, double value) {
   values_[member] = value;
-  if (!quantiles_) {
-    gauges_[member]->Set(value);
-    return;
-  }
-  if (member + 1 != static_cast<int>(values_.size())) return;  // members are set in order: once a round
-  std::vector<double> sorted = values_;
+  if (!quantiles_) gauges_[member]->Set(value);
+}
+
+void LearnerMetrics::MemberGauge::Publish() {
+  if (!quantiles_) return;
+  std::vector<double> sorted;
+  std::copy_if(values_.begin(), values_.end(), std::back_inserter(sorted), [](double v) { return !std::isnan(v); });
+  if (sorted.empty()) return;
   std::sort(sorted.begin(), sorted.end());
   gauges_[0]->Set(sorted.front());
   gauges_[1]->Set(sorted[sorted.size() / 2]);
@@ -143,6 +146,11 @@ void LearnerMetrics::Refresh(uint64_t env_steps, double progress, const Stats& s
     entropy_.Set(member, stats.entropy[member]);
   }
   diverged_.Set(diverged);
+  for (MemberGauge* gauge :
+       {&env_steps_, &budget_, &return_, &delta_, &cvar_, &alpha_, &policy_loss_, &critic_loss_, &constraint_loss_,
+        &entropy_, &eval_return_, &eval_violation_, &eval_cost_, &eval_abandoned_}) {
+    gauge->Publish();
+  }
 }
 
 }  // namespace datacom::learner

@@ -2,7 +2,8 @@
 //
 // Up to kMaxMembers members each have their own series. Above, gauges show quantiles over members (label member =
 // "min", "median", "max") and counters the population's sum (member = "all"), so that a sweep does not flood
-// Prometheus. One thread feeds it (the training thread), except SetSubscribers.
+// Prometheus; Refresh brings the quantiles up to date. One thread feeds it (the training thread), except
+// SetSubscribers.
 #ifndef DATACOM_LEARNER_LEARNER_METRICS_H_
 #define DATACOM_LEARNER_LEARNER_METRICS_H_
 
@@ -32,17 +33,18 @@ class LearnerMetrics {
   void SetSubscribers(int count);  // thread-safe
   void Episode(int member, const v1::Episode& episode);
   void Evaluated(int member, const EvaluationMeans& means);
-  // Once a member, in order. `label`: of its setting in a sweep.
+  // Once a member. `label`: of its setting in a sweep.
   void Introduce(int member, uint64_t seed, const std::string& label, double cost_budget);
   // Of all members: the rows seen, updates done over those of the run, and the algorithm's current values.
   void Refresh(uint64_t env_steps, double progress, const Stats& stats);
 
  private:
-  // A gauge a member, or three quantiles of them.
+  // A gauge a member, or three quantiles of those members that have a value.
   class MemberGauge {
    public:
     MemberGauge(Metrics* metrics, const std::string& name, int members);
     void Set(int member, double value);
+    void Publish();  // the quantiles
     bool quantiles() const { return quantiles_; }
 
    private:

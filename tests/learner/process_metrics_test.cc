@@ -98,5 +98,41 @@ TEST(LearnerMetricsTest, LargePopulationsShowQuantilesAndSums) {
   EXPECT_THAT(metrics->Scrape(), testing::Not(testing::HasSubstr("datacom_member_info{")));
 }
 
+// A member that has diverged, and an algorithm that has no such value, say NaN.
+TEST(LearnerMetricsTest, QuantilesAreOfTheMembersThatHaveAValueWhicheverTheyAre) {
+  const int members = LearnerMetrics::kMaxMembers + 2, last = members - 1;
+  const auto metrics = StartMetrics();
+  LearnerMetrics learner(metrics.get(), members, ".");
+  const auto show = [&](const char* name) {
+    std::vector<double> values;
+    for (const char* quantile : {"min", "median", "max"}) {
+      values.push_back(metrics->gauge(name, {{"member", quantile}}).Value());
+    }
+    return values;
+  };
+  Stats stats = StatsOf(members, kNone, 0);
+  stats.critic_loss[last] = stats.policy_loss[last] = kNone;
+  stats.policy_loss[7] = kNone;
+  stats.policy_loss[0] = -3, stats.policy_loss[1] = 9;
+  EvaluationMeans means;
+  v1::Episode episode;
+  for (const int member : {5, 3, 4}) {
+    means.sum_cost = member;
+    learner.Evaluated(member, means);
+    episode.set_return_(10 * member);
+    learner.Episode(member, episode);
+    learner.Introduce(member, member, "", member);
+  }
+  learner.Refresh(100, 0.5, stats);
+  EXPECT_EQ(show("datacom_member_policy_loss"), (std::vector<double>{-3, 0.5, 9}));
+  EXPECT_EQ(show("datacom_member_critic_loss"), (std::vector<double>{0.25, 0.25, 0.25}));
+  EXPECT_EQ(show("datacom_member_eval_sum_cost"), (std::vector<double>{3, 4, 5}));
+  EXPECT_EQ(show("datacom_member_return"), (std::vector<double>{30, 40, 50}));
+  EXPECT_EQ(show("datacom_member_cost_budget"), (std::vector<double>{3, 4, 5}));
+  stats.policy_loss[1] = 11;
+  learner.Refresh(200, 0.6, stats);
+  EXPECT_EQ(show("datacom_member_policy_loss"), (std::vector<double>{-3, 0.5, 11}));
+}
+
 }  // namespace
 }  // namespace datacom::learner
