@@ -65,6 +65,7 @@ class Watch(unittest.TestCase):
             refused = call()
             self.assertEqual(refused.returncode, 2)
             self.assertIn("not a run folder", refused.stderr)
+            self.assertFalse(os.path.exists(os.path.join(folder, "tree", "runs", "targets")))
             for name in ("experiment.textproto", "targets.json"):
                 with open(os.path.join(run, name), "w", encoding="utf-8") as file:
                     file.write("[]\n")
