@@ -40,6 +40,31 @@ bool ParseWhole(const std::string& text, uint64_t max, uint64_t* value) {
   return *value <= max;
 }
 
+std::string Wanted(const FieldDescriptor* field) {
+  switch (field->cpp_type()) {
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return absl::StrCat("whole number from 0 to ", std::numeric_limits<uint32_t>::max());
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return "whole number from 0";
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return "number";
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return "truth value: true or false";
+    default:
+      return field->cpp_type_name();
+  }
+}
+
+std::string ListExample(const FieldDescriptor* field) {
+  return field->cpp_type() == FieldDescriptor::CPPTYPE_STRING ? "[one,two], names between brackets"
+                                                              : "[64,64], numbers between brackets";
+}
+
+// Members are made by a flag of the commands rather than one by one.
+std::string MembersHint(const std::string& list) {
+  return list == "members" ? "; --seeds makes members, one a seed" : "";
+}
+
 // Sets a singular field, or appends to a repeated one.
 absl::Status PutScalar(const std::string& text, const std::string& path, const FieldDescriptor* field,
                        Message* message) {
@@ -76,12 +101,12 @@ absl::Status PutScalar(const std::string& text, const std::string& path, const F
     default:
       break;
   }
-  return Wrong(path, absl::StrCat("\"", text, "\" is no ", field->cpp_type_name()));
+  return Wrong(path, absl::StrCat("\"", text, "\" is no ", Wanted(field)));
 }
 
 absl::Status PutList(absl::string_view text, const std::string& path, const FieldDescriptor* field, Message* message) {
   if (text.size() < 2 || text.front() != '[' || text.back() != ']') {
-    return Wrong(path, absl::StrCat("\"", text, "\" is no list; write it as [64,64]"));
+    return Wrong(path, absl::StrCat("\"", text, "\" is no list; write it as ", ListExample(field)));
   }
   message->GetReflection()->ClearField(message, field);
   const absl::string_view inside = absl::StripAsciiWhitespace(text.substr(1, text.size() - 2));
@@ -124,9 +149,12 @@ absl::StatusOr<Message*> Descend(const Step& step, const FieldDescriptor* field,
     return reflection->MutableMessage(message, field);
   }
   const uint64_t size = static_cast<uint64_t>(reflection->FieldSize(*message, field));
-  if (!step.indexed) return Wrong(path, absl::StrCat("\"", step.name, "\" is a list; name one as ", step.name, "[0]"));
+  if (!step.indexed)
+    return Wrong(path,
+                 absl::StrCat("\"", step.name, "\" is a list; name one as ", step.name, "[0]", MembersHint(step.name)));
   if (step.index >= size)
-    return Wrong(path, absl::StrCat("there are ", size, " ", step.name, ", so none with index ", step.index));
+    return Wrong(path, absl::StrCat("there are ", size, " ", step.name, ", so none with index ", step.index,
+                                    MembersHint(step.name)));
   return reflection->MutableRepeatedMessage(message, field, static_cast<int>(step.index));
 }
 
@@ -156,7 +184,7 @@ absl::Status ApplyOverride(const std::string& assignment, v1::Experiment* experi
     if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
       return Wrong(path, absl::StrCat("is a group; set one of its fields: ", FieldNames(field->message_type())));
     }
-    if (step.indexed) return Wrong(path, "set the whole list, as [64,64]");
+    if (step.indexed) return Wrong(path, absl::StrCat("set the whole list, as ", ListExample(field)));
     RETURN_IF_ERROR(field->is_repeated() ? PutList(value, path, field, message)
                                          : PutScalar(value, path, field, message));
   }

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/files.h"
@@ -39,7 +40,8 @@ absl::Status CheckStored(const std::string& run_dir, const v1::Experiment& plann
     return Annotate(CheckStepsLeft(run_dir, planned.run().env_steps()), run_dir);
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(run_dir, " holds a run of another experiment; choose another --dir. It differs: ", difference));
+      absl::StrCat(run_dir, " holds a run of another experiment; choose another --dir. It differs: ",
+                   absl::StripTrailingAsciiWhitespace(difference)));
 }
 
 // Updates a second of a run of this kind, or nothing.

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/acting/acting_rule.h"
@@ -147,7 +148,8 @@ absl::StatusOr<v1::Experiment> PlanResume(const TrainOptions& options, const v1:
   google::protobuf::util::MessageDifferencer differencer;
   differencer.ReportDifferencesToString(&difference);
   if (!differencer.Compare(ResolveExperiment(stored), compared)) {
-    return absl::InvalidArgumentError(absl::StrCat("--resume may change --steps only, but: ", difference));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--resume may change --steps only, but: ", absl::StripTrailingAsciiWhitespace(difference)));
   }
   return resolved;
 }

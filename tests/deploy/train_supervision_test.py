@@ -246,6 +246,7 @@ class TrainSupervisionTest(unittest.TestCase):
         code, _, errors = self.finish(self.train("--resume", "--set", "hyper.cost_budget=11"))
         self.assertEqual(code, 2)
         self.assertIn("hyper.cost_budget", errors)
+        self.assertFalse(errors.endswith("\n\n"))
         code, _, errors = self.finish(self.train("--resume", "--seeds", "8"))
         self.assertEqual(code, 2)
         self.assertIn("seed", errors)

@@ -25,7 +25,8 @@ TEST(ApplyOverride, ReplacesListsWhole) {
   EXPECT_THAT(experiment.network().actor_hidden(), ::testing::ElementsAre(64, 64));
   ASSERT_TRUE(ApplyOverride("network.actor_hidden=[]", &experiment).ok());
   EXPECT_EQ(experiment.network().actor_hidden_size(), 0);
-  ExpectInvalid(ApplyOverride("network.actor_hidden=64", &experiment), {"network.actor_hidden", "[64,64]"});
+  ExpectInvalid(ApplyOverride("network.actor_hidden=64", &experiment), {"network.actor_hidden", "[64,64], numbers"});
+  ExpectInvalid(ApplyOverride("constraints.known=wall", &experiment), {"constraints.known", "[one,two], names"});
   ExpectInvalid(ApplyOverride("network.actor_hidden=[64,x]", &experiment), {"network.actor_hidden", "\"x\""});
   ExpectInvalid(ApplyOverride("network.actor_hidden[0]=64", &experiment), {"whole list"});
 }
@@ -35,8 +36,9 @@ TEST(ApplyOverride, ReachesMembersByIndex) {
   ASSERT_TRUE(ApplyOverride("members[1].hyper.actor_lr=1e-3", &experiment).ok());
   EXPECT_FALSE(experiment.members(0).has_hyper());
   EXPECT_EQ(experiment.members(1).hyper().actor_lr(), 1e-3);
-  ExpectInvalid(ApplyOverride("members[2].seed=3", &experiment), {"members[2].seed", "2 members", "index 2"});
-  ExpectInvalid(ApplyOverride("members.seed=3", &experiment), {"members[0]"});
+  ExpectInvalid(ApplyOverride("members[2].seed=3", &experiment),
+                {"members[2].seed", "2 members", "index 2", "--seeds"});
+  ExpectInvalid(ApplyOverride("members.seed=3", &experiment), {"members[0]", "--seeds makes members"});
   ExpectInvalid(ApplyOverride("members[x].seed=3", &experiment), {"members[x]"});
   ExpectInvalid(ApplyOverride("run[0].seed=3", &experiment), {"\"run\" is no list"});
 }
@@ -50,6 +52,14 @@ TEST(ApplyOverride, NamesThePathAndListsTheFieldsThereAre) {
   ExpectInvalid(ApplyOverride("hyper.actor_lr.x=1", &experiment), {"actor_lr", "has no fields"});
   ExpectInvalid(ApplyOverride("hyper..actor_lr=1", &experiment), {"hyper..actor_lr"});
   ExpectInvalid(ApplyOverride("hyper.actor_lr", &experiment), {"path=value"});
+}
+
+TEST(ApplyOverride, SaysWhatTheValueShouldBe) {
+  v1::Experiment experiment = Minimal();
+  ExpectInvalid(ApplyOverride("hyper.cost_budget=ten", &experiment), {"\"ten\" is no number"});
+  ExpectInvalid(ApplyOverride("run.env_steps=-3", &experiment), {"\"-3\" is no whole number from 0"});
+  ExpectInvalid(ApplyOverride("learner.batch_size=1e10", &experiment), {"is no whole number from 0 to 4294967295"});
+  ExpectInvalid(ApplyOverride("run.lockstep=perhaps", &experiment), {"is no truth value: true or false"});
 }
 
 TEST(ApplyOverride, RefusesValuesOfAnotherTypeAndThenChangesNothing) {
