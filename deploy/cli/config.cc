@@ -14,6 +14,7 @@ void AddConfig(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<TrainOptions>();
   CLI::App* verb = app->add_subcommand("config", "Prints the resolved experiment");
   verb->add_option("experiment", options->experiment, "name under deploy/experiments, or a file")->required();
+  verb->add_option("--seeds", options->seeds, "the population, one member a seed: 0-4, 3 or 0,2,5-7");
   verb->add_option("--set", options->overrides, "path=value; may be repeated")->allow_extra_args(false);
   verb->footer("Example: datacom config cartpole/datacom --set hyper.cost_budget=10");
   verb->callback([options, exit_code] {

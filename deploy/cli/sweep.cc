@@ -46,7 +46,7 @@ struct SweepOptions {
   std::string backend = "local";
   uint64_t steps = 0;
   int max_members = 0;
-  int jobs = 1, actors = 0;
+  int jobs = 0, actors = 0;
   bool render_only = false;
 };
 
@@ -58,6 +58,10 @@ absl::StatusOr<SweepInput> ReadInput(const SweepOptions& options) {
   if (options.backend == "local" && (options.actors > 0 || !options.images.empty())) {
     return absl::InvalidArgumentError(absl::StrCat("--actors and --images are for --backend ", kKubernetes));
   }
+  if (options.backend == kKubernetes && options.jobs > 0) {
+    return absl::InvalidArgumentError("--jobs is for --backend local; how many JobSets run is for the cluster to say");
+  }
+  if (!options.images.empty()) RETURN_IF_ERROR(CheckImages(options.images));
   ASSIGN_OR_RETURN(SweepInput input, LoadSweep(options.file));
   if (!options.seeds.empty()) input.sweep.set_seeds(options.seeds);
   if (options.steps > 0) input.sweep.add_set(absl::StrCat("run.env_steps=", options.steps));
@@ -243,7 +247,7 @@ absl::StatusOr<int> Sweep(const SweepOptions& options) {
     return kExitOk;
   }
   if (options.render_only) return kExitOk;
-  const int code = Jobs(dir, populations, options.jobs).Run();
+  const int code = Jobs(dir, populations, std::max(1, options.jobs)).Run();
   if (code == kExitInterrupted) std::printf("the same command again goes on\n");
   if (code != kExitOk) return code;
   RETURN_IF_ERROR(Conclude(dir));

@@ -1,6 +1,7 @@
 #include "deploy/cli/sweep_manifests.h"
 
 #include <filesystem>
+#include <regex>
 #include <set>
 
 #include "absl/strings/ascii.h"
@@ -88,6 +89,16 @@ std::string ObjectName(const std::string& name) {
   }
   while (object.back() == '-') object.pop_back();
   return object;
+}
+
+absl::Status CheckImages(const std::string& images) {
+  static const std::regex* const kForm = new std::regex(
+      "[a-z0-9]+([._-]+[a-z0-9]+)*(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?");
+  if (images.size() <= 255 && std::regex_match(images, *kForm)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--images ", images,
+                   ": is not written as registry.example.org:5000/team:tag, in lower case, "
+                   "the port and the tag as needed"));
 }
 
 absl::Status WriteManifests(const std::string& dir, const ManifestOptions& options,

@@ -17,6 +17,9 @@ namespace datacom::cli {
 // 40 (pods append to it). A longer one keeps its head and gets a checksum.
 std::string ObjectName(const std::string& name);
 
+// INVALID_ARGUMENT when it is not where images can be: HOST:PORT/PATH:TAG, of which all but one part may be absent.
+absl::Status CheckImages(const std::string& images);
+
 struct ManifestOptions {
   std::string sweep;   // its name: two sweeps of a cluster may have populations of the same name
   std::string images;  // where the images are, "registry.example.org/team:tag"; empty: as the nodes find them

@@ -71,6 +71,19 @@ TEST_F(SweepManifestsTest, AnExperimentThatNoConfigMapHoldsIsRefused) {
   EXPECT_THAT(Refusal({large}), HasSubstr("ConfigMap holds 1048576"));
 }
 
+TEST(CheckImages, TakesAPlaceWithOrWithoutPortAndTagAndRefusesWhatIsNone) {
+  for (const char* good :
+       {"registry.example.org:5000/team/x:1.0-rc_2", "localhost:5000", "team", "team:tag", "a.b/c__d"}) {
+    EXPECT_TRUE(CheckImages(good).ok()) << good;
+  }
+  for (const std::string bad :
+       {"http://x y", "https://registry/team", "team/", "/team", "Team/x", "team:", "a:b:c", "a@b", "a\nb"}) {
+    const absl::Status status = CheckImages(bad);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << bad;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("--images " + bad + ":"));
+  }
+}
+
 TEST_F(SweepManifestsTest, ImagesAreNamedByTheirPlaceAndItsTag) {
   const std::vector<Population> populations = {Named("a")};
   const std::string dir = Folder(populations);
