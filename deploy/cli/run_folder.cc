@@ -41,17 +41,6 @@ std::string NewRunId(const std::string& run_dir) {
   return absl::StrFormat("%s-%08x%08x", name.empty() ? "run" : name, device(), device());
 }
 
-// Also one that a crash left under its second name, which the learner takes up (learner/checkpoint.cc).
-bool HasCheckpoint(const std::string& folder) {
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
-    uint64_t update = 0;
-    if (absl::SimpleAtoi(absl::StripSuffix(name, ".old"), &update)) return true;
-  }
-  return false;
-}
-
 absl::StatusOr<bool> RecordsTellOfUpdates(const std::string& run_dir) {
   const absl::StatusOr<report::Csv> progress = report::ReadRecords(run_dir + "/progress.csv");
   const absl::StatusOr<report::Csv> episodes = report::ReadRecords(run_dir + "/episodes.csv");
@@ -130,12 +119,23 @@ absl::Status CheckRunFolder(const std::string& run_dir, bool resume) {
   return absl::OkStatus();
 }
 
+std::optional<uint64_t> NewestCheckpoint(const std::string& run_dir) {
+  std::optional<uint64_t> newest;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(run_dir + "/checkpoints", error)) {
+    const std::string name = entry.path().filename().string();
+    uint64_t update = 0;
+    if (absl::SimpleAtoi(absl::StripSuffix(name, ".old"), &update)) newest = std::max(newest.value_or(0), update);
+  }
+  return newest;
+}
+
 absl::Status CheckStateKept(const std::string& run_dir, int members) {
   const auto lost = [&run_dir](const std::string& what) {
     return absl::DataLossError(absl::StrCat("--resume: ", run_dir, " has lost ", what,
                                             "; restore it from a copy, or start a new run in another --run-dir"));
   };
-  if (!HasCheckpoint(run_dir + "/checkpoints")) {
+  if (!NewestCheckpoint(run_dir)) {
     ASSIGN_OR_RETURN(const bool learned, RecordsTellOfUpdates(run_dir));
     return learned ? lost("every checkpoint in checkpoints/, while its records tell of updates") : absl::OkStatus();
   }

@@ -5,7 +5,9 @@
 #define DATACOM_DEPLOY_CLI_RUN_FOLDER_H_
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -34,6 +36,10 @@ class RunLock {
 
 // INVALID_ARGUMENT naming the folder and what to do: not empty without --resume, or nothing to resume in it.
 absl::Status CheckRunFolder(const std::string& run_dir, bool resume);
+
+// Update of the newest checkpoint; also one that a crash left under its second name, which the learner takes up
+// (learner/checkpoint.cc). Whether it is sound is for the learner to say.
+std::optional<uint64_t> NewestCheckpoint(const std::string& run_dir);
 
 // DATA_LOSS naming what a run to be resumed has lost: a checkpoint is there but the replay's rings or the records are
 // not, or the records tell of updates but no checkpoint is there. A learner writes its first checkpoint before its

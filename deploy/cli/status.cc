@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
+#include "common/rpc/address.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/learner_client.h"
 #include "common/rpc/replay_client.h"
@@ -92,17 +93,20 @@ absl::Status StatusOfFolder(const std::string& run_dir, const Security& security
     return absl::OkStatus();
   }
   std::printf("%s: not running\n", run_dir.c_str());
+  if (const std::optional<uint64_t> update = NewestCheckpoint(run_dir)) {
+    std::printf("newest checkpoint, where --resume goes on: update %s\n", FormatCount(*update).c_str());
+  }
   if (!std::filesystem::exists(run_dir + "/progress.csv")) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::string table, FinalTable(run_dir));
-  std::printf("%s", table.c_str());
+  std::printf("of the last epoch that was evaluated:\n%s", table.c_str());
   return absl::OkStatus();
 }
 
 absl::Status StatusOf(const std::string& target, const std::string& tls) {
   ASSIGN_OR_RETURN(const Security security, LoadSecurity(tls));
   if (std::filesystem::is_directory(target)) return StatusOfFolder(target, security);
-  if (target.find(':') == std::string::npos) {
-    return absl::InvalidArgumentError(absl::StrCat(target, " is neither a run folder nor an address host:port"));
+  if (const std::string wrong = Address(1)(target); !wrong.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("a target that is no run folder ", wrong));
   }
   const Answers answers = Ask(target, target, security);
   if (!answers.replay && !answers.learner) {

@@ -26,6 +26,7 @@ struct Shown {
 };
 constexpr Shown kShown[] = {
     {"seed", "seed", 0},
+    {"epoch", "epoch", 0},
     {"env_steps", "steps", 0},
     {"updates", "updates", 0},
     {"eval_discounted_return", "eval J", 3},
