@@ -17,6 +17,7 @@
 #include "common/base/stop.h"
 #include "common/base/version.h"
 #include "common/base/whole_number.h"
+#include "common/rpc/address.h"
 #include "common/rpc/channel.h"
 
 namespace datacom {
@@ -34,8 +35,8 @@ struct Flags {
 
 void AddProcessFlags(CLI::App* app, Flags* flags) {
   ProcessOptions& process = flags->process;
-  app->add_option("--replay", process.replay, "Replay service, host:port");
-  app->add_option("--learner", process.learner, "Learner service, host:port");
+  app->add_option("--replay", process.replay, "Replay service, host:port")->check(Address(1));
+  app->add_option("--learner", process.learner, "Learner service, host:port")->check(Address(1));
   app->add_option("--tls", process.tls,
                   "Folder with ca.crt, tls.crt, tls.key and token: mutual TLS and the run's token on every call");
   app->add_option("--run-id", process.run_id, "Run this process belongs to");
@@ -43,14 +44,18 @@ void AddProcessFlags(CLI::App* app, Flags* flags) {
   app->add_option("--envs", process.environments, "Environments to step")
       ->capture_default_str()
       ->check(CLI::Range(1, 100000));
-  app->add_option("--listen", process.listen, "Address of the health service")->capture_default_str();
+  app->add_option("--listen", process.listen, "Address of the health service")
+      ->capture_default_str()
+      ->check(Address(0));
   app->add_option("--address-file", process.address_file, "Write the bound health address here");
   app->add_option("--metrics-listen", process.metrics_listen, "Address of /metrics; empty: none")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(Address(0));
   app->add_option("--metrics-address-file", process.metrics_address_file, "Write the bound metrics address here");
   app->add_flag("--evaluate", flags->evaluate, "Same as the command evaluate");
   app->add_flag("--die-with-parent", flags->die_with_parent, "End when the starting process dies");
-  app->add_option("--healthcheck", flags->healthcheck, "Ask the server at this address for its health, and leave");
+  app->add_option("--healthcheck", flags->healthcheck, "Ask the server at this address for its health, and leave")
+      ->check(Address(1));
 }
 
 CLI::App* AddEval(CLI::App* app, Flags* flags) {

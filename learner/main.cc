@@ -10,6 +10,7 @@
 #include "common/base/stop.h"
 #include "common/base/version.h"
 #include "common/config/experiment.h"
+#include "common/rpc/address.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
 #include "learner/process.h"
@@ -29,21 +30,24 @@ void Declare(CLI::App* app, Flags* flags) {
   app->add_option("--experiment", flags->experiment, "Resolved experiment, text format (file)");
   app->add_option("--run-id", flags->process.run_id, "Identity of the run; its other roles must name the same");
   app->add_option("--run-dir", flags->process.run_dir, "Folder for records, checkpoints and policies");
-  app->add_option("--replay", flags->replay, "Address of the replay service, host:port");
-  app->add_option("--listen", flags->process.listen, "Address to serve on; port 0 picks one");
+  app->add_option("--replay", flags->replay, "Address of the replay service, host:port")->check(Address(1));
+  app->add_option("--listen", flags->process.listen, "Address to serve on; port 0 picks one")->check(Address(0));
   app->add_option("--address-file", flags->process.address_file, "File to write the bound address to");
   app->add_option("--health-listen", flags->process.server.health_listen,
-                  "Address that answers health checks in plain text, for probes; absent: --listen alone does");
+                  "Address that answers health checks in plain text, for probes; absent: --listen alone does")
+      ->check(Address(0));
   app->add_option("--tls", flags->tls,
                   "Folder with ca.crt, tls.crt, tls.key and token: mutual TLS and the run's token on every call");
   app->add_option("--metrics-listen", flags->process.metrics_listen,
-                  "Address of /metrics; port 0 picks one; absent: none");
+                  "Address of /metrics; port 0 picks one; absent: none")
+      ->check(Address(0));
   app->add_option("--metrics-address-file", flags->process.metrics_address_file,
                   "File to write the bound /metrics address to");
   app->add_option("--device", flags->device, "cpu or cuda; overrides learner.device");
   app->add_flag("--resume", flags->process.must_resume,
                 "Fail where there is no checkpoint. A checkpoint of the run is continued with and without this flag");
-  app->add_option("--healthcheck", flags->healthcheck, "Ask the learner at this address whether it serves, and exit");
+  app->add_option("--healthcheck", flags->healthcheck, "Ask the learner at this address whether it serves, and exit")
+      ->check(Address(1));
   app->add_flag("--die-with-parent", flags->die_with_parent, "Leave when the process that started this one dies");
   app->set_version_flag("--version", absl::StrCat("datacom-learner ", Version(), " ", Revision()));
 }

@@ -17,6 +17,7 @@
 #include "common/config/experiment.h"
 #include "common/metrics/metrics.h"
 #include "common/records/dataset.h"
+#include "common/rpc/address.h"
 #include "common/rpc/channel.h"
 #include "common/tasks/task.h"
 #include "replay/export_dataset.h"
@@ -157,15 +158,19 @@ int Main(int argc, char** argv) {
   app.add_option("--experiment", flags.experiment, "Resolved experiment, a .textproto file");
   app.add_option("--run-id", flags.run_id, "Run that the folder and all peers belong to");
   app.add_option("--dir", flags.folder, "Folder of the rings");
-  app.add_option("--listen", flags.listen, "Address to listen on; port 0 picks one")->capture_default_str();
+  app.add_option("--listen", flags.listen, "Address to listen on; port 0 picks one")
+      ->capture_default_str()
+      ->check(Address(0));
   app.add_option("--address-file", flags.address_file, "Where to write the address bound");
   app.add_option("--health-listen", flags.health_listen,
-                 "Address that answers health checks in plain text, for probes; absent: --listen alone does");
+                 "Address that answers health checks in plain text, for probes; absent: --listen alone does")
+      ->check(Address(0));
   app.add_option("--tls", flags.tls,
                  "Folder with ca.crt, tls.crt, tls.key and token: mutual TLS and the run's token on every call");
-  app.add_option("--metrics-listen", flags.metrics_listen, "Address of /metrics; empty for none");
+  app.add_option("--metrics-listen", flags.metrics_listen, "Address of /metrics; empty for none")->check(Address(0));
   app.add_option("--metrics-address-file", flags.metrics_address_file, "Where to write the address of /metrics");
-  app.add_option("--healthcheck", flags.healthcheck, "Ask the server at this address whether it serves, and exit");
+  app.add_option("--healthcheck", flags.healthcheck, "Ask the server at this address whether it serves, and exit")
+      ->check(Address(1));
   app.add_flag("--die-with-parent", flags.die_with_parent, "Stop when the process that started this one dies");
   app.require_subcommand(0, 1);
   const CLI::App* exporting = AddExport(&app, &flags);

@@ -105,8 +105,9 @@ class PrometheusMetrics : public Metrics {
       if (ports.empty()) return absl::UnavailableError(absl::StrCat("metrics: no port bound for ", listen));
       const size_t colon = listen.rfind(':');
       address_ = absl::StrCat(colon == std::string::npos ? "0.0.0.0" : listen.substr(0, colon), ":", ports.front());
-    } catch (const std::exception& error) {
-      return absl::UnavailableError(absl::StrCat("metrics: cannot listen on ", listen, ": ", error.what()));
+    } catch (const std::exception&) {  // which says no more
+      return absl::UnavailableError(absl::StrCat("metrics: cannot listen on ", listen,
+                                                 ": the port is in use or the address is not one of this machine"));
     }
     return absl::OkStatus();
   }

@@ -1,6 +1,7 @@
 #include "common/rpc/channel.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -10,6 +11,7 @@
 #include "common/base/version.h"
 #include "datacom/v1/learner.grpc.pb.h"
 #include "datacom/v1/replay.grpc.pb.h"
+#include "grpc/support/log.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "grpcpp/health_check_service_interface.h"
@@ -43,6 +45,16 @@ void EnableHealthAndReflection() {
   (void)once;
 }
 
+// While it lives gRPC is silent: its own account of a port that it cannot bind is a page of nested errors.
+struct Silence {
+  Silence() {
+    gpr_set_log_function([](gpr_log_func_args*) {});
+  }
+  Silence(const Silence&) = delete;
+  Silence& operator=(const Silence&) = delete;
+  ~Silence() { gpr_set_log_function(nullptr); }  // gRPC's own again
+};
+
 // UNAVAILABLE naming the address. *bound: host:port.
 absl::StatusOr<std::unique_ptr<grpc::Server>> Listen(const std::string& address,
                                                      const std::vector<grpc::Service*>& services,
@@ -61,6 +73,8 @@ absl::StatusOr<std::unique_ptr<grpc::Server>> Listen(const std::string& address,
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
   for (grpc::Service* service : services) builder.RegisterService(service);
+  std::optional<Silence> silence;
+  if (!security.enabled()) silence.emplace();  // of keys that do not fit it alone knows why
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr || port == 0) {
     return absl::UnavailableError(

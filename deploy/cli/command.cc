@@ -6,8 +6,10 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
@@ -39,6 +41,22 @@ absl::Status Become(const std::string& program, std::vector<std::string> argv) {
   return ErrnoStatus(errno, absl::StrCat("run ", argv[0]));
 }
 
+namespace {
+
+// The library's own answer to a word that is no verb is that a verb is required.
+absl::Status CheckVerb(const CLI::App& app, int argc, const char* const* argv) {
+  if (argc < 2 || argv[1][0] == '-') return absl::OkStatus();
+  std::vector<std::string> verbs;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (verb->get_name() == argv[1]) return absl::OkStatus();
+    verbs.push_back(verb->get_name());
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("there is no verb \"", argv[1], "\"; there are: ", absl::StrJoin(verbs, ", ")));
+}
+
+}  // namespace
+
 int RunCommand(int argc, const char* const* argv) {
   CLI::App app{"Safe reinforcement learning with D-ATACOM, as a distributed actor-learner system.", "datacom"};
   app.set_version_flag("--version", absl::StrCat("datacom ", Version(), " (", Revision(), ")"));
@@ -62,6 +80,7 @@ int RunCommand(int argc, const char* const* argv) {
   AddList(&app, &exit_code);
   AddBench(&app, &exit_code);
   InitLog("datacom");
+  if (const absl::Status status = CheckVerb(app, argc, argv); !status.ok()) return Finish(status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,6 +1,7 @@
 """What the built commands answer to wrong usage: the exit code, and the words that tell what is wrong."""
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -59,6 +60,41 @@ class WrongUsageTest(unittest.TestCase):
                     words=["--out /nonexistent/r.html: there is no folder /nonexistent"])
         for program, more in (("datacom-replay", ("--dir", "rings")), ("datacom-learner", ("--run-dir", "r", "--replay", "x:1"))):
             self.expect("--experiment", "/nonexistent/e", "--run-id", "x", *more, program=program, words=["--experiment", "/nonexistent/e"])
+
+    def test_a_word_that_is_no_verb_is_named_beside_those_there_are(self):
+        self.expect("frobnicate", words=['there is no verb "frobnicate"; there are: train, sweep, status,'])
+
+    def test_what_is_no_address_is_named_with_its_form(self):
+        roles = {"datacom-replay": ("--listen", "--metrics-listen", "--health-listen", "--healthcheck"),
+                 "datacom-learner": ("--listen", "--metrics-listen", "--health-listen", "--healthcheck", "--replay"),
+                 "datacom-actor": ("--listen", "--metrics-listen", "--healthcheck", "--replay", "--learner")}
+        for program, flags in roles.items():
+            for flag in flags:
+                self.expect(flag, "foo", program=program, words=[flag + ": must be an address HOST:PORT", "not foo"])
+        for address in ("foo:bar", "127.0.0.1:99999", ":7000"):
+            self.expect("--listen", address, program="datacom-replay", words=["--listen: must be an address HOST:PORT", "not " + address])
+        for address in ("127.0.0.1:99999", "foo:bar", "foo", "foo:0"):
+            self.expect("status", address, words=["must be an address HOST:PORT with a port from 1 to 65535, not " + address])
+
+    def test_a_port_in_use_is_told_in_one_line(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            address = f"127.0.0.1:{taken.getsockname()[1]}"
+            for flag in ("--listen", "--metrics-listen"):
+                result = self.run_it("datacom-replay", "--experiment", self.experiment, "--run-id", "x", "--dir", "rings", flag, address)
+                self.assertEqual(result.returncode, 1, result.stderr)
+                self.assertRegex(result.stderr, rf"\Adatacom-replay: .*cannot listen on {address}: the port is in use or .*\n\Z")
+
+    def test_a_flag_of_the_other_backend_or_no_place_of_images_is_refused_and_nothing_is_written(self):
+        sweep = ("sweep", "cartpole/cost_budgets", "--seeds", "0", "--dir", "swept", "--backend", "kubernetes")
+        self.expect(*sweep, "--images", "http://x y", words=["--images http://x y: is not written as registry"])
+        self.expect(*sweep, "--jobs", "2", words=["--jobs is for --backend local"])
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "swept")))
+
+    def test_config_makes_a_population_of_seeds(self):
+        self.assertEqual(self.run_it("datacom", "config", "cartpole/datacom", "--seeds", "3-5").stdout.count("members {"), 3)
+        self.expect("config", "cartpole/datacom", "--seeds", "5-", words=["--seeds", "5-"])
 
     def test_help_asks_for_the_run_folder_once(self):
         self.assertEqual(self.run_it("datacom-actor", "eval", "--help").stdout.count("REQUIRED"), 1)
