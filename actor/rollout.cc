@@ -111,7 +111,6 @@ absl::Status Rollout::Run() {
       waiting_ = false;
       continue;
     }
-    RETURN_IF_ERROR(FlushAll());
     Wait();
   }
 }
@@ -130,16 +129,15 @@ bool Rollout::Fresh(const Snapshot* snapshot, const InsertSession::Allowance& al
 absl::StatusOr<int> Rollout::StepMember(MemberState* state) {
   const InsertSession::Allowance allowance = session_->allowance(state->member);
   const uint64_t unsent = state->chunk.rows();
-  if (allowance.rows <= unsent) {
-    state->lack = Lack::kCredit;
-    return 0;
-  }
   std::shared_ptr<const Snapshot> snapshot = subscriber_->Latest(state->member);
-  if (!Fresh(snapshot.get(), allowance)) {
-    state->lack = Lack::kSnapshot;
+  state->lack = allowance.rows <= unsent            ? Lack::kCredit
+                : !Fresh(snapshot.get(), allowance) ? Lack::kSnapshot
+                                                    : Lack::kNothing;
+  if (state->lack != Lack::kNothing) {
+    // Its rows may be what the next draw of all members waits for, while the others go on.
+    RETURN_IF_ERROR(Flush(state));
     return 0;
   }
-  state->lack = Lack::kNothing;
   if (snapshot != state->snapshot) RETURN_IF_ERROR(LoadSnapshot(state, std::move(snapshot)));
   const uint64_t room = std::min<uint64_t>(allowance.rows - unsent, state->chunk.capacity() - unsent);
   const int batch = static_cast<int>(std::min<uint64_t>(room, state->environments->size()));

@@ -2,8 +2,8 @@
 //
 // One iteration: for each member, as many of its environments as its credit has rows for (they take turns) are acted
 // for in one batch, stepped, and their rows appended to the member's chunk. A chunk is handed to the session when it is
-// full, every few iterations, and always before waiting; never by the clock. Nothing can step: wait for whichever is
-// short. Not thread-safe; Run blocks until the run is finished, stopping is requested, or an error.
+// full, every few iterations, and at once when its member cannot step; never by the clock. Nothing can step: wait for
+// whichever is short. Not thread-safe; Run blocks until the run is finished, stopping is requested, or an error.
 #ifndef DATACOM_ACTOR_ROLLOUT_H_
 #define DATACOM_ACTOR_ROLLOUT_H_
 

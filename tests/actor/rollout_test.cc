@@ -175,6 +175,27 @@ TEST(Rollout, NothingIsHeldBackWhileItWaits) {
   EXPECT_TRUE(actor.Run().ok());
 }
 
+TEST(Rollout, AMemberThatCannotStepHoldsBackNoRowWhileAnotherGoesOn) {
+  for (const bool credit : {true, false}) {
+    Actor actor(2, 8);
+    for (uint32_t m : {0u, 1u}) actor.subscriber.latest[m] = FakeSnapshot(m, 0);
+    actor.session.limit = {{0, credit ? 3 : 500}, {1, 1000}};
+    int iterations = 0;
+    actor.options.stop = [&] {
+      if (++iterations == 2 && !credit) actor.session.min_policy_update[0] = 1;
+      return false;
+    };
+    const uint64_t owed = credit ? 3 : 4;  // of the first iteration
+    actor.session.on_wait = actor.subscriber.on_wait = [&] {
+      EXPECT_EQ(actor.session.produced(1), 1000u);
+      actor.session.run_finished = true;
+    };
+    ASSERT_TRUE(actor.Run().ok());
+    ASSERT_EQ(actor.session.rows.size(), owed + 1000);
+    for (uint64_t row = 0; row < owed; ++row) EXPECT_EQ(actor.session.rows[row].member, 0u) << "credit " << credit;
+  }
+}
+
 TEST(Rollout, ChunksAreBoundedAndNotTiny) {
   Actor actor(1, 16);
   ASSERT_TRUE(actor.RunFor(6400).ok());
