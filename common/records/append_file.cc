@@ -37,10 +37,13 @@ AppendFile::~AppendFile() {
   ::close(fd_);
 }
 
+bool AppendFile::Writes(size_t bytes) const { return buffer_.size() + bytes >= kBufferBytes; }
+
 absl::Status AppendFile::Append(absl::string_view data) {
+  const bool full = Writes(data.size());
   buffer_.append(data.data(), data.size());
   offset_ += data.size();
-  return buffer_.size() < kBufferBytes ? absl::OkStatus() : Flush(false);
+  return full ? Flush(false) : absl::OkStatus();
 }
 
 absl::Status AppendFile::Flush(bool sync) {

@@ -24,6 +24,7 @@ class AppendFile {
   AppendFile& operator=(const AppendFile&) = delete;
 
   absl::Status Append(absl::string_view data);
+  bool Writes(size_t bytes) const;  // whether appending so many makes the buffer go to the operating system
   // Hands everything to the operating system; with `sync` also to the disk.
   absl::Status Flush(bool sync);
   // Length including what is buffered; what Open takes after a Flush.

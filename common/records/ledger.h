@@ -66,7 +66,8 @@ uint32_t StepCheck(const float* observation, const float* next_observation, int 
 // Bytes of a step file with so many transitions.
 uint64_t LedgerStepBytes(uint64_t transitions, uint32_t action_dim);
 
-// Not thread-safe. Appending blocks only when a buffer is full; Flush blocks on the disk.
+// Steps reach their files first: a row of violations.csv never stands without its step. Not thread-safe. Appending
+// blocks only when a buffer is full; Flush blocks on the disk.
 class LedgerWriter {
  public:
   struct Options {
@@ -84,16 +85,17 @@ class LedgerWriter {
   // After its step. The id is given here, whatever the violation's; commas, quotes and line breaks in the actor's name
   // become '_'.
   absl::Status AppendViolation(const LedgerViolation& violation);
-  absl::Status Flush(bool sync);  // steps first: a row of violations.csv never stands without its step
+  absl::Status Flush(bool sync);
   std::vector<std::pair<std::string, uint64_t>> Offsets() const;  // path below the run folder, length
 
  private:
   explicit LedgerWriter(const Options& options) : options_(options) {}
   absl::Status OpenSteps(uint32_t member, uint64_t offset);
   absl::Status OpenViolations(uint64_t offset);
+  absl::Status FlushSteps(bool sync);
 
   const Options options_;
-  std::unique_ptr<AppendFile> violations_;
+  std::unique_ptr<AppendFile> violations_;          // outlives steps_, so that what is left goes out in the same order
   std::vector<std::unique_ptr<AppendFile>> steps_;  // one a member
   uint64_t last_id_ = 0;
   std::string record_;  // workspace

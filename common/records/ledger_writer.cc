@@ -131,11 +131,18 @@ absl::Status LedgerWriter::AppendViolation(const LedgerViolation& v) {
     for (const float value : *action) cells.push_back(Cell(value));
   }
   ++last_id_;
-  return violations_->Append(absl::StrCat(absl::StrJoin(cells, ","), "\n"));
+  const std::string row = absl::StrCat(absl::StrJoin(cells, ","), "\n");
+  if (violations_->Writes(row.size())) RETURN_IF_ERROR(FlushSteps(/*sync=*/false));
+  return violations_->Append(row);
+}
+
+absl::Status LedgerWriter::FlushSteps(bool sync) {
+  for (const auto& file : steps_) RETURN_IF_ERROR(file->Flush(sync));
+  return absl::OkStatus();
 }
 
 absl::Status LedgerWriter::Flush(bool sync) {
-  for (const auto& file : steps_) RETURN_IF_ERROR(file->Flush(sync));
+  RETURN_IF_ERROR(FlushSteps(sync));
   return violations_->Flush(sync);
 }
 

@@ -1,5 +1,6 @@
 #include "common/records/ledger.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -146,6 +147,26 @@ TEST_F(LedgerFiles, AResumedLedgerHasTheBytesOfOneThatNeverStopped) {
     EXPECT_EQ(Content("violations.csv"), violations) << "cut at " << cut;
     EXPECT_EQ(Content("member_0.steps"), steps) << "cut at " << cut;
   }
+}
+
+TEST_F(LedgerFiles, AViolationThatCanBeReadHasItsStepsWhateverBuffersHold) {
+  const auto writer = Open();
+  uint64_t readable = 0;
+  for (uint32_t row = 0; row < 2000; ++row) {
+    ASSERT_TRUE(writer->AppendStep(0, StepOf(row)).ok());
+    ASSERT_TRUE(writer->AppendStep(1, StepOf(row)).ok());
+    ASSERT_TRUE(writer->AppendViolation(ViolationOf(row, 1)).ok());
+    const std::string csv = Content("violations.csv");
+    const auto rows = static_cast<uint64_t>(std::count(csv.begin(), csv.end(), '\n'));
+    if (rows <= readable + 1) continue;  // the first is the header
+    readable = rows - 1;
+    const auto violation = ReadViolation(folder_, readable);
+    ASSERT_TRUE(violation.ok()) << violation.status();
+    const auto episode = ReadEpisode(folder_, *violation);
+    ASSERT_TRUE(episode.ok()) << episode.status();
+    EXPECT_GT(episode->size(), violation->step);
+  }
+  EXPECT_GT(readable, 0u) << "no buffer was full";
 }
 
 TEST_F(LedgerFiles, NamesOfActorsCannotBreakARow) {
