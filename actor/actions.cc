@@ -88,7 +88,7 @@ absl::StatusOr<std::map<std::string, double>> ParseInit(const std::string& text)
 absl::Status ApplyTaskOptions(const std::vector<std::string>& set, v1::Experiment* experiment) {
   for (const std::string& assignment : set) {
     if (!absl::StartsWith(absl::StripLeadingAsciiWhitespace(assignment), "task_options.")) {
-      return Invalid(absl::StrCat("--set ", assignment, ": only task_options. of an experiment may be set here"));
+      return Invalid(absl::StrCat("--set ", assignment, ": only task_options.NAME may be set to play a run or a task"));
     }
     RETURN_IF_ERROR(ApplyOverride(assignment, experiment));
   }

@@ -62,11 +62,11 @@ CLI::App* AddEval(CLI::App* app, Flags* flags) {
   EvalCommand& eval = flags->eval;
   CLI::App* command = app->add_subcommand("eval", "Play a run's policy and print the paper's metrics");
   command->add_option("run_dir", eval.run_dir, "Run folder")->required();
-  command->add_option("--member", eval.member, "Member; default: every one")->check(WholeNumber(0));
+  command->add_option("--member", eval.member, "Member; default: every one")->check(WholeNumber<uint32_t>(0));
   command->add_option("--epoch", eval.epoch, "Epoch number, or last")->capture_default_str();
-  command->add_option("--episodes", eval.episodes, "Episodes; default: as in the run")->check(WholeNumber(1));
+  command->add_option("--episodes", eval.episodes, "Episodes; default: as in the run")->check(WholeNumber<uint32_t>(1));
   command->add_option("--seed", eval.seed, "Seed of starts and noise; default: the run's own evaluation")
-      ->check(WholeNumber(0));
+      ->check(WholeNumber<uint64_t>(0));
   command->add_option("--set", eval.set, "path=value, in place of the run's own (task_options.puck_region=adjusted)")
       ->allow_extra_args(false);
   command->add_flag("--csv", eval.csv, "One row an episode");
@@ -89,7 +89,7 @@ CLI::App* AddExport(CLI::App* app, Flags* flags) {
   ExportCommand& exporting = flags->exporting;
   CLI::App* command = app->add_subcommand("export", "Write a run's policy as one file for a robot");
   command->add_option("run_dir", exporting.run_dir, "Run folder")->required();
-  command->add_option("--member", exporting.member, "Member")->capture_default_str()->check(WholeNumber(0));
+  command->add_option("--member", exporting.member, "Member")->capture_default_str()->check(WholeNumber<uint32_t>(0));
   command->add_option("--epoch", exporting.epoch, "Epoch number, or last")->capture_default_str();
   command->add_option("--out", exporting.file, "File to write")->required();
   return command;

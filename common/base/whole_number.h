@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 
 #include "absl/strings/numbers.h"
@@ -11,12 +12,17 @@
 
 namespace datacom {
 
-// For CLI::Option::check: empty when the text is a whole number of at least `least`, else a sentence that says so.
-inline std::function<std::string(const std::string&)> WholeNumber(uint64_t least) {
+// For CLI::Option::check: empty when the text is a whole number from `least` to the largest of the type that is to hold
+// it, else a sentence that says so.
+template <typename T>
+std::function<std::string(const std::string&)> WholeNumber(T least) {
   return [least](const std::string& text) {
+    constexpr T kMost = std::numeric_limits<T>::max();
     uint64_t value = 0;
-    if (absl::SimpleAtoi(text, &value) && value >= least) return std::string();
-    return absl::StrCat("must be a whole number of at least ", least, ", not ", text);
+    if (absl::SimpleAtoi(text, &value) && value >= static_cast<uint64_t>(least) &&
+        value <= static_cast<uint64_t>(kMost))
+      return std::string();
+    return absl::StrCat("must be a whole number from ", least, " to ", kMost, ", not ", text);
   };
 }
 

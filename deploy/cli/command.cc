@@ -43,16 +43,17 @@ absl::Status Become(const std::string& program, std::vector<std::string> argv) {
 
 namespace {
 
-// The library's own answer to a word that is no verb is that a verb is required.
+// The library's own answer to none, or to a word that is none, does not say which there are.
 absl::Status CheckVerb(const CLI::App& app, int argc, const char* const* argv) {
-  if (argc < 2 || argv[1][0] == '-') return absl::OkStatus();
+  if (argc > 1 && argv[1][0] == '-') return absl::OkStatus();
   std::vector<std::string> verbs;
   for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (verb->get_name() == argv[1]) return absl::OkStatus();
+    if (argc > 1 && verb->get_name() == argv[1]) return absl::OkStatus();
     verbs.push_back(verb->get_name());
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("there is no verb \"", argv[1], "\"; there are: ", absl::StrJoin(verbs, ", ")));
+      absl::StrCat(argc > 1 ? absl::StrCat("there is no verb \"", argv[1], "\"") : "name a verb",
+                   "; there are: ", absl::StrJoin(verbs, ", ")));
 }
 
 }  // namespace

@@ -269,7 +269,8 @@ void AddSweep(CLI::App* app, int* exit_code) {
   verb->add_option("--images", options->images, "where the images are, registry.example.org/team:tag; kubernetes");
   verb->add_option("--jobs", options->jobs, "populations at a time (1); local")->check(CLI::Range(1, 1024));
   verb->add_option("--seeds", options->seeds, "instead of the file's: 0-4, 3 or 0,2,5-7");
-  verb->add_option("--steps", options->steps, "environment steps of each member, exactly")->check(WholeNumber(1));
+  verb->add_option("--steps", options->steps, "environment steps of each member, exactly")
+      ->check(WholeNumber<uint64_t>(1));
   verb->add_option("--max-members", options->max_members, "of one population, instead of the file's")
       ->check(CLI::Range(1, 65536));
   verb->footer("Example: datacom sweep cartpole/cost_budgets --seeds 0-2 --steps 200000");

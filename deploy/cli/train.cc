@@ -239,7 +239,8 @@ void AddTrain(CLI::App* app, int* exit_code) {
       app->add_subcommand("train", "Trains a population on an embedded cluster: replay, actors, learner, evaluator");
   verb->add_option("experiment", options->experiment, "name under deploy/experiments, or a file");
   verb->add_option("--seeds", options->seeds, "the population, one member a seed: 0-4, 3 or 0,2,5-7");
-  verb->add_option("--steps", options->steps, "environment steps of each member, exactly")->check(WholeNumber(1));
+  verb->add_option("--steps", options->steps, "environment steps of each member, exactly")
+      ->check(WholeNumber<uint64_t>(1));
   verb->add_option("--actors", options->actors, "actor processes (1)")->check(CLI::Range(1, 1024));
   verb->add_option("--envs", options->environments,
                    "environments of each actor (16, rounded up to a multiple of the members)")

@@ -265,8 +265,8 @@ class TrainSupervisionTest(unittest.TestCase):
                 (("--set", "hyper.accepted_risk=2"), ("cartpole/datacom",), "accepted_risk"),
                 (("--seeds", "4-"), ("cartpole/datacom",), "4-"),
                 (("--unknown",), ("cartpole/datacom",), "--unknown"),
-                (("--steps", "-5"), ("cartpole/datacom",), "--steps: must be a whole number of at least 1, not -5"),
-                (("--steps", "2.5"), ("cartpole/datacom",), "--steps: must be a whole number of at least 1, not 2.5"),
+                (("--steps", "-5"), ("cartpole/datacom",), "--steps: must be a whole number from 1 to 18446744073709551615, not -5"),
+                (("--steps", "2.5"), ("cartpole/datacom",), "--steps: must be a whole number from 1 to 18446744073709551615, not 2.5"),
                 (("--max-hours", "-1"), ("cartpole/datacom",), "--max-hours: must be a number above 0, not -1"),
                 (("--actors", "2", "--lockstep"), ("cartpole/datacom",), "lockstep"),
                 ((), (), "experiment")):

@@ -39,10 +39,12 @@ class WrongUsageTest(unittest.TestCase):
                           ("render", self.run_dir, "--out", "x.png", "--seed", "-1"),
                           ("render", self.run_dir, "--out", "x.png", "--episode", "-1"),
                           ("export", self.run_dir, "--out", "x", "--member", "-1"), ("replay-violation", self.run_dir, "--", "-1")):
-            self.expect(*arguments, words=["must be a whole number of at least 0, not -1"])
-        self.expect("eval", self.run_dir, "--episodes", "abc", words=["--episodes: must be a whole number of at least 1, not abc"])
-        self.expect("render", self.run_dir, "--out", "x.png", "--frames", "0", words=["--frames: must be", "at least 1, not 0"])
-        self.expect("sweep", "cartpole/cost_budgets", "--steps", "-1", words=["--steps: must be", "at least 1, not -1"])
+            self.expect(*arguments, words=["must be a whole number from 0 to ", "not -1"])
+        for flag, most in (("--seed", 2**64 - 1), ("--member", 2**32 - 1)):
+            self.expect("eval", self.run_dir, flag, str(most + 1), words=[f"{flag}: must be a whole number from 0 to {most}, not {most + 1}"])
+        self.expect("eval", self.run_dir, "--episodes", "abc", words=["--episodes: must be a whole number from 1 to 4294967295, not abc"])
+        self.expect("render", self.run_dir, "--out", "x.png", "--frames", "0", words=["--frames: must be", "from 1 to 2147483647, not 0"])
+        self.expect("sweep", "cartpole/cost_budgets", "--steps", "-1", words=["--steps: must be", "from 1 to", "not -1"])
 
     def test_what_is_no_run_folder_is_called_so(self):
         for arguments in (("eval", "nosuch"), ("export", "nosuch", "--out", "x"), ("replay-violation", "nosuch", "1"),
@@ -63,6 +65,7 @@ class WrongUsageTest(unittest.TestCase):
 
     def test_a_word_that_is_no_verb_is_named_beside_those_there_are(self):
         self.expect("frobnicate", words=['there is no verb "frobnicate"; there are: train, sweep, status,'])
+        self.expect(words=["name a verb; there are: train, sweep, status,"])
 
     def test_what_is_no_address_is_named_with_its_form(self):
         roles = {"datacom-replay": ("--listen", "--metrics-listen", "--health-listen", "--healthcheck"),
