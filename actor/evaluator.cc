@@ -43,6 +43,8 @@ class RemoteSource : public EvaluationSource {
 
 std::string Name(const v1::LeaseReply& item) { return absl::StrCat("member ", item.member(), " epoch ", item.epoch()); }
 
+constexpr double kWaitLogSeconds = 10;  // between lines about a learner that does not answer
+
 std::chrono::milliseconds Milliseconds(double seconds) {
   return std::chrono::milliseconds(std::max<int64_t>(1, static_cast<int64_t>(seconds * 1000)));
 }
@@ -60,7 +62,10 @@ Evaluator::Evaluator(EvaluationSource* source, Options options)
 absl::Status Evaluator::Retry(const absl::Status& error, const char* what) {
   // A snapshot damaged on its way comes whole the next time.
   if (!IsTransient(error) && error.code() != absl::StatusCode::kDataLoss) return Annotate(error, what);
-  spdlog::warn("{} failed, trying again: {}", what, error.ToString());
+  if (logged_ == Clock::Time{} || Seconds(options_.clock->Now() - logged_) >= kWaitLogSeconds) {
+    spdlog::warn("{} failed, trying again: {}", what, error.ToString());
+    logged_ = options_.clock->Now();
+  }
   if (options_.wait(backoff_.Next())) return absl::CancelledError("stopping was requested");
   return absl::OkStatus();
 }
@@ -74,6 +79,7 @@ absl::Status Evaluator::Run() {
       continue;
     }
     backoff_.Reset();
+    logged_ = {};
     renewed_ = options_.clock->Now();
     if (item->finished()) return absl::OkStatus();
     if (item->lease() == 0) {

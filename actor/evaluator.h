@@ -67,7 +67,7 @@ class Evaluator {
   Backoff backoff_;
   std::string experiment_text_;
   v1::Experiment experiment_;
-  Clock::Time renewed_{};
+  Clock::Time renewed_{}, logged_{};  // logged_: the last line about a wait, if one goes on
 };
 
 }  // namespace datacom

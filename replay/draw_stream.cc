@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "common/rpc/channel.h"
 #include "spdlog/spdlog.h"
 
 namespace datacom {
@@ -38,6 +39,12 @@ bool ReplayDrawStream::Next(bool tick) {
   reply_.Clear();
   const Clock::Time start = Clock::Real().Now();
   const absl::Status drawn = store->Draw(wanted_.front(), &reply_);
+  if (drawn.ok() && reply_.ByteSizeLong() > kMaxMessageBytes) {  // the stream would break, and again when asked again
+    End(ToGrpc(absl::FailedPreconditionError(
+        absl::StrCat("draw of update ", wanted_.front(), ": ", reply_.ByteSizeLong(),
+                     " bytes with the episodes that ended, ", "a message has at most ", kMaxMessageBytes))));
+    return false;
+  }
   if (drawn.ok()) {
     service_->metrics()->ObserveDraw(Seconds(Clock::Real().Now() - start));
     wanted_.pop_front();

@@ -1,5 +1,7 @@
 #include "replay/insert_stream.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 
@@ -9,13 +11,19 @@ namespace {
 // A sender whose every chunk is refused and who reads no answers must not fill the memory: the oldest words are enough.
 constexpr int kMaxRejections = 64;
 
+// Whether the sender, on reading the reply, will send this member's rows again.
+bool AsksAgain(const v1::InsertReply& reply, uint32_t member) {
+  return std::any_of(reply.rejections().begin(), reply.rejections().end(),
+                     [member](const v1::Rejection& rejection) { return rejection.member() == member; });
+}
+
 }  // namespace
 
 absl::Status InsertStream::Open(const v1::InsertOpen& open) {
   Store* store = service_->store();
   RETURN_IF_ERROR(CheckHello(open.hello(), store->options().run_id, store->schema().fingerprint()));
   RETURN_IF_ERROR(service_->CheckOpen());
-  ASSIGN_OR_RETURN(const uint64_t stream, store->Connect(open.session()));
+  ASSIGN_OR_RETURN(const uint64_t stream, store->Connect(open.session(), open.incarnation()));
   MutexLock lock(&mutex_);
   session_ = open.session();
   stream_ = stream;
@@ -41,7 +49,10 @@ absl::Status InsertStream::Handle(const v1::InsertRequest& request) {
   service_->metrics()->ObserveInsert(Seconds(Clock::Real().Now() - start));
   if (reply.rejections().empty()) return absl::OkStatus();
   MutexLock lock(&mutex_);
-  if (rejections_.rejections_size() < kMaxRejections) rejections_.MergeFrom(reply);
+  const v1::Rejection& rejection = reply.rejections(0);
+  const bool retried = rejection.code() != static_cast<int32_t>(absl::StatusCode::kInvalidArgument);
+  if (rejections_.rejections_size() < kMaxRejections || (retried && !AsksAgain(rejections_, rejection.member())))
+    rejections_.MergeFrom(reply);
   return absl::OkStatus();
 }
 

@@ -57,6 +57,17 @@ Identity MakeIdentity(const Ring::Options& options) {
   return identity;
 }
 
+Identity Grown(Identity identity, uint64_t kept) {
+  identity.kept = kept;
+  return identity;
+}
+
+// A process that died while a ring grew may have left the new checksum beside the old size.
+void FinishGrowing(const Ring::Options& options, uint64_t bytes, Header* header) {
+  if (bytes < RingBytes(options.kept, options.guard, options.record_bytes)) return;
+  if (header->crc == CrcOf(Grown(header->identity, options.kept))) header->identity.kept = options.kept;
+}
+
 std::string RunOf(const Identity& identity) {
   return std::string(identity.run_id, strnlen(identity.run_id, sizeof identity.run_id));
 }
@@ -126,22 +137,22 @@ absl::StatusOr<std::unique_ptr<Ring>> Ring::Open(const Options& options) {
   ASSIGN_OR_RETURN(auto file, MappedFile::OpenOrCreate(options.path, bytes, &created));
   // A file of zeros has its blocks but no identity yet: the process died while creating it, nothing was ever committed.
   Header* header = HeaderOf(file.get());
-  const bool blank =
-      file->size() == bytes && std::all_of(file->data(), file->data() + sizeof(Header), [](char c) { return c == 0; });
+  const bool blank = file->size() == bytes && header->crc == 0 && header->cursor == 0;
   const bool fresh = created || blank;
   if (fresh) {
     header->identity = MakeIdentity(options);
     header->crc = CrcOf(header->identity);
     RETURN_IF_ERROR(file->Sync(0, kRingHeaderBytes));
   }
+  FinishGrowing(options, file->size(), header);
   RETURN_IF_ERROR(CheckReadable(*file, options));
   RETURN_IF_ERROR(CheckWritable(*header, options));
   if (header->identity.kept < options.kept) {
     RETURN_IF_ERROR(MappedFile::Grow(options.path, bytes));
     ASSIGN_OR_RETURN(file, MappedFile::OpenOrCreate(options.path, bytes, &created));
     header = HeaderOf(file.get());
+    header->crc = CrcOf(Grown(header->identity, options.kept));
     header->identity.kept = options.kept;
-    header->crc = CrcOf(header->identity);
     RETURN_IF_ERROR(file->Sync(0, kRingHeaderBytes));
   }
   file->AdviseRandom();

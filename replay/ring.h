@@ -33,7 +33,8 @@ class Ring {
     bool sync = false;          // Commit returns only after msync
   };
   // FAILED_PRECONDITION naming the file, what differs (magic, layout, schema, run, size) and what to do; DATA_LOSS when
-  // the header's CRC or the cursor is not possible. Nothing in the file is changed then.
+  // the header's CRC is wrong. Nothing in the file is changed then. A process that dies in Open leaves a file that the
+  // next Open takes.
   static absl::StatusOr<std::unique_ptr<Ring>> Open(const Options& options);
   // The ring of a run that does not work on it now, as it is: nothing of the file is changed. Of the options only path,
   // schema_fingerprint and record_bytes count. Errors as Open's; NOT_FOUND where there is no file.
@@ -50,7 +51,8 @@ class Ring {
   char* writable(uint64_t number) { return records_ + number % slots_ * record_bytes_; }
   // Records from `number` on that lie one after the other before the ring wraps.
   uint64_t contiguous(uint64_t number) const { return slots_ - number % slots_; }
-  // Records below `cursor` are kept from now on. On an error of the disk nothing is committed.
+  // Records below `cursor` are kept from now on. After an error of the disk cursor() may have moved, though what it
+  // stands for need not be on the disk.
   absl::Status Commit(uint64_t cursor);
   // Forgets records from `cursor` on (recovery of a table that is derived from another).
   void Truncate(uint64_t cursor);

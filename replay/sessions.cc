@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
@@ -13,6 +14,11 @@ namespace datacom {
 namespace {
 
 std::string CreditPath(const std::string& folder) { return folder + "/credit"; }
+
+absl::Status Replaced(const std::string& actor) {
+  return absl::AlreadyExistsError(absl::StrCat("another process acts as ", actor,
+                                               " now; actors that are to act side by side need a name each (--name)"));
+}
 
 }  // namespace
 
@@ -80,9 +86,17 @@ absl::Status SessionTable::Save() const {
   return WriteFileAtomically(path(), stored.SerializeAsString());
 }
 
-Session* SessionTable::Find(uint32_t number) {
+absl::StatusOr<Session*> SessionTable::Find(uint32_t number) {
   const auto found = living_.find(number);
-  return found == living_.end() ? nullptr : &found->second;
+  if (found != living_.end()) return &found->second;
+  if (replaced_.contains(number)) return Replaced(ActorOf(number));
+  return absl::NotFoundError(absl::StrCat("session ", number, " ended; register anew"));
+}
+
+absl::StatusOr<Session*> SessionTable::Find(uint32_t number, uint64_t incarnation) {
+  ASSIGN_OR_RETURN(Session * found, Find(number));
+  if (found->incarnation != incarnation) return Replaced(found->actor);
+  return found;
 }
 
 std::string SessionTable::ActorOf(uint32_t number) const {
@@ -149,14 +163,20 @@ absl::StatusOr<Session*> SessionTable::Register(const std::string& actor, uint64
     Session& session = same->second;
     if (session.incarnation == incarnation) return &session;
     if (options_.lockstep) {  // goes on where it stood
-      session.incarnation = incarnation;
+      const uint64_t former = std::exchange(session.incarnation, incarnation);
+      const absl::Status saved = Save();
+      if (!saved.ok()) {
+        session.incarnation = former;
+        return saved;
+      }
       session.stream = 0;
       session.last_seen = options_.clock->Now();
-      RETURN_IF_ERROR(Save());
       return &session;
     }
     ended->push_back(session.number);
+    replaced_.insert(session.number);
     living_.erase(same);
+    unsaved_ = true;
   }
   Session session;
   session.actor = actor;
@@ -172,18 +192,23 @@ absl::StatusOr<Session*> SessionTable::Register(const std::string& actor, uint64
   RETURN_IF_ERROR(SyncCredit(session));  // before the session is: it must not begin with the credit of another
   Session* stored = &(living_[session.number] = session);
   actors_[session.number] = actor;
-  RETURN_IF_ERROR(Save());
+  const absl::Status saved = Save();
+  if (!saved.ok()) {  // a retry must not be given what a restart would not know
+    living_.erase(session.number);
+    actors_.erase(session.number);
+    return saved;
+  }
+  unsaved_ = false;
   return stored;
 }
 
-absl::StatusOr<std::vector<uint32_t>> SessionTable::Expire() {
-  std::vector<uint32_t> ended;
-  if (options_.lockstep) return ended;
+absl::Status SessionTable::Expire(std::vector<uint32_t>* ended) {
+  if (options_.lockstep) return absl::OkStatus();
   const Clock::Time now = options_.clock->Now();
   for (const auto& [number, session] : living_) {
-    if (!session.connected() && now - session.last_seen > options_.lease) ended.push_back(number);
+    if (!session.connected() && now - session.last_seen > options_.lease) ended->push_back(number);
   }
-  for (const uint32_t number : ended) living_.erase(number);
+  for (const uint32_t number : *ended) living_.erase(number);
   const std::vector<uint32_t> coverage = Coverage();
   const bool covered = std::find(coverage.begin(), coverage.end(), 0u) == coverage.end();
   if (covered || living_.empty()) {
@@ -191,12 +216,14 @@ absl::StatusOr<std::vector<uint32_t>> SessionTable::Expire() {
   } else if (now - covered_at_ > options_.lease) {
     const uint32_t actors = static_cast<uint32_t>(living_.size());
     shard_size_ = (options_.members + actors - 1) / actors;
-    for (const auto& [number, session] : living_) ended.push_back(number);
+    for (const auto& [number, session] : living_) ended->push_back(number);
     living_.clear();
     covered_at_ = now;
   }
-  if (!ended.empty()) RETURN_IF_ERROR(Save());
-  return ended;
+  unsaved_ = unsaved_ || !ended->empty();
+  if (unsaved_) RETURN_IF_ERROR(Save());
+  unsaved_ = false;
+  return absl::OkStatus();
 }
 
 uint64_t SessionTable::Outstanding(uint32_t member) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -57,15 +58,19 @@ class SessionTable {
   static absl::StatusOr<std::unique_ptr<SessionTable>> Open(const Options& options);
   static bool Exists(const std::string& folder);  // Open was called on this folder before
 
-  // The session of this start, new or (a retry) as it was. `ended`: sessions that it replaces, already taken out.
-  // INVALID_ARGUMENT, RESOURCE_EXHAUSTED (too many, or lockstep and all members are served).
+  // The session of this start, new or (a retry) as it was. `ended`: sessions that it replaces, already taken out, also
+  // on an error. INVALID_ARGUMENT, RESOURCE_EXHAUSTED (too many, or lockstep and all members are served), the disk's
+  // (nothing is registered).
   absl::StatusOr<Session*> Register(const std::string& actor, uint64_t incarnation, uint32_t environments,
                                     std::vector<uint32_t>* ended);
-  // Sessions whose lease ran out, and, when members have been left alone for a lease, all others so that they register
-  // again for larger shards; already taken out.
-  absl::StatusOr<std::vector<uint32_t>> Expire();
+  // `ended`: sessions whose lease ran out, and, when members have been left alone for a lease, all others so that they
+  // register again for larger shards; already taken out, also on an error, which is the disk's: the next call writes
+  // again.
+  absl::Status Expire(std::vector<uint32_t>* ended);
 
-  Session* Find(uint32_t number);
+  // NOT_FOUND: it ended. ALREADY_EXISTS: another start of the same actor replaced it.
+  absl::StatusOr<Session*> Find(uint32_t number);
+  absl::StatusOr<Session*> Find(uint32_t number, uint64_t incarnation);
   // Who had the session, living or ended; empty for a number never handed out.
   std::string ActorOf(uint32_t number) const;
   std::map<uint32_t, Session>& living() { return living_; }
@@ -90,6 +95,8 @@ class SessionTable {
   std::unique_ptr<CreditFile> credit_;
   std::map<uint32_t, Session> living_;
   std::map<uint32_t, std::string> actors_;  // by session, those that ended included
+  std::set<uint32_t> replaced_;             // ended by a newer start of their actor while this process ran
+  bool unsaved_ = false;                    // the file is behind: it could not be written
   uint32_t next_session_ = 1;
   uint32_t shard_size_ = 0;
   Clock::Time covered_at_{};  // when every member last had a session

@@ -46,6 +46,18 @@ absl::StatusOr<std::unique_ptr<MemberTable>> OpenMember(const RowSchema& schema,
   return MemberTable::Open(schema, table);
 }
 
+// One message has the draws of all members.
+absl::Status CheckDrawSize(const RowSchema& schema, const v1::Experiment& experiment) {
+  const uint64_t rows = experiment.learner().batch_size() + experiment.learner().failure_batch_size();
+  const uint64_t members = static_cast<uint64_t>(experiment.members_size());
+  const uint64_t bytes = members * rows * schema.learning_row_bytes();
+  if (bytes <= kMaxDrawBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "a draw for ", members, " members of ", rows, " rows (learner.batch_size + learner.failure_batch_size) of ",
+      schema.learning_row_bytes(), " bytes has ", bytes, " bytes; at most ", kMaxDrawBytes,
+      " fit a message: ask for fewer rows, or share the members out over several runs"));
+}
+
 }  // namespace
 
 Store::Store(const RowSchema& schema, const Options& options)
@@ -56,6 +68,7 @@ Store::Store(const RowSchema& schema, const Options& options)
       rows_rate_(options.clock, kRateWindowSeconds) {}
 
 absl::StatusOr<std::unique_ptr<Store>> Store::Open(const RowSchema& schema, const Options& options) {
+  RETURN_IF_ERROR(CheckDrawSize(schema, options.experiment));
   std::unique_ptr<Store> store(new Store(schema, options));
   RETURN_IF_ERROR(MakeFolders(options.folder));
   ASSIGN_OR_RETURN(store->lock_, FolderLock::Take(options.folder));
@@ -132,10 +145,9 @@ absl::StatusOr<v1::RegisterReply> Store::Register(const std::string& actor, uint
   return reply;
 }
 
-absl::StatusOr<uint64_t> Store::Connect(uint32_t session) {
+absl::StatusOr<uint64_t> Store::Connect(uint32_t session, uint64_t incarnation) {
   MutexLock lock(&mutex_);
-  Session* found = sessions_->Find(session);
-  if (found == nullptr) return absl::NotFoundError(absl::StrCat("session ", session, " ended; register anew"));
+  ASSIGN_OR_RETURN(Session * found, sessions_->Find(session, incarnation));
   found->stream = next_stream_++;
   for (uint32_t i = 0; i < found->member_count; ++i) Grant(found->first_member + i);
   return found->stream;
@@ -143,16 +155,15 @@ absl::StatusOr<uint64_t> Store::Connect(uint32_t session) {
 
 void Store::Disconnect(uint32_t session, uint64_t stream) {
   MutexLock lock(&mutex_);
-  Session* found = sessions_->Find(session);
-  if (found == nullptr || found->stream != stream) return;
-  found->stream = 0;
-  found->is_short = false;
-  found->last_seen = options_.clock->Now();
+  const absl::StatusOr<Session*> found = sessions_->Find(session);
+  if (!found.ok() || (*found)->stream != stream) return;
+  (*found)->stream = 0;
+  (*found)->is_short = false;
+  (*found)->last_seen = options_.clock->Now();
 }
 
 absl::StatusOr<Session*> Store::FindStream(uint32_t session, uint64_t stream) const {
-  Session* found = sessions_->Find(session);
-  if (found == nullptr) return absl::NotFoundError(absl::StrCat("session ", session, " ended; register anew"));
+  ASSIGN_OR_RETURN(Session * found, sessions_->Find(session));
   if (found->stream != stream)
     return absl::AbortedError(absl::StrCat("session ", session, ": another stream took over"));
   return found;

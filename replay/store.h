@@ -1,9 +1,10 @@
 // The replay without transport: every member's rows, the sessions, the credit, the draws (architecture.md, decisions 5
 // to 7).
 //
-// Thread-safe: one mutex over everything; calls are short (microseconds), except that with replay.sync an Insert waits
-// for the disk. Nothing waits for anybody else: who has to wait asks again after a change (the service does). Time
-// comes from the clock given, and only leases and the words about waits depend on it.
+// Thread-safe: one mutex over everything; calls are short (microseconds), except that sessions that begin or end wait
+// for a small file to be on the disk, and with replay.sync every Insert for its rows. Nothing waits for anybody else:
+// who has to wait asks again after a change (the service does). Time comes from the clock given, and only leases and
+// the words about waits depend on it.
 #ifndef DATACOM_REPLAY_STORE_H_
 #define DATACOM_REPLAY_STORE_H_
 
@@ -29,7 +30,9 @@
 
 namespace datacom {
 
-// What metrics show: totals since this process started, then what is there now.
+inline constexpr uint64_t kMaxDrawBytes = 12 << 20;  // rows of one update; a message has 16 MiB, episodes come on top
+
+// What metrics show: totals since this process started (episodes: since the run began), then what is there now.
 struct StoreCounters {
   uint64_t inserted = 0, duplicates = 0;
   uint64_t rejected_invalid = 0, rejected_gap = 0, rejected_credit = 0;
@@ -60,26 +63,29 @@ class Store {
     Clock::Time::duration lease = std::chrono::seconds(30);
     uint64_t guard_rows = kRingGuardRows;  // smaller in tests
   };
-  // Creates or recovers the folder. Errors: Ring::Open's, FolderLock's, no disk space.
+  // Creates or recovers the folder. Errors: Ring::Open's, FolderLock's, no disk space; INVALID_ARGUMENT when a draw is
+  // larger than kMaxDrawBytes.
   static absl::StatusOr<std::unique_ptr<Store>> Open(const RowSchema& schema, const Options& options);
 
   // Actors. Sessions that end here or in Tick lose their streams: their next call answers NOT_FOUND.
   absl::StatusOr<v1::RegisterReply> Register(const std::string& actor, uint64_t incarnation, uint32_t environments);
-  // A number for the stream that from now on may insert for the session; an older stream may no more. NOT_FOUND.
-  absl::StatusOr<uint64_t> Connect(uint32_t session);
+  // A number for the stream that from now on may insert for the session; an older stream may no more. NOT_FOUND,
+  // ALREADY_EXISTS as SessionTable::Find.
+  absl::StatusOr<uint64_t> Connect(uint32_t session, uint64_t incarnation);
   void Disconnect(uint32_t session, uint64_t stream);
   // Commits what is new in the chunk. A chunk that cannot be taken adds a Rejection to `reply` and the call is OK; an
-  // error ends the stream: NOT_FOUND (session ended), ABORTED (another stream took over), UNAVAILABLE (the disk
-  // failed).
+  // error ends the stream: NOT_FOUND (session ended), ALREADY_EXISTS (and replaced), ABORTED (another stream took
+  // over), UNAVAILABLE (the disk failed).
   absl::Status Insert(uint32_t session, uint64_t stream, const v1::Chunk& chunk, v1::InsertReply* reply);
-  // Adds to `reply` what changed since `sent` and notes it there. False: nothing. NOT_FOUND, ABORTED as Insert.
+  // Adds to `reply` what changed since `sent` and notes it there. False: nothing. Errors as Insert's.
   absl::StatusOr<bool> Progress(uint32_t session, uint64_t stream, InsertProgress* sent, v1::InsertReply* reply);
 
   // The learner.
   void SetLearnerConnected(bool connected);
   void Announce(uint64_t completed_update);
   bool Ready(uint64_t update) const;  // every member has n(update) rows
-  // INVALID_ARGUMENT beyond the last update; FAILED_PRECONDITION when rows are overwritten; UNAVAILABLE when not Ready.
+  // INVALID_ARGUMENT beyond the last update; FAILED_PRECONDITION when rows are overwritten; UNAVAILABLE when not Ready,
+  // or after the disk failed.
   absl::Status Draw(uint64_t update, v1::DrawReply* reply);
   std::string WhoLacks(uint64_t update) const;  // in words, for a draw that waits
 
@@ -87,7 +93,7 @@ class Store {
   void Info(v1::ReplayInfo* info) const;
   // Ends leases, finds out who waits; call a few times a second. An error is the disk's.
   absl::Status Tick();
-  // Not OK after the disk failed: nothing is accepted any more, what is there stays readable.
+  // Not OK after the disk failed: nothing is accepted or drawn any more, what is there stays readable.
   absl::Status health() const;
   bool Complete() const;  // every row is there and the last update is done
   StoreCounters counters() const;

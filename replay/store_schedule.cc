@@ -84,6 +84,7 @@ bool Store::Ready(uint64_t update) const {
 
 absl::Status Store::Draw(uint64_t update, v1::DrawReply* reply) {
   MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(health_);  // a commit that failed may have left rows without what is derived from them
   if (update == 0 || update > limiter_.schedule().LastUpdate()) {
     return absl::InvalidArgumentError(
         absl::StrCat("draw of update ", update, ": the run has updates 1 to ", limiter_.schedule().LastUpdate()));
@@ -173,13 +174,13 @@ void Store::NoteWaits() {
 
 absl::Status Store::Tick() {
   MutexLock lock(&mutex_);
-  const auto ended = sessions_->Expire();
-  RETURN_IF_ERROR(ended.status());
-  for (const uint32_t session : *ended) spdlog::warn("session ended session={} reason=lease", session);
-  EndSessions(*ended);
+  std::vector<uint32_t> ended;
+  const absl::Status written = sessions_->Expire(&ended);
+  for (const uint32_t session : ended) spdlog::warn("session ended session={} reason=lease", session);
+  EndSessions(ended);
   NoteWaits();
   rows_rate_.Add(static_cast<double>(counters_.inserted));
-  return health_;
+  return health_.ok() ? written : health_;
 }
 
 absl::Status Store::health() const {

@@ -38,6 +38,12 @@ const char* NameOf(ColumnType type) {
   return "";
 }
 
+const Column* Find(const std::vector<Column>& columns, absl::string_view name) {
+  const auto found =
+      std::find_if(columns.begin(), columns.end(), [&](const Column& column) { return column.name == name; });
+  return found == columns.end() ? nullptr : &*found;
+}
+
 absl::StatusOr<std::vector<Column>> ColumnsOf(const std::string& path, const v1::DatasetManifest& manifest) {
   std::vector<Column> columns;
   for (const v1::DatasetColumn& column : manifest.columns()) {
@@ -47,6 +53,8 @@ absl::StatusOr<std::vector<Column>> ColumnsOf(const std::string& path, const v1:
       return absl::DataLossError(absl::StrCat(path, ": column ", column.name(), ": ", column.type(), "[",
                                               column.width(), "] is no type of a column"));
     }
+    if (Find(columns, column.name()) != nullptr)
+      return absl::DataLossError(absl::StrCat(path, ": column ", column.name(), " is there twice"));
     columns.push_back({column.name(), known->first, column.width()});
   }
   return columns;
@@ -57,12 +65,6 @@ uint64_t RowBytes(const std::vector<Column>& columns) {
   uint64_t bytes = 0;
   for (const Column& column : columns) bytes += column.bytes();
   return bytes;
-}
-
-const Column* Find(const std::vector<Column>& columns, absl::string_view name) {
-  const auto found =
-      std::find_if(columns.begin(), columns.end(), [&](const Column& column) { return column.name == name; });
-  return found == columns.end() ? nullptr : &*found;
 }
 
 std::string Describe(const Column& column) { return absl::StrCat(NameOf(column.type), "[", column.width, "]"); }
@@ -227,7 +229,6 @@ absl::StatusOr<Dataset> Dataset::Read(const std::string& folder, const std::stri
   RETURN_IF_ERROR(CheckDataset(folder, manifest, task, schema));
   dataset.schema_ = schema;
   ASSIGN_OR_RETURN(dataset.columns_, ColumnsOf(folder, manifest));
-  dataset.failures_.reserve(FailuresOf(manifest));
   for (const v1::DatasetMember& member : manifest.members()) {
     // Sizes are checked before anything is reserved for them.
     const std::string path = absl::StrCat(folder, "/", member.file());
@@ -236,6 +237,7 @@ absl::StatusOr<Dataset> Dataset::Read(const std::string& folder, const std::stri
     if (error) return absl::DataLossError(absl::StrCat(path, ": ", error.message()));
     if (bytes != member.bytes())
       return absl::DataLossError(absl::StrCat(path, ": ", bytes, " bytes, the manifest says ", member.bytes()));
+    dataset.failures_.reserve(dataset.failures_.size() + member.failures());
     RETURN_IF_ERROR(dataset.ReadMember(path, member));
   }
   return dataset;

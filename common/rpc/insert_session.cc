@@ -10,9 +10,12 @@
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
 #include "datacom/v1/replay.grpc.pb.h"
+#include "spdlog/spdlog.h"
 
 namespace datacom {
 namespace {
+
+constexpr std::chrono::seconds kWaitLogPeriod{10};
 
 // The owner thread keeps a stream open and writes; a reader thread per stream takes answers. State is shared under
 // mutex_.
@@ -61,7 +64,7 @@ class InsertSessionImpl final : public InsertSession {
     MutexLock lock(&mutex_);
     if (!status_.ok())
       return absl::FailedPreconditionError(absl::StrCat("the session is over: ", std::string(status_.message())));
-    if (member < registration_.first_member() || member - registration_.first_member() >= members_.size()) {
+    if (!Serves(member)) {
       return absl::InvalidArgumentError(absl::StrCat("member ", member, " is not of this session"));
     }
     Member& state = At(member);
@@ -134,6 +137,10 @@ class InsertSessionImpl final : public InsertSession {
   };
   using Stream = grpc::ClientReaderWriter<v1::InsertRequest, v1::InsertReply>;
 
+  bool Serves(uint32_t member) const {
+    return member >= registration_.first_member() &&
+           member - registration_.first_member() < registration_.member_count();
+  }
   Member& At(uint32_t member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return members_[member - registration_.first_member()];
   }
@@ -177,6 +184,7 @@ class InsertSessionImpl final : public InsertSession {
     v1::InsertRequest open;
     *open.mutable_open()->mutable_hello() = MakeHello(options_.run_id, fingerprint_);
     open.mutable_open()->set_session(registration_.session());
+    open.mutable_open()->set_incarnation(options_.incarnation);
     stream->Write(open);
     std::thread reader([this, &stream] { Read(stream.get()); });
     v1::InsertRequest request;
@@ -228,9 +236,17 @@ class InsertSessionImpl final : public InsertSession {
 
   void Take(const v1::InsertReply& reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     for (const v1::Committed& committed : reply.committed()) {
+      if (!Serves(committed.member())) continue;
       Member& state = At(committed.member());
+      if (committed.next_sequence() < state.acknowledged) {
+        // Its machine lost power: those rows are gone here and there, and what follows them would be refused for ever.
+        status_ = absl::NotFoundError(absl::StrCat("the replay has lost rows it had acknowledged: member ",
+                                                   committed.member(), " stands at ", committed.next_sequence(), ", ",
+                                                   state.acknowledged, " were acknowledged"));
+        return;
+      }
       if (!opened_) state.next_sequence = committed.next_sequence();  // lockstep goes on where a former process stood
-      state.acknowledged = std::max(state.acknowledged, committed.next_sequence());
+      state.acknowledged = committed.next_sequence();
       while (!state.queue.empty()) {
         const v1::Chunk& chunk = state.queue.front().chunk();
         if (chunk.first_sequence() + chunk.row_count() > state.acknowledged) break;
@@ -239,6 +255,7 @@ class InsertSessionImpl final : public InsertSession {
       }
     }
     for (const v1::Credit& credit : reply.credit()) {
+      if (!Serves(credit.member())) continue;
       Member& state = At(credit.member());
       state.limit = std::max(state.limit, credit.limit());
       state.min_policy_update = credit.min_policy_update();
@@ -251,9 +268,8 @@ class InsertSessionImpl final : public InsertSession {
 
   void TakeRejection(const v1::Rejection& rejection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto code = static_cast<absl::StatusCode>(rejection.code());
-    const uint64_t member = rejection.member();
-    const bool ours = member >= registration_.first_member() && member - registration_.first_member() < members_.size();
-    if (!ours || (code != absl::StatusCode::kOutOfRange && code != absl::StatusCode::kResourceExhausted)) {
+    if (!Serves(rejection.member()) ||
+        (code != absl::StatusCode::kOutOfRange && code != absl::StatusCode::kResourceExhausted)) {
       status_ = absl::Status(code, rejection.message());  // the same rows would be refused again
       return;
     }
@@ -296,7 +312,8 @@ absl::StatusOr<std::unique_ptr<InsertSession>> InsertSession::Register(const Opt
   request.set_incarnation(options.incarnation);
   request.set_environments(options.environments);
   Backoff backoff(options.incarnation);
-  const auto deadline = std::chrono::steady_clock::now() + options.register_deadline;
+  const auto begin = std::chrono::steady_clock::now(), deadline = begin + options.register_deadline;
+  auto logged = begin - kWaitLogPeriod;
   while (true) {
     if (Stop::Process().requested()) return absl::CancelledError("stopped while registering");
     grpc::ClientContext context;
@@ -306,8 +323,13 @@ absl::StatusOr<std::unique_ptr<InsertSession>> InsertSession::Register(const Opt
     if (status.ok()) return std::make_unique<InsertSessionImpl>(options, std::move(reply));
     if (!IsTransient(status)) return status;
     const auto wait = backoff.Next();
-    if (std::chrono::steady_clock::now() + wait >= deadline)
-      return Annotate(status, "the replay did not answer in time");
+    const auto now = std::chrono::steady_clock::now();
+    if (now - logged >= kWaitLogPeriod) {
+      spdlog::warn("waiting for the replay since {:.0f} s: {}", std::chrono::duration<double>(now - begin).count(),
+                   status.ToString());
+      logged = now;
+    }
+    if (now + wait >= deadline) return Annotate(status, "the replay did not answer in time");
     Stop::Process().WaitFor(wait);
   }
 }

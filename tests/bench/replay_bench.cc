@@ -72,7 +72,7 @@ class BenchStore {
     store_ = std::move(*store);
     store_->Announce(900000000000);
     session_ = store_->Register("bench", 1, 16)->session();
-    const uint64_t stream = *store_->Connect(session_);
+    const uint64_t stream = *store_->Connect(session_, 1);
     v1::Chunk chunk = BenchChunk(0);
     v1::InsertReply reply;
     for (; rows_ < kFillRows && reply.rejections_size() == 0; rows_ += ChunkRows()) {
@@ -101,7 +101,7 @@ class BenchStore {
 
 void InsertStore(benchmark::State& state) {
   BenchStore bench;
-  const uint64_t stream = *bench.store()->Connect(bench.session());
+  const uint64_t stream = *bench.store()->Connect(bench.session(), 1);
   v1::Chunk chunk = BenchChunk(0);
   uint64_t rows = bench.rows();
   for (auto _ : state) {
@@ -174,6 +174,7 @@ double Stream(benchmark::State& state, const std::string& address, uint32_t sess
   v1::InsertRequest request;
   *request.mutable_open()->mutable_hello() = MakeHello("run", BenchSchema().fingerprint());
   request.mutable_open()->set_session(session);
+  request.mutable_open()->set_incarnation(1);
   stream->Write(request);
   *request.mutable_chunk() = BenchChunk(0);
   uint64_t sent = 0, acknowledged = 0;

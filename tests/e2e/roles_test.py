@@ -32,11 +32,11 @@ class RolesTest(RunTest):
         except FileNotFoundError:
             return ""
 
-    def start(self, host, binary, *arguments):
-        """A role on a host; its log has the host's name."""
+    def start(self, host, binary, *arguments, log=None):
+        """A role on a host; its log has the host's name, or another."""
         command = ["sh", "-c", 'hostname "$0" && exec "$@"', host, os.path.join(BIN, binary), *arguments, "--run-id", "by-hand"]
-        with open(self.file(host + ".log"), "w", encoding="utf-8") as log:
-            process = subprocess.Popen([*other_host(), *command], stderr=log, stdout=log, cwd=self.folder)
+        with open(self.file((log or host) + ".log"), "w", encoding="utf-8") as out:
+            process = subprocess.Popen([*other_host(), *command], stderr=out, stdout=out, cwd=self.folder)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         return process
@@ -62,9 +62,14 @@ class RolesTest(RunTest):
         learner, learner_address = self.service("learner", "--run-dir", self.file("kept"), "--replay", replay_address)
         learner.send_signal(signal.SIGSTOP)  # nobody can finish before both are there
         peers = ["--learner", learner_address, "--envs", "4"]
-        actors = [self.start(host, "datacom-actor", "run", "--replay", replay_address, *peers) for host in ("host-a", "host-b")]
+        acting = ["datacom-actor", "run", "--replay", replay_address, *peers]
+        actors = [self.start(host, *acting) for host in ("host-a", "host-b")]
         registered = lambda: sorted(re.findall(r"actor registered actor=(\S+) session=", self.read("replay.log")))  # noqa: E731
         self.wait(lambda: len(registered()) >= 2, replay, *actors)
+        twin = self.start("host-a", *acting, log="twin")  # without a name of its own
+        self.assertEqual(actors[0].wait(DEADLINE), 1, self.read("host-a.log"))
+        self.assertIn("another process acts as host-a now", self.read("host-a.log"))
+        actors[0] = twin
         learner.send_signal(signal.SIGCONT)
         evaluator = self.start("host-c", "datacom-actor", "evaluate", *peers)
         self.wait(lambda: learner.poll() is not None, learner)
@@ -72,7 +77,7 @@ class RolesTest(RunTest):
         self.assertEqual([process.wait(DEADLINE) for process in (*actors, evaluator)], [0, 0, 0])
         replay.send_signal(signal.SIGTERM)
         self.assertEqual(replay.wait(DEADLINE), 0, self.read("replay.log"))
-        self.assertEqual(registered(), ["host-a", "host-b"], "one actor ended the other's session")
+        self.assertEqual(registered(), ["host-a", "host-a", "host-b"], "one actor ended the other's session")
 
         os.rename(self.file("given.textproto"), self.file("gone"))
         page = self.file("page.html")

@@ -66,5 +66,54 @@ TEST(ReplayDiskFullTest, RowsAreStillTakenNewActorsAreRefusedByNameAndNothingAck
   EXPECT_TRUE(store->Register("actor-1", 1, 1).ok());
 }
 
+TEST(ReplayDiskFullTest, CreditOfAnActorThatDiedGoesToTheOthersThoughItsEndCannotBeWrittenDown) {
+  SmallDisk disk(4 * kMiB);
+  if (!disk.mounted()) GTEST_SKIP() << disk.why();
+  ManualClock clock;
+  auto store = MustOpen(SmallExperiment(1), disk.path(), &clock);
+  Client dead, alive;
+  dead.Open(store.get(), "actor-0", 1, 1);
+  alive.Open(store.get(), "actor-1", 1, 1);
+  const auto use_all = [&](Client* client) {
+    while (client->limit[0] > client->next[0]) {
+      const auto count = static_cast<uint32_t>(client->limit[0] - client->next[0]);
+      ASSERT_EQ(client->Send(store.get(), MakeChunk(0, client->next[0], SimpleRows(client->next[0], count))),
+                absl::StatusCode::kOk);
+      client->Hear(store.get());
+    }
+  };
+  ASSERT_NO_FATAL_FAILURE(use_all(&alive));
+  ASSERT_GT(dead.limit[0], dead.next[0]);
+  const uint64_t before = alive.limit[0];
+  store->Disconnect(dead.session, dead.stream);
+  disk.Fill();
+  clock.Advance(std::chrono::seconds(31));
+  EXPECT_EQ(store->Tick().code(), absl::StatusCode::kResourceExhausted);
+  alive.Hear(store.get());
+  EXPECT_GT(alive.limit[0], before);
+  EXPECT_FALSE(store->Tick().ok()) << "it is still to be written";
+  disk.Free();
+  EXPECT_TRUE(store->Tick().ok());
+  store.reset();
+  store = MustOpen(SmallExperiment(1), disk.path(), &clock);
+  EXPECT_EQ(store->Connect(dead.session, dead.incarnation).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(ReplayDiskFullTest, ASessionThatCouldNotBeWrittenDownIsNotGivenToARetry) {
+  SmallDisk disk(4 * kMiB);
+  if (!disk.mounted()) GTEST_SKIP() << disk.why();
+  ManualClock clock;
+  auto store = MustOpen(SmallExperiment(1), disk.path(), &clock);
+  disk.Fill();
+  EXPECT_FALSE(store->Register("actor-0", 1, 1).ok());
+  EXPECT_FALSE(store->Register("actor-0", 1, 1).ok());
+  disk.Free();
+  const auto registered = store->Register("actor-0", 1, 1);
+  ASSERT_TRUE(registered.ok()) << registered.status();
+  store.reset();
+  store = MustOpen(SmallExperiment(1), disk.path(), &clock);
+  EXPECT_TRUE(store->Connect(registered->session(), 1).ok());
+}
+
 }  // namespace
 }  // namespace datacom

@@ -126,12 +126,17 @@ TEST(StoreTest, ADamagedOrTruncatedRingIsRefusedAndAResumedRunMayHaveMoreSteps) 
     file.seekp(offset);
     file.put(byte);
   };
-  for (const int64_t offset : {0, 8, 16, 24, 32, 40, 50}) {  // magic, layout, sizes, schema, run
+  for (const int64_t offset : {0, 8, 16, 24, 40, 50, 304}) {  // magic, layout, schema, sizes, run, checksum
     flip(offset);
     EXPECT_FALSE(Store::Open(SmallSchema(), options).ok()) << "byte " << offset;
     flip(offset);
   }
   EXPECT_TRUE(Store::Open(SmallSchema(), options).ok());
+  flip(32);  // how many rows are kept: as of a process that died between the new checksum and the new size
+  store = MustOpen(experiment, folder.path(), &clock);
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(MemberOf(*store, 0).inserted(), 5u);
+  store.reset();
   std::filesystem::resize_file(path, 5000);
   EXPECT_THAT(std::string(Store::Open(SmallSchema(), options).status().message()), HasSubstr("truncated"));
 }
@@ -145,6 +150,20 @@ TEST(StoreTest, ARingThatDisappearedFromARunThatHasBegunIsNotReplacedInSilence) 
       Store::Open(SmallSchema(), StoreOptions(SmallExperiment(1), folder.path(), &clock)).status();
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("member_0.rows was missing"));
+}
+
+TEST(StoreTest, AProcessThatDiedBeforeARingHadItsChecksumLeavesARunThatBegins) {
+  TemporaryFolder folder;
+  ManualClock clock;
+  MustOpen(SmallExperiment(1), folder.path(), &clock).reset();
+  std::filesystem::remove(folder.path() + "/credit");  // comes after the rings
+  std::fstream file(folder.path() + "/member_0.rows", std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(304);
+  file.write("\0\0\0\0", 4);
+  file.close();
+  auto store = MustOpen(SmallExperiment(1), folder.path(), &clock);
+  ASSERT_NE(store, nullptr);
+  EXPECT_TRUE(store->Register("actor-0", 1, 1).ok());
 }
 
 TEST(StoreTest, WithSyncEveryBatchReachesTheDiskBeforeItIsAcknowledged) {
@@ -227,6 +246,7 @@ TEST_F(PowerLossTest, ASessionBeginsWithoutTheCreditOfTheOneWhosePlaceItTook) {
   const auto registered = store_->Register("actor-0", 2, 1);
   ASSERT_TRUE(registered.ok()) << registered.status();
   fresh.session = registered->session();
+  fresh.incarnation = 2;
   LosePower();
   fresh.Reconnect(store_.get());
   EXPECT_EQ(fresh.next[0], 0u);

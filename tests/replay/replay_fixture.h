@@ -138,18 +138,19 @@ inline std::unique_ptr<Store> MustOpen(const v1::Experiment& experiment, const s
 // Session with a stream; `progress` remembers what it was told.
 struct Client {
   uint32_t session = 0;
-  uint64_t stream = 0;
+  uint64_t stream = 0, incarnation = 0;
   InsertProgress progress;
   std::map<uint32_t, uint64_t> next, limit;
 
-  void Open(Store* store, const std::string& name, uint64_t incarnation, uint32_t environments) {
-    auto reply = store->Register(name, incarnation, environments);
+  void Open(Store* store, const std::string& name, uint64_t start, uint32_t environments) {
+    auto reply = store->Register(name, start, environments);
     ASSERT_TRUE(reply.ok()) << reply.status();
     session = reply->session();
+    incarnation = start;
     Reconnect(store);
   }
   void Reconnect(Store* store) {
-    const auto connected = store->Connect(session);
+    const auto connected = store->Connect(session, incarnation);
     ASSERT_TRUE(connected.ok()) << connected.status();
     stream = *connected;
     progress = InsertProgress{};

@@ -1,4 +1,5 @@
 #include <atomic>
+#include <filesystem>
 
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
@@ -22,12 +23,12 @@ constexpr milliseconds kLong{20000};
 
 class ReplayServiceTest : public ::testing::Test {
  protected:
-  void Serve(const v1::Experiment& experiment) {
+  void Serve(const v1::Experiment& experiment, const std::string& address = "127.0.0.1:0") {
     auto store = Store::Open(SmallSchema(), StoreOptions(experiment, folder_.path(), &clock_));
     ASSERT_TRUE(store.ok()) << store.status();
     store_ = std::move(*store);
     service_ = std::make_unique<ReplayService>(store_.get(), nullptr, milliseconds(0));
-    auto server = Server::Start("127.0.0.1:0", {service_.get()});
+    auto server = Server::Start(address, {service_.get()});
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = std::move(*server);
     channel_ = server_->InProcessChannel();
@@ -140,6 +141,7 @@ TEST_F(ReplayServiceTest, ARefusedChunkKeepsTheStreamAndTheNextOneIsTaken) {
   v1::InsertRequest request;
   *request.mutable_open()->mutable_hello() = MakeHello("run", SmallSchema().fingerprint());
   request.mutable_open()->set_session(registered->session());
+  request.mutable_open()->set_incarnation(1);
   ASSERT_TRUE(stream->Write(request));
   *request.mutable_chunk() = MakeChunk(0, 3, SimpleRows(3, 2));  // a gap: 0 is expected
   ASSERT_TRUE(stream->Write(request));
@@ -222,16 +224,41 @@ TEST_F(ReplayServiceTest, ARefusalThatCrossesAWriteIsHeardOnTheFirstStream) {
   }
 }
 
-TEST_F(ReplayServiceTest, ANewIncarnationTakesOverAndTheOldSessionIsTold) {
+TEST_F(ReplayServiceTest, ANewIncarnationTakesOverAndTheOldOneIsToldToLeave) {
   Serve(SmallExperiment(1));
   auto old = Join("actor-0", /*incarnation=*/1);
   Produce(old.get(), 4);
   auto fresh = Join("actor-0", /*incarnation=*/2);
   const auto deadline = std::chrono::steady_clock::now() + kLong;
   while (old->status().ok() && std::chrono::steady_clock::now() < deadline) old->WaitForChange(milliseconds(50));
-  EXPECT_EQ(old->status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(old->status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(old->status().message()), HasSubstr("another process acts as actor-0"));
   Produce(fresh.get(), 6);
   EXPECT_NE(fresh->registration().session(), old->registration().session());
+}
+
+// What a loss of power may do without replay.sync: the folder is as it was some time ago.
+TEST_F(ReplayServiceTest, AnActorWhoseAcknowledgedRowsAreLostRegistersAnewInsteadOfSendingForEver) {
+  namespace fs = std::filesystem;
+  v1::Experiment experiment = SmallExperiment(1);
+  Serve(experiment);
+  const std::string address = server_->address();
+  channel_ = MakeChannel(address);
+  auto session = Join("actor-0");
+  Produce(session.get(), 4);
+  TemporaryFolder former;
+  fs::copy(folder_.path(), former.path(), fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  Produce(session.get(), 8);
+  Stop();
+  fs::copy(former.path(), folder_.path(), fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  Serve(experiment, address);
+  const auto deadline = std::chrono::steady_clock::now() + kLong;
+  while (session->status().ok() && std::chrono::steady_clock::now() < deadline)
+    session->WaitForChange(milliseconds(50));
+  EXPECT_EQ(session->status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(session->status().message()), HasSubstr("member 0 stands at 4, 8 were acknowledged"));
+  Produce(Join("actor-0", /*incarnation=*/2).get(), 3);
+  EXPECT_EQ(store_->counters().inserted, 3u);
 }
 
 TEST_F(ReplayServiceTest, ClientsOutliveARestartAndNothingIsStoredTwice) {
@@ -247,13 +274,8 @@ TEST_F(ReplayServiceTest, ClientsOutliveARestartAndNothingIsStoredTwice) {
   const auto before = learner->Next(kLong);
   ASSERT_TRUE(before.ok()) << before.status();
   Stop();
-  auto store = Store::Open(SmallSchema(), StoreOptions(experiment, folder_.path(), &clock_));
-  ASSERT_TRUE(store.ok()) << store.status();
-  store_ = std::move(*store);
-  service_ = std::make_unique<ReplayService>(store_.get(), nullptr, milliseconds(0));
-  auto server = Server::Start(address, {service_.get()});
-  ASSERT_TRUE(server.ok()) << server.status();
-  server_ = std::move(*server);
+  Serve(experiment, address);
+  channel_ = MakeChannel(address);
   Produce(session.get(), 20);
   learner->Request(1);
   const auto after = learner->Next(kLong);

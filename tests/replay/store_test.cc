@@ -12,6 +12,8 @@ using ::datacom::testing::MemberOf;
 using ::datacom::testing::MustOpen;
 using ::datacom::testing::SimpleRows;
 using ::datacom::testing::SmallExperiment;
+using ::datacom::testing::SmallSchema;
+using ::datacom::testing::StoreOptions;
 using ::datacom::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 
@@ -51,7 +53,7 @@ TEST(StoreTest, ADeadActorsCreditReturnsAndItsOpenEpisodeIsAbandoned) {
   clock.Advance(std::chrono::seconds(2));
   ASSERT_TRUE(store->Tick().ok());
   EXPECT_EQ(MemberOf(*store, 0).outstanding(), 0u);
-  EXPECT_EQ(store->Connect(client.session).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store->Connect(client.session, client.incarnation).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(store->counters().abandoned_episodes, 1u);
 }
 
@@ -86,13 +88,54 @@ TEST(StoreTest, LockstepGrantsOneRowAnUpdateAndAKilledActorContinuesItsEpisode) 
   EXPECT_THAT(actions, ::testing::ElementsAre(10 / 8.0f, 11 / 8.0f, 12 / 8.0f, 13 / 8.0f));
 }
 
+TEST(StoreTest, OfTwoProcessesWithOneNameTheOlderIsToldToLeave) {
+  TemporaryFolder folder;
+  ManualClock clock;
+  auto store = MustOpen(SmallExperiment(1), folder.path(), &clock);
+  Client older, newer;
+  older.Open(store.get(), "actor-0", 1, 1);
+  newer.Open(store.get(), "actor-0", 2, 1);
+  EXPECT_EQ(older.Send(store.get(), MakeChunk(0, 0, SimpleRows(0, 1))), absl::StatusCode::kAlreadyExists);
+  const absl::Status refused = store->Connect(older.session, older.incarnation).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(refused.message()), ::testing::HasSubstr("another process acts as actor-0 now"));
+  EXPECT_EQ(newer.Send(store.get(), MakeChunk(0, 0, SimpleRows(0, 1))), absl::StatusCode::kOk);
+}
+
+TEST(StoreTest, InLockstepTheOlderOfTwoProcessesMayNotTakeTheSessionBack) {
+  v1::Experiment experiment = SmallExperiment(1);
+  experiment.mutable_run()->set_lockstep(true);
+  TemporaryFolder folder;
+  ManualClock clock;
+  auto store = MustOpen(experiment, folder.path(), &clock);
+  Client older, newer;
+  older.Open(store.get(), "actor-0", 1, 1);
+  newer.Open(store.get(), "actor-0", 2, 1);
+  EXPECT_EQ(newer.session, older.session);
+  EXPECT_EQ(store->Connect(older.session, older.incarnation).status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(newer.Send(store.get(), MakeChunk(0, 0, SimpleRows(0, 1))), absl::StatusCode::kOk);
+}
+
+TEST(StoreTest, ADrawThatNoMessageCouldHoldIsRefusedAtTheStart) {
+  v1::Experiment experiment = SmallExperiment(4);
+  experiment.mutable_learner()->set_batch_size(65536);
+  TemporaryFolder folder;
+  ManualClock clock;
+  experiment.mutable_learner()->set_failure_batch_size(65536);
+  const uint64_t bytes = 4ull * 2 * 65536 * SmallSchema().learning_row_bytes();
+  ASSERT_GT(bytes, kMaxDrawBytes);
+  const absl::Status refused = Store::Open(SmallSchema(), StoreOptions(experiment, folder.path(), &clock)).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), ::testing::HasSubstr(absl::StrCat("has ", bytes, " bytes")));
+}
+
 TEST(StoreTest, AnEpisodeContinuesWithTheActionsThatWereExecuted) {
   v1::Experiment experiment = SmallExperiment(1);
   experiment.mutable_run()->set_lockstep(true);
   TemporaryFolder folder;
   ManualClock clock;
   const RowSchema schema = RowSchema::For(2, 1, {ExecutedActionColumn(1)});
-  const Store::Options options = testing::StoreOptions(experiment, folder.path(), &clock);
+  const Store::Options options = StoreOptions(experiment, folder.path(), &clock);
   auto store = *Store::Open(schema, options);
   Client client;
   client.Open(store.get(), "actor-0", 1, 1);
@@ -122,12 +165,12 @@ TEST(StoreTest, MembersAreSharedOutAndSharedAgainWhenAnActorStaysAway) {
   EXPECT_EQ(first->first_member(), 0u);
   EXPECT_EQ(first->member_count(), 2u);
   EXPECT_EQ(second->first_member(), 2u);
-  ASSERT_TRUE(store->Connect(first->session()).ok());
+  ASSERT_TRUE(store->Connect(first->session(), 1).ok());
   for (int i = 0; i < 4; ++i) {
     clock.Advance(std::chrono::seconds(20));
     ASSERT_TRUE(store->Tick().ok());
   }
-  EXPECT_EQ(store->Connect(first->session()).status().code(), absl::StatusCode::kNotFound)
+  EXPECT_EQ(store->Connect(first->session(), 1).status().code(), absl::StatusCode::kNotFound)
       << "it is to register for more";
   const auto again = store->Register("actor-0", 1, 2);
   ASSERT_TRUE(again.ok());

@@ -132,6 +132,7 @@ TEST_F(DatasetTest, AManifestThatContradictsItselfIsRefused) {
                                                        {"rows: 20", "rows: 0"},
                                                        {"chunk_rows: 4096", "chunk_rows: 0"},
                                                        {"type: \"uint8\"", "type: \"bool\""},
+                                                       {"name: \"cost\"", "name: \"reward\""},
                                                        {"file: \"member_0.rows\"", "file: \"../member_0.rows\""},
                                                        {"failures: 7", "failures: 6"}};
   for (const auto& [from, to] : edits) {
