@@ -8,7 +8,7 @@
 namespace datacom {
 
 // Bumped whenever a message or a stored layout changes in a way old code would misread.
-inline constexpr uint32_t kProtocolVersion = 1;
+inline constexpr uint32_t kProtocolVersion = 2;
 
 std::string Version();   // "0.1.0"
 std::string Revision();  // git revision, "-dirty" where the tree was changed

@@ -368,7 +368,9 @@ TEST_P(EveryPretrained, FitsValuesAsAnUpdateDoesAndLeavesThePolicyAlone) {
         for (size_t i = 0; i < values.size(); ++i) {
           ASSERT_NEAR(values[i], wanted[i], OfThePolicy(name) ? 0 : 2e-6) << kernels << " " << name << "[" << i << "]";
         }
-        if (!OfThePolicy(name)) EXPECT_NE(values, GetArray(*fresh, member, name)) << name << " was not trained";
+        if (!OfThePolicy(name)) {
+          EXPECT_NE(values, GetArray(*fresh, member, name)) << name << " was not trained";
+        }
       }
       const Stats stats = pretrained->GetStats(), before = fresh->GetStats();
       EXPECT_TRUE(std::isfinite(stats.critic_loss[member]));
