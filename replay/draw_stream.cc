@@ -42,7 +42,7 @@ bool ReplayDrawStream::Next(bool tick) {
   if (drawn.ok() && reply_.ByteSizeLong() > kMaxMessageBytes) {  // the stream would break, and again when asked again
     End(ToGrpc(absl::FailedPreconditionError(
         absl::StrCat("draw of update ", wanted_.front(), ": ", reply_.ByteSizeLong(),
-                     " bytes with the episodes that ended, ", "a message has at most ", kMaxMessageBytes))));
+                     " bytes with the episodes that ended, a message has at most ", kMaxMessageBytes))));
     return false;
   }
   if (drawn.ok()) {

@@ -57,6 +57,17 @@ Identity MakeIdentity(const Ring::Options& options) {
   return identity;
 }
 
+// A process that died while it created the file left its blocks and at most a part of the identity: nothing was ever
+// committed.
+bool IsUnfinished(const Header& header, const Identity& wanted) {
+  const auto* found = reinterpret_cast<const char*>(&header.identity);
+  const auto* whole = reinterpret_cast<const char*>(&wanted);
+  for (size_t i = 0; i < sizeof wanted; ++i) {
+    if (found[i] != 0 && found[i] != whole[i]) return false;
+  }
+  return header.crc == 0 && header.cursor == 0;
+}
+
 Identity Grown(Identity identity, uint64_t kept) {
   identity.kept = kept;
   return identity;
@@ -135,12 +146,11 @@ absl::StatusOr<std::unique_ptr<Ring>> Ring::Open(const Options& options) {
   const size_t bytes = RingBytes(options.kept, options.guard, options.record_bytes);
   bool created = false;
   ASSIGN_OR_RETURN(auto file, MappedFile::OpenOrCreate(options.path, bytes, &created));
-  // A file of zeros has its blocks but no identity yet: the process died while creating it, nothing was ever committed.
   Header* header = HeaderOf(file.get());
-  const bool blank = file->size() == bytes && header->crc == 0 && header->cursor == 0;
-  const bool fresh = created || blank;
+  const Identity identity = MakeIdentity(options);
+  const bool fresh = created || (file->size() == bytes && IsUnfinished(*header, identity));
   if (fresh) {
-    header->identity = MakeIdentity(options);
+    header->identity = identity;
     header->crc = CrcOf(header->identity);
     RETURN_IF_ERROR(file->Sync(0, kRingHeaderBytes));
   }

@@ -160,10 +160,18 @@ TEST(StoreTest, AProcessThatDiedBeforeARingHadItsChecksumLeavesARunThatBegins) {
   std::fstream file(folder.path() + "/member_0.rows", std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(304);
   file.write("\0\0\0\0", 4);
-  file.close();
+  file.flush();
   auto store = MustOpen(SmallExperiment(1), folder.path(), &clock);
   ASSERT_NE(store, nullptr);
   EXPECT_TRUE(store->Register("actor-0", 1, 1).ok());
+  store.reset();
+  file.seekp(0);
+  file.put('X');  // nor is any file without a checksum one of a run that begins
+  file.seekp(304);
+  file.write("\0\0\0\0", 4);
+  file.close();
+  const auto options = StoreOptions(SmallExperiment(1), folder.path(), &clock);
+  EXPECT_THAT(std::string(Store::Open(SmallSchema(), options).status().message()), HasSubstr("not a ring"));
 }
 
 TEST(StoreTest, WithSyncEveryBatchReachesTheDiskBeforeItIsAcknowledged) {

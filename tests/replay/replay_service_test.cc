@@ -162,6 +162,32 @@ TEST_F(ReplayServiceTest, ARefusedChunkKeepsTheStreamAndTheNextOneIsTaken) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
+// The words of most refusals may be dropped, but who is not told of one would never send those rows again.
+TEST_F(ReplayServiceTest, ASenderThatReadsLateIsStillToldOfEveryMemberToSendAgain) {
+  Serve(SmallExperiment(2));
+  const auto registered = store_->Register("actor-0", 1, 2);
+  ASSERT_TRUE(registered.ok());
+  ASSERT_EQ(registered->member_count(), 2u);
+  grpc::ClientContext context;
+  auto stream = v1::Replay::NewStub(channel_)->Insert(&context);
+  v1::InsertRequest request;
+  *request.mutable_open()->mutable_hello() = MakeHello("run", SmallSchema().fingerprint());
+  request.mutable_open()->set_session(registered->session());
+  request.mutable_open()->set_incarnation(1);
+  ASSERT_TRUE(stream->Write(request));
+  *request.mutable_chunk() = MakeChunk(0, 3, SimpleRows(3, 2));        // a gap
+  for (int i = 0; i < 5000; ++i) ASSERT_TRUE(stream->Write(request));  // more answers than the connection holds
+  *request.mutable_chunk() = MakeChunk(1, 3, SimpleRows(3, 2));
+  ASSERT_TRUE(stream->Write(request));
+  stream->WritesDone();
+  v1::InsertReply reply;
+  bool told = false;
+  while (stream->Read(&reply)) {
+    for (const auto& rejection : reply.rejections()) told = told || rejection.member() == 1;
+  }
+  EXPECT_TRUE(told);
+}
+
 TEST_F(ReplayServiceTest, AWaitingDrawSaysWhoLacksWhatAndDrainEndsIt) {
   Serve(SmallExperiment(2));
   channel_ = MakeChannel(server_->address());  // gRPC's in-process channel may not be used once its server is gone
