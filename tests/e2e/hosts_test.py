@@ -110,6 +110,7 @@ class HostsTest(RunTest):
         healed = time.monotonic()
         run_.wait_for_episodes(episodes + 20)
         print(f"{some} and {others} apart for {PARTITION_SECONDS} s: training goes on {time.monotonic() - healed:.1f} s later")
+        run_.wait(lambda: run_.status(asking)["sessions"] == before["sessions"])  # one actor may be back before the other
         after = run_.status(asking)
         self.assertEqual(after["sessions"], before["sessions"])
         self.assertEqual([state for _, _, state in after["sessions"]], ["connected", "connected"])
