@@ -12,6 +12,7 @@
 #include "actor/episode_player.h"
 #include "actor/evaluator.h"
 #include "actor/rollout.h"
+#include "common/base/changes.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
@@ -62,8 +63,10 @@ struct Acting {
   std::optional<ActorMetrics> series;
 };
 
-absl::StatusOr<std::unique_ptr<InsertSession>> Register(const ProcessOptions& options, Acting* acting) {
+absl::StatusOr<std::unique_ptr<InsertSession>> Register(const ProcessOptions& options, Acting* acting,
+                                                        const std::shared_ptr<Changes>& changes) {
   InsertSession::Options session;
+  session.changes = changes;
   session.channel = acting->replay;
   session.run_id = options.run_id;
   session.actor = options.name;
@@ -76,7 +79,8 @@ absl::StatusOr<std::unique_ptr<InsertSession>> Register(const ProcessOptions& op
 absl::Status ActOneSession(const ProcessOptions& options, Acting* acting, bool* ended) {
   *ended = false;
   const Clock::Time before = Clock::Real().Now();
-  ASSIGN_OR_RETURN(const std::unique_ptr<InsertSession> session, Register(options, acting));
+  const auto changes = std::make_shared<Changes>();
+  ASSIGN_OR_RETURN(const std::unique_ptr<InsertSession> session, Register(options, acting, changes));
   const v1::RegisterReply& registration = session->registration();
   ASSIGN_OR_RETURN(const v1::Experiment experiment,
                    ParseExperiment(registration.experiment(), "the replay's registration"));
@@ -96,9 +100,11 @@ absl::Status ActOneSession(const ProcessOptions& options, Acting* acting, bool* 
   subscription.run_id = options.run_id;
   subscription.first_member = registration.first_member();
   subscription.member_count = registration.member_count();
+  subscription.changes = changes;
   const std::unique_ptr<SnapshotSubscriber> subscriber = SnapshotSubscriber::Start(subscription);
   Rollout::Options rollout_options;
   rollout_options.environments = options.environments;
+  rollout_options.wait = [changes](std::chrono::nanoseconds timeout) { changes->Wait(timeout); };
   rollout_options.stop = [] { return Stop::Process().requested(); };
   rollout_options.on_ready = [acting] { acting->health->SetServing(true); };
   ASSIGN_OR_RETURN(const std::unique_ptr<Rollout> rollout,

@@ -21,7 +21,22 @@ EnvironmentBatch::EnvironmentBatch(std::vector<std::unique_ptr<Task>> tasks, con
     environment.task = std::move(task);
     environments_.push_back(std::move(environment));
   }
-  for (int e = 0; e < size(); ++e) Reset(e);
+  for (int e = 0; e < size(); ++e) {
+    RandomStream stream = FirstEpisodeLength(seeds_.run, seeds_.member, seeds_.session, static_cast<uint32_t>(e));
+    environments_[e].limit = 1 + static_cast<uint32_t>(stream.Below(Horizon(environments_[e])));
+    Reset(e);
+  }
+}
+
+uint32_t EnvironmentBatch::Horizon(const Environment& environment) {
+  return static_cast<uint32_t>(environment.task->spec().horizon);
+}
+
+void EnvironmentBatch::BeginEpisode(int index, uint32_t episode) {
+  Environment& environment = environments_[index];
+  environment.episode = episode;
+  if (episode > 0) environment.limit = Horizon(environment);
+  Reset(index);
 }
 
 void EnvironmentBatch::Reset(int index) {
@@ -62,15 +77,13 @@ absl::Status EnvironmentBatch::Continue(const v1::OpenEpisode& open) {
                                                    open.steps() * action_bytes));
   }
   Environment& environment = environments_[open.environment()];
-  environment.episode = open.episode();
-  Reset(static_cast<int>(open.environment()));
+  BeginEpisode(static_cast<int>(open.environment()), open.episode());
   std::vector<float> action(wide_action_.size());
   for (uint32_t step = 0; step < open.steps(); ++step) {
     std::memcpy(action.data(), open.actions().data() + step * action_bytes, action_bytes);
     const StepResult result = Advance(&environment, action.data());
     GoOn(result, &environment);
-    if (!result.valid || result.absorbing ||
-        environment.step >= static_cast<uint32_t>(environment.task->spec().horizon)) {
+    if (!result.valid || result.absorbing || environment.step >= environment.limit) {
       return absl::InternalError(absl::StrCat("open episode ", open.episode(), " of environment ", open.environment(),
                                               " has ", open.steps(), " steps, but played again it ends at ",
                                               environment.step));
@@ -90,8 +103,7 @@ EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const Decision& deci
   Environment& environment = environments_[index];
   const StepResult result = Advance(&environment, decision.executed);
   if (!result.valid) {
-    ++environment.episode;
-    Reset(index);
+    BeginEpisode(index, environment.episode + 1);
     return Outcome::kAbandoned;
   }
   TransitionRow row;
@@ -106,15 +118,14 @@ EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const Decision& deci
   row.cost = static_cast<float>(result.cost);
   row.previous_cost = environment.previous_cost;
   row.absorbing = result.absorbing;
-  row.last = result.absorbing || environment.step + 1 >= static_cast<uint32_t>(environment.task->spec().horizon);
+  row.last = result.absorbing || environment.step + 1 >= environment.limit;
   row.environment = static_cast<uint32_t>(index);
   row.episode = environment.episode;
   row.step = environment.step;
   row.policy = decision.policy;
   rows->Append(row);
   if (row.last) {
-    ++environment.episode;
-    Reset(index);
+    BeginEpisode(index, environment.episode + 1);
     return Outcome::kEnded;
   }
   GoOn(result, &environment);

@@ -3,7 +3,13 @@
 // Numbers (architecture.md): an observation is rounded to float32 once, and policy, row and next step all see that
 // value; an action is float32, applied widened to double. Everything random comes from streams named by
 // (run seed, member seed, session, environment, episode[, step]), so an episode is a pure function of its key and
-// actions. Not thread-safe; owns the tasks. Nothing blocks; a step allocates nothing.
+// actions.
+//
+// The first episode of every environment ends after a length drawn uniformly from 1..horizon (`last`, not absorbing),
+// so that environments that were made together do not start their later episodes together: their episodes then begin
+// under as many different policies as those of one environment do.
+//
+// Not thread-safe; owns the tasks. Nothing blocks; a step allocates nothing.
 #ifndef DATACOM_ACTOR_ENVIRONMENT_BATCH_H_
 #define DATACOM_ACTOR_ENVIRONMENT_BATCH_H_
 
@@ -25,7 +31,7 @@ class EnvironmentBatch {
     uint64_t member = 0;
     uint32_t session = 0;
   };
-  // One environment a task; each stands at the start of its episode 0.
+  // One environment a task; each stands at the start of its shortened episode 0.
   EnvironmentBatch(std::vector<std::unique_ptr<Task>> tasks, const Seeds& seeds);
 
   // Puts an environment where a lockstep session left it: resets the episode and plays its actions again.
@@ -63,7 +69,10 @@ class EnvironmentBatch {
     float previous_cost = 0;
     uint32_t episode = 0;
     uint32_t step = 0;
+    uint32_t limit = 0;  // length at which this episode ends
   };
+  static uint32_t Horizon(const Environment& environment);
+  void BeginEpisode(int environment, uint32_t episode);
   void Reset(int environment);
   // Applies the action: next_observation is of the state reached.
   StepResult Advance(Environment* environment, const float* action);

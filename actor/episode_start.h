@@ -1,4 +1,4 @@
-// The random stream that a training episode starts from: with its actions, all an episode is a function of.
+// The random streams that a training episode starts from: with its actions, all an episode is a function of.
 // Thread-safe.
 #ifndef DATACOM_ACTOR_EPISODE_START_H_
 #define DATACOM_ACTOR_EPISODE_START_H_
@@ -12,6 +12,12 @@ namespace datacom {
 inline RandomStream EpisodeStart(uint64_t run_seed, uint64_t member_seed, uint32_t session, uint32_t environment,
                                  uint32_t episode) {
   return RandomStream(StreamKey("actor.episode", {run_seed, member_seed, session, environment, episode}));
+}
+
+// Where an environment's first episode draws its length from.
+inline RandomStream FirstEpisodeLength(uint64_t run_seed, uint64_t member_seed, uint32_t session,
+                                       uint32_t environment) {
+  return RandomStream(StreamKey("actor.first_length", {run_seed, member_seed, session, environment}));
 }
 
 }  // namespace datacom

@@ -254,25 +254,15 @@ absl::Status Rollout::FlushAll() {
 }
 
 void Rollout::Wait() {
-  bool credit = false, snapshot = false;
-  for (const MemberState& state : members_) {
-    credit |= state.lack == Lack::kCredit;
-    snapshot |= state.lack == Lack::kSnapshot;
-  }
-  // With both short only one can be waited on, so the other is looked at often.
+  const bool snapshot = std::any_of(members_.begin(), members_.end(),
+                                    [](const MemberState& state) { return state.lack == Lack::kSnapshot; });
   const Lack reason = snapshot ? Lack::kSnapshot : Lack::kCredit;
-  const std::chrono::milliseconds slice =
-      snapshot && credit ? std::min(options_.wait_slice, std::chrono::milliseconds(5)) : options_.wait_slice;
   const Clock::Time before = options_.clock->Now();
   if (!waiting_) {
     waiting_ = true;
     wait_started_ = wait_logged_ = before;
   }
-  if (reason == Lack::kSnapshot) {
-    subscriber_->WaitForChange(slice);
-  } else {
-    session_->WaitForChange(slice);
-  }
+  options_.wait(options_.wait_slice);
   const Clock::Time after = options_.clock->Now();
   (reason == Lack::kSnapshot ? metrics_->wait_snapshot : metrics_->wait_credit).Increment(Seconds(after - before));
   if (after - wait_logged_ >= options_.patience) {

@@ -2,8 +2,9 @@
 //
 // One iteration: for each member, as many of its environments as its credit has rows for (they take turns) are acted
 // for in one batch, stepped, and their rows appended to the member's chunk. A chunk is handed to the session when it is
-// full, every few iterations, and at once when its member cannot step; never by the clock. Nothing can step: wait for
-// whichever is short. Not thread-safe; Run blocks until the run is finished, stopping is requested, or an error.
+// full, every few iterations, and at once when its member cannot step; never by the clock. When nothing can step, the
+// loop waits for whichever comes first, credit or a snapshot. Not thread-safe; Run blocks until the run is finished,
+// stopping is requested, or an error.
 #ifndef DATACOM_ACTOR_ROLLOUT_H_
 #define DATACOM_ACTOR_ROLLOUT_H_
 
@@ -35,7 +36,9 @@ class Rollout {
     uint32_t chunk_rows = 64;                   // a chunk of this many rows is sent at once
     uint32_t flush_iterations = 8;              // older rows wait no longer than this
     std::chrono::milliseconds wait_slice{100};  // how often a wait looks at stop and errors
-    std::chrono::milliseconds patience{5000};   // a longer wait is logged, and again after each such time
+    // Blocks until the session or the subscriber has news, or the timeout: Changes::Wait of the one both report to.
+    std::function<void(std::chrono::nanoseconds)> wait;
+    std::chrono::milliseconds patience{5000};  // a longer wait is logged, and again after each such time
     const Clock* clock = &Clock::Real();
     std::function<bool()> stop = [] { return false; };
     std::function<void()> on_ready = [] {};  // once, when every member has a snapshot to act with

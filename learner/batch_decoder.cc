@@ -71,10 +71,12 @@ absl::Status BatchDecoder::Decode(v1::DrawReply* reply, PreparedUpdate* out) {
   out->episodes.clear();
   out->rows_seen.resize(members);
   out->inserted.resize(members);
+  out->lanes.resize(members);
   for (int member = 0; member < members; ++member) {
     v1::MemberBatch* batch = reply->mutable_batches(member);
     out->rows_seen[member] = batch->rows_seen();
     out->inserted[member] = batch->inserted();
+    out->lanes[member] = batch->lanes();
     RETURN_IF_ERROR(DecodeMain(member, batch->main(), &out->batch));
     RETURN_IF_ERROR(DecodeFailure(member, batch->failure(), &out->batch));
     for (v1::Episode& episode : *batch->mutable_episodes()) {

@@ -37,6 +37,7 @@ struct PreparedUpdate {
   Batch batch;
   std::vector<FinishedEpisode> episodes;      // by member, then in row order
   std::vector<uint64_t> rows_seen, inserted;  // [M], as the replay counts them (proto MemberBatch)
+  std::vector<uint32_t> lanes;                // [M], likewise
 };
 
 // Turns a reply of the replay into a batch: columns, control-affine features, noise. Not thread-safe (owns scratch).

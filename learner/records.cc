@@ -47,6 +47,7 @@ const std::vector<std::string>& ProgressHeader() {
                                                                   "entropy",
                                                                   "policy_lag",
                                                                   "samples_per_insert",
+                                                                  "lanes",
                                                                   "status"};
   return *kHeader;
 }
@@ -144,6 +145,7 @@ class FileRunRecords : public RunRecords {
             Cell(member.entropy()),
             Cell(member.policy_lag() / count),
             Cell(SamplesPerInsert(record, index)),
+            Cell(member.lanes()),
             member.diverged() ? "diverged" : "ok"};
   }
 
@@ -172,7 +174,8 @@ class FileRunRecords : public RunRecords {
                                           {"learner/constraint_mean", member.constraint_mean()},
                                           {"learner/entropy", member.entropy()},
                                           {"learner/policy_lag", member.policy_lag() / count},
-                                          {"learner/samples_per_insert", SamplesPerInsert(record, index)}});
+                                          {"learner/samples_per_insert", SamplesPerInsert(record, index)},
+                                          {"actor/lanes", static_cast<double>(member.lanes())}});
   }
 
   const v1::Experiment experiment_;

@@ -37,6 +37,7 @@ Trainer::Trainer(Parts parts)
       refreshed_(start_),
       totals_(members_),
       inserted_(members_),
+      lanes_(members_),
       diverged_(members_) {
   for (int member = 0; member < members_; ++member) {
     const v1::Member& own = parts_.experiment.members(member);
@@ -192,6 +193,7 @@ absl::Status Trainer::NextUpdate(Prefetch* prefetch, PreparedUpdate** prepared) 
 absl::Status Trainer::Step(const PreparedUpdate& prepared) {
   RETURN_IF_ERROR(CheckSchedule(prepared));
   inserted_ = prepared.inserted;
+  lanes_ = prepared.lanes;
   RETURN_IF_ERROR(RecordEpisodes(prepared));
   // Epochs that end before the first update: their rows are seen only now, their policy is the untrained one.
   while (next_epoch_ <= schedule_.last_epoch() && schedule_.EpochUpdate(next_epoch_) < prepared.update)
@@ -287,6 +289,7 @@ absl::Status Trainer::EndEpoch() {
     member->set_multiplier(stats.multiplier[i]);
     member->set_diverged(stats.diverged[i] != 0);
     member->set_inserted(inserted_[i]);
+    member->set_lanes(lanes_[i]);
   }
   last_epoch_update_ = update_;
   last_epoch_steps_ = record.env_steps();

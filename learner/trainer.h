@@ -100,6 +100,7 @@ class Trainer {
   std::map<uint32_t, v1::EpochRecord> open_;  // train totals of epochs that have not ended, or only with the run
   std::vector<v1::MemberTotals> totals_;      // [M]
   std::vector<uint64_t> inserted_;            // [M] rows, as the newest draw counted them
+  std::vector<uint32_t> lanes_;               // [M] likewise
   std::vector<uint8_t> diverged_;             // [M] already reported
 };
 

@@ -110,6 +110,7 @@ class Store {
   void Grant(uint32_t member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GrantAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t CreditGoal(const Session& session, uint64_t sessions) const;
+  uint32_t Lanes(uint32_t member) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<Session*> FindStream(uint32_t session, uint64_t stream) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckChunk(const Session& session, const v1::Chunk& chunk) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Latches the failure of the disk in health_ and returns it.

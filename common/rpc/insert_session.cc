@@ -90,15 +90,7 @@ class InsertSessionImpl final : public InsertSession {
     return At(member).acknowledged;
   }
 
-  void WaitForChange(std::chrono::milliseconds timeout) override {
-    const auto deadline = std::chrono::steady_clock::now() + timeout;
-    MutexLock lock(&mutex_);
-    while (news_ == seen_news_ && !stop_) {
-      const auto left = deadline - std::chrono::steady_clock::now();
-      if (left <= left.zero() || !changed_.WaitFor(&mutex_, left)) break;
-    }
-    seen_news_ = news_;
-  }
+  Changes& changes() override { return *options_.changes; }
 
   absl::Status Flush(std::chrono::milliseconds timeout) override {
     const auto deadline = std::chrono::steady_clock::now() + timeout;
@@ -149,8 +141,8 @@ class InsertSessionImpl final : public InsertSession {
   }
 
   void Note() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    ++news_;
     changed_.NotifyAll();
+    options_.changes->Report();
   }
 
   void Run() {
@@ -292,7 +284,6 @@ class InsertSessionImpl final : public InsertSession {
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   std::string waiting_for_ ABSL_GUARDED_BY(mutex_);
   grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  uint64_t news_ ABSL_GUARDED_BY(mutex_) = 0, seen_news_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t next_turn_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   bool opened_ ABSL_GUARDED_BY(mutex_) = false;  // the first answer of any stream came

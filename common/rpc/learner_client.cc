@@ -62,7 +62,7 @@ class GrpcSnapshotSubscriber : public SnapshotSubscriber {
       MutexLock lock(&mutex_);
       stop_ = true;
       if (context_ != nullptr) context_->TryCancel();
-      changed_.NotifyAll();
+      stopped_.NotifyAll();
     }
     thread_.join();
   }
@@ -73,16 +73,7 @@ class GrpcSnapshotSubscriber : public SnapshotSubscriber {
     return index < members_.size() ? members_[index].snapshot : nullptr;
   }
 
-  void WaitForChange(std::chrono::milliseconds timeout) override {
-    const auto deadline = std::chrono::steady_clock::now() + timeout;
-    MutexLock lock(&mutex_);
-    while (changes_ == seen_changes_ && !stop_) {
-      const auto left = deadline - std::chrono::steady_clock::now();
-      if (left <= std::chrono::nanoseconds(0)) return;
-      changed_.WaitFor(&mutex_, left);
-    }
-    seen_changes_ = changes_;
-  }
+  Changes& changes() override { return *options_.changes; }
 
   absl::Status status() const override {
     MutexLock lock(&mutex_);
@@ -125,13 +116,12 @@ class GrpcSnapshotSubscriber : public SnapshotSubscriber {
                            absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status);
       if (refused) {
         status_ = Annotate(status, "snapshot subscription");
-        ++changes_;
-        changed_.NotifyAll();
+        options_.changes->Report();
         return;
       }
       const auto until = std::chrono::steady_clock::now() + backoff.Next();
       while (!stop_ && std::chrono::steady_clock::now() < until) {
-        changed_.WaitFor(&mutex_, until - std::chrono::steady_clock::now());
+        stopped_.WaitFor(&mutex_, until - std::chrono::steady_clock::now());
       }
     }
   }
@@ -170,18 +160,16 @@ class GrpcSnapshotSubscriber : public SnapshotSubscriber {
       return;  // again, after a reconnect
     member.snapshot = std::make_shared<const Snapshot>(*std::move(snapshot));
     member.arrived = Clock::Real().Now();
-    ++changes_;
-    changed_.NotifyAll();
+    options_.changes->Report();
   }
 
   const Options options_;
   const std::unique_ptr<v1::Learner::Stub> stub_;
   mutable Mutex mutex_;
-  CondVar changed_;
+  CondVar stopped_;
   std::vector<MemberState> members_ ABSL_GUARDED_BY(mutex_);
   grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
-  uint64_t changes_ ABSL_GUARDED_BY(mutex_) = 0, seen_changes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t discarded_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

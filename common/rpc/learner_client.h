@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/base/changes.h"
 #include "common/nn/snapshot.h"
 #include "datacom/v1/learner.pb.h"
 #include "grpcpp/grpcpp.h"
@@ -25,11 +26,13 @@ class SnapshotSubscriber {
     std::string run_id;
     uint32_t first_member = 0;
     uint32_t member_count = 1;
+    // Told of every new snapshot and of a refusal.
+    std::shared_ptr<Changes> changes = std::make_shared<Changes>();
   };
   static std::unique_ptr<SnapshotSubscriber> Start(const Options& options);
   virtual ~SnapshotSubscriber() = default;
   virtual std::shared_ptr<const Snapshot> Latest(uint32_t member) const = 0;  // null before the first
-  virtual void WaitForChange(std::chrono::milliseconds timeout) = 0;          // blocks; since the last call
+  virtual Changes& changes() = 0;                                             // of the options: what to wait on
   virtual absl::Status status() const = 0;                // a permanent refusal (other run, other protocol), else OK
   virtual double age_seconds(uint32_t member) const = 0;  // since the newest arrived; 0 before the first
   virtual uint64_t discarded() const = 0;                 // snapshots that did not decode

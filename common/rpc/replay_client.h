@@ -11,13 +11,15 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/base/changes.h"
 #include "datacom/v1/replay.pb.h"
 #include "grpcpp/grpcpp.h"
 
 namespace datacom {
 
 // An actor's session: registers, keeps the insert stream open over reconnects, resends what was not acknowledged.
-// Thread-safe. A background thread owns the stream; callers never block except in the functions that say so.
+// Thread-safe. A background thread owns the stream; callers never block except in the functions
+// that say so; Options::changes is what to wait on.
 class InsertSession {
  public:
   struct Options {
@@ -28,6 +30,8 @@ class InsertSession {
     uint32_t environments = 1;
     uint64_t schema_fingerprint = 0;                     // 0: not known before registration; set it then with SetSchema
     std::chrono::milliseconds register_deadline{60000};  // retried with backoff until then
+    // Told of every answer of the replay and of the end of the session.
+    std::shared_ptr<Changes> changes = std::make_shared<Changes>();
   };
   // Blocks until registered, the deadline, a permanent refusal or process stop (CANCELLED).
   static absl::StatusOr<std::unique_ptr<InsertSession>> Register(const Options& options);
@@ -47,8 +51,7 @@ class InsertSession {
   // queued is bounded by credit. FAILED_PRECONDITION when the session ended (register anew).
   virtual absl::Status Append(uint32_t member, uint32_t rows, std::string columns) = 0;
   virtual uint64_t acknowledged(uint32_t member) const = 0;  // next_sequence the replay confirmed
-  // Blocks until anything changed since the last call, or the timeout.
-  virtual void WaitForChange(std::chrono::milliseconds timeout) = 0;
+  virtual Changes& changes() = 0;                            // of the options: what to wait on
   // Blocks until everything appended is acknowledged, the session ended, or the timeout (DEADLINE_EXCEEDED with the
   // count left).
   virtual absl::Status Flush(std::chrono::milliseconds timeout) = 0;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <random>
 #include <system_error>
 #include <vector>
@@ -166,6 +167,21 @@ absl::StatusOr<std::string> PrepareRunFolder(const std::string& run_dir, const v
   }
   RETURN_IF_ERROR(WriteFileAtomically(ExperimentFile(run_dir), PrintExperiment(experiment)));
   return id;
+}
+
+absl::Status WriteLayout(const std::string& run_dir, const RunLayout& layout) {
+  return WriteFileAtomically(run_dir + "/cluster/layout",
+                             absl::StrCat("actors ", layout.actors, "\nenvironments ", layout.environments, "\n"));
+}
+
+std::optional<RunLayout> ReadLayout(const std::string& run_dir) {
+  std::ifstream file(run_dir + "/cluster/layout");
+  RunLayout layout;
+  std::string actors, environments;
+  if (!(file >> actors >> layout.actors >> environments >> layout.environments)) return std::nullopt;
+  if (actors != "actors" || environments != "environments" || layout.actors < 1 || layout.environments < 1)
+    return std::nullopt;
+  return layout;
 }
 
 void ClearRunFolder(const std::string& run_dir, bool remove_folder) {

@@ -49,6 +49,14 @@ absl::Status CheckStateKept(const std::string& run_dir, int members);
 // Writes experiment.textproto (always) and run_id (once); makes the sub-folders. Returns the run's identity.
 absl::StatusOr<std::string> PrepareRunFolder(const std::string& run_dir, const v1::Experiment& experiment);
 
+// cluster/layout: the actors of a run and the environments of each, which a resume goes on with. Nothing where the file
+// is missing or is no such file: a run of an older build.
+struct RunLayout {
+  int actors = 0, environments = 0;
+};
+absl::Status WriteLayout(const std::string& run_dir, const RunLayout& layout);
+std::optional<RunLayout> ReadLayout(const std::string& run_dir);
+
 // Takes back what a start made that stored nothing, and the folder itself when that was made too.
 void ClearRunFolder(const std::string& run_dir, bool remove_folder);
 

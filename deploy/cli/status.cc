@@ -47,13 +47,14 @@ void PrintReplay(const v1::ReplayInfo& replay) {
   std::printf("replay %s, up %s, protocol peers: learner %s, %d actor session%s%s\n", replay.build().c_str(),
               FormatDuration(replay.uptime_seconds()).c_str(), replay.learner_connected() ? "connected" : "absent",
               replay.sessions_size(), replay.sessions_size() == 1 ? "" : "s", replay.draining() ? ", draining" : "");
-  std::printf("member    inserted     allowed outstanding  failures  episodes  rejected duplicates  samples/insert\n");
+  std::printf(
+      "member lanes    inserted     allowed outstanding  failures  episodes  rejected duplicates  samples/insert\n");
   for (const v1::MemberInfo& member : replay.members()) {
-    std::printf("%6u %11s %11s %11s %9s %9s %9s %10s %15.4f\n", member.member(), FormatCount(member.inserted()).c_str(),
-                FormatCount(member.allowed()).c_str(), FormatCount(member.outstanding()).c_str(),
-                FormatCount(member.failures()).c_str(), FormatCount(member.episodes()).c_str(),
-                FormatCount(member.rejected_rows()).c_str(), FormatCount(member.duplicate_rows()).c_str(),
-                member.samples_per_insert());
+    std::printf("%6u %5u %11s %11s %11s %9s %9s %9s %10s %15.4f\n", member.member(), member.lanes(),
+                FormatCount(member.inserted()).c_str(), FormatCount(member.allowed()).c_str(),
+                FormatCount(member.outstanding()).c_str(), FormatCount(member.failures()).c_str(),
+                FormatCount(member.episodes()).c_str(), FormatCount(member.rejected_rows()).c_str(),
+                FormatCount(member.duplicate_rows()).c_str(), member.samples_per_insert());
   }
   for (const v1::SessionInfo& session : replay.sessions()) {
     std::printf("session %u: %s, %u environments, members %u-%u, %s rows, %s\n", session.session(),

@@ -36,6 +36,7 @@ constexpr Shown kShown[] = {
     {"eval_success_rate", "success", 2},
     {"delta", "delta", 4},
     {"samples_per_insert", "spi", 3},
+    {"lanes", "lanes", 0},
 };
 
 std::string Cell(double value, int decimals) {

@@ -135,7 +135,12 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
     }
     RETURN_IF_ERROR(CheckRunFolder(run.run_dir, false));
   }
-  ASSIGN_OR_RETURN(run.layout, PlanLayout(options, run.experiment));
+  TrainOptions wanted = options;
+  if (const auto former = options.resume ? ReadLayout(run.run_dir) : std::nullopt; former) {
+    if (wanted.actors == 0) wanted.actors = former->actors;
+    if (wanted.environments == 0) wanted.environments = former->environments;
+  }
+  ASSIGN_OR_RETURN(run.layout, PlanLayout(wanted, run.experiment));
   ASSIGN_OR_RETURN(const Needs needs, EstimateNeeds(run.experiment, run.layout));
   RETURN_IF_ERROR(CheckResources(needs, run.run_dir));
   RETURN_IF_ERROR(Cluster::CheckBinaries(BinFolder()));
@@ -144,6 +149,7 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   ASSIGN_OR_RETURN(run.lock, RunLock::Take(run.run_dir, kLockPatience));
   if (options.resume) RETURN_IF_ERROR(CheckStateKept(run.run_dir, run.experiment.members_size()));
   ASSIGN_OR_RETURN(run.run_id, PrepareRunFolder(run.run_dir, run.experiment));
+  RETURN_IF_ERROR(WriteLayout(run.run_dir, {run.layout.actors, run.layout.environments}));
   return run;
 }
 
@@ -241,9 +247,11 @@ void AddTrain(CLI::App* app, int* exit_code) {
   verb->add_option("--seeds", options->seeds, "the population, one member a seed: 0-4, 3 or 0,2,5-7");
   verb->add_option("--steps", options->steps, "environment steps of each member, exactly")
       ->check(WholeNumber<uint64_t>(1));
-  verb->add_option("--actors", options->actors, "actor processes (1)")->check(CLI::Range(1, 1024));
+  verb->add_option("--actors", options->actors, "actor processes (1; a resume keeps what the run had)")
+      ->check(CLI::Range(1, 1024));
   verb->add_option("--envs", options->environments,
-                   "environments of each actor (16, rounded up to a multiple of the members)")
+                   "environments of each actor, rounded up to a multiple of the members (default: one lane for each "
+                   "member, which learns best; a resume keeps what the run had)")
       ->check(CLI::Range(1, 65536));
   verb->add_option("--set", options->overrides, "path=value, e.g. hyper.cost_budget=10; may be repeated")
       ->allow_extra_args(false);

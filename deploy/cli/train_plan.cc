@@ -30,7 +30,6 @@ constexpr uint64_t kMiB = 1 << 20;
 // Resident sizes the project promises for its processes.
 constexpr uint64_t kReplayMemory = 50 * kMiB, kActorMemory = 36 * kMiB, kEnvironmentMemory = 3 * kMiB / 2,
                    kLearnerMemory = 700 * kMiB, kMemberMemory = 20 * kMiB;
-constexpr int kDefaultEnvironments = 16;
 
 absl::Status ApplyTyped(const TrainOptions& options, v1::Experiment* experiment) {
   for (const std::string& assignment : options.overrides) RETURN_IF_ERROR(ApplyOverride(assignment, experiment));
@@ -169,14 +168,10 @@ absl::StatusOr<Layout> PlanLayout(const TrainOptions& options, const v1::Experim
     return layout;
   }
   layout.actors = std::max(1, options.actors);
-  const int asked = options.environments > 0 ? options.environments : kDefaultEnvironments;
-  layout.environments = asked;
-  if (members <= asked) {
-    layout.environments = (asked + members - 1) / members * members;
-  } else {
-    // A contiguous shard of the members for each actor.
-    layout.environments = std::max(asked, (members + layout.actors - 1) / layout.actors);
-  }
+  const int shard = (members + layout.actors - 1) / layout.actors;  // members of an actor when each has one lane
+  const int asked = options.environments > 0 ? options.environments : shard;
+  // An actor with fewer environments than there are members serves a contiguous shard of them.
+  layout.environments = members <= asked ? (asked + members - 1) / members * members : std::max(asked, shard);
   if (options.environments > 0 && layout.environments != asked) {
     layout.note = absl::StrCat("--envs ", asked, " is now ", layout.environments, ", so that each of ", members,
                                " members has as many environments as any other");

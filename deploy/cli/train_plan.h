@@ -38,11 +38,12 @@ absl::StatusOr<v1::Experiment> PlanResume(const TrainOptions& options, const v1:
 
 struct Layout {
   int actors = 1;
-  int environments = 16;  // of each actor
-  std::string note;       // said to the user when it differs from what was asked
+  int environments = 1;  // of each actor
+  std::string note;      // said to the user when it differs from what was asked
 };
-// At least one environment a member, a multiple of the members where they fit into one actor; lockstep: exactly one
-// actor with one environment a member.
+// One lane (environment) for each member unless --envs asks for more: members that one environment steps learn best,
+// and one core steps faster than a learner core learns. A multiple of the members where they fit into one actor;
+// lockstep: exactly one actor with one environment for each member.
 absl::StatusOr<Layout> PlanLayout(const TrainOptions& options, const v1::Experiment& resolved);
 
 struct Needs {

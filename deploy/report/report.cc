@@ -139,6 +139,7 @@ const std::vector<Quantity>& Quantities() {
       {"updates_per_second", "Updates per second", "System", false, true, false},
       {"samples_per_insert", "Samples per insert", "System", false, false, false},
       {"policy_lag", "Policy lag [updates]", "System", false, true, false},
+      {"lanes", "Lanes (environments that act for a member)", "System", true, true, false},
   };
   return quantities;
 }

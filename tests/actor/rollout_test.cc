@@ -39,6 +39,7 @@ struct Actor {
       : session(schema, Registration(members, open, first_member)) {
     options.environments = environments;
     options.stop = [this] { return stop; };
+    options.wait = [this](std::chrono::nanoseconds) { on_wait(); };
     parts = FakeParts(static_cast<int>(first_member + members), lockstep);
     parts.schema = schema;
   }
@@ -63,7 +64,7 @@ struct Actor {
       session.limit[member] = rows;
       if (subscriber.latest.count(member) == 0) subscriber.latest[member] = FakeSnapshot(member, 0);
     }
-    session.on_wait = [this] { session.run_finished = true; };
+    on_wait = [this] { session.run_finished = true; };
     return Run();
   }
 
@@ -74,6 +75,25 @@ struct Actor {
   Rollout::Options options;
   Rollout::Parts parts;
   bool stop = false;
+  std::function<void()> on_wait = [] {};  // where the peers answer
+};
+
+// Of an environment of member 100 in session 3 of run 7: 1..horizon.
+uint32_t FirstLength(uint32_t environment, uint32_t horizon, uint32_t session = 3) {
+  return 1 + static_cast<uint32_t>(
+                 RandomStream(StreamKey("actor.first_length", {7, 100, session, environment})).Below(horizon));
+}
+
+// Only the time ends its episodes.
+class SteadyTask : public FakeTask {
+ public:
+  using FakeTask::FakeTask;
+  StepResult Step(const double* action, double* observation) override {
+    StepResult result = FakeTask::Step(action, observation);
+    result.absorbing = false;
+    result.valid = true;
+    return result;
+  }
 };
 
 TEST(Rollout, ProducesExactlyTheRowsThatWereGranted) {
@@ -108,7 +128,8 @@ TEST(Rollout, RowsOfAnEnvironmentAreInOrderAndCarryTheirIdentity) {
       ASSERT_EQ(row.observation, expected.observation);
     }
     EXPECT_EQ(row.absorbing, row.next_observation[0] > 1);
-    EXPECT_EQ(row.last, row.absorbing || row.step == 39);
+    const uint32_t length = row.episode == 0 ? FirstLength(row.environment, 40) : 40;
+    EXPECT_EQ(row.last, row.absorbing || row.step + 1 == length);
     EXPECT_GT(row.next_observation[0], -1);
     time_limits += row.last && !row.absorbing;
     absorbed += row.absorbing;
@@ -148,7 +169,7 @@ TEST(Rollout, EverythingFollowsFromTheRoundedObservation) {
 TEST(Rollout, EnvironmentsTakeTurnsWhenCreditIsShort) {
   Actor actor(1, 4);
   actor.subscriber.latest[0] = FakeSnapshot(0, 0);
-  actor.session.on_wait = [&] {
+  actor.on_wait = [&] {
     if (actor.session.rows.size() >= 120) {
       actor.session.run_finished = true;
     } else {
@@ -166,7 +187,7 @@ TEST(Rollout, NothingIsHeldBackWhileItWaits) {
   Actor actor(2, 8);
   for (uint32_t m : {0u, 1u}) actor.subscriber.latest[m] = FakeSnapshot(m, 0);
   uint64_t granted = 0;
-  actor.session.on_wait = [&] {
+  actor.on_wait = [&] {
     EXPECT_EQ(actor.session.rows.size(), 2 * granted) << "rows granted must have been appended before a wait";
     granted += 1 + granted % 5;
     for (uint32_t m : {0u, 1u}) actor.session.limit[m] = granted;
@@ -186,13 +207,61 @@ TEST(Rollout, AMemberThatCannotStepHoldsBackNoRowWhileAnotherGoesOn) {
       return false;
     };
     const uint64_t owed = credit ? 3 : 4;  // of the first iteration
-    actor.session.on_wait = actor.subscriber.on_wait = [&] {
+    actor.on_wait = [&] {
       EXPECT_EQ(actor.session.produced(1), 1000u);
       actor.session.run_finished = true;
     };
     ASSERT_TRUE(actor.Run().ok());
     ASSERT_EQ(actor.session.rows.size(), owed + 1000);
     for (uint64_t row = 0; row < owed; ++row) EXPECT_EQ(actor.session.rows[row].member, 0u) << "credit " << credit;
+  }
+}
+
+// One environment starts about every episode under a policy of its own. Sixteen that started together would share one.
+TEST(Rollout, EnvironmentsThatWereMadeTogetherStartTheirLaterEpisodesUnderDifferentPolicies) {
+  static constexpr uint32_t kHorizon = 200, kEnvironments = 16;
+  Actor actor(1, kEnvironments);
+  actor.parts.make_task = []() -> absl::StatusOr<std::unique_ptr<Task>> {
+    return std::make_unique<SteadyTask>(kHorizon);
+  };
+  actor.on_wait = [&] {
+    actor.session.limit[0] = actor.session.rows.size() + kEnvironments;
+    actor.subscriber.latest[0] = FakeSnapshot(0, actor.session.rows.size());
+    actor.session.run_finished = actor.session.rows.size() >= 15 * kHorizon * kEnvironments;
+  };
+  ASSERT_TRUE(actor.Run().ok());
+  std::vector<uint64_t> starts;
+  std::map<uint32_t, uint32_t> first_lengths;
+  for (const ReceivedRow& row : actor.session.rows) {
+    if (row.step == 0) starts.push_back(row.policy_update);
+    if (row.last) {
+      EXPECT_FALSE(row.absorbing);
+      if (row.episode == 0) {
+        first_lengths[row.environment] = row.step + 1;
+      } else {
+        EXPECT_EQ(row.step + 1, kHorizon);
+      }
+    }
+  }
+  ASSERT_EQ(first_lengths.size(), kEnvironments);
+  for (const auto& [environment, length] : first_lengths) EXPECT_EQ(length, FirstLength(environment, kHorizon));
+  ASSERT_GE(starts.size(), 200u);
+  EXPECT_GE((std::set<uint64_t>(starts.end() - 200, starts.end()).size()), 150u);
+}
+
+TEST(Rollout, ANewSessionDrawsNewFirstLengths) {
+  EXPECT_NE(FirstLength(0, 1000, 3), FirstLength(0, 1000, 4));
+  for (const uint32_t session : {3u, 4u}) {
+    std::vector<std::unique_ptr<Task>> tasks;
+    tasks.push_back(std::make_unique<SteadyTask>(1000));
+    EnvironmentBatch batch(std::move(tasks), {7, 100, session});
+    RowChunk chunk = RowChunk::Make(RowSchema::For(2, 1), 1000).value();
+    const float action = 0;
+    EnvironmentBatch::Decision decision;
+    decision.action = decision.executed = &action;
+    while (batch.Step(0, decision, &chunk) == EnvironmentBatch::Outcome::kGoesOn) {
+    }
+    EXPECT_EQ(chunk.rows(), FirstLength(0, 1000, session));
   }
 }
 
@@ -207,9 +276,12 @@ TEST(Rollout, WaitsForASnapshotThatIsFreshEnough) {
   Actor actor(1, 4);
   actor.session.limit[0] = 10;
   actor.session.min_policy_update[0] = 5;
-  actor.session.on_wait = [&] { actor.session.run_finished = true; };
   int published = 0;
-  actor.subscriber.on_wait = [&] {
+  actor.on_wait = [&] {
+    if (published == 3) {
+      actor.session.run_finished = true;
+      return;
+    }
     EXPECT_TRUE(actor.session.rows.empty());
     actor.subscriber.latest[0] = FakeSnapshot(0, 3 + published++);
   };
@@ -222,7 +294,7 @@ TEST(Rollout, WaitsForASnapshotThatIsFreshEnough) {
 TEST(Rollout, ActsWithTheNewestSnapshotAndNamesItInTheRows) {
   Actor actor(1, 1);
   actor.subscriber.latest[0] = FakeSnapshot(0, 0);
-  actor.session.on_wait = [&] {
+  actor.on_wait = [&] {
     const uint64_t rows = actor.session.rows.size();
     actor.session.limit[0] = rows + 1;
     actor.subscriber.latest[0] = FakeSnapshot(0, rows);
@@ -236,7 +308,7 @@ TEST(Rollout, ASnapshotOfAnotherShapeIsNamedAndNeverActedWith) {
   Actor actor(1, 1);
   actor.subscriber.latest[0] = FakeSnapshot(0, 0);
   actor.session.limit[0] = 5;
-  actor.session.on_wait = [&] {
+  actor.on_wait = [&] {
     auto wrong = std::make_shared<Snapshot>(*FakeSnapshot(0, 17));
     wrong->arrays[0] = {"w", {3}, {1, 2, 3}};
     actor.subscriber.latest[0] = wrong;
@@ -253,13 +325,13 @@ TEST(Rollout, AnEndedSessionAsksForANewRegistration) {
   Actor actor(1, 4);
   actor.subscriber.latest[0] = FakeSnapshot(0, 0);
   actor.session.limit[0] = 8;
-  actor.session.on_wait = [&] { actor.session.state = absl::NotFoundError("session 3 ended"); };
+  actor.on_wait = [&] { actor.session.state = absl::NotFoundError("session 3 ended"); };
   EXPECT_TRUE(absl::IsNotFound(actor.Run()));
 }
 
 TEST(Rollout, ARefusalOfTheLearnerEndsTheRun) {
   Actor actor(1, 4);
-  actor.subscriber.on_wait = [&] { actor.subscriber.state = absl::FailedPreconditionError("run a, not b"); };
+  actor.on_wait = [&] { actor.subscriber.state = absl::FailedPreconditionError("run a, not b"); };
   actor.session.limit[0] = 8;
   EXPECT_THAT(actor.Run().ToString(), HasSubstr("run a, not b"));
 }
@@ -296,14 +368,16 @@ TEST(Rollout, WaitsAreAccountedByReasonAndReadinessIsTold) {
   bool ready = false;
   actor.options.on_ready = [&] { ready = true; };
   actor.session.limit[0] = 4;
-  actor.subscriber.on_wait = [&] {
-    EXPECT_FALSE(ready);
-    clock.Advance(std::chrono::seconds(6));
-    if (actor.subscriber.waits == 2) actor.subscriber.latest[0] = FakeSnapshot(0, 0);
-  };
-  actor.session.on_wait = [&] {
-    clock.Advance(std::chrono::seconds(3));
-    actor.session.run_finished = true;
+  int waits = 0;
+  actor.on_wait = [&] {
+    if (++waits <= 2) {  // for the snapshot, which comes at the second wait; then for credit
+      EXPECT_FALSE(ready);
+      clock.Advance(std::chrono::seconds(6));
+      if (waits == 2) actor.subscriber.latest[0] = FakeSnapshot(0, 0);
+    } else {
+      clock.Advance(std::chrono::seconds(3));
+      actor.session.run_finished = true;
+    }
   };
   ASSERT_TRUE(actor.Run().ok());
   EXPECT_TRUE(ready);
@@ -318,11 +392,11 @@ std::vector<ReceivedRow> Lockstep(Actor* actor, uint64_t already, uint64_t rows)
     actor->session.limit[0] = actor->session.produced(0) + 1;
     actor->session.min_policy_update[0] = next > 50 ? next - 50 : 0;
   };
-  actor->session.on_wait = [actor, grant, rows] {
-    actor->session.run_finished = actor->session.produced(0) >= rows;
-    grant();
-  };
-  actor->subscriber.on_wait = [actor] {
+  actor->on_wait = [actor, grant, rows] {
+    if (actor->session.allowance(0).rows == 0) {
+      actor->session.run_finished = actor->session.produced(0) >= rows;
+      return grant();
+    }
     // The learner passes through an older version first: acting with it would be noticed.
     const uint64_t wanted = actor->session.min_policy_update[0];
     const auto latest = actor->subscriber.latest[0];
@@ -409,7 +483,8 @@ TEST(Rollout, AnOpenEpisodeThatCannotBePlayedAgainIsRefused) {
   EXPECT_THAT(Actor(1, 1, true, {open}).Run().ToString(), HasSubstr("4 bytes of actions, not 8"));
   open.set_steps(45);
   open.set_actions(std::string(45 * 4, '\0'));
-  EXPECT_THAT(Actor(1, 1, true, {open}).Run().ToString(), HasSubstr("played again it ends at 40"));
+  EXPECT_THAT(Actor(1, 1, true, {open}).Run().ToString(),
+              HasSubstr("played again it ends at " + std::to_string(FirstLength(0, 40))));
   open.set_environment(3);
   EXPECT_THAT(Actor(1, 1, true, {open}).Run().ToString(), HasSubstr("environment 3"));
 }

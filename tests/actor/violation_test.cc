@@ -171,13 +171,16 @@ TEST_F(Violations, TheEpisodesStatesAreWrittenAsRolloutWritesThem) {
 }
 
 TEST_F(Violations, AnEpisodeThatDiffersNamesStepAndDifference) {
-  ASSERT_NO_FATAL_FAILURE(Train("cartpole", "horizon: 200", 400));  // one episode an environment
+  ASSERT_NO_FATAL_FAILURE(
+      Train("cartpole", "horizon: 200", 400));  // the shortened first episode of an environment, and the next
   const std::string path = folder_ + "/ledger/member_0.steps", steps = *ReadFile(path);
   const size_t bytes = LedgerStepBytes(1, 1) - LedgerStepBytes(0, 1);
   const LedgerViolation violation = *ReadViolation(folder_, 1);
+  RandomStream first_length(StreamKey("actor.first_length", {5, 41, kSession, violation.environment}));
+  const uint64_t start = violation.episode == 0 ? 0 : 1 + first_length.Below(200) + 200 * (violation.episode - 1);
   const auto message = [&](uint32_t step, size_t field, float value) {
     std::string damaged = steps;
-    const size_t row = 2 * step + violation.environment;
+    const size_t row = 2 * (start + step) + violation.environment;
     std::memcpy(&damaged[16 + row * bytes + field], &value, sizeof value);
     EXPECT_TRUE(WriteFileAtomically(path, damaged).ok());
     const absl::Status status = Replay(violation.id);

@@ -34,7 +34,7 @@ void Act(InsertSession* session, const RowSchema& schema, const std::atomic<uint
     const auto allowance = session->allowance(0);
     const uint32_t rows = allowance.next_sequence < goal ? std::min<uint32_t>(allowance.rows, 16) : 0;
     if (rows == 0) {
-      session->WaitForChange(milliseconds(50));
+      session->changes().Wait(milliseconds(50));
       continue;
     }
     std::string columns(rows * schema.wire_row_bytes(), '\0');

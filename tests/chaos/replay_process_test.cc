@@ -29,7 +29,7 @@ bool Produce(InsertSession* session, uint32_t member, uint64_t rows) {
     if (allowance.next_sequence >= rows) return true;
     const auto count = static_cast<uint32_t>(std::min<uint64_t>({allowance.rows, rows - allowance.next_sequence, 64}));
     if (count == 0) {
-      session->WaitForChange(milliseconds(50));
+      session->changes().Wait(milliseconds(50));
     } else if (!session->Append(member, count, std::string(count * CartPoleSchema().wire_row_bytes(), '\0')).ok()) {
       return false;
     }

@@ -50,6 +50,18 @@ TEST_F(RunFolderTest, ARunKeepsItsIdentityOverResumes) {
   EXPECT_TRUE(LoadExperiment(ExperimentFile("r"), "").ok());
 }
 
+TEST_F(RunFolderTest, AResumeFindsTheActorsAndEnvironmentsOfTheRun) {
+  EXPECT_FALSE(ReadLayout("r").has_value());
+  ASSERT_TRUE(PrepareRunFolder("r", v1::Experiment()).ok());
+  ASSERT_TRUE(WriteLayout("r", {2, 32}).ok());
+  const auto layout = ReadLayout("r");
+  ASSERT_TRUE(layout.has_value());
+  EXPECT_EQ(layout->actors, 2);
+  EXPECT_EQ(layout->environments, 32);
+  std::ofstream("r/cluster/layout") << "actors 2\nenvironments many\n";
+  EXPECT_FALSE(ReadLayout("r").has_value());
+}
+
 TEST_F(RunFolderTest, OnlyOneTrainOwnsAFolder) {
   auto lock = RunLock::Take("r", std::chrono::milliseconds(0));
   ASSERT_TRUE(lock.ok()) << lock.status();

@@ -105,17 +105,23 @@ TEST(PlanResume, RefusesAnyOtherChangeAndNamesIt) {
   EXPECT_THAT(std::string(PlanResume(options, *stored).status().message()), HasSubstr("cartpole/sac"));
 }
 
+TEST(PlanLayout, EveryMemberHasOneLaneUnlessMoreAreAsked) {
+  EXPECT_EQ(Environments(1, 0), 1);
+  EXPECT_EQ(Environments(5, 0), 5);
+  EXPECT_EQ(Environments(25, 0), 25);
+}
+
 TEST(PlanLayout, RoundsEnvironmentsUpToAMultipleOfTheMembers) {
-  EXPECT_EQ(Environments(1, 0), 16);
-  EXPECT_EQ(Environments(5, 0), 20);
   EXPECT_EQ(Environments(5, 16), 20);
-  EXPECT_EQ(Environments(16, 0), 16);
+  EXPECT_EQ(Environments(16, 16), 16);
+  EXPECT_EQ(Environments(2, 32), 32);
   EXPECT_EQ(Environments(3, 7), 9);
 }
 
 TEST(PlanLayout, ManyMembersAreSharedOutOverTheActors) {
-  EXPECT_EQ(Environments(25, 0), 25);
   EXPECT_EQ(Environments(100, 0, 4), 25);
+  EXPECT_EQ(Environments(5, 0, 2), 3);
+  EXPECT_EQ(Environments(2, 0, 4), 1);
   EXPECT_EQ(Environments(20, 16, 4), 16);
 }
 

@@ -92,7 +92,7 @@ class LedgerTest(RunTest):
         self.assertIn(f"step {row['step']} of its episode", result.stderr)
 
     def test_kills_neither_lose_nor_double_a_violation(self):
-        # Four environments a member: update 400 stands where their first episodes have some 225 of their 400 steps.
+        # Four lanes for each member: at update 400 some of them are inside an episode.
         training = Training(self, "run", "--seeds", "0-1", "--steps", "6000", "--envs", "8",
                             overrides=["task_options.horizon=400", "run.checkpoint_updates=400"]).start()
         for update, role in ((400, "actor"), (1600, "learner"), (2400, "replay")):

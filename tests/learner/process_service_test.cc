@@ -66,7 +66,7 @@ class LearnerServiceTest : public ::testing::Test {
     const auto deadline = std::chrono::steady_clock::now() + kGenerous;
     while (!condition()) {
       if (std::chrono::steady_clock::now() > deadline) return ::testing::AssertionFailure() << "did not happen";
-      subscriber->WaitForChange(milliseconds(100));
+      subscriber->changes().Wait(milliseconds(100));
     }
     return ::testing::AssertionSuccess();
   }

@@ -64,7 +64,7 @@ class ReplayServiceTest : public ::testing::Test {
       if (allowance.next_sequence >= rows) break;
       const auto count = static_cast<uint32_t>(std::min<uint64_t>({allowance.rows, rows - allowance.next_sequence, 7}));
       if (count == 0) {
-        session->WaitForChange(milliseconds(100));
+        session->changes().Wait(milliseconds(100));
         continue;
       }
       const auto chunk = MakeChunk(0, 0, SimpleRows(allowance.next_sequence, count));
@@ -106,7 +106,7 @@ TEST_F(ReplayServiceTest, ARunGoesToItsEndOverRealStreams) {
   }
   const auto deadline = std::chrono::steady_clock::now() + kLong;
   while (!(session->finished() && store_->Complete()) && std::chrono::steady_clock::now() < deadline)
-    session->WaitForChange(milliseconds(20));
+    session->changes().Wait(milliseconds(20));
   EXPECT_TRUE(session->finished());
   EXPECT_TRUE(store_->Complete()) << "the last announcement is delivered when the learner leaves";
   const auto info = GetReplayInfo(channel_, kLong);
@@ -256,7 +256,7 @@ TEST_F(ReplayServiceTest, ANewIncarnationTakesOverAndTheOldOneIsToldToLeave) {
   Produce(old.get(), 4);
   auto fresh = Join("actor-0", /*incarnation=*/2);
   const auto deadline = std::chrono::steady_clock::now() + kLong;
-  while (old->status().ok() && std::chrono::steady_clock::now() < deadline) old->WaitForChange(milliseconds(50));
+  while (old->status().ok() && std::chrono::steady_clock::now() < deadline) old->changes().Wait(milliseconds(50));
   EXPECT_EQ(old->status().code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(std::string(old->status().message()), HasSubstr("another process acts as actor-0"));
   Produce(fresh.get(), 6);
@@ -280,7 +280,7 @@ TEST_F(ReplayServiceTest, AnActorWhoseAcknowledgedRowsAreLostRegistersAnewInstea
   Serve(experiment, address);
   const auto deadline = std::chrono::steady_clock::now() + kLong;
   while (session->status().ok() && std::chrono::steady_clock::now() < deadline)
-    session->WaitForChange(milliseconds(50));
+    session->changes().Wait(milliseconds(50));
   EXPECT_EQ(session->status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(session->status().message()), HasSubstr("member 0 stands at 4, 8 were acknowledged"));
   Produce(Join("actor-0", /*incarnation=*/2).get(), 3);

@@ -29,7 +29,7 @@ class EndlessSession : public InsertSession {
     return absl::OkStatus();
   }
   uint64_t acknowledged(uint32_t) const override { return rows_; }
-  void WaitForChange(std::chrono::milliseconds) override {}
+  Changes& changes() override { return changes_; }
   absl::Status Flush(std::chrono::milliseconds) override { return absl::OkStatus(); }
   bool finished() const override { return false; }
   absl::Status status() const override { return absl::OkStatus(); }
@@ -39,19 +39,21 @@ class EndlessSession : public InsertSession {
  private:
   v1::RegisterReply registration_;
   uint64_t rows_ = 0, chunks_ = 0;
+  Changes changes_;
 };
 
 class OneSnapshot : public SnapshotSubscriber {
  public:
   explicit OneSnapshot(Snapshot snapshot) : snapshot_(std::make_shared<const Snapshot>(std::move(snapshot))) {}
   std::shared_ptr<const Snapshot> Latest(uint32_t) const override { return snapshot_; }
-  void WaitForChange(std::chrono::milliseconds) override {}
+  Changes& changes() override { return changes_; }
   absl::Status status() const override { return absl::OkStatus(); }
   double age_seconds(uint32_t) const override { return 0; }
   uint64_t discarded() const override { return 0; }
 
  private:
   const std::shared_ptr<const Snapshot> snapshot_;
+  Changes changes_;
 };
 
 // A task under D-ATACOM, and a snapshot of the paper's sizes for it, or for another rule, with random weights.

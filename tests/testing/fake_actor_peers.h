@@ -3,7 +3,6 @@
 #define DATACOM_TESTS_TESTING_FAKE_ACTOR_PEERS_H_
 
 #include <cstring>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -43,16 +42,14 @@ class FakeInsertSession : public InsertSession {
   FakeInsertSession(RowSchema schema, v1::RegisterReply registration)
       : schema_(std::move(schema)), registration_(std::move(registration)) {}
 
-  // What the test sets: credit, and what happens when the actor waits here.
+  // What the test sets.
   std::map<uint32_t, uint64_t> limit;
   std::map<uint32_t, uint64_t> min_policy_update;
-  std::function<void()> on_wait = [] {};
   absl::Status state;
   bool run_finished = false;
   // What the test looks at.
   std::vector<ReceivedRow> rows;
   std::vector<uint32_t> chunk_rows;
-  int waits = 0;
 
   uint64_t produced(uint32_t member) const {
     const auto found = next_.find(member);
@@ -77,10 +74,7 @@ class FakeInsertSession : public InsertSession {
     return absl::OkStatus();
   }
   uint64_t acknowledged(uint32_t member) const override { return produced(member); }
-  void WaitForChange(std::chrono::milliseconds) override {
-    ++waits;
-    on_wait();
-  }
+  Changes& changes() override { return changes_; }
   absl::Status Flush(std::chrono::milliseconds) override { return absl::OkStatus(); }
   bool finished() const override { return run_finished; }
   absl::Status status() const override { return state; }
@@ -124,26 +118,25 @@ class FakeInsertSession : public InsertSession {
   const RowSchema schema_;
   const v1::RegisterReply registration_;
   std::map<uint32_t, uint64_t> next_;
+  Changes changes_;
 };
 
 class FakeSubscriber : public SnapshotSubscriber {
  public:
   std::map<uint32_t, std::shared_ptr<const Snapshot>> latest;
-  std::function<void()> on_wait = [] {};
   absl::Status state;
-  int waits = 0;
 
   std::shared_ptr<const Snapshot> Latest(uint32_t member) const override {
     const auto found = latest.find(member);
     return found == latest.end() ? nullptr : found->second;
   }
-  void WaitForChange(std::chrono::milliseconds) override {
-    ++waits;
-    on_wait();
-  }
+  Changes& changes() override { return changes_; }
   absl::Status status() const override { return state; }
   double age_seconds(uint32_t) const override { return 0; }
   uint64_t discarded() const override { return 0; }
+
+ private:
+  Changes changes_;
 };
 
 }  // namespace datacom::testing

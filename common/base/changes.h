@@ -1,0 +1,40 @@
+// One wake-up for several sources: whoever waits is woken by the first source that reports a change.
+// Thread-safe: any number of threads report, one thread waits. Wait blocks, Report never does.
+#ifndef DATACOM_COMMON_BASE_CHANGES_H_
+#define DATACOM_COMMON_BASE_CHANGES_H_
+
+#include <chrono>
+#include <cstdint>
+
+#include "common/base/mutex.h"
+
+namespace datacom {
+
+class Changes {
+ public:
+  void Report() {
+    MutexLock lock(&mutex_);
+    ++reported_;
+    changed_.NotifyAll();
+  }
+
+  // Blocks until something was reported since the last call, or the timeout.
+  void Wait(std::chrono::nanoseconds timeout) {
+    const auto deadline = std::chrono::steady_clock::now() + timeout;
+    MutexLock lock(&mutex_);
+    while (reported_ == seen_) {
+      const auto left = deadline - std::chrono::steady_clock::now();
+      if (left <= left.zero() || !changed_.WaitFor(&mutex_, left)) break;
+    }
+    seen_ = reported_;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  uint64_t reported_ ABSL_GUARDED_BY(mutex_) = 0, seen_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_BASE_CHANGES_H_
