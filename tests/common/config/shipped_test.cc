@@ -68,6 +68,25 @@ TEST(ShippedExperiments, SacHasTheReferencesValues) {
   EXPECT_EQ(hockey.replay().min_size(), 10000u);
 }
 
+TEST(ShippedExperiments, MatchedSacSharesEverySettingThatItReadsWithDatacom) {
+  for (const std::string task : {"cartpole", "air_hockey", "navigation"}) {
+    SCOPED_TRACE(task);
+    v1::Experiment matched = ResolveExperiment(LoadExperiment(task + "/sac_matched", kFolder).value());
+    v1::Experiment datacom = ResolveExperiment(LoadExperiment(task + "/datacom", kFolder).value());
+    EXPECT_EQ(matched.hyper().actor_lr(), datacom.hyper().actor_lr());
+    EXPECT_EQ(matched.hyper().critic_lr(), datacom.hyper().critic_lr());
+    EXPECT_EQ(matched.hyper().alpha_lr(), datacom.hyper().alpha_lr());
+    EXPECT_EQ(matched.hyper().target_entropy(), datacom.hyper().target_entropy());
+    for (v1::Experiment* experiment : {&matched, &datacom}) {
+      experiment->clear_hyper();
+      experiment->clear_name();
+      experiment->clear_description();
+      experiment->clear_algorithm();
+    }
+    EXPECT_EQ(PrintExperiment(matched), PrintExperiment(datacom));
+  }
+}
+
 TEST(ShippedExperiments, ShareWhatThePaperSharesBetweenTasks) {
   for (const std::string& name : ListTextprotos(kFolder)) {
     SCOPED_TRACE(name);
@@ -146,6 +165,21 @@ TEST(ShippedExperiments, TheBarrierFunctionHasThePapersValues) {
   EXPECT_EQ(hyper.barrier_relaxation_weight(), 1);
   EXPECT_EQ(hyper.barrier_decay(), 1);
   EXPECT_EQ(hyper.relaxation_penalty(), 1000);
+}
+
+// The budget of IQN-ATACOM is a discounted sum, that of D-ATACOM is not.
+TEST(ShippedExperiments, QuantileNetworksHaveTheirOwnBudgets) {
+  struct Expected {
+    const char* name;
+    double budget, delta_lr;
+  };
+  for (const Expected& expected : {Expected{"cartpole/iqn_datacom", 4, 0.05},
+                                   {"air_hockey/iqn_datacom", 0, 0.01},
+                                   {"navigation/iqn_datacom", 0, 0.05}}) {
+    const v1::Hyper hyper = ResolveExperiment(LoadExperiment(expected.name, kFolder).value()).hyper();
+    EXPECT_EQ(hyper.cost_budget(), expected.budget) << expected.name;
+    EXPECT_EQ(hyper.delta_lr(), expected.delta_lr) << expected.name;
+  }
 }
 
 TEST(ShippedExperiments, QuantileNetworkHasDatacomsValuesOnNavigation) {
