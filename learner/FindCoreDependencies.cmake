@@ -1,5 +1,5 @@
-# Targets datacom_torch and datacom_blas for the learner core; OPENBLAS_LIBRARY is false where there is none and DATACOM_ANY_BLAS
-# allows LibTorch's own products instead (several times slower on the CPU).
+# Targets datacom_torch and datacom_blas for the learner core. OPENBLAS_LIBRARY and LIBXSMM_LIBRARY are false where there is none and
+# DATACOM_ANY_BLAS allows slower products on the CPU instead: OpenBLAS's alone, or LibTorch's.
 set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL TRUE)  # tests link LibTorch too
 find_package(Torch REQUIRED)
 unset(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL)
@@ -18,4 +18,17 @@ if(OPENBLAS_LIBRARY AND OPENBLAS_INCLUDE_DIR)
   target_include_directories(datacom_blas SYSTEM INTERFACE ${OPENBLAS_INCLUDE_DIR})
 elseif(NOT DATACOM_ANY_BLAS)
   message(FATAL_ERROR "OpenBLAS is not installed (Debian: libopenblas-pthread-dev)")
+endif()
+
+# libxsmm's kernels for small products, a static library. It names the BLAS's sgemm_, so it is used only beside OpenBLAS.
+find_path(LIBXSMM_INCLUDE_DIR libxsmm.h PATH_SUFFIXES libxsmm)
+find_library(LIBXSMM_LIBRARY libxsmm.a)
+if(LIBXSMM_LIBRARY AND LIBXSMM_INCLUDE_DIR AND OPENBLAS_LIBRARY)
+  find_package(Threads REQUIRED)
+  target_link_libraries(datacom_blas INTERFACE ${LIBXSMM_LIBRARY} ${OPENBLAS_LIBRARY} Threads::Threads ${CMAKE_DL_LIBS})
+  target_include_directories(datacom_blas SYSTEM INTERFACE ${LIBXSMM_INCLUDE_DIR})
+elseif(DATACOM_ANY_BLAS)
+  set(LIBXSMM_LIBRARY FALSE)
+else()
+  message(FATAL_ERROR "libxsmm is not installed (Debian: libxsmm-dev)")
 endif()

@@ -1,7 +1,11 @@
-# The learner core's sources, shared by the project's build and learner/standalone (which needs LibTorch and a BLAS alone).
+# The learner core's sources, shared by the project's build and learner/standalone (which needs LibTorch alone).
 set(DATACOM_CORE_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/nn/mlp.cc
   ${CMAKE_CURRENT_LIST_DIR}/nn/kernels.cc
+  ${CMAKE_CURRENT_LIST_DIR}/nn/instruction_set.cc
+  ${CMAKE_CURRENT_LIST_DIR}/nn/gemm.cc
+  ${CMAKE_CURRENT_LIST_DIR}/nn/loops_avx2.cc
+  ${CMAKE_CURRENT_LIST_DIR}/nn/loops_avx512.cc
   ${CMAKE_CURRENT_LIST_DIR}/nn/fused_dense.cc
   ${CMAKE_CURRENT_LIST_DIR}/nn/fused_rows.cc
   ${CMAKE_CURRENT_LIST_DIR}/nn/fused_quantiles.cc
@@ -30,7 +34,15 @@ if(OPENBLAS_LIBRARY)
 else()
   list(APPEND DATACOM_CORE_SOURCES ${CMAKE_CURRENT_LIST_DIR}/nn/gemm_torch.cc)
 endif()
-# Loops between two matrix products: let the compiler vectorise and fuse multiply-adds there; no reordering of sums.
-set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/nn/fused_dense.cc ${CMAKE_CURRENT_LIST_DIR}/nn/fused_rows.cc
-  ${CMAKE_CURRENT_LIST_DIR}/nn/fused_quantiles.cc
-  PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=fast;-fno-math-errno;-fno-trapping-math")
+if(LIBXSMM_LIBRARY)
+  set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/nn/gemm.cc PROPERTIES COMPILE_DEFINITIONS DATACOM_LIBXSMM)
+endif()
+# Loops between two matrix products: the compiler vectorises, but does not reorder sums. Those that are built twice have the same bits
+# for both instruction sets: there it does not fuse multiply-adds by itself.
+set(loop_options "-O3;-fno-math-errno;-fno-trapping-math")
+set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/nn/fused_rows.cc ${CMAKE_CURRENT_LIST_DIR}/nn/fused_quantiles.cc
+  PROPERTIES COMPILE_OPTIONS "${loop_options};-ffp-contract=fast")
+set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/nn/loops_avx2.cc PROPERTIES COMPILE_OPTIONS "${loop_options};-ffp-contract=off")
+set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/nn/loops_avx512.cc
+  PROPERTIES COMPILE_OPTIONS
+  "${loop_options};-ffp-contract=off;-mavx512f;-mavx512cd;-mavx512bw;-mavx512dq;-mavx512vl;-mprefer-vector-width=512")

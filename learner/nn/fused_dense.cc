@@ -9,113 +9,19 @@
 #include <cstring>
 #include <new>
 
-#include "learner/nn/fast_math.h"
 #include "learner/nn/fused_kernels.h"
 #include "learner/nn/gemm.h"
+#include "learner/nn/loops.h"
 
 namespace datacom::learner {
 namespace {
 
-// Layers with at most this many outputs go through dot products instead of BLAS, which is slow there (and OpenBLAS
-// allocates).
+// Layers with at most this many outputs go through dot products, which are faster there than products of matrices.
 constexpr int kNarrow = 8;
-
-// y = act(y + bias) over rows of `n`.
-void Activate(Activation activation, const float* __restrict bias, int rows, int n, int64_t stride,
-              float* __restrict y) {
-  for (int r = 0; r < rows; ++r, y += stride) {
-    if (activation == Activation::kRelu) {
-      for (int j = 0; j < n; ++j) {
-        const float v = y[j] + bias[j];
-        y[j] = v < 0.0f ? 0.0f : v;  // keeps NaN
-      }
-    } else {
-      for (int j = 0; j < n; ++j) y[j] = FastSigmoid(y[j] + bias[j]);
-    }
-  }
-}
-
-// Sixteen partial sums, added in a fixed tree: vectorises without leaving an order to the compiler.
-float Dot(const float* x, const float* w, int n) {
-  float part[16] = {};
-  int j = 0;
-  for (; j + 16 <= n; j += 16) {
-    for (int i = 0; i < 16; ++i) part[i] += x[j + i] * w[j + i];
-  }
-  float sum = 0;
-  for (; j < n; ++j) sum += x[j] * w[j];
-  for (int width = 8; width > 0; width /= 2) {
-    for (int i = 0; i < width; ++i) part[i] += part[i + width];
-  }
-  return sum + part[0];
-}
-
-// to [cols, rows] = from [rows, cols] transposed.
-void Transpose(const float* from, int rows, int cols, float* to) {
-  for (int r = 0; r < rows; ++r) {
-    for (int c = 0; c < cols; ++c) to[c * rows + r] = from[r * cols + c];
-  }
-}
 
 // to[:, 0, count) = from[:, 0, count)
 void CopyColumns(const float* from, int64_t from_stride, int rows, int count, float* to, int64_t to_stride) {
   for (int r = 0; r < rows; ++r) std::memcpy(to + r * to_stride, from + r * from_stride, sizeof(float) * count);
-}
-
-// adjoint *= act'(hidden), from the activation's value.
-void MultiplySlope(Activation activation, const float* __restrict hidden, int64_t hidden_stride, int rows, int n,
-                   float* __restrict adjoint, int64_t stride) {
-  for (int r = 0; r < rows; ++r, adjoint += stride, hidden += hidden_stride) {
-    if (activation == Activation::kRelu) {
-      for (int j = 0; j < n; ++j) adjoint[j] = hidden[j] > 0.0f ? adjoint[j] : 0.0f;
-    } else {
-      for (int j = 0; j < n; ++j) adjoint[j] *= hidden[j] * (1.0f - hidden[j]);
-    }
-  }
-}
-
-// adjoint = (d_out w^T) * act'(hidden) for few outputs; w: [outputs, n].
-void NarrowAdjoint(Activation activation, const float* d_out, int64_t d_stride, int outputs, const float* __restrict w,
-                   const float* __restrict hidden, int64_t hidden_stride, int rows, int n, float* __restrict adjoint,
-                   int64_t stride) {
-  for (int r = 0; r < rows; ++r, adjoint += stride, hidden += hidden_stride, d_out += d_stride) {
-    for (int j = 0; j < n; ++j) adjoint[j] = d_out[0] * w[j];
-    for (int o = 1; o < outputs; ++o) {
-      const float d = d_out[o];
-      for (int j = 0; j < n; ++j) adjoint[j] += d * w[o * n + j];
-    }
-    if (activation == Activation::kRelu) {
-      for (int j = 0; j < n; ++j) adjoint[j] = hidden[j] > 0.0f ? adjoint[j] : 0.0f;
-    } else {
-      for (int j = 0; j < n; ++j) adjoint[j] *= hidden[j] * (1.0f - hidden[j]);
-    }
-  }
-}
-
-void ColumnSums(const float* __restrict x, int64_t stride, int rows, int n, float* __restrict sums) {
-  std::memset(sums, 0, sizeof(float) * n);
-  for (int r = 0; r < rows; ++r, x += stride) {
-    for (int j = 0; j < n; ++j) sums[j] += x[j];
-  }
-}
-
-// sums = h^T d for one column d.
-void WeightedColumnSums(const float* __restrict h, int64_t stride, const float* d, int64_t d_stride, int rows, int n,
-                        float* __restrict sums) {
-  std::memset(sums, 0, sizeof(float) * n);
-  for (int r = 0; r < rows; ++r, h += stride) {
-    const float weight = d[r * d_stride];
-    for (int j = 0; j < n; ++j) sums[j] += weight * h[j];
-  }
-}
-
-// to += scale x, row by row.
-void AddScaledRows(const float* __restrict x, int64_t stride, const float* scale, int64_t scale_stride, int rows, int n,
-                   float* __restrict to, int64_t to_stride) {
-  for (int r = 0; r < rows; ++r, x += stride, to += to_stride) {
-    const float factor = scale[r * scale_stride];
-    for (int j = 0; j < n; ++j) to[j] += factor * x[j];
-  }
 }
 
 template <class T>
@@ -132,31 +38,14 @@ void CopyOut(const View<T>& from, T* packed) {
   }
 }
 
-// Whether every entry is finite: x * 0 is 0 for finite x and NaN otherwise; sixteen lanes vectorise.
-bool AllFinite(const float* x, int n) {
-  float lane[16] = {};
-  int j = 0;
-  for (; j + 16 <= n; j += 16) {
-    for (int i = 0; i < 16; ++i) lane[i] += x[j + i] * 0.0f;
-  }
-  for (; j < n; ++j) lane[0] += x[j] * 0.0f;
-  float sum = 0;
-  for (float value : lane) sum += value;
-  return sum == 0.0f;
-}
-
 // d_x (+)= adjoint W^T for the d_x.cols inputs of the layer from first_col on.
-void LayerInputGradient(const FloatView& block, const MlpLayer& layer, const FloatView& adjoint, int first_col,
-                        bool add, const FloatView& d_x) {
+void LayerInputGradient(const Loops& loops, const FloatView& block, const MlpLayer& layer, const FloatView& adjoint,
+                        int first_col, bool add, const FloatView& d_x) {
   for (int m = 0; m < d_x.members; ++m) {
     const float* weight = block.row(m, 0) + layer.weight + static_cast<int64_t>(first_col) * layer.out;
     if (d_x.cols <= kNarrow) {
-      for (int r = 0; r < d_x.rows; ++r) {
-        for (int c = 0; c < d_x.cols; ++c) {
-          const float d = Dot(adjoint.row(m, r), weight + static_cast<int64_t>(c) * layer.out, layer.out);
-          d_x.at(m, r, c) = add ? d_x.at(m, r, c) + d : d;
-        }
-      }
+      loops.narrow_product(adjoint.row(m, 0), adjoint.row_stride, d_x.rows, layer.out, weight, d_x.cols,
+                           /*bias=*/nullptr, add, d_x.row(m, 0), d_x.row_stride);
       continue;
     }
     Multiply(Gemm::kTransposeB, d_x.rows, d_x.cols, layer.out, adjoint.row(m, 0), static_cast<int>(adjoint.row_stride),
@@ -166,7 +55,7 @@ void LayerInputGradient(const FloatView& block, const MlpLayer& layer, const Flo
 
 }  // namespace
 
-FusedKernels::FusedKernels() { UseOneBlasThread(); }
+FusedKernels::FusedKernels() : loops_(ChosenLoops()) { UseOneBlasThread(); }
 
 FusedKernels::~FusedKernels() {
   for (void* memory : allocations_) std::free(memory);
@@ -201,8 +90,9 @@ float* FusedKernels::Scratch(const MlpLayer& layer) {
 
 const float* FusedKernels::Columns(const float* weight, const MlpLayer& layer) {
   if (layer.out == 1) return weight;
-  Transpose(weight, layer.in, layer.out, Scratch(layer));
-  return scratch_.data();
+  float* columns = Scratch(layer);
+  loops_.transpose(weight, layer.out, layer.in, layer.out, columns);
+  return columns;
 }
 
 // Adam's first moments of inactive units decay into denormals, on which every operation is tens of times slower.
@@ -229,18 +119,15 @@ void FusedKernels::Forward(const FloatView& block, const Mlp& net, const FloatVi
       const float* weight = parameters + layer.weight;
       const float* bias = parameters + layer.bias;
       if (i == last && layer.out <= kNarrow) {
-        const float* columns = Columns(weight, layer);
-        for (int r = 0; r < x.rows; ++r) {
-          for (int o = 0; o < layer.out; ++o)
-            out.at(m, r, o) = bias[o] + Dot(in.row(m, r), columns + o * layer.in, layer.in);
-        }
+        loops_.narrow_product(in.row(m, 0), in.row_stride, x.rows, layer.in, Columns(weight, layer), layer.out, bias,
+                              /*add=*/false, out.row(m, 0), out.row_stride);
         continue;
       }
       Multiply(Gemm::kPlain, x.rows, layer.out, layer.in, in.row(m, 0), static_cast<int>(in.row_stride), weight,
                layer.out,
                /*add=*/false, out.row(m, 0), static_cast<int>(out.row_stride));
       if (i < last) {
-        Activate(net.hidden, bias, x.rows, layer.out, out.row_stride, out.row(m, 0));
+        loops_.activate(net.hidden, bias, x.rows, layer.out, out.row_stride, out.row(m, 0));
         if (i == 0 && net.repeated > 0) {
           CopyColumns(x.row(m, 0) + layer.in - net.repeated, x.row_stride, x.rows, net.repeated,
                       out.row(m, 0) + layer.out, out.row_stride);
@@ -264,14 +151,15 @@ void FusedKernels::Adjoint(const FloatView& block, const Mlp& net, const FloatVi
       const FloatView& hidden = tape.hidden[i - 1];
       const FloatView& to = tape.adjoint[i - 1];
       if (i == last && layer.out <= kNarrow) {
-        NarrowAdjoint(net.hidden, from.row(m, 0), from.row_stride, layer.out, Columns(weight, layer), hidden.row(m, 0),
-                      hidden.row_stride, d_out.rows, layer.in, to.row(m, 0), to.row_stride);
+        loops_.narrow_adjoint(net.hidden, from.row(m, 0), from.row_stride, layer.out, Columns(weight, layer),
+                              hidden.row(m, 0), hidden.row_stride, d_out.rows, layer.in, to.row(m, 0), to.row_stride);
         continue;
       }
       const int width = net.layers[i - 1].out;  // without repeated inputs
       Multiply(Gemm::kTransposeB, d_out.rows, width, layer.out, from.row(m, 0), static_cast<int>(from.row_stride),
                weight, layer.out, /*add=*/false, to.row(m, 0), static_cast<int>(to.row_stride));
-      MultiplySlope(net.hidden, hidden.row(m, 0), hidden.row_stride, d_out.rows, width, to.row(m, 0), to.row_stride);
+      loops_.multiply_slope(net.hidden, hidden.row(m, 0), hidden.row_stride, d_out.rows, width, to.row(m, 0),
+                            to.row_stride);
     }
   }
 }
@@ -279,21 +167,18 @@ void FusedKernels::Adjoint(const FloatView& block, const Mlp& net, const FloatVi
 void FusedKernels::ScaleAdjoint(const FloatView& d_out, const MlpTape& tape) {
   for (const FloatView& adjoint : tape.adjoint) {
     for (int m = 0; m < d_out.members; ++m) {
-      for (int r = 0; r < d_out.rows; ++r) {
-        const float scale = d_out.at(m, r);
-        float* row = adjoint.row(m, r);
-        for (int j = 0; j < adjoint.cols; ++j) row[j] *= scale;
-      }
+      loops_.scale_rows(d_out.row(m, 0), d_out.row_stride, d_out.rows, adjoint.cols, adjoint.row(m, 0),
+                        adjoint.row_stride);
     }
   }
 }
 
 void FusedKernels::InputGradient(const FloatView& block, const Mlp& net, const MlpTape& tape, int first_col, bool add,
                                  const FloatView& d_x) {
-  LayerInputGradient(block, net.layers.front(), tape.adjoint.front(), first_col, add, d_x);
+  LayerInputGradient(loops_, block, net.layers.front(), tape.adjoint.front(), first_col, add, d_x);
   const RepeatedColumns again = RepeatedOf(net, first_col, d_x.cols);
   if (again.count == 0) return;
-  LayerInputGradient(block, net.layers[1], tape.adjoint[1], again.layer_first, /*add=*/true,
+  LayerInputGradient(loops_, block, net.layers[1], tape.adjoint[1], again.layer_first, /*add=*/true,
                      d_x.Cols(again.first, again.count));
 }
 
@@ -307,14 +192,14 @@ void FusedKernels::ParameterGradient(const Mlp& net, const FloatView& x, const F
       const FloatView& d = i == last ? d_out : tape.adjoint[i];
       float* d_weight = gradient_block.row(m, 0) + layer.weight;
       float* d_bias = gradient_block.row(m, 0) + layer.bias;
-      ColumnSums(d.row(m, 0), d.row_stride, x.rows, layer.out, d_bias);
+      loops_.column_sums(d.row(m, 0), d.row_stride, x.rows, layer.out, d_bias);
       if (i == last && layer.out <= kNarrow) {
         float* columns = Scratch(layer);
         for (int o = 0; o < layer.out; ++o) {
-          WeightedColumnSums(in.row(m, 0), in.row_stride, d.row(m, 0) + o, d.row_stride, x.rows, layer.in,
-                             columns + o * layer.in);
+          loops_.weighted_column_sums(in.row(m, 0), in.row_stride, d.row(m, 0) + o, d.row_stride, x.rows, layer.in,
+                                      columns + o * layer.in);
         }
-        Transpose(columns, layer.out, layer.in, d_weight);
+        loops_.transpose(columns, layer.in, layer.out, layer.in, d_weight);
         continue;
       }
       Multiply(Gemm::kTransposeA, layer.in, layer.out, x.rows, in.row(m, 0), static_cast<int>(in.row_stride),
@@ -339,64 +224,54 @@ void FusedKernels::SlopeGradient(const FloatView& block, const Mlp& net, const F
       Multiply(Gemm::kPlain, x.rows, layer.out, layer.in, in.row(m, 0), static_cast<int>(in.row_stride),
                block.row(m, 0) + layer.weight, layer.out, /*add=*/false, out.row(m, 0),
                static_cast<int>(out.row_stride));
-      MultiplySlope(net.hidden, hidden.row(m, 0), hidden.row_stride, x.rows, layer.out, out.row(m, 0), out.row_stride);
+      loops_.multiply_slope(net.hidden, hidden.row(m, 0), hidden.row_stride, x.rows, layer.out, out.row(m, 0),
+                            out.row_stride);
     }
     for (int i = 0; i <= last; ++i) {
       const MlpLayer& layer = net.layers[i];
       const FloatView& value = i == 0 ? x : tape.hidden[i - 1];
       const FloatView& both = i == 0 ? d_slope : tangent.hidden[i - 1];
-      AddScaledRows(value.row(m, 0), value.row_stride, d_value.row(m, 0), d_value.row_stride, x.rows, layer.in,
-                    both.row(m, 0), both.row_stride);
+      loops_.add_scaled_rows(value.row(m, 0), value.row_stride, d_value.row(m, 0), d_value.row_stride, x.rows, layer.in,
+                             both.row(m, 0), both.row_stride);
       float* d_weight = gradient_block.row(m, 0) + layer.weight;
       float* d_bias = gradient_block.row(m, 0) + layer.bias;
       if (i == last) {
-        ColumnSums(both.row(m, 0), both.row_stride, x.rows, layer.in, d_weight);
-        ColumnSums(d_value.row(m, 0), d_value.row_stride, x.rows, 1, d_bias);
+        loops_.column_sums(both.row(m, 0), both.row_stride, x.rows, layer.in, d_weight);
+        loops_.column_sums(d_value.row(m, 0), d_value.row_stride, x.rows, 1, d_bias);
         continue;
       }
       const FloatView& adjoint = tape.adjoint[i];
-      WeightedColumnSums(adjoint.row(m, 0), adjoint.row_stride, d_value.row(m, 0), d_value.row_stride, x.rows,
-                         layer.out, d_bias);
+      loops_.weighted_column_sums(adjoint.row(m, 0), adjoint.row_stride, d_value.row(m, 0), d_value.row_stride, x.rows,
+                                  layer.out, d_bias);
       Multiply(Gemm::kTransposeA, layer.in, layer.out, x.rows, both.row(m, 0), static_cast<int>(both.row_stride),
                adjoint.row(m, 0), static_cast<int>(adjoint.row_stride), /*add=*/false, d_weight, layer.out);
     }
   }
 }
 
-// As PyTorch's: step_size = lr / (1 - b1^t); denominator sqrt(v) / sqrt(1 - b2^t) + eps.
 void FusedKernels::Adam(const AdamRange& range) {
   const int n = range.parameters.cols;
   for (int m = 0; m < range.parameters.members; ++m) {
     double& active = range.active.at(m);
     if (active == 0) continue;
-    const float* __restrict g = range.gradients.row(m, 0);
-    if (!AllFinite(g, n)) {
+    const float* gradient = range.gradients.row(m, 0);
+    if (!loops_.all_finite(gradient, n)) {
       active = 0;
       continue;
     }
     const double step = ++range.steps.at(m);
     const float step_size = static_cast<float>(range.learning_rate.at(m) / (1 - std::pow(0.9, step)));
     const float root = static_cast<float>(1 / std::sqrt(1 - std::pow(0.999, step)));
-    float* __restrict p = range.parameters.row(m, 0);
-    float* __restrict first = range.first_moment.row(m, 0);
-    float* __restrict second = range.second_moment.row(m, 0);
-    for (int j = 0; j < n; ++j) {
-      const float a = 0.9f * first[j] + 0.1f * g[j];
-      const float b = 0.999f * second[j] + 0.001f * (g[j] * g[j]);
-      first[j] = a;
-      second[j] = b;
-      p[j] -= step_size * a / (std::sqrt(b) * root + 1e-8f);
-    }
+    loops_.adam({gradient, range.parameters.row(m, 0), range.first_moment.row(m, 0), range.second_moment.row(m, 0), n,
+                 step_size, root});
   }
 }
 
 void FusedKernels::Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) {
-  const float keep = static_cast<float>(1 - tau), take = static_cast<float>(tau);
   for (int m = 0; m < source.members; ++m) {
     if (active.at(m) == 0) continue;
-    const float* __restrict from = source.row(m, 0);
-    float* __restrict to = target.row(m, 0);
-    for (int j = 0; j < source.cols; ++j) to[j] = take * from[j] + keep * to[j];
+    loops_.polyak(source.row(m, 0), static_cast<float>(tau), static_cast<float>(1 - tau), source.cols,
+                  target.row(m, 0));
   }
 }
 

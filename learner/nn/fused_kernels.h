@@ -1,7 +1,8 @@
-// Kernels for one CPU thread: BLAS products, and everything between two products in one pass over memory. One member at
-// a time (BlockSize 1), so that a member's activations, weights and moments stay in cache and a member computes the
-// same numbers alone and in a population. fused_dense.cc holds perceptrons and optimisers, fused_rows.cc the per-row
-// algebra, fused_joined_map.cc the map of several constraints.
+// Kernels for one CPU thread: products of gemm.h, and everything between two products in one pass over memory (loops.h,
+// for the instruction set of the processor). One member at a time (BlockSize 1), so that a member's activations,
+// weights and moments stay in cache and a member computes the same numbers alone and in a population. fused_dense.cc
+// holds perceptrons and optimisers, fused_rows.cc the per-row algebra, fused_joined_map.cc the map of several
+// constraints.
 #ifndef DATACOM_LEARNER_NN_FUSED_KERNELS_H_
 #define DATACOM_LEARNER_NN_FUSED_KERNELS_H_
 
@@ -10,6 +11,7 @@
 
 #include "common/safety/safe_map.h"
 #include "learner/nn/kernels.h"
+#include "learner/nn/loops.h"
 
 namespace datacom::learner {
 
@@ -113,6 +115,7 @@ class FusedKernels : public Kernels {
       const MlpLayer& layer);  // in * out floats, valid until the next call; grows to the largest layer asked for
   const float* Columns(const float* weight, const MlpLayer& layer);  // the weights as [out, in]
 
+  const Loops& loops_;
   std::vector<void*> allocations_;
   std::vector<float> scratch_;
   std::unique_ptr<datacom::SafeMap> joined_map_;

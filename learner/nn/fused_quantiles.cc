@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "learner/nn/fast_math.h"
 #include "learner/nn/fused_kernels.h"
 
 namespace datacom::learner {
@@ -18,8 +17,7 @@ void FusedKernels::LevelFeatures(const FloatView& level, const FloatView& featur
   for (int m = 0; m < features.members; ++m) {
     for (int r = 0; r < features.rows; ++r) {
       const float tau = level.at(m, r / level.cols, r % level.cols);
-      float* __restrict row = features.row(m, r);
-      for (int i = 0; i < features.cols; ++i) row[i] = FastCosPi(static_cast<float>(i), tau);
+      loops_.cosines(tau, features.cols, features.row(m, r));
     }
   }
 }
@@ -27,15 +25,9 @@ void FusedKernels::LevelFeatures(const FloatView& level, const FloatView& featur
 void FusedKernels::QuantileProduct(const FloatView& base, const FloatView& embedding, const FloatView& product) {
   const int width = base.cols, repeat = product.rows / base.rows;
   for (int m = 0; m < product.members; ++m) {
-    for (int r = 0; r < embedding.rows; ++r) {
-      float* __restrict e = embedding.row(m, r);
-      for (int c = 0; c < width; ++c) e[c] = FastSigmoid(e[c]);
-    }
+    for (int r = 0; r < embedding.rows; ++r) loops_.sigmoid(width, embedding.row(m, r));
     for (int r = 0; r < product.rows; ++r) {
-      const float* __restrict h = base.row(m, r / repeat);
-      const float* __restrict e = embedding.row(m, embedding.rows == 1 ? 0 : r);
-      float* __restrict out = product.row(m, r);
-      for (int c = 0; c < width; ++c) out[c] = (h[c] < 0.0f ? 0.0f : h[c]) * e[c];  // keeps NaN
+      loops_.gated(base.row(m, r / repeat), embedding.row(m, embedding.rows == 1 ? 0 : r), width, product.row(m, r));
     }
   }
 }
@@ -45,17 +37,10 @@ void FusedKernels::QuantileProductGradient(const FloatView& base, const FloatVie
   const int width = base.cols, repeat = d_product.rows / base.rows;
   for (int m = 0; m < d_base.members; ++m) {
     for (int r = 0; r < d_base.rows; ++r) {
-      const float* __restrict h = base.row(m, r);
-      float* __restrict d_h = d_base.row(m, r);
-      std::fill_n(d_h, width, 0.0f);
+      std::fill_n(d_base.row(m, r), width, 0.0f);
       for (int j = r * repeat; j < (r + 1) * repeat; ++j) {
-        const float* __restrict e = embedding.row(m, embedding.rows == 1 ? 0 : j);
-        float* __restrict d = d_product.row(m, j);
-        for (int c = 0; c < width; ++c) {
-          const float open = h[c] > 0.0f ? d[c] * e[c] : 0.0f;
-          d_h[c] += open;
-          d[c] = open * h[c] * (1.0f - e[c]);
-        }
+        loops_.gated_gradient(base.row(m, r), embedding.row(m, embedding.rows == 1 ? 0 : j), width, d_base.row(m, r),
+                              d_product.row(m, j));
       }
     }
   }
@@ -94,7 +79,7 @@ void FusedKernels::QuantileLoss(const FloatView& value, const FloatView& y, cons
     const float share = 1.0f / static_cast<float>(rows * count);
     double total = 0;
     for (int r = 0; r < rows; ++r) {
-      const float* __restrict targets = y.row(m, r * target_count);
+      const float* targets = y.row(m, r * target_count);
       for (int first = 0; first < count; first += kLanes) {
         const int lanes = std::min(kLanes, count - first);
         float q[kLanes] = {}, tau[kLanes] = {}, sum[kLanes] = {}, slope[kLanes] = {};
@@ -102,14 +87,7 @@ void FusedKernels::QuantileLoss(const FloatView& value, const FloatView& y, cons
           q[i] = Softplus(value.at(m, r * count + first + i));
           tau[i] = level.at(m, r, first + i);
         }
-        for (int j = 0; j < target_count; ++j) {
-          for (int i = 0; i < kLanes; ++i) {
-            const float e = targets[j] - q[i], size = std::abs(e);
-            const float weight = e < 0.0f ? 1.0f - tau[i] : tau[i];
-            sum[i] += weight * (size < 1.0f ? 0.5f * e * e : size - 0.5f);
-            slope[i] -= weight * (size < 1.0f ? e : (e < 0.0f ? -1.0f : 1.0f));
-          }
-        }
+        loops_.quantile_huber(q, tau, targets, target_count, sum, slope);
         for (int i = 0; i < lanes; ++i) {
           total += sum[i];
           d_value.at(m, r * count + first + i) = share * slope[i] * SoftplusSlope(value.at(m, r * count + first + i));

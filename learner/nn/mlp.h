@@ -7,11 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "learner/nn/activation.h"
 #include "learner/nn/view.h"
 
 namespace datacom::learner {
-
-enum class Activation { kRelu, kSigmoid };
 
 struct MlpLayer {
   int in = 0, out = 0;
