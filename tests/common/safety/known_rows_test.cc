@@ -15,6 +15,7 @@
 #include "datacom/v1/experiment.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/larger_or_nan.h"
 
 namespace datacom {
 namespace {
@@ -278,7 +279,7 @@ TEST(JoinedRows, KeepTheNominalArmInItsLimitsUnderAnyPolicy) {
         state = state.After(0.02, action, true, false);
         std::vector<double> violation(rows.count());
         model.known_constraints->Evaluate(state.q.data(), nullptr, {violation.data(), nullptr, nullptr});
-        worst[joined] = std::max(worst[joined], *std::max_element(violation.begin(), violation.end()));
+        for (const double k_of_row : violation) worst[joined] = testing::LargerOrNan(k_of_row, worst[joined]);
       }
     }
   }

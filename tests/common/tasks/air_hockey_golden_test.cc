@@ -17,6 +17,7 @@
 #include "datacom/v1/experiment.pb.h"
 #include "gtest/gtest.h"
 #include "tests/testing/golden.h"
+#include "tests/testing/larger_or_nan.h"
 
 namespace datacom::air_hockey {
 namespace {
@@ -84,7 +85,7 @@ std::pair<double, double> Replay(const GoldenTable& table, AirHockey* task, cons
     for (int j = 0; j < 16; ++j) {
       const double difference = std::abs(obs[j] - table.value(i, absl::StrCat("obs", j)));
       EXPECT_LE(difference, touched ? ToleranceAfterContact(j) : kExact) << where << " obs" << j;
-      (touched ? after : before) = std::max(touched ? after : before, difference);
+      (touched ? after : before) = testing::LargerOrNan(difference, touched ? after : before);
     }
     if (table.value(i, "absorbing") != 0 || ::testing::Test::HasFailure()) break;
   }

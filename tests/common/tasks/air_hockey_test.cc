@@ -16,6 +16,7 @@
 #include "datacom/v1/experiment.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/larger_or_nan.h"
 
 namespace datacom::air_hockey {
 namespace {
@@ -116,7 +117,7 @@ TEST(AirHockeySlice, NeighbouringPlacesHaveNeighbouringPostures) {
       EXPECT_NEAR(obs[kMalletPosition] + obs[kPuckPosition], mallet[0], 1e-9);
       EXPECT_NEAR(obs[kMalletPosition + 1] + obs[kPuckPosition + 1], mallet[1], 1e-9);
       for (int k = 0; k < kJoints && !last.empty(); ++k) {
-        largest = std::max(largest, std::abs(obs[kJointPosition + k] - last[kJointPosition + k]));
+        largest = testing::LargerOrNan(std::abs(obs[kJointPosition + k] - last[kJointPosition + k]), largest);
       }
       last = obs;
     }
@@ -149,7 +150,7 @@ TEST(AirHockeyConstraints, JacobiansAreTheDerivativesAndTheLargestRowIsTheCost) 
     ForwardKinematics(state, mallet, nullptr);
     double largest = -1e9;
     for (int r = 0; r < 17; ++r) {
-      if (r != 9 && r != 10) largest = std::max(largest, k[r]);  // the height is not in the cost
+      if (r != 9 && r != 10) largest = testing::LargerOrNan(k[r], largest);  // the height is not in the cost
     }
     EXPECT_NEAR(Cost(state, state + 3, mallet), largest, 1e-12);
   }
@@ -196,8 +197,8 @@ TEST(AirHockey, ThePuckStartsAnywhereInItsRegionAndTheArmWhereItAlwaysDoes) {
     for (int i = 0; i < 2000; ++i) {
       task->Reset(&stream, obs);
       for (int j = 0; j < 3; ++j) {
-        low[j] = std::min(low[j], obs[j]);
-        high[j] = std::max(high[j], obs[j]);
+        low[j] = testing::SmallerOrNan(obs[j], low[j]);
+        high[j] = testing::LargerOrNan(obs[j], high[j]);
         EXPECT_EQ(obs[kPuckVelocity + j], 0);
         EXPECT_EQ(obs[kJointPosition + j], kStartPosition[j]);
         EXPECT_EQ(obs[kJointVelocity + j], 0);

@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/golden.h"
+#include "tests/testing/larger_or_nan.h"
 
 namespace datacom {
 namespace {
@@ -45,7 +46,7 @@ TEST(Golden, cartpole) {
       }
       const char* names[5] = {"obs0_x", "obs1_sin", "obs2_cos", "obs3_xdot", "obs4_thetadot"};
       for (int j = 0; j < 5; ++j) {
-        worst = std::max(worst, std::abs(obs[j] - table.value(i, names[j])));
+        worst = testing::LargerOrNan(std::abs(obs[j] - table.value(i, names[j])), worst);
         ASSERT_NEAR(obs[j], table.value(i, names[j]), 1e-9) << file << " step " << i << " " << names[j];
       }
     }

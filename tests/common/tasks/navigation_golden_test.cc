@@ -16,6 +16,7 @@
 #include "datacom/v1/experiment.pb.h"
 #include "gtest/gtest.h"
 #include "tests/testing/golden.h"
+#include "tests/testing/larger_or_nan.h"
 
 namespace datacom::navigation {
 namespace {
@@ -89,7 +90,7 @@ struct Recording {
 struct Difference {
   void Add(double difference) {
     sum += difference * difference;
-    worst = std::max(worst, std::abs(difference));
+    worst = testing::LargerOrNan(std::abs(difference), worst);
     ++count;
   }
   double rms() const { return std::sqrt(sum / count); }

@@ -15,6 +15,7 @@
 #include "datacom/v1/experiment.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/larger_or_nan.h"
 
 namespace datacom::navigation {
 namespace {
@@ -290,9 +291,10 @@ TEST(Navigation, StartsInTheMiddleThreeQuartersWithTheRobotsApart) {
     RandomStream stream(i);
     task->Reset(&stream, obs.data());
     for (const int at : {0, 2, 9}) {  // target, TIAGo++, Fetch
-      for (int axis = 0; axis < 2; ++axis) largest[axis] = std::max(largest[axis], std::abs(obs[at + axis]));
+      for (int axis = 0; axis < 2; ++axis)
+        largest[axis] = testing::LargerOrNan(std::abs(obs[at + axis]), largest[axis]);
     }
-    nearest = std::min(nearest, std::hypot(obs[2] - obs[9], obs[3] - obs[10]));
+    nearest = testing::SmallerOrNan(std::hypot(obs[2] - obs[9], obs[3] - obs[10]), nearest);
     for (const int zero : {6, 7, 8, 13, 14, 15, 16, 17, 20, 21}) ASSERT_EQ(obs[zero], 0);
   }
   EXPECT_GT(nearest, 0.8);
@@ -330,7 +332,7 @@ TEST(Navigation, FetchDrivesFromTargetToTargetWhateverTiagoDoes) {
     ASSERT_TRUE(one->Step(stay, a.data()).valid);
     ASSERT_TRUE(two->Step(turn, b.data()).valid);
     ASSERT_TRUE(std::equal(a.begin() + 9, a.begin() + 16, b.begin() + 9)) << "step " << i;
-    largest = std::max(largest, std::abs(a[9]));
+    largest = testing::LargerOrNan(std::abs(a[9]), largest);
     crossings += right != (a[9] > 0);
   }
   EXPECT_LT(largest, kRoomX - 0.3) << "it slows down before walls";

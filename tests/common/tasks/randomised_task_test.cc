@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "tests/testing/larger_or_nan.h"
 
 namespace datacom {
 namespace {
@@ -103,15 +104,17 @@ TEST(RandomisedTask, DrawsPhysicsWithinTheirRangesAnewAtEveryReset) {
   for (uint64_t episode = 0; episode < 200; ++episode) {
     drawn.Reset(episode);
     masses.insert(drawn.inner->scale.mass);
-    lowest = std::min(lowest, drawn.inner->scale.damping);
-    highest = std::max(highest, drawn.inner->scale.damping);
+    lowest = testing::SmallerOrNan(drawn.inner->scale.damping, lowest);
+    highest = testing::LargerOrNan(drawn.inner->scale.damping, highest);
     EXPECT_EQ(drawn.inner->scale.friction, 0.5);
   }
   EXPECT_EQ(masses.size(), 200u);
   EXPECT_GE(*masses.begin(), 0.8);
   EXPECT_LT(*masses.rbegin(), 1.2);
+  EXPECT_GE(lowest, 0);
   EXPECT_LT(lowest, 0.1) << "of 200 draws from [0, 3)";
   EXPECT_GT(highest, 2.9);
+  EXPECT_LT(highest, 3);
 }
 
 TEST(RandomisedTask, IsAFunctionOfTheEpisodesStreamAndTheActions) {
