@@ -13,7 +13,7 @@ namespace datacom::learner {
 
 struct GoldenReport {
   int checks = 0;
-  double worst_gradient = 0;   // relative to the net's largest
+  double worst_gradient = 0;   // relative to the array's largest
   double worst_parameter = 0;  // absolute
   std::vector<std::string> failures;
   void Check(bool good, const std::string& sentence);
