@@ -48,7 +48,7 @@ TEST(Datacom, LearnsTheSameWhereWhatIsJoinedSaysNothing) {
     for (int m = 0; m < 2; ++m) {
       const std::vector<float> x = AllValues(*a, m), y = AllValues(*b, m);
       size_t apart = 0;  // as between fused and tensor kernels
-      for (size_t i = 0; i < x.size(); ++i) apart += std::abs(x[i] - y[i]) > 2e-5;
+      for (size_t i = 0; i < x.size(); ++i) apart += !(std::abs(x[i] - y[i]) <= 2e-5);
       EXPECT_LE(apart, x.size() / 200) << kernels << ", member " << m;
       EXPECT_NEAR(a->GetStats().entropy[m], b->GetStats().entropy[m], 1e-5);
       EXPECT_NEAR(a->GetStats().critic_loss[m], b->GetStats().critic_loss[m], 1e-5);
@@ -201,7 +201,33 @@ TEST(IqnDatacom, NeedsLevels) {
   EXPECT_THROW(MakeAlgorithm(config), std::invalid_argument);
 }
 
-// Every state of the episode is over the discounted budget and within the undiscounted one: delta shrinks, or grows.
+// The episode's one step costs c, so the costs to go are 0.99 c and c. All weights of the constraint are zero, which
+// makes its risk one number. The gradient of delta then changes its sign at c = 2 (budget + risk - delta) / 1.99:
+//   delta = ln(1 + e) = 1.313262 before; the first step of Adam is delta_lr long: ln(1 + e^0.95) or ln(1 + e^1.05)
+//   after datacom: budget 30 / 50 (1 - 0.99^50) / 0.01 = 23.699636, risk ln 2 + phi(Phi^-1(0.1)) / 0.9 = 0.888145
+//   iqn_datacom: budget 30, not discounted, risk ln 2 = 0.693147
+TEST(Datacom, DiscountsItsBudgetAndTheQuantileFormDoesNot) {
+  const std::pair<const char*, float> cases[] = {{"datacom", 23.391477f}, {"iqn_datacom", 29.527523f}};
+  for (const auto& [name, threshold] : cases) {
+    for (const float beside : {-10.0f, -0.01f, 0.01f, 10.0f}) {
+      AlgorithmConfig config = SmallConfig(name, 1);
+      config.discount = 0.99, config.horizon = 50;
+      MemberHyper& hyper = config.members[0];
+      hyper.cost_budget = 30, hyper.accepted_risk = 0.9, hyper.init_delta = 1, hyper.delta_lr = 0.05;
+      const auto algorithm = MakeAlgorithm(config);
+      for (const std::string& array : ArrayNames(*algorithm)) {
+        if (array.rfind("constraint.", 0) != 0) continue;
+        SetArray(algorithm.get(), 0, array, std::vector<float>(GetArray(*algorithm, 0, array).size(), 0.0f));
+      }
+      EXPECT_NEAR(algorithm->GetStats().delta[0], 1.313262, 1e-6);
+      const std::vector<float> z(2 * (config.q_dim + config.x_dim), 0.5f), costs{99, threshold + beside};
+      algorithm->ApplyEpisode(0, 1, z.data(), costs.data());
+      EXPECT_NEAR(algorithm->GetStats().delta[0], beside < 0 ? 1.350058 : 1.276956, 1e-6)
+          << name << " where the step costs " << costs[1];
+      EXPECT_EQ(algorithm->GetStats().delta_steps[0], 1u);
+    }
+  }
+}
 
 }  // namespace
 }  // namespace datacom::learner
