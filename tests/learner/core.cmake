@@ -3,6 +3,7 @@ datacom_test(NAME core_golden_test CXX 17 SRCS core_golden_test.cc core_golden.c
              DEPS datacom::learner_core nlohmann_json::nlohmann_json)
 datacom_test(NAME core_contract_test CXX 17 SRCS core_contract_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_algorithms_test CXX 17 SRCS core_algorithms_test.cc DEPS datacom::learner_core)
+datacom_test(NAME core_random_test CXX 17 SRCS core_random_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_kernels_test CXX 17 SRCS core_kernels_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_map_kernels_test CXX 17 SRCS core_map_kernels_test.cc DEPS datacom::learner_core datacom::safety)
 datacom_test(NAME core_autograd_test CXX 17 SRCS core_autograd_test.cc DEPS datacom::learner_core datacom_torch)

@@ -104,6 +104,17 @@ TEST_F(BatchDecoderTest, NoiseDependsOnSeedUpdateAndPurposeAlone) {
       std::equal(first.noise_actor.begin(), first.noise_actor.begin() + half, first.noise_actor.begin() + half));
 }
 
+// A resumed run must draw the noise of the run it goes on: names, order and numbers are pinned by what was computed
+// apart from this code, from the definitions in common/base/random.h.
+TEST_F(BatchDecoderTest, NoiseStaysWhatRunsOnDiskWereMadeWith) {
+  ASSERT_TRUE(Decode(replay_.Draw(5)).ok());
+  const float actor[] = {0.3125865f, 1.5065439f, -1.8807721f}, next[] = {-0.6537005f, -1.4359236f, 0.6534933f};
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_NEAR(prepared_.batch.noise_actor[4 + i], actor[i], 1e-6) << "of member 1";
+    EXPECT_NEAR(prepared_.batch.noise_next[4 + i], next[i], 1e-6) << "of member 1";
+  }
+}
+
 TEST_F(BatchDecoderTest, LevelsAreUniformAndDrawnWhereAnAlgorithmWantsThem) {
   ASSERT_TRUE(Decode(replay_.Draw(5)).ok());
   EXPECT_TRUE(prepared_.batch.level.empty());

@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "spdlog/spdlog.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/reference_random.h"
 
 namespace datacom {
 namespace {
@@ -13,6 +14,8 @@ using ::datacom::testing::Client;
 using ::datacom::testing::MakeChunk;
 using ::datacom::testing::MemberOf;
 using ::datacom::testing::MustOpen;
+using ::datacom::testing::ReferenceKey;
+using ::datacom::testing::ReferenceRows;
 using ::datacom::testing::SmallExperiment;
 using ::datacom::testing::TemporaryFolder;
 using ::datacom::testing::TestRow;
@@ -23,6 +26,18 @@ uint64_t Seed() {
   std::printf("seed %llu (DATACOM_TEST_SEED overrides)\n", static_cast<unsigned long long>(seed));
   return seed;
 }
+
+// The limiter's promise at `quarters` / 4 updates a row, in whole numbers (limiter_test.cc has the formula).
+struct Bounds {
+  uint64_t env_steps, min_size, tolerance, quarters;
+  uint64_t last_update() const { return (env_steps - min_size) * quarters / 4; }
+  uint64_t allowed(uint64_t completed) const {
+    if (completed >= last_update()) return env_steps;
+    const uint64_t next = min_size + (4 * (completed + 1) + quarters - 1) / quarters;
+    const uint64_t ahead = min_size + tolerance + 4 * completed / quarters;
+    return std::min(std::max(next, ahead), env_steps);
+  }
+};
 
 constexpr uint64_t kRows = 1500,
                    kKept = 176;  // capacity 100 + slack 16 + 2 * 20 + 20; with the guard the ring has 184 slots
@@ -55,7 +70,7 @@ class StoreModel {
     for (uint32_t member = 0; member < kMembers; ++member) {
       const v1::MemberInfo info = MemberOf(*store_, static_cast<int>(member));
       ASSERT_EQ(info.inserted(), rows_[member].size());
-      ASSERT_LE(info.inserted() + info.outstanding(), limiter_.Allowed(completed_));
+      ASSERT_LE(info.inserted() + info.outstanding(), bounds_.allowed(completed_));
     }
   }
 
@@ -83,7 +98,7 @@ class StoreModel {
   }
 
   void Learn() {
-    if (completed_ == limiter_.schedule().LastUpdate() || !store_->Ready(completed_ + 1)) return;
+    if (completed_ == bounds_.last_update() || !store_->Ready(completed_ + 1)) return;
     store_->Announce(++completed_);
     if (random_.Below(4) != 0) return;
     v1::DrawReply reply;
@@ -95,17 +110,18 @@ class StoreModel {
   void CheckDraw(uint32_t member, const v1::MemberBatch& batch) {
     const uint64_t seen = 10 + completed_;
     ASSERT_EQ(batch.rows_seen(), seen);
-    uint64_t numbers[8];
-    DrawMain({0, member, completed_}, seen, 100, 8, numbers);
-    for (int i = 0; i < 8; ++i) ASSERT_EQ(Value(batch.main(), i), rows_[member][numbers[i]]) << "update " << completed_;
+    const std::vector<uint64_t> main =
+        ReferenceRows(ReferenceKey("replay.draw.main", {0, member, completed_}), seen, 100, 8);
+    for (int i = 0; i < 8; ++i) ASSERT_EQ(Value(batch.main(), i), rows_[member][main[i]]) << "update " << completed_;
     std::vector<float> failures;
     for (uint64_t row = 0; row < seen; ++row) {
       if (failed_[member][row]) failures.push_back(rows_[member][row]);
     }
     ASSERT_EQ(batch.failure().empty(), failures.size() <= 3);
     if (batch.failure().empty()) return;
-    DrawFailures({0, member, completed_}, failures.size(), 20, 3, numbers);
-    for (int i = 0; i < 3; ++i) ASSERT_EQ(Value(batch.failure(), i), failures[numbers[i]]) << "update " << completed_;
+    const std::vector<uint64_t> failed =
+        ReferenceRows(ReferenceKey("replay.draw.failure", {0, member, completed_}), failures.size(), 20, 3);
+    for (int i = 0; i < 3; ++i) ASSERT_EQ(Value(batch.failure(), i), failures[failed[i]]) << "update " << completed_;
   }
 
   static float Value(const std::string& columns, int row) {
@@ -142,7 +158,7 @@ class StoreModel {
   ManualClock clock_;
   std::unique_ptr<Store> store_;
   Client clients_[kClients];
-  const Limiter limiter_{{{kRows, 10, 1}, 16, 128, false}};
+  const Bounds bounds_{kRows, 10, 16, 4};
   std::vector<float> rows_[kMembers];   // values in row order
   std::vector<bool> failed_[kMembers];  // of the same rows
   uint64_t completed_ = 0, incarnation_ = 1;
@@ -160,11 +176,10 @@ TEST(StoreModelTest, BehavesAsAListOfRowsWhileTheRingsWrapActorsDieAndTheStoreRe
 // Actors of uneven speed and size that die and come back (or not), at one ratio and tolerance.
 class Schedule {
  public:
-  Schedule(double updates_per_step, uint64_t tolerance, uint64_t seed)
-      : random_(StreamKey("test.schedule", {seed, static_cast<uint64_t>(updates_per_step * 100), tolerance})),
-        limiter_({{200, 10, updates_per_step}, tolerance, 128, false}) {
+  Schedule(uint64_t quarters, uint64_t tolerance, uint64_t seed)
+      : random_(StreamKey("test.schedule", {seed, quarters, tolerance})), bounds_{200, 10, tolerance, quarters} {
     experiment_.mutable_run()->set_env_steps(200);
-    experiment_.mutable_schedule()->set_updates_per_step(updates_per_step);
+    experiment_.mutable_schedule()->set_updates_per_step(static_cast<double>(quarters) / 4);
     experiment_.mutable_schedule()->set_tolerance_steps(tolerance);
     store_ = MustOpen(experiment_, folder_.path(), &clock_);
   }
@@ -181,14 +196,13 @@ class Schedule {
     if (action < 1) {
       Die(&actor);
     } else if (action < 30) {
-      if (completed_ < limiter_.schedule().LastUpdate() && store_->Ready(completed_ + 1))
-        store_->Announce(++completed_);
+      if (completed_ < bounds_.last_update() && store_->Ready(completed_ + 1)) store_->Announce(++completed_);
     } else {
       Act(&actor);
     }
     for (int member = 0; member < 3; ++member) {
       const v1::MemberInfo info = MemberOf(*store_, member);
-      ASSERT_LE(info.inserted() + info.outstanding(), limiter_.Allowed(completed_));
+      ASSERT_LE(info.inserted() + info.outstanding(), bounds_.allowed(completed_));
       ASSERT_LE(info.inserted(), 200u);
     }
   }
@@ -238,7 +252,7 @@ class Schedule {
   }
 
   RandomStream random_;
-  const Limiter limiter_;
+  const Bounds bounds_;
   v1::Experiment experiment_ = SmallExperiment(3);
   TemporaryFolder folder_;
   ManualClock clock_;
@@ -250,16 +264,16 @@ class Schedule {
 TEST(StoreModelTest, EveryRunEndsWithItsExactRowsNeverBeyondTheBoundWhateverTheRatioTheToleranceAndTheActors) {
   const uint64_t seed = Seed();
   spdlog::set_level(spdlog::level::err);  // thousands of waits and ended leases are no news here
-  for (const double updates_per_step : {0.25, 1.0, 4.0}) {
+  for (const uint64_t quarters : {1, 4, 16}) {
     for (const uint64_t tolerance : {1, 7, 500}) {
-      Schedule schedule(updates_per_step, tolerance, seed);
+      Schedule schedule(quarters, tolerance, seed);
       int step = 0;
       for (; step < 100000 && !schedule.Complete(); ++step) {
-        ASSERT_NO_FATAL_FAILURE(schedule.Step())
-            << "ratio " << updates_per_step << ", tolerance " << tolerance << ", step " << step;
+        ASSERT_NO_FATAL_FAILURE(schedule.Step()) << quarters << "/4 updates a row"
+                                                 << ", tolerance " << tolerance << ", step " << step;
       }
-      EXPECT_TRUE(schedule.Complete()) << "ratio " << updates_per_step << ", tolerance " << tolerance << ": "
-                                       << schedule.Standing();
+      EXPECT_TRUE(schedule.Complete()) << quarters << "/4 updates a row"
+                                       << ", tolerance " << tolerance << ": " << schedule.Standing();
     }
   }
 }

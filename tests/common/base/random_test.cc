@@ -5,9 +5,12 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/testing/reference_random.h"
 
 namespace datacom {
 namespace {
+
+using ::datacom::testing::ReferencePhilox;
 
 // Statistical bounds below are z standard errors wide; a two-sided normal tail at z = 6 is 2e-9, so each false failure
 // has that rate, and with fixed keys the outcome is the same in every run anyway.
@@ -19,17 +22,6 @@ TEST(RandomStream, GivesThePhiloxKnownAnswerForKeyAndCounterZero) {
   EXPECT_EQ(stream.NextUint32(), 0xe169c58du);
   EXPECT_EQ(stream.NextUint32(), 0xbc57ac4cu);
   EXPECT_EQ(stream.NextUint32(), 0x9b00dbd8u);
-}
-
-// Philox 4x32-10 written out from the paper, as an independent statement of every later block.
-std::array<uint32_t, 4> ReferencePhilox(std::array<uint32_t, 4> c, std::array<uint32_t, 2> k) {
-  for (int round = 0; round < 10; ++round) {
-    const uint64_t a = 0xD2511F53ull * c[0], b = 0xCD9E8D57ull * c[2];
-    c = {static_cast<uint32_t>(b >> 32) ^ c[1] ^ k[0], static_cast<uint32_t>(b),
-         static_cast<uint32_t>(a >> 32) ^ c[3] ^ k[1], static_cast<uint32_t>(a)};
-    k = {k[0] + 0x9E3779B9u, k[1] + 0xBB67AE85u};
-  }
-  return c;
 }
 
 TEST(ReferencePhilox, GivesTheOtherPublishedKnownAnswers) {
@@ -47,6 +39,26 @@ TEST(RandomStream, IsTheReferenceGeneratorCountingBlocks) {
         ReferencePhilox({block, 0, 0, 0}, {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)});
     for (const uint32_t word : expected) ASSERT_EQ(stream.NextUint32(), word) << "block " << block;
   }
+}
+
+// The numbers below were computed apart from this code, from the definitions in random.h.
+TEST(RandomStream, GivesTheNumbersThatRunsOnDiskWereMadeWith) {
+  const uint64_t key = 0x123456789abcdef0ull;
+  RandomStream words(key), longs(key), uniform(key), normal(key), below(5);
+  for (const uint32_t word : {0x092c9b44u, 0x78384bc0u, 0xc9fb80beu, 0x2b3be4ddu, 0x389d999au, 0x609cf517u}) {
+    EXPECT_EQ(words.NextUint32(), word);
+  }
+  EXPECT_EQ(longs.NextUint64(), 0x78384bc0092c9b44ull) << "the lower word comes first";
+  for (const double u : {0.4696090072476856, 0.16888266005297048, 0.37739497963831636}) {
+    EXPECT_EQ(uniform.Uniform(), u);
+  }
+  for (const double x : {0.5494563193541874, 0.9830459793986365, -0.7862617357277069, -0.5740020887238453}) {
+    EXPECT_NEAR(normal.Normal(), x, 1e-15) << "but for the last bit of the C library's functions";
+  }
+  for (const uint64_t row : {642933696500577294ull, 6353200516341323637ull, 1840400749735056826ull}) {
+    EXPECT_EQ(below.Below((1ull << 63) + 1), row) << "some numbers are rejected";
+  }
+  EXPECT_EQ(RandomStream(9).Child("wind").NextUint64(), RandomStream(0x55b10d67acfbc291ull).NextUint64());
 }
 
 TEST(RandomStream, UniformHasTheMomentsOfAUniform) {
@@ -124,6 +136,9 @@ TEST(StreamKey, StaysWhatRunsOnDiskWereMadeWith) {
   // parts.
   EXPECT_EQ(StreamKey("", {}), 0xc3817c016ba4ff30ull);
   EXPECT_EQ(StreamKey("actor.noise", {7, 0, 42}), 0xe5e356f613a38ffbull);
+  EXPECT_EQ(StreamKey("replay.draw.main", {11, 3, 1000}), 0x69aaf0d299dfb271ull);
+  EXPECT_EQ(StreamKey("replay.draw.failure", {11, 3, 1000}), 0x77350ff7fd70191eull);
+  EXPECT_EQ(StreamKey("replay.draw.main", {~0ull, 0, 1}), 0x5c7f70ad98fdae5aull);
 }
 
 TEST(FillNormal, IsTheStreamsNormalsRoundedAndAnyLengthIsAPrefix) {
