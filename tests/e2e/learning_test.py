@@ -1,0 +1,67 @@
+"""Learning itself: shipped experiments reach from three seeds what they are known to reach. Label soak: it trains for long."""
+import math
+import os
+import subprocess
+import typing
+import unittest
+
+from running import BIN, SOURCE, RunFolder, RunTest
+
+
+class Goal(typing.NamedTuple):
+    steps: int           # of a member
+    epochs: range        # whose evaluations count; an epoch has 10,000 steps
+    above: dict          # column of progress.csv: what each member's mean over the epochs exceeds
+    below: dict          # the same from the other side
+
+
+SEEDS = (0, 1, 2)
+EVALUATION_EPISODES = 25  # an epoch, the schema's default
+# What full runs of single seeds reached, with room.
+GOALS = {
+    "cartpole/datacom": Goal(steps=300_000, epochs=range(26, 31), above={"eval_discounted_return": 10}, below={}),
+    "air_hockey/datacom": Goal(steps=120_000, epochs=range(8, 13), above={},
+                               below={"eval_max_violation": 0.1, "eval_sum_cost": 5}),
+}
+LIMIT_S = 7200  # of one experiment
+
+
+class LearningTest(RunTest):
+    def train(self, experiment, steps):
+        run = RunFolder(self, experiment.replace("/", "_"))
+        command = [os.path.join(BIN, "datacom"), "train", experiment, "--run-dir", run.folder, "--quiet",
+                   "--seeds", ",".join(map(str, SEEDS)), "--steps", str(steps)]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False, cwd=SOURCE)
+        self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr + run.logs())
+        return run
+
+    def check(self, experiment):
+        goal = GOALS[experiment]
+        rows = self.train(experiment, goal.steps).rows("progress.csv")
+        self.assertEqual({(int(row["member"]), int(row["seed"])) for row in rows}, set(enumerate(SEEDS)))
+        for member, seed in enumerate(SEEDS):
+            counted = [row for row in rows if int(row["member"]) == member and int(row["epoch"]) in goal.epochs]
+            self.assertEqual([int(row["epoch"]) for row in counted], list(goal.epochs))
+            self.assertEqual(int(counted[-1]["env_steps"]), goal.steps)
+            for row in counted:
+                self.assertEqual((row["status"], int(row["eval_episodes"])), ("ok", EVALUATION_EPISODES), row)
+            for column, bound in (goal.above | goal.below).items():
+                values = [float(row[column]) for row in counted]
+                mean = sum(values) / len(values)
+                with self.subTest(experiment=experiment, seed=seed, column=column):
+                    print(f"{experiment} seed {seed}: {column} {mean:.4g}, of {values}", flush=True)
+                    self.assertTrue(math.isfinite(mean), values)
+                    if column in goal.above:
+                        self.assertGreater(mean, bound, values)
+                    else:
+                        self.assertLess(mean, bound, values)
+
+    def test_datacom_balances_the_cart_pole_near_its_goal(self):
+        self.check("cartpole/datacom")
+
+    def test_datacom_keeps_the_air_hockey_arm_within_its_constraints(self):
+        self.check("air_hockey/datacom")
+
+
+if __name__ == "__main__":
+    unittest.main()
