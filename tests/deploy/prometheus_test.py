@@ -45,6 +45,7 @@ class Files(unittest.TestCase):
             self.assertTrue(any("exp_labels" in case for case in own), f"{name} never fires")
             self.assertTrue(any("exp_alerts: []" in case for case in own), f"{name} is never quiet")
         tested = read("tests", "deploy", "prometheus", "rules_test.yml") + read("deploy", "prometheus", "alerts.yml")
+        self.assertTrue(recorded())
         for name in recorded():
             self.assertIn(name, tested)
 

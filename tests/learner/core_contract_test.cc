@@ -110,6 +110,8 @@ TEST_P(EveryAlgorithm, AgreesBetweenFusedAndTensorKernels) {
     a->Update(batch);
     b->Update(batch);
   }
+  EXPECT_EQ(a->GetStats().diverged, (std::vector<uint8_t>{0, 0, 0})) << "frozen members agree, too";
+  EXPECT_EQ(b->GetStats().diverged, (std::vector<uint8_t>{0, 0, 0}));
   for (int m = 0; m < 3; ++m) {
     const std::vector<float> x = AllValues(*a, m), y = AllValues(*b, m);
     size_t apart = 0;  // Adam turns rounding of a vanishing gradient into a step: a few entries may differ

@@ -1,6 +1,6 @@
 // Golden data: finds the files of a prefix at run time in tests/golden (or in $DATACOM_GOLDEN_DIR), so that dropping a
-// file in adds a case. A test that loops over them prints their number; an unreadable file fails; an absent prefix
-// fails, unless the variable is set, where it is skipped.
+// file in adds a case. A test that loops over them prints their number; an unreadable file fails, a table without rows
+// too; an absent prefix fails, unless the variable is set, where it is skipped.
 #ifndef DATACOM_TESTS_TESTING_GOLDEN_H_
 #define DATACOM_TESTS_TESTING_GOLDEN_H_
 
@@ -83,6 +83,7 @@ inline GoldenTable ReadGoldenCsv(const std::string& path) {
       table.rows.push_back(cells);
     }
   }
+  if (table.rows.empty()) throw std::runtime_error(path + " has no rows");
   return table;
 }
 

@@ -96,7 +96,7 @@ TEST(Golden, a_atacom_k1) {
   int cases = 0;
   for (const std::string& file : files) {
     const json document = testing::ReadGoldenJson(file);
-    for (const json& c : document["cases"]) {
+    for (const json& c : document.at("cases")) {
       const std::string what = file + " case " + c["id"].dump() + " " + c["kind"].get<std::string>();
       const int n = c["n"], q = c["dim_q"], x = c["dim_x"];
       const double k = c["cons"];
@@ -130,7 +130,8 @@ TEST(Golden, b_atacom_general_k_mapping) {
   DATACOM_GOLDEN_FILES(files, "b_atacom_general_k");
   for (const std::string& file : files) {
     const json document = testing::ReadGoldenJson(file);
-    for (const json& c : document["datacom_mapping"]) {
+    ASSERT_FALSE(document.at("datacom_mapping").empty()) << file;
+    for (const json& c : document.at("datacom_mapping")) {
       const std::string what = file + " mapping " + c["id"].dump();
       const int K = c["K"], n = c["n"];
       const auto k = Flat(c["cons"]), J_k = Flat(c["J_k"]), J_x = Flat(c["J_x"]), f = Flat(c["f"]), G = Flat(c["G"]),
@@ -187,7 +188,8 @@ TEST(Golden, b_atacom_general_k_baselines) {
   DATACOM_GOLDEN_FILES(files, "b_atacom_general_k");
   for (const std::string& file : files) {
     const json document = testing::ReadGoldenJson(file);
-    for (const json& c : document["baseline_atacom"]) {
+    ASSERT_FALSE(document.at("baseline_atacom").empty()) << file;
+    for (const json& c : document.at("baseline_atacom")) {
       for (const bool viability : {true, false}) {
         const json& want = c[viability ? "FI" : "nFI"];
         const std::string what = file + (viability ? " FI " : " nFI ") + c["id"].dump();

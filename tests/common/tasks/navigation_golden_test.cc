@@ -34,7 +34,6 @@ TEST(Golden, table_fetch_fk_cost) {
   DATACOM_GOLDEN_FILES(files, "table_fetch_fk_cost");
   for (const std::string& file : files) {
     const GoldenTable table = ReadGoldenCsv(file);
-    ASSERT_FALSE(table.rows.empty()) << file;
     for (size_t i = 0; i < table.rows.size(); ++i) {
       SCOPED_TRACE(absl::StrCat(file, " row ", i));
       const PlanarState fetch = {table.value(i, "fetch_x"), table.value(i, "fetch_y"), table.value(i, "fetch_yaw")};
@@ -100,9 +99,11 @@ struct Difference {
 
 TEST(Golden, nav_bullet_controller) {
   DATACOM_GOLDEN_FILES(files, "nav_bullet_");
+  int driven = 0;
   for (const std::string& file : files) {
     const Recording recording(file);
     if (recording.fetch_idles) continue;
+    ++driven;
     ArmPattern pattern;
     for (size_t i = 1; i < recording.rows(); ++i) {
       SCOPED_TRACE(absl::StrCat(file, " step ", i));
@@ -118,6 +119,7 @@ TEST(Golden, nav_bullet_controller) {
       }
     }
   }
+  EXPECT_GT(driven, 0);
 }
 
 TEST(Golden, nav_bullet_objective) {
