@@ -3,10 +3,14 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/base/files.h"
+#include "common/base/machine.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
 #include "common/records/csv.h"
@@ -204,11 +208,12 @@ absl::StatusOr<std::unique_ptr<RunRecords>> RunRecords::Open(const std::string& 
 }
 
 std::string BuildText() {
-  return absl::StrCat("version ", Version(), "\nrevision ", Revision(), "\nprotocol ", kProtocolVersion, "\ngrpc ",
-                      grpc::Version(), "\nprotobuf ",
-                      google::protobuf::internal::VersionString(GOOGLE_PROTOBUF_VERSION), "\nlibtorch ",
-                      DATACOM_TORCH_VERSION, "\nspdlog ", SPDLOG_VER_MAJOR, ".", SPDLOG_VER_MINOR, ".",
-                      SPDLOG_VER_PATCH, "\ncompiler ", __VERSION__, "\n");
+  return absl::StrCat(
+      "version ", Version(), "\nrevision ", Revision(), "\nprotocol ", kProtocolVersion, "\ngrpc ", grpc::Version(),
+      "\nprotobuf ", google::protobuf::internal::VersionString(GOOGLE_PROTOBUF_VERSION), "\nlibtorch ",
+      DATACOM_TORCH_VERSION, "\nspdlog ", SPDLOG_VER_MAJOR, ".", SPDLOG_VER_MINOR, ".", SPDLOG_VER_PATCH, "\ncompiler ",
+      __VERSION__, "\nmachine ", ProcessorName(), ", ", std::thread::hardware_concurrency(), " processors\nstarted ",
+      absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone()), "\n");
 }
 
 }  // namespace datacom::learner

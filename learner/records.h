@@ -31,7 +31,7 @@ class RunRecords {
   virtual std::vector<v1::FileOffset> Offsets() const = 0;
 };
 
-// Versions of this build and its libraries, a line each, as in build.txt.
+// build.txt, a line each: versions of this build and its libraries, the machine, the day of this start (UTC).
 std::string BuildText();
 
 }  // namespace datacom::learner

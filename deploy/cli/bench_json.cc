@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/machine.h"
 #include "common/base/version.h"
 
 namespace datacom::cli {
@@ -93,18 +94,12 @@ std::string BenchTable(const std::vector<BenchEntry>& entries) {
 }
 
 nlohmann::json DescribeMachine() {
-  std::string processor = "unknown", line;
-  std::ifstream info("/proc/cpuinfo");
-  while (std::getline(info, line)) {
-    if (!absl::StartsWith(line, "model name")) continue;
-    processor = line.substr(line.find(':') + 2);
-    break;
-  }
+  std::string line;
   uint64_t kilobytes = 0;
   std::ifstream("/proc/meminfo") >> line >> kilobytes;
   utsname system = {};
   ::uname(&system);
-  return {{"processor", processor},
+  return {{"processor", ProcessorName()},
           {"cores", std::thread::hardware_concurrency()},
           {"memory_bytes", kilobytes * 1024},
           {"system", absl::StrCat(system.sysname, " ", system.release)},

@@ -42,11 +42,12 @@ constexpr char kKubernetes[] = "kubernetes";
 
 // As typed; zero or empty = not given.
 struct SweepOptions {
-  std::string file, dir, seeds, images;
+  std::string file, dir, seeds, images, device;
+  std::vector<std::string> overrides;
   std::string backend = "local";
   uint64_t steps = 0;
   int max_members = 0;
-  int jobs = 0, actors = 0;
+  int jobs = 0, actors = 0, environments = 0;
   bool render_only = false;
 };
 
@@ -64,10 +65,13 @@ absl::StatusOr<SweepInput> ReadInput(const SweepOptions& options) {
   if (!options.images.empty()) RETURN_IF_ERROR(CheckImages(options.images));
   ASSIGN_OR_RETURN(SweepInput input, LoadSweep(options.file));
   if (!options.seeds.empty()) input.sweep.set_seeds(options.seeds);
+  for (const std::string& assignment : options.overrides) input.sweep.add_set(assignment);
+  if (!options.device.empty()) input.sweep.add_set(absl::StrCat("learner.device=", options.device));
   if (options.steps > 0) input.sweep.add_set(absl::StrCat("run.env_steps=", options.steps));
   if (options.max_members > 0) {
     input.sweep.mutable_limits()->set_max_members(static_cast<uint32_t>(options.max_members));
   }
+  input.environments = options.environments;
   return input;
 }
 
@@ -120,8 +124,9 @@ void PrintPlan(const SweepInput& input, const std::string& dir, const std::vecto
 // Trains populations as child processes. Says what happens on standard output.
 class Jobs {
  public:
-  Jobs(const std::string& dir, const std::vector<Population>& populations, int at_once)
-      : dir_(dir), populations_(populations), at_once_(at_once) {}
+  // environments: of each actor; 0: as many as `train` takes by itself.
+  Jobs(const std::string& dir, const std::vector<Population>& populations, int at_once, int environments)
+      : dir_(dir), populations_(populations), at_once_(at_once), environments_(environments) {}
 
   // Until all have ended or a stop was asked for. Exit code: of the first that failed, else of the stop, else 0.
   int Run() {
@@ -166,10 +171,15 @@ class Jobs {
       const std::string run_dir = RunFolder(dir_, population);
       if (ReadRunState(run_dir, population.experiment).complete) continue;
       job->log = run_dir + "/logs/train.log";
-      const absl::Status status =
-          job->process.Start({std::filesystem::read_symlink("/proc/self/exe").string(), "train", "--resume",
-                              "--run-dir", run_dir, "--steps", absl::StrCat(population.experiment.run().env_steps())},
-                             job->log);
+      std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe").string(),
+                                        "train",
+                                        "--resume",
+                                        "--run-dir",
+                                        run_dir,
+                                        "--steps",
+                                        absl::StrCat(population.experiment.run().env_steps())};
+      if (environments_ > 0) words.insert(words.end(), {"--envs", absl::StrCat(environments_)});
+      const absl::Status status = job->process.Start(words, job->log);
       if (!status.ok()) {
         Say(absl::StrCat(Title(*job), status.message()));
         if (code_ == kExitOk) code_ = ExitCode(status);
@@ -208,7 +218,7 @@ class Jobs {
 
   const std::string& dir_;
   const std::vector<Population>& populations_;
-  const int at_once_;
+  const int at_once_, environments_;
   const Clock& clock_ = Clock::Real();
   Clock::Time said_ = clock_.Now();
   std::vector<std::unique_ptr<Job>> running_;
@@ -240,14 +250,15 @@ absl::StatusOr<int> Sweep(const SweepOptions& options) {
   RETURN_IF_ERROR(PrepareSweepFolder(dir, input.sweep, populations));
   PrintPlan(input, dir, populations);
   if (options.backend == kKubernetes) {
-    const ManifestOptions manifests{input.sweep.name(), options.images, std::max(1, options.actors)};
+    const ManifestOptions manifests{input.sweep.name(), options.images, std::max(1, options.actors),
+                                    options.environments};
     RETURN_IF_ERROR(WriteManifests(dir, manifests, populations));
     std::printf("start with: kubectl apply -k %s (once a cluster before: deploy/kubernetes/overlays/sweep)\n",
                 dir.c_str());
     return kExitOk;
   }
   if (options.render_only) return kExitOk;
-  const int code = Jobs(dir, populations, std::max(1, options.jobs)).Run();
+  const int code = Jobs(dir, populations, std::max(1, options.jobs), options.environments).Run();
   if (code == kExitInterrupted) std::printf("the same command again goes on\n");
   if (code != kExitOk) return code;
   RETURN_IF_ERROR(Conclude(dir));
@@ -271,6 +282,12 @@ void AddSweep(CLI::App* app, int* exit_code) {
   verb->add_option("--seeds", options->seeds, "instead of the file's: 0-4, 3 or 0,2,5-7");
   verb->add_option("--steps", options->steps, "environment steps of each member, exactly")
       ->check(WholeNumber<uint64_t>(1));
+  verb->add_option("--envs", options->environments, "environments of each actor, as of train")
+      ->check(CLI::Range(1, 65536));
+  verb->add_option("--set", options->overrides,
+                   "path=value for every population, e.g. hyper.cost_budget=10; may be repeated; not what an axis sets")
+      ->allow_extra_args(false);
+  verb->add_option("--device", options->device, "of the learner: cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}));
   verb->add_option("--max-members", options->max_members, "of one population, instead of the file's")
       ->check(CLI::Range(1, 65536));
   verb->footer("Example: datacom sweep cartpole/cost_budgets --seeds 0-2 --steps 200000");

@@ -40,10 +40,11 @@ absl::StatusOr<std::string> Template() {
 std::string Quantity(uint64_t bytes) { return absl::StrCat((bytes + bytes / 4 + (1 << 20) - 1) >> 20, "Mi"); }
 
 absl::StatusOr<std::string> JobSet(const std::string& text, const std::string& name, const Population& population,
-                                   int actors) {
+                                   const ManifestOptions& options) {
   const v1::Experiment& experiment = population.experiment;
   TrainOptions train;
-  train.actors = actors;
+  train.actors = options.actors;
+  train.environments = options.environments;
   ASSIGN_OR_RETURN(const Layout layout, PlanLayout(train, experiment));
   const bool cuda = experiment.learner().device() == "cuda";
   const Needs& needs = population.needs;
@@ -118,7 +119,7 @@ absl::Status WriteManifests(const std::string& dir, const ManifestOptions& optio
                                                      " bytes and a ConfigMap holds ", kMaxConfigMap,
                                                      "; use fewer --max-members"));
     }
-    ASSIGN_OR_RETURN(const std::string jobset, JobSet(text, name, population, options.actors));
+    ASSIGN_OR_RETURN(const std::string jobset, JobSet(text, name, population, options));
     const std::string folder = RunFolder(dir, population);
     RETURN_IF_ERROR(WriteFileAtomically(ExperimentFile(folder), experiment));
     RETURN_IF_ERROR(WriteFileAtomically(folder + "/jobset.yaml", jobset));

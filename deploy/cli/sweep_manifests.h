@@ -21,9 +21,10 @@ std::string ObjectName(const std::string& name);
 absl::Status CheckImages(const std::string& images);
 
 struct ManifestOptions {
-  std::string sweep;   // its name: two sweeps of a cluster may have populations of the same name
-  std::string images;  // where the images are, "registry.example.org/team:tag"; empty: as the nodes find them
-  int actors = 1;      // of each population
+  std::string sweep;     // its name: two sweeps of a cluster may have populations of the same name
+  std::string images;    // where the images are, "registry.example.org/team:tag"; empty: as the nodes find them
+  int actors = 1;        // of each population
+  int environments = 0;  // of each actor; 0: as many as `train` takes by itself
 };
 
 // Writes <dir>/<population>/{experiment.textproto,jobset.yaml} and <dir>/kustomization.yaml. INVALID_ARGUMENT when two

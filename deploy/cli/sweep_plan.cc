@@ -114,7 +114,9 @@ std::vector<Choice> Product(const v1::Sweep& sweep, const std::vector<int>& axes
 
 class Expansion {
  public:
-  explicit Expansion(const SweepInput& input) : sweep_(input.sweep), experiments_(input.experiments) {}
+  explicit Expansion(const SweepInput& input) : sweep_(input.sweep), experiments_(input.experiments) {
+    layout_.environments = input.environments;
+  }
 
   absl::StatusOr<std::vector<Population>> Run() {
     RETURN_IF_ERROR(CheckSweep(sweep_));
@@ -222,7 +224,7 @@ class Expansion {
     auto* members = part.experiment.mutable_members();
     members->DeleteSubrange(first + count, members->size() - first - count);
     members->DeleteSubrange(0, first);
-    ASSIGN_OR_RETURN(const Layout layout, PlanLayout({}, part.experiment));
+    ASSIGN_OR_RETURN(const Layout layout, PlanLayout(layout_, part.experiment));
     ASSIGN_OR_RETURN(part.needs, EstimateNeeds(part.experiment, layout));
     RETURN_IF_ERROR(CheckLimit("memory", part.needs.memory_bytes, sweep_.limits().memory_gb()));
     RETURN_IF_ERROR(CheckLimit("disk", part.needs.disk_bytes(), sweep_.limits().disk_gb()));
@@ -237,6 +239,7 @@ class Expansion {
 
   const v1::Sweep& sweep_;
   const std::vector<v1::Experiment>& experiments_;
+  TrainOptions layout_;  // how many environments act
   std::vector<uint64_t> seeds_;
   std::vector<int> splitting_, inside_;  // axes
   std::set<std::string> names_;

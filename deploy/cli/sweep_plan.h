@@ -19,6 +19,7 @@ struct SweepInput {
   std::string file;  // for messages
   v1::Sweep sweep;
   std::vector<v1::Experiment> experiments;
+  int environments = 0;  // of each actor; 0: as many as `train` takes by itself
 };
 
 // The sweeps that are shipped: "sweeps" beside the experiments.

@@ -43,6 +43,30 @@ class Files(unittest.TestCase):
         again = write_sweep(DATACOM, self.folder)
         self.assertEqual((said, written), (again, sweep_files(self.folder)))
 
+    def test_typed_settings_reach_every_population_and_may_not_differ_the_next_time(self):
+        def sweep(*more):
+            return subprocess.run([DATACOM, "sweep", "cartpole/cost_budgets", "--seeds", "0", "--backend", "kubernetes", "--dir", self.folder,
+                                   *more], capture_output=True, text=True, timeout=60, check=False, cwd=SOURCE)
+        typed = ["--envs", "10", "--device", "cuda", "--set", "learner.batch_size=48", "--set", "hyper.slack_beta=5"]
+        first = sweep(*typed)
+        self.assertEqual(first.returncode, 0, first.stderr)
+        experiment = read(self.folder, "cartpole-datacom", "experiment.textproto")
+        self.assertRegex(experiment, r'(?s)learner \{.*  batch_size: 48\n.*  device: "cuda"\n')
+        self.assertIn("  slack_beta: 5\n", experiment)
+        jobset = read(self.folder, "cartpole-datacom", "jobset.yaml")
+        self.assertIn("image: datacom-learner-cuda", jobset)
+        self.assertIn("- --envs=12\n", jobset)  # the next multiple of four members
+        self.assertEqual(sweep(*typed).returncode, 0)
+        for other, words in ((["--set", "learner.batch_size=32"], ["learner.batch_size: 48 -> 32", "choose another --dir"]),
+                             (["--device", "cpu"], ['learner.device: "cuda" -> "cpu"']),
+                             (["--set", "hyper.cost_budget=3"], ['axis "cost budget"', "hyper.cost_budget", "is assigned by set too"]),
+                             (["--set", "seed=3"], ["seed", "name seeds in `seeds`"]),
+                             (["--set", "learner.colour=1"], ["learner.colour"])):
+            refused = sweep(*typed, *other) if other[0] == "--set" else sweep(*typed[:2], *typed[4:], *other)
+            self.assertEqual(refused.returncode, 2, refused.stdout)
+            for word in words:
+                self.assertIn(word, refused.stderr)
+
     def test_actors_and_images_are_refused_for_a_sweep_on_this_machine(self):
         for more in (["--actors", "2"], ["--images", "x"]):
             refused = subprocess.run([DATACOM, "sweep", os.path.join(GOLDEN, "sweep.textproto"), "--dir", self.folder, *more],

@@ -119,6 +119,13 @@ class SweepTest(RunTest):
         again = self.sweep("--render-only", "--steps", "600")
         self.assertEqual([again.stdout.count("  complete"), again.stdout.count("  to do")], [1, 1])
 
+    def test_each_population_is_stepped_by_as_many_environments_as_were_typed(self):
+        result = self.sweep("--steps", "1000", "--envs", "8", "--jobs", "2")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        for population in POPULATIONS:
+            places = {(row["member"], row["environment"]) for row in self.rows(population, "episodes.csv")}
+            self.assertEqual([len([place for place in places if place[0] == str(member)]) for member in range(4)], [2, 2, 2, 2])
+
     def test_a_population_that_fails_is_named_and_keeps_no_other_from_training(self):
         self.assertEqual(self.sweep("--render-only", "--steps", "600").returncode, 0)
         with open(self.path(POPULATIONS[0], "replay"), "w", encoding="utf-8"):

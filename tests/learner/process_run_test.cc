@@ -1,5 +1,6 @@
 // The whole learner process, its service included, against a fake replay and a fake algorithm; evaluators are real
 // clients.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -127,6 +128,8 @@ TEST_F(LearnerProcessTest, ARunCompletesAndTellsItsEvaluatorsToLeave) {
     EXPECT_TRUE(fs::exists(folder_ + "/" + name)) << name;
   }
   EXPECT_EQ(*ReadFile(folder_ + "/experiment.textproto"), PrintExperiment(experiment_));
+  EXPECT_THAT(*ReadFile(folder_ + "/build.txt"),
+              testing::ContainsRegex("\nrevision .+\n(.*\n)*machine .+, [1-9][0-9]* processors\nstarted 20..-..-..\n"));
 }
 
 TEST_F(LearnerProcessTest, ARefusedResumeLeavesTheFolderAsItWas) {

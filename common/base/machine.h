@@ -1,0 +1,14 @@
+// What this process runs on, for records that people compare. Thread-safe; reads /proc.
+#ifndef DATACOM_COMMON_BASE_MACHINE_H_
+#define DATACOM_COMMON_BASE_MACHINE_H_
+
+#include <string>
+
+namespace datacom {
+
+// The processor's model, "unknown" where the kernel does not name it.
+std::string ProcessorName();
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_BASE_MACHINE_H_
