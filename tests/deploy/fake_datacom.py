@@ -1,0 +1,70 @@
+"""Stands in for `datacom train` and `datacom sweep` in the tests of deploy/dev/reproduce.
+
+The folder in DATACOM_FAKE steers it: `exit` holds a name and the code that it ends with; while `wait` is there it leaves half
+a run and waits for SIGTERM, then ends with 75. It adds a line to `starts`: its arguments, its niceness, its autogroup's
+niceness ("none" without autogroups) and whether it leads a session. Each member leaves two rows of progress and four episodes.
+"""
+import json
+import os
+import signal
+import sys
+
+PROGRESS = "member,seed,epoch,env_steps,wall_seconds,eval_episodes,eval_discounted_return,status"
+EPISODES = ("member,session,environment,episode,env_steps,length,discounted_return,return,max_violation,sum_cost,"
+            "policy_version")
+
+
+def value(flag):
+    return sys.argv[sys.argv.index(flag) + 1]
+
+
+def write(folder, name, lines):
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+        file.writelines(line + "\n" for line in lines)
+
+
+def leave_run(folder, steps, whole):
+    first, last = map(int, value("--seeds").split("-"))
+    members = range(last - first + 1)
+    write(folder, "experiment.textproto", [f"members {{\n  seed: {member}\n}}" for member in members])
+    write(folder, "build.txt", ["revision 123", "machine a 486, 1 processors", "started 1994-05-06"])
+    write(folder, "progress.csv", [PROGRESS] + [f"{member},{member},{epoch},{made},{made / 1000},25,0.123456789,ok"
+                                                for epoch, made in enumerate([steps // 2, steps][:1 + whole]) for member in members])
+    write(folder, "episodes.csv", [EPISODES] + [f"{member},1,0,{i},{100 * i + 100},100,{0.5 + i},2.000001,{i}.5,{10 + i},7"
+                                                for i in range(4) for member in members])
+    if whole:
+        write(folder, "report.html", [])
+
+
+def autogroup():
+    try:
+        with open("/proc/self/autogroup", encoding="ascii") as file:
+            return file.read().split()[-1]
+    except OSError:
+        return "none"
+
+
+def main():
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+    control = os.environ["DATACOM_FAKE"]
+    with open(os.path.join(control, "starts"), "a", encoding="utf-8") as file:
+        file.write(json.dumps([sys.argv[1:], os.nice(0), autogroup(), os.getsid(0) == os.getpid()]) + "\n")
+    if os.path.exists(os.path.join(control, "exit")):
+        with open(os.path.join(control, "exit"), encoding="utf-8") as file:
+            name, code = file.read().split()
+        if sys.argv[2] == name:
+            sys.exit(int(code))
+    waits = os.path.exists(os.path.join(control, "wait"))
+    runs = [value("--run-dir")] if sys.argv[1] == "train" else [os.path.join(value("--dir"), name) for name in ("first", "second")]
+    if sys.argv[1] == "sweep":
+        write(value("--dir"), "populations.txt", ["first", "second"])
+    for run in runs:
+        leave_run(run, int(value("--steps")), not waits)
+    if waits:
+        signal.sigwait([signal.SIGTERM])
+        write(control, "drained", [])
+        sys.exit(75)
+
+
+main()

@@ -1,0 +1,235 @@
+"""deploy/dev/reproduce with a fake for the command that trains: order, resuming, priority, and what is kept."""
+import json
+import lzma
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(SOURCE, "tests", "testing"))
+from watching import Watch  # noqa: E402  the path comes first
+
+REPRODUCE = os.path.join(SOURCE, "deploy", "dev", "reproduce")
+FAKE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_datacom.py")
+DEADLINE = 240  # what runs at the lowest priority waits for everybody else
+ENTRIES = """verb,name,seeds,steps,title
+train,hockey/one,0-1,2000,One
+sweep,hockey/two,0-2,2000,Two
+train,pole/three,0-1,2000,Three
+"""
+
+
+class ReproduceTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="datacom-reproduce-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.control, self.runs, self.results = (os.path.join(self.folder, name) for name in ("control", "runs", "results"))
+        for folder in (self.control, self.results):
+            os.makedirs(folder)
+        self.datacom = os.path.join(self.folder, "datacom")
+        with open(FAKE, encoding="utf-8") as source:
+            self.write(self.datacom, f"#!{sys.executable} -SE\n" + source.read())
+        os.chmod(self.datacom, 0o755)
+        self.write(os.path.join(self.results, "entries.csv"), ENTRIES)
+
+    @staticmethod
+    def write(path, text):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def read(self, *path):
+        with open(os.path.join(*path), encoding="utf-8") as file:
+            return file.read()
+
+    def tell(self, name, text=""):
+        self.write(os.path.join(self.control, name), text)
+
+    def start(self, *arguments):
+        process = subprocess.Popen(
+            [sys.executable, REPRODUCE, "--runs", self.runs, "--results", self.results, "--datacom", self.datacom, *arguments],
+            env=dict(os.environ, DATACOM_FAKE=self.control), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, process)
+        return process
+
+    @staticmethod
+    def end(process):
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+    def reproduce(self, *arguments, code=0):
+        process = self.start(*arguments)
+        output, errors = process.communicate(timeout=DEADLINE)
+        self.assertEqual(process.returncode, code, output + errors)
+        return output + errors
+
+    def starts(self):
+        """[arguments, niceness, niceness of the autogroup, leads a session] of each command that ran, in order."""
+        try:
+            return [json.loads(line) for line in self.read(self.control, "starts").splitlines()]
+        except FileNotFoundError:
+            return []
+
+    def names(self):
+        return [start[0][1] for start in self.starts()]
+
+    def wait(self, condition, what, *processes):
+        with Watch(self.folder) as watch:
+            self.assertTrue(watch.wait(condition, DEADLINE, *processes), "no " + what)
+
+    def start_one_that_waits(self):
+        self.tell("wait")
+        process = self.start()
+        episodes = os.path.join(self.runs, "hockey", "one", "episodes.csv")
+        self.wait(lambda: os.path.exists(episodes) and "\n1,1,0,3," in self.read(episodes), "half a run", process.pid)
+        return process
+
+    def test_entries_are_trained_in_their_order_and_their_records_kept(self):
+        self.reproduce()
+        self.assertEqual([start[0] for start in self.starts()], [
+            ["train", "hockey/one", "--seeds", "0-1", "--steps", "2000", "--run-dir", self.runs + "/hockey/one"],
+            ["sweep", "hockey/two", "--seeds", "0-2", "--steps", "2000", "--dir", self.runs + "/hockey/two"],
+            ["train", "pole/three", "--seeds", "0-1", "--steps", "2000", "--run-dir", self.runs + "/pole/three"]])
+        for place in ("hockey/one", "hockey/two/first", "hockey/two/second", "pole/three"):
+            self.assertEqual(sorted(os.listdir(os.path.join(self.results, place))),
+                             ["build.txt", "episodes.csv.xz", "experiment.textproto", "progress.csv"])
+        self.assertEqual(self.read(self.results, "hockey/one/build.txt"), "revision 123\nmachine a 486, 1 processors\nstarted 1994-05-06\n")
+        self.assertEqual(self.read(self.results, "hockey/one/progress.csv").splitlines()[:2], [
+            "member,seed,epoch,env_steps,wall_seconds,eval_episodes,eval_discounted_return,status", "0,0,0,1000,1,25,0.123457,ok"])
+        with lzma.open(os.path.join(self.results, "hockey/one/episodes.csv.xz"), "rt") as file:
+            self.assertEqual(file.read().splitlines()[:3], [
+                "member,episodes,env_steps,length,discounted_return,return,max_violation,sum_cost,policy_version",
+                "0,1,100,100,0.5,2,0.5,10,7", "0,1,200,100,1.5,2,1.5,11,7"])
+
+    def test_what_is_finished_is_skipped_also_without_its_run_folder(self):
+        self.reproduce()
+        shutil.rmtree(self.runs)
+        self.assertIn("hockey/two: finished before", self.reproduce())
+        self.assertEqual(len(self.starts()), 3)
+        self.reproduce("--steps", "3000", "hockey/one")
+        self.assertEqual(self.names()[3:], ["hockey/one"])
+        self.assertIn("1,1,1,3000,", self.read(self.results, "hockey/one/progress.csv"))
+
+    def test_what_was_trained_and_not_kept_is_kept_without_training_it_again(self):
+        self.reproduce("hockey/two", "pole/three")
+        os.unlink(os.path.join(self.results, "hockey/two/second/progress.csv"))
+        os.unlink(os.path.join(self.results, "pole/three/progress.csv"))
+        self.assertIn("trained, not copied yet", self.reproduce("--status", "pole/three"))
+        self.reproduce("hockey/two", "pole/three")
+        self.assertEqual(self.names(), ["hockey/two", "pole/three"])
+        self.assertTrue(os.path.exists(os.path.join(self.results, "hockey/two/second/progress.csv")))
+        self.assertTrue(os.path.exists(os.path.join(self.results, "pole/three/progress.csv")))
+
+    def test_a_signal_drains_the_training_and_the_next_start_resumes_it(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(number):
+                process = self.start_one_that_waits()
+                self.assertIn("hockey/one                   seeds 0-1   running: 50% of 2,000 steps", self.reproduce("--status"))
+                process.send_signal(number)
+                output, errors = process.communicate(timeout=DEADLINE)
+                self.assertEqual(process.returncode, 75, output + errors)
+                self.assertIn("hockey/one                   seeds 0-1   interrupted: 50% of 2,000 steps", self.reproduce("--status"))
+                self.assertFalse(os.path.exists(os.path.join(self.results, "hockey")))
+                shutil.rmtree(os.path.join(self.runs, "hockey"))
+
+    def test_a_resumed_training_says_so_and_a_sweep_is_the_same_command_again(self):
+        for name in ("hockey/one", "hockey/two"):
+            self.write(os.path.join(self.runs, name, "experiment.textproto"), "members {\n}\n")
+        self.reproduce("hockey/one", "hockey/two")
+        self.assertEqual([start[0][-1] for start in self.starts()], ["--resume", self.runs + "/hockey/two"])
+
+    def test_a_killed_reproduce_drains_what_it_trains(self):
+        process = self.start_one_that_waits()
+        process.kill()
+        self.wait(lambda: os.path.exists(os.path.join(self.control, "drained")), "drained training")
+
+    def test_trainings_run_at_the_lowest_priority_in_a_session_of_their_own(self):
+        self.reproduce("hockey/one")
+        _, nice, autogroup, leads = self.starts()[0]
+        self.assertEqual((nice, leads), (19, True))
+        self.assertIn(autogroup, ("19", "none"))
+
+    def test_an_entry_that_fails_keeps_no_other_from_being_trained(self):
+        self.tell("exit", "hockey/one 1")
+        self.assertIn("hockey/one: failed with exit code 1", self.reproduce(code=1))
+        self.assertEqual(self.names(), ["hockey/one", "hockey/two", "pole/three"])
+
+    def test_a_training_that_was_interrupted_by_another_ends_the_reproduction(self):
+        self.tell("exit", "hockey/one 75")
+        self.reproduce(code=75)
+        self.assertEqual(self.names(), ["hockey/one"])
+
+    def test_status_says_what_is_done_and_what_is_to_come(self):
+        self.reproduce("hockey/two")
+        self.assertEqual(self.reproduce("--status").splitlines(), [
+            "hockey/one                   seeds 0-1   to come", "hockey/two                   seeds 0-2   done",
+            "pole/three                   seeds 0-1   to come"])
+
+    def test_wrong_names_and_a_second_start_are_refused(self):
+        self.assertIn("no such entry: hockey/four; there are: hockey/one, hockey/two, pole/three", self.reproduce("hockey/four", code=2))
+        self.assertIn("--steps: must be at least 1", self.reproduce("--steps", "0", code=2))
+        self.start_one_that_waits()
+        self.assertIn(f"another one trains in {self.runs} (hockey/one)", self.reproduce(code=2))
+
+
+class RecordsTest(unittest.TestCase):
+    """What is kept where the records are too many. The script has no suffix, so it is loaded by its path."""
+
+    @classmethod
+    def setUpClass(cls):
+        import importlib.machinery
+        import importlib.util
+        sys.path.insert(0, os.path.dirname(REPRODUCE))
+        loader = importlib.machinery.SourceFileLoader("reproduce", REPRODUCE)
+        cls.reproduce = importlib.util.module_from_spec(importlib.util.spec_from_loader("reproduce", loader))
+        sys.dont_write_bytecode = True
+        loader.exec_module(cls.reproduce)
+
+    HEADER = "member,session,environment,episode,env_steps,length,discounted_return,return,max_violation,sum_cost,policy_version\n"
+
+    def test_consecutive_episodes_of_a_member_become_one_row_that_keeps_cost_and_largest_violation(self):
+        text = self.HEADER + ("0,1,0,0,100,100,1,10,0.5,3,7\n1,1,1,0,90,90,5,5,0,0,8\n0,1,0,1,150,50,2,20,0.25,4.5,9\n"
+                              "0,1,0,2,180,30,-3,2.5,0,0,11\n")
+        every = "\n0,1,100,100,1,10,0.5,3,7\n0,1,150,50,2,20,0.25,4.5,9\n0,1,180,30,-3,2.5,0,0,11\n1,1,90,90,5,5,0,0,8\n"
+        pairs = "\n0,2,150,75,1.5,15,0.5,7.5,9\n0,1,180,30,-3,2.5,0,0,11\n1,1,90,90,5,5,0,0,8\n"
+        fits = {}
+        for most in range(400, 80, -4):
+            try:
+                content = self.reproduce.compress_episodes(text, most)
+            except ValueError:
+                break
+            self.assertLessEqual(len(content), most)
+            fits[lzma.decompress(content).decode().split("policy_version")[1]] = most
+        self.assertEqual(list(fits)[:2], [every, pairs])
+
+    def test_the_records_of_a_whole_training_of_eighteen_members_fit_the_limit(self):
+        with tempfile.TemporaryDirectory(prefix="datacom-records-") as folder:
+            run, copy = os.path.join(folder, "run"), os.path.join(folder, "copy")
+            os.makedirs(run)
+            digits = [f"{(i * 7919 % 100003) / 100003 + 1e-9 * i:.17g}" for i in range(100003)]  # no two cells alike
+            members = range(18)
+            files = {"experiment.textproto": "members {\n}\n" * len(members), "build.txt": "revision 1\n",
+                     "progress.csv": "member,env_steps," + ",".join(f"c{i}" for i in range(20)) + "\n" + "".join(
+                         f"{member},{10000 * epoch}," + ",".join(digits[(member * 101 + epoch) * 20 + i] for i in range(20)) + "\n"
+                         for epoch in range(101) for member in members),
+                     "episodes.csv": self.HEADER + "".join(
+                         f"{member},1,0,{i},{100 * i},100,{digits[i]},{digits[2 * i]},{digits[3 * i]},{digits[5 * i]},{i}\n"
+                         for i in range(2000) for member in members)}
+            for name, text in files.items():
+                with open(os.path.join(run, name), "w", encoding="utf-8") as file:
+                    file.write(text)
+            self.reproduce.copy_records(run, copy)
+            self.assertIn("progress.csv.xz", os.listdir(copy))
+            self.assertLessEqual(sum(os.path.getsize(os.path.join(copy, name)) for name in os.listdir(copy)), 300000)
+            self.assertEqual(self.reproduce.steps_made(copy), 1000000)
+            kept = self.reproduce.rows(self.reproduce.read(copy, "episodes.csv"))
+            self.assertEqual(sum(int(row["episodes"]) for row in kept), 36000)
+
+
+if __name__ == "__main__":
+    unittest.main()
