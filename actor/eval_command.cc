@@ -39,15 +39,15 @@ void PrintMeans(const Snapshot& snapshot, uint32_t epoch, const std::vector<v1::
 
 absl::Status RunEvalCommand(const EvalCommand& command, std::ostream* out) {
   ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadRunExperiment(command.run_dir, command.set));
-  ASSIGN_OR_RETURN(const Policies policies, ReadPolicies(command.run_dir, command.epoch));
+  ASSIGN_OR_RETURN(const std::vector<MemberPolicy> policies, ReadPolicies(command.run_dir, command.epoch));
   const uint32_t count = command.episodes.value_or(experiment.run().eval_episodes());
   if (count == 0) return absl::InvalidArgumentError("--episodes: 0 is too few");
+  if (command.member.has_value()) RETURN_IF_ERROR(FindMember(policies, *command.member).status());
   bool header = false;
-  for (const Snapshot& snapshot : policies.snapshots) {
+  for (const auto& [epoch, snapshot] : policies) {
     if (command.member.has_value() && snapshot.member != *command.member) continue;
     ASSIGN_OR_RETURN(const std::unique_ptr<EpisodePlayer> player, EpisodePlayer::Make(experiment, snapshot, count));
-    const EpisodePlayer::Seeds seeds = {command.seed.value_or(experiment.run().seed()), snapshot.member_seed,
-                                        policies.epoch};
+    const EpisodePlayer::Seeds seeds = {command.seed.value_or(experiment.run().seed()), snapshot.member_seed, epoch};
     ASSIGN_OR_RETURN(const std::vector<v1::EvaluationEpisode> episodes, player->Play(seeds, count, [] {
       return Stop::Process().requested() ? absl::CancelledError("stopping was requested") : absl::OkStatus();
     }));
@@ -63,15 +63,11 @@ absl::Status RunEvalCommand(const EvalCommand& command, std::ostream* out) {
       header = true;
     }
     if (command.csv) {
-      PrintEpisodes(snapshot.member, policies.epoch, episodes, out);
+      PrintEpisodes(snapshot.member, epoch, episodes, out);
     } else {
-      PrintMeans(snapshot, policies.epoch, episodes, out);
+      PrintMeans(snapshot, epoch, episodes, out);
     }
     out->flush();
-  }
-  if (!header) {
-    return absl::InvalidArgumentError(absl::StrCat("--member: ", command.member.value_or(0), " is none of the ",
-                                                   policies.snapshots.size(), " members of epoch ", policies.epoch));
   }
   return absl::OkStatus();
 }

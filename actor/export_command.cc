@@ -14,21 +14,22 @@ namespace datacom {
 
 absl::Status RunExportCommand(const ExportCommand& command, std::ostream* out) {
   ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadRunExperiment(command.run_dir, {}));
-  ASSIGN_OR_RETURN(const Policies policies, ReadPolicies(command.run_dir, command.epoch));
-  ASSIGN_OR_RETURN(const Snapshot* const snapshot, FindMember(policies, command.member));
+  ASSIGN_OR_RETURN(const std::vector<MemberPolicy> policies, ReadPolicies(command.run_dir, command.epoch));
+  ASSIGN_OR_RETURN(const MemberPolicy* const chosen, FindMember(policies, command.member));
+  const Snapshot& snapshot = chosen->snapshot;
   ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(experiment.task(), experiment.task_options()));
-  RETURN_IF_ERROR(MakeActingRule(*snapshot, model, /*max_batch=*/1).status());
+  RETURN_IF_ERROR(MakeActingRule(snapshot, model, /*max_batch=*/1).status());
   Policy policy;
   policy.about.set_experiment(experiment.name());
   policy.about.set_algorithm(experiment.algorithm());
   *policy.about.mutable_task_options() = experiment.task_options();
-  policy.about.set_epoch(policies.epoch);
+  policy.about.set_epoch(chosen->epoch);
   policy.about.set_build(absl::StrCat(Version(), " ", Revision()));
-  policy.snapshot = *snapshot;
+  policy.snapshot = snapshot;
   RETURN_IF_ERROR(WritePolicyFile(command.file, policy));
-  *out << command.file << ": " << experiment.name() << ", member " << snapshot->member << " (seed "
-       << snapshot->member_seed << "), epoch " << policies.epoch << ", update " << snapshot->version.update
-       << ", acting rule " << snapshot->acting_rule << '\n';
+  *out << command.file << ": " << experiment.name() << ", member " << snapshot.member << " (seed "
+       << snapshot.member_seed << "), epoch " << chosen->epoch << ", update " << snapshot.version.update
+       << ", acting rule " << snapshot.acting_rule << '\n';
   return absl::OkStatus();
 }
 

@@ -17,6 +17,7 @@
 #include "common/base/stop.h"
 #include "common/base/version.h"
 #include "common/base/whole_number.h"
+#include "common/records/best_epoch.h"
 #include "common/rpc/address.h"
 #include "common/rpc/channel.h"
 
@@ -63,13 +64,14 @@ CLI::App* AddEval(CLI::App* app, Flags* flags) {
   CLI::App* command = app->add_subcommand("eval", "Play a run's policy and print the paper's metrics");
   command->add_option("run_dir", eval.run_dir, "Run folder")->required();
   command->add_option("--member", eval.member, "Member; default: every one")->check(WholeNumber<uint32_t>(0));
-  command->add_option("--epoch", eval.epoch, "Epoch number, or last")->capture_default_str();
+  command->add_option("--epoch", eval.epoch, "Epoch number, last or best")->capture_default_str();
   command->add_option("--episodes", eval.episodes, "Episodes; default: as in the run")->check(WholeNumber<uint32_t>(1));
   command->add_option("--seed", eval.seed, "Seed of starts and noise; default: the run's own evaluation")
       ->check(WholeNumber<uint64_t>(0));
   command->add_option("--set", eval.set, "path=value, in place of the run's own (task_options.puck_region=adjusted)")
       ->allow_extra_args(false);
   command->add_flag("--csv", eval.csv, "One row an episode");
+  command->footer(kBestEpochRule);
   return command;
 }
 
@@ -90,8 +92,9 @@ CLI::App* AddExport(CLI::App* app, Flags* flags) {
   CLI::App* command = app->add_subcommand("export", "Write a run's policy as one file for a robot");
   command->add_option("run_dir", exporting.run_dir, "Run folder")->required();
   command->add_option("--member", exporting.member, "Member")->capture_default_str()->check(WholeNumber<uint32_t>(0));
-  command->add_option("--epoch", exporting.epoch, "Epoch number, or last")->capture_default_str();
+  command->add_option("--epoch", exporting.epoch, "Epoch number, last or best")->capture_default_str();
   command->add_option("--out", exporting.file, "File to write")->required();
+  command->footer(kBestEpochRule);
   return command;
 }
 

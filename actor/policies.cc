@@ -1,15 +1,16 @@
 #include "actor/policies.h"
 
 #include <filesystem>
-#include <iterator>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "actor/actions.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
+#include "common/records/best_epoch.h"
 
 namespace datacom {
 namespace {
@@ -25,16 +26,43 @@ std::optional<uint32_t> EpochOf(const fs::path& path) {
   return epoch;
 }
 
-// Every epoch's file, by epoch.
-absl::StatusOr<std::map<uint32_t, fs::path>> PolicyFiles(const std::string& run_dir) {
+using PolicyPaths = std::map<uint32_t, fs::path>;  // by epoch
+
+// Every epoch's file.
+absl::StatusOr<PolicyPaths> PolicyFiles(const std::string& run_dir) {
   const fs::path folder = fs::path(run_dir) / "policies";
-  std::map<uint32_t, fs::path> files;
+  PolicyPaths files;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     if (const std::optional<uint32_t> epoch = EpochOf(entry.path()); epoch.has_value()) files[*epoch] = entry.path();
   }
   if (error || files.empty()) return absl::NotFoundError(absl::StrCat(folder.string(), ": no policy of any epoch"));
   return files;
+}
+
+absl::StatusOr<std::vector<MemberPolicy>> ReadEpoch(const std::string& run_dir, const PolicyPaths& files,
+                                                    uint32_t epoch) {
+  const auto found = files.find(epoch);
+  if (found == files.end()) {
+    return absl::NotFoundError(absl::StrCat((fs::path(run_dir) / "policies").string(), ": no policy of epoch ", epoch,
+                                            "; there are ", files.begin()->first, " to ", files.rbegin()->first));
+  }
+  ASSIGN_OR_RETURN(std::vector<Snapshot> snapshots, ReadSnapshotFile(found->second.string()));
+  std::vector<MemberPolicy> policies;
+  for (Snapshot& snapshot : snapshots) policies.push_back({epoch, std::move(snapshot)});
+  return policies;
+}
+
+absl::StatusOr<std::vector<MemberPolicy>> ReadBest(const std::string& run_dir, const PolicyPaths& files) {
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadRunExperiment(run_dir, {}));
+  ASSIGN_OR_RETURN(const auto epochs, ReadBestEpochs(run_dir, experiment));
+  std::vector<MemberPolicy> best;
+  for (const auto& [member, epoch] : epochs) {
+    ASSIGN_OR_RETURN(const std::vector<MemberPolicy> policies, ReadEpoch(run_dir, files, epoch));
+    ASSIGN_OR_RETURN(const MemberPolicy* const policy, FindMember(policies, member));
+    best.push_back(*policy);
+  }
+  return best;
 }
 
 }  // namespace
@@ -56,29 +84,22 @@ absl::StatusOr<std::vector<uint32_t>> PolicyEpochs(const std::string& run_dir) {
   return epochs;
 }
 
-absl::StatusOr<Policies> ReadPolicies(const std::string& run_dir, const std::string& epoch) {
+absl::StatusOr<std::vector<MemberPolicy>> ReadPolicies(const std::string& run_dir, const std::string& epoch) {
   uint32_t wanted = 0;
-  if (epoch != "last" && !absl::SimpleAtoi(epoch, &wanted)) {
-    return absl::InvalidArgumentError(absl::StrCat("--epoch: \"", epoch, "\" is neither a number nor last"));
+  if (epoch != "last" && epoch != "best" && !absl::SimpleAtoi(epoch, &wanted)) {
+    return absl::InvalidArgumentError(absl::StrCat("--epoch: \"", epoch, "\" is neither a number nor last nor best"));
   }
   ASSIGN_OR_RETURN(const auto files, PolicyFiles(run_dir));
-  const auto found = epoch == "last" ? std::prev(files.end()) : files.find(wanted);
-  if (found == files.end()) {
-    return absl::NotFoundError(absl::StrCat((fs::path(run_dir) / "policies").string(), ": no policy of epoch ", wanted,
-                                            "; there are ", files.begin()->first, " to ", files.rbegin()->first));
-  }
-  Policies policies;
-  policies.epoch = found->first;
-  ASSIGN_OR_RETURN(policies.snapshots, ReadSnapshotFile(found->second.string()));
-  return policies;
+  if (epoch == "best") return ReadBest(run_dir, files);
+  return ReadEpoch(run_dir, files, epoch == "last" ? files.rbegin()->first : wanted);
 }
 
-absl::StatusOr<const Snapshot*> FindMember(const Policies& policies, uint32_t member) {
-  for (const Snapshot& snapshot : policies.snapshots) {
-    if (snapshot.member == member) return &snapshot;
+absl::StatusOr<const MemberPolicy*> FindMember(const std::vector<MemberPolicy>& policies, uint32_t member) {
+  for (const MemberPolicy& policy : policies) {
+    if (policy.snapshot.member == member) return &policy;
   }
-  return absl::InvalidArgumentError(absl::StrCat("--member: ", member, " is none of the ", policies.snapshots.size(),
-                                                 " members of epoch ", policies.epoch));
+  return absl::InvalidArgumentError(
+      absl::StrCat("--member: ", member, " is none of the run's ", policies.size(), " members"));
 }
 
 }  // namespace datacom

@@ -20,15 +20,15 @@ absl::StatusOr<v1::Experiment> ReadRunExperiment(const std::string& run_dir, con
 // Epochs with a snapshot, ascending, at least one.
 absl::StatusOr<std::vector<uint32_t>> PolicyEpochs(const std::string& run_dir);
 
-struct Policies {
+struct MemberPolicy {
   uint32_t epoch = 0;
-  std::vector<Snapshot> snapshots;  // one a member
+  Snapshot snapshot;
 };
-// epoch: a number, or "last".
-absl::StatusOr<Policies> ReadPolicies(const std::string& run_dir, const std::string& epoch);
+// One a member. epoch: a number, "last", or "best": each member's own (common/records/best_epoch.h).
+absl::StatusOr<std::vector<MemberPolicy>> ReadPolicies(const std::string& run_dir, const std::string& epoch);
 
-// The snapshot of a member. INVALID_ARGUMENT naming the member when there is none.
-absl::StatusOr<const Snapshot*> FindMember(const Policies& policies, uint32_t member);
+// The policy of a member. INVALID_ARGUMENT naming the member when there is none.
+absl::StatusOr<const MemberPolicy*> FindMember(const std::vector<MemberPolicy>& policies, uint32_t member);
 
 }  // namespace datacom
 

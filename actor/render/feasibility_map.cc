@@ -105,9 +105,9 @@ absl::StatusOr<FeasibilityMap> MakeFeasibilityMap(const std::string& run_dir, co
   map.resolution = resolution;
   map.slice = *found;
   for (const std::string& epoch : chosen) {
-    ASSIGN_OR_RETURN(const Policies policies, ReadPolicies(run_dir, epoch));
-    ASSIGN_OR_RETURN(const Snapshot* const snapshot, FindMember(policies, member));
-    ASSIGN_OR_RETURN(MapPanel panel, MakeMapPanel(*snapshot, policies.epoch, model, *found, resolution));
+    ASSIGN_OR_RETURN(const std::vector<MemberPolicy> policies, ReadPolicies(run_dir, epoch));
+    ASSIGN_OR_RETURN(const MemberPolicy* const policy, FindMember(policies, member));
+    ASSIGN_OR_RETURN(MapPanel panel, MakeMapPanel(policy->snapshot, policy->epoch, model, *found, resolution));
     map.panels.push_back(std::move(panel));
   }
   return map;

@@ -10,6 +10,7 @@
 #include "common/base/stop.h"
 #include "common/base/version.h"
 #include "common/base/whole_number.h"
+#include "common/records/best_epoch.h"
 
 namespace datacom {
 namespace {
@@ -19,7 +20,8 @@ void AddOptions(CLI::App* app, RenderCommand* command) {
   app->add_option("what", playback.what, "Run folder, or task name");
   app->add_option("--out", command->out, "FILE.mp4 or FILE.png; of a map FILE.png, .json or .csv");
   app->add_option("--member", playback.member, "Member of the run (0)")->check(WholeNumber<uint32_t>(0));
-  app->add_option("--epoch", playback.epoch, "Epoch of the run, or last; of a map several: 0,2,last, or all");
+  app->add_option("--epoch", playback.epoch, "Epoch of the run, last or best; of a map several: 0,2,last, or all");
+  app->footer(kBestEpochRule);
   app->add_option("--episode", playback.episode, "Episode of the run's evaluation, or of a longer eval --episodes (0)")
       ->check(WholeNumber<uint32_t>(0));
   app->add_option("--seed", playback.seed, "Of start and actions; default: the run's own, of a task 0")

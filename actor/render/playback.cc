@@ -29,14 +29,16 @@ absl::StatusOr<Playback> OfRun(const PlaybackOptions& options) {
         "--init: a run's episodes start as in its evaluation; name a task to set a start");
   }
   ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadRunExperiment(options.what, options.set));
-  ASSIGN_OR_RETURN(const Policies policies, ReadPolicies(options.what, options.epoch.value_or("last")));
-  ASSIGN_OR_RETURN(const Snapshot* const snapshot, FindMember(policies, options.member.value_or(0)));
-  ASSIGN_OR_RETURN(std::shared_ptr<EpisodePlayer> player, EpisodePlayer::Make(experiment, *snapshot, 1));
-  const EpisodePlayer::Seeds seeds = {options.seed.value_or(experiment.run().seed()), snapshot->member_seed,
-                                      policies.epoch};
+  ASSIGN_OR_RETURN(const std::vector<MemberPolicy> policies,
+                   ReadPolicies(options.what, options.epoch.value_or("last")));
+  ASSIGN_OR_RETURN(const MemberPolicy* const policy, FindMember(policies, options.member.value_or(0)));
+  const Snapshot& snapshot = policy->snapshot;
+  ASSIGN_OR_RETURN(std::shared_ptr<EpisodePlayer> player, EpisodePlayer::Make(experiment, snapshot, 1));
+  const EpisodePlayer::Seeds seeds = {options.seed.value_or(experiment.run().seed()), snapshot.member_seed,
+                                      policy->epoch};
   const uint32_t episode = options.episode.value_or(0);
   Playback playback;
-  playback.title = absl::StrCat(experiment.name(), "   member ", snapshot->member, "   epoch ", policies.epoch,
+  playback.title = absl::StrCat(experiment.name(), "   member ", snapshot.member, "   epoch ", policy->epoch,
                                 "   episode ", episode);
   if (episode >= experiment.run().eval_episodes()) {
     playback.note =

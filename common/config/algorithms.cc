@@ -3,21 +3,21 @@
 namespace datacom {
 
 const std::vector<AlgorithmInfo>& Algorithms() {
-  // name, one sentence, acting rule, learns delta, pre-trains
+  // name, one sentence, acting rule, learns delta, pre-trains, has a budget
   static const auto* const kAlgorithms = new std::vector<AlgorithmInfo>{
       {"datacom", "D-ATACOM: SAC on the tangent space of a learned, risk-aware long-term constraint (Gaussian FVF)",
-       "safe_map", true, true},
+       "safe_map", true, true, true},
       {"iqn_datacom", "IQN-ATACOM: D-ATACOM on a quantile of an implicit quantile network instead of a Gaussian's CVaR",
-       "safe_map", true, true},
+       "safe_map", true, true, true},
       {"atacom_fi", "SAC through the map of constraints the task knows in closed form, made forward invariant",
        "atacom_fi", false, true},
       {"atacom_nfi", "SAC through the map of constraints the task knows in closed form, as they stand", "atacom_nfi",
        false, true},
       {"sac", "Soft actor-critic without any constraint: the unsafe baseline", "gaussian_policy", false, true},
       {"lag_sac", "SAC whose actor pays for expected discounted cost, at the price of a Lagrange multiplier",
-       "gaussian_policy", false, true},
+       "gaussian_policy", false, true, true},
       {"wcsac", "LagSAC on the CVaR of a Gaussian over discounted cost instead of its expectation", "gaussian_policy",
-       false, true},
+       false, true, true},
       {"cbf_sac", "SAC whose actions a quadratic programme filters by a learned control barrier function", "cbf_qp",
        false, true},
       {"safe_layer_td3", "TD3 whose actions are projected by a learned linear model of the next step's cost",

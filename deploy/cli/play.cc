@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "common/records/best_epoch.h"
 #include "deploy/cli/verbs.h"
 
 namespace datacom::cli {
@@ -76,6 +78,8 @@ CLI::App* AddPlay(CLI::App* app, int* exit_code, const Play& play) {
   return verb;
 }
 
+std::string BestEpochAnd(const std::string& footer) { return absl::StrCat(kBestEpochRule, "\n", footer); }
+
 }  // namespace
 
 void AddEval(CLI::App* app, int* exit_code) {
@@ -86,14 +90,13 @@ void AddEval(CLI::App* app, int* exit_code) {
            "eval",
            {{"run_dir", "run folder"}},
            {{"--member", "member of the population; default: every one"},
-            {"--epoch", "epoch number, or last"},
+            {"--epoch", "epoch number, last or best (last)"},
             {"--episodes", "how many"},
             {"--seed", "of the start states and actions"}},
            "",
            {"--csv", "machine-readable"}})
-      ->footer(
-          "--set changes the task options from those the run was trained with.\n"
-          "Example: datacom eval runs/five --member 0 --epoch last --episodes 25");
+      ->footer(BestEpochAnd("--set changes the task options from those the run was trained with.\n"
+                            "Example: datacom eval runs/five --member 0 --epoch best --episodes 25"));
 }
 
 void AddRollout(CLI::App* app, int* exit_code) {
@@ -119,7 +122,7 @@ void AddRender(CLI::App* app, int* exit_code) {
            {{"what", "run folder, or a task's name"}},
            {{"--out", "FILE.mp4 or FILE.png; of a map FILE.png, .json or .csv"},
             {"--member", "of a run: member of the population (0)"},
-            {"--epoch", "of a run: epoch number, or last; of a map several: 0,2,last, or all"},
+            {"--epoch", "of a run: epoch number, last or best (last); of a map several: 0,2,last, or all"},
             {"--episode", "of a run: number within the epoch's evaluation, or within a longer eval --episodes (0)"},
             {"--seed", "of the start state and actions"},
             {"--actions", "of a task: CSV file, zero or random (random)"},
@@ -134,10 +137,9 @@ void AddRender(CLI::App* app, int* exit_code) {
             {"--resolution", "of a map: points a side"}},
            "--out",
            {"--map", "a map of CVaR - delta over a slice of the constraint state"}})
-      ->footer(
-          "Example: datacom render runs/five --epoch last --out episode.mp4\n"
-          "         datacom render runs/five --map --epoch 0,2,10,last --out map.png\n"
-          "         datacom render cartpole --actions zero --frames 6 --out sheet.png");
+      ->footer(BestEpochAnd("Example: datacom render runs/five --epoch last --out episode.mp4\n"
+                            "         datacom render runs/five --map --epoch 0,2,10,last --out map.png\n"
+                            "         datacom render cartpole --actions zero --frames 6 --out sheet.png"));
 }
 
 void AddReplayViolation(CLI::App* app, int* exit_code) {
@@ -167,15 +169,15 @@ void AddExport(CLI::App* app, int* exit_code) {
            "export",
            {{"run_dir", "run folder"}},
            {{"--member", "member of the population (0)"},
-            {"--epoch", "epoch number, or last (last)"},
+            {"--epoch", "epoch number, last or best (last)"},
             {"--out", "file to write"}},
            "--out",
            {},
            /*overrides=*/false})
-      ->footer(
+      ->footer(BestEpochAnd(
           "The file is loaded by build/release/lib/libdatacom_policy.so, which deploy/robot/datacom_policy.h "
           "describes: an observation in, the action out that an actor would have had executed.\n"
-          "Example: datacom export runs/five --member 3 --out arm.policy");
+          "Example: datacom export runs/five --member 3 --epoch best --out arm.policy"));
 }
 
 }  // namespace datacom::cli

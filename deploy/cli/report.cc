@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/records/best_epoch.h"
 #include "deploy/cli/map.h"
 #include "deploy/cli/verbs.h"
 #include "deploy/report/report.h"
@@ -21,13 +22,20 @@ void AddReport(CLI::App* app, int* exit_code) {
       "Writes a self-contained page: learning curves with 95 % bands, safety, throughput, learned constraint");
   verb->add_option("run_dirs", *folders, "run folders; several are compared")->required();
   verb->add_option("--out", *out, "the page")->required();
-  verb->footer("Example: datacom report runs/datacom runs/sac --out compare.html");
-  verb->callback([folders, out, exit_code] {
+  auto epoch = std::make_shared<std::string>("last");
+  verb->add_option("--epoch", *epoch, "of each member, in the tables: last, or best (last); curves have every epoch")
+      ->check(CLI::IsMember({"last", "best"}));
+  verb->footer(
+      absl::StrCat(kBestEpochRule, "\nExample: datacom report runs/datacom runs/sac --epoch best --out compare.html"));
+  verb->callback([folders, out, epoch, exit_code] {
     const std::filesystem::path folder = std::filesystem::absolute(*out).parent_path();
     absl::Status status =
         absl::InvalidArgumentError(absl::StrCat("--out ", *out, ": there is no folder ", folder.string()));
     std::error_code error;
-    if (std::filesystem::is_directory(folder, error)) status = report::WriteReport(*folders, *out, &MakeMap);
+    if (std::filesystem::is_directory(folder, error)) {
+      status =
+          report::WriteReport(*folders, *out, &MakeMap, *epoch == "best" ? report::Shown::kBest : report::Shown::kLast);
+    }
     if (status.ok()) std::printf("report: %s\n", out->c_str());
     *exit_code = Finish(status);
   });

@@ -23,7 +23,7 @@
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
-#include "deploy/report/csv.h"
+#include "common/records/csv_table.h"
 
 namespace datacom::cli {
 namespace {
@@ -43,8 +43,8 @@ std::string NewRunId(const std::string& run_dir) {
 }
 
 absl::StatusOr<bool> RecordsTellOfUpdates(const std::string& run_dir) {
-  const absl::StatusOr<report::Csv> progress = report::ReadRecords(run_dir + "/progress.csv");
-  const absl::StatusOr<report::Csv> episodes = report::ReadRecords(run_dir + "/episodes.csv");
+  const absl::StatusOr<Csv> progress = ReadRecords(run_dir + "/progress.csv");
+  const absl::StatusOr<Csv> episodes = ReadRecords(run_dir + "/episodes.csv");
   for (const absl::Status& status : {progress.status(), episodes.status()}) {
     if (!absl::IsNotFound(status)) RETURN_IF_ERROR(status);
   }

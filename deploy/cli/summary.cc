@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/status.h"
+#include "common/records/csv_table.h"
 #include "deploy/cli/progress.h"
-#include "deploy/report/csv.h"
 #include "deploy/report/groups.h"
 #include "deploy/report/statistics.h"
 
@@ -70,11 +70,11 @@ absl::StatusOr<std::string> GroupTable(const std::vector<std::string>& folders) 
   for (const report::Group& group : groups) {
     absl::StrAppendFormat(&table, "%-*s %7d", width, group.title, group.members.size());
     for (const Shown& shown : kShownOfGroup) {
-      absl::StrAppendFormat(&table, " %19s", CellOfGroup(report::FinalValues(group, shown.column), shown.decimals));
+      absl::StrAppendFormat(&table, " %19s", CellOfGroup(report::ShownValues(group, shown.column), shown.decimals));
     }
     const report::InterquartileMean middle =
-        report::ComputeInterquartileMean(report::FinalValues(group, "eval_discounted_return"));
-    const std::vector<double> seconds = report::FinalValues(group, "wall_seconds");
+        report::ComputeInterquartileMean(report::ShownValues(group, "eval_discounted_return"));
+    const std::vector<double> seconds = report::ShownValues(group, "wall_seconds");
     absl::StrAppendFormat(&table, " %26s %10s\n",
                           absl::StrFormat("%.2f [%.2f, %.2f]", middle.mean, middle.low, middle.high),
                           FormatDuration(*std::max_element(seconds.begin(), seconds.end())));
@@ -83,11 +83,11 @@ absl::StatusOr<std::string> GroupTable(const std::vector<std::string>& folders) 
 }
 
 absl::StatusOr<std::string> FinalTable(const std::string& run_dir) {
-  ASSIGN_OR_RETURN(const report::Csv progress, report::ReadRecords(run_dir + "/progress.csv"));
+  ASSIGN_OR_RETURN(const Csv progress, ReadRecords(run_dir + "/progress.csv"));
   std::string table = "member";
   for (const Shown& shown : kShown) absl::StrAppendFormat(&table, "%12s", shown.heading);
   table += "  status\n";
-  const std::map<int, std::vector<size_t>> members = report::RowsByMember(progress);
+  const std::map<int, std::vector<size_t>> members = RowsByMember(progress);
   for (const auto& [member, rows] : members) {
     const size_t row = rows.back();
     absl::StrAppendFormat(&table, "%6d", member);
@@ -107,10 +107,10 @@ absl::StatusOr<std::string> FinalTable(const std::string& run_dir) {
 
 absl::Status CheckStepsLeft(const std::string& run_dir, uint64_t env_steps) {
   const std::string file = run_dir + "/progress.csv";
-  const absl::StatusOr<report::Csv> progress = report::ReadRecords(file);
+  const absl::StatusOr<Csv> progress = ReadRecords(file);
   if (absl::IsNotFound(progress.status())) return absl::OkStatus();
   RETURN_IF_ERROR(progress.status());
-  for (const auto& [member, rows] : report::RowsByMember(*progress)) {
+  for (const auto& [member, rows] : RowsByMember(*progress)) {
     const double done = progress->Number(rows.back(), "env_steps");
     if (done > static_cast<double>(env_steps)) {
       return absl::InvalidArgumentError(absl::StrCat("--steps ", env_steps, ": member ", member, " has already made ",

@@ -10,9 +10,9 @@
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
+#include "common/records/csv_table.h"
 #include "deploy/cli/run_folder.h"
 #include "deploy/cli/summary.h"
-#include "deploy/report/csv.h"
 #include "deploy/report/groups.h"
 #include "google/protobuf/util/message_differencer.h"
 
@@ -48,10 +48,10 @@ absl::Status CheckStored(const std::string& run_dir, const v1::Experiment& plann
 std::optional<double> RateOf(const std::string& run_dir, const v1::Experiment& like) {
   const absl::StatusOr<v1::Experiment> experiment = LoadExperiment(ExperimentFile(run_dir), ExperimentFolder());
   if (!experiment.ok() || experiment->task() != like.task() || experiment->algorithm() != like.algorithm()) return {};
-  const absl::StatusOr<report::Csv> progress = report::ReadRecords(run_dir + "/progress.csv");
+  const absl::StatusOr<Csv> progress = ReadRecords(run_dir + "/progress.csv");
   if (!progress.ok()) return {};
   double updates = 0, seconds = 0;
-  for (const auto& [member, rows] : report::RowsByMember(*progress)) {
+  for (const auto& [member, rows] : RowsByMember(*progress)) {
     updates += progress->Number(rows.back(), "updates");
     seconds = std::max(seconds, progress->Number(rows.back(), "wall_seconds"));
   }
@@ -101,9 +101,9 @@ absl::Status PrepareSweepFolder(const std::string& dir, const v1::Sweep& sweep,
 
 RunState ReadRunState(const std::string& run_dir, const v1::Experiment& experiment) {
   RunState state;
-  const absl::StatusOr<report::Csv> progress = report::ReadRecords(run_dir + "/progress.csv");
+  const absl::StatusOr<Csv> progress = ReadRecords(run_dir + "/progress.csv");
   if (!progress.ok() || progress->rows() == 0) return state;
-  const auto members = report::RowsByMember(*progress);
+  const auto members = RowsByMember(*progress);
   double fewest = static_cast<double>(experiment.run().env_steps());
   for (const auto& [member, rows] : members) fewest = std::min(fewest, progress->Number(rows.back(), "env_steps"));
   state.env_steps = static_cast<uint64_t>(fewest);

@@ -11,6 +11,7 @@
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
+#include "common/records/best_epoch.h"
 
 namespace datacom::report {
 namespace {
@@ -78,6 +79,15 @@ void SetTitles(std::vector<Group>* groups) {
   }
 }
 
+// Which of the member's rows.
+size_t ShownRow(const Run& run, int member, const std::vector<size_t>& rows, Shown shown) {
+  if (shown == Shown::kBest) {
+    const absl::StatusOr<size_t> best = BestRow(run.progress, rows, CostBudget(run.experiment, member));
+    if (best.ok()) return std::find(rows.begin(), rows.end(), *best) - rows.begin();
+  }
+  return rows.size() - 1;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<Run>> ReadRuns(const std::vector<std::string>& folders) {
@@ -92,7 +102,7 @@ absl::StatusOr<std::vector<Run>> ReadRuns(const std::vector<std::string>& folder
   return runs;
 }
 
-std::vector<Group> GroupRuns(const std::vector<Run>& runs) {
+std::vector<Group> GroupRuns(const std::vector<Run>& runs, Shown shown) {
   std::vector<Group> groups;
   std::map<std::tuple<std::string, std::string, std::string>, size_t> index;  // folder, experiment, label
   for (const Run& run : runs) {
@@ -107,7 +117,7 @@ std::vector<Group> GroupRuns(const std::vector<Run>& runs) {
         at = index.emplace(std::tuple(sweep, run.experiment.name(), label), groups.size()).first->second;
       }
       if (at == groups.size()) groups.push_back({"", !label.empty(), {}});
-      groups[at].members.push_back({&run, member, rows, episodes[member]});
+      groups[at].members.push_back({&run, member, rows, episodes[member], ShownRow(run, member, rows, shown)});
     }
   }
   SetTitles(&groups);

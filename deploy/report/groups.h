@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/records/csv_table.h"
 #include "datacom/v1/experiment.pb.h"
-#include "deploy/report/csv.h"
 #include "deploy/report/statistics.h"
 
 namespace datacom::report {
@@ -39,6 +39,7 @@ struct RunMember {
   int member = 0;
   std::vector<size_t> rows;          // of progress.csv, never empty
   std::vector<size_t> episode_rows;  // of episodes.csv
+  size_t shown = 0;                  // which of `rows` tables show
 };
 
 struct Group {
@@ -47,8 +48,11 @@ struct Group {
   std::vector<RunMember> members;  // never empty
   const Run& run() const { return *members[0].run; }
 };
+// Which row of a member tables show: the newest, or that of the best epoch (common/records/best_epoch.h); the newest
+// too where no epoch was evaluated yet.
+enum class Shown { kLast, kBest };
 // In the order of runs and, in them, of members. Points into `runs`.
-std::vector<Group> GroupRuns(const std::vector<Run>& runs);
+std::vector<Group> GroupRuns(const std::vector<Run>& runs, Shown shown = Shown::kLast);
 
 // (environment steps, value) at every progress row of a member; NaN where there is none. `quantity` is a column of
 // progress.csv or derived: "updates_per_second" from consecutive rows; from episodes.csv "cumulative_cost", the cost of
@@ -62,8 +66,8 @@ struct Series {
 };
 Series GroupSeries(const Group& group, const std::string& quantity);
 
-// The newest value of each member.
-std::vector<double> FinalValues(const Group& group, const std::string& quantity);
+// The value of each member in its shown row.
+std::vector<double> ShownValues(const Group& group, const std::string& quantity);
 
 }  // namespace datacom::report
 

@@ -114,6 +114,10 @@ function showSummary() {
   const columns = data.quantities.filter((q) => q.summary && data.groups.some((group) => group.summary[q.column]));
   const title = (q) => (q.group === 'Training episodes' ? 'Training: ' : '') + q.title;
   const section = byId('summary');
+  if (data.rule) {
+    byId('shown').textContent = 'Values of the best epoch of each member';
+    section.append(element('p', {class: 'soft', text: data.rule}));
+  }
   section.append(table(['', ...columns.map(title), 'Wall time'], data.groups.map((group) => (
       {cells: [named(group), ...columns.map((q) => withHalf(group.summary[q.column])), duration(wallSeconds(group))]}))));
   if (data.groups.some((group) => group.members.length > 3)) {
@@ -123,10 +127,10 @@ function showSummary() {
   }
   const members = data.groups.flatMap((group) => group.members.map((member) => ({
     diverged: member.status === 'diverged',
-    cells: [group.title, member.seed, number(member.env_steps), number(member.updates),
+    cells: [group.title, member.seed, number(member.epoch), number(member.env_steps), number(member.updates),
             ...columns.map((q) => number(member[q.column])), member.status]})));
   section.append(element('details', {}, element('summary', {text: 'Each member'}),
-      table(['', 'Seed', 'Steps', 'Updates', ...columns.map(title), 'Status'], members)));
+      table(['', 'Seed', 'Epoch shown', 'Steps', 'Updates', ...columns.map(title), 'Status'], members)));
 }
 
 // Three datasets a group: lower edge, upper edge filled down to it, and the mean.

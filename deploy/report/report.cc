@@ -13,7 +13,7 @@
 #include "common/base/status.h"
 #include "common/base/version.h"
 #include "common/config/experiment.h"
-#include "deploy/report/groups.h"
+#include "common/records/best_epoch.h"
 #include "deploy/report/template.h"
 
 namespace datacom::report {
@@ -33,12 +33,12 @@ json SeriesJson(const Series& series) {
   return points;
 }
 
-// The newest values of each member.
+// The values of each member in its shown row; how far it is, from its newest.
 json MemberRows(const Group& group) {
   json rows = json::array();
-  std::map<std::string, std::vector<double>> finals;
+  std::map<std::string, std::vector<double>> values_of;
   for (const Quantity& quantity : Quantities()) {
-    if (quantity.summary) finals[quantity.column] = FinalValues(group, quantity.column);
+    if (quantity.summary) values_of[quantity.column] = ShownValues(group, quantity.column);
   }
   for (size_t i = 0; i < group.members.size(); ++i) {
     const RunMember& member = group.members[i];
@@ -46,22 +46,23 @@ json MemberRows(const Group& group) {
     const size_t row = member.rows.back();
     json one = {{"member", member.member},
                 {"seed", progress.Text(row, "seed")},
+                {"epoch", Finite(progress.Number(member.rows[member.shown], "epoch"))},
                 {"env_steps", Finite(progress.Number(row, "env_steps"))},
                 {"updates", Finite(progress.Number(row, "updates"))},
                 {"wall_seconds", Finite(progress.Number(row, "wall_seconds"))},
                 {"status", progress.Text(row, "status")}};
-    for (const auto& [column, values] : finals) one[column] = Finite(values[i]);
+    for (const auto& [column, values] : values_of) one[column] = Finite(values[i]);
     rows.push_back(one);
   }
   return rows;
 }
 
-// Final values over members: [mean, half width, members, inter-quartile mean, its interval's low and high end].
+// Shown values over members: [mean, half width, members, inter-quartile mean, its interval's low and high end].
 json Summary(const Group& group) {
   json summary = json::object();
   for (const Quantity& quantity : Quantities()) {
     if (!quantity.summary) continue;
-    const std::vector<double> values = FinalValues(group, quantity.column);
+    const std::vector<double> values = ShownValues(group, quantity.column);
     const Interval interval = MeanInterval(values);
     if (interval.count == 0) continue;
     const InterquartileMean middle = ComputeInterquartileMean(values);
@@ -144,8 +145,9 @@ const std::vector<Quantity>& Quantities() {
   return quantities;
 }
 
-absl::StatusOr<json> ReportData(const std::vector<std::string>& folders, const MapMaker& map) {
+absl::StatusOr<json> ReportData(const std::vector<std::string>& folders, const MapMaker& map, Shown shown) {
   json data;
+  if (shown == Shown::kBest) data["rule"] = kBestEpochRule;
   data["build"] = absl::StrCat("datacom ", Version(), " (", Revision(), ")");
   data["quantities"] = json::array();
   for (const Quantity& quantity : Quantities()) {
@@ -161,7 +163,7 @@ absl::StatusOr<json> ReportData(const std::vector<std::string>& folders, const M
   for (const Run& run : runs) data["runs"].push_back(RunData(run, map));
   data["groups"] = json::array();
   std::map<std::string, int> used;
-  for (const Group& group : GroupRuns(runs)) {
+  for (const Group& group : GroupRuns(runs, shown)) {
     json one = GroupData(group);
     one["variant"] =
         used[group.run().experiment.algorithm()]++;  // further groups of an algorithm are told apart by stroke or shade
@@ -200,8 +202,9 @@ std::string RenderPage(const json& data, const Plotting& plotting) {
                                              {"{{SCRIPT}}", kScript}});
 }
 
-absl::Status WriteReport(const std::vector<std::string>& folders, const std::string& path, const MapMaker& map) {
-  ASSIGN_OR_RETURN(const json data, ReportData(folders, map));
+absl::Status WriteReport(const std::vector<std::string>& folders, const std::string& path, const MapMaker& map,
+                         Shown shown) {
+  ASSIGN_OR_RETURN(const json data, ReportData(folders, map, shown));
   ASSIGN_OR_RETURN(const Plotting plotting, ReadPlotting());
   return WriteFileAtomically(path, RenderPage(data, plotting));
 }

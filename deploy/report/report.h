@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "deploy/report/groups.h"
 #include "nlohmann/json.hpp"
 
 namespace datacom::report {
@@ -31,8 +32,10 @@ const std::vector<Quantity>& Quantities();
 using MapMaker = std::function<absl::StatusOr<std::string>(const std::string& run_dir)>;
 
 // Everything the page shows, as embedded in it: the runs of the folders (ReadRuns) and their groups. `map` is asked for
-// every run whose algorithm learns a constraint, and why it has none is shown instead.
-absl::StatusOr<nlohmann::json> ReportData(const std::vector<std::string>& folders, const MapMaker& map);
+// every run whose algorithm learns a constraint, and why it has none is shown instead. `shown`: the epoch in tables;
+// curves have all.
+absl::StatusOr<nlohmann::json> ReportData(const std::vector<std::string>& folders, const MapMaker& map,
+                                          Shown shown = Shown::kLast);
 
 struct Plotting {
   std::string script;
@@ -44,7 +47,8 @@ absl::StatusOr<Plotting> ReadPlotting();
 std::string RenderPage(const nlohmann::json& data, const Plotting& plotting);
 
 // ReportData, ReadPlotting, RenderPage, then replaces `path` atomically.
-absl::Status WriteReport(const std::vector<std::string>& folders, const std::string& path, const MapMaker& map);
+absl::Status WriteReport(const std::vector<std::string>& folders, const std::string& path, const MapMaker& map,
+                         Shown shown = Shown::kLast);
 
 }  // namespace datacom::report
 

@@ -79,9 +79,9 @@ Series GroupSeries(const Group& group, const std::string& quantity) {
   return series;
 }
 
-std::vector<double> FinalValues(const Group& group, const std::string& quantity) {
+std::vector<double> ShownValues(const Group& group, const std::string& quantity) {
   std::vector<double> values;
-  for (const RunMember& member : group.members) values.push_back(MemberCurve(member, quantity).back().second);
+  for (const RunMember& member : group.members) values.push_back(MemberCurve(member, quantity)[member.shown].second);
   return values;
 }
 

@@ -239,6 +239,37 @@ TEST_F(EvalCommandTest, ObeysMemberEpochEpisodesSeedAndSet) {
   EXPECT_THAT(Output(), HasSubstr("discounted_return"));
 }
 
+TEST_F(EvalCommandTest, PlaysTheBestEpochOfEachMemberAsTheRunEvaluatedIt) {
+  // SAC has no budget: member 0 was safer at epoch 0, member 1 at epoch 2.
+  std::ofstream((folder_ / "progress.csv").string())
+      << "member,env_steps,epoch,eval_episodes,eval_discounted_return,eval_max_violation,eval_sum_cost\n"
+         "0,0,0,3,1,0.5,4\n1,0,0,3,9,0.5,4\n0,20,2,3,9,0.5,5\n1,20,2,3,1,0.5,3\n";
+  command_.epoch = "best";
+  const std::string best = Output();
+  const testing::GoldenTable table = Parse(best);
+  ASSERT_EQ(table.rows.size(), 6u);
+  for (size_t row = 0; row < 6; ++row) EXPECT_EQ(table.value(row, "epoch"), row < 3 ? 0 : 2) << row;
+  const auto rows = [this](uint32_t member, const std::string& epoch) {
+    command_.member = member;
+    command_.epoch = epoch;
+    const std::string text = Output();
+    return text.substr(text.find('\n') + 1);
+  };
+  EXPECT_EQ(best.substr(best.find('\n') + 1), rows(0, "0") + rows(1, "2"));
+  EXPECT_EQ(rows(1, "best"), rows(1, "2"));
+}
+
+TEST_F(EvalCommandTest, SaysWhyThereIsNoBestEpoch) {
+  command_.epoch = "best";
+  EXPECT_THAT(Error(), HasSubstr("progress.csv"));
+  const std::string header =
+      "member,env_steps,epoch,eval_episodes,eval_discounted_return,eval_max_violation,eval_sum_cost\n";
+  std::ofstream((folder_ / "progress.csv").string()) << header << "0,0,0,0,,,\n";
+  EXPECT_THAT(Error(), HasSubstr("member 0: no epoch was evaluated yet"));
+  std::ofstream((folder_ / "progress.csv").string()) << header << "0,0,1,3,1,0,0\n";
+  EXPECT_THAT(Error(), HasSubstr("no policy of epoch 1; there are 0 to 2"));
+}
+
 TEST_F(EvalCommandTest, NamesWhatIsNotThere) {
   command_.epoch = "1";
   EXPECT_THAT(Error(), HasSubstr("no policy of epoch 1; there are 0 to 2"));

@@ -172,8 +172,8 @@ TEST(Pace, IsRealTimeWithWholeStridesAndEndsWithTheLastState) {
 TEST(Watching, ShowsTheEpisodeThatIsEvaluated) {
   const std::string folder = testing::MakeRunFolder("watched_run", "cartpole", {3}, 60);
   const v1::Experiment experiment = ReadRunExperiment(folder, {}).value();
-  const Policies policies = ReadPolicies(folder, "last").value();
-  const auto player = EpisodePlayer::Make(experiment, policies.snapshots[1], 3).value();
+  const std::vector<MemberPolicy> policies = ReadPolicies(folder, "last").value();
+  const auto player = EpisodePlayer::Make(experiment, policies[1].snapshot, 3).value();
   const EpisodePlayer::Seeds seeds = {5, 41, 3};
   const auto evaluated = player->Play(seeds, 3, [] { return absl::OkStatus(); }).value();
   PlaybackOptions options;

@@ -119,9 +119,47 @@ TEST(GroupSeries, TheWorstViolationIsTheLargestOfAnyEpisodeThatEndedBefore) {
 
 TEST(GroupSeries, AColumnThatIsNotThereHasNoPoints) { EXPECT_TRUE(SeriesOf("alpha").steps.empty()); }
 
-TEST(FinalValues, AreThoseOfEachMembersNewestRow) {
+TEST(ShownValues, AreThoseOfEachMembersNewestRow) {
   const std::vector<report::Run> runs = {Recorded(false)};
-  EXPECT_EQ(FinalValues(GroupRuns(runs).at(0), "delta"), (std::vector<double>{5, 4}));
+  EXPECT_EQ(ShownValues(GroupRuns(runs).at(0), "delta"), (std::vector<double>{5, 4}));
+}
+
+constexpr char kEvaluated[] =
+    "member,seed,epoch,env_steps,updates,wall_seconds,eval_episodes,eval_discounted_return,eval_max_violation,"
+    "eval_sum_cost,status\n"
+    "0,5,0,0,0,0,25,1,0.5,4,ok\n"
+    "1,6,0,0,0,0,25,2,0.5,4,ok\n"
+    "0,5,1,1000,500,5,25,8,0.5,5,ok\n"
+    "1,6,1,1000,500,5,25,7,0.5,6,ok\n"
+    "0,5,2,2000,900,9,25,9,0.5,7,ok\n"
+    "1,6,2,2000,900,9,25,6,0.5,3,ok\n";
+
+TEST(ShownValues, AreThoseOfEachMembersBestEpochWhereThatIsAskedFor) {
+  report::Run run = Recorded(false);
+  run.progress = Parsed(kEvaluated);
+  run.experiment.set_algorithm("datacom");
+  run.experiment.mutable_hyper()->set_cost_budget(5);
+  const std::vector<report::Run> runs = {run};
+  EXPECT_EQ(ShownValues(GroupRuns(runs).at(0), "eval_discounted_return"), (std::vector<double>{9, 6}));
+  EXPECT_EQ(ShownValues(GroupRuns(runs, Shown::kBest).at(0), "eval_discounted_return"), (std::vector<double>{8, 6}));
+  const std::vector<report::Run> unevaluated = {Recorded(false)};
+  EXPECT_EQ(ShownValues(GroupRuns(unevaluated, Shown::kBest).at(0), "delta"), (std::vector<double>{5, 4}));
+}
+
+TEST_F(ReportTest, TablesOfTheBestEpochsNameThemAndTheRule) {
+  Write("progress.csv", kEvaluated);
+  const auto best = ReportData({folder_.string()}, kNoMap, Shown::kBest);
+  ASSERT_TRUE(best.ok()) << best.status();
+  EXPECT_THAT((*best)["rule"].get<std::string>(), HasSubstr("hyper.cost_budget"));
+  const auto& members = (*best)["groups"][0]["members"];
+  EXPECT_EQ(members[0]["epoch"], 1);  // the default budget is 5
+  EXPECT_EQ(members[1]["epoch"], 2);
+  EXPECT_EQ(members[0]["eval_sum_cost"], 5);
+  EXPECT_EQ(members[0]["env_steps"], 2000);  // how far the member is
+  EXPECT_EQ((*best)["groups"][0]["summary"]["eval_discounted_return"][0], 7);
+  const auto last = ReportData({folder_.string()}, kNoMap);
+  EXPECT_FALSE(last->contains("rule"));
+  EXPECT_EQ((*last)["groups"][0]["members"][0]["epoch"], 2);
 }
 
 // Title and members, as "folder:member".
@@ -136,7 +174,7 @@ std::vector<std::string> Described(const std::vector<Group>& groups) {
 }
 
 Run Labelled(const std::string& folder, const std::vector<std::string>& labels) {
-  Run run = Recorded(false);
+  report::Run run = Recorded(false);
   run.folder = folder;
   for (const std::string& label : labels) run.experiment.add_members()->set_label(label);
   return run;

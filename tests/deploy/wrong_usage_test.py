@@ -34,6 +34,13 @@ class WrongUsageTest(unittest.TestCase):
             if program == "datacom":
                 self.assertNotRegex(result.stderr, r"(?m)^\d{4}-\d\d-\d\d")
 
+    def test_best_is_an_epoch_whose_rule_the_help_states(self):
+        for verb, program in ((("eval",), "datacom"), (("render",), "datacom"), (("export",), "datacom"), (("report",), "datacom"),
+                              (("eval",), "datacom-actor"), (("export",), "datacom-actor"), ((), "datacom-render")):
+            text = self.run_it(program, *verb, "--help").stdout
+            self.assertIn("--epoch best, for each member: of the evaluated epochs whose mean cost sum is within hyper.cost_budget", text)
+        self.expect("report", self.run_dir, "--epoch", "3", "--out", "x.html", words=["--epoch", "best"])
+
     def test_a_number_below_its_range_is_named_with_the_range(self):
         for arguments in (("eval", self.run_dir, "--seed", "-1"), ("eval", self.run_dir, "--member", "-1"),
                           ("render", self.run_dir, "--out", "x.png", "--seed", "-1"),

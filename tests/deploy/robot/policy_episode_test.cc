@@ -146,7 +146,7 @@ class ExportedPolicy : public ::testing::TestWithParam<Case> {};
 TEST_P(ExportedPolicy, DrivesAnEvaluationEpisodeWithTheActionsOfTheActorsOwnRule) {
   const std::string run_dir = RunOf(GetParam());
   const v1::Experiment experiment = *ReadRunExperiment(run_dir, {});
-  const Snapshot snapshot = (*ReadPolicies(run_dir, "last")).snapshots.at(1);
+  const Snapshot snapshot = ReadPolicies(run_dir, "last")->at(1).snapshot;
   const TaskModel model = *MakeTaskModel(GetParam().task, experiment.task_options());
   const std::unique_ptr<Task> task = *MakeTask(GetParam().task, experiment.task_options());
   const int n = model.spec.action_dim;

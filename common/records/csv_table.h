@@ -5,8 +5,8 @@
 //
 // ReadRecords alone promises that cells are what they should be: in "member" and "env_steps", which must be there,
 // whole numbers; in any other column but "status" a number or nothing.
-#ifndef DATACOM_DEPLOY_REPORT_CSV_H_
-#define DATACOM_DEPLOY_REPORT_CSV_H_
+#ifndef DATACOM_COMMON_RECORDS_CSV_TABLE_H_
+#define DATACOM_COMMON_RECORDS_CSV_TABLE_H_
 
 #include <cstdint>
 #include <map>
@@ -16,7 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace datacom::report {
+namespace datacom {
 
 class Csv {
  public:
@@ -49,6 +49,6 @@ absl::StatusOr<Csv> ReadRecords(const std::string& path);
 // Row indices of records by the column "member", in file order.
 std::map<int, std::vector<size_t>> RowsByMember(const Csv& csv);
 
-}  // namespace datacom::report
+}  // namespace datacom
 
-#endif  // DATACOM_DEPLOY_REPORT_CSV_H_
+#endif  // DATACOM_COMMON_RECORDS_CSV_TABLE_H_

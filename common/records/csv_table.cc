@@ -1,4 +1,4 @@
-#include "deploy/report/csv.h"
+#include "common/records/csv_table.h"
 
 #include <limits>
 
@@ -8,7 +8,7 @@
 #include "common/base/files.h"
 #include "common/base/status.h"
 
-namespace datacom::report {
+namespace datacom {
 
 absl::StatusOr<Csv> Csv::Parse(const std::string& text, const std::string& where) {
   Csv csv;
@@ -84,4 +84,4 @@ std::map<int, std::vector<size_t>> RowsByMember(const Csv& csv) {
   return rows;
 }
 
-}  // namespace datacom::report
+}  // namespace datacom

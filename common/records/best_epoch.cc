@@ -1,0 +1,48 @@
+#include "common/records/best_epoch.h"
+
+#include <cmath>
+#include <optional>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+#include "common/config/experiment.h"
+
+namespace datacom {
+
+double CostBudget(const v1::Experiment& resolved, int member) {
+  const AlgorithmInfo* const algorithm = FindAlgorithm(resolved.algorithm());
+  return algorithm != nullptr && algorithm->has_budget ? MemberHyper(resolved, member).cost_budget() : 0;
+}
+
+absl::StatusOr<size_t> BestRow(const Csv& progress, const std::vector<size_t>& rows, double cost_budget) {
+  using Rank = std::tuple<bool, double, double>;  // over the budget, what comes first, violation: the least is best
+  std::optional<std::pair<Rank, size_t>> best;
+  for (const size_t row : rows) {
+    const double cost = progress.Number(row, "eval_sum_cost"), gain = progress.Number(row, "eval_discounted_return"),
+                 violation = progress.Number(row, "eval_max_violation");
+    const bool evaluated = progress.Number(row, "eval_episodes") > 0;
+    if (!evaluated || !std::isfinite(cost) || !std::isfinite(gain) || !std::isfinite(violation)) continue;
+    const bool over = cost > cost_budget;
+    const Rank rank = {over, over ? cost : -gain, violation};
+    if (!best || rank < best->first) best = {rank, row};
+  }
+  if (!best) return absl::NotFoundError("no epoch was evaluated yet");
+  return best->second;
+}
+
+absl::StatusOr<std::map<uint32_t, uint32_t>> ReadBestEpochs(const std::string& run_dir,
+                                                            const v1::Experiment& resolved) {
+  const std::string file = run_dir + "/progress.csv";
+  ASSIGN_OR_RETURN(const Csv progress, ReadRecords(file));
+  RETURN_IF_ERROR(progress.CheckWhole("epoch", UINT32_MAX));
+  std::map<uint32_t, uint32_t> epochs;
+  for (const auto& [member, rows] : RowsByMember(progress)) {
+    const absl::StatusOr<size_t> row = BestRow(progress, rows, CostBudget(resolved, member));
+    if (!row.ok()) return Annotate(row.status(), absl::StrCat(file, ": member ", member));
+    epochs[static_cast<uint32_t>(member)] = static_cast<uint32_t>(progress.Number(*row, "epoch"));
+  }
+  return epochs;
+}
+
+}  // namespace datacom
