@@ -3,6 +3,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/status.h"
+#include "common/tasks/repeated_task.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
 
@@ -38,7 +40,12 @@ std::vector<std::string> TaskNames() {
 
 absl::StatusOr<TaskModel> MakeTaskModel(absl::string_view name, const v1::TaskOptions& options) {
   for (const Entry& entry : kRegister) {
-    if (name == entry.name) return entry.make(options);
+    if (name != entry.name) continue;
+    ASSIGN_OR_RETURN(TaskModel model, entry.make(options));
+    if (options.action_repeat() > 1) {
+      model.spec = RepeatedSpec(std::move(model.spec), static_cast<int>(options.action_repeat()));
+    }
+    return model;
   }
   return absl::NotFoundError(
       absl::StrCat("task \"", name, "\" does not exist; there are: ", absl::StrJoin(TaskNames(), ", ")));

@@ -10,8 +10,8 @@
 
 namespace datacom {
 
-// Every task has `horizon` and `randomisation`; `own` names the other fields this one has. INVALID_ARGUMENT naming the
-// first field that is set and that the task has not, and those it has.
+// Every task has `horizon`, `randomisation` and `action_repeat`; `own` names the other fields this one has.
+// INVALID_ARGUMENT naming the first field that is set and that the task has not, and those it has.
 absl::Status RefuseOptions(absl::string_view task, const v1::TaskOptions& options,
                            std::initializer_list<absl::string_view> own);
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
 #include "common/tasks/randomised_task.h"
+#include "common/tasks/repeated_task.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
 
@@ -33,8 +34,13 @@ absl::StatusOr<std::unique_ptr<Task>> MakeNominal(absl::string_view name, const 
 
 absl::StatusOr<std::unique_ptr<Task>> MakeTask(absl::string_view name, const v1::TaskOptions& options) {
   ASSIGN_OR_RETURN(std::unique_ptr<Task> task, MakeNominal(name, options));
-  if (!options.has_randomisation()) return task;
-  return std::make_unique<RandomisedTask>(std::move(task), options.randomisation());
+  if (options.has_randomisation()) {
+    task = std::make_unique<RandomisedTask>(std::move(task), options.randomisation());
+  }
+  if (options.action_repeat() > 1) {
+    task = std::make_unique<RepeatedTask>(std::move(task), static_cast<int>(options.action_repeat()));
+  }
+  return task;
 }
 
 }  // namespace datacom

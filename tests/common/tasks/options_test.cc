@@ -11,16 +11,17 @@ TEST(RefuseOptions, NamesTheOptionTheTaskAndWhatItHas) {
   v1::TaskOptions options;
   options.set_horizon(7);
   options.mutable_randomisation();
-  EXPECT_TRUE(RefuseOptions("cartpole", options, {}).ok()) << "every task has these two";
+  options.set_action_repeat(2);
+  EXPECT_TRUE(RefuseOptions("cartpole", options, {}).ok()) << "every task has these three";
   options.set_puck_region("original");
   EXPECT_EQ(RefuseOptions("cartpole", options, {}),
             absl::InvalidArgumentError("task_options.puck_region: task cartpole has no such option; it has: horizon, "
-                                       "randomisation"));
+                                       "randomisation, action_repeat"));
   EXPECT_TRUE(RefuseOptions("air_hockey", options, {"puck_region"}).ok());
   options.set_reward("paper");
   EXPECT_EQ(RefuseOptions("air_hockey", options, {"puck_region"}),
             absl::InvalidArgumentError("task_options.reward: task air_hockey has no such option; it has: horizon, "
-                                       "randomisation, puck_region"));
+                                       "randomisation, action_repeat, puck_region"));
 }
 
 TEST(RefuseOptions, CartPoleHasNoneOfItsOwn) {

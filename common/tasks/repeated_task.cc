@@ -1,0 +1,49 @@
+#include "common/tasks/repeated_task.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "common/base/status.h"
+
+namespace datacom {
+
+RepeatedTask::RepeatedTask(std::unique_ptr<Task> task, int repeat)
+    : task_(std::move(task)), repeat_(repeat), spec_(RepeatedSpec(task_->spec(), repeat)) {
+  Begin();
+}
+
+void RepeatedTask::Begin() {
+  left_ = task_->spec().horizon;
+  cost_ = task_->Cost();
+}
+
+void RepeatedTask::Reset(RandomStream* stream, double* observation) {
+  task_->Reset(stream, observation);
+  Begin();
+}
+
+absl::Status RepeatedTask::ResetTo(const std::map<std::string, double>& init, RandomStream* stream,
+                                   double* observation) {
+  RETURN_IF_ERROR(task_->ResetTo(init, stream, observation));
+  Begin();
+  return absl::OkStatus();
+}
+
+StepResult RepeatedTask::Step(const double* action, double* observation) {
+  const int steps = left_ > 0 ? std::min(repeat_, left_) : repeat_;
+  left_ -= std::min(left_, steps);
+  StepResult decision = task_->Step(action, observation);
+  // A cost that is no number ends the decision too, or the next one would hide it from the caller.
+  for (int i = 1; i < steps && decision.valid && !decision.absorbing && !std::isnan(decision.cost); ++i) {
+    const StepResult step = task_->Step(action, observation);
+    decision.reward += step.reward;
+    decision.cost = step.cost <= decision.cost ? decision.cost : step.cost;
+    decision.absorbing = step.absorbing;
+    decision.valid = step.valid;
+  }
+  cost_ = decision.cost;
+  return decision;
+}
+
+}  // namespace datacom

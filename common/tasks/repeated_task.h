@@ -1,0 +1,52 @@
+// Action repeat (proto TaskOptions.action_repeat): any task, whose policy decides once in several of its control steps.
+//
+// One Step is a decision: the task's own step, with the same action, action_repeat times. Reward: the sum. Cost: the
+// largest. A step that is absorbing or invalid is the decision's last. A decision that would go beyond the task's
+// horizon ends there. What the spec says of steps it says of decisions: `horizon` is how many an episode has,
+// `control_dt` how long one takes. Without the option MakeTask leaves the decorator out.
+#ifndef DATACOM_COMMON_TASKS_REPEATED_TASK_H_
+#define DATACOM_COMMON_TASKS_REPEATED_TASK_H_
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "common/tasks/task.h"
+
+namespace datacom {
+
+// The spec of a task whose decisions take `repeat` control steps. A pure function.
+inline TaskSpec RepeatedSpec(TaskSpec spec, int repeat) {
+  spec.horizon = (spec.horizon + repeat - 1) / repeat;
+  spec.control_dt *= repeat;
+  return spec;
+}
+
+// Not thread-safe; owns the task. Allocates what the task does.
+class RepeatedTask : public Task {
+ public:
+  // REQUIRES repeat >= 1.
+  RepeatedTask(std::unique_ptr<Task> task, int repeat);
+
+  const TaskSpec& spec() const override { return spec_; }
+  void Reset(RandomStream* stream, double* observation) override;
+  absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override;
+  StepResult Step(const double* action, double* observation) override;
+  double Cost() const override { return cost_; }
+  bool Success() const override { return task_->Success(); }
+  void ScalePhysics(const PhysicsScale& scale) override { task_->ScalePhysics(scale); }
+  const Simulation* simulation() const override { return task_->simulation(); }
+
+ private:
+  void Begin();
+
+  const std::unique_ptr<Task> task_;
+  const int repeat_;
+  const TaskSpec spec_;
+  int left_ = 0;     // control steps up to the horizon; beyond it none are counted
+  double cost_ = 0;  // of the last decision, or of the start
+};
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_TASKS_REPEATED_TASK_H_
