@@ -32,6 +32,7 @@ constexpr char kNominal[] = "horizon: 25";
 constexpr char kRandomised[] =
     "horizon: 25 randomisation { mass { low: 0.8 high: 1.25 } action_delay { low: 0 high: 3 } "
     "observation_noise { low: 0.001 high: 0.01 } }";
+constexpr char kRepeated[] = "horizon: 75 action_repeat: 3";  // 25 decisions
 // No simulator bears bodies of next to no mass under the forces of the actions.
 constexpr char kUnbearable[] = "horizon: 25 randomisation { mass { low: 1e-14 high: 1e-14 } }";
 
@@ -99,7 +100,7 @@ class ActorContract : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(ActorContract, AnEnvironmentsRowsDoNotDependOnHowManyThereAre) {
-  for (const char* options : {kNominal, kRandomised}) {
+  for (const char* options : {kNominal, kRandomised, kRepeated}) {
     const std::vector<ReceivedRow> many = Act(options, 7, 7 * 80);
     for (const uint32_t count : {1u, 2u, 5u}) {
       const std::vector<ReceivedRow> few = Act(options, count, count * 80);
@@ -127,7 +128,7 @@ TEST_P(ActorContract, RowsFollowFromSeedMemberSessionEnvironmentAndEpisodeAndFro
 
 // A literal restatement: one task, played by the rows' actions.
 TEST_P(ActorContract, RowsAreTheTasksOwnNumbersTerminalOnesIncluded) {
-  for (const char* options : {kNominal, kRandomised}) {
+  for (const char* options : {kNominal, kRandomised, kRepeated}) {
     const auto task = MakeOne(options);
     std::vector<double> seen(task->spec().obs_dim);
     const auto rounded = [&seen] { return std::vector<float>(seen.begin(), seen.end()); };
@@ -189,7 +190,7 @@ TEST_P(ActorContract, FilteredRowsAreTheTasksOwnNumbersUnderWhatWasExecuted) {
 }
 
 TEST_P(ActorContract, AnEpisodePlayedAgainGoesOnWithTheSameBits) {
-  for (const char* options : {kNominal, kRandomised}) {
+  for (const char* options : {kNominal, kRandomised, kRepeated}) {
     const std::vector<ReceivedRow> rows = Act(options, 1, 100);
     const RowSchema schema =
         RowSchema::For(static_cast<uint32_t>(rows[0].observation.size()), static_cast<uint32_t>(rows[0].action.size()));
@@ -347,6 +348,8 @@ TEST_P(ActorContract, APolicyCanBeEvaluatedUnderOtherTaskOptionsThanItsRuns) {
            {"puck_region=adjusted"},
            {"mismatch_sigma=0.5"},
            {"reward=paper"},
+           {"observation=robot_frame"},
+           {"action_repeat=3"},
            {"randomisation.mass.low=2", "randomisation.mass.high=3"},
            {"randomisation.action_delay.low=2", "randomisation.action_delay.high=2"}}) {
     const std::string name = set[0].substr(0, set[0].find_first_of("=."));
@@ -360,7 +363,7 @@ TEST_P(ActorContract, APolicyCanBeEvaluatedUnderOtherTaskOptionsThanItsRuns) {
     ASSERT_TRUE(evaluate(set, false, &other).ok());
     EXPECT_THAT(other.substr(0, other.find('\n')), ::testing::HasSubstr(name));
   }
-  EXPECT_GE(taken, 3) << "horizon and randomisation are every task's";
+  EXPECT_GE(taken, 4) << "horizon, randomisation and action_repeat are every task's";
   EXPECT_FALSE(evaluate({"randomisation.mass.low=2"}, true, &other).ok()) << "a range has two ends";
 }
 

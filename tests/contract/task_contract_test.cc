@@ -22,6 +22,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
+constexpr char kRepeated[] = "action_repeat: 3";
+
 // Everything at once; the ranges are such that no simulator should mind.
 constexpr char kRandomised[] =
     "randomisation { mass { low: 0.8 high: 1.25 } damping { low: 0.5 high: 2 } friction { low: 0.5 high: 1.5 } "
@@ -93,7 +95,7 @@ TEST_P(TaskContract, ItsFactsAreWholeAndTheModelHasTheirDimensions) {
 }
 
 TEST_P(TaskContract, TheSameStreamAndActionsGiveTheSameBitsInEveryInstanceAndEpisode) {
-  for (const std::string options : {"", kRandomised}) {
+  for (const std::string options : {"", kRandomised, kRepeated}) {
     const auto one = Make(options), two = Make(options);
     Play(two.get(), 99, 50);  // has lived through another episode before
     for (const uint64_t episode : {3, 4}) EXPECT_EQ(Play(one.get(), episode), Play(two.get(), episode)) << options;
@@ -133,7 +135,7 @@ TEST_P(TaskContract, StepsResetsAndModelEvaluationsAllocateNothing) {
   if (!testing::kCountsAllocations) GTEST_SKIP() << "a sanitizer owns the allocator";
   const ControlAffineDims dims = model_.dynamics->dims();
   std::vector<double> q(dims.q), x(dims.x), x_dot(dims.x), f(dims.q), G(dims.q * dims.action);
-  for (const std::string options : {"", kRandomised}) {
+  for (const std::string options : {"", kRandomised, kRepeated}) {
     const auto task = Make(options);
     RandomStream actions(2);
     const auto action = RandomAction(&actions);
@@ -228,11 +230,11 @@ TEST_P(TaskContract, AKnownConstraintThatIsViolatedIsAViolation) {
 
 // Each option alone, with a value its rule allows.
 TEST_P(TaskContract, EveryOptionIsTakenOrRefusedByNameAndTheHorizonIsEveryTasks) {
-  const std::map<std::string, std::string> values = {{"horizon", "horizon: 17"},
-                                                     {"puck_region", "puck_region: 'adjusted'"},
-                                                     {"reward", "reward: 'paper'"},
-                                                     {"mismatch_sigma", "mismatch_sigma: 0.5"},
-                                                     {"randomisation", kRandomised}};
+  const std::map<std::string, std::string> values = {
+      {"horizon", "horizon: 17"},           {"puck_region", "puck_region: 'adjusted'"},
+      {"reward", "reward: 'paper'"},        {"mismatch_sigma", "mismatch_sigma: 0.5"},
+      {"randomisation", kRandomised},       {"observation", "observation: 'robot_frame'"},
+      {"action_repeat", "action_repeat: 4"}};
   const google::protobuf::Descriptor* schema = v1::TaskOptions::descriptor();
   for (int i = 0; i < schema->field_count(); ++i) {
     const std::string name = schema->field(i)->name();
@@ -243,7 +245,10 @@ TEST_P(TaskContract, EveryOptionIsTakenOrRefusedByNameAndTheHorizonIsEveryTasks)
     ASSERT_EQ(task.ok(), model.ok()) << name;
     if (model.ok()) {
       EXPECT_EQ(model->spec.horizon, (*task)->spec().horizon);
-      EXPECT_EQ(model->spec.horizon, name == "horizon" ? 17 : model_.spec.horizon);
+      EXPECT_EQ(model->spec.control_dt, (*task)->spec().control_dt);
+      EXPECT_EQ(model->spec.horizon, name == "horizon"         ? 17
+                                     : name == "action_repeat" ? model_.spec.horizon / 4
+                                                               : model_.spec.horizon);
       Play(task->get(), 5, 20);
       continue;
     }
@@ -251,6 +256,7 @@ TEST_P(TaskContract, EveryOptionIsTakenOrRefusedByNameAndTheHorizonIsEveryTasks)
     EXPECT_EQ(task.status(), model.status());
     EXPECT_NE(name, "horizon");
     EXPECT_NE(name, "randomisation");
+    EXPECT_NE(name, "action_repeat");
     EXPECT_THAT(std::string(model.status().message()),
                 HasSubstr("task_options." + name + ": task " + GetParam() + " has no such option; it has: horizon"));
   }

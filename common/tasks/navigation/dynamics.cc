@@ -14,33 +14,33 @@ namespace datacom::navigation {
 namespace {
 
 // Fetch stands in the middle of the room and stretches its arm along x; where could TIAGo++ stand?
-ObservationSlice StretchedArm() {
+ObservationSlice StretchedArm(Frame frame) {
   ObservationSlice slice;
   slice.name = "room";
   slice.title = "Fetch at rest in the middle, arm stretched along x; TIAGo++ at rest, heading along x";
   slice.x_label = "TIAGo++ x / m";
   slice.y_label = "TIAGo++ y / m";
   slice.x_low = -kRoomX, slice.x_high = kRoomX, slice.y_low = -kRoomY, slice.y_high = kRoomY;
-  slice.at = [](double x, double y, double* observation) {
+  slice.at = [frame](double x, double y, double* observation) {
     Situation situation;
     situation.tiago.x = x;
     situation.tiago.y = y;
     situation.hand = FetchLinkPoints(situation.fetch, Arm{})[kHand];
-    Observe(situation, observation);
+    Observe(situation, frame, observation);
     return true;
   };
   return slice;
 }
 
 // Fetch drives at TIAGo++ along x with its arm stretched; which headings are safe at which distance?
-ObservationSlice HeadOn() {
+ObservationSlice HeadOn(Frame frame) {
   ObservationSlice slice;
   slice.name = "head_on";
   slice.title = "Fetch drives at TIAGo++ with 0.7 m/s, arm stretched along x; TIAGo++ at rest";
   slice.x_label = "TIAGo++ heading (0: away from Fetch) / rad";
   slice.y_label = "distance of the robots / m";
   slice.x_low = -M_PI, slice.x_high = M_PI, slice.y_low = 0.5, slice.y_high = 4.0;
-  slice.at = [](double heading, double distance, double* observation) {
+  slice.at = [frame](double heading, double distance, double* observation) {
     Situation situation;
     situation.tiago.x = distance / 2;
     situation.tiago.yaw = heading;
@@ -48,7 +48,7 @@ ObservationSlice HeadOn() {
     situation.fetch.vx = 0.7;
     situation.hand = FetchLinkPoints(situation.fetch, Arm{})[kHand];
     situation.hand_velocity.x = 0.7;
-    Observe(situation, observation);
+    Observe(situation, frame, observation);
     return true;
   };
   return slice;
@@ -84,8 +84,13 @@ void Dynamics::Evaluate(const double* obs, const ControlAffineOut& out) const {
   }
 }
 
+Frame FrameOf(const v1::TaskOptions& options) {
+  return options.observation() == "robot_frame" ? Frame::kRobot : Frame::kWorld;
+}
+
 absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
-  RETURN_IF_ERROR(RefuseOptions("navigation", options, {"reward"}));
+  RETURN_IF_ERROR(RefuseOptions("navigation", options, {"reward", "observation"}));
+  const Frame frame = FrameOf(options);
   TaskModel model;
   model.spec.name = "navigation";
   model.spec.summary = "Drive TIAGo++ to a target in a room where a Fetch robot drives about and waves its arm.";
@@ -99,7 +104,7 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
                           "target_x", "target_y", "fetch_target_x", "fetch_target_y", "fetch_idle"};
   model.dynamics = std::make_shared<Dynamics>();
   model.known_constraints = std::make_shared<Constraints>();
-  model.slices = {StretchedArm(), HeadOn()};
+  model.slices = {StretchedArm(frame), HeadOn(frame)};
   return model;
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/safety/control_affine.h"
+#include "common/tasks/navigation/observation.h"
 #include "common/tasks/task.h"
 
 namespace datacom {
@@ -18,13 +19,15 @@ class TaskOptions;
 
 namespace navigation {
 
-// Immutable; thread-safe; Evaluate blocks and allocates nothing.
+// Reads neither the target nor its frame: observations 0 and 1. Immutable; thread-safe; Evaluate blocks and allocates
+// nothing.
 class Dynamics : public ControlAffine {
  public:
   ControlAffineDims dims() const override { return {22, 2, 3, 5}; }
   void Evaluate(const double* obs, const ControlAffineOut& out) const override;
 };
 
+Frame FrameOf(const v1::TaskOptions& options);
 absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options);
 
 }  // namespace navigation

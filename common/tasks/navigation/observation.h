@@ -1,4 +1,4 @@
-// The 22 numbers TIAGo++ sees (environments.md 3.6). A pure function; thread-safe; nothing blocks or allocates.
+// The 22 numbers TIAGo++ sees (environments.md 3.6). Pure functions; thread-safe; nothing blocks or allocates.
 #ifndef DATACOM_COMMON_TASKS_NAVIGATION_OBSERVATION_H_
 #define DATACOM_COMMON_TASKS_NAVIGATION_OBSERVATION_H_
 
@@ -17,12 +17,24 @@ struct Situation {
   Point hand_velocity;
 };
 
+// Whose axes the target is observed in (proto TaskOptions.observation): the room's, or TIAGo++'s, whose x points ahead
+// and whose y to its left. All else is in the room's axes.
+enum class Frame { kWorld, kRobot };
+
+// `point` as `robot` sees it: ahead, to its left.
+inline Point SeenFrom(const PlanarState& robot, const Point& point) {
+  const double cosine = std::cos(robot.yaw), sine = std::sin(robot.yaw);
+  const double x = point.x - robot.x, y = point.y - robot.y;
+  return {cosine * x + sine * y, cosine * y - sine * x};
+}
+
 // Target x, y; TIAGo++ x, y, cos and sin of its yaw, velocity x, y, yaw rate; the same seven of Fetch; the action; the
 // hand's x, y and velocity x, y. observation: [kObservations].
-inline void Observe(const Situation& situation, double* observation) {
+inline void Observe(const Situation& situation, Frame frame, double* observation) {
+  const Point target = frame == Frame::kRobot ? SeenFrom(situation.tiago, situation.target) : situation.target;
   double* out = observation;
-  *out++ = situation.target.x;
-  *out++ = situation.target.y;
+  *out++ = target.x;
+  *out++ = target.y;
   for (const PlanarState* robot : {&situation.tiago, &situation.fetch}) {
     *out++ = robot->x;
     *out++ = robot->y;

@@ -77,11 +77,12 @@ DriveInertia TiagoInertia(const mjModel& model, int body) {
 
 }  // namespace
 
-Navigation::Navigation(TaskSpec spec, Simulation simulation, const Places& places, bool paper_reward)
+Navigation::Navigation(TaskSpec spec, Simulation simulation, const Places& places, bool paper_reward, Frame frame)
     : spec_(std::move(spec)),
       simulation_(std::move(simulation)),
       places_(places),
       paper_reward_(paper_reward),
+      frame_(frame),
       drive_(TiagoInertia(simulation_.model(), places.tiago_body)) {}
 
 void Navigation::Reset(RandomStream* stream, double* observation) { Start({}, stream, observation); }
@@ -138,7 +139,7 @@ void Navigation::Start(const std::map<std::string, double>& init, RandomStream* 
   hand_axes_ = FetchHandAxes(now_.fetch, arm_);
   ReadState();
   cost_ = Costs(now_.tiago, now_.fetch, points_).Largest();
-  Observe(now_, observation);
+  Observe(now_, frame_, observation);
 }
 
 StepResult Navigation::Step(const double* action, double* observation) {
@@ -160,7 +161,7 @@ StepResult Navigation::Step(const double* action, double* observation) {
   result.cost = cost_ = Costs(now_.tiago, now_.fetch, points_).Largest();
   collided_ |= result.absorbing;
   now_.action = motion;
-  Observe(now_, observation);
+  Observe(now_, frame_, observation);
   return result;
 }
 
@@ -235,8 +236,8 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options) {
   ASSIGN_OR_RETURN(TaskModel facts, MakeModel(options));
   ASSIGN_OR_RETURN(Simulation simulation, Simulation::Make(**compiled));
   const Navigation::Places places = {tiago, model.body_mocapid[target], model.body_mocapid[fetch_target]};
-  auto task =
-      std::make_unique<Navigation>(std::move(facts.spec), std::move(simulation), places, options.reward() == "paper");
+  auto task = std::make_unique<Navigation>(std::move(facts.spec), std::move(simulation), places,
+                                           options.reward() == "paper", FrameOf(options));
   RandomStream stream(StreamKey("navigation.made", {}));
   std::vector<double> observation(task->spec().obs_dim);
   task->Reset(&stream, observation.data());

@@ -32,7 +32,7 @@ class Navigation : public Task {
     int tiago_body = 0;
     int target_mocap = 0, fetch_target_mocap = 0;
   };
-  Navigation(TaskSpec spec, Simulation simulation, const Places& places, bool paper_reward);
+  Navigation(TaskSpec spec, Simulation simulation, const Places& places, bool paper_reward, Frame frame);
 
   const TaskSpec& spec() const override { return spec_; }
   void Reset(RandomStream* stream, double* observation) override;
@@ -58,6 +58,7 @@ class Navigation : public Task {
   Simulation simulation_;
   const Places places_;
   const bool paper_reward_;
+  const Frame frame_;
   WheelDrive drive_;
   double friction_ = 1;  // factor
 

@@ -1,6 +1,7 @@
 // The navigation task's own promises: its drives, its arm, its contacts, its starts and its options.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <memory>
@@ -391,6 +392,59 @@ TEST(Navigation, PaysThePapersRewardWhereAsked) {
     EXPECT_EQ(obs, other);
   }
   EXPECT_NEAR(PaperReward({0, 0, 0.5}, {0, 0.2}, 0.5 + M_PI / 2, {0, -1}), -0.2 - 0.5 * 0.5 - 0.1, 1e-12);
+}
+
+v1::TaskOptions RobotFrame() {
+  v1::TaskOptions options;
+  options.set_observation("robot_frame");
+  return options;
+}
+
+// Turned by 30 degrees; the target 2 m along x and 1 m against y: ahead 2 cos 30 - sin 30, left - cos 30 - 2 sin 30.
+TEST(Navigation, SeesItsTargetAheadAndToItsLeftWhereAsked) {
+  const Start start = {{"tiago_x", 1}, {"tiago_y", 2}, {"tiago_yaw", M_PI / 6}, {"target_x", 3}, {"target_y", 1}};
+  const auto robot = MakeNavigation(RobotFrame()), world = MakeNavigation();
+  const std::vector<double> obs = Begin(robot.get(), start), plain = Begin(world.get(), start);
+  EXPECT_NEAR(obs[0], 1.2320508075688774, 1e-15);
+  EXPECT_NEAR(obs[1], -1.8660254037844386, 1e-15);
+  EXPECT_EQ(plain[0], 3);
+  EXPECT_EQ(plain[1], 1);
+}
+
+// All but the two entries is the same in every bit, and so is what the safe map reads.
+TEST(Navigation, TheFrameOfItsTargetChangesNothingElse) {
+  const auto robot = MakeNavigation(RobotFrame()), world = MakeNavigation();
+  const TaskModel robots = MakeTaskModel("navigation", RobotFrame()).value();
+  const TaskModel worlds = MakeTaskModel("navigation", {}).value();
+  struct Inputs {
+    double q[3], x[5], x_dot[5], f[3], G[6];
+    bool operator==(const Inputs& other) const { return std::memcmp(this, &other, sizeof other) == 0; }
+  };
+  const auto inputs = [](const TaskModel& model, const std::vector<double>& obs) {
+    Inputs in;
+    model.dynamics->Evaluate(obs.data(), {in.q, in.x, in.x_dot, in.f, in.G});
+    return in;
+  };
+  std::vector<double> obs(22), plain(22);
+  RandomStream one(3), two(3), actions(4);
+  robot->Reset(&one, obs.data());
+  world->Reset(&two, plain.data());
+  for (int step = 0; step < 300; ++step) {
+    ASSERT_TRUE(std::equal(obs.begin() + 2, obs.end(), plain.begin() + 2)) << "step " << step;
+    ASSERT_TRUE(inputs(robots, obs) == inputs(worlds, plain));
+    // Back into the room's axes: a turn by the yaw observed, then a shift.
+    const double yaw = std::atan2(obs[5], obs[4]), angle = std::atan2(obs[1], obs[0]) + yaw;
+    const double distance = std::sqrt(obs[0] * obs[0] + obs[1] * obs[1]);
+    EXPECT_NEAR(obs[2] + distance * std::cos(angle), plain[0], 1e-14);
+    EXPECT_NEAR(obs[3] + distance * std::sin(angle), plain[1], 1e-14);
+    const double action[2] = {actions.Uniform(-1, 1), actions.Uniform(-1, 1)};
+    const StepResult by_robot = robot->Step(action, obs.data()), by_world = world->Step(action, plain.data());
+    EXPECT_EQ(by_robot.reward, by_world.reward);
+    EXPECT_EQ(by_robot.cost, by_world.cost);
+  }
+  ASSERT_TRUE(robots.slices[0].at(1.5, -2, obs.data()));  // the target in the room's middle, the heading along x
+  EXPECT_EQ(obs[0], -1.5);
+  EXPECT_EQ(obs[1], 2);
 }
 
 TEST(Navigation, RefusesOptionsOfOtherTasks) {
