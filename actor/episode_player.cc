@@ -48,12 +48,17 @@ absl::StatusOr<std::unique_ptr<EpisodePlayer>> EpisodePlayer::Make(const v1::Exp
     return absl::FailedPreconditionError(absl::StrCat("snapshot of member ", snapshot.member, " at update ",
                                                       snapshot.version.update, ": ", rule.status().message()));
   }
+  return Around(experiment, *std::move(rule), batch);
+}
+
+absl::StatusOr<std::unique_ptr<EpisodePlayer>> EpisodePlayer::Around(const v1::Experiment& experiment,
+                                                                     std::unique_ptr<ActingRule> rule, uint32_t batch) {
   std::vector<std::unique_ptr<Task>> tasks;
-  for (uint32_t i = 0; i < batch; ++i) {
+  for (uint32_t i = 0; i < std::clamp(batch, 1u, kMaxBatch); ++i) {
     ASSIGN_OR_RETURN(std::unique_ptr<Task> task, MakeTask(experiment.task(), experiment.task_options()));
     tasks.push_back(std::move(task));
   }
-  return std::make_unique<EpisodePlayer>(std::move(tasks), *std::move(rule), experiment.learner().discount());
+  return std::make_unique<EpisodePlayer>(std::move(tasks), std::move(rule), experiment.learner().discount());
 }
 
 void EpisodePlayer::Begin(const Seeds& seeds, uint32_t episode, Seat* seat) {
@@ -100,10 +105,12 @@ bool EpisodePlayer::Step(const float* action, Seat* seat, v1::EvaluationEpisode*
   result->set_max_violation(std::max(result->max_violation(), violation));
   result->set_sum_cost(result->sum_cost() + violation);
   result->set_length(++seat->step);
+  const bool success = seat->task->Success();
+  result->set_success(success);
+  result->set_reached(result->reached() || success);
+  result->set_absorbed(reached.absorbing);
   seat->discount *= discount_;
-  if (!reached.absorbing && seat->step < static_cast<uint32_t>(seat->task->spec().horizon)) return true;
-  result->set_success(seat->task->Success());
-  return false;
+  return !reached.absorbing && seat->step < static_cast<uint32_t>(seat->task->spec().horizon);
 }
 
 absl::StatusOr<std::vector<v1::EvaluationEpisode>> EpisodePlayer::Play(const Seeds& seeds, uint32_t count,

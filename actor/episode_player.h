@@ -49,10 +49,13 @@ class EpisodePlayer {
   // not fit.
   static absl::StatusOr<std::unique_ptr<EpisodePlayer>> Make(const v1::Experiment& experiment, const Snapshot& snapshot,
                                                              uint32_t batch);
+  // The same with a rule that is already made, for `batch` episodes at a time.
+  static absl::StatusOr<std::unique_ptr<EpisodePlayer>> Around(const v1::Experiment& experiment,
+                                                               std::unique_ptr<ActingRule> rule, uint32_t batch);
 
   // Episodes 0 .. count - 1 in order: J = sum_t discount^t r_t, return, max and sum of max(cost, 0), length, success,
-  // all in double. A step that the simulator calls invalid ends its episode there, marked as abandoned. `tick` is
-  // called every few hundred steps; its error ends the play and is returned.
+  // whether it was reached at some step, all in double. A step that the simulator calls invalid ends its episode there,
+  // marked as abandoned. `tick` is called every few hundred steps; its error ends the play and is returned.
   absl::StatusOr<std::vector<v1::EvaluationEpisode>> Play(const Seeds& seeds, uint32_t count,
                                                           const std::function<absl::Status()>& tick);
   // Episode number `episode` of that very play, alone, shown state by state.

@@ -2,73 +2,133 @@
 
 #include <cstdio>
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "actor/actions.h"
 #include "actor/csv.h"
 #include "actor/episode_player.h"
 #include "actor/policies.h"
+#include "actor/untrained_policy.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
+#include "common/config/experiment.h"
 #include "common/records/evaluation_means.h"
 
 namespace datacom {
 namespace {
 
-void PrintEpisodes(uint32_t member, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes,
-                   std::ostream* out) {
-  for (size_t i = 0; i < episodes.size(); ++i) {
-    const v1::EvaluationEpisode& e = episodes[i];
-    *out << member << ',' << epoch << ',' << i << ',' << Exact(e.discounted_return()) << ',' << Exact(e.return_())
-         << ',' << Exact(e.max_violation()) << ',' << Exact(e.sum_cost()) << ',' << Exact(MeanCost(e)) << ','
-         << e.length() << ',' << (e.success() ? 1 : 0) << ',' << (e.abandoned() ? 1 : 0) << '\n';
+// Writes evaluations: the header before the first, in either form.
+class Output {
+ public:
+  Output(const EvalCommand& command, const v1::Experiment& experiment, std::ostream* out)
+      : csv_(command.csv), options_(experiment.task_options()), out_(out) {}
+
+  void Print(uint32_t member, uint64_t seed, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes) {
+    if (!begun_) Begin();
+    begun_ = true;
+    csv_ ? PrintEpisodes(member, epoch, episodes) : PrintMeans(member, seed, epoch, episodes);
+    out_->flush();
   }
+
+ private:
+  void Begin() {
+    if (csv_) {
+      *out_
+          << "member,epoch,episode,discounted_return,return,max_violation,sum_cost,mean_cost,length,success,abandoned,"
+             "reached,absorbed\n";
+      return;
+    }
+    if (options_.ByteSizeLong() > 0) *out_ << "task_options { " << options_.ShortDebugString() << " }\n";
+    *out_ << "member       seed  epoch  episodes  discounted_return       return  max_violation     sum_cost  mean_cost"
+             "    length  success  reached  violated  absorbed  abandoned\n";
+  }
+  void PrintEpisodes(uint32_t member, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes) {
+    for (size_t i = 0; i < episodes.size(); ++i) {
+      const v1::EvaluationEpisode& e = episodes[i];
+      *out_ << member << ',' << epoch << ',' << i << ',' << Exact(e.discounted_return()) << ',' << Exact(e.return_())
+            << ',' << Exact(e.max_violation()) << ',' << Exact(e.sum_cost()) << ',' << Exact(MeanCost(e)) << ','
+            << e.length() << ',' << e.success() << ',' << e.abandoned() << ',' << e.reached() << ',' << e.absorbed()
+            << '\n';
+    }
+  }
+  void PrintMeans(uint32_t member, uint64_t seed, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes) {
+    const EvaluationMeans means = MeansOf(episodes);
+    char line[320];
+    std::snprintf(line, sizeof line,
+                  "%6u %10llu %6u %9zu %18.4f %12.4f %14.4f %12.4f %10.5f %9.1f %8.2f %8.2f %9.2f %9.2f %10d", member,
+                  static_cast<unsigned long long>(seed), epoch, episodes.size(), means.discounted_return, means.return_,
+                  means.max_violation, means.sum_cost, means.mean_cost, means.length, means.success_rate,
+                  means.reached_rate, means.violated_rate, means.absorbed_rate, means.abandoned);
+    *out_ << line << '\n';
+  }
+
+  const bool csv_;
+  const v1::TaskOptions options_;
+  std::ostream* const out_;
+  bool begun_ = false;
+};
+
+absl::StatusOr<std::vector<v1::EvaluationEpisode>> Play(const EpisodePlayer::Seeds& seeds, uint32_t count,
+                                                        EpisodePlayer* player) {
+  return player->Play(seeds, count, [] {
+    return Stop::Process().requested() ? absl::CancelledError("stopping was requested") : absl::OkStatus();
+  });
 }
 
-void PrintMeans(const Snapshot& snapshot, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes,
-                std::ostream* out) {
-  const EvaluationMeans means = MeansOf(episodes);
-  char line[256];
-  std::snprintf(line, sizeof line, "%6u %10llu %6u %9zu %18.4f %12.4f %14.4f %12.4f %10.5f %9.1f %8.2f %10d",
-                snapshot.member, static_cast<unsigned long long>(snapshot.member_seed), epoch, episodes.size(),
-                means.discounted_return, means.return_, means.max_violation, means.sum_cost, means.mean_cost,
-                means.length, means.success_rate, means.abandoned);
-  *out << line << '\n';
+absl::StatusOr<v1::Experiment> ReadExperiment(const EvalCommand& command) {
+  if (command.policy.empty() || IsRunFolder(command.what)) return ReadRunExperiment(command.what, command.set);
+  v1::Experiment experiment;
+  experiment.set_task(command.what);
+  RETURN_IF_ERROR(ApplyTaskOptions(command.set, &experiment));
+  return ResolveExperiment(std::move(experiment));
+}
+
+absl::Status EvaluateRun(const EvalCommand& command, const v1::Experiment& experiment, uint32_t count, Output* output) {
+  ASSIGN_OR_RETURN(const std::vector<MemberPolicy> policies,
+                   ReadPolicies(command.what, command.epoch.value_or("last")));
+  if (command.member.has_value()) RETURN_IF_ERROR(FindMember(policies, *command.member).status());
+  for (const auto& [epoch, snapshot] : policies) {
+    if (command.member.has_value() && snapshot.member != *command.member) continue;
+    ASSIGN_OR_RETURN(const std::unique_ptr<EpisodePlayer> player, EpisodePlayer::Make(experiment, snapshot, count));
+    const EpisodePlayer::Seeds seeds = {command.seed.value_or(experiment.run().seed()), snapshot.member_seed, epoch};
+    ASSIGN_OR_RETURN(const std::vector<v1::EvaluationEpisode> episodes, Play(seeds, count, player.get()));
+    output->Print(snapshot.member, snapshot.member_seed, epoch, episodes);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EvaluateUntrained(const EvalCommand& command, const v1::Experiment& experiment, const TaskModel& model,
+                               uint32_t count, std::ostream* out, Output* output) {
+  if (command.member.has_value() || command.epoch.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--member and --epoch belong to a run's policy, not to --policy ", command.policy));
+  }
+  ASSIGN_OR_RETURN(UntrainedPolicy policy, MakeUntrainedPolicy(command.policy, model));
+  if (!command.csv) *out << experiment.task() << ", " << policy.title << '\n';
+  ASSIGN_OR_RETURN(const std::unique_ptr<EpisodePlayer> player,
+                   EpisodePlayer::Around(experiment, std::move(policy.rule), count));
+  const EpisodePlayer::Seeds seeds = {command.seed.value_or(experiment.run().seed()), 0, 0};
+  ASSIGN_OR_RETURN(const std::vector<v1::EvaluationEpisode> episodes, Play(seeds, count, player.get()));
+  output->Print(0, 0, 0, episodes);
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 absl::Status RunEvalCommand(const EvalCommand& command, std::ostream* out) {
-  ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadRunExperiment(command.run_dir, command.set));
-  ASSIGN_OR_RETURN(const std::vector<MemberPolicy> policies, ReadPolicies(command.run_dir, command.epoch));
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadExperiment(command));
+  absl::StatusOr<TaskModel> model = MakeTaskModel(experiment.task(), experiment.task_options());
+  if (!model.ok()) return absl::InvalidArgumentError(model.status().message());
   const uint32_t count = command.episodes.value_or(experiment.run().eval_episodes());
   if (count == 0) return absl::InvalidArgumentError("--episodes: 0 is too few");
-  if (command.member.has_value()) RETURN_IF_ERROR(FindMember(policies, *command.member).status());
-  bool header = false;
-  for (const auto& [epoch, snapshot] : policies) {
-    if (command.member.has_value() && snapshot.member != *command.member) continue;
-    ASSIGN_OR_RETURN(const std::unique_ptr<EpisodePlayer> player, EpisodePlayer::Make(experiment, snapshot, count));
-    const EpisodePlayer::Seeds seeds = {command.seed.value_or(experiment.run().seed()), snapshot.member_seed, epoch};
-    ASSIGN_OR_RETURN(const std::vector<v1::EvaluationEpisode> episodes, player->Play(seeds, count, [] {
-      return Stop::Process().requested() ? absl::CancelledError("stopping was requested") : absl::OkStatus();
-    }));
-    if (!header) {
-      if (!command.csv && experiment.task_options().ByteSizeLong() > 0) {
-        *out << "task_options { " << experiment.task_options().ShortDebugString() << " }\n";
-      }
-      *out << (command.csv
-                   ? "member,epoch,episode,discounted_return,return,max_violation,sum_cost,mean_cost,length,success,"
-                     "abandoned\n"
-                   : "member       seed  epoch  episodes  discounted_return       return  max_violation     sum_cost  "
-                     "mean_cost    length  success  abandoned\n");
-      header = true;
-    }
-    if (command.csv) {
-      PrintEpisodes(snapshot.member, epoch, episodes, out);
-    } else {
-      PrintMeans(snapshot, epoch, episodes, out);
-    }
-    out->flush();
-  }
+  Output output(command, experiment, out);
+  RETURN_IF_ERROR(command.policy.empty() ? EvaluateRun(command, experiment, count, &output)
+                                         : EvaluateUntrained(command, experiment, *model, count, out, &output));
+  if (command.csv) return absl::OkStatus();
+  *out
+      << "Shares of episodes. success: at the end; reached: at some step; violated: a cost above 0; absorbed: ended by "
+      << (model->spec.absorbing.empty() ? "the task, which this one never does" : model->spec.absorbing) << '\n';
   return absl::OkStatus();
 }
 

@@ -61,10 +61,11 @@ void AddProcessFlags(CLI::App* app, Flags* flags) {
 
 CLI::App* AddEval(CLI::App* app, Flags* flags) {
   EvalCommand& eval = flags->eval;
-  CLI::App* command = app->add_subcommand("eval", "Play a run's policy and print the paper's metrics");
-  command->add_option("run_dir", eval.run_dir, "Run folder")->required();
+  CLI::App* command = app->add_subcommand("eval", "Play a policy and print the paper's metrics");
+  command->add_option("what", eval.what, "Run folder; with --policy also a task's name")->required();
+  command->add_option("--policy", eval.policy, "zeros, random, scripted or a scripted one's name, in place of a run's");
   command->add_option("--member", eval.member, "Member; default: every one")->check(WholeNumber<uint32_t>(0));
-  command->add_option("--epoch", eval.epoch, "Epoch number, last or best")->capture_default_str();
+  command->add_option("--epoch", eval.epoch, "Epoch number, last or best (last)");
   command->add_option("--episodes", eval.episodes, "Episodes; default: as in the run")->check(WholeNumber<uint32_t>(1));
   command->add_option("--seed", eval.seed, "Seed of starts and noise; default: the run's own evaluation")
       ->check(WholeNumber<uint64_t>(0));
@@ -77,9 +78,12 @@ CLI::App* AddEval(CLI::App* app, Flags* flags) {
 
 CLI::App* AddRollout(CLI::App* app, Flags* flags) {
   RolloutCommand& rollout = flags->rollout;
-  CLI::App* command = app->add_subcommand("rollout", "Play recorded actions in a task");
+  CLI::App* command = app->add_subcommand("rollout", "Play recorded actions, or one episode of a policy, in a task");
   command->add_option("task", rollout.task, "Task name")->required();
-  command->add_option("--actions", rollout.actions, "CSV with action columns")->required();
+  command->add_option("--actions", rollout.actions, "CSV with action columns");
+  command->add_option("--policy", rollout.policy, "zeros, random, scripted or a scripted one's name");
+  command->add_option("--seed", rollout.seed, "Seed of what the reset draws, and of random actions")
+      ->check(WholeNumber<uint64_t>(0));
   command->add_option("--init", rollout.init, "Start values, key=value,...");
   command->add_option("--set", rollout.set, "path=value, changes the experiment (task options)")
       ->allow_extra_args(false);

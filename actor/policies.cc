@@ -67,9 +67,11 @@ absl::StatusOr<std::vector<MemberPolicy>> ReadBest(const std::string& run_dir, c
 
 }  // namespace
 
+bool IsRunFolder(const std::string& path) { return fs::exists(fs::path(path) / "experiment.textproto"); }
+
 absl::StatusOr<v1::Experiment> ReadRunExperiment(const std::string& run_dir, const std::vector<std::string>& set) {
   const std::string file = (fs::path(run_dir) / "experiment.textproto").string();
-  if (!fs::exists(file))
+  if (!IsRunFolder(run_dir))
     return absl::NotFoundError(absl::StrCat(run_dir, " is no run folder: it has no experiment.textproto"));
   ASSIGN_OR_RETURN(v1::Experiment experiment, LoadExperiment(file, ""));
   experiment = ResolveExperiment(experiment);

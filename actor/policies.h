@@ -14,6 +14,8 @@
 
 namespace datacom {
 
+bool IsRunFolder(const std::string& path);
+
 // RUN_DIR/experiment.textproto, resolved, with the assignments "path=value" of task options applied.
 absl::StatusOr<v1::Experiment> ReadRunExperiment(const std::string& run_dir, const std::vector<std::string>& set);
 

@@ -1,7 +1,10 @@
-// `rollout`: plays a recorded action sequence in a task and prints what happened (design: interface.md).
+// `rollout`: plays a recorded action sequence, or an episode of an untrained policy, in a task and prints what happened
+// (design: interface.md).
 #ifndef DATACOM_ACTOR_ROLLOUT_COMMAND_H_
 #define DATACOM_ACTOR_ROLLOUT_COMMAND_H_
 
+#include <cstdint>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -13,14 +16,16 @@ namespace datacom {
 struct RolloutCommand {
   std::string task;
   std::string actions;  // CSV; action columns: action0.. | action | a0.. | a_v,a_w; rows without an action are skipped
-  std::string init;     // "x=-1,theta=0.1"; empty = the task's own reset
+  std::string policy;   // in place of actions: MakeUntrainedPolicy
+  std::optional<uint64_t> seed;  // of what the reset draws, and of random actions; absent: the same every time
+  std::string init;              // "x=-1,theta=0.1"; empty = the task's own reset
   std::vector<std::string> set;  // "task_options.horizon=500"
   bool csv = false;              // 17 digits, comma-separated; else aligned columns to read
 };
 
 // Prints step,action0..,obs0..,reward,cost,absorbing; row 0 is the state after reset, where action and reward are
-// empty. Goes on after absorbing. INVALID_ARGUMENT (NOT_FOUND for a file) naming what cannot be used; then nothing was
-// printed.
+// empty. Recorded actions go on after absorbing; a policy's episode ends there, or at the horizon. INVALID_ARGUMENT
+// (NOT_FOUND for a file) naming what cannot be used; then nothing was printed.
 absl::Status RunRolloutCommand(const RolloutCommand& command, std::ostream* out);
 
 }  // namespace datacom

@@ -137,10 +137,6 @@ absl::StatusOr<Playback> OfTask(const PlaybackOptions& options) {
 
 }  // namespace
 
-bool IsRunFolder(const std::string& path) {
-  return std::filesystem::exists(std::filesystem::path(path) / "experiment.textproto");
-}
-
 absl::StatusOr<Playback> MakePlayback(const PlaybackOptions& options) {
   if (options.violation.has_value()) return OfViolation(options.what, *options.violation);
   if (IsRunFolder(options.what)) return OfRun(options);

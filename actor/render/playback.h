@@ -33,8 +33,6 @@ struct Playback {
   std::function<absl::Status(const Watcher&)> play;
 };
 
-bool IsRunFolder(const std::string& path);
-
 // NOT_FOUND or INVALID_ARGUMENT naming what is not there or does not fit together.
 absl::StatusOr<Playback> MakePlayback(const PlaybackOptions& options);
 

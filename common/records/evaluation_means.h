@@ -11,7 +11,10 @@ struct EvaluationMeans {
   double mean_cost = 0;  // of an episode's steps
   double length = 0;
   double success_rate = 0;
-  int abandoned = 0;  // episodes cut short by an invalid simulator step; they count up to there
+  double reached_rate = 0;   // of episodes with success at some step
+  double violated_rate = 0;  // of episodes with a cost above 0
+  double absorbed_rate = 0;  // of episodes that the task ended
+  int abandoned = 0;         // episodes cut short by an invalid simulator step; they count up to there
 };
 
 // Of the episode's steps; 0 for an episode without any.
@@ -31,6 +34,9 @@ EvaluationMeans MeansOf(const Episodes& episodes) {
     means.mean_cost += MeanCost(episode) / count;
     means.length += episode.length() / count;
     means.success_rate += (episode.success() ? 1.0 : 0.0) / count;
+    means.reached_rate += (episode.reached() ? 1.0 : 0.0) / count;
+    means.violated_rate += (episode.max_violation() > 0 ? 1.0 : 0.0) / count;
+    means.absorbed_rate += (episode.absorbed() ? 1.0 : 0.0) / count;
     means.abandoned += episode.abandoned();
   }
   return means;

@@ -32,9 +32,10 @@ struct TaskSpec {
   int action_dim = 0;
   std::vector<double> action_low;      // [action_dim]
   std::vector<double> action_high;     // [action_dim]
-  int horizon = 0;                     // control steps of an episode
-  double control_dt = 0;               // s
+  int horizon = 0;                     // steps of an episode
+  double control_dt = 0;               // s, of a step
   std::vector<std::string> init_keys;  // what `rollout --init` may set
+  std::string absorbing;               // what ends an episode early, a noun for people; empty: nothing does
 };
 
 // A plane through the observations, for maps of the feasibility value function.
@@ -47,12 +48,21 @@ struct ObservationSlice {
   std::function<bool(double x, double y, double* observation)> at;
 };
 
+// A controller written by hand, to hold learned policies against. Nothing but the observation tells it anything.
+struct ScriptedPolicy {
+  std::string name;     // one word, what --policy takes
+  std::string summary;  // one sentence
+  // Writes the action [action_dim] for an observation [obs_dim]. Pure; thread-safe; allocates nothing.
+  std::function<void(const double* observation, double* action)> act;
+};
+
 // Static side. Immutable after making; safe to share.
 struct TaskModel {
   TaskSpec spec;
   std::shared_ptr<const ControlAffine> dynamics;              // never null
   std::shared_ptr<const KnownConstraints> known_constraints;  // null where the task has no analytic constraints
   std::vector<ObservationSlice> slices;                       // the first is the one to show
+  std::vector<ScriptedPolicy> scripted;                       // the first is the best; a task may have none
 };
 
 // Names in register order. Linking only the model side needs no MuJoCo.

@@ -1,5 +1,5 @@
-// datacom eval, rollout, render, replay-violation and export: all play a run's policy or get it ready to be played, so
-// they hand their flags to datacom-actor or datacom-render. The options are stated here too, for --help and so that a
+// datacom eval, rollout, render, replay-violation and export: all play a policy or get it ready to be played, so they
+// hand their flags to datacom-actor or datacom-render. The options are stated here too, for --help and so that a
 // mistyped one is refused before anything is loaded.
 #include <memory>
 #include <string>
@@ -80,37 +80,48 @@ CLI::App* AddPlay(CLI::App* app, int* exit_code, const Play& play) {
 
 std::string BestEpochAnd(const std::string& footer) { return absl::StrCat(kBestEpochRule, "\n", footer); }
 
+constexpr char kPolicies[] =
+    "--policy zeros does nothing, random draws every action anew and uniformly, scripted is the task's best controller "
+    "written by hand. Of these navigation has back_off (its best) and turn_and_drive; the other tasks have none.\n";
+
 }  // namespace
 
 void AddEval(CLI::App* app, int* exit_code) {
   AddPlay(app, exit_code,
           {"eval",
-           "Plays a policy of a run and prints the paper's metrics",
+           "Plays a policy of a run, or one that nobody trained, and prints the paper's metrics",
            "datacom-actor",
            "eval",
-           {{"run_dir", "run folder"}},
-           {{"--member", "member of the population; default: every one"},
-            {"--epoch", "epoch number, last or best (last)"},
+           {{"what", "run folder; with --policy also a task's name"}},
+           {{"--policy", "in place of a run's policy: zeros, random, scripted, or the name of a scripted one"},
+            {"--member", "of a run's policy: member of the population; default: every one"},
+            {"--epoch", "of a run's policy: epoch number, last or best (last)"},
             {"--episodes", "how many"},
             {"--seed", "of the start states and actions"}},
            "",
            {"--csv", "machine-readable"}})
-      ->footer(BestEpochAnd("--set changes the task options from those the run was trained with.\n"
-                            "Example: datacom eval runs/five --member 0 --epoch best --episodes 25"));
+      ->footer(BestEpochAnd(absl::StrCat(
+          "--set changes the task options from those the run was trained with, or from the task's own.\n", kPolicies,
+          "Example: datacom eval runs/five --member 0 --epoch best --episodes 25\n"
+          "         datacom eval navigation --policy scripted --episodes 100")));
 }
 
 void AddRollout(CLI::App* app, int* exit_code) {
   AddPlay(app, exit_code,
           {"rollout",
-           "Plays a recorded sequence of actions",
+           "Plays a recorded sequence of actions, or one episode of a policy that nobody trained",
            "datacom-actor",
            "rollout",
            {{"task", "name, as `datacom list tasks` has it"}},
            {{"--actions", "CSV with columns action0.. (or action; a0..; a_v,a_w)"},
+            {"--policy", "in place of --actions: zeros, random, scripted, or the name of a scripted one"},
+            {"--seed", "of what the reset draws, and of random actions; default: always the same"},
             {"--init", "start state, e.g. x=0,theta=0.1"}},
-           "--actions",
+           "",
            {"--csv", "machine-readable"}})
-      ->footer("Example: datacom rollout cartpole --actions tests/golden/tasks/cartpole_lcg.csv --csv");
+      ->footer(std::string(kPolicies) +
+               "Example: datacom rollout cartpole --actions tests/golden/tasks/cartpole_lcg.csv --csv\n"
+               "         datacom rollout navigation --policy turn_and_drive --seed 3");
 }
 
 void AddRender(CLI::App* app, int* exit_code) {

@@ -189,7 +189,7 @@ class EvalCommandTest : public ::testing::Test {
       const std::string name = epoch == 0 ? "epoch_0000.snapshot" : "epoch_0002.snapshot";
       EXPECT_TRUE(WriteSnapshotFile((folder_ / "policies" / name).string(), {Policy(0, epoch), Policy(1, epoch)}).ok());
     }
-    command_.run_dir = folder_.string();
+    command_.what = folder_.string();
     command_.csv = true;
   }
   std::string Output() {
@@ -278,7 +278,7 @@ TEST_F(EvalCommandTest, NamesWhatIsNotThere) {
   command_.epoch = "last";
   command_.member = 7;
   EXPECT_THAT(Error(), HasSubstr("--member: 7"));
-  command_.run_dir = "absent_run";
+  command_.what = "absent_run";
   EXPECT_THAT(Error(), HasSubstr("absent_run is no run folder"));
 }
 

@@ -81,6 +81,8 @@ TEST(EpisodePlayer, MeasuresWhatAlgorithmsSection18Defines) {
     EXPECT_EQ(episodes[e].length(), length);
     EXPECT_EQ(episodes[e].success(), success);
     EXPECT_EQ(episodes[e].abandoned(), cut);
+    EXPECT_EQ(episodes[e].absorbed(), success) << "the fake task's only success is its only end";
+    EXPECT_EQ(episodes[e].reached(), success);
   }
   EXPECT_GT(absorbed, 0);
   EXPECT_LT(absorbed, 30);
@@ -114,6 +116,38 @@ TEST(EpisodePlayer, FiltersActionsByTheCostOfTheStepBefore) {
       if (result.absorbing) break;
     }
     EXPECT_NEAR(episodes[e].return_(), total, 1e-12) << e;
+  }
+}
+
+// Succeeds at one step, and no longer at the next.
+class PassingTask : public FakeTask {
+ public:
+  explicit PassingTask(int at) : at_(at) {}
+  void Reset(RandomStream* stream, double* observation) override {
+    step_ = 0;
+    FakeTask::Reset(stream, observation);
+  }
+  StepResult Step(const double* action, double* observation) override {
+    ++step_;
+    return FakeTask::Step(action, observation);
+  }
+  bool Success() const override { return step_ == at_; }
+
+ private:
+  const int at_;
+  int step_ = 0;
+};
+
+TEST(EpisodePlayer, KeepsThatSuccessWasReachedThoughItWasLost) {
+  for (const int at : {3, 41}) {  // the second is beyond the horizon
+    std::vector<std::unique_ptr<Task>> tasks;
+    tasks.push_back(std::make_unique<PassingTask>(at));
+    EpisodePlayer player(std::move(tasks), FakeRule::Make(*FakeSnapshot(0, 0), 1).value(), 0.9);
+    for (const v1::EvaluationEpisode& episode : player.Play({7, 100, 3}, 3, Go).value()) {
+      ASSERT_GT(episode.length(), 3u);
+      EXPECT_EQ(episode.reached(), at == 3);
+      EXPECT_FALSE(episode.success());
+    }
   }
 }
 

@@ -331,7 +331,7 @@ TEST_P(ActorContract, APolicyCanBeEvaluatedUnderOtherTaskOptionsThanItsRuns) {
   ASSERT_TRUE(WriteSnapshotFile((folder / "policies" / "epoch_0001.snapshot").string(), {Policy()}).ok());
   const auto evaluate = [&](const std::vector<std::string>& set, bool csv, std::string* text) {
     EvalCommand command;
-    command.run_dir = folder.string();
+    command.what = folder.string();
     command.episodes = 4;
     for (const std::string& option : set) command.set.push_back("task_options." + option);
     command.csv = csv;

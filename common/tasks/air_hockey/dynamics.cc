@@ -60,6 +60,7 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   model.spec.horizon = options.has_horizon() ? static_cast<int>(options.horizon()) : 300;
   model.spec.control_dt = 0.02;
   model.spec.init_keys = {"puck_x", "puck_y", "puck_yaw"};
+  model.spec.absorbing = "a goal, or a puck that ends elsewhere";
   model.dynamics = std::make_shared<Dynamics>();
   model.known_constraints = std::make_shared<Constraints>();
   model.slices.push_back(MalletSlice());

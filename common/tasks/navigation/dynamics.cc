@@ -7,6 +7,7 @@
 #include "common/base/status.h"
 #include "common/tasks/navigation/constraints.h"
 #include "common/tasks/navigation/observation.h"
+#include "common/tasks/navigation/scripted.h"
 #include "common/tasks/options.h"
 #include "datacom/v1/experiment.pb.h"
 
@@ -102,9 +103,11 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   model.spec.control_dt = kControlDt;
   model.spec.init_keys = {"tiago_x",  "tiago_y",  "tiago_yaw",      "fetch_x",        "fetch_y",   "fetch_yaw",
                           "target_x", "target_y", "fetch_target_x", "fetch_target_y", "fetch_idle"};
+  model.spec.absorbing = "a collision";
   model.dynamics = std::make_shared<Dynamics>();
   model.known_constraints = std::make_shared<Constraints>();
   model.slices = {StretchedArm(frame), HeadOn(frame)};
+  model.scripted = ScriptedPolicies(frame);
   return model;
 }
 

@@ -52,6 +52,26 @@ inline void Observe(const Situation& situation, Frame frame, double* observation
   *out++ = situation.hand_velocity.y;
 }
 
+// What the observation says of the situation: all of it, the target in TIAGo++'s axes.
+struct Sight {
+  Point target;  // ahead, left
+  PlanarState tiago, fetch;
+  Point hand;
+};
+inline Sight ReadSight(const double* observation, Frame frame) {
+  const auto robot = [observation](int at) {
+    const double* const seven = observation + at;
+    return PlanarState{seven[0], seven[1], std::atan2(seven[3], seven[2]), seven[4], seven[5], seven[6]};
+  };
+  Sight sight;
+  sight.tiago = robot(2);
+  sight.fetch = robot(9);
+  sight.hand = {observation[18], observation[19]};
+  sight.target = {observation[0], observation[1]};
+  if (frame == Frame::kWorld) sight.target = SeenFrom(sight.tiago, sight.target);
+  return sight;
+}
+
 }  // namespace datacom::navigation
 
 #endif  // DATACOM_COMMON_TASKS_NAVIGATION_OBSERVATION_H_

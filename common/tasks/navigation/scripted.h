@@ -1,0 +1,25 @@
+// Controllers for TIAGo++ written by hand, to hold learned policies against. They see the observation alone, in either
+// frame. Pure functions; thread-safe; nothing blocks or allocates once they are made.
+#ifndef DATACOM_COMMON_TASKS_NAVIGATION_SCRIPTED_H_
+#define DATACOM_COMMON_TASKS_NAVIGATION_SCRIPTED_H_
+
+#include <vector>
+
+#include "common/tasks/navigation/observation.h"
+#include "common/tasks/navigation/planar.h"
+#include "common/tasks/task.h"
+
+namespace datacom::navigation {
+
+// Turns to the target and drives to it, and minds nothing else.
+Motion TurnAndDrive(const Sight& sight);
+
+// The same, but gives way while Fetch's base or arm is near, and stops before walls.
+Motion BackOff(const Sight& sight);
+
+// back_off and turn_and_drive.
+std::vector<ScriptedPolicy> ScriptedPolicies(Frame frame);
+
+}  // namespace datacom::navigation
+
+#endif  // DATACOM_COMMON_TASKS_NAVIGATION_SCRIPTED_H_
