@@ -17,6 +17,7 @@ namespace datacom::cli {
 void AddReport(CLI::App* app, int* exit_code) {
   auto folders = std::make_shared<std::vector<std::string>>();
   auto out = std::make_shared<std::string>();
+  auto baselines = std::make_shared<std::vector<std::string>>();
   CLI::App* verb = app->add_subcommand(
       "report",
       "Writes a self-contained page: learning curves with 95 % bands, safety, throughput, learned constraint");
@@ -25,16 +26,22 @@ void AddReport(CLI::App* app, int* exit_code) {
   auto epoch = std::make_shared<std::string>("last");
   verb->add_option("--epoch", *epoch, "of each member, in the tables: last, or best (last); curves have every epoch")
       ->check(CLI::IsMember({"last", "best"}));
-  verb->footer(
-      absl::StrCat(kBestEpochRule, "\nExample: datacom report runs/datacom runs/sac --epoch best --out compare.html"));
-  verb->callback([folders, out, epoch, exit_code] {
+  verb->add_option(
+          "--baseline", *baselines,
+          "FILE.csv of `eval --policy ... --csv`: a horizontal line, labelled by the file's name; may be repeated")
+      ->allow_extra_args(false);
+  verb->footer(absl::StrCat(kBestEpochRule,
+                            "\nExample: datacom report runs/datacom runs/sac --epoch best --out compare.html\n"
+                            "         datacom eval navigation --policy scripted --episodes 100 --csv > scripted.csv\n"
+                            "         datacom report runs/navigation --baseline scripted.csv --out navigation.html"));
+  verb->callback([folders, out, epoch, baselines, exit_code] {
     const std::filesystem::path folder = std::filesystem::absolute(*out).parent_path();
     absl::Status status =
         absl::InvalidArgumentError(absl::StrCat("--out ", *out, ": there is no folder ", folder.string()));
     std::error_code error;
     if (std::filesystem::is_directory(folder, error)) {
-      status =
-          report::WriteReport(*folders, *out, &MakeMap, *epoch == "best" ? report::Shown::kBest : report::Shown::kLast);
+      const report::Shown shown = *epoch == "best" ? report::Shown::kBest : report::Shown::kLast;
+      status = report::WriteReport(*folders, *out, &MakeMap, {shown, *baselines});
     }
     if (status.ok()) std::printf("report: %s\n", out->c_str());
     *exit_code = Finish(status);

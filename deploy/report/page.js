@@ -118,8 +118,11 @@ function showSummary() {
     byId('shown').textContent = 'Values of the best epoch of each member';
     section.append(element('p', {class: 'soft', text: data.rule}));
   }
-  section.append(table(['', ...columns.map(title), 'Wall time'], data.groups.map((group) => (
-      {cells: [named(group), ...columns.map((q) => withHalf(group.summary[q.column])), duration(wallSeconds(group))]}))));
+  section.append(table(['', ...columns.map(title), 'Wall time'], [
+      ...data.groups.map((group) => (
+          {cells: [named(group), ...columns.map((q) => withHalf(group.summary[q.column])), duration(wallSeconds(group))]})),
+      ...data.baselines.map((one) => (
+          {cells: [`${one.label} (${one.episodes} episodes)`, ...columns.map((q) => number(one.means[q.column])), '–']}))]));
   if (data.groups.some((group) => group.members.length > 3)) {
     section.append(element('h3', {text: 'Inter-quartile means'}),
         table(['', ...columns.map(title)], data.groups.map((group) => (
@@ -131,6 +134,16 @@ function showSummary() {
             ...columns.map((q) => number(member[q.column])), member.status]})));
   section.append(element('details', {}, element('summary', {text: 'Each member'}),
       table(['', 'Seed', 'Epoch shown', 'Steps', 'Updates', ...columns.map(title), 'Status'], members)));
+}
+
+// A horizontal line a baseline, as long as the longest curve, in grey: no colour of an algorithm.
+const GREYS = ['#5b6675', '#97a1ad', '#2f3742'];
+function baselines(quantity) {
+  const known = data.baselines.filter((one) => one.means[quantity.column] !== undefined && one.means[quantity.column] !== null);
+  const end = Math.max(0, ...data.groups.flatMap((group) => (group.series[quantity.column] || []).map((point) => point[0])));
+  return known.map((one, i) => ({
+    borderColor: GREYS[i % GREYS.length], backgroundColor: GREYS[i % GREYS.length], borderWidth: 1.5, borderDash: [8, 4], pointRadius: 0,
+    pointHitRadius: 8, fill: false, label: one.label, data: [0, end].map((x) => ({x, y: one.means[quantity.column]}))}));
 }
 
 // Three datasets a group: lower edge, upper edge filled down to it, and the mean.
@@ -169,7 +182,7 @@ function chart(quantity) {
   const grid = {color: '#e9edf1'};
   const draw = () => new Chart(canvas, {
     type: 'line',
-    data: {datasets: datasets(quantity, quantity.logarithmic ? begin : -Infinity)},
+    data: {datasets: [...datasets(quantity, quantity.logarithmic ? begin : -Infinity), ...baselines(quantity)]},
     options: {
       animation: false, maintainAspectRatio: false, parsing: false, normalized: true,
       interaction: {mode: 'nearest', axis: 'x', intersect: false},
@@ -180,7 +193,7 @@ function chart(quantity) {
             ticks: {callback: axisNumber, maxTicksLimit: 6}},
       },
       plugins: {
-        legend: {display: data.groups.length > 1,
+        legend: {display: data.groups.length + data.baselines.length > 1,
                  labels: {boxWidth: 14, boxHeight: 2, filter: (item, all) => !all.datasets[item.datasetIndex].band}},
         tooltip: {filter: (item) => !item.dataset.band,
                   callbacks: {title: (items) => items.length ? `${number(items[0].raw.x)} steps` : '',

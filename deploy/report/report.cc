@@ -14,6 +14,8 @@
 #include "common/base/version.h"
 #include "common/config/experiment.h"
 #include "common/records/best_epoch.h"
+#include "deploy/report/baselines.h"
+#include "deploy/report/groups.h"
 #include "deploy/report/template.h"
 
 namespace datacom::report {
@@ -114,6 +116,17 @@ json GroupData(const Group& group) {
   return data;
 }
 
+absl::StatusOr<json> BaselineData(const std::vector<std::string>& files) {
+  ASSIGN_OR_RETURN(const std::vector<Baseline> baselines, ReadBaselines(files));
+  json data = json::array();
+  for (const Baseline& baseline : baselines) {
+    json means = json::object();
+    for (const auto& [column, mean] : baseline.means) means[column] = Finite(mean);
+    data.push_back({{"label", baseline.label}, {"episodes", baseline.episodes}, {"means", means}});
+  }
+  return data;
+}
+
 }  // namespace
 
 const std::vector<Quantity>& Quantities() {
@@ -145,9 +158,10 @@ const std::vector<Quantity>& Quantities() {
   return quantities;
 }
 
-absl::StatusOr<json> ReportData(const std::vector<std::string>& folders, const MapMaker& map, Shown shown) {
+absl::StatusOr<json> ReportData(const std::vector<std::string>& folders, const MapMaker& map,
+                                const ReportOptions& options) {
   json data;
-  if (shown == Shown::kBest) data["rule"] = kBestEpochRule;
+  if (options.shown == Shown::kBest) data["rule"] = kBestEpochRule;
   data["build"] = absl::StrCat("datacom ", Version(), " (", Revision(), ")");
   data["quantities"] = json::array();
   for (const Quantity& quantity : Quantities()) {
@@ -163,12 +177,13 @@ absl::StatusOr<json> ReportData(const std::vector<std::string>& folders, const M
   for (const Run& run : runs) data["runs"].push_back(RunData(run, map));
   data["groups"] = json::array();
   std::map<std::string, int> used;
-  for (const Group& group : GroupRuns(runs, shown)) {
+  for (const Group& group : GroupRuns(runs, options.shown)) {
     json one = GroupData(group);
     one["variant"] =
         used[group.run().experiment.algorithm()]++;  // further groups of an algorithm are told apart by stroke or shade
     data["groups"].push_back(std::move(one));
   }
+  ASSIGN_OR_RETURN(data["baselines"], BaselineData(options.baselines));
   return data;
 }
 
@@ -203,8 +218,8 @@ std::string RenderPage(const json& data, const Plotting& plotting) {
 }
 
 absl::Status WriteReport(const std::vector<std::string>& folders, const std::string& path, const MapMaker& map,
-                         Shown shown) {
-  ASSIGN_OR_RETURN(const json data, ReportData(folders, map, shown));
+                         const ReportOptions& options) {
+  ASSIGN_OR_RETURN(const json data, ReportData(folders, map, options));
   ASSIGN_OR_RETURN(const Plotting plotting, ReadPlotting());
   return WriteFileAtomically(path, RenderPage(data, plotting));
 }

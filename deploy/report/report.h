@@ -1,8 +1,8 @@
 // The report of one or several runs: one HTML page that needs nothing beside itself.
 //
-// Reads experiment.textproto, build.txt, progress.csv and episodes.csv of each run folder. The plotting library
-// (Chart.js) is read from its Debian package and inlined together with its licence. Pure but for reading files and the
-// map maker; thread-safe.
+// Reads experiment.textproto, build.txt, progress.csv and episodes.csv of each run folder, and baselines (baselines.h).
+// The plotting library (Chart.js) is read from its Debian package and inlined together with its licence. Pure but for
+// reading files and the map maker; thread-safe.
 #ifndef DATACOM_DEPLOY_REPORT_REPORT_H_
 #define DATACOM_DEPLOY_REPORT_REPORT_H_
 
@@ -32,10 +32,13 @@ const std::vector<Quantity>& Quantities();
 using MapMaker = std::function<absl::StatusOr<std::string>(const std::string& run_dir)>;
 
 // Everything the page shows, as embedded in it: the runs of the folders (ReadRuns) and their groups. `map` is asked for
-// every run whose algorithm learns a constraint, and why it has none is shown instead. `shown`: the epoch in tables;
-// curves have all.
+// every run whose algorithm learns a constraint, and why it has none is shown instead.
+struct ReportOptions {
+  Shown shown = Shown::kLast;          // the epoch in tables; curves have all
+  std::vector<std::string> baselines;  // files of ReadBaselines
+};
 absl::StatusOr<nlohmann::json> ReportData(const std::vector<std::string>& folders, const MapMaker& map,
-                                          Shown shown = Shown::kLast);
+                                          const ReportOptions& options = {});
 
 struct Plotting {
   std::string script;
@@ -48,7 +51,7 @@ std::string RenderPage(const nlohmann::json& data, const Plotting& plotting);
 
 // ReportData, ReadPlotting, RenderPage, then replaces `path` atomically.
 absl::Status WriteReport(const std::vector<std::string>& folders, const std::string& path, const MapMaker& map,
-                         Shown shown = Shown::kLast);
+                         const ReportOptions& options = {});
 
 }  // namespace datacom::report
 

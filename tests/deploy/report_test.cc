@@ -148,7 +148,7 @@ TEST(ShownValues, AreThoseOfEachMembersBestEpochWhereThatIsAskedFor) {
 
 TEST_F(ReportTest, TablesOfTheBestEpochsNameThemAndTheRule) {
   Write("progress.csv", kEvaluated);
-  const auto best = ReportData({folder_.string()}, kNoMap, Shown::kBest);
+  const auto best = ReportData({folder_.string()}, kNoMap, {Shown::kBest, {}});
   ASSERT_TRUE(best.ok()) << best.status();
   EXPECT_THAT((*best)["rule"].get<std::string>(), HasSubstr("hyper.cost_budget"));
   const auto& members = (*best)["groups"][0]["members"];
@@ -198,6 +198,39 @@ TEST(GroupRuns, EqualLabelsOfTwoSweepsOrTwoExperimentsStayApart) {
   runs[1].experiment.set_name("cartpole/y");
   EXPECT_THAT(Described(GroupRuns(runs)),
               ElementsAre("cartpole/x, lr 1 = s/a:0 s/a:1", "cartpole/y, lr 1 = s/b:0", "cartpole/y = s/b:1"));
+}
+
+TEST_F(ReportTest, ABaselineIsTheMeanOfItsWholeEpisodesBesideTheRecordsColumns) {
+  Write("back_off.csv",
+        "member,episode,discounted_return,max_violation,sum_cost,success,abandoned,reached\n"
+        "0,0,-10,0.5,4,1,0,1\n0,1,-30,0,0,0,0,1\n0,2,-900,9,9,1,1,1\n");
+  Write("plain.csv", "discounted_return\n7\n");
+  const auto data = ReportData({folder_.string()}, kNoMap,
+                               {Shown::kLast, {(folder_ / "back_off.csv").string(), (folder_ / "plain.csv").string()}});
+  ASSERT_TRUE(data.ok()) << data.status();
+  const nlohmann::json expected = {{"label", "back_off"},
+                                   {"episodes", 2},
+                                   {"means",
+                                    {{"eval_discounted_return", -20.0},
+                                     {"eval_max_violation", 0.25},
+                                     {"eval_sum_cost", 2.0},
+                                     {"eval_success_rate", 0.5}}}};
+  EXPECT_EQ((*data)["baselines"][0], expected);
+  EXPECT_EQ((*data)["baselines"][1]["means"], nlohmann::json({{"eval_discounted_return", 7.0}}));
+  EXPECT_EQ((*ReportData({folder_.string()}, kNoMap))["baselines"], nlohmann::json::array());
+}
+
+TEST_F(ReportTest, ABaselineThatIsNoneIsNamed) {
+  Write("other.csv", "step,x\n1,2\n");
+  Write("words.csv", "discounted_return\nbad\n");
+  Write("none.csv", "discounted_return\n");
+  const auto error = [this](const std::string& name) {
+    return ReportData({folder_.string()}, kNoMap, {Shown::kLast, {(folder_ / name).string()}}).status().ToString();
+  };
+  EXPECT_THAT(error("absent.csv"), HasSubstr("absent.csv"));
+  EXPECT_THAT(error("other.csv"), HasSubstr("other.csv: there is no column discounted_return"));
+  EXPECT_THAT(error("words.csv"), HasSubstr("words.csv line 2, column discounted_return: \"bad\" is no number"));
+  EXPECT_THAT(error("none.csv"), HasSubstr("none.csv: there is no episode"));
 }
 
 TEST_F(ReportTest, DataHoldsTheFinalValuesOfEachMemberAndTheirInterval) {
