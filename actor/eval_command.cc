@@ -1,5 +1,6 @@
 #include "actor/eval_command.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <utility>
@@ -77,6 +78,12 @@ absl::StatusOr<std::vector<v1::EvaluationEpisode>> Play(const EpisodePlayer::See
 }
 
 absl::StatusOr<v1::Experiment> ReadExperiment(const EvalCommand& command) {
+  const std::vector<std::string> tasks = TaskNames();
+  if (command.policy.empty() && !IsRunFolder(command.what) &&
+      std::find(tasks.begin(), tasks.end(), command.what) != tasks.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(command.what, " is a task, no run: name its policy too, --policy zeros, random or scripted"));
+  }
   if (command.policy.empty() || IsRunFolder(command.what)) return ReadRunExperiment(command.what, command.set);
   v1::Experiment experiment;
   experiment.set_task(command.what);

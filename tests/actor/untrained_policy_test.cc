@@ -122,7 +122,7 @@ TEST(EvalOfATask, NamesWhatIsWrong) {
   const auto error = [&text](EvalCommand command) { return Evaluate(command, &text).ToString(); };
   EvalCommand command;
   command.what = "navigation";
-  EXPECT_THAT(error(command), HasSubstr("navigation is no run folder"));
+  EXPECT_THAT(error(command), HasSubstr("navigation is a task, no run: name its policy too"));
   command.policy = "scripted";
   command.epoch = "last";
   EXPECT_THAT(error(command), HasSubstr("--member and --epoch belong to a run's policy, not to --policy scripted"));

@@ -182,6 +182,27 @@ TEST(ShippedExperiments, QuantileNetworksHaveTheirOwnBudgets) {
   }
 }
 
+// Beyond the paper: only what the task shows and how often it is asked differs, and the gain that is held longer.
+TEST(ShippedExperiments, RobotFrameIsThePapersExperimentSeenOtherwise) {
+  for (const char* algorithm : {"datacom", "sac"}) {
+    SCOPED_TRACE(algorithm);
+    const std::string name = std::string("navigation/") + algorithm;
+    v1::Experiment plain = LoadExperiment(name, kFolder).value();
+    v1::Experiment seen = LoadExperiment(name + "_robot_frame", kFolder).value();
+    EXPECT_EQ(seen.task_options().ShortDebugString(), "observation: \"robot_frame\" action_repeat: 5");
+    EXPECT_FALSE(plain.has_task_options());
+    if (plain.hyper().has_atacom_gain()) {
+      EXPECT_EQ(plain.hyper().atacom_gain(), 30);
+      EXPECT_EQ(seen.hyper().atacom_gain(), 6);
+      seen.mutable_hyper()->set_atacom_gain(30);
+    }
+    seen.clear_task_options();
+    seen.set_name(plain.name());
+    seen.set_description(plain.description());
+    EXPECT_EQ(PrintExperiment(seen), PrintExperiment(plain));
+  }
+}
+
 TEST(ShippedExperiments, QuantileNetworkHasDatacomsValuesOnNavigation) {
   const v1::Experiment quantile = LoadExperiment("navigation/iqn_datacom", kFolder).value();
   const v1::Experiment gaussian = LoadExperiment("navigation/datacom", kFolder).value();
