@@ -51,6 +51,12 @@ struct SweepOptions {
   bool render_only = false;
 };
 
+// The schema's defaults are for one machine; in a cluster messages cross a network.
+void UseClusterSchedule(v1::Schedule* schedule) {
+  if (!schedule->has_tolerance_steps()) schedule->set_tolerance_steps(64);
+  if (!schedule->has_publish_period()) schedule->set_publish_period(16);
+}
+
 absl::StatusOr<SweepInput> ReadInput(const SweepOptions& options) {
   if (options.backend != "local" && options.backend != kKubernetes) {
     return absl::InvalidArgumentError(
@@ -66,6 +72,9 @@ absl::StatusOr<SweepInput> ReadInput(const SweepOptions& options) {
   ASSIGN_OR_RETURN(SweepInput input, LoadSweep(options.file));
   if (!options.seeds.empty()) input.sweep.set_seeds(options.seeds);
   for (const std::string& assignment : options.overrides) input.sweep.add_set(assignment);
+  if (options.backend == kKubernetes) {
+    for (v1::Experiment& experiment : input.experiments) UseClusterSchedule(experiment.mutable_schedule());
+  }
   if (!options.device.empty()) input.sweep.add_set(absl::StrCat("learner.device=", options.device));
   if (options.steps > 0) input.sweep.add_set(absl::StrCat("run.env_steps=", options.steps));
   if (options.max_members > 0) {
