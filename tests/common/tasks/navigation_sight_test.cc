@@ -1,0 +1,130 @@
+// What TIAGo++ is shown of its target, and the controllers written by hand that go by it.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/tasks/navigation/scripted.h"
+#include "common/tasks/task.h"
+#include "datacom/v1/experiment.pb.h"
+#include "gtest/gtest.h"
+
+namespace datacom::navigation {
+namespace {
+
+v1::TaskOptions RobotFrame() {
+  v1::TaskOptions options;
+  options.set_observation("robot_frame");
+  return options;
+}
+
+// Turned by 30 degrees; the target 2 m along x and 1 m against y: ahead 2 cos 30 - sin 30, left - cos 30 - 2 sin 30.
+TEST(Navigation, SeesItsTargetAheadAndToItsLeftWhereAsked) {
+  const std::map<std::string, double> start = {
+      {"tiago_x", 1}, {"tiago_y", 2}, {"tiago_yaw", M_PI / 6}, {"target_x", 3}, {"target_y", 1}};
+  const auto robot = MakeTask("navigation", RobotFrame()).value(), world = MakeTask("navigation", {}).value();
+  std::vector<double> obs(22), plain(22);
+  RandomStream stream(1);
+  ASSERT_TRUE(robot->ResetTo(start, &stream, obs.data()).ok());
+  ASSERT_TRUE(world->ResetTo(start, &stream, plain.data()).ok());
+  EXPECT_NEAR(obs[0], 1.2320508075688774, 1e-15);
+  EXPECT_NEAR(obs[1], -1.8660254037844386, 1e-15);
+  EXPECT_EQ(plain[0], 3);
+  EXPECT_EQ(plain[1], 1);
+}
+
+// All but the two entries is the same in every bit, and so is what the safe map reads.
+TEST(Navigation, TheFrameOfItsTargetChangesNothingElse) {
+  const auto robot = MakeTask("navigation", RobotFrame()).value(), world = MakeTask("navigation", {}).value();
+  const TaskModel robots = MakeTaskModel("navigation", RobotFrame()).value();
+  const TaskModel worlds = MakeTaskModel("navigation", {}).value();
+  struct Inputs {
+    double q[3], x[5], x_dot[5], f[3], G[6];
+    bool operator==(const Inputs& other) const { return std::memcmp(this, &other, sizeof other) == 0; }
+  };
+  const auto inputs = [](const TaskModel& model, const std::vector<double>& obs) {
+    Inputs in;
+    model.dynamics->Evaluate(obs.data(), {in.q, in.x, in.x_dot, in.f, in.G});
+    return in;
+  };
+  std::vector<double> obs(22), plain(22);
+  RandomStream one(3), two(3), actions(4);
+  robot->Reset(&one, obs.data());
+  world->Reset(&two, plain.data());
+  for (int step = 0; step < 300; ++step) {
+    ASSERT_TRUE(std::equal(obs.begin() + 2, obs.end(), plain.begin() + 2)) << "step " << step;
+    ASSERT_TRUE(inputs(robots, obs) == inputs(worlds, plain));
+    // Back into the room's axes: a turn by the yaw observed, then a shift.
+    const double yaw = std::atan2(obs[5], obs[4]), angle = std::atan2(obs[1], obs[0]) + yaw;
+    const double distance = std::sqrt(obs[0] * obs[0] + obs[1] * obs[1]);
+    EXPECT_NEAR(obs[2] + distance * std::cos(angle), plain[0], 1e-14);
+    EXPECT_NEAR(obs[3] + distance * std::sin(angle), plain[1], 1e-14);
+    for (size_t i = 0; i < worlds.scripted.size(); ++i) {
+      double seen[2], known[2];
+      robots.scripted[i].act(obs.data(), seen);
+      worlds.scripted[i].act(plain.data(), known);
+      for (int a = 0; a < 2; ++a) EXPECT_NEAR(seen[a], known[a], 1e-12) << worlds.scripted[i].name;
+    }
+    const double action[2] = {actions.Uniform(-1, 1), actions.Uniform(-1, 1)};
+    const StepResult by_robot = robot->Step(action, obs.data()), by_world = world->Step(action, plain.data());
+    EXPECT_EQ(by_robot.reward, by_world.reward);
+    EXPECT_EQ(by_robot.cost, by_world.cost);
+  }
+  ASSERT_TRUE(robots.slices[0].at(1.5, -2, obs.data()));  // the target in the room's middle, the heading along x
+  EXPECT_EQ(obs[0], -1.5);
+  EXPECT_EQ(obs[1], 2);
+}
+
+Sight Seeing(Point target, PlanarState fetch, Point hand) {
+  Sight sight;
+  sight.target = target;
+  sight.fetch = fetch;
+  sight.hand = hand;
+  return sight;
+}
+const PlanarState kFarAway = {3, 2};
+const Point kFarHand = {3, 1.5};
+
+TEST(Scripted, TurnsToTheTargetAndDrivesSlowerNearIt) {
+  const auto move = [](Point target) { return TurnAndDrive(Seeing(target, kFarAway, kFarHand)); };
+  EXPECT_EQ(move({2, 0}).v, 1);
+  EXPECT_EQ(move({2, 0}).omega, 0);
+  EXPECT_EQ(move({0.5, 0}).v, 0.5);
+  EXPECT_EQ(move({0.09, 0}).v, 0) << "there";
+  EXPECT_NEAR(move({0, 2}).v, 0, 1e-15) << "to the side";
+  EXPECT_EQ(move({0, 2}).omega, M_PI / 3) << "as fast as may be, to the left";
+  EXPECT_EQ(move({-2, -0.1}).v, 0);
+  EXPECT_EQ(move({-2, -0.1}).omega, -M_PI / 3);
+  EXPECT_NEAR(move({1, 0.1}).omega, 3 * std::atan(0.1), 1e-15);
+}
+
+TEST(Scripted, BacksOffFromFetchsBaseAndArmAndOnlyWhenTheyAreNear) {
+  const auto near = [](PlanarState fetch, Point hand) { return BackOff(Seeing({2, 0}, fetch, hand)); };
+  EXPECT_EQ(near(kFarAway, kFarHand).v, 1) << "as turn_and_drive";
+  EXPECT_EQ(near({0.6, 0}, {3, 0}).v, -1) << "ahead: backwards";
+  EXPECT_EQ(near({-0.6, 0}, {-3, 0}).v, 1) << "behind: on";
+  EXPECT_EQ(near({0.5, 2}, {0.5, -2}).v, -1) << "the middle of its arm";
+  EXPECT_NEAR(near({0.85, 0}, {3, 0}).v, 0, 1e-12) << "half way between";
+  const Motion beside = near({0.3, 0.5}, {0.3, 2});
+  EXPECT_EQ(beside.v, -1);
+  EXPECT_EQ(beside.omega, M_PI / 3) << "turns to where straight back leads away";
+}
+
+TEST(Scripted, StopsBeforeWallsForwardsAndBackwards) {
+  Sight sight = Seeing({2, 0}, {0.6, 0}, {3, 0});
+  sight.tiago.x = -2.95;  // room to the wall behind 0.55, where it stops; Fetch 0.6 m ahead of it
+  sight.fetch.x = -2.35;
+  sight.hand.x = 0;
+  EXPECT_NEAR(BackOff(sight).v, 0, 1e-12);
+  sight.tiago.x = -2.75, sight.fetch.x = -2.15;
+  EXPECT_NEAR(BackOff(sight).v, -0.2, 1e-12);
+  sight.fetch = kFarAway, sight.hand = kFarHand;
+  sight.tiago = {0, 1.75, M_PI / 2};  // facing the wall at 2.5
+  EXPECT_NEAR(BackOff(sight).v, 0.2, 1e-12);
+}
+
+}  // namespace
+}  // namespace datacom::navigation
