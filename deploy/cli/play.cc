@@ -8,6 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/records/best_epoch.h"
+#include "common/tasks/task.h"
+#include "datacom/v1/experiment.pb.h"
 #include "deploy/cli/verbs.h"
 
 namespace datacom::cli {
@@ -80,9 +82,20 @@ CLI::App* AddPlay(CLI::App* app, int* exit_code, const Play& play) {
 
 std::string BestEpochAnd(const std::string& footer) { return absl::StrCat(kBestEpochRule, "\n", footer); }
 
-constexpr char kPolicies[] =
-    "--policy zeros does nothing, random draws every action anew and uniformly, scripted is the task's best controller "
-    "written by hand. Of these navigation has back_off (its best) and turn_and_drive; the other tasks have none.\n";
+// What --policy takes, the scripted ones as the tasks have them.
+std::string Policies() {
+  std::string text =
+      "--policy zeros does nothing, random draws every action anew and uniformly, scripted is the first of a task's "
+      "controllers written by hand:\n";
+  for (const std::string& task : TaskNames()) {
+    const absl::StatusOr<TaskModel> model = MakeTaskModel(task, v1::TaskOptions());
+    if (!model.ok()) continue;
+    for (const ScriptedPolicy& policy : model->scripted) {
+      absl::StrAppend(&text, "  ", task, " ", policy.name, ": ", policy.summary, "\n");
+    }
+  }
+  return text;
+}
 
 }  // namespace
 
@@ -101,7 +114,7 @@ void AddEval(CLI::App* app, int* exit_code) {
            "",
            {"--csv", "machine-readable"}})
       ->footer(BestEpochAnd(absl::StrCat(
-          "--set changes the task options from those the run was trained with, or from the task's own.\n", kPolicies,
+          "--set changes the task options from those the run was trained with, or from the task's own.\n", Policies(),
           "Example: datacom eval runs/five --member 0 --epoch best --episodes 25\n"
           "         datacom eval navigation --policy scripted --episodes 100")));
 }
@@ -119,7 +132,7 @@ void AddRollout(CLI::App* app, int* exit_code) {
             {"--init", "start state, e.g. x=0,theta=0.1"}},
            "",
            {"--csv", "machine-readable"}})
-      ->footer(std::string(kPolicies) +
+      ->footer(Policies() +
                "Example: datacom rollout cartpole --actions tests/golden/tasks/cartpole_lcg.csv --csv\n"
                "         datacom rollout navigation --policy turn_and_drive --seed 3");
 }
