@@ -1,6 +1,7 @@
 // datacom-learner: the one learner of a run (interface.md; `datacom train` and containers start it).
 #include <csignal>
 #include <cstdio>
+#include <stdexcept>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,7 @@
 #include "common/rpc/address.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
+#include "learner/algorithms/algorithm.h"
 #include "learner/process.h"
 
 namespace datacom::learner {
@@ -98,6 +100,12 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "datacom-learner: %s\n", message.c_str());
     return kExitFailure;
   }
+  try {
+    PrepareCpu(argv);
+  } catch (const std::invalid_argument& error) {
+    std::fprintf(stderr, "datacom-learner: %s\n", error.what());
+    return kExitUsage;
+  }
   Flags flags;
   CLI::App app("The learner of a datacom run: updates all members, serves their policies, keeps the run's records.");
   Declare(&app, &flags);
@@ -114,6 +122,7 @@ int Main(int argc, char** argv) {
     return ExitCode(health);
   }
   InitLog("learner");
+  spdlog::info("arithmetic: {}", CpuArithmetic());
   Stop::InstallSignalHandlers();
   if (flags.die_with_parent) DieWithParent(SIGTERM);
   const absl::Status status = Run(std::move(flags));

@@ -18,6 +18,7 @@
 #include "common/records/tensorboard.h"
 #include "google/protobuf/stubs/common.h"
 #include "grpcpp/grpcpp.h"
+#include "learner/algorithms/algorithm.h"
 #include "spdlog/version.h"
 
 namespace datacom::learner {
@@ -208,12 +209,13 @@ absl::StatusOr<std::unique_ptr<RunRecords>> RunRecords::Open(const std::string& 
 }
 
 std::string BuildText() {
-  return absl::StrCat(
-      "version ", Version(), "\nrevision ", Revision(), "\nprotocol ", kProtocolVersion, "\ngrpc ", grpc::Version(),
-      "\nprotobuf ", google::protobuf::internal::VersionString(GOOGLE_PROTOBUF_VERSION), "\nlibtorch ",
-      DATACOM_TORCH_VERSION, "\nspdlog ", SPDLOG_VER_MAJOR, ".", SPDLOG_VER_MINOR, ".", SPDLOG_VER_PATCH, "\ncompiler ",
-      __VERSION__, "\nmachine ", ProcessorName(), ", ", std::thread::hardware_concurrency(), " processors\nstarted ",
-      absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone()), "\n");
+  return absl::StrCat("version ", Version(), "\nrevision ", Revision(), "\nprotocol ", kProtocolVersion, "\ngrpc ",
+                      grpc::Version(), "\nprotobuf ",
+                      google::protobuf::internal::VersionString(GOOGLE_PROTOBUF_VERSION), "\nlibtorch ",
+                      DATACOM_TORCH_VERSION, "\nspdlog ", SPDLOG_VER_MAJOR, ".", SPDLOG_VER_MINOR, ".",
+                      SPDLOG_VER_PATCH, "\ncompiler ", __VERSION__, "\narithmetic ", CpuArithmetic(), "\nmachine ",
+                      ProcessorName(), ", ", std::thread::hardware_concurrency(), " processors\nstarted ",
+                      absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone()), "\n");
 }
 
 }  // namespace datacom::learner

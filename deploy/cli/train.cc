@@ -258,7 +258,7 @@ void AddTrain(CLI::App* app, int* exit_code) {
   verb->add_option("--run-dir", options->run_dir, "run folder (runs/<experiment>-<n>)");
   verb->add_flag("--lockstep", options->lockstep,
                  "bit-reproducible: one environment a member, policy lag 0; records equal between runs, also when "
-                 "killed and resumed");
+                 "killed and resumed, and between processors (build.txt, line arithmetic: what computed)");
   verb->add_flag("--resume", options->resume, "goes on in the run folder; may change --steps only");
   verb->add_option("--device", options->device, "of the learner: cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}));
   verb->add_option("--max-hours", options->max_hours, "drains and exits 75 after this time")->check(AboveZero());

@@ -12,6 +12,8 @@
 #include "learner/algorithms/sac.h"
 #include "learner/algorithms/safe_layer_td3.h"
 #include "learner/algorithms/wcsac.h"
+#include "learner/nn/gemm.h"
+#include "learner/nn/instruction_set.h"
 
 namespace datacom::learner {
 
@@ -124,6 +126,10 @@ int QuantilesOf(const std::string& algorithm) {
   }
   return 0;
 }
+
+void PrepareCpu(char** argv) { RestartForBlas(argv); }
+
+std::string CpuArithmetic() { return NameOf(ChosenInstructionSet()) + ", products by " + ProductLibrary(); }
 
 std::unique_ptr<Algorithm> MakeAlgorithm(const AlgorithmConfig& config) {
   std::string known;

@@ -129,6 +129,13 @@ std::unique_ptr<Algorithm> MakeAlgorithm(const AlgorithmConfig& config);
 std::vector<std::string> AlgorithmNames();
 int QuantilesOf(const std::string& algorithm);  // AlgorithmConfig::quantiles as the algorithm is defined
 
+// What computes on the CPU, e.g. "avx512, products by libxsmm 1.17 avx512". Throws std::invalid_argument where
+// DATACOM_ISA names what there is not.
+std::string CpuArithmetic();
+// First in main: where products are OpenBLAS's and it chose kernels for another instruction set, starts the program
+// again with the right ones. Throws as CpuArithmetic.
+void PrepareCpu(char** argv);
+
 // Raw network access for tests: names as in golden files' spirit ("actor.mean.0.weight", "critic.0.1.bias",
 // "target_critic.1.2.weight", "constraint.mean.0.weight", "target_constraint...", "log_alpha", "delta_raw",
 // "multiplier_raw"),

@@ -115,11 +115,23 @@ class FusedKernels : public Kernels {
       const MlpLayer& layer);  // in * out floats, valid until the next call; grows to the largest layer asked for
   const float* Columns(const float* weight, const MlpLayer& layer);  // the weights as [out, in]
 
+  // Rows as those of a member of `like`, the same ones for every member; valid until the slot's next call. Grows to the
+  // largest asked for.
+  FloatView Temporary(int slot, const FloatView& like);
+
   const Loops& loops_;
   std::vector<void*> allocations_;
   std::vector<float> scratch_;
+  std::vector<float> temporaries_[3];
   std::unique_ptr<datacom::SafeMap> joined_map_;
 };
+
+// y = f(x) for the rows of one member, by one of Loops' functions of numbers.
+inline void Apply(void (*f)(int n, const float* x, float* y), const FloatView& x, const FloatView& y, int member) {
+  const bool dense = x.row_stride == x.cols && y.row_stride == y.cols;
+  const int calls = dense ? 1 : x.rows, n = dense ? x.rows * x.cols : x.cols;
+  for (int r = 0; r < calls; ++r) f(n, x.row(member, r), y.row(member, r));
+}
 
 }  // namespace datacom::learner
 

@@ -25,7 +25,7 @@ void FusedKernels::LevelFeatures(const FloatView& level, const FloatView& featur
 void FusedKernels::QuantileProduct(const FloatView& base, const FloatView& embedding, const FloatView& product) {
   const int width = base.cols, repeat = product.rows / base.rows;
   for (int m = 0; m < product.members; ++m) {
-    for (int r = 0; r < embedding.rows; ++r) loops_.sigmoid(width, embedding.row(m, r));
+    for (int r = 0; r < embedding.rows; ++r) loops_.sigmoid(width, embedding.row(m, r), embedding.row(m, r));
     for (int r = 0; r < product.rows; ++r) {
       loops_.gated(base.row(m, r / repeat), embedding.row(m, embedding.rows == 1 ? 0 : r), width, product.row(m, r));
     }
@@ -62,9 +62,10 @@ void FusedKernels::QuantileTarget(const FloatView& cost, const FloatView& absorb
   const float gamma = static_cast<float>(discount);
   const int repeat = y.rows / cost.rows;
   for (int m = 0; m < y.members; ++m) {
+    Apply(loops_.softplus, next, y, m);
     for (int r = 0; r < y.rows; ++r) {
       const float c = NonNegative(cost.at(m, r / repeat));
-      y.at(m, r) = absorbing.at(m, r / repeat) != 0 ? c : c + gamma * Softplus(next.at(m, r));
+      y.at(m, r) = absorbing.at(m, r / repeat) != 0 ? c : c + gamma * y.at(m, r);
     }
   }
 }
@@ -74,7 +75,10 @@ void FusedKernels::QuantileLoss(const FloatView& value, const FloatView& y, cons
                                 const DoubleView& loss) {
   constexpr int kLanes = 16;  // quantiles at a time: every one sums over its targets in order
   const int count = level.cols, target_count = y.rows / level.rows;
+  const FloatView softplus = Temporary(0, value), softplus_slope = Temporary(1, value);
   for (int m = 0; m < value.members; ++m) {
+    Apply(loops_.softplus, value, softplus, m);
+    Apply(loops_.sigmoid, value, softplus_slope, m);
     const int rows = failure_weight.at(m) > 0 ? level.rows : main_rows;
     const float share = 1.0f / static_cast<float>(rows * count);
     double total = 0;
@@ -84,13 +88,13 @@ void FusedKernels::QuantileLoss(const FloatView& value, const FloatView& y, cons
         const int lanes = std::min(kLanes, count - first);
         float q[kLanes] = {}, tau[kLanes] = {}, sum[kLanes] = {}, slope[kLanes] = {};
         for (int i = 0; i < lanes; ++i) {
-          q[i] = Softplus(value.at(m, r * count + first + i));
+          q[i] = softplus.at(m, r * count + first + i);
           tau[i] = level.at(m, r, first + i);
         }
         loops_.quantile_huber(q, tau, targets, target_count, sum, slope);
         for (int i = 0; i < lanes; ++i) {
           total += sum[i];
-          d_value.at(m, r * count + first + i) = share * slope[i] * SoftplusSlope(value.at(m, r * count + first + i));
+          d_value.at(m, r * count + first + i) = share * slope[i] * softplus_slope.at(m, r * count + first + i);
         }
       }
     }

@@ -28,18 +28,40 @@ void MeanOfRows(const View<T>& rows, const DoubleView& mean) {
 
 }  // namespace
 
+FloatView FusedKernels::Temporary(int slot, const FloatView& like) {
+  std::vector<float>& memory = temporaries_[slot];
+  const size_t size = static_cast<size_t>(like.rows) * like.cols;
+  if (memory.size() < size) memory.resize(size);
+  return {memory.data(), like.members, like.rows, like.cols, /*member_stride=*/0, like.cols};
+}
+
 void FusedKernels::SampleAction(const FloatView& mean, const FloatView& log_std, const FloatView& noise,
                                 const ActionBox& box, const ActionSample& out) {
+  const FloatView value = Temporary(0, mean);
   for (int m = 0; m < mean.members; ++m) {
+    for (int r = 0; r < mean.rows; ++r) {
+      for (int i = 0; i < mean.cols; ++i) value.at(m, r, i) = Clamp(log_std.at(m, r, i), -20, 2);
+    }
+    Apply(loops_.exp, value, value, m);
+    for (int r = 0; r < mean.rows; ++r) {
+      for (int i = 0; i < mean.cols; ++i) {
+        out.tanh.at(m, r, i) = mean.at(m, r, i) + value.at(m, r, i) * noise.at(m, r, i);
+      }
+    }
+    Apply(loops_.tanh, out.tanh, out.tanh, m);
+    for (int r = 0; r < mean.rows; ++r) {
+      for (int i = 0; i < mean.cols; ++i) {
+        const float t = out.tanh.at(m, r, i);
+        value.at(m, r, i) = 1 - t * t + 1e-6f;
+      }
+    }
+    Apply(loops_.log, value, value, m);
     for (int r = 0; r < mean.rows; ++r) {
       float log_pi = 0;
       for (int i = 0; i < mean.cols; ++i) {
-        const float l = Clamp(log_std.at(m, r, i), -20, 2);
-        const float eps = noise.at(m, r, i);
-        const float t = std::tanh(mean.at(m, r, i) + std::exp(l) * eps);
-        out.tanh.at(m, r, i) = t;
-        out.u.at(m, r, i) = t * box.half.at(0, 0, i) + box.centre.at(0, 0, i);
-        log_pi += -0.5f * eps * eps - l - kHalfLogTwoPi - std::log(1 - t * t + 1e-6f);
+        const float l = Clamp(log_std.at(m, r, i), -20, 2), eps = noise.at(m, r, i);
+        out.u.at(m, r, i) = out.tanh.at(m, r, i) * box.half.at(0, 0, i) + box.centre.at(0, 0, i);
+        log_pi += -0.5f * eps * eps - l - kHalfLogTwoPi - value.at(m, r, i);
       }
       out.log_pi.at(m, r) = log_pi;
     }
@@ -51,6 +73,7 @@ void FusedKernels::SampleActionGradient(const FloatView& log_std, const FloatVie
                                         const FloatView& d_mean, const FloatView& d_log_std) {
   for (int m = 0; m < log_std.members; ++m) {
     const float d_log_pi = std::exp(log_alpha.at(m)) / static_cast<float>(log_std.rows);
+    Apply(loops_.exp, log_std, d_log_std, m);
     for (int r = 0; r < log_std.rows; ++r) {
       for (int i = 0; i < log_std.cols; ++i) {
         const float l = log_std.at(m, r, i);
@@ -59,17 +82,19 @@ void FusedKernels::SampleActionGradient(const FloatView& log_std, const FloatVie
         const float d_raw = d_u.at(m, r, i) * box.half.at(0, 0, i) * slope + d_log_pi * 2 * t * slope / (slope + 1e-6f);
         const bool inside = l >= -20 && l <= 2;
         d_mean.at(m, r, i) = d_raw;
-        d_log_std.at(m, r, i) = inside ? d_raw * std::exp(l) * noise.at(m, r, i) - d_log_pi : 0.0f;
+        d_log_std.at(m, r, i) = inside ? d_raw * d_log_std.at(m, r, i) * noise.at(m, r, i) - d_log_pi : 0.0f;
       }
     }
   }
 }
 
 void FusedKernels::DeterministicAction(const FloatView& raw, const ActionBox& box, const FloatView& action) {
+  const FloatView squashed = Temporary(0, raw);
   for (int m = 0; m < raw.members; ++m) {
+    Apply(loops_.tanh, raw, squashed, m);
     for (int r = 0; r < raw.rows; ++r) {
       for (int i = 0; i < raw.cols; ++i) {
-        action.at(m, r, i) = std::tanh(raw.at(m, r, i)) * box.half.at(0, 0, i) + box.centre.at(0, 0, i);
+        action.at(m, r, i) = squashed.at(m, r, i) * box.half.at(0, 0, i) + box.centre.at(0, 0, i);
       }
     }
   }
@@ -161,16 +186,19 @@ void FusedKernels::BarrierLoss(const BarrierInput& in, const FloatView& d_value,
 void FusedKernels::GaussianRisk(const FloatView& mean, const FloatView& log_std, const FloatView& mean_gradient,
                                 const FloatView& log_std_gradient, const DoubleView& margin, const DoubleView& delta,
                                 const DoubleView& k, const DoubleView& J) {
+  const FloatView value = Temporary(0, mean), slope = Temporary(1, mean), spread = Temporary(2, mean);
   for (int m = 0; m < mean.members; ++m) {
     const float weight = static_cast<float>(margin.at(m));
+    Apply(loops_.softplus, mean, value, m);
+    Apply(loops_.sigmoid, mean, slope, m);
+    for (int r = 0; r < mean.rows; ++r) spread.at(m, r) = Clamp(log_std.at(m, r), -20, 2);
+    Apply(loops_.exp, spread, spread, m);
     for (int r = 0; r < mean.rows; ++r) {
-      const float o = mean.at(m, r), l = log_std.at(m, r);
-      const float spread = weight * std::exp(Clamp(l, -20, 2));
-      k.at(m, r) = static_cast<double>(Softplus(o) + spread) - delta.at(m);
-      const float slope = SoftplusSlope(o);
-      const float log_std_slope = l >= -20 && l <= 2 ? spread : 0.0f;
+      const float l = log_std.at(m, r), wide = weight * spread.at(m, r);
+      k.at(m, r) = static_cast<double>(value.at(m, r) + wide) - delta.at(m);
+      const float log_std_slope = l >= -20 && l <= 2 ? wide : 0.0f;
       for (int i = 0; i < J.cols; ++i) {
-        J.at(m, r, i) = slope * mean_gradient.at(m, r, i) + log_std_slope * log_std_gradient.at(m, r, i);
+        J.at(m, r, i) = slope.at(m, r) * mean_gradient.at(m, r, i) + log_std_slope * log_std_gradient.at(m, r, i);
       }
     }
   }
@@ -206,8 +234,15 @@ void FusedKernels::GaussianLoss(const FloatView& mean, const FloatView& spread, 
                                 const FloatView& d_mean, const FloatView& d_spread, const DoubleView& loss) {
   const bool feasibility = target.head == GaussianHead::kFeasibility;
   const float gamma = static_cast<float>(target.discount), floor = feasibility ? 1e-4f : 1e-8f;
+  const FloatView softplus = Temporary(0, mean), softplus_slope = Temporary(1, mean),
+                  next_softplus = Temporary(2, mean);
+  const FloatView& read = feasibility ? mean : spread;
+  const FloatView& next_read = feasibility ? target.next_mean : target.next_spread;
   for (int m = 0; m < mean.members; ++m) {
     const int rows = target.failure_weight.at(m) > 0 ? mean.rows : target.main_rows;
+    Apply(loops_.softplus, read, softplus, m);
+    Apply(loops_.sigmoid, read, softplus_slope, m);
+    Apply(loops_.softplus, next_read, next_softplus, m);
     double sum = 0;
     for (int r = 0; r < rows; ++r) {
       const float o = mean.at(m, r), s = spread.at(m, r), next_s = target.next_spread.at(m, r);
@@ -215,13 +250,13 @@ void FusedKernels::GaussianLoss(const FloatView& mean, const FloatView& spread, 
       const bool ends = target.absorbing.at(m, r) != 0;
       float value, std, next, next_variance, slope, spread_slope;
       if (feasibility) {
-        value = Softplus(o), slope = SoftplusSlope(o);
+        value = softplus.at(m, r), slope = softplus_slope.at(m, r);
         std = spread_slope = std::exp(s);
-        next = Softplus(target.next_mean.at(m, r)), next_variance = std::exp(2 * next_s);
+        next = next_softplus.at(m, r), next_variance = std::exp(2 * next_s);
       } else {
         value = o, slope = 1;
-        const float raw = Softplus(s), next_std = Softplus(next_s);
-        std = Clamp(raw, 1e-4f, 1e4f), spread_slope = std == raw ? SoftplusSlope(s) : 0.0f;
+        const float raw = softplus.at(m, r), next_std = next_softplus.at(m, r);
+        std = Clamp(raw, 1e-4f, 1e4f), spread_slope = std == raw ? softplus_slope.at(m, r) : 0.0f;
         next = target.next_mean.at(m, r), next_variance = Clamp(next_std * next_std, 1e-8f, 1e8f);
       }
       const float y = ends ? cost : cost + gamma * next;

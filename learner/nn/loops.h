@@ -47,9 +47,15 @@ struct Loops {
   // to = take from + keep to.
   void (*polyak)(const float* from, float take, float keep, int n, float* to);
 
+  // ---- y = f(x), within 2 ulp x and y may be the same. A NaN stays one.
+  void (*exp)(int n, const float* x, float* y);  // of x in [-87, 88]; beyond, the value at the bound
+  void (*log)(int n, const float* x, float* y);  // of positive normal numbers
+  void (*tanh)(int n, const float* x, float* y);
+  void (*sigmoid)(int n, const float* x, float* y);
+  void (*softplus)(int n, const float* x, float* y);
+
   // ---- implicit quantile networks
   void (*cosines)(float level, int n, float* features);                        // cos(pi i level), i = 0..
-  void (*sigmoid)(int n, float* x);                                            // in place
   void (*gated)(const float* base, const float* gate, int n, float* product);  // relu(base) * gate
   // From the gradient for the product, those for base (added) and, in place, for the gate's sigmoid's argument.
   void (*gated_gradient)(const float* base, const float* gate, int n, float* d_base, float* d_product);
