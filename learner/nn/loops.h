@@ -47,7 +47,7 @@ struct Loops {
   // to = take from + keep to.
   void (*polyak)(const float* from, float take, float keep, int n, float* to);
 
-  // ---- y = f(x), within 2 ulp x and y may be the same. A NaN stays one.
+  // ---- y = f(x), within 3 ulp x and y may be the same. A NaN stays one.
   void (*exp)(int n, const float* x, float* y);  // of x in [-87, 88]; beyond, the value at the bound
   void (*log)(int n, const float* x, float* y);  // of positive normal numbers
   void (*tanh)(int n, const float* x, float* y);

@@ -5,6 +5,9 @@ datacom_test(NAME core_contract_test CXX 17 SRCS core_contract_test.cc DEPS data
 datacom_test(NAME core_algorithms_test CXX 17 SRCS core_algorithms_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_random_test CXX 17 SRCS core_random_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_kernels_test CXX 17 SRCS core_kernels_test.cc DEPS datacom::learner_core)
+datacom_test(NAME core_products_test CXX 17 SRCS core_products_test.cc DEPS datacom::learner_core)
+add_test(NAME core_products_avx2_test COMMAND core_products_test)
+set_tests_properties(core_products_avx2_test PROPERTIES LABELS fast TIMEOUT 300 ENVIRONMENT "${DATACOM_TEST_ENVIRONMENT};DATACOM_ISA=avx2")
 datacom_test(NAME core_map_kernels_test CXX 17 SRCS core_map_kernels_test.cc DEPS datacom::learner_core datacom::safety)
 datacom_test(NAME core_autograd_test CXX 17 SRCS core_autograd_test.cc DEPS datacom::learner_core datacom_torch)
 datacom_test(NAME core_update_test CXX 17 SRCS core_update_test.cc core_golden.cc core_golden_losses.cc core_golden_systems.cc

@@ -1,0 +1,206 @@
+// Products and loops of the CPU kernels: by definition, and the same bits for both instruction sets. Runs twice, once
+// with DATACOM_ISA=avx2 (core.cmake).
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "learner/nn/gemm.h"
+#include "learner/nn/instruction_set.h"
+#include "learner/nn/loops.h"
+#include "learner/nn/random.h"
+
+namespace datacom::learner {
+namespace {
+
+using Floats = std::vector<float>;
+
+Floats Random(const char* name, size_t size, double low = -2, double high = 2) {
+  NamedStream stream(NamedKey(name, {size}));
+  Floats values(size);
+  for (float& value : values) value = static_cast<float>(stream.Uniform(low, high));
+  return values;
+}
+
+bool SameBits(const Floats& a, const Floats& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), sizeof(float) * a.size()) == 0;
+}
+
+struct Shape {
+  int m, n, k;
+};
+
+TEST(Products, AreChainsOfFusedMultiplyAddsInOrder) {
+  if (ProductLibrary() == BlasName()) GTEST_SKIP() << "products are " << BlasName() << "'s, in its own order";
+  for (const Shape& s : {Shape{64, 128, 128}, Shape{70, 128, 6}, Shape{1, 17, 33}, Shape{19, 31, 64}, Shape{5, 9, 1}}) {
+    for (Gemm form : {Gemm::kPlain, Gemm::kTransposeA, Gemm::kTransposeB}) {
+      for (bool add : {false, true}) {
+        const int lda = (form == Gemm::kTransposeA ? s.m : s.k) + 3, ldb = (form == Gemm::kTransposeB ? s.k : s.n) + 2;
+        const int ldc = s.n + 5;
+        const Floats a = Random("a", lda * static_cast<size_t>(std::max(s.m, s.k)));
+        const Floats b = Random("b", ldb * static_cast<size_t>(std::max(s.n, s.k)));
+        const Floats before = Random("c", ldc * static_cast<size_t>(s.m));
+        Floats c = before, expected = before;
+        for (int i = 0; i < s.m; ++i) {
+          for (int j = 0; j < s.n; ++j) {
+            float sum = add ? before[i * ldc + j] : 0.0f;
+            for (int p = 0; p < s.k; ++p) {
+              sum = std::fma(form == Gemm::kTransposeA ? a[p * lda + i] : a[i * lda + p],
+                             form == Gemm::kTransposeB ? b[j * ldb + p] : b[p * ldb + j], sum);
+            }
+            expected[i * ldc + j] = sum;
+          }
+        }
+        Multiply(form, s.m, s.n, s.k, a.data(), lda, b.data(), ldb, add, c.data(), ldc);
+        EXPECT_TRUE(SameBits(c, expected))
+            << s.m << " x " << s.n << " x " << s.k << ", form " << static_cast<int>(form);
+      }
+    }
+  }
+}
+
+TEST(Products, OfTheFallbackAreTheSameButForRounding) {
+  const int m = 7, n = 20, k = 33;
+  const Floats a = Random("a", m * k), b = Random("b", k * n);
+  Floats c(m * n), other(m * n);
+  Multiply(Gemm::kPlain, m, n, k, a.data(), k, b.data(), n, /*add=*/false, c.data(), n);
+  MultiplyByBlas(Gemm::kPlain, m, n, k, a.data(), k, b.data(), n, /*add=*/false, other.data(), n);
+  for (int i = 0; i < m * n; ++i) EXPECT_NEAR(c[i], other[i], 2e-5);
+}
+
+// What a function of Loops leaves in its outputs, for widths with and without a rest of sixteen.
+struct Outputs {
+  Floats all;
+  void Add(const Floats& values) { all.insert(all.end(), values.begin(), values.end()); }
+};
+
+void RunDense(const Loops& loops, int n, Activation activation, Outputs* out) {
+  const int rows = 11, outputs = 3;
+  const int64_t stride = n + 2;
+  const Floats x = Random("x", rows * stride), w = Random("w", outputs * n), bias = Random("bias", n);
+  const Floats d = Random("d", rows * outputs);
+  Floats y = x;
+  loops.activate(activation, bias.data(), rows, n, stride, y.data());
+  out->Add(y);
+  Floats adjoint = x;
+  loops.multiply_slope(activation, y.data(), stride, rows, n, adjoint.data(), stride);
+  out->Add(adjoint);
+  loops.narrow_adjoint(activation, d.data(), outputs, outputs, w.data(), y.data(), stride, rows, n, adjoint.data(),
+                       stride);
+  out->Add(adjoint);
+  Floats product(rows * outputs);
+  loops.narrow_product(x.data(), stride, rows, n, w.data(), outputs, bias.data(), /*add=*/false, product.data(), 3);
+  loops.narrow_product(x.data(), stride, rows, n, w.data(), outputs, nullptr, /*add=*/true, product.data(), 3);
+  out->Add(product);
+  Floats sums(n);
+  loops.column_sums(x.data(), stride, rows, n, sums.data());
+  out->Add(sums);
+  loops.weighted_column_sums(x.data(), stride, d.data(), outputs, rows, n, sums.data());
+  out->Add(sums);
+  loops.add_scaled_rows(x.data(), stride, d.data(), outputs, rows, n, adjoint.data(), stride);
+  loops.scale_rows(d.data(), outputs, rows, n, adjoint.data(), stride);
+  out->Add(adjoint);
+  Floats turned(rows * n);
+  loops.transpose(x.data(), stride, rows, n, turned.data());
+  out->Add(turned);
+}
+
+void RunOptimisers(const Loops& loops, int n, Outputs* out) {
+  const Floats gradient = Random("gradient", n);
+  Floats parameter = Random("parameter", n), first = Random("first", n), second = Random("second", n, 0, 1);
+  loops.adam({gradient.data(), parameter.data(), first.data(), second.data(), n, 1e-2f, 1.5f});
+  out->Add(parameter), out->Add(first), out->Add(second);
+  loops.polyak(gradient.data(), 0.01f, 0.99f, n, parameter.data());
+  out->Add(parameter);
+  out->all.push_back(loops.all_finite(gradient.data(), n) ? 1.0f : 0.0f);
+}
+
+void RunFunctions(const Loops& loops, int n, Outputs* out) {
+  const Floats x = Random("x", n, -30, 30), positive = Random("positive", n, 1e-7, 3),
+               level = Random("level", 16, 0, 1);
+  Floats y(n), sum(16), slope(16);
+  for (auto* function : {loops.exp, loops.tanh, loops.sigmoid, loops.softplus}) {
+    function(n, x.data(), y.data());
+    out->Add(y);
+  }
+  loops.log(n, positive.data(), y.data());
+  out->Add(y);
+  loops.cosines(level[0], n, y.data());
+  out->Add(y);
+  Floats product = x, d_base = positive;
+  loops.gated(x.data(), positive.data(), n, product.data());
+  out->Add(product);
+  loops.gated_gradient(x.data(), positive.data(), n, d_base.data(), product.data());
+  out->Add(product), out->Add(d_base);
+  loops.quantile_huber(x.data(), level.data(), positive.data(), n, sum.data(), slope.data());
+  out->Add(sum), out->Add(slope);
+}
+
+TEST(Loops, GiveTheSameBitsForBothInstructionSets) {
+  if (!HasAvx512()) GTEST_SKIP() << "this processor has no AVX-512";
+  for (int n : {16, 20, 128, 131}) {
+    Outputs narrow, wide;
+    for (Activation activation : {Activation::kRelu, Activation::kSigmoid}) {
+      RunDense(kLoopsAvx2, n, activation, &narrow);
+      RunDense(kLoopsAvx512, n, activation, &wide);
+    }
+    EXPECT_TRUE(SameBits(narrow.all, wide.all)) << "perceptrons of width " << n;
+    Outputs step, wide_step, value, wide_value;
+    RunOptimisers(kLoopsAvx2, n, &step), RunOptimisers(kLoopsAvx512, n, &wide_step);
+    EXPECT_TRUE(SameBits(step.all, wide_step.all)) << "optimisers of " << n;
+    RunFunctions(kLoopsAvx2, n, &value), RunFunctions(kLoopsAvx512, n, &wide_value);
+    EXPECT_TRUE(SameBits(value.all, wide_value.all)) << "functions of " << n;
+  }
+}
+
+// The largest error relative to the exact value, over [low, high].
+template <class Exact>
+double WorstError(void (*function)(int, const float*, float*), double low, double high, const Exact& exact) {
+  Floats x;
+  for (int i = 0; i <= 200000; ++i) x.push_back(static_cast<float>(low + (high - low) * i / 200000));
+  Floats y(x.size());
+  function(static_cast<int>(x.size()), x.data(), y.data());
+  double worst = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double value = exact(static_cast<double>(x[i]));
+    if (value != 0) worst = std::max(worst, std::abs(y[i] - value) / std::abs(value));
+  }
+  return worst;
+}
+
+TEST(Loops, StayWithinThreeUlpOfTheExactFunctions) {
+  const Loops& loops = ChosenLoops();
+  const double bound = 3 * 1.1920929e-7;
+  EXPECT_LT(WorstError(loops.exp, -86, 88, [](double x) { return std::exp(x); }), bound);
+  EXPECT_LT(WorstError(loops.log, 1e-7, 0.99, [](double x) { return std::log(x); }), bound);
+  EXPECT_LT(WorstError(loops.log, 1.01, 1e7, [](double x) { return std::log(x); }), bound);
+  EXPECT_LT(WorstError(loops.tanh, -10, 10, [](double x) { return std::tanh(x); }), bound);
+  EXPECT_LT(WorstError(loops.sigmoid, -80, 80, [](double x) { return 1 / (1 + std::exp(-x)); }), bound);
+  EXPECT_LT(WorstError(loops.softplus, -80, 80, [](double x) { return std::log1p(std::exp(x)); }), bound);
+}
+
+TEST(Loops, LeaveNoNumberWhereThereWasNone) {
+  const Loops& loops = ChosenLoops();
+  const Floats x(16, std::numeric_limits<float>::quiet_NaN());
+  for (auto* function : {loops.exp, loops.log, loops.tanh, loops.sigmoid, loops.softplus}) {
+    Floats y(16);
+    function(16, x.data(), y.data());
+    for (float value : y) EXPECT_TRUE(std::isnan(value));
+  }
+}
+
+TEST(Loops, FindTheOneEntryThatIsNotFinite) {
+  for (size_t at : {size_t{0}, size_t{70}, size_t{130}}) {
+    for (float value : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+      Floats x = Random("x", 131);
+      EXPECT_TRUE(ChosenLoops().all_finite(x.data(), 131));
+      x[at] = value;
+      EXPECT_FALSE(ChosenLoops().all_finite(x.data(), 131)) << "entry " << at;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace datacom::learner
