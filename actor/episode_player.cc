@@ -61,10 +61,13 @@ absl::StatusOr<std::unique_ptr<EpisodePlayer>> EpisodePlayer::Around(const v1::E
   return std::make_unique<EpisodePlayer>(std::move(tasks), std::move(rule), experiment.learner().discount());
 }
 
-void EpisodePlayer::Begin(const Seeds& seeds, uint32_t episode, Seat* seat) {
-  RandomStream stream(StreamKey("eval.episode", {seeds.run, seeds.member, seeds.epoch, episode}));
+void EpisodePlayer::Begin(const Seeds& seeds, uint32_t episode, uint32_t attempt, Seat* seat) {
+  RandomStream stream(attempt == 0
+                          ? StreamKey("eval.episode", {seeds.run, seeds.member, seeds.epoch, episode})
+                          : StreamKey("eval.episode.again", {seeds.run, seeds.member, seeds.epoch, episode, attempt}));
   seat->task->Reset(&stream, seat->observation.data());
   seat->episode = episode;
+  seat->attempt = attempt;
   seat->step = 0;
   seat->reached = StepResult();
   seat->reached.cost = seat->task->Cost();
@@ -78,8 +81,11 @@ const float* EpisodePlayer::Act(const Seeds& seeds, const ActingDiagnostics& dia
   float* cost = costs_.data();
   for (const Seat* seat : seated_) {
     for (const double value : seat->observation) *observation++ = static_cast<float>(value);
-    FillNormal(StreamKey("eval.noise", {seeds.run, seeds.member, seeds.epoch, seat->episode, seat->step}), noise,
-               noise_dim);
+    const uint64_t key =
+        seat->attempt == 0 ? StreamKey("eval.noise", {seeds.run, seeds.member, seeds.epoch, seat->episode, seat->step})
+                           : StreamKey("eval.noise.again", {seeds.run, seeds.member, seeds.epoch, seat->episode,
+                                                            seat->attempt, seat->step});
+    FillNormal(key, noise, noise_dim);
     noise += noise_dim;
     *cost++ = seat->step == 0 ? 0.0f : static_cast<float>(seat->reached.cost);  // as in training
   }
@@ -92,10 +98,13 @@ bool EpisodePlayer::Step(const float* action, Seat* seat, v1::EvaluationEpisode*
   std::copy_n(action, wide_action_.size(), wide_action_.begin());
   seat->reached = CheckedStep(seat->task.get(), wide_action_.data(), seat->observation.data());
   const StepResult& reached = seat->reached;
+  result->set_attempts(seat->attempt + 1);
   if (!reached.valid) {
     result->set_abandoned(true);
-    spdlog::warn("evaluation episode={} step={}: the simulator called the step invalid, the episode ends here",
-                 seat->episode, seat->step);
+    if (seat->attempt + 1 == kMaxAttempts) {
+      spdlog::warn("evaluation episode={}: the simulator called a step invalid in each of {} attempts, at last step={}",
+                   seat->episode, kMaxAttempts, seat->step);
+    }
     result->set_success(seat->task->Success());
     return false;
   }
@@ -113,6 +122,13 @@ bool EpisodePlayer::Step(const float* action, Seat* seat, v1::EvaluationEpisode*
   return !reached.absorbing && seat->step < static_cast<uint32_t>(seat->task->spec().horizon);
 }
 
+bool EpisodePlayer::BeginAgain(const Seeds& seeds, Seat* seat, v1::EvaluationEpisode* result) {
+  if (!result->abandoned() || seat->attempt + 1 == kMaxAttempts) return false;
+  result->Clear();
+  Begin(seeds, seat->episode, seat->attempt + 1, seat);
+  return true;
+}
+
 absl::StatusOr<std::vector<v1::EvaluationEpisode>> EpisodePlayer::Play(const Seeds& seeds, uint32_t count,
                                                                        const std::function<absl::Status()>& tick) {
   std::vector<v1::EvaluationEpisode> results(count);
@@ -120,7 +136,7 @@ absl::StatusOr<std::vector<v1::EvaluationEpisode>> EpisodePlayer::Play(const See
   seated_.clear();
   for (Seat& seat : seats_) {
     if (begun == count) break;
-    Begin(seeds, begun++, &seat);
+    Begin(seeds, begun++, 0, &seat);
     seated_.push_back(&seat);
   }
   const size_t action_dim = wide_action_.size();
@@ -135,9 +151,10 @@ absl::StatusOr<std::vector<v1::EvaluationEpisode>> EpisodePlayer::Play(const See
     size_t kept = 0;
     for (size_t i = 0; i < seated_.size(); ++i) {
       Seat* const seat = seated_[i];
-      bool goes_on = Step(actions + i * action_dim, seat, &results[seat->episode]);
+      v1::EvaluationEpisode* const result = &results[seat->episode];
+      bool goes_on = Step(actions + i * action_dim, seat, result) || BeginAgain(seeds, seat, result);
       if (!goes_on && begun < count) {
-        Begin(seeds, begun++, seat);
+        Begin(seeds, begun++, 0, seat);
         goes_on = true;
       }
       if (goes_on) seated_[kept++] = seat;
@@ -149,9 +166,15 @@ absl::StatusOr<std::vector<v1::EvaluationEpisode>> EpisodePlayer::Play(const See
 
 absl::Status EpisodePlayer::Watch(const Seeds& seeds, uint32_t episode, const Watcher& watcher) {
   Seat* const seat = &seats_.front();
-  Begin(seeds, episode, seat);
   seated_.assign(1, seat);
   v1::EvaluationEpisode result;
+  Begin(seeds, episode, 0, seat);
+  do {
+    while (Step(Act(seeds, ActingDiagnostics()), seat, &result)) {
+    }
+  } while (BeginAgain(seeds, seat, &result));
+  Begin(seeds, episode, seat->attempt, seat);
+  result.Clear();
   for (bool goes_on = true;;) {
     Moment::Judgement judgement;
     // Of the last state, too: to be seen.

@@ -43,6 +43,8 @@ class EpisodePlayer {
     uint64_t member = 0;
     uint32_t epoch = 0;
   };
+  static constexpr uint32_t kMaxAttempts = 10;  // at an episode
+
   // As many episodes at a time as there are tasks (at least one); the rule's batch must be as large.
   EpisodePlayer(std::vector<std::unique_ptr<Task>> tasks, std::unique_ptr<ActingRule> rule, double discount);
   // `batch` tasks, rule and discount of the experiment. FAILED_PRECONDITION when the snapshot is another task's or does
@@ -54,11 +56,12 @@ class EpisodePlayer {
                                                                std::unique_ptr<ActingRule> rule, uint32_t batch);
 
   // Episodes 0 .. count - 1 in order: J = sum_t discount^t r_t, return, max and sum of max(cost, 0), length, success,
-  // whether it was reached at some step, all in double. A step that the simulator calls invalid ends its episode there,
-  // marked as abandoned. `tick` is called every few hundred steps; its error ends the play and is returned.
+  // whether it was reached at some step, all in double. An episode in which the simulator calls a step invalid is played
+  // again, from another start and with other noise, up to kMaxAttempts times; if every attempt ends so, it is marked as
+  // abandoned. `tick` is called every few hundred steps; its error ends the play and is returned.
   absl::StatusOr<std::vector<v1::EvaluationEpisode>> Play(const Seeds& seeds, uint32_t count,
                                                           const std::function<absl::Status()>& tick);
-  // Episode number `episode` of that very play, alone, shown state by state.
+  // Episode number `episode` of that very play, alone, shown state by state: of its attempts the last.
   absl::Status Watch(const Seeds& seeds, uint32_t episode, const Watcher& watcher);
 
  private:
@@ -66,12 +69,15 @@ class EpisodePlayer {
   struct Seat {
     std::unique_ptr<Task> task;
     uint32_t episode = 0;
+    uint32_t attempt = 0;
     uint32_t step = 0;
     StepResult reached;               // of the last step
     double discount = 1;              // discount^step
     std::vector<double> observation;  // [obs_dim]
   };
-  void Begin(const Seeds& seeds, uint32_t episode, Seat* seat);
+  void Begin(const Seeds& seeds, uint32_t episode, uint32_t attempt, Seat* seat);
+  // After a step that ended the seat's episode: begins it anew when that was invalid and another attempt is left.
+  bool BeginAgain(const Seeds& seeds, Seat* seat, v1::EvaluationEpisode* result);
   // Acts for the seats seated_[0 .. n), in one batch; returns what their environments are to be given,
   // [n, action_dim], until the next time.
   const float* Act(const Seeds& seeds, const ActingDiagnostics& diagnostics);

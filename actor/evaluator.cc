@@ -115,11 +115,15 @@ absl::StatusOr<std::vector<v1::EvaluationEpisode>> Evaluator::Play(const v1::Lea
   absl::StatusOr<std::vector<v1::EvaluationEpisode>> episodes =
       player->Play(seeds, item.episodes(), [this, &item] { return Renew(item); });
   if (!episodes.ok()) return episodes;
-  const auto abandoned = std::count_if(episodes->begin(), episodes->end(), [](const auto& e) { return e.abandoned(); });
-  if (abandoned > 0) {
-    spdlog::warn("{}: {} of {} episodes ended at an invalid simulator step; their results count up to there",
-                 Name(item), abandoned, item.episodes());
-    options_.on_abandoned(static_cast<uint32_t>(abandoned));
+  uint32_t cut = 0, abandoned = 0;
+  for (const v1::EvaluationEpisode& episode : *episodes) {
+    abandoned += episode.abandoned();
+    cut += episode.attempts() - (episode.abandoned() ? 0 : 1);
+  }
+  if (cut > 0) {
+    spdlog::warn("{}: an invalid simulator step ended {} attempts at {} episodes, for {} of them all {}", Name(item),
+                 cut, item.episodes(), abandoned, EpisodePlayer::kMaxAttempts);
+    options_.on_abandoned(cut);
   }
   return episodes;
 }

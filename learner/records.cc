@@ -129,7 +129,7 @@ class FileRunRecords : public RunRecords {
             Cell(record.env_steps()),
             Cell(record.updates()),
             Cell(record.wall_seconds()),
-            Cell(member.evaluation_size()),
+            Cell(eval.episodes),
             Cell(eval.discounted_return),
             Cell(eval.return_),
             Cell(eval.max_violation),

@@ -307,8 +307,10 @@ absl::Status Trainer::WriteCompletedEpochs() {
       const EvaluationMeans means = MeansOf(record->members(i).evaluation());
       parts_.metrics->Evaluated(i, means);
       if (means.abandoned > 0) {
-        spdlog::warn("evaluation member={} epoch={}: {} of {} episodes were cut short by an invalid simulator step", i,
-                     record->epoch(), means.abandoned, record->members(i).evaluation_size());
+        spdlog::warn(
+            "evaluation member={} epoch={}: {} of {} episodes met an invalid simulator step in every attempt and do "
+            "not count",
+            i, record->epoch(), means.abandoned, record->members(i).evaluation_size());
       }
       parts_.board->Edit([&](v1::LearnerInfo* info) {
         info->mutable_members(i)->set_eval_discounted_return(means.discounted_return);

@@ -118,7 +118,7 @@ std::vector<MetricInfo> Member() {
       Gauge("datacom_member_eval_max_violation", "Newest evaluation: mean largest violation of an episode", "member"),
       Gauge("datacom_member_eval_sum_cost", "Newest evaluation: mean cost sum of an episode", "member"),
       Gauge("datacom_member_eval_abandoned_episodes",
-            "Newest evaluation: episodes cut short by an invalid simulator step", "member"),
+            "Newest evaluation: episodes that an invalid simulator step cut short in every attempt", "member"),
   };
 }
 

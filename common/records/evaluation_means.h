@@ -1,12 +1,16 @@
-// Means over one evaluation's episodes, as progress.csv and `datacom eval` show them. Pure functions.
+// Means over one evaluation's whole episodes, as progress.csv and `datacom eval` show them: one that was abandoned does
+// not count. Pure functions.
 #ifndef DATACOM_COMMON_RECORDS_EVALUATION_MEANS_H_
 #define DATACOM_COMMON_RECORDS_EVALUATION_MEANS_H_
+
+#include <cmath>
 
 #include "datacom/v1/learner.pb.h"
 
 namespace datacom {
 
 struct EvaluationMeans {
+  int episodes = 0;  // that count; where there is none, the means are NaN
   double discounted_return = 0, return_ = 0, max_violation = 0, sum_cost = 0;
   double mean_cost = 0;  // of an episode's steps
   double length = 0;
@@ -14,7 +18,7 @@ struct EvaluationMeans {
   double reached_rate = 0;   // of episodes with success at some step
   double violated_rate = 0;  // of episodes with a cost above 0
   double absorbed_rate = 0;  // of episodes that the task ended
-  int abandoned = 0;         // episodes cut short by an invalid simulator step; they count up to there
+  int abandoned = 0;         // episodes that an invalid simulator step cut short in every attempt
 };
 
 // Of the episode's steps; 0 for an episode without any.
@@ -25,8 +29,18 @@ inline double MeanCost(const v1::EvaluationEpisode& episode) {
 template <typename Episodes>
 EvaluationMeans MeansOf(const Episodes& episodes) {
   EvaluationMeans means;
-  const double count = static_cast<double>(episodes.size());
   for (const v1::EvaluationEpisode& episode : episodes) {
+    means.abandoned += episode.abandoned();
+    means.episodes += !episode.abandoned();
+  }
+  const double count = means.episodes;
+  if (means.episodes == 0) {
+    means.discounted_return = means.return_ = means.max_violation = means.sum_cost = std::nan("");
+    means.mean_cost = means.length = means.success_rate = std::nan("");
+    means.reached_rate = means.violated_rate = means.absorbed_rate = std::nan("");
+  }
+  for (const v1::EvaluationEpisode& episode : episodes) {
+    if (episode.abandoned()) continue;
     means.discounted_return += episode.discounted_return() / count;
     means.return_ += episode.return_() / count;
     means.max_violation += episode.max_violation() / count;
@@ -37,7 +51,6 @@ EvaluationMeans MeansOf(const Episodes& episodes) {
     means.reached_rate += (episode.reached() ? 1.0 : 0.0) / count;
     means.violated_rate += (episode.max_violation() > 0 ? 1.0 : 0.0) / count;
     means.absorbed_rate += (episode.absorbed() ? 1.0 : 0.0) / count;
-    means.abandoned += episode.abandoned();
   }
   return means;
 }

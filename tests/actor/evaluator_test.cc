@@ -33,9 +33,11 @@ std::vector<std::string> Texts(const std::vector<v1::EvaluationEpisode>& episode
   return texts;
 }
 
-uint32_t Abandoned(const std::vector<v1::EvaluationEpisode>& episodes) {
-  return static_cast<uint32_t>(
-      std::count_if(episodes.begin(), episodes.end(), [](const auto& e) { return e.abandoned(); }));
+// Attempts that were cut short.
+uint32_t Cut(const std::vector<v1::EvaluationEpisode>& episodes) {
+  uint32_t cut = 0;
+  for (const v1::EvaluationEpisode& episode : episodes) cut += episode.attempts() - (episode.abandoned() ? 0 : 1);
+  return cut;
 }
 
 absl::Status Go() { return absl::OkStatus(); }
@@ -47,9 +49,11 @@ TEST(EpisodePlayer, MeasuresWhatAlgorithmsSection18Defines) {
   ASSERT_EQ(episodes.size(), 30u);
   const auto rule = FakeRule::Make(*FakeSnapshot(0, 12), 1).value();
   int absorbed = 0;
-  for (uint32_t e = 0; e < 30; ++e) {  // a literal restatement
+  uint32_t e = 0, attempt = 0;
+  while (e < 30) {  // a literal restatement
     FakeTask task;
-    RandomStream stream(StreamKey("eval.episode", {7, 100, 3, e}));
+    RandomStream stream(attempt == 0 ? StreamKey("eval.episode", {7, 100, 3, e})
+                                     : StreamKey("eval.episode.again", {7, 100, 3, e, attempt}));
     double wide[2], j = 0, total = 0, worst = 0, sum = 0;
     task.Reset(&stream, wide);
     uint32_t length = 0;
@@ -57,7 +61,9 @@ TEST(EpisodePlayer, MeasuresWhatAlgorithmsSection18Defines) {
     for (uint32_t t = 0; t < 40; ++t) {
       const float seen[2] = {static_cast<float>(wide[0]), static_cast<float>(wide[1])};
       float noise, action;
-      FillNormal(StreamKey("eval.noise", {7, 100, 3, e, t}), &noise, 1);
+      FillNormal(attempt == 0 ? StreamKey("eval.noise", {7, 100, 3, e, t})
+                              : StreamKey("eval.noise.again", {7, 100, 3, e, attempt, t}),
+                 &noise, 1);
       rule->Act(1, {seen, &noise}, &action, {});
       const double applied = action;
       const StepResult result = task.Step(&applied, wide);
@@ -73,6 +79,10 @@ TEST(EpisodePlayer, MeasuresWhatAlgorithmsSection18Defines) {
       success = task.Success();
       if (result.absorbing) break;
     }
+    if (cut) {
+      ASSERT_LT(++attempt, 10u);
+      continue;
+    }
     absorbed += success;
     EXPECT_NEAR(episodes[e].discounted_return(), j, 1e-12);
     EXPECT_NEAR(episodes[e].return_(), total, 1e-12);
@@ -80,13 +90,81 @@ TEST(EpisodePlayer, MeasuresWhatAlgorithmsSection18Defines) {
     EXPECT_NEAR(episodes[e].sum_cost(), sum, 1e-12);
     EXPECT_EQ(episodes[e].length(), length);
     EXPECT_EQ(episodes[e].success(), success);
-    EXPECT_EQ(episodes[e].abandoned(), cut);
     EXPECT_EQ(episodes[e].absorbed(), success) << "the fake task's only success is its only end";
     EXPECT_EQ(episodes[e].reached(), success);
+    EXPECT_EQ(episodes[e].attempts(), attempt + 1);
+    EXPECT_FALSE(episodes[e].abandoned());
+    ++e;
+    attempt = 0;
   }
   EXPECT_GT(absorbed, 0);
   EXPECT_LT(absorbed, 30);
-  EXPECT_GT(Abandoned(episodes), 0u);
+  EXPECT_GT(Cut(episodes), 0u);
+}
+
+// Its second step is invalid in the first `broken` episodes that it begins, and each episode has four steps.
+class BreaksAtFirst : public FakeTask {
+ public:
+  explicit BreaksAtFirst(int broken) : FakeTask(4), broken_(broken) {}
+  void Reset(RandomStream* stream, double* observation) override {
+    FakeTask::Reset(stream, observation);
+    begun_ += 1;
+    steps_ = 0;
+  }
+  StepResult Step(const double* action, double* observation) override {
+    StepResult result = FakeTask::Step(action, observation);
+    result.valid = ++steps_ != 2 || begun_ > broken_;
+    return result;
+  }
+
+ private:
+  const int broken_;
+  int begun_ = 0, steps_ = 0;
+};
+
+TEST(EpisodePlayer, PlaysAnEpisodeAgainAfterAnInvalidStepAtMostTenTimes) {
+  struct Case {
+    int broken;
+    std::vector<uint32_t> attempts, lengths;
+    bool abandoned;  // the first
+  };
+  for (const Case& one :
+       {Case{0, {1, 1}, {4, 4}, false}, Case{4, {5, 1}, {4, 4}, false}, Case{9, {10, 1}, {4, 4}, false},
+        Case{10, {10, 1}, {1, 4}, true}, Case{12, {10, 3}, {1, 4}, true}}) {
+    std::vector<std::unique_ptr<Task>> tasks;
+    tasks.push_back(std::make_unique<BreaksAtFirst>(one.broken));
+    EpisodePlayer player(std::move(tasks), FakeRule::Make(*FakeSnapshot(0, 0), 1).value(), 0.9);
+    const auto episodes = player.Play({7, 100, 3}, 2, Go).value();
+    for (int e = 0; e < 2; ++e) {
+      EXPECT_EQ(episodes[e].attempts(), one.attempts[e]) << one.broken << " broken, episode " << e;
+      EXPECT_EQ(episodes[e].length(), one.lengths[e]) << one.broken << " broken, episode " << e;
+      EXPECT_EQ(episodes[e].abandoned(), e == 0 && one.abandoned) << one.broken << " broken, episode " << e;
+    }
+  }
+}
+
+TEST(EpisodePlayer, ShowsTheAttemptThatCounts) {
+  const EpisodePlayer::Seeds seeds = {7, 100, 3};
+  const auto player = Player(*FakeSnapshot(0, 12));
+  const auto episodes = player->Play(seeds, 30, Go).value();
+  int again = 0;
+  for (uint32_t e = 0; e < 30; ++e) {
+    again += episodes[e].attempts() > 1;
+    uint32_t states = 0;
+    double total = 0;
+    ASSERT_TRUE(player
+                    ->Watch(seeds, e,
+                            [&](const Moment& moment) {
+                              EXPECT_TRUE(moment.reached.valid);
+                              EXPECT_EQ(moment.step, states++);
+                              total = moment.sum_reward;
+                              return absl::OkStatus();
+                            })
+                    .ok());
+    EXPECT_EQ(states, episodes[e].length() + 1);
+    EXPECT_EQ(total, episodes[e].return_());
+  }
+  EXPECT_GT(again, 0);
 }
 
 // Both as in training: what a rule filters outside of the agent is applied, and it sees the cost of the step before.
@@ -96,6 +174,7 @@ TEST(EpisodePlayer, FiltersActionsByTheCostOfTheStepBefore) {
   for (int i = 0; i < 3; ++i) tasks.push_back(std::make_unique<FakeTask>());
   EpisodePlayer player(std::move(tasks), FilteringRule::Make(*snapshot, 3).value(), 0.9);
   const auto episodes = player.Play({7, 100, 3}, 8, Go).value();
+  int compared = 0;
   const auto rule = FakeRule::Make(*snapshot, 1).value();
   for (uint32_t e = 0; e < 8; ++e) {
     FakeTask task;
@@ -110,13 +189,18 @@ TEST(EpisodePlayer, FiltersActionsByTheCostOfTheStepBefore) {
       rule->Act(1, {seen, &noise}, &action, {});
       const double applied = FilteringRule::Filtered(action, previous);
       const StepResult result = task.Step(&applied, wide);
+      ASSERT_TRUE(result.valid || episodes[e].attempts() > 1);
       if (!result.valid) break;
       previous = static_cast<float>(result.cost);
       total += result.reward;
       if (result.absorbing) break;
     }
-    EXPECT_NEAR(episodes[e].return_(), total, 1e-12) << e;
+    if (episodes[e].attempts() == 1) {
+      EXPECT_NEAR(episodes[e].return_(), total, 1e-12) << e;
+      ++compared;
+    }
   }
+  EXPECT_GT(compared, 4);
 }
 
 // Succeeds at one step, and no longer at the next.
@@ -292,17 +376,17 @@ TEST_F(EvaluatorTest, ReportsEveryItemOnceAndLeavesWhenTheRunIsFinished) {
   EXPECT_EQ(results, (std::vector<std::string>{"accepted", "accepted", "accepted"}));
 }
 
-TEST_F(EvaluatorTest, TellsHowManyEpisodesOfAnItemWereCutShort) {
+TEST_F(EvaluatorTest, TellsHowManyAttemptsAtAnItemsEpisodesWereCutShort) {
   source.leases = {Item(1, 0, 0, 200)};
   uint32_t told = 0;
-  options.on_abandoned = [&told](uint32_t episodes) { told += episodes; };
+  options.on_abandoned = [&told](uint32_t attempts) { told += attempts; };
   ASSERT_TRUE(Run().ok());
   const auto player = Player(*FakeSnapshot(0, 0));
   EXPECT_GT(told, 0u);
-  EXPECT_EQ(told, Abandoned(player->Play({7, 100, 0}, 200, Go).value()));
+  EXPECT_EQ(told, Cut(player->Play({7, 100, 0}, 200, Go).value()));
   ASSERT_EQ(source.reports.at(0).episodes_size(), 200);
   const auto& reported = source.reports.at(0).episodes();
-  EXPECT_EQ(told, Abandoned({reported.begin(), reported.end()}));
+  EXPECT_EQ(told, Cut({reported.begin(), reported.end()}));
 }
 
 TEST_F(EvaluatorTest, TriesAgainWhatIsWorthTryingAgain) {

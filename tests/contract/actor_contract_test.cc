@@ -317,6 +317,7 @@ TEST_P(ActorContract, ATaskThatAlwaysBreaksGivesNoRowAndAnEvaluationThatSaysSo) 
   const auto episodes = player->Play({7, 100, 0}, 6, [] { return absl::OkStatus(); }).value();
   for (const v1::EvaluationEpisode& episode : episodes) {
     EXPECT_TRUE(episode.abandoned());
+    EXPECT_EQ(episode.attempts(), 10u);
     EXPECT_LT(episode.length(), static_cast<uint32_t>(kHorizon));
     EXPECT_TRUE(std::isfinite(episode.return_()) && std::isfinite(episode.sum_cost()));
   }
