@@ -10,9 +10,11 @@ set(DATACOM_CORE_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/nn/fused_rows.cc
   ${CMAKE_CURRENT_LIST_DIR}/nn/fused_quantiles.cc
   ${CMAKE_CURRENT_LIST_DIR}/nn/fused_joined_map.cc
+  ${CMAKE_CURRENT_LIST_DIR}/nn/fused_watch.cc
   ${CMAKE_CURRENT_LIST_DIR}/nn/tensor_kernels.cc
   ${CMAKE_CURRENT_LIST_DIR}/nn/tensor_rows.cc
   ${CMAKE_CURRENT_LIST_DIR}/nn/tensor_joined_map.cc
+  ${CMAKE_CURRENT_LIST_DIR}/nn/tensor_watch.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/algorithm.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/population.cc
   ${CMAKE_CURRENT_LIST_DIR}/algorithms/critic_ensemble.cc
@@ -41,6 +43,7 @@ endif()
 # for both instruction sets: there it does not fuse multiply-adds by itself.
 set(loop_options "-O3;-fno-math-errno;-fno-trapping-math")
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/nn/fused_rows.cc ${CMAKE_CURRENT_LIST_DIR}/nn/fused_quantiles.cc
+  ${CMAKE_CURRENT_LIST_DIR}/nn/fused_watch.cc
   PROPERTIES COMPILE_OPTIONS "${loop_options};-ffp-contract=fast")
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/nn/loops_avx2.cc PROPERTIES COMPILE_OPTIONS "${loop_options};-ffp-contract=off")
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/nn/loops_avx512.cc

@@ -81,12 +81,16 @@ struct Batch {
   void Resize(const AlgorithmConfig& config);
 };
 
-// Means over the updates since the last ResetStats; NaN where an algorithm has no such thing. All [M].
+// Over the updates since the last ResetStats; NaN where an algorithm has no such thing. All [M].
 struct Stats {
   std::vector<double> policy_loss, critic_loss, constraint_loss, constraint_mean, entropy;  // means
-  std::vector<double> alpha, delta, multiplier;                                             // current
-  std::vector<uint64_t> delta_steps;  // optimiser steps delta has taken
-  std::vector<uint8_t> diverged;      // 1: a loss was not finite; the member is frozen since
+  // Of the critics at the stored actions: mean of both, the smallest value of any row, mean |Q0 - Q1|.
+  std::vector<double> q_mean, q_min, q_gap;
+  // Means of the Euclidean norms of what the optimisers of a group of nets were given.
+  std::vector<double> actor_gradient_norm, critic_gradient_norm, constraint_gradient_norm;
+  std::vector<double> alpha, delta, multiplier;  // current
+  std::vector<uint64_t> delta_steps;             // optimiser steps delta has taken
+  std::vector<uint8_t> diverged;                 // 1: a loss or a gradient was not finite; the member is frozen since
 };
 
 // Named raw bytes: everything needed to continue bit-identically (parameters, targets, optimiser, delta, counters,

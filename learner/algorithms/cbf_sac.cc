@@ -16,7 +16,9 @@ CbfSac::CbfSac(const AlgorithmConfig& config) : Sac(config, Unbuilt()) {
   init.xavier_gain = std::sqrt(2.0) / 5, init.last_bias = -1;
   barrier_ = layout_.AddMlp("barrier", Widths(config_.q_dim, config_.constraint_hidden, 1), Activation::kRelu, init);
   Finish();
-  barrier_optimizer_ = NewOptimizer("barrier", first, layout_.size() - first, &MemberHyper::constraint_lr);
+  barrier_optimizer_ =
+      NewOptimizer("barrier", NetGroup::kConstraint, first, layout_.size() - first, &MemberHyper::constraint_lr);
+  StepWithValues(barrier_optimizer_);
   barrier_loss_ = NewStatistic();
   mean_barrier_ = NewStatistic();
   Register("stats.constraint_loss", barrier_loss_.sum);
@@ -51,13 +53,8 @@ void CbfSac::LoadBatch(const Batch& batch) {
   kernels_->Upload(BlockOf(batch.action, B * n), action_);
 }
 
-void CbfSac::FitValues() {
-  Sac::FitValues();
-  BarrierStep();
-}
-
 // The loss holds V and dV/dq: its gradient is of second order.
-void CbfSac::BarrierStep() {
+void CbfSac::EvaluateState() {
   kernels_->Forward(parameters(), barrier_, q_, tape_);
   kernels_->Adjoint(parameters(), barrier_, ones_, tape_);
   kernels_->InputGradient(parameters(), barrier_, tape_, 0, /*add=*/false, slope_);
@@ -67,7 +64,7 @@ void CbfSac::BarrierStep() {
   kernels_->RowMean(tape_.out, mean_barrier_.value);
   Record(mean_barrier_);
   kernels_->SlopeGradient(parameters(), barrier_, q_, d_value_, d_slope_, tape_, tangent_, gradients());
-  Step(barrier_optimizer_);
+  Watch(barrier_optimizer_);
 }
 
 Stats CbfSac::GetStats() const {

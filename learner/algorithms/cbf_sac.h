@@ -21,11 +21,9 @@ class CbfSac : public Sac {
 
  protected:
   void LoadBatch(const Batch& batch) override;
-  void FitValues() override;
+  void EvaluateState() override;
 
  private:
-  void BarrierStep();
-
   Mlp barrier_;
   Optimizer barrier_optimizer_;
   Statistic barrier_loss_, mean_barrier_;

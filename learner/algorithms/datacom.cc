@@ -21,8 +21,9 @@ Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> fea
   Build();
   MakeWorkspace();
   feasibility_->MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
-  constraint_optimizer_ =
-      NewOptimizer("constraint", feasibility_->first(), feasibility_->size(), &MemberHyper::constraint_lr);
+  constraint_optimizer_ = NewOptimizer("constraint", NetGroup::kConstraint, feasibility_->first(), feasibility_->size(),
+                                       &MemberHyper::constraint_lr);
+  StepWithValues(constraint_optimizer_);
   constraint_loss_ = NewStatistic();
   constraint_mean_ = NewStatistic();
   Register("stats.constraint_loss", constraint_loss_.sum);
@@ -101,29 +102,26 @@ void Datacom::MapNowGradient() {
 void Datacom::EvaluateState() {
   feasibility_->Evaluate(parameters(), Block(delta_value_));
   if (joins()) kernels_->JoinMap({MapInput(dynamics_, feasibility_->k(), feasibility_->J()), dynamics_.known}, map_);
-}
-
-void Datacom::ImprovePolicy() {
-  SampleNow();
-  MapNow();
-  EvaluateActor();
-  MapNowGradient();
-  ActorStep(d_u_);
-  TemperatureStep();
-}
-
-void Datacom::FitValues() {
-  SampleNext();
-  MapNext();
-  CriticStep();
-
   feasibility_->LossGradient(parameters(), targets(), gradients(), constraint_loss_.value);
   GuardAndRecord(constraint_loss_);
   kernels_->RowMean(feasibility_->k_now(), constraint_mean_.value);
   Record(constraint_mean_);
-  Step(constraint_optimizer_);
+  Watch(constraint_optimizer_);
+}
 
-  PolyakTargets();
+void Datacom::PolicyGradients() {
+  SampleNow();
+  MapNow();
+  EvaluateActor();
+  MapNowGradient();
+  ActorGradient(d_u_);
+  TemperatureGradient();
+}
+
+void Datacom::ValueGradients() {
+  SampleNext();
+  MapNext();
+  CriticGradient();
 }
 
 void Datacom::ApplyEpisode(int member, int length, const float* z, const float* costs) {

@@ -34,8 +34,8 @@ class Datacom : public SoftActorCritic {
   virtual void AddConstraint(int member, ActingParameters* out) const;
   void LoadBatch(const Batch& batch) override;
   void EvaluateState() override;
-  void ImprovePolicy() override;
-  void FitValues() override;
+  void PolicyGradients() override;
+  void ValueGradients() override;
 
  private:
   struct Dynamics {

@@ -17,9 +17,11 @@ LagSac::LagSac(const AlgorithmConfig& config, const std::vector<std::string>& co
   now_.u = NowAction();  // the sample is what is executed
   next_.u = NextAction();
   cost_critics_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
-  multiplier_optimizer_ = NewOptimizer("multiplier", multiplier_raw_, 1, &MemberHyper::multiplier_lr);
-  cost_optimizer_ =
-      NewOptimizer("cost_critic", cost_critics_.first(), cost_critics_.size(), &MemberHyper::constraint_lr);
+  multiplier_optimizer_ = NewOptimizer("multiplier", NetGroup::kNone, multiplier_raw_, 1, &MemberHyper::multiplier_lr);
+  cost_optimizer_ = NewOptimizer("cost_critic", NetGroup::kConstraint, cost_critics_.first(), cost_critics_.size(),
+                                 &MemberHyper::constraint_lr);
+  StepWithPolicy(multiplier_optimizer_);
+  StepWithValues(cost_optimizer_);
   cost_loss_ = NewStatistic();
   mean_cost_ = NewStatistic();
   Register("stats.constraint_loss", cost_loss_.sum);
@@ -41,13 +43,13 @@ void LagSac::LoadBatch(const Batch& batch) {
 }
 
 // The multiplier's price and gradient are taken before anything of this update moves.
-void LagSac::ImprovePolicy() {
+void LagSac::PolicyGradients() {
   SampleNow();
   EvaluateActor();
   AddPricedCost();
-  ActorStep(action_gradient());
-  TemperatureStep();
-  Step(multiplier_optimizer_);
+  ActorGradient(action_gradient());
+  TemperatureGradient();
+  Watch(multiplier_optimizer_);
 }
 
 void LagSac::EvaluateStored() {
@@ -56,11 +58,10 @@ void LagSac::EvaluateStored() {
   kernels_->RowMean(StoredCost(), mean_cost_.value);
 }
 
-void LagSac::FitValues() {
+void LagSac::ValueGradients() {
   SampleNext();
-  CriticStep();
-  CostCriticStep();
-  PolyakTargets();
+  CriticGradient();
+  CostCriticGradient();
 }
 
 void LagSac::AddPricedCost() {
@@ -73,13 +74,13 @@ void LagSac::AddPricedCost() {
   cost_critics_.ActionGradient(parameters(), cost_critics_.nets(), /*add=*/true, action_gradient());
 }
 
-void LagSac::CostCriticStep() {
+void LagSac::CostCriticGradient() {
   cost_critics_.EvaluateTargets(targets(), critic_input());
   CostLoss(cost_, cost_loss_.value);
   cost_critics_.ParameterGradient(parameters(), critic_input(), gradients());
   GuardAndRecord(cost_loss_);
   Record(mean_cost_);
-  Step(cost_optimizer_);
+  Watch(cost_optimizer_);
 }
 
 void LagSac::CostLoss(const FloatView& cost, const DoubleView& loss) {

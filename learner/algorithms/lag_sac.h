@@ -22,9 +22,9 @@ class LagSac : public SoftActorCritic {
  protected:
   LagSac(const AlgorithmConfig& config, const std::vector<std::string>& cost_nets);
   void LoadBatch(const Batch& batch) override;
-  void ImprovePolicy() override;
+  void PolicyGradients() override;
   void EvaluateStored() override;
-  void FitValues() override;
+  void ValueGradients() override;
 
   // The cost critic's estimates of [s, executed] and [s, stored], [block, B, 1]: here its one output.
   virtual FloatView ExecutedCost() { return cost_critics_.executed(0); }
@@ -39,7 +39,7 @@ class LagSac : public SoftActorCritic {
  private:
   FloatView MultiplierRaw(const FloatView& block) const { return block.Cols(static_cast<int>(multiplier_raw_), 1); }
   void AddPricedCost();
-  void CostCriticStep();
+  void CostCriticGradient();
 
   int64_t multiplier_raw_ = 0;
   Optimizer multiplier_optimizer_, cost_optimizer_;

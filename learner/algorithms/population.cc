@@ -55,8 +55,14 @@ void Population::Build() {
   Initialise();
   policy_loss_ = NewStatistic();
   critic_loss_ = NewStatistic();
+  q_mean_ = NewStatistic();
+  q_min_ = NewStatistic();
+  q_gap_ = NewStatistic();
   Register("stats.policy_loss", policy_loss_.sum);
   Register("stats.critic_loss", critic_loss_.sum);
+  Register("stats.q_mean", q_mean_.sum);
+  Register("stats.q_min", q_min_.sum);
+  Register("stats.q_gap", q_gap_.sum);
   compute_ = [this] { Compute(); };
 }
 
@@ -77,11 +83,29 @@ void Population::Initialise() {
   }
 }
 
-Optimizer Population::NewOptimizer(const std::string& name, int64_t first, int64_t size,
+Optimizer Population::NewOptimizer(const std::string& name, NetGroup group, int64_t first, int64_t size,
                                    double MemberHyper::*learning_rate) {
-  Optimizer optimizer{name, first, size, NewScalar(learning_rate), NewScalar()};
+  Optimizer optimizer{name, first, size, NewScalar(learning_rate), NewScalar(), group, NewStatistic()};
   Register("steps." + name, optimizer.steps);
+  Register("stats.gradient_norm." + name, optimizer.gradient_norm.sum);
+  optimizers_.push_back(optimizer);
   return optimizer;
+}
+
+KeptRange Population::NewKeptRange(const std::vector<Optimizer>& optimizers) {
+  KeptRange range;
+  range.first = layout_.size();
+  int64_t end = 0;
+  for (const Optimizer& optimizer : optimizers) {
+    range.first = std::min(range.first, optimizer.first);
+    end = std::max(end, optimizer.first + optimizer.size);
+    range.steps.push_back({optimizer.steps, kernels_->NewDoubles(block_, 1, 1)});
+  }
+  range.size = end - range.first;
+  for (FloatView* kept : {&range.parameters, &range.first_moment, &range.second_moment}) {
+    *kept = kernels_->NewFloats(block_, 1, static_cast<int>(range.size));
+  }
+  return range;
 }
 
 DoubleView Population::NewScalar(double MemberHyper::*value) {
@@ -119,11 +143,34 @@ void Population::RunBlocks(const Batch& batch, int plan, const std::function<voi
   }
 }
 
+void Population::Watch(const Optimizer& optimizer) {
+  const int first = static_cast<int>(optimizer.first), size = static_cast<int>(optimizer.size);
+  kernels_->GradientNorm(gradients().Cols(first, size), optimizer.gradient_norm.value, Block(active_));
+}
+
+void Population::Keep(const KeptRange& range) {
+  const int first = static_cast<int>(range.first), size = static_cast<int>(range.size);
+  kernels_->Copy(parameters().Cols(first, size), range.parameters);
+  kernels_->Copy(Block(first_moment_).Cols(first, size), range.first_moment);
+  kernels_->Copy(Block(second_moment_).Cols(first, size), range.second_moment);
+  for (const KeptRange::Steps& steps : range.steps) kernels_->Copy(Block(steps.all), steps.kept);
+}
+
+void Population::PutBack(const KeptRange& range) {
+  const int first = static_cast<int>(range.first), size = static_cast<int>(range.size);
+  const DoubleView active = Block(active_);
+  kernels_->CopyInactive(range.parameters, active, parameters().Cols(first, size));
+  kernels_->CopyInactive(range.first_moment, active, Block(first_moment_).Cols(first, size));
+  kernels_->CopyInactive(range.second_moment, active, Block(second_moment_).Cols(first, size));
+  for (const KeptRange::Steps& steps : range.steps) kernels_->CopyInactive(steps.kept, active, Block(steps.all));
+}
+
 void Population::Step(const Optimizer& optimizer) {
   const int first = static_cast<int>(optimizer.first), size = static_cast<int>(optimizer.size);
   kernels_->Adam({parameters().Cols(first, size), gradients().Cols(first, size), Block(first_moment_).Cols(first, size),
                   Block(second_moment_).Cols(first, size), Block(optimizer.learning_rate), Block(optimizer.steps),
                   Block(active_)});
+  if (optimizer.group != NetGroup::kNone) Record(optimizer.gradient_norm);
 }
 
 void Population::PolyakTargets() {
@@ -131,9 +178,16 @@ void Population::PolyakTargets() {
   kernels_->Polyak(source, config_.tau, Block(active_), targets());
 }
 
-void Population::GuardAndRecord(const Statistic& statistic) {
-  kernels_->Guard(statistic.value, Block(active_));
-  Record(statistic);
+void Population::GuardAndRecord(const Statistic& loss) {
+  kernels_->Guard(loss.value, Block(active_));
+  Record(loss);
+}
+
+void Population::RecordCritics(const FloatView& q0, const FloatView& q1) {
+  kernels_->CriticValues(q0, q1, q_mean_.value, q_min_.value, q_gap_.value);
+  Record(q_mean_);
+  Record(q_gap_);
+  kernels_->AccumulateLeast(q_min_.value, Block(active_), Block(q_min_.sum));
 }
 
 void Population::Record(const Statistic& statistic, double sign) {
@@ -161,12 +215,30 @@ std::vector<double> Population::Means(const Statistic& statistic) const {
   return means;
 }
 
+std::vector<double> Population::Smallest(const Statistic& statistic) const {
+  const std::vector<double> least = Values(statistic.sum);
+  std::vector<double> values(members_, std::numeric_limits<double>::quiet_NaN());
+  for (int m = 0; m < members_; ++m) {
+    if (least[2 * m + 1] > 0) values[m] = least[2 * m];
+  }
+  return values;
+}
+
 Stats Population::GetStats() const {
   Stats stats;
   const std::vector<double> none(members_, std::numeric_limits<double>::quiet_NaN());
   stats.policy_loss = Means(policy_loss_);
   stats.critic_loss = Means(critic_loss_);
   stats.constraint_loss = stats.constraint_mean = stats.entropy = stats.alpha = stats.delta = stats.multiplier = none;
+  stats.q_mean = Means(q_mean_);
+  stats.q_min = Smallest(q_min_);
+  stats.q_gap = Means(q_gap_);
+  stats.actor_gradient_norm = stats.critic_gradient_norm = stats.constraint_gradient_norm = none;
+  for (const Optimizer& optimizer : optimizers_) {
+    if (optimizer.group == NetGroup::kActor) stats.actor_gradient_norm = Means(optimizer.gradient_norm);
+    if (optimizer.group == NetGroup::kCritic) stats.critic_gradient_norm = Means(optimizer.gradient_norm);
+    if (optimizer.group == NetGroup::kConstraint) stats.constraint_gradient_norm = Means(optimizer.gradient_norm);
+  }
   stats.delta_steps.assign(members_, 0);
   for (double active : Values(active_)) stats.diverged.push_back(active == 0);
   return stats;

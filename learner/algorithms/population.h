@@ -2,6 +2,12 @@
 // scalars a member, statistics, and saving and loading all of it. An algorithm declares its nets, calls Build, and then
 // works on blocks of members: Load copies a block's part of the batch, Compute issues the kernel calls of the update.
 // Not thread-safe; owns its Kernels and through it all arrays.
+//
+// A member is frozen for good by the first update in which one of its losses or gradients is not finite, and that
+// update leaves no trace in it: parameters, moments, step counts and targets are bit for bit those from before;
+// statistics alone may have counted what was finite. To keep this an algorithm computes and checks (Guard, Watch)
+// everything it can before its first Step. What later parts need already stepped (a critic's target needs the new
+// actor) is copied by Keep before and restored by PutBack once everything is checked; all else is stepped after that.
 #ifndef DATACOM_LEARNER_ALGORITHMS_POPULATION_H_
 #define DATACOM_LEARNER_ALGORITHMS_POPULATION_H_
 
@@ -15,17 +21,33 @@
 
 namespace datacom::learner {
 
+// Sum (or smallest value) and count of a statistic, and the value of the current update; all members [M] or the
+// block's.
+struct Statistic {
+  DoubleView sum;    // [M, 1, 2]
+  DoubleView value;  // [block, 1, 1]
+};
+
+// Which of Stats' gradient norms an optimiser's counts in.
+enum class NetGroup { kActor, kCritic, kConstraint, kNone };
+
 // A range of every member's block with its own step count and learning rates.
 struct Optimizer {
   std::string name;
   int64_t first = 0, size = 0;
   DoubleView learning_rate, steps;  // [M, 1, 1]
+  NetGroup group = NetGroup::kNone;
+  Statistic gradient_norm;
 };
 
-// Sum and count of a statistic, and the value of the current update; all members [M] or the block's.
-struct Statistic {
-  DoubleView sum;    // [M, 1, 2]
-  DoubleView value;  // [block, 1, 1]
+// A copy of what the Steps of some optimisers change, of the current block.
+struct KeptRange {
+  int64_t first = 0, size = 0;
+  FloatView parameters, first_moment, second_moment;  // [block, 1, size]
+  struct Steps {
+    DoubleView all, kept;  // [M, 1, 1], [block, 1, 1]
+  };
+  std::vector<Steps> steps;
 };
 
 class Population : public Algorithm {
@@ -53,7 +75,9 @@ class Population : public Algorithm {
   // ---- building, in this order: nets into layout_, MirrorTargets, Build, optimizers and scalars.
   void MirrorTargets(int64_t first, int64_t size);  // this range of the block has target copies
   void Build();                                     // allocates and initialises
-  Optimizer NewOptimizer(const std::string& name, int64_t first, int64_t size, double MemberHyper::*learning_rate);
+  Optimizer NewOptimizer(const std::string& name, NetGroup group, int64_t first, int64_t size,
+                         double MemberHyper::*learning_rate);
+  KeptRange NewKeptRange(const std::vector<Optimizer>& optimizers);
   DoubleView NewScalar(double MemberHyper::*value);
   DoubleView NewScalar() { return kernels_->NewDoubles(members_, 1, 1); }
   Statistic NewStatistic();
@@ -73,12 +97,18 @@ class Population : public Algorithm {
   const T* BlockOf(const std::vector<T>& values, int64_t per_member) const {
     return values.data() + first_ * per_member;
   }
+  // The checks come before the first Step that is not kept: of a loss, and of an optimiser's whole gradient. A member
+  // in which one fails is inactive from then on.
+  void GuardAndRecord(const Statistic& loss);
+  void Watch(const Optimizer& optimizer);
+  void Keep(const KeptRange& range);
+  void PutBack(const KeptRange& range);  // in members that have become inactive since Keep
   void Step(const Optimizer& optimizer);
   void PolyakTargets();
-  // Loss of the update: a member whose value is not finite becomes inactive before anything of it is stepped.
-  void GuardAndRecord(const Statistic& statistic);
+  void RecordCritics(const FloatView& q0, const FloatView& q1);
   void Record(const Statistic& statistic, double sign = 1);
   std::vector<double> Means(const Statistic& statistic) const;
+  std::vector<double> Smallest(const Statistic& statistic) const;
   std::vector<double> Values(const DoubleView& view) const;  // [M] on the host
   double MemberValue(const DoubleView& view, int member) const;
 
@@ -105,6 +135,8 @@ class Population : public Algorithm {
   FloatView parameters_, first_moment_, second_moment_, targets_;  // [M, 1, size]
   FloatView gradients_;  // [block, 1, size]: of the block updated last, so that it stays in cache
   int64_t target_first_ = 0, target_size_ = 0;
+  Statistic q_mean_, q_min_, q_gap_;
+  std::vector<Optimizer> optimizers_;
   std::map<std::string, DoubleView> saved_;
   int first_ = 0, count_ = 0;
   std::function<void()> compute_;

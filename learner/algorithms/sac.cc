@@ -15,17 +15,16 @@ void Sac::Finish() {
   next_.u = NextAction();
 }
 
-void Sac::ImprovePolicy() {
+void Sac::PolicyGradients() {
   SampleNow();
   EvaluateActor();
-  ActorStep(action_gradient());
-  TemperatureStep();
+  ActorGradient(action_gradient());
+  TemperatureGradient();
 }
 
-void Sac::FitValues() {
+void Sac::ValueGradients() {
   SampleNext();
-  CriticStep();
-  PolyakTargets();
+  CriticGradient();
 }
 
 ActingParameters Sac::GetActingParameters(int member) const {

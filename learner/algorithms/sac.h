@@ -20,8 +20,8 @@ class Sac : public SoftActorCritic {
   Sac(const AlgorithmConfig& config, Unbuilt);
   void Finish();
   void LoadBatch(const Batch& batch) override { LoadTransitions(batch); }
-  void ImprovePolicy() override;
-  void FitValues() override;
+  void PolicyGradients() override;
+  void ValueGradients() override;
 };
 
 }  // namespace datacom::learner

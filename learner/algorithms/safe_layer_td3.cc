@@ -19,9 +19,13 @@ SafeLayerTd3::SafeLayerTd3(const AlgorithmConfig& config) : Population(config), 
   model_ = layout_.AddMlp("safety_model", Widths(obs, config_.constraint_hidden, n), Activation::kRelu, model);
   Build();
   critics_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
-  critic_optimizer_ = NewOptimizer("critic", critics_.first(), critics_.size(), &MemberHyper::critic_lr);
-  actor_optimizer_ = NewOptimizer("actor", actor_first, actor_end - actor_first, &MemberHyper::actor_lr);
-  model_optimizer_ = NewOptimizer("safety_model", actor_end, layout_.size() - actor_end, &MemberHyper::constraint_lr);
+  critic_optimizer_ =
+      NewOptimizer("critic", NetGroup::kCritic, critics_.first(), critics_.size(), &MemberHyper::critic_lr);
+  actor_optimizer_ =
+      NewOptimizer("actor", NetGroup::kActor, actor_first, actor_end - actor_first, &MemberHyper::actor_lr);
+  model_optimizer_ = NewOptimizer("safety_model", NetGroup::kConstraint, actor_end, layout_.size() - actor_end,
+                                  &MemberHyper::constraint_lr);
+  kept_critics_ = NewKeptRange({critic_optimizer_});
   model_loss_ = NewStatistic();
   mean_prediction_ = NewStatistic();
   Register("stats.constraint_loss", model_loss_.sum);
@@ -59,14 +63,22 @@ void SafeLayerTd3::LoadBatch(const Batch& batch) {
 }
 
 void SafeLayerTd3::Compute() {
-  ModelStep();
-  if (plan_ == kModel) return;
-  CriticStep();
-  if (plan_ == kActor) ActorStep();
-  PolyakTargets();
+  ModelGradient();
+  if (plan_ != kModel) CriticGradient();
+  if (plan_ == kActor) {
+    Keep(kept_critics_);
+    Step(critic_optimizer_);
+    ActorGradient();
+    PutBack(kept_critics_);
+    Step(actor_optimizer_);
+  } else if (plan_ == kCritics) {
+    Step(critic_optimizer_);
+  }
+  Step(model_optimizer_);
+  if (plan_ != kModel) PolyakTargets();
 }
 
-void SafeLayerTd3::ModelStep() {
+void SafeLayerTd3::ModelGradient() {
   kernels_->Forward(parameters(), model_, Observation(), model_tape_);
   kernels_->LinearCostLoss(model_tape_.out, action_, previous_cost_, cost_, prediction_, d_slope_, model_loss_.value);
   kernels_->Adjoint(parameters(), model_, d_slope_, model_tape_);
@@ -74,10 +86,10 @@ void SafeLayerTd3::ModelStep() {
   GuardAndRecord(model_loss_);
   kernels_->RowMean(prediction_, mean_prediction_.value);
   Record(mean_prediction_);
-  Step(model_optimizer_);
+  Watch(model_optimizer_);
 }
 
-void SafeLayerTd3::CriticStep() {
+void SafeLayerTd3::CriticGradient() {
   kernels_->Forward(targets(), actor_, input_.next.Cols(0, config_.obs_dim), actor_tape_);
   kernels_->DeterministicAction(actor_tape_.out, box_, policy_action_);
   kernels_->SmoothAction(noise_, Block(noise_std_), Block(noise_clip_), box_, policy_action_);
@@ -89,11 +101,12 @@ void SafeLayerTd3::CriticStep() {
   critics_.EvaluateStored(parameters(), input_);
   critics_.Regress(parameters(), input_, y_, gradients(), critic_loss_.value);
   GuardAndRecord(critic_loss_);
-  Step(critic_optimizer_);
+  RecordCritics(critics_.stored(0), critics_.stored(1));
+  Watch(critic_optimizer_);
 }
 
 // Up the first of the critics just moved.
-void SafeLayerTd3::ActorStep() {
+void SafeLayerTd3::ActorGradient() {
   kernels_->Forward(parameters(), actor_, Observation(), actor_tape_);
   kernels_->DeterministicAction(actor_tape_.out, box_, policy_action_);
   kernels_->ActionInHalfRanges(policy_action_, box_, ActionColumns(input_.rows.Rows(0, batch_)));
@@ -105,7 +118,7 @@ void SafeLayerTd3::ActorStep() {
   kernels_->Adjoint(parameters(), actor_, d_raw_, actor_tape_);
   kernels_->ParameterGradient(actor_, Observation(), d_raw_, actor_tape_, gradients());
   GuardAndRecord(policy_loss_);
-  Step(actor_optimizer_);
+  Watch(actor_optimizer_);
 }
 
 Stats SafeLayerTd3::GetStats() const {

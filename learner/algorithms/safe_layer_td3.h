@@ -33,9 +33,9 @@ class SafeLayerTd3 : public Population {
   enum { kModel, kCritics, kActor };  // plans: the model alone, then critics, too, then the actor, too
   FloatView Observation() const { return input_.rows.Rows(0, batch_).Cols(0, config_.obs_dim); }
   FloatView ActionColumns(const FloatView& rows) const { return rows.Cols(config_.obs_dim, config_.action_dim); }
-  void ModelStep();
-  void CriticStep();
-  void ActorStep();
+  void ModelGradient();
+  void CriticGradient();
+  void ActorGradient();
 
   const int batch_;
   uint64_t updates_ = 0;  // so far
@@ -43,6 +43,7 @@ class SafeLayerTd3 : public Population {
   CriticEnsemble critics_;
   Mlp actor_, model_;  // the actor's target lies where it does, in the block of targets
   Optimizer critic_optimizer_, actor_optimizer_, model_optimizer_;
+  KeptRange kept_critics_;
   Statistic model_loss_, mean_prediction_;
   ActionBox box_;
   CriticInput input_;                                // actions in half ranges

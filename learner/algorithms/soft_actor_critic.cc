@@ -14,14 +14,26 @@ SoftActorCritic::SoftActorCritic(const AlgorithmConfig& config) : Population(con
   pretrain_ = [this] {
     EvaluateState();
     EvaluateStored();
-    FitValues();
+    ValueGradients();
+    StepValues();
   };
 }
 
 void SoftActorCritic::Compute() {
   EvaluateState();
-  ImprovePolicy();
-  FitValues();
+  PolicyGradients();
+  Keep(kept_);
+  Step(actor_optimizer_);
+  Step(alpha_optimizer_);
+  ValueGradients();
+  PutBack(kept_);
+  for (const Optimizer& optimizer : policy_optimizers_) Step(optimizer);
+  StepValues();
+}
+
+void SoftActorCritic::StepValues() {
+  for (const Optimizer& optimizer : value_optimizers_) Step(optimizer);
+  PolyakTargets();
 }
 
 void SoftActorCritic::Pretrain(const Batch& batch) { RunBlocks(batch, kPretrainPlan, pretrain_); }
@@ -36,9 +48,13 @@ void SoftActorCritic::DeclareActor() {
 }
 
 void SoftActorCritic::MakeWorkspace() {
-  actor_optimizer_ = NewOptimizer("actor", actor_first_, actor_end_ - actor_first_, &MemberHyper::actor_lr);
-  critic_optimizer_ = NewOptimizer("critic", critics_.first(), critics_.size(), &MemberHyper::critic_lr);
-  alpha_optimizer_ = NewOptimizer("alpha", log_alpha_, 1, &MemberHyper::alpha_lr);
+  actor_optimizer_ =
+      NewOptimizer("actor", NetGroup::kActor, actor_first_, actor_end_ - actor_first_, &MemberHyper::actor_lr);
+  critic_optimizer_ =
+      NewOptimizer("critic", NetGroup::kCritic, critics_.first(), critics_.size(), &MemberHyper::critic_lr);
+  alpha_optimizer_ = NewOptimizer("alpha", NetGroup::kNone, log_alpha_, 1, &MemberHyper::alpha_lr);
+  StepWithValues(critic_optimizer_);
+  kept_ = NewKeptRange({actor_optimizer_, alpha_optimizer_});
   target_entropy_ = NewScalar(&MemberHyper::target_entropy);
   entropy_ = NewStatistic();
   Register("stats.entropy", entropy_.sum);
@@ -78,7 +94,7 @@ void SoftActorCritic::EvaluateActor() {
   critics_.ActionGradient(parameters(), critics_.nets(), /*add=*/false, d_action_);
 }
 
-void SoftActorCritic::ActorStep(const FloatView& d_u) {
+void SoftActorCritic::ActorGradient(const FloatView& d_u) {
   GuardAndRecord(policy_loss_);
   Record(entropy_, /*sign=*/-1);
   kernels_->SampleActionGradient(log_std_tape_.out, noise_now_, box_, now_, d_u, LogAlpha(), d_mean_, d_log_std_);
@@ -86,22 +102,23 @@ void SoftActorCritic::ActorStep(const FloatView& d_u) {
   kernels_->ParameterGradient(mean_, Observation(), d_mean_, mean_tape_, gradients());
   kernels_->Adjoint(parameters(), log_std_, d_log_std_, log_std_tape_);
   kernels_->ParameterGradient(log_std_, Observation(), d_log_std_, log_std_tape_, gradients());
-  Step(actor_optimizer_);
+  Watch(actor_optimizer_);
 }
 
-void SoftActorCritic::TemperatureStep() {
+void SoftActorCritic::TemperatureGradient() {
   const FloatView gradient = gradients().Cols(static_cast<int>(log_alpha_), 1);
   kernels_->TemperatureGradient(mean_log_pi_, Block(target_entropy_), LogAlpha(), gradient);
-  Step(alpha_optimizer_);
+  Watch(alpha_optimizer_);
 }
 
-void SoftActorCritic::CriticStep() {
+void SoftActorCritic::CriticGradient() {
   critics_.EvaluateTargets(targets(), input_);
   kernels_->SoftTarget(input_.reward, input_.absorbing, critics_.next(0), critics_.next(1), next_.log_pi, LogAlpha(),
                        config_.discount, y_);
   critics_.Regress(parameters(), input_, y_, gradients(), critic_loss_.value);
   GuardAndRecord(critic_loss_);
-  Step(critic_optimizer_);
+  RecordCritics(critics_.stored(0), critics_.stored(1));
+  Watch(critic_optimizer_);
 }
 
 Stats SoftActorCritic::GetStats() const {

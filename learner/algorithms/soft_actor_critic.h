@@ -2,12 +2,14 @@
 // targets, temperature. What a policy's action u becomes before the critics see it is the algorithm's business: SAC
 // executes u itself, D-ATACOM maps it through the constraint.
 //
-// One update, in the reference's order: the policy's part, SampleNow -> (map) -> ActorStep -> TemperatureStep, then the
-// values', SampleNext -> (map) -> CriticStep. Pre-training takes the latter alone.
+// One update, in the reference's order: the policy's part, SampleNow -> (map) -> ActorGradient -> TemperatureGradient
+// and their steps, then the values', SampleNext -> (map) -> CriticGradient and all other steps. Pre-training takes the
+// latter alone.
 #ifndef DATACOM_LEARNER_ALGORITHMS_SOFT_ACTOR_CRITIC_H_
 #define DATACOM_LEARNER_ALGORITHMS_SOFT_ACTOR_CRITIC_H_
 
 #include <functional>
+#include <vector>
 
 #include "learner/algorithms/critic_ensemble.h"
 #include "learner/algorithms/population.h"
@@ -29,19 +31,22 @@ class SoftActorCritic : public Population {
   void MakeWorkspace();
   void LoadTransitions(const Batch& batch);
 
-  // What both parts read of the nets as they are before the update.
+  // What both parts read of the nets as they are before the update; and the gradients that need nothing else.
   virtual void EvaluateState() {}
   // The policy's part leaves the critics evaluated at the stored actions; in pre-training EvaluateStored does.
-  virtual void ImprovePolicy() = 0;
+  virtual void PolicyGradients() = 0;
   virtual void EvaluateStored() { critics_.EvaluateStored(parameters(), input_); }
-  virtual void FitValues() = 0;
+  virtual void ValueGradients() = 0;  // actor and temperature are stepped already
   void Compute() final;
+  // Stepped at the end of every update, or of those that are no pre-training.
+  void StepWithValues(const Optimizer& optimizer) { value_optimizers_.push_back(optimizer); }
+  void StepWithPolicy(const Optimizer& optimizer) { policy_optimizers_.push_back(optimizer); }
 
   // Fills now_ or next_: the sample from the current actor. The plain policy's action is u; log_pi may be corrected in
   // place.
   void SampleNow() { Sample(Observation(), noise_now_, now_); }
   void SampleNext() { Sample(NextObservation(), noise_next_, next_); }
-  // Where the executed actions go before ActorStep and CriticStep: columns of the critics' input.
+  // Where the executed actions go before ActorGradient and CriticGradient: columns of the critics' input.
   FloatView NowAction() const { return input_.rows.Rows(0, batch_).Cols(config_.obs_dim, config_.action_dim); }
   FloatView NextAction() const { return input_.next.Cols(config_.obs_dim, config_.action_dim); }
   const CriticInput& critic_input() const { return input_; }
@@ -50,9 +55,9 @@ class SoftActorCritic : public Population {
   // An algorithm whose actor minimises more adds that to both.
   void EvaluateActor();
   const FloatView& action_gradient() const { return d_action_; }  // [block, B, action]
-  void ActorStep(const FloatView& d_u);                           // given the gradient for u
-  void TemperatureStep();
-  void CriticStep();
+  void ActorGradient(const FloatView& d_u);                       // given the gradient for u
+  void TemperatureGradient();
+  void CriticGradient();
 
   const int batch_;
   ActionSample now_, next_;
@@ -63,12 +68,15 @@ class SoftActorCritic : public Population {
   FloatView NextObservation() const { return input_.next.Cols(0, config_.obs_dim); }
   FloatView LogAlpha() const { return parameters().Cols(static_cast<int>(log_alpha_), 1); }
   void Sample(const FloatView& observation, const FloatView& noise, const ActionSample& out);
+  void StepValues();
 
   CriticEnsemble critics_;
   std::function<void()> pretrain_;
   Mlp mean_, log_std_;
   int64_t log_alpha_ = 0, actor_first_ = 0, actor_end_ = 0;
   Optimizer actor_optimizer_, critic_optimizer_, alpha_optimizer_;
+  std::vector<Optimizer> value_optimizers_, policy_optimizers_;
+  KeptRange kept_;  // actor and temperature
   Statistic entropy_;
   ActionBox box_;
   CriticInput input_;

@@ -252,13 +252,8 @@ void FusedKernels::SlopeGradient(const FloatView& block, const Mlp& net, const F
 void FusedKernels::Adam(const AdamRange& range) {
   const int n = range.parameters.cols;
   for (int m = 0; m < range.parameters.members; ++m) {
-    double& active = range.active.at(m);
-    if (active == 0) continue;
+    if (range.active.at(m) == 0) continue;
     const float* gradient = range.gradients.row(m, 0);
-    if (!loops_.all_finite(gradient, n)) {
-      active = 0;
-      continue;
-    }
     const double step = ++range.steps.at(m);
     const float step_size = static_cast<float>(range.learning_rate.at(m) / (1 - std::pow(0.9, step)));
     const float root = static_cast<float>(1 / std::sqrt(1 - std::pow(0.999, step)));

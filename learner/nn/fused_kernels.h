@@ -2,7 +2,7 @@
 // for the instruction set of the processor). One member at a time (BlockSize 1), so that a member's activations,
 // weights and moments stay in cache and a member computes the same numbers alone and in a population. fused_dense.cc
 // holds perceptrons and optimisers, fused_rows.cc the per-row algebra, fused_joined_map.cc the map of several
-// constraints.
+// constraints, fused_watch.cc what is watched and undone.
 #ifndef DATACOM_LEARNER_NN_FUSED_KERNELS_H_
 #define DATACOM_LEARNER_NN_FUSED_KERNELS_H_
 
@@ -109,6 +109,15 @@ class FusedKernels : public Kernels {
   void Accumulate(const DoubleView& value, double sign, const DoubleView& active, const DoubleView& sum) override;
   void Adam(const AdamRange& range) override;
   void Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) override;
+
+  void GradientNorm(const FloatView& gradient, const DoubleView& norm, const DoubleView& active) override;
+  void CriticValues(const FloatView& q0, const FloatView& q1, const DoubleView& mean, const DoubleView& least,
+                    const DoubleView& gap) override;
+  void AccumulateLeast(const DoubleView& value, const DoubleView& active, const DoubleView& least) override;
+  void Copy(const FloatView& from, const FloatView& to) override;
+  void Copy(const DoubleView& from, const DoubleView& to) override;
+  void CopyInactive(const FloatView& from, const DoubleView& active, const FloatView& to) override;
+  void CopyInactive(const DoubleView& from, const DoubleView& active, const DoubleView& to) override;
 
  private:
   float* Scratch(

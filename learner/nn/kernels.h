@@ -231,10 +231,23 @@ class Kernels {
   virtual void Guard(const DoubleView& value, const DoubleView& active) = 0;  // not finite: active = 0
   virtual void Accumulate(const DoubleView& value, double sign, const DoubleView& active,
                           const DoubleView& sum) = 0;  // sum [members, 1, 2]: total, count
-  // Adam (betas 0.9/0.999, eps 1e-8) for active members; a gradient that is not finite makes its member inactive
-  // instead.
+  // Adam (betas 0.9/0.999, eps 1e-8) for active members, whose gradients are finite (GradientNorm).
   virtual void Adam(const AdamRange& range) = 0;
   virtual void Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) = 0;
+
+  // ---- watching an update, and undoing a part of it.
+  // Euclidean norm of a gradient [members, 1, n]. Where an entry is not finite, active = 0.
+  virtual void GradientNorm(const FloatView& gradient, const DoubleView& norm, const DoubleView& active) = 0;
+  // Of two critics' values: the mean of all, the smallest, and the mean of |q0 - q1|.
+  virtual void CriticValues(const FloatView& q0, const FloatView& q1, const DoubleView& mean, const DoubleView& least,
+                            const DoubleView& gap) = 0;
+  // least [members, 1, 2]: the smallest value of active members so far, and how many there were.
+  virtual void AccumulateLeast(const DoubleView& value, const DoubleView& active, const DoubleView& least) = 0;
+  virtual void Copy(const FloatView& from, const FloatView& to) = 0;
+  virtual void Copy(const DoubleView& from, const DoubleView& to) = 0;
+  // Copies the members that are not active.
+  virtual void CopyInactive(const FloatView& from, const DoubleView& active, const FloatView& to) = 0;
+  virtual void CopyInactive(const DoubleView& from, const DoubleView& active, const DoubleView& to) = 0;
 };
 
 std::unique_ptr<Kernels> MakeFusedKernels();

@@ -185,7 +185,6 @@ void TensorKernels::SlopeGradient(const FloatView& block, const Mlp& net, const 
 void TensorKernels::Adam(const AdamRange& range) {
   const at::Tensor gradient = Of(range.gradients), parameters = Of(range.parameters);
   const at::Tensor active = Of(range.active), steps = Of(range.steps);
-  active.mul_(at::isfinite(gradient).all(2, /*keepdim=*/true));
   const at::Tensor on = active.gt(0);
   steps.add_(active);
   const at::Tensor step_size = (Of(range.learning_rate) / (1 - at::pow(0.9, steps))).to(at::kFloat);

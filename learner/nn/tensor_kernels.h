@@ -1,7 +1,7 @@
 // Kernels as plain LibTorch operations on stacked tensors, all members in one launch, on any device. On CUDA the update
 // is recorded once as a graph and replayed. Same formulas as FusedKernels, whose check it is (tests/learner).
 // tensor_kernels.cc holds memory, perceptrons and optimisers, tensor_rows.cc the per-row algebra, tensor_joined_map.cc
-// the map of several constraints.
+// the map of several constraints, tensor_watch.cc what is watched and undone.
 #ifndef DATACOM_LEARNER_NN_TENSOR_KERNELS_H_
 #define DATACOM_LEARNER_NN_TENSOR_KERNELS_H_
 
@@ -118,6 +118,15 @@ class TensorKernels : public Kernels {
   void Accumulate(const DoubleView& value, double sign, const DoubleView& active, const DoubleView& sum) override;
   void Adam(const AdamRange& range) override;
   void Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) override;
+
+  void GradientNorm(const FloatView& gradient, const DoubleView& norm, const DoubleView& active) override;
+  void CriticValues(const FloatView& q0, const FloatView& q1, const DoubleView& mean, const DoubleView& least,
+                    const DoubleView& gap) override;
+  void AccumulateLeast(const DoubleView& value, const DoubleView& active, const DoubleView& least) override;
+  void Copy(const FloatView& from, const FloatView& to) override;
+  void Copy(const DoubleView& from, const DoubleView& to) override;
+  void CopyInactive(const FloatView& from, const DoubleView& active, const FloatView& to) override;
+  void CopyInactive(const DoubleView& from, const DoubleView& active, const DoubleView& to) override;
 
  private:
   template <class T>

@@ -221,19 +221,65 @@ TEST_P(EveryKernels, AdamFollowsItsDefinitionAndSparesTheInactive) {
   EXPECT_EQ(Download(range.steps), (Numbers{3, 0}));
 }
 
-TEST_P(EveryKernels, AdamRefusesAGradientThatIsNotFinite) {
-  for (double bad : {std::nan(""), HUGE_VAL}) {
-    Numbers gradient = Random(2, 40);
-    gradient[17] = bad;
-    const Numbers start = Random(1, 40);
-    const AdamRange range{Upload(start, 1, 1, 40),       Upload(gradient, 1, 1, 40),     kernels_->NewFloats(1, 1, 40),
-                          kernels_->NewFloats(1, 1, 40), UploadDoubles({0.01}, 1, 1, 1), kernels_->NewDoubles(1, 1, 1),
-                          UploadDoubles({1}, 1, 1, 1)};
-    kernels_->Adam(range);
-    EXPECT_EQ(Download(range.parameters), start);
-    EXPECT_EQ(Download(range.active), Numbers{0});
-    EXPECT_EQ(Download(range.steps), Numbers{0});
+TEST_P(EveryKernels, GradientNormIsEuclideanAndFindsWhatIsNotFinite) {
+  for (const int n : {1, 3, 16, 2047, 2049, 5000}) {
+    Numbers gradient = Random(2, 3 * n, 4);
+    gradient[n] = 1e30;           // its square is no float32
+    gradient[3 * n - 1] = 2e-12;  // its square is small
+    const DoubleView norm = kernels_->NewDoubles(3, 1, 1), active = UploadDoubles({1, 1, 0}, 3, 1, 1);
+    kernels_->GradientNorm(Upload(gradient, 3, 1, n), norm, active);
+    for (int m = 0; m < 3; ++m) {
+      long double sum = 0;
+      for (int i = 0; i < n; ++i) {
+        const float entry = static_cast<float>(gradient[m * n + i]);
+        sum += static_cast<long double>(entry) * entry;
+      }
+      const double wanted = static_cast<double>(std::sqrt(sum));
+      EXPECT_NEAR(Download(norm)[m], wanted, 1e-6 * wanted) << n << " entries, member " << m;
+    }
+    EXPECT_EQ(Download(active), (Numbers{1, 1, 0}));
+    for (const double bad : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+      Numbers spoilt = gradient;
+      spoilt[2 * n - 1] = bad;
+      const DoubleView left = UploadDoubles({1, 1, 1}, 3, 1, 1);
+      kernels_->GradientNorm(Upload(spoilt, 3, 1, n), norm, left);
+      EXPECT_EQ(Download(left), (Numbers{1, 0, 1})) << n << " entries, " << bad;
+    }
   }
+}
+
+TEST_P(EveryKernels, CriticValuesAreMeanSmallestAndGapOfBothCritics) {
+  const DoubleView mean = kernels_->NewDoubles(2, 1, 1), least = kernels_->NewDoubles(2, 1, 1),
+                   gap = kernels_->NewDoubles(2, 1, 1);
+  kernels_->CriticValues(Upload({1, 2, 3, 5, 5, 5}, 2, 3, 1), Upload({4, -2, 4, 5, 6, 4}, 2, 3, 1), mean, least, gap);
+  EXPECT_EQ(Download(mean), (Numbers{2, 5}));
+  EXPECT_EQ(Download(least), (Numbers{-2, 4}));
+  EXPECT_NEAR(Download(gap)[0], 8.0 / 3, 1e-15);
+  EXPECT_NEAR(Download(gap)[1], 2.0 / 3, 1e-15);
+}
+
+TEST_P(EveryKernels, TheLeastOfUpdatesIsOfActiveMembersAndOfNoZeroBeforeTheFirst) {
+  const DoubleView least = kernels_->NewDoubles(2, 1, 2), active = UploadDoubles({1, 0}, 2, 1, 1);
+  for (const double value : {5.0, 3.0, 4.0})
+    kernels_->AccumulateLeast(UploadDoubles({value, 1}, 2, 1, 1), active, least);
+  EXPECT_EQ(Download(least), (Numbers{3, 3, 0, 0}));
+}
+
+TEST_P(EveryKernels, CopiesOfARangeComeBackForInactiveMembersAlone) {
+  const Numbers start = Random(1, 3 * 10), changed = Random(2, 3 * 10);
+  const FloatView all = Upload(start, 3, 1, 10), range = all.Cols(2, 5), kept = kernels_->NewFloats(3, 1, 5);
+  const DoubleView steps = UploadDoubles({1, 2, 3}, 3, 1, 1), kept_steps = kernels_->NewDoubles(3, 1, 1);
+  kernels_->Copy(range, kept);
+  kernels_->Copy(steps, kept_steps);
+  kernels_->Copy(Upload(changed, 3, 1, 10), all);
+  kernels_->Copy(UploadDoubles({7, 8, 9}, 3, 1, 1), steps);
+  const DoubleView active = UploadDoubles({1, 0, 1}, 3, 1, 1);
+  kernels_->CopyInactive(kept, active, range);
+  kernels_->CopyInactive(kept_steps, active, steps);
+  Numbers wanted = changed;
+  std::copy(start.begin() + 12, start.begin() + 17, wanted.begin() + 12);
+  EXPECT_EQ(Download(all), wanted);
+  EXPECT_EQ(Download(steps), (Numbers{7, 2, 9}));
 }
 
 TEST_P(EveryKernels, LevelFeaturesAreCosinesOfWholeMultiples) {

@@ -1,0 +1,103 @@
+// What FusedKernels watches in an update, and how it undoes a part of one.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "learner/nn/fused_kernels.h"
+
+namespace datacom::learner {
+namespace {
+
+// Sixteen lanes of float32 vectorise; a chunk's sum goes on in float64. Not finite where an entry is not, and where a
+// square overflows.
+double SquaredSum(const float* x, int n) {
+  constexpr int kLanes = 16, kChunk = 2048;
+  double total = 0;
+  int j = 0;
+  while (j + kLanes <= n) {
+    const int end = std::min(n, j + kChunk) - kLanes;
+    float lane[kLanes] = {};
+    for (; j <= end; j += kLanes) {
+      for (int i = 0; i < kLanes; ++i) lane[i] += x[j + i] * x[j + i];
+    }
+    float sum = 0;
+    for (const float part : lane) sum += part;
+    total += sum;
+  }
+  for (; j < n; ++j) total += static_cast<double>(x[j]) * x[j];
+  return total;
+}
+
+// As SquaredSum; no square of a float32 overflows.
+double WideSquaredSum(const float* x, int n) {
+  double total = 0;
+  for (int j = 0; j < n; ++j) total += static_cast<double>(x[j]) * x[j];
+  return total;
+}
+
+template <class T>
+void CopyMember(const View<T>& from, const View<T>& to, int member) {
+  for (int r = 0; r < from.rows; ++r) std::memcpy(to.row(member, r), from.row(member, r), sizeof(T) * from.cols);
+}
+
+template <class T>
+void CopyAll(const View<T>& from, const View<T>& to) {
+  for (int m = 0; m < from.members; ++m) CopyMember(from, to, m);
+}
+
+template <class T>
+void CopyThoseInactive(const View<T>& from, const DoubleView& active, const View<T>& to) {
+  for (int m = 0; m < from.members; ++m) {
+    if (active.at(m) == 0) CopyMember(from, to, m);
+  }
+}
+
+}  // namespace
+
+void FusedKernels::GradientNorm(const FloatView& gradient, const DoubleView& norm, const DoubleView& active) {
+  for (int m = 0; m < gradient.members; ++m) {
+    double sum = SquaredSum(gradient.row(m, 0), gradient.cols);
+    if (!std::isfinite(sum)) sum = WideSquaredSum(gradient.row(m, 0), gradient.cols);
+    norm.at(m) = std::sqrt(sum);
+    if (!std::isfinite(sum)) active.at(m) = 0;
+  }
+}
+
+void FusedKernels::CriticValues(const FloatView& q0, const FloatView& q1, const DoubleView& mean,
+                                const DoubleView& least, const DoubleView& gap) {
+  for (int m = 0; m < q0.members; ++m) {
+    double sum = 0, apart = 0;
+    float smallest = q0.at(m);
+    for (int r = 0; r < q0.rows; ++r) {
+      const float a = q0.at(m, r), b = q1.at(m, r);
+      sum += static_cast<double>(a) + b;
+      apart += std::abs(a - b);
+      smallest = std::min(smallest, std::min(a, b));
+    }
+    mean.at(m) = sum / (2 * q0.rows);
+    gap.at(m) = apart / q0.rows;
+    least.at(m) = smallest;
+  }
+}
+
+void FusedKernels::AccumulateLeast(const DoubleView& value, const DoubleView& active, const DoubleView& least) {
+  for (int m = 0; m < value.members; ++m) {
+    if (active.at(m) == 0) continue;
+    double& smallest = least.at(m, 0, 0);
+    double& count = least.at(m, 0, 1);
+    smallest = count == 0 ? value.at(m) : std::min(smallest, value.at(m));
+    count += 1;
+  }
+}
+
+void FusedKernels::Copy(const FloatView& from, const FloatView& to) { CopyAll(from, to); }
+void FusedKernels::Copy(const DoubleView& from, const DoubleView& to) { CopyAll(from, to); }
+
+void FusedKernels::CopyInactive(const FloatView& from, const DoubleView& active, const FloatView& to) {
+  CopyThoseInactive(from, active, to);
+}
+void FusedKernels::CopyInactive(const DoubleView& from, const DoubleView& active, const DoubleView& to) {
+  CopyThoseInactive(from, active, to);
+}
+
+}  // namespace datacom::learner
