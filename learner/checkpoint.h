@@ -21,7 +21,7 @@
 
 namespace datacom::learner {
 
-inline constexpr uint32_t kCheckpointVersion = 1;
+inline constexpr uint32_t kCheckpointVersion = 2;
 
 struct Checkpoint {
   v1::LearnerCheckpoint learner;

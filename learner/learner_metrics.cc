@@ -74,6 +74,13 @@ LearnerMetrics::LearnerMetrics(Metrics* metrics, int members, const std::string&
       critic_loss_(metrics, "datacom_member_critic_loss", members),
       constraint_loss_(metrics, "datacom_member_constraint_loss", members),
       entropy_(metrics, "datacom_member_entropy", members),
+      q_mean_(metrics, "datacom_member_q_mean", members),
+      q_min_(metrics, "datacom_member_q_min", members),
+      q_gap_(metrics, "datacom_member_q_gap", members),
+      actor_gradient_norm_(metrics, "datacom_member_actor_gradient_norm", members),
+      critic_gradient_norm_(metrics, "datacom_member_critic_gradient_norm", members),
+      constraint_gradient_norm_(metrics, "datacom_member_constraint_gradient_norm", members),
+      critic_runaway_(metrics, "datacom_member_critic_runaway", members),
       eval_return_(metrics, "datacom_member_eval_discounted_return", members),
       eval_violation_(metrics, "datacom_member_eval_max_violation", members),
       eval_cost_(metrics, "datacom_member_eval_sum_cost", members),
@@ -128,6 +135,8 @@ void LearnerMetrics::Evaluated(int member, const EvaluationMeans& means) {
   eval_abandoned_.Set(member, means.abandoned);
 }
 
+void LearnerMetrics::SetCriticRunaway(int member, bool runaway) { critic_runaway_.Set(member, runaway ? 1 : 0); }
+
 void LearnerMetrics::Refresh(uint64_t env_steps, double progress, const Stats& stats) {
   progress_.Set(progress);
   if (const auto free = FreeBytes(run_dir_); free.ok()) disk_free_.Set(static_cast<double>(*free));
@@ -144,11 +153,35 @@ void LearnerMetrics::Refresh(uint64_t env_steps, double progress, const Stats& s
     critic_loss_.Set(member, stats.critic_loss[member]);
     constraint_loss_.Set(member, stats.constraint_loss[member]);
     entropy_.Set(member, stats.entropy[member]);
+    q_mean_.Set(member, stats.q_mean[member]);
+    q_min_.Set(member, stats.q_min[member]);
+    q_gap_.Set(member, stats.q_gap[member]);
+    actor_gradient_norm_.Set(member, stats.actor_gradient_norm[member]);
+    critic_gradient_norm_.Set(member, stats.critic_gradient_norm[member]);
+    constraint_gradient_norm_.Set(member, stats.constraint_gradient_norm[member]);
   }
   diverged_.Set(diverged);
-  for (MemberGauge* gauge :
-       {&env_steps_, &budget_, &return_, &delta_, &cvar_, &alpha_, &policy_loss_, &critic_loss_, &constraint_loss_,
-        &entropy_, &eval_return_, &eval_violation_, &eval_cost_, &eval_abandoned_}) {
+  for (MemberGauge* gauge : {&env_steps_,
+                             &budget_,
+                             &return_,
+                             &delta_,
+                             &cvar_,
+                             &alpha_,
+                             &policy_loss_,
+                             &critic_loss_,
+                             &constraint_loss_,
+                             &entropy_,
+                             &q_mean_,
+                             &q_min_,
+                             &q_gap_,
+                             &actor_gradient_norm_,
+                             &critic_gradient_norm_,
+                             &constraint_gradient_norm_,
+                             &critic_runaway_,
+                             &eval_return_,
+                             &eval_violation_,
+                             &eval_cost_,
+                             &eval_abandoned_}) {
     gauge->Publish();
   }
 }

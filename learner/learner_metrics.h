@@ -35,6 +35,7 @@ class LearnerMetrics {
   void Evaluated(int member, const EvaluationMeans& means);
   // Once a member. `label`: of its setting in a sweep.
   void Introduce(int member, uint64_t seed, const std::string& label, double cost_budget);
+  void SetCriticRunaway(int member, bool runaway);  // shown by the next Refresh
   // Of all members: the rows seen, updates done over those of the run, and the algorithm's current values.
   void Refresh(uint64_t env_steps, double progress, const Stats& stats);
 
@@ -78,7 +79,8 @@ class LearnerMetrics {
   prometheus::Gauge& progress_;
   prometheus::Gauge& disk_free_;
   MemberGauge env_steps_, budget_, return_, delta_, cvar_, alpha_, policy_loss_, critic_loss_, constraint_loss_,
-      entropy_, eval_return_, eval_violation_, eval_cost_, eval_abandoned_;
+      entropy_, q_mean_, q_min_, q_gap_, actor_gradient_norm_, critic_gradient_norm_, constraint_gradient_norm_,
+      critic_runaway_, eval_return_, eval_violation_, eval_cost_, eval_abandoned_;
   MemberCounter episodes_, violations_, cost_;
 };
 

@@ -53,7 +53,13 @@ const std::vector<std::string>& ProgressHeader() {
                                                                   "policy_lag",
                                                                   "samples_per_insert",
                                                                   "lanes",
-                                                                  "status"};
+                                                                  "status",
+                                                                  "q_mean",
+                                                                  "q_min",
+                                                                  "q_gap",
+                                                                  "actor_gradient_norm",
+                                                                  "critic_gradient_norm",
+                                                                  "constraint_gradient_norm"};
   return *kHeader;
 }
 
@@ -151,7 +157,15 @@ class FileRunRecords : public RunRecords {
             Cell(member.policy_lag() / count),
             Cell(SamplesPerInsert(record, index)),
             Cell(member.lanes()),
-            member.diverged() ? "diverged" : "ok"};
+            member.diverged()         ? "diverged"
+            : member.critic_runaway() ? "runaway"
+                                      : "ok",
+            Cell(member.q_mean()),
+            Cell(member.q_min()),
+            Cell(member.q_gap()),
+            Cell(member.actor_gradient_norm()),
+            Cell(member.critic_gradient_norm()),
+            Cell(member.constraint_gradient_norm())};
   }
 
   absl::Status AppendScalars(const v1::EpochRecord& record, int index) {
@@ -178,6 +192,12 @@ class FileRunRecords : public RunRecords {
                                           {"learner/constraint_loss", member.constraint_loss()},
                                           {"learner/constraint_mean", member.constraint_mean()},
                                           {"learner/entropy", member.entropy()},
+                                          {"learner/q_mean", member.q_mean()},
+                                          {"learner/q_min", member.q_min()},
+                                          {"learner/q_gap", member.q_gap()},
+                                          {"learner/actor_gradient_norm", member.actor_gradient_norm()},
+                                          {"learner/critic_gradient_norm", member.critic_gradient_norm()},
+                                          {"learner/constraint_gradient_norm", member.constraint_gradient_norm()},
                                           {"learner/policy_lag", member.policy_lag() / count},
                                           {"learner/samples_per_insert", SamplesPerInsert(record, index)},
                                           {"actor/lanes", static_cast<double>(member.lanes())}});

@@ -38,7 +38,9 @@ Trainer::Trainer(Parts parts)
       totals_(members_),
       inserted_(members_),
       lanes_(members_),
-      diverged_(members_) {
+      diverged_(members_),
+      critics_(members_),
+      runaway_(members_) {
   for (int member = 0; member < members_; ++member) {
     const v1::Member& own = parts_.experiment.members(member);
     parts_.metrics->Introduce(member, own.seed(), own.label(),
@@ -78,6 +80,10 @@ void Trainer::Restore(const v1::LearnerCheckpoint& learner) {
   wall_before_ = learner.wall_seconds();
   for (const v1::EpochRecord& record : learner.open()) open_[record.epoch()] = record;
   totals_.assign(learner.totals().begin(), learner.totals().end());
+  for (int i = 0; i < members_; ++i) {
+    critics_[i] = CriticWatch({totals_[i].critic_losses().begin(), totals_[i].critic_losses().end()});
+    runaway_[i] = critics_[i].runaway();
+  }
   // The run was made longer: its last epoch, cut short by the old end, goes on with the totals kept in open(). A row
   // that still waits for evaluations is dropped: the epoch's is written at its new end.
   const bool reopened = next_epoch_ > 0 && schedule_.EpochSteps(next_epoch_ - 1) > last_epoch_steps_;
@@ -287,10 +293,17 @@ absl::Status Trainer::EndEpoch() {
     member->set_delta(stats.delta[i]);
     member->set_alpha(stats.alpha[i]);
     member->set_multiplier(stats.multiplier[i]);
+    member->set_q_mean(stats.q_mean[i]);
+    member->set_q_min(stats.q_min[i]);
+    member->set_q_gap(stats.q_gap[i]);
+    member->set_actor_gradient_norm(stats.actor_gradient_norm[i]);
+    member->set_critic_gradient_norm(stats.critic_gradient_norm[i]);
+    member->set_constraint_gradient_norm(stats.constraint_gradient_norm[i]);
     member->set_diverged(stats.diverged[i] != 0);
     member->set_inserted(inserted_[i]);
     member->set_lanes(lanes_[i]);
   }
+  WatchCritics(stats, &record);
   last_epoch_update_ = update_;
   last_epoch_steps_ = record.env_steps();
   spdlog::info("epoch={} env_steps={} updates={} wall_seconds={:.1f}", next_epoch_, record.env_steps(), update_,
@@ -298,6 +311,23 @@ absl::Status Trainer::EndEpoch() {
   parts_.evaluations->Add(std::move(record));
   ++next_epoch_;
   return Refresh();
+}
+
+// An epoch that the run's end cuts short is judged and not kept: a longer run ends it again.
+void Trainer::WatchCritics(const Stats& stats, v1::EpochRecord* record) {
+  for (int i = 0; i < members_; ++i) {
+    CriticWatch watch = critics_[i];
+    watch.Add(stats.critic_loss[i]);
+    if (watch.runaway() && runaway_[i] == 0) {
+      spdlog::warn(
+          "member={} seed={} epoch={}: the critic runs away: its loss was {:.4g} within the {} epochs before and is "
+          "{:.4g}",
+          i, parts_.experiment.members(i).seed(), record->epoch(), watch.before(), CriticWatch::kEpochs, watch.now());
+    }
+    runaway_[i] = watch.runaway();
+    record->mutable_members(i)->set_critic_runaway(watch.runaway());
+    if (!schedule_.EndsEarly(record->epoch())) critics_[i] = std::move(watch);
+  }
 }
 
 absl::Status Trainer::WriteCompletedEpochs() {
@@ -399,7 +429,11 @@ absl::Status Trainer::SaveCheckpoint() {
     learner.mutable_open(learner.open_size() - 1)->set_epoch(epoch);
   }
   for (v1::EpochRecord& record : parts_.evaluations->Pending()) *learner.add_pending() = std::move(record);
-  for (const v1::MemberTotals& totals : totals_) *learner.add_totals() = totals;
+  for (int i = 0; i < members_; ++i) {
+    v1::MemberTotals* totals = learner.add_totals();
+    *totals = totals_[i];
+    totals->mutable_critic_losses()->Assign(critics_[i].losses().begin(), critics_[i].losses().end());
+  }
   RETURN_IF_ERROR(Guard("saving the algorithm's state", [&] { checkpoint.algorithm = parts_.algorithm->Save(); }));
   RETURN_IF_ERROR(Annotate(parts_.checkpoints->Save(std::move(checkpoint)), "checkpoint"));
   parts_.metrics->Checkpointed(Seconds(parts_.clock->Now() - begin));
@@ -441,6 +475,7 @@ absl::Status Trainer::Refresh() {
   RETURN_IF_ERROR(Guard("statistics", [&] { stats = parts_.algorithm->GetStats(); }));
   const uint64_t rows = update_ == 0 ? 0 : schedule_.RowsSeen(update_);
   const uint64_t last = schedule_.last_update();
+  for (int i = 0; i < members_; ++i) parts_.metrics->SetCriticRunaway(i, runaway_[i] != 0);
   parts_.metrics->Refresh(rows, last == 0 ? 1.0 : static_cast<double>(update_) / static_cast<double>(last), stats);
   parts_.metrics->SetPendingEvaluations(parts_.evaluations->pending_items());
   for (int i = 0; i < members_; ++i) {
@@ -454,7 +489,7 @@ absl::Status Trainer::Refresh() {
       v1::MemberProgress* member = info->mutable_members(i);
       member->set_env_steps(rows);
       member->set_epoch(next_epoch_ == 0 ? 0 : next_epoch_ - 1);
-      member->set_status(stats.diverged[i] != 0 ? "diverged" : "ok");
+      member->set_status(stats.diverged[i] != 0 ? "diverged" : runaway_[i] != 0 ? "runaway" : "ok");
       member->set_delta(stats.delta[i]);
       member->set_alpha(stats.alpha[i]);
       member->set_delta_steps(stats.delta_steps[i]);

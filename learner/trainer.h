@@ -20,6 +20,7 @@
 #include "learner/algorithms/algorithm.h"
 #include "learner/board.h"
 #include "learner/checkpoint.h"
+#include "learner/critic_watch.h"
 #include "learner/evaluations.h"
 #include "learner/learner_metrics.h"
 #include "learner/ledger.h"
@@ -76,6 +77,7 @@ class Trainer {
   absl::Status RecordEpisodes(const PreparedUpdate& prepared);
   absl::Status ApplyEpisodes(const PreparedUpdate& prepared);
   absl::Status EndEpoch();
+  void WatchCritics(const Stats& stats, v1::EpochRecord* record);
   absl::Status WriteCompletedEpochs();
   absl::Status WaitForEvaluations();
   void DismissEvaluators();
@@ -102,6 +104,8 @@ class Trainer {
   std::vector<uint64_t> inserted_;            // [M] rows, as the newest draw counted them
   std::vector<uint32_t> lanes_;               // [M] likewise
   std::vector<uint8_t> diverged_;             // [M] already reported
+  std::vector<CriticWatch> critics_;          // [M] of the epochs that have ended for good
+  std::vector<uint8_t> runaway_;              // [M] at the end of the newest epoch
 };
 
 }  // namespace datacom::learner

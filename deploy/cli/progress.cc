@@ -193,9 +193,11 @@ std::string RenderLine(const ProgressView& view) {
       Mean(view, &MemberView::train_max_violation), Mean(view, &MemberView::train_sum_cost));
   if (view.learns_delta) absl::StrAppendFormat(&line, "  delta %.4f", Mean(view, &MemberView::delta));
   absl::StrAppend(&line, "  ", view.phase, Pretraining(view, "  "));
-  const int diverged = std::count_if(view.members.begin(), view.members.end(),
-                                     [](const MemberView& member) { return member.status == "diverged"; });
-  if (diverged > 0) absl::StrAppend(&line, "  ", diverged, " diverged");
+  for (const char* trouble : {"diverged", "runaway"}) {
+    const int members = std::count_if(view.members.begin(), view.members.end(),
+                                      [trouble](const MemberView& member) { return member.status == trouble; });
+    if (members > 0) absl::StrAppend(&line, "  ", members, " ", trouble);
+  }
   if (!view.waiting_for.empty()) absl::StrAppend(&line, "  waiting: ", view.waiting_for);
   return line;
 }

@@ -141,7 +141,16 @@ def learning():
          member("datacom_member_critic_loss", "Critic loss", "short", "Mean over the epoch so far."),
          member("datacom_member_constraint_loss", "Loss of the constraint", "short", "Mean over the epoch so far; none for methods without one.")],
         [member("datacom_member_entropy", "Entropy", "short", "Mean over the epoch so far."),
-         member("datacom_member_alpha", "α", "short", "Entropy temperature.")],
+         member("datacom_member_alpha", "α", "short", "Entropy temperature."),
+         member("datacom_member_critic_runaway", "Critic runs away", "short",
+                "1: the loss of the newest epoch is over ten times the smallest of the ten epochs before.")],
+        [member("datacom_member_q_mean", "Q, mean", "short", "Of both critics at the stored actions, over the epoch so far."),
+         member("datacom_member_q_min", "Q, smallest", "short", "At any stored action of the epoch so far."),
+         member("datacom_member_q_gap", "|Q0 - Q1|", "short", "Mean over the epoch so far.")],
+        [member("datacom_member_actor_gradient_norm", "Norm of the actor's gradient", "short", "Mean over the epoch so far."),
+         member("datacom_member_critic_gradient_norm", "Norm of the critics' gradient", "short", "Mean over the epoch so far."),
+         member("datacom_member_constraint_gradient_norm", "Norm of the constraint's gradient", "short",
+                "Mean over the epoch so far; none for methods without one.")],
     ])
 
 

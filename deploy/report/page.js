@@ -62,7 +62,7 @@ function table(header, rows) {
   const head = element('tr', {}, ...header.map((text) => element('th', {text})));
   const body = rows.map((row) => {
     const cells = row.cells.map((cell) => cell instanceof Node ? element('td', {}, cell) : element('td', {text: cell}));
-    return element('tr', row.diverged ? {class: 'diverged'} : {}, ...cells);
+    return element('tr', row.trouble ? {class: 'trouble'} : {}, ...cells);
   });
   return element('div', {class: 'wide'}, element('table', {}, element('thead', {}, head), element('tbody', {}, ...body)));
 }
@@ -100,11 +100,11 @@ function showHeader() {
   for (const group of data.groups) {
     const members = group.members;
     const steps = Math.max(...members.map((member) => member.env_steps));
-    const diverged = members.filter((member) => member.status === 'diverged').length;
+    const trouble = ['diverged', 'runaway'].map((status) => [members.filter((member) => member.status === status).length, status]);
     const facts = `${group.task}, ${group.algorithm}; ${members.length} member${members.length === 1 ? '' : 's'} ` +
         `(seed${members.length === 1 ? '' : 's'} ${members.map((member) => member.seed).join(', ')}); ` +
         `${number(steps)} of ${number(group.goal)} steps each; ${number(group.episodes)} training episodes; ${duration(wallSeconds(group))}` +
-        (group.lockstep ? '; lockstep' : '') + (diverged ? `; ${diverged} diverged` : '');
+        (group.lockstep ? '; lockstep' : '') + trouble.filter(([count]) => count).map(([count, status]) => `; ${count} ${status}`).join('');
     byId('runs').append(element('div', {class: 'run'}, swatch(group), element('b', {text: group.title}),
         element('span', {class: 'soft', text: facts})));
   }
@@ -129,7 +129,7 @@ function showSummary() {
             {cells: [named(group), ...columns.map((q) => withRange(group.summary[q.column]))]}))));
   }
   const members = data.groups.flatMap((group) => group.members.map((member) => ({
-    diverged: member.status === 'diverged',
+    trouble: ['diverged', 'runaway'].includes(member.status),
     cells: [group.title, member.seed, number(member.epoch), number(member.env_steps), number(member.updates),
             ...columns.map((q) => number(member[q.column])), member.status]})));
   section.append(element('details', {}, element('summary', {text: 'Each member'}),

@@ -112,6 +112,14 @@ TEST(Progress, AnAlgorithmWithoutDeltaShowsNone) {
   EXPECT_THAT(RenderLine(view), AllOf(Not(HasSubstr("delta")), HasSubstr("return 105.00"), HasSubstr("1 diverged")));
 }
 
+TEST(Progress, ACriticThatRunsAwayIsSaidTo) {
+  ProgressView view = MakeProgress(Replay(10000, 9000), Learner());
+  EXPECT_THAT(RenderLine(view), Not(HasSubstr("runaway")));
+  view.members[0].status = "runaway";
+  EXPECT_THAT(RenderLine(view), AllOf(HasSubstr("1 diverged"), HasSubstr("1 runaway")));
+  EXPECT_THAT(RenderTable(view, 200, 16), HasSubstr("  runaway\n"));
+}
+
 TEST(Progress, AnAlgorithmWithoutATemperatureShowsNone) {
   ProgressView view = MakeProgress(Replay(10000, 9000), Learner());
   for (MemberView& member : view.members) member.alpha = std::nan("");

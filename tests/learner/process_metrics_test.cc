@@ -23,6 +23,9 @@ Stats StatsOf(int members, double constraint_mean, double delta) {
   stats.constraint_loss.assign(members, 0.125), stats.entropy.assign(members, -1);
   stats.constraint_mean.assign(members, constraint_mean), stats.delta.assign(members, delta);
   stats.alpha.assign(members, 1), stats.diverged.assign(members, 0);
+  stats.q_mean.assign(members, 7), stats.q_min.assign(members, -98), stats.q_gap.assign(members, 0.75);
+  stats.actor_gradient_norm.assign(members, 2), stats.critic_gradient_norm.assign(members, 3);
+  stats.constraint_gradient_norm.assign(members, kNone);
   return stats;
 }
 
@@ -66,6 +69,11 @@ TEST(LearnerMetricsTest, LossesAndEntropyAreShownAndOutliveAnEpochsEnd) {
   EXPECT_EQ(gauge("datacom_member_critic_loss"), 0.25);
   EXPECT_EQ(gauge("datacom_member_constraint_loss"), 0.125);
   EXPECT_EQ(gauge("datacom_member_entropy"), -1);
+  EXPECT_EQ(gauge("datacom_member_q_mean"), 7);
+  EXPECT_EQ(gauge("datacom_member_q_min"), -98);
+  EXPECT_EQ(gauge("datacom_member_q_gap"), 0.75);
+  EXPECT_EQ(gauge("datacom_member_actor_gradient_norm"), 2);
+  EXPECT_EQ(gauge("datacom_member_critic_gradient_norm"), 3);
   EXPECT_EQ(metrics->gauge("datacom_learner_progress_ratio").Value(), 0.75);
   EXPECT_GT(metrics->gauge("datacom_learner_disk_free_bytes").Value(), 0);
 }
@@ -78,6 +86,20 @@ TEST(LearnerMetricsTest, AMemberIsIntroducedWithItsSeedAndSetting) {
   EXPECT_THAT(metrics->Scrape(),
               testing::HasSubstr("datacom_member_info{label=\"budget low\",member=\"1\",seed=\"8\"} 1\n"));
   EXPECT_EQ(metrics->gauge("datacom_member_cost_budget", {{"member", "1"}}).Value(), 2);
+}
+
+TEST(LearnerMetricsTest, ACriticThatRunsAwayIsFlaggedAndOneOfALargePopulationIsItsLargest) {
+  for (const int members : {2, LearnerMetrics::kMaxMembers + 1}) {
+    const auto metrics = StartMetrics();
+    LearnerMetrics learner(metrics.get(), members, ".");
+    const prometheus::Gauge& gauge =
+        metrics->gauge("datacom_member_critic_runaway", {{"member", members == 2 ? "1" : "max"}});
+    for (const bool runaway : {false, true, false}) {
+      for (int m = 0; m < members; ++m) learner.SetCriticRunaway(m, runaway && m == 1);
+      learner.Refresh(100, 0.5, StatsOf(members, 1, 0));
+      EXPECT_EQ(gauge.Value(), runaway ? 1 : 0) << members;
+    }
+  }
 }
 
 TEST(LearnerMetricsTest, LargePopulationsShowQuantilesAndSums) {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -56,7 +57,11 @@ class FakeAlgorithm : public Algorithm {
     const double none = std::numeric_limits<double>::quiet_NaN();
     for (const Member& member : members_) {
       stats.policy_loss.push_back(member.loss_count > 0 ? member.loss_sum / member.loss_count : none);
-      stats.critic_loss.push_back(none);
+      const size_t index = stats.critic_loss.size();
+      stats.critic_loss.push_back(critic_loss && member.loss_count > 0 ? critic_loss(index, updates_) : none);
+      stats.q_mean.push_back(updates_ + 0.5), stats.q_min.push_back(-1.5 - index), stats.q_gap.push_back(0.25);
+      stats.actor_gradient_norm.push_back(3), stats.critic_gradient_norm.push_back(4);
+      stats.constraint_gradient_norm.push_back(none);
       stats.constraint_loss.push_back(none);
       stats.constraint_mean.push_back(none);
       stats.entropy.push_back(none);
@@ -95,7 +100,8 @@ class FakeAlgorithm : public Algorithm {
   std::string acting_rule() const override { return "gaussian_policy"; }
   bool needs_dynamics() const override { return true; }
 
-  uint64_t throw_at_update = 0, throw_at_pretrain_update = 0;  // 0: never
+  uint64_t throw_at_update = 0, throw_at_pretrain_update = 0;          // 0: never
+  std::function<double(size_t member, uint64_t updates)> critic_loss;  // of an epoch with updates; else none
   size_t diverged_member = std::numeric_limits<size_t>::max();
   std::vector<Applied> applied;  // since this object was made; not part of the state
 

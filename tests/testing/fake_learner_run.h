@@ -64,6 +64,7 @@ struct RunOutcome {
   uint64_t announced = 0;
   size_t most_asked = 0;          // draws at once
   std::vector<double> abandoned;  // gauge of abandoned evaluation episodes, a member
+  std::vector<double> runaway;    // gauge of critics that run away, a member
 };
 
 struct RunPlan {
@@ -72,6 +73,7 @@ struct RunPlan {
   uint64_t throw_at_update = 0;  // ends the run without a checkpoint, as a kill does
   int ahead = 1;
   uint64_t stop_at_pretrain_update = UINT64_MAX, throw_at_pretrain_update = 0;
+  std::function<double(size_t member, uint64_t updates)> critic_loss = nullptr;  // FakeAlgorithm's
   std::function<void()> on_dismissed = nullptr;  // an evaluator was told that the run is finished
   // In place of FakeReplay::ReadRows.
   std::function<absl::Status(const FakeReplay&, uint32_t, uint64_t, uint64_t,
@@ -86,6 +88,7 @@ inline RunOutcome RunFake(const std::string& folder, const v1::Experiment& exper
   FakeAlgorithm algorithm(replay.config);
   algorithm.throw_at_update = plan.throw_at_update;
   algorithm.throw_at_pretrain_update = plan.throw_at_pretrain_update;
+  algorithm.critic_loss = plan.critic_loss;
   CheckpointStore checkpoints(folder + "/checkpoints");
   std::vector<std::string> notes;
   absl::StatusOr<Checkpoint> checkpoint = checkpoints.LoadNewest(&notes);
@@ -173,6 +176,7 @@ inline RunOutcome RunFake(const std::string& folder, const v1::Experiment& exper
   for (int m = 0; m < experiment.members_size(); ++m) {
     const std::string member = std::to_string(m);
     outcome.abandoned.push_back(metrics->gauge("datacom_member_eval_abandoned_episodes", {{"member", member}}).Value());
+    outcome.runaway.push_back(metrics->gauge("datacom_member_critic_runaway", {{"member", member}}).Value());
   }
   return outcome;
 }
