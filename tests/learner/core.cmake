@@ -2,6 +2,7 @@
 datacom_test(NAME core_golden_test CXX 17 SRCS core_golden_test.cc core_golden.cc core_golden_losses.cc core_golden_systems.cc
              DEPS datacom::learner_core nlohmann_json::nlohmann_json)
 datacom_test(NAME core_contract_test CXX 17 SRCS core_contract_test.cc DEPS datacom::learner_core)
+datacom_test(NAME core_freeze_test CXX 17 SRCS core_freeze_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_algorithms_test CXX 17 SRCS core_algorithms_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_random_test CXX 17 SRCS core_random_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_kernels_test CXX 17 SRCS core_kernels_test.cc DEPS datacom::learner_core)

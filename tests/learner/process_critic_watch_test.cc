@@ -1,9 +1,16 @@
-// The rule that says whether a critic runs away.
+// The rule that says whether a critic runs away, and what a run records of its critics.
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/files.h"
 #include "gtest/gtest.h"
 #include "learner/critic_watch.h"
+#include "tests/testing/fake_learner_run.h"
 
 namespace datacom::learner {
 namespace {
@@ -53,6 +60,110 @@ TEST(CriticWatchTest, ALossThatIsInfiniteRunsAwayAndTheHistoryOutlivesARestart) 
   EXPECT_TRUE(After(losses).runaway());
   const CriticWatch whole = After({5, 4, 3, 2, 1, 2, 3, 4, 5, 6, 7, 8}), again(whole.losses());
   EXPECT_EQ(again.losses(), (std::vector<double>{4, 3, 2, 1, 2, 3, 4, 5, 6, 7, 8}));
+}
+
+class WatchedRunTest : public ::testing::Test {
+ protected:
+  std::string Folder(const std::string& name) {
+    const std::string test = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    const std::string folder = absl::StrCat(::testing::TempDir(), "/", test, "_", name);
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directories(folder);
+    return folder;
+  }
+};
+
+// progress.csv without wall_seconds.
+std::vector<std::vector<std::string>> Rows(const std::string& folder) {
+  std::vector<std::vector<std::string>> rows;
+  for (absl::string_view line : absl::StrSplit(*ReadFile(folder + "/progress.csv"), '\n', absl::SkipEmpty())) {
+    rows.push_back(absl::StrSplit(line, ','));
+    rows.back()[5].clear();
+  }
+  return rows;
+}
+
+size_t Column(const std::vector<std::vector<std::string>>& rows, const std::string& name) {
+  return std::find(rows[0].begin(), rows[0].end(), name) - rows[0].begin();
+}
+
+TEST_F(WatchedRunTest, WhatWatchesCriticsAndGradientsIsInTheRecords) {
+  const std::string folder = Folder("run");
+  ASSERT_TRUE(RunFake(folder, FakeExperiment()).status.ok());
+  const auto rows = Rows(folder);
+  const auto cell = [&rows](size_t row, const std::string& name) { return rows[row][Column(rows, name)]; };
+  EXPECT_EQ(cell(3, "q_mean"), "80.5");  // member 0 of the epoch that ended at update 80
+  EXPECT_EQ(cell(4, "q_min"), "-2.5");
+  EXPECT_EQ(cell(4, "q_gap"), "0.25");
+  EXPECT_EQ(cell(4, "actor_gradient_norm"), "3");
+  EXPECT_EQ(cell(4, "critic_gradient_norm"), "4");
+  EXPECT_EQ(cell(4, "constraint_gradient_norm"), "");
+}
+
+// 17 epochs of 15 steps; the loss of member 1's critic is 1 up to the twelfth and 40 from then on.
+TEST_F(WatchedRunTest, ACriticThatRunsAwayIsSaidToInRecordsInfoAndMetricsAlsoAfterAnInterruption) {
+  v1::Experiment experiment = FakeExperiment();
+  experiment.mutable_run()->set_steps_per_epoch(15);
+  RunPlan plan;
+  plan.critic_loss = [](size_t member, uint64_t updates) { return member == 1 && updates > 161 ? 40.0 : 1.0; };
+  const std::string whole = Folder("whole");
+  const RunOutcome outcome = RunFake(whole, experiment, plan);
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  std::vector<std::string> status;
+  const auto rows = Rows(whole);
+  const size_t column = Column(rows, "status");
+  for (size_t i = 1; i < rows.size(); ++i) {
+    if (rows[i][0] == "0") {
+      EXPECT_EQ(rows[i][column], "ok");
+    } else {
+      status.push_back(rows[i][column] + " " + rows[i][4]);  // updates
+    }
+  }
+  EXPECT_EQ(status, (std::vector<std::string>{"ok 0", "ok 0", "ok 10", "ok 25", "ok 40", "ok 55", "ok 70", "ok 85",
+                                              "ok 100", "ok 115", "ok 130", "ok 145", "ok 160", "runaway 175",
+                                              "runaway 190", "runaway 205", "runaway 220", "runaway 230"}));
+  EXPECT_EQ(outcome.runaway, (std::vector<double>{0, 1}));
+  EXPECT_EQ(outcome.info.members(0).status(), "ok");
+  EXPECT_EQ(outcome.info.members(1).status(), "runaway");
+  for (const uint64_t at : {150, 176}) {
+    const std::string folder = Folder(absl::StrCat("cut", at));
+    plan.stop_at_update = at;
+    const RunOutcome first = RunFake(folder, experiment, plan);
+    EXPECT_TRUE(absl::IsCancelled(first.status)) << first.status;
+    EXPECT_EQ(first.info.members(1).status(), at > 175 ? "runaway" : "ok");
+    plan.stop_at_update = UINT64_MAX;
+    ASSERT_TRUE(RunFake(folder, experiment, plan).status.ok());
+    EXPECT_EQ(Rows(folder), rows) << "stopped at update " << at;
+  }
+}
+
+// An epoch that the end of a run cut short is judged, and counts once in the run that goes on with it.
+TEST_F(WatchedRunTest, ALongerRunJudgesItsCriticsAsOneThatWasAsLongFromTheStart) {
+  v1::Experiment experiment = FakeExperiment(1), longer = experiment;
+  for (v1::Experiment* one : {&experiment, &longer}) one->mutable_run()->set_steps_per_epoch(20);
+  longer.mutable_run()->set_env_steps(400);
+  RunPlan plan;  // high in the epoch that ends at 260 rows and was cut at 250
+  plan.critic_loss = [](size_t, uint64_t updates) {
+    return updates > 225 && updates < 255 ? 30.0 : 1.0 + 1e-3 * static_cast<double>(updates);
+  };
+  const std::string whole = Folder("whole"), folder = Folder("longer");
+  ASSERT_TRUE(RunFake(whole, longer, plan).status.ok());
+  ASSERT_TRUE(RunFake(folder, experiment, plan).status.ok());
+  ASSERT_TRUE(RunFake(folder, longer, plan).status.ok());
+  std::vector<std::string> notes;
+  const auto history = [&notes](const std::string& of) {
+    const auto totals = CheckpointStore(of + "/checkpoints").LoadNewest(&notes)->learner.totals(0);
+    return std::vector<double>(totals.critic_losses().begin(), totals.critic_losses().end());
+  };
+  EXPECT_EQ(history(folder), history(whole));
+  EXPECT_EQ(history(whole).size(), 11u);
+  std::vector<std::vector<std::string>> rows = Rows(folder);
+  const size_t steps = Column(rows, "env_steps"), status = Column(rows, "status");
+  const auto cut = std::find_if(rows.begin(), rows.end(), [steps](const auto& row) { return row[steps] == "250"; });
+  ASSERT_NE(cut, rows.end());
+  EXPECT_EQ((*cut)[status], "runaway");
+  rows.erase(cut);
+  EXPECT_EQ(rows, Rows(whole));
 }
 
 }  // namespace

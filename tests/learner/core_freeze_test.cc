@@ -1,0 +1,196 @@
+// Every algorithm: an update that freezes a member leaves no trace in it, and what is watched beside the losses.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/learner/core_testing.h"
+
+namespace datacom::learner {
+namespace {
+
+class EveryAlgorithm : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(All, EveryAlgorithm, ::testing::ValuesIn(AlgorithmNames()),
+                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Joined, EveryAlgorithm, ::testing::Values("datacom_known", "iqn_datacom_known"),
+                         [](const auto& info) { return info.param; });
+
+// What makes one loss or gradient of member 1 not finite, in one part of the update or another.
+struct Poison {
+  const char* name;
+  void (*spoil)(Batch* batch, const AlgorithmConfig& config, Algorithm* algorithm);
+  bool always = true;  // freezes a member of any algorithm; else of those alone that read it
+};
+
+// An entry of member 1, of three.
+template <class T>
+void Spoil(std::vector<T>* values, T value) {
+  if (!values->empty()) (*values)[values->size() / 3 + values->size() / 9] = value;
+}
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN(), kInfinity = std::numeric_limits<float>::infinity();
+
+void SetAll(Algorithm* algorithm, const std::string& name, float value) {
+  SetArray(algorithm, 1, name, std::vector<float>(GetArray(*algorithm, 1, name).size(), value));
+}
+
+const Poison kPoisons[] = {
+    {"reward", [](Batch* b, const AlgorithmConfig&, Algorithm*) { Spoil(&b->reward, kNaN); }},
+    {"observation", [](Batch* b, const AlgorithmConfig&, Algorithm*) { Spoil(&b->observation, kInfinity); }},
+    {"next observation", [](Batch* b, const AlgorithmConfig&, Algorithm*) { Spoil(&b->next_observation, kInfinity); }},
+    {"action", [](Batch* b, const AlgorithmConfig&, Algorithm*) { Spoil(&b->action, kNaN); }},
+    {"absorbing", [](Batch* b, const AlgorithmConfig&, Algorithm*) { Spoil(&b->absorbing, kNaN); }},
+    {"next noise", [](Batch* b, const AlgorithmConfig&, Algorithm*) { Spoil(&b->noise_next, kNaN); }},
+    {"noise", [](Batch* b, const AlgorithmConfig&, Algorithm*) { Spoil(&b->noise_actor, kNaN); }, false},
+    {"cost", [](Batch* b, const AlgorithmConfig&, Algorithm*) { Spoil(&b->cost, kInfinity); }, false},
+    {"failure cost", [](Batch* b, const AlgorithmConfig&, Algorithm*) { Spoil(&b->failure_cost, kNaN); }, false},
+    {"z", [](Batch* b, const AlgorithmConfig&, Algorithm*) { Spoil(&b->now.z, kNaN); }, false},
+    {"next z", [](Batch* b, const AlgorithmConfig&, Algorithm*) { Spoil(&b->next.z, kNaN); }, false},
+    {"next G", [](Batch* b, const AlgorithmConfig&, Algorithm*) { Spoil<double>(&b->next.G, NAN); }, false},
+    {"level", [](Batch* b, const AlgorithmConfig&, Algorithm*) { Spoil(&b->level, kNaN); }, false},
+    {"a target that overflows",
+     [](Batch*, const AlgorithmConfig&, Algorithm* a) { SetAll(a, "target_critic.0.2.weight", -3e38f); }},
+    {"a gradient that overflows", [](Batch* b, const AlgorithmConfig&, Algorithm*) { Spoil(&b->reward, 3e38f); }},
+    {"an actor without numbers",
+     [](Batch*, const AlgorithmConfig& config, Algorithm* a) {
+       SetAll(a, config.algorithm == "safe_layer_td3" ? "actor.2.bias" : "actor.mean.2.bias", kNaN);
+     }},
+};
+
+// The bytes of a member, its active flag and statistics left out: by entry.
+State Own(const State& state, int members, int member) {
+  State own;
+  for (const auto& [name, bytes] : state) {
+    if (name == "signature" || name == "updates" || name == "active" || name.rfind("stats.", 0) == 0) continue;
+    const size_t size = bytes.size() / members;
+    own[name] = bytes.substr(member * size, size);
+  }
+  return own;
+}
+
+std::string Differing(const State& a, const State& b) {
+  std::string names;
+  for (const auto& [name, bytes] : a) {
+    if (b.at(name) != bytes) names += name + " ";
+  }
+  return names;
+}
+
+TEST_P(EveryAlgorithm, LeavesNoTraceOfAnUpdateInWhichALossOrAGradientIsNotFinite) {
+  for (const char* kernels : {"fused", "tensor"}) {
+    const AlgorithmConfig config = SmallConfig(GetParam(), 3, kernels);
+    for (const Poison& poison : kPoisons) {
+      SCOPED_TRACE(std::string(kernels) + " " + poison.name);
+      const auto algorithm = MakeAlgorithm(config), healthy = MakeAlgorithm(config);
+      for (int u = 0; u < 2; ++u) {  // the third update moves TD3's actor, too
+        algorithm->Update(RandomBatch(config, u));
+        healthy->Update(RandomBatch(config, u));
+      }
+      Batch poisoned = RandomBatch(config, 2);
+      poison.spoil(&poisoned, config, algorithm.get());
+      const State before = algorithm->Save();
+      algorithm->Update(poisoned);
+      healthy->Update(RandomBatch(config, 2));
+      const State after = algorithm->Save();
+      const bool frozen = algorithm->GetStats().diverged[1] != 0;
+      EXPECT_TRUE(frozen || !poison.always);
+      if (frozen) {
+        EXPECT_EQ(Differing(Own(before, 3, 1), Own(after, 3, 1)), "");
+      }
+      for (const int other : {0, 2}) {
+        EXPECT_EQ(Differing(Own(healthy->Save(), 3, other), Own(after, 3, other)), "") << "of member " << other;
+        EXPECT_FALSE(algorithm->GetStats().diverged[other]);
+      }
+      algorithm->Update(RandomBatch(config, 3));
+      if (frozen) {
+        EXPECT_EQ(Differing(Own(before, 3, 1), Own(algorithm->Save(), 3, 1)), "");
+      }
+    }
+  }
+}
+
+TEST_P(EveryAlgorithm, LeavesNoTraceOfAPretrainingUpdateEither) {
+  if (GetParam() == "safe_layer_td3") GTEST_SKIP() << "it cannot pre-train";
+  const AlgorithmConfig config = SmallConfig(GetParam(), 3);
+  for (const Poison& poison : kPoisons) {
+    SCOPED_TRACE(poison.name);
+    const auto algorithm = MakeAlgorithm(config);
+    algorithm->Pretrain(RandomBatch(config, 0));
+    Batch poisoned = RandomBatch(config, 1);
+    poison.spoil(&poisoned, config, algorithm.get());
+    const State before = algorithm->Save();
+    algorithm->Pretrain(poisoned);
+    if (algorithm->GetStats().diverged[1] != 0) {
+      EXPECT_EQ(Differing(Own(before, 3, 1), Own(algorithm->Save(), 3, 1)), "");
+    }
+    EXPECT_NE(Differing(Own(before, 3, 2), Own(algorithm->Save(), 3, 2)), "") << "another member goes on";
+  }
+}
+
+// Of the last update's gradients, read array by array.
+double NormOf(const Algorithm& algorithm, const std::vector<std::string>& nets) {
+  double sum = 0;
+  for (const std::string& name : ArrayNames(algorithm)) {
+    for (const std::string& net : nets) {
+      if (name.rfind(net, 0) != 0) continue;
+      for (const double entry : GetArray(algorithm, 0, "grad." + name)) sum += entry * entry;
+    }
+  }
+  return std::sqrt(sum);
+}
+
+TEST_P(EveryAlgorithm, MeasuresTheGradientOfEachGroupOfNets) {
+  for (const char* kernels : {"fused", "tensor"}) {
+    const AlgorithmConfig config = SmallConfig(GetParam(), 1, kernels);
+    const auto algorithm = MakeAlgorithm(config);
+    EXPECT_TRUE(std::isnan(algorithm->GetStats().critic_gradient_norm[0])) << "no update yet";
+    double actor = 0, critic = 0, constraint = 0;
+    const int updates = 3;
+    const bool delayed = config.algorithm == "safe_layer_td3";  // its actor moves in the first and the third
+    for (int u = 0; u < updates; ++u) {
+      algorithm->Update(RandomBatch(config, u));
+      if (!delayed || u % 2 == 0) actor += NormOf(*algorithm, {"actor."}) / (delayed ? 2 : updates);
+      critic += NormOf(*algorithm, {"critic."}) / updates;
+      constraint += NormOf(*algorithm, {"constraint.", "cost_critic", "barrier.", "safety_model."}) / updates;
+    }
+    const Stats stats = algorithm->GetStats();
+    EXPECT_NEAR(stats.actor_gradient_norm[0], actor, 1e-6 * actor) << kernels;
+    EXPECT_NEAR(stats.critic_gradient_norm[0], critic, 1e-6 * critic) << kernels;
+    EXPECT_GT(actor, 0);
+    if (constraint == 0) {
+      EXPECT_TRUE(std::isnan(stats.constraint_gradient_norm[0])) << "it learns no constraint";
+    } else {
+      EXPECT_NEAR(stats.constraint_gradient_norm[0], constraint, 1e-6 * constraint) << kernels;
+    }
+  }
+}
+
+TEST_P(EveryAlgorithm, WatchesItsCriticsOverTheEpoch) {
+  const AlgorithmConfig config = SmallConfig(GetParam(), 2);
+  const auto algorithm = MakeAlgorithm(config);
+  EXPECT_TRUE(std::isnan(algorithm->GetStats().q_min[1])) << "no update yet";
+  std::vector<Stats> each;
+  for (int u = 0; u < 3; ++u) {
+    const auto single = MakeAlgorithm(config);
+    single->Load(algorithm->Save());
+    single->ResetStats();
+    for (const auto& one : {single.get(), algorithm.get()}) one->Update(RandomBatch(config, u));
+    each.push_back(single->GetStats());
+  }
+  const Stats stats = algorithm->GetStats();
+  for (int m = 0; m < 2; ++m) {
+    EXPECT_NEAR(stats.q_mean[m], (each[0].q_mean[m] + each[1].q_mean[m] + each[2].q_mean[m]) / 3, 1e-12);
+    EXPECT_NEAR(stats.q_gap[m], (each[0].q_gap[m] + each[1].q_gap[m] + each[2].q_gap[m]) / 3, 1e-12);
+    EXPECT_EQ(stats.q_min[m], std::min(each[0].q_min[m], std::min(each[1].q_min[m], each[2].q_min[m])));
+    EXPECT_LT(stats.q_min[m], stats.q_mean[m]);
+    EXPECT_GT(stats.q_gap[m], 0);
+  }
+  algorithm->ResetStats();
+  EXPECT_TRUE(std::isnan(algorithm->GetStats().q_min[0]));
+}
+
+}  // namespace
+}  // namespace datacom::learner
