@@ -35,6 +35,11 @@ LagSac::LagSac(const AlgorithmConfig& config, const std::vector<std::string>& co
   price_ = kernels_->NewDoubles(block_, 1, 1);
   cost_ = kernels_->NewFloats(block_, batch_, 1);
   y_ = kernels_->NewFloats(block_, batch_, 1);
+  for (int i = 0; i < cost_critics_.nets(); ++i) {
+    NameInput(cost_critics_.stored(i));
+    NameResult(cost_critics_.next(i));
+  }
+  NameInput(cost_);
 }
 
 void LagSac::LoadBatch(const Batch& batch) {

@@ -28,6 +28,8 @@ std::string Bytes(Kernels* kernels, const V& view) {
   return bytes;
 }
 
+constexpr double kCalm = 1e6;
+
 }  // namespace
 
 Population::Population(const AlgorithmConfig& config)
@@ -52,6 +54,10 @@ void Population::Build() {
   Register("active", active_);
   const std::vector<double> ones(members_, 1.0);
   kernels_->Upload(ones.data(), active_);
+  calm_ = NewScalar();
+  calm_now_ = kernels_->NewDoubles(block_, 1, 1);
+  ones_ = kernels_->NewDoubles(block_, 1, 1);
+  kernels_->Upload(ones.data(), ones_);
   Initialise();
   policy_loss_ = NewStatistic();
   critic_loss_ = NewStatistic();
@@ -150,19 +156,24 @@ void Population::Watch(const Optimizer& optimizer) {
 
 void Population::Keep(const KeptRange& range) {
   const int first = static_cast<int>(range.first), size = static_cast<int>(range.size);
-  kernels_->Copy(parameters().Cols(first, size), range.parameters);
-  kernels_->Copy(Block(first_moment_).Cols(first, size), range.first_moment);
-  kernels_->Copy(Block(second_moment_).Cols(first, size), range.second_moment);
-  for (const KeptRange::Steps& steps : range.steps) kernels_->Copy(Block(steps.all), steps.kept);
+  kernels_->Copy(Block(calm_), calm_now_);
+  for (const FloatView& view : inputs_) kernels_->Calm(view, kCalm, calm_now_);
+  for (const DoubleView& view : double_inputs_) kernels_->Calm(view, kCalm, calm_now_);
+  kernels_->CopyUnlessCalm(parameters().Cols(first, size), calm_now_, range.parameters);
+  kernels_->CopyUnlessCalm(Block(first_moment_).Cols(first, size), calm_now_, range.first_moment);
+  kernels_->CopyUnlessCalm(Block(second_moment_).Cols(first, size), calm_now_, range.second_moment);
+  for (const KeptRange::Steps& steps : range.steps) kernels_->CopyUnlessCalm(Block(steps.all), calm_now_, steps.kept);
 }
 
 void Population::PutBack(const KeptRange& range) {
   const int first = static_cast<int>(range.first), size = static_cast<int>(range.size);
   const DoubleView active = Block(active_);
-  kernels_->CopyInactive(range.parameters, active, parameters().Cols(first, size));
-  kernels_->CopyInactive(range.first_moment, active, Block(first_moment_).Cols(first, size));
-  kernels_->CopyInactive(range.second_moment, active, Block(second_moment_).Cols(first, size));
-  for (const KeptRange::Steps& steps : range.steps) kernels_->CopyInactive(steps.kept, active, Block(steps.all));
+  kernels_->PutBack(range.parameters, active, calm_now_, parameters().Cols(first, size));
+  kernels_->PutBack(range.first_moment, active, calm_now_, Block(first_moment_).Cols(first, size));
+  kernels_->PutBack(range.second_moment, active, calm_now_, Block(second_moment_).Cols(first, size));
+  for (const KeptRange::Steps& steps : range.steps) kernels_->PutBack(steps.kept, active, calm_now_, Block(steps.all));
+  kernels_->Copy(ones_, Block(calm_));
+  for (const FloatView& view : results_) kernels_->Calm(view, kCalm, Block(calm_));
 }
 
 void Population::Step(const Optimizer& optimizer) {
@@ -301,6 +312,7 @@ void Population::Load(const State& state) {
   for (const auto& entry : saved_) {
     kernels_->Upload(reinterpret_cast<const double*>(state.at(entry.first).data()), entry.second);
   }
+  kernels_->Upload(std::vector<double>(members_, 0.0).data(), calm_);
 }
 
 Population::Place Population::Find(int member, const std::string& name) const {
@@ -340,6 +352,7 @@ void Population::WriteArray(int member, const std::string& name, const std::vect
                                 std::to_string(values.size()));
   }
   kernels_->Upload(values.data(), place.block.Cols(static_cast<int>(place.offset), static_cast<int>(place.size)));
+  kernels_->Upload(std::vector<double>(members_, 0.0).data(), calm_);
 }
 
 void Population::AddActingNet(const std::string& prefix, int member, ActingParameters* out) const {

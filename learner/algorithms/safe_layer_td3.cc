@@ -41,6 +41,8 @@ SafeLayerTd3::SafeLayerTd3(const AlgorithmConfig& config) : Population(config), 
   model_tape_ = kernels_->NewTape(model_, block_, B);
   noise_std_ = NewScalar(&MemberHyper::target_noise);
   noise_clip_ = NewScalar(&MemberHyper::target_noise_clip);
+  for (const FloatView& view : {Observation(), critics_.stored(0), critics_.stored(1)}) NameInput(view);
+  NameResult(critics_.executed(0));
   minus_one_ = kernels_->NewDoubles(block_, 1, 1);
   const std::vector<double> minus_ones(block_, -1.0);
   kernels_->Upload(minus_ones.data(), minus_one_);

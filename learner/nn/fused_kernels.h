@@ -114,10 +114,13 @@ class FusedKernels : public Kernels {
   void CriticValues(const FloatView& q0, const FloatView& q1, const DoubleView& mean, const DoubleView& least,
                     const DoubleView& gap) override;
   void AccumulateLeast(const DoubleView& value, const DoubleView& active, const DoubleView& least) override;
-  void Copy(const FloatView& from, const FloatView& to) override;
   void Copy(const DoubleView& from, const DoubleView& to) override;
-  void CopyInactive(const FloatView& from, const DoubleView& active, const FloatView& to) override;
-  void CopyInactive(const DoubleView& from, const DoubleView& active, const DoubleView& to) override;
+  void Calm(const FloatView& x, double limit, const DoubleView& calm) override;
+  void Calm(const DoubleView& x, double limit, const DoubleView& calm) override;
+  void CopyUnlessCalm(const FloatView& from, const DoubleView& calm, const FloatView& to) override;
+  void CopyUnlessCalm(const DoubleView& from, const DoubleView& calm, const DoubleView& to) override;
+  void PutBack(const FloatView& from, const DoubleView& active, const DoubleView& calm, const FloatView& to) override;
+  void PutBack(const DoubleView& from, const DoubleView& active, const DoubleView& calm, const DoubleView& to) override;
 
  private:
   float* Scratch(

@@ -40,15 +40,31 @@ void CopyMember(const View<T>& from, const View<T>& to, int member) {
   for (int r = 0; r < from.rows; ++r) std::memcpy(to.row(member, r), from.row(member, r), sizeof(T) * from.cols);
 }
 
+// No early end: this vectorises, and entries are nearly always calm.
 template <class T>
-void CopyAll(const View<T>& from, const View<T>& to) {
-  for (int m = 0; m < from.members; ++m) CopyMember(from, to, m);
+void FindCalm(const View<T>& x, double limit, const DoubleView& calm) {
+  const T bound = static_cast<T>(limit);
+  for (int m = 0; m < x.members; ++m) {
+    int beyond = 0;
+    for (int r = 0; r < x.rows; ++r) {
+      const T* row = x.row(m, r);
+      for (int c = 0; c < x.cols; ++c) beyond += !(std::abs(row[c]) <= bound);
+    }
+    if (beyond > 0) calm.at(m) = 0;
+  }
 }
 
 template <class T>
-void CopyThoseInactive(const View<T>& from, const DoubleView& active, const View<T>& to) {
+void CopyThoseNotCalm(const View<T>& from, const DoubleView& calm, const View<T>& to) {
   for (int m = 0; m < from.members; ++m) {
-    if (active.at(m) == 0) CopyMember(from, to, m);
+    if (calm.at(m) == 0) CopyMember(from, to, m);
+  }
+}
+
+template <class T>
+void PutThoseBack(const View<T>& from, const DoubleView& active, const DoubleView& calm, const View<T>& to) {
+  for (int m = 0; m < from.members; ++m) {
+    if (active.at(m) == 0 && calm.at(m) == 0) CopyMember(from, to, m);
   }
 }
 
@@ -90,14 +106,27 @@ void FusedKernels::AccumulateLeast(const DoubleView& value, const DoubleView& ac
   }
 }
 
-void FusedKernels::Copy(const FloatView& from, const FloatView& to) { CopyAll(from, to); }
-void FusedKernels::Copy(const DoubleView& from, const DoubleView& to) { CopyAll(from, to); }
-
-void FusedKernels::CopyInactive(const FloatView& from, const DoubleView& active, const FloatView& to) {
-  CopyThoseInactive(from, active, to);
+void FusedKernels::Copy(const DoubleView& from, const DoubleView& to) {
+  for (int m = 0; m < from.members; ++m) CopyMember(from, to, m);
 }
-void FusedKernels::CopyInactive(const DoubleView& from, const DoubleView& active, const DoubleView& to) {
-  CopyThoseInactive(from, active, to);
+
+void FusedKernels::Calm(const FloatView& x, double limit, const DoubleView& calm) { FindCalm(x, limit, calm); }
+void FusedKernels::Calm(const DoubleView& x, double limit, const DoubleView& calm) { FindCalm(x, limit, calm); }
+
+void FusedKernels::CopyUnlessCalm(const FloatView& from, const DoubleView& calm, const FloatView& to) {
+  CopyThoseNotCalm(from, calm, to);
+}
+void FusedKernels::CopyUnlessCalm(const DoubleView& from, const DoubleView& calm, const DoubleView& to) {
+  CopyThoseNotCalm(from, calm, to);
+}
+
+void FusedKernels::PutBack(const FloatView& from, const DoubleView& active, const DoubleView& calm,
+                           const FloatView& to) {
+  PutThoseBack(from, active, calm, to);
+}
+void FusedKernels::PutBack(const DoubleView& from, const DoubleView& active, const DoubleView& calm,
+                           const DoubleView& to) {
+  PutThoseBack(from, active, calm, to);
 }
 
 }  // namespace datacom::learner

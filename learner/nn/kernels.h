@@ -243,11 +243,18 @@ class Kernels {
                             const DoubleView& gap) = 0;
   // least [members, 1, 2]: the smallest value of active members so far, and how many there were.
   virtual void AccumulateLeast(const DoubleView& value, const DoubleView& active, const DoubleView& least) = 0;
-  virtual void Copy(const FloatView& from, const FloatView& to) = 0;
   virtual void Copy(const DoubleView& from, const DoubleView& to) = 0;
-  // Copies the members that are not active.
-  virtual void CopyInactive(const FloatView& from, const DoubleView& active, const FloatView& to) = 0;
-  virtual void CopyInactive(const DoubleView& from, const DoubleView& active, const DoubleView& to) = 0;
+  // calm = 0 for a member with an entry beyond +-limit, or one that is no number.
+  virtual void Calm(const FloatView& x, double limit, const DoubleView& calm) = 0;
+  virtual void Calm(const DoubleView& x, double limit, const DoubleView& calm) = 0;
+  // Copies the members that are not calm, and others where that is as cheap.
+  virtual void CopyUnlessCalm(const FloatView& from, const DoubleView& calm, const FloatView& to) = 0;
+  virtual void CopyUnlessCalm(const DoubleView& from, const DoubleView& calm, const DoubleView& to) = 0;
+  // Copies the members that are neither active nor calm.
+  virtual void PutBack(const FloatView& from, const DoubleView& active, const DoubleView& calm,
+                       const FloatView& to) = 0;
+  virtual void PutBack(const DoubleView& from, const DoubleView& active, const DoubleView& calm,
+                       const DoubleView& to) = 0;
 };
 
 std::unique_ptr<Kernels> MakeFusedKernels();

@@ -4,8 +4,13 @@
 namespace datacom::learner {
 namespace {
 
-void CopyThoseInactive(const at::Tensor& from, const at::Tensor& active, const at::Tensor& to) {
-  to.copy_(at::where(active.eq(0), from, to));
+void FindCalm(const at::Tensor& x, double limit, const at::Tensor& calm) {
+  const at::Tensor within = at::abs(x).le(limit).flatten(1).all(1);
+  calm.mul_(within.view({-1, 1, 1}));
+}
+
+void PutThoseBack(const at::Tensor& from, const at::Tensor& active, const at::Tensor& calm, const at::Tensor& to) {
+  to.copy_(at::where(active.eq(0).logical_and(calm.eq(0)), from, to));
 }
 
 }  // namespace
@@ -32,14 +37,25 @@ void TensorKernels::AccumulateLeast(const DoubleView& value, const DoubleView& a
   count.add_(on);
 }
 
-void TensorKernels::Copy(const FloatView& from, const FloatView& to) { Of(to).copy_(Of(from)); }
 void TensorKernels::Copy(const DoubleView& from, const DoubleView& to) { Of(to).copy_(Of(from)); }
 
-void TensorKernels::CopyInactive(const FloatView& from, const DoubleView& active, const FloatView& to) {
-  CopyThoseInactive(Of(from), Of(active), Of(to));
+void TensorKernels::Calm(const FloatView& x, double limit, const DoubleView& calm) { FindCalm(Of(x), limit, Of(calm)); }
+void TensorKernels::Calm(const DoubleView& x, double limit, const DoubleView& calm) {
+  FindCalm(Of(x), limit, Of(calm));
 }
-void TensorKernels::CopyInactive(const DoubleView& from, const DoubleView& active, const DoubleView& to) {
-  CopyThoseInactive(Of(from), Of(active), Of(to));
+
+void TensorKernels::CopyUnlessCalm(const FloatView& from, const DoubleView&, const FloatView& to) {
+  Of(to).copy_(Of(from));
+}
+void TensorKernels::CopyUnlessCalm(const DoubleView& from, const DoubleView&, const DoubleView& to) { Copy(from, to); }
+
+void TensorKernels::PutBack(const FloatView& from, const DoubleView& active, const DoubleView& calm,
+                            const FloatView& to) {
+  PutThoseBack(Of(from), Of(active), Of(calm), Of(to));
+}
+void TensorKernels::PutBack(const DoubleView& from, const DoubleView& active, const DoubleView& calm,
+                            const DoubleView& to) {
+  PutThoseBack(Of(from), Of(active), Of(calm), Of(to));
 }
 
 }  // namespace datacom::learner

@@ -265,21 +265,38 @@ TEST_P(EveryKernels, TheLeastOfUpdatesIsOfActiveMembersAndOfNoZeroBeforeTheFirst
   EXPECT_EQ(Download(least), (Numbers{3, 3, 0, 0}));
 }
 
-TEST_P(EveryKernels, CopiesOfARangeComeBackForInactiveMembersAlone) {
-  const Numbers start = Random(1, 3 * 10), changed = Random(2, 3 * 10);
-  const FloatView all = Upload(start, 3, 1, 10), range = all.Cols(2, 5), kept = kernels_->NewFloats(3, 1, 5);
-  const DoubleView steps = UploadDoubles({1, 2, 3}, 3, 1, 1), kept_steps = kernels_->NewDoubles(3, 1, 1);
-  kernels_->Copy(range, kept);
-  kernels_->Copy(steps, kept_steps);
-  kernels_->Copy(Upload(changed, 3, 1, 10), all);
-  kernels_->Copy(UploadDoubles({7, 8, 9}, 3, 1, 1), steps);
-  const DoubleView active = UploadDoubles({1, 0, 1}, 3, 1, 1);
-  kernels_->CopyInactive(kept, active, range);
-  kernels_->CopyInactive(kept_steps, active, steps);
+TEST_P(EveryKernels, CopiesOfARangeComeBackForMembersNeitherActiveNorCalm) {
+  const Numbers start = Random(1, 4 * 10), changed = Random(2, 4 * 10);
+  const FloatView all = Upload(start, 4, 1, 10), range = all.Cols(2, 5), kept = kernels_->NewFloats(4, 1, 5);
+  const DoubleView steps = UploadDoubles({1, 2, 3, 4}, 4, 1, 1), kept_steps = kernels_->NewDoubles(4, 1, 1);
+  const DoubleView active = UploadDoubles({1, 0, 1, 0}, 4, 1, 1), calm = UploadDoubles({1, 0, 0, 1}, 4, 1, 1);
+  kernels_->CopyUnlessCalm(range, calm, kept);
+  kernels_->CopyUnlessCalm(steps, calm, kept_steps);
+  kernels_->Upload(std::vector<float>(changed.begin(), changed.end()).data(), all);
+  kernels_->Copy(UploadDoubles({6, 7, 8, 9}, 4, 1, 1), steps);
+  kernels_->PutBack(kept, active, calm, range);
+  kernels_->PutBack(kept_steps, active, calm, steps);
   Numbers wanted = changed;
   std::copy(start.begin() + 12, start.begin() + 17, wanted.begin() + 12);
   EXPECT_EQ(Download(all), wanted);
-  EXPECT_EQ(Download(steps), (Numbers{7, 2, 9}));
+  EXPECT_EQ(Download(steps), (Numbers{6, 2, 8, 9}));
+}
+
+TEST_P(EveryKernels, AMemberIsCalmWhileAllOfItIsWithinTheLimit) {
+  for (const double bad : {1001.0, -1001.0, HUGE_VAL, -HUGE_VAL, std::nan("")}) {
+    Numbers values(3 * 4 * 5, -1000.0);
+    values[1 * 20 + 13] = bad;
+    const FloatView narrow = Upload(values, 3, 4, 5);
+    const DoubleView wide = UploadDoubles(values, 3, 4, 5);
+    const DoubleView a = UploadDoubles({1, 1, 0}, 3, 1, 1), b = UploadDoubles({1, 1, 0}, 3, 1, 1);
+    kernels_->Calm(narrow, 1000, a);
+    kernels_->Calm(wide, 1000, b);
+    EXPECT_EQ(Download(a), (Numbers{1, 0, 0})) << bad;
+    EXPECT_EQ(Download(b), (Numbers{1, 0, 0})) << bad;
+    const DoubleView part = UploadDoubles({1, 1, 1}, 3, 1, 1);
+    kernels_->Calm(narrow.Cols(0, 3), 1000, part);  // the spoilt entry is in column 3
+    EXPECT_EQ(Download(part), (Numbers{1, 1, 1}));
+  }
 }
 
 TEST_P(EveryKernels, LevelFeaturesAreCosinesOfWholeMultiples) {
