@@ -8,27 +8,7 @@
 namespace datacom::learner {
 namespace {
 
-// Sixteen lanes of float32 vectorise; a chunk's sum goes on in float64. Not finite where an entry is not, and where a
-// square overflows.
-double SquaredSum(const float* x, int n) {
-  constexpr int kLanes = 16, kChunk = 2048;
-  double total = 0;
-  int j = 0;
-  while (j + kLanes <= n) {
-    const int end = std::min(n, j + kChunk) - kLanes;
-    float lane[kLanes] = {};
-    for (; j <= end; j += kLanes) {
-      for (int i = 0; i < kLanes; ++i) lane[i] += x[j + i] * x[j + i];
-    }
-    float sum = 0;
-    for (const float part : lane) sum += part;
-    total += sum;
-  }
-  for (; j < n; ++j) total += static_cast<double>(x[j]) * x[j];
-  return total;
-}
-
-// As SquaredSum; no square of a float32 overflows.
+// As Loops::squared_sum; no square of a float32 overflows.
 double WideSquaredSum(const float* x, int n) {
   double total = 0;
   for (int j = 0; j < n; ++j) total += static_cast<double>(x[j]) * x[j];
@@ -72,7 +52,7 @@ void PutThoseBack(const View<T>& from, const DoubleView& active, const DoubleVie
 
 void FusedKernels::GradientNorm(const FloatView& gradient, const DoubleView& norm, const DoubleView& active) {
   for (int m = 0; m < gradient.members; ++m) {
-    double sum = SquaredSum(gradient.row(m, 0), gradient.cols);
+    double sum = loops_.squared_sum(gradient.row(m, 0), gradient.cols);
     if (!std::isfinite(sum)) sum = WideSquaredSum(gradient.row(m, 0), gradient.cols);
     norm.at(m) = std::sqrt(sum);
     if (!std::isfinite(sum)) active.at(m) = 0;

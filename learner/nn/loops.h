@@ -42,7 +42,8 @@ struct Loops {
   void (*scale_rows)(const float* scale, int64_t scale_stride, int rows, int n, float* x, int64_t stride);
   // to [columns, rows] = from [rows, columns] transposed; to is dense.
   void (*transpose)(const float* from, int64_t stride, int rows, int columns, float* to);
-  bool (*all_finite)(const float* x, int n);
+  // Sum of squares; not finite where an entry is not, and where the squares of 2,048 entries overflow.
+  double (*squared_sum)(const float* x, int n);
   void (*adam)(const AdamStep& step);
   // to = take from + keep to.
   void (*polyak)(const float* from, float take, float keep, int n, float* to);

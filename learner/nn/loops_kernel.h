@@ -10,21 +10,29 @@
 namespace datacom::learner {
 namespace {
 
-// x * 0 is 0 for finite x and NaN otherwise.
-bool AllFinite(const float* x, int n) {
-  Lanes sum[4];
-  for (Lanes& lanes : sum) lanes = FillLanes(0);
-  const Lanes zero = FillLanes(0);
+// Chunks are summed in float32 and added in float64.
+double SquaredSum(const float* x, int n) {
+  constexpr int kChunk = 2048;
+  double total = 0;
   int j = 0;
-  for (; j + 4 * kLanes <= n; j += 4 * kLanes) {
+  while (j + 4 * kLanes <= n) {
+    const int end = n - j < kChunk ? n : j + kChunk;
+    Lanes sum[4];
+    for (Lanes& lanes : sum) lanes = FillLanes(0);
+    for (; j + 4 * kLanes <= end; j += 4 * kLanes) {
 #pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) sum[i] = FusedLanes(LoadLanes(x + j + i * kLanes), zero, sum[i]);
+      for (int i = 0; i < 4; ++i) {
+        const Lanes value = LoadLanes(x + j + i * kLanes);
+        sum[i] = FusedLanes(value, value, sum[i]);
+      }
+    }
+    float lane[kLanes], part = 0;
+    StoreLanes(lane, AddLanes(AddLanes(sum[0], sum[1]), AddLanes(sum[2], sum[3])));
+    for (float value : lane) part += value;
+    total += part;
   }
-  float lane[kLanes], total = 0;
-  StoreLanes(lane, AddLanes(AddLanes(sum[0], sum[1]), AddLanes(sum[2], sum[3])));
-  for (float value : lane) total += value;
-  for (; j < n; ++j) total += x[j] * 0.0f;
-  return total == 0.0f;
+  for (; j < n; ++j) total += static_cast<double>(x[j]) * x[j];
+  return total;
 }
 
 // Optimisers walk through more memory than the nearer caches hold. The processor's own prefetching stops at the end of
@@ -121,7 +129,7 @@ constexpr Loops kLoops = {Activate,
                           AddScaledRows,
                           ScaleRows,
                           Transpose,
-                          AllFinite,
+                          SquaredSum,
                           Adam,
                           Polyak,
                           Map<ExpLanes>,
