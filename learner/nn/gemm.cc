@@ -2,6 +2,8 @@
 
 #ifdef DATACOM_LIBXSMM
 #include <libxsmm.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <vector>
 
@@ -21,9 +23,20 @@ libxsmm_smmfunction Kernel(Gemm form, int m, int n, int k, int lda, int ldb, boo
   return libxsmm_smmdispatch(n, m, k, &ldb, &lda, &ldc, &alpha, &beta, &flags, /*prefetch=*/nullptr);
 }
 
+// Whether memory that was written may become code: a hardened system refuses, and libxsmm 1.17 crashes there.
+bool MayMakeCode() {
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* const memory = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  const bool may = mprotect(memory, page, PROT_READ | PROT_EXEC) == 0;
+  munmap(memory, page);
+  return may;
+}
+
 // Whether libxsmm makes kernels here. The same ones on every processor with the instruction set, not those of the
 // processor's model.
 bool UseKernels() {
+  if (!MayMakeCode()) return false;
   libxsmm_init();
   libxsmm_set_target_archid(ChosenInstructionSet() == InstructionSet::kAvx512 ? LIBXSMM_X86_AVX512_CORE
                                                                               : LIBXSMM_X86_AVX2);

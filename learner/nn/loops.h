@@ -63,6 +63,10 @@ struct Loops {
   // Of sixteen quantiles: sums over targets of the Huber loss weighted by level, and of its slope.
   void (*quantile_huber)(const float* quantile, const float* level, const float* target, int targets, float* sum,
                          float* slope);
+
+  // Does `steps` times as many fused multiply-adds as the registers hold sums for; returns how many operations that
+  // were, two each. What one core can do at most, for benchmarks.
+  double (*fused_multiply_adds)(int steps);
 };
 
 extern const Loops kLoopsAvx2, kLoopsAvx512;  // the second may be called only where HasAvx512()

@@ -120,6 +120,31 @@ void Map(int n, const float* x, float* y) {
   for (int i = j; i < n; ++i) y[i] = rest[i - j];
 }
 
+double FusedMultiplyAdds(int steps) {
+#ifdef __AVX512F__
+  constexpr int kSums = 24;
+#else
+  constexpr int kSums = 6;
+#endif
+  Lanes sum[kSums];
+  for (int k = 0; k < kSums; ++k) {  // no two numbers alike, so that the compiler leaves none out
+    float start[kLanes];
+    for (int i = 0; i < kLanes; ++i) start[i] = static_cast<float>(k * kLanes + i);
+    sum[k] = LoadLanes(start);
+  }
+  Lanes factor = FillLanes(0.5f);
+  for (int i = 0; i < steps; ++i) {
+#pragma GCC unroll 24
+    for (int k = 0; k < kSums; ++k) sum[k] = FusedLanes(sum[k], factor, factor);
+  }
+  float out[kLanes], total = 0;
+  for (const Lanes& lanes : sum) {
+    StoreLanes(out, lanes);
+    for (float value : out) total += value;
+  }
+  return total > 0 ? 2.0 * kLanes * kSums * steps : 0;  // always so: the sums tend to 1
+}
+
 constexpr Loops kLoops = {Activate,
                           MultiplySlope,
                           NarrowProduct,
@@ -140,7 +165,8 @@ constexpr Loops kLoops = {Activate,
                           Cosines,
                           Gated,
                           GatedGradient,
-                          QuantileHuber};
+                          QuantileHuber,
+                          FusedMultiplyAdds};
 
 }  // namespace
 }  // namespace datacom::learner

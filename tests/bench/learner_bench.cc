@@ -1,12 +1,15 @@
-// How long an update takes beside its matrix products: the whole Update of M members against the "GEMM floor", the same
-// products alone with the same BLAS, measured alternately in the same run, one thread. Dynamics features, prefetch and
-// replay are outside: the batch lies in memory.
+// How long an update takes beside its matrix products: the whole Update of M members against the "GEMM floor", the
+// products of naive code by the same library, measured alternately in the same run, one thread. Dynamics features,
+// prefetch and replay are outside: the batch lies in memory. On the CPU also what one core can do at most, fused
+// multiply-adds in registers measured in the same run, and the share of it that an update reaches: the floor's
+// operations in the time of the update.
 //
-//   datacom-bench-learner [--seconds S] [--device cpu|cuda] [--kernels auto|fused|tensor] [--members M]
+//   datacom-bench-learner [--seconds S] [--device cpu|cuda] [--kernels auto|fused|tensor] [--members M] [--only TEXT]
 //
 // A line a measurement on standard error, JSON on standard output.
 // value: member updates a second; floor: what the products alone would allow; ratio: time over floor time. Times are
-// medians.
+// medians. learner/peak: value in GF/s. learner/.../peak_share: value is the update's share of the peak, floor that of
+// the products alone.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -17,6 +20,7 @@
 
 #include "learner/algorithms/algorithm.h"
 #include "learner/nn/gemm.h"
+#include "learner/nn/loops.h"
 #include "learner/nn/random.h"
 
 namespace datacom::learner {
@@ -87,6 +91,11 @@ class Floor {
     scratch_.assign(3 * kScratch, 0.01f);
   }
   size_t products() const { return products_.size(); }
+  double flops() const {  // of one member
+    double sum = 0;
+    for (const Product& p : products_) sum += 2.0 * p.rows * p.in * p.out;
+    return sum;
+  }
   void Run() {
     float* a = scratch_.data();
     float* b = a + kScratch;
@@ -213,7 +222,7 @@ class Floor {
 };
 
 struct Options {
-  std::string device = "cpu", kernels = "auto";
+  std::string device = "cpu", kernels = "auto", only;  // only: names that contain it
   double seconds = 2;
   std::vector<int> members{1, 8, 32};
 };
@@ -221,6 +230,8 @@ struct Options {
 struct Result {
   std::string name;
   double value = 0, floor = 0, ratio = 0;
+  const char* unit = "updates/s";
+  double update_gflops = 0;  // of the floor's products, per second of the update
 };
 
 template <class F>
@@ -233,6 +244,10 @@ double Seconds(const F& work) {
 double Median(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
   return values[values.size() / 2];
+}
+
+std::string NameOf(const std::string& algorithm, const Shape& shape, int members) {
+  return "learner/" + algorithm + "/" + shape.name + "/M=" + std::to_string(members);
 }
 
 Result Measure(const std::string& algorithm, const Shape& shape, int members, const Options& options) {
@@ -254,10 +269,10 @@ Result Measure(const std::string& algorithm, const Shape& shape, int members, co
   }
   const double updates = static_cast<double>(members) * cycle;
   const double update = Median(update_times) / updates, base = Median(floor_times) / updates;
-  Result result{"learner/" + algorithm + "/" + shape.name + "/M=" + std::to_string(members), 1 / update, 1 / base,
-                update / base};
-  std::fprintf(stderr, "%-34s %8.1f us a member update   floor (%zu products) %8.1f us   ratio %.2f\n",
-               result.name.c_str(), update * 1e6, floor.products(), base * 1e6, result.ratio);
+  Result result{NameOf(algorithm, shape, members), 1 / update, 1 / base, update / base};
+  result.update_gflops = floor.flops() / cycle / update * 1e-9;
+  std::fprintf(stderr, "%-34s %8.1f us a member update   floor (%zu products) %8.1f us   ratio %.2f   %5.1f GF/s\n",
+               result.name.c_str(), update * 1e6, floor.products(), base * 1e6, result.ratio, result.update_gflops);
   return result;
 }
 
@@ -276,8 +291,11 @@ Options Parse(int argc, char** argv) {
       options.kernels = value;
     } else if (flag == "--members") {
       options.members = {std::stoi(value)};
+    } else if (flag == "--only") {
+      options.only = value;
     } else {
-      throw std::invalid_argument("unknown flag '" + flag + "'; there are --seconds, --device, --kernels, --members");
+      throw std::invalid_argument("unknown flag '" + flag +
+                                  "'; there are --seconds, --device, --kernels, --members, --only");
     }
   }
   return options;
@@ -287,23 +305,57 @@ void PrintJson(const std::vector<Result>& results) {
   std::printf("{\"benchmarks\": [");
   for (size_t i = 0; i < results.size(); ++i) {
     const Result& r = results[i];
-    std::printf("%s\n  {\"name\": \"%s\", \"value\": %.6g, \"unit\": \"updates/s\", \"floor\": %.6g, \"ratio\": %.4g}",
-                i > 0 ? "," : "", r.name.c_str(), r.value, r.floor, r.ratio);
+    std::printf("%s\n  {\"name\": \"%s\", \"value\": %.6g, \"unit\": \"%s\"", i > 0 ? "," : "", r.name.c_str(), r.value,
+                r.unit);
+    if (r.floor > 0) std::printf(", \"floor\": %.6g, \"ratio\": %.4g", r.floor, r.ratio);
+    std::printf("}");
   }
   std::printf("\n]}\n");
 }
 
+// GF/s of fused multiply-adds in registers, the best of several tries: other work on the core only takes from it.
+double PeakGflops() {
+  constexpr int kSteps = 500000;
+  double best = 0;
+  for (int i = 0; i < 10; ++i) {
+    double flops = 0;
+    const double seconds = Seconds([&] { flops = ChosenLoops().fused_multiply_adds(kSteps); });
+    best = std::max(best, flops / seconds * 1e-9);
+  }
+  return best;
+}
+
+void AddPeak(double peak, std::vector<Result>* results) {
+  std::fprintf(stderr, "peak of one core, %s: %.1f GF/s\n", CpuArithmetic().c_str(), peak);
+  std::vector<Result> added;
+  added.push_back({"learner/peak", peak, 0, 0, "GF/s"});
+  for (const Result& r : *results) {
+    added.push_back(
+        {r.name + "/peak_share", r.update_gflops / peak, r.update_gflops / peak * r.ratio, r.ratio, "share"});
+  }
+  results->insert(results->end(), added.begin(), added.end());
+}
+
 int Main(int argc, char** argv) {
+  PrepareCpu(argv);
   const Options options = Parse(argc, argv);
   UseOneBlasThread();
   const Shape hockey{"obs16", 16, 3, 6}, cartpole{"cartpole", 5, 1, 4}, joined{"obs16+17known", 16, 3, 6, 17};
+  const bool cpu = options.device == "cpu";
+  double peak = 0;
   std::vector<Result> results;
-  for (const std::string& algorithm : AlgorithmNames()) {
-    for (const Shape& shape : {hockey, cartpole}) {
-      for (int members : options.members) results.push_back(Measure(algorithm, shape, members, options));
+  const auto measure = [&](const std::string& algorithm, const Shape& shape) {
+    for (int members : options.members) {
+      if (NameOf(algorithm, shape, members).find(options.only) == std::string::npos) continue;
+      results.push_back(Measure(algorithm, shape, members, options));
+      if (cpu) peak = std::max(peak, PeakGflops());
     }
+  };
+  for (const std::string& algorithm : AlgorithmNames()) {
+    for (const Shape& shape : {hockey, cartpole}) measure(algorithm, shape);
   }
-  for (int members : options.members) results.push_back(Measure("datacom", joined, members, options));
+  measure("datacom", joined);
+  if (cpu) AddPeak(peak, &results);
   PrintJson(results);
   return 0;
 }
