@@ -42,8 +42,8 @@ def start(key, torso):
     heads = [net(keys[0], (OBS, WIDTH, WIDTH, 2 * ACTION))] if torso else [net(k, (OBS, WIDTH, WIDTH, ACTION)) for k in keys[:2]]
     critics = [net(k, (OBS + ACTION, WIDTH, WIDTH, 1)) for k in keys[2:]]
     learned = {"actor": heads, "critics": critics, "log_alpha": jnp.zeros(())}
-    zeros = jax.tree.map(jnp.zeros_like, learned)
-    return {"p": learned, "m": zeros, "v": zeros, "targets": critics, "step": jnp.zeros(())}
+    zeros = lambda: jax.tree.map(jnp.zeros_like, learned)
+    return {"p": learned, "m": zeros(), "v": zeros(), "targets": critics, "step": jnp.zeros(())}
 
 
 def act(actor, observation, noise):
@@ -94,7 +94,7 @@ def population(members, torso):
     batch = {name: jax.random.normal(jax.random.key(i), (members, SCAN, BATCH, n)) for i, (name, n) in enumerate(sizes.items())}
     batch["reward"] = jnp.ones((members, SCAN, BATCH))
     updates = jax.jit(jax.vmap(lambda state, batches: jax.lax.scan(update, state, batches)), donate_argnums=0)
-    held = [jax.vmap(lambda key: start(key, torso))(keys)]
+    held = [jax.tree.map(jnp.copy, jax.vmap(lambda key: start(key, torso))(keys))]  # copies: every array may be overwritten
 
     def call():
         held[0], losses = updates(held[0], batch)
