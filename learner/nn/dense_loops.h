@@ -201,37 +201,58 @@ void ScaleRows(const float* __restrict scale, int64_t scale_stride, int rows, in
   }
 }
 
-// An 8 x 8 block: pairs of rows, then pairs of pairs, then the halves.
-[[gnu::always_inline]] inline void TransposeBlock(const float* from, int64_t stride, float* to, int64_t to_stride) {
-  __m256 row[8], pair[8];
-#pragma GCC unroll 8
-  for (int i = 0; i < 4; ++i) {  // row i has rows i and i + 4 of the left half, row i + 4 those of the right half
-    const float* const above = from + i * stride;
-    const float* const below = above + 4 * stride;
-    row[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(above)), _mm_loadu_ps(below), 1);
-    row[i + 4] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(above + 4)), _mm_loadu_ps(below + 4), 1);
-  }
-#pragma GCC unroll 8
-  for (int i = 0; i < 8; i += 2) {
-    pair[i] = _mm256_unpacklo_ps(row[i], row[i + 1]);
-    pair[i + 1] = _mm256_unpackhi_ps(row[i], row[i + 1]);
-  }
-#pragma GCC unroll 8
-  for (int i = 0; i < 8; i += 4) {
-    _mm256_storeu_ps(to + i * to_stride, _mm256_shuffle_ps(pair[i], pair[i + 2], 0x44));
-    _mm256_storeu_ps(to + (i + 1) * to_stride, _mm256_shuffle_ps(pair[i], pair[i + 2], 0xee));
-    _mm256_storeu_ps(to + (i + 2) * to_stride, _mm256_shuffle_ps(pair[i + 1], pair[i + 3], 0x44));
-    _mm256_storeu_ps(to + (i + 3) * to_stride, _mm256_shuffle_ps(pair[i + 1], pair[i + 3], 0xee));
+// A square block as wide as a register: quarters (halves) of rows, then pairs of rows, then pairs of pairs.
+#ifdef __AVX512F__
+constexpr int kBlock = 16;
+using Row = __m512;
+inline Row FourRowsApart(const float* from, int64_t stride) {
+  const __m256 near =
+      _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from)), _mm_loadu_ps(from + 4 * stride), 1);
+  const __m256 far = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from + 8 * stride)),
+                                          _mm_loadu_ps(from + 12 * stride), 1);
+  return _mm512_insertf32x8(_mm512_castps256_ps512(near), far, 1);
+}
+inline Row LowPairs(Row a, Row b) { return _mm512_unpacklo_ps(a, b); }
+inline Row HighPairs(Row a, Row b) { return _mm512_unpackhi_ps(a, b); }
+template <int order>
+inline void StoreShuffled(float* to, Row a, Row b) {
+  _mm512_storeu_ps(to, _mm512_shuffle_ps(a, b, order));
+}
+#else
+constexpr int kBlock = 8;
+using Row = __m256;
+inline Row FourRowsApart(const float* from, int64_t stride) {
+  return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from)), _mm_loadu_ps(from + 4 * stride), 1);
+}
+inline Row LowPairs(Row a, Row b) { return _mm256_unpacklo_ps(a, b); }
+inline Row HighPairs(Row a, Row b) { return _mm256_unpackhi_ps(a, b); }
+template <int order>
+inline void StoreShuffled(float* to, Row a, Row b) {
+  _mm256_storeu_ps(to, _mm256_shuffle_ps(a, b, order));
+}
+#endif
+
+inline void TransposeBlock(const float* from, int64_t stride, float* to, int64_t to_stride) {
+  for (int c = 0; c < kBlock; c += 4) {
+    Row row[4];
+    for (int i = 0; i < 4; ++i) row[i] = FourRowsApart(from + c + i * stride, stride);
+    const Row low0 = LowPairs(row[0], row[1]), high0 = HighPairs(row[0], row[1]);
+    const Row low1 = LowPairs(row[2], row[3]), high1 = HighPairs(row[2], row[3]);
+    float* const column = to + c * to_stride;
+    StoreShuffled<0x44>(column, low0, low1);
+    StoreShuffled<0xee>(column + to_stride, low0, low1);
+    StoreShuffled<0x44>(column + 2 * to_stride, high0, high1);
+    StoreShuffled<0xee>(column + 3 * to_stride, high0, high1);
   }
 }
 
 void Transpose(const float* from, int64_t stride, int rows, int columns, float* to) {
-  const int whole_rows = rows / 8 * 8, whole_columns = columns / 8 * 8;
-  for (int c = 0; c < whole_columns; c += 16) {  // two blocks: whole cache lines of `from`
-    for (int r = 0; r < whole_rows; r += 8) {
-      const float* const block = from + r * stride + c;
-      TransposeBlock(block, stride, to + static_cast<int64_t>(c) * rows + r, rows);
-      if (c + 8 < whole_columns) TransposeBlock(block + 8, stride, to + static_cast<int64_t>(c + 8) * rows + r, rows);
+  const int whole_rows = rows / kBlock * kBlock, whole_columns = columns / kBlock * kBlock;
+  for (int first = 0; first < whole_columns; first += 16) {  // whole cache lines of `from`
+    for (int r = 0; r < whole_rows; r += kBlock) {
+      for (int c = first; c < first + 16 && c < whole_columns; c += kBlock) {
+        TransposeBlock(from + r * stride + c, stride, to + static_cast<int64_t>(c) * rows + r, rows);
+      }
     }
   }
   for (int r = 0; r < rows; ++r) {
