@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
+#include "learner/epoch_stats.h"
 #include "learner/guard.h"
 
 namespace datacom::learner {
@@ -285,21 +286,7 @@ absl::Status Trainer::EndEpoch() {
   record.set_wall_seconds(WallSeconds());
   for (int i = 0; i < members_; ++i) {
     v1::MemberEpoch* member = record.mutable_members(i);
-    member->set_policy_loss(stats.policy_loss[i]);
-    member->set_critic_loss(stats.critic_loss[i]);
-    member->set_constraint_loss(stats.constraint_loss[i]);
-    member->set_constraint_mean(stats.constraint_mean[i]);
-    member->set_entropy(stats.entropy[i]);
-    member->set_delta(stats.delta[i]);
-    member->set_alpha(stats.alpha[i]);
-    member->set_multiplier(stats.multiplier[i]);
-    member->set_q_mean(stats.q_mean[i]);
-    member->set_q_min(stats.q_min[i]);
-    member->set_q_gap(stats.q_gap[i]);
-    member->set_actor_gradient_norm(stats.actor_gradient_norm[i]);
-    member->set_critic_gradient_norm(stats.critic_gradient_norm[i]);
-    member->set_constraint_gradient_norm(stats.constraint_gradient_norm[i]);
-    member->set_diverged(stats.diverged[i] != 0);
+    CopyStats(stats, i, member);
     member->set_inserted(inserted_[i]);
     member->set_lanes(lanes_[i]);
   }

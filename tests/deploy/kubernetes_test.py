@@ -74,9 +74,25 @@ class Files(unittest.TestCase):
             self.assertEqual(refused.returncode, 2)
             self.assertIn("--backend kubernetes", refused.stderr)
 
-    def test_the_base_runs_a_shipped_experiment(self):
-        self.assertEqual(read(KUBERNETES, "base", "experiment.textproto"),
-                         read(SOURCE, "deploy", "experiments", "cartpole", "datacom.textproto"))
+    def test_the_base_runs_a_shipped_experiment_with_the_schedule_of_a_cluster(self):
+        base = read(KUBERNETES, "base", "experiment.textproto")
+        schedule = re.search(r"^schedule \{.*?^\}\n", base, re.DOTALL | re.MULTILINE).group()
+        self.assertEqual(base.replace(schedule, ""), read(SOURCE, "deploy", "experiments", "cartpole", "datacom.textproto"))
+        self.assertIn("tolerance_steps: 64\n", schedule)
+        self.assertIn("publish_period: 16\n", schedule)
+
+    def test_a_sweep_for_a_cluster_names_its_schedule_unless_the_experiment_does(self):
+        def schedule(folder, *typed):
+            folder = os.path.join(self.folder, folder)
+            subprocess.run([DATACOM, "sweep", "cartpole/cost_budgets", "--seeds", "0", "--dir", folder, "--render-only", *typed],
+                           check=True, capture_output=True, timeout=60, cwd=SOURCE)
+            return read(folder, "cartpole-datacom", "experiment.textproto").split("\nschedule {\n")[1].split("\n}")[0]
+        cluster = ["--backend", "kubernetes"]
+        for folder, typed, tolerance, period in (("cluster", cluster, 64, 16), ("local", [], 16, 4),
+                                                 ("typed", [*cluster, "--set", "schedule.publish_period=2"], 64, 2)):
+            written = schedule(folder, *typed)
+            self.assertIn(f"tolerance_steps: {tolerance}\n", written)
+            self.assertIn(f"publish_period: {period}\n", written)
 
     def test_the_operators_rules_are_those_of_prometheus(self):
         script = os.path.join(SOURCE, "deploy", "dev", "prometheus_rule.py")
