@@ -73,7 +73,7 @@ class Hosts(RunFolder):
         answer = subprocess.run(self.hosts[asking].command(os.path.join(BIN, "datacom"), "status", self.addresses["replay"]),
                                 capture_output=True, text=True, timeout=DEADLINE, check=False)
         self.test.assertEqual(answer.returncode, 0, answer.stderr + self.logs())
-        members = re.findall(r"^ +\d+ +([\d,]+) +([\d,]+) +([\d,]+) +[\d,]+ +[\d,]+ +[\d,]+ +[\d,]+ +[\d.]+$", answer.stdout, re.M)
+        members = re.findall(r"^ +\d+ +\d+ +([\d,]+) +([\d,]+) +([\d,]+) +[\d,]+ +[\d,]+ +[\d,]+ +[\d,]+ +[\d.]+$", answer.stdout, re.M)
         numbers = [[int(number.replace(",", "")) for number in member] for member in members]
         self.test.assertEqual(len(numbers), 2, answer.stdout)
         return {"inserted": [member[0] for member in numbers], "allowed": [member[1] for member in numbers],

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "absl/strings/match.h"
+#include "common/base/changes.h"
 #include "common/base/files.h"
 #include "common/base/mutex.h"
 #include "common/base/status.h"
@@ -147,6 +148,23 @@ TEST(Stop, CanBeRequestedWithoutASignal) {
               ::_exit(Stop::Process().WaitFor(std::chrono::minutes(5)) ? 0 : 2);
             }),
             0);
+}
+
+// A wait that nobody ends lasts until ctest's own limit.
+TEST(Changes, AReportBeforeTheWaitIsNotLost) {
+  Changes changes;
+  changes.Report();
+  changes.Wait(std::chrono::hours(1));
+  changes.Wait(std::chrono::nanoseconds(0));  // what was seen is no news: only the timeout ends this one
+}
+
+TEST(Changes, AReportOfAnyThreadEndsTheWait) {
+  Changes changes;
+  for (int source = 0; source < 2; ++source) {
+    std::thread reporter([&changes] { changes.Report(); });
+    changes.Wait(std::chrono::hours(1));
+    reporter.join();
+  }
 }
 
 TEST(Version, KnowsItsRevision) {
