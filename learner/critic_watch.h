@@ -1,9 +1,10 @@
 // Whether a member's critic runs away: the one rule behind the status `runaway` (progress.csv, `datacom status`,
 // report), the gauge datacom_member_critic_runaway with its alert, and the learner's warning.
 //
-// An epoch's mean critic loss is more than ten times the smallest of the ten epochs before it. Nothing is said before
-// ten epochs of learning are over: a critic that meets its first rewards grows, too. Once the loss has stayed high for
-// ten epochs, it is the new measure and the rule is silent again. Plain data, not thread-safe.
+// An epoch's mean critic loss is more than ten times the smallest of the ten epochs before it. The first ten epochs of
+// learning are not compared with: there the loss is small because no reward has been met, and it grows in every healthy
+// run. So the first verdict is on the 21st. Once the loss has stayed high for ten epochs, it is the new measure and the
+// rule is silent again. Plain data, not thread-safe.
 #ifndef DATACOM_LEARNER_CRITIC_WATCH_H_
 #define DATACOM_LEARNER_CRITIC_WATCH_H_
 
@@ -16,7 +17,8 @@ namespace datacom::learner {
 
 class CriticWatch {
  public:
-  static constexpr size_t kEpochs = 10;
+  static constexpr size_t kFirst = 10;   // epochs of learning that are not compared with
+  static constexpr size_t kEpochs = 10;  // epochs that one is compared with
   static constexpr double kGrowth = 10;
 
   CriticWatch() = default;
@@ -26,13 +28,13 @@ class CriticWatch {
   void Add(double loss) {
     if (std::isnan(loss)) return;
     losses_.push_back(loss);
-    if (losses_.size() > kEpochs + 1) losses_.erase(losses_.begin());
+    if (losses_.size() > kFirst + kEpochs + 1) losses_.erase(losses_.begin());
   }
-  bool runaway() const { return losses_.size() == kEpochs + 1 && now() > kGrowth * before(); }
-  // Of at least one and two epochs: the newest loss, and the smallest of those before it.
+  bool runaway() const { return losses_.size() == kFirst + kEpochs + 1 && now() > kGrowth * before(); }
+  // Of at least kEpochs + 1 epochs: the newest loss, and the smallest of the kEpochs before it.
   double now() const { return losses_.back(); }
-  double before() const { return *std::min_element(losses_.begin(), losses_.end() - 1); }
-  const std::vector<double>& losses() const { return losses_; }  // the newest 11, oldest first
+  double before() const { return *std::min_element(losses_.end() - 1 - kEpochs, losses_.end() - 1); }
+  const std::vector<double>& losses() const { return losses_; }  // the newest 21, oldest first
 
  private:
   std::vector<double> losses_;

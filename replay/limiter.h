@@ -13,7 +13,7 @@ class Limiter {
  public:
   struct Options {
     UpdateSchedule schedule;
-    uint64_t tolerance = 64;        // rows the actors may run ahead
+    uint64_t tolerance = 16;        // rows the actors may run ahead
     uint64_t max_policy_lag = 128;  // updates
     bool lockstep = false;
   };

@@ -105,7 +105,7 @@ std::vector<MetricInfo> Member() {
       Counter("datacom_member_episodes_total", "Training episodes finished", "member"),
       Counter("datacom_member_violations_total", "Transitions with cost > 0 in finished training episodes", "member"),
       Counter("datacom_member_cost_total", "Sum of violation costs over finished training episodes", "member"),
-      Gauge("datacom_member_cost_budget", "Undiscounted cost budget of an episode", "member"),
+      Gauge("datacom_member_cost_budget", "Cost budget of an episode, undiscounted (of iqn_datacom discounted)", "member"),
       Gauge("datacom_member_return", "Return of the newest finished training episode", "member"),
       Gauge("datacom_member_delta", "Constraint threshold delta", "member"),
       Gauge("datacom_member_cvar", "Mean CVaR of the long-term cost over recent batches", "member"),

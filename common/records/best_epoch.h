@@ -22,10 +22,11 @@ inline constexpr char kBestEpochRule[] =
     "the highest discounted return, of equal ones that with the smaller maximum violation. Where no epoch is within "
     "the\n"
     "budget, the one with the smallest cost sum, of equal ones again that with the smaller maximum violation. Methods\n"
-    "without a cost budget (sac, atacom_fi, atacom_nfi, cbf_sac, safe_layer_td3) are judged with a budget of 0.";
+    "without a cost budget (sac, atacom_fi, atacom_nfi, cbf_sac, safe_layer_td3) are judged with a budget of 0. The\n"
+    "budget of iqn_datacom is a discounted sum, so the rule is stricter there.";
 
-// The undiscounted cost that an episode of the member may gather, as the evaluations' cost sums are measured; 0 for an
-// algorithm without a budget. (iqn_datacom compares its budget with discounted cost, which is never larger.)
+// hyper.cost_budget of the member, which the evaluations' undiscounted cost sums are compared with; 0 for an algorithm
+// without a budget.
 double CostBudget(const v1::Experiment& resolved, int member);
 
 // Of the rows of one member in progress.csv the one that the rule names, of several that are equal in everything the

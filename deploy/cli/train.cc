@@ -251,7 +251,7 @@ void AddTrain(CLI::App* app, int* exit_code) {
       ->check(CLI::Range(1, 1024));
   verb->add_option("--envs", options->environments,
                    "environments of each actor, rounded up to a multiple of the members (default: one lane for each "
-                   "member, which learns best; a resume keeps what the run had)")
+                   "member; a resume keeps what the run had)")
       ->check(CLI::Range(1, 65536));
   verb->add_option("--set", options->overrides, "path=value, e.g. hyper.cost_budget=10; may be repeated")
       ->allow_extra_args(false);

@@ -41,9 +41,8 @@ struct Layout {
   int environments = 1;  // of each actor
   std::string note;      // said to the user when it differs from what was asked
 };
-// One lane (environment) for each member unless --envs asks for more: members that one environment steps learn best,
-// and one core steps faster than a learner core learns. A multiple of the members where they fit into one actor;
-// lockstep: exactly one actor with one environment for each member.
+// One lane (environment) for each member unless --envs asks for more: one core steps faster than a learner core learns.
+// A multiple of the members where they fit into one actor; lockstep: exactly one actor with one lane for each member.
 absl::StatusOr<Layout> PlanLayout(const TrainOptions& options, const v1::Experiment& resolved);
 
 struct Needs {

@@ -24,7 +24,7 @@ struct MemberHyper {
   double actor_lr = 5e-4, critic_lr = 5e-4, constraint_lr = 5e-4, alpha_lr = 5e-4;
   double target_entropy = -1;
   double accepted_risk = 0.9;
-  double cost_budget = 5;                         // undiscounted; converted with discount and horizon (5.2)
+  double cost_budget = 5;                         // undiscounted; of IQN-ATACOM discounted
   double multiplier_lr = 5e-4, cost_damping = 1;  // of the Lagrange multiplier (10)
   double init_delta = 1;
   double delta_lr = 0.05;

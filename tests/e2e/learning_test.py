@@ -46,7 +46,8 @@ class LearningTest(RunTest):
             self.assertEqual([int(row["epoch"]) for row in counted], list(goal.epochs))
             self.assertEqual(int(counted[-1]["env_steps"]), goal.steps)
             for row in counted:
-                self.assertEqual((row["status"], int(row["eval_episodes"])), ("ok", EVALUATION_EPISODES), row)
+                self.assertNotEqual(row["status"], "diverged", row)
+                self.assertEqual(int(row["eval_episodes"]), EVALUATION_EPISODES, row)
             for column, bound in (goal.above | goal.below).items():
                 values = [float(row[column]) for row in counted]
                 mean = sum(values) / len(values)
