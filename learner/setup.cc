@@ -43,6 +43,7 @@ learner::MemberHyper HyperOf(const v1::Experiment& resolved, int member) {
   out.barrier_relaxation_weight = hyper.barrier_relaxation_weight();
   out.barrier_decay = hyper.barrier_decay();
   out.relaxation_penalty = hyper.relaxation_penalty();
+  out.return_floor = hyper.return_floor();
   return out;
 }
 

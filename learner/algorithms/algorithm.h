@@ -36,6 +36,7 @@ struct MemberHyper {
   // CBF-SAC (13): margin of the barrier's labels, weights of its loss, rate of its decay, price of the filter's
   // relaxation.
   double barrier_margin = 0.01, barrier_decay = 1, relaxation_penalty = 1e3;
+  double return_floor = -1e9;  // no critic's target is below it
   double barrier_safe_weight = 100, barrier_unsafe_weight = 100, barrier_relaxation_weight = 1;
 };
 

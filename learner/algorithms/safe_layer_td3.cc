@@ -41,6 +41,7 @@ SafeLayerTd3::SafeLayerTd3(const AlgorithmConfig& config) : Population(config), 
   model_tape_ = kernels_->NewTape(model_, block_, B);
   noise_std_ = NewScalar(&MemberHyper::target_noise);
   noise_clip_ = NewScalar(&MemberHyper::target_noise_clip);
+  return_floor_ = NewScalar(&MemberHyper::return_floor);
   for (const FloatView& view : {Observation(), critics_.stored(0), critics_.stored(1)}) NameInput(view);
   NameResult(critics_.executed(0));
   minus_one_ = kernels_->NewDoubles(block_, 1, 1);
@@ -98,6 +99,7 @@ void SafeLayerTd3::CriticGradient() {
   kernels_->ActionInHalfRanges(policy_action_, box_, ActionColumns(input_.next));
   critics_.EvaluateTargets(targets(), input_);
   kernels_->MinTarget(input_.reward, input_.absorbing, critics_.next(0), critics_.next(1), config_.discount, y_);
+  kernels_->Floor(Block(return_floor_), y_);
 
   kernels_->ActionInHalfRanges(action_, box_, ActionColumns(input_.rows.Rows(batch_, batch_)));
   critics_.EvaluateStored(parameters(), input_);

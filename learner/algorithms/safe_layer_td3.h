@@ -50,7 +50,7 @@ class SafeLayerTd3 : public Population {
   FloatView action_, previous_cost_, cost_, noise_;  // [block, B, ...]; action_: stored
   FloatView prediction_, d_slope_, y_, policy_action_, d_scaled_, d_raw_;
   MlpTape actor_tape_, model_tape_;
-  DoubleView noise_std_, noise_clip_;  // [M, 1, 1]
+  DoubleView noise_std_, noise_clip_, return_floor_;  // [M, 1, 1]
   DoubleView minus_one_;               // [block, 1, 1]
 };
 

@@ -56,6 +56,7 @@ void SoftActorCritic::MakeWorkspace() {
   StepWithValues(critic_optimizer_);
   kept_ = NewKeptRange({actor_optimizer_, alpha_optimizer_});
   target_entropy_ = NewScalar(&MemberHyper::target_entropy);
+  return_floor_ = NewScalar(&MemberHyper::return_floor);
   entropy_ = NewStatistic();
   Register("stats.entropy", entropy_.sum);
   mean_log_pi_ = entropy_.value;
@@ -120,6 +121,7 @@ void SoftActorCritic::CriticGradient() {
   critics_.EvaluateTargets(targets(), input_);
   kernels_->SoftTarget(input_.reward, input_.absorbing, critics_.next(0), critics_.next(1), next_.log_pi, LogAlpha(),
                        config_.discount, y_);
+  kernels_->Floor(Block(return_floor_), y_);
   critics_.Regress(parameters(), input_, y_, gradients(), critic_loss_.value);
   GuardAndRecord(critic_loss_);
   RecordCritics(critics_.stored(0), critics_.stored(1));

@@ -62,6 +62,7 @@ class SoftActorCritic : public Population {
   const int batch_;
   ActionSample now_, next_;
   DoubleView target_entropy_;
+  DoubleView return_floor_;  // [M, 1, 1]
 
  private:
   FloatView Observation() const { return input_.rows.Rows(0, batch_).Cols(0, config_.obs_dim); }

@@ -375,6 +375,13 @@ void FusedKernels::MinTarget(const FloatView& reward, const FloatView& absorbing
   }
 }
 
+void FusedKernels::Floor(const DoubleView& least, const FloatView& y) {
+  for (int m = 0; m < y.members; ++m) {
+    const float floor = static_cast<float>(least.at(m));
+    for (int r = 0; r < y.rows; ++r) y.at(m, r) = y.at(m, r) < floor ? floor : y.at(m, r);
+  }
+}
+
 void FusedKernels::SquaredLoss(const FloatView& q, const FloatView& y, double weight, const FloatView& d_q,
                                const DoubleView& loss) {
   for (int m = 0; m < q.members; ++m) {

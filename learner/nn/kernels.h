@@ -220,6 +220,8 @@ class Kernels {
   // y = reward + discount (1 - absorbing) min(q0, q1).
   virtual void MinTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0, const FloatView& q1,
                          double discount, const FloatView& y) = 0;
+  // y = max(y, least) for y [members, rows, 1]; a NaN stays one.
+  virtual void Floor(const DoubleView& least, const FloatView& y) = 0;
   // loss += weight * mean (q - y)^2; d_q = 2 (q - y) / rows.
   virtual void SquaredLoss(const FloatView& q, const FloatView& y, double weight, const FloatView& d_q,
                            const DoubleView& loss) = 0;

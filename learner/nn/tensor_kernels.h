@@ -108,6 +108,7 @@ class TensorKernels : public Kernels {
                   const FloatView& log_pi, const FloatView& log_alpha, double discount, const FloatView& y) override;
   void MinTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0, const FloatView& q1,
                  double discount, const FloatView& y) override;
+  void Floor(const DoubleView& least, const FloatView& y) override;
   void SquaredLoss(const FloatView& q, const FloatView& y, double weight, const FloatView& d_q,
                    const DoubleView& loss) override;
 

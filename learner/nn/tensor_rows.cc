@@ -289,6 +289,10 @@ void TensorKernels::MinTarget(const FloatView& reward, const FloatView& absorbin
   Of(y).copy_(Of(reward) + discount * (1 - Of(absorbing)) * at::minimum(Of(q0), Of(q1)));
 }
 
+void TensorKernels::Floor(const DoubleView& least, const FloatView& y) {
+  Of(y).copy_(at::maximum(Of(y), Of(least).to(at::kFloat)));
+}
+
 void TensorKernels::SquaredLoss(const FloatView& q, const FloatView& y, double weight, const FloatView& d_q,
                                 const DoubleView& loss) {
   const at::Tensor error = Of(q) - Of(y);

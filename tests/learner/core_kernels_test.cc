@@ -187,6 +187,16 @@ TEST_P(EveryKernels, MinTargetTakesTheSmallerCriticAndStopsAtAbsorbingStates) {
   EXPECT_EQ(Download(y), (Numbers{3, 1.5, 3}));
 }
 
+TEST_P(EveryKernels, AFloorRaisesWhatIsBelowItAndKeepsNaN) {
+  const FloatView y = Upload({-5, -2, 3, -9, -7, NAN}, 2, 3, 1);
+  kernels_->Floor(UploadDoubles({-2.5, -8}, 2, 1, 1), y);
+  const auto values = Download(y);
+  ASSERT_EQ(values.size(), 6u);
+  const Numbers expected{-2.5, -2, 3, -8, -7};
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(values[i], expected[i]) << i;
+  EXPECT_TRUE(std::isnan(values[5]));
+}
+
 TEST_P(EveryKernels, RiskIsMeanPlusMarginTimesDeviation) {
   const Numbers mean{-1, 0.5, 25, 2}, log_std{-1, 0, 1, 5};
   const FloatView gradient_mean = Upload({1, 1, 1, 1}, 1, 4, 1), gradient_log_std = Upload({2, 2, 2, 2}, 1, 4, 1);
