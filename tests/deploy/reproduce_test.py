@@ -170,6 +170,14 @@ class ReproduceTest(unittest.TestCase):
             "hockey/one                   seeds 0-1   to come", "hockey/two                   seeds 0-2   done",
             "pole/three                   seeds 0-1   to come"])
 
+    def test_training_may_begin_while_status_reads_the_records(self):
+        run = os.path.join(self.runs, "hockey", "one")
+        self.write(os.path.join(run, "experiment.textproto"), "members {\n}\n")
+        os.mkfifo(os.path.join(run, "progress.csv"))
+        self.start("--status", "hockey/one")
+        with open(os.path.join(run, "progress.csv"), "w", encoding="utf-8"):  # opens when --status reads
+            self.assertIn("hockey/two: records kept", self.reproduce("hockey/two"))
+
     def test_wrong_names_and_a_second_start_are_refused(self):
         self.assertIn("no such entry: hockey/four; there are: hockey/one, hockey/two, pole/three", self.reproduce("hockey/four", code=2))
         self.assertIn("--steps: must be at least 1", self.reproduce("--steps", "0", code=2))
