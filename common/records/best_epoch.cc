@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
@@ -16,16 +17,21 @@ double CostBudget(const v1::Experiment& resolved, int member) {
 }
 
 absl::StatusOr<size_t> BestRow(const Csv& progress, const std::vector<size_t>& rows, double cost_budget) {
-  using Rank = std::tuple<bool, double, double>;  // over the budget, what comes first, violation: the least is best
+  // (over budget; then -J, or the cost where over; then violation): smallest wins
+  using Rank = std::tuple<bool, double, double>;
   std::optional<std::pair<Rank, size_t>> best;
-  for (const size_t row : rows) {
+  std::set<double> seen;  // epochs
+  for (auto at = rows.rbegin(); at != rows.rend(); ++at) {
+    const size_t row = *at;
+    // A run resumed with more steps writes its cut epoch again, row and snapshot: the older row's policy is gone.
+    if (!seen.insert(progress.Number(row, "epoch")).second) continue;
     const double cost = progress.Number(row, "eval_sum_cost"), gain = progress.Number(row, "eval_discounted_return"),
                  violation = progress.Number(row, "eval_max_violation");
     const bool evaluated = progress.Number(row, "eval_episodes") > 0;
     if (!evaluated || !std::isfinite(cost) || !std::isfinite(gain) || !std::isfinite(violation)) continue;
     const bool over = cost > cost_budget;
     const Rank rank = {over, over ? cost : -gain, violation};
-    if (!best || rank < best->first) best = {rank, row};
+    if (!best || rank <= best->first) best = {rank, row};
   }
   if (!best) return absl::NotFoundError("no epoch was evaluated yet");
   return best->second;

@@ -30,7 +30,8 @@ inline constexpr char kBestEpochRule[] =
 double CostBudget(const v1::Experiment& resolved, int member);
 
 // Of the rows of one member in progress.csv the one that the rule names, of several that are equal in everything the
-// earliest; rows without a finite evaluation do not count. NOT_FOUND where none is left.
+// earliest. Rows without a finite evaluation do not count, nor rows followed by another of the same epoch. NOT_FOUND
+// where none is left.
 absl::StatusOr<size_t> BestRow(const Csv& progress, const std::vector<size_t>& rows, double cost_budget);
 
 // The best epoch of every member with rows in RUN_DIR/progress.csv. NOT_FOUND naming the file or the member that has no

@@ -54,6 +54,19 @@ TEST(BestRow, FollowsTheRuleInEveryCase) {
   for (const Case& one : cases) EXPECT_EQ(Chosen(one.rows, one.budget), one.epoch) << one.why;
 }
 
+TEST(BestRow, OfTheRowsOfOneEpochOnlyTheLastCompetes) {
+  const auto chosen = [](const std::string& rows) {
+    const Csv csv = Csv::Parse(kHeader + rows, "test").value();
+    const absl::StatusOr<size_t> row = BestRow(csv, {0, 1, 2, 3}, 5);
+    return row.ok() ? static_cast<int>(*row) : -1;
+  };
+  const std::string first = "0,0,0,25,1,0,0\n", cut = "0,900,1,25,9,0,0\n", next = "0,2000,2,25,2,0,0\n";
+  EXPECT_EQ(chosen(first + cut + "0,1000,1,25,8,0,0\n" + next), 2) << "the epoch is the best, by its last row";
+  EXPECT_EQ(chosen(first + cut + "0,1000,1,25,1.5,0,0\n" + next), 3) << "it is no longer the best";
+  EXPECT_EQ(chosen(first + cut + "0,1000,1,25,9,0,6\n" + next), 3) << "it is over the budget";
+  EXPECT_EQ(chosen(first + cut + "0,1000,1,0,,,\n" + next), 3) << "it is not evaluated yet";
+}
+
 TEST(CostBudget, IsTheMembersOwnWhereTheAlgorithmKeepsOneAndElseZero) {
   v1::Experiment experiment;
   experiment.mutable_hyper()->set_cost_budget(7);
