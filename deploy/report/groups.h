@@ -66,7 +66,8 @@ struct Series {
 };
 Series GroupSeries(const Group& group, const std::string& quantity);
 
-// The value of each member in its shown row.
+// The value of each member in its shown row; of what is derived from episodes.csv always in its newest row, so that the
+// totals of all methods cover all of their training.
 std::vector<double> ShownValues(const Group& group, const std::string& quantity);
 
 }  // namespace datacom::report

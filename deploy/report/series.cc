@@ -81,7 +81,11 @@ Series GroupSeries(const Group& group, const std::string& quantity) {
 
 std::vector<double> ShownValues(const Group& group, const std::string& quantity) {
   std::vector<double> values;
-  for (const RunMember& member : group.members) values.push_back(MemberCurve(member, quantity)[member.shown].second);
+  const bool of_all_training = quantity == "cumulative_cost" || quantity == "worst_violation";
+  for (const RunMember& member : group.members) {
+    const auto curve = MemberCurve(member, quantity);
+    values.push_back((of_all_training ? curve.back() : curve[member.shown]).second);
+  }
   return values;
 }
 

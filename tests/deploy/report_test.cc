@@ -146,6 +146,22 @@ TEST(ShownValues, AreThoseOfEachMembersBestEpochWhereThatIsAskedFor) {
   EXPECT_EQ(ShownValues(GroupRuns(unevaluated, Shown::kBest).at(0), "delta"), (std::vector<double>{5, 4}));
 }
 
+TEST(ShownValues, TotalsOfTheTrainingAreThoseOfTheNewestRowAlsoWithTheBestEpochs) {
+  report::Run run = Recorded(false);
+  run.progress = Parsed(kEvaluated);  // best are member 0's row at 1000 steps and member 1's at 2000
+  run.episodes = Parsed(
+      "member,env_steps,sum_cost,max_violation\n0,400,3,0.25\n1,500,10,2\n0,1000,4,0.75\n0,1500,5,0.875\n"
+      "1,2000,6,1\n");
+  run.experiment.set_algorithm("datacom");
+  run.experiment.mutable_hyper()->set_cost_budget(5);
+  const std::vector<report::Run> runs = {run};
+  for (const Shown shown : {Shown::kLast, Shown::kBest}) {
+    const Group group = GroupRuns(runs, shown).at(0);
+    EXPECT_EQ(ShownValues(group, "cumulative_cost"), (std::vector<double>{12, 16}));
+    EXPECT_EQ(ShownValues(group, "worst_violation"), (std::vector<double>{0.875, 2}));
+  }
+}
+
 TEST_F(ReportTest, TablesOfTheBestEpochsNameThemAndTheRule) {
   Write("progress.csv", kEvaluated);
   const auto best = ReportData({folder_.string()}, kNoMap, {Shown::kBest, {}});
