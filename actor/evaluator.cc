@@ -121,10 +121,10 @@ absl::StatusOr<std::vector<v1::EvaluationEpisode>> Evaluator::Play(const v1::Lea
     cut += episode.attempts() - (episode.abandoned() ? 0 : 1);
   }
   if (cut > 0) {
-    spdlog::warn("{}: an invalid simulator step ended {} attempts at {} episodes, for {} of them all {}", Name(item),
-                 cut, item.episodes(), abandoned, EpisodePlayer::kMaxAttempts);
-    options_.on_abandoned(cut);
+    spdlog::warn("{}: {} attempts met an invalid simulator step; {} of {} episodes failed in all {} attempts",
+                 Name(item), cut, abandoned, item.episodes(), EpisodePlayer::kMaxAttempts);
   }
+  if (abandoned > 0) options_.on_abandoned(abandoned);
   return episodes;
 }
 

@@ -47,8 +47,8 @@ class Evaluator {
     };  // once, with the first item
     std::function<void(const char* result, uint32_t episodes)> on_item = [](const char*, uint32_t) {
     };  // accepted, stale, failed
-    // Attempts at the episodes of an item that an invalid simulator step cut short; told only when there are any.
-    std::function<void(uint32_t)> on_abandoned = [](uint32_t /*attempts*/) {};
+    // Episodes of an item that an invalid simulator step cut short in every attempt; told only when there are any.
+    std::function<void(uint32_t)> on_abandoned = [](uint32_t /*episodes*/) {};
   };
   Evaluator(EvaluationSource* source, Options options);
 

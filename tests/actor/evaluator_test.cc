@@ -376,17 +376,24 @@ TEST_F(EvaluatorTest, ReportsEveryItemOnceAndLeavesWhenTheRunIsFinished) {
   EXPECT_EQ(results, (std::vector<std::string>{"accepted", "accepted", "accepted"}));
 }
 
-TEST_F(EvaluatorTest, TellsHowManyAttemptsAtAnItemsEpisodesWereCutShort) {
-  source.leases = {Item(1, 0, 0, 200)};
-  uint32_t told = 0;
-  options.on_abandoned = [&told](uint32_t attempts) { told += attempts; };
-  ASSERT_TRUE(Run().ok());
-  const auto player = Player(*FakeSnapshot(0, 0));
-  EXPECT_GT(told, 0u);
-  EXPECT_EQ(told, Cut(player->Play({7, 100, 0}, 200, Go).value()));
-  ASSERT_EQ(source.reports.at(0).episodes_size(), 200);
-  const auto& reported = source.reports.at(0).episodes();
-  EXPECT_EQ(told, Cut({reported.begin(), reported.end()}));
+TEST_F(EvaluatorTest, TellsHowManyOfAnItemsEpisodesFailedInEveryAttempt) {
+  struct Case {
+    int broken;  // attempts in a row that fail, of ten an episode
+    std::vector<uint32_t> told;
+  };
+  for (const Case& one : {Case{0, {}}, Case{9, {}}, Case{10, {1}}, Case{19, {1}}, Case{25, {2}}}) {
+    std::vector<uint32_t> told;
+    options.on_abandoned = [&told](uint32_t episodes) { told.push_back(episodes); };
+    options.make_player = [&one](const v1::Experiment&, const Snapshot& snapshot,
+                                 uint32_t) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
+      std::vector<std::unique_ptr<Task>> tasks;
+      tasks.push_back(std::make_unique<BreaksAtFirst>(one.broken));
+      return std::make_unique<EpisodePlayer>(std::move(tasks), FakeRule::Make(snapshot, 1).value(), 0.9);
+    };
+    source.leases = {Item(1, 0, 0, 3)};
+    ASSERT_TRUE(Run().ok());
+    EXPECT_EQ(told, one.told) << one.broken << " attempts fail";
+  }
 }
 
 TEST_F(EvaluatorTest, TriesAgainWhatIsWorthTryingAgain) {
