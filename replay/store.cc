@@ -107,6 +107,7 @@ absl::Status Store::Recover() {
     }
   }
   for (auto& table : members_) table->mutable_episodes()->AbandonAllBut(living);
+  CountLanes();
   return absl::OkStatus();
 }
 
@@ -115,6 +116,7 @@ void Store::EndSessions(const std::vector<uint32_t>& ended) {
   for (const uint32_t session : ended) {
     for (auto& table : members_) table->mutable_episodes()->Abandon(session);
   }
+  CountLanes();
   GrantAll();
 }
 
@@ -126,6 +128,7 @@ absl::StatusOr<v1::RegisterReply> Store::Register(const std::string& actor, uint
   auto registered = sessions_->Register(actor, incarnation, environments, &ended);
   EndSessions(ended);
   RETURN_IF_ERROR(registered.status());
+  CountLanes();
   const Session& session = **registered;
   v1::RegisterReply reply;
   reply.set_session(session.number);

@@ -110,7 +110,7 @@ class Store {
   void Grant(uint32_t member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GrantAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t CreditGoal(const Session& session, uint64_t sessions) const;
-  uint32_t Lanes(uint32_t member) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CountLanes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // after a session came or went
   absl::StatusOr<Session*> FindStream(uint32_t session, uint64_t stream) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckChunk(const Session& session, const v1::Chunk& chunk) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Latches the failure of the disk in health_ and returns it.
@@ -131,7 +131,8 @@ class Store {
   mutable Mutex mutex_;
   std::vector<std::unique_ptr<MemberTable>> members_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<SessionTable> sessions_ ABSL_GUARDED_BY(mutex_);
-  std::vector<uint32_t> turn_ ABSL_GUARDED_BY(mutex_);  // per member: session number whose turn it is
+  std::vector<uint32_t> turn_ ABSL_GUARDED_BY(mutex_);   // per member: session number whose turn it is
+  std::vector<uint32_t> lanes_ ABSL_GUARDED_BY(mutex_);  // per member: environments that act for it
   std::vector<uint64_t> rejected_ ABSL_GUARDED_BY(mutex_), duplicates_ ABSL_GUARDED_BY(mutex_);  // rows, per member
   uint64_t completed_update_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t next_stream_ ABSL_GUARDED_BY(mutex_) = 1;

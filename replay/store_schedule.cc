@@ -29,13 +29,15 @@ uint64_t Store::CreditGoal(const Session& session, uint64_t sessions) const {
   return std::max<uint64_t>(session.environments_per_member(), limiter_.options().tolerance / (2 * sessions));
 }
 
-uint32_t Store::Lanes(uint32_t member) const {
-  if (limiter_.options().lockstep) return 1;  // also while its actor restarts
-  uint32_t lanes = 0;
+void Store::CountLanes() {
+  const bool lockstep = limiter_.options().lockstep;
+  lanes_.assign(members_.size(), lockstep ? 1 : 0);  // lockstep: also before its actor came
+  if (lockstep) return;
   for (const auto& [number, session] : sessions_->living()) {
-    if (session.serves(member)) lanes += session.environments_per_member();
+    for (uint32_t i = 0; i < session.member_count; ++i) {
+      lanes_[session.first_member + i] += session.environments_per_member();
+    }
   }
-  return lanes;
 }
 
 void Store::Grant(uint32_t member) {
@@ -113,7 +115,7 @@ absl::Status Store::Draw(uint64_t update, v1::DrawReply* reply) {
     v1::MemberBatch* batch = reply->add_batches();
     RETURN_IF_ERROR(table->Draw(update, seen, before, batch));
     batch->set_inserted(std::min(table->inserted(), limiter_.Allowed(update - 1)));
-    batch->set_lanes(Lanes(member));
+    batch->set_lanes(lanes_[member]);
   }
   ++counters_.draws;
   return absl::OkStatus();
@@ -276,7 +278,7 @@ void Store::Info(v1::ReplayInfo* info) const {
       member->set_samples_per_insert(static_cast<double>(completed_update_) / (table.inserted() - start));
     member->set_rejected_rows(rejected_[i]);
     member->set_duplicate_rows(duplicates_[i]);
-    member->set_lanes(Lanes(i));
+    member->set_lanes(lanes_[i]);
   }
   for (const auto& [number, session] : sessions_->living()) {
     v1::SessionInfo* to = info->add_sessions();

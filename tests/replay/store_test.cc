@@ -1,5 +1,7 @@
 #include "replay/store.h"
 
+#include <algorithm>
+
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
 
@@ -15,7 +17,79 @@ using ::datacom::testing::SmallExperiment;
 using ::datacom::testing::SmallSchema;
 using ::datacom::testing::StoreOptions;
 using ::datacom::testing::TemporaryFolder;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+
+// Of each member, as Info and, once there are rows, the draw of the first update tell it.
+std::vector<uint32_t> Lanes(Store* store) {
+  std::vector<uint32_t> told, drawn;
+  v1::ReplayInfo info;
+  store->Info(&info);
+  for (const v1::MemberInfo& member : info.members()) told.push_back(member.lanes());
+  if (!store->Ready(1)) return told;
+  v1::DrawReply draw;
+  EXPECT_TRUE(store->Draw(1, &draw).ok());
+  for (const v1::MemberBatch& batch : draw.batches()) drawn.push_back(batch.lanes());
+  EXPECT_EQ(drawn, told);
+  return told;
+}
+
+// Sends what the draw of the first update needs.
+void SendFirstRows(Store* store, Client* client, uint32_t members) {
+  for (uint32_t member = 0; member < members; ++member) {
+    for (uint64_t next = 0; next < 11;) {
+      client->Hear(store);
+      const auto count = static_cast<uint32_t>(std::min<uint64_t>(client->limit[member], 11) - next);
+      ASSERT_GT(count, 0u);
+      ASSERT_EQ(client->Send(store, MakeChunk(member, next, SimpleRows(next, count))), absl::StatusCode::kOk);
+      next += count;
+    }
+  }
+  ASSERT_TRUE(store->Ready(1));
+}
+
+TEST(StoreTest, LanesAreTheEnvironmentsOfAllLivingSessionsThatServeAMember) {
+  TemporaryFolder folder;
+  ManualClock clock;
+  auto store = MustOpen(SmallExperiment(4), folder.path(), &clock);
+  EXPECT_THAT(Lanes(store.get()), ElementsAre(0, 0, 0, 0));
+  Client wide;
+  wide.Open(store.get(), "wide", 1, 8);
+  EXPECT_THAT(Lanes(store.get()), ElementsAre(2, 2, 2, 2));
+  ASSERT_NO_FATAL_FAILURE(SendFirstRows(store.get(), &wide, 4));
+  ASSERT_TRUE(store->Register("half", 1, 2).ok());  // a shard of two members
+  EXPECT_THAT(Lanes(store.get()), ElementsAre(3, 3, 2, 2));
+  ASSERT_TRUE(store->Register("uneven", 1, 5).ok());  // one each, the fifth is left over
+  EXPECT_THAT(Lanes(store.get()), ElementsAre(4, 4, 3, 3));
+  ASSERT_TRUE(store->Register("uneven", 1, 5).ok()) << "a retry";
+  EXPECT_THAT(Lanes(store.get()), ElementsAre(4, 4, 3, 3));
+  ASSERT_TRUE(store->Register("uneven", 2, 12).ok()) << "a restart ends the older session";
+  EXPECT_THAT(Lanes(store.get()), ElementsAre(6, 6, 5, 5));
+  store.reset();
+  store = MustOpen(SmallExperiment(4), folder.path(), &clock);
+  EXPECT_THAT(Lanes(store.get()), ElementsAre(6, 6, 5, 5)) << "recovered sessions count";
+  wide.Reconnect(store.get());
+  clock.Advance(std::chrono::seconds(31));
+  ASSERT_TRUE(store->Tick().ok());
+  EXPECT_THAT(Lanes(store.get()), ElementsAre(2, 2, 2, 2)) << "the leases of the others are over";
+}
+
+TEST(StoreTest, InLockstepAMemberAlwaysHasOneLane) {
+  v1::Experiment experiment = SmallExperiment(2);
+  experiment.mutable_run()->set_lockstep(true);
+  TemporaryFolder folder;
+  ManualClock clock;
+  auto store = MustOpen(experiment, folder.path(), &clock);
+  EXPECT_THAT(Lanes(store.get()), ElementsAre(1, 1)) << "before its actor came";
+  Client client;
+  client.Open(store.get(), "actor-0", 1, 8);
+  EXPECT_THAT(Lanes(store.get()), ElementsAre(1, 1));
+  ASSERT_NO_FATAL_FAILURE(SendFirstRows(store.get(), &client, 2));
+  EXPECT_THAT(Lanes(store.get()), ElementsAre(1, 1));
+  store.reset();
+  store = MustOpen(experiment, folder.path(), &clock);
+  EXPECT_THAT(Lanes(store.get()), ElementsAre(1, 1)) << "while its actor restarts";
+}
 
 TEST(StoreTest, GapsRetriesAndBadRowsAreToldApart) {
   TemporaryFolder folder;
