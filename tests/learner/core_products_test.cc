@@ -11,6 +11,7 @@
 #include "learner/nn/instruction_set.h"
 #include "learner/nn/loops.h"
 #include "learner/nn/random.h"
+#include "tests/testing/larger_or_nan.h"
 
 namespace datacom::learner {
 namespace {
@@ -165,7 +166,7 @@ double WorstError(void (*function)(int, const float*, float*), double low, doubl
   double worst = 0;
   for (size_t i = 0; i < x.size(); ++i) {
     const double value = exact(static_cast<double>(x[i]));
-    if (value != 0) worst = std::max(worst, std::abs(y[i] - value) / std::abs(value));
+    if (value != 0) worst = testing::LargerOrNan(worst, std::abs(y[i] - value) / std::abs(value));
   }
   return worst;
 }
