@@ -133,9 +133,9 @@ absl::Status RunEvalCommand(const EvalCommand& command, std::ostream* out) {
   RETURN_IF_ERROR(command.policy.empty() ? EvaluateRun(command, experiment, count, &output)
                                          : EvaluateUntrained(command, experiment, *model, count, out, &output));
   if (command.csv) return absl::OkStatus();
-  *out
-      << "Shares of episodes. success: at the end; reached: at some step; violated: a cost above 0; absorbed: ended by "
-      << (model->spec.absorbing.empty() ? "the task, which this one never does" : model->spec.absorbing) << '\n';
+  *out << "Shares of episodes. success: at the end; reached: at some step; violated: a cost above 0; absorbed: ended "
+       << (model->spec.absorbing.empty() ? "early by the task (never in this task)" : "by " + model->spec.absorbing)
+       << '\n';
   return absl::OkStatus();
 }
 

@@ -114,7 +114,7 @@ TEST(EvalOfATask, PlaysAPolicyUnderTheTasksOptions) {
   std::string text;
   ASSERT_TRUE(Evaluate(command, &text).ok());
   EXPECT_THAT(text, AllOf(HasSubstr("cartpole, zeros: does nothing\ntask_options { horizon: 20 action_repeat: 3 }\n"),
-                          HasSubstr("absorbed: ended by the task, which this one never does")));
+                          HasSubstr("absorbed: ended early by the task (never in this task)")));
 }
 
 TEST(EvalOfATask, NamesWhatIsWrong) {
