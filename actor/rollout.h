@@ -36,7 +36,7 @@ class Rollout {
     uint32_t chunk_rows = 64;                   // a chunk of this many rows is sent at once
     uint32_t flush_iterations = 8;              // older rows wait no longer than this
     std::chrono::milliseconds wait_slice{100};  // how often a wait looks at stop and errors
-    // Blocks until the session or the subscriber has news, or the timeout: Changes::Wait of the one both report to.
+    // Blocks until a session or snapshot change is reported, or the timeout (Changes::Wait).
     std::function<void(std::chrono::nanoseconds)> wait;
     std::chrono::milliseconds patience{5000};  // a longer wait is logged, and again after each such time
     const Clock* clock = &Clock::Real();

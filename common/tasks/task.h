@@ -48,7 +48,7 @@ struct ObservationSlice {
   std::function<bool(double x, double y, double* observation)> at;
 };
 
-// A controller written by hand, to hold learned policies against. Nothing but the observation tells it anything.
+// A controller written by hand, to hold learned policies against. It sees nothing but the observation.
 struct ScriptedPolicy {
   std::string name;     // one word, what --policy takes
   std::string summary;  // one sentence

@@ -1,7 +1,7 @@
 // Sixteen float32 numbers, one register of AVX-512 or two of AVX2, and functions of them. For the units of one
-// instruction set (loops_kernel.h): all names are local to the unit, and nothing is included that other units share
-// code of, so that no wide instruction gets into code shared with others. Fused multiply-adds are written out, and no
-// operation depends on the processor's model, so that both kinds compute the same bits.
+// instruction set (loops_kernel.h): all names are local to the unit. Include nothing here with inline functions that
+// other units use too: the linker may keep this unit's copy, with AVX-512 instructions, for all. Fused multiply-adds
+// are written out, and no operation depends on the processor's model, so that both kinds compute the same bits.
 #ifndef DATACOM_LEARNER_NN_LANES_H_
 #define DATACOM_LEARNER_NN_LANES_H_
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kTopSpeed = 1.0, kTopTurn = M_PI / 3;  // m/s, rad/s: the action's bounds
 constexpr double kTurnGain = 3.0;                       // 1/s
-constexpr double kFarGap = 1.0, kNearGap = 0.7;         // m to Fetch: begins to give way, does nothing else any more
+constexpr double kFarGap = 1.0, kNearGap = 0.7;         // m to Fetch: starts to give way; only gives way
 constexpr double kWallGap = 0.55;                       // m, where TIAGo++ stops before a wall
 
 double Gap(const Point& seen) { return std::hypot(seen.x, seen.y); }
@@ -50,7 +50,7 @@ Motion TurnAndDrive(const Sight& sight) {
   const double distance = Gap(sight.target);
   if (distance < kGoalDistance / 2) return {};
   const double bearing = std::atan2(sight.target.y, sight.target.x);
-  // Slower towards the target, as its brakes allow, and no faster than it already looks there.
+  // Slows down near the target, and by the cosine of the bearing while it turns.
   return {std::min(distance, kTopSpeed) * std::max(std::cos(bearing), 0.0), TurnTo(bearing)};
 }
 
