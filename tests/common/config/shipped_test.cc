@@ -182,19 +182,27 @@ TEST(ShippedExperiments, QuantileNetworksHaveTheirOwnBudgets) {
   }
 }
 
-// Beyond the paper: only what the task shows and how often it is asked differs, and the gain that is held longer.
+// Beyond the paper: what the task shows and how often it is asked differs; of D-ATACOM also what the search chose.
 TEST(ShippedExperiments, RobotFrameIsThePapersExperimentSeenOtherwise) {
-  for (const char* algorithm : {"datacom", "sac"}) {
+  for (const std::string algorithm : {"datacom", "sac"}) {
     SCOPED_TRACE(algorithm);
-    const std::string name = std::string("navigation/") + algorithm;
-    v1::Experiment plain = LoadExperiment(name, kFolder).value();
-    v1::Experiment seen = LoadExperiment(name + "_robot_frame", kFolder).value();
+    v1::Experiment plain = LoadExperiment("navigation/" + algorithm, kFolder).value();
+    v1::Experiment seen = LoadExperiment("navigation/" + algorithm + "_robot_frame", kFolder).value();
     EXPECT_EQ(seen.task_options().ShortDebugString(), "observation: \"robot_frame\" action_repeat: 5");
     EXPECT_FALSE(plain.has_task_options());
-    if (plain.hyper().has_atacom_gain()) {
-      EXPECT_EQ(plain.hyper().atacom_gain(), 30);
-      EXPECT_EQ(seen.hyper().atacom_gain(), 6);
-      seen.mutable_hyper()->set_atacom_gain(30);
+    if (algorithm == "datacom") {
+      const v1::Hyper hyper = seen.hyper();
+      for (const double rate : {hyper.actor_lr(), hyper.critic_lr(), hyper.constraint_lr(), hyper.alpha_lr()}) {
+        EXPECT_EQ(rate, 5e-4);
+      }
+      EXPECT_EQ(hyper.target_entropy(), -3);
+      EXPECT_EQ(hyper.atacom_gain(), 6);
+      EXPECT_EQ(hyper.accepted_risk(), 0.9);
+      EXPECT_EQ(hyper.cost_budget(), 1);
+      EXPECT_EQ(hyper.slack_beta(), plain.hyper().slack_beta());
+      EXPECT_EQ(hyper.init_delta(), plain.hyper().init_delta());
+      EXPECT_EQ(hyper.delta_lr(), plain.hyper().delta_lr());
+      *seen.mutable_hyper() = plain.hyper();
     }
     seen.clear_task_options();
     seen.set_name(plain.name());
