@@ -56,9 +56,9 @@ class EpisodePlayer {
                                                                std::unique_ptr<ActingRule> rule, uint32_t batch);
 
   // Episodes 0 .. count - 1 in order: J = sum_t discount^t r_t, return, max and sum of max(cost, 0), length, success,
-  // whether it was reached at some step, all in double. An episode in which the simulator calls a step invalid is played
-  // again, from another start and with other noise, up to kMaxAttempts times; if every attempt ends so, it is marked as
-  // abandoned. `tick` is called every few hundred steps; its error ends the play and is returned.
+  // whether it was reached at some step, all in double. An episode in which the simulator calls a step invalid is
+  // played again, from another start and with other noise, up to kMaxAttempts times; if every attempt ends so, it is
+  // marked as abandoned. `tick` is called every few hundred steps; its error ends the play and is returned.
   absl::StatusOr<std::vector<v1::EvaluationEpisode>> Play(const Seeds& seeds, uint32_t count,
                                                           const std::function<absl::Status()>& tick);
   // Episode number `episode` of that very play, alone, shown state by state: of its attempts the last.

@@ -31,8 +31,8 @@ class RunRecords {
   virtual std::vector<v1::FileOffset> Offsets() const = 0;
 };
 
-// build.txt, a line each: versions of this build and its libraries, what computes on this processor, the machine, the day
-// of this start (UTC).
+// build.txt, a line each: versions of this build and its libraries, what computes on this processor, the machine, the
+// day of this start (UTC).
 std::string BuildText();
 
 }  // namespace datacom::learner

@@ -64,8 +64,8 @@ struct AlgorithmInfo {
   const char* name;
   const char* summary;
   const char* acting_rule;
-  bool learns_delta;       // episodes carry observations and costs
-  bool pretrains = false;  // its value functions can be fitted to recorded rows without its policy
+  bool learns_delta;        // episodes carry observations and costs
+  bool pretrains = false;   // its value functions can be fitted to recorded rows without its policy
   bool has_budget = false;  // keeps the cost of an episode within hyper.cost_budget
 };
 const std::vector<AlgorithmInfo>& Algorithms();

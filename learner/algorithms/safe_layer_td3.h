@@ -51,7 +51,7 @@ class SafeLayerTd3 : public Population {
   FloatView prediction_, d_slope_, y_, policy_action_, d_scaled_, d_raw_;
   MlpTape actor_tape_, model_tape_;
   DoubleView noise_std_, noise_clip_, return_floor_;  // [M, 1, 1]
-  DoubleView minus_one_;               // [block, 1, 1]
+  DoubleView minus_one_;                              // [block, 1, 1]
 };
 
 }  // namespace datacom::learner

@@ -60,7 +60,8 @@ TEST(CriticWatchTest, ALossThatIsInfiniteRunsAwayAndTheHistoryOutlivesARestart) 
   std::vector<double> losses(10, 1.0);
   losses.push_back(HUGE_VAL);
   EXPECT_TRUE(After(losses).runaway());
-  const CriticWatch whole = After({5, 4, 3, 2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2, 1, 8}), again(whole.losses());
+  const CriticWatch whole = After({5, 4, 3, 2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2, 1, 8}),
+                    again(whole.losses());
   EXPECT_EQ(again.losses(), (std::vector<double>{4, 3, 2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2, 1, 8}));
 }
 
