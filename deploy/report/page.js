@@ -116,7 +116,8 @@ function showSummary() {
   const section = byId('summary');
   if (data.rule) {
     byId('shown').textContent = 'Values of the best epoch of each member';
-    section.append(element('p', {class: 'soft', text: data.rule}));
+    const totals = ' The largest violation so far and the cost of all training cover the whole training.';
+    section.append(element('p', {class: 'soft', text: data.rule + totals}));
   }
   section.append(table(['', ...columns.map(title), 'Wall time'], [
       ...data.groups.map((group) => (
