@@ -103,12 +103,13 @@ TEST_F(WatchedRunTest, WhatWatchesCriticsAndGradientsIsInTheRecords) {
   EXPECT_EQ(cell(4, "constraint_gradient_norm"), "");
 }
 
-// 17 epochs of 15 steps; the loss of member 1's critic is 1 up to the twelfth and 40 from then on.
+// 25 epochs of 10 steps, the first two without an update; the loss of member 1's critic is 1 up to update 200 and 40
+// from then on.
 TEST_F(WatchedRunTest, ACriticThatRunsAwayIsSaidToInRecordsInfoAndMetricsAlsoAfterAnInterruption) {
   v1::Experiment experiment = FakeExperiment();
-  experiment.mutable_run()->set_steps_per_epoch(15);
+  experiment.mutable_run()->set_steps_per_epoch(10);
   RunPlan plan;
-  plan.critic_loss = [](size_t member, uint64_t updates) { return member == 1 && updates > 161 ? 40.0 : 1.0; };
+  plan.critic_loss = [](size_t member, uint64_t updates) { return member == 1 && updates > 201 ? 40.0 : 1.0; };
   const std::string whole = Folder("whole");
   const RunOutcome outcome = RunFake(whole, experiment, plan);
   ASSERT_TRUE(outcome.status.ok()) << outcome.status;
@@ -122,18 +123,19 @@ TEST_F(WatchedRunTest, ACriticThatRunsAwayIsSaidToInRecordsInfoAndMetricsAlsoAft
       status.push_back(rows[i][column] + " " + rows[i][4]);  // updates
     }
   }
-  EXPECT_EQ(status, (std::vector<std::string>{"ok 0", "ok 0", "ok 10", "ok 25", "ok 40", "ok 55", "ok 70", "ok 85",
-                                              "ok 100", "ok 115", "ok 130", "ok 145", "ok 160", "runaway 175",
-                                              "runaway 190", "runaway 205", "runaway 220", "runaway 230"}));
+  std::vector<std::string> expected{"ok 0", "ok 0", "ok 0"};
+  for (int updates = 10; updates <= 200; updates += 10) expected.push_back(absl::StrCat("ok ", updates));
+  for (const char* late : {"runaway 210", "runaway 220", "runaway 230"}) expected.emplace_back(late);
+  EXPECT_EQ(status, expected);
   EXPECT_EQ(outcome.runaway, (std::vector<double>{0, 1}));
   EXPECT_EQ(outcome.info.members(0).status(), "ok");
   EXPECT_EQ(outcome.info.members(1).status(), "runaway");
-  for (const uint64_t at : {150, 176}) {
+  for (const uint64_t at : {195, 211}) {
     const std::string folder = Folder(absl::StrCat("cut", at));
     plan.stop_at_update = at;
     const RunOutcome first = RunFake(folder, experiment, plan);
     EXPECT_TRUE(absl::IsCancelled(first.status)) << first.status;
-    EXPECT_EQ(first.info.members(1).status(), at > 175 ? "runaway" : "ok");
+    EXPECT_EQ(first.info.members(1).status(), at > 210 ? "runaway" : "ok");
     plan.stop_at_update = UINT64_MAX;
     ASSERT_TRUE(RunFake(folder, experiment, plan).status.ok());
     EXPECT_EQ(Rows(folder), rows) << "stopped at update " << at;
@@ -143,11 +145,11 @@ TEST_F(WatchedRunTest, ACriticThatRunsAwayIsSaidToInRecordsInfoAndMetricsAlsoAft
 // An epoch that the end of a run cut short is judged, and counts once in the run that goes on with it.
 TEST_F(WatchedRunTest, ALongerRunJudgesItsCriticsAsOneThatWasAsLongFromTheStart) {
   v1::Experiment experiment = FakeExperiment(1), longer = experiment;
-  for (v1::Experiment* one : {&experiment, &longer}) one->mutable_run()->set_steps_per_epoch(20);
+  for (v1::Experiment* one : {&experiment, &longer}) one->mutable_run()->set_steps_per_epoch(8);
   longer.mutable_run()->set_env_steps(400);
-  RunPlan plan;  // high in the epoch that ends at 260 rows and was cut at 250
+  RunPlan plan;  // high in the epoch that ends at 256 rows and was cut at 250
   plan.critic_loss = [](size_t, uint64_t updates) {
-    return updates > 225 && updates < 255 ? 30.0 : 1.0 + 1e-3 * static_cast<double>(updates);
+    return updates > 229 && updates < 240 ? 30.0 : 1.0 + 1e-3 * static_cast<double>(updates);
   };
   const std::string whole = Folder("whole"), folder = Folder("longer");
   ASSERT_TRUE(RunFake(whole, longer, plan).status.ok());
@@ -159,7 +161,7 @@ TEST_F(WatchedRunTest, ALongerRunJudgesItsCriticsAsOneThatWasAsLongFromTheStart)
     return std::vector<double>(totals.critic_losses().begin(), totals.critic_losses().end());
   };
   EXPECT_EQ(history(folder), history(whole));
-  EXPECT_EQ(history(whole).size(), 11u);
+  EXPECT_EQ(history(whole).size(), 21u);
   std::vector<std::vector<std::string>> rows = Rows(folder);
   const size_t steps = Column(rows, "env_steps"), status = Column(rows, "status");
   const auto cut = std::find_if(rows.begin(), rows.end(), [steps](const auto& row) { return row[steps] == "250"; });
