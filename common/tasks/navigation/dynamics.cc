@@ -86,6 +86,7 @@ void Dynamics::Evaluate(const double* obs, const ControlAffineOut& out) const {
 }
 
 Frame FrameOf(const v1::TaskOptions& options) {
+  if (options.observation() == "robot_frame_all") return Frame::kRobotAll;
   return options.observation() == "robot_frame" ? Frame::kRobot : Frame::kWorld;
 }
 
@@ -95,7 +96,7 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   TaskModel model;
   model.spec.name = "navigation";
   model.spec.summary = "Drive TIAGo++ to a target in a room where a Fetch robot drives about and waves its arm.";
-  model.spec.obs_dim = kObservations;
+  model.spec.obs_dim = ObservationSize(frame);
   model.spec.action_dim = 2;
   model.spec.action_low = {-1.0, -M_PI / 3};
   model.spec.action_high = {1.0, M_PI / 3};
@@ -104,7 +105,7 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   model.spec.init_keys = {"tiago_x",  "tiago_y",  "tiago_yaw",      "fetch_x",        "fetch_y",   "fetch_yaw",
                           "target_x", "target_y", "fetch_target_x", "fetch_target_y", "fetch_idle"};
   model.spec.absorbing = "a collision";
-  model.dynamics = std::make_shared<Dynamics>();
+  model.dynamics = std::make_shared<Dynamics>(frame);
   model.known_constraints = std::make_shared<Constraints>();
   model.slices = {StretchedArm(frame), HeadOn(frame)};
   model.scripted = ScriptedPolicies(frame);

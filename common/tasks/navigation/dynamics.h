@@ -19,12 +19,16 @@ class TaskOptions;
 
 namespace navigation {
 
-// Reads neither the target nor its frame: observations 0 and 1. Immutable; thread-safe; Evaluate blocks and allocates
-// nothing.
+// Reads what every frame shows alike: none of observations 0 and 1, none after the 22nd. Immutable; thread-safe;
+// Evaluate blocks and allocates nothing.
 class Dynamics : public ControlAffine {
  public:
-  ControlAffineDims dims() const override { return {22, 2, 3, 5}; }
+  explicit Dynamics(Frame frame) : observations_(ObservationSize(frame)) {}
+  ControlAffineDims dims() const override { return {observations_, 2, 3, 5}; }
   void Evaluate(const double* obs, const ControlAffineOut& out) const override;
+
+ private:
+  const int observations_;
 };
 
 Frame FrameOf(const v1::TaskOptions& options);

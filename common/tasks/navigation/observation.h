@@ -1,4 +1,4 @@
-// The 22 numbers TIAGo++ sees (environments.md 3.6). Pure functions; thread-safe; nothing blocks or allocates.
+// What TIAGo++ sees: 22 numbers (environments.md 3.6), or 31. Pure functions; thread-safe; nothing blocks or allocates.
 #ifndef DATACOM_COMMON_TASKS_NAVIGATION_OBSERVATION_H_
 #define DATACOM_COMMON_TASKS_NAVIGATION_OBSERVATION_H_
 
@@ -6,8 +6,6 @@
 #include "common/tasks/navigation/planar.h"
 
 namespace datacom::navigation {
-
-inline constexpr int kObservations = 22;
 
 struct Situation {
   PlanarState tiago, fetch;
@@ -17,21 +15,29 @@ struct Situation {
   Point hand_velocity;
 };
 
-// Whose axes the target is observed in (proto TaskOptions.observation): the room's, or TIAGo++'s, whose x points ahead
-// and whose y to its left. All else is in the room's axes.
-enum class Frame { kWorld, kRobot };
+// Whose axes things are observed in (proto TaskOptions.observation): the room's, or TIAGo++'s, whose x points ahead and
+// whose y to its left. kRobot: the target in TIAGo++'s, all else in the room's. kRobotAll: as kRobot, and after it
+// TIAGo++'s speed ahead, and the place and velocity of Fetch and of its hand in TIAGo++'s axes.
+enum class Frame { kWorld, kRobot, kRobotAll };
+
+inline int ObservationSize(Frame frame) { return frame == Frame::kRobotAll ? 31 : 22; }
+
+// A vector of the room in `robot`'s axes: ahead, to its left.
+inline Point Turned(const PlanarState& robot, const Point& vector) {
+  const double cosine = std::cos(robot.yaw), sine = std::sin(robot.yaw);
+  return {cosine * vector.x + sine * vector.y, cosine * vector.y - sine * vector.x};
+}
 
 // `point` as `robot` sees it: ahead, to its left.
 inline Point SeenFrom(const PlanarState& robot, const Point& point) {
-  const double cosine = std::cos(robot.yaw), sine = std::sin(robot.yaw);
-  const double x = point.x - robot.x, y = point.y - robot.y;
-  return {cosine * x + sine * y, cosine * y - sine * x};
+  return Turned(robot, {point.x - robot.x, point.y - robot.y});
 }
 
 // Target x, y; TIAGo++ x, y, cos and sin of its yaw, velocity x, y, yaw rate; the same seven of Fetch; the action; the
-// hand's x, y and velocity x, y. observation: [kObservations].
+// hand's x, y and velocity x, y. With kRobotAll nine more: TIAGo++'s speed ahead; Fetch, then its hand, each as place
+// ahead, left and velocity ahead, left (of the room, not of TIAGo++'s motion). observation: [ObservationSize(frame)].
 inline void Observe(const Situation& situation, Frame frame, double* observation) {
-  const Point target = frame == Frame::kRobot ? SeenFrom(situation.tiago, situation.target) : situation.target;
+  const Point target = frame == Frame::kWorld ? situation.target : SeenFrom(situation.tiago, situation.target);
   double* out = observation;
   *out++ = target.x;
   *out++ = target.y;
@@ -50,6 +56,16 @@ inline void Observe(const Situation& situation, Frame frame, double* observation
   *out++ = situation.hand.y;
   *out++ = situation.hand_velocity.x;
   *out++ = situation.hand_velocity.y;
+  if (frame != Frame::kRobotAll) return;
+  const PlanarState& tiago = situation.tiago;
+  *out++ = Turned(tiago, {tiago.vx, tiago.vy}).x;
+  for (const Point& point :
+       {SeenFrom(tiago, {situation.fetch.x, situation.fetch.y}),
+        Turned(tiago, {situation.fetch.vx, situation.fetch.vy}), SeenFrom(tiago, {situation.hand.x, situation.hand.y}),
+        Turned(tiago, situation.hand_velocity)}) {
+    *out++ = point.x;
+    *out++ = point.y;
+  }
 }
 
 // What the observation says of the situation: all of it, the target in TIAGo++'s axes.

@@ -30,7 +30,7 @@ TaskModel Navigation() {
   model.spec.action_dim = 2;
   model.spec.action_low = {-0.5, -1.5};
   model.spec.action_high = {1.0, 1.5};
-  model.dynamics = std::make_shared<navigation::Dynamics>();
+  model.dynamics = std::make_shared<navigation::Dynamics>(navigation::Frame::kWorld);
   return model;
 }
 

@@ -50,7 +50,7 @@ TEST(Golden, table_cartpole_dynamics) {
 
 TEST(Golden, table_navigation_dynamics) {
   DATACOM_GOLDEN_FILES(files, "table_navigation_dynamics");
-  const navigation::Dynamics dynamics;
+  const navigation::Dynamics dynamics(navigation::Frame::kWorld);
   for (const std::string& file : files) {
     const testing::GoldenTable table = testing::ReadGoldenCsv(file);
     for (size_t i = 0; i < table.rows.size(); ++i) {
@@ -76,7 +76,7 @@ TEST(Golden, table_navigation_dynamics) {
 TEST(ControlAffine, SkipsThePartsThatNobodyAsksFor) {
   const std::vector<double> obs(22, 0.5);
   cartpole::Dynamics().Evaluate(obs.data(), {});
-  navigation::Dynamics().Evaluate(obs.data(), {});
+  navigation::Dynamics(navigation::Frame::kWorld).Evaluate(obs.data(), {});
   testing::DoubleIntegrator().Evaluate(obs.data(), {});
   double G[4];
   ControlAffineOut out;

@@ -15,11 +15,12 @@
 namespace datacom::navigation {
 namespace {
 
-v1::TaskOptions RobotFrame() {
+v1::TaskOptions Showing(const char* observation) {
   v1::TaskOptions options;
-  options.set_observation("robot_frame");
+  options.set_observation(observation);
   return options;
 }
+v1::TaskOptions RobotFrame() { return Showing("robot_frame"); }
 
 // Turned by 30 degrees; the target 2 m along x and 1 m against y: ahead 2 cos 30 - sin 30, left - cos 30 - 2 sin 30.
 TEST(Navigation, SeesItsTargetAheadAndToItsLeftWhereAsked) {
@@ -34,6 +35,33 @@ TEST(Navigation, SeesItsTargetAheadAndToItsLeftWhereAsked) {
   EXPECT_NEAR(obs[1], -1.8660254037844386, 1e-15);
   EXPECT_EQ(plain[0], 3);
   EXPECT_EQ(plain[1], 1);
+}
+
+// What robot_frame shows, and nine numbers that are computed here from it, with rotation matrices of the yaw observed.
+TEST(Navigation, ShowsFetchAndItsHandInTheRobotsAxesWhereAsked) {
+  const auto all = MakeTask("navigation", Showing("robot_frame_all")).value();
+  const auto robot = MakeTask("navigation", RobotFrame()).value();
+  ASSERT_EQ(all->spec().obs_dim, 31);
+  std::vector<double> obs(31), plain(22);
+  RandomStream one(3), two(3), actions(4);
+  all->Reset(&one, obs.data());
+  robot->Reset(&two, plain.data());
+  for (int step = 0; step < 300; ++step) {
+    ASSERT_TRUE(std::equal(plain.begin(), plain.end(), obs.begin())) << "step " << step;
+    // A vector of the room, by the two unit vectors of the robot's axes.
+    const auto expect = [&](int at, double x, double y) {
+      EXPECT_NEAR(obs[at], x * obs[4] + y * obs[5], 1e-14) << "step " << step << " entry " << at;
+      EXPECT_NEAR(obs[at + 1], y * obs[4] - x * obs[5], 1e-14) << "step " << step << " entry " << at + 1;
+    };
+    EXPECT_NEAR(obs[22], obs[6] * obs[4] + obs[7] * obs[5], 1e-14);
+    expect(23, obs[9] - obs[2], obs[10] - obs[3]);
+    expect(25, obs[13], obs[14]);
+    expect(27, obs[18] - obs[2], obs[19] - obs[3]);
+    expect(29, obs[20], obs[21]);
+    const double action[2] = {actions.Uniform(-1, 1), actions.Uniform(-1, 1)};
+    all->Step(action, obs.data());
+    robot->Step(action, plain.data());
+  }
 }
 
 // All but the two entries is the same in every bit, and so is what the safe map reads.
