@@ -1,6 +1,7 @@
-// datacom list: what there is to choose from, one name a line with one sentence each.
+// datacom list: the tasks, algorithms, experiments and sweeps, one per line, each with a sentence.
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -42,7 +43,9 @@ absl::StatusOr<Lines> Entries(const std::string& kind) {
   return lines;
 }
 
-absl::Status List(const std::string& kind) {
+constexpr const char* kKinds[] = {"tasks", "algorithms", "experiments", "sweeps"};
+
+absl::Status ListOne(const std::string& kind) {
   ASSIGN_OR_RETURN(const Lines lines, Entries(kind));
   size_t width = 0;
   for (const auto& [name, sentence] : lines) width = std::max(width, name.size());
@@ -52,14 +55,23 @@ absl::Status List(const std::string& kind) {
   return absl::OkStatus();
 }
 
+// An empty kind means all of them, each under its name.
+absl::Status List(const std::string& kind) {
+  if (!kind.empty()) return ListOne(kind);
+  for (const char* each : kKinds) {
+    std::printf("%s%s:\n", each == kKinds[0] ? "" : "\n", each);
+    RETURN_IF_ERROR(ListOne(each));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void AddList(CLI::App* app, int* exit_code) {
   auto kind = std::make_shared<std::string>();
   CLI::App* verb = app->add_subcommand("list", "Lists tasks, algorithms, experiments or sweeps");
-  verb->add_option("kind", *kind, "tasks, algorithms, experiments or sweeps")
-      ->required()
-      ->check(CLI::IsMember({"tasks", "algorithms", "experiments", "sweeps"}));
+  verb->add_option("kind", *kind, "tasks, algorithms, experiments or sweeps; all of them if absent")
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kKinds), std::end(kKinds))));
   verb->footer("Example: datacom list algorithms");
   verb->callback([kind, exit_code] { *exit_code = Finish(List(*kind)); });
 }

@@ -23,6 +23,9 @@ class CommandTest(RunTest):
 
     def test_list_and_config_answer_with_what_there_is(self):
         self.assertIn("cartpole  ", run("list", "tasks").stdout)
+        everything = run("list").stdout
+        for kind in ("tasks", "algorithms", "experiments", "sweeps"):
+            self.assertIn(kind + ":\n" + run("list", kind).stdout, everything)
         self.assertIn("datacom", run("list", "algorithms").stdout)
         self.assertIn("cartpole/datacom", run("list", "experiments").stdout)
         self.assertIn("cartpole/cost_budgets", run("list", "sweeps").stdout)
