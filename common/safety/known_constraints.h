@@ -1,6 +1,6 @@
 // Constraints a task knows in closed form: K rows k_i(q, x) <= 0 with their Jacobians. The analytic ATACOM baselines
-// act on them (environments.md 2.9), and they can be joined to the learned constraint (known_rows.h). Implementations
-// are immutable, hence re-entrant and shared by any number of threads; Evaluate allocates nothing.
+// act on them (analytic_map.h), and they can be joined to the learned constraint (known_rows.h). Implementations are
+// immutable, hence re-entrant and shared by any number of threads; Evaluate allocates nothing.
 #ifndef DATACOM_COMMON_SAFETY_KNOWN_CONSTRAINTS_H_
 #define DATACOM_COMMON_SAFETY_KNOWN_CONSTRAINTS_H_
 

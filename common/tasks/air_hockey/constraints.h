@@ -1,5 +1,5 @@
-// What keeps the arm in its limits and the mallet above its half of the table, in closed form: the task's cost and the
-// 17 constraints of the analytic baselines (environments.md 2.7, 2.9).
+// The limits of the arm's joints and of the mallet's place, in closed form: the task's cost
+// (common/tasks/air_hockey/README.md 6) and the 17 known constraints (common/tasks/air_hockey/README.md 9).
 #ifndef DATACOM_COMMON_TASKS_AIR_HOCKEY_CONSTRAINTS_H_
 #define DATACOM_COMMON_TASKS_AIR_HOCKEY_CONSTRAINTS_H_
 

@@ -1,5 +1,5 @@
-// How an air hockey episode ends and what it pays (environments.md 2.5, 2.6), as pure functions of the puck. Positions
-// in the robot's frame.
+// How an air hockey episode ends (common/tasks/air_hockey/README.md 7) and what its steps are worth
+// (common/tasks/air_hockey/README.md 5), as pure functions of the puck. Positions in the robot's frame.
 #ifndef DATACOM_COMMON_TASKS_AIR_HOCKEY_RULES_H_
 #define DATACOM_COMMON_TASKS_AIR_HOCKEY_RULES_H_
 

@@ -1,6 +1,6 @@
-// Planar air hockey in MuJoCo (environments.md 2): a three-joint arm is to shoot a resting puck into the opponent's
-// goal; its joints have limits, and its mallet is to stay above its half of the table. An episode ends when the puck
-// reaches an end of the table or, on the opponent's half, a side.
+// Planar air hockey in MuJoCo (specification: common/tasks/air_hockey/README.md): a three-joint arm is to shoot a
+// resting puck into the opponent's goal; its joints have limits, and its mallet is to keep off the near end and the
+// sides of the table. An episode ends when the puck reaches an end of the table or, on the opponent's half, a side.
 //
 // A control step is 20 physics steps of 1 ms. In each, the wanted acceleration is limited anew and turned into torques
 // by the arm's inverse dynamics at the joint positions and the low-pass filtered joint velocities. The entries of the

@@ -1,6 +1,6 @@
-// CartPole in MuJoCo (environments.md 1): a cart on a 10 m rail starts at x = -1 with its pole upright; the pole's tip
-// is to reach the goal above x = 4 without the pole ever passing the horizontal. Nothing ends an episode but its
-// horizon.
+// CartPole in MuJoCo (specification: common/tasks/cartpole/README.md): a cart on a 10 m rail starts at x = -1 with its
+// pole upright; the pole's tip is to reach the goal above x = 4 while the pole stays above the horizontal. An episode
+// ends at its horizon only.
 #ifndef DATACOM_COMMON_TASKS_CARTPOLE_TASK_H_
 #define DATACOM_COMMON_TASKS_CARTPOLE_TASK_H_
 

@@ -1,6 +1,6 @@
-// The part of the navigation task's cost that its constraint state can tell, in closed form (environments.md 3.8): the
-// distances to the four walls, to Fetch's base and to its hand. Those to the other link points are not among it: nobody
-// observes the arm's joints.
+// The part of the navigation task's cost that its constraint state determines, in closed form
+// (common/tasks/navigation/README.md 9): the distances to the four walls, to Fetch's base and to its hand. The
+// distances to the other link points are missing, because the arm's joints are not observed.
 #ifndef DATACOM_COMMON_TASKS_NAVIGATION_CONSTRAINTS_H_
 #define DATACOM_COMMON_TASKS_NAVIGATION_CONSTRAINTS_H_
 

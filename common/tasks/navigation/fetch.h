@@ -1,6 +1,7 @@
-// The Fetch robot of the navigation task, as pure functions: how it drives to its targets, how its arm moves, and where
-// its links are (environments.md 3.4, 3.5). It pays TIAGo++ no attention. Positions are those of the centre of mass of
-// its base link. Thread-safe where const; nothing blocks or allocates.
+// The Fetch robot of the navigation task, as pure functions: how it drives to its targets
+// (common/tasks/navigation/README.md 1.3), how its arm moves and where its links are
+// (common/tasks/navigation/README.md 1.4). It ignores TIAGo++. Its position is that of the centre of mass of its base
+// link. Thread-safe where const; nothing blocks or allocates.
 #ifndef DATACOM_COMMON_TASKS_NAVIGATION_FETCH_H_
 #define DATACOM_COMMON_TASKS_NAVIGATION_FETCH_H_
 

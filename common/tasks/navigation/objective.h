@@ -1,5 +1,5 @@
-// What the navigation task asks for: rewards and cost as pure functions of the state (environments.md 3.7, 3.8).
-// Thread-safe; nothing blocks or allocates.
+// The rewards (common/tasks/navigation/README.md 5) and the cost (common/tasks/navigation/README.md 6) of the
+// navigation task, as pure functions of the state. Thread-safe; nothing blocks or allocates.
 #ifndef DATACOM_COMMON_TASKS_NAVIGATION_OBJECTIVE_H_
 #define DATACOM_COMMON_TASKS_NAVIGATION_OBJECTIVE_H_
 

@@ -1,4 +1,5 @@
-// What TIAGo++ sees: 22 numbers (environments.md 3.6), or 31. Pure functions; thread-safe; nothing blocks or allocates.
+// What TIAGo++ sees: 22 or 31 numbers (common/tasks/navigation/README.md 4). Pure functions; thread-safe; nothing
+// blocks or allocates.
 #ifndef DATACOM_COMMON_TASKS_NAVIGATION_OBSERVATION_H_
 #define DATACOM_COMMON_TASKS_NAVIGATION_OBSERVATION_H_
 

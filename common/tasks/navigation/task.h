@@ -1,5 +1,6 @@
-// Navigation in MuJoCo (environments.md 3): TIAGo++ drives to a target in a room of 7 m by 5 m, in which a Fetch robot
-// drives from one random target to the next and waves its arm. Touching Fetch or a wall ends the episode.
+// Navigation in MuJoCo (specification: common/tasks/navigation/README.md): TIAGo++ drives to a target in a room of 7 m
+// by 5 m, in which a Fetch robot drives from one random target to the next and waves its arm. Touching Fetch or a wall
+// ends the episode.
 //
 // What moves is simulated: TIAGo++ with three planar joints, Fetch with three and its four arm joints. Drives and
 // servos say which acceleration they want, inverse dynamics turns it into forces on the joints, and MuJoCo integrates

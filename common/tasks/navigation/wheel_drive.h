@@ -1,5 +1,5 @@
-// The two motorised wheels of TIAGo++ (environments.md 3.3): each is commanded a speed and reaches it with at most 6 N
-// m, so that one metre a second takes 25 control steps, and a turn waits while both wheels push with all they have.
+// The two driven wheels of TIAGo++ (common/tasks/navigation/README.md 1.2). Each follows its commanded speed with at
+// most 6 N m: reaching 1 m/s takes 25 control steps, and a turn waits while both wheels push with full torque.
 #ifndef DATACOM_COMMON_TASKS_NAVIGATION_WHEEL_DRIVE_H_
 #define DATACOM_COMMON_TASKS_NAVIGATION_WHEEL_DRIVE_H_
 
