@@ -1,7 +1,7 @@
 // The environments of one member: they step, round and record; what acts is the caller's business.
 //
-// Numbers (architecture.md): an observation is rounded to float32 once, and policy, row and next step all see that
-// value; an action is float32, applied widened to double. Everything random comes from streams named by
+// An observation is rounded to float32 once, and policy, row and next step all see that value. An action is float32 and
+// is widened to double when it is applied. Everything random comes from streams named by
 // (run seed, member seed, session, environment, episode[, step]), so an episode is a pure function of its key and
 // actions.
 //

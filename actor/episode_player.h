@@ -1,7 +1,7 @@
-// Plays evaluation episodes with one snapshot, as algorithms.md 18 says: the stochastic policy as in training,
-// parameters frozen. An episode is a pure function of (snapshot, run seed, member seed, epoch, episode number): how
-// many are played side by side changes no bit of it (acting rules promise that: a row of a batch does not see the
-// others). Not thread-safe; owns its tasks and rule. Play blocks for as long as the episodes take.
+// Plays evaluation episodes with one snapshot (learner/algorithms/README.md 15): the stochastic policy as in training,
+// with frozen parameters. An episode is a pure function of (snapshot, run seed, member seed, epoch, episode number). It
+// does not depend on how many are played side by side, because acting rules treat each row of a batch alone. Not
+// thread-safe; owns its tasks and rule. Play blocks for as long as the episodes take.
 #ifndef DATACOM_ACTOR_EPISODE_PLAYER_H_
 #define DATACOM_ACTOR_EPISODE_PLAYER_H_
 

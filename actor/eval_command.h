@@ -1,5 +1,5 @@
-// `eval`: plays a run's policy again, or an untrained one, and prints the paper's metrics (algorithms.md 18; design:
-// interface.md).
+// `eval`: plays the policy of a run, or an untrained one, and prints the paper's metrics
+// (learner/algorithms/README.md 15).
 #ifndef DATACOM_ACTOR_EVAL_COMMAND_H_
 #define DATACOM_ACTOR_EVAL_COMMAND_H_
 

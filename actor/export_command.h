@@ -1,4 +1,4 @@
-// `export`: takes a policy out of a run, as one file for a robot (design: interface.md).
+// `export`: writes a policy of a run to one file for a robot.
 #ifndef DATACOM_ACTOR_EXPORT_COMMAND_H_
 #define DATACOM_ACTOR_EXPORT_COMMAND_H_
 

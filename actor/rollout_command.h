@@ -1,5 +1,5 @@
-// `rollout`: plays a recorded action sequence, or an episode of an untrained policy, in a task and prints what happened
-// (design: interface.md).
+// `rollout`: plays a recorded action sequence, or an episode of an untrained policy, in a task and prints what
+// happened.
 #ifndef DATACOM_ACTOR_ROLLOUT_COMMAND_H_
 #define DATACOM_ACTOR_ROLLOUT_COMMAND_H_
 

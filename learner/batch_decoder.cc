@@ -133,7 +133,7 @@ absl::Status BatchDecoder::DecodeFailure(int member, const std::string& bytes, B
 absl::Status BatchDecoder::DecodeEpisode(int member, v1::Episode* episode, FinishedEpisode* out) {
   out->member = member;
   const size_t states = static_cast<size_t>(episode->length()) + 1;
-  // Algorithms.md 5.3: only once the replay held more than delta_warmup rows before the episode's last one.
+  // learner/algorithms/README.md 5.3: only if there were more than delta_warmup rows before the episode's last one.
   const bool due =
       dynamics_ != nullptr && !episode->observations().empty() && episode->last_row() > delta_warmup_[member] + 1;
   if (due) {

@@ -1,4 +1,4 @@
-// datacom-learner: the one learner of a run (interface.md; `datacom train` and containers start it).
+// datacom-learner: the one learner of a run (`datacom train` and containers start it).
 #include <csignal>
 #include <cstdio>
 #include <stdexcept>

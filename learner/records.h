@@ -1,5 +1,4 @@
-// What a run leaves for people: progress.csv, episodes.csv, TensorBoard events, build.txt (interface.md, "What a run
-// leaves").
+// The records of a run for people: progress.csv, episodes.csv, TensorBoard events, build.txt.
 //
 // The learner is the only writer. A checkpoint holds the files' lengths (Offsets) and Open cuts them to those, so that
 // a resumed run writes every row once. Not thread-safe; appending blocks on the disk cache, Sync on the disk.

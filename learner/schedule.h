@@ -1,5 +1,4 @@
-// When updates and epochs happen: plain arithmetic on the experiment's numbers (architecture.md, "Time" and "A draw is
-// a pure function"). Immutable value; thread-safe.
+// When updates and epochs happen: plain arithmetic on the experiment's numbers. Immutable value; thread-safe.
 #ifndef DATACOM_LEARNER_SCHEDULE_H_
 #define DATACOM_LEARNER_SCHEDULE_H_
 

@@ -255,8 +255,8 @@ absl::Status Trainer::RecordEpisodes(const PreparedUpdate& prepared) {
   return absl::OkStatus();
 }
 
-// Algorithms.md 5.3: one step of delta a finished episode, in row order, before the update that first sees its last
-// row.
+// learner/algorithms/README.md 5.3: one step of delta for each finished episode, in row order, before the update that
+// first sees the episode's last row.
 absl::Status Trainer::ApplyEpisodes(const PreparedUpdate& prepared) {
   for (const FinishedEpisode& episode : prepared.episodes) {
     if (episode.z.empty()) continue;

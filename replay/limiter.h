@@ -1,5 +1,5 @@
-// How many rows and updates a run may have: the samples-per-insert limiter as arithmetic (architecture.md, decisions 5
-// and 6). A value type; pure functions of the experiment. Rows are counted, updates count from 1.
+// How many rows and updates a run may have at any time: the samples-per-insert limiter as arithmetic. A value type;
+// pure functions of the experiment. Rows are counted, updates count from 1.
 #ifndef DATACOM_REPLAY_LIMITER_H_
 #define DATACOM_REPLAY_LIMITER_H_
 

@@ -1,5 +1,5 @@
-// Which rows an update draws: a pure function of (run seed, member seed, update, rows), architecture.md decision 6.
-// Stateless; thread-safe.
+// Which rows an update draws (learner/algorithms/README.md 1.2): a pure function of (run seed, member seed, update,
+// rows). Stateless; thread-safe.
 #ifndef DATACOM_REPLAY_SAMPLER_H_
 #define DATACOM_REPLAY_SAMPLER_H_
 

@@ -1,5 +1,5 @@
-// The replay without transport: every member's rows, the sessions, the credit, the draws (architecture.md, decisions 5
-// to 7).
+// The replay without transport: every member's rows, the sessions, the credit, the draws
+// (proto/datacom/v1/replay.proto).
 //
 // Thread-safe: one mutex over everything; calls are short (microseconds), except that sessions that begin or end wait
 // for a small file to be on the disk, and with replay.sync every Insert for its rows. Nothing waits for anybody else:

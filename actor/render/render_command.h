@@ -1,5 +1,4 @@
-// `render`: writes a film or a picture of an episode, or a map of the feasibility value function (design:
-// interface.md).
+// `render`: writes a film or a picture of an episode, or a map of the feasibility value function.
 #ifndef DATACOM_ACTOR_RENDER_RENDER_COMMAND_H_
 #define DATACOM_ACTOR_RENDER_RENDER_COMMAND_H_
 

@@ -1,5 +1,6 @@
-// Acting rules atacom_fi and atacom_nfi (algorithms.md 8): the Gaussian policy's sample u, mapped outside of the agent
-// by constraints the task knows in closed form; forward invariant, or as they stand.
+// Acting rules atacom_fi and atacom_nfi (learner/algorithms/README.md 8): the Gaussian policy's sample u, mapped
+// outside of the agent by constraints that the task knows in closed form. atacom_fi makes them forward invariant,
+// atacom_nfi takes them as they are.
 //   a = AnalyticMap(q) u in float64, rounded to float32, not rescaled; u is stored, a applied (column executed_action).
 #ifndef DATACOM_COMMON_ACTING_ANALYTIC_RULE_H_
 #define DATACOM_COMMON_ACTING_ANALYTIC_RULE_H_

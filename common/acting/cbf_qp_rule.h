@@ -1,5 +1,5 @@
-// Acting rule cbf_qp (CBF-SAC; algorithms.md 13): the Gaussian policy's sample u, filtered outside of the agent by the
-// exact solution of a quadratic programme (barrier_qp.h) for a learned barrier V(q).
+// Acting rule cbf_qp (CBF-SAC, learner/algorithms/README.md 13.1): the Gaussian policy's sample u, filtered outside of
+// the agent by the exact solution of a quadratic programme (barrier_qp.h) for a learned barrier V(q).
 //   V and dV/dq by the net "barrier" at q, rounded to float32; f and G of the task's control-affine model;
 //   executed: the programme's action in float64, rounded to float32, also in evaluation. u is stored (column
 //   executed_action beside it).

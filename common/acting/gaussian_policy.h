@@ -1,4 +1,4 @@
-// Acting rule gaussian_policy: a squashed Gaussian (SAC; algorithms.md 1.5).
+// Acting rule gaussian_policy: a squashed Gaussian (learner/algorithms/README.md 1.5).
 //   raw = mean(s) + exp(clamp(log_std(s), -20, 2)) * noise;  u = tanh(raw) * (high - low) / 2 + (high + low) / 2,
 //   float32.
 #ifndef DATACOM_COMMON_ACTING_GAUSSIAN_POLICY_H_

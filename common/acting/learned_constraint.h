@@ -1,7 +1,7 @@
 // The value of a learned feasibility constraint at constraint states z, and its gradient, from a snapshot's nets:
-//   "constraint.mean", "constraint.log_std" and scalar risk_margin (algorithms.md 3, 4), sigmoid hidden:
+//   "constraint.mean", "constraint.log_std" and scalar risk_margin (learner/algorithms/README.md 4), sigmoid hidden:
 //     softplus(mean(z)) + exp(clamp(log_std(z), -20, 2)) * risk_margin, a CVaR; the clamp passes no gradient outside;
-//   or "constraint.value" (algorithms.md 7), ReLU hidden: softplus(value(z)), a quantile.
+//   or "constraint.value" (learner/algorithms/README.md 7.2), ReLU hidden: softplus(value(z)), a quantile.
 // Gradients by the nets in float32, widened. Not thread-safe; owns nets and workspace; Load and Evaluate allocate
 // nothing and block nowhere.
 #ifndef DATACOM_COMMON_ACTING_LEARNED_CONSTRAINT_H_

@@ -1,5 +1,5 @@
-// Acting rule safe_layer (SafeLayerTD3; algorithms.md 12): a deterministic policy with exploration noise, also in
-// evaluation, projected outside of the agent by a linear model of the next cost.
+// Acting rule safe_layer (SafeLayerTD3, learner/algorithms/README.md 12): a deterministic policy with exploration
+// noise, also in evaluation, projected outside of the agent by a linear model of the next cost.
 //   stored: a = clip(tanh(actor(s)) half + centre + exploration_noise * noise, low, high) of the box, float32
 //   predicted: e = c + <g, a> with g = safety_model(s) and c the cost of the step before, 0 after a reset
 //   executed: a where e < projection_threshold, else a - (e - projection_threshold) g / (<g, g> + 1e-8), in float64,

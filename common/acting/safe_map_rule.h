@@ -1,5 +1,5 @@
-// Acting rule safe_map (D-ATACOM, IQN-ATACOM; algorithms.md 2, 4, 7): the Gaussian policy's sample u, filtered by the
-// safe map.
+// Acting rule safe_map (D-ATACOM and IQN-ATACOM, learner/algorithms/README.md 4 and 7.2): the Gaussian policy's sample
+// u, filtered by the safe map.
 //   z = [q, x] of the task's control-affine model, rounded to float32;
 //   k = value of the learned constraint at z - delta (learned_constraint.h), with dk/dz;
 //   a = W(s, u) in float64, rounded to float32; known rows of the task that the snapshot names (scalars

@@ -16,7 +16,7 @@ absl::Status ErrnoStatus(int error, const std::string& what);
 // Same code, message prefixed: "ring /a/b: checksum ...".
 absl::Status Annotate(const absl::Status& status, const std::string& prefix);
 
-// Exit codes of every binary (interface.md).
+// Exit codes of every binary.
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailure = 1;
 inline constexpr int kExitUsage = 2;         // wrong usage or configuration: never retried

@@ -1,7 +1,6 @@
 // Prometheus metrics: every name, help text, label and bucket in one table (metrics.cc), constant labels run, task,
 // algorithm on every series, /metrics over HTTP. Handles are looked up once and used on hot paths without lock or
-// lookup (counters and gauges are atomics; a histogram takes a short mutex). Thread-safe. Names start with datacom_
-// (operations.md 5.1).
+// lookup (counters and gauges are atomics; a histogram takes a short mutex). Thread-safe. Names start with datacom_.
 #ifndef DATACOM_COMMON_METRICS_METRICS_H_
 #define DATACOM_COMMON_METRICS_METRICS_H_
 

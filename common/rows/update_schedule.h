@@ -1,6 +1,6 @@
-// Which updates a run has and how many rows each may look at (architecture.md, "Time"): the arithmetic that replay and
-// learner must agree on. Rows of a member are counted from the start of the run, updates count from 1. A value type;
-// pure functions.
+// Which updates a run has and how many rows each may look at (learner/algorithms/README.md 1.2). Replay and learner
+// must agree on this arithmetic. Rows of a member are counted from the start of the run, updates count from 1. A
+// value type; pure functions.
 #ifndef DATACOM_COMMON_ROWS_UPDATE_SCHEDULE_H_
 #define DATACOM_COMMON_ROWS_UPDATE_SCHEDULE_H_
 

@@ -1,5 +1,5 @@
 // The map of the ATACOM baselines: the safe map over constraints known in closed form, for a system whose action is the
-// acceleration (air hockey's rows: common/tasks/air_hockey/README.md 9; algorithms.md 8).
+// acceleration (common/safety/README.md 3.4; air hockey's rows: common/tasks/air_hockey/README.md 9).
 //
 // State q = [positions (n), velocities (n)], action [n]. Row i with gain g_i > 0 is a constraint on positions that is
 // made forward invariant, c = k + g k_dot; with g_i = 0 the row is taken as it is, c = k. As published, gains do not

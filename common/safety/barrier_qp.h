@@ -1,10 +1,8 @@
 // The filter of a control barrier function V(q), safe where V <= 0, over a control-affine system: the action nearest to
 // the one wanted under which V decays, or the least of a violation.
 //   minimise |u - wanted|^2 + penalty r   subject to   Lf_V + LG_V u + decay V <= r,  r >= 0,  low <= u <= high
-// with Lf_V = dV/dq f and LG_V = dV/dq G. Exact: with the constraint's multiplier nu the action is
-// clip(wanted - nu/2 LG_V), and what it leaves of the constraint, phi(nu), falls piecewise linearly in nu; so nu is 0,
-// or the penalty, or phi's root between them (algorithms.md 13). Pure function, float64; thread-safe; allocates
-// nothing.
+// with Lf_V = dV/dq f and LG_V = dV/dq G. The solution is exact
+// (learner/algorithms/README.md 13.1). Pure function, float64; thread-safe; allocates nothing.
 #ifndef DATACOM_COMMON_SAFETY_BARRIER_QP_H_
 #define DATACOM_COMMON_SAFETY_BARRIER_QP_H_
 

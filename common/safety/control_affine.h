@@ -1,5 +1,5 @@
 // A task's control-affine model: how the constraint state moves, q_dot = f(q) + G(q) u, beside uncontrollable state x
-// with its velocity x_dot (algorithms.md 16; paper eq. for the constrained system). Pure functions of the observation.
+// with its velocity x_dot (common/safety/README.md 1). Pure functions of the observation.
 // Implementations are immutable, hence re-entrant and shared by any number of threads; Evaluate allocates nothing.
 #ifndef DATACOM_COMMON_SAFETY_CONTROL_AFFINE_H_
 #define DATACOM_COMMON_SAFETY_CONTROL_AFFINE_H_

@@ -1,5 +1,5 @@
-// Constraints a task knows in closed form: K rows k_i(q, x) <= 0 with their Jacobians. The analytic ATACOM baselines
-// act on them (analytic_map.h), and they can be joined to the learned constraint (known_rows.h). Implementations are
+// Constraints that a task knows in closed form: K rows k_i(q, x) <= 0 with their Jacobians. The analytic ATACOM
+// baselines use them, and they can be joined to the learned constraint (common/safety/README.md 3). Implementations are
 // immutable, hence re-entrant and shared by any number of threads; Evaluate allocates nothing.
 #ifndef DATACOM_COMMON_SAFETY_KNOWN_CONSTRAINTS_H_
 #define DATACOM_COMMON_SAFETY_KNOWN_CONSTRAINTS_H_

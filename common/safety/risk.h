@@ -1,4 +1,5 @@
-// Risk of a Gaussian constraint value, and budgets (algorithms.md 4 and 5.2). Pure functions; thread-safe.
+// Risk of a Gaussian constraint value, and budgets (learner/algorithms/README.md 4 and 5.2). Pure functions;
+// thread-safe.
 #ifndef DATACOM_COMMON_SAFETY_RISK_H_
 #define DATACOM_COMMON_SAFETY_RISK_H_
 

@@ -89,7 +89,7 @@ void SafeMap::Set(const SafeMapReduced& reduced, const SafeMapGains& gains) {
   }
 }
 
-// 2.4: unit row j = [j_a, j_s] of [J_G, slope]; B_top = I - j_a j_a^T / (1 + j_s), pseudo-inverse = row^T / norm^2.
+// common/safety/README.md 2.4, with the unit row j = [j_a, j_s] of [J_G, slope].
 void SafeMap::SetSingle(double k, const double* J_G, double drift, const SafeMapGains& gains) {
   const int n = dims_.action;
   const double slack = SafeMapSlack(k);
@@ -108,7 +108,7 @@ void SafeMap::SetSingle(double k, const double* J_G, double drift, const SafeMap
   log_det_ = (n - 1) * std::log1p(kLogDetRegularisation) + std::log(j_s + kLogDetRegularisation);
 }
 
-// 2.3: W = A^-1 J_G = U S V^T. With the columns w_j = s_j V_j and y = U^T A^-1 r, and t_j = sqrt(1 + s_j^2):
+// common/safety/README.md 2.3: W = A^-1 J_G = U S V^T, columns w_j = s_j V_j, y = U^T A^-1 r, t_j = sqrt(1 + s_j^2):
 //   B_top = V (1 + S^2)^-1/2 V^T = I - sum_j w_j w_j^T / (t_j (1 + t_j));  (J_u^+)_top r = sum_j w_j y_j / t_j^2.
 // Nothing is divided by a singular value, so rank does not matter.
 void SafeMap::SetBySingularValues(const SafeMapReduced& reduced, const SafeMapGains& gains) {

@@ -1,9 +1,9 @@
 // The safe map W(s, u): tangent action u of the policy -> environment action a that keeps K constraints k(s) <= 0
-// (algorithms.md 2; derivation in README.md). Closed forms, float64, no factorisation library.
+// (common/safety/README.md 2). Closed forms, float64, no factorisation library.
 //
 // Two inputs of the same mathematics:
 //   SafeMapTerms    what a task's control-affine model and the constraint's gradient give; the map forms J_G, the
-//                   truncated drift and the residual (2.1, steps 3 to 5);
+//                   truncated drift and the residual (steps 3 to 5 of common/safety/README.md 2.1);
 //   SafeMapReduced  J_G and drift already formed (constraints that bring their own rows).
 // Rows of both kinds join in one map: Set with `joined`.
 // Set() fixes the state's part; Apply() may then be called for any number of tangent actions.
@@ -29,7 +29,7 @@ inline constexpr int kMaxSafeMapActions = 8;
 inline constexpr double kMinSlack = 1e-5;
 inline constexpr double kLogDetRegularisation = static_cast<double>(1e-4f);  // the reference adds float32(1e-4)
 
-// Slack mu = max(-k, 1e-5), and its slope alpha(mu) = min(exp(beta mu) - 1, 1e5 - 1) > 0 (2.1, steps 1 and 2).
+// Slack mu = max(-k, 1e-5), and its slope alpha(mu) = min(exp(beta mu) - 1, 1e5 - 1) > 0.
 double SafeMapSlack(double k);
 double SafeMapSlackSlope(double slack, double beta);
 
@@ -72,10 +72,10 @@ struct SafeMapDims {
   }
 };
 
-// J_G = J_k G [K, n] and drift = J_x x_dot + max(J_k f, 0) [K], K = dims.constraints (2.1, steps 3 to 5). Pure.
+// J_G = J_k G [K, n] and drift = J_x x_dot + max(J_k f, 0) [K], K = dims.constraints. Pure.
 void ReduceTerms(const SafeMapDims& dims, const SafeMapTerms& terms, double* J_G, double* drift);
 
-// action [n] = scale * (basis clip(u) + offset), scale = min(1, min_i 1 / |.|_i); returns scale (2.1, steps 6 to 8).
+// action [n] = scale * (basis clip(u) + offset), scale = min(1, min_i 1 / |.|_i); returns scale.
 double ApplySafeMap(int n, const double* basis, const double* offset, const double* u, double* action);
 
 class SafeMap {
@@ -85,7 +85,7 @@ class SafeMap {
   void Set(const SafeMapTerms& terms, const SafeMapGains& gains);
   // One constraint from terms, then K - 1 records joined [K - 1, n + 2]; no row goes before another.
   void Set(const SafeMapTerms& terms, const double* joined, const SafeMapGains& gains);
-  // K = 1 takes the division-free form (2.4), K > 1 the singular values of A^-1 J_G (2.3).
+  // K = 1 takes the form of common/safety/README.md 2.4, K > 1 the singular values of A^-1 J_G (2.3 there).
   void Set(const SafeMapReduced& reduced, const SafeMapGains& gains);
   // The singular-value form whatever K is; exists so that the two forms can be compared.
   void SetBySingularValues(const SafeMapReduced& reduced, const SafeMapGains& gains);
@@ -98,7 +98,7 @@ class SafeMap {
 
   const double* basis() const { return basis_; }    // B_top [n, n] row-major, symmetric, eigenvalues in (0, 1]
   const double* offset() const { return offset_; }  // [n], -(J_u^+ r)_top
-  // log det(B_top + e I), before any clamp (2.1, step 9).
+  // log det(B_top + e I), before any clamp.
   double log_det() const { return log_det_; }
   const SafeMapDims& dims() const { return dims_; }
 

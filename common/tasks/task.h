@@ -103,7 +103,7 @@ class Task {
   virtual StepResult Step(const double* action, double* observation) = 0;
   // Raw cost of the current state: after a step that step's StepResult::cost, after a reset that of the start.
   virtual double Cost() const = 0;
-  // Did the episode so far end well (interface.md, success)?
+  // Did the episode so far end well (common/tasks/README.md 3.4)?
   virtual bool Success() const = 0;
   // Physics from the next reset on. May allocate (a model of its own, the first time).
   virtual void ScalePhysics(const PhysicsScale& scale) = 0;

@@ -1,7 +1,6 @@
 // The verbs of the `datacom` command: one file a verb, each adds its subcommand to the application.
 //
-// A verb's callback stores the exit code (interface.md): 0 done, 2 wrong usage or configuration, 75 interrupted, 1
-// else.
+// A verb's callback stores the exit code: 0 done, 2 wrong usage or configuration, 75 interrupted, 1 anything else.
 #ifndef DATACOM_DEPLOY_CLI_VERBS_H_
 #define DATACOM_DEPLOY_CLI_VERBS_H_
 

@@ -18,7 +18,7 @@
 
 namespace datacom::learner {
 
-// One member's scalars (proto Hyper, algorithms.md 17).
+// One member's scalars (proto Hyper). Numbers in parentheses are sections of learner/algorithms/README.md.
 struct MemberHyper {
   uint64_t seed = 0;
   double actor_lr = 5e-4, critic_lr = 5e-4, constraint_lr = 5e-4, alpha_lr = 5e-4;
@@ -117,8 +117,8 @@ class Algorithm {
   // multiplier and delta stay as they are, and so does what is known of their optimisers. Batch as Update's, but that
   // noise_actor is not read.
   virtual void Pretrain(const Batch& batch);  // throws std::invalid_argument where the algorithm cannot
-  // A finished episode of one member: one step of delta (algorithms.md 5). z: [length + 1, q + x] float32,
-  // costs: [length + 1] raw with costs[0] = 0. Algorithms without delta ignore it.
+  // A finished episode of one member: one step of delta (learner/algorithms/README.md 5.4). z: [length + 1, q + x]
+  // float32, costs: [length + 1] raw with costs[0] = 0. Algorithms without delta ignore it.
   virtual void ApplyEpisode(int member, int length, const float* z, const float* costs) {}
   virtual Stats GetStats() const = 0;
   virtual void ResetStats() = 0;

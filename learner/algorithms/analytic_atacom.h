@@ -1,6 +1,6 @@
-// ATACOM+FI and ATACOM+nFI (algorithms.md 8): SAC on tangent actions that the acting rule of the same name maps outside
-// of the agent, by constraints the task knows in closed form. The replay holds what the policy chose; costs are
-// ignored.
+// ATACOM+FI and ATACOM+nFI (learner/algorithms/README.md 8): SAC on tangent actions. The acting rule of the same name
+// maps them outside of the agent, by constraints that the task knows in closed form. The replay holds what the policy
+// chose; costs are ignored.
 #ifndef DATACOM_LEARNER_ALGORITHMS_ANALYTIC_ATACOM_H_
 #define DATACOM_LEARNER_ALGORITHMS_ANALYTIC_ATACOM_H_
 

@@ -1,7 +1,7 @@
-// CBF-SAC (algorithms.md 13): SAC on actions that the acting rule filters outside of the agent by a control barrier
-// function V(q), safe where V <= 0, which is learned beside: V is to be below -margin where the cost is not positive,
-// above margin where it is, and such that the filter of the stored actions need not relax its constraint. The replay
-// holds what the policy chose.
+// CBF-SAC (learner/algorithms/README.md 13): SAC on actions that the acting rule filters outside of the agent by a
+// learned control barrier function V(q), safe where V <= 0. V is fitted to be below -margin where the cost is not
+// positive, above margin where it is, and such that the filter of the stored actions need not relax its constraint. The
+// replay holds what the policy chose.
 #ifndef DATACOM_LEARNER_ALGORITHMS_CBF_SAC_H_
 #define DATACOM_LEARNER_ALGORITHMS_CBF_SAC_H_
 

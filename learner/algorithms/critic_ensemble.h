@@ -1,6 +1,6 @@
-// Perceptrons of one shape on [s, a] with targets (algorithms.md 1.3). SAC's and TD3's twin critics, LagSAC's cost
-// critic, and mean and standard deviation of WCSAC's are one ensemble each: what they are trained on is the algorithm's
-// business.
+// Perceptrons of one shape on [s, a] with targets (learner/algorithms/README.md 1.3). SAC's and TD3's twin critics,
+// LagSAC's cost critic, and mean and standard deviation of WCSAC's are one ensemble each. The algorithm decides what
+// they are trained on.
 //
 // A part of an algorithm, not one itself: works on arrays of the algorithm's block. Every net sees the actions the
 // policy would execute and the stored ones, in one pass where both are known; then d_out is filled twice, for the

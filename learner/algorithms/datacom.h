@@ -1,7 +1,8 @@
-// D-ATACOM (algorithms.md 6): soft actor-critic on tangent actions u, executed through the map W(s, u) of a learned
-// feasibility constraint, with a learned threshold delta. Critics see executed actions; the gradient passes through
-// da/du alone. The constraint is the CVaR of a Gaussian here, a quantile in IQN-ATACOM (iqn_datacom.h). Rows of the
-// task's known constraints, which the batch brings, may be joined to it in W (common/safety/README.md).
+// D-ATACOM (learner/algorithms/README.md 6): soft actor-critic on tangent actions u, executed through the map W(s, u)
+// of a learned feasibility constraint, with a learned threshold delta. Critics see executed actions; their gradient
+// reaches the actor through da/du alone. The constraint is the CVaR of a Gaussian here, a quantile in IQN-ATACOM
+// (iqn_datacom.h). Known constraints of the task, which the batch holds, may be joined to it
+// (common/safety/README.md 3.1).
 #ifndef DATACOM_LEARNER_ALGORITHMS_DATACOM_H_
 #define DATACOM_LEARNER_ALGORITHMS_DATACOM_H_
 

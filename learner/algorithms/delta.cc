@@ -13,7 +13,7 @@ Delta::Delta(const AlgorithmConfig& config, bool discount_budget)
     : discount_(config.discount), gradients_(config.members.size()) {
   for (const MemberHyper& hyper : config.members) {
     Member member;
-    member.raw = std::max(hyper.init_delta, 0.1);  // the raw value itself (5.1)
+    member.raw = std::max(hyper.init_delta, 0.1);  // the raw value itself (learner/algorithms/README.md 5.1)
     members_.push_back(member);
     budgets_.push_back(discount_budget ? DiscountedBudget(hyper.cost_budget, config.horizon, config.discount)
                                        : hyper.cost_budget);
@@ -28,7 +28,7 @@ double Delta::value(int member) const {
   return raw > 20 ? raw : std::log1p(std::exp(raw));
 }
 
-// 5.4: residual e_i = D_i - budget - (CVaR_i - delta); loss mean smoothL1(e); dL/dw = mean clip(e, -1, 1) * sigmoid(w).
+// learner/algorithms/README.md 5.4: e_i = D_i - budget - (CVaR_i - delta), dL/dw = mean clip(e, -1, 1) * sigmoid(w).
 bool Delta::ApplyEpisode(int member, int length, const float* costs, const double* cvar) {
   if (!std::isnan(fixed_[member])) return true;
   Member& state = members_[member];

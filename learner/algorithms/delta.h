@@ -1,5 +1,5 @@
-// The learned threshold delta of every member (algorithms.md 5): delta = softplus(w), one Adam step a finished episode;
-// or fixed. Host memory, float64; not thread-safe.
+// The learned threshold delta of every member (learner/algorithms/README.md 5): delta = softplus(w) with one Adam step
+// for each finished episode, or a fixed value. Host memory, float64; not thread-safe.
 #ifndef DATACOM_LEARNER_ALGORITHMS_DELTA_H_
 #define DATACOM_LEARNER_ALGORITHMS_DELTA_H_
 
@@ -13,7 +13,7 @@ namespace datacom::learner {
 
 class Delta {
  public:
-  // discount_budget: the budget is converted to discounted cost first (5.2).
+  // discount_budget: the budget is converted to discounted cost first (learner/algorithms/README.md 5.2).
   Delta(const AlgorithmConfig& config, bool discount_budget);
   double value(int member) const;
   double raw(int member) const { return members_[member].raw; }

@@ -1,6 +1,6 @@
-// The Gaussian feasibility value function (algorithms.md 3, 4): two sigmoid perceptrons on the constraint state z give
-// mean (through softplus) and log standard deviation of the discounted future violation; its value is their CVaR at the
-// accepted risk.
+// The Gaussian feasibility value function (learner/algorithms/README.md 3 and 4): two sigmoid perceptrons on the
+// constraint state z give mean (through softplus) and log standard deviation of the discounted future violation. Its
+// value is the CVaR at the accepted risk.
 //
 // One evaluation of the online nets serves everything in an update. The hidden adjoints of a unit output are the
 // Jacobian's; multiplied by the loss gradient of their row they are the loss's.

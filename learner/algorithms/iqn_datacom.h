@@ -1,5 +1,5 @@
-// IQN-ATACOM (algorithms.md 7): D-ATACOM whose feasibility value is a quantile of an implicit quantile network, at 1 -
-// accepted risk, and whose cost budget is already a discounted sum.
+// IQN-ATACOM (learner/algorithms/README.md 7): D-ATACOM whose feasibility value is the quantile of an implicit quantile
+// network at 1 - accepted risk. Its cost budget is already a discounted sum.
 #ifndef DATACOM_LEARNER_ALGORITHMS_IQN_DATACOM_H_
 #define DATACOM_LEARNER_ALGORITHMS_IQN_DATACOM_H_
 

@@ -1,6 +1,6 @@
-// LagSAC (algorithms.md 10): soft actor-critic whose actor also pays for expected discounted cost, at the price of a
-// learned Lagrange multiplier. A cost critic on [s, a] stands beside the reward's; the policy's action is executed as
-// it is. WCSAC (wcsac.h) is this algorithm with a cost critic that reads otherwise.
+// LagSAC (learner/algorithms/README.md 10): soft actor-critic whose actor also pays for expected discounted cost, at
+// the price of a learned Lagrange multiplier. It has a cost critic on [s, a] beside the critics of the reward. The
+// policy's action is executed as it is. WCSAC (wcsac.h) is this algorithm with a Gaussian cost critic.
 #ifndef DATACOM_LEARNER_ALGORITHMS_LAG_SAC_H_
 #define DATACOM_LEARNER_ALGORITHMS_LAG_SAC_H_
 

@@ -1,6 +1,6 @@
-// The feasibility value function as an implicit quantile network (algorithms.md 7): eta(z, tau), the tau-quantile of
-// the discounted future violation, a perceptron of the product of an embedding of z and one of tau. Its value is the
-// quantile at 1 - accepted risk; it is fitted at random levels tau.
+// The feasibility value function as an implicit quantile network (learner/algorithms/README.md 7): eta(z, tau) is the
+// tau-quantile of the discounted future violation. The net is a perceptron on the product of an embedding of z and one
+// of tau. Its value is the quantile at 1 - accepted risk; it is fitted at random levels tau.
 #ifndef DATACOM_LEARNER_ALGORITHMS_QUANTILE_FEASIBILITY_H_
 #define DATACOM_LEARNER_ALGORITHMS_QUANTILE_FEASIBILITY_H_
 

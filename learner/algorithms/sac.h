@@ -1,4 +1,4 @@
-// SAC, the unconstrained baseline (algorithms.md 9): executes the policy's action as it is, ignores costs.
+// SAC, the unconstrained baseline (learner/algorithms/README.md 9): executes the policy's action, ignores costs.
 #ifndef DATACOM_LEARNER_ALGORITHMS_SAC_H_
 #define DATACOM_LEARNER_ALGORITHMS_SAC_H_
 

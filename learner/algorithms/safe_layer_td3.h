@@ -1,6 +1,6 @@
-// SafeLayerTD3 (algorithms.md 12): TD3 and, beside it, a linear model of what an action does to the cost,
-//   cost(s') ~ cost(s) + <g(s), a>,
-// by which the acting rule projects actions outside of the agent. Replay, critics and model hold what the policy chose.
+// SafeLayerTD3 (learner/algorithms/README.md 12): TD3, and a linear model of what an action does to the cost,
+//   cost(s') ~ cost(s) + <g(s), a>.
+// The acting rule projects actions by it, outside of the agent. Replay, critics and model see what the policy chose.
 // The model learns from the first update on, the policy after the warm-up; the actor moves at every policy_delay-th
 // update of the critics.
 #ifndef DATACOM_LEARNER_ALGORITHMS_SAFE_LAYER_TD3_H_

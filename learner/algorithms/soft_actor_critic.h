@@ -1,6 +1,6 @@
-// Soft actor-critic pieces shared by the family (algorithms.md 1.5): squashed-Gaussian actor, twin critics with
-// targets, temperature. What a policy's action u becomes before the critics see it is the algorithm's business: SAC
-// executes u itself, D-ATACOM maps it through the constraint.
+// Soft actor-critic pieces shared by the family (learner/algorithms/README.md 1.5): squashed-Gaussian actor, twin
+// critics with targets, temperature. The algorithm decides what the critics see of a policy's action u: SAC executes u
+// itself, D-ATACOM maps it through the constraint.
 //
 // One update, in the reference's order: the policy's part, SampleNow -> (map) -> ActorGradient -> TemperatureGradient
 // and their steps, then the values', SampleNext -> (map) -> CriticGradient and all other steps. Pre-training takes the

@@ -1,5 +1,5 @@
-// WCSAC (algorithms.md 11): LagSAC whose cost critic is a Gaussian over the discounted cost of [s, a]; multiplier,
-// damping and actor see its CVaR at the accepted risk instead of the expectation.
+// WCSAC (learner/algorithms/README.md 11): LagSAC whose cost critic is a Gaussian over the discounted cost of [s, a].
+// Multiplier, damping and actor use its CVaR at the accepted risk instead of the expectation.
 #ifndef DATACOM_LEARNER_ALGORITHMS_WCSAC_H_
 #define DATACOM_LEARNER_ALGORITHMS_WCSAC_H_
 

@@ -1,5 +1,5 @@
-// One row of the loss of CBF-SAC's barrier (algorithms.md 13): what the filter's constraint keeps of a violation at the
-// full penalty, and its gradients. float64; pure function, no allocation; a NaN comes through.
+// One row of the loss of CBF-SAC's barrier (learner/algorithms/README.md 13.2): by how much the filter has to relax its
+// constraint, and the gradients of that. float64; pure function, no allocation; a NaN comes through.
 #ifndef DATACOM_LEARNER_NN_BARRIER_ROW_H_
 #define DATACOM_LEARNER_NN_BARRIER_ROW_H_
 

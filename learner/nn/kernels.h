@@ -17,7 +17,7 @@
 
 namespace datacom::learner {
 
-// Squashed Gaussian action: u = tanh(mean + std*noise)*half + centre, with log pi (algorithms.md 1.5).
+// Squashed Gaussian action: u = tanh(mean + std*noise)*half + centre, with log pi (learner/algorithms/README.md 1.5).
 struct ActionBox {
   FloatView half, centre;  // [1, 1, action]
 };
@@ -27,7 +27,7 @@ struct ActionSample {
   FloatView log_pi;  // [members, rows, 1]
 };
 
-// Constants of the map W(s, u) with one constraint row (algorithms.md 2.4).
+// Constants of the map W(s, u) with one constraint row (common/safety/README.md 2.4).
 struct SafeMapInput {
   DoubleView k;                                 // [members, rows, 1]
   DoubleView J;                                 // [members, rows, q + x]
@@ -53,8 +53,10 @@ inline int JoinedMapSize(int action) { return action * action + action + 1; }
 // How two linear outputs m, s read as a Gaussian over discounted cost, and what its fit's target does at the ends of
 // episodes and of its range.
 enum class GaussianHead {
-  kFeasibility,  // algorithms.md 3: mean softplus(m), log standard deviation s; the variance's target knows absorbing
-  kCost,         // algorithms.md 11: mean m, standard deviation softplus(s); it does not
+  // learner/algorithms/README.md 3: mean softplus(m), log standard deviation s; the target's variance reads absorbing.
+  kFeasibility,
+  // learner/algorithms/README.md 11: mean m, standard deviation softplus(s); the target's variance ignores it.
+  kCost,
 };
 
 // One batch of such a fit, main rows first, then failure rows.
@@ -67,7 +69,7 @@ struct GaussianTarget {
   double discount = 0;
 };
 
-// A barrier V on the controlled state q, as its loss reads it (algorithms.md 13). [members, rows, ...].
+// What the loss of a barrier V(q) reads (learner/algorithms/README.md 13.2). [members, rows, ...].
 struct BarrierInput {
   enum { kMargin, kSafeWeight, kUnsafeWeight, kRelaxationWeight, kPenalty, kDecay, kNumbers };
   FloatView value, slope;  // V and dV/dq
@@ -128,7 +130,7 @@ class Kernels {
                                     const ActionSample& sample, const FloatView& d_u, const FloatView& log_alpha,
                                     const FloatView& d_mean, const FloatView& d_log_std) = 0;
 
-  // ---- deterministic policy with a safety layer (algorithms.md 12). Actions: [members, rows, action].
+  // ---- deterministic policy with a safety layer (learner/algorithms/README.md 12). Actions: [members, rows, action].
   // action = tanh(raw) half + centre.
   virtual void DeterministicAction(const FloatView& raw, const ActionBox& box, const FloatView& action) = 0;
   // scaled = action / half: what such a policy's critics read.
@@ -145,13 +147,13 @@ class Kernels {
                               const FloatView& cost, const FloatView& prediction, const FloatView& d_slope,
                               const DoubleView& loss) = 0;
 
-  // ---- control barrier function (algorithms.md 13). Loss and gradients for V [members, rows, 1] and dV/dq; a label
-  // that no row has counts nothing.
+  // ---- control barrier function (learner/algorithms/README.md 13.2). Loss and gradients for V [members, rows, 1] and
+  // dV/dq. A label that no row has adds nothing.
   virtual void BarrierLoss(const BarrierInput& in, const FloatView& d_value, const FloatView& d_slope,
                            const DoubleView& loss) = 0;
 
-  // ---- constraint (algorithms.md 4, 2.4). Gradients are those of the linear outputs for z. margin, delta: [members,
-  // 1, 1].
+  // ---- constraint (learner/algorithms/README.md 4, common/safety/README.md 2.4). Gradients are those of the linear
+  // outputs for z. margin, delta: [members, 1, 1].
   virtual void GaussianRisk(const FloatView& mean, const FloatView& log_std, const FloatView& mean_gradient,
                             const FloatView& log_std_gradient, const DoubleView& margin, const DoubleView& delta,
                             const DoubleView& k, const DoubleView& J) = 0;
@@ -169,8 +171,8 @@ class Kernels {
   virtual void GaussianLoss(const FloatView& mean, const FloatView& spread, const GaussianTarget& target,
                             const FloatView& d_mean, const FloatView& d_spread, const DoubleView& loss) = 0;
 
-  // ---- implicit quantile network (algorithms.md 7). N levels a row: quantile j of row r lies in row r * N + j.
-  // cos(pi i level), i = 0..: level [members, rows, N] -> features [members, rows * N, embedding].
+  // ---- implicit quantile network (learner/algorithms/README.md 7). Each row has N levels; quantile j of row r is
+  // in row r * N + j. cos(pi i level), i = 0..: level [members, rows, N] -> features [members, rows * N, embedding].
   virtual void LevelFeatures(const FloatView& level, const FloatView& features) = 0;
   // product = relu(base) * sigmoid(embedding), row by row of base [members, rows, width]; embedding [members, rows * N,
   // width], or one row for all, becomes its sigmoid.
@@ -191,7 +193,7 @@ class Kernels {
                             const DoubleView& failure_weight, int main_rows, const FloatView& d_value,
                             const DoubleView& loss) = 0;
 
-  // ---- cost under a Lagrange multiplier (algorithms.md 10, 11). Costs: [members, rows, 1].
+  // ---- cost under a Lagrange multiplier (learner/algorithms/README.md 10 and 11). Costs: [members, rows, 1].
   // y = max(cost, 0) + discount (1 - absorbing) next.
   virtual void CostTarget(const FloatView& cost, const FloatView& absorbing, const FloatView& next, double discount,
                           const FloatView& y) = 0;

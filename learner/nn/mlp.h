@@ -53,7 +53,7 @@ struct ParameterArray {
   int64_t size() const;
 };
 
-// Initialisation of algorithms.md 1.3; biases are U(+-1/sqrt(fan_in)).
+// Initialisation of weights (learner/algorithms/README.md 1.3). Biases are U(+-1/sqrt(fan_in)).
 struct WeightInit {
   double xavier_gain = 0;  // 0: U(+-1/sqrt(fan_in)); else U(+-gain*sqrt(6/(fan_in+fan_out)))
   double last_gain = 0;    // of the output layer; 0: as the others

@@ -1,6 +1,6 @@
-// The map W(s, u) with one constraint row in closed form (algorithms.md 2.1, 2.4), float64. The actor's map in
-// common/safety follows the same formulas for any number of rows; the learner core links neither Eigen nor Abseil, so
-// it has its own, and a test holds the two together to 1e-12. Pure functions, no allocation.
+// The map W(s, u) with one constraint row in closed form (common/safety/README.md 2.4), float64. The actor's map
+// (common/safety/safe_map.h) computes the same for any number of rows; a test compares the two to 1e-12. Pure
+// functions, no allocation.
 #ifndef DATACOM_LEARNER_NN_SAFE_MAP_ROW_H_
 #define DATACOM_LEARNER_NN_SAFE_MAP_ROW_H_
 

@@ -108,7 +108,7 @@ TEST(Datacom, StartsDeltaAtTheSoftplusOfItsRawValue) {
   AlgorithmConfig config = SmallConfig("datacom", 3);
   config.members[0].init_delta = 6, config.members[1].init_delta = 0, config.members[2].init_delta = 3;
   const Stats stats = MakeAlgorithm(config)->GetStats();
-  EXPECT_NEAR(stats.delta[0], 6.0025, 1e-4);  // algorithms.md 5.1
+  EXPECT_NEAR(stats.delta[0], 6.0025, 1e-4);  // learner/algorithms/README.md 5.1
   EXPECT_NEAR(stats.delta[1], 0.7444, 1e-4);
   EXPECT_NEAR(stats.delta[2], 3.0486, 1e-4);
 }

@@ -41,7 +41,8 @@ GoldenReport CheckDelta(const nlohmann::json& golden);
 GoldenReport CheckUpdates(const nlohmann::json& golden, const std::string& kernels, int members,
                           const std::string& device = "cpu");
 
-// A control-affine system by its golden name ("toy2", "tiago", "cartpole"; algorithms.md 16), evaluated literally.
+// A control-affine system by its golden name ("toy2", "tiago", "cartpole"; tests/golden/algorithms/README.md),
+// evaluated literally.
 struct GoldenSystem {
   int obs = 0, action = 0, q = 0, x = 0;
 };

@@ -1,4 +1,4 @@
-// algorithms.md 16, written out for the golden files.
+// The systems of tests/golden/algorithms/README.md, written out.
 #include <cmath>
 #include <stdexcept>
 

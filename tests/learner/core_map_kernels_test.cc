@@ -111,7 +111,8 @@ TEST_P(EveryKernels, SafeMapGradientMatchesFiniteDifferencesWithScaleHeld) {
   }
 }
 
-// The barrier's loss by its definition (algorithms.md 13), with a state-dependent G and a box that is not centred.
+// The barrier's loss by its definition (learner/algorithms/README.md 13.2), with a state-dependent G and a box that is
+// not centred.
 struct BarrierCase {
   int rows = 30, q = 4, n = 2;
   Numbers f, G, u, cost, half{0.75, 1.5}, centre{0.25, -1}, numbers{0.01, 100, 70, 3, 8, 0.6};

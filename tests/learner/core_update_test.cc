@@ -1,6 +1,5 @@
-// One whole D-ATACOM update as autograd in float64 would do it (algorithms.md 1-6, written out), on the cart-pole:
-// recorded in the form of the golden files, it must be what the learner core computes. No x, one action, bounds given
-// as numbers.
+// One whole D-ATACOM update (learner/algorithms/README.md 6) by autograd in float64, on the cart-pole: written down in
+// the form of the golden files, it must be what the learner core computes. No x, one action, bounds given as numbers.
 #include <torch/torch.h>
 
 #include <cmath>
@@ -133,7 +132,7 @@ class Reference {
         torch::cat({Uniform({rows, 1}, -1, 1), torch::sin(angle), torch::cos(angle), Uniform({rows, 2}, -1, 1)}, 1);
     return state.to(torch::kFloat).to(torch::kDouble);
   }
-  // algorithms.md 16: M(theta) [v', w'] = force, by a linear solve.
+  // The control-affine model of common/tasks/cartpole: M(theta) [v', w'] = force, by a linear solve.
   static Features FeaturesOf(const Tensor& state) {
     const double cart = 0.1, pole = 0.1, l = 0.5, g = 9.81, u = 1.9, inertia = 0.009424592767295598;
     Features features{torch::zeros({state.size(0), 4}, torch::kDouble), {}, {}};
@@ -166,7 +165,7 @@ class Reference {
     const Tensor density = -0.5 * noise * noise - log_std - 0.5 * std::log(2 * std::acos(-1.0));
     return {u, density - torch::log(1 - u * u + 1e-6)};  // one action: nothing to sum
   }
-  // algorithms.md 2.4 for one constraint and one action; constants in everything but u.
+  // common/safety/README.md 2.4 for one constraint and one action; constants in everything but u.
   static Sample Map(const Sample& sample, const Features& at, const Tensor& k, const Tensor& J) {
     const Tensor mu = torch::clamp_min(-k, 1e-5);
     const Tensor slack = torch::clamp_max(torch::expm1(kBeta * mu), 1e5 - 1);
@@ -219,7 +218,7 @@ class Reference {
     return record;
   }
 
-  // algorithms.md 5.4.
+  // learner/algorithms/README.md 5.4.
   void StepDelta(json* update) {
     const Tensor states = States(kLength + 1);
     const Tensor costs = Uniform({kLength + 1}, -0.5, 1);
@@ -236,7 +235,7 @@ class Reference {
     (*update)["grads"]["delta"]["delta_raw"] = StepScalar(loss, delta_raw_, "delta", kDeltaRate);
   }
 
-  // algorithms.md 3: fit to the Gaussian of the next state's target.
+  // learner/algorithms/README.md 3: fit to the Gaussian of the next state's target.
   Tensor ConstraintLoss(const Tensor& z, const Tensor& next_z, const Tensor& signed_cost,
                         const Tensor& absorbing) const {
     const Tensor value = torch::softplus(nets_.at("mu")(z)), std = torch::exp(nets_.at("sigma")(z));

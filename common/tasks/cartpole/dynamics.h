@@ -1,4 +1,5 @@
-// CartPole without its simulator: the task's static facts and the nominal control-affine model (algorithms.md 16).
+// CartPole without its simulator: the task's static facts and the nominal control-affine model
+// (common/safety/README.md 1).
 //
 // q = [x, theta, x_dot, theta_dot] with theta = atan2(sin, cos) in (-pi, pi]; nothing is uncontrollable. The model
 // knows no damping and no joint limit, and its input gain is 0.95 of the motor's: the mismatch is part of the published

@@ -1,5 +1,5 @@
-// Navigation without its simulator: the task's static facts and the nominal control-affine model (algorithms.md 16;
-// common/tasks/navigation/README.md 8).
+// Navigation without its simulator: the task's static facts and the nominal control-affine model
+// (common/safety/README.md 1; common/tasks/navigation/README.md 8).
 //
 // q = robot x, y, heading; x = opponent x, y, heading, its hand x, y (nobody's to control); u = forward speed, turn
 // rate. Kinematic: f = 0, and the robot's acceleration limits are not modelled.

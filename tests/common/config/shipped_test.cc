@@ -19,7 +19,7 @@ TEST(ShippedExperiments, ParseValidateResolveAndAreNamedAsTheirFile) {
   }
 }
 
-// One column of the table of algorithms.md 17.
+// D-ATACOM's settings on one task (learner/algorithms/README.md 14).
 struct Column {
   const char* name;
   double rate, target_entropy, gain, beta, risk, budget, init_delta;
@@ -102,7 +102,7 @@ TEST(ShippedExperiments, ShareWhatThePaperSharesBetweenTasks) {
   }
 }
 
-TEST(ShippedExperiments, LagrangianMethodsHaveThePapersValues) {  // algorithms.md 17
+TEST(ShippedExperiments, LagrangianMethodsHaveThePapersValues) {
   struct Column {
     const char* task;
     double rate, target_entropy, cost_budget, accepted_risk;

@@ -34,8 +34,8 @@ struct Problem {
   SafeMapReduced reduced() const { return {k.data(), J_G.data(), drift.data()}; }
 };
 
-// 2.1 and 2.2 word by word, in extended precision: full QR null basis, Procrustes rotation, pseudo-inverse by a
-// complete decomposition.
+// common/safety/README.md 2.1 and 2.2 word by word, in extended precision: full QR null basis, Procrustes rotation,
+// pseudo-inverse by a complete decomposition.
 using Wide = long double;
 using WideMatrix = Eigen::Matrix<Wide, Eigen::Dynamic, Eigen::Dynamic>;
 using WideVec = Eigen::Matrix<Wide, Eigen::Dynamic, 1>;
@@ -151,7 +151,8 @@ TEST(Golden, b_atacom_general_k_mapping) {
   }
 }
 
-// algorithms.md 8, built from the README's test constraints k_i = c0_i + b_i.z + z' C_i z / 2, J_i = b_i + C_i z.
+// What the ATACOM baselines give the map (common/safety/README.md 3.4), for the test constraints of
+// tests/golden/algorithms/README.md: k_i = c0_i + b_i.z + z' C_i z / 2, J_i = b_i + C_i z.
 Problem Baseline(const json& c, bool viability) {
   Problem p;
   p.K = c["K_total"];
