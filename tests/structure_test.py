@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Keeps the tree in the shape the README describes: layers, linked libraries, sizes, the map of folders.
+"""Keeps the tree in the shape the README describes: layers, linked libraries, sizes, cited documents, the map of folders.
 
 usage: structure_test.py BUILD_FOLDER [unittest arguments]. Standard library only. The order of the layers is that of the README's
 table of folders, so that the map people read and the rule that is checked cannot differ.
@@ -258,6 +258,30 @@ class Habits(unittest.TestCase):
             guard = "DATACOM_" + re.sub(r"[/.]", "_", str(path)).upper() + "_"
             if f"#ifndef {guard}\n#define {guard}\n" not in read(path):
                 wrong.append(f"{path} has no guard {guard}")
+        self.assertFalse(wrong, listing(wrong))
+
+
+class Citations(unittest.TestCase):
+    # A document and, behind it, sections, such as learner/algorithms/README.md 4 and 5.2; a comment may break the line between the two.
+    CITATION = re.compile(r"([\w./-]+\.md)\b`?((?:(?:,| and|, and)?(?: |\n[ \t]*(?://|#) )\d+(?:\.\d+)*\b)*)")
+    SUFFIXES = (".h", ".cc", ".inc", ".proto", ".cmake", ".txt", ".py", ".sh", ".textproto", ".yaml", ".yml", ".in", ".md", "")
+
+    def wrong_in(self, path):
+        text = (ROOT / path).read_text(encoding="utf-8", errors="replace")
+        for citation in self.CITATION.finditer(text):
+            name, sections = citation.groups()
+            place = f"{path}:{text.count(chr(10), 0, citation.start()) + 1}"
+            documents = [document for document in (ROOT / name, ROOT / path.parent / name) if document.is_file()]
+            headings = {number for document in documents for number in re.findall(r"^#+ ([\d.]*\d)\b", document.read_text(encoding="utf-8"), re.M)}
+            if not documents:
+                yield f"{place} cites {name}: there is no such file"
+                continue
+            for section in re.findall(r"\d[\d.]*", sections):
+                if section not in headings:
+                    yield f"{place} cites {name} {section}: the file has no such heading"
+
+    def test_every_cited_document_and_section_exists(self):
+        wrong = [line for path in files(*self.SUFFIXES) for line in self.wrong_in(path)]
         self.assertFalse(wrong, listing(wrong))
 
 
