@@ -6,14 +6,12 @@
 
 #include "common/base/files.h"
 #include "common/base/status.h"
+#include "datacom/v1/tensorboard.pb.h"
 
 namespace datacom {
 namespace {
 
 constexpr char kFileName[] = "events.out.tfevents.0.datacom";
-
-// Protobuf wire types (protobuf.dev, "Encoding").
-constexpr int kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5;
 
 std::array<uint32_t, 256> MakeCrcTable() {
   std::array<uint32_t, 256> table{};
@@ -30,30 +28,6 @@ void AppendLittleEndian(T value, std::string* out) {  // the build targets x86-6
   char bytes[sizeof(T)];
   std::memcpy(bytes, &value, sizeof(T));
   out->append(bytes, sizeof(T));
-}
-
-void AppendVarint(uint64_t value, std::string* out) {
-  for (; value >= 0x80; value >>= 7) out->push_back(static_cast<char>(value | 0x80));
-  out->push_back(static_cast<char>(value));
-}
-
-void AppendTag(int field, int wire_type, std::string* out) {
-  AppendVarint(static_cast<uint64_t>(field << 3 | wire_type), out);
-}
-
-void AppendBytes(int field, const std::string& bytes, std::string* out) {
-  AppendTag(field, kBytes, out);
-  AppendVarint(bytes.size(), out);
-  *out += bytes;
-}
-
-std::string EventHead(double wall_time, int64_t step) {
-  std::string event;
-  AppendTag(1, kFixed64, &event);
-  AppendLittleEndian(wall_time, &event);
-  AppendTag(2, kVarint, &event);
-  AppendVarint(static_cast<uint64_t>(step), &event);
-  return event;
 }
 
 }  // namespace
@@ -75,8 +49,8 @@ absl::StatusOr<std::unique_ptr<EventWriter>> EventWriter::Open(const std::string
   ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, AppendFile::Open(folder + "/" + kFileName, offset));
   std::unique_ptr<EventWriter> writer(new EventWriter(std::move(file)));
   if (offset == 0) {
-    std::string event = EventHead(0, 0);
-    AppendBytes(3, "brain.Event:2", &event);
+    v1::TensorboardEvent event;
+    event.set_file_version("brain.Event:2");
     RETURN_IF_ERROR(writer->AppendRecord(event));
   }
   return writer;
@@ -84,22 +58,20 @@ absl::StatusOr<std::unique_ptr<EventWriter>> EventWriter::Open(const std::string
 
 absl::Status EventWriter::Append(int64_t step, double wall_time,
                                  const std::vector<std::pair<std::string, double>>& scalars) {
-  std::string summary;
+  v1::TensorboardEvent event;
+  event.set_wall_time(wall_time);
+  event.set_step(step);
   for (const auto& [tag, value] : scalars) {
     if (std::isnan(value)) continue;
-    std::string scalar;
-    AppendBytes(1, tag, &scalar);
-    AppendTag(2, kFixed32, &scalar);
-    AppendLittleEndian(static_cast<float>(value), &scalar);
-    AppendBytes(1, scalar, &summary);
+    v1::TensorboardSummary::Value* scalar = event.mutable_summary()->add_value();
+    scalar->set_tag(tag);
+    scalar->set_simple_value(static_cast<float>(value));
   }
-  if (summary.empty()) return absl::OkStatus();
-  std::string event = EventHead(wall_time, step);
-  AppendBytes(5, summary, &event);
-  return AppendRecord(event);
+  return event.has_summary() ? AppendRecord(event) : absl::OkStatus();
 }
 
-absl::Status EventWriter::AppendRecord(const std::string& data) {
+absl::Status EventWriter::AppendRecord(const v1::TensorboardEvent& event) {
+  const std::string data = event.SerializeAsString();
   std::string record;
   AppendLittleEndian(static_cast<uint64_t>(data.size()), &record);
   AppendLittleEndian(MaskedCrc32c(record), &record);

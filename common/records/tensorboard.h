@@ -2,7 +2,7 @@
 //
 // Not thread-safe. Append blocks only when a buffer is full; Flush blocks on the disk.
 // The format: each record is {length u64, masked CRC-32C of the length, data, masked CRC-32C of the data},
-// little-endian; data is an Event {wall_time 1, step 2, file_version 3, summary 5 {value 1 {tag 1, simple_value 2}}}.
+// little-endian; data is a message of proto/datacom/v1/tensorboard.proto.
 #ifndef DATACOM_COMMON_RECORDS_TENSORBOARD_H_
 #define DATACOM_COMMON_RECORDS_TENSORBOARD_H_
 
@@ -19,6 +19,10 @@
 
 namespace datacom {
 
+namespace v1 {
+class TensorboardEvent;
+}
+
 class EventWriter {
  public:
   // Creates the folder where needed; the file in it has a fixed name, so that a resumed run goes on with the same file.
@@ -34,7 +38,7 @@ class EventWriter {
 
  private:
   explicit EventWriter(std::unique_ptr<AppendFile> file) : file_(std::move(file)) {}
-  absl::Status AppendRecord(const std::string& data);
+  absl::Status AppendRecord(const v1::TensorboardEvent& event);
 
   std::unique_ptr<AppendFile> file_;
 };

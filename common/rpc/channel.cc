@@ -9,6 +9,7 @@
 #include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
+#include "datacom/v1/health.pb.h"
 #include "datacom/v1/learner.grpc.pb.h"
 #include "datacom/v1/replay.grpc.pb.h"
 #include "grpc/support/log.h"
@@ -207,19 +208,13 @@ std::shared_ptr<grpc::Channel> Server::InProcessChannel() {
 }
 
 absl::Status CheckHealth(const std::string& address, std::chrono::milliseconds deadline, const Security& security) {
-  // grpc.health.v1: HealthCheckRequest {string service = 1}, empty for the whole server; HealthCheckResponse {enum
-  // status = 1}, SERVING = 1, which is the two bytes below. Written out because no header of the health protocol is
-  // installed.
-  const std::string kServing("\x08\x01", 2);
-  grpc::GenericStub stub(MakeChannel(address, security));
+  grpc::TemplatedGenericStub<v1::HealthCheckRequest, v1::HealthCheckResponse> stub(MakeChannel(address, security));
   grpc::ClientContext context;
   context.set_deadline(DeadlineIn(deadline));
   grpc::CompletionQueue queue;
-  const grpc::Slice empty;
-  const grpc::ByteBuffer request(&empty, 1);
-  auto call = stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check", request, &queue);
+  auto call = stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check", v1::HealthCheckRequest(), &queue);
   call->StartCall();
-  grpc::ByteBuffer response;
+  v1::HealthCheckResponse response;
   grpc::Status status;
   call->Finish(&response, &status, nullptr);
   void* tag = nullptr;
@@ -229,11 +224,8 @@ absl::Status CheckHealth(const std::string& address, std::chrono::milliseconds d
     return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
                         absl::StrCat("health of ", address, ": ", status.error_message()));
   }
-  grpc::Slice slice;
-  if (!response.DumpToSingleSlice(&slice).ok() ||
-      std::string(reinterpret_cast<const char*>(slice.begin()), slice.size()) != kServing) {
+  if (response.status() != v1::HealthCheckResponse::SERVING)
     return absl::UnavailableError(absl::StrCat("health of ", address, ": not serving"));
-  }
   return absl::OkStatus();
 }
 
