@@ -1,6 +1,6 @@
-// Per (session slot, member): how far credit was granted and rows are committed, in a memory-mapped file, so that a
-// replay that was killed still honours the credit it gave and knows the next sequence of sessions whose rows were
-// overwritten. Not thread-safe (the store's mutex guards it). Open and Sync block on the disk.
+// Credit limit and next sequence per (session slot, member), in a memory-mapped file. After a crash the replay still
+// honours the credit it granted and knows the next sequence of sessions whose rows were overwritten. Not thread-safe
+// (the store's mutex guards it). Open and Sync block on the disk.
 #ifndef DATACOM_REPLAY_CREDIT_FILE_H_
 #define DATACOM_REPLAY_CREDIT_FILE_H_
 
@@ -21,7 +21,7 @@ class CreditFile {
     uint64_t next_sequence = 0;  // rows with a smaller sequence are committed
   };
   static_assert(sizeof(Entry) == kCreditEntryBytes);
-  // `slots` sessions at most. The file is small: 16 bytes a session and member.
+  // Holds at most `slots` sessions, 16 bytes per session and member.
   static absl::StatusOr<std::unique_ptr<CreditFile>> Open(const std::string& path, uint32_t slots, uint32_t members);
 
   Entry& at(uint32_t slot, uint32_t member) { return entries_[uint64_t{slot} * members_ + member]; }

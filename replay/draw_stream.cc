@@ -24,32 +24,32 @@ absl::Status ReplayDrawStream::Handle(const v1::DrawRequest& request) {
   }
   store->Announce(request.completed_update());
   if (request.draw_update() == 0) return absl::OkStatus();
-  if (wanted_.size() >= kMaxQueuedDraws) {
+  if (queued_.size() >= kMaxQueuedDraws) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("draw of update ", request.draw_update(), ": ", kMaxQueuedDraws, " draws are waiting already"));
+        absl::StrCat("draw of update ", request.draw_update(), ": ", kMaxQueuedDraws, " draws are already waiting"));
   }
-  wanted_.push_back(request.draw_update());
+  queued_.push_back(request.draw_update());
   return absl::OkStatus();
 }
 
 bool ReplayDrawStream::Next(bool tick) {
-  if (wanted_.empty() || closing_) return false;
+  if (queued_.empty() || closing_) return false;
   Store* store = service_->store();
   const Clock& clock = *store->options().clock;
   reply_.Clear();
   const Clock::Time start = Clock::Real().Now();
-  const absl::Status drawn = store->Draw(wanted_.front(), &reply_);
-  if (drawn.ok() && reply_.ByteSizeLong() > kMaxMessageBytes) {  // the stream would break, and again when asked again
+  const absl::Status drawn = store->Draw(queued_.front(), &reply_);
+  if (drawn.ok() && reply_.ByteSizeLong() > kMaxMessageBytes) {  // sending it would break the stream at every retry
     End(ToGrpc(absl::FailedPreconditionError(
-        absl::StrCat("draw of update ", wanted_.front(), ": ", reply_.ByteSizeLong(),
-                     " bytes with the episodes that ended, a message has at most ", kMaxMessageBytes))));
+        absl::StrCat("draw of update ", queued_.front(), ": ", reply_.ByteSizeLong(),
+                     " bytes with the finished episodes; a message holds at most ", kMaxMessageBytes))));
     return false;
   }
   if (drawn.ok()) {
     service_->metrics()->ObserveDraw(Seconds(Clock::Real().Now() - start));
-    wanted_.pop_front();
+    queued_.pop_front();
     waiting_ = false;
-    told_.clear();
+    sent_wait_.clear();
     return true;
   }
   if (!absl::IsUnavailable(drawn)) {
@@ -59,11 +59,12 @@ bool ReplayDrawStream::Next(bool tick) {
   if (!waiting_) waiting_since_ = clock.Now();
   waiting_ = true;
   if (!tick || Seconds(clock.Now() - waiting_since_) < kExpectedWaitSeconds) return false;
-  const std::string words = absl::StrCat("update ", wanted_.front(), " waits: ", store->WhoLacks(wanted_.front()));
-  if (told_.empty()) spdlog::info("draw waits update={} for={:?}", wanted_.front(), words);
-  if (words == told_) return false;
+  const std::string wait =
+      absl::StrCat("update ", queued_.front(), " waits: ", store->DescribeMissingRows(queued_.front()));
+  if (sent_wait_.empty()) spdlog::info("draw waits update={} for={:?}", queued_.front(), wait);
+  if (wait == sent_wait_) return false;
   reply_.Clear();
-  reply_.set_waiting_for(told_ = words);
+  reply_.set_waiting_for(sent_wait_ = wait);
   return true;
 }
 

@@ -1,4 +1,4 @@
-// One learner's draw stream: answers draws in the order asked, each as soon as every member has the rows it needs.
+// One learner's draw stream: answers draws in the order of the requests, each once every member has enough rows.
 #ifndef DATACOM_REPLAY_DRAW_STREAM_H_
 #define DATACOM_REPLAY_DRAW_STREAM_H_
 
@@ -18,10 +18,10 @@ class ReplayDrawStream final : public StoreStream<v1::DrawRequest, v1::DrawReply
   void Leave() override;
 
   bool greeted_ ABSL_GUARDED_BY(mutex_) = false;
-  std::deque<uint64_t> wanted_ ABSL_GUARDED_BY(mutex_);
+  std::deque<uint64_t> queued_ ABSL_GUARDED_BY(mutex_);  // updates to draw
   Clock::Time waiting_since_ ABSL_GUARDED_BY(mutex_){};
   bool waiting_ ABSL_GUARDED_BY(mutex_) = false;
-  std::string told_ ABSL_GUARDED_BY(mutex_);  // last words about the wait
+  std::string sent_wait_ ABSL_GUARDED_BY(mutex_);  // newest wait message sent for this draw
 };
 
 }  // namespace datacom

@@ -8,7 +8,7 @@ void EpisodeTracker::Feed(uint64_t number, const char* row) {
   const uint32_t session = At<uint32_t>(row, layout_.session);
   const uint32_t environment = At<uint32_t>(row, layout_.environment);
   const uint32_t step = At<uint32_t>(row, layout_.step);
-  if (environment >= kMaxEnvironments) return;  // no session has it: a row damaged on disk belongs to no episode
+  if (environment >= kMaxEnvironments) return;  // only possible in a row that was damaged on disk
   std::vector<Lane>& lanes = lanes_[session];
   if (environment >= lanes.size()) lanes.resize(environment + 1);
   Lane& lane = lanes[environment];
@@ -26,7 +26,7 @@ void EpisodeTracker::Feed(uint64_t number, const char* row) {
     lane.discount_power = 1;
   }
   lane.next_episode = episode_number + 1;
-  if (!lane.open) return;  // the beginning is unknown (overwritten before a restart): not an episode that can be used
+  if (!lane.open) return;  // its first rows were overwritten before a restart
   const double reward = At<float>(row, layout_.reward);
   const double cost = std::max(0.0, static_cast<double>(At<float>(row, layout_.cost)));
   episode.discounted_return += lane.discount_power * reward;
@@ -71,16 +71,16 @@ std::vector<EpisodeSummary> EpisodeTracker::Finished(uint64_t after, uint64_t up
   return {begin, std::upper_bound(begin, finished_.end(), up_to, above)};
 }
 
-EpisodeSummary EpisodeTracker::Standing(uint32_t session, uint32_t environment) const {
-  EpisodeSummary standing;
-  standing.session = session;
-  standing.environment = environment;
+EpisodeSummary EpisodeTracker::OpenOrNext(uint32_t session, uint32_t environment) const {
+  EpisodeSummary next;
+  next.session = session;
+  next.environment = environment;
   const auto lanes = lanes_.find(session);
-  if (lanes == lanes_.end() || environment >= lanes->second.size()) return standing;
+  if (lanes == lanes_.end() || environment >= lanes->second.size()) return next;
   const Lane& lane = lanes->second[environment];
   if (lane.open) return lane.episode;
-  standing.episode = lane.next_episode;
-  return standing;
+  next.episode = lane.next_episode;
+  return next;
 }
 
 }  // namespace datacom

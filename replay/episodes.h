@@ -1,9 +1,9 @@
 // The training episodes of one member, assembled from its committed rows in row order.
 //
 // An episode belongs to one (session, environment). It is open from its row with step 0 to its row with `last`; then it
-// is finished and kept as a summary, in row order. One that is cut (its session ended, or its environment began
-// another) is abandoned and never joined. Everything is derived from rows: after a crash the same rows, fed again, give
-// the same episodes. Not thread-safe. Owns the summaries; rows are only read during Feed.
+// is finished and kept as a summary, in row order. An episode that is cut short (its session ended, or its environment
+// began another one) is abandoned and not reported. All state follows from rows: feeding the same rows after a crash
+// gives the same episodes. Not thread-safe. Owns the summaries; rows are only read during Feed.
 #ifndef DATACOM_REPLAY_EPISODES_H_
 #define DATACOM_REPLAY_EPISODES_H_
 
@@ -23,8 +23,8 @@ struct EpisodeSummary {
   uint32_t environment = 0;
   uint32_t episode = 0;
   uint32_t length = 0;
-  uint64_t first_row = 0;  // from 0
-  uint64_t last_row = 0;   // from 1: the number of rows when it ended
+  uint64_t first_row = 0;  // counted from 0
+  uint64_t last_row = 0;   // counted from 1: the member's rows when the episode ended
   double discounted_return = 0;
   double return_ = 0;
   double max_violation = 0;
@@ -37,30 +37,30 @@ class EpisodeTracker {
  public:
   EpisodeTracker(const RowLayout& layout, double discount) : layout_(layout), discount_(discount) {}
 
-  // Row `number` (from 0), in order.
+  // Adds row `number` (from 0). Call in row order.
   void Feed(uint64_t number, const char* row);
-  // The session ended: its open episodes are abandoned.
+  // Abandons the open episodes of a session that ended.
   void Abandon(uint32_t session);
-  // Abandons what belongs to none of `living` (after a recovery).
+  // Abandons the open episodes of every session that is not in `living` (after recovery).
   void AbandonAllBut(const std::vector<uint32_t>& living);
   // Drops finished episodes whose last row is at or below `last_row`.
   void Forget(uint64_t last_row);
 
-  // Finished ones with last row in (after, up_to], in row order.
+  // Finished episodes with last row in (after, up_to], in row order.
   std::vector<EpisodeSummary> Finished(uint64_t after, uint64_t up_to) const;
-  // Where an environment stands: the open episode, or, with length 0, the one that comes next.
-  EpisodeSummary Standing(uint32_t session, uint32_t environment) const;
+  // The environment's open episode; when none is open, the next one, with length 0.
+  EpisodeSummary OpenOrNext(uint32_t session, uint32_t environment) const;
 
   uint64_t finished_count() const { return finished_count_; }
   uint64_t abandoned_count() const { return abandoned_count_; }
-  void set_finished_count(uint64_t count) { finished_count_ = count; }  // recovery: those forgotten included
+  void set_finished_count(uint64_t count) { finished_count_ = count; }  // for recovery; includes forgotten episodes
 
  private:
   struct Lane {
     bool open = false;
-    EpisodeSummary episode;     // the open one
+    EpisodeSummary episode;     // the open episode
     double discount_power = 1;  // discount^length
-    uint32_t next_episode = 0;  // number of the one after the newest seen
+    uint32_t next_episode = 0;  // newest number seen + 1
   };
 
   const RowLayout layout_;

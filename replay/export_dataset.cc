@@ -18,7 +18,7 @@
 namespace datacom {
 namespace {
 
-// The rows of a ring, each episode's together.
+// Rows of a ring, grouped by episode.
 struct Rows {
   std::vector<const char*> rows;
   uint64_t whole_episodes = 0;
@@ -53,7 +53,8 @@ absl::StatusOr<std::vector<uint64_t>> Members(const ExportOptions& options, cons
     std::iota(members.begin(), members.end(), 0);
   }
   for (const uint64_t member : members) {
-    if (member >= count) return absl::InvalidArgumentError(absl::StrCat("member ", member, ": the run has ", count));
+    if (member >= count)
+      return absl::InvalidArgumentError(absl::StrCat("member ", member, ": the run has ", count, " members"));
   }
   return members;
 }
@@ -64,18 +65,18 @@ absl::StatusOr<v1::DatasetManifest> ExportDataset(const ExportOptions& options, 
                                                   const RowSchema& schema) {
   ASSIGN_OR_RETURN(const std::vector<uint64_t> members, Members(options, resolved));
   if (!std::filesystem::is_directory(options.rings))
-    return absl::InvalidArgumentError(absl::StrCat(options.rings, " is no folder: the run has stored nothing"));
+    return absl::InvalidArgumentError(absl::StrCat(options.rings, " is not a folder: the run has stored nothing"));
   absl::StatusOr<std::unique_ptr<FolderLock>> lock = FolderLock::Take(options.rings);
   if (absl::IsFailedPrecondition(lock.status())) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the run's replay works on ", options.rings, ": export when it has ended or was interrupted"));
+        absl::StrCat("the run's replay is using ", options.rings, ": export when the run has ended or is interrupted"));
   }
   RETURN_IF_ERROR(lock.status());
 
   v1::DatasetManifest manifest;
   *manifest.mutable_experiment() = resolved;
   const RowLayout layout(schema);
-  std::vector<std::unique_ptr<const Ring>> rings;  // they hold what is written
+  std::vector<std::unique_ptr<const Ring>> rings;  // own the memory that `rows` points to
   std::vector<std::vector<const char*>> rows;
   for (const uint64_t number : members) {
     Ring::Options ring;
@@ -86,7 +87,7 @@ absl::StatusOr<v1::DatasetManifest> ExportDataset(const ExportOptions& options, 
     const uint64_t first = std::max(options.first, opened->first()), end = std::min(options.end, opened->cursor());
     if (first >= end) {
       return absl::InvalidArgumentError(absl::StrCat("member ", number,
-                                                     " has none of the rows asked for: it holds rows ", opened->first(),
+                                                     " has none of the requested rows: it holds rows ", opened->first(),
                                                      "-", opened->cursor()));
     }
     Rows held = ByEpisode(*opened, layout, first, end);

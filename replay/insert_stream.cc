@@ -8,11 +8,11 @@
 namespace datacom {
 namespace {
 
-// A sender whose every chunk is refused and who reads no answers must not fill the memory: the oldest words are enough.
+// Bounds the memory when every chunk is rejected and the sender reads no replies; the oldest rejections are enough.
 constexpr int kMaxRejections = 64;
 
-// Whether the sender, on reading the reply, will send this member's rows again.
-bool AsksAgain(const v1::InsertReply& reply, uint32_t member) {
+// A sender that reads such a rejection sends the member's rows again.
+bool HasRejection(const v1::InsertReply& reply, uint32_t member) {
   return std::any_of(reply.rejections().begin(), reply.rejections().end(),
                      [member](const v1::Rejection& rejection) { return rejection.member() == member; });
 }
@@ -51,7 +51,7 @@ absl::Status InsertStream::Handle(const v1::InsertRequest& request) {
   MutexLock lock(&mutex_);
   const v1::Rejection& rejection = reply.rejections(0);
   const bool retried = rejection.code() != static_cast<int32_t>(absl::StatusCode::kInvalidArgument);
-  if (rejections_.rejections_size() < kMaxRejections || (retried && !AsksAgain(rejections_, rejection.member())))
+  if (rejections_.rejections_size() < kMaxRejections || (retried && !HasRejection(rejections_, rejection.member())))
     rejections_.MergeFrom(reply);
   return absl::OkStatus();
 }

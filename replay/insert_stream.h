@@ -18,7 +18,7 @@ class InsertStream final : public StoreStream<v1::InsertRequest, v1::InsertReply
   uint32_t session_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t stream_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: not open yet
   InsertProgress sent_ ABSL_GUARDED_BY(mutex_);
-  v1::InsertReply rejections_ ABSL_GUARDED_BY(mutex_);  // not told yet
+  v1::InsertReply rejections_ ABSL_GUARDED_BY(mutex_);  // not sent yet
 };
 
 }  // namespace datacom

@@ -6,7 +6,7 @@ namespace datacom {
 
 uint64_t Limiter::Allowed(uint64_t completed) const {
   const UpdateSchedule& schedule = options_.schedule;
-  // After the last update nothing waits for rows any more: the remaining ones are free.
+  // After the last update nothing depends on the number of rows: allow all that remain.
   if (completed >= schedule.LastUpdate()) return schedule.env_steps;
   const uint64_t rows = schedule.RowsSeen(completed + 1);
   if (options_.lockstep) return rows;

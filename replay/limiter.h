@@ -1,5 +1,5 @@
-// How many rows and updates a run may have at any time: the samples-per-insert limiter as arithmetic. A value type;
-// pure functions of the experiment. Rows are counted, updates count from 1.
+// The samples-per-insert limiter: how many rows a run may have after a number of updates. A value type; pure functions
+// of the experiment. Updates are numbered from 1, rows from 0.
 #ifndef DATACOM_REPLAY_LIMITER_H_
 #define DATACOM_REPLAY_LIMITER_H_
 
@@ -23,15 +23,16 @@ class Limiter {
   // never fewer than the next update needs, never more than env_steps. Lockstep: the rows before update completed + 1,
   // no more.
   uint64_t Allowed(uint64_t completed) const;
-  // Of a row granted now. `row` is its number from 0.
+  // Oldest policy, as the update of its snapshot, that may produce row `row` when it is granted now; in lockstep the
+  // only one.
   uint64_t MinPolicyUpdate(uint64_t row, uint64_t completed) const;
-  // First row (from 0) at or after `row` that needs another policy than `row` does; in lockstep a grant must end there.
+  // First row after `row` that needs a different policy than `row`; in lockstep a grant ends before it.
   uint64_t PolicyChange(uint64_t row) const;
   const Options& options() const { return options_; }
   const UpdateSchedule& schedule() const { return options_.schedule; }
 
  private:
-  uint64_t LastUpdateBefore(uint64_t row) const;  // the updates done before row `row` (from 0) is made, in lockstep
+  uint64_t LastUpdateBefore(uint64_t row) const;  // in lockstep: updates completed before row `row` is produced
   const Options options_;
 };
 

@@ -1,5 +1,5 @@
-// datacom-replay: serves the replay of one run folder until it is told to stop; export-dataset copies the rows of one
-// that has ended.
+// datacom-replay: serves the replay of one run folder until it is stopped. The subcommand export-dataset copies the
+// rows of a run that has ended.
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -34,7 +34,7 @@ struct Flags {
   std::string experiment, run_id, folder, listen = "127.0.0.1:0", address_file;
   std::string health_listen, tls, metrics_listen, metrics_address_file, healthcheck;
   bool die_with_parent = false;
-  std::string run_dir, members, rows;  // of export-dataset, as typed
+  std::string run_dir, members, rows;  // export-dataset's arguments, not parsed yet
   ExportOptions exported;
 };
 
@@ -67,7 +67,7 @@ absl::StatusOr<std::unique_ptr<Store>> OpenStore(const Flags& flags, const v1::E
 // CANCELLED: stopped before the run was complete.
 absl::Status Serve(const Flags& flags) {
   if (!std::filesystem::exists(flags.experiment))
-    return absl::InvalidArgumentError(absl::StrCat("--experiment: there is no file ", flags.experiment));
+    return absl::InvalidArgumentError(absl::StrCat("--experiment: no such file: ", flags.experiment));
   ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadExperiment(flags.experiment));
   ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, OpenStore(flags, experiment));
   Metrics::Options metrics_options;
@@ -99,7 +99,7 @@ absl::Status Serve(const Flags& flags) {
   return complete ? absl::OkStatus() : absl::CancelledError("stopped before the run was complete");
 }
 
-// "2000-12000" -> rows [2000, 12000); "2000-": from there on.
+// "2000-12000" -> rows [2000, 12000); "2000-" -> all rows from 2000.
 absl::Status ParseRows(const std::string& text, ExportOptions* options) {
   const std::vector<std::string> ends = absl::StrSplit(text, '-');
   const bool open = ends.size() == 2 && ends[1].empty();
@@ -108,13 +108,14 @@ absl::Status ParseRows(const std::string& text, ExportOptions* options) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("--rows: \"", text, "\" is no range such as 0-50000 (its end is not in it) or 50000-"));
+      absl::StrCat("--rows: \"", text, "\" is not a range such as 0-50000 (end excluded) or 50000-"));
 }
 
 absl::Status Export(Flags flags) {
   const std::string file = flags.run_dir + "/experiment.textproto";
   if (!std::filesystem::exists(file))
-    return absl::InvalidArgumentError(absl::StrCat(flags.run_dir, " is no run folder: it has no experiment.textproto"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(flags.run_dir, " is not a run folder: it has no experiment.textproto"));
   ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadExperiment(file));
   ASSIGN_OR_RETURN(const RowSchema schema, SchemaOf(experiment));
   flags.exported.rings = flags.run_dir + "/replay";
@@ -140,9 +141,10 @@ absl::Status Export(Flags flags) {
 CLI::App* AddExport(CLI::App* app, Flags* flags) {
   CLI::App* command = app->add_subcommand("export-dataset", "Copy the rows of a run that has ended into a dataset");
   command->add_option("run_dir", flags->run_dir, "Run folder")->required();
-  command->add_option("--out", flags->exported.out, "Folder to make")->required();
-  command->add_option("--member", flags->members, "Members: 0, 0-4 or 0,2; default: every one");
-  command->add_option("--rows", flags->rows, "Of each member, counted from 0: 0-50000 (without 50000); default: all");
+  command->add_option("--out", flags->exported.out, "Folder to create; must not exist")->required();
+  command->add_option("--member", flags->members, "Members: 0, 0-4 or 0,2; default: all");
+  command->add_option("--rows", flags->rows,
+                      "Rows of each member, from 0: 0-50000 (end excluded) or 50000-; default: all");
   return command;
 }
 
@@ -156,20 +158,21 @@ int Main(int argc, char** argv) {
   CLI::App app("The replay service of one run: keeps transitions, grants credit, serves draws.", "datacom-replay");
   app.set_version_flag("--version", Version() + " " + Revision());
   app.add_option("--experiment", flags.experiment, "Resolved experiment, a .textproto file");
-  app.add_option("--run-id", flags.run_id, "Run that the folder and all peers belong to");
-  app.add_option("--dir", flags.folder, "Folder of the rings");
+  app.add_option("--run-id", flags.run_id, "Id of the run; the folder and all peers must belong to it");
+  app.add_option("--dir", flags.folder, "Folder of the stored rows");
   app.add_option("--listen", flags.listen, "Address to listen on; port 0 picks one")
       ->capture_default_str()
       ->check(Address(0));
-  app.add_option("--address-file", flags.address_file, "Where to write the address bound");
+  app.add_option("--address-file", flags.address_file, "File to write the bound address to");
   app.add_option("--health-listen", flags.health_listen,
-                 "Address that answers health checks in plain text, for probes; absent: --listen alone does")
+                 "Additional address that answers health checks without TLS, for probes; default: none")
       ->check(Address(0));
-  app.add_option("--tls", flags.tls,
-                 "Folder with ca.crt, tls.crt, tls.key and token: mutual TLS and the run's token on every call");
-  app.add_option("--metrics-listen", flags.metrics_listen, "Address of /metrics; empty for none")->check(Address(0));
-  app.add_option("--metrics-address-file", flags.metrics_address_file, "Where to write the address of /metrics");
-  app.add_option("--healthcheck", flags.healthcheck, "Ask the server at this address whether it serves, and exit")
+  app.add_option(
+      "--tls", flags.tls,
+      "Folder with ca.crt, tls.crt, tls.key and token: use mutual TLS and send the run's token in each call");
+  app.add_option("--metrics-listen", flags.metrics_listen, "Address of /metrics; default: none")->check(Address(0));
+  app.add_option("--metrics-address-file", flags.metrics_address_file, "File to write the address of /metrics to");
+  app.add_option("--healthcheck", flags.healthcheck, "Check whether the server at this address serves, then exit")
       ->check(Address(1));
   app.add_flag("--die-with-parent", flags.die_with_parent, "Stop when the process that started this one dies");
   app.require_subcommand(0, 1);

@@ -14,7 +14,7 @@
 namespace datacom {
 namespace {
 
-// Reserves every block; names what is missing when the disk is too small.
+// Reserves every block. The error for a full disk names the bytes needed and free.
 absl::Status Reserve(int fd, const std::string& path, size_t bytes) {
   const int error = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
   if (error == 0) return absl::OkStatus();

@@ -1,6 +1,6 @@
-// A file of fixed size mapped into memory, its blocks reserved on disk beforehand, so that a store into it can never
-// meet a full disk. Not thread-safe; owns the mapping. Make and Sync block on the disk. Stores survive the death of
-// this process at once and the loss of power after Sync.
+// A memory-mapped file whose blocks are reserved on disk, so that a write to the memory never meets a full disk. Writes
+// survive the death of this process immediately, and a loss of power after Sync. Not thread-safe; owns the mapping.
+// Opening, Grow and Sync block on the disk.
 #ifndef DATACOM_REPLAY_MAPPED_FILE_H_
 #define DATACOM_REPLAY_MAPPED_FILE_H_
 
@@ -15,12 +15,12 @@ namespace datacom {
 
 class MappedFile {
  public:
-  // Opens `path`, or creates it with `bytes` zeros. `created` tells which. An existing file keeps its size.
-  // RESOURCE_EXHAUSTED naming the bytes needed and free when the disk cannot hold it (and the file is removed again).
+  // Opens `path`, or creates it with `bytes` zeros and sets `created`. An existing file keeps its size.
+  // RESOURCE_EXHAUSTED, naming the bytes needed and free, when the disk cannot hold the file (which is removed again).
   static absl::StatusOr<std::unique_ptr<MappedFile>> OpenOrCreate(const std::string& path, size_t bytes, bool* created);
-  // An existing file, which must not be written through data().
+  // Opens an existing file, which must not be written through data().
   static absl::StatusOr<std::unique_ptr<MappedFile>> OpenReadOnly(const std::string& path);
-  // Makes an existing file longer, its new blocks reserved and zero.
+  // Extends an existing file to `bytes`; the new blocks are reserved and zero.
   static absl::Status Grow(const std::string& path, size_t bytes);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
@@ -32,7 +32,7 @@ class MappedFile {
   const std::string& path() const { return path_; }
   // Writes the pages of [offset, offset + bytes) to the disk.
   absl::Status Sync(size_t offset, size_t bytes);
-  // Where reads come in no order (draws), reading ahead only wastes memory.
+  // Turns off read-ahead, which wastes memory when reads are random (draws).
   void AdviseRandom();
 
  private:

@@ -11,7 +11,8 @@ namespace datacom {
 namespace {
 
 constexpr size_t kRangeBytes = 1 << 20;
-enum Counter { kFinishedEpisodes = 0, kFinishedUpTo = 1 };  // of the main ring: episodes that ended in rows [0, up to)
+// Counters of the main ring: episodes finished within rows [0, kFinishedUpTo).
+enum Counter { kFinishedEpisodes = 0, kFinishedUpTo = 1 };
 
 }  // namespace
 
@@ -48,7 +49,8 @@ absl::Status MemberTable::Recover() {
                                                    options_.path, ".rows already holds ", rows_->cursor(),
                                                    " rows; resume with at least as many steps"));
   }
-  // Failures are committed after their rows: a crash leaves too few, a loss of power possibly too many.
+  // Failures are committed after their rows: after a crash some may be missing, after a loss of power there may be more
+  // failures than rows.
   uint64_t failures = failures_->cursor();
   if (failures > rows_->cursor()) {
     return absl::DataLossError(
@@ -97,7 +99,7 @@ void MemberTable::Transpose(const std::string& columns, uint32_t count, uint32_t
     const size_t bytes = schema_.wire()[c].bytes();
     const char* source = column_data + from * bytes;
     char* target = first + offsets_[c];
-    if (bytes == 4) {  // sizes the compiler knows become single moves
+    if (bytes == 4) {  // copies of constant size compile to single moves
       for (uint32_t i = 0; i < rows; ++i, source += 4, target += stride) std::memcpy(target, source, 4);
     } else if (bytes == 8) {
       for (uint32_t i = 0; i < rows; ++i, source += 8, target += stride) std::memcpy(target, source, 8);
@@ -134,7 +136,7 @@ absl::Status MemberTable::Append(uint32_t session, uint64_t sequence, const std:
     rows_->set_counter(kFinishedUpTo, base + piece);
     from += piece;
   }
-  // No draw that can still be answered looks at episodes that ended before its rows begin.
+  // No draw that can still be answered needs episodes that ended before the oldest row.
   if (rows_->first() > 0) episodes_.Forget(rows_->first());
   return absl::OkStatus();
 }
@@ -163,12 +165,12 @@ uint64_t MemberTable::FailuresBelow(uint64_t row) const {
 }
 
 void MemberTable::Gather(const std::vector<const char*>& rows, std::string* columns) const {
-  // Into the second level: it has several times the first level's misses in flight, and a draw's time is its misses.
+  // Prefetch into L2: it keeps several times as many misses in flight as L1, and cache misses dominate a draw's time.
   constexpr int kRead = 0, kSecondLevel = 2;
   const size_t row_bytes = schema_.stored_row_bytes();
   for (const char* row : rows) {
     for (size_t i = 0; i < row_bytes; i += 64) __builtin_prefetch(row + i, kRead, kSecondLevel);
-    __builtin_prefetch(row + row_bytes - 1, kRead, kSecondLevel);  // rows need not begin with a cache line
+    __builtin_prefetch(row + row_bytes - 1, kRead, kSecondLevel);  // rows need not start at a cache line
   }
   columns->resize(rows.size() * schema_.learning_row_bytes());
   char* out = columns->data();
@@ -243,14 +245,14 @@ absl::Status MemberTable::AddEpisode(const EpisodeSummary& summary, v1::MemberBa
   if (!options_.episode_rows || summary.last_row - 1 <= options_.delta_warmup) return absl::OkStatus();
   if (summary.first_row < rows_->first()) {
     return absl::FailedPreconditionError(absl::StrCat("episode of member ", options_.member, " began with row ",
-                                                      summary.first_row, ", rows below ", rows_->first(),
+                                                      summary.first_row, ", but rows below ", rows_->first(),
                                                       " are overwritten: raise replay.capacity"));
   }
   const size_t width = schema_.obs_dim() * sizeof(float);
   std::string* observations = episode->mutable_observations();
   std::string* costs = episode->mutable_costs();
   observations->reserve((summary.length + 1) * width);
-  costs->assign(sizeof(float), '\0');  // costs[0] = 0: nothing is known of the state after a reset
+  costs->assign(sizeof(float), '\0');  // costs[0] = 0: the cost of the state after a reset is unknown
   costs->reserve((summary.length + 1) * sizeof(float));
   const char* newest = nullptr;
   VisitRows(summary, [&](const char* row) {

@@ -1,6 +1,6 @@
-// What the replay keeps of one member: the ring of rows, the ring of copies of its failures (rows with cost > 0, which
-// so outlive the main ring), its episodes. Failures and episodes are derived from rows and made whole again when
-// opened. Not thread-safe (the store's mutex guards it). Append with sync blocks on the disk.
+// What the replay keeps of one member: a ring of rows; a ring with copies of its failures (rows with cost > 0), which
+// outlive the rows in the main ring; its episodes. Failures and episodes are derived from rows; Open restores them. Not
+// thread-safe (the store's mutex guards it). Open, and Append with `sync`, block on the disk.
 #ifndef DATACOM_REPLAY_MEMBER_TABLE_H_
 #define DATACOM_REPLAY_MEMBER_TABLE_H_
 
@@ -27,7 +27,7 @@ class MemberTable {
     std::string path;  // prefix of its two files
     std::string run_id;
     uint32_t member = 0;  // for messages
-    ReplayLayout layout;  // row_bytes are the schema's
+    ReplayLayout layout;  // with the schema's row_bytes
     uint32_t batch = 0, failure_batch = 0;
     double discount = 0.99;
     uint64_t run_seed = 0, member_seed = 0;
@@ -37,7 +37,7 @@ class MemberTable {
   };
   static absl::StatusOr<std::unique_ptr<MemberTable>> Open(const RowSchema& schema, const Options& options);
 
-  // No file of rows was there before this Open.
+  // Open created the file of rows, or found it without content.
   bool fresh() const { return rows_->fresh(); }
   uint64_t inserted() const { return rows_->cursor(); }
   uint64_t failures() const {
@@ -47,19 +47,18 @@ class MemberTable {
   uint64_t held() const { return rows_->cursor() - rows_->first(); }
   const EpisodeTracker& episodes() const { return episodes_; }
   EpisodeTracker* mutable_episodes() { return &episodes_; }
-  // next sequence of a session as its kept rows tell; 0 when it has none.
+  // Next sequence of a session according to the rows that Open found; 0 when it had none.
   uint64_t NextSequence(uint32_t session) const;
 
   // Commits rows [from, count) of a chunk (columns as in proto Chunk, `count` rows, already validated); the row at
-  // `from` has `sequence` in its session. On an error of the disk nothing beyond the rows already committed is
-  // promised.
+  // `from` has `sequence` in its session. After a disk error only rows already committed are guaranteed.
   absl::Status Append(uint32_t session, uint64_t sequence, const std::string& columns, uint32_t count, uint32_t from);
 
-  // Batches and episodes of an update whose rows are all there (`seen` = n(update), `seen_before` = n(update - 1)).
+  // Batches and episodes of an update whose rows are all committed (`seen` = n(update), `seen_before` = n(update - 1)).
   // FAILED_PRECONDITION naming the rows when some were overwritten.
   absl::Status Draw(uint64_t update, uint64_t seen, uint64_t seen_before, v1::MemberBatch* batch);
-  // As proto ReadRange says, for one message: rows [from, min(to, from + what fits in about 1 MiB)). `sessions`: those
-  // the rows are of, each once.
+  // One message of proto ReadRange: as many of rows [from, to) as fit in about 1 MiB. `sessions` receives the sessions
+  // of these rows, each once.
   absl::Status ReadRange(uint64_t from, uint64_t to, v1::RowRange* range, std::vector<uint32_t>* sessions) const;
   // float32 [length, action_dim] of an open episode, as stored.
   std::string Actions(const EpisodeSummary& episode) const;
@@ -67,14 +66,14 @@ class MemberTable {
  private:
   MemberTable(const RowSchema& schema, const Options& options);
   absl::Status Recover();
-  // Writes rows [from, from + rows) of a chunk of `count` as rows `number`, ..., which lie one after the other in the
-  // ring.
+  // Writes rows [from, from + rows) of a chunk of `count` rows as row `number` and following, which must be contiguous
+  // in the ring.
   void Transpose(const std::string& columns, uint32_t count, uint32_t from, uint32_t rows, uint64_t number,
                  uint32_t session, uint64_t sequence);
-  void Index(uint64_t from, uint64_t to);  // copies failures of rows [from, to) beyond the failure cursor
+  void Index(uint64_t from, uint64_t to);  // copies the failures of rows [from, to) behind the failure cursor
   absl::Status CheckReadable(uint64_t update, uint64_t seen) const;
   uint64_t FailuresBelow(uint64_t row) const;  // failures among rows [0, row)
-  // Appends the learning columns of `count` rows.
+  // Replaces `columns` by the learning columns of `rows`.
   void Gather(const std::vector<const char*>& rows, std::string* columns) const;
   absl::Status AddEpisode(const EpisodeSummary& summary, v1::MemberBatch* batch) const;
   template <typename Visit>
@@ -88,8 +87,8 @@ class MemberTable {
   std::unique_ptr<Ring> failures_;  // record: u64 row number, row
   EpisodeTracker episodes_;
   std::map<uint32_t, uint64_t> next_sequences_;  // from rows, filled by Recover
-  uint64_t pending_failures_ = 0;                // failure records written, committed after their rows
-  std::vector<uint64_t> numbers_;                // scratch of draws
+  uint64_t pending_failures_ = 0;                // failure cursor to commit after the rows
+  std::vector<uint64_t> numbers_;                // scratch memory of Draw
   std::vector<const char*> pointers_;
 };
 

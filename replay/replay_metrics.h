@@ -1,5 +1,5 @@
-// The replay's series, looked up once. Thread-safe; without a Metrics object every call does nothing. Update takes no
-// lock of the store: it is handed a copy of the counters.
+// The replay's metric series. Thread-safe. Without a Metrics object every call does nothing. Update takes a copy of the
+// store's counters and does not lock the store.
 #ifndef DATACOM_REPLAY_REPLAY_METRICS_H_
 #define DATACOM_REPLAY_REPLAY_METRICS_H_
 
@@ -16,7 +16,7 @@ class ReplayMetrics {
   ReplayMetrics(Metrics* metrics, const std::string& folder);
   void ObserveInsert(double seconds);
   void ObserveDraw(double seconds);
-  // `seconds` since the last call; during them actors or the learner waited for the other side.
+  // `seconds`: time since the last call, counted as blocked time of each side that waits.
   void Update(const StoreCounters& now, double seconds, bool actors_wait, bool learner_waits);
 
  private:

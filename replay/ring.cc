@@ -14,7 +14,7 @@ namespace datacom {
 namespace {
 
 constexpr char kMagic[8] = {'D', 'A', 'T', 'A', 'C', 'O', 'M', 'R'};
-constexpr uint32_t kLayout = 1;  // bumped whenever the file is laid out otherwise
+constexpr uint32_t kLayout = 1;  // incremented whenever the file layout changes
 constexpr int kCounters = 2;
 
 struct Identity {
@@ -57,8 +57,7 @@ Identity MakeIdentity(const Ring::Options& options) {
   return identity;
 }
 
-// A process that died while it created the file left its blocks and at most a part of the identity: nothing was ever
-// committed.
+// A process that died while creating the file left its blocks and at most part of the identity; nothing was committed.
 bool IsUnfinished(const Header& header, const Identity& wanted) {
   const auto* found = reinterpret_cast<const char*>(&header.identity);
   const auto* whole = reinterpret_cast<const char*>(&wanted);
@@ -73,7 +72,7 @@ Identity Grown(Identity identity, uint64_t kept) {
   return identity;
 }
 
-// A process that died while a ring grew may have left the new checksum beside the old size.
+// A process that died while growing a ring may have left the new checksum with the old size.
 void FinishGrowing(const Ring::Options& options, uint64_t bytes, Header* header) {
   if (bytes < RingBytes(options.kept, options.guard, options.record_bytes)) return;
   if (header->crc == CrcOf(Grown(header->identity, options.kept))) header->identity.kept = options.kept;
@@ -85,7 +84,7 @@ std::string RunOf(const Identity& identity) {
 
 constexpr char kAdvice[] = "; resume with the build and the experiment that wrote it, or start a new run folder";
 
-// Whether the file is a whole ring that this build can read, with rows of this schema.
+// Whether the file is a complete ring of this row schema that this build can read.
 absl::Status CheckReadable(const MappedFile& file, const Ring::Options& options) {
   const std::string where = "ring " + options.path + ": ";
   Header header;
@@ -97,7 +96,7 @@ absl::Status CheckReadable(const MappedFile& file, const Ring::Options& options)
   const Identity& found = header.identity;
   if (std::memcmp(found.magic, kMagic, sizeof kMagic) != 0) {
     return absl::FailedPreconditionError(
-        absl::StrCat(where, "not a ring of this program (its first bytes are other)", kAdvice));
+        absl::StrCat(where, "not a ring of this program (its first bytes differ)", kAdvice));
   }
   if (found.layout != kLayout) {
     return absl::FailedPreconditionError(
@@ -119,7 +118,7 @@ absl::Status CheckReadable(const MappedFile& file, const Ring::Options& options)
   return absl::OkStatus();
 }
 
-// Whether the run may go on with it.
+// Whether the run may continue with the ring.
 absl::Status CheckWritable(const Header& header, const Ring::Options& options) {
   const std::string where = "ring " + options.path + ": ";
   const Identity& found = header.identity;
@@ -127,8 +126,7 @@ absl::Status CheckWritable(const Header& header, const Ring::Options& options) {
     return absl::FailedPreconditionError(
         absl::StrCat(where, "belongs to run \"", RunOf(found), "\", not to \"", options.run_id, "\"", kAdvice));
   }
-  // A run that is resumed with more steps needs a larger ring; records can stay where they are as long as none was
-  // overwritten.
+  // A run that is resumed with more steps needs a larger ring; records stay in place as long as none was overwritten.
   if (found.guard != options.guard || (found.kept < options.kept && header.cursor > found.kept)) {
     return absl::FailedPreconditionError(
         absl::StrCat(where, "keeps ", found.kept, " rows, the experiment asks for ", options.kept, kAdvice));
@@ -141,7 +139,7 @@ absl::Status CheckWritable(const Header& header, const Ring::Options& options) {
 absl::StatusOr<std::unique_ptr<Ring>> Ring::Open(const Options& options) {
   if (options.run_id.size() >= sizeof(Identity::run_id)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("run id of ", options.run_id.size(), " bytes; at most 255 are possible"));
+        absl::StrCat("run id of ", options.run_id.size(), " bytes; at most 255 are allowed"));
   }
   const size_t bytes = RingBytes(options.kept, options.guard, options.record_bytes);
   bool created = false;

@@ -1,11 +1,11 @@
 // Fixed-size records in a pre-allocated memory-mapped file, addressed by their number since the start of the run. The
-// newest `kept()` are readable; one 64-bit cursor, stored with release order after the records are written, commits.
+// newest kept() records are readable. A 64-bit cursor, stored with release order after the records, commits them.
 //
-// File: one header page {identity, CRC of it; cursor and two counters apart}, then slots() records. Record r lies in
-// slot r % slots(). slots() = kept + guard: a batch being written falls on guard records only, so that a crash in the
-// middle destroys nothing that is committed and still needed.
+// File: one header page (identity and its CRC; cursor and two counters on another cache line), then kept + guard slots.
+// Record r lies in slot r % (kept + guard). A batch being written overwrites only guard slots, so that a crash in the
+// middle destroys no readable record.
 //
-// Not thread-safe (the store's mutex guards it). Open and Commit with sync block on the disk.
+// Not thread-safe (the store's mutex guards it). Open, and Commit with `sync`, block on the disk.
 #ifndef DATACOM_REPLAY_RING_H_
 #define DATACOM_REPLAY_RING_H_
 
@@ -28,36 +28,36 @@ class Ring {
     std::string run_id;  // at most 255 bytes
     uint64_t schema_fingerprint = 0;
     uint64_t record_bytes = 0;  // multiple of 8
-    uint64_t kept = 0;          // records readable; a file that keeps more stays so, one that keeps fewer grows
+    uint64_t kept = 0;          // readable records; a file that keeps more stays as it is, one that keeps fewer grows
     uint64_t guard = 0;         // largest number of records between two commits
     bool sync = false;          // Commit returns only after msync
   };
-  // FAILED_PRECONDITION naming the file, what differs (magic, layout, schema, run, size) and what to do; DATA_LOSS when
-  // the header's CRC is wrong. Nothing in the file is changed then. A process that dies in Open leaves a file that the
-  // next Open takes.
+  // FAILED_PRECONDITION, naming the file, what differs (magic, layout, schema, run, size) and what to do; DATA_LOSS
+  // when the header's CRC is wrong. These errors leave the file as it was. When a process dies in Open, the next Open
+  // accepts the file.
   static absl::StatusOr<std::unique_ptr<Ring>> Open(const Options& options);
-  // The ring of a run that does not work on it now, as it is: nothing of the file is changed. Of the options only path,
-  // schema_fingerprint and record_bytes count. Errors as Open's; NOT_FOUND where there is no file.
+  // Opens a ring that no process writes, without changing the file. Uses only path, schema_fingerprint and record_bytes
+  // of the options. Errors as for Open; NOT_FOUND when there is no file.
   static absl::StatusOr<std::unique_ptr<const Ring>> OpenReadOnly(Options options);
 
   uint64_t cursor() const { return cursor_; }  // records committed since the start of the run
   uint64_t first() const { return cursor_ > kept_ ? cursor_ - kept_ : 0; }  // oldest readable
   uint64_t kept() const { return kept_; }
   uint64_t guard() const { return guard_; }
-  std::string run_id() const;            // of the run it belongs to
-  bool fresh() const { return fresh_; }  // made by this Open: there was no file, or one that held nothing yet
+  std::string run_id() const;            // of the run that the file belongs to
+  bool fresh() const { return fresh_; }  // Open created the file, or found it without content
   const char* record(uint64_t number) const { return records_ + number % slots_ * record_bytes_; }
   // Where to write records [cursor(), cursor() + guard()) before Commit.
   char* writable(uint64_t number) { return records_ + number % slots_ * record_bytes_; }
-  // Records from `number` on that lie one after the other before the ring wraps.
+  // Number of records from `number` on that are contiguous in memory, before the ring wraps.
   uint64_t contiguous(uint64_t number) const { return slots_ - number % slots_; }
-  // Records below `cursor` are kept from now on. After an error of the disk cursor() may have moved, though what it
-  // stands for need not be on the disk.
+  // Commits all records below `cursor`. After a disk error cursor() may have moved although the records need not be on
+  // the disk.
   absl::Status Commit(uint64_t cursor);
-  // Forgets records from `cursor` on (recovery of a table that is derived from another).
+  // Drops the records from `cursor` on (to recover a table that is derived from another).
   void Truncate(uint64_t cursor);
 
-  // A counter stored beside the cursor; not atomic with it.
+  // A counter stored next to the cursor, but not updated atomically with it.
   uint64_t counter(int index) const;
   void set_counter(int index, uint64_t value);
 
@@ -70,7 +70,7 @@ class Ring {
   const uint64_t kept_, guard_, slots_, record_bytes_;
   const bool sync_;
   char* const records_;
-  uint64_t cursor_ = 0;  // copy of the one in the file
+  uint64_t cursor_ = 0;  // copy of the cursor in the file
   bool fresh_ = false;
 };
 

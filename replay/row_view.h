@@ -1,4 +1,4 @@
-// Reads the columns of a stored row that the replay itself needs, by offsets looked up once. Thread-safe, immutable.
+// Byte offsets of the columns that the replay itself reads in a stored row. Immutable; thread-safe.
 #ifndef DATACOM_REPLAY_ROW_VIEW_H_
 #define DATACOM_REPLAY_ROW_VIEW_H_
 

@@ -16,8 +16,8 @@ struct DrawKey {
 // numbers[i], i < count: uniform with replacement among the newest min(available, capacity) of rows [0, available).
 // REQUIRES available > 0.
 void DrawMain(const DrawKey& key, uint64_t available, uint64_t capacity, uint32_t count, uint64_t* numbers);
-// The same in the failure table, with a stream of its own; `available` = failures among the rows the update may look
-// at.
+// The same for the failure table, with its own random stream; `available` = failures among the rows that the update may
+// use.
 void DrawFailures(const DrawKey& key, uint64_t available, uint64_t capacity, uint32_t count, uint64_t* numbers);
 }  // namespace datacom
 

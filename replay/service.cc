@@ -10,7 +10,7 @@
 namespace datacom {
 namespace {
 
-// Rows [from, to), a message at a time. Deletes itself when gRPC says it is done.
+// Sends rows [from, to), one message at a time. Deletes itself in OnDone.
 class RangeStream : public grpc::ServerWriteReactor<v1::RowRange> {
  public:
   RangeStream(ReplayService* service, const v1::ReadRangeRequest& request)
@@ -138,13 +138,13 @@ void ReplayService::NotifyAll() {
 
 void ReplayService::Tick() {
   const absl::Status status = store_->Tick();
-  bool news = false;
+  bool changed = false;
   {
     MutexLock lock(&mutex_);
-    news = trouble_ != status;
-    trouble_ = status;
+    changed = tick_status_ != status;
+    tick_status_ = status;
   }
-  if (news && !status.ok()) spdlog::error("store: {}", std::string(status.message()));
+  if (changed && !status.ok()) spdlog::error("store: {}", std::string(status.message()));
   for (const auto& listener : Listeners()) listener->OnTick();
 }
 

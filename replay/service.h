@@ -1,8 +1,8 @@
-// The replay service over gRPC (conversation: proto/datacom/v1/replay.proto): carries the store's answers to streams.
+// The replay service over gRPC: connects streams to the store. The protocol is in proto/datacom/v1/replay.proto.
 //
-// Callback API: no call holds a thread while it waits. Every stream has one read and one write in flight; what is to be
-// said is taken from the store when the stream can write, newest state only, so that nothing queues up behind a slow
-// reader. Thread-safe. Must outlive the server it is registered with; Stop it before the server shuts down.
+// Callback API: no call holds a thread while it waits. Every stream has at most one read and one write in flight. When
+// a stream can write, it takes the newest state from the store, so that nothing queues up behind a slow reader.
+// Thread-safe. Must outlive the server it is registered with; call Drain before the server shuts down.
 #ifndef DATACOM_REPLAY_SERVICE_H_
 #define DATACOM_REPLAY_SERVICE_H_
 
@@ -18,18 +18,18 @@
 
 namespace datacom {
 
-// A stream that wants to hear when the store changed.
+// A stream that is notified when the store changes.
 class StoreListener {
  public:
   virtual ~StoreListener() = default;
   virtual void OnChange() = 0;                         // anything may have changed; must not block
   virtual void OnTick() = 0;                           // some time passed
-  virtual void Close(const grpc::Status& status) = 0;  // end the stream after what is being written
+  virtual void Close(const grpc::Status& status) = 0;  // end the stream after the write in flight
 };
 
 class ReplayService : public v1::Replay::CallbackService {
  public:
-  // `metrics` may be null. `tick_period` 0: nobody calls Tick but the caller (tests).
+  // `metrics` may be null. `tick_period` 0: no thread calls Tick (tests call it).
   ReplayService(Store* store, Metrics* metrics, std::chrono::milliseconds tick_period);
   ~ReplayService() override;
 
@@ -42,9 +42,10 @@ class ReplayService : public v1::Replay::CallbackService {
   grpc::ServerUnaryReactor* Info(grpc::CallbackServerContext* context, const v1::ReplayInfoRequest* request,
                                  v1::ReplayInfo* reply) override;
 
-  // Ends leases, tells who waits, updates the metrics.
+  // Calls Store::Tick, logs its errors and ticks the streams, which then send wait messages.
   void Tick();
-  // Takes no more rows, actors or learners, says what is committed and ends the streams with UNAVAILABLE. Idempotent.
+  // Accepts no more rows, actors or learners, sends what is committed and ends the streams with UNAVAILABLE.
+  // Idempotent.
   void Drain();
   bool draining() const;
   Store* store() { return store_; }
@@ -66,7 +67,7 @@ class ReplayService : public v1::Replay::CallbackService {
   CondVar stop_changed_;
   std::map<StoreListener*, std::shared_ptr<StoreListener>> listeners_ ABSL_GUARDED_BY(mutex_);
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status trouble_ ABSL_GUARDED_BY(mutex_);  // what the last tick met; said once
+  absl::Status tick_status_ ABSL_GUARDED_BY(mutex_);  // of the newest Store::Tick; logged when it changes
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread ticker_;
 };

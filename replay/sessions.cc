@@ -17,7 +17,7 @@ std::string CreditPath(const std::string& folder) { return folder + "/credit"; }
 
 absl::Status Replaced(const std::string& actor) {
   return absl::AlreadyExistsError(absl::StrCat("another process acts as ", actor,
-                                               " now; actors that are to act side by side need a name each (--name)"));
+                                               " now; actors that run at the same time need different names (--name)"));
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ absl::Status SessionTable::Load() {
   for (const v1::ReplaySession& from : stored.living()) {
     if (from.slot() >= credit_->slots() || from.first_member() + from.member_count() > options_.members) {
       return absl::DataLossError(
-          absl::StrCat("file ", path(), ": session ", from.session(), " is not possible; start a new run folder"));
+          absl::StrCat("file ", path(), ": session ", from.session(), " is invalid; start a new run folder"));
     }
     Session& session = living_[from.session()];
     session.number = from.session();
@@ -90,7 +90,7 @@ absl::StatusOr<Session*> SessionTable::Find(uint32_t number) {
   const auto found = living_.find(number);
   if (found != living_.end()) return &found->second;
   if (replaced_.contains(number)) return Replaced(ActorOf(number));
-  return absl::NotFoundError(absl::StrCat("session ", number, " ended; register anew"));
+  return absl::NotFoundError(absl::StrCat("session ", number, " ended; register again"));
 }
 
 absl::StatusOr<Session*> SessionTable::Find(uint32_t number, uint64_t incarnation) {
@@ -121,7 +121,7 @@ absl::Status SessionTable::Assign(Session* session) {
   }
   const std::vector<uint32_t> coverage = Coverage();
   const auto alone = std::find(coverage.begin(), coverage.end(), 0u);
-  if (alone != coverage.end()) {  // the first run of members that nobody serves
+  if (alone != coverage.end()) {  // the first contiguous members without a session
     const auto end = std::find_if(alone, coverage.end(), [](uint32_t count) { return count != 0; });
     session->first_member = static_cast<uint32_t>(alone - coverage.begin());
     session->member_count = static_cast<uint32_t>(std::min<int64_t>(end - alone, size));
@@ -129,10 +129,10 @@ absl::Status SessionTable::Assign(Session* session) {
   }
   if (options_.lockstep) {
     return absl::ResourceExhaustedError(absl::StrCat("actor ", session->actor,
-                                                     ": lockstep has one environment a member, and every one of the ",
-                                                     options_.members, " members is served already"));
+                                                     ": lockstep has one environment per member, and all ",
+                                                     options_.members, " members already have an actor"));
   }
-  // Help where fewest are.
+  // All members are served: join those with the fewest sessions.
   const auto least = std::min_element(coverage.begin(), coverage.end());
   const uint32_t first = static_cast<uint32_t>(least - coverage.begin());
   session->first_member = std::min(first, options_.members - size);
@@ -145,7 +145,7 @@ absl::StatusOr<uint32_t> SessionTable::FreeSlot() const {
   for (const auto& [number, session] : living_) used[session.slot] = true;
   const auto free = std::find(used.begin(), used.end(), false);
   if (free == used.end())
-    return absl::ResourceExhaustedError(absl::StrCat(living_.size(), " sessions live, no more are possible"));
+    return absl::ResourceExhaustedError(absl::StrCat(living_.size(), " sessions are live; that is the maximum"));
   return static_cast<uint32_t>(free - used.begin());
 }
 
@@ -162,7 +162,7 @@ absl::StatusOr<Session*> SessionTable::Register(const std::string& actor, uint64
   if (same != living_.end()) {
     Session& session = same->second;
     if (session.incarnation == incarnation) return &session;
-    if (options_.lockstep) {  // goes on where it stood
+    if (options_.lockstep) {  // the new process continues the session
       const uint64_t former = std::exchange(session.incarnation, incarnation);
       const absl::Status saved = Save();
       if (!saved.ok()) {
@@ -189,11 +189,11 @@ absl::StatusOr<Session*> SessionTable::Register(const std::string& actor, uint64
   session.number = options_.lockstep ? session.first_member + 1 : next_session_;
   next_session_ = std::max(next_session_, session.number + 1);
   credit_->Clear(session.slot);
-  RETURN_IF_ERROR(SyncCredit(session));  // before the session is: it must not begin with the credit of another
+  RETURN_IF_ERROR(SyncCredit(session));  // before Save: a saved session must not inherit another one's credit
   Session* stored = &(living_[session.number] = session);
   actors_[session.number] = actor;
   const absl::Status saved = Save();
-  if (!saved.ok()) {  // a retry must not be given what a restart would not know
+  if (!saved.ok()) {  // a retry must not get a session that is lost in a restart
     living_.erase(session.number);
     actors_.erase(session.number);
     return saved;

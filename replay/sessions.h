@@ -1,9 +1,9 @@
-// Who acts: the sessions of actors, the members each serves, their leases. Remembered over restarts of the replay.
+// The sessions of actors: the members that each serves, and its lease. Survives restarts of the replay.
 //
-// A session is one start (incarnation) of one actor; a new incarnation of the same name ends the old session at once. A
-// session without a stream for longer than the lease is ended. Numbers are never handed out twice. In lockstep there is
-// one session an actor name, kept for ever, and its number follows from its first member, so that equal runs get equal
-// numbers. Not thread-safe (the store's mutex guards it). Register and End write a small file and block on the disk.
+// A session is one start (incarnation) of one actor; a new incarnation of the same name ends the old session. A session
+// without a stream for longer than the lease is ended. Numbers are never reused. In lockstep each actor name has one
+// session, which never ends; its number follows from its first member, so that equal runs get equal numbers. Not
+// thread-safe (the store's mutex guards it). Register and Expire write a small file and block on the disk.
 #ifndef DATACOM_REPLAY_SESSIONS_H_
 #define DATACOM_REPLAY_SESSIONS_H_
 
@@ -28,19 +28,19 @@ struct Session {
   uint64_t incarnation = 0;
   uint32_t environments = 0;
   uint32_t first_member = 0, member_count = 0;
-  uint32_t slot = 0;          // in the credit file
-  uint64_t stream = 0;        // number of the stream that may insert; 0 = none
-  Clock::Time last_seen{};    // when the stream was lost, while there is none
-  Clock::Time last_row{};     // when it last inserted
-  Clock::Time short_since{};  // since when all its credit is used up
-  bool is_short = false;
-  std::string waiting_for;                  // in words, once the wait is longer than expected
+  uint32_t slot = 0;                        // in the credit file
+  uint64_t stream = 0;                      // number of the stream that may insert; 0 = none
+  Clock::Time last_seen{};                  // while there is no stream: when it was lost
+  Clock::Time last_row{};                   // when it last inserted
+  Clock::Time no_credit_since{};            // valid with has_no_credit
+  bool has_no_credit = false;               // connected, but all credit is used up
+  std::string waiting_for;                  // message for people, once the wait is longer than expected
   uint64_t rows = 0;                        // inserted since this process started
   std::vector<uint64_t> min_policy_update;  // of the newest credit, per served member
 
   bool connected() const { return stream != 0; }
   bool serves(uint32_t member) const { return member >= first_member && member - first_member < member_count; }
-  // Environments a member has in this session, at least one.
+  // Environments per member in this session, at least one.
   uint32_t environments_per_member() const { return environments <= member_count ? 1 : environments / member_count; }
 };
 
@@ -51,27 +51,27 @@ class SessionTable {
     std::string run_id;
     uint32_t members = 1;
     bool lockstep = false;
-    bool sync = false;  // credit reaches the disk before anybody hears of it
+    bool sync = false;  // credit reaches the disk before it is sent
     Clock::Time::duration lease{};
     const Clock* clock = nullptr;
   };
   static absl::StatusOr<std::unique_ptr<SessionTable>> Open(const Options& options);
   static bool Exists(const std::string& folder);  // Open was called on this folder before
 
-  // The session of this start, new or (a retry) as it was. `ended`: sessions that it replaces, already taken out, also
-  // on an error. INVALID_ARGUMENT, RESOURCE_EXHAUSTED (too many, or lockstep and all members are served), the disk's
-  // (nothing is registered).
+  // Returns the session of this start; a retry gets the same one. `ended` receives the sessions that it replaced and
+  // that are already removed, also on an error. Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (too many sessions, or
+  // all members are served in lockstep); disk errors (nothing is registered).
   absl::StatusOr<Session*> Register(const std::string& actor, uint64_t incarnation, uint32_t environments,
                                     std::vector<uint32_t>* ended);
-  // `ended`: sessions whose lease ran out, and, when members have been left alone for a lease, all others so that they
-  // register again for larger shards; already taken out, also on an error, which is the disk's: the next call writes
-  // again.
+  // Removes sessions whose lease ran out. When some member has had no session for longer than a lease, removes all
+  // sessions, so that their actors register again for larger shards. `ended` receives the removed sessions, also on an
+  // error. Errors are disk errors; the next call writes again.
   absl::Status Expire(std::vector<uint32_t>* ended);
 
-  // NOT_FOUND: it ended. ALREADY_EXISTS: another start of the same actor replaced it.
+  // NOT_FOUND: the session ended. ALREADY_EXISTS: another start of the same actor replaced it.
   absl::StatusOr<Session*> Find(uint32_t number);
   absl::StatusOr<Session*> Find(uint32_t number, uint64_t incarnation);
-  // Who had the session, living or ended; empty for a number never handed out.
+  // Name of the session's actor, living or ended; empty for a number that was never used.
   std::string ActorOf(uint32_t number) const;
   std::map<uint32_t, Session>& living() { return living_; }
   CreditFile::Entry& credit(const Session& session, uint32_t member) { return credit_->at(session.slot, member); }
@@ -79,7 +79,7 @@ class SessionTable {
   absl::Status SyncCredit(const Session& session) {
     return options_.sync ? credit_->Sync(session.slot) : absl::OkStatus();
   }
-  // Rows granted to living sessions and not committed.
+  // Rows granted to living sessions but not committed.
   uint64_t Outstanding(uint32_t member);
 
  private:
@@ -88,15 +88,15 @@ class SessionTable {
   absl::Status Save() const;
   std::string path() const { return options_.folder + "/sessions"; }
   absl::Status Assign(Session* session);   // first_member, member_count
-  std::vector<uint32_t> Coverage() const;  // sessions a member has
+  std::vector<uint32_t> Coverage() const;  // number of sessions per member
   absl::StatusOr<uint32_t> FreeSlot() const;
 
   const Options options_;
   std::unique_ptr<CreditFile> credit_;
   std::map<uint32_t, Session> living_;
-  std::map<uint32_t, std::string> actors_;  // by session, those that ended included
+  std::map<uint32_t, std::string> actors_;  // by session, including ended ones
   std::set<uint32_t> replaced_;             // ended by a newer start of their actor while this process ran
-  bool unsaved_ = false;                    // the file is behind: it could not be written
+  bool unsaved_ = false;                    // the file is out of date
   uint32_t next_session_ = 1;
   uint32_t shard_size_ = 0;
   Clock::Time covered_at_{};  // when every member last had a session

@@ -46,7 +46,7 @@ absl::StatusOr<std::unique_ptr<MemberTable>> OpenMember(const RowSchema& schema,
   return MemberTable::Open(schema, table);
 }
 
-// One message has the draws of all members.
+// One message carries the draws of all members.
 absl::Status CheckDrawSize(const RowSchema& schema, const v1::Experiment& experiment) {
   const uint64_t rows = experiment.learner().batch_size() + experiment.learner().failure_batch_size();
   const uint64_t members = static_cast<uint64_t>(experiment.members_size());
@@ -55,7 +55,7 @@ absl::Status CheckDrawSize(const RowSchema& schema, const v1::Experiment& experi
   return absl::InvalidArgumentError(absl::StrCat(
       "a draw for ", members, " members of ", rows, " rows (learner.batch_size + learner.failure_batch_size) of ",
       schema.learning_row_bytes(), " bytes has ", bytes, " bytes; at most ", kMaxDrawBytes,
-      " fit a message: ask for fewer rows, or share the members out over several runs"));
+      " fit in a message: lower the batch sizes, or split the members over several runs"));
 }
 
 }  // namespace
@@ -138,12 +138,12 @@ absl::StatusOr<v1::RegisterReply> Store::Register(const std::string& actor, uint
   reply.set_lease_seconds(Seconds(options_.lease));
   if (!options_.experiment.run().lockstep()) return reply;
   for (uint32_t member = session.first_member; session.serves(member); ++member) {
-    const EpisodeSummary standing = members_[member]->episodes().Standing(session.number, 0);
+    const EpisodeSummary episode = members_[member]->episodes().OpenOrNext(session.number, 0);
     v1::OpenEpisode* open = reply.add_open_episodes();
     open->set_member(member);
-    open->set_episode(standing.episode);
-    open->set_steps(standing.length);
-    if (standing.length > 0) open->set_actions(members_[member]->Actions(standing));
+    open->set_episode(episode.episode);
+    open->set_steps(episode.length);
+    if (episode.length > 0) open->set_actions(members_[member]->Actions(episode));
   }
   return reply;
 }
@@ -161,7 +161,7 @@ void Store::Disconnect(uint32_t session, uint64_t stream) {
   const absl::StatusOr<Session*> found = sessions_->Find(session);
   if (!found.ok() || (*found)->stream != stream) return;
   (*found)->stream = 0;
-  (*found)->is_short = false;
+  (*found)->has_no_credit = false;
   (*found)->last_seen = options_.clock->Now();
 }
 
@@ -183,7 +183,7 @@ absl::Status Store::CheckChunk(const Session& session, const v1::Chunk& chunk) c
 }
 
 void Store::Reject(const v1::Chunk& chunk, const absl::Status& why, v1::InsertReply* reply) {
-  const uint64_t rows = std::min<uint64_t>(chunk.row_count(), 1 << 20);  // what the sender claims, within reason
+  const uint64_t rows = std::min<uint64_t>(chunk.row_count(), 1 << 20);  // the sender's claim, bounded
   (absl::IsOutOfRange(why)          ? counters_.rejected_gap
    : absl::IsResourceExhausted(why) ? counters_.rejected_credit
                                     : counters_.rejected_invalid) += rows;
@@ -197,7 +197,7 @@ void Store::Reject(const v1::Chunk& chunk, const absl::Status& why, v1::InsertRe
 
 absl::Status Store::DiskFailed(const absl::Status& why) {
   health_ = absl::UnavailableError(
-      absl::StrCat("the replay's disk failed, nothing is accepted any more: ", std::string(why.message())));
+      absl::StrCat("the replay's disk failed; no more rows are accepted: ", std::string(why.message())));
   return health_;
 }
 
@@ -228,8 +228,8 @@ absl::Status Store::Insert(uint32_t session_number, uint64_t stream, const v1::C
   if (end > entry.limit) {
     Reject(chunk,
            absl::ResourceExhaustedError(absl::StrCat("beyond the credit: session ", session_number, ", member ", member,
-                                                     ": credit ends before sequence ", entry.limit, ", the chunk at ",
-                                                     end)),
+                                                     ": credit ends before sequence ", entry.limit,
+                                                     ", the chunk before ", end)),
            reply);
     return absl::OkStatus();
   }
@@ -260,7 +260,7 @@ absl::StatusOr<bool> Store::Progress(uint32_t session_number, uint64_t stream, I
     const CreditFile::Entry& entry = sessions_->credit(*session, session->first_member + i);
     changed |= entry.next_sequence != sent->next_sequence[i] || entry.limit != sent->limit[i];
   }
-  // What an actor was told must hold after a loss of power too: it goes on from there.
+  // The actor continues from this reply, so it must hold even after a loss of power.
   const absl::Status synced = changed ? sessions_->SyncCredit(*session) : absl::OkStatus();
   if (!synced.ok()) return DiskFailed(synced);
   for (uint32_t i = 0; i < session->member_count; ++i) {

@@ -1,10 +1,9 @@
-// The replay without transport: every member's rows, the sessions, the credit, the draws
-// (proto/datacom/v1/replay.proto).
+// The replay without transport: the rows of every member, sessions, credit and draws (proto/datacom/v1/replay.proto).
 //
-// Thread-safe: one mutex over everything; calls are short (microseconds), except that sessions that begin or end wait
-// for a small file to be on the disk, and with replay.sync every Insert for its rows. Nothing waits for anybody else:
-// who has to wait asks again after a change (the service does). Time comes from the clock given, and only leases and
-// the words about waits depend on it.
+// Thread-safe: one mutex guards everything. Calls take microseconds, except that beginning and ending a session waits
+// until a small file is on the disk, and with replay.sync every Insert waits until its rows are. No call waits for
+// another peer: the caller (the service) retries after a change. Time comes from Options::clock; only leases, rates and
+// wait messages depend on it.
 #ifndef DATACOM_REPLAY_STORE_H_
 #define DATACOM_REPLAY_STORE_H_
 
@@ -30,19 +29,19 @@
 
 namespace datacom {
 
-inline constexpr uint64_t kMaxDrawBytes = 12 << 20;  // rows of one update; a message has 16 MiB, episodes come on top
+inline constexpr uint64_t kMaxDrawBytes = 12 << 20;  // rows of one update; leaves 4 MiB of a message for episodes
 
-// What metrics show: totals since this process started (episodes: since the run began), then what is there now.
+// Values for metrics: totals since this process started (finished episodes: since the run began), then current values.
 struct StoreCounters {
   uint64_t inserted = 0, duplicates = 0;
   uint64_t rejected_invalid = 0, rejected_gap = 0, rejected_credit = 0;
   uint64_t draws = 0;
   uint64_t finished_episodes = 0, abandoned_episodes = 0;
   uint64_t held = 0, failures = 0, outstanding = 0, sessions = 0;  // rows of all members; living sessions
-  double ratio_error = 0;  // |updates / insert over the wanted ratio - 1|, the largest of the members
+  double ratio_error = 0;  // largest |samples_per_insert / updates_per_step - 1| of a member (proto MemberInfo)
 };
 
-// What a stream told its actor already; Progress sends the rest.
+// What a stream has already sent to its actor; Progress adds the rest.
 struct InsertProgress {
   std::vector<uint64_t> next_sequence, limit, min_policy_update;  // per served member
   std::string waiting_for;
@@ -54,7 +53,7 @@ class Store {
  public:
   struct Options {
     v1::Experiment experiment;     // resolved
-    std::string experiment_text;   // as actors get it
+    std::string experiment_text;   // sent to actors
     std::vector<v1::Hyper> hyper;  // of each member
     bool learns_delta = false;     // episodes carry observations and costs
     std::string run_id;
@@ -63,43 +62,44 @@ class Store {
     Clock::Time::duration lease = std::chrono::seconds(30);
     uint64_t guard_rows = kRingGuardRows;  // smaller in tests
   };
-  // Creates or recovers the folder. Errors: Ring::Open's, FolderLock's, no disk space; INVALID_ARGUMENT when a draw is
-  // larger than kMaxDrawBytes.
+  // Creates or recovers the folder. Errors: those of Ring::Open and FolderLock, no disk space; INVALID_ARGUMENT when a
+  // draw is larger than kMaxDrawBytes.
   static absl::StatusOr<std::unique_ptr<Store>> Open(const RowSchema& schema, const Options& options);
 
-  // Actors. Sessions that end here or in Tick lose their streams: their next call answers NOT_FOUND.
+  // Calls for actors. A session that Register or Tick ended loses its stream: the next call for it returns the error of
+  // SessionTable::Find.
   absl::StatusOr<v1::RegisterReply> Register(const std::string& actor, uint64_t incarnation, uint32_t environments);
-  // A number for the stream that from now on may insert for the session; an older stream may no more. NOT_FOUND,
-  // ALREADY_EXISTS as SessionTable::Find.
+  // Returns the number of the only stream that may insert for the session from now on; older streams no longer may.
+  // NOT_FOUND and ALREADY_EXISTS as SessionTable::Find.
   absl::StatusOr<uint64_t> Connect(uint32_t session, uint64_t incarnation);
   void Disconnect(uint32_t session, uint64_t stream);
-  // Commits what is new in the chunk. A chunk that cannot be taken adds a Rejection to `reply` and the call is OK; an
-  // error ends the stream: NOT_FOUND (session ended), ALREADY_EXISTS (and replaced), ABORTED (another stream took
-  // over), UNAVAILABLE (the disk failed).
+  // Commits the rows of the chunk that are new. For an unacceptable chunk it adds a Rejection to `reply` and returns
+  // OK. An error ends the stream: NOT_FOUND (the session ended), ALREADY_EXISTS (another start replaced it), ABORTED
+  // (another stream took over), UNAVAILABLE (the disk failed).
   absl::Status Insert(uint32_t session, uint64_t stream, const v1::Chunk& chunk, v1::InsertReply* reply);
-  // Adds to `reply` what changed since `sent` and notes it there. False: nothing. Errors as Insert's.
+  // Adds to `reply` what changed since `sent`, and updates `sent`. Returns whether anything changed. Errors as Insert.
   absl::StatusOr<bool> Progress(uint32_t session, uint64_t stream, InsertProgress* sent, v1::InsertReply* reply);
 
-  // The learner.
+  // Calls for the learner.
   void SetLearnerConnected(bool connected);
   void Announce(uint64_t completed_update);
   bool Ready(uint64_t update) const;  // every member has n(update) rows
   // INVALID_ARGUMENT beyond the last update; FAILED_PRECONDITION when rows are overwritten; UNAVAILABLE when not Ready,
   // or after the disk failed.
   absl::Status Draw(uint64_t update, v1::DrawReply* reply);
-  std::string WhoLacks(uint64_t update) const;  // in words, for a draw that waits
+  std::string DescribeMissingRows(uint64_t update) const;  // which members lack rows for the draw, for people
 
   absl::Status ReadRange(uint32_t member, uint64_t from, uint64_t to, v1::RowRange* range) const;
   void Info(v1::ReplayInfo* info) const;
-  // Ends leases, finds out who waits; call a few times a second. An error is the disk's.
+  // Ends expired sessions and updates wait messages; call a few times per second. Errors are disk errors.
   absl::Status Tick();
-  // Not OK after the disk failed: nothing is accepted or drawn any more, what is there stays readable.
+  // Not OK after the disk failed: inserts and draws fail, committed rows stay readable.
   absl::Status health() const;
-  bool Complete() const;  // every row is there and the last update is done
+  bool Complete() const;  // all rows are committed and the last update is done
   StoreCounters counters() const;
   // Whether a connected actor has used all its credit.
   bool ActorsWait() const;
-  bool LearnerWaits() const;  // its newest draw lacked rows
+  bool LearnerWaits() const;  // the newest draw lacked rows
   const RowSchema& schema() const { return schema_; }
   const Options& options() const { return options_; }
 
@@ -118,10 +118,10 @@ class Store {
   void Reject(const v1::Chunk& chunk, const absl::Status& why, v1::InsertReply* reply)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Finished() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void NoteWaits() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void UpdateWaits() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string DescribeSessions(uint32_t member) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::string WhyShort(const Session& session) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::string WhoLacksLocked(uint64_t update) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string DescribeMissingCredit(const Session& session) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string DescribeMissingRowsLocked(uint64_t update) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const RowSchema schema_;
   const Options options_;
@@ -131,7 +131,7 @@ class Store {
   mutable Mutex mutex_;
   std::vector<std::unique_ptr<MemberTable>> members_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<SessionTable> sessions_ ABSL_GUARDED_BY(mutex_);
-  std::vector<uint32_t> turn_ ABSL_GUARDED_BY(mutex_);   // per member: session number whose turn it is
+  std::vector<uint32_t> turn_ ABSL_GUARDED_BY(mutex_);   // per member: session number that Grant considers first
   std::vector<uint32_t> lanes_ ABSL_GUARDED_BY(mutex_);  // per member: environments that act for it
   std::vector<uint64_t> rejected_ ABSL_GUARDED_BY(mutex_), duplicates_ ABSL_GUARDED_BY(mutex_);  // rows, per member
   uint64_t completed_update_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -1,4 +1,4 @@
-// Credit, draws and what is said about waits (declared in store.h).
+// Credit, draws and wait messages of Store (declared in store.h).
 #include <algorithm>
 #include <cmath>
 
@@ -14,7 +14,7 @@ namespace datacom {
 namespace {
 
 constexpr double kExpectedWaitSeconds = 2;
-constexpr uint64_t kLockstepCredit = 256;  // rows of one policy; nobody else could use them
+constexpr uint64_t kLockstepCredit = 256;  // rows; no other session could use them
 
 std::string Ago(const Clock& clock, Clock::Time then) {
   return absl::StrFormat("%.0f s ago", Seconds(clock.Now() - then));
@@ -24,14 +24,14 @@ std::string Ago(const Clock& clock, Clock::Time then) {
 
 uint64_t Store::CreditGoal(const Session& session, uint64_t sessions) const {
   if (limiter_.options().lockstep) return kLockstepCredit;
-  // Together no more than half of the tolerance (one step of every environment at least), so that actors that died or
-  // stall with credit in hand leave enough for the others.
+  // All sessions together hold at most half of the tolerance (but at least one step per environment), so that actors
+  // that die or stall with unused credit leave enough for the others.
   return std::max<uint64_t>(session.environments_per_member(), limiter_.options().tolerance / (2 * sessions));
 }
 
 void Store::CountLanes() {
   const bool lockstep = limiter_.options().lockstep;
-  lanes_.assign(members_.size(), lockstep ? 1 : 0);  // lockstep: also before its actor came
+  lanes_.assign(members_.size(), lockstep ? 1 : 0);  // lockstep: even before the actor registers
   if (lockstep) return;
   for (const auto& [number, session] : sessions_->living()) {
     for (uint32_t i = 0; i < session.member_count; ++i) {
@@ -50,7 +50,7 @@ void Store::Grant(uint32_t member) {
     if (session.connected() && session.serves(member)) takers.push_back(&session);
   }
   if (takers.empty() || granted >= allowed) return;
-  // Whose turn it is comes first, then the others in their order.
+  // Start with the session whose turn it is, then take the others in order.
   const auto turn = turn_[member];
   const auto first =
       std::find_if(takers.begin(), takers.end(), [turn](const Session* session) { return session->number >= turn; });
@@ -58,7 +58,7 @@ void Store::Grant(uint32_t member) {
   for (Session* session : takers) {
     CreditFile::Entry& entry = sessions_->credit(*session, member);
     const uint64_t credit = entry.limit - entry.next_sequence, goal = CreditGoal(*session, takers.size());
-    if (credit > goal / 2) continue;  // has enough to go on; few large grants are cheaper than many small ones
+    if (credit > goal / 2) continue;  // has enough for now; few large grants are cheaper than many small ones
     const uint64_t share = std::max<uint64_t>(session->environments_per_member(), (allowed - granted) / takers.size());
     const uint64_t piece = std::min({goal - credit, allowed - granted, limiter_.options().lockstep ? goal : share});
     if (piece == 0 || (credit > 0 && piece < session->environments_per_member())) continue;
@@ -95,14 +95,14 @@ bool Store::Ready(uint64_t update) const {
 
 absl::Status Store::Draw(uint64_t update, v1::DrawReply* reply) {
   MutexLock lock(&mutex_);
-  RETURN_IF_ERROR(health_);  // a commit that failed may have left rows without what is derived from them
+  RETURN_IF_ERROR(health_);  // a failed commit may have left rows without their failures and episodes
   if (update == 0 || update > limiter_.schedule().LastUpdate()) {
     return absl::InvalidArgumentError(
         absl::StrCat("draw of update ", update, ": the run has updates 1 to ", limiter_.schedule().LastUpdate()));
   }
   const uint64_t seen = limiter_.schedule().RowsSeen(update);
   const uint64_t before =
-      update == 1 ? 0 : limiter_.schedule().RowsSeen(update - 1);  // what ended before the first update is the first's
+      update == 1 ? 0 : limiter_.schedule().RowsSeen(update - 1);  // update 1 gets all earlier episodes
   waiting_draw_ = update;
   for (const auto& table : members_) {
     if (table->inserted() < seen)
@@ -133,7 +133,7 @@ std::string Store::DescribeSessions(uint32_t member) const {
   return parts.empty() ? "no session" : absl::StrCat("sessions: ", absl::StrJoin(parts, "; "));
 }
 
-std::string Store::WhoLacksLocked(uint64_t update) const {
+std::string Store::DescribeMissingRowsLocked(uint64_t update) const {
   const uint64_t seen = limiter_.schedule().RowsSeen(update);
   std::vector<std::string> parts;
   uint64_t lacking = 0;
@@ -146,24 +146,25 @@ std::string Store::WhoLacksLocked(uint64_t update) const {
   return absl::StrJoin(parts, ", ");
 }
 
-std::string Store::WhoLacks(uint64_t update) const {
+std::string Store::DescribeMissingRows(uint64_t update) const {
   MutexLock lock(&mutex_);
-  return WhoLacksLocked(update);
+  return DescribeMissingRowsLocked(update);
 }
 
-std::string Store::WhyShort(const Session& session) const {
+std::string Store::DescribeMissingCredit(const Session& session) const {
   const uint32_t member = session.first_member;
   if (learners_ == 0)
     return absl::StrCat("learner: not connected; update ", completed_update_, " of ", limiter_.schedule().LastUpdate(),
                         " is done");
   if (members_[member]->inserted() >= limiter_.Allowed(completed_update_)) {
     return absl::StrCat("learner: update ", completed_update_, " of ", limiter_.schedule().LastUpdate(),
-                        " is done, member ", member, " has the ", members_[member]->inserted(), " rows that allows");
+                        " is done, which allows member ", member, " no more than its ", members_[member]->inserted(),
+                        " rows");
   }
   return absl::StrCat("other actors hold the credit of member ", member, " (", DescribeSessions(member), ")");
 }
 
-void Store::NoteWaits() {
+void Store::UpdateWaits() {
   const Clock::Time now = options_.clock->Now();
   for (auto& [number, session] : sessions_->living()) {
     bool has_credit = Finished() || !session.connected();
@@ -172,16 +173,17 @@ void Store::NoteWaits() {
       has_credit = entry.limit > entry.next_sequence;
     }
     if (has_credit) {
-      session.is_short = false;
+      session.has_no_credit = false;
       session.waiting_for.clear();
       continue;
     }
-    if (!session.is_short) session.short_since = now;
-    session.is_short = true;
-    if (Seconds(now - session.short_since) < kExpectedWaitSeconds) continue;
+    if (!session.has_no_credit) session.no_credit_since = now;
+    session.has_no_credit = true;
+    if (Seconds(now - session.no_credit_since) < kExpectedWaitSeconds) continue;
+    const std::string reason = DescribeMissingCredit(session);
     if (session.waiting_for.empty())
-      spdlog::info("actor waits actor={} session={} for={:?}", session.actor, number, WhyShort(session));
-    session.waiting_for = WhyShort(session);
+      spdlog::info("actor waits actor={} session={} for={:?}", session.actor, number, reason);
+    session.waiting_for = reason;
   }
 }
 
@@ -191,7 +193,7 @@ absl::Status Store::Tick() {
   const absl::Status written = sessions_->Expire(&ended);
   for (const uint32_t session : ended) spdlog::warn("session ended session={} reason=lease", session);
   EndSessions(ended);
-  NoteWaits();
+  UpdateWaits();
   rows_rate_.Add(static_cast<double>(counters_.inserted));
   return health_.ok() ? written : health_;
 }
@@ -232,7 +234,7 @@ StoreCounters Store::counters() const {
 bool Store::ActorsWait() const {
   MutexLock lock(&mutex_);
   return std::any_of(sessions_->living().begin(), sessions_->living().end(),
-                     [](const auto& entry) { return entry.second.is_short; });
+                     [](const auto& entry) { return entry.second.has_no_credit; });
 }
 
 bool Store::LearnerWaits() const {
@@ -291,7 +293,8 @@ void Store::Info(v1::ReplayInfo* info) const {
     to->set_rows(session.rows);
     if (!session.waiting_for.empty()) info->add_waits(absl::StrCat(session.actor, " waits for ", session.waiting_for));
   }
-  if (waiting_draw_ > 0) info->add_waits(absl::StrCat("learner waits for rows: ", WhoLacksLocked(waiting_draw_)));
+  if (waiting_draw_ > 0)
+    info->add_waits(absl::StrCat("learner waits for rows: ", DescribeMissingRowsLocked(waiting_draw_)));
   if (!health_.ok()) info->add_waits(std::string(health_.message()));
 }
 

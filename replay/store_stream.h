@@ -1,6 +1,6 @@
-// What both streams of the replay have in common: one read and one write in flight, what is to be said taken from the
-// store when the stream can write, the end after what is being written. Lives until gRPC says it is done; shared with
-// the service, which wakes it. Thread-safe; blocks nowhere.
+// Base class of the replay's insert and draw streams. At most one read and one write are in flight; each reply is taken
+// from the store when the stream can write; the stream ends after the write in flight. Lives until OnDone; shared with
+// the service, which notifies it. Thread-safe; waits only for the store's calls.
 #ifndef DATACOM_REPLAY_STORE_STREAM_H_
 #define DATACOM_REPLAY_STORE_STREAM_H_
 
@@ -14,7 +14,7 @@ namespace datacom {
 template <typename Request, typename Reply>
 class StoreStream : public grpc::ServerBidiReactor<Request, Reply>, public StoreListener {
  public:
-  // Makes a Stream and reads its first message.
+  // Creates a Stream and starts to read its first message.
   template <typename Stream>
   static Stream* Start(ReplayService* service) {
     std::shared_ptr<Stream> stream(new Stream(service));
@@ -29,8 +29,7 @@ class StoreStream : public grpc::ServerBidiReactor<Request, Reply>, public Store
       Close(ToGrpc(status));
       return;
     }
-    // The next message arrives while everybody is told: this stream's answer, others' credit, draws that waited for
-    // rows.
+    // Read on while all streams are notified: this one has a reply, others may have credit or the rows of their draw.
     this->StartRead(&request_);
     service_->NotifyAll();
   }
@@ -65,10 +64,10 @@ class StoreStream : public grpc::ServerBidiReactor<Request, Reply>, public Store
  protected:
   explicit StoreStream(ReplayService* service) : service_(service) {}
   virtual absl::Status Handle(const Request& request) = 0;  // an error ends the stream
-  // Fills reply_ with what is to be said now; false: nothing. May End the stream.
+  // Fills reply_ with the next message; returns false when there is none. May End the stream.
   virtual bool Next(bool tick) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
-  virtual void Leave() = 0;  // the peer is gone, or was sent away
-  // The first reason counts.
+  virtual void Leave() = 0;  // the stream is over
+  // The first status counts.
   void End(const grpc::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!closing_) status_ = status;
     closing_ = true;

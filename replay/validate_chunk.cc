@@ -33,15 +33,15 @@ absl::Status ValidateChunk(const RowSchema& schema, const v1::Chunk& chunk, uint
   if (rows == 0) return absl::InvalidArgumentError("chunk without rows");
   if (chunk.columns().size() > kMaxChunkBytes || wanted > kMaxChunkBytes) {
     return absl::InvalidArgumentError(absl::StrCat("chunk of ", std::max<uint64_t>(wanted, chunk.columns().size()),
-                                                   " bytes; at most ", kMaxChunkBytes, " are taken at once"));
+                                                   " bytes; at most ", kMaxChunkBytes, " are allowed"));
   }
   if (chunk.columns().size() != wanted) {
     return absl::InvalidArgumentError(absl::StrCat("chunk of ", rows, " rows has ", chunk.columns().size(),
-                                                   " bytes of columns, the row schema makes it ", wanted, " (",
-                                                   schema.wire_row_bytes(), " a row)"));
+                                                   " bytes of columns instead of ", wanted, " (",
+                                                   schema.wire_row_bytes(), " per row)"));
   }
   if (chunk.first_sequence() > UINT64_MAX / 2)
-    return absl::InvalidArgumentError(absl::StrCat("first_sequence ", chunk.first_sequence()));
+    return absl::InvalidArgumentError(absl::StrCat("first_sequence ", chunk.first_sequence(), " is too large"));
   const char* data = chunk.columns().data();
   for (const Column& column : schema.wire()) {
     RETURN_IF_ERROR(CheckColumn(column, data, rows));

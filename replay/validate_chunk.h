@@ -1,4 +1,4 @@
-// Whether a chunk of rows can be taken as it is. A pure function; thread-safe.
+// Checks a chunk of rows. A pure function; thread-safe.
 #ifndef DATACOM_REPLAY_VALIDATE_CHUNK_H_
 #define DATACOM_REPLAY_VALIDATE_CHUNK_H_
 
@@ -12,8 +12,8 @@ namespace datacom {
 
 inline constexpr size_t kMaxChunkBytes = 4 << 20;
 
-// INVALID_ARGUMENT naming the column, row and value: no rows, wrong size, more than kMaxChunkBytes, a float that is not
-// finite, absorbing or last other than 0 and 1, an environment at or above `environments`.
+// INVALID_ARGUMENT for: no rows, wrong size, more than kMaxChunkBytes; and, naming column, row and value: a float that
+// is not finite, absorbing or last other than 0 and 1, an environment at or above `environments`.
 absl::Status ValidateChunk(const RowSchema& schema, const v1::Chunk& chunk, uint32_t environments);
 
 }  // namespace datacom

@@ -56,7 +56,7 @@ class WrongUsageTest(unittest.TestCase):
     def test_what_is_no_run_folder_is_called_so(self):
         for arguments in (("eval", "nosuch"), ("export", "nosuch", "--out", "x"), ("replay-violation", "nosuch", "1"),
                           ("export-dataset", "nosuch", "--out", "x"), ("report", "nosuch", "--out", "x.html")):
-            self.expect(*arguments, words=["nosuch is no run folder: it has no experiment.textproto"])
+            self.expect(*arguments, words=["nosuch is no", " run folder: it has no experiment.textproto"])
         self.expect("rollout", "cartpole", "--actions", "nosuch.csv", words=["datacom-actor: open nosuch.csv"])
 
     def test_only_task_options_of_a_run_are_set_to_play_it(self):

@@ -56,7 +56,7 @@ class PretrainTest(RunTest):
         self.assertIn("exists already", again.stderr)
         nothing = run("export-dataset", self.folder, "--out", dataset + "2")
         self.assertEqual(nothing.returncode, 2)
-        self.assertIn("no run folder", nothing.stderr)
+        self.assertIn("not a run folder", nothing.stderr)
         self.assertIn("export-dataset", run("--help").stdout)
         self.assertIn("--rows", run("export-dataset", "--help").stdout)
 

@@ -134,7 +134,7 @@ TEST_F(ExportTest, ARunThatGoesOnIsRefused) {
   const auto store = MustOpen(experiment_, folder_.path() + "/replay", &clock_);
   const absl::Status status = Export(Options()).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("replay works on"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("replay is using"));
 }
 
 TEST_F(ExportTest, AMemberTheRunHasNotIsNamed) {

@@ -207,7 +207,7 @@ class Schedule {
     }
   }
 
-  std::string Standing() const {
+  std::string DescribeStore() const {
     v1::ReplayInfo info;
     store_->Info(&info);
     return info.ShortDebugString();
@@ -273,7 +273,7 @@ TEST(StoreModelTest, EveryRunEndsWithItsExactRowsNeverBeyondTheBoundWhateverTheR
                                                  << ", tolerance " << tolerance << ", step " << step;
       }
       EXPECT_TRUE(schedule.Complete()) << quarters << "/4 updates a row"
-                                       << ", tolerance " << tolerance << ": " << schedule.Standing();
+                                       << ", tolerance " << tolerance << ": " << schedule.DescribeStore();
     }
   }
 }
