@@ -9,9 +9,9 @@
 
 #include "CLI/CLI.hpp"
 #include "actor/actor_process.h"
-#include "actor/eval_command.h"
-#include "actor/export_command.h"
-#include "actor/rollout_command.h"
+#include "actor/play/eval_command.h"
+#include "actor/play/export_command.h"
+#include "actor/play/rollout_command.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "actor/play/violation.h"
 #include "actor/render/render_command.h"
-#include "actor/violation.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"

@@ -9,9 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "actor/actions.h"
-#include "actor/policies.h"
-#include "actor/violation.h"
+#include "actor/play/actions.h"
+#include "actor/play/policies.h"
+#include "actor/play/violation.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
 

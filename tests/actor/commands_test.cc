@@ -4,10 +4,10 @@
 #include <sstream>
 
 #include "absl/strings/str_split.h"
-#include "actor/csv.h"
 #include "actor/episode_player.h"
-#include "actor/eval_command.h"
-#include "actor/rollout_command.h"
+#include "actor/play/csv.h"
+#include "actor/play/eval_command.h"
+#include "actor/play/rollout_command.h"
 #include "common/acting/acting_rule.h"
 #include "common/base/random.h"
 #include "common/config/experiment.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "actor/csv.h"
+#include "actor/play/csv.h"
 #include "actor/render/feasibility_map.h"
 #include "actor/render/map_picture.h"
 #include "common/acting/acting_rule.h"

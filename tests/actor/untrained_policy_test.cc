@@ -1,5 +1,5 @@
 // Policies that nobody trained: what they do, how `eval` and `rollout` play them, and how well the scripted ones do.
-#include "actor/untrained_policy.h"
+#include "actor/play/untrained_policy.h"
 
 #include <cmath>
 #include <cstdlib>
@@ -11,8 +11,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "actor/eval_command.h"
-#include "actor/rollout_command.h"
+#include "actor/play/eval_command.h"
+#include "actor/play/rollout_command.h"
 #include "common/config/experiment.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,5 +1,5 @@
 // Episodes of real environments, written down as a ledger and simulated again: every task, and all that is random.
-#include "actor/violation.h"
+#include "actor/play/violation.h"
 
 #include <cstring>
 #include <filesystem>

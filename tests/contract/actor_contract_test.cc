@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "actor/episode_player.h"
-#include "actor/eval_command.h"
+#include "actor/play/eval_command.h"
 #include "actor/rollout.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"

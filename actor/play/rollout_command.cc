@@ -1,4 +1,4 @@
-#include "actor/rollout_command.h"
+#include "actor/play/rollout_command.h"
 
 #include <algorithm>
 #include <functional>
@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "actor/actions.h"
-#include "actor/step_table.h"
-#include "actor/untrained_policy.h"
+#include "actor/play/actions.h"
+#include "actor/play/step_table.h"
+#include "actor/play/untrained_policy.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/tasks/task.h"

@@ -1,7 +1,7 @@
 // `eval`: plays the policy of a run, or an untrained one, and prints the paper's metrics
 // (learner/algorithms/README.md 15).
-#ifndef DATACOM_ACTOR_EVAL_COMMAND_H_
-#define DATACOM_ACTOR_EVAL_COMMAND_H_
+#ifndef DATACOM_ACTOR_PLAY_EVAL_COMMAND_H_
+#define DATACOM_ACTOR_PLAY_EVAL_COMMAND_H_
 
 #include <cstdint>
 #include <optional>
@@ -31,4 +31,4 @@ absl::Status RunEvalCommand(const EvalCommand& command, std::ostream* out);
 
 }  // namespace datacom
 
-#endif  // DATACOM_ACTOR_EVAL_COMMAND_H_
+#endif  // DATACOM_ACTOR_PLAY_EVAL_COMMAND_H_

@@ -1,4 +1,4 @@
-#include "actor/actions.h"
+#include "actor/play/actions.h"
 
 #include <cmath>
 #include <memory>
@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "actor/csv.h"
+#include "actor/play/csv.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "datacom/v1/experiment.pb.h"

@@ -1,6 +1,6 @@
 // Policies that nobody trained, to hold learned ones against: zeros, random, and the scripted ones of a task.
-#ifndef DATACOM_ACTOR_UNTRAINED_POLICY_H_
-#define DATACOM_ACTOR_UNTRAINED_POLICY_H_
+#ifndef DATACOM_ACTOR_PLAY_UNTRAINED_POLICY_H_
+#define DATACOM_ACTOR_PLAY_UNTRAINED_POLICY_H_
 
 #include <memory>
 #include <string>
@@ -23,4 +23,4 @@ absl::StatusOr<UntrainedPolicy> MakeUntrainedPolicy(const std::string& name, con
 
 }  // namespace datacom
 
-#endif  // DATACOM_ACTOR_UNTRAINED_POLICY_H_
+#endif  // DATACOM_ACTOR_PLAY_UNTRAINED_POLICY_H_

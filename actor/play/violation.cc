@@ -1,4 +1,4 @@
-#include "actor/violation.h"
+#include "actor/play/violation.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,8 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "actor/checked_step.h"
 #include "actor/episode_start.h"
-#include "actor/policies.h"
-#include "actor/step_table.h"
+#include "actor/play/policies.h"
+#include "actor/play/step_table.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 

@@ -1,6 +1,6 @@
 // Comma-separated values as this project writes them: a header line, no quoting. Pure functions; errors name the file.
-#ifndef DATACOM_ACTOR_CSV_H_
-#define DATACOM_ACTOR_CSV_H_
+#ifndef DATACOM_ACTOR_PLAY_CSV_H_
+#define DATACOM_ACTOR_PLAY_CSV_H_
 
 #include <string>
 #include <vector>
@@ -23,4 +23,4 @@ std::string Exact(double value);
 
 }  // namespace datacom
 
-#endif  // DATACOM_ACTOR_CSV_H_
+#endif  // DATACOM_ACTOR_PLAY_CSV_H_

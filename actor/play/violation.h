@@ -1,6 +1,6 @@
 // A violation of training, simulated again from the run's ledger, bit for bit.
-#ifndef DATACOM_ACTOR_VIOLATION_H_
-#define DATACOM_ACTOR_VIOLATION_H_
+#ifndef DATACOM_ACTOR_PLAY_VIOLATION_H_
+#define DATACOM_ACTOR_PLAY_VIOLATION_H_
 
 #include <cstdint>
 #include <functional>
@@ -59,4 +59,4 @@ absl::Status RunViolationCommand(const ViolationCommand& command, std::ostream* 
 
 }  // namespace datacom
 
-#endif  // DATACOM_ACTOR_VIOLATION_H_
+#endif  // DATACOM_ACTOR_PLAY_VIOLATION_H_

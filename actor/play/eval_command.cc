@@ -1,4 +1,4 @@
-#include "actor/eval_command.h"
+#include "actor/play/eval_command.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "actor/actions.h"
-#include "actor/csv.h"
 #include "actor/episode_player.h"
-#include "actor/policies.h"
-#include "actor/untrained_policy.h"
+#include "actor/play/actions.h"
+#include "actor/play/csv.h"
+#include "actor/play/policies.h"
+#include "actor/play/untrained_policy.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/config/experiment.h"

@@ -1,8 +1,8 @@
 // What a run folder says to those who play its policies again: the experiment and the snapshots of its epochs.
 // Functions; thread-safe; block on the disk. NOT_FOUND or INVALID_ARGUMENT naming the folder or epoch that is not
 // there.
-#ifndef DATACOM_ACTOR_POLICIES_H_
-#define DATACOM_ACTOR_POLICIES_H_
+#ifndef DATACOM_ACTOR_PLAY_POLICIES_H_
+#define DATACOM_ACTOR_PLAY_POLICIES_H_
 
 #include <cstdint>
 #include <string>
@@ -34,4 +34,4 @@ absl::StatusOr<const MemberPolicy*> FindMember(const std::vector<MemberPolicy>& 
 
 }  // namespace datacom
 
-#endif  // DATACOM_ACTOR_POLICIES_H_
+#endif  // DATACOM_ACTOR_PLAY_POLICIES_H_

@@ -1,7 +1,7 @@
 // `rollout`: plays a recorded action sequence, or an episode of an untrained policy, in a task and prints what
 // happened.
-#ifndef DATACOM_ACTOR_ROLLOUT_COMMAND_H_
-#define DATACOM_ACTOR_ROLLOUT_COMMAND_H_
+#ifndef DATACOM_ACTOR_PLAY_ROLLOUT_COMMAND_H_
+#define DATACOM_ACTOR_PLAY_ROLLOUT_COMMAND_H_
 
 #include <cstdint>
 #include <optional>
@@ -30,4 +30,4 @@ absl::Status RunRolloutCommand(const RolloutCommand& command, std::ostream* out)
 
 }  // namespace datacom
 
-#endif  // DATACOM_ACTOR_ROLLOUT_COMMAND_H_
+#endif  // DATACOM_ACTOR_PLAY_ROLLOUT_COMMAND_H_

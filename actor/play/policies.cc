@@ -1,4 +1,4 @@
-#include "actor/policies.h"
+#include "actor/play/policies.h"
 
 #include <filesystem>
 #include <map>
@@ -7,7 +7,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "actor/actions.h"
+#include "actor/play/actions.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/records/best_epoch.h"

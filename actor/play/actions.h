@@ -1,7 +1,7 @@
 // What people hand in to be played: recorded actions and start values. Pure functions but for reading the file.
 // INVALID_ARGUMENT (NOT_FOUND for a file) naming the file, row, column or value.
-#ifndef DATACOM_ACTOR_ACTIONS_H_
-#define DATACOM_ACTOR_ACTIONS_H_
+#ifndef DATACOM_ACTOR_PLAY_ACTIONS_H_
+#define DATACOM_ACTOR_PLAY_ACTIONS_H_
 
 #include <map>
 #include <memory>
@@ -30,4 +30,4 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTaskWith(const std::string& name, cons
 
 }  // namespace datacom
 
-#endif  // DATACOM_ACTOR_ACTIONS_H_
+#endif  // DATACOM_ACTOR_PLAY_ACTIONS_H_

@@ -1,4 +1,4 @@
-#include "actor/csv.h"
+#include "actor/play/csv.h"
 
 #include <algorithm>
 #include <cstdio>

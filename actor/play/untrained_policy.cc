@@ -1,4 +1,4 @@
-#include "actor/untrained_policy.h"
+#include "actor/play/untrained_policy.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,10 +1,10 @@
-#include "actor/step_table.h"
+#include "actor/play/step_table.h"
 
 #include <iomanip>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "actor/csv.h"
+#include "actor/play/csv.h"
 
 namespace datacom {
 

@@ -1,9 +1,9 @@
-#include "actor/export_command.h"
+#include "actor/play/export_command.h"
 
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "actor/policies.h"
+#include "actor/play/policies.h"
 #include "common/acting/acting_rule.h"
 #include "common/acting/policy_file.h"
 #include "common/base/status.h"

@@ -1,7 +1,7 @@
 // A played episode as lines, a state each: `step,action0..,obs0..,reward,cost,absorbing`; the start has neither action
 // nor reward. Not thread-safe; the stream is the caller's.
-#ifndef DATACOM_ACTOR_STEP_TABLE_H_
-#define DATACOM_ACTOR_STEP_TABLE_H_
+#ifndef DATACOM_ACTOR_PLAY_STEP_TABLE_H_
+#define DATACOM_ACTOR_PLAY_STEP_TABLE_H_
 
 #include <cstdint>
 #include <ostream>
@@ -31,4 +31,4 @@ class StepTable {
 
 }  // namespace datacom
 
-#endif  // DATACOM_ACTOR_STEP_TABLE_H_
+#endif  // DATACOM_ACTOR_PLAY_STEP_TABLE_H_

@@ -1,6 +1,6 @@
 // `export`: writes a policy of a run to one file for a robot.
-#ifndef DATACOM_ACTOR_EXPORT_COMMAND_H_
-#define DATACOM_ACTOR_EXPORT_COMMAND_H_
+#ifndef DATACOM_ACTOR_PLAY_EXPORT_COMMAND_H_
+#define DATACOM_ACTOR_PLAY_EXPORT_COMMAND_H_
 
 #include <cstdint>
 #include <ostream>
@@ -23,4 +23,4 @@ absl::Status RunExportCommand(const ExportCommand& command, std::ostream* out);
 
 }  // namespace datacom
 
-#endif  // DATACOM_ACTOR_EXPORT_COMMAND_H_
+#endif  // DATACOM_ACTOR_PLAY_EXPORT_COMMAND_H_
