@@ -1,4 +1,4 @@
-// The actor's series (common/metrics), looked up once. References live as long as the Metrics given.
+// The actor's metric series (common/metrics). The references are valid as long as the Metrics object.
 #ifndef DATACOM_ACTOR_ACTOR_METRICS_H_
 #define DATACOM_ACTOR_ACTOR_METRICS_H_
 

@@ -55,7 +55,7 @@ absl::StatusOr<std::unique_ptr<Metrics>> StartMetrics(const ProcessOptions& opti
   return started;
 }
 
-// What lives as long as the acting process, over sessions.
+// State of an acting process that outlives its sessions.
 struct Acting {
   std::shared_ptr<grpc::Channel> replay, learner;
   std::unique_ptr<Server> health;
@@ -75,7 +75,7 @@ absl::StatusOr<std::unique_ptr<InsertSession>> Register(const ProcessOptions& op
   return InsertSession::Register(session);
 }
 
-// One session from registration to its end; *ended: the replay ended it, and the actor may register anew.
+// Runs one session from registration to its end. Sets *ended when the replay ended it: the actor may register again.
 absl::Status ActOneSession(const ProcessOptions& options, Acting* acting, bool* ended) {
   *ended = false;
   const Clock::Time before = Clock::Real().Now();
@@ -92,7 +92,7 @@ absl::Status ActOneSession(const ProcessOptions& options, Acting* acting, bool* 
   spdlog::info("registered session={} members={}..{} environments={} open_episodes={}", registration.session(),
                registration.first_member(), registration.first_member() + registration.member_count() - 1,
                options.environments, registration.open_episodes_size());
-  ASSIGN_OR_RETURN(Rollout::Parts parts, Rollout::PartsOf(experiment));
+  ASSIGN_OR_RETURN(Rollout::Parts parts, Rollout::MakeParts(experiment));
   RETURN_IF_ERROR(session->Start(parts.schema.fingerprint()));
 
   SnapshotSubscriber::Options subscription;
@@ -113,7 +113,7 @@ absl::Status ActOneSession(const ProcessOptions& options, Acting* acting, bool* 
   *ended = absl::IsNotFound(status);
   if (absl::IsCancelled(status)) {
     const absl::Status flushed = session->Flush(kDrainGrace);
-    if (!flushed.ok()) spdlog::warn("stopping with rows not acknowledged: {}", flushed.ToString());
+    if (!flushed.ok()) spdlog::warn("stopping with unacknowledged rows: {}", flushed.ToString());
   }
   uint64_t acknowledged = 0;
   for (uint32_t i = 0; i < registration.member_count(); ++i)
@@ -136,7 +136,7 @@ absl::Status RunActor(const ProcessOptions& options) {
     acting.health->SetServing(false);
     if (!ended) return status;
     acting.series->abandoned_session.Increment(options.environments);
-    spdlog::warn("session ended, registering anew: {}", status.ToString());
+    spdlog::warn("session ended, registering again: {}", status.ToString());
     if (Stop::Process().WaitFor(std::chrono::milliseconds(50))) return absl::CancelledError("stopping was requested");
   }
 }
@@ -152,7 +152,7 @@ absl::Status RunEvaluator(const ProcessOptions& options) {
   evaluator_options.make_player = EpisodePlayer::Make;
   evaluator_options.on_experiment = [&](const v1::Experiment& experiment) {
     absl::StatusOr<std::unique_ptr<Metrics>> started = StartMetrics(options, "evaluator", experiment);
-    if (!started.ok()) {  // evaluating goes on: the run needs it more than the dashboard does
+    if (!started.ok()) {  // evaluate without metrics: the run needs its evaluations
       spdlog::error("no metrics: {}", started.status().ToString());
     } else {
       metrics = *std::move(started);

@@ -1,5 +1,5 @@
 // The two long-running modes of datacom-actor: acting and evaluating. Both block until the run is finished, the process
-// is asked to stop (Stop::Process()), or an error that trying again cannot mend.
+// is asked to stop (Stop::Process()), or an error that a retry cannot resolve.
 #ifndef DATACOM_ACTOR_ACTOR_PROCESS_H_
 #define DATACOM_ACTOR_ACTOR_PROCESS_H_
 
@@ -13,19 +13,20 @@ namespace datacom {
 struct ProcessOptions {
   std::string replay;   // host:port; acting only
   std::string learner;  // host:port
-  std::string tls;      // folder of LoadSecurity; empty: plain text
+  std::string tls;      // folder for LoadSecurity; empty: no TLS
   std::string run_id;
   std::string name;  // of this process, stable over restarts
   uint32_t environments = 16;
-  std::string listen = "127.0.0.1:0";          // gRPC health, plain: serving = registered, and a snapshot to act with
-  std::string address_file;                    // where to write the health address; empty = nowhere
+  // gRPC health without TLS. Serving: an actor has snapshots of all its members, an evaluator has got its first item.
+  std::string listen = "127.0.0.1:0";
+  std::string address_file;                    // receives the health address; empty = not written
   std::string metrics_listen = "127.0.0.1:0";  // /metrics; empty = none
   std::string metrics_address_file;
 };
 
-// OK: every member has its rows. CANCELLED: stopped, what was acted is acknowledged (or the grace of 5 s ran out).
+// OK: every member has all its rows. CANCELLED: stopped; all rows are acknowledged, or the grace period of 5 s ran out.
 absl::Status RunActor(const ProcessOptions& options);
-// OK: everything is evaluated. CANCELLED: stopped; an item begun is somebody else's once its lease runs out.
+// OK: everything is evaluated. CANCELLED: stopped; another evaluator gets an unfinished item when its lease runs out.
 absl::Status RunEvaluator(const ProcessOptions& options);
 
 }  // namespace datacom

@@ -1,5 +1,5 @@
-// Task::Step as those call it who keep what it returns: a step with anything that is not finite in float32 is invalid,
-// too, so that no row, episode or network ever sees it. Thread-safe; allocates nothing.
+// Task::Step that also reports a step as invalid when reward, cost or observation is not finite in float32, so that no
+// row, episode or network sees such a value. As thread-safe as the task; allocates nothing itself.
 #ifndef DATACOM_ACTOR_CHECKED_STEP_H_
 #define DATACOM_ACTOR_CHECKED_STEP_H_
 

@@ -59,7 +59,7 @@ StepResult EnvironmentBatch::Advance(Environment* environment, const float* acti
   return result;
 }
 
-void EnvironmentBatch::GoOn(const StepResult& reached, Environment* environment) {
+void EnvironmentBatch::CommitStep(const StepResult& reached, Environment* environment) {
   environment->observation.swap(environment->next_observation);
   environment->previous_cost = static_cast<float>(reached.cost);
   ++environment->step;
@@ -68,7 +68,7 @@ void EnvironmentBatch::GoOn(const StepResult& reached, Environment* environment)
 absl::Status EnvironmentBatch::Continue(const v1::OpenEpisode& open) {
   if (open.environment() >= environments_.size()) {
     return absl::InvalidArgumentError(absl::StrCat("open episode of environment ", open.environment(), ", but member ",
-                                                   open.member(), " has ", environments_.size(), " here"));
+                                                   open.member(), " has ", environments_.size(), " environments"));
   }
   const size_t action_bytes = wide_action_.size() * sizeof(float);
   if (open.actions().size() != open.steps() * action_bytes) {
@@ -82,10 +82,10 @@ absl::Status EnvironmentBatch::Continue(const v1::OpenEpisode& open) {
   for (uint32_t step = 0; step < open.steps(); ++step) {
     std::memcpy(action.data(), open.actions().data() + step * action_bytes, action_bytes);
     const StepResult result = Advance(&environment, action.data());
-    GoOn(result, &environment);
+    CommitStep(result, &environment);
     if (!result.valid || result.absorbing || environment.step >= environment.limit) {
       return absl::InternalError(absl::StrCat("open episode ", open.episode(), " of environment ", open.environment(),
-                                              " has ", open.steps(), " steps, but played again it ends at ",
+                                              " has ", open.steps(), " steps, but its replay ends at step ",
                                               environment.step));
     }
   }
@@ -128,8 +128,8 @@ EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const Decision& deci
     BeginEpisode(index, environment.episode + 1);
     return Outcome::kEnded;
   }
-  GoOn(result, &environment);
-  return Outcome::kGoesOn;
+  CommitStep(result, &environment);
+  return Outcome::kContinues;
 }
 
 }  // namespace datacom

@@ -1,13 +1,12 @@
-// The environments of one member: they step, round and record; what acts is the caller's business.
+// Steps the environments of one member and records their transitions. The caller decides the actions.
 //
-// An observation is rounded to float32 once, and policy, row and next step all see that value. An action is float32 and
-// is widened to double when it is applied. Everything random comes from streams named by
-// (run seed, member seed, session, environment, episode[, step]), so an episode is a pure function of its key and
-// actions.
+// An observation is rounded to float32 once; the policy and the rows see that value. An action is float32 and is
+// widened to double when it is applied. All randomness comes from streams keyed by (run seed, member seed, session,
+// environment, episode[, step]), so an episode is a pure function of its key and actions.
 //
-// The first episode of every environment ends after a length drawn uniformly from 1..horizon (`last`, not absorbing),
-// so that environments that were made together do not start their later episodes together: their episodes then begin
-// under as many different policies as those of one environment do.
+// The first episode of every environment ends after a length drawn uniformly from 1..horizon (`last`, not absorbing).
+// Environments that were created together therefore do not start their later episodes together, and the starts spread
+// over as many policies as with a single environment.
 //
 // Not thread-safe; owns the tasks. Nothing blocks; a step allocates nothing.
 #ifndef DATACOM_ACTOR_ENVIRONMENT_BATCH_H_
@@ -31,34 +30,34 @@ class EnvironmentBatch {
     uint64_t member = 0;
     uint32_t session = 0;
   };
-  // One environment a task; each stands at the start of its shortened episode 0.
+  // One environment per task, each at the start of its shortened episode 0.
   EnvironmentBatch(std::vector<std::unique_ptr<Task>> tasks, const Seeds& seeds);
 
-  // Puts an environment where a lockstep session left it: resets the episode and plays its actions again.
-  // INVALID_ARGUMENT for an environment that is not here or actions of another size; INTERNAL when the replayed episode
-  // ends before its last action (the task is not the one that was recorded).
+  // Restores an environment of a lockstep session: resets the episode and replays its actions. INVALID_ARGUMENT for an
+  // unknown environment or actions of the wrong size; INTERNAL when the episode ends during the replay (the task
+  // differs from the recorded one).
   absl::Status Continue(const v1::OpenEpisode& open);
 
   int size() const { return static_cast<int>(environments_.size()); }
-  // float32 [obs_dim]: what the policy sees now.
+  // float32 [obs_dim]: the current observation.
   const float* observation(int environment) const { return environments_[environment].observation.data(); }
-  // Raw cost of the step that led here, as its row has it; 0 at an episode's start.
+  // Raw cost of the previous step, as stored in its row; 0 at the start of an episode.
   float previous_cost(int environment) const { return environments_[environment].previous_cost; }
-  // Standard normal float32 [count] of the step the environment is about to take.
+  // Writes standard normal noise, float32 [count], for the environment's next step.
   void FillNoise(int environment, int count, float* noise) const;
 
-  // What a rule decided for one environment: arrays of [action_dim], and how it judged the observation.
+  // An acting rule's decision for one environment; arrays are [action_dim].
   struct Decision {
-    const float* action = nullptr;      // to be stored
-    const float* executed = nullptr;    // to be applied; `action` itself where no rule filters outside of the agent
-    const float* raw_action = nullptr;  // what the policy chose
+    const float* action = nullptr;      // stored as the row's action
+    const float* executed = nullptr;    // applied; equals `action` unless the rule filters after the policy
+    const float* raw_action = nullptr;  // unfiltered policy action
     float cvar = 0, delta = 0;          // of rules with a learned constraint
     SnapshotVersion policy;
   };
-  enum class Outcome { kGoesOn, kEnded, kAbandoned };
-  // Applies decision.executed and appends the transition to `rows`; an ended episode is followed by the next one's
-  // reset. An invalid step (the simulator warned, something is not finite) appends nothing: the episode is left
-  // unfinished in the row stream. REQUIRES rows->rows() < rows->capacity().
+  enum class Outcome { kContinues, kEnded, kAbandoned };
+  // Applies decision.executed and appends the transition to `rows`. Begins the next episode when this one ends. An
+  // invalid step (a simulator warning or a value that is not finite) appends nothing and begins the next episode; the
+  // old one stays unfinished in the row stream. REQUIRES rows->rows() < rows->capacity().
   Outcome Step(int environment, const Decision& decision, RowChunk* rows);
 
  private:
@@ -74,10 +73,10 @@ class EnvironmentBatch {
   static uint32_t Horizon(const Environment& environment);
   void BeginEpisode(int environment, uint32_t episode);
   void Reset(int environment);
-  // Applies the action: next_observation is of the state reached.
+  // Applies the action and fills next_observation.
   StepResult Advance(Environment* environment, const float* action);
-  // Makes the state reached the present one.
-  static void GoOn(const StepResult& reached, Environment* environment);
+  // Makes the reached state the current one.
+  static void CommitStep(const StepResult& reached, Environment* environment);
 
   Seeds seeds_;
   std::vector<Environment> environments_;

@@ -1,5 +1,4 @@
-// The random streams that a training episode starts from: with its actions, all an episode is a function of.
-// Thread-safe.
+// Random streams of training episodes. An episode is a pure function of its stream and its actions. Thread-safe.
 #ifndef DATACOM_ACTOR_EPISODE_START_H_
 #define DATACOM_ACTOR_EPISODE_START_H_
 
@@ -14,7 +13,7 @@ inline RandomStream EpisodeStart(uint64_t run_seed, uint64_t member_seed, uint32
   return RandomStream(StreamKey("actor.episode", {run_seed, member_seed, session, environment, episode}));
 }
 
-// Where an environment's first episode draws its length from.
+// The stream that an environment's first episode draws its length from.
 inline RandomStream FirstEpisodeLength(uint64_t run_seed, uint64_t member_seed, uint32_t session,
                                        uint32_t environment) {
   return RandomStream(StreamKey("actor.first_length", {run_seed, member_seed, session, environment}));

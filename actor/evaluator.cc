@@ -43,7 +43,7 @@ class RemoteSource : public EvaluationSource {
 
 std::string Name(const v1::LeaseReply& item) { return absl::StrCat("member ", item.member(), " epoch ", item.epoch()); }
 
-constexpr double kWaitLogSeconds = 10;  // between lines about a learner that does not answer
+constexpr double kWaitLogSeconds = 10;  // between log lines while the learner does not answer
 
 std::chrono::milliseconds Milliseconds(double seconds) {
   return std::chrono::milliseconds(std::max<int64_t>(1, static_cast<int64_t>(seconds * 1000)));
@@ -60,10 +60,10 @@ Evaluator::Evaluator(EvaluationSource* source, Options options)
     : source_(source), options_(std::move(options)), backoff_(StreamKey("evaluator.backoff", {})) {}
 
 absl::Status Evaluator::Retry(const absl::Status& error, const char* what) {
-  // A snapshot damaged on its way comes whole the next time.
+  // A snapshot that was damaged in transit may arrive intact at the next try.
   if (!IsTransient(error) && error.code() != absl::StatusCode::kDataLoss) return Annotate(error, what);
   if (logged_ == Clock::Time{} || Seconds(options_.clock->Now() - logged_) >= kWaitLogSeconds) {
-    spdlog::warn("{} failed, trying again: {}", what, error.ToString());
+    spdlog::warn("{} failed, retrying: {}", what, error.ToString());
     logged_ = options_.clock->Now();
   }
   if (options_.wait(backoff_.Next())) return absl::CancelledError("stopping was requested");
@@ -86,7 +86,7 @@ absl::Status Evaluator::Run() {
       if (options_.wait(Milliseconds(item->retry_seconds()))) return absl::CancelledError("stopping was requested");
       continue;
     }
-    RETURN_IF_ERROR(WorkOff(*item));
+    RETURN_IF_ERROR(Evaluate(*item));
   }
 }
 
@@ -95,9 +95,9 @@ absl::Status Evaluator::Renew(const v1::LeaseReply& item) {
   if (Seconds(options_.clock->Now() - renewed_) < item.lease_seconds() / 3) return absl::OkStatus();
   const absl::StatusOr<v1::LeaseReply> reply = source_->Lease();
   renewed_ = options_.clock->Now();
-  // An unreachable learner is no reason to drop the work: it may be back before the report.
+  // Keep working while the learner is unreachable: it may be back before the report.
   if (reply.ok() && reply->lease() != item.lease()) {
-    return absl::AbortedError(absl::StrCat("the lease of ", Name(item), " is no longer ours"));
+    return absl::AbortedError(absl::StrCat("the lease of ", Name(item), " was lost"));
   }
   return absl::OkStatus();
 }
@@ -128,15 +128,15 @@ absl::StatusOr<std::vector<v1::EvaluationEpisode>> Evaluator::Play(const v1::Lea
   return episodes;
 }
 
-absl::Status Evaluator::WorkOff(const v1::LeaseReply& item) {
+absl::Status Evaluator::Evaluate(const v1::LeaseReply& item) {
   absl::StatusOr<Snapshot> snapshot = source_->Fetch(item.member(), item.epoch());
   if (absl::IsNotFound(snapshot.status())) {
-    // The learner went back to a checkpoint before this epoch: ask what there is to do now.
-    spdlog::warn("{} is no longer there to evaluate", Name(item));
+    // The learner resumed from a checkpoint before this epoch: ask for another item.
+    spdlog::warn("the learner no longer has {}", Name(item));
     options_.on_item("stale", 0);
     return options_.wait(backoff_.Next()) ? absl::CancelledError("stopping was requested") : absl::OkStatus();
   }
-  if (!snapshot.ok()) return Retry(snapshot.status(), "fetching a snapshot");  // then leases the same item again
+  if (!snapshot.ok()) return Retry(snapshot.status(), "fetching a snapshot");  // Run then leases the same item again
   const absl::StatusOr<std::vector<v1::EvaluationEpisode>> episodes = Play(item, *snapshot);
   if (!episodes.ok()) {
     options_.on_item(absl::IsAborted(episodes.status()) ? "stale" : "failed", 0);

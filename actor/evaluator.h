@@ -1,6 +1,5 @@
-// Works off evaluation items the learner hands out: lease, fetch the pinned snapshot, play, report; until the run is
-// finished. An item is reported exactly once however often anything here is retried: the learner decides by the lease.
-// Not thread-safe; Run blocks.
+// Processes the learner's evaluation items (lease, fetch the pinned snapshot, play, report) until the run is finished.
+// However often calls are retried, each item counts once: the learner checks the lease. Not thread-safe; Run blocks.
 #ifndef DATACOM_ACTOR_EVALUATOR_H_
 #define DATACOM_ACTOR_EVALUATOR_H_
 
@@ -25,12 +24,12 @@ namespace datacom {
 class EvaluationSource {
  public:
   virtual ~EvaluationSource() = default;
-  virtual absl::StatusOr<v1::LeaseReply> Lease() = 0;  // holding one: renews it and returns it again
+  virtual absl::StatusOr<v1::LeaseReply> Lease() = 0;  // renews and returns the lease already held, if any
   virtual absl::StatusOr<Snapshot> Fetch(uint32_t member, uint32_t epoch) = 0;
   virtual absl::StatusOr<v1::ReportReply> Report(v1::ReportRequest request) = 0;
 };
 
-// Over the network. Each call has its deadline.
+// Over gRPC. Each call has a deadline.
 std::unique_ptr<EvaluationSource> MakeEvaluationSource(std::shared_ptr<grpc::Channel> channel,
                                                        const std::string& run_id, const std::string& evaluator);
 
@@ -38,28 +37,28 @@ class Evaluator {
  public:
   struct Options {
     const Clock* clock = &Clock::Real();
-    // Waits; true when the process is to stop.
+    // Waits; returns true when the process must stop.
     std::function<bool(std::chrono::milliseconds)> wait;
-    // For that many episodes side by side.
+    // EpisodePlayer::Make; the last argument is the batch.
     std::function<absl::StatusOr<std::unique_ptr<EpisodePlayer>>(const v1::Experiment&, const Snapshot&, uint32_t)>
         make_player;
     std::function<void(const v1::Experiment&)> on_experiment = [](const v1::Experiment&) {
     };  // once, with the first item
     std::function<void(const char* result, uint32_t episodes)> on_item = [](const char*, uint32_t) {
     };  // accepted, stale, failed
-    // Episodes of an item that an invalid simulator step cut short in every attempt; told only when there are any.
+    // Number of an item's episodes whose attempts all met an invalid simulator step; called only when above 0.
     std::function<void(uint32_t)> on_abandoned = [](uint32_t /*episodes*/) {};
   };
   Evaluator(EvaluationSource* source, Options options);
 
-  // OK: the run is finished. CANCELLED: stopped. Otherwise what went wrong for good, naming member and epoch.
+  // OK: the run is finished. CANCELLED: stopped. Otherwise a permanent error, naming member and epoch.
   absl::Status Run();
 
  private:
-  absl::Status WorkOff(const v1::LeaseReply& item);
+  absl::Status Evaluate(const v1::LeaseReply& item);
   absl::StatusOr<std::vector<v1::EvaluationEpisode>> Play(const v1::LeaseReply& item, const Snapshot& snapshot);
   absl::Status Renew(const v1::LeaseReply& item);
-  // Waits the next backoff after a transient error; CANCELLED when stopped, the error itself when it is permanent.
+  // After a transient error waits for the next backoff; CANCELLED when stopped. Returns a permanent error.
   absl::Status Retry(const absl::Status& error, const char* what);
 
   EvaluationSource* const source_;
@@ -67,7 +66,7 @@ class Evaluator {
   Backoff backoff_;
   std::string experiment_text_;
   v1::Experiment experiment_;
-  Clock::Time renewed_{}, logged_{};  // logged_: the last line about a wait, if one goes on
+  Clock::Time renewed_{}, logged_{};  // logged_: when the current wait was last logged
 };
 
 }  // namespace datacom

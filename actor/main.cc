@@ -1,4 +1,5 @@
-// datacom-actor: acts (run), evaluates (evaluate), plays for people (eval, rollout), hands policies to robots (export).
+// datacom-actor: acts (run) and evaluates (evaluate) for a run; plays policies and actions offline (eval, rollout);
+// writes policies for robots (export).
 #include <unistd.h>
 
 #include <array>
@@ -38,24 +39,25 @@ void AddProcessFlags(CLI::App* app, Flags* flags) {
   ProcessOptions& process = flags->process;
   app->add_option("--replay", process.replay, "Replay service, host:port")->check(Address(1));
   app->add_option("--learner", process.learner, "Learner service, host:port")->check(Address(1));
-  app->add_option("--tls", process.tls,
-                  "Folder with ca.crt, tls.crt, tls.key and token: mutual TLS and the run's token on every call");
-  app->add_option("--run-id", process.run_id, "Run this process belongs to");
-  app->add_option("--name", process.name, "Name of this process, stable over restarts; default: the host's");
+  app->add_option(
+      "--tls", process.tls,
+      "Folder with ca.crt, tls.crt, tls.key and token: use mutual TLS and send the run's token in each call");
+  app->add_option("--run-id", process.run_id, "Id of the run");
+  app->add_option("--name", process.name, "Name of this process, stable over restarts; default: the host name");
   app->add_option("--envs", process.environments, "Environments to step")
       ->capture_default_str()
       ->check(CLI::Range(1, 100000));
   app->add_option("--listen", process.listen, "Address of the health service")
       ->capture_default_str()
       ->check(Address(0));
-  app->add_option("--address-file", process.address_file, "Write the bound health address here");
+  app->add_option("--address-file", process.address_file, "File to write the bound health address to");
   app->add_option("--metrics-listen", process.metrics_listen, "Address of /metrics; empty: none")
       ->capture_default_str()
       ->check(Address(0));
-  app->add_option("--metrics-address-file", process.metrics_address_file, "Write the bound metrics address here");
+  app->add_option("--metrics-address-file", process.metrics_address_file, "File to write the bound metrics address to");
   app->add_flag("--evaluate", flags->evaluate, "Same as the command evaluate");
-  app->add_flag("--die-with-parent", flags->die_with_parent, "End when the starting process dies");
-  app->add_option("--healthcheck", flags->healthcheck, "Ask the server at this address for its health, and leave")
+  app->add_flag("--die-with-parent", flags->die_with_parent, "Stop when the process that started this one dies");
+  app->add_option("--healthcheck", flags->healthcheck, "Check whether the server at this address serves, then exit")
       ->check(Address(1));
 }
 
@@ -63,15 +65,16 @@ CLI::App* AddEval(CLI::App* app, Flags* flags) {
   EvalCommand& eval = flags->eval;
   CLI::App* command = app->add_subcommand("eval", "Play a policy and print the paper's metrics");
   command->add_option("what", eval.what, "Run folder; with --policy also a task's name")->required();
-  command->add_option("--policy", eval.policy, "zeros, random, scripted or a scripted one's name, in place of a run's");
-  command->add_option("--member", eval.member, "Member; default: every one")->check(WholeNumber<uint32_t>(0));
+  command->add_option("--policy", eval.policy,
+                      "zeros, random, scripted or the name of a scripted policy, instead of the run's");
+  command->add_option("--member", eval.member, "Member; default: all")->check(WholeNumber<uint32_t>(0));
   command->add_option("--epoch", eval.epoch, "Epoch number, last or best (last)");
   command->add_option("--episodes", eval.episodes, "Episodes; default: as in the run")->check(WholeNumber<uint32_t>(1));
-  command->add_option("--seed", eval.seed, "Seed of starts and noise; default: the run's own evaluation")
+  command->add_option("--seed", eval.seed, "Seed of starts and noise; default: as in the run's evaluation")
       ->check(WholeNumber<uint64_t>(0));
-  command->add_option("--set", eval.set, "path=value, in place of the run's own (task_options.puck_region=adjusted)")
+  command->add_option("--set", eval.set, "Changes a task option, as in task_options.puck_region=adjusted; repeatable")
       ->allow_extra_args(false);
-  command->add_flag("--csv", eval.csv, "One row an episode");
+  command->add_flag("--csv", eval.csv, "One row per episode, comma-separated, 17 digits");
   command->footer(kBestEpochRule);
   return command;
 }
@@ -80,12 +83,12 @@ CLI::App* AddRollout(CLI::App* app, Flags* flags) {
   RolloutCommand& rollout = flags->rollout;
   CLI::App* command = app->add_subcommand("rollout", "Play recorded actions, or one episode of a policy, in a task");
   command->add_option("task", rollout.task, "Task name")->required();
-  command->add_option("--actions", rollout.actions, "CSV with action columns");
-  command->add_option("--policy", rollout.policy, "zeros, random, scripted or a scripted one's name");
-  command->add_option("--seed", rollout.seed, "Seed of what the reset draws, and of random actions")
+  command->add_option("--actions", rollout.actions, "CSV file with action columns");
+  command->add_option("--policy", rollout.policy, "zeros, random, scripted or the name of a scripted policy");
+  command->add_option("--seed", rollout.seed, "Seed of the reset and of random actions")
       ->check(WholeNumber<uint64_t>(0));
   command->add_option("--init", rollout.init, "Start values, key=value,...");
-  command->add_option("--set", rollout.set, "path=value, changes the experiment (task options)")
+  command->add_option("--set", rollout.set, "Changes a task option, as in task_options.horizon=500; repeatable")
       ->allow_extra_args(false);
   command->add_flag("--csv", rollout.csv, "Comma-separated, 17 digits");
   return command;
@@ -104,7 +107,7 @@ CLI::App* AddExport(CLI::App* app, Flags* flags) {
 
 absl::Status Missing(const char* flag) { return absl::InvalidArgumentError(std::string(flag) + " is missing"); }
 
-// A container's or a pod's own name.
+// In a container or pod this is its own name.
 std::string HostName() {
   std::array<char, 256> name = {};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "actor";
@@ -127,7 +130,7 @@ int Finish(const absl::Status& status) {
   return ExitCode(status);
 }
 
-// A person reads it, no log. A file, task or epoch that was asked for and that is not there is wrong usage.
+// Prints for people instead of logging. A missing file, task or epoch is wrong usage.
 int FinishCommand(const absl::Status& status) {
   if (!status.ok()) std::cerr << "datacom-actor: " << status.message() << '\n';
   return absl::IsNotFound(status) ? kExitUsage : ExitCode(status);
@@ -145,7 +148,7 @@ int Main(int argc, char** argv) {
   app.require_subcommand(0, 1);
   AddProcessFlags(&app, &flags);
   app.add_subcommand("run", "Act until the run has all its rows (default)")->fallthrough();
-  CLI::App* evaluate = app.add_subcommand("evaluate", "Work off evaluations until the run is finished")->fallthrough();
+  CLI::App* evaluate = app.add_subcommand("evaluate", "Play evaluations until the run is finished")->fallthrough();
   CLI::App* eval = AddEval(&app, &flags);
   CLI::App* rollout = AddRollout(&app, &flags);
   CLI::App* exporting = AddExport(&app, &flags);

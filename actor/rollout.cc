@@ -11,15 +11,15 @@
 namespace datacom {
 namespace {
 
-constexpr uint64_t kTimedEvery = 64;    // acting is timed in one iteration of this many: the hot path does not pay
-constexpr uint64_t kGaugesEvery = 256;  // iterations between looks at snapshot age and lag
+constexpr uint64_t kTimedEvery = 64;    // one iteration in so many is timed, which keeps the hot path cheap
+constexpr uint64_t kGaugesEvery = 256;  // iterations between updates of the gauges of snapshot age and lag
 
 }  // namespace
 
-absl::StatusOr<Rollout::Parts> Rollout::PartsOf(const v1::Experiment& experiment) {
+absl::StatusOr<Rollout::Parts> Rollout::MakeParts(const v1::Experiment& experiment) {
   const AlgorithmInfo* algorithm = FindAlgorithm(experiment.algorithm());
   if (algorithm == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("algorithm: there is no \"", experiment.algorithm(), "\""));
+    return absl::InvalidArgumentError(absl::StrCat("algorithm \"", experiment.algorithm(), "\" does not exist"));
   }
   ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(experiment.task(), experiment.task_options()));
   Parts parts;
@@ -53,7 +53,7 @@ absl::StatusOr<std::unique_ptr<Rollout>> Rollout::Make(Parts parts, InsertSessio
   std::unique_ptr<Rollout> rollout(new Rollout(std::move(parts), session, subscriber, metrics, std::move(options)));
   const v1::RegisterReply& registration = session->registration();
   const uint32_t members = registration.member_count();
-  if (members == 0) return absl::FailedPreconditionError("the replay handed out no member to act for");
+  if (members == 0) return absl::FailedPreconditionError("the replay assigned no member to this actor");
   const uint32_t each = rollout->lockstep_ ? 1 : std::max<uint32_t>(1, rollout->options_.environments / members);
   for (uint32_t i = 0; i < members; ++i) RETURN_IF_ERROR(rollout->AddMember(registration.first_member() + i, each));
   for (const v1::OpenEpisode& open : registration.open_episodes()) {
@@ -70,7 +70,7 @@ absl::Status Rollout::AddMember(uint32_t member, uint32_t count) {
   const v1::Experiment& experiment = parts_.experiment;
   if (member >= static_cast<uint32_t>(experiment.members_size())) {
     return absl::FailedPreconditionError(
-        absl::StrCat("member ", member, " is none of the experiment's ", experiment.members_size()));
+        absl::StrCat("member ", member, ": the experiment has ", experiment.members_size(), " members"));
   }
   std::vector<std::unique_ptr<Task>> tasks;
   for (uint32_t e = 0; e < count; ++e) {
@@ -130,11 +130,11 @@ absl::StatusOr<int> Rollout::StepMember(MemberState* state) {
   const InsertSession::Allowance allowance = session_->allowance(state->member);
   const uint64_t unsent = state->chunk.rows();
   std::shared_ptr<const Snapshot> snapshot = subscriber_->Latest(state->member);
-  state->lack = allowance.rows <= unsent            ? Lack::kCredit
-                : !Fresh(snapshot.get(), allowance) ? Lack::kSnapshot
-                                                    : Lack::kNothing;
-  if (state->lack != Lack::kNothing) {
-    // Its rows may be what the next draw of all members waits for, while the others go on.
+  state->waits_for = allowance.rows <= unsent            ? WaitsFor::kCredit
+                     : !Fresh(snapshot.get(), allowance) ? WaitsFor::kSnapshot
+                                                         : WaitsFor::kNothing;
+  if (state->waits_for != WaitsFor::kNothing) {
+    // The next draw may wait for these rows while other members keep stepping.
     RETURN_IF_ERROR(Flush(state));
     return 0;
   }
@@ -169,7 +169,7 @@ void Rollout::CountAbandoned(uint32_t member, int count) {
   abandoned_ += count;
   if (abandoned_ < abandoned_logged_) return;
   abandoned_logged_ = 2 * abandoned_;
-  spdlog::warn("episodes abandoned so far={} last_member={}: the simulator called a step invalid", abandoned_, member);
+  spdlog::warn("episodes abandoned so far={} last_member={}: invalid simulator step", abandoned_, member);
 }
 
 void Rollout::Act(MemberState* state, int batch, bool timed) {
@@ -243,7 +243,7 @@ absl::Status Rollout::Flush(MemberState* state) {
   if (rows == 0) return absl::OkStatus();
   const absl::Status status = session_->Append(state->member, rows, state->chunk.Take());
   if (status.ok()) return status;
-  // An ended session refuses rows before the loop has looked at it: its own status says what to do next.
+  // An ended session rejects rows before the loop has checked it; the session's status says what to do next.
   RETURN_IF_ERROR(session_->status());
   return status;
 }
@@ -255,8 +255,8 @@ absl::Status Rollout::FlushAll() {
 
 void Rollout::Wait() {
   const bool snapshot = std::any_of(members_.begin(), members_.end(),
-                                    [](const MemberState& state) { return state.lack == Lack::kSnapshot; });
-  const Lack reason = snapshot ? Lack::kSnapshot : Lack::kCredit;
+                                    [](const MemberState& state) { return state.waits_for == WaitsFor::kSnapshot; });
+  const WaitsFor reason = snapshot ? WaitsFor::kSnapshot : WaitsFor::kCredit;
   const Clock::Time before = options_.clock->Now();
   if (!waiting_) {
     waiting_ = true;
@@ -264,7 +264,7 @@ void Rollout::Wait() {
   }
   options_.wait(options_.wait_slice);
   const Clock::Time after = options_.clock->Now();
-  (reason == Lack::kSnapshot ? metrics_->wait_snapshot : metrics_->wait_credit).Increment(Seconds(after - before));
+  (reason == WaitsFor::kSnapshot ? metrics_->wait_snapshot : metrics_->wait_credit).Increment(Seconds(after - before));
   if (after - wait_logged_ >= options_.patience) {
     wait_logged_ = after;
     LogWait(reason);
@@ -272,16 +272,16 @@ void Rollout::Wait() {
   }
 }
 
-void Rollout::LogWait(Lack reason) {
+void Rollout::LogWait(WaitsFor reason) {
   const double seconds = Seconds(wait_logged_ - wait_started_);
-  if (reason == Lack::kCredit) {
-    const std::string words = session_->waiting_for();
+  if (reason == WaitsFor::kCredit) {
+    const std::string detail = session_->waiting_for();
     spdlog::info("waiting seconds={:.0f} for=replay reason=credit detail=\"{}\"", seconds,
-                 words.empty() ? "no credit and no reason given: the replay may be out of reach" : words);
+                 detail.empty() ? "no credit and no reason received; the replay may be unreachable" : detail);
     return;
   }
   for (const MemberState& state : members_) {
-    if (state.lack != Lack::kSnapshot) continue;
+    if (state.waits_for != WaitsFor::kSnapshot) continue;
     const std::shared_ptr<const Snapshot> snapshot = subscriber_->Latest(state.member);
     spdlog::info("waiting seconds={:.0f} for=learner reason=snapshot member={} needs_update={} has_update={}", seconds,
                  state.member, session_->allowance(state.member).min_policy_update,
@@ -295,9 +295,10 @@ void Rollout::ReportSnapshots() {
   for (const MemberState& state : members_) {
     age = std::max(age, subscriber_->age_seconds(state.member));
     if (state.snapshot == nullptr) continue;
-    // The replay asks for at least the learner's update less the lag allowed: that is the newest update known here.
-    const uint64_t asked = session_->allowance(state.member).min_policy_update;
-    const uint64_t newest = asked == 0 ? 0 : asked + parts_.experiment.schedule().max_policy_lag();
+    // The replay requires at least the learner's update minus the allowed lag, which gives the newest update known
+    // here.
+    const uint64_t required = session_->allowance(state.member).min_policy_update;
+    const uint64_t newest = required == 0 ? 0 : required + parts_.experiment.schedule().max_policy_lag();
     const uint64_t acting = state.snapshot->version.update;
     lag = std::max(lag, newest > acting ? static_cast<double>(newest - acting) : 0.0);
   }

@@ -1,10 +1,10 @@
 // The acting loop of one session: steps the environments of its members as far as credit and fresh snapshots allow.
 //
-// One iteration: for each member, as many of its environments as its credit has rows for (they take turns) are acted
-// for in one batch, stepped, and their rows appended to the member's chunk. A chunk is handed to the session when it is
-// full, every few iterations, and at once when its member cannot step; never by the clock. When nothing can step, the
-// loop waits for whichever comes first, credit or a snapshot. Not thread-safe; Run blocks until the run is finished,
-// stopping is requested, or an error.
+// In each iteration, for each member: one batch of actions, one step of each environment in the batch, and their rows
+// are appended to the member's chunk. Credit limits the batch; the environments take turns. A chunk goes to the session
+// when it is full, after a few iterations, and immediately when its member cannot step; no timer is involved. When no
+// member can step, the loop waits for credit or a snapshot, whichever comes first. Not thread-safe; Run blocks until
+// the run is finished, a stop is requested, or an error occurs.
 #ifndef DATACOM_ACTOR_ROLLOUT_H_
 #define DATACOM_ACTOR_ROLLOUT_H_
 
@@ -32,18 +32,18 @@ namespace datacom {
 class Rollout {
  public:
   struct Options {
-    uint32_t environments = 16;                 // of the process; at least one a member, exactly one in lockstep
-    uint32_t chunk_rows = 64;                   // a chunk of this many rows is sent at once
-    uint32_t flush_iterations = 8;              // older rows wait no longer than this
-    std::chrono::milliseconds wait_slice{100};  // how often a wait looks at stop and errors
+    uint32_t environments = 16;                 // of the process; at least one per member, exactly one in lockstep
+    uint32_t chunk_rows = 64;                   // a chunk of this many rows is sent immediately
+    uint32_t flush_iterations = 8;              // a smaller chunk is sent after this many iterations
+    std::chrono::milliseconds wait_slice{100};  // a wait checks for stop and errors this often
     // Blocks until a session or snapshot change is reported, or the timeout (Changes::Wait).
     std::function<void(std::chrono::nanoseconds)> wait;
-    std::chrono::milliseconds patience{5000};  // a longer wait is logged, and again after each such time
+    std::chrono::milliseconds patience{5000};  // a wait is logged each time it has lasted this much longer
     const Clock* clock = &Clock::Real();
     std::function<bool()> stop = [] { return false; };
     std::function<void()> on_ready = [] {};  // once, when every member has a snapshot to act with
   };
-  // What the loop is made of; tests bring their own.
+  // The parts of the loop; tests supply their own.
   struct Parts {
     v1::Experiment experiment;  // resolved
     RowSchema schema;
@@ -51,20 +51,20 @@ class Rollout {
     std::function<absl::StatusOr<std::unique_ptr<ActingRule>>(const Snapshot&, int max_batch)> make_rule;
   };
   // Task, rule and schema as the experiment names them. INVALID_ARGUMENT or NOT_FOUND naming what does not exist.
-  static absl::StatusOr<Parts> PartsOf(const v1::Experiment& experiment);
+  static absl::StatusOr<Parts> MakeParts(const v1::Experiment& experiment);
 
-  // The session must be registered and started, the subscriber cover its members; both and the metrics outlive this.
-  // A lockstep session continues its open episodes.
+  // The session must be registered and started, and the subscriber must cover its members; both and the metrics must
+  // outlive this object. A lockstep session continues its open episodes.
   static absl::StatusOr<std::unique_ptr<Rollout>> Make(Parts parts, InsertSession* session,
                                                        SnapshotSubscriber* subscriber, ActorMetrics* metrics,
                                                        Options options);
 
-  // OK: the run has all its rows. CANCELLED: stopped, everything appended. NOT_FOUND: the session ended, register anew.
-  // FAILED_PRECONDITION naming array and shapes: a snapshot that does not fit (nothing was done with it).
+  // OK: the run has all its rows. CANCELLED: stopped; all rows are appended. NOT_FOUND: the session ended; register
+  // again. FAILED_PRECONDITION, naming array and shapes: a snapshot does not fit and was not used.
   absl::Status Run();
 
  private:
-  enum class Lack { kNothing, kCredit, kSnapshot };
+  enum class WaitsFor { kNothing, kCredit, kSnapshot };
   struct MemberState {
     uint32_t member = 0;
     std::unique_ptr<EnvironmentBatch> environments;
@@ -72,24 +72,24 @@ class Rollout {
     std::shared_ptr<const Snapshot> snapshot;  // loaded into rule
     RowChunk chunk;
     uint32_t chunk_age = 0;  // iterations since its first row
-    int turn = 0;            // environment that steps first next
-    Lack lack = Lack::kNothing;
+    int turn = 0;            // environment that steps first in the next iteration
+    WaitsFor waits_for = WaitsFor::kNothing;
   };
 
   Rollout(Parts parts, InsertSession* session, SnapshotSubscriber* subscriber, ActorMetrics* metrics, Options options);
   absl::Status AddMember(uint32_t member, uint32_t environments);
-  // How many environments stepped (0 with state->lack set).
+  // Returns how many environments stepped; 0 with state->waits_for set.
   absl::StatusOr<int> StepMember(MemberState* state);
   bool Fresh(const Snapshot* snapshot, const InsertSession::Allowance& allowance) const;
   absl::Status LoadSnapshot(MemberState* state, std::shared_ptr<const Snapshot> snapshot);
   void Act(MemberState* state, int batch, bool timed);
   EnvironmentBatch::Decision DecisionOf(const MemberState& state, int row) const;  // of the last Act
-  void CountAbandoned(uint32_t member, int count);  // logs the 1st, 2nd, 4th, ...: a broken task must not flood the log
+  void CountAbandoned(uint32_t member, int count);  // logs each doubling, so that a broken task cannot flood the log
   absl::Status Flush(MemberState* state);
   absl::Status FlushAll();
   absl::Status CheckPeers() const;
   void Wait();
-  void LogWait(Lack reason);
+  void LogWait(WaitsFor reason);
   void ReportSnapshots();
 
   const Parts parts_;
@@ -110,10 +110,10 @@ class Rollout {
   std::vector<int> chosen_;                // [batch] environments stepping now
   std::vector<float> observations_;        // [batch, obs_dim]
   std::vector<float> noise_;               // [batch, noise_dim]
-  std::vector<float> costs_;               // [batch] of the steps before
+  std::vector<float> costs_;               // [batch] of the previous steps
   std::vector<float> actions_;             // [batch, action_dim]
   std::vector<double> intervention_;       // [batch]
-  std::vector<float> raw_actions_;         // [batch, action_dim], of rules that filter inside of the agent
+  std::vector<float> raw_actions_;         // [batch, action_dim], of rules whose actions are already filtered
   std::vector<double> constraint_, cvar_;  // [batch], of rules with a learned constraint
 };
 

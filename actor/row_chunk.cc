@@ -10,7 +10,7 @@
 namespace datacom {
 namespace {
 
-// What a transition can fill, in the order of Append; the last five only where a schema has them.
+// The columns that a transition can fill, in the order of Append. The last five are optional in a schema.
 constexpr std::array<absl::string_view, 17> kFilled = {"observation",
                                                        "action",
                                                        "reward",
@@ -38,7 +38,7 @@ absl::StatusOr<RowChunk> RowChunk::Make(const RowSchema& schema, uint32_t capaci
   for (const Column& column : schema.wire()) {
     const size_t value = std::find(kFilled.begin(), kFilled.end(), column.name) - kFilled.begin();
     if (value == kFilled.size()) {
-      return absl::FailedPreconditionError(absl::StrCat("row column ", column.name, " is none that an actor fills"));
+      return absl::FailedPreconditionError(absl::StrCat("actors cannot fill the row column ", column.name));
     }
     chunk.fields_.push_back({offset, column.bytes(), value});
     offset += column.bytes() * capacity;

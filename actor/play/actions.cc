@@ -20,7 +20,7 @@ namespace {
 
 absl::Status Invalid(const std::string& message) { return absl::InvalidArgumentError(message); }
 
-// Which columns of the file are the action, in order.
+// Indices of the action columns, in order.
 absl::StatusOr<std::vector<int>> ActionColumns(const CsvTable& table, const TaskSpec& spec, const std::string& path) {
   std::vector<std::vector<std::string>> namings(2);
   for (int i = 0; i < spec.action_dim; ++i) {

@@ -15,10 +15,10 @@ struct CsvTable {
   int Column(const std::string& name) const;   // -1 when absent
 };
 
-// INVALID_ARGUMENT naming file and line of a row whose width is not the header's; NOT_FOUND for a missing file.
+// INVALID_ARGUMENT, naming file and line, when a row has not as many cells as the header; NOT_FOUND for a missing file.
 absl::StatusOr<CsvTable> ReadCsv(const std::string& path);
 
-// 17 significant digits: read back, it is the same double.
+// 17 significant digits, which read back as the same double.
 std::string Exact(double value);
 
 }  // namespace datacom

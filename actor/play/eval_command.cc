@@ -19,7 +19,7 @@
 namespace datacom {
 namespace {
 
-// Writes evaluations: the header before the first, in either form.
+// Prints evaluations as CSV or as a table, with a header before the first one.
 class Output {
  public:
   Output(const EvalCommand& command, const v1::Experiment& experiment, std::ostream* out)
@@ -82,7 +82,7 @@ absl::StatusOr<v1::Experiment> ReadExperiment(const EvalCommand& command) {
   if (command.policy.empty() && !IsRunFolder(command.what) &&
       std::find(tasks.begin(), tasks.end(), command.what) != tasks.end()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(command.what, " is a task, no run: name its policy too, --policy zeros, random or scripted"));
+        absl::StrCat(command.what, " is a task, not a run: name a policy too, --policy zeros, random or scripted"));
   }
   if (command.policy.empty() || IsRunFolder(command.what)) return ReadRunExperiment(command.what, command.set);
   v1::Experiment experiment;
@@ -114,7 +114,7 @@ absl::Status EvaluateUntrained(const EvalCommand& command, const v1::Experiment&
   ASSIGN_OR_RETURN(UntrainedPolicy policy, MakeUntrainedPolicy(command.policy, model));
   if (!command.csv) *out << experiment.task() << ", " << policy.title << '\n';
   ASSIGN_OR_RETURN(const std::unique_ptr<EpisodePlayer> player,
-                   EpisodePlayer::Around(experiment, std::move(policy.rule), count));
+                   EpisodePlayer::MakeWithRule(experiment, std::move(policy.rule), count));
   const EpisodePlayer::Seeds seeds = {command.seed.value_or(experiment.run().seed()), 0, 0};
   ASSIGN_OR_RETURN(const std::vector<v1::EvaluationEpisode> episodes, Play(seeds, count, player.get()));
   output->Print(0, 0, 0, episodes);

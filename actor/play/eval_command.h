@@ -15,18 +15,17 @@ namespace datacom {
 
 struct EvalCommand {
   std::string what;                  // a run folder; with `policy` also a task's name
-  std::string policy;                // an untrained one (MakeUntrainedPolicy); empty: the run's
-  std::optional<uint32_t> member;    // of a run's policy; absent: every member
+  std::string policy;                // name of an untrained policy (MakeUntrainedPolicy); empty: the run's policy
+  std::optional<uint32_t> member;    // of a run's policy; absent: all members
   std::optional<std::string> epoch;  // of a run's policy: number, last or best; absent: last
-  std::optional<uint32_t> episodes;  // absent: the run's own number; of a task the schema's
-  std::optional<uint64_t> seed;      // in place of the run's seed; absent: the very episodes the run was evaluated with
-  std::vector<std::string> set;      // "task_options.horizon=500", in place of the run's own
-  bool csv = false;                  // one row an episode, 17 digits; else the task options and one line a member
+  std::optional<uint32_t> episodes;  // absent: as many as in the run's evaluation; for a task the schema's default
+  std::optional<uint64_t> seed;      // replaces the run's seed; absent: the same episodes as in the run's evaluation
+  std::vector<std::string> set;      // "task_options.horizon=500", replaces the run's own
+  bool csv = false;                  // one row per episode, 17 digits; else the task options and one line per member
 };
 
-// An untrained policy stands as member 0 with seed 0 at epoch 0, whatever it is evaluated on. NOT_FOUND or
-// INVALID_ARGUMENT naming the folder, task, policy, epoch or member that is not there; CANCELLED when the process is
-// stopped.
+// An untrained policy is printed as member 0 with seed 0 at epoch 0. NOT_FOUND or INVALID_ARGUMENT, naming the missing
+// folder, task, policy, epoch or member; CANCELLED when the process is stopped.
 absl::Status RunEvalCommand(const EvalCommand& command, std::ostream* out);
 
 }  // namespace datacom

@@ -13,12 +13,12 @@ namespace datacom {
 struct ExportCommand {
   std::string run_dir;
   uint32_t member = 0;
-  std::string epoch = "last";  // number, or last
-  std::string file;            // to be written
+  std::string epoch = "last";  // number, last or best
+  std::string file;            // to write
 };
 
-// Writes the file, once it is known that the policy can be made to act, and says on `out` what it holds. NOT_FOUND or
-// INVALID_ARGUMENT naming the folder, epoch or member that is not there.
+// Checks that the policy's acting rule can be made, writes the file and prints on `out` what it holds. NOT_FOUND or
+// INVALID_ARGUMENT, naming the missing folder, epoch or member.
 absl::Status RunExportCommand(const ExportCommand& command, std::ostream* out);
 
 }  // namespace datacom

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// policies/epoch_NNNN.snapshot -> NNNN; nothing for other names.
+// policies/epoch_NNNN.snapshot -> NNNN; nullopt for other names.
 std::optional<uint32_t> EpochOf(const fs::path& path) {
   const std::string stem = path.stem().string();
   uint32_t epoch = 0;
@@ -28,7 +28,6 @@ std::optional<uint32_t> EpochOf(const fs::path& path) {
 
 using PolicyPaths = std::map<uint32_t, fs::path>;  // by epoch
 
-// Every epoch's file.
 absl::StatusOr<PolicyPaths> PolicyFiles(const std::string& run_dir) {
   const fs::path folder = fs::path(run_dir) / "policies";
   PolicyPaths files;
@@ -36,7 +35,7 @@ absl::StatusOr<PolicyPaths> PolicyFiles(const std::string& run_dir) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     if (const std::optional<uint32_t> epoch = EpochOf(entry.path()); epoch.has_value()) files[*epoch] = entry.path();
   }
-  if (error || files.empty()) return absl::NotFoundError(absl::StrCat(folder.string(), ": no policy of any epoch"));
+  if (error || files.empty()) return absl::NotFoundError(absl::StrCat(folder.string(), ": no policies"));
   return files;
 }
 
@@ -45,7 +44,7 @@ absl::StatusOr<std::vector<MemberPolicy>> ReadEpoch(const std::string& run_dir, 
   const auto found = files.find(epoch);
   if (found == files.end()) {
     return absl::NotFoundError(absl::StrCat((fs::path(run_dir) / "policies").string(), ": no policy of epoch ", epoch,
-                                            "; there are ", files.begin()->first, " to ", files.rbegin()->first));
+                                            "; the epochs are ", files.begin()->first, " to ", files.rbegin()->first));
   }
   ASSIGN_OR_RETURN(std::vector<Snapshot> snapshots, ReadSnapshotFile(found->second.string()));
   std::vector<MemberPolicy> policies;
@@ -72,7 +71,7 @@ bool IsRunFolder(const std::string& path) { return fs::exists(fs::path(path) / "
 absl::StatusOr<v1::Experiment> ReadRunExperiment(const std::string& run_dir, const std::vector<std::string>& set) {
   const std::string file = (fs::path(run_dir) / "experiment.textproto").string();
   if (!IsRunFolder(run_dir))
-    return absl::NotFoundError(absl::StrCat(run_dir, " is no run folder: it has no experiment.textproto"));
+    return absl::NotFoundError(absl::StrCat(run_dir, " is not a run folder: it has no experiment.textproto"));
   ASSIGN_OR_RETURN(v1::Experiment experiment, LoadExperiment(file, ""));
   experiment = ResolveExperiment(experiment);
   RETURN_IF_ERROR(ApplyTaskOptions(set, &experiment));
@@ -89,7 +88,7 @@ absl::StatusOr<std::vector<uint32_t>> PolicyEpochs(const std::string& run_dir) {
 absl::StatusOr<std::vector<MemberPolicy>> ReadPolicies(const std::string& run_dir, const std::string& epoch) {
   uint32_t wanted = 0;
   if (epoch != "last" && epoch != "best" && !absl::SimpleAtoi(epoch, &wanted)) {
-    return absl::InvalidArgumentError(absl::StrCat("--epoch: \"", epoch, "\" is neither a number nor last nor best"));
+    return absl::InvalidArgumentError(absl::StrCat("--epoch: \"", epoch, "\" is not a number, last or best"));
   }
   ASSIGN_OR_RETURN(const auto files, PolicyFiles(run_dir));
   if (epoch == "best") return ReadBest(run_dir, files);
@@ -101,7 +100,7 @@ absl::StatusOr<const MemberPolicy*> FindMember(const std::vector<MemberPolicy>& 
     if (policy.snapshot.member == member) return &policy;
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("--member: ", member, " is none of the run's ", policies.size(), " members"));
+      absl::StrCat("--member: ", member, " is not one of the run's ", policies.size(), " members"));
 }
 
 }  // namespace datacom

@@ -1,6 +1,5 @@
-// What a run folder says to those who play its policies again: the experiment and the snapshots of its epochs.
-// Functions; thread-safe; block on the disk. NOT_FOUND or INVALID_ARGUMENT naming the folder or epoch that is not
-// there.
+// Reads the experiment and the policies (one snapshot per member and epoch) of a run folder. Functions; thread-safe;
+// block on the disk. NOT_FOUND or INVALID_ARGUMENT, naming the missing folder or epoch.
 #ifndef DATACOM_ACTOR_PLAY_POLICIES_H_
 #define DATACOM_ACTOR_PLAY_POLICIES_H_
 
@@ -16,7 +15,7 @@ namespace datacom {
 
 bool IsRunFolder(const std::string& path);
 
-// RUN_DIR/experiment.textproto, resolved, with the assignments "path=value" of task options applied.
+// RUN_DIR/experiment.textproto, resolved, with the assignments "task_options.NAME=value" applied.
 absl::StatusOr<v1::Experiment> ReadRunExperiment(const std::string& run_dir, const std::vector<std::string>& set);
 
 // Epochs with a snapshot, ascending, at least one.
@@ -26,10 +25,10 @@ struct MemberPolicy {
   uint32_t epoch = 0;
   Snapshot snapshot;
 };
-// One a member. epoch: a number, "last", or "best": each member's own (common/records/best_epoch.h).
+// One policy per member. epoch: a number, "last", or "best": each member's own best (common/records/best_epoch.h).
 absl::StatusOr<std::vector<MemberPolicy>> ReadPolicies(const std::string& run_dir, const std::string& epoch);
 
-// The policy of a member. INVALID_ARGUMENT naming the member when there is none.
+// The policy of a member. INVALID_ARGUMENT, naming the member, when there is none.
 absl::StatusOr<const MemberPolicy*> FindMember(const std::vector<MemberPolicy>& policies, uint32_t member);
 
 }  // namespace datacom

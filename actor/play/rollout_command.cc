@@ -16,10 +16,10 @@
 namespace datacom {
 namespace {
 
-// Writes the action [action_dim] of a step, from 0, in the state observed; false at the end.
+// Writes the action [action_dim] of step `step` (from 0) for the observation; returns false at the end.
 using ActionSource = std::function<bool(uint64_t step, const double* observation, double* action)>;
 
-absl::StatusOr<ActionSource> Recorded(const std::string& file, const TaskSpec& spec) {
+absl::StatusOr<ActionSource> RecordedActions(const std::string& file, const TaskSpec& spec) {
   ASSIGN_OR_RETURN(std::vector<std::vector<double>> actions, ReadActions(file, spec));
   return ActionSource([actions = std::move(actions)](uint64_t step, const double*, double* action) {
     if (step >= actions.size()) return false;
@@ -28,7 +28,7 @@ absl::StatusOr<ActionSource> Recorded(const std::string& file, const TaskSpec& s
   });
 }
 
-absl::StatusOr<ActionSource> Acting(const std::string& name, const RolloutCommand& command, uint64_t seed) {
+absl::StatusOr<ActionSource> PolicyActions(const std::string& name, const RolloutCommand& command, uint64_t seed) {
   v1::Experiment experiment;
   RETURN_IF_ERROR(ApplyTaskOptions(command.set, &experiment));
   ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(command.task, experiment.task_options()));
@@ -55,8 +55,9 @@ absl::Status RunRolloutCommand(const RolloutCommand& command, std::ostream* out)
   ASSIGN_OR_RETURN(const std::unique_ptr<Task> task, MakeTaskWith(command.task, command.set));
   const TaskSpec& spec = task->spec();
   const bool recorded = command.policy.empty();
-  ASSIGN_OR_RETURN(const ActionSource source, recorded ? Recorded(command.actions, spec)
-                                                       : Acting(command.policy, command, command.seed.value_or(0)));
+  ASSIGN_OR_RETURN(const ActionSource source, recorded
+                                                  ? RecordedActions(command.actions, spec)
+                                                  : PolicyActions(command.policy, command, command.seed.value_or(0)));
   ASSIGN_OR_RETURN(const auto init, ParseInit(command.init));
   std::vector<double> observation(spec.obs_dim), action(spec.action_dim);
   RandomStream stream(command.seed.has_value() ? StreamKey("rollout.reset", {*command.seed})
@@ -70,7 +71,7 @@ absl::Status RunRolloutCommand(const RolloutCommand& command, std::ostream* out)
     result = task->Step(action.data(), observation.data());
     if (!result.valid) {
       return absl::InternalError(
-          absl::StrCat("step ", step + 1, ": the simulator called it invalid (", spec.name, ")"));
+          absl::StrCat("step ", step + 1, ": the simulator reports it as invalid (", spec.name, ")"));
     }
     table.Step(static_cast<uint32_t>(step + 1), action.data(), observation.data(), result);
     if (result.absorbing && !recorded) break;

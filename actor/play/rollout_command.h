@@ -1,5 +1,4 @@
-// `rollout`: plays a recorded action sequence, or an episode of an untrained policy, in a task and prints what
-// happened.
+// `rollout`: plays recorded actions, or an episode of an untrained policy, in a task and prints every step.
 #ifndef DATACOM_ACTOR_PLAY_ROLLOUT_COMMAND_H_
 #define DATACOM_ACTOR_PLAY_ROLLOUT_COMMAND_H_
 
@@ -16,16 +15,17 @@ namespace datacom {
 struct RolloutCommand {
   std::string task;
   std::string actions;  // CSV; action columns: action0.. | action | a0.. | a_v,a_w; rows without an action are skipped
-  std::string policy;   // in place of actions: MakeUntrainedPolicy
-  std::optional<uint64_t> seed;  // of what the reset draws, and of random actions; absent: the same every time
+  std::string policy;   // instead of actions: a name for MakeUntrainedPolicy
+  std::optional<uint64_t> seed;  // of the reset and of random actions; absent: always the same
   std::string init;              // "x=-1,theta=0.1"; empty = the task's own reset
   std::vector<std::string> set;  // "task_options.horizon=500"
-  bool csv = false;              // 17 digits, comma-separated; else aligned columns to read
+  bool csv = false;              // 17 digits, comma-separated; else aligned columns
 };
 
-// Prints step,action0..,obs0..,reward,cost,absorbing; row 0 is the state after reset, where action and reward are
-// empty. Recorded actions go on after absorbing; a policy's episode ends there, or at the horizon. INVALID_ARGUMENT
-// (NOT_FOUND for a file) naming what cannot be used; then nothing was printed.
+// Prints step,action0..,obs0..,reward,cost,absorbing. Row 0 is the state after the reset; its action and reward are
+// empty. Recorded actions continue after an absorbing state; a policy's episode ends there or at the horizon.
+// INVALID_ARGUMENT (NOT_FOUND for a file), naming what cannot be used, before anything is printed; INTERNAL for an
+// invalid simulator step.
 absl::Status RunRolloutCommand(const RolloutCommand& command, std::ostream* out);
 
 }  // namespace datacom

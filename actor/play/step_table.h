@@ -1,5 +1,5 @@
-// A played episode as lines, a state each: `step,action0..,obs0..,reward,cost,absorbing`; the start has neither action
-// nor reward. Not thread-safe; the stream is the caller's.
+// Prints a played episode, one line per state: `step,action0..,obs0..,reward,cost,absorbing`; the start has neither
+// action nor reward. Not thread-safe; the caller owns the stream.
 #ifndef DATACOM_ACTOR_PLAY_STEP_TABLE_H_
 #define DATACOM_ACTOR_PLAY_STEP_TABLE_H_
 
@@ -17,7 +17,7 @@ class StepTable {
   // csv: comma-separated, 17 digits; else aligned. Writes the header.
   StepTable(const TaskSpec& spec, bool csv, std::ostream* out);
   void Start(const double* observation, double cost);
-  // The state that step `step` (from 1) reached.
+  // Prints the state that step `step` (from 1) reached.
   void Step(uint32_t step, const double* action, const double* observation, const StepResult& result);
 
  private:

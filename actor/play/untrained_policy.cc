@@ -14,7 +14,7 @@ namespace {
 class UntrainedRule : public ActingRule {
  public:
   absl::Status Load(const Snapshot& /*snapshot*/) override {
-    return absl::FailedPreconditionError("a policy that nobody trained has no parameters to load");
+    return absl::FailedPreconditionError("an untrained policy has no parameters to load");
   }
 };
 
@@ -36,7 +36,7 @@ class Random : public UntrainedRule {
   void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics&) override {
     const size_t n = low_.size();
     for (size_t i = 0; i < batch * n; ++i) {
-      const double uniform = std::erfc(-inputs.noise[i] * M_SQRT1_2) / 2;  // the normal distribution's own
+      const double uniform = std::erfc(-inputs.noise[i] * M_SQRT1_2) / 2;  // normal cumulative distribution function
       actions[i] = static_cast<float>(low_[i % n] + uniform * (high_[i % n] - low_[i % n]));
     }
   }
@@ -69,9 +69,10 @@ class Scripted : public UntrainedRule {
 
 absl::StatusOr<UntrainedPolicy> MakeUntrainedPolicy(const std::string& name, const TaskModel& model) {
   const TaskSpec& spec = model.spec;
-  if (name == "zeros") return UntrainedPolicy{"zeros: does nothing", std::make_unique<Zeros>(spec)};
+  if (name == "zeros") return UntrainedPolicy{"zeros: zero actions", std::make_unique<Zeros>(spec)};
   if (name == "random") {
-    return UntrainedPolicy{"random: uniform actions, drawn anew at every step", std::make_unique<Random>(spec)};
+    return UntrainedPolicy{"random: uniform actions, drawn independently at every step",
+                           std::make_unique<Random>(spec)};
   }
   std::vector<std::string> names = {"zeros", "random"};
   if (!model.scripted.empty()) names.emplace_back("scripted");

@@ -1,4 +1,4 @@
-// Policies that nobody trained, to hold learned ones against: zeros, random, and the scripted ones of a task.
+// Untrained policies to compare learned ones with: zeros, random, and the scripted policies of a task.
 #ifndef DATACOM_ACTOR_PLAY_UNTRAINED_POLICY_H_
 #define DATACOM_ACTOR_PLAY_UNTRAINED_POLICY_H_
 
@@ -16,9 +16,9 @@ struct UntrainedPolicy {
   std::unique_ptr<ActingRule> rule;
 };
 
-// `name`: "zeros"; "random", uniform within the action's bounds, drawn anew at every step; "scripted", the task's first
-// scripted controller; or the name of one of them. The rule sees float32 observations, as learned policies do.
-// INVALID_ARGUMENT naming the task and what it has.
+// `name`: "zeros"; "random", uniform within the action's bounds and independent at every step; "scripted", the task's
+// first scripted policy; or the name of a scripted policy. The rule sees float32 observations, as learned policies do.
+// INVALID_ARGUMENT, naming the task and its policies.
 absl::StatusOr<UntrainedPolicy> MakeUntrainedPolicy(const std::string& name, const TaskModel& model);
 
 }  // namespace datacom

@@ -25,12 +25,12 @@ std::string Describe(const ViolationEpisode& episode) {
   std::string text = absl::StrCat("violation ", v.id, ": member ", v.member, " (seed ", v.seed, "), environment step ",
                                   v.env_steps, ", policy ", v.policy_version, "\n  ", v.actor, ", session ", v.session,
                                   ", environment ", v.environment, ", episode ", v.episode, ", step ", v.step, " of ",
-                                  episode.steps(), " on record\n  cost ", v.cost, "\n");
+                                  episode.steps(), " recorded\n  cost ", v.cost, "\n");
   if (v.judgement.has_value()) {
     absl::StrAppend(&text, "  CVaR ", v.judgement->cvar, ", delta ", v.judgement->delta, ", slack ", v.judgement->slack,
                     "\n");
   }
-  return absl::StrCat(text, "  action chosen ", Vector(v.raw_action), ", executed ", Vector(v.executed_action), "\n");
+  return absl::StrCat(text, "  policy action ", Vector(v.raw_action), ", executed ", Vector(v.executed_action), "\n");
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ absl::StatusOr<std::unique_ptr<ViolationEpisode>> ViolationEpisode::Load(const s
   ASSIGN_OR_RETURN(std::unique_ptr<Task> task, MakeTask(experiment.task(), experiment.task_options()));
   const size_t actions = violation.executed_action.size();
   if (actions != static_cast<size_t>(task->spec().action_dim)) {
-    return absl::DataLossError(absl::StrCat(run_dir, "/ledger: ", actions, " action values a step, task ",
+    return absl::DataLossError(absl::StrCat(run_dir, "/ledger: ", actions, " action values per step, task ",
                                             experiment.task(), " has ", task->spec().action_dim));
   }
   return std::unique_ptr<ViolationEpisode>(
@@ -69,19 +69,19 @@ absl::Status ViolationEpisode::Play(const StateWatcher& watcher) {
   task_->Reset(&stream, wide.data());
   const auto round = [](double value) { return static_cast<float>(value); };
   std::transform(wide.begin(), wide.end(), before.begin(), round);
-  Moment moment;
-  moment.task = task_.get();
-  moment.reached.cost = task_->Cost();
-  RETURN_IF_ERROR(watcher(moment, nullptr, wide.data()));
+  EpisodeState state;
+  state.task = task_.get();
+  state.reached.cost = task_->Cost();
+  RETURN_IF_ERROR(watcher(state, nullptr, wide.data()));
   for (uint32_t step = 0; step < steps(); ++step) {
     std::copy(recorded_[step].execution.begin(), recorded_[step].execution.end(), action.begin());
-    moment.reached = CheckedStep(task_.get(), action.data(), wide.data());
+    state.reached = CheckedStep(task_.get(), action.data(), wide.data());
     std::transform(wide.begin(), wide.end(), after.begin(), round);
-    RETURN_IF_ERROR(Compare(step, before, after, moment.reached));
-    moment.sum_reward += moment.reached.reward;
-    moment.step = step + 1;
-    moment.last = moment.step == steps();
-    RETURN_IF_ERROR(watcher(moment, action.data(), wide.data()));
+    RETURN_IF_ERROR(Compare(step, before, after, state.reached));
+    state.sum_reward += state.reached.reward;
+    state.step = step + 1;
+    state.last = state.step == steps();
+    RETURN_IF_ERROR(watcher(state, action.data(), wide.data()));
     before.swap(after);
   }
   return absl::OkStatus();
@@ -92,20 +92,19 @@ absl::Status ViolationEpisode::Compare(uint32_t step, const std::vector<float>& 
   const LedgerStep& recorded = recorded_[step];
   const std::string where = absl::StrCat("violation ", violation_.id, ", step ", step, " of its episode: ");
   const std::string hint = "; the run's build.txt names the build that recorded it";
-  if (!result.valid)
-    return absl::InternalError(absl::StrCat(where, "played again, the simulator calls it invalid", hint));
+  if (!result.valid) return absl::InternalError(absl::StrCat(where, "the simulator reports it as invalid", hint));
   const auto cost = static_cast<float>(result.cost);
   if (!SameBits(cost, recorded.cost)) {
-    return absl::InternalError(absl::StrCat(where, "cost ", recorded.cost, " on record, ", cost,
-                                            " played again, difference ", static_cast<double>(cost) - recorded.cost,
+    return absl::InternalError(absl::StrCat(where, "cost ", recorded.cost, " recorded, ", cost,
+                                            " simulated, difference ", static_cast<double>(cost) - recorded.cost,
                                             hint));
   }
   const uint32_t check =
       StepCheck(before.data(), after.data(), spec().obs_dim, static_cast<float>(result.reward), result.absorbing);
   if (check == recorded.check) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat(where, "observation, reward or end are not those on record (their CRC-32 is ",
-                                          absl::Hex(recorded.check), ", played again ", absl::Hex(check),
-                                          "), though the cost is, ", cost, hint));
+  return absl::InternalError(absl::StrCat(where, "observation, reward or end differ from the record (CRC-32 ",
+                                          absl::Hex(recorded.check), " recorded, ", absl::Hex(check),
+                                          " simulated), but the cost, ", cost, ", is equal", hint));
 }
 
 absl::Status RunViolationCommand(const ViolationCommand& command, std::ostream* out, std::ostream* notes) {
@@ -115,18 +114,18 @@ absl::Status RunViolationCommand(const ViolationCommand& command, std::ostream* 
   *about << Describe(*episode);
   std::unique_ptr<StepTable> table;
   if (command.csv) table = std::make_unique<StepTable>(episode->spec(), /*csv=*/true, out);
-  RETURN_IF_ERROR(episode->Play([&](const Moment& moment, const double* action, const double* observation) {
+  RETURN_IF_ERROR(episode->Play([&](const EpisodeState& state, const double* action, const double* observation) {
     if (Stop::Process().requested()) return absl::CancelledError("stopping was requested");
     if (table == nullptr) return absl::OkStatus();
     if (action == nullptr) {
-      table->Start(observation, moment.reached.cost);
+      table->Start(observation, state.reached.cost);
     } else {
-      table->Step(moment.step, action, observation, moment.reached);
+      table->Step(state.step, action, observation, state.reached);
     }
     return absl::OkStatus();
   }));
   *about << "simulated again: " << episode->steps()
-         << " steps, every observation, reward and cost equal to the recorded one, bit for bit\n";
+         << " steps; every observation, reward and cost equals the record bit for bit\n";
   return absl::OkStatus();
 }
 

@@ -1,4 +1,4 @@
-// A violation of training, simulated again from the run's ledger, bit for bit.
+// Simulates a violation of training again from the run's ledger and compares it bit for bit.
 #ifndef DATACOM_ACTOR_PLAY_VIOLATION_H_
 #define DATACOM_ACTOR_PLAY_VIOLATION_H_
 
@@ -20,7 +20,7 @@ namespace datacom {
 // Not thread-safe; owns its task.
 class ViolationEpisode {
  public:
-  // Reads experiment and ledger of the run. NOT_FOUND or INVALID_ARGUMENT naming what is not there; the errors of
+  // Reads experiment and ledger of the run. NOT_FOUND or INVALID_ARGUMENT, naming what is missing; the errors of
   // ReadViolation and ReadEpisode.
   static absl::StatusOr<std::unique_ptr<ViolationEpisode>> Load(const std::string& run_dir, uint64_t id);
 
@@ -29,11 +29,12 @@ class ViolationEpisode {
   uint32_t steps() const { return static_cast<uint32_t>(recorded_.size()); }
   std::string title() const;  // one line
 
-  // Called for the start (action null) and every state reached. action: [action_dim] that led there; observation:
-  // [obs_dim], float64. Its error ends the play.
-  using StateWatcher = std::function<absl::Status(const Moment&, const double* action, const double* observation)>;
-  // Simulates the episode as far as it is on record. INTERNAL naming the first step whose cost, observations, reward or
-  // end differ in any bit of float32 from what was recorded, and the difference.
+  // Called for the start (action null) and every reached state. action: [action_dim] that led there; observation:
+  // [obs_dim], float64. An error ends Play and is returned.
+  using StateWatcher =
+      std::function<absl::Status(const EpisodeState&, const double* action, const double* observation)>;
+  // Simulates the recorded steps of the episode. INTERNAL, naming the first step whose cost, observations, reward or
+  // end differ from the record in any bit of float32, and the difference.
   absl::Status Play(const StateWatcher& watcher);
 
  private:
@@ -53,8 +54,8 @@ struct ViolationCommand {
   uint64_t id = 0;
   bool csv = false;
 };
-// Plays the violation's episode. csv: its states on `out`, as `rollout` writes them, and what they are of on `notes`;
-// else the latter on `out`. Errors as above.
+// Plays the violation's episode and prints a description on `out`. csv: prints the states on `out`, in the format of
+// `rollout`, and the description on `notes`. Errors as above.
 absl::Status RunViolationCommand(const ViolationCommand& command, std::ostream* out, std::ostream* notes);
 
 }  // namespace datacom

@@ -23,7 +23,7 @@ constexpr size_t kUsualPanels = 5;
 
 absl::StatusOr<const ObservationSlice*> FindSlice(const TaskModel& model, const std::string& name) {
   if (model.slices.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("task ", model.spec.name, " names no slice to map"));
+    return absl::InvalidArgumentError(absl::StrCat("task ", model.spec.name, " defines no slice to map"));
   }
   if (name.empty()) return &model.slices.front();
   std::vector<std::string> names;
@@ -35,7 +35,7 @@ absl::StatusOr<const ObservationSlice*> FindSlice(const TaskModel& model, const 
                                                  "\"; there are: ", absl::StrJoin(names, ", ")));
 }
 
-// What ReadPolicies is to be asked for.
+// Epochs as ReadPolicies takes them.
 absl::StatusOr<std::vector<std::string>> ChooseEpochs(const std::string& run_dir, const std::string& text) {
   if (!text.empty() && text != "all") return std::vector<std::string>(absl::StrSplit(text, ','));
   ASSIGN_OR_RETURN(const std::vector<uint32_t> epochs, PolicyEpochs(run_dir));
@@ -48,7 +48,7 @@ absl::StatusOr<std::vector<std::string>> ChooseEpochs(const std::string& run_dir
   return chosen;
 }
 
-// Four significant digits: as much as a colour shows, and small in a page.
+// Four significant digits are enough for a colour and keep web pages small.
 json Rounded(double value) {
   if (!std::isfinite(value)) return nullptr;
   char text[32];
@@ -76,7 +76,7 @@ absl::StatusOr<MapPanel> MakeMapPanel(const Snapshot& snapshot, uint32_t epoch, 
   std::vector<float> observations(resolution * spec.obs_dim), noise(resolution * rule->noise_dim(), 0.0f);
   std::vector<float> actions(resolution * spec.action_dim), costs(resolution, 0.0f);
   for (int row = 0; row < resolution; ++row) {
-    std::vector<int> columns;  // those that have an observation
+    std::vector<int> columns;  // with an observation
     for (int column = 0; column < resolution; ++column) {
       if (!slice.at(grid.X(column), grid.Y(row), wide.data())) continue;
       std::transform(wide.begin(), wide.end(), &observations[columns.size() * spec.obs_dim],

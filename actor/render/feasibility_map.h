@@ -13,7 +13,7 @@
 
 namespace datacom {
 
-// One epoch's values at the middles of resolution x resolution cells.
+// One epoch's values at the centres of resolution x resolution cells.
 struct MapPanel {
   uint32_t epoch = 0;
   double delta = 0;
@@ -34,20 +34,20 @@ struct FeasibilityMap {
   double Middle(double low, double high, int cell) const { return low + (high - low) * (cell + 0.5) / resolution; }
 };
 
-// INVALID_ARGUMENT when the snapshot's acting rule has no learned constraint, naming it.
+// INVALID_ARGUMENT, naming the snapshot's acting rule, when that has no learned constraint.
 absl::StatusOr<MapPanel> MakeMapPanel(const Snapshot& snapshot, uint32_t epoch, const TaskModel& model,
                                       const ObservationSlice& slice, int resolution);
 
-// The policies of a run folder. epochs: "0,2,last", "all", or empty: at most five, evenly spread, both ends included.
-// slice: one of the task's; empty = its first.
+// Maps policies of a run folder. epochs: "0,2,last", "all", or empty: at most five, evenly spread from first to last.
+// slice: name of a slice of the task; empty = its first.
 absl::StatusOr<FeasibilityMap> MakeFeasibilityMap(const std::string& run_dir, const std::vector<std::string>& set,
                                                   uint32_t member, const std::string& epochs, const std::string& slice,
                                                   int resolution);
 
 // {"slice":…,"title":…,"x_label":…,"x_low":…,…,"member":…,"resolution":n,
-//  "panels":[{"epoch":…,"delta":…,"constraint":[n * n numbers, null where there is none]}]}
+//  "panels":[{"epoch":…,"delta":…,"constraint":[n * n numbers, null for no value]}]}
 std::string MapJson(const FeasibilityMap& map);
-// epoch,delta,x,y,constraint; 17 digits; no row where there is no value.
+// epoch,delta,x,y,constraint; 17 digits; no row for cells without a value.
 std::string MapCsv(const FeasibilityMap& map);
 
 }  // namespace datacom

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kMaxColumns = 3, kGap = 4;  // pixels between the cells of a sheet
 
-absl::Status GoOn() {
+absl::Status CheckStop() {
   return Stop::Process().requested() ? absl::CancelledError("stopping was requested") : absl::OkStatus();
 }
 
@@ -20,36 +20,36 @@ absl::Status GoOn() {
 
 absl::StatusOr<std::unique_ptr<Film>> Film::Make(Playback playback, const Look& look) {
   std::unique_ptr<Film> film(new Film(std::move(playback), look));
-  RETURN_IF_ERROR(film->Learn());
+  RETURN_IF_ERROR(film->RecordHistory());
   return film;
 }
 
-absl::Status Film::Learn() {
+absl::Status Film::RecordHistory() {
   ASSIGN_OR_RETURN(gl_, GlContext::Make());
-  return playback_.play([this](const Moment& moment) {
+  return playback_.play([this](const EpisodeState& state) {
     if (renderer_ == nullptr) {
-      const mjModel& model = moment.task->simulation()->model();
+      const mjModel& model = state.task->simulation()->model();
       ASSIGN_OR_RETURN(renderer_, Renderer::Make(model, look_.camera, look_.width, look_.height));
-      control_dt_ = moment.task->spec().control_dt;
+      control_dt_ = state.task->spec().control_dt;
     }
     HistoryPoint point;
-    point.cost = moment.reached.cost;
-    if (moment.judgement.has_value()) point.constraint = moment.judgement->constraint;
+    point.cost = state.reached.cost;
+    if (state.judgement.has_value()) point.constraint = state.judgement->constraint;
     history_.push_back(point);
-    return GoOn();
+    return CheckStop();
   });
 }
 
 absl::Status Film::Draw(const std::vector<uint32_t>& steps, const std::function<absl::Status(const Picture&)>& take) {
   Picture picture(look_.width, look_.height);
   size_t next = 0;
-  return playback_.play([&](const Moment& moment) {
-    if (next == steps.size() || moment.step != steps[next]) return absl::OkStatus();
+  return playback_.play([&](const EpisodeState& state) {
+    if (next == steps.size() || state.step != steps[next]) return absl::OkStatus();
     ++next;
-    RETURN_IF_ERROR(GoOn());
-    RETURN_IF_ERROR(renderer_->Render(*moment.task->simulation(), &picture));
-    DrawNumbers(moment, &picture);
-    if (look_.curves) DrawCurves(history_, moment.step, &picture);
+    RETURN_IF_ERROR(CheckStop());
+    RETURN_IF_ERROR(renderer_->Render(*state.task->simulation(), &picture));
+    DrawNumbers(state, &picture);
+    if (look_.curves) DrawCurves(history_, state.step, &picture);
     if (look_.title) DrawTitle(playback_.title, &picture);
     return take(picture);
   });

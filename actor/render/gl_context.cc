@@ -95,7 +95,7 @@ class EglContext : public GlContext {
   EglContext(const EglFunctions& egl, EGLDisplay display, EGLContext context)
       : egl_(egl), display_(display), context_(context) {}
 
-  // Every device the drivers name (graphics cards first, as they list them), the one without surfaces, the default.
+  // All devices in the drivers' order (graphics cards first), then the surfaceless platform, then the default display.
   static std::vector<EGLDisplay> Displays(const EglFunctions& egl) {
     std::vector<EGLDisplay> displays;
     const auto query = reinterpret_cast<PFNEGLQUERYDEVICESEXTPROC>(egl.get_proc_address("eglQueryDevicesEXT"));
@@ -117,7 +117,7 @@ class EglContext : public GlContext {
     const auto refused = [&](const char* call) {
       const EGLint error = egl.get_error();
       egl.terminate(display);
-      return absl::UnavailableError(absl::StrCat(call, " answers ", absl::Hex(error)));
+      return absl::UnavailableError(absl::StrCat(call, " fails with ", absl::Hex(error)));
     };
     if (egl.initialize(display, nullptr, nullptr) != EGL_TRUE) return refused("eglInitialize");
     if (egl.bind_api(EGL_OPENGL_API) != EGL_TRUE) return refused("eglBindAPI");
@@ -140,7 +140,7 @@ class EglContext : public GlContext {
   const EGLContext context_;
 };
 
-// Its header is in a development package that nothing else needs; these are its stable entry points.
+// Declares OSMesa's stable entry points. Its header is in a development package that nothing else needs.
 struct OsMesaFunctions {
   explicit OsMesaFunctions(Library* library) {
     library->Find("OSMesaCreateContextExt", &create_context);
@@ -172,7 +172,7 @@ class OsMesaContext : public GlContext {
   std::string name() const override { return "OSMesa"; }
 
  private:
-  static constexpr int kWindow = 16;  // pixels a side; drawing goes to a buffer of MuJoCo's own
+  static constexpr int kWindow = 16;  // pixels per side; MuJoCo draws to a buffer of its own
   OsMesaContext(const OsMesaFunctions& mesa, void* context) : mesa_(mesa), context_(context) {}
 
   const OsMesaFunctions mesa_;
@@ -188,7 +188,7 @@ absl::StatusOr<std::unique_ptr<GlContext>> GlContext::Make() {
   absl::StatusOr<std::unique_ptr<GlContext>> mesa = OsMesaContext::Make();
   if (mesa.ok()) return mesa;
   return absl::UnavailableError(absl::StrCat(
-      "nothing renders without a display: ", egl.status().message(), "; ", mesa.status().message(),
+      "cannot render without a display: ", egl.status().message(), "; ", mesa.status().message(),
       "; install Debian's packages libegl1 and libgl1-mesa-dri (or a graphics card's driver), or libosmesa6"));
 }
 

@@ -1,8 +1,8 @@
-// An OpenGL context without a display, current on the making thread until it is destroyed.
+// An OpenGL context without a display, current on the thread that made it until it is destroyed.
 //
-// EGL first (a device, or a driver that needs no surface), OSMesa's software rasteriser where EGL gives nothing. Both
-// libraries are opened when a context is made, so that nothing of this program needs them to start. One context at a
-// time a process: MuJoCo looks for GL's functions in whichever of the two libraries is loaded.
+// Tries EGL first (a device, or a driver that needs no surface), then OSMesa's software rasteriser. Both libraries are
+// opened when a context is made, so that the program starts without them. One context per process at a time: MuJoCo
+// looks for GL's functions in whichever of the two libraries is loaded.
 #ifndef DATACOM_ACTOR_RENDER_GL_CONTEXT_H_
 #define DATACOM_ACTOR_RENDER_GL_CONTEXT_H_
 
@@ -15,7 +15,7 @@ namespace datacom {
 
 class GlContext {
  public:
-  // UNAVAILABLE naming what each library answered and the packages to install.
+  // UNAVAILABLE, naming the error of each library and the packages to install.
   static absl::StatusOr<std::unique_ptr<GlContext>> Make();
   virtual ~GlContext() = default;
   virtual std::string name() const = 0;  // "EGL", "OSMesa"

@@ -1,4 +1,4 @@
-// datacom-render: pictures of what a run or a task does.
+// datacom-render: films and pictures of episodes, feasibility maps, and simulation of recorded violations.
 #include <iostream>
 #include <string>
 
@@ -18,28 +18,31 @@ namespace {
 void AddOptions(CLI::App* app, RenderCommand* command) {
   PlaybackOptions& playback = command->playback;
   app->add_option("what", playback.what, "Run folder, or task name");
-  app->add_option("--out", command->out, "FILE.mp4 or FILE.png; of a map FILE.png, .json or .csv");
+  app->add_option("--out", command->out, "FILE.mp4 or FILE.png; for a map FILE.png, .json or .csv");
   app->add_option("--member", playback.member, "Member of the run (0)")->check(WholeNumber<uint32_t>(0));
-  app->add_option("--epoch", playback.epoch, "Epoch of the run, last or best; of a map several: 0,2,last, or all");
+  app->add_option("--epoch", playback.epoch, "Epoch of the run, last or best; for a map several: 0,2,last, or all");
   app->footer(kBestEpochRule);
-  app->add_option("--episode", playback.episode, "Episode of the run's evaluation, or of a longer eval --episodes (0)")
+  app->add_option("--episode", playback.episode, "Episode of the run's evaluation, or of eval with more --episodes (0)")
       ->check(WholeNumber<uint32_t>(0));
-  app->add_option("--seed", playback.seed, "Of start and actions; default: the run's own, of a task 0")
+  app->add_option("--seed", playback.seed, "Seed of start and actions; default: the run's, for a task 0")
       ->check(WholeNumber<uint64_t>(0));
-  app->add_option("--actions", playback.actions, "Of a task: a CSV file, zero or random (random)");
-  app->add_option("--init", playback.init, "Of a task: start values, key=value,...");
-  app->add_option("--set", playback.set, "path=value, changes the experiment (task options)")->allow_extra_args(false);
-  app->add_option("--camera", command->camera, "One of the model's cameras; default: its first fixed one");
-  app->add_option("--width", command->width, "Of a frame, pixels (960; in a sheet 480)")->check(WholeNumber<int>(1));
-  app->add_option("--height", command->height, "Of a frame, pixels (540; in a sheet 270)")->check(WholeNumber<int>(1));
-  app->add_option("--fps", command->fps, "Frames a second of a film, which is real time")->capture_default_str();
-  app->add_option("--frames", command->frames, "Of a PNG: a sheet of so many, evenly spaced (1: the last alone)")
+  app->add_option("--actions", playback.actions, "For a task: a CSV file, zero or random (random)");
+  app->add_option("--init", playback.init, "For a task: start values, key=value,...");
+  app->add_option("--set", playback.set, "Changes a task option, as in task_options.horizon=100; repeatable")
+      ->allow_extra_args(false);
+  app->add_option("--camera", command->camera, "Name of a camera of the model; default: the first fixed one");
+  app->add_option("--width", command->width, "Frame width in pixels (960; in a sheet 480)")->check(WholeNumber<int>(1));
+  app->add_option("--height", command->height, "Frame height in pixels (540; in a sheet 270)")
       ->check(WholeNumber<int>(1));
-  app->add_option("--step", command->step, "The last step to show; default: the episode's")
+  app->add_option("--fps", command->fps, "Frames per second of a film, which plays in real time")
+      ->capture_default_str();
+  app->add_option("--frames", command->frames, "For a PNG: frames in a sheet, evenly spaced (1: only the last)")
+      ->check(WholeNumber<int>(1));
+  app->add_option("--step", command->step, "The last step to show; default: the episode's last")
       ->check(WholeNumber<uint32_t>(0));
-  app->add_flag("--map", command->map, "A map of the feasibility value function instead");
-  app->add_option("--slice", command->slice, "Of a map: the task's slice; default: its first");
-  app->add_option("--resolution", command->resolution, "Of a map: points a side")
+  app->add_flag("--map", command->map, "Draw a map of the feasibility value function instead");
+  app->add_option("--slice", command->slice, "For a map: name of a slice of the task; default: its first");
+  app->add_option("--resolution", command->resolution, "For a map: points per side")
       ->check(WholeNumber<int>(1))
       ->capture_default_str();
 }
@@ -51,20 +54,21 @@ struct ReplayFlags {
 
 CLI::App* AddReplay(CLI::App* app, ReplayFlags* flags) {
   RenderCommand& picture = flags->picture;
-  CLI::App* command = app->add_subcommand("replay-violation", "Simulate a violation of training again, and check it");
+  CLI::App* command =
+      app->add_subcommand("replay-violation", "Simulate a violation of training again and compare it with the ledger");
   command->add_option("run_dir", flags->violation.run_dir, "Run folder")->required();
-  command->add_option("id", flags->violation.id, "Of the run's ledger/violations.csv")
+  command->add_option("id", flags->violation.id, "Id in the run's ledger/violations.csv")
       ->required()
       ->check(WholeNumber<uint64_t>(0));
-  command->add_option("--out", picture.out, "FILE.mp4: its episode; FILE.png: the violation");
-  command->add_option("--camera", picture.camera, "One of the model's cameras; default: its first fixed one");
-  command->add_option("--frames", picture.frames, "Of a PNG: a sheet of so many frames of the whole episode")
+  command->add_option("--out", picture.out, "FILE.mp4: film of the episode; FILE.png: picture of the violation");
+  command->add_option("--camera", picture.camera, "Name of a camera of the model; default: the first fixed one");
+  command->add_option("--frames", picture.frames, "For a PNG: frames in a sheet of the whole episode")
       ->check(WholeNumber<int>(1));
-  command->add_flag("--csv", flags->violation.csv, "The episode's states on standard output, 17 digits");
+  command->add_flag("--csv", flags->violation.csv, "Print the episode's states, comma-separated, 17 digits");
   return command;
 }
 
-// Checks first, then draws.
+// Compares with the ledger first, then draws.
 absl::Status RunReplay(ReplayFlags flags) {
   RETURN_IF_ERROR(RunViolationCommand(flags.violation, &std::cout, &std::cerr));
   RenderCommand& picture = flags.picture;
@@ -98,7 +102,7 @@ int Main(int argc, char** argv) {
   const absl::Status status = replaying->parsed() ? RunReplay(replay) : RunRenderCommand(command, &std::cout);
   if (status.ok()) return kExitOk;
   std::cerr << "datacom-render: " << status.message() << '\n';
-  // A run, task, epoch or folder that a person named and that is not there is wrong usage.
+  // A missing run, task, epoch or folder is wrong usage.
   return absl::IsNotFound(status) ? kExitUsage : ExitCode(status);
 }
 

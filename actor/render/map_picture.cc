@@ -27,13 +27,13 @@ std::string Short(double value) {
   return absl::StrCat(value < 0 ? "−" : "", text);
 }
 
-// "x / m" -> "m"; panels whose axes have the same unit keep its proportions.
+// "x / m" -> "m"; panels whose axes have the same unit keep their proportions.
 std::string Unit(const std::string& label) {
   const size_t slash = label.find(" / ");
   return slash == std::string::npos ? "" : label.substr(slash + 3);
 }
 
-// Step of 1, 2 or 5 times a power of ten that divides `range` in about four.
+// Step of 1, 2 or 5 times a power of ten that divides `range` into about four parts.
 double TickStep(double range) {
   const double raw = range / 4, power = std::pow(10, std::floor(std::log10(raw)));
   return power * (raw / power < 1.5 ? 1 : raw / power < 3.5 ? 2 : raw / power < 7.5 ? 5 : 10);
@@ -46,7 +46,7 @@ std::vector<double> Ticks(double low, double high) {
   return ticks;
 }
 
-// The size that all but a hundredth of the values have at most.
+// 99th percentile of the absolute values.
 double ScaleLimit(const FeasibilityMap& map) {
   std::vector<double> sizes;
   for (const MapPanel& panel : map.panels) {
@@ -64,7 +64,7 @@ struct Box {
   double left, top, width, height;
 };
 
-// Lines where the values change sign, between the middles of neighbouring cells (marching squares).
+// Draws the line where values change sign, between the centres of neighbouring cells (marching squares).
 void DrawBoundary(const FeasibilityMap& map, const MapPanel& panel, const Box& box, Picture* picture) {
   const int n = map.resolution;
   const double cell_width = box.width / n, cell_height = box.height / n;
@@ -72,7 +72,7 @@ void DrawBoundary(const FeasibilityMap& map, const MapPanel& panel, const Box& b
   const auto value = [&](int column, int row) { return panel.constraint[row * n + column]; };
   for (int row = 0; row + 1 < n; ++row) {
     for (int column = 0; column + 1 < n; ++column) {
-      // The square's corners in turn; each side whose ends differ in sign is crossed.
+      // Corners of the square in order. The line crosses each side whose ends differ in sign.
       const int corners[4][2] = {{column, row}, {column + 1, row}, {column + 1, row + 1}, {column, row + 1}};
       double crossings[4][2];
       int count = 0;
@@ -80,7 +80,7 @@ void DrawBoundary(const FeasibilityMap& map, const MapPanel& panel, const Box& b
         const int* const a = corners[i];
         const int* const b = corners[(i + 1) % 4];
         const double at_a = value(a[0], a[1]), at_b = value(b[0], b[1]);
-        if (!(at_a < 0 && at_b >= 0) && !(at_a >= 0 && at_b < 0)) continue;  // also where one is NaN
+        if (!(at_a < 0 && at_b >= 0) && !(at_a >= 0 && at_b < 0)) continue;  // also when one is NaN
         const double part = at_a / (at_a - at_b);
         crossings[count][0] = box.left + (a[0] + part * (b[0] - a[0]) + 0.5) * cell_width;
         crossings[count++][1] = box.top + box.height - (a[1] + part * (b[1] - a[1]) + 0.5) * cell_height;
@@ -162,10 +162,10 @@ void DrawScale(double limit, const Box& box, Picture* picture) {
 }  // namespace
 
 Colour MapColour(double constraint, double limit) {
-  // Ends and middle of a diverging scale that a colour vision deficiency leaves apart.
+  // Ends and middle of a diverging scale that stays readable with a colour vision deficiency.
   constexpr Colour kFeasible = {0.13, 0.4, 0.67, 1}, kMiddle = {0.97, 0.97, 0.97, 1},
                    kInfeasible = {0.7, 0.09, 0.17, 1};
-  const double part = std::sqrt(std::min(std::abs(constraint) / limit, 1.0));  // spread about the boundary
+  const double part = std::sqrt(std::min(std::abs(constraint) / limit, 1.0));  // stretches the boundary
   const Colour& end = constraint < 0 ? kFeasible : kInfeasible;
   const auto mix = [part](double from, double to) { return from + part * (to - from); };
   return {mix(kMiddle.red, end.red), mix(kMiddle.green, end.green), mix(kMiddle.blue, end.blue), 1};

@@ -1,5 +1,5 @@
-// A feasibility map as a picture: a panel an epoch, side by side, one colour scale for all. Blue is feasible (k < 0),
-// red is not, the black line is the boundary k = 0, grey has no state. Pure function.
+// Draws a feasibility map: one panel per epoch, all with one colour scale. Blue is feasible (k < 0), red is infeasible,
+// the black line is the boundary k = 0, grey cells have no state. Pure functions.
 #ifndef DATACOM_ACTOR_RENDER_MAP_PICTURE_H_
 #define DATACOM_ACTOR_RENDER_MAP_PICTURE_H_
 
@@ -12,7 +12,7 @@ namespace datacom {
 
 std::unique_ptr<Picture> DrawFeasibilityMap(const FeasibilityMap& map);
 
-// Colour of k on a scale whose ends are -limit and limit; what is beyond has the end's colour.
+// Colour of k on a scale from -limit to limit; values beyond have the end's colour.
 Colour MapColour(double constraint, double limit);
 
 }  // namespace datacom

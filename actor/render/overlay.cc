@@ -21,7 +21,7 @@ constexpr Colour kShade = {0.9, 0.15, 0.1, 0.45};
 
 double FontSize(const Picture& picture) { return std::clamp(picture.height() / 34.0, 10.0, 28.0); }
 
-// Five significant places at most, as wide for every sign; a true minus.
+// Three decimals, fewer for larger numbers; with a typographic minus sign.
 std::string Number(double value) {
   char text[32];
   const double size = std::abs(value);
@@ -35,17 +35,17 @@ struct Entry {
   Colour colour = kValue;
 };
 
-std::vector<Entry> Entries(const Moment& moment) {
+std::vector<Entry> Entries(const EpisodeState& state) {
   char time[32];
-  std::snprintf(time, sizeof time, "%.2f s", moment.step * moment.task->spec().control_dt);
-  const bool violation = moment.reached.cost > 0;
-  std::vector<Entry> entries = {{"step", std::to_string(moment.step)},
+  std::snprintf(time, sizeof time, "%.2f s", state.step * state.task->spec().control_dt);
+  const bool violation = state.reached.cost > 0;
+  std::vector<Entry> entries = {{"step", std::to_string(state.step)},
                                 {"time", time},
-                                {"reward", Number(moment.reached.reward)},
-                                {"return", Number(moment.sum_reward)},
-                                {"cost", Number(moment.reached.cost), violation ? kViolation : kValue}};
-  if (moment.judgement.has_value()) {
-    const Moment::Judgement& judgement = *moment.judgement;
+                                {"reward", Number(state.reached.reward)},
+                                {"return", Number(state.sum_reward)},
+                                {"cost", Number(state.reached.cost), violation ? kViolation : kValue}};
+  if (state.judgement.has_value()) {
+    const EpisodeState::Judgement& judgement = *state.judgement;
     entries.push_back({"|a − u|", Number(judgement.intervention)});
     entries.push_back({"CVaR", Number(judgement.cvar)});
     entries.push_back({"δ", Number(judgement.cvar - judgement.constraint)});
@@ -54,7 +54,7 @@ std::vector<Entry> Entries(const Moment& moment) {
   return entries;
 }
 
-// Polyline of the points that have a value; `value` gives it by index.
+// Draws a polyline through the points that have a value; `value` returns it by index.
 template <typename Value>
 void DrawCurve(size_t count, double left, double step_width, double zero, double unit, const Colour& colour,
                double width, Picture* picture, Value&& value) {
@@ -71,9 +71,9 @@ void DrawCurve(size_t count, double left, double step_width, double zero, double
 
 }  // namespace
 
-void DrawNumbers(const Moment& moment, Picture* picture) {
+void DrawNumbers(const EpisodeState& state, Picture* picture) {
   const double size = FontSize(*picture), line = 1.4 * size, pad = 0.7 * size;
-  const std::vector<Entry> entries = Entries(moment);
+  const std::vector<Entry> entries = Entries(state);
   double label_width[2] = {0, 0}, value_width = picture->TextWidth("−0000.000", size, true);
   for (size_t i = 0; i < entries.size(); ++i) {
     label_width[i % 2] = std::max(label_width[i % 2], picture->TextWidth(entries[i].label, size));
@@ -90,7 +90,7 @@ void DrawNumbers(const Moment& moment, Picture* picture) {
     picture->Text(entries[i].value, left + label_width[i % 2] + gap + value_width, base, size, entries[i].colour,
                   /*anchor=*/1, /*bold=*/true);
   }
-  if (moment.reached.cost > 0) {
+  if (state.reached.cost > 0) {
     const double edge = std::max(2.0, size / 4);
     picture->SetColour(kEdge);
     cairo_rectangle(picture->cairo(), edge / 2, edge / 2, picture->width() - edge, picture->height() - edge);

@@ -1,5 +1,5 @@
-// What is written over a frame of an episode: its numbers, and how cost and constraint went so far.
-// Pure functions but for drawing on the picture.
+// Overlays on a frame of an episode: its numbers, and curves of cost and constraint so far.
+// Functions; they only draw on the picture.
 #ifndef DATACOM_ACTOR_RENDER_OVERLAY_H_
 #define DATACOM_ACTOR_RENDER_OVERLAY_H_
 
@@ -12,17 +12,18 @@
 
 namespace datacom {
 
-// One state of the episode that is drawn as a curve.
+// One state's values on the curves.
 struct HistoryPoint {
   double cost = 0;
   std::optional<double> constraint;
 };
 
-// Step, time, reward, return, cost and, where a learned constraint acts, CVaR, threshold delta, k = CVaR - delta and
-// the filter's part of the action, in the top left corner. A violation turns the cost and the picture's edge red.
-void DrawNumbers(const Moment& moment, Picture* picture);
+// Step, time, reward, return and cost, in the top left corner; for a learned constraint also CVaR, threshold delta,
+// k = CVaR - delta and how far the filter moved the action. A violation turns the cost and the picture's edge red.
+void DrawNumbers(const EpisodeState& state, Picture* picture);
 
-// Cost and constraint up to state `step` of the history, in the bottom left corner; each scaled by its largest size.
+// Cost and constraint up to state `step` of the history, in the bottom left corner; each scaled by its largest
+// absolute value.
 void DrawCurves(const std::vector<HistoryPoint>& history, uint32_t step, Picture* picture);
 
 // One line in the top right corner.

@@ -1,4 +1,4 @@
-// A picture in memory and what is drawn on it in two dimensions (Cairo): text, lines, panels; written as PNG.
+// A picture in memory with two-dimensional drawing (Cairo) of text, lines and areas, and PNG output.
 // Not thread-safe; owns its pixels. Coordinates are pixels from the top left.
 #ifndef DATACOM_ACTOR_RENDER_PICTURE_H_
 #define DATACOM_ACTOR_RENDER_PICTURE_H_
@@ -29,11 +29,11 @@ class Picture {
   const uint8_t* pixels() const { return pixels_.get(); }
   void Changed() { cairo_surface_mark_dirty(surface_.get()); }
 
-  // For lines and areas of any kind.
+  // For all other lines and areas.
   cairo_t* cairo() { return cairo_.get(); }
   void SetColour(const Colour& colour);
   void FillRectangle(double left, double top, double width, double height, const Colour& colour);
-  // Part of `text` that stands left of x: 0 begins there, 0.5 is centred, 1 ends there. y is the base line.
+  // anchor: the part of `text` that lies left of x: 0 begins at x, 0.5 is centred, 1 ends at x. y is the baseline.
   void Text(absl::string_view text, double x, double y, double size, const Colour& colour, double anchor = 0,
             bool bold = false);
   void TextUpwards(absl::string_view text, double x, double y, double size, const Colour& colour, double anchor);

@@ -18,11 +18,11 @@
 namespace datacom {
 namespace {
 
-constexpr double kHoldSeconds = 0.25;  // a random action lasts so long, or it moves nothing
+constexpr double kHoldSeconds = 0.25;  // a random action is held so long; shorter ones would hardly move anything
 
 absl::StatusOr<Playback> OfRun(const PlaybackOptions& options) {
   if (options.actions.has_value()) {
-    return absl::InvalidArgumentError("--actions: a run's policy acts by itself; name a task to play actions");
+    return absl::InvalidArgumentError("--actions: a run plays its own policy; name a task to play actions");
   }
   if (!options.init.empty()) {
     return absl::InvalidArgumentError(
@@ -42,7 +42,7 @@ absl::StatusOr<Playback> OfRun(const PlaybackOptions& options) {
                                 "   episode ", episode);
   if (episode >= experiment.run().eval_episodes()) {
     playback.note =
-        absl::StrCat("episode ", episode, " is none of the ", experiment.run().eval_episodes(),
+        absl::StrCat("episode ", episode, " is not one of the ", experiment.run().eval_episodes(),
                      " that the run was evaluated with; eval --episodes ", uint64_t{episode} + 1, " plays it too\n");
   }
   playback.play = [player, seeds, episode](const Watcher& watcher) { return player->Watch(seeds, episode, watcher); };
@@ -53,14 +53,14 @@ absl::StatusOr<Playback> OfViolation(const std::string& run_dir, uint64_t id) {
   ASSIGN_OR_RETURN(std::shared_ptr<ViolationEpisode> episode, ViolationEpisode::Load(run_dir, id));
   Playback playback;
   playback.title = episode->title();
-  playback.moment = episode->violation().step + 1;
+  playback.still_step = episode->violation().step + 1;
   playback.play = [episode](const Watcher& watcher) {
-    return episode->Play([&](const Moment& moment, const double*, const double*) { return watcher(moment); });
+    return episode->Play([&](const EpisodeState& state, const double*, const double*) { return watcher(state); });
   };
   return playback;
 }
 
-// Actions of one episode, by step; false at the end.
+// Writes the action of a step; returns false at the end.
 using ActionSource = std::function<bool(uint32_t step, double* action)>;
 
 ActionSource RandomActions(const TaskSpec& spec, uint64_t seed) {
@@ -88,23 +88,23 @@ absl::StatusOr<ActionSource> RecordedActions(const std::string& path, const Task
   });
 }
 
-// Plays `source` from the start; recorded actions go on after an absorbing state, as `rollout` does.
+// Plays `source` from the start. Recorded actions continue after an absorbing state, as in `rollout`.
 absl::Status PlayActions(Task* task, const std::map<std::string, double>& init, uint64_t seed, bool stop_at_absorbing,
                          const ActionSource& source, const Watcher& watcher) {
   std::vector<double> action(task->spec().action_dim), observation(task->spec().obs_dim);
   RandomStream stream(StreamKey("render.reset", {seed}));
   RETURN_IF_ERROR(task->ResetTo(init, &stream, observation.data()));
-  Moment moment;
-  moment.task = task;
-  moment.reached.cost = task->Cost();
+  EpisodeState state;
+  state.task = task;
+  state.reached.cost = task->Cost();
   while (true) {
-    moment.last =
-        !source(moment.step, action.data()) || !moment.reached.valid || (stop_at_absorbing && moment.reached.absorbing);
-    RETURN_IF_ERROR(watcher(moment));
-    if (moment.last) return absl::OkStatus();
-    moment.reached = task->Step(action.data(), observation.data());
-    moment.sum_reward += moment.reached.reward;
-    ++moment.step;
+    state.last =
+        !source(state.step, action.data()) || !state.reached.valid || (stop_at_absorbing && state.reached.absorbing);
+    RETURN_IF_ERROR(watcher(state));
+    if (state.last) return absl::OkStatus();
+    state.reached = task->Step(action.data(), observation.data());
+    state.sum_reward += state.reached.reward;
+    ++state.step;
   }
 }
 
@@ -115,7 +115,7 @@ absl::StatusOr<Playback> OfTask(const PlaybackOptions& options) {
   }
   ASSIGN_OR_RETURN(std::shared_ptr<Task> task, MakeTaskWith(options.what, options.set));
   if (task->simulation() == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("task ", options.what, " has no simulation to look at"));
+    return absl::InvalidArgumentError(absl::StrCat("task ", options.what, " has no simulation to draw"));
   }
   ASSIGN_OR_RETURN(const auto init, ParseInit(options.init));
   const uint64_t seed = options.seed.value_or(0);

@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 constexpr int kFrameWidth = 960, kFrameHeight = 540, kCellWidth = 480, kCellHeight = 270;
 constexpr int kMaxSide = 4096, kMaxFrames = 36;
 
-// Better told before minutes of drawing than after.
+// Reports an unusable folder before minutes of drawing.
 absl::Status CheckFolder(const std::string& out) {
   fs::path folder = fs::path(out).parent_path();
   if (folder.empty()) folder = ".";
@@ -51,7 +51,7 @@ absl::StatusOr<Film::Look> LookOf(const RenderCommand& command, bool sheet) {
   return look;
 }
 
-// The last step to be shown; `otherwise` where none is asked for.
+// The last step to show; `otherwise` without --step.
 absl::StatusOr<uint32_t> LastStep(const RenderCommand& command, const Film& film, uint32_t otherwise) {
   const uint32_t step = command.step.value_or(otherwise);
   if (step <= film.last_step()) return step;
@@ -60,7 +60,7 @@ absl::StatusOr<uint32_t> LastStep(const RenderCommand& command, const Film& film
 
 absl::Status WriteFilm(const RenderCommand& command, std::ostream* out) {
   if (command.frames.has_value()) {
-    return absl::InvalidArgumentError("--frames: of a PNG only; --fps says how many frames a film has");
+    return absl::InvalidArgumentError("--frames: only for a PNG; --fps sets how many frames a film has");
   }
   if (!(command.fps > 0 && command.fps <= 1000)) {
     return absl::InvalidArgumentError(absl::StrCat("--fps: ", command.fps, " is not within 0 to 1000"));
@@ -86,10 +86,10 @@ absl::Status WriteStill(const RenderCommand& command, std::ostream* out) {
   ASSIGN_OR_RETURN(const Film::Look look, LookOf(command, frames > 1));
   ASSIGN_OR_RETURN(Playback playback, MakePlayback(command.playback));
   *out << playback.note;
-  const std::optional<uint32_t> moment = playback.moment;
+  const std::optional<uint32_t> still_step = playback.still_step;
   ASSIGN_OR_RETURN(const std::unique_ptr<Film> film, Film::Make(std::move(playback), look));
   ASSIGN_OR_RETURN(const uint32_t last,
-                   LastStep(command, *film, frames == 1 ? moment.value_or(film->last_step()) : film->last_step()));
+                   LastStep(command, *film, frames == 1 ? still_step.value_or(film->last_step()) : film->last_step()));
   const std::vector<uint32_t> steps = EvenSteps(last, frames);
   ContactSheet sheet(static_cast<int>(steps.size()), look.width, look.height);
   RETURN_IF_ERROR(film->Draw(steps, [&](const Picture& frame) {
@@ -106,7 +106,7 @@ absl::Status WriteMap(const RenderCommand& command, const std::string& type, std
   const PlaybackOptions& playback = command.playback;
   if (!IsRunFolder(playback.what)) {
     return absl::NotFoundError(
-        absl::StrCat("--map: ", playback.what, " is no run folder: it has no experiment.textproto"));
+        absl::StrCat("--map: ", playback.what, " is not a run folder: it has no experiment.textproto"));
   }
   RETURN_IF_ERROR(CheckRange("--resolution", command.resolution, 2, 1000));
   ASSIGN_OR_RETURN(const FeasibilityMap map,

@@ -9,9 +9,9 @@
 namespace datacom {
 namespace {
 
-constexpr int kMaxGeoms = 4000;  // of a scene; shapes, sites and decorations
+constexpr int kMaxGeoms = 4000;  // of a scene: shapes, sites and decorations
 
-// Index of the camera; -1 = the free one.
+// Index of the camera; -1 = the free camera.
 absl::StatusOr<int> FindCamera(const mjModel& model, const std::string& name) {
   if (name.empty()) {
     for (int i = 0; i < model.ncam; ++i) {

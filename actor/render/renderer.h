@@ -1,9 +1,8 @@
-// Pictures of a simulation, drawn by MuJoCo into a buffer of its own: no window.
+// Draws pictures of a simulation with MuJoCo, off screen.
 //
-// Reads the simulation and never writes to it: the state is copied, and positions of bodies, cameras and lights are
-// computed anew from it (a task may leave them a substep old). To be used by the thread that made the GL context, which
-// must live longer; owns scene, GL resources and state copy. Equal states give equal pixels on one machine. Blocks
-// while it draws.
+// Never writes to the simulation: it copies the state and recomputes positions of bodies, cameras and lights from it (a
+// task may leave them one substep old). Must be used by the thread that made the GL context, which must outlive it;
+// owns scene, GL resources and state copy. Equal states give equal pixels on one machine. Blocks while it draws.
 #ifndef DATACOM_ACTOR_RENDER_RENDERER_H_
 #define DATACOM_ACTOR_RENDER_RENDERER_H_
 
@@ -18,24 +17,24 @@
 
 namespace datacom {
 
-// Names of a model's cameras, in its order; the number of one that has no name.
+// Names of a model's cameras, in its order; for a camera without a name its number.
 std::vector<std::string> CameraNames(const mjModel& model);
 
 class Renderer {
  public:
   // camera: a name; empty = the first camera fixed to the world, else the first, else a view of the whole model.
-  // INVALID_ARGUMENT for an unknown one, naming those there are; INTERNAL with what MuJoCo says of the GL context.
+  // INVALID_ARGUMENT for an unknown name, naming the cameras; INTERNAL with MuJoCo's message about the GL context.
   static absl::StatusOr<std::unique_ptr<Renderer>> Make(const mjModel& model, const std::string& camera, int width,
                                                         int height);
   ~Renderer();
 
-  // Draws the simulation's state on the whole of `picture`, which has the making's size. INTERNAL when MuJoCo fails.
+  // Draws the simulation's state over all of `picture`, which has the size given to Make. INTERNAL when MuJoCo fails.
   absl::Status Render(const Simulation& simulation, Picture* picture);
 
  private:
   Renderer(MujocoModel sized, MujocoData data, int width, int height);
 
-  const MujocoModel sized_;  // the model, its off-screen buffer as large as the pictures
+  const MujocoModel sized_;  // copy of the model with an off-screen buffer of the pictures' size
   const MujocoData data_;
   const int width_, height_;
   mjvOption option_;

@@ -53,7 +53,7 @@ std::vector<std::string> Arguments(const std::string& path, int width, int heigh
           "file:" + PartialOf(path)};
 }
 
-// Starts argv[0] found on the PATH with these standard streams and no signal blocked or ignored.
+// Starts argv[0], found on the PATH, with these standard streams and no signal blocked or ignored.
 int Spawn(const std::vector<std::string>& argv, int input, int messages, pid_t* child) {
   std::vector<char*> raw;
   for (const std::string& argument : argv) raw.push_back(const_cast<char*>(argument.c_str()));
@@ -82,11 +82,12 @@ int Spawn(const std::vector<std::string>& argv, int input, int messages, pid_t* 
 absl::StatusOr<std::unique_ptr<Video>> Video::Make(const std::string& path, int width, int height,
                                                    double frames_per_second) {
   if (width % 2 != 0 || height % 2 != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("a film of ", width, "x", height, ": both must be even"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a film of ", width, "x", height, ": width and height must be even"));
   }
   const int messages = ::memfd_create("ffmpeg", MFD_CLOEXEC);
   if (messages < 0) return ErrnoStatus(errno, "memfd_create");
-  int ends[2];  // a socket and not a pipe: writing to one whose reader has gone is an error, never a signal
+  int ends[2];  // sockets, not a pipe: sending to a dead reader can return an error instead of raising a signal
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     const int error = errno;
     ::close(messages);
@@ -99,7 +100,7 @@ absl::StatusOr<std::unique_ptr<Video>> Video::Make(const std::string& path, int 
     ::close(ends[1]);
     ::close(messages);
     if (error != ENOENT) return ErrnoStatus(error, "start ffmpeg");
-    return absl::UnavailableError("there is no ffmpeg to write films; install Debian's package ffmpeg");
+    return absl::UnavailableError("ffmpeg, which writes films, is not installed; install Debian's package ffmpeg");
   }
   return std::unique_ptr<Video>(new Video(path, child, ends[1], messages));
 }
@@ -124,7 +125,7 @@ absl::Status Video::Add(const Picture& frame) {
     const ssize_t sent = ::send(input_, data, left, MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) {
-      const absl::Status gone = ErrnoStatus(errno, "ffmpeg takes no more frames");
+      const absl::Status gone = ErrnoStatus(errno, "ffmpeg accepts no more frames");
       const absl::Status ended = Join();
       return ended.ok() ? gone : ended;
     }
@@ -152,7 +153,7 @@ absl::Status Video::Join() {
   const ssize_t length = ::pread(messages_, said, sizeof said, 0);
   const absl::string_view text(said, length > 0 ? length : 0);
   return absl::InternalError(absl::StrCat("ffmpeg could not write ", path_, ": ",
-                                          text.empty() ? "it said nothing" : absl::StripAsciiWhitespace(text)));
+                                          text.empty() ? "it printed no error" : absl::StripAsciiWhitespace(text)));
 }
 
 }  // namespace datacom

@@ -1,8 +1,8 @@
-// A film written by ffmpeg: frames go to its standard input as they are drawn.
+// A film encoded by ffmpeg, which reads the frames from its standard input.
 //
-// The program is found on the PATH and runs as a child; what it says is kept for the error message. The file is written
-// under a temporary name beside its own and renamed when it is whole. Not thread-safe; Add and Finish block for as long
-// as ffmpeg takes. An object that is not finished kills the child and leaves nothing.
+// ffmpeg is found on the PATH and runs as a child process; its output is kept for error messages. The file is written
+// under a temporary name in the same folder and renamed when it is complete. Not thread-safe; Add and Finish block
+// while ffmpeg works. Destroying an unfinished object kills the child and leaves no file.
 #ifndef DATACOM_ACTOR_RENDER_VIDEO_H_
 #define DATACOM_ACTOR_RENDER_VIDEO_H_
 
@@ -19,17 +19,17 @@ namespace datacom {
 
 class Video {
  public:
-  // H.264 in MP4; width and height even. UNAVAILABLE naming the package when there is no ffmpeg.
+  // H.264 in MP4; width and height even. UNAVAILABLE, naming the package, when ffmpeg is not installed.
   static absl::StatusOr<std::unique_ptr<Video>> Make(const std::string& path, int width, int height,
                                                      double frames_per_second);
   ~Video();
 
-  absl::Status Add(const Picture& frame);  // of the making's size
+  absl::Status Add(const Picture& frame);  // of the size given to Make
   absl::Status Finish();
 
  private:
   Video(const std::string& path, pid_t child, int input, int messages);
-  // Closes the input and waits; what ffmpeg said when it failed.
+  // Closes the input and waits; returns ffmpeg's output when it failed.
   absl::Status Join();
 
   const std::string path_, partial_;

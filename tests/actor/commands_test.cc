@@ -267,19 +267,19 @@ TEST_F(EvalCommandTest, SaysWhyThereIsNoBestEpoch) {
   std::ofstream((folder_ / "progress.csv").string()) << header << "0,0,0,0,,,\n";
   EXPECT_THAT(Error(), HasSubstr("member 0: no epoch was evaluated yet"));
   std::ofstream((folder_ / "progress.csv").string()) << header << "0,0,1,3,1,0,0\n";
-  EXPECT_THAT(Error(), HasSubstr("no policy of epoch 1; there are 0 to 2"));
+  EXPECT_THAT(Error(), HasSubstr("no policy of epoch 1; the epochs are 0 to 2"));
 }
 
 TEST_F(EvalCommandTest, NamesWhatIsNotThere) {
   command_.epoch = "1";
-  EXPECT_THAT(Error(), HasSubstr("no policy of epoch 1; there are 0 to 2"));
+  EXPECT_THAT(Error(), HasSubstr("no policy of epoch 1; the epochs are 0 to 2"));
   command_.epoch = "newest";
   EXPECT_THAT(Error(), HasSubstr("newest"));
   command_.epoch = "last";
   command_.member = 7;
   EXPECT_THAT(Error(), HasSubstr("--member: 7"));
   command_.what = "absent_run";
-  EXPECT_THAT(Error(), HasSubstr("absent_run is no run folder"));
+  EXPECT_THAT(Error(), HasSubstr("absent_run is not a run folder"));
 }
 
 TEST_F(EvalCommandTest, RefusesToSetWhatIsNotOfTheTask) {

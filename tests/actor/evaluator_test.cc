@@ -154,10 +154,10 @@ TEST(EpisodePlayer, ShowsTheAttemptThatCounts) {
     double total = 0;
     ASSERT_TRUE(player
                     ->Watch(seeds, e,
-                            [&](const Moment& moment) {
-                              EXPECT_TRUE(moment.reached.valid);
-                              EXPECT_EQ(moment.step, states++);
-                              total = moment.sum_reward;
+                            [&](const EpisodeState& state) {
+                              EXPECT_TRUE(state.reached.valid);
+                              EXPECT_EQ(state.step, states++);
+                              total = state.sum_reward;
                               return absl::OkStatus();
                             })
                     .ok());

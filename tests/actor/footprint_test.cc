@@ -18,7 +18,7 @@ struct Actor {
     Rollout::Options options;
     options.environments = kEnvironments;
     options.stop = std::move(stop);
-    rollout = Rollout::Make(Rollout::PartsOf(experiment).value(), &session, &subscriber, &series, options).value();
+    rollout = Rollout::Make(Rollout::MakeParts(experiment).value(), &session, &subscriber, &series, options).value();
   }
   const v1::Experiment experiment = testing::ExperimentOf("cartpole");
   testing::EndlessSession session;

@@ -127,12 +127,12 @@ TEST(Renderer, NamesTheCamerasThereAre) {
 
 TEST(Overlay, WritesNumbersAndMarksAViolationRed) {
   const std::unique_ptr<Task> task = StartedTask("cartpole", 0);
-  Moment moment;
-  moment.task = task.get();
+  EpisodeState state;
+  state.task = task.get();
   const auto draw = [&](double cost) {
-    moment.reached.cost = cost;
+    state.reached.cost = cost;
     Picture picture(480, 270);
-    DrawNumbers(moment, &picture);
+    DrawNumbers(state, &picture);
     return Bytes(picture);
   };
   const std::string black(3 * 480 * 270, '\0');
@@ -141,7 +141,7 @@ TEST(Overlay, WritesNumbersAndMarksAViolationRed) {
   EXPECT_EQ(safe.substr(0, 3), black.substr(0, 3));  // the corner
   const auto red = static_cast<uint8_t>(unsafe[2]), green = static_cast<uint8_t>(unsafe[1]);
   EXPECT_GT(red, green + 100);
-  moment.judgement = Moment::Judgement{0.2, 1.0, 0.1};
+  state.judgement = EpisodeState::Judgement{0.2, 1.0, 0.1};
   EXPECT_GT(DifferentPixels(draw(-0.5), safe), 500);  // the constraint's lines
 }
 
@@ -189,14 +189,14 @@ TEST(Watching, ShowsTheEpisodeThatIsEvaluated) {
     double sum = 0, violation = 0;
     bool ended = false;
     ASSERT_TRUE(playback
-                    .play([&](const Moment& moment) {
-                      EXPECT_EQ(moment.step, count++);
-                      EXPECT_TRUE(moment.judgement.has_value());
-                      EXPECT_NEAR(moment.judgement->cvar - moment.judgement->constraint, 0.8, 1e-12);
-                      EXPECT_EQ(moment.reached.cost, moment.task->Cost());
-                      sum = moment.sum_reward;
-                      if (moment.step > 0) violation = std::max(violation, moment.reached.cost);
-                      ended = moment.last;
+                    .play([&](const EpisodeState& state) {
+                      EXPECT_EQ(state.step, count++);
+                      EXPECT_TRUE(state.judgement.has_value());
+                      EXPECT_NEAR(state.judgement->cvar - state.judgement->constraint, 0.8, 1e-12);
+                      EXPECT_EQ(state.reached.cost, state.task->Cost());
+                      sum = state.sum_reward;
+                      if (state.step > 0) violation = std::max(violation, state.reached.cost);
+                      ended = state.last;
                       return absl::OkStatus();
                     })
                     .ok());
@@ -320,7 +320,7 @@ TEST_F(RenderCommandTest, NamesWhatIsWrong) {
   command_.playback.what = "absent_run";
   EXPECT_THAT(Error(), AllOf(HasSubstr("absent_run"), HasSubstr("cartpole")));
   command_.map = true;
-  EXPECT_THAT(Error(), HasSubstr("absent_run is no run folder"));
+  EXPECT_THAT(Error(), HasSubstr("absent_run is not a run folder"));
   command_.map = false;
   command_.playback.what = testing::MakeRunFolder("wrong_run", "cartpole", {0}, 20);
   command_.playback.actions = "zero";

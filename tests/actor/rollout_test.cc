@@ -259,7 +259,7 @@ TEST(Rollout, ANewSessionDrawsNewFirstLengths) {
     const float action = 0;
     EnvironmentBatch::Decision decision;
     decision.action = decision.executed = &action;
-    while (batch.Step(0, decision, &chunk) == EnvironmentBatch::Outcome::kGoesOn) {
+    while (batch.Step(0, decision, &chunk) == EnvironmentBatch::Outcome::kContinues) {
     }
     EXPECT_EQ(chunk.rows(), FirstLength(0, 1000, session));
   }
@@ -484,7 +484,7 @@ TEST(Rollout, AnOpenEpisodeThatCannotBePlayedAgainIsRefused) {
   open.set_steps(45);
   open.set_actions(std::string(45 * 4, '\0'));
   EXPECT_THAT(Actor(1, 1, true, {open}).Run().ToString(),
-              HasSubstr("played again it ends at " + std::to_string(FirstLength(0, 40))));
+              HasSubstr("its replay ends at step " + std::to_string(FirstLength(0, 40))));
   open.set_environment(3);
   EXPECT_THAT(Actor(1, 1, true, {open}).Run().ToString(), HasSubstr("environment 3"));
 }

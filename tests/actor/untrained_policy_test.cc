@@ -113,7 +113,7 @@ TEST(EvalOfATask, PlaysAPolicyUnderTheTasksOptions) {
   EXPECT_EQ(Evaluated(command).rows.size(), 25u) << "the schema's default";
   std::string text;
   ASSERT_TRUE(Evaluate(command, &text).ok());
-  EXPECT_THAT(text, AllOf(HasSubstr("cartpole, zeros: does nothing\ntask_options { horizon: 20 action_repeat: 3 }\n"),
+  EXPECT_THAT(text, AllOf(HasSubstr("cartpole, zeros: zero actions\ntask_options { horizon: 20 action_repeat: 3 }\n"),
                           HasSubstr("absorbed: ended early by the task (never in this task)")));
 }
 
@@ -122,7 +122,7 @@ TEST(EvalOfATask, NamesWhatIsWrong) {
   const auto error = [&text](EvalCommand command) { return Evaluate(command, &text).ToString(); };
   EvalCommand command;
   command.what = "navigation";
-  EXPECT_THAT(error(command), HasSubstr("navigation is a task, no run: name its policy too"));
+  EXPECT_THAT(error(command), HasSubstr("navigation is a task, not a run: name a policy too"));
   command.policy = "scripted";
   command.epoch = "last";
   EXPECT_THAT(error(command), HasSubstr("--member and --epoch belong to a run's policy, not to --policy scripted"));

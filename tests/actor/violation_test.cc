@@ -190,10 +190,10 @@ TEST_F(Violations, AnEpisodeThatDiffersNamesStepAndDifference) {
   };
   const uint32_t other = violation.step == 7 ? 8 : 7;  // not the violating step itself
   EXPECT_THAT(message(other, 16, -123.0f), AllOf(HasSubstr("step " + std::to_string(other) + " of its episode"),
-                                                 HasSubstr("cost -123 on record"), HasSubstr("difference 12")));
+                                                 HasSubstr("cost -123 recorded"), HasSubstr("difference 12")));
   EXPECT_THAT(message(other, 20, 0.0f),
               AllOf(HasSubstr("step " + std::to_string(other) + " of its episode: observation, reward or end"),
-                    HasSubstr("CRC-32 is 0, played again")));
+                    HasSubstr("CRC-32 0 recorded")));
   EXPECT_THAT(message(other, 24, 0.001f), HasSubstr("step " + std::to_string(other) + " of its episode"));
 }
 

@@ -191,7 +191,7 @@ void Acting(benchmark::State& state, const std::string& task) {
   Rollout::Options options;
   options.environments = kEnvironments;
   options.stop = [&polls] { return ++polls > kIterations; };
-  Rollout::Parts parts = Rollout::PartsOf(experiment).value();
+  Rollout::Parts parts = Rollout::MakeParts(experiment).value();
   const RowSchema schema = parts.schema;
   const auto rollout = Rollout::Make(std::move(parts), &session, &subscriber, &series, options).value();
   auto bare = MakeBare(experiment);

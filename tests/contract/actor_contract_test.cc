@@ -76,7 +76,7 @@ class ActorContract : public ::testing::TestWithParam<std::string> {
     return session.rows;
   }
   std::vector<ReceivedRow> Act(const std::string& options, uint32_t environments, uint64_t rows, const Key& key = {}) {
-    return Act(Rollout::PartsOf(Experiment(options, key)).value(), environments, rows, key);
+    return Act(Rollout::MakeParts(Experiment(options, key)).value(), environments, rows, key);
   }
   static std::vector<ReceivedRow> Of(const std::vector<ReceivedRow>& rows, uint32_t environment) {
     std::vector<ReceivedRow> own;
@@ -157,7 +157,7 @@ TEST_P(ActorContract, RowsAreTheTasksOwnNumbersTerminalOnesIncluded) {
 TEST_P(ActorContract, FilteredRowsAreTheTasksOwnNumbersUnderWhatWasExecuted) {
   v1::Experiment experiment = Experiment(kNominal);
   experiment.set_algorithm("safe_layer_td3");
-  Rollout::Parts parts = Rollout::PartsOf(experiment).value();
+  Rollout::Parts parts = Rollout::MakeParts(experiment).value();
   const std::vector<ReceivedRow> rows = Of(Act(std::move(parts), 3, 3 * 120, {}, Policy("safe_layer")), 2);
   ASSERT_EQ(rows.size(), 120u);
   const TaskModel model = MakeTaskModel(GetParam(), experiment.task_options()).value();
@@ -280,7 +280,7 @@ class BreaksNowAndThen : public Task {
 };
 
 TEST_P(ActorContract, AnEpisodeWhoseSimulatorWarnsIsAbandonedCountedAndItsBadRowNeverInserted) {
-  Rollout::Parts parts = Rollout::PartsOf(Experiment(kNominal)).value();
+  Rollout::Parts parts = Rollout::MakeParts(Experiment(kNominal)).value();
   int broken = 0;
   parts.make_task = [make = parts.make_task, &broken]() -> absl::StatusOr<std::unique_ptr<Task>> {
     return std::make_unique<BreaksNowAndThen>(make().value(), &broken);

@@ -44,7 +44,7 @@ class PreemptionTest(RunTest):
         kept = training.check_rows_kept()
         for actor in ("actor-0", "actor-1"):
             log = self.log(training, actor)
-            self.assertNotIn("not acknowledged", log)
+            self.assertNotIn("unacknowledged", log)
             left = re.findall(r"left session=(\d+) acknowledged_rows=(\d+)", log)
             self.assertEqual(len(left), 2, log)  # asked to leave, then finished
             for session, acknowledged in left:
