@@ -1,4 +1,4 @@
-// datacom bench: runs the benchmark programs beside the roles and merges what they measure.
+// datacom bench: runs the benchmark programs of the build and merges their results.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,11 +19,11 @@
 namespace datacom::cli {
 namespace {
 
-// Standard output of a program; its standard error goes to ours.
+// Runs a program and returns its standard output; its standard error passes through.
 absl::StatusOr<std::string> RunProgram(const std::string& path) {
   if (::access(path.c_str(), X_OK) != 0) {
     return absl::NotFoundError(
-        absl::StrCat("benchmark program ", path, " is not built (cmake -DDATACOM_TESTS=ON builds it)"));
+        absl::StrCat("benchmark program ", path, " is not built; build it with cmake -DDATACOM_TESTS=ON"));
   }
   FILE* pipe = ::popen(absl::StrCat("exec '", path, "' --benchmark_format=json").c_str(), "re");
   if (pipe == nullptr) return ErrnoStatus(errno, absl::StrCat("run ", path));
@@ -58,11 +58,11 @@ void AddBench(CLI::App* app, int* exit_code) {
   auto what = std::make_shared<std::string>("all");
   auto json_file = std::make_shared<std::string>();
   CLI::App* verb =
-      app->add_subcommand("bench", "Runs the benchmarks; ratio = time over floor, or share of a peer's rate");
+      app->add_subcommand("bench", "Runs benchmarks; the ratio is time over its floor, or the share of a peer's rate");
   verb->add_option("what", *what, "safety, actor, replay, learner or all")
       ->required()
       ->check(CLI::IsMember({"safety", "actor", "replay", "learner", "all"}));
-  verb->add_option("--json", *json_file, "also writes the numbers there");
+  verb->add_option("--json", *json_file, "file to write the numbers to");
   verb->footer("Example: datacom bench learner --json bench.json");
   verb->callback([what, json_file, exit_code] { *exit_code = Finish(Bench(*what, *json_file)); });
 }

@@ -34,7 +34,7 @@ BenchEntry ReadEntry(const std::string& area, const nlohmann::json& from) {
     entry.value = Number(from, "real_time").value_or(0);
     entry.unit = Word(from, "time_unit");
   }
-  if (entry.unit.empty()) entry.unit = Word(from, "label");  // Google Benchmark's SetLabel, where a counter has no unit
+  if (entry.unit.empty()) entry.unit = Word(from, "label");  // Google Benchmark's counters have no unit: set as label
   entry.floor = Number(from, "floor");
   entry.ratio = Number(from, "ratio");
   entry.peer = Word(from, "peer");
@@ -51,7 +51,7 @@ absl::StatusOr<std::vector<BenchEntry>> ParseBench(const std::string& area, cons
   const nlohmann::json document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!document.is_object() || !document.contains("benchmarks") || !document["benchmarks"].is_array()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("benchmark ", area, ": its output is no JSON document with benchmarks"));
+        absl::StrCat("benchmark ", area, ": its output is not a JSON document with a list \"benchmarks\""));
   }
   std::vector<BenchEntry> entries;
   for (const nlohmann::json& entry : document["benchmarks"]) {

@@ -1,4 +1,4 @@
-// Merges what the benchmark programs print into the one document of `datacom bench`. Pure functions.
+// Merges the outputs of the benchmark programs into one document. Pure functions.
 #ifndef DATACOM_DEPLOY_CLI_BENCH_JSON_H_
 #define DATACOM_DEPLOY_CLI_BENCH_JSON_H_
 
@@ -20,9 +20,9 @@ struct BenchEntry {
   std::string peer;
 };
 
-// Reads a document of ours ({"benchmarks": [{name, value, unit, floor, ratio}]}) or of Google Benchmark: there the
-// counters value, floor, ratio and peer where present, else real_time in its time_unit. Names get the prefix
-// "<area>/" unless they have it. INVALID_ARGUMENT naming `area` for anything else.
+// Reads our own format ({"benchmarks": [{name, value, unit, floor, ratio}]}) or Google Benchmark's, of which it takes
+// the counters value, floor, ratio and peer; without a counter `value`, real_time in its time_unit. Adds the prefix
+// "<area>/" to names that lack it. INVALID_ARGUMENT naming `area` for anything else.
 absl::StatusOr<std::vector<BenchEntry>> ParseBench(const std::string& area, const std::string& text);
 
 nlohmann::json MergeBench(const std::vector<BenchEntry>& entries, const nlohmann::json& machine);

@@ -35,10 +35,10 @@ const char* Binary(Role role) {
 
 Cluster::Cluster(const Options& options) : options_(options), policy_(options.clock) {
   auto add = [this](const std::string& name, Role role) {
-    auto member = std::make_unique<Member>();
-    member->name = name;
-    member->role = role;
-    members_.push_back(std::move(member));
+    auto child = std::make_unique<Child>();
+    child->name = name;
+    child->role = role;
+    children_.push_back(std::move(child));
   };
   add("replay", Role::kReplay);
   add("learner", Role::kLearner);
@@ -49,14 +49,16 @@ Cluster::Cluster(const Options& options) : options_(options), policy_(options.cl
 absl::Status Cluster::CheckBinaries(const std::string& bin) {
   for (const Role role : {Role::kReplay, Role::kLearner, Role::kActor}) {
     const std::string path = absl::StrCat(bin, "/", Binary(role));
-    if (::access(path.c_str(), X_OK) != 0) return ErrnoStatus(errno, absl::StrCat("role binary ", path));
+    if (::access(path.c_str(), X_OK) != 0) {
+      return ErrnoStatus(errno, absl::StrCat("role binary ", path, " (build it, or set DATACOM_BIN to its folder)"));
+    }
   }
   return absl::OkStatus();
 }
 
-const Cluster::Member* Cluster::Find(Role role) const {
-  for (const auto& member : members_) {
-    if (member->role == role) return member.get();
+const Cluster::Child* Cluster::Find(Role role) const {
+  for (const auto& child : children_) {
+    if (child->role == role) return child.get();
   }
   return nullptr;
 }
@@ -65,21 +67,21 @@ std::string Cluster::replay_address() const { return Find(Role::kReplay)->addres
 std::string Cluster::learner_address() const { return Find(Role::kLearner)->address; }
 
 int Cluster::actors_running() const {
-  return std::count_if(members_.begin(), members_.end(),
-                       [](const auto& member) { return member->role == Role::kActor && member->process.running(); });
+  return std::count_if(children_.begin(), children_.end(),
+                       [](const auto& child) { return child->role == Role::kActor && child->process.running(); });
 }
 
 std::vector<std::string> Cluster::TakeEvents() { return std::exchange(events_, {}); }
 
-std::string Cluster::LogFile(const Member& member) const {
-  return absl::StrCat(options_.run_dir, "/logs/", member.name, ".log");
+std::string Cluster::LogFile(const Child& child) const {
+  return absl::StrCat(options_.run_dir, "/logs/", child.name, ".log");
 }
 
-std::vector<std::string> Cluster::Arguments(const Member& member) const {
+std::vector<std::string> Cluster::Arguments(const Child& child) const {
   const std::string experiment = ExperimentFile(options_.run_dir);
-  std::vector<std::string> argv = {absl::StrCat(options_.bin, "/", Binary(member.role))};
+  std::vector<std::string> argv = {absl::StrCat(options_.bin, "/", Binary(child.role))};
   auto add = [&argv](std::initializer_list<std::string> more) { argv.insert(argv.end(), more); };
-  switch (member.role) {
+  switch (child.role) {
     case Role::kReplay:
       add({"--experiment", experiment, "--dir", options_.run_dir + "/replay"});
       break;
@@ -87,99 +89,99 @@ std::vector<std::string> Cluster::Arguments(const Member& member) const {
       add({"--experiment", experiment, "--run-dir", options_.run_dir, "--replay", replay_address()});
       break;
     case Role::kActor:
-      add({"run", "--replay", replay_address(), "--learner", learner_address(), "--name", member.name, "--envs",
+      add({"run", "--replay", replay_address(), "--learner", learner_address(), "--name", child.name, "--envs",
            absl::StrCat(options_.environments)});
       break;
     case Role::kEvaluator:
-      add({"evaluate", "--learner", learner_address(), "--name", member.name});
+      add({"evaluate", "--learner", learner_address(), "--name", child.name});
       break;
   }
-  add({"--run-id", options_.run_id, "--listen", member.address.empty() ? kAnyPort : member.address, "--address-file",
-       AddressFile(options_.run_dir, member.name, "address"), "--metrics-listen",
-       member.metrics.empty() ? kAnyPort : member.metrics, "--metrics-address-file",
-       AddressFile(options_.run_dir, member.name, "metrics"), "--die-with-parent"});
+  add({"--run-id", options_.run_id, "--listen", child.address.empty() ? kAnyPort : child.address, "--address-file",
+       AddressFile(options_.run_dir, child.name, "address"), "--metrics-listen",
+       child.metrics.empty() ? kAnyPort : child.metrics, "--metrics-address-file",
+       AddressFile(options_.run_dir, child.name, "metrics"), "--die-with-parent"});
   if (!options_.tls.empty()) add({"--tls", options_.tls});
   return argv;
 }
 
-bool Cluster::CanStart(const Member& member) const {
-  if (member.phase != Member::Phase::kPending || options_.clock->Now() < member.start_at) return false;
-  if (member.role == Role::kReplay) return true;
+bool Cluster::CanStart(const Child& child) const {
+  if (child.phase != Child::Phase::kPending || options_.clock->Now() < child.start_at) return false;
+  if (child.role == Role::kReplay) return true;
   if (replay_address().empty()) return false;
-  return member.role == Role::kLearner || !learner_address().empty();
+  return child.role == Role::kLearner || !learner_address().empty();
 }
 
-absl::Status Cluster::StartProcess(Member* member) {
-  if (member->address.empty()) {
-    ::unlink(AddressFile(options_.run_dir, member->name, "address").c_str());
-    ::unlink(AddressFile(options_.run_dir, member->name, "metrics").c_str());
+absl::Status Cluster::StartProcess(Child* child) {
+  if (child->address.empty()) {
+    ::unlink(AddressFile(options_.run_dir, child->name, "address").c_str());
+    ::unlink(AddressFile(options_.run_dir, child->name, "metrics").c_str());
   }
-  RETURN_IF_ERROR(member->process.Start(Arguments(*member), LogFile(*member)));
-  member->phase = Member::Phase::kRunning;
-  member->started_at = options_.clock->Now();
+  RETURN_IF_ERROR(child->process.Start(Arguments(*child), LogFile(*child)));
+  child->phase = Child::Phase::kRunning;
+  child->started_at = options_.clock->Now();
   return absl::OkStatus();
 }
 
-void Cluster::ReadAddresses(Member* member) {
-  if (member->address.empty()) member->address = ReadAddress(options_.run_dir, member->name, "address");
-  if (member->metrics.empty()) member->metrics = ReadAddress(options_.run_dir, member->name, "metrics");
+void Cluster::ReadAddresses(Child* child) {
+  if (child->address.empty()) child->address = ReadAddress(options_.run_dir, child->name, "address");
+  if (child->metrics.empty()) child->metrics = ReadAddress(options_.run_dir, child->name, "metrics");
 }
 
-Cluster::State Cluster::Fail(const Member& member, const std::string& reason, int exit_code) {
+Cluster::State Cluster::Fail(const Child& child, const std::string& reason, int exit_code) {
   failure_exit_code_ = exit_code;
   failure_ = absl::InternalError(
-      absl::StrCat(reason, ". Its last lines (", LogFile(member), "):\n", TailOfFile(LogFile(member), kTailLines)));
+      absl::StrCat(reason, ". Its last lines (", LogFile(child), "):\n", TailOfFile(LogFile(child), kTailLines)));
   return State::kFailed;
 }
 
-Cluster::State Cluster::OnExit(Member* member, int exit_code) {
-  const RestartPolicy::Decision decision = policy_.OnExit(member->name, member->role, exit_code);
+Cluster::State Cluster::OnExit(Child* child, int exit_code) {
+  const RestartPolicy::Decision decision = policy_.OnExit(child->name, child->role, exit_code);
   switch (decision.action) {
     case RestartPolicy::Action::kComplete:
-      member->phase = Member::Phase::kResting;
+      child->phase = Child::Phase::kResting;
       return State::kComplete;
     case RestartPolicy::Action::kRest:
-      member->phase = Member::Phase::kResting;
+      child->phase = Child::Phase::kResting;
       return State::kRunning;
     case RestartPolicy::Action::kGiveUp:
-      return Fail(*member, decision.reason, decision.exit_code);
+      return Fail(*child, decision.reason, decision.exit_code);
     case RestartPolicy::Action::kRestart:
       break;
   }
-  member->phase = Member::Phase::kPending;
-  member->start_at = decision.at;
-  events_.push_back(absl::StrCat(member->name, " ended (", decision.reason, "); restarting"));
-  if (member->role == Role::kReplay || member->role == Role::kLearner) {
-    // A service that goes on from its durable state may have work again for those that had finished theirs.
-    for (const auto& other : members_) {
-      if (other->phase == Member::Phase::kResting) other->phase = Member::Phase::kPending;
+  child->phase = Child::Phase::kPending;
+  child->start_at = decision.at;
+  events_.push_back(absl::StrCat(child->name, " ended (", decision.reason, "); restarting"));
+  if (child->role == Role::kReplay || child->role == Role::kLearner) {
+    // The restarted service resumes from its durable state and may have new work for processes that had finished.
+    for (const auto& other : children_) {
+      if (other->phase == Child::Phase::kResting) other->phase = Child::Phase::kPending;
     }
   }
   return State::kRunning;
 }
 
 Cluster::State Cluster::Tick() {
-  // Services last: who finished before a service died must already rest when the service's death wakes it.
-  for (auto member = members_.rbegin(); member != members_.rend(); ++member) {
-    if (const std::optional<int> code = (*member)->process.Poll()) {
-      const State state = OnExit(member->get(), *code);
+  // Services last: an actor that finished before a service died must be resting when that death wakes it.
+  for (auto child = children_.rbegin(); child != children_.rend(); ++child) {
+    if (const std::optional<int> code = (*child)->process.Poll()) {
+      const State state = OnExit(child->get(), *code);
       if (state != State::kRunning) return state;
     }
   }
-  for (const auto& member : members_) {
-    if (CanStart(*member)) {
-      if (absl::Status status = StartProcess(member.get()); !status.ok()) {
+  for (const auto& child : children_) {
+    if (CanStart(*child)) {
+      if (absl::Status status = StartProcess(child.get()); !status.ok()) {
         failure_ = status;
         failure_exit_code_ = kExitFailure;
         return State::kFailed;
       }
     }
-    if (member->phase == Member::Phase::kRunning) ReadAddresses(member.get());
-    if (member->phase == Member::Phase::kRunning && member->address.empty() &&
-        options_.clock->Now() - member->started_at > options_.address_deadline) {
+    if (child->phase == Child::Phase::kRunning) ReadAddresses(child.get());
+    if (child->phase == Child::Phase::kRunning && child->address.empty() &&
+        options_.clock->Now() - child->started_at > options_.address_deadline) {
       return Fail(
-          *member,
-          absl::StrCat(member->name, " did not report its address within ", options_.address_deadline.count(), " s"),
+          *child,
+          absl::StrCat(child->name, " did not report its address within ", options_.address_deadline.count(), " s"),
           kExitFailure);
     }
   }
@@ -189,10 +191,10 @@ Cluster::State Cluster::Tick() {
 
 void Cluster::WriteTargets() {
   std::vector<std::string> entries;
-  for (const auto& member : members_) {
-    if (member->metrics.empty()) continue;
-    entries.push_back(absl::StrCat("  {\"targets\": [\"", member->metrics, "\"], \"labels\": {\"role\": \"",
-                                   RoleName(member->role), "\", \"process\": \"", member->name, "\"}}"));
+  for (const auto& child : children_) {
+    if (child->metrics.empty()) continue;
+    entries.push_back(absl::StrCat("  {\"targets\": [\"", child->metrics, "\"], \"labels\": {\"role\": \"",
+                                   RoleName(child->role), "\", \"process\": \"", child->name, "\"}}"));
   }
   const std::string content = absl::StrCat("[\n", absl::StrJoin(entries, ",\n"), "\n]\n");
   if (content == targets_) return;
@@ -200,26 +202,26 @@ void Cluster::WriteTargets() {
 }
 
 void Cluster::StopGroup(const std::vector<Role>& roles, std::chrono::milliseconds grace) {
-  std::vector<Member*> group;
-  for (const auto& member : members_) {
-    if (std::find(roles.begin(), roles.end(), member->role) == roles.end()) continue;
-    group.push_back(member.get());
-    member->process.Signal(SIGTERM);
+  std::vector<Child*> group;
+  for (const auto& child : children_) {
+    if (std::find(roles.begin(), roles.end(), child->role) == roles.end()) continue;
+    group.push_back(child.get());
+    child->process.Signal(SIGTERM);
   }
   const auto deadline = std::chrono::steady_clock::now() + grace;
   auto running = [&group] {
     bool any = false;
-    for (Member* member : group) {
-      member->process.Poll();
-      any |= member->process.running();
+    for (Child* child : group) {
+      child->process.Poll();
+      any |= child->process.running();
     }
     return any;
   };
   while (running()) {
     if (std::chrono::steady_clock::now() > deadline) {
-      for (Member* member : group) {
-        if (member->process.running()) events_.push_back(absl::StrCat(member->name, " did not stop in time; killed"));
-        member->process.Signal(SIGKILL);
+      for (Child* child : group) {
+        if (child->process.running()) events_.push_back(absl::StrCat(child->name, " did not stop in time; killed"));
+        child->process.Signal(SIGKILL);
       }
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

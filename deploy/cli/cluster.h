@@ -1,7 +1,7 @@
-// The roles of one run as processes on loopback: replay, learner, actors and one evaluator, started in the order their
-// addresses become known, watched, restarted as RestartPolicy says, and stopped in the order that loses nothing.
+// The processes of one run on loopback: replay, learner, actors and one evaluator. Starts each once the addresses it
+// needs are known, restarts it as RestartPolicy says, and stops all in the order that loses no data.
 //
-// Not thread-safe: one thread calls Tick and Drain. Tick never blocks; Drain and Finish wait for processes.
+// Not thread-safe: one thread calls Tick and Drain. Tick never blocks; Drain waits for the processes.
 #ifndef DATACOM_DEPLOY_CLI_CLUSTER_H_
 #define DATACOM_DEPLOY_CLI_CLUSTER_H_
 
@@ -23,19 +23,19 @@ class Cluster {
     std::string bin;  // folder of the role binaries
     std::string run_dir;
     std::string run_id;
-    std::string tls;  // folder of every role's --tls; empty: plain text
+    std::string tls;  // passed to every role as --tls; empty: plain text
     int actors = 1;
     int environments = 16;  // of each actor
     const Clock* clock = &Clock::Real();
-    std::chrono::seconds address_deadline{120};  // from the start of a role to its address file
+    std::chrono::seconds address_deadline{120};  // a started role must write its address file within this time
   };
   explicit Cluster(const Options& options);
 
-  // NOT_FOUND naming the role binary that is missing.
+  // NOT_FOUND naming the missing role binary.
   static absl::Status CheckBinaries(const std::string& bin);
 
   enum class State { kRunning, kComplete, kFailed };
-  // Reaps, restarts, starts whatever can start now, and rewrites targets.json when an address changed.
+  // Reaps and restarts processes, starts those that can start now, rewrites targets.json when an address changed.
   State Tick();
   const absl::Status& failure() const { return failure_; }  // once kFailed
   int failure_exit_code() const { return failure_exit_code_; }
@@ -48,34 +48,34 @@ class Cluster {
   std::string learner_address() const;
   int actors_running() const;
   int restarts() const { return policy_.restarts(); }
-  // Sentences about what happened since the last call: "actor-0 ended (killed by signal 9); restarting".
+  // What happened since the last call, one sentence each: "actor-0 ended (killed by signal 9); restarting".
   std::vector<std::string> TakeEvents();
 
  private:
-  struct Member {  // one process of the run
+  struct Child {
     std::string name;
     Role role = Role::kActor;
     Process process;
     enum class Phase { kPending, kRunning, kResting } phase = Phase::kPending;
     Clock::Time start_at{};        // kPending: not before
     Clock::Time started_at{};      // kRunning
-    std::string address, metrics;  // as last reported; asked for again at a restart
+    std::string address, metrics;  // as last reported; a restarted process is told to listen there again
   };
 
-  std::vector<std::string> Arguments(const Member& member) const;
-  bool CanStart(const Member& member) const;
-  absl::Status StartProcess(Member* member);
-  void ReadAddresses(Member* member);
-  State OnExit(Member* member, int exit_code);
-  State Fail(const Member& member, const std::string& reason, int exit_code);
+  std::vector<std::string> Arguments(const Child& child) const;
+  bool CanStart(const Child& child) const;
+  absl::Status StartProcess(Child* child);
+  void ReadAddresses(Child* child);
+  State OnExit(Child* child, int exit_code);
+  State Fail(const Child& child, const std::string& reason, int exit_code);
   void StopGroup(const std::vector<Role>& roles, std::chrono::milliseconds grace);
   void WriteTargets();
-  const Member* Find(Role role) const;
-  std::string LogFile(const Member& member) const;
+  const Child* Find(Role role) const;
+  std::string LogFile(const Child& child) const;
 
   const Options options_;
   RestartPolicy policy_;
-  std::vector<std::unique_ptr<Member>> members_;
+  std::vector<std::unique_ptr<Child>> children_;
   std::vector<std::string> events_;
   std::string targets_;  // content written last
   absl::Status failure_;

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -31,19 +32,19 @@ std::string BinFolder() {
   return error ? "." : self.parent_path().string();
 }
 
-absl::Status Become(const std::string& program, std::vector<std::string> argv) {
-  argv.insert(argv.begin(), absl::StrCat(BinFolder(), "/", program));
+absl::Status ReplaceProcess(const std::string& program, std::vector<std::string> argv) {
+  const std::string path = absl::StrCat(BinFolder(), "/", program);
   std::vector<char*> raw;
   for (std::string& argument : argv) raw.push_back(argument.data());
   raw.push_back(nullptr);
   std::fflush(stdout);
-  ::execv(raw[0], raw.data());
-  return ErrnoStatus(errno, absl::StrCat("run ", argv[0]));
+  ::execv(path.c_str(), raw.data());
+  return ErrnoStatus(errno, absl::StrCat("run ", path));
 }
 
 namespace {
 
-// The library's own answer to none, or to a word that is none, does not say which there are.
+// CLI11's own error for a missing or unknown verb does not list the verbs.
 absl::Status CheckVerb(const CLI::App& app, int argc, const char* const* argv) {
   if (argc > 1 && argv[1][0] == '-') return absl::OkStatus();
   std::vector<std::string> verbs;
@@ -52,8 +53,8 @@ absl::Status CheckVerb(const CLI::App& app, int argc, const char* const* argv) {
     verbs.push_back(verb->get_name());
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(argc > 1 ? absl::StrCat("there is no verb \"", argv[1], "\"") : "name a verb",
-                   "; there are: ", absl::StrJoin(verbs, ", ")));
+      absl::StrCat(argc > 1 ? absl::StrCat("unknown verb \"", argv[1], "\"") : "name a verb",
+                   "; the verbs are: ", absl::StrJoin(verbs, ", ")));
 }
 
 }  // namespace
@@ -64,24 +65,21 @@ int RunCommand(int argc, const char* const* argv) {
   app.require_subcommand(1);
   app.footer(
       "Example: datacom train cartpole/datacom --seeds 0-4 --steps 200000 --run-dir runs/five\n"
-      "Exit codes: 0 complete, 2 wrong usage or configuration, 75 interrupted and drained (resume me), 1 anything "
-      "else.");
+      "Exit codes: 0 complete, 2 wrong usage or configuration, 75 interrupted and drained (can be resumed), 1 any "
+      "other failure.\n"
+      "`datacom VERB --help` lists the options of a verb.");
   int exit_code = kExitOk;
   AddTrain(&app, &exit_code);
   AddSweep(&app, &exit_code);
   AddStatus(&app, &exit_code);
-  AddEval(&app, &exit_code);
-  AddRollout(&app, &exit_code);
-  AddRender(&app, &exit_code);
-  AddReplayViolation(&app, &exit_code);
-  AddExport(&app, &exit_code);
+  AddForwarded(&app);
   AddReport(&app, &exit_code);
-  AddExportDataset(&app, &exit_code);
   AddConfig(&app, &exit_code);
   AddList(&app, &exit_code);
   AddBench(&app, &exit_code);
   InitLog("datacom");
   if (const absl::Status status = CheckVerb(app, argc, argv); !status.ok()) return Finish(status);
+  if (const std::optional<absl::Status> status = RunForwarded(argc, argv)) return Finish(*status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,4 +1,4 @@
-// datacom config: the resolved experiment, every default filled.
+// datacom config: prints the resolved experiment, with every default filled in.
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -12,10 +12,11 @@ namespace datacom::cli {
 
 void AddConfig(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<TrainOptions>();
-  CLI::App* verb = app->add_subcommand("config", "Prints the resolved experiment");
+  CLI::App* verb = app->add_subcommand("config", "Prints an experiment with every default filled in");
   verb->add_option("experiment", options->experiment, "name under deploy/experiments, or a file")->required();
-  verb->add_option("--seeds", options->seeds, "the population, one member a seed: 0-4, 3 or 0,2,5-7");
-  verb->add_option("--set", options->overrides, "path=value; may be repeated")->allow_extra_args(false);
+  verb->add_option("--seeds", options->seeds, "one member of the population per seed: 0-4, 3 or 0,2,5-7");
+  verb->add_option("--set", options->overrides, "path=value, e.g. hyper.cost_budget=10; may be repeated")
+      ->allow_extra_args(false);
   verb->footer("Example: datacom config cartpole/datacom --set hyper.cost_budget=10");
   verb->callback([options, exit_code] {
     const absl::StatusOr<v1::Experiment> experiment = PlanExperiment(*options);

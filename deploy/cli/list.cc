@@ -1,4 +1,4 @@
-// datacom list: the tasks, algorithms, experiments and sweeps, one per line, each with a sentence.
+// datacom list: prints the tasks, algorithms, experiments and sweeps, one per line, each with its description.
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
@@ -70,7 +70,7 @@ absl::Status List(const std::string& kind) {
 void AddList(CLI::App* app, int* exit_code) {
   auto kind = std::make_shared<std::string>();
   CLI::App* verb = app->add_subcommand("list", "Lists tasks, algorithms, experiments or sweeps");
-  verb->add_option("kind", *kind, "tasks, algorithms, experiments or sweeps; all of them if absent")
+  verb->add_option("kind", *kind, "tasks, algorithms, experiments or sweeps; default: all of them")
       ->check(CLI::IsMember(std::vector<std::string>(std::begin(kKinds), std::end(kKinds))));
   verb->footer("Example: datacom list algorithms");
   verb->callback([kind, exit_code] { *exit_code = Finish(List(*kind)); });

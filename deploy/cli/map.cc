@@ -15,7 +15,7 @@
 namespace datacom::cli {
 namespace {
 
-constexpr char kResolution[] = "61";  // points a side: enough for a page, some 25 kB an epoch
+constexpr char kResolution[] = "61";  // points per side: enough for a page, about 25 kB per epoch
 constexpr std::chrono::milliseconds kTick{10};
 
 }  // namespace

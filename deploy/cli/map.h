@@ -1,4 +1,4 @@
-// The feasibility map of a run, made by datacom-render: this command links neither MuJoCo nor what draws.
+// The feasibility map of a run. datacom-render makes it: `datacom` links neither MuJoCo nor the drawing libraries.
 #ifndef DATACOM_DEPLOY_CLI_MAP_H_
 #define DATACOM_DEPLOY_CLI_MAP_H_
 
@@ -8,8 +8,8 @@
 
 namespace datacom::cli {
 
-// Writes RUN_DIR/feasibility_map.json (member 0, a few epochs) and returns its content. Blocks until the child is done;
-// its words when it fails, CANCELLED when this process is to stop.
+// Writes RUN_DIR/feasibility_map.json (member 0, a few epochs) and returns its content. Blocks until the child ends.
+// UNAVAILABLE with the child's message when it fails, CANCELLED when this process is asked to stop.
 absl::StatusOr<std::string> MakeMap(const std::string& run_dir);
 
 }  // namespace datacom::cli

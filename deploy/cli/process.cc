@@ -21,7 +21,7 @@ namespace {
 constexpr int kExecFailed = 127;
 
 // Runs in the forked child: system calls only.
-[[noreturn]] void BecomeChild(char* const* argv, int log, pid_t parent) {
+[[noreturn]] void ExecuteInChild(char* const* argv, int log, pid_t parent) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(kExecFailed);
@@ -29,7 +29,7 @@ constexpr int kExecFailed = 127;
   ::dup2(null, STDIN_FILENO);
   ::dup2(log, STDOUT_FILENO);
   ::dup2(log, STDERR_FILENO);
-  // This program's own handlers would swallow what is meant for the role: default actions first, then let signals in.
+  // This program's handlers would swallow signals meant for the role: restore the defaults before unblocking signals.
   for (const int number : {SIGINT, SIGTERM, SIGPIPE}) ::signal(number, SIG_DFL);
   sigset_t none;
   ::sigemptyset(&none);
@@ -56,9 +56,9 @@ absl::Status Process::Start(const std::vector<std::string>& argv, const std::str
   const pid_t parent = ::getpid();
   sigset_t all, before;
   ::sigfillset(&all);
-  ::sigprocmask(SIG_SETMASK, &all, &before);  // none may reach the child before it has its own actions
+  ::sigprocmask(SIG_SETMASK, &all, &before);  // no signal may reach the child before it restored the default actions
   const pid_t child = ::fork();
-  if (child == 0) BecomeChild(arguments.data(), log, parent);
+  if (child == 0) ExecuteInChild(arguments.data(), log, parent);
   const int error = errno;
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   ::close(log);

@@ -1,9 +1,8 @@
-// A child process: started with its output appended to a log, reaped without blocking.
+// A child process: its output is appended to a log, and it is reaped without blocking.
 //
-// Not thread-safe; Start from the thread that lives longest: the kernel ties "die with the parent" to the starting
-// thread. The child is the leader of its own process group (a Ctrl-C on the terminal reaches the parent alone, which
-// then stops its children in order), reads /dev/null, and is killed by the kernel when the parent dies before it could
-// say otherwise.
+// Not thread-safe. Call Start from the thread that lives longest: when that thread ends, the kernel kills the child,
+// unless the child asked for another signal (--die-with-parent). The child leads its own process group, so a Ctrl-C on
+// the terminal reaches only the parent, which then stops its children in order. The child reads /dev/null.
 #ifndef DATACOM_DEPLOY_CLI_PROCESS_H_
 #define DATACOM_DEPLOY_CLI_PROCESS_H_
 
@@ -24,11 +23,11 @@ class Process {
   Process& operator=(const Process&) = delete;
   ~Process();  // kills and reaps a child that still runs
 
-  // NOT_FOUND naming the program when it is no executable file.
+  // NOT_FOUND naming the program when it does not exist, PERMISSION_DENIED when it is not executable.
   absl::Status Start(const std::vector<std::string>& argv, const std::string& log_path);
-  // Exit code once the child ended (128 + signal when it was killed); nothing while it runs or after it was told once.
+  // The exit code once the child has ended (128 + signal when it was killed). Returned once; otherwise nothing.
   std::optional<int> Poll();
-  void Signal(int signal);  // nothing when it does not run
+  void Signal(int signal);  // does nothing when the child does not run
   bool running() const { return pid_ > 0; }
   pid_t pid() const { return pid_; }
 

@@ -10,7 +10,7 @@
 namespace datacom::cli {
 namespace {
 
-// Terminal columns of text whose only multi-byte characters are one column wide.
+// Terminal columns of a text. Every character must be one column wide.
 int Columns(const std::string& text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
 }
@@ -60,7 +60,7 @@ std::string MemberLine(const MemberView& m, bool learns_delta) {
                          learns_delta ? FormatCount(m.delta_steps) : "-", m.status);
 }
 
-// ", pre-training update 1,200 of 5,000" while that goes on.
+// ", pre-training update 1,200 of 5,000" during pre-training, else empty.
 std::string Pretraining(const ProgressView& view, const std::string& separator) {
   if (view.pretrain_update >= view.pretrain_target) return "";
   return absl::StrCat(separator, "pre-training update ", FormatCount(view.pretrain_update), " of ",
@@ -167,7 +167,7 @@ std::string RenderTable(const ProgressView& view, int width, int max_members) {
                                       view.steps_per_second, view.updates_per_second, FormatCount(view.update),
                                       FormatCount(view.target_update), view.actors, view.actors == 1 ? "" : "s");
   rates += Pretraining(view, ", ");
-  if (view.pending_evaluations > 0) absl::StrAppend(&rates, ", ", view.pending_evaluations, " evaluations to do");
+  if (view.pending_evaluations > 0) absl::StrAppend(&rates, ", ", view.pending_evaluations, " evaluations pending");
   if (view.restarts > 0) absl::StrAppend(&rates, ", ", view.restarts, " restarts");
   text += Clip(rates, width) + "\n";
   if (!view.waiting_for.empty()) text += Clip("waiting: " + view.waiting_for, width) + "\n";
@@ -180,7 +180,8 @@ std::string RenderTable(const ProgressView& view, int width, int max_members) {
   const int shown = std::min<int>(view.members.size(), max_members);
   for (int i = 0; i < shown; ++i) text += Clip(MemberLine(view.members[i], view.learns_delta), width) + "\n";
   if (shown < static_cast<int>(view.members.size())) {
-    text += absl::StrCat("and ", view.members.size() - shown, " members more\n");
+    const size_t hidden = view.members.size() - shown;
+    text += absl::StrCat("and ", hidden, hidden == 1 ? " more member\n" : " more members\n");
   }
   return text;
 }

@@ -1,4 +1,4 @@
-// What `train` and `status` show of a run: plain data, and its rendering as a table or a line.
+// The state of a run as `train` and `status` show it: plain data, rendered as a table or as one line.
 //
 // Rendering is pure. Nothing is thread-safe.
 #ifndef DATACOM_DEPLOY_CLI_PROGRESS_H_
@@ -33,7 +33,7 @@ struct ProgressView {
   double elapsed_seconds = 0;
   uint64_t goal_steps = 0;  // per member
   uint64_t update = 0, target_update = 0;
-  uint64_t pretrain_update = 0, pretrain_target = 0;  // before anything acts; 0 where the run does not
+  uint64_t pretrain_update = 0, pretrain_target = 0;  // both 0 when the run does not pre-train
   double steps_per_second = 0;                        // of all members together
   double updates_per_second = 0;
   std::string phase;        // of the learner; "starting" before it answers
@@ -44,12 +44,12 @@ struct ProgressView {
   std::vector<MemberView> members;
 };
 
-// Merges what the services answered; either may be missing (a role that restarts).
+// Merges the answers of the services; either may be missing while its process restarts.
 ProgressView MakeProgress(const std::optional<v1::ReplayInfo>& replay, const std::optional<v1::LearnerInfo>& learner);
 
-// Fewest steps of any member over the goal, in [0, 1].
+// The smaller of two fractions in [0, 1]: the slowest member's steps over their goal, the updates over their target.
 double FractionDone(const ProgressView& view);
-// Seconds to go at the present rate; nothing while no rate is known.
+// Seconds left at the present rates; nothing while no rate is known.
 std::optional<double> EtaSeconds(const ProgressView& view);
 
 // "1:02:03", "04:05".
@@ -57,7 +57,8 @@ std::string FormatDuration(double seconds);
 // "12,345,678".
 std::string FormatCount(uint64_t value);
 
-// A bar, the rates and a line a member (the first `max_members`); lines end with "\n", none is wider than `width`.
+// A bar, the rates and one line for each of the first `max_members` members. Lines end with "\n" and are cut to
+// `width`.
 std::string RenderTable(const ProgressView& view, int width, int max_members);
 // One line without "\n", for logs and pipes.
 std::string RenderLine(const ProgressView& view);
@@ -65,9 +66,9 @@ std::string RenderLine(const ProgressView& view);
 // Redraws a block of lines in place on a terminal.
 class LiveBlock {
  public:
-  // Escape sequences that erase the previous block, then the block.
+  // Returns escape sequences that erase the previous block, followed by the new block.
   std::string Redraw(const std::string& block);
-  // As Redraw of nothing, then `text` stays above the next block.
+  // Erases the block and prints `text`, which stays above the next block.
   std::string PrintAbove(const std::string& text);
 
  private:

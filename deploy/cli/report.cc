@@ -1,4 +1,4 @@
-// datacom report: one self-contained page over one or several runs.
+// datacom report: writes one self-contained HTML page about one or several runs.
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -20,15 +20,16 @@ void AddReport(CLI::App* app, int* exit_code) {
   auto baselines = std::make_shared<std::vector<std::string>>();
   CLI::App* verb = app->add_subcommand(
       "report",
-      "Writes a self-contained page: learning curves with 95 % bands, safety, throughput, learned constraint");
-  verb->add_option("run_dirs", *folders, "run folders; several are compared")->required();
-  verb->add_option("--out", *out, "the page")->required();
+      "Writes a self-contained HTML page: learning curves with 95 % bands, safety, throughput, learned constraint");
+  verb->add_option("run_dirs", *folders, "run folders or sweep folders; several are compared")->required();
+  verb->add_option("--out", *out, "HTML file to write")->required();
   auto epoch = std::make_shared<std::string>("last");
-  verb->add_option("--epoch", *epoch, "of each member, in the tables: last, or best (last); curves have every epoch")
+  verb->add_option("--epoch", *epoch, "epoch of each member that the tables show: last or best (default last)")
       ->check(CLI::IsMember({"last", "best"}));
   verb->add_option(
           "--baseline", *baselines,
-          "FILE.csv of `eval --policy ... --csv`: a horizontal line, labelled by the file's name; may be repeated")
+          "FILE.csv written by `eval --policy ... --csv`: shown as a horizontal line named after the file; may be "
+          "repeated")
       ->allow_extra_args(false);
   verb->footer(absl::StrCat(kBestEpochRule,
                             "\nExample: datacom report runs/datacom runs/sac --epoch best --out compare.html\n"
@@ -36,8 +37,8 @@ void AddReport(CLI::App* app, int* exit_code) {
                             "         datacom report runs/navigation --baseline scripted.csv --out navigation.html"));
   verb->callback([folders, out, epoch, baselines, exit_code] {
     const std::filesystem::path folder = std::filesystem::absolute(*out).parent_path();
-    absl::Status status =
-        absl::InvalidArgumentError(absl::StrCat("--out ", *out, ": there is no folder ", folder.string()));
+    absl::Status status = absl::InvalidArgumentError(absl::StrCat(
+        "--out ", *out, ": there is no folder ", folder.string(), "; make it first, or name a file in another folder"));
     std::error_code error;
     if (std::filesystem::is_directory(folder, error)) {
       const report::Shown shown = *epoch == "best" ? report::Shown::kBest : report::Shown::kLast;

@@ -42,13 +42,13 @@ std::string NewRunId(const std::string& run_dir) {
   return absl::StrFormat("%s-%08x%08x", name.empty() ? "run" : name, device(), device());
 }
 
-absl::StatusOr<bool> RecordsTellOfUpdates(const std::string& run_dir) {
+absl::StatusOr<bool> RecordsShowUpdates(const std::string& run_dir) {
   const absl::StatusOr<Csv> progress = ReadRecords(run_dir + "/progress.csv");
   const absl::StatusOr<Csv> episodes = ReadRecords(run_dir + "/episodes.csv");
   for (const absl::Status& status : {progress.status(), episodes.status()}) {
     if (!absl::IsNotFound(status)) RETURN_IF_ERROR(status);
   }
-  if (episodes.ok() && episodes->rows() > 0) return true;  // recorded with the update that first sees their rows
+  if (episodes.ok() && episodes->rows() > 0) return true;  // the update that first sees their rows records them
   for (size_t row = 0; progress.ok() && row < progress->rows(); ++row) {
     if (progress->Number(row, "updates") > 0) return true;
   }
@@ -64,7 +64,7 @@ absl::StatusOr<std::string> DefaultRunFolder(const std::string& experiment_name,
   if (!resume) return absl::StrCat(stem, "-", next);
   if (next == 1)
     return absl::InvalidArgumentError(
-        absl::StrCat("no run to resume: there is no ", stem, "-1; name it with --run-dir"));
+        absl::StrCat("no run to resume: there is no ", stem, "-1; name the run's folder with --run-dir"));
   return absl::StrCat(stem, "-", next - 1);
 }
 
@@ -74,8 +74,10 @@ absl::StatusOr<std::unique_ptr<RunLock>> RunLock::Take(const std::string& run_di
   ASSIGN_OR_RETURN(const int train, OpenLock(folder + "/train.lock", O_CLOEXEC));
   if (::flock(train, LOCK_EX | LOCK_NB) != 0) {
     ::close(train);
-    return absl::InvalidArgumentError(absl::StrCat(
-        "run folder ", run_dir, " is in use by another `datacom train`; wait for it, or choose another --run-dir"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("run folder ", run_dir,
+                     " is in use by another `datacom train`; wait until it ends, or choose another "
+                     "--run-dir"));
   }
   absl::StatusOr<int> roles = OpenLock(folder + "/roles.lock", 0);
   if (!roles.ok()) {
@@ -86,9 +88,9 @@ absl::StatusOr<std::unique_ptr<RunLock>> RunLock::Take(const std::string& run_di
   const Clock::Time deadline = Clock::Real().Now() + patience;
   while (::flock(*roles, LOCK_EX | LOCK_NB) != 0) {
     if (Clock::Real().Now() > deadline) {
-      return absl::FailedPreconditionError(absl::StrCat("processes of an earlier run still work in ", run_dir,
-                                                        "; stop them first (fuser ", folder,
-                                                        "/roles.lock lists them)"));
+      return absl::FailedPreconditionError(absl::StrCat("processes of an earlier run are still running in ", run_dir,
+                                                        "; stop them first: `fuser ", folder,
+                                                        "/roles.lock` lists them"));
     }
     ::usleep(20000);
   }
@@ -104,18 +106,18 @@ absl::Status CheckRunFolder(const std::string& run_dir, bool resume) {
   std::error_code error;
   if (resume) {
     if (fs::exists(ExperimentFile(run_dir), error)) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("nothing to resume in ", run_dir, ": it has no experiment.textproto"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "nothing to resume in ", run_dir, ": it has no experiment.textproto; leave out --resume to start a run there"));
   }
   if (fs::exists(run_dir, error) && !fs::is_directory(run_dir, error)) {
-    return absl::InvalidArgumentError(absl::StrCat("--run-dir ", run_dir, " is a file, not a folder"));
+    return absl::InvalidArgumentError(absl::StrCat("--run-dir ", run_dir, " is a file; name a folder"));
   }
   if (fs::exists(run_dir, error) && !fs::is_empty(run_dir, error)) {
     if (fs::exists(run_dir + "/cluster/train.lock", error)) {
       RETURN_IF_ERROR(RunLock::Take(run_dir, std::chrono::milliseconds(0)).status());
     }
     return absl::InvalidArgumentError(
-        absl::StrCat("run folder ", run_dir, " is not empty; go on with --resume, or choose another --run-dir"));
+        absl::StrCat("run folder ", run_dir, " is not empty; add --resume, or choose another --run-dir"));
   }
   return absl::OkStatus();
 }
@@ -137,8 +139,8 @@ absl::Status CheckStateKept(const std::string& run_dir, int members) {
                                             "; restore it from a copy, or start a new run in another --run-dir"));
   };
   if (!NewestCheckpoint(run_dir)) {
-    ASSIGN_OR_RETURN(const bool learned, RecordsTellOfUpdates(run_dir));
-    return learned ? lost("every checkpoint in checkpoints/, while its records tell of updates") : absl::OkStatus();
+    ASSIGN_OR_RETURN(const bool learned, RecordsShowUpdates(run_dir));
+    return learned ? lost("every checkpoint in checkpoints/, although its records show updates") : absl::OkStatus();
   }
   std::vector<std::string> files = {"progress.csv", "episodes.csv"};
   for (int member = 0; member < members; ++member) files.push_back(absl::StrCat("replay/member_", member, ".rows"));
@@ -185,7 +187,7 @@ std::optional<RunLayout> ReadLayout(const std::string& run_dir) {
 }
 
 void ClearRunFolder(const std::string& run_dir, bool remove_folder) {
-  std::error_code error;  // what cannot be removed is found by the next start, which refuses the folder
+  std::error_code error;  // ignored: the next start refuses the folder if something is left in it
   if (remove_folder) {
     fs::remove_all(run_dir, error);
     return;

@@ -1,6 +1,6 @@
-// The run folder as `train` sees it: its name, who owns it, the experiment and the run's identity.
+// The run folder as `train` uses it: its name, its lock, the experiment and the run's identity.
 //
-// Functions block on the disk. Not thread-safe for one folder (that is what the lock is for).
+// The functions block on the disk. They are not thread-safe for one folder; RunLock keeps other processes out.
 #ifndef DATACOM_DEPLOY_CLI_RUN_FOLDER_H_
 #define DATACOM_DEPLOY_CLI_RUN_FOLDER_H_
 
@@ -16,53 +16,54 @@
 
 namespace datacom::cli {
 
-// runs/<experiment, "/" as "-">-<n>: the first that does not exist, or for a resume the newest that does
-// (NOT_FOUND when there is none).
+// runs/<experiment with "-" for "/">-<n>: the first that does not exist or, for a resume, the last that does.
+// INVALID_ARGUMENT when there is none to resume.
 absl::StatusOr<std::string> DefaultRunFolder(const std::string& experiment_name, bool resume);
 
-// Exclusive ownership of a run folder, given up with the object or the process.
+// Exclusive ownership of a run folder, released with the object or the process.
 class RunLock {
  public:
-  // INVALID_ARGUMENT when another `train` works in the folder. Processes of a train that was killed may still be
-  // ending: waits for them up to `patience`, then FAILED_PRECONDITION.
+  // INVALID_ARGUMENT when another `train` uses the folder. Processes of a killed `train` may still be ending: waits for
+  // them up to `patience`, then returns FAILED_PRECONDITION.
   static absl::StatusOr<std::unique_ptr<RunLock>> Take(const std::string& run_dir, std::chrono::milliseconds patience);
   ~RunLock();
 
  private:
   RunLock(int train, int roles) : train_(train), roles_(roles) {}
   int train_;  // closed in children
-  int roles_;  // inherited by the roles: locked until the last of them ended
+  int roles_;  // inherited by the roles: locked until the last of them has ended
 };
 
-// INVALID_ARGUMENT naming the folder and what to do: not empty without --resume, or nothing to resume in it.
+// INVALID_ARGUMENT, saying what to do, when the folder is not empty and `resume` is false, or has nothing to resume.
 absl::Status CheckRunFolder(const std::string& run_dir, bool resume);
 
-// Update of the newest checkpoint; also one that a crash left under its second name, which the learner takes up
-// (learner/checkpoint.cc). Whether it is sound is for the learner to say.
+// Update of the newest checkpoint. Counts one that a crash left under its second name, because the learner uses it too
+// (learner/checkpoint.cc). Does not check that the checkpoint is intact; the learner does.
 std::optional<uint64_t> NewestCheckpoint(const std::string& run_dir);
 
-// DATA_LOSS naming what a run to be resumed has lost: a checkpoint is there but the replay's rings or the records are
-// not, or the records tell of updates but no checkpoint is there. A learner writes its first checkpoint before its
-// first update, when the rings and the records exist: a run killed at any moment passes. Only the lock's owner may ask.
+// DATA_LOSS naming what is missing for a resume: there is a checkpoint but no replay rings or records, or the records
+// show updates but there is no checkpoint. The learner writes its first checkpoint before its first update, and the
+// rings and records exist by then, so a run killed at any moment passes. Call it only while holding the lock.
 absl::Status CheckStateKept(const std::string& run_dir, int members);
 
-// Writes experiment.textproto (always) and run_id (once); makes the sub-folders. Returns the run's identity.
+// Makes the sub-folders, writes experiment.textproto (always) and run_id (once). Returns the run id.
 absl::StatusOr<std::string> PrepareRunFolder(const std::string& run_dir, const v1::Experiment& experiment);
 
-// cluster/layout: the actors of a run and the environments of each, which a resume goes on with. Nothing where the file
-// is missing or is no such file: a run of an older build.
+// cluster/layout: the number of actors and the environments of each, which a resume keeps. Nothing when the file is
+// missing or unreadable, as in a run of an older build.
 struct RunLayout {
   int actors = 0, environments = 0;
 };
 absl::Status WriteLayout(const std::string& run_dir, const RunLayout& layout);
 std::optional<RunLayout> ReadLayout(const std::string& run_dir);
 
-// Takes back what a start made that stored nothing, and the folder itself when that was made too.
+// Empties the folder after a start that stored nothing; also removes the folder itself when `remove_folder`.
 void ClearRunFolder(const std::string& run_dir, bool remove_folder);
 
 std::string ExperimentFile(const std::string& run_dir);
-// cluster/<process>.<kind>, kind "address" or "metrics"; trimmed content, empty when there is none.
+// cluster/<process>.<kind>, where kind is "address" or "metrics".
 std::string AddressFile(const std::string& run_dir, const std::string& process, const std::string& kind);
+// The trimmed content of that file; empty when there is none.
 std::string ReadAddress(const std::string& run_dir, const std::string& process, const std::string& kind);
 
 }  // namespace datacom::cli

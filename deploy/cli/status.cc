@@ -1,4 +1,4 @@
-// datacom status: who runs, who waits for whom and why.
+// datacom status: which processes run, which of them wait, and for what.
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -44,7 +44,7 @@ Answers Ask(const std::string& replay, const std::string& learner, const Securit
 }
 
 void PrintReplay(const v1::ReplayInfo& replay) {
-  std::printf("replay %s, up %s, protocol peers: learner %s, %d actor session%s%s\n", replay.build().c_str(),
+  std::printf("replay %s, up %s: learner %s, %d actor session%s%s\n", replay.build().c_str(),
               FormatDuration(replay.uptime_seconds()).c_str(), replay.learner_connected() ? "connected" : "absent",
               replay.sessions_size(), replay.sessions_size() == 1 ? "" : "s", replay.draining() ? ", draining" : "");
   std::printf(
@@ -85,7 +85,7 @@ void PrintAnswers(const std::string& title, const Answers& answers) {
 
 absl::Status StatusOfFolder(const std::string& run_dir, const Security& security) {
   if (!std::filesystem::exists(ExperimentFile(run_dir))) {
-    return absl::InvalidArgumentError(absl::StrCat(run_dir, " is no run folder: it has no experiment.textproto"));
+    return absl::InvalidArgumentError(absl::StrCat(run_dir, " is not a run folder: it has no experiment.textproto"));
   }
   const Answers answers =
       Ask(ReadAddress(run_dir, "replay", "address"), ReadAddress(run_dir, "learner", "address"), security);
@@ -95,11 +95,11 @@ absl::Status StatusOfFolder(const std::string& run_dir, const Security& security
   }
   std::printf("%s: not running\n", run_dir.c_str());
   if (const std::optional<uint64_t> update = NewestCheckpoint(run_dir)) {
-    std::printf("newest checkpoint, where --resume goes on: update %s\n", FormatCount(*update).c_str());
+    std::printf("newest checkpoint, where --resume continues: update %s\n", FormatCount(*update).c_str());
   }
   if (!std::filesystem::exists(run_dir + "/progress.csv")) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::string table, FinalTable(run_dir));
-  std::printf("of the last epoch that was evaluated:\n%s", table.c_str());
+  std::printf("values of the last evaluated epoch:\n%s", table.c_str());
   return absl::OkStatus();
 }
 
@@ -107,11 +107,12 @@ absl::Status StatusOf(const std::string& target, const std::string& tls) {
   ASSIGN_OR_RETURN(const Security security, LoadSecurity(tls));
   if (std::filesystem::is_directory(target)) return StatusOfFolder(target, security);
   if (const std::string wrong = Address(1)(target); !wrong.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("a target that is no run folder ", wrong));
+    return absl::InvalidArgumentError(absl::StrCat("a target that is not a run folder ", wrong));
   }
   const Answers answers = Ask(target, target, security);
   if (!answers.replay && !answers.learner) {
-    return absl::UnavailableError(absl::StrCat("neither a replay nor a learner answers at ", target));
+    return absl::UnavailableError(
+        absl::StrCat("neither a replay nor a learner answers at ", target, "; check the address, and --tls if used"));
   }
   PrintAnswers(target, answers);
   return absl::OkStatus();
@@ -122,9 +123,9 @@ absl::Status StatusOf(const std::string& target, const std::string& tls) {
 void AddStatus(CLI::App* app, int* exit_code) {
   auto target = std::make_shared<std::string>();
   auto tls = std::make_shared<std::string>();
-  CLI::App* verb = app->add_subcommand("status", "Who runs, who waits for whom and why");
+  CLI::App* verb = app->add_subcommand("status", "Shows which processes of a run are up and what they wait for");
   verb->add_option("target", *target, "run folder, or address host:port of a replay or learner")->required();
-  verb->add_option("--tls", *tls, "folder with ca.crt, tls.crt, tls.key and token, where the run has them");
+  verb->add_option("--tls", *tls, "folder with ca.crt, tls.crt, tls.key and token, for a run that uses TLS");
   verb->footer("Example: datacom status runs/five");
   verb->callback([target, tls, exit_code] { *exit_code = Finish(StatusOf(*target, *tls)); });
 }

@@ -18,7 +18,7 @@
 namespace datacom::cli {
 namespace {
 
-// Shown columns of progress.csv, their headings and decimals.
+// A shown column of progress.csv, its heading and decimals.
 struct Shown {
   const char* column;
   const char* heading;
@@ -43,7 +43,7 @@ std::string Cell(double value, int decimals) {
   return std::isnan(value) ? absl::StrFormat("%12s", "-") : absl::StrFormat("%12.*f", decimals, value);
 }
 
-// Shown quantities of a group, their headings and decimals.
+// The same for the table of groups.
 constexpr Shown kShownOfGroup[] = {
     {"eval_discounted_return", "eval J", 2},    {"eval_max_violation", "max violation", 3},
     {"eval_sum_cost", "sum cost", 2},           {"worst_violation", "worst in training", 3},
@@ -114,7 +114,7 @@ absl::Status CheckStepsLeft(const std::string& run_dir, uint64_t env_steps) {
     const double done = progress->Number(rows.back(), "env_steps");
     if (done > static_cast<double>(env_steps)) {
       return absl::InvalidArgumentError(absl::StrCat("--steps ", env_steps, ": member ", member, " has already made ",
-                                                     static_cast<uint64_t>(done), " steps"));
+                                                     static_cast<uint64_t>(done), " steps; name at least as many"));
     }
   }
   return absl::OkStatus();

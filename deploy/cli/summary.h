@@ -1,4 +1,4 @@
-// What the records of runs say, for people: the newest values of each member, or of each group of members.
+// Printed tables of run records: the newest values of each member, or of each group of members.
 #ifndef DATACOM_DEPLOY_CLI_SUMMARY_H_
 #define DATACOM_DEPLOY_CLI_SUMMARY_H_
 
@@ -11,11 +11,11 @@
 
 namespace datacom::cli {
 
-// One line a member: seed, steps, evaluation, violation, cost, delta, status; then their means.
+// One line per member: seed, steps, evaluation, violation, cost, delta, status; then their means.
 absl::StatusOr<std::string> FinalTable(const std::string& run_dir);
 
-// One line a group of the runs in the folders (deploy/report/groups.h): mean and 95 % interval of the newest values of
-// its members, in evaluation and over all of training, and the inter-quartile mean of J.
+// One line per group of the runs in the folders (deploy/report/groups.h): mean and 95 % interval over the newest values
+// of its members, from evaluation and over the whole training, and the inter-quartile mean of J.
 absl::StatusOr<std::string> GroupTable(const std::vector<std::string>& folders);
 
 // INVALID_ARGUMENT when a member has already made more than `env_steps` steps.

@@ -1,6 +1,6 @@
-// What to do when a role's process ends: restart it, let it rest, or end the run.
+// Decides what to do when a role's process ends: restart it, leave it ended, or end the run.
 //
-// A plain class over a Clock; starts and stops nothing itself. Not thread-safe.
+// Only decides: it starts and stops no process. Not thread-safe.
 #ifndef DATACOM_DEPLOY_CLI_SUPERVISE_H_
 #define DATACOM_DEPLOY_CLI_SUPERVISE_H_
 
@@ -20,8 +20,8 @@ class RestartPolicy {
  public:
   enum class Action {
     kRestart,   // start it again, not before Decision::at
-    kRest,      // it has finished its work (an actor or evaluator that exits with 0)
-    kComplete,  // the learner exits with 0: the run is complete
+    kRest,      // leave it ended: an actor or evaluator that exits with 0 has finished its work
+    kComplete,  // the learner exited with 0: the run is complete
     kGiveUp,    // end the run with Decision::exit_code, for Decision::reason
   };
   struct Decision {
@@ -36,9 +36,9 @@ class RestartPolicy {
 
   explicit RestartPolicy(const Clock* clock) : clock_(clock) {}
 
-  // `process` ended with `exit_code` (128 + signal when killed). More than kMaxRestarts restarts of one process within
-  // kWindow give up; exit code 2 (configuration) is never retried. The first restart is immediate, each further one
-  // within the window waits twice as long as the one before, from 100 ms.
+  // `process` ended with `exit_code` (128 + signal when killed). Gives up when one process would need more than
+  // kMaxRestarts restarts within kWindow, and at once on exit code 2 (configuration). The first restart is immediate,
+  // the second one within the window waits 100 ms, each further one twice as long as the one before.
   Decision OnExit(const std::string& process, Role role, int exit_code);
 
   int restarts() const { return restarts_; }

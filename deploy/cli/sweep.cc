@@ -1,5 +1,5 @@
-// datacom sweep: expands a sweep file and trains its populations, as many at a time as asked, each through
-// `datacom train` in a folder of its own. The same command again goes on where the last one stopped.
+// datacom sweep: expands a sweep file into populations and trains them, --jobs at a time, each with `datacom train` in
+// its own folder. Running the same command again resumes the sweep.
 #include <signal.h>
 #include <unistd.h>
 
@@ -48,7 +48,7 @@ struct SweepOptions {
   uint64_t steps = 0;
   int max_members = 0;
   int jobs = 0, actors = 0, environments = 0;
-  bool render_only = false;
+  bool render_only = false, quiet = false;
 };
 
 // The schema's defaults are for one machine; in a cluster messages cross a network.
@@ -60,13 +60,13 @@ void UseClusterSchedule(v1::Schedule* schedule) {
 absl::StatusOr<SweepInput> ReadInput(const SweepOptions& options) {
   if (options.backend != "local" && options.backend != kKubernetes) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--backend ", options.backend, ": there is no such backend; there are: local, ", kKubernetes));
+        absl::StrCat("--backend ", options.backend, ": unknown backend; use local or ", kKubernetes));
   }
   if (options.backend == "local" && (options.actors > 0 || !options.images.empty())) {
-    return absl::InvalidArgumentError(absl::StrCat("--actors and --images are for --backend ", kKubernetes));
+    return absl::InvalidArgumentError(absl::StrCat("--actors and --images need --backend ", kKubernetes));
   }
   if (options.backend == kKubernetes && options.jobs > 0) {
-    return absl::InvalidArgumentError("--jobs is for --backend local; how many JobSets run is for the cluster to say");
+    return absl::InvalidArgumentError("--jobs needs --backend local; the cluster's queue decides how many JobSets run");
   }
   if (!options.images.empty()) RETURN_IF_ERROR(CheckImages(options.images));
   ASSIGN_OR_RETURN(SweepInput input, LoadSweep(options.file));
@@ -92,7 +92,7 @@ double UpdatesLeft(const Population& population, const RunState& state) {
 
 std::string Describe(const RunState& state, const Population& population) {
   if (state.complete) return "complete";
-  if (state.env_steps == 0) return "to do";
+  if (state.env_steps == 0) return "not started";
   return absl::StrFormat("%.0f %% done", 100.0 * state.env_steps / population.experiment.run().env_steps());
 }
 
@@ -117,7 +117,7 @@ void PrintPlan(const SweepInput& input, const std::string& dir, const std::vecto
       seconds += own;
       time = FormatDuration(own);
       measured =
-          absl::StrFormat("%.0f updates/s of all members measured in %s", rate->updates_per_second, rate->folder);
+          absl::StrFormat("the %.0f updates/s of all members measured in %s", rate->updates_per_second, rate->folder);
     }
     std::printf("%-*s %8d %12s %10s %10s %10s  %s\n", static_cast<int>(width), population.name.c_str(),
                 population.experiment.members_size(), FormatCount(population.experiment.run().env_steps()).c_str(),
@@ -125,26 +125,27 @@ void PrintPlan(const SweepInput& input, const std::string& dir, const std::vecto
                 time.c_str(), Describe(state, population).c_str());
   }
   if (!measured.empty()) {
-    std::printf("one after another about %s, at %s\n", FormatDuration(seconds).c_str(), measured.c_str());
+    std::printf("one after another they take about %s, at %s\n", FormatDuration(seconds).c_str(), measured.c_str());
   }
   std::fflush(stdout);
 }
 
-// Trains populations as child processes. Says what happens on standard output.
+// Trains populations as child processes and reports on standard output; when quiet, only failures.
 class Jobs {
  public:
-  // environments: of each actor; 0: as many as `train` takes by itself.
-  Jobs(const std::string& dir, const std::vector<Population>& populations, int at_once, int environments)
-      : dir_(dir), populations_(populations), at_once_(at_once), environments_(environments) {}
+  // environments: of each actor; 0: the default of `train`.
+  Jobs(const std::string& dir, const std::vector<Population>& populations, int at_once, int environments, bool quiet)
+      : dir_(dir), populations_(populations), at_once_(at_once), environments_(environments), quiet_(quiet) {}
 
-  // Until all have ended or a stop was asked for. Exit code: of the first that failed, else of the stop, else 0.
+  // Runs until all have ended or a stop was requested. Returns the exit code of the first that failed, else of the
+  // stop, else 0.
   int Run() {
     while (true) {
       StartMore();
       if (running_.empty()) return code_;
       const bool stop = Stop::Process().WaitFor(kTick);
       if (stop && !stopping_) {
-        Say("draining (interrupt again to leave at once)");
+        Say("draining (interrupt again to exit at once)");
         stopping_ = true;
         for (const auto& job : running_) job->process.Signal(SIGTERM);
       }
@@ -163,9 +164,13 @@ class Jobs {
     Process process;
   };
 
-  static void Say(const std::string& line) {
+  static void Print(const std::string& line) {
     std::printf("%s\n", line.c_str());
     std::fflush(stdout);
+  }
+
+  void Say(const std::string& line) const {
+    if (!quiet_) Print(line);
   }
 
   std::string Title(const Job& job) const {
@@ -190,7 +195,7 @@ class Jobs {
       if (environments_ > 0) words.insert(words.end(), {"--envs", absl::StrCat(environments_)});
       const absl::Status status = job->process.Start(words, job->log);
       if (!status.ok()) {
-        Say(absl::StrCat(Title(*job), status.message()));
+        Print(absl::StrCat(Title(*job), status.message()));
         if (code_ == kExitOk) code_ = ExitCode(status);
         continue;
       }
@@ -211,15 +216,15 @@ class Jobs {
     }
   }
 
-  // A population that failed keeps no other from being trained; one that was interrupted ends the sweep.
+  // When a population fails, the others are still trained; when one is interrupted, the sweep ends.
   void OnExit(const Job& job, int code) {
     if (code == kExitOk) return Say(absl::StrCat(Title(job), "complete"));
     if (code == kExitInterrupted) {
       Say(absl::StrCat(Title(job), "interrupted and drained"));
       Stop::Process().Request();
     } else {
-      Say(absl::StrCat(Title(job), "failed (", DescribeExit(code), "). Its last lines (", job.log, "):\n",
-                       TailOfFile(job.log, kTailLines)));
+      Print(absl::StrCat(Title(job), "failed (", DescribeExit(code), "). Its last lines (", job.log, "):\n",
+                         TailOfFile(job.log, kTailLines)));
     }
     if (code_ == kExitOk || code_ == kExitInterrupted)
       code_ = code == kExitUsage || code == kExitInterrupted ? code : kExitFailure;
@@ -228,6 +233,7 @@ class Jobs {
   const std::string& dir_;
   const std::vector<Population>& populations_;
   const int at_once_, environments_;
+  const bool quiet_;
   const Clock& clock_ = Clock::Real();
   Clock::Time said_ = clock_.Now();
   std::vector<std::unique_ptr<Job>> running_;
@@ -257,18 +263,18 @@ absl::StatusOr<int> Sweep(const SweepOptions& options) {
   RETURN_IF_ERROR(MakeFolders(dir));
   ASSIGN_OR_RETURN(const std::unique_ptr<FolderLock> lock, FolderLock::Take(dir));
   RETURN_IF_ERROR(PrepareSweepFolder(dir, input.sweep, populations));
-  PrintPlan(input, dir, populations);
+  if (!options.quiet || options.render_only) PrintPlan(input, dir, populations);
   if (options.backend == kKubernetes) {
     const ManifestOptions manifests{input.sweep.name(), options.images, std::max(1, options.actors),
                                     options.environments};
     RETURN_IF_ERROR(WriteManifests(dir, manifests, populations));
-    std::printf("start with: kubectl apply -k %s (once a cluster before: deploy/kubernetes/overlays/sweep)\n",
+    std::printf("start with: kubectl apply -k %s (apply deploy/kubernetes/overlays/sweep once per cluster first)\n",
                 dir.c_str());
     return kExitOk;
   }
   if (options.render_only) return kExitOk;
-  const int code = Jobs(dir, populations, std::max(1, options.jobs), options.environments).Run();
-  if (code == kExitInterrupted) std::printf("the same command again goes on\n");
+  const int code = Jobs(dir, populations, std::max(1, options.jobs), options.environments, options.quiet).Run();
+  if (code == kExitInterrupted) std::printf("run the same command again to resume\n");
   if (code != kExitOk) return code;
   RETURN_IF_ERROR(Conclude(dir));
   return kExitOk;
@@ -279,26 +285,32 @@ absl::StatusOr<int> Sweep(const SweepOptions& options) {
 void AddSweep(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<SweepOptions>();
   CLI::App* verb = app->add_subcommand(
-      "sweep", "Trains every population that a sweep file expands to; the same command again goes on");
+      "sweep", "Trains every population of a sweep file; running the same command again resumes it");
   verb->add_option("file", options->file, "name under deploy/sweeps, or a file")->required();
   verb->add_option("--backend", options->backend,
-                   "where the populations run: local, or kubernetes: writes one JobSet each, for kubectl apply -k");
-  verb->add_flag("--render-only", options->render_only, "writes the experiments and prints the plan, trains nothing");
+                   "local trains here; kubernetes writes one JobSet per population, for kubectl apply -k (local)");
+  verb->add_flag("--render-only", options->render_only, "write the experiments and print the plan, but train nothing");
   verb->add_option("--dir", options->dir, "folder of the sweep (runs/<name>)");
-  verb->add_option("--actors", options->actors, "of each population (1); kubernetes")->check(CLI::Range(1, 10000));
-  verb->add_option("--images", options->images, "where the images are, registry.example.org/team:tag; kubernetes");
-  verb->add_option("--jobs", options->jobs, "populations at a time (1); local")->check(CLI::Range(1, 1024));
-  verb->add_option("--seeds", options->seeds, "instead of the file's: 0-4, 3 or 0,2,5-7");
-  verb->add_option("--steps", options->steps, "environment steps of each member, exactly")
+  verb->add_option("--actors", options->actors, "actors of each population (1); needs --backend kubernetes")
+      ->check(CLI::Range(1, 10000));
+  verb->add_option("--images", options->images,
+                   "registry of the images, e.g. registry.example.org/team:tag; needs --backend kubernetes");
+  verb->add_option("--jobs", options->jobs, "populations trained at a time (1); needs --backend local")
+      ->check(CLI::Range(1, 1024));
+  verb->add_option("--seeds", options->seeds, "seeds that replace the file's: 0-4, 3 or 0,2,5-7");
+  verb->add_option("--steps", options->steps, "exact number of environment steps of each member")
       ->check(WholeNumber<uint64_t>(1));
-  verb->add_option("--envs", options->environments, "environments of each actor, as of train")
+  verb->add_option("--envs", options->environments, "environments of each actor, as for train")
       ->check(CLI::Range(1, 65536));
   verb->add_option("--set", options->overrides,
-                   "path=value for every population, e.g. hyper.cost_budget=10; may be repeated; not what an axis sets")
+                   "path=value for every population, e.g. hyper.cost_budget=10; may be repeated; refused for a path "
+                   "that an axis sets")
       ->allow_extra_args(false);
-  verb->add_option("--device", options->device, "of the learner: cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}));
-  verb->add_option("--max-members", options->max_members, "of one population, instead of the file's")
+  verb->add_option("--device", options->device, "device of the learner: cpu or cuda")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  verb->add_option("--max-members", options->max_members, "most members of one population, instead of the file's limit")
       ->check(CLI::Range(1, 65536));
+  verb->add_flag("--quiet", options->quiet, "print only failures and the final table");
   verb->footer("Example: datacom sweep cartpole/cost_budgets --seeds 0-2 --steps 200000");
   verb->callback([options, exit_code] {
     const absl::StatusOr<int> code = Sweep(*options);

@@ -29,10 +29,11 @@ std::string Names(const std::vector<Population>& populations) {
   return names;
 }
 
-// Is the experiment in a run folder the planned one, but for its steps?
+// Checks that a run folder holds the planned experiment; its steps and its description may differ.
 absl::Status CheckStored(const std::string& run_dir, const v1::Experiment& planned) {
   ASSIGN_OR_RETURN(v1::Experiment stored, LoadExperiment(ExperimentFile(run_dir), ExperimentFolder()));
   stored.mutable_run()->set_env_steps(planned.run().env_steps());
+  stored.set_description(planned.description());
   std::string difference;
   google::protobuf::util::MessageDifferencer differencer;
   differencer.ReportDifferencesToString(&difference);
@@ -40,11 +41,11 @@ absl::Status CheckStored(const std::string& run_dir, const v1::Experiment& plann
     return Annotate(CheckStepsLeft(run_dir, planned.run().env_steps()), run_dir);
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(run_dir, " holds a run of another experiment; choose another --dir. It differs: ",
+      absl::StrCat(run_dir, " holds a run of another experiment; choose another --dir. The difference: ",
                    absl::StripTrailingAsciiWhitespace(difference)));
 }
 
-// Updates a second of a run of this kind, or nothing.
+// Updates per second of a run of the same task and algorithm; nothing for any other run.
 std::optional<double> RateOf(const std::string& run_dir, const v1::Experiment& like) {
   const absl::StatusOr<v1::Experiment> experiment = LoadExperiment(ExperimentFile(run_dir), ExperimentFolder());
   if (!experiment.ok() || experiment->task() != like.task() || experiment->algorithm() != like.algorithm()) return {};
@@ -68,14 +69,15 @@ std::string RunFolder(const std::string& dir, const Population& population) {
 absl::Status CheckSweepFolder(const std::string& dir, const std::vector<Population>& populations) {
   std::error_code error;
   if (fs::exists(ExperimentFile(dir), error)) {
-    return absl::InvalidArgumentError(absl::StrCat("--dir ", dir, " is the folder of a run, not of a sweep"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--dir ", dir, " is the folder of a run, not of a sweep; choose another --dir"));
   }
   if (fs::exists(NamesFile(dir), error)) {
     ASSIGN_OR_RETURN(const std::string names, ReadFile(NamesFile(dir)));
     if (names != Names(populations)) {
       return absl::InvalidArgumentError(
-          absl::StrCat(dir, " holds a sweep of other populations; choose another --dir. There are:\n", names,
-                       "and the sweep means:\n", Names(populations)));
+          absl::StrCat(dir, " holds a sweep of other populations; choose another --dir. The folder holds:\n", names,
+                       "and the command asks for:\n", Names(populations)));
     }
   }
   for (const Population& population : populations) {
@@ -93,7 +95,7 @@ absl::Status PrepareSweepFolder(const std::string& dir, const v1::Sweep& sweep,
   for (const Population& population : populations) {
     const std::string run_dir = RunFolder(dir, population);
     RETURN_IF_ERROR(MakeFolders(run_dir + "/logs"));
-    if (fs::exists(ExperimentFile(run_dir))) continue;  // a run replaces it itself where steps changed
+    if (fs::exists(ExperimentFile(run_dir))) continue;  // `train` rewrites it when the steps changed
     RETURN_IF_ERROR(WriteFileAtomically(ExperimentFile(run_dir), PrintTextproto(population.experiment)));
   }
   return absl::OkStatus();

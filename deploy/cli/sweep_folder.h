@@ -1,7 +1,7 @@
-// The folder of a sweep: `sweep.textproto`, `populations.txt` (the run folders, one a line, in order) and in each run
-// folder the population's experiment, so that `train --resume` begins or goes on.
+// The folder of a sweep: `sweep.textproto`, `populations.txt` (the run folders in order, one per line) and, in each run
+// folder, the population's experiment, so that `train --resume` starts or resumes it.
 //
-// Functions block on the disk. One process a folder (FolderLock).
+// The functions block on the disk. One process per folder may call them (FolderLock).
 #ifndef DATACOM_DEPLOY_CLI_SWEEP_FOLDER_H_
 #define DATACOM_DEPLOY_CLI_SWEEP_FOLDER_H_
 
@@ -18,22 +18,22 @@ namespace datacom::cli {
 
 std::string RunFolder(const std::string& dir, const Population& population);
 
-// INVALID_ARGUMENT naming what differs when the folder holds another sweep; only run.env_steps may have changed, and
-// to no less than what a member has made.
+// INVALID_ARGUMENT naming the difference when the folder holds another sweep. Only descriptions and run.env_steps may
+// differ, and run.env_steps may not be less than what a member has already made.
 absl::Status CheckSweepFolder(const std::string& dir, const std::vector<Population>& populations);
 
-// Writes what the folder has not yet.
+// Writes the files that the folder does not have yet.
 absl::Status PrepareSweepFolder(const std::string& dir, const v1::Sweep& sweep,
                                 const std::vector<Population>& populations);
 
 struct RunState {
   uint64_t env_steps = 0;  // fewest of any member
-  bool complete = false;   // every member's last row, and the report that `train` leaves at the end
+  bool complete = false;   // every member has its last row, and `train` has written its report
 };
 RunState ReadRunState(const std::string& run_dir, const v1::Experiment& experiment);
 
-// Updates a second of all members together, in the newest run of the same task and algorithm: of this sweep or beside
-// its folder.
+// Updates per second, over all members, in the newest run of the same task and algorithm. Looks at the runs of this
+// sweep and at those in its parent folder.
 struct MeasuredRate {
   double updates_per_second = 0;
   std::string folder;

@@ -20,12 +20,12 @@ namespace datacom::cli {
 namespace {
 
 constexpr size_t kMaxName = 40, kChecksum = 8;
-constexpr size_t kMaxConfigMap = 1 << 20;      // Kubernetes' own limit
+constexpr size_t kMaxConfigMap = 1 << 20;      // Kubernetes' limit
 constexpr uint64_t kRecordBytes = 1ull << 28;  // progress, episodes, TensorBoard
-constexpr uint64_t kViolationBytes = 30;       // of the ledger, a step: some hundred a violation, one step in ten
+constexpr uint64_t kViolationBytes = 30;       // ledger bytes per step: a few hundred per violation, one step in ten
 constexpr char kHead[] =
-    "# Written by `datacom sweep --backend kubernetes`. The namespace and its queue: "
-    "deploy/kubernetes/overlays/sweep.\n"
+    "# Written by `datacom sweep --backend kubernetes`. deploy/kubernetes/overlays/sweep makes the namespace and its "
+    "queue.\n"
     "apiVersion: kustomize.config.k8s.io/v1beta1\n"
     "kind: Kustomization\n"
     "namespace: datacom-sweeps\n"
@@ -36,7 +36,7 @@ absl::StatusOr<std::string> Template() {
   return ReadFile((std::filesystem::path(SweepFolder()).parent_path() / "kubernetes" / "jobset.yaml.in").string());
 }
 
-// Whole mebibytes with a quarter's margin.
+// Whole mebibytes, with a margin of a quarter.
 std::string Quantity(uint64_t bytes) { return absl::StrCat((bytes + bytes / 4 + (1 << 20) - 1) >> 20, "Mi"); }
 
 absl::StatusOr<std::string> JobSet(const std::string& text, const std::string& name, const Population& population,
@@ -64,7 +64,7 @@ absl::StatusOr<std::string> JobSet(const std::string& text, const std::string& n
                                     {"@RUN_DISK@", Quantity(run_bytes)}});
 }
 
-// "registry.example.org:5000/team:tag", the tag may be absent.
+// `images` is "registry.example.org:5000/team:tag"; the tag is optional.
 std::string Images(const std::string& images) {
   if (images.empty()) return "";
   const size_t colon = images.rfind(':');
@@ -98,8 +98,7 @@ absl::Status CheckImages(const std::string& images) {
   if (images.size() <= 255 && std::regex_match(images, *kForm)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("--images ", images,
-                   ": is not written as registry.example.org:5000/team:tag, in lower case, "
-                   "the port and the tag as needed"));
+                   ": write it as registry.example.org:5000/team:tag, in lower case; port and tag are optional"));
 }
 
 absl::Status WriteManifests(const std::string& dir, const ManifestOptions& options,
@@ -110,14 +109,14 @@ absl::Status WriteManifests(const std::string& dir, const ManifestOptions& optio
   for (const Population& population : populations) {
     const std::string name = ObjectName(absl::StrCat(options.sweep, "-", population.name));
     if (!names.insert(name).second) {
-      return absl::InvalidArgumentError(absl::StrCat(population.name, ": another population would be called ", name,
-                                                     " in the cluster too; labels differ too little"));
+      return absl::InvalidArgumentError(absl::StrCat(population.name, ": another population would also be called ",
+                                                     name, " in the cluster; use labels that differ more"));
     }
     const std::string experiment = PrintExperiment(population.experiment);
     if (experiment.size() > kMaxConfigMap) {
       return absl::InvalidArgumentError(absl::StrCat(population.name, ": its experiment has ", experiment.size(),
                                                      " bytes and a ConfigMap holds ", kMaxConfigMap,
-                                                     "; use fewer --max-members"));
+                                                     "; lower --max-members"));
     }
     ASSIGN_OR_RETURN(const std::string jobset, JobSet(text, name, population, options));
     const std::string folder = RunFolder(dir, population);

@@ -24,9 +24,9 @@ std::string Path(const std::string& assignment) {
   return std::string(absl::StripAsciiWhitespace(assignment.substr(0, assignment.find('='))));
 }
 
-bool OfMember(const std::string& assignment) { return absl::StartsWith(Path(assignment), kHyper); }
+bool AssignsHyper(const std::string& assignment) { return absl::StartsWith(Path(assignment), kHyper); }
 
-// Letters, digits, "_", "-" and "." of a text; a "-" for anything else.
+// Keeps letters, digits, "_", "-" and "."; writes "-" for every other character.
 std::string FileName(const std::string& text) {
   std::string name;
   for (const char c : text) name.push_back(absl::ascii_isalnum(c) || c == '_' || c == '.' ? c : '-');
@@ -41,15 +41,17 @@ std::string Place(const v1::Axis& axis, const v1::Point& point) {
   return absl::StrCat("axis \"", axis.name(), "\", point \"", point.label(), "\"");
 }
 
-// What the sweep itself says of an experiment, or who makes the members, leaves no room for an assignment.
+// Refuses the paths that a sweep may not assign.
 absl::Status CheckPath(const std::string& path) {
-  if (path == "seed") return Wrong(path, "name seeds in `seeds`");
-  if (path == "name" || path == "description") return Wrong(path, "is the experiment's own");
-  if (absl::StartsWith(path, "members")) return Wrong(path, "a sweep makes its members from axes and seeds");
+  if (path == "seed") return Wrong(path, "a sweep cannot set it; name seeds in `seeds`");
+  if (path == "name" || path == "description") return Wrong(path, "a sweep cannot set it; each experiment has its own");
+  if (absl::StartsWith(path, "members")) {
+    return Wrong(path, "a sweep cannot set it; it makes its members from axes and seeds");
+  }
   return absl::OkStatus();
 }
 
-// Notes who assigns a path; two that do would leave it to their order which counts.
+// Remembers which part of the sweep assigns each path, and refuses a second one: their order would decide.
 class Assignments {
  public:
   absl::Status Add(const std::string& assignment, const std::string& who) {
@@ -57,7 +59,7 @@ class Assignments {
     RETURN_IF_ERROR(CheckPath(path));
     const auto [it, fresh] = by_.emplace(path, who);
     if (fresh || it->second == who) return absl::OkStatus();
-    return Wrong(path, absl::StrCat("is assigned by ", it->second, " too"));
+    return Wrong(path, absl::StrCat("is also assigned by ", it->second, "; assign it in one place"));
   }
 
  private:
@@ -68,7 +70,7 @@ absl::Status CheckPoint(const v1::Axis& axis, const v1::Point& point, Assignment
   std::set<std::string> paths;
   for (const std::string& assignment : point.set()) {
     RETURN_IF_ERROR(assignments->Add(assignment, absl::StrCat("axis \"", axis.name(), "\"")));
-    if (!paths.insert(Path(assignment)).second) return Wrong(Path(assignment), "is assigned twice");
+    if (!paths.insert(Path(assignment)).second) return Wrong(Path(assignment), "is assigned twice; assign it once");
     v1::Experiment scratch;
     RETURN_IF_ERROR(ApplyOverride(assignment, &scratch));
   }
@@ -77,26 +79,29 @@ absl::Status CheckPoint(const v1::Axis& axis, const v1::Point& point, Assignment
 
 absl::Status CheckSweep(const v1::Sweep& sweep) {
   RETURN_IF_ERROR(CheckRules(sweep));
-  if (sweep.experiments().empty()) return Wrong("experiments", "names none");
+  if (sweep.experiments().empty()) return Wrong("experiments", "is empty; name at least one");
   Assignments assignments;
   for (const std::string& assignment : sweep.set()) RETURN_IF_ERROR(assignments.Add(assignment, "set"));
   std::set<std::string> axes;
   for (const v1::Axis& axis : sweep.axes()) {
-    if (!axes.insert(axis.name()).second) return Wrong(absl::StrCat("axis \"", axis.name(), "\""), "is named twice");
-    if (axis.points().empty()) return Wrong(absl::StrCat("axis \"", axis.name(), "\""), "has no points");
+    const std::string place = absl::StrCat("axis \"", axis.name(), "\"");
+    if (!axes.insert(axis.name()).second) return Wrong(place, "another axis has this name; rename one");
+    if (axis.points().empty()) return Wrong(place, "has no points; add at least one");
     std::set<std::string> labels;
     for (const v1::Point& point : axis.points()) {
-      if (!labels.insert(point.label()).second) return Wrong(Place(axis, point), "is named twice");
+      if (!labels.insert(point.label()).second) {
+        return Wrong(Place(axis, point), "another point has this label; rename one");
+      }
       RETURN_IF_ERROR(Annotate(CheckPoint(axis, point, &assignments), Place(axis, point)));
     }
   }
   return absl::OkStatus();
 }
 
-// A point of some of the axes: axis and point, in the order of the axes.
+// One point on each of some axes: (axis, point), in the order of the axes.
 using Choice = std::vector<std::pair<int, int>>;
 
-// All choices of one point of each named axis; the first axis varies slowest.
+// All choices of one point per given axis; the first axis varies slowest.
 std::vector<Choice> Product(const v1::Sweep& sweep, const std::vector<int>& axes) {
   std::vector<Choice> all = {{}};
   for (const int axis : axes) {
@@ -122,11 +127,13 @@ class Expansion {
     RETURN_IF_ERROR(CheckSweep(sweep_));
     ASSIGN_OR_RETURN(seeds_, ParseSeeds(sweep_.seeds()));
     for (int axis = 0; axis < sweep_.axes_size(); ++axis) {
-      (Splits(sweep_.axes(axis)) ? splitting_ : inside_).push_back(axis);
+      (SplitsPopulation(sweep_.axes(axis)) ? splitting_ : inside_).push_back(axis);
     }
     for (const v1::Experiment& experiment : experiments_) {
       v1::Experiment base = experiment;
-      if (!base.members().empty()) return Wrong(base.name(), "names members; a sweep makes them from axes and seeds");
+      if (!base.members().empty()) {
+        return Wrong(base.name(), "has members; remove them, a sweep makes members from axes and seeds");
+      }
       for (const std::string& assignment : sweep_.set()) {
         RETURN_IF_ERROR(Annotate(ApplyOverride(assignment, &base), "set"));
       }
@@ -136,16 +143,16 @@ class Expansion {
   }
 
  private:
-  static bool Splits(const v1::Axis& axis) {
+  static bool SplitsPopulation(const v1::Axis& axis) {
     for (const v1::Point& point : axis.points()) {
-      if (!std::all_of(point.set().begin(), point.set().end(), OfMember)) return true;
+      if (!std::all_of(point.set().begin(), point.set().end(), AssignsHyper)) return true;
     }
     return false;
   }
 
   const v1::Point& PointOf(const std::pair<int, int>& at) const { return sweep_.axes(at.first).points(at.second); }
 
-  // "accepted risk 0.1, lr 1e-3", in the order of the axes; the experiment's name where there are none.
+  // "accepted risk 0.1, lr 1e-3", in the order of the axes; `otherwise` when there are none.
   std::string Label(Choice choice, const std::string& otherwise) const {
     std::sort(choice.begin(), choice.end());
     return choice.empty() ? otherwise : absl::StrJoin(choice, ", ", [this](std::string* out, const auto& at) {
@@ -162,7 +169,7 @@ class Expansion {
     return absl::OkStatus();
   }
 
-  // Is the experiment of one member, alone, a valid one? Says which points made it.
+  // Checks the experiment of a single member. The message names the points that it was made from.
   absl::Status CheckMember(const v1::Experiment& base, const Choice& choice) const {
     v1::Experiment alone = base;
     RETURN_IF_ERROR(Apply(choice, &alone));
@@ -188,7 +195,7 @@ class Expansion {
         member->set_label(Label(whole, base.name()));
       }
     }
-    // Points outside `hyper` may assign hyper-parameters too: those are the population's own.
+    // Points outside `hyper` may assign hyper-parameters too; these apply to the whole population.
     std::string name = FileName(base.name());
     for (const auto& at : outside) {
       absl::StrAppend(&name, "_", FileName(sweep_.axes(at.first).name()), "-", FileName(PointOf(at).label()));
@@ -196,7 +203,7 @@ class Expansion {
     return Annotate(AddParts(name, ResolveExperiment(experiment)), name);
   }
 
-  // Cuts a population into the fewest parts that fit the limits.
+  // Splits a population into the fewest parts that fit the limits.
   absl::Status AddParts(const std::string& name, const v1::Experiment& whole) {
     RETURN_IF_ERROR(ValidateExperiment(whole, TaskNames(), AlgorithmNames()));
     const int members = whole.members_size();
@@ -210,7 +217,7 @@ class Expansion {
       const std::string own = parts == 1 ? name : absl::StrCat(name, "_part-", part + 1);
       ASSIGN_OR_RETURN(Population population, PlanPart(own, whole, first, count));
       if (!names_.insert(own).second) {
-        return absl::InvalidArgumentError("its folder would be that of another population: labels differ too little");
+        return absl::InvalidArgumentError("another population would have the same folder; use labels that differ more");
       }
       populations_.push_back(std::move(population));
       first += count;
@@ -233,13 +240,13 @@ class Expansion {
 
   static absl::Status CheckLimit(const std::string& what, uint64_t bytes, double limit_gb) {
     if (static_cast<double>(bytes) <= limit_gb * 1e9) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat("limits.", what, "_gb: ", limit_gb, " is below the ",
-                                                   FormatBytes(bytes), " that a single member needs"));
+    return absl::InvalidArgumentError(absl::StrCat("limits.", what, "_gb: ", limit_gb, " is too low: a single member ",
+                                                   "needs ", FormatBytes(bytes)));
   }
 
   const v1::Sweep& sweep_;
   const std::vector<v1::Experiment>& experiments_;
-  TrainOptions layout_;  // how many environments act
+  TrainOptions layout_;  // number of environments
   std::vector<uint64_t> seeds_;
   std::vector<int> splitting_, inside_;  // axes
   std::set<std::string> names_;

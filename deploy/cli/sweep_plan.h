@@ -1,7 +1,7 @@
-// What a sweep file means: an ordered list of populations, each an experiment with labelled members.
+// Expands a sweep file into an ordered list of populations, each an experiment with labelled members.
 //
-// Reading aside these are pure functions: the same sweep and experiments give the same populations, in the same order
-// and under the same names, so that an interrupted sweep finds its run folders again.
+// Apart from reading files these are pure functions: the same sweep and experiments give the same populations, in the
+// same order and under the same names, so that an interrupted sweep finds its run folders again.
 #ifndef DATACOM_DEPLOY_CLI_SWEEP_PLAN_H_
 #define DATACOM_DEPLOY_CLI_SWEEP_PLAN_H_
 
@@ -14,29 +14,29 @@
 
 namespace datacom::cli {
 
-// A sweep and the experiments it names, in their order.
+// A sweep and the experiments that it names, in the same order.
 struct SweepInput {
   std::string file;  // for messages
   v1::Sweep sweep;
   std::vector<v1::Experiment> experiments;
-  int environments = 0;  // of each actor; 0: as many as `train` takes by itself
+  int environments = 0;  // of each actor; 0: the default of `train`
 };
 
-// The sweeps that are shipped: "sweeps" beside the experiments.
+// The folder of the shipped sweeps: "sweeps", next to the experiments.
 std::string SweepFolder();
 // A name under SweepFolder or a path; experiments are found as `train` finds them. INVALID_ARGUMENT naming the file.
 absl::StatusOr<SweepInput> LoadSweep(const std::string& name_or_path);
 
 // One run of the sweep.
 struct Population {
-  std::string name;           // of its folder in that of the sweep
+  std::string name;           // of its folder inside the sweep's
   v1::Experiment experiment;  // resolved and valid; every member has a label
   Needs needs;
 };
 
-// Populations in the order of experiments, then of the points of the axes that set anything outside `hyper` (the first
-// axis varies slowest); in each the members in the order of the other axes' points, then of seeds. A population that
-// exceeds the limits is cut into parts of equal size, give or take one member. INVALID_ARGUMENT names the file, the
+// Populations are ordered by experiment, then by the points of the axes that set anything outside `hyper` (the first
+// axis varies slowest). In each, members are ordered by the points of the other axes, then by seed. A population that
+// exceeds the limits is split into parts whose sizes differ by at most one member. INVALID_ARGUMENT names the file, the
 // axis and the point.
 absl::StatusOr<std::vector<Population>> ExpandSweep(const SweepInput& input);
 

@@ -1,4 +1,4 @@
-// datacom train: an embedded cluster on loopback, supervised from the first row to the report.
+// datacom train: runs a local cluster on loopback and supervises it until the report is written.
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -44,7 +44,7 @@ constexpr std::chrono::milliseconds kReplayDeadline{2000};
 constexpr double kLineSeconds = 10, kTableSeconds = 0.5, kRateWindowSeconds = 15;
 constexpr int kMaxMembers = 16;
 
-// Shows the state of a run: a live table on a terminal, else a line now and then; nothing when quiet.
+// Shows the state of a run: a live table on a terminal, otherwise one line every kLineSeconds; nothing when quiet.
 class Display {
  public:
   Display(std::string title, bool quiet, bool learns_delta)
@@ -66,7 +66,7 @@ class Display {
     const Clock::Time now = clock_.Now();
     if (Seconds(now - drawn_) < (terminal_ ? kTableSeconds : kLineSeconds)) return;
     drawn_ = now;
-    if (!learner && last_learner_) view.phase = "learner away";  // it restarts, or has just finished
+    if (!learner && last_learner_) view.phase = "learner not answering";  // it restarts, or has just finished
     view.title = title_;
     view.elapsed_seconds = Seconds(now - start_);
     view.actors = cluster.actors_running();
@@ -96,7 +96,7 @@ class Display {
   LiveBlock block_;
 };
 
-// CLI11's own checks answer with the range of a double.
+// CLI11's own check would print the range of a double.
 CLI::Validator AboveZero() {
   const auto check = [](const std::string& text) {
     double value = 0;
@@ -153,14 +153,13 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   return run;
 }
 
-// How a drained run is taken up again.
 std::string ResumeHint(const Prepared& run) {
-  return absl::StrCat("go on with: datacom train ", run.experiment.name(), " --run-dir ", run.run_dir, " --resume");
+  return absl::StrCat("resume with: datacom train ", run.experiment.name(), " --run-dir ", run.run_dir, " --resume");
 }
 
-// Whether a run that has just begun holds not one row: nobody would miss it.
+// Whether a new run holds no row yet, so that its folder can be cleared.
 bool NothingStored(const Cluster& cluster, const Security& security) {
-  if (cluster.learner_address().empty()) return true;  // actors wait for it
+  if (cluster.learner_address().empty()) return true;  // no actor has been started
   const auto info = GetReplayInfo(MakeChannel(cluster.replay_address(), security), kReplayDeadline);
   return info.ok() && std::all_of(info->members().begin(), info->members().end(),
                                   [](const v1::MemberInfo& member) { return member.inserted() == 0; });
@@ -181,18 +180,18 @@ int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster
       const bool discard = code == kExitUsage && !options.resume && NothingStored(*cluster, run.security);
       std::fprintf(stderr, "datacom: %s", std::string(cluster->failure().message()).c_str());
       cluster->Drain(kStopGrace);
-      if (discard) {  // the corrected command may use the folder
+      if (discard) {  // so that the corrected command can use the folder
         ClearRunFolder(run.run_dir, run.made_folder);
-        std::fprintf(stderr, "datacom: no row was stored; %s is as it was before\n", run.run_dir.c_str());
+        std::fprintf(stderr, "datacom: no row was stored; removed this run's files from %s\n", run.run_dir.c_str());
       }
-      if (code != kExitUsage) std::fprintf(stderr, "datacom: what was learned is kept; %s\n", ResumeHint(run).c_str());
+      if (code != kExitUsage) std::fprintf(stderr, "datacom: the run's state is kept; %s\n", ResumeHint(run).c_str());
       return code;
     }
     display->Update(*cluster, &watch);
     const bool timeout = options.max_hours > 0 && Seconds(Clock::Real().Now() - start) > options.max_hours * 3600;
     if (timeout || Stop::Process().WaitFor(kTick)) {
       display->Say(timeout ? absl::StrCat("--max-hours ", options.max_hours, " reached: draining")
-                           : "draining (interrupt again to leave at once)");
+                           : "draining (interrupt again to exit at once)");
       cluster->Drain(kDrainGrace);
       for (const std::string& event : cluster->TakeEvents()) display->Say(event);
       std::printf("%s\n", ResumeHint(run).c_str());
@@ -214,7 +213,7 @@ absl::Status FinishRun(const Prepared& run) {
 
 int Train(const TrainOptions& options) {
   Stop::InstallSignalHandlers();
-  ::setenv("OPENBLAS_NUM_THREADS", "1", /*overwrite=*/0);  // its second thread only spins on networks of this size
+  ::setenv("OPENBLAS_NUM_THREADS", "1", /*overwrite=*/0);  // more threads only spin on networks of this size
   absl::StatusOr<Prepared> run = Prepare(options);
   if (!run.ok()) return Finish(run.status());
   Cluster::Options cluster_options;
@@ -242,30 +241,33 @@ int Train(const TrainOptions& options) {
 void AddTrain(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<TrainOptions>();
   CLI::App* verb =
-      app->add_subcommand("train", "Trains a population on an embedded cluster: replay, actors, learner, evaluator");
+      app->add_subcommand("train", "Trains a population on a local cluster: replay, actors, learner, evaluator");
   verb->add_option("experiment", options->experiment, "name under deploy/experiments, or a file");
-  verb->add_option("--seeds", options->seeds, "the population, one member a seed: 0-4, 3 or 0,2,5-7");
-  verb->add_option("--steps", options->steps, "environment steps of each member, exactly")
+  verb->add_option("--seeds", options->seeds, "one member of the population per seed: 0-4, 3 or 0,2,5-7");
+  verb->add_option("--steps", options->steps, "exact number of environment steps of each member")
       ->check(WholeNumber<uint64_t>(1));
-  verb->add_option("--actors", options->actors, "actor processes (1; a resume keeps what the run had)")
+  verb->add_option("--actors", options->actors, "actor processes (1; a resume keeps the run's number)")
       ->check(CLI::Range(1, 1024));
   verb->add_option("--envs", options->environments,
-                   "environments of each actor, rounded up to a multiple of the members (default: one lane for each "
-                   "member; a resume keeps what the run had)")
+                   "environments of each actor, rounded up to a multiple of the members (default: one per member; a "
+                   "resume keeps the run's number)")
       ->check(CLI::Range(1, 65536));
   verb->add_option("--set", options->overrides, "path=value, e.g. hyper.cost_budget=10; may be repeated")
       ->allow_extra_args(false);
   verb->add_option("--run-dir", options->run_dir, "run folder (runs/<experiment>-<n>)");
   verb->add_flag("--lockstep", options->lockstep,
-                 "bit-reproducible: one environment a member, policy lag 0; records equal between runs, also when "
-                 "killed and resumed, and between processors (build.txt, line arithmetic: what computed)");
-  verb->add_flag("--resume", options->resume, "goes on in the run folder; may change --steps only");
-  verb->add_option("--device", options->device, "of the learner: cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}));
-  verb->add_option("--max-hours", options->max_hours, "drains and exits 75 after this time")->check(AboveZero());
+                 "bit-reproducible, with one environment per member and policy lag 0: every run gives the same "
+                 "records, also after a kill and a resume, and on every processor with the same line \"arithmetic\" in "
+                 "build.txt");
+  verb->add_flag("--resume", options->resume,
+                 "resume the run in its folder; of the experiment only --steps may change");
+  verb->add_option("--device", options->device, "device of the learner: cpu or cuda")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  verb->add_option("--max-hours", options->max_hours, "drain and exit with 75 after this time")->check(AboveZero());
   verb->add_option(
       "--tls", options->tls,
       "folder with ca.crt, tls.crt, tls.key and token (deploy/dev/make_tls.sh): mutual TLS between the roles");
-  verb->add_flag("--quiet", options->quiet, "no progress, only the final table");
+  verb->add_flag("--quiet", options->quiet, "print only failures and the final table");
   verb->footer("Example: datacom train cartpole/datacom --seeds 0-4 --steps 200000 --run-dir runs/five");
   verb->callback([options, exit_code] { *exit_code = Train(*options); });
 }

@@ -27,11 +27,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kMiB = 1 << 20;
-// Resident sizes the project promises for its processes.
+// Upper limits for the resident memory of the processes.
 constexpr uint64_t kReplayMemory = 50 * kMiB, kActorMemory = 36 * kMiB, kEnvironmentMemory = 3 * kMiB / 2,
                    kLearnerMemory = 700 * kMiB, kMemberMemory = 20 * kMiB;
 
-absl::Status ApplyTyped(const TrainOptions& options, v1::Experiment* experiment) {
+absl::Status ApplyOptions(const TrainOptions& options, v1::Experiment* experiment) {
   for (const std::string& assignment : options.overrides) RETURN_IF_ERROR(ApplyOverride(assignment, experiment));
   if (!options.seeds.empty()) {
     absl::StatusOr<std::vector<uint64_t>> seeds = ParseSeeds(options.seeds);
@@ -41,7 +41,7 @@ absl::Status ApplyTyped(const TrainOptions& options, v1::Experiment* experiment)
   if (options.steps > 0) experiment->mutable_run()->set_env_steps(options.steps);
   if (options.lockstep) experiment->mutable_run()->set_lockstep(true);
   if (!options.device.empty()) experiment->mutable_learner()->set_device(options.device);
-  if (!experiment->pretrain().dataset().empty()) {  // a resume may come from another folder
+  if (!experiment->pretrain().dataset().empty()) {  // absolute: a resume may start in another working directory
     std::string* dataset = experiment->mutable_pretrain()->mutable_dataset();
     *dataset = fs::absolute(*dataset).lexically_normal().string();
   }
@@ -53,7 +53,7 @@ absl::StatusOr<RowSchema> SchemaOf(const v1::Experiment& resolved) {
   return ActingRuleSchema(FindAlgorithm(resolved.algorithm())->acting_rule, model.spec);
 }
 
-// The dataset's content is the learner's to check; that it is there and of this task is told before anything starts.
+// Checks that the dataset exists and belongs to this task before anything starts. The learner checks its content.
 absl::Status CheckPretrain(const v1::Experiment& resolved) {
   if (!resolved.has_pretrain()) return absl::OkStatus();
   const std::string& folder = resolved.pretrain().dataset();
@@ -62,16 +62,16 @@ absl::Status CheckPretrain(const v1::Experiment& resolved) {
   return Annotate(CheckDataset(folder, manifest, resolved.task(), schema), "pretrain.dataset");
 }
 
-absl::StatusOr<v1::Experiment> Finished(const v1::Experiment& experiment) {
+absl::StatusOr<v1::Experiment> ResolveAndCheck(const v1::Experiment& experiment) {
   const v1::Experiment resolved = ResolveExperiment(experiment);
   RETURN_IF_ERROR(ValidateExperiment(resolved, TaskNames(), AlgorithmNames()));
-  // Refuse options and known constraints that the task has not.
+  // Refuse options and known constraints that the task does not have.
   ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(resolved.task(), resolved.task_options()));
   RETURN_IF_ERROR(SelectKnownRows(model, resolved.constraints()).status());
   return resolved;
 }
 
-// Parameters of dense layers in -> hidden... -> out.
+// Number of parameters of the dense layers in -> hidden... -> out.
 template <typename Hidden>
 uint64_t DenseParameters(uint64_t in, const Hidden& hidden, uint64_t out) {
   uint64_t count = 0;
@@ -93,7 +93,7 @@ uint64_t FolderBytes(const std::string& folder) {
   return bytes;
 }
 
-// MemAvailable; all there is when it cannot be read.
+// MemAvailable; unlimited when it cannot be read.
 uint64_t AvailableMemory() {
   std::ifstream file("/proc/meminfo");
   std::string key;
@@ -110,12 +110,12 @@ uint64_t AvailableMemory() {
 absl::StatusOr<v1::Experiment> PlanExperiment(const TrainOptions& options) {
   if (options.experiment.empty()) {
     return absl::InvalidArgumentError(
-        "which experiment? e.g. datacom train cartpole/datacom (datacom list experiments)");
+        "name an experiment, e.g. datacom train cartpole/datacom; list them with `datacom list experiments`");
   }
   absl::StatusOr<v1::Experiment> experiment = LoadExperiment(options.experiment, ExperimentFolder());
   if (!experiment.ok()) return absl::InvalidArgumentError(experiment.status().message());
-  RETURN_IF_ERROR(ApplyTyped(options, &*experiment));
-  ASSIGN_OR_RETURN(const v1::Experiment resolved, Finished(*experiment));
+  RETURN_IF_ERROR(ApplyOptions(options, &*experiment));
+  ASSIGN_OR_RETURN(const v1::Experiment resolved, ResolveAndCheck(*experiment));
   RETURN_IF_ERROR(CheckPretrain(resolved));
   return resolved;
 }
@@ -125,11 +125,12 @@ absl::StatusOr<v1::Experiment> PlanResume(const TrainOptions& options, const v1:
     absl::StatusOr<v1::Experiment> named = LoadExperiment(options.experiment, ExperimentFolder());
     if (!named.ok()) return absl::InvalidArgumentError(named.status().message());
     if (named->name() != stored.name()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--resume: the run is of experiment ", stored.name(), ", not ", named->name()));
+      return absl::InvalidArgumentError(absl::StrCat("--resume: this is a run of experiment ", stored.name(), ", not ",
+                                                     named->name(),
+                                                     "; name that experiment or none, or choose another --run-dir"));
     }
   }
-  // Only what was typed is applied: members keep their overrides when the seeds are those of the run.
+  // Applies only the given options: members keep their overrides when the seeds are those of the run.
   v1::Experiment wanted = stored;
   TrainOptions typed = options;
   if (!typed.seeds.empty()) {
@@ -139,8 +140,8 @@ absl::StatusOr<v1::Experiment> PlanResume(const TrainOptions& options, const v1:
     for (const v1::Member& member : stored.members()) held.push_back(member.seed());
     if (*seeds == held) typed.seeds.clear();
   }
-  RETURN_IF_ERROR(ApplyTyped(typed, &wanted));
-  ASSIGN_OR_RETURN(const v1::Experiment resolved, Finished(wanted));
+  RETURN_IF_ERROR(ApplyOptions(typed, &wanted));
+  ASSIGN_OR_RETURN(const v1::Experiment resolved, ResolveAndCheck(wanted));
   v1::Experiment compared = resolved;
   compared.mutable_run()->set_env_steps(stored.run().env_steps());
   std::string difference;
@@ -148,7 +149,9 @@ absl::StatusOr<v1::Experiment> PlanResume(const TrainOptions& options, const v1:
   differencer.ReportDifferencesToString(&difference);
   if (!differencer.Compare(ResolveExperiment(stored), compared)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--resume may change --steps only, but: ", absl::StripTrailingAsciiWhitespace(difference)));
+        absl::StrCat("--resume may change only --steps; leave out the other options, or start a new run in another "
+                     "--run-dir. The difference: ",
+                     absl::StripTrailingAsciiWhitespace(difference)));
   }
   return resolved;
 }
@@ -158,36 +161,38 @@ absl::StatusOr<Layout> PlanLayout(const TrainOptions& options, const v1::Experim
   Layout layout;
   if (resolved.run().lockstep()) {
     if (options.actors > 1) {
-      return absl::InvalidArgumentError(absl::StrCat("--actors ", options.actors, ": lockstep runs one actor"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("--actors ", options.actors, ": lockstep runs one actor; leave out --actors"));
     }
     if (options.environments > 0 && options.environments != members) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--envs ", options.environments, ": lockstep steps one environment a member, here ", members));
+      return absl::InvalidArgumentError(absl::StrCat("--envs ", options.environments,
+                                                     ": lockstep steps one environment per member, here ", members,
+                                                     "; leave out --envs"));
     }
     layout.environments = members;
     return layout;
   }
   layout.actors = std::max(1, options.actors);
-  const int shard = (members + layout.actors - 1) / layout.actors;  // members of an actor when each has one lane
+  const int shard = (members + layout.actors - 1) / layout.actors;  // members per actor when each has one lane
   const int asked = options.environments > 0 ? options.environments : shard;
   // An actor with fewer environments than there are members serves a contiguous shard of them.
   layout.environments = members <= asked ? (asked + members - 1) / members * members : std::max(asked, shard);
   if (options.environments > 0 && layout.environments != asked) {
-    layout.note = absl::StrCat("--envs ", asked, " is now ", layout.environments, ", so that each of ", members,
-                               " members has as many environments as any other");
+    layout.note = absl::StrCat("using --envs ", layout.environments, " instead of ", asked, ", so that the ", members,
+                               " members have equally many environments");
   }
   return layout;
 }
 
-// A draw answers with the batches of all members in one message.
+// The answer to a draw carries the batches of all members in one message.
 absl::Status CheckDrawSize(const v1::Experiment& resolved, uint64_t members, const RowSchema& schema) {
-  constexpr uint64_t kLimit = 12 << 20;  // of 16 MiB; episodes that ended travel along
+  constexpr uint64_t kLimit = 12 << 20;  // of 16 MiB; the message also carries ended episodes
   const uint64_t rows = resolved.learner().batch_size() + resolved.learner().failure_batch_size();
   const uint64_t bytes = members * rows * schema.learning_row_bytes();
   if (bytes <= kLimit) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "learner.batch_size=", resolved.learner().batch_size(), " for ", members, " members: a draw would carry ",
-      FormatBytes(bytes), ", at most ", FormatBytes(kLimit), " are possible; use smaller batches or fewer members"));
+      FormatBytes(bytes), ", more than the limit of ", FormatBytes(kLimit), "; use smaller batches or fewer members"));
 }
 
 absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout& layout) {
@@ -205,7 +210,7 @@ absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout
   const uint64_t constraints = 2 * DenseParameters(obs, network.constraint_hidden(), 1);
   const uint64_t epochs = run.env_steps() / run.steps_per_epoch() + 2;
   needs.policy_bytes = members * epochs * 4 * (actor + constraints);
-  // Online nets with two Adam moments each, target nets; two kept and one being written.
+  // Online nets with two Adam moments each, and target nets. Two checkpoints are kept while a third is written.
   needs.checkpoint_bytes = 3 * members * 4 * (3 * actor + 4 * critics + 4 * constraints);
   needs.ledger_bytes = members * LedgerStepBytes(run.env_steps(), static_cast<uint32_t>(action));
   needs.replay_memory_bytes = kReplayMemory;
@@ -213,7 +218,7 @@ absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout
   needs.learner_memory_bytes = kLearnerMemory + (members - 1) * kMemberMemory;
   needs.memory_bytes =
       needs.replay_memory_bytes + (layout.actors + 1) * needs.actor_memory_bytes + needs.learner_memory_bytes;
-  if (resolved.has_pretrain()) {  // the dataset may be gone once it was learned from
+  if (resolved.has_pretrain()) {  // the dataset may be gone after the pre-training
     if (const auto manifest = ReadManifest(resolved.pretrain().dataset()); manifest.ok()) {
       const uint64_t rows = RowsOf(*manifest) * schema.learning_row_bytes();
       needs.learner_memory_bytes += rows, needs.memory_bytes += rows;

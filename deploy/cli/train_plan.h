@@ -1,5 +1,5 @@
-// What a `train` command line means before anything starts: the resolved experiment, how many environments step, and
-// what the run will need of disk and memory. Pure functions but for reading the experiment file.
+// Plans a run from the `train` command line before anything starts: the resolved experiment, the number of
+// environments, the disk space and memory it needs. The functions read files and are otherwise pure.
 #ifndef DATACOM_DEPLOY_CLI_TRAIN_PLAN_H_
 #define DATACOM_DEPLOY_CLI_TRAIN_PLAN_H_
 
@@ -13,7 +13,7 @@
 
 namespace datacom::cli {
 
-// As typed; zero or empty = not given.
+// The options as given; zero or empty = not given.
 struct TrainOptions {
   std::string experiment;
   std::string seeds;
@@ -30,34 +30,34 @@ struct TrainOptions {
   std::string tls;  // folder of LoadSecurity
 };
 
-// The experiment a command means: the named file, or for a resume `stored` (that of the run folder), with everything
-// that was typed applied; validated and resolved. A resume may change run.env_steps only: whatever was typed beside it
-// must say what the run already does, else INVALID_ARGUMENT names the field and both values.
+// The validated and resolved experiment of a command: the named file, or for a resume `stored` (that of the run
+// folder), with the given options applied. A resume may change only run.env_steps: every other option must equal what
+// the run has, or INVALID_ARGUMENT names the field and both values.
 absl::StatusOr<v1::Experiment> PlanExperiment(const TrainOptions& options);
 absl::StatusOr<v1::Experiment> PlanResume(const TrainOptions& options, const v1::Experiment& stored);
 
 struct Layout {
   int actors = 1;
   int environments = 1;  // of each actor
-  std::string note;      // said to the user when it differs from what was asked
+  std::string note;      // for the user, when it differs from what was asked for
 };
-// One lane (environment) for each member unless --envs asks for more: one core steps faster than a learner core learns.
-// A multiple of the members where they fit into one actor; lockstep: exactly one actor with one lane for each member.
+// One lane (environment) per member unless --envs asks for more: one core steps faster than a learner core learns.
+// A multiple of the members when they fit into one actor. Lockstep: exactly one actor with one lane per member.
 absl::StatusOr<Layout> PlanLayout(const TrainOptions& options, const v1::Experiment& resolved);
 
 struct Needs {
   uint64_t ring_bytes = 0;        // replay/, allocated at the start
   uint64_t policy_bytes = 0;      // policies/, all epochs
   uint64_t checkpoint_bytes = 0;  // checkpoints/, three at a time
-  uint64_t ledger_bytes = 0;      // ledger/, the steps; a violation takes some hundred bytes more
+  uint64_t ledger_bytes = 0;      // ledger/, its steps; a violation adds a few hundred bytes
   uint64_t replay_memory_bytes = 0, learner_memory_bytes = 0, actor_memory_bytes = 0;  // resident, of one process
   uint64_t memory_bytes = 0;                                                           // of all, the evaluator included
   uint64_t disk_bytes() const { return ring_bytes + policy_bytes + checkpoint_bytes + ledger_bytes; }
 };
 absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout& layout);
 
-// RESOURCE_EXHAUSTED with the numbers when the file system of `run_dir` or the memory is too small. Bytes already in
-// the run folder (a resume) count as free.
+// RESOURCE_EXHAUSTED with the numbers when the disk of `run_dir` or the memory is too small. Bytes already in the run
+// folder (of a resumed run) count as free.
 absl::Status CheckResources(const Needs& needs, const std::string& run_dir);
 
 // "1.2 GB".

@@ -1,9 +1,10 @@
-// The verbs of the `datacom` command: one file a verb, each adds its subcommand to the application.
+// The verbs of the `datacom` command. Each file adds its subcommand to the application.
 //
-// A verb's callback stores the exit code: 0 done, 2 wrong usage or configuration, 75 interrupted, 1 anything else.
+// A verb's callback stores the exit code: 0 done, 2 wrong usage or configuration, 75 interrupted, 1 any other failure.
 #ifndef DATACOM_DEPLOY_CLI_VERBS_H_
 #define DATACOM_DEPLOY_CLI_VERBS_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,27 +16,26 @@ namespace datacom::cli {
 void AddTrain(CLI::App* app, int* exit_code);
 void AddSweep(CLI::App* app, int* exit_code);
 void AddStatus(CLI::App* app, int* exit_code);
-void AddEval(CLI::App* app, int* exit_code);
-void AddRollout(CLI::App* app, int* exit_code);
-void AddRender(CLI::App* app, int* exit_code);
-void AddReplayViolation(CLI::App* app, int* exit_code);
-void AddExport(CLI::App* app, int* exit_code);
+void AddReport(CLI::App* app, int* exit_code);
 void AddConfig(CLI::App* app, int* exit_code);
 void AddList(CLI::App* app, int* exit_code);
-void AddExportDataset(CLI::App* app, int* exit_code);
 void AddBench(CLI::App* app, int* exit_code);
-void AddReport(CLI::App* app, int* exit_code);
+
+// Verbs that another program carries out. AddForwarded only lists them in the help of `datacom`. RunForwarded replaces
+// this process by that program when argv[1] is such a verb: it returns an error, or nothing for any other verb.
+void AddForwarded(CLI::App* app);
+std::optional<absl::Status> RunForwarded(int argc, const char* const* argv);
 
 // Prints "datacom: <message>" on stderr (nothing when OK) and returns the exit code of the status.
 int Finish(const absl::Status& status);
 
-// Folder of the own executable (where the role binaries are), or $DATACOM_BIN.
+// Folder of the role binaries: $DATACOM_BIN, or the folder of this executable.
 std::string BinFolder();
 
-// Replaces this process by a binary of BinFolder(); returns only on an error.
-absl::Status Become(const std::string& program, std::vector<std::string> argv);
+// Replaces this process by a program of BinFolder(), with argv[0] included in `argv`. Returns only on an error.
+absl::Status ReplaceProcess(const std::string& program, std::vector<std::string> argv);
 
-// Parses argv and runs the verb. The body of main, callable from tests.
+// Parses argv and runs the verb: the body of main.
 int RunCommand(int argc, const char* const* argv);
 
 }  // namespace datacom::cli

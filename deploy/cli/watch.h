@@ -1,4 +1,4 @@
-// Asks replay and learner for their state in the background, so that a slow answer never delays supervision.
+// Polls the state of replay and learner in the background, so that a slow answer never delays supervision.
 //
 // Thread-safe. Owns one thread that ends with the object (at most one RPC deadline later).
 #ifndef DATACOM_DEPLOY_CLI_WATCH_H_
@@ -22,15 +22,15 @@ class Watch {
  public:
   explicit Watch(const Security& security);
   ~Watch();
-  // Empty = not known yet. Cheap to repeat.
+  // Empty = not known yet. Cheap to call again.
   void SetAddresses(const std::string& replay, const std::string& learner);
-  // The newest answers; nothing from a service that did not answer last time.
+  // The newest answers; nothing for a service that did not answer the last time.
   std::optional<v1::ReplayInfo> replay() const;
   std::optional<v1::LearnerInfo> learner() const;
 
  private:
   void Run();
-  std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address);  // of the background thread
+  std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address);  // called by the background thread alone
 
   const Security security_;
   mutable Mutex mutex_;

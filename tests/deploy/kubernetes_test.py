@@ -59,7 +59,7 @@ class Files(unittest.TestCase):
         self.assertEqual(sweep(*typed).returncode, 0)
         for other, words in ((["--set", "learner.batch_size=32"], ["learner.batch_size: 48 -> 32", "choose another --dir"]),
                              (["--device", "cpu"], ['learner.device: "cuda" -> "cpu"']),
-                             (["--set", "hyper.cost_budget=3"], ['axis "cost budget"', "hyper.cost_budget", "is assigned by set too"]),
+                             (["--set", "hyper.cost_budget=3"], ['axis "cost budget"', "hyper.cost_budget", "is also assigned by set"]),
                              (["--set", "seed=3"], ["seed", "name seeds in `seeds`"]),
                              (["--set", "learner.colour=1"], ["learner.colour"])):
             refused = sweep(*typed, *other) if other[0] == "--set" else sweep(*typed[:2], *typed[4:], *other)

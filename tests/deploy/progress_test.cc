@@ -102,7 +102,7 @@ TEST(Progress, TheTableHasALineAMemberAndFitsTheTerminal) {
   for (const std::string& line : narrow) {
     EXPECT_LE(std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xc0) != 0x80; }), 50) << line;
   }
-  EXPECT_THAT(RenderTable(view, 200, 1), HasSubstr("and 1 members more"));
+  EXPECT_THAT(RenderTable(view, 200, 1), HasSubstr("and 1 more member\n"));
 }
 
 TEST(Progress, AnAlgorithmWithoutDeltaShowsNone) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "common/config/experiment.h"
+#include "deploy/cli/sweep_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -160,11 +161,11 @@ TEST(ExpandSweep, RefusesAValueOutOfItsRangeNamingAxisAndPoint) {
 TEST(ExpandSweep, RefusesEmptyAndRepeatedNames) {
   ExpectRefused(Input("axes { name: 'a' }"), {"axis \"a\"", "no points"});
   ExpectRefused(Input("axes { name: 'a' points { label: 'x' } points { label: 'x' set: 'hyper.cost_budget=1' } }"),
-                {"axis \"a\", point \"x\"", "twice"});
+                {"axis \"a\", point \"x\"", "another point has this label"});
   ExpectRefused(Input("axes { name: 'a' points { label: 'x' } } axes { name: 'a' points { label: 'y' } }"),
-                {"axis \"a\"", "twice"});
+                {"axis \"a\"", "another axis has this name"});
   ExpectRefused(Input("axes { name: 'a' points { set: 'hyper.cost_budget=1' } }"), {"axes[0].points[0].label"});
-  ExpectRefused(Input("", {}), {"experiments", "none"});
+  ExpectRefused(Input("", {}), {"experiments", "is empty"});
   ExpectRefused(Input("seeds: '4-2'"), {"seeds", "4-2"});
 }
 
@@ -187,6 +188,17 @@ TEST(ExpandSweep, RefusesPointsThatDoNotDiffer) {
   ExpectRefused(Input("axes { name: 'a' points { label: 'x y' set: 'learner.tau=0.1' }"
                       " points { label: 'x-y' set: 'learner.tau=0.2' } }"),
                 {"cartpole-datacom_a-x-y", "labels"});
+}
+
+TEST(SweepFolder, KeepsItsRunsWhenOnlyADescriptionChanged) {
+  const SweepInput input = Input(kBudgets);
+  std::vector<Population> populations = Expand(input);
+  const std::string dir = ::testing::TempDir() + "/described_sweep";
+  ASSERT_TRUE(PrepareSweepFolder(dir, input.sweep, populations).ok());
+  populations[0].experiment.set_description("in other words");
+  EXPECT_TRUE(CheckSweepFolder(dir, populations).ok()) << CheckSweepFolder(dir, populations);
+  populations[0].experiment.mutable_learner()->set_batch_size(32);
+  EXPECT_FALSE(CheckSweepFolder(dir, populations).ok());
 }
 
 struct Shipped {

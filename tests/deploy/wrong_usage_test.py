@@ -53,10 +53,10 @@ class WrongUsageTest(unittest.TestCase):
         self.expect("render", self.run_dir, "--out", "x.png", "--frames", "0", words=["--frames: must be", "from 1 to 2147483647, not 0"])
         self.expect("sweep", "cartpole/cost_budgets", "--steps", "-1", words=["--steps: must be", "from 1 to", "not -1"])
 
-    def test_what_is_no_run_folder_is_called_so(self):
+    def test_a_folder_without_an_experiment_is_refused(self):
         for arguments in (("eval", "nosuch"), ("export", "nosuch", "--out", "x"), ("replay-violation", "nosuch", "1"),
                           ("export-dataset", "nosuch", "--out", "x"), ("report", "nosuch", "--out", "x.html")):
-            self.expect(*arguments, words=["nosuch is no", " run folder: it has no experiment.textproto"])
+            self.expect(*arguments, words=["nosuch is no", "run folder: it has no experiment.textproto"])
         self.expect("rollout", "cartpole", "--actions", "nosuch.csv", words=["datacom-actor: open nosuch.csv"])
 
     def test_only_task_options_of_a_run_are_set_to_play_it(self):
@@ -71,8 +71,8 @@ class WrongUsageTest(unittest.TestCase):
             self.expect("--experiment", "/nonexistent/e", "--run-id", "x", *more, program=program, words=["--experiment", "/nonexistent/e"])
 
     def test_a_word_that_is_no_verb_is_named_beside_those_there_are(self):
-        self.expect("frobnicate", words=['there is no verb "frobnicate"; there are: train, sweep, status,'])
-        self.expect(words=["name a verb; there are: train, sweep, status,"])
+        self.expect("frobnicate", words=['unknown verb "frobnicate"; the verbs are: train, sweep, status,'])
+        self.expect(words=["name a verb; the verbs are: train, sweep, status,"])
 
     def test_what_is_no_address_is_named_with_its_form(self):
         roles = {"datacom-replay": ("--listen", "--metrics-listen", "--health-listen", "--healthcheck"),
@@ -98,8 +98,8 @@ class WrongUsageTest(unittest.TestCase):
 
     def test_a_flag_of_the_other_backend_or_no_place_of_images_is_refused_and_nothing_is_written(self):
         sweep = ("sweep", "cartpole/cost_budgets", "--seeds", "0", "--dir", "swept", "--backend", "kubernetes")
-        self.expect(*sweep, "--images", "http://x y", words=["--images http://x y: is not written as registry"])
-        self.expect(*sweep, "--jobs", "2", words=["--jobs is for --backend local"])
+        self.expect(*sweep, "--images", "http://x y", words=["--images http://x y: write it as registry"])
+        self.expect(*sweep, "--jobs", "2", words=["--jobs needs --backend local"])
         self.assertFalse(os.path.exists(os.path.join(self.folder, "swept")))
 
     def test_config_makes_a_population_of_seeds(self):

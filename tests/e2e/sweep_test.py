@@ -117,7 +117,7 @@ class SweepTest(RunTest):
         self.assertEqual(train.returncode, 0, train.stdout + train.stderr)
         self.assertEqual({row["env_steps"] for row in self.rows(POPULATIONS[1], "progress.csv")}, {"0", "600"})
         again = self.sweep("--render-only", "--steps", "600")
-        self.assertEqual([again.stdout.count("  complete"), again.stdout.count("  to do")], [1, 1])
+        self.assertEqual([again.stdout.count("  complete"), again.stdout.count("  not started")], [1, 1])
 
     def test_each_population_is_stepped_by_as_many_environments_as_were_typed(self):
         result = self.sweep("--steps", "1000", "--envs", "8", "--jobs", "2")
