@@ -11,7 +11,7 @@
 namespace datacom::report {
 namespace {
 
-// Columns of an episode, and of the records their means stand beside.
+// Columns of the episodes, and the columns of progress.csv that their means are compared with.
 constexpr std::pair<const char*, const char*> kColumns[] = {
     {"discounted_return", "eval_discounted_return"},
     {"return", "eval_return"},
@@ -31,7 +31,7 @@ absl::StatusOr<Baseline> ReadBaseline(const std::string& file) {
   for (size_t row = 0; row < csv.rows(); ++row) {
     if (csv.Text(row, "abandoned") != "1") whole.push_back(row);
   }
-  if (whole.empty()) return absl::NotFoundError(absl::StrCat(file, ": there is no episode"));
+  if (whole.empty()) return absl::NotFoundError(absl::StrCat(file, ": contains no complete episode"));
   baseline.episodes = whole.size();
   for (const auto& [column, record] : kColumns) {
     if (!csv.has(column)) continue;

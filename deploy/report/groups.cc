@@ -22,7 +22,7 @@ absl::StatusOr<Run> ReadRun(const std::string& folder) {
   Run run;
   const std::string file = folder + "/experiment.textproto";
   if (!fs::exists(file)) {
-    return absl::InvalidArgumentError(absl::StrCat(folder, " is no run folder: it has no experiment.textproto"));
+    return absl::InvalidArgumentError(absl::StrCat(folder, " is not a run folder: it has no experiment.textproto"));
   }
   run.folder = fs::path(folder).lexically_normal().string();
   ASSIGN_OR_RETURN(run.experiment, LoadExperiment(file, ExperimentFolder()));
@@ -35,13 +35,13 @@ absl::StatusOr<Run> ReadRun(const std::string& folder) {
   return run;
 }
 
-// Does a run have at least one row, or records to complain of?
+// True when a run has at least one row, and when its records cannot be read: reading them later reports the error.
 bool HasRecords(const std::string& folder) {
   const absl::StatusOr<Csv> progress = ReadRecords(folder + "/progress.csv");
   return progress.ok() ? progress->rows() > 0 : !absl::IsNotFound(progress.status());
 }
 
-// The run folders that `folder` stands for.
+// `folder` itself, or the runs of the sweep in it that have records.
 absl::StatusOr<std::vector<std::string>> RunFolders(const std::string& folder) {
   const std::string list = absl::StrCat(folder, "/", kPopulationsFile);
   if (!fs::exists(list)) return std::vector<std::string>{folder};
@@ -59,7 +59,7 @@ std::string LabelOf(const Run& run, int member) {
   return member < run.experiment.members_size() ? run.experiment.members(member).label() : "";
 }
 
-// Titles are labels where all groups are of one experiment, and say no more than it takes to tell groups apart.
+// A title is the label, after the experiment's name when there are several experiments. Equal titles get the folder.
 void SetTitles(std::vector<Group>* groups) {
   std::set<std::string> names;
   for (const Group& group : *groups) names.insert(group.run().experiment.name());
@@ -79,7 +79,7 @@ void SetTitles(std::vector<Group>* groups) {
   }
 }
 
-// Which of the member's rows.
+// Index in `rows` of the row that tables show.
 size_t ShownRow(const Run& run, int member, const std::vector<size_t>& rows, Shown shown) {
   if (shown == Shown::kBest) {
     const absl::StatusOr<size_t> best = BestRow(run.progress, rows, CostBudget(run.experiment, member));

@@ -1,18 +1,18 @@
 'use strict';
-// Draws the feasibility maps of the page: a panel an epoch, one colour scale a run. Blue is feasible (k < 0), red is not,
-// the black line is the boundary k = 0, grey has no state. page.js, which follows, has the data and the helpers.
+// Draws the feasibility maps: one panel per epoch, one colour scale per run. Blue is feasible (k < 0), red is infeasible,
+// the black line is the boundary k = 0, grey points have no state. page.js, loaded next, holds the data and the helpers.
 
 const FEASIBLE = [33, 102, 171], INFEASIBLE = [178, 24, 43], MIDDLE = [247, 247, 247], NO_STATE = [230, 232, 235];
 const PANEL = {width: 230, height: 230, left: 40, top: 6, right: 8, bottom: 22};
 
 function mapColour(value, limit) {
   if (value === null) return NO_STATE;
-  const part = Math.sqrt(Math.min(Math.abs(value) / limit, 1));  // spread about the boundary
+  const part = Math.sqrt(Math.min(Math.abs(value) / limit, 1));  // square root: more contrast near the boundary
   const end = value < 0 ? FEASIBLE : INFEASIBLE;
   return MIDDLE.map((from, i) => from + part * (end[i] - from));
 }
 
-// The size that all but a hundredth of the values have at most.
+// The 99th percentile of |k|.
 function mapLimit(map) {
   const sizes = map.panels.flatMap((panel) => panel.constraint).filter((value) => value !== null).map(Math.abs).sort((a, b) => a - b);
   return sizes.length ? Math.max(sizes[Math.floor(0.99 * (sizes.length - 1))], 1e-6) : 1;
@@ -71,7 +71,7 @@ function drawAxes(context, map) {
   }
 }
 
-// What stands under the pointer, below the panel.
+// Shows the value under the pointer below the panel.
 function readout(canvas, map, panel, line, resting) {
   canvas.addEventListener('mouseleave', () => { line.textContent = resting; });
   canvas.addEventListener('mousemove', (event) => {
@@ -87,7 +87,7 @@ function readout(canvas, map, panel, line, resting) {
 function mapPanel(map, panel, limit) {
   const canvas = element('canvas', {role: 'img', 'aria-label': `k over ${map.x_label} and ${map.y_label}, epoch ${panel.epoch}`});
   const width = PANEL.left + PANEL.width + PANEL.right, height = PANEL.top + PANEL.height + PANEL.bottom;
-  const fine = 2;  // pixels of the canvas to one of the page: sharp also where it is enlarged or printed
+  const fine = 2;  // canvas pixels per page pixel: stays sharp when enlarged or printed
   canvas.width = fine * width;
   canvas.height = fine * height;
   canvas.style.width = `${width}px`;

@@ -1,15 +1,15 @@
-// Draws the report from the data embedded in the page: one chart a quantity, one line and band a group of members.
+// Draws the report from the data embedded in the page: one chart per quantity, one line and band per group of members.
 
 const data = JSON.parse(document.getElementById('report-data').textContent);
 const byId = (id) => document.getElementById(id);
 
-// Distinguishable also with a colour vision deficiency; keyed by name, so that an algorithm looks the same in every report.
+// Colours that can be told apart with a colour vision deficiency. An algorithm has the same colour in every report.
 const COLOURS = {
   datacom: '#0072b2', iqn_datacom: '#56b4e9', atacom_fi: '#009e73', atacom_nfi: '#66a61e',
   sac: '#d55e00', lag_sac: '#b8860b', wcsac: '#cc79a7', rcpo: '#7a4ea3', ppo_lag: '#8c564b',
   cbf_sac: '#1b9e77', safe_layer_td3: '#e7298a', safe_loop: '#4d4d4d',
 };
-// Settings of one algorithm are a matter of degree: one ramp of colours in their order.
+// Several settings of one algorithm take colours from one ramp, in their order.
 const RAMP = ['#440154', '#3b528b', '#21918c', '#5ec962', '#c8a415'];
 const STROKES = [[], [6, 4], [2, 3], [10, 3, 2, 3]];
 const ramped = data.groups.length > 1 && data.groups.every((group) => group.labelled && group.algorithm === data.groups[0].algorithm);
@@ -116,7 +116,7 @@ function showSummary() {
   const section = byId('summary');
   if (data.rule) {
     byId('shown').textContent = 'Values of the best epoch of each member';
-    const totals = ' The largest violation so far and the cost of all training cover the whole training.';
+    const totals = ' The largest violation so far and the total cost so far cover the whole training.';
     section.append(element('p', {class: 'soft', text: data.rule + totals}));
   }
   section.append(table(['', ...columns.map(title), 'Wall time'], [
@@ -137,7 +137,7 @@ function showSummary() {
       table(['', 'Seed', 'Epoch shown', 'Steps', 'Updates', ...columns.map(title), 'Status'], members)));
 }
 
-// A horizontal line a baseline, as long as the longest curve, in grey: no colour of an algorithm.
+// One horizontal line per baseline, as long as the longest curve. Grey, because no algorithm has that colour.
 const GREYS = ['#5b6675', '#97a1ad', '#2f3742'];
 function baselines(quantity) {
   const known = data.baselines.filter((one) => one.means[quantity.column] !== undefined && one.means[quantity.column] !== null);
@@ -147,7 +147,7 @@ function baselines(quantity) {
     pointHitRadius: 8, fill: false, label: one.label, data: [0, end].map((x) => ({x, y: one.means[quantity.column]}))}));
 }
 
-// Three datasets a group: lower edge, upper edge filled down to it, and the mean.
+// Three datasets per group: lower edge, upper edge filled down to it, and the mean.
 function datasets(quantity, least) {
   return data.groups.filter((group) => group.series[quantity.column]).flatMap((group) => {
     const points = group.series[quantity.column];
@@ -169,7 +169,7 @@ function axisNumber(value) {
   return `${+value.toPrecision(7)}`;
 }
 
-// Lower end of the axis; undefined = fitted to the curves. A logarithmic one begins at the decade of its smallest mean.
+// Lower end of the axis; undefined = fitted to the curves. A logarithmic axis begins at the decade of its smallest mean.
 function axisBegin(quantity) {
   if (!quantity.logarithmic) return quantity.from_zero ? 0 : undefined;
   const means = data.groups.flatMap((group) => (group.series[quantity.column] || []).map((point) => point[1])).filter((mean) => mean > 0);

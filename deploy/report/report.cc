@@ -35,7 +35,7 @@ json SeriesJson(const Series& series) {
   return points;
 }
 
-// The values of each member in its shown row; how far it is, from its newest.
+// Each member's values from its shown row, and its progress from its newest row.
 json MemberRows(const Group& group) {
   json rows = json::array();
   std::map<std::string, std::vector<double>> values_of;
@@ -59,7 +59,7 @@ json MemberRows(const Group& group) {
   return rows;
 }
 
-// Shown values over members: [mean, half width, members, inter-quartile mean, its interval's low and high end].
+// Over the members' shown values: [mean, half width, members, inter-quartile mean, low and high end of its interval].
 json Summary(const Group& group) {
   json summary = json::object();
   for (const Quantity& quantity : Quantities()) {
@@ -74,12 +74,12 @@ json Summary(const Group& group) {
   return summary;
 }
 
-// The map, or why there is none.
+// The map, or the reason why there is none.
 json MapData(const std::string& run_dir, const MapMaker& map) {
   const absl::StatusOr<std::string> text = map(run_dir);
   if (!text.ok()) return {{"missing", std::string(text.status().message())}};
   json data = json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  return data.is_object() ? data : json{{"missing", "the map that was made is no JSON object"}};
+  return data.is_object() ? data : json{{"missing", "the map is not a JSON object"}};
 }
 
 json RunData(const Run& run, const MapMaker& map) {
@@ -133,15 +133,15 @@ const std::vector<Quantity>& Quantities() {
   static const std::vector<Quantity> quantities = {
       {"eval_discounted_return", "Discounted return J", "Evaluation", true, false, false},
       {"eval_return", "Return", "Evaluation", true, false, false},
-      {"eval_max_violation", "Largest violation of an episode", "Evaluation", true, true, false},
-      {"eval_sum_cost", "Cost sum of an episode", "Evaluation", true, true, false},
-      {"eval_mean_cost", "Mean cost of a step", "Evaluation", false, true, false},
+      {"eval_max_violation", "Largest violation per episode", "Evaluation", true, true, false},
+      {"eval_sum_cost", "Cost sum per episode", "Evaluation", true, true, false},
+      {"eval_mean_cost", "Mean cost per step", "Evaluation", false, true, false},
       {"eval_success_rate", "Success rate", "Evaluation", true, true, false},
       {"train_return", "Return", "Training episodes", false, false, false},
-      {"train_max_violation", "Largest violation of an episode", "Training episodes", false, true, false},
-      {"train_sum_cost", "Cost sum of an episode", "Training episodes", false, true, false},
+      {"train_max_violation", "Largest violation per episode", "Training episodes", false, true, false},
+      {"train_sum_cost", "Cost sum per episode", "Training episodes", false, true, false},
       {"worst_violation", "Largest violation so far", "Training episodes", true, true, false},
-      {"cumulative_cost", "Cost of all training so far", "Training episodes", true, true, false},
+      {"cumulative_cost", "Total cost so far", "Training episodes", true, true, false},
       {"delta", "Threshold δ", "Safety and learning", true, false, false},
       {"constraint_mean", "Mean of the learned constraint", "Safety and learning", false, false, false},
       {"constraint_loss", "Constraint loss", "Safety and learning", false, false, false},
@@ -185,8 +185,8 @@ absl::StatusOr<json> ReportData(const std::vector<std::string>& folders, const M
   std::map<std::string, int> used;
   for (const Group& group : GroupRuns(runs, options.shown)) {
     json one = GroupData(group);
-    one["variant"] =
-        used[group.run().experiment.algorithm()]++;  // further groups of an algorithm are told apart by stroke or shade
+    // The page draws the groups of one algorithm with different strokes or shades.
+    one["variant"] = used[group.run().experiment.algorithm()]++;
     data["groups"].push_back(std::move(one));
   }
   ASSIGN_OR_RETURN(data["baselines"], BaselineData(options.baselines));
@@ -199,7 +199,8 @@ absl::StatusOr<Plotting> ReadPlotting() {
   absl::StatusOr<std::string> script = ReadFile(path);
   if (!script.ok()) {
     return absl::NotFoundError(
-        absl::StrCat("the plotting library ", path, " is missing; install Debian's package libjs-chart.js"));
+        absl::StrCat("the plotting library ", path,
+                     " is missing; install Debian's package libjs-chart.js, or name its file in DATACOM_CHART_JS"));
   }
   Plotting plotting;
   plotting.script = *std::move(script);

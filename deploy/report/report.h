@@ -1,8 +1,8 @@
-// The report of one or several runs: one HTML page that needs nothing beside itself.
+// The report of one or several runs: one self-contained HTML page.
 //
 // Reads experiment.textproto, build.txt, progress.csv and episodes.csv of each run folder, and baselines (baselines.h).
-// The plotting library (Chart.js) is read from its Debian package and inlined together with its licence. Pure but for
-// reading files and the map maker; thread-safe.
+// The plotting library (Chart.js) is read from its Debian package and inlined together with its licence. Apart from
+// reading files and calling the map maker, the functions are pure; thread-safe.
 #ifndef DATACOM_DEPLOY_REPORT_REPORT_H_
 #define DATACOM_DEPLOY_REPORT_REPORT_H_
 
@@ -17,7 +17,7 @@
 
 namespace datacom::report {
 
-// What a curve shows: a column of progress.csv, or one derived from the records (MemberCurve).
+// What a curve shows: a column of progress.csv, or a value derived from the records (MemberCurve).
 struct Quantity {
   const char* column;
   const char* title;
@@ -28,15 +28,15 @@ struct Quantity {
 };
 const std::vector<Quantity>& Quantities();
 
-// Gives the feasibility map of a run folder as JSON text (what `datacom render --map --out FILE.json` writes).
+// Returns the feasibility map of a run folder as JSON text (what `datacom render --map --out FILE.json` writes).
 using MapMaker = std::function<absl::StatusOr<std::string>(const std::string& run_dir)>;
 
-// Everything the page shows, as embedded in it: the runs of the folders (ReadRuns) and their groups. `map` is asked for
-// every run whose algorithm learns a constraint, and why it has none is shown instead.
 struct ReportOptions {
-  Shown shown = Shown::kLast;          // the epoch in tables; curves have all
+  Shown shown = Shown::kLast;          // the epoch that tables show; curves show all
   std::vector<std::string> baselines;  // files of ReadBaselines
 };
+// All data of the page: the runs of the folders (ReadRuns) and their groups. Calls `map` for every run whose algorithm
+// learns a constraint; where that fails, the page shows the reason.
 absl::StatusOr<nlohmann::json> ReportData(const std::vector<std::string>& folders, const MapMaker& map,
                                           const ReportOptions& options = {});
 
@@ -44,7 +44,7 @@ struct Plotting {
   std::string script;
   std::string licence;
 };
-// From $DATACOM_CHART_JS or the package's place; NOT_FOUND naming the package to install.
+// Reads $DATACOM_CHART_JS or the package's file; NOT_FOUND naming the package to install.
 absl::StatusOr<Plotting> ReadPlotting();
 
 std::string RenderPage(const nlohmann::json& data, const Plotting& plotting);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-// One value a progress row of one member.
+// One value per progress row of a member.
 std::vector<double> UpdatesPerSecond(const Csv& progress, const std::vector<size_t>& rows) {
   std::vector<double> values(rows.size(), kNone);
   for (size_t i = 1; i < rows.size(); ++i) {
@@ -22,13 +22,13 @@ std::vector<double> UpdatesPerSecond(const Csv& progress, const std::vector<size
   return values;
 }
 
-// At each progress row, `fold` over `column` of all training episodes that ended until then; starts from 0.
+// For each progress row: `fold` over `column` of all training episodes that had ended by then, starting from 0.
 template <typename Fold>
 std::vector<double> OverEpisodes(const RunMember& member, const std::string& column, Fold fold) {
   std::vector<double> values(member.rows.size(), kNone);
   if (!member.run->episodes) return values;
   const Csv& episodes = *member.run->episodes;
-  std::vector<std::pair<double, double>> ended;  // at, value
+  std::vector<std::pair<double, double>> ended;  // environment steps, value
   for (const size_t row : member.episode_rows) {
     ended.emplace_back(episodes.Number(row, "env_steps"), episodes.Number(row, column));
   }

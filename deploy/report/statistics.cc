@@ -9,7 +9,7 @@
 namespace datacom::report {
 namespace {
 
-// Modified Lentz evaluation of the continued fraction of I_x(a, b), good for x < (a + 1) / (a + b + 2).
+// Modified Lentz evaluation of the continued fraction of I_x(a, b); converges fast for x < (a + 1) / (a + b + 2).
 double BetaFraction(double a, double b, double x) {
   constexpr double kTiny = 1e-300, kAccuracy = 1e-15;
   constexpr int kMaxTerms = 10000;
@@ -29,7 +29,7 @@ double BetaFraction(double a, double b, double x) {
   return fraction;
 }
 
-// Of sorted values.
+// Mean of sorted values without the lowest and the highest quarter.
 double MiddleMean(const std::vector<double>& sorted) {
   const size_t cut = sorted.size() / 4;
   double sum = 0;
@@ -37,7 +37,7 @@ double MiddleMean(const std::vector<double>& sorted) {
   return sum / static_cast<double>(sorted.size() - 2 * cut);
 }
 
-// Linear between the order statistics.
+// The p-quantile of sorted values, linear between neighbours.
 double Quantile(const std::vector<double>& sorted, double p) {
   const double at = p * static_cast<double>(sorted.size() - 1);
   const size_t below = static_cast<size_t>(at);
@@ -80,7 +80,7 @@ Interval MeanInterval(const std::vector<double>& values) {
     interval.mean = std::numeric_limits<double>::quiet_NaN();
     return interval;
   }
-  // Of equal values the mean is one of them; its rounding would look like a spread.
+  // The mean of equal values is that value; a rounded mean would look like a spread.
   interval.mean = least == most ? least : sum / interval.count;
   if (least == most) return interval;
   double squares = 0;

@@ -17,15 +17,15 @@ struct Interval {
   double half = 0;  // half width of the 95 % interval of the mean; 0 for one value
   int count = 0;
 };
-// Of the values that are finite; count 0 when there is none.
+// Over the finite values; count is 0 when there are none.
 Interval MeanInterval(const std::vector<double>& values);
 
-// Mean of what is left of the finite values without the lowest and the highest quarter (each n / 4, rounded down), and
-// the interval that holds 95 % of the means of resampled values (percentile bootstrap; the same for the same values).
+// Mean of the finite values without the lowest and the highest quarter (n / 4 values each, rounded down), and its 95 %
+// percentile-bootstrap interval. The same values always give the same interval.
 struct InterquartileMean {
   double mean = 0;
   double low = 0, high = 0;
-  int count = 0;  // of values before any is left out; 0 when none is finite
+  int count = 0;  // of all finite values
 };
 InterquartileMean ComputeInterquartileMean(std::vector<double> values);
 

@@ -1,4 +1,4 @@
-// The C face of an acting rule: a thin shell that turns every Status and exception into a number and a sentence.
+// The C interface of an acting rule: turns every Status and exception into an error code and a message.
 #include "deploy/robot/datacom_policy.h"
 
 #include <algorithm>
@@ -71,17 +71,17 @@ absl::StatusOr<std::unique_ptr<datacom_policy>> Load(const char* path) {
 
 int CodeOf(const absl::Status& status) {
   if (status.ok()) return DATACOM_POLICY_OK;
-  // A snapshot inside a file whose checksum holds was written that way: its own refusals are the file's damage.
+  // DATA_LOSS: the file is truncated or changed. INVALID_ARGUMENT: it holds an invalid snapshot.
   if (absl::IsDataLoss(status) || absl::IsInvalidArgument(status)) return DATACOM_POLICY_DAMAGED;
   if (absl::IsUnimplemented(status)) return DATACOM_POLICY_UNSUPPORTED;
   return DATACOM_POLICY_UNREADABLE;
 }
 
-void Tell(const char* what, char* message, size_t message_bytes) {
+void CopyMessage(const char* what, char* message, size_t message_bytes) {
   if (message != nullptr && message_bytes > 0) std::snprintf(message, message_bytes, "%s", what);
 }
 
-// Rounds to float32; false when one is not finite then.
+// Rounds to float32; false when a rounded value is not finite.
 bool Round(const double* values, std::vector<float>* rounded) {
   std::transform(values, values + rounded->size(), rounded->begin(), [](double v) { return static_cast<float>(v); });
   return std::all_of(rounded->begin(), rounded->end(), [](float v) { return std::isfinite(v); });
@@ -115,7 +115,7 @@ int Act(datacom_policy* policy, const datacom_policy_input& input, double* actio
 int datacom_policy_load(const char* path, datacom_policy** policy, char* message, size_t message_bytes) {
   if (policy != nullptr) *policy = nullptr;
   if (path == nullptr || policy == nullptr) {
-    datacom::Tell("path or policy is NULL", message, message_bytes);
+    datacom::CopyMessage("path or policy is NULL", message, message_bytes);
     return DATACOM_POLICY_BAD_INPUT;
   }
   try {
@@ -124,10 +124,10 @@ int datacom_policy_load(const char* path, datacom_policy** policy, char* message
       *policy = loaded->release();
       return DATACOM_POLICY_OK;
     }
-    datacom::Tell(std::string(loaded.status().message()).c_str(), message, message_bytes);
+    datacom::CopyMessage(std::string(loaded.status().message()).c_str(), message, message_bytes);
     return datacom::CodeOf(loaded.status());
   } catch (const std::exception& error) {
-    datacom::Tell(error.what(), message, message_bytes);
+    datacom::CopyMessage(error.what(), message, message_bytes);
     return DATACOM_POLICY_FAILED;
   }
 }

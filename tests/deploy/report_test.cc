@@ -246,7 +246,7 @@ TEST_F(ReportTest, ABaselineThatIsNoneIsNamed) {
   EXPECT_THAT(error("absent.csv"), HasSubstr("absent.csv"));
   EXPECT_THAT(error("other.csv"), HasSubstr("other.csv: there is no column discounted_return"));
   EXPECT_THAT(error("words.csv"), HasSubstr("words.csv line 2, column discounted_return: \"bad\" is no number"));
-  EXPECT_THAT(error("none.csv"), HasSubstr("none.csv: there is no episode"));
+  EXPECT_THAT(error("none.csv"), HasSubstr("none.csv: contains no complete episode"));
 }
 
 TEST_F(ReportTest, DataHoldsTheFinalValuesOfEachMemberAndTheirInterval) {
@@ -311,7 +311,7 @@ TEST_F(ReportTest, AMapOfTheLearnedConstraintIsEmbeddedOrItsAbsenceExplained) {
   const std::string page = RenderPage(*data, {"var Chart = 1;", "licence"});
   EXPECT_THAT(page, AllOf(HasSubstr("function showMaps()"), HasSubstr("showMaps();"), HasSubstr("id=\"maps\"")));
   EXPECT_THAT(std::string((*ReportData({folder_.string()}, made("[1")))["runs"][0]["map"]["missing"]),
-              HasSubstr("no JSON"));
+              HasSubstr("not a JSON object"));
 }
 
 TEST_F(ReportTest, AnAlgorithmWithoutALearnedConstraintIsNotAskedForAMap) {
