@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes deploy/grafana/dashboards/*.json, the dashboards of Grafana 10 and later (classic model).
 
-usage: dashboards.py [FOLDER]. A dashboard is a list of rows, a row a list of panels (the 24 columns are shared equally), a panel a
-title, a unit, a sentence and its queries. A test keeps the written files equal to this; another runs every query on a real run.
+usage: dashboards.py [FOLDER]. A dashboard is a list of rows; a row is a list of panels that share the 24 columns equally; a panel
+has a title, a unit, a description and queries. A test checks that the written files match; another runs every query on a real run.
 """
 import json
 import os
@@ -30,7 +30,7 @@ VARIABLES = [
 
 
 def panel(title, unit, text, *queries, kind="timeseries", **options):
-    """`queries`: (expression, legend). `options`: fieldConfig.defaults beside the unit, `transformations`, panel options."""
+    """`queries`: (expression, legend). `options`: further fieldConfig.defaults, `transformations`, panel options."""
     transformations = options.pop("transformations", [])
     custom = options.pop("custom", {"showPoints": "never", "lineWidth": 1, "fillOpacity": 0} if kind == "timeseries" else {})
     own = options.pop("options", {})
@@ -60,18 +60,18 @@ def dashboard(name, title, text, rows):
 
 
 def member(name, title, unit, text):
-    """A member's gauge as it is, one line a member."""
+    """A gauge of the members, one line per member."""
     return panel(title, unit, text, (f"max by (run, algorithm, member) ({name}{{{MEMBER}}})", "{{algorithm}} {{run}} member {{member}}"))
 
 
 def quantiles(name, title, unit, text):
-    """Median and 99th percentile of a histogram, all processes of a run together."""
+    """Median and 99th percentile of a histogram over all processes of a run."""
     rate = f"sum by (run, le) (rate({name}_bucket{{{RUN}}}[$__rate_interval]))"
     return panel(title, unit, text, *[(f"histogram_quantile({q}, {rate})", f"{{{{run}}}} {label}") for q, label in ((0.5, "p50"), (0.99, "p99"))])
 
 
 def seeds(name):
-    """A member's gauge with the seed and the setting (method and point of the sweep) it belongs to."""
+    """A gauge of the members with their seed and setting (method and point of the sweep) as labels."""
     value = f"max by (run, task, algorithm, member) ({name}{{{RUN}}}) * {INFO}"
     return f'label_join({value}, "setting", " ", "algorithm", "label")'
 
@@ -97,60 +97,60 @@ def safety():
     cost = "member:datacom_cost_per_episode:rate30m"
     violations = "member:datacom_violations_per_episode:rate30m"
     over = "member:datacom_cost_over_budget:rate30m"
-    return dashboard("safety", "Safety", "Violations, cost against its budget, what the learned constraint says and what the filter does.", [
+    return dashboard("safety", "Safety", "Violations, cost against budget, the learned constraint and the filter's activity.", [
         [panel("Violations so far", "short", "Transitions with cost > 0 in finished training episodes.",
                (f"sum by (run) (datacom_member_violations_total{{{MEMBER}}})", "{{run}}"), kind="stat"),
          panel("Cost so far", "short", "Sum of violation costs over finished training episodes.",
                (f"sum by (run) (datacom_member_cost_total{{{MEMBER}}})", "{{run}}"), kind="stat"),
-         panel("Members over budget", "percentunit", "Share of the members whose cost an episode is above the budget.",
+         panel("Members over budget", "percentunit", "Share of the members whose cost per episode is above the budget.",
                (f"run:datacom_members_over_budget:ratio{{{RUN}}}", "{{run}}"), kind="stat", max=1, min=0)],
-        [panel("Violations an episode, by task and method", "short", "Mean over members, 30 minutes.",
+        [panel("Violations per episode, by task and method", "short", "Mean over members and 30 minutes.",
                (f"avg by (task, algorithm) ({violations}{{{MEMBER}}})", "{{task}} {{algorithm}}")),
-         panel("Violations an episode, by member", "short", "30 minutes' mean.",
+         panel("Violations per episode, by member", "short", "Mean over 30 minutes.",
                (f"{violations}{{{MEMBER}}}", "{{algorithm}} {{run}} member {{member}}"))],
-        [panel("Cost against budget", "short", "Cost an episode of each member, 30 minutes' mean, and the budgets.",
+        [panel("Cost against budget", "short", "Cost per episode of each member, mean over 30 minutes, and the budgets.",
                (f"{cost}{{{MEMBER}}}", "{{algorithm}} {{run}} member {{member}}"),
                (f"max by (run, algorithm) (datacom_member_cost_budget{{{MEMBER}}})", "budget of {{algorithm}} {{run}}")),
          member("datacom_member_eval_sum_cost", "Cost of the newest evaluation", "short", "Mean cost sum of its episodes.")],
         [member("datacom_member_delta", "δ", "short", "Threshold of the learned constraint k = CVaR - δ."),
-         member("datacom_member_cvar", "CVaR", "short", "Mean over recent batches of the long-term cost's CVaR."),
-         panel("k = CVaR - δ", "short", "Mean over recent batches; above 0 the map works against the policy almost everywhere.",
+         member("datacom_member_cvar", "CVaR", "short", "CVaR of the long-term cost, mean over recent batches."),
+         panel("k = CVaR - δ", "short", "Mean over recent batches. Above 0 the safe map overrides the policy almost everywhere.",
                (f"max by (run, algorithm, member) (datacom_member_cvar{{{MEMBER}}}) - max by (run, algorithm, member) (datacom_member_delta{{{MEMBER}}})",
                 "{{algorithm}} {{run}} member {{member}}"))],
-        [panel("Filter activity", "percentunit", "Share of the acted steps that the filter changed by more than 0.01.",
+        [panel("Filter activity", "percentunit", "Share of the steps whose action the filter changed by more than 0.01.",
                (f"run:datacom_filter_active:ratio_rate5m{{{RUN}}}", "{{algorithm}} {{run}}"), min=0, max=1),
-         quantiles("datacom_actor_filter_intervention", "Filter's part of an action", "short", "Length, in normalised action units."),
-         member("datacom_member_eval_max_violation", "Largest violation of an episode, newest evaluation", "short", "Mean over its episodes.")],
-        [ranked("Worst members", "short", "Cost an episode above the budget.", f"topk(10, {over}{{{MEMBER}}})", color=COLOURS, custom=BACKGROUND)],
+         quantiles("datacom_actor_filter_intervention", "Filter's change of an action", "short", "Norm of the change, in normalised action units."),
+         member("datacom_member_eval_max_violation", "Largest violation per episode, newest evaluation", "short", "Mean over its episodes.")],
+        [ranked("Worst members", "short", "Cost per episode above the budget.", f"topk(10, {over}{{{MEMBER}}})", color=COLOURS, custom=BACKGROUND)],
     ])
 
 
 def learning():
     return dashboard("learning", "Learning", "Returns, losses and entropy of each member.", [
-        [panel("Progress", "percentunit", "Updates done over those of the whole run.", (f"run:datacom_progress:max{{{RUN}}}", "{{run}}"), kind="stat", min=0, max=1),
-         panel("Steps of a member", "short", "Environment steps the updates have seen.", (f"max by (run) (datacom_member_env_steps{{{MEMBER}}})", "{{run}}"), kind="stat"),
+        [panel("Progress", "percentunit", "Updates done, as a share of the whole run.", (f"run:datacom_progress:max{{{RUN}}}", "{{run}}"), kind="stat", min=0, max=1),
+         panel("Steps of a member", "short", "Environment steps that the updates have seen.", (f"max by (run) (datacom_member_env_steps{{{MEMBER}}})", "{{run}}"), kind="stat"),
          panel("Members diverged", "short", "Frozen because a loss was not finite.", (f"max by (run) (datacom_learner_diverged_members{{{RUN}}})", "{{run}}"), kind="stat"),
-         panel("Evaluations not played yet", "short", "Of all epochs.", (f"max by (run) (datacom_learner_pending_evaluations{{{RUN}}})", "{{run}}"), kind="stat")],
+         panel("Evaluations not played yet", "short", "Over all epochs.", (f"max by (run) (datacom_learner_pending_evaluations{{{RUN}}})", "{{run}}"), kind="stat")],
         [member("datacom_member_eval_discounted_return", "Discounted return, newest evaluation", "short", "Mean over its episodes."),
          panel("Discounted return, by task and method", "short", "Mean over members.",
                (f"avg by (task, algorithm) (datacom_member_eval_discounted_return{{{MEMBER}}})", "{{task}} {{algorithm}}"))],
         [member("datacom_member_return", "Return of the newest training episode", "short", "Undiscounted, with exploration."),
-         panel("Training episodes", "short", "Finished a minute.",
+         panel("Training episodes", "short", "Episodes finished per minute.",
                (f"60 * sum by (run, algorithm) (rate(datacom_member_episodes_total{{{MEMBER}}}[$__rate_interval]))", "{{algorithm}} {{run}}"))],
         [member("datacom_member_policy_loss", "Policy loss", "short", "Mean over the epoch so far."),
          member("datacom_member_critic_loss", "Critic loss", "short", "Mean over the epoch so far."),
-         member("datacom_member_constraint_loss", "Loss of the constraint", "short", "Mean over the epoch so far; none for methods without one.")],
+         member("datacom_member_constraint_loss", "Constraint loss", "short", "Mean over the epoch so far; absent for methods without a constraint.")],
         [member("datacom_member_entropy", "Entropy", "short", "Mean over the epoch so far."),
          member("datacom_member_alpha", "α", "short", "Entropy temperature."),
          member("datacom_member_critic_runaway", "Critic runs away", "short",
-                "1: the loss of the newest epoch is over ten times the smallest of the ten epochs before.")],
-        [member("datacom_member_q_mean", "Q, mean", "short", "Of both critics at the stored actions, over the epoch so far."),
-         member("datacom_member_q_min", "Q, smallest", "short", "At any stored action of the epoch so far."),
+                "1 when the loss of the newest epoch is more than ten times the smallest of the ten epochs before.")],
+        [member("datacom_member_q_mean", "Q, mean", "short", "Mean of both critics at the stored actions, over the epoch so far."),
+         member("datacom_member_q_min", "Q, smallest", "short", "Smallest value at any stored action of the epoch so far."),
          member("datacom_member_q_gap", "|Q0 - Q1|", "short", "Mean over the epoch so far.")],
         [member("datacom_member_actor_gradient_norm", "Norm of the actor's gradient", "short", "Mean over the epoch so far."),
          member("datacom_member_critic_gradient_norm", "Norm of the critics' gradient", "short", "Mean over the epoch so far."),
          member("datacom_member_constraint_gradient_norm", "Norm of the constraint's gradient", "short",
-                "Mean over the epoch so far; none for methods without one.")],
+                "Mean over the epoch so far; absent for methods without a constraint.")],
     ])
 
 
@@ -164,43 +164,43 @@ def gauge(name, title, unit, text, by="run, process", legend="{{run}} {{process}
 
 
 def throughput():
-    return dashboard("throughput", "Throughput", "How fast a run goes, what it waits for, and what it needs.", [
-        [panel("Environment steps", "ops", "A second, all actors.", (f"run:datacom_env_steps:rate5m{{{RUN}}}", "{{run}}")),
-         panel("Updates", "ops", "A second, of the whole population at once.", (f"run:datacom_updates:rate5m{{{RUN}}}", "{{run}}")),
-         panel("Rows in, draws out", "ops", "A second.",
+    return dashboard("throughput", "Throughput", "How fast a run is, what it waits for and which resources it uses.", [
+        [panel("Environment steps", "ops", "Per second, over all actors.", (f"run:datacom_env_steps:rate5m{{{RUN}}}", "{{run}}")),
+         panel("Updates", "ops", "Per second; one update covers the whole population.", (f"run:datacom_updates:rate5m{{{RUN}}}", "{{run}}")),
+         panel("Rows in, draws out", "ops", "Per second.",
                (f"sum by (run) (rate(datacom_replay_inserts_total{{{RUN}}}[$__rate_interval]))", "{{run}} rows"),
                (f"sum by (run) (rate(datacom_replay_draws_total{{{RUN}}}[$__rate_interval]))", "{{run}} draws"))],
-        [gauge("datacom_replay_samples_per_insert_error_ratio", "Samples per insert, off by", "percentunit", "The member that is farthest off; 0 is exact.",
+        [gauge("datacom_replay_samples_per_insert_error_ratio", "Error of samples per insert", "percentunit", "Relative error of the worst member; 0 is exact.",
                "run", "{{run}}"),
-         gauge("datacom_actor_policy_lag_updates", "Policy lag", "short", "Updates the acting policy is behind; the largest of an actor's members."),
-         gauge("datacom_actor_snapshot_age_seconds", "Snapshot age", "s", "The oldest of an actor's members.")],
+         gauge("datacom_actor_policy_lag_updates", "Policy lag", "short", "Updates by which the acting policy is behind; the largest among an actor's members."),
+         gauge("datacom_actor_snapshot_age_seconds", "Snapshot age", "s", "The oldest snapshot among an actor's members.")],
         [quantiles("datacom_replay_insert_seconds", "Insert latency", "s", "From a chunk's arrival to its commit."),
-         quantiles("datacom_replay_draw_seconds", "Draw latency", "s", "To assemble the batches of all members."),
-         quantiles("datacom_learner_update_seconds", "Update", "s", "All members.")],
-        [waits("datacom_actor_wait_seconds_total", "reason", "Actors blocked by reason", "Sum over actors: 2 = two actors wait all the time."),
-         waits("datacom_learner_wait_seconds_total", "reason", "Learner blocked by reason", "draw: for the replay; features: for decoding."),
-         waits("datacom_replay_blocked_seconds_total", "side", "Replay blocks by side", "insert: actors are ahead; draw: the learner is.")],
-        [quantiles("datacom_actor_safe_map_seconds", "Acting, a step", "s", "Policy and safe map."),
-         quantiles("datacom_actor_step_seconds", "Simulation, a step", "s", "One environment."),
-         panel("Processes", "short", "That answer Prometheus.", (f"count by (run, role) (datacom_build_info{{{RUN}}})", "{{run}} {{role}}"))],
-        [panel("Sessions and environments", "short", "Of actors.", (f"max by (run) (datacom_replay_sessions{{{RUN}}})", "{{run}} sessions"),
+         quantiles("datacom_replay_draw_seconds", "Draw latency", "s", "Time to assemble the batches of all members."),
+         quantiles("datacom_learner_update_seconds", "Update duration", "s", "One update of all members.")],
+        [waits("datacom_actor_wait_seconds_total", "reason", "Actors blocked by reason", "Sum over actors: 2 means that two actors wait all the time."),
+         waits("datacom_learner_wait_seconds_total", "reason", "Learner blocked by reason", "draw: waits for the replay; features: waits for decoding."),
+         waits("datacom_replay_blocked_seconds_total", "side", "Replay blocks by side", "insert: the actors are ahead; draw: the learner is ahead.")],
+        [quantiles("datacom_actor_safe_map_seconds", "Acting time per step", "s", "Policy and safe map."),
+         quantiles("datacom_actor_step_seconds", "Simulation time per step", "s", "One environment."),
+         panel("Processes", "short", "Processes that answer Prometheus.", (f"count by (run, role) (datacom_build_info{{{RUN}}})", "{{run}} {{role}}"))],
+        [panel("Sessions and environments", "short", "Of all actors.", (f"max by (run) (datacom_replay_sessions{{{RUN}}})", "{{run}} sessions"),
                (f"sum by (run) (datacom_actor_environments{{{RUN}}})", "{{run}} environments")),
-         gauge("datacom_replay_outstanding_rows", "Granted and not inserted", "short", "Rows.", "run", "{{run}}"),
-         panel("Rows held", "short", "All members.", (f"max by (run, table) (datacom_replay_rows{{{RUN}}})", "{{run}} {{table}}"))],
-        [panel("Age of the newest checkpoint", "s", "What a crash of the learner costs at most.",
+         gauge("datacom_replay_outstanding_rows", "Granted and not inserted", "short", "Rows that actors may still insert.", "run", "{{run}}"),
+         panel("Rows held", "short", "Rows stored, over all members.", (f"max by (run, table) (datacom_replay_rows{{{RUN}}})", "{{run}} {{table}}"))],
+        [panel("Age of the newest checkpoint", "s", "The most training time that a crash of the learner can lose.",
                (f"time() - max by (run) (datacom_learner_checkpoint_timestamp_seconds{{{RUN}}} > 0)", "{{run}}")),
-         panel("Refused and abandoned", "short", "A minute: rows refused by reason, episodes given up.",
+         panel("Refused and abandoned", "short", "Per minute: refused rows and abandoned episodes, by reason.",
                (f"60 * sum by (run, reason) (rate(datacom_replay_rejected_rows_total{{{RUN}}}[$__rate_interval]))", "{{run}} rows {{reason}}"),
                (f"60 * sum by (run, reason) (rate(datacom_actor_abandoned_episodes_total{{{RUN}}}[$__rate_interval]))", "{{run}} episodes {{reason}}")),
-         panel("Disk free", "bytes", "Of the rings' and of the records' file system.",
+         panel("Disk free", "bytes", "On the file systems of the rings and of the records.",
                (f"min by (run) (datacom_replay_disk_free_bytes{{{RUN}}})", "{{run}} replay"),
                (f"min by (run) (datacom_learner_disk_free_bytes{{{RUN}}})", "{{run}} records"))],
     ])
 
 
 def sweep():
-    return dashboard("sweep", "Sweep", "Members of all chosen runs side by side: which setting is best, and do its seeds agree?", [
-        [panel("Progress of the populations", "percentunit", "Updates done over those of the whole run.",
+    return dashboard("sweep", "Sweep", "Compares the members of all chosen runs: which setting is best, and do its seeds agree?", [
+        [panel("Progress of the populations", "percentunit", "Updates done, as a share of the whole run.",
                (f"sort_desc(run:datacom_progress:max{{{RUN}}})", "{{task}} {{algorithm}} {{run}}"), kind="bargauge", min=0, max=1,
                options={"orientation": "horizontal"}),
          panel("Discounted return of a setting", "short", "Mean over its seeds, newest evaluations.",
@@ -211,7 +211,7 @@ def sweep():
          ranked("Cost", "short", "Members ranked, newest evaluation; the worst first.", seeds("datacom_member_eval_sum_cost"))],
         [matrix("Cost, setting by seed", "short", "Newest evaluation.", "datacom_member_eval_sum_cost"),
          matrix("Discounted return, setting by seed", "short", "Newest evaluation.", "datacom_member_eval_discounted_return")],
-        [panel("Cost an episode over time, a line a seed", "short", "30 minutes' mean, in training.",
+        [panel("Cost per episode over time, one line per seed", "short", "In training, mean over 30 minutes.",
                (f'label_join(member:datacom_cost_per_episode:rate30m{{{RUN}}} * {INFO}, "setting", " ", "algorithm", "label")', "{{setting}} seed {{seed}}"),
                kind="status-history", color=COLOURS, custom={"fillOpacity": 80, "lineWidth": 0}, options={"showValue": "never", "rowHeight": 0.9})],
     ])

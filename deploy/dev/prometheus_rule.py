@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints deploy/kubernetes/rules/rules.yaml: the groups of deploy/prometheus as what the Prometheus operator takes.
+"""Prints deploy/kubernetes/rules/rules.yaml: the rule groups of deploy/prometheus as a PrometheusRule of the operator.
 
     deploy/dev/prometheus_rule.py >deploy/kubernetes/rules/rules.yaml
 """
@@ -7,7 +7,7 @@ import pathlib
 
 PROMETHEUS = pathlib.Path(__file__).resolve().parent.parent / "prometheus"
 HEAD = """\
-# Written by deploy/dev/prometheus_rule.py from deploy/prometheus; label `release` is what most installations select by.
+# Written by deploy/dev/prometheus_rule.py from deploy/prometheus. Most installations select by the label `release`.
 apiVersion: monitoring.coreos.com/v1
 kind: PrometheusRule
 metadata:

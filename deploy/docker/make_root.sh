@@ -1,7 +1,7 @@
 #!/bin/bash
 # usage: make_root.sh TARGET BIN FOLDER : fills FOLDER/root with the root file system of an image (replay, actor, learner, learner-cuda,
-# tools): programs of BIN in usr/bin and every library they load where their loader looks for it. Nothing else, no shell. FOLDER/writable
-# has the folders for what a run leaves, apart, because the images' user has to own them and copying into an image changes the owner.
+# tools): programs of BIN in usr/bin and every library they load, where the loader looks for it; no shell. FOLDER/writable has the folders
+# that a run writes to. They are separate because the images' user must own them and copying into an image changes the owner.
 set -euo pipefail
 target="${1:?usage: make_root.sh TARGET BIN FOLDER}" bin="${2:?a folder of programs}" folder="${3:?a folder to fill}"
 root="$folder/root"
@@ -11,16 +11,16 @@ case "$target" in
   actor) programs=(datacom-actor) writable=() ;;
   learner | learner-cuda) programs=(datacom-learner) writable=(run/datacom) ;;
   tools) programs=(datacom datacom-actor datacom-render) writable=(run/datacom) ;;
-  *) echo "make_root.sh: no target \"$target\"; there are replay, actor, learner, learner-cuda, tools" >&2; exit 2 ;;
+  *) echo "make_root.sh: unknown target \"$target\"; use replay, actor, learner, learner-cuda or tools" >&2; exit 2 ;;
 esac
 
 mkdir -p "$root/usr/bin"
 for program in "${programs[@]}"; do
   install -m 755 "$bin/$program" "$root/usr/bin/"
-  # "name => path (address)", or "path (address)" for the loader. The driver's libraries come with the GPU.
+  # Lines are "name => path (address)", or "path (address)" for the loader. The GPU's driver brings libcuda.
   libraries="$(ldd "$bin/$program" | grep -v -e linux-vdso -e 'libcuda\.so\.1 => not found')"
   if grep 'not found' <<<"$libraries" >&2; then
-    echo "make_root.sh: $program needs what is not here" >&2
+    echo "make_root.sh: $program needs the libraries above, which are not installed" >&2
     exit 1
   fi
   for library in $(grep -oE '/[^ ]+' <<<"$libraries"); do
@@ -33,9 +33,9 @@ done
 if [[ "$target" == tools ]]; then
   mkdir -p "$root/usr/share/datacom"
   cp -r "$source/deploy/experiments" "$source/deploy/sweeps" "$source/deploy/kubernetes" "$root/usr/share/datacom/"
-  install -D -m 644 /usr/share/javascript/chart.js/chart.min.js "$root/usr/share/javascript/chart.js/chart.min.js"  # reports have it in them
+  install -D -m 644 /usr/share/javascript/chart.js/chart.min.js "$root/usr/share/javascript/chart.js/chart.min.js"  # reports embed it
 fi
-if [[ "$target" == learner-cuda ]]; then  # whole: what CUDA loads by name at run time is in no list of linked libraries
+if [[ "$target" == learner-cuda ]]; then  # copied whole: ldd does not list the libraries that CUDA loads by name at run time
   mkdir -p "$root/opt/site/torch"
   cp -r /opt/site/torch/lib "$root/opt/site/torch/"
   cp -r /opt/site/nvidia "$root/opt/site/"
