@@ -188,7 +188,9 @@ TEST(ShippedExperiments, RobotFrameIsThePapersExperimentSeenOtherwise) {
     SCOPED_TRACE(algorithm);
     v1::Experiment plain = LoadExperiment("navigation/" + algorithm, kFolder).value();
     v1::Experiment seen = LoadExperiment("navigation/" + algorithm + "_robot_frame", kFolder).value();
-    EXPECT_EQ(seen.task_options().ShortDebugString(), "observation: \"robot_frame\" action_repeat: 5");
+    EXPECT_EQ(seen.task_options().ShortDebugString(), "observation: \"robot_frame_all\" action_repeat: 5");
+    EXPECT_EQ(seen.learner().tau(), 0.02);
+    EXPECT_EQ(seen.constraints().known_size(), algorithm == "datacom" ? 2 : 0);
     EXPECT_FALSE(plain.has_task_options());
     if (algorithm == "datacom") {
       const v1::Hyper hyper = seen.hyper();
@@ -205,6 +207,8 @@ TEST(ShippedExperiments, RobotFrameIsThePapersExperimentSeenOtherwise) {
       *seen.mutable_hyper() = plain.hyper();
     }
     seen.clear_task_options();
+    seen.clear_constraints();
+    seen.mutable_learner()->set_tau(plain.learner().tau());
     seen.set_name(plain.name());
     seen.set_description(plain.description());
     EXPECT_EQ(PrintExperiment(seen), PrintExperiment(plain));
