@@ -1,10 +1,10 @@
 #!/bin/bash
-# Makes what --tls wants, for runs without a certificate service: an authority, one certificate for all roles, a token.
+# Makes the files for --tls where there is no certificate service: an authority, one certificate for all roles, a token.
 #
-#   deploy/dev/make_tls.sh FOLDER [DAYS]         DAYS: how long they are valid (365)
+#   deploy/dev/make_tls.sh FOLDER [DAYS]         DAYS: validity of the certificates (365)
 #
-# An authority that is in the folder already (ca.crt, ca.key) goes on to be used; certificate and token are made anew. Roles
-# need ca.crt, tls.crt, tls.key and token; ca.key stays with whoever gives out certificates.
+# An authority that is already in the folder (ca.crt, ca.key) is kept; the certificate and the token are always new. Roles
+# need ca.crt, tls.crt, tls.key and token. Keep ca.key private: it signs certificates.
 set -euo pipefail
 folder="${1:?usage: make_tls.sh FOLDER [DAYS]}"
 days="${2:-365}"

@@ -1,6 +1,6 @@
-"""What the reproduction trains (deploy/results/entries.csv) and how far a folder with its records is.
+"""Reads the entries to reproduce (deploy/results/entries.csv) and the progress of a folder with records.
 
-A folder is that of a run (runs/) or the copy of its records (deploy/results/): both hold experiment.textproto and
+A folder is a run folder (runs/) or a copy of its records (deploy/results/). Both hold experiment.textproto and
 progress.csv; a copy may hold progress.csv.xz instead. Standard library only.
 """
 import collections
@@ -12,21 +12,21 @@ import re
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RESULTS = os.path.join(ROOT, "deploy", "results")
-POPULATIONS = "populations.txt"  # in the folder of a sweep: its run folders, one a line
+POPULATIONS = "populations.txt"  # in the folder of a sweep: its run folders, one per line
 
-# verb: train or sweep; name: of the experiment or the sweep; steps: of each member; title: what tables call it.
+# verb: train or sweep; name: of the experiment or the sweep; steps: of each member; title: its name in tables.
 Entry = collections.namedtuple("Entry", "verb name seeds steps title")
 Member = collections.namedtuple("Member", "label rows")  # rows of progress.csv, as dictionaries
 
 
 def entries(results=RESULTS):
-    """In the order of their priority: entries.csv of the results' folder."""
+    """The rows of entries.csv in the results' folder, ordered by priority."""
     with open(os.path.join(results, "entries.csv"), encoding="utf-8", newline="") as file:
         return [Entry(row["verb"], row["name"], row["seeds"], int(row["steps"]), row["title"]) for row in csv.DictReader(file)]
 
 
 def read(folder, name):
-    """A file's text, also of one stored as NAME.xz; "" where there is none."""
+    """The text of a file, or of NAME.xz; "" when neither exists."""
     try:
         with open(os.path.join(folder, name), encoding="utf-8") as file:
             return file.read()
@@ -40,12 +40,12 @@ def read(folder, name):
 
 
 def rows(text):
-    """The complete lines of a CSV file as dictionaries: a running learner may have written half a line."""
+    """The complete lines of a CSV file as dictionaries. Drops a last line that a running learner has not finished."""
     return list(csv.DictReader(io.StringIO(text[:text.rfind("\n") + 1])))
 
 
 def members(folder):
-    """Every member that the folder's experiment names, with its rows so far."""
+    """Every member in the folder's experiment, with its rows so far."""
     experiment = read(folder, "experiment.textproto")
     blocks = re.findall(r"^members \{\n(.*?)^\}", experiment, re.M | re.S)
     labels = [re.search(r'^  label: "(.*)"$', block, re.M) for block in blocks]
@@ -61,7 +61,7 @@ def steps_made(folder):
 
 
 def folders(entry, root):
-    """The folders with the entry's records below a root: one of a training, one a population of a sweep."""
+    """The folders below a root that hold the entry's records: one for a training, one per population for a sweep."""
     folder = os.path.join(root, *entry.name.split("/"))
     if entry.verb == "train":
         return [folder]
@@ -69,6 +69,6 @@ def folders(entry, root):
 
 
 def is_copied(entry, steps, results=RESULTS):
-    """Whether the results hold every population of the entry with at least so many steps."""
+    """True when the results hold every population of the entry with at least `steps` steps."""
     copies = folders(entry, results)
     return bool(copies) and all(steps_made(copy) >= steps for copy in copies)

@@ -109,7 +109,7 @@ class ReproduceTest(unittest.TestCase):
     def test_what_is_finished_is_skipped_also_without_its_run_folder(self):
         self.reproduce()
         shutil.rmtree(self.runs)
-        self.assertIn("hockey/two: finished before", self.reproduce())
+        self.assertIn("hockey/two: already done", self.reproduce())
         self.assertEqual(len(self.starts()), 3)
         self.reproduce("--steps", "3000", "hockey/one")
         self.assertEqual(self.names()[3:], ["hockey/one"])
@@ -167,8 +167,8 @@ class ReproduceTest(unittest.TestCase):
     def test_status_says_what_is_done_and_what_is_to_come(self):
         self.reproduce("hockey/two")
         self.assertEqual(self.reproduce("--status").splitlines(), [
-            "hockey/one                   seeds 0-1   to come", "hockey/two                   seeds 0-2   done",
-            "pole/three                   seeds 0-1   to come"])
+            "hockey/one                   seeds 0-1   not started", "hockey/two                   seeds 0-2   done",
+            "pole/three                   seeds 0-1   not started"])
 
     def test_training_may_begin_while_status_reads_the_records(self):
         run = os.path.join(self.runs, "hockey", "one")
@@ -179,10 +179,10 @@ class ReproduceTest(unittest.TestCase):
             self.assertIn("hockey/two: records kept", self.reproduce("hockey/two"))
 
     def test_wrong_names_and_a_second_start_are_refused(self):
-        self.assertIn("no such entry: hockey/four; there are: hockey/one, hockey/two, pole/three", self.reproduce("hockey/four", code=2))
+        self.assertIn("unknown entry hockey/four; the entries are: hockey/one, hockey/two, pole/three", self.reproduce("hockey/four", code=2))
         self.assertIn("--steps: must be at least 1", self.reproduce("--steps", "0", code=2))
         self.start_one_that_waits()
-        self.assertIn(f"another one trains in {self.runs} (hockey/one)", self.reproduce(code=2))
+        self.assertIn(f"another reproduce is training in {self.runs} (hockey/one)", self.reproduce(code=2))
 
 
 class RecordsTest(unittest.TestCase):

@@ -108,7 +108,7 @@ class ResultsTablesTest(unittest.TestCase):
         self.tables("--check")
         written = self.read("README.md")
         self.write("README.md", written.replace("7,000 | 3 | 1", "7,000 | 3 | 2"))
-        self.assertIn("the page is not what the records say", self.tables("--check", code=1))
+        self.assertIn("the page differs from the records", self.tables("--check", code=1))
         self.write("README.md", written)
         self.leave("air_hockey/one", [[1.5] * 5] * 3)
         self.tables("--check", code=1)

@@ -1,14 +1,14 @@
-# The build's few rules in one place: flags, dependencies and three target helpers.
+# Compile flags, dependencies and three helpers that add targets.
 #
 #   datacom_library(NAME rpc SRCS a.cc DEPS datacom::base gRPC::grpc++ [CXX 17])   -> target datacom_rpc, alias datacom::rpc
 #   datacom_binary(NAME datacom-replay SRCS main.cc DEPS ...)                      -> bin/datacom-replay
 #   datacom_test(NAME ring_test SRCS ring_test.cc DEPS ... [LABELS fast])          -> ctest ring_test, label fast by default
 #
-# Warnings are private to our targets and never exported. Nothing is globbed.
+# Warnings apply only to this project's targets. Sources are listed, never globbed.
 include_guard(GLOBAL)
 
 option(DATACOM_TESTS "Build tests and benchmarks" ON)
-option(DATACOM_WERROR "Warnings are errors" OFF)
+option(DATACOM_WERROR "Treat warnings as errors" OFF)
 option(DATACOM_LEARNER "Build the learner (needs LibTorch)" ON)
 set(DATACOM_SANITIZE "" CACHE STRING "Sanitizers for all targets, e.g. address,undefined or thread")
 option(DATACOM_COVERAGE "Instrument for gcov" OFF)
@@ -46,16 +46,16 @@ if(DATACOM_TESTS)
 endif()
 
 add_library(datacom_flags INTERFACE)
-# One instruction set for every target: mixing Eigen's vector widths across targets breaks its alignment.
+# One instruction set for all targets: Eigen's alignment breaks when targets use different vector widths.
 target_compile_options(datacom_flags INTERFACE -march=x86-64-v3 -ffp-contract=off)
 if(DATACOM_SANITIZE)
-  # -O1 -g1: lines in every report, at half the time to compile.
+  # -O1 -g1: reports have line numbers, and compiling takes half the time.
   target_compile_options(datacom_flags INTERFACE -fsanitize=${DATACOM_SANITIZE} -fno-omit-frame-pointer -O1 -g1)
   target_link_options(datacom_flags INTERFACE -fsanitize=${DATACOM_SANITIZE})
-  # Protobuf's maps have another layout where the compiler says that it checks threads, and the library was built without.
+  # Protobuf's maps change their layout when __SANITIZE_THREAD__ is defined, and the installed library was built without it.
   target_compile_options(datacom_flags INTERFACE -U__SANITIZE_THREAD__)
   target_compile_definitions(datacom_flags INTERFACE DATACOM_SANITIZED)
-  # What libraries keep to the end is no leak of ours; a test that preloads a failing disk has the runtime second.
+  # Leaks inside libraries are suppressed. A test that preloads a failing disk loads the sanitizer's runtime second.
   set(DATACOM_TEST_ENVIRONMENT "LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/deploy/dev/leaks.supp:print_suppressions=0"
       "ASAN_OPTIONS=verify_asan_link_order=0")
 endif()

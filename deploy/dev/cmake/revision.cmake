@@ -1,7 +1,7 @@
 cmake_minimum_required(VERSION 3.25)
-# Writes OUTPUT, a header that defines DATACOM_REVISION as what git says of the tree in SOURCE ("unknown" without git: a source
-# archive). DATACOM_REVISION in the environment goes before git: an image is built without .git. An unchanged revision leaves the
-# file alone, so that nothing is rebuilt. Run when configuring, and by ./datacom before each build:
+# Writes OUTPUT, a header that defines DATACOM_REVISION as the git revision of the tree in SOURCE ("unknown" without git, as in a
+# source archive). DATACOM_REVISION in the environment takes precedence: images are built without .git. The file is not touched
+# when the revision is unchanged, so that nothing is rebuilt. Run when configuring, and by ./datacom before each build:
 #   cmake -DSOURCE=... -DOUTPUT=... -P revision.cmake
 set(revision "$ENV{DATACOM_REVISION}")
 find_program(GIT_EXECUTABLE git)
