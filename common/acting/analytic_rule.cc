@@ -28,8 +28,8 @@ absl::StatusOr<std::unique_ptr<ActingRule>> AnalyticRule::MakeRule(const Snapsho
                                                                    bool forward_invariant, int max_batch) {
   const ControlAffineDims dims = model.dynamics->dims();
   if (model.known_constraints == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("acting rule ", snapshot.acting_rule, ": task ", model.spec.name,
-                                                   " knows no constraints in closed form"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("acting rule ", snapshot.acting_rule, ": task ", model.spec.name, " has no known constraints"));
   }
   if (dims.action > kMaxSafeMapActions || dims.q != 2 * dims.action || dims.x != 0) {
     return absl::InvalidArgumentError(absl::StrCat("acting rule ", snapshot.acting_rule, ": the action of task ",

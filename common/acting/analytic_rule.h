@@ -1,7 +1,7 @@
-// Acting rules atacom_fi and atacom_nfi (learner/algorithms/README.md 8): the Gaussian policy's sample u, mapped
-// outside of the agent by constraints that the task knows in closed form. atacom_fi makes them forward invariant,
-// atacom_nfi takes them as they are.
-//   a = AnalyticMap(q) u in float64, rounded to float32, not rescaled; u is stored, a applied (column executed_action).
+// Acting rules atacom_fi and atacom_nfi (learner/algorithms/README.md 8): the Gaussian policy's sample u, mapped after
+// the policy by the task's known constraints. atacom_fi makes them forward invariant, atacom_nfi uses them unchanged.
+//   a = AnalyticMap(q) u in float64, rounded to float32, not rescaled; u is stored, a executed (column
+//   executed_action).
 #ifndef DATACOM_COMMON_ACTING_ANALYTIC_RULE_H_
 #define DATACOM_COMMON_ACTING_ANALYTIC_RULE_H_
 
@@ -14,16 +14,16 @@
 
 namespace datacom {
 
-// Not thread-safe; owns nets and workspace, shares the task's model; Load and Act allocate nothing and block nowhere.
+// Not thread-safe; owns nets and workspace, shares the task's model; Load and Act neither allocate nor block.
 class AnalyticRule : public ActingRule {
  public:
-  // As MakeActingRule; INVALID_ARGUMENT, too, for a task without known constraints or whose action is not the
+  // As MakeActingRule; also INVALID_ARGUMENT for a task without known constraints or whose action is not the
   // acceleration of its constraint state.
   static absl::StatusOr<std::unique_ptr<ActingRule>> MakeRule(const Snapshot& snapshot, const TaskModel& model,
                                                               bool forward_invariant, int max_batch);
 
   absl::Status Load(const Snapshot& snapshot) override;
-  // actions: u. diagnostics.constraint and cvar stay as they are: nothing is learned.
+  // Writes u to `actions`. Leaves diagnostics.constraint and cvar unchanged: there is no learned constraint.
   void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
   int noise_dim() const override { return policy_.noise_dim(); }
   const float* executed() const override { return executed_.data(); }

@@ -30,7 +30,7 @@ CbfQpRule::CbfQpRule(GaussianPolicy policy, Mlp barrier, const Scalars& scalars,
   observation_.resize(model.spec.obs_dim);
   state_.resize(q);
   LG_V_.resize(n);
-  wanted_.resize(n);
+  u_.resize(n);
   action_.resize(n);
 }
 
@@ -39,8 +39,8 @@ absl::StatusOr<std::unique_ptr<ActingRule>> CbfQpRule::MakeRule(const Snapshot& 
   const ControlAffineDims dims = model.dynamics->dims();
   if (dims.x > 0) {
     return absl::InvalidArgumentError(absl::StrCat("acting rule ", snapshot.acting_rule, ": task ", model.spec.name,
-                                                   " has ", dims.x, " constraint states that no action controls; a ",
-                                                   "barrier is of controlled ones alone"));
+                                                   " has ", dims.x, " uncontrollable constraint states; a barrier ",
+                                                   "needs controllable ones only"));
   }
   ASSIGN_OR_RETURN(const Scalars scalars, ReadScalars(snapshot));
   ASSIGN_OR_RETURN(GaussianPolicy policy, GaussianPolicy::MakePolicy(snapshot, model.spec, max_batch));
@@ -76,7 +76,7 @@ absl::Status CbfQpRule::Load(const Snapshot& snapshot) {
 
 void CbfQpRule::Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) {
   policy_.Act(batch, inputs, actions, {});
-  const int obs = static_cast<int>(observation_.size()), q = barrier_.inputs(), n = static_cast<int>(wanted_.size());
+  const int obs = static_cast<int>(observation_.size()), q = barrier_.inputs(), n = static_cast<int>(u_.size());
   for (int r = 0; r < batch; ++r) {
     std::copy_n(inputs.observations + r * obs, obs, observation_.data());
     ControlAffineOut out;
@@ -102,9 +102,9 @@ void CbfQpRule::Act(int batch, const ActingInputs& inputs, float* actions, const
     qp.high = high_.data();
     qp.decay = scalars_.decay;
     qp.penalty = scalars_.penalty;
-    std::copy_n(actions + r * n, n, wanted_.data());
-    SolveBarrierQp(qp, wanted_.data(), action_.data());
-    const double intervention = RoundFilteredAction(action_, wanted_, &executed_[r * n]);
+    std::copy_n(actions + r * n, n, u_.data());
+    SolveBarrierQp(qp, u_.data(), action_.data());
+    const double intervention = RoundFilteredAction(action_, u_, &executed_[r * n]);
     if (diagnostics.intervention != nullptr) diagnostics.intervention[r] = intervention;
   }
 }

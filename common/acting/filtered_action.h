@@ -1,4 +1,4 @@
-// The last step of every rule that filters: what it computed in float64 becomes the float32 action. Pure function.
+// The last step of every rule that filters: rounds the float64 action to float32. Pure function.
 #ifndef DATACOM_COMMON_ACTING_FILTERED_ACTION_H_
 #define DATACOM_COMMON_ACTING_FILTERED_ACTION_H_
 
@@ -7,13 +7,12 @@
 
 namespace datacom {
 
-// Rounds `action` to `rounded` [n] and returns how far that is from `wanted` (ActingDiagnostics::intervention).
-inline double RoundFilteredAction(const std::vector<double>& action, const std::vector<double>& wanted,
-                                  float* rounded) {
+// Rounds `action` to `rounded` [n] and returns its distance from the policy action u (ActingDiagnostics::intervention).
+inline double RoundFilteredAction(const std::vector<double>& action, const std::vector<double>& u, float* rounded) {
   double square = 0;
   for (size_t i = 0; i < action.size(); ++i) {
     rounded[i] = static_cast<float>(action[i]);
-    square += (rounded[i] - wanted[i]) * (rounded[i] - wanted[i]);
+    square += (rounded[i] - u[i]) * (rounded[i] - u[i]);
   }
   return std::sqrt(square);
 }

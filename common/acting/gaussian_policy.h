@@ -16,13 +16,13 @@ namespace datacom::gaussian_policy {
 
 inline constexpr float kMinLogStd = -20, kMaxLogStd = 2;
 
-// The rule itself, and what rules that filter its samples are built from. Not thread-safe; owns nets and workspace;
-// Load and Act allocate nothing and block nowhere.
+// The rule itself; rules that filter its samples contain one. Not thread-safe; owns nets and workspace; Load and Act
+// neither allocate nor block.
 class GaussianPolicy : public ActingRule {
  public:
   static absl::StatusOr<GaussianPolicy> MakePolicy(const Snapshot& snapshot, const TaskSpec& spec, int max_batch);
 
-  absl::Status Check(const Snapshot& snapshot) const;  // would Load succeed?
+  absl::Status Check(const Snapshot& snapshot) const;  // the status that Load would return
   absl::Status Load(const Snapshot& snapshot) override;
   void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
   int noise_dim() const override { return mean_.outputs(); }
@@ -30,7 +30,7 @@ class GaussianPolicy : public ActingRule {
  private:
   GaussianPolicy(std::string rule, Mlp mean, Mlp log_std, const TaskSpec& spec, int max_batch);
 
-  std::string rule_;  // of the snapshot at making
+  std::string rule_;  // name of the rule in snapshots
   Mlp mean_, log_std_;
   std::vector<float> half_range_, centre_;           // [action]
   std::vector<float> mean_values_, log_std_values_;  // [max_batch, action]

@@ -1,9 +1,9 @@
-// The value of a learned feasibility constraint at constraint states z, and its gradient, from a snapshot's nets:
+// Value and gradient of a learned feasibility constraint at constraint states z, from a snapshot's nets:
 //   "constraint.mean", "constraint.log_std" and scalar risk_margin (learner/algorithms/README.md 4), sigmoid hidden:
-//     softplus(mean(z)) + exp(clamp(log_std(z), -20, 2)) * risk_margin, a CVaR; the clamp passes no gradient outside;
+//     softplus(mean(z)) + exp(clamp(log_std(z), -20, 2)) * risk_margin, a CVaR; the clamp's gradient is 0 outside;
 //   or "constraint.value" (learner/algorithms/README.md 7.2), ReLU hidden: softplus(value(z)), a quantile.
-// Gradients by the nets in float32, widened. Not thread-safe; owns nets and workspace; Load and Evaluate allocate
-// nothing and block nowhere.
+// The nets compute gradients in float32; they are widened to float64. Not thread-safe; owns nets and workspace; Load
+// and Evaluate neither allocate nor block.
 #ifndef DATACOM_COMMON_ACTING_LEARNED_CONSTRAINT_H_
 #define DATACOM_COMMON_ACTING_LEARNED_CONSTRAINT_H_
 
@@ -22,13 +22,13 @@ class LearnedConstraint {
   // inputs: dimensions of z. INVALID_ARGUMENT naming a missing or misshapen array, or the scalar.
   static absl::StatusOr<LearnedConstraint> Make(const Snapshot& snapshot, int inputs, int max_batch);
 
-  // Would Load succeed?
+  // The status that Load would return.
   absl::Status Check(const Snapshot& snapshot) const;
   absl::Status Load(const Snapshot& snapshot);
 
   // z: [batch, inputs], batch <= max_batch.
   void Evaluate(int batch, const float* z);
-  // Of row r of the last Evaluate: the value; gradient: [inputs].
+  // Returns the value of row r of the last Evaluate and writes its gradient, [inputs].
   double Row(int r, double* gradient) const;
 
  private:

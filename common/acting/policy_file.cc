@@ -16,11 +16,11 @@ constexpr size_t kMagicBytes = 8;
 
 // What follows the magic.
 struct Head {
-  uint32_t form = kPolicyFileForm;
+  uint32_t format = kPolicyFileFormat;
   uint32_t crc = 0;
   uint64_t bytes = 0;
 };
-static_assert(sizeof(Head) == 16 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "copied as it lies in memory");
+static_assert(sizeof(Head) == 16 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "copied byte by byte");
 
 // The payload of a whole file.
 absl::StatusOr<absl::string_view> Payload(absl::string_view content) {
@@ -29,21 +29,21 @@ absl::StatusOr<absl::string_view> Payload(absl::string_view content) {
   }
   Head head;
   if (content.size() < kMagicBytes + sizeof head) {
-    return absl::DataLossError(absl::StrCat("cut short inside its header, after ", content.size(), " bytes"));
+    return absl::DataLossError(absl::StrCat("truncated in its header, after ", content.size(), " bytes"));
   }
   std::memcpy(&head, content.data() + kMagicBytes, sizeof head);
-  if (head.form != kPolicyFileForm) {
+  if (head.format != kPolicyFileFormat) {
     return absl::UnimplementedError(
-        absl::StrCat("policy file of form ", head.form, ", this build reads form ", kPolicyFileForm));
+        absl::StrCat("policy file of format ", head.format, ", this build reads format ", kPolicyFileFormat));
   }
   content.remove_prefix(kMagicBytes + sizeof head);
   if (content.size() != head.bytes) {
     return absl::DataLossError(
-        absl::StrCat("its header announces ", head.bytes, " bytes, ", content.size(), " follow"));
+        absl::StrCat("its header states ", head.bytes, " bytes, but ", content.size(), " follow"));
   }
   if (const uint32_t crc = Crc32(content); crc != head.crc) {
     return absl::DataLossError(
-        absl::StrCat("its content has checksum ", absl::Hex(crc), ", its header says ", absl::Hex(head.crc)));
+        absl::StrCat("its content has checksum ", absl::Hex(crc), ", its header states ", absl::Hex(head.crc)));
   }
   return content;
 }

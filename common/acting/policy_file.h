@@ -1,7 +1,7 @@
-// One file that holds all a policy needs to act: what `datacom export` writes and a robot loads.
+// One file with everything that a policy needs to act: `datacom export` writes it, a robot loads it.
 //
-// Layout, little-endian: "DCPOLICY", u32 form (kPolicyFileForm), u32 CRC-32 of the payload, u64 bytes of the payload,
-// payload (proto PolicyFile). Functions; thread-safe; block on the disk.
+// Layout, little-endian: "DCPOLICY", u32 format (kPolicyFileFormat), u32 CRC-32 of the payload, u64 bytes of the
+// payload, payload (proto PolicyFile). Functions; thread-safe; block on the disk.
 #ifndef DATACOM_COMMON_ACTING_POLICY_FILE_H_
 #define DATACOM_COMMON_ACTING_POLICY_FILE_H_
 
@@ -15,7 +15,7 @@
 
 namespace datacom {
 
-inline constexpr uint32_t kPolicyFileForm = 1;
+inline constexpr uint32_t kPolicyFileFormat = 1;
 
 struct Policy {
   v1::PolicyFile about;  // without the snapshot's bytes
@@ -23,8 +23,8 @@ struct Policy {
 };
 
 absl::Status WritePolicyFile(const std::string& path, const Policy& policy);
-// NOT_FOUND and others of the disk; DATA_LOSS naming what is wrong with a file that is cut short, changed or no policy
-// file at all; UNIMPLEMENTED naming both forms for a file of another one.
+// NOT_FOUND and other disk errors; DATA_LOSS, naming the defect, for a file that is truncated, damaged or not a policy
+// file; UNIMPLEMENTED, naming both formats, for a file of another format.
 absl::StatusOr<Policy> ReadPolicyFile(const std::string& path);
 
 }  // namespace datacom

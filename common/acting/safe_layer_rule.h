@@ -1,9 +1,9 @@
 // Acting rule safe_layer (SafeLayerTD3, learner/algorithms/README.md 12): a deterministic policy with exploration
-// noise, also in evaluation, projected outside of the agent by a linear model of the next cost.
-//   stored: a = clip(tanh(actor(s)) half + centre + exploration_noise * noise, low, high) of the box, float32
-//   predicted: e = c + <g, a> with g = safety_model(s) and c the cost of the step before, 0 after a reset
+// noise, also in evaluation, projected after the policy by a linear model of the next cost.
+//   stored: a = clip(tanh(actor(s)) half + centre + exploration_noise * noise, low, high), the action's box, float32
+//   predicted: e = c + <g, a> with g = safety_model(s) and c the cost of the previous step, 0 after a reset
 //   executed: a where e < projection_threshold, else a - (e - projection_threshold) g / (<g, g> + 1e-8), in float64,
-//     rounded to float32 and not clipped: the environment limits
+//     rounded to float32 and not clipped, because the environment limits it
 // Columns executed_action and prev_cost.
 #ifndef DATACOM_COMMON_ACTING_SAFE_LAYER_RULE_H_
 #define DATACOM_COMMON_ACTING_SAFE_LAYER_RULE_H_
@@ -17,17 +17,17 @@
 
 namespace datacom::safe_layer {
 
-// The projection alone. slope, action, projected: [n]; projected may be action.
+// The projection. slope, action, projected: [n]; projected may be action.
 void Project(int n, const double* slope, double cost, double threshold, const double* action, double* projected);
 
-// Not thread-safe; owns nets and workspace; Load and Act allocate nothing and block nowhere.
+// Not thread-safe; owns nets and workspace; Load and Act neither allocate nor block.
 class SafeLayerRule : public ActingRule {
  public:
   static absl::StatusOr<std::unique_ptr<ActingRule>> MakeRule(const Snapshot& snapshot, const TaskModel& model,
                                                               int max_batch);
 
   absl::Status Load(const Snapshot& snapshot) override;
-  // diagnostics.constraint and cvar stay as they are: the model is of the next step alone.
+  // Leaves diagnostics.constraint and cvar unchanged: the model predicts only the next step.
   void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
   int noise_dim() const override { return actor_.outputs(); }
   const float* executed() const override { return executed_.data(); }

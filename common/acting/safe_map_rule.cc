@@ -62,7 +62,7 @@ absl::StatusOr<SafeMapRule::Scalars> SafeMapRule::ReadScalars(const Snapshot& sn
 }
 
 absl::Status SafeMapRule::Load(const Snapshot& snapshot) {
-  // All is checked before anything changes.
+  // Check everything before changing anything.
   ASSIGN_OR_RETURN(const Scalars scalars, ReadScalars(snapshot));
   RETURN_IF_ERROR(policy_.Check(snapshot));
   RETURN_IF_ERROR(constraint_.Check(snapshot));

@@ -19,13 +19,13 @@
 
 namespace datacom::safe_map {
 
-// Not thread-safe; owns nets and workspace, shares the task's model; Load and Act allocate nothing and block nowhere.
+// Not thread-safe; owns nets and workspace, shares the task's model; Load and Act neither allocate nor block.
 class SafeMapRule : public ActingRule {
  public:
   static absl::StatusOr<std::unique_ptr<ActingRule>> MakeRule(const Snapshot& snapshot, const TaskModel& model,
                                                               int max_batch);
 
-  // Known rows stay those of the making; others are INVALID_ARGUMENT.
+  // Also INVALID_ARGUMENT when the snapshot names other known rows than the one the rule was made with.
   absl::Status Load(const Snapshot& snapshot) override;
   void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
   int noise_dim() const override { return policy_.noise_dim(); }

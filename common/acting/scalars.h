@@ -1,5 +1,5 @@
-// Numbers, and names told by them, that acting rules read from a snapshot. Pure functions; thread-safe.
-// INVALID_ARGUMENT naming the scalar that is missing or has a value no rule can act with.
+// Reads a snapshot's scalars, and names encoded in them, for acting rules. Pure functions; thread-safe.
+// INVALID_ARGUMENT, naming the scalar, when it is missing or invalid.
 #ifndef DATACOM_COMMON_ACTING_SCALARS_H_
 #define DATACOM_COMMON_ACTING_SCALARS_H_
 
@@ -18,8 +18,8 @@ absl::StatusOr<double> FiniteScalar(const Snapshot& snapshot, absl::string_view 
 absl::StatusOr<SafeMapGains> ReadSafeMapGains(const Snapshot& snapshot);
 // <row> of every scalar known_constraint.<row>, sorted: rows of the task's known constraints joined to the learned one.
 std::vector<std::string> KnownConstraintNames(const Snapshot& snapshot);
-// They are a fact of the run: INVALID_ARGUMENT naming both where the snapshot has others than `expected`; allocates
-// nothing where it has the same.
+// A run never changes these names: INVALID_ARGUMENT, naming both lists, when the snapshot's differ from `expected`.
+// Allocates nothing when they are equal.
 absl::Status CheckKnownConstraintNames(const Snapshot& snapshot, const std::vector<std::string>& expected);
 
 }  // namespace datacom

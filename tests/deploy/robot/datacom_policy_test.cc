@@ -93,7 +93,7 @@ TEST_F(PolicyInterface, AFileOfAnotherFormIsNamedWithBothForms) {
   std::string later = content_;
   later[8] = 2;
   EXPECT_EQ(LoadContent(later), DATACOM_POLICY_UNSUPPORTED);
-  EXPECT_THAT(why_, AllOf(HasSubstr("form 2"), HasSubstr("reads form 1")));
+  EXPECT_THAT(why_, AllOf(HasSubstr("format 2"), HasSubstr("reads format 1")));
 }
 
 TEST_F(PolicyInterface, AnUnknownTaskOrRuleIsUnsupportedAndNamed) {
