@@ -1,4 +1,4 @@
-// One wake-up for several sources: whoever waits is woken by the first source that reports a change.
+// Lets a thread wait for several sources at once: the first source that reports a change wakes it.
 // Thread-safe: any number of threads report, one thread waits. Wait blocks, Report never does.
 #ifndef DATACOM_COMMON_BASE_CHANGES_H_
 #define DATACOM_COMMON_BASE_CHANGES_H_

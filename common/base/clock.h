@@ -1,4 +1,4 @@
-// Time as an input: everything that waits, expires or measures takes a Clock, so that tests own the time.
+// Time as an input: everything that waits, expires or measures takes a Clock, so that tests control time.
 // Thread-safe. Real() lives for the whole process.
 #ifndef DATACOM_COMMON_BASE_CLOCK_H_
 #define DATACOM_COMMON_BASE_CLOCK_H_
@@ -25,7 +25,7 @@ class Clock {
 // Seconds between two times, as double.
 inline double Seconds(Clock::Time::duration duration) { return std::chrono::duration<double>(duration).count(); }
 
-// For tests: moves only when told. Not thread-safe against Advance.
+// For tests: moves only in Advance. Not thread-safe against Advance.
 class ManualClock : public Clock {
  public:
   Time Now() const override { return now_; }

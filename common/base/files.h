@@ -1,4 +1,4 @@
-// Files that are whole or absent: write to a temporary name, fsync, rename, fsync the folder.
+// File helpers. WriteFileAtomically leaves a file complete or absent: temporary name, fsync, rename, fsync the folder.
 // Thread-safe for distinct paths. Every function blocks on the disk. Errors name the path.
 #ifndef DATACOM_COMMON_BASE_FILES_H_
 #define DATACOM_COMMON_BASE_FILES_H_
@@ -20,9 +20,9 @@ absl::Status MakeFolders(const std::string& path);
 absl::StatusOr<uint64_t> FreeBytes(const std::string& path);  // of the file system that holds path
 // "no disk space for P: N bytes are needed, M are free", for a file in an existing folder.
 std::string NoSpaceMessage(const std::string& path, uint64_t bytes);
-// What --address-file asks for: one line with the address a process bound. Nothing when `path` is empty.
+// For --address-file: writes one line with the address that a process bound. Does nothing when `path` is empty.
 absl::Status WriteAddressFile(const std::string& path, const std::string& address);
-// zlib's; `before`: that of what precedes the data.
+// zlib's CRC-32; `before`: that of the preceding data.
 uint32_t Crc32(absl::string_view data, uint32_t before = 0);
 
 }  // namespace datacom

@@ -1,4 +1,4 @@
-// One process a folder: an advisory lock on <folder>/lock that the kernel releases when the process dies.
+// One process per folder: an advisory lock on <folder>/lock that the kernel releases when the process dies.
 // Owns the file descriptor; not thread-safe. Nothing blocks.
 #ifndef DATACOM_COMMON_BASE_FOLDER_LOCK_H_
 #define DATACOM_COMMON_BASE_FOLDER_LOCK_H_

@@ -1,4 +1,4 @@
-// Structured logging: one line a record, "time level role key=value..." on stderr (logs/<role>.log under `train`).
+// Structured logging: one line per record, "time level role key=value..." on stderr (logs/<role>.log under `train`).
 // Use spdlog's functions after InitLog: spdlog::info("replay listening address={}", address). Thread-safe.
 #ifndef DATACOM_COMMON_BASE_LOG_H_
 #define DATACOM_COMMON_BASE_LOG_H_
@@ -9,7 +9,7 @@
 
 namespace datacom {
 
-// Names the process in every line. Level from the environment variable DATACOM_LOG (debug, info, warn, error).
+// Adds `role` to every line. The level comes from the environment variable DATACOM_LOG (debug, info, warn, error).
 void InitLog(const std::string& role);
 
 }  // namespace datacom

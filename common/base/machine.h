@@ -1,4 +1,4 @@
-// What this process runs on, for records that people compare. Thread-safe; reads /proc.
+// Describes the machine in records that people compare. Thread-safe; reads /proc.
 #ifndef DATACOM_COMMON_BASE_MACHINE_H_
 #define DATACOM_COMMON_BASE_MACHINE_H_
 
@@ -6,7 +6,7 @@
 
 namespace datacom {
 
-// The processor's model, "unknown" where the kernel does not name it.
+// The processor's model; "unknown" when the kernel does not name it.
 std::string ProcessorName();
 
 }  // namespace datacom

@@ -26,9 +26,9 @@ class RandomStream {
   double Uniform();                         // [0, 1), 53 bits
   double Uniform(double low, double high);  // [low, high)
   uint64_t Below(uint64_t bound);           // uniform in [0, bound), bound > 0, unbiased
-  // The stream of that name below this one: a function of this one's key alone, however much was drawn from it.
+  // A child stream: a function of `purpose` and this stream's key, independent of how much was drawn from this one.
   RandomStream Child(absl::string_view purpose) const { return RandomStream(StreamKey(purpose, {key_})); }
-  double Normal();  // standard normal, Box-Muller on two draws, the second value is kept
+  double Normal();  // standard normal; Box-Muller on two draws, which keeps the second value
 
  private:
   uint64_t key_;

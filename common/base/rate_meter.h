@@ -1,4 +1,4 @@
-// Growth of a counter per second over a sliding window. Not thread-safe; owns its samples; blocks nowhere.
+// Growth of a counter per second over a sliding window. Not thread-safe; owns its samples; never blocks.
 #ifndef DATACOM_COMMON_BASE_RATE_METER_H_
 #define DATACOM_COMMON_BASE_RATE_METER_H_
 
@@ -14,7 +14,7 @@ class RateMeter {
   RateMeter(const Clock* clock, double window_seconds) : clock_(clock), window_(window_seconds) {}
 
   void Add(double value) {
-    if (!samples_.empty() && value < samples_.back().second) samples_.clear();  // a counter that fell starts anew
+    if (!samples_.empty() && value < samples_.back().second) samples_.clear();  // the counter was reset
     const Clock::Time now = clock_->Now();
     samples_.emplace_back(now, value);
     while (samples_.size() > 2 && Seconds(now - samples_[1].first) >= window_) samples_.pop_front();

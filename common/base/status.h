@@ -1,5 +1,5 @@
-// Status macros and the one place where errno and exceptions become a Status.
-// Thread-safe; blocks nowhere.
+// Status macros, Status from errno, and exit codes.
+// Thread-safe; never blocks.
 #ifndef DATACOM_COMMON_BASE_STATUS_H_
 #define DATACOM_COMMON_BASE_STATUS_H_
 
@@ -20,10 +20,10 @@ absl::Status Annotate(const absl::Status& status, const std::string& prefix);
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailure = 1;
 inline constexpr int kExitUsage = 2;         // wrong usage or configuration: never retried
-inline constexpr int kExitInterrupted = 75;  // drained, resume me
-// kExitUsage for InvalidArgument and for what no retry can mend (FailedPrecondition: another run, build or layout;
-// DataLoss; Unauthenticated and PermissionDenied: another run's token), kExitInterrupted for Cancelled, kExitOk for OK,
-// else kExitFailure.
+inline constexpr int kExitInterrupted = 75;  // stopped in good order: start again to resume
+// kExitUsage for InvalidArgument and for errors that no retry can resolve (FailedPrecondition: another run, build or
+// layout; DataLoss; Unauthenticated and PermissionDenied: another run's token), kExitInterrupted for Cancelled, kExitOk
+// for OK, else kExitFailure.
 int ExitCode(const absl::Status& status);
 
 }  // namespace datacom

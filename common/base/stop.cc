@@ -14,7 +14,7 @@ namespace datacom {
 namespace {
 
 std::atomic<bool> stop_requested{false};
-// Readable once stopping was requested; created on first use, never closed, written by the signal handler.
+// Readable once a stop was requested; created on first use, never closed, written by the signal handler.
 int EventFd() {
   static const int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   return fd;

@@ -1,4 +1,4 @@
-// Stopping: SIGINT and SIGTERM ask for a drain, a second one ends the process at once with exit code 75.
+// Stopping: SIGINT and SIGTERM request a drain; a second signal ends the process immediately with exit code 75.
 // Thread-safe. Install once, early in main; requested() may be polled from anywhere, WaitFor blocks.
 #ifndef DATACOM_COMMON_BASE_STOP_H_
 #define DATACOM_COMMON_BASE_STOP_H_
@@ -15,11 +15,11 @@ class Stop {
 
   bool requested() const;
   void Request();
-  // Waits up to `timeout`; true when stopping was requested. Wakes promptly on a signal.
+  // Waits up to `timeout`; returns true when a stop was requested. A signal wakes it.
   bool WaitFor(std::chrono::milliseconds timeout) const;
 };
 
-// Ask the kernel to send `signal` to this process when its parent dies, so that a killed launcher leaves no orphans.
+// Makes the kernel send `signal` to this process when its parent dies, so that a killed launcher leaves no orphans.
 void DieWithParent(int signal);
 
 }  // namespace datacom

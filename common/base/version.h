@@ -1,4 +1,4 @@
-// What this build is: single-sourced from git, asked when configuring and by ./datacom before each build.
+// Version and revision of this build. The revision comes from git, read by CMake and by ./datacom before each build.
 #ifndef DATACOM_COMMON_BASE_VERSION_H_
 #define DATACOM_COMMON_BASE_VERSION_H_
 
@@ -7,12 +7,12 @@
 
 namespace datacom {
 
-// Bumped whenever a message or a stored layout changes in a way old code would misread.
+// Incremented whenever a message or a stored layout changes in a way that old code would misread.
 inline constexpr uint32_t kProtocolVersion = 2;
 
 std::string Version();   // "0.1.0"
-std::string Revision();  // git revision, "-dirty" where the tree was changed
-// A readable error when the processor lacks the instruction set the build targets; call first in main.
+std::string Revision();  // git revision, with "-dirty" when the tree had changes
+// False, with a message for people, when the processor lacks the build's instruction set; call first in main.
 bool CheckProcessor(std::string* message);
 
 }  // namespace datacom

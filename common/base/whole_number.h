@@ -1,4 +1,4 @@
-// What a typed number must be, for the flags of the binaries: a library's own conversion takes -1 for 2^64 - 1.
+// Range check for whole numbers in flags: CLI11's own conversion takes -1 as 2^64 - 1.
 #ifndef DATACOM_COMMON_BASE_WHOLE_NUMBER_H_
 #define DATACOM_COMMON_BASE_WHOLE_NUMBER_H_
 
@@ -12,8 +12,8 @@
 
 namespace datacom {
 
-// For CLI::Option::check: empty when the text is a whole number from `least` to the largest of the type that is to hold
-// it, else a sentence that says so.
+// For CLI::Option::check: returns an empty string when the text is a whole number from `least` to the largest T, else
+// an error message.
 template <typename T>
 std::function<std::string(const std::string&)> WholeNumber(T least) {
   return [least](const std::string& text) {
