@@ -16,7 +16,7 @@ namespace {
 
 constexpr char kSuffix[] = ".textproto";
 
-// Keeps the first error, with its place.
+// Keeps the first error and its position.
 class FirstError : public google::protobuf::io::ErrorCollector {
  public:
   explicit FirstError(std::string where) : where_(std::move(where)) {}
@@ -38,7 +38,7 @@ absl::Status ParseTextproto(const std::string& text, const std::string& where, g
   parser.RecordErrorsTo(&error);
   if (parser.ParseFromString(text, message)) return absl::OkStatus();
   return absl::InvalidArgumentError(error.message().empty()
-                                        ? absl::StrCat(where, ": no ", message->GetTypeName(), " in text format")
+                                        ? absl::StrCat(where, ": not a ", message->GetTypeName(), " in text format")
                                         : error.message());
 }
 

@@ -15,51 +15,53 @@
 
 namespace datacom {
 
-// The file of a name: "cartpole/datacom" -> <folder>/cartpole/datacom.textproto; a path with a dot or that exists is
-// taken as it is. Unknown names list those that exist; `kind` is the message's word for them.
+// The file of a name: "cartpole/datacom" -> <folder>/cartpole/datacom.textproto. A name with a dot, or of a file that
+// exists, is the path itself. The error for an unknown name lists the existing ones; `kind` is the message's word for
+// them.
 absl::StatusOr<std::string> FindTextproto(const std::string& kind, const std::string& name_or_path,
                                           const std::string& folder);
-// INVALID_ARGUMENT naming `where`, line and column.
+// INVALID_ARGUMENT, naming `where`, line and column.
 absl::Status ParseTextproto(const std::string& text, const std::string& where, google::protobuf::Message* message);
 // Text format in a stable order.
 std::string PrintTextproto(const google::protobuf::Message& message);
 inline std::string PrintExperiment(const v1::Experiment& experiment) { return PrintTextproto(experiment); }
-// Names of the .textproto files in a folder and below, sorted, without the ending.
+// Names of the .textproto files in a folder and its subfolders, sorted, without the extension.
 std::vector<std::string> ListTextprotos(const std::string& folder);
 
-// The experiment of a name or path, see FindTextproto.
+// Loads the experiment of a name or path, see FindTextproto.
 absl::StatusOr<v1::Experiment> LoadExperiment(const std::string& name_or_path, const std::string& folder);
 absl::StatusOr<v1::Experiment> ParseExperiment(const std::string& text, const std::string& where);
-// Where the shipped experiments are: $DATACOM_EXPERIMENTS, else found beside the executable's tree, else the source
-// tree.
+// Folder of the shipped experiments: $DATACOM_EXPERIMENTS, else found from the executable's folder upwards, else that
+// of the source tree.
 std::string ExperimentFolder();
 
 // "hyper.delta_warmup=3000", "network.actor_hidden=[64,64]", "members[1].hyper.actor_lr=1e-3".
 absl::Status ApplyOverride(const std::string& assignment, v1::Experiment* experiment);
-// "0-4", "3", "0,2,5-7" -> one member a seed.
+// "0-4", "3", "0,2,5-7" -> seeds, one per member.
 absl::StatusOr<std::vector<uint64_t>> ParseSeeds(const std::string& text);
 absl::Status SetSeeds(const std::vector<uint64_t>& seeds, v1::Experiment* experiment);
 
-// Every Rule of a message and of those in it. Names the field path.
+// Checks every Rule of a message and its submessages. Errors name the field path.
 absl::Status CheckRules(const google::protobuf::Message& message);
-// The rules of an experiment, and what rules cannot say: task and algorithm names are registered, publish_period <=
-// max_policy_lag, env_steps > min_size, capacity >= batch, lockstep's demands. Names the field path. (The registers are
-// passed in, so that this layer knows neither tasks nor algorithms.)
+// Checks the rules of an experiment and conditions that no single rule can express: task and algorithm are among the
+// names given, publish_period <= max_policy_lag (except in lockstep), env_steps > min_size, capacities, pre-training
+// and known constraints that the algorithm supports, distinct members. Errors name the field path.
 absl::Status ValidateExperiment(const v1::Experiment& experiment, const std::vector<std::string>& tasks,
                                 const std::vector<std::string>& algorithms);
-// The part of it that concerns task_options: rules and ranges. Which options a task has is the task's own business.
+// The part for task_options: rules and ranges. The task itself checks which options it has.
 absl::Status ValidateTaskOptions(const v1::TaskOptions& options);
-// Fills every default, at least one member, lockstep's consequences (lag 0, tolerance 1, publish_period 1). Idempotent.
+// Fills every default, adds a member if there is none, and applies lockstep's settings (lag 0, tolerance 1,
+// publish_period 1). Idempotent.
 v1::Experiment ResolveExperiment(v1::Experiment experiment);
 
-// The files of the replay for rows of `row_bytes`. Their slack, rows kept beyond replay.capacity, is older than the
-// draws of a learner that is up to date; it is for one that resumes from the older of two checkpoints.
+// Layout of the replay's files for rows of `row_bytes`. The slack, rows kept beyond replay.capacity, is only for a
+// learner that resumes from the older of two checkpoints.
 ReplayLayout ReplayLayoutOf(const v1::Experiment& resolved, uint64_t row_bytes);
 
 // Experiment.hyper overridden by the member's own.
 v1::Hyper MemberHyper(const v1::Experiment& resolved, int member);
 
-// The algorithms there are and what acts for each; known without LibTorch. One line an algorithm.
+// The algorithms and their acting rules, available without LibTorch. One line per algorithm in algorithms.cc.
 struct AlgorithmInfo {
   const char* name;
   const char* summary;

@@ -28,8 +28,7 @@ std::string FieldNames(const google::protobuf::Descriptor* descriptor) {
   return absl::StrJoin(names, ", ");
 }
 
-// "3000", and also "3e3" where it is whole. 2^53 bounds the second form: beyond it a double no longer names one
-// integer.
+// "3000", and also "3e3" if it is whole. The second form ends at 2^53: beyond it doubles skip integers.
 bool ParseWhole(const std::string& text, uint64_t max, uint64_t* value) {
   double number = 0;
   if (!absl::SimpleAtoi(text, value)) {
@@ -40,18 +39,18 @@ bool ParseWhole(const std::string& text, uint64_t max, uint64_t* value) {
   return *value <= max;
 }
 
-std::string Wanted(const FieldDescriptor* field) {
+std::string Expected(const FieldDescriptor* field) {
   switch (field->cpp_type()) {
     case FieldDescriptor::CPPTYPE_UINT32:
-      return absl::StrCat("whole number from 0 to ", std::numeric_limits<uint32_t>::max());
+      return absl::StrCat("a whole number from 0 to ", std::numeric_limits<uint32_t>::max());
     case FieldDescriptor::CPPTYPE_UINT64:
-      return "whole number from 0";
+      return "a whole number from 0";
     case FieldDescriptor::CPPTYPE_DOUBLE:
-      return "number";
+      return "a number";
     case FieldDescriptor::CPPTYPE_BOOL:
-      return "truth value: true or false";
+      return "a boolean: true or false";
     default:
-      return field->cpp_type_name();
+      return absl::StrCat("of type ", field->cpp_type_name());
   }
 }
 
@@ -60,9 +59,9 @@ std::string ListExample(const FieldDescriptor* field) {
                                                               : "[64,64], numbers between brackets";
 }
 
-// Members are made by a flag of the commands rather than one by one.
+// A flag of the commands makes members, not an override.
 std::string MembersHint(const std::string& list) {
-  return list == "members" ? "; --seeds makes members, one a seed" : "";
+  return list == "members" ? "; --seeds makes one member per seed" : "";
 }
 
 // Sets a singular field, or appends to a repeated one.
@@ -101,12 +100,12 @@ absl::Status PutScalar(const std::string& text, const std::string& path, const F
     default:
       break;
   }
-  return Wrong(path, absl::StrCat("\"", text, "\" is no ", Wanted(field)));
+  return Wrong(path, absl::StrCat("\"", text, "\" is not ", Expected(field)));
 }
 
 absl::Status PutList(absl::string_view text, const std::string& path, const FieldDescriptor* field, Message* message) {
   if (text.size() < 2 || text.front() != '[' || text.back() != ']') {
-    return Wrong(path, absl::StrCat("\"", text, "\" is no list; write it as ", ListExample(field)));
+    return Wrong(path, absl::StrCat("\"", text, "\" is not a list; write it as ", ListExample(field)));
   }
   message->GetReflection()->ClearField(message, field);
   const absl::string_view inside = absl::StripAsciiWhitespace(text.substr(1, text.size() - 2));
@@ -137,7 +136,7 @@ absl::StatusOr<Step> ParseStep(const std::string& text, const std::string& path)
   return step;
 }
 
-// The message that `step` leads to from `message`.
+// The submessage of `message` that `step` names.
 absl::StatusOr<Message*> Descend(const Step& step, const FieldDescriptor* field, const std::string& path,
                                  Message* message) {
   const Reflection* reflection = message->GetReflection();
@@ -145,7 +144,7 @@ absl::StatusOr<Message*> Descend(const Step& step, const FieldDescriptor* field,
     return Wrong(path, absl::StrCat("\"", step.name, "\" is a value and has no fields"));
   }
   if (!field->is_repeated()) {
-    if (step.indexed) return Wrong(path, absl::StrCat("\"", step.name, "\" is no list"));
+    if (step.indexed) return Wrong(path, absl::StrCat("\"", step.name, "\" is not a list"));
     return reflection->MutableMessage(message, field);
   }
   const uint64_t size = static_cast<uint64_t>(reflection->FieldSize(*message, field));

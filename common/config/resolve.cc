@@ -33,7 +33,7 @@ void SetDefault(const FieldDescriptor* field, Message* message) {
     case FieldDescriptor::CPPTYPE_STRING:
       return reflection->SetString(message, field, field->default_value_string());
     default:
-      return;  // the schema has no other types with defaults (experiment_test.cc keeps it so)
+      return;  // the schema has no other types with defaults (experiment_test.cc checks this)
   }
 }
 
@@ -46,8 +46,8 @@ bool HasDefaults(const google::protobuf::Descriptor* descriptor) {
   return false;
 }
 
-// Every absent scalar that has a default, recursively through singular messages. Where absence means something it
-// stays: in repeated messages (members: "as the experiment") and in those without defaults (task options).
+// Fills every absent scalar that has a default, recursively through singular messages. Fields stay absent where absence
+// has a meaning: in repeated messages (members: "as the experiment") and in those without defaults (task options).
 void FillDefaults(Message* message) {
   const google::protobuf::Descriptor* descriptor = message->GetDescriptor();
   const Reflection* reflection = message->GetReflection();
@@ -123,7 +123,7 @@ absl::StatusOr<std::vector<uint64_t>> ParseSeeds(const std::string& text) {
   std::set<uint64_t> seen;
   for (const uint64_t seed : seeds) {
     if (!seen.insert(seed).second)
-      return absl::InvalidArgumentError(absl::StrCat("seeds: ", seed, " is named twice in ", text));
+      return absl::InvalidArgumentError(absl::StrCat("seeds: ", seed, " appears twice in ", text));
   }
   return seeds;
 }
@@ -134,7 +134,7 @@ absl::Status SetSeeds(const std::vector<uint64_t>& seeds, v1::Experiment* experi
     if (experiment->members(i).hyper().ByteSizeLong() > 0) {
       return absl::InvalidArgumentError(absl::StrCat(
           "members[", i,
-          "].hyper is set by the experiment; seeds would replace that member: name seeds or members, not both"));
+          "].hyper is set by the experiment; seeds would replace that member: set seeds or members, not both"));
     }
   }
   experiment->clear_members();

@@ -35,7 +35,7 @@ absl::Status CheckWord(const std::string& path, const std::string& value, const 
   if (rule.one_of().empty() || std::find(rule.one_of().begin(), rule.one_of().end(), value) != rule.one_of().end()) {
     return absl::OkStatus();
   }
-  return Wrong(path, absl::StrCat("\"", value, "\" is none of ", absl::StrJoin(rule.one_of(), ", ")));
+  return Wrong(path, absl::StrCat("\"", value, "\" is not one of ", absl::StrJoin(rule.one_of(), ", ")));
 }
 
 // One scalar; `index` < 0 for a singular field.
@@ -111,10 +111,10 @@ absl::Status CheckRules(const std::string& prefix, const Message& message) {
 
 absl::Status CheckRegistered(const std::string& path, const std::string& value, const std::vector<std::string>& names) {
   if (std::find(names.begin(), names.end(), value) != names.end()) return absl::OkStatus();
-  return Wrong(path, absl::StrCat("\"", value, "\" is none of ", absl::StrJoin(names, ", ")));
+  return Wrong(path, absl::StrCat("\"", value, "\" is not one of ", absl::StrJoin(names, ", ")));
 }
 
-// What no rule of a single field can say. Defaults count where a field is absent.
+// Conditions on several fields. An absent field counts with its default.
 absl::Status CheckTogether(const v1::Experiment& experiment) {
   const v1::ReplayOptions& replay = experiment.replay();
   const v1::Schedule& schedule = experiment.schedule();
@@ -122,7 +122,7 @@ absl::Status CheckTogether(const v1::Experiment& experiment) {
   if (!experiment.run().lockstep() && schedule.publish_period() > schedule.max_policy_lag()) {
     return Wrong("schedule.publish_period",
                  absl::StrCat(schedule.publish_period(), " is above schedule.max_policy_lag ",
-                              schedule.max_policy_lag(), ": actors would wait for ever"));
+                              schedule.max_policy_lag(), ": actors would wait forever"));
   }
   if (experiment.run().env_steps() <= replay.min_size()) {
     return Wrong("run.env_steps", absl::StrCat(experiment.run().env_steps(), " is not above replay.min_size ",
@@ -154,11 +154,11 @@ absl::Status CheckConstraints(const v1::Experiment& experiment) {
   const bool joins = algorithm != nullptr && std::string(algorithm->acting_rule) == "safe_map";
   if (constraints.known_size() > 0 && !joins) {
     return Wrong("constraints.known", absl::StrCat("algorithm ", experiment.algorithm(),
-                                                   " learns no constraint that known ones could join"));
+                                                   " has no learned constraint that known ones could join"));
   }
   if (!constraints.learned()) {
     return Wrong("constraints.learned",
-                 "false is refused: atacom_fi and atacom_nfi are the algorithms without a learned constraint");
+                 "must be true; atacom_fi and atacom_nfi are the algorithms without a learned constraint");
   }
   return absl::OkStatus();
 }
@@ -171,8 +171,8 @@ absl::Status CheckMembers(const v1::Experiment& experiment) {
     const auto [it, fresh] = seen.emplace(member.SerializeAsString(), i);
     if (!fresh) {
       return Wrong(absl::StrCat("members[", i, "].seed"),
-                   absl::StrCat(experiment.members(i).seed(), " is also that of members[", it->second,
-                                "], and their hyper-parameters do not differ"));
+                   absl::StrCat(experiment.members(i).seed(), " is also the seed of members[", it->second,
+                                "], and their hyper-parameters are equal"));
     }
   }
   return absl::OkStatus();

@@ -183,8 +183,7 @@ TEST(ExpandSweep, RefusesWhatTheSweepItselfDecides) {
 }
 
 TEST(ExpandSweep, RefusesPointsThatDoNotDiffer) {
-  ExpectRefused(Input("axes { name: 'a' points { label: 'x' } points { label: 'y' } }"),
-                {"members[1]", "do not differ"});
+  ExpectRefused(Input("axes { name: 'a' points { label: 'x' } points { label: 'y' } }"), {"members[1]", "are equal"});
   ExpectRefused(Input("axes { name: 'a' points { label: 'x y' set: 'learner.tau=0.1' }"
                       " points { label: 'x-y' set: 'learner.tau=0.2' } }"),
                 {"cartpole-datacom_a-x-y", "labels"});

@@ -38,9 +38,9 @@ TEST(ApplyOverride, ReachesMembersByIndex) {
   EXPECT_EQ(experiment.members(1).hyper().actor_lr(), 1e-3);
   ExpectInvalid(ApplyOverride("members[2].seed=3", &experiment),
                 {"members[2].seed", "2 members", "index 2", "--seeds"});
-  ExpectInvalid(ApplyOverride("members.seed=3", &experiment), {"members[0]", "--seeds makes members"});
+  ExpectInvalid(ApplyOverride("members.seed=3", &experiment), {"members[0]", "--seeds makes one member per seed"});
   ExpectInvalid(ApplyOverride("members[x].seed=3", &experiment), {"members[x]"});
-  ExpectInvalid(ApplyOverride("run[0].seed=3", &experiment), {"\"run\" is no list"});
+  ExpectInvalid(ApplyOverride("run[0].seed=3", &experiment), {"\"run\" is not a list"});
 }
 
 TEST(ApplyOverride, NamesThePathAndListsTheFieldsThereAre) {
@@ -56,10 +56,10 @@ TEST(ApplyOverride, NamesThePathAndListsTheFieldsThereAre) {
 
 TEST(ApplyOverride, SaysWhatTheValueShouldBe) {
   v1::Experiment experiment = Minimal();
-  ExpectInvalid(ApplyOverride("hyper.cost_budget=ten", &experiment), {"\"ten\" is no number"});
-  ExpectInvalid(ApplyOverride("run.env_steps=-3", &experiment), {"\"-3\" is no whole number from 0"});
-  ExpectInvalid(ApplyOverride("learner.batch_size=1e10", &experiment), {"is no whole number from 0 to 4294967295"});
-  ExpectInvalid(ApplyOverride("run.lockstep=perhaps", &experiment), {"is no truth value: true or false"});
+  ExpectInvalid(ApplyOverride("hyper.cost_budget=ten", &experiment), {"\"ten\" is not a number"});
+  ExpectInvalid(ApplyOverride("run.env_steps=-3", &experiment), {"\"-3\" is not a whole number from 0"});
+  ExpectInvalid(ApplyOverride("learner.batch_size=1e10", &experiment), {"is not a whole number from 0 to 4294967295"});
+  ExpectInvalid(ApplyOverride("run.lockstep=perhaps", &experiment), {"is not a boolean: true or false"});
 }
 
 TEST(ApplyOverride, RefusesValuesOfAnotherTypeAndThenChangesNothing) {
