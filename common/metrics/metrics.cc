@@ -28,7 +28,7 @@ namespace {
 
 bool StartsWith(const std::string& text, const std::string& prefix) { return text.rfind(prefix, 0) == 0; }
 
-// Whether every process of `role` shows this metric from its start on.
+// Whether every process of `role` exports this metric from its start.
 bool BelongsTo(const MetricInfo& metric, const std::string& role) {
   if (role == "learner" && StartsWith(metric.name, "datacom_member_")) return true;
   return StartsWith(metric.name, "datacom_" + role + "_");
@@ -40,14 +40,14 @@ const MetricInfo& Find(const std::string& name, const std::string& type, const M
     if (metric.type != type) Abort(absl::StrCat(name, " is a ", metric.type, ", not a ", type));
     bool same = labels.size() == metric.labels.size();
     for (const std::string& label : metric.labels) same = same && labels.count(label) == 1;
-    if (!same) Abort(absl::StrCat(name, " was asked for with other labels than those of the table"));
+    if (!same) Abort(absl::StrCat(name, " has other labels in the table"));
     return metric;
   }
   Abort(absl::StrCat("no metric ", name, " in the table"));
 }
 
-// Connects to a listening address of this process and hangs up; what fails is of no interest.
-void Knock(const std::string& address) {
+// Wakes a server of this process by a connection that is closed at once. Ignores errors.
+void WakeServer(const std::string& address) {
   const size_t colon = address.rfind(':');
   sockaddr_in peer = {};
   peer.sin_family = AF_INET;
@@ -75,7 +75,7 @@ class PrometheusMetrics : public Metrics {
     gauge("datacom_up_timestamp_seconds", {}).Set(std::chrono::duration<double>(now).count());
   }
 
-  // The HTTP library looks at its stop flag every 2 s or when somebody connects, so that somebody is this.
+  // The HTTP library checks its stop flag only every 2 s and at each connection, so connect until it has stopped.
   ~PrometheusMetrics() override {
     if (exposer_ == nullptr) return;
     Mutex mutex;
@@ -91,7 +91,7 @@ class PrometheusMetrics : public Metrics {
       MutexLock lock(&mutex);
       while (!stopped) {
         changed.WaitFor(&mutex, std::chrono::milliseconds(5));
-        if (!stopped) Knock(address_);
+        if (!stopped) WakeServer(address_);
       }
     }
     stopper.join();
@@ -105,7 +105,7 @@ class PrometheusMetrics : public Metrics {
       if (ports.empty()) return absl::UnavailableError(absl::StrCat("metrics: no port bound for ", listen));
       const size_t colon = listen.rfind(':');
       address_ = absl::StrCat(colon == std::string::npos ? "0.0.0.0" : listen.substr(0, colon), ":", ports.front());
-    } catch (const std::exception&) {  // which says no more
+    } catch (const std::exception&) {  // its message has no details
       return absl::UnavailableError(absl::StrCat("metrics: cannot listen on ", listen,
                                                  ": the port is in use or the address is not one of this machine"));
     }
@@ -146,7 +146,7 @@ class PrometheusMetrics : public Metrics {
   std::string Scrape() const override { return prometheus::TextSerializer().Serialize(registry_->Collect()); }
 
  private:
-  // A series that appears only at its first event hides that event from rate(): closed label sets start at 0 too.
+  // rate() misses the event with which a series appears, so series whose labels are known start at 0.
   void StartAtZero(const MetricInfo& metric) {
     if (metric.labels.empty()) return Touch(metric, {});
     for (const std::string& value : metric.values) Touch(metric, {{metric.labels.front(), value}});
@@ -164,7 +164,7 @@ class PrometheusMetrics : public Metrics {
   std::map<std::string, prometheus::Family<prometheus::Gauge>*> gauges_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, prometheus::Family<prometheus::Histogram>*> histograms_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<prometheus::Registry> registry_;
-  std::unique_ptr<prometheus::Exposer> exposer_;  // last: stops serving before the registry goes
+  std::unique_ptr<prometheus::Exposer> exposer_;  // last, so that serving stops before the registry is destroyed
 };
 
 }  // namespace

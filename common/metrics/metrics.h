@@ -1,6 +1,6 @@
-// Prometheus metrics: every name, help text, label and bucket in one table (metrics.cc), constant labels run, task,
-// algorithm on every series, /metrics over HTTP. Handles are looked up once and used on hot paths without lock or
-// lookup (counters and gauges are atomics; a histogram takes a short mutex). Thread-safe. Names start with datacom_.
+// Prometheus metrics, served as /metrics over HTTP. One table (table.cc) defines every name, help text, label and
+// bucket. Every series has the constant labels run, task and algorithm. A handle is looked up once; using it takes no
+// lock (a histogram: a short mutex). Thread-safe. Names start with datacom_.
 #ifndef DATACOM_COMMON_METRICS_METRICS_H_
 #define DATACOM_COMMON_METRICS_METRICS_H_
 
@@ -23,13 +23,13 @@ class Metrics {
     std::string run, task, algorithm;
     std::string listen;  // "127.0.0.1:0"; empty = no HTTP server (tests, tools)
   };
-  // UNAVAILABLE naming the address when it is taken.
+  // UNAVAILABLE, naming the address, when it is in use.
   static absl::StatusOr<std::unique_ptr<Metrics>> Start(const Options& options);
   virtual ~Metrics() = default;
   virtual const std::string& address() const = 0;  // host:port; empty without a server
 
-  // The series of a name in the table; aborts on an unknown name or label (programmer error). References live as long
-  // as this.
+  // The series of a name in the table; aborts on an unknown name or label (programming error). References are valid as
+  // long as this object.
   using Labels = std::map<std::string, std::string>;
   virtual prometheus::Counter& counter(const std::string& name, const Labels& labels = {}) = 0;
   virtual prometheus::Gauge& gauge(const std::string& name, const Labels& labels = {}) = 0;
@@ -42,7 +42,7 @@ struct MetricInfo {
   std::string name, type, help;
   std::vector<std::string> labels;
   std::vector<double> buckets;
-  std::vector<std::string> values;  // every value of the one label, where the set is closed: these series start at 0
+  std::vector<std::string> values;  // all values of the only label, if they are known: these series start at 0
 };
 const std::vector<MetricInfo>& MetricTable();
 

@@ -3,7 +3,7 @@
 namespace datacom {
 namespace {
 
-// Bounds in seconds, about three a decade, around what each thing should take.
+// Bucket bounds in seconds, about three per decade, around the expected durations.
 std::vector<double> Microseconds() { return {1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 1e-3, 1e-2}; }
 std::vector<double> FastCalls() { return {5e-6, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 5e-3, 2e-2, 1e-1, 1}; }
 std::vector<double> SlowCalls() { return {2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.5, 1, 5}; }
@@ -33,18 +33,18 @@ std::vector<MetricInfo> Actor() {
       Counter("datacom_actor_rows_total", "Transitions appended to the insert session"),
       Counter("datacom_actor_episodes_total", "Episodes finished"),
       Counter("datacom_actor_abandoned_episodes_total",
-              "Episodes given up, by reason; of evaluations those that failed in every attempt", "reason",
+              "Episodes abandoned, by reason; evaluation episodes only when every attempt failed", "reason",
               {"invalid", "session"}),
-      Counter("datacom_actor_wait_seconds_total", "Time without a right to step, by what was lacking", "reason",
+      Counter("datacom_actor_wait_seconds_total", "Time the actor could not step, by what was missing", "reason",
               {"credit", "snapshot", "register"}),
-      Gauge("datacom_actor_snapshot_age_seconds", "Time since the newest snapshot arrived; the oldest of the members"),
+      Gauge("datacom_actor_snapshot_age_seconds", "Time since the newest snapshot arrived; maximum over the members"),
       Gauge("datacom_actor_policy_lag_updates",
-            "Updates that the acting policy is behind the newest known; the largest of the members"),
-      Histogram("datacom_actor_safe_map_seconds", "Acting rule (policy and safe map), time an environment step",
+            "Updates that the acting policy is behind the newest known; maximum over the members"),
+      Histogram("datacom_actor_safe_map_seconds", "Time of the acting rule (policy and safe map) per environment step",
                 Microseconds()),
-      Histogram("datacom_actor_step_seconds", "Simulation, time an environment step", Microseconds()),
+      Histogram("datacom_actor_step_seconds", "Time of the simulation per environment step", Microseconds()),
       Histogram("datacom_actor_filter_intervention",
-                "Length of the filter's part of an action, in normalised units; of one iteration in 64", ActionNorms()),
+                "Distance that the filter moved an action, in normalised units; one iteration in 64", ActionNorms()),
       Counter("datacom_actor_snapshots_discarded_total", "Snapshots that did not decode or did not fit"),
       Gauge("datacom_actor_environments", "Environments this process steps"),
   };
@@ -52,23 +52,23 @@ std::vector<MetricInfo> Actor() {
 
 std::vector<MetricInfo> Replay() {
   return {
-      Gauge("datacom_replay_rows", "Rows held, all members together, by table", "table", {"main", "failure"}),
+      Gauge("datacom_replay_rows", "Rows held for all members, by table", "table", {"main", "failure"}),
       Counter("datacom_replay_inserts_total", "Rows committed"),
       Counter("datacom_replay_duplicate_rows_total",
               "Rows received again after they were committed; acknowledged, not stored"),
-      Counter("datacom_replay_rejected_rows_total", "Rows refused, by reason", "reason", {"invalid", "gap", "credit"}),
+      Counter("datacom_replay_rejected_rows_total", "Rows rejected, by reason", "reason", {"invalid", "gap", "credit"}),
       Counter("datacom_replay_episodes_total", "Training episodes, by how they ended", "state",
               {"finished", "abandoned"}),
       Gauge("datacom_replay_outstanding_rows", "Rows granted to actors and not yet inserted"),
-      Gauge("datacom_replay_sessions", "Living actor sessions"),
+      Gauge("datacom_replay_sessions", "Live actor sessions"),
       Histogram("datacom_replay_insert_seconds", "Time from a chunk's arrival to its commit", FastCalls()),
       Histogram("datacom_replay_draw_seconds", "Time to assemble the batches of all members", FastCalls()),
       Counter("datacom_replay_draws_total", "Draws answered"),
-      Counter("datacom_replay_blocked_seconds_total", "Time in which the limiter held a side back", "side",
+      Counter("datacom_replay_blocked_seconds_total", "Time in which the limiter blocked a side", "side",
               {"insert", "draw"}),
       Gauge("datacom_replay_samples_per_insert_error_ratio",
-            "Updates per insert against the wanted ratio, relative; the largest of the members; 0 is exact"),
-      Gauge("datacom_replay_disk_free_bytes", "Free space of the file system that holds the rings"),
+            "Relative error of updates per insert against the configured ratio; maximum over the members; 0 is exact"),
+      Gauge("datacom_replay_disk_free_bytes", "Free space of the file system with the replay's files"),
   };
 }
 
@@ -76,12 +76,12 @@ std::vector<MetricInfo> Learner() {
   return {
       Counter("datacom_learner_updates_total", "Updates of the whole population done by this process"),
       Counter("datacom_learner_pretrain_updates_total",
-              "Pre-training updates of the whole population done by this process; not among the updates"),
-      Histogram("datacom_learner_update_seconds", "Time an update of all members takes, pre-training included",
+              "Pre-training updates of the whole population done by this process; not counted as updates"),
+      Histogram("datacom_learner_update_seconds", "Time of an update of all members, including pre-training",
                 SlowCalls()),
-      Counter("datacom_learner_wait_seconds_total", "Time the update loop waited, by what for", "reason",
+      Counter("datacom_learner_wait_seconds_total", "Time the update loop waited, by what it waited for", "reason",
               {"draw", "features"}),
-      Counter("datacom_learner_snapshots_published_total", "Snapshots published, counted a member"),
+      Counter("datacom_learner_snapshots_published_total", "Snapshots published, counted per member"),
       Counter("datacom_learner_checkpoints_total", "Checkpoints written"),
       Histogram("datacom_learner_checkpoint_seconds", "Time to write a checkpoint", Writes()),
       Gauge("datacom_learner_checkpoint_timestamp_seconds", "Unix time of the newest checkpoint; 0 before the first"),
@@ -89,8 +89,8 @@ std::vector<MetricInfo> Learner() {
       Gauge("datacom_learner_subscribers", "Open snapshot streams"),
       Gauge("datacom_learner_diverged_members", "Members frozen because a loss was not finite"),
       Gauge("datacom_learner_progress_ratio",
-            "Updates done over those of the whole run; 1 = only evaluations are left"),
-      Gauge("datacom_learner_disk_free_bytes", "Free space of the file system that holds the run's records"),
+            "Updates done divided by the updates of the run; 1 = only evaluations are left"),
+      Gauge("datacom_learner_disk_free_bytes", "Free space of the file system with the run's records"),
   };
 }
 
@@ -98,49 +98,54 @@ std::vector<MetricInfo> Member() {
   return {
       {"datacom_member_info",
        "gauge",
-       "Always 1; seed and setting of a member. Absent above 128 members",
+       "Always 1; seed and setting of a member. Absent with more than 128 members",
        {"member", "seed", "label"},
        {},
        {}},
-      Gauge("datacom_member_env_steps", "Environment steps this member's updates have seen", "member"),
+      Gauge("datacom_member_env_steps", "Environment steps used by this member's updates", "member"),
       Counter("datacom_member_episodes_total", "Training episodes finished", "member"),
       Counter("datacom_member_violations_total", "Transitions with cost > 0 in finished training episodes", "member"),
       Counter("datacom_member_cost_total", "Sum of violation costs over finished training episodes", "member"),
-      Gauge("datacom_member_cost_budget", "Cost budget of an episode, undiscounted (of iqn_datacom discounted)",
-            "member"),
+      Gauge("datacom_member_cost_budget", "Cost budget per episode, undiscounted (iqn_datacom: discounted)", "member"),
       Gauge("datacom_member_return", "Return of the newest finished training episode", "member"),
       Gauge("datacom_member_delta", "Constraint threshold delta", "member"),
       Gauge("datacom_member_cvar", "Mean CVaR of the long-term cost over recent batches", "member"),
       Gauge("datacom_member_alpha", "Entropy temperature", "member"),
-      Gauge("datacom_member_policy_loss", "Mean over the batches of the epoch so far", "member"),
-      Gauge("datacom_member_critic_loss", "Mean over the batches of the epoch so far", "member"),
-      Gauge("datacom_member_constraint_loss", "Mean over the batches of the epoch so far", "member"),
+      Gauge("datacom_member_policy_loss", "Mean policy loss over the batches of the epoch so far", "member"),
+      Gauge("datacom_member_critic_loss", "Mean critic loss over the batches of the epoch so far", "member"),
+      Gauge("datacom_member_constraint_loss", "Mean constraint loss over the batches of the epoch so far", "member"),
       Gauge("datacom_member_entropy", "Mean policy entropy over the batches of the epoch so far", "member"),
       Gauge("datacom_member_q_mean", "Mean of both critics at the stored actions, over the epoch so far", "member"),
-      Gauge("datacom_member_q_min", "Smallest value of a critic at a stored action of the epoch so far", "member"),
+      Gauge("datacom_member_q_min", "Smallest value of a critic at a stored action in the epoch so far", "member"),
       Gauge("datacom_member_q_gap", "Mean difference |Q0 - Q1| of the critics over the epoch so far", "member"),
       Gauge("datacom_member_actor_gradient_norm", "Mean norm of the actor's gradient over the epoch so far", "member"),
       Gauge("datacom_member_critic_gradient_norm", "Mean norm of the critics' gradient over the epoch so far",
             "member"),
       Gauge("datacom_member_constraint_gradient_norm",
-            "Mean norm of the gradient of what learns the constraint, over the epoch so far", "member"),
+            "Mean norm of the constraint networks' gradient over the epoch so far", "member"),
       Gauge("datacom_member_critic_runaway",
-            "1: the critic's loss of the newest epoch is over ten times the smallest of the ten epochs before",
+            "1: the critic loss of the newest epoch is over ten times the smallest of the ten epochs before it",
             "member"),
       Gauge("datacom_member_eval_discounted_return", "Newest evaluation: mean discounted return", "member"),
-      Gauge("datacom_member_eval_max_violation", "Newest evaluation: mean largest violation of an episode", "member"),
-      Gauge("datacom_member_eval_sum_cost", "Newest evaluation: mean cost sum of an episode", "member"),
+      Gauge("datacom_member_eval_max_violation", "Newest evaluation: mean over episodes of the largest violation",
+            "member"),
+      Gauge("datacom_member_eval_sum_cost", "Newest evaluation: mean cost sum per episode", "member"),
       Gauge("datacom_member_eval_abandoned_episodes",
-            "Newest evaluation: episodes that an invalid simulator step cut short in every attempt", "member"),
+            "Newest evaluation: episodes with an invalid simulator step in every attempt", "member"),
   };
 }
 
 std::vector<MetricInfo> Everyone() {
   return {
       Counter("datacom_evaluator_episodes_total", "Evaluation episodes played"),
-      Counter("datacom_evaluator_items_total", "Evaluation items worked off, by result", "result",
+      Counter("datacom_evaluator_items_total", "Evaluation items processed, by result", "result",
               {"accepted", "stale", "failed"}),
-      {"datacom_build_info", "gauge", "Always 1; what this process is", {"version", "revision", "role"}, {}, {}},
+      {"datacom_build_info",
+       "gauge",
+       "Always 1; build and role of the process",
+       {"version", "revision", "role"},
+       {},
+       {}},
       Gauge("datacom_up_timestamp_seconds", "Unix time at which the process started"),
   };
 }
