@@ -16,7 +16,7 @@ using Vector = Eigen::Array<float, kLanes, 1>;
 
 int Padded(int width) { return (width + kLanes - 1) / kLanes * kLanes; }
 
-// Always whole vectors, so that a value's bits do not depend on its place.
+// Processes whole vectors only, so that a value's bits do not depend on its position.
 template <typename Function>
 void Elementwise(float* values, int count, Function function) {
   for (int i = 0; i < count; i += kLanes) {

@@ -1,10 +1,9 @@
 // A multi-layer perceptron evaluated from snapshot arrays, float32, batched, with the input gradient of a scalar
 // output.
 //
-// A row's result does not depend on the batch it is in: every output value is one chain of fused multiply-adds over the
-// inputs in order, whatever the batch size (multiply.h; lockstep runs and evaluators rely on it). Widths are padded to
-// full vectors. Not thread-safe: owns its workspace, sized at making; Forward and Load allocate nothing. Blocks
-// nowhere.
+// A row's result does not depend on its batch: every output value is one chain of fused multiply-adds over the inputs
+// in order, whatever the batch size (multiply.h; lockstep runs and evaluators rely on it). Widths are padded to full
+// vectors. Not thread-safe: owns its workspace, allocated by Make; Forward and Load allocate nothing. Never blocks.
 #ifndef DATACOM_COMMON_NN_MLP_H_
 #define DATACOM_COMMON_NN_MLP_H_
 
@@ -28,19 +27,19 @@ class Mlp {
     int outputs = 0;
     Hidden hidden = Hidden::kRelu;
     Output output = Output::kLinear;
-    bool gradient = false;  // room for ForwardWithGradient; needs outputs == 1
+    bool gradient = false;  // enables ForwardWithGradient; needs outputs == 1
   };
 
-  // Takes depth and hidden widths from the snapshot. INVALID_ARGUMENT naming a missing array or a wrong shape.
+  // Takes depth and hidden widths from the snapshot. INVALID_ARGUMENT, naming a missing array or a wrong shape.
   static absl::StatusOr<Mlp> Make(const Snapshot& snapshot, const Form& form, int max_batch);
 
-  // Would Load succeed? INVALID_ARGUMENT naming the array and both shapes.
+  // The status that Load would return: INVALID_ARGUMENT, naming the array and both shapes.
   absl::Status Check(const Snapshot& snapshot) const;
   absl::Status Load(const Snapshot& snapshot);
 
   // in: [batch, inputs]; out: [batch, outputs]. batch <= max_batch.
   void Forward(int batch, const float* in, float* out);
-  // gradient: [batch, inputs], of the one output after its output function.
+  // gradient: [batch, inputs], of the only output after its output function.
   void ForwardWithGradient(int batch, const float* in, float* out, float* gradient);
 
   int inputs() const { return form_.inputs; }

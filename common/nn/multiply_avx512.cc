@@ -1,4 +1,4 @@
-// The one unit built for AVX-512 (CMakeLists.txt): include nothing here that other units share.
+// The only file compiled for AVX-512 (CMakeLists.txt): include nothing here that other files share.
 #include "common/nn/multiply.h"
 #include "common/nn/multiply_kernel.h"
 

@@ -1,5 +1,5 @@
-// The loops of multiply.h for vectors of one kind. Included by one compile unit an instruction set; all names are local
-// to the unit, and nothing else is included, so that no wide instruction gets into code shared with others.
+// The loops of multiply.h for one kind of vector. One source file per instruction set includes this. All names are
+// local to that file and nothing else is included, so that no wide instruction gets into code shared with other files.
 #ifndef DATACOM_COMMON_NN_MULTIPLY_KERNEL_H_
 #define DATACOM_COMMON_NN_MULTIPLY_KERNEL_H_
 
@@ -11,7 +11,7 @@ namespace {
 struct Narrow {
   using Vector = __m256;
   static constexpr int kLanes = 8;
-  static constexpr int kTile = 8;  // sums held in registers at once: hides the latency of a fused multiply-add
+  static constexpr int kTile = 8;  // sums held in registers at once, to hide the latency of a fused multiply-add
   static Vector Load(const float* from) { return _mm256_loadu_ps(from); }
   static Vector Fill(float value) { return _mm256_set1_ps(value); }
   static Vector Add(Vector a, Vector b, Vector sum) { return _mm256_fmadd_ps(a, b, sum); }
@@ -29,8 +29,8 @@ struct Product {
   float* y;
 };
 
-// R rows from `first` on, V vectors from `column` on. Unrolled whatever the optimisation level: the sums must stay in
-// registers.
+// Computes R rows from `first` on and V vectors from `column` on. Unrolled at every optimisation level, because the
+// sums must stay in registers.
 template <typename Kind, int R, int V>
 void Tile(const Product& p, int first, int column) {
   typename Kind::Vector sum[R][V];
@@ -63,15 +63,15 @@ void Tile(const Product& p, int first, int column) {
   }
 }
 
-// All rows from `first` on: blocks of R, then of R / 2, ..., 1.
+// Computes all rows from `first` on in blocks of R, then of R / 2, ..., 1.
 template <typename Kind, int R, int V>
 void Rows(const Product& p, int first, int column) {
   for (; first + R <= p.batch; first += R) Tile<Kind, R, V>(p, first, column);
   if constexpr (R > 1) Rows<Kind, R / 2, V>(p, first, column);
 }
 
-// The panels of V vectors from `column` on; returns where the rest begins. A panel of w is small enough to stay in the
-// nearest cache while all rows go by.
+// Computes panels of V vectors from `column` on; returns the first column that is left. A panel of w is small enough to
+// stay in the L1 cache during all rows.
 template <typename Kind, int V>
 int Panels(const Product& p, int column) {
   constexpr int kRows = V == 1 ? 8 : Kind::kTile / V;
@@ -81,7 +81,7 @@ int Panels(const Product& p, int column) {
 
 template <typename Kind>
 void MultiplyBy(const Product& p) {
-  // The fewer the rows, the wider the panels, so that there are sums enough.
+  // With fewer rows the panels are wider, so that there are enough sums.
   int column = p.batch >= 4 ? Panels<Kind, 2>(p, 0) : p.batch >= 2 ? Panels<Kind, 4>(p, 0) : Panels<Kind, 8>(p, 0);
   column = Panels<Kind, 1>(p, column);
   Panels<Narrow, 1>(p, column);

@@ -16,7 +16,7 @@
 namespace datacom {
 namespace {
 
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "encoded values are copied as they lie in memory");
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "encoded values are copied byte by byte");
 
 constexpr char kFileMagic[] = "DCSNAP01";
 constexpr size_t kMagicBytes = 8;
@@ -26,7 +26,7 @@ void AppendInteger(T value, std::string* out) {
   out->append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-// Takes an integer off the front; false when too few bytes are left.
+// Removes an integer from the front; false when too few bytes are left.
 template <typename T>
 bool TakeInteger(absl::string_view* in, T* value) {
   if (in->size() < sizeof(T)) return false;
@@ -108,10 +108,10 @@ v1::SnapshotManifest MakeManifest(const Snapshot& snapshot, std::string* data) {
 absl::StatusOr<Snapshot> SnapshotFromManifest(const v1::SnapshotManifest& manifest, absl::string_view data) {
   if (manifest.data_bytes() != data.size()) {
     return absl::DataLossError(
-        absl::StrCat("snapshot data has ", data.size(), " bytes, its manifest says ", manifest.data_bytes()));
+        absl::StrCat("snapshot data has ", data.size(), " bytes, its manifest states ", manifest.data_bytes()));
   }
   if (const uint32_t crc = Crc32(data); crc != manifest.crc32()) {
-    return absl::DataLossError(absl::StrCat("snapshot data has checksum ", absl::Hex(crc), ", its manifest says ",
+    return absl::DataLossError(absl::StrCat("snapshot data has checksum ", absl::Hex(crc), ", its manifest states ",
                                             absl::Hex(manifest.crc32())));
   }
   Snapshot snapshot;

@@ -55,11 +55,12 @@ struct Snapshot {
 // softplus(output)) or "constraint.value" (ReLU hidden; softplus(output));
 // safe_layer: "actor", "safety_model" (ReLU hidden); cbf_qp: the policy's and "barrier" (ReLU hidden).
 // Scalars of safe_map: delta, risk_margin (with "constraint.mean"), atacom_gain (lambda), slack_beta, and
-// known_constraint.<row> for every row of the task's known constraints joined to the learned one (its value says
-// nothing); of safe_layer: exploration_noise, projection_threshold; of cbf_qp: barrier_decay, relaxation_penalty.
+// known_constraint.<row> for every row of the task's known constraints joined to the learned one (its value is not
+// used); of safe_layer: exploration_noise, projection_threshold; of cbf_qp: barrier_decay, relaxation_penalty.
 
-// In messages and files. The encoded form is manifest + data with a CRC; Decode refuses (DATA_LOSS, INVALID_ARGUMENT)
-// whatever does not match, naming the array, sizes or checksums. A file holds any number of snapshots (one a member).
+// Encoding for messages and files: a manifest and the data with its CRC. Decoding returns DATA_LOSS or
+// INVALID_ARGUMENT, naming the array, sizes or checksums, when they do not match. A file holds any number of snapshots
+// (one per member).
 std::string EncodeSnapshot(const Snapshot& snapshot);  // length-prefixed manifest, data
 absl::StatusOr<Snapshot> DecodeSnapshot(absl::string_view encoded);
 absl::Status WriteSnapshotFile(const std::string& path, const std::vector<Snapshot>& snapshots);

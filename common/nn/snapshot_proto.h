@@ -1,4 +1,4 @@
-// A snapshot as it crosses the wire: manifest message and data bytes (learner.proto, SnapshotManifest).
+// A snapshot in messages: manifest and data bytes (learner.proto, SnapshotManifest).
 #ifndef DATACOM_COMMON_NN_SNAPSHOT_PROTO_H_
 #define DATACOM_COMMON_NN_SNAPSHOT_PROTO_H_
 
@@ -14,8 +14,8 @@ namespace datacom {
 // `data` becomes the arrays' float32 values, row-major, one array after the other.
 v1::SnapshotManifest MakeManifest(const Snapshot& snapshot, std::string* data);
 
-// INVALID_ARGUMENT for a manifest that no snapshot can have (naming the array), DATA_LOSS where the data does not match
-// it (naming sizes or checksums). Allocates no more than the data's size, whatever the manifest claims.
+// INVALID_ARGUMENT, naming the array, for an invalid manifest; DATA_LOSS, naming sizes or checksums, when the data does
+// not match it. Allocates no more than the data's size, whatever the manifest claims.
 absl::StatusOr<Snapshot> SnapshotFromManifest(const v1::SnapshotManifest& manifest, absl::string_view data);
 
 }  // namespace datacom
