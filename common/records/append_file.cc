@@ -53,7 +53,7 @@ absl::Status AppendFile::Flush(bool sync) {
     if (written < 0) {
       if (errno == EINTR) continue;
       const int error = errno;
-      buffer_.erase(0, done);  // the rest is tried again by the next flush
+      buffer_.erase(0, done);  // the next flush retries the rest
       if (error == ENOSPC) return absl::ResourceExhaustedError(NoSpaceMessage(path_, buffer_.size()));
       return ErrnoStatus(error, "write " + path_);
     }

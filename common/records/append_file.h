@@ -1,4 +1,4 @@
-// A file that only grows and whose length is known: what a checkpoint needs to cut it back to where it was.
+// A file that only grows. A checkpoint records its length, so that a resumed run can cut it back.
 //
 // Not thread-safe. Owns the descriptor. Append blocks only when its buffer is full; Flush blocks on the disk.
 #ifndef DATACOM_COMMON_RECORDS_APPEND_FILE_H_
@@ -16,18 +16,18 @@ namespace datacom {
 
 class AppendFile {
  public:
-  // Cuts the file to `offset` bytes and goes on there; creates it where offset is 0. DATA_LOSS naming both lengths when
-  // the file is shorter than that.
+  // Cuts the file to `offset` bytes and appends from there; creates it when offset is 0. DATA_LOSS, naming both
+  // lengths, when the file is shorter.
   static absl::StatusOr<std::unique_ptr<AppendFile>> Open(const std::string& path, uint64_t offset);
   ~AppendFile();  // flushes, without waiting for the disk
   AppendFile(const AppendFile&) = delete;
   AppendFile& operator=(const AppendFile&) = delete;
 
   absl::Status Append(absl::string_view data);
-  bool Writes(size_t bytes) const;  // whether appending so many makes the buffer go to the operating system
-  // Hands everything to the operating system; with `sync` also to the disk.
+  bool Writes(size_t bytes) const;  // whether appending `bytes` would write the buffer to the file
+  // Writes the buffer to the file; with `sync` waits until the file is on the disk.
   absl::Status Flush(bool sync);
-  // Length including what is buffered; what Open takes after a Flush.
+  // Length including the buffer; after a Flush an offset for Open.
   uint64_t Offset() const { return offset_; }
   const std::string& path() const { return path_; }
 

@@ -17,13 +17,14 @@ double CostBudget(const v1::Experiment& resolved, int member) {
 }
 
 absl::StatusOr<size_t> BestRow(const Csv& progress, const std::vector<size_t>& rows, double cost_budget) {
-  // (over budget; then -J, or the cost where over; then violation): smallest wins
+  // (over budget; -J, or the cost if over budget; violation): the smallest is best
   using Rank = std::tuple<bool, double, double>;
   std::optional<std::pair<Rank, size_t>> best;
   std::set<double> seen;  // epochs
   for (auto at = rows.rbegin(); at != rows.rend(); ++at) {
     const size_t row = *at;
-    // A run resumed with more steps writes its cut epoch again, row and snapshot: the older row's policy is gone.
+    // A run resumed with more steps writes its unfinished epoch again, row and snapshot: the older row's policy is
+    // gone.
     if (!seen.insert(progress.Number(row, "epoch")).second) continue;
     const double cost = progress.Number(row, "eval_sum_cost"), gain = progress.Number(row, "eval_discounted_return"),
                  violation = progress.Number(row, "eval_max_violation");

@@ -18,15 +18,15 @@ namespace datacom {
 
 class CsvWriter {
  public:
-  // Begins a file anew: writes the header.
+  // Empties or creates the file and writes the header.
   static absl::StatusOr<std::unique_ptr<CsvWriter>> Create(const std::string& path,
                                                            const std::vector<std::string>& header);
-  // Goes on at `offset` (an earlier Offset()), dropping what follows. FAILED_PRECONDITION when the file's header
-  // differs, DATA_LOSS when it is shorter. Offset 0 is Create.
+  // Continues at `offset` (an earlier Offset()) and drops what follows. FAILED_PRECONDITION when the file's header
+  // differs, DATA_LOSS when the file is shorter. Offset 0 is Create.
   static absl::StatusOr<std::unique_ptr<CsvWriter>> Resume(const std::string& path,
                                                            const std::vector<std::string>& header, uint64_t offset);
 
-  // INVALID_ARGUMENT naming both counts when the row is not as wide as the header.
+  // INVALID_ARGUMENT, naming both counts, when the row is not as wide as the header.
   absl::Status Append(const std::vector<std::string>& cells);
   absl::Status Flush(bool sync) { return file_->Flush(sync); }
   uint64_t Offset() const { return file_->Offset(); }
@@ -45,7 +45,7 @@ template <typename Integer, typename = std::enable_if_t<std::is_integral_v<Integ
 std::string Cell(Integer value) {
   return std::to_string(value);
 }
-// Quoted where it holds a comma, a quote or a line break (RFC 4180).
+// Quoted when it contains a comma, a quote or a line break (RFC 4180).
 std::string Cell(const std::string& text);
 
 }  // namespace datacom

@@ -13,7 +13,7 @@ namespace datacom {
 absl::StatusOr<Csv> Csv::Parse(const std::string& text, const std::string& where) {
   Csv csv;
   csv.where_ = where;
-  // What stands after the last line break is a row that was not finished.
+  // Text after the last line break is an unfinished row.
   std::vector<std::string> lines = absl::StrSplit(text, '\n');
   lines.pop_back();
   if (lines.empty()) return absl::NotFoundError(absl::StrCat(where, ": no header line"));
@@ -42,7 +42,7 @@ double Csv::Number(size_t row, const std::string& column) const {
 
 absl::Status Csv::Wrong(size_t row, const std::string& column, const std::string& why) const {
   return absl::InvalidArgumentError(
-      absl::StrCat(where_, " line ", row + 2, ", column ", column, ": \"", Text(row, column), "\" is no ", why));
+      absl::StrCat(where_, " line ", row + 2, ", column ", column, ": \"", Text(row, column), "\" is not a ", why));
 }
 
 absl::Status Csv::CheckWhole(const std::string& column, uint64_t most) const {

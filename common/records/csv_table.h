@@ -1,10 +1,10 @@
-// A CSV file with a header line, read whole: plain numbers and words without quotes, as the learner writes them.
+// A CSV file with a header line, in memory: numbers and words without quotes, as the learner writes them.
 //
-// A line without all its columns at the end of the file (a writer that was killed) is dropped; anywhere else it is an
-// error. Immutable; thread-safe.
+// An unfinished last line (the writer was killed) is dropped; any other line without all its columns is an error.
+// Immutable; thread-safe.
 //
-// ReadRecords alone promises that cells are what they should be: in "member" and "env_steps", which must be there,
-// whole numbers; in any other column but "status" a number or nothing.
+// Only ReadRecords checks cells: the columns "member" and "env_steps" must exist and hold whole numbers; cells of any
+// other column except "status" must be empty or numbers.
 #ifndef DATACOM_COMMON_RECORDS_CSV_TABLE_H_
 #define DATACOM_COMMON_RECORDS_CSV_TABLE_H_
 
@@ -20,18 +20,18 @@ namespace datacom {
 
 class Csv {
  public:
-  // INVALID_ARGUMENT naming `where` and the line; NOT_FOUND where not even the header was written.
+  // INVALID_ARGUMENT, naming `where` and the line; NOT_FOUND when the header is missing.
   static absl::StatusOr<Csv> Parse(const std::string& text, const std::string& where);
 
   size_t rows() const { return rows_.size(); }
   bool has(const std::string& column) const { return index_.count(column) > 0; }
-  // Empty for a column that is not there.
+  // Empty for a missing column.
   std::string Text(size_t row, const std::string& column) const;
-  // NaN for an empty cell, one that is no number, or a column that is not there.
+  // NaN for an empty cell, a cell that is not a number, or a missing column.
   double Number(size_t row, const std::string& column) const;
 
-  // INVALID_ARGUMENT naming `where` and the column that is not there, or its line, column and value: a cell that is no
-  // whole number from 0 to `most`; a cell of any column but `words` that is neither empty nor a number.
+  // INVALID_ARGUMENT, naming `where` and the missing column, or line, column and value. CheckWhole: every cell of
+  // `column` is a whole number from 0 to `most`. CheckNumbers: every cell outside column `words` is empty or a number.
   absl::Status CheckWhole(const std::string& column, uint64_t most) const;
   absl::Status CheckNumbers(const std::string& words) const;
 

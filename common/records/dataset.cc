@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint32_t kChunkRows = 4096, kMaxChunkRows = 1 << 20;
-constexpr uint32_t kMaxWidth = 1 << 20;  // values a row of one column
+constexpr uint32_t kMaxWidth = 1 << 20;  // values per row of one column
 constexpr char kManifest[] = "/manifest.textproto";
 
 constexpr std::pair<ColumnType, const char*> kTypes[] = {{ColumnType::kFloat32, "float32"},
@@ -51,10 +51,10 @@ absl::StatusOr<std::vector<Column>> ColumnsOf(const std::string& path, const v1:
                                     [&](const auto& type) { return column.type() == type.second; });
     if (known == std::end(kTypes) || column.width() == 0 || column.width() > kMaxWidth) {
       return absl::DataLossError(absl::StrCat(path, ": column ", column.name(), ": ", column.type(), "[",
-                                              column.width(), "] is no type of a column"));
+                                              column.width(), "] is not a column type"));
     }
     if (Find(columns, column.name()) != nullptr)
-      return absl::DataLossError(absl::StrCat(path, ": column ", column.name(), " is there twice"));
+      return absl::DataLossError(absl::StrCat(path, ": column ", column.name(), " appears twice"));
     columns.push_back({column.name(), known->first, column.width()});
   }
   return columns;
@@ -121,18 +121,18 @@ absl::Status WriteFolder(const std::string& folder, const RowSchema& schema,
   return SyncFile(folder);
 }
 
-// Whatever a manifest says of a member must hold by itself, before its file is looked at.
+// Checks that the manifest's entry of a member is consistent, before its file is read.
 absl::Status CheckMember(const std::string& path, const v1::DatasetMember& member, uint64_t row_bytes) {
   const auto wrong = [&](const std::string& what) {
     return absl::DataLossError(absl::StrCat(path, ": member ", member.member(), ": ", what));
   };
   if (member.file().empty() || member.file().find('/') != std::string::npos)
-    return wrong(absl::StrCat("file \"", member.file(), "\" is no file of this folder"));
+    return wrong(absl::StrCat("file \"", member.file(), "\" is not in this folder"));
   if (member.rows() == 0 || member.failures() > member.rows())
     return wrong(absl::StrCat(member.rows(), " rows, ", member.failures(), " failures"));
   if (member.rows() > member.bytes() || member.bytes() != member.rows() * row_bytes) {
-    return wrong(
-        absl::StrCat(member.rows(), " rows of ", row_bytes, " bytes are not the ", member.bytes(), " bytes it states"));
+    return wrong(absl::StrCat(member.rows(), " rows of ", row_bytes, " bytes do not make the stated ", member.bytes(),
+                              " bytes"));
   }
   return absl::OkStatus();
 }
@@ -142,16 +142,16 @@ absl::Status CheckMember(const std::string& path, const v1::DatasetMember& membe
 absl::Status WriteDataset(const std::string& path, const RowSchema& schema,
                           const std::vector<std::vector<const char*>>& rows, v1::DatasetManifest* manifest) {
   std::error_code error;
-  std::string folder = path;  // without the "/" at its end: names beside it are made from it
+  std::string folder = path;  // without a "/" at its end, because other names are made from it
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
   if (fs::exists(fs::symlink_status(folder, error)))
-    return absl::InvalidArgumentError(absl::StrCat(folder, " exists already; name a folder that does not"));
+    return absl::InvalidArgumentError(absl::StrCat(folder, " already exists; name a new folder"));
   manifest->set_layout(kDatasetLayout);
   manifest->set_revision(Revision());
   manifest->set_chunk_rows(kChunkRows);
   FillColumns(schema, manifest);
   const std::string temporary = folder + ".tmp";
-  fs::remove_all(temporary, error);  // of a writer that died
+  fs::remove_all(temporary, error);  // left by a writer that died
   absl::Status status = WriteFolder(temporary, schema, rows, manifest);
   if (status.ok()) {
     fs::rename(temporary, folder, error);
@@ -170,7 +170,7 @@ absl::StatusOr<v1::DatasetManifest> ReadManifest(const std::string& folder) {
   absl::StatusOr<std::string> text = ReadFile(path);
   if (!text.ok()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("dataset ", folder, ": no dataset folder: ", std::string(text.status().message())));
+        absl::StrCat("dataset ", folder, ": not a dataset folder: ", std::string(text.status().message())));
   }
   v1::DatasetManifest manifest;
   RETURN_IF_ERROR(ParseTextproto(*text, path, &manifest));
@@ -199,15 +199,15 @@ absl::Status CheckDataset(const std::string& folder, const v1::DatasetManifest& 
     const Column* held = Find(columns, wanted.name);
     if (held != nullptr && held->type == wanted.type && held->width == wanted.width) continue;
     return absl::InvalidArgumentError(absl::StrCat("dataset ", folder, ": column ", wanted.name, " is ",
-                                                   held == nullptr ? "not there" : Describe(*held), ", the run's is ",
+                                                   held == nullptr ? "missing" : Describe(*held), ", the run needs ",
                                                    Describe(wanted)));
   }
   const bool executed_apart = Find(columns, kExecutedAction) != nullptr;
   if (executed_apart == (schema.executed_column() == kExecutedAction)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("dataset ", folder, " is of ", manifest.experiment().algorithm(), ": its actions are those ",
-                   executed_apart ? "chosen, not those executed" : "executed", ", the run learns from those ",
-                   executed_apart ? "executed" : "chosen before they are filtered"));
+  return absl::InvalidArgumentError(absl::StrCat("dataset ", folder, " is of ", manifest.experiment().algorithm(),
+                                                 ", which stores ", executed_apart ? "policy" : "executed",
+                                                 " actions; the run learns from ",
+                                                 executed_apart ? "executed" : "policy", " actions"));
 }
 
 uint64_t RowsOf(const v1::DatasetManifest& manifest) {
@@ -230,13 +230,13 @@ absl::StatusOr<Dataset> Dataset::Read(const std::string& folder, const std::stri
   dataset.schema_ = schema;
   ASSIGN_OR_RETURN(dataset.columns_, ColumnsOf(folder, manifest));
   for (const v1::DatasetMember& member : manifest.members()) {
-    // Sizes are checked before anything is reserved for them.
+    // Check sizes before allocating memory for them.
     const std::string path = absl::StrCat(folder, "/", member.file());
     std::error_code error;
     const uint64_t bytes = fs::file_size(path, error);
     if (error) return absl::DataLossError(absl::StrCat(path, ": ", error.message()));
     if (bytes != member.bytes())
-      return absl::DataLossError(absl::StrCat(path, ": ", bytes, " bytes, the manifest says ", member.bytes()));
+      return absl::DataLossError(absl::StrCat(path, ": ", bytes, " bytes, the manifest states ", member.bytes()));
     dataset.failures_.reserve(dataset.failures_.size() + member.failures());
     RETURN_IF_ERROR(dataset.ReadMember(path, member));
   }
@@ -248,12 +248,12 @@ absl::Status Dataset::ReadMember(const std::string& path, const v1::DatasetMembe
   const uint64_t row_bytes = RowBytes(columns_);
   const size_t failures = failures_.size();
   uint32_t crc = 0;
-  absl::Status values;  // told once it is known that the file is as it was written
+  absl::Status values;  // returned only if the checksum is right
   std::string chunk;
   for (uint64_t done = 0; done < member.rows(); done += manifest_.chunk_rows()) {
     chunk.resize(std::min<uint64_t>(manifest_.chunk_rows(), member.rows() - done) * row_bytes);
     if (!file.read(chunk.data(), static_cast<std::streamsize>(chunk.size())))
-      return absl::DataLossError(absl::StrCat(path, ": cannot be read from byte ", done * row_bytes, " on"));
+      return absl::DataLossError(absl::StrCat(path, ": cannot be read at byte ", done * row_bytes));
     crc = Crc32(chunk, crc);
     const absl::Status added = AddChunk(chunk, chunk.size() / row_bytes);
     if (!added.ok() && values.ok())
@@ -261,12 +261,12 @@ absl::Status Dataset::ReadMember(const std::string& path, const v1::DatasetMembe
   }
   if (crc != member.crc32()) {
     return absl::DataLossError(
-        absl::StrFormat("%s: checksum %08x, the manifest says %08x: the file is damaged", path, crc, member.crc32()));
+        absl::StrFormat("%s: checksum %08x, the manifest states %08x: the file is damaged", path, crc, member.crc32()));
   }
   RETURN_IF_ERROR(values);
   if (failures_.size() - failures != member.failures()) {
     return absl::DataLossError(absl::StrCat(path, ": ", failures_.size() - failures,
-                                            " rows with cost > 0, the manifest says ", member.failures()));
+                                            " rows with cost > 0, the manifest states ", member.failures()));
   }
   return absl::OkStatus();
 }

@@ -1,5 +1,5 @@
-// Recorded transitions in a folder of their own (layout: proto/datacom/v1/dataset.proto): written from the rings of a
-// run that has ended, read whole before a run that pre-trains on them.
+// A folder of recorded transitions (layout: proto/datacom/v1/dataset.proto): written from the rings of a run that has
+// ended, read into memory by a run that pre-trains on them.
 //
 // Functions block on the disk. A Dataset is immutable after Read: safe to share between threads.
 #ifndef DATACOM_COMMON_RECORDS_DATASET_H_
@@ -18,18 +18,19 @@ namespace datacom {
 
 inline constexpr uint32_t kDatasetLayout = 1;
 
-// Writes a folder that is whole or absent, readable as soon as this returns OK. rows[i]: stored rows (row_schema.h) of
-// manifest.members(i), in the order they are to have; the manifest brings run_id, experiment and the members' member,
-// seed, first_row, end_row and episodes, and gets the rest. INVALID_ARGUMENT when there is something at `folder`
-// already, RESOURCE_EXHAUSTED with the numbers when the disk is too small.
+// Writes the folder; it is complete or absent. rows[i]: stored rows (row_schema.h) of manifest.members(i), in the order
+// to write. The caller sets run_id, experiment and the members' member, seed, first_row, end_row and episodes in the
+// manifest; this function sets the rest. INVALID_ARGUMENT when `folder` exists; RESOURCE_EXHAUSTED, naming the bytes
+// needed and free, when the disk is too small.
 absl::Status WriteDataset(const std::string& folder, const RowSchema& schema,
                           const std::vector<std::vector<const char*>>& rows, v1::DatasetManifest* manifest);
 
-// INVALID_ARGUMENT naming the folder: none, no manifest in it, or one that does not parse; FAILED_PRECONDITION: another
-// layout; DATA_LOSS: its numbers contradict each other.
+// INVALID_ARGUMENT, naming the folder: it or its manifest does not exist, or the manifest does not parse;
+// FAILED_PRECONDITION: another layout; DATA_LOSS: the manifest is inconsistent.
 absl::StatusOr<v1::DatasetManifest> ReadManifest(const std::string& folder);
-// Whether a run of this task with rows of this schema can learn from it. Columns that no learner reads may differ: rows
-// of SAC serve D-ATACOM, both of which store the action that was executed. INVALID_ARGUMENT naming what differs.
+// Checks that a run of this task with rows of this schema can learn from the dataset. Columns that no learner reads may
+// differ: D-ATACOM can learn from rows of SAC, because both store the executed action as the action. INVALID_ARGUMENT,
+// naming what differs.
 absl::Status CheckDataset(const std::string& folder, const v1::DatasetManifest& manifest, const std::string& task,
                           const RowSchema& schema);
 uint64_t RowsOf(const v1::DatasetManifest& manifest);      // of all members
@@ -38,8 +39,8 @@ uint64_t FailuresOf(const v1::DatasetManifest& manifest);  // of them, rows with
 // The learning columns of all members' rows in memory, member after member.
 class Dataset {
  public:
-  // As ReadManifest and CheckDataset; DATA_LOSS naming the file and both values: missing, truncated or too long, a
-  // wrong checksum, a value that no row may hold, another number of failures than the manifest says.
+  // As ReadManifest and CheckDataset; DATA_LOSS, naming the file and both values, when a file is missing, has the wrong
+  // length, checksum or number of failures, or holds an invalid value.
   static absl::StatusOr<Dataset> Read(const std::string& folder, const std::string& task, const RowSchema& schema);
 
   const v1::DatasetManifest& manifest() const { return manifest_; }

@@ -1,5 +1,5 @@
-// Means over one evaluation's whole episodes, as progress.csv and `datacom eval` show them: one that was abandoned does
-// not count. Pure functions.
+// Means over one evaluation's episodes, as in progress.csv and `datacom eval`. Abandoned episodes do not count. Pure
+// functions.
 #ifndef DATACOM_COMMON_RECORDS_EVALUATION_MEANS_H_
 #define DATACOM_COMMON_RECORDS_EVALUATION_MEANS_H_
 
@@ -10,18 +10,18 @@
 namespace datacom {
 
 struct EvaluationMeans {
-  int episodes = 0;  // that count; where there is none, the means are NaN
+  int episodes = 0;  // that count; if 0, the means are NaN
   double discounted_return = 0, return_ = 0, max_violation = 0, sum_cost = 0;
-  double mean_cost = 0;  // of an episode's steps
+  double mean_cost = 0;  // mean over episodes of the mean cost per step
   double length = 0;
   double success_rate = 0;
   double reached_rate = 0;   // of episodes with success at some step
   double violated_rate = 0;  // of episodes with a cost above 0
   double absorbed_rate = 0;  // of episodes that the task ended
-  int abandoned = 0;         // episodes that an invalid simulator step cut short in every attempt
+  int abandoned = 0;         // episodes with an invalid simulator step in every attempt
 };
 
-// Of the episode's steps; 0 for an episode without any.
+// Mean cost per step; 0 for an episode without steps.
 inline double MeanCost(const v1::EvaluationEpisode& episode) {
   return episode.length() == 0 ? 0 : episode.sum_cost() / episode.length();
 }

@@ -1,23 +1,23 @@
-// The safety ledger of a run, ledger/ in its folder: every violation of training (a transition with cost > 0), and what
-// it takes to simulate its episode again. Rings forget rows, the ledger does not.
+// The safety ledger of a run, in its folder ledger/: every violation of training (a transition with cost > 0) and the
+// data to simulate its episode again. Unlike the rings it keeps everything.
 //
-//   violations.csv      a row a violation, by environment step, then member:
+//   violations.csv      one row per violation, ordered by environment step, then member:
 //     id                from 1, without gaps
 //     member,seed       actor,session,environment,episode,step: which transition (step from 0 within the episode)
 //     env_steps         its number among the member's transitions, from 1
 //     policy_version    update of the snapshot that acted
-//     delta,cvar,slack  what the learned constraint said of the state acted in; empty for rules without one
-//     cost              of the state reached
-//     raw_action0..     what the policy chose
-//     executed_action0..  what the environment was given
-//   member_<m>.steps    every transition of member m: a header of 16 bytes {magic, action_dim u32, m u32}, then a
-//                       record of 24 + 4 action_dim bytes a transition, in the member's order, little-endian:
+//     delta,cvar,slack  of the learned constraint in the state before the action; empty for rules without one
+//     cost              of the reached state
+//     raw_action0..     unfiltered policy action
+//     executed_action0..  action applied to the environment
+//   member_<m>.steps    every transition of member m: a header of 16 bytes {magic, action_dim u32, m u32}, then one
+//                       record of 24 + 4 action_dim bytes per transition, in the member's order, little-endian:
 //     session, environment, episode, step u32; cost f32; check u32 (StepCheck); executed action f32 [action_dim]
 //
-// An episode starts from the random stream named by (run seed, member seed, session, environment, episode), so that and
-// its actions are all of it. Both files are prefixes of a pure function of the transitions: a checkpoint holds their
-// lengths, a resumed run cuts them back and writes the same bytes again. Floats are written so that they read back to
-// the same bits.
+// An episode is a function of its actions and of the random stream keyed by (run seed, member seed, session,
+// environment, episode). Both files are prefixes of a pure function of the transitions: a checkpoint holds their
+// lengths, and a resumed run cuts them back and writes the same bytes again. Floats are written so that they read back
+// to the same bits.
 #ifndef DATACOM_COMMON_RECORDS_LEDGER_H_
 #define DATACOM_COMMON_RECORDS_LEDGER_H_
 
@@ -37,12 +37,12 @@ namespace datacom {
 
 struct LedgerStep {
   uint32_t session = 0, environment = 0, episode = 0, step = 0;
-  float cost = 0;                // raw, signed, of the state reached
+  float cost = 0;                // raw, signed, of the reached state
   uint32_t check = 0;            // StepCheck
-  std::vector<float> execution;  // [action_dim], what the environment was given
+  std::vector<float> execution;  // [action_dim], action applied to the environment
 };
 
-// What a learned constraint said of the state acted in.
+// Values of a learned constraint in the state before the action.
 struct LedgerJudgement {
   float delta = 0, cvar = 0, slack = 0;
 };
@@ -63,27 +63,27 @@ struct LedgerViolation {
 // CRC-32 of a transition's float32 bytes: observation and next observation [obs_dim], reward; then absorbing as a byte.
 uint32_t StepCheck(const float* observation, const float* next_observation, int obs_dim, float reward, bool absorbing);
 
-// Bytes of a step file with so many transitions.
+// Bytes of a step file with `transitions` records.
 uint64_t LedgerStepBytes(uint64_t transitions, uint32_t action_dim);
 
-// Steps reach their files first: a row of violations.csv never stands without its step. Not thread-safe. Appending
-// blocks only when a buffer is full; Flush blocks on the disk.
+// Steps are written to their files before violations, so that every row of violations.csv has its step. Not
+// thread-safe. Appending blocks only when a buffer is full; Flush blocks on the disk.
 class LedgerWriter {
  public:
   struct Options {
     std::string run_dir;
     uint32_t members = 1, action_dim = 1;
   };
-  // Goes on at `offsets` (an earlier Offsets(), by path), dropping what follows; a path that is absent begins anew.
-  // DATA_LOSS naming a file that is shorter, or step files of unequal numbers of transitions; FAILED_PRECONDITION for a
-  // header of another form.
+  // Continues at `offsets` (an earlier Offsets(), by path) and drops what follows; a file without an offset starts
+  // empty. DATA_LOSS, naming the files, when one is shorter or step files have unequal numbers of transitions;
+  // FAILED_PRECONDITION for another header.
   static absl::StatusOr<std::unique_ptr<LedgerWriter>> Open(const Options& options,
                                                             const std::map<std::string, uint64_t>& offsets);
 
   uint64_t transitions(uint32_t member) const;  // in its step file
   absl::Status AppendStep(uint32_t member, const LedgerStep& step);
-  // After its step. The id is given here, whatever the violation's; commas, quotes and line breaks in the actor's name
-  // become '_'.
+  // Call after AppendStep of its transition. Assigns the id and ignores violation.id. Commas, quotes and control
+  // characters in the actor's name become '_'.
   absl::Status AppendViolation(const LedgerViolation& violation);
   absl::Status Flush(bool sync);
   std::vector<std::pair<std::string, uint64_t>> Offsets() const;  // path below the run folder, length
@@ -95,18 +95,18 @@ class LedgerWriter {
   absl::Status FlushSteps(bool sync);
 
   const Options options_;
-  std::unique_ptr<AppendFile> violations_;          // outlives steps_, so that what is left goes out in the same order
-  std::vector<std::unique_ptr<AppendFile>> steps_;  // one a member
+  std::unique_ptr<AppendFile> violations_;          // destroyed after steps_, so that steps are written first
+  std::vector<std::unique_ptr<AppendFile>> steps_;  // one per member
   uint64_t last_id_ = 0;
   std::string record_;  // workspace
 };
 
-// Readers; thread-safe; block on the disk; a last line or record that is cut short does not count.
-// NOT_FOUND when there is no ledger or no such id, saying how many there are; DATA_LOSS naming file and line that
-// cannot be read.
+// Readers are thread-safe, block on the disk and ignore an unfinished last line or record.
+// NOT_FOUND, naming the ids there are, when there is no ledger or no such id; DATA_LOSS, naming file and line, when the
+// line cannot be read.
 absl::StatusOr<LedgerViolation> ReadViolation(const std::string& run_dir, uint64_t id);
-// The steps of the violation's episode, from its first, as far as the ledger goes. DATA_LOSS naming the file and what
-// is missing: the header, a step, the violating one.
+// All recorded steps of the violation's episode, from the first. DATA_LOSS, naming the file, when the header, a step or
+// the violating step is missing.
 absl::StatusOr<std::vector<LedgerStep>> ReadEpisode(const std::string& run_dir, const LedgerViolation& violation);
 
 }  // namespace datacom

@@ -1,4 +1,4 @@
-// Names and layout shared by the ledger's writer and readers (ledger.h says what they mean). Pure functions.
+// Names and layout shared by the ledger's writer and readers (ledger.h explains them). Pure functions.
 #ifndef DATACOM_COMMON_RECORDS_LEDGER_FORMAT_H_
 #define DATACOM_COMMON_RECORDS_LEDGER_FORMAT_H_
 
@@ -13,7 +13,7 @@ inline constexpr char kViolationsPath[] = "ledger/violations.csv";
 inline constexpr char kStepMagic[] = "DCSTEP01";
 inline constexpr size_t kStepMagicBytes = 8, kStepHeaderBytes = 16;
 
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are copied as they lie in memory");
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are copied byte by byte");
 
 template <typename T>
 void Put(const T& value, std::string* out) {

@@ -23,14 +23,14 @@ T Take(const char** in) {
   return value;
 }
 
-// The cells of a row, taken from the left; what cannot be read is kept as the first error.
+// Reads the cells of a row from left to right and keeps the first error.
 class RowReader {
  public:
   RowReader(const std::string& line, std::string where) : cells_(absl::StrSplit(line, ',')), where_(std::move(where)) {}
 
   size_t cells() const { return cells_.size(); }
   const std::string& Text() { return cells_[next_++]; }
-  bool Skip(size_t count) {  // true when the cells are all empty, which are then skipped
+  bool Skip(size_t count) {  // if the next cells are all empty, skips them and returns true
     const bool empty = std::all_of(cells_.begin() + next_, cells_.begin() + next_ + count,
                                    [](const std::string& cell) { return cell.empty(); });
     if (empty) next_ += count;
@@ -51,7 +51,7 @@ class RowReader {
   void Fail() {
     if (!status_.ok()) return;
     status_ =
-        absl::DataLossError(absl::StrCat(where_, ", column ", next_ + 1, ": \"", cells_[next_], "\" is no number"));
+        absl::DataLossError(absl::StrCat(where_, ", column ", next_ + 1, ": \"", cells_[next_], "\" is not a number"));
   }
 
   const std::vector<std::string> cells_;
@@ -103,11 +103,11 @@ LedgerStep ParseStep(const char* record, uint32_t action_dim) {
   return step;
 }
 
-// Every whole record of a step file in order, with its number from 0.
+// Visits every complete record of a step file in order, with its number from 0.
 template <typename Visit>
 absl::Status VisitSteps(const std::string& path, uint32_t member, uint32_t action_dim, const Visit& visit) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::NotFoundError(absl::StrCat(path, " is not there"));
+  if (!file) return absl::NotFoundError(absl::StrCat(path, " does not exist"));
   std::string block(ledger::kStepHeaderBytes, '\0');
   file.read(block.data(), static_cast<std::streamsize>(block.size()));
   if (!file || block != ledger::StepHeader(member, action_dim)) {
@@ -129,7 +129,7 @@ absl::Status VisitSteps(const std::string& path, uint32_t member, uint32_t actio
 absl::StatusOr<LedgerViolation> ReadViolation(const std::string& run_dir, uint64_t id) {
   const std::string path = absl::StrCat(run_dir, "/", ledger::kViolationsPath);
   std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::NotFoundError(absl::StrCat(path, " is not there: ", run_dir, " has no ledger"));
+  if (!file) return absl::NotFoundError(absl::StrCat(path, " does not exist: ", run_dir, " has no ledger"));
   std::string line;
   std::getline(file, line);
   const size_t fixed = ledger::ViolationColumns(0).size();
@@ -139,7 +139,7 @@ absl::StatusOr<LedgerViolation> ReadViolation(const std::string& run_dir, uint64
     return absl::DataLossError(absl::StrCat(path, " line 1: not the header of a ledger"));
   }
   uint64_t last = 0;
-  for (uint64_t number = 2; std::getline(file, line) && !file.eof(); ++number) {  // at eof: a row that was not finished
+  for (uint64_t number = 2; std::getline(file, line) && !file.eof(); ++number) {  // at eof the row is unfinished
     const std::string where = absl::StrCat(path, " line ", number);
     if (!absl::SimpleAtoi(line.substr(0, line.find(',')), &last) || last != number - 1) {
       return absl::DataLossError(absl::StrCat(where, ": its id is not ", number - 1));
@@ -162,7 +162,7 @@ absl::StatusOr<std::vector<LedgerStep>> ReadEpisode(const std::string& run_dir, 
       return absl::OkStatus();
     if (step.step != steps.size()) {
       return absl::DataLossError(absl::StrCat(path, ", record ", number, ": step ", step.step,
-                                              " of its episode, where ", steps.size(), " should stand"));
+                                              " of its episode instead of step ", steps.size()));
     }
     found = found || (number + 1 == violation.env_steps && step.step == violation.step && step.cost == violation.cost);
     steps.push_back(std::move(step));

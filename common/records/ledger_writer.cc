@@ -18,7 +18,7 @@ using ledger::kStepHeaderBytes;
 using ledger::Put;
 using ledger::PutFloats;
 
-constexpr uint64_t kLongestLine = 1 << 14;  // bytes; a row has some hundred
+constexpr uint64_t kLongestLine = 1 << 14;  // bytes; a row has a few hundred
 
 // Bytes [from, to) of a file. DATA_LOSS when it is shorter.
 absl::StatusOr<std::string> ReadBytes(const std::string& path, uint64_t from, uint64_t to) {
@@ -28,17 +28,17 @@ absl::StatusOr<std::string> ReadBytes(const std::string& path, uint64_t from, ui
   file.seekg(static_cast<std::streamoff>(from));
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   if (file) return bytes;
-  return absl::DataLossError(absl::StrCat(path, " is shorter than the ", to, " bytes that were recorded"));
+  return absl::DataLossError(absl::StrCat(path, " is shorter than the recorded length of ", to, " bytes"));
 }
 
 absl::Status CheckStart(const std::string& path, const std::string& expected, uint64_t offset) {
   ASSIGN_OR_RETURN(const std::string found, ReadBytes(path, 0, std::min<uint64_t>(expected.size(), offset)));
   if (found == expected) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat(path, ": its header is not the one this build writes for this run"));
+      absl::StrCat(path, ": its header differs from the one that this build writes for this run"));
 }
 
-// The id of the last whole row below `offset`; the header is `header` bytes.
+// The id of the last complete row before `offset`; the header has `header` bytes.
 absl::StatusOr<uint64_t> LastId(const std::string& path, uint64_t header, uint64_t offset) {
   if (offset == header) return 0;
   ASSIGN_OR_RETURN(const std::string tail,
@@ -47,10 +47,10 @@ absl::StatusOr<uint64_t> LastId(const std::string& path, uint64_t header, uint64
   const absl::string_view line = absl::string_view(tail).substr(before == std::string::npos ? 0 : before + 1);
   uint64_t id = 0;
   if (tail.back() == '\n' && absl::SimpleAtoi(line.substr(0, line.find(',')), &id)) return id;
-  return absl::DataLossError(absl::StrCat(path, ": no row ends at the ", offset, " bytes that were recorded"));
+  return absl::DataLossError(absl::StrCat(path, ": no row ends at the recorded length of ", offset, " bytes"));
 }
 
-// Rows are split at commas and lines when they are read.
+// Readers split rows at commas and line breaks.
 std::string PlainName(std::string name) {
   std::replace_if(
       name.begin(), name.end(), [](char c) { return c == ',' || c == '"' || c < ' '; }, '_');
@@ -71,8 +71,7 @@ absl::StatusOr<std::unique_ptr<LedgerWriter>> LedgerWriter::Open(const Options& 
     RETURN_IF_ERROR(writer->OpenSteps(member, at(ledger::StepsPath(member))));
     if (writer->transitions(member) != writer->transitions(0)) {
       return absl::DataLossError(absl::StrCat(options.run_dir, "/ledger: member 0 has ", writer->transitions(0),
-                                              " transitions on record, member ", member, " has ",
-                                              writer->transitions(member)));
+                                              " transitions, member ", member, " has ", writer->transitions(member)));
     }
   }
   RETURN_IF_ERROR(writer->OpenViolations(at(ledger::kViolationsPath)));
@@ -85,7 +84,7 @@ absl::Status LedgerWriter::OpenSteps(uint32_t member, uint64_t offset) {
   if (offset > 0) {
     RETURN_IF_ERROR(CheckStart(path, header, offset));
     if ((offset - kStepHeaderBytes) % ledger::StepBytes(options_.action_dim) != 0) {
-      return absl::DataLossError(absl::StrCat(path, ": no record ends at the ", offset, " bytes that were recorded"));
+      return absl::DataLossError(absl::StrCat(path, ": no record ends at the recorded length of ", offset, " bytes"));
     }
   }
   ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, AppendFile::Open(path, offset));

@@ -1,4 +1,4 @@
-// Scalars as TensorBoard events: a TFRecord file of Event messages, one folder a member.
+// Scalars as TensorBoard events: a TFRecord file of Event messages, one folder per member.
 //
 // Not thread-safe. Append blocks only when a buffer is full; Flush blocks on the disk.
 // The format: each record is {length u64, masked CRC-32C of the length, data, masked CRC-32C of the data},
@@ -25,12 +25,12 @@ class TensorboardEvent;
 
 class EventWriter {
  public:
-  // Creates the folder where needed; the file in it has a fixed name, so that a resumed run goes on with the same file.
-  // Goes on at `offset` (an earlier Offset()), dropping what follows; 0 begins anew. DATA_LOSS when the file is
-  // shorter.
+  // Creates the folder if needed; the file in it has a fixed name, so that a resumed run continues the same file.
+  // Continues at `offset` (an earlier Offset()) and drops what follows; 0 starts an empty file. DATA_LOSS when the file
+  // is shorter.
   static absl::StatusOr<std::unique_ptr<EventWriter>> Open(const std::string& folder, uint64_t offset);
 
-  // One event of several scalars, e.g. {"eval/discounted_return", 3.5}. NaN is left out. wall_time: Unix seconds.
+  // Appends one event of several scalars, e.g. {"eval/discounted_return", 3.5}. Omits NaN. wall_time: Unix seconds.
   absl::Status Append(int64_t step, double wall_time, const std::vector<std::pair<std::string, double>>& scalars);
   absl::Status Flush(bool sync) { return file_->Flush(sync); }
   uint64_t Offset() const { return file_->Offset(); }

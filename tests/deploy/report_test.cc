@@ -245,7 +245,7 @@ TEST_F(ReportTest, ABaselineThatIsNoneIsNamed) {
   };
   EXPECT_THAT(error("absent.csv"), HasSubstr("absent.csv"));
   EXPECT_THAT(error("other.csv"), HasSubstr("other.csv: there is no column discounted_return"));
-  EXPECT_THAT(error("words.csv"), HasSubstr("words.csv line 2, column discounted_return: \"bad\" is no number"));
+  EXPECT_THAT(error("words.csv"), HasSubstr("words.csv line 2, column discounted_return: \"bad\" is not a number"));
   EXPECT_THAT(error("none.csv"), HasSubstr("none.csv: contains no complete episode"));
 }
 
@@ -340,10 +340,10 @@ TEST_F(ReportTest, ADamagedCellOfTheRecordsIsNamedByFileLineColumnAndValue) {
   };
   for (const std::string bad : {"abc", "-1", "", "1.5", "2147483648"}) {
     EXPECT_THAT(message("progress.csv", "member,env_steps,status\n0,0,ok\n" + bad + ",5,ok\n"),
-                HasSubstr("progress.csv line 3, column member: \"" + bad + "\" is no whole number from 0"));
+                HasSubstr("progress.csv line 3, column member: \"" + bad + "\" is not a whole number from 0"));
   }
   EXPECT_THAT(message("progress.csv", "member,env_steps,delta\n0,0,six\n"),
-              HasSubstr("progress.csv line 2, column delta: \"six\" is no number"));
+              HasSubstr("progress.csv line 2, column delta: \"six\" is not a number"));
   EXPECT_THAT(message("progress.csv", "menber,env_steps\n0,0\n"), HasSubstr("progress.csv: there is no column member"));
   EXPECT_THAT(message("progress.csv", "member\n0\n"), HasSubstr("there is no column env_steps"));
   Write("progress.csv", kProgress);

@@ -72,10 +72,10 @@ TEST(PlanExperiment, MakesTheDatasetsPathAbsoluteAndChecksThatItIsThere) {
   const std::string dataset = folder.path() + "/dataset";
   TrainOptions options = Typed();
   options.overrides = {"pretrain.dataset=" + folder.path() + "/x/../dataset", "pretrain.updates=10"};
-  EXPECT_THAT(std::string(PlanExperiment(options).status().message()), HasSubstr(dataset + ": no dataset folder"));
+  EXPECT_THAT(std::string(PlanExperiment(options).status().message()), HasSubstr(dataset + ": not a dataset folder"));
   ASSERT_TRUE(datacom::testing::MakeDataset(dataset, RowSchema::For(/*obs_dim=*/2, /*action_dim=*/1), {20}).ok());
   EXPECT_THAT(std::string(PlanExperiment(options).status().message()),
-              HasSubstr("pretrain.dataset: dataset " + dataset + ": column observation is float32[2], the run's is"));
+              HasSubstr("pretrain.dataset: dataset " + dataset + ": column observation is float32[2], the run needs"));
 }
 
 TEST(PlanResume, AcceptsTheSameCommandAgainAndMoreSteps) {

@@ -53,7 +53,7 @@ class PretrainTest(RunTest):
             self.assertFalse(os.path.exists(folder))
         again = run("export-dataset", os.path.join(self.folder, "source"), "--out", dataset)
         self.assertEqual(again.returncode, 2)
-        self.assertIn("exists already", again.stderr)
+        self.assertIn("already exists", again.stderr)
         nothing = run("export-dataset", self.folder, "--out", dataset + "2")
         self.assertEqual(nothing.returncode, 2)
         self.assertIn("not a run folder", nothing.stderr)

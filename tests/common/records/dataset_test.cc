@@ -119,7 +119,7 @@ TEST_F(DatasetTest, AFileThatIsShorterLongerOrGoneIsNamedWithBothSizes) {
     EXPECT_TRUE(absl::IsDataLoss(status)) << status;
     EXPECT_THAT(
         std::string(status.message()),
-        AllOf(HasSubstr(path), HasSubstr(absl::StrCat(content.size(), " bytes, the manifest says ", whole.size()))));
+        AllOf(HasSubstr(path), HasSubstr(absl::StrCat(content.size(), " bytes, the manifest states ", whole.size()))));
   }
   fs::remove(path);
   EXPECT_TRUE(absl::IsDataLoss(Read()));
@@ -153,7 +153,7 @@ TEST_F(DatasetTest, AnotherLayoutIsRefusedByNumber) {
 
 TEST_F(DatasetTest, WhatIsNoDatasetIsSaidToBeNone) {
   EXPECT_TRUE(absl::IsInvalidArgument(Read()));
-  EXPECT_THAT(std::string(Read().message()), AllOf(HasSubstr(folder_), HasSubstr("no dataset folder")));
+  EXPECT_THAT(std::string(Read().message()), AllOf(HasSubstr(folder_), HasSubstr("not a dataset folder")));
 }
 
 TEST_F(DatasetTest, AnotherTaskOrOtherColumnsAreNamed) {
@@ -161,9 +161,9 @@ TEST_F(DatasetTest, AnotherTaskOrOtherColumnsAreNamed) {
   EXPECT_THAT(std::string(Read("air_hockey").message()), HasSubstr("is of task cartpole, the run of air_hockey"));
   const absl::Status wide = Read("cartpole", RowSchema::For(2, 3));
   EXPECT_TRUE(absl::IsInvalidArgument(wide));
-  EXPECT_THAT(std::string(wide.message()), HasSubstr("column action is float32[1], the run's is float32[3]"));
+  EXPECT_THAT(std::string(wide.message()), HasSubstr("column action is float32[1], the run needs float32[3]"));
   const absl::Status more = Read("cartpole", RowSchema::For(2, 1, {{"prev_cost", ColumnType::kFloat32, 1, true}}));
-  EXPECT_THAT(std::string(more.message()), HasSubstr("column prev_cost is not there"));
+  EXPECT_THAT(std::string(more.message()), HasSubstr("column prev_cost is missing"));
 }
 
 TEST_F(DatasetTest, ColumnsThatNoLearnerReadsMayDiffer) {
@@ -177,7 +177,8 @@ TEST_F(DatasetTest, ColumnsThatNoLearnerReadsMayDiffer) {
 TEST_F(DatasetTest, ActionsChosenAreNotTakenForActionsExecuted) {
   const RowSchema filtered = RowSchema::For(2, 1, {ExecutedActionColumn(1)});
   ASSERT_TRUE(MakeDataset(folder_, filtered, {20}).ok());
-  EXPECT_THAT(std::string(Read().message()), HasSubstr("actions are those chosen, not those executed"));
+  EXPECT_THAT(std::string(Read().message()),
+              HasSubstr("which stores policy actions; the run learns from executed actions"));
   EXPECT_TRUE(Read("cartpole", filtered).ok());
 }
 

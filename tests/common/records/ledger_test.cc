@@ -216,7 +216,7 @@ TEST_F(LedgerFiles, DamageIsRefusedNamingFileAndPlace) {
   };
   EXPECT_THAT(csv_error("id,member", "id,remember"), HasSubstr("line 1: not the header"));
   EXPECT_THAT(csv_error("\n2,1,41", "\n1,1,41"), HasSubstr("line 3: its id is not 2"));
-  EXPECT_THAT(csv_error("\n3,0,40", "\n3,0,forty"), HasSubstr("line 4, column 3: \"forty\" is no number"));
+  EXPECT_THAT(csv_error("\n3,0,40", "\n3,0,forty"), HasSubstr("line 4, column 3: \"forty\" is not a number"));
   EXPECT_THAT(csv_error("\n3,0,40", "\n3,40"), HasSubstr("line 4: 17 columns instead of 18"));
 
   const auto steps_error = [&](size_t at, char value) {
@@ -231,7 +231,7 @@ TEST_F(LedgerFiles, DamageIsRefusedNamingFileAndPlace) {
   const size_t record = LedgerStepBytes(1, kActions) - LedgerStepBytes(0, kActions);
   EXPECT_THAT(steps_error(0, 'X'), HasSubstr("not a step file of member 0"));
   EXPECT_THAT(steps_error(8, 3), HasSubstr("not a step file of member 0 with 2 action values"));
-  EXPECT_THAT(steps_error(16 + 3 * record + 12, 9), HasSubstr("record 3: step 9 of its episode, where 1 should stand"));
+  EXPECT_THAT(steps_error(16 + 3 * record + 12, 9), HasSubstr("record 3: step 9 of its episode instead of step 1"));
   EXPECT_THAT(steps_error(16 + 5 * record + 16, 9), HasSubstr("record 5 is not violation 3"));
   Damage("member_0.steps", [&](std::string* content) { *content = steps.substr(0, 16 + 4 * record); });
   EXPECT_THAT(std::string(ReadEpisode(folder_, violation).status().message()),
@@ -256,7 +256,7 @@ TEST_F(LedgerFiles, ALedgerThatDoesNotFitItsCheckpointIsNotContinued) {
   EXPECT_THAT(refusal("ledger/violations.csv", -1), HasSubstr("no row ends at"));
   EXPECT_THAT(refusal("ledger/member_1.steps", -1), HasSubstr("no record ends at"));
   EXPECT_THAT(refusal("ledger/member_1.steps", 32), HasSubstr("were recorded"));
-  EXPECT_THAT(refusal("ledger/member_1.steps", -32), HasSubstr("member 0 has 6 transitions on record, member 1 has 5"));
+  EXPECT_THAT(refusal("ledger/member_1.steps", -32), HasSubstr("member 0 has 6 transitions, member 1 has 5"));
   EXPECT_EQ(LedgerWriter::Open({folder_, 2, kActions + 1}, offsets).status().code(),
             absl::StatusCode::kFailedPrecondition);
 }
