@@ -1,4 +1,29 @@
-# datacom::learner_core: networks, kernels and algorithms; LibTorch, libxsmm, OpenBLAS, the safe map and nothing else.
-include("${CMAKE_CURRENT_LIST_DIR}/FindCoreDependencies.cmake")
+# datacom::learner_core: networks, kernels and algorithms on the CPU, and what loads datacom_torch. Linked as objects, so that the linker
+# keeps the files that register forms of kernel groups (nn/forms.h).
 include("${CMAKE_CURRENT_LIST_DIR}/core_sources.cmake")
-datacom_library(NAME learner_core CXX 17 SRCS ${DATACOM_CORE_SOURCES} DEPS datacom::safety PRIVATE_DEPS datacom_torch datacom_blas)
+
+find_path(OPENBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas-pthread openblas x86_64-linux-gnu/openblas-pthread)
+find_library(OPENBLAS_LIBRARY openblas PATH_SUFFIXES openblas-pthread)
+if(NOT OPENBLAS_LIBRARY OR NOT OPENBLAS_INCLUDE_DIR)
+  message(FATAL_ERROR "OpenBLAS is not installed (Debian: libopenblas-pthread-dev)")
+endif()
+# libxsmm's kernels for small products, a static library. It names the BLAS's sgemm_.
+find_path(LIBXSMM_INCLUDE_DIR libxsmm.h PATH_SUFFIXES libxsmm)
+find_library(LIBXSMM_LIBRARY libxsmm.a)
+if(NOT LIBXSMM_LIBRARY OR NOT LIBXSMM_INCLUDE_DIR)
+  message(FATAL_ERROR "libxsmm is not installed (Debian: libxsmm-dev)")
+endif()
+
+add_library(datacom_learner_core_objects OBJECT ${DATACOM_CORE_SOURCES} ${DATACOM_CPU_SOURCES} ${DATACOM_PRODUCT_SOURCES})
+_datacom_setup(datacom_learner_core_objects 20)
+target_include_directories(datacom_learner_core_objects SYSTEM PRIVATE ${OPENBLAS_INCLUDE_DIR} ${LIBXSMM_INCLUDE_DIR})
+target_link_libraries(datacom_learner_core_objects PUBLIC datacom::base datacom::safety)
+datacom_library(NAME learner_core
+  DEPS $<TARGET_OBJECTS:datacom_learner_core_objects> datacom::base datacom::safety ${LIBXSMM_LIBRARY} ${OPENBLAS_LIBRARY} Threads::Threads ${CMAKE_DL_LIBS})
+
+if(DATACOM_TORCH)
+  set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL TRUE)  # tests link LibTorch too
+  include("${CMAKE_CURRENT_LIST_DIR}/torch.cmake")
+  unset(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL)
+  target_link_libraries(datacom_torch PRIVATE datacom_flags datacom_warnings)
+endif()

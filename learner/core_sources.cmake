@@ -1,52 +1,53 @@
-# The learner core's sources, shared by the project's build and learner/standalone (which needs LibTorch alone).
+# The sources of the learner core and of its two backends, shared by the project's build and learner/standalone. A kernel group X has
+# algorithms/X_kernels.h, X_cpu.cc and X_torch.cc.
+set(DATACOM_KERNEL_GROUPS sac critic gaussian quantile safe_map joined_map cost barrier safe_layer)
+
+set(here "${CMAKE_CURRENT_LIST_DIR}")
 set(DATACOM_CORE_SOURCES
-  ${CMAKE_CURRENT_LIST_DIR}/nn/mlp.cc
-  ${CMAKE_CURRENT_LIST_DIR}/nn/kernels.cc
-  ${CMAKE_CURRENT_LIST_DIR}/nn/instruction_set.cc
-  ${CMAKE_CURRENT_LIST_DIR}/nn/gemm.cc
-  ${CMAKE_CURRENT_LIST_DIR}/nn/loops_avx2.cc
-  ${CMAKE_CURRENT_LIST_DIR}/nn/loops_avx512.cc
-  ${CMAKE_CURRENT_LIST_DIR}/nn/fused_dense.cc
-  ${CMAKE_CURRENT_LIST_DIR}/nn/fused_rows.cc
-  ${CMAKE_CURRENT_LIST_DIR}/nn/fused_quantiles.cc
-  ${CMAKE_CURRENT_LIST_DIR}/nn/fused_joined_map.cc
-  ${CMAKE_CURRENT_LIST_DIR}/nn/fused_watch.cc
-  ${CMAKE_CURRENT_LIST_DIR}/nn/tensor_kernels.cc
-  ${CMAKE_CURRENT_LIST_DIR}/nn/tensor_rows.cc
-  ${CMAKE_CURRENT_LIST_DIR}/nn/tensor_joined_map.cc
-  ${CMAKE_CURRENT_LIST_DIR}/nn/tensor_watch.cc
-  ${CMAKE_CURRENT_LIST_DIR}/algorithms/algorithm.cc
-  ${CMAKE_CURRENT_LIST_DIR}/algorithms/population.cc
-  ${CMAKE_CURRENT_LIST_DIR}/algorithms/critic_ensemble.cc
-  ${CMAKE_CURRENT_LIST_DIR}/algorithms/soft_actor_critic.cc
-  ${CMAKE_CURRENT_LIST_DIR}/algorithms/feasibility.cc
-  ${CMAKE_CURRENT_LIST_DIR}/algorithms/gaussian_feasibility.cc
-  ${CMAKE_CURRENT_LIST_DIR}/algorithms/quantile_feasibility.cc
-  ${CMAKE_CURRENT_LIST_DIR}/algorithms/delta.cc
-  ${CMAKE_CURRENT_LIST_DIR}/algorithms/sac.cc
-  ${CMAKE_CURRENT_LIST_DIR}/algorithms/analytic_atacom.cc
-  ${CMAKE_CURRENT_LIST_DIR}/algorithms/lag_sac.cc
-  ${CMAKE_CURRENT_LIST_DIR}/algorithms/wcsac.cc
-  ${CMAKE_CURRENT_LIST_DIR}/algorithms/cbf_sac.cc
-  ${CMAKE_CURRENT_LIST_DIR}/algorithms/safe_layer_td3.cc
-  ${CMAKE_CURRENT_LIST_DIR}/algorithms/datacom.cc
-  ${CMAKE_CURRENT_LIST_DIR}/algorithms/iqn_datacom.cc)
-if(OPENBLAS_LIBRARY)
-  list(APPEND DATACOM_CORE_SOURCES ${CMAKE_CURRENT_LIST_DIR}/nn/gemm_blas.cc)
-else()
-  list(APPEND DATACOM_CORE_SOURCES ${CMAKE_CURRENT_LIST_DIR}/nn/gemm_torch.cc)
-endif()
-if(LIBXSMM_LIBRARY)
-  set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/nn/gemm.cc PROPERTIES COMPILE_DEFINITIONS DATACOM_LIBXSMM)
-endif()
+  ${here}/nn/mlp.cc
+  ${here}/nn/kernels.cc
+  ${here}/nn/torch_library.cc
+  ${here}/algorithms/algorithm.cc
+  ${here}/algorithms/population.cc
+  ${here}/algorithms/critic_ensemble.cc
+  ${here}/algorithms/soft_actor_critic.cc
+  ${here}/algorithms/feasibility.cc
+  ${here}/algorithms/gaussian_feasibility.cc
+  ${here}/algorithms/quantile_feasibility.cc
+  ${here}/algorithms/delta.cc
+  ${here}/algorithms/sac.cc
+  ${here}/algorithms/analytic_atacom.cc
+  ${here}/algorithms/lag_sac.cc
+  ${here}/algorithms/wcsac.cc
+  ${here}/algorithms/cbf_sac.cc
+  ${here}/algorithms/safe_layer_td3.cc
+  ${here}/algorithms/datacom.cc
+  ${here}/algorithms/iqn_datacom.cc)
+set(DATACOM_CPU_SOURCES
+  ${here}/nn/cpu/instruction_set.cc
+  ${here}/nn/cpu/loops_avx2.cc
+  ${here}/nn/cpu/loops_avx512.cc
+  ${here}/nn/cpu/optimisers.cc
+  ${here}/nn/cpu/perceptrons.cc)
+set(DATACOM_PRODUCT_SOURCES ${here}/nn/cpu/gemm.cc ${here}/nn/cpu/gemm_blas.cc)  # libxsmm and OpenBLAS
+set(DATACOM_TORCH_SOURCES
+  ${here}/nn/mlp.cc
+  ${here}/nn/torch/optimisers.cc
+  ${here}/nn/torch/torch_kernels.cc)
+
 # Loops between two matrix products: the compiler vectorises, but does not reorder sums. Those that are built twice have the same bits
 # for both instruction sets: there it does not fuse multiply-adds by itself.
 set(loop_options "-O3;-fno-math-errno;-fno-trapping-math")
-set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/nn/fused_rows.cc ${CMAKE_CURRENT_LIST_DIR}/nn/fused_quantiles.cc
-  ${CMAKE_CURRENT_LIST_DIR}/nn/fused_watch.cc
-  PROPERTIES COMPILE_OPTIONS "${loop_options};-ffp-contract=fast")
-set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/nn/loops_avx2.cc PROPERTIES COMPILE_OPTIONS "${loop_options};-ffp-contract=off")
+foreach(group ${DATACOM_KERNEL_GROUPS})
+  list(APPEND DATACOM_CPU_SOURCES ${here}/algorithms/${group}_cpu.cc)
+  list(APPEND DATACOM_TORCH_SOURCES ${here}/algorithms/${group}_torch.cc)
+  if(NOT group STREQUAL joined_map)  # the actor's code, and its bits
+    set_source_files_properties(${here}/algorithms/${group}_cpu.cc PROPERTIES COMPILE_OPTIONS "${loop_options};-ffp-contract=fast")
+  endif()
+endforeach()
+set_source_files_properties(${here}/nn/cpu/optimisers.cc PROPERTIES COMPILE_OPTIONS "${loop_options};-ffp-contract=fast")
+set_source_files_properties(${here}/nn/cpu/loops_avx2.cc PROPERTIES COMPILE_OPTIONS "${loop_options};-ffp-contract=off")
 # GCC 12 warns of its own header's undefined registers.
-set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/nn/loops_avx512.cc
+set_source_files_properties(${here}/nn/cpu/loops_avx512.cc
   PROPERTIES COMPILE_OPTIONS
   "${loop_options};-ffp-contract=off;-mavx512f;-mavx512cd;-mavx512bw;-mavx512dq;-mavx512vl;-mprefer-vector-width=512;$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>")

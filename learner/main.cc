@@ -100,12 +100,6 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "datacom-learner: %s\n", message.c_str());
     return kExitFailure;
   }
-  try {
-    PrepareCpu(argv);
-  } catch (const std::invalid_argument& error) {
-    std::fprintf(stderr, "datacom-learner: %s\n", error.what());
-    return kExitUsage;
-  }
   Flags flags;
   CLI::App app("The learner of a datacom run: updates all members, serves their policies, keeps the run's records.");
   Declare(&app, &flags);
@@ -120,6 +114,12 @@ int Main(int argc, char** argv) {
         security.ok() ? CheckHealth(flags.healthcheck, kHealthDeadline, *security) : security.status();
     if (!health.ok()) std::fprintf(stderr, "datacom-learner: %s\n", std::string(health.message()).c_str());
     return ExitCode(health);
+  }
+  try {
+    PrepareCpu(argv);
+  } catch (const std::invalid_argument& error) {
+    std::fprintf(stderr, "datacom-learner: %s\n", error.what());
+    return kExitUsage;
   }
   InitLog("learner");
   spdlog::info("arithmetic: {}", CpuArithmetic());

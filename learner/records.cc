@@ -229,10 +229,11 @@ absl::StatusOr<std::unique_ptr<RunRecords>> RunRecords::Open(const std::string& 
 }
 
 std::string BuildText() {
+  const std::string torch = TorchVersion();
   return absl::StrCat("version ", Version(), "\nrevision ", Revision(), "\nprotocol ", kProtocolVersion, "\ngrpc ",
                       grpc::Version(), "\nprotobuf ",
                       google::protobuf::internal::VersionString(GOOGLE_PROTOBUF_VERSION), "\nlibtorch ",
-                      DATACOM_TORCH_VERSION, "\nspdlog ", SPDLOG_VER_MAJOR, ".", SPDLOG_VER_MINOR, ".",
+                      torch.empty() ? "not loaded" : torch, "\nspdlog ", SPDLOG_VER_MAJOR, ".", SPDLOG_VER_MINOR, ".",
                       SPDLOG_VER_PATCH, "\ncompiler ", __VERSION__, "\narithmetic ", CpuArithmetic(), "\nmachine ",
                       ProcessorName(), ", ", std::thread::hardware_concurrency(), " processors\nstarted ",
                       absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone()), "\n");

@@ -19,31 +19,10 @@ learner::MemberHyper HyperOf(const v1::Experiment& resolved, int member) {
   const v1::Hyper hyper = datacom::MemberHyper(resolved, member);
   learner::MemberHyper out;
   out.seed = resolved.members(member).seed();
-  out.actor_lr = hyper.actor_lr();
-  out.critic_lr = hyper.critic_lr();
-  out.constraint_lr = hyper.constraint_lr();
-  out.alpha_lr = hyper.alpha_lr();
-  out.target_entropy = hyper.target_entropy();
-  out.accepted_risk = hyper.accepted_risk();
-  out.cost_budget = hyper.cost_budget();
-  out.init_delta = hyper.init_delta();
-  out.delta_lr = hyper.delta_lr();
   out.delta_fixed = hyper.delta_mode() == "fixed";
-  out.atacom_gain = hyper.atacom_gain();
-  out.slack_beta = hyper.slack_beta();
-  out.multiplier_lr = hyper.multiplier_lr();
-  out.cost_damping = hyper.cost_damping();
-  out.exploration_noise = hyper.exploration_noise();
-  out.target_noise = hyper.target_noise();
-  out.target_noise_clip = hyper.target_noise_clip();
-  out.projection_threshold = hyper.projection_threshold();
-  out.barrier_margin = hyper.barrier_margin();
-  out.barrier_safe_weight = hyper.barrier_safe_weight();
-  out.barrier_unsafe_weight = hyper.barrier_unsafe_weight();
-  out.barrier_relaxation_weight = hyper.barrier_relaxation_weight();
-  out.barrier_decay = hyper.barrier_decay();
-  out.relaxation_penalty = hyper.relaxation_penalty();
-  out.return_floor = hyper.return_floor();
+#define DATACOM_HYPER(name, value) out.name = hyper.name();
+#include "learner/algorithms/hyper.inc"
+#undef DATACOM_HYPER
   return out;
 }
 

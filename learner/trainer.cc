@@ -439,9 +439,7 @@ absl::Status Trainer::TakeSnapshots(std::vector<Snapshot>* snapshots) {
       snapshot.version = {parts_.incarnation, update_};
       snapshot.task = parts_.experiment.task();
       snapshot.acting_rule = parts_.algorithm->acting_rule();
-      for (ActingParameters::Array& array : parameters.arrays) {
-        snapshot.arrays.push_back({std::move(array.name), std::move(array.shape), std::move(array.values)});
-      }
+      snapshot.arrays = std::move(parameters.arrays);
       snapshot.scalars = std::move(parameters.scalars);
       snapshots->push_back(std::move(snapshot));
     }

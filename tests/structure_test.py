@@ -26,11 +26,14 @@ INCLUDE_EXCEPTIONS = {
     ("learner/standalone/golden_check.cc", "tests/learner/core_golden.h"): "the golden check without GoogleTest, for GPU machines",
 }
 
-# Headers of the standard library alone, which the learner core may share although it builds with LibTorch alone; so is
-# safe_map.cc, which the standalone build compiles.
-CORE_MAY_INCLUDE = {"common/safety/risk.h", "common/safety/safe_map.h"}
+# Headers of the standard library alone, which the learner core may share although it builds with LibTorch alone; so are
+# random.cc and safe_map.cc, which the standalone build compiles.
+CORE_MAY_INCLUDE = {"common/base/random.h", "common/nn/named_array.h", "common/safety/risk.h", "common/safety/safe_map.h"}
 
 TORCH = re.compile(r"^(torch|ATen|c10)/")
+# A file of the learner core belongs to a backend by its folder or by its name; these two choose one.
+BACKEND = re.compile(r"^learner/(?:nn/(cpu|torch)/|algorithms/\w+_(cpu|torch)\.cc$)")
+BACKEND_CHOICE = {"learner/nn/kernels.cc", "learner/algorithms/algorithm.cc"}
 MUJOCO = re.compile(r"^mujoco/")
 
 
@@ -49,6 +52,11 @@ def read(path):
 
 def includes(path):
     return re.findall(r'^\s*#\s*include\s+["<]([^">]+)[">]', read(path), re.M)
+
+
+def backend_of(path):
+    match = BACKEND.match(str(path))
+    return match and (match.group(1) or match.group(2))
 
 
 def readme_layers():
@@ -153,11 +161,28 @@ class Layers(unittest.TestCase):
                     wrong.append(f"{path} includes {include}")
         self.assertFalse(wrong, listing(wrong))
 
-    def test_torch_headers_stay_inside_the_learner(self):
+    def test_torch_headers_stay_in_the_backend_that_is_a_library_of_its_own(self):
         wrong = [f"{path} includes {include}" for path in files(".h", ".cc") for include in includes(path)
-                 if TORCH.match(include) and path.parts[0] != "learner" and path.parts[:2] != ("tests", "learner")
-                 and path.parts[:2] != ("tests", "bench")]
+                 if TORCH.match(include) and backend_of(path) != "torch" and path.parts[:2] != ("tests", "learner")]
         self.assertFalse(wrong, listing(wrong))
+
+    def test_a_backend_of_the_learner_core_is_included_by_its_own_files_alone(self):
+        wrong = []
+        for path in files(".h", ".cc"):
+            for include in includes(path):
+                used = backend_of(include)
+                choice = used == "cpu" and str(path) in BACKEND_CHOICE
+                if used and path.parts[0] == "learner" and path.parts[1] != "standalone" and backend_of(path) != used and not choice:
+                    wrong.append(f"{path} includes {include}")
+        self.assertFalse(wrong, listing(wrong))
+
+    def test_every_kernel_group_has_a_form_for_each_backend(self):
+        folder = ROOT / "learner" / "algorithms"
+        groups = {path.name.removesuffix("_kernels.h") for path in folder.glob("*_kernels.h")}
+        listed = re.search(r"^set\(DATACOM_KERNEL_GROUPS ([^)]*)\)", read("learner/core_sources.cmake"), re.M).group(1).split()
+        self.assertEqual(groups, set(listed))
+        for backend in ("cpu", "torch"):
+            self.assertEqual(groups, {path.stem.removesuffix(f"_{backend}") for path in folder.glob(f"*_{backend}.cc")})
 
     def test_mujoco_headers_stay_with_simulators_and_the_actor(self):
         wrong = []
@@ -191,10 +216,17 @@ class LinkedLibraries(unittest.TestCase):
     def test_render_links_no_libtorch_and_finds_gl_at_run_time(self):
         self.expect_without("datacom-render", "libtorch", "libc10", "libEGL", "libGL", "libOSMesa")
 
-    def test_learner_links_no_mujoco(self):
+    def test_learner_links_neither_libtorch_nor_mujoco(self):
         if not learner_is_built():
             self.skipTest("this build has no learner")
-        self.expect_without("datacom-learner", "libmujoco")
+        self.expect_without("datacom-learner", "libtorch", "libc10", "libmujoco")
+
+    def test_the_library_for_libtorch_shows_one_function(self):
+        library = BUILD / "bin" / "libdatacom_torch.so"
+        if not library.exists():
+            self.skipTest("this build has no LibTorch")
+        output = subprocess.run(["nm", "-D", "--defined-only", str(library)], capture_output=True, text=True, check=True)
+        self.assertEqual([line.split()[-1] for line in output.stdout.splitlines()], ["datacom_torch_make_kernels"])
 
     def test_the_command_links_neither_libtorch_nor_mujoco(self):
         self.expect_without("datacom", "libtorch", "libc10", "libmujoco")

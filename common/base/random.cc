@@ -34,7 +34,7 @@ std::array<uint32_t, 4> Philox(uint64_t counter, uint64_t key) {
 
 }  // namespace
 
-uint64_t StreamKey(absl::string_view purpose, std::initializer_list<uint64_t> parts) {
+uint64_t StreamKey(std::string_view purpose, std::initializer_list<uint64_t> parts) {
   uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a over the purpose
   for (const char c : purpose) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
   hash = Mix(hash ^ parts.size());

@@ -9,13 +9,12 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
-
-#include "absl/strings/string_view.h"
+#include <string_view>
 
 namespace datacom {
 
 // 64-bit key of a named stream: purpose and parts hashed with a fixed function (stable across builds and machines).
-uint64_t StreamKey(absl::string_view purpose, std::initializer_list<uint64_t> parts);
+uint64_t StreamKey(std::string_view purpose, std::initializer_list<uint64_t> parts);
 
 class RandomStream {
  public:
@@ -27,7 +26,7 @@ class RandomStream {
   double Uniform(double low, double high);  // [low, high)
   uint64_t Below(uint64_t bound);           // uniform in [0, bound), bound > 0, unbiased
   // A child stream: a function of `purpose` and this stream's key, independent of how much was drawn from this one.
-  RandomStream Child(absl::string_view purpose) const { return RandomStream(StreamKey(purpose, {key_})); }
+  RandomStream Child(std::string_view purpose) const { return RandomStream(StreamKey(purpose, {key_})); }
   double Normal();  // standard normal; Box-Muller on two draws, which keeps the second value
 
  private:

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/nn/named_array.h"
 
 namespace datacom {
 
@@ -25,12 +26,6 @@ struct SnapshotVersion {
   friend bool operator==(const SnapshotVersion& a, const SnapshotVersion& b) {
     return a.incarnation == b.incarnation && a.update == b.update;
   }
-};
-
-struct NamedArray {
-  std::string name;  // "actor.mean.0.weight" [in, out] row-major: y = x W + b; "actor.mean.0.bias" [out]
-  std::vector<uint32_t> shape;
-  std::vector<float> values;  // product of shape
 };
 
 struct Snapshot {

@@ -1,7 +1,8 @@
 #!/bin/bash
 # usage: make_root.sh TARGET BIN FOLDER : fills FOLDER/root with the root file system of an image (replay, actor, learner, learner-cuda,
-# tools): programs of BIN in usr/bin and every library they load, where the loader looks for it; no shell. FOLDER/writable has the folders
-# that a run writes to. They are separate because the images' user must own them and copying into an image changes the owner.
+# tools): programs of BIN and the libraries beside them in usr/bin, and every library they load where the loader looks for it; no shell.
+# FOLDER/writable has the folders that a run writes to. They are separate because the images' user must own them and copying into an image
+# changes the owner.
 set -euo pipefail
 target="${1:?usage: make_root.sh TARGET BIN FOLDER}" bin="${2:?a folder of programs}" folder="${3:?a folder to fill}"
 root="$folder/root"
@@ -9,7 +10,8 @@ source="$(cd "$(dirname "$(readlink -f "$0")")/../.." && pwd)"
 case "$target" in
   replay) programs=(datacom-replay) writable=(data) ;;
   actor) programs=(datacom-actor) writable=() ;;
-  learner | learner-cuda) programs=(datacom-learner) writable=(run/datacom) ;;
+  learner) programs=(datacom-learner) writable=(run/datacom) ;;
+  learner-cuda) programs=(datacom-learner libdatacom_torch.so) writable=(run/datacom) ;;
   tools) programs=(datacom datacom-actor datacom-render) writable=(run/datacom) ;;
   *) echo "make_root.sh: unknown target \"$target\"; use replay, actor, learner, learner-cuda or tools" >&2; exit 2 ;;
 esac

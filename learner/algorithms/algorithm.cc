@@ -12,8 +12,9 @@
 #include "learner/algorithms/sac.h"
 #include "learner/algorithms/safe_layer_td3.h"
 #include "learner/algorithms/wcsac.h"
-#include "learner/nn/gemm.h"
-#include "learner/nn/instruction_set.h"
+#include "learner/nn/cpu/gemm.h"
+#include "learner/nn/cpu/instruction_set.h"
+#include "learner/nn/torch_library.h"
 
 namespace datacom::learner {
 
@@ -126,6 +127,8 @@ int QuantilesOf(const std::string& algorithm) {
   }
   return 0;
 }
+
+std::string TorchVersion() { return LoadedTorchVersion(); }
 
 void PrepareCpu(char** argv) { RestartForBlas(argv); }
 

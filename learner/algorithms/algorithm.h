@@ -1,8 +1,8 @@
 // What a learning algorithm is to the rest of the learner: M members in stacked tensors, updated together from host
 // batches.
 //
-// Plain C++17: neither this header nor its users need LibTorch, protobuf or Abseil (the core also builds with LibTorch
-// alone). Errors are exceptions (std::invalid_argument for wrong configuration or state, naming the thing and the
+// Neither this header nor its users need LibTorch, protobuf or Abseil (learner/standalone builds the core without the
+// last two). Errors are exceptions (std::invalid_argument for wrong configuration or state, naming the thing and the
 // value; whatever LibTorch throws), stopped at one boundary in learner/. Not thread-safe: one thread updates. Owns
 // parameters, optimiser state and workspaces; steady-state updates allocate nothing on the CPU path. Update blocks
 // until the numbers of the step are final on CPU; on CUDA it enqueues, and Stats/Snapshot/Save synchronise.
@@ -16,28 +16,17 @@
 #include <string>
 #include <vector>
 
+#include "common/nn/named_array.h"
+
 namespace datacom::learner {
 
-// One member's scalars (proto Hyper). Numbers in parentheses are sections of learner/algorithms/README.md.
+// One member's numbers (proto Hyper, same names and defaults).
 struct MemberHyper {
   uint64_t seed = 0;
-  double actor_lr = 5e-4, critic_lr = 5e-4, constraint_lr = 5e-4, alpha_lr = 5e-4;
-  double target_entropy = -1;
-  double accepted_risk = 0.9;
-  double cost_budget = 5;                         // undiscounted; of IQN-ATACOM discounted
-  double multiplier_lr = 5e-4, cost_damping = 1;  // of the Lagrange multiplier (10)
-  double init_delta = 1;
-  double delta_lr = 0.05;
-  bool delta_fixed = false;  // delta = init_delta, bypassing softplus and update (5.5)
-  double atacom_gain = 50, slack_beta = 1;
-  // SafeLayerTD3 (12): standard deviations and bound of TD3's noises; predicted cost from which actions are projected.
-  double exploration_noise = 0.5, target_noise = 0.2, target_noise_clip = 0.5;
-  double projection_threshold = 1e-6;
-  // CBF-SAC (13): margin of the barrier's labels, weights of its loss, rate of its decay, price of the filter's
-  // relaxation.
-  double barrier_margin = 0.01, barrier_decay = 1, relaxation_penalty = 1e3;
-  double return_floor = -1e9;  // no critic's target is below it
-  double barrier_safe_weight = 100, barrier_unsafe_weight = 100, barrier_relaxation_weight = 1;
+  bool delta_fixed = false;  // delta = init_delta, bypassing softplus and update (learner/algorithms/README.md 5.5)
+#define DATACOM_HYPER(name, value) double name = value;
+#include "learner/algorithms/hyper.inc"
+#undef DATACOM_HYPER
 };
 
 struct AlgorithmConfig {
@@ -100,12 +89,7 @@ using State = std::map<std::string, std::string>;
 
 // What a snapshot carries (common/nn/snapshot.h names), one member.
 struct ActingParameters {
-  struct Array {
-    std::string name;
-    std::vector<uint32_t> shape;
-    std::vector<float> values;
-  };
-  std::vector<Array> arrays;
+  std::vector<NamedArray> arrays;
   std::map<std::string, double, std::less<>> scalars;
 };
 
@@ -137,8 +121,9 @@ int QuantilesOf(const std::string& algorithm);  // AlgorithmConfig::quantiles as
 // What computes on the CPU, e.g. "avx512, products by libxsmm 1.17 avx512". Throws std::invalid_argument where
 // DATACOM_ISA names what there is not.
 std::string CpuArithmetic();
-// First in main: where products are OpenBLAS's and it chose kernels for another instruction set, starts the program
-// again with the right ones. Throws as CpuArithmetic.
+std::string TorchVersion();  // of the LibTorch that an algorithm has loaded; empty where none has
+// Before anything that must not happen twice: where products are OpenBLAS's and it chose kernels for another
+// instruction set, starts the program again with the right ones. Throws as CpuArithmetic.
 void PrepareCpu(char** argv);
 
 // Raw network access for tests: names as in golden files' spirit ("actor.mean.0.weight", "critic.0.1.bias",

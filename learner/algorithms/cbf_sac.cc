@@ -6,7 +6,8 @@
 
 namespace datacom::learner {
 
-CbfSac::CbfSac(const AlgorithmConfig& config) : Sac(config, Unbuilt()) {
+CbfSac::CbfSac(const AlgorithmConfig& config)
+    : Sac(config, Unbuilt()), barrier_kernels_(kernels_->Group<BarrierKernels>()) {
   if (config_.x_dim > 0) {
     throw std::invalid_argument("cbf_sac learns a barrier of states that the action controls; of this task's, " +
                                 std::to_string(config_.x_dim) + " are controlled by no action (x_dim)");
@@ -58,8 +59,8 @@ void CbfSac::EvaluateState() {
   kernels_->Forward(parameters(), barrier_, q_, tape_);
   kernels_->Adjoint(parameters(), barrier_, ones_, tape_);
   kernels_->InputGradient(parameters(), barrier_, tape_, 0, /*add=*/false, slope_);
-  kernels_->BarrierLoss({tape_.out, slope_, f_, G_, action_, cost_, box_, Block(numbers_)}, d_value_, d_slope_,
-                        barrier_loss_.value);
+  barrier_kernels_->BarrierLoss({tape_.out, slope_, f_, G_, action_, cost_, box_, Block(numbers_)}, d_value_, d_slope_,
+                                barrier_loss_.value);
   GuardAndRecord(barrier_loss_);
   kernels_->RowMean(tape_.out, mean_barrier_.value);
   Record(mean_barrier_);

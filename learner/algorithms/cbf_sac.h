@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "learner/algorithms/barrier_kernels.h"
 #include "learner/algorithms/sac.h"
 
 namespace datacom::learner {
@@ -24,6 +25,7 @@ class CbfSac : public Sac {
   void EvaluateState() override;
 
  private:
+  BarrierKernels* const barrier_kernels_;
   Mlp barrier_;
   Optimizer barrier_optimizer_;
   Statistic barrier_loss_, mean_barrier_;

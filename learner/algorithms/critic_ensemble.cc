@@ -39,6 +39,7 @@ void CriticEnsemble::Declare(const std::vector<std::string>& names, CriticForm f
 
 void CriticEnsemble::MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block, Kernels* kernels) {
   kernels_ = kernels;
+  critic_kernels_ = kernels->Group<CriticKernels>();
   batch_ = config.batch_size, obs_dim_ = config.obs_dim;
   for (Net& net : nets_) {
     net.target = net.online.Shifted(target_first);
@@ -89,7 +90,7 @@ void CriticEnsemble::ParameterGradient(const FloatView& parameters, const Critic
 void CriticEnsemble::Regress(const FloatView& parameters, const CriticInput& input, const FloatView& y,
                              const FloatView& gradients, const DoubleView& loss) {
   kernels_->SetZero(loss);
-  for (const Net& net : nets_) kernels_->SquaredLoss(net.stored.out, y, 1.0 / nets(), net.d_out, loss);
+  for (const Net& net : nets_) critic_kernels_->SquaredLoss(net.stored.out, y, 1.0 / nets(), net.d_out, loss);
   ParameterGradient(parameters, input, gradients);
 }
 

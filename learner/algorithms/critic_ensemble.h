@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "learner/algorithms/algorithm.h"
+#include "learner/algorithms/critic_kernels.h"
 #include "learner/nn/kernels.h"
 
 namespace datacom::learner {
@@ -70,6 +71,7 @@ class CriticEnsemble {
   int64_t first_ = 0, size_ = 0;
   int batch_ = 0, obs_dim_ = 0;
   Kernels* kernels_ = nullptr;
+  CriticKernels* critic_kernels_ = nullptr;
   std::vector<Net> nets_;
 };
 

@@ -5,7 +5,7 @@
 #include "common/safety/risk.h"
 #include "common/safety/safe_map.h"
 #include "learner/algorithms/gaussian_feasibility.h"
-#include "learner/nn/safe_map_row.h"
+#include "learner/algorithms/safe_map_row.h"
 
 namespace datacom::learner {
 
@@ -13,7 +13,11 @@ Datacom::Datacom(const AlgorithmConfig& config)
     : Datacom(config, std::make_unique<GaussianFeasibility>(), Delta(config, /*discount_budget=*/true)) {}
 
 Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> feasibility, const Delta& delta)
-    : SoftActorCritic(config), feasibility_(std::move(feasibility)), delta_(delta) {
+    : SoftActorCritic(config),
+      safe_map_kernels_(kernels_->Group<SafeMapKernels>()),
+      joined_map_kernels_(kernels_->Group<JoinedMapKernels>()),
+      feasibility_(std::move(feasibility)),
+      delta_(delta) {
   DeclareCritics();
   feasibility_->Declare(config_, &layout_);
   MirrorTargets(0, layout_.size());
@@ -78,35 +82,36 @@ SafeMapInput Datacom::MapInput(const Dynamics& dynamics, const DoubleView& k, co
 void Datacom::MapNow() {
   const SafeMapOutput out{NowAction(), now_.log_pi, record_};
   if (joins()) {
-    kernels_->JoinedMap(map_.Rows(batch_, batch_), Block(target_entropy_), now_.u, out);
+    joined_map_kernels_->JoinedMap(map_.Rows(batch_, batch_), Block(target_entropy_), now_.u, out);
   } else {
     const Dynamics now = dynamics_.Rows(batch_, batch_);
-    kernels_->SafeMap(MapInput(now, feasibility_->k_now(), feasibility_->J_now()), now_.u, out);
+    safe_map_kernels_->SafeMap(MapInput(now, feasibility_->k_now(), feasibility_->J_now()), now_.u, out);
   }
 }
 
 void Datacom::MapNext() {
   const SafeMapOutput out{NextAction(), next_.log_pi, record_};
   if (joins()) {
-    kernels_->JoinedMap(map_.Rows(0, batch_), Block(target_entropy_), next_.u, out);
+    joined_map_kernels_->JoinedMap(map_.Rows(0, batch_), Block(target_entropy_), next_.u, out);
   } else {
     const Dynamics next = dynamics_.Rows(0, batch_);
-    kernels_->SafeMap(MapInput(next, feasibility_->k_next(), feasibility_->J_next()), next_.u, out);
+    safe_map_kernels_->SafeMap(MapInput(next, feasibility_->k_next(), feasibility_->J_next()), next_.u, out);
   }
 }
 
 void Datacom::MapNowGradient() {
   if (joins()) {
-    kernels_->JoinedMapGradient(map_.Rows(batch_, batch_), record_, now_.u, action_gradient(), d_u_);
+    joined_map_kernels_->JoinedMapGradient(map_.Rows(batch_, batch_), record_, now_.u, action_gradient(), d_u_);
   } else {
-    kernels_->SafeMapGradient(record_, now_.u, action_gradient(), d_u_);
+    safe_map_kernels_->SafeMapGradient(record_, now_.u, action_gradient(), d_u_);
   }
 }
 
 // Constraint values use the online nets and delta as they are before this update, for s and s' alike.
 void Datacom::EvaluateState() {
   feasibility_->Evaluate(parameters(), Block(delta_value_));
-  if (joins()) kernels_->JoinMap({MapInput(dynamics_, feasibility_->k(), feasibility_->J()), dynamics_.known}, map_);
+  if (joins())
+    joined_map_kernels_->JoinMap({MapInput(dynamics_, feasibility_->k(), feasibility_->J()), dynamics_.known}, map_);
   feasibility_->LossGradient(parameters(), targets(), gradients(), constraint_loss_.value);
   GuardAndRecord(constraint_loss_);
   kernels_->RowMean(feasibility_->k_now(), constraint_mean_.value);

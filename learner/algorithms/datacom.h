@@ -12,6 +12,8 @@
 
 #include "learner/algorithms/delta.h"
 #include "learner/algorithms/feasibility.h"
+#include "learner/algorithms/joined_map_kernels.h"
+#include "learner/algorithms/safe_map_kernels.h"
 #include "learner/algorithms/soft_actor_critic.h"
 
 namespace datacom::learner {
@@ -51,6 +53,8 @@ class Datacom : public SoftActorCritic {
   bool joins() const { return !config_.known.empty(); }
   void UploadDelta(int member);
 
+  SafeMapKernels* const safe_map_kernels_;
+  JoinedMapKernels* const joined_map_kernels_;
   std::unique_ptr<Feasibility> feasibility_;
   Delta delta_;
   Optimizer constraint_optimizer_;

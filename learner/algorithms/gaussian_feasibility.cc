@@ -15,6 +15,7 @@ void GaussianFeasibility::Declare(const AlgorithmConfig& config, ParameterLayout
 void GaussianFeasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block,
                                         Kernels* kernels) {
   Feasibility::MakeWorkspace(config, target_first, block, kernels);
+  gaussian_kernels_ = kernels->Group<GaussianKernels>();
   const int members = static_cast<int>(config.members.size());
   margin_ = kernels->NewDoubles(members, 1, 1);
   for (int m = 0; m < members; ++m) {
@@ -39,8 +40,8 @@ void GaussianFeasibility::Evaluate(const FloatView& parameters, const DoubleView
     kernels_->Adjoint(parameters, net->online, ones_, net->tape);
     kernels_->InputGradient(parameters, net->online, net->jacobian_rows, 0, /*add=*/false, net->jacobian);
   }
-  kernels_->GaussianRisk(mean_.jacobian_rows.out, log_std_.jacobian_rows.out, mean_.jacobian, log_std_.jacobian,
-                         margin_.Members(member_, parameters.members), delta, k_, J_);
+  gaussian_kernels_->GaussianRisk(mean_.jacobian_rows.out, log_std_.jacobian_rows.out, mean_.jacobian,
+                                  log_std_.jacobian, margin_.Members(member_, parameters.members), delta, k_, J_);
 }
 
 void GaussianFeasibility::LossGradient(const FloatView& parameters, const FloatView& targets,
@@ -54,7 +55,8 @@ void GaussianFeasibility::LossGradient(const FloatView& parameters, const FloatV
                               failure_weight_,
                               batch_,
                               discount_};
-  kernels_->GaussianLoss(mean_.loss_rows.out, log_std_.loss_rows.out, target, mean_.d_out, log_std_.d_out, loss);
+  gaussian_kernels_->GaussianLoss(mean_.loss_rows.out, log_std_.loss_rows.out, target, mean_.d_out, log_std_.d_out,
+                                  loss);
   const FloatView z = z_.Rows(batch_, batch_ + failures_);
   for (Net* net : {&mean_, &log_std_}) {
     kernels_->ScaleAdjoint(net->d_out, net->loss_rows);
@@ -65,8 +67,8 @@ void GaussianFeasibility::LossGradient(const FloatView& parameters, const FloatV
 void GaussianFeasibility::EvaluateRisk(const FloatView& parameters, int member, int count) {
   const auto part = [count](const auto& view) { return view.Members(0, 1).Rows(0, count); };
   for (Net* net : {&mean_, &log_std_}) kernels_->Forward(parameters, net->online, part(z_), net->tape);
-  kernels_->GaussianRisk(part(mean_.tape.out), part(log_std_.tape.out), part(mean_.jacobian), part(log_std_.jacobian),
-                         margin_.Members(member, 1), no_delta_, part(k_), part(J_));
+  gaussian_kernels_->GaussianRisk(part(mean_.tape.out), part(log_std_.tape.out), part(mean_.jacobian),
+                                  part(log_std_.jacobian), margin_.Members(member, 1), no_delta_, part(k_), part(J_));
 }
 
 }  // namespace datacom::learner

@@ -8,6 +8,7 @@
 #define DATACOM_LEARNER_ALGORITHMS_GAUSSIAN_FEASIBILITY_H_
 
 #include "learner/algorithms/feasibility.h"
+#include "learner/algorithms/gaussian_kernels.h"
 
 namespace datacom::learner {
 
@@ -29,6 +30,7 @@ class GaussianFeasibility : public Feasibility {
     FloatView jacobian;  // [block, 2B, q + x]
     FloatView d_out;     // [block, B + F, 1]
   };
+  GaussianKernels* gaussian_kernels_ = nullptr;
   Net mean_, log_std_;
   DoubleView margin_;  // [M, 1, 1]
 };

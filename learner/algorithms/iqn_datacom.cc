@@ -28,7 +28,7 @@ void IqnDatacom::AddConstraint(int member, ActingParameters* out) const {
   const size_t behind = nets.arrays.size();
   AddActingNet("constraint.quantile", member, &nets);
   for (size_t i = 0; i < nets.arrays.size(); ++i) {
-    ActingParameters::Array& array = nets.arrays[i];
+    NamedArray& array = nets.arrays[i];
     if (i == behind) {  // [width, out]
       const size_t columns = array.shape[1];
       for (size_t j = 0; j < array.values.size(); ++j) array.values[j] *= embedding[j / columns];

@@ -6,7 +6,8 @@
 
 namespace datacom::learner {
 
-LagSac::LagSac(const AlgorithmConfig& config, const std::vector<std::string>& cost_nets) : SoftActorCritic(config) {
+LagSac::LagSac(const AlgorithmConfig& config, const std::vector<std::string>& cost_nets)
+    : SoftActorCritic(config), cost_kernels_(kernels_->Group<CostKernels>()) {
   DeclareCritics();
   cost_critics_.Declare(cost_nets, CriticForm::kPlain, config_, &layout_);
   MirrorTargets(0, layout_.size());
@@ -72,9 +73,9 @@ void LagSac::ValueGradients() {
 void LagSac::AddPricedCost() {
   cost_critics_.Evaluate(parameters(), critic_input());
   kernels_->RowMean(StoredCost(), mean_cost_.value);
-  kernels_->Multiplier(MultiplierRaw(parameters()), mean_cost_.value, Block(limit_), Block(damping_), price_,
-                       MultiplierRaw(gradients()));
-  kernels_->WeightedMean(ExecutedCost(), price_, cost_critics_.d_out(0), policy_loss_.value);
+  cost_kernels_->Multiplier(MultiplierRaw(parameters()), mean_cost_.value, Block(limit_), Block(damping_), price_,
+                            MultiplierRaw(gradients()));
+  critic_kernels_->WeightedMean(ExecutedCost(), price_, cost_critics_.d_out(0), policy_loss_.value);
   SpreadCostGradient();
   cost_critics_.ActionGradient(parameters(), cost_critics_.nets(), /*add=*/true, action_gradient());
 }
@@ -89,9 +90,9 @@ void LagSac::CostCriticGradient() {
 }
 
 void LagSac::CostLoss(const FloatView& cost, const DoubleView& loss) {
-  kernels_->CostTarget(cost, critic_input().absorbing, cost_critics_.next(0), config_.discount, y_);
+  cost_kernels_->CostTarget(cost, critic_input().absorbing, cost_critics_.next(0), config_.discount, y_);
   kernels_->SetZero(loss);
-  kernels_->SquaredLoss(cost_critics_.stored(0), y_, 1, cost_critics_.d_out(0), loss);
+  critic_kernels_->SquaredLoss(cost_critics_.stored(0), y_, 1, cost_critics_.d_out(0), loss);
 }
 
 Stats LagSac::GetStats() const {

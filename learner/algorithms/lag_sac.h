@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "learner/algorithms/cost_kernels.h"
 #include "learner/algorithms/soft_actor_critic.h"
 
 namespace datacom::learner {
@@ -34,6 +35,7 @@ class LagSac : public SoftActorCritic {
   // Loss of the stored rows, after the targets' evaluation, and the outputs' gradients.
   virtual void CostLoss(const FloatView& cost, const DoubleView& loss);
 
+  CostKernels* const cost_kernels_;
   CriticEnsemble cost_critics_;
 
  private:

@@ -11,16 +11,6 @@
 namespace datacom::learner {
 namespace {
 
-std::unique_ptr<Kernels> MakeKernels(const AlgorithmConfig& config) {
-  const std::string& kind = config.kernels;
-  if (kind == "fused" && config.device != "cpu") {
-    throw std::invalid_argument("kernels 'fused' run on device 'cpu', not '" + config.device + "'");
-  }
-  if (kind == "fused" || (kind == "auto" && config.device == "cpu")) return MakeFusedKernels();
-  if (kind == "tensor" || kind == "auto") return MakeTensorKernels(config.device);
-  throw std::invalid_argument("kernels must be 'fused', 'tensor' or 'auto', not '" + kind + "'");
-}
-
 template <class V, class T>
 std::string Bytes(Kernels* kernels, const V& view) {
   std::string bytes(sizeof(T) * view.members * view.rows * view.cols, '\0');
@@ -33,7 +23,10 @@ constexpr double kCalm = 1e6;
 }  // namespace
 
 Population::Population(const AlgorithmConfig& config)
-    : config_(config), members_(static_cast<int>(config.members.size())), kernels_(MakeKernels(config)) {
+    : config_(config),
+      members_(static_cast<int>(config.members.size())),
+      kernels_(MakeKernels(config.kernels, config.device)),
+      critic_kernels_(kernels_->Group<CriticKernels>()) {
   if (members_ < 1) throw std::invalid_argument("a population needs at least one member");
   block_ = kernels_->BlockSize(members_);
 }
@@ -195,7 +188,7 @@ void Population::GuardAndRecord(const Statistic& loss) {
 }
 
 void Population::RecordCritics(const FloatView& q0, const FloatView& q1) {
-  kernels_->CriticValues(q0, q1, q_mean_.value, q_min_.value, q_gap_.value);
+  critic_kernels_->CriticValues(q0, q1, q_mean_.value, q_min_.value, q_gap_.value);
   Record(q_mean_);
   Record(q_gap_);
   kernels_->AccumulateLeast(q_min_.value, Block(active_), Block(q_min_.sum));

@@ -21,7 +21,9 @@
 #include <string>
 #include <vector>
 
+#include "learner/algorithms/action_box.h"
 #include "learner/algorithms/algorithm.h"
+#include "learner/algorithms/critic_kernels.h"
 #include "learner/nn/kernels.h"
 
 namespace datacom::learner {
@@ -126,6 +128,7 @@ class Population : public Algorithm {
   const AlgorithmConfig config_;
   const int members_;
   std::unique_ptr<Kernels> kernels_;
+  CriticKernels* const critic_kernels_;
   int block_ = 0;  // members a workspace holds
   ParameterLayout layout_;
   DoubleView active_;  // [M, 1, 1], 0 once diverged

@@ -29,6 +29,7 @@ void QuantileFeasibility::Declare(const AlgorithmConfig& config, ParameterLayout
 void QuantileFeasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block,
                                         Kernels* kernels) {
   Feasibility::MakeWorkspace(config, target_first, block, kernels);
+  quantile_kernels_ = kernels->Group<QuantileKernels>();
   target_ = {online_.base.Shifted(target_first), online_.embedding.Shifted(target_first),
              online_.quantile.Shifted(target_first)};
   const int B = batch_, R = batch_ + failures_, N = config.quantiles, E = config.quantile_embedding;
@@ -44,7 +45,7 @@ void QuantileFeasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t t
   const FloatView level = kernels->NewFloats(members, 1, 1);
   kernels->Upload(levels.data(), level);
   risk_features_ = kernels->NewFloats(members, 1, E);
-  kernels->LevelFeatures(level, risk_features_);
+  quantile_kernels_->LevelFeatures(level, risk_features_);
   risk_embedding_ = kernels->NewTape(online_.embedding, block, 1);
   risk_quantile_ = kernels->NewTape(online_.quantile, block, 2 * B);
   risk_product_ = kernels->NewFloats(block, 2 * B, width);
@@ -71,23 +72,23 @@ void QuantileFeasibility::Evaluate(const FloatView& parameters, const DoubleView
   kernels_->Forward(parameters, online_.base, z_, base_tape_);
   kernels_->Forward(parameters, online_.embedding, risk_features_.Members(member_, parameters.members),
                     risk_embedding_);
-  kernels_->QuantileProduct(risk_rows_.out, risk_embedding_.out, risk_product_);
+  quantile_kernels_->QuantileProduct(risk_rows_.out, risk_embedding_.out, risk_product_);
   kernels_->Forward(parameters, online_.quantile, risk_product_, risk_quantile_);
 
   kernels_->Adjoint(parameters, online_.quantile, ones_.Rows(0, 2 * batch_), risk_quantile_);
   kernels_->InputGradient(parameters, online_.quantile, risk_quantile_, 0, /*add=*/false, d_risk_product_);
   const FloatView d_base = d_base_.Rows(0, 2 * batch_);
-  kernels_->QuantileProductGradient(risk_rows_.out, risk_embedding_.out, d_risk_product_, d_base);
+  quantile_kernels_->QuantileProductGradient(risk_rows_.out, risk_embedding_.out, d_risk_product_, d_base);
   kernels_->Adjoint(parameters, online_.base, d_base, risk_rows_);
   kernels_->InputGradient(parameters, online_.base, risk_rows_, 0, /*add=*/false, jacobian_);
-  kernels_->QuantileRisk(risk_quantile_.out, jacobian_, delta, k_, J_);
+  quantile_kernels_->QuantileRisk(risk_quantile_.out, jacobian_, delta, k_, J_);
 }
 
 void QuantileFeasibility::Propagate(const FloatView& block, const Net& net, const FloatView& base,
                                     const FloatView& level, const MlpTape& quantile_tape) {
-  kernels_->LevelFeatures(level, features_);
+  quantile_kernels_->LevelFeatures(level, features_);
   kernels_->Forward(block, net.embedding, features_, embedding_);
-  kernels_->QuantileProduct(base, embedding_.out, product_);
+  quantile_kernels_->QuantileProduct(base, embedding_.out, product_);
   kernels_->Forward(block, net.quantile, product_, quantile_tape);
 }
 
@@ -95,15 +96,15 @@ void QuantileFeasibility::LossGradient(const FloatView& parameters, const FloatV
                                        const FloatView& gradients, const DoubleView& loss) {
   kernels_->Forward(targets, target_.base, next_z_, target_base_tape_);
   Propagate(targets, target_, target_base_tape_.out, next_level_, target_quantile_);
-  kernels_->QuantileTarget(cost_, absorbing_, target_quantile_.out, discount_, y_);
+  quantile_kernels_->QuantileTarget(cost_, absorbing_, target_quantile_.out, discount_, y_);
 
   Propagate(parameters, online_, loss_rows_.out, level_, quantile_);
-  kernels_->QuantileLoss(quantile_.out, y_, level_, failure_weight_, batch_, d_value_, loss);
+  quantile_kernels_->QuantileLoss(quantile_.out, y_, level_, failure_weight_, batch_, d_value_, loss);
   kernels_->Adjoint(parameters, online_.quantile, d_value_, quantile_);
   kernels_->ParameterGradient(online_.quantile, product_, d_value_, quantile_, gradients);
   kernels_->InputGradient(parameters, online_.quantile, quantile_, 0, /*add=*/false, d_product_);
   const FloatView d_base = d_base_.Rows(batch_, batch_ + failures_), z = z_.Rows(batch_, batch_ + failures_);
-  kernels_->QuantileProductGradient(loss_rows_.out, embedding_.out, d_product_, d_base);
+  quantile_kernels_->QuantileProductGradient(loss_rows_.out, embedding_.out, d_product_, d_base);
   kernels_->ParameterGradient(online_.embedding, features_, d_product_, embedding_, gradients);
   kernels_->Adjoint(parameters, online_.base, d_base, loss_rows_);
   kernels_->ParameterGradient(online_.base, z, d_base, loss_rows_, gradients);
@@ -113,9 +114,9 @@ void QuantileFeasibility::EvaluateRisk(const FloatView& parameters, int member, 
   const auto part = [count](const auto& view) { return view.Members(0, 1).Rows(0, count); };
   kernels_->Forward(parameters, online_.base, part(z_), base_tape_);
   kernels_->Forward(parameters, online_.embedding, risk_features_.Members(member, 1), risk_embedding_);
-  kernels_->QuantileProduct(part(base_tape_.out), risk_embedding_.out.Members(0, 1), part(risk_product_));
+  quantile_kernels_->QuantileProduct(part(base_tape_.out), risk_embedding_.out.Members(0, 1), part(risk_product_));
   kernels_->Forward(parameters, online_.quantile, part(risk_product_), risk_quantile_);
-  kernels_->QuantileRisk(part(risk_quantile_.out), part(jacobian_), no_delta_, part(k_), part(J_));
+  quantile_kernels_->QuantileRisk(part(risk_quantile_.out), part(jacobian_), no_delta_, part(k_), part(J_));
 }
 
 }  // namespace datacom::learner

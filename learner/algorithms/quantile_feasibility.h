@@ -5,6 +5,7 @@
 #define DATACOM_LEARNER_ALGORITHMS_QUANTILE_FEASIBILITY_H_
 
 #include "learner/algorithms/feasibility.h"
+#include "learner/algorithms/quantile_kernels.h"
 
 namespace datacom::learner {
 
@@ -33,6 +34,7 @@ class QuantileFeasibility : public Feasibility {
   void Propagate(const FloatView& block, const Net& net, const FloatView& base, const FloatView& level,
                  const MlpTape& quantile_tape);
 
+  QuantileKernels* quantile_kernels_ = nullptr;
   Net online_, target_;
   MlpTape base_tape_, risk_rows_, loss_rows_, target_base_tape_;
   FloatView d_base_;  // [block, 2B + F, width]

@@ -6,7 +6,8 @@
 
 namespace datacom::learner {
 
-SafeLayerTd3::SafeLayerTd3(const AlgorithmConfig& config) : Population(config), batch_(config.batch_size) {
+SafeLayerTd3::SafeLayerTd3(const AlgorithmConfig& config)
+    : Population(config), batch_(config.batch_size), safe_layer_kernels_(kernels_->Group<SafeLayerKernels>()) {
   const int obs = config_.obs_dim, n = config_.action_dim, B = batch_;
   critics_.Declare({"critic.0", "critic.1"}, CriticForm::kActionTwice, config_, &layout_);
   WeightInit actor, model;
@@ -83,7 +84,8 @@ void SafeLayerTd3::Compute() {
 
 void SafeLayerTd3::ModelGradient() {
   kernels_->Forward(parameters(), model_, Observation(), model_tape_);
-  kernels_->LinearCostLoss(model_tape_.out, action_, previous_cost_, cost_, prediction_, d_slope_, model_loss_.value);
+  safe_layer_kernels_->LinearCostLoss(model_tape_.out, action_, previous_cost_, cost_, prediction_, d_slope_,
+                                      model_loss_.value);
   kernels_->Adjoint(parameters(), model_, d_slope_, model_tape_);
   kernels_->ParameterGradient(model_, Observation(), d_slope_, model_tape_, gradients());
   GuardAndRecord(model_loss_);
@@ -94,14 +96,14 @@ void SafeLayerTd3::ModelGradient() {
 
 void SafeLayerTd3::CriticGradient() {
   kernels_->Forward(targets(), actor_, input_.next.Cols(0, config_.obs_dim), actor_tape_);
-  kernels_->DeterministicAction(actor_tape_.out, box_, policy_action_);
-  kernels_->SmoothAction(noise_, Block(noise_std_), Block(noise_clip_), box_, policy_action_);
-  kernels_->ActionInHalfRanges(policy_action_, box_, ActionColumns(input_.next));
+  safe_layer_kernels_->DeterministicAction(actor_tape_.out, box_, policy_action_);
+  safe_layer_kernels_->SmoothAction(noise_, Block(noise_std_), Block(noise_clip_), box_, policy_action_);
+  safe_layer_kernels_->ActionInHalfRanges(policy_action_, box_, ActionColumns(input_.next));
   critics_.EvaluateTargets(targets(), input_);
-  kernels_->MinTarget(input_.reward, input_.absorbing, critics_.next(0), critics_.next(1), config_.discount, y_);
-  kernels_->Floor(Block(return_floor_), y_);
+  critic_kernels_->MinTarget(input_.reward, input_.absorbing, critics_.next(0), critics_.next(1), config_.discount, y_);
+  critic_kernels_->Floor(Block(return_floor_), y_);
 
-  kernels_->ActionInHalfRanges(action_, box_, ActionColumns(input_.rows.Rows(batch_, batch_)));
+  safe_layer_kernels_->ActionInHalfRanges(action_, box_, ActionColumns(input_.rows.Rows(batch_, batch_)));
   critics_.EvaluateStored(parameters(), input_);
   critics_.Regress(parameters(), input_, y_, gradients(), critic_loss_.value);
   GuardAndRecord(critic_loss_);
@@ -112,13 +114,13 @@ void SafeLayerTd3::CriticGradient() {
 // Up the first of the critics just moved.
 void SafeLayerTd3::ActorGradient() {
   kernels_->Forward(parameters(), actor_, Observation(), actor_tape_);
-  kernels_->DeterministicAction(actor_tape_.out, box_, policy_action_);
-  kernels_->ActionInHalfRanges(policy_action_, box_, ActionColumns(input_.rows.Rows(0, batch_)));
+  safe_layer_kernels_->DeterministicAction(actor_tape_.out, box_, policy_action_);
+  safe_layer_kernels_->ActionInHalfRanges(policy_action_, box_, ActionColumns(input_.rows.Rows(0, batch_)));
   critics_.EvaluateExecuted(parameters(), input_, /*nets=*/1);
   kernels_->SetZero(policy_loss_.value);
-  kernels_->WeightedMean(critics_.executed(0), minus_one_, critics_.d_out(0), policy_loss_.value);
+  critic_kernels_->WeightedMean(critics_.executed(0), minus_one_, critics_.d_out(0), policy_loss_.value);
   critics_.ActionGradient(parameters(), /*nets=*/1, /*add=*/false, d_scaled_);
-  kernels_->DeterministicActionGradient(policy_action_, box_, d_scaled_, d_raw_);
+  safe_layer_kernels_->DeterministicActionGradient(policy_action_, box_, d_scaled_, d_raw_);
   kernels_->Adjoint(parameters(), actor_, d_raw_, actor_tape_);
   kernels_->ParameterGradient(actor_, Observation(), d_raw_, actor_tape_, gradients());
   GuardAndRecord(policy_loss_);

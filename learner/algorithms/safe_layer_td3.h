@@ -10,6 +10,7 @@
 
 #include "learner/algorithms/critic_ensemble.h"
 #include "learner/algorithms/population.h"
+#include "learner/algorithms/safe_layer_kernels.h"
 
 namespace datacom::learner {
 
@@ -38,6 +39,7 @@ class SafeLayerTd3 : public Population {
   void ActorGradient();
 
   const int batch_;
+  SafeLayerKernels* const safe_layer_kernels_;
   uint64_t updates_ = 0;  // so far
   int plan_ = kModel;
   CriticEnsemble critics_;

@@ -10,7 +10,8 @@ constexpr int kPretrainPlan = -1;  // Update's are not negative
 
 }  // namespace
 
-SoftActorCritic::SoftActorCritic(const AlgorithmConfig& config) : Population(config), batch_(config.batch_size) {
+SoftActorCritic::SoftActorCritic(const AlgorithmConfig& config)
+    : Population(config), batch_(config.batch_size), sac_kernels_(kernels_->Group<SacKernels>()) {
   pretrain_ = [this] {
     EvaluateState();
     EvaluateStored();
@@ -90,20 +91,20 @@ void SoftActorCritic::LoadTransitions(const Batch& batch) {
 void SoftActorCritic::Sample(const FloatView& observation, const FloatView& noise, const ActionSample& out) {
   kernels_->Forward(parameters(), mean_, observation, mean_tape_);
   kernels_->Forward(parameters(), log_std_, observation, log_std_tape_);
-  kernels_->SampleAction(mean_tape_.out, log_std_tape_.out, noise, box_, out);
+  sac_kernels_->SampleAction(mean_tape_.out, log_std_tape_.out, noise, box_, out);
 }
 
 void SoftActorCritic::EvaluateActor() {
   critics_.Evaluate(parameters(), input_);
-  kernels_->ActorLoss(critics_.executed(0), critics_.executed(1), now_.log_pi, LogAlpha(), critics_.d_out(0),
-                      critics_.d_out(1), policy_loss_.value, mean_log_pi_);
+  sac_kernels_->ActorLoss(critics_.executed(0), critics_.executed(1), now_.log_pi, LogAlpha(), critics_.d_out(0),
+                          critics_.d_out(1), policy_loss_.value, mean_log_pi_);
   critics_.ActionGradient(parameters(), critics_.nets(), /*add=*/false, d_action_);
 }
 
 void SoftActorCritic::ActorGradient(const FloatView& d_u) {
   GuardAndRecord(policy_loss_);
   Record(entropy_, /*sign=*/-1);
-  kernels_->SampleActionGradient(log_std_tape_.out, noise_now_, box_, now_, d_u, LogAlpha(), d_mean_, d_log_std_);
+  sac_kernels_->SampleActionGradient(log_std_tape_.out, noise_now_, box_, now_, d_u, LogAlpha(), d_mean_, d_log_std_);
   kernels_->Adjoint(parameters(), mean_, d_mean_, mean_tape_);
   kernels_->ParameterGradient(mean_, Observation(), d_mean_, mean_tape_, gradients());
   kernels_->Adjoint(parameters(), log_std_, d_log_std_, log_std_tape_);
@@ -113,15 +114,15 @@ void SoftActorCritic::ActorGradient(const FloatView& d_u) {
 
 void SoftActorCritic::TemperatureGradient() {
   const FloatView gradient = gradients().Cols(static_cast<int>(log_alpha_), 1);
-  kernels_->TemperatureGradient(mean_log_pi_, Block(target_entropy_), LogAlpha(), gradient);
+  sac_kernels_->TemperatureGradient(mean_log_pi_, Block(target_entropy_), LogAlpha(), gradient);
   Watch(alpha_optimizer_);
 }
 
 void SoftActorCritic::CriticGradient() {
   critics_.EvaluateTargets(targets(), input_);
-  kernels_->SoftTarget(input_.reward, input_.absorbing, critics_.next(0), critics_.next(1), next_.log_pi, LogAlpha(),
-                       config_.discount, y_);
-  kernels_->Floor(Block(return_floor_), y_);
+  sac_kernels_->SoftTarget(input_.reward, input_.absorbing, critics_.next(0), critics_.next(1), next_.log_pi,
+                           LogAlpha(), config_.discount, y_);
+  critic_kernels_->Floor(Block(return_floor_), y_);
   critics_.Regress(parameters(), input_, y_, gradients(), critic_loss_.value);
   GuardAndRecord(critic_loss_);
   RecordCritics(critics_.stored(0), critics_.stored(1));

@@ -13,6 +13,7 @@
 
 #include "learner/algorithms/critic_ensemble.h"
 #include "learner/algorithms/population.h"
+#include "learner/algorithms/sac_kernels.h"
 
 namespace datacom::learner {
 
@@ -71,6 +72,7 @@ class SoftActorCritic : public Population {
   void Sample(const FloatView& observation, const FloatView& noise, const ActionSample& out);
   void StepValues();
 
+  SacKernels* const sac_kernels_;
   CriticEnsemble critics_;
   std::function<void()> pretrain_;
   Mlp mean_, log_std_;

@@ -7,7 +7,8 @@ namespace {
 constexpr int kMean = 0, kSpread = 1;
 }  // namespace
 
-Wcsac::Wcsac(const AlgorithmConfig& config) : LagSac(config, {"cost_critic.mean", "cost_critic.std"}) {
+Wcsac::Wcsac(const AlgorithmConfig& config)
+    : LagSac(config, {"cost_critic.mean", "cost_critic.std"}), gaussian_kernels_(kernels_->Group<GaussianKernels>()) {
   margin_ = NewScalar();
   for (int m = 0; m < members_; ++m) {
     const double margin = GaussianRiskMargin(config_.members[m].accepted_risk);
@@ -19,18 +20,19 @@ Wcsac::Wcsac(const AlgorithmConfig& config) : LagSac(config, {"cost_critic.mean"
 }
 
 FloatView Wcsac::ExecutedCost() {
-  kernels_->CostRisk(cost_critics_.executed(kMean), cost_critics_.executed(kSpread), Block(margin_), executed_cvar_);
+  cost_kernels_->CostRisk(cost_critics_.executed(kMean), cost_critics_.executed(kSpread), Block(margin_),
+                          executed_cvar_);
   return executed_cvar_;
 }
 
 FloatView Wcsac::StoredCost() {
-  kernels_->CostRisk(cost_critics_.stored(kMean), cost_critics_.stored(kSpread), Block(margin_), stored_cvar_);
+  cost_kernels_->CostRisk(cost_critics_.stored(kMean), cost_critics_.stored(kSpread), Block(margin_), stored_cvar_);
   return stored_cvar_;
 }
 
 void Wcsac::SpreadCostGradient() {  // the mean's is the CVaR's own
-  kernels_->CostRiskGradient(cost_critics_.d_out(kMean), cost_critics_.executed(kSpread), Block(margin_),
-                             cost_critics_.d_out(kSpread));
+  cost_kernels_->CostRiskGradient(cost_critics_.d_out(kMean), cost_critics_.executed(kSpread), Block(margin_),
+                                  cost_critics_.d_out(kSpread));
 }
 
 void Wcsac::CostLoss(const FloatView& cost, const DoubleView& loss) {
@@ -42,8 +44,8 @@ void Wcsac::CostLoss(const FloatView& cost, const DoubleView& loss) {
                               no_failures_,
                               batch_,
                               config_.discount};
-  kernels_->GaussianLoss(cost_critics_.stored(kMean), cost_critics_.stored(kSpread), target, cost_critics_.d_out(kMean),
-                         cost_critics_.d_out(kSpread), loss);
+  gaussian_kernels_->GaussianLoss(cost_critics_.stored(kMean), cost_critics_.stored(kSpread), target,
+                                  cost_critics_.d_out(kMean), cost_critics_.d_out(kSpread), loss);
 }
 
 }  // namespace datacom::learner

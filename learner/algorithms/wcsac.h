@@ -3,6 +3,7 @@
 #ifndef DATACOM_LEARNER_ALGORITHMS_WCSAC_H_
 #define DATACOM_LEARNER_ALGORITHMS_WCSAC_H_
 
+#include "learner/algorithms/gaussian_kernels.h"
 #include "learner/algorithms/lag_sac.h"
 
 namespace datacom::learner {
@@ -18,6 +19,7 @@ class Wcsac : public LagSac {
   void CostLoss(const FloatView& cost, const DoubleView& loss) override;
 
  private:
+  GaussianKernels* const gaussian_kernels_;
   DoubleView margin_;                      // [M, 1, 1]
   FloatView executed_cvar_, stored_cvar_;  // [block, B, 1]
   DoubleView no_failures_;                 // [block, 1, 1]

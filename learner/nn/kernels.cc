@@ -1,5 +1,11 @@
 #include "learner/nn/kernels.h"
 
+#include <cstdint>
+#include <stdexcept>
+
+#include "learner/nn/cpu/cpu_kernels.h"
+#include "learner/nn/torch_library.h"
+
 namespace datacom::learner {
 namespace {
 
@@ -10,18 +16,18 @@ int64_t MemberStride(int rows, int cols, size_t width) {
 }
 
 template <class T>
-View<T> NewView(Kernels* kernels, int members, int rows, int cols) {
+View<T> NewView(Memory* memory, int members, int rows, int cols) {
   const int64_t stride = MemberStride(rows, cols, sizeof(T));
-  T* data = static_cast<T*>(kernels->Allocate(sizeof(T) * stride * members));
+  T* data = static_cast<T*>(memory->Allocate(sizeof(T) * stride * members));
   return {data, members, rows, cols, stride, cols};
 }
 
 }  // namespace
 
-FloatView Kernels::NewFloats(int members, int rows, int cols) { return NewView<float>(this, members, rows, cols); }
-DoubleView Kernels::NewDoubles(int members, int rows, int cols) { return NewView<double>(this, members, rows, cols); }
+FloatView Memory::NewFloats(int members, int rows, int cols) { return NewView<float>(this, members, rows, cols); }
+DoubleView Memory::NewDoubles(int members, int rows, int cols) { return NewView<double>(this, members, rows, cols); }
 
-MlpTape Kernels::NewTape(const Mlp& net, int members, int rows) {
+MlpTape Memory::NewTape(const Mlp& net, int members, int rows) {
   MlpTape tape;
   for (size_t i = 0; i + 1 < net.layers.size(); ++i) {
     tape.hidden.push_back(NewFloats(members, rows, net.layers[i + 1].in));
@@ -29,6 +35,22 @@ MlpTape Kernels::NewTape(const Mlp& net, int members, int rows) {
   }
   tape.out = NewFloats(members, rows, net.out());
   return tape;
+}
+
+KernelGroup* Kernels::Find(std::type_index group) {
+  std::unique_ptr<KernelGroup>& form = groups_[group];
+  if (form == nullptr) form = MakeForm(group);
+  if (form == nullptr) throw std::logic_error(std::string("this backend has no form of ") + group.name());
+  return form.get();
+}
+
+std::unique_ptr<Kernels> MakeKernels(const std::string& kind, const std::string& device) {
+  if (kind == "fused" && device != "cpu") {
+    throw std::invalid_argument("kernels 'fused' run on device 'cpu', not '" + device + "'");
+  }
+  if (kind == "fused" || (kind == "auto" && device == "cpu")) return MakeCpuKernels();
+  if (kind == "tensor" || kind == "auto") return MakeTorchKernels(device);
+  throw std::invalid_argument("kernels must be 'fused', 'tensor' or 'auto', not '" + kind + "'");
 }
 
 }  // namespace datacom::learner

@@ -8,5 +8,5 @@ device=${2:-cpu}
 [ $# -gt 2 ] && shift 2 || set --
 cmake -S "$here" -B "$build" "$@"
 cmake --build "$build" --parallel "$(nproc)"
-"$build/golden_check" "$here/../../tests/golden/algorithms" "$device"
-"$build/datacom-bench-learner" --device "$device" --seconds 1
+"$build/bin/golden_check" "$here/../../tests/golden/algorithms" "$device"
+"$build/bin/datacom-bench-learner" --device "$device" --seconds 1

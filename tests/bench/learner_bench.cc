@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "learner/algorithms/algorithm.h"
-#include "learner/nn/gemm.h"
-#include "learner/nn/loops.h"
+#include "learner/nn/cpu/gemm.h"
+#include "learner/nn/cpu/loops.h"
 #include "learner/nn/random.h"
 
 namespace datacom::learner {

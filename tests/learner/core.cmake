@@ -1,19 +1,23 @@
 # Tests of the learner core; core_golden is shared with learner/standalone.
-datacom_test(NAME core_golden_test CXX 17 SRCS core_golden_test.cc core_golden.cc core_golden_losses.cc core_golden_systems.cc
-             DEPS datacom::learner_core nlohmann_json::nlohmann_json)
-datacom_test(NAME core_contract_test CXX 17 SRCS core_contract_test.cc DEPS datacom::learner_core)
-datacom_test(NAME core_freeze_test CXX 17 SRCS core_freeze_test.cc DEPS datacom::learner_core)
-datacom_test(NAME core_algorithms_test CXX 17 SRCS core_algorithms_test.cc DEPS datacom::learner_core)
-datacom_test(NAME core_random_test CXX 17 SRCS core_random_test.cc DEPS datacom::learner_core)
-datacom_test(NAME core_kernels_test CXX 17 SRCS core_kernels_test.cc DEPS datacom::learner_core)
-datacom_test(NAME core_products_test CXX 17 SRCS core_products_test.cc DEPS datacom::learner_core)
+datacom_test(NAME core_random_test SRCS core_random_test.cc DEPS datacom::learner_core)
+datacom_test(NAME core_products_test SRCS core_products_test.cc DEPS datacom::learner_core)
 add_test(NAME core_products_avx2_test COMMAND core_products_test)
 set_tests_properties(core_products_avx2_test PROPERTIES LABELS fast TIMEOUT 300 ENVIRONMENT "${DATACOM_TEST_ENVIRONMENT};DATACOM_ISA=avx2")
-datacom_test(NAME core_map_kernels_test CXX 17 SRCS core_map_kernels_test.cc DEPS datacom::learner_core datacom::safety)
-datacom_test(NAME core_autograd_test CXX 17 SRCS core_autograd_test.cc DEPS datacom::learner_core datacom_torch)
-datacom_test(NAME core_update_test CXX 17 SRCS core_update_test.cc core_golden.cc core_golden_losses.cc core_golden_systems.cc
-             DEPS datacom::learner_core nlohmann_json::nlohmann_json datacom_torch)
-datacom_test(NAME core_memory_test CXX 17 SRCS core_soak_test.cc DEPS datacom::learner_core
+datacom_test(NAME core_memory_test SRCS core_soak_test.cc DEPS datacom::learner_core
              ARGS --gtest_filter=CoreMemory.*)
 add_test(NAME core_soak_test COMMAND core_memory_test --gtest_filter=CoreSoak.*)
 set_tests_properties(core_soak_test PROPERTIES LABELS soak TIMEOUT 600)
+
+# Tests that compare the two backends.
+if(DATACOM_TORCH)
+  datacom_test(NAME core_golden_test SRCS core_golden_test.cc core_golden.cc core_golden_losses.cc core_golden_systems.cc
+               DEPS datacom::learner_core datacom_torch nlohmann_json::nlohmann_json)
+  datacom_test(NAME core_contract_test SRCS core_contract_test.cc DEPS datacom::learner_core datacom_torch)
+  datacom_test(NAME core_freeze_test SRCS core_freeze_test.cc DEPS datacom::learner_core datacom_torch)
+  datacom_test(NAME core_algorithms_test SRCS core_algorithms_test.cc DEPS datacom::learner_core datacom_torch)
+  datacom_test(NAME core_kernels_test SRCS core_kernels_test.cc DEPS datacom::learner_core datacom_torch)
+  datacom_test(NAME core_map_kernels_test SRCS core_map_kernels_test.cc DEPS datacom::learner_core datacom_torch datacom::safety)
+  datacom_test(NAME core_autograd_test SRCS core_autograd_test.cc DEPS datacom::learner_core datacom_torch datacom_libtorch)
+  datacom_test(NAME core_update_test SRCS core_update_test.cc core_golden.cc core_golden_losses.cc core_golden_systems.cc
+               DEPS datacom::learner_core nlohmann_json::nlohmann_json datacom_torch datacom_libtorch)
+endif()

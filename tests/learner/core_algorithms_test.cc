@@ -120,8 +120,8 @@ TEST(IqnDatacom, GivesAPerceptronThatIsTheNetworkAtItsLevel) {
     config.members[1].accepted_risk = accepted_risk;
     config.members[1].delta_fixed = true, config.members[1].init_delta = 0.25;
     const auto algorithm = MakeAlgorithm(config);
-    std::vector<ActingParameters::Array> arrays;
-    for (const ActingParameters::Array& array : algorithm->GetActingParameters(1).arrays) {
+    std::vector<NamedArray> arrays;
+    for (const NamedArray& array : algorithm->GetActingParameters(1).arrays) {
       if (array.name.rfind("constraint.value.", 0) == 0) arrays.push_back(array);
     }
     ASSERT_EQ(arrays.size(), 8u);

@@ -44,7 +44,7 @@ std::vector<float> Random(uint64_t key, size_t count) {
 class EveryKernels : public ::testing::TestWithParam<std::string> {
  protected:
   static constexpr int kRows = 8, kIn = 5;
-  EveryKernels() : kernels_(GetParam() == "fused" ? MakeFusedKernels() : MakeTensorKernels("cpu")) {}
+  EveryKernels() : kernels_(MakeKernels(GetParam(), "cpu")) {}
   FloatView Upload(const std::vector<float>& values, int rows, int cols) {
     const FloatView view = kernels_->NewFloats(1, rows, cols);
     kernels_->Upload(values.data(), view);

@@ -237,7 +237,7 @@ TEST_P(EveryAlgorithm, GivesItsActingRuleTheNetsItNeeds) {
   const bool quantile = config.quantiles > 0;  // one perceptron made from several nets: IqnDatacom's own test
   const bool deterministic = algorithm->acting_rule() == "safe_layer", barrier = algorithm->acting_rule() == "cbf_qp";
   EXPECT_EQ(parameters.arrays.size(), quantile ? 20u : constrained ? 24u : barrier ? 18u : 12u);
-  for (const ActingParameters::Array& array : parameters.arrays) {
+  for (const NamedArray& array : parameters.arrays) {
     if (!quantile || array.name.rfind("actor", 0) == 0) {
       EXPECT_EQ(array.values, GetArray(*algorithm, 1, array.name));
     }

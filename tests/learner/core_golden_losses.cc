@@ -5,7 +5,12 @@
 #include <utility>
 
 #include "common/safety/risk.h"
+#include "learner/algorithms/barrier_kernels.h"
+#include "learner/algorithms/cost_kernels.h"
 #include "learner/algorithms/delta.h"
+#include "learner/algorithms/gaussian_kernels.h"
+#include "learner/algorithms/quantile_kernels.h"
+#include "learner/algorithms/safe_layer_kernels.h"
 #include "learner/nn/kernels.h"
 #include "tests/learner/core_golden.h"
 #include "tests/testing/larger_or_nan.h"
@@ -15,10 +20,6 @@ namespace {
 
 using ::datacom::testing::LargerOrNan;
 using nlohmann::json;
-
-std::unique_ptr<Kernels> MakeKernels(const std::string& kind) {
-  return kind == "fused" ? MakeFusedKernels() : MakeTensorKernels("cpu");
-}
 
 FloatView Upload(Kernels* kernels, const std::vector<float>& values, int rows, int cols) {
   const FloatView view = kernels->NewFloats(1, rows, cols);
@@ -76,7 +77,7 @@ void CheckGradient(const std::vector<float>& ours, const std::vector<float>& ref
 
 GoldenReport CheckGaussianLoss(const json& cases, const std::string& kind) {
   GoldenReport report;
-  const std::unique_ptr<Kernels> kernels = MakeKernels(kind);
+  const std::unique_ptr<Kernels> kernels = MakeKernels(kind, "cpu");
   int number = 0;
   for (const json& c : cases) {
     const std::string label = kind + ", case " + std::to_string(number++);
@@ -102,8 +103,8 @@ GoldenReport CheckGaussianLoss(const json& cases, const std::string& kind) {
                                 Scalar(kernels.get(), 0),
                                 rows,
                                 c.at("gamma")};
-    kernels->GaussianLoss(upload(mean_output("pred_mean")), upload(spread_output(spread_name)), target, d_mean,
-                          d_spread, loss);
+    kernels->Group<GaussianKernels>()->GaussianLoss(upload(mean_output("pred_mean")),
+                                                    upload(spread_output(spread_name)), target, d_mean, d_spread, loss);
     const double golden_loss = c.at("loss");
     report.Check(std::abs(Value(kernels.get(), loss) - golden_loss) <= 2e-5 * (1 + std::abs(golden_loss)),
                  label + ": loss is off");
@@ -119,7 +120,7 @@ GoldenReport CheckMultiplier(const json& cases, const std::string& kind) {
   GoldenReport report;
   int number = 0;
   for (const json& c : cases) {
-    const std::unique_ptr<Kernels> kernels = MakeKernels(kind);
+    const std::unique_ptr<Kernels> kernels = MakeKernels(kind, "cpu");
     const std::string label = kind + ", case " + std::to_string(number++);
     const double limit = DiscountedBudget(c.at("cost_limit"), c.at("horizon"), c.at("gamma"));
     report.Check(std::abs(limit - c.at("cost_constraint").get<double>()) < 1e-9, label + ": limit is off");
@@ -138,8 +139,8 @@ GoldenReport CheckMultiplier(const json& cases, const std::string& kind) {
       const std::vector<float> estimate = Floats(step.at("batch_cost_estimate"));
       const double before = Download(kernels.get(), raw)[0];
       kernels->RowMean(Upload(kernels.get(), estimate, static_cast<int>(estimate.size()), 1), mean);
-      kernels->Multiplier(raw, mean, Scalar(kernels.get(), limit), Scalar(kernels.get(), damping), price,
-                          range.gradients);
+      kernels->Group<CostKernels>()->Multiplier(raw, mean, Scalar(kernels.get(), limit), Scalar(kernels.get(), damping),
+                                                price, range.gradients);
       kernels->Adam(range);
       const auto close = [&](const char* what, double ours, double golden) {
         report.Check(std::abs(ours - golden) <= 2e-6 * (1 + std::abs(golden)),
@@ -158,7 +159,7 @@ GoldenReport CheckMultiplier(const json& cases, const std::string& kind) {
 
 GoldenReport CheckLinearCostLoss(const json& cases, const std::string& kind) {
   GoldenReport report;
-  const std::unique_ptr<Kernels> kernels = MakeKernels(kind);
+  const std::unique_ptr<Kernels> kernels = MakeKernels(kind, "cpu");
   int number = 0;
   for (const json& c : cases) {
     const std::string label = kind + ", case " + std::to_string(number++);
@@ -168,8 +169,8 @@ GoldenReport CheckLinearCostLoss(const json& cases, const std::string& kind) {
     };
     const FloatView prediction = kernels->NewFloats(1, rows, 1), d_slope = kernels->NewFloats(1, rows, n);
     const DoubleView loss = Scalar(kernels.get(), 0);
-    kernels->LinearCostLoss(upload("g", n), upload("action", n), upload("prev_cost", 1), upload("cost", 1), prediction,
-                            d_slope, loss);
+    kernels->Group<SafeLayerKernels>()->LinearCostLoss(upload("g", n), upload("action", n), upload("prev_cost", 1),
+                                                       upload("cost", 1), prediction, d_slope, loss);
     const double golden_loss = c.at("loss");
     report.Check(std::abs(Value(kernels.get(), loss) - golden_loss) <= 2e-6 * (1 + std::abs(golden_loss)),
                  label + ": loss is off");
@@ -199,7 +200,7 @@ std::vector<float> Part(const std::vector<float>& block, const ParameterArray& a
 
 GoldenReport CheckBarrierLoss(const json& golden, const std::string& kind) {
   GoldenReport report;
-  const std::unique_ptr<Kernels> kernels = MakeKernels(kind);
+  const std::unique_ptr<Kernels> kernels = MakeKernels(kind, "cpu");
   Kernels* const k = kernels.get();
   const json& first = golden.at("clbf_loss")[0];
   const int rows = static_cast<int>(first.at("q").size()), n = static_cast<int>(first.at("u_ref")[0].size()), q = 2 * n;
@@ -230,9 +231,9 @@ GoldenReport CheckBarrierLoss(const json& golden, const std::string& kind) {
     k->Forward(block, net, x, tape);
     k->Adjoint(block, net, ones, tape);
     k->InputGradient(block, net, tape, 0, /*add=*/false, slope);
-    k->BarrierLoss({tape.out, slope, f_view, G_view, Upload(k, Floats(c.at("u_ref")), rows, n),
-                    Upload(k, Floats(c.at("cost")), rows, 1), box, numbers},
-                   d_value, d_slope, loss);
+    k->Group<BarrierKernels>()->BarrierLoss({tape.out, slope, f_view, G_view, Upload(k, Floats(c.at("u_ref")), rows, n),
+                                             Upload(k, Floats(c.at("cost")), rows, 1), box, numbers},
+                                            d_value, d_slope, loss);
     k->SlopeGradient(block, net, x, d_value, d_slope, tape, tangent, gradient);
     CheckGradient(Download(k, tape.out), Floats(c.at("V")), nullptr, label + ": V", &report);
     CheckGradient(Download(k, slope), Floats(c.at("J")), nullptr, label + ": J", &report);
@@ -248,7 +249,7 @@ GoldenReport CheckBarrierLoss(const json& golden, const std::string& kind) {
 
 GoldenReport CheckQuantileLoss(const json& cases, const std::string& kind) {
   GoldenReport report;
-  const std::unique_ptr<Kernels> kernels = MakeKernels(kind);
+  const std::unique_ptr<Kernels> kernels = MakeKernels(kind, "cpu");
   int number = 0;
   for (const json& c : cases) {
     const std::string label = kind + ", case " + std::to_string(number++);
@@ -262,8 +263,9 @@ GoldenReport CheckQuantileLoss(const json& cases, const std::string& kind) {
     };
     const FloatView d_value = kernels->NewFloats(1, rows * count, 1);
     const DoubleView loss = Scalar(kernels.get(), 0);
-    kernels->QuantileLoss(shifted("q"), shifted("target"), Upload(kernels.get(), Floats(c.at("tau")), rows, count),
-                          Scalar(kernels.get(), 0), rows, d_value, loss);
+    kernels->Group<QuantileKernels>()->QuantileLoss(shifted("q"), shifted("target"),
+                                                    Upload(kernels.get(), Floats(c.at("tau")), rows, count),
+                                                    Scalar(kernels.get(), 0), rows, d_value, loss);
     const double golden_loss = c.at("loss");
     report.Check(std::abs(Value(kernels.get(), loss) - golden_loss) <= 2e-5 * (1 + std::abs(golden_loss)),
                  label + ": loss is off");

@@ -5,7 +5,12 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "learner/nn/fast_math.h"
+#include "learner/algorithms/critic_kernels.h"
+#include "learner/algorithms/gaussian_kernels.h"
+#include "learner/algorithms/quantile_kernels.h"
+#include "learner/algorithms/sac_kernels.h"
+#include "learner/algorithms/safe_layer_kernels.h"
+#include "learner/nn/cpu/fast_math.h"
 #include "learner/nn/kernels.h"
 #include "learner/nn/random.h"
 #include "tests/learner/core_kernels_testing.h"
@@ -124,9 +129,9 @@ TEST_P(EveryKernels, SampleGradientMatchesFiniteDifferences) {
                             kernels_->NewFloats(1, rows, 1)};
   const FloatView d_mean = kernels_->NewFloats(1, rows, n), d_log_std = kernels_->NewFloats(1, rows, n);
   const FloatView stds = Upload(log_std, 1, rows, n), noises = Upload(noise, 1, rows, n);
-  kernels_->SampleAction(Upload(mean, 1, rows, n), stds, noises, box, sample);
-  kernels_->SampleActionGradient(stds, noises, box, sample, Upload(d_u, 1, rows, n), Upload(log_alpha, 1, 1, 1), d_mean,
-                                 d_log_std);
+  kernels_->Group<SacKernels>()->SampleAction(Upload(mean, 1, rows, n), stds, noises, box, sample);
+  kernels_->Group<SacKernels>()->SampleActionGradient(stds, noises, box, sample, Upload(d_u, 1, rows, n),
+                                                      Upload(log_alpha, 1, 1, 1), d_mean, d_log_std);
   ExpectNear(Download(d_mean), Differences([&](const Numbers& v) { return objective(v, log_std); }, mean), 1e-4,
              "mean");
   ExpectNear(Download(d_log_std), Differences([&](const Numbers& v) { return objective(mean, v); }, log_std), 1e-4,
@@ -138,8 +143,9 @@ TEST_P(EveryKernels, LogStdOutsideItsRangePassesNoGradient) {
   const ActionBox box{one, Upload({0}, 1, 1, 1)};
   const ActionSample sample{kernels_->NewFloats(1, 3, 1), kernels_->NewFloats(1, 3, 1), kernels_->NewFloats(1, 3, 1)};
   const FloatView d_mean = kernels_->NewFloats(1, 3, 1), d_log_std = kernels_->NewFloats(1, 3, 1);
-  kernels_->SampleAction(zero, log_std, zero, box, sample);
-  kernels_->SampleActionGradient(log_std, zero, box, sample, zero, Upload({0}, 1, 1, 1), d_mean, d_log_std);
+  kernels_->Group<SacKernels>()->SampleAction(zero, log_std, zero, box, sample);
+  kernels_->Group<SacKernels>()->SampleActionGradient(log_std, zero, box, sample, zero, Upload({0}, 1, 1, 1), d_mean,
+                                                      d_log_std);
   const Numbers d = Download(d_log_std);
   EXPECT_EQ(d[0], 0);
   EXPECT_EQ(d[1], 0);
@@ -152,8 +158,8 @@ TEST_P(EveryKernels, DeterministicActionsFollowTheirDefinition) {
   const Numbers half{0.75, 1.5}, centre{0.25, -1}, raw = Random(1, rows * n, 2), noise = Random(2, rows * n, 4);
   const ActionBox box{Upload(half, 1, 1, n), Upload(centre, 1, 1, n)};
   const FloatView action = kernels_->NewFloats(1, rows, n), scaled = kernels_->NewFloats(1, rows, n);
-  kernels_->DeterministicAction(Upload(raw, 1, rows, n), box, action);
-  kernels_->ActionInHalfRanges(action, box, scaled);
+  kernels_->Group<SafeLayerKernels>()->DeterministicAction(Upload(raw, 1, rows, n), box, action);
+  kernels_->Group<SafeLayerKernels>()->ActionInHalfRanges(action, box, scaled);
   const auto literal = [&](const Numbers& at) {
     Numbers result;
     for (size_t i = 0; i < at.size(); ++i) result.push_back(std::tanh(at[i]) + centre[i % n] / half[i % n]);
@@ -162,12 +168,12 @@ TEST_P(EveryKernels, DeterministicActionsFollowTheirDefinition) {
   ExpectNear(Download(scaled), literal(raw), 1e-6, "in half ranges");
   const Numbers d_scaled = Random(3, rows * n);
   const FloatView d_raw = kernels_->NewFloats(1, rows, n);
-  kernels_->DeterministicActionGradient(action, box, Upload(d_scaled, 1, rows, n), d_raw);
+  kernels_->Group<SafeLayerKernels>()->DeterministicActionGradient(action, box, Upload(d_scaled, 1, rows, n), d_raw);
   ExpectNear(Download(d_raw), Differences([&](const Numbers& at) { return Inner(d_scaled, literal(at)); }, raw), 1e-5,
              "gradient");
 
-  kernels_->SmoothAction(Upload(noise, 1, rows, n), UploadDoubles({0.2}, 1, 1, 1), UploadDoubles({0.5}, 1, 1, 1), box,
-                         action);
+  kernels_->Group<SafeLayerKernels>()->SmoothAction(Upload(noise, 1, rows, n), UploadDoubles({0.2}, 1, 1, 1),
+                                                    UploadDoubles({0.5}, 1, 1, 1), box, action);
   const Numbers smooth = Download(action);
   int cut = 0, boxed = 0;
   for (int i = 0; i < rows * n; ++i) {
@@ -182,14 +188,14 @@ TEST_P(EveryKernels, DeterministicActionsFollowTheirDefinition) {
 
 TEST_P(EveryKernels, MinTargetTakesTheSmallerCriticAndStopsAtAbsorbingStates) {
   const FloatView y = kernels_->NewFloats(1, 3, 1);
-  kernels_->MinTarget(Upload({1, 2, 3}, 1, 3, 1), Upload({0, 0, 1}, 1, 3, 1), Upload({5, -1, 7}, 1, 3, 1),
-                      Upload({4, 2, 8}, 1, 3, 1), 0.5, y);
+  kernels_->Group<CriticKernels>()->MinTarget(Upload({1, 2, 3}, 1, 3, 1), Upload({0, 0, 1}, 1, 3, 1),
+                                              Upload({5, -1, 7}, 1, 3, 1), Upload({4, 2, 8}, 1, 3, 1), 0.5, y);
   EXPECT_EQ(Download(y), (Numbers{3, 1.5, 3}));
 }
 
 TEST_P(EveryKernels, AFloorRaisesWhatIsBelowItAndKeepsNaN) {
   const FloatView y = Upload({-5, -2, 3, -9, -7, NAN}, 2, 3, 1);
-  kernels_->Floor(UploadDoubles({-2.5, -8}, 2, 1, 1), y);
+  kernels_->Group<CriticKernels>()->Floor(UploadDoubles({-2.5, -8}, 2, 1, 1), y);
   const auto values = Download(y);
   ASSERT_EQ(values.size(), 6u);
   const Numbers expected{-2.5, -2, 3, -8, -7};
@@ -201,8 +207,9 @@ TEST_P(EveryKernels, RiskIsMeanPlusMarginTimesDeviation) {
   const Numbers mean{-1, 0.5, 25, 2}, log_std{-1, 0, 1, 5};
   const FloatView gradient_mean = Upload({1, 1, 1, 1}, 1, 4, 1), gradient_log_std = Upload({2, 2, 2, 2}, 1, 4, 1);
   const DoubleView k = kernels_->NewDoubles(1, 4, 1), J = kernels_->NewDoubles(1, 4, 1);
-  kernels_->GaussianRisk(Upload(mean, 1, 4, 1), Upload(log_std, 1, 4, 1), gradient_mean, gradient_log_std,
-                         UploadDoubles({0.195}, 1, 1, 1), UploadDoubles({0.7}, 1, 1, 1), k, J);
+  kernels_->Group<GaussianKernels>()->GaussianRisk(Upload(mean, 1, 4, 1), Upload(log_std, 1, 4, 1), gradient_mean,
+                                                   gradient_log_std, UploadDoubles({0.195}, 1, 1, 1),
+                                                   UploadDoubles({0.7}, 1, 1, 1), k, J);
   for (int r = 0; r < 4; ++r) {
     const double spread = 0.195 * std::exp(std::min(log_std[r], 2.0));
     EXPECT_NEAR(Download(k)[r], std::log1p(std::exp(mean[r])) + spread - 0.7, 1e-5);
@@ -261,7 +268,8 @@ TEST_P(EveryKernels, GradientNormIsEuclideanAndFindsWhatIsNotFinite) {
 TEST_P(EveryKernels, CriticValuesAreMeanSmallestAndGapOfBothCritics) {
   const DoubleView mean = kernels_->NewDoubles(2, 1, 1), least = kernels_->NewDoubles(2, 1, 1),
                    gap = kernels_->NewDoubles(2, 1, 1);
-  kernels_->CriticValues(Upload({1, 2, 3, 5, 5, 5}, 2, 3, 1), Upload({4, -2, 4, 5, 6, 4}, 2, 3, 1), mean, least, gap);
+  kernels_->Group<CriticKernels>()->CriticValues(Upload({1, 2, 3, 5, 5, 5}, 2, 3, 1),
+                                                 Upload({4, -2, 4, 5, 6, 4}, 2, 3, 1), mean, least, gap);
   EXPECT_EQ(Download(mean), (Numbers{2, 5}));
   EXPECT_EQ(Download(least), (Numbers{-2, 4}));
   EXPECT_NEAR(Download(gap)[0], 8.0 / 3, 1e-15);
@@ -313,7 +321,7 @@ TEST_P(EveryKernels, LevelFeaturesAreCosinesOfWholeMultiples) {
   const Numbers levels{0, 1, 0.5, 0.25f, 0.1f, 1e-7f, 0.99999994f, 0.7310586f};
   const int members = 2, rows = 2, count = 2, features = 64;
   const FloatView out = kernels_->NewFloats(members, rows * count, features);
-  kernels_->LevelFeatures(Upload(levels, members, rows, count), out);
+  kernels_->Group<QuantileKernels>()->LevelFeatures(Upload(levels, members, rows, count), out);
   const Numbers values = Download(out);
   const double tolerance = GetParam() == "fused" ? 3e-7 : 3e-5;  // the tensors round the angle first
   for (size_t i = 0; i < values.size(); ++i) {

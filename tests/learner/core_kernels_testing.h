@@ -18,7 +18,7 @@ using Numbers = std::vector<double>;
 
 class EveryKernels : public ::testing::TestWithParam<std::string> {
  protected:
-  EveryKernels() : kernels_(GetParam() == "fused" ? MakeFusedKernels() : MakeTensorKernels("cpu")) {}
+  EveryKernels() : kernels_(MakeKernels(GetParam(), "cpu")) {}
 
   FloatView Upload(const Numbers& values, int members, int rows, int cols) {
     const std::vector<float> narrow(values.begin(), values.end());
@@ -72,8 +72,6 @@ inline void ExpectNear(const Numbers& ours, const Numbers& reference, double rel
   for (double value : reference) largest = std::max(largest, std::abs(value));
   for (size_t i = 0; i < ours.size(); ++i) EXPECT_NEAR(ours[i], reference[i], relative * largest) << what << " " << i;
 }
-
-// Rows of `hidden`, each followed by the last `repeated` entries of its row of x.
 
 inline double Inner(const Numbers& a, const Numbers& b) {
   double sum = 0;

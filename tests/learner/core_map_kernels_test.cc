@@ -7,9 +7,12 @@
 
 #include "common/safety/safe_map.h"
 #include "gtest/gtest.h"
+#include "learner/algorithms/barrier_kernels.h"
+#include "learner/algorithms/joined_map_kernels.h"
+#include "learner/algorithms/safe_map_kernels.h"
+#include "learner/algorithms/safe_map_row.h"
 #include "learner/nn/kernels.h"
 #include "learner/nn/random.h"
-#include "learner/nn/safe_map_row.h"
 #include "tests/learner/core_kernels_testing.h"
 
 namespace datacom::learner {
@@ -52,7 +55,7 @@ SafeMapOutput RunMap(Kernels* kernels, const MapCase& c, FloatView* u) {
                         doubles({-3}, 1, 1)};
   const SafeMapOutput out{kernels->NewFloats(1, c.rows, c.n), kernels->NewFloats(1, c.rows, 1),
                           kernels->NewDoubles(1, c.rows, SafeMapRecordSize(c.n))};
-  kernels->SafeMap(in, *u, out);
+  kernels->Group<SafeMapKernels>()->SafeMap(in, *u, out);
   return out;
 }
 
@@ -85,7 +88,7 @@ TEST_P(EveryKernels, SafeMapGradientMatchesFiniteDifferencesWithScaleHeld) {
   const SafeMapOutput out = RunMap(kernels_.get(), c, &u);
   const Numbers record = Download(out.record), d_action = Random(7, c.rows * c.n);
   const FloatView d_u = kernels_->NewFloats(1, c.rows, c.n);
-  kernels_->SafeMapGradient(out.record, u, Upload(d_action, 1, c.rows, c.n), d_u);
+  kernels_->Group<SafeMapKernels>()->SafeMapGradient(out.record, u, Upload(d_action, 1, c.rows, c.n), d_u);
   const Numbers ours = Download(d_u);
   const int width = SafeMapRecordSize(c.n);
   for (int r = 0; r < c.rows; ++r) {
@@ -149,15 +152,15 @@ TEST_P(EveryKernels, BarrierLossFollowsItsDefinitionAndItsGradientsMatchFiniteDi
     const Numbers V = Random(5, c.rows), J = Random(6, c.rows * c.q, 0.5);
     const FloatView d_V = kernels_->NewFloats(1, c.rows, 1), d_J = kernels_->NewFloats(1, c.rows, c.q);
     const DoubleView loss = kernels_->NewDoubles(1, 1, 1);
-    kernels_->BarrierLoss({Upload(V, 1, c.rows, 1),
-                           Upload(J, 1, c.rows, c.q),
-                           UploadDoubles(c.f, 1, c.rows, c.q),
-                           UploadDoubles(c.G, 1, c.rows, c.q * c.n),
-                           Upload(c.u, 1, c.rows, c.n),
-                           Upload(c.cost, 1, c.rows, 1),
-                           {Upload(c.half, 1, 1, c.n), Upload(c.centre, 1, 1, c.n)},
-                           UploadDoubles(c.numbers, 1, 1, BarrierInput::kNumbers)},
-                          d_V, d_J, loss);
+    kernels_->Group<BarrierKernels>()->BarrierLoss({Upload(V, 1, c.rows, 1),
+                                                    Upload(J, 1, c.rows, c.q),
+                                                    UploadDoubles(c.f, 1, c.rows, c.q),
+                                                    UploadDoubles(c.G, 1, c.rows, c.q * c.n),
+                                                    Upload(c.u, 1, c.rows, c.n),
+                                                    Upload(c.cost, 1, c.rows, 1),
+                                                    {Upload(c.half, 1, 1, c.n), Upload(c.centre, 1, 1, c.n)},
+                                                    UploadDoubles(c.numbers, 1, 1, BarrierInput::kNumbers)},
+                                                   d_V, d_J, loss);
     EXPECT_NEAR(Download(loss)[0], c.Loss(V, J), 1e-5 * c.Loss(V, J));
     ExpectNear(Download(d_V), Differences([&](const Numbers& at) { return c.Loss(at, J); }, V, 1e-7), 1e-5, "for V");
     ExpectNear(Download(d_J), Differences([&](const Numbers& at) { return c.Loss(V, at); }, J, 1e-7), 1e-5, "for J");
@@ -219,8 +222,8 @@ JoinedRun RunJoined(Kernels* kernels, const JoinedCase& c) {
   const std::vector<float> narrow(m.u.begin(), m.u.end());
   kernels->Upload(narrow.data(), run.u);
   run.out = {kernels->NewFloats(1, m.rows, m.n), kernels->NewFloats(1, m.rows, 1), kernels->NewDoubles(1, m.rows, 1)};
-  kernels->JoinMap({learned, doubles(c.records, m.rows, c.known * (m.n + 2))}, run.map);
-  kernels->JoinedMap(run.map, floor, run.u, run.out);
+  kernels->Group<JoinedMapKernels>()->JoinMap({learned, doubles(c.records, m.rows, c.known * (m.n + 2))}, run.map);
+  kernels->Group<JoinedMapKernels>()->JoinedMap(run.map, floor, run.u, run.out);
   return run;
 }
 
@@ -263,7 +266,8 @@ TEST_P(EveryKernels, TheJoinedMapsGradientMatchesFiniteDifferencesWithScaleHeld)
   const JoinedRun run = RunJoined(kernels_.get(), c);
   const Numbers d_action = Random(7, rows * n);
   const FloatView d_u = kernels_->NewFloats(1, rows, n);
-  kernels_->JoinedMapGradient(run.map, run.out.record, run.u, Upload(d_action, 1, rows, n), d_u);
+  kernels_->Group<JoinedMapKernels>()->JoinedMapGradient(run.map, run.out.record, run.u, Upload(d_action, 1, rows, n),
+                                                         d_u);
   const Numbers ours = Download(d_u), states = Download(run.map), scales = Download(run.out.record);
   for (int r = 0; r < rows; ++r) {
     const double* const state = &states[r * JoinedMapSize(n)];

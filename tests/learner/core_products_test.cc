@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "learner/nn/gemm.h"
-#include "learner/nn/instruction_set.h"
-#include "learner/nn/loops.h"
+#include "learner/nn/cpu/gemm.h"
+#include "learner/nn/cpu/instruction_set.h"
+#include "learner/nn/cpu/loops.h"
 #include "learner/nn/random.h"
 #include "tests/testing/larger_or_nan.h"
 

@@ -9,7 +9,8 @@ include_guard(GLOBAL)
 
 option(DATACOM_TESTS "Build tests and benchmarks" ON)
 option(DATACOM_WERROR "Treat warnings as errors" OFF)
-option(DATACOM_LEARNER "Build the learner (needs LibTorch)" ON)
+option(DATACOM_LEARNER "Build the learner" ON)
+option(DATACOM_TORCH "Build the learner's GPU library and the tests that compare it with the CPU (needs LibTorch)" ON)
 set(DATACOM_SANITIZE "" CACHE STRING "Sanitizers for all targets, e.g. address,undefined or thread")
 option(DATACOM_COVERAGE "Instrument for gcov" OFF)
 

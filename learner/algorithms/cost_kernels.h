@@ -1,0 +1,28 @@
+// Cost under a Lagrange multiplier (learner/algorithms/README.md 10 and 11). Costs: [members, rows, 1].
+#ifndef DATACOM_LEARNER_ALGORITHMS_COST_KERNELS_H_
+#define DATACOM_LEARNER_ALGORITHMS_COST_KERNELS_H_
+
+#include "learner/nn/kernels.h"
+
+namespace datacom::learner {
+
+class CostKernels : public KernelGroup {
+ public:
+  // y = max(cost, 0) + discount (1 - absorbing) next.
+  virtual void CostTarget(const FloatView& cost, const FloatView& absorbing, const FloatView& next, double discount,
+                          const FloatView& y) = 0;
+  // CVaR of GaussianHead::kCost (gaussian_kernels.h).
+  virtual void CostRisk(const FloatView& mean, const FloatView& spread, const DoubleView& margin,
+                        const FloatView& cvar) = 0;
+  // From the gradient for the CVaR, which is also that for the mean, the one for the spread.
+  virtual void CostRiskGradient(const FloatView& d_cvar, const FloatView& spread, const DoubleView& margin,
+                                const FloatView& d_spread) = 0;
+  // Multiplier softplus(raw) of the constraint mean_cost <= limit: gradient of softplus(raw) * (limit - mean_cost) for
+  // raw, and what a unit of cost costs the actor, price = softplus(raw) - damping * (limit - mean_cost).
+  virtual void Multiplier(const FloatView& raw, const DoubleView& mean_cost, const DoubleView& limit,
+                          const DoubleView& damping, const DoubleView& price, const FloatView& gradient) = 0;
+};
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_ALGORITHMS_COST_KERNELS_H_

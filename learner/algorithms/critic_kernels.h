@@ -1,0 +1,29 @@
+// Losses and targets that all critics share. Values q and targets y are [members, rows, 1].
+#ifndef DATACOM_LEARNER_ALGORITHMS_CRITIC_KERNELS_H_
+#define DATACOM_LEARNER_ALGORITHMS_CRITIC_KERNELS_H_
+
+#include "learner/nn/kernels.h"
+
+namespace datacom::learner {
+
+class CriticKernels : public KernelGroup {
+ public:
+  // y = reward + discount (1 - absorbing) min(q0, q1).
+  virtual void MinTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0, const FloatView& q1,
+                         double discount, const FloatView& y) = 0;
+  // y = max(y, least) for y [members, rows, 1]; a NaN stays one.
+  virtual void Floor(const DoubleView& least, const FloatView& y) = 0;
+  // loss += weight * mean (q - y)^2; d_q = 2 (q - y) / rows.
+  virtual void SquaredLoss(const FloatView& q, const FloatView& y, double weight, const FloatView& d_q,
+                           const DoubleView& loss) = 0;
+  // loss += weight * mean(x), and its gradient for x [members, rows, 1].
+  virtual void WeightedMean(const FloatView& x, const DoubleView& weight, const FloatView& d_x,
+                            const DoubleView& loss) = 0;
+  // Of two critics' values: the mean of all, the smallest, and the mean of |q0 - q1|.
+  virtual void CriticValues(const FloatView& q0, const FloatView& q1, const DoubleView& mean, const DoubleView& least,
+                            const DoubleView& gap) = 0;
+};
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_ALGORITHMS_CRITIC_KERNELS_H_

@@ -1,0 +1,45 @@
+#include "learner/algorithms/critic_kernels.h"
+#include "learner/nn/torch/form.h"
+
+namespace datacom::learner {
+namespace {
+
+class CriticTorch : public TorchForm<CriticKernels> {
+ public:
+  using TorchForm::TorchForm;
+
+  void MinTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0, const FloatView& q1,
+                 double discount, const FloatView& y) override {
+    Of(y).copy_(Of(reward) + discount * (1 - Of(absorbing)) * at::minimum(Of(q0), Of(q1)));
+  }
+
+  void Floor(const DoubleView& least, const FloatView& y) override {
+    Of(y).copy_(at::maximum(Of(y), Of(least).to(at::kFloat)));
+  }
+
+  void SquaredLoss(const FloatView& q, const FloatView& y, double weight, const FloatView& d_q,
+                   const DoubleView& loss) override {
+    const at::Tensor error = Of(q) - Of(y);
+    Of(d_q).copy_(2 * error / q.rows);
+    Of(loss).add_(weight * MeanRows(error * error));
+  }
+
+  void WeightedMean(const FloatView& x, const DoubleView& weight, const FloatView& d_x,
+                    const DoubleView& loss) override {
+    Of(d_x).copy_((Of(weight) / x.rows).expand({x.members, x.rows, 1}));
+    Of(loss).add_(Of(weight) * MeanRows(Of(x)));
+  }
+
+  void CriticValues(const FloatView& q0, const FloatView& q1, const DoubleView& mean, const DoubleView& least,
+                    const DoubleView& gap) override {
+    const at::Tensor a = Of(q0).to(at::kDouble), b = Of(q1).to(at::kDouble);
+    Of(mean).copy_((a + b).mean(1, /*keepdim=*/true) / 2);
+    Of(least).copy_(at::amin(at::minimum(a, b), 1, /*keepdim=*/true));
+    Of(gap).copy_(at::abs(a - b).mean(1, /*keepdim=*/true));
+  }
+};
+
+const TorchForms::Register<CriticKernels, CriticTorch> kRegistered;
+
+}  // namespace
+}  // namespace datacom::learner

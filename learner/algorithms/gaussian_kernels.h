@@ -1,0 +1,43 @@
+// A Gaussian over discounted cost: its constraint value and the loss of its fit (learner/algorithms/README.md 3, 4 and
+// 11).
+#ifndef DATACOM_LEARNER_ALGORITHMS_GAUSSIAN_KERNELS_H_
+#define DATACOM_LEARNER_ALGORITHMS_GAUSSIAN_KERNELS_H_
+
+#include "learner/nn/kernels.h"
+
+namespace datacom::learner {
+
+// How two linear outputs m, s read as a Gaussian over discounted cost, and what its fit's target does at the ends of
+// episodes and of its range.
+enum class GaussianHead {
+  // learner/algorithms/README.md 3: mean softplus(m), log standard deviation s; the target's variance reads absorbing.
+  kFeasibility,
+  // learner/algorithms/README.md 11: mean m, standard deviation softplus(s); the target's variance ignores it.
+  kCost,
+};
+
+// One batch of such a fit, main rows first, then failure rows.
+struct GaussianTarget {
+  GaussianHead head;
+  FloatView next_mean, next_spread;  // [members, rows, 1] target net's linear outputs at the next state
+  FloatView cost, absorbing;         // [members, rows, 1]; negative costs count as 0
+  DoubleView failure_weight;         // [members, 1, 1]: rows from main_rows on count if 1
+  int main_rows = 0;
+  double discount = 0;
+};
+
+class GaussianKernels : public KernelGroup {
+ public:
+  // Constraint k = mean + margin * standard deviation - delta of GaussianHead::kFeasibility, and its Jacobian for z,
+  // from those of the linear outputs. margin, delta: [members, 1, 1].
+  virtual void GaussianRisk(const FloatView& mean, const FloatView& log_std, const FloatView& mean_gradient,
+                            const FloatView& log_std_gradient, const DoubleView& margin, const DoubleView& delta,
+                            const DoubleView& k, const DoubleView& J) = 0;
+  // Squared 2-Wasserstein loss [members, 1, 1] and gradients for the online net's linear outputs [members, rows, 1].
+  virtual void GaussianLoss(const FloatView& mean, const FloatView& spread, const GaussianTarget& target,
+                            const FloatView& d_mean, const FloatView& d_spread, const DoubleView& loss) = 0;
+};
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_ALGORITHMS_GAUSSIAN_KERNELS_H_

@@ -1,0 +1,31 @@
+// The map of a learned constraint with known ones joined (common/safety/safe_map.h), in two steps: what depends on the
+// state alone, then the action.
+#ifndef DATACOM_LEARNER_ALGORITHMS_JOINED_MAP_KERNELS_H_
+#define DATACOM_LEARNER_ALGORITHMS_JOINED_MAP_KERNELS_H_
+
+#include "learner/algorithms/safe_map_kernels.h"
+#include "learner/nn/kernels.h"
+
+namespace datacom::learner {
+
+struct JoinedMapInput {
+  SafeMapInput learned;  // target_entropy is not read
+  DoubleView known;      // [members, rows, K * (action + 2)]: records
+};
+// The state's part: B_top [action, action], offset [action], log-determinant.
+inline int JoinedMapSize(int action) { return action * action + action + 1; }
+
+class JoinedMapKernels : public KernelGroup {
+ public:
+  // map: [members, rows, JoinedMapSize]. The CPU makes its workspace in the first call.
+  virtual void JoinMap(const JoinedMapInput& in, const DoubleView& map) = 0;
+  // As SafeMapKernels::SafeMap; out.record [members, rows, 1] is the scale.
+  virtual void JoinedMap(const DoubleView& map, const DoubleView& target_entropy, const FloatView& u,
+                         const SafeMapOutput& out) = 0;
+  virtual void JoinedMapGradient(const DoubleView& map, const DoubleView& record, const FloatView& u,
+                                 const FloatView& d_action, const FloatView& d_u) = 0;
+};
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_ALGORITHMS_JOINED_MAP_KERNELS_H_

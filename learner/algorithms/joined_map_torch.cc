@@ -1,0 +1,140 @@
+// The map of several constraints on all rows at once: the steps of common/safety/safe_map.cc, whose derivation and
+// reasons hold here too, as tensor operations without a branch, so that a graph may record them. Batches are [members,
+// rows]; what follows are the dimensions of one state.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "common/safety/safe_map.h"
+#include "learner/algorithms/joined_map_kernels.h"
+#include "learner/nn/torch/form.h"
+
+namespace datacom::learner {
+namespace {
+
+// What remains of the row w_j = s_j V_j' of the triangle, and of the residual turned along.
+struct Turned {
+  at::Tensor row;       // [n]
+  at::Tensor residual;  // [1]
+};
+
+// [.., count] indices that exchange entries `first` and `other` [..].
+at::Tensor Exchange(int64_t count, int64_t first, const at::Tensor& other) {
+  const at::Tensor i = at::arange(count, other.options()).expand({other.size(0), other.size(1), count});
+  const at::Tensor o = other.unsqueeze(2);
+  return at::where(i.eq(first), o, at::where(i.eq(o), at::full_like(i, first), i));
+}
+
+// One Householder reflection of `rest` [K, columns + 1], the last the residual, largest column and then its largest
+// element first; takes the finished row off `rest`, the pivot's column off it and off `place` [columns].
+Turned Reflect(int64_t n, at::Tensor* rest, at::Tensor* place) {
+  const int64_t K = rest->size(2), columns = rest->size(3) - 1;
+  const at::Tensor pivot = rest->narrow(3, 0, columns).square().sum(2).argmax(2);
+  const at::Tensor order = Exchange(columns + 1, 0, pivot);
+  *rest = rest->gather(3, order.unsqueeze(2).expand(rest->sizes()));
+  *place = place->gather(2, order.narrow(2, 0, columns));
+  const at::Tensor top = rest->select(3, 0).abs().argmax(2);
+  *rest = rest->gather(2, Exchange(K, 0, top).unsqueeze(3).expand(rest->sizes()));
+  const at::Tensor column = rest->narrow(3, 0, 1), first = column.narrow(2, 0, 1);
+  const at::Tensor diagonal = -at::copysign(column.square().sum(2, true).sqrt(), first);
+  const at::Tensor v = at::cat({first - diagonal, column.narrow(2, 1, K - 1)}, 2);
+  const at::Tensor half_square = -(first - diagonal) * diagonal;
+  const at::Tensor others = rest->narrow(3, 1, columns);
+  const at::Tensor factor = (v * others).sum(2, true) / at::where(diagonal.eq(0), at::ones_like(diagonal), half_square);
+  const at::Tensor reflected = others - v * factor;
+  const at::Tensor finished = reflected.select(2, 0);  // [columns]
+  const at::Tensor values = at::cat({diagonal.select(2, 0), finished.narrow(2, 0, columns - 1)}, 2);
+  Turned turned;
+  turned.row = at::zeros({rest->size(0), rest->size(1), n}, rest->options()).scatter(2, *place, values);
+  turned.residual = finished.narrow(2, columns - 1, 1);
+  *rest = reflected.narrow(2, 1, K - 1);
+  *place = place->narrow(2, 1, columns - 1);
+  return turned;
+}
+
+void Rotate(at::Tensor* a, at::Tensor* b, const at::Tensor& c, const at::Tensor& s) {
+  const at::Tensor x = *a, y = *b;
+  *a = c * x - s * y;
+  *b = s * x + c * y;
+}
+
+void Orthogonalise(Turned* a, Turned* b) {
+  const at::Tensor xx = a->row.square().sum(2, true), yy = b->row.square().sum(2, true);
+  const at::Tensor xy = (a->row * b->row).sum(2, true);
+  const at::Tensor turn = xy.abs().gt(1e-17 * xx.sqrt() * yy.sqrt());
+  const at::Tensor zeta = (yy - xx) / (2 * at::where(turn, xy, at::ones_like(xy)));
+  const at::Tensor tangent =
+      at::copysign(at::ones_like(zeta), zeta) / (zeta.abs() + at::hypot(at::ones_like(zeta), zeta));
+  const at::Tensor t = at::where(turn, tangent, at::zeros_like(zeta)), c = 1 / at::sqrt(1 + t * t);
+  Rotate(&a->row, &b->row, c, c * t);
+  Rotate(&a->residual, &b->residual, c, c * t);
+}
+
+class JoinedMapTorch : public TorchForm<JoinedMapKernels> {
+ public:
+  using TorchForm::TorchForm;
+
+  void JoinMap(const JoinedMapInput& in, const DoubleView& map) override {
+    const SafeMapInput& learned = in.learned;
+    const int64_t q = learned.f.cols, n = learned.G.cols / q, x = learned.x_dot.cols;
+    const int64_t known = in.known.cols / JoinedRowSize(static_cast<int>(n)), K = 1 + known;
+    const at::Tensor J = Of(learned.J), J_q = J.narrow(2, 0, q), records = AsMatrix(Of(in.known), known, n + 2);
+    at::Tensor drift = at::clamp_min((J_q * Of(learned.f)).sum(2, true), 0);
+    if (x > 0) drift = drift + (J.narrow(2, q, x) * Of(learned.x_dot)).sum(2, true);
+    drift = at::cat({drift, records.select(3, 1)}, 2);
+    const at::Tensor k = at::cat({Of(learned.k), records.select(3, 0)}, 2);
+    const at::Tensor g = at::matmul(J_q.unsqueeze(2), AsMatrix(Of(learned.G), q, n));
+    const at::Tensor J_G = at::cat({g, records.narrow(3, 2, n)}, 2);
+
+    const at::Tensor mu = at::clamp_min(-k, kMinSlack);
+    const at::Tensor slope = at::clamp_max(at::expm1(Of(learned.slack_beta) * mu), 1e5 - 1);
+    const at::Tensor residual = drift + Of(learned.gain) * (k + mu);
+    at::Tensor rest = at::cat({J_G, residual.unsqueeze(3)}, 3) / slope.unsqueeze(3);
+    at::Tensor place = at::arange(n, rest.options().dtype(at::kLong)).expand({map.members, map.rows, n});
+    std::vector<Turned> turned;
+    const int64_t rank = std::min(K, n);
+    for (int64_t i = 0; i < rank; ++i) turned.push_back(Reflect(n, &rest, &place));
+    const int sweeps = SafeMapSweeps(static_cast<int>(rank));
+    for (int sweep = 0; sweep < sweeps; ++sweep) {
+      for (int64_t a = 0; a + 1 < rank; ++a) {
+        for (int64_t b = a + 1; b < rank; ++b) Orthogonalise(&turned[a], &turned[b]);
+      }
+    }
+    at::Tensor basis = at::eye(n, rest.options()).expand({map.members, map.rows, n, n});
+    at::Tensor offset = at::zeros({map.members, map.rows, n}, rest.options());
+    at::Tensor log_det = at::full_like(Of(learned.k), (n - rank) * std::log1p(kLogDetRegularisation));
+    for (const Turned& w : turned) {
+      const at::Tensor t = at::sqrt(1 + w.row.square().sum(2, true));
+      offset = offset - w.row / t * (w.residual / t);
+      basis = basis - (w.row / t).unsqueeze(3) * (w.row / (1 + t)).unsqueeze(2);
+      log_det = log_det + at::log(1 / t + kLogDetRegularisation);
+    }
+    Of(map).copy_(at::cat({basis.flatten(2), offset, log_det}, 2));
+  }
+
+  void JoinedMap(const DoubleView& map, const DoubleView& target_entropy, const FloatView& u,
+                 const SafeMapOutput& out) override {
+    const int64_t n = u.cols;
+    const at::Tensor state = Of(map), basis = AsMatrix(state.narrow(2, 0, n * n), n, n);
+    const at::Tensor clipped = at::clamp(Of(u).to(at::kDouble), -1, 1);
+    const at::Tensor raw = (basis * clipped.unsqueeze(2)).sum(3) + state.narrow(2, n * n, n);
+    const at::Tensor scale = 1 / at::clamp_min(at::amax(at::abs(raw), 2, true), 1);
+    Of(out.record).copy_(scale);
+    Of(out.action).copy_(raw * scale);
+    const at::Tensor log_det = state.narrow(2, n * n + n, 1);
+    Of(out.log_pi).sub_(at::maximum(log_det, Of(target_entropy)).to(at::kFloat));
+  }
+
+  void JoinedMapGradient(const DoubleView& map, const DoubleView& record, const FloatView& u, const FloatView& d_action,
+                         const FloatView& d_u) override {
+    const int64_t n = u.cols;
+    const at::Tensor basis = AsMatrix(Of(map).narrow(2, 0, n * n), n, n), d = Of(d_action).to(at::kDouble);
+    const at::Tensor inside = at::abs(Of(u)).le(1);
+    Of(d_u).copy_(at::where(inside, Of(record) * (basis * d.unsqueeze(2)).sum(3), at::zeros_like(d)));
+  }
+};
+
+const TorchForms::Register<JoinedMapKernels, JoinedMapTorch> kRegistered;
+
+}  // namespace
+}  // namespace datacom::learner

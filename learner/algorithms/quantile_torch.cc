@@ -1,0 +1,75 @@
+#include "learner/algorithms/quantile_kernels.h"
+#include "learner/nn/torch/form.h"
+
+namespace datacom::learner {
+namespace {
+
+constexpr double kPi = 3.14159265358979323846;
+
+class QuantileTorch : public TorchForm<QuantileKernels> {
+ public:
+  using TorchForm::TorchForm;
+
+  void LevelFeatures(const FloatView& level, const FloatView& features) override {
+    const at::Tensor tau = Of(level).reshape({level.members, features.rows, 1});
+    const at::Tensor i = at::arange(features.cols, tau.options()).view({1, 1, features.cols});
+    Of(features).copy_(at::cos(i * kPi * tau));
+  }
+
+  void QuantileProduct(const FloatView& base, const FloatView& embedding, const FloatView& product) override {
+    const at::Tensor e = Of(embedding);
+    e.sigmoid_();
+    const at::Tensor h = at::relu(Of(base)).repeat_interleave(product.rows / base.rows, 1);
+    Of(product).copy_(h * e);
+  }
+
+  void QuantileProductGradient(const FloatView& base, const FloatView& embedding, const FloatView& d_product,
+                               const FloatView& d_base) override {
+    const int64_t repeat = d_product.rows / base.rows;
+    const at::Tensor h = at::relu(Of(base)).repeat_interleave(repeat, 1), e = Of(embedding), d = Of(d_product);
+    const at::Tensor open = at::where(h.gt(0), d * e, at::zeros_like(d));
+    Of(d_base).copy_(open.view({d_base.members, d_base.rows, repeat, d_base.cols}).sum(2));
+    d.copy_(open * h * (1 - e));
+  }
+
+  void QuantileRisk(const FloatView& value, const FloatView& gradient, const DoubleView& delta, const DoubleView& k,
+                    const DoubleView& J) override {
+    const at::Tensor o = Of(value);
+    Of(k).copy_(at::softplus(o).to(at::kDouble) - Of(delta));
+    Of(J).copy_(at::sigmoid(o) * Of(gradient));
+  }
+
+  void QuantileTarget(const FloatView& cost, const FloatView& absorbing, const FloatView& next, double discount,
+                      const FloatView& y) override {
+    const int64_t repeat = y.rows / cost.rows;
+    const at::Tensor c = at::clamp_min(Of(cost), 0).repeat_interleave(repeat, 1);
+    const at::Tensor ends = Of(absorbing).ne(0).repeat_interleave(repeat, 1);
+    Of(y).copy_(at::where(ends, c, c + discount * at::softplus(Of(next))));
+  }
+
+  void QuantileLoss(const FloatView& value, const FloatView& y, const FloatView& level,
+                    const DoubleView& failure_weight, int main_rows, const FloatView& d_value,
+                    const DoubleView& loss) override {
+    const int64_t members = value.members, rows = level.rows, count = level.cols;
+    const at::Tensor o = Of(value), q = at::softplus(o).view({members, rows, count, 1});
+    const at::Tensor tau = Of(level).unsqueeze(3), targets = Of(y).view({members, rows, 1, y.rows / rows});
+    const at::Tensor e = targets - q, size = at::abs(e);
+    const at::Tensor weight = at::where(e.lt(0), 1 - tau, tau.expand_as(e));
+    const at::Tensor huber = at::where(size.lt(1), 0.5 * e * e, size - 0.5);
+    const at::Tensor present = Of(failure_weight).gt(0);  // [members, 1, 1]
+    const at::Tensor main = at::arange(rows, o.options()).lt(main_rows).view({1, rows, 1});
+    const at::Tensor used = main.logical_or(present);  // [members, rows, 1]
+    const at::Tensor entries = (main_rows + (rows - main_rows) * present.to(at::kDouble)) * count;
+    const at::Tensor per_quantile = (weight * huber).sum(3), slope = -(weight * at::clamp(e, -1, 1)).sum(3);
+    const at::Tensor zero = at::zeros_like(slope);
+    const at::Tensor d = at::where(used, slope * (1 / entries).to(at::kFloat), zero).view({members, rows * count, 1});
+    Of(d_value).copy_(d * at::sigmoid(o));
+    const at::Tensor sum = at::where(used, per_quantile, zero).to(at::kDouble).sum(at::IntArrayRef({1, 2}), true);
+    Of(loss).copy_(sum / entries);
+  }
+};
+
+const TorchForms::Register<QuantileKernels, QuantileTorch> kRegistered;
+
+}  // namespace
+}  // namespace datacom::learner

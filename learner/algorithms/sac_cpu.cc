@@ -1,0 +1,112 @@
+#include <cmath>
+
+#include "learner/algorithms/sac_kernels.h"
+#include "learner/nn/cpu/form.h"
+#include "learner/nn/cpu/row_math.h"
+
+namespace datacom::learner {
+namespace {
+
+constexpr float kHalfLogTwoPi = 0.918938533204672742f;
+
+class SacCpu : public CpuForm<SacKernels> {
+ public:
+  void SampleAction(const FloatView& mean, const FloatView& log_std, const FloatView& noise, const ActionBox& box,
+                    const ActionSample& out) override {
+    const FloatView value = Temporary(0, mean);
+    for (int m = 0; m < mean.members; ++m) {
+      for (int r = 0; r < mean.rows; ++r) {
+        for (int i = 0; i < mean.cols; ++i) value.at(m, r, i) = Clamp(log_std.at(m, r, i), -20, 2);
+      }
+      Apply(loops_.exp, value, value, m);
+      for (int r = 0; r < mean.rows; ++r) {
+        for (int i = 0; i < mean.cols; ++i) {
+          out.tanh.at(m, r, i) = mean.at(m, r, i) + value.at(m, r, i) * noise.at(m, r, i);
+        }
+      }
+      Apply(loops_.tanh, out.tanh, out.tanh, m);
+      for (int r = 0; r < mean.rows; ++r) {
+        for (int i = 0; i < mean.cols; ++i) {
+          const float t = out.tanh.at(m, r, i);
+          value.at(m, r, i) = 1 - t * t + 1e-6f;
+        }
+      }
+      Apply(loops_.log, value, value, m);
+      for (int r = 0; r < mean.rows; ++r) {
+        float log_pi = 0;
+        for (int i = 0; i < mean.cols; ++i) {
+          const float l = Clamp(log_std.at(m, r, i), -20, 2), eps = noise.at(m, r, i);
+          out.u.at(m, r, i) = out.tanh.at(m, r, i) * box.half.at(0, 0, i) + box.centre.at(0, 0, i);
+          log_pi += -0.5f * eps * eps - l - kHalfLogTwoPi - value.at(m, r, i);
+        }
+        out.log_pi.at(m, r) = log_pi;
+      }
+    }
+  }
+
+  void SampleActionGradient(const FloatView& log_std, const FloatView& noise, const ActionBox& box,
+                            const ActionSample& sample, const FloatView& d_u, const FloatView& log_alpha,
+                            const FloatView& d_mean, const FloatView& d_log_std) override {
+    for (int m = 0; m < log_std.members; ++m) {
+      const float d_log_pi = std::exp(log_alpha.at(m)) / static_cast<float>(log_std.rows);
+      Apply(loops_.exp, log_std, d_log_std, m);
+      for (int r = 0; r < log_std.rows; ++r) {
+        for (int i = 0; i < log_std.cols; ++i) {
+          const float l = log_std.at(m, r, i);
+          const float t = sample.tanh.at(m, r, i);
+          const float slope = 1 - t * t;
+          const float d_raw =
+              d_u.at(m, r, i) * box.half.at(0, 0, i) * slope + d_log_pi * 2 * t * slope / (slope + 1e-6f);
+          const bool inside = l >= -20 && l <= 2;
+          d_mean.at(m, r, i) = d_raw;
+          d_log_std.at(m, r, i) = inside ? d_raw * d_log_std.at(m, r, i) * noise.at(m, r, i) - d_log_pi : 0.0f;
+        }
+      }
+    }
+  }
+
+  void ActorLoss(const FloatView& q0, const FloatView& q1, const FloatView& log_pi, const FloatView& log_alpha,
+                 const FloatView& d_q0, const FloatView& d_q1, const DoubleView& loss,
+                 const DoubleView& mean_log_pi) override {
+    const float share = -1.0f / static_cast<float>(q0.rows);
+    for (int m = 0; m < q0.members; ++m) {
+      double q_sum = 0, log_pi_sum = 0;
+      for (int r = 0; r < q0.rows; ++r) {
+        const float a = q0.at(m, r), b = q1.at(m, r);
+        const bool first = !(b < a || b != b);
+        d_q0.at(m, r) = first ? share : 0;
+        d_q1.at(m, r) = first ? 0 : share;
+        q_sum += first ? a : b;
+        log_pi_sum += log_pi.at(m, r);
+      }
+      mean_log_pi.at(m) = log_pi_sum / q0.rows;
+      loss.at(m) = std::exp(static_cast<double>(log_alpha.at(m))) * mean_log_pi.at(m) - q_sum / q0.rows;
+    }
+  }
+
+  void TemperatureGradient(const DoubleView& mean_log_pi, const DoubleView& target_entropy, const FloatView& log_alpha,
+                           const FloatView& gradient) override {
+    for (int m = 0; m < log_alpha.members; ++m) {
+      gradient.at(m) = static_cast<float>(-std::exp(static_cast<double>(log_alpha.at(m))) *
+                                          (mean_log_pi.at(m) + target_entropy.at(m)));
+    }
+  }
+
+  void SoftTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0, const FloatView& q1,
+                  const FloatView& log_pi, const FloatView& log_alpha, double discount, const FloatView& y) override {
+    const float gamma = static_cast<float>(discount);
+    for (int m = 0; m < q0.members; ++m) {
+      const float alpha = std::exp(log_alpha.at(m));
+      for (int r = 0; r < q0.rows; ++r) {
+        const float a = q0.at(m, r), b = q1.at(m, r);
+        const float soft = (b < a || b != b ? b : a) - alpha * log_pi.at(m, r);
+        y.at(m, r) = reward.at(m, r) + gamma * (1 - absorbing.at(m, r)) * soft;
+      }
+    }
+  }
+};
+
+const CpuForms::Register<SacKernels, SacCpu> kRegistered;
+
+}  // namespace
+}  // namespace datacom::learner

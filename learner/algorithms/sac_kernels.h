@@ -1,0 +1,39 @@
+// SAC's squashed Gaussian policy, its losses and the target of its critics (learner/algorithms/README.md 1.5).
+#ifndef DATACOM_LEARNER_ALGORITHMS_SAC_KERNELS_H_
+#define DATACOM_LEARNER_ALGORITHMS_SAC_KERNELS_H_
+
+#include "learner/algorithms/action_box.h"
+#include "learner/nn/kernels.h"
+
+namespace datacom::learner {
+
+struct ActionSample {
+  FloatView u;       // [members, rows, action]: tanh(mean + std * noise) * half + centre
+  FloatView tanh;    // [members, rows, action]
+  FloatView log_pi;  // [members, rows, 1]
+};
+
+class SacKernels : public KernelGroup {
+ public:
+  // mean, log_std: [members, rows, action] linear outputs; log_std is clamped to [-20, 2].
+  virtual void SampleAction(const FloatView& mean, const FloatView& log_std, const FloatView& noise,
+                            const ActionBox& box, const ActionSample& out) = 0;
+  // Gradients of mean(alpha * log pi) + <d_u, u>.
+  virtual void SampleActionGradient(const FloatView& log_std, const FloatView& noise, const ActionBox& box,
+                                    const ActionSample& sample, const FloatView& d_u, const FloatView& log_alpha,
+                                    const FloatView& d_mean, const FloatView& d_log_std) = 0;
+  // q: [members, rows, 1]; log_alpha: [members, 1, 1].
+  // loss = mean(alpha log pi - min(q0, q1)), and its gradients for q0, q1; mean_log_pi beside.
+  virtual void ActorLoss(const FloatView& q0, const FloatView& q1, const FloatView& log_pi, const FloatView& log_alpha,
+                         const FloatView& d_q0, const FloatView& d_q1, const DoubleView& loss,
+                         const DoubleView& mean_log_pi) = 0;
+  virtual void TemperatureGradient(const DoubleView& mean_log_pi, const DoubleView& target_entropy,
+                                   const FloatView& log_alpha, const FloatView& gradient) = 0;
+  // y = reward + discount (1 - absorbing) (min(q0, q1) - alpha log pi).
+  virtual void SoftTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0, const FloatView& q1,
+                          const FloatView& log_pi, const FloatView& log_alpha, double discount, const FloatView& y) = 0;
+};
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_ALGORITHMS_SAC_KERNELS_H_

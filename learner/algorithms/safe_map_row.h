@@ -1,0 +1,75 @@
+// The map W(s, u) with one constraint row in closed form (common/safety/README.md 2.4), float64. The actor's map
+// (common/safety/safe_map.h) computes the same for any number of rows; a test compares the two to 1e-12. Pure
+// functions, no allocation.
+#ifndef DATACOM_LEARNER_ALGORITHMS_SAFE_MAP_ROW_H_
+#define DATACOM_LEARNER_ALGORITHMS_SAFE_MAP_ROW_H_
+
+#include <algorithm>
+#include <cmath>
+
+namespace datacom::learner {
+
+constexpr double kLogDetRegularisation = 9.99999974737875e-05;  // float32(1e-4)
+
+struct SafeMapRow {
+  int n = 0, q = 0, x = 0;
+  double k = 0;                   // constraint value
+  const double* J = nullptr;      // [q + x]
+  const double* f = nullptr;      // [q]
+  const double* G = nullptr;      // [q, n]
+  const double* x_dot = nullptr;  // [x]
+  double gain = 0, slack_beta = 0;
+};
+
+// Width of the record MapRow leaves for the backward pass: j_a [n], 1/(1 + j_s), scale, action [n].
+inline int SafeMapRecordSize(int n) { return 2 * n + 2; }
+
+// Fills record (its last n entries are the action) and returns the log-determinant before the clamp. A NaN comes
+// through.
+inline double MapRow(const SafeMapRow& in, const float* u, double* record) {
+  const double mu = -in.k < 1e-5 ? 1e-5 : -in.k;
+  const double slack = std::min(std::expm1(in.slack_beta * mu), 1e5 - 1);
+  double* j = record;
+  double square = 0, drift = 0, moved = 0;
+  for (int i = 0; i < in.n; ++i) {
+    j[i] = 0;
+    for (int d = 0; d < in.q; ++d) j[i] += in.J[d] * in.G[d * in.n + i];
+    square += j[i] * j[i];
+  }
+  for (int d = 0; d < in.q; ++d) drift += in.J[d] * in.f[d];
+  for (int d = 0; d < in.x; ++d) moved += in.J[in.q + d] * in.x_dot[d];
+  const double norm = std::sqrt(square + slack * slack);
+  const double residual = moved + (drift < 0 ? 0 : drift) + in.gain * (in.k + mu);
+  const double j_s = slack / norm;
+  const double share = 1 / (1 + j_s);
+  double along = 0;
+  for (int i = 0; i < in.n; ++i) {
+    j[i] /= norm;
+    along += j[i] * std::clamp(static_cast<double>(u[i]), -1.0, 1.0);
+  }
+  double* action = record + in.n + 2;
+  double scale = 1;
+  for (int i = 0; i < in.n; ++i) {
+    action[i] = std::clamp(static_cast<double>(u[i]), -1.0, 1.0) - j[i] * (along * share + residual / norm);
+    if (std::abs(action[i]) * scale > 1) scale = 1 / std::abs(action[i]);
+  }
+  for (int i = 0; i < in.n; ++i) action[i] *= scale;
+  record[in.n] = share;
+  record[in.n + 1] = scale;
+  return (in.n - 1) * std::log1p(kLogDetRegularisation) + std::log(j_s + kLogDetRegularisation);
+}
+
+// d_u = 1[|u| <= 1] * B_top * (scale * d_action), with B_top = I - j_a j_a^T / (1 + j_s).
+inline void MapRowGradient(int n, const double* record, const float* u, const float* d_action, float* d_u) {
+  const double* j = record;
+  double along = 0;
+  for (int i = 0; i < n; ++i) along += j[i] * d_action[i];
+  for (int i = 0; i < n; ++i) {
+    const double d = record[n + 1] * (d_action[i] - j[i] * along * record[n]);
+    d_u[i] = std::abs(u[i]) <= 1 ? static_cast<float>(d) : 0.0f;
+  }
+}
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_ALGORITHMS_SAFE_MAP_ROW_H_

@@ -1,0 +1,74 @@
+// Kernels for one CPU thread: products of gemm.h, and everything between two products in one pass over memory (loops.h,
+// for the instruction set of the processor). One member at a time (BlockSize 1), so that a member's activations,
+// weights and moments stay in cache and a member computes the same numbers alone and in a population.
+#ifndef DATACOM_LEARNER_NN_CPU_CPU_KERNELS_H_
+#define DATACOM_LEARNER_NN_CPU_CPU_KERNELS_H_
+
+#include <memory>
+#include <vector>
+
+#include "learner/nn/cpu/loops.h"
+#include "learner/nn/kernels.h"
+
+namespace datacom::learner {
+
+std::unique_ptr<Kernels> MakeCpuKernels();
+
+class CpuKernels : public Kernels {
+ public:
+  CpuKernels();
+  ~CpuKernels() override;
+  CpuKernels(const CpuKernels&) = delete;
+  CpuKernels& operator=(const CpuKernels&) = delete;
+
+  int BlockSize(int members) const override { return 1; }
+  void* Allocate(size_t bytes) override;
+  void Upload(const float* packed, const FloatView& to) override;
+  void Upload(const double* packed, const DoubleView& to) override;
+  void Download(const FloatView& from, float* packed) override;
+  void Download(const DoubleView& from, double* packed) override;
+  void Run(int plan, const std::function<void()>& compute) override;
+
+  void Forward(const FloatView& block, const Mlp& net, const FloatView& x, const MlpTape& tape) override;
+  void Adjoint(const FloatView& block, const Mlp& net, const FloatView& d_out, const MlpTape& tape) override;
+  void ScaleAdjoint(const FloatView& d_out, const MlpTape& tape) override;
+  void InputGradient(const FloatView& block, const Mlp& net, const MlpTape& tape, int first_col, bool add,
+                     const FloatView& d_x) override;
+  void ParameterGradient(const Mlp& net, const FloatView& x, const FloatView& d_out, const MlpTape& tape,
+                         const FloatView& gradient_block) override;
+  void SlopeGradient(const FloatView& block, const Mlp& net, const FloatView& x, const FloatView& d_value,
+                     const FloatView& d_slope, const MlpTape& tape, const MlpTape& tangent,
+                     const FloatView& gradient_block) override;
+
+  void Adam(const AdamRange& range) override;
+  void Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) override;
+  void GradientNorm(const FloatView& gradient, const DoubleView& norm, const DoubleView& active) override;
+  void Guard(const DoubleView& value, const DoubleView& active) override;
+  void SetZero(const DoubleView& value) override;
+  void RowMean(const DoubleView& rows, const DoubleView& mean) override;
+  void RowMean(const FloatView& rows, const DoubleView& mean) override;
+  void Accumulate(const DoubleView& value, double sign, const DoubleView& active, const DoubleView& sum) override;
+  void AccumulateLeast(const DoubleView& value, const DoubleView& active, const DoubleView& least) override;
+
+  void Copy(const DoubleView& from, const DoubleView& to) override;
+  void Calm(const FloatView& x, double limit, const DoubleView& calm) override;
+  void Calm(const DoubleView& x, double limit, const DoubleView& calm) override;
+  void CopyUnlessCalm(const FloatView& from, const DoubleView& calm, const FloatView& to) override;
+  void CopyUnlessCalm(const DoubleView& from, const DoubleView& calm, const DoubleView& to) override;
+  void PutBack(const FloatView& from, const DoubleView& active, const DoubleView& calm, const FloatView& to) override;
+  void PutBack(const DoubleView& from, const DoubleView& active, const DoubleView& calm, const DoubleView& to) override;
+
+ private:
+  std::unique_ptr<KernelGroup> MakeForm(std::type_index group) override;
+  // in * out floats, valid until the next call; grows to the largest layer asked for.
+  float* Scratch(const MlpLayer& layer);
+  const float* Columns(const float* weight, const MlpLayer& layer);  // the weights as [out, in]
+
+  const Loops& loops_;
+  std::vector<void*> allocations_;
+  std::vector<float> scratch_;
+};
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_NN_CPU_CPU_KERNELS_H_

@@ -1,0 +1,77 @@
+// What CpuKernels does between matrix products to rows of float32 numbers, built twice: for AVX2 and for AVX-512
+// (loops_kernel.h). Both give the same bits: sixteen partial sums in a fixed tree, or sums in the order of the rows.
+// Matrices are row-major; "stride" is the distance of rows. Pure functions, which allocate nothing.
+#ifndef DATACOM_LEARNER_NN_CPU_LOOPS_H_
+#define DATACOM_LEARNER_NN_CPU_LOOPS_H_
+
+#include <cstdint>
+
+#include "learner/nn/activation.h"
+
+namespace datacom::learner {
+
+// One step of Adam on n numbers. root: 1 / sqrt(1 - 0.999^step); step_size: rate / (1 - 0.9^step).
+struct AdamStep {
+  const float* gradient;
+  float *parameter, *first, *second;
+  int n;
+  float step_size, root;
+};
+
+struct Loops {
+  // y = act(y + bias).
+  void (*activate)(Activation activation, const float* bias, int rows, int n, int64_t stride, float* y);
+  // adjoint *= act'(hidden), from the activation's value.
+  void (*multiply_slope)(Activation activation, const float* hidden, int64_t hidden_stride, int rows, int n,
+                         float* adjoint, int64_t stride);
+  // y [rows, outputs] = (y +) (bias +) x w^T for few outputs; w: [outputs, n], dense; bias may be null.
+  void (*narrow_product)(const float* x, int64_t x_stride, int rows, int n, const float* w, int outputs,
+                         const float* bias, bool add, float* y, int64_t stride);
+  // adjoint [rows, n] = (d w) * act'(hidden) for few outputs; d: [rows, outputs], w: [outputs, n], dense.
+  void (*narrow_adjoint)(Activation activation, const float* d, int64_t d_stride, int outputs, const float* w,
+                         const float* hidden, int64_t hidden_stride, int rows, int n, float* adjoint, int64_t stride);
+  // sums [n] = x^T 1.
+  void (*column_sums)(const float* x, int64_t stride, int rows, int n, float* sums);
+  // sums [n] = x^T d for one column d.
+  void (*weighted_column_sums)(const float* x, int64_t stride, const float* d, int64_t d_stride, int rows, int n,
+                               float* sums);
+  // to += scale x, row by row; scale: [rows, 1].
+  void (*add_scaled_rows)(const float* x, int64_t stride, const float* scale, int64_t scale_stride, int rows, int n,
+                          float* to, int64_t to_stride);
+  // x *= scale, row by row.
+  void (*scale_rows)(const float* scale, int64_t scale_stride, int rows, int n, float* x, int64_t stride);
+  // to [columns, rows] = from [rows, columns] transposed; to is dense.
+  void (*transpose)(const float* from, int64_t stride, int rows, int columns, float* to);
+  // Sum of squares; not finite where an entry is not, and where the squares of 2,048 entries overflow.
+  double (*squared_sum)(const float* x, int n);
+  void (*adam)(const AdamStep& step);
+  // to = take from + keep to.
+  void (*polyak)(const float* from, float take, float keep, int n, float* to);
+
+  // ---- y = f(x), within 3 ulp x and y may be the same. A NaN stays one.
+  void (*exp)(int n, const float* x, float* y);  // of x in [-87, 88]; beyond, the value at the bound
+  void (*log)(int n, const float* x, float* y);  // of positive normal numbers
+  void (*tanh)(int n, const float* x, float* y);
+  void (*sigmoid)(int n, const float* x, float* y);
+  void (*softplus)(int n, const float* x, float* y);
+
+  // ---- implicit quantile networks
+  void (*cosines)(float level, int n, float* features);                        // cos(pi i level), i = 0..
+  void (*gated)(const float* base, const float* gate, int n, float* product);  // relu(base) * gate
+  // From the gradient for the product, those for base (added) and, in place, for the gate's sigmoid's argument.
+  void (*gated_gradient)(const float* base, const float* gate, int n, float* d_base, float* d_product);
+  // Of sixteen quantiles: sums over targets of the Huber loss weighted by level, and of its slope.
+  void (*quantile_huber)(const float* quantile, const float* level, const float* target, int targets, float* sum,
+                         float* slope);
+
+  // Does `steps` times as many fused multiply-adds as the registers hold sums for; returns how many operations that
+  // were, two each. What one core can do at most, for benchmarks.
+  double (*fused_multiply_adds)(int steps);
+};
+
+extern const Loops kLoopsAvx2, kLoopsAvx512;  // the second may be called only where HasAvx512()
+const Loops& ChosenLoops();                   // those of ChosenInstructionSet()
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_NN_CPU_LOOPS_H_

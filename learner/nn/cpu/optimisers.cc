@@ -1,0 +1,146 @@
+// Optimisers of CpuKernels, what is recorded beside them, and how a step is undone.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "learner/nn/cpu/cpu_kernels.h"
+
+namespace datacom::learner {
+namespace {
+
+// As Loops::squared_sum; no square of a float32 overflows.
+double WideSquaredSum(const float* x, int n) {
+  double total = 0;
+  for (int j = 0; j < n; ++j) total += static_cast<double>(x[j]) * x[j];
+  return total;
+}
+
+template <class T>
+void CopyMember(const View<T>& from, const View<T>& to, int member) {
+  for (int r = 0; r < from.rows; ++r) std::memcpy(to.row(member, r), from.row(member, r), sizeof(T) * from.cols);
+}
+
+// No early end: this vectorises, and entries are nearly always calm.
+template <class T>
+void FindCalm(const View<T>& x, double limit, const DoubleView& calm) {
+  const T bound = static_cast<T>(limit);
+  for (int m = 0; m < x.members; ++m) {
+    int beyond = 0;
+    for (int r = 0; r < x.rows; ++r) {
+      const T* row = x.row(m, r);
+      for (int c = 0; c < x.cols; ++c) beyond += !(std::abs(row[c]) <= bound);
+    }
+    if (beyond > 0) calm.at(m) = 0;
+  }
+}
+
+template <class T>
+void CopyThoseNotCalm(const View<T>& from, const DoubleView& calm, const View<T>& to) {
+  for (int m = 0; m < from.members; ++m) {
+    if (calm.at(m) == 0) CopyMember(from, to, m);
+  }
+}
+
+template <class T>
+void PutThoseBack(const View<T>& from, const DoubleView& active, const DoubleView& calm, const View<T>& to) {
+  for (int m = 0; m < from.members; ++m) {
+    if (active.at(m) == 0 && calm.at(m) == 0) CopyMember(from, to, m);
+  }
+}
+
+template <class T>
+void MeanOfRows(const View<T>& rows, const DoubleView& mean) {
+  for (int m = 0; m < rows.members; ++m) {
+    double sum = 0;
+    for (int r = 0; r < rows.rows; ++r) sum += rows.at(m, r);
+    mean.at(m) = sum / rows.rows;
+  }
+}
+
+}  // namespace
+
+void CpuKernels::Adam(const AdamRange& range) {
+  const int n = range.parameters.cols;
+  for (int m = 0; m < range.parameters.members; ++m) {
+    if (range.active.at(m) == 0) continue;
+    const float* gradient = range.gradients.row(m, 0);
+    const double step = ++range.steps.at(m);
+    const float step_size = static_cast<float>(range.learning_rate.at(m) / (1 - std::pow(0.9, step)));
+    const float root = static_cast<float>(1 / std::sqrt(1 - std::pow(0.999, step)));
+    loops_.adam({gradient, range.parameters.row(m, 0), range.first_moment.row(m, 0), range.second_moment.row(m, 0), n,
+                 step_size, root});
+  }
+}
+
+void CpuKernels::Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) {
+  for (int m = 0; m < source.members; ++m) {
+    if (active.at(m) == 0) continue;
+    loops_.polyak(source.row(m, 0), static_cast<float>(tau), static_cast<float>(1 - tau), source.cols,
+                  target.row(m, 0));
+  }
+}
+
+void CpuKernels::Guard(const DoubleView& value, const DoubleView& active) {
+  for (int m = 0; m < value.members; ++m) {
+    if (!std::isfinite(value.at(m))) active.at(m) = 0;
+  }
+}
+
+void CpuKernels::SetZero(const DoubleView& value) {
+  for (int m = 0; m < value.members; ++m) value.at(m) = 0;
+}
+
+void CpuKernels::RowMean(const DoubleView& rows, const DoubleView& mean) { MeanOfRows(rows, mean); }
+
+void CpuKernels::RowMean(const FloatView& rows, const DoubleView& mean) { MeanOfRows(rows, mean); }
+
+void CpuKernels::Accumulate(const DoubleView& value, double sign, const DoubleView& active, const DoubleView& sum) {
+  for (int m = 0; m < value.members; ++m) {
+    if (active.at(m) == 0) continue;
+    sum.at(m, 0, 0) += sign * value.at(m);
+    sum.at(m, 0, 1) += 1;
+  }
+}
+
+void CpuKernels::GradientNorm(const FloatView& gradient, const DoubleView& norm, const DoubleView& active) {
+  for (int m = 0; m < gradient.members; ++m) {
+    double sum = loops_.squared_sum(gradient.row(m, 0), gradient.cols);
+    if (!std::isfinite(sum)) sum = WideSquaredSum(gradient.row(m, 0), gradient.cols);
+    norm.at(m) = std::sqrt(sum);
+    if (!std::isfinite(sum)) active.at(m) = 0;
+  }
+}
+
+void CpuKernels::AccumulateLeast(const DoubleView& value, const DoubleView& active, const DoubleView& least) {
+  for (int m = 0; m < value.members; ++m) {
+    if (active.at(m) == 0) continue;
+    double& smallest = least.at(m, 0, 0);
+    double& count = least.at(m, 0, 1);
+    smallest = count == 0 ? value.at(m) : std::min(smallest, value.at(m));
+    count += 1;
+  }
+}
+
+void CpuKernels::Copy(const DoubleView& from, const DoubleView& to) {
+  for (int m = 0; m < from.members; ++m) CopyMember(from, to, m);
+}
+
+void CpuKernels::Calm(const FloatView& x, double limit, const DoubleView& calm) { FindCalm(x, limit, calm); }
+void CpuKernels::Calm(const DoubleView& x, double limit, const DoubleView& calm) { FindCalm(x, limit, calm); }
+
+void CpuKernels::CopyUnlessCalm(const FloatView& from, const DoubleView& calm, const FloatView& to) {
+  CopyThoseNotCalm(from, calm, to);
+}
+void CpuKernels::CopyUnlessCalm(const DoubleView& from, const DoubleView& calm, const DoubleView& to) {
+  CopyThoseNotCalm(from, calm, to);
+}
+
+void CpuKernels::PutBack(const FloatView& from, const DoubleView& active, const DoubleView& calm, const FloatView& to) {
+  PutThoseBack(from, active, calm, to);
+}
+void CpuKernels::PutBack(const DoubleView& from, const DoubleView& active, const DoubleView& calm,
+                         const DoubleView& to) {
+  PutThoseBack(from, active, calm, to);
+}
+
+}  // namespace datacom::learner

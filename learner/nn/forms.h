@@ -1,0 +1,49 @@
+// The forms that a backend has of kernel groups, by the group's class. A file that defines a form registers it when
+// the program or library that holds it is loaded, with one line:
+//
+//   const CpuForms::Register<SacKernels, SacCpu> kRegistered;
+//
+// The linker must keep such files: they are built as objects, in no archive.
+#ifndef DATACOM_LEARNER_NN_FORMS_H_
+#define DATACOM_LEARNER_NN_FORMS_H_
+
+#include <map>
+#include <memory>
+#include <type_traits>
+#include <typeindex>
+
+#include "learner/nn/kernels.h"
+
+namespace datacom::learner {
+
+// Arguments: what the backend makes its forms from.
+template <class... Arguments>
+class Forms {
+ public:
+  template <class Group, class Form>
+  struct Register {
+    static_assert(std::is_base_of_v<Group, Form> && std::is_base_of_v<KernelGroup, Group>);
+    Register() {
+      All()[typeid(Group)] = [](const Arguments&... arguments) -> std::unique_ptr<KernelGroup> {
+        return std::make_unique<Form>(arguments...);
+      };
+    }
+  };
+
+  // Null where there is none.
+  static std::unique_ptr<KernelGroup> Make(std::type_index group, const Arguments&... arguments) {
+    const auto found = All().find(group);
+    return found == All().end() ? nullptr : found->second(arguments...);
+  }
+
+ private:
+  using Maker = std::unique_ptr<KernelGroup> (*)(const Arguments&... arguments);
+  static std::map<std::type_index, Maker>& All() {
+    static std::map<std::type_index, Maker> all;
+    return all;
+  }
+};
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_NN_FORMS_H_

@@ -1,0 +1,191 @@
+// Memory and perceptrons of TorchKernels, and the shared library's one function.
+#include "learner/nn/torch/torch_kernels.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <stdexcept>
+
+#include "learner/nn/torch_library.h"
+
+#ifdef DATACOM_CUDA_GRAPHS
+#include <ATen/cuda/CUDAGraph.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+#endif
+
+namespace datacom::learner {
+
+#ifdef DATACOM_CUDA_GRAPHS
+// Runs the first updates eagerly on a side stream (libraries initialise themselves there), then records one and replays
+// it.
+struct TorchKernels::Graph {
+  static constexpr int kEagerRuns = 3;
+  at::cuda::CUDAGraph graph;
+  at::cuda::CUDAStream stream = at::cuda::getStreamFromPool();
+  int runs = 0;
+  void Run(const std::function<void()>& compute) {
+    at::cuda::getCurrentCUDAStream().synchronize();  // uploads
+    const c10::cuda::CUDAStreamGuard guard(stream);
+    if (runs < kEagerRuns) {
+      compute();
+    } else {
+      if (runs == kEagerRuns) {
+        graph.capture_begin();
+        compute();
+        graph.capture_end();
+      }
+      graph.replay();
+    }
+    stream.synchronize();
+    runs = runs > kEagerRuns ? runs : runs + 1;
+  }
+};
+#else
+struct TorchKernels::Graph {
+  void Run(const std::function<void()>& compute) { compute(); }
+};
+#endif
+
+namespace {
+
+at::Device DeviceOf(const std::string& name) {
+  if (name == "cpu") return at::Device(at::kCPU);
+  if (name == "cuda" && at::hasCUDA()) return at::Device(at::kCUDA);
+  throw std::invalid_argument("device '" + name + "' is not available: this LibTorch has " +
+                              (at::hasCUDA() ? "cpu and cuda" : "only cpu"));
+}
+
+// Host memory [members, rows, cols] as a tensor.
+template <class T>
+at::Tensor Packed(T* data, int members, int rows, int cols) {
+  return AsTensor(View<T>{data, members, rows, cols, static_cast<int64_t>(rows) * cols, cols}, at::Device(at::kCPU));
+}
+
+at::Tensor Activated(const at::Tensor& x, Activation activation) {
+  return activation == Activation::kRelu ? at::relu(x) : at::sigmoid(x);
+}
+
+at::Tensor Slope(const at::Tensor& hidden, Activation activation) {
+  return activation == Activation::kRelu ? hidden.gt(0).to(at::kFloat) : hidden * (1 - hidden);
+}
+
+}  // namespace
+
+TorchKernels::TorchKernels(const std::string& device) : device_(DeviceOf(device)) {}
+
+TorchKernels::~TorchKernels() = default;
+
+std::unique_ptr<KernelGroup> TorchKernels::MakeForm(std::type_index group) { return TorchForms::Make(group, device_); }
+
+extern "C" void datacom_torch_make_kernels(const std::string& device, std::unique_ptr<Kernels>* kernels,
+                                           std::string* version) {
+  *version = DATACOM_TORCH_VERSION;
+  *kernels = std::make_unique<TorchKernels>(device);
+}
+
+void* TorchKernels::Allocate(size_t bytes) {
+  const int64_t doubles = static_cast<int64_t>(bytes / 8 + 8);
+  allocations_.push_back(at::zeros({doubles}, at::TensorOptions().dtype(at::kDouble).device(device_)));
+  return allocations_.back().data_ptr();
+}
+
+void TorchKernels::Upload(const float* packed, const FloatView& to) {
+  Of(to).copy_(Packed(const_cast<float*>(packed), to.members, to.rows, to.cols));
+}
+void TorchKernels::Upload(const double* packed, const DoubleView& to) {
+  Of(to).copy_(Packed(const_cast<double*>(packed), to.members, to.rows, to.cols));
+}
+void TorchKernels::Download(const FloatView& from, float* packed) {
+  Packed(packed, from.members, from.rows, from.cols).copy_(Of(from));
+}
+void TorchKernels::Download(const DoubleView& from, double* packed) {
+  Packed(packed, from.members, from.rows, from.cols).copy_(Of(from));
+}
+
+void TorchKernels::Run(int plan, const std::function<void()>& compute) {
+  const at::NoGradGuard no_grad;
+  if (!device_.is_cuda()) return compute();
+  std::unique_ptr<Graph>& graph = graphs_[plan];
+  if (graph == nullptr) graph = std::make_unique<Graph>();
+  graph->Run(compute);
+}
+
+at::Tensor TorchKernels::Weight(const FloatView& block, const MlpLayer& layer) const {
+  return Of(FloatView{block.data + layer.weight, block.members, layer.in, layer.out, block.member_stride, layer.out});
+}
+
+at::Tensor TorchKernels::Bias(const FloatView& block, const MlpLayer& layer) const {
+  return Of(FloatView{block.data + layer.bias, block.members, 1, layer.out, block.member_stride, layer.out});
+}
+
+void TorchKernels::Forward(const FloatView& block, const Mlp& net, const FloatView& x, const MlpTape& tape) {
+  const int last = static_cast<int>(net.layers.size()) - 1;
+  at::Tensor value = Of(x);
+  for (int i = 0; i <= last; ++i) {
+    const at::Tensor linear = at::bmm(value, Weight(block, net.layers[i])) + Bias(block, net.layers[i]);
+    value = i == last ? linear : Activated(linear, net.hidden);
+    if (i == 0 && net.repeated > 0) value = at::cat({value, Of(x.Cols(x.cols - net.repeated, net.repeated))}, 2);
+    FloatView to = i == last ? tape.out : tape.hidden[i];
+    Of(to.Rows(0, x.rows)).copy_(value);
+  }
+}
+
+void TorchKernels::Adjoint(const FloatView& block, const Mlp& net, const FloatView& d_out, const MlpTape& tape) {
+  at::Tensor d = Of(d_out);
+  for (int i = static_cast<int>(net.layers.size()) - 1; i > 0; --i) {
+    const int width = net.layers[i - 1].out;  // without repeated inputs
+    const at::Tensor hidden = Of(tape.hidden[i - 1].Rows(0, d_out.rows).Cols(0, width));
+    const at::Tensor weight = Weight(block, net.layers[i]).narrow(1, 0, width);
+    d = at::bmm(d, weight.transpose(1, 2)) * Slope(hidden, net.hidden);
+    Of(tape.adjoint[i - 1].Rows(0, d_out.rows)).copy_(d);
+  }
+}
+
+void TorchKernels::ScaleAdjoint(const FloatView& d_out, const MlpTape& tape) {
+  for (const FloatView& adjoint : tape.adjoint) Of(adjoint.Rows(0, d_out.rows)).mul_(Of(d_out));
+}
+
+void TorchKernels::InputGradient(const FloatView& block, const Mlp& net, const MlpTape& tape, int first_col, bool add,
+                                 const FloatView& d_x) {
+  const auto through = [&](int layer, int first, int count) {
+    const at::Tensor weight = Weight(block, net.layers[layer]).narrow(1, first, count);
+    return at::bmm(Of(tape.adjoint[layer].Rows(0, d_x.rows)), weight.transpose(1, 2));
+  };
+  const at::Tensor d = through(0, first_col, d_x.cols);
+  if (add) {
+    Of(d_x).add_(d);
+  } else {
+    Of(d_x).copy_(d);
+  }
+  const RepeatedColumns again = RepeatedOf(net, first_col, d_x.cols);
+  if (again.count > 0) Of(d_x.Cols(again.first, again.count)).add_(through(1, again.layer_first, again.count));
+}
+
+void TorchKernels::ParameterGradient(const Mlp& net, const FloatView& x, const FloatView& d_out, const MlpTape& tape,
+                                     const FloatView& gradient_block) {
+  const int last = static_cast<int>(net.layers.size()) - 1;
+  for (int i = 0; i <= last; ++i) {
+    const at::Tensor in = Of(i == 0 ? x : tape.hidden[i - 1].Rows(0, x.rows));
+    const at::Tensor d = Of(i == last ? d_out : tape.adjoint[i].Rows(0, x.rows));
+    Weight(gradient_block, net.layers[i]).copy_(at::bmm(in.transpose(1, 2), d));
+    Bias(gradient_block, net.layers[i]).copy_(d.sum(1, /*keepdim=*/true));
+  }
+}
+
+// cpu/perceptrons.cc says why.
+void TorchKernels::SlopeGradient(const FloatView& block, const Mlp& net, const FloatView& x, const FloatView& d_value,
+                                 const FloatView& d_slope, const MlpTape& tape, const MlpTape& /*tangent*/,
+                                 const FloatView& gradient_block) {
+  const int last = static_cast<int>(net.layers.size()) - 1;
+  const at::Tensor d = Of(d_value);
+  at::Tensor tangent = Of(d_slope);
+  for (int i = 0; i <= last; ++i) {
+    const at::Tensor value = Of(i == 0 ? x : tape.hidden[i - 1]);
+    const at::Tensor adjoint = i == last ? at::ones_like(d) : Of(tape.adjoint[i]);
+    Weight(gradient_block, net.layers[i]).copy_(at::bmm((d * value + tangent).transpose(1, 2), adjoint));
+    Bias(gradient_block, net.layers[i]).copy_((d * adjoint).sum(1, /*keepdim=*/true));
+    if (i < last) tangent = at::bmm(tangent, Weight(block, net.layers[i])) * Slope(Of(tape.hidden[i]), net.hidden);
+  }
+}
+
+}  // namespace datacom::learner

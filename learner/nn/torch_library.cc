@@ -1,0 +1,42 @@
+#include "learner/nn/torch_library.h"
+
+#include <dlfcn.h>
+
+#include <stdexcept>
+
+namespace datacom::learner {
+namespace {
+
+constexpr char kLibrary[] = "libdatacom_torch.so";
+constexpr char kFunction[] = "datacom_torch_make_kernels";
+
+std::string& Version() {
+  static std::string version;
+  return version;
+}
+
+// By its bare name: the program's own search path names its folder and ../lib (learner/nn/CMakeLists.txt).
+void* Load(const std::string& device) {
+  static void* const library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  if (library != nullptr) return library;
+  const char* const error = dlerror();
+  throw std::invalid_argument(std::string("cannot load ") + kLibrary + " for tensors on device '" + device +
+                              "': " + (error != nullptr ? error : "no reason given") +
+                              ". It belongs beside the program or in ../lib, and needs LibTorch (Debian's package " +
+                              "libtorch-dev for the processor; for a GPU a LibTorch with CUDA)");
+}
+
+}  // namespace
+
+std::unique_ptr<Kernels> MakeTorchKernels(const std::string& device) {
+  void* const library = Load(device);
+  const auto make = reinterpret_cast<decltype(&datacom_torch_make_kernels)>(dlsym(library, kFunction));
+  if (make == nullptr) throw std::invalid_argument(std::string(kLibrary) + " has no function " + kFunction);
+  std::unique_ptr<Kernels> kernels;
+  make(device, &kernels, &Version());
+  return kernels;
+}
+
+std::string LoadedTorchVersion() { return Version(); }
+
+}  // namespace datacom::learner
