@@ -8,8 +8,8 @@
 namespace datacom {
 namespace {
 
-// True when any of `count` float32 is infinite or NaN: then its bits without the sign are at or above infinity's. One
-// pass without branches, which the compiler turns into vector instructions.
+// True when any of `count` float32 is infinite or NaN: its bits without the sign are then at or above infinity's. One
+// pass without branches, which the compiler vectorizes.
 bool AnyNonFinite(const char* data, size_t count) {
   uint32_t largest = 0;
   for (size_t i = 0; i < count; ++i) largest = std::max(largest, At<uint32_t>(data, 4 * i) & 0x7fffffffu);

@@ -1,4 +1,4 @@
-// What a block of columns may hold. Pure functions; thread-safe.
+// Checks the values of a block of columns. Pure functions; thread-safe.
 #ifndef DATACOM_COMMON_ROWS_CHECK_COLUMNS_H_
 #define DATACOM_COMMON_ROWS_CHECK_COLUMNS_H_
 
@@ -10,8 +10,8 @@
 
 namespace datacom {
 
-// `data` holds `rows` values of the column. INVALID_ARGUMENT naming column, row and value: a float that is not finite,
-// absorbing or last other than 0 and 1.
+// `data` holds `rows` values of the column. INVALID_ARGUMENT, naming column, row and value, for a float that is not
+// finite, or absorbing or last other than 0 and 1.
 absl::Status CheckColumn(const Column& column, const char* data, size_t rows);
 // "column reward, row 3: <what>"; value_index counts the column's values.
 absl::Status WrongValue(const Column& column, size_t value_index, const std::string& what);

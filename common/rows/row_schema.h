@@ -1,4 +1,4 @@
-// The columns of a transition, once for the wire, the ring and the learner.
+// The columns of a transition, for the wire, the ring and the learner.
 //
 // Wire chunk ("columns" of proto Chunk): every wire() column as [rows, width], little-endian, no padding, in schema
 // order. Draws carry learning() columns in the same form. A stored row holds all columns of stored(), row-major, at
@@ -29,20 +29,20 @@ T At(const char* row, size_t offset) {
   return value;
 }
 
-// What rules that filter actions outside of the agent store beside what it chose.
+// Executed action; stored by rules that filter after the policy.
 inline constexpr absl::string_view kExecutedAction = "executed_action";
-// Raw cost of the state an action was chosen in, as the rule saw it: 0 at an episode's first step.
+// Raw cost of the state in which the action was chosen, as the rule got it: 0 at an episode's first step.
 inline constexpr absl::string_view kPreviousCost = "prev_cost";
-// What rules that filter actions inside of the agent store beside what came of it: what the policy chose.
+// Unfiltered policy action; stored by rules whose `action` is already filtered.
 inline constexpr absl::string_view kRawAction = "raw_action";
-// What rules with a learned constraint judged the observation by: its CVaR, and the threshold of their snapshot.
+// CVaR of the learned constraint at the observation, and the snapshot's threshold delta.
 inline constexpr absl::string_view kCvar = "cvar";
 inline constexpr absl::string_view kDelta = "delta";
 
 struct Column {
   std::string name;
   ColumnType type = ColumnType::kFloat32;
-  uint32_t width = 1;    // values a row
+  uint32_t width = 1;    // values per row
   bool learning = true;  // sent to the learner in draws
   size_t bytes() const { return SizeOf(type) * width; }
 };
@@ -55,12 +55,12 @@ std::vector<Column> JudgementColumns();  // cvar, delta
 
 class RowSchema {
  public:
-  // Fixed columns for a task of these dimensions, then `extra` float32 columns an acting rule declares (name, width).
-  //   observation f32[obs_dim], action f32[action_dim] (as chosen; as executed, too, unless there is a column
-  //   executed_action), reward f32, cost f32 (raw signed, of the reached state), next_observation f32[obs_dim],
-  //   absorbing u8, last u8 (absorbing or time limit), environment u32 (member-local), episode u32 (per environment),
-  //   step u32 (from 0 within the episode), policy_incarnation u32, policy_update u64 (of the snapshot that acted);
-  //   stored only: session u32, sequence u64.
+  // Columns for a task of these dimensions; `extra`: the columns that an acting rule declares.
+  //   observation f32[obs_dim], action f32[action_dim] (executed, unless there is a column executed_action), reward
+  //   f32, cost f32 (raw signed, of the reached state), next_observation f32[obs_dim], the extra columns, absorbing u8,
+  //   last u8 (absorbing or time limit), environment u32 (member-local), episode u32 (per environment), step u32 (from
+  //   0 within the episode), policy_incarnation u32, policy_update u64 (of the snapshot that acted); stored only:
+  //   session u32, sequence u64.
   static RowSchema For(uint32_t obs_dim, uint32_t action_dim, const std::vector<Column>& extra = {});
 
   const std::vector<Column>& wire() const { return wire_; }          // what an actor sends
@@ -70,17 +70,17 @@ class RowSchema {
   size_t wire_row_bytes() const { return wire_row_bytes_; }
   size_t learning_row_bytes() const { return learning_row_bytes_; }
   size_t stored_row_bytes() const { return stored_row_bytes_; }  // multiple of 8
-  // The column that says what the environment was given: executed_action where a rule declares it, else action.
+  // Column of the executed action: executed_action if the rule declares it, else action.
   absl::string_view executed_column() const;
-  // The column that says what the policy chose: raw_action where a rule declares it, else action.
+  // Column of the unfiltered policy action: raw_action if the rule declares it, else action.
   absl::string_view raw_column() const;
   bool has(absl::string_view stored_column) const;
-  // Byte offset of a stored column within a stored row; aborts on an unknown name (programmer error).
+  // Byte offset of a stored column within a stored row; aborts on an unknown name (programming error).
   size_t offset(absl::string_view stored_column) const;
 
   uint32_t obs_dim() const { return obs_dim_; }
   uint32_t action_dim() const { return action_dim_; }
-  // Of names, types, widths and order; equal on both sides or the handshake fails. Never 0.
+  // Hash of names, types, widths and order. The handshake fails when the peers' differ. Never 0.
   uint64_t fingerprint() const { return fingerprint_; }
 
  private:
