@@ -1,4 +1,4 @@
-// What an address on a command line must be.
+// Checks addresses on the command line.
 #ifndef DATACOM_COMMON_RPC_ADDRESS_H_
 #define DATACOM_COMMON_RPC_ADDRESS_H_
 
@@ -11,8 +11,8 @@
 
 namespace datacom {
 
-// For CLI::Option::check: empty for "HOST:PORT" with a port from `lowest` to 65535, a socket "unix:PATH", or no text at
-// all (not given); else a sentence that says so. Names are not looked up.
+// For CLI::Option::check: returns an empty string for "HOST:PORT" with a port from `lowest` to 65535, a socket
+// "unix:PATH", or an empty text (not given), else an error message. Host names are not resolved.
 inline std::function<std::string(const std::string&)> Address(int lowest) {
   return [lowest](const std::string& text) {
     const size_t colon = text.rfind(':');

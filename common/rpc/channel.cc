@@ -26,7 +26,7 @@ constexpr int kFirstBackoffMs = 50;
 constexpr int kMaxBackoffMs = 2000;
 constexpr double kBackoffJitter = 0.2;
 
-// Full names of this project's services among `services` (grpc::Service does not tell its name).
+// Full names of this project's services among `services` (grpc::Service does not expose its name).
 std::vector<std::string> ServiceNames(const std::vector<grpc::Service*>& services) {
   std::vector<std::string> names;
   for (grpc::Service* service : services) {
@@ -36,7 +36,7 @@ std::vector<std::string> ServiceNames(const std::vector<grpc::Service*>& service
   return names;
 }
 
-// Process-wide, before the first server is built.
+// Process-wide; must run before the first server is built.
 void EnableHealthAndReflection() {
   static const bool once = [] {
     grpc::EnableDefaultHealthCheckService(true);
@@ -46,14 +46,14 @@ void EnableHealthAndReflection() {
   (void)once;
 }
 
-// While it lives gRPC is silent: its own account of a port that it cannot bind is a page of nested errors.
+// Silences gRPC's log while it lives: gRPC reports a port that it cannot bind in a page of nested errors.
 struct Silence {
   Silence() {
     gpr_set_log_function([](gpr_log_func_args*) {});
   }
   Silence(const Silence&) = delete;
   Silence& operator=(const Silence&) = delete;
-  ~Silence() { gpr_set_log_function(nullptr); }  // gRPC's own again
+  ~Silence() { gpr_set_log_function(nullptr); }  // restores gRPC's own
 };
 
 // UNAVAILABLE naming the address. *bound: host:port.
@@ -65,7 +65,7 @@ absl::StatusOr<std::unique_ptr<grpc::Server>> Listen(const std::string& address,
   int port = 0;
   builder.AddListeningPort(address, MakeServerCredentials(security), &port);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT,
-                             0);  // else a second server on a taken port would start, and share it
+                             0);  // otherwise a second server could share a port in use
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
@@ -75,12 +75,12 @@ absl::StatusOr<std::unique_ptr<grpc::Server>> Listen(const std::string& address,
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
   for (grpc::Service* service : services) builder.RegisterService(service);
   std::optional<Silence> silence;
-  if (!security.enabled()) silence.emplace();  // of keys that do not fit it alone knows why
+  if (!security.enabled()) silence.emplace();  // with TLS only gRPC's log explains keys that do not match
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr || port == 0) {
     return absl::UnavailableError(
         absl::StrCat("cannot listen on ", address, ": the port is in use or the address is not one of this machine",
-                     security.enabled() ? ", or certificate and key of --tls do not fit" : ""));
+                     security.enabled() ? ", or certificate and key of --tls do not match" : ""));
   }
   const bool has_port = address.rfind("unix:", 0) != 0 && address.rfind(':') != std::string::npos;
   *bound = has_port ? absl::StrCat(address.substr(0, address.rfind(':')), ":", port) : address;
@@ -103,10 +103,10 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Sec
   arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstBackoffMs);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kMaxBackoffMs);  // also the longest a connection attempt may take
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kMaxBackoffMs);  // also limits a connection attempt
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxBackoffMs);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY,
-                   0);  // roles talk inside one cluster; a proxy of the environment is for others
+                   0);  // roles talk within one cluster; the environment's proxy is for other traffic
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
   if (security.enabled()) arguments.SetSslTargetNameOverride(kCertificateName);
@@ -115,7 +115,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Sec
 
 absl::Status FromGrpc(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());  // the same numbers
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());  // equal numbers
 }
 
 absl::Status FromStreamEnd(const grpc::Status& status) {
@@ -171,7 +171,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const std::string& address
                                                       const std::vector<grpc::Service*>& services,
                                                       const ServerOptions& options) {
   if (!services.empty() && !options.security.enabled() && !IsLoopback(address)) {
-    spdlog::warn("serving on {} in plain text: whoever reaches it can act, draw and read policies (--tls)", address);
+    spdlog::warn("serving on {} in plain text: anyone who reaches it can act, draw and read policies; use --tls",
+                 address);
   }
   std::unique_ptr<Server> server(new Server);
   ASSIGN_OR_RETURN(server->server_, Listen(address, services, options.security, &server->address_));
@@ -191,12 +192,12 @@ void Server::SetServing(bool serving) {
 }
 
 void Server::Shutdown(std::chrono::milliseconds grace) {
-  if (server_ == nullptr) return;  // it never listened
+  if (server_ == nullptr) return;  // Start failed
   SetServing(false);
   server_->Shutdown(DeadlineIn(grace));
   server_->Wait();
   if (health_ == nullptr) return;
-  health_->Shutdown(DeadlineIn(std::chrono::milliseconds(0)));  // nothing of it needs to end well
+  health_->Shutdown(DeadlineIn(std::chrono::milliseconds(0)));  // health checks need no grace
   health_->Wait();
 }
 
@@ -219,7 +220,7 @@ absl::Status CheckHealth(const std::string& address, std::chrono::milliseconds d
   call->Finish(&response, &status, nullptr);
   void* tag = nullptr;
   bool ok = false;
-  queue.Next(&tag, &ok);  // ends at the deadline at the latest
+  queue.Next(&tag, &ok);  // returns by the deadline
   if (!status.ok()) {
     return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
                         absl::StrCat("health of ", address, ": ", status.error_message()));

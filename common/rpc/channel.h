@@ -28,11 +28,11 @@ inline std::chrono::system_clock::time_point DeadlineIn(std::chrono::millisecond
 }
 
 absl::Status FromGrpc(const grpc::Status& status);
-// As FromGrpc, of a stream that this side wants to keep open. CANCELLED (a server that shuts down cancels its calls) is
-// UNAVAILABLE: try again.
+// As FromGrpc, for a stream that this side wants to keep open: CANCELLED, the status of calls that a server cancels
+// when it shuts down, becomes UNAVAILABLE.
 absl::Status FromStreamEnd(const grpc::Status& status);
 grpc::Status ToGrpc(const absl::Status& status);
-// Worth trying again: UNAVAILABLE, DEADLINE_EXCEEDED, ABORTED (a peer restarting), never a refused handshake.
+// Whether a retry may help: UNAVAILABLE, DEADLINE_EXCEEDED, ABORTED (a peer restarts), never a rejected handshake.
 bool IsTransient(const absl::Status& status);
 
 // Exponential with +-20 % jitter from a seeded stream: 50 ms, 100 ms, ... 2 s.
@@ -47,29 +47,29 @@ class Backoff {
   int attempt_ = 0;
 };
 
-// Hello of this build; Check answers FAILED_PRECONDITION naming both values (run, protocol, schema fingerprint).
+// MakeHello: the hello of this build. CheckHello: FAILED_PRECONDITION, naming both values, when run, protocol or schema
+// fingerprint differ; schema_fingerprint 0 skips that check.
 v1::Hello MakeHello(const std::string& run_id, uint64_t schema_fingerprint);
 absl::Status CheckHello(const v1::Hello& hello, const std::string& run_id, uint64_t schema_fingerprint);
 
 struct ServerOptions {
   Security security;
-  std::string health_listen;  // a second, plain port for health alone: probes speak no TLS. Empty: none
+  std::string health_listen;  // a second port without TLS, for health checks only: probes speak no TLS. Empty: none
 };
 
-// A listening server: loopback unless the address says otherwise, gRPC health and reflection on, keepalive pings
-// allowed.
+// A listening server with gRPC health and reflection; allows keepalive pings.
 class Server {
  public:
-  // address "127.0.0.1:0" picks a port. UNAVAILABLE naming the address when it is taken. Plain text on an address that
-  // other machines reach is warned about in the log, where there are services.
+  // address "127.0.0.1:0" picks a port. UNAVAILABLE, naming the address, when it is in use. Logs a warning for services
+  // without TLS on an address that other machines can reach.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const std::string& address,
                                                        const std::vector<grpc::Service*>& services,
                                                        const ServerOptions& options = {});
-  ~Server();                                                             // as Shutdown with a second's grace
+  ~Server();                                                             // Shutdown with a grace of 1 s
   const std::string& address() const { return address_; }                // host:port actually bound
   const std::string& health_address() const { return health_address_; }  // empty without health_listen
   void SetServing(bool serving);                                         // health of "" and of every service
-  // NOT_SERVING, then ends calls after `grace`. Blocks up to it.
+  // Sets NOT_SERVING, then ends the calls that are left after `grace`. Blocks up to `grace`.
   void Shutdown(std::chrono::milliseconds grace);
   std::shared_ptr<grpc::Channel> InProcessChannel();
 

@@ -17,8 +17,7 @@ namespace {
 
 constexpr std::chrono::seconds kWaitLogPeriod{10};
 
-// The owner thread keeps a stream open and writes; a reader thread per stream takes answers. State is shared under
-// mutex_.
+// The owner thread keeps a stream open and writes; a reader thread per stream reads replies. mutex_ guards the state.
 class InsertSessionImpl final : public InsertSession {
  public:
   InsertSessionImpl(const Options& options, v1::RegisterReply registration)
@@ -43,7 +42,7 @@ class InsertSessionImpl final : public InsertSession {
   const v1::RegisterReply& registration() const override { return registration_; }
 
   absl::Status Start(uint64_t schema_fingerprint) override {
-    if (owner_.joinable()) return absl::FailedPreconditionError("the session has started already");
+    if (owner_.joinable()) return absl::FailedPreconditionError("the session has already started");
     fingerprint_ = schema_fingerprint;
     owner_ = std::thread([this] { Run(); });
     return absl::OkStatus();
@@ -65,12 +64,12 @@ class InsertSessionImpl final : public InsertSession {
     if (!status_.ok())
       return absl::FailedPreconditionError(absl::StrCat("the session is over: ", std::string(status_.message())));
     if (!Serves(member)) {
-      return absl::InvalidArgumentError(absl::StrCat("member ", member, " is not of this session"));
+      return absl::InvalidArgumentError(absl::StrCat("member ", member, " does not belong to this session"));
     }
     Member& state = At(member);
     if (!opened_ || state.next_sequence + rows > state.limit) {
       return absl::FailedPreconditionError(absl::StrCat("member ", member, ": ", rows, " rows from sequence ",
-                                                        state.next_sequence, " go beyond the credit, which ends at ",
+                                                        state.next_sequence, " exceed the credit, which ends at ",
                                                         state.limit));
     }
     v1::InsertRequest request;
@@ -123,9 +122,9 @@ class InsertSessionImpl final : public InsertSession {
  private:
   struct Member {
     uint64_t next_sequence = 0, acknowledged = 0, limit = 0, min_policy_update = 0;
-    uint64_t hold_until = 0;              // nothing is sent before the limit reaches this
-    std::deque<v1::InsertRequest> queue;  // appended, not acknowledged, in order
-    size_t sent = 0;                      // of the queue, on this stream
+    uint64_t hold_until = 0;              // send nothing until the limit reaches this
+    std::deque<v1::InsertRequest> queue;  // appended but not acknowledged, in order
+    size_t sent = 0;                      // entries of the queue sent on this stream
   };
   using Stream = grpc::ClientReaderWriter<v1::InsertRequest, v1::InsertReply>;
 
@@ -140,7 +139,7 @@ class InsertSessionImpl final : public InsertSession {
     return members_.at(member - registration_.first_member());
   }
 
-  void Note() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void Notify() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     changed_.NotifyAll();
     options_.changes->Report();
   }
@@ -150,10 +149,10 @@ class InsertSessionImpl final : public InsertSession {
       const absl::Status ended = RunStream();
       MutexLock lock(&mutex_);
       if (stop_) return;
-      if (!status_.ok()) return Note();
+      if (!status_.ok()) return Notify();
       if (!ended.ok() && !IsTransient(ended)) {
         status_ = ended;
-        return Note();
+        return Notify();
       }
       const auto until = std::chrono::steady_clock::now() + backoff_.Next();
       while (!stop_ && std::chrono::steady_clock::now() < until) {
@@ -182,14 +181,14 @@ class InsertSessionImpl final : public InsertSession {
     v1::InsertRequest request;
     while (NextToSend(&request) && stream->Write(request)) {
     }
-    bool leaves = false;
+    bool cancel = false;
     {
       MutexLock lock(&mutex_);
-      leaves = stop_ || !status_.ok();
+      cancel = stop_ || !status_.ok();
     }
-    // A write that failed says that the stream is over; why is told at its end, which the reader meets by itself.
-    // Cancelling would put CANCELLED in the place of a refusal.
-    if (leaves) context.TryCancel();
+    // A failed write means that the stream is over. Its status, perhaps a rejection, comes when the reader reaches the
+    // end; cancelling would replace it by CANCELLED.
+    if (cancel) context.TryCancel();
     reader.join();
     const grpc::Status status = stream->Finish();
     MutexLock lock(&mutex_);
@@ -197,7 +196,7 @@ class InsertSessionImpl final : public InsertSession {
     return FromStreamEnd(status);
   }
 
-  // Waits for a chunk that may be sent; false when the stream is of no use any more.
+  // Waits for a chunk that may be sent; false when the stream cannot be used any more.
   bool NextToSend(v1::InsertRequest* request) {
     MutexLock lock(&mutex_);
     while (true) {
@@ -217,27 +216,28 @@ class InsertSessionImpl final : public InsertSession {
     v1::InsertReply reply;
     while (stream->Read(&reply)) {
       MutexLock lock(&mutex_);
-      Take(reply);
+      Apply(reply);
       backoff_.Reset();
-      Note();
+      Notify();
     }
     MutexLock lock(&mutex_);
     broken_ = true;
     changed_.NotifyAll();
   }
 
-  void Take(const v1::InsertReply& reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void Apply(const v1::InsertReply& reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     for (const v1::Committed& committed : reply.committed()) {
       if (!Serves(committed.member())) continue;
       Member& state = At(committed.member());
       if (committed.next_sequence() < state.acknowledged) {
-        // Its machine lost power: those rows are gone here and there, and what follows them would be refused for ever.
-        status_ = absl::NotFoundError(absl::StrCat("the replay has lost rows it had acknowledged: member ",
-                                                   committed.member(), " stands at ", committed.next_sequence(), ", ",
+        // The replay's machine lost power. The rows are lost on both sides, so it would reject all later rows as a gap.
+        status_ = absl::NotFoundError(absl::StrCat("the replay has lost rows that it had acknowledged: member ",
+                                                   committed.member(), " has ", committed.next_sequence(), " rows, ",
                                                    state.acknowledged, " were acknowledged"));
         return;
       }
-      if (!opened_) state.next_sequence = committed.next_sequence();  // lockstep goes on where a former process stood
+      if (!opened_)
+        state.next_sequence = committed.next_sequence();  // lockstep continues where an earlier process stopped
       state.acknowledged = committed.next_sequence();
       while (!state.queue.empty()) {
         const v1::Chunk& chunk = state.queue.front().chunk();
@@ -253,21 +253,21 @@ class InsertSessionImpl final : public InsertSession {
       state.min_policy_update = credit.min_policy_update();
     }
     if (!reply.waiting_for().empty() || reply.credit_size() > 0) waiting_for_ = reply.waiting_for();
-    for (const v1::Rejection& rejection : reply.rejections()) TakeRejection(rejection);
+    for (const v1::Rejection& rejection : reply.rejections()) ApplyRejection(rejection);
     finished_ = finished_ || reply.finished();
     synced_ = opened_ = true;
   }
 
-  void TakeRejection(const v1::Rejection& rejection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void ApplyRejection(const v1::Rejection& rejection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto code = static_cast<absl::StatusCode>(rejection.code());
     if (!Serves(rejection.member()) ||
         (code != absl::StatusCode::kOutOfRange && code != absl::StatusCode::kResourceExhausted)) {
-      status_ = absl::Status(code, rejection.message());  // the same rows would be refused again
+      status_ = absl::Status(code, rejection.message());  // the same rows would be rejected again
       return;
     }
     Member& state = At(rejection.member());
     if (state.queue.empty()) return;
-    state.sent = 0;  // again from the oldest that is not acknowledged
+    state.sent = 0;  // resend from the oldest unacknowledged chunk
     const v1::Chunk& oldest = state.queue.front().chunk();
     if (code == absl::StatusCode::kResourceExhausted)
       state.hold_until = std::max(state.limit + 1, oldest.first_sequence() + oldest.row_count());
@@ -286,8 +286,8 @@ class InsertSessionImpl final : public InsertSession {
   grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
   size_t next_turn_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
-  bool opened_ ABSL_GUARDED_BY(mutex_) = false;  // the first answer of any stream came
-  bool synced_ ABSL_GUARDED_BY(mutex_) = false;  // the first answer of this stream came
+  bool opened_ ABSL_GUARDED_BY(mutex_) = false;  // a reply arrived on some stream
+  bool synced_ ABSL_GUARDED_BY(mutex_) = false;  // a reply arrived on this stream
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread owner_;
@@ -316,7 +316,7 @@ absl::StatusOr<std::unique_ptr<InsertSession>> InsertSession::Register(const Opt
     const auto wait = backoff.Next();
     const auto now = std::chrono::steady_clock::now();
     if (now - logged >= kWaitLogPeriod) {
-      spdlog::warn("waiting for the replay since {:.0f} s: {}", std::chrono::duration<double>(now - begin).count(),
+      spdlog::warn("waiting for the replay for {:.0f} s: {}", std::chrono::duration<double>(now - begin).count(),
                    status.ToString());
       logged = now;
     }

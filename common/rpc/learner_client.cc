@@ -16,10 +16,10 @@
 namespace datacom {
 namespace {
 
-// Puts chunks together. A chunk with a manifest begins a snapshot, whatever came before.
+// Assembles snapshots from chunks. A chunk with a manifest begins a new snapshot.
 class Assembler {
  public:
-  // True once the chunk completed a snapshot, which is then in `result`.
+  // Returns true when `result` is set: to a complete snapshot or an error.
   bool Add(v1::SnapshotChunk* chunk, absl::StatusOr<Snapshot>* result) {
     if (chunk->has_manifest()) {
       manifest_ = std::move(*chunk->mutable_manifest());
@@ -31,7 +31,7 @@ class Assembler {
       return true;
     }
     data_ += chunk->data();
-    if (data_.size() > manifest_.data_bytes()) {  // never buffers more than announced
+    if (data_.size() > manifest_.data_bytes()) {  // never buffer more than announced
       open_ = false;
       *result =
           absl::DataLossError(absl::StrCat("snapshot of member ", manifest_.member(), ": more data than announced"));
@@ -111,10 +111,10 @@ class GrpcSnapshotSubscriber : public SnapshotSubscriber {
       MutexLock lock(&mutex_);
       context_ = nullptr;
       if (stop_) return;
-      // Ended by the server without an error, or cut: come again. Only a refusal is for good.
-      const bool refused = absl::IsFailedPrecondition(status) || absl::IsInvalidArgument(status) ||
-                           absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status);
-      if (refused) {
+      // Reconnect after a normal end or a broken connection; only a rejection is permanent.
+      const bool rejected = absl::IsFailedPrecondition(status) || absl::IsInvalidArgument(status) ||
+                            absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status);
+      if (rejected) {
         status_ = Annotate(status, "snapshot subscription");
         options_.changes->Report();
         return;
@@ -148,7 +148,7 @@ class GrpcSnapshotSubscriber : public SnapshotSubscriber {
     const uint32_t index = snapshot.ok() ? snapshot->member - options_.first_member : 0;
     if (snapshot.ok() && index >= members_.size()) {
       snapshot = absl::InvalidArgumentError(
-          absl::StrCat("snapshot of member ", snapshot->member, ", which was not asked for"));
+          absl::StrCat("snapshot of member ", snapshot->member, ", which was not requested"));
     }
     if (!snapshot.ok()) {
       ++discarded_;
@@ -157,7 +157,7 @@ class GrpcSnapshotSubscriber : public SnapshotSubscriber {
     }
     MemberState& member = members_[index];
     if (member.snapshot != nullptr && !(member.snapshot->version < snapshot->version))
-      return;  // again, after a reconnect
+      return;  // sent again after a reconnect
     member.snapshot = std::make_shared<const Snapshot>(*std::move(snapshot));
     member.arrived = Clock::Real().Now();
     options_.changes->Report();
@@ -207,7 +207,7 @@ absl::StatusOr<Snapshot> FetchSnapshot(const std::shared_ptr<grpc::Channel>& cha
   Assembler assembler;
   v1::SnapshotChunk chunk;
   absl::StatusOr<Snapshot> snapshot = absl::DataLossError(
-      absl::StrCat("snapshot of member ", request.member(), ", epoch ", request.epoch(), ": cut short"));
+      absl::StrCat("snapshot of member ", request.member(), ", epoch ", request.epoch(), ": incomplete"));
   while (reader->Read(&chunk)) assembler.Add(&chunk, &snapshot);
   const grpc::Status status = reader->Finish();
   if (!status.ok()) return FromGrpc(status);

@@ -1,4 +1,4 @@
-// The actor's and evaluator's side of the learner's service (conversation: proto/datacom/v1/learner.proto).
+// Clients of the learner service for actors and evaluators (protocol: proto/datacom/v1/learner.proto).
 #ifndef DATACOM_COMMON_RPC_LEARNER_CLIENT_H_
 #define DATACOM_COMMON_RPC_LEARNER_CLIENT_H_
 
@@ -18,7 +18,7 @@
 namespace datacom {
 
 // Keeps the newest snapshot of each member, over reconnects. Thread-safe. A background thread owns the stream.
-// Snapshots only grow in version; one that fails its CRC or does not decode is counted, logged and ignored.
+// Versions only increase. A snapshot that fails its CRC or does not decode is counted, logged and ignored.
 class SnapshotSubscriber {
  public:
   struct Options {
@@ -26,19 +26,19 @@ class SnapshotSubscriber {
     std::string run_id;
     uint32_t first_member = 0;
     uint32_t member_count = 1;
-    // Told of every new snapshot and of a refusal.
+    // Reports every new snapshot and a permanent rejection.
     std::shared_ptr<Changes> changes = std::make_shared<Changes>();
   };
   static std::unique_ptr<SnapshotSubscriber> Start(const Options& options);
   virtual ~SnapshotSubscriber() = default;
   virtual std::shared_ptr<const Snapshot> Latest(uint32_t member) const = 0;  // null before the first
-  virtual Changes& changes() = 0;                                             // of the options: what to wait on
-  virtual absl::Status status() const = 0;                // a permanent refusal (other run, other protocol), else OK
+  virtual Changes& changes() = 0;                                             // Options::changes, to wait on
+  virtual absl::Status status() const = 0;                // a permanent rejection (other run, other protocol), else OK
   virtual double age_seconds(uint32_t member) const = 0;  // since the newest arrived; 0 before the first
   virtual uint64_t discarded() const = 0;                 // snapshots that did not decode
 };
 
-// Unary calls with kRpcDeadline. Block. Retry is the caller's.
+// Calls with kRpcDeadline, or `deadline`. They block; the caller retries.
 absl::StatusOr<v1::LeaseReply> LeaseEvaluation(const std::shared_ptr<grpc::Channel>& channel,
                                                const v1::LeaseRequest& request);
 absl::StatusOr<Snapshot> FetchSnapshot(const std::shared_ptr<grpc::Channel>& channel, const v1::FetchRequest& request);

@@ -15,11 +15,10 @@
 namespace datacom {
 namespace {
 
-constexpr size_t kWindow = 32;  // draws asked for on the wire; the replay takes 64 at most
+constexpr size_t kWindow = 32;  // draws requested on the stream at a time; the replay queues at most 64
 constexpr std::chrono::milliseconds kCloseGrace{2000};
 
-// The owner thread keeps a stream open and writes; a reader thread per stream takes answers. State is shared under
-// mutex_.
+// The owner thread keeps a stream open and writes; a reader thread per stream reads replies. mutex_ guards the state.
 class DrawStreamImpl final : public DrawStream {
  public:
   explicit DrawStreamImpl(const Options& options)
@@ -27,8 +26,7 @@ class DrawStreamImpl final : public DrawStream {
     owner_ = std::thread([this] { Run(); });
   }
 
-  // The last announcement is still delivered when the replay can be reached: it is how the replay knows that the run is
-  // complete.
+  // Delivers the last announcement if the replay can be reached, so that the replay knows that the run is complete.
   ~DrawStreamImpl() override {
     {
       MutexLock lock(&mutex_);
@@ -69,7 +67,7 @@ class DrawStreamImpl final : public DrawStream {
       if (!status_.ok()) return status_;
       const auto left = deadline - std::chrono::steady_clock::now();
       if (left <= left.zero()) {
-        if (!synced_) return absl::DeadlineExceededError(absl::StrCat("the replay cannot be reached: ", trouble_));
+        if (!synced_) return absl::DeadlineExceededError(absl::StrCat("the replay cannot be reached: ", last_error_));
         return absl::DeadlineExceededError(waiting_for_.empty() ? "no draw yet" : waiting_for_);
       }
       changed_.WaitFor(&mutex_, left);
@@ -89,7 +87,7 @@ class DrawStreamImpl final : public DrawStream {
     while (true) {
       const absl::Status ended = RunStream();
       MutexLock lock(&mutex_);
-      trouble_ = std::string(ended.message());
+      last_error_ = std::string(ended.message());
       const bool permanent = !ended.ok() && !IsTransient(ended);
       if (permanent && !stop_) status_ = ended;
       if (stop_ || permanent) {
@@ -126,8 +124,8 @@ class DrawStreamImpl final : public DrawStream {
     std::thread reader([this, &stream] { Read(stream.get()); });
     while (NextToSend(&request) && stream->Write(request)) {
     }
-    // A write that failed says that the stream is over; why is told at its end, which the reader meets by itself.
-    // Cancelling would put CANCELLED in the place of a refusal.
+    // A failed write means that the stream is over. Its status, perhaps a rejection, comes when the reader reaches the
+    // end; cancelling would replace it by CANCELLED.
     stream->WritesDone();
     reader.join();
     const grpc::Status status = stream->Finish();
@@ -137,7 +135,7 @@ class DrawStreamImpl final : public DrawStream {
     return FromStreamEnd(status);
   }
 
-  // Waits for something to say; false when the stream is of no use any more.
+  // Waits for a request to send; false when the stream cannot be used any more.
   bool NextToSend(v1::DrawRequest* request) {
     request->Clear();
     MutexLock lock(&mutex_);
@@ -177,18 +175,18 @@ class DrawStreamImpl final : public DrawStream {
   const std::unique_ptr<v1::Replay::Stub> stub_;
   Mutex mutex_;
   CondVar changed_;
-  std::deque<uint64_t> outstanding_ ABSL_GUARDED_BY(mutex_);  // asked and not answered, in order
-  size_t sent_ ABSL_GUARDED_BY(mutex_) = 0;                   // of these, on this stream
+  std::deque<uint64_t> outstanding_ ABSL_GUARDED_BY(mutex_);  // requested but not answered, in order
+  size_t sent_ ABSL_GUARDED_BY(mutex_) = 0;                   // of these, sent on this stream
   std::deque<v1::DrawReply> ready_ ABSL_GUARDED_BY(mutex_);
   uint64_t completed_ ABSL_GUARDED_BY(mutex_) = 0;
   bool announce_ ABSL_GUARDED_BY(mutex_) = false;
   Backoff backoff_ ABSL_GUARDED_BY(mutex_);
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
-  std::string waiting_for_ ABSL_GUARDED_BY(mutex_), trouble_ ABSL_GUARDED_BY(mutex_);
+  std::string waiting_for_ ABSL_GUARDED_BY(mutex_), last_error_ ABSL_GUARDED_BY(mutex_);
   grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;   // the owner thread left its loop
-  bool synced_ ABSL_GUARDED_BY(mutex_) = false;  // the greeting was written
+  bool synced_ ABSL_GUARDED_BY(mutex_) = false;  // the hello was written
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread owner_;

@@ -24,11 +24,11 @@ absl::StatusOr<std::string> ReadSecret(const std::string& path) {
 absl::StatusOr<std::string> ReadPem(const std::string& path) {
   ASSIGN_OR_RETURN(std::string text, ReadSecret(path));
   if (!absl::StrContains(text, "-----BEGIN "))
-    return absl::InvalidArgumentError(absl::StrCat("tls: ", path, " is no PEM file"));
+    return absl::InvalidArgumentError(absl::StrCat("tls: ", path, " is not a PEM file"));
   return text;
 }
 
-// In a time that does not tell how much of the token was right.
+// Takes a time that does not reveal how much of the token is right.
 bool SameSecret(const std::string& secret, const grpc::string_ref& given) {
   unsigned char difference = given.size() == secret.size() ? 0 : 1;
   for (size_t i = 0; i < given.size(); ++i) {

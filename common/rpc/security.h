@@ -1,10 +1,10 @@
-// Who may talk to whom: mutual TLS with the certificate authority of an installation, and a token of the run on every
-// call; or nothing at all, which is the default and meant for loopback.
+// Authentication: mutual TLS with the installation's certificate authority and the run's token in every call; or none,
+// which is the default and meant for loopback.
 //
 // A folder holds the four files that Kubernetes mounts from a secret: ca.crt, tls.crt, tls.key (PEM) and token (one
-// line). Every certificate carries the name kCertificateName, so that roles may move between hosts; what a certificate
-// may be used for (server, client or both) is its extended key usage. Immutable values, read once at start: a process
-// takes renewed files when it is started again.
+// line). Every certificate carries the name kCertificateName, so that roles may move between hosts; its extended key
+// usage says whether it is for servers, clients or both. Immutable values, read once at start: a process reads renewed
+// files when it is restarted.
 #ifndef DATACOM_COMMON_RPC_SECURITY_H_
 #define DATACOM_COMMON_RPC_SECURITY_H_
 
@@ -25,10 +25,11 @@ struct Security {
   bool enabled() const { return !authority.empty(); }
 };
 
-// An empty folder name: no security. INVALID_ARGUMENT naming the file that is missing, no PEM, or a token too short.
+// An empty folder name means no security. INVALID_ARGUMENT, naming the file, when it is missing or not PEM, or when the
+// token is too short.
 absl::StatusOr<Security> LoadSecurity(const std::string& folder);
 
-// Plain text where security is not enabled. A connection without a certificate of the authority fails (the client sees
+// Plain text if security is not enabled. A connection without a certificate of the authority fails (the client gets
 // UNAVAILABLE, whatever the reason); a call without the run's token is UNAUTHENTICATED.
 std::shared_ptr<grpc::ChannelCredentials> MakeChannelCredentials(const Security& security);
 std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(const Security& security);

@@ -282,7 +282,7 @@ TEST_F(ReplayServiceTest, AnActorWhoseAcknowledgedRowsAreLostRegistersAnewInstea
   while (session->status().ok() && std::chrono::steady_clock::now() < deadline)
     session->changes().Wait(milliseconds(50));
   EXPECT_EQ(session->status().code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(session->status().message()), HasSubstr("member 0 stands at 4, 8 were acknowledged"));
+  EXPECT_THAT(std::string(session->status().message()), HasSubstr("member 0 has 4 rows, 8 were acknowledged"));
   Produce(Join("actor-0", /*incarnation=*/2).get(), 3);
   EXPECT_EQ(store_->counters().inserted, 3u);
 }
