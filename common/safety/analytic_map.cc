@@ -36,13 +36,13 @@ void AnalyticMap::Set(const double* q, const SafeMapGains& gains) {
     const double* const row = jacobian_.data() + i * 2 * n;
     const double* const moved = along_.data() + i * 2 * n;
     const bool invariant = gains_[i] > 0;
-    double k_dot = 0, bend = 0;  // J p_dot, J_dot p_dot
+    double k_dot = 0, rate = 0;  // J p_dot, J_dot p_dot
     for (int j = 0; j < n; ++j) {
       k_dot += row[j] * velocity[j];
-      bend += (moved[j] - row[j]) / kDifferenceStep * velocity[j];
+      rate += (moved[j] - row[j]) / kDifferenceStep * velocity[j];
     }
     c_[i] += gains_[i] * k_dot;
-    drift_[i] = std::max(invariant ? k_dot + bend : k_dot, 0.0);
+    drift_[i] = std::max(invariant ? k_dot + rate : k_dot, 0.0);
     std::copy_n(invariant ? row : row + n, n, J_G_.data() + i * n);
   }
   map_.Set(SafeMapReduced{c_.data(), J_G_.data(), drift_.data()}, gains);

@@ -2,12 +2,12 @@
 // acceleration (common/safety/README.md 3.4; air hockey's rows: common/tasks/air_hockey/README.md 9).
 //
 // State q = [positions (n), velocities (n)], action [n]. Row i with gain g_i > 0 is a constraint on positions that is
-// made forward invariant, c = k + g k_dot; with g_i = 0 the row is taken as it is, c = k. As published, gains do not
-// multiply the action's row nor the drift of the forward-invariant form (exact for g = 1 only):
+// made forward invariant, c = k + g k_dot; with g_i = 0 the row is unchanged, c = k. As published, gains multiply
+// neither the action's row nor the drift of the forward-invariant form (exact for g = 1 only):
 //   g > 0: c = k + g (J p_dot),  J_G = J = dk/d position,   drift = (J + J_dot) p_dot
 //   g = 0: c = k,                J_G = dk/d velocity,        drift = dk/d position p_dot
-// J_dot by a finite difference of step 1e-4 along p_dot; drift truncated at 0 from below. All gains 0 is the
-// non-invariant baseline: there the action reaches the velocity rows alone.
+// J_dot is a finite difference of step 1e-4 along p_dot; the drift is truncated at 0 from below. All gains 0 is the
+// non-invariant baseline, in which the action affects only the velocity rows.
 #ifndef DATACOM_COMMON_SAFETY_ANALYTIC_MAP_H_
 #define DATACOM_COMMON_SAFETY_ANALYTIC_MAP_H_
 
@@ -19,16 +19,16 @@
 
 namespace datacom {
 
-// Not thread-safe: owns its workspace, sized at making; shares the constraints. Set and Apply allocate nothing and
-// block nowhere.
+// Not thread-safe: owns its workspace, allocated when it is made; shares the constraints. Set and Apply neither
+// allocate nor block.
 class AnalyticMap {
  public:
-  // gains: [K]; action: n, at most kMaxSafeMapActions. `constraints` are over a state of 2n and nothing uncontrollable.
+  // gains: [K]; action: n, at most kMaxSafeMapActions. `constraints` have a state of 2n and no uncontrollable state.
   AnalyticMap(std::shared_ptr<const KnownConstraints> constraints, std::vector<double> gains, int action);
 
   // q: [2n].
   void Set(const double* q, const SafeMapGains& gains);
-  // action [n] = B_top clip(u) + offset; no rescale: the environment limits.
+  // action [n] = B_top clip(u) + offset, not rescaled, because the environment limits it.
   void Apply(const double* u, double* action) const { map_.ApplyUnscaled(u, action); }
 
  private:

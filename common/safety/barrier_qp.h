@@ -1,6 +1,6 @@
-// The filter of a control barrier function V(q), safe where V <= 0, over a control-affine system: the action nearest to
-// the one wanted under which V decays, or the least of a violation.
-//   minimise |u - wanted|^2 + penalty r   subject to   Lf_V + LG_V u + decay V <= r,  r >= 0,  low <= u <= high
+// The filter of a control barrier function V(q), safe where V <= 0, for a control-affine system: the action nearest to
+// the nominal one for which V decays; when there is none, the penalty trades the distance against the violation r.
+//   minimise |u - nominal|^2 + penalty r   subject to   Lf_V + LG_V u + decay V <= r,  r >= 0,  low <= u <= high
 // with Lf_V = dV/dq f and LG_V = dV/dq G. The solution is exact
 // (learner/algorithms/README.md 13.1). Pure function, float64; thread-safe; allocates nothing.
 #ifndef DATACOM_COMMON_SAFETY_BARRIER_QP_H_
@@ -22,8 +22,8 @@ struct BarrierQpSolution {
   double multiplier = 0;  // nu, in [0, penalty]
 };
 
-// wanted, action: [n]; not the same array.
-BarrierQpSolution SolveBarrierQp(const BarrierQp& qp, const double* wanted, double* action);
+// nominal, action: [n]; not the same array.
+BarrierQpSolution SolveBarrierQp(const BarrierQp& qp, const double* nominal, double* action);
 
 }  // namespace datacom
 

@@ -18,8 +18,8 @@ KnownRows::KnownRows(std::shared_ptr<const KnownConstraints> constraints, std::v
     : constraints_(std::move(constraints)), rows_(std::move(rows)), dims_(dims) {
   if (rows_.empty()) return;
   const size_t K = constraints_->count();
-  for (const int row : rows_) bends_ |= constraints_->viability_gains()[row] > 0;
-  assert(!bends_ || dims.q % 2 == 0);
+  for (const int row : rows_) has_gains_ |= constraints_->viability_gains()[row] > 0;
+  assert(!has_gains_ || dims.q % 2 == 0);
   k_.resize(K);
   J_q_.resize(K * dims.q);
   J_x_.resize(K * dims.x);
@@ -29,7 +29,7 @@ KnownRows::KnownRows(std::shared_ptr<const KnownConstraints> constraints, std::v
   c_q_.resize(dims.q);
 }
 
-void KnownRows::EvaluateBends(const KnownRowsInput& at) {
+void KnownRows::EvaluateJacobianRates(const KnownRowsInput& at) {
   const int positions = dims_.q / 2;
   const auto evaluate = [&](double step, std::vector<double>* J) {
     std::copy_n(at.q, dims_.q, moved_.data());
@@ -45,7 +45,7 @@ void KnownRows::Evaluate(const KnownRowsInput& at, double* records) {
   if (rows_.empty()) return;
   const int q = dims_.q, n = dims_.action, positions = q / 2;
   constraints_->Evaluate(at.q, at.x, {k_.data(), J_q_.data(), dims_.x > 0 ? J_x_.data() : nullptr});
-  if (bends_) EvaluateBends(at);
+  if (has_gains_) EvaluateJacobianRates(at);
   for (const int row : rows_) {
     const double gain = constraints_->viability_gains()[row];
     const double* const J = J_q_.data() + row * q;

@@ -28,7 +28,7 @@ void Rotate(double* a, double* b, int count, double c, double s) {
 
 }  // namespace
 
-// Comparisons let a NaN through.
+// These comparisons pass a NaN on.
 double SafeMapSlack(double k) { return -k < kMinSlack ? kMinSlack : -k; }
 
 double SafeMapSlackSlope(double slack, double beta) { return std::min(std::expm1(beta * slack), kMaxSlope); }
@@ -52,7 +52,7 @@ void ReduceTerms(const SafeMapDims& dims, const SafeMapTerms& terms, double* J_G
       for (int d = 0; d < dims.q; ++d) sum += row[d] * terms.G[d * n + j];
       J_G[i * n + j] = sum;
     }
-    // Helpful drift of the controlled part is dropped; the motion of uncontrolled objects counts as it is.
+    // Helpful drift of the controlled part is dropped; the motion of uncontrolled objects counts in full.
     const double own = Dot(row, terms.f, dims.q);
     drift[i] = own < 0 ? 0 : own;
     if (dims.x > 0) drift[i] += Dot(terms.J_x + i * dims.x, terms.x_dot, dims.x);
@@ -167,7 +167,7 @@ void SafeMap::Triangularise() {
     for (int j = 0; j < n; ++j) std::swap(W[j * K + i], W[j * K + i + top]);
     std::swap(residual_[i], residual_[i + top]);
     const double diagonal = -std::copysign(std::sqrt(Dot(v, v, tail)), v[0]);
-    if (diagonal == 0) continue;  // all that is left is zero
+    if (diagonal == 0) continue;  // the rest is zero
     v[0] -= diagonal;
     const double half_square = -v[0] * diagonal;  // v.v / 2
     const auto reflect = [&](double* y) {
@@ -184,7 +184,7 @@ void SafeMap::Triangularise() {
 }
 
 // One-sided Jacobi: rotates pairs of rows of R (and the residual with them) until all are orthogonal: w_j = s_j V_j.
-// The number of sweeps is fixed, so that the time is; an orthogonal pair costs its three scalar products.
+// The number of sweeps is fixed, which fixes the run time; an orthogonal pair costs three scalar products.
 void SafeMap::OrthogonaliseRows() {
   const int n = dims_.action, rank = std::min(dims_.constraints, n);
   for (int sweep = 0; sweep < SafeMapSweeps(rank); ++sweep) {

@@ -1,23 +1,24 @@
 // The safe map W(s, u): tangent action u of the policy -> environment action a that keeps K constraints k(s) <= 0
 // (common/safety/README.md 2). Closed forms, float64, no factorisation library.
 //
-// Two inputs of the same mathematics:
-//   SafeMapTerms    what a task's control-affine model and the constraint's gradient give; the map forms J_G, the
-//                   truncated drift and the residual (steps 3 to 5 of common/safety/README.md 2.1);
-//   SafeMapReduced  J_G and drift already formed (constraints that bring their own rows).
+// Two forms of input:
+//   SafeMapTerms    a task's control-affine model and the constraint's gradient; the map forms J_G, the truncated drift
+//                   and the residual (steps 3 to 5 of common/safety/README.md 2.1);
+//   SafeMapReduced  J_G and drift already formed, for constraints that supply their own rows.
 // Rows of both kinds join in one map: Set with `joined`.
-// Set() fixes the state's part; Apply() may then be called for any number of tangent actions.
+// Set() computes the state-dependent part; then Apply() may be called for any number of tangent actions.
 //
 // Degenerate cases, all finite:
-//   J_G = 0        the action cannot influence the constraint: B_top = I, offset 0, a = clip(u), log_det = n log(1 +
-//   e). k at or above 0 with |J_G| >> slack slope: B_top tends to the projector orthogonal to J_G, the offset to
-//                  -J_G^+ r; log_det tends to rank * log(e); the learner clamps it at the target entropy.
-//   far inside     slack slopes saturate at 1e5 - 1: the constraint is all but ignored.
+//   J_G = 0        the action cannot influence the constraint: B_top = I, offset 0, a = clip(u),
+//                  log_det = n log(1 + e).
+//   k >= 0         with |J_G| >> slack slope: B_top tends to the projector orthogonal to J_G, the offset to
+//                  -J_G^+ r, log_det to rank * log(e); the learner clamps it at the target entropy.
+//   far inside     slack slopes saturate at 1e5 - 1: the constraint is almost ignored.
 //   a_raw = 0      scale is 1.
-// NaN or infinite inputs give a NaN or infinite action (the simulator refuses it); nothing else happens.
+// NaN or infinite inputs give a NaN or infinite action, which the simulator rejects, and have no other effect.
 // Expects |J_G| / slope below 1e150.
 //
-// Not thread-safe: owns its workspace, sized at making; Set and Apply allocate nothing and block nowhere.
+// Not thread-safe: owns its workspace, allocated when it is made; Set and Apply neither allocate nor block.
 #ifndef DATACOM_COMMON_SAFETY_SAFE_MAP_H_
 #define DATACOM_COMMON_SAFETY_SAFE_MAP_H_
 
@@ -83,17 +84,17 @@ class SafeMap {
   explicit SafeMap(const SafeMapDims& dims);
 
   void Set(const SafeMapTerms& terms, const SafeMapGains& gains);
-  // One constraint from terms, then K - 1 records joined [K - 1, n + 2]; no row goes before another.
+  // One constraint from terms, then K - 1 records joined [K - 1, n + 2]; all rows have equal priority.
   void Set(const SafeMapTerms& terms, const double* joined, const SafeMapGains& gains);
-  // K = 1 takes the form of common/safety/README.md 2.4, K > 1 the singular values of A^-1 J_G (2.3 there).
+  // K = 1 uses the form of common/safety/README.md 2.4, K > 1 the singular values of A^-1 J_G (2.3 there).
   void Set(const SafeMapReduced& reduced, const SafeMapGains& gains);
-  // The singular-value form whatever K is; exists so that the two forms can be compared.
+  // The singular-value form for every K, so that the two forms can be compared.
   void SetBySingularValues(const SafeMapReduced& reduced, const SafeMapGains& gains);
 
   // ApplySafeMap with this state's basis and offset.
-  // d action / d u = scale * B_top * diag(1 where |u_i| <= 1): scale counts as a constant.
+  // d action / d u = scale * B_top * diag(1 where |u_i| <= 1), with scale as a constant.
   double Apply(const double* u, double* action) const;
-  // As Apply without the rescale (analytic baselines; the environment limits).
+  // As Apply without rescaling (for the analytic baselines, whose actions the environment limits).
   void ApplyUnscaled(const double* u, double* action) const;
 
   const double* basis() const { return basis_; }    // B_top [n, n] row-major, symmetric, eigenvalues in (0, 1]
