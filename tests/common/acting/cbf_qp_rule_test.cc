@@ -149,7 +149,8 @@ TEST(CbfQpRule, RefusesATaskWhoseConstraintStateTheActionDoesNotControlAlone) {
   const Snapshot snapshot = testing::SnapshotForRule("cbf_qp", 22, 2, 8, {16}, 1);
   const absl::Status status = MakeActingRule(snapshot, ModelOf("navigation"), 1).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("navigation"), HasSubstr("5 uncontrollable constraint states")));
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("navigation"), HasSubstr("5 uncontrollable constraint states")));
 }
 
 TEST(CbfQpRule, DeclaresTheExecutedActionWhichIsNotLearnedFrom) {
