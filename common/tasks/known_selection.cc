@@ -13,8 +13,8 @@ absl::StatusOr<std::vector<int>> SelectKnownRows(const TaskModel& model, const s
   std::vector<int> selected;
   if (names.empty()) return selected;
   if (model.known_constraints == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("known constraint \"", names.front(), "\": task ", model.spec.name,
-                                                   " knows no constraints in closed form"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("known constraint \"", names.front(), "\": task ", model.spec.name, " has no known constraints"));
   }
   const std::vector<std::string>&rows = model.known_constraints->names(), &groups = model.known_constraints->groups();
   for (const std::string& name : names) {
@@ -25,7 +25,7 @@ absl::StatusOr<std::vector<int>> SelectKnownRows(const TaskModel& model, const s
       selected.push_back(static_cast<int>(i));
     }
     if (found) continue;
-    std::vector<std::string> known;  // groups lie together
+    std::vector<std::string> known;  // rows of a group are adjacent
     std::unique_copy(groups.begin(), groups.end(), std::back_inserter(known));
     return absl::InvalidArgumentError(absl::StrCat("known constraint \"", name, "\": task ", model.spec.name,
                                                    " has the groups ", absl::StrJoin(known, ", "), " and the rows ",

@@ -11,10 +11,10 @@
 
 namespace datacom {
 
-// `names` of rows or of groups, a set -> indices of the rows, each once, in the task's order. INVALID_ARGUMENT naming
-// the name that is neither, and those there are.
+// Indices of the rows that `names` (a set of rows and groups) selects, each once, in the task's order. INVALID_ARGUMENT
+// for a name that is neither; the message lists the names that exist.
 absl::StatusOr<std::vector<int>> SelectKnownRows(const TaskModel& model, const std::vector<std::string>& names);
-// Those of an experiment's constraints.known, which the message then begins with.
+// The rows of an experiment's constraints.known; messages begin with that field's name.
 absl::StatusOr<std::vector<int>> SelectKnownRows(const TaskModel& model, const v1::Constraints& constraints);
 
 }  // namespace datacom

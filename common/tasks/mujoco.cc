@@ -33,7 +33,7 @@ void InstallHandlers() {
   });
 }
 
-// MuJoCo 2 reads a model from a virtual folder of files; version 3 made adding one a single call.
+// MuJoCo 2 reads a model from a virtual folder of files; since version 3 a single call adds one.
 class VirtualFile {
  public:
   VirtualFile(const char* name, const std::string& content) : vfs_(new mjVFS) {
@@ -54,7 +54,7 @@ class VirtualFile {
   bool ok_ = false;
 };
 
-// MuJoCo 2 sorts all bodies for collisions, a third of a small model's step, even where only the pairs that the model
+// MuJoCo 2 sorts all bodies for collisions, a third of a small model's step, even if only the pairs that the model
 // lists can collide.
 void SkipBroadPhase(mjModel* model) {
 #if mjVERSION_HEADER < 300
@@ -77,7 +77,8 @@ MujocoGuard::~MujocoGuard() { --guard_depth; }
 absl::StatusOr<MujocoModel> CompileMujocoModel(const std::string& name, const std::string& xml) {
   const std::string file = name + ".xml";
   VirtualFile source(file.c_str(), xml);
-  if (!source.ok()) return absl::InternalError(absl::StrCat("model ", name, ": no room in MuJoCo's virtual files"));
+  if (!source.ok())
+    return absl::InternalError(absl::StrCat("model ", name, ": MuJoCo cannot create a virtual file for it"));
   char message[1000] = "";
   mjModel* model = nullptr;
   const absl::Status status =
@@ -113,8 +114,8 @@ void Simulation::Scale(const PhysicsScale& scale) {
   mju_scl(scaled_->geom_friction, nominal.geom_friction, scale.friction, 3 * nominal.ngeom);
   mju_scl(scaled_->pair_friction, nominal.pair_friction, scale.friction, 5 * nominal.npair);
   mj_resetData(scaled_.get(), data_.get());
-  mj_setConst(scaled_.get(), data_.get());  // the compiler did the same with as much memory: it cannot fail
-  // What the XML may state in place of what mj_setConst finds, and no mass changes.
+  mj_setConst(scaled_.get(), data_.get());  // cannot fail: the compiler ran it with the same memory
+  // mj_setConst overwrites these, which the XML may set; they do not depend on mass.
   scaled_->stat.extent = nominal.stat.extent;
   scaled_->stat.meansize = nominal.stat.meansize;
   mju_copy3(scaled_->stat.center, nominal.stat.center);

@@ -1,10 +1,10 @@
 // The one boundary to MuJoCo: compiles models, owns their memory, and turns the library's errors into a Status.
 //
-// MuJoCo reports an error by calling a process-wide handler that must not return. Ours throws, and only inside
-// GuardMujoco, which catches; the library's C frames between carry unwind tables and own nothing that the next
-// mj_resetData does not reclaim. An error outside a guard (somebody else's use of the library) ends the process with
-// its message, as MuJoCo's own handler does. Warnings are kept in mjData::warning, never printed. Thread-safe as long
-// as an mjData is used by one thread at a time. Nothing blocks.
+// MuJoCo reports an error by calling a process-wide handler that must not return. Ours throws an exception, but only
+// under a MujocoGuard; GuardMujoco and RunMujoco catch it. The library's C frames in between have unwind tables and own
+// nothing that the next mj_resetData does not reclaim. An error outside a guard (other code that uses the library) ends
+// the process with its message, as MuJoCo's own handler does. Warnings stay in mjData::warning and are never printed.
+// Thread-safe as long as one thread at a time uses an mjData. Nothing blocks.
 #ifndef DATACOM_COMMON_TASKS_MUJOCO_H_
 #define DATACOM_COMMON_TASKS_MUJOCO_H_
 
@@ -25,7 +25,7 @@ struct MujocoDataDeleter {
 };
 using MujocoData = std::unique_ptr<mjData, MujocoDataDeleter>;
 
-// What the error handler throws; caught by GuardMujoco alone. Holds no heap memory of its own.
+// Thrown by the error handler; caught by GuardMujoco and RunMujoco. Holds no heap memory.
 struct MujocoError {
   char message[256];
 };
@@ -39,7 +39,7 @@ class MujocoGuard {
   MujocoGuard& operator=(const MujocoGuard&) = delete;
 };
 
-// Runs `call`; INTERNAL with MuJoCo's message if it failed.
+// Runs `call`; INTERNAL with MuJoCo's message when MuJoCo fails.
 template <typename Call>
 absl::Status GuardMujoco(Call&& call) {
   MujocoGuard guard;
@@ -51,15 +51,15 @@ absl::Status GuardMujoco(Call&& call) {
   return absl::OkStatus();
 }
 
-// Compiles `xml`. INTERNAL naming the model and what MuJoCo said.
+// Compiles `xml`. INTERNAL, with the model's name and MuJoCo's message, when that fails.
 absl::StatusOr<MujocoModel> CompileMujocoModel(const std::string& name, const std::string& xml);
 absl::StatusOr<MujocoData> MakeMujocoData(const mjModel& model);
 
-// Has MuJoCo warned since the last mj_resetData (bad position, velocity, acceleration or control, a full buffer, ...)?
+// Whether MuJoCo has warned since the last mj_resetData (bad position, velocity, acceleration, control; full buffer).
 bool MujocoWarned(const mjData& data);
 
-// Runs `call`, which steps `data`. False when MuJoCo failed or warned: the state means nothing then. No allocation
-// unless MuJoCo fails.
+// Runs `call`, which steps `data`. False when MuJoCo failed or warned: the state is then invalid. Allocates only when
+// MuJoCo fails.
 template <typename Call>
 bool RunMujoco(const mjData& data, Call&& call) {
   MujocoGuard guard;
@@ -71,18 +71,18 @@ bool RunMujoco(const mjData& data, Call&& call) {
   return !MujocoWarned(data);
 }
 
-// mj_step `substeps` times; false as RunMujoco says.
+// Calls mj_step `substeps` times; false as for RunMujoco.
 bool StepMujoco(const mjModel& model, int substeps, mjData* data);
 
-// One environment's physics: the compiled model, shared, or a scaled copy of it, and its mjData.
+// One environment's physics: the shared compiled model, or its own scaled copy, and its mjData.
 class Simulation {
  public:
   static absl::StatusOr<Simulation> Make(MujocoModel model);
 
   const mjModel& model() const { return nominal_ ? *model_ : *scaled_; }
-  mjData* data() const { return data_.get(); }  // valid as long as this; a renderer reads, or writes only caches
-  // Starts an episode: mj_resetData, then `set(model, data)`, which places things and may call MuJoCo. When MuJoCo
-  // fails in there, every step is invalid until the next start.
+  mjData* data() const { return data_.get(); }  // valid as long as this; renderers write only its caches
+  // Starts an episode: mj_resetData, then `set(model, data)`, which sets the start state and may call MuJoCo. When
+  // MuJoCo fails there, every step is invalid until the next start.
   template <typename Set>
   void Start(Set&& set) {
     started_ = GuardMujoco([&] {
@@ -90,21 +90,21 @@ class Simulation {
                  set(model(), data_.get());
                }).ok();
   }
-  // mj_step `substeps` times; false as RunMujoco says.
+  // Calls mj_step `substeps` times; false as for RunMujoco.
   bool Step(int substeps) { return started_ && StepMujoco(model(), substeps, data_.get()); }
-  // For tasks that step in a way of their own: call(model, data); false as RunMujoco says.
+  // For tasks with their own stepping: runs call(model, data); false as for RunMujoco.
   template <typename Call>
   bool Run(Call&& call) {
     return started_ && RunMujoco(*data_, [this, &call] { call(model(), data_.get()); });
   }
   // From the next Start on, masses and inertias, joint damping and contact friction are `scale` times the compiled
-  // ones, and the model's constants what compiling such a model gives. data() is scratch for that.
+  // ones, and the model's derived constants match them. Uses data() as scratch memory.
   void Scale(const PhysicsScale& scale);
 
  private:
   Simulation(MujocoModel model, MujocoData data) : model_(std::move(model)), data_(std::move(data)) {}
   MujocoModel model_;
-  std::shared_ptr<mjModel> scaled_;  // null until a scale other than 1 is asked for
+  std::shared_ptr<mjModel> scaled_;  // null until Scale is called with a factor other than 1
   bool nominal_ = true;
   bool started_ = true;
   MujocoData data_;

@@ -10,8 +10,8 @@
 
 namespace datacom {
 
-absl::Status RefuseOptions(absl::string_view task, const v1::TaskOptions& options,
-                           std::initializer_list<absl::string_view> own) {
+absl::Status RejectOtherOptions(absl::string_view task, const v1::TaskOptions& options,
+                                std::initializer_list<absl::string_view> own) {
   std::vector<std::string> has = {"horizon", "randomisation", "action_repeat"};
   for (const absl::string_view name : own) has.emplace_back(name);
   std::vector<const google::protobuf::FieldDescriptor*> set;

@@ -1,4 +1,4 @@
-// What tasks share about their options (proto TaskOptions). Pure functions; thread-safe.
+// Checks a task's options (proto TaskOptions). Pure functions; thread-safe.
 #ifndef DATACOM_COMMON_TASKS_OPTIONS_H_
 #define DATACOM_COMMON_TASKS_OPTIONS_H_
 
@@ -10,10 +10,10 @@
 
 namespace datacom {
 
-// Every task has `horizon`, `randomisation` and `action_repeat`; `own` names the other fields this one has.
-// INVALID_ARGUMENT naming the first field that is set and that the task has not, and those it has.
-absl::Status RefuseOptions(absl::string_view task, const v1::TaskOptions& options,
-                           std::initializer_list<absl::string_view> own);
+// Every task has `horizon`, `randomisation` and `action_repeat`; `own` names the other fields that this task has.
+// INVALID_ARGUMENT, naming the first set field that the task does not have, and the fields that it has.
+absl::Status RejectOtherOptions(absl::string_view task, const v1::TaskOptions& options,
+                                std::initializer_list<absl::string_view> own);
 
 }  // namespace datacom
 

@@ -1,12 +1,11 @@
-// Domain randomisation (proto Randomisation): any task, its physics, action delay and observation noise drawn anew at
-// every reset. The run's experiment.textproto records the ranges; actors, evaluators, `eval` and `rollout` all obey
-// them
-// (`--set task_options.randomisation...` changes them for one evaluation).
+// Domain randomisation (proto Randomisation): a decorator that draws a task's physics, action delay and observation
+// noise at every reset. The run's experiment.textproto records the ranges, which actors, evaluators, `eval` and
+// `rollout` all use (`--set task_options.randomisation...` changes them for one evaluation).
 //
-// Each quantity has its own stream, named below the episode's: whether one is drawn changes neither the others nor the
-// task's start, and an episode stays a function of its stream and its actions. What the policy observes is disturbed
-// and what it commands comes late; rewards and costs are those of the true state, and the rows keep the commanded
-// action. Without the option MakeTask leaves the decorator out.
+// Each quantity has its own stream, a named child of the episode's: drawing one changes neither the others nor the
+// task's start, and an episode remains a function of its stream and its actions. The policy's observation is noisy and
+// its action is delayed; rewards and costs are those of the true state, and the rows hold the commanded action. Without
+// the option MakeTask omits the decorator.
 #ifndef DATACOM_COMMON_TASKS_RANDOMISED_TASK_H_
 #define DATACOM_COMMON_TASKS_RANDOMISED_TASK_H_
 
@@ -20,7 +19,7 @@
 
 namespace datacom {
 
-// Not thread-safe; owns the task. Steps allocate nothing; a reset does where the task's ScalePhysics does.
+// Not thread-safe; owns the task. Steps allocate nothing; a reset allocates if the task's ScalePhysics does.
 class RandomisedTask : public Task {
  public:
   RandomisedTask(std::unique_ptr<Task> task, const v1::Randomisation& ranges);
@@ -31,12 +30,12 @@ class RandomisedTask : public Task {
   StepResult Step(const double* action, double* observation) override;
   double Cost() const override { return task_->Cost(); }
   bool Success() const override { return task_->Success(); }
-  void ScalePhysics(const PhysicsScale& scale) override { base_ = scale; }  // times what is drawn
+  void ScalePhysics(const PhysicsScale& scale) override { base_ = scale; }  // multiplied by the drawn factors
   const Simulation* simulation() const override { return task_->simulation(); }
 
  private:
   void Draw(const RandomStream& episode);
-  // The action commanded delay_ steps ago, zeros before there was one.
+  // Stores `action` and returns the one commanded delay_ steps ago; zeros before the first.
   const double* Delayed(const double* action);
   void Disturb(double* observation);
 

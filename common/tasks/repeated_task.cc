@@ -34,7 +34,7 @@ StepResult RepeatedTask::Step(const double* action, double* observation) {
   const int steps = left_ > 0 ? std::min(repeat_, left_) : repeat_;
   left_ -= std::min(left_, steps);
   StepResult decision = task_->Step(action, observation);
-  // A cost that is no number ends the decision too, or the next one would hide it from the caller.
+  // A NaN cost ends the decision too, because the next cost would hide it from the caller.
   for (int i = 1; i < steps && decision.valid && !decision.absorbing && !std::isnan(decision.cost); ++i) {
     const StepResult step = task_->Step(action, observation);
     decision.reward += step.reward;

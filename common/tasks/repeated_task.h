@@ -1,9 +1,9 @@
-// Action repeat (proto TaskOptions.action_repeat): any task, whose policy decides once in several of its control steps.
+// Action repeat (proto TaskOptions.action_repeat): a decorator for a policy that decides once in several control steps.
 //
-// One Step is a decision: the task's own step, with the same action, action_repeat times. Reward: the sum. Cost: the
-// largest. A step that is absorbing or invalid is the decision's last. A decision that would go beyond the task's
-// horizon ends there. What the spec says of steps it says of decisions: `horizon` is how many an episode has,
-// `control_dt` how long one takes. Without the option MakeTask leaves the decorator out.
+// One Step is a decision: action_repeat steps of the task with the same action. Reward: the sum. Cost: the largest. A
+// step that is absorbing or invalid or whose cost is NaN is the decision's last. A decision never goes beyond the
+// task's horizon. In the spec, steps are decisions: `horizon` is their number per episode, `control_dt` their duration.
+// Without the option MakeTask omits the decorator.
 #ifndef DATACOM_COMMON_TASKS_REPEATED_TASK_H_
 #define DATACOM_COMMON_TASKS_REPEATED_TASK_H_
 
@@ -22,7 +22,7 @@ inline TaskSpec RepeatedSpec(TaskSpec spec, int repeat) {
   return spec;
 }
 
-// Not thread-safe; owns the task. Allocates what the task does.
+// Not thread-safe; owns the task. Allocates only what the task does.
 class RepeatedTask : public Task {
  public:
   // REQUIRES repeat >= 1.
@@ -43,7 +43,7 @@ class RepeatedTask : public Task {
   const std::unique_ptr<Task> task_;
   const int repeat_;
   const TaskSpec spec_;
-  int left_ = 0;     // control steps up to the horizon; beyond it none are counted
+  int left_ = 0;     // control steps up to the horizon; 0 beyond it
   double cost_ = 0;  // of the last decision, or of the start
 };
 

@@ -9,13 +9,13 @@ namespace {
 
 constexpr double kVelocityGain = 5.0;  // 1/s
 
-// A posture and how far it is from the start; infinitely far when it breaks a limit.
+// A posture and its distance from the start; infinite when it exceeds a limit.
 struct Posture {
   double q[kJoints] = {};
   double distance = std::numeric_limits<double>::infinity();  // squared
 };
 
-// The posture with the last link in direction `last`: what is left is a two-link arm with `elbow` = +1 or -1.
+// The posture with the last link in direction `last`; the rest is a two-link arm with `elbow` = +1 or -1.
 Posture WithLastLink(double x, double y, double last, double elbow) {
   const double wrist_x = x - kLinks[2] * std::cos(last), wrist_y = y - kLinks[2] * std::sin(last);
   const double square = wrist_x * wrist_x + wrist_y * wrist_y;
@@ -35,8 +35,8 @@ Posture WithLastLink(double x, double y, double last, double elbow) {
   return posture;
 }
 
-// The nearest posture whose last link is turned from the direction of (x, y) by low .. high: samples, then the golden
-// section between the best sample's neighbours.
+// The nearest posture whose last link is turned from the direction of (x, y) by low .. high: samples, then a
+// golden-section search between the best sample's neighbours.
 Posture Nearest(double x, double y, double low, double high, double elbow) {
   constexpr int kSamples = 48;
   constexpr double kGolden = 0.6180339887498949;
@@ -84,12 +84,12 @@ void ForwardKinematics(const double* q, double* mallet, double* jacobian) {
 }
 
 bool InverseKinematics(double x, double y, double* q) {
-  // The wrist lies between the distances of the elbow bent to its limit and stretched; hence the last link's turns.
+  // The elbow, bent to its limit or stretched, bounds the wrist's distance and with it the last link's turn.
   const double wide = kLinks[0] + kLinks[1];
   const double narrow = std::sqrt(kLinks[0] * kLinks[0] + kLinks[1] * kLinks[1] +
                                   2 * kLinks[0] * kLinks[1] * std::cos(kPositionLimits[1]));
   const double square = x * x + y * y, product = 2 * kLinks[2] * std::sqrt(square);
-  if (product == 0) return false;                                                        // within the column
+  if (product == 0) return false;                                                        // on the first joint's axis
   const double farthest = (square + kLinks[2] * kLinks[2] - narrow * narrow) / product;  // cosines of the turn
   const double nearest = (square + kLinks[2] * kLinks[2] - wide * wide) / product;
   if (nearest > 1 || farthest < -1) return false;

@@ -19,13 +19,13 @@ inline constexpr double kStartPosition[kJoints] = {-1.15570723, 1.30024401, 1.44
 // mallet: [2]; jacobian: [2, 3] row-major, or null.
 void ForwardKinematics(const double* q, double* mallet, double* jacobian);
 
-// A posture within the joint limits that puts the mallet at (x, y); false where there is none. Of the one-parameter
-// family (the direction of the last link, both elbows) it is the one nearest to kStartPosition in joint space, so that
-// neighbouring places get neighbouring postures.
+// A posture within the joint limits that puts the mallet at (x, y); false if there is none. Of the one-parameter family
+// (direction of the last link, both elbows) it takes the one nearest to kStartPosition in joint space, so that
+// neighbouring positions get neighbouring postures.
 bool InverseKinematics(double x, double y, double* q);
 
-// The acceleration that is commanded for a desired one: within the limits, and no more than brings the velocity to its
-// limit at a rate of 5/s. Arrays [3]; a NaN stays one.
+// The commanded acceleration for a desired one: within the limits, and such that the velocity approaches its limit at a
+// rate of at most 5/s. Arrays [3]; NaN stays NaN.
 void LimitAcceleration(const double* desired, const double* velocity, double* acceleration);
 
 }  // namespace datacom::air_hockey

@@ -13,8 +13,8 @@
 namespace datacom::air_hockey {
 namespace {
 
-// The mallet's place over the near half of the table, the arm at rest. The arm has one joint more than the place needs:
-// of all postures it takes the one nearest to the start's.
+// The mallet over the near half of the table, the arm at rest. The arm is redundant: of all postures for a position it
+// takes the one nearest to the start's.
 ObservationSlice MalletSlice() {
   ObservationSlice slice;
   slice.name = "mallet";
@@ -48,11 +48,11 @@ void Dynamics::Evaluate(const double* obs, const ControlAffineOut& out) const {
 }
 
 absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
-  RETURN_IF_ERROR(RefuseOptions("air_hockey", options, {"puck_region", "mismatch_sigma"}));
+  RETURN_IF_ERROR(RejectOtherOptions("air_hockey", options, {"puck_region", "mismatch_sigma"}));
   TaskModel model;
   model.spec.name = "air_hockey";
   model.spec.summary =
-      "Score with a planar three-joint arm, its joints within limits and its mallet over its own half.";
+      "Score with a planar three-joint arm; keep its joints within limits and its mallet over its own half.";
   model.spec.obs_dim = kObservation;
   model.spec.action_dim = kJoints;
   model.spec.action_low = {-1.0, -1.0, -1.0};
@@ -60,7 +60,7 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   model.spec.horizon = options.has_horizon() ? static_cast<int>(options.horizon()) : 300;
   model.spec.control_dt = 0.02;
   model.spec.init_keys = {"puck_x", "puck_y", "puck_yaw"};
-  model.spec.absorbing = "a goal, or a puck that ends elsewhere";
+  model.spec.absorbing = "a goal or the puck reaching an end or side of the table";
   model.dynamics = std::make_shared<Dynamics>();
   model.known_constraints = std::make_shared<Constraints>();
   model.slices.push_back(MalletSlice());

@@ -1,9 +1,9 @@
 // Planar air hockey without its simulator: the task's static facts and the nominal control-affine model
 // (common/tasks/air_hockey/README.md 8).
 //
-// q = [joint positions (3), filtered joint velocities (3)]; nothing is uncontrollable. f = [velocities; 0], G = [0; I]:
-// the normalised action stands for the acceleration, although the task multiplies it by the acceleration limits (6.3,
-// 6.3, 8.4 rad/s^2). The mismatch is part of the published method.
+// q = [joint positions (3), filtered joint velocities (3)]; no uncontrollable state. f = [velocities; 0], G = [0; I]:
+// the model takes the normalised action as the acceleration, although the task multiplies it by the acceleration limits
+// (6.3, 6.3, 8.4 rad/s^2). This mismatch is part of the published method.
 #ifndef DATACOM_COMMON_TASKS_AIR_HOCKEY_DYNAMICS_H_
 #define DATACOM_COMMON_TASKS_AIR_HOCKEY_DYNAMICS_H_
 
@@ -31,18 +31,18 @@ inline constexpr int kObservation = 16;
 // Where the puck starts, uniform in x and |y| (table frame, m); its yaw is uniform over the circle.
 inline constexpr double kPuckLowX = -0.7, kPuckHighX = -0.3;
 inline constexpr double kOriginalPuckY = 0.4;
-// The paper's adjusted region leaves out what is near the edge and gives no number. Ours: the mallet fits between the
-// puck and the side rim (0.519 - 0.032 - 2 x 0.048 = 0.391) with 7 cm to spare for the swing.
+// The paper's adjusted region excludes starts near the edge but gives no number. Ours: the mallet fits between the puck
+// and the side rim (0.519 - 0.032 - 2 x 0.048 = 0.391) with 7 cm to spare for the swing.
 inline constexpr double kAdjustedPuckY = 0.32;
 
-// Immutable; thread-safe; Evaluate blocks and allocates nothing.
+// Immutable; thread-safe; Evaluate neither blocks nor allocates.
 class Dynamics : public ControlAffine {
  public:
   ControlAffineDims dims() const override { return {kObservation, 3, 6, 0}; }
   void Evaluate(const double* obs, const ControlAffineOut& out) const override;
 };
 
-// INVALID_ARGUMENT for an option that the task does not have.
+// INVALID_ARGUMENT for options that the task does not have.
 absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options);
 
 }  // namespace air_hockey

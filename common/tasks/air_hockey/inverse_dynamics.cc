@@ -8,7 +8,7 @@
 namespace datacom::air_hockey {
 namespace {
 
-// The arm of model.xml: same masses, inertias and limits, nothing to look at or to touch.
+// The arm of model.xml: the same masses, inertias and limits, without geometry.
 constexpr char kArmXml[] = R"(
 <mujoco model="arm">
   <compiler angle="radian" fusestatic="true"/>

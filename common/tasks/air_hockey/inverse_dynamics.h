@@ -1,5 +1,5 @@
-// Inverse dynamics of the arm alone: what torques the joints need for an acceleration, the joint limits' forces
-// included. Always the nominal arm, whatever the simulated one is scaled to.
+// Inverse dynamics of the arm alone: the joint torques for an acceleration, including the forces of the joint limits.
+// Always of the nominal arm, even when the simulated one is scaled.
 #ifndef DATACOM_COMMON_TASKS_AIR_HOCKEY_INVERSE_DYNAMICS_H_
 #define DATACOM_COMMON_TASKS_AIR_HOCKEY_INVERSE_DYNAMICS_H_
 
@@ -10,8 +10,8 @@
 
 namespace datacom::air_hockey {
 
-// Not thread-safe: owns an mjData; all share one model, compiled at the first Make. Torque allocates nothing; it is to
-// be called under a MujocoGuard.
+// Not thread-safe: owns an mjData; all instances share one model, compiled at the first Make. Torque allocates nothing;
+// call it under a MujocoGuard.
 class InverseDynamics {
  public:
   static absl::StatusOr<InverseDynamics> Make();

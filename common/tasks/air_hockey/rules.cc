@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kGoalX = 2.43;
 constexpr double kGoalHalfWidth = 0.1;
-// What 300 steps of reward 1 are worth at a discount of 0.99, (1 - 0.99^300) / (1 - 0.99).
+// Discounted return of 300 steps of reward 1 at a discount of 0.99: (1 - 0.99^300) / (1 - 0.99).
 constexpr double kEndingScale = 95.09591059287133;
 
 }  // namespace
@@ -21,8 +21,8 @@ Ending EndingOf(const PuckState& puck) {
   if (x > kGoalX || (x > 2.39 && vx < 0)) return std::abs(y) < kGoalHalfWidth ? Ending::kGoal : Ending::kUp;
   if (vx > 0 && x > kBaseX) {
     if ((y > 0.45 && vy > 0) || (y > 0.42 && vy < 0)) return Ending::kLeft;
-    // The published code also asks for y < -0.45 with vx < 0 here, which cannot be: on this side an episode ends after
-    // the bounce only.
+    // The published code also tests y < -0.45 with vx < 0 here, which cannot hold, so on this side an episode ends only
+    // after the bounce.
     if (y < -0.42 && vy > 0) return Ending::kRight;
   }
   return Ending::kNone;

@@ -1,5 +1,5 @@
-// How an air hockey episode ends (common/tasks/air_hockey/README.md 7) and what its steps are worth
-// (common/tasks/air_hockey/README.md 5), as pure functions of the puck. Positions in the robot's frame.
+// How an air hockey episode ends (common/tasks/air_hockey/README.md 7) and the rewards of its end and of approaching
+// the goal (common/tasks/air_hockey/README.md 5), as pure functions of the puck. Positions in the robot's frame.
 #ifndef DATACOM_COMMON_TASKS_AIR_HOCKEY_RULES_H_
 #define DATACOM_COMMON_TASKS_AIR_HOCKEY_RULES_H_
 
@@ -14,7 +14,8 @@ struct PuckState {
 
 Ending EndingOf(const PuckState& puck);
 
-// Distance to the middle of the opponent's goal; 50 times its decrease is the reward of a step that ends nothing.
+// Distance to the middle of the opponent's goal; 50 times its decrease is the reward of a step that does not end the
+// episode.
 double GoalDistance(const PuckState& puck);
 inline constexpr double kApproachReward = 50.0;
 // Reward of the step that ends the episode; ending is not kNone.

@@ -1,10 +1,10 @@
-// Planar air hockey in MuJoCo (specification: common/tasks/air_hockey/README.md): a three-joint arm is to shoot a
-// resting puck into the opponent's goal; its joints have limits, and its mallet is to keep off the near end and the
-// sides of the table. An episode ends when the puck reaches an end of the table or, on the opponent's half, a side.
+// Planar air hockey in MuJoCo (specification: common/tasks/air_hockey/README.md): a three-joint arm must shoot a
+// resting puck into the opponent's goal while its joints stay within limits and its mallet keeps off the near end and
+// the sides of the table. An episode ends when the puck reaches an end of the table or, on the opponent's half, a side.
 //
-// A control step is 20 physics steps of 1 ms. In each, the wanted acceleration is limited anew and turned into torques
-// by the arm's inverse dynamics at the joint positions and the low-pass filtered joint velocities. The entries of the
-// observation that hang on the mallet are as old as MuJoCo's kinematics after mj_step: 1 ms.
+// A control step is 20 physics steps of 1 ms. Each limits the desired acceleration again and turns it into torques by
+// the arm's inverse dynamics at the joint positions and the low-pass filtered joint velocities. The observation's
+// entries for the mallet are 1 ms old, like MuJoCo's kinematics after mj_step.
 #ifndef DATACOM_COMMON_TASKS_AIR_HOCKEY_TASK_H_
 #define DATACOM_COMMON_TASKS_AIR_HOCKEY_TASK_H_
 
@@ -20,7 +20,7 @@
 
 namespace datacom::air_hockey {
 
-// Not thread-safe; shares the compiled models, owns its data. Steps allocate nothing and block nowhere.
+// Not thread-safe; shares the compiled models, owns its data. Steps neither allocate nor block.
 class AirHockey : public Task {
  public:
   struct Options {
@@ -33,7 +33,7 @@ class AirHockey : public Task {
 
   const TaskSpec& spec() const override { return spec_; }
   void Reset(RandomStream* stream, double* observation) override;
-  // What `init` does not name is drawn as Reset draws it; table frame.
+  // Values that `init` does not name are drawn as by Reset; table frame.
   absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override;
   // The action is not clipped; the acceleration is.
   StepResult Step(const double* action, double* observation) override;
@@ -42,9 +42,9 @@ class AirHockey : public Task {
   void ScalePhysics(const PhysicsScale& scale) override { simulation_.Scale(scale); }
   const Simulation* simulation() const override { return &simulation_; }
 
-  // Step in two parts, for who brings the mismatch's noise: [3], in units of the action.
+  // As Step, with the mismatch's noise given by the caller: [3], in units of the action.
   StepResult StepWithNoise(const double* action, const double* noise, double* observation);
-  // One millisecond towards the acceleration `desired` ([3], rad/s^2); false when the simulator fails or warns.
+  // One physics step towards the acceleration `desired` ([3], rad/s^2); false when the simulator fails or warns.
   bool Substep(const double* desired);
   const double* filtered_velocity() const { return filtered_; }  // [3], rad/s
   Ending ending() const { return ending_; }                      // the first of this episode
@@ -64,9 +64,9 @@ class AirHockey : public Task {
   InverseDynamics inverse_dynamics_;
   const int mallet_body_;
 
-  RandomStream noise_{0};  // of the mismatch; a new one every episode
+  RandomStream noise_{0};  // of the mismatch; a new stream every episode
   double filtered_[3] = {};
-  double goal_distance_ = 0;  // of the step before; negative before the first
+  double goal_distance_ = 0;  // after the previous step; negative before the first
   double cost_ = 0;
   Ending ending_ = Ending::kNone;
 };

@@ -43,11 +43,11 @@ void Dynamics::Evaluate(const double* obs, const ControlAffineOut& out) const {
 }
 
 absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
-  RETURN_IF_ERROR(RefuseOptions("cartpole", options, {}));
+  RETURN_IF_ERROR(RejectOtherOptions("cartpole", options, {}));
   TaskModel model;
   model.spec.name = "cartpole";
   model.spec.summary =
-      "Drive a cart so that the tip of its pole reaches a goal 5 m away, the pole never below horizontal.";
+      "Drive a cart so that the tip of its pole reaches a goal 5 m away; never let the pole fall below horizontal.";
   model.spec.obs_dim = 5;
   model.spec.action_dim = 1;
   model.spec.action_low = {-1.0};

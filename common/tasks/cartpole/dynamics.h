@@ -1,9 +1,8 @@
 // CartPole without its simulator: the task's static facts and the nominal control-affine model
 // (common/safety/README.md 1).
 //
-// q = [x, theta, x_dot, theta_dot] with theta = atan2(sin, cos) in (-pi, pi]; nothing is uncontrollable. The model
-// knows no damping and no joint limit, and its input gain is 0.95 of the motor's: the mismatch is part of the published
-// method.
+// q = [x, theta, x_dot, theta_dot] with theta = atan2(sin, cos) in (-pi, pi]; no uncontrollable state. The model has no
+// damping and no joint limit, and its input gain is 0.95 of the motor's. This mismatch is part of the published method.
 #ifndef DATACOM_COMMON_TASKS_CARTPOLE_DYNAMICS_H_
 #define DATACOM_COMMON_TASKS_CARTPOLE_DYNAMICS_H_
 
@@ -27,7 +26,7 @@ inline constexpr double kMotorGear = 2.0;                      // N per unit of 
 inline constexpr double kInputGain = 0.95 * kMotorGear;        // N per unit of action, in the nominal model
 inline constexpr double kPoleInertia = 0.0094245927672955976;  // kg m^2, transverse, about the centre of mass
 
-// Immutable; thread-safe; Evaluate blocks and allocates nothing. obs: [x, sin, cos, x_dot, theta_dot].
+// Immutable; thread-safe; Evaluate neither blocks nor allocates. obs: [x, sin, cos, x_dot, theta_dot].
 class Dynamics : public ControlAffine {
  public:
   ControlAffineDims dims() const override { return {5, 1, 4, 0}; }

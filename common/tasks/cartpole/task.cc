@@ -49,14 +49,14 @@ void CartPole::Start(double x, double theta, double* observation) {
   simulation_.Start([x, theta](const mjModel& model, mjData* data) {
     data->qpos[0] = x;
     data->qpos[1] = theta;
-    mj_kinematics(&model, data);  // Success and renderers see the start, not the last episode
+    mj_kinematics(&model, data);  // so that Success and renderers see the start, not the last episode
   });
   Observe(observation);
 }
 
 StepResult CartPole::Step(const double* action, double* observation) {
   StepResult result;
-  // Written as comparisons so that a NaN reaches the simulator, which refuses it.
+  // Written as comparisons so that a NaN reaches the simulator, which rejects it.
   simulation_.data()->ctrl[0] = action[0] < -1.0 ? -1.0 : action[0] > 1.0 ? 1.0 : action[0];
   result.valid = simulation_.Step(kSubsteps);
   Observe(observation);

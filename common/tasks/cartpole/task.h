@@ -1,6 +1,6 @@
 // CartPole in MuJoCo (specification: common/tasks/cartpole/README.md): a cart on a 10 m rail starts at x = -1 with its
-// pole upright; the pole's tip is to reach the goal above x = 4 while the pole stays above the horizontal. An episode
-// ends at its horizon only.
+// pole upright. The pole's tip must reach the goal above x = 4 while the pole stays above the horizontal. An episode
+// ends only at its horizon.
 #ifndef DATACOM_COMMON_TASKS_CARTPOLE_TASK_H_
 #define DATACOM_COMMON_TASKS_CARTPOLE_TASK_H_
 
@@ -13,7 +13,7 @@
 
 namespace datacom::cartpole {
 
-// Not thread-safe; shares the compiled model, owns its mjData. Steps allocate nothing and block nowhere.
+// Not thread-safe; shares the compiled model, owns its mjData. Steps neither allocate nor block.
 // The start is the same every time: `stream` is not used.
 class CartPole : public Task {
  public:
@@ -23,7 +23,7 @@ class CartPole : public Task {
   void Reset(RandomStream* stream, double* observation) override;
   absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override;
   StepResult Step(const double* action, double* observation) override;
-  double Cost() const override;   // |theta|, wrapped, over the reference's right angle, less 1
+  double Cost() const override;   // |theta|, wrapped, divided by the reference's right angle, minus 1
   bool Success() const override;  // the tip is within 0.25 m of the goal
   void ScalePhysics(const PhysicsScale& scale) override { simulation_.Scale(scale); }
   const Simulation* simulation() const override { return &simulation_; }
@@ -31,7 +31,7 @@ class CartPole : public Task {
  private:
   void Start(double x, double theta, double* observation);
   void Observe(double* observation) const;
-  double TipDistance() const;  // m, tip to goal, as the last mj_step left them
+  double TipDistance() const;  // m, tip to goal, of the kinematics that the last mj_step left
 
   const TaskSpec spec_;
   Simulation simulation_;

@@ -12,7 +12,8 @@
 namespace datacom::navigation {
 
 // Rows, in m: the walls at x upper, y upper, x lower, y lower (group wall); Fetch's base and hand (group opponent).
-// State of Dynamics. The action is a velocity, which reaches every row, forward along the heading alone: no gains.
+// The state is that of Dynamics. No viability gains: the action is a velocity and affects every row directly, but
+// drives only along the heading.
 // Immutable; thread-safe.
 class Constraints : public KnownConstraints {
  public:
@@ -20,7 +21,7 @@ class Constraints : public KnownConstraints {
   const std::vector<double>& viability_gains() const override { return gains_; }
   const std::vector<std::string>& names() const override { return names_; }
   const std::vector<std::string>& groups() const override { return groups_; }
-  // At no distance at all a gradient is zero.
+  // At distance 0 the gradient is zero.
   void Evaluate(const double* q, const double* x, const KnownConstraintsOut& out) const override;
 
  private:

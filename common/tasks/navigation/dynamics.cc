@@ -14,7 +14,7 @@
 namespace datacom::navigation {
 namespace {
 
-// Fetch stands in the middle of the room and stretches its arm along x; where could TIAGo++ stand?
+// Where TIAGo++ can stand while Fetch stands in the middle of the room with its arm stretched along x.
 ObservationSlice StretchedArm(Frame frame) {
   ObservationSlice slice;
   slice.name = "room";
@@ -33,13 +33,13 @@ ObservationSlice StretchedArm(Frame frame) {
   return slice;
 }
 
-// Fetch drives at TIAGo++ along x with its arm stretched; which headings are safe at which distance?
+// Which headings are safe at which distance while Fetch drives at TIAGo++ along x with its arm stretched.
 ObservationSlice HeadOn(Frame frame) {
   ObservationSlice slice;
   slice.name = "head_on";
   slice.title = "Fetch drives at TIAGo++ with 0.7 m/s, arm stretched along x; TIAGo++ at rest";
   slice.x_label = "TIAGo++ heading (0: away from Fetch) / rad";
-  slice.y_label = "distance of the robots / m";
+  slice.y_label = "distance between the robots / m";
   slice.x_low = -M_PI, slice.x_high = M_PI, slice.y_low = 0.5, slice.y_high = 4.0;
   slice.at = [frame](double heading, double distance, double* observation) {
     Situation situation;
@@ -91,11 +91,11 @@ Frame FrameOf(const v1::TaskOptions& options) {
 }
 
 absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
-  RETURN_IF_ERROR(RefuseOptions("navigation", options, {"reward", "observation"}));
+  RETURN_IF_ERROR(RejectOtherOptions("navigation", options, {"reward", "observation"}));
   const Frame frame = FrameOf(options);
   TaskModel model;
   model.spec.name = "navigation";
-  model.spec.summary = "Drive TIAGo++ to a target in a room where a Fetch robot drives about and waves its arm.";
+  model.spec.summary = "Drive TIAGo++ to a target in a room where a Fetch robot drives around and waves its arm.";
   model.spec.obs_dim = ObservationSize(frame);
   model.spec.action_dim = 2;
   model.spec.action_low = {-1.0, -M_PI / 3};

@@ -1,8 +1,8 @@
 // Navigation without its simulator: the task's static facts and the nominal control-affine model
 // (common/safety/README.md 1; common/tasks/navigation/README.md 8).
 //
-// q = robot x, y, heading; x = opponent x, y, heading, its hand x, y (nobody's to control); u = forward speed, turn
-// rate. Kinematic: f = 0, and the robot's acceleration limits are not modelled.
+// q = robot x, y, heading; x = opponent x, y, heading, its hand x, y (uncontrollable); u = forward speed, turn rate.
+// Kinematic: f = 0; the robot's acceleration limits are not modelled.
 #ifndef DATACOM_COMMON_TASKS_NAVIGATION_DYNAMICS_H_
 #define DATACOM_COMMON_TASKS_NAVIGATION_DYNAMICS_H_
 
@@ -19,8 +19,8 @@ class TaskOptions;
 
 namespace navigation {
 
-// Reads what every frame shows alike: none of observations 0 and 1, none after the 22nd. Immutable; thread-safe;
-// Evaluate blocks and allocates nothing.
+// Reads only observations 2 to 21, which are the same in every frame. Immutable; thread-safe; Evaluate neither blocks
+// nor allocates.
 class Dynamics : public ControlAffine {
  public:
   explicit Dynamics(Frame frame) : observations_(ObservationSize(frame)) {}

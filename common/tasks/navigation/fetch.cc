@@ -7,7 +7,7 @@ constexpr double kArrivedDistance = 0.1;        // m
 constexpr double kArrivedAngle = 0.1;           // rad
 constexpr double kMaxSpeed = 0.7;               // m/s
 constexpr double kMaxTurn = 1.5;                // rad/s
-constexpr double kWallSlack = 0.9;              // m from a wall at which slowing down begins, over 0.5 m
+constexpr double kWallSlack = 0.9;              // m from a wall where it begins to slow down; stops 0.5 m further on
 constexpr double kTraction = 1.4;               // m/s^2
 constexpr double kYawTraction = 4.0;            // rad/s^2
 constexpr Arm kAmplitude = {1, 0.3, 0.4, 0.5};  // rad
@@ -27,7 +27,7 @@ struct ArmPoint {
   double rho, z;
 };
 
-// Joint i of the three that bend the arm turns everything after it; the wrist and the hand hang on the same joint.
+// Joint i of the three that bend the arm turns all links after it; wrist and hand move with the same joint.
 ArmPoint InArmPlane(const double* cosine, const double* sine, int point) {
   const int link = std::min(point, 2);
   const Centre& centre = kCentres[point];
@@ -106,7 +106,7 @@ HandAxes FetchHandAxes(const PlanarState& fetch, const Arm& arm) {
 Point FetchHandVelocity(const PlanarState& fetch, const Arm& arm, const Arm& arm_rate, const HandAxes& reported_by) {
   double cosine[3], sine[3];
   BendAngles(arm, cosine, sine);
-  // In the arm's plane the hand turns about each bending joint.
+  // In the arm's plane, the hand turns about each bending joint.
   const ArmPoint hand = InArmPlane(cosine, sine, kHand);
   const double lengths[2] = {kLiftToElbow, kElbowToWrist};
   ArmPoint joint = {kPanToLift, kShoulderZ}, rate = {0, 0};
@@ -115,7 +115,7 @@ Point FetchHandVelocity(const PlanarState& fetch, const Arm& arm, const Arm& arm
     rate.z -= arm_rate[i + 1] * (hand.rho - joint.rho);
     if (i < 2) joint = {joint.rho + lengths[i] * cosine[i], joint.z - lengths[i] * sine[i]};
   }
-  // Along the arm's plane and to its left, the shoulder's motion added.
+  // Along the arm's plane and to its left, with the shoulder's motion.
   const HandAxes axes = FetchHandAxes(fetch, arm);
   const double shoulder_vx = fetch.vx - fetch.yaw_rate * kShoulderX * std::sin(fetch.yaw);
   const double shoulder_vy = fetch.vy + fetch.yaw_rate * kShoulderX * std::cos(fetch.yaw);

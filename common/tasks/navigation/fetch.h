@@ -1,7 +1,7 @@
 // The Fetch robot of the navigation task, as pure functions: how it drives to its targets
 // (common/tasks/navigation/README.md 1.3), how its arm moves and where its links are
-// (common/tasks/navigation/README.md 1.4). It ignores TIAGo++. Its position is that of the centre of mass of its base
-// link. Thread-safe where const; nothing blocks or allocates.
+// (common/tasks/navigation/README.md 1.4). It ignores TIAGo++. Its position is the centre of mass of its base link.
+// Const functions are thread-safe; nothing blocks or allocates.
 #ifndef DATACOM_COMMON_TASKS_NAVIGATION_FETCH_H_
 #define DATACOM_COMMON_TASKS_NAVIGATION_FETCH_H_
 
@@ -15,34 +15,32 @@ namespace datacom::navigation {
 inline constexpr int kArmJoints = 4;
 using Arm = std::array<double, kArmJoints>;
 inline constexpr Arm kTuckedArm = {1.57, 1.4, 1.74, 1.57};
-inline constexpr double kArmGain = 0.1;  // q moves by this share of its distance to the target in a control step
+inline constexpr double kArmGain = 0.1;  // a control step moves q by this share of its distance to the target
 
-// Is the robot at `target`, so that it draws another one? Within 0.1 m, and any bearing to the right passes: the
-// published code compares the signed angle.
+// Whether the robot is at `target`, so that it draws another one: within 0.1 m, with a bearing error below 0.1 rad. Any
+// bearing to the right passes, because the published code compares the signed angle.
 bool FetchArrived(const PlanarState& fetch, const Point& target);
 
-// What its motion controller asks of the wheels: forward always, slower towards the target and near walls it
-// approaches.
+// The command of its motion controller: always forward, slower near the target and near walls that it approaches.
 Motion FetchCommand(const PlanarState& fetch, const Point& target);
 
-// What one control step makes of that: the change of `current`. Traction limits forward acceleration to 1.4 m/s^2 and
-// yaw acceleration to 4 rad/s^2, times `friction`.
+// The change of `current` within one control step. Traction limits forward acceleration to 1.4 m/s^2 and yaw
+// acceleration to 4 rad/s^2, times `friction`.
 Motion FetchChange(const Motion& current, const Motion& command, double friction);
 
-// Targets of the arm joints: four triangular waves in phase, the pan half as fast as the others, which draws a
-// lemniscate in the air.
+// Targets of the arm joints: four triangular waves in phase, the pan at half speed; the hand draws a lemniscate.
 class ArmPattern {
  public:
   void Restart() { *this = ArmPattern(); }
-  // The targets of the next control step. Restarted, they are 0 before the first.
+  // The targets of the next control step. Restart sets them to 0.
   const Arm& Next();
 
  private:
   Arm target_ = {0, 0, 0, 0};
-  Arm increment_ = {0.005, 0.003, 0.004, 0.005};  // rad a control step
+  Arm increment_ = {0.005, 0.003, 0.004, 0.005};  // rad per control step
 };
 
-// Centres of mass of the links that the cost looks at: shoulder lift, elbow flex, wrist flex, left finger (the hand).
+// Centres of mass of the links in the cost: shoulder lift, elbow flex, wrist flex, left finger (the hand).
 inline constexpr int kLinkPoints = 4;
 inline constexpr int kHand = 3;
 struct LinkPoint {
@@ -51,14 +49,14 @@ struct LinkPoint {
 using LinkPoints = std::array<LinkPoint, kLinkPoints>;
 LinkPoints FetchLinkPoints(const PlanarState& fetch, const Arm& arm);
 
-// Where the hand's link points: its heading, and its angle below the horizontal.
+// Direction of the hand's link: its heading, and its angle below the horizontal.
 struct HandAxes {
   double heading = 0, bend = 0;
 };
 HandAxes FetchHandAxes(const PlanarState& fetch, const Arm& arm);
 
-// Velocity of the hand in the plane, m/s; arm_rate in rad/s. The reference engine knows it in the link's own axes and
-// turns it into the world by the orientation it last computed, that of the step before: `reported_by`.
+// Velocity of the hand in the plane, m/s; arm_rate in rad/s. The reference engine computes it in the link's axes and
+// turns it into the world's by the orientation of the step before: `reported_by`.
 Point FetchHandVelocity(const PlanarState& fetch, const Arm& arm, const Arm& arm_rate, const HandAxes& reported_by);
 
 }  // namespace datacom::navigation

@@ -10,20 +10,20 @@ namespace datacom::navigation {
 
 inline constexpr double kGoalDistance = 0.2;  // m, at which TIAGo++ has reached its target
 
-// What distances are measured against, in m: TIAGo++ keeps its radius and a margin off walls and link points, and
-// Fetch's radius more off Fetch.
+// Safe distances, in m: from walls and link points TIAGo++ keeps its radius and the margin, from Fetch also Fetch's
+// radius.
 inline constexpr double kTiagoRadius = 0.4, kFetchRadius = 0.3, kMargin = 0.1;
 
-// The published code's reward: distance, heading error away from the target, change of action, a bonus within reach of
-// the target; a collision replaces it all.
+// The published code's reward: distance, heading error while away from the target, change of action, a bonus at the
+// target; a collision replaces all of it.
 double CodeReward(const PlanarState& tiago, const Point& target, const Motion& action, const Motion& previous_action,
                   bool collision);
 
-// The paper's formula: a goal heading instead of the target's bearing, the size of the action instead of its change,
-// neither bonus nor collision. The formula's heading difference is taken as the size of the shorter angle.
+// The paper's formula: a goal heading instead of the target's bearing, the action's norm instead of its change's, no
+// bonus and no collision term. The heading difference is the absolute shorter angle.
 double PaperReward(const PlanarState& tiago, const Point& target, double target_yaw, const Motion& action);
 
-// The margins to the walls, to Fetch and to its link points; their largest. > 0: nearer than the safe distance.
+// Safe distance minus distance, in m: to the walls, to Fetch and to its link points. > 0: a violation.
 struct CostTerms {
   double wall = 0;
   double base = 0;

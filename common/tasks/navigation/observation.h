@@ -1,4 +1,4 @@
-// What TIAGo++ sees: 22 or 31 numbers (common/tasks/navigation/README.md 4). Pure functions; thread-safe; nothing
+// TIAGo++'s observation: 22 or 31 numbers (common/tasks/navigation/README.md 4). Pure functions; thread-safe; nothing
 // blocks or allocates.
 #ifndef DATACOM_COMMON_TASKS_NAVIGATION_OBSERVATION_H_
 #define DATACOM_COMMON_TASKS_NAVIGATION_OBSERVATION_H_
@@ -11,32 +11,32 @@ namespace datacom::navigation {
 struct Situation {
   PlanarState tiago, fetch;
   Point target;    // TIAGo++'s
-  Motion action;   // just applied; none after a reset
+  Motion action;   // just applied; zero after a reset
   LinkPoint hand;  // Fetch's, one control step old
   Point hand_velocity;
 };
 
-// Whose axes things are observed in (proto TaskOptions.observation): the room's, or TIAGo++'s, whose x points ahead and
-// whose y to its left. kRobot: the target in TIAGo++'s, all else in the room's. kRobotAll: as kRobot, and after it
-// TIAGo++'s speed ahead, and the place and velocity of Fetch and of its hand in TIAGo++'s axes.
+// The axes of the observation (proto TaskOptions.observation): the room's, or TIAGo++'s, with x ahead and y to its
+// left. kRobot: the target in TIAGo++'s axes, the rest in the room's. kRobotAll: as kRobot, followed by TIAGo++'s speed
+// ahead and the position and velocity of Fetch and of its hand in TIAGo++'s axes.
 enum class Frame { kWorld, kRobot, kRobotAll };
 
 inline int ObservationSize(Frame frame) { return frame == Frame::kRobotAll ? 31 : 22; }
 
-// A vector of the room in `robot`'s axes: ahead, to its left.
+// A vector in the room's axes -> in `robot`'s: ahead, to its left.
 inline Point Turned(const PlanarState& robot, const Point& vector) {
   const double cosine = std::cos(robot.yaw), sine = std::sin(robot.yaw);
   return {cosine * vector.x + sine * vector.y, cosine * vector.y - sine * vector.x};
 }
 
-// `point` as `robot` sees it: ahead, to its left.
+// The position of `point` in `robot`'s axes: ahead, to its left.
 inline Point SeenFrom(const PlanarState& robot, const Point& point) {
   return Turned(robot, {point.x - robot.x, point.y - robot.y});
 }
 
 // Target x, y; TIAGo++ x, y, cos and sin of its yaw, velocity x, y, yaw rate; the same seven of Fetch; the action; the
-// hand's x, y and velocity x, y. With kRobotAll nine more: TIAGo++'s speed ahead; Fetch, then its hand, each as place
-// ahead, left and velocity ahead, left (of the room, not of TIAGo++'s motion). observation: [ObservationSize(frame)].
+// hand's x, y and velocity x, y. With kRobotAll nine more: TIAGo++'s speed ahead; for Fetch, then its hand: position
+// ahead, left and velocity ahead, left (relative to the room, not to TIAGo++). observation: [ObservationSize(frame)].
 inline void Observe(const Situation& situation, Frame frame, double* observation) {
   const Point target = frame == Frame::kWorld ? situation.target : SeenFrom(situation.tiago, situation.target);
   double* out = observation;
@@ -69,7 +69,7 @@ inline void Observe(const Situation& situation, Frame frame, double* observation
   }
 }
 
-// What the observation says of the situation: all of it, the target in TIAGo++'s axes.
+// An observation decoded; the target in TIAGo++'s axes.
 struct Sight {
   Point target;  // ahead, left
   PlanarState tiago, fetch;

@@ -1,4 +1,4 @@
-// Motion in the plane, as both robots of the navigation task have it: metres, radians, seconds; yaw counter-clockwise.
+// Motion in the plane, for both robots of the navigation task: metres, radians, seconds; yaw counter-clockwise.
 #ifndef DATACOM_COMMON_TASKS_NAVIGATION_PLANAR_H_
 #define DATACOM_COMMON_TASKS_NAVIGATION_PLANAR_H_
 
@@ -7,7 +7,7 @@
 
 namespace datacom::navigation {
 
-inline constexpr double kControlDt = 1.0 / 30;  // s, of a control step and of the simulator's
+inline constexpr double kControlDt = 1.0 / 30;  // s, of a control step, which is one simulator step
 inline constexpr double kGravity = 9.81;        // m/s^2
 inline constexpr double kRoomX = 3.5;           // m, from the room's middle to the inner face of a wall
 inline constexpr double kRoomY = 2.5;
@@ -34,7 +34,7 @@ inline double WrapAngle(double angle) {
   return wrapped <= -M_PI ? wrapped + 2 * M_PI : wrapped;
 }
 
-// From where the robot looks to where `point` is, in (-pi, pi].
+// The angle from the robot's heading to the direction of `point`, in (-pi, pi].
 inline double BearingError(const PlanarState& robot, const Point& point) {
   return WrapAngle(std::atan2(point.y - robot.y, point.x - robot.x) - robot.yaw);
 }

@@ -10,13 +10,13 @@ namespace {
 
 constexpr double kTopSpeed = 1.0, kTopTurn = M_PI / 3;  // m/s, rad/s: the action's bounds
 constexpr double kTurnGain = 3.0;                       // 1/s
-constexpr double kFarGap = 1.0, kNearGap = 0.7;         // m to Fetch: starts to give way; only gives way
+constexpr double kFarGap = 1.0, kNearGap = 0.7;         // m to Fetch: begins to give way; does nothing else
 constexpr double kWallGap = 0.55;                       // m, where TIAGo++ stops before a wall
 
 double Gap(const Point& seen) { return std::hypot(seen.x, seen.y); }
 double TurnTo(double bearing) { return ClampTo(kTurnGain * bearing, kTopTurn); }
 
-// The point of Fetch nearest to TIAGo++, as TIAGo++ sees it: of the line from the middle of its base to its hand.
+// Of the line from the middle of Fetch's base to its hand, the point nearest to TIAGo++, in TIAGo++'s axes.
 Point NearestOfFetch(const Sight& sight) {
   const Point base = SeenFrom(sight.tiago, {sight.fetch.x, sight.fetch.y});
   const Point hand = SeenFrom(sight.tiago, sight.hand);
@@ -26,7 +26,7 @@ Point NearestOfFetch(const Sight& sight) {
   return {base.x + share * arm.x, base.y + share * arm.y};
 }
 
-// m that TIAGo++ can drive before the nearest wall in its way; `sign`: ahead or backwards.
+// Distance in m that TIAGo++ can drive before it must stop for a wall; `sign`: ahead (1) or backwards (-1).
 double RoomToDrive(const PlanarState& tiago, double sign) {
   const auto along = [](double position, double direction, double wall) {
     const double speed = std::abs(direction);
@@ -58,7 +58,7 @@ Motion BackOff(const Sight& sight) {
   const Motion drive = TurnAndDrive(sight);
   const Point fetch = NearestOfFetch(sight);
   const double danger = std::clamp((kFarGap - Gap(fetch)) / (kFarGap - kNearGap), 0.0, 1.0);
-  // Away along its heading, whichever way is shorter, and turned so that this leads straight away.
+  // Drives ahead or backwards, whichever leads away from Fetch, and turns until that is straight away.
   const double away = fetch.x > 0 ? -1 : 1;
   const double bearing = std::atan2(-away * fetch.y, -away * fetch.x);
   Motion motion = {(1 - danger) * drive.v + danger * away * kTopSpeed,
@@ -69,9 +69,9 @@ Motion BackOff(const Sight& sight) {
 }
 
 std::vector<ScriptedPolicy> ScriptedPolicies(Frame frame) {
-  return {
-      Scripted("back_off", "Turns to the target and drives to it; gives way to Fetch.", frame, &BackOff),
-      Scripted("turn_and_drive", "Turns to the target and drives to it; minds nothing else.", frame, &TurnAndDrive)};
+  return {Scripted("back_off", "Turns to the target and drives to it; gives way to Fetch.", frame, &BackOff),
+          Scripted("turn_and_drive", "Turns to the target and drives to it; ignores everything else.", frame,
+                   &TurnAndDrive)};
 }
 
 }  // namespace datacom::navigation

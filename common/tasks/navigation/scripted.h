@@ -1,4 +1,4 @@
-// Controllers for TIAGo++ written by hand, to hold learned policies against. They see the observation alone, in either
+// Hand-written controllers for TIAGo++, as a baseline for learned policies. They use only the observation, in any
 // frame. Pure functions; thread-safe; nothing blocks or allocates once they are made.
 #ifndef DATACOM_COMMON_TASKS_NAVIGATION_SCRIPTED_H_
 #define DATACOM_COMMON_TASKS_NAVIGATION_SCRIPTED_H_
@@ -11,7 +11,7 @@
 
 namespace datacom::navigation {
 
-// Turns to the target and drives to it, and minds nothing else.
+// Turns to the target and drives to it; ignores everything else.
 Motion TurnAndDrive(const Sight& sight);
 
 // The same, but gives way while Fetch's base or arm is near, and stops before walls.

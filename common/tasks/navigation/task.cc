@@ -21,12 +21,11 @@ namespace {
 constexpr int kTiago = 0, kFetch = 3, kArm = 6, kJoints = 10;
 constexpr const char* kJointNames[kJoints] = {"tiago_x",   "tiago_y",      "tiago_yaw",     "fetch_x",    "fetch_y",
                                               "fetch_yaw", "shoulder_pan", "shoulder_lift", "elbow_flex", "wrist_flex"};
-constexpr double kStartShare = 0.75;      // of the room, where robots start and targets lie
+constexpr double kStartShare = 0.75;      // share of the room in which robots start and targets lie
 constexpr double kStartDistance = 0.8;    // m, between the robots
-constexpr double kGrip = 0.5 * kGravity;  // m/s^2 sideways before wheels slip
+constexpr double kGrip = 0.5 * kGravity;  // m/s^2 sideways at which wheels slip
 
-// Start values: the named one, or else a draw. A named value is drawn all the same, so that it leaves the draws after
-// it what they were.
+// Start values: the named one, otherwise a draw. Named values are drawn too, so that the later draws do not change.
 class StartValues {
  public:
   StartValues(const std::map<std::string, double>& named, RandomStream* stream) : named_(named), stream_(stream) {}
@@ -54,8 +53,8 @@ struct Axes {
 
 Motion MotionOf(const PlanarState& robot) { return {Axes(robot).Ahead(robot.vx, robot.vy), robot.yaw_rate}; }
 
-// acceleration [3] of a wheeled robot that changes its motion by `change` within a control step; its wheels take away
-// what sideways speed their grip can.
+// The acceleration [3] of a wheeled robot that changes its motion by `change` within a control step; its wheels remove
+// as much sideways speed as their grip allows.
 void WheeledAcceleration(const PlanarState& robot, const Motion& change, double grip, double* acceleration) {
   const Axes axes(robot);
   const double ahead = change.v / kControlDt;
@@ -77,13 +76,13 @@ DriveInertia TiagoInertia(const mjModel& model, int body) {
 
 }  // namespace
 
-Navigation::Navigation(TaskSpec spec, Simulation simulation, const Places& places, bool paper_reward, Frame frame)
+Navigation::Navigation(TaskSpec spec, Simulation simulation, const ModelIds& ids, bool paper_reward, Frame frame)
     : spec_(std::move(spec)),
       simulation_(std::move(simulation)),
-      places_(places),
+      ids_(ids),
       paper_reward_(paper_reward),
       frame_(frame),
-      drive_(TiagoInertia(simulation_.model(), places.tiago_body)) {}
+      drive_(TiagoInertia(simulation_.model(), ids.tiago_body)) {}
 
 void Navigation::Reset(RandomStream* stream, double* observation) { Start({}, stream, observation); }
 
@@ -123,7 +122,7 @@ void Navigation::Start(const std::map<std::string, double>& init, RandomStream* 
   arm_ = kTuckedArm;
   pattern_.Restart();
   collided_ = false;
-  drive_ = WheelDrive(TiagoInertia(simulation_.model(), places_.tiago_body));
+  drive_ = WheelDrive(TiagoInertia(simulation_.model(), ids_.tiago_body));
   simulation_.Start([this](const mjModel& model, mjData* data) {
     for (const auto& [first, robot] : {std::pair{kTiago, &now_.tiago}, std::pair{kFetch, &now_.fetch}}) {
       data->qpos[first] = robot->x;
@@ -131,8 +130,8 @@ void Navigation::Start(const std::map<std::string, double>& init, RandomStream* 
       data->qpos[first + 2] = robot->yaw;
     }
     std::copy(arm_.begin(), arm_.end(), data->qpos + kArm);
-    PlaceMarker(places_.target_mocap, now_.target);
-    PlaceMarker(places_.fetch_target_mocap, fetch_target_);
+    PlaceMarker(ids_.target_mocap, now_.target);
+    PlaceMarker(ids_.fetch_target_mocap, fetch_target_);
     mj_step1(&model, data);
   });
   points_ = FetchLinkPoints(now_.fetch, arm_);
@@ -148,7 +147,7 @@ StepResult Navigation::Step(const double* action, double* observation) {
   if (!fetch_idle_ && FetchArrived(now_.fetch, fetch_target_)) {
     fetch_target_.x = targets_.Uniform(-kStartShare * kRoomX, kStartShare * kRoomX);
     fetch_target_.y = targets_.Uniform(-kStartShare * kRoomY, kStartShare * kRoomY);
-    PlaceMarker(places_.fetch_target_mocap, fetch_target_);
+    PlaceMarker(ids_.fetch_target_mocap, fetch_target_);
   }
   points_ = FetchLinkPoints(now_.fetch, arm_);
   hand_axes_ = FetchHandAxes(now_.fetch, arm_);
@@ -175,8 +174,8 @@ bool Navigation::Simulate(const Motion& action, const Motion& fetch_command, con
     const double rate = kArmGain * (arm_target[i] - arm_[i]) / kControlDt;
     acceleration[kArm + i] = (rate - arm_rate_[i]) / kControlDt;
   }
-  // The first half of the step, positions to contacts, was done when its start was reached. Done last, it gives the
-  // contacts of the state that the step ends in, at no extra cost.
+  // The first half of this step (positions to contacts) already ran at the reset or at the end of the previous step.
+  // Run last, it gives the contacts of the state that the step reaches, at no extra cost.
   return simulation_.Run([&acceleration](const mjModel& model, mjData* data) {
     mj_mulM(&model, data, data->qfrc_applied, acceleration);
     mju_addTo(data->qfrc_applied, data->qfrc_bias, kJoints);
@@ -199,8 +198,8 @@ bool Navigation::Touching() const {
   const mjModel& model = simulation_.model();
   const mjData& data = *simulation_.data();
   for (int i = 0; i < data.ncon; ++i) {
-    if (model.geom_bodyid[data.contact[i].geom1] == places_.tiago_body ||
-        model.geom_bodyid[data.contact[i].geom2] == places_.tiago_body) {
+    if (model.geom_bodyid[data.contact[i].geom1] == ids_.tiago_body ||
+        model.geom_bodyid[data.contact[i].geom2] == ids_.tiago_body) {
       return true;
     }
   }
@@ -235,8 +234,8 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options) {
     return absl::InternalError("model navigation: no body tiago, target or fetch_target");
   ASSIGN_OR_RETURN(TaskModel facts, MakeModel(options));
   ASSIGN_OR_RETURN(Simulation simulation, Simulation::Make(**compiled));
-  const Navigation::Places places = {tiago, model.body_mocapid[target], model.body_mocapid[fetch_target]};
-  auto task = std::make_unique<Navigation>(std::move(facts.spec), std::move(simulation), places,
+  const Navigation::ModelIds ids = {tiago, model.body_mocapid[target], model.body_mocapid[fetch_target]};
+  auto task = std::make_unique<Navigation>(std::move(facts.spec), std::move(simulation), ids,
                                            options.reward() == "paper", FrameOf(options));
   RandomStream stream(StreamKey("navigation.made", {}));
   std::vector<double> observation(task->spec().obs_dim);

@@ -2,11 +2,11 @@
 // by 5 m, in which a Fetch robot drives from one random target to the next and waves its arm. Touching Fetch or a wall
 // ends the episode.
 //
-// What moves is simulated: TIAGo++ with three planar joints, Fetch with three and its four arm joints. Drives and
-// servos say which acceleration they want, inverse dynamics turns it into forces on the joints, and MuJoCo integrates
-// them together with whatever a contact adds. So without contact TIAGo++ follows its torque-limited wheels and the arm
-// its first-order servos to rounding, and a collision pushes real masses. Arm joints written directly, or mocap
-// links, would have put immovable geometry into the contact instead.
+// All moving parts are simulated: TIAGo++ with three planar joints, Fetch with three and its four arm joints. Drives
+// and servos command accelerations, inverse dynamics turns them into joint forces, and MuJoCo integrates these together
+// with the contact forces. Without contact, TIAGo++ follows its torque-limited wheels, and the arm its first-order
+// servos, to rounding; a collision pushes real masses. Writing the arm's joints directly, or mocap links, would instead
+// put immovable geometry into the contact.
 #ifndef DATACOM_COMMON_TASKS_NAVIGATION_TASK_H_
 #define DATACOM_COMMON_TASKS_NAVIGATION_TASK_H_
 
@@ -24,24 +24,24 @@
 
 namespace datacom::navigation {
 
-// Not thread-safe; shares the compiled model, owns its mjData. Steps allocate nothing and block nowhere. Actions are
-// not clipped. Fetch's later targets come from a stream of their own below the reset's.
+// Not thread-safe; shares the compiled model, owns its mjData. Steps neither allocate nor block. Actions are not
+// clipped. Fetch's later targets come from a child of the reset's stream.
 class Navigation : public Task {
  public:
-  // Where the model keeps what the task looks for.
-  struct Places {
+  // Bodies in the compiled model.
+  struct ModelIds {
     int tiago_body = 0;
     int target_mocap = 0, fetch_target_mocap = 0;
   };
-  Navigation(TaskSpec spec, Simulation simulation, const Places& places, bool paper_reward, Frame frame);
+  Navigation(TaskSpec spec, Simulation simulation, const ModelIds& ids, bool paper_reward, Frame frame);
 
   const TaskSpec& spec() const override { return spec_; }
   void Reset(RandomStream* stream, double* observation) override;
-  // A named value takes the place of a drawn one; Fetch keeps its distance from where TIAGo++ then is.
+  // Named values replace drawn ones; a drawn Fetch position keeps its distance from TIAGo++'s.
   absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override;
   StepResult Step(const double* action, double* observation) override;
   double Cost() const override { return cost_; }
-  bool Success() const override;  // at the target, and nothing was touched
+  bool Success() const override;  // at the target, without a collision in this episode
   // Friction scales contacts, the grip of the wheels and Fetch's traction; the joints have no damping. Motors keep
   // their torque.
   void ScalePhysics(const PhysicsScale& scale) override;
@@ -49,15 +49,15 @@ class Navigation : public Task {
 
  private:
   void Start(const std::map<std::string, double>& init, RandomStream* stream, double* observation);
-  // Lets `command` and `arm_target` act for one control step; false where the state means nothing any more.
+  // Applies the commands and `arm_target` for one control step; false when the state has become invalid.
   bool Simulate(const Motion& action, const Motion& fetch_command, const Arm& arm_target);
   void ReadState();
-  bool Touching() const;  // is TIAGo++ in contact with anything?
+  bool Touching() const;  // TIAGo++ is in contact with something
   void PlaceMarker(int mocap, const Point& at);
 
   const TaskSpec spec_;
   Simulation simulation_;
-  const Places places_;
+  const ModelIds ids_;
   const bool paper_reward_;
   const Frame frame_;
   WheelDrive drive_;

@@ -4,7 +4,7 @@ namespace datacom::navigation {
 namespace {
 
 constexpr double kImpulseLimit = kWheelTorque / kWheelRadius * kControlDt;  // N s
-constexpr int kSweeps = 8;                                                  // each shrinks the error some 300 times
+constexpr int kSweeps = 8;                                                  // each divides the error by about 300
 constexpr double kSides[2] = {-kHalfTrack, kHalfTrack};                     // left wheel, right wheel
 
 }  // namespace
@@ -27,8 +27,8 @@ Motion WheelDrive::Change(const Motion& current, const Motion& command) const {
       const double error =
           (command.v + side * command.omega) - (current.v + change.v) - side * (current.omega + change.omega);
       const double response[2] = {inverse_[0][0] + side * inverse_[0][1], inverse_[1][0] + side * inverse_[1][1]};
-      const double wanted = impulse[wheel] + error / (response[0] + side * response[1]);
-      const double step = ClampTo(wanted, kImpulseLimit) - impulse[wheel];
+      const double unlimited = impulse[wheel] + error / (response[0] + side * response[1]);
+      const double step = ClampTo(unlimited, kImpulseLimit) - impulse[wheel];
       impulse[wheel] += step;
       change.v += response[0] * step;
       change.omega += response[1] * step;

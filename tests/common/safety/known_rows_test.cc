@@ -153,7 +153,7 @@ TEST(SelectKnownRows, NamesWhatTheTaskHasNotAndWhatItHas) {
               AllOf(HasSubstr("constraints.known"), HasSubstr("\"ceiling\""), HasSubstr("groups wall, opponent"),
                     HasSubstr("wall_x_upper, wall_y_upper")));
   EXPECT_THAT(std::string(SelectKnownRows(Model("cartpole"), constraints).status().message()),
-              AllOf(HasSubstr("ceiling"), HasSubstr("cartpole knows no constraints")));
+              AllOf(HasSubstr("ceiling"), HasSubstr("cartpole has no known constraints")));
 }
 
 // ---- several rows in one map. `Learned` is a row far inside, which the action hardly moves.

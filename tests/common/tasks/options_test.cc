@@ -7,24 +7,24 @@
 namespace datacom {
 namespace {
 
-TEST(RefuseOptions, NamesTheOptionTheTaskAndWhatItHas) {
+TEST(RejectOtherOptions, NamesTheOptionTheTaskAndWhatItHas) {
   v1::TaskOptions options;
   options.set_horizon(7);
   options.mutable_randomisation();
   options.set_action_repeat(2);
-  EXPECT_TRUE(RefuseOptions("cartpole", options, {}).ok()) << "every task has these three";
+  EXPECT_TRUE(RejectOtherOptions("cartpole", options, {}).ok()) << "every task has these three";
   options.set_puck_region("original");
-  EXPECT_EQ(RefuseOptions("cartpole", options, {}),
+  EXPECT_EQ(RejectOtherOptions("cartpole", options, {}),
             absl::InvalidArgumentError("task_options.puck_region: task cartpole has no such option; it has: horizon, "
                                        "randomisation, action_repeat"));
-  EXPECT_TRUE(RefuseOptions("air_hockey", options, {"puck_region"}).ok());
+  EXPECT_TRUE(RejectOtherOptions("air_hockey", options, {"puck_region"}).ok());
   options.set_reward("paper");
-  EXPECT_EQ(RefuseOptions("air_hockey", options, {"puck_region"}),
+  EXPECT_EQ(RejectOtherOptions("air_hockey", options, {"puck_region"}),
             absl::InvalidArgumentError("task_options.reward: task air_hockey has no such option; it has: horizon, "
                                        "randomisation, action_repeat, puck_region"));
 }
 
-TEST(RefuseOptions, CartPoleHasNoneOfItsOwn) {
+TEST(RejectOtherOptions, CartPoleHasNoneOfItsOwn) {
   v1::TaskOptions options;
   options.set_mismatch_sigma(0.1);
   EXPECT_THAT(MakeTaskModel("cartpole", options).status().ToString(), ::testing::HasSubstr("mismatch_sigma"));
