@@ -15,7 +15,7 @@ struct CsvTable {
   int Column(const std::string& name) const;   // -1 when absent
 };
 
-// INVALID_ARGUMENT, naming file and line, when a row has not as many cells as the header; NOT_FOUND for a missing file.
+// INVALID_ARGUMENT, naming file and line, when a row and the header differ in length; NOT_FOUND for a missing file.
 absl::StatusOr<CsvTable> ReadCsv(const std::string& path);
 
 // 17 significant digits, which read back as the same double.

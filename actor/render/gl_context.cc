@@ -172,7 +172,7 @@ class OsMesaContext : public GlContext {
   std::string name() const override { return "OSMesa"; }
 
  private:
-  static constexpr int kWindow = 16;  // pixels per side; MuJoCo draws to a buffer of its own
+  static constexpr int kWindow = 16;  // pixels per side; MuJoCo draws to its own buffer
   OsMesaContext(const OsMesaFunctions& mesa, void* context) : mesa_(mesa), context_(context) {}
 
   const OsMesaFunctions mesa_;

@@ -102,7 +102,7 @@ class LedgerWriter {
 };
 
 // Readers are thread-safe, block on the disk and ignore an unfinished last line or record.
-// NOT_FOUND, naming the ids there are, when there is no ledger or no such id; DATA_LOSS, naming file and line, when the
+// NOT_FOUND, naming the existing ids, when there is no ledger or no such id; DATA_LOSS, naming file and line, when the
 // line cannot be read.
 absl::StatusOr<LedgerViolation> ReadViolation(const std::string& run_dir, uint64_t id);
 // All recorded steps of the violation's episode, from the first. DATA_LOSS, naming the file, when the header, a step or
