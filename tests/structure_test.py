@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Keeps the tree in the shape the README describes: layers, linked libraries, sizes, cited documents, the map of folders.
+"""Checks that the tree follows the README: layers, linked libraries, sizes, cited documents, the map of folders.
 
-usage: structure_test.py BUILD_FOLDER [unittest arguments]. Standard library only. The order of the layers is that of the README's
-table of folders, so that the map people read and the rule that is checked cannot differ.
+usage: structure_test.py BUILD_FOLDER [unittest arguments]. Standard library only. The layers are ordered as in the README's table
+of folders, so the documented map and the checked rule cannot differ.
 """
 
 import pathlib
@@ -19,14 +19,14 @@ ROLES = ("replay", "actor", "learner")
 MAX_HEADER_LINES = 300
 MAX_SOURCE_LINES = 500
 MAX_FUNCTION_LINES = 60
-# "path:function" -> why it may be longer. A name that no longer needs its line fails the test.
+# "path:function" -> why it may be longer. An entry that is no longer needed fails the test.
 LONG_FUNCTIONS = {}
-# (file, include) -> why a layer may be left there.
+# (file, include) -> why it may break the layering.
 INCLUDE_EXCEPTIONS = {
     ("learner/standalone/golden_check.cc", "tests/learner/core_golden.h"): "the golden check without GoogleTest, for GPU machines",
 }
 
-# Headers of the standard library alone, which the learner core may share although it builds with LibTorch alone; so are
+# The learner core builds with LibTorch alone. It may include these headers because they need only the standard library, as do
 # random.cc and safe_map.cc, which the standalone build compiles.
 CORE_MAY_INCLUDE = {"common/base/random.h", "common/nn/named_array.h", "common/safety/risk.h", "common/safety/safe_map.h"}
 
@@ -65,7 +65,7 @@ def readme_layers():
 
 
 def layer_of(path, layers):
-    """Index of the layer a repository path lies in, or None (a system header, a file at the root)."""
+    """Index of a repository path's layer, or None (a system header, a file at the root)."""
     text = str(path)
     if text.startswith("datacom/v1/"):
         return layers.index("proto")
@@ -74,7 +74,7 @@ def layer_of(path, layers):
 
 
 def blank(text):
-    """C++ with comments, strings and preprocessor lines blanked; line breaks stay."""
+    """C++ without comments, strings and preprocessor lines; line breaks are kept."""
     pattern = re.compile(
         r'R"([^(\s]*)\(.*?\)\1"|//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])\'|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*',
         re.S | re.M)
@@ -114,7 +114,7 @@ def listing(wrong):
 
 
 def linked(binary, folder="bin"):
-    """Shared libraries of a built binary or library, transitively."""
+    """All shared libraries that a built binary or library loads."""
     path = BUILD / folder / binary
     if not path.exists():
         raise AssertionError(f"{path} is not built")
@@ -128,7 +128,7 @@ def learner_is_built():
 
 
 class Layers(unittest.TestCase):
-    def test_a_folder_includes_only_what_stands_above_it_in_the_readme(self):
+    def test_a_folder_includes_only_folders_above_it_in_the_readme(self):
         layers, wrong = readme_layers(), []
         self.assertIn("common/base", layers)
         for path in files(".h", ".cc", ".inc"):
@@ -138,10 +138,10 @@ class Layers(unittest.TestCase):
             for include in includes(path):
                 other = layer_of(include, layers)
                 if other is not None and other > own and (str(path), include) not in INCLUDE_EXCEPTIONS:
-                    wrong.append(f"{path} includes {include}: {layers[other]} stands below {layers[own]}")
+                    wrong.append(f"{path} includes {include}: {layers[other]} is below {layers[own]}")
         self.assertFalse(wrong, listing(wrong))
 
-    def test_roles_meet_only_through_common(self):
+    def test_roles_do_not_include_each_other(self):
         wrong = []
         for path in files(".h", ".cc"):
             for include in includes(path):
@@ -193,7 +193,7 @@ class Layers(unittest.TestCase):
             wrong += [f"{path} includes {include}" for include in includes(path) if MUJOCO.match(include)]
         self.assertFalse(wrong, listing(wrong))
 
-    def test_the_algorithm_core_includes_nothing_of_common_but_headers_that_need_nothing(self):
+    def test_the_algorithm_core_includes_only_headers_without_dependencies(self):
         wrong = [f"{path} includes {include}" for path in files(".h", ".cc") for include in includes(path)
                  if path.parts[:2] in (("learner", "nn"), ("learner", "algorithms"))
                  and re.match(r"(common|replay|actor|deploy|datacom|absl|google|grpcpp)/", include) and include not in CORE_MAY_INCLUDE]
@@ -205,15 +205,15 @@ class Layers(unittest.TestCase):
 class LinkedLibraries(unittest.TestCase):
     def expect_without(self, binary, *libraries, folder="bin"):
         found = [name for name in linked(binary, folder) for library in libraries if name.startswith(library)]
-        self.assertEqual(found, [], f"{binary} links what it must not")
+        self.assertEqual(found, [], f"{binary} links a forbidden library")
 
     def test_replay_links_neither_libtorch_nor_mujoco(self):
         self.expect_without("datacom-replay", "libtorch", "libc10", "libmujoco")
 
-    def test_actor_links_neither_libtorch_nor_what_draws(self):
+    def test_actor_links_neither_libtorch_nor_graphics_libraries(self):
         self.expect_without("datacom-actor", "libtorch", "libc10", "libcairo", "libEGL", "libGL", "libOSMesa")
 
-    def test_render_links_no_libtorch_and_finds_gl_at_run_time(self):
+    def test_render_links_no_libtorch_and_loads_gl_at_run_time(self):
         self.expect_without("datacom-render", "libtorch", "libc10", "libEGL", "libGL", "libOSMesa")
 
     def test_learner_links_neither_libtorch_nor_mujoco(self):
@@ -232,7 +232,7 @@ class LinkedLibraries(unittest.TestCase):
         self.expect_without("datacom", "libtorch", "libc10", "libmujoco")
 
 
-    def test_the_robots_library_links_what_acting_needs_and_shows_its_own_names_alone(self):
+    def test_the_robots_library_links_only_what_acting_needs_and_exports_only_its_interface(self):
         library = "libdatacom_policy.so"
         self.expect_without(library, "libtorch", "libc10", "libmujoco", "libgrpc", "libssl", "libprometheus", folder="lib")
         output = subprocess.run(["nm", "-D", "--defined-only", str(BUILD / "lib" / library)], capture_output=True, text=True, check=True)
@@ -264,7 +264,7 @@ class Sizes(unittest.TestCase):
         self.assertFalse(wrong, listing(wrong))
         self.assertEqual(unused, set(), "these exceptions are no longer needed")
 
-    def test_the_function_finder_counts_what_it_should(self):
+    def test_the_function_finder_counts_lines(self):
         text = "namespace a {\nint F(int x) {\n  if (x) {\n    return '{';\n  }\n  return 0;\n}\nclass B {\n  void G() const {}\n};\n}\n"
         self.assertEqual(functions(text), [("F", 6), ("G", 1)])
 
@@ -274,7 +274,7 @@ class Habits(unittest.TestCase):
         return [f"{path}: {match.group(0)}" for path in paths if path != pathlib.Path("tests/structure_test.py")
                 for match in re.finditer(pattern, read(path))]
 
-    def test_nothing_is_left_for_later(self):
+    def test_there_are_no_todo_marks(self):
         paths = files(".h", ".cc", ".inc", ".proto", ".py", ".sh", ".cmake", ".txt", ".textproto", ".md", ".yaml")
         wrong = self.search(r"\b(TODO|FIXME|XXX)\b", (path for path in paths if "golden" not in path.parts))
         self.assertFalse(wrong, listing(wrong))
@@ -294,7 +294,7 @@ class Habits(unittest.TestCase):
 
 
 class Citations(unittest.TestCase):
-    # A document and, behind it, sections, such as learner/algorithms/README.md 4 and 5.2; a comment may break the line between the two.
+    # A document, followed by sections such as learner/algorithms/README.md 4 and 5.2; a comment may break the line between them.
     CITATION = re.compile(r"([\w./-]+\.md)\b`?((?:(?:,| and|, and)?(?: |\n[ \t]*(?://|#) )\d+(?:\.\d+)*\b)*)")
     SUFFIXES = (".h", ".cc", ".inc", ".proto", ".cmake", ".txt", ".py", ".sh", ".textproto", ".yaml", ".yml", ".in", ".md", "")
 
@@ -318,13 +318,13 @@ class Citations(unittest.TestCase):
 
 
 class Map(unittest.TestCase):
-    def test_the_readme_names_every_folder_and_only_folders_there_are(self):
+    def test_the_readme_names_exactly_the_existing_folders(self):
         named = set(readme_layers())
         top = {path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith(".") and path.name not in SKIP}
         expected = (top - {"common"}) | {f"common/{path.name}" for path in (ROOT / "common").iterdir() if path.is_dir()}
         self.assertEqual(named, expected)
 
-    def test_every_simulated_task_has_a_register_line_and_every_line_a_folder(self):
+    def test_simulated_tasks_and_the_register_match(self):
         registered = set(re.findall(r"^DATACOM_TASK\((\w+)\)", read("common/tasks/register.inc"), re.M))
         simulated = {path.parent.name for path in (ROOT / "common" / "tasks").glob("*/task.cc")}
         self.assertEqual(registered, simulated)

@@ -1,4 +1,4 @@
-// The commands people use: rollout against the golden trajectories, eval against the evaluator's own player.
+// Tests of the commands: rollout against the golden trajectories, eval against the evaluator's player.
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -65,12 +65,12 @@ TEST(Golden, CartpoleThroughTheRolloutCommand) {
   }
 }
 
-// Up to the first contact, whose size the task's own golden test bounds, and the step that ends the episode.
+// Compares observations up to the first contact (the task's golden test bounds the rest) and the step that ends it.
 TEST(Golden, AirHockeyThroughTheRolloutCommand) {
   DATACOM_GOLDEN_FILES(files, "hockey_");
   for (const std::string& file : files) {
     const testing::GoldenTable golden = testing::ReadGoldenCsv(file);
-    if (!golden.has("a0") || golden.has("eps0")) continue;  // substeps; noise that no command can bring
+    if (!golden.has("a0") || golden.has("eps0")) continue;  // substeps, or noise that no command can replay
     SCOPED_TRACE(file);
     RolloutCommand command;
     command.task = "air_hockey";
@@ -99,7 +99,7 @@ TEST(Golden, AirHockeyThroughTheRolloutCommand) {
   }
 }
 
-TEST(RolloutCommand, TakesEveryNamingOfActionColumnsAndSkipsTheStartAndRowsWithoutOne) {
+TEST(RolloutCommand, AcceptsAllActionColumnNamesAndSkipsRowsWithoutAction) {
   std::string first;
   for (const std::string name : {"action0", "action", "a0"}) {
     RolloutCommand command;
@@ -118,7 +118,7 @@ TEST(RolloutCommand, TakesEveryNamingOfActionColumnsAndSkipsTheStartAndRowsWitho
   EXPECT_EQ(lines[3].substr(0, 8), "2,-0.25,");
 }
 
-TEST(RolloutCommand, NamesWhatIsWrong) {
+TEST(RolloutCommand, NamesTheWrongArgument) {
   const std::string good = WriteTemporary("good.csv", "action\n0.5\n");
   const auto error = [](const std::string& task, const std::string& file, const std::string& init,
                         const std::string& set) {
@@ -208,7 +208,7 @@ class EvalCommandTest : public ::testing::Test {
   EvalCommand command_;
 };
 
-TEST_F(EvalCommandTest, RepeatsTheEpisodesTheRunWasEvaluatedWith) {
+TEST_F(EvalCommandTest, RepeatsTheEvaluationEpisodesOfTheRun) {
   const auto player = EpisodePlayer::Make(experiment_, Policy(1, 2), 3).value();
   const auto episodes = player->Play({5, 41, 2}, 3, [] { return absl::OkStatus(); }).value();
   const testing::GoldenTable table = Parse(Output());
@@ -222,7 +222,7 @@ TEST_F(EvalCommandTest, RepeatsTheEpisodesTheRunWasEvaluatedWith) {
   }
 }
 
-TEST_F(EvalCommandTest, ObeysMemberEpochEpisodesSeedAndSet) {
+TEST_F(EvalCommandTest, AppliesMemberEpochEpisodesSeedAndSet) {
   command_.member = 1;
   command_.epoch = "0";
   command_.episodes = 2;
@@ -259,7 +259,7 @@ TEST_F(EvalCommandTest, PlaysTheBestEpochOfEachMemberAsTheRunEvaluatedIt) {
   EXPECT_EQ(rows(1, "best"), rows(1, "2"));
 }
 
-TEST_F(EvalCommandTest, SaysWhyThereIsNoBestEpoch) {
+TEST_F(EvalCommandTest, ExplainsWhyThereIsNoBestEpoch) {
   command_.epoch = "best";
   EXPECT_THAT(Error(), HasSubstr("progress.csv"));
   const std::string header =
@@ -270,7 +270,7 @@ TEST_F(EvalCommandTest, SaysWhyThereIsNoBestEpoch) {
   EXPECT_THAT(Error(), HasSubstr("no policy of epoch 1; the epochs are 0 to 2"));
 }
 
-TEST_F(EvalCommandTest, NamesWhatIsNotThere) {
+TEST_F(EvalCommandTest, NamesTheMissingEpochMemberOrRun) {
   command_.epoch = "1";
   EXPECT_THAT(Error(), HasSubstr("no policy of epoch 1; the epochs are 0 to 2"));
   command_.epoch = "newest";
@@ -282,7 +282,7 @@ TEST_F(EvalCommandTest, NamesWhatIsNotThere) {
   EXPECT_THAT(Error(), HasSubstr("absent_run is not a run folder"));
 }
 
-TEST_F(EvalCommandTest, RefusesToSetWhatIsNotOfTheTask) {
+TEST_F(EvalCommandTest, RefusesToSetAnythingButTaskOptions) {
   for (const std::string set : {"run.eval_episodes=1", "hyper.cost_budget=3", "task_options=1"}) {
     command_.set = {"task_options.horizon=7", set};
     EXPECT_THAT(Error(), HasSubstr("--set " + set + ": only task_options."));

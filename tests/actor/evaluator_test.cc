@@ -1,4 +1,4 @@
-// The evaluator against a learner that answers as the test says.
+// Tests the evaluator against a scripted learner.
 #include "actor/evaluator.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ std::vector<std::string> Texts(const std::vector<v1::EvaluationEpisode>& episode
   return texts;
 }
 
-// Attempts that were cut short.
+// Attempts that an invalid step cut short.
 uint32_t Cut(const std::vector<v1::EvaluationEpisode>& episodes) {
   uint32_t cut = 0;
   for (const v1::EvaluationEpisode& episode : episodes) cut += episode.attempts() - (episode.abandoned() ? 0 : 1);
@@ -50,7 +50,7 @@ TEST(EpisodePlayer, MeasuresWhatAlgorithmsSection18Defines) {
   const auto rule = FakeRule::Make(*FakeSnapshot(0, 12), 1).value();
   int absorbed = 0;
   uint32_t e = 0, attempt = 0;
-  while (e < 30) {  // a literal restatement
+  while (e < 30) {  // direct implementation of the definitions
     FakeTask task;
     RandomStream stream(attempt == 0 ? StreamKey("eval.episode", {7, 100, 3, e})
                                      : StreamKey("eval.episode.again", {7, 100, 3, e, attempt}));
@@ -90,7 +90,7 @@ TEST(EpisodePlayer, MeasuresWhatAlgorithmsSection18Defines) {
     EXPECT_NEAR(episodes[e].sum_cost(), sum, 1e-12);
     EXPECT_EQ(episodes[e].length(), length);
     EXPECT_EQ(episodes[e].success(), success);
-    EXPECT_EQ(episodes[e].absorbed(), success) << "the fake task's only success is its only end";
+    EXPECT_EQ(episodes[e].absorbed(), success) << "the fake task ends exactly when it succeeds";
     EXPECT_EQ(episodes[e].reached(), success);
     EXPECT_EQ(episodes[e].attempts(), attempt + 1);
     EXPECT_FALSE(episodes[e].abandoned());
@@ -102,7 +102,7 @@ TEST(EpisodePlayer, MeasuresWhatAlgorithmsSection18Defines) {
   EXPECT_GT(Cut(episodes), 0u);
 }
 
-// Its second step is invalid in the first `broken` episodes that it begins, and each episode has four steps.
+// Episodes have four steps; in the first `broken` episodes the second step is invalid.
 class BreaksAtFirst : public FakeTask {
  public:
   explicit BreaksAtFirst(int broken) : FakeTask(4), broken_(broken) {}
@@ -122,7 +122,7 @@ class BreaksAtFirst : public FakeTask {
   int begun_ = 0, steps_ = 0;
 };
 
-TEST(EpisodePlayer, PlaysAnEpisodeAgainAfterAnInvalidStepAtMostTenTimes) {
+TEST(EpisodePlayer, RepeatsAnEpisodeWithAnInvalidStepUpToTenTimes) {
   struct Case {
     int broken;
     std::vector<uint32_t> attempts, lengths;
@@ -167,8 +167,8 @@ TEST(EpisodePlayer, ShowsTheAttemptThatCounts) {
   EXPECT_GT(again, 0);
 }
 
-// Both as in training: what a rule filters outside of the agent is applied, and it sees the cost of the step before.
-TEST(EpisodePlayer, FiltersActionsByTheCostOfTheStepBefore) {
+// As in training, the filter's action is executed and the filter sees the cost of the previous step.
+TEST(EpisodePlayer, FiltersActionsByTheCostOfThePreviousStep) {
   const auto snapshot = FakeSnapshot(0, 12);
   std::vector<std::unique_ptr<Task>> tasks;
   for (int i = 0; i < 3; ++i) tasks.push_back(std::make_unique<FakeTask>());
@@ -203,7 +203,7 @@ TEST(EpisodePlayer, FiltersActionsByTheCostOfTheStepBefore) {
   EXPECT_GT(compared, 4);
 }
 
-// Succeeds at one step, and no longer at the next.
+// Succeeds at one step only.
 class PassingTask : public FakeTask {
  public:
   explicit PassingTask(int at) : at_(at) {}
@@ -222,7 +222,7 @@ class PassingTask : public FakeTask {
   int step_ = 0;
 };
 
-TEST(EpisodePlayer, KeepsThatSuccessWasReachedThoughItWasLost) {
+TEST(EpisodePlayer, RecordsThatSuccessWasReachedEvenIfLostLater) {
   for (const int at : {3, 41}) {  // the second is beyond the horizon
     std::vector<std::unique_ptr<Task>> tasks;
     tasks.push_back(std::make_unique<PassingTask>(at));
@@ -256,8 +256,8 @@ TEST(EpisodePlayer, AnEpisodeDoesNotDependOnHowManyArePlayedSideBySide) {
   }
 }
 
-// With the real task, rule and widths: every bit of a row of a batch is that of the row alone.
-TEST(EpisodePlayer, ACartPoleEpisodeIsBitwiseTheSameAloneAndBesideTwentyFour) {
+// With the real task, rule and widths: a row has the same bits in a batch and alone.
+TEST(EpisodePlayer, ACartPoleEpisodeHasTheSameBitsAloneAndInABatchOfTwentyFive) {
   v1::Experiment experiment;
   experiment.set_task("cartpole");
   experiment.set_algorithm("datacom");
@@ -265,7 +265,7 @@ TEST(EpisodePlayer, ACartPoleEpisodeIsBitwiseTheSameAloneAndBesideTwentyFour) {
   experiment = ResolveExperiment(experiment);
   Snapshot snapshot = testing::SafeMapSnapshot(5, 1, 4, {128, 128}, 5);
   snapshot.task = "cartpole";
-  snapshot.scalars["delta"] = 3;  // inside the constraint, where the map lets the policy's noise through
+  snapshot.scalars["delta"] = 3;  // far inside the safe set, where the map passes on the policy's noise
   const EpisodePlayer::Seeds seeds = {7, 100, 3};
   const auto play = [&](uint32_t batch) {
     return Texts(EpisodePlayer::Make(experiment, snapshot, batch).value()->Play(seeds, 25, Go).value());
@@ -276,14 +276,14 @@ TEST(EpisodePlayer, ACartPoleEpisodeIsBitwiseTheSameAloneAndBesideTwentyFour) {
   EXPECT_EQ(std::set<std::string>(alone.begin(), alone.end()).size(), 25u);
 }
 
-// Answers from queues; an empty lease queue means the run is finished.
+// Answers from queues; an empty lease queue means that the run is finished.
 class FakeSource : public EvaluationSource {
  public:
   std::deque<absl::StatusOr<v1::LeaseReply>> leases;
   std::deque<absl::Status> fetch_errors, report_errors;  // taken first
   std::vector<v1::ReportRequest> reports;
   bool accept = true;
-  bool loses_leases = false;  // a renewal finds the item gone
+  bool loses_leases = false;  // a renewal is refused
   int lease_calls = 0;
 
   absl::StatusOr<v1::LeaseReply> Lease() override {
@@ -364,7 +364,7 @@ struct EvaluatorTest : ::testing::Test {
   std::vector<std::string> results;
 };
 
-TEST_F(EvaluatorTest, ReportsEveryItemOnceAndLeavesWhenTheRunIsFinished) {
+TEST_F(EvaluatorTest, ReportsEveryItemOnceAndExitsWhenTheRunIsFinished) {
   source.leases = {Item(1, 0, 0), Item(2, 1, 0), Item(3, 0, 1)};
   ASSERT_TRUE(Run().ok());
   ASSERT_EQ(source.reports.size(), 3u);
@@ -376,7 +376,7 @@ TEST_F(EvaluatorTest, ReportsEveryItemOnceAndLeavesWhenTheRunIsFinished) {
   EXPECT_EQ(results, (std::vector<std::string>{"accepted", "accepted", "accepted"}));
 }
 
-TEST_F(EvaluatorTest, TellsHowManyOfAnItemsEpisodesFailedInEveryAttempt) {
+TEST_F(EvaluatorTest, ReportsHowManyEpisodesWereAbandoned) {
   struct Case {
     int broken;  // attempts in a row that fail, of ten an episode
     std::vector<uint32_t> told;
@@ -396,7 +396,7 @@ TEST_F(EvaluatorTest, TellsHowManyOfAnItemsEpisodesFailedInEveryAttempt) {
   }
 }
 
-TEST_F(EvaluatorTest, TriesAgainWhatIsWorthTryingAgain) {
+TEST_F(EvaluatorTest, RetriesTransientErrors) {
   const absl::Status away = absl::UnavailableError("away");
   source.leases = {away, away, Item(1, 0, 0)};
   source.fetch_errors = {away, absl::DataLossError("checksum")};
@@ -406,7 +406,7 @@ TEST_F(EvaluatorTest, TriesAgainWhatIsWorthTryingAgain) {
   EXPECT_GT(waited.count(), 0);
 }
 
-TEST_F(EvaluatorTest, AsksAgainAfterTheTimeTheLearnerNamed) {
+TEST_F(EvaluatorTest, AsksAgainAfterTheLearnersRetryTime) {
   v1::LeaseReply nothing;
   nothing.set_retry_seconds(1.5);
   source.leases = {nothing, Item(1, 0, 0)};
@@ -414,13 +414,13 @@ TEST_F(EvaluatorTest, AsksAgainAfterTheTimeTheLearnerNamed) {
   EXPECT_EQ(waited, milliseconds(1500));
 }
 
-TEST_F(EvaluatorTest, AnotherRunsLearnerIsNotAskedAgain) {
+TEST_F(EvaluatorTest, DoesNotRetryALearnerOfAnotherRun) {
   source.leases = {absl::FailedPreconditionError("run a, not b")};
   EXPECT_THAT(Run().ToString(), HasSubstr("run a, not b"));
   EXPECT_EQ(source.lease_calls, 1);
 }
 
-TEST_F(EvaluatorTest, RenewsTheLeaseOfAnItemThatTakesLong) {
+TEST_F(EvaluatorTest, RenewsTheLeaseOfALongItem) {
   play_time = std::chrono::seconds(11);  // more than a third of the lease
   source.leases = {Item(1, 0, 0)};
   ASSERT_TRUE(Run().ok());
@@ -428,7 +428,7 @@ TEST_F(EvaluatorTest, RenewsTheLeaseOfAnItemThatTakesLong) {
   EXPECT_EQ(source.reports.size(), 1u);
 }
 
-TEST_F(EvaluatorTest, StopsPlayingWhenTheRenewalFindsTheItemGone) {
+TEST_F(EvaluatorTest, StopsPlayingWhenTheLeaseCannotBeRenewed) {
   play_time = std::chrono::seconds(31);
   source.loses_leases = true;
   source.leases = {Item(1, 0, 0)};
@@ -437,14 +437,14 @@ TEST_F(EvaluatorTest, StopsPlayingWhenTheRenewalFindsTheItemGone) {
   EXPECT_EQ(results, (std::vector<std::string>{"stale"}));
 }
 
-TEST_F(EvaluatorTest, DropsAnItemThatIsSomebodyElsesNow) {
+TEST_F(EvaluatorTest, DropsAnItemThatAnotherEvaluatorReported) {
   source.leases = {Item(1, 0, 0)};
   source.accept = false;
   ASSERT_TRUE(Run().ok());
   EXPECT_EQ(results, (std::vector<std::string>{"stale"}));
 }
 
-TEST_F(EvaluatorTest, AnItemTheLearnerForgotIsNoError) {
+TEST_F(EvaluatorTest, AnItemThatTheLearnerNoLongerKnowsIsNotAnError) {
   source.leases = {Item(1, 0, 5), Item(2, 0, 4)};
   source.fetch_errors = {absl::NotFoundError("epoch 5")};
   ASSERT_TRUE(Run().ok());

@@ -1,4 +1,4 @@
-// What an actor with 16 CartPole environments takes: allocations of a step, memory of the process.
+// Resources of an actor with 16 CartPole environments: allocations per step, memory of the process.
 #include <fstream>
 #include <string>
 #include <vector>
@@ -28,7 +28,7 @@ struct Actor {
   std::unique_ptr<Rollout> rollout;
 };
 
-// Kilobytes of a line of /proc/self/status.
+// The kilobytes in a line of /proc/self/status.
 uint64_t Status(const std::string& name) {
   std::ifstream status("/proc/self/status");
   std::string word;
@@ -39,9 +39,9 @@ uint64_t Status(const std::string& name) {
   return kilobytes;
 }
 
-// 1000 iterations hold two ends of episode for each environment, timed iterations, and looks at the gauges.
-TEST(ActorFootprint, ASteadyStepAllocatesNothingButTheChunksItHandsOver) {
-  if (!testing::kCountsAllocations) GTEST_SKIP() << "a sanitizer owns the allocator";
+// 1000 iterations include two episode ends per environment, timed iterations, and reads of the gauges.
+TEST(ActorFootprint, ASteadyStepAllocatesOnlyTheChunksItHandsOver) {
+  if (!testing::kCountsAllocations) GTEST_SKIP() << "a sanitizer replaces the allocator";
   int iterations = 0;
   uint64_t allocations = 0, chunks = 0;
   Actor* self = nullptr;
@@ -58,11 +58,11 @@ TEST(ActorFootprint, ASteadyStepAllocatesNothingButTheChunksItHandsOver) {
   self = &actor;
   EXPECT_TRUE(absl::IsCancelled(actor.rollout->Run()));
   EXPECT_GE(chunks, 1000u * kEnvironments / 64 - 1);
-  EXPECT_EQ(allocations, chunks) << "one string a chunk, which the session keeps until it is acknowledged";
+  EXPECT_EQ(allocations, chunks) << "one string per chunk, which the session keeps until it is acknowledged";
 }
 
 TEST(ActorFootprint, SixteenEnvironmentsFitIn60Megabytes) {
-  if (!testing::kCountsAllocations) GTEST_SKIP() << "a sanitizer's shadow memory counts, too";
+  if (!testing::kCountsAllocations) GTEST_SKIP() << "a sanitizer's shadow memory counts too";
   int iterations = 0;
   Actor actor([&] { return ++iterations > 200; });
   EXPECT_TRUE(absl::IsCancelled(actor.rollout->Run()));

@@ -1,4 +1,4 @@
-// Maps of the feasibility value function against the acting rule itself, asked one observation at a time.
+// Compares maps of the feasibility value function with the acting rule, evaluated one observation at a time.
 #include <array>
 #include <cmath>
 #include <filesystem>
@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-// CVaR - delta where the slice has an observation, else NaN.
+// CVaR - delta where the slice has an observation, otherwise NaN.
 double AskRule(const Snapshot& snapshot, const TaskModel& model, const ObservationSlice& slice, double x, double y) {
   std::vector<double> wide(model.spec.obs_dim);
   if (!slice.at(x, y, wide.data())) return std::nan("");
@@ -31,7 +31,7 @@ double AskRule(const Snapshot& snapshot, const TaskModel& model, const Observati
   return constraint;
 }
 
-TEST(FeasibilityMap, HoldsWhatTheActingRuleSaysAtEveryPointOfEveryTasksSlices) {
+TEST(FeasibilityMap, EqualsTheActingRuleAtEveryPointOfEverySlice) {
   constexpr int kResolution = 7;
   for (const std::string& task : TaskNames()) {
     const TaskModel model = MakeTaskModel(task, v1::TaskOptions()).value();
@@ -61,7 +61,7 @@ TEST(FeasibilityMap, HoldsWhatTheActingRuleSaysAtEveryPointOfEveryTasksSlices) {
   }
 }
 
-TEST(FeasibilityMap, KeepsValuesInTheirPlaceWhereTheSliceHasHoles) {
+TEST(FeasibilityMap, KeepsValuesInPlaceWhenTheSliceHasHoles) {
   const TaskModel model = MakeTaskModel("cartpole", v1::TaskOptions()).value();
   const Snapshot snapshot = testing::SafePolicy(model, 0, 3);
   ObservationSlice holed = model.slices.front();
@@ -103,13 +103,13 @@ class MapOfRun : public ::testing::Test {
       testing::MakeRunFolder("map_run", "cartpole", {0, 1, 2, 3, 4, 5, 6, 7, 8}, /*horizon=*/50);
 };
 
-TEST_F(MapOfRun, ShowsTheEpochsAskedForAndElseFiveSpreadOverTheRun) {
+TEST_F(MapOfRun, ShowsTheGivenEpochsOrFiveSpreadOverTheRun) {
   EXPECT_EQ(Epochs(""), (std::vector<uint32_t>{0, 2, 4, 6, 8}));
   EXPECT_EQ(Epochs("0,3,last"), (std::vector<uint32_t>{0, 3, 8}));
   EXPECT_EQ(Epochs("all").size(), 9u);
 }
 
-TEST_F(MapOfRun, JsonAndCsvSayTheSame) {
+TEST_F(MapOfRun, JsonAndCsvHoldTheSameValues) {
   const FeasibilityMap map = Make(1, "2,last", "").value();
   const nlohmann::json json = nlohmann::json::parse(MapJson(map));
   EXPECT_EQ(json["slice"], map.slice.name);
@@ -129,7 +129,7 @@ TEST_F(MapOfRun, JsonAndCsvSayTheSame) {
   }
 }
 
-TEST_F(MapOfRun, NamesWhatIsNotThere) {
+TEST_F(MapOfRun, NamesTheMissingEpochSliceOrRun) {
   EXPECT_THAT(std::string(Make(0, "", "sphere").status().message()), HasSubstr("no slice \"sphere\"; there are: pole"));
   EXPECT_THAT(std::string(Make(7, "", "").status().message()), HasSubstr("--member: 7"));
   EXPECT_THAT(std::string(Make(0, "12", "").status().message()), HasSubstr("no policy of epoch 12"));
@@ -159,7 +159,7 @@ std::array<int, 3> PixelAt(const Picture& picture, int x, int y) {
   return {pixel[2], pixel[1], pixel[0]};
 }
 
-TEST(MapPicture, IsBlueWhereFeasibleRedWhereNotAndBlackBetween) {
+TEST(MapPicture, IsBlueWhereFeasibleRedWhereInfeasibleAndBlackOnTheBoundary) {
   const auto picture = DrawFeasibilityMap(Plane(40));
   int y = 150, left = 0, right = 0, dark_from = 0, dark_to = 0;  // the panel's row of pixels, read from the left
   for (int x = 80; x < 330; ++x) {
@@ -181,7 +181,7 @@ TEST(MapPicture, IsBlueWhereFeasibleRedWhereNotAndBlackBetween) {
   EXPECT_NEAR((dark_from + dark_to) / 2.0, 74 + 130, 3);  // the panel's middle
 }
 
-TEST(MapPicture, GreysWhatHasNoStateAndGrowsByRowsOfPanels) {
+TEST(MapPicture, IsGreyWithoutAStateAndGrowsByRowsOfPanels) {
   FeasibilityMap map = Plane(20);
   std::fill(map.panels[0].constraint.begin(), map.panels[0].constraint.end(), std::nan(""));
   const auto [red, green, blue] = PixelAt(*DrawFeasibilityMap(map), 200, 200);

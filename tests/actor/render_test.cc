@@ -1,4 +1,4 @@
-// Rendering for real, where a GL context can be made; what needs none is tested everywhere.
+// Real rendering, where a GL context can be made; the other tests run everywhere.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -43,7 +43,7 @@ int DifferentPixels(const std::string& a, const std::string& b) {
   return different;
 }
 
-// Skips the test, with the reason, where nothing can be rendered.
+// Skips the test when nothing can be rendered, and gives the reason.
 #define NEEDS_GL(gl)                                                 \
   absl::StatusOr<std::unique_ptr<GlContext>> gl = GlContext::Make(); \
   if (!gl.ok()) GTEST_SKIP() << gl.status().message()
@@ -90,7 +90,7 @@ TEST(Renderer, ShowsEveryTaskThroughEveryCameraAndMovesWithIt) {
   }
 }
 
-TEST(Renderer, GivesEqualPixelsForEqualStatesAndLeavesTheSimulationAsItWas) {
+TEST(Renderer, GivesEqualPixelsForEqualStatesAndDoesNotChangeTheSimulation) {
   NEEDS_GL(gl);
   for (const std::string& name : TaskNames()) {
     SCOPED_TRACE(name);
@@ -112,20 +112,20 @@ TEST(Renderer, GivesEqualPixelsForEqualStatesAndLeavesTheSimulationAsItWas) {
   }
 }
 
-TEST(Renderer, UsesTheLibraryThatIsThere) {
+TEST(Renderer, UsesTheAvailableLibrary) {
   NEEDS_GL(gl);
   const char* const expected = std::getenv("DATACOM_EXPECTED_GL");
   EXPECT_EQ((*gl)->name(), expected != nullptr ? expected : "EGL");
 }
 
-TEST(Renderer, NamesTheCamerasThereAre) {
+TEST(Renderer, ListsTheCamerasWhenOneIsUnknown) {
   NEEDS_GL(gl);
   const std::unique_ptr<Task> task = StartedTask("cartpole", 0);
   const auto renderer = Renderer::Make(task->simulation()->model(), "moon", kWidth, kHeight);
   EXPECT_THAT(std::string(renderer.status().message()), AllOf(HasSubstr("\"moon\""), HasSubstr("side, goal_view")));
 }
 
-TEST(Overlay, WritesNumbersAndMarksAViolationRed) {
+TEST(Overlay, ShowsNumbersAndMarksAViolationRed) {
   const std::unique_ptr<Task> task = StartedTask("cartpole", 0);
   EpisodeState state;
   state.task = task.get();
@@ -156,20 +156,20 @@ TEST(Overlay, CurvesGrowWithTheEpisode) {
   }
 }
 
-TEST(Pace, IsRealTimeWithWholeStridesAndEndsWithTheLastState) {
+TEST(Pace, IsRealTimeInWholeStridesAndEndsWithTheLastState) {
   const Pace cartpole = RealTimePace(21, 1.0 / 120, 30);
   EXPECT_DOUBLE_EQ(cartpole.frames_per_second, 30);
   EXPECT_EQ(cartpole.steps, (std::vector<uint32_t>{0, 4, 8, 12, 16, 20, 21}));
-  const Pace hockey = RealTimePace(4, 0.02, 30);  // 50 steps a second: every second one
+  const Pace hockey = RealTimePace(4, 0.02, 30);  // 50 steps per second: every second one
   EXPECT_DOUBLE_EQ(hockey.frames_per_second, 25);
   EXPECT_EQ(hockey.steps, (std::vector<uint32_t>{0, 2, 4}));
-  EXPECT_DOUBLE_EQ(RealTimePace(4, 1.0 / 30, 60).frames_per_second, 30);  // no more than there are states
+  EXPECT_DOUBLE_EQ(RealTimePace(4, 1.0 / 30, 60).frames_per_second, 30);  // at most one frame per state
   EXPECT_EQ(EvenSteps(10, 3), (std::vector<uint32_t>{0, 5, 10}));
   EXPECT_EQ(EvenSteps(10, 1), (std::vector<uint32_t>{10}));
   EXPECT_EQ(EvenSteps(1, 5), (std::vector<uint32_t>{0, 1}));
 }
 
-TEST(Watching, ShowsTheEpisodeThatIsEvaluated) {
+TEST(Watching, ShowsTheEvaluatedEpisode) {
   const std::string folder = testing::MakeRunFolder("watched_run", "cartpole", {3}, 60);
   const v1::Experiment experiment = ReadRunExperiment(folder, {}).value();
   const std::vector<MemberPolicy> policies = ReadPolicies(folder, "last").value();
@@ -234,7 +234,7 @@ class RenderCommandTest : public ::testing::Test {
   RenderCommand command_;
 };
 
-// Width and height of a PNG file's content.
+// Width and height of a PNG file.
 std::pair<int, int> PngSize(const std::string& png) {
   const auto number = [&](size_t at) {
     int value = 0;
@@ -266,7 +266,7 @@ TEST_F(RenderCommandTest, WritesAFrameAndASheetTheSameEveryTime) {
   EXPECT_NE(Write("run0.png"), last);
 }
 
-TEST_F(RenderCommandTest, AFilmHasAFrameForEveryStrideAndTheLastState) {
+TEST_F(RenderCommandTest, AFilmHasOneFramePerStrideAndTheLastState) {
   { NEEDS_GL(gl); }
   if (std::system("ffmpeg -version >/dev/null 2>&1 && ffprobe -version >/dev/null 2>&1") != 0) {
     GTEST_SKIP() << "no ffmpeg";
@@ -282,7 +282,7 @@ TEST_F(RenderCommandTest, AFilmHasAFrameForEveryStrideAndTheLastState) {
   EXPECT_FALSE(fs::exists(command_.out + ".partial"));
 }
 
-TEST_F(RenderCommandTest, WithoutFfmpegThePackageIsNamed) {
+TEST_F(RenderCommandTest, WithoutFfmpegTheMissingPackageIsNamed) {
   const std::string path = std::getenv("PATH");
   ::setenv("PATH", "/nonexistent", 1);
   const auto video = Video::Make(Temporary("none.mp4"), kWidth, kHeight, 30);
@@ -291,7 +291,7 @@ TEST_F(RenderCommandTest, WithoutFfmpegThePackageIsNamed) {
   EXPECT_THAT(std::string(Video::Make("x.mp4", 191, 108, 30).status().message()), HasSubstr("191x108"));
 }
 
-TEST_F(RenderCommandTest, WhatFfmpegSaysIsInTheErrorAndNothingIsLeft) {
+TEST_F(RenderCommandTest, AFailureOfFfmpegGivesItsMessageAndLeavesNoFile) {
   if (std::system("ffmpeg -version >/dev/null 2>&1") != 0) GTEST_SKIP() << "no ffmpeg";
   const std::string path = Temporary("absent_folder/film.mp4");
   const auto video = Video::Make(path, kWidth, kHeight, 30).value();
@@ -302,7 +302,7 @@ TEST_F(RenderCommandTest, WhatFfmpegSaysIsInTheErrorAndNothingIsLeft) {
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(path), HasSubstr("No such file")));
 }
 
-TEST_F(RenderCommandTest, NamesWhatIsWrong) {
+TEST_F(RenderCommandTest, NamesTheWrongArgument) {
   command_.out = Temporary("x.gif");
   EXPECT_THAT(Error(), HasSubstr("x.gif ends in none of .mp4, .png"));
   command_.out = Temporary("absent_folder/x.png");

@@ -1,4 +1,4 @@
-// The acting loop against a replay and a learner that answer inside its waits.
+// Tests the acting loop against a replay and a learner that answer during its waits.
 #include "actor/rollout.h"
 
 #include <set>
@@ -31,7 +31,7 @@ Rollout::Parts FakeParts(int members, bool lockstep) {
   return parts;
 }
 
-// An actor for `members` members, its two peers, and how its run went.
+// An actor for `members` members, its two peers, and the result of its run.
 struct Actor {
   explicit Actor(uint32_t members, uint32_t environments, bool lockstep = false,
                  const std::vector<v1::OpenEpisode>& open = {}, uint32_t first_member = 0,
@@ -57,7 +57,7 @@ struct Actor {
     if (!rollout.ok()) return rollout.status();
     return (*rollout)->Run();
   }
-  // Grants `rows` to every member and finishes the run once they are all there.
+  // Grants `rows` to every member and finishes the run when all have arrived.
   absl::Status RunFor(uint64_t rows) {
     for (uint32_t m = 0; m < session.registration().member_count(); ++m) {
       const uint32_t member = session.registration().first_member() + m;
@@ -78,13 +78,13 @@ struct Actor {
   std::function<void()> on_wait = [] {};  // where the peers answer
 };
 
-// Of an environment of member 100 in session 3 of run 7: 1..horizon.
+// First length (1..horizon) of an environment of member 100 in session 3 of run 7.
 uint32_t FirstLength(uint32_t environment, uint32_t horizon, uint32_t session = 3) {
   return 1 + static_cast<uint32_t>(
                  RandomStream(StreamKey("actor.first_length", {7, 100, session, environment})).Below(horizon));
 }
 
-// Only the time ends its episodes.
+// Episodes end only at the horizon.
 class SteadyTask : public FakeTask {
  public:
   using FakeTask::FakeTask;
@@ -103,7 +103,7 @@ TEST(Rollout, ProducesExactlyTheRowsThatWereGranted) {
   EXPECT_EQ(actor.series.rows.Value(), 1003);
 }
 
-TEST(Rollout, RowsOfAnEnvironmentAreInOrderAndCarryTheirIdentity) {
+TEST(Rollout, RowsOfAnEnvironmentAreInOrderAndHaveTheirIdentity) {
   Actor actor(1, 4);
   actor.subscriber.latest[0] = FakeSnapshot(0, 9, 2);
   ASSERT_TRUE(actor.RunFor(3000).ok());
@@ -118,7 +118,7 @@ TEST(Rollout, RowsOfAnEnvironmentAreInOrderAndCarryTheirIdentity) {
     EXPECT_EQ(row.policy_incarnation, 2u);
     EXPECT_EQ(row.policy_update, 9u);
     Expected& expected = next[row.environment];
-    if (row.episode != expected.episode) {  // given up: the simulator called its next step invalid
+    if (row.episode != expected.episode) {  // abandoned: the simulator called its next step invalid
       EXPECT_GT(row.episode, expected.episode);
       abandoned += static_cast<int>(row.episode - expected.episode);
       expected = {row.episode, 0, {}};
@@ -142,7 +142,7 @@ TEST(Rollout, RowsOfAnEnvironmentAreInOrderAndCarryTheirIdentity) {
   EXPECT_GE(actor.series.abandoned_invalid.Value(), abandoned);
 }
 
-TEST(Rollout, EverythingFollowsFromTheRoundedObservation) {
+TEST(Rollout, ActsOnTheObservationRoundedToFloat32) {
   Actor actor(1, 1);
   ASSERT_TRUE(actor.RunFor(500).ok());
   const EnvironmentBatch::Seeds seeds = {7, 100, 3};
@@ -183,12 +183,12 @@ TEST(Rollout, EnvironmentsTakeTurnsWhenCreditIsShort) {
   for (const auto& [environment, count] : steps) EXPECT_NEAR(count, 30, 2) << environment;
 }
 
-TEST(Rollout, NothingIsHeldBackWhileItWaits) {
+TEST(Rollout, AppendsAllRowsBeforeItWaits) {
   Actor actor(2, 8);
   for (uint32_t m : {0u, 1u}) actor.subscriber.latest[m] = FakeSnapshot(m, 0);
   uint64_t granted = 0;
   actor.on_wait = [&] {
-    EXPECT_EQ(actor.session.rows.size(), 2 * granted) << "rows granted must have been appended before a wait";
+    EXPECT_EQ(actor.session.rows.size(), 2 * granted) << "granted rows must be appended before a wait";
     granted += 1 + granted % 5;
     for (uint32_t m : {0u, 1u}) actor.session.limit[m] = granted;
     actor.session.run_finished = granted > 200;
@@ -196,7 +196,7 @@ TEST(Rollout, NothingIsHeldBackWhileItWaits) {
   EXPECT_TRUE(actor.Run().ok());
 }
 
-TEST(Rollout, AMemberThatCannotStepHoldsBackNoRowWhileAnotherGoesOn) {
+TEST(Rollout, AppendsTheRowsOfABlockedMemberWhileAnotherContinues) {
   for (const bool credit : {true, false}) {
     Actor actor(2, 8);
     for (uint32_t m : {0u, 1u}) actor.subscriber.latest[m] = FakeSnapshot(m, 0);
@@ -206,7 +206,7 @@ TEST(Rollout, AMemberThatCannotStepHoldsBackNoRowWhileAnotherGoesOn) {
       if (++iterations == 2 && !credit) actor.session.min_policy_update[0] = 1;
       return false;
     };
-    const uint64_t owed = credit ? 3 : 4;  // of the first iteration
+    const uint64_t owed = credit ? 3 : 4;  // rows of the first iteration
     actor.on_wait = [&] {
       EXPECT_EQ(actor.session.produced(1), 1000u);
       actor.session.run_finished = true;
@@ -217,8 +217,8 @@ TEST(Rollout, AMemberThatCannotStepHoldsBackNoRowWhileAnotherGoesOn) {
   }
 }
 
-// One environment starts about every episode under a policy of its own. Sixteen that started together would share one.
-TEST(Rollout, EnvironmentsThatWereMadeTogetherStartTheirLaterEpisodesUnderDifferentPolicies) {
+// Sixteen environments that stayed in step would start all their episodes under the same policies.
+TEST(Rollout, EnvironmentsStartLaterEpisodesUnderDifferentPolicies) {
   static constexpr uint32_t kHorizon = 200, kEnvironments = 16;
   Actor actor(1, kEnvironments);
   actor.parts.make_task = []() -> absl::StatusOr<std::unique_ptr<Task>> {
@@ -249,7 +249,7 @@ TEST(Rollout, EnvironmentsThatWereMadeTogetherStartTheirLaterEpisodesUnderDiffer
   EXPECT_GE((std::set<uint64_t>(starts.end() - 200, starts.end()).size()), 150u);
 }
 
-TEST(Rollout, ANewSessionDrawsNewFirstLengths) {
+TEST(Rollout, ANewSessionDrawsNewFirstEpisodeLengths) {
   EXPECT_NE(FirstLength(0, 1000, 3), FirstLength(0, 1000, 4));
   for (const uint32_t session : {3u, 4u}) {
     std::vector<std::unique_ptr<Task>> tasks;
@@ -265,7 +265,7 @@ TEST(Rollout, ANewSessionDrawsNewFirstLengths) {
   }
 }
 
-TEST(Rollout, ChunksAreBoundedAndNotTiny) {
+TEST(Rollout, ChunksAreNeitherLargeNorTiny) {
   Actor actor(1, 16);
   ASSERT_TRUE(actor.RunFor(6400).ok());
   for (const uint32_t rows : actor.session.chunk_rows) EXPECT_LE(rows, 64u);
@@ -291,7 +291,7 @@ TEST(Rollout, WaitsForASnapshotThatIsFreshEnough) {
   for (const ReceivedRow& row : actor.session.rows) EXPECT_EQ(row.policy_update, 5u);
 }
 
-TEST(Rollout, ActsWithTheNewestSnapshotAndNamesItInTheRows) {
+TEST(Rollout, ActsWithTheNewestSnapshotAndRecordsItInTheRows) {
   Actor actor(1, 1);
   actor.subscriber.latest[0] = FakeSnapshot(0, 0);
   actor.on_wait = [&] {
@@ -304,7 +304,7 @@ TEST(Rollout, ActsWithTheNewestSnapshotAndNamesItInTheRows) {
   for (size_t i = 0; i < 20; ++i) EXPECT_EQ(actor.session.rows[i].policy_update, i);
 }
 
-TEST(Rollout, ASnapshotOfAnotherShapeIsNamedAndNeverActedWith) {
+TEST(Rollout, ASnapshotOfAnotherShapeIsNamedAndNotUsed) {
   Actor actor(1, 1);
   actor.subscriber.latest[0] = FakeSnapshot(0, 0);
   actor.session.limit[0] = 5;
@@ -321,7 +321,7 @@ TEST(Rollout, ASnapshotOfAnotherShapeIsNamedAndNeverActedWith) {
   EXPECT_EQ(actor.session.rows.size(), 5u);
 }
 
-TEST(Rollout, AnEndedSessionAsksForANewRegistration) {
+TEST(Rollout, AnEndedSessionLeadsToANewRegistration) {
   Actor actor(1, 4);
   actor.subscriber.latest[0] = FakeSnapshot(0, 0);
   actor.session.limit[0] = 8;
@@ -329,7 +329,7 @@ TEST(Rollout, AnEndedSessionAsksForANewRegistration) {
   EXPECT_TRUE(absl::IsNotFound(actor.Run()));
 }
 
-TEST(Rollout, ARefusalOfTheLearnerEndsTheRun) {
+TEST(Rollout, ARefusalByTheLearnerEndsTheRun) {
   Actor actor(1, 4);
   actor.on_wait = [&] { actor.subscriber.state = absl::FailedPreconditionError("run a, not b"); };
   actor.session.limit[0] = 8;
@@ -347,7 +347,7 @@ TEST(Rollout, StoppingHandsOverEveryRow) {
   EXPECT_GE(actor.session.rows.size(), 30u);
 }
 
-TEST(Rollout, SharesItsEnvironmentsBetweenMembersAndGivesEachAtLeastOne) {
+TEST(Rollout, SplitsEnvironmentsAmongMembersWithAtLeastOneEach) {
   Actor many(4, 16);
   ASSERT_TRUE(many.RunFor(400).ok());
   std::map<uint32_t, std::set<uint32_t>> environments;
@@ -361,7 +361,7 @@ TEST(Rollout, SharesItsEnvironmentsBetweenMembersAndGivesEachAtLeastOne) {
   for (const ReceivedRow& row : few.session.rows) EXPECT_EQ(row.environment, 0u);
 }
 
-TEST(Rollout, WaitsAreAccountedByReasonAndReadinessIsTold) {
+TEST(Rollout, CountsWaitsByReasonAndReportsReadiness) {
   Actor actor(1, 2);
   ManualClock clock;
   actor.options.clock = &clock;
@@ -370,7 +370,7 @@ TEST(Rollout, WaitsAreAccountedByReasonAndReadinessIsTold) {
   actor.session.limit[0] = 4;
   int waits = 0;
   actor.on_wait = [&] {
-    if (++waits <= 2) {  // for the snapshot, which comes at the second wait; then for credit
+    if (++waits <= 2) {  // waits for the snapshot, which comes at the second wait, then for credit
       EXPECT_FALSE(ready);
       clock.Advance(std::chrono::seconds(6));
       if (waits == 2) actor.subscriber.latest[0] = FakeSnapshot(0, 0);
@@ -397,7 +397,7 @@ std::vector<ReceivedRow> Lockstep(Actor* actor, uint64_t already, uint64_t rows)
       actor->session.run_finished = actor->session.produced(0) >= rows;
       return grant();
     }
-    // The learner passes through an older version first: acting with it would be noticed.
+    // The learner first publishes an older version; acting with it would be detected.
     const uint64_t wanted = actor->session.min_policy_update[0];
     const auto latest = actor->subscriber.latest[0];
     const bool older = wanted > 0 && (latest == nullptr || latest->version.update + 1 < wanted);
@@ -420,7 +420,7 @@ v1::OpenEpisode OpenAfter(const std::vector<ReceivedRow>& rows, size_t count) {
   return open;
 }
 
-TEST(Rollout, LockstepContinuesBitIdenticallyAfterStoppingAtAnyRow) {
+TEST(Rollout, LockstepContinuesBitIdenticallyAfterAStopAtAnyRow) {
   Actor straight(1, 16, /*lockstep=*/true);
   const std::vector<ReceivedRow> rows = Lockstep(&straight, 0, 1500);
   ASSERT_EQ(rows.size(), 1500u);
@@ -437,7 +437,7 @@ TEST(Rollout, LockstepContinuesBitIdenticallyAfterStoppingAtAnyRow) {
   EXPECT_GT(boundaries, 3);
 }
 
-TEST(Rollout, AnActionFilteredOutsideOfTheAgentIsAppliedAndPlayedAgainBesideTheOneThatWasChosen) {
+TEST(Rollout, StoresChosenAndFilteredActionAndRepeatsTheFilteredOne) {
   const RowSchema schema = RowSchema::For(2, 1, {ExecutedActionColumn(1), PreviousCostColumn()});
   Actor straight(1, 1, /*lockstep=*/true, {}, 0, schema);
   straight.parts.make_rule = FilteringRule::Make;
@@ -459,7 +459,7 @@ TEST(Rollout, AnActionFilteredOutsideOfTheAgentIsAppliedAndPlayedAgainBesideTheO
   }
 }
 
-TEST(Rollout, WhatTheFilterAddsIsMeasuredInOneIterationOf64) {
+TEST(Rollout, MeasuresTheFiltersChangeInOneIterationOf64) {
   Actor filtered(1, 4, false, {}, 0, RowSchema::For(2, 1, {ExecutedActionColumn(1)}));
   filtered.parts.make_rule = FilteringRule::Make;
   ASSERT_TRUE(filtered.RunFor(4 * 64 * 3 - 40).ok());  // abandoned steps leave no row
@@ -469,14 +469,14 @@ TEST(Rollout, WhatTheFilterAddsIsMeasuredInOneIterationOf64) {
   EXPECT_LE(measured.sample_sum, 1.5 * measured.sample_count);  // 1.5 |tanh|
 }
 
-TEST(Rollout, AColumnThatNoActorFillsIsNamed) {
+TEST(Rollout, NamesAColumnThatTheActorCannotFill) {
   Actor actor(1, 1, false, {}, 0, RowSchema::For(2, 1, {{"moon_phase", ColumnType::kFloat32, 1, true}}));
   const absl::Status status = actor.Run();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("moon_phase"));
 }
 
-TEST(Rollout, AnOpenEpisodeThatCannotBePlayedAgainIsRefused) {
+TEST(Rollout, RefusesAnOpenEpisodeThatCannotBeRepeated) {
   v1::OpenEpisode open;
   open.set_steps(2);
   open.set_actions("abcd");

@@ -1,4 +1,4 @@
-// Policies that nobody trained: what they do, how `eval` and `rollout` play them, and how well the scripted ones do.
+// Untrained policies: their actions, how `eval` and `rollout` play them, and the scores of the scripted ones.
 #include "actor/play/untrained_policy.h"
 
 #include <cmath>
@@ -27,7 +27,7 @@ using ::testing::HasSubstr;
 
 TaskModel ModelOf(const std::string& task) { return MakeTaskModel(task, v1::TaskOptions()).value(); }
 
-TEST(UntrainedPolicy, ZerosDoesNothing) {
+TEST(UntrainedPolicy, ZerosPlaysZeroActions) {
   const UntrainedPolicy policy = MakeUntrainedPolicy("zeros", ModelOf("navigation")).value();
   ASSERT_EQ(policy.rule->noise_dim(), 0);
   const std::vector<float> observations(44, 1);
@@ -36,8 +36,8 @@ TEST(UntrainedPolicy, ZerosDoesNothing) {
   for (const float action : actions) EXPECT_EQ(action, 0);
 }
 
-// The normal distribution has 90 % below 1.28155 and 2.5 % below -1.95996.
-TEST(UntrainedPolicy, RandomIsUniformWithinTheActionsBounds) {
+// A standard normal number is below 1.28155 in 90 % and below -1.95996 in 2.5 % of cases.
+TEST(UntrainedPolicy, RandomIsUniformWithinTheActionBounds) {
   const UntrainedPolicy policy = MakeUntrainedPolicy("random", ModelOf("navigation")).value();
   ASSERT_EQ(policy.rule->noise_dim(), 2);
   const std::vector<float> observations(66, 1);
@@ -49,10 +49,10 @@ TEST(UntrainedPolicy, RandomIsUniformWithinTheActionsBounds) {
   for (int i = 0; i < 6; ++i) EXPECT_NEAR(actions[i], expected[i], 1e-6) << i;
 }
 
-TEST(UntrainedPolicy, ScriptedIsTheTasksFirstAndEachHasItsName) {
+TEST(UntrainedPolicy, ScriptedIsTheTasksFirstControllerAndEachHasAName) {
   const TaskModel model = ModelOf("navigation");
   std::vector<float> observation(22,
-                                 0);  // both robots and the hand in one place, the target 1 m ahead and 1 to the left
+                                 0);  // both robots and the hand at one place, the target 1 m ahead and 1 m to the left
   observation[0] = observation[1] = observation[4] = observation[11] = 1;
   const auto act = [&](const std::string& name) {
     float action[2];
@@ -66,7 +66,7 @@ TEST(UntrainedPolicy, ScriptedIsTheTasksFirstAndEachHasItsName) {
   EXPECT_EQ(act("scripted"), act("back_off"));
 }
 
-TEST(UntrainedPolicy, NamesTheTaskAndWhatItHas) {
+TEST(UntrainedPolicy, AnUnknownPolicyListsThoseOfTheTask) {
   EXPECT_EQ(
       MakeUntrainedPolicy("scripted", ModelOf("cartpole")).status(),
       absl::InvalidArgumentError("--policy scripted: task cartpole has no scripted policy; it has: zeros, random"));
@@ -96,8 +96,8 @@ testing::GoldenTable Evaluated(EvalCommand command) {
   return Table(text);
 }
 
-// CartPole starts at rest and upright, and without a push stays so: cost -1, no reward.
-TEST(EvalOfATask, PlaysAPolicyUnderTheTasksOptions) {
+// CartPole starts at rest and upright and stays there without a push: cost -1, no reward.
+TEST(EvalOfATask, PlaysAPolicyWithTheTaskOptions) {
   EvalCommand command;
   command.what = "cartpole";
   command.policy = "zeros";
@@ -105,7 +105,7 @@ TEST(EvalOfATask, PlaysAPolicyUnderTheTasksOptions) {
   command.set = {"task_options.horizon=20", "task_options.action_repeat=3"};
   const testing::GoldenTable table = Evaluated(command);
   ASSERT_EQ(table.rows.size(), 2u);
-  EXPECT_EQ(table.value(1, "length"), 7) << "20 steps, 3 to a decision";
+  EXPECT_EQ(table.value(1, "length"), 7) << "20 steps, 3 per decision";
   for (const char* column : {"member", "epoch", "return", "max_violation", "success", "reached", "absorbed"}) {
     EXPECT_EQ(table.value(1, column), 0) << column;
   }
@@ -117,7 +117,7 @@ TEST(EvalOfATask, PlaysAPolicyUnderTheTasksOptions) {
                           HasSubstr("absorbed: ended early by the task (never in this task)")));
 }
 
-TEST(EvalOfATask, NamesWhatIsWrong) {
+TEST(EvalOfATask, NamesTheWrongArgument) {
   std::string text;
   const auto error = [&text](EvalCommand command) { return Evaluate(command, &text).ToString(); };
   EvalCommand command;
@@ -137,7 +137,7 @@ TEST(EvalOfATask, NamesWhatIsWrong) {
   EXPECT_EQ(text, "");
 }
 
-TEST(EvalOfARun, PlaysAPolicyInPlaceOfItsOwnUnderItsOptions) {
+TEST(EvalOfARun, PlaysAnotherPolicyWithTheRunsOptions) {
   const fs::path folder = fs::path(::testing::TempDir()) / "untrained_run";
   fs::create_directories(folder);
   v1::Experiment experiment;
@@ -151,7 +151,7 @@ TEST(EvalOfARun, PlaysAPolicyInPlaceOfItsOwnUnderItsOptions) {
   command.what = folder.string();
   command.policy = "random";
   const testing::GoldenTable table = Evaluated(command);
-  ASSERT_EQ(table.rows.size(), 4u) << "without any policy of its own";
+  ASSERT_EQ(table.rows.size(), 4u) << "the run has no policy";
   EXPECT_EQ(table.value(3, "length"), 9);
   EXPECT_NE(table.value(0, "mean_cost"), 1);
   command.seed = 1;
@@ -164,7 +164,7 @@ std::string Rollout(const RolloutCommand& command) {
   return status.ok() ? out.str() : status.ToString();
 }
 
-TEST(RolloutOfAPolicy, IsThatOfItsActionsAndEndsAtTheHorizon) {
+TEST(RolloutOfAPolicy, EqualsTheRolloutOfItsActionsAndEndsAtTheHorizon) {
   const std::string file = (fs::path(::testing::TempDir()) / "zeros.csv").string();
   std::ofstream(file) << "action\n0\n0\n0\n";
   RolloutCommand recorded, played;
@@ -183,7 +183,7 @@ TEST(RolloutOfAPolicy, IsThatOfItsActionsAndEndsAtTheHorizon) {
   EXPECT_THAT(Rollout(played), HasSubstr("task cartpole has no scripted policy"));
 }
 
-TEST(RolloutOfAPolicy, FollowsFromItsSeedAndEndsWithTheEpisode) {
+TEST(RolloutOfAPolicy, DependsOnItsSeedAndEndsWithTheEpisode) {
   RolloutCommand command;
   command.task = "navigation";
   command.policy = "random";
@@ -197,9 +197,9 @@ TEST(RolloutOfAPolicy, FollowsFromItsSeedAndEndsWithTheEpisode) {
   command.init = "tiago_x=0,tiago_y=0,tiago_yaw=0,fetch_x=2,fetch_y=1.8,fetch_yaw=0,target_x=1,target_y=1";
   command.seed = 5;
   const testing::GoldenTable five = Table(Rollout(command));
-  EXPECT_NE(five.value(1, "action0"), Table(four).value(1, "action0")) << "random actions are the seed's as well";
+  EXPECT_NE(five.value(1, "action0"), Table(four).value(1, "action0")) << "random actions depend on the seed too";
   EXPECT_NE(five.value(1, "action0"), five.value(2, "action0"));
-  // Straight at a wall, which ends the episode.
+  // Drives straight into a wall, which ends the episode.
   command.policy = "turn_and_drive";
   command.init = "tiago_x=3.0,tiago_y=0,tiago_yaw=0,fetch_x=-2,fetch_y=0,fetch_idle=1,target_x=4.5,target_y=0";
   const testing::GoldenTable table = Table(Rollout(command));
@@ -209,7 +209,7 @@ TEST(RolloutOfAPolicy, FollowsFromItsSeedAndEndsWithTheEpisode) {
   }
 }
 
-// Means of 1,000 episodes, measured once, on starts that this test does not use; `deviation` of one episode.
+// Means of 1,000 episodes with other starts than this test's, measured once; `deviation` is that of one episode.
 struct Expected {
   const char* column;
   double mean, deviation;
@@ -219,8 +219,8 @@ struct Controller {
   std::vector<Expected> expected;
 };
 
-// $DATACOM_SCRIPTED_EPISODES episodes, 100 where it is not set. Bounds: four standard errors of both means together.
-TEST(Scripted, DoesOnNavigationAsWellAsItDid) {
+// Plays $DATACOM_SCRIPTED_EPISODES episodes (default 100). The bounds are four standard errors of the difference.
+TEST(Scripted, KeepsItsScoresOnNavigation) {
   const char* const text = std::getenv("DATACOM_SCRIPTED_EPISODES");
   uint32_t episodes = 100;
   ASSERT_TRUE(text == nullptr || absl::SimpleAtoi(text, &episodes)) << text;

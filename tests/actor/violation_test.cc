@@ -1,4 +1,4 @@
-// Episodes of real environments, written down as a ledger and simulated again: every task, and all that is random.
+// Records episodes of real environments in a ledger and simulates them again, for every task and random option.
 #include "actor/play/violation.h"
 
 #include <cstring>
@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 constexpr uint32_t kSession = 3, kEnvironments = 2;
 
-// Reads one wire column of a chunk of one row.
+// Reads one column of a chunk of one row.
 class RowReader {
  public:
   RowReader(const RowSchema& schema, std::string columns) : schema_(schema), columns_(std::move(columns)) {}
@@ -49,8 +49,8 @@ class RowReader {
 
 class Violations : public ::testing::Test {
  protected:
-  // `options`: TaskOptions in text format. A folder with an experiment and the ledger of `rows` rows, stepped by random
-  // actions in two environments by turns.
+  // Makes a run folder with an experiment and the ledger of `rows` rows: random actions in two alternating
+  // environments. `options`: TaskOptions in text format.
   void Train(const std::string& task, const std::string& options, int rows) {
     folder_ = (fs::path(::testing::TempDir()) / ("violations_" + task)).string();
     fs::remove_all(folder_);
@@ -131,7 +131,7 @@ struct Setting {
 
 class EveryTask : public Violations, public ::testing::WithParamInterface<Setting> {};
 
-TEST_P(EveryTask, ViolationsOfTheFirstAndLaterEpisodesAreSimulatedAgainBitForBit) {
+TEST_P(EveryTask, ViolationsAreSimulatedAgainBitForBit) {
   ASSERT_NO_FATAL_FAILURE(Train(GetParam().task, GetParam().options, 3000));
   ASSERT_GT(violations_, 10u);
   ASSERT_GT(last_episode_, 1u);
@@ -156,7 +156,7 @@ INSTANTIATE_TEST_SUITE_P(Tasks, EveryTask,
                                   (info.param.options == kRandomised ? "_randomised" : "");
                          });
 
-TEST_F(Violations, TheEpisodesStatesAreWrittenAsRolloutWritesThem) {
+TEST_F(Violations, WritesTheEpisodesStatesInRolloutsFormat) {
   ASSERT_NO_FATAL_FAILURE(Train("cartpole", "horizon: 200", 1000));
   const LedgerViolation violation = *ReadViolation(folder_, violations_ / 2);
   ASSERT_TRUE(Replay(violation.id, /*csv=*/true).ok());
@@ -170,7 +170,7 @@ TEST_F(Violations, TheEpisodesStatesAreWrittenAsRolloutWritesThem) {
   EXPECT_EQ(states.text(0, "action0"), "");
 }
 
-TEST_F(Violations, AnEpisodeThatDiffersNamesStepAndDifference) {
+TEST_F(Violations, ADifferingEpisodeNamesStepAndDifference) {
   ASSERT_NO_FATAL_FAILURE(
       Train("cartpole", "horizon: 200", 400));  // the shortened first episode of an environment, and the next
   const std::string path = folder_ + "/ledger/member_0.steps", steps = *ReadFile(path);
@@ -188,7 +188,7 @@ TEST_F(Violations, AnEpisodeThatDiffersNamesStepAndDifference) {
     EXPECT_EQ(out_.str().find("bit for bit"), std::string::npos);
     return std::string(status.message());
   };
-  const uint32_t other = violation.step == 7 ? 8 : 7;  // not the violating step itself
+  const uint32_t other = violation.step == 7 ? 8 : 7;  // any step but the violating one
   EXPECT_THAT(message(other, 16, -123.0f), AllOf(HasSubstr("step " + std::to_string(other) + " of its episode"),
                                                  HasSubstr("cost -123 recorded"), HasSubstr("difference 12")));
   EXPECT_THAT(message(other, 20, 0.0f),
@@ -197,7 +197,7 @@ TEST_F(Violations, AnEpisodeThatDiffersNamesStepAndDifference) {
   EXPECT_THAT(message(other, 24, 0.001f), HasSubstr("step " + std::to_string(other) + " of its episode"));
 }
 
-TEST_F(Violations, WhatIsNotThereIsNamed) {
+TEST_F(Violations, NamesAMissingRunOrViolation) {
   ASSERT_NO_FATAL_FAILURE(Train("cartpole", "", 300));
   const absl::Status none = Replay(violations_ + 1);
   EXPECT_EQ(none.code(), absl::StatusCode::kNotFound) << none;

@@ -1,10 +1,10 @@
-// How much of the raw stepping rate is left when an actor acts: the whole loop (inference, safe map, step, rows into
-// chunks, credit and snapshot looked up) against bare stepping of the very same episodes, action by action. Both are
-// measured in turns within one benchmark, so that a change of the machine's speed touches both alike.
-//   value: environment steps of the loop per second of CPU time;  peer: the same of bare stepping;  ratio: value /
-//   peer; label: the unit.
-// Bare stepping is Task::Step for CartPole; for air hockey the literal loop of its physics, 20 x (inverse dynamics +
-// mj_step); for navigation mj_step of the model, put into the states and under the forces of those episodes.
+// Compares the actor's whole loop (inference, safe map, step, rows into chunks, lookup of credit and snapshot) with
+// bare stepping of the same episodes and actions. Both are measured alternately in one benchmark, so that a change of
+// the machine's speed affects both.
+//   value: environment steps of the loop per second of CPU time;  peer: those of bare stepping;  ratio: value / peer;
+//   label: the unit.
+// Bare stepping is Task::Step for CartPole; for air hockey the loop of its physics, 20 x (inverse dynamics + mj_step);
+// for navigation mj_step of the model with the states and forces of those episodes.
 #include <algorithm>
 #include <cstring>
 #include <ctime>
@@ -26,16 +26,16 @@ namespace datacom {
 namespace {
 
 constexpr uint32_t kEnvironments = 16;
-constexpr int kIterations = 64;  // of the loop, between two looks at the clock
+constexpr int kIterations = 64;  // of the loop, between two readings of the clock
 
-// Of this thread: what else runs on the machine does not count.
+// CPU time of this thread, which other processes do not change.
 double CpuSeconds() {
   timespec now = {};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// Keeps what it is handed until the next round.
+// Keeps its rows until the next round.
 class KeepingSession : public testing::EndlessSession {
  public:
   absl::Status Append(uint32_t member, uint32_t rows, std::string columns) override {
@@ -47,10 +47,10 @@ class KeepingSession : public testing::EndlessSession {
 
 struct Step {
   uint32_t environment, episode, step;
-  double action[8];  // as many as the task has
+  double action[8];  // the task's dimension is at most 8
 };
 
-// The steps of the chunks, in the order they were taken.
+// The steps in the chunks, in the order in which they were taken.
 std::vector<Step> StepsOf(const RowSchema& schema, const std::vector<std::pair<uint32_t, std::string>>& chunks) {
   std::vector<Step> steps;
   for (const auto& [rows, bytes] : chunks) {
@@ -76,7 +76,7 @@ std::vector<Step> StepsOf(const RowSchema& schema, const std::vector<std::pair<u
   return steps;
 }
 
-// An environment without anything around it. A round's steps are first Prepared, beside the clock, then taken.
+// A bare environment. The steps of a round are first prepared, which is not timed, then taken.
 class Bare {
  public:
   explicit Bare(std::unique_ptr<Task> task) : task_(std::move(task)), observation_(task_->spec().obs_dim) {}
@@ -122,7 +122,7 @@ class BareAirHockey : public Bare {
   double filtered_[air_hockey::kJoints] = {};
 };
 
-// The task itself plays beforehand; its physics are repeated step by step.
+// The task plays the episode first; then its physics are repeated step by step.
 class BareNavigation : public Bare {
  public:
   explicit BareNavigation(std::unique_ptr<Task> task)
@@ -219,7 +219,7 @@ void Acting(benchmark::State& state, const std::string& task) {
 }  // namespace datacom
 
 int main(int argc, char** argv) {
-  char longer[] = "--benchmark_min_time=2";  // before the flags given, which win
+  char longer[] = "--benchmark_min_time=2";  // before the given flags, which take precedence
   std::vector<char*> flags = {argv[0], longer};
   flags.insert(flags.end(), argv + 1, argv + argc);
   for (const std::string& task : datacom::TaskNames()) {

@@ -1,13 +1,12 @@
-// How long an update takes beside its matrix products: the whole Update of M members against the "GEMM floor", the
-// products of naive code by the same library, measured alternately in the same run, one thread. Dynamics features,
-// prefetch and replay are outside: the batch lies in memory. On the CPU also what one core can do at most, fused
-// multiply-adds in registers measured in the same run, and the share of it that an update reaches: the floor's
-// operations in the time of the update.
+// Compares the Update of M members with the "GEMM floor": the matrix products of naive code by the same library. Both
+// are measured alternately in the same run on one thread. Dynamics features, prefetch and replay are not included: the
+// batch is in memory. On the CPU it also measures the peak of one core (fused multiply-adds in registers) and the share
+// of it that an update reaches: the floor's operations in the time of the update.
 //
 //   datacom-bench-learner [--seconds S] [--device cpu|cuda] [--kernels auto|fused|tensor] [--members M] [--only TEXT]
 //
-// A line a measurement on standard error, JSON on standard output.
-// value: member updates a second; floor: what the products alone would allow; ratio: time over floor time. Times are
+// One line per measurement on standard error, JSON on standard output.
+// value: member updates per second; floor: the rate of the products alone; ratio: time over the floor's time. Times are
 // medians. learner/peak: value in GF/s. learner/.../peak_share: value is the update's share of the peak, floor that of
 // the products alone.
 #include <algorithm>
@@ -29,7 +28,7 @@ namespace {
 struct Shape {
   const char* name;
   int obs, action, q;
-  int known = 0;  // rows joined to the learned constraint
+  int known = 0;  // known rows added to the learned constraint
 };
 
 AlgorithmConfig ConfigOf(const std::string& algorithm, const Shape& shape, int members) {
@@ -70,13 +69,13 @@ Batch RandomBatch(const AlgorithmConfig& config) {
   return batch;
 }
 
-// Updates after which an algorithm's work repeats: the actor of TD3 moves at every policy_delay-th. Times are means
-// over a cycle.
+// Updates after which an algorithm's work repeats: TD3 updates its actor at every policy_delay-th. Times are means over
+// one cycle.
 int CycleOf(const std::string& algorithm, const AlgorithmConfig& config) {
   return algorithm == "safe_layer_td3" ? config.policy_delay : 1;
 }
 
-// The matrix products of one cycle of updates as naive code would issue them (sharing none), on memory of the same
+// The matrix products of one cycle of updates as naive code would compute them (sharing none), on memory of the same
 // size.
 class Floor {
  public:
@@ -126,7 +125,7 @@ class Floor {
     int rows, in, out;
     size_t weight, gradient;
   };
-  // repeated: inputs that the second layer reads again.
+  // repeated: inputs that the second layer reads a second time.
   Net NewNet(int in, const std::vector<int>& hidden, int out, int repeated = 0) {
     Net net;
     std::vector<int> widths{in};
@@ -222,7 +221,7 @@ class Floor {
 };
 
 struct Options {
-  std::string device = "cpu", kernels = "auto", only;  // only: names that contain it
+  std::string device = "cpu", kernels = "auto", only;  // only: measure the names that contain it
   double seconds = 2;
   std::vector<int> members{1, 8, 32};
 };
@@ -280,7 +279,8 @@ Options Parse(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
     const std::string flag = argv[i];
-    if (flag == "--benchmark_format=json") continue;  // what benchmark programs are asked for; the only format here
+    if (flag == "--benchmark_format=json")
+      continue;  // `datacom bench` passes it to every program; this one has no other format
     if (i + 1 >= argc) throw std::invalid_argument("flag '" + flag + "' is unknown or lacks its value");
     const std::string value = argv[++i];
     if (flag == "--seconds") {
@@ -313,7 +313,7 @@ void PrintJson(const std::vector<Result>& results) {
   std::printf("\n]}\n");
 }
 
-// GF/s of fused multiply-adds in registers, the best of several tries: other work on the core only takes from it.
+// GF/s of fused multiply-adds in registers: the best of several tries, because other work on the core only lowers it.
 double PeakGflops() {
   constexpr int kSteps = 500000;
   double best = 0;

@@ -1,11 +1,10 @@
-// The replay's speed, as named workloads (Google Benchmark; --benchmark_format=json):
+// Speed of the replay in named workloads (Google Benchmark; --benchmark_format=json):
 //   replay/draw          one 64 + 6 draw of one member at the store, rows in memory
 //   replay/insert_store  one 64 KiB chunk at the store, without transport
 //   replay/insert_empty  64 KiB chunks over gRPC on loopback to a handler that only counts them: what the transport
 //   moves replay/insert_grpc   the same stream into the real service
-// insert_grpc / insert_empty is the share of the transport's rate that the service keeps. Chunks in flight: kWindow.
-// The ring has wrapped before anything is measured: the first pass over a fresh file pays the kernel for every page
-// once.
+// insert_grpc / insert_empty is the service's share of the transport's rate. At most kWindow chunks are in flight. The
+// ring has wrapped before the measurement: the first pass over a new file includes the kernel's cost of every page.
 #include <atomic>
 #include <filesystem>
 
@@ -22,7 +21,7 @@ namespace {
 
 constexpr size_t kChunkBytes = 64 << 10;
 constexpr uint64_t kWindow = 16;
-constexpr uint64_t kFillRows = 400000;  // more than the ring has
+constexpr uint64_t kFillRows = 400000;  // more than the ring holds
 
 RowSchema BenchSchema() { return RowSchema::For(/*obs_dim=*/16, /*action_dim=*/3); }
 
@@ -46,7 +45,7 @@ v1::Chunk BenchChunk(uint64_t first_sequence) {
   return chunk;
 }
 
-// A store in a fresh folder that grants without end (the learner is far ahead).
+// A store in a new folder that grants unlimited credit (the learner is far ahead).
 class BenchStore {
  public:
   BenchStore() {
@@ -90,7 +89,7 @@ class BenchStore {
   }
   Store* store() { return store_.get(); }
   uint32_t session() const { return session_; }
-  uint64_t rows() const { return rows_; }  // there already
+  uint64_t rows() const { return rows_; }  // stored so far
 
  private:
   std::string folder_;
@@ -118,7 +117,7 @@ void InsertStore(benchmark::State& state) {
 
 void Draw(benchmark::State& state) {
   BenchStore bench;
-  const uint64_t newest = bench.rows() - 10000;  // the first update sees `min_size` rows and one
+  const uint64_t newest = bench.rows() - 10000;  // the first update sees min_size + 1 rows
   uint64_t update = newest - 10000;
   v1::DrawReply reply;
   for (auto _ : state) {
@@ -166,7 +165,7 @@ class EmptyService : public v1::Replay::CallbackService {
   }
 };
 
-// Sends chunks, at most kWindow beyond what was acknowledged. Bytes a second until the last one is.
+// Sends chunks, at most kWindow unacknowledged. Returns bytes per second until the last acknowledgement.
 double Stream(benchmark::State& state, const std::string& address, uint32_t session, const Security& security = {}) {
   const auto stub = v1::Replay::NewStub(MakeChannel(address, security));
   grpc::ClientContext context;
@@ -233,7 +232,7 @@ void InsertGrpc(benchmark::State& state) {
   (*server)->Shutdown(std::chrono::milliseconds(1000));
 }
 
-// As InsertGrpc over mutual TLS with a token: what transport security costs.
+// InsertGrpc over mutual TLS with a token: the cost of transport security.
 void InsertTls(benchmark::State& state) {
   const testing::TlsFiles files;
   BenchStore bench;

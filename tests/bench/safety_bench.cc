@@ -1,7 +1,7 @@
-// What acting costs in CPU time: the safe map alone, and the whole acting rule, a batch of environments at a time.
-//   safety/map: value in ns a state; floor is the limit it must stay below (ratio < 1), where it has one.
-//   acting:     value in ns an environment; floor is Eigen's matrix products of the rule's networks alone, forward and
-//               backward, measured in turns with it: what is left above it is activations, model, map and bookkeeping.
+// CPU time of acting: the safe map alone, and the whole acting rule for a batch of environments.
+//   safety/map: value in ns per state; floor is its limit, where it has one (ratio < 1).
+//   acting:     value in ns per environment; floor is Eigen's matrix products of the rule's networks, forward and
+//               backward, measured alternately. The rest is activations, model, map and bookkeeping.
 #include <ctime>
 #include <memory>
 #include <string>
@@ -24,14 +24,14 @@ double CpuNanoseconds() {
   return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
-// The limit that the map with K constraints and n actions is held to, in ns; 0 = none.
+// The time limit of the map with K constraints and n actions, in ns; 0 = none.
 double LimitOf(int K, int n) {
   if (K == 1 && n == 3) return 1000;
   if (K == 17 && n == 3) return 15000;
   return 0;
 }
 
-// Map of K constraints and n actions, state part and one action; cases vary so that no branch is learned.
+// Map of K constraints and n actions: state part and one action. The cases vary, so that branches are not predicted.
 void SafeMapOfCases(benchmark::State& state) {
   const int K = static_cast<int>(state.range(0)), n = static_cast<int>(state.range(1));
   constexpr int kCases = 64;
@@ -101,7 +101,7 @@ void ActingRuleOfBatch(benchmark::State& state, const std::string& rule_name) {
   FillNormal(2, noise.data(), batch);
   Products products(batch);
   const bool safe = (*rule)->has_constraint();
-  constexpr int kCalls = 16;  // between two looks at the clock
+  constexpr int kCalls = 16;  // between two readings of the clock
   double acting = 0, floor = 0;
   for (auto _ : state) {
     const double start = CpuNanoseconds();

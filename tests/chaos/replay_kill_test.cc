@@ -1,5 +1,5 @@
-// Kills the real replay process again and again while a client inserts. Oracle: what was acknowledged is kept, nothing
-// is stored twice, the order holds.
+// Kills the real replay process repeatedly while a client inserts. Every acknowledged row must be kept, no row may be
+// stored twice, and the order must be kept.
 #include <atomic>
 #include <cstring>
 
@@ -22,7 +22,7 @@ v1::Experiment KillExperiment() {
   experiment.set_task("cartpole");
   experiment.set_algorithm("datacom");
   experiment.mutable_run()->set_env_steps(100000);
-  experiment.mutable_replay()->set_min_size(50000);  // no learner here
+  experiment.mutable_replay()->set_min_size(50000);  // no learner in this test
   experiment.add_members()->set_seed(1);
   return experiment;
 }
@@ -76,7 +76,7 @@ TEST(ReplayKillTest, EveryAcknowledgedRowIsKeptOnceOverTwentyKills) {
   const auto session = testing::JoinReplay(channel, 1, schema.fingerprint());
   ASSERT_NE(session, nullptr);
   std::atomic<bool> stop{false};
-  std::atomic<uint64_t> goal{0};  // beyond a round's rows, so that a kill meets some on their way
+  std::atomic<uint64_t> goal{0};  // more than a round's rows, so that some are in flight at a kill
   std::thread actor([&] { Act(session.get(), schema, goal, stop); });
   RandomStream random(StreamKey("test.kill", {1}));
   for (int round = 0; round < kRounds; ++round) {
@@ -89,7 +89,7 @@ TEST(ReplayKillTest, EveryAcknowledgedRowIsKeptOnceOverTwentyKills) {
     EXPECT_TRUE(WIFSIGNALED(replay.End(SIGKILL)));
     replay.Start();
     const auto again = MakeChannel(replay.address());
-    EXPECT_TRUE(again->WaitForConnected(std::chrono::system_clock::now() + kLong)) << "it may still back off";
+    EXPECT_TRUE(again->WaitForConnected(std::chrono::system_clock::now() + kLong)) << "it may still be backing off";
     const auto after = GetReplayInfo(again, kLong);
     EXPECT_TRUE(after.ok() && after->members(0).inserted() >= acknowledged)
         << "round " << round << ": " << after.status();
@@ -100,7 +100,7 @@ TEST(ReplayKillTest, EveryAcknowledgedRowIsKeptOnceOverTwentyKills) {
   EXPECT_TRUE(flushed.ok()) << flushed;
   const uint64_t rows = session->acknowledged(0);
   ExpectRowsInOrder(channel, schema, rows);
-  EXPECT_EQ(GetReplayInfo(channel, kLong)->members(0).inserted(), rows) << "nothing twice";
+  EXPECT_EQ(GetReplayInfo(channel, kLong)->members(0).inserted(), rows) << "no row is stored twice";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The real replay process in a folder of a test: start, signal, ask. Not thread-safe. Start and End block.
+// The real replay process in a test's folder: start, signal, query. Not thread-safe. Start and End block.
 #ifndef DATACOM_TESTS_CHAOS_REPLAY_PROCESS_H_
 #define DATACOM_TESTS_CHAOS_REPLAY_PROCESS_H_
 
@@ -24,7 +24,7 @@ namespace datacom::testing {
 
 inline constexpr std::chrono::milliseconds kLong{30000};
 
-// Of the task cartpole under the algorithm datacom.
+// The row schema of cartpole with the algorithm datacom.
 inline RowSchema CartPoleSchema() {
   return RowSchema::For(/*obs_dim=*/5, /*action_dim=*/1, *ActingRuleColumns("safe_map", /*action_dim=*/1));
 }
@@ -41,7 +41,7 @@ class ReplayProcess {
     if (pid_ > 0) End(SIGKILL);
   }
 
-  // On the address it had before, if any.
+  // Starts on the previous address, if there is one.
   void Start() {
     std::filesystem::remove(folder_ + "/address");
     pid_ = Spawn({"--experiment", folder_ + "/experiment.textproto", "--run-id", "run", "--dir", folder_ + "/replay",
@@ -56,12 +56,12 @@ class ReplayProcess {
     address_ = *ReadFile(folder_ + "/address");
     address_.pop_back();
   }
-  // Sends the signal; the wait status.
+  // Sends the signal and returns the wait status.
   int End(int signal) {
     ::kill(pid_, signal);
     return Wait(&pid_);
   }
-  // What `datacom-replay --healthcheck` exits with.
+  // The exit code of `datacom-replay --healthcheck`.
   int HealthCheck() {
     pid_t pid = Spawn({"--healthcheck", address_});
     return WEXITSTATUS(Wait(&pid));
@@ -95,7 +95,7 @@ class ReplayProcess {
   pid_t pid_ = 0;
 };
 
-// An actor of these many environments, its stream open.
+// An actor with `environments` environments and an open stream.
 inline std::unique_ptr<InsertSession> JoinReplay(const std::shared_ptr<grpc::Channel>& channel, uint32_t environments,
                                                  uint64_t fingerprint) {
   InsertSession::Options options;

@@ -1,4 +1,4 @@
-// What the operating system sees of the replay process: exit codes, health, memory, a disk that fails.
+// Tests the replay process from outside: exit codes, health, memory, a failing disk.
 #include <fstream>
 
 #include "tests/chaos/replay_process.h"
@@ -21,7 +21,7 @@ v1::Experiment ProcessExperiment(int members) {
 
 using testing::CartPoleSchema;
 
-// Appends until `rows` rows of the member were appended; false when the session ended or nothing moved for long.
+// Appends until the member has `rows` rows; false when the session ended or made no progress for long.
 bool Produce(InsertSession* session, uint32_t member, uint64_t rows) {
   const auto deadline = std::chrono::steady_clock::now() + kLong;
   while (std::chrono::steady_clock::now() < deadline && session->status().ok()) {
@@ -37,7 +37,7 @@ bool Produce(InsertSession* session, uint32_t member, uint64_t rows) {
   return false;
 }
 
-// Kilobytes of a line of /proc/PID/status.
+// The kilobytes in a line of /proc/PID/status.
 int64_t MemoryKilobytes(pid_t pid, const std::string& name) {
   std::ifstream status("/proc/" + std::to_string(pid) + "/status");
   for (std::string line; std::getline(status, line);) {
@@ -46,7 +46,7 @@ int64_t MemoryKilobytes(pid_t pid, const std::string& name) {
   return -1;
 }
 
-TEST(ReplayProcessTest, LeavesWithZeroWhenTheRunIsCompleteAndWith75BeforeThat) {
+TEST(ReplayProcessTest, ExitsWith0WhenTheRunIsCompleteAndWith75Before) {
   testing::TemporaryFolder folder;
   v1::Experiment experiment = ProcessExperiment(1);
   experiment.mutable_run()->set_env_steps(60);
@@ -61,7 +61,7 @@ TEST(ReplayProcessTest, LeavesWithZeroWhenTheRunIsCompleteAndWith75BeforeThat) {
   ASSERT_TRUE(session->Flush(kLong).ok());
   const int early = replay.End(SIGTERM);
   EXPECT_TRUE(WIFEXITED(early) && WEXITSTATUS(early) == 75) << "the run is not complete";
-  EXPECT_NE(replay.HealthCheck(), 0) << "nobody serves";
+  EXPECT_NE(replay.HealthCheck(), 0) << "no process serves";
   ASSERT_NO_FATAL_FAILURE(replay.Start());
   {
     const auto learner = DrawStream::Open({channel, "run", CartPoleSchema().fingerprint()});
@@ -72,14 +72,14 @@ TEST(ReplayProcessTest, LeavesWithZeroWhenTheRunIsCompleteAndWith75BeforeThat) {
       ASSERT_TRUE(learner->Next(kLong).ok());
       learner->Announce(update);
     }
-  }  // delivers the last announcement
+  }  // closing delivers the last announcement
   const int complete = replay.End(SIGTERM);
   EXPECT_TRUE(WIFEXITED(complete) && WEXITSTATUS(complete) == 0) << "status " << complete;
 }
 
 TEST(ReplayProcessTest, FiveMembersOfDefaultCapacityTakeLessThan50MegabytesOfPrivateMemory) {
 #ifdef DATACOM_SANITIZED
-  GTEST_SKIP() << "a sanitizer's own memory is private too";
+  GTEST_SKIP() << "a sanitizer's memory is private too";
 #endif
   testing::TemporaryFolder folder;
   testing::ReplayProcess replay(folder.path(), ProcessExperiment(5));
@@ -95,7 +95,7 @@ TEST(ReplayProcessTest, FiveMembersOfDefaultCapacityTakeLessThan50MegabytesOfPri
   EXPECT_LT(kilobytes, 50 * 1024);
 }
 
-TEST(ReplayProcessTest, AfterTheDiskFailedItAcknowledgesNothingReportsNotServingAndFails) {
+TEST(ReplayProcessTest, AFailedDiskStopsAcknowledgementsReportsNotServingAndExitsWith1) {
   testing::TemporaryFolder folder;
   v1::Experiment experiment = ProcessExperiment(1);
   experiment.mutable_replay()->set_sync(true);

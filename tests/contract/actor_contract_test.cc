@@ -1,5 +1,5 @@
-// What every registered task promises within an actor: rows that follow from (run seed, member, session, environment,
-// episode) alone, and none from a step that its simulator calls invalid.
+// Tests every registered task inside an actor: rows depend only on (run seed, member, session, environment, episode),
+// and a step that the simulator calls invalid gives no row.
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -33,7 +33,7 @@ constexpr char kRandomised[] =
     "horizon: 25 randomisation { mass { low: 0.8 high: 1.25 } action_delay { low: 0 high: 3 } "
     "observation_noise { low: 0.001 high: 0.01 } }";
 constexpr char kRepeated[] = "horizon: 75 action_repeat: 3";  // 25 decisions
-// No simulator bears bodies of next to no mass under the forces of the actions.
+// No simulator stays valid when bodies have almost no mass.
 constexpr char kUnbearable[] = "horizon: 25 randomisation { mass { low: 1e-14 high: 1e-14 } }";
 
 struct Key {
@@ -53,10 +53,10 @@ class ActorContract : public ::testing::TestWithParam<std::string> {
   }
   static Snapshot Policy(const std::string& rule = "gaussian_policy") {
     Snapshot snapshot = testing::SnapshotOf(GetParam(), rule);
-    if (rule != "safe_layer") snapshot.scalars["delta"] = 20;  // far from the constraint the safe map leaves room
+    if (rule != "safe_layer") snapshot.scalars["delta"] = 20;  // far from the constraint the safe map passes actions on
     return snapshot;
   }
-  // Rows of the acting loop, until `rows` are there or as many iterations are over.
+  // Runs the acting loop until it made `rows` rows or as many iterations, and returns the rows.
   std::vector<ReceivedRow> Act(Rollout::Parts parts, uint32_t environments, uint64_t rows, const Key& key = {},
                                const Snapshot& policy = Policy()) {
     v1::RegisterReply registration;
@@ -72,7 +72,7 @@ class ActorContract : public ::testing::TestWithParam<std::string> {
     options.stop = [&] { return ++iterations > rows; };
     const auto rollout = Rollout::Make(std::move(parts), &session, &subscriber, &series_, options);
     EXPECT_TRUE(rollout.ok()) << rollout.status();
-    if (rollout.ok()) (*rollout)->Run().IgnoreError();  // finished or stopped: the rows tell
+    if (rollout.ok()) (*rollout)->Run().IgnoreError();  // the rows show whether it finished or stopped
     return session.rows;
   }
   std::vector<ReceivedRow> Act(const std::string& options, uint32_t environments, uint64_t rows, const Key& key = {}) {
@@ -85,7 +85,7 @@ class ActorContract : public ::testing::TestWithParam<std::string> {
     }
     return own;
   }
-  // Of an environment's first episode, which the actor ends early: 1..kHorizon.
+  // Length of an environment's first episode, which the actor ends early: 1..kHorizon.
   static uint32_t FirstLength(uint32_t environment) {
     return 1 + static_cast<uint32_t>(
                    RandomStream(StreamKey("actor.first_length", {7, 100, 3, environment})).Below(kHorizon));
@@ -99,7 +99,7 @@ class ActorContract : public ::testing::TestWithParam<std::string> {
   ActorMetrics series_{metrics_.get()};
 };
 
-TEST_P(ActorContract, AnEnvironmentsRowsDoNotDependOnHowManyThereAre) {
+TEST_P(ActorContract, AnEnvironmentsRowsDoNotDependOnTheNumberOfEnvironments) {
   for (const char* options : {kNominal, kRandomised, kRepeated}) {
     const std::vector<ReceivedRow> many = Act(options, 7, 7 * 80);
     for (const uint32_t count : {1u, 2u, 5u}) {
@@ -110,7 +110,7 @@ TEST_P(ActorContract, AnEnvironmentsRowsDoNotDependOnHowManyThereAre) {
   }
 }
 
-TEST_P(ActorContract, RowsFollowFromSeedMemberSessionEnvironmentAndEpisodeAndFromEachOfThem) {
+TEST_P(ActorContract, RowsDependOnSeedMemberSessionEnvironmentAndEpisode) {
   for (const char* options : {kNominal, kRandomised}) {
     const std::vector<ReceivedRow> rows = Act(options, 2, 160);
     EXPECT_EQ(Act(options, 2, 160), rows);
@@ -126,8 +126,8 @@ TEST_P(ActorContract, RowsFollowFromSeedMemberSessionEnvironmentAndEpisodeAndFro
   }
 }
 
-// A literal restatement: one task, played by the rows' actions.
-TEST_P(ActorContract, RowsAreTheTasksOwnNumbersTerminalOnesIncluded) {
+// Plays the rows' actions in one task.
+TEST_P(ActorContract, RowsHoldTheTasksNumbersIncludingTerminalOnes) {
   for (const char* options : {kNominal, kRandomised, kRepeated}) {
     const auto task = MakeOne(options);
     std::vector<double> seen(task->spec().obs_dim);
@@ -153,8 +153,8 @@ TEST_P(ActorContract, RowsAreTheTasksOwnNumbersTerminalOnesIncluded) {
   }
 }
 
-// Of a rule that filters outside of the agent and is told the cost of the step before.
-TEST_P(ActorContract, FilteredRowsAreTheTasksOwnNumbersUnderWhatWasExecuted) {
+// With a rule that filters after the policy and uses the previous step's cost.
+TEST_P(ActorContract, FilteredRowsHoldTheTasksNumbersForTheExecutedAction) {
   v1::Experiment experiment = Experiment(kNominal);
   experiment.set_algorithm("safe_layer_td3");
   Rollout::Parts parts = Rollout::MakeParts(experiment).value();
@@ -171,7 +171,7 @@ TEST_P(ActorContract, FilteredRowsAreTheTasksOwnNumbersUnderWhatWasExecuted) {
     if (row.step == 0) {
       RandomStream stream(StreamKey("actor.episode", {7, 100, 3, 2, row.episode}));
       task->Reset(&stream, seen.data());
-      previous = 0;  // although the start may cost something
+      previous = 0;  // even if the start has a cost
     }
     ASSERT_EQ(row.observation, std::vector<float>(seen.begin(), seen.end()));
     EXPECT_EQ(row.previous_cost, previous);
@@ -189,7 +189,7 @@ TEST_P(ActorContract, FilteredRowsAreTheTasksOwnNumbersUnderWhatWasExecuted) {
   EXPECT_GT(filtered, 0);
 }
 
-TEST_P(ActorContract, AnEpisodePlayedAgainGoesOnWithTheSameBits) {
+TEST_P(ActorContract, ARepeatedEpisodeContinuesWithTheSameBits) {
   for (const char* options : {kNominal, kRandomised, kRepeated}) {
     const std::vector<ReceivedRow> rows = Act(options, 1, 100);
     const RowSchema schema =
@@ -216,7 +216,7 @@ TEST_P(ActorContract, AnEpisodePlayedAgainGoesOnWithTheSameBits) {
   }
 }
 
-TEST_P(ActorContract, AnActionDoesNotDependOnTheBatchItIsChosenIn) {
+TEST_P(ActorContract, AnActionDoesNotDependOnItsBatch) {
   const TaskModel model = MakeTaskModel(GetParam(), v1::TaskOptions()).value();
   const size_t obs_dim = model.spec.obs_dim, action_dim = model.spec.action_dim;
   const std::vector<ReceivedRow> rows = Act(kNominal, 1, 96);
@@ -235,7 +235,8 @@ TEST_P(ActorContract, AnActionDoesNotDependOnTheBatchItIsChosenIn) {
       alone->Act(1, inputs, &expected[i * action_dim], {});
       if (alone->executed() != nullptr) std::copy_n(alone->executed(), action_dim, &expected[i * action_dim]);
     }
-    EXPECT_GT(std::set<float>(expected.begin(), expected.end()).size(), rows.size() / 2) << "or the test sees little";
+    EXPECT_GT(std::set<float>(expected.begin(), expected.end()).size(), rows.size() / 2)
+        << "otherwise the test proves little";
     for (const int batch : {2, 3, 8, 16, 32}) {
       const auto rule = MakeActingRule(snapshot, model, batch).value();
       std::vector<float> actions(expected.size());
@@ -249,7 +250,7 @@ TEST_P(ActorContract, AnActionDoesNotDependOnTheBatchItIsChosenIn) {
   }
 }
 
-// Hands the simulator an action that is no number at steps 10, 20, ... of every third episode.
+// Passes the simulator a NaN action at steps 10, 20, ... of every third episode.
 class BreaksNowAndThen : public Task {
  public:
   explicit BreaksNowAndThen(std::unique_ptr<Task> task, int* broken) : task_(std::move(task)), broken_(broken) {}
@@ -279,19 +280,19 @@ class BreaksNowAndThen : public Task {
   int episode_ = 0, step_ = 0;
 };
 
-TEST_P(ActorContract, AnEpisodeWhoseSimulatorWarnsIsAbandonedCountedAndItsBadRowNeverInserted) {
+TEST_P(ActorContract, AnEpisodeWithAnInvalidStepIsAbandonedCountedAndTheStepNotInserted) {
   Rollout::Parts parts = Rollout::MakeParts(Experiment(kNominal)).value();
   int broken = 0;
   parts.make_task = [make = parts.make_task, &broken]() -> absl::StatusOr<std::unique_ptr<Task>> {
     return std::make_unique<BreaksNowAndThen>(make().value(), &broken);
   };
   const std::vector<ReceivedRow> rows = Act(std::move(parts), 2, 600);
-  ASSERT_EQ(rows.size(), 600u) << "rows that are missing are made up for";
+  ASSERT_EQ(rows.size(), 600u) << "missing rows are replaced by later ones";
   ASSERT_GT(broken, 5);
   EXPECT_EQ(series_.abandoned_invalid.Value(), broken);
   EXPECT_EQ(series_.rows.Value(), 600);
   EXPECT_EQ(series_.env_steps.Value(), 600 + broken);
-  // What is there is what a run without faults has, up to the fault.
+  // Up to the fault, the rows equal those of a run without faults.
   const std::vector<ReceivedRow> sound = Act(kNominal, 2, 1200);
   for (const uint32_t e : {0u, 1u}) {
     std::map<std::pair<uint32_t, uint32_t>, ReceivedRow> expected;
@@ -303,7 +304,7 @@ TEST_P(ActorContract, AnEpisodeWhoseSimulatorWarnsIsAbandonedCountedAndItsBadRow
   }
 }
 
-TEST_P(ActorContract, ATaskThatAlwaysBreaksGivesNoRowAndAnEvaluationThatSaysSo) {
+TEST_P(ActorContract, ATaskThatIsAlwaysInvalidGivesNoRowAndAbandonedEvaluations) {
   const std::vector<ReceivedRow> rows = Act(kUnbearable, 2, 50);
   EXPECT_GT(series_.abandoned_invalid.Value(), 0);
   EXPECT_EQ(series_.rows.Value(), static_cast<double>(rows.size()));
@@ -323,8 +324,8 @@ TEST_P(ActorContract, ATaskThatAlwaysBreaksGivesNoRowAndAnEvaluationThatSaysSo) 
   }
 }
 
-// `eval RUN_DIR --set task_options...`: every option is obeyed, and told, or refused by name.
-TEST_P(ActorContract, APolicyCanBeEvaluatedUnderOtherTaskOptionsThanItsRuns) {
+// `eval RUN_DIR --set task_options...`: every option takes effect or is refused by name.
+TEST_P(ActorContract, APolicyCanBeEvaluatedWithOtherTaskOptions) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(::testing::TempDir()) / ("eval_" + GetParam());
   fs::create_directories(folder / "policies");
@@ -364,8 +365,8 @@ TEST_P(ActorContract, APolicyCanBeEvaluatedUnderOtherTaskOptionsThanItsRuns) {
     ASSERT_TRUE(evaluate(set, false, &other).ok());
     EXPECT_THAT(other.substr(0, other.find('\n')), ::testing::HasSubstr(name));
   }
-  EXPECT_GE(taken, 4) << "horizon, randomisation and action_repeat are every task's";
-  EXPECT_FALSE(evaluate({"randomisation.mass.low=2"}, true, &other).ok()) << "a range has two ends";
+  EXPECT_GE(taken, 4) << "every task has horizon, randomisation and action_repeat";
+  EXPECT_FALSE(evaluate({"randomisation.mass.low=2"}, true, &other).ok()) << "a range needs both ends";
 }
 
 INSTANTIATE_TEST_SUITE_P(AllTasks, ActorContract, ::testing::ValuesIn(TaskNames()),

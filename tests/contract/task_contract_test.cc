@@ -1,4 +1,4 @@
-// What every registered task promises (common/tasks/task.h), whatever it simulates.
+// Tests the promises of common/tasks/task.h for every registered task.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 
 constexpr char kRepeated[] = "action_repeat: 3";
 
-// Everything at once; the ranges are such that no simulator should mind.
+// All quantities at once, in ranges that every simulator should bear.
 constexpr char kRandomised[] =
     "randomisation { mass { low: 0.8 high: 1.25 } damping { low: 0.5 high: 2 } friction { low: 0.5 high: 1.5 } "
     "action_delay { low: 0 high: 4 } observation_noise { low: 0.001 high: 0.01 } }";
@@ -55,7 +55,7 @@ class TaskContract : public ::testing::TestWithParam<std::string> {
     }
     return action;
   }
-  // All numbers of `steps` steps with random actions, after the reset of episode `episode`.
+  // All numbers of `steps` steps with random actions after the reset of episode `episode`.
   std::vector<double> Play(Task* task, uint64_t episode, int steps = 150) const {
     std::vector<double> observation(model_.spec.obs_dim), all;
     RandomStream start(StreamKey("test.episode", {episode})), actions(9);
@@ -75,7 +75,7 @@ class TaskContract : public ::testing::TestWithParam<std::string> {
   std::vector<double> observation_;
 };
 
-TEST_P(TaskContract, ItsFactsAreWholeAndTheModelHasTheirDimensions) {
+TEST_P(TaskContract, TheSpecificationIsCompleteAndTheModelHasItsDimensions) {
   const TaskSpec& spec = model_.spec;
   EXPECT_EQ(spec.name, GetParam());
   EXPECT_FALSE(spec.summary.empty());
@@ -94,15 +94,15 @@ TEST_P(TaskContract, ItsFactsAreWholeAndTheModelHasTheirDimensions) {
   EXPECT_EQ(task->spec().horizon, spec.horizon);
 }
 
-TEST_P(TaskContract, TheSameStreamAndActionsGiveTheSameBitsInEveryInstanceAndEpisode) {
+TEST_P(TaskContract, TheSameStreamAndActionsGiveTheSameBitsInAnyInstanceAndEpisode) {
   for (const std::string options : {"", kRandomised, kRepeated}) {
     const auto one = Make(options), two = Make(options);
-    Play(two.get(), 99, 50);  // has lived through another episode before
+    Play(two.get(), 99, 50);  // has played another episode before
     for (const uint64_t episode : {3, 4}) EXPECT_EQ(Play(one.get(), episode), Play(two.get(), episode)) << options;
   }
 }
 
-TEST_P(TaskContract, AnEpisodeStaysFiniteAndTheTimeLimitIsTheCallersBusiness) {
+TEST_P(TaskContract, AnEpisodeStaysFiniteAndHasNoTimeLimitOfItsOwn) {
   const auto task = Make();
   RandomStream start(1), actions(2);
   task->Reset(&start, observation_.data());
@@ -113,7 +113,7 @@ TEST_P(TaskContract, AnEpisodeStaysFiniteAndTheTimeLimitIsTheCallersBusiness) {
     ASSERT_TRUE(result.valid) << "step " << i;
     ASSERT_TRUE(std::isfinite(result.reward) && std::isfinite(result.cost));
     for (const double v : observation_) ASSERT_TRUE(std::isfinite(v));
-    ASSERT_NE(before, observation_) << "no step, absorbing or not, resets or freezes";
+    ASSERT_NE(before, observation_) << "no step, absorbing or not, resets or stops the task";
     if (i + 1 == model_.spec.horizon && !absorbed) {
       EXPECT_FALSE(result.absorbing) << "the time limit is not absorbing";
     }
@@ -121,7 +121,7 @@ TEST_P(TaskContract, AnEpisodeStaysFiniteAndTheTimeLimitIsTheCallersBusiness) {
   }
 }
 
-TEST_P(TaskContract, AnUnknownStartValueIsRefusedNamingItAndTheKnownOnes) {
+TEST_P(TaskContract, AnUnknownStartValueIsRefusedAndTheKnownOnesListed) {
   const auto task = Make();
   RandomStream start(1);
   const absl::Status status = task->ResetTo({{"no_such_key", 1.0}}, &start, observation_.data());
@@ -132,7 +132,7 @@ TEST_P(TaskContract, AnUnknownStartValueIsRefusedNamingItAndTheKnownOnes) {
 }
 
 TEST_P(TaskContract, StepsResetsAndModelEvaluationsAllocateNothing) {
-  if (!testing::kCountsAllocations) GTEST_SKIP() << "a sanitizer owns the allocator";
+  if (!testing::kCountsAllocations) GTEST_SKIP() << "a sanitizer replaces the allocator";
   const ControlAffineDims dims = model_.dynamics->dims();
   std::vector<double> q(dims.q), x(dims.x), x_dot(dims.x), f(dims.q), G(dims.q * dims.action);
   for (const std::string options : {"", kRandomised, kRepeated}) {
@@ -147,7 +147,7 @@ TEST_P(TaskContract, StepsResetsAndModelEvaluationsAllocateNothing) {
         model_.dynamics->Evaluate(observation_.data(), {q.data(), x.data(), x_dot.data(), f.data(), G.data()});
       }
     };
-    episode(1);  // the first scaled model is made here
+    episode(1);  // makes the first scaled model
     EXPECT_EQ(testing::CountAllocations([&] {
                 episode(2);
                 episode(3);
@@ -157,9 +157,9 @@ TEST_P(TaskContract, StepsResetsAndModelEvaluationsAllocateNothing) {
   }
 }
 
-// Known constraints, where a task has them: names are told apart, Jacobians are derivatives, rows with a gain are on
-// positions of a second-order state, and none claims a violation that the cost denies.
-TEST_P(TaskContract, KnownConstraintsAreNamedOnceAndHaveTheirOwnDerivatives) {
+// For tasks with known constraints: names are unique, Jacobians are derivatives, and rows with a gain are on positions
+// of a second-order state.
+TEST_P(TaskContract, KnownConstraintsHaveUniqueNamesAndCorrectDerivatives) {
   const KnownConstraints* const known = model_.known_constraints.get();
   if (known == nullptr) GTEST_SKIP() << "this task has none";
   const ControlAffineDims dims = model_.dynamics->dims();
@@ -202,7 +202,7 @@ TEST_P(TaskContract, KnownConstraintsAreNamedOnceAndHaveTheirOwnDerivatives) {
   }
 }
 
-TEST_P(TaskContract, AKnownConstraintThatIsViolatedIsAViolation) {
+TEST_P(TaskContract, AViolatedKnownConstraintHasPositiveCost) {
   const KnownConstraints* const known = model_.known_constraints.get();
   if (known == nullptr) GTEST_SKIP() << "this task has none";
   const ControlAffineDims dims = model_.dynamics->dims();
@@ -221,15 +221,16 @@ TEST_P(TaskContract, AKnownConstraintThatIsViolatedIsAViolation) {
       double largest = k[0];
       for (const double row : k) largest = testing::LargerOrNan(row, largest);
       if (largest <= 0) continue;
-      EXPECT_LE(largest, cost + 4e-3) << "a mallet reported a millisecond late moves by as much at 4 m/s";
+      EXPECT_LE(largest, cost + 4e-3)
+          << "at 4 m/s a mallet whose position is reported a millisecond late moves by as much";
       ++violations;
     }
   }
   EXPECT_GT(violations, 0) << "the test never left the safe set";
 }
 
-// Each option alone, with a value its rule allows.
-TEST_P(TaskContract, EveryOptionIsTakenOrRefusedByNameAndTheHorizonIsEveryTasks) {
+// Each option alone, with a value that its rule allows.
+TEST_P(TaskContract, EveryOptionIsTakenOrRefusedByNameAndTheHorizonAlwaysTaken) {
   const std::map<std::string, std::string> values = {
       {"horizon", "horizon: 17"},           {"puck_region", "puck_region: 'adjusted'"},
       {"reward", "reward: 'paper'"},        {"mismatch_sigma", "mismatch_sigma: 0.5"},
@@ -262,7 +263,7 @@ TEST_P(TaskContract, EveryOptionIsTakenOrRefusedByNameAndTheHorizonIsEveryTasks)
   }
 }
 
-TEST_P(TaskContract, ScaledPhysicsChangeTheTrajectoryFromTheNextResetAndScaleOneIsNominal) {
+TEST_P(TaskContract, ScaledPhysicsApplyFromTheNextResetAndScaleOneIsNominal) {
   const auto task = Make(), nominal = Make();
   const std::vector<double> expected = Play(nominal.get(), 3);
   task->ScalePhysics({2, 1, 1});
@@ -272,7 +273,7 @@ TEST_P(TaskContract, ScaledPhysicsChangeTheTrajectoryFromTheNextResetAndScaleOne
   EXPECT_EQ(Play(task.get(), 3), expected);
   task->ScalePhysics({2, 1, 1});
   EXPECT_EQ(Play(task.get(), 3), heavy);
-  EXPECT_EQ(Play(nominal.get(), 3), expected) << "another instance's physics are its own";
+  EXPECT_EQ(Play(nominal.get(), 3), expected) << "another instance's physics do not change";
 }
 
 TEST_P(TaskContract, RandomisationOffIsNominalAndOnIsNot) {
@@ -287,13 +288,13 @@ TEST_P(TaskContract, RandomisationOffIsNominalAndOnIsNot) {
                                "observation_noise { low: 0.001 high: 0.01 }"}) {
     const std::vector<double> drawn = Play(Make("randomisation { " + on + " }").get(), 3);
     EXPECT_NE(drawn, expected) << on;
-    if (on[0] == 'm') {  // the start is the task's own
+    if (on[0] == 'm') {  // mass: the start does not change
       EXPECT_TRUE(std::equal(drawn.begin(), drawn.begin() + model_.spec.obs_dim, expected.begin()));
     }
   }
 }
 
-TEST_P(TaskContract, AnActionThatIsNoNumberMakesTheStepInvalidAndTheNextEpisodeIsAsGoodAsEver) {
+TEST_P(TaskContract, ANaNActionMakesTheStepInvalidAndDoesNotChangeTheNextEpisode) {
   const auto task = Make();
   const std::vector<double> expected = Play(task.get(), 3);
   for (int i = 0; i < model_.spec.action_dim; ++i) {
@@ -309,10 +310,10 @@ TEST_P(TaskContract, AnActionThatIsNoNumberMakesTheStepInvalidAndTheNextEpisodeI
 INSTANTIATE_TEST_SUITE_P(AllTasks, TaskContract, ::testing::ValuesIn(TaskNames()),
                          [](const auto& info) { return info.param; });
 
-// The nominal model claims q_dot = f + G u. Against the simulator over one control step of dt = 1/120 s three known
-// errors remain: the input gain (1.9 against 2.0 N: 5 % of G u), damping that the model leaves out (0.001 x_dot, 2e-4
-// theta_dot), and the finite difference (order dt). The test corrects the first exactly and bounds the others by 2 % of
-// |q_dot| + 0.05, with rates up to 2 rad/s.
+// The nominal model is q_dot = f + G u. Compared with the simulator over one control step of dt = 1/120 s it has three
+// known errors: the input gain (1.9 instead of 2.0 N: 5 % of G u), the damping that the model leaves out (0.001 x_dot,
+// 2e-4 theta_dot), and the finite difference (order dt). The test corrects the first exactly and bounds the others by 2
+// % of |q_dot| + 0.05, with rates up to 2 rad/s.
 TEST(CartPoleModel, PredictsTheSimulatorsAccelerationUpToItsStatedMismatch) {
   const auto model = MakeTaskModel("cartpole", v1::TaskOptions());
   const auto task = *MakeTask("cartpole", v1::TaskOptions());

@@ -1,4 +1,4 @@
-// Every registered task under random policies for long: $DATACOM_SOAK_STEPS steps each, 5 million where it is not set.
+// Long runs of every registered task under random policies: $DATACOM_SOAK_STEPS steps each (default 5 million).
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -21,7 +21,7 @@ uint64_t Steps() {
   return steps;
 }
 
-// Holds an action for a while that its episode chooses; every fourth entry stands at a bound.
+// Holds each action for a duration that the episode chooses; every fourth entry is at a bound.
 class RandomPolicy {
  public:
   RandomPolicy(const TaskSpec& spec, uint64_t episode)
@@ -50,7 +50,7 @@ class RandomPolicy {
 
 class TaskSoak : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(TaskSoak, ValidStepsAreFiniteHoweverLongItGoesOn) {
+TEST_P(TaskSoak, ValidStepsStayFinite) {
   const auto task = MakeTask(GetParam(), v1::TaskOptions()).value();
   const TaskSpec& spec = task->spec();
   const uint64_t steps = Steps();
@@ -91,7 +91,7 @@ TEST_P(TaskSoak, ValidStepsAreFiniteHoweverLongItGoesOn) {
     report();
   }
   report();
-  EXPECT_LE(1000 * abandoned, episodes) << "a simulation that is sound gives up next to nothing";
+  EXPECT_LE(1000 * abandoned, episodes) << "a sound simulation abandons almost no episode";
 }
 
 INSTANTIATE_TEST_SUITE_P(AllTasks, TaskSoak, ::testing::ValuesIn(TaskNames()),

@@ -40,7 +40,7 @@ TEST(BenchJson, ReadsOurOwnDocumentAndMergesItWithTheMachine) {
   EXPECT_THAT(BenchTable(*entries), HasSubstr("learner/datacom/M=1"));
 }
 
-TEST(BenchJson, RefusesWhatIsNoResult) {
+TEST(BenchJson, RefusesAnInvalidDocument) {
   EXPECT_FALSE(ParseBench("actor", "Segmentation fault").ok());
   EXPECT_FALSE(ParseBench("actor", "[]").ok());
   EXPECT_FALSE(ParseBench("actor", R"({"benchmarks": []})").ok());

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The Compose files: merged and filled in by podman-compose, against the Compose specification's schema and their promises.
+"""Checks the Compose files, merged and filled in by podman-compose, against the Compose schema and the project's rules.
 
-usage: compose_test.py BIN [unittest arguments], in the build folder. The tools come from PyPI (schemas.py).
+usage: compose_test.py BIN [unittest arguments], run in the build folder. The tools come from PyPI (schemas.py).
 """
 import functools
 import json
@@ -24,7 +24,7 @@ if WHY_NOT:
     print("skipped:", WHY_NOT)
     sys.exit(SKIPPED)
 
-import jsonschema  # noqa: E402  they are installed above
+import jsonschema  # noqa: E402  installed above
 import yaml  # noqa: E402
 
 PLAIN, SECURE = ("compose.yaml",), ("compose.yaml", "compose.secure.yaml")
@@ -45,37 +45,37 @@ def config(names, **environment):
 
 
 def merged(names, **environment):
-    """What the files mean together."""
+    """The project that the files define together."""
     project = yaml.safe_load(config(names, **environment))
     scale = project["services"]["actor"]["deploy"]
-    scale["replicas"] = int(scale["replicas"])  # as Compose itself does with what came from a variable
+    scale["replicas"] = int(scale["replicas"])  # Compose also converts the value of a variable
     return project
 
 
 def check(project):
-    """Raises what the schema has against a project. It is from before `name` was allowed."""
+    """Raises the schema's objections to a project. The schema is older than the key `name`."""
     schema = json.loads(read(COMPOSE_SCHEMA))
     project = {key: value for key, value in project.items() if key != "name" and not key.startswith("x-")}
     jsonschema.Draft7Validator(schema).validate(project)
 
 
 class ComposeTest(unittest.TestCase):
-    def test_the_files_follow_the_schema_alone_and_merged(self):
+    def test_each_file_and_the_merged_project_follow_the_schema(self):
         for names in (PLAIN, SECURE):
             check(merged(names))
         for name in SECURE:
             raw = yaml.safe_load(read(COMPOSE, name))
-            raw.get("services", {}).get("actor", {}).get("deploy", {}).pop("replicas", None)  # a variable, not yet a number
+            raw.get("services", {}).get("actor", {}).get("deploy", {}).pop("replicas", None)  # still a variable, not a number
             check(raw)
 
-    def test_the_schema_refuses_what_it_does_not_know(self):
+    def test_the_schema_refuses_unknown_keys(self):
         for role, key, value in (("replay", "restarts", "always"), ("actor", "healthcheck", {"tests": []}), ("learner", "read_only", "perhaps")):
             project = merged(PLAIN)
             project["services"][role][key] = value
             with self.assertRaises(jsonschema.ValidationError):
                 check(project)
 
-    def test_every_argument_is_a_flag_of_its_binary_and_every_health_check_asks_where_it_listens(self):
+    def test_arguments_are_flags_of_the_binary_and_health_checks_use_its_port(self):
         for names in (PLAIN, SECURE):
             services = merged(names)["services"]
             for role, program in ROLES.items():
@@ -89,21 +89,21 @@ class ComposeTest(unittest.TestCase):
                 self.assertIn("--listen=0.0.0.0:7000", service["command"])
                 self.assertIn("--metrics-listen=0.0.0.0:9100", service["command"])
 
-    def test_every_role_is_nobody_on_a_read_only_root_with_limits_and_starts_again_when_it_fails(self):
+    def test_roles_are_unprivileged_with_a_read_only_root_limits_and_restarts(self):
         services = merged(PLAIN)["services"]
         for role in ROLES:
             service = services[role]
             self.assertEqual(service["user"], "10001:10001")
             self.assertIs(service["read_only"], True)
             self.assertEqual((service["cap_drop"], service["security_opt"]), (["ALL"], ["no-new-privileges:true"]))
-            self.assertRegex(service["restart"], r"^on-failure")  # 0 is the end of the run
+            self.assertRegex(service["restart"], r"^on-failure")  # exit code 0 is the end of the run
             self.assertEqual(set(service["deploy"]["resources"]["limits"]), {"cpus", "memory"})
             self.assertNotIn("ports", service)
         for name, service in services.items():
             for port in service.get("ports", []):
                 self.assertTrue(port.startswith("127.0.0.1:"), name)
 
-    def test_whoever_is_waited_for_has_a_health_check_and_is_not_left_out_by_a_profile(self):
+    def test_a_service_that_others_depend_on_has_a_health_check_and_no_profile(self):
         services = merged(PLAIN)["services"]
         waits = [(name, other, how["condition"]) for name, service in services.items() for other, how in service.get("depends_on", {}).items()]
         self.assertGreaterEqual({(name, other) for name, other, _ in waits},
@@ -113,7 +113,7 @@ class ComposeTest(unittest.TestCase):
             self.assertIn("healthcheck", services[other])
             self.assertNotIn("profiles", services[other])
 
-    def test_a_learner_on_a_gpu_takes_the_place_of_the_other_under_its_profile(self):
+    def test_the_profile_gpu_replaces_the_cpu_learner(self):
         services = merged(PLAIN)["services"]
         cpu, gpu = services["learner"], services["learner-cuda"]
         self.assertEqual((cpu["profiles"], gpu["profiles"]), (["cpu"], ["gpu"]))
@@ -122,7 +122,7 @@ class ComposeTest(unittest.TestCase):
         self.assertEqual(gpu["deploy"]["resources"]["reservations"]["devices"][0]["capabilities"], ["gpu"])
         self.assertIn("COMPOSE_PROFILES=cpu\n", read(COMPOSE, ".env"))
 
-    def test_with_the_secure_file_every_command_is_the_same_with_tls_and_has_the_secrets_it_reads(self):
+    def test_the_secure_file_adds_only_tls_and_its_secrets_to_every_command(self):
         plain, secure = merged(PLAIN)["services"], merged(SECURE)
         for role in ROLES:
             service = secure["services"][role]
@@ -130,7 +130,7 @@ class ComposeTest(unittest.TestCase):
             self.assertEqual(service["secrets"], ["ca.crt", "tls.crt", "tls.key", "token"])
             self.assertEqual(service["image"], plain[role]["image"])
             plain_health = ROLES[role] == "datacom-actor" or "--health-listen=127.0.0.1:7001" in service["command"]
-            self.assertTrue(plain_health, f"{role}: its health check speaks no TLS")
+            self.assertTrue(plain_health, f"{role}: its health check does not use TLS")
         self.assertEqual({name: os.path.basename(secret["file"]) for name, secret in secure["secrets"].items()},
                          {name: name for name in ("ca.crt", "tls.crt", "tls.key", "token")})
 
@@ -144,7 +144,7 @@ class ComposeTest(unittest.TestCase):
             self.assertIn("/mine.textproto:/etc/datacom/experiment.textproto:ro", services[role]["volumes"])
         self.assertEqual(services["actor"]["deploy"]["replicas"], 7)
 
-    def test_what_is_mounted_is_there_and_prometheus_scrapes_the_services(self):
+    def test_mounted_files_exist_and_prometheus_scrapes_the_services(self):
         project = merged(PLAIN)
         for name, service in project["services"].items():
             for volume in service.get("volumes", []):

@@ -1,4 +1,4 @@
-"""Docker's Compose, of the second generation (docker compose) or the first (docker-compose 1.29), on the project's files."""
+"""Runs Docker's Compose, version 2 (docker compose) or version 1 (docker-compose 1.29), on the project's files."""
 import os
 import re
 import shutil
@@ -9,12 +9,12 @@ COMPOSE = os.path.join(SOURCE, "deploy", "compose")
 
 
 def why_not():
-    """Empty where one of them is installed."""
+    """The reason why none can be used; empty when one is installed."""
     return "" if second() or shutil.which("docker-compose") else "neither docker compose nor docker-compose is installed"
 
 
 def words(names, folder, *options):
-    """The start of a command that reads files of deploy/compose. The first generation refuses `name:`: it gets copies without, kept in a folder."""
+    """The first words of a command that reads files of deploy/compose. Version 1 refuses `name:` and gets copies without it in `folder`."""
     if second():
         files = [os.path.join(COMPOSE, name) for name in names]
         command = ["docker", "compose"]
@@ -28,5 +28,5 @@ def words(names, folder, *options):
 
 
 def second():
-    """Whether the plugin is installed."""
+    """True when the plugin is installed."""
     return shutil.which("docker") and subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode == 0

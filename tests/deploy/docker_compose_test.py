@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The Compose files as Docker's own Compose reads them; skipped where it is not installed."""
+"""Checks that Docker's Compose accepts the Compose files; skipped when it is not installed."""
 import subprocess
 import sys
 import tempfile

@@ -1,8 +1,8 @@
-"""Stands in for `datacom train` and `datacom sweep` in the tests of deploy/dev/reproduce.
+"""Fake of `datacom train` and `datacom sweep` for the tests of deploy/dev/reproduce.
 
-The folder in DATACOM_FAKE steers it: `exit` holds a name and the code that it ends with; while `wait` is there it leaves half
-a run and waits for SIGTERM, then ends with 75. It adds a line to `starts`: its arguments, its niceness, its autogroup's
-niceness ("none" without autogroups) and whether it leads a session. Each member leaves two rows of progress and four episodes.
+The folder in DATACOM_FAKE controls it. `exit` holds an entry's name and its exit code. While `wait` exists it writes half a
+run, waits for SIGTERM and exits with 75. It adds a line to `starts`: its arguments, its niceness, its autogroup's niceness
+("none" without autogroups) and whether it leads a session. Each member gets two rows of progress and four episodes.
 """
 import json
 import os

@@ -1,8 +1,9 @@
-"""Stands in for a role binary in the tests of `datacom train`: reports addresses, waits, ends as it is told.
+"""Fake of a role binary for the tests of `datacom train`: reports addresses, waits, and ends as configured.
 
-The folder in DATACOM_FAKE steers it: `<process>.exit` holds a code to end with at once (after a line in the log),
-releasing the lock on `incomplete` lets the learner write its records and end with 0, `<process>.stubborn` makes it ignore
-SIGTERM. In the run folder a replay leaves the file of a ring, a learner that ends its records and a checkpoint. It leaves `starts` (one line a start: process, pid, listen address) and `stops` (one line a SIGTERM: process).
+The folder in DATACOM_FAKE controls it. `<process>.exit` holds a code to exit with at once, after a line in the log. When the
+lock on `incomplete` is released, the learner writes its records and exits with 0. `<process>.stubborn` makes it ignore SIGTERM.
+In the run folder a replay writes a ring's file; a learner that exits with 0 writes records and a checkpoint. `starts` gets a
+line per start (process, pid, listen address) and `stops` a line per SIGTERM (process).
 """
 import fcntl
 import os
@@ -47,7 +48,7 @@ def main():
     append(os.path.join(control, "starts"), f"{process} {os.getpid()} {value('--listen')} {'--die-with-parent' in sys.argv}")
     exit_file = os.path.join(control, process + ".exit")
     if os.path.exists(exit_file):
-        print(process, "says why it cannot go on", flush=True)
+        print(process, "explains why it cannot continue", flush=True)
         with open(exit_file, encoding="utf-8") as file:
             sys.exit(int(file.read()))
     if role == "replay":

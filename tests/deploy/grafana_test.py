@@ -1,4 +1,4 @@
-"""Dashboards: written by their generator, laid out without overlap, every query of what is exported and of valid syntax."""
+"""Checks that dashboards equal their generator's output, do not overlap, and query existing metrics in valid syntax."""
 import json
 import os
 import re
@@ -17,18 +17,18 @@ FOLDER = os.path.join("deploy", "grafana", "dashboards")
 
 
 class Dashboards(unittest.TestCase):
-    def test_the_committed_files_are_what_the_generator_writes(self):
+    def test_the_committed_files_equal_the_generators_output(self):
         rendered = render()
         self.assertEqual(sorted(os.listdir(os.path.join(SOURCE, FOLDER))), sorted(rendered))
         for name, content in rendered.items():
             self.assertEqual(read(FOLDER, name), content, f"{name}: run deploy/dev/dashboards.py")
 
-    def test_safety_learning_throughput_and_sweep_are_there_with_their_variables(self):
+    def test_the_four_dashboards_exist_with_their_variables(self):
         self.assertEqual(sorted(dashboards()), ["datacom-learning", "datacom-safety", "datacom-sweep", "datacom-throughput"])
         for uid, page in dashboards().items():
             self.assertEqual([variable["name"] for variable in page["templating"]["list"]], ["datasource", "run", "task", "member"], uid)
 
-    def test_panels_have_their_own_place_and_number_and_a_sentence(self):
+    def test_panels_do_not_overlap_and_have_unique_ids_and_a_description(self):
         for uid, page in dashboards().items():
             taken = set()
             for panel in page["panels"]:
@@ -41,7 +41,7 @@ class Dashboards(unittest.TestCase):
                 taken |= cells
             self.assertEqual(len({panel["id"] for panel in page["panels"]}), len(page["panels"]))
 
-    def test_every_query_names_only_what_is_exported_or_recorded_and_obeys_the_variables(self):
+    def test_every_query_uses_existing_metrics_and_the_variables(self):
         for (uid, title), text in expressions(substitute=False):
             self.assertEqual(unknown_names(text), set(), (uid, title))
             self.assertIn('run=~"$run"', text, (uid, title))
@@ -54,7 +54,7 @@ class Dashboards(unittest.TestCase):
             self.assertEqual(set(re.findall(r'"uid": "([^"]*)"', json.dumps(page["panels"]))), {"${datasource}"}, uid)
 
     @unittest.skipUnless(shutil.which("promtool"), "promtool is not installed (apt-get install prometheus)")
-    def test_every_query_is_of_valid_syntax(self):
+    def test_every_query_has_valid_syntax(self):
         rules = [{"record": f"panel:{i}", "expr": text} for i, (_, text) in enumerate(expressions())]
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "rules.yml")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Kubernetes manifests as kustomize renders them, and those that `datacom sweep` writes, against golden files.
+"""Compares the Kubernetes manifests that kustomize renders, and those that `datacom sweep` writes, with golden files.
 
 usage: kubernetes_test.py DATACOM [unittest arguments]
-       kubernetes_test.py DATACOM --write       writes the golden files anew; look at the difference
+       kubernetes_test.py DATACOM --write       rewrites the golden files; check the difference
 """
 import os
 import re
@@ -19,7 +19,7 @@ NO_KUSTOMIZE = why_no_kustomize()
 
 
 def sweep_files(folder):
-    """Name of a golden file -> what the sweep wrote."""
+    """Name of a golden file -> the text that the sweep wrote."""
     files = {"sweep-kustomization.yaml": read(folder, "kustomization.yaml")}
     for population in read(folder, "populations.txt").split():
         files[f"sweep-{population}.yaml"] = read(folder, population, "jobset.yaml")
@@ -32,7 +32,7 @@ class Files(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
 
-    def test_a_sweep_writes_the_golden_jobsets_and_one_kustomization_over_them(self):
+    def test_a_sweep_writes_the_golden_jobsets_and_one_kustomization(self):
         said = write_sweep(DATACOM, self.folder)
         self.assertIn(f"kubectl apply -k {self.folder}", said)
         written = sweep_files(self.folder)
@@ -43,7 +43,7 @@ class Files(unittest.TestCase):
         again = write_sweep(DATACOM, self.folder)
         self.assertEqual((said, written), (again, sweep_files(self.folder)))
 
-    def test_typed_settings_reach_every_population_and_may_not_differ_the_next_time(self):
+    def test_options_apply_to_every_population_and_must_be_repeated(self):
         def sweep(*more):
             return subprocess.run([DATACOM, "sweep", "cartpole/cost_budgets", "--seeds", "0", "--backend", "kubernetes", "--dir", self.folder,
                                    *more], capture_output=True, text=True, timeout=60, check=False, cwd=SOURCE)
@@ -81,7 +81,7 @@ class Files(unittest.TestCase):
         self.assertIn("tolerance_steps: 64\n", schedule)
         self.assertIn("publish_period: 16\n", schedule)
 
-    def test_a_sweep_for_a_cluster_names_its_schedule_unless_the_experiment_does(self):
+    def test_a_sweep_for_a_cluster_sets_its_schedule_unless_the_experiment_does(self):
         def schedule(folder, *typed):
             folder = os.path.join(self.folder, folder)
             subprocess.run([DATACOM, "sweep", "cartpole/cost_budgets", "--seeds", "0", "--dir", folder, "--render-only", *typed],
@@ -94,7 +94,7 @@ class Files(unittest.TestCase):
             self.assertIn(f"tolerance_steps: {tolerance}\n", written)
             self.assertIn(f"publish_period: {period}\n", written)
 
-    def test_the_operators_rules_are_those_of_prometheus(self):
+    def test_the_operators_rules_equal_those_of_prometheus(self):
         script = os.path.join(SOURCE, "deploy", "dev", "prometheus_rule.py")
         written = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True).stdout
         self.assertEqual(read(KUBERNETES, "rules", "rules.yaml"), written)
@@ -128,7 +128,7 @@ class Fetch(unittest.TestCase):
         environment = {**os.environ, "FAKE": self.folder, "PATH": self.path("bin") + ":" + os.environ["PATH"]}
         return subprocess.run([os.path.join(KUBERNETES, "fetch"), *arguments], capture_output=True, text=True, timeout=60, check=False, env=environment)
 
-    def test_a_run_is_copied_out_of_its_namespace_through_a_pod_that_is_taken_away(self):
+    def test_a_run_is_copied_through_a_pod_that_is_deleted_afterwards(self):
         result = self.fetch("hockey-1", self.path("mine"))
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(read(self.path("mine/progress.csv")), "member\n")
@@ -138,7 +138,7 @@ class Fetch(unittest.TestCase):
         self.assertEqual({tuple(call[:2]) for call in calls}, {("--namespace", "hockey-1")})
         self.assertIn("claimName: run}", read(self.path("applied")))
 
-    def test_every_run_of_a_sweep_is_copied_into_the_folder_of_its_population(self):
+    def test_every_run_of_a_sweep_is_copied_into_its_populations_folder(self):
         write_sweep(DATACOM, self.path("sweep"))
         result = self.fetch(self.path("sweep"))
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -148,7 +148,7 @@ class Fetch(unittest.TestCase):
             self.assertIn(f"claimName: {claim}}}", read(self.path("applied")))
         self.assertIn("--namespace datacom-sweeps apply", read(self.path("said")))
 
-    def test_what_cannot_be_copied_is_named_and_its_pod_taken_away(self):
+    def test_a_failed_copy_is_named_and_its_pod_deleted(self):
         write_sweep(DATACOM, self.path("sweep"))
         with open(self.path("broken"), "w", encoding="utf-8"):
             pass
@@ -167,7 +167,7 @@ class Rendered(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual(render(os.path.join(KUBERNETES, folder)), read(GOLDEN, name + ".yaml"))
 
-    def test_the_overlay_that_the_runbook_shows_renders_with_its_own_experiment_and_images(self):
+    def test_the_runbooks_overlay_renders_with_its_experiment_and_images(self):
         shown = re.search(r"cat >mine/kustomization.yaml <<'TEXT'\n(.*?)    TEXT\n", read(SOURCE, "deploy", "README.md"), re.S).group(1)
         with tempfile.TemporaryDirectory(prefix="datacom-manifests-") as folder:
             os.mkdir(os.path.join(folder, "mine"))
@@ -180,10 +180,10 @@ class Rendered(unittest.TestCase):
         self.assertEqual(rendered.count("image: registry.example.org/team/datacom-"), 4)
         namespace = rendered.split("---\n")[0]
         self.assertIn("kind: Namespace\n", namespace)
-        self.assertIn("  name: hockey-1\n", namespace)  # the run's identity
+        self.assertIn("  name: hockey-1\n", namespace)  # the run id
         self.assertIn("pod-security.kubernetes.io/enforce: restricted\n", namespace)
 
-    def test_a_sweep_is_one_apply_with_the_experiments_whole(self):
+    def test_one_apply_holds_all_jobsets_and_complete_experiments(self):
         with tempfile.TemporaryDirectory(prefix="datacom-manifests-") as folder:
             write_sweep(DATACOM, folder)
             text = render(folder)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The golden manifests against the schemas of Kubernetes, JobSet and the Prometheus operator, and against what they promise.
+"""Checks the golden manifests against the schemas of Kubernetes, JobSet and the Prometheus operator, and against the project's rules.
 
-usage: manifest_schemas_test.py BIN [unittest arguments], in the build folder. Schemas come from PyPI (schemas.py). Those of Kueue
-are of v1beta1, which has every word that the v1beta2 objects here use, with the same meaning; what v1beta2 asks besides (that each
-flavor of a group has a quota of each covered resource) is tested below.
+usage: manifest_schemas_test.py BIN [unittest arguments], run in the build folder. Schemas come from PyPI (schemas.py). The schemas
+of Kueue are v1beta1, which has all fields that the v1beta2 objects here use, with the same meaning. v1beta2 also requires a quota of
+each covered resource in every flavor of a group; a test below checks that.
 """
 import copy
 import glob
@@ -21,15 +21,15 @@ if WHY_NOT:
     print("skipped:", WHY_NOT)
     sys.exit(SKIPPED)
 
-import jsonschema  # noqa: E402  they are installed above
+import jsonschema  # noqa: E402  installed above
 import kubernetes_validate  # noqa: E402
 import yaml  # noqa: E402
 from cloudcoil.models.prometheus_operator import v1 as operator  # noqa: E402
 from kubeflow_trainer_api.models.jobset_v1alpha2_job_set import JobsetV1alpha2JobSet  # noqa: E402
 
-VERSIONS = ("1.31", "1.37")  # the first with a stable podFailurePolicy, and the newest there is
+VERSIONS = ("1.31", "1.37")  # the first with a stable podFailurePolicy, and the newest
 CUSTOM = {"JobSet": JobsetV1alpha2JobSet, "PodMonitor": operator.PodMonitor, "PrometheusRule": operator.PrometheusRule}
-UNCHECKED = {"Kustomization"}  # kubectl kustomize reads it in kubernetes_test
+UNCHECKED = {"Kustomization"}  # kubernetes_test checks it with kubectl kustomize
 KUEUE = ("ResourceFlavor", "ClusterQueue", "LocalQueue")
 KUEUE_SCHEMAS, NO_KUEUE = schemas.kueue(KUEUE)
 PROGRAMS = {"datacom-replay": "datacom-replay", "datacom-learner": "datacom-learner", "datacom-learner-cuda": "datacom-learner",
@@ -37,7 +37,7 @@ PROGRAMS = {"datacom-replay": "datacom-replay", "datacom-learner": "datacom-lear
 
 
 def objects():
-    """(file, object) of every golden file, and of the pod that copies runs; without Kueue's where its schemas cannot be had."""
+    """(file, object) of every golden file and of the copying pod; without Kueue's objects when its schemas are missing."""
     return ((file, item) for file, item in all_objects() if not (NO_KUEUE and item["kind"] in KUEUE))
 
 
@@ -49,7 +49,7 @@ def all_objects():
 
 
 def pods(item):
-    """(role, pod specification) of all pods an object is or makes."""
+    """(role, pod specification) of all pods that an object is or makes."""
     if item["kind"] == "JobSet":
         for job in item["spec"]["replicatedJobs"]:
             yield job["name"], job["template"]["spec"]["template"]["spec"]
@@ -64,19 +64,19 @@ def roles(item):
 
 
 def check(item):
-    """Raises what the schema of an object has against it. A model must give back all it was given: it drops what it does not know."""
+    """Raises the schema's objections to an object. A model drops unknown fields, so its output must equal its input."""
     if item["kind"] in KUEUE:
         if item["apiVersion"] != "kueue.x-k8s.io/v1beta2" or set(item) - {"apiVersion", "kind", "metadata", "spec"}:
             raise ValueError(f"{item['kind']}: {item}")
         jsonschema.validate(item.get("spec", {}), KUEUE_SCHEMAS[item["kind"]])
     elif item["kind"] in CUSTOM:
         outside = copy.deepcopy(item)
-        for job in outside["spec"].get("replicatedJobs", []):  # the Jobs in a JobSet are checked as such
+        for job in outside["spec"].get("replicatedJobs", []):  # the Jobs of a JobSet are checked as Jobs
             inside = job["template"].pop("spec")
             check({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": job["name"]}, "spec": inside})
         kept = CUSTOM[item["kind"]].model_validate(outside).model_dump(mode="json", by_alias=True, exclude_unset=True)
         if kept != outside:
-            raise ValueError(f"{item['kind']} {item['metadata']['name']}: its schema has not all of it")
+            raise ValueError(f"{item['kind']} {item['metadata']['name']}: its schema does not have all of its fields")
     elif item["kind"] not in UNCHECKED:
         for version in VERSIONS:
             kubernetes_validate.validate(item, version, strict=True)
@@ -93,7 +93,7 @@ class Schemas(unittest.TestCase):
             "Namespace", "Service", "ConfigMap", "StatefulSet", "Deployment", "Job", "PersistentVolumeClaim", "PodDisruptionBudget",
             "NetworkPolicy", "Pod"})
 
-    def test_the_schemas_refuse_a_word_they_do_not_know_and_a_value_of_another_type(self):
+    def test_the_schemas_refuse_an_unknown_field_and_a_wrong_type(self):
         tried = set()
         for _, item in objects():
             if item["kind"] in tried | UNCHECKED | {"ConfigMap", "Namespace"}:
@@ -108,7 +108,7 @@ class Schemas(unittest.TestCase):
         self.assertGreater(len(tried), 10)
 
     @unittest.skipIf(NO_KUEUE, NO_KUEUE)
-    def test_a_word_deep_inside_a_queue_is_checked_too(self):
+    def test_nested_fields_of_a_queue_are_checked(self):
         queue = next(item for _, item in objects() if item["kind"] == "ClusterQueue")
         for word, value in (("moon", 1), ("nominalQuota", "much")):
             broken = copy.deepcopy(queue)
@@ -116,7 +116,7 @@ class Schemas(unittest.TestCase):
             with self.assertRaises(jsonschema.ValidationError):
                 check(broken)
 
-    def test_the_queues_of_kueue_name_one_another_and_cover_what_populations_ask_for(self):
+    def test_kueues_queues_refer_to_each_other_and_cover_the_requested_resources(self):
         found = {item["kind"]: item for _, item in all_objects() if item["kind"] in KUEUE}
         self.assertEqual(set(found), set(KUEUE))
         self.assertEqual(found["LocalQueue"]["spec"]["clusterQueue"], found["ClusterQueue"]["metadata"]["name"])
@@ -135,7 +135,7 @@ class Schemas(unittest.TestCase):
         sweep = next(item for file, item in all_objects() if file == "sweep-kustomization.yaml")
         self.assertEqual(sweep["namespace"], selected)
 
-    def test_a_word_deep_inside_a_jobset_is_checked_too(self):
+    def test_nested_fields_of_a_jobset_are_checked(self):
         item = next(item for _, item in objects() if item["kind"] == "JobSet")
         for path in (("template", "spec", "template", "spec", "containers", 0, "livenessProbe"), ("template", "spec", "podFailurePolicy")):
             broken = copy.deepcopy(item)
@@ -148,7 +148,7 @@ class Schemas(unittest.TestCase):
 
 
 class Promises(unittest.TestCase):
-    def test_every_pod_keeps_to_the_restricted_profile_on_a_read_only_root(self):
+    def test_every_pod_follows_the_restricted_profile_with_a_read_only_root(self):
         count = 0
         for file, item in objects():
             for role, pod in pods(item):
@@ -182,7 +182,7 @@ class Promises(unittest.TestCase):
                     self.assertRegex(flags[program], rf"(?m)^\s+{word}\b", f"{file} {role}")
                     self.assertTrue(word.startswith("--") == ("=" in argument), argument)
 
-    def test_ports_probes_and_peers_meet(self):
+    def test_ports_probes_and_peers_match(self):
         for file, item in objects():
             for role, pod in roles(item):
                 container = pod["containers"][0]
@@ -193,7 +193,7 @@ class Promises(unittest.TestCase):
                 for probe in ("startupProbe", "readinessProbe"):
                     if probe in container:
                         self.assertEqual(container[probe], {**container[probe], "grpc": {"port": int(health)}})
-                # An actor without a policy is not ready and not to be killed: liveness asks for the port alone.
+                # An actor without a policy is not ready but must not be killed: its liveness probe checks only the port.
                 self.assertEqual(container["livenessProbe"]["tcpSocket"], {"port": "grpc"})
                 self.assertEqual("--tls" in given and role != "actor" and role != "evaluator", "--health-listen" in given)
                 for flag, peer in (("--replay", "replay"), ("--learner", "learner")):
@@ -204,17 +204,17 @@ class Promises(unittest.TestCase):
                     elif flag in given:
                         self.assertEqual(given[flag], peer + ":7000")
 
-    def test_who_is_interrupted_is_started_again_and_who_is_misconfigured_is_not(self):
+    def test_interrupted_pods_are_restarted_and_misconfigured_ones_are_not(self):
         jobs = [item["spec"] for _, item in objects() if item["kind"] == "Job"]
         jobs += [job["template"]["spec"] for _, item in objects() if item["kind"] == "JobSet" for job in item["spec"]["replicatedJobs"]]
         self.assertEqual(len(jobs), 4 * 2 + 2 * 4)
         for job in jobs:
-            self.assertEqual(job["template"]["spec"]["restartPolicy"], "Never")  # else a failure policy is not allowed
+            self.assertEqual(job["template"]["spec"]["restartPolicy"], "Never")  # required by a pod failure policy
             rules = [(rule["action"], rule.get("onExitCodes", {}).get("values"), bool(rule.get("onPodConditions")))
                      for rule in job["podFailurePolicy"]["rules"]]
             self.assertEqual(rules, [("FailJob", [2], False), ("Ignore", [75], False), ("Ignore", None, True)])
 
-    def test_nobody_reaches_a_port_that_he_need_not(self):
+    def test_policies_allow_only_necessary_connections(self):
         roles = ("replay", "learner", "actor", "evaluator")
         wanted = {("actor", "replay", 7000), ("learner", "replay", 7000), ("actor", "learner", 7000), ("evaluator", "learner", 7000)}
         for name in ("dev", "cpu", "gpu", "secure", "sweep"):
@@ -231,7 +231,7 @@ def selects(selector, role):
 
 
 def allows(policies, direction, own, peer, port):
-    """Whether a role's policies let it talk to (egress) or be reached by (ingress) a peer of its namespace."""
+    """True when a role's policies allow it to reach (egress) or be reached by (ingress) a peer of its namespace."""
     mine = [policy for policy in policies if direction.capitalize() in policy["policyTypes"] and selects(policy["podSelector"], own)]
     if not mine:
         return True  # no policy selects it: everything is allowed

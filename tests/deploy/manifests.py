@@ -1,4 +1,4 @@
-"""What the tests of Kubernetes manifests share: where they are, how they are rendered, and the golden files they must equal."""
+"""Helpers of the Kubernetes tests: the manifests' folders, rendering, and the golden files."""
 import os
 import re
 import shutil
@@ -9,7 +9,7 @@ KUBERNETES = os.path.join(SOURCE, "deploy", "kubernetes")
 GOLDEN = os.path.join(SOURCE, "tests", "deploy", "kubernetes")
 FOLDERS = {"dev": "overlays/dev", "cpu": "overlays/cpu", "gpu": "overlays/gpu", "secure": "overlays/secure",
            "sweep": "overlays/sweep", "rules": "rules"}
-SKIPPED = 77  # what ctest shows as skipped
+SKIPPED = 77  # exit code that ctest shows as skipped
 
 
 def read(*path):
@@ -18,12 +18,12 @@ def read(*path):
 
 
 def why_no_kustomize():
-    """Empty where `kubectl kustomize` of this machine is new enough for components and namespaces (5; 1.27 brought it)."""
+    """The reason why `kubectl kustomize` cannot be used: it needs kustomize 5 (kubectl 1.27) for components and namespaces."""
     if not shutil.which("kubectl"):
         return "kubectl is not installed"
     text = subprocess.run(["kubectl", "version", "--client"], capture_output=True, text=True, check=False).stdout
     version = re.search(r"Kustomize Version: v(\d+)", text)
-    return "" if version and int(version.group(1)) >= 5 else "kubectl brings no kustomize 5: " + " ".join(text.split())
+    return "" if version and int(version.group(1)) >= 5 else "kubectl does not include kustomize 5: " + " ".join(text.split())
 
 
 def render(folder):
@@ -34,7 +34,7 @@ def render(folder):
 
 
 def write_sweep(binary, folder):
-    """The golden sweep's manifests, written into a folder."""
+    """Writes the golden sweep's manifests into a folder."""
     result = subprocess.run([binary, "sweep", os.path.join(GOLDEN, "sweep.textproto"), "--backend", "kubernetes", "--actors", "4",
                              "--images", "registry.example.org:5000/team:1.0", "--dir", folder],
                             capture_output=True, text=True, timeout=60, check=False, cwd=SOURCE)

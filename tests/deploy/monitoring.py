@@ -1,4 +1,4 @@
-"""What the tests of rules, alerts and dashboards share: the project's files, and which metrics there are."""
+"""Helpers of the tests of rules, alerts and dashboards: the project's files and metrics."""
 import glob
 import json
 import os
@@ -22,7 +22,7 @@ def table():
 
 
 def series():
-    """Every series name a scrape can show."""
+    """Every series name that a scrape can return."""
     names = set()
     for name, kind in table().items():
         names |= {name + suffix for suffix in ("_bucket", "_count", "_sum")} if kind == "histogram" else {name}
@@ -35,13 +35,13 @@ def recorded():
 
 
 def alerts():
-    """(name, its block of text) of every alert."""
+    """(name, block of text) of every alert."""
     parts = re.split(r"^\s*- alert: (\w+)$", read("deploy", "prometheus", "alerts.yml"), flags=re.M)
     return list(zip(parts[1::2], parts[2::2]))
 
 
 def unknown_names(expression):
-    """What an expression names that no process exports and no rule records."""
+    """Names in an expression that no process exports and no rule records."""
     names = set(re.findall(r"\b(?:member|run):\w+(?::\w+)?|\bdatacom_\w+", re.sub(r'"[^"]*"', "", expression)))
     names = {name for name in names if not any(name != other and name in other and other.startswith(("member:", "run:")) for other in names)}
     return names - series() - recorded()
@@ -58,7 +58,7 @@ def dashboards():
 
 
 def expressions(substitute=True):
-    """((dashboard, panel), query) of every panel; with every run, task and member chosen, as Grafana would send it."""
+    """((dashboard, panel), query) of every panel, as Grafana would send it with all runs, tasks and members selected."""
     for uid, page in sorted(dashboards().items()):
         for panel in page["panels"]:
             for target in panel["targets"]:
@@ -69,11 +69,11 @@ def expressions(substitute=True):
 
 
 def selectors(expression):
-    """Every selector inside an expression, without its range."""
+    """Every selector in an expression, without its range."""
     return set(re.findall(r"[a-zA-Z_:][\w:]*\{[^}]*\}|\{[^}]*\}|\b(?:datacom_\w+|(?:run|member):[\w:]+)(?!\w*[{:])", expression))
 
 
 def alert_expression(text):
-    """The expression in an alert's block."""
+    """The expression of an alert's block."""
     inner = re.search(r"^\s*expr: (?:\|\n((?:\s{10,}.*\n)+)|(.*)\n)", text, re.M)
     return inner.group(1) or inner.group(2)

@@ -47,7 +47,7 @@ v1::LearnerInfo Learner() {
   return info;
 }
 
-TEST(Progress, MergesWhatReplayAndLearnerSay) {
+TEST(Progress, MergesTheAnswersOfReplayAndLearner) {
   const ProgressView view = MakeProgress(Replay(10000, 9000), Learner());
   ASSERT_EQ(view.members.size(), 2u);
   EXPECT_EQ(view.members[1].seed, 11u);
@@ -56,23 +56,23 @@ TEST(Progress, MergesWhatReplayAndLearnerSay) {
   EXPECT_EQ(view.phase, "learning");
 }
 
-TEST(Progress, ShowsWhatTheReplayKnowsWhileTheLearnerIsAway) {
+TEST(Progress, ShowsTheReplaysAnswerWithoutTheLearners) {
   const ProgressView view = MakeProgress(Replay(10000, 9000), std::nullopt);
   ASSERT_EQ(view.members.size(), 2u);
   EXPECT_EQ(view.members[0].env_steps, 10000u);
   EXPECT_EQ(view.phase, "starting");
 }
 
-TEST(Progress, IsAsFarAsTheSlowestMemberAndTheUpdates) {
+TEST(Progress, IsTheLesserOfSlowestMemberAndUpdates) {
   EXPECT_DOUBLE_EQ(FractionDone(MakeProgress(Replay(10000, 4000), Learner())), 0.2);
   EXPECT_DOUBLE_EQ(FractionDone(MakeProgress(Replay(20000, 20000), Learner())), 8000.0 / 18000);
   EXPECT_DOUBLE_EQ(FractionDone(ProgressView()), 0);
 }
 
-TEST(Progress, ExpectsTheEndWhenTheSlowerOfStepsAndUpdatesIsDone) {
+TEST(Progress, TheEtaIsTheLaterOfStepsAndUpdates) {
   ProgressView view = MakeProgress(Replay(10000, 10000), Learner());
   EXPECT_FALSE(EtaSeconds(view).has_value());
-  view.steps_per_second = 2000;  // of two members: 10,000 steps each take 10 s
+  view.steps_per_second = 2000;  // for two members: 10,000 steps each take 10 s
   EXPECT_DOUBLE_EQ(*EtaSeconds(view), 10);
   view.updates_per_second = 500;  // 10,000 updates take 20 s
   EXPECT_DOUBLE_EQ(*EtaSeconds(view), 20);
@@ -88,7 +88,7 @@ TEST(Progress, FormatsDurationsAndCounts) {
   EXPECT_EQ(FormatCount(1234567), "1,234,567");
 }
 
-TEST(Progress, TheTableHasALineAMemberAndFitsTheTerminal) {
+TEST(Progress, TheTableHasOneLinePerMemberAndFitsTheTerminal) {
   v1::ReplayInfo replay = Replay(10000, 9000);
   replay.set_rows_per_second(250);
   ProgressView view = MakeProgress(replay, Learner());
@@ -112,7 +112,7 @@ TEST(Progress, AnAlgorithmWithoutDeltaShowsNone) {
   EXPECT_THAT(RenderLine(view), AllOf(Not(HasSubstr("delta")), HasSubstr("return 105.00"), HasSubstr("1 diverged")));
 }
 
-TEST(Progress, ACriticThatRunsAwayIsSaidTo) {
+TEST(Progress, ShowsARunawayCritic) {
   ProgressView view = MakeProgress(Replay(10000, 9000), Learner());
   EXPECT_THAT(RenderLine(view), Not(HasSubstr("runaway")));
   view.members[0].status = "runaway";
@@ -126,7 +126,7 @@ TEST(Progress, AnAlgorithmWithoutATemperatureShowsNone) {
   EXPECT_THAT(RenderTable(view, 200, 16), AllOf(HasSubstr("5.5000        -       1,234"), Not(HasSubstr("nan"))));
 }
 
-TEST(Progress, TellsHowFarPreTrainingIsAndCountsItAmongWhatIsLeft) {
+TEST(Progress, ShowsPreTrainingAndIncludesItInTheEta) {
   ProgressView view;
   view.target_update = 10000;
   view.pretrain_target = 5000;
@@ -139,7 +139,7 @@ TEST(Progress, TellsHowFarPreTrainingIsAndCountsItAmongWhatIsLeft) {
   EXPECT_THAT(RenderLine(view), Not(HasSubstr("pre-training")));
 }
 
-TEST(RateMeter, MeasuresOverItsWindowAndStartsAnewAfterARestart) {
+TEST(RateMeter, MeasuresOverItsWindowAndRestartsWhenTheCountFalls) {
   ManualClock clock;
   RateMeter meter(&clock, 10);
   EXPECT_EQ(meter.rate(), 0);
@@ -147,7 +147,7 @@ TEST(RateMeter, MeasuresOverItsWindowAndStartsAnewAfterARestart) {
     meter.Add(second <= 50 ? 0 : 7.0 * (second - 50));
     clock.Advance(std::chrono::seconds(1));
   }
-  EXPECT_DOUBLE_EQ(meter.rate(), 7);  // the idle first 50 s are forgotten
+  EXPECT_DOUBLE_EQ(meter.rate(), 7);  // the idle first 50 s are outside the window
   meter.Add(3);
   EXPECT_EQ(meter.rate(), 0);
   clock.Advance(std::chrono::seconds(2));
@@ -155,7 +155,7 @@ TEST(RateMeter, MeasuresOverItsWindowAndStartsAnewAfterARestart) {
   EXPECT_DOUBLE_EQ(meter.rate(), 5);
 }
 
-TEST(LiveBlock, GoesBackOverExactlyTheLinesItDrew) {
+TEST(LiveBlock, ErasesExactlyItsLines) {
   LiveBlock block;
   EXPECT_EQ(block.Redraw("a\nb\n"), "\x1b[Ja\nb\n");
   EXPECT_THAT(block.Redraw("c\n"), StartsWith("\x1b[2A\x1b[J"));

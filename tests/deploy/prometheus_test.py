@@ -1,4 +1,4 @@
-"""Rules and alerts against the table of metrics and the runbook; with promtool also their syntax, lint and unit tests."""
+"""Checks rules and alerts against the table of metrics and the runbook; with promtool also syntax, lint and unit tests."""
 import os
 import re
 import shutil
@@ -12,22 +12,22 @@ TESTS = os.path.join(SOURCE, "tests", "deploy", "prometheus")
 
 
 def anchors(markdown):
-    """Anchors of a page's headings, as they are linked to."""
+    """The link anchors of a page's headings."""
     headings = re.findall(r"^#+ (.+)$", markdown, re.M)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 class Files(unittest.TestCase):
-    def test_the_table_of_metrics_is_read_whole(self):
+    def test_the_table_of_metrics_is_read_completely(self):
         named = set(re.findall(r'"(datacom_\w+)"', read("common", "metrics", "table.cc")))
         self.assertEqual(set(table()), named)
 
-    def test_rules_and_alerts_name_only_what_is_exported_or_recorded(self):
+    def test_rules_and_alerts_use_existing_metrics(self):
         for name in ("rules.yml", "alerts.yml"):
             text = re.sub(r"^\s*(- (record|alert|name):|summary:|runbook_url:).*$|#.*$", "", read("deploy", "prometheus", name), flags=re.M)
             self.assertEqual(unknown_names(text), set(), name)
 
-    def test_every_alert_has_a_severity_a_summary_and_a_section_of_the_runbook(self):
+    def test_every_alert_has_a_severity_a_summary_and_a_runbook_section(self):
         runbook = anchors(read("deploy", "README.md"))
         self.assertGreater(len(alerts()), 6)
         for name, text in alerts():
@@ -51,7 +51,7 @@ class Files(unittest.TestCase):
 
 
 class Watch(unittest.TestCase):
-    def test_it_links_a_runs_targets_and_starts_prometheus_with_the_shipped_configuration(self):
+    def test_it_links_the_targets_and_starts_prometheus_with_the_shipped_configuration(self):
         with tempfile.TemporaryDirectory() as folder:
             for name in ("bin", "tree/deploy/prometheus", "tree/runs/a"):
                 os.makedirs(os.path.join(folder, name))
@@ -92,7 +92,7 @@ class Promtool(unittest.TestCase):
     def test_rules_and_alerts_are_free_of_lint(self):
         self.promtool("check", "rules", "--lint=all", "--lint-fatal", "rules.yml", "alerts.yml")
 
-    def test_rules_record_and_alerts_fire_as_their_unit_tests_say(self):
+    def test_the_unit_tests_of_rules_and_alerts_pass(self):
         self.promtool("test", "rules", "rules_test.yml", "alerts_test.yml", folder=TESTS)
 
 

@@ -38,7 +38,7 @@ const MapMaker kNoMap = [](const std::string& run_dir) {
 
 Csv Parsed(const std::string& text) { return *Csv::Parse(text, "test"); }
 
-// The run of the records above.
+// The run with the records above.
 Run Recorded(bool episodes) {
   Run run;
   run.folder = "runs/a";
@@ -74,14 +74,14 @@ class ReportTest : public testing::Test {
   std::filesystem::path folder_;
 };
 
-TEST(Csv, DropsTheRowThatAKilledWriterLeftUnfinished) {
+TEST(Csv, DropsAnUnfinishedLastRow) {
   const Csv csv = Parsed("a,b\n1,2\n3,");
   EXPECT_EQ(csv.rows(), 1u);
   EXPECT_EQ(csv.Number(0, "b"), 2);
   EXPECT_TRUE(std::isnan(csv.Number(0, "c")));
 }
 
-TEST(Csv, NamesTheLineThatHasTooFewColumns) {
+TEST(Csv, NamesALineWithTooFewColumns) {
   const auto csv = Csv::Parse("a,b\n1\n2,3\n", "x.csv");
   EXPECT_THAT(std::string(csv.status().message()), HasSubstr("x.csv line 2"));
   EXPECT_TRUE(absl::IsNotFound(Csv::Parse("", "x.csv").status()));
@@ -92,7 +92,7 @@ TEST(GroupSeries, IsTheMeanOverMembersAtEqualSteps) {
   ASSERT_EQ(series.steps, (std::vector<double>{0, 1000}));
   EXPECT_EQ(series.values[0].mean, 12);
   EXPECT_NEAR(series.values[0].half, 12.7062047362 * 2, 1e-8);  // deviation 2.83, over sqrt(2): standard error 2
-  EXPECT_EQ(series.values[1].count, 1);                         // an empty cell does not count
+  EXPECT_EQ(series.values[1].count, 1);                         // an empty cell is not counted
   EXPECT_EQ(series.values[1].mean, 20);
 }
 
@@ -102,7 +102,7 @@ TEST(GroupSeries, UpdatesPerSecondIsTheGrowthBetweenRows) {
   EXPECT_EQ(series.values[0].mean, 100);
 }
 
-TEST(GroupSeries, CumulativeCostAddsEveryEpisodeThatEndedBefore) {
+TEST(GroupSeries, CumulativeCostAddsAllEndedEpisodes) {
   const Series series = SeriesOf("cumulative_cost", true);
   ASSERT_EQ(series.steps, (std::vector<double>{0, 1000}));
   EXPECT_EQ(series.values[0].mean, 0);
@@ -110,14 +110,14 @@ TEST(GroupSeries, CumulativeCostAddsEveryEpisodeThatEndedBefore) {
   EXPECT_TRUE(SeriesOf("cumulative_cost").steps.empty());
 }
 
-TEST(GroupSeries, TheWorstViolationIsTheLargestOfAnyEpisodeThatEndedBefore) {
+TEST(GroupSeries, TheWorstViolationIsTheLargestOfAllEndedEpisodes) {
   const Series series = SeriesOf("worst_violation", true);
   ASSERT_EQ(series.steps, (std::vector<double>{0, 1000}));
   EXPECT_EQ(series.values[0].mean, 0);
   EXPECT_EQ(series.values[1].mean, (0.75 + 2) / 2);
 }
 
-TEST(GroupSeries, AColumnThatIsNotThereHasNoPoints) { EXPECT_TRUE(SeriesOf("alpha").steps.empty()); }
+TEST(GroupSeries, AMissingColumnHasNoPoints) { EXPECT_TRUE(SeriesOf("alpha").steps.empty()); }
 
 TEST(ShownValues, AreThoseOfEachMembersNewestRow) {
   const std::vector<report::Run> runs = {Recorded(false)};
@@ -134,7 +134,7 @@ constexpr char kEvaluated[] =
     "0,5,2,2000,900,9,25,9,0.5,7,ok\n"
     "1,6,2,2000,900,9,25,6,0.5,3,ok\n";
 
-TEST(ShownValues, AreThoseOfEachMembersBestEpochWhereThatIsAskedFor) {
+TEST(ShownValues, AreThoseOfEachMembersBestEpochWhenRequested) {
   report::Run run = Recorded(false);
   run.progress = Parsed(kEvaluated);
   run.experiment.set_algorithm("datacom");
@@ -146,9 +146,9 @@ TEST(ShownValues, AreThoseOfEachMembersBestEpochWhereThatIsAskedFor) {
   EXPECT_EQ(ShownValues(GroupRuns(unevaluated, Shown::kBest).at(0), "delta"), (std::vector<double>{5, 4}));
 }
 
-TEST(ShownValues, TotalsOfTheTrainingAreThoseOfTheNewestRowAlsoWithTheBestEpochs) {
+TEST(ShownValues, TrainingTotalsAreAlwaysThoseOfTheNewestRow) {
   report::Run run = Recorded(false);
-  run.progress = Parsed(kEvaluated);  // best are member 0's row at 1000 steps and member 1's at 2000
+  run.progress = Parsed(kEvaluated);  // best: member 0's row at 1000 steps, member 1's at 2000
   run.episodes = Parsed(
       "member,env_steps,sum_cost,max_violation\n0,400,3,0.25\n1,500,10,2\n0,1000,4,0.75\n0,1500,5,0.875\n"
       "1,2000,6,1\n");
@@ -162,7 +162,7 @@ TEST(ShownValues, TotalsOfTheTrainingAreThoseOfTheNewestRowAlsoWithTheBestEpochs
   }
 }
 
-TEST_F(ReportTest, TablesOfTheBestEpochsNameThemAndTheRule) {
+TEST_F(ReportTest, TablesOfBestEpochsNameTheEpochsAndTheRule) {
   Write("progress.csv", kEvaluated);
   const auto best = ReportData({folder_.string()}, kNoMap, {Shown::kBest, {}});
   ASSERT_TRUE(best.ok()) << best.status();
@@ -171,7 +171,7 @@ TEST_F(ReportTest, TablesOfTheBestEpochsNameThemAndTheRule) {
   EXPECT_EQ(members[0]["epoch"], 1);  // the default budget is 5
   EXPECT_EQ(members[1]["epoch"], 2);
   EXPECT_EQ(members[0]["eval_sum_cost"], 5);
-  EXPECT_EQ(members[0]["env_steps"], 2000);  // how far the member is
+  EXPECT_EQ(members[0]["env_steps"], 2000);  // progress of the member
   EXPECT_EQ((*best)["groups"][0]["summary"]["eval_discounted_return"][0], 7);
   const auto last = ReportData({folder_.string()}, kNoMap);
   EXPECT_FALSE(last->contains("rule"));
@@ -196,7 +196,7 @@ Run Labelled(const std::string& folder, const std::vector<std::string>& labels) 
   return run;
 }
 
-TEST(GroupRuns, MembersOfOneLabelAreAGroupAcrossTheRunsOfASweep) {
+TEST(GroupRuns, MembersWithOneLabelAreAGroupAcrossTheRunsOfASweep) {
   const std::vector<report::Run> runs = {Labelled("s/a", {"lr 1", "lr 2"}), Labelled("s/b", {"lr 2", "lr 3"})};
   EXPECT_THAT(Described(GroupRuns(runs)), ElementsAre("lr 1 = s/a:0", "lr 2 = s/a:1 s/b:0", "lr 3 = s/b:1"));
 }
@@ -216,7 +216,7 @@ TEST(GroupRuns, EqualLabelsOfTwoSweepsOrTwoExperimentsStayApart) {
               ElementsAre("cartpole/x, lr 1 = s/a:0 s/a:1", "cartpole/y, lr 1 = s/b:0", "cartpole/y = s/b:1"));
 }
 
-TEST_F(ReportTest, ABaselineIsTheMeanOfItsWholeEpisodesBesideTheRecordsColumns) {
+TEST_F(ReportTest, ABaselineIsTheMeanOfItsCompleteEpisodes) {
   Write("back_off.csv",
         "member,episode,discounted_return,max_violation,sum_cost,success,abandoned,reached\n"
         "0,0,-10,0.5,4,1,0,1\n0,1,-30,0,0,0,0,1\n0,2,-900,9,9,1,1,1\n");
@@ -236,7 +236,7 @@ TEST_F(ReportTest, ABaselineIsTheMeanOfItsWholeEpisodesBesideTheRecordsColumns) 
   EXPECT_EQ((*ReportData({folder_.string()}, kNoMap))["baselines"], nlohmann::json::array());
 }
 
-TEST_F(ReportTest, ABaselineThatIsNoneIsNamed) {
+TEST_F(ReportTest, AnInvalidBaselineIsNamed) {
   Write("other.csv", "step,x\n1,2\n");
   Write("words.csv", "discounted_return\nbad\n");
   Write("none.csv", "discounted_return\n");
@@ -266,7 +266,7 @@ TEST_F(ReportTest, DataHoldsTheFinalValuesOfEachMemberAndTheirInterval) {
 TEST_F(ReportTest, RunsOfOneAlgorithmShareAColourAndDifferInStroke) {
   const auto data = ReportData({folder_.string(), folder_.string()}, kNoMap);
   ASSERT_TRUE(data.ok()) << data.status();
-  EXPECT_EQ((*data)["groups"][0]["algorithm"], (*data)["groups"][1]["algorithm"]);  // the page's colours go by it
+  EXPECT_EQ((*data)["groups"][0]["algorithm"], (*data)["groups"][1]["algorithm"]);  // the page chooses colours by it
   EXPECT_EQ((*data)["groups"][0]["variant"], 0);
   EXPECT_EQ((*data)["groups"][1]["variant"], 1);
 }
@@ -288,7 +288,7 @@ TEST_F(ReportTest, ASweepsFolderStandsForItsRunsThatHaveRecords) {
   EXPECT_THAT(std::string(ReadRuns({sweep.string()}).status().message()), HasSubstr("no run of the sweep"));
 }
 
-TEST_F(ReportTest, ThePageIsWholeAndItsTextCannotEndItsScript) {
+TEST_F(ReportTest, ThePageIsCompleteAndItsTextCannotEndItsScript) {
   const auto data = ReportData({folder_.string()}, kNoMap);
   ASSERT_TRUE(data.ok()) << data.status();
   const std::string page = RenderPage(*data, {"var Chart = 1;", "Permission & <licence>"});
@@ -314,7 +314,7 @@ TEST_F(ReportTest, AMapOfTheLearnedConstraintIsEmbeddedOrItsAbsenceExplained) {
               HasSubstr("not a JSON object"));
 }
 
-TEST_F(ReportTest, AnAlgorithmWithoutALearnedConstraintIsNotAskedForAMap) {
+TEST_F(ReportTest, AnAlgorithmWithoutALearnedConstraintHasNoMap) {
   v1::Experiment experiment;
   experiment.set_name("plain");
   experiment.set_task("cartpole");
@@ -331,7 +331,7 @@ TEST_F(ReportTest, AMissingPlottingLibraryNamesItsPackage) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "report.html"));
 }
 
-TEST_F(ReportTest, ADamagedCellOfTheRecordsIsNamedByFileLineColumnAndValue) {
+TEST_F(ReportTest, ADamagedCellIsNamedByFileLineColumnAndValue) {
   const auto message = [this](const std::string& file, const std::string& content) {
     Write(file, content);
     const absl::Status status = ReportData({folder_.string()}, kNoMap).status();

@@ -1,4 +1,4 @@
-"""deploy/dev/reproduce with a fake for the command that trains: order, resuming, priority, and what is kept."""
+"""Tests deploy/dev/reproduce with a fake training command: order, resuming, priority, and copied records."""
 import json
 import lzma
 import os
@@ -15,7 +15,7 @@ from watching import Watch  # noqa: E402  the path comes first
 
 REPRODUCE = os.path.join(SOURCE, "deploy", "dev", "reproduce")
 FAKE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_datacom.py")
-DEADLINE = 240  # what runs at the lowest priority waits for everybody else
+DEADLINE = 240  # long, because the lowest priority waits for all other processes
 ENTRIES = """verb,name,seeds,steps,title
 train,hockey/one,0-1,2000,One
 sweep,hockey/two,0-2,2000,Two
@@ -89,7 +89,7 @@ class ReproduceTest(unittest.TestCase):
         self.wait(lambda: os.path.exists(episodes) and "\n1,1,0,3," in self.read(episodes), "half a run", process.pid)
         return process
 
-    def test_entries_are_trained_in_their_order_and_their_records_kept(self):
+    def test_entries_are_trained_in_order_and_their_records_copied(self):
         self.reproduce()
         self.assertEqual([start[0] for start in self.starts()], [
             ["train", "hockey/one", "--seeds", "0-1", "--steps", "2000", "--run-dir", self.runs + "/hockey/one"],
@@ -106,7 +106,7 @@ class ReproduceTest(unittest.TestCase):
                 "member,episodes,env_steps,length,discounted_return,return,max_violation,sum_cost,policy_version",
                 "0,1,100,100,0.5,2,0.5,10,7", "0,1,200,100,1.5,2,1.5,11,7"])
 
-    def test_what_is_finished_is_skipped_also_without_its_run_folder(self):
+    def test_a_finished_entry_is_skipped_also_without_its_run_folder(self):
         self.reproduce()
         shutil.rmtree(self.runs)
         self.assertIn("hockey/two: already done", self.reproduce())
@@ -115,7 +115,7 @@ class ReproduceTest(unittest.TestCase):
         self.assertEqual(self.names()[3:], ["hockey/one"])
         self.assertIn("1,1,1,3000,", self.read(self.results, "hockey/one/progress.csv"))
 
-    def test_what_was_trained_and_not_kept_is_kept_without_training_it_again(self):
+    def test_a_trained_entry_without_a_copy_is_copied_without_training(self):
         self.reproduce("hockey/two", "pole/three")
         os.unlink(os.path.join(self.results, "hockey/two/second/progress.csv"))
         os.unlink(os.path.join(self.results, "pole/three/progress.csv"))
@@ -137,40 +137,40 @@ class ReproduceTest(unittest.TestCase):
                 self.assertFalse(os.path.exists(os.path.join(self.results, "hockey")))
                 shutil.rmtree(os.path.join(self.runs, "hockey"))
 
-    def test_a_resumed_training_says_so_and_a_sweep_is_the_same_command_again(self):
+    def test_a_resumed_training_gets_resume_and_a_sweep_the_same_command(self):
         for name in ("hockey/one", "hockey/two"):
             self.write(os.path.join(self.runs, name, "experiment.textproto"), "members {\n}\n")
         self.reproduce("hockey/one", "hockey/two")
         self.assertEqual([start[0][-1] for start in self.starts()], ["--resume", self.runs + "/hockey/two"])
 
-    def test_a_killed_reproduce_drains_what_it_trains(self):
+    def test_a_killed_reproduce_drains_its_training(self):
         process = self.start_one_that_waits()
         process.kill()
         self.wait(lambda: os.path.exists(os.path.join(self.control, "drained")), "drained training")
 
-    def test_trainings_run_at_the_lowest_priority_in_a_session_of_their_own(self):
+    def test_trainings_run_at_the_lowest_priority_in_their_own_session(self):
         self.reproduce("hockey/one")
         _, nice, autogroup, leads = self.starts()[0]
         self.assertEqual((nice, leads), (19, True))
         self.assertIn(autogroup, ("19", "none"))
 
-    def test_an_entry_that_fails_keeps_no_other_from_being_trained(self):
+    def test_the_entries_after_a_failed_one_are_trained(self):
         self.tell("exit", "hockey/one 1")
         self.assertIn("hockey/one: failed with exit code 1", self.reproduce(code=1))
         self.assertEqual(self.names(), ["hockey/one", "hockey/two", "pole/three"])
 
-    def test_a_training_that_was_interrupted_by_another_ends_the_reproduction(self):
+    def test_a_training_interrupted_from_outside_ends_the_reproduction(self):
         self.tell("exit", "hockey/one 75")
         self.reproduce(code=75)
         self.assertEqual(self.names(), ["hockey/one"])
 
-    def test_status_says_what_is_done_and_what_is_to_come(self):
+    def test_status_lists_finished_and_open_entries(self):
         self.reproduce("hockey/two")
         self.assertEqual(self.reproduce("--status").splitlines(), [
             "hockey/one                   seeds 0-1   not started", "hockey/two                   seeds 0-2   done",
             "pole/three                   seeds 0-1   not started"])
 
-    def test_training_may_begin_while_status_reads_the_records(self):
+    def test_training_can_start_while_status_reads_the_records(self):
         run = os.path.join(self.runs, "hockey", "one")
         self.write(os.path.join(run, "experiment.textproto"), "members {\n}\n")
         os.mkfifo(os.path.join(run, "progress.csv"))
@@ -186,7 +186,7 @@ class ReproduceTest(unittest.TestCase):
 
 
 class RecordsTest(unittest.TestCase):
-    """What is kept where the records are too many. The script has no suffix, so it is loaded by its path."""
+    """Merging of records that are too large. The script has no suffix, so it is loaded by its path."""
 
     @classmethod
     def setUpClass(cls):
@@ -200,7 +200,7 @@ class RecordsTest(unittest.TestCase):
 
     HEADER = "member,session,environment,episode,env_steps,length,discounted_return,return,max_violation,sum_cost,policy_version\n"
 
-    def test_consecutive_episodes_of_a_member_become_one_row_that_keeps_cost_and_largest_violation(self):
+    def test_merged_episodes_keep_total_cost_and_largest_violation(self):
         text = self.HEADER + ("0,1,0,0,100,100,1,10,0.5,3,7\n1,1,1,0,90,90,5,5,0,0,8\n0,1,0,1,150,50,2,20,0.25,4.5,9\n"
                               "0,1,0,2,180,30,-3,2.5,0,0,11\n")
         every = "\n0,1,100,100,1,10,0.5,3,7\n0,1,150,50,2,20,0.25,4.5,9\n0,1,180,30,-3,2.5,0,0,11\n1,1,90,90,5,5,0,0,8\n"
@@ -215,11 +215,11 @@ class RecordsTest(unittest.TestCase):
             fits[lzma.decompress(content).decode().split("policy_version")[1]] = most
         self.assertEqual(list(fits)[:2], [every, pairs])
 
-    def test_the_records_of_a_whole_training_of_eighteen_members_fit_the_limit(self):
+    def test_the_records_of_a_full_training_of_eighteen_members_fit_the_limit(self):
         with tempfile.TemporaryDirectory(prefix="datacom-records-") as folder:
             run, copy = os.path.join(folder, "run"), os.path.join(folder, "copy")
             os.makedirs(run)
-            digits = [f"{(i * 7919 % 100003) / 100003 + 1e-9 * i:.17g}" for i in range(100003)]  # no two cells alike
+            digits = [f"{(i * 7919 % 100003) / 100003 + 1e-9 * i:.17g}" for i in range(100003)]  # all cells differ
             members = range(18)
             files = {"experiment.textproto": "members {\n}\n" * len(members), "build.txt": "revision 1\n",
                      "progress.csv": "member,env_steps," + ",".join(f"c{i}" for i in range(20)) + "\n" + "".join(

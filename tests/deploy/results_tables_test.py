@@ -1,4 +1,4 @@
-"""deploy/dev/results_tables: its numbers against ones worked out by hand, and that --check sees any difference."""
+"""Tests deploy/dev/results_tables against numbers computed by hand, and that --check detects any difference."""
 import csv
 import lzma
 import os
@@ -46,7 +46,7 @@ class ResultsTablesTest(unittest.TestCase):
         return result.stderr
 
     def leave(self, name, returns, labels=(), status="ok"):
-        """Seven epochs a member; `returns` is the last five's, before them stands what must not count."""
+        """Seven epochs per member. `returns` are those of the last five; the first two must not count."""
         self.write(name + "/experiment.textproto", "".join(
             "members {\n  seed: 0\n" + (f'  label: "{labels[member]}"\n' if labels else "") + "}\n" for member in range(len(returns))))
         self.write(name + "/build.txt", "version 1\nrevision abc\nmachine a 486, 1 processors\nstarted 1994-05-06\n")
@@ -60,7 +60,7 @@ class ResultsTablesTest(unittest.TestCase):
     def lines(self):
         return self.read("README.md").splitlines()
 
-    def test_a_row_has_the_means_of_the_last_five_epochs_and_their_interval_over_members(self):
+    def test_a_row_has_means_of_the_last_five_epochs_and_intervals_over_members(self):
         # Members' means 1, 2, 3: mean 2, deviation 1, half width 4.303 / sqrt(3) = 2.484. Cost sums 0, 10, 20: 10 and 24.84.
         # In training 100, 1100, 2100: 1100 and 2484; largest 0.25, 0.5, 0.75: 0.5 and 0.621.
         self.leave("air_hockey/one", [[0, 1, 1, 1, 2], [2] * 5, [3, 3, 3, 1, 5]])
@@ -73,7 +73,7 @@ class ResultsTablesTest(unittest.TestCase):
         self.tables()
         self.assertIn("| Two | 7,000 | 1 (1 diverged) | -1.25 | 0.500 | 0.000 | 1.00 | 100 | 0.250 |", self.lines())
 
-    def test_a_sweep_has_a_row_a_setting_over_all_its_populations(self):
+    def test_a_sweep_has_one_row_per_setting_over_all_populations(self):
         self.write("air_hockey/three/populations.txt", "a\nb\n")
         self.leave("air_hockey/three/a", [[1] * 5, [4] * 5], labels=["low", "high"])
         self.leave("air_hockey/three/b", [[3] * 5], labels=["low"])
@@ -83,7 +83,7 @@ class ResultsTablesTest(unittest.TestCase):
         self.assertTrue(any(line.startswith("| low | 7,000 | 2 | 2 ± 13 |") for line in lines), lines)
         self.assertTrue(any(line.startswith("| high | 7,000 | 1 | 4.00 |") for line in lines), lines)
 
-    def test_the_page_names_what_is_still_to_come(self):
+    def test_the_page_lists_the_missing_entries(self):
         self.leave("air_hockey/one", [[1] * 5] * 3)
         self.tables()
         page = self.read("README.md")
@@ -93,7 +93,7 @@ class ResultsTablesTest(unittest.TestCase):
             "- `air_hockey/two` (Two): seeds 0, 7,000 steps", "- `air_hockey/three` (Three): seeds 0-1, 7,000 steps",
             "- `cartpole/one` (One): seeds 0-2, 7,000 steps"])
 
-    def test_a_shorter_training_is_shown_and_still_to_come(self):
+    def test_a_shorter_training_is_shown_and_listed_as_missing(self):
         self.write("entries.csv", ENTRIES.replace("one,0-2,7000", "one,0-2,1000000"))
         self.leave("air_hockey/one", [[1] * 5] * 3)
         self.tables()
@@ -119,7 +119,7 @@ class ResultsTablesTest(unittest.TestCase):
 
 
 class EntriesTest(unittest.TestCase):
-    def test_every_entry_is_a_shipped_experiment_or_sweep_of_whole_trainings(self):
+    def test_every_entry_is_a_shipped_experiment_or_sweep_of_full_length(self):
         with open(os.path.join(SOURCE, "deploy", "results", "entries.csv"), encoding="utf-8") as file:
             listed = list(csv.DictReader(file))
         self.assertEqual([row["name"] for row in listed[:3]], ["air_hockey/datacom", "cartpole/datacom", "navigation/datacom"])

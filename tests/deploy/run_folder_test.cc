@@ -30,7 +30,7 @@ class RunFolderTest : public testing::Test {
   fs::path before_, folder_;
 };
 
-TEST_F(RunFolderTest, TheDefaultNameIsTheFirstFreeNumberAndAResumeTakesTheNewest) {
+TEST_F(RunFolderTest, TheDefaultNameHasTheFirstFreeNumberOrForAResumeTheLastUsed) {
   EXPECT_EQ(*DefaultRunFolder("cartpole/datacom", false), "runs/cartpole-datacom-1");
   EXPECT_FALSE(DefaultRunFolder("cartpole/datacom", true).ok());
   fs::create_directories("runs/cartpole-datacom-1");
@@ -39,7 +39,7 @@ TEST_F(RunFolderTest, TheDefaultNameIsTheFirstFreeNumberAndAResumeTakesTheNewest
   EXPECT_EQ(*DefaultRunFolder("cartpole/datacom", true), "runs/cartpole-datacom-2");
 }
 
-TEST_F(RunFolderTest, ARunKeepsItsIdentityOverResumes) {
+TEST_F(RunFolderTest, AResumedRunKeepsItsId) {
   v1::Experiment experiment;
   experiment.set_name("x");
   const auto first = PrepareRunFolder("r", experiment);
@@ -50,7 +50,7 @@ TEST_F(RunFolderTest, ARunKeepsItsIdentityOverResumes) {
   EXPECT_TRUE(LoadExperiment(ExperimentFile("r"), "").ok());
 }
 
-TEST_F(RunFolderTest, AResumeFindsTheActorsAndEnvironmentsOfTheRun) {
+TEST_F(RunFolderTest, AResumeFindsTheRunsNumberOfActorsAndEnvironments) {
   EXPECT_FALSE(ReadLayout("r").has_value());
   ASSERT_TRUE(PrepareRunFolder("r", v1::Experiment()).ok());
   ASSERT_TRUE(WriteLayout("r", {2, 32}).ok());
@@ -92,10 +92,10 @@ TEST_F(RunFolderTest, TheFinalTableHasTheNewestRowOfEachMemberAndTheMean) {
   EXPECT_TRUE(absl::IsInvalidArgument(CheckStepsLeft("r", 499)));
 }
 
-TEST_F(RunFolderTest, DamagedProgressIsToldAndProgressThatWasNotBegunIsNoProblem) {
+TEST_F(RunFolderTest, DamagedProgressIsAnErrorAndMissingProgressIsNot) {
   fs::create_directories("r");
   EXPECT_TRUE(CheckStepsLeft("r", 500).ok());
-  std::ofstream("r/progress.csv") << "member,env_st";  // killed while it wrote the header
+  std::ofstream("r/progress.csv") << "member,env_st";  // killed while writing the header
   EXPECT_TRUE(CheckStepsLeft("r", 500).ok());
   std::ofstream("r/progress.csv") << "member,env_steps\n-7,0\n";
   for (const absl::Status& status : {CheckStepsLeft("r", 500), FinalTable("r").status()}) {
@@ -104,7 +104,7 @@ TEST_F(RunFolderTest, DamagedProgressIsToldAndProgressThatWasNotBegunIsNoProblem
   }
 }
 
-// What a run leaves in "r" by the time of its first update: two members, the checkpoint before it.
+// The files of a run in "r" just before its first update: two members and the first checkpoint.
 void LeaveBegunRun() {
   fs::create_directories("r/replay");
   fs::create_directories("r/checkpoints/0");
@@ -113,7 +113,7 @@ void LeaveBegunRun() {
   std::ofstream("r/episodes.csv") << "member,env_steps\n";
 }
 
-TEST_F(RunFolderTest, ARunKilledBeforeItsFirstCheckpointMayBeResumed) {
+TEST_F(RunFolderTest, ARunKilledBeforeItsFirstCheckpointCanBeResumed) {
   EXPECT_TRUE(CheckStateKept("r", 1).ok());
   LeaveBegunRun();
   fs::remove_all("r/checkpoints/0");
@@ -125,7 +125,7 @@ TEST_F(RunFolderTest, ARunKilledBeforeItsFirstCheckpointMayBeResumed) {
 TEST_F(RunFolderTest, ARunWithACheckpointNeedsItsRingsAndRecords) {
   LeaveBegunRun();
   EXPECT_TRUE(CheckStateKept("r", 2).ok());
-  fs::rename("r/checkpoints/0", "r/checkpoints/0.old");  // killed between the two renames that replace it
+  fs::rename("r/checkpoints/0", "r/checkpoints/0.old");  // killed between the two renames that replace a checkpoint
   EXPECT_TRUE(CheckStateKept("r", 2).ok());
   for (const std::string lost : {"replay/member_1.rows", "episodes.csv", "progress.csv"}) {
     fs::rename("r/" + lost, "r/kept");
@@ -136,7 +136,7 @@ TEST_F(RunFolderTest, ARunWithACheckpointNeedsItsRingsAndRecords) {
   }
 }
 
-TEST_F(RunFolderTest, ARunWhoseRecordsTellOfUpdatesNeedsACheckpoint) {
+TEST_F(RunFolderTest, ARunWhoseRecordsShowUpdatesNeedsACheckpoint) {
   for (const std::string file : {"progress.csv", "episodes.csv"}) {
     LeaveBegunRun();
     fs::rename("r/checkpoints/0", "r/checkpoints/0.damaged");

@@ -10,7 +10,7 @@
 namespace datacom::report {
 namespace {
 
-// Literal restatement: P(|T| <= t) as the integral of Student's density, by Simpson's rule.
+// P(|T| <= t) as the integral of Student's density, by Simpson's rule.
 double ProbabilityWithin(double t, int degrees) {
   const double v = degrees;
   const double factor = std::exp(std::lgamma((v + 1) / 2) - std::lgamma(v / 2)) / std::sqrt(v * std::acos(-1.0));
@@ -22,7 +22,7 @@ double ProbabilityWithin(double t, int degrees) {
   return 2 * sum * h / 3;
 }
 
-TEST(StudentT, ContainsExactly95PercentForEveryDegree) {
+TEST(StudentT, Contains95PercentForEveryDegreeOfFreedom) {
   for (const int degrees : {1, 2, 3, 4, 5, 7, 10, 24, 30, 100, 1000}) {
     EXPECT_NEAR(ProbabilityWithin(StudentT95(degrees), degrees), 0.95, 1e-9) << degrees;
   }
@@ -34,7 +34,7 @@ TEST(StudentT, HasItsTextbookValues) {
   EXPECT_NEAR(StudentT95(24), 2.064, 5e-4);
 }
 
-TEST(IncompleteBeta, AgreesWithItsClosedForms) {
+TEST(IncompleteBeta, EqualsItsClosedForms) {
   for (const double x : {0.01, 0.3, 0.5, 0.77, 0.999}) {
     EXPECT_NEAR(IncompleteBeta(1, 1, x), x, 1e-14);
     EXPECT_NEAR(IncompleteBeta(2, 1, x), x * x, 1e-14);
@@ -54,14 +54,14 @@ TEST(MeanInterval, IsMeanPlusMinusTTimesTheStandardError) {
   EXPECT_NEAR(interval.half, 2.7764451052 * std::sqrt(variance / 5), 1e-8);
 }
 
-TEST(MeanInterval, OfEqualValuesIsThatValueWithoutSpread) {
+TEST(MeanInterval, EqualValuesHaveNoSpread) {
   const Interval interval = MeanInterval({6.0024756851377305, 6.0024756851377305, 6.0024756851377305});
   EXPECT_EQ(interval.mean, 6.0024756851377305);
   EXPECT_EQ(interval.half, 0);
   EXPECT_EQ(interval.count, 3);
 }
 
-TEST(MeanInterval, LeavesOutWhatIsNotFinite) {
+TEST(MeanInterval, IgnoresValuesThatAreNotFinite) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const Interval one = MeanInterval({nan, 4, nan});
   EXPECT_EQ(one.count, 1);
@@ -72,13 +72,13 @@ TEST(MeanInterval, LeavesOutWhatIsNotFinite) {
 }
 
 TEST(InterquartileMean, LeavesOutTheLowestAndTheHighestQuarter) {
-  EXPECT_EQ(ComputeInterquartileMean({9, 1, 3, 1000}).mean, 6);           // one of four goes at each end
+  EXPECT_EQ(ComputeInterquartileMean({9, 1, 3, 1000}).mean, 6);           // removes one of four at each end
   EXPECT_EQ(ComputeInterquartileMean({-50, 1, 2, 3, 4, 5, 99}).mean, 3);  // 7 / 4 rounds down
-  EXPECT_EQ(ComputeInterquartileMean({2, 4, 9}).mean, 5);                 // too few to leave one out
+  EXPECT_EQ(ComputeInterquartileMean({2, 4, 9}).mean, 5);                 // too few to remove any
   EXPECT_EQ(ComputeInterquartileMean({-9, -8, 1, 2, 3, 6, 70, 80}).mean, 3);
 }
 
-TEST(InterquartileMean, LeavesOutWhatIsNotFinite) {
+TEST(InterquartileMean, IgnoresValuesThatAreNotFinite) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const InterquartileMean one = ComputeInterquartileMean({nan, 4});
   EXPECT_EQ(one.count, 1);
@@ -88,7 +88,8 @@ TEST(InterquartileMean, LeavesOutWhatIsNotFinite) {
   EXPECT_EQ(ComputeInterquartileMean({nan}).count, 0);
 }
 
-// Without trimming (three values) the bootstrap's distribution is known: the mean of three draws with replacement.
+// With three values nothing is trimmed, and the bootstrap's distribution is known: the mean of three draws with
+// replacement.
 TEST(InterquartileMean, TheIntervalHolds95PercentOfResampledMeans) {
   std::vector<double> values = {0, 1, 5}, means;
   for (const double a : values)
@@ -96,7 +97,7 @@ TEST(InterquartileMean, TheIntervalHolds95PercentOfResampledMeans) {
       for (const double c : values) means.push_back((a + b + c) / 3);
   std::sort(means.begin(), means.end());
   const InterquartileMean middle = ComputeInterquartileMean(values);
-  // 1 of 27 resamples is all 0 and one all 5: 3.7 % each, so both ends are the extremes.
+  // 1 of 27 resamples is all 0 and one is all 5: 3.7 % each, so the interval ends at the extremes.
   EXPECT_EQ(middle.low, means.front());
   EXPECT_EQ(middle.high, means.back());
   const InterquartileMean again = ComputeInterquartileMean({5, 0, 1});
@@ -104,8 +105,8 @@ TEST(InterquartileMean, TheIntervalHolds95PercentOfResampledMeans) {
   EXPECT_EQ(again.high, middle.high);
 }
 
-// Many values: the interval is about that of the normal approximation to the trimmed mean's bootstrap.
-TEST(InterquartileMean, TheIntervalNarrowsWithTheRootOfTheNumberOfValues) {
+// For many values the interval is close to the normal approximation of the trimmed mean's bootstrap.
+TEST(InterquartileMean, TheIntervalShrinksWithTheRootOfTheNumberOfValues) {
   const auto width = [](int count) {
     std::vector<double> values;
     for (int i = 0; i < count; ++i) values.push_back((i + 0.5) / count);

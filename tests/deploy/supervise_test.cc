@@ -11,7 +11,7 @@ using Action = RestartPolicy::Action;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-TEST(RestartPolicy, RestartsADeadActorAtOnceTheFirstTime) {
+TEST(RestartPolicy, TheFirstRestartIsImmediate) {
   ManualClock clock;
   RestartPolicy policy(&clock);
   const RestartPolicy::Decision decision = policy.OnExit("actor-0", Role::kActor, 137);
@@ -30,7 +30,7 @@ TEST(RestartPolicy, WaitsTwiceAsLongBeforeEachFurtherRestart) {
   }
 }
 
-TEST(RestartPolicy, GivesUpAtTheSixthDeathWithinAMinute) {
+TEST(RestartPolicy, GivesUpAtTheSixthExitWithinAMinute) {
   ManualClock clock;
   RestartPolicy policy(&clock);
   for (int i = 0; i < 5; ++i) {
@@ -53,7 +53,7 @@ TEST(RestartPolicy, ForgetsRestartsOlderThanAMinute) {
   EXPECT_EQ(policy.restarts(), 100);
 }
 
-TEST(RestartPolicy, CountsEachProcessForItself) {
+TEST(RestartPolicy, CountsEachProcessSeparately) {
   ManualClock clock;
   RestartPolicy policy(&clock);
   for (int i = 0; i < 5; ++i) {
@@ -63,7 +63,7 @@ TEST(RestartPolicy, CountsEachProcessForItself) {
   }
 }
 
-TEST(RestartPolicy, NeverRetriesAConfigurationThatWasRefused) {
+TEST(RestartPolicy, NeverRetriesARefusedConfiguration) {
   ManualClock clock;
   RestartPolicy policy(&clock);
   for (const Role role : {Role::kReplay, Role::kLearner, Role::kActor, Role::kEvaluator}) {
@@ -73,14 +73,14 @@ TEST(RestartPolicy, NeverRetriesAConfigurationThatWasRefused) {
   }
 }
 
-TEST(RestartPolicy, KnowsWhoMayFinish) {
+TEST(RestartPolicy, ExitCode0CompletesRestsOrRestartsByRole) {
   ManualClock clock;
   RestartPolicy policy(&clock);
   EXPECT_EQ(policy.OnExit("learner", Role::kLearner, 0).action, Action::kComplete);
   EXPECT_EQ(policy.OnExit("actor-0", Role::kActor, 0).action, Action::kRest);
   EXPECT_EQ(policy.OnExit("evaluator-0", Role::kEvaluator, 0).action, Action::kRest);
-  EXPECT_EQ(policy.OnExit("replay", Role::kReplay, 0).action, Action::kRestart);     // a replay has no end of its own
-  EXPECT_EQ(policy.OnExit("learner", Role::kLearner, 75).action, Action::kRestart);  // somebody else stopped it
+  EXPECT_EQ(policy.OnExit("replay", Role::kReplay, 0).action, Action::kRestart);  // a replay never finishes by itself
+  EXPECT_EQ(policy.OnExit("learner", Role::kLearner, 75).action, Action::kRestart);  // stopped from outside
 }
 
 }  // namespace

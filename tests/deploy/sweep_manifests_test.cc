@@ -25,7 +25,7 @@ Population Named(const std::string& name) {
 
 class SweepManifestsTest : public ::testing::Test {
  protected:
-  // Fresh, with the folders that PrepareSweepFolder makes.
+  // A new folder with the sub-folders that PrepareSweepFolder makes.
   std::string Folder(const std::vector<Population>& populations) {
     const std::string dir = ::testing::TempDir() + "/sweep_manifests_test";
     std::filesystem::remove_all(dir);
@@ -41,7 +41,7 @@ class SweepManifestsTest : public ::testing::Test {
   }
 };
 
-TEST(ObjectNameTest, AnyNameBecomesOneThatAHostMayHave) {
+TEST(ObjectNameTest, AnyNameGivesAValidHostName) {
   EXPECT_EQ(ObjectName("cartpole/methods-cartpole-datacom_H-50"), "cartpole-methods-cartpole-datacom-h-50");
   EXPECT_EQ(ObjectName("5 ways."), "run-5-ways");
   EXPECT_EQ(ObjectName("_"), "run");
@@ -53,25 +53,25 @@ TEST(ObjectNameTest, AnyNameBecomesOneThatAHostMayHave) {
   }
 }
 
-TEST(ObjectNameTest, LongNamesThatDifferAtTheirEndsStayDifferent) {
+TEST(ObjectNameTest, LongNamesWithDifferentEndsStayDifferent) {
   const std::string head(60, 'x');
   EXPECT_NE(ObjectName(head + "1"), ObjectName(head + "2"));
   EXPECT_EQ(ObjectName(head + "1"), ObjectName(head + "1"));
 }
 
-TEST_F(SweepManifestsTest, PopulationsThatWouldShareANameInTheClusterAreRefused) {
+TEST_F(SweepManifestsTest, PopulationsWithTheSameNameInTheClusterAreRefused) {
   const std::string message = Refusal({Named("a_1"), Named("a-1")});
   EXPECT_THAT(message, HasSubstr("a-1: another population"));
   EXPECT_THAT(message, HasSubstr("mine-a-1"));
 }
 
-TEST_F(SweepManifestsTest, AnExperimentThatNoConfigMapHoldsIsRefused) {
+TEST_F(SweepManifestsTest, AnExperimentTooLargeForAConfigMapIsRefused) {
   Population large = Named("large");
   large.experiment.set_description(std::string(1 << 20, 'x'));
   EXPECT_THAT(Refusal({large}), HasSubstr("ConfigMap holds 1048576"));
 }
 
-TEST(CheckImages, TakesAPlaceWithOrWithoutPortAndTagAndRefusesWhatIsNone) {
+TEST(CheckImages, AcceptsARegistryWithOrWithoutPortAndTag) {
   for (const char* good :
        {"registry.example.org:5000/team/x:1.0-rc_2", "localhost:5000", "team", "team:tag", "a.b/c__d"}) {
     EXPECT_TRUE(CheckImages(good).ok()) << good;
@@ -84,7 +84,7 @@ TEST(CheckImages, TakesAPlaceWithOrWithoutPortAndTagAndRefusesWhatIsNone) {
   }
 }
 
-TEST_F(SweepManifestsTest, ImagesAreNamedByTheirPlaceAndItsTag) {
+TEST_F(SweepManifestsTest, ImagesGetTheRegistryAndTheTag) {
   const std::vector<Population> populations = {Named("a")};
   const std::string dir = Folder(populations);
   ASSERT_EQ(WriteManifests(dir, {"mine", "host:5000/team:1.2", 1}, populations), absl::OkStatus());
@@ -97,7 +97,7 @@ TEST_F(SweepManifestsTest, ImagesAreNamedByTheirPlaceAndItsTag) {
   EXPECT_THAT(*ReadFile(dir + "/kustomization.yaml"), ::testing::Not(HasSubstr("images:")));
 }
 
-TEST_F(SweepManifestsTest, TheExperimentOfTheClusterIsThatOfTheSweepAlsoAfterItChanged) {
+TEST_F(SweepManifestsTest, AChangedSweepRewritesTheClustersExperiment) {
   std::vector<Population> populations = {Named("a")};
   const std::string dir = Folder(populations);
   for (const uint64_t steps : {30000, 40000}) {

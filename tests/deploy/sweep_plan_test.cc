@@ -49,7 +49,7 @@ std::vector<std::string> Members(const Population& population) {
   return members;
 }
 
-// The sweep is refused, with the file and every part in the message.
+// Expects a refusal whose message contains the file and every part.
 void ExpectRefused(const SweepInput& input, const std::vector<std::string>& parts) {
   const absl::Status status = ExpandSweep(input).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
@@ -72,11 +72,11 @@ TEST(ExpandSweep, HyperParametersAndSeedsAreMembersOfOnePopulation) {
   EXPECT_EQ(MemberHyper(experiment, 1).init_delta(), 1);  // the schema's default
   EXPECT_EQ(MemberHyper(experiment, 2).cost_budget(), 9);
   EXPECT_EQ(MemberHyper(experiment, 2).init_delta(), 2);
-  EXPECT_EQ(MemberHyper(experiment, 2).slack_beta(), 3);  // the experiment's own
+  EXPECT_EQ(MemberHyper(experiment, 2).slack_beta(), 3);  // from the experiment
   EXPECT_EQ(experiment.learner().batch_size(), 64u);      // resolved
 }
 
-TEST(ExpandSweep, EverythingElseMakesPopulationsTheFirstAxisSlowest) {
+TEST(ExpandSweep, OtherFieldsMakePopulationsWithTheFirstAxisSlowest) {
   const auto populations = Expand(Input(std::string(kHorizons) + kBudgets, {kCartpole, kSac}));
   ASSERT_THAT(Names(populations), ElementsAre("cartpole-datacom_H-short", "cartpole-datacom_H-long",
                                               "cartpole-sac_H-short", "cartpole-sac_H-long"));
@@ -86,13 +86,13 @@ TEST(ExpandSweep, EverythingElseMakesPopulationsTheFirstAxisSlowest) {
   EXPECT_EQ(populations[2].experiment.algorithm(), "sac");
 }
 
-TEST(ExpandSweep, AnAxisInsideAPopulationMayStandBeforeOneThatSplits) {
+TEST(ExpandSweep, AnAxisOfMembersMayComeBeforeAnAxisOfPopulations) {
   const auto populations = Expand(Input(std::string(kBudgets) + kHorizons));
   ASSERT_THAT(Names(populations), ElementsAre("cartpole-datacom_H-short", "cartpole-datacom_H-long"));
   EXPECT_THAT(Members(populations[1]), ElementsAre("budget low, H long/0", "budget high, H long/0"));
 }
 
-TEST(ExpandSweep, WithoutAxesTheMembersAreSeedsOfTheExperiment) {
+TEST(ExpandSweep, WithoutAxesTheMembersAreTheSeeds) {
   const auto populations = Expand(Input("seeds: '0-2' set: 'hyper.cost_budget=7'"));
   ASSERT_EQ(populations.size(), 1u);
   EXPECT_THAT(Members(populations[0]), ElementsAre("cartpole/datacom/0", "cartpole/datacom/1", "cartpole/datacom/2"));
@@ -105,7 +105,7 @@ TEST(ExpandSweep, PointsOutsideHyperMayChangeHyperParametersToo) {
   EXPECT_EQ(MemberHyper(populations.at(0).experiment, 0).cost_budget(), 2);
 }
 
-TEST(ExpandSweep, IsAFunctionOfItsInput) {
+TEST(ExpandSweep, DependsOnlyOnItsInput) {
   const SweepInput input = Input(std::string("seeds: '0-9' limits { max_members: 3 } ") + kHorizons + kBudgets);
   const auto once = Expand(input), again = Expand(input);
   ASSERT_EQ(Names(once), Names(again));
@@ -114,7 +114,7 @@ TEST(ExpandSweep, IsAFunctionOfItsInput) {
   }
 }
 
-TEST(ExpandSweep, PacksIntoTheFewestPartsOfEqualSize) {
+TEST(ExpandSweep, SplitsIntoTheFewestPartsOfEqualSize) {
   const auto populations = Expand(Input(std::string("seeds: '0-4' limits { max_members: 4 } ") + kBudgets));
   ASSERT_THAT(Names(populations),
               ElementsAre("cartpole-datacom_part-1", "cartpole-datacom_part-2", "cartpole-datacom_part-3"));
@@ -123,11 +123,11 @@ TEST(ExpandSweep, PacksIntoTheFewestPartsOfEqualSize) {
   EXPECT_THAT(Members(populations[2]), ElementsAre("budget high/2", "budget high/3", "budget high/4"));
 }
 
-TEST(ExpandSweep, EveryPartKeepsToTheLimitsOfMemoryAndDisk) {
+TEST(ExpandSweep, EveryPartFitsTheLimitsOfMemoryAndDisk) {
   const auto whole = Expand(Input("seeds: '0-31'"));
   ASSERT_EQ(whole.size(), 1u);
   const auto check = [&whole](const std::string& limit, auto bytes) {
-    const double most = bytes(whole[0].needs) / 2e9 + 0.3;  // what all processes need counts with every part
+    const double most = bytes(whole[0].needs) / 2e9 + 0.3;  // the needs of the processes count in every part
     const auto parts = Expand(Input("seeds: '0-31' limits { " + limit + ": " + std::to_string(most) + " }"));
     EXPECT_GT(parts.size(), 1u);
     int members = 0;
@@ -142,7 +142,7 @@ TEST(ExpandSweep, EveryPartKeepsToTheLimitsOfMemoryAndDisk) {
   ExpectRefused(Input("limits { memory_gb: 0.01 }"), {"limits.memory_gb", "0.01", "single member"});
 }
 
-TEST(ExpandSweep, RefusesAPathThatIsNotThereNamingAxisAndPoint) {
+TEST(ExpandSweep, RefusesAnUnknownPathNamingAxisAndPoint) {
   ExpectRefused(Input("axes { name: 'a' points { label: 'x' set: 'hyper.colour=1' } }"),
                 {"axis \"a\", point \"x\"", "hyper.colour", "no field"});
   ExpectRefused(Input("axes { name: 'a' points { label: 'x' set: 'hyper.cost_budget' } }"),
@@ -150,7 +150,7 @@ TEST(ExpandSweep, RefusesAPathThatIsNotThereNamingAxisAndPoint) {
   ExpectRefused(Input("set: 'tasks=1'"), {"set", "tasks"});
 }
 
-TEST(ExpandSweep, RefusesAValueOutOfItsRangeNamingAxisAndPoint) {
+TEST(ExpandSweep, RefusesAValueOutOfRangeNamingAxisAndPoint) {
   ExpectRefused(Input("axes { name: 'a' points { label: 'x' set: 'hyper.accepted_risk=0.5' }"
                       " points { label: 'y' set: 'hyper.accepted_risk=2' } }"),
                 {"axis \"a\", point \"y\"", "hyper.accepted_risk", "2 is not below 1"});
@@ -176,7 +176,7 @@ TEST(ExpandSweep, RefusesTwoAssignmentsOfOnePath) {
   ExpectRefused(Input(std::string("set: 'hyper.cost_budget=1' ") + kBudgets), {"hyper.cost_budget", "set"});
 }
 
-TEST(ExpandSweep, RefusesWhatTheSweepItselfDecides) {
+TEST(ExpandSweep, RefusesToSetSeedsNamesAndMembers) {
   ExpectRefused(Input("axes { name: 'a' points { label: 'x' set: 'seed=1' } }"), {"point \"x\"", "seeds"});
   ExpectRefused(Input("set: 'name=other'"), {"name"});
   ExpectRefused(Input("", {std::string(kCartpole) + " members { seed: 1 }"}), {"cartpole/datacom", "members"});
@@ -205,7 +205,7 @@ struct Shipped {
   int populations, members;
 };
 
-TEST(ShippedSweeps, ExpandToTheMembersThatTheirFiguresHave) {
+TEST(ShippedSweeps, ExpandToTheMembersOfTheirFigures) {
   const std::vector<Shipped> expected = {
       {"air_hockey/accepted_risks", 1, 30},
       {"air_hockey/cost_budgets", 1, 20},
@@ -248,7 +248,7 @@ TEST(ShippedSweeps, ExpandToTheMembersThatTheirFiguresHave) {
   EXPECT_EQ(ListTextprotos(SweepFolder()), names);
 }
 
-TEST(ShippedSweeps, AFixedDeltaIsTheNumberItsLabelSays) {
+TEST(ShippedSweeps, AFixedDeltaEqualsItsLabel) {
   const auto populations = Expand(LoadSweep("air_hockey/fixed_deltas").value());
   int fixed = 0;
   for (int i = 0; i < populations.at(0).experiment.members_size(); ++i) {

@@ -35,7 +35,7 @@ int Environments(int members, int asked, int actors = 0) {
   return PlanLayout(options, Members(members))->environments;
 }
 
-TEST(PlanExperiment, AppliesWhatWasTyped) {
+TEST(PlanExperiment, AppliesTheOptions) {
   TrainOptions options = Typed();
   options.seeds = "3-5";
   options.steps = 12345;
@@ -50,14 +50,14 @@ TEST(PlanExperiment, AppliesWhatWasTyped) {
   EXPECT_TRUE(experiment->run().lockstep());
 }
 
-TEST(PlanExperiment, RefusesAnOptionTheTaskHasNot) {
+TEST(PlanExperiment, RefusesAnUnknownTaskOption) {
   TrainOptions options = Typed();
   options.overrides = {"task_options.puck_region=adjusted"};
   EXPECT_THAT(std::string(PlanExperiment(options).status().message()),
               HasSubstr("task_options.puck_region: task cartpole has no such option"));
 }
 
-TEST(PlanExperiment, RefusesAKnownConstraintTheTaskHasNotAndNamesThoseItHas) {
+TEST(PlanExperiment, RefusesAnUnknownKnownConstraintAndListsTheTasks) {
   TrainOptions options;
   options.experiment = "deploy/experiments/air_hockey/datacom_known.textproto";
   EXPECT_TRUE(PlanExperiment(options).ok()) << PlanExperiment(options).status();
@@ -67,7 +67,7 @@ TEST(PlanExperiment, RefusesAKnownConstraintTheTaskHasNotAndNamesThoseItHas) {
                     HasSubstr("joint_position, end_effector, joint_velocity"), HasSubstr("velocity_3_lower")));
 }
 
-TEST(PlanExperiment, MakesTheDatasetsPathAbsoluteAndChecksThatItIsThere) {
+TEST(PlanExperiment, MakesTheDatasetsPathAbsoluteAndChecksThatItExists) {
   const datacom::testing::TemporaryFolder folder;
   const std::string dataset = folder.path() + "/dataset";
   TrainOptions options = Typed();
@@ -78,7 +78,7 @@ TEST(PlanExperiment, MakesTheDatasetsPathAbsoluteAndChecksThatItIsThere) {
               HasSubstr("pretrain.dataset: dataset " + dataset + ": column observation is float32[2], the run needs"));
 }
 
-TEST(PlanResume, AcceptsTheSameCommandAgainAndMoreSteps) {
+TEST(PlanResume, AcceptsTheSameCommandAndMoreSteps) {
   TrainOptions options = Typed();
   options.seeds = "3-5";
   options.overrides = {"hyper.cost_budget=7"};
@@ -105,7 +105,7 @@ TEST(PlanResume, RefusesAnyOtherChangeAndNamesIt) {
   EXPECT_THAT(std::string(PlanResume(options, *stored).status().message()), HasSubstr("cartpole/sac"));
 }
 
-TEST(PlanLayout, EveryMemberHasOneLaneUnlessMoreAreAsked) {
+TEST(PlanLayout, EveryMemberHasOneLaneByDefault) {
   EXPECT_EQ(Environments(1, 0), 1);
   EXPECT_EQ(Environments(5, 0), 5);
   EXPECT_EQ(Environments(25, 0), 25);
@@ -118,14 +118,14 @@ TEST(PlanLayout, RoundsEnvironmentsUpToAMultipleOfTheMembers) {
   EXPECT_EQ(Environments(3, 7), 9);
 }
 
-TEST(PlanLayout, ManyMembersAreSharedOutOverTheActors) {
+TEST(PlanLayout, ManyMembersAreSplitAmongTheActors) {
   EXPECT_EQ(Environments(100, 0, 4), 25);
   EXPECT_EQ(Environments(5, 0, 2), 3);
   EXPECT_EQ(Environments(2, 0, 4), 1);
   EXPECT_EQ(Environments(20, 16, 4), 16);
 }
 
-TEST(PlanLayout, LockstepIsOneActorWithOneEnvironmentAMember) {
+TEST(PlanLayout, LockstepIsOneActorWithOneEnvironmentPerMember) {
   TrainOptions options;
   EXPECT_EQ(PlanLayout(options, Members(3, true))->environments, 3);
   options.environments = 3;
@@ -137,7 +137,7 @@ TEST(PlanLayout, LockstepIsOneActorWithOneEnvironmentAMember) {
   EXPECT_FALSE(PlanLayout(options, Members(3, true)).ok());
 }
 
-TEST(Needs, GrowWithMembersAndCapacityAndAreRefusedWithTheirNumbers) {
+TEST(Needs, GrowWithMembersAndCapacityAndARefusalStatesThem) {
   TrainOptions options = Typed();
   options.seeds = "0";
   const auto one = EstimateNeeds(*PlanExperiment(options), Layout());
@@ -153,8 +153,8 @@ TEST(Needs, GrowWithMembersAndCapacityAndAreRefusedWithTheirNumbers) {
   EXPECT_TRUE(CheckResources(Needs(), "runs/none").ok());
 }
 
-// What a replay of the experiment finds room for in an empty folder.
-TEST(Needs, OfTheReplayAreTheBytesThatItsFilesHave) {
+// Opens a replay of the experiment in an empty folder.
+TEST(Needs, OfTheReplayEqualTheSizeOfItsFiles) {
   TrainOptions options = Typed();
   options.seeds = "0-2";
   options.overrides = {"replay.capacity=3000", "replay.failure_capacity=100", "run.steps_per_epoch=500"};

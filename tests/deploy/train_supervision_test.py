@@ -1,4 +1,4 @@
-"""`datacom train` as a supervisor, with fakes for the role binaries: start, restart, drain, refuse."""
+"""Tests `datacom train` as a supervisor of fake role binaries: start, restart, drain, refuse."""
 import fcntl
 import os
 import shutil
@@ -67,7 +67,7 @@ class TrainSupervisionTest(unittest.TestCase):
         return [line for line in self.lines("starts") if line[0] == process]
 
     def complete(self):
-        """Lets the learner come to its end, now and at later starts."""
+        """Lets the learner finish, now and at later starts."""
         fcntl.flock(self.incomplete, fcntl.LOCK_UN)
 
     def wait(self, condition, what, *processes):
@@ -93,7 +93,7 @@ class TrainSupervisionTest(unittest.TestCase):
     def kill(self, process_name):
         os.kill(int(self.starts(process_name)[-1][1]), signal.SIGKILL)
 
-    def test_a_run_is_complete_when_the_learner_leaves_with_0(self):
+    def test_a_run_is_complete_when_the_learner_exits_with_0(self):
         process = self.train()
         self.wait_until_all_run()
         self.wait(lambda: '"evaluator"' in self.targets(), "targets")
@@ -106,7 +106,7 @@ class TrainSupervisionTest(unittest.TestCase):
         self.assertTrue(all(start[3] == "True" for start in self.lines("starts")))
         self.assertEqual(sorted(stop[0] for stop in self.lines("stops")), ["actor-0", "evaluator-0", "replay"])
 
-    def test_a_killed_actor_replay_learner_and_evaluator_come_back_at_their_addresses(self):
+    def test_killed_roles_restart_at_their_addresses(self):
         process = self.train()
         self.wait_until_all_run()
         self.wait(lambda: '"evaluator"' in self.targets(), "targets")
@@ -119,7 +119,7 @@ class TrainSupervisionTest(unittest.TestCase):
         self.assertEqual(code, 0, errors)
         self.assertIn("actor-0 ended (killed by signal 9); restarting", output)
 
-    def test_an_actor_that_finished_rests_until_a_service_restarts(self):
+    def test_a_finished_actor_is_not_restarted_until_a_service_restarts(self):
         self.tell("actor-0.exit", "0")
         process = self.train()
         self.wait(lambda: len(self.starts("evaluator-0")) == 1 and len(self.starts("actor-0")) == 1, "start")
@@ -135,12 +135,12 @@ class TrainSupervisionTest(unittest.TestCase):
         code, _, errors = self.finish(self.train())
         self.assertEqual(code, 2)
         self.assertIn("learner refuses its configuration", errors)
-        self.assertIn("learner says why it cannot go on", errors)
+        self.assertIn("learner explains why it cannot continue", errors)
         self.assertEqual(len(self.starts("learner")), 1)
-        self.assertFalse(os.path.exists(self.run_dir), "a start that stored nothing leaves nothing")
+        self.assertFalse(os.path.exists(self.run_dir), "a start that stored nothing leaves no files")
         os.unlink(os.path.join(self.control, "learner.exit"))
         self.complete()
-        self.assertEqual(self.finish(self.train())[0], 0, "the corrected command may use the folder")
+        self.assertEqual(self.finish(self.train())[0], 0, "the corrected command can use the folder")
 
     def test_a_resumed_run_keeps_its_folder_when_a_role_refuses_its_configuration(self):
         self.complete()
@@ -149,7 +149,7 @@ class TrainSupervisionTest(unittest.TestCase):
         self.assertEqual(self.finish(self.train("--resume"))[0], 2)
         self.assertTrue(os.path.exists(os.path.join(self.run_dir, "progress.csv")))
 
-    def test_a_resume_that_lost_rows_or_checkpoints_names_them_and_starts_nothing(self):
+    def test_a_resume_without_its_rows_or_checkpoints_is_refused_naming_them(self):
         self.complete()
         self.assertEqual(self.finish(self.train())[0], 0)
         starts = len(self.lines("starts"))
@@ -170,7 +170,7 @@ class TrainSupervisionTest(unittest.TestCase):
         code, _, errors = self.finish(self.train())
         self.assertEqual(code, 1)
         self.assertIn("replay died again (exit code 3) after 5 restarts within 60 s", errors)
-        self.assertIn("replay says why it cannot go on", errors)
+        self.assertIn("replay explains why it cannot continue", errors)
         self.assertIn("--resume", errors)
         self.assertEqual(len(self.starts("replay")), 6)
 
@@ -188,7 +188,7 @@ class TrainSupervisionTest(unittest.TestCase):
                 stops = [stop[0] for stop in self.lines("stops")][-4:]
                 self.assertEqual(sorted(stops[:2]) + stops[2:], ["actor-0", "evaluator-0", "learner", "replay"])
 
-    def test_a_second_signal_leaves_at_once_and_takes_the_roles_along(self):
+    def test_a_second_signal_ends_the_command_and_all_roles_at_once(self):
         self.tell("actor-0.stubborn")
         process = self.train()
         self.wait_until_all_run()
@@ -205,7 +205,7 @@ class TrainSupervisionTest(unittest.TestCase):
         except FileNotFoundError:
             return False
 
-    def test_a_killed_train_leaves_no_process_and_its_run_can_be_resumed(self):
+    def test_a_killed_train_leaves_no_process_and_can_be_resumed(self):
         process = self.train()
         self.wait_until_all_run()
         with open(os.path.join(self.run_dir, "run_id"), encoding="utf-8") as file:
@@ -240,7 +240,7 @@ class TrainSupervisionTest(unittest.TestCase):
         self.assertIn("--resume", errors)
         self.assertEqual(os.listdir(self.run_dir), ["mine.txt"])
 
-    def test_resume_may_change_steps_only_and_names_what_differs(self):
+    def test_resume_may_change_only_steps_and_names_any_other_difference(self):
         self.complete()
         self.assertEqual(self.finish(self.train())[0], 0)
         code, _, errors = self.finish(self.train("--resume", "--set", "hyper.cost_budget=11"))
@@ -258,7 +258,7 @@ class TrainSupervisionTest(unittest.TestCase):
         with open(os.path.join(self.run_dir, "experiment.textproto"), encoding="utf-8") as file:
             self.assertIn("env_steps: 4000", file.read())
 
-    def test_wrong_usage_exits_2_and_names_what_is_wrong(self):
+    def test_wrong_usage_exits_2_and_names_the_error(self):
         for arguments, experiment, word in (
                 ((), ("cartpole/datacon",), "cartpole/datacon"),
                 (("--set", "hyper.cost_bugdet=1"), ("cartpole/datacom",), "cost_bugdet"),
@@ -276,7 +276,7 @@ class TrainSupervisionTest(unittest.TestCase):
                 self.assertIn(word, errors)
                 self.assertFalse(os.path.exists(self.run_dir))
 
-    def test_a_run_that_cannot_fit_on_the_disk_says_what_it_needs(self):
+    def test_a_run_that_does_not_fit_on_the_disk_states_its_needs(self):
         code, _, errors = self.finish(self.train("--set", "replay.capacity=10000000000", "--steps", "1000000000000"))
         self.assertEqual(code, 1)
         self.assertIn("not enough disk space", errors)

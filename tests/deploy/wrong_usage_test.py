@@ -1,4 +1,4 @@
-"""What the built commands answer to wrong usage: the exit code, and the words that tell what is wrong."""
+"""Tests the answers of the built commands to wrong usage: the exit code and the words of the message."""
 import os
 import shutil
 import socket
@@ -25,7 +25,7 @@ class WrongUsageTest(unittest.TestCase):
                               cwd=self.folder)
 
     def expect(self, *arguments, words, code=2, program="datacom"):
-        """The answer is on standard error, names all the words, and is no line of a log but where a role gives it."""
+        """Expects all the words on standard error, and no log line unless a role answers."""
         with self.subTest(arguments):
             result = self.run_it(program, *arguments)
             self.assertEqual(result.returncode, code, result.stdout + result.stderr)
@@ -34,7 +34,7 @@ class WrongUsageTest(unittest.TestCase):
             if program == "datacom":
                 self.assertNotRegex(result.stderr, r"(?m)^\d{4}-\d\d-\d\d")
 
-    def test_best_is_an_epoch_whose_rule_the_help_states(self):
+    def test_help_states_the_rule_of_the_best_epoch(self):
         for verb, program in ((("eval",), "datacom"), (("render",), "datacom"), (("export",), "datacom"), (("report",), "datacom"),
                               (("eval",), "datacom-actor"), (("export",), "datacom-actor"), ((), "datacom-render")):
             text = self.run_it(program, *verb, "--help").stdout
@@ -59,22 +59,22 @@ class WrongUsageTest(unittest.TestCase):
             self.expect(*arguments, words=["nosuch is no", "run folder: it has no experiment.textproto"])
         self.expect("rollout", "cartpole", "--actions", "nosuch.csv", words=["datacom-actor: open nosuch.csv"])
 
-    def test_only_task_options_of_a_run_are_set_to_play_it(self):
+    def test_playing_a_run_can_set_only_task_options(self):
         for verb in (("eval",), ("render", "--out", "x.png"), ("render", "--out", "x.png", "--map")):
             self.expect(*verb, self.run_dir, "--set", "run.eval_episodes=3",
                         words=["--set run.eval_episodes=3: only task_options."])
 
-    def test_a_file_or_folder_that_is_not_there_is_wrong_usage(self):
+    def test_a_missing_file_or_folder_is_wrong_usage(self):
         self.expect("report", self.run_dir, "--out", "/nonexistent/r.html",
                     words=["--out /nonexistent/r.html: there is no folder /nonexistent"])
         for program, more in (("datacom-replay", ("--dir", "rings")), ("datacom-learner", ("--run-dir", "r", "--replay", "x:1"))):
             self.expect("--experiment", "/nonexistent/e", "--run-id", "x", *more, program=program, words=["--experiment", "/nonexistent/e"])
 
-    def test_a_word_that_is_no_verb_is_named_beside_those_there_are(self):
+    def test_an_unknown_verb_is_named_and_the_verbs_listed(self):
         self.expect("frobnicate", words=['unknown verb "frobnicate"; the verbs are: train, sweep, status,'])
         self.expect(words=["name a verb; the verbs are: train, sweep, status,"])
 
-    def test_what_is_no_address_is_named_with_its_form(self):
+    def test_an_invalid_address_is_named_with_the_expected_form(self):
         roles = {"datacom-replay": ("--listen", "--metrics-listen", "--health-listen", "--healthcheck"),
                  "datacom-learner": ("--listen", "--metrics-listen", "--health-listen", "--healthcheck", "--replay"),
                  "datacom-actor": ("--listen", "--metrics-listen", "--healthcheck", "--replay", "--learner")}
@@ -86,7 +86,7 @@ class WrongUsageTest(unittest.TestCase):
         for address in ("127.0.0.1:99999", "foo:bar", "foo", "foo:0"):
             self.expect("status", address, words=["must be an address HOST:PORT with a port from 1 to 65535, not " + address])
 
-    def test_a_port_in_use_is_told_in_one_line(self):
+    def test_a_port_in_use_is_reported_in_one_line(self):
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             taken.listen()
@@ -96,17 +96,17 @@ class WrongUsageTest(unittest.TestCase):
                 self.assertEqual(result.returncode, 1, result.stderr)
                 self.assertRegex(result.stderr, rf"\Adatacom-replay: .*cannot listen on {address}: the port is in use or .*\n\Z")
 
-    def test_a_flag_of_the_other_backend_or_no_place_of_images_is_refused_and_nothing_is_written(self):
+    def test_wrong_images_or_an_option_of_the_other_backend_are_refused_before_writing(self):
         sweep = ("sweep", "cartpole/cost_budgets", "--seeds", "0", "--dir", "swept", "--backend", "kubernetes")
         self.expect(*sweep, "--images", "http://x y", words=["--images http://x y: write it as registry"])
         self.expect(*sweep, "--jobs", "2", words=["--jobs needs --backend local"])
         self.assertFalse(os.path.exists(os.path.join(self.folder, "swept")))
 
-    def test_config_makes_a_population_of_seeds(self):
+    def test_config_makes_one_member_per_seed(self):
         self.assertEqual(self.run_it("datacom", "config", "cartpole/datacom", "--seeds", "3-5").stdout.count("members {"), 3)
         self.expect("config", "cartpole/datacom", "--seeds", "5-", words=["--seeds", "5-"])
 
-    def test_help_asks_for_the_run_folder_once(self):
+    def test_help_requires_the_run_folder_once(self):
         self.assertEqual(self.run_it("datacom-actor", "eval", "--help").stdout.count("REQUIRED"), 1)
 
 

@@ -1,4 +1,4 @@
-"""The command's other verbs on real roles, and what it refuses."""
+"""Tests the other verbs of `datacom` with real roles, and its refusals."""
 import csv
 import ctypes
 import io
@@ -21,7 +21,7 @@ class CommandTest(RunTest):
             self.assertIn(f"Example: datacom {verb}", result.stdout)
         self.assertEqual(run("--version").returncode, 0)
 
-    def test_list_and_config_answer_with_what_there_is(self):
+    def test_list_and_config_show_tasks_experiments_and_overrides(self):
         self.assertIn("cartpole  ", run("list", "tasks").stdout)
         everything = run("list").stdout
         for kind in ("tasks", "algorithms", "experiments", "sweeps"):
@@ -53,7 +53,7 @@ class CommandTest(RunTest):
             for mine, theirs in pairs + [("cost", "cost"), ("absorbing", "absorbing")]:
                 self.assertAlmostEqual(float(row[mine]), float(want[theirs]), delta=1e-9, msg=f"step {row['step']} {mine}")
 
-    def test_navigation_answers_recorded_steps_of_its_wheels_as_the_recorded_robot_did(self):
+    def test_navigation_follows_recorded_wheel_steps_like_the_recorded_robot(self):
         folder = os.path.join(SOURCE, "tests", "golden", "tasks")
         files = sorted(name for name in os.listdir(folder) if name.startswith("nav_bullet_step_"))
         self.assertTrue(files)
@@ -90,7 +90,7 @@ class CommandTest(RunTest):
         self.assertEqual(run("report", self.folder, "--out", page).returncode, 2)
 
     def check_export(self, training):
-        """The exported policy is loaded by the robot's library, and acts."""
+        """Exports a policy, loads it with the robot's library, and acts with it."""
         file = os.path.join(self.folder, "robot.policy")
         self.assertEqual(run("export", training.folder).returncode, 2)
         self.assertEqual(run("export", training.folder, "--member", "1", "--out", file).returncode, 2)
@@ -112,7 +112,7 @@ class CommandTest(RunTest):
         self.assertLess(abs(action.value), 10)
         library.datacom_policy_free(policy)
 
-    def test_a_role_whose_port_is_taken_says_so(self):
+    def test_a_role_names_a_port_in_use(self):
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             taken.listen()
@@ -126,7 +126,7 @@ class CommandTest(RunTest):
         self.assertEqual(result.returncode, 1, result.stderr)
         self.assertIn(address, result.stdout + result.stderr)
 
-    def test_a_second_train_in_the_folder_is_refused_and_the_first_goes_on(self):
+    def test_a_second_train_in_the_folder_is_refused_and_the_first_continues(self):
         training = Training(self, "a", "--seeds", "0", "--steps", "20000").start()
         training.wait_for_episodes(1)
         second = run("train", "cartpole/datacom", "--run-dir", training.folder, "--resume")

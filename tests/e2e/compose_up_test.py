@@ -1,7 +1,7 @@
-"""Compose for real: a Docker daemon of the test's own brings up the shipped files, each role in a container with an address and a name.
+"""Runs the shipped Compose files with a private Docker daemon, each role in a container with its own address and name.
 
-What comes from registries is not within reach of a test: Prometheus is this machine's own in an image under the name the file has, Grafana
-is left out. Skipped without Docker's daemon, its Compose, Prometheus, a static busybox, or the right to use them.
+A test cannot use registries: Prometheus is this machine's, put into an image with the name that the file uses, and Grafana is left
+out. Skipped without Docker's daemon, Compose, Prometheus, a static busybox, or the rights to use them.
 """
 import csv
 import json
@@ -20,13 +20,13 @@ from watching import Watch
 sys.path.insert(0, os.path.join(SOURCE, "tests", "deploy"))
 import docker_compose  # noqa: E402  the path comes first
 
-SKIPPED = 77  # what ctest shows as skipped
+SKIPPED = 77  # exit code that ctest shows as skipped
 NEEDED = ("dockerd", "containerd", "prometheus", "busybox", "openssl")
 SERVICES = ("replay", "learner", "actor", "evaluator", "prometheus")
 
 
 def builder():
-    """A docker client that can build with BuildKit: one with buildx, or one old enough to have it built in."""
+    """The path of a docker client with BuildKit (buildx, or an old client that includes it); None when there is none."""
     for client in ("docker", "/usr/bin/docker"):
         path = shutil.which(client)
         if path and (call([path, "buildx", "version"]).returncode == 0 or "version 20." in call([path, "--version"]).stdout):
@@ -101,7 +101,7 @@ class ComposeTest(RunTest):
         self.docker("import", "--change", 'ENTRYPOINT ["/bin/prometheus"]', "--change", "USER 65534", archive, "prom/prometheus:v2.42.0")
 
     def prepare(self, files, *settings):
-        """The images, an experiment, and a project called after the run. Returns nothing; sets `command`."""
+        """Makes the images, an experiment, and a project named after the run; sets `command`."""
         for target in ("replay", "actor", "learner", "tools"):
             self.build(target)
         self.build_prometheus()
@@ -125,7 +125,7 @@ class ComposeTest(RunTest):
         return list(csv.DictReader(text[:text.rfind("\n") + 1].splitlines()))
 
     def logs(self, service="", lines=40):
-        """The last that the service's containers said, or all containers."""
+        """The last log lines of the service's containers, or of all containers."""
         names = self.docker("ps", "--all", "--format", "{{.Names}}", "--filter", "name=" + service).stdout.split()
         return "".join(f"\n--- {name}\n" + "".join(self.docker("logs", name, check=False).stderr.splitlines(True)[-lines:]) for name in names)
 
@@ -135,14 +135,14 @@ class ComposeTest(RunTest):
         self.assertTrue(condition(), what + self.logs())
 
     def containers(self, service):
-        ended_too = ["--all"] if docker_compose.second() else []  # the first generation shows them anyway
+        ended_too = ["--all"] if docker_compose.second() else []  # version 1 always lists them
         return self.compose("ps", "-q", *ended_too, service).stdout.split()
 
     def states(self, service):
         return [json.loads(self.docker("inspect", "--format", "{{json .State}}", one).stdout) for one in self.containers(service)]
 
     def ask(self, query):
-        """Values of an instant query by a label's value (role)."""
+        """The values of an instant query, by the label `role`."""
         port = self.compose("port", "prometheus", "9090").stdout.strip().rsplit(":", 1)[1]
         url = f"http://127.0.0.1:{port}/api/v1/query?" + urllib.parse.urlencode({"query": query})
         try:
@@ -152,7 +152,7 @@ class ComposeTest(RunTest):
             return {}
 
     def wait_for_the_end(self):
-        """Until the learner's container has ended by itself, well."""
+        """Waits until the learner's container has exited by itself with 0."""
         learner, = self.containers("learner")
         waiting = subprocess.Popen(["docker", "wait", learner], stdout=subprocess.PIPE, text=True, env=self.environment)
         self.addCleanup(waiting.stdout.close)

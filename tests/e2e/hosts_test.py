@@ -1,4 +1,4 @@
-"""A run whose roles are each on a host of their own, with a slow network between them that fails for 20 s and comes back."""
+"""A run with each role on its own host, connected by a slow network that fails for 20 s and recovers."""
 import os
 import re
 import signal
@@ -11,13 +11,13 @@ from watching import Watch
 from hosts import Network, unavailable
 
 ONE_WAY_SECONDS = 0.005
-PARTITION_SECONDS = 20  # longer than a connection with unanswered data lives, shorter than a session's lease
+PARTITION_SECONDS = 20  # longer than a connection with unacknowledged data survives, shorter than a session's lease
 STEPS = 30000
 ROLES = ("replay", "learner", "actor-0", "actor-1", "evaluator-0")
 
 
 class Hosts(RunFolder):
-    """The roles of a run, started by hand as on several machines, sharing nothing but the network (and here the disk)."""
+    """The roles of a run, started one by one as on several machines that share only the network (and, here, the disk)."""
 
     def __init__(self, test):
         super().__init__(test, "a")
@@ -56,7 +56,7 @@ class Hosts(RunFolder):
         return [role for role, process in self.processes.items() if process.poll() is not None]
 
     def wait(self, condition, seconds=DEADLINE):
-        """Whether the condition came true in time; a role that ends meanwhile fails the test."""
+        """True when the condition became true in time; a role that exits before that fails the test."""
         with Watch(self.folder) as watch:
             in_time = watch.wait(lambda: self.ended() or condition(), seconds, *(process.pid for process in self.processes.values()))
         self.test.assertEqual(self.ended(), [], self.logs())
@@ -69,7 +69,7 @@ class Hosts(RunFolder):
         self.test.assertEqual(self.processes[role].wait(timeout=DEADLINE), code, role + self.logs())
 
     def status(self, asking):
-        """What the replay answers to a host: per member and of the sessions."""
+        """The replay's answer to a host, by member and by session."""
         answer = subprocess.run(self.hosts[asking].command(os.path.join(BIN, "datacom"), "status", self.addresses["replay"]),
                                 capture_output=True, text=True, timeout=DEADLINE, check=False)
         self.test.assertEqual(answer.returncode, 0, answer.stderr + self.logs())
@@ -81,13 +81,13 @@ class Hosts(RunFolder):
                 "sessions": re.findall(r"^session (\d+): (\S+), .*, (\w+)$", answer.stdout, re.M)}
 
     def sockets(self, role):
-        """Connections the process of a role holds open."""
+        """The number of open connections of a role's process."""
         folder = f"/proc/{self.processes[role].pid}/fd"
         count = 0
         for name in os.listdir(folder):
             try:
                 count += os.readlink(os.path.join(folder, name)).startswith("socket:")
-            except FileNotFoundError:  # closed since it was listed
+            except FileNotFoundError:  # closed after it was listed
                 pass
         return count
 
@@ -95,8 +95,8 @@ class Hosts(RunFolder):
 @unittest.skipIf(unavailable(), unavailable())
 class HostsTest(RunTest):
     def partition(self, run_, some, others, asking, stands_still):
-        """20 s without a packet between two sets of roles. What `stands_still` names in the status must not move meanwhile;
-        afterwards the same sessions go on and hold no more credit than they may."""
+        """Cuts two sets of roles apart for 20 s. The value that `stands_still` names in the status must not change meanwhile;
+        afterwards the same sessions continue and hold no more credit than allowed."""
         before, sockets = run_.status(asking), run_.sockets("replay")
         dropped = run_.network.dropped
         run_.network.cut([run_.hosts[role] for role in some], [run_.hosts[role] for role in others])
@@ -109,17 +109,17 @@ class HostsTest(RunTest):
         run_.network.heal()
         healed = time.monotonic()
         run_.wait_for_episodes(episodes + 20)
-        print(f"{some} and {others} apart for {PARTITION_SECONDS} s: training goes on {time.monotonic() - healed:.1f} s later")
-        run_.wait(lambda: run_.status(asking)["sessions"] == before["sessions"])  # one actor may be back before the other
+        print(f"{some} and {others} apart for {PARTITION_SECONDS} s: training continues {time.monotonic() - healed:.1f} s after healing")
+        run_.wait(lambda: run_.status(asking)["sessions"] == before["sessions"])  # one actor may reconnect before the other
         after = run_.status(asking)
         self.assertEqual(after["sessions"], before["sessions"])
         self.assertEqual([state for _, _, state in after["sessions"]], ["connected", "connected"])
         for inserted, allowed, outstanding in zip(after["inserted"], after["allowed"], after["outstanding"]):
             self.assertLessEqual(inserted + outstanding, allowed)
-        # Connections that died are let go, on the side that was not told, too.
+        # Dead connections are closed on both sides.
         self.assertTrue(run_.wait(lambda: run_.sockets("replay") <= sockets), f"{run_.sockets('replay')} sockets, {sockets} before")
 
-    def test_a_network_that_fails_between_hosts_costs_time_and_not_one_transition(self):
+    def test_a_failing_network_costs_time_but_no_transition(self):
         run_ = Hosts(self)
         run_.start()
         run_.wait_for_episodes(100)
@@ -132,7 +132,7 @@ class HostsTest(RunTest):
         self.assertEqual(end["inserted"], [STEPS, STEPS])
         self.assertEqual(end["outstanding"], [0, 0])
         kept = run_.check_rows(run_.addresses["replay"], lambda words: run_.hosts["learner"].command(*words))
-        self.assertEqual(sorted(kept), ["1", "2"])  # no session was lost on the way
+        self.assertEqual(sorted(kept), ["1", "2"])  # no session was lost
         self.assertEqual(sum(kept.values()), 2 * STEPS)
         run_.processes["replay"].send_signal(signal.SIGTERM)
         run_.finish("replay")

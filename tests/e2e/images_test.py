@@ -1,7 +1,7 @@
-"""The images: built by podman from the programs of this build, then a whole run in containers that may write nothing but their volumes.
+"""Builds the images with podman from this build's programs, then runs a training in containers that can write only to their volumes.
 
-Skipped without podman, runc or the right to use them. Building the programs inside the builder stage takes minutes and the network, so that
-the test fills the roots with the Dockerfile's own script and starts at its stage `prebuilt`.
+Skipped without podman, runc or the rights to use them. Building inside the builder stage takes minutes and needs the network, so
+the test fills the root file systems with the Dockerfile's script and uses its stage `prebuilt`.
 """
 import csv
 import json
@@ -17,14 +17,14 @@ import unittest
 from running import BIN, DEADLINE, SOURCE, TINY, RunTest, run
 from watching import Watch
 
-SKIPPED = 77  # what ctest shows as skipped
+SKIPPED = 77  # exit code that ctest shows as skipped
 MOST_BYTES = {"replay": 150e6, "actor": 150e6, "learner": 700e6, "tools": 150e6}
-LIMITS = ("--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024")  # podman's own are above what a restricted machine allows
+LIMITS = ("--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024")  # podman's defaults exceed the limits of a restricted machine
 FOLDERS = {"replay": "/data", "learner": "/run/datacom"}
 
 
 class Podman:
-    """Images and containers in a store of their own, so that nothing of this machine's is touched."""
+    """Images and containers in a private store, so that this machine's are not touched."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -49,7 +49,7 @@ class Podman:
         shutil.rmtree(context)
 
     def start(self, test, name, image, *arguments, volumes=()):
-        """A container as the manifests have it: nobody, no rights, a read-only root. Its output goes to NAME.log."""
+        """Starts a container as in the manifests: unprivileged, no capabilities, a read-only root. Its output goes to NAME.log."""
         mounts = [word for volume in volumes for word in ("--volume", volume)]
         command = self.words("run", "--rm", "--name", name, "--hostname", name, "--network=host", "--no-healthcheck", "--read-only",
                              "--read-only-tmpfs=false", "--cap-drop=all", "--security-opt=no-new-privileges", *LIMITS, *mounts, image, *arguments)
@@ -105,7 +105,7 @@ class ImagesTest(RunTest):
             self.assertEqual(config["Healthcheck"]["Test"], ["CMD", program, "--healthcheck=127.0.0.1:7000"])
         print(f"{target}: {config['Size'] / 1e6:.1f} MB")
         self.assertLess(config["Size"], MOST_BYTES[target])
-        if target in FOLDERS:  # a fresh volume there takes its owner from the image
+        if target in FOLDERS:  # a new volume there gets its owner from the image
             container = self.podman("create", *LIMITS, "datacom-" + target).stdout.strip()
             archive = os.path.join(self.folder, target + ".tar")
             self.podman("export", "--output", archive, container)
@@ -114,17 +114,17 @@ class ImagesTest(RunTest):
             os.remove(archive)
         shell = self.podman("run", "--rm", "--network=none", *LIMITS, "--entrypoint", "/bin/sh", "datacom-" + target, "-c", "true",
                             check=False)
-        self.assertEqual(shell.returncode, 127, "there is a shell")
+        self.assertEqual(shell.returncode, 127, "the image has a shell")
 
     def volume(self, name):
-        """A folder of this machine that the images' user owns, as a volume."""
+        """A volume: a folder of this machine that the images' user owns."""
         path = os.path.join(self.folder, name)
         os.makedirs(path)
         os.chown(path, 10001, 10001)
         return path
 
     def serve(self, role, *arguments):
-        """Starts replay or learner; its process and address. The address is written where its volume is."""
+        """Starts replay or learner and returns its process and address, which it writes into its volume."""
         folder = {"replay": "data", "learner": "run"}[role]
         file = os.path.join(folder, role + ".address")
         if os.path.exists(os.path.join(self.folder, file)):
@@ -139,7 +139,7 @@ class ImagesTest(RunTest):
     def act(self, name, *arguments):
         return self.podman.start(self, name, "datacom-actor", *arguments, "--run-id=in-containers", "--envs=4")
 
-    def test_a_run_in_read_only_containers_of_nobody_is_stopped_resumed_and_reported(self):
+    def test_a_run_in_read_only_unprivileged_containers_is_stopped_resumed_and_reported(self):
         for target in ("replay", "actor", "learner", "tools"):
             self.podman.build(target)
             self.check_image(target)
@@ -161,7 +161,7 @@ class ImagesTest(RunTest):
         self.podman("stop", "--time", "60", "learner")
         self.assertEqual(learner.wait(DEADLINE), 75, self.read("learner.log"))
         learner, _ = self.serve("learner", *learning, "--listen=" + learner_address, "--resume")
-        evaluator = self.act("evaluator", "evaluate", peers[1])  # without one the run could not end before it was stopped
+        evaluator = self.act("evaluator", "evaluate", peers[1])  # started only now, because the run cannot end without an evaluator
         self.wait(lambda: learner.poll() is not None, "the learner does not end", replay)
         self.assertEqual(learner.returncode, 0, self.read("learner.log"))
         self.assertEqual([process.wait(DEADLINE) for process in (*actors, evaluator)], [0, 0, 0])

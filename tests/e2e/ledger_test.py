@@ -1,4 +1,4 @@
-"""The safety ledger of real runs: every violation once, simulated again bit for bit, whatever was killed."""
+"""Checks the safety ledger of real runs: every violation is recorded once and simulated again bit for bit, also after kills."""
 import collections
 import csv
 import io
@@ -8,12 +8,12 @@ import unittest
 
 from running import RunTest, Training, run
 
-HEADER, RECORD = 16, 28  # bytes of a step file of one action
-LONG = "task_options.horizon=150"  # the pole takes some 80 steps to fall where it must not
+HEADER, RECORD = 16, 28  # bytes in a step file of a task with one action
+LONG = "task_options.horizon=150"  # the pole takes about 80 steps to fall into the unsafe region
 
 
 def step_file(training, member):
-    """(session, environment, episode, step, cost, check, action) of every transition on record."""
+    """(session, environment, episode, step, cost, check, action) of every recorded transition."""
     with open(os.path.join(training.folder, "ledger", f"member_{member}.steps"), "rb") as file:
         content = file.read()
     return list(struct.iter_unpack("<4IfIf", content[HEADER:]))
@@ -21,7 +21,7 @@ def step_file(training, member):
 
 class LedgerTest(RunTest):
     def check_complete(self, training, members, steps):
-        """Each transition is in its step file, each violation is a row, and the finished episodes agree with both."""
+        """Checks that each transition is in its step file, each violation is a row, and the finished episodes agree with both."""
         rows = training.rows("ledger/violations.csv")
         self.assertEqual([int(row["id"]) for row in rows], list(range(1, len(rows) + 1)))
         order = [(int(row["env_steps"]), int(row["member"])) for row in rows]
@@ -66,7 +66,7 @@ class LedgerTest(RunTest):
             state = states[int(row["step"]) + 1]
             self.assertEqual(struct.pack("<f", float(state["cost"])), struct.pack("<f", float(row["cost"])))
             self.assertEqual(struct.pack("<f", float(state["action0"])), struct.pack("<f", float(row["executed_action0"])))
-            # What the constraint said: the slack is that of k = CVaR - delta, delta the member's of that time.
+            # The recorded constraint: the slack is that of k = CVaR - delta, with the member's delta at that time.
             k = float(row["cvar"]) - float(row["delta"])
             self.assertAlmostEqual(float(row["slack"]), max(-k, 1e-5), delta=1e-6)
         picture = os.path.join(self.folder, "violation.png")
@@ -81,7 +81,7 @@ class LedgerTest(RunTest):
         self.assertEqual(run("replay-violation", self.folder, "1").returncode, 2)
         self.assertEqual(run("replay-violation", training.folder, "1", "--set", "task_options.horizon=9").returncode, 2)
 
-        # One action of the last violation's episode is changed.
+        # Change one action of the last violation's episode.
         row = rows[-1]
         path = os.path.join(training.folder, "ledger", f"member_{row['member']}.steps")
         with open(path, "r+b") as file:
@@ -91,8 +91,8 @@ class LedgerTest(RunTest):
         self.assertEqual(result.returncode, 1, result.stdout)
         self.assertIn(f"step {row['step']} of its episode", result.stderr)
 
-    def test_kills_neither_lose_nor_double_a_violation(self):
-        # Four lanes for each member: at update 400 some of them are inside an episode.
+    def test_kills_neither_lose_nor_duplicate_a_violation(self):
+        # Four lanes per member: at update 400 some are inside an episode.
         training = Training(self, "run", "--seeds", "0-1", "--steps", "6000", "--envs", "8",
                             overrides=["task_options.horizon=400", "run.checkpoint_updates=400"]).start()
         for update, role in ((400, "actor"), (1600, "learner"), (2400, "replay")):
@@ -105,10 +105,10 @@ class LedgerTest(RunTest):
         rows, cut = self.check_complete(training, members=2, steps=6000)
         sessions = {int(row["session"]) for row in rows}
         self.assertGreater(len(sessions), 1)
-        self.assertEqual({row["actor"] for row in rows}, {"actor-0"}, "of sessions that ended, too")
+        self.assertEqual({row["actor"] for row in rows}, {"actor-0"}, "ended sessions keep their actor's name")
         for row in (rows[0], rows[len(rows) // 2], rows[-1]):
             self.replay(training, row)
-        # Violations of episodes that the dead actor left unfinished are on record like others.
+        # Violations in the killed actor's unfinished episodes are recorded too.
         cut = {key for key in cut if key[1] != max(sessions)}
         self.assertTrue(cut)
         key = min(cut)

@@ -1,4 +1,4 @@
-"""--lockstep: records and learner state are equal between runs, also when one of them was killed and resumed."""
+"""--lockstep: two runs have equal records and learner state, also when one was killed and resumed."""
 import os
 import unittest
 
@@ -6,7 +6,7 @@ from running import RunTest, Training
 
 
 def records(training):
-    """What must be equal: progress.csv without wall_seconds, episodes.csv, the ledger, the newest state.sha256."""
+    """The files that must be equal: progress.csv without wall_seconds, episodes.csv, the ledger, the newest state.sha256."""
     progress = [{key: value for key, value in row.items() if key != "wall_seconds"} for row in training.rows("progress.csv")]
     newest = max(training.checkpoints(), key=int)
     ledger = {}

@@ -1,4 +1,4 @@
-"""A real Prometheus scrapes a real run: every panel's query and every selector of every alert has an answer."""
+"""Lets Prometheus scrape a real run and checks that every panel's query and every alert's selectors return data."""
 import json
 import math
 import os
@@ -21,7 +21,7 @@ from monitoring import PROMETHEUS, alert_expression, alerts, expressions, record
 @unittest.skipUnless(shutil.which("prometheus"), "prometheus is not installed (apt-get install prometheus)")
 class MonitoringTest(RunTest):
     def prometheus(self, training):
-        """Starts one with the shipped configuration, but that it finds this run and looks every second."""
+        """Starts Prometheus with the shipped configuration, changed to find this run and to scrape every second."""
         with open(os.path.join(PROMETHEUS, "prometheus.yml"), encoding="utf-8") as file:
             text = file.read()
         for old, new in (("../../runs/targets/*.json", os.path.join(training.folder, "targets.json")), ("interval: 5s", "interval: 1s"),
@@ -45,13 +45,13 @@ class MonitoringTest(RunTest):
         return "http://" + address().group(1)
 
     def ask(self, query):
-        """Values of an instant query; a NaN is no answer."""
+        """The values of an instant query, without NaN."""
         url = self.url + "/api/v1/query?" + urllib.parse.urlencode({"query": query})
         try:
             with urllib.request.urlopen(url, timeout=30) as answer:
                 result = json.load(answer)["data"]["result"]
         except urllib.error.HTTPError as error:
-            if error.code == 503:  # it is still starting
+            if error.code == 503:  # Prometheus is still starting
                 return []
             self.fail(f"{query}\n{error.read().decode()}")
         return [value for value in (float(series["value"][1]) for series in result) if not math.isnan(value)]
@@ -64,7 +64,7 @@ class MonitoringTest(RunTest):
         wanted.update({f"alert {name}: {text}": text for name, block in alerts() for text in selectors(alert_expression(block))})
         wanted.update({f"rule {name}": name for name in recorded()})
         self.assertGreater(len(wanted), 80)
-        silent = dict(wanted)  # shown in the message when time runs out
+        silent = dict(wanted)  # shown in the message at a timeout
 
         def all_answered():
             for what, query in list(silent.items()):

@@ -1,4 +1,4 @@
-"""What a cluster does to its pods: asked to leave (SIGTERM, then a grace period) or taken away (kill -9), again and again."""
+"""Preempts roles repeatedly as a cluster does: with SIGTERM and a grace period, or with kill -9."""
 import os
 import re
 import signal
@@ -8,18 +8,18 @@ import unittest
 from running import RunTest, Training, run
 from watching import Watch
 
-GRACE_SECONDS = {"actor": 15, "evaluator": 15, "replay": 30, "learner": 60}  # as deploy/kubernetes/base gives them
+GRACE_SECONDS = {"actor": 15, "evaluator": 15, "replay": 30, "learner": 60}  # as in deploy/kubernetes/base
 ACTORS = 4
-# The long form, half the actors every ten seconds for three minutes: DATACOM_PREEMPTIONS=18 DATACOM_PREEMPTION_EPISODES=1230
-# on two idle cores that play 120 episodes a second.
-# Much faster is a crash loop to `train`: it gives up at the sixth death of one actor within 60 s.
+# The long form kills half the actors every ten seconds for three minutes: DATACOM_PREEMPTIONS=18
+# DATACOM_PREEMPTION_EPISODES=1230 on two idle cores that play 120 episodes per second. Faster kills are a crash loop to `train`,
+# which gives up at the sixth exit of one actor within 60 s.
 PREEMPTIONS = int(os.environ.get("DATACOM_PREEMPTIONS", "4"))
 EPISODES_BETWEEN = int(os.environ.get("DATACOM_PREEMPTION_EPISODES", "200"))
 
 
 class PreemptionTest(RunTest):
     def leave(self, training, role):
-        """SIGTERM; the seconds until the process was gone."""
+        """Sends SIGTERM and returns the seconds until the process ended."""
         training.wait(lambda: training.role(role) is not None, role)
         process, begin = training.role(role), time.monotonic()
         os.kill(process, signal.SIGTERM)
@@ -31,7 +31,7 @@ class PreemptionTest(RunTest):
         with open(os.path.join(training.folder, "logs", role + ".log"), encoding="utf-8") as file:
             return file.read()
 
-    def test_every_role_asked_to_leave_drains_within_its_grace_and_loses_nothing(self):
+    def test_every_role_drains_within_its_grace_period_and_loses_nothing(self):
         training = Training(self, "a", "--seeds", "0-1", "--steps", "24000", "--actors", "2").start()
         asked = ("actor-0", "replay", "learner", "evaluator", "actor-1", "learner", "replay")
         for place, role in enumerate(asked, start=1):
@@ -46,16 +46,16 @@ class PreemptionTest(RunTest):
             log = self.log(training, actor)
             self.assertNotIn("unacknowledged", log)
             left = re.findall(r"left session=(\d+) acknowledged_rows=(\d+)", log)
-            self.assertEqual(len(left), 2, log)  # asked to leave, then finished
+            self.assertEqual(len(left), 2, log)  # stopped by SIGTERM, then finished
             for session, acknowledged in left:
                 self.assertEqual(kept[session], int(acknowledged))
         updates = re.findall(r"checkpoint written update=(\d+)|listening .* update=(\d+) of", self.log(training, "learner"))
         self.assertEqual([written or taken_up for written, taken_up in updates][1:], [update for update, _ in updates if update for _ in (0, 1)])
 
-    def test_half_the_actors_taken_away_again_and_again_change_nothing_but_the_pace(self):
+    def test_repeated_kills_of_half_the_actors_only_slow_the_run_down(self):
         steps = (PREEMPTIONS + 1) * EPISODES_BETWEEN * 25 // 1000 * 1000  # two members, episodes of 50 steps
         training = Training(self, "a", "--seeds", "0-1", "--steps", str(steps), "--actors", str(ACTORS), "--envs", "4",
-                            overrides=[f"replay.capacity={steps}"]).start()  # every row is looked at in the end
+                            overrides=[f"replay.capacity={steps}"]).start()  # all rows are checked at the end
         training.wait_for_episodes(1)
         begin = time.monotonic()
         for round_ in range(PREEMPTIONS):
@@ -69,7 +69,7 @@ class PreemptionTest(RunTest):
         status = run("status", training.folder).stdout
         self.assertEqual(sorted(re.findall(r"^session \d+: (\S+),", status, re.M)), [f"actor-{number}" for number in range(ACTORS)], status)
         training.finish()
-        print(f"{PREEMPTIONS} preemptions: {steps} steps a member in {time.monotonic() - begin:.1f} s")
+        print(f"{PREEMPTIONS} preemptions: {steps} steps per member in {time.monotonic() - begin:.1f} s")
         training.check_complete(seeds=[0, 1], steps=steps, epochs=steps // 1000)
         for row in training.rows("progress.csv"):
             self.assertLessEqual(float(row["policy_lag"] or 0), 128)  # schedule.max_policy_lag

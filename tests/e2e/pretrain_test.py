@@ -1,4 +1,4 @@
-"""A dataset exported from one run pre-trains another: repeatable, also when it is killed in the middle; refusals by name."""
+"""Pre-trains a run with the dataset of another: repeatable, also after a kill in the middle; wrong datasets are refused."""
 import os
 import unittest
 
@@ -8,7 +8,7 @@ from running import RunTest, Training, run
 
 class PretrainTest(RunTest):
     def recorded(self):
-        """A finished run of two members and the dataset of its rows."""
+        """Trains two members and exports the dataset of their rows."""
         source = Training(self, "source", "--seeds", "0-1", "--steps", "1500").start()
         source.finish()
         dataset = os.path.join(self.folder, "dataset")
@@ -21,7 +21,7 @@ class PretrainTest(RunTest):
         return Training(self, name, "--seeds", "3-4", "--steps", "1200", "--lockstep",
                         overrides=[f"pretrain.dataset={dataset}", "pretrain.updates=6000", "run.checkpoint_updates=300"])
 
-    def test_a_pretrained_run_is_repeated_exactly_and_a_kill_in_the_middle_changes_nothing(self):
+    def test_a_pretrained_run_repeats_exactly_also_after_a_kill(self):
         dataset = self.recorded()
         reference = self.training("reference", dataset).start()
         reference.finish()
@@ -31,13 +31,13 @@ class PretrainTest(RunTest):
 
         killed = self.training("killed", dataset).start()
         killed.wait(lambda: "0" in killed.checkpoints(), "checkpoint of the pre-training")
-        self.assertEqual(killed.rows("progress.csv"), [], "the pre-training was over too soon to be cut")
+        self.assertEqual(killed.rows("progress.csv"), [], "the pre-training ended before it could be killed")
         killed.process.kill()
         killed.process.wait()
         killed.start("--resume").finish()
         self.assertEqual(records(killed), records(reference))
 
-    def test_what_does_not_fit_is_refused_before_anything_starts(self):
+    def test_a_wrong_dataset_is_refused_before_anything_starts(self):
         dataset = self.recorded()
         folder = os.path.join(self.folder, "refused")
         cases = [

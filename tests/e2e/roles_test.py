@@ -1,4 +1,4 @@
-"""The roles started one by one on several hosts, as containers are: nobody names them and `datacom train` is not there."""
+"""Starts the roles one by one on several hosts, like containers: without names and without `datacom train`."""
 import os
 import re
 import signal
@@ -10,7 +10,7 @@ from watching import Watch
 
 
 def other_host():
-    """Words before a command that give it a host name of its own, or None."""
+    """The first words of a command that gives a process its own host name, or None."""
     for words in (["unshare", "--uts"], ["unshare", "--user", "--map-root-user", "--uts"]):
         try:
             if subprocess.run([*words, "hostname", "datacom-test"], capture_output=True, check=False).returncode == 0:
@@ -20,7 +20,7 @@ def other_host():
     return None
 
 
-@unittest.skipUnless(other_host(), "this machine gives no process a host name of its own (unshare --uts)")
+@unittest.skipUnless(other_host(), "this machine cannot give a process its own host name (unshare --uts)")
 class RolesTest(RunTest):
     def file(self, name):
         return os.path.join(self.folder, name)
@@ -33,7 +33,7 @@ class RolesTest(RunTest):
             return ""
 
     def start(self, host, binary, *arguments, log=None):
-        """A role on a host; its log has the host's name, or another."""
+        """Starts a role on a host; its log is named after the host, or `log`."""
         command = ["sh", "-c", 'hostname "$0" && exec "$@"', host, os.path.join(BIN, binary), *arguments, "--run-id", "by-hand"]
         with open(self.file((log or host) + ".log"), "w", encoding="utf-8") as out:
             process = subprocess.Popen([*other_host(), *command], stderr=out, stdout=out, cwd=self.folder)
@@ -53,20 +53,20 @@ class RolesTest(RunTest):
         self.wait(lambda: self.read(name) != "", process)
         return process, self.read(name).strip()
 
-    def test_two_actors_without_names_act_side_by_side_and_the_learners_folder_alone_tells_the_run(self):
+    def test_actors_are_named_after_their_hosts_and_the_learners_folder_has_all_records(self):
         settings = [*TINY, "run.env_steps=3000", "schedule.tolerance_steps=500"]
         config = run("config", "cartpole/datacom", *(word for item in settings for word in ("--set", item)))
         with open(self.file("given.textproto"), "w", encoding="utf-8") as file:
             file.write(config.stdout)
         replay, replay_address = self.service("replay", "--dir", self.file("rings"))
         learner, learner_address = self.service("learner", "--run-dir", self.file("kept"), "--replay", replay_address)
-        learner.send_signal(signal.SIGSTOP)  # nobody can finish before both are there
+        learner.send_signal(signal.SIGSTOP)  # no actor can finish before both have registered
         peers = ["--learner", learner_address, "--envs", "4"]
         acting = ["datacom-actor", "run", "--replay", replay_address, *peers]
         actors = [self.start(host, *acting) for host in ("host-a", "host-b")]
         registered = lambda: sorted(re.findall(r"actor registered actor=(\S+) session=", self.read("replay.log")))  # noqa: E731
         self.wait(lambda: len(registered()) >= 2, replay, *actors)
-        twin = self.start("host-a", *acting, log="twin")  # without a name of its own
+        twin = self.start("host-a", *acting, log="twin")  # the same host name
         self.assertEqual(actors[0].wait(DEADLINE), 1, self.read("host-a.log"))
         self.assertIn("another process acts as host-a now", self.read("host-a.log"))
         actors[0] = twin

@@ -1,4 +1,4 @@
-"""What the end-to-end tests share: a `datacom train` in a folder of its own, its records, and its processes to kill."""
+"""Helpers of the end-to-end tests: a `datacom train` in its own folder, its records, and its processes."""
 import collections
 import csv
 import os
@@ -28,7 +28,7 @@ def run(*arguments, **options):
 
 
 class RunFolder:
-    """What a run leaves behind, in a folder of its own."""
+    """The files of a run in its own folder."""
 
     def __init__(self, test, name):
         self.test = test
@@ -43,7 +43,7 @@ class RunFolder:
         return text
 
     def checkpoints(self):
-        """Updates of the checkpoints there are."""
+        """The updates of the existing checkpoints."""
         folder = os.path.join(self.folder, "checkpoints")
         return [name for name in os.listdir(folder) if name.isdigit()] if os.path.isdir(folder) else []
 
@@ -56,7 +56,7 @@ class RunFolder:
         return list(csv.DictReader(text[:text.rfind("\n") + 1].splitlines()))
 
     def check_complete(self, seeds, steps, epochs):
-        """progress.csv holds every epoch of every member, and the counts are exact."""
+        """Checks that progress.csv holds every epoch of every member with exact counts."""
         test, rows = self.test, self.rows("progress.csv")
         expected = [(epoch, member) for epoch in range(epochs + 1) for member in range(len(seeds))]
         test.assertEqual(sorted((int(row["epoch"]), int(row["member"])) for row in rows), expected)
@@ -76,9 +76,9 @@ class RunFolder:
             test.assertTrue(all(int(row["env_steps"]) <= steps for row in episodes))
 
     def check_rows(self, address, command=list):
-        """Every row in the replay at this address was sent once and in order, and what actors say was acknowledged is there.
+        """Checks that every row in the replay at this address was sent once and in order, and that all acknowledged rows are there.
 
-        `command` turns words into a command where that address is reached. Returns how many rows each session has.
+        `command` turns words into a command on a host that reaches the address. Returns the number of rows of each session.
         """
         test = self.test
         checked = subprocess.run(command([CHECK_ROWS, address]), capture_output=True, text=True, timeout=DEADLINE, check=False)
@@ -117,7 +117,7 @@ class Training(RunFolder):
         self.process.stdout.close()
 
     def finish(self, code=0):
-        """Waits for the end and returns what was printed."""
+        """Waits for the end and returns the output."""
         output, _ = self.process.communicate(timeout=DEADLINE)
         self.test.assertEqual(self.process.returncode, code, output + self.logs())
         return output
@@ -141,7 +141,7 @@ class Training(RunFolder):
         self.wait(lambda: len(self.rows("episodes.csv")) >= count, f"episode {count}")
 
     def role(self, role):
-        """Process id of a role (or of one actor of several: "actor-2"), or None."""
+        """The process id of a role, or of one of several actors ("actor-2"); None when it does not run."""
         process_name = ROLES.get(role, role)
         for entry in os.listdir("/proc"):
             if not entry.isdigit():
@@ -159,14 +159,14 @@ class Training(RunFolder):
         return None
 
     def kill_role(self, role, number=signal.SIGKILL):
-        """Sends the signal, then waits for its successor."""
+        """Sends the signal and waits for the restarted process."""
         self.wait(lambda: self.role(role) is not None, role)
         victim = self.role(role)
         os.kill(victim, number)
         self.wait(lambda: self.role(role) not in (None, victim), f"successor of the {role}")
 
     def check_rows_kept(self):
-        """As check_rows, of a run that has ended: its replay is started once more."""
+        """check_rows of an ended run, whose replay is started again for it."""
         with open(os.path.join(self.folder, "run_id"), encoding="utf-8") as file:
             run_id = file.read().strip()
         address = os.path.join(self.test.folder, "kept.address")

@@ -1,4 +1,4 @@
-"""`datacom sweep` on real roles: what it refuses, what it writes, and that it goes on where it was stopped."""
+"""Tests `datacom sweep` with real roles: its refusals, its files, and resuming."""
 import csv
 import os
 import signal
@@ -65,7 +65,7 @@ class SweepTest(RunTest):
             return []
         return list(csv.DictReader(text[:text.rfind("\n") + 1].splitlines()))
 
-    def test_an_interrupted_sweep_goes_on_and_leaves_finished_populations_alone(self):
+    def test_an_interrupted_sweep_resumes_and_skips_finished_populations(self):
         first, second = POPULATIONS
         process = self.start("--steps", "8000")
         with Watch(self.folder) as watch:
@@ -107,7 +107,7 @@ class SweepTest(RunTest):
         self.assertEqual(shorter.returncode, 2, shorter.stdout)
         self.assertIn("has already made 9000 steps", shorter.stderr)
 
-    def test_rendering_alone_writes_experiments_that_train_goes_on_with(self):
+    def test_render_only_writes_experiments_that_train_can_resume(self):
         result = self.sweep("--render-only", "--steps", "600")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("2 populations, 8 members", result.stdout)
@@ -119,23 +119,23 @@ class SweepTest(RunTest):
         again = self.sweep("--render-only", "--steps", "600")
         self.assertEqual([again.stdout.count("  complete"), again.stdout.count("  not started")], [1, 1])
 
-    def test_each_population_is_stepped_by_as_many_environments_as_were_typed(self):
+    def test_each_population_has_the_given_number_of_environments(self):
         result = self.sweep("--steps", "1000", "--envs", "8", "--jobs", "2")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         for population in POPULATIONS:
             places = {(row["member"], row["environment"]) for row in self.rows(population, "episodes.csv")}
             self.assertEqual([len([place for place in places if place[0] == str(member)]) for member in range(4)], [2, 2, 2, 2])
 
-    def test_a_population_that_fails_is_named_and_keeps_no_other_from_training(self):
+    def test_a_failed_population_is_named_and_the_others_are_trained(self):
         self.assertEqual(self.sweep("--render-only", "--steps", "600").returncode, 0)
         with open(self.path(POPULATIONS[0], "replay"), "w", encoding="utf-8"):
-            pass  # a file where the run wants a folder
+            pass  # a file where the run needs a folder
         result = self.sweep("--steps", "600")
         self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
         self.assertIn(f"[1/2] {POPULATIONS[0]}: failed", result.stdout)
         self.assertIn(f"[2/2] {POPULATIONS[1]}: complete", result.stdout)
 
-    def test_what_it_cannot_do_it_refuses_before_anything_runs(self):
+    def test_wrong_sweeps_and_options_are_refused_before_anything_runs(self):
         wrong = self.write("wrong.textproto", AXES.replace("budget=9", "budget=-9"))
         other = self.write("other.textproto", AXES.replace("budget=9", "budget=8"))
         self.assertEqual(self.sweep("--render-only").returncode, 0)

@@ -1,4 +1,4 @@
-"""A run whose roles talk mutual TLS, and whom it refuses."""
+"""Tests a run whose roles use mutual TLS, and its refusals."""
 import os
 import shutil
 import subprocess
@@ -8,7 +8,7 @@ from running import BIN, DEADLINE, SOURCE, RunTest, Training, run
 
 
 class TlsTest(RunTest):
-    def test_a_run_over_mutual_tls_trains_to_its_end_and_answers_only_those_who_belong_to_it(self):
+    def test_a_run_over_mutual_tls_completes_and_refuses_strangers(self):
         tls = os.path.join(self.folder, "tls")
         subprocess.run([os.path.join(SOURCE, "deploy", "dev", "make_tls.sh"), tls], check=True)
         training = Training(self, "a", "--seeds", "0", "--steps", "20000", "--tls", tls).start()
@@ -20,7 +20,7 @@ class TlsTest(RunTest):
         for role in ("replay", "learner"):
             with open(os.path.join(training.folder, "cluster", role + ".address"), encoding="utf-8") as file:
                 addresses[role] = file.read().strip()
-        stranger = os.path.join(self.folder, "stranger")  # a certificate of this authority, the token of another run
+        stranger = os.path.join(self.folder, "stranger")  # a certificate of this authority with the token of another run
         shutil.copytree(tls, stranger)
         with open(os.path.join(stranger, "token"), "w", encoding="utf-8") as file:
             file.write("0123456789abcdef0123456789abcdef\n")
@@ -33,7 +33,7 @@ class TlsTest(RunTest):
         training.finish()
         training.check_complete(seeds=[0], steps=20000, epochs=20)
 
-    def test_a_folder_without_a_token_is_refused_by_name(self):
+    def test_a_folder_without_a_token_is_refused_naming_the_file(self):
         tls = os.path.join(self.folder, "tls")
         subprocess.run([os.path.join(SOURCE, "deploy", "dev", "make_tls.sh"), tls], check=True)
         os.remove(os.path.join(tls, "token"))

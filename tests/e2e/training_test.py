@@ -1,4 +1,4 @@
-"""Small real runs through the built command: exact counts, whatever is killed."""
+"""Small real runs with the built command: the counts are exact after any kill."""
 import os
 import signal
 import unittest
@@ -7,7 +7,7 @@ from running import RunTest, Training, run
 
 
 class TrainingTest(RunTest):
-    def test_a_population_trains_to_its_exact_end_and_leaves_every_record(self):
+    def test_a_population_trains_exactly_to_the_end_and_writes_all_records(self):
         training = Training(self, "a", "--seeds", "4-5", "--steps", "2600").start()
         output = training.finish()
         training.check_complete(seeds=[4, 5], steps=2600, epochs=3)
@@ -27,7 +27,7 @@ class TrainingTest(RunTest):
         self.assertIn("learner ended (killed by signal 9); restarting", output)
         training.check_complete(seeds=[0, 1], steps=30000, epochs=30)
 
-    def test_a_run_goes_on_after_kill_9_of_the_whole_command(self):
+    def test_a_run_can_be_resumed_after_kill_9_of_the_command(self):
         training = Training(self, "a", "--seeds", "0-1", "--steps", "20000", overrides=["run.checkpoint_updates=500"]).start()
         training.wait_for_episodes(60)
         training.process.kill()
@@ -35,7 +35,7 @@ class TrainingTest(RunTest):
         training.start("--resume").finish()
         training.check_complete(seeds=[0, 1], steps=20000, epochs=20)
 
-    def test_an_interrupted_run_exits_75_and_goes_on_and_may_be_prolonged(self):
+    def test_an_interrupted_run_exits_75_and_can_be_resumed_and_extended(self):
         training = Training(self, "a", "--seeds", "0-1", "--steps", "20000").start()
         training.wait_for_episodes(60)
         training.process.send_signal(signal.SIGINT)
@@ -46,7 +46,7 @@ class TrainingTest(RunTest):
         training.start("--resume").finish()
         training.check_complete(seeds=[0, 1], steps=21000, epochs=21)
 
-    def test_a_run_that_lost_its_rows_or_its_checkpoints_is_not_begun_anew(self):
+    def test_a_run_without_its_rows_or_checkpoints_is_not_restarted(self):
         training = Training(self, "a", "--seeds", "0", "--steps", "2000").start()
         training.finish()
         for lost in ("replay", "checkpoints"):
@@ -58,7 +58,7 @@ class TrainingTest(RunTest):
         training.start("--resume").finish()
         training.check_complete(seeds=[0], steps=2000, epochs=2)
 
-    def test_delta_moves_once_the_replay_held_more_than_the_warm_up(self):
+    def test_delta_is_updated_after_the_warm_up(self):
         training = Training(self, "a", "--seeds", "0-1", "--steps", "6000", overrides=["hyper.delta_warmup=2000"]).start()
         training.finish()
         for member in ("0", "1"):
@@ -66,7 +66,7 @@ class TrainingTest(RunTest):
             self.assertEqual(delta[0], delta[1])
             self.assertNotEqual(delta[1], delta[6])
 
-    def test_status_tells_what_a_run_does_and_what_it_did(self):
+    def test_status_shows_a_running_and_an_ended_run(self):
         training = Training(self, "a", "--seeds", "0", "--steps", "20000").start()
         training.wait_for_episodes(2)
         live = run("status", training.folder)

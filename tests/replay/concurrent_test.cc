@@ -1,5 +1,5 @@
-// The store under threads, as the service drives it: actors insert while the learner draws and announces and somebody
-// asks. Says most under the thread sanitizer.
+// Uses the store from several threads, as the service does: actors insert while the learner draws and announces and
+// others query. Most useful under the thread sanitizer.
 #include <algorithm>
 #include <atomic>
 #include <thread>
@@ -15,12 +15,12 @@ using testing::Client;
 using testing::MakeChunk;
 using testing::SimpleRows;
 
-TEST(StoreTest, ActorsALearnerAndOnlookersShareItAndTheRunEndsWithExactlyItsRows) {
+TEST(StoreTest, ConcurrentActorsLearnerAndQueriesEndWithExactlyTheRunsRows) {
   constexpr uint64_t kSteps = 400;
   testing::TemporaryFolder folder;
   v1::Experiment experiment = testing::SmallExperiment(1);
   experiment.mutable_run()->set_env_steps(kSteps);
-  experiment.mutable_replay()->set_capacity(kSteps);  // an actor that is kept waiting ends its episode late
+  experiment.mutable_replay()->set_capacity(kSteps);  // a waiting actor ends its episode late
   const auto store = testing::MustOpen(experiment, folder.path(), &Clock::Real());
   const uint64_t min_size = experiment.replay().min_size(), updates = kSteps - min_size;
   std::atomic<bool> done{false};

@@ -1,4 +1,4 @@
-// The replay on a file system that is really full.
+// The replay on a full file system.
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
 #include "tests/testing/small_disk.h"
@@ -19,7 +19,7 @@ using ::testing::ContainsRegex;
 
 constexpr uint64_t kMiB = 1 << 20;
 
-TEST(ReplayDiskFullTest, AReplayWithoutRoomForItsRingsSaysHowMuchItNeedsAndStartsOnceThereIsRoom) {
+TEST(ReplayDiskFullTest, WithoutSpaceForItsRingsItStatesItsNeedAndStartsLater) {
   SmallDisk disk(40 << 10);
   if (!disk.mounted()) GTEST_SKIP() << disk.why();
   ManualClock clock;
@@ -34,7 +34,7 @@ TEST(ReplayDiskFullTest, AReplayWithoutRoomForItsRingsSaysHowMuchItNeedsAndStart
   EXPECT_TRUE(opened.ok()) << opened.status();
 }
 
-TEST(ReplayDiskFullTest, RowsAreStillTakenNewActorsAreRefusedByNameAndNothingAcknowledgedIsLost) {
+TEST(ReplayDiskFullTest, ItAcceptsRowsRefusesNewActorsAndLosesNoAcknowledgedRow) {
   SmallDisk disk(4 * kMiB);
   if (!disk.mounted()) GTEST_SKIP() << disk.why();
   ManualClock clock;
@@ -42,7 +42,7 @@ TEST(ReplayDiskFullTest, RowsAreStillTakenNewActorsAreRefusedByNameAndNothingAck
   Client client;
   client.Open(store.get(), "actor-0", 1, 1);
   disk.Fill();
-  for (uint64_t completed = 1; completed < 300; ++completed) {  // the rings wrap: their room is their own
+  for (uint64_t completed = 1; completed < 300; ++completed) {  // the rings wrap in their reserved space
     client.Hear(store.get());
     const auto count = static_cast<uint32_t>(client.limit[0] - client.next[0]);
     ASSERT_EQ(client.Send(store.get(), MakeChunk(0, client.next[0], SimpleRows(client.next[0], count))),
@@ -54,7 +54,7 @@ TEST(ReplayDiskFullTest, RowsAreStillTakenNewActorsAreRefusedByNameAndNothingAck
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(refused.message()),
               ContainsRegex("no disk space for " + disk.path() + "/sessions.tmp: [0-9]+ bytes are needed, 0 are free"));
-  EXPECT_TRUE(store->health().ok()) << "who is in may go on";
+  EXPECT_TRUE(store->health().ok()) << "registered actors may continue";
   store.reset();
   store = MustOpen(SmallExperiment(1), disk.path(), &clock);  // while the disk is still full
   ASSERT_NE(store, nullptr);
@@ -66,7 +66,7 @@ TEST(ReplayDiskFullTest, RowsAreStillTakenNewActorsAreRefusedByNameAndNothingAck
   EXPECT_TRUE(store->Register("actor-1", 1, 1).ok());
 }
 
-TEST(ReplayDiskFullTest, CreditOfAnActorThatDiedGoesToTheOthersThoughItsEndCannotBeWrittenDown) {
+TEST(ReplayDiskFullTest, ADeadActorsCreditReturnsEvenIfItsEndCannotBeStored) {
   SmallDisk disk(4 * kMiB);
   if (!disk.mounted()) GTEST_SKIP() << disk.why();
   ManualClock clock;
@@ -91,7 +91,7 @@ TEST(ReplayDiskFullTest, CreditOfAnActorThatDiedGoesToTheOthersThoughItsEndCanno
   EXPECT_EQ(store->Tick().code(), absl::StatusCode::kResourceExhausted);
   alive.Hear(store.get());
   EXPECT_GT(alive.limit[0], before);
-  EXPECT_FALSE(store->Tick().ok()) << "it is still to be written";
+  EXPECT_FALSE(store->Tick().ok()) << "the end is still not stored";
   disk.Free();
   EXPECT_TRUE(store->Tick().ok());
   store.reset();
@@ -99,7 +99,7 @@ TEST(ReplayDiskFullTest, CreditOfAnActorThatDiedGoesToTheOthersThoughItsEndCanno
   EXPECT_EQ(store->Connect(dead.session, dead.incarnation).status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST(ReplayDiskFullTest, ASessionThatCouldNotBeWrittenDownIsNotGivenToARetry) {
+TEST(ReplayDiskFullTest, ASessionThatCouldNotBeStoredIsNotGivenToARetry) {
   SmallDisk disk(4 * kMiB);
   if (!disk.mounted()) GTEST_SKIP() << disk.why();
   ManualClock clock;

@@ -1,5 +1,5 @@
-// Files that are damaged, disks that fail, power that is lost. msync and posix_fallocate are replaced in this program,
-// so that they can fail and so that it is known what reached the disk.
+// Damaged files, failing disks, power loss. This program replaces msync and posix_fallocate, so that they can fail and
+// the tests know what reached the disk.
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -28,17 +28,17 @@ using ::testing::HasSubstr;
 std::atomic<bool> disk_fails{false}, disk_full{false};
 std::atomic<int> syncs{0};
 
-// While it lives, msync writes here instead of to the disk: all that a loss of power is sure to leave of mapped ones.
+// While it exists, msync copies to here: the content of mapped files that is sure to survive a power loss.
 class PowerLoss {
  public:
   PowerLoss() { living_ = this; }
   ~PowerLoss() { living_ = nullptr; }
-  // False: none lives.
+  // False when none exists.
   static bool Synced(const void* address, size_t bytes) {
     if (living_ != nullptr) living_->Copy(reinterpret_cast<uintptr_t>(address), bytes);
     return living_ != nullptr;
   }
-  // Rings and credit of a folder that nobody has open as they are found afterwards.
+  // Replaces the rings and the credit file of a closed folder by the surviving content.
   void Strike(const std::string& folder) {
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       const std::string name = entry.path().filename();
@@ -102,7 +102,7 @@ TEST(StoreTest, TwoReplaysInOneFolderAndFilesOfAnotherRunAreRefused) {
   EXPECT_THAT(std::string(Store::Open(RowSchema::For(3, 1), options).status().message()), HasSubstr("row schema"));
 }
 
-TEST(StoreTest, ADamagedOrTruncatedRingIsRefusedAndAResumedRunMayHaveMoreSteps) {
+TEST(StoreTest, ADamagedOrTruncatedRingIsRefusedAndAResumeMayAddSteps) {
   TemporaryFolder folder;
   ManualClock clock;
   v1::Experiment experiment = SmallExperiment(1);
@@ -132,7 +132,7 @@ TEST(StoreTest, ADamagedOrTruncatedRingIsRefusedAndAResumedRunMayHaveMoreSteps) 
     flip(offset);
   }
   EXPECT_TRUE(Store::Open(SmallSchema(), options).ok());
-  flip(32);  // how many rows are kept: as of a process that died between the new checksum and the new size
+  flip(32);  // the number of rows, as when the process died between writing checksum and size
   store = MustOpen(experiment, folder.path(), &clock);
   ASSERT_NE(store, nullptr);
   EXPECT_EQ(MemberOf(*store, 0).inserted(), 5u);
@@ -141,7 +141,7 @@ TEST(StoreTest, ADamagedOrTruncatedRingIsRefusedAndAResumedRunMayHaveMoreSteps) 
   EXPECT_THAT(std::string(Store::Open(SmallSchema(), options).status().message()), HasSubstr("truncated"));
 }
 
-TEST(StoreTest, ARingThatDisappearedFromARunThatHasBegunIsNotReplacedInSilence) {
+TEST(StoreTest, AMissingRingOfAStartedRunIsNotReplacedSilently) {
   TemporaryFolder folder;
   ManualClock clock;
   MustOpen(SmallExperiment(1), folder.path(), &clock).reset();
@@ -152,11 +152,11 @@ TEST(StoreTest, ARingThatDisappearedFromARunThatHasBegunIsNotReplacedInSilence) 
   EXPECT_THAT(std::string(status.message()), HasSubstr("member_0.rows was missing"));
 }
 
-TEST(StoreTest, AProcessThatDiedBeforeARingHadItsChecksumLeavesARunThatBegins) {
+TEST(StoreTest, ARunWhoseRingsHaveNoChecksumYetCanStart) {
   TemporaryFolder folder;
   ManualClock clock;
   MustOpen(SmallExperiment(1), folder.path(), &clock).reset();
-  std::filesystem::remove(folder.path() + "/credit");  // comes after the rings
+  std::filesystem::remove(folder.path() + "/credit");  // is written after the rings
   std::fstream file(folder.path() + "/member_0.rows", std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(304);
   file.write("\0\0\0\0", 4);
@@ -166,7 +166,7 @@ TEST(StoreTest, AProcessThatDiedBeforeARingHadItsChecksumLeavesARunThatBegins) {
   EXPECT_TRUE(store->Register("actor-0", 1, 1).ok());
   store.reset();
   file.seekp(0);
-  file.put('X');  // nor is any file without a checksum one of a run that begins
+  file.put('X');  // but not every file without a checksum belongs to a starting run
   file.seekp(304);
   file.write("\0\0\0\0", 4);
   file.close();
@@ -190,7 +190,7 @@ TEST(StoreTest, WithSyncEveryBatchReachesTheDiskBeforeItIsAcknowledged) {
       if (count > 0) {
         ASSERT_EQ(client.Send(store.get(), MakeChunk(0, client.next[0], SimpleRows(client.next[0], count))),
                   absl::StatusCode::kOk);
-        EXPECT_EQ(syncs - before >= 2, sync) << "rows, then the cursor";
+        EXPECT_EQ(syncs - before >= 2, sync) << "once for the rows, then for the cursor";
       }
       store->Announce(completed);
     }
@@ -214,7 +214,7 @@ class PowerLossTest : public ::testing::Test {
     store_ = MustOpen(experiment_, folder_.path(), &clock_);
     ASSERT_NE(store_, nullptr);
   }
-  // All that the client has credit for, until it is given no more.
+  // Sends rows until the client gets no more credit.
   void SendAll(Client* client) {
     for (client->Hear(store_.get()); client->next[0] < client->limit[0]; client->Hear(store_.get())) {
       const auto count = static_cast<uint32_t>(client->limit[0] - client->next[0]);
@@ -230,7 +230,7 @@ class PowerLossTest : public ::testing::Test {
   std::unique_ptr<Store> store_;
 };
 
-TEST_F(PowerLossTest, TheCreditThatAnActorWasToldOfIsStillItsOwn) {
+TEST_F(PowerLossTest, AnActorKeepsTheCreditThatItWasGranted) {
   Client client, other;
   client.Open(store_.get(), "actor-0", 1, 1);
   uint64_t sent = 0;
@@ -239,15 +239,15 @@ TEST_F(PowerLossTest, TheCreditThatAnActorWasToldOfIsStillItsOwn) {
     sent += 8;
   }
   const uint64_t told = client.limit[0];
-  ASSERT_GT(told, sent) << "some of it is not used";
+  ASSERT_GT(told, sent) << "some credit is unused";
   LosePower();
-  other.Open(store_.get(), "actor-1", 1, 1);  // comes first and would take what the replay forgot
+  other.Open(store_.get(), "actor-1", 1, 1);  // reconnects first and would take credit that the replay forgot
   client.Reconnect(store_.get());
   EXPECT_EQ(client.next[0], sent);
   EXPECT_GE(client.limit[0], told);
 }
 
-TEST_F(PowerLossTest, ASessionBeginsWithoutTheCreditOfTheOneWhosePlaceItTook) {
+TEST_F(PowerLossTest, ANewSessionDoesNotGetTheCreditOfTheOneItReplaced) {
   Client old, fresh;
   old.Open(store_.get(), "actor-0", 1, 1);
   SendAll(&old);
@@ -260,7 +260,7 @@ TEST_F(PowerLossTest, ASessionBeginsWithoutTheCreditOfTheOneWhosePlaceItTook) {
   EXPECT_EQ(fresh.next[0], 0u);
 }
 
-TEST_F(PowerLossTest, ASilentSessionGoesOnWhereItStoodThoughItsRowsAreOverwritten) {
+TEST_F(PowerLossTest, ASilentSessionContinuesAfterItsRowsWereOverwritten) {
   Client silent, busy;
   silent.Open(store_.get(), "actor-0", 1, 1);
   ASSERT_EQ(silent.Send(store_.get(), MakeChunk(0, 0, SimpleRows(0, 5))), absl::StatusCode::kOk);
@@ -278,7 +278,7 @@ TEST_F(PowerLossTest, ASilentSessionGoesOnWhereItStoodThoughItsRowsAreOverwritte
   EXPECT_EQ(silent.Send(store_.get(), MakeChunk(0, 5, SimpleRows(5, 1))), absl::StatusCode::kOk);
 }
 
-TEST(StoreTest, AfterTheDiskFailedNothingIsAcknowledgedAndWhatWasIsStillThere) {
+TEST(StoreTest, AfterADiskFailureNothingIsAcknowledgedAndAcknowledgedRowsRemain) {
   TemporaryFolder folder;
   ManualClock clock;
   v1::Experiment experiment = SmallExperiment(1);
@@ -297,11 +297,11 @@ TEST(StoreTest, AfterTheDiskFailedNothingIsAcknowledgedAndWhatWasIsStillThere) {
   EXPECT_FALSE(store->health().ok());
   EXPECT_FALSE(store->Tick().ok());
   EXPECT_FALSE(store->Progress(client.session, client.stream, &client.progress, &reply).ok())
-      << "no acknowledgement leaves any more";
+      << "no acknowledgement is sent any more";
   EXPECT_EQ(client.Send(store.get(), MakeChunk(0, 6, SimpleRows(6, 1))), absl::StatusCode::kUnavailable)
-      << "though the disk is back";
+      << "even though the disk works again";
   v1::RowRange range;
-  EXPECT_TRUE(store->ReadRange(0, 0, 6, &range).ok()) << "reading goes on";
+  EXPECT_TRUE(store->ReadRange(0, 0, 6, &range).ok()) << "reading still works";
   store.reset();
   store = MustOpen(experiment, folder.path(), &clock);
   EXPECT_GE(MemberOf(*store, 0).inserted(), 6u);
@@ -310,7 +310,7 @@ TEST(StoreTest, AfterTheDiskFailedNothingIsAcknowledgedAndWhatWasIsStillThere) {
             absl::StatusCode::kOk);
 }
 
-TEST(StoreTest, AFullDiskIsToldAtTheStartWithTheBytesNeededAndLeavesNoFileBehind) {
+TEST(StoreTest, AFullDiskIsReportedAtTheStartWithTheNeededBytesAndLeavesNoFile) {
   TemporaryFolder folder;
   ManualClock clock;
   const auto options = StoreOptions(SmallExperiment(1), folder.path(), &clock);
@@ -330,7 +330,7 @@ void Overwrite(const std::string& path, int64_t offset, const std::string& bytes
   file << bytes;
 }
 
-TEST(StoreTest, AnImpossibleCursorOrSessionFileIsRefusedByNameAndDamagedRowsCrashNothing) {
+TEST(StoreTest, AnInvalidCursorOrSessionFileIsRefusedAndDamagedRowsDoNotCrash) {
   TemporaryFolder folder;
   ManualClock clock;
   const auto options = StoreOptions(SmallExperiment(1), folder.path(), &clock);

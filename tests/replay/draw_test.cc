@@ -1,4 +1,4 @@
-// What a draw holds: which rows, which episodes, and when it is refused.
+// Tests the rows and episodes of a draw, and when it is refused.
 #include <cmath>
 
 #include "gmock/gmock.h"
@@ -23,7 +23,7 @@ class StoreDrawTest : public ::testing::Test {
     store_ = MustOpen(experiment_, folder_.path(), &clock_);
     client_.Open(store_.get(), "actor-0", 1, 1);
   }
-  // Inserts up to `rows` rows, announcing what becomes possible.
+  // Inserts up to `rows` rows and announces every update that becomes possible.
   void Fill(uint64_t rows) {
     while (client_.next[0] < rows) {
       client_.Hear(store_.get());
@@ -57,7 +57,7 @@ class StoreDrawTest : public ::testing::Test {
   uint64_t completed_ = 0;
 };
 
-TEST_F(StoreDrawTest, DrawsAreTheSameAfterAReopenInAnyOrderAndWithMoreRows) {
+TEST_F(StoreDrawTest, DrawsAreTheSameAfterReopeningInAnyOrderAndWithMoreRows) {
   Fill(60);
   std::vector<std::string> first;
   for (uint64_t update = 1; update <= 40; ++update) first.push_back(testing::PureBytes(Draw(update)));
@@ -68,7 +68,7 @@ TEST_F(StoreDrawTest, DrawsAreTheSameAfterAReopenInAnyOrderAndWithMoreRows) {
     EXPECT_EQ(testing::PureBytes(Draw(update)), first[update - 1]) << update;
 }
 
-// sum of (observed - expected)^2 / expected over ages 1 .. `ages`; draws of other ages fail the test.
+// Sum of (observed - expected)^2 / expected over ages 1 .. `ages`; a draw of another age fails the test.
 double ChiSquare(const std::map<int, int>& counts, int ages, double expected) {
   double sum = 0;
   for (int age = 1; age <= ages; ++age) {
@@ -80,8 +80,8 @@ double ChiSquare(const std::map<int, int>& counts, int ages, double expected) {
   return sum;
 }
 
-TEST_F(StoreDrawTest, MainRowsAreUniformOverTheNewestCapacityAndFailuresOverTheirsWhileTheRingsWrap) {
-  std::map<int, int> main, failure;  // by age: 1 is the newest that the update may look at
+TEST_F(StoreDrawTest, RowsAreUniformOverTheNewestCapacityWhileTheRingsWrap) {
+  std::map<int, int> main, failure;  // by age: 1 is the newest row that the update may use
   for (uint64_t update = 100; update < 900; ++update) {
     Fill(10 + update);
     const v1::DrawReply reply = Draw(update);
@@ -97,7 +97,7 @@ TEST_F(StoreDrawTest, MainRowsAreUniformOverTheNewestCapacityAndFailuresOverThei
   EXPECT_LT(ChiSquare(failure, 20, 800 * 3 / 20.0), 65.0);  // 19 degrees of freedom, alpha 1e-6
 }
 
-TEST(StoreTest, AMemberDrawsTheSameAloneAndInAPopulation) {
+TEST(StoreTest, AMemberDrawsTheSameRowsAloneAndInAPopulation) {
   const auto draws = [](const std::vector<uint64_t>& seeds, uint64_t wanted) {
     v1::Experiment experiment = SmallExperiment(static_cast<int>(seeds.size()));
     int place = 0;
@@ -128,11 +128,11 @@ TEST(StoreTest, AMemberDrawsTheSameAloneAndInAPopulation) {
     return bytes;
   };
   const std::string alone = draws({7}, 7);
-  EXPECT_EQ(alone, draws({3, 7, 9}, 7)) << "neither its place nor its company matters";
-  EXPECT_NE(alone, draws({8}, 8)) << "its seed does";
+  EXPECT_EQ(alone, draws({3, 7, 9}, 7)) << "position and population do not matter";
+  EXPECT_NE(alone, draws({8}, 8)) << "the seed matters";
 }
 
-TEST_F(StoreDrawTest, EpisodesComeOnceInRowOrderWithWhatTheDeltaStepNeeds) {
+TEST_F(StoreDrawTest, EpisodesComeOnceInRowOrderWithDataForDelta) {
   Fill(60);
   std::vector<uint64_t> ends;
   for (uint64_t update = 1; update <= 50; ++update) {
@@ -144,7 +144,7 @@ TEST_F(StoreDrawTest, EpisodesComeOnceInRowOrderWithWhatTheDeltaStepNeeds) {
       EXPECT_EQ(episode.return_(), 10);
       EXPECT_NEAR(episode.discounted_return(), (1 - std::pow(0.99, 10)) / 0.01, 1e-12);
       EXPECT_EQ(episode.max_violation(), 0.25);
-      uint32_t violations = 0;  // every third row costs
+      uint32_t violations = 0;  // every third row has a cost
       for (uint64_t row = episode.last_row() - 10; row < episode.last_row(); ++row) violations += row % 3 == 0;
       EXPECT_EQ(episode.violations(), violations);
       if (episode.last_row() - 1 <= 15) {  // delta_warmup
@@ -158,7 +158,7 @@ TEST_F(StoreDrawTest, EpisodesComeOnceInRowOrderWithWhatTheDeltaStepNeeds) {
       std::memcpy(costs.data(), episode.costs().data(), episode.costs().size());
       const float start = static_cast<float>(episode.last_row() - 10);
       for (int i = 0; i < 10; ++i) EXPECT_EQ(observations[2 * i], start + static_cast<float>(i));
-      EXPECT_EQ(observations[20], start + 9.5f) << "the state the last row reached";
+      EXPECT_EQ(observations[20], start + 9.5f) << "the state that the last row reached";
       EXPECT_EQ(costs[0], 0);
       for (int i = 0; i < 10; ++i)
         EXPECT_EQ(costs[i + 1], static_cast<int>(start + static_cast<float>(i)) % 3 == 0 ? 0.25f : -0.5f);
@@ -167,7 +167,7 @@ TEST_F(StoreDrawTest, EpisodesComeOnceInRowOrderWithWhatTheDeltaStepNeeds) {
   EXPECT_THAT(ends, ::testing::ElementsAre(10, 20, 30, 40, 50, 60));
 }
 
-TEST_F(StoreDrawTest, OverwrittenRowsAndUpdatesBeyondTheRunAreRefusedInWords) {
+TEST_F(StoreDrawTest, OverwrittenRowsAndUpdatesBeyondTheRunAreRefused) {
   Fill(600);
   v1::DrawReply reply;
   const absl::Status old = store_->Draw(5, &reply);
@@ -185,10 +185,10 @@ TEST_F(StoreDrawTest, OverwrittenRowsAndUpdatesBeyondTheRunAreRefusedInWords) {
   EXPECT_EQ(store_->ReadRange(0, 424, 601, &range).code(), absl::StatusCode::kOutOfRange);
 }
 
-// The worst case of a resumed learner: the actors went as far as they may, the newest checkpoint is lost.
-TEST(StoreTest, ALearnerThatResumesFromTheOlderOfTwoCheckpointsFindsItsRows) {
+// The worst case of a resumed learner: the actors used all credit, and the newest checkpoint is lost.
+TEST(StoreTest, ALearnerResumedFromTheOlderCheckpointFindsItsRows) {
   const std::vector<std::pair<double, uint64_t>> cases = {
-      {0.25, 240}, {1, 600}, {4, 2400}};  // updates a row, updates done
+      {0.25, 240}, {1, 600}, {4, 2400}};  // updates per row, updates done
   for (const auto& [ratio, done] : cases) {
     v1::Experiment experiment = SmallExperiment(1);
     experiment.mutable_schedule()->set_updates_per_step(ratio);

@@ -1,4 +1,4 @@
-// From the rings of a run to a dataset.
+// Tests the export of a run's rings to a dataset.
 #include <algorithm>
 #include <filesystem>
 #include <tuple>
@@ -22,7 +22,7 @@ using testing::TestRow;
 
 class ExportTest : public ::testing::Test {
  protected:
-  // Two members; `count` rows of two environments in turn, whose episodes have 10 and 7 steps.
+  // Two members; `count` rows of two alternating environments, whose episodes have 10 and 7 steps.
   void Record(int count) {
     const auto store = MustOpen(experiment_, folder_.path() + "/replay", &clock_);
     Client client;
@@ -41,7 +41,7 @@ class ExportTest : public ::testing::Test {
         ASSERT_EQ(client.Send(store.get(), MakeChunk(member, client.next[member], {row})), absl::StatusCode::kOk);
       }
       client.Hear(store.get());
-      store->Announce(static_cast<uint64_t>(std::max(0, i - 9)));  // so that credit goes on
+      store->Announce(static_cast<uint64_t>(std::max(0, i - 9)));  // so that there is always credit
     }
   }
   ExportOptions Options() const {
@@ -53,7 +53,7 @@ class ExportTest : public ::testing::Test {
   absl::StatusOr<v1::DatasetManifest> Export(const ExportOptions& options) {
     return ExportDataset(options, ResolveExperiment(experiment_), SmallSchema());
   }
-  // Of every row in the dataset: observation[0], which is its number in the run.
+  // observation[0] of every row in the dataset: its number in the run.
   std::vector<int> Numbers() {
     const auto dataset = Dataset::Read(Options().out, "cartpole", SmallSchema());
     EXPECT_TRUE(dataset.ok()) << dataset.status();
@@ -71,7 +71,7 @@ class ExportTest : public ::testing::Test {
   const v1::Experiment experiment_ = SmallExperiment(2);
 };
 
-TEST_F(ExportTest, EpisodesLieTogetherInTheOrderOfTheirSteps) {
+TEST_F(ExportTest, RowsAreGroupedByEpisodeInTheOrderOfSteps) {
   Record(60);
   ExportOptions options = Options();
   options.members = {1};
@@ -82,7 +82,7 @@ TEST_F(ExportTest, EpisodesLieTogetherInTheOrderOfTheirSteps) {
     for (int step = from; step < to; ++step) expected.push_back(2 * step + environment);
   };
   add(0, 0, 10), add(1, 0, 7), add(1, 7, 14), add(0, 10, 20), add(1, 14, 21), add(0, 20, 30), add(1, 21, 28);
-  add(1, 28, 30);  // had not ended
+  add(1, 28, 30);  // not ended
   EXPECT_EQ(Numbers(), expected);
   const v1::DatasetMember& member = manifest->members(0);
   EXPECT_EQ(member.member(), 1u);
@@ -93,7 +93,7 @@ TEST_F(ExportTest, EpisodesLieTogetherInTheOrderOfTheirSteps) {
   EXPECT_EQ(manifest->experiment().task(), "cartpole");
 }
 
-TEST_F(ExportTest, ARangeTakesItsRowsAndNoOthers) {
+TEST_F(ExportTest, ARangeExportsExactlyItsRows) {
   Record(60);
   ExportOptions options = Options();
   options.members = {0};
@@ -106,7 +106,7 @@ TEST_F(ExportTest, ARangeTakesItsRowsAndNoOthers) {
   EXPECT_EQ(numbers.back(), 29);
 }
 
-TEST_F(ExportTest, RowsThatWereOverwrittenAreNotThereAndTheRestIs) {
+TEST_F(ExportTest, OverwrittenRowsAreMissingAndTheRestIsExported) {
   Record(400);  // the ring keeps 176: capacity 100, tolerance 16, two checkpoint intervals and an epoch of 20
   const auto manifest = Export(Options());
   ASSERT_TRUE(manifest.ok()) << manifest.status();
@@ -122,14 +122,14 @@ TEST_F(ExportTest, RowsThatWereOverwrittenAreNotThereAndTheRestIs) {
   EXPECT_THAT(std::string(Export(gone).status().message()), HasSubstr("it holds rows 224-400"));
 }
 
-TEST_F(ExportTest, TheRunsFilesStayAsTheyAre) {
+TEST_F(ExportTest, TheRunsFilesDoNotChange) {
   Record(60);
   const std::string ring = folder_.path() + "/replay/member_0.rows", before = *ReadFile(ring);
   ASSERT_TRUE(Export(Options()).ok());
   EXPECT_EQ(*ReadFile(ring), before);
 }
 
-TEST_F(ExportTest, ARunThatGoesOnIsRefused) {
+TEST_F(ExportTest, ARunningRunIsRefused) {
   Record(20);
   const auto store = MustOpen(experiment_, folder_.path() + "/replay", &clock_);
   const absl::Status status = Export(Options()).status();
@@ -137,14 +137,14 @@ TEST_F(ExportTest, ARunThatGoesOnIsRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("replay is using"));
 }
 
-TEST_F(ExportTest, AMemberTheRunHasNotIsNamed) {
+TEST_F(ExportTest, AnUnknownMemberIsNamed) {
   Record(20);
   ExportOptions options = Options();
   options.members = {2};
   EXPECT_THAT(std::string(Export(options).status().message()), HasSubstr("member 2: the run has 2"));
 }
 
-TEST_F(ExportTest, ARingOfOtherRowsOrOfNoneIsRefused) {
+TEST_F(ExportTest, ARingOfAnotherSchemaOrWithoutRowsIsRefused) {
   Record(20);
   const auto other = ExportDataset(Options(), ResolveExperiment(experiment_), RowSchema::For(3, 1));
   EXPECT_TRUE(absl::IsFailedPrecondition(other.status())) << other.status();

@@ -1,6 +1,6 @@
-// The limiter and the schedule below it against numbers worked out by hand from their formulas:
+// Tests the limiter and its schedule against numbers computed by hand from their formulas:
 //   rows of update u: n(u) = min(env_steps, min_size + ceil(u / UTD));  last update: floor(UTD (env_steps - min_size))
-//   rows allowed after c updates: max(n(c + 1), min_size + tolerance + floor(c / UTD)), at most env_steps; all of them
+//   rows allowed after c updates: max(n(c + 1), min_size + tolerance + floor(c / UTD)), at most env_steps; all rows
 //   after the last update; in lockstep n(c + 1)
 #include "replay/limiter.h"
 
@@ -14,24 +14,24 @@ struct Case {
   uint64_t tolerance;
   bool lockstep;
   uint64_t last_update;
-  std::vector<std::pair<uint64_t, uint64_t>> allowed;  // after so many updates, so many rows
+  std::vector<std::pair<uint64_t, uint64_t>> allowed;  // (updates, rows)
 };
 
-TEST(Limiter, AllowsWhatTheFormulaSaysUpToTheEndOfTheRun) {
+TEST(Limiter, FollowsTheFormulaUpToTheEndOfTheRun) {
   const Case cases[] = {
-      // 10 + 16 rows at first, then a row an update; the tolerance ends at the run's rows.
+      // 10 + 16 rows at first, then one row per update; the tolerance does not exceed the run's rows.
       {{200, 10, 1}, 16, false, 190, {{0, 26}, {1, 27}, {100, 126}, {173, 199}, {174, 200}, {189, 200}, {190, 200}}},
-      // Four rows an update: 190 / 4 = 47.5, so 47 updates, and the last two rows wait for no 48th.
+      // Four rows per update: 190 / 4 = 47.5, so 47 updates; the last two rows do not wait for a 48th.
       {{200, 10, 0.25}, 16, false, 47, {{0, 26}, {1, 30}, {43, 198}, {44, 200}, {46, 200}, {47, 200}}},
-      // A tolerance below what the next update needs does not hold it up.
+      // A tolerance below the next update's need does not block that update.
       {{200, 10, 0.25}, 1, false, 47, {{0, 14}, {1, 18}, {45, 194}, {46, 198}, {47, 200}}},
-      // Four updates a row.
+      // Four updates per row.
       {{200, 10, 4}, 1, false, 760, {{0, 11}, {3, 11}, {4, 12}, {7, 12}, {8, 13}, {755, 199}, {756, 200}, {760, 200}}},
       {{200, 10, 4}, 7, false, 760, {{0, 17}, {3, 17}, {4, 18}, {731, 199}, {732, 200}}},
-      // Ratios that binary fractions do not hold: 1 / 0.1 is ten rows, 7 / 0.7 is ten rows.
+      // Ratios that are not binary fractions: 1 / 0.1 is ten rows, 7 / 0.7 is ten rows.
       {{200, 10, 0.1}, 5, false, 19, {{0, 20}, {1, 30}, {17, 190}, {18, 200}, {19, 200}}},
       {{200, 0, 0.7}, 1, false, 140, {{0, 2}, {1, 3}, {6, 10}, {7, 12}, {13, 20}, {14, 22}, {139, 200}}},
-      // A tolerance beyond the run, a run that never trains, one whose first update needs its very last row.
+      // A tolerance larger than the run, a run that never trains, a run whose first update needs its last row.
       {{200, 10, 1}, 500, false, 190, {{0, 200}, {190, 200}}},
       {{10, 10, 1}, 16, false, 0, {{0, 10}}},
       {{11, 10, 1}, 1, false, 1, {{0, 11}, {1, 11}}},
@@ -51,7 +51,7 @@ TEST(Limiter, AllowsWhatTheFormulaSaysUpToTheEndOfTheRun) {
   }
 }
 
-TEST(Limiter, GrantsARowForPoliciesNoOlderThanTheLag) {
+TEST(Limiter, GrantsARowOnlyForPoliciesWithinTheLag) {
   const Limiter limiter({{2000, 10, 1}, 16, /*max_policy_lag=*/128, /*lockstep=*/false});
   for (const uint64_t row : {0, 500, 1999}) {
     EXPECT_EQ(limiter.MinPolicyUpdate(row, 0), 0u);
@@ -61,8 +61,8 @@ TEST(Limiter, GrantsARowForPoliciesNoOlderThanTheLag) {
   }
 }
 
-// Row r counts from 0: the rows before it are r, and floor(UTD (r - min_size)) updates looked at them.
-TEST(Limiter, InLockstepARowTakesThePolicyOfTheUpdatesBeforeIt) {
+// Row r counts from 0: r rows come before it, and floor(UTD (r - min_size)) updates used them.
+TEST(Limiter, InLockstepARowUsesThePolicyOfTheUpdatesBeforeIt) {
   struct Row {
     double updates_per_step;
     uint64_t row, policy, change;
@@ -82,7 +82,7 @@ TEST(Limiter, InLockstepARowTakesThePolicyOfTheUpdatesBeforeIt) {
   }
 }
 
-TEST(UpdateSchedule, CountsRowsAndUpdatesAsTheFormulaSays) {
+TEST(UpdateSchedule, CountsRowsAndUpdatesByTheFormula) {
   struct Expected {
     UpdateSchedule schedule;
     std::vector<std::pair<uint64_t, uint64_t>> rows_seen;   // by update

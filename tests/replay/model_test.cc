@@ -1,4 +1,4 @@
-// The store against restatements of what it promises, under random schedules: rows by number, draws, credit.
+// Tests the store against simple models of its promises under random schedules: rows by number, draws, credit.
 #include <cstdlib>
 
 #include "common/base/random.h"
@@ -27,7 +27,7 @@ uint64_t Seed() {
   return seed;
 }
 
-// The limiter's promise at `quarters` / 4 updates a row, in whole numbers (limiter_test.cc has the formula).
+// The limiter's formula (limiter_test.cc) for `quarters` / 4 updates per row, in integers.
 struct Bounds {
   uint64_t env_steps, min_size, tolerance, quarters;
   uint64_t last_update() const { return (env_steps - min_size) * quarters / 4; }
@@ -40,12 +40,12 @@ struct Bounds {
 };
 
 constexpr uint64_t kRows = 1500,
-                   kKept = 176;  // capacity 100 + slack 16 + 2 * 20 + 20; with the guard the ring has 184 slots
+                   kKept = 176;  // capacity 100 + tolerance 16 + 2 * 20 + 20; with the guard the ring has 184 slots
 constexpr uint32_t kMembers = 2;
 constexpr int kClients = 3;
 
-// Three actors that die, retry and overreach, a learner, a replay that is started again; and what must be true of it
-// all.
+// Three actors that die, retry and exceed their credit, a learner, and a replay that restarts, with the checks that
+// must hold.
 class StoreModel {
  public:
   explicit StoreModel(uint64_t seed) : random_(seed) {
@@ -76,7 +76,7 @@ class StoreModel {
 
   void CheckEnd() {
     for (uint32_t member = 0; member < kMembers; ++member) {
-      ASSERT_EQ(rows_[member].size(), kRows) << "nobody starved: every row of the run was made, and not one more";
+      ASSERT_EQ(rows_[member].size(), kRows) << "exactly the rows of the run were made";
       v1::RowRange range;
       EXPECT_EQ(store_->ReadRange(member, kRows - kKept - 1, kRows, &range).code(), absl::StatusCode::kNotFound);
       ASSERT_TRUE(store_->ReadRange(member, kRows - kKept, kRows, &range).ok());
@@ -90,7 +90,7 @@ class StoreModel {
   }
 
  private:
-  void Reopen() {  // as after a kill
+  void Reopen() {  // like a restart after a kill
     store_.reset();
     store_ = MustOpen(experiment_, folder_.path(), &clock_);
     store_->Announce(completed_);
@@ -134,7 +134,7 @@ class StoreModel {
     client->Hear(store_.get());
     const uint64_t next = client->next[member], room = client->limit[member] - next;
     const uint64_t back = std::min<uint64_t>(next, random_.Below(4));          // a retry that overlaps
-    const auto count = static_cast<uint32_t>(back + random_.Below(room + 2));  // may go one beyond the credit
+    const auto count = static_cast<uint32_t>(back + random_.Below(room + 2));  // may exceed the credit by one
     if (count == 0) return;
     std::vector<TestRow> rows(count);
     for (uint32_t i = 0; i < count; ++i) rows[i].value = i < back ? -1 : value_ + static_cast<float>(i - back);
@@ -165,7 +165,7 @@ class StoreModel {
   float value_ = 0;
 };
 
-TEST(StoreModelTest, BehavesAsAListOfRowsWhileTheRingsWrapActorsDieAndTheStoreRestarts) {
+TEST(StoreModelTest, BehavesLikeAListOfRowsThroughWrapsDeathsAndRestarts) {
   StoreModel model(Seed());
   for (int step = 0; step < 12000; ++step) {
     ASSERT_NO_FATAL_FAILURE(model.Step()) << "step " << step;
@@ -173,7 +173,7 @@ TEST(StoreModelTest, BehavesAsAListOfRowsWhileTheRingsWrapActorsDieAndTheStoreRe
   model.CheckEnd();
 }
 
-// Actors of uneven speed and size that die and come back (or not), at one ratio and tolerance.
+// Actors of different speed and size that die and sometimes restart, at one ratio and tolerance.
 class Schedule {
  public:
   Schedule(uint64_t quarters, uint64_t tolerance, uint64_t seed)
@@ -190,7 +190,7 @@ class Schedule {
     clock_.Advance(std::chrono::milliseconds(100));
     ASSERT_TRUE(store_->Tick().ok());
     const uint64_t action = random_.Below(100);
-    // The first actor is twenty times as fast as the last.
+    // The first actor is twenty times faster than the last.
     const uint64_t draw = random_.Below(26);
     Actor& actor = actors_[draw < 20 ? 0 : draw < 25 ? 1 : 2];
     if (action < 1) {
@@ -219,7 +219,7 @@ class Schedule {
     uint32_t environments = 1;
     Client client;
     bool alive = false;
-    int rest = 0;  // steps until it comes back
+    int rest = 0;  // steps until it restarts
     uint64_t incarnation = 0;
   };
 
@@ -235,7 +235,7 @@ class Schedule {
     v1::InsertReply reply;
     Client& client = actor->client;
     if (!actor->alive || !store_->Progress(client.session, client.stream, &client.progress, &reply).ok()) {
-      client = Client{};  // a new start, or its session ended
+      client = Client{};  // it restarted, or its session ended
       client.Open(store_.get(), actor->name, ++actor->incarnation, actor->environments);
       actor->alive = true;
       return;
@@ -261,18 +261,18 @@ class Schedule {
   uint64_t completed_ = 0;
 };
 
-TEST(StoreModelTest, EveryRunEndsWithItsExactRowsNeverBeyondTheBoundWhateverTheRatioTheToleranceAndTheActors) {
+TEST(StoreModelTest, EveryScheduleEndsWithExactlyItsRowsWithinTheBound) {
   const uint64_t seed = Seed();
-  spdlog::set_level(spdlog::level::err);  // thousands of waits and ended leases are no news here
+  spdlog::set_level(spdlog::level::err);  // hides thousands of messages about waits and ended leases
   for (const uint64_t quarters : {1, 4, 16}) {
     for (const uint64_t tolerance : {1, 7, 500}) {
       Schedule schedule(quarters, tolerance, seed);
       int step = 0;
       for (; step < 100000 && !schedule.Complete(); ++step) {
-        ASSERT_NO_FATAL_FAILURE(schedule.Step()) << quarters << "/4 updates a row"
+        ASSERT_NO_FATAL_FAILURE(schedule.Step()) << quarters << "/4 updates per row"
                                                  << ", tolerance " << tolerance << ", step " << step;
       }
-      EXPECT_TRUE(schedule.Complete()) << quarters << "/4 updates a row"
+      EXPECT_TRUE(schedule.Complete()) << quarters << "/4 updates per row"
                                        << ", tolerance " << tolerance << ": " << schedule.DescribeStore();
     }
   }

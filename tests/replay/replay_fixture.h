@@ -1,5 +1,4 @@
-// What tests of the replay share: a small row schema, an experiment, chunks of rows that can be recognised, a folder
-// that goes away.
+// Helpers of the replay's tests: a small row schema, an experiment, chunks of recognisable rows, a temporary folder.
 #ifndef DATACOM_TESTS_REPLAY_REPLAY_FIXTURE_H_
 #define DATACOM_TESTS_REPLAY_REPLAY_FIXTURE_H_
 
@@ -19,7 +18,7 @@
 
 namespace datacom::testing {
 
-// What of a draw is a pure function of its update: all but the count of rows inserted.
+// The part of a draw that is a pure function of its update: everything but the count of inserted rows.
 inline std::string PureBytes(v1::DrawReply reply) {
   for (v1::MemberBatch& batch : *reply.mutable_batches()) {
     batch.clear_inserted();
@@ -62,7 +61,7 @@ inline v1::Experiment SmallExperiment(int members) {
   return experiment;
 }
 
-// Rings with a guard so small that a few hundred rows wrap them more than once.
+// Rings with such a small guard that a few hundred rows wrap them more than once.
 constexpr uint64_t kSmallGuard = 8;
 
 inline Store::Options StoreOptions(const v1::Experiment& experiment, const std::string& folder, const Clock* clock) {
@@ -138,7 +137,7 @@ inline std::unique_ptr<Store> MustOpen(const v1::Experiment& experiment, const s
   return store.ok() ? std::move(*store) : nullptr;
 }
 
-// Session with a stream; `progress` remembers what it was told.
+// A session with a stream; `progress` keeps the answers it got.
 struct Client {
   uint32_t session = 0;
   uint64_t stream = 0, incarnation = 0;
@@ -165,7 +164,7 @@ struct Client {
     for (const auto& entry : reply.committed()) next[entry.member()] = entry.next_sequence();
     for (const auto& entry : reply.credit()) limit[entry.member()] = entry.limit();
   }
-  // The code of the refusal, OK when taken.
+  // The code of the refusal; OK when accepted.
   absl::StatusCode Send(Store* store, const v1::Chunk& chunk, std::string* message = nullptr) {
     v1::InsertReply reply;
     const absl::Status status = store->Insert(session, stream, chunk, &reply);

@@ -56,7 +56,7 @@ class ReplayServiceTest : public ::testing::Test {
   }
   std::unique_ptr<DrawStream> Learner() { return DrawStream::Open({channel_, "run", SmallSchema().fingerprint()}); }
 
-  // Appends rows as credit allows until `rows` were appended in all.
+  // Appends rows within the credit until there are `rows` in total.
   void Produce(InsertSession* session, uint64_t rows) {
     const auto deadline = std::chrono::steady_clock::now() + kLong;
     while (std::chrono::steady_clock::now() < deadline) {
@@ -82,7 +82,7 @@ class ReplayServiceTest : public ::testing::Test {
   std::shared_ptr<grpc::Channel> channel_;
 };
 
-TEST_F(ReplayServiceTest, ARunGoesToItsEndOverRealStreams) {
+TEST_F(ReplayServiceTest, ARunCompletesOverRealStreams) {
   v1::Experiment experiment = SmallExperiment(1);
   experiment.mutable_run()->set_env_steps(200);
   Serve(experiment);
@@ -108,14 +108,14 @@ TEST_F(ReplayServiceTest, ARunGoesToItsEndOverRealStreams) {
   while (!(session->finished() && store_->Complete()) && std::chrono::steady_clock::now() < deadline)
     session->changes().Wait(milliseconds(20));
   EXPECT_TRUE(session->finished());
-  EXPECT_TRUE(store_->Complete()) << "the last announcement is delivered when the learner leaves";
+  EXPECT_TRUE(store_->Complete()) << "the last announcement is delivered when the learner disconnects";
   const auto info = GetReplayInfo(channel_, kLong);
   ASSERT_TRUE(info.ok()) << info.status();
   EXPECT_EQ(info->members(0).inserted(), 200u);
   EXPECT_EQ(info->members(0).samples_per_insert(), 1.0);
 }
 
-TEST_F(ReplayServiceTest, BadRowsEndTheSessionOfTheSenderWithTheReasonAndNothingElse) {
+TEST_F(ReplayServiceTest, InvalidRowsEndOnlyTheSendersSessionWithTheReason) {
   Serve(SmallExperiment(1));
   auto session = Join("actor-0");
   Produce(session.get(), 5);
@@ -131,7 +131,7 @@ TEST_F(ReplayServiceTest, BadRowsEndTheSessionOfTheSenderWithTheReasonAndNothing
   EXPECT_EQ(store_->counters().inserted, 10u);
 }
 
-TEST_F(ReplayServiceTest, ARefusedChunkKeepsTheStreamAndTheNextOneIsTaken) {
+TEST_F(ReplayServiceTest, AfterARefusedChunkTheStreamAcceptsTheNext) {
   Serve(SmallExperiment(1));
   const auto registered = store_->Register("actor-0", 1, 1);
   ASSERT_TRUE(registered.ok());
@@ -162,8 +162,8 @@ TEST_F(ReplayServiceTest, ARefusedChunkKeepsTheStreamAndTheNextOneIsTaken) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
-// The words of most refusals may be dropped, but who is not told of one would never send those rows again.
-TEST_F(ReplayServiceTest, ASenderThatReadsLateIsStillToldOfEveryMemberToSendAgain) {
+// The texts of most refusals may be dropped, but a sender that gets none would never resend those rows.
+TEST_F(ReplayServiceTest, ALateReaderStillGetsARefusalForEveryMember) {
   Serve(SmallExperiment(2));
   const auto registered = store_->Register("actor-0", 1, 2);
   ASSERT_TRUE(registered.ok());
@@ -176,7 +176,7 @@ TEST_F(ReplayServiceTest, ASenderThatReadsLateIsStillToldOfEveryMemberToSendAgai
   request.mutable_open()->set_incarnation(1);
   ASSERT_TRUE(stream->Write(request));
   *request.mutable_chunk() = MakeChunk(0, 3, SimpleRows(3, 2));        // a gap
-  for (int i = 0; i < 5000; ++i) ASSERT_TRUE(stream->Write(request));  // more answers than the connection holds
+  for (int i = 0; i < 5000; ++i) ASSERT_TRUE(stream->Write(request));  // more answers than the connection buffers
   *request.mutable_chunk() = MakeChunk(1, 3, SimpleRows(3, 2));
   ASSERT_TRUE(stream->Write(request));
   stream->WritesDone();
@@ -188,9 +188,9 @@ TEST_F(ReplayServiceTest, ASenderThatReadsLateIsStillToldOfEveryMemberToSendAgai
   EXPECT_TRUE(told);
 }
 
-TEST_F(ReplayServiceTest, AWaitingDrawSaysWhoLacksWhatAndDrainEndsIt) {
+TEST_F(ReplayServiceTest, AWaitingDrawNamesTheMissingRowsAndDrainEndsIt) {
   Serve(SmallExperiment(2));
-  channel_ = MakeChannel(server_->address());  // gRPC's in-process channel may not be used once its server is gone
+  channel_ = MakeChannel(server_->address());  // gRPC's in-process channel must not outlive its server
   auto session = Join("actor-0");
   auto learner = Learner();
   learner->Request(1);
@@ -208,7 +208,7 @@ TEST_F(ReplayServiceTest, AWaitingDrawSaysWhoLacksWhatAndDrainEndsIt) {
   EXPECT_EQ(learner->Next(kLong).status().code(), absl::StatusCode::kCancelled);
 }
 
-TEST_F(ReplayServiceTest, PeersOfAnotherRunAreRefusedForGood) {
+TEST_F(ReplayServiceTest, PeersOfAnotherRunAreRefusedWithoutRetry) {
   Serve(SmallExperiment(1));
   InsertSession::Options options;
   options.channel = channel_;
@@ -229,9 +229,9 @@ class CountingService : public ReplayService {
   std::atomic<int> draws{0};
 };
 
-// The refusal of the greeting crosses the draw that the learner writes behind it; it may not be taken for a connection
-// that broke, which would be opened again.
-TEST_F(ReplayServiceTest, ARefusalThatCrossesAWriteIsHeardOnTheFirstStream) {
+// The refusal of the Hello crosses the draw that the learner writes next. It must not be taken for a broken connection,
+// which would be opened again.
+TEST_F(ReplayServiceTest, ARefusalThatCrossesAWriteIsReadFromTheFirstStream) {
   constexpr int kRounds = 200;
   Serve(SmallExperiment(1));
   CountingService service(store_.get(), nullptr, milliseconds(0));
@@ -250,7 +250,7 @@ TEST_F(ReplayServiceTest, ARefusalThatCrossesAWriteIsHeardOnTheFirstStream) {
   }
 }
 
-TEST_F(ReplayServiceTest, ANewIncarnationTakesOverAndTheOldOneIsToldToLeave) {
+TEST_F(ReplayServiceTest, ANewIncarnationReplacesTheOldOneWhichMustExit) {
   Serve(SmallExperiment(1));
   auto old = Join("actor-0", /*incarnation=*/1);
   Produce(old.get(), 4);
@@ -263,8 +263,8 @@ TEST_F(ReplayServiceTest, ANewIncarnationTakesOverAndTheOldOneIsToldToLeave) {
   EXPECT_NE(fresh->registration().session(), old->registration().session());
 }
 
-// What a loss of power may do without replay.sync: the folder is as it was some time ago.
-TEST_F(ReplayServiceTest, AnActorWhoseAcknowledgedRowsAreLostRegistersAnewInsteadOfSendingForEver) {
+// Without replay.sync a power loss can leave the folder in an earlier state.
+TEST_F(ReplayServiceTest, AnActorWhoseAcknowledgedRowsAreLostRegistersAgain) {
   namespace fs = std::filesystem;
   v1::Experiment experiment = SmallExperiment(1);
   Serve(experiment);
@@ -287,10 +287,10 @@ TEST_F(ReplayServiceTest, AnActorWhoseAcknowledgedRowsAreLostRegistersAnewInstea
   EXPECT_EQ(store_->counters().inserted, 3u);
 }
 
-TEST_F(ReplayServiceTest, ClientsOutliveARestartAndNothingIsStoredTwice) {
+TEST_F(ReplayServiceTest, ClientsSurviveARestartAndNothingIsStoredTwice) {
   v1::Experiment experiment = SmallExperiment(1);
   Serve(experiment);
-  // Behind a TCP address, so that the clients' channel survives the server.
+  // On a TCP address, so that the clients' channel outlives the server.
   const std::string address = server_->address();
   channel_ = MakeChannel(address);
   auto session = Join("actor-0");

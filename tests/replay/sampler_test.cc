@@ -1,5 +1,5 @@
-// Which rows an update draws, pinned: a resumed run must draw what the run it goes on would have drawn, also after a
-// new build. The rows were computed apart from this code, from the definitions in sampler.h and common/base/random.h.
+// Fixes the rows that an update draws: a resumed run must draw the same rows as without the interruption, also with a
+// new build. The rows were computed by other code from the definitions in sampler.h and common/base/random.h.
 #include "replay/sampler.h"
 
 #include <vector>
@@ -26,7 +26,7 @@ std::vector<uint64_t> Failures(const DrawKey& key, uint64_t available, uint32_t 
   return rows;
 }
 
-TEST(Sampler, DrawsTheRowsThatRunsOnDiskWereMadeWith) {
+TEST(Sampler, DrawsTheRowsOfRunsOnDisk) {
   EXPECT_THAT(Main({11, 3, 1000}, 2001, 8), ElementsAre(1202, 1199, 522, 432, 804, 331, 1474, 1308));
   EXPECT_THAT(Failures({11, 3, 1000}, 2001, 8), ElementsAre(24, 852, 142, 310, 123, 1002, 681, 83));
   EXPECT_THAT(Main({11, 3, 1001}, 2001, 4), ElementsAre(732, 1603, 303, 1712)) << "the next update";
@@ -42,7 +42,7 @@ TEST(Sampler, DrawsFromTheNewestRowsOfAFullRing) {
   EXPECT_THAT(Main({11, 3, 1000}, 1, 3), ElementsAre(0, 0, 0));
 }
 
-TEST(Sampler, UsesFailuresOnceMoreOfThemAreHeldThanABatchTakes) {
+TEST(Sampler, UsesFailuresOnceMoreThanABatchAreHeld) {
   EXPECT_FALSE(UseFailures(/*available=*/25, /*capacity=*/1000, /*batch=*/25));
   EXPECT_TRUE(UseFailures(26, 1000, 25));
   EXPECT_FALSE(UseFailures(26, 25, 25)) << "no more than fit";

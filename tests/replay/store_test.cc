@@ -20,7 +20,7 @@ using ::datacom::testing::TemporaryFolder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Of each member, as Info and, once there are rows, the draw of the first update tell it.
+// The lanes of each member, from Info and, once there are rows, from the draw of the first update.
 std::vector<uint32_t> Lanes(Store* store) {
   std::vector<uint32_t> told, drawn;
   v1::ReplayInfo info;
@@ -34,7 +34,7 @@ std::vector<uint32_t> Lanes(Store* store) {
   return told;
 }
 
-// Sends what the draw of the first update needs.
+// Sends the rows that the first update's draw needs.
 void SendFirstRows(Store* store, Client* client, uint32_t members) {
   for (uint32_t member = 0; member < members; ++member) {
     for (uint64_t next = 0; next < 11;) {
@@ -48,7 +48,7 @@ void SendFirstRows(Store* store, Client* client, uint32_t members) {
   ASSERT_TRUE(store->Ready(1));
 }
 
-TEST(StoreTest, LanesAreTheEnvironmentsOfAllLivingSessionsThatServeAMember) {
+TEST(StoreTest, LanesAreTheEnvironmentsOfAMembersLivingSessions) {
   TemporaryFolder folder;
   ManualClock clock;
   auto store = MustOpen(SmallExperiment(4), folder.path(), &clock);
@@ -59,7 +59,8 @@ TEST(StoreTest, LanesAreTheEnvironmentsOfAllLivingSessionsThatServeAMember) {
   ASSERT_NO_FATAL_FAILURE(SendFirstRows(store.get(), &wide, 4));
   ASSERT_TRUE(store->Register("half", 1, 2).ok());  // a shard of two members
   EXPECT_THAT(Lanes(store.get()), ElementsAre(3, 3, 2, 2));
-  ASSERT_TRUE(store->Register("uneven", 1, 5).ok());  // one each, the fifth is left over
+  ASSERT_TRUE(
+      store->Register("uneven", 1, 5).ok());  // one lane for each of four members, none for the fifth environment
   EXPECT_THAT(Lanes(store.get()), ElementsAre(4, 4, 3, 3));
   ASSERT_TRUE(store->Register("uneven", 1, 5).ok()) << "a retry";
   EXPECT_THAT(Lanes(store.get()), ElementsAre(4, 4, 3, 3));
@@ -71,7 +72,7 @@ TEST(StoreTest, LanesAreTheEnvironmentsOfAllLivingSessionsThatServeAMember) {
   wide.Reconnect(store.get());
   clock.Advance(std::chrono::seconds(31));
   ASSERT_TRUE(store->Tick().ok());
-  EXPECT_THAT(Lanes(store.get()), ElementsAre(2, 2, 2, 2)) << "the leases of the others are over";
+  EXPECT_THAT(Lanes(store.get()), ElementsAre(2, 2, 2, 2)) << "the other leases have expired";
 }
 
 TEST(StoreTest, InLockstepAMemberAlwaysHasOneLane) {
@@ -80,7 +81,7 @@ TEST(StoreTest, InLockstepAMemberAlwaysHasOneLane) {
   TemporaryFolder folder;
   ManualClock clock;
   auto store = MustOpen(experiment, folder.path(), &clock);
-  EXPECT_THAT(Lanes(store.get()), ElementsAre(1, 1)) << "before its actor came";
+  EXPECT_THAT(Lanes(store.get()), ElementsAre(1, 1)) << "before its actor registered";
   Client client;
   client.Open(store.get(), "actor-0", 1, 8);
   EXPECT_THAT(Lanes(store.get()), ElementsAre(1, 1));
@@ -91,7 +92,7 @@ TEST(StoreTest, InLockstepAMemberAlwaysHasOneLane) {
   EXPECT_THAT(Lanes(store.get()), ElementsAre(1, 1)) << "while its actor restarts";
 }
 
-TEST(StoreTest, GapsRetriesAndBadRowsAreToldApart) {
+TEST(StoreTest, DistinguishesGapsRetriesAndInvalidRows) {
   TemporaryFolder folder;
   ManualClock clock;
   auto store = MustOpen(SmallExperiment(1), folder.path(), &clock);
@@ -123,7 +124,7 @@ TEST(StoreTest, ADeadActorsCreditReturnsAndItsOpenEpisodeIsAbandoned) {
   store->Disconnect(client.session, client.stream);
   clock.Advance(std::chrono::seconds(29));
   ASSERT_TRUE(store->Tick().ok());
-  EXPECT_GT(MemberOf(*store, 0).outstanding(), 0u) << "the lease is not over";
+  EXPECT_GT(MemberOf(*store, 0).outstanding(), 0u) << "the lease has not expired";
   clock.Advance(std::chrono::seconds(2));
   ASSERT_TRUE(store->Tick().ok());
   EXPECT_EQ(MemberOf(*store, 0).outstanding(), 0u);
@@ -131,7 +132,7 @@ TEST(StoreTest, ADeadActorsCreditReturnsAndItsOpenEpisodeIsAbandoned) {
   EXPECT_EQ(store->counters().abandoned_episodes, 1u);
 }
 
-TEST(StoreTest, LockstepGrantsOneRowAnUpdateAndAKilledActorContinuesItsEpisode) {
+TEST(StoreTest, LockstepGrantsOneRowPerUpdateAndAKilledActorContinuesItsEpisode) {
   v1::Experiment experiment = SmallExperiment(1);
   experiment.mutable_run()->set_lockstep(true);
   TemporaryFolder folder;
@@ -162,7 +163,7 @@ TEST(StoreTest, LockstepGrantsOneRowAnUpdateAndAKilledActorContinuesItsEpisode) 
   EXPECT_THAT(actions, ::testing::ElementsAre(10 / 8.0f, 11 / 8.0f, 12 / 8.0f, 13 / 8.0f));
 }
 
-TEST(StoreTest, OfTwoProcessesWithOneNameTheOlderIsToldToLeave) {
+TEST(StoreTest, OfTwoProcessesWithOneNameTheOlderMustExit) {
   TemporaryFolder folder;
   ManualClock clock;
   auto store = MustOpen(SmallExperiment(1), folder.path(), &clock);
@@ -176,7 +177,7 @@ TEST(StoreTest, OfTwoProcessesWithOneNameTheOlderIsToldToLeave) {
   EXPECT_EQ(newer.Send(store.get(), MakeChunk(0, 0, SimpleRows(0, 1))), absl::StatusCode::kOk);
 }
 
-TEST(StoreTest, InLockstepTheOlderOfTwoProcessesMayNotTakeTheSessionBack) {
+TEST(StoreTest, InLockstepTheOlderOfTwoProcessesCannotTakeTheSessionBack) {
   v1::Experiment experiment = SmallExperiment(1);
   experiment.mutable_run()->set_lockstep(true);
   TemporaryFolder folder;
@@ -190,7 +191,7 @@ TEST(StoreTest, InLockstepTheOlderOfTwoProcessesMayNotTakeTheSessionBack) {
   EXPECT_EQ(newer.Send(store.get(), MakeChunk(0, 0, SimpleRows(0, 1))), absl::StatusCode::kOk);
 }
 
-TEST(StoreTest, ADrawThatNoMessageCouldHoldIsRefusedAtTheStart) {
+TEST(StoreTest, ADrawTooLargeForAMessageIsRefusedAtTheStart) {
   v1::Experiment experiment = SmallExperiment(4);
   experiment.mutable_learner()->set_batch_size(65536);
   TemporaryFolder folder;
@@ -203,7 +204,7 @@ TEST(StoreTest, ADrawThatNoMessageCouldHoldIsRefusedAtTheStart) {
   EXPECT_THAT(std::string(refused.message()), ::testing::HasSubstr(absl::StrCat("has ", bytes, " bytes")));
 }
 
-TEST(StoreTest, AnEpisodeContinuesWithTheActionsThatWereExecuted) {
+TEST(StoreTest, AnEpisodeContinuesWithTheExecutedActions) {
   v1::Experiment experiment = SmallExperiment(1);
   experiment.mutable_run()->set_lockstep(true);
   TemporaryFolder folder;
@@ -230,7 +231,7 @@ TEST(StoreTest, AnEpisodeContinuesWithTheActionsThatWereExecuted) {
   EXPECT_EQ(reply->open_episodes(0).actions(), std::string(reinterpret_cast<const char*>(executed), sizeof executed));
 }
 
-TEST(StoreTest, MembersAreSharedOutAndSharedAgainWhenAnActorStaysAway) {
+TEST(StoreTest, MembersAreSplitAmongActorsAndReassignedWhenOneStaysAway) {
   TemporaryFolder folder;
   ManualClock clock;
   auto store = MustOpen(SmallExperiment(4), folder.path(), &clock);
@@ -245,7 +246,7 @@ TEST(StoreTest, MembersAreSharedOutAndSharedAgainWhenAnActorStaysAway) {
     ASSERT_TRUE(store->Tick().ok());
   }
   EXPECT_EQ(store->Connect(first->session(), 1).status().code(), absl::StatusCode::kNotFound)
-      << "it is to register for more";
+      << "it must register for more";
   const auto again = store->Register("actor-0", 1, 2);
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again->member_count(), 4u);

@@ -1,8 +1,9 @@
-// Reads every row that a run's replay keeps and says whether they are what actors sent, each once and in order:
+// Reads every row of a run's replay and checks that the actors sent each row once and in order:
 //   check_rows REPLAY_ADDRESS
 // Within a session and member the sequence counts from 0 without a gap, and an environment's steps count from 0 to the
-// last of each episode. Exit code 1 names the first row that breaks this. Else one line "member=M session=S rows=N" for
-// each session that has rows of a member. The replay must still hold the run's first row (replay.capacity).
+// last of each episode. At the first row that breaks this it prints the row and exits with 1. Otherwise it prints one
+// line "member=M session=S rows=N" per session with rows of a member. The replay must still hold the run's first row
+// (replay.capacity).
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -32,7 +33,7 @@ absl::StatusOr<RowSchema> SchemaOf(const v1::ReplayInfo& info) {
   return schema;
 }
 
-// A message's columns, one value of a one-value column at a time.
+// The columns of a message, read one value at a time from columns of width 1.
 class Rows {
  public:
   Rows(const RowSchema& schema, const v1::RowRange& range) : schema_(schema), range_(range) {}
@@ -54,7 +55,7 @@ class Rows {
   const v1::RowRange& range_;
 };
 
-// The rows of one member, in the order committed.
+// The rows of one member, in commit order.
 class MemberCheck {
  public:
   absl::Status Add(const Rows& rows, uint32_t i) {
@@ -77,7 +78,7 @@ class MemberCheck {
     place = {last ? episode + 1 : episode, last ? 0 : step + 1};
     return absl::OkStatus();
   }
-  const std::map<uint64_t, uint64_t>& sessions() const { return sequences_; }  // rows each
+  const std::map<uint64_t, uint64_t>& sessions() const { return sequences_; }  // session -> rows
 
  private:
   struct Place {

@@ -1,6 +1,6 @@
-// Counts this thread's heap allocations, whoever makes them (new, malloc, Eigen, MuJoCo). Replaces the C library's
-// functions for the whole executable: include it in exactly one compile unit. Under AddressSanitizer, which replaces
-// them itself, nothing is counted and kCountsAllocations is false.
+// Counts this thread's heap allocations from any source (new, malloc, Eigen, MuJoCo). Replaces the C library's
+// functions for the whole executable: include it in exactly one source file. Under AddressSanitizer, which replaces
+// them too, nothing is counted and kCountsAllocations is false.
 #ifndef DATACOM_TESTS_TESTING_COUNTING_ALLOCATOR_H_
 #define DATACOM_TESTS_TESTING_COUNTING_ALLOCATOR_H_
 
@@ -17,7 +17,7 @@ inline constexpr bool kCountsAllocations = false;
 inline constexpr bool kCountsAllocations = true;
 #endif
 
-// Allocations of `work` on this thread.
+// The number of allocations by `work` on this thread.
 template <typename Work>
 uint64_t CountAllocations(Work work) {
   const uint64_t before = thread_allocations;

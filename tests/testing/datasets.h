@@ -1,4 +1,4 @@
-// Datasets for tests: rows of a small schema that can be recognised, written as an export writes them.
+// Datasets for tests: recognisable rows of a small schema, written like an export.
 #ifndef DATACOM_TESTS_TESTING_DATASETS_H_
 #define DATACOM_TESTS_TESTING_DATASETS_H_
 
@@ -41,7 +41,7 @@ class StoredRows {
   std::vector<const char*> rows_;
 };
 
-// As many members as `counts`, member m's rows starting at 1000 m.
+// One member per entry of `counts`; member m's rows start at 1000 m.
 inline absl::Status MakeDataset(const std::string& folder, const RowSchema& schema, const std::vector<int>& counts,
                                 const std::string& task = "cartpole") {
   v1::DatasetManifest manifest;

@@ -1,4 +1,4 @@
-// A replay that takes every row at once and keeps none, and a learner with one snapshot: an actor beside them never
+// A replay that accepts every row at once and keeps none, and a learner with one snapshot, so that an actor never
 // waits.
 #ifndef DATACOM_TESTS_TESTING_ENDLESS_ACTOR_PEERS_H_
 #define DATACOM_TESTS_TESTING_ENDLESS_ACTOR_PEERS_H_
@@ -16,7 +16,7 @@
 
 namespace datacom::testing {
 
-// Takes every row and keeps none.
+// Accepts every row and keeps none.
 class EndlessSession : public InsertSession {
  public:
   EndlessSession() { registration_.set_member_count(1); }
@@ -56,7 +56,8 @@ class OneSnapshot : public SnapshotSubscriber {
   Changes changes_;
 };
 
-// A task under D-ATACOM, and a snapshot of the paper's sizes for it, or for another rule, with random weights.
+// An experiment of a task with D-ATACOM, and a snapshot of the paper's sizes for it, or for another rule, with random
+// weights.
 inline v1::Experiment ExperimentOf(const std::string& task) {
   v1::Experiment experiment;
   experiment.set_name(task);

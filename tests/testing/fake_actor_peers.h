@@ -1,4 +1,4 @@
-// The replay and the learner as an actor sees them, in one thread: the actor's waits are where the test answers.
+// A replay and a learner for an actor in one thread: the test answers during the actor's waits.
 #ifndef DATACOM_TESTS_TESTING_FAKE_ACTOR_PEERS_H_
 #define DATACOM_TESTS_TESTING_FAKE_ACTOR_PEERS_H_
 
@@ -17,15 +17,15 @@ namespace datacom::testing {
 
 struct ReceivedRow {
   uint32_t member = 0;
-  std::vector<float> observation, action, executed, next_observation;  // executed: of the column that says so
-  float reward = 0, cost = 0, previous_cost = 0;                       // previous_cost: where the schema has it
+  std::vector<float> observation, action, executed, next_observation;  // executed: from the column of that name
+  float reward = 0, cost = 0, previous_cost = 0;                       // previous_cost: if the schema has it
   uint8_t absorbing = 0, last = 0;
   uint32_t environment = 0, episode = 0, step = 0, policy_incarnation = 0;
   uint64_t policy_update = 0;
   friend bool operator==(const ReceivedRow&, const ReceivedRow&) = default;
 };
 
-// Reads column `name` of row `row` out of a chunk in the layout proto Chunk states.
+// Reads column `name` of row `row` from a chunk with the layout of proto Chunk.
 inline const char* Cell(const RowSchema& schema, const std::string& columns, uint32_t rows, uint32_t row,
                         absl::string_view name) {
   size_t offset = 0;
@@ -42,12 +42,12 @@ class FakeInsertSession : public InsertSession {
   FakeInsertSession(RowSchema schema, v1::RegisterReply registration)
       : schema_(std::move(schema)), registration_(std::move(registration)) {}
 
-  // What the test sets.
+  // Set by the test.
   std::map<uint32_t, uint64_t> limit;
   std::map<uint32_t, uint64_t> min_policy_update;
   absl::Status state;
   bool run_finished = false;
-  // What the test looks at.
+  // Read by the test.
   std::vector<ReceivedRow> rows;
   std::vector<uint32_t> chunk_rows;
 

@@ -1,5 +1,5 @@
-// A task and an acting rule small enough to reason about: a point on a line pushed by the action, ended by distance.
-// The 60-line specimen of the Task contract; neither is thread-safe.
+// A small task and acting rule: the action pushes a point on a line, and distance ends the episode. A short example of
+// the Task contract; neither is thread-safe.
 #ifndef DATACOM_TESTS_TESTING_FAKE_ACTOR_TASK_H_
 #define DATACOM_TESTS_TESTING_FAKE_ACTOR_TASK_H_
 
@@ -14,8 +14,8 @@
 
 namespace datacom::testing {
 
-// Starts at a random place in [-0.2, 0.2) and drifts right. Absorbing beyond +1, invalid (as a simulator that warns)
-// beyond -1, horizon 40: all three ends happen within a few hundred steps of random actions.
+// Starts at a random position in [-0.2, 0.2) and drifts right. Absorbing beyond +1, invalid (like a simulator's
+// warning) beyond -1, horizon 40: all three happen within a few hundred steps of random actions.
 class FakeTask : public Task {
  public:
   explicit FakeTask(int horizon = 40) {
@@ -91,8 +91,7 @@ class FakeRule : public ActingRule {
   float weights_[2] = {0, 0};
 };
 
-// As FakeRule, but filtered outside of the agent: half of the action, the other way, less a tenth of the cost before,
-// is executed.
+// Like FakeRule with a filter after the policy: executes minus half the action minus a tenth of the previous cost.
 class FilteringRule : public FakeRule {
  public:
   static absl::StatusOr<std::unique_ptr<ActingRule>> Make(const Snapshot& snapshot, int max_batch) {

@@ -1,5 +1,5 @@
-// A learning algorithm for tests of what surrounds one: its numbers depend on every batch value, noise, and delta step,
-// in order, so that any row, update or episode that is lost, doubled or reordered shows in its state.
+// A fake learning algorithm for tests of the learner around it: its numbers depend on every batch value, noise and
+// delta step in order, so its state shows any row, update or episode that was lost, repeated or reordered.
 #ifndef DATACOM_TESTS_TESTING_FAKE_LEARNER_ALGORITHM_H_
 #define DATACOM_TESTS_TESTING_FAKE_LEARNER_ALGORITHM_H_
 
@@ -18,7 +18,7 @@ namespace datacom::learner {
 class FakeAlgorithm : public Algorithm {
  public:
   struct Applied {
-    uint64_t before_update;  // updates done when the delta step came, + 1
+    uint64_t before_update;  // updates done before the delta step, + 1
     int member, length;
   };
 
@@ -101,9 +101,9 @@ class FakeAlgorithm : public Algorithm {
   bool needs_dynamics() const override { return true; }
 
   uint64_t throw_at_update = 0, throw_at_pretrain_update = 0;          // 0: never
-  std::function<double(size_t member, uint64_t updates)> critic_loss;  // of an epoch with updates; else none
+  std::function<double(size_t member, uint64_t updates)> critic_loss;  // for epochs with updates; unset: no loss
   size_t diverged_member = std::numeric_limits<size_t>::max();
-  std::vector<Applied> applied;  // since this object was made; not part of the state
+  std::vector<Applied> applied;  // since construction; not part of the state
 
  private:
   struct Member {

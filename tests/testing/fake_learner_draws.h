@@ -1,5 +1,5 @@
-// A replay for the learner's tests: draws as pure functions of the update, one finished episode every `episode_length`
-// rows.
+// A fake replay for the learner's tests: draws are pure functions of the update, and one episode ends every
+// `episode_length` rows.
 #ifndef DATACOM_TESTS_TESTING_FAKE_LEARNER_DRAWS_H_
 #define DATACOM_TESTS_TESTING_FAKE_LEARNER_DRAWS_H_
 
@@ -34,7 +34,7 @@ class FakeControlAffine : public ControlAffine {
   const ControlAffineDims dims_;
 };
 
-// What every fake stream of a test shares: the "stored rows", and what the learner announced.
+// Shared by all fake streams of a test: the "stored rows" and the learner's announcements.
 struct FakeReplay {
   AlgorithmConfig config;
   RowSchema schema;
@@ -59,9 +59,9 @@ struct FakeReplay {
     return reply;
   }
 
-  // Row `row` of a member: step and episode as EpisodeEndingAt tells, every third one violates.
+  // Row `row` of a member: step and episode follow from EpisodeEndingAt, every third row violates.
   static float CostOf(uint64_t row, uint32_t member) { return row % 3 == member % 3 ? 0.25f + row : -1.0f; }
-  // In messages of seven rows at most.
+  // In messages of at most seven rows.
   absl::Status ReadRows(uint32_t member, uint64_t from, uint64_t to,
                         const std::function<absl::Status(const v1::RowRange&)>& consume) const {
     for (uint64_t at = from; at < to;) {
@@ -165,7 +165,7 @@ class FakeDrawStream : public DrawStream {
     MutexLock lock(&mutex_);
     return announced_;
   }
-  size_t most_asked() const {  // and not answered, at once
+  size_t most_asked() const {  // most unanswered draws at once
     MutexLock lock(&mutex_);
     return most_asked_;
   }

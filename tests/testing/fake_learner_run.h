@@ -1,6 +1,5 @@
-// A trainer with everything around it faked or in a temporary folder: tests start, stop, kill and resume it at chosen
-// updates. Evaluations are played in line, in the calls where the trainer asks whether to stop: one thread decides
-// everything.
+// A trainer whose surroundings are fakes or in a temporary folder: tests start, stop, kill and resume it at chosen
+// updates. Evaluations are played when the trainer asks whether to stop, so everything happens in one thread.
 #ifndef DATACOM_TESTS_TESTING_FAKE_LEARNER_RUN_H_
 #define DATACOM_TESTS_TESTING_FAKE_LEARNER_RUN_H_
 
@@ -62,26 +61,26 @@ struct RunOutcome {
   v1::LearnerInfo info;
   std::vector<FakeAlgorithm::Applied> applied;
   uint64_t announced = 0;
-  size_t most_asked = 0;          // draws at once
-  std::vector<double> abandoned;  // gauge of abandoned evaluation episodes, a member
-  std::vector<double> runaway;    // gauge of critics that run away, a member
+  size_t most_asked = 0;          // most unanswered draws at once
+  std::vector<double> abandoned;  // gauge of abandoned evaluation episodes, per member
+  std::vector<double> runaway;    // gauge of runaway critics, per member
 };
 
 struct RunPlan {
-  uint64_t stop_at_update = UINT64_MAX;  // as a SIGTERM that comes then
+  uint64_t stop_at_update = UINT64_MAX;  // like a SIGTERM at that update
   bool evaluate = true;
-  uint64_t throw_at_update = 0;  // ends the run without a checkpoint, as a kill does
+  uint64_t throw_at_update = 0;  // ends the run without a checkpoint, like a kill
   int ahead = 1;
   uint64_t stop_at_pretrain_update = UINT64_MAX, throw_at_pretrain_update = 0;
   std::function<double(size_t member, uint64_t updates)> critic_loss = nullptr;  // FakeAlgorithm's
-  std::function<void()> on_dismissed = nullptr;  // an evaluator was told that the run is finished
-  // In place of FakeReplay::ReadRows.
+  std::function<void()> on_dismissed = nullptr;  // called when an evaluator learns that the run is finished
+  // Replaces FakeReplay::ReadRows.
   std::function<absl::Status(const FakeReplay&, uint32_t, uint64_t, uint64_t,
                              const std::function<absl::Status(const v1::RowRange&)>&)>
       read_rows = nullptr;
 };
 
-// One start of a learner on `folder`, from its newest checkpoint if there is one.
+// Starts a learner on `folder`, from its newest checkpoint if there is one.
 inline RunOutcome RunFake(const std::string& folder, const v1::Experiment& experiment, const RunPlan& plan = {}) {
   RunOutcome outcome;
   const FakeReplay replay = MakeFakeReplay(experiment);

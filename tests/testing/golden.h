@@ -1,6 +1,6 @@
-// Golden data: finds the files of a prefix at run time in tests/golden (or in $DATACOM_GOLDEN_DIR), so that dropping a
-// file in adds a case. A test that loops over them prints their number; an unreadable file fails, a table without rows
-// too; an absent prefix fails, unless the variable is set, where it is skipped.
+// Golden data: finds the files of a prefix at run time in tests/golden (or in $DATACOM_GOLDEN_DIR), so that a new file
+// adds a case. A test that loops over them prints their number. An unreadable file or a table without rows fails the
+// test. A missing prefix fails it too, unless the variable is set: then the test is skipped.
 #ifndef DATACOM_TESTS_TESTING_GOLDEN_H_
 #define DATACOM_TESTS_TESTING_GOLDEN_H_
 

@@ -1,9 +1,9 @@
-"""Several hosts on one machine: network namespaces joined by a switch that delays every frame and can cut hosts apart.
+"""Several hosts on one machine: network namespaces connected by a switch that delays every frame and can cut hosts apart.
 
-Each host is a namespace with one Ethernet interface (a tap), whose other end this process holds: the switch is a thread that
-moves frames between them after `delay` seconds, each way. That is `tc netem` and a firewall for kernels that have neither, and
-what a cut network does for real: packets vanish in both directions, nobody is told. Needs root, iproute2 and /dev/net/tun;
-unavailable() says what is missing.
+Each host is a namespace with one Ethernet interface (a tap) whose other end this process holds. The switch is a thread that
+moves frames between them after `delay` seconds in each direction. It replaces `tc netem` and a firewall on kernels that have
+neither. As in a real network that is cut, packets vanish in both directions without an error. Needs root, iproute2 and
+/dev/net/tun; unavailable() names what is missing.
 """
 import collections
 import fcntl
@@ -22,7 +22,7 @@ _FRAME = 65536
 
 
 def unavailable():
-    """Why there can be no hosts here; None when there can."""
+    """The reason why hosts cannot be made here; None when they can."""
     if shutil.which("ip") is None:
         return "several hosts need ip (apt-get install iproute2)"
     if os.geteuid() != 0:
@@ -54,7 +54,7 @@ class Host:
             subprocess.run(command.split(), check=True)
 
     def command(self, *words):
-        """These words, to be run on this host. The process id stays that of the command."""
+        """The command that runs these words on this host with an unchanged process id."""
         return ["ip", "netns", "exec", self.namespace, *words]
 
     def close(self):
@@ -63,7 +63,7 @@ class Host:
 
 
 class Network:
-    """Hosts 10.213.0.1 and up. cut and heal may be called from any thread; close ends the switch and removes the hosts."""
+    """Hosts 10.213.0.1 and up. cut and heal may be called from any thread; close stops the switch and removes the hosts."""
 
     def __init__(self, hosts, delay):
         self.hosts = []
@@ -81,7 +81,7 @@ class Network:
         self._switch.start()
 
     def cut(self, some, others):
-        """From now on no packet passes between a host of `some` and one of `others`."""
+        """Drops all packets between hosts of `some` and hosts of `others` from now on."""
         self._cut = frozenset(pair for a in some for b in others for pair in ((a.mac, b.mac), (b.mac, a.mac)))
 
     def heal(self):
@@ -99,7 +99,7 @@ class Network:
         os.close(self._told)
 
     def _run(self):
-        under_way = collections.deque()  # (when it arrives, wire, frame)
+        under_way = collections.deque()  # (arrival time, wire, frame)
         wires = {host.wire for host in self.hosts}
         while True:
             left = max(0.0, under_way[0][0] - time.monotonic()) if under_way else None
@@ -116,7 +116,7 @@ class Network:
 
     def _targets(self, wire, frame):
         to, sender = frame[:6], frame[6:12]
-        # Only packets vanish: that a cut host could not be resolved would be an answer.
+        # Only IP packets are dropped: a failed address resolution would tell the host about the cut.
         if frame[12:14] == _IPV4 and (sender, to) in self._cut:
             self.dropped += 1
             return []
@@ -134,5 +134,5 @@ def _frames(wire):
 def _send(wire, frame):
     try:
         os.write(wire, frame)
-    except OSError:  # the interface's queue is full: a switch drops, too
+    except OSError:  # the interface's queue is full: drop the frame, as a real switch does
         pass

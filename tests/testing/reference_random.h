@@ -1,5 +1,5 @@
-// Random streams and draws written out from their papers, apart from common/base/random and common/rows/draw_rows: what
-// tests expect of them. Header only; pure functions, thread-safe.
+// Random streams and draws implemented from their papers, independently of common/base/random and
+// common/rows/draw_rows, as the expected values of tests. Header only; pure functions, thread-safe.
 #ifndef DATACOM_TESTS_TESTING_REFERENCE_RANDOM_H_
 #define DATACOM_TESTS_TESTING_REFERENCE_RANDOM_H_
 
@@ -45,8 +45,8 @@ inline uint64_t ReferenceKey(const std::string& purpose, const std::vector<uint6
   return hash;
 }
 
-// `count` of the newest min(available, capacity) of rows [0, available): floor(number / 2^64 * held). A number that
-// would favour a row (Lemire, 2019) is one of 2^64 / held: none of a test's.
+// `count` draws from the newest min(available, capacity) of rows [0, available): floor(number / 2^64 * held). A number
+// that must be rejected (Lemire, 2019) is so rare, held in 2^64, that no test meets one.
 inline std::vector<uint64_t> ReferenceRows(uint64_t key, uint64_t available, uint64_t capacity, int count) {
   const uint64_t held = available < capacity ? available : capacity;
   std::vector<uint64_t> rows;

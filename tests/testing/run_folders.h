@@ -1,4 +1,4 @@
-// A run folder as a learner leaves it, with random parameters, for tests of what plays policies again.
+// Makes a learner's run folder with random parameters, for tests of programs that play policies.
 #ifndef DATACOM_TESTS_TESTING_RUN_FOLDERS_H_
 #define DATACOM_TESTS_TESTING_RUN_FOLDERS_H_
 
@@ -25,7 +25,7 @@ inline Snapshot SafePolicy(const TaskModel& model, uint32_t member, uint64_t see
   return snapshot;
 }
 
-// <temporary>/<name> with two members of `task` at each of `epochs`; what was there before is removed.
+// Makes <temporary>/<name>, after removing it, with two members of `task` at each of `epochs`.
 inline std::string MakeRunFolder(const std::string& name, const std::string& task, const std::vector<uint32_t>& epochs,
                                  uint32_t horizon) {
   const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / name;

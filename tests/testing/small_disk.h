@@ -1,6 +1,6 @@
-// A real file system of a few bytes (a tmpfs in a mount namespace of the test's own, so that nothing is left behind
-// whatever happens), to run out of space on. Needs the right to mount; where that is missing mounted() is false and
-// why() says so: skip the test with it. For the thread that makes it; not thread-safe.
+// A small file system to fill up: a tmpfs in a private mount namespace, so that nothing is left behind. Needs the right
+// to mount; without it mounted() is false and why() gives the reason for skipping the test. Usable only on the thread
+// that makes it; not thread-safe.
 #ifndef DATACOM_TESTS_TESTING_SMALL_DISK_H_
 #define DATACOM_TESTS_TESTING_SMALL_DISK_H_
 
@@ -35,7 +35,7 @@ class SmallDisk {
   const std::string& why() const { return why_; }
   const std::string& path() const { return path_; }
   void Resize(uint64_t bytes) { ::mount("none", path_.c_str(), "tmpfs", MS_REMOUNT, Size(bytes).c_str()); }
-  // Leaves no byte free.
+  // Fills the file system completely.
   void Fill() {
     std::ofstream file(path_ + "/filler", std::ios::binary);
     const std::string page(4096, 'x');

@@ -11,7 +11,7 @@
 
 namespace datacom::testing {
 
-// Layers widths[0] -> widths[1] -> ... with values of standard deviation 1 / sqrt(fan in).
+// Layers widths[0] -> widths[1] -> ... with random values of standard deviation 1 / sqrt(fan in).
 inline void AddNet(const std::string& net, const std::vector<int>& widths, uint64_t seed, Snapshot* snapshot) {
   for (size_t i = 0; i + 1 < widths.size(); ++i) {
     const auto in = static_cast<uint32_t>(widths[i]), out = static_cast<uint32_t>(widths[i + 1]);
@@ -28,7 +28,7 @@ inline void AddNet(const std::string& net, const std::vector<int>& widths, uint6
   }
 }
 
-// in, hidden.., out.
+// The widths in, hidden.., out.
 inline std::vector<int> NetWidths(int in, const std::vector<int>& hidden, int out) {
   std::vector<int> all{in};
   all.insert(all.end(), hidden.begin(), hidden.end());
@@ -68,7 +68,7 @@ inline Snapshot SafeLayerSnapshot(int obs, int action, const std::vector<int>& h
   return snapshot;
 }
 
-// One that the rule of this name can act with.
+// A snapshot for the rule of this name.
 inline Snapshot SnapshotForRule(const std::string& rule, int obs, int action, int state, const std::vector<int>& hidden,
                                 uint64_t seed) {
   if (rule == "safe_layer") return SafeLayerSnapshot(obs, action, hidden, seed);

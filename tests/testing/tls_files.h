@@ -1,5 +1,5 @@
-// Certificates and a token made for one test, in a folder of its own, by the script that people use. Needs the openssl
-// command, and the source folder as the working directory, as every test has it.
+// Certificates and a token for one test in its own folder, made by deploy/dev/make_tls.sh. Needs the openssl command
+// and, like every test, the source folder as the working directory.
 #ifndef DATACOM_TESTS_TESTING_TLS_FILES_H_
 #define DATACOM_TESTS_TESTING_TLS_FILES_H_
 

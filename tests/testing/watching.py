@@ -1,4 +1,4 @@
-"""Waiting for other processes without polling: the kernel tells when files below a folder change and when a process ends."""
+"""Waits for other processes without polling: the kernel reports changed files below a folder and ended processes."""
 import ctypes
 import errno
 import os
@@ -11,7 +11,7 @@ _WRITTEN_MOVED_OR_MADE = 0x2 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200  # IN_MODIFY, _
 
 
 class Watch:
-    """All folders below one, also those made later. Single-threaded; use as a context manager or close it."""
+    """Watches a folder and all folders below it, also new ones. Single-threaded; use as a context manager or call close."""
 
     def __init__(self, folder):
         self._folder = folder
@@ -31,13 +31,13 @@ class Watch:
     def _cover(self):
         for folder, _, _ in os.walk(self._folder):
             status = _LIBC.inotify_add_watch(self._events, os.fsencode(folder), _WRITTEN_MOVED_OR_MADE)
-            if status < 0 and ctypes.get_errno() != errno.ENOENT:  # that one was removed just now
+            if status < 0 and ctypes.get_errno() != errno.ENOENT:  # removed in the meantime
                 raise OSError(ctypes.get_errno(), "inotify_add_watch", folder)
 
     def wait(self, condition, seconds, *processes):
-        """Looks at the condition again whenever something changed or one of the processes ended; False when time ran out.
+        """Checks the condition whenever something changed or one of the processes ended; returns False at the timeout.
 
-        A process is a process id. Folders are covered before the condition is looked at: no change is missed between the two.
+        A process is given by its id. Folders are watched before the condition is checked, so no change is missed in between.
         """
         deadline = time.monotonic() + seconds
         ends = [end for end in map(_end_of, processes) if end is not None]
@@ -61,7 +61,7 @@ class Watch:
 
 
 def _end_of(process):
-    """A descriptor that becomes readable when the process ends; None when it is gone."""
+    """A descriptor that becomes readable when the process ends; None when it has already ended."""
     try:
         return os.pidfd_open(process)
     except ProcessLookupError:

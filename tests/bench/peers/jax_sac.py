@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""SAC of a population by JAX, as fast as a vmapped and jitted update gets on one core, in alternation with ours.
+"""SAC of a population in JAX, vmapped and jitted on one core, measured alternately with datacom-bench-learner.
 
 usage: build/peers/bin/python tests/bench/peers/jax_sac.py [BENCH] [--members 8 32] [--rounds 5]
 
-The same work as datacom-bench-learner's learner/sac/obs16: observation 16, action 3, nets of 2 x 128, batch 64, a policy step
-every update; 16 updates a call (lax.scan) of all members (vmap). "two nets": mean and log-deviation are nets of their own, as ours;
-"one torso": they share the hidden layers, as most libraries do. Prints microseconds a member update. Not part of CI. Its packages:
+Does the same work as its learner/sac/obs16: observation 16, action 3, nets of 2 x 128, batch 64, a policy step in every update;
+16 updates per call (lax.scan) of all members (vmap). "two nets": separate nets for mean and log-deviation, as in datacom;
+"one torso": they share the hidden layers, as in most libraries. Prints microseconds per member update. Not part of CI. Packages:
 
   python3 -m venv build/peers && build/peers/bin/pip install -r tests/bench/peers/requirements.txt
 """
@@ -17,7 +17,7 @@ import statistics
 import subprocess
 import time
 
-os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[-1]})  # one core, which the benchmark started from here inherits
+os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[-1]})  # one core; datacom-bench-learner, started from here, inherits it
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 import jax
 import jax.numpy as jnp
@@ -88,13 +88,13 @@ def update(state, batch):
 
 
 def population(members, torso):
-    """A function that does SCAN updates of every member and waits for them."""
+    """Returns a function that does SCAN updates of every member and waits for them."""
     keys = jax.random.split(jax.random.key(0), members)
     sizes = {"s": OBS, "next": OBS, "a": ACTION, "noise": ACTION, "next_noise": ACTION}
     batch = {name: jax.random.normal(jax.random.key(i), (members, SCAN, BATCH, n)) for i, (name, n) in enumerate(sizes.items())}
     batch["reward"] = jnp.ones((members, SCAN, BATCH))
     updates = jax.jit(jax.vmap(lambda state, batches: jax.lax.scan(update, state, batches)), donate_argnums=0)
-    held = [jax.tree.map(jnp.copy, jax.vmap(lambda key: start(key, torso))(keys))]  # copies: every array may be overwritten
+    held = [jax.tree.map(jnp.copy, jax.vmap(lambda key: start(key, torso))(keys))]  # copies, because every array may be overwritten
 
     def call():
         held[0], losses = updates(held[0], batch)
@@ -134,7 +134,7 @@ def main():
             for name, call in calls.items():
                 times[name].append(microseconds(call, members, options.seconds))
         for name, values in times.items():
-            print(f"M={members:<3} {name:<15} min {min(values):7.1f}  median {statistics.median(values):7.1f} us a member update")
+            print(f"M={members:<3} {name:<15} min {min(values):7.1f}  median {statistics.median(values):7.1f} us per member update")
 
 
 if __name__ == "__main__":

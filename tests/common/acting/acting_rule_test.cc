@@ -88,7 +88,7 @@ double RiskOf(const Snapshot& snapshot, const std::vector<float>& z) {
          0.195 * std::exp(Net(snapshot, "constraint.log_std", 1, true, z, 0));
 }
 
-// Literal restatement: nets one row at a time, dk/dz by central differences, the general singular-value map.
+// A direct implementation: nets one row at a time, dk/dz by central differences, the general singular-value map.
 void ExpectActsAsASlowLiteralRestatement(const Snapshot& snapshot, float step) {
   const TaskModel model = Navigation();
   Snapshot plain = snapshot;
@@ -133,12 +133,12 @@ void ExpectActsAsASlowLiteralRestatement(const Snapshot& snapshot, float step) {
   }
 }
 
-TEST(SafeMapRule, EqualsASlowLiteralRestatementOnACVaR) {
+TEST(SafeMapRule, EqualsADirectImplementationWithCVaR) {
   ExpectActsAsASlowLiteralRestatement(Sample(3), /*step=*/0.01f);
 }
 
-// A rectifier bends: small steps, and fewer units, keep most differences on one side of it.
-TEST(SafeMapRule, EqualsASlowLiteralRestatementOnAQuantile) {
+// A rectifier has a kink: with small steps and few units most differences stay on one side of it.
+TEST(SafeMapRule, EqualsADirectImplementationWithAQuantile) {
   ExpectActsAsASlowLiteralRestatement(testing::QuantileSnapshot(22, 2, 8, {16, 16, 16}, 4), /*step=*/0.001f);
 }
 
@@ -148,8 +148,8 @@ Snapshot Joined(uint64_t seed, const std::vector<std::string>& rows) {
   return snapshot;
 }
 
-// The plain rule tells k, the policy u; map and records are formed by hand beside it.
-TEST(SafeMapRule, JoinsTheKnownRowsThatTheSnapshotNames) {
+// Takes k from the rule without known rows and u from the policy; forms the map and its records by hand.
+TEST(SafeMapRule, AddsTheKnownRowsThatTheSnapshotNames) {
   const TaskModel model = MakeTaskModel("air_hockey", v1::TaskOptions()).value();
   const std::vector<std::string> names = {"mallet_x_lower", "velocity_1_upper", "joint_3_upper"};
   const Snapshot snapshot = Joined(6, names);
@@ -173,7 +173,7 @@ TEST(SafeMapRule, JoinsTheKnownRowsThatTheSnapshotNames) {
     known.Evaluate({q.data(), nullptr, f.data(), G.data(), nullptr}, records.data());
     const std::vector<float> z(q.begin(), q.end());
     constraint.Evaluate(1, z.data());
-    EXPECT_NEAR(constraint.Row(0, gradient.data()) - 0.8, k[r], 1e-6) << "k stays the learned one's";
+    EXPECT_NEAR(constraint.Row(0, gradient.data()) - 0.8, k[r], 1e-6) << "k is still that of the learned constraint";
     SafeMap map({4, 3, 6, 0});
     map.Set({&k[r], gradient.data(), nullptr, f.data(), G.data(), nullptr}, records.data(), {60, 3});
     double want[3];
@@ -182,7 +182,7 @@ TEST(SafeMapRule, JoinsTheKnownRowsThatTheSnapshotNames) {
   }
 }
 
-TEST(SafeMapRule, RefusesKnownRowsThatTheTaskHasNotAndOthersThanItWasMadeWith) {
+TEST(SafeMapRule, RefusesUnknownOrChangedKnownRows) {
   const TaskModel model = MakeTaskModel("air_hockey", v1::TaskOptions()).value();
   EXPECT_THAT(std::string(MakeActingRule(Joined(1, {"ceiling"}), model, 1).status().message()),
               AllOf(HasSubstr("ceiling"), HasSubstr("air_hockey"), HasSubstr("mallet_x_lower")));
@@ -198,7 +198,7 @@ TEST(SafeMapRule, RefusesKnownRowsThatTheTaskHasNotAndOthersThanItWasMadeWith) {
   }
 }
 
-TEST(ActingRule, ARowActsTheSameBitsInEveryBatch) {
+TEST(ActingRule, ARowGivesTheSameBitsInEveryBatch) {
   Snapshot plain = Sample(5);
   plain.acting_rule = "gaussian_policy";
   for (const Snapshot& snapshot : {plain, Sample(5), testing::QuantileSnapshot(22, 2, 8, {32, 32, 32}, 5)}) {
@@ -231,7 +231,7 @@ TEST(ActingRule, LoadReplacesEverythingOrNothing) {
   EXPECT_EQ(act(rule.get(), &a), act(other.get(), &b));
 }
 
-TEST(ActingRule, RefusalsNameWhatIsWrong) {
+TEST(ActingRule, RefusalsNameTheError) {
   const auto message = [](const Snapshot& s) {
     return std::string(MakeActingRule(s, Navigation(), 1).status().message());
   };
@@ -256,7 +256,7 @@ TEST(ActingRule, RefusalsNameWhatIsWrong) {
   EXPECT_THAT(std::string(rule->Load(s).message()), AllOf(HasSubstr("gaussian_policy"), HasSubstr("safe_map")));
 }
 
-TEST(ActingRule, TheColumnsOfARuleAreKnownWithoutMakingIt) {
+TEST(ActingRule, TheColumnsOfARuleAreKnownBeforeItIsMade) {
   EXPECT_TRUE(ActingRuleColumns("gaussian_policy", 2)->empty());
   const std::vector<Column> columns = *ActingRuleColumns("safe_map", 2);
   ASSERT_EQ(columns.size(), 3u);

@@ -1,4 +1,4 @@
-// What acting must not do in a control loop: allocate.
+// Acting must not allocate in a control loop.
 #include <memory>
 #include <vector>
 
@@ -19,7 +19,7 @@ using testing::CountAllocations;
 class Allocation : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!testing::kCountsAllocations) GTEST_SKIP() << "a sanitizer owns the allocator";
+    if (!testing::kCountsAllocations) GTEST_SKIP() << "a sanitizer replaces the allocator";
   }
 };
 
@@ -29,7 +29,7 @@ TEST_F(Allocation, TheCounterSeesNewMallocAndEigen) {
   EXPECT_EQ(CountAllocations([] {}), 0u);
 }
 
-TEST_F(Allocation, TheSafeMapMakesNoneWhateverItsSize) {
+TEST_F(Allocation, TheSafeMapMakesNoneAtAnySize) {
   for (const int K : {1, 3, 17}) {
     for (const int n : {1, 3, 8}) {
       std::vector<double> k(K, -0.5), J_k(K * n), J_x(K), f(n, 0.1), G(n * n), x_dot(1, 0.2), u(n, 0.3), action(n);
@@ -49,7 +49,7 @@ TEST_F(Allocation, TheSafeMapMakesNoneWhateverItsSize) {
   }
 }
 
-TEST_F(Allocation, APerceptronMakesNoneAfterItsMaking) {
+TEST_F(Allocation, APerceptronMakesNoneAfterConstruction) {
   Snapshot snapshot;
   testing::AddNet("net", {5, 40, 40, 1}, 1, &snapshot);
   auto mlp = Mlp::Make(snapshot, {"net", 5, 1, Mlp::Hidden::kSigmoid, Mlp::Output::kSoftplus, true}, 16);
@@ -66,7 +66,7 @@ TEST_F(Allocation, APerceptronMakesNoneAfterItsMaking) {
 }
 
 TEST_F(Allocation, EveryRuleLoadsAndActsWithoutAny) {
-  const TaskModel model = MakeTaskModel("air_hockey", v1::TaskOptions()).value();  // fits every rule
+  const TaskModel model = MakeTaskModel("air_hockey", v1::TaskOptions()).value();  // every rule can act in it
   for (const std::string& name : ActingRuleNames()) {
     Snapshot snapshot = testing::SnapshotForRule(name, 16, 3, 6, {128, 128}, 1);
     snapshot.scalars["known_constraint.mallet_x_lower"] = snapshot.scalars["known_constraint.joint_1_upper"] = 1;

@@ -1,4 +1,4 @@
-// Acting rules atacom_fi and atacom_nfi: the policy's sample is stored, the analytic map's image of it executed.
+// Acting rules atacom_fi and atacom_nfi: store the policy's sample and execute the analytic map's action.
 #include "common/acting/analytic_rule.h"
 
 #include <cmath>
@@ -35,7 +35,7 @@ std::unique_ptr<ActingRule> MakeRule(const Snapshot& snapshot, int max_batch) {
   return *std::move(rule);
 }
 
-// Arms all over their range, some of them fast: constraints near and violated.
+// Arm states over the whole range, some fast, so that constraints are near or violated.
 struct Inputs {
   Inputs() : observations(kBatch * kObs), noise(kBatch * kActions), actions(kBatch * kActions) {
     FillNormal(3, observations.data(), kBatch * kObs);
@@ -44,7 +44,7 @@ struct Inputs {
   std::vector<float> observations, noise, actions;
 };
 
-TEST(AnalyticRule, StoresThePolicysSampleAndExecutesItsImage) {
+TEST(AnalyticRule, StoresThePolicysSampleAndExecutesTheMapsAction) {
   const auto constraints = Hockey().known_constraints;
   Inputs in;
   std::vector<float> u(kBatch * kActions);
@@ -78,7 +78,7 @@ TEST(AnalyticRule, StoresThePolicysSampleAndExecutesItsImage) {
   }
 }
 
-TEST(AnalyticRule, ARowActsTheSameBitsInEveryBatch) {
+TEST(AnalyticRule, ARowGivesTheSameBitsInEveryBatch) {
   for (const std::string name : {"atacom_fi", "atacom_nfi"}) {
     const auto whole = MakeRule(Sample(name, 5), kBatch), single = MakeRule(Sample(name, 5), 1);
     Inputs in;
@@ -125,7 +125,7 @@ TEST(AnalyticRule, RefusesTasksItCannotActIn) {
   EXPECT_THAT(message(other), HasSubstr("acceleration"));
 }
 
-TEST(AnalyticRule, DeclaresTheExecutedActionWhichIsNotLearnedFrom) {
+TEST(AnalyticRule, DeclaresTheExecutedActionAsNotLearnedFrom) {
   for (const std::string name : {"atacom_fi", "atacom_nfi"}) {
     const auto columns = ActingRuleColumns(name, kActions);
     ASSERT_TRUE(columns.ok());

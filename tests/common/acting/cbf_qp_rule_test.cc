@@ -1,4 +1,4 @@
-// Acting rule cbf_qp: the policy's sample is stored, the barrier's filter of it executed.
+// Acting rule cbf_qp: stores the policy's sample and executes the action filtered by the barrier.
 #include "common/acting/cbf_qp_rule.h"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ struct Inputs {
   std::vector<float> observations, noise, actions;
 };
 
-// The barrier and its slope in float64, layer by layer as the snapshot's arrays say: y = W^T x + b, rectified inside.
+// The barrier and its gradient in float64, layer by layer: y = W^T x + b, rectified in hidden layers.
 double BarrierAt(const Snapshot& snapshot, const std::vector<double>& q, std::vector<double>* slope) {
   std::vector<double> x = q;
   std::vector<std::vector<double>> jacobian(q.size(), std::vector<double>(q.size()));  // dx/dq, [x, q]
@@ -69,7 +69,7 @@ double BarrierAt(const Snapshot& snapshot, const std::vector<double>& q, std::ve
   return x[0];
 }
 
-// With the double integrator's L_f V and L_G V written out.
+// With L_f V and L_G V of the double integrator written out.
 TEST(CbfQpRule, StoresThePolicysSampleAndExecutesTheFilteredOne) {
   const Snapshot snapshot = Sample(1);
   Snapshot plain = snapshot;
@@ -107,7 +107,7 @@ TEST(CbfQpRule, StoresThePolicysSampleAndExecutesTheFilteredOne) {
   EXPECT_GT(left, 3);
 }
 
-TEST(CbfQpRule, ARowActsTheSameBitsInEveryBatch) {
+TEST(CbfQpRule, ARowGivesTheSameBitsInEveryBatch) {
   const auto whole = MakeRule(Sample(5), kBatch), single = MakeRule(Sample(5), 1);
   Inputs in;
   whole->Act(kBatch, in.All(), in.actions.data(), {});
@@ -145,7 +145,7 @@ TEST(CbfQpRule, LoadReplacesPolicyBarrierAndScalarsOrNothing) {
   EXPECT_EQ(executed(rule.get()), executed(MakeRule(next, kBatch).get()));
 }
 
-TEST(CbfQpRule, RefusesATaskWhoseConstraintStateTheActionDoesNotControlAlone) {
+TEST(CbfQpRule, RefusesATaskWithUncontrolledObjects) {
   const Snapshot snapshot = testing::SnapshotForRule("cbf_qp", 22, 2, 8, {16}, 1);
   const absl::Status status = MakeActingRule(snapshot, ModelOf("navigation"), 1).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
@@ -153,7 +153,7 @@ TEST(CbfQpRule, RefusesATaskWhoseConstraintStateTheActionDoesNotControlAlone) {
               AllOf(HasSubstr("navigation"), HasSubstr("5 uncontrollable constraint states")));
 }
 
-TEST(CbfQpRule, DeclaresTheExecutedActionWhichIsNotLearnedFrom) {
+TEST(CbfQpRule, DeclaresTheExecutedActionAsNotLearnedFrom) {
   const auto columns = ActingRuleColumns("cbf_qp", kActions).value();
   ASSERT_EQ(columns.size(), 1u);
   EXPECT_EQ(columns.front().name, "executed_action");

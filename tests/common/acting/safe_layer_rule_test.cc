@@ -1,4 +1,4 @@
-// Acting rule safe_layer: the noisy deterministic action is stored, its projection by the linear cost model executed.
+// Acting rule safe_layer: stores the noisy deterministic action and executes its projection by the linear cost model.
 #include "common/acting/safe_layer_rule.h"
 
 #include <algorithm>
@@ -62,7 +62,7 @@ std::vector<double> Net(const Snapshot& snapshot, const std::string& name, const
   return x;
 }
 
-TEST(SafeLayerRule, StoresTheNoisyActionAndExecutesTheNearestOneThatKeepsThePredictedCostBelow) {
+TEST(SafeLayerRule, StoresTheNoisyActionAndExecutesTheNearestPredictedSafeOne) {
   TaskModel model = Hockey();
   model.spec.action_low = {-1, -0.5, -2};
   model.spec.action_high = {1, 1.5, 2};
@@ -96,7 +96,8 @@ TEST(SafeLayerRule, StoresTheNoisyActionAndExecutesTheNearestOneThatKeepsThePred
     } else {
       ++projected;
       EXPECT_NEAR(after, 1e-6, 1e-4 * (1 + std::abs(predicted))) << "on the boundary";
-      EXPECT_NEAR(along * along, norm * square, 1e-4 * norm * square) << "straight along the slope: nearest";
+      EXPECT_NEAR(along * along, norm * square, 1e-4 * norm * square)
+          << "moves along the gradient, so it is the nearest";
     }
   }
   EXPECT_GT(clipped, 0);
@@ -122,7 +123,7 @@ TEST(Golden, h_multiplier_and_loss_cases_projection) {
   }
 }
 
-TEST(SafeLayerRule, ARowActsTheSameBitsInEveryBatch) {
+TEST(SafeLayerRule, ARowGivesTheSameBitsInEveryBatch) {
   const auto whole = MakeRule(Sample(5), kBatch), single = MakeRule(Sample(5), 1);
   Inputs in;
   whole->Act(kBatch, in.All(), in.actions.data(), {});
@@ -160,7 +161,7 @@ TEST(SafeLayerRule, LoadReplacesNetsAndScalarsOrNothing) {
   EXPECT_EQ(executed(rule.get()), executed(MakeRule(next, kBatch).get()));
 }
 
-TEST(SafeLayerRule, DeclaresWhatWasExecutedAndTheCostItSaw) {
+TEST(SafeLayerRule, DeclaresTheExecutedActionAndThePreviousCost) {
   const auto columns = ActingRuleColumns("safe_layer", kActions).value();
   ASSERT_EQ(columns.size(), 2u);
   EXPECT_EQ(columns[0].name, "executed_action");

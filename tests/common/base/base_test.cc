@@ -63,7 +63,7 @@ TEST_F(Files, NamesTheMissingFile) {
 
 TEST_F(Files, MakesFoldersAndMeasuresFreeSpace) {
   ASSERT_TRUE(MakeFolders(folder_ + "/a/b/c").ok());
-  ASSERT_TRUE(MakeFolders(folder_ + "/a/b/c").ok()) << "again is no error";
+  ASSERT_TRUE(MakeFolders(folder_ + "/a/b/c").ok()) << "making it again is not an error";
   EXPECT_GT(FreeBytes(folder_ + "/a").value(), 0u);
   ASSERT_TRUE(WriteFileAtomically(folder_ + "/file", "").ok());
   EXPECT_FALSE(MakeFolders(folder_ + "/file/sub").ok());
@@ -71,7 +71,7 @@ TEST_F(Files, MakesFoldersAndMeasuresFreeSpace) {
 
 TEST(Crc32, GivesTheCheckValueOfItsDefinition) { EXPECT_EQ(Crc32("123456789"), 0xcbf43926u); }
 
-TEST(Status, ErrnoBecomesACodeAndNamesTheThing) {
+TEST(Status, ErrnoGivesACodeAndAMessage) {
   EXPECT_EQ(ErrnoStatus(ENOENT, "open x").code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(ErrnoStatus(ENOSPC, "write x").code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(ErrnoStatus(EACCES, "open x").code(), absl::StatusCode::kPermissionDenied);
@@ -85,7 +85,7 @@ TEST(Status, AnnotationKeepsTheCode) {
   EXPECT_EQ(Annotate(absl::DataLossError("torn"), "ring a"), absl::DataLossError("ring a: torn"));
 }
 
-TEST(Status, ExitCodesAreThoseOfTheInterface) {
+TEST(Status, MapsToExitCodes) {
   EXPECT_EQ(ExitCode(absl::OkStatus()), 0);
   EXPECT_EQ(ExitCode(absl::InvalidArgumentError("x")), 2);
   EXPECT_EQ(ExitCode(absl::FailedPreconditionError("x")), 2);
@@ -111,7 +111,7 @@ TEST(CondVar, WakesTheWaiterAndTimesOutWithoutOne) {
   other.join();
 }
 
-// Runs `child` in a fork and gives its exit code. Stop is process-wide, so each case needs its own process.
+// Runs `child` in a fork and returns its exit code. Stop is process-wide, so each case needs its own process.
 int ExitCodeOf(const std::function<void()>& child) {
   const pid_t pid = ::fork();
   if (pid == 0) {
@@ -123,7 +123,7 @@ int ExitCodeOf(const std::function<void()>& child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-TEST(Stop, FirstSignalAsksForADrainAndWakesTheWaiter) {
+TEST(Stop, FirstSignalRequestsADrainAndWakesTheWaiter) {
   EXPECT_EQ(ExitCodeOf([] {
               Stop::InstallSignalHandlers();
               if (Stop::Process().requested()) ::_exit(1);
@@ -150,15 +150,15 @@ TEST(Stop, CanBeRequestedWithoutASignal) {
             0);
 }
 
-// A wait that nobody ends lasts until ctest's own limit.
+// A wait that is not ended lasts until ctest's time limit.
 TEST(Changes, AReportBeforeTheWaitIsNotLost) {
   Changes changes;
   changes.Report();
   changes.Wait(std::chrono::hours(1));
-  changes.Wait(std::chrono::nanoseconds(0));  // what was seen is no news: only the timeout ends this one
+  changes.Wait(std::chrono::nanoseconds(0));  // the report was already seen, so only the timeout ends this wait
 }
 
-TEST(Changes, AReportOfAnyThreadEndsTheWait) {
+TEST(Changes, AReportFromAnyThreadEndsTheWait) {
   Changes changes;
   for (int source = 0; source < 2; ++source) {
     std::thread reporter([&changes] { changes.Report(); });
@@ -167,7 +167,7 @@ TEST(Changes, AReportOfAnyThreadEndsTheWait) {
   }
 }
 
-TEST(Version, KnowsItsRevision) {
+TEST(Version, HasARevision) {
   EXPECT_FALSE(Version().empty());
   EXPECT_FALSE(Revision().empty());
   std::string message;

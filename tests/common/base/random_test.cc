@@ -12,8 +12,8 @@ namespace {
 
 using ::datacom::testing::ReferencePhilox;
 
-// Statistical bounds below are z standard errors wide; a two-sided normal tail at z = 6 is 2e-9, so each false failure
-// has that rate, and with fixed keys the outcome is the same in every run anyway.
+// The statistical bounds below are z standard errors wide. At z = 6 a false failure has probability 2e-9, and with
+// fixed keys the outcome is the same in every run.
 constexpr double kSigmas = 6;
 
 TEST(RandomStream, GivesThePhiloxKnownAnswerForKeyAndCounterZero) {
@@ -41,8 +41,8 @@ TEST(RandomStream, IsTheReferenceGeneratorCountingBlocks) {
   }
 }
 
-// The numbers below were computed apart from this code, from the definitions in random.h.
-TEST(RandomStream, GivesTheNumbersThatRunsOnDiskWereMadeWith) {
+// The numbers below were computed by other code, from the definitions in random.h.
+TEST(RandomStream, GivesTheNumbersOfRunsOnDisk) {
   const uint64_t key = 0x123456789abcdef0ull;
   RandomStream words(key), longs(key), uniform(key), normal(key), below(5);
   for (const uint32_t word : {0x092c9b44u, 0x78384bc0u, 0xc9fb80beu, 0x2b3be4ddu, 0x389d999au, 0x609cf517u}) {
@@ -53,7 +53,7 @@ TEST(RandomStream, GivesTheNumbersThatRunsOnDiskWereMadeWith) {
     EXPECT_EQ(uniform.Uniform(), u);
   }
   for (const double x : {0.5494563193541874, 0.9830459793986365, -0.7862617357277069, -0.5740020887238453}) {
-    EXPECT_NEAR(normal.Normal(), x, 1e-15) << "but for the last bit of the C library's functions";
+    EXPECT_NEAR(normal.Normal(), x, 1e-15) << "except the last bit of the C library's functions";
   }
   for (const uint64_t row : {642933696500577294ull, 6353200516341323637ull, 1840400749735056826ull}) {
     EXPECT_EQ(below.Below((1ull << 63) + 1), row) << "some numbers are rejected";
@@ -107,14 +107,14 @@ TEST(RandomStream, BelowReachesEveryValueEquallyOften) {
   for (const int count : counts) EXPECT_NEAR(count, expected, kSigmas * std::sqrt(expected * (1 - 1.0 / bound)));
 }
 
-TEST(RandomStream, BelowStaysInsideForBoundsNearTheTop) {
+TEST(RandomStream, BelowStaysInRangeForBoundsNearTheMaximum) {
   RandomStream stream(StreamKey("test.below", {2}));
   const uint64_t bound = (1ull << 63) + 1;  // rejects almost half of the draws
   for (int i = 0; i < 1000; ++i) ASSERT_LT(stream.Below(bound), bound);
   for (int i = 0; i < 10; ++i) ASSERT_EQ(stream.Below(1), 0u);
 }
 
-TEST(RandomStream, UniformBetweenBoundsStaysThere) {
+TEST(RandomStream, UniformStaysBetweenItsBounds) {
   RandomStream stream(StreamKey("test.range", {}));
   for (int i = 0; i < 1000; ++i) {
     const double value = stream.Uniform(-3, -2);
@@ -123,17 +123,16 @@ TEST(RandomStream, UniformBetweenBoundsStaysThere) {
   }
 }
 
-TEST(StreamKey, DiffersInPurposeInPartsAndInTheirOrderAndNumber) {
+TEST(StreamKey, DependsOnPurposeAndOnValueOrderAndNumberOfParts) {
   const std::set<uint64_t> keys = {StreamKey("a", {}),     StreamKey("b", {}),     StreamKey("a", {0}),
                                    StreamKey("a", {0, 0}), StreamKey("a", {1, 2}), StreamKey("a", {2, 1}),
                                    StreamKey("", {1, 2}),  StreamKey("ab", {1, 2})};
   EXPECT_EQ(keys.size(), 8u);
 }
 
-TEST(StreamKey, StaysWhatRunsOnDiskWereMadeWith) {
-  // A changed hash would give every resumed run other numbers; the constants were computed
-  // apart from this code, from its definition: FNV-1a over the purpose, then splitmix64's finaliser over count and
-  // parts.
+TEST(StreamKey, GivesTheKeysOfRunsOnDisk) {
+  // Another hash would give every resumed run other numbers. The constants were computed by other code from the
+  // definition: FNV-1a over the purpose, then splitmix64's finaliser over count and parts.
   EXPECT_EQ(StreamKey("", {}), 0xc3817c016ba4ff30ull);
   EXPECT_EQ(StreamKey("actor.noise", {7, 0, 42}), 0xe5e356f613a38ffbull);
   EXPECT_EQ(StreamKey("replay.draw.main", {11, 3, 1000}), 0x69aaf0d299dfb271ull);
@@ -141,7 +140,7 @@ TEST(StreamKey, StaysWhatRunsOnDiskWereMadeWith) {
   EXPECT_EQ(StreamKey("replay.draw.main", {~0ull, 0, 1}), 0x5c7f70ad98fdae5aull);
 }
 
-TEST(FillNormal, IsTheStreamsNormalsRoundedAndAnyLengthIsAPrefix) {
+TEST(FillNormal, GivesTheStreamsRoundedNormalsWithShorterOnesAsPrefix) {
   const uint64_t key = StreamKey("test.fill", {3});
   std::vector<float> values(101), prefix(50);
   FillNormal(key, values.data(), 101);

@@ -17,7 +17,7 @@ TEST(ParseExperiment, NamesFileLineAndColumnOfAMistake) {
   ExpectInvalid(ParseExperiment("run {", "f").status(), {"f:1:"});
 }
 
-TEST(LoadExperiment, KnowsNamesAndPathsAndListsWhatThereIs) {
+TEST(LoadExperiment, TakesNamesAndPathsAndListsKnownNames) {
   const std::string folder = ::testing::TempDir() + "datacom_experiments";
   std::filesystem::create_directories(folder + "/cartpole");
   std::ofstream(folder + "/cartpole/mine.textproto") << "name: 'mine'";
@@ -31,7 +31,7 @@ TEST(LoadExperiment, KnowsNamesAndPathsAndListsWhatThereIs) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(ExperimentFolder, IsTheEnvironmentsOrTheTreesOwn) {
+TEST(ExperimentFolder, IsSetByTheEnvironmentOrIsTheTrees) {
   ::unsetenv("DATACOM_EXPERIMENTS");
   EXPECT_TRUE(std::filesystem::exists(ExperimentFolder() + "/cartpole/datacom.textproto")) << ExperimentFolder();
   ::setenv("DATACOM_EXPERIMENTS", "/somewhere", 1);
@@ -39,7 +39,7 @@ TEST(ExperimentFolder, IsTheEnvironmentsOrTheTreesOwn) {
   ::unsetenv("DATACOM_EXPERIMENTS");
 }
 
-// Every singular scalar with a default is set, everywhere outside members.
+// Every singular scalar with a default is set, except in members.
 void ExpectComplete(const google::protobuf::Message& message) {
   for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
     const FieldDescriptor* field = message.GetDescriptor()->field(i);
@@ -60,11 +60,11 @@ TEST(ResolveExperiment, FillsEveryDefaultAndOneMember) {
   EXPECT_THAT(resolved.network().constraint_hidden(), ::testing::ElementsAre(128, 128));
   ASSERT_EQ(resolved.members_size(), 1);
   EXPECT_EQ(resolved.members(0).seed(), 7u);
-  EXPECT_FALSE(resolved.has_task_options()) << "what a task is not told it does as its own specification says";
+  EXPECT_FALSE(resolved.has_task_options()) << "unset task options leave the task's own defaults";
   EXPECT_TRUE(Validate(resolved).ok()) << Validate(resolved);
 }
 
-TEST(ResolveExperiment, KeepsWhatWasSaidAndIsIdempotent) {
+TEST(ResolveExperiment, KeepsGivenValuesAndIsIdempotent) {
   const v1::Experiment given = Minimal(
       "run { env_steps: 5000 lockstep: true } network { actor_hidden: 32 } learner { tau: 0.5 } members { seed: 3 "
       "hyper { alpha_lr: 0.1 } }");
@@ -75,7 +75,7 @@ TEST(ResolveExperiment, KeepsWhatWasSaidAndIsIdempotent) {
   EXPECT_EQ(ResolveExperiment(once).SerializeAsString(), once.SerializeAsString());
 }
 
-TEST(ResolveExperiment, LeavesMembersWithOnlyWhatTheyOverride) {
+TEST(ResolveExperiment, LeavesOnlyOverridesInMembers) {
   const v1::Experiment resolved =
       ResolveExperiment(Minimal("hyper { alpha_lr: 0.2 actor_lr: 0.3 } members { seed: 1 hyper { alpha_lr: 0.1 } }"));
   EXPECT_FALSE(resolved.members(0).hyper().has_actor_lr());
@@ -85,7 +85,7 @@ TEST(ResolveExperiment, LeavesMembersWithOnlyWhatTheyOverride) {
   EXPECT_EQ(merged.delta_warmup(), 50000u);
 }
 
-TEST(ResolveExperiment, LockstepBringsItsConsequences) {
+TEST(ResolveExperiment, LockstepSetsTheFieldsThatItImplies) {
   const v1::Experiment resolved = ResolveExperiment(Minimal("run { lockstep: true } schedule { max_policy_lag: 99 }"));
   EXPECT_EQ(resolved.schedule().max_policy_lag(), 0u);
   EXPECT_EQ(resolved.schedule().tolerance_steps(), 1u);
@@ -93,7 +93,7 @@ TEST(ResolveExperiment, LockstepBringsItsConsequences) {
   EXPECT_TRUE(Validate(resolved).ok()) << Validate(resolved);
 }
 
-TEST(PrintExperiment, ReadsBackToTheSame) {
+TEST(PrintExperiment, ReadsBackUnchanged) {
   const v1::Experiment resolved = ResolveExperiment(
       Minimal("description: 'a \"quoted\" line — and more' hyper { actor_lr: 0.00012345678901234567 }"));
   const std::string text = PrintExperiment(resolved);
@@ -110,14 +110,14 @@ TEST(ParseSeeds, ReadsNumbersRangesAndLists) {
   EXPECT_THAT(ParseSeeds("18446744073709551615").value(), ::testing::ElementsAre(18446744073709551615u));
 }
 
-TEST(ParseSeeds, RefusesWhatIsNoListOfSeeds) {
+TEST(ParseSeeds, RefusesAnInvalidList) {
   for (const char* text : {"", "a", "1-", "-1", "1-2-3", "3-1", "1,,2", "1.5", "0-18446744073709551615"}) {
     ExpectInvalid(ParseSeeds(text).status(), {"seeds"});
   }
   ExpectInvalid(ParseSeeds("1,0-2").status(), {"1", "twice"});
 }
 
-TEST(SetSeeds, MakesOneMemberASeedAndDropsNoOverride) {
+TEST(SetSeeds, MakesOneMemberPerSeedAndDropsNoOverride) {
   v1::Experiment experiment = Minimal("members { seed: 9 }");
   ASSERT_TRUE(SetSeeds({4, 5}, &experiment).ok());
   ASSERT_EQ(experiment.members_size(), 2);

@@ -43,7 +43,7 @@ TEST(ApplyOverride, ReachesMembersByIndex) {
   ExpectInvalid(ApplyOverride("run[0].seed=3", &experiment), {"\"run\" is not a list"});
 }
 
-TEST(ApplyOverride, NamesThePathAndListsTheFieldsThereAre) {
+TEST(ApplyOverride, AnUnknownPathListsTheFields) {
   v1::Experiment experiment = Minimal();
   ExpectInvalid(ApplyOverride("hyper.learning_rate=1", &experiment),
                 {"hyper.learning_rate", "learning_rate", "actor_lr", "slack_beta"});
@@ -54,7 +54,7 @@ TEST(ApplyOverride, NamesThePathAndListsTheFieldsThereAre) {
   ExpectInvalid(ApplyOverride("hyper.actor_lr", &experiment), {"path=value"});
 }
 
-TEST(ApplyOverride, SaysWhatTheValueShouldBe) {
+TEST(ApplyOverride, StatesTheExpectedType) {
   v1::Experiment experiment = Minimal();
   ExpectInvalid(ApplyOverride("hyper.cost_budget=ten", &experiment), {"\"ten\" is not a number"});
   ExpectInvalid(ApplyOverride("run.env_steps=-3", &experiment), {"\"-3\" is not a whole number from 0"});
@@ -62,7 +62,7 @@ TEST(ApplyOverride, SaysWhatTheValueShouldBe) {
   ExpectInvalid(ApplyOverride("run.lockstep=perhaps", &experiment), {"is not a boolean: true or false"});
 }
 
-TEST(ApplyOverride, RefusesValuesOfAnotherTypeAndThenChangesNothing) {
+TEST(ApplyOverride, AValueOfAnotherTypeChangesNothing) {
   v1::Experiment experiment = Minimal();
   const std::string before = experiment.SerializeAsString();
   for (const char* assignment : {"run.env_steps=-1", "run.env_steps=1.5", "run.env_steps=many",

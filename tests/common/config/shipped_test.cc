@@ -5,7 +5,7 @@ namespace {
 
 constexpr char kFolder[] = "deploy/experiments";  // tests run in the source tree
 
-TEST(ShippedExperiments, ParseValidateResolveAndAreNamedAsTheirFile) {
+TEST(ShippedExperiments, ParseValidateResolveAndHaveTheirFilesName) {
   const std::vector<std::string> names = ListTextprotos(kFolder);
   ASSERT_FALSE(names.empty());
   for (const std::string& name : names) {
@@ -87,7 +87,7 @@ TEST(ShippedExperiments, MatchedSacSharesEverySettingThatItReadsWithDatacom) {
   }
 }
 
-TEST(ShippedExperiments, ShareWhatThePaperSharesBetweenTasks) {
+TEST(ShippedExperiments, ShareTheValuesThatThePaperShares) {
   for (const std::string& name : ListTextprotos(kFolder)) {
     SCOPED_TRACE(name);
     const v1::Experiment experiment = ResolveExperiment(LoadExperiment(name, kFolder).value());
@@ -168,7 +168,7 @@ TEST(ShippedExperiments, TheBarrierFunctionHasThePapersValues) {
   EXPECT_EQ(hyper.relaxation_penalty(), 1000);
 }
 
-// The budget of IQN-ATACOM is a discounted sum, that of D-ATACOM is not.
+// The budget of IQN-ATACOM is a discounted sum; that of D-ATACOM is undiscounted.
 TEST(ShippedExperiments, QuantileNetworksHaveTheirOwnBudgets) {
   struct Expected {
     const char* name;
@@ -183,8 +183,8 @@ TEST(ShippedExperiments, QuantileNetworksHaveTheirOwnBudgets) {
   }
 }
 
-// Beyond the paper: what the task shows and how often it is asked differs; of D-ATACOM also what the search chose.
-TEST(ShippedExperiments, RobotFrameIsThePapersExperimentSeenOtherwise) {
+// Not in the paper: observation and action_repeat differ; for D-ATACOM also the values that the search chose.
+TEST(ShippedExperiments, RobotFrameDiffersOnlyInObservationDecisionsAndSearchedValues) {
   for (const std::string algorithm : {"datacom", "sac"}) {
     SCOPED_TRACE(algorithm);
     v1::Experiment plain = LoadExperiment("navigation/" + algorithm, kFolder).value();

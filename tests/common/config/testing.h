@@ -1,4 +1,4 @@
-// What the tests of this folder share.
+// Helpers of the tests in this folder.
 #ifndef DATACOM_TESTS_COMMON_CONFIG_TESTING_H_
 #define DATACOM_TESTS_COMMON_CONFIG_TESTING_H_
 
@@ -19,7 +19,7 @@ inline absl::Status Validate(const v1::Experiment& experiment) {
   return ValidateExperiment(experiment, {"cartpole", "air_hockey", "navigation"}, AlgorithmNames());
 }
 
-// The status is INVALID_ARGUMENT and its message holds every part.
+// Expects INVALID_ARGUMENT with a message that contains every part.
 inline void ExpectInvalid(const absl::Status& status, const std::vector<std::string>& parts) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
   for (const std::string& part : parts) EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr(part));

@@ -6,7 +6,7 @@ namespace {
 
 TEST(ValidateExperiment, AcceptsTheMinimalExperiment) { EXPECT_TRUE(Validate(Minimal()).ok()) << Validate(Minimal()); }
 
-TEST(ValidateExperiment, AsksForWhatHasNoDefault) {
+TEST(ValidateExperiment, RequiresFieldsWithoutADefault) {
   ExpectInvalid(Validate(ParseExperiment("task: 'cartpole' algorithm: 'sac'", "t").value()), {"name: must be set"});
   ExpectInvalid(Validate(ParseExperiment("name: '' task: 'cartpole' algorithm: 'sac'", "t").value()),
                 {"name: must not be empty"});
@@ -27,7 +27,7 @@ TEST(ValidateExperiment, NamesThePathTheValueAndTheBound) {
                 {"members[1].hyper.delta_mode", "none", "learned, fixed"});
 }
 
-TEST(ValidateExperiment, KnowsTheRegistersItIsGiven) {
+TEST(ValidateExperiment, ChecksTasksAndAlgorithmsAgainstTheRegisters) {
   v1::Experiment experiment = Minimal();
   experiment.set_task("pendulum");
   ExpectInvalid(Validate(experiment), {"task", "pendulum", "cartpole, air_hockey, navigation"});
@@ -50,14 +50,14 @@ TEST(ValidateExperiment, ChecksFieldsAgainstEachOther) {
   ExpectInvalid(Validate(Minimal("replay { failure_capacity: 6 }")), {"replay.failure_capacity", "6"});
 }
 
-TEST(ValidateExperiment, JoinsKnownConstraintsToALearnedOneAlone) {
+TEST(ValidateExperiment, AllowsKnownConstraintsOnlyWithALearnedOne) {
   const auto with = [](const std::string& algorithm, const std::string& constraints) {
     v1::Experiment experiment = Minimal("constraints { " + constraints + " }");
     experiment.set_algorithm(algorithm);
     return Validate(experiment);
   };
   for (const std::string algorithm : {"datacom", "iqn_datacom"}) {
-    EXPECT_TRUE(with(algorithm, "known: ['joint_position', 'a row']").ok()) << "the task knows the names";
+    EXPECT_TRUE(with(algorithm, "known: ['joint_position', 'a row']").ok()) << "the task checks the names";
     ExpectInvalid(with(algorithm, "learned: false known: 'wall'"), {"constraints.learned", "atacom_fi"});
   }
   EXPECT_TRUE(with("sac", "").ok());
@@ -65,7 +65,7 @@ TEST(ValidateExperiment, JoinsKnownConstraintsToALearnedOneAlone) {
   ExpectInvalid(with("atacom_fi", "known: 'wall'"), {"constraints.known", "atacom_fi"});
 }
 
-TEST(ValidateExperiment, WantsBothThePretrainingsDatasetAndItsUpdates) {
+TEST(ValidateExperiment, PretrainingNeedsADatasetAndUpdates) {
   EXPECT_TRUE(Validate(Minimal("pretrain { dataset: 'd' updates: 5 }")).ok());
   EXPECT_FALSE(ResolveExperiment(Minimal()).has_pretrain());
   ExpectInvalid(Validate(Minimal("pretrain { updates: 5 }")), {"pretrain.dataset: must be set"});
@@ -73,7 +73,7 @@ TEST(ValidateExperiment, WantsBothThePretrainingsDatasetAndItsUpdates) {
   ExpectInvalid(Validate(Minimal("pretrain { dataset: 'd' updates: 0 }")), {"pretrain.updates", "0 is below 1"});
 }
 
-TEST(ValidateExperiment, WantsRangesThatRiseAndMassesAboveZero) {
+TEST(ValidateExperiment, RequiresRisingRangesAndPositiveMasses) {
   const auto drawn = [](const std::string& what, const std::string& range) {
     return Validate(Minimal("task_options { randomisation { " + what + " { " + range + " } } }"));
   };
@@ -89,7 +89,7 @@ TEST(ValidateExperiment, WantsRangesThatRiseAndMassesAboveZero) {
                 {"task_options.reward", "none", "code, paper"});
 }
 
-TEST(ValidateExperiment, ChecksRangesThatOverridesSetOneEndOf) {
+TEST(ValidateExperiment, ChecksARangeWhenOverridesSetOnlyOneEnd) {
   v1::Experiment experiment = Minimal();
   ASSERT_TRUE(ApplyOverride("task_options.randomisation.mass.low=0.8", &experiment).ok());
   ExpectInvalid(Validate(experiment), {"task_options.randomisation.mass.high: must be set"});
@@ -99,14 +99,14 @@ TEST(ValidateExperiment, ChecksRangesThatOverridesSetOneEndOf) {
   EXPECT_TRUE(Validate(experiment).ok());
 }
 
-TEST(ValidateExperiment, WantsMembersThatDiffer) {
+TEST(ValidateExperiment, RequiresDifferentMembers) {
   ExpectInvalid(Validate(Minimal("members { seed: 1 } members { seed: 2 } members { seed: 1 }")),
                 {"members[2].seed", "1", "members[0]"});
   EXPECT_TRUE(Validate(Minimal("members { seed: 1 } members { seed: 1 hyper { actor_lr: 0.1 } }")).ok());
 }
 
-// Visits every field of the schema (a task option's absence is the task's own business); numbers without any bound are
-// a mistake, except where any value is right.
+// Checks every field of the schema, except the defaults of task options, which are the task's. Every number needs a
+// bound, unless any value is valid.
 void ExpectRules(const google::protobuf::Descriptor* descriptor) {
   for (int i = 0; i < descriptor->field_count(); ++i) {
     const google::protobuf::FieldDescriptor* field = descriptor->field(i);
@@ -121,11 +121,11 @@ void ExpectRules(const google::protobuf::Descriptor* descriptor) {
     EXPECT_TRUE(field->is_repeated() || field->has_default_value() || rule.required() ||
                 field->name() == "description" || field->name() == "label" ||
                 field->containing_type() == v1::TaskOptions::descriptor())
-        << field->full_name() << " has neither a default nor a reason";
+        << field->full_name() << " has no default and no reason for that";
   }
 }
 
-TEST(Schema, EveryNumberHasABoundAndEveryFieldADefaultOrAReason) { ExpectRules(v1::Experiment::descriptor()); }
+TEST(Schema, EveryNumberHasABoundAndEveryFieldADefaultOrAnException) { ExpectRules(v1::Experiment::descriptor()); }
 
 TEST(Schema, DefaultsObeyTheirOwnRules) {
   v1::Experiment resolved = ResolveExperiment(Minimal());

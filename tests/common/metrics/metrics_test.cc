@@ -23,7 +23,7 @@ std::unique_ptr<Metrics> StartMetrics(const std::string& role, const std::string
   return Metrics::Start({role, "run-1", "cartpole", "datacom", listen}).value();
 }
 
-// What an HTTP GET of /metrics answers.
+// The answer to an HTTP GET of /metrics.
 std::string Get(const std::string& address) {
   const size_t colon = address.rfind(':');
   sockaddr_in peer = {};
@@ -70,7 +70,7 @@ TEST(Metrics, EverySeriesCarriesRunTaskAndAlgorithm) {
   EXPECT_GT(series, 20);
 }
 
-TEST(Metrics, ARolesOwnSeriesStartAtZeroAndOthersStayAway) {
+TEST(Metrics, ARolesSeriesStartAtZeroAndOtherRolesSeriesAreAbsent) {
   const std::string text = StartMetrics("actor")->Scrape();
   EXPECT_THAT(text, ::testing::ContainsRegex("datacom_actor_env_steps_total\\{[^}]*\\} 0"));
   EXPECT_THAT(text, ::testing::ContainsRegex("datacom_actor_wait_seconds_total\\{[^}]*reason=\"credit\"[^}]*\\} 0"));
@@ -81,7 +81,7 @@ TEST(Metrics, ARolesOwnSeriesStartAtZeroAndOthersStayAway) {
   EXPECT_THAT(text, Not(HasSubstr("datacom_learner_")));
 }
 
-TEST(Metrics, HandlesStayTheSameSeries) {
+TEST(Metrics, TheSameLabelsGiveTheSameSeries) {
   const auto metrics = StartMetrics("replay");
   prometheus::Counter& rows = metrics->counter("datacom_replay_inserts_total");
   rows.Increment(5);
@@ -103,7 +103,7 @@ TEST(Metrics, AreServedOverHttp) {
   EXPECT_THAT(answer, ::testing::ContainsRegex("datacom_replay_draws_total\\{[^}]*\\} 42"));
 }
 
-TEST(Metrics, ATakenPortIsAnErrorThatNamesIt) {
+TEST(Metrics, APortInUseIsAnErrorThatNamesIt) {
   const auto first = StartMetrics("replay", "127.0.0.1:0");
   const absl::Status status = Metrics::Start({"replay", "r", "t", "a", first->address()}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;

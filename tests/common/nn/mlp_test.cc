@@ -17,7 +17,7 @@ namespace {
 using testing::AddNet;
 using ::testing::HasSubstr;
 
-// y = x W + b layer by layer in double, as the header of snapshot.h names the arrays.
+// y = x W + b layer by layer in double, with the arrays' names of snapshot.h.
 std::vector<double> Literal(const Snapshot& snapshot, const Mlp::Form& form, std::vector<double> x) {
   for (int i = 0; snapshot.Find(absl::StrCat(form.net, ".", i, ".weight")) != nullptr; ++i) {
     const NamedArray& W = *snapshot.Find(absl::StrCat(form.net, ".", i, ".weight"));
@@ -57,8 +57,8 @@ std::vector<float> Inputs(int batch, int width) {
   return x;
 }
 
-// Odd sizes reach every kind of tile: rows in eights, fours, twos and ones, columns in wide, single and narrow vectors.
-TEST(Multiply, EveryInstructionSetGivesTheBitsOfOneFusedChain) {
+// The sizes use every kind of tile: 8, 4, 2 and 1 rows; columns in wide, single and narrow vectors.
+TEST(Multiply, EveryInstructionSetGivesTheBitsOfOneChainOfFusedMultiplyAdds) {
   for (const int stride : {8, 16, 24, 40, 104, 128}) {
     for (int batch = 1; batch <= 19; ++batch) {
       const int depth = 13, x_stride = 16;
@@ -90,7 +90,7 @@ TEST(Multiply, EveryInstructionSetGivesTheBitsOfOneFusedChain) {
   }
 }
 
-TEST(Mlp, ForwardEqualsALiteralEvaluation) {
+TEST(Mlp, ForwardEqualsADirectEvaluation) {
   for (const Case& c : Cases()) {
     Snapshot snapshot;
     AddNet(c.form.net, c.widths, 7, &snapshot);
@@ -107,7 +107,7 @@ TEST(Mlp, ForwardEqualsALiteralEvaluation) {
   }
 }
 
-TEST(Mlp, GradientEqualsFiniteDifferencesOfTheLiteralEvaluation) {
+TEST(Mlp, GradientEqualsFiniteDifferencesOfTheDirectEvaluation) {
   for (const Case& c : Cases()) {
     if (!c.form.gradient) continue;
     Snapshot snapshot;
@@ -157,7 +157,7 @@ TEST(Mlp, ARowHasTheSameBitsInEveryBatch) {
   }
 }
 
-TEST(Mlp, RefusesWhatDoesNotFitNamingArrayAndShapes) {
+TEST(Mlp, RefusesAWrongShapeNamingArrayAndShapes) {
   Snapshot snapshot;
   AddNet("net", {4, 8, 1}, 1, &snapshot);
   const Mlp::Form form{"net", 4, 1};

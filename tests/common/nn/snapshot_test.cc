@@ -36,7 +36,7 @@ void ExpectEqual(const Snapshot& a, const Snapshot& b) {
   }
 }
 
-TEST(Snapshot, SurvivesEncodingAndEncodesAlikeEveryTime) {
+TEST(Snapshot, SurvivesEncodingAndAlwaysEncodesAlike) {
   const Snapshot sample = Sample(2);
   const std::string encoded = EncodeSnapshot(sample);
   EXPECT_EQ(encoded, EncodeSnapshot(sample));
@@ -53,7 +53,7 @@ TEST(Snapshot, EveryTruncationIsRefused) {
   EXPECT_FALSE(DecodeSnapshot(encoded + "x").ok());
 }
 
-TEST(Snapshot, AFlippedBitOfTheDataIsRefusedAndOfTheManifestNeverCrashes) {
+TEST(Snapshot, AFlippedBitIsRefusedInTheDataAndNeverCrashesInTheManifest) {
   const std::string encoded = EncodeSnapshot(Sample(0));
   std::string data;
   MakeManifest(Sample(0), &data);
@@ -83,7 +83,7 @@ TEST(Snapshot, HostileShapesAreRefusedWithoutAllocatingThem) {
   EXPECT_THAT(std::string(SnapshotFromManifest(manifest, data).status().message()), HasSubstr("twice"));
 }
 
-TEST(Snapshot, AFileHoldsOneSnapshotAMemberAndNamesItselfWhenBroken) {
+TEST(Snapshot, AFileHoldsOneSnapshotPerMemberAndADamagedFileIsNamed) {
   const std::string path = ::testing::TempDir() + "/members.snapshot";
   ASSERT_TRUE(WriteSnapshotFile(path, {Sample(0), Sample(1), Sample(2)}).ok());
   const auto read = ReadSnapshotFile(path);
@@ -102,7 +102,7 @@ TEST(Snapshot, AFileHoldsOneSnapshotAMemberAndNamesItselfWhenBroken) {
   EXPECT_EQ(ReadSnapshotFile(path).status().code(), absl::StatusCode::kDataLoss);
 }
 
-TEST(Snapshot, AMissingScalarIsNamedWithItsRule) {
+TEST(Snapshot, AMissingScalarIsNamedWithTheActingRule) {
   const absl::Status status = Sample(0).Scalar("cost_limit").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("cost_limit"), HasSubstr("safe_map")));

@@ -18,7 +18,7 @@ using ::testing::Pair;
 constexpr char kHeader[] =
     "member,env_steps,epoch,eval_episodes,eval_discounted_return,eval_max_violation,eval_sum_cost\n";
 
-// The epoch chosen of rows "episodes,J,violation,cost", one an epoch from 0 on; -1 when there is none.
+// The chosen epoch among rows "episodes,J,violation,cost", one per epoch from 0; -1 when there is none.
 int Chosen(const std::vector<std::string>& rows, double budget) {
   std::string text = kHeader;
   std::vector<size_t> indices;
@@ -54,20 +54,20 @@ TEST(BestRow, FollowsTheRuleInEveryCase) {
   for (const Case& one : cases) EXPECT_EQ(Chosen(one.rows, one.budget), one.epoch) << one.why;
 }
 
-TEST(BestRow, OfTheRowsOfOneEpochOnlyTheLastCompetes) {
+TEST(BestRow, OnlyTheLastRowOfAnEpochCounts) {
   const auto chosen = [](const std::string& rows) {
     const Csv csv = Csv::Parse(kHeader + rows, "test").value();
     const absl::StatusOr<size_t> row = BestRow(csv, {0, 1, 2, 3}, 5);
     return row.ok() ? static_cast<int>(*row) : -1;
   };
   const std::string first = "0,0,0,25,1,0,0\n", cut = "0,900,1,25,9,0,0\n", next = "0,2000,2,25,2,0,0\n";
-  EXPECT_EQ(chosen(first + cut + "0,1000,1,25,8,0,0\n" + next), 2) << "the epoch is the best, by its last row";
-  EXPECT_EQ(chosen(first + cut + "0,1000,1,25,1.5,0,0\n" + next), 3) << "it is no longer the best";
-  EXPECT_EQ(chosen(first + cut + "0,1000,1,25,9,0,6\n" + next), 3) << "it is over the budget";
-  EXPECT_EQ(chosen(first + cut + "0,1000,1,0,,,\n" + next), 3) << "it is not evaluated yet";
+  EXPECT_EQ(chosen(first + cut + "0,1000,1,25,8,0,0\n" + next), 2) << "the last row makes this epoch the best";
+  EXPECT_EQ(chosen(first + cut + "0,1000,1,25,1.5,0,0\n" + next), 3) << "the last row makes it worse than another";
+  EXPECT_EQ(chosen(first + cut + "0,1000,1,25,9,0,6\n" + next), 3) << "the last row is over the budget";
+  EXPECT_EQ(chosen(first + cut + "0,1000,1,0,,,\n" + next), 3) << "the last row is not evaluated yet";
 }
 
-TEST(CostBudget, IsTheMembersOwnWhereTheAlgorithmKeepsOneAndElseZero) {
+TEST(CostBudget, IsTheMembersOrZeroForAlgorithmsWithoutABudget) {
   v1::Experiment experiment;
   experiment.mutable_hyper()->set_cost_budget(7);
   experiment.add_members()->set_seed(0);
@@ -88,7 +88,7 @@ TEST(CostBudget, IsTheMembersOwnWhereTheAlgorithmKeepsOneAndElseZero) {
   EXPECT_EQ(without, 5);
 }
 
-TEST(ReadBestEpochs, ChoosesForEachMemberByItsBudgetAndNamesAMemberWithoutEvaluation) {
+TEST(ReadBestEpochs, UsesEachMembersBudgetAndNamesAMemberWithoutEvaluation) {
   const std::string folder = ::testing::TempDir() + "/best_epochs";
   std::filesystem::create_directories(folder);
   v1::Experiment experiment;
@@ -97,7 +97,7 @@ TEST(ReadBestEpochs, ChoosesForEachMemberByItsBudgetAndNamesAMemberWithoutEvalua
   experiment.add_members()->mutable_hyper()->set_cost_budget(2);
   const std::string rows =
       std::string(kHeader) + "0,0,0,25,1,0,1\n1,0,0,25,1,0,1\n0,9,4,25,8,0.1,9\n1,9,4,25,8,0.1,9\n";
-  std::ofstream(folder + "/progress.csv") << rows << "0,20,5,25,9";  // a writer that was killed
+  std::ofstream(folder + "/progress.csv") << rows << "0,20,5,25,9";  // the writer was killed
   const auto epochs = ReadBestEpochs(folder, experiment);
   ASSERT_TRUE(epochs.ok()) << epochs.status();
   EXPECT_THAT(*epochs, ElementsAre(Pair(0, 4), Pair(1, 0)));

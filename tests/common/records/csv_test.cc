@@ -27,16 +27,16 @@ class Csv : public ::testing::Test {
 
 TEST_F(Csv, WritesHeaderAndRows) {
   auto writer = CsvWriter::Create(path_, {"epoch", "delta"}).value();
-  EXPECT_EQ(Content(), "epoch,delta\n") << "the header is there at once";
+  EXPECT_EQ(Content(), "epoch,delta\n") << "the header is written at once";
   ASSERT_TRUE(writer->Append({Cell(1), Cell(0.1)}).ok());
   ASSERT_TRUE(writer->Append({Cell(uint64_t{18446744073709551615u}), Cell(std::nan(""))}).ok());
-  EXPECT_EQ(Content(), "epoch,delta\n") << "rows wait for a flush";
+  EXPECT_EQ(Content(), "epoch,delta\n") << "rows are written at a flush";
   ASSERT_TRUE(writer->Flush(/*sync=*/true).ok());
   EXPECT_EQ(Content(), "epoch,delta\n1,0.1\n18446744073709551615,\n");
   EXPECT_EQ(writer->Offset(), Content().size());
 }
 
-TEST_F(Csv, ResumeCutsBackToTheOffset) {
+TEST_F(Csv, ResumeTruncatesToTheOffset) {
   uint64_t offset = 0;
   {
     auto writer = CsvWriter::Create(path_, {"a"}).value();
@@ -52,7 +52,7 @@ TEST_F(Csv, ResumeCutsBackToTheOffset) {
   EXPECT_EQ(Content(), "a\n1\n2\n");
 }
 
-TEST_F(Csv, ResumeRefusesAnotherHeaderAndAShorterFileAndKeepsThem) {
+TEST_F(Csv, ResumeRefusesAnotherHeaderAndAShorterFileAndKeepsTheFile) {
   { ASSERT_TRUE(CsvWriter::Create(path_, {"a", "b"}).ok()); }
   const absl::Status header = CsvWriter::Resume(path_, {"a", "c"}, 4).status();
   EXPECT_EQ(header.code(), absl::StatusCode::kFailedPrecondition) << header;

@@ -40,7 +40,7 @@ class DatasetTest : public ::testing::Test {
     ASSERT_NE(text, changed) << from;
     ASSERT_TRUE(WriteFileAtomically(path, changed).ok());
   }
-  // The learning columns of one row, as a draw carries them.
+  // The learning columns of one row, as in a draw.
   static std::string Row(const Dataset& dataset, uint64_t number) {
     std::string columns;
     dataset.Gather({number}, &columns);
@@ -51,7 +51,7 @@ class DatasetTest : public ::testing::Test {
   const std::string folder_;
 };
 
-TEST_F(DatasetTest, EveryRowOfEveryMemberComesBack) {
+TEST_F(DatasetTest, EveryRowOfEveryMemberIsReadBack) {
   ASSERT_TRUE(MakeDataset(folder_, Schema(), {5000, 7}).ok());  // more than one chunk, less than one
   const auto dataset = Dataset::Read(folder_, "cartpole", Schema());
   ASSERT_TRUE(dataset.ok()) << dataset.status();
@@ -65,13 +65,13 @@ TEST_F(DatasetTest, EveryRowOfEveryMemberComesBack) {
     EXPECT_EQ(FloatAt(row, 2), value);
     EXPECT_EQ(FloatAt(row, 5), value / 2);
   }
-  EXPECT_EQ(dataset->failures().size(), 1667u + 3);  // every third row, from each member's first on
+  EXPECT_EQ(dataset->failures().size(), 1667u + 3);  // every third row of each member, from its first
   EXPECT_EQ(dataset->failures()[1667], 5000u);
   EXPECT_EQ(RowsOf(dataset->manifest()), 5007u);
   EXPECT_EQ(FailuresOf(dataset->manifest()), 1670u);
 }
 
-TEST_F(DatasetTest, ADrawCarriesColumnAfterColumn) {
+TEST_F(DatasetTest, ADrawHoldsOneColumnAfterTheOther) {
   ASSERT_TRUE(MakeDataset(folder_, Schema(), {10}).ok());
   const auto dataset = Dataset::Read(folder_, "cartpole", Schema());
   std::string columns;
@@ -84,7 +84,7 @@ TEST_F(DatasetTest, ADrawCarriesColumnAfterColumn) {
   EXPECT_EQ(FloatAt(columns, 12), 0.25);  // costs
 }
 
-TEST_F(DatasetTest, TheManifestSaysHowToReadTheFiles) {
+TEST_F(DatasetTest, TheManifestDescribesTheFiles) {
   ASSERT_TRUE(MakeDataset(folder_, Schema(), {9}).ok());
   const auto manifest = ReadManifest(folder_);
   ASSERT_TRUE(manifest.ok()) << manifest.status();
@@ -97,7 +97,7 @@ TEST_F(DatasetTest, TheManifestSaysHowToReadTheFiles) {
   EXPECT_EQ(manifest->members(0).crc32(), Crc32(*ReadFile(folder_ + "/member_0.rows")));
 }
 
-TEST_F(DatasetTest, AnyDamagedByteIsFound) {
+TEST_F(DatasetTest, EveryDamagedByteIsDetected) {
   ASSERT_TRUE(MakeDataset(folder_, Schema(), {4100}).ok());
   const std::string path = folder_ + "/member_0.rows", whole = *ReadFile(path);
   for (const size_t at : {size_t{0}, size_t{3}, whole.size() / 2, whole.size() - 1}) {
@@ -110,7 +110,7 @@ TEST_F(DatasetTest, AnyDamagedByteIsFound) {
   }
 }
 
-TEST_F(DatasetTest, AFileThatIsShorterLongerOrGoneIsNamedWithBothSizes) {
+TEST_F(DatasetTest, AShorterLongerOrMissingFileIsNamedWithBothSizes) {
   ASSERT_TRUE(MakeDataset(folder_, Schema(), {20, 20}).ok());
   const std::string path = folder_ + "/member_1.rows", whole = *ReadFile(path);
   for (const std::string& content : {whole.substr(0, whole.size() - 1), whole + "x", std::string()}) {
@@ -144,14 +144,14 @@ TEST_F(DatasetTest, AManifestThatContradictsItselfIsRefused) {
   }
 }
 
-TEST_F(DatasetTest, AnotherLayoutIsRefusedByNumber) {
+TEST_F(DatasetTest, AnotherLayoutIsRefusedNamingItsNumber) {
   ASSERT_TRUE(MakeDataset(folder_, Schema(), {20}).ok());
   Edit("layout: 1", "layout: 2");
   EXPECT_TRUE(absl::IsFailedPrecondition(Read()));
   EXPECT_THAT(std::string(Read().message()), HasSubstr("layout 2, this build reads 1"));
 }
 
-TEST_F(DatasetTest, WhatIsNoDatasetIsSaidToBeNone) {
+TEST_F(DatasetTest, AFolderWithoutAManifestIsRefused) {
   EXPECT_TRUE(absl::IsInvalidArgument(Read()));
   EXPECT_THAT(std::string(Read().message()), AllOf(HasSubstr(folder_), HasSubstr("not a dataset folder")));
 }
@@ -166,7 +166,7 @@ TEST_F(DatasetTest, AnotherTaskOrOtherColumnsAreNamed) {
   EXPECT_THAT(std::string(more.message()), HasSubstr("column prev_cost is missing"));
 }
 
-TEST_F(DatasetTest, ColumnsThatNoLearnerReadsMayDiffer) {
+TEST_F(DatasetTest, ColumnsThatTheLearnerDoesNotReadMayDiffer) {
   const RowSchema richer = RowSchema::For(2, 1, {{"raw_action", ColumnType::kFloat32, 1, false}});
   ASSERT_TRUE(MakeDataset(folder_, richer, {20}).ok());
   const auto dataset = Dataset::Read(folder_, "cartpole", Schema());
@@ -174,7 +174,7 @@ TEST_F(DatasetTest, ColumnsThatNoLearnerReadsMayDiffer) {
   EXPECT_EQ(FloatAt(Row(*dataset, 5), 5), 2.5);
 }
 
-TEST_F(DatasetTest, ActionsChosenAreNotTakenForActionsExecuted) {
+TEST_F(DatasetTest, ChosenActionsAreNotAcceptedAsExecutedOnes) {
   const RowSchema filtered = RowSchema::For(2, 1, {ExecutedActionColumn(1)});
   ASSERT_TRUE(MakeDataset(folder_, filtered, {20}).ok());
   EXPECT_THAT(std::string(Read().message()),
@@ -182,7 +182,7 @@ TEST_F(DatasetTest, ActionsChosenAreNotTakenForActionsExecuted) {
   EXPECT_TRUE(Read("cartpole", filtered).ok());
 }
 
-TEST_F(DatasetTest, AValueNoRowMayHoldIsNamedWithItsRow) {
+TEST_F(DatasetTest, AnInvalidValueIsNamedWithItsRow) {
   v1::DatasetManifest manifest;
   manifest.mutable_experiment()->set_task("cartpole");
   manifest.add_members();
@@ -195,14 +195,14 @@ TEST_F(DatasetTest, AValueNoRowMayHoldIsNamedWithItsRow) {
               AllOf(HasSubstr("rows from 4096"), HasSubstr("column reward, row 4: inf")));
 }
 
-TEST_F(DatasetTest, ASlashAtTheEndOfItsNameMakesNoDifference) {
+TEST_F(DatasetTest, ATrailingSlashMakesNoDifference) {
   const absl::Status made = MakeDataset(folder_ + "//", Schema(), {20});
   ASSERT_TRUE(made.ok()) << made;
   EXPECT_TRUE(Read().ok());
   EXPECT_TRUE(absl::IsInvalidArgument(MakeDataset(folder_ + "/", Schema(), {20})));
 }
 
-TEST_F(DatasetTest, WhatIsThereAlreadyIsLeftAlone) {
+TEST_F(DatasetTest, AnExistingFolderIsNotOverwritten) {
   fs::create_directories(folder_);
   EXPECT_TRUE(absl::IsInvalidArgument(MakeDataset(folder_, Schema(), {20})));
   EXPECT_TRUE(fs::is_empty(folder_));

@@ -19,7 +19,7 @@ v1::EvaluationEpisode Episode(double discounted, double violation, double cost, 
   return episode;
 }
 
-TEST(EvaluationMeans, CountWholeEpisodesAlone) {
+TEST(EvaluationMeans, CountOnlyCompleteEpisodes) {
   std::vector<v1::EvaluationEpisode> episodes = {Episode(1, 0.5, 4, 8, true), Episode(100, 9, 900, 2, true),
                                                  Episode(4, 0.25, 1, 4, false)};
   episodes[1].set_abandoned(true);
@@ -30,12 +30,12 @@ TEST(EvaluationMeans, CountWholeEpisodesAlone) {
   EXPECT_EQ(means.return_, 5);
   EXPECT_EQ(means.max_violation, 0.375);
   EXPECT_EQ(means.sum_cost, 2.5);
-  EXPECT_EQ(means.mean_cost, 0.375);  // of 0.5 and 0.25 a step
+  EXPECT_EQ(means.mean_cost, 0.375);  // of 0.5 and 0.25 per step
   EXPECT_EQ(means.length, 6);
   EXPECT_EQ(means.success_rate, 0.5);
 }
 
-TEST(EvaluationMeans, AreEmptyCellsWhereEveryEpisodeWasAbandoned) {
+TEST(EvaluationMeans, AreEmptyCellsWhenEveryEpisodeWasAbandoned) {
   std::vector<v1::EvaluationEpisode> episodes = {Episode(1, 0.5, 4, 8, true)};
   episodes[0].set_abandoned(true);
   const EvaluationMeans means = MeansOf(episodes);

@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Two environments of a session take turns; the second violates at its steps 1 and 2.
+// Two environments of a session alternate; the second violates at its steps 1 and 2.
 class LedgerFiles : public ::testing::Test {
  protected:
   static constexpr uint32_t kActions = 2;
@@ -73,7 +73,7 @@ class LedgerFiles : public ::testing::Test {
   }
   std::string Path(const std::string& name) const { return folder_ + "/ledger/" + name; }
   std::string Content(const std::string& name) const { return ReadFile(Path(name)).value(); }
-  // Replaces a file by `edit` of its content.
+  // Replaces the content of a file by `edit` of it.
   template <typename Edit>
   void Damage(const std::string& name, const Edit& edit) {
     std::string content = Content(name);
@@ -83,7 +83,7 @@ class LedgerFiles : public ::testing::Test {
   std::string folder_;
 };
 
-TEST_F(LedgerFiles, AViolationIsARowThatAPersonCanRead) {
+TEST_F(LedgerFiles, AViolationIsAReadableRow) {
   Append(0, 6, Open().get());
   EXPECT_EQ(Content("violations.csv"),
             "id,member,seed,actor,session,environment,episode,step,env_steps,policy_version,delta,cvar,slack,cost,"
@@ -95,7 +95,7 @@ TEST_F(LedgerFiles, AViolationIsARowThatAPersonCanRead) {
   EXPECT_EQ(Content("member_1.steps").size(), LedgerStepBytes(6, kActions));
 }
 
-TEST_F(LedgerFiles, WhatIsReadHasTheBitsThatWereWritten) {
+TEST_F(LedgerFiles, ReadsTheBitsThatWereWritten) {
   Append(0, 6, Open().get());
   const auto violation = ReadViolation(folder_, 4);
   ASSERT_TRUE(violation.ok()) << violation.status();
@@ -120,7 +120,7 @@ TEST_F(LedgerFiles, WhatIsReadHasTheBitsThatWereWritten) {
 
   const auto episode = ReadEpisode(folder_, *violation);
   ASSERT_TRUE(episode.ok()) << episode.status();
-  ASSERT_EQ(episode->size(), 3u) << "of the other environment nothing";
+  ASSERT_EQ(episode->size(), 3u) << "nothing of the other environment";
   for (uint32_t step = 0; step < 3; ++step) {
     const LedgerStep want = StepOf(2 * step + 1);
     EXPECT_EQ(episode->at(step).step, step);
@@ -130,7 +130,7 @@ TEST_F(LedgerFiles, WhatIsReadHasTheBitsThatWereWritten) {
   }
 }
 
-TEST_F(LedgerFiles, AResumedLedgerHasTheBytesOfOneThatNeverStopped) {
+TEST_F(LedgerFiles, AResumedLedgerHasTheBytesOfAnUninterruptedOne) {
   Append(0, 6, Open().get());
   const std::string violations = Content("violations.csv"), steps = Content("member_0.steps");
   for (uint32_t cut = 0; cut <= 6; ++cut) {
@@ -139,7 +139,7 @@ TEST_F(LedgerFiles, AResumedLedgerHasTheBytesOfOneThatNeverStopped) {
       auto writer = Open();
       Append(0, cut, writer.get());
       for (const auto& [path, bytes] : writer->Offsets()) offsets[path] = bytes;
-      Append(cut, 5, writer.get());  // what no checkpoint knows
+      Append(cut, 5, writer.get());  // rows after the checkpoint
     }
     auto writer = Open(offsets);
     EXPECT_EQ(writer->transitions(0), cut);
@@ -149,7 +149,7 @@ TEST_F(LedgerFiles, AResumedLedgerHasTheBytesOfOneThatNeverStopped) {
   }
 }
 
-TEST_F(LedgerFiles, AViolationThatCanBeReadHasItsStepsWhateverBuffersHold) {
+TEST_F(LedgerFiles, AReadableViolationHasItsStepsWhateverIsBuffered) {
   const auto writer = Open();
   uint64_t readable = 0;
   for (uint32_t row = 0; row < 2000; ++row) {
@@ -158,7 +158,7 @@ TEST_F(LedgerFiles, AViolationThatCanBeReadHasItsStepsWhateverBuffersHold) {
     ASSERT_TRUE(writer->AppendViolation(ViolationOf(row, 1)).ok());
     const std::string csv = Content("violations.csv");
     const auto rows = static_cast<uint64_t>(std::count(csv.begin(), csv.end(), '\n'));
-    if (rows <= readable + 1) continue;  // the first is the header
+    if (rows <= readable + 1) continue;  // the first line is the header
     readable = rows - 1;
     const auto violation = ReadViolation(folder_, readable);
     ASSERT_TRUE(violation.ok()) << violation.status();
@@ -169,7 +169,7 @@ TEST_F(LedgerFiles, AViolationThatCanBeReadHasItsStepsWhateverBuffersHold) {
   EXPECT_GT(readable, 0u) << "no buffer was full";
 }
 
-TEST_F(LedgerFiles, NamesOfActorsCannotBreakARow) {
+TEST_F(LedgerFiles, ActorNamesCannotBreakARow) {
   auto writer = Open();
   ASSERT_TRUE(writer->AppendStep(0, StepOf(3)).ok());
   LedgerViolation violation = ViolationOf(3, 0);
@@ -179,7 +179,7 @@ TEST_F(LedgerFiles, NamesOfActorsCannotBreakARow) {
   EXPECT_EQ(ReadViolation(folder_, 1)->actor, "a__b__c");
 }
 
-TEST_F(LedgerFiles, WhatIsNotThereIsNamed) {
+TEST_F(LedgerFiles, AMissingFileOrViolationIsNamed) {
   EXPECT_EQ(ReadViolation(folder_, 1).status().code(), absl::StatusCode::kNotFound);
   Append(0, 3, Open().get());
   EXPECT_THAT(std::string(ReadViolation(folder_, 1).status().message()), HasSubstr("it holds none"));
@@ -191,7 +191,7 @@ TEST_F(LedgerFiles, WhatIsNotThereIsNamed) {
   }
 }
 
-TEST_F(LedgerFiles, ALastRowOrRecordThatWasNotFinishedDoesNotCount) {
+TEST_F(LedgerFiles, AnUnfinishedLastRowOrRecordDoesNotCount) {
   Append(0, 6, Open().get());
   const LedgerViolation violation = *ReadViolation(folder_, 1);
   Damage("violations.csv", [](std::string* content) { content->pop_back(); });
@@ -201,7 +201,7 @@ TEST_F(LedgerFiles, ALastRowOrRecordThatWasNotFinishedDoesNotCount) {
   EXPECT_EQ(ReadEpisode(folder_, violation)->size(), 2u);
 }
 
-TEST_F(LedgerFiles, DamageIsRefusedNamingFileAndPlace) {
+TEST_F(LedgerFiles, DamageIsRefusedNamingFileAndPosition) {
   Append(0, 6, Open().get());
   const LedgerViolation violation = *ReadViolation(folder_, 3);
   const std::string csv = Content("violations.csv"), steps = Content("member_0.steps");
@@ -238,7 +238,7 @@ TEST_F(LedgerFiles, DamageIsRefusedNamingFileAndPlace) {
               HasSubstr("record 5 is not violation 3"));
 }
 
-TEST_F(LedgerFiles, ALedgerThatDoesNotFitItsCheckpointIsNotContinued) {
+TEST_F(LedgerFiles, ALedgerThatContradictsItsCheckpointIsNotContinued) {
   std::map<std::string, uint64_t> offsets;
   {
     auto writer = Open();
@@ -261,7 +261,7 @@ TEST_F(LedgerFiles, ALedgerThatDoesNotFitItsCheckpointIsNotContinued) {
             absl::StatusCode::kFailedPrecondition);
 }
 
-TEST(StepCheck, ChangesWithEveryBitOfWhatIsChecked) {
+TEST(StepCheck, ChangesWithEveryCheckedBit) {
   const float observation[] = {1, 2}, next[] = {2, -0.0f};
   const uint32_t check = StepCheck(observation, next, 2, 0.5f, false);
   EXPECT_EQ(StepCheck(observation, next, 2, 0.5f, false), check);

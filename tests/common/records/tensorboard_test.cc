@@ -14,7 +14,7 @@
 namespace datacom {
 namespace {
 
-// A decoder apart from the writer: frames, checksums, then the few fields of Event by their wire types.
+// An independent decoder: frames, checksums, then the fields of Event by their wire types.
 struct Event {
   double wall_time = 0;
   int64_t step = 0;
@@ -111,7 +111,7 @@ TEST(Crc32c, GivesTheCheckValuesOfItsDefinition) {
   EXPECT_EQ(Crc32c(std::string(32, '\xff')), 0x62a8ab43u);
 }
 
-TEST_F(Events, DecodeToWhatWasWritten) {
+TEST_F(Events, DecodeToTheWrittenValues) {
   std::string path;
   {
     auto writer = EventWriter::Open(folder_ + "/tensorboard/member_0", 0).value();
@@ -134,7 +134,7 @@ TEST_F(Events, DecodeToWhatWasWritten) {
   EXPECT_EQ(events[2].step, 3000000000);
 }
 
-TEST_F(Events, ResumeCutsBackToTheOffsetAndGoesOnInTheSameFile) {
+TEST_F(Events, ResumeTruncatesToTheOffsetAndContinuesTheSameFile) {
   uint64_t offset = 0;
   {
     auto writer = EventWriter::Open(folder_, 0).value();

@@ -33,7 +33,7 @@ TEST(RowSchema, StoredColumnsAreAlignedAndDoNotOverlap) {
   }
 }
 
-TEST(RowSchema, FingerprintDiffersWhereTheLayoutDoes) {
+TEST(RowSchema, FingerprintDependsOnTheLayout) {
   std::set<uint64_t> fingerprints;
   fingerprints.insert(RowSchema::For(5, 1).fingerprint());
   fingerprints.insert(RowSchema::For(6, 1).fingerprint());
@@ -47,7 +47,7 @@ TEST(RowSchema, FingerprintDiffersWhereTheLayoutDoes) {
   EXPECT_EQ(RowSchema::For(5, 1).fingerprint(), RowSchema::For(5, 1).fingerprint());
 }
 
-TEST(RowSchema, ExtraColumnsTravelAndIdentityStaysOutOfDraws) {
+TEST(RowSchema, DrawsHoldExtraColumnsButNoIdentity) {
   const RowSchema schema = RowSchema::For(2, 1, {PreviousCostColumn()});
   const auto has = [](const std::vector<Column>& columns, const std::string& name) {
     return std::any_of(columns.begin(), columns.end(), [&](const Column& column) { return column.name == name; });
@@ -61,7 +61,7 @@ TEST(RowSchema, ExtraColumnsTravelAndIdentityStaysOutOfDraws) {
   }
 }
 
-TEST(RowSchema, TellsWhichColumnTheEnvironmentWasGiven) {
+TEST(RowSchema, NamesTheColumnOfTheExecutedAction) {
   EXPECT_EQ(RowSchema::For(2, 1).executed_column(), "action");
   const RowSchema filtered = RowSchema::For(2, 3, {ExecutedActionColumn(3)});
   EXPECT_EQ(filtered.executed_column(), "executed_action");
@@ -69,7 +69,9 @@ TEST(RowSchema, TellsWhichColumnTheEnvironmentWasGiven) {
   for (const Column& column : filtered.learning()) EXPECT_NE(column.name, "executed_action");
 }
 
-TEST(RowSchemaDeathTest, AsksForNoUnknownColumn) { EXPECT_DEATH(RowSchema::For(1, 1).offset("nonsense"), ""); }
+TEST(RowSchemaDeathTest, AnUnknownColumnIsAProgrammingError) {
+  EXPECT_DEATH(RowSchema::For(1, 1).offset("nonsense"), "");
+}
 
 }  // namespace
 }  // namespace datacom

@@ -12,9 +12,9 @@ namespace datacom {
 namespace {
 
 using ::testing::HasSubstr;
-constexpr std::chrono::milliseconds kPatience{60000};  // far beyond what a loaded machine needs
+constexpr std::chrono::milliseconds kPatience{60000};  // far longer than a busy machine needs
 
-// Answers Info; echoes nothing else.
+// Answers only Info.
 class FakeReplay : public v1::Replay::Service {
  public:
   grpc::Status Info(grpc::ServerContext*, const v1::ReplayInfoRequest* request, v1::ReplayInfo* reply) override {
@@ -36,7 +36,7 @@ grpc::Status CallInfo(const std::shared_ptr<grpc::Channel>& channel, const std::
   return v1::Replay::NewStub(channel)->Info(&context, request, reply);
 }
 
-TEST(Server, AnswersOnThePortItPickedAndInProcess) {
+TEST(Server, AnswersOnItsPortAndInProcess) {
   FakeReplay service;
   const auto server = StartServer(&service);
   EXPECT_THAT(server->address(), ::testing::MatchesRegex("127\\.0\\.0\\.1:[1-9][0-9]*"));
@@ -48,7 +48,7 @@ TEST(Server, AnswersOnThePortItPickedAndInProcess) {
   }
 }
 
-TEST(Server, RefusesATakenPortNamingIt) {
+TEST(Server, RefusesAPortInUseNamingIt) {
   FakeReplay service, other;
   const auto server = StartServer(&service);
   const absl::Status status = Server::Start(server->address(), {&other}).status();
@@ -56,7 +56,7 @@ TEST(Server, RefusesATakenPortNamingIt) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(server->address()));
 }
 
-TEST(Server, RefusesAnAddressThatIsNoneNamingIt) {
+TEST(Server, RefusesAnInvalidAddressNamingIt) {
   FakeReplay service;
   const absl::Status status = Server::Start("nonsense", {&service}).status();
   EXPECT_FALSE(status.ok());
@@ -68,12 +68,12 @@ TEST(Server, ThePortIsFreeAgainAfterShutdown) {
   auto server = StartServer(&service);
   const std::string address = server->address();
   server->Shutdown(kPatience);
-  server->Shutdown(kPatience);  // again is harmless
+  server->Shutdown(kPatience);  // a second call is harmless
   server.reset();
   EXPECT_EQ(StartServer(&service, address)->address(), address);
 }
 
-TEST(Server, AClientFindsARestartedServerAgain) {
+TEST(Server, AClientReconnectsToARestartedServer) {
   FakeReplay service;
   auto server = StartServer(&service);
   const std::string address = server->address();
@@ -106,7 +106,7 @@ TEST(CheckHealth, FollowsTheServersState) {
 TEST(Hello, AcceptsItsOwnBuildAndRun) {
   EXPECT_TRUE(CheckHello(MakeHello("run", 5), "run", 5).ok());
   EXPECT_TRUE(CheckHello(MakeHello("run", 0), "run", 0).ok());
-  EXPECT_TRUE(CheckHello(MakeHello("run", 9), "run", 0).ok()) << "0: the service does not know a schema";
+  EXPECT_TRUE(CheckHello(MakeHello("run", 9), "run", 0).ok()) << "0: the service has no schema";
 }
 
 TEST(Hello, RefusalsNameBothValues) {
@@ -141,7 +141,7 @@ TEST(Status, CrossesTheWireWithCodeAndMessage) {
   }
 }
 
-TEST(Backoff, DoublesUpToTwoSecondsWithinItsJitterAndStartsAgain) {
+TEST(Backoff, DoublesUpToTwoSecondsWithJitterAndCanBeReset) {
   Backoff backoff(1);
   double plain = 50;
   for (int i = 0; i < 40; ++i) {
@@ -154,7 +154,7 @@ TEST(Backoff, DoublesUpToTwoSecondsWithinItsJitterAndStartsAgain) {
   EXPECT_LE(backoff.Next().count(), 60);
   std::set<int64_t> firsts;
   for (uint64_t seed = 0; seed < 100; ++seed) firsts.insert(Backoff(seed).Next().count());
-  EXPECT_GT(firsts.size(), 10u) << "clients do not come back in step";
+  EXPECT_GT(firsts.size(), 10u) << "clients do not retry in step";
 }
 
 }  // namespace

@@ -7,9 +7,9 @@
 namespace datacom {
 namespace {
 
-constexpr std::chrono::milliseconds kPatience{60000};  // far beyond what a loaded machine needs
+constexpr std::chrono::milliseconds kPatience{60000};  // far longer than a busy machine needs
 
-// A message, then what a stream that was reset on its way ends with.
+// A message, then the status of a stream that was reset.
 class CutRange : public v1::Replay::Service {
  public:
   grpc::Status ReadRange(grpc::ServerContext*, const v1::ReadRangeRequest*,
@@ -19,8 +19,8 @@ class CutRange : public v1::Replay::Service {
   }
 };
 
-// CANCELLED would be taken for a request to stop.
-TEST(ReadRange, ACallThatSomebodyElseCancelsIsWorthTryingAgain) {
+// The caller would take CANCELLED for a request to stop.
+TEST(ReadRange, ACallCancelledByThePeerIsTransient) {
   CutRange service;
   const auto server = Server::Start("127.0.0.1:0", {&service}).value();
   int messages = 0;
@@ -32,7 +32,7 @@ TEST(ReadRange, ACallThatSomebodyElseCancelsIsWorthTryingAgain) {
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
 }
 
-TEST(ReadRange, WhatTheConsumerRefusesWithIsReturnedAsItIs) {
+TEST(ReadRange, ReturnsTheConsumersErrorUnchanged) {
   CutRange service;
   const auto server = Server::Start("127.0.0.1:0", {&service}).value();
   const absl::Status status = ReadRange(server->InProcessChannel(), {}, kPatience,

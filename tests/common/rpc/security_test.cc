@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using testing::TlsFiles;
-constexpr std::chrono::milliseconds kPatience{60000};  // far beyond what a loaded machine needs
+constexpr std::chrono::milliseconds kPatience{60000};  // far longer than a busy machine needs
 
 class EmptyReplay : public v1::Replay::Service {
  public:
@@ -63,7 +63,7 @@ TEST_F(SecureServer, RefusesAClientWithoutACertificate) {
 
 TEST_F(SecureServer, RefusesACertificateOfAnotherAuthority) {
   const TlsFiles other;
-  Security client = files_.security();  // trusts the server, but is not trusted
+  Security client = files_.security();  // trusts the server but is not trusted by it
   client.certificate = other.security().certificate;
   client.key = other.security().key;
   EXPECT_TRUE(absl::IsUnavailable(Call(client))) << Call(client);
@@ -71,12 +71,12 @@ TEST_F(SecureServer, RefusesACertificateOfAnotherAuthority) {
 
 TEST_F(SecureServer, IsNotTrustedByAClientOfAnotherAuthority) {
   const TlsFiles other;
-  Security client = files_.security();  // would be trusted, but does not trust
+  Security client = files_.security();  // would be trusted but does not trust the server
   client.authority = other.security().authority;
   EXPECT_TRUE(absl::IsUnavailable(Call(client))) << Call(client);
 }
 
-TEST_F(SecureServer, RefusesTheTokenOfAnotherRunForGood) {
+TEST_F(SecureServer, RefusesTheTokenOfAnotherRunWithoutRetry) {
   Security client = files_.security();
   client.token.back() = client.token.back() == '0' ? '1' : '0';
   const absl::Status status = Call(client);
@@ -101,7 +101,7 @@ TEST_F(SecureServer, RefusesACallWithoutToken) {
   EXPECT_TRUE(absl::IsUnauthenticated(status)) << status;
 }
 
-TEST_F(SecureServer, TellsItsHealthInPlainTextOnAPortThatServesNothingElse) {
+TEST_F(SecureServer, ServesOnlyHealthOnItsPlainTextPort) {
   EXPECT_TRUE(CheckHealth(server_->health_address(), kPatience).ok());
   EXPECT_TRUE(CheckHealth(server_->address(), kPatience, files_.security()).ok());
   EXPECT_FALSE(CheckHealth(server_->address(), kPatience).ok());
@@ -111,9 +111,9 @@ TEST_F(SecureServer, TellsItsHealthInPlainTextOnAPortThatServesNothingElse) {
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
 }
 
-TEST(LoadSecurity, OfNoFolderIsPlainText) { EXPECT_FALSE(LoadSecurity("").value().enabled()); }
+TEST(LoadSecurity, WithoutAFolderIsPlainText) { EXPECT_FALSE(LoadSecurity("").value().enabled()); }
 
-TEST(LoadSecurity, NamesTheFileThatIsMissingOrWrong) {
+TEST(LoadSecurity, NamesAMissingOrInvalidFile) {
   const TlsFiles files;
   const auto error = [&] {
     const absl::Status status = LoadSecurity(files.folder()).status();
@@ -128,7 +128,7 @@ TEST(LoadSecurity, NamesTheFileThatIsMissingOrWrong) {
   EXPECT_THAT(error(), HasSubstr(files.folder() + "/ca.crt"));
 }
 
-TEST(SecureServerStart, NamesTlsWhereCertificateAndKeyDoNotFit) {
+TEST(SecureServerStart, NamesTlsWhenCertificateAndKeyDoNotMatch) {
   const TlsFiles files, other;
   Security security = files.security();
   security.key = other.security().key;
@@ -137,7 +137,7 @@ TEST(SecureServerStart, NamesTlsWhereCertificateAndKeyDoNotFit) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("--tls"));
 }
 
-TEST(IsLoopback, KnowsTheAddressesThatOnlyThisMachineReaches) {
+TEST(IsLoopback, RecognisesLoopbackAddresses) {
   for (const char* address : {"127.0.0.1:80", "127.8.0.1:0", "localhost:5", "[::1]:5", "unix:/tmp/socket"}) {
     EXPECT_TRUE(IsLoopback(address)) << address;
   }

@@ -1,5 +1,5 @@
-// The analytic baselines' map: against the reference's numbers on the planar arm, and its form on constraints so simple
-// that every term can be written down.
+// Tests the map of the analytic baselines against the reference's numbers on the planar arm, and term by term on simple
+// constraints.
 #include "common/safety/analytic_map.h"
 
 #include <cmath>
@@ -32,7 +32,7 @@ TEST(Golden, table_planar_atacom_baseline) {
         map->Set(q, kPublished);
         map->Apply(alpha, action);
         for (int j = 0; j < 3; ++j) {
-          // The reference's finite difference leaves 1e-7 of the drift's size.
+          // The reference's finite difference has an error of 1e-7 of the drift.
           const double want = table.value(i, absl::StrCat(name, j));
           EXPECT_NEAR(action[j], want, 1e-6 * (1 + std::abs(want))) << file << " row " << i << " " << name << j;
         }
@@ -41,7 +41,7 @@ TEST(Golden, table_planar_atacom_baseline) {
   }
 }
 
-// One joint: a wall for the position, k0 = p^2 - 1, and a limit of the velocity, k1 = v - 2.
+// One joint with a wall for the position, k0 = p^2 - 1, and a velocity limit, k1 = v - 2.
 class OneJoint : public KnownConstraints {
  public:
   int count() const override { return 2; }
@@ -63,7 +63,7 @@ class OneJoint : public KnownConstraints {
   const std::vector<std::string> names_ = {"wall", "speed"};
 };
 
-// The reduced terms of 2.9, written out for OneJoint.
+// The reduced terms of common/safety/README.md 3.4, written out for OneJoint.
 void ExpectMap(double p, double v, bool invariant) {
   const auto constraints = std::make_shared<OneJoint>();
   AnalyticMap map(constraints, invariant ? constraints->viability_gains() : std::vector<double>{0, 0}, 1);
@@ -82,7 +82,7 @@ void ExpectMap(double p, double v, bool invariant) {
   }
 }
 
-TEST(AnalyticMap, FormsTheTermsOfTheForwardInvariantAndOfThePlainConstraints) {
+TEST(AnalyticMap, FormsTheTermsOfForwardInvariantAndPlainConstraints) {
   for (const double p : {-1.1, -0.5, 0.0, 0.3, 0.99}) {
     for (const double v : {-1.5, 0.0, 0.7, 1.99, 2.5}) {
       ExpectMap(p, v, true);
@@ -91,9 +91,9 @@ TEST(AnalyticMap, FormsTheTermsOfTheForwardInvariantAndOfThePlainConstraints) {
   }
 }
 
-TEST(AnalyticMap, BrakesBeforeTheWallWhereThePlainConstraintLetsTheActionPass) {
+TEST(AnalyticMap, BrakesBeforeTheWallWhereThePlainConstraintDoesNot) {
   const auto constraints = std::make_shared<OneJoint>();
-  const double q[2] = {0.9, 1.0}, push = 1;  // k0 = -0.19, but on its way
+  const double q[2] = {0.9, 1.0}, push = 1;  // k0 = -0.19, moving towards the wall
   double invariant = 0, plain = 0;
   AnalyticMap braking(constraints, constraints->viability_gains(), 1), blind(constraints, {0, 0}, 1);
   braking.Set(q, kPublished);

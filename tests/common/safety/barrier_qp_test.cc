@@ -1,4 +1,4 @@
-// The barrier's filter against the conditions of optimality, brute force, and the golden solutions.
+// Tests the barrier's filter against the optimality conditions, brute force, and the golden solutions.
 #include "common/safety/barrier_qp.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 struct Case {
   std::vector<double> L, low, high, wanted;
-  BarrierQp qp;  // points into the others: not copied
+  BarrierQp qp;  // points into the other fields: not copied
 };
 
 void Draw(int n, RandomStream* random, Case* c) {
@@ -25,7 +25,7 @@ void Draw(int n, RandomStream* random, Case* c) {
     c->L.push_back(random->Uniform(0, 1) < 0.1 ? 0 : size * random->Normal());
     c->low.push_back(-random->Uniform(0.2, 1));
     c->high.push_back(random->Uniform(0.2, 1));
-    c->wanted.push_back(random->Normal());  // outside of the box, too
+    c->wanted.push_back(random->Normal());  // also outside the box
   }
   c->qp = {n, random->Normal(), random->Normal(), c->L.data(), c->low.data(), c->high.data()};
   c->qp.decay = random->Uniform(0, 2);
@@ -38,14 +38,14 @@ double Constraint(const BarrierQp& qp, const double* u) {
   return value;
 }
 
-// With the best relaxation for u.
+// The objective of u with its best relaxation.
 double Objective(const BarrierQp& qp, const std::vector<double>& wanted, const double* u) {
   double sum = qp.penalty * std::max(Constraint(qp, u), 0.0);
   for (int i = 0; i < qp.n; ++i) sum += (u[i] - wanted[i]) * (u[i] - wanted[i]);
   return sum;
 }
 
-TEST(BarrierQp, SolutionsMeetTheConditionsOfOptimality) {
+TEST(BarrierQp, SolutionsMeetTheOptimalityConditions) {
   RandomStream random(1);
   Case c;
   int free = 0, active = 0, relaxed = 0;
@@ -73,7 +73,7 @@ TEST(BarrierQp, SolutionsMeetTheConditionsOfOptimality) {
   EXPECT_GT(std::min({free, active, relaxed}), 400) << "all kinds of solutions";
 }
 
-TEST(BarrierQp, NoActionOfAFineGridIsBetter) {
+TEST(BarrierQp, NoActionOnAFineGridIsBetter) {
   RandomStream random(2);
   Case c;
   constexpr int kSteps = 200;
@@ -92,7 +92,7 @@ TEST(BarrierQp, NoActionOfAFineGridIsBetter) {
       best = std::min(best, Objective(c.qp, c.wanted, at.data()));
     }
     EXPECT_LE(ours, best + 1e-9) << number;
-    // The grid's nearest action is at most half a step off in every entry.
+    // The nearest grid point is at most half a step away in every entry.
     double slack = 0;
     for (int i = 0; i < n; ++i) {
       const double half = (c.high[i] - c.low[i]) / kSteps / 2;

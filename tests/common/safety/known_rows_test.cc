@@ -1,5 +1,5 @@
-// Known rows against finite differences along the nominal model, whose derivative they claim to be; and what the map
-// does with several rows: one is kept, those that agree are all kept, those that conflict end in a compromise.
+// Tests known rows against finite differences along the nominal model, and the map with several rows: one active row is
+// kept, agreeing rows are all kept, conflicting rows give a compromise.
 #include "common/safety/known_rows.h"
 
 #include <algorithm>
@@ -37,7 +37,8 @@ struct State {
     model.dynamics->Evaluate(observation.data(), {q.data(), x.data(), x_dot.data(), f.data(), G.data()});
   }
   KnownRowsInput input() const { return {q.data(), x.data(), f.data(), G.data(), x_dot.data()}; }
-  // After `step` seconds of the nominal model under action u, to first order; f follows where it is the velocity.
+  // The state after `step` seconds of the nominal model under action u, to first order; f is updated where it is
+  // velocity.
   State After(double step, const std::vector<double>& u, bool own, bool objects) const {
     State next = *this;
     for (int d = 0; d < dims.q; ++d) {
@@ -54,7 +55,7 @@ struct State {
   std::vector<double> q, x, x_dot, f, G;
 };
 
-// Value of every joined row at a state.
+// Values of all known rows at a state.
 std::vector<double> Values(KnownRows* rows, const State& state) {
   const int size = JoinedRowSize(state.dims.action);
   std::vector<double> records(rows->count() * size), values(rows->count());
@@ -75,7 +76,7 @@ class KnownRowsOf : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Tasks, KnownRowsOf, ::testing::Values("air_hockey", "navigation"),
                          [](const auto& info) { return info.param; });
 
-TEST_P(KnownRowsOf, AreTheDerivativesOfTheirValuesAlongTheNominalModel) {
+TEST_P(KnownRowsOf, DerivativesEqualFiniteDifferencesAlongTheNominalModel) {
   const TaskModel model = Model(GetParam());
   KnownRows rows(model.known_constraints, SelectKnownRows(model, model.known_constraints->names()).value(),
                  model.dynamics->dims());
@@ -106,7 +107,7 @@ TEST_P(KnownRowsOf, AreTheDerivativesOfTheirValuesAlongTheNominalModel) {
   }
 }
 
-TEST(KnownRows, ARowOnPositionsIsItsValuePlusGainTimesItsRate) {
+TEST(KnownRows, ARowOnPositionsIsItsValuePlusGainTimesRate) {
   const TaskModel model = Model("air_hockey");
   const std::vector<double>& gains = model.known_constraints->viability_gains();
   KnownRows rows(model.known_constraints, SelectKnownRows(model, model.known_constraints->names()).value(),
@@ -123,7 +124,7 @@ TEST(KnownRows, ARowOnPositionsIsItsValuePlusGainTimesItsRate) {
   }
 }
 
-TEST(KnownRows, ThoseSelectedHaveTheNumbersTheyHaveAmongAll) {
+TEST(KnownRows, SelectedRowsHaveTheSameValuesAsAmongAllRows) {
   const TaskModel model = Model("air_hockey");
   const ControlAffineDims dims = model.dynamics->dims();
   KnownRows all(model.known_constraints, SelectKnownRows(model, model.known_constraints->names()).value(), dims);
@@ -140,13 +141,13 @@ TEST(KnownRows, ThoseSelectedHaveTheNumbersTheyHaveAmongAll) {
   }
 }
 
-TEST(SelectKnownRows, TakesRowsAndGroupsAsASetInTheTasksOrder) {
+TEST(SelectKnownRows, GivesRowsAndGroupsOnceInTheTasksOrder) {
   const TaskModel model = Model("navigation");
   EXPECT_THAT(*SelectKnownRows(model, {"opponent", "wall_y_upper", "opponent_base"}), ElementsAre(1, 4, 5));
   EXPECT_TRUE(SelectKnownRows(model, std::vector<std::string>())->empty());
 }
 
-TEST(SelectKnownRows, NamesWhatTheTaskHasNotAndWhatItHas) {
+TEST(SelectKnownRows, AnUnknownNameListsTheTasksRows) {
   v1::Constraints constraints;
   constraints.add_known("ceiling");
   EXPECT_THAT(std::string(SelectKnownRows(Model("navigation"), constraints).status().message()),
@@ -156,13 +157,13 @@ TEST(SelectKnownRows, NamesWhatTheTaskHasNotAndWhatItHas) {
               AllOf(HasSubstr("ceiling"), HasSubstr("cartpole has no known constraints")));
 }
 
-// ---- several rows in one map. `Learned` is a row far inside, which the action hardly moves.
+// ---- Several rows in one map. `Learned` is a row far inside the safe set that hardly influences the action.
 struct Learned {
   double k = -3, J_k[2] = {0.3, -0.2}, f[2] = {0, 0}, G[4] = {1, 0, 0, 1};
   SafeMapTerms terms() const { return {&k, J_k, nullptr, f, G, nullptr}; }
 };
 
-// a_raw and the rate J_G a + drift of each record.
+// Returns a_raw and the rate J_G a + drift of each record.
 std::vector<double> RatesOfMap(const std::vector<double>& records, const double* u, double* action) {
   const int known = static_cast<int>(records.size()) / 4;
   const Learned learned;
@@ -177,7 +178,7 @@ std::vector<double> RatesOfMap(const std::vector<double>& records, const double*
   return rates;
 }
 
-TEST(JoinedRows, WithNothingJoinedTheMapIsThatOfOneConstraintToTheBit) {
+TEST(JoinedRows, WithoutKnownRowsTheMapHasTheBitsOfOneConstraint) {
   const Learned learned;
   SafeMap alone({1, 2, 2, 0}), joined({1, 2, 2, 0});
   alone.Set(learned.terms(), kPublished);
@@ -187,7 +188,7 @@ TEST(JoinedRows, WithNothingJoinedTheMapIsThatOfOneConstraintToTheBit) {
   EXPECT_EQ(alone.log_det(), joined.log_det());
 }
 
-TEST(JoinedRows, AnActiveRowIsKeptWhateverThePolicyWants) {
+TEST(JoinedRows, AnActiveRowIsKeptForAnyPolicyAction) {
   RandomStream random(4);
   for (int round = 0; round < 300; ++round) {
     const double angle = random.Uniform(-M_PI, M_PI), size = std::pow(10, random.Uniform(-1, 1));
@@ -199,7 +200,7 @@ TEST(JoinedRows, AnActiveRowIsKeptWhateverThePolicyWants) {
   }
 }
 
-TEST(JoinedRows, RowsThatAgreeAreAllKept) {
+TEST(JoinedRows, AgreeingRowsAreAllKept) {
   RandomStream random(5);
   for (int round = 0; round < 300; ++round) {
     const double angle = random.Uniform(-M_PI, M_PI), between = random.Uniform(0.3, 2.8);
@@ -213,27 +214,27 @@ TEST(JoinedRows, RowsThatAgreeAreAllKept) {
   }
 }
 
-// Both violated and straight against each other: the map halves the sum of their demands, whatever the policy wants.
-TEST(JoinedRows, OppositeRowsThatAreBothViolatedMeetInTheLeastSquaresMiddle) {
+// Two violated rows with opposite gradients: the map takes the mean of their demands for any policy action.
+TEST(JoinedRows, OppositeViolatedRowsGiveTheLeastSquaresCompromise) {
   for (const double more : {0.0, 0.1, 0.4}) {
     const double u[2] = {1, 0.7};
     double action[2];
     const std::vector<double> rates = RatesOfMap({0.2 + more, 0, 1, 0, 0.2, 0, -1, 0}, u, action);
-    EXPECT_NEAR(action[0], -25 * more / 2, 1e-3) << "towards the relief of the one violated more";
-    EXPECT_NEAR(action[1], 0.7, 1e-2) << "what concerns neither stays the policy's";
+    EXPECT_NEAR(action[0], -25 * more / 2, 1e-3) << "towards reducing the larger violation";
+    EXPECT_NEAR(action[1], 0.7, 1e-2) << "the policy's in a direction that affects neither";
     EXPECT_NEAR(rates[0], -rates[1], 1e-9);
   }
 }
 
-// An active row beats one that is not: the weight of a row is that of its slack alone.
-TEST(JoinedRows, AgainstAnActiveRowOneWithSlackLeftGivesWay) {
+// An active row outweighs an inactive one: the weight of a row depends only on its slack.
+TEST(JoinedRows, ARowWithSlackGivesWayToAnActiveRow) {
   const double u[2] = {0, 0};
   double action[2];
   RatesOfMap({0.1, 0, 1, 0, -0.2, 0, -1, 0}, u, action);
   EXPECT_NEAR(action[0], -2.5, 1e-3);
 }
 
-TEST(JoinedRows, MoreActiveRowsThanActionsGiveAFiniteActionInTheBox) {
+TEST(JoinedRows, MoreActiveRowsThanActionsGiveAFiniteActionInsideTheBox) {
   RandomStream random(6);
   for (int round = 0; round < 300; ++round) {
     std::vector<double> records;
@@ -252,9 +253,9 @@ TEST(JoinedRows, MoreActiveRowsThanActionsGiveAFiniteActionInTheBox) {
   }
 }
 
-// The nominal arm under a policy that picks a new push every 10 steps: joined rows keep the arm within what they say,
-// at 50 Hz and a gain of 25, while the same pushes unfiltered leave it.
-TEST(JoinedRows, KeepTheNominalArmInItsLimitsUnderAnyPolicy) {
+// The nominal arm with a new random push every 10 steps, at 50 Hz and a gain of 25: the known rows keep the arm within
+// their limits, while the same pushes without the map leave them.
+TEST(JoinedRows, KeepTheNominalArmInsideItsLimitsUnderAnyPolicy) {
   const TaskModel model = Model("air_hockey");
   KnownRows rows(model.known_constraints, SelectKnownRows(model, model.known_constraints->names()).value(),
                  model.dynamics->dims());

@@ -35,10 +35,10 @@ TEST(Golden, e_discounted_budget) {
   }
 }
 
-TEST(Risk, InverseNormalCdfUndoesTheNormalCdfIntoTheTails) {
+TEST(Risk, InverseNormalCdfInvertsTheNormalCdfAlsoInTheTails) {
   for (double x = -37; x <= 8; x += 0.375) {
     const double p = 0.5 * std::erfc(-x * std::sqrt(0.5));
-    // Above the centre p carries only 1 - p to absolute precision; compare probabilities there.
+    // Above the centre p holds 1 - p only to absolute precision, so compare probabilities there.
     if (x <= 0) {
       EXPECT_NEAR(InverseNormalCdf(p), x, 1e-13 * std::max(1e-3, std::abs(x))) << x;
     } else if (p < 1) {
@@ -51,7 +51,7 @@ TEST(Risk, InverseNormalCdfUndoesTheNormalCdfIntoTheTails) {
   EXPECT_TRUE(std::isnan(InverseNormalCdf(-0.1)));
 }
 
-TEST(Risk, APaperBudgetBecomesItsDiscountedValue) {
+TEST(Risk, ConvertsThePapersBudgetToADiscountedOne) {
   EXPECT_NEAR(DiscountedBudget(40, 1000, 0.99), 3.99983, 1e-5);
   EXPECT_NEAR(DiscountedBudget(1, 300, 0.99), 0.31699, 1e-5);
   EXPECT_EQ(DiscountedBudget(0, 500, 0.99), 0);

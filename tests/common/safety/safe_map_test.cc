@@ -1,4 +1,5 @@
-// The safe map against the reference's numbers, against a literal restatement by QR and eigenvalues, and at its edges.
+// Tests the safe map against the reference's numbers, against a direct implementation by QR and eigenvalues, and at
+// edge cases.
 #include "common/safety/safe_map.h"
 
 #include <cmath>
@@ -34,8 +35,8 @@ struct Problem {
   SafeMapReduced reduced() const { return {k.data(), J_G.data(), drift.data()}; }
 };
 
-// common/safety/README.md 2.1 and 2.2 word by word, in extended precision: full QR null basis, Procrustes rotation,
-// pseudo-inverse by a complete decomposition.
+// common/safety/README.md 2.1 and 2.2 implemented directly in extended precision: full QR null basis, Procrustes
+// rotation, pseudo-inverse by a complete decomposition.
 using Wide = long double;
 using WideMatrix = Eigen::Matrix<Wide, Eigen::Dynamic, Eigen::Dynamic>;
 using WideVec = Eigen::Matrix<Wide, Eigen::Dynamic, 1>;
@@ -151,7 +152,7 @@ TEST(Golden, b_atacom_general_k_mapping) {
   }
 }
 
-// What the ATACOM baselines give the map (common/safety/README.md 3.4), for the test constraints of
+// The ATACOM baselines' inputs to the map (common/safety/README.md 3.4) for the test constraints of
 // tests/golden/algorithms/README.md: k_i = c0_i + b_i.z + z' C_i z / 2, J_i = b_i + C_i z.
 Problem Baseline(const json& c, bool viability) {
   Problem p;
@@ -208,7 +209,7 @@ TEST(Golden, b_atacom_general_k_baselines) {
   }
 }
 
-TEST(SafeMap, EqualsTheLiteralQrAndProcrustesMap) {
+TEST(SafeMap, EqualsTheDirectQrAndProcrustesMap) {
   RandomStream random(StreamKey("test.literal", {1}));
   for (int n = 1; n <= 8; ++n) {
     for (const int K : {1, 2, 3, 5, 17}) {
@@ -228,7 +229,7 @@ TEST(SafeMap, EqualsTheLiteralQrAndProcrustesMap) {
   }
 }
 
-TEST(SafeMap, BothFormsAgreeForOneConstraintAlsoInDegenerateCases) {
+TEST(SafeMap, BothFormsAgreeForOneConstraintAndInDegenerateCases) {
   RandomStream random(StreamKey("test.forms", {1}));
   for (int i = 0; i < 4000; ++i) {
     const int n = 1 + i % 4;
@@ -237,7 +238,7 @@ TEST(SafeMap, BothFormsAgreeForOneConstraintAlsoInDegenerateCases) {
     if (i % 7 == 0) p.J_G.assign(n, 0.0);               // no influence
     if (i % 11 == 0) p.k[0] = -50;                      // slope at its cap
     if (i % 13 == 0)
-      for (double& g : p.J_G) g *= 1e4;  // far from any slack
+      for (double& g : p.J_G) g *= 1e4;  // much larger than any slack
     SafeMap one({1, n, 0, 0}), any({1, n, 0, 0});
     one.Set(p.reduced(), p.gains);
     any.SetBySingularValues(p.reduced(), p.gains);
@@ -274,7 +275,7 @@ TEST(SafeMap, BasisIsTheDerivativeOfTheActionBeforeTheRescale) {
 }
 
 TEST(SafeMap, TermsFormTheReducedInputs) {
-  // Helpful own drift is dropped; the motion of uncontrolled objects is not.
+  // Drift of the robot that helps is dropped; motion of uncontrolled objects is kept.
   const double k = -0.3, J_k[2] = {1, 2}, J_x[1] = {3}, f[2] = {-1, 0}, G[2] = {0.5, 0.25}, x_dot[1] = {-2};
   SafeMap terms({1, 1, 2, 1}), reduced({1, 1, 0, 0});
   terms.Set(SafeMapTerms{&k, J_k, J_x, f, G, x_dot}, {10, 1});
@@ -282,7 +283,7 @@ TEST(SafeMap, TermsFormTheReducedInputs) {
   reduced.Set(SafeMapReduced{&k, &J_G, &drift}, {10, 1});
   EXPECT_DOUBLE_EQ(terms.basis()[0], reduced.basis()[0]);
   EXPECT_DOUBLE_EQ(terms.offset()[0], reduced.offset()[0]);
-  EXPECT_GT(terms.offset()[0], 0) << "an object moving away leaves room";
+  EXPECT_GT(terms.offset()[0], 0) << "an object that moves away leaves room";
 }
 
 TEST(SafeMap, WithoutInfluenceTheActionIsTheClippedTangentAction) {

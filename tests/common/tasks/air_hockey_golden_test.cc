@@ -1,4 +1,4 @@
-// Air hockey against recorded trajectories and tables of the reference.
+// Tests air hockey against recorded trajectories and tables of the reference.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -24,7 +24,7 @@ namespace {
 
 using ::datacom::testing::GoldenTable;
 
-constexpr double kExact = 1e-9;  // before anything touches
+constexpr double kExact = 1e-9;  // before the first contact
 
 std::map<std::string, double> StartOf(const GoldenTable& table) {
   return {{"puck_x", table.value(0, "puck_x")},
@@ -38,7 +38,7 @@ std::unique_ptr<Task> Make(const v1::TaskOptions& options) {
   return *std::move(task);
 }
 
-// Three columns name0, name1, name2.
+// The columns name0, name1, name2.
 std::array<double, 3> Three(const GoldenTable& table, size_t row, const std::string& name) {
   return {table.value(row, name + "0"), table.value(row, name + "1"), table.value(row, name + "2")};
 }
@@ -48,7 +48,7 @@ const char* Name(Ending ending) {
   return kNames[static_cast<int>(ending)];
 }
 
-// Positions 1e-4 m, velocities 1e-3 m/s; a hit turns the puck's spin freely, its yaw follows.
+// Positions 1e-4 m, velocities 1e-3 m/s; the puck's yaw and spin 1e-2, because a hit changes them easily.
 double ToleranceAfterContact(int entry) {
   constexpr double kTolerances[16] = {1e-4, 1e-4, 1e-2, 1e-3, 1e-3, 1e-2, 1e-4, 1e-4,
                                       1e-4, 1e-3, 1e-3, 1e-3, 1e-4, 1e-4, 1e-3, 1e-3};
@@ -203,8 +203,8 @@ TEST(Golden, table_planar_inverse_dynamics) {
   }
 }
 
-// The puck alone against a rim, 1e-2 m/s at the puck's edge. The reference's end rims are meshes, whose collisions are
-// off by a hair: a straight hit gives its puck a little spin, ours none.
+// The puck against a rim, to 1e-2 m/s at the puck's edge. The reference's end rims are meshes with slightly inexact
+// collisions: a straight hit gives the reference's puck a little spin, and none here.
 TEST(Golden, table_hockey_bounce) {
   DATACOM_GOLDEN_FILES(files, "table_hockey_bounce");
   const auto task = Make({});

@@ -1,4 +1,4 @@
-// Air hockey piece by piece: kinematics, constraints, rules, starts, mismatch, physics.
+// Tests the parts of air hockey: kinematics, constraints, rules, starts, mismatch, physics.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -39,7 +39,7 @@ void RandomPosture(RandomStream* random, double* q) {
   for (int i = 0; i < kJoints; ++i) q[i] = random->Uniform(-kPositionLimits[i], kPositionLimits[i]);
 }
 
-TEST(AirHockeyArm, TheJacobianIsTheDerivativeOfTheMalletsPlace) {
+TEST(AirHockeyArm, TheJacobianIsTheDerivativeOfTheMalletsPosition) {
   RandomStream random(1);
   for (int round = 0; round < 100; ++round) {
     double q[3], mallet[2], J[6], high[2], low[2];
@@ -63,7 +63,7 @@ double DistanceFromStart(const double* q) {
   return std::sqrt(square);
 }
 
-TEST(AirHockeyArm, TheInverseReachesWhatTheArmReachesAndNoPostureIsNearerToTheStart) {
+TEST(AirHockeyArm, TheInverseGivesTheReachablePostureNearestToTheStart) {
   RandomStream random(2);
   for (int round = 0; round < 2000; ++round) {
     double some[3], q[3], place[2], mallet[2];
@@ -78,7 +78,7 @@ TEST(AirHockeyArm, TheInverseReachesWhatTheArmReachesAndNoPostureIsNearerToTheSt
   }
 }
 
-TEST(AirHockeyArm, TheInverseIsTheStartWhereTheArmStartsAndNothingOutOfReach) {
+TEST(AirHockeyArm, TheInverseOfTheStartIsTheStartAndFailsOutOfReach) {
   double mallet[2], q[3];
   ForwardKinematics(kStartPosition, mallet, nullptr);
   EXPECT_NEAR(mallet[0], 0.64993, 1e-5);
@@ -90,7 +90,7 @@ TEST(AirHockeyArm, TheInverseIsTheStartWhereTheArmStartsAndNothingOutOfReach) {
   EXPECT_FALSE(InverseKinematics(0, 0, q));
 }
 
-TEST(AirHockeySlice, NeighbouringPlacesHaveNeighbouringPostures) {
+TEST(AirHockeySlice, NeighbouringPositionsHaveNeighbouringPostures) {
   const auto model = MakeModel({});
   ASSERT_TRUE(model.ok());
   const ObservationSlice& slice = model->slices.at(0);
@@ -122,7 +122,7 @@ TEST(AirHockeySlice, NeighbouringPlacesHaveNeighbouringPostures) {
       last = obs;
     }
   }
-  EXPECT_LT(largest, 0.25) << "rad between places 17 mm apart";
+  EXPECT_LT(largest, 0.25) << "rad between positions 17 mm apart";
   EXPECT_GT(reached, kCells * kCells * 8 / 10);
   EXPECT_LT(reached, kCells * kCells);
 }
@@ -150,13 +150,13 @@ TEST(AirHockeyConstraints, JacobiansAreTheDerivativesAndTheLargestRowIsTheCost) 
     ForwardKinematics(state, mallet, nullptr);
     double largest = -1e9;
     for (int r = 0; r < 17; ++r) {
-      if (r != 9 && r != 10) largest = testing::LargerOrNan(k[r], largest);  // the height is not in the cost
+      if (r != 9 && r != 10) largest = testing::LargerOrNan(k[r], largest);  // the cost leaves out the height
     }
     EXPECT_NEAR(Cost(state, state + 3, mallet), largest, 1e-12);
   }
 }
 
-TEST(AirHockeyRules, EveryEndingAndWhatLiesJustBesideIt) {
+TEST(AirHockeyRules, EveryEndingAndStatesJustOutsideIt) {
   const std::pair<PuckState, Ending> cases[] = {
       {{0.579, 0, 0, 0}, Ending::kBottom},     {{0.581, 0, 0, 0}, Ending::kNone},
       {{0.629, 0, 0.1, 0}, Ending::kBottom},   {{0.629, 0, -0.1, 0}, Ending::kNone},
@@ -167,7 +167,7 @@ TEST(AirHockeyRules, EveryEndingAndWhatLiesJustBesideIt) {
       {{2.0, 0.421, 1, -0.1}, Ending::kLeft},  {{2.0, 0.419, 1, -0.1}, Ending::kNone},
       {{2.0, 0.451, -1, 0.1}, Ending::kNone},  {{1.5, 0.451, 1, 0.1}, Ending::kNone},
       {{2.0, -0.421, 1, 0.1}, Ending::kRight}, {{2.0, -0.419, 1, 0.1}, Ending::kNone},
-      {{2.0, -0.48, 1, -0.1}, Ending::kNone},  // on its way to the right side: published as it is
+      {{2.0, -0.48, 1, -0.1}, Ending::kNone},  // moving to the right side; as in the published code
       {{2.0, -0.48, -1, -0.1}, Ending::kNone},
   };
   for (const auto& [puck, ending] : cases) {
@@ -175,7 +175,7 @@ TEST(AirHockeyRules, EveryEndingAndWhatLiesJustBesideIt) {
   }
 }
 
-TEST(AirHockeyRules, AnEndingPaysByHowNearItIs) {
+TEST(AirHockeyRules, TheRewardOfAnEndingDependsOnTheDistance) {
   const double rho = (1 - std::pow(0.99, 300)) / (1 - 0.99);
   EXPECT_NEAR(EndingReward(Ending::kGoal, {2.44, 0}), 1.5 * rho, 1e-9);
   EXPECT_NEAR(EndingReward(Ending::kGoal, {2.44, -0.05}), 1.25 * rho, 1e-9);
@@ -187,7 +187,7 @@ TEST(AirHockeyRules, AnEndingPaysByHowNearItIs) {
   EXPECT_NEAR(GoalDistance({2.43 - 0.3, 0.4}), 0.5, 1e-12);
 }
 
-TEST(AirHockey, ThePuckStartsAnywhereInItsRegionAndTheArmWhereItAlwaysDoes) {
+TEST(AirHockey, ThePuckStartsAnywhereInItsRegionAndTheArmAtOnePlace) {
   for (const auto& [region, limit] : {std::pair{"original", 0.4}, std::pair{"adjusted", 0.32}}) {
     v1::TaskOptions options;
     options.set_puck_region(region);
@@ -209,7 +209,7 @@ TEST(AirHockey, ThePuckStartsAnywhereInItsRegionAndTheArmWhereItAlwaysDoes) {
       EXPECT_NEAR(task->Cost(), -0.0657820, 1e-7);
       EXPECT_FALSE(task->Success());
     }
-    // The smallest and largest of 2000 draws: further than 1 % from the end once in e^20 rounds.
+    // The extremes of 2000 draws are more than 1 % from the region's ends only once in e^20 runs.
     const double ends[3][2] = {{1.51 - 0.7, 1.51 - 0.3}, {-limit, limit}, {-M_PI, M_PI}};
     for (int j = 0; j < 3; ++j) {
       const double margin = 0.01 * (ends[j][1] - ends[j][0]);
@@ -221,7 +221,7 @@ TEST(AirHockey, ThePuckStartsAnywhereInItsRegionAndTheArmWhereItAlwaysDoes) {
   }
 }
 
-TEST(AirHockey, WhatAStartDoesNotNameIsDrawnAsWithoutIt) {
+TEST(AirHockey, StartValuesThatAreNotSetAreDrawnAsUsual) {
   const auto task = Make();
   double drawn[16], partly[16];
   RandomStream one(8), two(8);
@@ -234,7 +234,7 @@ TEST(AirHockey, WhatAStartDoesNotNameIsDrawnAsWithoutIt) {
   EXPECT_NEAR(partly[2], 4.0 - 2 * M_PI, 1e-12);
 }
 
-TEST(AirHockey, RefusesStartsThatMeanNothingNamingThem) {
+TEST(AirHockey, RefusesInvalidStartsNamingThem) {
   const auto task = Make();
   RandomStream stream(1);
   double obs[16];
@@ -260,7 +260,7 @@ TEST(AirHockey, RefusesOptionsOfOtherTasks) {
   EXPECT_EQ(Make()->spec().horizon, 300);
 }
 
-// Last observation of 30 steps of one action from a start drawn with `seed`.
+// The last observation of 30 steps of one action from a start drawn with `seed`.
 std::vector<double> Played(Task* task, uint64_t seed) {
   RandomStream stream(seed);
   std::vector<double> obs(16);
@@ -270,13 +270,13 @@ std::vector<double> Played(Task* task, uint64_t seed) {
   return obs;
 }
 
-TEST(AirHockey, TheMismatchIsOffUnlessAskedForAndAFunctionOfTheStream) {
+TEST(AirHockey, TheMismatchIsOffByDefaultAndAFunctionOfTheStream) {
   const auto nominal = Make(), zero = Make(WithSigma(0)), one = Make(WithSigma(0.3)), two = Make(WithSigma(0.3));
   EXPECT_EQ(Played(nominal.get(), 4), Played(zero.get(), 4));
-  EXPECT_EQ(Played(nominal.get(), 4), Played(nominal.get(), 5)) << "without mismatch nothing but the start is random";
+  EXPECT_EQ(Played(nominal.get(), 4), Played(nominal.get(), 5)) << "without mismatch only the start is random";
   const auto played = Played(one.get(), 4);
   EXPECT_EQ(played, Played(two.get(), 4));
-  EXPECT_EQ(played, Played(one.get(), 4)) << "whatever was played before";
+  EXPECT_EQ(played, Played(one.get(), 4)) << "independent of earlier episodes";
   EXPECT_NE(played, Played(one.get(), 5));
   EXPECT_NE(played, Played(nominal.get(), 4));
 }
@@ -297,8 +297,8 @@ TEST(AirHockey, TheMismatchAddsNoiseOfItsSigmaAndDampsTheFilteredVelocity) {
     nominal->Step(same, b);
     for (int j = 0; j < 16; ++j) ASSERT_NEAR(a[j], b[j], 1e-9) << "step " << i << " obs " << j;
   }
-  // The noise that Step draws: from rest, below the velocities' limits, it is held over the 20 ms. The deviation of
-  // 3000 draws has an error of 1.3 %; 6 % is five times that.
+  // The noise that Step draws is held over the 20 ms, from rest and below the velocity limits. The deviation of 3000
+  // draws has an error of 1.3 %; 6 % is almost five times that.
   const mjData& data = *damped->simulation()->data();
   double square = 0;
   for (int i = 0; i < 1000; ++i) {
@@ -311,7 +311,7 @@ TEST(AirHockey, TheMismatchAddsNoiseOfItsSigmaAndDampsTheFilteredVelocity) {
   EXPECT_NEAR(std::sqrt(square / 3000), sigma, 0.06 * sigma);
 }
 
-// Puts the puck at (x, y) of the table with a velocity and plays until something ends.
+// Starts the puck at (x, y) of the table with a velocity and steps until the episode ends.
 StepResult Shoot(Task* task, double x, double y, double vx, double vy) {
   RandomStream stream(1);
   double obs[16];
@@ -327,7 +327,7 @@ StepResult Shoot(Task* task, double x, double y, double vx, double vy) {
   return result;
 }
 
-TEST(AirHockey, OnlyAGoalIsASuccessAndItStaysOne) {
+TEST(AirHockey, OnlyAGoalIsASuccessAndItRemainsOne) {
   const auto task = Make();
   const double still[3] = {0, 0, 0};
   double obs[16];
@@ -337,7 +337,7 @@ TEST(AirHockey, OnlyAGoalIsASuccessAndItStaysOne) {
   EXPECT_NEAR(goal.reward, 1.5 * 95.0959, 0.1);
   EXPECT_TRUE(task->Success());
   for (int i = 0; i < 50; ++i) task->Step(still, obs);
-  EXPECT_TRUE(task->Success()) << "whatever the puck does afterwards";
+  EXPECT_TRUE(task->Success()) << "the puck's later motion does not matter";
   const std::pair<std::vector<double>, Ending> others[] = {{{0.7, 0.3, 1.5, 0}, Ending::kUp},
                                                            {{0.3, 0.4, 0.8, 1.0}, Ending::kLeft},
                                                            {{0.3, -0.4, 0.8, -1.0}, Ending::kRight},
@@ -349,7 +349,7 @@ TEST(AirHockey, OnlyAGoalIsASuccessAndItStaysOne) {
   }
 }
 
-TEST(AirHockey, TheFirstStepPaysNothingAndTheNextOnesWhatThePuckGains) {
+TEST(AirHockey, TheFirstStepHasNoRewardAndLaterOnesThePucksProgress) {
   const auto task = Make();
   RandomStream stream(1);
   double obs[16];
@@ -363,7 +363,7 @@ TEST(AirHockey, TheFirstStepPaysNothingAndTheNextOnesWhatThePuckGains) {
   EXPECT_NEAR(reward, 50 * (obs[0] - before), 1e-9);
 }
 
-TEST(AirHockey, ScaledPhysicsChangesWhatIsSimulatedAndNotWhatTheControllerBelieves) {
+TEST(AirHockey, ScaledPhysicsChangesTheSimulationButNotTheControllersModel) {
   const auto nominal = Make(), heavy = Make();
   PhysicsScale scale;
   scale.mass = 2, scale.damping = 3, scale.friction = 0.5;
@@ -391,9 +391,9 @@ TEST(AirHockey, ScaledPhysicsChangesWhatIsSimulatedAndNotWhatTheControllerBeliev
   }
 }
 
-// The nominal model claims q_dot = f + G u. Against a control step: the positions' rates hold to the filter's lag
-// (2.6 ms of acceleration, hence 1e-2 of 6 rad/s^2) and the step's middle; the velocities' are the action times the
-// acceleration limits, which the published model leaves out.
+// The nominal model is q_dot = f + G u. Compared with a control step, the rates of the positions agree up to the
+// filter's lag (2.6 ms of acceleration, so 1e-2 at 6 rad/s^2) and the middle of the step. Those of the velocities are
+// the action times the acceleration limits, which the published model leaves out.
 TEST(AirHockeyModel, PredictsTheArmUpToItsStatedMismatch) {
   const auto model = MakeModel({});
   const auto task = Make();
@@ -402,7 +402,7 @@ TEST(AirHockeyModel, PredictsTheArmUpToItsStatedMismatch) {
     double obs[16], next[16], f[6], G[18], action[3];
     task->Reset(&random, obs);
     for (double& value : action) value = random.Uniform(-0.3, 0.3);
-    for (int i = 0; i < 3; ++i) task->Step(action, obs);  // past the filter's start, below the velocities' limits
+    for (int i = 0; i < 3; ++i) task->Step(action, obs);  // after the filter's transient, below the velocity limits
     task->Step(action, next);
     model->dynamics->Evaluate(obs, {nullptr, nullptr, nullptr, f, G});
     for (int j = 0; j < 3; ++j) {
@@ -418,19 +418,19 @@ TEST(AirHockeyModel, PredictsTheArmUpToItsStatedMismatch) {
   }
 }
 
-TEST(AirHockey, ANaNActionMakesTheStepInvalidAndResetHealsIt) {
+TEST(AirHockey, ANaNActionMakesStepsInvalidUntilReset) {
   const auto task = Make();
   RandomStream stream(1);
   double obs[16];
   task->Reset(&stream, obs);
   const double nan[3] = {0, std::numeric_limits<double>::quiet_NaN(), 0}, still[3] = {0, 0, 0};
   EXPECT_FALSE(task->Step(nan, obs).valid);
-  EXPECT_FALSE(task->Step(still, obs).valid) << "an episode stays invalid to its end";
+  EXPECT_FALSE(task->Step(still, obs).valid) << "an episode stays invalid until it ends";
   task->Reset(&stream, obs);
   EXPECT_TRUE(task->Step(still, obs).valid);
 }
 
-TEST(AirHockey, APuckInACornerAndOneUnderTheMalletFillNoBuffer) {
+TEST(AirHockey, APuckInACornerOrUnderTheMalletFillsNoContactBuffer) {
   const auto task = Make();
   for (const auto& [x, y] : {std::pair{-0.95, 0.5}, std::pair{0.95, -0.5}, std::pair{-0.86, 0.0}}) {
     RandomStream stream(1);

@@ -1,4 +1,4 @@
-// CartPole against recorded trajectories, and the boundary to MuJoCo.
+// Tests CartPole against recorded trajectories, and the error handling of MuJoCo.
 #include <cmath>
 #include <limits>
 #include <map>
@@ -69,7 +69,7 @@ TEST(CartPole, SucceedsWhileTheTipIsNearTheGoal) {
   EXPECT_FALSE(task->Success());
 }
 
-TEST(CartPole, CostsTheWrappedAngleAfterAFullTurn) {
+TEST(CartPole, TheCostWrapsTheAngleAfterAFullTurn) {
   const auto task = MakeCartPole();
   double obs[5];
   const double stay = 0;
@@ -92,13 +92,13 @@ TEST(CartPole, ClipsTheActionToTheMotorsRange) {
   for (int j = 0; j < 5; ++j) EXPECT_EQ(a[j], b[j]);
 }
 
-TEST(CartPole, ANaNActionMakesTheStepInvalidAndResetHealsIt) {
+TEST(CartPole, ANaNActionMakesStepsInvalidUntilReset) {
   const auto task = MakeCartPole();
   double obs[5];
   task->Reset(nullptr, obs);
   const double nan = std::numeric_limits<double>::quiet_NaN(), push = 0.5;
   EXPECT_FALSE(task->Step(&nan, obs).valid);
-  EXPECT_FALSE(task->Step(&push, obs).valid) << "an episode stays invalid to its end";
+  EXPECT_FALSE(task->Step(&push, obs).valid) << "an episode stays invalid until it ends";
   task->Reset(nullptr, obs);
   EXPECT_TRUE(task->Step(&push, obs).valid);
 }
@@ -112,13 +112,13 @@ TEST(CartPole, AnImpossibleStartIsInvalidAtTheFirstStep) {
   EXPECT_FALSE(task->ResetTo({{"x", std::numeric_limits<double>::infinity()}}, nullptr, obs).ok());
 }
 
-TEST(Mujoco, ABrokenModelIsAStatusWithTheReason) {
+TEST(Mujoco, AnInvalidModelGivesAStatusWithTheReason) {
   const absl::Status status = CompileMujocoModel("broken", "<mujoco><worldbody><geom/></body></mujoco>").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(status.message()), HasSubstr("broken"));
 }
 
-TEST(Mujoco, AnErrorInsideTheLibraryIsAStatusAndTheDataLivesOn) {
+TEST(Mujoco, AnErrorInsideTheLibraryGivesAStatusAndKeepsTheData) {
   const std::string xml =
       "<mujoco><size nstack='40000'/><worldbody><body><joint type='slide'/><geom size='.1' "
       "mass='1'/></body></worldbody></mujoco>";
@@ -132,7 +132,7 @@ TEST(Mujoco, AnErrorInsideTheLibraryIsAStatusAndTheDataLivesOn) {
     EXPECT_THAT(std::string(status.message()), HasSubstr("Stack overflow"));
     mj_resetData(model->get(), data->get());
     EXPECT_TRUE(StepMujoco(**model, 2, data->get()));
-    // A stack that the next step overflows: the error surfaces inside mj_step, and the step is invalid.
+    // The next step overflows this stack: the error occurs inside mj_step, and the step is invalid.
     const absl::Status filled = GuardMujoco([&] { mj_stackAlloc(data->get(), (*data)->nstack - (*data)->pstack - 1); });
     ASSERT_TRUE(filled.ok()) << filled;
     EXPECT_FALSE(StepMujoco(**model, 1, data->get()));
@@ -140,7 +140,7 @@ TEST(Mujoco, AnErrorInsideTheLibraryIsAStatusAndTheDataLivesOn) {
   }
 }
 
-TEST(Mujoco, AnErrorOutsideTheBoundaryEndsTheProcessWithItsMessage) {
+TEST(Mujoco, AnUnguardedErrorEndsTheProcessWithItsMessage) {
   ASSERT_TRUE(GuardMujoco([] {}).ok());  // installs the handler
   EXPECT_DEATH(mju_error("nobody guards this"), "MuJoCo: nobody guards this");
 }

@@ -1,4 +1,4 @@
-// Control-affine models against the reference's tables, and the register's static side.
+// Tests the control-affine models against the reference's tables, and the register of task models.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -73,7 +73,7 @@ TEST(Golden, table_navigation_dynamics) {
   }
 }
 
-TEST(ControlAffine, SkipsThePartsThatNobodyAsksFor) {
+TEST(ControlAffine, SkipsThePartsThatAreNotRequested) {
   const std::vector<double> obs(22, 0.5);
   cartpole::Dynamics().Evaluate(obs.data(), {});
   navigation::Dynamics(navigation::Frame::kWorld).Evaluate(obs.data(), {});
@@ -85,14 +85,14 @@ TEST(ControlAffine, SkipsThePartsThatNobodyAsksFor) {
   EXPECT_GT(G[2], 0);
 }
 
-TEST(TaskRegister, NamesTheTasksThatExistWhenOneDoesNot) {
+TEST(TaskRegister, AnUnknownTaskListsTheKnownOnes) {
   const absl::Status status = MakeTaskModel("cart_pole", v1::TaskOptions()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()), HasSubstr("cart_pole"));
   for (const std::string& name : TaskNames()) EXPECT_THAT(std::string(status.message()), HasSubstr(name));
 }
 
-TEST(TaskRegister, TheHorizonIsTheTasksOwnUnlessTheOptionsNameOne) {
+TEST(TaskRegister, TheHorizonIsTheTasksUnlessTheOptionsSetOne) {
   v1::TaskOptions options;
   EXPECT_EQ(MakeTaskModel("cartpole", options)->spec.horizon, 1000);
   options.set_horizon(7);

@@ -1,4 +1,4 @@
-// The boundary to MuJoCo: scaled physics against compiling the scaled model, and what its errors come to.
+// Tests the use of MuJoCo: scaled physics against compiling the scaled model, and the handling of its errors.
 #include "common/tasks/mujoco.h"
 
 #include <string>
@@ -12,7 +12,7 @@
 namespace datacom {
 namespace {
 
-// A puck that slides, a pendulum of two links with a tendon and a motor, a rim, and an explicit contact pair.
+// A sliding puck, a pendulum of two links with a tendon and a motor, a rim, and an explicit contact pair.
 std::string Model(const PhysicsScale& scale, const std::string& size = "") {
   const auto mass = [&](double kg) { return absl::StrCat(" mass=\"", kg * scale.mass, "\" "); };
   const auto damping = [&](double d) { return absl::StrCat(" damping=\"", d * scale.damping, "\" "); };
@@ -73,10 +73,10 @@ void ExpectSameConstants(const mjModel& got, const mjModel& expected) {
   ExpectNear(got.stat.center, expected.stat.center, 3, "stat.center");
 }
 
-// The compiled puck hangs in the air; on the floor it has four contacts.
+// In the compiled model the puck is in the air; on the floor it has four contacts.
 void PutDown(const mjModel&, mjData* data) { data->qpos[2] = 0.1; }
 
-// The puck thrown over the floor, the arm swinging under its motor: [steps, nq].
+// Positions while the puck slides over the floor and the motor swings the arm: [steps, nq].
 std::vector<double> Play(Simulation* simulation) {
   simulation->Start([](const mjModel& model, mjData* data) {
     PutDown(model, data);
@@ -91,7 +91,7 @@ std::vector<double> Play(Simulation* simulation) {
   return states;
 }
 
-TEST(Simulation, ScaledPhysicsAreThoseOfTheModelCompiledWithThem) {
+TEST(Simulation, ScaledPhysicsEqualsCompilingTheScaledModel) {
   Simulation simulation = Simulation::Make(Compile(Model({}))).value();
   const std::vector<double> nominal = Play(&simulation);
   for (const PhysicsScale scale : {PhysicsScale{1.7, 1, 1}, PhysicsScale{1, 2.5, 1}, PhysicsScale{1, 1, 0.3},
@@ -104,14 +104,14 @@ TEST(Simulation, ScaledPhysicsAreThoseOfTheModelCompiledWithThem) {
     ASSERT_EQ(got.size(), expected.size());
     double worst = 0;
     for (size_t i = 0; i < got.size(); ++i) worst = testing::LargerOrNan(std::abs(got[i] - expected[i]), worst);
-    EXPECT_LT(worst, 1e-6) << "contacts amplify the last bits";
+    EXPECT_LT(worst, 1e-6) << "contacts amplify rounding differences";
     EXPECT_NE(got, nominal);
   }
   simulation.Scale({});
-  EXPECT_EQ(Play(&simulation), nominal) << "scale 1 is the compiled model itself";
+  EXPECT_EQ(Play(&simulation), nominal) << "scale 1 is the compiled model";
 }
 
-TEST(Simulation, AScaledCopyOfOneIsNobodyElses) {
+TEST(Simulation, ScalingOneSimulationDoesNotChangeAnother) {
   const MujocoModel model = Compile(Model({}));
   Simulation one = Simulation::Make(model).value(), two = Simulation::Make(model).value();
   const std::vector<double> nominal = Play(&two);
@@ -120,7 +120,7 @@ TEST(Simulation, AScaledCopyOfOneIsNobodyElses) {
   EXPECT_EQ(two.model().body_mass, model->body_mass);
 }
 
-TEST(Simulation, AnErrorOfMujocoWithinAStartMakesEveryStepInvalidUntilTheNext) {
+TEST(Simulation, AMujocoErrorInAResetMakesStepsInvalidUntilTheNextReset) {
   Simulation simulation = Simulation::Make(Compile(Model({}))).value();
   for (int i = 0; i < 3; ++i) {
     simulation.Start([](const mjModel&, mjData*) { mju_error("the test's"); });
@@ -131,7 +131,7 @@ TEST(Simulation, AnErrorOfMujocoWithinAStartMakesEveryStepInvalidUntilTheNext) {
   }
 }
 
-TEST(Simulation, AnErrorOfMujocoWithinAStepMakesItInvalidAndEndsNoProcess) {
+TEST(Simulation, AMujocoErrorInAStepMakesItInvalidAndDoesNotEndTheProcess) {
   Simulation simulation = Simulation::Make(Compile(Model({}))).value();
   for (int i = 0; i < 3; ++i) {
     simulation.Start(&PutDown);

@@ -1,7 +1,7 @@
-// The navigation task against the reference: tables, and recorded trajectories of the engine it was published with.
+// Tests navigation against the reference: tables, and recorded trajectories of the simulator it was published with.
 //
-// The recordings are of another simulator: formulas are compared on its recorded states, to its printed digits; motion
-// is compared by the size of the difference.
+// The recordings are from another simulator. Formulas are compared on its recorded states, to the printed digits;
+// motion is compared within bounds.
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -27,8 +27,8 @@ using ::datacom::testing::ReadGoldenCsv;
 constexpr const char* kLinkNames[kLinkPoints] = {"shoulder_lift", "elbow_flex", "wrist_flex", "l_finger"};
 constexpr const char* kLinkColumns[kLinkPoints] = {"l11", "l13", "l15", "l19"};
 constexpr const char* kArmColumns[kArmJoints] = {"arm_q_pan", "arm_q_lift", "arm_q_elbow", "arm_q_wrist"};
-constexpr Point kRecordedTarget = {0.5, 0.5};  // the recordings' rewards are for this one
-constexpr double kPrinted = 2e-7;              // eight digits, of numbers up to 10
+constexpr Point kRecordedTarget = {0.5, 0.5};  // target of the recordings' rewards
+constexpr double kPrinted = 2e-7;              // eight printed digits of numbers up to 10
 
 TEST(Golden, table_fetch_fk_cost) {
   DATACOM_GOLDEN_FILES(files, "table_fetch_fk_cost");
@@ -54,7 +54,7 @@ TEST(Golden, table_fetch_fk_cost) {
   }
 }
 
-// A recording of both robots; in the step files Fetch idles.
+// A recording of both robots; Fetch idles in the step files.
 struct Recording {
   explicit Recording(const std::string& file)
       : table(ReadGoldenCsv(file)), fetch_idles(absl::StrContains(file, "nav_bullet_step_")) {}
@@ -111,7 +111,7 @@ TEST(Golden, nav_bullet_controller) {
       const Point target = recording.FetchTarget(i - 1);
       const Motion command = FetchCommand(fetch, target);
       EXPECT_NEAR(command.v, recording.table.value(i, "f_v"), kPrinted);
-      EXPECT_NEAR(command.omega, recording.table.value(i, "f_w"), 2e-6) << "near a target the bearing magnifies";
+      EXPECT_NEAR(command.omega, recording.table.value(i, "f_w"), 2e-6) << "near a target the bearing magnifies errors";
       EXPECT_EQ(FetchArrived(fetch, target), Distance(PlanarState{target.x, target.y}, recording.FetchTarget(i)) > 0);
       const Arm& arm = pattern.Next();
       for (int joint = 0; joint < kArmJoints; ++joint) {
@@ -137,8 +137,8 @@ TEST(Golden, nav_bullet_objective) {
   }
 }
 
-// The arm unfolds within 30 steps. At steps 7 to 12 of it the recorded hand scrapes over the floor, which the servo law
-// does not know; the recorded base rolls by about 0.02 rad, which the kinematics do not know.
+// The arm unfolds within 30 steps. In steps 7 to 12 the recorded hand scrapes over the floor, which the servo law does
+// not model. The recorded base rolls by about 0.02 rad, which the kinematics do not model.
 TEST(Golden, nav_bullet_arm) {
   DATACOM_GOLDEN_FILES(files, "nav_bullet_");
   for (const std::string& file : files) {
@@ -164,7 +164,7 @@ TEST(Golden, nav_bullet_arm) {
       for (int link = 0; link < kLinkPoints; ++link) {
         links.Add(std::hypot(points[link].x - recorded[link].x, points[link].y - recorded[link].y));
       }
-      // Of their motion in a step, which a tilted base leaves alone, only the age matters.
+      // Their motion in one step does not depend on the tilt of the base, only on the age of the link points.
       const LinkPoints older = FetchLinkPoints(recording.Fetch(i - 2), recording.ArmAngles(i - 2));
       const LinkPoints fresh = FetchLinkPoints(recording.Fetch(i), after);
       const double moved = recorded[kHand].x - recording.Links(i - 1)[kHand].x;
@@ -174,10 +174,10 @@ TEST(Golden, nav_bullet_arm) {
     EXPECT_LT(servo_start.worst, 1.5e-4) << file;
     EXPECT_LT(servo.rms(), 1.5e-3) << file;
     EXPECT_LT(links.rms(), 0.02) << file;
-    EXPECT_LT(velocity_start.rms(), 0.5) << file << ": of up to 4 m/s, from a base that rocks";
+    EXPECT_LT(velocity_start.rms(), 0.5) << file << ": of up to 4 m/s, from a rocking base";
     EXPECT_LT(velocity.rms(), 0.1) << file;
     if (!recording.fetch_idles) {
-      EXPECT_LT(stale_motion.rms(), fresh_motion.rms()) << file << ": recorded link points are one step old";
+      EXPECT_LT(stale_motion.rms(), fresh_motion.rms()) << file << ": the recorded link points are one step old";
     }
     std::printf(
         "%s: servo %.1e (first steps %.1e), link points %.3f m, their step %.4f m (as if fresh %.4f), hand %.3f m/s\n",
@@ -186,7 +186,9 @@ TEST(Golden, nav_bullet_arm) {
   }
 }
 
-double Forward(const double* robot) { return robot[2] * robot[4] + robot[3] * robot[5]; }  // seven of an observation
+double Forward(const double* robot) {
+  return robot[2] * robot[4] + robot[3] * robot[5];
+}  // robot: seven entries of an observation
 double Forward(const PlanarState& robot) { return std::cos(robot.yaw) * robot.vx + std::sin(robot.yaw) * robot.vy; }
 
 std::map<std::string, double> StartOf(const Recording& recording) {
@@ -205,8 +207,8 @@ std::map<std::string, double> StartOf(const Recording& recording) {
           {"fetch_idle", recording.fetch_idles ? 1 : 0}};
 }
 
-// The simulation plays the recorded actions from the recorded start. Bounds on TIAGo++: the task's; on Fetch, whose
-// recorded chassis scrapes over the floor: what its plant was fitted to.
+// The simulation plays the recorded actions from the recorded start. The bounds for TIAGo++ are the task's. Fetch's
+// recorded chassis scrapes over the floor; its bounds are those that its model was fitted to.
 TEST(Golden, nav_bullet_motion) {
   DATACOM_GOLDEN_FILES(files, "nav_bullet_");
   for (const std::string& file : files) {
@@ -221,7 +223,7 @@ TEST(Golden, nav_bullet_motion) {
       EXPECT_NEAR(obs[18 + axis], recording.table.value(0, axis == 0 ? "l19x" : "l19y"), 1e-4) << file;
     }
     Difference v, omega, fetch_v, fetch_omega;
-    bool same_target = true;  // until Fetch draws its next one
+    bool same_target = true;  // until Fetch draws the next target
     for (size_t i = 1; i < recording.rows() && !recording.Contact(i); ++i) {
       const Motion action = recording.Action(i);
       ASSERT_TRUE((*task)->Step(&action.v, obs).valid);

@@ -1,4 +1,4 @@
-// What TIAGo++ is shown of its target, and the controllers written by hand that go by it.
+// Tests TIAGo++'s observation of its target, and the scripted controllers that use it.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -22,8 +22,8 @@ v1::TaskOptions Showing(const char* observation) {
 }
 v1::TaskOptions RobotFrame() { return Showing("robot_frame"); }
 
-// Turned by 30 degrees; the target 2 m along x and 1 m against y: ahead 2 cos 30 - sin 30, left - cos 30 - 2 sin 30.
-TEST(Navigation, SeesItsTargetAheadAndToItsLeftWhereAsked) {
+// Turned by 30 degrees, target at x + 2 m, y - 1 m: ahead 2 cos 30 - sin 30, left - cos 30 - 2 sin 30.
+TEST(Navigation, RobotFrameGivesTheTargetAheadAndToTheLeft) {
   const std::map<std::string, double> start = {
       {"tiago_x", 1}, {"tiago_y", 2}, {"tiago_yaw", M_PI / 6}, {"target_x", 3}, {"target_y", 1}};
   const auto robot = MakeTask("navigation", RobotFrame()).value(), world = MakeTask("navigation", {}).value();
@@ -37,8 +37,8 @@ TEST(Navigation, SeesItsTargetAheadAndToItsLeftWhereAsked) {
   EXPECT_EQ(plain[1], 1);
 }
 
-// What robot_frame shows, and nine numbers that are computed here from it, with rotation matrices of the yaw observed.
-TEST(Navigation, ShowsFetchAndItsHandInTheRobotsAxesWhereAsked) {
+// The observations of robot_frame, and nine numbers computed from them with rotation matrices of the observed yaw.
+TEST(Navigation, RobotFrameAllAddsFetchAndItsHandInTheRobotsAxes) {
   const auto all = MakeTask("navigation", Showing("robot_frame_all")).value();
   const auto robot = MakeTask("navigation", RobotFrame()).value();
   ASSERT_EQ(all->spec().obs_dim, 31);
@@ -48,7 +48,7 @@ TEST(Navigation, ShowsFetchAndItsHandInTheRobotsAxesWhereAsked) {
   robot->Reset(&two, plain.data());
   for (int step = 0; step < 300; ++step) {
     ASSERT_TRUE(std::equal(plain.begin(), plain.end(), obs.begin())) << "step " << step;
-    // A vector of the room, by the two unit vectors of the robot's axes.
+    // A vector in the room's frame, projected on the robot's axes.
     const auto expect = [&](int at, double x, double y) {
       EXPECT_NEAR(obs[at], x * obs[4] + y * obs[5], 1e-14) << "step " << step << " entry " << at;
       EXPECT_NEAR(obs[at + 1], y * obs[4] - x * obs[5], 1e-14) << "step " << step << " entry " << at + 1;
@@ -64,8 +64,8 @@ TEST(Navigation, ShowsFetchAndItsHandInTheRobotsAxesWhereAsked) {
   }
 }
 
-// All but the two entries is the same in every bit, and so is what the safe map reads.
-TEST(Navigation, TheFrameOfItsTargetChangesNothingElse) {
+// All entries but those two have the same bits, and so have the safe map's inputs.
+TEST(Navigation, TheTargetsFrameChangesNothingElse) {
   const auto robot = MakeTask("navigation", RobotFrame()).value(), world = MakeTask("navigation", {}).value();
   const TaskModel robots = MakeTaskModel("navigation", RobotFrame()).value();
   const TaskModel worlds = MakeTaskModel("navigation", {}).value();
@@ -85,7 +85,7 @@ TEST(Navigation, TheFrameOfItsTargetChangesNothingElse) {
   for (int step = 0; step < 300; ++step) {
     ASSERT_TRUE(std::equal(obs.begin() + 2, obs.end(), plain.begin() + 2)) << "step " << step;
     ASSERT_TRUE(inputs(robots, obs) == inputs(worlds, plain));
-    // Back into the room's axes: a turn by the yaw observed, then a shift.
+    // Back to the room's frame: rotate by the observed yaw, then shift.
     const double yaw = std::atan2(obs[5], obs[4]), angle = std::atan2(obs[1], obs[0]) + yaw;
     const double distance = std::sqrt(obs[0] * obs[0] + obs[1] * obs[1]);
     EXPECT_NEAR(obs[2] + distance * std::cos(angle), plain[0], 1e-14);
@@ -101,7 +101,7 @@ TEST(Navigation, TheFrameOfItsTargetChangesNothingElse) {
     EXPECT_EQ(by_robot.reward, by_world.reward);
     EXPECT_EQ(by_robot.cost, by_world.cost);
   }
-  ASSERT_TRUE(robots.slices[0].at(1.5, -2, obs.data()));  // the target in the room's middle, the heading along x
+  ASSERT_TRUE(robots.slices[0].at(1.5, -2, obs.data()));  // target in the room's middle, heading along x
   EXPECT_EQ(obs[0], -1.5);
   EXPECT_EQ(obs[1], 2);
 }
@@ -116,34 +116,34 @@ Sight Seeing(Point target, PlanarState fetch, Point hand) {
 const PlanarState kFarAway = {3, 2};
 const Point kFarHand = {3, 1.5};
 
-TEST(Scripted, TurnsToTheTargetAndDrivesSlowerNearIt) {
+TEST(Scripted, TurnsToTheTargetAndSlowsDownNearIt) {
   const auto move = [](Point target) { return TurnAndDrive(Seeing(target, kFarAway, kFarHand)); };
   EXPECT_EQ(move({2, 0}).v, 1);
   EXPECT_EQ(move({2, 0}).omega, 0);
   EXPECT_EQ(move({0.5, 0}).v, 0.5);
-  EXPECT_EQ(move({0.09, 0}).v, 0) << "there";
+  EXPECT_EQ(move({0.09, 0}).v, 0) << "at the target";
   EXPECT_NEAR(move({0, 2}).v, 0, 1e-15) << "to the side";
-  EXPECT_EQ(move({0, 2}).omega, M_PI / 3) << "as fast as may be, to the left";
+  EXPECT_EQ(move({0, 2}).omega, M_PI / 3) << "turns left at full speed";
   EXPECT_EQ(move({-2, -0.1}).v, 0);
   EXPECT_EQ(move({-2, -0.1}).omega, -M_PI / 3);
   EXPECT_NEAR(move({1, 0.1}).omega, 3 * std::atan(0.1), 1e-15);
 }
 
-TEST(Scripted, BacksOffFromFetchsBaseAndArmAndOnlyWhenTheyAreNear) {
+TEST(Scripted, BacksOffFromFetchsBaseAndArmOnlyWhenTheyAreNear) {
   const auto near = [](PlanarState fetch, Point hand) { return BackOff(Seeing({2, 0}, fetch, hand)); };
-  EXPECT_EQ(near(kFarAway, kFarHand).v, 1) << "as turn_and_drive";
+  EXPECT_EQ(near(kFarAway, kFarHand).v, 1) << "like turn_and_drive";
   EXPECT_EQ(near({0.6, 0}, {3, 0}).v, -1) << "ahead: backwards";
-  EXPECT_EQ(near({-0.6, 0}, {-3, 0}).v, 1) << "behind: on";
+  EXPECT_EQ(near({-0.6, 0}, {-3, 0}).v, 1) << "behind: forwards";
   EXPECT_EQ(near({0.5, 2}, {0.5, -2}).v, -1) << "the middle of its arm";
   EXPECT_NEAR(near({0.85, 0}, {3, 0}).v, 0, 1e-12) << "half way between";
   const Motion beside = near({0.3, 0.5}, {0.3, 2});
   EXPECT_EQ(beside.v, -1);
-  EXPECT_EQ(beside.omega, M_PI / 3) << "turns to where straight back leads away";
+  EXPECT_EQ(beside.omega, M_PI / 3) << "turns until driving back leads away";
 }
 
 TEST(Scripted, StopsBeforeWallsForwardsAndBackwards) {
   Sight sight = Seeing({2, 0}, {0.6, 0}, {3, 0});
-  sight.tiago.x = -2.95;  // room to the wall behind 0.55, where it stops; Fetch 0.6 m ahead of it
+  sight.tiago.x = -2.95;  // 0.55 m to the wall behind it, where it stops; Fetch 0.6 m ahead
   sight.fetch.x = -2.35;
   sight.hand.x = 0;
   EXPECT_NEAR(BackOff(sight).v, 0, 1e-12);

@@ -1,4 +1,4 @@
-// The navigation task's own promises: its drives, its arm, its contacts, its starts and its options.
+// Tests navigation's drives, arm, contacts, starts and options.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -29,7 +29,7 @@ std::unique_ptr<Task> MakeNavigation(const v1::TaskOptions& options = {}) {
   return *std::move(task);
 }
 
-// TIAGo++ alone in the middle; Fetch idles in a corner, unless `start` says otherwise.
+// TIAGo++ alone in the middle; Fetch idles in a corner unless `start` places it elsewhere.
 std::vector<double> Begin(Task* task, Start start) {
   const Start apart = {{"tiago_x", 0},   {"tiago_y", 0},  {"tiago_yaw", 0}, {"fetch_x", 2.6}, {"fetch_y", 1.8},
                        {"fetch_yaw", 0}, {"target_x", 1}, {"target_y", 0},  {"fetch_idle", 1}};
@@ -45,7 +45,7 @@ PlanarState Seen(const double* seven) {
 }
 double Forward(const PlanarState& robot) { return std::cos(robot.yaw) * robot.vx + std::sin(robot.yaw) * robot.vy; }
 
-TEST(NavigationModel, HasItsLinkPointsWhereTheKinematicsSay) {
+TEST(NavigationModel, LinkPointsEqualTheKinematics) {
   const auto task = MakeNavigation();
   const mjModel& model = task->simulation()->model();
   const MujocoData data = *MakeMujocoData(model);
@@ -77,7 +77,7 @@ TEST(NavigationModel, HasItsLinkPointsWhereTheKinematicsSay) {
       const Point hand = FetchHandVelocity(fetch, arm, rate, axes);
       EXPECT_NEAR(hand.x, velocity[3], 1e-12);
       EXPECT_NEAR(hand.y, velocity[4], 1e-12);
-      // Reported by the axes of the round before: its orientation times what the link's own axes see.
+      // Reported in the previous step's axes: the orientation times the velocity in the link's own axes.
       const mjtNum* orientation = data->site_xmat + 9 * site;
       mjtNum own[3], reported[3];
       mju_rotVecMatT(own, velocity + 3, orientation);
@@ -93,7 +93,7 @@ TEST(NavigationModel, HasItsLinkPointsWhereTheKinematicsSay) {
   }
 }
 
-// Distance of the robots, or of TIAGo++ from the wall at x = 3.5, at which contact begins.
+// The distance at which contact begins: between the robots, or of TIAGo++ from the wall at x = 3.5.
 struct Approach {
   std::string name;
   bool wall;
@@ -102,7 +102,7 @@ struct Approach {
   double measured, tolerance;  // m
 };
 
-TEST(NavigationModel, TouchesWhereTheRealShapesWereMeasuredToTouch) {
+TEST(NavigationModel, ContactsBeginAtTheDistancesMeasuredOnTheRealShapes) {
   const double pi = M_PI;
   const Arm straight = {0, 0, 0, 0};
   const Approach approaches[] = {
@@ -146,18 +146,18 @@ TEST(NavigationModel, TouchesWhereTheRealShapesWereMeasuredToTouch) {
   }
 }
 
-TEST(WheelDrive, PushesWithItsTorqueAndNoMore) {
+TEST(WheelDrive, NeverExceedsItsTorque) {
   const WheelDrive drive({100, 0, 4});
   const double most = 2 * kWheelTorque / kWheelRadius * kControlDt / 100;  // m/s in a step
   const Motion far = drive.Change({0, 0}, {1, 0});
   EXPECT_NEAR(far.v, most, 1e-15);
   EXPECT_NEAR(far.omega, 0, 1e-15);
   const Motion near = drive.Change({0.99, 0}, {1, 0});
-  EXPECT_NEAR(near.v, 0.01, 1e-15) << "arrives where it can";
+  EXPECT_NEAR(near.v, 0.01, 1e-15) << "reaches a speed within its torque";
   const Motion brake = drive.Change({1, 0.1}, {0, 0});
   EXPECT_NEAR(brake.v, -most, 1e-15);
-  EXPECT_NEAR(brake.omega, 0, 1e-12) << "wheels that both slip turn nothing";
-  EXPECT_NEAR(drive.Change({0, 0}, {0, -1e300}).v, 0, 1e-12) << "one wheel each way";
+  EXPECT_NEAR(brake.omega, 0, 1e-12) << "when both wheels slip the robot does not turn";
+  EXPECT_NEAR(drive.Change({0, 0}, {0, -1e300}).v, 0, 1e-12) << "the wheels turn in opposite directions";
 }
 
 TEST(Navigation, DelaysATurnWhileBothWheelsAccelerate) {
@@ -174,7 +174,7 @@ TEST(Navigation, DelaysATurnWhileBothWheelsAccelerate) {
   EXPECT_NEAR(obs[8], 1.0, 0.01);
 }
 
-TEST(Navigation, IntegratesExactlyWhatTheDriveAndTheServosSayWhileNothingTouches) {
+TEST(Navigation, IntegratesDriveAndServosExactlyWithoutContacts) {
   const auto task = MakeNavigation();
   std::vector<double> obs = Begin(task.get(), {{"fetch_idle", 0}, {"fetch_target_x", -2}, {"fetch_target_y", 1.5}});
   const mjModel& model = task->simulation()->model();
@@ -222,7 +222,7 @@ TEST(Navigation, IntegratesExactlyWhatTheDriveAndTheServosSayWhileNothingTouches
   }
 }
 
-TEST(Navigation, EndsAtAWallAndGoesOnFinitely) {
+TEST(Navigation, EndsAtAWallAndStaysFinite) {
   const auto task = MakeNavigation();
   std::vector<double> obs = Begin(task.get(), {{"tiago_x", 2.5}, {"target_x", 3.2}});
   const double ahead[2] = {1, 0.3};
@@ -236,14 +236,15 @@ TEST(Navigation, EndsAtAWallAndGoesOnFinitely) {
         EXPECT_NEAR(obs[2], kRoomX - 0.253, 0.05);
       }
     }
-    EXPECT_EQ(result.cost > 0, obs[2] > kRoomX - 0.5 || std::abs(obs[3]) > kRoomY - 0.5) << "cost alone ends nothing";
+    EXPECT_EQ(result.cost > 0, obs[2] > kRoomX - 0.5 || std::abs(obs[3]) > kRoomY - 0.5)
+        << "cost alone does not end the episode";
   }
   EXPECT_GT(absorbed, 0);
   EXPECT_FALSE(task->Success());
 }
 
-// Fetch drives into TIAGo++, which stands between it and a wall, and goes on pushing.
-TEST(Navigation, EndsWhenFetchRunsIntoItAndGoesOnFinitely) {
+// Fetch drives into TIAGo++, which stands in front of a wall, and keeps pushing.
+TEST(Navigation, EndsWhenFetchRunsIntoItAndStaysFinite) {
   const auto task = MakeNavigation();
   std::vector<double> obs = Begin(task.get(), {{"tiago_x", 3.2},
                                                {"fetch_x", 0},
@@ -283,7 +284,7 @@ TEST(Navigation, SurvivesStartsInsideEachOtherAndInsideWalls) {
   }
 }
 
-TEST(Navigation, StartsInTheMiddleThreeQuartersWithTheRobotsApart) {
+TEST(Navigation, StartsInTheMiddleThreeQuartersOfTheRoomWithTheRobotsApart) {
   const auto task = MakeNavigation();
   double largest[2] = {0, 0}, nearest = 10;
   std::vector<double> obs(22);
@@ -305,7 +306,7 @@ TEST(Navigation, StartsInTheMiddleThreeQuartersWithTheRobotsApart) {
   EXPECT_LE(largest[1], 1.875);
 }
 
-TEST(Navigation, ANamedStartValueLeavesTheOtherDrawsAlone) {
+TEST(Navigation, ASetStartValueDoesNotChangeTheOtherDraws) {
   const auto task = MakeNavigation();
   std::vector<double> drawn(22), named(22);
   RandomStream one(4), two(4);
@@ -319,9 +320,9 @@ TEST(Navigation, ANamedStartValueLeavesTheOtherDrawsAlone) {
   EXPECT_FALSE(task->ResetTo({{"tiago_x", std::numeric_limits<double>::infinity()}}, &two, named.data()).ok());
 }
 
-TEST(Navigation, FetchDrivesFromTargetToTargetWhateverTiagoDoes) {
+TEST(Navigation, FetchDrivesFromTargetToTargetIndependentlyOfTiago) {
   const auto one = MakeNavigation(), two = MakeNavigation();
-  const Start outside = {{"tiago_x", 20}, {"fetch_idle", 0}};  // where nothing touches it
+  const Start outside = {{"tiago_x", 20}, {"fetch_idle", 0}};  // out of reach
   std::vector<double> a = Begin(one.get(), outside), b = Begin(two.get(), outside);
   RandomStream actions(2);
   double largest = 0;
@@ -339,7 +340,7 @@ TEST(Navigation, FetchDrivesFromTargetToTargetWhateverTiagoDoes) {
   EXPECT_GT(crossings, 4);
 }
 
-TEST(Fetch, SlowsDownNearAWallItApproachesOnly) {
+TEST(Fetch, SlowsDownOnlyNearAWallThatItApproaches) {
   PlanarState fetch = {0, 1.85, M_PI / 2, 0, 0.5, 0};
   EXPECT_NEAR(FetchCommand(fetch, {0, 10}).v, 0.7 * 0.5, 1e-12);
   fetch.vy = -0.5;
@@ -361,13 +362,13 @@ TEST(Fetch, SwingsItsArmInTriangles) {
     for (size_t i = 1; i + 1 < wave.size(); ++i) {
       if ((wave[i] - wave[i - 1]) * (wave[i + 1] - wave[i]) < 0) at.push_back(static_cast<int>(i) + 2);
     }
-    return at;  // the first step that goes the other way
+    return at;  // the first step in the other direction
   };
   EXPECT_EQ(turns(pan), (std::vector<int>{201, 601, 1001, 1401}));
   EXPECT_EQ(turns(lift), (std::vector<int>{101, 301, 501, 701, 901, 1101, 1301, 1501}));
 }
 
-TEST(Navigation, SucceedsAtTheTargetUntouched) {
+TEST(Navigation, SucceedsAtTheTargetWithoutContact) {
   const auto task = MakeNavigation();
   Begin(task.get(), {{"target_x", 0.19}});
   EXPECT_TRUE(task->Success());
@@ -375,7 +376,7 @@ TEST(Navigation, SucceedsAtTheTargetUntouched) {
   EXPECT_FALSE(task->Success());
 }
 
-TEST(Navigation, PaysThePapersRewardWhereAsked) {
+TEST(Navigation, GivesThePapersRewardWhenConfigured) {
   v1::TaskOptions options;
   options.set_reward("paper");
   const auto paper = MakeNavigation(options), code = MakeNavigation();
@@ -384,7 +385,7 @@ TEST(Navigation, PaysThePapersRewardWhereAsked) {
   for (int i = 0; i < 3; ++i) {
     const StepResult result = paper->Step(action, obs.data());
     const double distance = std::hypot(1 - obs[2], obs[3]);
-    const double heading = -result.reward - distance - 0.1;  // the goal heading's share; |action| = 1
+    const double heading = -result.reward - distance - 0.1;  // the term of the goal heading; |action| = 1
     EXPECT_GE(heading, 0);
     EXPECT_LE(heading, 1);
     EXPECT_NE(result.reward, code->Step(action, other.data()).reward);
@@ -402,7 +403,7 @@ TEST(Navigation, RefusesOptionsOfOtherTasks) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("navigation"));
 }
 
-TEST(Navigation, AHeavierRobotAcceleratesMoreSlowlyAndALighterOneStillArrives) {
+TEST(Navigation, AHeavierRobotAcceleratesMoreSlowlyAndALighterOneStillReachesItsSpeed) {
   const auto task = MakeNavigation();
   const auto speed_after = [&task](double mass, int steps) {
     task->ScalePhysics({mass, 1, 1});
@@ -417,12 +418,12 @@ TEST(Navigation, AHeavierRobotAcceleratesMoreSlowlyAndALighterOneStillArrives) {
   EXPECT_EQ(speed_after(1, 10), nominal);
 }
 
-TEST(Navigation, ANaNActionMakesTheStepInvalidAndResetHealsIt) {
+TEST(Navigation, ANaNActionMakesStepsInvalidUntilReset) {
   const auto task = MakeNavigation();
   std::vector<double> obs = Begin(task.get(), {});
   const double nan[2] = {std::numeric_limits<double>::quiet_NaN(), 0}, stay[2] = {0, 0}, huge[2] = {1e300, 1e300};
   EXPECT_FALSE(task->Step(nan, obs.data()).valid);
-  EXPECT_FALSE(task->Step(stay, obs.data()).valid) << "an episode stays invalid to its end";
+  EXPECT_FALSE(task->Step(stay, obs.data()).valid) << "an episode stays invalid until it ends";
   obs = Begin(task.get(), {});
   EXPECT_TRUE(task->Step(stay, obs.data()).valid);
   EXPECT_TRUE(task->Step(huge, obs.data()).valid) << "torque limits any command";

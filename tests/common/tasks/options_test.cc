@@ -7,7 +7,7 @@
 namespace datacom {
 namespace {
 
-TEST(RejectOtherOptions, NamesTheOptionTheTaskAndWhatItHas) {
+TEST(RejectOtherOptions, NamesTheOptionTheTaskAndItsOptions) {
   v1::TaskOptions options;
   options.set_horizon(7);
   options.mutable_randomisation();
@@ -24,7 +24,7 @@ TEST(RejectOtherOptions, NamesTheOptionTheTaskAndWhatItHas) {
                                        "randomisation, action_repeat, puck_region"));
 }
 
-TEST(RejectOtherOptions, CartPoleHasNoneOfItsOwn) {
+TEST(RejectOtherOptions, CartPoleHasNoOptionsOfItsOwn) {
   v1::TaskOptions options;
   options.set_mismatch_sigma(0.1);
   EXPECT_THAT(MakeTaskModel("cartpole", options).status().ToString(), ::testing::HasSubstr("mismatch_sigma"));

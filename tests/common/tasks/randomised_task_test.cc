@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Keeps what it is told; observes [start, step] without error, costs the step.
+// Records its calls; the observation is [start, step] without noise, the cost is the step.
 class RecordingTask : public Task {
  public:
   RecordingTask() {
@@ -79,7 +79,7 @@ struct Randomised {
     RandomStream stream(StreamKey("test.episode", {episode}));
     task->Reset(&stream, observation);
   }
-  // Commands (1, -1), (2, -2), ...; returns the first entry of what the task executed.
+  // Commands (1, -1), (2, -2), ...; returns the first entries of the actions that the task executed.
   std::vector<double> Executed(int steps) {
     for (int i = 1; i <= steps; ++i) {
       const double action[] = {static_cast<double>(i), -static_cast<double>(i)};
@@ -97,7 +97,7 @@ struct Randomised {
   double observation[2] = {};
 };
 
-TEST(RandomisedTask, DrawsPhysicsWithinTheirRangesAnewAtEveryReset) {
+TEST(RandomisedTask, DrawsPhysicsWithinTheirRangesAtEveryReset) {
   Randomised drawn("mass { low: 0.8 high: 1.2 } damping { low: 0 high: 3 } friction { low: 0.5 high: 0.5 }");
   std::set<double> masses;
   double lowest = 3, highest = 0;
@@ -117,7 +117,7 @@ TEST(RandomisedTask, DrawsPhysicsWithinTheirRangesAnewAtEveryReset) {
   EXPECT_LT(highest, 3);
 }
 
-TEST(RandomisedTask, IsAFunctionOfTheEpisodesStreamAndTheActions) {
+TEST(RandomisedTask, DependsOnlyOnTheEpisodesStreamAndTheActions) {
   const char* const all =
       "mass { low: 0.8 high: 1.2 } action_delay { low: 0 high: 5 } observation_noise { low: 0.1 high: 0.2 }";
   Randomised one(all), two(all);
@@ -134,8 +134,8 @@ TEST(RandomisedTask, IsAFunctionOfTheEpisodesStreamAndTheActions) {
   }
 }
 
-// Turning one on or off moves neither the draws of the others nor the task's own start.
-TEST(RandomisedTask, EveryQuantityHasAStreamOfItsOwn) {
+// Turning one on or off changes neither the draws of the others nor the task's start.
+TEST(RandomisedTask, EveryQuantityHasItsOwnStream) {
   const std::vector<std::string> parts = {"mass { low: 0.8 high: 1.2 }", "damping { low: 0 high: 3 }",
                                           "friction { low: 0.1 high: 2 }", "action_delay { low: 0 high: 9 }",
                                           "observation_noise { low: 0.1 high: 0.2 }"};
@@ -168,13 +168,13 @@ TEST(RandomisedTask, EveryQuantityHasAStreamOfItsOwn) {
   EXPECT_TRUE(delays_differ);
 }
 
-TEST(RandomisedTask, ActionsWaitAWholeNumberOfStepsBehindZeros) {
+TEST(RandomisedTask, DelaysActionsByWholeStepsOfZeros) {
   EXPECT_THAT(Randomised("").Executed(3), ElementsAre(1, 2, 3));
   Randomised three("action_delay { low: 3 high: 3 }");
   three.Reset(0);
   EXPECT_THAT(three.Executed(8), ElementsAre(0, 0, 0, 1, 2, 3, 4, 5));
   three.Reset(1);
-  EXPECT_THAT(three.Executed(4), ElementsAre(0, 0, 0, 1)) << "nothing is left of the episode before";
+  EXPECT_THAT(three.Executed(4), ElementsAre(0, 0, 0, 1)) << "no action is left from the previous episode";
   std::set<size_t> delays;
   Randomised some("action_delay { low: 0.5 high: 3 }");
   for (uint64_t episode = 0; episode < 100; ++episode) {
@@ -187,10 +187,10 @@ TEST(RandomisedTask, ActionsWaitAWholeNumberOfStepsBehindZeros) {
   EXPECT_THAT(delays, ElementsAre(0, 1, 2)) << "rounded down";
 }
 
-TEST(RandomisedTask, NoiseIsOnTheObservationAloneAndHasTheDrawnDeviation) {
+TEST(RandomisedTask, NoiseChangesOnlyTheObservationAndHasTheDrawnDeviation) {
   Randomised noisy("observation_noise { low: 0.3 high: 0.3 }");
   noisy.Reset(4);
-  EXPECT_NE(noisy.observation[0], noisy.inner->start) << "the start is observed through it, too";
+  EXPECT_NE(noisy.observation[0], noisy.inner->start) << "the start is observed with noise too";
   double sum = 0, squares = 0;
   constexpr int kSteps = 20000;
   const double action[] = {0, 0};
@@ -204,12 +204,13 @@ TEST(RandomisedTask, NoiseIsOnTheObservationAloneAndHasTheDrawnDeviation) {
       squares += error * error;
     }
   }
-  // 40,000 draws: mean within 5 standard errors (0.0015), deviation within 5 of its own (0.0011).
+  // 40,000 draws: the mean is within 5 standard errors (0.0015), the deviation within 5 of its standard errors
+  // (0.0011).
   EXPECT_NEAR(sum / (2 * kSteps), 0, 0.0075);
   EXPECT_NEAR(std::sqrt(squares / (2 * kSteps)), 0.3, 0.0055);
 }
 
-TEST(RandomisedTask, AStartThatIsSetIsObservedThroughTheSameDraws) {
+TEST(RandomisedTask, ASetStartIsObservedWithTheSameNoise) {
   Randomised noisy("mass { low: 0.8 high: 1.2 } observation_noise { low: 0.3 high: 0.4 }");
   noisy.Reset(5);
   const double mass = noisy.inner->scale.mass, error = noisy.observation[0] - noisy.inner->start;
@@ -221,7 +222,7 @@ TEST(RandomisedTask, AStartThatIsSetIsObservedThroughTheSameDraws) {
   EXPECT_FALSE(noisy.task->ResetTo({{"end", 0.25}}, &stream, noisy.observation).ok());
 }
 
-TEST(RandomisedTask, MultipliesTheScaleItIsGiven) {
+TEST(RandomisedTask, MultipliesAGivenScale) {
   Randomised drawn("mass { low: 2 high: 2 }");
   drawn.task->ScalePhysics({3, 5, 7});
   drawn.Reset(0);
@@ -230,7 +231,7 @@ TEST(RandomisedTask, MultipliesTheScaleItIsGiven) {
   EXPECT_EQ(drawn.inner->scale.friction, 7);
 }
 
-TEST(MakeTask, PutsTheDecoratorOnlyWhereTheOptionIs) {
+TEST(MakeTask, RandomisesOnlyWhenTheOptionIsSet) {
   v1::TaskOptions options;
   EXPECT_EQ(dynamic_cast<RandomisedTask*>(MakeTask("cartpole", options)->get()), nullptr);
   options.mutable_randomisation();

@@ -1,4 +1,4 @@
-// Action repeat: what a decision makes of the steps in it.
+// Tests action repeat: how a decision combines its control steps.
 #include "common/tasks/repeated_task.h"
 
 #include <cmath>
@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Plays back what it was given, a step each; observes how many there were.
+// Plays back the given results, one per step; the observation is the number of steps.
 class PlaybackTask : public Task {
  public:
   explicit PlaybackTask(std::vector<StepResult> steps, int horizon = 100) : steps_(std::move(steps)) {
@@ -71,11 +71,11 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 TEST(RepeatedTask, AddsRewardsAndKeepsTheLargestCostOfItsStepsUnderOneAction) {
   Played played({{1, -3, false, true}, {20, 5, false, true}, {300, -4, false, true}}, 3);
-  EXPECT_EQ(played.task->Cost(), -7) << "the start's";
+  EXPECT_EQ(played.task->Cost(), -7) << "the cost of the start";
   const StepResult decision = played.Decide(0.25);
   EXPECT_EQ(decision.reward, 321);
   EXPECT_EQ(decision.cost, 5);
-  EXPECT_EQ(played.task->Cost(), 5) << "the decision's, not that of the state reached";
+  EXPECT_EQ(played.task->Cost(), 5) << "that of the decision, not of the reached state";
   EXPECT_FALSE(decision.absorbing);
   EXPECT_TRUE(decision.valid);
   EXPECT_EQ(played.observation, 3);
@@ -86,7 +86,7 @@ TEST(RepeatedTask, AddsRewardsAndKeepsTheLargestCostOfItsStepsUnderOneAction) {
   EXPECT_EQ(played.task->Cost(), -7);
 }
 
-TEST(RepeatedTask, EndsADecisionAtTheStepThatAbsorbsOrIsInvalidOrCostsNoNumber) {
+TEST(RepeatedTask, AnAbsorbingOrInvalidStepOrANaNCostEndsTheDecision) {
   Played absorbed({{1, -1, false, true}, {2, -2, true, true}, {4, 9, false, true}}, 3);
   const StepResult end = absorbed.Decide(1);
   EXPECT_TRUE(end.absorbing);
@@ -103,13 +103,13 @@ TEST(RepeatedTask, EndsADecisionAtTheStepThatAbsorbsOrIsInvalidOrCostsNoNumber) 
   EXPECT_TRUE(std::isnan(broken.Decide(1).cost));
 }
 
-TEST(RepeatedTask, ItsHorizonIsInDecisionsAndTheLastOneIsCutShort) {
+TEST(RepeatedTask, TheHorizonIsInDecisionsAndTheLastOneIsShorter) {
   Played played({{1, 0, false, true}}, 4, /*horizon=*/10);
   EXPECT_EQ(played.task->spec().horizon, 3);
   EXPECT_EQ(played.task->spec().control_dt, 2);
   for (const double reward : {4, 4, 2}) EXPECT_EQ(played.Decide(1).reward, reward);
   EXPECT_EQ(played.inner->taken, 10);
-  EXPECT_EQ(played.Decide(1).reward, 4) << "who goes on goes on in whole decisions";
+  EXPECT_EQ(played.Decide(1).reward, 4) << "steps after the horizon are whole decisions again";
   played.task->Reset(nullptr, &played.observation);
   EXPECT_EQ(played.Decide(1).reward, 4);
   ASSERT_TRUE(played.task->ResetTo({}, nullptr, &played.observation).ok());
@@ -119,14 +119,14 @@ TEST(RepeatedTask, ItsHorizonIsInDecisionsAndTheLastOneIsCutShort) {
   EXPECT_EQ(Played({{1, 0, false, true}}, 100, 10).task->spec().horizon, 1);
 }
 
-TEST(RepeatedTask, HandsPhysicsOn) {
+TEST(RepeatedTask, PassesPhysicsOn) {
   Played played({{1, 0, false, true}}, 2);
   played.task->ScalePhysics({3, 1, 1});
   EXPECT_EQ(played.inner->mass, 3);
 }
 
-// Every task, against the plain one stepped by hand: 3 to a decision, of 100.
-TEST(RepeatedTask, IsThePlainTaskSteppedByHand) {
+// For every task: 100 control steps in decisions of 3, against the plain task stepped by hand.
+TEST(RepeatedTask, EqualsThePlainTaskSteppedByHand) {
   for (const std::string& name : TaskNames()) {
     v1::TaskOptions options;
     options.set_horizon(100);
@@ -161,7 +161,7 @@ TEST(RepeatedTask, IsThePlainTaskSteppedByHand) {
   }
 }
 
-// A delay of one control step within decisions of two: the second step of a decision is the first that obeys it.
+// A delay of one control step with decisions of two: the second step of a decision is the first with its action.
 TEST(RepeatedTask, RandomisationCountsControlSteps) {
   v1::TaskOptions options;
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(

@@ -1,4 +1,4 @@
-// The C interface called in this process: what it refuses, what it promises beside the actions.
+// Calls the C interface in this process and tests its refusals and guarantees.
 #include "deploy/robot/datacom_policy.h"
 
 #include <cmath>
@@ -72,14 +72,14 @@ TEST_F(PolicyInterface, DescribesTheFile) {
   EXPECT_EQ(info->action_high[0], spec.action_high[0]);
 }
 
-TEST_F(PolicyInterface, EveryTruncationIsDamage) {
+TEST_F(PolicyInterface, EveryTruncatedFileIsDamaged) {
   for (size_t bytes = 0; bytes < content_.size(); bytes += bytes < 64 ? 1 : 97) {
     ASSERT_EQ(LoadContent(content_.substr(0, bytes)), DATACOM_POLICY_DAMAGED) << bytes << " bytes: " << why_;
   }
   EXPECT_EQ(LoadContent(content_ + "x"), DATACOM_POLICY_DAMAGED) << why_;
 }
 
-TEST_F(PolicyInterface, EveryChangedByteIsNoticed) {
+TEST_F(PolicyInterface, EveryChangedByteIsDetected) {
   for (size_t at = 0; at < content_.size(); at += at < 64 ? 1 : 61) {
     std::string changed = content_;
     changed[at] ^= 0x10;
@@ -89,7 +89,7 @@ TEST_F(PolicyInterface, EveryChangedByteIsNoticed) {
   }
 }
 
-TEST_F(PolicyInterface, AFileOfAnotherFormIsNamedWithBothForms) {
+TEST_F(PolicyInterface, AnotherFileFormatIsRefusedNamingBothVersions) {
   std::string later = content_;
   later[8] = 2;
   EXPECT_EQ(LoadContent(later), DATACOM_POLICY_UNSUPPORTED);
@@ -106,7 +106,7 @@ TEST_F(PolicyInterface, AnUnknownTaskOrRuleIsUnsupportedAndNamed) {
   EXPECT_THAT(why_, HasSubstr("telepathy"));
 }
 
-TEST_F(PolicyInterface, WhatIsNotThereOrNullIsRefused) {
+TEST_F(PolicyInterface, AMissingFileOrNullIsRefused) {
   EXPECT_EQ(Load(file_ + ".none"), DATACOM_POLICY_UNREADABLE);
   EXPECT_THAT(why_, HasSubstr(".none"));
   EXPECT_EQ(datacom_policy_load(nullptr, &loaded_, why_, sizeof why_), DATACOM_POLICY_BAD_INPUT);
@@ -117,14 +117,14 @@ TEST_F(PolicyInterface, WhatIsNotThereOrNullIsRefused) {
   EXPECT_EQ(std::strlen(little), sizeof little - 1);
 }
 
-TEST_F(PolicyInterface, BadInputLeavesTheActionAsItWas) {
+TEST_F(PolicyInterface, BadInputDoesNotChangeTheAction) {
   ASSERT_EQ(Load(file_), DATACOM_POLICY_OK);
   const double nan = std::numeric_limits<double>::quiet_NaN();
   std::vector<double> observation = {0, 0.1, 0.99, 0, 0};
   float noise = 0.5f;
   double action = 77;
   datacom_policy_input input = {observation.data(), &noise, 0};
-  for (const double bad : {nan, 1e300}) {  // beyond float32, too
+  for (const double bad : {nan, 1e300}) {  // 1e300 is infinite in float32
     observation[3] = bad;
     EXPECT_EQ(datacom_policy_act(loaded_, &input, &action, nullptr), DATACOM_POLICY_BAD_INPUT);
     observation[3] = 0;
@@ -143,7 +143,7 @@ TEST_F(PolicyInterface, BadInputLeavesTheActionAsItWas) {
   EXPECT_LT(std::abs(action), 77);
 }
 
-TEST_F(PolicyInterface, AnActionThatIsNotFiniteIsNotHandedOut) {
+TEST_F(PolicyInterface, AnActionThatIsNotFiniteIsNotReturned) {
   for (NamedArray& array : policy_.snapshot.arrays) {
     if (array.name == "actor.mean.2.bias") array.values[0] = std::numeric_limits<float>::quiet_NaN();
   }
@@ -155,8 +155,8 @@ TEST_F(PolicyInterface, AnActionThatIsNotFiniteIsNotHandedOut) {
   EXPECT_EQ(action, 77);
 }
 
-TEST_F(PolicyInterface, NoNoiseIsTheCentreAndActingAllocatesNothing) {
-  policy_.snapshot.scalars["delta"] = 8;  // far from where the constraint decides alone
+TEST_F(PolicyInterface, NullNoiseIsZeroNoiseAndActingAllocatesNothing) {
+  policy_.snapshot.scalars["delta"] = 8;  // far from the constraint, so that the policy matters
   ASSERT_EQ(LoadPolicy(), DATACOM_POLICY_OK);
   const std::vector<double> observation = {0.2, 0.1, 0.99, -0.3, 0.4};
   const float zero = 0, one = 1;

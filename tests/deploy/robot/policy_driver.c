@@ -1,4 +1,4 @@
-/* A robot's program in C99: loads a policy file and acts for whoever writes to its standard input.
+/* A robot's program in C99: loads a policy file and answers each observation on its standard input with an action.
  *
  * usage: policy_driver FILE. In, a frame a step: double observation [observation_dim], float noise [noise_dim], double
  * previous cost. Out, a frame a step: double action [action_dim], double cvar, constraint, intervention. At the start

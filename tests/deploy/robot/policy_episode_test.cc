@@ -1,5 +1,5 @@
-// A C program with the robot's library drives a task over an evaluation episode, and acts as the evaluator does, bit
-// for bit: `datacom export` -> file -> library -> action.
+// A C program with the robot's library plays an evaluation episode with the same bits as the evaluator:
+// `datacom export` -> file -> library -> action.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,7 +26,7 @@
 namespace datacom {
 namespace {
 
-// The program as a child, spoken to over two pipes.
+// The program as a child process, connected by two pipes.
 class Driver {
  public:
   explicit Driver(const std::string& file) {
@@ -63,7 +63,7 @@ class Driver {
     EXPECT_EQ(std::fread(answer.data(), sizeof(double), count, from_), static_cast<size_t>(count));
     return answer;
   }
-  // Its exit code.
+  // Waits for the child and returns its exit code.
   int Finish() {
     if (child_ < 0) return -1;
     std::fclose(to_);
@@ -86,7 +86,7 @@ struct Case {
   const char* task;
 };
 
-// The run folder of a member 1 with random parameters that `rule` acts with; epoch 3.
+// A run folder with epoch 3 of member 1: random parameters for `rule`.
 std::string RunOf(const Case& c) {
   const std::string folder = testing::MakeRunFolder(std::string("export_") + c.rule + c.task, c.task, {3}, kHorizon);
   const v1::Experiment experiment = *ReadRunExperiment(folder, {});
@@ -116,7 +116,7 @@ std::string Export(const std::string& run_dir) {
   return file;
 }
 
-// What the driver should answer, by the rule of an actor in this process: action, cvar, constraint, intervention.
+// The expected answer of the driver, from an actor's rule in this process: action, cvar, constraint, intervention.
 class OwnRule {
  public:
   OwnRule(const Snapshot& snapshot, const TaskModel& model)
@@ -143,7 +143,7 @@ class OwnRule {
 
 class ExportedPolicy : public ::testing::TestWithParam<Case> {};
 
-TEST_P(ExportedPolicy, DrivesAnEvaluationEpisodeWithTheActionsOfTheActorsOwnRule) {
+TEST_P(ExportedPolicy, PlaysAnEvaluationEpisodeWithTheActorsActions) {
   const std::string run_dir = RunOf(GetParam());
   const v1::Experiment experiment = *ReadRunExperiment(run_dir, {});
   const Snapshot snapshot = ReadPolicies(run_dir, "last")->at(1).snapshot;
@@ -155,7 +155,7 @@ TEST_P(ExportedPolicy, DrivesAnEvaluationEpisodeWithTheActionsOfTheActorsOwnRule
   EXPECT_EQ(driver.Line(), absl::StrCat(model.spec.name, " ", snapshot.acting_rule, " 1 1234 ", model.spec.obs_dim, " ",
                                         n, " ", own.noise_dim()));
 
-  // As EpisodePlayer plays episode 0 of epoch 3.
+  // Plays episode 0 of epoch 3 as EpisodePlayer does.
   const EpisodePlayer::Seeds seeds = {experiment.run().seed(), snapshot.member_seed, 3};
   std::vector<double> observation(model.spec.obs_dim);
   std::vector<float> noise(own.noise_dim());
@@ -184,7 +184,7 @@ TEST_P(ExportedPolicy, DrivesAnEvaluationEpisodeWithTheActionsOfTheActorsOwnRule
   EXPECT_EQ(driver.Finish(), 0);
   EXPECT_EQ(interventions > 0, std::string(GetParam().rule) != "gaussian_policy");
 
-  // And the evaluator's own count of that very episode.
+  // The evaluator's result for the same episode.
   const auto player = *EpisodePlayer::Make(experiment, snapshot, 1);
   const v1::EvaluationEpisode played = (*player->Play(seeds, 1, [] { return absl::OkStatus(); })).at(0);
   EXPECT_EQ(driven.length(), played.length());
@@ -202,7 +202,7 @@ INSTANTIATE_TEST_SUITE_P(Rules, ExportedPolicy,
                            return std::string(info.param.rule) + "_" + info.param.task;
                          });
 
-TEST(PolicyDriver, LeavesWithWhatIsWrongWithTheFile) {
+TEST(PolicyDriver, ExitsWithTheCodeOfTheLoadError) {
   const std::string file = Export(RunOf({"safe_map", "cartpole"}));
   EXPECT_EQ(Driver(file).Finish(), 0);
   EXPECT_EQ(Driver(file + ".none").Finish(), 11);
