@@ -213,6 +213,7 @@ class TrainSupervisionTest(unittest.TestCase):
         process.kill()
         for name in ("replay", "learner", "actor-0", "evaluator-0"):
             self.wait_for_the_end_of(name)
+        process.wait()  # roles end with the thread that started them; the folder's lock ends with the whole process
         self.complete()
         code, _, errors = self.finish(self.train("--resume"))
         self.assertEqual(code, 0, errors)
