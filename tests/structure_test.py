@@ -166,7 +166,7 @@ class Layers(unittest.TestCase):
                  if TORCH.match(include) and backend_of(path) != "torch" and path.parts[:2] != ("tests", "learner")]
         self.assertFalse(wrong, listing(wrong))
 
-    def test_a_backend_of_the_learner_core_is_included_by_its_own_files_alone(self):
+    def test_only_a_backends_files_include_it(self):
         wrong = []
         for path in files(".h", ".cc"):
             for include in includes(path):

@@ -37,7 +37,7 @@ struct ProgressView {
   double steps_per_second = 0;                        // of all members together
   double updates_per_second = 0;
   std::string phase;        // of the learner; "starting" before it answers
-  std::string waiting_for;  // empty when nobody waits
+  std::string waiting_for;  // empty when nothing waits
   int actors = 0, restarts = 0;
   uint32_t pending_evaluations = 0;
   bool learns_delta = true;

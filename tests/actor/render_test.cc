@@ -271,7 +271,7 @@ TEST_F(RenderCommandTest, AFilmHasOneFramePerStrideAndTheLastState) {
   if (std::system("ffmpeg -version >/dev/null 2>&1 && ffprobe -version >/dev/null 2>&1") != 0) {
     GTEST_SKIP() << "no ffmpeg";
   }
-  Write("film.mp4");  // 20 steps of 1/120 s at 30 frames a second: 0, 4, ..., 20
+  Write("film.mp4");  // 20 steps of 1/120 s at 30 frames per second: 0, 4, ..., 20
   const std::string ask =
       "ffprobe -v error -count_frames -show_entries stream=width,height,r_frame_rate,nb_read_frames -of csv=p=0 ";
   FILE* const probe = ::popen((ask + command_.out).c_str(), "r");

@@ -142,7 +142,7 @@ TEST(Mujoco, AnErrorInsideTheLibraryGivesAStatusAndKeepsTheData) {
 
 TEST(Mujoco, AnUnguardedErrorEndsTheProcessWithItsMessage) {
   ASSERT_TRUE(GuardMujoco([] {}).ok());  // installs the handler
-  EXPECT_DEATH(mju_error("nobody guards this"), "MuJoCo: nobody guards this");
+  EXPECT_DEATH(mju_error("unguarded"), "MuJoCo: unguarded");
 }
 
 }  // namespace
