@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/nn/snapshot.h"
-#include "common/rows/row_schema.h"
+#include "common/transitions/row_schema.h"
 
 namespace datacom {
 

@@ -4,7 +4,7 @@ set(DATACOM_KERNEL_GROUPS sac critic gaussian quantile safe_map joined_map cost 
 
 set(here "${CMAKE_CURRENT_LIST_DIR}")
 set(DATACOM_CORE_SOURCES
-  ${here}/nn/mlp.cc
+  ${here}/nn/parameter_layout.cc
   ${here}/nn/kernels.cc
   ${here}/nn/torch_library.cc
   ${here}/algorithms/algorithm.cc
@@ -31,7 +31,7 @@ set(DATACOM_CPU_SOURCES
   ${here}/nn/cpu/perceptrons.cc)
 set(DATACOM_PRODUCT_SOURCES ${here}/nn/cpu/gemm.cc ${here}/nn/cpu/gemm_blas.cc)  # libxsmm and OpenBLAS
 set(DATACOM_TORCH_SOURCES
-  ${here}/nn/mlp.cc
+  ${here}/nn/parameter_layout.cc
   ${here}/nn/torch/optimisers.cc
   ${here}/nn/torch/torch_kernels.cc)
 

@@ -4,8 +4,8 @@
 
 #include "common/base/log.h"
 #include "common/base/status.h"
-#include "common/rows/draw_rows.h"
-#include "learner/setup.h"
+#include "common/transitions/draw_rows.h"
+#include "learner/algorithm_setup.h"
 
 namespace datacom::learner {
 namespace {

@@ -15,7 +15,7 @@
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
 #include "learner/algorithms/algorithm.h"
-#include "learner/process.h"
+#include "learner/run_learner.h"
 
 namespace datacom::learner {
 namespace {

@@ -15,10 +15,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/mutex.h"
-#include "common/rows/row_schema.h"
 #include "common/rpc/replay_client.h"
 #include "common/safety/control_affine.h"
 #include "common/safety/known_rows.h"
+#include "common/transitions/row_schema.h"
 #include "learner/algorithms/algorithm.h"
 
 namespace datacom::learner {

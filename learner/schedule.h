@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "common/rows/update_schedule.h"
+#include "common/transitions/update_schedule.h"
 #include "datacom/v1/experiment.pb.h"
 
 namespace datacom::learner {

@@ -92,7 +92,7 @@ void Trainer::Restore(const v1::LearnerCheckpoint& learner) {
   for (const v1::EpochRecord& record : learner.pending()) {
     if (!reopened || record.epoch() != next_epoch_) parts_.evaluations->Add(record);
   }
-  parts_.board->StartAt(update_, pretrain_update_);
+  parts_.learner_status->StartAt(update_, pretrain_update_);
 }
 
 absl::Status Trainer::Run(Prefetch* prefetch) {
@@ -126,13 +126,13 @@ absl::Status Trainer::PretrainUpdates(Prefetch* prefetch) {
   while (pretrain_update_ < parts_.experiment.pretrain().updates()) {
     PreparedUpdate* prepared = nullptr;
     RETURN_IF_ERROR(NextUpdate(prefetch, &prepared));
-    parts_.board->SetPhase("pre-training", "");
+    parts_.learner_status->SetPhase("pre-training", "");
     const Clock::Time begin = parts_.clock->Now();
     RETURN_IF_ERROR(Guard("pre-training update", [&] { parts_.algorithm->Pretrain(prepared->batch); }));
     parts_.metrics->PretrainUpdate(Seconds(parts_.clock->Now() - begin));
     pretrain_update_ = prepared->update;
     prefetch->Release(prepared);
-    parts_.board->SetPretrainUpdate(pretrain_update_);
+    parts_.learner_status->SetPretrainUpdate(pretrain_update_);
     if (pretrain_update_ % parts_.experiment.run().checkpoint_updates() == 0) RETURN_IF_ERROR(SaveCheckpoint());
     if (Seconds(parts_.clock->Now() - refreshed_) >= kRefreshSeconds) RETURN_IF_ERROR(Refresh());
   }
@@ -148,13 +148,13 @@ absl::Status Trainer::Train(Prefetch* prefetch) {
     const uint32_t epoch = next_epoch_;
     PreparedUpdate* prepared = nullptr;
     RETURN_IF_ERROR(NextUpdate(prefetch, &prepared));
-    parts_.board->SetPhase("learning", "");
+    parts_.learner_status->SetPhase("learning", "");
     RETURN_IF_ERROR(Step(*prepared));
     prefetch->Release(prepared);
     if (update_ % parts_.experiment.schedule().publish_period() == 0) RETURN_IF_ERROR(Publish());
     prefetch->Announce(update_);
     if (schedule_.RowsSeen(update_) >= parts_.ledger->rows() + kLedgerRows) RETURN_IF_ERROR(AdvanceLedger());
-    parts_.board->SetUpdate(update_);
+    parts_.learner_status->SetUpdate(update_);
     while (next_epoch_ <= schedule_.last_epoch() && schedule_.EpochUpdate(next_epoch_) <= update_)
       RETURN_IF_ERROR(EndEpoch());
     if (next_epoch_ != epoch || update_ % parts_.experiment.run().checkpoint_updates() == 0)
@@ -185,7 +185,7 @@ absl::Status Trainer::NextUpdate(Prefetch* prefetch, PreparedUpdate** prepared) 
     if (parts_.wait_for_stop(std::chrono::milliseconds(0))) return absl::CancelledError("asked to stop");
     RETURN_IF_ERROR(WriteCompletedEpochs());
     const std::string why = prefetch->waiting_for();
-    parts_.board->SetPhase(update_ == 0 && why.empty() ? "connecting" : "waiting", why);
+    parts_.learner_status->SetPhase(update_ == 0 && why.empty() ? "connecting" : "waiting", why);
     const Clock::Time now = parts_.clock->Now();
     if (Seconds(now - logged) >= kWaitLogSeconds) {
       spdlog::warn("waiting for the batch of update={} since {:.0f} s: {}", update_ + 1, Seconds(now - begin),
@@ -244,7 +244,7 @@ absl::Status Trainer::RecordEpisodes(const PreparedUpdate& prepared) {
                          static_cast<double>(facts.policy_update()));
     v1::MemberTotals& totals = totals_[episode.member];
     totals.set_episodes(totals.episodes() + 1);
-    parts_.board->Edit([&](v1::LearnerInfo* info) {
+    parts_.learner_status->Edit([&](v1::LearnerInfo* info) {
       v1::MemberProgress* member = info->mutable_members(episode.member);
       member->set_train_return(facts.return_());
       member->set_train_max_violation(facts.max_violation());
@@ -329,7 +329,7 @@ absl::Status Trainer::WriteCompletedEpochs() {
             "not count",
             i, record->epoch(), means.abandoned, record->members(i).evaluation_size());
       }
-      parts_.board->Edit([&](v1::LearnerInfo* info) {
+      parts_.learner_status->Edit([&](v1::LearnerInfo* info) {
         info->mutable_members(i)->set_eval_discounted_return(means.discounted_return);
         info->mutable_members(i)->set_eval_sum_cost(means.sum_cost);
       });
@@ -351,7 +351,7 @@ absl::Status Trainer::WaitForEvaluations() {
     if (pending == 0 && all_rows) break;
     const std::string what = pending > 0 ? absl::StrCat(pending, " evaluations to be reported")
                                          : absl::StrCat("the rows from ", parts_.ledger->rows(), " on, for the ledger");
-    parts_.board->SetPhase(pending > 0 ? "evaluating" : "waiting", what);
+    parts_.learner_status->SetPhase(pending > 0 ? "evaluating" : "waiting", what);
     const Clock::Time now = parts_.clock->Now();
     if (Seconds(now - logged) >= kWaitLogSeconds) {
       spdlog::warn("waiting for {} since {:.0f} s{}", what, Seconds(now - begin),
@@ -362,7 +362,7 @@ absl::Status Trainer::WaitForEvaluations() {
   }
   RETURN_IF_ERROR(SaveCheckpoint());
   RETURN_IF_ERROR(Refresh());
-  parts_.board->SetPhase("finished", "");
+  parts_.learner_status->SetPhase("finished", "");
   DismissEvaluators();
   return absl::OkStatus();
 }
@@ -470,7 +470,7 @@ absl::Status Trainer::Refresh() {
           parts_.experiment.members(i).seed(), update_);
       diverged_[i] = 1;
     }
-    parts_.board->Edit([&](v1::LearnerInfo* info) {
+    parts_.learner_status->Edit([&](v1::LearnerInfo* info) {
       v1::MemberProgress* member = info->mutable_members(i);
       member->set_env_steps(rows);
       member->set_epoch(next_epoch_ == 0 ? 0 : next_epoch_ - 1);

@@ -18,13 +18,13 @@
 #include "datacom/v1/checkpoint.pb.h"
 #include "datacom/v1/experiment.pb.h"
 #include "learner/algorithms/algorithm.h"
-#include "learner/board.h"
 #include "learner/checkpoint.h"
 #include "learner/critic_watch.h"
+#include "learner/epoch_policies.h"
 #include "learner/evaluations.h"
 #include "learner/learner_metrics.h"
-#include "learner/ledger.h"
-#include "learner/policies.h"
+#include "learner/learner_status.h"
+#include "learner/ledger_recorder.h"
 #include "learner/prefetch.h"
 #include "learner/records.h"
 #include "learner/schedule.h"
@@ -46,12 +46,12 @@ class Trainer {
     Algorithm* algorithm = nullptr;
     SnapshotHub* hub = nullptr;
     Evaluations* evaluations = nullptr;
-    Policies* policies = nullptr;
+    EpochPolicies* policies = nullptr;
     RunRecords* records = nullptr;
-    Ledger* ledger = nullptr;
+    LedgerRecorder* ledger = nullptr;
     CheckpointStore* checkpoints = nullptr;
     LearnerMetrics* metrics = nullptr;
-    Board* board = nullptr;
+    LearnerStatus* learner_status = nullptr;
     const Clock* clock = &Clock::Real();
     // Waits up to so long; true when the process was asked to stop.
     std::function<bool(std::chrono::milliseconds)> wait_for_stop;

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "common/rows/replay_layout.h"
+#include "common/transitions/replay_layout.h"
 #include "replay/mapped_file.h"
 
 namespace datacom {

@@ -12,7 +12,7 @@
 #include <map>
 #include <vector>
 
-#include "replay/row_view.h"
+#include "replay/row_layout.h"
 
 namespace datacom {
 

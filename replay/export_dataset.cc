@@ -13,7 +13,7 @@
 #include "common/base/status.h"
 #include "common/records/dataset.h"
 #include "replay/ring.h"
-#include "replay/row_view.h"
+#include "replay/row_layout.h"
 
 namespace datacom {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/rows/row_schema.h"
+#include "common/transitions/row_schema.h"
 #include "datacom/v1/dataset.pb.h"
 #include "datacom/v1/experiment.pb.h"
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "common/rows/update_schedule.h"
+#include "common/transitions/update_schedule.h"
 
 namespace datacom {
 

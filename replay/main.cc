@@ -21,7 +21,7 @@
 #include "common/rpc/channel.h"
 #include "common/tasks/task.h"
 #include "replay/export_dataset.h"
-#include "replay/service.h"
+#include "replay/replay_service.h"
 
 namespace datacom {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
-#include "common/rows/draw_rows.h"
+#include "common/transitions/draw_rows.h"
 
 namespace datacom {
 namespace {

@@ -12,8 +12,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/rows/replay_layout.h"
-#include "common/rows/row_schema.h"
+#include "common/transitions/replay_layout.h"
+#include "common/transitions/row_schema.h"
 #include "datacom/v1/replay.pb.h"
 #include "replay/episodes.h"
 #include "replay/ring.h"

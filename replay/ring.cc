@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
-#include "common/rows/replay_layout.h"
+#include "common/transitions/replay_layout.h"
 
 namespace datacom {
 namespace {

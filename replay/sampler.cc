@@ -1,6 +1,6 @@
 #include "replay/sampler.h"
 
-#include "common/rows/draw_rows.h"
+#include "common/transitions/draw_rows.h"
 
 namespace datacom {
 void DrawMain(const DrawKey& key, uint64_t available, uint64_t capacity, uint32_t count, uint64_t* numbers) {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
-#include "common/rows/replay_layout.h"
+#include "common/transitions/replay_layout.h"
 #include "replay/episodes.h"
 
 namespace datacom {

@@ -19,7 +19,7 @@
 #include "common/base/folder_lock.h"
 #include "common/base/mutex.h"
 #include "common/base/rate_meter.h"
-#include "common/rows/row_schema.h"
+#include "common/transitions/row_schema.h"
 #include "datacom/v1/experiment.pb.h"
 #include "datacom/v1/replay.pb.h"
 #include "replay/limiter.h"

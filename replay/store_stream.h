@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "common/rpc/channel.h"
-#include "replay/service.h"
+#include "replay/replay_service.h"
 
 namespace datacom {
 

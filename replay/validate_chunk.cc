@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
-#include "common/rows/check_columns.h"
+#include "common/transitions/check_columns.h"
 
 namespace datacom {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "common/rows/row_schema.h"
+#include "common/transitions/row_schema.h"
 #include "datacom/v1/replay.pb.h"
 
 namespace datacom {

@@ -9,7 +9,7 @@
 #include "actor/episode_player.h"
 #include "actor/play/actions.h"
 #include "actor/play/csv.h"
-#include "actor/play/policies.h"
+#include "actor/play/run_policies.h"
 #include "actor/play/untrained_policy.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"

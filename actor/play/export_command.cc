@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "actor/play/policies.h"
+#include "actor/play/run_policies.h"
 #include "common/acting/acting_rule.h"
 #include "common/acting/policy_file.h"
 #include "common/base/status.h"

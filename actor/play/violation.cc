@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "actor/checked_step.h"
 #include "actor/episode_start.h"
-#include "actor/play/policies.h"
+#include "actor/play/run_policies.h"
 #include "actor/play/step_table.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"

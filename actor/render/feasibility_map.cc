@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "actor/play/csv.h"
-#include "actor/play/policies.h"
+#include "actor/play/run_policies.h"
 #include "common/acting/acting_rule.h"
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"

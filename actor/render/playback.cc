@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "actor/play/actions.h"
-#include "actor/play/policies.h"
+#include "actor/play/run_policies.h"
 #include "actor/play/violation.h"
 #include "common/base/random.h"
 #include "common/base/status.h"

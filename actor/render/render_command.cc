@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "actor/play/policies.h"
+#include "actor/play/run_policies.h"
 #include "actor/render/feasibility_map.h"
 #include "actor/render/film.h"
 #include "actor/render/map_picture.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/rows/replay_layout.h"
+#include "common/transitions/replay_layout.h"
 #include "datacom/v1/experiment.pb.h"
 #include "google/protobuf/message.h"
 

@@ -15,7 +15,7 @@
 #include "common/base/version.h"
 #include "common/config/experiment.h"
 #include "common/records/append_file.h"
-#include "common/rows/check_columns.h"
+#include "common/transitions/check_columns.h"
 
 namespace datacom {
 namespace {

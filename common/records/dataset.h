@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/rows/row_schema.h"
+#include "common/transitions/row_schema.h"
 #include "datacom/v1/dataset.pb.h"
 
 namespace datacom {

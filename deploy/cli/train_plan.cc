@@ -15,9 +15,9 @@
 #include "common/config/experiment.h"
 #include "common/records/dataset.h"
 #include "common/records/ledger.h"
-#include "common/rows/row_schema.h"
 #include "common/tasks/known_selection.h"
 #include "common/tasks/task.h"
+#include "common/transitions/row_schema.h"
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/message_differencer.h"
 

@@ -1,6 +1,6 @@
 #include "learner/algorithms/barrier_kernels.h"
 #include "learner/algorithms/barrier_row.h"
-#include "learner/nn/cpu/form.h"
+#include "learner/nn/cpu/cpu_form.h"
 
 namespace datacom::learner {
 namespace {

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "learner/algorithms/critic_kernels.h"
-#include "learner/nn/cpu/form.h"
+#include "learner/nn/cpu/cpu_form.h"
 
 namespace datacom::learner {
 namespace {

@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "learner/algorithms/gaussian_kernels.h"
-#include "learner/nn/cpu/form.h"
+#include "learner/nn/cpu/cpu_form.h"
 #include "learner/nn/cpu/row_math.h"
 
 namespace datacom::learner {

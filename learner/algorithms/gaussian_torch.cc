@@ -1,5 +1,5 @@
 #include "learner/algorithms/gaussian_kernels.h"
-#include "learner/nn/torch/form.h"
+#include "learner/nn/torch/torch_form.h"
 
 namespace datacom::learner {
 namespace {

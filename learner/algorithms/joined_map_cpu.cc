@@ -5,7 +5,7 @@
 
 #include "common/safety/safe_map.h"
 #include "learner/algorithms/joined_map_kernels.h"
-#include "learner/nn/cpu/form.h"
+#include "learner/nn/cpu/cpu_form.h"
 
 namespace datacom::learner {
 namespace {

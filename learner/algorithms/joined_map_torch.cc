@@ -7,7 +7,7 @@
 
 #include "common/safety/safe_map.h"
 #include "learner/algorithms/joined_map_kernels.h"
-#include "learner/nn/torch/form.h"
+#include "learner/nn/torch/torch_form.h"
 
 namespace datacom::learner {
 namespace {

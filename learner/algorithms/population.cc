@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "learner/nn/random.h"
+#include "learner/nn/named_stream.h"
 
 namespace datacom::learner {
 namespace {

@@ -1,5 +1,5 @@
 #include "learner/algorithms/safe_layer_kernels.h"
-#include "learner/nn/cpu/form.h"
+#include "learner/nn/cpu/cpu_form.h"
 #include "learner/nn/cpu/row_math.h"
 
 namespace datacom::learner {

@@ -2,7 +2,7 @@
 
 #include "learner/algorithms/safe_map_kernels.h"
 #include "learner/algorithms/safe_map_row.h"
-#include "learner/nn/torch/form.h"
+#include "learner/nn/torch/torch_form.h"
 
 namespace datacom::learner {
 namespace {

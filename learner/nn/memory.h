@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <functional>
 
-#include "learner/nn/mlp.h"
+#include "learner/nn/parameter_layout.h"
 #include "learner/nn/view.h"
 
 namespace datacom::learner {

@@ -3,7 +3,7 @@
 #ifndef DATACOM_LEARNER_NN_PERCEPTRONS_H_
 #define DATACOM_LEARNER_NN_PERCEPTRONS_H_
 
-#include "learner/nn/mlp.h"
+#include "learner/nn/parameter_layout.h"
 #include "learner/nn/view.h"
 
 namespace datacom::learner {

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "actor/episode_player.h"
-#include "actor/play/policies.h"
+#include "actor/play/run_policies.h"
 #include "actor/render/film.h"
 #include "actor/render/render_command.h"
 #include "actor/render/video.h"

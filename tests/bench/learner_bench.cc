@@ -20,7 +20,7 @@
 #include "learner/algorithms/algorithm.h"
 #include "learner/nn/cpu/gemm.h"
 #include "learner/nn/cpu/loops.h"
-#include "learner/nn/random.h"
+#include "learner/nn/named_stream.h"
 
 namespace datacom::learner {
 namespace {

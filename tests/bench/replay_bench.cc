@@ -12,7 +12,7 @@
 #include "common/base/clock.h"
 #include "common/config/experiment.h"
 #include "common/rpc/channel.h"
-#include "replay/service.h"
+#include "replay/replay_service.h"
 #include "tests/testing/tls_files.h"
 #include "unistd.h"
 

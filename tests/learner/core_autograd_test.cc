@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 #include "learner/nn/kernels.h"
-#include "learner/nn/random.h"
+#include "learner/nn/named_stream.h"
 
 namespace datacom::learner {
 namespace {

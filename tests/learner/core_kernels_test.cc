@@ -12,7 +12,7 @@
 #include "learner/algorithms/safe_layer_kernels.h"
 #include "learner/nn/cpu/fast_math.h"
 #include "learner/nn/kernels.h"
-#include "learner/nn/random.h"
+#include "learner/nn/named_stream.h"
 #include "tests/learner/core_kernels_testing.h"
 #include "tests/testing/larger_or_nan.h"
 

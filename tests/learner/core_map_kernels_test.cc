@@ -12,7 +12,7 @@
 #include "learner/algorithms/safe_map_kernels.h"
 #include "learner/algorithms/safe_map_row.h"
 #include "learner/nn/kernels.h"
-#include "learner/nn/random.h"
+#include "learner/nn/named_stream.h"
 #include "tests/learner/core_kernels_testing.h"
 
 namespace datacom::learner {

@@ -10,7 +10,7 @@
 #include "learner/nn/cpu/gemm.h"
 #include "learner/nn/cpu/instruction_set.h"
 #include "learner/nn/cpu/loops.h"
-#include "learner/nn/random.h"
+#include "learner/nn/named_stream.h"
 #include "tests/testing/larger_or_nan.h"
 
 namespace datacom::learner {

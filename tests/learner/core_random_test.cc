@@ -1,6 +1,6 @@
 // The learner core's own random numbers, pinned: they are every net's first weights. All numbers were computed apart
-// from this code, from the definitions in learner/nn/random.h.
-#include "learner/nn/random.h"
+// from this code, from the definitions in learner/nn/named_stream.h.
+#include "learner/nn/named_stream.h"
 
 #include <vector>
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "learner/algorithms/algorithm.h"
-#include "learner/nn/random.h"
+#include "learner/nn/named_stream.h"
 
 namespace datacom::learner {
 

@@ -9,7 +9,7 @@
 
 #include "common/safety/risk.h"
 #include "gtest/gtest.h"
-#include "learner/nn/random.h"
+#include "learner/nn/named_stream.h"
 #include "tests/learner/core_golden.h"
 
 namespace datacom::learner {

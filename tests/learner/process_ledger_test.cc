@@ -1,4 +1,4 @@
-#include "learner/ledger.h"
+#include "learner/ledger_recorder.h"
 
 #include <gtest/gtest.h>
 
@@ -23,11 +23,11 @@ class LedgerTest : public ::testing::Test {
     fs::create_directories(folder);
     return folder;
   }
-  std::unique_ptr<Ledger> Open(const std::string& folder, const std::vector<v1::FileOffset>& offsets = {}) {
-    auto ledger = Ledger::Open(folder, experiment_, replay_.schema, offsets,
-                               [this](uint32_t member, uint64_t from, uint64_t to, const auto& consume) {
-                                 return replay_.ReadRows(member, from, to, consume);
-                               });
+  std::unique_ptr<LedgerRecorder> Open(const std::string& folder, const std::vector<v1::FileOffset>& offsets = {}) {
+    auto ledger = LedgerRecorder::Open(folder, experiment_, replay_.schema, offsets,
+                                       [this](uint32_t member, uint64_t from, uint64_t to, const auto& consume) {
+                                         return replay_.ReadRows(member, from, to, consume);
+                                       });
     EXPECT_TRUE(ledger.ok()) << ledger.status();
     return *std::move(ledger);
   }
@@ -101,10 +101,10 @@ TEST_F(LedgerTest, TheBytesDoNotDependOnWhereItWasAdvancedTo) {
 
 TEST_F(LedgerTest, RowsThatAreNotThoseAskedForAreRefused) {
   for (const bool late : {false, true}) {
-    auto ledger = Ledger::Open(Folder(late ? "late" : "short"), experiment_, replay_.schema, {},
-                               [&](uint32_t member, uint64_t from, uint64_t to, const auto& consume) {
-                                 return replay_.ReadRows(member, from + late, to - !late, consume);
-                               });
+    auto ledger = LedgerRecorder::Open(Folder(late ? "late" : "short"), experiment_, replay_.schema, {},
+                                       [&](uint32_t member, uint64_t from, uint64_t to, const auto& consume) {
+                                         return replay_.ReadRows(member, from + late, to - !late, consume);
+                                       });
     ASSERT_TRUE(ledger.ok());
     const absl::Status status = (*ledger)->Advance(5);
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;

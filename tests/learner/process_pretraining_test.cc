@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/config/experiment.h"
+#include "learner/algorithm_setup.h"
 #include "learner/dataset_draws.h"
-#include "learner/setup.h"
 #include "tests/learner/core_testing.h"
 #include "tests/testing/datasets.h"
 #include "tests/testing/fake_learner_draws.h"

@@ -15,7 +15,7 @@
 #include "common/config/experiment.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/learner_client.h"
-#include "learner/process.h"
+#include "learner/run_learner.h"
 #include "tests/testing/fake_learner_run.h"
 
 namespace datacom::learner {

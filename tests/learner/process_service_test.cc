@@ -10,7 +10,7 @@
 #include "common/rpc/channel.h"
 #include "common/rpc/learner_client.h"
 #include "datacom/v1/learner.grpc.pb.h"
-#include "learner/service.h"
+#include "learner/learner_service.h"
 
 namespace datacom::learner {
 namespace {
@@ -38,8 +38,8 @@ class LearnerServiceTest : public ::testing::Test {
         hub_(2),
         policies_(folder_),
         evaluations_(Options()),
-        board_({}, &Clock::Real()),
-        service_({"run", &hub_, &evaluations_, &policies_, &board_}) {
+        learner_status_({}, &Clock::Real()),
+        service_({"run", &hub_, &evaluations_, &policies_, &learner_status_}) {
     std::filesystem::remove_all(folder_);
     StartServer("127.0.0.1:0");
   }
@@ -77,9 +77,9 @@ class LearnerServiceTest : public ::testing::Test {
 
   const std::string folder_;
   SnapshotHub hub_;
-  Policies policies_;
+  EpochPolicies policies_;
   Evaluations evaluations_;
-  Board board_;
+  LearnerStatus learner_status_;
   LearnerService service_;
   std::unique_ptr<Server> server_;
   std::string address_;

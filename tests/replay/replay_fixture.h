@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "common/config/experiment.h"
-#include "common/rows/row_schema.h"
+#include "common/transitions/row_schema.h"
 #include "gtest/gtest.h"
 #include "replay/store.h"
 

@@ -4,7 +4,7 @@
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
 #include "gmock/gmock.h"
-#include "replay/service.h"
+#include "replay/replay_service.h"
 #include "tests/replay/replay_fixture.h"
 
 namespace datacom {

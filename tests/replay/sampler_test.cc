@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "common/rows/draw_rows.h"
+#include "common/transitions/draw_rows.h"
 #include "gmock/gmock.h"
 
 namespace datacom {

@@ -13,10 +13,10 @@
 #include "common/acting/acting_rule.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
-#include "common/rows/row_schema.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
 #include "common/tasks/task.h"
+#include "common/transitions/row_schema.h"
 
 namespace datacom {
 namespace {

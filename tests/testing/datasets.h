@@ -8,7 +8,7 @@
 
 #include "common/config/experiment.h"
 #include "common/records/dataset.h"
-#include "common/rows/row_schema.h"
+#include "common/transitions/row_schema.h"
 
 namespace datacom::testing {
 

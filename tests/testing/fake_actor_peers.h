@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "common/rows/row_schema.h"
 #include "common/rpc/learner_client.h"
 #include "common/rpc/replay_client.h"
+#include "common/transitions/row_schema.h"
 #include "gtest/gtest.h"
 
 namespace datacom::testing {

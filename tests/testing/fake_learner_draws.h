@@ -10,8 +10,8 @@
 
 #include "common/base/mutex.h"
 #include "common/base/random.h"
-#include "common/rows/row_schema.h"
 #include "common/rpc/replay_client.h"
+#include "common/transitions/row_schema.h"
 #include "learner/algorithms/algorithm.h"
 #include "learner/schedule.h"
 

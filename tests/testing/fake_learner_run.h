@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "common/config/experiment.h"
+#include "learner/algorithm_setup.h"
 #include "learner/dataset_draws.h"
-#include "learner/setup.h"
 #include "learner/trainer.h"
 #include "tests/testing/fake_learner_algorithm.h"
 #include "tests/testing/fake_learner_draws.h"
@@ -108,7 +108,7 @@ inline RunOutcome RunFake(const std::string& folder, const v1::Experiment& exper
     if (plan.read_rows != nullptr) return plan.read_rows(replay, member, from, to, consume);
     return replay.ReadRows(member, from, to, consume);
   };
-  auto ledger = Ledger::Open(folder, experiment, replay.schema, offsets, rows);
+  auto ledger = LedgerRecorder::Open(folder, experiment, replay.schema, offsets, rows);
   if (!ledger.ok()) {
     outcome.status = ledger.status();
     return outcome;
@@ -118,13 +118,13 @@ inline RunOutcome RunFake(const std::string& folder, const v1::Experiment& exper
   auto metrics = *Metrics::Start(metrics_options);
   LearnerMetrics learner_metrics(metrics.get(), experiment.members_size(), ".");
   SnapshotHub hub(experiment.members_size());
-  Policies policies(folder + "/policies");
+  EpochPolicies policies(folder + "/policies");
   ManualClock clock;
   Evaluations::Options evaluation_options;
   evaluation_options.clock = &clock;
   evaluation_options.episodes = experiment.run().eval_episodes();
   Evaluations evaluations(evaluation_options);
-  Board board(InitialInfo(experiment, "run", 1, replay.schedule.last_update()), &clock);
+  LearnerStatus learner_status(InitialInfo(experiment, "run", 1), &clock);
 
   Trainer* running = nullptr;
   const auto wait_for_stop = [&](std::chrono::milliseconds timeout) {
@@ -151,7 +151,7 @@ inline RunOutcome RunFake(const std::string& folder, const v1::Experiment& exper
     return running->update() >= plan.stop_at_update || running->pretrain_update() >= plan.stop_at_pretrain_update;
   };
   Trainer trainer({"run", 1, experiment, &algorithm, &hub, &evaluations, &policies, records->get(), ledger->get(),
-                   &checkpoints, &learner_metrics, &board, &clock, wait_for_stop});
+                   &checkpoints, &learner_metrics, &learner_status, &clock, wait_for_stop});
   running = &trainer;
   if (resumed) trainer.Restore(checkpoint->learner);
   auto stream = std::make_unique<FakeDrawStream>(&replay);
@@ -168,7 +168,7 @@ inline RunOutcome RunFake(const std::string& folder, const v1::Experiment& exper
   outcome.update = trainer.update();
   outcome.pretrain_update = trainer.pretrain_update();
   outcome.published = hub.Latest(0) != nullptr;
-  outcome.info = board.Info();
+  outcome.info = learner_status.Info();
   outcome.applied = algorithm.applied;
   outcome.announced = draws->announced();
   outcome.most_asked = draws->most_asked();

@@ -1,5 +1,5 @@
 // Random streams and draws implemented from their papers, independently of common/base/random and
-// common/rows/draw_rows, as the expected values of tests. Header only; pure functions, thread-safe.
+// common/transitions/draw_rows, as the expected values of tests. Header only; pure functions, thread-safe.
 #ifndef DATACOM_TESTS_TESTING_REFERENCE_RANDOM_H_
 #define DATACOM_TESTS_TESTING_REFERENCE_RANDOM_H_
 

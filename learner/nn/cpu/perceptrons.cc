@@ -9,8 +9,8 @@
 #include <cstring>
 #include <new>
 
+#include "learner/nn/cpu/cpu_form.h"
 #include "learner/nn/cpu/cpu_kernels.h"
-#include "learner/nn/cpu/form.h"
 #include "learner/nn/cpu/gemm.h"
 #include "learner/nn/cpu/loops.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "learner/nn/kernels.h"
-#include "learner/nn/torch/form.h"
+#include "learner/nn/torch/torch_form.h"
 
 namespace datacom::learner {
 

@@ -15,7 +15,7 @@
 #include "actor/checked_step.h"
 #include "actor/episode_player.h"
 #include "actor/play/export_command.h"
-#include "actor/play/policies.h"
+#include "actor/play/run_policies.h"
 #include "common/acting/policy_file.h"
 #include "common/base/files.h"
 #include "common/base/random.h"

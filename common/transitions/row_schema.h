@@ -1,0 +1,96 @@
+// The columns of a transition, for the wire, the ring and the learner.
+//
+// Wire chunk ("columns" of proto Chunk): every wire() column as [rows, width], little-endian, no padding, in schema
+// order. Draws carry learning() columns in the same form. A stored row holds all columns of stored(), row-major, at
+// offset(). Immutable after For(); safe to share between threads.
+#ifndef DATACOM_COMMON_TRANSITIONS_ROW_SCHEMA_H_
+#define DATACOM_COMMON_TRANSITIONS_ROW_SCHEMA_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace datacom {
+
+enum class ColumnType : uint8_t { kFloat32, kUint8, kUint32, kUint64 };
+
+size_t SizeOf(ColumnType type);
+
+// The value of type T at `offset` of `row`.
+template <typename T>
+T At(const char* row, size_t offset) {
+  T value;
+  std::memcpy(&value, row + offset, sizeof value);
+  return value;
+}
+
+// Executed action; stored by rules that filter after the policy.
+inline constexpr absl::string_view kExecutedAction = "executed_action";
+// Raw cost of the state in which the action was chosen, as the rule got it: 0 at an episode's first step.
+inline constexpr absl::string_view kPreviousCost = "prev_cost";
+// Unfiltered policy action; stored by rules whose `action` is already filtered.
+inline constexpr absl::string_view kRawAction = "raw_action";
+// CVaR of the learned constraint at the observation, and the snapshot's threshold delta.
+inline constexpr absl::string_view kCvar = "cvar";
+inline constexpr absl::string_view kDelta = "delta";
+
+struct Column {
+  std::string name;
+  ColumnType type = ColumnType::kFloat32;
+  uint32_t width = 1;    // values per row
+  bool learning = true;  // sent to the learner in draws
+  size_t bytes() const { return SizeOf(type) * width; }
+};
+
+// Of these only prev_cost is sent to the learner in draws.
+Column ExecutedActionColumn(uint32_t action_dim);
+Column PreviousCostColumn();
+Column RawActionColumn(uint32_t action_dim);
+std::vector<Column> JudgementColumns();  // cvar, delta
+
+class RowSchema {
+ public:
+  // Columns for a task of these dimensions; `extra`: the columns that an acting rule declares.
+  //   observation f32[obs_dim], action f32[action_dim] (executed, unless there is a column executed_action), reward
+  //   f32, cost f32 (raw signed, of the reached state), next_observation f32[obs_dim], the extra columns, absorbing u8,
+  //   last u8 (absorbing or time limit), environment u32 (member-local), episode u32 (per environment), step u32 (from
+  //   0 within the episode), policy_incarnation u32, policy_update u64 (of the snapshot that acted); stored only:
+  //   session u32, sequence u64.
+  static RowSchema For(uint32_t obs_dim, uint32_t action_dim, const std::vector<Column>& extra = {});
+
+  const std::vector<Column>& wire() const { return wire_; }          // what an actor sends
+  const std::vector<Column>& learning() const { return learning_; }  // what a draw carries
+  const std::vector<Column>& stored() const { return stored_; }      // wire() + session, sequence
+
+  size_t wire_row_bytes() const { return wire_row_bytes_; }
+  size_t learning_row_bytes() const { return learning_row_bytes_; }
+  size_t stored_row_bytes() const { return stored_row_bytes_; }  // multiple of 8
+  // Column of the executed action: executed_action if the rule declares it, else action.
+  absl::string_view executed_column() const;
+  // Column of the unfiltered policy action: raw_action if the rule declares it, else action.
+  absl::string_view raw_column() const;
+  bool has(absl::string_view stored_column) const;
+  // Byte offset of a stored column within a stored row; aborts on an unknown name (programming error).
+  size_t offset(absl::string_view stored_column) const;
+
+  uint32_t obs_dim() const { return obs_dim_; }
+  uint32_t action_dim() const { return action_dim_; }
+  // Hash of names, types, widths and order. The handshake fails when the peers' differ. Never 0.
+  uint64_t fingerprint() const { return fingerprint_; }
+
+ private:
+  uint32_t obs_dim_ = 0, action_dim_ = 0;
+  std::vector<Column> wire_, learning_, stored_;
+  std::vector<size_t> offsets_;
+  size_t wire_row_bytes_ = 0, learning_row_bytes_ = 0, stored_row_bytes_ = 0;
+  uint64_t fingerprint_ = 0;
+};
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_TRANSITIONS_ROW_SCHEMA_H_

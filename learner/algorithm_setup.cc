@@ -1,0 +1,99 @@
+#include "learner/algorithm_setup.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+#include "common/base/version.h"
+#include "common/config/experiment.h"
+#include "common/tasks/known_selection.h"
+#include "learner/schedule.h"
+
+namespace datacom::learner {
+namespace {
+
+std::vector<int> Sizes(const google::protobuf::RepeatedField<uint32_t>& sizes) { return {sizes.begin(), sizes.end()}; }
+
+learner::MemberHyper HyperOf(const v1::Experiment& resolved, int member) {
+  const v1::Hyper hyper = datacom::MemberHyper(resolved, member);
+  learner::MemberHyper out;
+  out.seed = resolved.members(member).seed();
+  out.delta_fixed = hyper.delta_mode() == "fixed";
+#define DATACOM_HYPER(name, value) out.name = hyper.name();
+#include "learner/algorithms/hyper.inc"
+#undef DATACOM_HYPER
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolved, const TaskModel& task) {
+  AlgorithmConfig config;
+  ASSIGN_OR_RETURN(const std::vector<int> known, SelectKnownRows(task, resolved.constraints()));
+  for (const int row : known) config.known.push_back(task.known_constraints->names()[row]);
+  config.algorithm = resolved.algorithm();
+  for (int member = 0; member < resolved.members_size(); ++member) config.members.push_back(HyperOf(resolved, member));
+  config.run_seed = resolved.run().seed();
+  const ControlAffineDims dims = task.dynamics->dims();
+  config.obs_dim = task.spec.obs_dim;
+  config.action_dim = task.spec.action_dim;
+  config.q_dim = dims.q;
+  config.x_dim = dims.x;
+  config.action_low = task.spec.action_low;
+  config.action_high = task.spec.action_high;
+  config.horizon = task.spec.horizon;
+  config.actor_hidden = Sizes(resolved.network().actor_hidden());
+  config.critic_hidden = Sizes(resolved.network().critic_hidden());
+  config.constraint_hidden = Sizes(resolved.network().constraint_hidden());
+  config.batch_size = static_cast<int>(resolved.learner().batch_size());
+  config.failure_batch_size = static_cast<int>(resolved.learner().failure_batch_size());
+  config.quantiles = QuantilesOf(config.algorithm);
+  config.discount = resolved.learner().discount();
+  config.tau = resolved.learner().tau();
+  config.policy_delay = static_cast<int>(resolved.schedule().policy_delay());
+  config.policy_warmup = Schedule::Of(resolved).UpdatesAt(resolved.schedule().policy_warmup());
+  config.device = resolved.learner().device();
+  return config;
+}
+
+absl::StatusOr<KnownRows> MakeKnownRows(const v1::Experiment& resolved, const TaskModel& task) {
+  ASSIGN_OR_RETURN(std::vector<int> rows, SelectKnownRows(task, resolved.constraints()));
+  return KnownRows(task.known_constraints, std::move(rows), task.dynamics->dims());
+}
+
+std::vector<uint64_t> DeltaWarmups(const v1::Experiment& resolved) {
+  std::vector<uint64_t> warmups;
+  for (int member = 0; member < resolved.members_size(); ++member) {
+    warmups.push_back(datacom::MemberHyper(resolved, member).delta_warmup());
+  }
+  return warmups;
+}
+
+int DrawsAhead(const v1::Experiment& resolved, const RowSchema& schema) {
+  constexpr uint64_t kBytes = 16 << 20, kFewest = 4, kMost = 32;
+  if (resolved.run().lockstep()) return 1;
+  const uint64_t rows = resolved.learner().batch_size() + resolved.learner().failure_batch_size();
+  const uint64_t draw_bytes = resolved.members_size() * rows * schema.learning_row_bytes();
+  return static_cast<int>(std::clamp(kBytes / std::max<uint64_t>(draw_bytes, 1), kFewest, kMost));
+}
+
+v1::LearnerInfo InitialInfo(const v1::Experiment& resolved, const std::string& run_id, uint32_t incarnation) {
+  v1::LearnerInfo info;
+  info.set_run_id(run_id);
+  info.set_build(absl::StrCat(Version(), " ", Revision()));
+  info.set_incarnation(incarnation);
+  info.set_target_update(Schedule::Of(resolved).last_update());
+  info.set_pretrain_target(resolved.pretrain().updates());
+  info.set_phase("connecting");
+  info.set_device(resolved.learner().device());
+  for (int member = 0; member < resolved.members_size(); ++member) {
+    v1::MemberProgress* progress = info.add_members();
+    progress->set_member(member);
+    progress->set_seed(resolved.members(member).seed());
+    progress->set_status("ok");
+  }
+  return info;
+}
+
+}  // namespace datacom::learner

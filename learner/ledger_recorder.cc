@@ -1,0 +1,165 @@
+#include "learner/ledger_recorder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+#include "common/safety/safe_map.h"
+
+namespace datacom::learner {
+namespace {
+
+constexpr uint64_t kSliceBytes = 4 << 20;  // rows of all members held at a time
+constexpr uint64_t kSliceRows = 4096;
+
+}  // namespace
+
+LedgerRecorder::LedgerRecorder(const v1::Experiment& resolved, const RowSchema& schema, RowSource source)
+    : experiment_(resolved),
+      schema_(schema),
+      source_(std::move(source)),
+      judged_(schema.has(kCvar) && schema.has(kDelta)),
+      read_(resolved.members_size()) {
+  for (const Column& column : schema_.stored()) row_bytes_ += column.bytes();
+  slice_ = std::clamp<uint64_t>(kSliceBytes / (row_bytes_ * read_.size()), 1, kSliceRows);
+  places_ = {Find("observation"),
+             Find("next_observation"),
+             Find("reward"),
+             Find("cost"),
+             Find("absorbing"),
+             Find("environment"),
+             Find("episode"),
+             Find("step"),
+             Find("policy_update"),
+             Find("session"),
+             Find(schema_.raw_column()),
+             Find(schema_.executed_column()),
+             Find(kCvar),
+             Find(kDelta)};
+}
+
+LedgerRecorder::Place LedgerRecorder::Find(absl::string_view name) const {
+  Place place;
+  for (const Column& column : schema_.stored()) {
+    place.bytes = column.bytes();
+    if (name == column.name) return place;
+    place.before += column.bytes();
+  }
+  return {};  // a rule without it
+}
+
+absl::StatusOr<std::unique_ptr<LedgerRecorder>> LedgerRecorder::Open(const std::string& run_dir,
+                                                                     const v1::Experiment& resolved,
+                                                                     const RowSchema& schema,
+                                                                     const std::vector<v1::FileOffset>& offsets,
+                                                                     RowSource source) {
+  std::map<std::string, uint64_t> at;
+  for (const v1::FileOffset& offset : offsets) at[offset.path()] = offset.bytes();
+  std::unique_ptr<LedgerRecorder> ledger(new LedgerRecorder(resolved, schema, std::move(source)));
+  ASSIGN_OR_RETURN(
+      ledger->writer_,
+      LedgerWriter::Open({run_dir, static_cast<uint32_t>(resolved.members_size()), schema.action_dim()}, at));
+  ledger->rows_ = ledger->writer_->transitions(0);
+  return ledger;
+}
+
+absl::Status LedgerRecorder::Advance(uint64_t rows) {
+  const auto members = static_cast<uint32_t>(read_.size());
+  while (rows_ < rows) {
+    const uint64_t end = std::min(rows, rows_ + slice_);
+    for (uint32_t member = 0; member < members; ++member) RETURN_IF_ERROR(Read(member, rows_, end));
+    // By row, then member: the order does not depend on where slices and checkpoints end.
+    std::vector<std::pair<size_t, uint32_t>> next(members);  // range, row within it
+    for (; rows_ < end; ++rows_) {
+      for (uint32_t member = 0; member < members; ++member) {
+        auto& [range, index] = next[member];
+        if (index == read_[member][range].row_count()) {
+          ++range;
+          index = 0;
+        }
+        RETURN_IF_ERROR(Write(member, rows_, read_[member][range], index++));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LedgerRecorder::Read(uint32_t member, uint64_t from, uint64_t to) {
+  read_[member].clear();
+  uint64_t next = from;
+  const absl::Status status = source_(member, from, to, [&](const v1::RowRange& range) {
+    if (range.from() != next || range.row_count() == 0 || range.columns().size() != range.row_count() * row_bytes_) {
+      return absl::DataLossError(absl::StrCat("ledger: rows of member ", member, " from ", next, ": ",
+                                              range.row_count(), " rows from ", range.from(), " came in ",
+                                              range.columns().size(), " bytes, a row has ", row_bytes_));
+    }
+    next += range.row_count();
+    read_[member].push_back(range);
+    return absl::OkStatus();
+  });
+  RETURN_IF_ERROR(status);
+  if (next == to) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("ledger: rows ", from, " to ", to, " of member ", member, ": those below ", next, " came"));
+}
+
+absl::Status LedgerRecorder::Write(uint32_t member, uint64_t row, const v1::RowRange& range, uint32_t index) {
+  const char* const columns = range.columns().data();
+  const auto at = [&](const Place& place) { return columns + place.before * range.row_count() + place.bytes * index; };
+  const auto read = [&](const Place& place, auto* value) { std::memcpy(value, at(place), sizeof *value); };
+  const auto floats = [&](const Place& place, std::vector<float>* values) {
+    values->resize(place.bytes / sizeof(float));
+    std::memcpy(values->data(), at(place), place.bytes);
+  };
+  float reward = 0;
+  read(places_.session, &step_.session);
+  read(places_.environment, &step_.environment);
+  read(places_.episode, &step_.episode);
+  read(places_.step, &step_.step);
+  read(places_.cost, &step_.cost);
+  read(places_.reward, &reward);
+  floats(places_.observation, &observation_);
+  floats(places_.next_observation, &next_observation_);
+  step_.check = StepCheck(observation_.data(), next_observation_.data(), static_cast<int>(schema_.obs_dim()), reward,
+                          *at(places_.absorbing) != 0);
+  floats(places_.executed, &step_.execution);
+  RETURN_IF_ERROR(writer_->AppendStep(member, step_));
+  if (!(step_.cost > 0)) return absl::OkStatus();
+  LedgerViolation violation;
+  violation.member = member;
+  violation.seed = experiment_.members(static_cast<int>(member)).seed();
+  const auto actor = range.actors().find(step_.session);
+  if (actor != range.actors().end()) violation.actor = actor->second;
+  violation.session = step_.session;
+  violation.environment = step_.environment;
+  violation.episode = step_.episode;
+  violation.step = step_.step;
+  violation.env_steps = row + 1;
+  read(places_.policy_update, &violation.policy_version);
+  if (judged_) {
+    violation.judgement.emplace();
+    read(places_.cvar, &violation.judgement->cvar);
+    read(places_.delta, &violation.judgement->delta);
+    violation.judgement->slack =
+        static_cast<float>(SafeMapSlack(static_cast<double>(violation.judgement->cvar) - violation.judgement->delta));
+  }
+  violation.cost = step_.cost;
+  floats(places_.raw, &violation.raw_action);
+  violation.executed_action = step_.execution;
+  return writer_->AppendViolation(violation);
+}
+
+std::vector<v1::FileOffset> LedgerRecorder::Offsets() const {
+  std::vector<v1::FileOffset> offsets;
+  for (const auto& [path, bytes] : writer_->Offsets()) {
+    offsets.emplace_back();
+    offsets.back().set_path(path);
+    offsets.back().set_bytes(bytes);
+  }
+  return offsets;
+}
+
+}  // namespace datacom::learner

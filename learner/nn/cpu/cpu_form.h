@@ -1,0 +1,43 @@
+// What the CPU's forms of kernel groups (kernels.h) share. They are built with the options of element-wise loops
+// (learner/CMakeLists.txt).
+#ifndef DATACOM_LEARNER_NN_CPU_CPU_FORM_H_
+#define DATACOM_LEARNER_NN_CPU_CPU_FORM_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "learner/nn/cpu/loops.h"
+#include "learner/nn/forms.h"
+
+namespace datacom::learner {
+
+using CpuForms = Forms<>;
+
+template <class Group>
+class CpuForm : public Group {
+ protected:
+  // Rows as those of a member of `like`, the same ones for every member; valid until the slot's next call. Grows to the
+  // largest asked for.
+  FloatView Temporary(int slot, const FloatView& like) {
+    std::vector<float>& memory = temporaries_[slot];
+    const size_t size = static_cast<size_t>(like.rows) * like.cols;
+    if (memory.size() < size) memory.resize(size);
+    return {memory.data(), like.members, like.rows, like.cols, /*member_stride=*/0, like.cols};
+  }
+
+  const Loops& loops_ = ChosenLoops();
+
+ private:
+  std::vector<float> temporaries_[3];
+};
+
+// y = f(x) for the rows of one member, by one of Loops' functions of numbers.
+inline void Apply(void (*f)(int n, const float* x, float* y), const FloatView& x, const FloatView& y, int member) {
+  const bool dense = x.row_stride == x.cols && y.row_stride == y.cols;
+  const int calls = dense ? 1 : x.rows, n = dense ? x.rows * x.cols : x.cols;
+  for (int r = 0; r < calls; ++r) f(n, x.row(member, r), y.row(member, r));
+}
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_NN_CPU_CPU_FORM_H_

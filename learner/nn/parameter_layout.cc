@@ -1,0 +1,98 @@
+#include "learner/nn/parameter_layout.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+namespace datacom::learner {
+
+Mlp Mlp::Shifted(int64_t first) const {
+  Mlp shifted = *this;
+  for (MlpLayer& layer : shifted.layers) {
+    layer.weight -= first;
+    layer.bias -= first;
+  }
+  return shifted;
+}
+
+RepeatedColumns RepeatedOf(const Mlp& net, int first_col, int count) {
+  RepeatedColumns columns;
+  const int start = net.in() - net.repeated, first = std::max(first_col, start);
+  columns.count = std::max(first_col + count - first, 0);
+  if (columns.count == 0) return columns;
+  columns.first = first - first_col;
+  columns.layer_first = net.layers.front().out + first - start;
+  return columns;
+}
+
+MlpTape MlpTape::Rows(int first, int count) const {
+  MlpTape part;
+  for (const FloatView& view : hidden) part.hidden.push_back(view.Rows(first, count));
+  for (const FloatView& view : adjoint) part.adjoint.push_back(view.Rows(first, count));
+  part.out = out.Rows(first, count);
+  return part;
+}
+
+int64_t ParameterArray::size() const {
+  int64_t product = 1;
+  for (uint32_t n : shape) product *= n;
+  return product;
+}
+
+std::vector<int> Widths(int in, const std::vector<int>& hidden, int out) {
+  std::vector<int> widths{in};
+  widths.insert(widths.end(), hidden.begin(), hidden.end());
+  widths.push_back(out);
+  return widths;
+}
+
+void ParameterLayout::Pad() { size_ = (size_ + 15) / 16 * 16; }
+
+int64_t ParameterLayout::Add(const std::string& name, std::vector<uint32_t> shape, double bound, double centre) {
+  ParameterArray array{name, size_, std::move(shape), bound, centre};
+  size_ += array.size();
+  arrays_.push_back(std::move(array));
+  return arrays_.back().offset;
+}
+
+Mlp ParameterLayout::AddMlp(const std::string& name, const std::vector<int>& widths, Activation hidden, WeightInit init,
+                            int repeated) {
+  if (repeated > 0 && widths.size() < 4) {
+    throw std::invalid_argument("net '" + name + "' reads inputs again in its second layer: it needs at least two " +
+                                "hidden layers, not " + std::to_string(widths.size() - 2));
+  }
+  const auto fan_in_bound = [](int in) { return 1 / std::sqrt(static_cast<double>(in)); };
+  Mlp net;
+  net.hidden = hidden;
+  net.repeated = repeated;
+  for (size_t i = 0; i + 1 < widths.size(); ++i) {
+    const int in = widths[i], out = widths[i + 1];
+    const uint32_t columns = static_cast<uint32_t>(out);
+    const bool last = i + 2 == widths.size();
+    const double gain = last && init.last_gain > 0 ? init.last_gain : init.xavier_gain;
+    double bound = gain > 0 ? gain * std::sqrt(6.0 / (in + out)) : fan_in_bound(in);
+    if (last && init.last_bound > 0) bound = init.last_bound;
+    const std::string prefix = name + "." + std::to_string(i);
+    MlpLayer layer{in, out};
+    layer.weight = Add(prefix + ".weight", {static_cast<uint32_t>(in), columns}, bound);
+    if (i == 1 && repeated > 0) {
+      Add(prefix + ".input_weight", {static_cast<uint32_t>(repeated), columns}, fan_in_bound(repeated));
+      layer.in += repeated;
+    }
+    Pad();
+    const bool constant = last && init.last_bias != 0;
+    layer.bias = Add(prefix + ".bias", {columns}, constant ? 0 : fan_in_bound(in), constant ? init.last_bias : 0);
+    Pad();
+    net.layers.push_back(layer);
+  }
+  return net;
+}
+
+int64_t ParameterLayout::AddScalar(const std::string& name) {
+  const int64_t offset = Add(name, {1}, 0);
+  Pad();
+  return offset;
+}
+
+}  // namespace datacom::learner

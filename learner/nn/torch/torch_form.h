@@ -1,0 +1,49 @@
+// What LibTorch's forms of kernel groups (kernels.h) share. Shapes are [members, rows, ...]; scalars of a member
+// broadcast.
+#ifndef DATACOM_LEARNER_NN_TORCH_TORCH_FORM_H_
+#define DATACOM_LEARNER_NN_TORCH_TORCH_FORM_H_
+
+#include <ATen/ATen.h>
+
+#include <type_traits>
+
+#include "learner/nn/forms.h"
+
+namespace datacom::learner {
+
+using TorchForms = Forms<at::Device>;
+
+// The window as a tensor that shares its memory.
+template <class T>
+at::Tensor AsTensor(const View<T>& view, const at::Device& device) {
+  const auto options =
+      at::TensorOptions().dtype(std::is_same<T, float>::value ? at::kFloat : at::kDouble).device(device);
+  return at::from_blob(view.data, {view.members, view.rows, view.cols}, {view.member_stride, view.row_stride, 1},
+                       options);
+}
+
+template <class Group>
+class TorchForm : public Group {
+ public:
+  explicit TorchForm(const at::Device& device) : device_(device) {}
+
+ protected:
+  template <class T>
+  at::Tensor Of(const View<T>& view) const {
+    return AsTensor(view, device_);
+  }
+
+ private:
+  const at::Device device_;
+};
+
+// [members, rows, last] seen as [members, rows, a, b].
+inline at::Tensor AsMatrix(const at::Tensor& x, int64_t a, int64_t b) {
+  return x.unflatten(2, at::IntArrayRef({a, b}));
+}
+
+inline at::Tensor MeanRows(const at::Tensor& x) { return x.to(at::kDouble).mean(1, /*keepdim=*/true); }
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_NN_TORCH_TORCH_FORM_H_

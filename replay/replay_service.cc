@@ -1,0 +1,183 @@
+#include "replay/replay_service.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+#include "common/rpc/channel.h"
+#include "replay/draw_stream.h"
+#include "replay/insert_stream.h"
+#include "spdlog/spdlog.h"
+
+namespace datacom {
+namespace {
+
+// Sends rows [from, to), one message at a time. Deletes itself in OnDone.
+class RangeStream : public grpc::ServerWriteReactor<v1::RowRange> {
+ public:
+  RangeStream(ReplayService* service, const v1::ReadRangeRequest& request)
+      : store_(service->store()), member_(request.member()), next_(request.from()), to_(request.to()) {
+    const absl::Status status = CheckHello(request.hello(), store_->options().run_id, 0);
+    if (status.ok()) {
+      Next();
+    } else {
+      Finish(ToGrpc(status));
+    }
+  }
+  void OnWriteDone(bool ok) override {
+    if (ok) {
+      Next();
+    } else {
+      Finish(grpc::Status::CANCELLED);
+    }
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  void Next() {
+    const absl::Status status = store_->ReadRange(member_, next_, to_, &range_);
+    if (!status.ok() || range_.row_count() == 0) {
+      Finish(ToGrpc(status));
+      return;
+    }
+    next_ += range_.row_count();
+    StartWrite(&range_);
+  }
+
+  Store* const store_;
+  const uint32_t member_;
+  uint64_t next_;
+  const uint64_t to_;
+  v1::RowRange range_;
+};
+
+}  // namespace
+
+ReplayService::ReplayService(Store* store, Metrics* metrics, std::chrono::milliseconds tick_period)
+    : store_(store), metrics_(std::make_unique<ReplayMetrics>(metrics, store->options().folder)) {
+  if (tick_period.count() > 0) ticker_ = std::thread([this, tick_period] { TickLoop(tick_period); });
+}
+
+ReplayService::~ReplayService() {
+  {
+    MutexLock lock(&mutex_);
+    stop_ = true;
+    stop_changed_.NotifyAll();
+  }
+  if (ticker_.joinable()) ticker_.join();
+}
+
+grpc::ServerUnaryReactor* ReplayService::Register(grpc::CallbackServerContext* context,
+                                                  const v1::RegisterRequest* request, v1::RegisterReply* reply) {
+  const auto run = [&]() -> absl::Status {
+    RETURN_IF_ERROR(
+        CheckHello(request->hello(), store_->options().run_id, 0));  // the actor learns the schema from the reply
+    RETURN_IF_ERROR(CheckOpen());
+    ASSIGN_OR_RETURN(*reply, store_->Register(request->actor(), request->incarnation(), request->environments()));
+    spdlog::info("actor registered actor={} session={} members={}+{}", request->actor(), reply->session(),
+                 reply->first_member(), reply->member_count());
+    return absl::OkStatus();
+  };
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpc(run()));
+  NotifyAll();
+  return reactor;
+}
+
+grpc::ServerBidiReactor<v1::InsertRequest, v1::InsertReply>* ReplayService::Insert(
+    grpc::CallbackServerContext* context) {
+  return InsertStream::Start<InsertStream>(this);
+}
+
+grpc::ServerBidiReactor<v1::DrawRequest, v1::DrawReply>* ReplayService::Draw(grpc::CallbackServerContext* context) {
+  return ReplayDrawStream::Start<ReplayDrawStream>(this);
+}
+
+grpc::ServerWriteReactor<v1::RowRange>* ReplayService::ReadRange(grpc::CallbackServerContext* context,
+                                                                 const v1::ReadRangeRequest* request) {
+  return new RangeStream(this, *request);
+}
+
+grpc::ServerUnaryReactor* ReplayService::Info(grpc::CallbackServerContext* context,
+                                              const v1::ReplayInfoRequest* request, v1::ReplayInfo* reply) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const v1::Hello& hello = request->hello();
+  if (!hello.run_id().empty() && hello.run_id() != store_->options().run_id) {
+    reactor->Finish(ToGrpc(CheckHello(hello, store_->options().run_id, 0)));
+    return reactor;
+  }
+  store_->Info(reply);
+  reply->set_draining(draining());
+  reactor->Finish(grpc::Status::OK);
+  return reactor;
+}
+
+void ReplayService::Add(const std::shared_ptr<StoreListener>& listener) {
+  MutexLock lock(&mutex_);
+  listeners_[listener.get()] = listener;
+}
+
+void ReplayService::Remove(StoreListener* listener) {
+  std::shared_ptr<StoreListener> last;  // dies after the lock is released
+  MutexLock lock(&mutex_);
+  const auto found = listeners_.find(listener);
+  if (found == listeners_.end()) return;
+  last = found->second;
+  listeners_.erase(found);
+}
+
+std::vector<std::shared_ptr<StoreListener>> ReplayService::Listeners() const {
+  MutexLock lock(&mutex_);
+  std::vector<std::shared_ptr<StoreListener>> listeners;
+  listeners.reserve(listeners_.size());
+  for (const auto& [key, listener] : listeners_) listeners.push_back(listener);
+  return listeners;
+}
+
+void ReplayService::NotifyAll() {
+  for (const auto& listener : Listeners()) listener->OnChange();
+}
+
+void ReplayService::Tick() {
+  const absl::Status status = store_->Tick();
+  bool changed = false;
+  {
+    MutexLock lock(&mutex_);
+    changed = tick_status_ != status;
+    tick_status_ = status;
+  }
+  if (changed && !status.ok()) spdlog::error("store: {}", std::string(status.message()));
+  for (const auto& listener : Listeners()) listener->OnTick();
+}
+
+void ReplayService::TickLoop(std::chrono::milliseconds period) {
+  Clock::Time last = Clock::Real().Now();
+  while (true) {
+    {
+      MutexLock lock(&mutex_);
+      if (!stop_) stop_changed_.WaitFor(&mutex_, period);
+      if (stop_) return;
+    }
+    Tick();
+    const Clock::Time now = Clock::Real().Now();
+    metrics_->Update(store_->counters(), Seconds(now - last), store_->ActorsWait(), store_->LearnerWaits());
+    last = now;
+  }
+}
+
+absl::Status ReplayService::CheckOpen() const {
+  return draining() ? absl::UnavailableError("the replay is stopping; try again when it is back") : absl::OkStatus();
+}
+
+bool ReplayService::draining() const {
+  MutexLock lock(&mutex_);
+  return draining_;
+}
+
+void ReplayService::Drain() {
+  {
+    MutexLock lock(&mutex_);
+    draining_ = true;
+  }
+  for (const auto& listener : Listeners()) listener->Close(ToGrpc(CheckOpen()));
+}
+
+}  // namespace datacom

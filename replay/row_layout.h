@@ -1,0 +1,33 @@
+// Byte offsets of the columns that the replay itself reads in a stored row. Immutable; thread-safe.
+#ifndef DATACOM_REPLAY_ROW_LAYOUT_H_
+#define DATACOM_REPLAY_ROW_LAYOUT_H_
+
+#include <cstddef>
+
+#include "common/transitions/row_schema.h"
+
+namespace datacom {
+
+class RowLayout {
+ public:
+  explicit RowLayout(const RowSchema& schema)
+      : observation(schema.offset("observation")),
+        executed(schema.offset(schema.executed_column())),
+        reward(schema.offset("reward")),
+        cost(schema.offset("cost")),
+        next_observation(schema.offset("next_observation")),
+        last(schema.offset("last")),
+        environment(schema.offset("environment")),
+        episode(schema.offset("episode")),
+        step(schema.offset("step")),
+        policy_update(schema.offset("policy_update")),
+        session(schema.offset("session")),
+        sequence(schema.offset("sequence")) {}
+
+  const size_t observation, executed, reward, cost, next_observation, last, environment, episode, step, policy_update,
+      session, sequence;
+};
+
+}  // namespace datacom
+
+#endif  // DATACOM_REPLAY_ROW_LAYOUT_H_
