@@ -1,7 +1,6 @@
 #include "learner/checkpoint.h"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -10,7 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "common/base/bytes.h"
 #include "common/base/files.h"
+#include "common/base/framed_file.h"
 #include "common/base/status.h"
 #include "learner/sha256.h"
 
@@ -19,90 +20,35 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kMagic[8] = {'D', 'A', 'T', 'A', 'C', 'O', 'M', 'C'};
-constexpr size_t kHeaderBytes =
-    sizeof(kMagic) + 2 * sizeof(uint32_t) + sizeof(uint64_t);  // magic, version, CRC, length
+constexpr FileFormat kFormat = {"checkpoint file",
+                                "DCCHECKP",
+                                3,
+                                "DATACOMC",
+                                "2 or older",
+                                "; resume with the build named in build.txt, or start "
+                                "a new run"};
 constexpr size_t kKept = 2;
-
-template <typename T>
-void Put(T value, std::string* out) {
-  out->append(reinterpret_cast<const char*>(&value), sizeof(value));
-}
-
-template <typename T>
-bool Take(absl::string_view* in, T* value) {
-  if (in->size() < sizeof(T)) return false;
-  std::memcpy(value, in->data(), sizeof(T));
-  in->remove_prefix(sizeof(T));
-  return true;
-}
-
-bool TakeBytes(absl::string_view* in, uint64_t size, std::string* out) {
-  if (in->size() < size) return false;
-  out->assign(in->data(), size);
-  in->remove_prefix(size);
-  return true;
-}
-
-std::string Frame(const std::string& payload) {
-  std::string file(kMagic, sizeof(kMagic));
-  file.reserve(kHeaderBytes + payload.size());
-  Put(kCheckpointVersion, &file);
-  Put(Crc32(payload), &file);
-  Put(static_cast<uint64_t>(payload.size()), &file);
-  file += payload;
-  return file;
-}
-
-absl::StatusOr<std::string> ReadFramed(const std::string& path) {
-  ASSIGN_OR_RETURN(std::string file, ReadFile(path));
-  absl::string_view rest = file;
-  if (rest.size() < kHeaderBytes || rest.substr(0, sizeof(kMagic)) != absl::string_view(kMagic, sizeof(kMagic))) {
-    return absl::DataLossError(absl::StrCat(path, ": not a checkpoint file (", file.size(), " bytes)"));
-  }
-  rest.remove_prefix(sizeof(kMagic));
-  uint32_t version = 0, crc = 0;
-  uint64_t length = 0;
-  Take(&rest, &version);
-  Take(&rest, &crc);
-  Take(&rest, &length);
-  if (version != kCheckpointVersion) {
-    return absl::FailedPreconditionError(absl::StrCat(path, ": format version ", version, ", this build reads version ",
-                                                      kCheckpointVersion,
-                                                      "; resume with the build named in build.txt, "
-                                                      "or start a new run"));
-  }
-  if (rest.size() != length) {
-    return absl::DataLossError(absl::StrCat(path, ": ", rest.size(), " bytes of content, header says ", length));
-  }
-  if (Crc32(rest) != crc) return absl::DataLossError(absl::StrCat(path, ": checksum mismatch"));
-  return std::string(rest);
-}
 
 std::string EncodeState(const State& state) {
   std::string out;
   size_t size = sizeof(uint64_t);
   for (const auto& [name, bytes] : state) size += 2 * sizeof(uint64_t) + name.size() + bytes.size();
   out.reserve(size);
-  Put(static_cast<uint64_t>(state.size()), &out);
+  PutValue<uint64_t>(state.size(), &out);
   for (const auto& [name, bytes] : state) {
-    Put(static_cast<uint64_t>(name.size()), &out);
-    out += name;
-    Put(static_cast<uint64_t>(bytes.size()), &out);
-    out += bytes;
+    PutSized(name, &out);
+    PutSized(bytes, &out);
   }
   return out;
 }
 
 bool DecodeState(absl::string_view in, State* state) {
   uint64_t count = 0;
-  if (!Take(&in, &count)) return false;
+  if (!TakeValue(&in, &count)) return false;
   for (uint64_t i = 0; i < count; ++i) {
-    uint64_t size = 0;
-    std::string name, bytes;
-    if (!Take(&in, &size) || !TakeBytes(&in, size, &name)) return false;
-    if (!Take(&in, &size) || !TakeBytes(&in, size, &bytes)) return false;
-    (*state)[std::move(name)] = std::move(bytes);
+    absl::string_view name, bytes;
+    if (!TakeSized(&in, &name) || !TakeSized(&in, &bytes)) return false;
+    (*state)[std::string(name)] = std::string(bytes);
   }
   return in.empty();
 }
@@ -111,8 +57,8 @@ absl::Status WriteState(const std::string& folder, Checkpoint checkpoint) {
   const std::string algorithm = EncodeState(checkpoint.algorithm);
   checkpoint.learner.set_algorithm_sha256(Sha256Hex(algorithm));
   RETURN_IF_ERROR(MakeFolders(folder));
-  RETURN_IF_ERROR(WriteFileAtomically(folder + "/learner.state", Frame(checkpoint.learner.SerializeAsString())));
-  RETURN_IF_ERROR(WriteFileAtomically(folder + "/algorithm.state", Frame(algorithm)));
+  RETURN_IF_ERROR(WriteFramedFile(kFormat, folder + "/learner.state", checkpoint.learner.SerializeAsString()));
+  RETURN_IF_ERROR(WriteFramedFile(kFormat, folder + "/algorithm.state", algorithm));
   RETURN_IF_ERROR(WriteFileAtomically(folder + "/state.sha256", StateHash(checkpoint) + "\n"));
   return SyncFile(folder);
 }
@@ -153,7 +99,7 @@ absl::Status CheckpointStore::Save(Checkpoint checkpoint) const {
   }
   fs::remove_all(replaced, error);
   error.clear();
-  if (fs::exists(path)) fs::rename(path, replaced, error);
+  if (fs::exists(path, error)) fs::rename(path, replaced, error);
   if (!error) fs::rename(temporary, path, error);
   if (error) return ErrnoStatus(error.value(), absl::StrCat("rename ", temporary, " to ", path));
   RETURN_IF_ERROR(SyncFile(folder_));
@@ -171,11 +117,11 @@ void CheckpointStore::RemoveOld() const {
 absl::StatusOr<Checkpoint> CheckpointStore::Load(uint64_t update) const {
   const std::string path = Path(update);
   Checkpoint checkpoint;
-  ASSIGN_OR_RETURN(const std::string learner, ReadFramed(path + "/learner.state"));
+  ASSIGN_OR_RETURN(const std::string learner, ReadFramedFile(kFormat, path + "/learner.state"));
   if (!checkpoint.learner.ParseFromString(learner)) {
     return absl::DataLossError(absl::StrCat(path, "/learner.state: not a LearnerCheckpoint message"));
   }
-  ASSIGN_OR_RETURN(const std::string algorithm, ReadFramed(path + "/algorithm.state"));
+  ASSIGN_OR_RETURN(const std::string algorithm, ReadFramedFile(kFormat, path + "/algorithm.state"));
   if (Sha256Hex(algorithm) != checkpoint.learner.algorithm_sha256()) {
     return absl::DataLossError(absl::StrCat(path, "/algorithm.state: does not belong to learner.state beside it"));
   }

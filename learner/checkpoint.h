@@ -4,7 +4,7 @@
 //   algorithm.state   the algorithm's named tensors (State), sorted by name
 //   state.sha256      StateHash: equal for equal numbers, whatever the run's name, place or time
 //
-// Both state files begin with a magic, a format version, a CRC and a length. A checkpoint is written to a temporary
+// Both state files have a frame (common/base/framed_file.h). A checkpoint is written to a temporary
 // folder, synced and renamed: whole or absent. The two newest are kept; loading falls back to the older when the newest
 // is damaged. Not thread-safe; every function blocks on the disk.
 #ifndef DATACOM_LEARNER_CHECKPOINT_H_
@@ -20,8 +20,6 @@
 #include "learner/algorithms/algorithm.h"
 
 namespace datacom::learner {
-
-inline constexpr uint32_t kCheckpointVersion = 2;
 
 struct Checkpoint {
   v1::LearnerCheckpoint learner;

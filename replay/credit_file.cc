@@ -1,25 +1,130 @@
 #include "replay/credit_file.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/framed_file.h"
 #include "common/base/status.h"
+#include "replay/checked_word.h"
 
 namespace datacom {
+namespace {
 
-absl::StatusOr<std::unique_ptr<CreditFile>> CreditFile::Open(const std::string& path, uint32_t slots,
-                                                             uint32_t members) {
-  const size_t bytes = uint64_t{slots} * members * sizeof(Entry);
-  bool created = false;
-  ASSIGN_OR_RETURN(auto file, MappedFile::OpenOrCreate(path, bytes, &created));
-  if (file->size() != bytes) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("file ", path, ": ", file->size(), " bytes instead of ", bytes,
-                     "; resume with the build and the experiment that wrote it, or start a new run folder"));
-  }
-  return std::unique_ptr<CreditFile>(new CreditFile(std::move(file), slots, members));
+constexpr char kAdvice[] = "; resume with the build and the experiment that wrote it, or start a new run folder";
+// Version 1 had neither a header nor checks.
+constexpr FileFormat kFormat = {"credit file", "DCCREDIT", 2, "", "", kAdvice};
+
+struct Identity {
+  uint32_t slots, members;
+  char run_id[256];
+};
+
+struct Header {
+  FrameHeader frame;
+  Identity identity;
+};
+static_assert(sizeof(Header) <= kCreditHeaderBytes);
+
+Header MakeHeader(const CreditFile::Options& options) {
+  Header header;
+  std::memset(&header, 0, sizeof header);
+  header.identity.slots = options.slots;
+  header.identity.members = options.members;
+  std::memcpy(header.identity.run_id, options.run_id.data(), options.run_id.size());
+  header.frame = MakeFrameHeader(
+      kFormat, absl::string_view(reinterpret_cast<const char*>(&header.identity), sizeof header.identity));
+  return header;
 }
 
-void CreditFile::Clear(uint32_t slot) { std::fill_n(&at(slot, 0), members_, Entry{}); }
+// A process that died while creating the file left zeros, or part of the header without its checksum.
+bool IsUnfinished(const MappedFile& file) {
+  Header header;
+  std::memcpy(&header, file.data(), sizeof header);
+  const char* entries = file.data() + kCreditHeaderBytes;
+  return header.frame.crc == 0 &&
+         std::all_of(entries, entries + file.size() - kCreditHeaderBytes, [](char byte) { return byte == 0; });
+}
+
+absl::Status Check(const MappedFile& file, const CreditFile::Options& options, const Header& wanted) {
+  const std::string where = absl::StrCat("credit file ", options.path, ": ");
+  ASSIGN_OR_RETURN(const absl::string_view payload,
+                   Unframe(kFormat, options.path, absl::string_view(file.data(), file.size())));
+  if (payload.size() != sizeof(Identity)) return absl::DataLossError(absl::StrCat(where, "damaged", kAdvice));
+  Identity found;
+  std::memcpy(&found, payload.data(), sizeof found);
+  if (std::memcmp(&found, &wanted.identity, sizeof found) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(where, "of run \"", std::string(found.run_id, strnlen(found.run_id, sizeof found.run_id)),
+                     "\" with ", found.members, " members and ", found.slots, " slots, not of run \"", options.run_id,
+                     "\" with ", options.members, " and ", options.slots, kAdvice));
+  }
+  const uint64_t bytes = kCreditHeaderBytes + uint64_t{found.slots} * found.members * kCreditEntryBytes;
+  if (file.size() == bytes) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(where, file.size(), " bytes instead of ", bytes, kAdvice));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CreditFile>> CreditFile::Open(const Options& options) {
+  const size_t entries = size_t{options.slots} * options.members;
+  bool created = false;
+  ASSIGN_OR_RETURN(auto file,
+                   MappedFile::OpenOrCreate(options.path, kCreditHeaderBytes + entries * kCreditEntryBytes, &created));
+  if (file->size() < kCreditHeaderBytes) {
+    return absl::FailedPreconditionError(absl::StrCat("credit file ", options.path, ": ", file->size(),
+                                                      " bytes, without a header: truncated, or of version 1", kAdvice));
+  }
+  const Header wanted = MakeHeader(options);
+  if (!options.must_have_content && (created || IsUnfinished(*file))) {
+    auto* header = reinterpret_cast<Header*>(file->data());
+    Header unfinished = wanted;
+    unfinished.frame.crc = 0;
+    *header = unfinished;
+    std::atomic_ref<uint32_t>(header->frame.crc).store(wanted.frame.crc, std::memory_order_release);
+    RETURN_IF_ERROR(file->Sync(0, kCreditHeaderBytes));
+  }
+  RETURN_IF_ERROR(Check(*file, options, wanted));
+  return std::unique_ptr<CreditFile>(new CreditFile(std::move(file), options));
+}
+
+CreditFile::CreditFile(std::unique_ptr<MappedFile> file, const Options& options)
+    : file_(std::move(file)),
+      words_(reinterpret_cast<uint64_t*>(file_->data() + kCreditHeaderBytes)),
+      slots_(options.slots),
+      members_(options.members),
+      entries_(size_t{slots_} * members_) {}
+
+absl::Status CreditFile::Load(uint32_t slot) {
+  for (uint32_t member = 0; member < members_; ++member) {
+    const size_t index = Index(slot, member);
+    const auto limit = NumberOf(words_[2 * index], 2 * index);
+    const auto next_sequence = NumberOf(words_[2 * index + 1], 2 * index + 1);
+    if (!limit.has_value() || !next_sequence.has_value()) {
+      return absl::DataLossError(absl::StrCat("credit file ", file_->path(), ": the credit of slot ", slot,
+                                              " for member ", member,
+                                              " is damaged; restore the file from a copy, or start a new run folder"));
+    }
+    entries_[index] = {*limit, *next_sequence};
+  }
+  return absl::OkStatus();
+}
+
+void CreditFile::Clear(uint32_t slot) {
+  for (uint32_t member = 0; member < members_; ++member) Set(slot, member, Entry{});
+}
+
+void CreditFile::Set(uint32_t slot, uint32_t member, const Entry& entry) {
+  const size_t index = Index(slot, member);
+  entries_[index] = entry;
+  words_[2 * index] = CheckedWord(entry.limit, 2 * index);
+  words_[2 * index + 1] = CheckedWord(entry.next_sequence, 2 * index + 1);
+}
+
+absl::Status CreditFile::Sync(uint32_t slot) {
+  const size_t bytes = members_ * kCreditEntryBytes;
+  return file_->Sync(kCreditHeaderBytes + slot * bytes, bytes);
+}
 
 }  // namespace datacom

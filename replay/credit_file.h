@@ -1,13 +1,18 @@
 // Credit limit and next sequence per (session slot, member), in a memory-mapped file. After a crash the replay still
-// honours the credit it granted and knows the next sequence of sessions whose rows were overwritten. Not thread-safe
-// (the store's mutex guards it). Open and Sync block on the disk.
+// honours the credit it granted and knows the next sequence of sessions whose rows were overwritten.
+//
+// File: one header page (a frame, common/base/framed_file.h, around the file's identity), then two checked words
+// (replay/checked_word.h) per slot and member. Not thread-safe (the store's mutex guards it). Open and Sync block on
+// the disk.
 #ifndef DATACOM_REPLAY_CREDIT_FILE_H_
 #define DATACOM_REPLAY_CREDIT_FILE_H_
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/transitions/replay_layout.h"
 #include "replay/mapped_file.h"
@@ -20,24 +25,32 @@ class CreditFile {
     uint64_t limit = 0;          // rows with a smaller sequence may be produced
     uint64_t next_sequence = 0;  // rows with a smaller sequence are committed
   };
-  static_assert(sizeof(Entry) == kCreditEntryBytes);
-  // Holds at most `slots` sessions, 16 bytes per session and member.
-  static absl::StatusOr<std::unique_ptr<CreditFile>> Open(const std::string& path, uint32_t slots, uint32_t members);
+  struct Options {
+    std::string path;
+    std::string run_id;  // at most 255 bytes
+    uint32_t slots = 0, members = 0;
+    bool must_have_content = false;  // the run has sessions: a file without a header is damaged, not new
+  };
+  // FAILED_PRECONDITION: a file of another version, run or size; DATA_LOSS: a damaged one.
+  static absl::StatusOr<std::unique_ptr<CreditFile>> Open(const Options& options);
 
-  Entry& at(uint32_t slot, uint32_t member) { return entries_[uint64_t{slot} * members_ + member]; }
+  // Reads the entries of a session that continues; DATA_LOSS, naming slot and member, when one is damaged.
+  absl::Status Load(uint32_t slot);
   void Clear(uint32_t slot);
-  absl::Status Sync(uint32_t slot) { return file_->Sync(slot * SlotBytes(), SlotBytes()); }
+  const Entry& at(uint32_t slot, uint32_t member) const { return entries_[Index(slot, member)]; }
+  // REQUIRES entry.next_sequence <= entry.limit.
+  void Set(uint32_t slot, uint32_t member, const Entry& entry);
+  absl::Status Sync(uint32_t slot);
   uint32_t slots() const { return slots_; }
 
  private:
-  CreditFile(std::unique_ptr<MappedFile> file, uint32_t slots, uint32_t members)
-      : file_(std::move(file)), entries_(reinterpret_cast<Entry*>(file_->data())), slots_(slots), members_(members) {}
-
-  size_t SlotBytes() const { return members_ * sizeof(Entry); }
+  CreditFile(std::unique_ptr<MappedFile> file, const Options& options);
+  size_t Index(uint32_t slot, uint32_t member) const { return size_t{slot} * members_ + member; }
 
   const std::unique_ptr<MappedFile> file_;
-  Entry* const entries_;
+  uint64_t* const words_;  // limit and next sequence of every entry
   const uint32_t slots_, members_;
+  std::vector<Entry> entries_;
 };
 
 }  // namespace datacom

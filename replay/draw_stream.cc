@@ -22,7 +22,7 @@ absl::Status ReplayDrawStream::Handle(const v1::DrawRequest& request) {
     store->SetLearnerConnected(true);
     greeted_ = true;
   }
-  store->Announce(request.completed_update());
+  RETURN_IF_ERROR(store->Announce(request.completed_update()));
   if (request.draw_update() == 0) return absl::OkStatus();
   if (queued_.size() >= kMaxQueuedDraws) {
     return absl::ResourceExhaustedError(

@@ -122,11 +122,11 @@ absl::Status MemberTable::Append(uint32_t session, uint64_t sequence, const std:
   while (from < count) {
     const uint32_t piece = static_cast<uint32_t>(std::min<uint64_t>(count - from, options_.layout.guard));
     const uint64_t base = rows_->cursor();
-    const uint32_t before_end = static_cast<uint32_t>(std::min<uint64_t>(piece, rows_->contiguous(base)));
-    Transpose(columns, count, from, before_end, base, session, sequence);
-    if (before_end < piece)
-      Transpose(columns, count, from + before_end, piece - before_end, base + before_end, session,
-                sequence + before_end);
+    for (uint32_t done = 0; done < piece;) {
+      const uint32_t part = static_cast<uint32_t>(std::min<uint64_t>(piece - done, Ring::contiguous(base + done)));
+      Transpose(columns, count, from + done, part, base + done, session, sequence + done);
+      done += part;
+    }
     sequence += piece;
     Index(base, base + piece);
     RETURN_IF_ERROR(rows_->Commit(base + piece));

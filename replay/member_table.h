@@ -50,6 +50,9 @@ class MemberTable {
   // Next sequence of a session according to the rows that Open found; 0 when it had none.
   uint64_t NextSequence(uint32_t session) const;
 
+  // The largest session number among the rows that Open found; 0 without rows.
+  uint32_t LastSession() const { return next_sequences_.empty() ? 0 : next_sequences_.rbegin()->first; }
+
   // Commits rows [from, count) of a chunk (columns as in proto Chunk, `count` rows, already validated); the row at
   // `from` has `sequence` in its session. After a disk error only rows already committed are guaranteed.
   absl::Status Append(uint32_t session, uint64_t sequence, const std::string& columns, uint32_t count, uint32_t from);

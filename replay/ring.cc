@@ -1,26 +1,25 @@
 #include "replay/ring.h"
 
+#include <bit>
 #include <cstddef>
 #include <cstring>
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/base/files.h"
+#include "common/base/checksum.h"
+#include "common/base/framed_file.h"
 #include "common/base/status.h"
-#include "common/transitions/replay_layout.h"
+#include "replay/checked_word.h"
 
 namespace datacom {
 namespace {
 
-constexpr char kMagic[8] = {'D', 'A', 'T', 'A', 'C', 'O', 'M', 'R'};
-constexpr uint32_t kLayout = 1;  // incremented whenever the file layout changes
-constexpr int kCounters = 2;
+constexpr char kAdvice[] = "; resume with the build and the experiment that wrote it, or start a new run folder";
+constexpr FileFormat kFormat = {"ring", "DCRINGS\n", 2, "DATACOMR", "1", kAdvice};
+constexpr uint64_t kCursorPlace = 0;  // the counters follow
 
 struct Identity {
-  char magic[8];
-  uint32_t layout;
-  uint32_t header_bytes;
   uint64_t schema_fingerprint;
   uint64_t record_bytes;
   uint64_t kept;
@@ -29,42 +28,51 @@ struct Identity {
 };
 
 struct Header {
+  FrameHeader frame;
   Identity identity;
-  uint32_t crc;  // of identity
-  uint32_t unused;
-  alignas(64) uint64_t cursor;
-  uint64_t counters[kCounters];
+  alignas(64) uint64_t cursor;  // checked words
+  uint64_t counters[2];
 };
 static_assert(sizeof(Header) <= kRingHeaderBytes && std::is_trivially_copyable_v<Header>);
 
 Header* HeaderOf(MappedFile* file) { return reinterpret_cast<Header*>(file->data()); }
 
-uint32_t CrcOf(const Identity& identity) {
-  return Crc32(absl::string_view(reinterpret_cast<const char*>(&identity), sizeof identity));
+FrameHeader FrameOf(const Identity& identity) {
+  return MakeFrameHeader(kFormat, absl::string_view(reinterpret_cast<const char*>(&identity), sizeof identity));
 }
 
-Identity MakeIdentity(const Ring::Options& options) {
-  Identity identity;
-  std::memset(&identity, 0, sizeof identity);
-  std::memcpy(identity.magic, kMagic, sizeof kMagic);
-  identity.layout = kLayout;
-  identity.header_bytes = kRingHeaderBytes;
-  identity.schema_fingerprint = options.schema_fingerprint;
-  identity.record_bytes = options.record_bytes;
-  identity.kept = options.kept;
-  identity.guard = options.guard;
-  std::memcpy(identity.run_id, options.run_id.data(), options.run_id.size());
-  return identity;
+// A new ring's header.
+Header MakeHeader(const Ring::Options& options) {
+  Header header;
+  std::memset(&header, 0, sizeof header);
+  header.identity.schema_fingerprint = options.schema_fingerprint;
+  header.identity.record_bytes = options.record_bytes;
+  header.identity.kept = options.kept;
+  header.identity.guard = options.guard;
+  std::memcpy(header.identity.run_id, options.run_id.data(), options.run_id.size());
+  header.frame = FrameOf(header.identity);
+  header.cursor = CheckedWord(0, kCursorPlace);
+  for (int i = 0; i < 2; ++i) header.counters[i] = CheckedWord(0, kCursorPlace + 1 + i);
+  return header;
 }
 
-// A process that died while creating the file left its blocks and at most part of the identity; nothing was committed.
-bool IsUnfinished(const Header& header, const Identity& wanted) {
-  const auto* found = reinterpret_cast<const char*>(&header.identity);
+// A process that died while creating the file left its blocks and at most part of the header, without the checksum;
+// nothing was committed.
+bool IsUnfinished(const Header& header, const Header& wanted) {
+  const auto* found = reinterpret_cast<const char*>(&header);
   const auto* whole = reinterpret_cast<const char*>(&wanted);
   for (size_t i = 0; i < sizeof wanted; ++i) {
     if (found[i] != 0 && found[i] != whole[i]) return false;
   }
-  return header.crc == 0 && header.cursor == 0;
+  return header.frame.crc == 0;
+}
+
+// The checksum comes last, so that an interrupted Create is recognised.
+void Create(const Header& wanted, Header* header) {
+  Header unfinished = wanted;
+  unfinished.frame.crc = 0;
+  *header = unfinished;
+  std::atomic_ref<uint32_t>(header->frame.crc).store(wanted.frame.crc, std::memory_order_release);
 }
 
 Identity Grown(Identity identity, uint64_t kept) {
@@ -75,36 +83,25 @@ Identity Grown(Identity identity, uint64_t kept) {
 // A process that died while growing a ring may have left the new checksum with the old size.
 void FinishGrowing(const Ring::Options& options, uint64_t bytes, Header* header) {
   if (bytes < RingBytes(options.kept, options.guard, options.record_bytes)) return;
-  if (header->crc == CrcOf(Grown(header->identity, options.kept))) header->identity.kept = options.kept;
+  if (header->frame.crc == FrameOf(Grown(header->identity, options.kept)).crc) header->identity.kept = options.kept;
 }
 
 std::string RunOf(const Identity& identity) {
   return std::string(identity.run_id, strnlen(identity.run_id, sizeof identity.run_id));
 }
 
-constexpr char kAdvice[] = "; resume with the build and the experiment that wrote it, or start a new run folder";
+std::string Where(const std::string& path) { return absl::StrCat("ring ", path, ": "); }
 
 // Whether the file is a complete ring of this row schema that this build can read.
 absl::Status CheckReadable(const MappedFile& file, const Ring::Options& options) {
-  const std::string where = "ring " + options.path + ": ";
-  Header header;
-  if (file.size() < kRingHeaderBytes) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(where, "truncated: ", file.size(), " bytes, the header alone has ", kRingHeaderBytes, kAdvice));
+  const std::string where = Where(options.path);
+  ASSIGN_OR_RETURN(const absl::string_view payload,
+                   Unframe(kFormat, options.path, absl::string_view(file.data(), file.size())));
+  Identity found;
+  if (payload.size() != sizeof found || file.size() < kRingHeaderBytes) {
+    return absl::DataLossError(absl::StrCat(where, "truncated or damaged: ", file.size(), " bytes", kAdvice));
   }
-  std::memcpy(&header, file.data(), sizeof header);
-  const Identity& found = header.identity;
-  if (std::memcmp(found.magic, kMagic, sizeof kMagic) != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(where, "not a ring of this program (its first bytes differ)", kAdvice));
-  }
-  if (found.layout != kLayout) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(where, "layout version ", found.layout, ", this build reads ", kLayout, kAdvice));
-  }
-  if (CrcOf(found) != header.crc) {
-    return absl::DataLossError(absl::StrCat(where, "the header's checksum is wrong: the file is damaged", kAdvice));
-  }
+  std::memcpy(&found, payload.data(), sizeof found);
   if (found.schema_fingerprint != options.schema_fingerprint || found.record_bytes != options.record_bytes) {
     return absl::FailedPreconditionError(absl::StrFormat(
         "%srow schema %016x of %d bytes, the experiment has %016x of %d%s", where, found.schema_fingerprint,
@@ -112,22 +109,22 @@ absl::Status CheckReadable(const MappedFile& file, const Ring::Options& options)
   }
   const uint64_t bytes = RingBytes(found.kept, found.guard, found.record_bytes);
   if (file.size() < bytes) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(where, "truncated: ", file.size(), " bytes instead of ", bytes, kAdvice));
+    return absl::DataLossError(absl::StrCat(where, "truncated: ", file.size(), " bytes instead of ", bytes, kAdvice));
   }
   return absl::OkStatus();
 }
 
 // Whether the run may continue with the ring.
 absl::Status CheckWritable(const Header& header, const Ring::Options& options) {
-  const std::string where = "ring " + options.path + ": ";
+  const std::string where = Where(options.path);
   const Identity& found = header.identity;
   if (RunOf(found) != options.run_id) {
     return absl::FailedPreconditionError(
         absl::StrCat(where, "belongs to run \"", RunOf(found), "\", not to \"", options.run_id, "\"", kAdvice));
   }
   // A run that is resumed with more steps needs a larger ring; records stay in place as long as none was overwritten.
-  if (found.guard != options.guard || (found.kept < options.kept && header.cursor > found.kept)) {
+  const uint64_t cursor = header.cursor & kLargestCheckedNumber;
+  if (found.guard != options.guard || (found.kept < options.kept && cursor > found.kept)) {
     return absl::FailedPreconditionError(
         absl::StrCat(where, "keeps ", found.kept, " rows, the experiment asks for ", options.kept, kAdvice));
   }
@@ -145,27 +142,27 @@ absl::StatusOr<std::unique_ptr<Ring>> Ring::Open(const Options& options) {
   bool created = false;
   ASSIGN_OR_RETURN(auto file, MappedFile::OpenOrCreate(options.path, bytes, &created));
   Header* header = HeaderOf(file.get());
-  const Identity identity = MakeIdentity(options);
-  const bool fresh = created || (file->size() == bytes && IsUnfinished(*header, identity));
+  const Header wanted = MakeHeader(options);
+  const bool fresh = created || (file->size() == bytes && IsUnfinished(*header, wanted));
   if (fresh) {
-    header->identity = identity;
-    header->crc = CrcOf(header->identity);
+    Create(wanted, header);
     RETURN_IF_ERROR(file->Sync(0, kRingHeaderBytes));
   }
-  FinishGrowing(options, file->size(), header);
+  if (file->size() >= kRingHeaderBytes) FinishGrowing(options, file->size(), header);
   RETURN_IF_ERROR(CheckReadable(*file, options));
   RETURN_IF_ERROR(CheckWritable(*header, options));
   if (header->identity.kept < options.kept) {
     RETURN_IF_ERROR(MappedFile::Grow(options.path, bytes));
     ASSIGN_OR_RETURN(file, MappedFile::OpenOrCreate(options.path, bytes, &created));
     header = HeaderOf(file.get());
-    header->crc = CrcOf(Grown(header->identity, options.kept));
+    header->frame.crc = FrameOf(Grown(header->identity, options.kept)).crc;
     header->identity.kept = options.kept;
     RETURN_IF_ERROR(file->Sync(0, kRingHeaderBytes));
   }
   file->AdviseRandom();
   std::unique_ptr<Ring> ring(new Ring(std::move(file), options));
   ring->fresh_ = fresh;
+  RETURN_IF_ERROR(ring->Load());
   return ring;
 }
 
@@ -173,42 +170,117 @@ absl::StatusOr<std::unique_ptr<const Ring>> Ring::OpenReadOnly(Options options) 
   ASSIGN_OR_RETURN(auto file, MappedFile::OpenReadOnly(options.path));
   RETURN_IF_ERROR(CheckReadable(*file, options));
   options.guard = HeaderOf(file.get())->identity.guard;
-  return std::unique_ptr<const Ring>(new Ring(std::move(file), options));
+  std::unique_ptr<Ring> ring(new Ring(std::move(file), options));
+  RETURN_IF_ERROR(ring->Load());
+  return ring;
 }
 
 Ring::Ring(std::unique_ptr<MappedFile> file, const Options& options)
     : file_(std::move(file)),
       kept_(HeaderOf(file_.get())->identity.kept),
       guard_(options.guard),
-      slots_(kept_ + guard_),
+      count_(RingBlocks(kept_, guard_)),
       record_bytes_(options.record_bytes),
       sync_(options.sync),
-      records_(file_->data() + kRingHeaderBytes) {
-  cursor_ = std::atomic_ref<uint64_t>(HeaderOf(file_.get())->cursor).load(std::memory_order_acquire);
+      blocks_(file_->data() + kRingHeaderBytes) {}
+
+absl::Status Ring::Load() {
+  Header* header = HeaderOf(file_.get());
+  const auto load = [&](uint64_t* stored, uint64_t place, uint64_t* number) {
+    const auto found = NumberOf(std::atomic_ref<uint64_t>(*stored).load(std::memory_order_acquire), place);
+    if (found.has_value()) *number = *found;
+    return found.has_value();
+  };
+  bool sound = load(&header->cursor, kCursorPlace, &cursor_);
+  for (int i = 0; i < kCounters; ++i) sound = sound && load(&header->counters[i], kCursorPlace + 1 + i, &counters_[i]);
+  if (!sound) {
+    return absl::DataLossError(absl::StrCat(
+        Where(file_->path()), "its cursor is damaged; restore the file from a copy, ", "or start a new run folder"));
+  }
+  for (uint64_t block = first() / kRingBlockRecords; block * kRingBlockRecords < cursor_; ++block) {
+    ASSIGN_OR_RETURN(const int found, FindSum(block));
+    if (cursor_ - block * kRingBlockRecords >= kRingBlockRecords) continue;
+    open_crc_ = SumOf(block * kRingBlockRecords, cursor_, 0);
+    next_sum_ = 1 - found;
+  }
+  return absl::OkStatus();
+}
+
+std::atomic_ref<uint64_t> Ring::StoredSum(uint64_t block, int index) const {
+  return std::atomic_ref<uint64_t>(reinterpret_cast<uint64_t*>(Block(block))[index]);
+}
+
+uint32_t Ring::SumOf(uint64_t from, uint64_t to, uint32_t before) const {
+  if (from % kRingBlockRecords == 0) {
+    const uint64_t block = from / kRingBlockRecords;
+    before = Crc32c(absl::string_view(reinterpret_cast<const char*>(&block), sizeof block));
+  }
+  return Crc32c(absl::string_view(record(from), (to - from) * record_bytes_), before);
+}
+
+absl::StatusOr<int> Ring::FindSum(uint64_t block) const {
+  const uint64_t from = block * kRingBlockRecords, to = std::min(from + kRingBlockRecords, cursor_);
+  const uint32_t crc = SumOf(from, to, 0);
+  for (int index = 0; index < 2; ++index) {
+    const auto sum = std::bit_cast<Sum>(StoredSum(block, index).load(std::memory_order_acquire));
+    if (sum.records == to - from && sum.crc == crc) return index;
+  }
+  return absl::DataLossError(absl::StrCat(Where(file_->path()), "records ", from, " to ", to,
+                                          " are damaged, or older than the cursor, which is ", cursor_,
+                                          "; restore the run folder from a copy, or start a new one"));
 }
 
 absl::Status Ring::SyncRecords(uint64_t from, uint64_t to) {
-  const uint64_t begin = from % slots_, count = to - from;
-  const uint64_t head = std::min(count, slots_ - begin);
-  RETURN_IF_ERROR(file_->Sync(kRingHeaderBytes + begin * record_bytes_, head * record_bytes_));
-  return head == count ? absl::OkStatus() : file_->Sync(kRingHeaderBytes, (count - head) * record_bytes_);
+  const uint64_t first = from / kRingBlockRecords % count_, last = (to - 1) / kRingBlockRecords % count_;
+  const uint64_t bytes = RingBlockBytes(record_bytes_);
+  if (first <= last) return file_->Sync(kRingHeaderBytes + first * bytes, (last - first + 1) * bytes);
+  RETURN_IF_ERROR(file_->Sync(kRingHeaderBytes + first * bytes, (count_ - first) * bytes));
+  return file_->Sync(kRingHeaderBytes, (last + 1) * bytes);
 }
 
 void Ring::StoreCursor(uint64_t cursor) {
   cursor_ = cursor;
-  std::atomic_ref<uint64_t>(HeaderOf(file_.get())->cursor).store(cursor, std::memory_order_release);
+  std::atomic_ref<uint64_t>(HeaderOf(file_.get())->cursor)
+      .store(CheckedWord(cursor, kCursorPlace), std::memory_order_release);
 }
 
 absl::Status Ring::Commit(uint64_t cursor) {
+  uint32_t crc = open_crc_;
+  int next = next_sum_;
+  for (uint64_t from = cursor_; from < cursor;) {
+    const uint64_t to = std::min(cursor, from + contiguous(from)), block = from / kRingBlockRecords;
+    crc = SumOf(from, to, crc);
+    const Sum sum{static_cast<uint32_t>(to - block * kRingBlockRecords), crc};
+    StoredSum(block, next).store(std::bit_cast<uint64_t>(sum), std::memory_order_release);
+    next = to % kRingBlockRecords == 0 ? 0 : 1 - next;
+    from = to;
+  }
   if (sync_ && cursor > cursor_) RETURN_IF_ERROR(SyncRecords(cursor_, cursor));
+  open_crc_ = crc;
+  next_sum_ = next;
   StoreCursor(cursor);
   return sync_ ? file_->Sync(0, kRingHeaderBytes) : absl::OkStatus();
 }
 
-void Ring::Truncate(uint64_t cursor) { StoreCursor(cursor); }
+void Ring::Truncate(uint64_t cursor) {
+  if (cursor >= cursor_) return;
+  const uint64_t block = cursor / kRingBlockRecords, from = block * kRingBlockRecords;
+  next_sum_ = 0;
+  if (cursor > from) {
+    open_crc_ = SumOf(from, cursor, 0);
+    const Sum sum{static_cast<uint32_t>(cursor - from), open_crc_};
+    const int index = 1 - FindSum(block).value_or(0);  // the sum up to cursor_ stays until the cursor is stored
+    StoredSum(block, index).store(std::bit_cast<uint64_t>(sum), std::memory_order_release);
+    next_sum_ = 1 - index;
+  }
+  StoreCursor(cursor);
+}
 
 std::string Ring::run_id() const { return RunOf(HeaderOf(file_.get())->identity); }
-uint64_t Ring::counter(int index) const { return HeaderOf(file_.get())->counters[index]; }
-void Ring::set_counter(int index, uint64_t value) { HeaderOf(file_.get())->counters[index] = value; }
+
+void Ring::set_counter(int index, uint64_t value) {
+  counters_[index] = value;
+  HeaderOf(file_.get())->counters[index] = CheckedWord(value, kCursorPlace + 1 + index);
+}
 
 }  // namespace datacom

@@ -1,9 +1,12 @@
 // Fixed-size records in a pre-allocated memory-mapped file, addressed by their number since the start of the run. The
 // newest kept() records are readable. A 64-bit cursor, stored with release order after the records, commits them.
 //
-// File: one header page (identity and its CRC; cursor and two counters on another cache line), then kept + guard slots.
-// Record r lies in slot r % (kept + guard). A batch being written overwrites only guard slots, so that a crash in the
-// middle destroys no readable record.
+// File: one header page (a frame, common/base/framed_file.h, around the ring's identity; then, on a cache line of their
+// own, the cursor and two counters), then blocks. A block is a header of 16 bytes and 64 records; record r lies in
+// block r / 64 modulo the number of blocks. The block's header holds two sums, each {number of records u32, CRC-32C of
+// the block's number and of these records u32}. A commit overwrites the older sum, so that one of them is always that
+// of the committed records. Records being written never share a block with readable ones of an earlier round: a crash
+// in the middle destroys no readable record.
 //
 // Not thread-safe (the store's mutex guards it). Open, and Commit with `sync`, block on the disk.
 #ifndef DATACOM_REPLAY_RING_H_
@@ -17,6 +20,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/transitions/replay_layout.h"
 #include "replay/mapped_file.h"
 
 namespace datacom {
@@ -32,9 +36,9 @@ class Ring {
     uint64_t guard = 0;         // largest number of records between two commits
     bool sync = false;          // Commit returns only after msync
   };
-  // FAILED_PRECONDITION, naming the file, what differs (magic, layout, schema, run, size) and what to do; DATA_LOSS
-  // when the header's CRC is wrong. These errors leave the file as it was. When a process dies in Open, the next Open
-  // accepts the file.
+  // FAILED_PRECONDITION, naming the file, what differs (version, schema, run, size) and what to do; DATA_LOSS, naming
+  // file and records, when a checksum is wrong. These errors leave the file as it was. When a process dies in Open, the
+  // next Open accepts the file.
   static absl::StatusOr<std::unique_ptr<Ring>> Open(const Options& options);
   // Opens a ring that no process writes, without changing the file. Uses only path, schema_fingerprint and record_bytes
   // of the options. Errors as for Open; NOT_FOUND when there is no file.
@@ -46,31 +50,47 @@ class Ring {
   uint64_t guard() const { return guard_; }
   std::string run_id() const;            // of the run that the file belongs to
   bool fresh() const { return fresh_; }  // Open created the file, or found it without content
-  const char* record(uint64_t number) const { return records_ + number % slots_ * record_bytes_; }
+  const char* record(uint64_t number) const { return Place(number); }
   // Where to write records [cursor(), cursor() + guard()) before Commit.
-  char* writable(uint64_t number) { return records_ + number % slots_ * record_bytes_; }
-  // Number of records from `number` on that are contiguous in memory, before the ring wraps.
-  uint64_t contiguous(uint64_t number) const { return slots_ - number % slots_; }
+  char* writable(uint64_t number) { return Place(number); }
+  // Number of records from `number` on that are contiguous in memory, up to the end of their block.
+  static uint64_t contiguous(uint64_t number) { return kRingBlockRecords - number % kRingBlockRecords; }
   // Commits all records below `cursor`. After a disk error cursor() may have moved although the records need not be on
   // the disk.
   absl::Status Commit(uint64_t cursor);
-  // Drops the records from `cursor` on (to recover a table that is derived from another).
+  // Drops the records from `cursor` on (to recover a table that is derived from another). REQUIRES cursor >= first().
   void Truncate(uint64_t cursor);
 
   // A counter stored next to the cursor, but not updated atomically with it.
-  uint64_t counter(int index) const;
+  uint64_t counter(int index) const { return counters_[index]; }
   void set_counter(int index, uint64_t value);
 
  private:
+  static constexpr int kCounters = 2;
+  struct Sum {  // of a block's first records
+    uint32_t records = 0, crc = 0;
+  };
+
   Ring(std::unique_ptr<MappedFile> file, const Options& options);
+  absl::Status Load();
+  char* Block(uint64_t block) const { return blocks_ + block % count_ * RingBlockBytes(record_bytes_); }
+  char* Place(uint64_t number) const {
+    return Block(number / kRingBlockRecords) + kRingBlockHeaderBytes + number % kRingBlockRecords * record_bytes_;
+  }
+  std::atomic_ref<uint64_t> StoredSum(uint64_t block, int index) const;
+  uint32_t SumOf(uint64_t from, uint64_t to, uint32_t before) const;  // of records of one block
+  absl::StatusOr<int> FindSum(uint64_t block) const;
   absl::Status SyncRecords(uint64_t from, uint64_t to);
   void StoreCursor(uint64_t cursor);
 
   const std::unique_ptr<MappedFile> file_;
-  const uint64_t kept_, guard_, slots_, record_bytes_;
+  const uint64_t kept_, guard_, count_, record_bytes_;  // count_: of blocks
   const bool sync_;
-  char* const records_;
-  uint64_t cursor_ = 0;  // copy of the cursor in the file
+  char* const blocks_;
+  uint64_t cursor_ = 0;                // copies of the numbers in the file
+  uint64_t counters_[kCounters] = {};  //
+  uint32_t open_crc_ = 0;              // of the records of the block that the cursor is in
+  int next_sum_ = 0;                   // which sum of that block the next commit overwrites
   bool fresh_ = false;
 };
 

@@ -5,13 +5,18 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/files.h"
+#include "common/base/framed_file.h"
 #include "common/base/status.h"
 #include "common/transitions/replay_layout.h"
 #include "replay/episodes.h"
 
 namespace datacom {
 namespace {
+
+constexpr char kAdvice[] = "; resume with the build that wrote it, or start a new run folder";
+// Version 1 was the payload alone.
+constexpr FileFormat kFormat = {"file of sessions", "DCSESSNS", 2, "", "", kAdvice};
+constexpr size_t kKeptNames = 4096;  // of actors; their rows are overwritten long before
 
 std::string CreditPath(const std::string& folder) { return folder + "/credit"; }
 
@@ -27,16 +32,19 @@ bool SessionTable::Exists(const std::string& folder) { return std::filesystem::e
 absl::StatusOr<std::unique_ptr<SessionTable>> SessionTable::Open(const Options& options) {
   std::unique_ptr<SessionTable> table(new SessionTable(options));
   const auto slots = static_cast<uint32_t>(SessionSlots(options.members));
-  ASSIGN_OR_RETURN(table->credit_, CreditFile::Open(CreditPath(options.folder), slots, options.members));
+  const bool has_sessions = std::filesystem::exists(table->path());
+  ASSIGN_OR_RETURN(table->credit_, CreditFile::Open({CreditPath(options.folder), options.run_id, slots, options.members,
+                                                     /*must_have_content=*/has_sessions}));
   RETURN_IF_ERROR(table->Load());
   return table;
 }
 
 absl::Status SessionTable::Load() {
   covered_at_ = options_.clock->Now();
-  const auto content = ReadFile(path());
+  const auto content = ReadFramedFile(kFormat, path());
   if (absl::IsNotFound(content.status())) return absl::OkStatus();
   RETURN_IF_ERROR(content.status());
+  empty_ = false;
   v1::ReplaySessions stored;
   if (!stored.ParseFromString(*content)) {
     return absl::DataLossError(absl::StrCat("file ", path(), ": damaged; start a new run folder"));
@@ -49,7 +57,8 @@ absl::Status SessionTable::Load() {
   shard_size_ = stored.shard_size();
   actors_.insert(stored.actors().begin(), stored.actors().end());
   for (const v1::ReplaySession& from : stored.living()) {
-    if (from.slot() >= credit_->slots() || from.first_member() + from.member_count() > options_.members) {
+    if (from.slot() >= credit_->slots() || from.session() >= next_session_ ||
+        uint64_t{from.first_member()} + from.member_count() > options_.members) {
       return absl::DataLossError(
           absl::StrCat("file ", path(), ": session ", from.session(), " is invalid; start a new run folder"));
     }
@@ -63,6 +72,7 @@ absl::Status SessionTable::Load() {
     session.slot = from.slot();
     session.last_seen = session.last_row = covered_at_;
     session.min_policy_update.resize(session.member_count);
+    RETURN_IF_ERROR(credit_->Load(session.slot));
   }
   return absl::OkStatus();
 }
@@ -83,7 +93,7 @@ absl::Status SessionTable::Save() const {
     to->set_member_count(session.member_count);
     to->set_slot(session.slot);
   }
-  return WriteFileAtomically(path(), stored.SerializeAsString());
+  return WriteFramedFile(kFormat, path(), stored.SerializeAsString());
 }
 
 absl::StatusOr<Session*> SessionTable::Find(uint32_t number) {
@@ -192,6 +202,7 @@ absl::StatusOr<Session*> SessionTable::Register(const std::string& actor, uint64
   RETURN_IF_ERROR(SyncCredit(session));  // before Save: a saved session must not inherit another one's credit
   Session* stored = &(living_[session.number] = session);
   actors_[session.number] = actor;
+  while (actors_.size() > kKeptNames + living_.size()) ForgetName();
   const absl::Status saved = Save();
   if (!saved.ok()) {  // a retry must not get a session that is lost in a restart
     living_.erase(session.number);
@@ -199,6 +210,7 @@ absl::StatusOr<Session*> SessionTable::Register(const std::string& actor, uint64
     return saved;
   }
   unsaved_ = false;
+  empty_ = false;
   return stored;
 }
 
@@ -226,7 +238,16 @@ absl::Status SessionTable::Expire(std::vector<uint32_t>* ended) {
   return absl::OkStatus();
 }
 
-uint64_t SessionTable::Outstanding(uint32_t member) {
+void SessionTable::ForgetName() {
+  const auto oldest =
+      std::find_if(actors_.begin(), actors_.end(), [&](const auto& entry) { return !living_.contains(entry.first); });
+  if (oldest != actors_.end()) {
+    replaced_.erase(oldest->first);
+    actors_.erase(oldest);
+  }
+}
+
+uint64_t SessionTable::Outstanding(uint32_t member) const {
   uint64_t rows = 0;
   for (const auto& [number, session] : living_) {
     if (!session.serves(member)) continue;

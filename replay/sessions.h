@@ -57,6 +57,9 @@ class SessionTable {
   };
   static absl::StatusOr<std::unique_ptr<SessionTable>> Open(const Options& options);
   static bool Exists(const std::string& folder);  // Open was called on this folder before
+  // Whether no actor has registered yet: there is no file of sessions.
+  bool empty() const { return empty_; }
+  uint32_t next_session() const { return next_session_; }  // larger than all numbers used so far
 
   // Returns the session of this start; a retry gets the same one. `ended` receives the sessions that it replaced and
   // that are already removed, also on an error. Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (too many sessions, or
@@ -71,16 +74,21 @@ class SessionTable {
   // NOT_FOUND: the session ended. ALREADY_EXISTS: another start of the same actor replaced it.
   absl::StatusOr<Session*> Find(uint32_t number);
   absl::StatusOr<Session*> Find(uint32_t number, uint64_t incarnation);
-  // Name of the session's actor, living or ended; empty for a number that was never used.
+  // Name of the session's actor, living or among the latest 4096; empty for another number.
   std::string ActorOf(uint32_t number) const;
   std::map<uint32_t, Session>& living() { return living_; }
-  CreditFile::Entry& credit(const Session& session, uint32_t member) { return credit_->at(session.slot, member); }
+  const CreditFile::Entry& credit(const Session& session, uint32_t member) const {
+    return credit_->at(session.slot, member);
+  }
+  void SetCredit(const Session& session, uint32_t member, const CreditFile::Entry& entry) {
+    credit_->Set(session.slot, member, entry);
+  }
   // With sync: returns once the session's credit is on the disk.
   absl::Status SyncCredit(const Session& session) {
     return options_.sync ? credit_->Sync(session.slot) : absl::OkStatus();
   }
   // Rows granted to living sessions but not committed.
-  uint64_t Outstanding(uint32_t member);
+  uint64_t Outstanding(uint32_t member) const;
 
  private:
   explicit SessionTable(const Options& options) : options_(options) {}
@@ -90,13 +98,15 @@ class SessionTable {
   absl::Status Assign(Session* session);   // first_member, member_count
   std::vector<uint32_t> Coverage() const;  // number of sessions per member
   absl::StatusOr<uint32_t> FreeSlot() const;
+  void ForgetName();  // of the oldest session that ended
 
   const Options options_;
   std::unique_ptr<CreditFile> credit_;
   std::map<uint32_t, Session> living_;
-  std::map<uint32_t, std::string> actors_;  // by session, including ended ones
+  std::map<uint32_t, std::string> actors_;  // by session, including the latest ended ones
   std::set<uint32_t> replaced_;             // ended by a newer start of their actor while this process ran
   bool unsaved_ = false;                    // the file is out of date
+  bool empty_ = true;
   uint32_t next_session_ = 1;
   uint32_t shard_size_ = 0;
   Clock::Time covered_at_{};  // when every member last had a session

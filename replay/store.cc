@@ -95,19 +95,50 @@ absl::Status Store::Recover() {
   ASSIGN_OR_RETURN(sessions_,
                    SessionTable::Open({options_.folder, options_.run_id, members, options_.experiment.run().lockstep(),
                                        options_.experiment.replay().sync(), options_.lease, options_.clock}));
+  RETURN_IF_ERROR(CheckSessionNumbers());
   std::vector<uint32_t> living;
   for (auto& [number, session] : sessions_->living()) {
     living.push_back(number);
     for (uint32_t i = 0; i < session.member_count; ++i) {
       const uint32_t member = session.first_member + i;
-      CreditFile::Entry& entry = sessions_->credit(session, member);
-      entry.next_sequence = std::max(entry.next_sequence, members_[member]->NextSequence(number));
-      entry.limit = std::max(entry.limit, entry.next_sequence);
+      RETURN_IF_ERROR(RecoverCredit(session, member));
       session.min_policy_update[i] = limiter_.MinPolicyUpdate(members_[member]->inserted(), completed_update_);
     }
   }
   for (auto& table : members_) table->mutable_episodes()->AbandonAllBut(living);
   CountLanes();
+  return absl::OkStatus();
+}
+
+// Rows name the sessions that wrote them. A lost file of sessions would give their numbers to new ones.
+absl::Status Store::CheckSessionNumbers() const {
+  for (uint32_t member = 0; member < members_.size(); ++member) {
+    const MemberTable& table = *members_[member];
+    if (table.inserted() == 0 || (!sessions_->empty() && table.LastSession() < sessions_->next_session())) continue;
+    return absl::DataLossError(absl::StrCat(options_.folder, "/sessions ",
+                                            sessions_->empty() ? "is missing" : "is older than the rows", ": member ",
+                                            member, " holds rows of session ", table.LastSession(),
+                                            "; restore the file from a copy, or start a new run folder"));
+  }
+  return absl::OkStatus();
+}
+
+// A process that died after the rows and before the credit left the smaller number here. A larger one means that rows
+// are lost.
+absl::Status Store::RecoverCredit(const Session& session, uint32_t member) {
+  CreditFile::Entry entry = sessions_->credit(session, member);
+  const MemberTable& table = *members_[member];
+  const uint64_t held = table.NextSequence(session.number);
+  const bool all_held = table.held() == table.inserted();  // no row was overwritten
+  if (entry.next_sequence > held && (held > 0 || all_held)) {
+    return absl::DataLossError(
+        absl::StrCat(options_.folder, "/member_", member, ".rows is older than the credit: session ", session.number,
+                     " has sent rows up to sequence ", entry.next_sequence, ", the ring has them up to ", held,
+                     "; restore the run folder from a copy, or start a new one"));
+  }
+  entry.next_sequence = std::max(entry.next_sequence, held);
+  entry.limit = std::max(entry.limit, entry.next_sequence);
+  sessions_->SetCredit(session, member, entry);
   return absl::OkStatus();
 }
 
@@ -211,7 +242,7 @@ absl::Status Store::Insert(uint32_t session_number, uint64_t stream, const v1::C
     return absl::OkStatus();
   }
   const uint32_t member = chunk.member();
-  CreditFile::Entry& entry = sessions_->credit(*session, member);
+  CreditFile::Entry entry = sessions_->credit(*session, member);
   const uint64_t first = chunk.first_sequence(), end = first + chunk.row_count(), next = entry.next_sequence;
   if (end <= next) {
     duplicates_[member] += chunk.row_count();
@@ -233,11 +264,20 @@ absl::Status Store::Insert(uint32_t session_number, uint64_t stream, const v1::C
            reply);
     return absl::OkStatus();
   }
+  if (members_[member]->inserted() + (end - next) > limiter_.schedule().env_steps) {
+    Reject(chunk,
+           absl::ResourceExhaustedError(
+               absl::StrCat("beyond run.env_steps: member ", member, " has ", members_[member]->inserted(), " of ",
+                            limiter_.schedule().env_steps, " rows, the chunk ", end - next, " more")),
+           reply);
+    return absl::OkStatus();
+  }
   const uint32_t known = static_cast<uint32_t>(next - first);
   const absl::Status committed =
       members_[member]->Append(session_number, next, chunk.columns(), chunk.row_count(), known);
   if (!committed.ok()) return DiskFailed(committed);
   entry.next_sequence = end;
+  sessions_->SetCredit(*session, member, entry);
   session->rows += end - next;
   session->last_row = options_.clock->Now();
   counters_.inserted += end - next;

@@ -82,7 +82,9 @@ class Store {
 
   // Calls for the learner.
   void SetLearnerConnected(bool connected);
-  void Announce(uint64_t completed_update);
+  // INVALID_ARGUMENT beyond the run's last update. FAILED_PRECONDITION, naming both positions, when the update has seen
+  // more rows than the replay holds: the replay is older than the learner's checkpoint.
+  absl::Status Announce(uint64_t completed_update);
   bool Ready(uint64_t update) const;  // every member has n(update) rows
   // INVALID_ARGUMENT beyond the last update; FAILED_PRECONDITION when rows are overwritten; UNAVAILABLE when not Ready,
   // or after the disk failed.
@@ -106,6 +108,8 @@ class Store {
  private:
   Store(const RowSchema& schema, const Options& options);
   absl::Status Recover() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckSessionNumbers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status RecoverCredit(const Session& session, uint32_t member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndSessions(const std::vector<uint32_t>& ended) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Grant(uint32_t member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GrantAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -56,7 +56,7 @@ void Store::Grant(uint32_t member) {
       std::find_if(takers.begin(), takers.end(), [turn](const Session* session) { return session->number >= turn; });
   std::rotate(takers.begin(), first == takers.end() ? takers.begin() : first, takers.end());
   for (Session* session : takers) {
-    CreditFile::Entry& entry = sessions_->credit(*session, member);
+    CreditFile::Entry entry = sessions_->credit(*session, member);
     const uint64_t credit = entry.limit - entry.next_sequence, goal = CreditGoal(*session, takers.size());
     if (credit > goal / 2) continue;  // has enough for now; few large grants are cheaper than many small ones
     const uint64_t share = std::max<uint64_t>(session->environments_per_member(), (allowed - granted) / takers.size());
@@ -64,6 +64,7 @@ void Store::Grant(uint32_t member) {
     if (piece == 0 || (credit > 0 && piece < session->environments_per_member())) continue;
     session->min_policy_update[member - session->first_member] = limiter_.MinPolicyUpdate(granted, completed_update_);
     entry.limit += piece;
+    sessions_->SetCredit(*session, member, entry);
     granted += piece;
     turn_[member] = session->number + 1;
     if (granted >= allowed) break;
@@ -80,11 +81,24 @@ void Store::SetLearnerConnected(bool connected) {
   waiting_draw_ = 0;
 }
 
-void Store::Announce(uint64_t completed_update) {
+absl::Status Store::Announce(uint64_t completed_update) {
   MutexLock lock(&mutex_);
-  if (completed_update_ == completed_update) return;
+  if (completed_update_ == completed_update) return absl::OkStatus();
+  if (completed_update > limiter_.schedule().LastUpdate()) {
+    return absl::InvalidArgumentError(absl::StrCat("completed update ", completed_update, ": the run has updates 1 to ",
+                                                   limiter_.schedule().LastUpdate()));
+  }
+  const uint64_t seen = completed_update == 0 ? 0 : limiter_.schedule().RowsSeen(completed_update);
+  for (uint32_t member = 0; member < members_.size(); ++member) {
+    if (members_[member]->inserted() >= seen) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("the learner has completed update ", completed_update, ", which has seen ", seen,
+                     " rows of member ", member, ", but ", options_.folder, " holds ", members_[member]->inserted(),
+                     ": the replay is older than the checkpoint; restore both from one copy of the run folder"));
+  }
   completed_update_ = completed_update;
   GrantAll();
+  return absl::OkStatus();
 }
 
 bool Store::Ready(uint64_t update) const {

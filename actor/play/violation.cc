@@ -102,7 +102,7 @@ absl::Status ViolationEpisode::Compare(uint32_t step, const std::vector<float>& 
   const uint32_t check =
       StepCheck(before.data(), after.data(), spec().obs_dim, static_cast<float>(result.reward), result.absorbing);
   if (check == recorded.check) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat(where, "observation, reward or end differ from the record (CRC-32 ",
+  return absl::InternalError(absl::StrCat(where, "observation, reward or end differ from the record (CRC-32C ",
                                           absl::Hex(recorded.check), " recorded, ", absl::Hex(check),
                                           " simulated), but the cost, ", cost, ", is equal", hint));
 }

@@ -1,7 +1,6 @@
 // One file with everything that a policy needs to act: `datacom export` writes it, a robot loads it.
 //
-// Layout, little-endian: "DCPOLICY", u32 format (kPolicyFileFormat), u32 CRC-32 of the payload, u64 bytes of the
-// payload, payload (proto PolicyFile). Functions; thread-safe; block on the disk.
+// A frame (common/base/framed_file.h) around proto PolicyFile. Functions; thread-safe; block on the disk.
 #ifndef DATACOM_COMMON_ACTING_POLICY_FILE_H_
 #define DATACOM_COMMON_ACTING_POLICY_FILE_H_
 
@@ -15,8 +14,6 @@
 
 namespace datacom {
 
-inline constexpr uint32_t kPolicyFileFormat = 1;
-
 struct Policy {
   v1::PolicyFile about;  // without the snapshot's bytes
   Snapshot snapshot;
@@ -24,7 +21,7 @@ struct Policy {
 
 absl::Status WritePolicyFile(const std::string& path, const Policy& policy);
 // NOT_FOUND and other disk errors; DATA_LOSS, naming the defect, for a file that is truncated, damaged or not a policy
-// file; UNIMPLEMENTED, naming both formats, for a file of another format.
+// file; FAILED_PRECONDITION, naming both versions, for a file of another version.
 absl::StatusOr<Policy> ReadPolicyFile(const std::string& path);
 
 }  // namespace datacom

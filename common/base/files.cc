@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -95,10 +94,6 @@ std::string NoSpaceMessage(const std::string& path, uint64_t bytes) {
 
 absl::Status WriteAddressFile(const std::string& path, const std::string& address) {
   return path.empty() ? absl::OkStatus() : WriteFileAtomically(path, address + "\n");
-}
-
-uint32_t Crc32(absl::string_view data, uint32_t before) {
-  return static_cast<uint32_t>(::crc32_z(before, reinterpret_cast<const Bytef*>(data.data()), data.size()));
 }
 
 }  // namespace datacom

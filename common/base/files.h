@@ -22,8 +22,6 @@ absl::StatusOr<uint64_t> FreeBytes(const std::string& path);  // of the file sys
 std::string NoSpaceMessage(const std::string& path, uint64_t bytes);
 // For --address-file: writes one line with the address that a process bound. Does nothing when `path` is empty.
 absl::Status WriteAddressFile(const std::string& path, const std::string& address);
-// zlib's CRC-32; `before`: that of the preceding data.
-uint32_t Crc32(absl::string_view data, uint32_t before = 0);
 
 }  // namespace datacom
 

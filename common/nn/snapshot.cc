@@ -1,5 +1,5 @@
-// Encoded snapshot: u32 manifest size, manifest (protobuf), data. File: magic, u32 count, then u64 size and snapshot
-// each. All integers little-endian.
+// Encoded snapshot: manifest (protobuf, its length u64 in front), data. File: a frame around u32 count, then every
+// snapshot with its length u64 in front.
 #include "common/nn/snapshot.h"
 
 #include <cstring>
@@ -7,7 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/base/files.h"
+#include "common/base/bytes.h"
+#include "common/base/checksum.h"
+#include "common/base/framed_file.h"
 #include "common/base/status.h"
 #include "common/nn/snapshot_proto.h"
 #include "google/protobuf/io/coded_stream.h"
@@ -16,24 +18,7 @@
 namespace datacom {
 namespace {
 
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "encoded values are copied byte by byte");
-
-constexpr char kFileMagic[] = "DCSNAP01";
-constexpr size_t kMagicBytes = 8;
-
-template <typename T>
-void AppendInteger(T value, std::string* out) {
-  out->append(reinterpret_cast<const char*>(&value), sizeof(value));
-}
-
-// Removes an integer from the front; false when too few bytes are left.
-template <typename T>
-bool TakeInteger(absl::string_view* in, T* value) {
-  if (in->size() < sizeof(T)) return false;
-  std::memcpy(value, in->data(), sizeof(T));
-  in->remove_prefix(sizeof(T));
-  return true;
-}
+constexpr FileFormat kFormat = {"snapshot file", "DCSNAPSH", 2, "DCSNAP01", "1", "; use the build that wrote it"};
 
 // The same message always gives the same bytes (map fields are sorted).
 std::string SerializeDeterministically(const google::protobuf::Message& message) {
@@ -45,6 +30,11 @@ std::string SerializeDeterministically(const google::protobuf::Message& message)
     message.SerializeToCodedStream(&coded);
   }
   return bytes;
+}
+
+uint32_t ChecksumOf(v1::SnapshotManifest manifest, absl::string_view data) {
+  manifest.clear_crc32c();
+  return Crc32c(data, Crc32c(SerializeDeterministically(manifest)));
 }
 
 // Number of values of `spec`; INVALID_ARGUMENT when its bytes exceed `limit` (so that no product overflows).
@@ -100,8 +90,8 @@ v1::SnapshotManifest MakeManifest(const Snapshot& snapshot, std::string* data) {
     data->append(reinterpret_cast<const char*>(array.values.data()), array.values.size() * sizeof(float));
   }
   for (const auto& [name, value] : snapshot.scalars) (*manifest.mutable_scalars())[name] = value;
-  manifest.set_crc32(Crc32(*data));
   manifest.set_data_bytes(data->size());
+  manifest.set_crc32c(ChecksumOf(manifest, *data));
   return manifest;
 }
 
@@ -110,10 +100,7 @@ absl::StatusOr<Snapshot> SnapshotFromManifest(const v1::SnapshotManifest& manife
     return absl::DataLossError(
         absl::StrCat("snapshot data has ", data.size(), " bytes, its manifest states ", manifest.data_bytes()));
   }
-  if (const uint32_t crc = Crc32(data); crc != manifest.crc32()) {
-    return absl::DataLossError(absl::StrCat("snapshot data has checksum ", absl::Hex(crc), ", its manifest states ",
-                                            absl::Hex(manifest.crc32())));
-  }
+  const uint32_t crc = ChecksumOf(manifest, data);
   Snapshot snapshot;
   snapshot.run_id = manifest.run_id();
   snapshot.run_seed = manifest.run_seed();
@@ -139,6 +126,10 @@ absl::StatusOr<Snapshot> SnapshotFromManifest(const v1::SnapshotManifest& manife
   if (!data.empty())
     return absl::DataLossError(absl::StrCat("snapshot data has ", data.size(), " bytes beyond its arrays"));
   for (const auto& [name, value] : manifest.scalars()) snapshot.scalars[name] = value;
+  if (crc != manifest.crc32c()) {
+    return absl::DataLossError(absl::StrCat("snapshot of member ", manifest.member(), " has checksum ", absl::Hex(crc),
+                                            ", its manifest states ", absl::Hex(manifest.crc32c())));
+  }
   return snapshot;
 }
 
@@ -146,57 +137,42 @@ std::string EncodeSnapshot(const Snapshot& snapshot) {
   std::string data;
   const std::string manifest = SerializeDeterministically(MakeManifest(snapshot, &data));
   std::string encoded;
-  encoded.reserve(sizeof(uint32_t) + manifest.size() + data.size());
-  AppendInteger(static_cast<uint32_t>(manifest.size()), &encoded);
-  return encoded.append(manifest).append(data);
+  encoded.reserve(sizeof(uint64_t) + manifest.size() + data.size());
+  PutSized(manifest, &encoded);
+  return encoded.append(data);
 }
 
 absl::StatusOr<Snapshot> DecodeSnapshot(absl::string_view encoded) {
   const size_t total = encoded.size();
-  uint32_t manifest_bytes = 0;
-  if (!TakeInteger(&encoded, &manifest_bytes) || encoded.size() < manifest_bytes) {
-    return absl::DataLossError(
-        absl::StrCat("snapshot of ", total, " bytes ends inside its manifest of ", manifest_bytes, " bytes"));
-  }
+  absl::string_view bytes;
+  if (!TakeSized(&encoded, &bytes))
+    return absl::DataLossError(absl::StrCat("snapshot of ", total, " bytes ends inside its manifest"));
   v1::SnapshotManifest manifest;
-  if (manifest_bytes > INT32_MAX || !manifest.ParseFromArray(encoded.data(), static_cast<int>(manifest_bytes))) {
-    return absl::DataLossError(absl::StrCat("snapshot manifest of ", manifest_bytes, " bytes cannot be parsed"));
-  }
-  return SnapshotFromManifest(manifest, encoded.substr(manifest_bytes));
+  if (bytes.size() > INT32_MAX || !manifest.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    return absl::DataLossError(absl::StrCat("snapshot manifest of ", bytes.size(), " bytes cannot be parsed"));
+  return SnapshotFromManifest(manifest, encoded);
 }
 
 absl::Status WriteSnapshotFile(const std::string& path, const std::vector<Snapshot>& snapshots) {
-  std::string content(kFileMagic, kMagicBytes);
-  AppendInteger(static_cast<uint32_t>(snapshots.size()), &content);
-  for (const Snapshot& snapshot : snapshots) {
-    const std::string encoded = EncodeSnapshot(snapshot);
-    AppendInteger(static_cast<uint64_t>(encoded.size()), &content);
-    content += encoded;
-  }
-  return WriteFileAtomically(path, content);
+  std::string content;
+  PutValue(static_cast<uint32_t>(snapshots.size()), &content);
+  for (const Snapshot& snapshot : snapshots) PutSized(EncodeSnapshot(snapshot), &content);
+  return WriteFramedFile(kFormat, path, content);
 }
 
 absl::StatusOr<std::vector<Snapshot>> ReadSnapshotFile(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
+  ASSIGN_OR_RETURN(const std::string content, ReadFramedFile(kFormat, path));
   absl::string_view rest = content;
-  if (rest.substr(0, kMagicBytes) != absl::string_view(kFileMagic, kMagicBytes)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, " is not a snapshot file (it does not start with ", kFileMagic, ")"));
-  }
-  rest.remove_prefix(kMagicBytes);
   uint32_t count = 0;
-  if (!TakeInteger(&rest, &count)) return absl::DataLossError(absl::StrCat(path, " ends inside its header"));
+  if (!TakeValue(&rest, &count)) return absl::DataLossError(absl::StrCat(path, " ends inside its header"));
   std::vector<Snapshot> snapshots;
   for (uint32_t i = 0; i < count; ++i) {
     const std::string where = absl::StrCat(path, ", snapshot ", i, " of ", count);
-    uint64_t size = 0;
-    if (!TakeInteger(&rest, &size) || size > rest.size()) {
-      return absl::DataLossError(absl::StrCat(where, ": ", size, " bytes expected, ", rest.size(), " left"));
-    }
-    absl::StatusOr<Snapshot> snapshot = DecodeSnapshot(rest.substr(0, size));
+    absl::string_view encoded;
+    if (!TakeSized(&rest, &encoded)) return absl::DataLossError(absl::StrCat(where, ": the file ends inside it"));
+    absl::StatusOr<Snapshot> snapshot = DecodeSnapshot(encoded);
     if (!snapshot.ok()) return Annotate(snapshot.status(), where);
     snapshots.push_back(*std::move(snapshot));
-    rest.remove_prefix(size);
   }
   if (!rest.empty())
     return absl::DataLossError(absl::StrCat(path, " has ", rest.size(), " bytes after its last snapshot"));

@@ -53,7 +53,7 @@ struct Snapshot {
 // known_constraint.<row> for every row of the task's known constraints joined to the learned one (its value is not
 // used); of safe_layer: exploration_noise, projection_threshold; of cbf_qp: barrier_decay, relaxation_penalty.
 
-// Encoding for messages and files: a manifest and the data with its CRC. Decoding returns DATA_LOSS or
+// Encoding for messages and files: a manifest and the data, with a CRC of both. Decoding returns DATA_LOSS or
 // INVALID_ARGUMENT, naming the array, sizes or checksums, when they do not match. A file holds any number of snapshots
 // (one per member).
 std::string EncodeSnapshot(const Snapshot& snapshot);  // length-prefixed manifest, data

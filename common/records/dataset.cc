@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/checksum.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
@@ -80,6 +81,12 @@ void FillColumns(const RowSchema& schema, v1::DatasetManifest* manifest) {
   }
 }
 
+// The manifest's own checksum.
+uint32_t ChecksumOf(v1::DatasetManifest manifest) {
+  manifest.clear_crc32c();
+  return Crc32c(manifest.SerializeAsString());
+}
+
 absl::Status WriteMember(const std::string& folder, const RowSchema& schema, const std::vector<const char*>& rows,
                          v1::DatasetMember* member) {
   member->set_file(absl::StrCat("member_", member->member(), ".rows"));
@@ -97,14 +104,14 @@ absl::Status WriteMember(const std::string& folder, const RowSchema& schema, con
       for (size_t row = begin; row < end; ++row) chunk.append(rows[row] + offset, column.bytes());
     }
     for (size_t row = begin; row < end; ++row) failures += At<float>(rows[row], cost) > 0;
-    crc = Crc32(chunk, crc);
+    crc = Crc32c(chunk, crc);
     RETURN_IF_ERROR(file->Append(chunk));
   }
   RETURN_IF_ERROR(file->Flush(/*sync=*/true));
   member->set_rows(rows.size());
   member->set_failures(failures);
   member->set_bytes(file->Offset());
-  member->set_crc32(crc);
+  member->set_crc32c(crc);
   return absl::OkStatus();
 }
 
@@ -117,6 +124,7 @@ absl::Status WriteFolder(const std::string& folder, const RowSchema& schema,
   if (bytes > free) return absl::ResourceExhaustedError(NoSpaceMessage(folder + "/", bytes));
   for (size_t i = 0; i < rows.size(); ++i)
     RETURN_IF_ERROR(WriteMember(folder, schema, rows[i], manifest->mutable_members(static_cast<int>(i))));
+  manifest->set_crc32c(ChecksumOf(*manifest));
   RETURN_IF_ERROR(WriteFileAtomically(folder + kManifest, PrintTextproto(*manifest)));
   return SyncFile(folder);
 }
@@ -177,6 +185,10 @@ absl::StatusOr<v1::DatasetManifest> ReadManifest(const std::string& folder) {
   if (manifest.layout() != kDatasetLayout) {
     return absl::FailedPreconditionError(
         absl::StrCat(path, ": layout ", manifest.layout(), ", this build reads ", kDatasetLayout));
+  }
+  if (const uint32_t crc = ChecksumOf(manifest); crc != manifest.crc32c()) {
+    return absl::DataLossError(
+        absl::StrFormat("%s: checksum %08x, it states %08x: the file was changed", path, crc, manifest.crc32c()));
   }
   if (manifest.members().empty() || manifest.chunk_rows() == 0 || manifest.chunk_rows() > kMaxChunkRows) {
     return absl::DataLossError(
@@ -254,14 +266,14 @@ absl::Status Dataset::ReadMember(const std::string& path, const v1::DatasetMembe
     chunk.resize(std::min<uint64_t>(manifest_.chunk_rows(), member.rows() - done) * row_bytes);
     if (!file.read(chunk.data(), static_cast<std::streamsize>(chunk.size())))
       return absl::DataLossError(absl::StrCat(path, ": cannot be read at byte ", done * row_bytes));
-    crc = Crc32(chunk, crc);
+    crc = Crc32c(chunk, crc);
     const absl::Status added = AddChunk(chunk, chunk.size() / row_bytes);
     if (!added.ok() && values.ok())
       values = absl::DataLossError(absl::StrCat(path, ", rows from ", done, ": ", std::string(added.message())));
   }
-  if (crc != member.crc32()) {
-    return absl::DataLossError(
-        absl::StrFormat("%s: checksum %08x, the manifest states %08x: the file is damaged", path, crc, member.crc32()));
+  if (crc != member.crc32c()) {
+    return absl::DataLossError(absl::StrFormat("%s: checksum %08x, the manifest states %08x: the file is damaged", path,
+                                               crc, member.crc32c()));
   }
   RETURN_IF_ERROR(values);
   if (failures_.size() - failures != member.failures()) {

@@ -10,9 +10,12 @@
 //     cost              of the reached state
 //     raw_action0..     unfiltered policy action
 //     executed_action0..  action applied to the environment
-//   member_<m>.steps    every transition of member m: a header of 16 bytes {magic, action_dim u32, m u32}, then one
-//                       record of 24 + 4 action_dim bytes per transition, in the member's order, little-endian:
-//     session, environment, episode, step u32; cost f32; check u32 (StepCheck); executed action f32 [action_dim]
+//   member_<m>.steps    every transition of member m: a frame (common/base/framed_file.h) around {action_dim u32, m
+//   u32},
+//                       then one record of 28 + 4 action_dim bytes per transition, in the member's order,
+//                       little-endian:
+//     session, environment, episode, step u32; cost f32; check u32 (StepCheck); executed action f32 [action_dim];
+//     CRC-32C u32 of the record's number (u64, from 0) and the bytes before
 //
 // An episode is a function of its actions and of the random stream keyed by (run seed, member seed, session,
 // environment, episode). Both files are prefixes of a pure function of the transitions: a checkpoint holds their
@@ -60,7 +63,8 @@ struct LedgerViolation {
   std::vector<float> raw_action, executed_action;  // [action_dim]
 };
 
-// CRC-32 of a transition's float32 bytes: observation and next observation [obs_dim], reward; then absorbing as a byte.
+// CRC-32C of a transition's float32 bytes: observation and next observation [obs_dim], reward; then absorbing as a
+// byte.
 uint32_t StepCheck(const float* observation, const float* next_observation, int obs_dim, float reward, bool absorbing);
 
 // Bytes of a step file with `transitions` records.

@@ -1,19 +1,39 @@
 #include "common/records/ledger_format.h"
 
 #include "absl/strings/str_cat.h"
-#include "common/base/files.h"
+#include "common/base/bytes.h"
+#include "common/base/checksum.h"
+#include "common/base/framed_file.h"
+#include "common/base/status.h"
 #include "common/records/ledger.h"
 
 namespace datacom {
 namespace ledger {
+namespace {
+
+constexpr FileFormat kFormat = {
+    "step file", "DCSTEPS\n", 2, "DCSTEP01", "1", "; use the build named in build.txt, or start a new run folder"};
+
+}  // namespace
 
 std::string StepsPath(uint32_t member) { return absl::StrCat("ledger/member_", member, ".steps"); }
 
 std::string StepHeader(uint32_t member, uint32_t action_dim) {
-  std::string header(kStepMagic, kStepMagicBytes);
-  Put(action_dim, &header);
-  Put(member, &header);
-  return header;
+  std::string identity;
+  PutValue(action_dim, &identity);
+  PutValue(member, &identity);
+  return Frame(kFormat, identity);
+}
+
+absl::Status CheckStepHeader(const std::string& path, absl::string_view content, uint32_t member, uint32_t action_dim) {
+  RETURN_IF_ERROR(Unframe(kFormat, path, content).status());
+  if (content.substr(0, kStepHeaderBytes) == StepHeader(member, action_dim)) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("step file ", path, ": not of member ", member, " with ", action_dim, " action values"));
+}
+
+uint32_t RecordChecksum(uint64_t number, absl::string_view bytes) {
+  return Crc32c(bytes, Crc32c(absl::string_view(reinterpret_cast<const char*>(&number), sizeof number)));
 }
 
 std::vector<std::string> ViolationColumns(uint32_t action_dim) {
@@ -33,9 +53,9 @@ uint32_t StepCheck(const float* observation, const float* next_observation, int 
   bytes.reserve((2 * obs_dim + 1) * sizeof(float) + 1);
   ledger::PutFloats(observation, obs_dim, &bytes);
   ledger::PutFloats(next_observation, obs_dim, &bytes);
-  ledger::Put(reward, &bytes);
+  PutValue(reward, &bytes);
   bytes.push_back(absorbing ? 1 : 0);
-  return Crc32(bytes);
+  return Crc32c(bytes);
 }
 
 uint64_t LedgerStepBytes(uint64_t transitions, uint32_t action_dim) {

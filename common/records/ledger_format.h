@@ -7,25 +7,25 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
 namespace datacom::ledger {
 
 inline constexpr char kViolationsPath[] = "ledger/violations.csv";
-inline constexpr char kStepMagic[] = "DCSTEP01";
-inline constexpr size_t kStepMagicBytes = 8, kStepHeaderBytes = 16;
+inline constexpr size_t kStepHeaderBytes = 32;
 
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are copied byte by byte");
-
-template <typename T>
-void Put(const T& value, std::string* out) {
-  out->append(reinterpret_cast<const char*>(&value), sizeof value);
-}
 inline void PutFloats(const float* values, size_t count, std::string* out) {
   out->append(reinterpret_cast<const char*>(values), count * sizeof(float));
 }
 
 std::string StepsPath(uint32_t member);                        // below the run folder
 std::string StepHeader(uint32_t member, uint32_t action_dim);  // kStepHeaderBytes
-constexpr size_t StepBytes(uint32_t action_dim) { return 24 + sizeof(float) * action_dim; }
+// FAILED_PRECONDITION or DATA_LOSS when a step file that begins with `content` is not one of this member and version.
+absl::Status CheckStepHeader(const std::string& path, absl::string_view content, uint32_t member, uint32_t action_dim);
+constexpr size_t StepBytes(uint32_t action_dim) { return 28 + sizeof(float) * action_dim; }
+// The checksum at the end of a record, of its number in the file and the bytes before.
+uint32_t RecordChecksum(uint64_t number, absl::string_view bytes);
 std::vector<std::string> ViolationColumns(uint32_t action_dim);
 
 }  // namespace datacom::ledger

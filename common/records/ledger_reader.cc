@@ -103,6 +103,13 @@ LedgerStep ParseStep(const char* record, uint32_t action_dim) {
   return step;
 }
 
+absl::Status CheckRecord(const std::string& path, uint64_t number, absl::string_view record) {
+  const absl::string_view content = record.substr(0, record.size() - sizeof(uint32_t));
+  const char* end = record.data() + content.size();
+  if (Take<uint32_t>(&end) == ledger::RecordChecksum(number, content)) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(path, ", record ", number, ": its checksum is wrong"));
+}
+
 // Visits every complete record of a step file in order, with its number from 0.
 template <typename Visit>
 absl::Status VisitSteps(const std::string& path, uint32_t member, uint32_t action_dim, const Visit& visit) {
@@ -110,16 +117,17 @@ absl::Status VisitSteps(const std::string& path, uint32_t member, uint32_t actio
   if (!file) return absl::NotFoundError(absl::StrCat(path, " does not exist"));
   std::string block(ledger::kStepHeaderBytes, '\0');
   file.read(block.data(), static_cast<std::streamsize>(block.size()));
-  if (!file || block != ledger::StepHeader(member, action_dim)) {
-    return absl::DataLossError(
-        absl::StrCat(path, ": not a step file of member ", member, " with ", action_dim, " action values"));
-  }
+  block.resize(static_cast<size_t>(file.gcount()));
+  RETURN_IF_ERROR(ledger::CheckStepHeader(path, block, member, action_dim));
   const size_t bytes = ledger::StepBytes(action_dim);
   block.resize(kBlockRecords * bytes);
   for (uint64_t number = 0; file;) {
     file.read(block.data(), static_cast<std::streamsize>(block.size()));
     const size_t records = static_cast<size_t>(file.gcount()) / bytes;
-    for (size_t i = 0; i < records; ++i) RETURN_IF_ERROR(visit(number++, block.data() + i * bytes));
+    for (size_t i = 0; i < records; ++i, ++number) {
+      RETURN_IF_ERROR(CheckRecord(path, number, absl::string_view(block.data() + i * bytes, bytes)));
+      RETURN_IF_ERROR(visit(number, block.data() + i * bytes));
+    }
   }
   return absl::OkStatus();
 }

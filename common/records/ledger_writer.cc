@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "common/base/bytes.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/records/csv.h"
@@ -15,7 +16,6 @@ namespace datacom {
 namespace {
 
 using ledger::kStepHeaderBytes;
-using ledger::Put;
 using ledger::PutFloats;
 
 constexpr uint64_t kLongestLine = 1 << 14;  // bytes; a row has a few hundred
@@ -82,7 +82,8 @@ absl::Status LedgerWriter::OpenSteps(uint32_t member, uint64_t offset) {
   const std::string path = absl::StrCat(options_.run_dir, "/", ledger::StepsPath(member));
   const std::string header = ledger::StepHeader(member, options_.action_dim);
   if (offset > 0) {
-    RETURN_IF_ERROR(CheckStart(path, header, offset));
+    ASSIGN_OR_RETURN(const std::string found, ReadBytes(path, 0, std::min<uint64_t>(kStepHeaderBytes, offset)));
+    RETURN_IF_ERROR(ledger::CheckStepHeader(path, found, member, options_.action_dim));
     if ((offset - kStepHeaderBytes) % ledger::StepBytes(options_.action_dim) != 0) {
       return absl::DataLossError(absl::StrCat(path, ": no record ends at the recorded length of ", offset, " bytes"));
     }
@@ -109,10 +110,11 @@ uint64_t LedgerWriter::transitions(uint32_t member) const {
 
 absl::Status LedgerWriter::AppendStep(uint32_t member, const LedgerStep& step) {
   record_.clear();
-  for (const uint32_t value : {step.session, step.environment, step.episode, step.step}) Put(value, &record_);
-  Put(step.cost, &record_);
-  Put(step.check, &record_);
+  for (const uint32_t value : {step.session, step.environment, step.episode, step.step}) PutValue(value, &record_);
+  PutValue(step.cost, &record_);
+  PutValue(step.check, &record_);
   PutFloats(step.execution.data(), options_.action_dim, &record_);
+  PutValue(ledger::RecordChecksum(transitions(member), record_), &record_);
   return steps_[member]->Append(record_);
 }
 

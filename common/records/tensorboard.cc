@@ -1,9 +1,9 @@
 #include "common/records/tensorboard.h"
 
-#include <array>
 #include <cmath>
-#include <cstring>
 
+#include "common/base/bytes.h"
+#include "common/base/checksum.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "datacom/v1/tensorboard.pb.h"
@@ -13,31 +13,7 @@ namespace {
 
 constexpr char kFileName[] = "events.out.tfevents.0.datacom";
 
-std::array<uint32_t, 256> MakeCrcTable() {
-  std::array<uint32_t, 256> table{};
-  for (uint32_t i = 0; i < 256; ++i) {
-    uint32_t crc = i;
-    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82f63b78u : 0u);
-    table[i] = crc;
-  }
-  return table;
-}
-
-template <typename T>
-void AppendLittleEndian(T value, std::string* out) {  // the build targets x86-64
-  char bytes[sizeof(T)];
-  std::memcpy(bytes, &value, sizeof(T));
-  out->append(bytes, sizeof(T));
-}
-
 }  // namespace
-
-uint32_t Crc32c(absl::string_view data) {
-  static const std::array<uint32_t, 256> kTable = MakeCrcTable();
-  uint32_t crc = 0xffffffffu;
-  for (const char c : data) crc = kTable[(crc ^ static_cast<unsigned char>(c)) & 0xff] ^ (crc >> 8);
-  return crc ^ 0xffffffffu;
-}
 
 uint32_t MaskedCrc32c(absl::string_view data) {
   const uint32_t crc = Crc32c(data);
@@ -73,10 +49,10 @@ absl::Status EventWriter::Append(int64_t step, double wall_time,
 absl::Status EventWriter::AppendRecord(const v1::TensorboardEvent& event) {
   const std::string data = event.SerializeAsString();
   std::string record;
-  AppendLittleEndian(static_cast<uint64_t>(data.size()), &record);
-  AppendLittleEndian(MaskedCrc32c(record), &record);
+  PutValue(static_cast<uint64_t>(data.size()), &record);
+  PutValue(MaskedCrc32c(record), &record);
   record += data;
-  AppendLittleEndian(MaskedCrc32c(data), &record);
+  PutValue(MaskedCrc32c(data), &record);
   return file_->Append(record);
 }
 

@@ -43,7 +43,6 @@ class EventWriter {
   std::unique_ptr<AppendFile> file_;
 };
 
-uint32_t Crc32c(absl::string_view data);        // Castagnoli
 uint32_t MaskedCrc32c(absl::string_view data);  // as TFRecord stores it
 
 }  // namespace datacom

@@ -11,10 +11,22 @@ namespace datacom {
 inline constexpr uint64_t kRingHeaderBytes = 4096;  // one page
 inline constexpr uint64_t kRingGuardRows = 1024;    // most rows between two commits, in addition to the kept rows
 inline constexpr uint64_t kFailureHeaderBytes = 8;  // the row's number, before its copy
-inline constexpr uint64_t kCreditEntryBytes = 16;   // per session and member
+inline constexpr uint64_t kRingBlockRecords = 64;   // have a checksum in common
+inline constexpr uint64_t kRingBlockHeaderBytes = 16;
+inline constexpr uint64_t kCreditHeaderBytes = 4096;
+inline constexpr uint64_t kCreditEntryBytes = 16;  // per session and member
+
+// One block more than the records fill: a block that is being overwritten holds no readable record.
+constexpr uint64_t RingBlocks(uint64_t kept, uint64_t guard) {
+  return (kept + guard + kRingBlockRecords - 1) / kRingBlockRecords + 1;
+}
+
+constexpr uint64_t RingBlockBytes(uint64_t record_bytes) {
+  return kRingBlockHeaderBytes + kRingBlockRecords * record_bytes;
+}
 
 constexpr uint64_t RingBytes(uint64_t kept, uint64_t guard, uint64_t record_bytes) {
-  return kRingHeaderBytes + (kept + guard) * record_bytes;
+  return kRingHeaderBytes + RingBlocks(kept, guard) * RingBlockBytes(record_bytes);
 }
 
 // Sessions that may be live at once; fewer with very many members.
@@ -36,7 +48,8 @@ struct ReplayLayout {
   // All files of a run with `members` members.
   uint64_t Bytes(uint64_t members) const {
     return members * (RingBytes(kept_rows(), guard, row_bytes) + RingBytes(kept_failures(), guard, failure_bytes()) +
-                      SessionSlots(members) * kCreditEntryBytes);
+                      SessionSlots(members) * kCreditEntryBytes) +
+           kCreditHeaderBytes;
   }
 };
 

@@ -73,7 +73,7 @@ int CodeOf(const absl::Status& status) {
   if (status.ok()) return DATACOM_POLICY_OK;
   // DATA_LOSS: the file is truncated or changed. INVALID_ARGUMENT: it holds an invalid snapshot.
   if (absl::IsDataLoss(status) || absl::IsInvalidArgument(status)) return DATACOM_POLICY_DAMAGED;
-  if (absl::IsUnimplemented(status)) return DATACOM_POLICY_UNSUPPORTED;
+  if (absl::IsUnimplemented(status) || absl::IsFailedPrecondition(status)) return DATACOM_POLICY_UNSUPPORTED;
   return DATACOM_POLICY_UNREADABLE;
 }
 

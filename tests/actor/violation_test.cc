@@ -13,6 +13,7 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "tests/testing/golden.h"
+#include "tests/testing/step_files.h"
 
 namespace datacom {
 namespace {
@@ -174,14 +175,14 @@ TEST_F(Violations, ADifferingEpisodeNamesStepAndDifference) {
   ASSERT_NO_FATAL_FAILURE(
       Train("cartpole", "horizon: 200", 400));  // the shortened first episode of an environment, and the next
   const std::string path = folder_ + "/ledger/member_0.steps", steps = *ReadFile(path);
-  const size_t bytes = LedgerStepBytes(1, 1) - LedgerStepBytes(0, 1);
   const LedgerViolation violation = *ReadViolation(folder_, 1);
   RandomStream first_length(StreamKey("actor.first_length", {5, 41, kSession, violation.environment}));
   const uint64_t start = violation.episode == 0 ? 0 : 1 + first_length.Below(200) + 200 * (violation.episode - 1);
   const auto message = [&](uint32_t step, size_t field, float value) {
     std::string damaged = steps;
     const size_t row = 2 * (start + step) + violation.environment;
-    std::memcpy(&damaged[16 + row * bytes + field], &value, sizeof value);
+    std::memcpy(&damaged[testing::StepOffset(row, 1) + field], &value, sizeof value);
+    testing::SealStep(row, 1, &damaged);
     EXPECT_TRUE(WriteFileAtomically(path, damaged).ok());
     const absl::Status status = Replay(violation.id);
     EXPECT_EQ(status.code(), absl::StatusCode::kInternal) << status;
@@ -193,7 +194,7 @@ TEST_F(Violations, ADifferingEpisodeNamesStepAndDifference) {
                                                  HasSubstr("cost -123 recorded"), HasSubstr("difference 12")));
   EXPECT_THAT(message(other, 20, 0.0f),
               AllOf(HasSubstr("step " + std::to_string(other) + " of its episode: observation, reward or end"),
-                    HasSubstr("CRC-32 0 recorded")));
+                    HasSubstr("CRC-32C 0 recorded")));
   EXPECT_THAT(message(other, 24, 0.001f), HasSubstr("step " + std::to_string(other) + " of its episode"));
 }
 

@@ -45,7 +45,14 @@ v1::Chunk BenchChunk(uint64_t first_sequence) {
   return chunk;
 }
 
-// A store in a new folder that grants unlimited credit (the learner is far ahead).
+constexpr uint64_t kMinSize = 10000;  // rows before the first update
+
+// The learner has completed every update that `rows` rows allow: the store grants new credit.
+void LearnFrom(Store* store, uint64_t rows) {
+  if (rows > kMinSize && !store->Announce(rows - kMinSize).ok()) std::abort();
+}
+
+// A store in a new folder, whose ring has wrapped.
 class BenchStore {
  public:
   BenchStore() {
@@ -57,6 +64,7 @@ class BenchStore {
     experiment.set_algorithm("datacom");
     experiment.mutable_run()->set_env_steps(1000000000000);
     experiment.mutable_schedule()->set_tolerance_steps(8 * kWindow * ChunkRows());
+    experiment.mutable_replay()->set_min_size(kMinSize);
     experiment.add_members()->set_seed(1);
     Store::Options options;
     options.experiment = ResolveExperiment(experiment);
@@ -69,7 +77,6 @@ class BenchStore {
       std::exit(1);
     }
     store_ = std::move(*store);
-    store_->Announce(900000000000);
     session_ = store_->Register("bench", 1, 16)->session();
     const uint64_t stream = *store_->Connect(session_, 1);
     v1::Chunk chunk = BenchChunk(0);
@@ -77,6 +84,7 @@ class BenchStore {
     for (; rows_ < kFillRows && reply.rejections_size() == 0; rows_ += ChunkRows()) {
       chunk.set_first_sequence(rows_);
       if (!store_->Insert(session_, stream, chunk, &reply).ok()) break;
+      LearnFrom(store_.get(), rows_ + ChunkRows());
     }
     if (rows_ < kFillRows) {
       std::fprintf(stderr, "replay_bench: rows were refused\n");
@@ -109,6 +117,7 @@ void InsertStore(benchmark::State& state) {
     if (!bench.store()->Insert(bench.session(), stream, chunk, &reply).ok() || reply.rejections_size() > 0)
       state.SkipWithError("refused");
     rows += ChunkRows();
+    if (rows / ChunkRows() % kWindow == 0) LearnFrom(bench.store(), rows);
   }
   rows -= bench.rows();
   state.SetItemsProcessed(static_cast<int64_t>(rows));
@@ -117,7 +126,7 @@ void InsertStore(benchmark::State& state) {
 
 void Draw(benchmark::State& state) {
   BenchStore bench;
-  const uint64_t newest = bench.rows() - 10000;  // the first update sees min_size + 1 rows
+  const uint64_t newest = bench.rows() - kMinSize;  // the first update sees min_size + 1 rows
   uint64_t update = newest - 10000;
   v1::DrawReply reply;
   for (auto _ : state) {
@@ -166,7 +175,9 @@ class EmptyService : public v1::Replay::CallbackService {
 };
 
 // Sends chunks, at most kWindow unacknowledged. Returns bytes per second until the last acknowledgement.
-double Stream(benchmark::State& state, const std::string& address, uint32_t session, const Security& security = {}) {
+// `store`: that of the service, if it has one.
+double Stream(benchmark::State& state, const std::string& address, uint32_t session, Store* store,
+              const Security& security = {}) {
   const auto stub = v1::Replay::NewStub(MakeChannel(address, security));
   grpc::ClientContext context;
   const auto stream = stub->Insert(&context);
@@ -181,6 +192,7 @@ double Stream(benchmark::State& state, const std::string& address, uint32_t sess
   const auto read = [&] {
     if (!stream->Read(&reply) || reply.rejections_size() > 0) state.SkipWithError("refused");
     for (const auto& committed : reply.committed()) acknowledged = committed.next_sequence();
+    if (store != nullptr && acknowledged / ChunkRows() % kWindow == 0) LearnFrom(store, acknowledged);
   };
   read();
   const uint64_t begin = acknowledged;
@@ -211,7 +223,7 @@ double empty_rate = 0;  // MB/s of the newest InsertEmpty: the peer of InsertGrp
 void InsertEmpty(benchmark::State& state) {
   EmptyService service;
   const auto server = Server::Start("127.0.0.1:0", {&service});
-  empty_rate = Stream(state, (*server)->address(), 1);
+  empty_rate = Stream(state, (*server)->address(), 1, nullptr);
   (*server)->Shutdown(std::chrono::milliseconds(1000));
 }
 
@@ -221,7 +233,7 @@ void InsertGrpc(benchmark::State& state) {
   BenchStore bench;
   ReplayService service(bench.store(), nullptr, std::chrono::milliseconds(250));
   const auto server = Server::Start("127.0.0.1:0", {&service});
-  const double rate = Stream(state, (*server)->address(), bench.session());
+  const double rate = Stream(state, (*server)->address(), bench.session(), bench.store());
   plain_rate = rate;
   if (empty_rate > 0) {
     state.counters["floor"] = empty_rate;
@@ -238,7 +250,7 @@ void InsertTls(benchmark::State& state) {
   BenchStore bench;
   ReplayService service(bench.store(), nullptr, std::chrono::milliseconds(250));
   const auto server = Server::Start("127.0.0.1:0", {&service}, {files.security(), ""});
-  const double rate = Stream(state, (*server)->address(), bench.session(), files.security());
+  const double rate = Stream(state, (*server)->address(), bench.session(), bench.store(), files.security());
   if (plain_rate > 0) {
     state.counters["floor"] = plain_rate;
     state.counters["ratio"] = rate / plain_rate;

@@ -145,16 +145,31 @@ TEST_F(CheckpointStoreTest, WithAllDamagedEveryFileIsNamed) {
   EXPECT_NE(status.message().find("/20/algorithm.state"), absl::string_view::npos) << status;
 }
 
-TEST_F(CheckpointStoreTest, AnotherFormatVersionIsRefusedWithAdvice) {
+TEST_F(CheckpointStoreTest, ADamagedVersionIsPassedOverLikeOtherDamage) {
   Save(10);
   Save(20);
   const std::string path = store_->Path(20) + "/learner.state";
   std::string content = Read(path);
-  content[8] = static_cast<char>(kCheckpointVersion + 1);
+  content[8] = static_cast<char>(content[8] ^ 4);
   Write(path, content);
+  std::vector<std::string> notes;
+  const auto loaded = store_->LoadNewest(&notes);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->learner.update(), 10u);
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_NE(notes[0].find("/20/learner.state"), std::string::npos) << notes[0];
+}
+
+TEST_F(CheckpointStoreTest, ACheckpointOfAnOlderBuildIsRefusedWithItsVersionAndAdvice) {
+  Save(10);
+  Save(20);
+  const std::string path = store_->Path(20) + "/learner.state";
+  Write(path, "DATACOMC" + Read(path).substr(8));  // as version 2 began
   std::vector<std::string> notes;
   const absl::Status status = store_->LoadNewest(&notes).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_NE(status.message().find("format version 2 or older, this build reads version 3"), absl::string_view::npos)
+      << status;
   EXPECT_NE(status.message().find("build.txt"), absl::string_view::npos) << status;
 }
 

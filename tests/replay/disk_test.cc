@@ -25,6 +25,9 @@ using ::datacom::testing::StoreOptions;
 using ::datacom::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 
+// Offsets in a ring's file.
+constexpr int64_t kChecksum = 12, kKept = 40, kUnused = 312, kCursor = 320, kBlocks = 4096, kBlockHeader = 16;
+
 std::atomic<bool> disk_fails{false}, disk_full{false};
 std::atomic<int> syncs{0};
 
@@ -126,13 +129,15 @@ TEST(StoreTest, ADamagedOrTruncatedRingIsRefusedAndAResumeMayAddSteps) {
     file.seekp(offset);
     file.put(byte);
   };
-  for (const int64_t offset : {0, 8, 16, 24, 40, 50, 304}) {  // magic, layout, schema, sizes, run, checksum
+  for (int64_t offset = 0; offset < 344; ++offset) {  // every byte of the header
+    if (kKept <= offset && offset < kKept + 8) continue;
+    if (kUnused <= offset && offset < kCursor) continue;
     flip(offset);
-    EXPECT_FALSE(Store::Open(SmallSchema(), options).ok()) << "byte " << offset;
+    EXPECT_TRUE(absl::IsDataLoss(Store::Open(SmallSchema(), options).status())) << "byte " << offset;
     flip(offset);
   }
   EXPECT_TRUE(Store::Open(SmallSchema(), options).ok());
-  flip(32);  // the number of rows, as when the process died between writing checksum and size
+  flip(kKept);  // the number of rows, as when the process died between writing checksum and size
   store = MustOpen(experiment, folder.path(), &clock);
   ASSERT_NE(store, nullptr);
   EXPECT_EQ(MemberOf(*store, 0).inserted(), 5u);
@@ -158,7 +163,7 @@ TEST(StoreTest, ARunWhoseRingsHaveNoChecksumYetCanStart) {
   MustOpen(SmallExperiment(1), folder.path(), &clock).reset();
   std::filesystem::remove(folder.path() + "/credit");  // is written after the rings
   std::fstream file(folder.path() + "/member_0.rows", std::ios::in | std::ios::out | std::ios::binary);
-  file.seekp(304);
+  file.seekp(kChecksum);
   file.write("\0\0\0\0", 4);
   file.flush();
   auto store = MustOpen(SmallExperiment(1), folder.path(), &clock);
@@ -167,7 +172,7 @@ TEST(StoreTest, ARunWhoseRingsHaveNoChecksumYetCanStart) {
   store.reset();
   file.seekp(0);
   file.put('X');  // but not every file without a checksum belongs to a starting run
-  file.seekp(304);
+  file.seekp(kChecksum);
   file.write("\0\0\0\0", 4);
   file.close();
   const auto options = StoreOptions(SmallExperiment(1), folder.path(), &clock);
@@ -330,7 +335,7 @@ void Overwrite(const std::string& path, int64_t offset, const std::string& bytes
   file << bytes;
 }
 
-TEST(StoreTest, AnInvalidCursorOrSessionFileIsRefusedAndDamagedRowsDoNotCrash) {
+TEST(StoreTest, AnInvalidCursorAndAnInvalidSessionFileAreRefused) {
   TemporaryFolder folder;
   ManualClock clock;
   const auto options = StoreOptions(SmallExperiment(1), folder.path(), &clock);
@@ -339,7 +344,6 @@ TEST(StoreTest, AnInvalidCursorOrSessionFileIsRefusedAndDamagedRowsDoNotCrash) {
   client.Open(store.get(), "actor-0", 1, 1);
   ASSERT_EQ(client.Send(store.get(), MakeChunk(0, 0, SimpleRows(0, 6))), absl::StatusCode::kOk);
   store.reset();
-  constexpr int64_t kCursor = 320, kRecords = 4096;
   for (const std::string name : {"/member_0.rows", "/member_0.failures"}) {
     const std::string path = folder.path() + name;
     std::string cursor(8, '\0');
@@ -350,11 +354,6 @@ TEST(StoreTest, AnInvalidCursorOrSessionFileIsRefusedAndDamagedRowsDoNotCrash) {
         << name;
     Overwrite(path, kCursor, cursor);
   }
-  Overwrite(folder.path() + "/member_0.rows", kRecords, std::string(6 * SmallSchema().stored_row_bytes(), '\xff'));
-  store = MustOpen(SmallExperiment(1), folder.path(), &clock);
-  ASSERT_NE(store, nullptr);
-  EXPECT_EQ(MemberOf(*store, 0).inserted(), 6u);
-  store.reset();
   std::ofstream(folder.path() + "/sessions", std::ios::binary) << "\xff\xff damaged";
   EXPECT_EQ(Store::Open(SmallSchema(), options).status().code(), absl::StatusCode::kDataLoss);
 }

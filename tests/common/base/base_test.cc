@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "common/base/changes.h"
+#include "common/base/checksum.h"
 #include "common/base/files.h"
 #include "common/base/mutex.h"
 #include "common/base/status.h"
@@ -69,7 +70,12 @@ TEST_F(Files, MakesFoldersAndMeasuresFreeSpace) {
   EXPECT_FALSE(MakeFolders(folder_ + "/file/sub").ok());
 }
 
-TEST(Crc32, GivesTheCheckValueOfItsDefinition) { EXPECT_EQ(Crc32("123456789"), 0xcbf43926u); }
+TEST(Crc32c, GivesTheCheckValuesOfItsDefinition) {
+  EXPECT_EQ(Crc32c("123456789"), 0xe3069283u);
+  EXPECT_EQ(Crc32c(std::string(32, '\0')), 0x8a9136aau);  // RFC 3720 B.4
+  EXPECT_EQ(Crc32c(std::string(32, '\xff')), 0x62a8ab43u);
+  EXPECT_EQ(Crc32c("6789", Crc32c("12345")), 0xe3069283u) << "in two pieces";
+}
 
 TEST(Status, ErrnoGivesACodeAndAMessage) {
   EXPECT_EQ(ErrnoStatus(ENOENT, "open x").code(), absl::StatusCode::kNotFound);

@@ -6,8 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "common/base/checksum.h"
 #include "common/base/files.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "tests/testing/datasets.h"
 
@@ -38,7 +40,11 @@ class DatasetTest : public ::testing::Test {
     const std::string path = folder_ + "/manifest.textproto";
     const std::string text = *ReadFile(path), changed = absl::StrReplaceAll(text, {{from, to}});
     ASSERT_NE(text, changed) << from;
-    ASSERT_TRUE(WriteFileAtomically(path, changed).ok());
+    v1::DatasetManifest manifest;  // with its own checksum again
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(changed, &manifest));
+    manifest.clear_crc32c();
+    manifest.set_crc32c(Crc32c(manifest.SerializeAsString()));
+    ASSERT_TRUE(WriteFileAtomically(path, PrintTextproto(manifest)).ok());
   }
   // The learning columns of one row, as in a draw.
   static std::string Row(const Dataset& dataset, uint64_t number) {
@@ -94,7 +100,7 @@ TEST_F(DatasetTest, TheManifestDescribesTheFiles) {
   EXPECT_EQ(manifest->columns(0).type(), "float32");
   EXPECT_EQ(manifest->columns(0).width(), 2u);
   EXPECT_EQ(manifest->members(0).bytes(), fs::file_size(folder_ + "/member_0.rows"));
-  EXPECT_EQ(manifest->members(0).crc32(), Crc32(*ReadFile(folder_ + "/member_0.rows")));
+  EXPECT_EQ(manifest->members(0).crc32c(), Crc32c(*ReadFile(folder_ + "/member_0.rows")));
 }
 
 TEST_F(DatasetTest, EveryDamagedByteIsDetected) {
@@ -144,11 +150,20 @@ TEST_F(DatasetTest, AManifestThatContradictsItselfIsRefused) {
   }
 }
 
+TEST_F(DatasetTest, AManifestChangedByHandIsRefused) {
+  ASSERT_TRUE(MakeDataset(folder_, Schema(), {20}).ok());
+  const std::string path = folder_ + "/manifest.textproto";
+  const std::string text = absl::StrReplaceAll(*ReadFile(path), {{"run_id: \"", "run_id: \"x"}});
+  ASSERT_TRUE(WriteFileAtomically(path, text).ok());
+  EXPECT_TRUE(absl::IsDataLoss(Read())) << Read();
+  EXPECT_THAT(std::string(Read().message()), HasSubstr("the file was changed"));
+}
+
 TEST_F(DatasetTest, AnotherLayoutIsRefusedNamingItsNumber) {
   ASSERT_TRUE(MakeDataset(folder_, Schema(), {20}).ok());
-  Edit("layout: 1", "layout: 2");
+  Edit("layout: 2", "layout: 1");
   EXPECT_TRUE(absl::IsFailedPrecondition(Read()));
-  EXPECT_THAT(std::string(Read().message()), HasSubstr("layout 2, this build reads 1"));
+  EXPECT_THAT(std::string(Read().message()), HasSubstr("layout 1, this build reads 2"));
 }
 
 TEST_F(DatasetTest, AFolderWithoutAManifestIsRefused) {

@@ -5,10 +5,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
+#include <optional>
 
 #include "common/base/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/step_files.h"
 
 namespace datacom {
 namespace {
@@ -219,21 +221,26 @@ TEST_F(LedgerFiles, DamageIsRefusedNamingFileAndPosition) {
   EXPECT_THAT(csv_error("\n3,0,40", "\n3,0,forty"), HasSubstr("line 4, column 3: \"forty\" is not a number"));
   EXPECT_THAT(csv_error("\n3,0,40", "\n3,40"), HasSubstr("line 4: 17 columns instead of 18"));
 
-  const auto steps_error = [&](size_t at, char value) {
+  const auto steps_error = [&](size_t at, char value, std::optional<uint64_t> sealed = std::nullopt) {
     Damage("member_0.steps", [&](std::string* content) {
       *content = steps;
       content->at(at) = value;
+      if (sealed.has_value()) testing::SealStep(*sealed, kActions, content);
     });
     const absl::Status status = ReadEpisode(folder_, violation).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << at;
     return std::string(status.message());
   };
-  const size_t record = LedgerStepBytes(1, kActions) - LedgerStepBytes(0, kActions);
-  EXPECT_THAT(steps_error(0, 'X'), HasSubstr("not a step file of member 0"));
-  EXPECT_THAT(steps_error(8, 3), HasSubstr("not a step file of member 0 with 2 action values"));
-  EXPECT_THAT(steps_error(16 + 3 * record + 12, 9), HasSubstr("record 3: step 9 of its episode instead of step 1"));
-  EXPECT_THAT(steps_error(16 + 5 * record + 16, 9), HasSubstr("record 5 is not violation 3"));
-  Damage("member_0.steps", [&](std::string* content) { *content = steps.substr(0, 16 + 4 * record); });
+  const auto at = [](uint64_t record, size_t byte) { return testing::StepOffset(record, kActions) + byte; };
+  EXPECT_THAT(steps_error(0, 'X'), HasSubstr("not a step file of this program"));
+  EXPECT_THAT(steps_error(24, 3), HasSubstr("member_0.steps: damaged: checksum"));
+  EXPECT_THAT(steps_error(at(3, 12), 9), HasSubstr("record 3: its checksum is wrong"));
+  EXPECT_THAT(steps_error(at(3, 12), 9, 3), HasSubstr("record 3: step 9 of its episode instead of step 1"));
+  EXPECT_THAT(steps_error(at(5, 16), 9, 5), HasSubstr("record 5 is not violation 3"));
+  Damage("member_0.steps", [&](std::string* content) { *content = Content("member_1.steps"); });
+  EXPECT_THAT(std::string(ReadEpisode(folder_, violation).status().message()),
+              HasSubstr("not of member 0 with 2 action values"));
+  Damage("member_0.steps", [&](std::string* content) { *content = steps.substr(0, at(4, 0)); });
   EXPECT_THAT(std::string(ReadEpisode(folder_, violation).status().message()),
               HasSubstr("record 5 is not violation 3"));
 }
@@ -255,10 +262,13 @@ TEST_F(LedgerFiles, ALedgerThatContradictsItsCheckpointIsNotContinued) {
   EXPECT_THAT(refusal("ledger/violations.csv", 1), HasSubstr("is shorter than the"));
   EXPECT_THAT(refusal("ledger/violations.csv", -1), HasSubstr("no row ends at"));
   EXPECT_THAT(refusal("ledger/member_1.steps", -1), HasSubstr("no record ends at"));
-  EXPECT_THAT(refusal("ledger/member_1.steps", 32), HasSubstr("were recorded"));
-  EXPECT_THAT(refusal("ledger/member_1.steps", -32), HasSubstr("member 0 has 6 transitions, member 1 has 5"));
-  EXPECT_EQ(LedgerWriter::Open({folder_, 2, kActions + 1}, offsets).status().code(),
-            absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refusal("ledger/member_1.steps", 36), HasSubstr("were recorded"));
+  EXPECT_THAT(refusal("ledger/member_1.steps", -36), HasSubstr("member 0 has 6 transitions, member 1 has 5"));
+  EXPECT_THAT(std::string(LedgerWriter::Open({folder_, 2, kActions + 1}, offsets).status().message()),
+              HasSubstr("not of member 0 with 3 action values"));
+  Damage("member_0.steps", [](std::string* content) { content->replace(0, 8, "DCSTEP01"); });
+  EXPECT_THAT(std::string(LedgerWriter::Open({folder_, 2, kActions}, offsets).status().message()),
+              HasSubstr("format version 1, this build reads version 2"));
 }
 
 TEST(StepCheck, ChangesWithEveryCheckedBit) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/acting/policy_file.h"
+#include "common/base/checksum.h"
 #include "common/base/files.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
@@ -83,17 +84,19 @@ TEST_F(PolicyInterface, EveryChangedByteIsDetected) {
   for (size_t at = 0; at < content_.size(); at += at < 64 ? 1 : 61) {
     std::string changed = content_;
     changed[at] ^= 0x10;
-    const bool form = at >= 8 && at < 12;
-    ASSERT_EQ(LoadContent(changed), form ? DATACOM_POLICY_UNSUPPORTED : DATACOM_POLICY_DAMAGED)
-        << "byte " << at << ": " << why_;
+    ASSERT_EQ(LoadContent(changed), DATACOM_POLICY_DAMAGED) << "byte " << at << ": " << why_;
   }
 }
 
 TEST_F(PolicyInterface, AnotherFileFormatIsRefusedNamingBothVersions) {
+  EXPECT_EQ(LoadContent("DCPOLICY" + content_.substr(8)), DATACOM_POLICY_UNSUPPORTED);
+  EXPECT_THAT(why_, AllOf(HasSubstr("format version 1"), HasSubstr("reads version 2")));
   std::string later = content_;
-  later[8] = 2;
+  later[8] = 3;
+  const uint32_t crc = Crc32c(later.substr(8, 4) + later.substr(16));
+  std::memcpy(&later[12], &crc, sizeof crc);
   EXPECT_EQ(LoadContent(later), DATACOM_POLICY_UNSUPPORTED);
-  EXPECT_THAT(why_, AllOf(HasSubstr("format 2"), HasSubstr("reads format 1")));
+  EXPECT_THAT(why_, AllOf(HasSubstr("format version 3"), HasSubstr("reads version 2")));
 }
 
 TEST_F(PolicyInterface, AnUnknownTaskOrRuleIsUnsupportedAndNamed) {

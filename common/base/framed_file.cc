@@ -1,0 +1,90 @@
+#include "common/base/framed_file.h"
+
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/bytes.h"
+#include "common/base/checksum.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
+
+namespace datacom {
+namespace {
+
+uint32_t ChecksumOf(const FrameHeader& header, absl::string_view payload) {
+  std::string start;
+  PutValue(header.version, &start);
+  PutValue(header.length, &start);
+  return Crc32c(payload, Crc32c(start));
+}
+
+std::string Where(const FileFormat& format, const std::string& path) {
+  return absl::StrCat(format.kind, " ", path, ": ");
+}
+
+absl::Status OtherVersion(const FileFormat& format, const std::string& path, absl::string_view found) {
+  return absl::FailedPreconditionError(absl::StrCat(Where(format, path), "format version ", found,
+                                                    ", this build reads version ", format.version, format.advice));
+}
+
+absl::Status Damaged(const FileFormat& format, const std::string& path, absl::string_view what) {
+  return absl::DataLossError(absl::StrCat(Where(format, path), what));
+}
+
+}  // namespace
+
+FrameHeader MakeFrameHeader(const FileFormat& format, absl::string_view payload) {
+  FrameHeader header{};
+  std::memcpy(header.magic, format.magic.data(), sizeof header.magic);
+  header.version = format.version;
+  header.length = payload.size();
+  header.crc = ChecksumOf(header, payload);
+  return header;
+}
+
+std::string Frame(const FileFormat& format, absl::string_view payload) {
+  std::string content;
+  content.reserve(sizeof(FrameHeader) + payload.size());
+  PutValue(MakeFrameHeader(format, payload), &content);
+  content.append(payload.data(), payload.size());
+  return content;
+}
+
+absl::StatusOr<absl::string_view> Unframe(const FileFormat& format, const std::string& path,
+                                          absl::string_view content) {
+  if (!format.old_magic.empty() && content.substr(0, format.old_magic.size()) == format.old_magic)
+    return OtherVersion(format, path, format.old_version);
+  const size_t bytes = content.size();
+  FrameHeader header;
+  if (!TakeValue(&content, &header))
+    return Damaged(format, path, absl::StrCat("truncated: ", bytes, " bytes, its header alone has ", sizeof header));
+  if (absl::string_view(header.magic, sizeof header.magic) != format.magic)
+    return Damaged(format, path, absl::StrCat("not a ", format.kind, " of this program (its first bytes differ)"));
+  if (content.size() < header.length) {
+    return Damaged(format, path,
+                   absl::StrCat("truncated or damaged: its header announces ", header.length, " bytes, ",
+                                content.size(), " follow"));
+  }
+  const absl::string_view payload = content.substr(0, header.length);
+  if (const uint32_t crc = ChecksumOf(header, payload); crc != header.crc) {
+    return Damaged(format, path,
+                   absl::StrCat("damaged: checksum ", absl::Hex(crc), ", its header states ", absl::Hex(header.crc)));
+  }
+  if (header.version != format.version) return OtherVersion(format, path, absl::StrCat(header.version));
+  return payload;
+}
+
+absl::Status WriteFramedFile(const FileFormat& format, const std::string& path, absl::string_view payload) {
+  return WriteFileAtomically(path, Frame(format, payload));
+}
+
+absl::StatusOr<std::string> ReadFramedFile(const FileFormat& format, const std::string& path) {
+  ASSIGN_OR_RETURN(std::string content, ReadFile(path));
+  ASSIGN_OR_RETURN(const absl::string_view payload, Unframe(format, path, content));
+  const size_t after = content.size() - sizeof(FrameHeader) - payload.size();
+  if (after > 0) return Damaged(format, path, absl::StrCat(after, " bytes follow its last one"));
+  content.erase(0, sizeof(FrameHeader));
+  return content;
+}
+
+}  // namespace datacom

@@ -1,0 +1,198 @@
+// Files that were damaged, rolled back or lost between two starts: the replay refuses them, naming what is wrong, or
+// shows exactly what it held before.
+#include <filesystem>
+#include <fstream>
+
+#include "gmock/gmock.h"
+#include "tests/replay/replay_fixture.h"
+
+namespace datacom {
+namespace {
+
+using ::datacom::testing::Client;
+using ::datacom::testing::MakeChunk;
+using ::datacom::testing::MemberOf;
+using ::datacom::testing::MustOpen;
+using ::datacom::testing::SimpleRows;
+using ::datacom::testing::SmallExperiment;
+using ::datacom::testing::SmallSchema;
+using ::datacom::testing::StoreOptions;
+using ::datacom::testing::TemporaryFolder;
+using ::testing::HasSubstr;
+
+namespace fs = std::filesystem;
+
+// A closed replay with two sessions whose rings have wrapped.
+class DamageTest : public ::testing::Test {
+ protected:
+  DamageTest() : experiment_(SmallExperiment(1)) {
+    experiment_.mutable_run()->set_steps_per_epoch(1);
+    experiment_.mutable_run()->set_checkpoint_updates(1);
+    auto store = MustOpen(experiment_, Folder(), &clock_);
+    first_.Open(store.get(), "actor-0", 1, 1);
+    second_.Open(store.get(), "actor-1", 1, 1);
+    Send(store.get(), &first_, 5);
+    for (int round = 0; round < 60; ++round) Send(store.get(), &second_, 5);
+    EXPECT_EQ(MemberOf(*store, 0).inserted(), kHeld);
+    kept_ = Content(*store);
+  }
+  std::string Folder() const { return folder_.path() + "/replay"; }
+  Store::Options Options() const { return StoreOptions(experiment_, Folder(), &clock_); }
+  absl::Status Open() const { return Store::Open(SmallSchema(), Options()).status(); }
+
+  void Send(Store* store, Client* client, uint32_t rows) {
+    client->Hear(store);
+    rows = std::min<uint32_t>(rows, static_cast<uint32_t>(client->limit[0] - client->next[0]));
+    if (rows > 0) {
+      ASSERT_EQ(client->Send(store, MakeChunk(0, client->next[0], SimpleRows(client->next[0], rows))),
+                absl::StatusCode::kOk);
+    }
+    const uint64_t held = MemberOf(*store, 0).inserted();
+    if (held > 10) ASSERT_TRUE(store->Announce(held - 10).ok());
+    client->Hear(store);
+  }
+  // Everything that the replay answers about rows, failures, episodes and credit.
+  std::string Content(const Store& store) const {
+    std::string content;
+    const uint64_t held = MemberOf(store, 0).inserted();
+    v1::RowRange range;
+    EXPECT_TRUE(store.ReadRange(0, held - 100, held, &range).ok());
+    content += range.columns();
+    v1::ReplayInfo info;
+    store.Info(&info);
+    content += absl::StrCat(held, " ", info.members(0).failures(), " ", info.members(0).episodes(), " ",
+                            info.members(0).outstanding());
+    return content;
+  }
+  static std::string Read(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  static void Write(const std::string& path, const std::string& content) {
+    std::ofstream(path, std::ios::binary) << content;
+  }
+
+  static constexpr uint64_t kHeld = 245;  // rows; credit comes in pieces of 4
+  TemporaryFolder folder_;
+  ManualClock clock_;
+  v1::Experiment experiment_;
+  Client first_, second_;
+  std::string kept_;
+};
+
+TEST_F(DamageTest, AFlippedBitIsRefusedOrChangesNothing) {
+  int refused = 0, equal = 0;
+  for (const std::string name : {"/member_0.rows", "/member_0.failures", "/credit", "/sessions"}) {
+    const std::string path = Folder() + name, whole = Read(path);
+    const size_t in_use = std::min<size_t>(whole.size(), name == "/credit" ? 4096 + 4 * 16 : whole.size());
+    for (size_t at = 0; at < in_use; at += at < 400 ? 1 : 37) {
+      std::string damaged = whole;
+      damaged[at] = static_cast<char>(damaged[at] ^ (1 << (at % 8)));
+      Write(path, damaged);
+      auto store = Store::Open(SmallSchema(), Options());
+      if (store.ok()) {
+        ASSERT_EQ(Content(**store), kept_) << name << ", byte " << at;
+        ++equal;
+      } else {
+        ASSERT_TRUE(absl::IsDataLoss(store.status())) << name << ", byte " << at << ": " << store.status();
+        ASSERT_THAT(std::string(store.status().message()), HasSubstr(path)) << "byte " << at;
+        ++refused;
+      }
+      store = absl::CancelledError();  // closes it before its files are replaced
+      Write(path, whole);
+    }
+  }
+  EXPECT_GT(refused, 700);
+  EXPECT_GT(equal, 0) << "bytes that hold nothing";
+}
+
+TEST_F(DamageTest, AnErasedPageOfRowsIsRefusedNamingTheRecords) {
+  const std::string path = Folder() + "/member_0.rows";
+  std::string damaged = Read(path);
+  damaged.replace(4096 + 1024, 1024, std::string(1024, '\0'));
+  Write(path, damaged);
+  EXPECT_THAT(std::string(Open().message()), ::testing::ContainsRegex("member_0.rows: records [0-9]+ to [0-9]+"));
+}
+
+TEST_F(DamageTest, RowsOlderThanTheCreditAreRefused) {
+  const std::string path = Folder() + "/member_0.rows", older = Read(path);
+  {
+    auto store = MustOpen(experiment_, Folder(), &clock_);
+    ASSERT_TRUE(store->Announce(MemberOf(*store, 0).inserted() - 10).ok());
+    second_.Reconnect(store.get());
+    Send(store.get(), &second_, 1);
+  }
+  Write(path, older);
+  const absl::Status status = Open();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("member_0.rows is older than the credit: session 2"));
+}
+
+TEST_F(DamageTest, AReplayOlderThanTheLearnersCheckpointIsRefusedNamingBothPositions) {
+  auto store = MustOpen(experiment_, Folder(), &clock_);
+  const absl::Status status = store->Announce(kHeld - 10 + 1);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::AllOf(HasSubstr("completed update 236, which has seen 246 rows of member 0"),
+                               HasSubstr("holds 245"), HasSubstr("older than the checkpoint")));
+}
+
+TEST_F(DamageTest, AnAnnouncementBeyondTheRunChangesNothing) {
+  auto store = MustOpen(experiment_, Folder(), &clock_);
+  ASSERT_TRUE(store->Announce(230).ok());
+  v1::ReplayInfo before, after;
+  store->Info(&before);
+  for (const uint64_t update : {uint64_t{991}, uint64_t{4000}, uint64_t{1} << 63}) {
+    const absl::Status status = store->Announce(update);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("the run has updates 1 to 990"));
+  }
+  store->Info(&after);
+  EXPECT_EQ(after.completed_update(), 230u);
+  EXPECT_EQ(after.members(0).allowed(), before.members(0).allowed());
+}
+
+TEST_F(DamageTest, LostOrOlderSessionsAreRefusedBecauseTheirNumbersWouldReturn) {
+  const std::string path = Folder() + "/sessions", whole = Read(path);
+  fs::remove(path);
+  absl::Status status = Open();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("/sessions is missing: member 0 holds rows of session 2"));
+  Write(path, whole);
+  {
+    auto store = MustOpen(experiment_, Folder(), &clock_);
+    ASSERT_TRUE(store->Announce(MemberOf(*store, 0).inserted() - 10).ok());
+    Client third;
+    third.Open(store.get(), "actor-2", 1, 1);
+    for (int i = 0; i < 20 && third.next[0] == 0; ++i) Send(store.get(), &third, 1);
+    ASSERT_GT(third.next[0], 0u);
+  }
+  Write(path, whole);
+  status = Open();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("/sessions is older than the rows"));
+}
+
+TEST_F(DamageTest, AFileOfAnOlderBuildIsRefusedNamingItsVersion) {
+  const std::string path = Folder() + "/member_0.rows";
+  Write(path, "DATACOMR" + Read(path).substr(8));
+  const absl::Status status = Open();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("format version 1, this build reads version 2"));
+}
+
+TEST_F(DamageTest, NoRowBeyondTheRunsStepsIsAccepted) {
+  experiment_.mutable_run()->set_env_steps(kHeld + 2);  // resumed with fewer steps than credit was granted for
+  auto store = MustOpen(experiment_, Folder(), &clock_);
+  ASSERT_NE(store, nullptr);
+  second_.Reconnect(store.get());
+  ASSERT_GT(second_.limit[0], second_.next[0] + 2);
+  EXPECT_EQ(second_.Send(store.get(), MakeChunk(0, second_.next[0], SimpleRows(second_.next[0], 3))),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(second_.Send(store.get(), MakeChunk(0, second_.next[0], SimpleRows(second_.next[0], 2))),
+            absl::StatusCode::kOk);
+  EXPECT_EQ(MemberOf(*store, 0).inserted(), kHeld + 2);
+}
+
+}  // namespace
+}  // namespace datacom
