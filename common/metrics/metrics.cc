@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <thread>
+#include <future>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
@@ -20,6 +20,9 @@
 
 namespace datacom {
 namespace {
+
+// How long a client may take to send its request. The one thread of the server serves nobody else in that time.
+constexpr char kRequestTimeoutMs[] = "1000";
 
 [[noreturn]] void Abort(const std::string& message) {
   std::fprintf(stderr, "metrics: %s\n", message.c_str());
@@ -78,28 +81,14 @@ class PrometheusMetrics : public Metrics {
   // The HTTP library checks its stop flag only every 2 s and at each connection, so connect until it has stopped.
   ~PrometheusMetrics() override {
     if (exposer_ == nullptr) return;
-    Mutex mutex;
-    CondVar changed;
-    bool stopped = false;
-    std::thread stopper([&] {
-      exposer_.reset();
-      MutexLock lock(&mutex);
-      stopped = true;
-      changed.NotifyAll();
-    });
-    {
-      MutexLock lock(&mutex);
-      while (!stopped) {
-        changed.WaitFor(&mutex, std::chrono::milliseconds(5));
-        if (!stopped) WakeServer(address_);
-      }
-    }
-    stopper.join();
+    const std::future<void> stopped = std::async(std::launch::async, [this] { exposer_.reset(); });
+    while (stopped.wait_for(std::chrono::milliseconds(5)) != std::future_status::ready) WakeServer(address_);
   }
 
   absl::Status Listen(const std::string& listen) {
     try {
-      exposer_ = std::make_unique<prometheus::Exposer>(listen, 1);
+      exposer_ = std::make_unique<prometheus::Exposer>(std::vector<std::string>{
+          "listening_ports", listen, "num_threads", "1", "request_timeout_ms", kRequestTimeoutMs});
       exposer_->RegisterCollectable(registry_);
       const std::vector<int> ports = exposer_->GetListeningPorts();
       if (ports.empty()) return absl::UnavailableError(absl::StrCat("metrics: no port bound for ", listen));

@@ -1,6 +1,10 @@
 // Prometheus metrics, served as /metrics over HTTP. One table (table.cc) defines every name, help text, label and
 // bucket. Every series has the constant labels run, task and algorithm. A handle is looked up once; using it takes no
 // lock (a histogram: a short mutex). Thread-safe. Names start with datacom_.
+//
+// One thread answers one request at a time; a client that sends no request is cut off after a second. The HTTP server
+// is prometheus-cpp's civetweb and not Debian's cpp-httplib 0.11, because cpp-httplib stops only after its slowest
+// client has sent its request.
 #ifndef DATACOM_COMMON_METRICS_METRICS_H_
 #define DATACOM_COMMON_METRICS_METRICS_H_
 
