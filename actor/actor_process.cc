@@ -20,8 +20,8 @@
 #include "common/config/experiment.h"
 #include "common/metrics/metrics.h"
 #include "common/rpc/channel.h"
+#include "common/rpc/insert_session.h"
 #include "common/rpc/learner_client.h"
-#include "common/rpc/replay_client.h"
 
 namespace datacom {
 namespace {

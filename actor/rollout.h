@@ -22,8 +22,8 @@
 #include "actor/row_chunk.h"
 #include "common/acting/acting_rule.h"
 #include "common/base/clock.h"
+#include "common/rpc/insert_session.h"
 #include "common/rpc/learner_client.h"
-#include "common/rpc/replay_client.h"
 #include "common/transitions/row_schema.h"
 #include "datacom/v1/experiment.pb.h"
 

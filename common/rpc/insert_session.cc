@@ -1,3 +1,5 @@
+#include "common/rpc/insert_session.h"
+
 #include <algorithm>
 #include <deque>
 #include <thread>
@@ -8,7 +10,6 @@
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/rpc/channel.h"
-#include "common/rpc/replay_client.h"
 #include "datacom/v1/replay.grpc.pb.h"
 #include "spdlog/spdlog.h"
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "common/base/random.h"
+#include "common/rpc/replay_client.h"
 #include "tests/chaos/replay_process.h"
 #include "tests/replay/replay_fixture.h"
 

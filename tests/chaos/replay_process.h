@@ -17,7 +17,7 @@
 #include "common/base/files.h"
 #include "common/config/experiment.h"
 #include "common/rpc/channel.h"
-#include "common/rpc/replay_client.h"
+#include "common/rpc/insert_session.h"
 #include "gtest/gtest.h"
 
 namespace datacom::testing {

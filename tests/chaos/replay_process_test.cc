@@ -1,6 +1,7 @@
 // Tests the replay process from outside: exit codes, health, memory, a failing disk.
 #include <fstream>
 
+#include "common/rpc/replay_client.h"
 #include "tests/chaos/replay_process.h"
 #include "tests/replay/replay_fixture.h"
 

@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "common/rpc/channel.h"
+#include "common/rpc/insert_session.h"
 #include "common/rpc/replay_client.h"
 #include "gmock/gmock.h"
 #include "replay/replay_service.h"

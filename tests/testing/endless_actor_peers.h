@@ -9,8 +9,8 @@
 
 #include "common/config/experiment.h"
 #include "common/nn/snapshot.h"
+#include "common/rpc/insert_session.h"
 #include "common/rpc/learner_client.h"
-#include "common/rpc/replay_client.h"
 #include "common/tasks/task.h"
 #include "tests/testing/snapshots.h"
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "common/rpc/insert_session.h"
 #include "common/rpc/learner_client.h"
-#include "common/rpc/replay_client.h"
 #include "common/transitions/row_schema.h"
 #include "gtest/gtest.h"
 
