@@ -74,7 +74,7 @@ CLI::App* AddEval(CLI::App* app, Flags* flags) {
       ->check(WholeNumber<uint64_t>(0));
   command->add_option("--set", eval.set, "Changes a task option, as in task_options.puck_region=adjusted; repeatable")
       ->allow_extra_args(false);
-  command->add_flag("--csv", eval.csv, "One row per episode, comma-separated, 17 digits");
+  command->add_flag("--csv", eval.csv, "One row per episode, comma-separated, at full precision");
   command->footer(kBestEpochRule);
   return command;
 }
@@ -90,7 +90,7 @@ CLI::App* AddRollout(CLI::App* app, Flags* flags) {
   command->add_option("--init", rollout.init, "Start values, key=value,...");
   command->add_option("--set", rollout.set, "Changes a task option, as in task_options.horizon=500; repeatable")
       ->allow_extra_args(false);
-  command->add_flag("--csv", rollout.csv, "Comma-separated, 17 digits");
+  command->add_flag("--csv", rollout.csv, "Comma-separated, at full precision");
   return command;
 }
 

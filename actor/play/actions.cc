@@ -1,5 +1,6 @@
 #include "actor/play/actions.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <utility>
@@ -10,9 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "actor/play/csv.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
+#include "common/records/csv.h"
 #include "datacom/v1/experiment.pb.h"
 
 namespace datacom {
@@ -20,8 +21,8 @@ namespace {
 
 absl::Status Invalid(const std::string& message) { return absl::InvalidArgumentError(message); }
 
-// Indices of the action columns, in order.
-absl::StatusOr<std::vector<int>> ActionColumns(const CsvTable& table, const TaskSpec& spec, const std::string& path) {
+// Names of the action columns, in order.
+absl::StatusOr<std::vector<std::string>> ActionColumns(const Csv& csv, const TaskSpec& spec, const std::string& path) {
   std::vector<std::vector<std::string>> namings(2);
   for (int i = 0; i < spec.action_dim; ++i) {
     namings[0].push_back(absl::StrCat("action", i));
@@ -31,11 +32,7 @@ absl::StatusOr<std::vector<int>> ActionColumns(const CsvTable& table, const Task
   if (spec.action_dim == 2) namings.push_back({"a_v", "a_w"});
   std::vector<std::string> tried;
   for (const std::vector<std::string>& names : namings) {
-    std::vector<int> columns;
-    for (const std::string& name : names) {
-      if (table.Column(name) >= 0) columns.push_back(table.Column(name));
-    }
-    if (columns.size() == names.size()) return columns;
+    if (std::all_of(names.begin(), names.end(), [&](const std::string& name) { return csv.has(name); })) return names;
     tried.push_back(absl::StrJoin(names, ","));
   }
   return Invalid(absl::StrCat(path, ": no action columns for task ", spec.name,
@@ -45,27 +42,17 @@ absl::StatusOr<std::vector<int>> ActionColumns(const CsvTable& table, const Task
 }  // namespace
 
 absl::StatusOr<std::vector<std::vector<double>>> ReadActions(const std::string& path, const TaskSpec& spec) {
-  ASSIGN_OR_RETURN(const CsvTable table, ReadCsv(path));
-  ASSIGN_OR_RETURN(const std::vector<int> columns, ActionColumns(table, spec, path));
-  const int step = table.Column("step");
+  ASSIGN_OR_RETURN(const Csv csv, Csv::Read(path, Csv::Author::kPerson));
+  ASSIGN_OR_RETURN(const std::vector<std::string> columns, ActionColumns(csv, spec, path));
   std::vector<std::vector<double>> actions;
-  for (size_t row = 0; row < table.rows.size(); ++row) {
-    if (step >= 0 && table.rows[row][step] == "0") continue;
+  for (size_t row = 0; row < csv.rows(); ++row) {
+    const auto empty = [&](const std::string& column) { return csv.Text(row, column).empty(); };
+    if (csv.Text(row, "step") == "0" || std::all_of(columns.begin(), columns.end(), empty)) continue;
     std::vector<double> action;
-    int empty = 0;
-    for (const int column : columns) {
-      const std::string& cell = table.rows[row][column];
-      double value = 0;
-      if (cell.empty()) {
-        ++empty;
-      } else if (!absl::SimpleAtod(cell, &value) || !std::isfinite(value)) {
-        return Invalid(absl::StrCat(path, " row ", row + 1, ": ", table.header[column], " is \"", cell,
-                                    "\", not a finite number"));
-      }
-      action.push_back(value);
+    for (const std::string& column : columns) {
+      action.push_back(csv.Number(row, column));
+      if (!std::isfinite(action.back())) return csv.Wrong(row, column, "finite number");
     }
-    if (empty == static_cast<int>(columns.size())) continue;
-    if (empty > 0) return Invalid(absl::StrCat(path, " row ", row + 1, ": part of the action is empty"));
     actions.push_back(std::move(action));
   }
   return actions;

@@ -8,12 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "actor/episode_player.h"
 #include "actor/play/actions.h"
-#include "actor/play/csv.h"
 #include "actor/play/run_policies.h"
 #include "actor/play/untrained_policy.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/config/experiment.h"
+#include "common/records/csv.h"
 #include "common/records/evaluation_means.h"
 
 namespace datacom {
@@ -47,8 +47,8 @@ class Output {
   void PrintEpisodes(uint32_t member, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes) {
     for (size_t i = 0; i < episodes.size(); ++i) {
       const v1::EvaluationEpisode& e = episodes[i];
-      *out_ << member << ',' << epoch << ',' << i << ',' << Exact(e.discounted_return()) << ',' << Exact(e.return_())
-            << ',' << Exact(e.max_violation()) << ',' << Exact(e.sum_cost()) << ',' << Exact(MeanCost(e)) << ','
+      *out_ << member << ',' << epoch << ',' << i << ',' << Cell(e.discounted_return()) << ',' << Cell(e.return_())
+            << ',' << Cell(e.max_violation()) << ',' << Cell(e.sum_cost()) << ',' << Cell(MeanCost(e)) << ','
             << e.length() << ',' << e.success() << ',' << e.abandoned() << ',' << e.reached() << ',' << e.absorbed()
             << '\n';
     }

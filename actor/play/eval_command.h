@@ -21,7 +21,7 @@ struct EvalCommand {
   std::optional<uint32_t> episodes;  // absent: as many as in the run's evaluation; for a task the schema's default
   std::optional<uint64_t> seed;      // replaces the run's seed; absent: the same episodes as in the run's evaluation
   std::vector<std::string> set;      // "task_options.horizon=500", replaces the run's own
-  bool csv = false;                  // one row per episode, 17 digits; else the task options and one line per member
+  bool csv = false;  // one row per episode, full precision; else the task options and one line per member
 };
 
 // An untrained policy is printed as member 0 with seed 0 at epoch 0. NOT_FOUND or INVALID_ARGUMENT, naming the missing

@@ -19,7 +19,7 @@ struct RolloutCommand {
   std::optional<uint64_t> seed;  // of the reset and of random actions; absent: always the same
   std::string init;              // "x=-1,theta=0.1"; empty = the task's own reset
   std::vector<std::string> set;  // "task_options.horizon=500"
-  bool csv = false;              // 17 digits, comma-separated; else aligned columns
+  bool csv = false;              // comma-separated, full precision; else aligned columns
 };
 
 // Prints step,action0..,obs0..,reward,cost,absorbing. Row 0 is the state after the reset; its action and reward are

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "actor/play/csv.h"
+#include "common/records/csv.h"
 
 namespace datacom {
 
@@ -33,7 +33,7 @@ void StepTable::Step(uint32_t step, const double* action, const double* observat
   Write(cells);
 }
 
-std::string StepTable::Number(double value) const { return csv_ ? Exact(value) : absl::StrCat(value); }
+std::string StepTable::Number(double value) const { return csv_ ? Cell(value) : absl::StrCat(value); }
 
 void StepTable::Write(const std::vector<std::string>& cells) const {
   if (csv_) {

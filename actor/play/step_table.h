@@ -14,7 +14,7 @@ namespace datacom {
 
 class StepTable {
  public:
-  // csv: comma-separated, 17 digits; else aligned. Writes the header.
+  // csv: comma-separated, full precision; else aligned. Writes the header.
   StepTable(const TaskSpec& spec, bool csv, std::ostream* out);
   void Start(const double* observation, double cost);
   // Prints the state that step `step` (from 1) reached.

@@ -8,10 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "actor/play/csv.h"
 #include "actor/play/run_policies.h"
 #include "common/acting/acting_rule.h"
 #include "common/base/status.h"
+#include "common/records/csv.h"
 #include "nlohmann/json.hpp"
 
 namespace datacom {
@@ -135,8 +135,8 @@ std::string MapCsv(const FeasibilityMap& map) {
       for (int column = 0; column < map.resolution; ++column) {
         const double value = panel.constraint[row * map.resolution + column];
         if (std::isnan(value)) continue;
-        absl::StrAppend(&out, panel.epoch, ",", Exact(panel.delta), ",", Exact(map.X(column)), ",", Exact(map.Y(row)),
-                        ",", Exact(value), "\n");
+        absl::StrAppend(&out, panel.epoch, ",", Cell(panel.delta), ",", Cell(map.X(column)), ",", Cell(map.Y(row)), ",",
+                        Cell(value), "\n");
       }
     }
   }

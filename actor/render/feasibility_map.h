@@ -47,7 +47,7 @@ absl::StatusOr<FeasibilityMap> MakeFeasibilityMap(const std::string& run_dir, co
 // {"slice":…,"title":…,"x_label":…,"x_low":…,…,"member":…,"resolution":n,
 //  "panels":[{"epoch":…,"delta":…,"constraint":[n * n numbers, null for no value]}]}
 std::string MapJson(const FeasibilityMap& map);
-// epoch,delta,x,y,constraint; 17 digits; no row for cells without a value.
+// epoch,delta,x,y,constraint; full precision; no row for cells without a value.
 std::string MapCsv(const FeasibilityMap& map);
 
 }  // namespace datacom

@@ -64,7 +64,7 @@ CLI::App* AddReplay(CLI::App* app, ReplayFlags* flags) {
   command->add_option("--camera", picture.camera, "Name of a camera of the model; default: the first fixed one");
   command->add_option("--frames", picture.frames, "For a PNG: frames in a sheet of the whole episode")
       ->check(WholeNumber<int>(1));
-  command->add_flag("--csv", flags->violation.csv, "Print the episode's states, comma-separated, 17 digits");
+  command->add_flag("--csv", flags->violation.csv, "Print the episode's states, comma-separated, at full precision");
   return command;
 }
 

@@ -42,7 +42,7 @@ absl::StatusOr<std::map<uint32_t, uint32_t>> ReadBestEpochs(const std::string& r
                                                             const v1::Experiment& resolved) {
   const std::string file = run_dir + "/progress.csv";
   ASSIGN_OR_RETURN(const Csv progress, ReadRecords(file));
-  RETURN_IF_ERROR(progress.CheckWhole("epoch", UINT32_MAX));
+  if (!progress.has("epoch")) return absl::InvalidArgumentError(absl::StrCat(file, ": there is no column epoch"));
   std::map<uint32_t, uint32_t> epochs;
   for (const auto& [member, rows] : RowsByMember(progress)) {
     const absl::StatusOr<size_t> row = BestRow(progress, rows, CostBudget(resolved, member));

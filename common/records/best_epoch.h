@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/records/csv_table.h"
+#include "common/records/csv.h"
 #include "datacom/v1/experiment.pb.h"
 
 namespace datacom {

@@ -2,9 +2,13 @@
 
 #include <charconv>
 #include <cmath>
+#include <limits>
+#include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
 
@@ -17,6 +21,14 @@ std::string Shortest(Float value) {
   char buffer[32];
   const std::to_chars_result result = std::to_chars(buffer, buffer + sizeof buffer, value);
   return std::string(buffer, result.ptr);
+}
+
+// Whether all of `cell` is a number of this type.
+template <typename NumberType>
+bool ParseNumber(const std::string& cell, NumberType* value) {
+  const char* const end = cell.data() + cell.size();
+  const std::from_chars_result result = std::from_chars(cell.data(), end, *value);
+  return result.ec == std::errc() && result.ptr == end;
 }
 
 }  // namespace
@@ -55,14 +67,97 @@ absl::Status CsvWriter::Append(const std::vector<std::string>& cells) {
 std::string Cell(double value) { return Shortest(value); }
 std::string Cell(float value) { return Shortest(value); }
 
-std::string Cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c;
+absl::StatusOr<Csv> Csv::Parse(const std::string& text, const std::string& where, Author author) {
+  Csv csv;
+  csv.where_ = where;
+  std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  if (author == Author::kProgram) lines.pop_back();  // text after the last line break is an unfinished row
+  size_t width = 0;
+  for (size_t i = 0; i < lines.size(); ++i) RETURN_IF_ERROR(csv.AddLine(lines[i], i + 1, author, &width));
+  if (width == 0) return absl::NotFoundError(absl::StrCat(where, ": no header line"));
+  return csv;
+}
+
+absl::StatusOr<Csv> Csv::Read(const std::string& path, Author author) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  return Parse(text, path, author);
+}
+
+// The first line that is not blank is the header; `width` is 0 before it.
+absl::Status Csv::AddLine(const std::string& line, size_t number, Author author, size_t* width) {
+  std::vector<std::string> cells = absl::StrSplit(line, ',');
+  if (author == Author::kPerson) {
+    if (absl::StripAsciiWhitespace(line).empty()) return absl::OkStatus();
+    for (std::string& cell : cells) absl::StripAsciiWhitespace(&cell);
   }
-  return quoted + "\"";
+  if (*width == 0) {
+    *width = cells.size();
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (index_.emplace(cells[i], i).second) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(where_, " line ", number, ", column ", cells[i], ": the name stands twice in the header"));
+    }
+    return absl::OkStatus();
+  }
+  if (cells.size() != *width) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(where_, " line ", number, ": ", cells.size(), " cells, the header has ", *width));
+  }
+  rows_.push_back({number, std::move(cells)});
+  return absl::OkStatus();
+}
+
+std::string Csv::Text(size_t row, const std::string& column) const {
+  const auto at = index_.find(column);
+  return at == index_.end() ? "" : rows_[row].cells[at->second];
+}
+
+double Csv::Number(size_t row, const std::string& column) const {
+  double value = 0;
+  return ParseNumber(Text(row, column), &value) ? value : std::numeric_limits<double>::quiet_NaN();
+}
+
+absl::Status Csv::Wrong(size_t row, const std::string& column, const std::string& expected) const {
+  return absl::InvalidArgumentError(absl::StrCat(where_, " line ", rows_[row].line, ", column ", column, ": \"",
+                                                 Text(row, column), "\" is not a ", expected));
+}
+
+absl::Status Csv::CheckWhole(const std::string& column, uint64_t most) const {
+  if (!has(column)) return absl::InvalidArgumentError(absl::StrCat(where_, ": there is no column ", column));
+  for (size_t row = 0; row < rows(); ++row) {
+    uint64_t value = 0;
+    if (!ParseNumber(Text(row, column), &value) || value > most) {
+      return Wrong(row, column, absl::StrCat("whole number from 0 to ", most));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Csv::CheckNumbers(const std::string& words) const {
+  for (const auto& [column, index] : index_) {
+    if (column == words) continue;
+    for (size_t row = 0; row < rows(); ++row) {
+      double value = 0;
+      const std::string& cell = rows_[row].cells[index];
+      if (!cell.empty() && !ParseNumber(cell, &value)) return Wrong(row, column, "number");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Csv> ReadRecords(const std::string& path) {
+  ASSIGN_OR_RETURN(Csv csv, Csv::Read(path));
+  RETURN_IF_ERROR(csv.CheckWhole("member", std::numeric_limits<int>::max()));
+  RETURN_IF_ERROR(csv.CheckWhole("env_steps", std::numeric_limits<int64_t>::max()));
+  if (csv.has("epoch")) RETURN_IF_ERROR(csv.CheckWhole("epoch", std::numeric_limits<uint32_t>::max()));
+  RETURN_IF_ERROR(csv.CheckNumbers("status"));
+  return csv;
+}
+
+std::map<int, std::vector<size_t>> RowsByMember(const Csv& csv) {
+  std::map<int, std::vector<size_t>> rows;
+  for (size_t row = 0; row < csv.rows(); ++row) rows[static_cast<int>(csv.Number(row, "member"))].push_back(row);
+  return rows;
 }
 
 }  // namespace datacom

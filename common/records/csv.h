@@ -1,10 +1,16 @@
-// CSV records with a fixed header: progress.csv and episodes.csv of a run.
+// CSV files of this project: a header line, then rows of numbers and words, without quotes.
 //
-// Not thread-safe. Append blocks only when a buffer is full; Flush blocks on the disk.
+// CsvWriter appends to the records of a run. It is not thread-safe. Append blocks only when a buffer is full; Flush
+// blocks on the disk.
+//
+// Csv is a file in memory. It is immutable and thread-safe. A damaged file is INVALID_ARGUMENT, with one format for all
+// messages: FILE line LINE, column COLUMN: "VALUE" is not a number. A number is the whole cell: no spaces, no "+", and
+// neither too large nor too small for a double.
 #ifndef DATACOM_COMMON_RECORDS_CSV_H_
 #define DATACOM_COMMON_RECORDS_CSV_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -45,8 +51,48 @@ template <typename Integer, typename = std::enable_if_t<std::is_integral_v<Integ
 std::string Cell(Integer value) {
   return std::to_string(value);
 }
-// Quoted when it contains a comma, a quote or a line break (RFC 4180).
-std::string Cell(const std::string& text);
+
+class Csv {
+ public:
+  // The last line of a program's file may be unfinished, because the program was killed; it is dropped. The last line
+  // of a person's file needs no line break; blank lines, carriage returns and spaces around cells do not count there.
+  enum class Author { kProgram, kPerson };
+  // `where` names the text in messages. NOT_FOUND when the header is missing, or the file.
+  static absl::StatusOr<Csv> Parse(const std::string& text, const std::string& where, Author author = Author::kProgram);
+  static absl::StatusOr<Csv> Read(const std::string& path, Author author = Author::kProgram);
+
+  size_t rows() const { return rows_.size(); }
+  bool has(const std::string& column) const { return index_.count(column) > 0; }
+  // Empty for a missing column.
+  std::string Text(size_t row, const std::string& column) const;
+  // NaN for an empty cell, a cell that is not a number, or a missing column.
+  double Number(size_t row, const std::string& column) const;
+
+  // CheckWhole: every cell of `column`, which must exist, is a whole number from 0 to `most`. CheckNumbers: every cell
+  // outside column `words` is empty or a number.
+  absl::Status CheckWhole(const std::string& column, uint64_t most) const;
+  absl::Status CheckNumbers(const std::string& words) const;
+  // The error of a cell that is not an `expected`.
+  absl::Status Wrong(size_t row, const std::string& column, const std::string& expected) const;
+
+ private:
+  struct Row {
+    size_t line;
+    std::vector<std::string> cells;  // as many as the header has
+  };
+  absl::Status AddLine(const std::string& line, size_t number, Author author, size_t* width);
+
+  std::string where_;
+  std::map<std::string, size_t> index_;
+  std::vector<Row> rows_;
+};
+
+// progress.csv or episodes.csv of a run. "member" and "env_steps" must exist and hold whole numbers, and so must
+// "epoch" if it exists; cells of any other column except "status" must be empty or numbers.
+absl::StatusOr<Csv> ReadRecords(const std::string& path);
+
+// Row indices of what ReadRecords returned, by the column "member", in file order.
+std::map<int, std::vector<size_t>> RowsByMember(const Csv& csv);
 
 }  // namespace datacom
 

@@ -23,7 +23,7 @@
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
-#include "common/records/csv_table.h"
+#include "common/records/csv.h"
 
 namespace datacom::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/status.h"
-#include "common/records/csv_table.h"
+#include "common/records/csv.h"
 #include "deploy/cli/progress.h"
 #include "deploy/report/groups.h"
 #include "deploy/report/statistics.h"

@@ -10,7 +10,7 @@
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
-#include "common/records/csv_table.h"
+#include "common/records/csv.h"
 #include "deploy/cli/run_folder.h"
 #include "deploy/cli/summary.h"
 #include "deploy/report/groups.h"

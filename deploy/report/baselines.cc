@@ -4,9 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/files.h"
 #include "common/base/status.h"
-#include "common/records/csv_table.h"
+#include "common/records/csv.h"
 
 namespace datacom::report {
 namespace {
@@ -22,8 +21,7 @@ constexpr std::pair<const char*, const char*> kColumns[] = {
 };
 
 absl::StatusOr<Baseline> ReadBaseline(const std::string& file) {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
-  ASSIGN_OR_RETURN(const Csv csv, Csv::Parse(text, file));
+  ASSIGN_OR_RETURN(const Csv csv, Csv::Read(file));
   RETURN_IF_ERROR(csv.CheckNumbers(""));
   Baseline baseline;
   baseline.label = std::filesystem::path(file).stem().string();

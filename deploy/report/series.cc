@@ -32,7 +32,8 @@ std::vector<double> OverEpisodes(const RunMember& member, const std::string& col
   for (const size_t row : member.episode_rows) {
     ended.emplace_back(episodes.Number(row, "env_steps"), episodes.Number(row, column));
   }
-  std::sort(ended.begin(), ended.end());
+  // By the steps alone: a cell without a value is NaN, which has no place in an order.
+  std::stable_sort(ended.begin(), ended.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   double value = 0;
   size_t next = 0;
   for (size_t i = 0; i < member.rows.size(); ++i) {

@@ -3,11 +3,11 @@
 #include <cmath>
 #include <filesystem>
 
-#include "actor/play/csv.h"
 #include "actor/render/feasibility_map.h"
 #include "actor/render/map_picture.h"
 #include "common/acting/acting_rule.h"
 #include "common/base/files.h"
+#include "common/records/csv.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -116,14 +116,14 @@ TEST_F(MapOfRun, JsonAndCsvHoldTheSameValues) {
   EXPECT_EQ(json["member"], 1);
   const std::string file = (fs::path(::testing::TempDir()) / "map.csv").string();
   ASSERT_TRUE(WriteFileAtomically(file, MapCsv(map)).ok());
-  const CsvTable table = ReadCsv(file).value();
-  ASSERT_EQ(table.rows.size(), 50u);
-  for (size_t i = 0; i < table.rows.size(); ++i) {
+  const Csv csv = Csv::Read(file).value();
+  ASSERT_EQ(csv.rows(), 50u);
+  for (size_t i = 0; i < csv.rows(); ++i) {
     const size_t cell = i % 25;
-    EXPECT_EQ(table.rows[i][0], i < 25 ? "2" : "8");
-    EXPECT_EQ(std::stod(table.rows[i][2]), map.X(cell % 5));
-    EXPECT_EQ(std::stod(table.rows[i][3]), map.Y(cell / 5));
-    EXPECT_EQ(std::stod(table.rows[i][4]), map.panels[i / 25].constraint[cell]);
+    EXPECT_EQ(csv.Text(i, "epoch"), i < 25 ? "2" : "8");
+    EXPECT_EQ(csv.Number(i, "x"), map.X(cell % 5));
+    EXPECT_EQ(csv.Number(i, "y"), map.Y(cell / 5));
+    EXPECT_EQ(csv.Number(i, "constraint"), map.panels[i / 25].constraint[cell]);
     const double rounded = json["panels"][i / 25]["constraint"][cell];
     EXPECT_NEAR(rounded, map.panels[i / 25].constraint[cell], 1e-3 * std::abs(rounded));
   }

@@ -3,29 +3,32 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 
 #include "common/base/files.h"
 #include "common/base/random.h"
+#include "common/records/best_epoch.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/damaged_csv.h"
 
 namespace datacom {
 namespace {
 
-class Csv : public ::testing::Test {
+class CsvFile : public ::testing::Test {
  protected:
-  Csv() {
+  CsvFile() {
     std::string name = (std::filesystem::temp_directory_path() / "datacom_csv_XXXXXX").string();
     folder_ = ::mkdtemp(name.data());
     path_ = folder_ + "/progress.csv";
   }
-  ~Csv() override { std::filesystem::remove_all(folder_); }
+  ~CsvFile() override { std::filesystem::remove_all(folder_); }
   std::string Content() { return ReadFile(path_).value(); }
   std::string folder_, path_;
 };
 
-TEST_F(Csv, WritesHeaderAndRows) {
+TEST_F(CsvFile, WritesHeaderAndRows) {
   auto writer = CsvWriter::Create(path_, {"epoch", "delta"}).value();
   EXPECT_EQ(Content(), "epoch,delta\n") << "the header is written at once";
   ASSERT_TRUE(writer->Append({Cell(1), Cell(0.1)}).ok());
@@ -36,7 +39,7 @@ TEST_F(Csv, WritesHeaderAndRows) {
   EXPECT_EQ(writer->Offset(), Content().size());
 }
 
-TEST_F(Csv, ResumeTruncatesToTheOffset) {
+TEST_F(CsvFile, ResumeTruncatesToTheOffset) {
   uint64_t offset = 0;
   {
     auto writer = CsvWriter::Create(path_, {"a"}).value();
@@ -52,7 +55,7 @@ TEST_F(Csv, ResumeTruncatesToTheOffset) {
   EXPECT_EQ(Content(), "a\n1\n2\n");
 }
 
-TEST_F(Csv, ResumeRefusesAnotherHeaderAndAShorterFileAndKeepsTheFile) {
+TEST_F(CsvFile, ResumeRefusesAnotherHeaderAndAShorterFileAndKeepsTheFile) {
   { ASSERT_TRUE(CsvWriter::Create(path_, {"a", "b"}).ok()); }
   const absl::Status header = CsvWriter::Resume(path_, {"a", "c"}, 4).status();
   EXPECT_EQ(header.code(), absl::StatusCode::kFailedPrecondition) << header;
@@ -66,13 +69,13 @@ TEST_F(Csv, ResumeRefusesAnotherHeaderAndAShorterFileAndKeepsTheFile) {
   EXPECT_EQ(Content(), "a,b\n");
 }
 
-TEST_F(Csv, RefusesARowOfAnotherWidth) {
+TEST_F(CsvFile, RefusesARowOfAnotherWidth) {
   auto writer = CsvWriter::Create(path_, {"a", "b"}).value();
   EXPECT_EQ(writer->Append({"1"}).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(writer->Append({"1", "2", "3"}).code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(Csv, ReportsAFullDisk) {
+TEST_F(CsvFile, ReportsAFullDisk) {
   const absl::StatusOr<std::unique_ptr<CsvWriter>> writer = CsvWriter::Create("/dev/full", {"a"});
   EXPECT_FALSE(writer.ok());
   EXPECT_THAT(std::string(writer.status().message()), ::testing::HasSubstr("/dev/full"));
@@ -90,10 +93,76 @@ TEST(Cell, RoundTripsEveryDouble) {
   EXPECT_EQ(Cell(std::numeric_limits<double>::infinity()), "inf");
 }
 
-TEST(Cell, QuotesTextThatWouldBreakTheTable) {
-  EXPECT_EQ(Cell("plain"), "plain");
-  EXPECT_EQ(Cell("a,b"), "\"a,b\"");
-  EXPECT_EQ(Cell("say \"x\""), "\"say \"\"x\"\"\"");
+TEST(CsvOfAProgram, DropsAnUnfinishedLastRow) {
+  const Csv csv = Csv::Parse("a,b\n1,2\n3,4", "x.csv").value();
+  EXPECT_EQ(csv.rows(), 1u);
+  EXPECT_EQ(csv.Number(0, "b"), 2);
+  EXPECT_TRUE(std::isnan(csv.Number(0, "c")));
+  EXPECT_EQ(csv.Text(0, "c"), "");
+  EXPECT_TRUE(absl::IsNotFound(Csv::Parse("a,b", "x.csv").status())) << "killed while writing the header";
+  EXPECT_FALSE(Csv::Parse("a,b\n1,2\n\n", "x.csv").ok()) << "no program writes a blank line";
+}
+
+TEST(CsvOfAPerson, MayHaveSpacesBlankLinesCarriageReturnsAndNoLastLineBreak) {
+  const Csv csv = Csv::Parse("\na, b\r\n 1,2\t\r\n\r\n\n3,x", "x.csv", Csv::Author::kPerson).value();
+  ASSERT_EQ(csv.rows(), 2u);
+  EXPECT_EQ(csv.Number(0, "a"), 1);
+  EXPECT_EQ(csv.Number(0, "b"), 2);
+  EXPECT_EQ(csv.Number(1, "a"), 3);
+  EXPECT_EQ(csv.CheckNumbers("").message(), "x.csv line 6, column b: \"x\" is not a number");
+}
+
+TEST_F(CsvFile, EveryReaderNamesLineColumnAndValueOfWhatIsDamaged) {
+  const auto expect = [this](const testing::DamagedCsv& damaged, const absl::Status& status) {
+    EXPECT_TRUE(absl::IsInvalidArgument(status) || absl::IsNotFound(status)) << status << "\n" << damaged.text;
+    EXPECT_EQ(std::string(status.message()).rfind(path_ + damaged.message, 0), 0u) << status << "\n" << damaged.text;
+  };
+  for (const testing::DamagedCsv& damaged : testing::DamagedCsvFiles("a", "a,b,c", "1", "2,")) {
+    for (const Csv::Author author : {Csv::Author::kProgram, Csv::Author::kPerson}) {
+      const absl::StatusOr<Csv> csv = Csv::Parse(damaged.text, path_, author);
+      expect(damaged, csv.ok() ? csv->CheckNumbers("") : csv.status());
+    }
+  }
+  for (const std::string column : {"member", "env_steps", "epoch", "eval_return"}) {
+    std::string header = column + ",status";
+    for (const char* other : {"member", "env_steps", "epoch", "eval_return"}) {
+      if (column != other) header += std::string(",") + other;
+    }
+    for (const testing::DamagedCsv& damaged : testing::DamagedCsvFiles(column, header, "1", "ok,1,1,1")) {
+      std::ofstream(path_) << damaged.text;
+      expect(damaged, ReadRecords(path_).status());
+      expect(damaged, ReadBestEpochs(folder_, {}).status());
+    }
+  }
+}
+
+// Under the sanitizers this also shows that nothing outside the text is read.
+TEST(Csv, NoChangedByteAndNoCutCrashesAReader) {
+  const std::string good =
+      "member,env_steps,epoch,eval_episodes,eval_discounted_return,eval_max_violation,eval_sum_cost,status\n"
+      "0,1000,1,25,-1.5,0.1,3,ok\n0,2000,2,25,nan,inf,,diverged\n";
+  int parsed = 0, refused = 0;
+  const auto read = [&](const std::string& text) {
+    for (const Csv::Author author : {Csv::Author::kProgram, Csv::Author::kPerson}) {
+      const absl::StatusOr<Csv> csv = Csv::Parse(text, "x.csv", author);
+      ++(csv.ok() && csv->CheckNumbers("status").ok() ? parsed : refused);
+      if (!csv.ok() || !csv->CheckWhole("member", 1000).ok()) continue;
+      for (const auto& [member, rows] : RowsByMember(*csv)) {
+        const absl::StatusOr<size_t> best = BestRow(*csv, rows, 0);
+        if (best.ok()) EXPECT_LT(*best, csv->rows());
+      }
+    }
+  };
+  for (size_t at = 0; at < good.size(); ++at) {
+    read(good.substr(0, at));
+    for (const char byte : {'\0', '\n', '\r', ',', '"', '-', 'e', '9', '\xff'}) {
+      std::string changed = good;
+      changed[at] = byte;
+      read(changed);
+    }
+  }
+  EXPECT_GT(parsed, 0);
+  EXPECT_GT(refused, 0);
 }
 
 }  // namespace
