@@ -4,6 +4,7 @@
 
 #include <array>
 #include <csignal>
+#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <string>
@@ -105,7 +106,9 @@ CLI::App* AddExport(CLI::App* app, Flags* flags) {
   return command;
 }
 
-absl::Status Missing(const char* flag) { return absl::InvalidArgumentError(std::string(flag) + " is missing"); }
+absl::Status Missing(const std::string& flag) {
+  return absl::InvalidArgumentError(flag + " is missing; `datacom-actor --help` lists the options");
+}
 
 // In a container or pod this is its own name.
 std::string HostName() {
@@ -114,10 +117,10 @@ std::string HostName() {
 }
 
 absl::Status RunProcess(const Flags& flags, bool evaluate) {
-  if (flags.process.learner.empty()) return Missing("--learner");
+  if (flags.process.learner.empty()) return Missing("--learner HOST:PORT");
   if (flags.process.run_id.empty()) return Missing("--run-id");
   if (evaluate) return RunEvaluator(flags.process);
-  if (flags.process.replay.empty()) return Missing("--replay");
+  if (flags.process.replay.empty()) return Missing("--replay HOST:PORT");
   return RunActor(flags.process);
 }
 
@@ -143,7 +146,9 @@ int Main(int argc, char** argv) {
     return kExitFailure;
   }
   Flags flags;
-  CLI::App app("datacom-actor: acts in environments for a run, evaluates its policies");
+  // As it was called: `datacom` when that command carries out eval, rollout or export with this program.
+  CLI::App app("Acts in environments for a run, evaluates its policies.",
+               std::filesystem::path(argv[0]).filename().string());
   app.set_version_flag("--version", Version() + " " + Revision());
   app.require_subcommand(0, 1);
   AddProcessFlags(&app, &flags);

@@ -1,4 +1,5 @@
 // datacom-render: films and pictures of episodes, feasibility maps, and simulation of recorded violations.
+#include <filesystem>
 #include <iostream>
 #include <string>
 
@@ -65,6 +66,7 @@ CLI::App* AddReplay(CLI::App* app, ReplayFlags* flags) {
   command->add_option("--frames", picture.frames, "For a PNG: frames in a sheet of the whole episode")
       ->check(WholeNumber<int>(1));
   command->add_flag("--csv", flags->violation.csv, "Print the episode's states, comma-separated, at full precision");
+  command->footer("");  // not the rule of --epoch best: a violation names its policy
   return command;
 }
 
@@ -85,11 +87,13 @@ int Main(int argc, char** argv) {
     return kExitFailure;
   }
   RenderCommand command;
-  CLI::App app("datacom-render: films and pictures of an episode, maps of the feasibility value function");
+  const std::string name = std::filesystem::path(argv[0]).filename().string();
+  CLI::App app("Films and pictures of an episode, maps of the feasibility value function.", name);
   app.set_version_flag("--version", Version() + " " + Revision());
   AddOptions(&app, &command);
   ReplayFlags replay;
-  const CLI::App* const replaying = AddReplay(&app, &replay);
+  CLI::App* const replaying = AddReplay(&app, &replay);
+  if (name == "datacom render") replaying->disabled()->group("");  // replay-violation is a verb of `datacom` itself
   try {
     app.parse(argc, argv);
     if (!replaying->parsed() && command.playback.what.empty()) throw CLI::RequiredError("what");
