@@ -23,7 +23,7 @@ namespace {
 absl::StatusOr<std::string> RunProgram(const std::string& path) {
   if (::access(path.c_str(), X_OK) != 0) {
     return absl::NotFoundError(
-        absl::StrCat("benchmark program ", path, " is not built; build it with cmake -DDATACOM_TESTS=ON"));
+        absl::StrCat("benchmark program ", path, " is not built; build it with: ./datacom build"));
   }
   FILE* pipe = ::popen(absl::StrCat("exec '", path, "' --benchmark_format=json").c_str(), "re");
   if (pipe == nullptr) return ErrnoStatus(errno, absl::StrCat("run ", path));

@@ -39,10 +39,26 @@ absl::Status ReplaceProcess(const std::string& program, std::vector<std::string>
   raw.push_back(nullptr);
   std::fflush(stdout);
   ::execv(path.c_str(), raw.data());
-  return ErrnoStatus(errno, absl::StrCat("run ", path));
+  const absl::Status status = ErrnoStatus(errno, absl::StrCat("run ", path));
+  return absl::Status(status.code(), absl::StrCat(status.message(),
+                                                  "; build it with ./datacom build, or set DATACOM_BIN to its folder"));
 }
 
 namespace {
+
+// Says what is wrong with the options of a verb, then what to type instead.
+std::string DescribeMistake(const CLI::App& app, const std::string& verb, const CLI::Error& error) {
+  const std::vector<const CLI::App*> used =
+      app.get_subcommands([&verb](const CLI::App* each) { return each->get_name() == verb; });
+  if (used.empty()) return absl::StrCat("datacom: ", error.what(), "; `datacom --help` lists the verbs\n");
+  std::string example;
+  const std::string footer = used.front()->get_footer();
+  if (const size_t start = footer.find("Example: "); start != std::string::npos) {
+    example = absl::StrCat(footer.substr(start, footer.find('\n', start) - start), "\n");
+  }
+  return absl::StrCat("datacom ", verb, ": ", error.what(), "\n", example, "`datacom ", verb,
+                      " --help` lists the options\n");
+}
 
 // CLI11's own error for a missing or unknown verb does not list the verbs.
 absl::Status CheckVerb(const CLI::App& app, int argc, const char* const* argv) {
@@ -63,6 +79,9 @@ int RunCommand(int argc, const char* const* argv) {
   CLI::App app{"Safe reinforcement learning with D-ATACOM, as a distributed actor-learner system.", "datacom"};
   app.set_version_flag("--version", absl::StrCat("datacom ", Version(), " (", Revision(), ")"));
   app.require_subcommand(1);
+  const std::string first = argc > 1 ? argv[1] : "";
+  app.failure_message(
+      [&app, &first](const CLI::App*, const CLI::Error& error) { return DescribeMistake(app, first, error); });
   app.footer(
       "Example: datacom train cartpole/datacom --seeds 0-4 --steps 200000 --run-dir runs/five\n"
       "Exit codes: 0 complete, 2 wrong usage or configuration, 75 interrupted and drained (can be resumed), 1 any "
@@ -78,6 +97,10 @@ int RunCommand(int argc, const char* const* argv) {
   AddList(&app, &exit_code);
   AddBench(&app, &exit_code);
   InitLog("datacom");
+  if (first == "help") {
+    std::printf("%s", app.help().c_str());
+    return kExitOk;
+  }
   if (const absl::Status status = CheckVerb(app, argc, argv); !status.ok()) return Finish(status);
   if (const std::optional<absl::Status> status = RunForwarded(argc, argv)) return Finish(*status);
   try {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/config/experiment.h"
+#include "deploy/cli/run_options.h"
 #include "deploy/cli/train_plan.h"
 #include "deploy/cli/verbs.h"
 
@@ -14,9 +15,9 @@ void AddConfig(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<TrainOptions>();
   CLI::App* verb = app->add_subcommand("config", "Prints an experiment with every default filled in");
   verb->add_option("experiment", options->experiment, "name under deploy/experiments, or a file")->required();
-  verb->add_option("--seeds", options->seeds, "one member of the population per seed: 0-4, 3 or 0,2,5-7");
-  verb->add_option("--set", options->overrides, "path=value, e.g. hyper.cost_budget=10; may be repeated")
-      ->allow_extra_args(false);
+  AddExperimentOptions(verb, options.get());
+  RefuseOptions(verb, {"--actors", "--envs", "--run-dir", "--max-hours", "--tls", "--quiet", "--resume"},
+                "config starts no process; give this option to `datacom train`");
   verb->footer("Example: datacom config cartpole/datacom --set hyper.cost_budget=10");
   verb->callback([options, exit_code] {
     const absl::StatusOr<v1::Experiment> experiment = PlanExperiment(*options);

@@ -38,7 +38,7 @@ void AddReport(CLI::App* app, int* exit_code) {
   verb->callback([folders, out, epoch, baselines, exit_code] {
     const std::filesystem::path folder = std::filesystem::absolute(*out).parent_path();
     absl::Status status = absl::InvalidArgumentError(absl::StrCat(
-        "--out ", *out, ": there is no folder ", folder.string(), "; make it first, or name a file in another folder"));
+        "--out ", *out, ": there is no folder ", folder.string(), "; make it with: mkdir -p ", folder.string()));
     std::error_code error;
     if (std::filesystem::is_directory(folder, error)) {
       const report::Shown shown = *epoch == "best" ? report::Shown::kBest : report::Shown::kLast;

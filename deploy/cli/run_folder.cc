@@ -24,6 +24,7 @@
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/records/csv.h"
+#include "deploy/report/groups.h"
 
 namespace datacom::cli {
 namespace {
@@ -64,7 +65,8 @@ absl::StatusOr<std::string> DefaultRunFolder(const std::string& experiment_name,
   if (!resume) return absl::StrCat(stem, "-", next);
   if (next == 1)
     return absl::InvalidArgumentError(
-        absl::StrCat("no run to resume: there is no ", stem, "-1; name the run's folder with --run-dir"));
+        absl::StrCat("no run to resume: there is no ", stem,
+                     "-1; name the folder with --run-dir, or start a run with: ", "datacom train ", experiment_name));
   return absl::StrCat(stem, "-", next - 1);
 }
 
@@ -75,9 +77,8 @@ absl::StatusOr<std::unique_ptr<RunLock>> RunLock::Take(const std::string& run_di
   if (::flock(train, LOCK_EX | LOCK_NB) != 0) {
     ::close(train);
     return absl::InvalidArgumentError(
-        absl::StrCat("run folder ", run_dir,
-                     " is in use by another `datacom train`; wait until it ends, or choose another "
-                     "--run-dir"));
+        absl::StrCat("run folder ", run_dir, " is in use by another `datacom train`; watch it with: datacom status ",
+                     run_dir, ", or choose another --run-dir"));
   }
   absl::StatusOr<int> roles = OpenLock(folder + "/roles.lock", 0);
   if (!roles.ok()) {
@@ -104,20 +105,32 @@ RunLock::~RunLock() {
 
 absl::Status CheckRunFolder(const std::string& run_dir, bool resume) {
   std::error_code error;
-  if (resume) {
-    if (fs::exists(ExperimentFile(run_dir), error)) return absl::OkStatus();
+  const bool sweep = fs::exists(absl::StrCat(run_dir, "/", report::kPopulationsFile), error);
+  if (sweep) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "nothing to resume in ", run_dir, ": it has no experiment.textproto; leave out --resume to start a run there"));
+        "--run-dir ", run_dir, " is the folder of a sweep; resume it with its `datacom sweep` command, or name one of ",
+        "the runs in it"));
+  }
+  const bool run = fs::exists(ExperimentFile(run_dir), error);
+  if (resume) {
+    if (run) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "nothing to resume in ", run_dir, ": it has no experiment.textproto; start a run there with: datacom train ",
+        "EXPERIMENT --run-dir ", run_dir));
   }
   if (fs::exists(run_dir, error) && !fs::is_directory(run_dir, error)) {
-    return absl::InvalidArgumentError(absl::StrCat("--run-dir ", run_dir, " is a file; name a folder"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--run-dir ", run_dir, " is a file; name a folder, e.g. --run-dir runs/first"));
   }
   if (fs::exists(run_dir, error) && !fs::is_empty(run_dir, error)) {
     if (fs::exists(run_dir + "/cluster/train.lock", error)) {
       RETURN_IF_ERROR(RunLock::Take(run_dir, std::chrono::milliseconds(0)).status());
     }
     return absl::InvalidArgumentError(
-        absl::StrCat("run folder ", run_dir, " is not empty; add --resume, or choose another --run-dir"));
+        run ? absl::StrCat("--run-dir ", run_dir, " holds a run; resume it with: datacom train --run-dir ", run_dir,
+                           " --resume, or choose another --run-dir")
+            : absl::StrCat("--run-dir ", run_dir, " is not empty and holds no run; name a new folder, e.g. --run-dir ",
+                           run_dir, "/run"));
   }
   return absl::OkStatus();
 }

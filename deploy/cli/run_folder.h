@@ -34,7 +34,8 @@ class RunLock {
   int roles_;  // inherited by the roles: locked until the last of them has ended
 };
 
-// INVALID_ARGUMENT, saying what to do, when the folder is not empty and `resume` is false, or has nothing to resume.
+// INVALID_ARGUMENT, saying what to type instead, when the folder is a sweep's, when it is not empty and `resume` is
+// false, or when it has nothing to resume.
 absl::Status CheckRunFolder(const std::string& run_dir, bool resume);
 
 // Update of the newest checkpoint. Counts one that a crash left under its second name, because the learner uses it too

@@ -85,7 +85,9 @@ void PrintAnswers(const std::string& title, const Answers& answers) {
 
 absl::Status StatusOfFolder(const std::string& run_dir, const Security& security) {
   if (!std::filesystem::exists(ExperimentFile(run_dir))) {
-    return absl::InvalidArgumentError(absl::StrCat(run_dir, " is not a run folder: it has no experiment.textproto"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(run_dir, " is not a run folder: it has no experiment.textproto; name the --run-dir of a run, ",
+                     "e.g. datacom status runs/first"));
   }
   const Answers answers =
       Ask(ReadAddress(run_dir, "replay", "address"), ReadAddress(run_dir, "learner", "address"), security);
@@ -107,12 +109,15 @@ absl::Status StatusOf(const std::string& target, const std::string& tls) {
   ASSIGN_OR_RETURN(const Security security, LoadSecurity(tls));
   if (std::filesystem::is_directory(target)) return StatusOfFolder(target, security);
   if (const std::string wrong = Address(1)(target); !wrong.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("a target that is not a run folder ", wrong));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a target that is not a run folder ", wrong,
+                     "; e.g. datacom status runs/first, or datacom status 127.0.0.1:7000"));
   }
   const Answers answers = Ask(target, target, security);
   if (!answers.replay && !answers.learner) {
-    return absl::UnavailableError(
-        absl::StrCat("neither a replay nor a learner answers at ", target, "; check the address, and --tls if used"));
+    return absl::UnavailableError(absl::StrCat(
+        "neither a replay nor a learner answers at ", target, "; RUN_DIR/cluster/replay.address has the ",
+        "address of a run on this machine; a run with --tls needs: datacom status ", target, " --tls FOLDER"));
   }
   PrintAnswers(target, answers);
   return absl::OkStatus();

@@ -114,7 +114,8 @@ absl::Status CheckStepsLeft(const std::string& run_dir, uint64_t env_steps) {
     const double done = progress->Number(rows.back(), "env_steps");
     if (done > static_cast<double>(env_steps)) {
       return absl::InvalidArgumentError(absl::StrCat("--steps ", env_steps, ": member ", member, " has already made ",
-                                                     static_cast<uint64_t>(done), " steps; name at least as many"));
+                                                     static_cast<uint64_t>(done), " steps; use --steps ",
+                                                     static_cast<uint64_t>(done), " or more"));
     }
   }
   return absl::OkStatus();

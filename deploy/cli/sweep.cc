@@ -20,10 +20,11 @@
 #include "common/base/folder_lock.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
-#include "common/base/whole_number.h"
+#include "common/rpc/channel.h"
 #include "deploy/cli/map.h"
 #include "deploy/cli/process.h"
 #include "deploy/cli/progress.h"
+#include "deploy/cli/run_options.h"
 #include "deploy/cli/summary.h"
 #include "deploy/cli/supervise.h"
 #include "deploy/cli/sweep_folder.h"
@@ -42,13 +43,10 @@ constexpr char kKubernetes[] = "kubernetes";
 
 // As typed; zero or empty = not given.
 struct SweepOptions {
-  std::string file, dir, seeds, images, device;
-  std::vector<std::string> overrides;
-  std::string backend = "local";
-  uint64_t steps = 0;
-  int max_members = 0;
-  int jobs = 0, actors = 0, environments = 0;
-  bool render_only = false, quiet = false;
+  TrainOptions run;  // those that `train` has too; run_dir is the folder of the sweep
+  std::string file, older_dir, images, backend = "local";
+  int max_members = 0, jobs = 0;
+  bool render_only = false;
 };
 
 // The schema's defaults are for one machine; in a cluster messages cross a network.
@@ -57,31 +55,59 @@ void UseClusterSchedule(v1::Schedule* schedule) {
   if (!schedule->has_publish_period()) schedule->set_publish_period(16);
 }
 
-absl::StatusOr<SweepInput> ReadInput(const SweepOptions& options) {
-  if (options.backend != "local" && options.backend != kKubernetes) {
+// Refuses the options that the chosen backend cannot follow.
+absl::Status CheckBackend(const SweepOptions& options) {
+  if (options.backend == "local") {
+    if (options.images.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError("--images: a sweep on this machine uses no images; add --backend kubernetes");
+  }
+  if (options.backend != kKubernetes) {
     return absl::InvalidArgumentError(
         absl::StrCat("--backend ", options.backend, ": unknown backend; use local or ", kKubernetes));
   }
-  if (options.backend == "local" && (options.actors > 0 || !options.images.empty())) {
-    return absl::InvalidArgumentError(absl::StrCat("--actors and --images need --backend ", kKubernetes));
+  if (options.jobs > 0) {
+    return absl::InvalidArgumentError(
+        "--jobs: the queue of the cluster decides how many JobSets run; set the quota in "
+        "deploy/kubernetes/overlays/sweep/quota.yaml, or use --backend local");
   }
-  if (options.backend == kKubernetes && options.jobs > 0) {
-    return absl::InvalidArgumentError("--jobs needs --backend local; the cluster's queue decides how many JobSets run");
+  if (options.run.max_hours > 0) {
+    return absl::InvalidArgumentError(
+        "--max-hours: this command only writes manifests and cannot stop the cluster; stop it with kubectl delete -k, "
+        "or use --backend local");
   }
-  if (!options.images.empty()) RETURN_IF_ERROR(CheckImages(options.images));
+  if (!options.run.tls.empty()) {
+    return absl::InvalidArgumentError(
+        "--tls: the JobSets of a sweep have no secret; start single runs with deploy/kubernetes/overlays/secure, or "
+        "use --backend local");
+  }
+  return options.images.empty() ? absl::OkStatus() : CheckImages(options.images);
+}
+
+absl::StatusOr<SweepInput> ReadInput(const SweepOptions& options) {
+  const TrainOptions& run = options.run;
+  RETURN_IF_ERROR(CheckBackend(options));
   ASSIGN_OR_RETURN(SweepInput input, LoadSweep(options.file));
-  if (!options.seeds.empty()) input.sweep.set_seeds(options.seeds);
-  for (const std::string& assignment : options.overrides) input.sweep.add_set(assignment);
+  if (!run.seeds.empty()) input.sweep.set_seeds(run.seeds);
+  for (const std::string& assignment : run.overrides) input.sweep.add_set(assignment);
   if (options.backend == kKubernetes) {
     for (v1::Experiment& experiment : input.experiments) UseClusterSchedule(experiment.mutable_schedule());
   }
-  if (!options.device.empty()) input.sweep.add_set(absl::StrCat("learner.device=", options.device));
-  if (options.steps > 0) input.sweep.add_set(absl::StrCat("run.env_steps=", options.steps));
+  if (!run.device.empty()) input.sweep.add_set(absl::StrCat("learner.device=", run.device));
+  if (run.steps > 0) input.sweep.add_set(absl::StrCat("run.env_steps=", run.steps));
+  if (run.lockstep) input.sweep.add_set("run.lockstep=true");
   if (options.max_members > 0) {
     input.sweep.mutable_limits()->set_max_members(static_cast<uint32_t>(options.max_members));
   }
-  input.environments = options.environments;
+  input.actors = run.actors;
+  input.environments = run.environments;
   return input;
+}
+
+// The folder named by --run-dir or --dir; empty when neither is given.
+absl::StatusOr<std::string> AskedFolder(const SweepOptions& options) {
+  if (options.older_dir.empty()) return options.run.run_dir;
+  if (options.run.run_dir.empty()) return options.older_dir;
+  return absl::InvalidArgumentError("--dir is the older name of --run-dir; give only --run-dir");
 }
 
 double UpdatesLeft(const Population& population, const RunState& state) {
@@ -133,19 +159,21 @@ void PrintPlan(const SweepInput& input, const std::string& dir, const std::vecto
 // Trains populations as child processes and reports on standard output; when quiet, only failures.
 class Jobs {
  public:
-  // environments: of each actor; 0: the default of `train`.
-  Jobs(const std::string& dir, const std::vector<Population>& populations, int at_once, int environments, bool quiet)
-      : dir_(dir), populations_(populations), at_once_(at_once), environments_(environments), quiet_(quiet) {}
+  // Of the options, those for the processes of each run are passed on to `train`.
+  Jobs(const std::string& dir, const std::vector<Population>& populations, int at_once, const TrainOptions& options)
+      : dir_(dir), populations_(populations), at_once_(at_once), options_(options) {}
 
-  // Runs until all have ended or a stop was requested. Returns the exit code of the first that failed, else of the
-  // stop, else 0.
+  // Runs until all have ended, a stop was requested, or --max-hours are over. Returns the exit code of the first that
+  // failed, else 75 when populations are left, else 0.
   int Run() {
     while (true) {
       StartMore();
-      if (running_.empty()) return code_;
+      if (running_.empty()) return code_ == kExitOk && AnyLeft() ? kExitInterrupted : code_;
       const bool stop = Stop::Process().WaitFor(kTick);
-      if (stop && !stopping_) {
-        Say("draining (interrupt again to exit at once)");
+      const bool late = options_.max_hours > 0 && Seconds(clock_.Now() - start_) > options_.max_hours * 3600;
+      if ((stop || late) && !stopping_) {
+        Say(late ? absl::StrCat("--max-hours ", options_.max_hours, " reached: draining")
+                 : "draining (interrupt again to exit at once)");
         stopping_ = true;
         for (const auto& job : running_) job->process.Signal(SIGTERM);
       }
@@ -170,11 +198,33 @@ class Jobs {
   }
 
   void Say(const std::string& line) const {
-    if (!quiet_) Print(line);
+    if (!options_.quiet) Print(line);
   }
 
   std::string Title(const Job& job) const {
     return absl::StrCat("[", job.index + 1, "/", populations_.size(), "] ", populations_[job.index].name, ": ");
+  }
+
+  // Whether a stop kept a population from being started.
+  bool AnyLeft() const {
+    for (size_t i = next_; i < populations_.size(); ++i) {
+      if (!ReadRunState(RunFolder(dir_, populations_[i]), populations_[i].experiment).complete) return true;
+    }
+    return false;
+  }
+
+  std::vector<std::string> TrainCommand(const Population& population) const {
+    std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe").string(),
+                                      "train",
+                                      "--resume",
+                                      "--run-dir",
+                                      RunFolder(dir_, population),
+                                      "--steps",
+                                      absl::StrCat(population.experiment.run().env_steps())};
+    if (options_.actors > 0) words.insert(words.end(), {"--actors", absl::StrCat(options_.actors)});
+    if (options_.environments > 0) words.insert(words.end(), {"--envs", absl::StrCat(options_.environments)});
+    if (!options_.tls.empty()) words.insert(words.end(), {"--tls", options_.tls});
+    return words;
   }
 
   void StartMore() {
@@ -185,15 +235,7 @@ class Jobs {
       const std::string run_dir = RunFolder(dir_, population);
       if (ReadRunState(run_dir, population.experiment).complete) continue;
       job->log = run_dir + "/logs/train.log";
-      std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe").string(),
-                                        "train",
-                                        "--resume",
-                                        "--run-dir",
-                                        run_dir,
-                                        "--steps",
-                                        absl::StrCat(population.experiment.run().env_steps())};
-      if (environments_ > 0) words.insert(words.end(), {"--envs", absl::StrCat(environments_)});
-      const absl::Status status = job->process.Start(words, job->log);
+      const absl::Status status = job->process.Start(TrainCommand(population), job->log);
       if (!status.ok()) {
         Print(absl::StrCat(Title(*job), status.message()));
         if (code_ == kExitOk) code_ = ExitCode(status);
@@ -219,6 +261,7 @@ class Jobs {
   // When a population fails, the others are still trained; when one is interrupted, the sweep ends.
   void OnExit(const Job& job, int code) {
     if (code == kExitOk) return Say(absl::StrCat(Title(job), "complete"));
+    if (stopping_ && code == 128 + SIGTERM) code = kExitInterrupted;  // `train` was stopped before it had begun
     if (code == kExitInterrupted) {
       Say(absl::StrCat(Title(job), "interrupted and drained"));
       Stop::Process().Request();
@@ -232,10 +275,11 @@ class Jobs {
 
   const std::string& dir_;
   const std::vector<Population>& populations_;
-  const int at_once_, environments_;
-  const bool quiet_;
+  const int at_once_;
+  const TrainOptions& options_;
   const Clock& clock_ = Clock::Real();
-  Clock::Time said_ = clock_.Now();
+  const Clock::Time start_ = clock_.Now();
+  Clock::Time said_ = start_;
   std::vector<std::unique_ptr<Job>> running_;
   size_t next_ = 0;
   bool stopping_ = false;
@@ -255,25 +299,27 @@ absl::Status Conclude(const std::string& dir) {
 
 absl::StatusOr<int> Sweep(const SweepOptions& options) {
   Stop::InstallSignalHandlers();
+  const TrainOptions& run = options.run;
+  ASSIGN_OR_RETURN(const std::string asked, AskedFolder(options));
   ASSIGN_OR_RETURN(const SweepInput input, ReadInput(options));
+  RETURN_IF_ERROR(LoadSecurity(run.tls).status());
   ASSIGN_OR_RETURN(const std::vector<Population> populations, ExpandSweep(input));
   const std::string dir =
-      !options.dir.empty() ? options.dir : absl::StrCat("runs/", absl::StrReplaceAll(input.sweep.name(), {{"/", "-"}}));
+      !asked.empty() ? asked : absl::StrCat("runs/", absl::StrReplaceAll(input.sweep.name(), {{"/", "-"}}));
   RETURN_IF_ERROR(CheckSweepFolder(dir, populations));
   RETURN_IF_ERROR(MakeFolders(dir));
   ASSIGN_OR_RETURN(const std::unique_ptr<FolderLock> lock, FolderLock::Take(dir));
   RETURN_IF_ERROR(PrepareSweepFolder(dir, input.sweep, populations));
-  if (!options.quiet || options.render_only) PrintPlan(input, dir, populations);
+  if (!run.quiet || options.render_only) PrintPlan(input, dir, populations);
   if (options.backend == kKubernetes) {
-    const ManifestOptions manifests{input.sweep.name(), options.images, std::max(1, options.actors),
-                                    options.environments};
+    const ManifestOptions manifests{input.sweep.name(), options.images, std::max(1, run.actors), run.environments};
     RETURN_IF_ERROR(WriteManifests(dir, manifests, populations));
     std::printf("start with: kubectl apply -k %s (apply deploy/kubernetes/overlays/sweep once per cluster first)\n",
                 dir.c_str());
     return kExitOk;
   }
   if (options.render_only) return kExitOk;
-  const int code = Jobs(dir, populations, std::max(1, options.jobs), options.environments, options.quiet).Run();
+  const int code = Jobs(dir, populations, std::max(1, options.jobs), run).Run();
   if (code == kExitInterrupted) std::printf("run the same command again to resume\n");
   if (code != kExitOk) return code;
   RETURN_IF_ERROR(Conclude(dir));
@@ -290,27 +336,16 @@ void AddSweep(CLI::App* app, int* exit_code) {
   verb->add_option("--backend", options->backend,
                    "local trains here; kubernetes writes one JobSet per population, for kubectl apply -k (local)");
   verb->add_flag("--render-only", options->render_only, "write the experiments and print the plan, but train nothing");
-  verb->add_option("--dir", options->dir, "folder of the sweep (runs/<name>)");
-  verb->add_option("--actors", options->actors, "actors of each population (1); needs --backend kubernetes")
-      ->check(CLI::Range(1, 10000));
   verb->add_option("--images", options->images,
                    "registry of the images, e.g. registry.example.org/team:tag; needs --backend kubernetes");
   verb->add_option("--jobs", options->jobs, "populations trained at a time (1); needs --backend local")
       ->check(CLI::Range(1, 1024));
-  verb->add_option("--seeds", options->seeds, "seeds that replace the file's: 0-4, 3 or 0,2,5-7");
-  verb->add_option("--steps", options->steps, "exact number of environment steps of each member")
-      ->check(WholeNumber<uint64_t>(1));
-  verb->add_option("--envs", options->environments, "environments of each actor, as for train")
-      ->check(CLI::Range(1, 65536));
-  verb->add_option("--set", options->overrides,
-                   "path=value for every population, e.g. hyper.cost_budget=10; may be repeated; refused for a path "
-                   "that an axis sets")
-      ->allow_extra_args(false);
-  verb->add_option("--device", options->device, "device of the learner: cpu or cuda")
-      ->check(CLI::IsMember({"cpu", "cuda"}));
   verb->add_option("--max-members", options->max_members, "most members of one population, instead of the file's limit")
       ->check(CLI::Range(1, 65536));
-  verb->add_flag("--quiet", options->quiet, "print only failures and the final table");
+  AddExperimentOptions(verb, &options->run);
+  AddProcessOptions(verb, &options->run);
+  verb->add_option("--dir", options->older_dir, "older name of --run-dir");
+  RefuseOptions(verb, {"--resume"}, "a sweep resumes by itself; run the same command again without --resume");
   verb->footer("Example: datacom sweep cartpole/cost_budgets --seeds 0-2 --steps 200000");
   verb->callback([options, exit_code] {
     const absl::StatusOr<int> code = Sweep(*options);

@@ -41,8 +41,8 @@ absl::Status CheckStored(const std::string& run_dir, const v1::Experiment& plann
     return Annotate(CheckStepsLeft(run_dir, planned.run().env_steps()), run_dir);
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(run_dir, " holds a run of another experiment; choose another --dir. The difference: ",
-                   absl::StripTrailingAsciiWhitespace(difference)));
+      absl::StrCat(run_dir, " holds a run of another experiment: ", absl::StripTrailingAsciiWhitespace(difference),
+                   "\nrepeat the options of the sweep's first command, or choose another --run-dir"));
 }
 
 // Updates per second of a run of the same task and algorithm; nothing for any other run.
@@ -70,14 +70,14 @@ absl::Status CheckSweepFolder(const std::string& dir, const std::vector<Populati
   std::error_code error;
   if (fs::exists(ExperimentFile(dir), error)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--dir ", dir, " is the folder of a run, not of a sweep; choose another --dir"));
+        absl::StrCat("--run-dir ", dir, " is the folder of a run, not of a sweep; choose another --run-dir"));
   }
   if (fs::exists(NamesFile(dir), error)) {
     ASSIGN_OR_RETURN(const std::string names, ReadFile(NamesFile(dir)));
     if (names != Names(populations)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(dir, " holds a sweep of other populations; choose another --dir. The folder holds:\n", names,
-                       "and the command asks for:\n", Names(populations)));
+      return absl::InvalidArgumentError(absl::StrCat(
+          dir, " holds a sweep of other populations. The folder holds:\n", names, "and the command asks for:\n",
+          Names(populations), "repeat the options of the sweep's first command, or choose another --run-dir"));
     }
   }
   for (const Population& population : populations) {

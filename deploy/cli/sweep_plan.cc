@@ -1,6 +1,7 @@
 #include "deploy/cli/sweep_plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -9,6 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
@@ -120,6 +122,7 @@ std::vector<Choice> Product(const v1::Sweep& sweep, const std::vector<int>& axes
 class Expansion {
  public:
   explicit Expansion(const SweepInput& input) : sweep_(input.sweep), experiments_(input.experiments) {
+    layout_.actors = input.actors;
     layout_.environments = input.environments;
   }
 
@@ -240,13 +243,14 @@ class Expansion {
 
   static absl::Status CheckLimit(const std::string& what, uint64_t bytes, double limit_gb) {
     if (static_cast<double>(bytes) <= limit_gb * 1e9) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat("limits.", what, "_gb: ", limit_gb, " is too low: a single member ",
-                                                   "needs ", FormatBytes(bytes)));
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "limits.%s_gb: %g is too low: a single member needs %s; set it to at least %.1f in the sweep file", what,
+        limit_gb, FormatBytes(bytes), std::ceil(static_cast<double>(bytes) / 1e8) / 10));
   }
 
   const v1::Sweep& sweep_;
   const std::vector<v1::Experiment>& experiments_;
-  TrainOptions layout_;  // number of environments
+  TrainOptions layout_;  // numbers of actors and environments
   std::vector<uint64_t> seeds_;
   std::vector<int> splitting_, inside_;  // axes
   std::set<std::string> names_;

@@ -19,6 +19,7 @@ struct SweepInput {
   std::string file;  // for messages
   v1::Sweep sweep;
   std::vector<v1::Experiment> experiments;
+  int actors = 0;        // of each run; 0: the default of `train`
   int environments = 0;  // of each actor; 0: the default of `train`
 };
 

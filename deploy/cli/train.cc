@@ -11,15 +11,12 @@
 #include <optional>
 #include <string>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/rate_meter.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
-#include "common/base/whole_number.h"
 #include "common/config/experiment.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
@@ -27,6 +24,7 @@
 #include "deploy/cli/map.h"
 #include "deploy/cli/progress.h"
 #include "deploy/cli/run_folder.h"
+#include "deploy/cli/run_options.h"
 #include "deploy/cli/summary.h"
 #include "deploy/cli/train_plan.h"
 #include "deploy/cli/verbs.h"
@@ -96,16 +94,6 @@ class Display {
   LiveBlock block_;
 };
 
-// CLI11's own check would print the range of a double.
-CLI::Validator AboveZero() {
-  const auto check = [](const std::string& text) {
-    double value = 0;
-    if (absl::SimpleAtod(text, &value) && value > 0) return std::string();
-    return absl::StrCat("must be a number above 0, not ", text);
-  };
-  return CLI::Validator(check, "");
-}
-
 struct Prepared {
   v1::Experiment experiment;
   Layout layout;
@@ -118,6 +106,7 @@ struct Prepared {
 absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   Prepared run;
   ASSIGN_OR_RETURN(run.security, LoadSecurity(options.tls));
+  TrainOptions wanted = options;
   run.run_dir = options.run_dir;
   v1::Experiment stored;
   if (options.resume) {
@@ -126,7 +115,8 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
     }
     RETURN_IF_ERROR(CheckRunFolder(run.run_dir, true));
     ASSIGN_OR_RETURN(stored, LoadExperiment(ExperimentFile(run.run_dir), ExperimentFolder()));
-    ASSIGN_OR_RETURN(run.experiment, PlanResume(options, stored));
+    wanted.run_dir = run.run_dir;
+    ASSIGN_OR_RETURN(run.experiment, PlanResume(wanted, stored));
     RETURN_IF_ERROR(CheckStepsLeft(run.run_dir, run.experiment.run().env_steps()));
   } else {
     ASSIGN_OR_RETURN(run.experiment, PlanExperiment(options));
@@ -135,7 +125,6 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
     }
     RETURN_IF_ERROR(CheckRunFolder(run.run_dir, false));
   }
-  TrainOptions wanted = options;
   if (const auto former = options.resume ? ReadLayout(run.run_dir) : std::nullopt; former) {
     if (wanted.actors == 0) wanted.actors = former->actors;
     if (wanted.environments == 0) wanted.environments = former->environments;
@@ -243,31 +232,17 @@ void AddTrain(CLI::App* app, int* exit_code) {
   CLI::App* verb =
       app->add_subcommand("train", "Trains a population on a local cluster: replay, actors, learner, evaluator");
   verb->add_option("experiment", options->experiment, "name under deploy/experiments, or a file");
-  verb->add_option("--seeds", options->seeds, "one member of the population per seed: 0-4, 3 or 0,2,5-7");
-  verb->add_option("--steps", options->steps, "exact number of environment steps of each member")
-      ->check(WholeNumber<uint64_t>(1));
-  verb->add_option("--actors", options->actors, "actor processes (1; a resume keeps the run's number)")
-      ->check(CLI::Range(1, 1024));
-  verb->add_option("--envs", options->environments,
-                   "environments of each actor, rounded up to a multiple of the members (default: one per member; a "
-                   "resume keeps the run's number)")
-      ->check(CLI::Range(1, 65536));
-  verb->add_option("--set", options->overrides, "path=value, e.g. hyper.cost_budget=10; may be repeated")
-      ->allow_extra_args(false);
-  verb->add_option("--run-dir", options->run_dir, "run folder (runs/<experiment>-<n>)");
-  verb->add_flag("--lockstep", options->lockstep,
-                 "bit-reproducible, with one environment per member and policy lag 0: every run gives the same "
-                 "records, also after a kill and a resume, and on every processor with the same line \"arithmetic\" in "
-                 "build.txt");
   verb->add_flag("--resume", options->resume,
                  "resume the run in its folder; of the experiment only --steps may change");
-  verb->add_option("--device", options->device, "device of the learner: cpu or cuda")
-      ->check(CLI::IsMember({"cpu", "cuda"}));
-  verb->add_option("--max-hours", options->max_hours, "drain and exit with 75 after this time")->check(AboveZero());
-  verb->add_option(
-      "--tls", options->tls,
-      "folder with ca.crt, tls.crt, tls.key and token (deploy/dev/make_tls.sh): mutual TLS between the roles");
-  verb->add_flag("--quiet", options->quiet, "print only failures and the final table");
+  AddExperimentOptions(verb, options.get());
+  AddProcessOptions(verb, options.get());
+  RefuseOptions(verb, {"--jobs", "--max-members"},
+                "train runs one population and does not split it; use `datacom sweep FILE` for several");
+  RefuseOptions(verb, {"--backend", "--images"},
+                "train runs on this machine; for a cluster use `datacom sweep FILE --backend kubernetes`, or the "
+                "overlays in deploy/kubernetes");
+  RefuseOptions(verb, {"--render-only"}, "train has no plan to print; use `datacom config EXPERIMENT`");
+  RefuseOptions(verb, {"--dir"}, "use --run-dir");
   verb->footer("Example: datacom train cartpole/datacom --seeds 0-4 --steps 200000 --run-dir runs/five");
   verb->callback([options, exit_code] { *exit_code = Train(*options); });
 }

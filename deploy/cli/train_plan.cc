@@ -48,6 +48,11 @@ absl::Status ApplyOptions(const TrainOptions& options, v1::Experiment* experimen
   return absl::OkStatus();
 }
 
+// The command that resumes the run without a change.
+std::string ResumeCommand(const TrainOptions& options) {
+  return absl::StrCat("datacom train --run-dir ", options.run_dir, " --resume");
+}
+
 absl::StatusOr<RowSchema> SchemaOf(const v1::Experiment& resolved) {
   ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(resolved.task(), resolved.task_options()));
   return ActingRuleSchema(FindAlgorithm(resolved.algorithm())->acting_rule, model.spec);
@@ -126,8 +131,8 @@ absl::StatusOr<v1::Experiment> PlanResume(const TrainOptions& options, const v1:
     if (!named.ok()) return absl::InvalidArgumentError(named.status().message());
     if (named->name() != stored.name()) {
       return absl::InvalidArgumentError(absl::StrCat("--resume: this is a run of experiment ", stored.name(), ", not ",
-                                                     named->name(),
-                                                     "; name that experiment or none, or choose another --run-dir"));
+                                                     named->name(), "; resume it with: ", ResumeCommand(options),
+                                                     ", or choose another --run-dir"));
     }
   }
   // Applies only the given options: members keep their overrides when the seeds are those of the run.
@@ -148,10 +153,9 @@ absl::StatusOr<v1::Experiment> PlanResume(const TrainOptions& options, const v1:
   google::protobuf::util::MessageDifferencer differencer;
   differencer.ReportDifferencesToString(&difference);
   if (!differencer.Compare(ResolveExperiment(stored), compared)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--resume may change only --steps; leave out the other options, or start a new run in another "
-                     "--run-dir. The difference: ",
-                     absl::StripTrailingAsciiWhitespace(difference)));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--resume may change only --steps. The difference: ", absl::StripTrailingAsciiWhitespace(difference),
+        "\nresume the run as it is with: ", ResumeCommand(options), ", or start a new run in another --run-dir"));
   }
   return resolved;
 }
@@ -192,7 +196,8 @@ absl::Status CheckDrawSize(const v1::Experiment& resolved, uint64_t members, con
   if (bytes <= kLimit) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "learner.batch_size=", resolved.learner().batch_size(), " for ", members, " members: a draw would carry ",
-      FormatBytes(bytes), ", more than the limit of ", FormatBytes(kLimit), "; use smaller batches or fewer members"));
+      FormatBytes(bytes), ", more than the limit of ", FormatBytes(kLimit),
+      "; use a smaller --set learner.batch_size=N, or fewer members (--seeds, in a sweep --max-members)"));
 }
 
 absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout& layout) {
@@ -238,13 +243,13 @@ absl::Status CheckResources(const Needs& needs, const std::string& run_dir) {
                      " (replay rings ", FormatBytes(needs.ring_bytes), ", policies ", FormatBytes(needs.policy_bytes),
                      ", checkpoints ", FormatBytes(needs.checkpoint_bytes), ", ledger ",
                      FormatBytes(needs.ledger_bytes), ") and ", FormatBytes(free_bytes),
-                     " are free; choose another --run-dir, or lower replay.capacity or the number of seeds"));
+                     " are free; choose another --run-dir, a smaller --set replay.capacity=N, or fewer --seeds"));
   }
   const uint64_t memory = AvailableMemory();
   if (needs.memory_bytes > memory) {
-    return absl::ResourceExhaustedError(absl::StrCat("not enough memory: the processes need about ",
-                                                     FormatBytes(needs.memory_bytes), " and ", FormatBytes(memory),
-                                                     " are available; use fewer --actors or --seeds"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("not enough memory: the processes need about ", FormatBytes(needs.memory_bytes), " and ",
+                     FormatBytes(memory), " are available; use fewer --actors or --seeds, or stop other programs"));
   }
   return absl::OkStatus();
 }

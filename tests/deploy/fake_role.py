@@ -3,7 +3,7 @@
 The folder in DATACOM_FAKE controls it. `<process>.exit` holds a code to exit with at once, after a line in the log. When the
 lock on `incomplete` is released, the learner writes its records and exits with 0. `<process>.stubborn` makes it ignore SIGTERM.
 In the run folder a replay writes a ring's file; a learner that exits with 0 writes records and a checkpoint. `starts` gets a
-line per start (process, pid, listen address) and `stops` a line per SIGTERM (process).
+line per start (process, pid, listen address), `commands` too (process, arguments), and `stops` a line per SIGTERM (process).
 """
 import fcntl
 import os
@@ -45,6 +45,7 @@ def main():
     process = value("--name", role)
     control = os.environ["DATACOM_FAKE"]
 
+    append(os.path.join(control, "commands"), " ".join([process, *sys.argv[1:]]))
     append(os.path.join(control, "starts"), f"{process} {os.getpid()} {value('--listen')} {'--die-with-parent' in sys.argv}")
     exit_file = os.path.join(control, process + ".exit")
     if os.path.exists(exit_file):

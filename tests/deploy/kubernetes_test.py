@@ -45,7 +45,7 @@ class Files(unittest.TestCase):
 
     def test_options_apply_to_every_population_and_must_be_repeated(self):
         def sweep(*more):
-            return subprocess.run([DATACOM, "sweep", "cartpole/cost_budgets", "--seeds", "0", "--backend", "kubernetes", "--dir", self.folder,
+            return subprocess.run([DATACOM, "sweep", "cartpole/cost_budgets", "--seeds", "0", "--backend", "kubernetes", "--run-dir", self.folder,
                                    *more], capture_output=True, text=True, timeout=60, check=False, cwd=SOURCE)
         typed = ["--envs", "10", "--device", "cuda", "--set", "learner.batch_size=48", "--set", "hyper.slack_beta=5"]
         first = sweep(*typed)
@@ -57,7 +57,7 @@ class Files(unittest.TestCase):
         self.assertIn("image: datacom-learner-cuda", jobset)
         self.assertIn("- --envs=12\n", jobset)  # the next multiple of four members
         self.assertEqual(sweep(*typed).returncode, 0)
-        for other, words in ((["--set", "learner.batch_size=32"], ["learner.batch_size: 48 -> 32", "choose another --dir"]),
+        for other, words in ((["--set", "learner.batch_size=32"], ["learner.batch_size: 48 -> 32", "choose another --run-dir"]),
                              (["--device", "cpu"], ['learner.device: "cuda" -> "cpu"']),
                              (["--set", "hyper.cost_budget=3"], ['axis "cost budget"', "hyper.cost_budget", "is also assigned by set"]),
                              (["--set", "seed=3"], ["seed", "name seeds in `seeds`"]),
@@ -66,13 +66,6 @@ class Files(unittest.TestCase):
             self.assertEqual(refused.returncode, 2, refused.stdout)
             for word in words:
                 self.assertIn(word, refused.stderr)
-
-    def test_actors_and_images_are_refused_for_a_sweep_on_this_machine(self):
-        for more in (["--actors", "2"], ["--images", "x"]):
-            refused = subprocess.run([DATACOM, "sweep", os.path.join(GOLDEN, "sweep.textproto"), "--dir", self.folder, *more],
-                                     capture_output=True, text=True, timeout=60, check=False, cwd=SOURCE)
-            self.assertEqual(refused.returncode, 2)
-            self.assertIn("--backend kubernetes", refused.stderr)
 
     def test_the_base_runs_a_shipped_experiment_with_the_schedule_of_a_cluster(self):
         base = read(KUBERNETES, "base", "experiment.textproto")
@@ -84,7 +77,7 @@ class Files(unittest.TestCase):
     def test_a_sweep_for_a_cluster_sets_its_schedule_unless_the_experiment_does(self):
         def schedule(folder, *typed):
             folder = os.path.join(self.folder, folder)
-            subprocess.run([DATACOM, "sweep", "cartpole/cost_budgets", "--seeds", "0", "--dir", folder, "--render-only", *typed],
+            subprocess.run([DATACOM, "sweep", "cartpole/cost_budgets", "--seeds", "0", "--run-dir", folder, "--render-only", *typed],
                            check=True, capture_output=True, timeout=60, cwd=SOURCE)
             return read(folder, "cartpole-datacom", "experiment.textproto").split("\nschedule {\n")[1].split("\n}")[0]
         cluster = ["--backend", "kubernetes"]

@@ -36,7 +36,7 @@ def render(folder):
 def write_sweep(binary, folder):
     """Writes the golden sweep's manifests into a folder."""
     result = subprocess.run([binary, "sweep", os.path.join(GOLDEN, "sweep.textproto"), "--backend", "kubernetes", "--actors", "4",
-                             "--images", "registry.example.org:5000/team:1.0", "--dir", folder],
+                             "--images", "registry.example.org:5000/team:1.0", "--run-dir", folder],
                             capture_output=True, text=True, timeout=60, check=False, cwd=SOURCE)
     if result.returncode != 0:
         raise AssertionError(result.stdout + result.stderr)

@@ -1,4 +1,4 @@
-"""Tests `datacom train` as a supervisor of fake role binaries: start, restart, drain, refuse."""
+"""Tests `datacom train` and `datacom sweep` with fake role binaries: start, restart, drain, refuse."""
 import fcntl
 import os
 import shutil
@@ -12,6 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 from watching import Watch  # noqa: E402  the path comes first
 
 DATACOM = os.path.abspath(sys.argv.pop(1))
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FAKE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_role.py")
 DEADLINE = 60
 
@@ -46,6 +47,20 @@ class TrainSupervisionTest(unittest.TestCase):
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.end, process)
         return process
+
+    def start_sweep(self, *arguments):
+        """Starts a sweep of one population with one member in the folder `swept`."""
+        file = os.path.join(self.folder, "one.textproto")
+        with open(file, "w", encoding="utf-8") as text:
+            text.write('name: "one"\nexperiments: "cartpole/datacom"\nseeds: "7"\nset: "run.env_steps=3000"\n')
+        folder = [] if {"--dir", "--run-dir"} & set(arguments) else ["--run-dir", os.path.join(self.folder, "swept")]
+        process = subprocess.Popen([DATACOM, "sweep", file, *folder, *arguments], env=self.environment, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, process)
+        return process
+
+    def sweep(self, *arguments):
+        return self.finish(self.start_sweep(*arguments))
 
     def end(self, process):
         if process.poll() is None:
@@ -226,7 +241,7 @@ class TrainSupervisionTest(unittest.TestCase):
         for arguments in ((), ("--resume",)):
             code, _, errors = self.finish(self.train(*arguments))
             self.assertEqual(code, 2)
-            self.assertIn("in use by another", errors)
+            self.assertIn("is in use by another `datacom train`; watch it with: datacom status " + self.run_dir, errors)
         self.assertIsNone(process.poll())
 
     def test_a_folder_with_content_needs_resume_and_resume_needs_a_run(self):
@@ -238,7 +253,7 @@ class TrainSupervisionTest(unittest.TestCase):
             pass
         code, _, errors = self.finish(self.train())
         self.assertEqual(code, 2)
-        self.assertIn("--resume", errors)
+        self.assertIn("is not empty and holds no run; name a new folder", errors)
         self.assertEqual(os.listdir(self.run_dir), ["mine.txt"])
 
     def test_resume_may_change_only_steps_and_names_any_other_difference(self):
@@ -246,14 +261,20 @@ class TrainSupervisionTest(unittest.TestCase):
         self.assertEqual(self.finish(self.train())[0], 0)
         code, _, errors = self.finish(self.train("--resume", "--set", "hyper.cost_budget=11"))
         self.assertEqual(code, 2)
+        self.assertIn("--resume may change only --steps. The difference: ", errors)
         self.assertIn("hyper.cost_budget", errors)
-        self.assertFalse(errors.endswith("\n\n"))
+        self.assertTrue(errors.endswith(f"\nresume the run as it is with: datacom train --run-dir {self.run_dir} --resume, or start a new "
+                                        "run in another --run-dir\n"), errors)
+        code, _, errors = self.finish(self.train("--resume", experiment=("cartpole/sac",)))
+        self.assertEqual(code, 2)
+        self.assertIn("--resume: this is a run of experiment cartpole/datacom, not cartpole/sac; resume it with: datacom train --run-dir "
+                      f"{self.run_dir} --resume", errors)
         code, _, errors = self.finish(self.train("--resume", "--seeds", "8"))
         self.assertEqual(code, 2)
         self.assertIn("seed", errors)
         code, _, errors = self.finish(self.train("--resume", "--steps", "2500"))
         self.assertEqual(code, 2)
-        self.assertIn("already made 3000 steps", errors)
+        self.assertIn("--steps 2500: member 0 has already made 3000 steps; use --steps 3000 or more", errors)
         code, _, errors = self.finish(self.train("--resume", "--steps", "4000", experiment=()))
         self.assertEqual(code, 0, errors)
         with open(os.path.join(self.run_dir, "experiment.textproto"), encoding="utf-8") as file:
@@ -296,6 +317,80 @@ class TrainSupervisionTest(unittest.TestCase):
         code, output, _ = self.finish(self.train("--max-hours", "0.00001"))
         self.assertEqual(code, 75)
         self.assertIn("--max-hours", output)
+
+    def test_a_sweep_passes_actors_environments_and_tls_to_its_runs(self):
+        tls = os.path.join(self.folder, "tls")
+        subprocess.run([os.path.join(SOURCE, "deploy", "dev", "make_tls.sh"), tls], check=True)
+        process = self.start_sweep("--actors", "2", "--envs", "3", "--tls", tls)
+        self.wait(lambda: len(self.lines("commands")) == 5, "start of every role")
+        self.complete()
+        code, output, errors = self.finish(process)
+        self.assertEqual(code, 0, output + errors)
+        commands = {line[0]: line for line in self.lines("commands")}
+        self.assertEqual(set(commands), {"replay", "learner", "actor-0", "actor-1", "evaluator-0"})
+        for actor in ("actor-0", "actor-1"):
+            self.assertEqual(commands[actor][commands[actor].index("--envs") + 1], "3")
+        for words in commands.values():
+            self.assertEqual(words[words.index("--tls") + 1], tls)
+        with open(os.path.join(self.folder, "swept", "cartpole-datacom", "cluster", "layout"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "actors 2\nenvironments 3\n")
+
+    def test_a_sweep_checks_the_folder_of_tls_before_it_writes(self):
+        code, _, errors = self.sweep("--tls", os.path.join(self.folder, "none"))
+        self.assertNotEqual(code, 0)
+        self.assertIn(os.path.join(self.folder, "none"), errors)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "swept")))
+
+    def test_a_sweep_drains_after_max_hours_and_can_be_resumed(self):
+        code, output, errors = self.sweep("--max-hours", "0.00001")
+        self.assertEqual(code, 75, output + errors)
+        self.assertIn("--max-hours 1e-05 reached: draining\n", output)
+        self.assertIn("run the same command again to resume\n", output)
+        self.complete()
+        code, output, errors = self.sweep("--max-hours", "1")
+        self.assertEqual(code, 0, output + errors)
+
+    def test_a_sweep_in_lockstep_has_one_actor(self):
+        code, output, errors = self.sweep("--lockstep", "--render-only")
+        self.assertEqual(code, 0, output + errors)
+        with open(os.path.join(self.folder, "swept", "cartpole-datacom", "experiment.textproto"), encoding="utf-8") as file:
+            self.assertIn("  lockstep: true\n", file.read())
+        code, _, errors = self.sweep("--lockstep", "--actors", "2")
+        self.assertEqual(code, 2)
+        self.assertIn("--actors 2: lockstep runs one actor; leave out --actors", errors)
+
+    def test_the_older_name_of_a_sweeps_folder_works_alone(self):
+        code, output, errors = self.sweep("--dir", os.path.join(self.folder, "older"), "--render-only")
+        self.assertEqual(code, 0, output + errors)
+        self.assertTrue(os.path.exists(os.path.join(self.folder, "older", "populations.txt")))
+        code, _, errors = self.sweep("--dir", self.folder, "--run-dir", self.folder)
+        self.assertEqual(code, 2)
+        self.assertIn("--dir is the older name of --run-dir; give only --run-dir", errors)
+
+    def test_a_folder_of_another_kind_is_refused_with_the_command_to_type(self):
+        self.assertEqual(self.sweep("--render-only")[0], 0)
+        swept = os.path.join(self.folder, "swept")
+        held = os.path.join(swept, "cartpole-datacom")
+        other, sweep = "or choose another --run-dir", "is the folder of a sweep; resume it with its `datacom sweep` command"
+        for arguments, words in ((("--run-dir", held), f"--run-dir {held} holds a run; resume it with: datacom train --run-dir {held} --resume, {other}"),
+                                 (("--run-dir", swept), f"--run-dir {swept} {sweep}, or name one of the runs in it"),
+                                 (("--run-dir", swept, "--resume"), f"--run-dir {swept} {sweep}"),
+                                 (("--run-dir", self.bin), f"--run-dir {self.bin} is not empty and holds no run; name a new folder, "
+                                                           f"e.g. --run-dir {self.bin}/run"),
+                                 (("--run-dir", FAKE), f"--run-dir {FAKE} is a file; name a folder, e.g. --run-dir runs/first"),
+                                 (("--run-dir", self.bin, "--resume"),
+                                  f"nothing to resume in {self.bin}: it has no experiment.textproto; start a run there with: "
+                                  f"datacom train EXPERIMENT --run-dir {self.bin}")):
+            with self.subTest(arguments):
+                code, _, errors = self.finish(self.train(*arguments))
+                self.assertEqual(code, 2, errors)
+                self.assertIn(words, errors)
+        code, _, errors = self.sweep("--run-dir", held)
+        self.assertEqual(code, 2)
+        self.assertIn(f"--run-dir {held} is the folder of a run, not of a sweep; choose another --run-dir", errors)
+        code, _, errors = self.sweep("--set", "hyper.cost_budget=3")
+        self.assertEqual(code, 2)
+        self.assertIn("\nrepeat the options of the sweep's first command, " + other + "\n", errors)
 
 
 if __name__ == "__main__":

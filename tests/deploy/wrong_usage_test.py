@@ -1,5 +1,6 @@
 """Tests the answers of the built commands to wrong usage: the exit code and the words of the message."""
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -33,6 +34,100 @@ class WrongUsageTest(unittest.TestCase):
                 self.assertIn(word, result.stderr)
             if program == "datacom":
                 self.assertNotRegex(result.stderr, r"(?m)^\d{4}-\d\d-\d\d")
+
+    def sections(self, verb):
+        """The parts of a verb's help by their headings."""
+        parts = re.split(r"(?m)^([A-Z][a-z ]*):\n", self.run_it("datacom", verb, "--help").stdout.split("\nExample:")[0])
+        return dict(zip(parts[1::2], parts[2::2]))
+
+    def test_all_verbs_have_the_same_options_of_a_run(self):
+        train, sweep, config = (self.sections(verb) for verb in ("train", "sweep", "config"))
+        shared = {"Options of the experiment": ["--seeds", "--steps", "--set", "--lockstep", "--device"],
+                  "Options of the processes": ["--actors", "--envs", "--run-dir", "--max-hours", "--tls", "--quiet"]}
+        for heading, flags in shared.items():
+            self.assertEqual(re.findall(r"(?m)^  (--[a-z-]+)", train[heading]), flags)
+            self.assertEqual(train[heading].strip(), sweep[heading].strip())
+        self.assertEqual(train["Options of the experiment"].strip(), config["Options of the experiment"].strip())
+        self.assertNotIn("Options of the processes", config)
+        self.assertEqual(re.findall(r"--[a-z-]+", train["Options"]), ["--help", "--resume", "--steps"])
+        self.assertRegex(sweep["Options"], r"--dir TEXT .*older name of --run-dir")
+
+    def test_an_option_of_another_verb_is_refused_with_what_to_type_instead(self):
+        for verb, flags, reason in (
+                ("sweep", ("--resume",), "a sweep resumes by itself; run the same command again without --resume"),
+                ("train", ("--jobs", "--max-members"), "train runs one population and does not split it; use `datacom sweep FILE` for several"),
+                ("train", ("--backend", "--images"), "train runs on this machine; for a cluster use `datacom sweep FILE --backend kubernetes`, "
+                                                     "or the overlays in deploy/kubernetes"),
+                ("train", ("--render-only",), "train has no plan to print; use `datacom config EXPERIMENT`"),
+                ("train", ("--dir",), "use --run-dir"),
+                ("config", ("--actors", "--envs", "--run-dir", "--max-hours", "--tls", "--quiet", "--resume"),
+                 "config starts no process; give this option to `datacom train`")):
+            for flag in flags:
+                self.expect(verb, "cartpole/datacom", flag, words=[f"datacom {verb}: {flag}: {reason}\n"])
+                self.expect(verb, "cartpole/datacom", flag, "2", words=[f"datacom {verb}: {flag}: {reason}\n"])
+
+    def test_every_verb_shows_itself_in_its_usage(self):
+        overview = self.run_it("datacom", "help").stdout
+        self.assertEqual(overview, self.run_it("datacom", "--help").stdout)
+        verbs = re.findall(r"(?m)^  ([a-z-]+) ", overview.split("Subcommands:\n")[1].split("\n\n")[0])
+        self.assertEqual(len(verbs), 13)
+        for verb in verbs:
+            with self.subTest(verb):
+                text = self.run_it("datacom", verb, "--help").stdout
+                self.assertRegex(re.search("(?m)^Usage: .*", text).group(), f"^Usage: datacom {verb} ")
+                self.assertIn(f"Example: datacom {verb} ", text)
+                self.assertNotIn("Subcommands:", text)
+        for program in ("datacom-actor", "datacom-render", "datacom-replay"):
+            self.assertIn(f"Usage: {program} [OPTIONS]", self.run_it(program, "--help").stdout)
+        self.assertIn("replay-violation", self.run_it("datacom-render", "--help").stdout)
+
+    def test_a_wrong_option_is_answered_with_an_example_and_the_help(self):
+        for arguments, wrong, example in (
+                (("train", "cartpole/datacom", "--colour"), "The following argument was not expected: --colour",
+                 "datacom train cartpole/datacom --seeds 0-4 --steps 200000 --run-dir runs/five"),
+                (("train", "cartpole/datacom", "--device", "gpu"), "--device: gpu not in {cpu,cuda}",
+                 "datacom train cartpole/datacom --seeds 0-4 --steps 200000 --run-dir runs/five"),
+                (("sweep",), "file is required", "datacom sweep cartpole/cost_budgets --seeds 0-2 --steps 200000"),
+                (("config",), "experiment is required", "datacom config cartpole/datacom --set hyper.cost_budget=10"),
+                (("status",), "target is required", "datacom status runs/five"),
+                (("report", "x"), "--out is required", "datacom report runs/datacom runs/sac --epoch best --out compare.html"),
+                (("list", "colours"), "kind: colours not in {tasks,algorithms,experiments,sweeps}", "datacom list algorithms"),
+                (("bench", "colours"), "what: colours not in {safety,actor,replay,learner,all}", "datacom bench learner --json bench.json")):
+            self.expect(*arguments, words=[f"datacom {arguments[0]}: {wrong}\nExample: {example}\n"
+                                           f"`datacom {arguments[0]} --help` lists the options\n"])
+        self.expect("--colour", words=["datacom: A subcommand is required; `datacom --help` lists the verbs\n"])
+
+    def test_a_refusal_says_what_to_type_instead(self):
+        for arguments, words in (
+                (("train",), "name an experiment, e.g. datacom train cartpole/datacom; list them with `datacom list experiments`"),
+                (("train", "cartpole/datacom", "--resume"),
+                 "no run to resume: there is no runs/cartpole-datacom-1; name the folder with --run-dir, or start a run with: "
+                 "datacom train cartpole/datacom"),
+                (("train", "cartpole/datacom", "--lockstep", "--envs", "3"), "--envs 3: lockstep steps one environment per member, here 1; leave out --envs"),
+                (("train", "cartpole/datacom", "--seeds", "0-9", "--set", "learner.batch_size=65536"),
+                 "use a smaller --set learner.batch_size=N, or fewer members (--seeds, in a sweep --max-members)"),
+                (("train", "moon/datacom"), "cartpole/datacom, "),
+                (("train", "cartpole/datacom", "--set", "task=moon"), "cartpole, air_hockey, navigation"),
+                (("train", "cartpole/datacom", "--set", "algorithm=moon"), "datacom, "),
+                (("sweep", "moon"), 'unknown sweep "moon"; those in '),
+                (("sweep", "cartpole/cost_budgets", "--backend", "moon"), "--backend moon: unknown backend; use local or kubernetes"),
+                (("sweep", "cartpole/cost_budgets", "--images", "x"),
+                 "--images: a sweep on this machine uses no images; add --backend kubernetes"),
+                (("sweep", "cartpole/cost_budgets", "--backend", "kubernetes", "--max-hours", "1"),
+                 "stop it with kubectl delete -k, or use --backend local"),
+                (("sweep", "cartpole/cost_budgets", "--backend", "kubernetes", "--tls", self.folder), "--backend local"),
+                (("status", "nosuch/run"), "; e.g. datacom status runs/first, or datacom status 127.0.0.1:7000"),
+                (("status", self.folder), "is not a run folder: it has no experiment.textproto; name the --run-dir of a run, e.g. "
+                                          "datacom status runs/first"),
+                (("report", self.run_dir, "--out", "/nonexistent/r.html"), "; make it with: mkdir -p /nonexistent"),
+                (("frobnicate",), 'unknown verb "frobnicate"; the verbs are: train, sweep, status,')):
+            self.expect(*arguments, words=[words])
+        with socket.socket() as closed:
+            closed.bind(("127.0.0.1", 0))
+            address = f"127.0.0.1:{closed.getsockname()[1]}"
+            self.expect("status", address, code=1, words=[f"neither a replay nor a learner answers at {address}; RUN_DIR/cluster/replay.address "
+                                                          f"has the address of a run on this machine; a run with --tls needs: datacom status "
+                                                          f"{address} --tls FOLDER"])
 
     def test_help_states_the_rule_of_the_best_epoch(self):
         for verb, program in ((("eval",), "datacom"), (("render",), "datacom"), (("export",), "datacom"), (("report",), "datacom"),
@@ -97,9 +192,10 @@ class WrongUsageTest(unittest.TestCase):
                 self.assertRegex(result.stderr, rf"\Adatacom-replay: .*cannot listen on {address}: the port is in use or .*\n\Z")
 
     def test_wrong_images_or_an_option_of_the_other_backend_are_refused_before_writing(self):
-        sweep = ("sweep", "cartpole/cost_budgets", "--seeds", "0", "--dir", "swept", "--backend", "kubernetes")
+        sweep = ("sweep", "cartpole/cost_budgets", "--seeds", "0", "--run-dir", "swept", "--backend", "kubernetes")
         self.expect(*sweep, "--images", "http://x y", words=["--images http://x y: write it as registry"])
-        self.expect(*sweep, "--jobs", "2", words=["--jobs needs --backend local"])
+        self.expect(*sweep, "--jobs", "2", words=["--jobs: the queue of the cluster decides how many JobSets run; set the quota in "
+                                             "deploy/kubernetes/overlays/sweep/quota.yaml, or use --backend local"])
         self.assertFalse(os.path.exists(os.path.join(self.folder, "swept")))
 
     def test_config_makes_one_member_per_seed(self):

@@ -141,7 +141,7 @@ class SweepTest(RunTest):
         self.assertEqual(self.sweep("--render-only").returncode, 0)
         for result, parts in ((self.sweep("--backend", "moon"), ("moon", "local")),
                               (self.sweep(file=wrong), ("wrong.textproto", 'axis "budget", point "high"', "-9 is below 0")),
-                              (self.sweep(file=other), (POPULATIONS[0], "members[2].hyper.cost_budget", "--dir")),
+                              (self.sweep(file=other), (POPULATIONS[0], "members[2].hyper.cost_budget", "choose another --run-dir")),
                               (self.sweep("--max-members", "2"), ("other populations", POPULATIONS[0] + "_part-1")),
                               (self.sweep("--seeds", "0-1-2"), ("mine.textproto", "seeds")),
                               (self.sweep(file="cartpole/none"), ("unknown sweep", "cartpole/cost_budgets"))):

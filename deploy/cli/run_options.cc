@@ -1,0 +1,81 @@
+#include "deploy/cli/run_options.h"
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/whole_number.h"
+
+namespace datacom::cli {
+namespace {
+
+constexpr char kExperiment[] = "Options of the experiment";  // headings in the help
+constexpr char kProcesses[] = "Options of the processes";
+
+// CLI11's own check would print the range of a double.
+CLI::Validator AboveZero() {
+  const auto check = [](const std::string& text) {
+    double value = 0;
+    if (absl::SimpleAtod(text, &value) && value > 0) return std::string();
+    return absl::StrCat("must be a number above 0, not ", text);
+  };
+  return CLI::Validator(check, "");
+}
+
+}  // namespace
+
+void AddExperimentOptions(CLI::App* verb, TrainOptions* options) {
+  verb->add_option("--seeds", options->seeds,
+                   "seeds, instead of those in the file: 0-4, 3 or 0,2,5-7; one member for each, in a sweep for each "
+                   "point and seed")
+      ->group(kExperiment);
+  verb->add_option("--steps", options->steps, "exact number of environment steps of each member")
+      ->check(WholeNumber<uint64_t>(1))
+      ->group(kExperiment);
+  verb->add_option("--set", options->overrides,
+                   "path=value, e.g. hyper.cost_budget=10; may be repeated; a sweep refuses a path that an axis sets")
+      ->allow_extra_args(false)
+      ->group(kExperiment);
+  verb->add_flag("--lockstep", options->lockstep,
+                 "bit-reproducible, with one environment per member and policy lag 0: every run gives the same "
+                 "records, also after a kill and a resume, and on every processor with the same line \"arithmetic\" in "
+                 "build.txt")
+      ->group(kExperiment);
+  verb->add_option("--device", options->device, "device of the learner: cpu or cuda")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->group(kExperiment);
+}
+
+void AddProcessOptions(CLI::App* verb, TrainOptions* options) {
+  verb->add_option("--actors", options->actors, "actor processes of each run (1; a resume keeps the run's number)")
+      ->check(CLI::Range(1, 10000))
+      ->group(kProcesses);
+  verb->add_option("--envs", options->environments,
+                   "environments of each actor, rounded up to a multiple of the members (default: one per member; a "
+                   "resume keeps the run's number)")
+      ->check(CLI::Range(1, 65536))
+      ->group(kProcesses);
+  verb->add_option("--run-dir", options->run_dir,
+                   "folder of the run (runs/<experiment>-<n>), or of the whole sweep (runs/<sweep>)")
+      ->group(kProcesses);
+  verb->add_option("--max-hours", options->max_hours, "drain and exit with 75 after this time")
+      ->check(AboveZero())
+      ->group(kProcesses);
+  verb->add_option(
+          "--tls", options->tls,
+          "folder with ca.crt, tls.crt, tls.key and token (deploy/dev/make_tls.sh): mutual TLS between the roles")
+      ->group(kProcesses);
+  verb->add_flag("--quiet", options->quiet, "print only failures and the final table")->group(kProcesses);
+}
+
+void RefuseOptions(CLI::App* verb, const std::vector<std::string>& flags, const std::string& reason) {
+  for (const std::string& flag : flags) {
+    const auto refuse = [flag, reason](const std::vector<std::string>&) -> bool {
+      throw CLI::ValidationError(flag, reason);
+    };
+    verb->add_option(flag, refuse)->expected(0, 1)->group("");
+  }
+}
+
+}  // namespace datacom::cli
