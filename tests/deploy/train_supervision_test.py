@@ -48,11 +48,11 @@ class TrainSupervisionTest(unittest.TestCase):
         self.addCleanup(self.end, process)
         return process
 
-    def start_sweep(self, *arguments):
-        """Starts a sweep of one population with one member in the folder `swept`."""
+    def start_sweep(self, *arguments, axes=""):
+        """Starts a sweep in the folder `swept`: without axes one population with one member."""
         file = os.path.join(self.folder, "one.textproto")
         with open(file, "w", encoding="utf-8") as text:
-            text.write('name: "one"\nexperiments: "cartpole/datacom"\nseeds: "7"\nset: "run.env_steps=3000"\n')
+            text.write('name: "one"\nexperiments: "cartpole/datacom"\nseeds: "7"\nset: "run.env_steps=3000"\n' + axes)
         folder = [] if {"--dir", "--run-dir"} & set(arguments) else ["--run-dir", os.path.join(self.folder, "swept")]
         process = subprocess.Popen([DATACOM, "sweep", file, *folder, *arguments], env=self.environment, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True)
@@ -349,6 +349,21 @@ class TrainSupervisionTest(unittest.TestCase):
         self.complete()
         code, output, errors = self.sweep("--max-hours", "1")
         self.assertEqual(code, 0, output + errors)
+
+    def test_a_sweep_that_is_stopped_when_its_first_population_ends_exits_75(self):
+        self.tell("evaluator-0.stubborn")
+        points = "".join(f'points {{ label: "{horizon}" set: "task_options.horizon={horizon}" }} ' for horizon in (50, 40))
+        process = self.start_sweep(axes=f'axes {{ name: "H" {points}}}\n')
+        self.wait(lambda: len(self.starts("evaluator-0")) == 1, "start of the evaluator")
+        self.complete()
+        self.wait(lambda: ["evaluator-0"] in self.lines("stops"), "end of the training")
+        process.send_signal(signal.SIGTERM)
+        self.assertTrue(any("draining" in line for line in process.stdout))
+        self.kill("evaluator-0")
+        code, output, errors = self.finish(process)
+        self.assertEqual(code, 75, output + errors)
+        self.assertIn("run the same command again to resume\n", output)
+        self.assertEqual(len(self.starts("learner")), 1)
 
     def test_a_sweep_in_lockstep_has_one_actor(self):
         code, output, errors = self.sweep("--lockstep", "--render-only")
