@@ -77,6 +77,7 @@ class SessionTable {
   // Name of the session's actor, living or among the latest 4096; empty for another number.
   std::string ActorOf(uint32_t number) const;
   std::map<uint32_t, Session>& living() { return living_; }
+  const std::map<uint32_t, Session>& living() const { return living_; }
   const CreditFile::Entry& credit(const Session& session, uint32_t member) const {
     return credit_->at(session.slot, member);
   }

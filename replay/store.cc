@@ -65,6 +65,7 @@ Store::Store(const RowSchema& schema, const Options& options)
       options_(options),
       limiter_(LimiterOptions(options.experiment)),
       started_(options.clock->Now()),
+      credit_(limiter_, static_cast<uint32_t>(options.experiment.members_size())),
       rows_rate_(options.clock, kRateWindowSeconds) {}
 
 absl::StatusOr<std::unique_ptr<Store>> Store::Open(const RowSchema& schema, const Options& options) {
@@ -89,7 +90,6 @@ absl::Status Store::Recover() {
     }
     members_.push_back(std::move(table));
   }
-  turn_.assign(members, 0);
   rejected_.assign(members, 0);
   duplicates_.assign(members, 0);
   ASSIGN_OR_RETURN(sessions_,
@@ -106,7 +106,7 @@ absl::Status Store::Recover() {
     }
   }
   for (auto& table : members_) table->mutable_episodes()->AbandonAllBut(living);
-  CountLanes();
+  credit_.CountLanes(*sessions_);
   return absl::OkStatus();
 }
 
@@ -147,8 +147,16 @@ void Store::EndSessions(const std::vector<uint32_t>& ended) {
   for (const uint32_t session : ended) {
     for (auto& table : members_) table->mutable_episodes()->Abandon(session);
   }
-  CountLanes();
+  credit_.CountLanes(*sessions_);
   GrantAll();
+}
+
+void Store::Grant(uint32_t member) {
+  credit_.Grant(member, members_[member]->inserted(), completed_update_, sessions_.get());
+}
+
+void Store::GrantAll() {
+  for (uint32_t member = 0; member < members_.size(); ++member) Grant(member);
 }
 
 absl::StatusOr<v1::RegisterReply> Store::Register(const std::string& actor, uint64_t incarnation,
@@ -159,7 +167,7 @@ absl::StatusOr<v1::RegisterReply> Store::Register(const std::string& actor, uint
   auto registered = sessions_->Register(actor, incarnation, environments, &ended);
   EndSessions(ended);
   RETURN_IF_ERROR(registered.status());
-  CountLanes();
+  credit_.CountLanes(*sessions_);
   const Session& session = **registered;
   v1::RegisterReply reply;
   reply.set_session(session.number);

@@ -22,6 +22,7 @@
 #include "common/transitions/row_schema.h"
 #include "datacom/v1/experiment.pb.h"
 #include "datacom/v1/replay.pb.h"
+#include "replay/credit.h"
 #include "replay/limiter.h"
 #include "replay/mapped_file.h"
 #include "replay/member_table.h"
@@ -82,6 +83,8 @@ class Store {
 
   // Calls for the learner.
   void SetLearnerConnected(bool connected);
+  // Call it with every request of a learner: ALREADY_EXISTS when a later start of the learner has called.
+  absl::Status AcceptLearner(uint32_t incarnation);
   // INVALID_ARGUMENT beyond the run's last update. FAILED_PRECONDITION, naming both positions, when the update has seen
   // more rows than the replay holds: the replay is older than the learner's checkpoint.
   absl::Status Announce(uint64_t completed_update);
@@ -113,8 +116,6 @@ class Store {
   void EndSessions(const std::vector<uint32_t>& ended) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Grant(uint32_t member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GrantAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  uint64_t CreditGoal(const Session& session, uint64_t sessions) const;
-  void CountLanes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // after a session came or went
   absl::StatusOr<Session*> FindStream(uint32_t session, uint64_t stream) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckChunk(const Session& session, const v1::Chunk& chunk) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Latches the failure of the disk in health_ and returns it.
@@ -135,13 +136,13 @@ class Store {
   mutable Mutex mutex_;
   std::vector<std::unique_ptr<MemberTable>> members_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<SessionTable> sessions_ ABSL_GUARDED_BY(mutex_);
-  std::vector<uint32_t> turn_ ABSL_GUARDED_BY(mutex_);   // per member: session number that Grant considers first
-  std::vector<uint32_t> lanes_ ABSL_GUARDED_BY(mutex_);  // per member: environments that act for it
+  Credit credit_ ABSL_GUARDED_BY(mutex_);
   std::vector<uint64_t> rejected_ ABSL_GUARDED_BY(mutex_), duplicates_ ABSL_GUARDED_BY(mutex_);  // rows, per member
   uint64_t completed_update_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t next_stream_ ABSL_GUARDED_BY(mutex_) = 1;
   uint64_t waiting_draw_ ABSL_GUARDED_BY(mutex_) = 0;  // update whose draw lacked rows
   int learners_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint32_t learner_incarnation_ ABSL_GUARDED_BY(mutex_) = 0;  // the largest that called
   StoreCounters counters_ ABSL_GUARDED_BY(mutex_);
   RateMeter rows_rate_ ABSL_GUARDED_BY(mutex_);  // fed by Tick
   absl::Status health_ ABSL_GUARDED_BY(mutex_);

@@ -57,7 +57,7 @@ TEST(StoreTest, ConcurrentActorsLearnerAndQueriesEndWithExactlyTheRunsRows) {
     v1::DrawReply reply;
     const absl::Status drawn = store->Draw(update, &reply);
     ASSERT_TRUE(drawn.ok()) << "update " << update << ": " << drawn;
-    store->Announce(update);
+    EXPECT_TRUE(store->Announce(update).ok());
   }
   done = true;
   for (std::thread& thread : threads) thread.join();

@@ -197,7 +197,7 @@ TEST(StoreTest, WithSyncEveryBatchReachesTheDiskBeforeItIsAcknowledged) {
                   absl::StatusCode::kOk);
         EXPECT_EQ(syncs - before >= 2, sync) << "once for the rows, then for the cursor";
       }
-      store->Announce(completed);
+      EXPECT_TRUE(store->Announce(completed).ok());
     }
     const uint64_t rows = MemberOf(*store, 0).inserted();
     EXPECT_GT(rows, 300u);
@@ -272,7 +272,7 @@ TEST_F(PowerLossTest, ASilentSessionContinuesAfterItsRowsWereOverwritten) {
   silent.Hear(store_.get());
   busy.Open(store_.get(), "actor-1", 1, 1);
   for (uint64_t completed = 0; completed < 600; completed += 5) {
-    store_->Announce(completed);
+    EXPECT_TRUE(store_->Announce(completed).ok());
     SendAll(&busy);
   }
   v1::RowRange range;

@@ -34,7 +34,7 @@ class StoreDrawTest : public ::testing::Test {
                   absl::StatusCode::kOk);
       }
       client_.Hear(store_.get());
-      while (store_->Ready(completed_ + 1) && completed_ < rows) store_->Announce(++completed_);
+      while (store_->Ready(completed_ + 1) && completed_ < rows) EXPECT_TRUE(store_->Announce(++completed_).ok());
     }
   }
   v1::DrawReply Draw(uint64_t update) {
@@ -112,7 +112,7 @@ TEST(StoreTest, AMemberDrawsTheSameRowsAloneAndInAPopulation) {
     client.Open(store.get(), "actor-0", 1, static_cast<uint32_t>(seeds.size()));
     std::string bytes;
     for (uint64_t update = 1; update <= 250; ++update) {
-      store->Announce(update - 1);
+      EXPECT_TRUE(store->Announce(update - 1).ok());
       client.Hear(store.get());
       for (uint32_t member = 0; member < seeds.size(); ++member) {
         for (; client.next[member] < 10 + update; client.Hear(store.get())) {
@@ -198,7 +198,7 @@ TEST(StoreTest, ALearnerResumedFromTheOlderCheckpointFindsItsRows) {
     Client client;
     client.Open(store.get(), "actor-0", 1, 1);
     for (uint64_t completed = 0; completed <= done; ++completed) {
-      store->Announce(completed);
+      EXPECT_TRUE(store->Announce(completed).ok());
       for (client.Hear(store.get()); client.next[0] < client.limit[0]; client.Hear(store.get())) {
         const auto count = static_cast<uint32_t>(client.limit[0] - client.next[0]);
         ASSERT_EQ(client.Send(store.get(), MakeChunk(0, client.next[0], SimpleRows(client.next[0], count))),
@@ -209,7 +209,7 @@ TEST(StoreTest, ALearnerResumedFromTheOlderCheckpointFindsItsRows) {
     store.reset();
     store = MustOpen(experiment, folder.path(), &clock);
     const uint64_t resumed = done - 2 * 20;  // checkpoint_updates = 20
-    store->Announce(resumed);
+    EXPECT_TRUE(store->Announce(resumed).ok());
     for (uint64_t update = resumed + 1; update <= done; ++update) {
       v1::DrawReply reply;
       const absl::Status drawn = store->Draw(update, &reply);

@@ -41,7 +41,7 @@ class ExportTest : public ::testing::Test {
         ASSERT_EQ(client.Send(store.get(), MakeChunk(member, client.next[member], {row})), absl::StatusCode::kOk);
       }
       client.Hear(store.get());
-      store->Announce(static_cast<uint64_t>(std::max(0, i - 9)));  // so that there is always credit
+      EXPECT_TRUE(store->Announce(static_cast<uint64_t>(std::max(0, i - 9))).ok());  // so that there is always credit
     }
   }
   ExportOptions Options() const {

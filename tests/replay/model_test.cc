@@ -93,13 +93,13 @@ class StoreModel {
   void Reopen() {  // like a restart after a kill
     store_.reset();
     store_ = MustOpen(experiment_, folder_.path(), &clock_);
-    store_->Announce(completed_);
+    EXPECT_TRUE(store_->Announce(completed_).ok());
     for (Client& each : clients_) each.Reconnect(store_.get());
   }
 
   void Learn() {
     if (completed_ == bounds_.last_update() || !store_->Ready(completed_ + 1)) return;
-    store_->Announce(++completed_);
+    EXPECT_TRUE(store_->Announce(++completed_).ok());
     if (random_.Below(4) != 0) return;
     v1::DrawReply reply;
     const absl::Status drawn = store_->Draw(completed_, &reply);
@@ -196,7 +196,8 @@ class Schedule {
     if (action < 1) {
       Die(&actor);
     } else if (action < 30) {
-      if (completed_ < bounds_.last_update() && store_->Ready(completed_ + 1)) store_->Announce(++completed_);
+      if (completed_ < bounds_.last_update() && store_->Ready(completed_ + 1))
+        EXPECT_TRUE(store_->Announce(++completed_).ok());
     } else {
       Act(&actor);
     }

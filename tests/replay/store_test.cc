@@ -143,7 +143,7 @@ TEST(StoreTest, LockstepGrantsOneRowPerUpdateAndAKilledActorContinuesItsEpisode)
   EXPECT_EQ(client.limit[0], 11u) << "min_size + 1 rows act with update 0";
   EXPECT_EQ(client.Send(store.get(), MakeChunk(0, 0, SimpleRows(0, 11))), absl::StatusCode::kOk);
   for (uint64_t update = 1; update <= 3; ++update) {
-    store->Announce(update);
+    EXPECT_TRUE(store->Announce(update).ok());
     client.Hear(store.get());
     ASSERT_EQ(client.limit[0], 11 + update);
     EXPECT_EQ(client.progress.min_policy_update[0], update);

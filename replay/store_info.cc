@@ -1,4 +1,4 @@
-// Credit, draws and wait messages of Store (declared in store.h).
+// What Store tells about itself: wait messages, health, counters, Info and ReadRange (declared in store.h).
 #include <algorithm>
 #include <cmath>
 
@@ -14,126 +14,12 @@ namespace datacom {
 namespace {
 
 constexpr double kExpectedWaitSeconds = 2;
-constexpr uint64_t kLockstepCredit = 256;  // rows; no other session could use them
 
 std::string Ago(const Clock& clock, Clock::Time then) {
   return absl::StrFormat("%.0f s ago", Seconds(clock.Now() - then));
 }
 
 }  // namespace
-
-uint64_t Store::CreditGoal(const Session& session, uint64_t sessions) const {
-  if (limiter_.options().lockstep) return kLockstepCredit;
-  // All sessions together hold at most half of the tolerance (but at least one step per environment), so that actors
-  // that die or stall with unused credit leave enough for the others.
-  return std::max<uint64_t>(session.environments_per_member(), limiter_.options().tolerance / (2 * sessions));
-}
-
-void Store::CountLanes() {
-  const bool lockstep = limiter_.options().lockstep;
-  lanes_.assign(members_.size(), lockstep ? 1 : 0);  // lockstep: even before the actor registers
-  if (lockstep) return;
-  for (const auto& [number, session] : sessions_->living()) {
-    for (uint32_t i = 0; i < session.member_count; ++i) {
-      lanes_[session.first_member + i] += session.environments_per_member();
-    }
-  }
-}
-
-void Store::Grant(uint32_t member) {
-  const uint64_t inserted = members_[member]->inserted();
-  uint64_t granted = inserted + sessions_->Outstanding(member);
-  uint64_t allowed = limiter_.Allowed(completed_update_);
-  if (limiter_.options().lockstep) allowed = std::min(allowed, limiter_.PolicyChange(inserted));
-  std::vector<Session*> takers;
-  for (auto& [number, session] : sessions_->living()) {
-    if (session.connected() && session.serves(member)) takers.push_back(&session);
-  }
-  if (takers.empty() || granted >= allowed) return;
-  // Start with the session whose turn it is, then take the others in order.
-  const auto turn = turn_[member];
-  const auto first =
-      std::find_if(takers.begin(), takers.end(), [turn](const Session* session) { return session->number >= turn; });
-  std::rotate(takers.begin(), first == takers.end() ? takers.begin() : first, takers.end());
-  for (Session* session : takers) {
-    CreditFile::Entry entry = sessions_->credit(*session, member);
-    const uint64_t credit = entry.limit - entry.next_sequence, goal = CreditGoal(*session, takers.size());
-    if (credit > goal / 2) continue;  // has enough for now; few large grants are cheaper than many small ones
-    const uint64_t share = std::max<uint64_t>(session->environments_per_member(), (allowed - granted) / takers.size());
-    const uint64_t piece = std::min({goal - credit, allowed - granted, limiter_.options().lockstep ? goal : share});
-    if (piece == 0 || (credit > 0 && piece < session->environments_per_member())) continue;
-    session->min_policy_update[member - session->first_member] = limiter_.MinPolicyUpdate(granted, completed_update_);
-    entry.limit += piece;
-    sessions_->SetCredit(*session, member, entry);
-    granted += piece;
-    turn_[member] = session->number + 1;
-    if (granted >= allowed) break;
-  }
-}
-
-void Store::GrantAll() {
-  for (uint32_t member = 0; member < members_.size(); ++member) Grant(member);
-}
-
-void Store::SetLearnerConnected(bool connected) {
-  MutexLock lock(&mutex_);
-  learners_ += connected ? 1 : -1;
-  waiting_draw_ = 0;
-}
-
-absl::Status Store::Announce(uint64_t completed_update) {
-  MutexLock lock(&mutex_);
-  if (completed_update_ == completed_update) return absl::OkStatus();
-  if (completed_update > limiter_.schedule().LastUpdate()) {
-    return absl::InvalidArgumentError(absl::StrCat("completed update ", completed_update, ": the run has updates 1 to ",
-                                                   limiter_.schedule().LastUpdate()));
-  }
-  const uint64_t seen = completed_update == 0 ? 0 : limiter_.schedule().RowsSeen(completed_update);
-  for (uint32_t member = 0; member < members_.size(); ++member) {
-    if (members_[member]->inserted() >= seen) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat("the learner has completed update ", completed_update, ", which has seen ", seen,
-                     " rows of member ", member, ", but ", options_.folder, " holds ", members_[member]->inserted(),
-                     ": the replay is older than the checkpoint; restore both from one copy of the run folder"));
-  }
-  completed_update_ = completed_update;
-  GrantAll();
-  return absl::OkStatus();
-}
-
-bool Store::Ready(uint64_t update) const {
-  MutexLock lock(&mutex_);
-  const uint64_t seen = limiter_.schedule().RowsSeen(update);
-  return std::all_of(members_.begin(), members_.end(), [&](const auto& table) { return table->inserted() >= seen; });
-}
-
-absl::Status Store::Draw(uint64_t update, v1::DrawReply* reply) {
-  MutexLock lock(&mutex_);
-  RETURN_IF_ERROR(health_);  // a failed commit may have left rows without their failures and episodes
-  if (update == 0 || update > limiter_.schedule().LastUpdate()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("draw of update ", update, ": the run has updates 1 to ", limiter_.schedule().LastUpdate()));
-  }
-  const uint64_t seen = limiter_.schedule().RowsSeen(update);
-  const uint64_t before =
-      update == 1 ? 0 : limiter_.schedule().RowsSeen(update - 1);  // update 1 gets all earlier episodes
-  waiting_draw_ = update;
-  for (const auto& table : members_) {
-    if (table->inserted() < seen)
-      return absl::UnavailableError(absl::StrCat("update ", update, " needs ", seen, " rows"));
-  }
-  waiting_draw_ = 0;
-  reply->set_update(update);
-  for (uint32_t member = 0; member < members_.size(); ++member) {
-    const auto& table = members_[member];
-    v1::MemberBatch* batch = reply->add_batches();
-    RETURN_IF_ERROR(table->Draw(update, seen, before, batch));
-    batch->set_inserted(std::min(table->inserted(), limiter_.Allowed(update - 1)));
-    batch->set_lanes(lanes_[member]);
-  }
-  ++counters_.draws;
-  return absl::OkStatus();
-}
 
 std::string Store::DescribeSessions(uint32_t member) const {
   std::vector<std::string> parts;
@@ -294,7 +180,7 @@ void Store::Info(v1::ReplayInfo* info) const {
       member->set_samples_per_insert(static_cast<double>(completed_update_) / (table.inserted() - start));
     member->set_rejected_rows(rejected_[i]);
     member->set_duplicate_rows(duplicates_[i]);
-    member->set_lanes(lanes_[i]);
+    member->set_lanes(credit_.lanes(i));
   }
   for (const auto& [number, session] : sessions_->living()) {
     v1::SessionInfo* to = info->add_sessions();
