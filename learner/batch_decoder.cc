@@ -1,16 +1,18 @@
+#include "learner/batch_decoder.h"
+
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/safety/safe_map.h"
-#include "learner/prefetch.h"
 
 namespace datacom::learner {
 namespace {
 
-// Byte offset of a learning column in a block of `rows` rows, and its bytes; {0, 0} when the schema has no such column.
+// Where a learning column begins in a block of `rows` rows, and its size. {0, 0}: the schema has no such column.
 struct Span {
   size_t offset = 0, bytes = 0;
 };
@@ -24,7 +26,7 @@ Span FindColumn(const RowSchema& schema, absl::string_view name, size_t rows) {
   return {};
 }
 
-// Leaves `out` as it is where the schema has no such column.
+// Does not change `out` if the schema has no such column.
 void CopyFloats(const RowSchema& schema, absl::string_view name, const std::string& block, size_t rows, float* out) {
   const Span span = FindColumn(schema, name, rows);
   std::memcpy(out, block.data() + span.offset, span.bytes);
@@ -133,7 +135,7 @@ absl::Status BatchDecoder::DecodeFailure(int member, const std::string& bytes, B
 absl::Status BatchDecoder::DecodeEpisode(int member, v1::Episode* episode, FinishedEpisode* out) {
   out->member = member;
   const size_t states = static_cast<size_t>(episode->length()) + 1;
-  // learner/algorithms/README.md 5.3: only if there were more than delta_warmup rows before the episode's last one.
+  // learner/algorithms/README.md 5.3: only if more than delta_warmup rows lie before the episode's last row.
   const bool due =
       dynamics_ != nullptr && !episode->observations().empty() && episode->last_row() > delta_warmup_[member] + 1;
   if (due) {

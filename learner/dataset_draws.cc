@@ -10,7 +10,7 @@
 namespace datacom::learner {
 namespace {
 
-constexpr int kDepth = 4;  // batches decoded ahead; all rows are there from the start
+constexpr int kDepth = 4;  // batches decoded ahead
 
 }  // namespace
 
@@ -32,7 +32,7 @@ absl::StatusOr<v1::DrawReply> DatasetDraws::Next(std::chrono::milliseconds) {
   {
     MutexLock lock(&mutex_);
     if (cancelled_) return absl::CancelledError("cancelled");
-    if (requests_.empty()) return absl::FailedPreconditionError("no draw was asked for");
+    if (requests_.empty()) return absl::FailedPreconditionError("no draw was requested");
     update = requests_.front();
     requests_.pop_front();
   }

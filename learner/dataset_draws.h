@@ -1,5 +1,7 @@
-// Draws of a recorded dataset in place of a replay's: what pre-training learns from. The batch of (member, pre-training
-// update) is a pure function of both seeds, the update and the dataset, of which every member draws from all rows.
+// Draws from a recorded dataset instead of a replay: the data of pre-training.
+//
+// Every member draws from all rows of the dataset. The batch of a member is a pure function of run seed, member seed,
+// pre-training update and dataset. Thread-safe; blocks nowhere, except that OpenPretraining reads files.
 #ifndef DATACOM_LEARNER_DATASET_DRAWS_H_
 #define DATACOM_LEARNER_DATASET_DRAWS_H_
 
@@ -13,11 +15,12 @@
 #include "common/rpc/replay_client.h"
 #include "datacom/v1/experiment.pb.h"
 #include "learner/algorithms/algorithm.h"
+#include "learner/batch_decoder.h"
 #include "learner/prefetch.h"
 
 namespace datacom::learner {
 
-// Update u of the stream is pre-training update u. Next never waits; Announce means nothing here.
+// Update u of the stream is pre-training update u. Next never waits; Announce does nothing.
 class DatasetDraws : public DrawStream {
  public:
   DatasetDraws(Dataset dataset, const AlgorithmConfig& config);
@@ -34,8 +37,8 @@ class DatasetDraws : public DrawStream {
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// The pre-training updates of an experiment that are left after `done` ones, ready to be trained on; null where there
-// are none. Reads the dataset: errors as Dataset::Read's.
+// The batches of an experiment's pre-training updates after the first `done` ones; null if there are none. Reads the
+// dataset, with the errors of Dataset::Read. `dynamics` is null if the algorithm needs none.
 absl::StatusOr<std::unique_ptr<Prefetch>> OpenPretraining(const v1::Experiment& resolved, const RowSchema& schema,
                                                           const AlgorithmConfig& config,
                                                           std::shared_ptr<const ControlAffine> dynamics,

@@ -1,92 +1,118 @@
 #include "learner/learner_service.h"
 
-#include <chrono>
-#include <vector>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status.h"
 #include "common/rpc/channel.h"
 
 namespace datacom::learner {
 namespace {
 
-constexpr std::chrono::milliseconds kPoll{500};  // how soon a subscriber that left is noticed
+// Sends one snapshot, or ends with an error. Deletes itself in OnDone.
+class OneSnapshot final : public grpc::ServerWriteReactor<v1::SnapshotChunk> {
+ public:
+  explicit OneSnapshot(absl::StatusOr<PublishedPtr> snapshot) : snapshot_(std::move(snapshot)) { Next(); }
+  void OnWriteDone(bool ok) override {
+    if (ok) {
+      Next();
+    } else {
+      Finish(grpc::Status::CANCELLED);
+    }
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  void Next() {
+    if (!snapshot_.ok() || sent_ == (*snapshot_)->chunks().size()) {
+      Finish(ToGrpc(snapshot_.status()));
+    } else {
+      StartWrite(&(*snapshot_)->chunks()[sent_++]);
+    }
+  }
+
+  const absl::StatusOr<PublishedPtr> snapshot_;
+  size_t sent_ = 0;  // chunks
+};
+
+grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const absl::Status& status) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpc(status));
+  return reactor;
+}
 
 }  // namespace
 
-grpc::Status LearnerService::Subscribe(grpc::ServerContext* context, const v1::SubscribeRequest* request,
-                                       grpc::ServerWriter<v1::SnapshotChunk>* writer) {
-  const absl::Status hello = CheckHello(request->hello(), parts_.run_id, /*schema_fingerprint=*/0);
-  if (!hello.ok()) return ToGrpc(hello);
-  const uint64_t first = request->first_member(), count = request->member_count();
-  if (count == 0 || first + count > parts_.hub->members()) {
-    return ToGrpc(absl::InvalidArgumentError(
-        absl::StrCat("members [", first, ", ", first + count, ") asked for, the run has ", parts_.hub->members())));
+LearnerService::LearnerService(std::string run_id, ServedState& served, std::function<void(int)> on_subscribers,
+                               int max_subscribers)
+    : run_id_(std::move(run_id)),
+      served_(served),
+      subscriptions_(served.snapshots, max_subscribers, std::move(on_subscribers)) {}
+
+absl::Status LearnerService::CheckRun(const v1::Hello& hello) const {
+  return CheckHello(hello, run_id_, /*schema_fingerprint=*/0);
+}
+
+grpc::ServerWriteReactor<v1::SnapshotChunk>* LearnerService::Subscribe(grpc::CallbackServerContext*,
+                                                                       const v1::SubscribeRequest* request) {
+  auto stream = OpenSubscription(*request);
+  return stream.ok() ? *stream : new OneSnapshot(stream.status());
+}
+
+absl::StatusOr<grpc::ServerWriteReactor<v1::SnapshotChunk>*> LearnerService::OpenSubscription(
+    const v1::SubscribeRequest& request) {
+  RETURN_IF_ERROR(CheckRun(request.hello()));
+  const uint64_t first = request.first_member(), count = request.member_count();
+  if (count == 0 || first + count > served_.snapshots.members()) {
+    return absl::InvalidArgumentError(absl::StrCat("members [", first, ", ", first + count,
+                                                   ") were requested, the run has ", served_.snapshots.members()));
   }
-  struct Admission {
-    explicit Admission(LearnerService* s) : service(s), number(++s->subscribers_) {
-      service->parts_.on_subscriber_change();
-    }
-    ~Admission() {
-      --service->subscribers_;
-      service->parts_.on_subscriber_change();
-    }
-    LearnerService* const service;
-    const int number;
-  } admission(this);
-  if (admission.number > parts_.max_subscribers) {
-    return ToGrpc(
-        absl::ResourceExhaustedError(absl::StrCat("more than ", parts_.max_subscribers, " snapshot subscribers")));
-  }
-  std::vector<PublishedPtr> sent(count);
-  while (!context->IsCancelled() && !parts_.hub->closed()) {
-    parts_.hub->WaitForNewer(first, sent, kPoll);
-    for (uint64_t i = 0; i < count; ++i) {
-      PublishedPtr latest = parts_.hub->Latest(first + i);
-      if (latest == nullptr || latest == sent[i]) continue;
-      if (!latest->ForEachChunk([writer](const v1::SnapshotChunk& chunk) { return writer->Write(chunk); })) {
-        return grpc::Status(grpc::StatusCode::CANCELLED, "subscriber left");
-      }
-      sent[i] = std::move(latest);
-    }
-  }
-  return grpc::Status(grpc::StatusCode::UNAVAILABLE, "the learner is leaving");
+  return subscriptions_.Open(request.first_member(), request.member_count());
 }
 
-grpc::Status LearnerService::Lease(grpc::ServerContext*, const v1::LeaseRequest* request, v1::LeaseReply* reply) {
-  const absl::Status hello = CheckHello(request->hello(), parts_.run_id, /*schema_fingerprint=*/0);
-  if (!hello.ok()) return ToGrpc(hello);
-  if (request->evaluator().empty()) return ToGrpc(absl::InvalidArgumentError("evaluator: must be named"));
-  *reply = parts_.evaluations->Lease(request->evaluator());
-  return grpc::Status::OK;
+grpc::ServerUnaryReactor* LearnerService::Lease(grpc::CallbackServerContext* context, const v1::LeaseRequest* request,
+                                                v1::LeaseReply* reply) {
+  const auto run = [&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckRun(request->hello()));
+    if (request->evaluator().empty()) return absl::InvalidArgumentError("evaluator: must be named");
+    *reply = served_.evaluations.Lease(request->evaluator());
+    return absl::OkStatus();
+  };
+  return Answer(context, run());
 }
 
-grpc::Status LearnerService::Fetch(grpc::ServerContext*, const v1::FetchRequest* request,
-                                   grpc::ServerWriter<v1::SnapshotChunk>* writer) {
-  const absl::Status hello = CheckHello(request->hello(), parts_.run_id, /*schema_fingerprint=*/0);
-  if (!hello.ok()) return ToGrpc(hello);
-  absl::StatusOr<PublishedPtr> snapshot = parts_.policies->Get(request->epoch(), request->member());
-  if (!snapshot.ok()) return ToGrpc(snapshot.status());
-  (*snapshot)->ForEachChunk([writer](const v1::SnapshotChunk& chunk) { return writer->Write(chunk); });
-  return grpc::Status::OK;
+grpc::ServerWriteReactor<v1::SnapshotChunk>* LearnerService::Fetch(grpc::CallbackServerContext*,
+                                                                   const v1::FetchRequest* request) {
+  return new OneSnapshot(FindPolicy(*request));
 }
 
-grpc::Status LearnerService::Report(grpc::ServerContext*, const v1::ReportRequest* request, v1::ReportReply* reply) {
-  const absl::Status hello = CheckHello(request->hello(), parts_.run_id, /*schema_fingerprint=*/0);
-  if (!hello.ok()) return ToGrpc(hello);
-  const absl::StatusOr<bool> accepted = parts_.evaluations->Report(*request);
-  if (!accepted.ok()) return ToGrpc(accepted.status());
-  reply->set_accepted(*accepted);
-  return grpc::Status::OK;
+absl::StatusOr<PublishedPtr> LearnerService::FindPolicy(const v1::FetchRequest& request) {
+  RETURN_IF_ERROR(CheckRun(request.hello()));
+  return served_.policies.Get(request.epoch(), request.member());
 }
 
-grpc::Status LearnerService::Info(grpc::ServerContext*, const v1::LearnerInfoRequest* request, v1::LearnerInfo* reply) {
-  v1::Hello hello = request->hello();
-  if (hello.run_id().empty()) hello.set_run_id(parts_.run_id);  // Info alone answers whoever asks
-  const absl::Status status = CheckHello(hello, parts_.run_id, /*schema_fingerprint=*/0);
-  if (!status.ok()) return ToGrpc(status);
-  *reply = parts_.learner_status->Info();
-  reply->set_pending_evaluations(parts_.evaluations->pending_items());
-  return grpc::Status::OK;
+grpc::ServerUnaryReactor* LearnerService::Report(grpc::CallbackServerContext* context, const v1::ReportRequest* request,
+                                                 v1::ReportReply* reply) {
+  const auto run = [&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckRun(request->hello()));
+    ASSIGN_OR_RETURN(const bool accepted, served_.evaluations.Report(*request));
+    reply->set_accepted(accepted);
+    return absl::OkStatus();
+  };
+  return Answer(context, run());
+}
+
+grpc::ServerUnaryReactor* LearnerService::Info(grpc::CallbackServerContext* context,
+                                               const v1::LearnerInfoRequest* request, v1::LearnerInfo* reply) {
+  const auto run = [&]() -> absl::Status {
+    v1::Hello hello = request->hello();
+    if (hello.run_id().empty()) hello.set_run_id(run_id_);  // Info answers callers that do not name a run
+    RETURN_IF_ERROR(CheckRun(hello));
+    *reply = served_.status.Info();
+    reply->set_pending_evaluations(served_.evaluations.pending_items());
+    return absl::OkStatus();
+  };
+  return Answer(context, run());
 }
 
 }  // namespace datacom::learner

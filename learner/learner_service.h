@@ -1,50 +1,51 @@
-// The learner's gRPC service (conversation: proto/datacom/v1/learner.proto), over transport-free parts that it does not
-// own.
+// The learner's gRPC service, with the callback API: no call holds a thread while it waits. The conversation is in
+// proto/datacom/v1/learner.proto.
 //
-// Synchronous: a subscriber holds one server thread, blocked in the hub or in flow control; at most `max_subscribers`
-// are admitted (RESOURCE_EXHAUSTED beyond). Close the hub before the server shuts down: it ends every subscription.
+// Subscribe: see subscriptions.h. Fetch has one chunk in flight; it reads the epoch's file if that is not in memory,
+// and blocks on the disk meanwhile. Thread-safe. Must outlive the server that it is registered with. Close the hub of
+// snapshots before the server shuts down: that ends every subscription with UNAVAILABLE.
 #ifndef DATACOM_LEARNER_LEARNER_SERVICE_H_
 #define DATACOM_LEARNER_LEARNER_SERVICE_H_
 
-#include <atomic>
 #include <functional>
 #include <string>
 
 #include "datacom/v1/learner.grpc.pb.h"
-#include "learner/epoch_policies.h"
-#include "learner/evaluations.h"
-#include "learner/learner_status.h"
-#include "learner/snapshot_hub.h"
+#include "learner/served_state.h"
+#include "learner/subscriptions.h"
 
 namespace datacom::learner {
 
-class LearnerService final : public v1::Learner::Service {
+class LearnerService final : public v1::Learner::CallbackService {
  public:
-  struct Parts {
-    std::string run_id;
-    SnapshotHub* hub = nullptr;
-    Evaluations* evaluations = nullptr;
-    EpochPolicies* policies = nullptr;
-    LearnerStatus* learner_status = nullptr;
-    int max_subscribers = 1024;
-    std::function<void()> on_subscriber_change = [] {};  // for metrics; called from server threads
-  };
-  explicit LearnerService(Parts parts) : parts_(std::move(parts)) {}
+  static constexpr int kMaxSubscribers = 1024;
+  // `served` must outlive the service, whose destructor closes the hub of snapshots. `on_subscribers` gets the number
+  // of subscribers whenever it changes; it must not block. Subscribers beyond `max_subscribers` are refused
+  // (RESOURCE_EXHAUSTED).
+  LearnerService(std::string run_id, ServedState& served, std::function<void(int)> on_subscribers,
+                 int max_subscribers = kMaxSubscribers);
 
-  grpc::Status Subscribe(grpc::ServerContext* context, const v1::SubscribeRequest* request,
-                         grpc::ServerWriter<v1::SnapshotChunk>* writer) override;
-  grpc::Status Lease(grpc::ServerContext* context, const v1::LeaseRequest* request, v1::LeaseReply* reply) override;
-  grpc::Status Fetch(grpc::ServerContext* context, const v1::FetchRequest* request,
-                     grpc::ServerWriter<v1::SnapshotChunk>* writer) override;
-  grpc::Status Report(grpc::ServerContext* context, const v1::ReportRequest* request, v1::ReportReply* reply) override;
-  grpc::Status Info(grpc::ServerContext* context, const v1::LearnerInfoRequest* request,
-                    v1::LearnerInfo* reply) override;
+  grpc::ServerWriteReactor<v1::SnapshotChunk>* Subscribe(grpc::CallbackServerContext* context,
+                                                         const v1::SubscribeRequest* request) override;
+  grpc::ServerUnaryReactor* Lease(grpc::CallbackServerContext* context, const v1::LeaseRequest* request,
+                                  v1::LeaseReply* reply) override;
+  grpc::ServerWriteReactor<v1::SnapshotChunk>* Fetch(grpc::CallbackServerContext* context,
+                                                     const v1::FetchRequest* request) override;
+  grpc::ServerUnaryReactor* Report(grpc::CallbackServerContext* context, const v1::ReportRequest* request,
+                                   v1::ReportReply* reply) override;
+  grpc::ServerUnaryReactor* Info(grpc::CallbackServerContext* context, const v1::LearnerInfoRequest* request,
+                                 v1::LearnerInfo* reply) override;
 
-  int subscribers() const { return subscribers_.load(); }
+  int subscribers() const { return subscriptions_.count(); }
 
  private:
-  const Parts parts_;
-  std::atomic<int> subscribers_{0};
+  absl::StatusOr<grpc::ServerWriteReactor<v1::SnapshotChunk>*> OpenSubscription(const v1::SubscribeRequest& request);
+  absl::StatusOr<PublishedPtr> FindPolicy(const v1::FetchRequest& request);
+  absl::Status CheckRun(const v1::Hello& hello) const;
+
+  const std::string run_id_;
+  ServedState& served_;
+  Subscriptions subscriptions_;
 };
 
 }  // namespace datacom::learner

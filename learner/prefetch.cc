@@ -9,19 +9,19 @@
 namespace datacom::learner {
 namespace {
 
-constexpr std::chrono::milliseconds kPoll{1000};  // how often a wait for the replay is explained anew
+constexpr std::chrono::milliseconds kPoll{1000};  // how often the reason of a wait is renewed
 
 }  // namespace
 
 Prefetch::Prefetch(std::unique_ptr<DrawStream> stream, BatchDecoder decoder, const AlgorithmConfig& config,
                    const Options& options)
     : options_(options), stream_(std::move(stream)), decoder_(std::move(decoder)) {
-  for (int i = 0; i < std::min(options_.ahead, kDecoded) + 1; ++i) {  // one more: it is being trained on
+  for (int i = 0; i < std::min(options_.ahead, kDecoded) + 1; ++i) {  // one more: the one that is being trained on
     slots_.push_back(std::make_unique<PreparedUpdate>());
     slots_.back()->batch.Resize(config);
     free_.push_back(slots_.back().get());
   }
-  stream_->Announce(options_.first_update - 1);  // before anything is asked for: where this learner stands
+  stream_->Announce(options_.first_update - 1);  // before the first request: the updates that this learner has done
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -89,7 +89,7 @@ void Prefetch::Run() {
 
 absl::Status Prefetch::DecodeNext(v1::DrawReply reply, uint64_t expected) {
   if (reply.update() != expected) {
-    return absl::DataLossError(absl::StrCat("draw of update ", reply.update(), " arrived, expected ", expected));
+    return absl::DataLossError(absl::StrCat("draw of update ", reply.update(), " arrived instead of ", expected));
   }
   PreparedUpdate* slot = nullptr;
   {

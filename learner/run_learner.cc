@@ -1,25 +1,26 @@
 #include "learner/run_learner.h"
 
-#include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/acting/acting_rule.h"
+#include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/folder_lock.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/metrics/metrics.h"
-#include "common/rpc/channel.h"
 #include "common/transitions/row_schema.h"
 #include "learner/algorithm_setup.h"
 #include "learner/dataset_draws.h"
-#include "learner/guard.h"
+#include "learner/learner_metrics.h"
 #include "learner/learner_service.h"
-#include "learner/trainer.h"
+#include "learner/resume.h"
+#include "learner/run_files.h"
 
 namespace datacom::learner {
 namespace {
@@ -36,7 +37,7 @@ absl::StatusOr<std::unique_ptr<Metrics>> StartMetrics(const ProcessOptions& opti
   return started;
 }
 
-std::string CheckpointFolder(const ProcessOptions& options) { return options.run_dir + "/checkpoints"; }
+std::string CheckpointFolder(const ProcessOptions& options) { return RunFiles::CheckpointFolder(options.run_dir); }
 
 absl::Status NothingToResume(const ProcessOptions& options) {
   return absl::InvalidArgumentError(absl::StrCat("--resume: ", CheckpointFolder(options), ": no checkpoint"));
@@ -49,91 +50,79 @@ absl::StatusOr<std::unique_ptr<FolderLock>> LockCheckpoints(const ProcessOptions
 }
 
 // The newest checkpoint, or an empty one for a new run.
-absl::StatusOr<Checkpoint> LoadCheckpoint(const ProcessOptions& options, const CheckpointStore& store) {
+absl::StatusOr<Checkpoint> LoadCheckpoint(const ProcessOptions& options) {
   std::vector<std::string> notes;
-  absl::StatusOr<Checkpoint> checkpoint = store.LoadNewest(&notes);
+  absl::StatusOr<Checkpoint> checkpoint = CheckpointStore(CheckpointFolder(options)).LoadNewest(&notes);
   for (const std::string& note : notes) spdlog::warn("{}", note);
   if (checkpoint.ok() || !absl::IsNotFound(checkpoint.status())) return checkpoint;
   if (options.must_resume) return NothingToResume(options);
   return Checkpoint{};
 }
 
-// In the state of a checkpoint, or a new one.
-absl::StatusOr<std::unique_ptr<Algorithm>> StartAlgorithm(const ProcessSeams& seams, const AlgorithmConfig& config,
-                                                          const State& state) {
-  std::unique_ptr<Algorithm> algorithm;
-  RETURN_IF_ERROR(Guard("making the algorithm", [&] { algorithm = seams.make_algorithm(config); }));
-  if (!state.empty()) RETURN_IF_ERROR(Guard("loading the algorithm's state", [&] { algorithm->Load(state); }));
-  return algorithm;
+// A run that may start. Its folder is locked; no record has changed.
+struct AcceptedRun {
+  std::unique_ptr<FolderLock> lock;
+  Checkpoint checkpoint;  // empty: a new run
+  AlgorithmConfig config;
+  std::unique_ptr<CheckedAlgorithm> algorithm;    // in the state of the checkpoint
+  RowSchema schema;                               // of the acting rule
+  std::shared_ptr<const ControlAffine> dynamics;  // null: the algorithm needs none
+  KnownRows known;
+  std::unique_ptr<Prefetch> pretraining;  // null: no pre-training updates are left
+  bool resumed() const { return !checkpoint.algorithm.empty(); }
+};
+
+absl::StatusOr<AcceptedRun> Accept(const ProcessOptions& options, const TaskModel& task, const ProcessSeams& seams) {
+  AcceptedRun run;
+  ASSIGN_OR_RETURN(run.config, MakeAlgorithmConfig(options.experiment, task));
+  ASSIGN_OR_RETURN(run.known, MakeKnownRows(options.experiment, task));
+  ASSIGN_OR_RETURN(run.lock, LockCheckpoints(options));
+  ASSIGN_OR_RETURN(run.checkpoint, LoadCheckpoint(options));
+  if (run.resumed()) RETURN_IF_ERROR(CheckResume(run.checkpoint.learner, options.run_id, options.experiment));
+  ASSIGN_OR_RETURN(run.algorithm, CheckedAlgorithm::Make(seams.make_algorithm, run.config));
+  if (run.resumed()) RETURN_IF_ERROR(run.algorithm->Load(run.checkpoint.algorithm));
+  ASSIGN_OR_RETURN(run.schema, ActingRuleSchema(run.algorithm->acting_rule(), task.spec));
+  if (run.algorithm->needs_dynamics()) run.dynamics = task.dynamics;
+  ASSIGN_OR_RETURN(run.pretraining, OpenPretraining(options.experiment, run.schema, run.config, run.dynamics, run.known,
+                                                    run.checkpoint.learner.pretrain_update()));
+  return run;
 }
 
-Evaluations::Options EvaluationOptions(const v1::Experiment& experiment, uint32_t incarnation) {
-  Evaluations::Options options;
-  options.episodes = experiment.run().eval_episodes();
-  options.incarnation = incarnation;
-  options.experiment = PrintExperiment(experiment);
-  return options;
+absl::Status Train(AcceptedRun& run, const v1::Experiment& experiment, const ProcessSeams& seams, Trainer* trainer) {
+  Prefetch prefetch(
+      seams.open_draws(run.schema.fingerprint()),
+      BatchDecoder(run.config, run.schema, run.dynamics, run.known, DeltaWarmups(experiment)), run.config,
+      {trainer->update() + 1, Schedule::Of(experiment).last_update(), DrawsAhead(experiment, run.schema)});
+  RETURN_IF_ERROR(trainer->Pretrain(std::move(run.pretraining)));
+  return trainer->Run(&prefetch);
 }
 
 }  // namespace
 
 absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, const ProcessSeams& seams) {
   const v1::Experiment& experiment = options.experiment;
-  ASSIGN_OR_RETURN(const AlgorithmConfig config, MakeAlgorithmConfig(experiment, task));
-  ASSIGN_OR_RETURN(const KnownRows known, MakeKnownRows(experiment, task));
-  ASSIGN_OR_RETURN(const std::unique_ptr<FolderLock> lock, LockCheckpoints(options));
-  CheckpointStore checkpoints(CheckpointFolder(options));
-  ASSIGN_OR_RETURN(const Checkpoint checkpoint, LoadCheckpoint(options, checkpoints));
-  const bool resumed = !checkpoint.algorithm.empty();
-  if (resumed) RETURN_IF_ERROR(CheckResume(checkpoint.learner, options.run_id, experiment));
-
-  ASSIGN_OR_RETURN(const std::unique_ptr<Algorithm> algorithm, StartAlgorithm(seams, config, checkpoint.algorithm));
-  ASSIGN_OR_RETURN(const RowSchema schema, ActingRuleSchema(algorithm->acting_rule(), task.spec));
-  const std::shared_ptr<const ControlAffine> dynamics = algorithm->needs_dynamics() ? task.dynamics : nullptr;
-  ASSIGN_OR_RETURN(std::unique_ptr<Prefetch> pretraining,
-                   OpenPretraining(experiment, schema, config, dynamics, known, checkpoint.learner.pretrain_update()));
-
-  // What is refused was refused above: from here on the folder changes.
+  ASSIGN_OR_RETURN(AcceptedRun accepted, Accept(options, task, seams));
+  // Whatever can refuse the run is done. From here on its records change.
   ASSIGN_OR_RETURN(const uint32_t incarnation, NextIncarnation(CheckpointFolder(options) + "/incarnation"));
-  const std::vector<v1::FileOffset> offsets(checkpoint.learner.files().begin(), checkpoint.learner.files().end());
-  ASSIGN_OR_RETURN(auto records, RunRecords::Open(options.run_dir, experiment, offsets));
-  ASSIGN_OR_RETURN(auto ledger, LedgerRecorder::Open(options.run_dir, experiment, schema, offsets, seams.read_rows));
-  ASSIGN_OR_RETURN(std::unique_ptr<Metrics> metrics, StartMetrics(options));
+  const RunIdentity run{options.run_id, incarnation, experiment};
+  ASSIGN_OR_RETURN(const std::unique_ptr<RunFiles> files, RunFiles::Open(options.run_dir, experiment, accepted.schema,
+                                                                         accepted.checkpoint.learner, seams.read_rows));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Metrics> metrics, StartMetrics(options));
   LearnerMetrics learner_metrics(metrics.get(), experiment.members_size(), options.run_dir);
-
-  const Schedule schedule = Schedule::Of(experiment);
-  LearnerStatus learner_status(InitialInfo(experiment, options.run_id, incarnation), &Clock::Real());
-  SnapshotHub hub(experiment.members_size());
-  EpochPolicies policies(options.run_dir + "/policies");
-  Evaluations evaluations(EvaluationOptions(experiment, incarnation));
-
-  Trainer trainer({options.run_id, incarnation, experiment, algorithm.get(), &hub, &evaluations, &policies,
-                   records.get(), ledger.get(), &checkpoints, &learner_metrics, &learner_status, &Clock::Real(),
-                   seams.wait_for_stop});
-  if (resumed) trainer.Restore(checkpoint.learner);
+  ServedState served(run, options.run_dir, Clock::Real());
+  Trainer trainer(run, *accepted.algorithm, served, *files, learner_metrics, Clock::Real(), seams.wait_for_stop);
+  if (accepted.resumed()) trainer.Restore(accepted.checkpoint.learner);
   RETURN_IF_ERROR(WriteFileAtomically(options.run_dir + "/experiment.textproto", PrintExperiment(experiment)));
 
-  LearnerService::Parts parts{options.run_id, &hub, &evaluations, &policies, &learner_status};
-  LearnerService* counted = nullptr;
-  parts.on_subscriber_change = [&] { learner_metrics.SetSubscribers(counted->subscribers()); };
-  LearnerService service(std::move(parts));
-  counted = &service;
-  ASSIGN_OR_RETURN(std::unique_ptr<Server> server, Server::Start(options.listen, {&service}, options.server));
+  LearnerService service(run.run_id, served, [&](int subscribers) { learner_metrics.SetSubscribers(subscribers); });
+  ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(options.listen, {&service}, options.server));
   server->SetServing(true);
   RETURN_IF_ERROR(WriteAddressFile(options.address_file, server->address()));
-  spdlog::info("listening address={} run={} incarnation={} update={} of {} members={}{}", server->address(),
-               options.run_id, incarnation, trainer.update(), schedule.last_update(), experiment.members_size(),
-               resumed ? " resumed" : "");
-
-  absl::Status status;
-  {
-    Prefetch prefetch(seams.open_draws(schema.fingerprint()),
-                      BatchDecoder(config, schema, dynamics, known, DeltaWarmups(experiment)), config,
-                      {trainer.update() + 1, schedule.last_update(), DrawsAhead(experiment, schema)});
-    status = trainer.Pretrain(std::move(pretraining));
-    if (status.ok()) status = trainer.Run(&prefetch);
-  }
-  hub.Close();
+  spdlog::info("listening address={} run={} incarnation={} update={} of {} members={}{}", server->address(), run.run_id,
+               incarnation, trainer.update(), Schedule::Of(experiment).last_update(), experiment.members_size(),
+               accepted.resumed() ? " resumed" : "");
+  const absl::Status status = Train(accepted, experiment, seams, &trainer);
+  served.snapshots.Close();
   server->Shutdown(std::chrono::milliseconds(1000));
   return status;
 }

@@ -1,8 +1,8 @@
-// A learner process from flags to exit: makes the parts, continues from the newest checkpoint, serves, trains, leaves.
+// The life of a learner process: it opens the run's folder, continues from the newest checkpoint, serves, trains and
+// stops.
 #ifndef DATACOM_LEARNER_RUN_LEARNER_H_
 #define DATACOM_LEARNER_RUN_LEARNER_H_
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,8 +12,9 @@
 #include "common/rpc/replay_client.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
-#include "learner/algorithms/algorithm.h"
+#include "learner/checked_algorithm.h"
 #include "learner/ledger_recorder.h"
+#include "learner/trainer.h"
 
 namespace datacom::learner {
 
@@ -21,20 +22,20 @@ struct ProcessOptions {
   v1::Experiment experiment;  // resolved and validated
   std::string run_id, run_dir;
   std::string listen = "127.0.0.1:0", address_file;
-  ServerOptions server;                              // transport security, and the plain health port
+  ServerOptions server;                              // transport security and the health port without TLS
   std::string metrics_listen, metrics_address_file;  // empty: no /metrics
-  bool must_resume = false;                          // --resume: without a checkpoint this is an error
+  bool must_resume = false;                          // --resume: it is an error if there is no checkpoint
 };
 
-// What tests replace.
+// What tests replace: the replay, the algorithm and the signal to stop.
 struct ProcessSeams {
   std::function<std::unique_ptr<DrawStream>(uint64_t schema_fingerprint)> open_draws;
   RowSource read_rows;
-  std::function<std::unique_ptr<Algorithm>(const AlgorithmConfig&)> make_algorithm;  // may throw
-  std::function<bool(std::chrono::milliseconds)> wait_for_stop;
+  CheckedAlgorithm::Maker make_algorithm;
+  Trainer::WaitForStop wait_for_stop;
 };
 
-// OK: the run is complete. CANCELLED: interrupted, a checkpoint is written. Blocks for the whole run.
+// Blocks for the whole run. OK: the run is complete. CANCELLED: interrupted, and a checkpoint is written.
 absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, const ProcessSeams& seams);
 
 }  // namespace datacom::learner

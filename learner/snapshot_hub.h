@@ -1,55 +1,43 @@
-// The newest snapshot of each member, between the training thread and the service's subscribers.
+// The newest snapshot of each member, between the training thread and the streams of subscribers.
 //
-// Publish only stores a pointer; the first subscriber that needs a snapshot's encoding computes it, once, off the
-// training thread, and all subscribers share it. Latest value wins: a slow subscriber skips versions. Thread-safe.
+// Publish stores a pointer and encodes nothing, so the training thread does not wait for subscribers. The newest
+// snapshot replaces the one before it: a slow subscriber skips versions. Thread-safe; only WaitForPublication blocks.
 #ifndef DATACOM_LEARNER_SNAPSHOT_HUB_H_
 #define DATACOM_LEARNER_SNAPSHOT_HUB_H_
 
-#include <chrono>
-#include <functional>
-#include <memory>
-#include <mutex>
-#include <string>
+#include <cstdint>
 #include <vector>
 
-#include "absl/strings/string_view.h"
 #include "common/base/mutex.h"
 #include "common/nn/snapshot.h"
-#include "datacom/v1/learner.pb.h"
+#include "learner/published_snapshot.h"
 
 namespace datacom::learner {
-
-// A snapshot and, once somebody asked, its wire form. Immutable; shared.
-class PublishedSnapshot {
- public:
-  explicit PublishedSnapshot(Snapshot snapshot) : snapshot_(std::move(snapshot)) {}
-  const Snapshot& snapshot() const { return snapshot_; }
-  // Calls `send` for each chunk in order until it answers false. False when it did.
-  bool ForEachChunk(const std::function<bool(const v1::SnapshotChunk&)>& send) const;
-
- private:
-  const Snapshot snapshot_;
-  mutable std::once_flag encode_once_;
-  mutable std::vector<v1::SnapshotChunk> chunks_;
-};
-
-using PublishedPtr = std::shared_ptr<const PublishedSnapshot>;
 
 class SnapshotHub {
  public:
   explicit SnapshotHub(uint32_t members) : latest_(members) {}
   void Publish(Snapshot snapshot);
   PublishedPtr Latest(uint32_t member) const;  // null before the first
-  // Blocks until a member of [first, first + seen.size()) has another snapshot than `seen`, the timeout or Close.
-  void WaitForNewer(uint32_t first, const std::vector<PublishedPtr>& seen, std::chrono::milliseconds timeout) const;
+  // Publications are numbered from 1. Returns the member's newest snapshot if its number is greater than `*seen`, and
+  // sets `*seen` to that number; else returns null.
+  PublishedPtr NewerThan(uint32_t member, uint64_t* seen) const;
+  // Blocks until there are publications after number `*seen`, and sets `*seen` to the newest. False: closed.
+  bool WaitForPublication(uint64_t* seen) const;
+  // The learner stops: streams end. Nothing is published afterwards.
   void Close();
   bool closed() const;
   uint32_t members() const;
 
  private:
+  struct Entry {
+    PublishedPtr snapshot;
+    uint64_t number = 0;
+  };
   mutable Mutex mutex_;
   mutable CondVar changed_;
-  std::vector<PublishedPtr> latest_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Entry> latest_ ABSL_GUARDED_BY(mutex_);  // [members]
+  uint64_t published_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

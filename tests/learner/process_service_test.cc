@@ -4,9 +4,15 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <set>
 #include <thread>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/base/files.h"
+#include "common/config/experiment.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/learner_client.h"
 #include "datacom/v1/learner.grpc.pb.h"
@@ -30,24 +36,34 @@ Snapshot MakeSnapshot(uint32_t member, uint64_t update, size_t values = 3) {
   return snapshot;
 }
 
+// Threads of this process; -1 where the system does not say.
+int Threads() {
+  int threads = -1;
+  for (absl::string_view line : absl::StrSplit(*ReadFile("/proc/self/status"), '\n')) {
+    if (absl::ConsumePrefix(&line, "Threads:") && !absl::SimpleAtoi(line, &threads)) return -1;
+  }
+  return threads;
+}
+
 class LearnerServiceTest : public ::testing::Test {
  protected:
   LearnerServiceTest()
       : folder_(
             absl::StrCat(::testing::TempDir(), "/", ::testing::UnitTest::GetInstance()->current_test_info()->name())),
-        hub_(2),
-        policies_(folder_),
-        evaluations_(Options()),
-        learner_status_({}, &Clock::Real()),
-        service_({"run", &hub_, &evaluations_, &policies_, &learner_status_}) {
+        served_(MakeRun(), folder_, Clock::Real()),
+        service_("run", served_, [this](int count) { counted_ = count; }) {
     std::filesystem::remove_all(folder_);
     StartServer("127.0.0.1:0");
   }
   ~LearnerServiceTest() override { StopServer(); }
-  static Evaluations::Options Options() {
-    Evaluations::Options options;
-    options.episodes = 1;
-    return options;
+  // Two members; an evaluation has one episode.
+  static RunIdentity MakeRun() {
+    RunIdentity run;
+    run.run_id = "run";
+    run.experiment.mutable_run()->set_eval_episodes(1);
+    for (int i = 0; i < 2; ++i) run.experiment.add_members();
+    run.experiment = ResolveExperiment(run.experiment);
+    return run;
   }
   void StartServer(const std::string& address) {
     auto server = Server::Start(address, {&service_});
@@ -70,27 +86,33 @@ class LearnerServiceTest : public ::testing::Test {
     }
     return ::testing::AssertionSuccess();
   }
+  static ::testing::AssertionResult Becomes(const std::function<bool()>& condition) {
+    const auto deadline = std::chrono::steady_clock::now() + kGenerous;
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > deadline) return ::testing::AssertionFailure() << "did not happen";
+      std::this_thread::yield();
+    }
+    return ::testing::AssertionSuccess();
+  }
   static uint64_t UpdateOf(const SnapshotSubscriber& subscriber, uint32_t member) {
     const auto latest = subscriber.Latest(member);
     return latest == nullptr ? 0 : latest->version.update;
   }
 
   const std::string folder_;
-  SnapshotHub hub_;
-  EpochPolicies policies_;
-  Evaluations evaluations_;
-  LearnerStatus learner_status_;
+  std::atomic<int> counted_ = 0;  // the number of subscribers, as the service reports it
+  ServedState served_;
   LearnerService service_;
   std::unique_ptr<Server> server_;
   std::string address_;
 };
 
 TEST_F(LearnerServiceTest, SubscribersSeeTheNewestWholeSnapshotOfEachMember) {
-  hub_.Publish(MakeSnapshot(0, 10));
+  served_.snapshots.Publish(MakeSnapshot(0, 10));
   auto subscriber = Subscribe();
   EXPECT_EQ(subscriber->Latest(1), nullptr);
   EXPECT_TRUE(Eventually(subscriber.get(), [&] { return UpdateOf(*subscriber, 0) == 10; }));
-  hub_.Publish(MakeSnapshot(1, 12, /*values=*/1'000'000));  // four chunks
+  served_.snapshots.Publish(MakeSnapshot(1, 12, /*values=*/1'000'000));  // four chunks
   EXPECT_TRUE(Eventually(subscriber.get(), [&] { return UpdateOf(*subscriber, 1) == 12; }));
   const auto latest = subscriber->Latest(1);
   EXPECT_EQ(latest->arrays[0].values, std::vector<float>(1'000'000, 12.0f));
@@ -102,7 +124,7 @@ TEST_F(LearnerServiceTest, SubscribersSeeTheNewestWholeSnapshotOfEachMember) {
 TEST_F(LearnerServiceTest, VersionsOnlyGrowWhileManyArePublished) {
   auto subscriber = Subscribe();
   std::thread publisher([&] {
-    for (uint64_t update = 1; update <= 2000; ++update) hub_.Publish(MakeSnapshot(0, update));
+    for (uint64_t update = 1; update <= 2000; ++update) served_.snapshots.Publish(MakeSnapshot(0, update));
   });
   uint64_t last = 0;
   EXPECT_TRUE(Eventually(subscriber.get(), [&] {
@@ -119,17 +141,17 @@ TEST_F(LearnerServiceTest, VersionsOnlyGrowWhileManyArePublished) {
 }
 
 TEST_F(LearnerServiceTest, ASubscriberComesBackAfterTheServerWasAwayAndNeverGoesBack) {
-  hub_.Publish(MakeSnapshot(0, 5));
+  served_.snapshots.Publish(MakeSnapshot(0, 5));
   auto subscriber = Subscribe();
   ASSERT_TRUE(Eventually(subscriber.get(), [&] { return UpdateOf(*subscriber, 0) == 5; }));
   const std::string address = address_;
   StopServer();
-  hub_.Publish(MakeSnapshot(0, 3));  // an older one must be ignored
-  hub_.Publish(MakeSnapshot(1, 1));
+  served_.snapshots.Publish(MakeSnapshot(0, 3));  // an older one must be ignored
+  served_.snapshots.Publish(MakeSnapshot(1, 1));
   StartServer(address);
   ASSERT_TRUE(Eventually(subscriber.get(), [&] { return UpdateOf(*subscriber, 1) == 1; }));
   EXPECT_EQ(UpdateOf(*subscriber, 0), 5u);
-  hub_.Publish(MakeSnapshot(0, 9));
+  served_.snapshots.Publish(MakeSnapshot(0, 9));
   EXPECT_TRUE(Eventually(subscriber.get(), [&] { return UpdateOf(*subscriber, 0) == 9; }));
 }
 
@@ -142,11 +164,11 @@ TEST_F(LearnerServiceTest, AnotherRunIsRefusedForGood) {
 }
 
 TEST_F(LearnerServiceTest, EvaluatorsLeaseFetchAndReport) {
-  ASSERT_TRUE(policies_.Write(0, {MakeSnapshot(0, 0), MakeSnapshot(1, 7)}).ok());
+  ASSERT_TRUE(served_.policies.Write(0, {MakeSnapshot(0, 0), MakeSnapshot(1, 7)}).ok());
   v1::EpochRecord record;
   record.add_members()->set_evaluated(true);
   record.add_members();
-  evaluations_.Add(record);
+  served_.evaluations.Add(record);
   const auto channel = MakeChannel(address_);
   v1::LeaseRequest lease;
   *lease.mutable_hello() = MakeHello("run", 0);
@@ -177,7 +199,106 @@ TEST_F(LearnerServiceTest, EvaluatorsLeaseFetchAndReport) {
   EXPECT_EQ(info->pending_evaluations(), 0u);
 }
 
-// Sends whatever it is told, to subscribers of a real client.
+// Open subscriptions that nobody reads.
+class SilentSubscribers {
+ public:
+  SilentSubscribers(const std::string& address, int count) : stub_(v1::Learner::NewStub(MakeChannel(address))) {
+    v1::SubscribeRequest request;
+    *request.mutable_hello() = MakeHello("run", 0);
+    request.set_member_count(2);
+    for (int i = 0; i < count; ++i) {
+      contexts_.push_back(std::make_unique<grpc::ClientContext>());
+      readers_.push_back(stub_->Subscribe(contexts_.back().get(), request));
+    }
+  }
+  // Blocks until the server has ended every stream. What had arrived of a snapshot is read and dropped.
+  std::set<grpc::StatusCode> Ends() {
+    std::set<grpc::StatusCode> ends;
+    v1::SnapshotChunk chunk;
+    for (const auto& reader : readers_) {
+      while (reader->Read(&chunk)) {
+      }
+      ends.insert(reader->Finish().error_code());
+    }
+    return ends;
+  }
+
+ private:
+  const std::unique_ptr<v1::Learner::Stub> stub_;
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts_;
+  std::vector<std::unique_ptr<grpc::ClientReader<v1::SnapshotChunk>>> readers_;
+};
+
+TEST_F(LearnerServiceTest, SixHundredSubscribersThatNeverReadHoldNoThreadsAndDelayNobody) {
+  SilentSubscribers silent(address_, 600);
+  ASSERT_TRUE(Becomes([&] { return service_.subscribers() == 600; }));
+  served_.snapshots.Publish(MakeSnapshot(0, 1, /*values=*/30'000));  // more than fits into a stream that nobody reads
+  auto subscriber = Subscribe();
+  EXPECT_TRUE(Eventually(subscriber.get(), [&] { return UpdateOf(*subscriber, 0) == 1; }));
+  served_.snapshots.Publish(MakeSnapshot(0, 2, /*values=*/30'000));
+  served_.snapshots.Publish(MakeSnapshot(1, 3));
+  EXPECT_TRUE(
+      Eventually(subscriber.get(), [&] { return UpdateOf(*subscriber, 0) == 2 && UpdateOf(*subscriber, 1) == 3; }));
+  EXPECT_EQ(service_.subscribers(), 601);
+  EXPECT_EQ(counted_, 601);
+  EXPECT_LT(Threads(), 64);
+  EXPECT_GT(Threads(), 0);
+  subscriber.reset();
+  served_.snapshots.Close();
+  StopServer();
+  EXPECT_EQ(service_.subscribers(), 0);
+  EXPECT_EQ(counted_, 0);
+  for (const grpc::StatusCode end : silent.Ends()) {
+    EXPECT_TRUE(end == grpc::StatusCode::UNAVAILABLE || end == grpc::StatusCode::CANCELLED) << end;
+  }
+}
+
+TEST_F(LearnerServiceTest, ASlowSubscriberGetsTheNewestSnapshotsOnlyAndItsMembersTakeTurns) {
+  const auto stub = v1::Learner::NewStub(MakeChannel(address_));
+  v1::SubscribeRequest request;
+  *request.mutable_hello() = MakeHello("run", 0);
+  request.set_member_count(2);
+  grpc::ClientContext context;
+  const auto reader = stub->Subscribe(&context, request);
+  served_.snapshots.Publish(MakeSnapshot(0, 1, /*values=*/4'000'000));  // 16 MB: more than any buffer takes
+  v1::SnapshotChunk chunk;
+  ASSERT_TRUE(reader->Read(&chunk));
+  for (uint64_t update = 2; update <= 20; ++update) {
+    for (const uint32_t member : {0, 1}) served_.snapshots.Publish(MakeSnapshot(member, update));
+  }
+  std::vector<std::pair<uint32_t, uint64_t>> begun;  // member, update
+  for (bool more = true; more; more = begun.size() < 3 && reader->Read(&chunk)) {
+    if (chunk.has_manifest()) begun.emplace_back(chunk.manifest().member(), chunk.manifest().version().update());
+  }
+  EXPECT_EQ(begun, (std::vector<std::pair<uint32_t, uint64_t>>{{0, 1}, {1, 20}, {0, 20}}));
+  context.TryCancel();
+  EXPECT_TRUE(Becomes([&] { return service_.subscribers() == 0; }));
+}
+
+TEST_F(LearnerServiceTest, SubscribersBeyondTheLimitAreRefusedUntilAnotherLeaves) {
+  LearnerService service(
+      "run", served_, [](int) {}, /*max_subscribers=*/1);
+  const auto server = *Server::Start("127.0.0.1:0", {&service});
+  const auto stub = v1::Learner::NewStub(MakeChannel(server->address()));
+  served_.snapshots.Publish(MakeSnapshot(0, 1));
+  v1::SubscribeRequest request;
+  *request.mutable_hello() = MakeHello("run", 0);
+  request.set_member_count(1);
+  v1::SnapshotChunk chunk;
+  grpc::ClientContext first, refused, second;
+  const auto admitted = stub->Subscribe(&first, request);
+  ASSERT_TRUE(admitted->Read(&chunk));
+  EXPECT_EQ(stub->Subscribe(&refused, request)->Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  first.TryCancel();
+  ASSERT_TRUE(Becomes([&] { return service.subscribers() == 0; }));
+  const auto next = stub->Subscribe(&second, request);
+  EXPECT_TRUE(next->Read(&chunk));
+  served_.snapshots.Close();
+  EXPECT_FALSE(next->Read(&chunk));
+  EXPECT_EQ(next->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+// Sends given chunks to every subscriber.
 class RawService final : public v1::Learner::Service {
  public:
   explicit RawService(std::vector<v1::SnapshotChunk> chunks) : chunks_(std::move(chunks)) {}
@@ -192,14 +313,7 @@ class RawService final : public v1::Learner::Service {
 };
 
 TEST_F(LearnerServiceTest, DamagedSnapshotsAreCountedAndIgnored) {
-  const auto chunks_of = [](const Snapshot& snapshot) {
-    std::vector<v1::SnapshotChunk> chunks;
-    PublishedSnapshot(snapshot).ForEachChunk([&](const v1::SnapshotChunk& chunk) {
-      chunks.push_back(chunk);
-      return true;
-    });
-    return chunks;
-  };
+  const auto chunks_of = [](const Snapshot& snapshot) { return PublishedSnapshot(snapshot).chunks(); };
   std::vector<v1::SnapshotChunk> sent;
   v1::SnapshotChunk flipped = chunks_of(MakeSnapshot(0, 50)).front();
   (*flipped.mutable_data())[1] ^= 4;

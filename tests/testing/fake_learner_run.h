@@ -1,15 +1,19 @@
-// A trainer whose surroundings are fakes or in a temporary folder: tests start, stop, kill and resume it at chosen
-// updates. Evaluations are played when the trainer asks whether to stop, so everything happens in one thread.
+// A trainer with a fake replay and a fake algorithm, and with files in a temporary folder. Tests start, stop, kill and
+// resume it at chosen updates. Evaluations are played when the trainer asks whether to stop, so they need no thread.
 #ifndef DATACOM_TESTS_TESTING_FAKE_LEARNER_RUN_H_
 #define DATACOM_TESTS_TESTING_FAKE_LEARNER_RUN_H_
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "learner/algorithm_setup.h"
 #include "learner/dataset_draws.h"
+#include "learner/resume.h"
 #include "learner/trainer.h"
 #include "tests/testing/fake_learner_algorithm.h"
 #include "tests/testing/fake_learner_draws.h"
@@ -57,7 +61,7 @@ inline FakeReplay MakeFakeReplay(const v1::Experiment& experiment) {
 struct RunOutcome {
   absl::Status status;
   uint64_t update = 0, pretrain_update = 0;
-  bool published = false;  // a snapshot, for actors
+  bool published = false;  // a snapshot for actors
   v1::LearnerInfo info;
   std::vector<FakeAlgorithm::Applied> applied;
   uint64_t announced = 0;
@@ -80,104 +84,115 @@ struct RunPlan {
       read_rows = nullptr;
 };
 
-// Starts a learner on `folder`, from its newest checkpoint if there is one.
-inline RunOutcome RunFake(const std::string& folder, const v1::Experiment& experiment, const RunPlan& plan = {}) {
-  RunOutcome outcome;
-  const FakeReplay replay = MakeFakeReplay(experiment);
-  FakeAlgorithm algorithm(replay.config);
-  algorithm.throw_at_update = plan.throw_at_update;
-  algorithm.throw_at_pretrain_update = plan.throw_at_pretrain_update;
-  algorithm.critic_loss = plan.critic_loss;
-  CheckpointStore checkpoints(folder + "/checkpoints");
-  std::vector<std::string> notes;
-  absl::StatusOr<Checkpoint> checkpoint = checkpoints.LoadNewest(&notes);
-  const bool resumed = checkpoint.ok();
-  std::vector<v1::FileOffset> offsets;
-  if (resumed) {
-    outcome.status = CheckResume(checkpoint->learner, "run", experiment);
-    if (!outcome.status.ok()) return outcome;
-    algorithm.Load(checkpoint->algorithm);
-    offsets.assign(checkpoint->learner.files().begin(), checkpoint->learner.files().end());
-  }
-  auto records = RunRecords::Open(folder, experiment, offsets);
-  if (!records.ok()) {
-    outcome.status = records.status();
-    return outcome;
-  }
-  const auto rows = [&](uint32_t member, uint64_t from, uint64_t to, const auto& consume) {
-    if (plan.read_rows != nullptr) return plan.read_rows(replay, member, from, to, consume);
-    return replay.ReadRows(member, from, to, consume);
-  };
-  auto ledger = LedgerRecorder::Open(folder, experiment, replay.schema, offsets, rows);
-  if (!ledger.ok()) {
-    outcome.status = ledger.status();
-    return outcome;
-  }
-  Metrics::Options metrics_options;
-  metrics_options.role = "learner";
-  auto metrics = *Metrics::Start(metrics_options);
-  LearnerMetrics learner_metrics(metrics.get(), experiment.members_size(), ".");
-  SnapshotHub hub(experiment.members_size());
-  EpochPolicies policies(folder + "/policies");
-  ManualClock clock;
-  Evaluations::Options evaluation_options;
-  evaluation_options.clock = &clock;
-  evaluation_options.episodes = experiment.run().eval_episodes();
-  Evaluations evaluations(evaluation_options);
-  LearnerStatus learner_status(InitialInfo(experiment, "run", 1), &clock);
-
-  Trainer* running = nullptr;
-  const auto wait_for_stop = [&](std::chrono::milliseconds timeout) {
-    clock.Advance(timeout);
-    while (plan.evaluate) {
-      const v1::LeaseReply item = evaluations.Lease("fake");
-      if (item.finished() && plan.on_dismissed) plan.on_dismissed();
-      if (item.lease() == 0) break;
-      v1::ReportRequest report;
-      report.set_lease(item.lease());
-      report.set_member(item.member());
-      report.set_epoch(item.epoch());
-      for (uint32_t i = 0; i < item.episodes(); ++i) {
-        v1::EvaluationEpisode* episode = report.add_episodes();
-        episode->set_return_(item.epoch() + 0.5 * i);
-        episode->set_discounted_return(item.member() + 0.1 * item.epoch());
-        episode->set_sum_cost(2);
-        episode->set_length(10);
-        episode->set_success(i == 0);
-        episode->set_abandoned(item.member() == 1 && i > 0);
-      }
-      if (!evaluations.Report(report).value_or(false)) break;
+// Works off all open evaluations as one evaluator would.
+inline void PlayEvaluations(Evaluations* evaluations, const RunPlan& plan) {
+  for (;;) {
+    const v1::LeaseReply item = evaluations->Lease("fake");
+    if (item.finished() && plan.on_dismissed) plan.on_dismissed();
+    if (item.lease() == 0) return;
+    v1::ReportRequest report;
+    report.set_lease(item.lease());
+    report.set_member(item.member());
+    report.set_epoch(item.epoch());
+    for (uint32_t i = 0; i < item.episodes(); ++i) {
+      v1::EvaluationEpisode* episode = report.add_episodes();
+      episode->set_return_(item.epoch() + 0.5 * i);
+      episode->set_discounted_return(item.member() + 0.1 * item.epoch());
+      episode->set_sum_cost(2);
+      episode->set_length(10);
+      episode->set_success(i == 0);
+      episode->set_abandoned(item.member() == 1 && i > 0);
     }
-    return running->update() >= plan.stop_at_update || running->pretrain_update() >= plan.stop_at_pretrain_update;
-  };
-  Trainer trainer({"run", 1, experiment, &algorithm, &hub, &evaluations, &policies, records->get(), ledger->get(),
-                   &checkpoints, &learner_metrics, &learner_status, &clock, wait_for_stop});
-  running = &trainer;
-  if (resumed) trainer.Restore(checkpoint->learner);
-  auto stream = std::make_unique<FakeDrawStream>(&replay);
-  const FakeDrawStream* draws = stream.get();
-  Prefetch prefetch(
-      std::move(stream),
-      BatchDecoder(replay.config, replay.schema, FakeTaskModel().dynamics, KnownRows(), DeltaWarmups(experiment)),
-      replay.config, {trainer.update() + 1, replay.schedule.last_update(), plan.ahead});
-  auto pretraining = OpenPretraining(experiment, replay.schema, replay.config, FakeTaskModel().dynamics, KnownRows(),
-                                     trainer.pretrain_update());
-  outcome.status = pretraining.status();
-  if (outcome.status.ok()) outcome.status = trainer.Pretrain(*std::move(pretraining));
-  if (outcome.status.ok()) outcome.status = trainer.Run(&prefetch);
-  outcome.update = trainer.update();
-  outcome.pretrain_update = trainer.pretrain_update();
-  outcome.published = hub.Latest(0) != nullptr;
-  outcome.info = learner_status.Info();
-  outcome.applied = algorithm.applied;
-  outcome.announced = draws->announced();
-  outcome.most_asked = draws->most_asked();
-  for (int m = 0; m < experiment.members_size(); ++m) {
-    const std::string member = std::to_string(m);
-    outcome.abandoned.push_back(metrics->gauge("datacom_member_eval_abandoned_episodes", {{"member", member}}).Value());
-    outcome.runaway.push_back(metrics->gauge("datacom_member_critic_runaway", {{"member", member}}).Value());
+    if (!evaluations->Report(report).value_or(false)) return;
   }
-  return outcome;
+}
+
+// Starts a learner on `folder`, from its newest checkpoint if there is one.
+class FakeRun {
+ public:
+  FakeRun(const std::string& folder, const v1::Experiment& experiment, const RunPlan& plan)
+      : folder_(folder), run_{"run", 1, experiment}, plan_(plan), replay_(MakeFakeReplay(experiment)) {}
+
+  absl::Status Run() {
+    auto owned = std::make_unique<FakeAlgorithm>(replay_.config);
+    FakeAlgorithm& fake = *owned;
+    fake.throw_at_update = plan_.throw_at_update;
+    fake.throw_at_pretrain_update = plan_.throw_at_pretrain_update;
+    fake.critic_loss = plan_.critic_loss;
+    CheckedAlgorithm algorithm(std::move(owned));
+    std::vector<std::string> notes;
+    const absl::StatusOr<Checkpoint> loaded = CheckpointStore(RunFiles::CheckpointFolder(folder_)).LoadNewest(&notes);
+    if (loaded.ok()) {
+      RETURN_IF_ERROR(CheckResume(loaded->learner, run_.run_id, run_.experiment));
+      RETURN_IF_ERROR(algorithm.Load(loaded->algorithm));
+    }
+    const v1::LearnerCheckpoint checkpoint = loaded.ok() ? loaded->learner : v1::LearnerCheckpoint();
+    ASSIGN_OR_RETURN(const std::unique_ptr<RunFiles> files,
+                     RunFiles::Open(folder_, run_.experiment, replay_.schema, checkpoint, Rows()));
+    Metrics::Options metrics_options;
+    metrics_options.role = "learner";
+    const auto metrics = *Metrics::Start(metrics_options);
+    LearnerMetrics learner_metrics(metrics.get(), run_.experiment.members_size(), ".");
+    ManualClock clock;
+    ServedState served(run_, folder_, clock);
+    Trainer trainer(run_, algorithm, served, *files, learner_metrics, clock, [&](std::chrono::milliseconds timeout) {
+      clock.Advance(timeout);
+      if (plan_.evaluate) PlayEvaluations(&served.evaluations, plan_);
+      const v1::LearnerInfo info = served.status.Info();
+      return info.update() >= plan_.stop_at_update || info.pretrain_update() >= plan_.stop_at_pretrain_update;
+    });
+    if (loaded.ok()) trainer.Restore(checkpoint);
+    const absl::Status status = Train(&trainer);
+    outcome.update = trainer.update();
+    outcome.pretrain_update = trainer.pretrain_update();
+    outcome.published = served.snapshots.Latest(0) != nullptr;
+    outcome.info = served.status.Info();
+    outcome.applied = fake.applied;
+    for (int m = 0; m < run_.experiment.members_size(); ++m) {
+      const Metrics::Labels member = {{"member", std::to_string(m)}};
+      outcome.abandoned.push_back(metrics->gauge("datacom_member_eval_abandoned_episodes", member).Value());
+      outcome.runaway.push_back(metrics->gauge("datacom_member_critic_runaway", member).Value());
+    }
+    return status;
+  }
+
+  RunOutcome outcome;  // of Run; without the status
+
+ private:
+  RowSource Rows() const {
+    return [this](uint32_t member, uint64_t from, uint64_t to, const auto& consume) {
+      if (plan_.read_rows != nullptr) return plan_.read_rows(replay_, member, from, to, consume);
+      return replay_.ReadRows(member, from, to, consume);
+    };
+  }
+  absl::Status Train(Trainer* trainer) {
+    auto stream = std::make_unique<FakeDrawStream>(&replay_);
+    const FakeDrawStream* draws = stream.get();
+    Prefetch prefetch(std::move(stream),
+                      BatchDecoder(replay_.config, replay_.schema, FakeTaskModel().dynamics, KnownRows(),
+                                   DeltaWarmups(run_.experiment)),
+                      replay_.config, {trainer->update() + 1, replay_.schedule.last_update(), plan_.ahead});
+    ASSIGN_OR_RETURN(auto pretraining,
+                     OpenPretraining(run_.experiment, replay_.schema, replay_.config, FakeTaskModel().dynamics,
+                                     KnownRows(), trainer->pretrain_update()));
+    absl::Status status = trainer->Pretrain(std::move(pretraining));
+    if (status.ok()) status = trainer->Run(&prefetch);
+    outcome.announced = draws->announced();
+    outcome.most_asked = draws->most_asked();
+    return status;
+  }
+
+  const std::string folder_;
+  const RunIdentity run_;
+  const RunPlan& plan_;
+  const FakeReplay replay_;
+};
+
+inline RunOutcome RunFake(const std::string& folder, const v1::Experiment& experiment, const RunPlan& plan = {}) {
+  FakeRun run(folder, experiment, plan);
+  const absl::Status status = run.Run();
+  run.outcome.status = status;
+  return run.outcome;
 }
 
 }  // namespace datacom::learner

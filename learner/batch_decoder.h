@@ -1,0 +1,69 @@
+// Turns a reply of the replay into a batch on the host: columns, control-affine features, noise.
+//
+// Noise is a pure function of run seed, member seed and update. Not thread-safe. Blocks nowhere.
+#ifndef DATACOM_LEARNER_BATCH_DECODER_H_
+#define DATACOM_LEARNER_BATCH_DECODER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/safety/control_affine.h"
+#include "common/safety/known_rows.h"
+#include "common/transitions/row_schema.h"
+#include "datacom/v1/replay.pb.h"
+#include "learner/algorithms/algorithm.h"
+
+namespace datacom::learner {
+
+// A training episode that has ended, and what its step of delta reads.
+struct FinishedEpisode {
+  int member = 0;
+  v1::Episode facts;         // without observations and costs
+  std::vector<float> z;      // [length + 1, q + x]; empty: no step of delta
+  std::vector<float> costs;  // [length + 1] raw, costs[0] = 0
+};
+
+// All that one update needs. Reused from update to update: the arrays keep their memory.
+struct PreparedUpdate {
+  uint64_t update = 0;
+  Batch batch;
+  std::vector<FinishedEpisode> episodes;      // by member, then in row order
+  std::vector<uint64_t> rows_seen, inserted;  // [M], as the replay counts them (proto MemberBatch)
+  std::vector<uint32_t> lanes;                // [M], as the replay counts them
+};
+
+class BatchDecoder {
+ public:
+  // `dynamics` is null if the algorithm needs none. delta_warmup: [M] rows. The names of all streams of noise begin
+  // with `streams`.
+  BatchDecoder(const AlgorithmConfig& config, const RowSchema& schema, std::shared_ptr<const ControlAffine> dynamics,
+               KnownRows known, std::vector<uint64_t> delta_warmup, const std::string& streams = "learner.");
+  // Changes `reply`. DATA_LOSS naming member, column and size when the reply does not fit; then `out` is undefined.
+  absl::Status Decode(v1::DrawReply* reply, PreparedUpdate* out);
+
+ private:
+  absl::Status DecodeMain(int member, const std::string& bytes, Batch* batch) const;
+  absl::Status DecodeFailure(int member, const std::string& bytes, Batch* batch);
+  absl::Status DecodeEpisode(int member, v1::Episode* episode, FinishedEpisode* out);
+  void Features(int member, const std::vector<float>& observations, ControlAffineBatch* out);
+  void Z(const float* observation, float* z);
+  void FillNoise(uint64_t update, Batch* batch) const;
+
+  const AlgorithmConfig config_;
+  const RowSchema schema_;
+  const std::shared_ptr<const ControlAffine> dynamics_;
+  KnownRows known_;
+  const std::vector<uint64_t> delta_warmup_;
+  const std::string noise_actor_, noise_next_, level_, next_level_;  // names of the streams of noise
+  int z_dim_ = 0;
+  // Workspaces.
+  std::vector<double> wide_, state_;                       // one observation, one [q, x], float64
+  std::vector<float> failure_observation_, failure_next_;  // of one failure batch
+};
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_BATCH_DECODER_H_

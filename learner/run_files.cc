@@ -1,0 +1,32 @@
+#include "learner/run_files.h"
+
+#include <utility>
+#include <vector>
+
+#include "common/base/status.h"
+
+namespace datacom::learner {
+
+absl::StatusOr<std::unique_ptr<RunFiles>> RunFiles::Open(const std::string& run_dir, const v1::Experiment& resolved,
+                                                         const RowSchema& schema,
+                                                         const v1::LearnerCheckpoint& checkpoint, RowSource source) {
+  const std::vector<v1::FileOffset> offsets(checkpoint.files().begin(), checkpoint.files().end());
+  ASSIGN_OR_RETURN(auto records, RunRecords::Open(run_dir, resolved, offsets));
+  ASSIGN_OR_RETURN(auto ledger, LedgerRecorder::Open(run_dir, resolved, schema, offsets, std::move(source)));
+  return std::unique_ptr<RunFiles>(new RunFiles(run_dir, std::move(records), std::move(ledger)));
+}
+
+RunFiles::RunFiles(const std::string& run_dir, std::unique_ptr<RunRecords> records,
+                   std::unique_ptr<LedgerRecorder> ledger)
+    : records_(std::move(records)), ledger_(std::move(ledger)), checkpoints_(CheckpointFolder(run_dir)) {}
+
+absl::Status RunFiles::Save(Checkpoint checkpoint) {
+  RETURN_IF_ERROR(records_->Sync());
+  RETURN_IF_ERROR(ledger_->Flush(/*sync=*/true));
+  checkpoint.learner.clear_files();
+  for (v1::FileOffset& file : records_->Offsets()) *checkpoint.learner.add_files() = std::move(file);
+  for (v1::FileOffset& file : ledger_->Offsets()) *checkpoint.learner.add_files() = std::move(file);
+  return Annotate(checkpoints_.Save(std::move(checkpoint)), "checkpoint");
+}
+
+}  // namespace datacom::learner

@@ -1,0 +1,46 @@
+// The files that the learner writes for a run and that a checkpoint continues: records, ledger, checkpoints.
+//
+// A checkpoint holds the lengths of records and ledger. Open cuts the files to those lengths, so that a resumed run
+// writes every row once. Not thread-safe; Open and Save block on the disk.
+#ifndef DATACOM_LEARNER_RUN_FILES_H_
+#define DATACOM_LEARNER_RUN_FILES_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/transitions/row_schema.h"
+#include "datacom/v1/checkpoint.pb.h"
+#include "datacom/v1/experiment.pb.h"
+#include "learner/checkpoint.h"
+#include "learner/ledger_recorder.h"
+#include "learner/run_records.h"
+
+namespace datacom::learner {
+
+class RunFiles {
+ public:
+  // Continues the files of the checkpoint; begins new ones if it is empty. `source`: where the ledger reads rows. The
+  // errors of RunRecords::Open and LedgerRecorder::Open.
+  static absl::StatusOr<std::unique_ptr<RunFiles>> Open(const std::string& run_dir, const v1::Experiment& resolved,
+                                                        const RowSchema& schema,
+                                                        const v1::LearnerCheckpoint& checkpoint, RowSource source);
+  static std::string CheckpointFolder(const std::string& run_dir) { return run_dir + "/checkpoints"; }
+
+  RunRecords& records() { return *records_; }
+  LedgerRecorder& ledger() { return *ledger_; }
+  // Syncs records and ledger to the disk and writes the checkpoint with their lengths.
+  absl::Status Save(Checkpoint checkpoint);
+
+ private:
+  RunFiles(const std::string& run_dir, std::unique_ptr<RunRecords> records, std::unique_ptr<LedgerRecorder> ledger);
+
+  const std::unique_ptr<RunRecords> records_;
+  const std::unique_ptr<LedgerRecorder> ledger_;
+  const CheckpointStore checkpoints_;
+};
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_RUN_FILES_H_

@@ -1,0 +1,129 @@
+#include "learner/subscriptions.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace datacom::learner {
+
+// gRPC and the thread that wakes streams share it. It leaves the map in OnDone.
+class Subscriptions::Stream final : public grpc::ServerWriteReactor<v1::SnapshotChunk> {
+ public:
+  Stream(Subscriptions& owner, uint32_t first, uint32_t count) : owner_(owner), first_(first), seen_(count) {}
+
+  // Unless a write is in flight: writes the next chunk, if there is one; ends the stream, if it must end.
+  void Advance() {
+    const v1::SnapshotChunk* chunk = nullptr;
+    bool left = false;
+    {
+      MutexLock lock(&mutex_);
+      if (writing_ || finished_) return;
+      left = left_;
+      finished_ = left || owner_.hub_.closed();
+      if (!finished_) {
+        chunk = NextChunk();
+        if (chunk == nullptr) return;
+        writing_ = true;
+      }
+    }
+    // Without the lock. `writing_` and `finished_` keep other threads from starting a second operation.
+    if (chunk != nullptr) {
+      StartWrite(chunk);
+    } else if (left) {
+      Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the subscriber left"));
+    } else {
+      Finish(grpc::Status(grpc::StatusCode::UNAVAILABLE, "the learner is stopping"));
+    }
+  }
+  void OnWriteDone(bool ok) override {
+    {
+      MutexLock lock(&mutex_);
+      writing_ = false;
+      left_ = left_ || !ok;
+    }
+    Advance();
+  }
+  void OnCancel() override {
+    {
+      MutexLock lock(&mutex_);
+      left_ = true;
+    }
+    Advance();
+  }
+  void OnDone() override { owner_.Remove(this); }  // may destroy this
+
+ private:
+  // The next chunk of the snapshot that is being sent, else the first one of a newer snapshot, else null.
+  const v1::SnapshotChunk* NextChunk() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (snapshot_ != nullptr && sent_ == snapshot_->chunks().size()) snapshot_ = nullptr;
+    for (size_t tried = 0; snapshot_ == nullptr && tried < seen_.size(); ++tried) {
+      snapshot_ = owner_.hub_.NewerThan(first_ + static_cast<uint32_t>(turn_), &seen_[turn_]);
+      turn_ = (turn_ + 1) % seen_.size();
+      sent_ = 0;
+    }
+    return snapshot_ == nullptr ? nullptr : &snapshot_->chunks()[sent_++];
+  }
+
+  Subscriptions& owner_;
+  const uint32_t first_;
+  Mutex mutex_;
+  std::vector<uint64_t> seen_ ABSL_GUARDED_BY(mutex_);  // of each member, the publication sent last
+  size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;             // the member to look at next
+  PublishedPtr snapshot_ ABSL_GUARDED_BY(mutex_);       // being sent
+  size_t sent_ ABSL_GUARDED_BY(mutex_) = 0;             // chunks of it
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool left_ ABSL_GUARDED_BY(mutex_) = false;      // the subscriber has cancelled, or a write has failed
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;  // Finish is called
+};
+
+Subscriptions::Subscriptions(SnapshotHub& hub, int limit, std::function<void(int)> on_count)
+    : hub_(hub), limit_(limit), on_count_(std::move(on_count)), thread_([this] { WakeStreams(); }) {}
+
+Subscriptions::~Subscriptions() {
+  hub_.Close();
+  thread_.join();
+}
+
+absl::StatusOr<grpc::ServerWriteReactor<v1::SnapshotChunk>*> Subscriptions::Open(uint32_t first, uint32_t count) {
+  auto stream = std::make_shared<Stream>(*this, first, count);
+  {
+    MutexLock lock(&mutex_);
+    if (static_cast<int>(streams_.size()) >= limit_) {
+      return absl::ResourceExhaustedError(absl::StrCat("there are already ", limit_, " snapshot subscribers"));
+    }
+    streams_[stream.get()] = stream;
+    on_count_(static_cast<int>(streams_.size()));
+  }
+  stream->Advance();
+  return stream.get();  // gRPC calls OnDone only after it has been returned
+}
+
+int Subscriptions::count() const {
+  MutexLock lock(&mutex_);
+  return static_cast<int>(streams_.size());
+}
+
+void Subscriptions::WakeStreams() {
+  uint64_t seen = 0;
+  for (bool open = true; open;) {
+    open = hub_.WaitForPublication(&seen);  // once closed, streams are woken a last time, to end
+    std::vector<std::shared_ptr<Stream>> streams;
+    {
+      MutexLock lock(&mutex_);
+      for (const auto& [key, stream] : streams_) streams.push_back(stream);
+    }
+    for (const auto& stream : streams) stream->Advance();
+  }
+}
+
+void Subscriptions::Remove(Stream* stream) {
+  std::shared_ptr<Stream> last;  // destroyed after the lock is released
+  MutexLock lock(&mutex_);
+  const auto found = streams_.find(stream);
+  last = std::move(found->second);
+  streams_.erase(found);
+  on_count_(static_cast<int>(streams_.size()));
+}
+
+}  // namespace datacom::learner

@@ -1,0 +1,54 @@
+// The open streams of subscribers (Subscribe in proto/datacom/v1/learner.proto), with gRPC's callback API.
+//
+// No stream holds a thread. One thread for all of them waits for publications, encodes new snapshots and starts writes.
+// Each stream has at most one chunk in flight. Between two snapshots it turns to the next of its members that has a
+// newer snapshot and takes that member's newest. So a subscriber that does not read keeps one chunk in gRPC's buffer
+// (at most 1 MiB) and a reference to the one snapshot that is being sent; whatever is published meanwhile waits in the
+// hub and is replaced there. Thread-safe.
+#ifndef DATACOM_LEARNER_SUBSCRIPTIONS_H_
+#define DATACOM_LEARNER_SUBSCRIPTIONS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/base/mutex.h"
+#include "datacom/v1/learner.pb.h"
+#include "grpcpp/grpcpp.h"
+#include "learner/snapshot_hub.h"
+
+namespace datacom::learner {
+
+class Subscriptions {
+ public:
+  // The hub must outlive this object. `on_count` is called with the number of open streams whenever that changes, in
+  // order; it must not block and not call this object.
+  Subscriptions(SnapshotHub& hub, int limit, std::function<void(int)> on_count);
+  // Closes the hub. Every stream must be over: destroy this object after the server has shut down.
+  ~Subscriptions();
+
+  // Starts a stream for members [first, first + count) of the hub. It ends with UNAVAILABLE when the hub is closed.
+  // RESOURCE_EXHAUSTED: `limit` streams are open.
+  absl::StatusOr<grpc::ServerWriteReactor<v1::SnapshotChunk>*> Open(uint32_t first, uint32_t count);
+  int count() const;
+
+ private:
+  class Stream;
+  void WakeStreams();
+  void Remove(Stream* stream);
+
+  SnapshotHub& hub_;
+  const int limit_;
+  const std::function<void(int)> on_count_;
+  mutable Mutex mutex_;
+  std::map<Stream*, std::shared_ptr<Stream>> streams_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;
+};
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_SUBSCRIPTIONS_H_
