@@ -1,10 +1,10 @@
-// Whether a member's critic runs away: the one rule behind the status `runaway` (progress.csv, `datacom status`,
-// report), the gauge datacom_member_critic_runaway with its alert, and the learner's warning.
+// The rule that decides whether a member's critic runs away. The status `runaway` (progress.csv, `datacom status`, the
+// report), the gauge datacom_member_critic_runaway with its alert, and the learner's warning all use it.
 //
-// An epoch's mean critic loss is more than ten times the smallest of the ten epochs before it. The first ten epochs of
-// learning are not compared with: there the loss is small because no reward has been met, and it grows in every healthy
-// run. So the first verdict is on the 21st. Once the loss has stayed high for ten epochs, it is the new measure and the
-// rule is silent again. Plain data, not thread-safe.
+// A critic runs away if an epoch's mean critic loss is more than ten times the smallest of the ten epochs before it.
+// The first ten epochs of learning are left out of the comparison: their loss is small because the agent has met no
+// reward yet, and it grows in every healthy run. So epoch 21 is the first that is judged. A loss that has stayed high
+// for ten epochs becomes the new reference, and the rule no longer reports it. Plain data; not thread-safe.
 #ifndef DATACOM_LEARNER_CRITIC_WATCH_H_
 #define DATACOM_LEARNER_CRITIC_WATCH_H_
 
@@ -17,21 +17,21 @@ namespace datacom::learner {
 
 class CriticWatch {
  public:
-  static constexpr size_t kFirst = 10;   // epochs of learning that are not compared with
-  static constexpr size_t kEpochs = 10;  // epochs that one is compared with
+  static constexpr size_t kFirst = 10;   // first epochs of learning, left out
+  static constexpr size_t kEpochs = 10;  // epochs before an epoch, which it is compared with
   static constexpr double kGrowth = 10;
 
   CriticWatch() = default;
-  explicit CriticWatch(std::vector<double> losses) : losses_(std::move(losses)) {}  // of another's losses()
+  explicit CriticWatch(std::vector<double> losses) : losses_(std::move(losses)) {}  // continues from losses()
 
-  // An epoch ended with this mean loss; one without an update has none (NaN) and does not count.
+  // The mean loss of an epoch that has ended. NaN, from an epoch without an update, does not count.
   void Add(double loss) {
     if (std::isnan(loss)) return;
     losses_.push_back(loss);
     if (losses_.size() > kFirst + kEpochs + 1) losses_.erase(losses_.begin());
   }
   bool runaway() const { return losses_.size() == kFirst + kEpochs + 1 && now() > kGrowth * before(); }
-  // Of at least kEpochs + 1 epochs: the newest loss, and the smallest of the kEpochs before it.
+  // The newest loss, and the smallest of the kEpochs before it. They need at least kEpochs + 1 epochs.
   double now() const { return losses_.back(); }
   double before() const { return *std::min_element(losses_.end() - 1 - kEpochs, losses_.end() - 1); }
   const std::vector<double>& losses() const { return losses_; }  // the newest 21, oldest first

@@ -1,4 +1,4 @@
-// The statistics of a member as the record of its epoch keeps them. A pure function; thread-safe.
+// Copies a member's statistics into the record of an epoch. A pure function; thread-safe.
 #ifndef DATACOM_LEARNER_EPOCH_STATS_H_
 #define DATACOM_LEARNER_EPOCH_STATS_H_
 

@@ -1,8 +1,8 @@
-// Evaluation work: one item a (epoch, member), leased to one evaluator at a time, reported exactly once.
+// The work of evaluators: one item per epoch and member, leased to one evaluator at a time, reported exactly once.
 //
-// An ended epoch is added with its record; its items are handed out in (epoch, member) order. A lease that runs out is
-// handed out again; its late report is accepted only while nobody else has reported or holds the item. An epoch is
-// popped once all its items are reported, in epoch order, so that rows of progress.csv keep their order. Thread-safe;
+// An epoch that has ended is added with its record. Its items are handed out by epoch, then member. An item whose lease
+// has expired is handed out again; a late report counts only if nobody else has been given the item. An epoch is popped
+// once all its items are reported, in order of epochs, so that the rows of progress.csv keep their order. Thread-safe;
 // blocks nowhere.
 #ifndef DATACOM_LEARNER_EVALUATIONS_H_
 #define DATACOM_LEARNER_EVALUATIONS_H_
@@ -29,27 +29,29 @@ class Evaluations {
     uint32_t episodes = 25;  // of one item
     double lease_seconds = 60;
     double retry_seconds = 1;
-    uint32_t incarnation = 1;  // of the learner: makes lease numbers unique over its restarts
-    std::string experiment;    // resolved text, told to evaluators
+    uint32_t incarnation = 1;  // the learner's; makes lease numbers unique over its restarts
+    std::string experiment;    // the resolved experiment as text, for evaluators
   };
   explicit Evaluations(Options options) : options_(std::move(options)) {}
 
   void Add(v1::EpochRecord record);
-  // No further epochs will come, and what was reported is safe: evaluators are told to leave once nothing is left.
+  // No epoch will be added any more, and a checkpoint holds every report. Evaluators that ask are told to leave as soon
+  // as no item is left.
   void Finish();
 
-  // An evaluator that asks again while it holds a lease gets the same item with the lease renewed.
+  // The next item. An evaluator that asks again while it holds a lease gets the same item, and its lease is renewed.
   v1::LeaseReply Lease(const std::string& evaluator);
-  // True when the lease's item is reported with this (its first episodes count) or was and its epoch is not popped yet;
-  // false: nothing was stored. INVALID_ARGUMENT when their number is wrong or a value is not finite.
+  // True: the lease's item is reported, by this report or by an earlier one of the same lease, whose episodes then
+  // count. False: the lease is stale, and nothing was stored. INVALID_ARGUMENT: the number of episodes is wrong, or a
+  // value is not finite.
   absl::StatusOr<bool> Report(const v1::ReportRequest& request);
 
   // The oldest epoch, once every item of it is reported.
   std::optional<v1::EpochRecord> PopCompleted();
   std::vector<v1::EpochRecord> Pending() const;  // for a checkpoint
   uint32_t pending_items() const;
-  bool asked() const;  // whether any evaluator ever asked for work
-  // Whether every evaluator that asked within the last lease time was told that nothing is left.
+  bool asked() const;  // whether an evaluator has ever asked for work
+  // Whether all evaluators that asked within the last `lease_seconds` were told to leave.
   bool everyone_told() const;
 
  private:
@@ -60,7 +62,7 @@ class Evaluations {
   };
   struct Epoch {
     v1::EpochRecord record;
-    std::vector<Item> items;  // one a member
+    std::vector<Item> items;  // one per member
   };
   v1::LeaseReply Reply(const Epoch& epoch, uint32_t member) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Grant(Item* item, const std::string& evaluator) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

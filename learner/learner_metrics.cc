@@ -146,7 +146,7 @@ void LearnerMetrics::Refresh(uint64_t env_steps, double progress, const Stats& s
     delta_.Set(member, stats.delta[member]);
     alpha_.Set(member, stats.alpha[member]);
     diverged += stats.diverged[member];
-    // Right after an epoch no batch has been seen: the old means stay.
+    // Right after the end of an epoch there are no means yet: the old ones stay.
     if (std::isnan(stats.critic_loss[member])) continue;
     cvar_.Set(member, stats.constraint_mean[member] + stats.delta[member]);  // the constraint is CVaR - delta
     policy_loss_.Set(member, stats.policy_loss[member]);

@@ -1,9 +1,9 @@
-// The learner's Prometheus series. Per-member series come from here alone and are fed exactly once a training episode.
+// The learner's Prometheus series. No other process has series of members, so each episode counts once.
 //
-// Up to kMaxMembers members each have their own series. Above, gauges show quantiles over members (label member =
-// "min", "median", "max") and counters the population's sum (member = "all"), so that a sweep does not flood
-// Prometheus; Refresh brings the quantiles up to date. One thread feeds it (the training thread), except
-// SetSubscribers.
+// In a population of at most kMaxMembers members, each member has series of its own. In a larger one, gauges show
+// quantiles over the members (label member = "min", "median", "max") and counters the sum (member = "all"), so that a
+// sweep does not flood Prometheus; Refresh updates the quantiles. Not thread-safe, except for SetSubscribers: the
+// training thread calls everything else.
 #ifndef DATACOM_LEARNER_LEARNER_METRICS_H_
 #define DATACOM_LEARNER_LEARNER_METRICS_H_
 
@@ -33,14 +33,14 @@ class LearnerMetrics {
   void SetSubscribers(int count);  // thread-safe
   void Episode(int member, const v1::Episode& episode);
   void Evaluated(int member, const EvaluationMeans& means);
-  // Once a member. `label`: of its setting in a sweep.
+  // Once per member. `label` is that of its setting in a sweep.
   void Introduce(int member, uint64_t seed, const std::string& label, double cost_budget);
   void SetCriticRunaway(int member, bool runaway);  // shown by the next Refresh
-  // Of all members: the rows seen, updates done over those of the run, and the algorithm's current values.
+  // For all members: the rows seen, the share of the run's updates that are done, the algorithm's current values.
   void Refresh(uint64_t env_steps, double progress, const Stats& stats);
 
  private:
-  // A gauge a member, or three quantiles of those members that have a value.
+  // One gauge per member, or three quantiles over the members that have a value.
   class MemberGauge {
    public:
     MemberGauge(Metrics* metrics, const std::string& name, int members);

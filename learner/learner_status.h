@@ -1,5 +1,5 @@
-// What the learner is doing, for Info: written by the training thread, read by the service. Thread-safe; blocks
-// nowhere.
+// What the learner is doing, for the call Info. The training thread writes it, the service reads it. Thread-safe;
+// blocks nowhere.
 #ifndef DATACOM_LEARNER_LEARNER_STATUS_H_
 #define DATACOM_LEARNER_LEARNER_STATUS_H_
 
@@ -30,7 +30,7 @@ class LearnerStatus {
     MutexLock lock(&mutex_);
     info_.set_pretrain_update(update);
   }
-  // Where counting starts after a resume.
+  // The updates that were done before this start of the learner. They do not count as this start's speed.
   void StartAt(uint64_t update, uint64_t pretrain_update) {
     MutexLock lock(&mutex_);
     info_.set_update(update);

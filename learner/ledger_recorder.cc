@@ -12,7 +12,7 @@
 namespace datacom::learner {
 namespace {
 
-constexpr uint64_t kSliceBytes = 4 << 20;  // rows of all members held at a time
+constexpr uint64_t kSliceBytes = 4 << 20;  // of the rows of all members that are read at once
 constexpr uint64_t kSliceRows = 4096;
 
 }  // namespace
@@ -48,7 +48,7 @@ LedgerRecorder::Place LedgerRecorder::Find(absl::string_view name) const {
     if (name == column.name) return place;
     place.before += column.bytes();
   }
-  return {};  // a rule without it
+  return {};  // the acting rule has no such column
 }
 
 absl::StatusOr<std::unique_ptr<LedgerRecorder>> LedgerRecorder::Open(const std::string& run_dir,
@@ -71,7 +71,7 @@ absl::Status LedgerRecorder::Advance(uint64_t rows) {
   while (rows_ < rows) {
     const uint64_t end = std::min(rows, rows_ + slice_);
     for (uint32_t member = 0; member < members; ++member) RETURN_IF_ERROR(Read(member, rows_, end));
-    // By row, then member: the order does not depend on where slices and checkpoints end.
+    // By row, then by member, so that the order does not depend on the ends of slices and checkpoints.
     std::vector<std::pair<size_t, uint32_t>> next(members);  // range, row within it
     for (; rows_ < end; ++rows_) {
       for (uint32_t member = 0; member < members; ++member) {
@@ -93,8 +93,8 @@ absl::Status LedgerRecorder::Read(uint32_t member, uint64_t from, uint64_t to) {
   const absl::Status status = source_(member, from, to, [&](const v1::RowRange& range) {
     if (range.from() != next || range.row_count() == 0 || range.columns().size() != range.row_count() * row_bytes_) {
       return absl::DataLossError(absl::StrCat("ledger: rows of member ", member, " from ", next, ": ",
-                                              range.row_count(), " rows from ", range.from(), " came in ",
-                                              range.columns().size(), " bytes, a row has ", row_bytes_));
+                                              range.row_count(), " rows from ", range.from(), " arrived in ",
+                                              range.columns().size(), " bytes; a row has ", row_bytes_));
     }
     next += range.row_count();
     read_[member].push_back(range);
@@ -103,7 +103,7 @@ absl::Status LedgerRecorder::Read(uint32_t member, uint64_t from, uint64_t to) {
   RETURN_IF_ERROR(status);
   if (next == to) return absl::OkStatus();
   return absl::DataLossError(
-      absl::StrCat("ledger: rows ", from, " to ", to, " of member ", member, ": those below ", next, " came"));
+      absl::StrCat("ledger: rows ", from, " to ", to, " of member ", member, ": only those below ", next, " arrived"));
 }
 
 absl::Status LedgerRecorder::Write(uint32_t member, uint64_t row, const v1::RowRange& range, uint32_t index) {

@@ -1,10 +1,10 @@
-// Keeps the run's safety ledger (common/records/ledger.h): reads the rows that the learner has seen from the replay and
-// writes what they say of steps and violations.
+// Writes the run's safety ledger (common/records/ledger.h): reads from the replay the rows that the learner has seen
+// and records their steps and violations.
 //
-// What is written is a pure function of the first rows() rows of every member: nothing is kept but the files' lengths,
-// which checkpoints hold. Violations of episodes that were cut are rows like any other. Evaluations make no rows. Rows
-// that no learner has seen yet are in the replay's rings and come with the next Advance. Not thread-safe. Advance
-// blocks on the replay and the disk cache, Sync on the disk.
+// The files are a pure function of the first rows() rows of every member. So a checkpoint holds only their lengths.
+// Rows of episodes that were cut short are included; evaluations make no rows. Rows that the learner has not seen yet
+// stay in the replay's rings until a later Advance. Not thread-safe. Advance blocks on the replay and, when a buffer is
+// full, on the disk; Flush(true) blocks on the disk.
 #ifndef DATACOM_LEARNER_LEDGER_RECORDER_H_
 #define DATACOM_LEARNER_LEDGER_RECORDER_H_
 
@@ -24,28 +24,31 @@
 
 namespace datacom::learner {
 
-// Hands the rows [from, to) of a member to `consume`, in order (proto ReadRange; its errors).
+// Passes the rows [from, to) of a member to `consume`, in order. The errors are those of ReadRange in
+// proto/datacom/v1/replay.proto.
 using RowSource = std::function<absl::Status(uint32_t member, uint64_t from, uint64_t to,
                                              const std::function<absl::Status(const v1::RowRange&)>& consume)>;
 
 class LedgerRecorder {
  public:
-  // `offsets`: of the checkpoint resumed from; empty for a new run. The errors of LedgerWriter::Open.
+  // `offsets` are those of the checkpoint that is continued, empty for a new run. The errors of LedgerWriter::Open.
   static absl::StatusOr<std::unique_ptr<LedgerRecorder>> Open(const std::string& run_dir,
                                                               const v1::Experiment& resolved, const RowSchema& schema,
                                                               const std::vector<v1::FileOffset>& offsets,
                                                               RowSource source);
 
-  uint64_t rows() const { return rows_; }  // of every member, written
-  // Writes up to `rows` rows of every member; fewer than rows(): nothing. The source's errors (UNAVAILABLE,
-  // DEADLINE_EXCEEDED, OUT_OF_RANGE: whole slices before are written, call again; NOT_FOUND: rows are overwritten, for
-  // good); DATA_LOSS naming member and row when what came is not what was asked for; the disk's.
+  uint64_t rows() const { return rows_; }  // written, of every member
+  // Writes the rows of every member up to `rows`; does nothing if that is less than rows(). Errors:
+  //   UNAVAILABLE, DEADLINE_EXCEEDED, OUT_OF_RANGE  the source has no answer yet; whole slices are kept: call again
+  //   NOT_FOUND                                     the replay has overwritten the rows; permanent
+  //   DATA_LOSS naming member and row               the source sent other rows than were requested
+  // and the errors of the disk.
   absl::Status Advance(uint64_t rows);
   absl::Status Flush(bool sync) { return writer_->Flush(sync); }
   std::vector<v1::FileOffset> Offsets() const;
 
  private:
-  // A column of RowSchema::stored(): where it begins in a range of r rows (r * before), and its bytes a row.
+  // A column of RowSchema::stored(). In a range of r rows it begins at byte r * before; each row has `bytes` bytes.
   struct Place {
     size_t before = 0, bytes = 0;
   };
@@ -61,14 +64,15 @@ class LedgerRecorder {
   const v1::Experiment experiment_;
   const RowSchema schema_;
   const RowSource source_;
-  const bool judged_;  // the rule has a learned constraint
+  const bool judged_;  // the acting rule stores CVaR and delta
   size_t row_bytes_ = 0;
-  uint64_t slice_ = 1;  // rows read at a time
+  uint64_t slice_ = 1;  // rows of each member that are read at once
   Places places_;
   std::unique_ptr<LedgerWriter> writer_;
   uint64_t rows_ = 0;
-  std::vector<std::vector<v1::RowRange>> read_;  // of the slice, [member]
-  LedgerStep step_;                              // workspace of a row, with
+  std::vector<std::vector<v1::RowRange>> read_;  // [member] of the slice
+  // Workspaces of one row.
+  LedgerStep step_;
   std::vector<float> observation_, next_observation_;
 };
 

@@ -1,4 +1,4 @@
-// datacom-learner: the one learner of a run (`datacom train` and containers start it).
+// datacom-learner: the learner of a run. `datacom train` and containers start it.
 #include <csignal>
 #include <cstdio>
 #include <stdexcept>
@@ -29,28 +29,29 @@ struct Flags {
 };
 
 void Declare(CLI::App* app, Flags* flags) {
-  app->add_option("--experiment", flags->experiment, "Resolved experiment, text format (file)");
-  app->add_option("--run-id", flags->process.run_id, "Identity of the run; its other roles must name the same");
+  app->add_option("--experiment", flags->experiment, "Resolved experiment, a .textproto file");
+  app->add_option("--run-id", flags->process.run_id, "Id of the run; the folder and all peers must belong to it");
   app->add_option("--run-dir", flags->process.run_dir, "Folder for records, checkpoints and policies");
   app->add_option("--replay", flags->replay, "Address of the replay service, host:port")->check(Address(1));
-  app->add_option("--listen", flags->process.listen, "Address to serve on; port 0 picks one")->check(Address(0));
+  app->add_option("--listen", flags->process.listen, "Address to listen on; port 0 picks one")->check(Address(0));
   app->add_option("--address-file", flags->process.address_file, "File to write the bound address to");
   app->add_option("--health-listen", flags->process.server.health_listen,
-                  "Address that answers health checks in plain text, for probes; absent: --listen alone does")
+                  "Additional address that answers health checks without TLS, for probes; default: none")
       ->check(Address(0));
-  app->add_option("--tls", flags->tls,
-                  "Folder with ca.crt, tls.crt, tls.key and token: mutual TLS and the run's token on every call");
+  app->add_option(
+      "--tls", flags->tls,
+      "Folder with ca.crt, tls.crt, tls.key and token: use mutual TLS and send the run's token in each call");
   app->add_option("--metrics-listen", flags->process.metrics_listen,
-                  "Address of /metrics; port 0 picks one; absent: none")
+                  "Address of /metrics; port 0 picks one; default: none")
       ->check(Address(0));
   app->add_option("--metrics-address-file", flags->process.metrics_address_file,
-                  "File to write the bound /metrics address to");
-  app->add_option("--device", flags->device, "cpu or cuda; overrides learner.device");
+                  "File to write the address of /metrics to");
+  app->add_option("--device", flags->device, "cpu or cuda, instead of learner.device of the experiment");
   app->add_flag("--resume", flags->process.must_resume,
-                "Fail where there is no checkpoint. A checkpoint of the run is continued with and without this flag");
-  app->add_option("--healthcheck", flags->healthcheck, "Ask the learner at this address whether it serves, and exit")
+                "Fail if there is no checkpoint. A checkpoint is continued with and without this flag");
+  app->add_option("--healthcheck", flags->healthcheck, "Check whether the server at this address serves, then exit")
       ->check(Address(1));
-  app->add_flag("--die-with-parent", flags->die_with_parent, "Leave when the process that started this one dies");
+  app->add_flag("--die-with-parent", flags->die_with_parent, "Stop when the process that started this one dies");
   app->set_version_flag("--version", absl::StrCat("datacom-learner ", Version(), " ", Revision()));
 }
 
@@ -101,7 +102,7 @@ int Main(int argc, char** argv) {
     return kExitFailure;
   }
   Flags flags;
-  CLI::App app("The learner of a datacom run: updates all members, serves their policies, keeps the run's records.");
+  CLI::App app("The learner of a datacom run: updates all members, serves their policies, writes the run's records.");
   Declare(&app, &flags);
   try {
     app.parse(argc, argv);

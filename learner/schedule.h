@@ -1,4 +1,4 @@
-// When updates and epochs happen: plain arithmetic on the experiment's numbers. Immutable value; thread-safe.
+// Which update sees which rows, and when epochs end: arithmetic on the experiment's numbers. Immutable; thread-safe.
 #ifndef DATACOM_LEARNER_SCHEDULE_H_
 #define DATACOM_LEARNER_SCHEDULE_H_
 
@@ -21,12 +21,12 @@ class Schedule {
   uint64_t last_update() const { return options_.updates.LastUpdate(); }
   uint64_t RowsSeen(uint64_t update) const { return options_.updates.RowsSeen(update); }
   uint64_t UpdatesAt(uint64_t rows) const { return options_.updates.UpdatesAt(rows); }
-  // Epochs 0 .. last_epoch() end; the last one early when the run ends inside it.
+  // The run has the epochs 0 .. last_epoch(). The last one ends early if the run ends inside it.
   uint32_t last_epoch() const;
-  uint64_t EpochSteps(uint32_t epoch) const;  // environment steps at its end
+  uint64_t EpochSteps(uint32_t epoch) const;  // environment steps at the epoch's end
   bool EndsEarly(uint32_t epoch) const { return EpochSteps(epoch) < epoch * options_.steps_per_epoch; }
-  uint64_t EpochUpdate(uint32_t epoch) const { return options_.updates.UpdatesAt(EpochSteps(epoch)); }  // ends it
-  uint32_t EpochOfRow(uint64_t row) const;  // row counts from 1
+  uint64_t EpochUpdate(uint32_t epoch) const { return options_.updates.UpdatesAt(EpochSteps(epoch)); }  // its last
+  uint32_t EpochOfRow(uint64_t row) const;  // rows count from 1
 
  private:
   Options options_;

@@ -1,4 +1,4 @@
-// SHA-256 over pieces (OpenSSL). Not thread-safe per object.
+// SHA-256 (OpenSSL) of data that comes in pieces. An object is not thread-safe. Blocks nowhere.
 #ifndef DATACOM_LEARNER_SHA256_H_
 #define DATACOM_LEARNER_SHA256_H_
 
@@ -14,9 +14,9 @@ class Sha256 {
   Sha256();
   ~Sha256();
   void Add(absl::string_view data);
-  // Length first, so that ("ab", "c") and ("a", "bc") differ.
+  // Adds the length before the data, so that ("ab", "c") and ("a", "bc") differ.
   void AddField(absl::string_view data);
-  std::string Hex();  // 64 characters; the object is used up
+  std::string Hex();  // 64 characters. Call it once; Add nothing afterwards
 
  private:
   struct Context;

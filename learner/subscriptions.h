@@ -1,10 +1,10 @@
 // The open streams of subscribers (Subscribe in proto/datacom/v1/learner.proto), with gRPC's callback API.
 //
-// No stream holds a thread. One thread for all of them waits for publications, encodes new snapshots and starts writes.
-// Each stream has at most one chunk in flight. Between two snapshots it turns to the next of its members that has a
-// newer snapshot and takes that member's newest. So a subscriber that does not read keeps one chunk in gRPC's buffer
-// (at most 1 MiB) and a reference to the one snapshot that is being sent; whatever is published meanwhile waits in the
-// hub and is replaced there. Thread-safe.
+// No stream holds a thread. One thread for all of them waits for publications and wakes the streams. Each stream has at
+// most one chunk in flight. Between two snapshots it turns to the next of its members that has a newer snapshot and
+// takes that member's newest. So a subscriber that does not read keeps one chunk in gRPC's buffer (at most 1 MiB) and a
+// reference to the one snapshot that is being sent. What is published meanwhile waits in the hub, where the newest
+// replaces the others. Thread-safe.
 #ifndef DATACOM_LEARNER_SUBSCRIPTIONS_H_
 #define DATACOM_LEARNER_SUBSCRIPTIONS_H_
 

@@ -192,9 +192,10 @@ absl::Status Trainer::Step(const PreparedUpdate& prepared) {
 absl::Status Trainer::CheckSchedule(const PreparedUpdate& prepared) const {
   for (int member = 0; member < members_; ++member) {
     if (prepared.rows_seen[member] == schedule_.RowsSeen(prepared.update)) continue;
-    return absl::FailedPreconditionError(absl::StrCat(
-        "update ", prepared.update, " of member ", member, ": the replay drew from ", prepared.rows_seen[member],
-        " rows, the learner's schedule says ", schedule_.RowsSeen(prepared.update), ": it serves another experiment"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("update ", prepared.update, " of member ", member, ": the replay drew from ",
+                     prepared.rows_seen[member], " rows, but the learner's schedule has ",
+                     schedule_.RowsSeen(prepared.update), ": the replay serves another experiment"));
   }
   return absl::OkStatus();
 }

@@ -87,12 +87,12 @@ class Trainer {
   double wall_before_ = 0;  // seconds of earlier starts
   Clock::Time start_;
   Clock::Time refreshed_;
-  std::map<uint32_t, v1::EpochRecord>
-      open_;                              // training totals of epochs that have not ended, or that the end cut short
+  // By epoch, the training totals of those that have not ended or that the end of the run has cut short.
+  std::map<uint32_t, v1::EpochRecord> open_;
   std::vector<v1::MemberTotals> totals_;  // [M]
   std::vector<uint64_t> inserted_;        // [M] rows in the replay at the newest draw
   std::vector<uint32_t> lanes_;           // [M] at the newest draw
-  std::vector<uint8_t> diverged_;         // [M] logged
+  std::vector<uint8_t> diverged_;         // [M] 1: its divergence is logged
   std::vector<CriticWatch> critics_;      // [M] of the epochs that were not cut short
   std::vector<uint8_t> runaway_;          // [M] at the end of the newest epoch
 };

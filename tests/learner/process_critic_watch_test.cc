@@ -1,4 +1,4 @@
-// The rule that says whether a critic runs away, and what a run records of its critics.
+// The rule that decides whether a critic runs away, and what a run records about its critics.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -15,7 +15,7 @@
 namespace datacom::learner {
 namespace {
 
-// Of a member whose first ten epochs, with next to no loss, are over.
+// A watch after ten epochs with almost no loss, which the rule leaves out, and then these losses.
 CriticWatch After(const std::vector<double>& losses) {
   CriticWatch watch;
   for (int epoch = 0; epoch < 10; ++epoch) watch.Add(1e-9);
@@ -23,7 +23,7 @@ CriticWatch After(const std::vector<double>& losses) {
   return watch;
 }
 
-TEST(CriticWatchTest, MoreThanTenTimesTheSmallestOfTheTenEpochsBeforeRunsAway) {
+TEST(CriticWatchTest, ACriticRunsAwayAboveTenTimesTheSmallestLossOfTheTenEpochsBefore) {
   const std::vector<double> calm{9, 8, 7, 6, 2, 3, 4, 5, 6, 7};
   std::vector<double> tenfold = calm, more = calm;
   tenfold.push_back(20);
@@ -35,7 +35,7 @@ TEST(CriticWatchTest, MoreThanTenTimesTheSmallestOfTheTenEpochsBeforeRunsAway) {
   EXPECT_EQ(After(more).now(), 20.1);
 }
 
-TEST(CriticWatchTest, TheFirstVerdictIsOnTheTwentyFirstEpochOfLearning) {
+TEST(CriticWatchTest, EpochTwentyOneOfLearningIsTheFirstThatIsJudged) {
   CriticWatch watch;
   double loss = 1e-9;
   for (int epoch = 0; epoch < 20; ++epoch, loss *= 20) {
@@ -47,7 +47,7 @@ TEST(CriticWatchTest, TheFirstVerdictIsOnTheTwentyFirstEpochOfLearning) {
   EXPECT_TRUE(watch.runaway());
 }
 
-TEST(CriticWatchTest, TheEpochElevenBackCountsNoMoreAndALossThatStaysHighIsTheNewMeasure) {
+TEST(CriticWatchTest, OnlyTheTenEpochsBeforeCountSoALossThatStaysHighBecomesTheReference) {
   std::vector<double> losses{1, 5, 5, 5, 5, 5, 5, 5, 5, 5, 20};
   EXPECT_TRUE(After(losses).runaway());
   losses.push_back(20);  // ten epochs before it: 5 and 20
@@ -56,7 +56,7 @@ TEST(CriticWatchTest, TheEpochElevenBackCountsNoMoreAndALossThatStaysHighIsTheNe
   EXPECT_TRUE(After(losses).runaway());
 }
 
-TEST(CriticWatchTest, ALossThatIsInfiniteRunsAwayAndTheHistoryOutlivesARestart) {
+TEST(CriticWatchTest, AnInfiniteLossRunsAwayAndTheHistorySurvivesARestart) {
   std::vector<double> losses(10, 1.0);
   losses.push_back(HUGE_VAL);
   EXPECT_TRUE(After(losses).runaway());
@@ -90,7 +90,7 @@ size_t Column(const std::vector<std::vector<std::string>>& rows, const std::stri
   return std::find(rows[0].begin(), rows[0].end(), name) - rows[0].begin();
 }
 
-TEST_F(WatchedRunTest, WhatWatchesCriticsAndGradientsIsInTheRecords) {
+TEST_F(WatchedRunTest, RecordsHaveTheStatisticsOfCriticsAndGradients) {
   const std::string folder = Folder("run");
   ASSERT_TRUE(RunFake(folder, FakeExperiment()).status.ok());
   const auto rows = Rows(folder);
@@ -103,9 +103,8 @@ TEST_F(WatchedRunTest, WhatWatchesCriticsAndGradientsIsInTheRecords) {
   EXPECT_EQ(cell(4, "constraint_gradient_norm"), "");
 }
 
-// 25 epochs of 10 steps, the first two without an update; the loss of member 1's critic is 1 up to update 200 and 40
-// from then on.
-TEST_F(WatchedRunTest, ACriticThatRunsAwayIsSaidToInRecordsInfoAndMetricsAlsoAfterAnInterruption) {
+// 25 epochs of 10 steps, the first two without an update. The loss of member 1's critic is 1 up to update 201, then 40.
+TEST_F(WatchedRunTest, RecordsInfoAndMetricsReportACriticThatRunsAwayAlsoAfterAnInterruption) {
   v1::Experiment experiment = FakeExperiment();
   experiment.mutable_run()->set_steps_per_epoch(10);
   RunPlan plan;
@@ -142,8 +141,8 @@ TEST_F(WatchedRunTest, ACriticThatRunsAwayIsSaidToInRecordsInfoAndMetricsAlsoAft
   }
 }
 
-// An epoch that the end of a run cut short is judged, and counts once in the run that goes on with it.
-TEST_F(WatchedRunTest, ALongerRunJudgesItsCriticsAsOneThatWasAsLongFromTheStart) {
+// An epoch that the end of a run cut short is judged, and counts once in the run that continues it.
+TEST_F(WatchedRunTest, ALongerRunJudgesItsCriticsLikeOneThatWasAsLongFromTheStart) {
   v1::Experiment experiment = FakeExperiment(1), longer = experiment;
   for (v1::Experiment* one : {&experiment, &longer}) one->mutable_run()->set_steps_per_epoch(8);
   longer.mutable_run()->set_env_steps(400);

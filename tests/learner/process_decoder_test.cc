@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "learner/batch_decoder.h"
 #include "tests/testing/fake_learner_run.h"
 
 namespace datacom::learner {
@@ -30,7 +31,7 @@ class BatchDecoderTest : public ::testing::Test {
   PreparedUpdate prepared_;
 };
 
-// Float `row` of a column that begins after `floats_before` floats of each row.
+// Float `index` of a column that begins after `floats_before` floats of each row.
 float At(const std::string& block, size_t rows, size_t floats_before, size_t index) {
   float value;
   std::memcpy(&value, block.data() + (rows * floats_before + index) * sizeof(float), sizeof(value));
@@ -64,7 +65,7 @@ TEST_F(BatchDecoderTest, EveryColumnLandsAtItsMemberAndRow) {
   }
 }
 
-// A rule's own column, behind next_observation.
+// The column of such a rule follows next_observation.
 TEST_F(BatchDecoderTest, ThePreviousCostIsReadWhereARuleStoresItAndZeroElsewhere) {
   ASSERT_TRUE(Decode(replay_.Draw(2)).ok());
   EXPECT_EQ(prepared_.batch.previous_cost, std::vector<float>(2 * 4, 0.0f));
@@ -104,9 +105,9 @@ TEST_F(BatchDecoderTest, NoiseDependsOnSeedUpdateAndPurposeAlone) {
       std::equal(first.noise_actor.begin(), first.noise_actor.begin() + half, first.noise_actor.begin() + half));
 }
 
-// A resumed run must draw the noise of the run it goes on: names, order and numbers are pinned by what was computed
-// apart from this code, from the definitions in common/base/random.h.
-TEST_F(BatchDecoderTest, NoiseStaysWhatRunsOnDiskWereMadeWith) {
+// A resumed run must draw the noise that it would have drawn without the interruption. The expected values were
+// computed from the definitions in common/base/random.h, independently of this code.
+TEST_F(BatchDecoderTest, NoiseHasTheValuesOfExistingRuns) {
   ASSERT_TRUE(Decode(replay_.Draw(5)).ok());
   const float actor[] = {0.3125865f, 1.5065439f, -1.8807721f}, next[] = {-0.6537005f, -1.4359236f, 0.6534933f};
   for (int i = 0; i < 3; ++i) {
@@ -115,7 +116,7 @@ TEST_F(BatchDecoderTest, NoiseStaysWhatRunsOnDiskWereMadeWith) {
   }
 }
 
-TEST_F(BatchDecoderTest, LevelsAreUniformAndDrawnWhereAnAlgorithmWantsThem) {
+TEST_F(BatchDecoderTest, LevelsAreUniformAndDrawnOnlyForAlgorithmsThatNeedThem) {
   ASSERT_TRUE(Decode(replay_.Draw(5)).ok());
   EXPECT_TRUE(prepared_.batch.level.empty());
   AlgorithmConfig config = replay_.config;
@@ -144,7 +145,7 @@ TEST_F(BatchDecoderTest, LevelsAreUniformAndDrawnWhereAnAlgorithmWantsThem) {
   EXPECT_FALSE(std::equal(first.level.begin(), first.level.begin() + half, first.level.begin() + half));
 }
 
-// A row on z[0] that x and gains do not touch, k = z0 - 1, and one the decoder is not asked for.
+// Two rows: "other", which the decoder must leave out, and "wall" with k = z[0] - 1. Gains are 0, x is not used.
 class TwoRows : public KnownConstraints {
  public:
   int count() const override { return 2; }
@@ -162,7 +163,7 @@ class TwoRows : public KnownConstraints {
   const std::vector<std::string> names_ = {"other", "wall"};
 };
 
-TEST_F(BatchDecoderTest, KnownRowsOfBothStatesComeAsTheActorFormsThem) {
+TEST_F(BatchDecoderTest, KnownRowsOfBothStatesEqualThoseOfTheActor) {
   AlgorithmConfig config = replay_.config;
   config.known = {"wall"};
   const TaskModel model = FakeTaskModel();
@@ -185,7 +186,7 @@ TEST_F(BatchDecoderTest, KnownRowsOfBothStatesComeAsTheActorFormsThem) {
   }
 }
 
-TEST_F(BatchDecoderTest, MisfittingRepliesAreRefusedNamingTheMember) {
+TEST_F(BatchDecoderTest, RepliesThatDoNotFitAreRefusedNamingTheMember) {
   v1::DrawReply reply = replay_.Draw(2);
   reply.mutable_batches(1)->mutable_main()->pop_back();
   absl::Status status = Decode(reply);

@@ -44,7 +44,7 @@ class LedgerTest : public ::testing::Test {
   FakeReplay replay_ = MakeFakeReplay(experiment_);
 };
 
-TEST_F(LedgerTest, EveryViolationIsThereOnceByEnvironmentStepThenMember) {
+TEST_F(LedgerTest, EveryViolationIsWrittenOnceOrderedByStepThenMember) {
   const std::string folder = Folder("run");
   auto ledger = Open(folder);
   ASSERT_TRUE(ledger->Advance(20).ok());
@@ -72,7 +72,7 @@ TEST_F(LedgerTest, EveryViolationIsThereOnceByEnvironmentStepThenMember) {
   EXPECT_EQ(episode->at(3).execution, std::vector<float>{13});
 }
 
-TEST_F(LedgerTest, ARuleThatFiltersAndJudgesHasBothActionsAndItsJudgementWrittenDown) {
+TEST_F(LedgerTest, TheLedgerHasBothActionsAndTheJudgementOfARuleThatFiltersAndJudges) {
   std::vector<Column> columns = {RawActionColumn(1)};
   for (const Column& column : JudgementColumns()) columns.push_back(column);
   replay_.schema = RowSchema::For(2, 1, columns);  // cvar and delta both hold the row's number: k = 0
@@ -83,7 +83,7 @@ TEST_F(LedgerTest, ARuleThatFiltersAndJudgesHasBothActionsAndItsJudgementWritten
   EXPECT_EQ(Lines(folder).at(3), "3,0,100,fake-0,1,0,0,3,4,1,3,3,1e-05,3.25,3,3");
 }
 
-TEST_F(LedgerTest, TheBytesDoNotDependOnWhereItWasAdvancedTo) {
+TEST_F(LedgerTest, TheBytesDoNotDependOnTheStepsOfAdvance) {
   const std::string whole = Folder("whole");
   auto once = Open(whole);
   ASSERT_TRUE(once->Advance(250).ok());
@@ -99,7 +99,7 @@ TEST_F(LedgerTest, TheBytesDoNotDependOnWhereItWasAdvancedTo) {
   EXPECT_EQ(Content(pieces), Content(whole));
 }
 
-TEST_F(LedgerTest, RowsThatAreNotThoseAskedForAreRefused) {
+TEST_F(LedgerTest, RowsThatWereNotRequestedAreRefused) {
   for (const bool late : {false, true}) {
     auto ledger = LedgerRecorder::Open(Folder(late ? "late" : "short"), experiment_, replay_.schema, {},
                                        [&](uint32_t member, uint64_t from, uint64_t to, const auto& consume) {
@@ -127,7 +127,7 @@ TEST_F(LedgerTest, AnInterruptedOrKilledRunHasTheLedgerOfOneThatWasNot) {
   }
 }
 
-TEST_F(LedgerTest, AReplayOutOfReachHoldsNoUpdateUpAndNothingIsMissingInTheEnd) {
+TEST_F(LedgerTest, AReplayThatDoesNotAnswerDelaysNoUpdateAndNoRowIsMissingInTheEnd) {
   const std::string whole = Folder("whole"), folder = Folder("run");
   ASSERT_TRUE(RunFake(whole, experiment_).status.ok());
   RunPlan plan;
@@ -161,7 +161,7 @@ TEST_F(LedgerTest, ARunIsNotOverBeforeItsLastRowsAreWritten) {
   EXPECT_EQ(Lines(folder).size(), 1u + 2 * 255 / 3);
 }
 
-TEST_F(LedgerTest, RowsThatAreOverwrittenEndTheRunBecauseTheLedgerMayNotForget) {
+TEST_F(LedgerTest, OverwrittenRowsEndTheRunBecauseTheLedgerMustBeComplete) {
   RunPlan plan;
   plan.read_rows = [](const FakeReplay&, uint32_t, uint64_t, uint64_t, const auto&) {
     return absl::NotFoundError("row 0 of member 0 is overwritten");

@@ -1,4 +1,4 @@
-// What the learner's per-member series show.
+// What the learner's series of members show.
 #include <limits>
 #include <memory>
 
@@ -45,7 +45,7 @@ TEST(LearnerMetricsTest, ViolationsCountTransitionsAndCostsTheirSum) {
   EXPECT_EQ(metrics->counter("datacom_member_violations_total", {{"member", "0"}}).Value(), 0);
 }
 
-TEST(LearnerMetricsTest, CvarIsTheConstraintAboveDeltaAndOutlivesAnEpochsEnd) {
+TEST(LearnerMetricsTest, CvarIsTheConstraintPlusDeltaAndStaysAfterTheEndOfAnEpoch) {
   const auto metrics = StartMetrics();
   LearnerMetrics learner(metrics.get(), 1, ".");
   learner.Refresh(100, 0.5, StatsOf(1, /*constraint_mean=*/-4, /*delta=*/6.5));
@@ -57,7 +57,7 @@ TEST(LearnerMetricsTest, CvarIsTheConstraintAboveDeltaAndOutlivesAnEpochsEnd) {
   EXPECT_EQ(cvar.Value(), 2.5);
 }
 
-TEST(LearnerMetricsTest, LossesAndEntropyAreShownAndOutliveAnEpochsEnd) {
+TEST(LearnerMetricsTest, LossesAndEntropyAreShownAndStayAfterTheEndOfAnEpoch) {
   const auto metrics = StartMetrics();
   LearnerMetrics learner(metrics.get(), 1, ".");
   learner.Refresh(100, 0.5, StatsOf(1, -4, 6.5));
@@ -88,7 +88,7 @@ TEST(LearnerMetricsTest, AMemberIsIntroducedWithItsSeedAndSetting) {
   EXPECT_EQ(metrics->gauge("datacom_member_cost_budget", {{"member", "1"}}).Value(), 2);
 }
 
-TEST(LearnerMetricsTest, ACriticThatRunsAwayIsFlaggedAndOneOfALargePopulationIsItsLargest) {
+TEST(LearnerMetricsTest, ACriticThatRunsAwayIsFlaggedAndSetsTheMaximumOfALargePopulation) {
   for (const int members : {2, LearnerMetrics::kMaxMembers + 1}) {
     const auto metrics = StartMetrics();
     LearnerMetrics learner(metrics.get(), members, ".");
@@ -120,8 +120,8 @@ TEST(LearnerMetricsTest, LargePopulationsShowQuantilesAndSums) {
   EXPECT_THAT(metrics->Scrape(), testing::Not(testing::HasSubstr("datacom_member_info{")));
 }
 
-// A member that has diverged, and an algorithm that has no such value, say NaN.
-TEST(LearnerMetricsTest, QuantilesAreOfTheMembersThatHaveAValueWhicheverTheyAre) {
+// A value is NaN for a member that has diverged and for an algorithm without such a value.
+TEST(LearnerMetricsTest, QuantilesCoverOnlyTheMembersThatHaveAValue) {
   const int members = LearnerMetrics::kMaxMembers + 2, last = members - 1;
   const auto metrics = StartMetrics();
   LearnerMetrics learner(metrics.get(), members, ".");

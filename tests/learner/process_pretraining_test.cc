@@ -1,4 +1,4 @@
-// Batches out of a dataset, and which algorithms take them.
+// Batches from a dataset, and which algorithms can be pre-trained with them.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/config/experiment.h"
 #include "learner/algorithm_setup.h"
+#include "learner/batch_decoder.h"
 #include "learner/dataset_draws.h"
 #include "tests/learner/core_testing.h"
 #include "tests/testing/datasets.h"
@@ -46,7 +47,7 @@ class DatasetDrawsTest : public ::testing::Test {
   AlgorithmConfig config_;
 };
 
-TEST_F(DatasetDrawsTest, ABatchIsAPureFunctionOfSeedAndUpdateWhoeverElseIsThere) {
+TEST_F(DatasetDrawsTest, ABatchDependsOnSeedsAndUpdateButNotOnOtherMembers) {
   const v1::DrawReply alone = Draw(Seeds({8}), 3), among = Draw(Seeds({7, 8, 9}), 3);
   EXPECT_EQ(alone.batches(0).SerializeAsString(), among.batches(1).SerializeAsString());
   EXPECT_NE(among.batches(0).main(), among.batches(1).main());
@@ -55,13 +56,13 @@ TEST_F(DatasetDrawsTest, ABatchIsAPureFunctionOfSeedAndUpdateWhoeverElseIsThere)
   EXPECT_NE(Draw(Seeds({8}), 3).batches(0).main(), alone.batches(0).main());
 }
 
-TEST_F(DatasetDrawsTest, EveryMemberDrawsFromTheRowsOfAll) {
+TEST_F(DatasetDrawsTest, EveryMemberDrawsFromAllRows) {
   std::set<float> seen;
   for (uint64_t update = 1; update <= 300; ++update) {
     const std::string main = Draw(Seeds({8}), update).batches(0).main();
     for (uint32_t row = 0; row < 32; ++row) seen.insert(At<float>(main.data(), row * kObs * sizeof(float)));
   }
-  // 9600 draws out of 500 rows: the chance that a given one is missed is (1 - 1/500)^9600 = 4.5e-9.
+  // 9600 draws from 500 rows: the chance that a given row is missed is (1 - 1/500)^9600 = 4.5e-9.
   EXPECT_EQ(seen.size(), 500u);
 }
 
@@ -72,7 +73,7 @@ TEST_F(DatasetDrawsTest, FailureRowsAreRowsWithCost) {
   for (int row = 0; row < 6; ++row) EXPECT_GT(At<float>(failure.data(), costs + row * sizeof(float)), 0);
 }
 
-TEST_F(DatasetDrawsTest, NoiseIsNotThatOfTheRunsOwnUpdates) {
+TEST_F(DatasetDrawsTest, NoiseDiffersFromThatOfTheRunsUpdates) {
   const AlgorithmConfig config = Seeds({8});
   const auto dynamics = std::make_shared<FakeControlAffine>(kObs, kAction);
   const auto noise = [&](const std::string& streams) {
@@ -86,7 +87,7 @@ TEST_F(DatasetDrawsTest, NoiseIsNotThatOfTheRunsOwnUpdates) {
   EXPECT_NE(noise("learner."), noise("learner.pretrain."));
 }
 
-TEST(Pretraining, TheRegisterSaysWhichAlgorithmsCan) {
+TEST(Pretraining, TheRegisterSaysWhichAlgorithmsCanBePretrained) {
   for (const AlgorithmInfo& info : Algorithms()) {
     const AlgorithmConfig config = SmallConfig(info.name, 1);
     const auto algorithm = MakeAlgorithm(config);

@@ -1,5 +1,4 @@
-// The whole learner process, its service included, against a fake replay and a fake algorithm; evaluators are real
-// clients.
+// The whole learner process with its service, with a fake replay and a fake algorithm. Evaluators are real clients.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -57,7 +56,7 @@ class LearnerProcessTest : public ::testing::Test {
     stop_ = true;
     changed_.NotifyAll();
   }
-  // Works off evaluations until told that nothing is left; the number of reports that counted.
+  // Does evaluations until the learner says that the run is finished. Returns the number of accepted reports.
   int Evaluate() {
     absl::StatusOr<std::string> address = absl::NotFoundError("");
     while (!(address = ReadFile(options_.address_file)).ok()) std::this_thread::yield();
@@ -96,7 +95,7 @@ class LearnerProcessTest : public ::testing::Test {
            1;
   }
 
-  // Of every file, by path.
+  // The content of every file of the folder, by path.
   std::map<std::string, std::string> Contents() const {
     std::map<std::string, std::string> contents;
     for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
@@ -157,7 +156,7 @@ TEST_F(LearnerProcessTest, ARefusedResumeLeavesTheFolderAsItWas) {
   EXPECT_TRUE(absl::IsInvalidArgument(refused(options_))) << "a state of another size";
 }
 
-TEST_F(LearnerProcessTest, WithoutACheckpointAResumeMakesNoFolder) {
+TEST_F(LearnerProcessTest, AResumeWithoutACheckpointMakesNoFolder) {
   options_.must_resume = true;
   const absl::Status status = RunLearner(options_, FakeTaskModel(), seams_);
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
@@ -185,7 +184,7 @@ TEST_F(LearnerProcessTest, AStoppedRunIsContinuedUnderANewIncarnation) {
   EXPECT_TRUE(snapshots->at(0).version == (SnapshotVersion{2, 230}));
 }
 
-TEST_F(LearnerProcessTest, AnAlgorithmThatThrowsWhileBeingMadeIsAConfigurationError) {
+TEST_F(LearnerProcessTest, AnAlgorithmThatThrowsOnConstructionIsAConfigurationError) {
   seams_.make_algorithm = [](const AlgorithmConfig&) -> std::unique_ptr<Algorithm> {
     throw std::invalid_argument("actor_hidden: empty");
   };

@@ -48,14 +48,14 @@ TEST(Schedule, EachEpochEndsWhenItsLastRowIsSeen) {
   }
 }
 
-TEST(Schedule, RatiosThatBinaryCannotHoldCountAsWritten) {
+TEST(Schedule, RatiosWithoutAnExactBinaryFormCountAsWritten) {
   const Schedule schedule = Make(/*utd=*/0.7, /*min_size=*/0, /*steps_per_epoch=*/10, /*env_steps=*/1000);
   EXPECT_EQ(schedule.EpochUpdate(1), 7u);
   EXPECT_EQ(schedule.RowsSeen(7), 10u);
   EXPECT_EQ(schedule.last_update(), 700u);
 }
 
-TEST(Schedule, ARowBelongsToTheEpochItsStepLiesIn) {
+TEST(Schedule, ARowBelongsToTheEpochOfItsStep) {
   const Schedule schedule = Make(1, 0, 1000, 5000);
   EXPECT_EQ(schedule.EpochOfRow(1), 1u);
   EXPECT_EQ(schedule.EpochOfRow(1000), 1u);

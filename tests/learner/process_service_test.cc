@@ -140,7 +140,7 @@ TEST_F(LearnerServiceTest, VersionsOnlyGrowWhileManyArePublished) {
   publisher.join();
 }
 
-TEST_F(LearnerServiceTest, ASubscriberComesBackAfterTheServerWasAwayAndNeverGoesBack) {
+TEST_F(LearnerServiceTest, ASubscriberReturnsAfterAnOutageAndIgnoresOlderSnapshots) {
   served_.snapshots.Publish(MakeSnapshot(0, 5));
   auto subscriber = Subscribe();
   ASSERT_TRUE(Eventually(subscriber.get(), [&] { return UpdateOf(*subscriber, 0) == 5; }));
@@ -155,7 +155,7 @@ TEST_F(LearnerServiceTest, ASubscriberComesBackAfterTheServerWasAwayAndNeverGoes
   EXPECT_TRUE(Eventually(subscriber.get(), [&] { return UpdateOf(*subscriber, 0) == 9; }));
 }
 
-TEST_F(LearnerServiceTest, AnotherRunIsRefusedForGood) {
+TEST_F(LearnerServiceTest, SubscribersOfAnotherRunAreRefusedPermanently) {
   auto subscriber = Subscribe("another run");
   EXPECT_TRUE(Eventually(subscriber.get(), [&] { return !subscriber->status().ok(); }));
   EXPECT_TRUE(absl::IsFailedPrecondition(subscriber->status()));
@@ -323,7 +323,7 @@ TEST_F(LearnerServiceTest, DamagedSnapshotsAreCountedAndIgnored) {
   sent.push_back(headless);                                            // no manifest
   sent.push_back(chunks_of(MakeSnapshot(0, 70, 1'000'000)).front());   // cut short: the next one begins before it ends
   sent.push_back(chunks_of(MakeSnapshot(0, 4)).front());               // sound
-  v1::SnapshotChunk foreign = chunks_of(MakeSnapshot(7, 90)).front();  // not asked for
+  v1::SnapshotChunk foreign = chunks_of(MakeSnapshot(7, 90)).front();  // not requested
   sent.push_back(foreign);
   RawService raw(sent);
   auto server = *Server::Start("127.0.0.1:0", {&raw});

@@ -50,7 +50,7 @@ std::vector<std::vector<std::string>> Rows(const std::string& csv) {
   return rows;
 }
 
-TEST_F(TrainerTest, ARunWritesARowAMemberAnEpochAndAShortLastOne) {
+TEST_F(TrainerTest, ARunWritesOneRowPerMemberAndEpochAlsoForAShortLastEpoch) {
   const std::string folder = Folder("run");
   const RunOutcome outcome = RunFake(folder, FakeExperiment());
   ASSERT_TRUE(outcome.status.ok()) << outcome.status;
@@ -76,7 +76,7 @@ TEST_F(TrainerTest, ARunWritesARowAMemberAnEpochAndAShortLastOne) {
     EXPECT_EQ(row[column("eval_success_rate")], abandoned ? "1" : "0.5");
     EXPECT_EQ(row[column("status")], "ok");
   }
-  EXPECT_EQ(rows[1][column("train_return")], "");  // nothing was trained or played before epoch 0
+  EXPECT_EQ(rows[1][column("train_return")], "");  // no episode had ended before epoch 0
   EXPECT_EQ(rows[1][column("policy_loss")], "");
   EXPECT_EQ(rows[1][column("samples_per_insert")], "");
   EXPECT_EQ(rows[3][column("train_episodes")], "10");
@@ -141,7 +141,7 @@ TEST_F(TrainerTest, ARunThatWasKilledAnywhereEqualsOneThatWasNot) {
   ASSERT_TRUE(RunFake(whole, FakeExperiment()).status.ok());
   for (const uint64_t at : {1, 80, 181, 230}) {
     const std::string folder = Folder(absl::StrCat("killed", at));
-    // With evaluations still open at the kill for every other case.
+    // In half of the cases evaluations are still open at the kill.
     const RunOutcome first =
         RunFake(folder, FakeExperiment(), {UINT64_MAX, /*evaluate=*/at % 2 == 0, /*throw_at_update=*/at});
     EXPECT_EQ(first.status.code(), absl::StatusCode::kInternal) << first.status;
@@ -154,7 +154,7 @@ TEST_F(TrainerTest, ARunThatWasKilledAnywhereEqualsOneThatWasNot) {
   }
 }
 
-TEST_F(TrainerTest, AKillAfterEpochsThatEndBeforeTheFirstUpdateDoublesNoEpisode) {
+TEST_F(TrainerTest, AKillAfterEpochsThatEndBeforeTheFirstUpdateRepeatsNoEpisode) {
   v1::Experiment experiment = FakeExperiment();
   experiment.mutable_run()->set_steps_per_epoch(40);
   experiment.mutable_replay()->set_min_size(100);
@@ -166,7 +166,7 @@ TEST_F(TrainerTest, AKillAfterEpochsThatEndBeforeTheFirstUpdateDoublesNoEpisode)
   EXPECT_EQ(*ReadFile(folder + "/episodes.csv"), *ReadFile(whole + "/episodes.csv"));
 }
 
-TEST_F(TrainerTest, DrawsAskedAheadChangeNoNumber) {
+TEST_F(TrainerTest, DrawsRequestedAheadChangeNoNumber) {
   const std::string one = Folder("one"), many = Folder("many");
   ASSERT_TRUE(RunFake(one, FakeExperiment()).status.ok());
   RunPlan plan;
@@ -178,7 +178,7 @@ TEST_F(TrainerTest, DrawsAskedAheadChangeNoNumber) {
   EXPECT_EQ(FinalHash(one), FinalHash(many));
 }
 
-TEST_F(TrainerTest, ARoundTripOfTheNetworkIsCoveredByDrawsAskedAheadAsLongAsTheyAreSmall) {
+TEST_F(TrainerTest, ManySmallOrFewLargeDrawsAreRequestedAhead) {
   v1::Experiment experiment = FakeExperiment();
   experiment.mutable_learner()->set_batch_size(64);
   const RowSchema schema = MakeFakeReplay(experiment).schema;
@@ -318,7 +318,7 @@ TEST_F(TrainerTest, AFinishedRunThatIsStartedAgainStillDismissesItsEvaluators) {
   EXPECT_EQ(dismissed, 1);
 }
 
-TEST_F(TrainerTest, EachEpochLeavesItsPolicies) {
+TEST_F(TrainerTest, EachEpochWritesItsPolicies) {
   const std::string folder = Folder("run");
   ASSERT_TRUE(RunFake(folder, FakeExperiment()).status.ok());
   for (const int epoch : {0, 1, 2, 3}) {
@@ -350,7 +350,7 @@ class PretrainingTest : public TrainerTest {
   v1::Experiment experiment_ = FakeExperiment();
 };
 
-TEST_F(PretrainingTest, ItComesBeforeAnythingActsAndCountsApart) {
+TEST_F(PretrainingTest, PretrainingComesBeforeActingAndHasACountOfItsOwn) {
   RunPlan plan;
   plan.stop_at_pretrain_update = 60;
   const std::string folder = Folder("run");
@@ -373,7 +373,7 @@ TEST_F(PretrainingTest, ItComesBeforeAnythingActsAndCountsApart) {
   EXPECT_EQ(rows[1][4], "0");
 }
 
-TEST_F(PretrainingTest, EpochZeroIsOfThePretrainedState) {
+TEST_F(PretrainingTest, EpochZeroHasThePretrainedState) {
   const std::string with = Folder("with"), without = Folder("without");
   ASSERT_TRUE(RunFake(with, experiment_).status.ok());
   ASSERT_TRUE(RunFake(without, FakeExperiment()).status.ok());
@@ -383,7 +383,7 @@ TEST_F(PretrainingTest, EpochZeroIsOfThePretrainedState) {
   EXPECT_NE(weight(with), weight(without));  // the fake's snapshot shows its whole state
 }
 
-TEST_F(PretrainingTest, InterruptedOrKilledAnywhereItEndsInTheSameState) {
+TEST_F(PretrainingTest, PretrainingThatIsInterruptedOrKilledEndsInTheSameState) {
   const std::string whole = Folder("whole");
   ASSERT_TRUE(RunFake(whole, experiment_).status.ok());
   for (const uint64_t at : {1, 69, 70, 71, 100}) {  // checkpoints are written every 70 updates
@@ -402,7 +402,7 @@ TEST_F(PretrainingTest, InterruptedOrKilledAnywhereItEndsInTheSameState) {
   }
 }
 
-TEST_F(PretrainingTest, ARunThatWasPretrainedNeedsItsDatasetNoMore) {
+TEST_F(PretrainingTest, ARunThatWasPretrainedNoLongerNeedsItsDataset) {
   const std::string folder = Folder("run");
   ASSERT_TRUE(absl::IsCancelled(RunFake(folder, experiment_, {/*stop_at_update=*/50}).status));
   fs::remove_all(experiment_.pretrain().dataset());
@@ -419,7 +419,7 @@ TEST_F(PretrainingTest, AnotherDatasetOrCountIsAnotherExperiment) {
   EXPECT_TRUE(absl::IsInvalidArgument(RunFake(folder, experiment_).status));
 }
 
-TEST_F(PretrainingTest, ADatasetThatIsNotThereIsNamedBeforeAnythingStarts) {
+TEST_F(PretrainingTest, AMissingDatasetIsNamedBeforeAnythingStarts) {
   fs::remove_all(experiment_.pretrain().dataset());
   const RunOutcome outcome = RunFake(Folder("run"), experiment_);
   EXPECT_TRUE(absl::IsInvalidArgument(outcome.status)) << outcome.status;

@@ -84,7 +84,7 @@ struct RunPlan {
       read_rows = nullptr;
 };
 
-// Works off all open evaluations as one evaluator would.
+// Reports all open evaluations, as one evaluator.
 inline void PlayEvaluations(Evaluations* evaluations, const RunPlan& plan) {
   for (;;) {
     const v1::LeaseReply item = evaluations->Lease("fake");
