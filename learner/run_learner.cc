@@ -88,12 +88,13 @@ absl::StatusOr<AcceptedRun> Accept(const ProcessOptions& options, const TaskMode
   return run;
 }
 
-absl::Status Train(AcceptedRun& run, const v1::Experiment& experiment, const ProcessSeams& seams, Trainer* trainer) {
+absl::Status Train(AcceptedRun& accepted, const RunIdentity& run, const ProcessSeams& seams, Trainer* trainer) {
   Prefetch prefetch(
-      seams.open_draws(run.schema.fingerprint()),
-      BatchDecoder(run.config, run.schema, run.dynamics, run.known, DeltaWarmups(experiment)), run.config,
-      {trainer->update() + 1, Schedule::Of(experiment).last_update(), DrawsAhead(experiment, run.schema)});
-  RETURN_IF_ERROR(trainer->Pretrain(std::move(run.pretraining)));
+      seams.open_draws(accepted.schema.fingerprint(), run.incarnation),
+      BatchDecoder(accepted.config, accepted.schema, accepted.dynamics, accepted.known, DeltaWarmups(run.experiment)),
+      accepted.config,
+      {trainer->update() + 1, Schedule::Of(run.experiment).last_update(), DrawsAhead(run.experiment, accepted.schema)});
+  RETURN_IF_ERROR(trainer->Pretrain(std::move(accepted.pretraining)));
   return trainer->Run(&prefetch);
 }
 
@@ -121,7 +122,7 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
   spdlog::info("listening address={} run={} incarnation={} update={} of {} members={}{}", server->address(), run.run_id,
                incarnation, trainer.update(), Schedule::Of(experiment).last_update(), experiment.members_size(),
                accepted.resumed() ? " resumed" : "");
-  const absl::Status status = Train(accepted, experiment, seams, &trainer);
+  const absl::Status status = Train(accepted, run, seams, &trainer);
   served.snapshots.Close();
   server->Shutdown(std::chrono::milliseconds(1000));
   return status;

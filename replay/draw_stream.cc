@@ -21,7 +21,9 @@ absl::Status ReplayDrawStream::Handle(const v1::DrawRequest& request) {
     RETURN_IF_ERROR(CheckHello(request.hello(), store->options().run_id, store->schema().fingerprint()));
     store->SetLearnerConnected(true);
     greeted_ = true;
+    incarnation_ = request.incarnation();
   }
+  RETURN_IF_ERROR(store->AcceptLearner(incarnation_));
   RETURN_IF_ERROR(store->Announce(request.completed_update()));
   if (request.draw_update() == 0) return absl::OkStatus();
   if (queued_.size() >= kMaxQueuedDraws) {

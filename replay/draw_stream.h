@@ -18,6 +18,7 @@ class ReplayDrawStream final : public StoreStream<v1::DrawRequest, v1::DrawReply
   void Leave() override;
 
   bool greeted_ ABSL_GUARDED_BY(mutex_) = false;
+  uint32_t incarnation_ ABSL_GUARDED_BY(mutex_) = 0;  // of the learner, from its first message
   std::deque<uint64_t> queued_ ABSL_GUARDED_BY(mutex_);  // updates to draw
   Clock::Time waiting_since_ ABSL_GUARDED_BY(mutex_){};
   bool waiting_ ABSL_GUARDED_BY(mutex_) = false;

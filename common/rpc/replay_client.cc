@@ -115,6 +115,7 @@ class DrawStreamImpl final : public DrawStream {
       announce_ = false;
     }
     *request.mutable_hello() = MakeHello(options_.run_id, options_.schema_fingerprint);
+    request.set_incarnation(options_.incarnation);
     const std::unique_ptr<Stream> stream = stub_->Draw(&context);
     const bool greeted = stream->Write(request);
     {

@@ -24,6 +24,7 @@ class DrawStream {
     std::shared_ptr<grpc::Channel> channel;
     std::string run_id;
     uint64_t schema_fingerprint = 0;
+    uint32_t incarnation = 1;  // of the learner; Next returns ALREADY_EXISTS when a larger one draws
   };
   static std::unique_ptr<DrawStream> Open(const Options& options);
   virtual ~DrawStream() = default;

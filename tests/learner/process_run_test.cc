@@ -37,7 +37,7 @@ class LearnerProcessTest : public ::testing::Test {
     options_.address_file = folder_ + "/address";
     options_.metrics_listen = "127.0.0.1:0";
     options_.metrics_address_file = folder_ + "/metrics_address";
-    seams_.open_draws = [this](uint64_t fingerprint) {
+    seams_.open_draws = [this](uint64_t fingerprint, uint32_t) {
       EXPECT_EQ(fingerprint, replay_.schema.fingerprint());
       return std::make_unique<FakeDrawStream>(&replay_);
     };

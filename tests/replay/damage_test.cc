@@ -48,7 +48,9 @@ class DamageTest : public ::testing::Test {
                 absl::StatusCode::kOk);
     }
     const uint64_t held = MemberOf(*store, 0).inserted();
-    if (held > 10) EXPECT_TRUE(store->Announce(held - 10).ok());
+    if (held > 10) {
+      EXPECT_TRUE(store->Announce(held - 10).ok());
+    }
     client->Hear(store);
   }
   // Everything that the replay answers about rows, failures, episodes and credit.

@@ -196,8 +196,9 @@ class Schedule {
     if (action < 1) {
       Die(&actor);
     } else if (action < 30) {
-      if (completed_ < bounds_.last_update() && store_->Ready(completed_ + 1))
+      if (completed_ < bounds_.last_update() && store_->Ready(completed_ + 1)) {
         EXPECT_TRUE(store_->Announce(++completed_).ok());
+      }
     } else {
       Act(&actor);
     }

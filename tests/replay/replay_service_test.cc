@@ -55,7 +55,9 @@ class ReplayServiceTest : public ::testing::Test {
     EXPECT_TRUE((*session)->Start(SmallSchema().fingerprint()).ok());
     return std::move(*session);
   }
-  std::unique_ptr<DrawStream> Learner() { return DrawStream::Open({channel_, "run", SmallSchema().fingerprint()}); }
+  std::unique_ptr<DrawStream> Learner(uint32_t incarnation = 1) {
+    return DrawStream::Open({channel_, "run", SmallSchema().fingerprint(), incarnation});
+  }
 
   // Appends rows within the credit until there are `rows` in total.
   void Produce(InsertSession* session, uint64_t rows) {
@@ -264,6 +266,44 @@ TEST_F(ReplayServiceTest, ANewIncarnationReplacesTheOldOneWhichMustExit) {
   EXPECT_THAT(std::string(old->status().message()), HasSubstr("another process acts as actor-0"));
   Produce(fresh.get(), 6);
   EXPECT_NE(fresh->registration().session(), old->registration().session());
+}
+
+TEST_F(ReplayServiceTest, AnOlderStartOfTheLearnerIsRefusedOnceANewerOneDraws) {
+  Serve(SmallExperiment(1));
+  auto actor = Join("actor-0");
+  Produce(actor.get(), 20);
+  auto old = Learner(/*incarnation=*/4);
+  old->Request(1);
+  ASSERT_TRUE(old->Next(kLong).ok());
+  auto fresh = Learner(/*incarnation=*/5);
+  fresh->Request(1);
+  ASSERT_TRUE(fresh->Next(kLong).ok());
+  old->Request(2);
+  const absl::Status refused = old->Next(kLong).status();
+  EXPECT_TRUE(absl::IsAlreadyExists(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("start 4 of the learner: start 5 draws now"));
+  auto later = Learner(/*incarnation=*/4);
+  later->Request(1);
+  EXPECT_TRUE(absl::IsAlreadyExists(later->Next(kLong).status())) << "also on a new stream";
+  fresh->Request(2);
+  EXPECT_TRUE(fresh->Next(kLong).ok());
+}
+
+TEST_F(ReplayServiceTest, AnAnnouncementThatTheRowsDoNotAllowEndsItsStreamAndChangesNothing) {
+  Serve(SmallExperiment(1));
+  auto actor = Join("actor-0");
+  Produce(actor.get(), 20);
+  const uint64_t allowed = testing::MemberOf(*store_, 0).allowed();
+  for (const uint64_t update : {uint64_t{11}, uint64_t{4000}, uint64_t{1} << 63}) {
+    auto hostile = Learner();
+    hostile->Announce(update);
+    hostile->Request(1);
+    EXPECT_FALSE(hostile->Next(kLong).ok()) << update;
+    EXPECT_EQ(testing::MemberOf(*store_, 0).allowed(), allowed);
+  }
+  auto learner = Learner();
+  learner->Request(1);
+  EXPECT_TRUE(learner->Next(kLong).ok());
 }
 
 // Without replay.sync a power loss can leave the folder in an earlier state.
