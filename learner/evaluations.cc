@@ -38,9 +38,21 @@ void Evaluations::Grant(Item* item, const std::string& evaluator) {
                                               std::chrono::duration<double>(options_.lease_seconds));
 }
 
+bool Evaluations::Remembers(const std::string& evaluator) {
+  if (evaluators_.size() < kMaxEvaluators || evaluators_.contains(evaluator)) return true;
+  const Clock::Time now = options_.clock->Now();
+  std::erase_if(evaluators_,
+                [&](const auto& entry) { return Seconds(now - entry.second.asked) >= options_.lease_seconds; });
+  return evaluators_.size() < kMaxEvaluators;
+}
+
 v1::LeaseReply Evaluations::Lease(const std::string& evaluator) {
   MutexLock lock(&mutex_);
   const Clock::Time now = options_.clock->Now();
+  asked_ = true;
+  v1::LeaseReply reply;
+  reply.set_retry_seconds(options_.retry_seconds);
+  if (!Remembers(evaluator)) return reply;
   Evaluator& asking = evaluators_[evaluator];
   asking.asked = now;
   for (Epoch& epoch : epochs_) {
@@ -63,8 +75,6 @@ v1::LeaseReply Evaluations::Lease(const std::string& evaluator) {
       return Reply(epoch, member);
     }
   }
-  v1::LeaseReply reply;
-  reply.set_retry_seconds(options_.retry_seconds);
   reply.set_finished(finish_ && !open);
   asking.told_finished = reply.finished();
   reply.set_experiment(options_.experiment);
@@ -128,7 +138,7 @@ uint32_t Evaluations::pending_items() const {
 
 bool Evaluations::asked() const {
   MutexLock lock(&mutex_);
-  return !evaluators_.empty();
+  return asked_;
 }
 
 bool Evaluations::everyone_told() const {

@@ -39,7 +39,8 @@ class Evaluations {
   // as no item is left.
   void Finish();
 
-  // The next item. An evaluator that asks again while it holds a lease gets the same item, and its lease is renewed.
+  static constexpr size_t kMaxEvaluators = 1024;
+  // The next item. At most kMaxEvaluators that asked within the last `lease_seconds` get items. An evaluator that asks again while it holds a lease gets the same item, and its lease is renewed.
   v1::LeaseReply Lease(const std::string& evaluator);
   // True: the lease's item is reported, by this report or by an earlier one of the same lease, whose episodes then
   // count. False: the lease is stale, and nothing was stored. INVALID_ARGUMENT: the number of episodes is wrong, or a
@@ -65,6 +66,8 @@ class Evaluations {
     std::vector<Item> items;  // one per member
   };
   v1::LeaseReply Reply(const Epoch& epoch, uint32_t member) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the evaluator is known or may become so.
+  bool Remembers(const std::string& evaluator) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Grant(Item* item, const std::string& evaluator) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
@@ -72,6 +75,7 @@ class Evaluations {
   std::deque<Epoch> epochs_ ABSL_GUARDED_BY(mutex_);
   uint32_t leases_ ABSL_GUARDED_BY(mutex_) = 0;
   bool finish_ ABSL_GUARDED_BY(mutex_) = false;
+  bool asked_ ABSL_GUARDED_BY(mutex_) = false;
   struct Evaluator {
     Clock::Time asked{};
     bool told_finished = false;

@@ -20,6 +20,7 @@
 namespace datacom {
 namespace {
 
+constexpr size_t kTransportBytes = 128 << 20;  // of messages in flight, of all peers of a server together
 constexpr int kKeepaliveMs = 20000;
 constexpr int kKeepaliveTimeoutMs = 10000;
 constexpr int kFirstBackoffMs = 50;
@@ -72,6 +73,7 @@ absl::StatusOr<std::unique_ptr<grpc::Server>> Listen(const std::string& address,
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kKeepaliveMs / 4);
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.SetResourceQuota(grpc::ResourceQuota("server").Resize(kTransportBytes));
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
   for (grpc::Service* service : services) builder.RegisterService(service);
   std::optional<Silence> silence;
@@ -175,9 +177,11 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const std::string& address
                  address);
   }
   std::unique_ptr<Server> server(new Server);
-  ASSIGN_OR_RETURN(server->server_, Listen(address, services, options.security, &server->address_));
+  ASSIGN_OR_RETURN(server->server_,
+                   Listen(address, services, options.security, &server->address_));
   if (!options.health_listen.empty()) {
-    ASSIGN_OR_RETURN(server->health_, Listen(options.health_listen, {}, Security(), &server->health_address_));
+    ASSIGN_OR_RETURN(server->health_,
+                     Listen(options.health_listen, {}, Security(), &server->health_address_));
   }
   server->service_names_ = ServiceNames(services);
   server->SetServing(true);

@@ -128,6 +128,17 @@ TEST_F(EvaluationsTest, EvaluatorsLeaveOnlyOnceNothingCanCome) {
   EXPECT_TRUE(evaluations_.everyone_told());
 }
 
+TEST_F(EvaluationsTest, MoreEvaluatorsThanItRemembersGetNoWorkUntilOthersStopAsking) {
+  evaluations_.Add(Epoch(0, 2));
+  for (size_t i = 0; i < Evaluations::kMaxEvaluators; ++i) evaluations_.Lease("evaluator " + std::to_string(i));
+  const v1::LeaseReply refused = evaluations_.Lease("one more");
+  EXPECT_EQ(refused.lease(), 0u);
+  EXPECT_FALSE(refused.finished());
+  EXPECT_GT(refused.retry_seconds(), 0);
+  clock_.Advance(std::chrono::seconds(61));  // all leases have run out, and nobody has asked
+  EXPECT_NE(evaluations_.Lease("one more").lease(), 0u);
+}
+
 TEST_F(EvaluationsTest, LeasesOfAnEarlierStartOfTheLearnerAreStale) {
   evaluations_.Add(Epoch(0, 1));
   const v1::LeaseReply now = evaluations_.Lease("a");
