@@ -1,17 +1,11 @@
 #include "learner/algorithms/algorithm.h"
 
+#include <map>
 #include <stdexcept>
 #include <utility>
 
 #include "common/safety/safe_map.h"
-#include "learner/algorithms/analytic_atacom.h"
-#include "learner/algorithms/cbf_sac.h"
-#include "learner/algorithms/datacom.h"
-#include "learner/algorithms/iqn_datacom.h"
-#include "learner/algorithms/lag_sac.h"
-#include "learner/algorithms/sac.h"
-#include "learner/algorithms/safe_layer_td3.h"
-#include "learner/algorithms/wcsac.h"
+#include "learner/algorithms/register_algorithm.h"
 #include "learner/nn/cpu/gemm.h"
 #include "learner/nn/cpu/instruction_set.h"
 #include "learner/nn/torch_library.h"
@@ -56,29 +50,10 @@ void Batch::Resize(const AlgorithmConfig& config) {
 
 namespace {
 
-struct Entry {
-  const char* name;
-  std::unique_ptr<Algorithm> (*make)(const AlgorithmConfig& config);
-  int quantiles;  // levels drawn a row
-};
-
-template <class A>
-std::unique_ptr<Algorithm> Make(const AlgorithmConfig& config) {
-  return std::make_unique<A>(config);
+std::map<std::string, RegisteredAlgorithm>& Registered() {
+  static std::map<std::string, RegisteredAlgorithm> registered;
+  return registered;
 }
-
-// One line an algorithm.
-const Entry kAlgorithms[] = {
-    {"datacom", Make<Datacom>, 0},
-    {"iqn_datacom", Make<IqnDatacom>, 32},
-    {"atacom_fi", Make<AnalyticAtacom>, 0},
-    {"atacom_nfi", Make<AnalyticAtacom>, 0},
-    {"sac", Make<Sac>, 0},
-    {"lag_sac", Make<LagSac>, 0},
-    {"wcsac", Make<Wcsac>, 0},
-    {"cbf_sac", Make<CbfSac>, 0},
-    {"safe_layer_td3", Make<SafeLayerTd3>, 0},
-};
 
 void Check(bool good, const std::string& message) {
   if (!good) throw std::invalid_argument(message);
@@ -115,17 +90,21 @@ void CheckConfig(const AlgorithmConfig& config) {
 
 }  // namespace
 
+void AddAlgorithm(const std::string& name, const RegisteredAlgorithm& algorithm) {
+  if (!Registered().emplace(name, algorithm).second) {
+    throw std::logic_error("two algorithms are registered as '" + name + "'");
+  }
+}
+
 std::vector<std::string> AlgorithmNames() {
   std::vector<std::string> names;
-  for (const Entry& entry : kAlgorithms) names.emplace_back(entry.name);
+  for (const auto& [name, algorithm] : Registered()) names.push_back(name);
   return names;
 }
 
 int QuantilesOf(const std::string& algorithm) {
-  for (const Entry& entry : kAlgorithms) {
-    if (algorithm == entry.name) return entry.quantiles;
-  }
-  return 0;
+  const auto found = Registered().find(algorithm);
+  return found == Registered().end() ? 0 : found->second.quantiles;
 }
 
 std::string TorchVersion() { return LoadedTorchVersion(); }
@@ -135,20 +114,18 @@ void PrepareCpu(char** argv) { RestartForBlas(argv); }
 std::string CpuArithmetic() { return NameOf(ChosenInstructionSet()) + ", products by " + ProductLibrary(); }
 
 std::unique_ptr<Algorithm> MakeAlgorithm(const AlgorithmConfig& config) {
-  std::string known;
-  for (const Entry& entry : kAlgorithms) {
-    if (config.algorithm == entry.name) {
-      CheckConfig(config);
-      std::unique_ptr<Algorithm> algorithm = entry.make(config);
-      Check(!algorithm->needs_dynamics() || config.q_dim > 0,
-            config.algorithm + " needs a constraint state: q_dim is 0");
-      Check(algorithm->needs_dynamics() || config.known.empty(),
-            config.algorithm + " learns no constraint that known ones could join");
-      return algorithm;
-    }
-    known += std::string(known.empty() ? "" : ", ") + entry.name;
+  const auto found = Registered().find(config.algorithm);
+  if (found == Registered().end()) {
+    std::string names;
+    for (const std::string& name : AlgorithmNames()) names += (names.empty() ? "" : ", ") + name;
+    throw std::invalid_argument("no algorithm is called '" + config.algorithm + "'; there are: " + names);
   }
-  throw std::invalid_argument("no algorithm is called '" + config.algorithm + "'; there are: " + known);
+  CheckConfig(config);
+  std::unique_ptr<Algorithm> algorithm = found->second.make(config);
+  Check(!algorithm->needs_dynamics() || config.q_dim > 0, config.algorithm + " needs a constraint state: q_dim is 0");
+  Check(algorithm->needs_dynamics() || config.known.empty(),
+        config.algorithm + " learns no constraint that known ones could join");
+  return algorithm;
 }
 
 }  // namespace datacom::learner

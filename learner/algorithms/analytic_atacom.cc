@@ -1,6 +1,14 @@
 #include "learner/algorithms/analytic_atacom.h"
 
+#include "learner/algorithms/register_algorithm.h"
+
 namespace datacom::learner {
+namespace {
+
+const RegisterAlgorithm<AnalyticAtacom> kInvariant("atacom_fi");
+const RegisterAlgorithm<AnalyticAtacom> kNotInvariant("atacom_nfi");
+
+}  // namespace
 
 ActingParameters AnalyticAtacom::GetActingParameters(int member) const {
   ActingParameters parameters = Sac::GetActingParameters(member);

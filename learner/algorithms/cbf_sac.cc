@@ -4,7 +4,14 @@
 #include <stdexcept>
 #include <vector>
 
+#include "learner/algorithms/register_algorithm.h"
+
 namespace datacom::learner {
+namespace {
+
+const RegisterAlgorithm<CbfSac> kRegistered("cbf_sac");
+
+}  // namespace
 
 CbfSac::CbfSac(const AlgorithmConfig& config)
     : Sac(config, Unbuilt()), barrier_kernels_(kernels_->Group<BarrierKernels>()) {

@@ -5,9 +5,15 @@
 #include "common/safety/risk.h"
 #include "common/safety/safe_map.h"
 #include "learner/algorithms/gaussian_feasibility.h"
+#include "learner/algorithms/register_algorithm.h"
 #include "learner/algorithms/safe_map_row.h"
 
 namespace datacom::learner {
+namespace {
+
+const RegisterAlgorithm<Datacom> kRegistered("datacom");
+
+}  // namespace
 
 Datacom::Datacom(const AlgorithmConfig& config)
     : Datacom(config, std::make_unique<GaussianFeasibility>(), Delta(config, /*discount_budget=*/true)) {}

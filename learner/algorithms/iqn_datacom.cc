@@ -5,8 +5,14 @@
 #include <string>
 
 #include "learner/algorithms/quantile_feasibility.h"
+#include "learner/algorithms/register_algorithm.h"
 
 namespace datacom::learner {
+namespace {
+
+const RegisterAlgorithm<IqnDatacom> kRegistered("iqn_datacom", /*quantiles=*/32);
+
+}  // namespace
 
 IqnDatacom::IqnDatacom(const AlgorithmConfig& config)
     : Datacom(config, std::make_unique<QuantileFeasibility>(), Delta(config, /*discount_budget=*/false)) {}

@@ -3,8 +3,14 @@
 #include <cmath>
 
 #include "common/safety/risk.h"
+#include "learner/algorithms/register_algorithm.h"
 
 namespace datacom::learner {
+namespace {
+
+const RegisterAlgorithm<LagSac> kRegistered("lag_sac");
+
+}  // namespace
 
 LagSac::LagSac(const AlgorithmConfig& config, const std::vector<std::string>& cost_nets)
     : SoftActorCritic(config), cost_kernels_(kernels_->Group<CostKernels>()) {

@@ -1,6 +1,13 @@
 #include "learner/algorithms/sac.h"
 
+#include "learner/algorithms/register_algorithm.h"
+
 namespace datacom::learner {
+namespace {
+
+const RegisterAlgorithm<Sac> kRegistered("sac");
+
+}  // namespace
 
 Sac::Sac(const AlgorithmConfig& config, Unbuilt /*tag*/) : SoftActorCritic(config) {
   DeclareCritics();

@@ -4,7 +4,14 @@
 #include <cstring>
 #include <vector>
 
+#include "learner/algorithms/register_algorithm.h"
+
 namespace datacom::learner {
+namespace {
+
+const RegisterAlgorithm<SafeLayerTd3> kRegistered("safe_layer_td3");
+
+}  // namespace
 
 SafeLayerTd3::SafeLayerTd3(const AlgorithmConfig& config)
     : Population(config), batch_(config.batch_size), safe_layer_kernels_(kernels_->Group<SafeLayerKernels>()) {

@@ -1,10 +1,15 @@
 #include "learner/algorithms/wcsac.h"
 
 #include "common/safety/risk.h"
+#include "learner/algorithms/register_algorithm.h"
 
 namespace datacom::learner {
 namespace {
+
 constexpr int kMean = 0, kSpread = 1;
+
+const RegisterAlgorithm<Wcsac> kRegistered("wcsac");
+
 }  // namespace
 
 Wcsac::Wcsac(const AlgorithmConfig& config)

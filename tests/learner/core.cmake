@@ -12,7 +12,7 @@ set_tests_properties(core_soak_test PROPERTIES LABELS soak TIMEOUT 600)
 if(DATACOM_TORCH)
   datacom_test(NAME core_golden_test SRCS core_golden_test.cc core_golden.cc core_golden_losses.cc core_golden_systems.cc
                DEPS datacom::learner_core datacom_torch nlohmann_json::nlohmann_json)
-  datacom_test(NAME core_contract_test SRCS core_contract_test.cc DEPS datacom::learner_core datacom_torch)
+  datacom_test(NAME core_contract_test SRCS core_contract_test.cc DEPS datacom::learner_core datacom::config datacom_torch)
   datacom_test(NAME core_freeze_test SRCS core_freeze_test.cc DEPS datacom::learner_core datacom_torch)
   datacom_test(NAME core_algorithms_test SRCS core_algorithms_test.cc DEPS datacom::learner_core datacom_torch)
   datacom_test(NAME core_kernels_test SRCS core_kernels_test.cc DEPS datacom::learner_core datacom_torch)

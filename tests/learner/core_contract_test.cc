@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "common/config/experiment.h"
 #include "common/safety/risk.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -269,8 +270,19 @@ TEST(Algorithm, RefusesAnUnknownNameAndListsTheKnown) {
     EXPECT_THAT(
         error.what(),
         AllOf(HasSubstr("'reinforce'"),
-              HasSubstr("datacom, iqn_datacom, atacom_fi, atacom_nfi, sac, lag_sac, wcsac, cbf_sac, safe_layer_td3")));
+              HasSubstr("atacom_fi, atacom_nfi, cbf_sac, datacom, iqn_datacom, lag_sac, sac, safe_layer_td3, wcsac")));
   }
+}
+
+TEST(Algorithm, AgreesWithTheTableOfAlgorithms) {
+  std::vector<std::string> names;
+  for (const AlgorithmInfo& info : Algorithms()) {
+    names.push_back(info.name);
+    const auto algorithm = MakeAlgorithm(SmallConfig(info.name, 1));
+    EXPECT_EQ(algorithm->acting_rule(), info.acting_rule) << info.name;
+    EXPECT_EQ(!std::isnan(algorithm->GetStats().delta[0]), info.learns_delta) << info.name;
+  }
+  EXPECT_THAT(names, ::testing::UnorderedElementsAreArray(AlgorithmNames()));
 }
 
 TEST(Algorithm, RefusesBadConfigurationNamingTheField) {
