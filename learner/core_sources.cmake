@@ -1,5 +1,7 @@
 # The sources of the learner core and of its two backends, shared by the project's build and learner/standalone. A kernel group X has
 # algorithms/X_kernels.h, X_cpu.cc and X_torch.cc.
+include("${CMAKE_CURRENT_LIST_DIR}/core_hyper.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/core_kernel_group.cmake")
 set(DATACOM_KERNEL_GROUPS sac critic gaussian quantile safe_map joined_map cost barrier safe_layer)
 
 set(here "${CMAKE_CURRENT_LIST_DIR}")
@@ -35,19 +37,19 @@ set(DATACOM_TORCH_SOURCES
   ${here}/nn/torch/optimisers.cc
   ${here}/nn/torch/torch_kernels.cc)
 
-# Loops between two matrix products: the compiler vectorises, but does not reorder sums. Those that are built twice have the same bits
-# for both instruction sets: there it does not fuse multiply-adds by itself.
-set(loop_options "-O3;-fno-math-errno;-fno-trapping-math")
 foreach(group ${DATACOM_KERNEL_GROUPS})
-  list(APPEND DATACOM_CPU_SOURCES ${here}/algorithms/${group}_cpu.cc)
-  list(APPEND DATACOM_TORCH_SOURCES ${here}/algorithms/${group}_torch.cc)
-  if(NOT group STREQUAL joined_map)  # the actor's code, and its bits
-    set_source_files_properties(${here}/algorithms/${group}_cpu.cc PROPERTIES COMPILE_OPTIONS "${loop_options};-ffp-contract=fast")
-  endif()
+  datacom_add_kernel_group(${here}/algorithms ${group})
 endforeach()
-set_source_files_properties(${here}/nn/cpu/optimisers.cc PROPERTIES COMPILE_OPTIONS "${loop_options};-ffp-contract=fast")
-set_source_files_properties(${here}/nn/cpu/loops_avx2.cc PROPERTIES COMPILE_OPTIONS "${loop_options};-ffp-contract=off")
-# GCC 12 warns of its own header's undefined registers.
+# The actor's code, and its bits.
+set_source_files_properties(${here}/algorithms/joined_map_cpu.cc PROPERTIES COMPILE_OPTIONS "")
+set_source_files_properties(${here}/nn/cpu/optimisers.cc PROPERTIES COMPILE_OPTIONS "${DATACOM_LOOP_OPTIONS};-ffp-contract=fast")
+# The two builds of the same loops have the same bits: the compiler does not fuse multiply-adds by itself.
+set_source_files_properties(${here}/nn/cpu/loops_avx2.cc PROPERTIES COMPILE_OPTIONS "${DATACOM_LOOP_OPTIONS};-ffp-contract=off")
+# GCC 12 warns about undefined registers in its own header.
 set_source_files_properties(${here}/nn/cpu/loops_avx512.cc
   PROPERTIES COMPILE_OPTIONS
-  "${loop_options};-ffp-contract=off;-mavx512f;-mavx512cd;-mavx512bw;-mavx512dq;-mavx512vl;-mprefer-vector-width=512;$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>")
+  "${DATACOM_LOOP_OPTIONS};-ffp-contract=off;-mavx512f;-mavx512cd;-mavx512bw;-mavx512dq;-mavx512vl;-mprefer-vector-width=512;$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>")
+
+# The numbers of a member, generated: include "learner/algorithms/hyper.inc" from DATACOM_GENERATED.
+set(DATACOM_GENERATED "${CMAKE_BINARY_DIR}/generated")
+datacom_generate_hyper("${here}/../proto/datacom/v1/experiment.proto" "${DATACOM_GENERATED}/learner/algorithms/hyper.inc")

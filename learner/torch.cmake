@@ -1,15 +1,26 @@
-# Target datacom_torch: bin/libdatacom_torch.so, the backend that needs LibTorch, which programs load when it is asked for. Tests and
-# benchmarks link it and find it so. Target datacom_libtorch: LibTorch itself.
+# Target datacom_torch: bin/libdatacom_torch.so, the backend that needs LibTorch. Programs load it when a kernel of that backend is asked
+# for; tests link it, so that it is found. Target datacom_libtorch: LibTorch itself.
 find_package(Torch REQUIRED)
 add_library(datacom_libtorch INTERFACE)
 target_link_libraries(datacom_libtorch INTERFACE ${TORCH_LIBRARIES})
 target_include_directories(datacom_libtorch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
 
-add_library(datacom_torch SHARED ${DATACOM_TORCH_SOURCES})
-set_target_properties(datacom_torch PROPERTIES CXX_STANDARD 20 LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin"
-  LINK_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/nn/torch/datacom_torch.map")
-target_include_directories(datacom_torch PRIVATE "${CMAKE_CURRENT_LIST_DIR}/..")
-target_compile_definitions(datacom_torch PRIVATE "DATACOM_TORCH_VERSION=\"${Torch_VERSION}\"" $<$<TARGET_EXISTS:torch_cuda>:DATACOM_CUDA_GRAPHS>)
-target_link_libraries(datacom_torch PRIVATE datacom_libtorch)
-target_link_options(datacom_torch PRIVATE LINKER:--version-script=${CMAKE_CURRENT_LIST_DIR}/nn/torch/datacom_torch.map
-  INTERFACE LINKER:--no-as-needed)
+add_library(datacom_torch_objects OBJECT ${DATACOM_TORCH_SOURCES})
+set_target_properties(datacom_torch_objects PROPERTIES CXX_STANDARD 20 POSITION_INDEPENDENT_CODE ON)
+target_include_directories(datacom_torch_objects PUBLIC "${CMAKE_CURRENT_LIST_DIR}/..")
+target_compile_definitions(datacom_torch_objects PRIVATE "DATACOM_TORCH_VERSION=\"${Torch_VERSION}\"" $<$<TARGET_EXISTS:torch_cuda>:DATACOM_CUDA_GRAPHS>)
+target_link_libraries(datacom_torch_objects PUBLIC datacom_libtorch)
+
+# A libdatacom_torch.so in `folder`: the backend, and the forms of further kernel groups in the sources that follow. A program finds the
+# library that it links.
+set(DATACOM_TORCH_MAP "${CMAKE_CURRENT_LIST_DIR}/nn/torch/datacom_torch.map" CACHE INTERNAL "symbols that libdatacom_torch.so shows")
+function(datacom_torch_library target folder)
+  add_library(${target} SHARED $<TARGET_OBJECTS:datacom_torch_objects> ${ARGN})
+  set_target_properties(${target} PROPERTIES CXX_STANDARD 20 OUTPUT_NAME datacom_torch LIBRARY_OUTPUT_DIRECTORY "${folder}"
+    LINK_DEPENDS "${DATACOM_TORCH_MAP}")
+  target_include_directories(${target} PRIVATE $<TARGET_PROPERTY:datacom_torch_objects,INTERFACE_INCLUDE_DIRECTORIES>)
+  target_link_libraries(${target} PRIVATE datacom_libtorch)
+  target_link_options(${target} PRIVATE "LINKER:--version-script=${DATACOM_TORCH_MAP}" INTERFACE LINKER:--no-as-needed)
+endfunction()
+
+datacom_torch_library(datacom_torch "${CMAKE_BINARY_DIR}/bin")
