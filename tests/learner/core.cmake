@@ -22,4 +22,16 @@ if(DATACOM_TORCH)
   datacom_test(NAME core_autograd_test SRCS core_autograd_test.cc DEPS datacom::learner_core datacom_torch datacom_libtorch)
   datacom_test(NAME core_update_test SRCS core_update_test.cc core_golden.cc core_golden_losses.cc core_golden_systems.cc
                DEPS datacom::learner_core nlohmann_json::nlohmann_json datacom_torch datacom_libtorch)
+
+  # The algorithm "toy", its kernel group toy (toy_kernels.h, toy_cpu.cc, toy_torch.cc) and a libdatacom_torch.so that has this group.
+  include("${CMAKE_SOURCE_DIR}/learner/core_kernel_group.cmake")
+  datacom_add_kernel_group("${CMAKE_CURRENT_SOURCE_DIR}/toy" toy)
+  datacom_torch_library(datacom_torch_with_toy "${CMAKE_BINARY_DIR}/tests/toy" ${DATACOM_TORCH_SOURCES})
+  target_link_libraries(datacom_torch_with_toy PRIVATE datacom_flags datacom_warnings)
+  set(toy_sources toy/toy_algorithm.cc ${DATACOM_CPU_SOURCES})
+  datacom_test(NAME core_toy_test SRCS core_toy_test.cc ${toy_sources} DEPS datacom::learner_core datacom_torch_with_toy)
+  datacom_test(NAME core_toy_contract_test SRCS core_contract_test.cc ${toy_sources}
+               DEPS datacom::learner_core datacom::config datacom_torch_with_toy ARGS --gtest_filter=*/toy)
+  datacom_test(NAME core_toy_freeze_test SRCS core_freeze_test.cc ${toy_sources} DEPS datacom::learner_core datacom_torch_with_toy
+               ARGS --gtest_filter=*/toy)
 endif()

@@ -1,0 +1,125 @@
+// "toy" (toy/toy_algorithm.h) is an algorithm that is not part of the learner. It was added by two of the nine steps of
+// "Add an algorithm" in README.md, and by no other edit:
+//
+//   1  its file pair, which registers it, and its source in a list (tests/learner/core.cmake)
+//   4  its kernel group: toy_kernels.h, toy_cpu.cc, toy_torch.cc, and the group's name in that list
+//
+// So no shared source file of learner/ names it. Without step 2, the table of algorithms, no experiment can choose it.
+// Of step 8, core_toy_contract_test and core_toy_freeze_test run the tests over every algorithm on it, unchanged. This
+// file is step 9.
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/learner/core_kernels_testing.h"
+#include "tests/learner/core_testing.h"
+#include "tests/learner/toy/toy_kernels.h"
+
+namespace datacom::learner {
+namespace {
+
+class ToyKernelsTest : public EveryKernels {};
+INSTANTIATE_TEST_SUITE_P(Both, ToyKernelsTest, ::testing::Values("fused", "tensor"),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(ToyKernelsTest, LossAndGradientAreThoseOfTheFormula) {
+  const int members = 2, rows = 5;
+  const Numbers prediction = Random(1, members * rows, 3), cost = Random(2, members * rows, 3);
+  const FloatView d_prediction = Upload(Numbers(members * rows), members, rows, 1);
+  const DoubleView loss = UploadDoubles(Numbers(members), members, 1, 1);
+  kernels_->Group<ToyKernels>()->CostLoss(Upload(prediction, members, rows, 1), Upload(cost, members, rows, 1),
+                                          d_prediction, loss);
+  const auto loss_of = [&](int member, const Numbers& predicted) {
+    double sum = 0;
+    for (int i = member * rows; i < (member + 1) * rows; ++i) sum += std::log(std::cosh(predicted[i] - cost[i])) / rows;
+    return sum;
+  };
+  const auto total = [&](const Numbers& predicted) { return loss_of(0, predicted) + loss_of(1, predicted); };
+  ExpectNear(Download(loss), {loss_of(0, prediction), loss_of(1, prediction)}, 1e-12, "loss");
+  ExpectNear(Download(d_prediction), Differences(total, prediction), 1e-6, "gradient");
+}
+
+class ToyAlgorithmTest : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Both, ToyAlgorithmTest, ::testing::Values("fused", "tensor"),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(ToyAlgorithmTest, GradientOfItsNetIsTheLosssFiniteDifference) {
+  const AlgorithmConfig config = SmallConfig("toy", 1, GetParam());
+  const Batch batch = RandomBatch(config, 1);
+  const auto algorithm = MakeAlgorithm(config);
+  const State start = algorithm->Save();
+  algorithm->Update(batch);
+  for (const std::string name : {"cost_model.0.weight", "cost_model.1.bias", "cost_model.2.weight"}) {
+    const std::vector<float> gradient = GetArray(*algorithm, 0, "grad." + name);
+    const auto probe = MakeAlgorithm(config);
+    const auto loss = [&](const Numbers& values) {
+      probe->Load(start);
+      SetArray(probe.get(), 0, name, std::vector<float>(values.begin(), values.end()));
+      probe->Update(batch);
+      return probe->GetStats().constraint_loss[0];
+    };
+    probe->Load(start);
+    const std::vector<float> values = GetArray(*probe, 0, name);
+    ExpectNear(Numbers(gradient.begin(), gradient.end()),
+               Differences(loss, Numbers(values.begin(), values.end()), /*step=*/1e-3), 5e-3, name);
+  }
+}
+
+TEST_P(ToyAlgorithmTest, TrainingOnOneBatchReducesItsLossToATenth) {
+  AlgorithmConfig config = SmallConfig("toy", 2, GetParam());
+  for (MemberHyper& member : config.members) member.constraint_lr = 3e-3;
+  const auto algorithm = MakeAlgorithm(config);
+  const Batch batch = RandomBatch(config, 1);
+  algorithm->Update(batch);
+  const std::vector<double> first = algorithm->GetStats().constraint_loss;
+  for (int u = 0; u < 300; ++u) algorithm->Update(batch);
+  algorithm->ResetStats();
+  algorithm->Update(batch);
+  const std::vector<double> last = algorithm->GetStats().constraint_loss;
+  for (int member = 0; member < 2; ++member) {
+    EXPECT_GT(first[member], 0.1);
+    EXPECT_LT(last[member], first[member] / 10) << "of member " << member;
+  }
+}
+
+TEST_P(ToyAlgorithmTest, ItsStateAndItsSnapshotAreCompleteAndResumeExactly) {
+  const AlgorithmConfig config = SmallConfig("toy", 2, GetParam());
+  const auto straight = MakeAlgorithm(config), resumed = MakeAlgorithm(config);
+  straight->Update(RandomBatch(config, 1));
+  resumed->Load(straight->Save());
+  straight->Update(RandomBatch(config, 2));
+  resumed->Update(RandomBatch(config, 2));
+  EXPECT_EQ(resumed->Save(), straight->Save());
+  EXPECT_EQ(GetArray(*resumed, 1, "cost_model.0.weight"), GetArray(*straight, 1, "cost_model.0.weight"));
+
+  const ActingParameters acting = straight->GetActingParameters(1);
+  std::vector<std::string> names;
+  for (const NamedArray& array : acting.arrays) names.push_back(array.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"actor.mean.0.weight", "actor.mean.0.bias", "actor.mean.1.weight",
+                                             "actor.mean.1.bias", "actor.mean.2.weight", "actor.mean.2.bias",
+                                             "actor.log_std.0.weight", "actor.log_std.0.bias", "actor.log_std.1.weight",
+                                             "actor.log_std.1.bias", "actor.log_std.2.weight", "actor.log_std.2.bias"}))
+      << "the acting rule gaussian_policy reads no net of costs";
+  EXPECT_EQ(straight->acting_rule(), "gaussian_policy");
+}
+
+TEST(ToyAlgorithm, BothBackendsAgree) {
+  const AlgorithmConfig fused = SmallConfig("toy", 3, "fused"), tensor = SmallConfig("toy", 3, "tensor");
+  const auto a = MakeAlgorithm(fused), b = MakeAlgorithm(tensor);
+  for (int u = 0; u < 5; ++u) {
+    a->Update(RandomBatch(fused, u));
+    b->Update(RandomBatch(fused, u));
+  }
+  for (int member = 0; member < 3; ++member) {
+    EXPECT_NEAR(a->GetStats().constraint_loss[member], b->GetStats().constraint_loss[member], 1e-6);
+    for (const char* name : {"cost_model.0.weight", "cost_model.1.weight", "cost_model.2.bias"}) {
+      const std::vector<float> x = GetArray(*a, member, name), y = GetArray(*b, member, name);
+      for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], y[i], 1e-4) << name << " " << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace datacom::learner
