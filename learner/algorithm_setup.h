@@ -1,4 +1,4 @@
-// From a resolved experiment to what the learner's parts are made of. Pure functions.
+// Turns a resolved experiment into the configuration of the learner's parts. Pure functions.
 #ifndef DATACOM_LEARNER_ALGORITHM_SETUP_H_
 #define DATACOM_LEARNER_ALGORITHM_SETUP_H_
 
@@ -14,14 +14,16 @@
 
 namespace datacom::learner {
 
-// INVALID_ARGUMENT naming a known constraint that the task has not.
+// Returns INVALID_ARGUMENT naming a known constraint that the task does not have.
 absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolved, const TaskModel& task);
-absl::StatusOr<KnownRows> MakeKnownRows(const v1::Experiment& resolved, const TaskModel& task);  // as config.known
-std::vector<uint64_t> DeltaWarmups(const v1::Experiment& resolved);                              // [M] rows
-// Draws asked for and not yet trained on: one in lockstep, where the next batch's rows do not exist yet; else as many
-// as keep the learner busy over a network's round trip, while their answers fit into 16 MiB. schema: of the run's rows.
+// The rows of AlgorithmConfig::known.
+absl::StatusOr<KnownRows> MakeKnownRows(const v1::Experiment& resolved, const TaskModel& task);
+std::vector<uint64_t> DeltaWarmups(const v1::Experiment& resolved);  // [M] rows
+// The number of draws that may be requested before they are trained on. One in lockstep, because the rows of the next
+// batch do not exist yet. Otherwise enough to keep the learner busy over a network's round trip, as long as the answers
+// fit into 16 MiB. schema: that of the run's rows.
 int DrawsAhead(const v1::Experiment& resolved, const RowSchema& schema);
-// What Info says before anything happened.
+// The state of a learner that has not started yet.
 v1::LearnerInfo InitialInfo(const v1::Experiment& resolved, const std::string& run_id, uint32_t incarnation);
 
 }  // namespace datacom::learner

@@ -1,7 +1,8 @@
-# The sources of the learner core and of its two backends, shared by the project's build and learner/standalone. A kernel group X has
-# algorithms/X_kernels.h, X_cpu.cc and X_torch.cc.
+# The sources of the learner core and of its two backends, shared by the project's build and learner/standalone.
 include("${CMAKE_CURRENT_LIST_DIR}/core_hyper.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/core_kernel_group.cmake")
+
+# A kernel group X has algorithms/X_kernels.h, X_cpu.cc and X_torch.cc.
 set(DATACOM_KERNEL_GROUPS sac critic gaussian quantile safe_map joined_map cost barrier safe_layer)
 
 set(here "${CMAKE_CURRENT_LIST_DIR}")
@@ -40,7 +41,7 @@ set(DATACOM_TORCH_SOURCES
 foreach(group ${DATACOM_KERNEL_GROUPS})
   datacom_add_kernel_group(${here}/algorithms ${group})
 endforeach()
-# The actor's code, and its bits.
+# The actor's code, built with the actor's options, so that it has the same bits.
 set_source_files_properties(${here}/algorithms/joined_map_cpu.cc PROPERTIES COMPILE_OPTIONS "")
 set_source_files_properties(${here}/nn/cpu/optimisers.cc PROPERTIES COMPILE_OPTIONS "${DATACOM_LOOP_OPTIONS};-ffp-contract=fast")
 # The two builds of the same loops have the same bits: the compiler does not fuse multiply-adds by itself.
@@ -50,6 +51,6 @@ set_source_files_properties(${here}/nn/cpu/loops_avx512.cc
   PROPERTIES COMPILE_OPTIONS
   "${DATACOM_LOOP_OPTIONS};-ffp-contract=off;-mavx512f;-mavx512cd;-mavx512bw;-mavx512dq;-mavx512vl;-mprefer-vector-width=512;$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>")
 
-# The numbers of a member, generated: include "learner/algorithms/hyper.inc" from DATACOM_GENERATED.
+# The hyper-parameters of a member, generated: include "learner/algorithms/hyper.inc" from DATACOM_GENERATED.
 set(DATACOM_GENERATED "${CMAKE_BINARY_DIR}/generated")
 datacom_generate_hyper("${here}/../proto/datacom/v1/experiment.proto" "${DATACOM_GENERATED}/learner/algorithms/hyper.inc")

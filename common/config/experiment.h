@@ -61,8 +61,7 @@ ReplayLayout ReplayLayoutOf(const v1::Experiment& resolved, uint64_t row_bytes);
 // Experiment.hyper overridden by the member's own.
 v1::Hyper MemberHyper(const v1::Experiment& resolved, int member);
 
-// The table of algorithms, one line each in algorithms.cc. The learner core registers a constructor under each name
-// (learner/algorithms/register_algorithm.h); tests/learner/core_contract_test.cc compares the two.
+// The table of algorithms, one line each in algorithms.cc. The learner core registers a constructor under each name.
 struct AlgorithmInfo {
   const char* name;
   const char* summary;

@@ -21,7 +21,7 @@ void ControlAffineBatch::Resize(int members, int batch, const AlgorithmConfig& c
   known.resize(rows * config.known.size() * JoinedRowSize(config.action_dim));
 }
 
-void Algorithm::Pretrain(const Batch&) { throw std::invalid_argument("this algorithm cannot pre-train"); }
+void Algorithm::Pretrain(const Batch&) { throw std::invalid_argument("this algorithm cannot be pre-trained"); }
 
 void Batch::Resize(const AlgorithmConfig& config) {
   const size_t members = config.members.size();
@@ -124,7 +124,7 @@ std::unique_ptr<Algorithm> MakeAlgorithm(const AlgorithmConfig& config) {
   std::unique_ptr<Algorithm> algorithm = found->second.make(config);
   Check(!algorithm->needs_dynamics() || config.q_dim > 0, config.algorithm + " needs a constraint state: q_dim is 0");
   Check(algorithm->needs_dynamics() || config.known.empty(),
-        config.algorithm + " learns no constraint that known ones could join");
+        config.algorithm + " learns no constraint, so known ones cannot be joined to it");
   return algorithm;
 }
 

@@ -1,6 +1,6 @@
 // ATACOM+FI and ATACOM+nFI (learner/algorithms/README.md 8): SAC on tangent actions. The acting rule of the same name
-// maps them outside of the agent, by constraints that the task knows in closed form. The replay holds what the policy
-// chose; costs are ignored.
+// maps them by the task's known constraints when it acts; the learner does not. The replay holds the policy's action u.
+// Costs are ignored.
 #ifndef DATACOM_LEARNER_ALGORITHMS_ANALYTIC_ATACOM_H_
 #define DATACOM_LEARNER_ALGORITHMS_ANALYTIC_ATACOM_H_
 

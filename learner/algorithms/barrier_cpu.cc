@@ -26,7 +26,7 @@ class BarrierCpu : public CpuForm<BarrierKernels> {
         const double share =
             unsafe ? numbers[In::kUnsafeWeight] / unsafe_rows : numbers[In::kSafeWeight] / (rows - unsafe_rows);
         const double V = in.value.at(m, r), excess = numbers[In::kMargin] + (unsafe ? -V : V);
-        const bool counts = !(excess <= 0);  // a NaN does
+        const bool counts = !(excess <= 0);  // also true for NaN
         row.V = V, row.slope = in.slope.row(m, r), row.f = in.f.row(m, r), row.G = in.G.row(m, r);
         row.action = in.action.row(m, r);
         for (int d = 0; d < row.q; ++d) d_slope.at(m, r, d) = 0;

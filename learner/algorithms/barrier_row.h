@@ -1,5 +1,5 @@
-// One row of the loss of CBF-SAC's barrier (learner/algorithms/README.md 13.2): by how much the filter has to relax its
-// constraint, and the gradients of that. float64; pure function, no allocation; a NaN comes through.
+// One row of the loss of CBF-SAC's barrier (learner/algorithms/README.md 13.2): by how much the filter must relax its
+// constraint, and the gradient of that. float64; pure function; allocates nothing; passes NaN on.
 #ifndef DATACOM_LEARNER_ALGORITHMS_BARRIER_ROW_H_
 #define DATACOM_LEARNER_ALGORITHMS_BARRIER_ROW_H_
 
@@ -11,14 +11,14 @@ struct BarrierRow {
   const float* slope = nullptr;   // [q] dV/dq
   const double* f = nullptr;      // [q]
   const double* G = nullptr;      // [q, n]
-  const float* action = nullptr;  // [n] as chosen
+  const float* action = nullptr;  // [n] of the policy
   const float* half = nullptr;    // [n] of the box
   const float* centre = nullptr;  // [n]
   double penalty = 0, decay = 0;
 };
 
-// max(0, phi(penalty)) with phi(nu) = dV/dq f + decay V + L clip(action - nu/2 L), L = dV/dq G; where it is positive,
-// adds weight times its gradient for the slope to d_slope [q] (for V it is the decay).
+// max(0, phi(penalty)) with phi(nu) = dV/dq f + decay V + L clip(action - nu/2 L), L = dV/dq G. If it is positive, adds
+// weight times its gradient for the slope to d_slope [q]; its gradient for V is the decay.
 inline double Relaxation(const BarrierRow& in, double weight, float* d_slope) {
   double phi = in.decay * in.V;
   for (int d = 0; d < in.q; ++d) phi += in.slope[d] * in.f[d];

@@ -16,8 +16,8 @@ const RegisterAlgorithm<CbfSac> kRegistered("cbf_sac");
 CbfSac::CbfSac(const AlgorithmConfig& config)
     : Sac(config, Unbuilt()), barrier_kernels_(kernels_->Group<BarrierKernels>()) {
   if (config_.x_dim > 0) {
-    throw std::invalid_argument("cbf_sac learns a barrier of states that the action controls; of this task's, " +
-                                std::to_string(config_.x_dim) + " are controlled by no action (x_dim)");
+    throw std::invalid_argument("cbf_sac needs a constraint state that the action controls, but this task has " +
+                                std::to_string(config_.x_dim) + " uncontrolled entries (x_dim)");
   }
   const int64_t first = layout_.size();
   WeightInit init;
@@ -61,18 +61,18 @@ void CbfSac::LoadBatch(const Batch& batch) {
   kernels_->Upload(BlockOf(batch.action, B * n), action_);
 }
 
-// The loss holds V and dV/dq: its gradient is of second order.
+// The loss depends on V and dV/dq, so its gradient is of second order.
 void CbfSac::EvaluateState() {
   kernels_->Forward(parameters(), barrier_, q_, tape_);
   kernels_->Adjoint(parameters(), barrier_, ones_, tape_);
   kernels_->InputGradient(parameters(), barrier_, tape_, 0, /*add=*/false, slope_);
   barrier_kernels_->BarrierLoss({tape_.out, slope_, f_, G_, action_, cost_, box_, Block(numbers_)}, d_value_, d_slope_,
                                 barrier_loss_.value);
-  GuardAndRecord(barrier_loss_);
+  CheckAndRecordLoss(barrier_loss_);
   kernels_->RowMean(tape_.out, mean_barrier_.value);
   Record(mean_barrier_);
   kernels_->SlopeGradient(parameters(), barrier_, q_, d_value_, d_slope_, tape_, tangent_, gradients());
-  Watch(barrier_optimizer_);
+  CheckGradient(barrier_optimizer_);
 }
 
 Stats CbfSac::GetStats() const {

@@ -1,7 +1,7 @@
-// CBF-SAC (learner/algorithms/README.md 13): SAC on actions that the acting rule filters outside of the agent by a
-// learned control barrier function V(q), safe where V <= 0. V is fitted to be below -margin where the cost is not
-// positive, above margin where it is, and such that the filter of the stored actions need not relax its constraint. The
-// replay holds what the policy chose.
+// CBF-SAC (learner/algorithms/README.md 13): SAC whose actions the acting rule filters by a learned control barrier
+// function V(q), safe where V <= 0. V is fitted to be below -margin where the cost is not positive and above margin
+// where it is, and so that filtering the stored actions does not relax the filter's constraint. The replay holds the
+// policy's action before the filter.
 #ifndef DATACOM_LEARNER_ALGORITHMS_CBF_SAC_H_
 #define DATACOM_LEARNER_ALGORITHMS_CBF_SAC_H_
 
@@ -31,7 +31,7 @@ class CbfSac : public Sac {
   Statistic barrier_loss_, mean_barrier_;
   MlpTape tape_, tangent_;
   FloatView q_;                                 // [block, B, q]
-  FloatView slope_, ones_, d_value_, d_slope_;  // dV/dq and the loss's gradients for V and for it
+  FloatView slope_, ones_, d_value_, d_slope_;  // dV/dq; gradients of the loss for V and dV/dq
   FloatView cost_, action_;
   DoubleView f_, G_;
   DoubleView numbers_;  // [M, 1, BarrierInput::kNumbers]

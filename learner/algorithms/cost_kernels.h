@@ -1,4 +1,5 @@
-// Cost under a Lagrange multiplier (learner/algorithms/README.md 10 and 11). Costs: [members, rows, 1].
+// Targets and prices of cost for LagSAC and WCSAC (learner/algorithms/README.md 10 and 11). Costs are [members, rows,
+// 1].
 #ifndef DATACOM_LEARNER_ALGORITHMS_COST_KERNELS_H_
 #define DATACOM_LEARNER_ALGORITHMS_COST_KERNELS_H_
 
@@ -14,11 +15,11 @@ class CostKernels : public KernelGroup {
   // CVaR of GaussianHead::kCost (gaussian_kernels.h).
   virtual void CostRisk(const FloatView& mean, const FloatView& spread, const DoubleView& margin,
                         const FloatView& cvar) = 0;
-  // From the gradient for the CVaR, which is also that for the mean, the one for the spread.
+  // The gradient for the spread, from that for the CVaR. The gradient for the mean equals that for the CVaR.
   virtual void CostRiskGradient(const FloatView& d_cvar, const FloatView& spread, const DoubleView& margin,
                                 const FloatView& d_spread) = 0;
-  // Multiplier softplus(raw) of the constraint mean_cost <= limit: gradient of softplus(raw) * (limit - mean_cost) for
-  // raw, and what a unit of cost costs the actor, price = softplus(raw) - damping * (limit - mean_cost).
+  // Multiplier softplus(raw) of the constraint mean_cost <= limit: the gradient of softplus(raw) * (limit - mean_cost)
+  // for raw, and the weight of cost in the actor's loss, price = softplus(raw) - damping * (limit - mean_cost).
   virtual void Multiplier(const FloatView& raw, const DoubleView& mean_cost, const DoubleView& limit,
                           const DoubleView& damping, const DoubleView& price, const FloatView& gradient) = 0;
 };

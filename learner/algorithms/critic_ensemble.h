@@ -1,10 +1,10 @@
-// Perceptrons of one shape on [s, a] with targets (learner/algorithms/README.md 1.3). SAC's and TD3's twin critics,
-// LagSAC's cost critic, and mean and standard deviation of WCSAC's are one ensemble each. The algorithm decides what
-// they are trained on.
+// Perceptrons of one shape on [s, a], with targets (learner/algorithms/README.md 1.3). The twin critics of SAC and TD3,
+// LagSAC's cost critic, and mean and standard deviation of WCSAC's cost critic are one ensemble each. The algorithm
+// decides what they are trained on.
 //
-// A part of an algorithm, not one itself: works on arrays of the algorithm's block. Every net sees the actions the
-// policy would execute and the stored ones, in one pass where both are known; then d_out is filled twice, for the
-// gradient that the executed actions get, and for the parameters' from the stored rows.
+// Works on arrays of the algorithm's block. Each net evaluates the actions that the policy would execute and the stored
+// ones, in one pass if both are known. d_out is then filled twice: first for the gradient of the executed actions, then
+// for the parameters' gradient from the stored rows.
 #ifndef DATACOM_LEARNER_ALGORITHMS_CRITIC_ENSEMBLE_H_
 #define DATACOM_LEARNER_ALGORITHMS_CRITIC_ENSEMBLE_H_
 
@@ -24,12 +24,12 @@ struct CriticInput {
   FloatView reward, absorbing;  // [block, B, 1]
 
   void Make(const AlgorithmConfig& config, int block, Kernels* kernels);
-  // All but the actions, of the block that starts at this member.
+  // Copies everything but the actions, for the block that starts at this member.
   void Load(const Batch& batch, const AlgorithmConfig& config, int first_member, Kernels* kernels) const;
 };
 
 enum class CriticForm {
-  kPlain,        // SAC's: the action beside the state
+  kPlain,        // SAC's: the first layer reads state and action
   kActionTwice,  // TD3's: the second layer reads the action again
 };
 
@@ -51,14 +51,14 @@ class CriticEnsemble {
   const FloatView& stored(int i) const { return nets_[i].stored.out; }
   const FloatView& next(int i) const { return nets_[i].target_tape.out; }
 
-  // Gradient of an objective for the output of net i, [block, B, 1]: set before either of the following.
+  // Gradient of an objective for the output of net i, [block, B, 1]; filled before the two calls below.
   const FloatView& d_out(int i) const { return nets_[i].d_out; }
-  // Gradient for the executed actions, summed over the first `nets`; added to d_action where `add`.
+  // Gradient for the executed actions, summed over the first `nets`; added to d_action if `add`.
   void ActionGradient(const FloatView& parameters, int nets, bool add, const FloatView& d_action);
   // Gradients for the parameters from the stored rows.
   void ParameterGradient(const FloatView& parameters, const CriticInput& input, const FloatView& gradients);
-  // The squared errors against y [block, B, 1] of the stored rows: mean over rows and nets, and every net's own mean's
-  // gradients.
+  // Regression on y [block, B, 1] at the stored rows: loss is the mean squared error over rows and nets; each net gets
+  // the gradient of its own mean.
   void Regress(const FloatView& parameters, const CriticInput& input, const FloatView& y, const FloatView& gradients,
                const DoubleView& loss);
 

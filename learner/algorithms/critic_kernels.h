@@ -11,15 +11,15 @@ class CriticKernels : public KernelGroup {
   // y = reward + discount (1 - absorbing) min(q0, q1).
   virtual void MinTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0, const FloatView& q1,
                          double discount, const FloatView& y) = 0;
-  // y = max(y, least) for y [members, rows, 1]; a NaN stays one.
+  // y = max(y, least), in place. NaN stays NaN.
   virtual void Floor(const DoubleView& least, const FloatView& y) = 0;
   // loss += weight * mean (q - y)^2; d_q = 2 (q - y) / rows.
   virtual void SquaredLoss(const FloatView& q, const FloatView& y, double weight, const FloatView& d_q,
                            const DoubleView& loss) = 0;
-  // loss += weight * mean(x), and its gradient for x [members, rows, 1].
+  // loss += weight * mean(x), and the gradient of that for x.
   virtual void WeightedMean(const FloatView& x, const DoubleView& weight, const FloatView& d_x,
                             const DoubleView& loss) = 0;
-  // Of two critics' values: the mean of all, the smallest, and the mean of |q0 - q1|.
+  // The mean of both critics' values, the smallest value, and the mean of |q0 - q1|.
   virtual void CriticValues(const FloatView& q0, const FloatView& q1, const DoubleView& mean, const DoubleView& least,
                             const DoubleView& gap) = 0;
 };

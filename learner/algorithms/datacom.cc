@@ -53,9 +53,9 @@ Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> fea
   d_u_ = kernels_->NewFloats(block_, batch_, n);
   const Dynamics next = dynamics_.Rows(0, batch_);
   for (const DoubleView& view : {next.f, next.G, next.x_dot, feasibility_->k_next(), feasibility_->J_next()}) {
-    NameInput(view);
+    AddCalmInput(view);
   }
-  if (joins()) NameInput(map_.Rows(0, batch_));
+  if (joins()) AddCalmInput(map_.Rows(0, batch_));
 }
 
 Datacom::Dynamics Datacom::Dynamics::Rows(int first, int count) const {
@@ -113,16 +113,16 @@ void Datacom::MapNowGradient() {
   }
 }
 
-// Constraint values use the online nets and delta as they are before this update, for s and s' alike.
+// Constraint values at s and s' use the online nets and delta from before this update.
 void Datacom::EvaluateState() {
   feasibility_->Evaluate(parameters(), Block(delta_value_));
   if (joins())
     joined_map_kernels_->JoinMap({MapInput(dynamics_, feasibility_->k(), feasibility_->J()), dynamics_.known}, map_);
   feasibility_->LossGradient(parameters(), targets(), gradients(), constraint_loss_.value);
-  GuardAndRecord(constraint_loss_);
+  CheckAndRecordLoss(constraint_loss_);
   kernels_->RowMean(feasibility_->k_now(), constraint_mean_.value);
   Record(constraint_mean_);
-  Watch(constraint_optimizer_);
+  CheckGradient(constraint_optimizer_);
 }
 
 void Datacom::PolicyGradients() {
@@ -187,7 +187,7 @@ State Datacom::Save() const {
 }
 
 void Datacom::Load(const State& state) {
-  SoftActorCritic::Load(state);  // checks all entries, this one's size included: it compares with Save
+  SoftActorCritic::Load(state);  // checks all entries, including this one's size: it compares with Save
   delta_.Load(state.at("delta"));
   for (int m = 0; m < members_; ++m) UploadDelta(m);
 }

@@ -1,8 +1,8 @@
-// D-ATACOM (learner/algorithms/README.md 6): soft actor-critic on tangent actions u, executed through the map W(s, u)
-// of a learned feasibility constraint, with a learned threshold delta. Critics see executed actions; their gradient
-// reaches the actor through da/du alone. The constraint is the CVaR of a Gaussian here, a quantile in IQN-ATACOM
-// (iqn_datacom.h). Known constraints of the task, which the batch holds, may be joined to it
-// (common/safety/README.md 3.1).
+// D-ATACOM (learner/algorithms/README.md 6): soft actor-critic on tangent actions u. The map W(s, u) of a learned
+// feasibility constraint with a learned threshold delta turns u into the executed action a. Critics see a; their
+// gradient reaches the actor only through da/du. The constraint is the CVaR of a Gaussian here and a quantile in
+// IQN-ATACOM (iqn_datacom.h). Known constraints of the task may be joined to it (common/safety/README.md 3.1); the
+// batch holds them.
 #ifndef DATACOM_LEARNER_ALGORITHMS_DATACOM_H_
 #define DATACOM_LEARNER_ALGORITHMS_DATACOM_H_
 
@@ -33,7 +33,7 @@ class Datacom : public SoftActorCritic {
 
  protected:
   Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> feasibility, const Delta& delta);
-  // Adds what the acting rule needs to evaluate the constraint.
+  // Adds the arrays and scalars from which the acting rule evaluates the constraint.
   virtual void AddConstraint(int member, ActingParameters* out) const;
   void LoadBatch(const Batch& batch) override;
   void EvaluateState() override;
@@ -42,7 +42,7 @@ class Datacom : public SoftActorCritic {
 
  private:
   struct Dynamics {
-    DoubleView f, G, x_dot, known;  // [block, rows, ...]; known is empty where nothing is joined
+    DoubleView f, G, x_dot, known;  // [block, rows, ...]; known is empty if nothing is joined
     Dynamics Rows(int first, int count) const;
   };
   void LoadDynamics(const ControlAffineBatch& batch, const Dynamics& to);
@@ -60,11 +60,11 @@ class Datacom : public SoftActorCritic {
   Optimizer constraint_optimizer_;
   Statistic constraint_loss_, constraint_mean_;
   DoubleView gain_, slack_beta_, delta_value_;  // [M, 1, 1]
-  Dynamics dynamics_;                           // 2B rows: of s', then of s, as the feasibility's
-  DoubleView map_;                              // [block, 2B, ...] the joined map of those
+  Dynamics dynamics_;                           // 2B rows: s', then s, as in feasibility_
+  DoubleView map_;                              // [block, 2B, ...]: the joined map at these states
   DoubleView record_;
   FloatView d_u_;
-  std::vector<double> risk_;  // one episode, reused
+  std::vector<double> risk_;  // of one episode; reused
 };
 
 }  // namespace datacom::learner

@@ -20,11 +20,11 @@ class Delta {
   void set_raw(int member, double raw) { members_[member].raw = raw; }
   double gradient(int member) const { return gradients_[member]; }  // of the last step
   uint64_t steps(int member) const { return static_cast<uint64_t>(members_[member].steps); }
-  // costs: [length + 1] raw, costs[0] ignored as 0; cvar: [length + 1]. A step that is not finite is refused: returns
-  // false.
+  // costs: [length + 1] raw, costs[0] counts as 0; cvar: [length + 1]. Returns false, and changes nothing, if the
+  // gradient is not finite.
   bool ApplyEpisode(int member, int length, const float* costs, const double* cvar);
   std::string Save() const;             // exact bytes
-  void Load(const std::string& bytes);  // as many bytes as Save gives
+  void Load(const std::string& bytes);  // must have the size that Save gives
 
  private:
   struct Member {
@@ -32,7 +32,7 @@ class Delta {
   };
   double discount_ = 0;
   std::vector<Member> members_;
-  std::vector<double> budgets_, rates_, fixed_, gradients_;  // fixed_: NaN where learned
+  std::vector<double> budgets_, rates_, fixed_, gradients_;  // fixed_: NaN if learned
 };
 
 }  // namespace datacom::learner

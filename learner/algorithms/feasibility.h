@@ -1,10 +1,10 @@
-// A learned feasibility constraint as D-ATACOM uses it: of the discounted future violation at a constraint state z it
-// gives one value, held against the threshold delta; k = value - delta and its Jacobian for z, and a fit by its own
-// targets. What the value is (CVaR of a Gaussian, a quantile) and which nets give it is the derived class's business.
+// The learned feasibility constraint of D-ATACOM. At a constraint state z it gives one value of the discounted future
+// violation. The constraint is k = value - delta, with delta the threshold; k has a Jacobian for z and is fitted to its
+// own targets. A derived class decides what the value is (the CVaR of a Gaussian, a quantile) and which nets compute
+// it.
 //
-// A part of an algorithm, not one itself: works on arrays of the algorithm's block. Derived classes evaluate all rows
-// an update needs in one pass: z holds s', s and the failure rows; k and J are wanted at the first two, the loss at the
-// last two.
+// Works on arrays of the algorithm's block. Derived classes evaluate all rows of an update in one pass: z holds s', s
+// and the failure rows. k and J are computed at s' and s, the loss at s and the failure rows.
 #ifndef DATACOM_LEARNER_ALGORITHMS_FEASIBILITY_H_
 #define DATACOM_LEARNER_ALGORITHMS_FEASIBILITY_H_
 
@@ -19,9 +19,9 @@ class Feasibility {
   virtual void Declare(const AlgorithmConfig& config, ParameterLayout* layout) = 0;
   int64_t first() const { return first_; }
   int64_t size() const { return size_; }
-  // Derived classes make their nets' workspace after this one.
+  // Derived classes call this first and then make the workspace of their nets.
   virtual void MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block, Kernels* kernels);
-  // The block's rows; `member` is its first.
+  // Copies the block's rows; `member` is the first of the block.
   virtual void LoadBatch(const Batch& batch, int member);
 
   // Constraint k and Jacobian J at s' and s, with the current online nets.
@@ -37,16 +37,16 @@ class Feasibility {
   virtual void LossGradient(const FloatView& parameters, const FloatView& targets, const FloatView& gradients,
                             const DoubleView& loss) = 0;
 
-  // The value of one member at `rows` states z [rows, q + x], with its parameters [1, 1, size].
+  // The values of one member at `rows` states z [rows, q + x], with its parameters [1, 1, size].
   void Risk(const FloatView& parameters, int member, const float* z, int rows, double* value);
 
  protected:
-  // Values k_[0, count) of z_[0, count) of one member, delta = 0.
+  // Fills k_[0, count) with the values at z_[0, count) of one member, with delta = 0.
   virtual void EvaluateRisk(const FloatView& parameters, int member, int count) = 0;
 
   int64_t first_ = 0, size_ = 0;
   int batch_ = 0, failures_ = 0, z_dim_ = 0;
-  int member_ = 0;  // the block's first
+  int member_ = 0;  // first of the block
   double discount_ = 0;
   Kernels* kernels_ = nullptr;
   FloatView z_;       // [block, B + B + F, q + x]: s', s, failure rows

@@ -2,8 +2,8 @@
 // constraint state z give mean (through softplus) and log standard deviation of the discounted future violation. Its
 // value is the CVaR at the accepted risk.
 //
-// One evaluation of the online nets serves everything in an update. The hidden adjoints of a unit output are the
-// Jacobian's; multiplied by the loss gradient of their row they are the loss's.
+// The online nets are evaluated once per update. The hidden adjoints of a unit output give the Jacobian; multiplied by
+// the loss gradient of their row they give the gradient of the loss.
 #ifndef DATACOM_LEARNER_ALGORITHMS_GAUSSIAN_FEASIBILITY_H_
 #define DATACOM_LEARNER_ALGORITHMS_GAUSSIAN_FEASIBILITY_H_
 

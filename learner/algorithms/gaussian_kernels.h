@@ -1,5 +1,5 @@
-// A Gaussian over discounted cost: its constraint value and the loss of its fit (learner/algorithms/README.md 3, 4 and
-// 11).
+// A Gaussian over discounted cost: its constraint value and the loss that fits it (learner/algorithms/README.md 3, 4
+// and 11).
 #ifndef DATACOM_LEARNER_ALGORITHMS_GAUSSIAN_KERNELS_H_
 #define DATACOM_LEARNER_ALGORITHMS_GAUSSIAN_KERNELS_H_
 
@@ -7,21 +7,23 @@
 
 namespace datacom::learner {
 
-// How two linear outputs m, s read as a Gaussian over discounted cost, and what its fit's target does at the ends of
-// episodes and of its range.
+// How two linear outputs m, s describe a Gaussian over discounted cost, and how the fit treats absorbing states and the
+// limits of the standard deviation.
 enum class GaussianHead {
-  // learner/algorithms/README.md 3: mean softplus(m), log standard deviation s; the target's variance reads absorbing.
+  // learner/algorithms/README.md 3: mean softplus(m), log standard deviation s; absorbing changes the target's
+  // variance.
   kFeasibility,
-  // learner/algorithms/README.md 11: mean m, standard deviation softplus(s); the target's variance ignores it.
+  // learner/algorithms/README.md 11: mean m, standard deviation softplus(s); absorbing does not change the target's
+  // variance.
   kCost,
 };
 
-// One batch of such a fit, main rows first, then failure rows.
+// The batch of a fit: main rows first, then failure rows.
 struct GaussianTarget {
   GaussianHead head;
   FloatView next_mean, next_spread;  // [members, rows, 1] target net's linear outputs at the next state
   FloatView cost, absorbing;         // [members, rows, 1]; negative costs count as 0
-  DoubleView failure_weight;         // [members, 1, 1]: rows from main_rows on count if 1
+  DoubleView failure_weight;         // [members, 1, 1]: failure rows count if 1
   int main_rows = 0;
   double discount = 0;
 };
@@ -29,7 +31,7 @@ struct GaussianTarget {
 class GaussianKernels : public KernelGroup {
  public:
   // Constraint k = mean + margin * standard deviation - delta of GaussianHead::kFeasibility, and its Jacobian for z,
-  // from those of the linear outputs. margin, delta: [members, 1, 1].
+  // from the Jacobians of the linear outputs. margin, delta: [members, 1, 1].
   virtual void GaussianRisk(const FloatView& mean, const FloatView& log_std, const FloatView& mean_gradient,
                             const FloatView& log_std_gradient, const DoubleView& margin, const DoubleView& delta,
                             const DoubleView& k, const DoubleView& J) = 0;

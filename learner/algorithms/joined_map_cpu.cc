@@ -1,4 +1,4 @@
-// The map of several constraints on the CPU: row by row through the map that actors use.
+// The map of several constraints on the CPU: calls the map of the actors for each row.
 #include <algorithm>
 #include <cmath>
 #include <memory>

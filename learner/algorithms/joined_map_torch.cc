@@ -1,6 +1,6 @@
-// The map of several constraints on all rows at once: the steps of common/safety/safe_map.cc, whose derivation and
-// reasons hold here too, as tensor operations without a branch, so that a graph may record them. Batches are [members,
-// rows]; what follows are the dimensions of one state.
+// The map of several constraints on all rows at once. These are the steps of common/safety/safe_map.cc, which has their
+// derivation, as tensor operations without a branch, so that a graph can record them. Batches are [members, rows];
+// shapes in comments are those of one state.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -12,8 +12,8 @@
 namespace datacom::learner {
 namespace {
 
-// What remains of the row w_j = s_j V_j' of the triangle, and of the residual turned along.
-struct Turned {
+// A row w_j = s_j V_j' of the triangle, and its entry of the residual, which goes through the same rotations.
+struct TriangleRow {
   at::Tensor row;       // [n]
   at::Tensor residual;  // [1]
 };
@@ -25,9 +25,10 @@ at::Tensor Exchange(int64_t count, int64_t first, const at::Tensor& other) {
   return at::where(i.eq(first), o, at::where(i.eq(o), at::full_like(i, first), i));
 }
 
-// One Householder reflection of `rest` [K, columns + 1], the last the residual, largest column and then its largest
-// element first; takes the finished row off `rest`, the pivot's column off it and off `place` [columns].
-Turned Reflect(int64_t n, at::Tensor* rest, at::Tensor* place) {
+// One Householder reflection of `rest` [K, columns + 1], whose last column is the residual. The largest column and then
+// its largest element are moved to the front. Removes the finished row and the pivot's column from `rest`, and the
+// pivot's entry from `place` [columns].
+TriangleRow Reflect(int64_t n, at::Tensor* rest, at::Tensor* place) {
   const int64_t K = rest->size(2), columns = rest->size(3) - 1;
   const at::Tensor pivot = rest->narrow(3, 0, columns).square().sum(2).argmax(2);
   const at::Tensor order = Exchange(columns + 1, 0, pivot);
@@ -44,12 +45,12 @@ Turned Reflect(int64_t n, at::Tensor* rest, at::Tensor* place) {
   const at::Tensor reflected = others - v * factor;
   const at::Tensor finished = reflected.select(2, 0);  // [columns]
   const at::Tensor values = at::cat({diagonal.select(2, 0), finished.narrow(2, 0, columns - 1)}, 2);
-  Turned turned;
-  turned.row = at::zeros({rest->size(0), rest->size(1), n}, rest->options()).scatter(2, *place, values);
-  turned.residual = finished.narrow(2, columns - 1, 1);
+  TriangleRow result;
+  result.row = at::zeros({rest->size(0), rest->size(1), n}, rest->options()).scatter(2, *place, values);
+  result.residual = finished.narrow(2, columns - 1, 1);
   *rest = reflected.narrow(2, 1, K - 1);
   *place = place->narrow(2, 1, columns - 1);
-  return turned;
+  return result;
 }
 
 void Rotate(at::Tensor* a, at::Tensor* b, const at::Tensor& c, const at::Tensor& s) {
@@ -58,7 +59,7 @@ void Rotate(at::Tensor* a, at::Tensor* b, const at::Tensor& c, const at::Tensor&
   *b = s * x + c * y;
 }
 
-void Orthogonalise(Turned* a, Turned* b) {
+void Orthogonalise(TriangleRow* a, TriangleRow* b) {
   const at::Tensor xx = a->row.square().sum(2, true), yy = b->row.square().sum(2, true);
   const at::Tensor xy = (a->row * b->row).sum(2, true);
   const at::Tensor turn = xy.abs().gt(1e-17 * xx.sqrt() * yy.sqrt());
@@ -91,19 +92,19 @@ class JoinedMapTorch : public TorchForm<JoinedMapKernels> {
     const at::Tensor residual = drift + Of(learned.gain) * (k + mu);
     at::Tensor rest = at::cat({J_G, residual.unsqueeze(3)}, 3) / slope.unsqueeze(3);
     at::Tensor place = at::arange(n, rest.options().dtype(at::kLong)).expand({map.members, map.rows, n});
-    std::vector<Turned> turned;
+    std::vector<TriangleRow> triangle;
     const int64_t rank = std::min(K, n);
-    for (int64_t i = 0; i < rank; ++i) turned.push_back(Reflect(n, &rest, &place));
+    for (int64_t i = 0; i < rank; ++i) triangle.push_back(Reflect(n, &rest, &place));
     const int sweeps = SafeMapSweeps(static_cast<int>(rank));
     for (int sweep = 0; sweep < sweeps; ++sweep) {
       for (int64_t a = 0; a + 1 < rank; ++a) {
-        for (int64_t b = a + 1; b < rank; ++b) Orthogonalise(&turned[a], &turned[b]);
+        for (int64_t b = a + 1; b < rank; ++b) Orthogonalise(&triangle[a], &triangle[b]);
       }
     }
     at::Tensor basis = at::eye(n, rest.options()).expand({map.members, map.rows, n, n});
     at::Tensor offset = at::zeros({map.members, map.rows, n}, rest.options());
     at::Tensor log_det = at::full_like(Of(learned.k), (n - rank) * std::log1p(kLogDetRegularisation));
-    for (const Turned& w : turned) {
+    for (const TriangleRow& w : triangle) {
       const at::Tensor t = at::sqrt(1 + w.row.square().sum(2, true));
       offset = offset - w.row / t * (w.residual / t);
       basis = basis - (w.row / t).unsqueeze(3) * (w.row / (1 + t)).unsqueeze(2);

@@ -21,7 +21,7 @@ LagSac::LagSac(const AlgorithmConfig& config, const std::vector<std::string>& co
   multiplier_raw_ = layout_.AddScalar("multiplier_raw");
   Build();
   MakeWorkspace();
-  now_.u = NowAction();  // the sample is what is executed
+  now_.u = NowAction();  // the sample is executed, so it is written into the critics' input
   next_.u = NextAction();
   cost_critics_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
   multiplier_optimizer_ = NewOptimizer("multiplier", NetGroup::kNone, multiplier_raw_, 1, &MemberHyper::multiplier_lr);
@@ -43,10 +43,10 @@ LagSac::LagSac(const AlgorithmConfig& config, const std::vector<std::string>& co
   cost_ = kernels_->NewFloats(block_, batch_, 1);
   y_ = kernels_->NewFloats(block_, batch_, 1);
   for (int i = 0; i < cost_critics_.nets(); ++i) {
-    NameInput(cost_critics_.stored(i));
-    NameResult(cost_critics_.next(i));
+    AddCalmInput(cost_critics_.stored(i));
+    AddCalmResult(cost_critics_.next(i));
   }
-  NameInput(cost_);
+  AddCalmInput(cost_);
 }
 
 void LagSac::LoadBatch(const Batch& batch) {
@@ -54,14 +54,14 @@ void LagSac::LoadBatch(const Batch& batch) {
   kernels_->Upload(BlockOf(batch.cost, batch_), cost_);
 }
 
-// The multiplier's price and gradient are taken before anything of this update moves.
+// Price and gradient of the multiplier are computed before anything is stepped.
 void LagSac::PolicyGradients() {
   SampleNow();
   EvaluateActor();
   AddPricedCost();
   ActorGradient(action_gradient());
   TemperatureGradient();
-  Watch(multiplier_optimizer_);
+  CheckGradient(multiplier_optimizer_);
 }
 
 void LagSac::EvaluateStored() {
@@ -90,9 +90,9 @@ void LagSac::CostCriticGradient() {
   cost_critics_.EvaluateTargets(targets(), critic_input());
   CostLoss(cost_, cost_loss_.value);
   cost_critics_.ParameterGradient(parameters(), critic_input(), gradients());
-  GuardAndRecord(cost_loss_);
+  CheckAndRecordLoss(cost_loss_);
   Record(mean_cost_);
-  Watch(cost_optimizer_);
+  CheckGradient(cost_optimizer_);
 }
 
 void LagSac::CostLoss(const FloatView& cost, const DoubleView& loss) {

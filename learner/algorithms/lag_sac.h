@@ -1,6 +1,6 @@
-// LagSAC (learner/algorithms/README.md 10): soft actor-critic whose actor also pays for expected discounted cost, at
-// the price of a learned Lagrange multiplier. It has a cost critic on [s, a] beside the critics of the reward. The
-// policy's action is executed as it is. WCSAC (wcsac.h) is this algorithm with a Gaussian cost critic.
+// LagSAC (learner/algorithms/README.md 10): soft actor-critic whose actor loss includes the expected discounted cost,
+// weighted by a learned Lagrange multiplier. A cost critic on [s, a] estimates that cost. The policy's action is
+// executed unchanged. WCSAC (wcsac.h) is this algorithm with a Gaussian cost critic.
 #ifndef DATACOM_LEARNER_ALGORITHMS_LAG_SAC_H_
 #define DATACOM_LEARNER_ALGORITHMS_LAG_SAC_H_
 
@@ -27,12 +27,12 @@ class LagSac : public SoftActorCritic {
   void EvaluateStored() override;
   void ValueGradients() override;
 
-  // The cost critic's estimates of [s, executed] and [s, stored], [block, B, 1]: here its one output.
+  // The cost critic's estimates at [s, executed] and [s, stored], [block, B, 1]; here its one output.
   virtual FloatView ExecutedCost() { return cost_critics_.executed(0); }
   virtual FloatView StoredCost() { return cost_critics_.stored(0); }
-  // d_out(0) holds the gradient for ExecutedCost(); completes the outputs' gradients.
+  // d_out(0) holds the gradient for ExecutedCost(); fills the gradients of the other outputs.
   virtual void SpreadCostGradient() {}
-  // Loss of the stored rows, after the targets' evaluation, and the outputs' gradients.
+  // Loss of the stored rows and the outputs' gradients; the targets are evaluated already.
   virtual void CostLoss(const FloatView& cost, const DoubleView& loss);
 
   CostKernels* const cost_kernels_;

@@ -18,7 +18,7 @@ std::string Bytes(Kernels* kernels, const V& view) {
   return bytes;
 }
 
-constexpr double kCalm = 1e6;
+constexpr double kCalmLimit = 1e6;
 
 }  // namespace
 
@@ -65,8 +65,7 @@ void Population::Build() {
   compute_ = [this] { Compute(); };
 }
 
-// Every array of a member is drawn from its own named stream, so that it depends on nothing but run seed, member seed
-// and name.
+// Each array of a member is drawn from its own named stream, so it depends only on run seed, member seed and name.
 void Population::Initialise() {
   std::vector<float> values(layout_.size());
   for (int m = 0; m < members_; ++m) {
@@ -91,8 +90,8 @@ Optimizer Population::NewOptimizer(const std::string& name, NetGroup group, int6
   return optimizer;
 }
 
-KeptRange Population::NewKeptRange(const std::vector<Optimizer>& optimizers) {
-  KeptRange range;
+UndoRange Population::NewUndoRange(const std::vector<Optimizer>& optimizers) {
+  UndoRange range;
   range.first = layout_.size();
   int64_t end = 0;
   for (const Optimizer& optimizer : optimizers) {
@@ -142,31 +141,31 @@ void Population::RunBlocks(const Batch& batch, int plan, const std::function<voi
   }
 }
 
-void Population::Watch(const Optimizer& optimizer) {
+void Population::CheckGradient(const Optimizer& optimizer) {
   const int first = static_cast<int>(optimizer.first), size = static_cast<int>(optimizer.size);
   kernels_->GradientNorm(gradients().Cols(first, size), optimizer.gradient_norm.value, Block(active_));
 }
 
-void Population::Keep(const KeptRange& range) {
+void Population::SaveForUndo(const UndoRange& range) {
   const int first = static_cast<int>(range.first), size = static_cast<int>(range.size);
   kernels_->Copy(Block(calm_), calm_now_);
-  for (const FloatView& view : inputs_) kernels_->Calm(view, kCalm, calm_now_);
-  for (const DoubleView& view : double_inputs_) kernels_->Calm(view, kCalm, calm_now_);
+  for (const FloatView& view : inputs_) kernels_->ClearCalm(view, kCalmLimit, calm_now_);
+  for (const DoubleView& view : double_inputs_) kernels_->ClearCalm(view, kCalmLimit, calm_now_);
   kernels_->CopyUnlessCalm(parameters().Cols(first, size), calm_now_, range.parameters);
   kernels_->CopyUnlessCalm(Block(first_moment_).Cols(first, size), calm_now_, range.first_moment);
   kernels_->CopyUnlessCalm(Block(second_moment_).Cols(first, size), calm_now_, range.second_moment);
-  for (const KeptRange::Steps& steps : range.steps) kernels_->CopyUnlessCalm(Block(steps.all), calm_now_, steps.kept);
+  for (const UndoRange::Steps& steps : range.steps) kernels_->CopyUnlessCalm(Block(steps.all), calm_now_, steps.kept);
 }
 
-void Population::PutBack(const KeptRange& range) {
+void Population::UndoWhereInactive(const UndoRange& range) {
   const int first = static_cast<int>(range.first), size = static_cast<int>(range.size);
   const DoubleView active = Block(active_);
-  kernels_->PutBack(range.parameters, active, calm_now_, parameters().Cols(first, size));
-  kernels_->PutBack(range.first_moment, active, calm_now_, Block(first_moment_).Cols(first, size));
-  kernels_->PutBack(range.second_moment, active, calm_now_, Block(second_moment_).Cols(first, size));
-  for (const KeptRange::Steps& steps : range.steps) kernels_->PutBack(steps.kept, active, calm_now_, Block(steps.all));
+  kernels_->Restore(range.parameters, active, calm_now_, parameters().Cols(first, size));
+  kernels_->Restore(range.first_moment, active, calm_now_, Block(first_moment_).Cols(first, size));
+  kernels_->Restore(range.second_moment, active, calm_now_, Block(second_moment_).Cols(first, size));
+  for (const UndoRange::Steps& steps : range.steps) kernels_->Restore(steps.kept, active, calm_now_, Block(steps.all));
   kernels_->Copy(ones_, Block(calm_));
-  for (const FloatView& view : results_) kernels_->Calm(view, kCalm, Block(calm_));
+  for (const FloatView& view : results_) kernels_->ClearCalm(view, kCalmLimit, Block(calm_));
 }
 
 void Population::Step(const Optimizer& optimizer) {
@@ -182,8 +181,8 @@ void Population::PolyakTargets() {
   kernels_->Polyak(source, config_.tau, Block(active_), targets());
 }
 
-void Population::GuardAndRecord(const Statistic& loss) {
-  kernels_->Guard(loss.value, Block(active_));
+void Population::CheckAndRecordLoss(const Statistic& loss) {
+  kernels_->DeactivateUnlessFinite(loss.value, Block(active_));
   Record(loss);
 }
 
@@ -280,8 +279,8 @@ void Population::Load(const State& state) {
   const State expected = Save();
   const auto signature = state.find("signature");
   if (signature != state.end() && signature->second != Signature()) {
-    throw std::invalid_argument("entry 'signature': the state is of '" + signature->second + "', this learner has '" +
-                                Signature() + "'");
+    throw std::invalid_argument("entry 'signature': the state was saved by '" + signature->second +
+                                "', this learner is '" + Signature() + "'");
   }
   for (const auto& entry : expected) {
     const auto found = state.find(entry.first);
@@ -316,7 +315,7 @@ Population::Place Population::Find(int member, const std::string& name) const {
     base = base.substr(5);
     all = gradients_;
     member -= members_ - block_;
-    if (member < 0) throw std::invalid_argument("'" + name + "': gradients are kept of the last member alone");
+    if (member < 0) throw std::invalid_argument("'" + name + "': only the gradients of the last member are kept");
   } else if (base.rfind("target_", 0) == 0) {
     base = base.substr(7);
     all = targets_;

@@ -69,7 +69,7 @@ class QuantileCpu : public CpuForm<QuantileKernels> {
   void QuantileLoss(const FloatView& value, const FloatView& y, const FloatView& level,
                     const DoubleView& failure_weight, int main_rows, const FloatView& d_value,
                     const DoubleView& loss) override {
-    constexpr int kLanes = 16;  // quantiles at a time: every one sums over its targets in order
+    constexpr int kLanes = 16;  // quantiles at a time; each sums over its targets in order
     const int count = level.cols, target_count = y.rows / level.rows;
     const FloatView softplus = Temporary(0, value), softplus_slope = Temporary(1, value);
     for (int m = 0; m < value.members; ++m) {

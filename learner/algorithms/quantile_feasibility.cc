@@ -57,7 +57,7 @@ void QuantileFeasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t t
   features_ = rows(E), product_ = rows(width), d_product_ = rows(width), y_ = rows(1), d_value_ = rows(1);
   embedding_ = kernels->NewTape(online_.embedding, block, R * N);
   quantile_ = kernels->NewTape(online_.quantile, block, R * N);
-  target_quantile_ = quantile_;  // evaluated before the online net: only the output must last
+  target_quantile_ = quantile_;  // evaluated before the online net, so only the output needs memory of its own
   target_quantile_.out = rows(1);
 }
 

@@ -1,6 +1,6 @@
 // The feasibility value function as an implicit quantile network (learner/algorithms/README.md 7): eta(z, tau) is the
-// tau-quantile of the discounted future violation. The net is a perceptron on the product of an embedding of z and one
-// of tau. Its value is the quantile at 1 - accepted risk; it is fitted at random levels tau.
+// tau-quantile of the discounted future violation. The net is a perceptron on the product of an embedding of z and an
+// embedding of tau. The value is the quantile at 1 - accepted risk; the fit uses random levels tau.
 #ifndef DATACOM_LEARNER_ALGORITHMS_QUANTILE_FEASIBILITY_H_
 #define DATACOM_LEARNER_ALGORITHMS_QUANTILE_FEASIBILITY_H_
 
@@ -9,8 +9,8 @@
 
 namespace datacom::learner {
 
-// 1 - rho, subtracted in double and rounded once. The reference gets there through a float32 logit of rho: the last
-// bits differ.
+// 1 - rho, subtracted in double and rounded once. The released code computes it through a float32 logit of rho, so the
+// last bits differ.
 float QuantileLevel(double accepted_risk);
 
 class QuantileFeasibility : public Feasibility {
@@ -30,7 +30,7 @@ class QuantileFeasibility : public Feasibility {
   struct Net {
     Mlp base, embedding, quantile;
   };
-  // The quantiles of B + F rows at random levels, behind base's output, into quantile_tape.out.
+  // Computes the quantiles of B + F rows at random levels from base's output, into quantile_tape.out.
   void Propagate(const FloatView& block, const Net& net, const FloatView& base, const FloatView& level,
                  const MlpTape& quantile_tape);
 

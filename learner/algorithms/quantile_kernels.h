@@ -11,13 +11,14 @@ class QuantileKernels : public KernelGroup {
  public:
   // cos(pi i level), i = 0..: level [members, rows, N] -> features [members, rows * N, embedding].
   virtual void LevelFeatures(const FloatView& level, const FloatView& features) = 0;
-  // product = relu(base) * sigmoid(embedding), row by row of base [members, rows, width]; embedding [members, rows * N,
-  // width], or one row for all, becomes its sigmoid.
+  // product = relu(base) * sigmoid(embedding) for each row of base [members, rows, width]. embedding is [members, rows
+  // * N, width], or one row for all; it is replaced by its sigmoid.
   virtual void QuantileProduct(const FloatView& base, const FloatView& embedding, const FloatView& product) = 0;
-  // After it: from the gradient for the product, those for base and, in place of the product's, for embedding.
+  // To be called after QuantileProduct: turns the gradient for the product into that for base and, in place, that for
+  // embedding.
   virtual void QuantileProductGradient(const FloatView& base, const FloatView& embedding, const FloatView& d_product,
                                        const FloatView& d_base) = 0;
-  // Constraint softplus(value) - delta and Jacobian, of linear outputs and their gradients for z.
+  // Constraint softplus(value) - delta and its Jacobian, from linear outputs and their gradients for z.
   virtual void QuantileRisk(const FloatView& value, const FloatView& gradient, const DoubleView& delta,
                             const DoubleView& k, const DoubleView& J) = 0;
   // y = max(cost, 0) + discount (1 - absorbing) softplus(next): cost [members, rows, 1], next, y [members, rows * N,
@@ -25,7 +26,7 @@ class QuantileKernels : public KernelGroup {
   virtual void QuantileTarget(const FloatView& cost, const FloatView& absorbing, const FloatView& next, double discount,
                               const FloatView& y) = 0;
   // Quantile Huber loss of softplus(value) at level [members, rows, N] against every y of its row, and the gradient for
-  // value; failure rows, from main_rows on, count where failure_weight [members, 1, 1] is 1.
+  // value. Failure rows, from main_rows on, count if failure_weight [members, 1, 1] is 1.
   virtual void QuantileLoss(const FloatView& value, const FloatView& y, const FloatView& level,
                             const DoubleView& failure_weight, int main_rows, const FloatView& d_value,
                             const DoubleView& loss) = 0;

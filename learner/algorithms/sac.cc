@@ -18,7 +18,7 @@ Sac::Sac(const AlgorithmConfig& config, Unbuilt /*tag*/) : SoftActorCritic(confi
 void Sac::Finish() {
   Build();
   MakeWorkspace();
-  now_.u = NowAction();  // the sample is what is executed: it goes straight into the critics' input
+  now_.u = NowAction();  // the sample is executed, so it is written into the critics' input
   next_.u = NextAction();
 }
 

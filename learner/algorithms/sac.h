@@ -1,4 +1,4 @@
-// SAC, the unconstrained baseline (learner/algorithms/README.md 9): executes the policy's action, ignores costs.
+// SAC, the unconstrained baseline (learner/algorithms/README.md 9): executes the policy's action and ignores costs.
 #ifndef DATACOM_LEARNER_ALGORITHMS_SAC_H_
 #define DATACOM_LEARNER_ALGORITHMS_SAC_H_
 
@@ -14,8 +14,8 @@ class Sac : public SoftActorCritic {
   bool needs_dynamics() const override { return false; }
 
  protected:
-  // For algorithms that learn one net more: its own nets declared, with nothing built; they declare theirs, without
-  // targets, and Finish.
+  // For algorithms that learn one more net. This constructor declares SAC's nets and builds nothing; the algorithm
+  // declares its own net, which has no target, and calls Finish.
   struct Unbuilt {};
   Sac(const AlgorithmConfig& config, Unbuilt);
   void Finish();

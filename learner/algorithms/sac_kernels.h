@@ -23,7 +23,7 @@ class SacKernels : public KernelGroup {
                                     const ActionSample& sample, const FloatView& d_u, const FloatView& log_alpha,
                                     const FloatView& d_mean, const FloatView& d_log_std) = 0;
   // q: [members, rows, 1]; log_alpha: [members, 1, 1].
-  // loss = mean(alpha log pi - min(q0, q1)), and its gradients for q0, q1; mean_log_pi beside.
+  // loss = mean(alpha log pi - min(q0, q1)), its gradients for q0 and q1, and the mean of log pi.
   virtual void ActorLoss(const FloatView& q0, const FloatView& q1, const FloatView& log_pi, const FloatView& log_alpha,
                          const FloatView& d_q0, const FloatView& d_q1, const DoubleView& loss,
                          const DoubleView& mean_log_pi) = 0;

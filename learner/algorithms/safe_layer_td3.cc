@@ -33,7 +33,7 @@ SafeLayerTd3::SafeLayerTd3(const AlgorithmConfig& config)
       NewOptimizer("actor", NetGroup::kActor, actor_first, actor_end - actor_first, &MemberHyper::actor_lr);
   model_optimizer_ = NewOptimizer("safety_model", NetGroup::kConstraint, actor_end, layout_.size() - actor_end,
                                   &MemberHyper::constraint_lr);
-  kept_critics_ = NewKeptRange({critic_optimizer_});
+  undo_critics_ = NewUndoRange({critic_optimizer_});
   model_loss_ = NewStatistic();
   mean_prediction_ = NewStatistic();
   Register("stats.constraint_loss", model_loss_.sum);
@@ -50,8 +50,8 @@ SafeLayerTd3::SafeLayerTd3(const AlgorithmConfig& config)
   noise_std_ = NewScalar(&MemberHyper::target_noise);
   noise_clip_ = NewScalar(&MemberHyper::target_noise_clip);
   return_floor_ = NewScalar(&MemberHyper::return_floor);
-  for (const FloatView& view : {Observation(), critics_.stored(0), critics_.stored(1)}) NameInput(view);
-  NameResult(critics_.executed(0));
+  for (const FloatView& view : {Observation(), critics_.stored(0), critics_.stored(1)}) AddCalmInput(view);
+  AddCalmResult(critics_.executed(0));
   minus_one_ = kernels_->NewDoubles(block_, 1, 1);
   const std::vector<double> minus_ones(block_, -1.0);
   kernels_->Upload(minus_ones.data(), minus_one_);
@@ -77,10 +77,10 @@ void SafeLayerTd3::Compute() {
   ModelGradient();
   if (plan_ != kModel) CriticGradient();
   if (plan_ == kActor) {
-    Keep(kept_critics_);
+    SaveForUndo(undo_critics_);
     Step(critic_optimizer_);
     ActorGradient();
-    PutBack(kept_critics_);
+    UndoWhereInactive(undo_critics_);
     Step(actor_optimizer_);
   } else if (plan_ == kCritics) {
     Step(critic_optimizer_);
@@ -95,10 +95,10 @@ void SafeLayerTd3::ModelGradient() {
                                       model_loss_.value);
   kernels_->Adjoint(parameters(), model_, d_slope_, model_tape_);
   kernels_->ParameterGradient(model_, Observation(), d_slope_, model_tape_, gradients());
-  GuardAndRecord(model_loss_);
+  CheckAndRecordLoss(model_loss_);
   kernels_->RowMean(prediction_, mean_prediction_.value);
   Record(mean_prediction_);
-  Watch(model_optimizer_);
+  CheckGradient(model_optimizer_);
 }
 
 void SafeLayerTd3::CriticGradient() {
@@ -113,12 +113,12 @@ void SafeLayerTd3::CriticGradient() {
   safe_layer_kernels_->ActionInHalfRanges(action_, box_, ActionColumns(input_.rows.Rows(batch_, batch_)));
   critics_.EvaluateStored(parameters(), input_);
   critics_.Regress(parameters(), input_, y_, gradients(), critic_loss_.value);
-  GuardAndRecord(critic_loss_);
+  CheckAndRecordLoss(critic_loss_);
   RecordCritics(critics_.stored(0), critics_.stored(1));
-  Watch(critic_optimizer_);
+  CheckGradient(critic_optimizer_);
 }
 
-// Up the first of the critics just moved.
+// Gradient ascent on the first of the critics that were just stepped.
 void SafeLayerTd3::ActorGradient() {
   kernels_->Forward(parameters(), actor_, Observation(), actor_tape_);
   safe_layer_kernels_->DeterministicAction(actor_tape_.out, box_, policy_action_);
@@ -130,8 +130,8 @@ void SafeLayerTd3::ActorGradient() {
   safe_layer_kernels_->DeterministicActionGradient(policy_action_, box_, d_scaled_, d_raw_);
   kernels_->Adjoint(parameters(), actor_, d_raw_, actor_tape_);
   kernels_->ParameterGradient(actor_, Observation(), d_raw_, actor_tape_, gradients());
-  GuardAndRecord(policy_loss_);
-  Watch(actor_optimizer_);
+  CheckAndRecordLoss(policy_loss_);
+  CheckGradient(actor_optimizer_);
 }
 
 Stats SafeLayerTd3::GetStats() const {
@@ -158,7 +158,7 @@ State SafeLayerTd3::Save() const {
 }
 
 void SafeLayerTd3::Load(const State& state) {
-  Population::Load(state);  // checks all entries, this one's size included: it compares with Save
+  Population::Load(state);  // checks all entries, including this one's size: it compares with Save
   std::memcpy(&updates_, state.at("updates").data(), sizeof updates_);
 }
 

@@ -1,8 +1,8 @@
-// SafeLayerTD3 (learner/algorithms/README.md 12): TD3, and a linear model of what an action does to the cost,
+// SafeLayerTD3 (learner/algorithms/README.md 12): TD3 and a linear model of an action's effect on the cost,
 //   cost(s') ~ cost(s) + <g(s), a>.
-// The acting rule projects actions by it, outside of the agent. Replay, critics and model see what the policy chose.
-// The model learns from the first update on, the policy after the warm-up; the actor moves at every policy_delay-th
-// update of the critics.
+// The acting rule projects actions by this model; replay, critics and model see the policy's action before the
+// projection. The model learns from the first update on, critics and actor after the warm-up, and the actor only at
+// every policy_delay-th update of the critics.
 #ifndef DATACOM_LEARNER_ALGORITHMS_SAFE_LAYER_TD3_H_
 #define DATACOM_LEARNER_ALGORITHMS_SAFE_LAYER_TD3_H_
 
@@ -31,7 +31,7 @@ class SafeLayerTd3 : public Population {
   int Plan() const override { return plan_; }
 
  private:
-  enum { kModel, kCritics, kActor };  // plans: the model alone, then critics, too, then the actor, too
+  enum { kModel, kCritics, kActor };  // plans: steps the model; also the critics; also the actor
   FloatView Observation() const { return input_.rows.Rows(0, batch_).Cols(0, config_.obs_dim); }
   FloatView ActionColumns(const FloatView& rows) const { return rows.Cols(config_.obs_dim, config_.action_dim); }
   void ModelGradient();
@@ -43,9 +43,9 @@ class SafeLayerTd3 : public Population {
   uint64_t updates_ = 0;  // so far
   int plan_ = kModel;
   CriticEnsemble critics_;
-  Mlp actor_, model_;  // the actor's target lies where it does, in the block of targets
+  Mlp actor_, model_;  // actor_ has the same offsets in the block of targets
   Optimizer critic_optimizer_, actor_optimizer_, model_optimizer_;
-  KeptRange kept_critics_;
+  UndoRange undo_critics_;
   Statistic model_loss_, mean_prediction_;
   ActionBox box_;
   CriticInput input_;                                // actions in half ranges

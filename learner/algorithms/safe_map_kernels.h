@@ -18,7 +18,7 @@ struct SafeMapInput {
 struct SafeMapOutput {
   FloatView action;   // [members, rows, action]
   FloatView log_pi;   // [members, rows, 1]: the clamped log-determinant is subtracted in place
-  DoubleView record;  // [members, rows, 2 action + 2]: what the backward pass needs (safe_map_row.h)
+  DoubleView record;  // [members, rows, 2 action + 2]: for SafeMapGradient (safe_map_row.h)
 };
 
 class SafeMapKernels : public KernelGroup {

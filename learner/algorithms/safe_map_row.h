@@ -1,6 +1,6 @@
 // The map W(s, u) with one constraint row in closed form (common/safety/README.md 2.4), float64. The actor's map
-// (common/safety/safe_map.h) computes the same for any number of rows; a test compares the two to 1e-12. Pure
-// functions, no allocation.
+// (common/safety/safe_map.h) computes the same for any number of rows; a test compares the two within 1e-12. Pure
+// functions that allocate nothing.
 #ifndef DATACOM_LEARNER_ALGORITHMS_SAFE_MAP_ROW_H_
 #define DATACOM_LEARNER_ALGORITHMS_SAFE_MAP_ROW_H_
 
@@ -21,11 +21,10 @@ struct SafeMapRow {
   double gain = 0, slack_beta = 0;
 };
 
-// Width of the record MapRow leaves for the backward pass: j_a [n], 1/(1 + j_s), scale, action [n].
+// Width of the record that MapRow writes for the backward pass: j_a [n], 1/(1 + j_s), scale, action [n].
 inline int SafeMapRecordSize(int n) { return 2 * n + 2; }
 
-// Fills record (its last n entries are the action) and returns the log-determinant before the clamp. A NaN comes
-// through.
+// Fills record (its last n entries are the action) and returns the log-determinant before the clamp. Passes NaN on.
 inline double MapRow(const SafeMapRow& in, const float* u, double* record) {
   const double mu = -in.k < 1e-5 ? 1e-5 : -in.k;
   const double slack = std::min(std::expm1(in.slack_beta * mu), 1e5 - 1);

@@ -11,7 +11,7 @@ class SafeMapTorch : public TorchForm<SafeMapKernels> {
  public:
   using TorchForm::TorchForm;
 
-  // safe_map_row.h on all rows at once.
+  // The formulas of safe_map_row.h, on all rows at once.
   void SafeMap(const SafeMapInput& in, const FloatView& u, const SafeMapOutput& out) override {
     const int64_t n = u.cols, q = in.f.cols, x = in.x_dot.cols;
     const at::Tensor k = Of(in.k), J = Of(in.J), J_q = J.narrow(2, 0, q);

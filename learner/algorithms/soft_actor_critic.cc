@@ -6,7 +6,7 @@
 namespace datacom::learner {
 namespace {
 
-constexpr int kPretrainPlan = -1;  // Update's are not negative
+constexpr int kPretrainPlan = -1;  // Update has plans >= 0
 
 }  // namespace
 
@@ -23,11 +23,11 @@ SoftActorCritic::SoftActorCritic(const AlgorithmConfig& config)
 void SoftActorCritic::Compute() {
   EvaluateState();
   PolicyGradients();
-  Keep(kept_);
+  SaveForUndo(undo_);
   Step(actor_optimizer_);
   Step(alpha_optimizer_);
   ValueGradients();
-  PutBack(kept_);
+  UndoWhereInactive(undo_);
   for (const Optimizer& optimizer : policy_optimizers_) Step(optimizer);
   StepValues();
 }
@@ -55,7 +55,7 @@ void SoftActorCritic::MakeWorkspace() {
       NewOptimizer("critic", NetGroup::kCritic, critics_.first(), critics_.size(), &MemberHyper::critic_lr);
   alpha_optimizer_ = NewOptimizer("alpha", NetGroup::kNone, log_alpha_, 1, &MemberHyper::alpha_lr);
   StepWithValues(critic_optimizer_);
-  kept_ = NewKeptRange({actor_optimizer_, alpha_optimizer_});
+  undo_ = NewUndoRange({actor_optimizer_, alpha_optimizer_});
   target_entropy_ = NewScalar(&MemberHyper::target_entropy);
   return_floor_ = NewScalar(&MemberHyper::return_floor);
   entropy_ = NewStatistic();
@@ -75,9 +75,9 @@ void SoftActorCritic::MakeWorkspace() {
   critics_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
   for (const FloatView& view :
        {NextObservation(), input_.reward, input_.absorbing, noise_next_, critics_.stored(0), critics_.stored(1)}) {
-    NameInput(view);
+    AddCalmInput(view);
   }
-  NameResult(y_);
+  AddCalmResult(y_);
 }
 
 void SoftActorCritic::LoadTransitions(const Batch& batch) {
@@ -102,20 +102,20 @@ void SoftActorCritic::EvaluateActor() {
 }
 
 void SoftActorCritic::ActorGradient(const FloatView& d_u) {
-  GuardAndRecord(policy_loss_);
+  CheckAndRecordLoss(policy_loss_);
   Record(entropy_, /*sign=*/-1);
   sac_kernels_->SampleActionGradient(log_std_tape_.out, noise_now_, box_, now_, d_u, LogAlpha(), d_mean_, d_log_std_);
   kernels_->Adjoint(parameters(), mean_, d_mean_, mean_tape_);
   kernels_->ParameterGradient(mean_, Observation(), d_mean_, mean_tape_, gradients());
   kernels_->Adjoint(parameters(), log_std_, d_log_std_, log_std_tape_);
   kernels_->ParameterGradient(log_std_, Observation(), d_log_std_, log_std_tape_, gradients());
-  Watch(actor_optimizer_);
+  CheckGradient(actor_optimizer_);
 }
 
 void SoftActorCritic::TemperatureGradient() {
   const FloatView gradient = gradients().Cols(static_cast<int>(log_alpha_), 1);
   sac_kernels_->TemperatureGradient(mean_log_pi_, Block(target_entropy_), LogAlpha(), gradient);
-  Watch(alpha_optimizer_);
+  CheckGradient(alpha_optimizer_);
 }
 
 void SoftActorCritic::CriticGradient() {
@@ -124,9 +124,9 @@ void SoftActorCritic::CriticGradient() {
                            LogAlpha(), config_.discount, y_);
   critic_kernels_->Floor(Block(return_floor_), y_);
   critics_.Regress(parameters(), input_, y_, gradients(), critic_loss_.value);
-  GuardAndRecord(critic_loss_);
+  CheckAndRecordLoss(critic_loss_);
   RecordCritics(critics_.stored(0), critics_.stored(1));
-  Watch(critic_optimizer_);
+  CheckGradient(critic_optimizer_);
 }
 
 Stats SoftActorCritic::GetStats() const {

@@ -1,10 +1,10 @@
-// Soft actor-critic pieces shared by the family (learner/algorithms/README.md 1.5): squashed-Gaussian actor, twin
-// critics with targets, temperature. The algorithm decides what the critics see of a policy's action u: SAC executes u
-// itself, D-ATACOM maps it through the constraint.
+// The parts that all soft actor-critic algorithms share (learner/algorithms/README.md 1.5): squashed-Gaussian actor,
+// twin critics with targets, temperature. The algorithm decides which action the critics see: SAC's is the sample u
+// itself, D-ATACOM's is the mapped u.
 //
-// One update, in the reference's order: the policy's part, SampleNow -> (map) -> ActorGradient -> TemperatureGradient
-// and their steps, then the values', SampleNext -> (map) -> CriticGradient and all other steps. Pre-training takes the
-// latter alone.
+// One update, in the released code's order: first the policy's part, SampleNow -> (map) -> ActorGradient ->
+// TemperatureGradient and their steps; then the values' part, SampleNext -> (map) -> CriticGradient and all other
+// steps. Pre-training runs the values' part only.
 #ifndef DATACOM_LEARNER_ALGORITHMS_SOFT_ACTOR_CRITIC_H_
 #define DATACOM_LEARNER_ALGORITHMS_SOFT_ACTOR_CRITIC_H_
 
@@ -25,35 +25,34 @@ class SoftActorCritic : public Population {
  protected:
   explicit SoftActorCritic(const AlgorithmConfig& config);
 
-  // Building: critics first, so that their targets are one range with whatever the algorithm adds next; after Build,
-  // MakeWorkspace.
+  // Building: critics first, so that their targets and those of the nets that the algorithm adds next are one range.
+  // Call MakeWorkspace after Build.
   void DeclareCritics() { critics_.Declare({"critic.0", "critic.1"}, CriticForm::kPlain, config_, &layout_); }
   void DeclareActor();
   void MakeWorkspace();
   void LoadTransitions(const Batch& batch);
 
-  // What both parts read of the nets as they are before the update; and the gradients that need nothing else.
+  // Evaluates what both parts read of the nets before the update, and forms the gradients that need nothing else.
   virtual void EvaluateState() {}
-  // The policy's part leaves the critics evaluated at the stored actions; in pre-training EvaluateStored does.
+  // The policy's part evaluates the critics at the stored actions, too; pre-training calls EvaluateStored instead.
   virtual void PolicyGradients() = 0;
   virtual void EvaluateStored() { critics_.EvaluateStored(parameters(), input_); }
   virtual void ValueGradients() = 0;  // actor and temperature are stepped already
   void Compute() final;
-  // Stepped at the end of every update, or of those that are no pre-training.
+  // Adds an optimiser that is stepped at the end of every update, or of every update that is not pre-training.
   void StepWithValues(const Optimizer& optimizer) { value_optimizers_.push_back(optimizer); }
   void StepWithPolicy(const Optimizer& optimizer) { policy_optimizers_.push_back(optimizer); }
 
-  // Fills now_ or next_: the sample from the current actor. The plain policy's action is u; log_pi may be corrected in
-  // place.
+  // Fill now_ or next_ with a sample of the current actor. The algorithm may correct log_pi in place.
   void SampleNow() { Sample(Observation(), noise_now_, now_); }
   void SampleNext() { Sample(NextObservation(), noise_next_, next_); }
-  // Where the executed actions go before ActorGradient and CriticGradient: columns of the critics' input.
+  // Columns of the critics' input; executed actions are written here before ActorGradient and CriticGradient.
   FloatView NowAction() const { return input_.rows.Rows(0, batch_).Cols(config_.obs_dim, config_.action_dim); }
   FloatView NextAction() const { return input_.next.Cols(config_.obs_dim, config_.action_dim); }
   const CriticInput& critic_input() const { return input_; }
 
-  // Both critics on [s, executed] and [s, stored action] in one pass; loss, and the gradient for the executed action.
-  // An algorithm whose actor minimises more adds that to both.
+  // Evaluates both critics on [s, executed] and [s, stored action] in one pass, and forms the actor's loss and the
+  // gradient for the executed action. An algorithm whose actor minimises more adds to both.
   void EvaluateActor();
   const FloatView& action_gradient() const { return d_action_; }  // [block, B, action]
   void ActorGradient(const FloatView& d_u);                       // given the gradient for u
@@ -79,7 +78,7 @@ class SoftActorCritic : public Population {
   int64_t log_alpha_ = 0, actor_first_ = 0, actor_end_ = 0;
   Optimizer actor_optimizer_, critic_optimizer_, alpha_optimizer_;
   std::vector<Optimizer> value_optimizers_, policy_optimizers_;
-  KeptRange kept_;  // actor and temperature
+  UndoRange undo_;  // actor and temperature
   Statistic entropy_;
   ActionBox box_;
   CriticInput input_;

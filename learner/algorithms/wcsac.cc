@@ -35,7 +35,7 @@ FloatView Wcsac::StoredCost() {
   return stored_cvar_;
 }
 
-void Wcsac::SpreadCostGradient() {  // the mean's is the CVaR's own
+void Wcsac::SpreadCostGradient() {  // the gradient for the mean equals that for the CVaR
   cost_kernels_->CostRiskGradient(cost_critics_.d_out(kMean), cost_critics_.executed(kSpread), Block(margin_),
                                   cost_critics_.d_out(kSpread));
 }

@@ -1,5 +1,5 @@
-// What a perceptron's hidden units compute. Apart from mlp.h for the units that share no header with others
-// (loops_kernel.h).
+// The activation of a perceptron's hidden units. A header of its own, for the translation units that may share no
+// header with inline functions (loops_kernel.h).
 #ifndef DATACOM_LEARNER_NN_ACTIVATION_H_
 #define DATACOM_LEARNER_NN_ACTIVATION_H_
 

@@ -1,9 +1,9 @@
-// The forms that a backend has of kernel groups, by the group's class. A file that defines a form registers it when
-// the program or library that holds it is loaded, with one line:
+// A backend's forms of kernel groups, by the group's class. A file that defines a form has one line, which registers it
+// when the program or library is loaded:
 //
 //   const CpuForms::Register<SacKernels, SacCpu> kRegistered;
 //
-// The linker must keep such files: they are built as objects, in no archive.
+// The linker must keep the file: it is linked as an object, not from an archive.
 #ifndef DATACOM_LEARNER_NN_FORMS_H_
 #define DATACOM_LEARNER_NN_FORMS_H_
 
@@ -16,7 +16,7 @@
 
 namespace datacom::learner {
 
-// Arguments: what the backend makes its forms from.
+// Arguments: those of the constructors of the backend's forms.
 template <class... Arguments>
 class Forms {
  public:
@@ -30,7 +30,7 @@ class Forms {
     }
   };
 
-  // Null where there is none.
+  // Null if there is none.
   static std::unique_ptr<KernelGroup> Make(std::type_index group, const Arguments&... arguments) {
     const auto found = All().find(group);
     return found == All().end() ? nullptr : found->second(arguments...);

@@ -9,7 +9,7 @@
 namespace datacom::learner {
 namespace {
 
-// Members start on cache lines, so that every member runs through the same instructions.
+// Each member starts on a cache line, so that the same instructions run for every member.
 int64_t MemberStride(int rows, int cols, size_t width) {
   const int64_t line = static_cast<int64_t>(64 / width);
   return (static_cast<int64_t>(rows) * cols + line - 1) / line * line;

@@ -1,12 +1,12 @@
-// Everything an update does to arrays, at the granularity that makes it fast: whole passes through perceptrons, one
+// Everything that an update does to arrays, in steps large enough to be fast: a whole pass through a perceptron, one
 // pass over the rows of a batch, one pass over a flat range of parameters. Algorithms are written once against these
-// interfaces. There are two backends: cpu/ (vectorised loops, libxsmm's products) and torch/ (LibTorch's operations, on
-// any device; a shared library that is loaded when it is asked for).
+// interfaces. There are two backends: cpu/ (vectorised loops, libxsmm's products) and torch/ (LibTorch's operations on
+// any device, in a shared library that is loaded on demand).
 //
-// What one loss needs is a KernelGroup, declared beside its algorithm (learner/algorithms/*_kernels.h), with a form for
-// each backend (*_cpu.cc, *_torch.cc) that registers itself (forms.h).
+// The kernels of one loss are a KernelGroup, declared beside its algorithm (learner/algorithms/*_kernels.h). It has a
+// form for each backend (*_cpu.cc, *_torch.cc), which registers itself (forms.h).
 //
-// Not thread-safe. No call but Allocate and New* allocates on the CPU. Calls take their members from the views; members
+// Not thread-safe. On the CPU only Allocate and New* allocate. The views say which members a call works on; members
 // never mix.
 #ifndef DATACOM_LEARNER_NN_KERNELS_H_
 #define DATACOM_LEARNER_NN_KERNELS_H_
@@ -30,15 +30,15 @@ class KernelGroup {
 
 class Kernels : public Memory, public Perceptrons, public Optimisers, public Undo {
  public:
-  // This backend's form of a group, an abstract class; made once, lives as long as the Kernels. Throws
-  // std::logic_error where the backend has none.
+  // This backend's form of the abstract class G; made once, lives as long as the Kernels. Throws std::logic_error if
+  // the backend has none.
   template <class G>
   G* Group() {
     return static_cast<G*>(Find(typeid(G)));
   }
 
  protected:
-  virtual std::unique_ptr<KernelGroup> MakeForm(std::type_index group) = 0;  // null: there is none
+  virtual std::unique_ptr<KernelGroup> MakeForm(std::type_index group) = 0;  // null if there is none
 
  private:
   KernelGroup* Find(std::type_index group);
@@ -46,7 +46,7 @@ class Kernels : public Memory, public Perceptrons, public Optimisers, public Und
 };
 
 // kind: "fused" (cpu/, on device "cpu"), "tensor" (torch/, on any device) or "auto", by the device. Throws
-// std::invalid_argument for another kind, for a device that there is not, and where LibTorch cannot be loaded.
+// std::invalid_argument for another kind, for an unavailable device, and if LibTorch cannot be loaded.
 std::unique_ptr<Kernels> MakeKernels(const std::string& kind, const std::string& device);
 
 }  // namespace datacom::learner

@@ -1,5 +1,5 @@
-// Named random numbers of the learner core: the blocks of common/base/random.h, read high half first, under keys hashed
-// in this way since the first runs, so that a seed starts the same nets as then.
+// Random numbers of the learner core with a name as their key: common/base/random.h, read upper half first. Hash and
+// order must never change, because they determine the first weights of a seed.
 #ifndef DATACOM_LEARNER_NN_NAMED_STREAM_H_
 #define DATACOM_LEARNER_NN_NAMED_STREAM_H_
 

@@ -1,5 +1,5 @@
-// Steps of optimisers, the statistics recorded beside them, and copies that undo a step. Scalars of a member, such as
-// `active` (0 once the member has diverged), are [members, 1, 1].
+// Steps of optimisers, statistics of them, and copies that undo a step. Scalars per member, such as `active` (0 once
+// the member has diverged), are [members, 1, 1].
 #ifndef DATACOM_LEARNER_NN_OPTIMISERS_H_
 #define DATACOM_LEARNER_NN_OPTIMISERS_H_
 
@@ -7,7 +7,7 @@
 
 namespace datacom::learner {
 
-// One optimiser over a range of every member's block.
+// One optimiser, over a range of each member's block.
 struct AdamRange {
   FloatView parameters, gradients, first_moment, second_moment;  // [members, 1, range]
   DoubleView learning_rate, steps, active;
@@ -17,39 +17,38 @@ class Optimisers {
  public:
   virtual ~Optimisers() = default;
 
-  // Adam (betas 0.9/0.999, eps 1e-8) for active members, whose gradients are finite (GradientNorm).
+  // A step of Adam (betas 0.9 and 0.999, eps 1e-8) for active members. Their gradients are finite (GradientNorm).
   virtual void Adam(const AdamRange& range) = 0;
   virtual void Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) = 0;
-  // Euclidean norm of a gradient [members, 1, n]. Where an entry is not finite, active = 0.
+  // Euclidean norm of a gradient [members, 1, n]. Sets active = 0 if an entry is not finite.
   virtual void GradientNorm(const FloatView& gradient, const DoubleView& norm, const DoubleView& active) = 0;
-  virtual void Guard(const DoubleView& value, const DoubleView& active) = 0;  // not finite: active = 0
+  virtual void DeactivateUnlessFinite(const DoubleView& value, const DoubleView& active) = 0;  // sets active = 0
 
   virtual void SetZero(const DoubleView& value) = 0;
   virtual void RowMean(const DoubleView& rows, const DoubleView& mean) = 0;  // [members, rows, 1] -> [members, 1, 1]
   virtual void RowMean(const FloatView& rows, const DoubleView& mean) = 0;
   virtual void Accumulate(const DoubleView& value, double sign, const DoubleView& active,
                           const DoubleView& sum) = 0;  // sum [members, 1, 2]: total, count
-  // least [members, 1, 2]: the smallest value of active members so far, and how many there were.
+  // least [members, 1, 2]: the smallest value of an active member so far, and the number of values.
   virtual void AccumulateLeast(const DoubleView& value, const DoubleView& active, const DoubleView& least) = 0;
 };
 
-// Copies of what a step changes. A member is calm while none of its numbers is large enough to spoil a step; calm
-// members need no copy.
+// Copies of what a step changes. A member is calm if its numbers are far from overflow; calm members need no copy.
 class Undo {
  public:
   virtual ~Undo() = default;
 
   virtual void Copy(const DoubleView& from, const DoubleView& to) = 0;
-  // calm = 0 for a member with an entry beyond +-limit, or one that is no number.
-  virtual void Calm(const FloatView& x, double limit, const DoubleView& calm) = 0;
-  virtual void Calm(const DoubleView& x, double limit, const DoubleView& calm) = 0;
-  // Copies the members that are not calm, and others where that is as cheap.
+  // Sets calm = 0 for a member with an entry that is NaN or whose absolute value exceeds the limit.
+  virtual void ClearCalm(const FloatView& x, double limit, const DoubleView& calm) = 0;
+  virtual void ClearCalm(const DoubleView& x, double limit, const DoubleView& calm) = 0;
+  // Copies the members that are not calm; may copy the others, too.
   virtual void CopyUnlessCalm(const FloatView& from, const DoubleView& calm, const FloatView& to) = 0;
   virtual void CopyUnlessCalm(const DoubleView& from, const DoubleView& calm, const DoubleView& to) = 0;
-  // Copies the members that are neither active nor calm.
-  virtual void PutBack(const FloatView& from, const DoubleView& active, const DoubleView& calm,
+  // Copies the members that are neither active nor calm back.
+  virtual void Restore(const FloatView& from, const DoubleView& active, const DoubleView& calm,
                        const FloatView& to) = 0;
-  virtual void PutBack(const DoubleView& from, const DoubleView& active, const DoubleView& calm,
+  virtual void Restore(const DoubleView& from, const DoubleView& active, const DoubleView& calm,
                        const DoubleView& to) = 0;
 };
 

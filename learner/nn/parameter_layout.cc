@@ -59,7 +59,7 @@ int64_t ParameterLayout::Add(const std::string& name, std::vector<uint32_t> shap
 Mlp ParameterLayout::AddMlp(const std::string& name, const std::vector<int>& widths, Activation hidden, WeightInit init,
                             int repeated) {
   if (repeated > 0 && widths.size() < 4) {
-    throw std::invalid_argument("net '" + name + "' reads inputs again in its second layer: it needs at least two " +
+    throw std::invalid_argument("net '" + name + "' reads inputs again in its second layer, so it needs at least two " +
                                 "hidden layers, not " + std::to_string(widths.size() - 2));
   }
   const auto fan_in_bound = [](int in) { return 1 / std::sqrt(static_cast<double>(in)); };

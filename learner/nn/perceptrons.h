@@ -1,5 +1,5 @@
-// Passes through perceptrons (mlp.h). `block`: [members, 1, size] parameters or gradients of every member; x: [members,
-// rows, in].
+// Passes through perceptrons (parameter_layout.h). `block`: parameters or gradients of the members, [members, 1, size];
+// x: [members, rows, in].
 #ifndef DATACOM_LEARNER_NN_PERCEPTRONS_H_
 #define DATACOM_LEARNER_NN_PERCEPTRONS_H_
 
@@ -13,17 +13,20 @@ class Perceptrons {
   virtual ~Perceptrons() = default;
 
   virtual void Forward(const FloatView& block, const Mlp& net, const FloatView& x, const MlpTape& tape) = 0;
-  // Adjoints of the hidden pre-activations for objective gradient d_out [members, rows, out].
+  // Adjoints of the hidden pre-activations, for an objective whose gradient for the output is d_out [members, rows,
+  // out].
   virtual void Adjoint(const FloatView& block, const Mlp& net, const FloatView& d_out, const MlpTape& tape) = 0;
-  // Multiplies the rows of adjoints by d_out [members, rows, 1]: from those of a unit output to those of an objective.
+  // Multiplies the rows of adjoints by d_out [members, rows, 1]: turns adjoints of a unit output into those of an
+  // objective.
   virtual void ScaleAdjoint(const FloatView& d_out, const MlpTape& tape) = 0;
-  // d_x [members, rows, n]: gradient for the n input columns from first_col on; added to d_x where `add`.
+  // d_x [members, rows, n]: gradient for the n input columns from first_col on; added to d_x if `add`.
   virtual void InputGradient(const FloatView& block, const Mlp& net, const MlpTape& tape, int first_col, bool add,
                              const FloatView& d_x) = 0;
   virtual void ParameterGradient(const Mlp& net, const FloatView& x, const FloatView& d_out, const MlpTape& tape,
                                  const FloatView& gradient_block) = 0;
-  // Of a net with one output y and ReLU hidden units: the parameters' gradient of <d_value, y> + <d_slope, dy/dx>,
-  // given the adjoints of a unit output. tangent: as tape; it and d_slope [members, rows, in] are overwritten.
+  // For a net with one output y and ReLU hidden units: the gradient of <d_value, y> + <d_slope, dy/dx> for the
+  // parameters, given the adjoints of a unit output in `tape`. `tangent` has the shape of tape; it and d_slope
+  // [members, rows, in] are overwritten.
   virtual void SlopeGradient(const FloatView& block, const Mlp& net, const FloatView& x, const FloatView& d_value,
                              const FloatView& d_slope, const MlpTape& tape, const MlpTape& tangent,
                              const FloatView& gradient_block) = 0;

@@ -15,15 +15,16 @@ std::string& Version() {
   return version;
 }
 
-// By its bare name: the program's own search path names its folder and ../lib (learner/nn/CMakeLists.txt).
+// The name has no path: the program's run path is its own folder and ../lib (learner/CMakeLists.txt).
 void* Load(const std::string& device) {
   static void* const library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
   if (library != nullptr) return library;
   const char* const error = dlerror();
-  throw std::invalid_argument(std::string("cannot load ") + kLibrary + " for tensors on device '" + device +
+  throw std::invalid_argument(std::string("cannot load ") + kLibrary + " for kernels on device '" + device +
                               "': " + (error != nullptr ? error : "no reason given") +
-                              ". It belongs beside the program or in ../lib, and needs LibTorch (Debian's package " +
-                              "libtorch-dev for the processor; for a GPU a LibTorch with CUDA)");
+                              ". It belongs into the program's folder or ../lib and needs LibTorch (for the CPU "
+                              "Debian's package libtorch-dev, for "
+                              "a GPU a LibTorch with CUDA)");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The backend torch/ as a shared library, libdatacom_torch.so: loaded when it is first asked for, so that a learner on
-// the CPU never has LibTorch in memory. It is looked for beside the program and in ../lib.
+// The backend torch/ as a shared library, libdatacom_torch.so. It is loaded on demand, so a learner on the CPU never
+// has LibTorch in memory. The program looks for it in its own folder and in ../lib.
 #ifndef DATACOM_LEARNER_NN_TORCH_LIBRARY_H_
 #define DATACOM_LEARNER_NN_TORCH_LIBRARY_H_
 
@@ -10,12 +10,12 @@
 
 namespace datacom::learner {
 
-// device: "cpu" or "cuda". Throws std::invalid_argument where the library cannot be loaded, naming it and what to
-// install, and where LibTorch has no such device.
+// device: "cpu" or "cuda". Throws std::invalid_argument if the library cannot be loaded, naming it and what to install,
+// and if LibTorch does not have the device.
 std::unique_ptr<Kernels> MakeTorchKernels(const std::string& device);
 std::string LoadedTorchVersion();  // LibTorch's; empty before the first MakeTorchKernels
 
-// What the library defines (torch/torch_kernels.cc): its one function, which throws as MakeTorchKernels. Sets *version.
+// The one function that the library exports (torch/torch_kernels.cc). Throws like MakeTorchKernels. Sets *version.
 extern "C" void datacom_torch_make_kernels(const std::string& device, std::unique_ptr<Kernels>* kernels,
                                            std::string* version);
 

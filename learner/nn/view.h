@@ -1,5 +1,5 @@
-// A strided window [members, rows, cols] into memory that a Kernels owns (host or device: only its Kernels dereferences
-// it). The last dimension is contiguous. Slicing is pointer arithmetic; a View is copied freely and owns nothing.
+// A strided window [members, rows, cols] into memory that a Kernels owns, on host or device; only that Kernels reads
+// and writes it. The last dimension is contiguous. A View owns nothing and is copied freely.
 #ifndef DATACOM_LEARNER_NN_VIEW_H_
 #define DATACOM_LEARNER_NN_VIEW_H_
 

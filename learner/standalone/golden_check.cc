@@ -1,6 +1,6 @@
-// The golden files of the learner core against this build, without a test framework.
+// Compares this build of the learner core with the golden files, without a test framework.
 //
-//   golden_check FOLDER [cpu|cuda]      FOLDER: tests/golden/algorithms; exit 0 when every file agrees
+//   golden_check FOLDER [cpu|cuda]      FOLDER: tests/golden/algorithms; exits with 0 if every file agrees
 #include <cstdio>
 #include <exception>
 #include <fstream>

@@ -1,4 +1,4 @@
-// The products of gemm.h as plain loops, for a machine that has neither libxsmm nor OpenBLAS: right, but slow.
+// The products of gemm.h as plain loops, for a machine without libxsmm and OpenBLAS: correct, but slow.
 #include <cstdint>
 
 #include "learner/nn/cpu/gemm.h"

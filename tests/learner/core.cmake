@@ -1,4 +1,4 @@
-# Tests of the learner core; core_golden is shared with learner/standalone.
+# Tests of the learner core. learner/standalone builds core_golden*.cc, too.
 datacom_test(NAME core_random_test SRCS core_random_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_products_test SRCS core_products_test.cc DEPS datacom::learner_core)
 add_test(NAME core_products_avx2_test COMMAND core_products_test)

@@ -1,4 +1,4 @@
-// What one algorithm promises beside the contract of all.
+// Behaviour of single algorithms, beyond the contract of all (core_contract_test.cc).
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -28,9 +28,9 @@ TEST(Datacom, CountsNoFailureRowsWhereAMemberHasNone) {
   for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], y[i], 1e-7);
 }
 
-// A row the action cannot influence takes no part in the map: what is joined must then change nothing but rounding,
-// whichever way the map is computed.
-TEST(Datacom, LearnsTheSameWhereWhatIsJoinedSaysNothing) {
+// A row that the action cannot influence takes no part in the map. Joining such rows must change nothing but rounding,
+// for both forms of the map.
+TEST(Datacom, LearnsTheSameWithJoinedRowsThatTheActionCannotInfluence) {
   for (const std::string kernels : {"fused", "tensor"}) {
     const AlgorithmConfig plain = SmallConfig("datacom", 2, kernels), joined = SmallConfig("datacom_known", 2, kernels);
     const auto a = MakeAlgorithm(plain), b = MakeAlgorithm(joined);
@@ -47,7 +47,7 @@ TEST(Datacom, LearnsTheSameWhereWhatIsJoinedSaysNothing) {
     }
     for (int m = 0; m < 2; ++m) {
       const std::vector<float> x = AllValues(*a, m), y = AllValues(*b, m);
-      size_t apart = 0;  // as between fused and tensor kernels
+      size_t apart = 0;  // Adam amplifies rounding, as between fused and tensor kernels
       for (size_t i = 0; i < x.size(); ++i) apart += !(std::abs(x[i] - y[i]) <= 2e-5);
       EXPECT_LE(apart, x.size() / 200) << kernels << ", member " << m;
       EXPECT_NEAR(a->GetStats().entropy[m], b->GetStats().entropy[m], 1e-5);
@@ -56,7 +56,7 @@ TEST(Datacom, LearnsTheSameWhereWhatIsJoinedSaysNothing) {
   }
 }
 
-TEST(Datacom, HearsOfActiveKnownRows) {
+TEST(Datacom, ActiveKnownRowsChangeActorAndCriticsOnly) {
   const AlgorithmConfig config = SmallConfig("datacom_known", 1);
   Batch batch = RandomBatch(config, 0), active = batch;
   for (auto* known : {&active.now.known, &active.next.known}) {
@@ -71,13 +71,13 @@ TEST(Datacom, HearsOfActiveKnownRows) {
   EXPECT_NE(GetArray(*a, 0, "grad.actor.mean.1.weight"), GetArray(*b, 0, "grad.actor.mean.1.weight"));
   EXPECT_NE(GetArray(*a, 0, "grad.critic.0.1.weight"), GetArray(*b, 0, "grad.critic.0.1.weight"));
   EXPECT_EQ(GetArray(*a, 0, "grad.constraint.mean.1.weight"), GetArray(*b, 0, "grad.constraint.mean.1.weight"))
-      << "the learned value is of costs alone";
+      << "the learned value depends on costs only";
   EXPECT_LT(a->GetStats().entropy[0] - b->GetStats().entropy[0], 2.0 + 1e-6) << "the correction stays clamped";
-  EXPECT_GT(a->GetStats().entropy[0], b->GetStats().entropy[0]) << "less of the tangent space is left";
+  EXPECT_GT(a->GetStats().entropy[0], b->GetStats().entropy[0]) << "active rows leave less of the tangent space";
 }
 
-// With every target raised to 1,000 the critics, which start near 0, are off by about 1,000. Two members differ in
-// nothing else.
+// The critics start near 0, so a floor of 1,000 makes their error about 1,000. The two members differ only in the
+// floor.
 TEST(EveryAlgorithm, NoCriticTargetIsBelowTheReturnFloor) {
   for (const std::string& name : AlgorithmNames()) {
     AlgorithmConfig config = SmallConfig(name, 2);
@@ -113,8 +113,9 @@ TEST(Datacom, StartsDeltaAtTheSoftplusOfItsRawValue) {
   EXPECT_NEAR(stats.delta[2], 3.0486, 1e-4);
 }
 
-// What the actor gets is one perceptron; the network at its level, on the mean of a batch, is what the learner reports.
-TEST(IqnDatacom, GivesAPerceptronThatIsTheNetworkAtItsLevel) {
+// The snapshot holds one perceptron. Its mean over a batch must equal the mean constraint value that the learner
+// reports for its network.
+TEST(IqnDatacom, SnapshotHoldsAPerceptronThatEqualsTheNetworkAtItsLevel) {
   for (const double accepted_risk : {0.1, 0.9}) {
     AlgorithmConfig config = SmallConfig("iqn_datacom", 2);
     config.members[1].accepted_risk = accepted_risk;
@@ -142,19 +143,20 @@ TEST(IqnDatacom, GivesAPerceptronThatIsTheNetworkAtItsLevel) {
       }
       sum += x[0] - 0.25;
     }
-    algorithm->Update(batch);  // reports what it found before its steps
+    algorithm->Update(batch);  // the statistics are of the nets before the step
     EXPECT_NEAR(algorithm->GetStats().constraint_mean[1], sum / static_cast<double>(rows), 1e-5) << accepted_risk;
   }
 }
 
-// The first two updates before the warm-up's end move the safety model alone; then every second moves the actor.
+// The first two updates are in the warm-up and step only the safety model. After that every second update steps the
+// actor.
 TEST(SafeLayerTd3, MovesThePolicyAfterItsWarmupAndTheActorAtEverySecondUpdate) {
   for (const char* kernels : {"fused", "tensor"}) {
     AlgorithmConfig config = SmallConfig("safe_layer_td3", 2, kernels);
     config.policy_warmup = 2, config.policy_delay = 2;
     std::unique_ptr<Algorithm> algorithm = MakeAlgorithm(config);
     for (int u = 0; u < 6; ++u) {
-      if (u == 3) {  // the count of updates is part of the state
+      if (u == 3) {  // the state holds the count of updates
         const State state = algorithm->Save();
         algorithm = MakeAlgorithm(config);
         algorithm->Load(state);
@@ -167,24 +169,24 @@ TEST(SafeLayerTd3, MovesThePolicyAfterItsWarmupAndTheActorAtEverySecondUpdate) {
       EXPECT_EQ(moved("critic.1.1.input_weight"), u >= 2) << u;
       EXPECT_EQ(moved("target_critic.0.2.weight"), u >= 2) << u;
       EXPECT_EQ(moved("actor.1.weight"), u == 2 || u == 4) << u;
-      EXPECT_EQ(moved("target_actor.1.weight"), u >= 2) << u << ": targets follow without a step of the actor, too";
+      EXPECT_EQ(moved("target_actor.1.weight"), u >= 2) << u << ": targets move also without a step of the actor";
     }
   }
 }
 
-TEST(CbfSac, RefusesAConstraintStateThatTheActionDoesNotControlAlone) {
+TEST(CbfSac, RefusesAConstraintStateWithUncontrolledEntries) {
   AlgorithmConfig config = SmallConfig("cbf_sac", 1);
   config.x_dim = 5;
   try {
     MakeAlgorithm(config);
-    FAIL() << "made a barrier of what no action controls";
+    FAIL() << "accepted uncontrolled entries";
   } catch (const std::invalid_argument& error) {
     EXPECT_THAT(error.what(), AllOf(HasSubstr("cbf_sac"), HasSubstr("5")));
   }
 }
 
-// SAC's part of it is SAC: the barrier changes no other number.
-TEST(CbfSac, LearnsItsPolicyAsSacDoes) {
+// The barrier changes no number of the policy and the critics.
+TEST(CbfSac, LearnsTheSamePolicyAsSac) {
   AlgorithmConfig config = SmallConfig("cbf_sac", 1);
   const auto with = MakeAlgorithm(config);
   config.algorithm = "sac";
@@ -204,24 +206,24 @@ TEST(SafeLayerTd3, RefusesCriticsWithoutASecondLayerForTheAction) {
   config.critic_hidden = {16};
   try {
     MakeAlgorithm(config);
-    FAIL() << "made critics of one layer";
+    FAIL() << "accepted critics with one layer";
   } catch (const std::invalid_argument& error) {
     EXPECT_THAT(error.what(), AllOf(HasSubstr("critic.0"), HasSubstr("at least two hidden layers, not 1")));
   }
 }
 
-TEST(IqnDatacom, NeedsLevels) {
+TEST(IqnDatacom, RefusesAConfigurationWithoutLevels) {
   AlgorithmConfig config = SmallConfig("iqn_datacom", 1);
   config.quantiles = 0;
   EXPECT_THROW(MakeAlgorithm(config), std::invalid_argument);
 }
 
-// The episode's one step costs c, so the costs to go are 0.99 c and c. All weights of the constraint are zero, which
-// makes its risk one number. The gradient of delta then changes its sign at c = 2 (budget + risk - delta) / 1.99:
+// The episode has one step with cost c, so the costs to go are 0.99 c and c. All weights of the constraint are zero, so
+// its risk is the same at every state. The gradient of delta changes its sign at c = 2 (budget + risk - delta) / 1.99:
 //   delta = ln(1 + e) = 1.313262 before; the first step of Adam is delta_lr long: ln(1 + e^0.95) or ln(1 + e^1.05)
 //   after datacom: budget 30 / 50 (1 - 0.99^50) / 0.01 = 23.699636, risk ln 2 + phi(Phi^-1(0.1)) / 0.9 = 0.888145
 //   iqn_datacom: budget 30, not discounted, risk ln 2 = 0.693147
-TEST(Datacom, DiscountsItsBudgetAndTheQuantileFormDoesNot) {
+TEST(Datacom, DiscountsItsBudgetAndIqnDatacomDoesNot) {
   const std::pair<const char*, float> cases[] = {{"datacom", 23.391477f}, {"iqn_datacom", 29.527523f}};
   for (const auto& [name, threshold] : cases) {
     for (const float beside : {-10.0f, -0.01f, 0.01f, 10.0f}) {

@@ -1,5 +1,5 @@
-// A differentiable perceptron on the learner's own weights (LibTorch's autograd, float64) as the oracle of the kernels'
-// first-order gradients, and of second-order ones: the derivative of an input gradient.
+// Compares the kernels' first-order and second-order gradients (the derivative of an input gradient) with LibTorch's
+// autograd in float64, on the same weights.
 #include <torch/torch.h>
 
 #include <memory>
@@ -101,7 +101,8 @@ TEST_P(EveryKernels, FirstOrderGradientsMatchAutograd) {
   }
 }
 
-// The derivative of <v, dy/dx> for x: autograd twice, against the change of the kernels' gradient along v.
+// The derivative of <v, dy/dx> for x: autograd applied twice, compared with the change of the kernels' gradient along
+// v.
 TEST_P(EveryKernels, SecondOrderGradientsMatchAutograd) {
   ParameterLayout layout;
   const Mlp net = layout.AddMlp("net", {kIn, 32, 24, 1}, Activation::kSigmoid, {1.0});
@@ -127,7 +128,7 @@ TEST_P(EveryKernels, SecondOrderGradientsMatchAutograd) {
   ExpectNear(slope.data(), second, 5e-3, "second order");
 }
 
-// The parameters' gradient of <a, y> + <v, dy/dx>, as autograd has it by differentiating a gradient.
+// The gradient of <a, y> + <v, dy/dx> for the parameters; autograd computes it by differentiating a gradient.
 TEST_P(EveryKernels, SlopeGradientsMatchAutogradTwice) {
   for (const std::vector<int>& widths : {std::vector<int>{kIn, 32, 24, 1}, {kIn, 16, 1}, {kIn, 8, 8, 8, 1}}) {
     ParameterLayout layout;

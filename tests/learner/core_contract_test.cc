@@ -1,4 +1,4 @@
-// What every algorithm promises (learner/algorithms/algorithm.h), for all registered ones.
+// The promises of learner/algorithms/algorithm.h, for every registered algorithm.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -15,7 +15,7 @@
 #include "tests/learner/core_testing.h"
 #include "tests/testing/larger_or_nan.h"
 
-// Counts heap requests of this process; operator new ends here too.
+// Counts heap requests of this process; operator new also ends here.
 namespace {
 long heap_requests = 0;
 }
@@ -63,7 +63,7 @@ TEST_P(EveryAlgorithm, ResumesBitIdenticallyFromItsState) {
     const auto straight = MakeAlgorithm(config), resumed = MakeAlgorithm(config);
     for (int u = 0; u < 3; ++u) straight->Update(RandomBatch(config, u));
     ApplyEpisodes(straight.get(), config, 1);
-    resumed->Update(RandomBatch(config, 99));  // something to overwrite
+    resumed->Update(RandomBatch(config, 99));  // Load must overwrite this
     resumed->Load(straight->Save());
     for (int u = 3; u < 6; ++u) {
       straight->Update(RandomBatch(config, u));
@@ -111,11 +111,11 @@ TEST_P(EveryAlgorithm, AgreesBetweenFusedAndTensorKernels) {
     a->Update(batch);
     b->Update(batch);
   }
-  EXPECT_EQ(a->GetStats().diverged, (std::vector<uint8_t>{0, 0, 0})) << "frozen members agree, too";
+  EXPECT_EQ(a->GetStats().diverged, (std::vector<uint8_t>{0, 0, 0})) << "frozen members would agree, too";
   EXPECT_EQ(b->GetStats().diverged, (std::vector<uint8_t>{0, 0, 0}));
   for (int m = 0; m < 3; ++m) {
     const std::vector<float> x = AllValues(*a, m), y = AllValues(*b, m);
-    size_t apart = 0;  // Adam turns rounding of a vanishing gradient into a step: a few entries may differ
+    size_t apart = 0;  // Adam turns the rounding of a vanishing gradient into a step, so a few entries may differ
     for (size_t i = 0; i < x.size(); ++i) apart += !(std::abs(x[i] - y[i]) <= 2e-5);
     EXPECT_LE(apart, x.size() / 200) << "of " << x.size() << ", member " << m;
     EXPECT_NEAR(a->GetStats().critic_loss[m], b->GetStats().critic_loss[m], 1e-4);
@@ -130,7 +130,7 @@ TEST_P(EveryAlgorithm, AgreesBetweenFusedAndTensorKernels) {
   }
 }
 
-TEST_P(EveryAlgorithm, FreezesAMemberWithANaNInputAndGoesOnWithTheOthers) {
+TEST_P(EveryAlgorithm, FreezesAMemberWithANaNInputAndContinuesWithTheOthers) {
   for (const char* kernels : {"fused", "tensor"}) {
     const AlgorithmConfig config = SmallConfig(GetParam(), 3, kernels);
     const auto algorithm = MakeAlgorithm(config);
@@ -140,7 +140,7 @@ TEST_P(EveryAlgorithm, FreezesAMemberWithANaNInputAndGoesOnWithTheOthers) {
     poisoned.observation[config.batch_size * config.obs_dim + 3] = std::numeric_limits<float>::quiet_NaN();
     algorithm->Update(poisoned);
     EXPECT_EQ(algorithm->GetStats().diverged, (std::vector<uint8_t>{0, 1, 0})) << kernels;
-    EXPECT_EQ(AllValues(*algorithm, 1), before) << "nothing of the update that diverged is kept";
+    EXPECT_EQ(AllValues(*algorithm, 1), before) << "the update that diverged must leave no trace";
     algorithm->Update(RandomBatch(config, 2));
     EXPECT_EQ(AllValues(*algorithm, 1), before);
     EXPECT_NE(AllValues(*algorithm, 2), other);
@@ -167,7 +167,7 @@ TEST_P(EveryAlgorithm, KeepsParametersFiniteUnderExtremeInputs) {
       }
       algorithm->Update(batch);
     }
-    EXPECT_EQ(algorithm->GetStats().diverged[0], size == 1e30f) << size << ": its square alone is no float";
+    EXPECT_EQ(algorithm->GetStats().diverged[0], size == 1e30f) << size << ": its square overflows float32";
     const std::vector<float> after = AllValues(*algorithm, 0);
     for (float value : after) ASSERT_TRUE(std::isfinite(value)) << size;
     if (size < 1e30f) {
@@ -235,7 +235,7 @@ TEST_P(EveryAlgorithm, GivesItsActingRuleTheNetsItNeeds) {
   const auto algorithm = MakeAlgorithm(config);
   const ActingParameters parameters = algorithm->GetActingParameters(1);
   const bool constrained = algorithm->acting_rule() == "safe_map";
-  const bool quantile = config.quantiles > 0;  // one perceptron made from several nets: IqnDatacom's own test
+  const bool quantile = config.quantiles > 0;  // one perceptron made from several nets: see core_algorithms_test.cc
   const bool deterministic = algorithm->acting_rule() == "safe_layer", barrier = algorithm->acting_rule() == "cbf_qp";
   EXPECT_EQ(parameters.arrays.size(), quantile ? 20u : constrained ? 24u : barrier ? 18u : 12u);
   for (const NamedArray& array : parameters.arrays) {
@@ -265,7 +265,7 @@ TEST_P(EveryAlgorithm, GivesItsActingRuleTheNetsItNeeds) {
 TEST(Algorithm, RefusesAnUnknownNameAndListsTheKnown) {
   try {
     MakeAlgorithm(SmallConfig("reinforce", 1));
-    FAIL() << "made an unknown algorithm";
+    FAIL() << "accepted an unknown algorithm";
   } catch (const std::invalid_argument& error) {
     EXPECT_THAT(
         error.what(),
@@ -274,7 +274,7 @@ TEST(Algorithm, RefusesAnUnknownNameAndListsTheKnown) {
   }
 }
 
-TEST(Algorithm, AgreesWithTheTableOfAlgorithms) {
+TEST(Algorithm, RegisteredAlgorithmsAreThoseOfTheTable) {
   std::vector<std::string> names;
   for (const AlgorithmInfo& info : Algorithms()) {
     names.push_back(info.name);
@@ -303,7 +303,7 @@ TEST(Algorithm, RefusesBadConfigurationNamingTheField) {
   EXPECT_THROW(MakeAlgorithm(config), std::invalid_argument);
 }
 
-TEST(Delta, HoldsItsBudgetDiscountedOrNot) {
+TEST(Delta, ConvertsItsBudgetToDiscountedCostOnlyIfAsked) {
   AlgorithmConfig config = SmallConfig("iqn_datacom", 1);
   config.members[0].cost_budget = 30, config.members[0].init_delta = 1;
   const double discounted = DiscountedBudget(30, config.horizon, config.discount);
@@ -357,7 +357,7 @@ TEST(Initialisation, StaysInItsBoundsAndDependsOnSeedsAlone) {
   EXPECT_NE(AllValues(*MakeAlgorithm(config), 0), AllValues(*algorithm, 0));
 }
 
-// The one algorithm that is no soft actor-critic, and so cannot pre-train.
+// The one algorithm that is not a soft actor-critic. It cannot be pre-trained.
 constexpr char kCannotPretrain[] = "safe_layer_td3";
 
 std::vector<std::string> PretrainedNames() {
@@ -366,7 +366,7 @@ std::vector<std::string> PretrainedNames() {
   return names;
 }
 
-TEST(Pretraining, IsRefusedByTheAlgorithmThatCannotAndChangesNothing) {
+TEST(Pretraining, IsRefusedBySafeLayerTd3AndChangesNothing) {
   const AlgorithmConfig config = SmallConfig(kCannotPretrain, 1);
   const auto algorithm = MakeAlgorithm(config);
   const State before = algorithm->Save();
@@ -374,12 +374,12 @@ TEST(Pretraining, IsRefusedByTheAlgorithmThatCannotAndChangesNothing) {
     algorithm->Pretrain(RandomBatch(config, 0));
     ADD_FAILURE() << "it was pre-trained";
   } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(), "this algorithm cannot pre-train");
+    EXPECT_STREQ(error.what(), "this algorithm cannot be pre-trained");
   }
   EXPECT_EQ(algorithm->Save(), before);
 }
 
-// The values' part of an update, restated: an update whose policy, temperature and multiplier cannot move.
+// Pre-training must equal an update in which policy, temperature and multiplier have learning rate 0.
 class EveryPretrained : public ::testing::TestWithParam<std::string> {
  protected:
   static bool OfThePolicy(const std::string& array) {
@@ -389,7 +389,7 @@ class EveryPretrained : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(All, EveryPretrained, ::testing::ValuesIn(PretrainedNames()),
                          [](const auto& info) { return info.param; });
 
-TEST_P(EveryPretrained, FitsValuesAsAnUpdateDoesAndLeavesThePolicyAlone) {
+TEST_P(EveryPretrained, FitsValuesLikeAnUpdateAndDoesNotChangeThePolicy) {
   for (const char* kernels : {"fused", "tensor"}) {
     AlgorithmConfig config = SmallConfig(GetParam(), 2, kernels);
     for (MemberHyper& member : config.members) member.actor_lr = member.alpha_lr = member.multiplier_lr = 0;
@@ -418,7 +418,7 @@ TEST_P(EveryPretrained, FitsValuesAsAnUpdateDoesAndLeavesThePolicyAlone) {
   }
 }
 
-TEST_P(EveryPretrained, LeavesTheOptimisersOfThePolicyAloneToo) {
+TEST_P(EveryPretrained, DoesNotChangeTheOptimisersOfThePolicy) {
   const AlgorithmConfig config = SmallConfig(GetParam(), 1);
   const auto pretrained = MakeAlgorithm(config);
   pretrained->Pretrain(RandomBatch(config, 1));
@@ -434,7 +434,7 @@ TEST_P(EveryPretrained, LeavesTheOptimisersOfThePolicyAloneToo) {
   EXPECT_EQ(steps, 1);
 }
 
-TEST_P(EveryPretrained, OneMemberIsTheSameAloneAndAmongOthers) {
+TEST_P(EveryPretrained, GivesAMemberTheSameNumbersAloneAndInAPopulation) {
   AlgorithmConfig together = SmallConfig(GetParam(), 3), alone = together;
   alone.members = {together.members[1]};
   const auto population = MakeAlgorithm(together), single = MakeAlgorithm(alone);

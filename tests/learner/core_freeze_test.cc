@@ -1,4 +1,5 @@
-// Every algorithm: an update that freezes a member leaves no trace in it, and what is watched beside the losses.
+// For every algorithm: an update that freezes a member leaves no trace in it. Also tests the statistics of gradients
+// and critics.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -19,14 +20,14 @@ INSTANTIATE_TEST_SUITE_P(All, EveryAlgorithm, ::testing::ValuesIn(AlgorithmNames
 INSTANTIATE_TEST_SUITE_P(Joined, EveryAlgorithm, ::testing::Values("datacom_known", "iqn_datacom_known"),
                          [](const auto& info) { return info.param; });
 
-// What makes one loss or gradient of member 1 not finite, in one part of the update or another.
+// Makes a loss or gradient of member 1 not finite, each in another part of the update.
 struct Poison {
   const char* name;
   void (*spoil)(Batch* batch, const AlgorithmConfig& config, Algorithm* algorithm);
-  bool always = true;  // freezes a member of any algorithm; else of those alone that read it
+  bool always = true;  // freezes a member of any algorithm; else only of those that read it
 };
 
-// An entry of member 1, of three.
+// Sets an entry of member 1 of three.
 template <class T>
 void Spoil(std::vector<T>* values, T value) {
   if (!values->empty()) (*values)[values->size() / 3 + values->size() / 9] = value;
@@ -61,7 +62,7 @@ const Poison kPoisons[] = {
      }},
 };
 
-// The bytes of a member, its active flag and statistics left out: by entry.
+// The bytes of a member by entry, without its active flag and statistics.
 State Own(const State& state, int members, int member) {
   State own;
   for (const auto& [name, bytes] : state) {
@@ -86,7 +87,7 @@ TEST_P(EveryAlgorithm, LeavesNoTraceOfAnUpdateInWhichALossOrAGradientIsNotFinite
     for (const Poison& poison : kPoisons) {
       SCOPED_TRACE(std::string(kernels) + " " + poison.name);
       const auto algorithm = MakeAlgorithm(config), healthy = MakeAlgorithm(config);
-      for (int u = 0; u < 2; ++u) {  // the third update moves TD3's actor, too
+      for (int u = 0; u < 2; ++u) {  // the third update also steps TD3's actor
         algorithm->Update(RandomBatch(config, u));
         healthy->Update(RandomBatch(config, u));
       }
@@ -113,8 +114,8 @@ TEST_P(EveryAlgorithm, LeavesNoTraceOfAnUpdateInWhichALossOrAGradientIsNotFinite
   }
 }
 
-TEST_P(EveryAlgorithm, LeavesNoTraceOfAPretrainingUpdateEither) {
-  if (GetParam() == "safe_layer_td3") GTEST_SKIP() << "it cannot pre-train";
+TEST_P(EveryAlgorithm, LeavesNoTraceOfAPretrainingUpdateThatIsNotFinite) {
+  if (GetParam() == "safe_layer_td3") GTEST_SKIP() << "it cannot be pre-trained";
   const AlgorithmConfig config = SmallConfig(GetParam(), 3);
   for (const Poison& poison : kPoisons) {
     SCOPED_TRACE(poison.name);
@@ -127,7 +128,7 @@ TEST_P(EveryAlgorithm, LeavesNoTraceOfAPretrainingUpdateEither) {
     if (algorithm->GetStats().diverged[1] != 0) {
       EXPECT_EQ(Differing(Own(before, 3, 1), Own(algorithm->Save(), 3, 1)), "");
     }
-    EXPECT_NE(Differing(Own(before, 3, 2), Own(algorithm->Save(), 3, 2)), "") << "another member goes on";
+    EXPECT_NE(Differing(Own(before, 3, 2), Own(algorithm->Save(), 3, 2)), "") << "the other members must learn";
   }
 }
 
@@ -162,7 +163,8 @@ TEST_P(EveryAlgorithm, MeasuresTheGradientOfEachGroupOfNets) {
     EXPECT_TRUE(std::isnan(algorithm->GetStats().critic_gradient_norm[0])) << "no update yet";
     double actor = 0, critic = 0, constraint = 0;
     const int updates = 3;
-    const bool delayed = config.algorithm == "safe_layer_td3";  // its actor moves in the first and the third
+    const bool delayed =
+        config.algorithm == "safe_layer_td3";  // its actor is stepped in the first and the third update
     for (int u = 0; u < updates; ++u) {
       algorithm->Update(RandomBatch(config, u));
       if (!delayed || u % 2 == 0) actor += NormOf(*algorithm, OfActor) / (delayed ? 2 : updates);
@@ -181,7 +183,7 @@ TEST_P(EveryAlgorithm, MeasuresTheGradientOfEachGroupOfNets) {
   }
 }
 
-TEST_P(EveryAlgorithm, WatchesItsCriticsOverTheEpoch) {
+TEST_P(EveryAlgorithm, RecordsTheValuesOfItsCritics) {
   const AlgorithmConfig config = SmallConfig(GetParam(), 2);
   const auto algorithm = MakeAlgorithm(config);
   EXPECT_TRUE(std::isnan(algorithm->GetStats().q_min[1])) << "no update yet";

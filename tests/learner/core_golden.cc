@@ -42,14 +42,14 @@ std::vector<float> AsStored(const json& array) {
 
 namespace {
 
-// Array of TD3's nets: "_h3.bias" -> "2.bias"; the second layer's weights of the action are "_h2_a.weight".
+// Arrays of TD3's nets: "_h3.bias" -> "2.bias". "_h2_a.weight" are the second layer's weights for the action.
 std::string Td3Array(const std::string& inner) {
   const std::string layer(1, static_cast<char>(inner[2] - 1));
   return layer + (inner == "_h2_a.weight" ? ".input_weight" : inner.substr(inner.rfind('.')));
 }
 
-// What the reference calls "constraint": a cost critic on [s, a], the implicit quantile network, or, beside TD3's nets,
-// the safety model.
+// The released code calls three nets "constraint": a cost critic on [s, a], the implicit quantile network, and TD3's
+// safety model.
 std::string ConstraintNet(const std::string& inner, bool td3) {
   if (td3) return "safety_model";
   const std::pair<const char*, const char*> nets[] = {{"trunk", "cost_critic"},
@@ -85,7 +85,7 @@ std::string OurName(const std::string& group, const std::string& inner, bool td3
   return net + "." + std::to_string(index) + inner.substr(dot);
 }
 
-// A golden scalar's name here, or nothing.
+// Our name of a golden scalar, or empty.
 std::string ScalarName(const std::string& golden) {
   if (golden == "log_alpha" || golden == "delta_raw") return golden;
   return golden == "beta_raw" ? "multiplier_raw" : "";
@@ -116,7 +116,7 @@ std::string AlgorithmOf(const json& golden) {
   return ours.count(name) > 0 ? ours.at(name) : name;
 }
 
-// The control-affine system, or nothing where the algorithm knows none.
+// The control-affine system, or nothing if the algorithm uses none.
 std::string SystemNameOf(const json& golden) {
   return golden.value("kind", AlgorithmOf(golden) == "iqn_datacom" ? std::string("toy2") : std::string());
 }
@@ -166,7 +166,8 @@ AlgorithmConfig ConfigOf(const json& golden, const std::string& kernels, const s
   config.actor_hidden = config.critic_hidden = config.constraint_hidden = c.at("hidden").get<std::vector<int>>();
   if (c.contains("n_tau")) {
     config.quantiles = c.at("n_tau"), config.quantile_embedding = c.at("embedding");
-    config.constraint_hidden.push_back(config.constraint_hidden.back());  // the reference's base net has three layers
+    config.constraint_hidden.push_back(
+        config.constraint_hidden.back());  // the released code's base net has three layers
   }
   config.policy_delay = c.value("policy_delay", config.policy_delay);
   config.batch_size = static_cast<int>(batch.at("state").size());
@@ -204,7 +205,7 @@ Batch BatchOf(const json& golden, const json& update, const AlgorithmConfig& con
   batch.next_observation = Floats(b.at("next_state"));
   batch.absorbing = Floats(b.at("absorbing"));
   if (b.contains("cost")) batch.cost = Floats(b.at("cost"));
-  if (b.contains("prev_cost")) {  // the smoothing noise comes with its scale
+  if (b.contains("prev_cost")) {  // the recorded smoothing noise is already scaled
     batch.previous_cost = Floats(b.at("prev_cost"));
     batch.noise_next = Floats(update.at("extra_random")[0].at("value"));
     for (float& value : batch.noise_next) value /= static_cast<float>(config.members[0].target_noise);
@@ -254,7 +255,7 @@ Batch Repeated(Batch batch, int members) {
   return batch;
 }
 
-// Golden start; perturbed by a few per cent for member index `perturbation` > 0.
+// Sets the golden start, perturbed by a few per cent if `perturbation` > 0.
 void SetStart(Algorithm* algorithm, int member, int perturbation, const json& parameters) {
   for (const auto& group : Groups(parameters)) {
     for (const auto& array : group.second) {
@@ -278,12 +279,12 @@ void ApplyGoldenEpisode(Algorithm* algorithm, int members, const json& golden, c
   }
 }
 
-// Golden gradients are float32 sums over a batch, ours too. The worst array seen (a bias whose summands cancel) is off
-// by 2.5e-5 of its largest entry, all others by 1e-5 at most: 4 times the worst.
+// Golden gradients and ours are float32 sums over a batch. The worst array (a bias whose summands cancel) differs
+// by 2.5e-5 of its largest entry, all others by at most 1e-5. The tolerance is 4 times the worst.
 constexpr double kGradientTolerance = 1e-4;
 
-// One array's gradients against its own largest entry: a net's small layers count as much as its large ones. Entries so
-// small that Adam makes steps of their rounding errors go into `small`.
+// Compares one array's gradients relative to its largest entry, so that small layers count as much as large ones.
+// `small` collects the entries that are so small that Adam turns their rounding errors into steps.
 void CompareGradient(const std::vector<float>& ours, const std::vector<float>& golden, const std::string& label,
                      std::set<size_t>* small, GoldenReport* report) {
   report->Check(ours.size() == golden.size(), label + " has another size");
@@ -301,7 +302,7 @@ void CompareGradient(const std::vector<float>& ours, const std::vector<float>& g
   report->Check(relative <= kGradientTolerance, label + " is off by " + std::to_string(relative) + " of its largest");
 }
 
-// One member's update against the golden record. small: of every array, the entries whose gradient ever was small.
+// Compares one member's update with the golden record. small: per array, the entries whose gradient was ever small.
 void CompareUpdate(const Algorithm& algorithm, int member, const json& update, const std::string& label,
                    std::map<std::string, std::set<size_t>>* small, GoldenReport* report) {
   for (const auto& group : Groups(update.at("grads"))) {
@@ -365,7 +366,7 @@ void GoldenReport::Check(bool good, const std::string& sentence) {
 
 GoldenReport CheckUpdates(const json& golden, const std::string& kernels, int members, const std::string& device) {
   GoldenReport report;
-  const int member = members - 1;  // where the golden start goes: gradients are kept of the last member
+  const int member = members - 1;  // has the golden start: only the last member's gradients are kept
   const std::unique_ptr<Algorithm> population = MakeAlgorithm(ConfigOf(golden, kernels, device, members));
   std::vector<std::unique_ptr<Algorithm>> solo;
   const AlgorithmConfig one = ConfigOf(golden, kernels, device, 1);

@@ -1,5 +1,5 @@
-// Golden checks of the learner core as plain functions: the test suite and the stand-alone golden check
-// (learner/standalone, LibTorch alone) run the same ones. Every deviation is one sentence in `failures`.
+// Golden checks of the learner core as plain functions, for the tests and for the golden check without a test framework
+// (learner/standalone). Each deviation is one sentence in `failures`.
 #ifndef DATACOM_TESTS_LEARNER_CORE_GOLDEN_H_
 #define DATACOM_TESTS_LEARNER_CORE_GOLDEN_H_
 
@@ -13,7 +13,7 @@ namespace datacom::learner {
 
 struct GoldenReport {
   int checks = 0;
-  double worst_gradient = 0;   // relative to the array's largest
+  double worst_gradient = 0;   // relative to the array's largest entry
   double worst_parameter = 0;  // absolute
   std::vector<std::string> failures;
   void Check(bool good, const std::string& sentence);
@@ -21,7 +21,7 @@ struct GoldenReport {
 
 // All numbers of nested lists, in order; true is 1.
 std::vector<float> Floats(const nlohmann::json& nested);
-// A golden weight [out][in] as [in, out]; a bias or scalar as it is.
+// Transposes a golden weight [out][in] to [in, out]; returns a bias or scalar unchanged.
 std::vector<float> AsStored(const nlohmann::json& array);
 
 // d_, h_multiplier_and_loss_cases/wcsac_gaussian_loss: 2-Wasserstein losses. kernels: "fused" or "tensor".
@@ -36,13 +36,13 @@ GoldenReport CheckBarrierLoss(const nlohmann::json& golden, const std::string& k
 GoldenReport CheckQuantileLoss(const nlohmann::json& cases, const std::string& kernels);
 // e_delta: sequences of threshold updates.
 GoldenReport CheckDelta(const nlohmann::json& golden);
-// g_, h_update_: consecutive updates. members > 1: the golden member is one among perturbed copies, all of which
-// must equal their solo runs to 1e-6.
+// g_, h_update_: consecutive updates. members > 1: the golden member and perturbed copies of it, each of which must
+// equal its run alone to 1e-6.
 GoldenReport CheckUpdates(const nlohmann::json& golden, const std::string& kernels, int members,
                           const std::string& device = "cpu");
 
 // A control-affine system by its golden name ("toy2", "tiago", "cartpole"; tests/golden/algorithms/README.md),
-// evaluated literally.
+// evaluated by its formulas.
 struct GoldenSystem {
   int obs = 0, action = 0, q = 0, x = 0;
 };

@@ -51,7 +51,7 @@ double Largest(const std::vector<float>& values) {
   return largest;
 }
 
-// The kernels take linear outputs: undoes the softplus.
+// Inverse softplus, because the kernels take linear outputs.
 std::vector<float> Linear(std::vector<float> values) {
   for (float& value : values) {
     value = static_cast<float>(value > 20 ? value : std::log(std::expm1(static_cast<double>(value))));
@@ -59,7 +59,8 @@ std::vector<float> Linear(std::vector<float> values) {
   return values;
 }
 
-// Ours are gradients for linear outputs: the reference's times softplus' there, where `softplus` holds its value.
+// Our gradients are for linear outputs: the released code's gradients times softplus', computed from the value
+// `softplus`.
 void CheckGradient(const std::vector<float>& ours, const std::vector<float>& reference,
                    const std::vector<float>* softplus, const std::string& label, GoldenReport* report) {
   report->Check(ours.size() == reference.size(), label + " has another size");
@@ -254,8 +255,8 @@ GoldenReport CheckQuantileLoss(const json& cases, const std::string& kind) {
   for (const json& c : cases) {
     const std::string label = kind + ", case " + std::to_string(number++);
     const int rows = c.at("B"), count = c.at("N");
-    // The kernel takes linear outputs. The loss sees differences alone, and far up softplus is the identity: shifted
-    // there, ties stay ties.
+    // The kernel takes linear outputs. The loss depends on differences only, and softplus is the identity for large
+    // values. Shifting all values up keeps ties exact.
     const auto shifted = [&](const char* name) {
       std::vector<float> values = Floats(c.at(name));
       for (float& value : values) value += 64;

@@ -1,4 +1,4 @@
-// The systems of tests/golden/algorithms/README.md, written out.
+// The formulas of the systems of tests/golden/algorithms/README.md.
 #include <cmath>
 #include <stdexcept>
 

@@ -1,4 +1,4 @@
-// The learner core against the reference's own numbers (tests/golden/algorithms/README.md).
+// Compares the learner core with numbers recorded from the released code (tests/golden/algorithms/README.md).
 #include <string>
 
 #include "common/safety/risk.h"

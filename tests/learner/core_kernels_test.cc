@@ -1,4 +1,4 @@
-// Kernels against their definitions and finite differences in double, both implementations.
+// Compares both implementations of the kernels with their definitions and with finite differences in float64.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -95,7 +95,7 @@ TEST_P(EveryKernels, PerceptronGradientsMatchFiniteDifferences) {
   }
 }
 
-TEST_P(EveryKernels, AdjointsOfAUnitOutputScaleToThoseOfAnObjective) {
+TEST_P(EveryKernels, ScaledAdjointsOfAUnitOutputAreThoseOfAnObjective) {
   ParameterLayout layout;
   const Mlp net = layout.AddMlp("net", {3, 16, 16, 1}, Activation::kSigmoid, {1.0});
   const int rows = 9, size = static_cast<int>(layout.size());
@@ -152,7 +152,7 @@ TEST_P(EveryKernels, LogStdOutsideItsRangePassesNoGradient) {
   EXPECT_NEAR(d[2], -1.0 / 3, 1e-6);
 }
 
-// Of TD3 (learner/algorithms/README.md 12.2), in a box that is not centred.
+// SafeLayerTD3's actions (learner/algorithms/README.md 12.2), in a box that is not centred.
 TEST_P(EveryKernels, DeterministicActionsFollowTheirDefinition) {
   const int rows = 9, n = 2;
   const Numbers half{0.75, 1.5}, centre{0.25, -1}, raw = Random(1, rows * n, 2), noise = Random(2, rows * n, 4);
@@ -193,7 +193,7 @@ TEST_P(EveryKernels, MinTargetTakesTheSmallerCriticAndStopsAtAbsorbingStates) {
   EXPECT_EQ(Download(y), (Numbers{3, 1.5, 3}));
 }
 
-TEST_P(EveryKernels, AFloorRaisesWhatIsBelowItAndKeepsNaN) {
+TEST_P(EveryKernels, FloorRaisesSmallerValuesAndKeepsNaN) {
   const FloatView y = Upload({-5, -2, 3, -9, -7, NAN}, 2, 3, 1);
   kernels_->Group<CriticKernels>()->Floor(UploadDoubles({-2.5, -8}, 2, 1, 1), y);
   const auto values = Download(y);
@@ -218,7 +218,7 @@ TEST_P(EveryKernels, RiskIsMeanPlusMarginTimesDeviation) {
   }
 }
 
-TEST_P(EveryKernels, AdamFollowsItsDefinitionAndSparesTheInactive) {
+TEST_P(EveryKernels, AdamFollowsItsDefinitionAndSkipsInactiveMembers) {
   const int n = 21;
   const Numbers start = Random(1, 2 * n), gradient = Random(2, 2 * n);
   const AdamRange range{Upload(start, 2, 1, n),
@@ -238,10 +238,10 @@ TEST_P(EveryKernels, AdamFollowsItsDefinitionAndSparesTheInactive) {
   EXPECT_EQ(Download(range.steps), (Numbers{3, 0}));
 }
 
-TEST_P(EveryKernels, GradientNormIsEuclideanAndFindsWhatIsNotFinite) {
+TEST_P(EveryKernels, GradientNormIsEuclideanAndFindsEntriesThatAreNotFinite) {
   for (const int n : {1, 3, 16, 2047, 2049, 5000}) {
     Numbers gradient = Random(2, 3 * n, 4);
-    gradient[n] = 1e30;           // its square is no float32
+    gradient[n] = 1e30;           // its square overflows float32
     gradient[3 * n - 1] = 2e-12;  // its square is small
     const DoubleView norm = kernels_->NewDoubles(3, 1, 1), active = UploadDoubles({1, 1, 0}, 3, 1, 1);
     kernels_->GradientNorm(Upload(gradient, 3, 1, n), norm, active);
@@ -276,14 +276,14 @@ TEST_P(EveryKernels, CriticValuesAreMeanSmallestAndGapOfBothCritics) {
   EXPECT_NEAR(Download(gap)[1], 2.0 / 3, 1e-15);
 }
 
-TEST_P(EveryKernels, TheLeastOfUpdatesIsOfActiveMembersAndOfNoZeroBeforeTheFirst) {
+TEST_P(EveryKernels, AccumulateLeastIgnoresInactiveMembersAndTheInitialZero) {
   const DoubleView least = kernels_->NewDoubles(2, 1, 2), active = UploadDoubles({1, 0}, 2, 1, 1);
   for (const double value : {5.0, 3.0, 4.0})
     kernels_->AccumulateLeast(UploadDoubles({value, 1}, 2, 1, 1), active, least);
   EXPECT_EQ(Download(least), (Numbers{3, 3, 0, 0}));
 }
 
-TEST_P(EveryKernels, CopiesOfARangeComeBackForMembersNeitherActiveNorCalm) {
+TEST_P(EveryKernels, RestoreCopiesBackOnlyMembersThatAreNeitherActiveNorCalm) {
   const Numbers start = Random(1, 4 * 10), changed = Random(2, 4 * 10);
   const FloatView all = Upload(start, 4, 1, 10), range = all.Cols(2, 5), kept = kernels_->NewFloats(4, 1, 5);
   const DoubleView steps = UploadDoubles({1, 2, 3, 4}, 4, 1, 1), kept_steps = kernels_->NewDoubles(4, 1, 1);
@@ -292,27 +292,27 @@ TEST_P(EveryKernels, CopiesOfARangeComeBackForMembersNeitherActiveNorCalm) {
   kernels_->CopyUnlessCalm(steps, calm, kept_steps);
   kernels_->Upload(std::vector<float>(changed.begin(), changed.end()).data(), all);
   kernels_->Copy(UploadDoubles({6, 7, 8, 9}, 4, 1, 1), steps);
-  kernels_->PutBack(kept, active, calm, range);
-  kernels_->PutBack(kept_steps, active, calm, steps);
+  kernels_->Restore(kept, active, calm, range);
+  kernels_->Restore(kept_steps, active, calm, steps);
   Numbers wanted = changed;
   std::copy(start.begin() + 12, start.begin() + 17, wanted.begin() + 12);
   EXPECT_EQ(Download(all), wanted);
   EXPECT_EQ(Download(steps), (Numbers{6, 2, 8, 9}));
 }
 
-TEST_P(EveryKernels, AMemberIsCalmWhileAllOfItIsWithinTheLimit) {
+TEST_P(EveryKernels, AMemberIsCalmIfAllItsEntriesAreWithinTheLimit) {
   for (const double bad : {1001.0, -1001.0, HUGE_VAL, -HUGE_VAL, std::nan("")}) {
     Numbers values(3 * 4 * 5, -1000.0);
     values[1 * 20 + 13] = bad;
     const FloatView narrow = Upload(values, 3, 4, 5);
     const DoubleView wide = UploadDoubles(values, 3, 4, 5);
     const DoubleView a = UploadDoubles({1, 1, 0}, 3, 1, 1), b = UploadDoubles({1, 1, 0}, 3, 1, 1);
-    kernels_->Calm(narrow, 1000, a);
-    kernels_->Calm(wide, 1000, b);
+    kernels_->ClearCalm(narrow, 1000, a);
+    kernels_->ClearCalm(wide, 1000, b);
     EXPECT_EQ(Download(a), (Numbers{1, 0, 0})) << bad;
     EXPECT_EQ(Download(b), (Numbers{1, 0, 0})) << bad;
     const DoubleView part = UploadDoubles({1, 1, 1}, 3, 1, 1);
-    kernels_->Calm(narrow.Cols(0, 3), 1000, part);  // the spoilt entry is in column 3
+    kernels_->ClearCalm(narrow.Cols(0, 3), 1000, part);  // the entry beyond the limit is in column 3
     EXPECT_EQ(Download(part), (Numbers{1, 1, 1}));
   }
 }
@@ -323,7 +323,7 @@ TEST_P(EveryKernels, LevelFeaturesAreCosinesOfWholeMultiples) {
   const FloatView out = kernels_->NewFloats(members, rows * count, features);
   kernels_->Group<QuantileKernels>()->LevelFeatures(Upload(levels, members, rows, count), out);
   const Numbers values = Download(out);
-  const double tolerance = GetParam() == "fused" ? 3e-7 : 3e-5;  // the tensors round the angle first
+  const double tolerance = GetParam() == "fused" ? 3e-7 : 3e-5;  // the tensor kernels round the angle first
   for (size_t i = 0; i < values.size(); ++i) {
     const double level = static_cast<float>(levels[i / features]);
     EXPECT_NEAR(values[i], std::cos(std::acos(-1.0) * static_cast<double>(i % features) * level), tolerance)

@@ -1,4 +1,4 @@
-// Numbers to and from both implementations of the kernels, and finite differences beside them, for tests.
+// Test helpers that move numbers to and from both implementations of the kernels, and finite differences.
 #ifndef DATACOM_TESTS_LEARNER_CORE_KERNELS_TESTING_H_
 #define DATACOM_TESTS_LEARNER_CORE_KERNELS_TESTING_H_
 

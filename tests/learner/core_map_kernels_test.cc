@@ -1,5 +1,5 @@
-// Kernels of the safe map, of the map with known rows joined, and of the barrier: against common/safety, their
-// definitions and finite differences, both implementations.
+// Compares both implementations of the kernels of the safe map, the map with joined known rows and the barrier with
+// common/safety, their definitions and finite differences.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -82,7 +82,7 @@ TEST_P(EveryKernels, SafeMapEqualsTheActorsMap) {
   }
 }
 
-TEST_P(EveryKernels, SafeMapGradientMatchesFiniteDifferencesWithScaleHeld) {
+TEST_P(EveryKernels, SafeMapGradientMatchesFiniteDifferencesAtConstantScale) {
   const MapCase c = RandomMap(0.3);
   FloatView u;
   const SafeMapOutput out = RunMap(kernels_.get(), c, &u);
@@ -106,7 +106,7 @@ TEST_P(EveryKernels, SafeMapGradientMatchesFiniteDifferencesWithScaleHeld) {
       return sum;
     };
     const Numbers at(c.u.begin() + r * c.n, c.u.begin() + (r + 1) * c.n);
-    const Numbers reference = Differences(objective, at, 1.0 / 1024);  // a power of two: exact in float32
+    const Numbers reference = Differences(objective, at, 1.0 / 1024);  // a power of two, exact in float32
     for (int i = 0; i < c.n; ++i) {
       if (std::abs(std::abs(at[i]) - 1) < 2e-3) continue;  // at the kink
       EXPECT_NEAR(ours[r * c.n + i], reference[i], 2e-3) << "row " << r;
@@ -114,8 +114,8 @@ TEST_P(EveryKernels, SafeMapGradientMatchesFiniteDifferencesWithScaleHeld) {
   }
 }
 
-// The barrier's loss by its definition (learner/algorithms/README.md 13.2), with a state-dependent G and a box that is
-// not centred.
+// Definition of the barrier's loss (learner/algorithms/README.md 13.2), with a state-dependent G and a box that is not
+// centred.
 struct BarrierCase {
   int rows = 30, q = 4, n = 2;
   Numbers f, G, u, cost, half{0.75, 1.5}, centre{0.25, -1}, numbers{0.01, 100, 70, 3, 8, 0.6};
@@ -144,7 +144,7 @@ struct BarrierCase {
 };
 
 TEST_P(EveryKernels, BarrierLossFollowsItsDefinitionAndItsGradientsMatchFiniteDifferences) {
-  for (const double label : {0.0, 1.0, -1.0}) {  // both labels, or one that no row has
+  for (const double label : {0.0, 1.0, -1.0}) {  // 0: rows with both labels; else rows with one label
     BarrierCase c;
     c.f = Random(1, c.rows * c.q), c.G = Random(2, c.rows * c.q * c.n), c.u = Random(3, c.rows * c.n);
     c.cost = Random(4, c.rows);
@@ -167,7 +167,7 @@ TEST_P(EveryKernels, BarrierLossFollowsItsDefinitionAndItsGradientsMatchFiniteDi
   }
 }
 
-// `known` records beside the case's own rows; slacks from 1e-5 to wide ones stand in one map.
+// Adds `known` records to the case's own rows. One map has slacks from 1e-5 to large ones.
 struct JoinedCase {
   MapCase map;
   int known = 5;
@@ -227,8 +227,8 @@ JoinedRun RunJoined(Kernels* kernels, const JoinedCase& c) {
   return run;
 }
 
-// The fused path runs the actor's code; the tensor path repeats it, and where slacks differ by 1e5 each rounds its own
-// way: by 1e-10 of the basis, by more of an offset that the rescale takes back (1e-9 of the action).
+// The fused form calls the actor's code. The tensor form repeats its steps and rounds differently where slacks differ
+// by 1e5: by 1e-10 in the basis, by more in an offset that the rescaling shrinks (1e-9 in the action).
 TEST_P(EveryKernels, TheJoinedMapEqualsTheActorsMap) {
   const bool fused = GetParam() == "fused";
   for (const int n : {1, 2, 3, 5}) {
@@ -260,7 +260,7 @@ TEST_P(EveryKernels, TheJoinedMapEqualsTheActorsMap) {
   }
 }
 
-TEST_P(EveryKernels, TheJoinedMapsGradientMatchesFiniteDifferencesWithScaleHeld) {
+TEST_P(EveryKernels, TheJoinedMapsGradientMatchesFiniteDifferencesAtConstantScale) {
   const JoinedCase c = RandomJoined(3, 4);
   const int rows = c.map.rows, n = 3;
   const JoinedRun run = RunJoined(kernels_.get(), c);

@@ -1,5 +1,5 @@
-// Products and loops of the CPU kernels: by definition, and the same bits for both instruction sets. Runs twice, once
-// with DATACOM_ISA=avx2 (core.cmake).
+// Products and loops of the CPU kernels follow their definitions and have the same bits for both instruction sets.
+// ctest runs this file twice, once with DATACOM_ISA=avx2 (core.cmake).
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -34,7 +34,8 @@ struct Shape {
 };
 
 TEST(Products, AreChainsOfFusedMultiplyAddsInOrder) {
-  if (ProductLibrary() == BlasName()) GTEST_SKIP() << "products are " << BlasName() << "'s, in its own order";
+  if (ProductLibrary() == BlasName())
+    GTEST_SKIP() << "products are " << BlasName() << "'s, which sums in its own order";
   for (const Shape& s : {Shape{64, 128, 128}, Shape{70, 128, 6}, Shape{1, 17, 33}, Shape{19, 31, 64}, Shape{5, 9, 1}}) {
     for (Gemm form : {Gemm::kPlain, Gemm::kTransposeA, Gemm::kTransposeB}) {
       for (bool add : {false, true}) {
@@ -62,7 +63,7 @@ TEST(Products, AreChainsOfFusedMultiplyAddsInOrder) {
   }
 }
 
-TEST(Products, OfTheFallbackAreTheSameButForRounding) {
+TEST(Products, OfTheFallbackDifferOnlyByRounding) {
   const int m = 7, n = 20, k = 33;
   const Floats a = Random("a", m * k), b = Random("b", k * n);
   Floats c(m * n), other(m * n);
@@ -71,7 +72,7 @@ TEST(Products, OfTheFallbackAreTheSameButForRounding) {
   for (int i = 0; i < m * n; ++i) EXPECT_NEAR(c[i], other[i], 2e-5);
 }
 
-// What a function of Loops leaves in its outputs, for widths with and without a rest of sixteen.
+// Outputs of the functions of Loops, for widths that are and are not multiples of sixteen.
 struct Outputs {
   Floats all;
   void Add(const Floats& values) { all.insert(all.end(), values.begin(), values.end()); }
@@ -182,7 +183,7 @@ TEST(Loops, StayWithinThreeUlpOfTheExactFunctions) {
   EXPECT_LT(WorstError(loops.softplus, -80, 80, [](double x) { return std::log1p(std::exp(x)); }), bound);
 }
 
-TEST(Loops, LeaveNoNumberWhereThereWasNone) {
+TEST(Loops, KeepNaN) {
   const Loops& loops = ChosenLoops();
   const Floats x(16, std::numeric_limits<float>::quiet_NaN());
   for (auto* function : {loops.exp, loops.log, loops.tanh, loops.sigmoid, loops.softplus}) {
@@ -201,7 +202,7 @@ TEST(Loops, SumSquaresOfAnyCount) {
   }
 }
 
-TEST(Loops, ASumOfSquaresShowsTheOneEntryThatIsNotFinite) {
+TEST(Loops, ASumOfSquaresIsNotFiniteIfOneEntryIsNot) {
   for (size_t at : {size_t{0}, size_t{70}, size_t{130}}) {
     for (float value : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
       Floats x = Random("x", 131);

@@ -1,5 +1,5 @@
-// Memory of the learner core: flat over many updates, and small for each further member. One executable, run twice by
-// ctest: the soak test by its label.
+// Memory of the learner core: constant over many updates, and small per member. ctest runs this executable twice;
+// CoreSoak has the label soak.
 #include <unistd.h>
 
 #include <fstream>
@@ -37,21 +37,21 @@ void Episode(Algorithm* algorithm, const AlgorithmConfig& config) {
   algorithm->ApplyEpisode(0, 300, z.data(), costs.data());
 }
 
-// The core with LibTorch, without the process around it (gRPC, prefetch).
-TEST(CoreMemory, AMemberTakesAtMost20MegabytesAndOneAtMost700) {
+// The core alone, without the process around it (gRPC, prefetch).
+TEST(CoreMemory, AMemberTakesAtMost20MegabytesAndAProcessWithOneAtMost700) {
   const auto resident = [](int members) {
     const AlgorithmConfig config = FullConfig(members);
     const std::unique_ptr<Algorithm> algorithm = MakeAlgorithm(config);
     const Batch batch = RandomBatch(config, 1);
     algorithm->Update(batch);
     Episode(algorithm.get(), config);
-    const State state = algorithm->Save();  // a checkpoint being written
+    const State state = algorithm->Save();  // as for a checkpoint
     return Megabytes("VmRSS");
   };
   const double one = resident(1), many = resident(9);
-  std::printf("resident: %.0f MB with one member, %.2f MB a further one\n", one, (many - one) / 8);
+  std::printf("resident: %.0f MB with one member, %.2f MB per further member\n", one, (many - one) / 8);
   EXPECT_LT(one, 700);
-  EXPECT_GT(many, one) << "the measure sees nothing";
+  EXPECT_GT(many, one) << "the measurement shows no difference";
   EXPECT_LT((many - one) / 8, 20);
 }
 
@@ -67,7 +67,7 @@ TEST(CoreSoak, AnonymousMemoryIsFlatOver20000Updates) {
     if (update % 1000 != 0) continue;
     algorithm->GetActingParameters(0);
     algorithm->Save();
-    ASSERT_EQ(algorithm->GetStats().diverged[0], 0) << "a frozen member is not what is measured";
+    ASSERT_EQ(algorithm->GetStats().diverged[0], 0) << "a frozen member would not be trained";
     anonymous.push_back(Megabytes("RssAnon"));
   }
   double mean = 0, slope = 0, spread = 0;  // least squares, without the first 2000 updates
@@ -78,7 +78,7 @@ TEST(CoreSoak, AnonymousMemoryIsFlatOver20000Updates) {
     slope += t * (anonymous[i + skipped] - mean), spread += t * t;
   }
   std::printf("anonymous memory: %.1f MB, slope %.4f MB in 1000 updates\n", mean, slope / spread);
-  EXPECT_LT(slope / spread, 0.02) << "MB in 1000 updates: 100 bytes an update would be 0.1";
+  EXPECT_LT(slope / spread, 0.02) << "MB in 1000 updates; 100 bytes per update would be 0.1";
 }
 
 }  // namespace

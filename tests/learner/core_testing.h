@@ -12,7 +12,7 @@
 
 namespace datacom::learner {
 
-// "datacom_known" is datacom with known rows joined.
+// "datacom_known" is datacom with joined known rows.
 inline AlgorithmConfig SmallConfig(const std::string& name, int members, const std::string& kernels = "fused") {
   const size_t joined = name.find("_known");
   const std::string algorithm = name.substr(0, joined);
@@ -31,7 +31,7 @@ inline AlgorithmConfig SmallConfig(const std::string& name, int members, const s
   config.horizon = 50;
   config.actor_hidden = {16, 24}, config.critic_hidden = {24, 16}, config.constraint_hidden = {16, 16};
   config.batch_size = 12, config.failure_batch_size = 3;
-  if (algorithm == "cbf_sac") config.x_dim = 0;  // the only one it works with
+  if (algorithm == "cbf_sac") config.x_dim = 0;  // it refuses others
   if (QuantilesOf(algorithm) > 0) config.quantiles = 5, config.quantile_embedding = 7;
   config.tau = 0.01;
   return config;
@@ -59,7 +59,7 @@ inline Batch RandomBatch(const AlgorithmConfig& config, uint64_t seed) {
   return batch;
 }
 
-// The part of one member.
+// The values of one member.
 template <class T>
 std::vector<T> PartOf(const std::vector<T>& values, int members, int member) {
   const size_t size = values.size() / members;
@@ -93,7 +93,7 @@ inline Batch MemberOf(const Batch& b, int members, int m) {
           part(b.next_level)};
 }
 
-// Everything of one member that an update may change, by name, targets included.
+// Names of all arrays of a member that an update may change, including targets.
 inline std::vector<std::string> ArrayNames(const Algorithm& algorithm) {
   std::vector<std::string> names;
   std::istringstream signature(algorithm.Save().at("signature"));  // the algorithm, its members, then name:shape

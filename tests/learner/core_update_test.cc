@@ -1,5 +1,5 @@
-// One whole D-ATACOM update (learner/algorithms/README.md 6) by autograd in float64, on the cart-pole: written down in
-// the form of the golden files, it must be what the learner core computes. No x, one action, bounds given as numbers.
+// Computes a whole D-ATACOM update (learner/algorithms/README.md 6) on the cart-pole by autograd in float64, in the
+// form of the golden files. The learner core must compute the same. There is no x and one action; bounds are numbers.
 #include <torch/torch.h>
 
 #include <cmath>
@@ -44,7 +44,7 @@ struct Net {
   }
 };
 
-// As PyTorch's Adam on a list of leaves.
+// PyTorch's Adam on a list of leaves.
 struct AdamOf {
   std::vector<Tensor> first, second;
   int step = 0;

@@ -1,5 +1,5 @@
-// What the CPU's forms of kernel groups (kernels.h) share. They are built with the options of element-wise loops
-// (learner/CMakeLists.txt).
+// What the CPU's forms of kernel groups (kernels.h) share. They are built with the compiler options of element-wise
+// loops (learner/core_kernel_group.cmake).
 #ifndef DATACOM_LEARNER_NN_CPU_CPU_FORM_H_
 #define DATACOM_LEARNER_NN_CPU_CPU_FORM_H_
 
@@ -16,8 +16,8 @@ using CpuForms = Forms<>;
 template <class Group>
 class CpuForm : public Group {
  protected:
-  // Rows as those of a member of `like`, the same ones for every member; valid until the slot's next call. Grows to the
-  // largest asked for.
+  // Memory for one member's rows of the shape of `like`, shared by all members; valid until the next call with this
+  // slot. Grows on demand.
   FloatView Temporary(int slot, const FloatView& like) {
     std::vector<float>& memory = temporaries_[slot];
     const size_t size = static_cast<size_t>(like.rows) * like.cols;
@@ -31,7 +31,7 @@ class CpuForm : public Group {
   std::vector<float> temporaries_[3];
 };
 
-// y = f(x) for the rows of one member, by one of Loops' functions of numbers.
+// y = f(x) for the rows of one member; f is an element-wise function of Loops.
 inline void Apply(void (*f)(int n, const float* x, float* y), const FloatView& x, const FloatView& y, int member) {
   const bool dense = x.row_stride == x.cols && y.row_stride == y.cols;
   const int calls = dense ? 1 : x.rows, n = dense ? x.rows * x.cols : x.cols;

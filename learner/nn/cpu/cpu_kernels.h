@@ -1,6 +1,6 @@
-// Kernels for one CPU thread: products of gemm.h, and everything between two products in one pass over memory (loops.h,
-// for the instruction set of the processor). One member at a time (BlockSize 1), so that a member's activations,
-// weights and moments stay in cache and a member computes the same numbers alone and in a population.
+// Kernels for one CPU thread: products by gemm.h, and everything between two products in one pass over memory (loops.h,
+// for the processor's instruction set). Works on one member at a time (BlockSize 1). So a member's activations, weights
+// and moments stay in cache, and a member has the same numbers alone and in a population.
 #ifndef DATACOM_LEARNER_NN_CPU_CPU_KERNELS_H_
 #define DATACOM_LEARNER_NN_CPU_CPU_KERNELS_H_
 
@@ -43,7 +43,7 @@ class CpuKernels : public Kernels {
   void Adam(const AdamRange& range) override;
   void Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) override;
   void GradientNorm(const FloatView& gradient, const DoubleView& norm, const DoubleView& active) override;
-  void Guard(const DoubleView& value, const DoubleView& active) override;
+  void DeactivateUnlessFinite(const DoubleView& value, const DoubleView& active) override;
   void SetZero(const DoubleView& value) override;
   void RowMean(const DoubleView& rows, const DoubleView& mean) override;
   void RowMean(const FloatView& rows, const DoubleView& mean) override;
@@ -51,18 +51,18 @@ class CpuKernels : public Kernels {
   void AccumulateLeast(const DoubleView& value, const DoubleView& active, const DoubleView& least) override;
 
   void Copy(const DoubleView& from, const DoubleView& to) override;
-  void Calm(const FloatView& x, double limit, const DoubleView& calm) override;
-  void Calm(const DoubleView& x, double limit, const DoubleView& calm) override;
+  void ClearCalm(const FloatView& x, double limit, const DoubleView& calm) override;
+  void ClearCalm(const DoubleView& x, double limit, const DoubleView& calm) override;
   void CopyUnlessCalm(const FloatView& from, const DoubleView& calm, const FloatView& to) override;
   void CopyUnlessCalm(const DoubleView& from, const DoubleView& calm, const DoubleView& to) override;
-  void PutBack(const FloatView& from, const DoubleView& active, const DoubleView& calm, const FloatView& to) override;
-  void PutBack(const DoubleView& from, const DoubleView& active, const DoubleView& calm, const DoubleView& to) override;
+  void Restore(const FloatView& from, const DoubleView& active, const DoubleView& calm, const FloatView& to) override;
+  void Restore(const DoubleView& from, const DoubleView& active, const DoubleView& calm, const DoubleView& to) override;
 
  private:
   std::unique_ptr<KernelGroup> MakeForm(std::type_index group) override;
-  // in * out floats, valid until the next call; grows to the largest layer asked for.
+  // in * out floats, valid until the next call; grows on demand.
   float* Scratch(const MlpLayer& layer);
-  const float* Columns(const float* weight, const MlpLayer& layer);  // the weights as [out, in]
+  const float* Columns(const float* weight, const MlpLayer& layer);  // the weights transposed, [out, in]
 
   const Loops& loops_;
   std::vector<void*> allocations_;

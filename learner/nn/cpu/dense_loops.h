@@ -1,5 +1,5 @@
-// The loops of loops.h that perceptrons need, for the instruction set of the unit that includes this; names are local
-// to it (lanes.h).
+// The loops of loops.h for perceptrons, for the instruction set of the translation unit that includes this; names are
+// local to it (lanes.h).
 #ifndef DATACOM_LEARNER_NN_CPU_DENSE_LOOPS_H_
 #define DATACOM_LEARNER_NN_CPU_DENSE_LOOPS_H_
 
@@ -10,7 +10,7 @@
 namespace datacom::learner {
 namespace {
 
-// The sums of eight vectors' lanes, each by the tree (i, i + 4), (i, i + 2), (i, i + 1).
+// The sum over the lanes of each of eight vectors, by the tree (i, i + 4), (i, i + 2), (i, i + 1).
 inline __m256 SumsOfEight(const __m256* v) {
   __m256 four[4], two[2];
   for (int i = 0; i < 4; ++i) {
@@ -78,7 +78,7 @@ void MultiplySlope(Activation activation, const float* hidden, int64_t hidden_st
        : MultiplySlopeBy<Activation::kSigmoid>)(hidden, hidden_stride, rows, n, adjoint, stride);
 }
 
-// The inner products of eight rows with w. The rows may be the same.
+// Inner products of eight rows with w. Rows may coincide.
 inline __m256 EightProducts(const float* const* row, int n, const float* w) {
   Lanes sum[8];
   for (Lanes& lanes : sum) lanes = FillLanes(0);
@@ -117,7 +117,7 @@ void NarrowProduct(const float* x, int64_t x_stride, int rows, int n, const floa
   }
 }
 
-// The gradients of one row, sixteen of them, before the activation.
+// Sixteen gradients of one row, before the activation's slope is applied.
 inline Lanes NarrowGradient(const float* d, int outputs, const float* w, int n) {
   Lanes sum = MultiplyLanes(FillLanes(d[0]), LoadLanes(w));
   for (int o = 1; o < outputs; ++o) {
@@ -149,7 +149,7 @@ void NarrowAdjoint(Activation activation, const float* d, int64_t d_stride, int 
                                                                             hidden_stride, rows, n, adjoint, stride);
 }
 
-// `Count` vectors of columns, summed in registers; d null: of weight one.
+// Sums of `Count` vectors of columns in registers; if d is null, all weights are one.
 template <int Count>
 inline void SumColumns(const float* x, int64_t stride, const float* d, int64_t d_stride, int rows, float* sums) {
   Lanes sum[Count];
@@ -201,7 +201,8 @@ void ScaleRows(const float* __restrict scale, int64_t scale_stride, int rows, in
   }
 }
 
-// A square block as wide as a register: quarters (halves) of rows, then pairs of rows, then pairs of pairs.
+// Transposes a square block as wide as a register: exchanges quarters (halves) of rows, then pairs of rows, then pairs
+// of pairs.
 #ifdef __AVX512F__
 constexpr int kBlock = 16;
 using Row = __m512;

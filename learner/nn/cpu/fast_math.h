@@ -1,7 +1,7 @@
-// float32 exponentials that compilers vectorise: branch-free polynomials, within 2 ulp of exact. NaN stays NaN. Fused
-// multiply-adds are written out, so that the bits are the same for every instruction set (build with
-// -ffp-contract=off). The functions are local to the unit that includes them, because units are built for different
-// instruction sets (loops_kernel.h).
+// float32 exponentials that compilers vectorise: polynomials without branches, within 2 ulp of the exact value. NaN
+// stays NaN. Fused multiply-adds are explicit, so the bits are the same for every instruction set (build with
+// -ffp-contract=off). The functions are local to the translation unit that includes them, because units are built for
+// different instruction sets (loops_kernel.h).
 #ifndef DATACOM_LEARNER_NN_CPU_FAST_MATH_H_
 #define DATACOM_LEARNER_NN_CPU_FAST_MATH_H_
 
@@ -12,7 +12,7 @@ namespace {
 
 inline float FusedMultiplyAdd(float a, float b, float sum) { return __builtin_fmaf(a, b, sum); }
 
-// exp(x) for x in [-87, 88]; beyond, the value at the bound.
+// exp(x) for x in [-87, 88]; outside, the value at the nearer bound.
 inline float FastExp(float x) {
   x = x < -87.0f ? -87.0f : x;
   x = x > 88.0f ? 88.0f : x;

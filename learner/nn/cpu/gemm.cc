@@ -13,14 +13,15 @@ namespace datacom::learner {
 
 namespace {
 
-// A kernel of column-major matrices, the transposes of ours: C^T [n, m] = op(B)^T op(A)^T. Null where there is none.
+// libxsmm's kernel for column-major matrices, the transposes of ours: C^T [n, m] = op(B)^T op(A)^T. Null if it has
+// none.
 libxsmm_smmfunction Kernel(Gemm form, int m, int n, int k, int lda, int ldb, bool add, int ldc) {
   const float alpha = 1, beta = add ? 1.0f : 0.0f;
   const int flags = form == Gemm::kTransposeA ? LIBXSMM_GEMM_FLAG_TRANS_B : LIBXSMM_GEMM_FLAG_NONE;
   return libxsmm_smmdispatch(n, m, k, &ldb, &lda, &ldc, &alpha, &beta, &flags, /*prefetch=*/nullptr);
 }
 
-// Whether memory that was written may become code: a hardened system refuses, and libxsmm 1.17 crashes there.
+// Whether written memory may become executable. A hardened system refuses, and libxsmm 1.17 crashes there.
 bool MayMakeCode() {
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   void* const memory = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -30,8 +31,8 @@ bool MayMakeCode() {
   return may;
 }
 
-// Whether libxsmm makes kernels here. The same ones on every processor with the instruction set, not those of the
-// processor's model.
+// Whether libxsmm can generate kernels here. Selects them by instruction set, not by processor model, so that they are
+// the same on every processor.
 bool UseKernels() {
   if (!MayMakeCode()) return false;
   libxsmm_init();
@@ -45,7 +46,8 @@ bool HasKernels() {
   return has;
 }
 
-// b [n, k] as [k, n]: libxsmm has no kernel that reads it as it lies. Valid until the thread's next call.
+// b [n, k] transposed to [k, n], because libxsmm has no kernel for the transposed operand. Valid until the thread's
+// next call.
 const float* Transposed(const float* b, int n, int k, int ldb) {
   thread_local std::vector<float> memory;
   const size_t size = static_cast<size_t>(n) * k;

@@ -27,7 +27,7 @@ void RestartForBlas(char** argv) {
   const bool is_wide = std::strcmp(core, "SkylakeX") == 0 || std::strcmp(core, "Cooperlake") == 0;
   if (wide == is_wide) return;
   setenv("OPENBLAS_CORETYPE", wide ? "SkylakeX" : "Haswell", /*overwrite=*/1);
-  execv("/proc/self/exe", argv);  // where it fails: on with the kernels that OpenBLAS chose
+  execv("/proc/self/exe", argv);  // returns only if it fails; then OpenBLAS keeps its own choice
 }
 
 }  // namespace datacom::learner

@@ -22,7 +22,7 @@ InstructionSet Choose() {
 
 }  // namespace
 
-// What compilers and libxsmm call an AVX-512 core (Skylake-X, Zen 4 and later).
+// The parts of AVX-512 that compilers and libxsmm assume (Skylake-X, Zen 4 and later have them).
 bool HasAvx512() {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") &&
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");

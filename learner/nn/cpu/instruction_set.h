@@ -1,6 +1,6 @@
-// The instruction set that the CPU kernels use: the widest the processor has, or the one the environment variable
+// The instruction set of the CPU kernels: the widest that the processor has, or the one that the environment variable
 // DATACOM_ISA names (avx2, avx512), read once. Element-wise loops and libxsmm's products give the same bits for both
-// (core_products_test); OpenBLAS's do not. Thread-safe.
+// (core_products_test), OpenBLAS's products do not. Thread-safe.
 #ifndef DATACOM_LEARNER_NN_CPU_INSTRUCTION_SET_H_
 #define DATACOM_LEARNER_NN_CPU_INSTRUCTION_SET_H_
 
@@ -11,7 +11,7 @@ namespace datacom::learner {
 enum class InstructionSet { kAvx2, kAvx512 };
 
 bool HasAvx512();
-// Throws std::invalid_argument where DATACOM_ISA names no instruction set, or one that the processor lacks.
+// Throws std::invalid_argument if DATACOM_ISA names an unknown instruction set, or one that the processor lacks.
 InstructionSet ChosenInstructionSet();
 std::string NameOf(InstructionSet set);  // as in DATACOM_ISA
 

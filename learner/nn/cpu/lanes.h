@@ -1,7 +1,7 @@
-// Sixteen float32 numbers, one register of AVX-512 or two of AVX2, and functions of them. For the units of one
-// instruction set (loops_kernel.h): all names are local to the unit. Include nothing here with inline functions that
-// other units use too: the linker may keep this unit's copy, with AVX-512 instructions, for all. Fused multiply-adds
-// are written out, and no operation depends on the processor's model, so that both kinds compute the same bits.
+// Sixteen float32 numbers, in one register of AVX-512 or two of AVX2, and functions of them. For the translation units
+// of one instruction set (loops_kernel.h); all names are local to the unit. Include no header here whose inline
+// functions other units use: the linker may keep this unit's copy, with AVX-512 instructions, for all of them. Fused
+// multiply-adds are explicit and no operation depends on the processor's model, so both versions compute the same bits.
 #ifndef DATACOM_LEARNER_NN_CPU_LANES_H_
 #define DATACOM_LEARNER_NN_CPU_LANES_H_
 
@@ -103,7 +103,7 @@ inline void StoreLanes(float* to, Lanes value) {
 inline __m256 SumOfHalves(Lanes value) { return _mm256_add_ps(value.low, value.high); }
 #endif
 
-// FastExp and FastSigmoid, the same operations.
+// The same operations as FastExp and FastSigmoid.
 inline Lanes ExpLanes(Lanes x) {
   x = SmallerLanes(FillLanes(88.0f), LargerLanes(FillLanes(-87.0f), x));
   const Lanes magic = FillLanes(12582912.0f);
@@ -132,7 +132,7 @@ inline Lanes PolynomialLanes(const float (&c)[n], Lanes x) {
   return sum;
 }
 
-// Of positive normal numbers, within 3 ulp; a NaN stays one.
+// Logarithm of positive normal numbers, within 3 ulp. NaN stays NaN.
 inline Lanes LogLanes(Lanes x) {
   constexpr float kTerms[] = {7.0376836292e-2f,  -1.1514610310e-1f, 1.1676998740e-1f,
                               -1.2420140846e-1f, 1.4249322787e-1f,  -1.6668057665e-1f,
@@ -147,7 +147,7 @@ inline Lanes LogLanes(Lanes x) {
   return FusedLanes(x, FillLanes(0), FusedLanes(e, FillLanes(0.693359375f), sum));
 }
 
-// Within 3 ulp: a polynomial near 0, 1 - 2 / (exp(2x) + 1) elsewhere.
+// Hyperbolic tangent within 3 ulp: a polynomial near 0, 1 - 2 / (exp(2x) + 1) elsewhere.
 inline Lanes TanhLanes(Lanes x) {
   constexpr float kTerms[] = {-5.70498872745e-3f, 2.06390887954e-2f, -5.37397155531e-2f, 1.33314422036e-1f,
                               -3.33332819422e-1f};

@@ -1,6 +1,6 @@
-// What CpuKernels does between matrix products to rows of float32 numbers, built twice: for AVX2 and for AVX-512
-// (loops_kernel.h). Both give the same bits: sixteen partial sums in a fixed tree, or sums in the order of the rows.
-// Matrices are row-major; "stride" is the distance of rows. Pure functions, which allocate nothing.
+// The loops of CpuKernels over rows of float32 numbers, built for AVX2 and for AVX-512 (loops_kernel.h). Both give the
+// same bits: sums are sixteen partial sums in a fixed tree, or in the order of the rows. Matrices are row-major; a
+// stride is the distance between rows. Pure functions that allocate nothing.
 #ifndef DATACOM_LEARNER_NN_CPU_LOOPS_H_
 #define DATACOM_LEARNER_NN_CPU_LOOPS_H_
 
@@ -42,14 +42,14 @@ struct Loops {
   void (*scale_rows)(const float* scale, int64_t scale_stride, int rows, int n, float* x, int64_t stride);
   // to [columns, rows] = from [rows, columns] transposed; to is dense.
   void (*transpose)(const float* from, int64_t stride, int rows, int columns, float* to);
-  // Sum of squares; not finite where an entry is not, and where the squares of 2,048 entries overflow.
+  // Sum of squares. Not finite if an entry is not finite or if the squares of 2,048 entries overflow.
   double (*squared_sum)(const float* x, int n);
   void (*adam)(const AdamStep& step);
   // to = take from + keep to.
   void (*polyak)(const float* from, float take, float keep, int n, float* to);
 
-  // ---- y = f(x), within 3 ulp x and y may be the same. A NaN stays one.
-  void (*exp)(int n, const float* x, float* y);  // of x in [-87, 88]; beyond, the value at the bound
+  // ---- y = f(x) within 3 ulp. x and y may be the same array. NaN stays NaN.
+  void (*exp)(int n, const float* x, float* y);  // for x in [-87, 88]; outside, the value at the nearer bound
   void (*log)(int n, const float* x, float* y);  // of positive normal numbers
   void (*tanh)(int n, const float* x, float* y);
   void (*sigmoid)(int n, const float* x, float* y);
@@ -58,14 +58,15 @@ struct Loops {
   // ---- implicit quantile networks
   void (*cosines)(float level, int n, float* features);                        // cos(pi i level), i = 0..
   void (*gated)(const float* base, const float* gate, int n, float* product);  // relu(base) * gate
-  // From the gradient for the product, those for base (added) and, in place, for the gate's sigmoid's argument.
+  // Turns the gradient for the product into that for base (added) and, in place, that for the argument of the gate's
+  // sigmoid.
   void (*gated_gradient)(const float* base, const float* gate, int n, float* d_base, float* d_product);
-  // Of sixteen quantiles: sums over targets of the Huber loss weighted by level, and of its slope.
+  // For sixteen quantiles: sums over the targets of the Huber loss weighted by level, and of its slope.
   void (*quantile_huber)(const float* quantile, const float* level, const float* target, int targets, float* sum,
                          float* slope);
 
-  // Does `steps` times as many fused multiply-adds as the registers hold sums for; returns how many operations that
-  // were, two each. What one core can do at most, for benchmarks.
+  // The most that one core can do, for benchmarks: in each of `steps`, one fused multiply-add for every sum that the
+  // registers hold. Returns the number of operations, two per multiply-add.
   double (*fused_multiply_adds)(int steps);
 };
 

@@ -1,4 +1,5 @@
-// The one unit of the learner built for AVX-512 (core_sources.cmake): include nothing here that other units share.
+// The only translation unit of the learner that is built for AVX-512 (core_sources.cmake). Include no header here that
+// other units share.
 #include "learner/nn/cpu/loops_kernel.h"
 
 namespace datacom::learner {

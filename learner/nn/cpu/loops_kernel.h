@@ -1,5 +1,5 @@
-// The loops of loops.h for the instruction set of the unit that includes this; names are local to it (lanes.h). What is
-// not written lane by lane is a loop over numbers that the compiler vectorises without reordering. So both units
+// The loops of loops.h for the instruction set of the translation unit that includes this; names are local to it
+// (lanes.h). Loops that are not written with lanes are vectorised by the compiler, without reordering. So both units
 // compute the same bits.
 #ifndef DATACOM_LEARNER_NN_CPU_LOOPS_KERNEL_H_
 #define DATACOM_LEARNER_NN_CPU_LOOPS_KERNEL_H_
@@ -10,7 +10,7 @@
 namespace datacom::learner {
 namespace {
 
-// Chunks are summed in float32 and added in float64.
+// Each chunk is summed in float32; the chunks are added in float64.
 double SquaredSum(const float* x, int n) {
   constexpr int kChunk = 2048;
   double total = 0;
@@ -35,14 +35,14 @@ double SquaredSum(const float* x, int n) {
   return total;
 }
 
-// Optimisers walk through more memory than the nearer caches hold. The processor's own prefetching stops at the end of
-// every page, this does not. Reading ahead past the end does nothing.
+// Optimisers walk through more memory than the inner caches hold. The processor's own prefetching stops at the end of
+// each page, this does not. Prefetching past the end has no effect.
 inline void ReadAhead(const float* from) {
   constexpr int kFloats = 512;
   _mm_prefetch(reinterpret_cast<const char*>(from + kFloats), _MM_HINT_T0);
 }
 
-// As PyTorch's: denominator sqrt(v) / sqrt(1 - b2^t) + eps.
+// Like PyTorch: the denominator is sqrt(v) / sqrt(1 - b2^t) + eps.
 void Adam(const AdamStep& step) {
   const float* const g = step.gradient;
   float *const p = step.parameter, *const first = step.first, *const second = step.second;
@@ -108,7 +108,7 @@ void QuantileHuber(const float* __restrict quantile, const float* __restrict lev
   for (int i = 0; i < kLanes; ++i) sum[i] = total[i], slope[i] = gradient[i];
 }
 
-// What Of does to sixteen numbers, to n.
+// Applies Of, a function of sixteen numbers, to n numbers.
 template <Lanes Of(Lanes)>
 void Map(int n, const float* x, float* y) {
   int j = 0;
@@ -127,7 +127,7 @@ double FusedMultiplyAdds(int steps) {
   constexpr int kSums = 6;
 #endif
   Lanes sum[kSums];
-  for (int k = 0; k < kSums; ++k) {  // no two numbers alike, so that the compiler leaves none out
+  for (int k = 0; k < kSums; ++k) {  // all numbers differ, so the compiler cannot drop any
     float start[kLanes];
     for (int i = 0; i < kLanes; ++i) start[i] = static_cast<float>(k * kLanes + i);
     sum[k] = LoadLanes(start);
@@ -142,7 +142,7 @@ double FusedMultiplyAdds(int steps) {
     StoreLanes(out, lanes);
     for (float value : out) total += value;
   }
-  return total > 0 ? 2.0 * kLanes * kSums * steps : 0;  // always so: the sums tend to 1
+  return total > 0 ? 2.0 * kLanes * kSums * steps : 0;  // always true, because the sums tend to 1
 }
 
 constexpr Loops kLoops = {Activate,

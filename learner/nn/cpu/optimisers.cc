@@ -1,4 +1,4 @@
-// Optimisers of CpuKernels, what is recorded beside them, and how a step is undone.
+// Optimisers of CpuKernels, their statistics, and the copies that undo a step.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -8,7 +8,7 @@
 namespace datacom::learner {
 namespace {
 
-// As Loops::squared_sum; no square of a float32 overflows.
+// Like Loops::squared_sum, in float64: no square of a float32 overflows.
 double WideSquaredSum(const float* x, int n) {
   double total = 0;
   for (int j = 0; j < n; ++j) total += static_cast<double>(x[j]) * x[j];
@@ -20,9 +20,9 @@ void CopyMember(const View<T>& from, const View<T>& to, int member) {
   for (int r = 0; r < from.rows; ++r) std::memcpy(to.row(member, r), from.row(member, r), sizeof(T) * from.cols);
 }
 
-// No early end: this vectorises, and entries are nearly always calm.
+// The loop never ends early, so it vectorises; members are nearly always calm.
 template <class T>
-void FindCalm(const View<T>& x, double limit, const DoubleView& calm) {
+void ClearCalmIfBeyond(const View<T>& x, double limit, const DoubleView& calm) {
   const T bound = static_cast<T>(limit);
   for (int m = 0; m < x.members; ++m) {
     int beyond = 0;
@@ -35,14 +35,14 @@ void FindCalm(const View<T>& x, double limit, const DoubleView& calm) {
 }
 
 template <class T>
-void CopyThoseNotCalm(const View<T>& from, const DoubleView& calm, const View<T>& to) {
+void CopyMembersNotCalm(const View<T>& from, const DoubleView& calm, const View<T>& to) {
   for (int m = 0; m < from.members; ++m) {
     if (calm.at(m) == 0) CopyMember(from, to, m);
   }
 }
 
 template <class T>
-void PutThoseBack(const View<T>& from, const DoubleView& active, const DoubleView& calm, const View<T>& to) {
+void RestoreMembers(const View<T>& from, const DoubleView& active, const DoubleView& calm, const View<T>& to) {
   for (int m = 0; m < from.members; ++m) {
     if (active.at(m) == 0 && calm.at(m) == 0) CopyMember(from, to, m);
   }
@@ -80,7 +80,7 @@ void CpuKernels::Polyak(const FloatView& source, double tau, const DoubleView& a
   }
 }
 
-void CpuKernels::Guard(const DoubleView& value, const DoubleView& active) {
+void CpuKernels::DeactivateUnlessFinite(const DoubleView& value, const DoubleView& active) {
   for (int m = 0; m < value.members; ++m) {
     if (!std::isfinite(value.at(m))) active.at(m) = 0;
   }
@@ -125,22 +125,26 @@ void CpuKernels::Copy(const DoubleView& from, const DoubleView& to) {
   for (int m = 0; m < from.members; ++m) CopyMember(from, to, m);
 }
 
-void CpuKernels::Calm(const FloatView& x, double limit, const DoubleView& calm) { FindCalm(x, limit, calm); }
-void CpuKernels::Calm(const DoubleView& x, double limit, const DoubleView& calm) { FindCalm(x, limit, calm); }
+void CpuKernels::ClearCalm(const FloatView& x, double limit, const DoubleView& calm) {
+  ClearCalmIfBeyond(x, limit, calm);
+}
+void CpuKernels::ClearCalm(const DoubleView& x, double limit, const DoubleView& calm) {
+  ClearCalmIfBeyond(x, limit, calm);
+}
 
 void CpuKernels::CopyUnlessCalm(const FloatView& from, const DoubleView& calm, const FloatView& to) {
-  CopyThoseNotCalm(from, calm, to);
+  CopyMembersNotCalm(from, calm, to);
 }
 void CpuKernels::CopyUnlessCalm(const DoubleView& from, const DoubleView& calm, const DoubleView& to) {
-  CopyThoseNotCalm(from, calm, to);
+  CopyMembersNotCalm(from, calm, to);
 }
 
-void CpuKernels::PutBack(const FloatView& from, const DoubleView& active, const DoubleView& calm, const FloatView& to) {
-  PutThoseBack(from, active, calm, to);
+void CpuKernels::Restore(const FloatView& from, const DoubleView& active, const DoubleView& calm, const FloatView& to) {
+  RestoreMembers(from, active, calm, to);
 }
-void CpuKernels::PutBack(const DoubleView& from, const DoubleView& active, const DoubleView& calm,
+void CpuKernels::Restore(const DoubleView& from, const DoubleView& active, const DoubleView& calm,
                          const DoubleView& to) {
-  PutThoseBack(from, active, calm, to);
+  RestoreMembers(from, active, calm, to);
 }
 
 }  // namespace datacom::learner

@@ -17,7 +17,7 @@
 namespace datacom::learner {
 namespace {
 
-// Layers with at most this many outputs go through dot products, which are faster there than products of matrices.
+// Layers with at most this many outputs use dot products, which are faster for them than matrix products.
 constexpr int kNarrow = 8;
 
 // to[:, 0, count) = from[:, 0, count)
@@ -63,7 +63,7 @@ CpuKernels::~CpuKernels() {
 }
 
 void* CpuKernels::Allocate(size_t bytes) {
-  // A population's parameters, moments and targets are walked through at every update: in huge pages that misses fewer
+  // Every update walks through the parameters, moments and targets of a population. Huge pages save address
   // translations.
   constexpr size_t kLine = 64, kHugePage = size_t{2} << 20;
   const size_t unit = bytes >= kHugePage ? kHugePage : kLine;
@@ -71,7 +71,7 @@ void* CpuKernels::Allocate(size_t bytes) {
   void* memory = std::aligned_alloc(unit, rounded);
   if (memory == nullptr) throw std::bad_alloc();
 #ifdef MADV_HUGEPAGE
-  if (unit == kHugePage) madvise(memory, rounded, MADV_HUGEPAGE);  // no such pages: nothing lost
+  if (unit == kHugePage) madvise(memory, rounded, MADV_HUGEPAGE);  // if there are none, nothing is lost
 #endif
   allocations_.push_back(memory);
   std::memset(memory, 0, rounded);
@@ -96,7 +96,7 @@ const float* CpuKernels::Columns(const float* weight, const MlpLayer& layer) {
   return columns;
 }
 
-// Adam's first moments of inactive units decay into denormals, on which every operation is tens of times slower.
+// Adam's first moments of inactive units decay to denormals, which slow every operation down tens of times.
 void CpuKernels::Run(int /*plan*/, const std::function<void()>& compute) {
 #ifdef __SSE2__
   constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040;
@@ -210,8 +210,9 @@ void CpuKernels::ParameterGradient(const Mlp& net, const FloatView& x, const Flo
 }
 
 // dy/dx = W_1 D_1 W_2 .. w with the slopes D of the hidden units, constants for ReLU. Along v = d_slope the tangents
-// t_0 = v, t_i = D_i W_i^T t_(i-1) turn <v, dy/dx> into <w, t_last>: linear in every weight, with layer i's gradient
-// t_(i-1) times the same adjoint of a unit output that y's own gradient d_value h_(i-1) times it has.
+// t_0 = v, t_i = D_i W_i^T t_(i-1) turn <v, dy/dx> into <w, t_last>, which is linear in every weight. The gradient of
+// layer i's weights is t_(i-1) times the adjoint of a unit output; the gradient of d_value y is d_value h_(i-1) times
+// the same adjoint.
 void CpuKernels::SlopeGradient(const FloatView& block, const Mlp& net, const FloatView& x, const FloatView& d_value,
                                const FloatView& d_slope, const MlpTape& tape, const MlpTape& tangent,
                                const FloatView& gradient_block) {

@@ -1,4 +1,4 @@
-// Functions of single float32 numbers. A NaN comes through. Local to the unit that includes them.
+// Functions of single float32 numbers. NaN stays NaN. Local to the translation unit that includes them.
 #ifndef DATACOM_LEARNER_NN_CPU_ROW_MATH_H_
 #define DATACOM_LEARNER_NN_CPU_ROW_MATH_H_
 

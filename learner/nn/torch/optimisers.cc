@@ -1,15 +1,15 @@
-// Optimisers of TorchKernels, what is recorded beside them, and how a step is undone.
+// Optimisers of TorchKernels, their statistics, and the copies that undo a step.
 #include "learner/nn/torch/torch_kernels.h"
 
 namespace datacom::learner {
 namespace {
 
-void FindCalm(const at::Tensor& x, double limit, const at::Tensor& calm) {
+void ClearCalmIfBeyond(const at::Tensor& x, double limit, const at::Tensor& calm) {
   const at::Tensor within = at::abs(x).le(limit).flatten(1).all(1);
   calm.mul_(within.view({-1, 1, 1}));
 }
 
-void PutThoseBack(const at::Tensor& from, const at::Tensor& active, const at::Tensor& calm, const at::Tensor& to) {
+void RestoreMembers(const at::Tensor& from, const at::Tensor& active, const at::Tensor& calm, const at::Tensor& to) {
   to.copy_(at::where(active.eq(0).logical_and(calm.eq(0)), from, to));
 }
 
@@ -36,7 +36,7 @@ void TorchKernels::Polyak(const FloatView& source, double tau, const DoubleView&
   to.copy_(at::where(Of(active).gt(0), Of(source) * tau + to * (1 - tau), to));
 }
 
-void TorchKernels::Guard(const DoubleView& value, const DoubleView& active) {
+void TorchKernels::DeactivateUnlessFinite(const DoubleView& value, const DoubleView& active) {
   Of(active).mul_(at::isfinite(Of(value)));
 }
 
@@ -68,21 +68,25 @@ void TorchKernels::AccumulateLeast(const DoubleView& value, const DoubleView& ac
 
 void TorchKernels::Copy(const DoubleView& from, const DoubleView& to) { Of(to).copy_(Of(from)); }
 
-void TorchKernels::Calm(const FloatView& x, double limit, const DoubleView& calm) { FindCalm(Of(x), limit, Of(calm)); }
-void TorchKernels::Calm(const DoubleView& x, double limit, const DoubleView& calm) { FindCalm(Of(x), limit, Of(calm)); }
+void TorchKernels::ClearCalm(const FloatView& x, double limit, const DoubleView& calm) {
+  ClearCalmIfBeyond(Of(x), limit, Of(calm));
+}
+void TorchKernels::ClearCalm(const DoubleView& x, double limit, const DoubleView& calm) {
+  ClearCalmIfBeyond(Of(x), limit, Of(calm));
+}
 
 void TorchKernels::CopyUnlessCalm(const FloatView& from, const DoubleView&, const FloatView& to) {
   Of(to).copy_(Of(from));
 }
 void TorchKernels::CopyUnlessCalm(const DoubleView& from, const DoubleView&, const DoubleView& to) { Copy(from, to); }
 
-void TorchKernels::PutBack(const FloatView& from, const DoubleView& active, const DoubleView& calm,
+void TorchKernels::Restore(const FloatView& from, const DoubleView& active, const DoubleView& calm,
                            const FloatView& to) {
-  PutThoseBack(Of(from), Of(active), Of(calm), Of(to));
+  RestoreMembers(Of(from), Of(active), Of(calm), Of(to));
 }
-void TorchKernels::PutBack(const DoubleView& from, const DoubleView& active, const DoubleView& calm,
+void TorchKernels::Restore(const DoubleView& from, const DoubleView& active, const DoubleView& calm,
                            const DoubleView& to) {
-  PutThoseBack(Of(from), Of(active), Of(calm), Of(to));
+  RestoreMembers(Of(from), Of(active), Of(calm), Of(to));
 }
 
 }  // namespace datacom::learner

@@ -1,4 +1,4 @@
-// What LibTorch's forms of kernel groups (kernels.h) share. Shapes are [members, rows, ...]; scalars of a member
+// What LibTorch's forms of kernel groups (kernels.h) share. Shapes are [members, rows, ...]; scalars per member
 // broadcast.
 #ifndef DATACOM_LEARNER_NN_TORCH_TORCH_FORM_H_
 #define DATACOM_LEARNER_NN_TORCH_TORCH_FORM_H_
@@ -13,7 +13,7 @@ namespace datacom::learner {
 
 using TorchForms = Forms<at::Device>;
 
-// The window as a tensor that shares its memory.
+// The view as a tensor that shares its memory.
 template <class T>
 at::Tensor AsTensor(const View<T>& view, const at::Device& device) {
   const auto options =

@@ -1,4 +1,4 @@
-// Memory and perceptrons of TorchKernels, and the shared library's one function.
+// Memory and perceptrons of TorchKernels, and the one function that the shared library exports.
 #include "learner/nn/torch/torch_kernels.h"
 
 #include <ATen/core/grad_mode.h>
@@ -16,8 +16,8 @@
 namespace datacom::learner {
 
 #ifdef DATACOM_CUDA_GRAPHS
-// Runs the first updates eagerly on a side stream (libraries initialise themselves there), then records one and replays
-// it.
+// Runs the first updates eagerly on a side stream, where libraries initialise themselves. Then records one update and
+// replays it.
 struct TorchKernels::Graph {
   static constexpr int kEagerRuns = 3;
   at::cuda::CUDAGraph graph;
@@ -172,7 +172,7 @@ void TorchKernels::ParameterGradient(const Mlp& net, const FloatView& x, const F
   }
 }
 
-// cpu/perceptrons.cc says why.
+// cpu/perceptrons.cc has the derivation.
 void TorchKernels::SlopeGradient(const FloatView& block, const Mlp& net, const FloatView& x, const FloatView& d_value,
                                  const FloatView& d_slope, const MlpTape& tape, const MlpTape& /*tangent*/,
                                  const FloatView& gradient_block) {

@@ -1,5 +1,5 @@
-// Kernels as plain LibTorch operations on stacked tensors, all members in one launch, on any device. On CUDA the update
-// is recorded once as a graph and replayed. Same formulas as cpu/, whose check it is (tests/learner).
+// Kernels as plain LibTorch operations on stacked tensors, all members in one launch, on any device. On CUDA an update
+// is recorded once as a graph and then replayed. The formulas are those of cpu/; tests compare the two (tests/learner).
 #ifndef DATACOM_LEARNER_NN_TORCH_TORCH_KERNELS_H_
 #define DATACOM_LEARNER_NN_TORCH_TORCH_KERNELS_H_
 
@@ -42,7 +42,7 @@ class TorchKernels : public Kernels {
   void Adam(const AdamRange& range) override;
   void Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) override;
   void GradientNorm(const FloatView& gradient, const DoubleView& norm, const DoubleView& active) override;
-  void Guard(const DoubleView& value, const DoubleView& active) override;
+  void DeactivateUnlessFinite(const DoubleView& value, const DoubleView& active) override;
   void SetZero(const DoubleView& value) override;
   void RowMean(const DoubleView& rows, const DoubleView& mean) override;
   void RowMean(const FloatView& rows, const DoubleView& mean) override;
@@ -50,12 +50,12 @@ class TorchKernels : public Kernels {
   void AccumulateLeast(const DoubleView& value, const DoubleView& active, const DoubleView& least) override;
 
   void Copy(const DoubleView& from, const DoubleView& to) override;
-  void Calm(const FloatView& x, double limit, const DoubleView& calm) override;
-  void Calm(const DoubleView& x, double limit, const DoubleView& calm) override;
+  void ClearCalm(const FloatView& x, double limit, const DoubleView& calm) override;
+  void ClearCalm(const DoubleView& x, double limit, const DoubleView& calm) override;
   void CopyUnlessCalm(const FloatView& from, const DoubleView& calm, const FloatView& to) override;
   void CopyUnlessCalm(const DoubleView& from, const DoubleView& calm, const DoubleView& to) override;
-  void PutBack(const FloatView& from, const DoubleView& active, const DoubleView& calm, const FloatView& to) override;
-  void PutBack(const DoubleView& from, const DoubleView& active, const DoubleView& calm, const DoubleView& to) override;
+  void Restore(const FloatView& from, const DoubleView& active, const DoubleView& calm, const FloatView& to) override;
+  void Restore(const DoubleView& from, const DoubleView& active, const DoubleView& calm, const DoubleView& to) override;
 
  private:
   std::unique_ptr<KernelGroup> MakeForm(std::type_index group) override;

@@ -33,10 +33,10 @@ void ToyAlgorithm::LoadBatch(const Batch& batch) {
 void ToyAlgorithm::EvaluateState() {
   kernels_->Forward(parameters(), cost_model_, Observation(), tape_);
   toy_kernels_->CostLoss(tape_.out, cost_, d_prediction_, cost_loss_.value);
-  GuardAndRecord(cost_loss_);
+  CheckAndRecordLoss(cost_loss_);
   kernels_->Adjoint(parameters(), cost_model_, d_prediction_, tape_);
   kernels_->ParameterGradient(cost_model_, Observation(), d_prediction_, tape_, gradients());
-  Watch(cost_optimizer_);
+  CheckGradient(cost_optimizer_);
 }
 
 Stats ToyAlgorithm::GetStats() const {
