@@ -19,8 +19,8 @@ class EpochPolicies {
  public:
   explicit EpochPolicies(std::string folder) : folder_(std::move(folder)) {}
   std::string Path(uint32_t epoch) const;
-  absl::Status Write(uint32_t epoch,
-                     std::vector<Snapshot> snapshots);  // one a member, in member order; blocks on the disk
+  // snapshots: one per member, in member order. Blocks on the disk.
+  absl::Status Write(uint32_t epoch, std::vector<Snapshot> snapshots);
   // NOT_FOUND naming the file or the member; DATA_LOSS for a damaged file.
   absl::StatusOr<PublishedPtr> Get(uint32_t epoch, uint32_t member);
 
@@ -30,7 +30,7 @@ class EpochPolicies {
   Mutex mutex_;
   bool has_kept_ ABSL_GUARDED_BY(mutex_) = false;
   uint32_t kept_epoch_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::vector<PublishedPtr> kept_ ABSL_GUARDED_BY(mutex_);  // one a member
+  std::vector<PublishedPtr> kept_ ABSL_GUARDED_BY(mutex_);  // one per member
 };
 
 }  // namespace datacom::learner

@@ -113,9 +113,7 @@ absl::Status ParseRows(const std::string& text, ExportOptions* options) {
 
 absl::Status Export(Flags flags) {
   const std::string file = flags.run_dir + "/experiment.textproto";
-  if (!std::filesystem::exists(file))
-    return absl::InvalidArgumentError(
-        absl::StrCat(flags.run_dir, " is not a run folder: it has no experiment.textproto"));
+  if (!std::filesystem::exists(file)) return NotARunFolder(flags.run_dir);
   ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadExperiment(file));
   ASSIGN_OR_RETURN(const RowSchema schema, SchemaOf(experiment));
   flags.exported.rings = flags.run_dir + "/replay";

@@ -18,6 +18,7 @@
 #include "actor/render/video.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
+#include "common/config/experiment.h"
 
 namespace datacom {
 namespace {
@@ -105,8 +106,7 @@ absl::Status WriteStill(const RenderCommand& command, std::ostream* out) {
 absl::Status WriteMap(const RenderCommand& command, const std::string& type, std::ostream* out) {
   const PlaybackOptions& playback = command.playback;
   if (!IsRunFolder(playback.what)) {
-    return absl::NotFoundError(
-        absl::StrCat("--map: ", playback.what, " is not a run folder: it has no experiment.textproto"));
+    return Annotate(NotARunFolder(playback.what), "--map");
   }
   RETURN_IF_ERROR(CheckRange("--resolution", command.resolution, 2, 1000));
   ASSIGN_OR_RETURN(const FeasibilityMap map,

@@ -36,7 +36,7 @@ struct FrameHeader {
 };
 static_assert(sizeof(FrameHeader) == 24);
 
-// The header of a payload. The payload may be changed in place if the header is computed anew.
+// The header of a payload. A payload that is changed in place needs a new header.
 FrameHeader MakeFrameHeader(const FileFormat& format, absl::string_view payload);
 // The header and the payload.
 std::string Frame(const FileFormat& format, absl::string_view payload);

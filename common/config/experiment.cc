@@ -61,6 +61,12 @@ absl::StatusOr<v1::Experiment> ParseExperiment(const std::string& text, const st
   return experiment;
 }
 
+absl::Status NotARunFolder(const std::string& path) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, " is not a run folder: it has no experiment.textproto; name the --run-dir ",
+                   "of a run, e.g. runs/cartpole-datacom-1"));
+}
+
 absl::StatusOr<v1::Experiment> LoadExperiment(const std::string& name_or_path, const std::string& folder) {
   ASSIGN_OR_RETURN(const std::string path, FindTextproto("experiment", name_or_path, folder));
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));

@@ -31,6 +31,8 @@ std::vector<std::string> ListTextprotos(const std::string& folder);
 // Loads the experiment of a name or path, see FindTextproto.
 absl::StatusOr<v1::Experiment> LoadExperiment(const std::string& name_or_path, const std::string& folder);
 absl::StatusOr<v1::Experiment> ParseExperiment(const std::string& text, const std::string& where);
+// INVALID_ARGUMENT: the folder has no experiment.textproto, so no run wrote it.
+absl::Status NotARunFolder(const std::string& path);
 // Folder of the shipped experiments: $DATACOM_EXPERIMENTS, else found from the executable's folder upwards, else that
 // of the source tree.
 std::string ExperimentFolder();

@@ -153,8 +153,9 @@ absl::Status CheckConstraints(const v1::Experiment& experiment) {
   const AlgorithmInfo* const algorithm = FindAlgorithm(experiment.algorithm());
   const bool joins = algorithm != nullptr && std::string(algorithm->acting_rule) == "safe_map";
   if (constraints.known_size() > 0 && !joins) {
-    return Wrong("constraints.known", absl::StrCat("algorithm ", experiment.algorithm(),
-                                                   " has no learned constraint that known ones could join"));
+    return Wrong("constraints.known",
+                 absl::StrCat("algorithm ", experiment.algorithm(),
+                              " learns no constraint, so known constraints cannot be joined to it"));
   }
   if (!constraints.learned()) {
     return Wrong("constraints.learned",

@@ -22,7 +22,7 @@ absl::StatusOr<Run> ReadRun(const std::string& folder) {
   Run run;
   const std::string file = folder + "/experiment.textproto";
   if (!fs::exists(file)) {
-    return absl::InvalidArgumentError(absl::StrCat(folder, " is not a run folder: it has no experiment.textproto"));
+    return NotARunFolder(folder);
   }
   run.folder = fs::path(folder).lexically_normal().string();
   ASSIGN_OR_RETURN(run.experiment, LoadExperiment(file, ExperimentFolder()));
