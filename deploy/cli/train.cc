@@ -191,7 +191,7 @@ int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster
     const bool timeout = options.max_hours > 0 && Seconds(Clock::Real().Now() - start) > options.max_hours * 3600;
     if (timeout || Stop::Process().WaitFor(kTick)) {
       display->Say(timeout ? absl::StrCat("--max-hours ", options.max_hours, " reached: draining")
-                           : "draining (interrupt again to exit at once)");
+                           : "draining (a second Ctrl-C exits at once)");
       cluster->Drain(kDrainGrace);
       for (const std::string& event : cluster->TakeEvents()) display->Say(event);
       std::printf("%s\n", ResumeHint(run).c_str());

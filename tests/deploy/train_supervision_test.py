@@ -188,13 +188,14 @@ class TrainSupervisionTest(unittest.TestCase):
                 stops = [stop[0] for stop in self.lines("stops")][-4:]
                 self.assertEqual(sorted(stops[:2]) + stops[2:], ["actor-0", "evaluator-0", "learner", "replay"])
 
-    def test_a_second_signal_ends_the_command_and_all_roles_at_once(self):
+    def test_a_second_ctrl_c_ends_the_command_and_all_roles_at_once(self):
         self.tell("actor-0.stubborn")
         process = self.train()
         self.wait_until_all_run()
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGINT)
         self.wait(lambda: ["actor-0"] in self.lines("stops"), "drain")
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGTERM)  # changes nothing: the drain has begun
+        process.send_signal(signal.SIGINT)
         self.assertEqual(self.finish(process)[0], 75)
         self.wait_for_the_end_of("actor-0")
 

@@ -140,6 +140,11 @@ class Training(RunFolder):
     def wait_for_episodes(self, count):
         self.wait(lambda: len(self.rows("episodes.csv")) >= count, f"episode {count}")
 
+    def processes(self):
+        """The process ids of the command and of all its roles."""
+        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="utf-8") as file:
+            return [self.process.pid, *map(int, file.read().split())]
+
     def role(self, role):
         """The process id of a role, or of one of several actors ("actor-2"); None when it does not run."""
         process_name = ROLES.get(role, role)

@@ -1,5 +1,6 @@
 """Small real runs with the built command: the counts are exact after any kill."""
 import os
+import re
 import signal
 import unittest
 
@@ -45,6 +46,20 @@ class TrainingTest(RunTest):
         training.arguments[training.arguments.index("20000")] = "21000"
         training.start("--resume").finish()
         training.check_complete(seeds=[0, 1], steps=21000, epochs=21)
+
+    def test_sigterm_to_every_process_at_once_still_writes_the_drain_checkpoint(self):
+        training = Training(self, "a", "--seeds", "0-31", "--steps", "200000")
+        for interruptions in (1, 2, 3):
+            before = len(training.rows("episodes.csv"))
+            training.start(*(["--resume"] if interruptions > 1 else []))
+            training.wait_for_episodes(before + 400)
+            for process in training.processes():
+                os.kill(process, signal.SIGTERM)
+            training.finish(75)
+            with open(os.path.join(training.folder, "logs", "learner.log"), encoding="utf-8") as file:
+                written = re.findall(r"interrupted; checkpoint written update=(\d+)", file.read())
+            self.assertEqual(len(written), interruptions)
+            self.assertEqual(int(written[-1]), max(int(name) for name in training.checkpoints()))
 
     def test_a_run_without_its_rows_or_checkpoints_is_not_restarted(self):
         training = Training(self, "a", "--seeds", "0", "--steps", "2000").start()

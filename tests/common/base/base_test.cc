@@ -133,13 +133,27 @@ TEST(Stop, FirstSignalRequestsADrainAndWakesTheWaiter) {
             0);
 }
 
-TEST(Stop, SecondSignalEndsTheProcessAtOnce) {
+TEST(Stop, ASecondSigintEndsTheProcessAtOnce) {
+  for (const bool terminated_before : {false, true}) {
+    EXPECT_EQ(ExitCodeOf([terminated_before] {
+                Stop::InstallSignalHandlers();
+                if (terminated_before) ::raise(SIGTERM);
+                ::raise(SIGINT);
+                ::raise(SIGINT);
+              }),
+              kExitInterrupted);
+  }
+}
+
+// A role gets SIGTERM twice when its whole process tree is terminated: from outside, and from `datacom train`.
+TEST(Stop, RepeatedSigtermIsOneRequest) {
   EXPECT_EQ(ExitCodeOf([] {
               Stop::InstallSignalHandlers();
               ::raise(SIGINT);
-              ::raise(SIGTERM);
+              for (int i = 0; i < 3; ++i) ::raise(SIGTERM);
+              ::_exit(Stop::Process().requested() ? 0 : 2);
             }),
-            kExitInterrupted);
+            0);
 }
 
 TEST(Stop, CanBeRequestedWithoutASignal) {
