@@ -55,7 +55,7 @@ grpc::Status LearnerService::Subscribe(grpc::ServerContext* context, const v1::S
 grpc::Status LearnerService::Lease(grpc::ServerContext*, const v1::LeaseRequest* request, v1::LeaseReply* reply) {
   const absl::Status hello = CheckHello(request->hello(), parts_.run_id, /*schema_fingerprint=*/0);
   if (!hello.ok()) return ToGrpc(hello);
-  if (request->evaluator().empty()) return ToGrpc(absl::InvalidArgumentError("evaluator: must be named"));
+  if (const absl::Status name = CheckName(request->evaluator()); !name.ok()) return ToGrpc(name);
   *reply = parts_.evaluations->Lease(request->evaluator());
   return grpc::Status::OK;
 }

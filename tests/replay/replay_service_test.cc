@@ -221,6 +221,33 @@ TEST_F(ReplayServiceTest, PeersOfAnotherRunAreRefusedWithoutRetry) {
   EXPECT_THAT(std::string(session.status().message()), HasSubstr("other"));
 }
 
+TEST_F(ReplayServiceTest, AnActorsNameIsShortAndPrintable) {
+  Serve(SmallExperiment(1));
+  auto stub = v1::Replay::NewStub(channel_);
+  const std::string longest(255, 'a');
+  for (const std::string& name : {std::string("actor-0"), longest}) {
+    grpc::ClientContext context;
+    v1::RegisterRequest request;
+    v1::RegisterReply reply;
+    *request.mutable_hello() = MakeHello("run", 0);
+    request.set_actor(name);
+    request.set_environments(1);
+    EXPECT_TRUE(stub->Register(&context, request, &reply).ok()) << name;
+  }
+  for (const std::string& name : {std::string(), longest + "a", std::string("a b"), std::string("a\nerror forged"),
+                                  std::string("\x1b[2J"), std::string("a\0b", 3), std::string("\xc3\xa4")}) {
+    grpc::ClientContext context;
+    v1::RegisterRequest request;
+    v1::RegisterReply reply;
+    *request.mutable_hello() = MakeHello("run", 0);
+    request.set_actor(name);
+    request.set_environments(1);
+    const grpc::Status status = stub->Register(&context, request, &reply);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << name;
+    EXPECT_THAT(status.error_message(), HasSubstr("1 to 255 printable ASCII characters without spaces"));
+  }
+}
+
 class CountingService : public ReplayService {
  public:
   using ReplayService::ReplayService;
