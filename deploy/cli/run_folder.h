@@ -35,6 +35,7 @@ class RunLock {
 };
 
 // INVALID_ARGUMENT, saying what to do, when the folder is not empty and `resume` is false, or has nothing to resume.
+// What a start leaves that was killed before it wrote experiment.textproto counts as empty.
 absl::Status CheckRunFolder(const std::string& run_dir, bool resume);
 
 // Update of the newest checkpoint. Counts one that a crash left under its second name, because the learner uses it too

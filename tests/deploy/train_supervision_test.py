@@ -242,6 +242,16 @@ class TrainSupervisionTest(unittest.TestCase):
         self.assertIn("--resume", errors)
         self.assertEqual(os.listdir(self.run_dir), ["mine.txt"])
 
+    def test_a_folder_that_was_left_before_its_experiment_was_written_can_be_used(self):
+        for folder in ("cluster", "logs", "replay", "checkpoints", "policies"):
+            os.makedirs(os.path.join(self.run_dir, folder))
+        for file in ("cluster/train.lock", "cluster/roles.lock", "run_id.tmp", "experiment.textproto.tmp"):
+            with open(os.path.join(self.run_dir, file), "w", encoding="utf-8"):
+                pass
+        self.complete()
+        code, _, errors = self.finish(self.train())
+        self.assertEqual(code, 0, errors)
+
     def test_resume_may_change_only_steps_and_names_any_other_difference(self):
         self.complete()
         self.assertEqual(self.finish(self.train())[0], 0)
