@@ -216,6 +216,11 @@ void ClearRunFolder(const std::string& run_dir, bool remove_folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(run_dir, error)) fs::remove_all(entry.path(), error);
 }
 
+std::string ReadRunId(const std::string& run_dir) {
+  const absl::StatusOr<std::string> content = ReadFile(run_dir + "/run_id");
+  return content.ok() ? std::string(absl::StripAsciiWhitespace(*content)) : "";
+}
+
 std::string ExperimentFile(const std::string& run_dir) { return run_dir + "/experiment.textproto"; }
 
 std::string AddressFile(const std::string& run_dir, const std::string& process, const std::string& kind) {
