@@ -15,6 +15,7 @@ class ReplayDrawStream final : public StoreStream<v1::DrawRequest, v1::DrawReply
   explicit ReplayDrawStream(ReplayService* service) : StoreStream(service) {}
   absl::Status Handle(const v1::DrawRequest& request) override;
   bool Next(bool tick) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Opened() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return greeted_; }
   void Leave() override;
 
   bool greeted_ ABSL_GUARDED_BY(mutex_) = false;

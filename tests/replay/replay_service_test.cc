@@ -221,6 +221,51 @@ TEST_F(ReplayServiceTest, PeersOfAnotherRunAreRefusedWithoutRetry) {
   EXPECT_THAT(std::string(session.status().message()), HasSubstr("other"));
 }
 
+TEST_F(ReplayServiceTest, AStreamThatIsNotOpenedIsEndedAfterThirtySeconds) {
+  Serve(SmallExperiment(1));
+  auto stub = v1::Replay::NewStub(channel_);
+  grpc::ClientContext insert_context, draw_context, late_context;
+  const auto insert = stub->Insert(&insert_context);
+  const auto draw = stub->Draw(&draw_context);
+  const auto late = stub->Draw(&late_context);
+  auto session = Join("actor-0");
+  Produce(session.get(), 11);
+  clock_.Advance(std::chrono::seconds(29));
+  service_->Tick();
+  v1::DrawRequest request;
+  *request.mutable_hello() = MakeHello("run", SmallSchema().fingerprint());
+  request.set_draw_update(1);
+  ASSERT_TRUE(late->Write(request));
+  v1::DrawReply drawn;
+  ASSERT_TRUE(late->Read(&drawn)) << "it is opened in time";
+  std::atomic<bool> ended{false};
+  std::thread silent([&] {
+    v1::InsertReply insert_reply;
+    v1::DrawReply draw_reply;
+    EXPECT_FALSE(insert->Read(&insert_reply));
+    EXPECT_FALSE(draw->Read(&draw_reply));
+    for (const grpc::Status& status : {insert->Finish(), draw->Finish()}) {
+      EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED) << status.error_message();
+      EXPECT_THAT(status.error_message(), HasSubstr("no opening message within 30 s"));
+    }
+    ended = true;
+  });
+  const auto deadline = std::chrono::steady_clock::now() + kLong;
+  while (!ended && std::chrono::steady_clock::now() < deadline) {
+    clock_.Advance(std::chrono::seconds(31));
+    service_->Tick();
+    std::this_thread::yield();
+  }
+  EXPECT_TRUE(ended) << "the replay keeps them";
+  insert_context.TryCancel();
+  draw_context.TryCancel();
+  silent.join();
+  EXPECT_TRUE(session->status().ok());
+  EXPECT_TRUE(late->Write(request)) << "an open stream may be silent";
+  ASSERT_TRUE(late->Read(&drawn));
+  late->WritesDone();
+}
+
 TEST_F(ReplayServiceTest, AnActorsNameIsShortAndPrintable) {
   Serve(SmallExperiment(1));
   auto stub = v1::Replay::NewStub(channel_);
