@@ -86,9 +86,8 @@ absl::Status Serve(const Flags& flags) {
   RETURN_IF_ERROR(WriteAddressFile(flags.address_file, server->address()));
   spdlog::info("replay serves address={} run={} folder={} members={}", server->address(), flags.run_id, flags.folder,
                experiment.members_size());
-  bool healthy = true;
-  while (!Stop::Process().WaitFor(kTick)) {
-    if (healthy && !store->health().ok()) server->SetServing(healthy = false);
+  // A store whose disk has failed accepts nothing more. The next process reads what is durable.
+  while (store->health().ok() && !Stop::Process().WaitFor(kTick)) {
   }
   server->SetServing(false);
   service.Drain();

@@ -165,7 +165,8 @@ void ReplayService::TickLoop(std::chrono::milliseconds period) {
 }
 
 absl::Status ReplayService::CheckOpen() const {
-  return draining() ? absl::UnavailableError("the replay is stopping; try again when it is back") : absl::OkStatus();
+  if (draining()) return absl::UnavailableError("the replay is stopping; try again when it is back");
+  return store_->health();
 }
 
 bool ReplayService::draining() const {

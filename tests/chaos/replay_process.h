@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -60,6 +61,17 @@ class ReplayProcess {
   int End(int signal) {
     ::kill(pid_, signal);
     return Wait(&pid_);
+  }
+  // The wait status once it has ended by itself; nothing if it still runs after kLong.
+  std::optional<int> AwaitEnd() {
+    int status = 0;
+    const auto deadline = std::chrono::steady_clock::now() + kLong;
+    while (::waitpid(pid_, &status, WNOHANG) == 0) {
+      if (std::chrono::steady_clock::now() > deadline) return std::nullopt;
+      std::this_thread::yield();
+    }
+    pid_ = 0;
+    return status;
   }
   // The exit code of `datacom-replay --healthcheck`.
   int HealthCheck() {

@@ -4,7 +4,7 @@ import re
 import signal
 import unittest
 
-from running import RunTest, Training, run
+from running import FAILING_DISK, RunTest, Training, run
 
 
 class TrainingTest(RunTest):
@@ -60,6 +60,21 @@ class TrainingTest(RunTest):
                 written = re.findall(r"interrupted; checkpoint written update=(\d+)", file.read())
             self.assertEqual(len(written), interruptions)
             self.assertEqual(int(written[-1]), max(int(name) for name in training.checkpoints()))
+
+    def test_a_run_survives_a_disk_that_fails_for_a_moment(self):
+        failing = os.path.join(self.folder, "disk_fails")
+        training = Training(self, "a", "--seeds", "0-1", "--steps", "6000", overrides=["replay.sync=true"])
+        training.environment = dict(os.environ, LD_PRELOAD=FAILING_DISK, DATACOM_TEST_DISK_FAILS=failing)
+        training.start().wait_for_episodes(60)
+        replay = training.role("replay")
+        with open(failing, "w", encoding="utf-8"):
+            pass
+        training.wait(lambda: training.role("replay") != replay, "end of the replay")
+        os.unlink(failing)
+        self.assertIn("replay ended (exit code 1); restarting", training.finish())
+        with open(os.path.join(training.folder, "logs", "replay.log"), encoding="utf-8") as file:
+            self.assertIn("the replay's disk failed; no more rows are accepted: msync", file.read())
+        training.check_complete(seeds=[0, 1], steps=6000, epochs=6)
 
     def test_a_run_without_its_rows_or_checkpoints_is_not_restarted(self):
         training = Training(self, "a", "--seeds", "0", "--steps", "2000").start()

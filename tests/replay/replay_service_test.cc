@@ -1,4 +1,9 @@
+// This program replaces msync, so that the disk can fail.
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <cerrno>
 #include <filesystem>
 
 #include "common/rpc/channel.h"
@@ -20,6 +25,19 @@ using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
 constexpr milliseconds kLong{20000};
+std::atomic<bool> disk_fails{false};
+
+}  // namespace
+}  // namespace datacom
+
+extern "C" int msync(void* address, size_t bytes, int flags) {
+  if (!datacom::disk_fails) return static_cast<int>(::syscall(SYS_msync, address, bytes, flags));
+  errno = EIO;
+  return -1;
+}
+
+namespace datacom {
+namespace {
 
 class ReplayServiceTest : public ::testing::Test {
  protected:
@@ -219,6 +237,34 @@ TEST_F(ReplayServiceTest, PeersOfAnotherRunAreRefusedWithoutRetry) {
   const auto session = InsertSession::Register(options);
   EXPECT_EQ(session.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(session.status().message()), HasSubstr("other"));
+}
+
+// SmallExperiment that waits for the disk, so that the next insert notices when it fails.
+v1::Experiment SyncExperiment() {
+  v1::Experiment experiment = SmallExperiment(1);
+  experiment.mutable_replay()->set_sync(true);
+  return experiment;
+}
+
+TEST_F(ReplayServiceTest, AfterTheDiskFailedALearnerIsToldThatReason) {
+  Serve(SyncExperiment());
+  channel_ = MakeChannel(server_->address());
+  auto session = Join("actor-0");
+  Produce(session.get(), 5);
+  auto learner = Learner();
+  learner->Request(1);
+  disk_fails = true;
+  const auto chunk = MakeChunk(0, 0, SimpleRows(5, 2));
+  ASSERT_TRUE(session->Append(0, 2, chunk.columns()).ok());
+  std::string words;
+  const auto deadline = std::chrono::steady_clock::now() + kLong;
+  while (words.find("disk failed") == std::string::npos && std::chrono::steady_clock::now() < deadline) {
+    clock_.Advance(std::chrono::seconds(3));
+    service_->Tick();
+    words = std::string(learner->Next(milliseconds(20)).status().message());
+  }
+  disk_fails = false;
+  EXPECT_THAT(words, HasSubstr("the replay's disk failed; no more rows are accepted: msync"));
 }
 
 TEST_F(ReplayServiceTest, AStreamThatIsNotOpenedIsEndedAfterThirtySeconds) {
