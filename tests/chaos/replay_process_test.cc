@@ -124,5 +124,24 @@ TEST(ReplayProcessTest, AFailedDiskEndsItWith1AndItsSuccessorHasTheAcknowledgedR
   EXPECT_EQ(info->members(0).inserted(), session->allowance(0).next_sequence);
 }
 
+TEST(ReplayProcessTest, ADiskThatHangsEndsItWith1AfterTheStallTime) {
+  testing::TemporaryFolder folder;
+  v1::Experiment experiment = ProcessExperiment(1);
+  experiment.mutable_replay()->set_sync(true);
+  testing::ReplayProcess replay(
+      folder.path(), experiment,
+      {"LD_PRELOAD=" DATACOM_FAILING_DISK, "DATACOM_TEST_DISK_HANGS=" + folder.path() + "/hang"});
+  replay.set_stall_minutes("0.05");
+  ASSERT_NO_FATAL_FAILURE(replay.Start());
+  const auto session = testing::JoinReplay(MakeChannel(replay.address()), 1, CartPoleSchema().fingerprint());
+  ASSERT_TRUE(session != nullptr && Produce(session.get(), 0, 16));
+  ASSERT_TRUE(session->Flush(kLong).ok());
+  ASSERT_TRUE(WriteFileAtomically(folder.path() + "/hang", "").ok());
+  ASSERT_TRUE(Produce(session.get(), 0, 17));  // its commit waits for the disk with the store's mutex held
+  const std::optional<int> status = replay.AwaitEnd();
+  ASSERT_TRUE(status.has_value()) << "it still runs";
+  EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 1) << "status " << *status;
+}
+
 }  // namespace
 }  // namespace datacom

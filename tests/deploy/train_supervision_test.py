@@ -303,6 +303,12 @@ class TrainSupervisionTest(unittest.TestCase):
         self.assertIn("datacom-learner", errors)
         self.assertFalse(os.path.exists(self.run_dir))
 
+    def test_a_run_without_progress_ends_with_1_and_the_reason(self):
+        code, _, errors = self.finish(self.train("--stall-minutes", "0.02"))  # fake roles never answer
+        self.assertEqual(code, 1)
+        self.assertIn("no row, update or evaluation for 0.02 minutes; learner: no answer; replay: no answer", errors)
+        self.assertIn("--resume", errors)
+
     def test_max_hours_drains_and_exits_75(self):
         code, output, _ = self.finish(self.train("--max-hours", "0.00001"))
         self.assertEqual(code, 75)
