@@ -27,6 +27,8 @@ constexpr int kKeepaliveTimeoutMs = 10000;
 constexpr int kFirstBackoffMs = 50;
 constexpr int kMaxBackoffMs = 2000;
 constexpr double kBackoffJitter = 0.2;
+// Largest request: a chunk of 4 MiB and what surrounds it. Replies may be larger.
+constexpr int kMaxRequestBytes = (4 << 20) + (64 << 10);
 
 // Full names of this project's services among `services` (grpc::Service does not expose its name).
 std::vector<std::string> ServiceNames(const std::vector<grpc::Service*>& services) {
@@ -73,7 +75,7 @@ absl::StatusOr<std::unique_ptr<grpc::Server>> Listen(const std::string& address,
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kKeepaliveMs / 4);
-  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
   for (grpc::Service* service : services) builder.RegisterService(service);
   std::optional<Silence> silence;

@@ -339,6 +339,23 @@ TEST_F(ReplayServiceTest, AnActorsNameIsShortAndPrintable) {
   }
 }
 
+// Each stream may hold one request while it arrives.
+TEST_F(ReplayServiceTest, ARequestLargerThanTheLargestChunkIsNotTakenIntoMemory) {
+  Serve(SmallExperiment(1));
+  const auto stub = v1::Replay::NewStub(MakeChannel(server_->address()));
+  for (const auto& [bytes, code] : {std::pair(4 << 20, grpc::StatusCode::INVALID_ARGUMENT),
+                                    std::pair(5 << 20, grpc::StatusCode::RESOURCE_EXHAUSTED)}) {
+    grpc::ClientContext context;
+    const auto stream = stub->Insert(&context);
+    v1::InsertRequest request;
+    request.mutable_chunk()->set_columns(std::string(bytes, 'x'));
+    stream->Write(request);
+    v1::InsertReply reply;
+    EXPECT_FALSE(stream->Read(&reply));
+    EXPECT_EQ(stream->Finish().error_code(), code) << bytes;
+  }
+}
+
 class CountingService : public ReplayService {
  public:
   using ReplayService::ReplayService;
