@@ -76,6 +76,15 @@ class TrainingTest(RunTest):
             self.assertIn("the replay's disk failed; no more rows are accepted: msync", file.read())
         training.check_complete(seeds=[0, 1], steps=6000, epochs=6)
 
+    def test_a_run_whose_learner_is_frozen_ends_with_1_and_the_reason_and_can_be_resumed(self):
+        training = Training(self, "a", "--seeds", "0", "--steps", "20000").start("--stall-minutes", "0.3")
+        training.wait_for_episodes(50)
+        os.kill(training.role("learner"), signal.SIGSTOP)
+        output = training.finish(1)
+        self.assertIn("no row, update or evaluation for 0.3 minutes; learner: no answer; replay: actor-0 waits for learner", output)
+        training.start("--resume").finish()
+        training.check_complete(seeds=[0], steps=20000, epochs=20)
+
     def test_a_run_without_its_rows_or_checkpoints_is_not_restarted(self):
         training = Training(self, "a", "--seeds", "0", "--steps", "2000").start()
         training.finish()
