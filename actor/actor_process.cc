@@ -102,10 +102,14 @@ absl::Status ActOneSession(const ProcessOptions& options, Acting* acting, bool* 
   subscription.member_count = registration.member_count();
   subscription.changes = changes;
   const std::unique_ptr<SnapshotSubscriber> subscriber = SnapshotSubscriber::Start(subscription);
+  const Watchdog watchdog("the actor's loop", Minutes(options.stall_minutes));
   Rollout::Options rollout_options;
   rollout_options.environments = options.environments;
   rollout_options.wait = [changes](std::chrono::nanoseconds timeout) { changes->Wait(timeout); };
-  rollout_options.stop = [] { return Stop::Process().requested(); };
+  rollout_options.stop = [&watchdog] {  // asked before every step and after every wait for a peer
+    watchdog.Mark();
+    return Stop::Process().requested();
+  };
   rollout_options.on_ready = [acting] { acting->health->SetServing(true); };
   ASSIGN_OR_RETURN(const std::unique_ptr<Rollout> rollout,
                    Rollout::Make(std::move(parts), session.get(), subscriber.get(), &*acting->series, rollout_options));
@@ -148,7 +152,11 @@ absl::Status RunEvaluator(const ProcessOptions& options) {
       MakeEvaluationSource(MakeChannel(options.learner, security), options.run_id, options.name);
   std::unique_ptr<Metrics> metrics;
   Evaluator::Options evaluator_options;
-  evaluator_options.wait = [](std::chrono::milliseconds timeout) { return Stop::Process().WaitFor(timeout); };
+  const Watchdog watchdog("the evaluator's loop", Minutes(options.stall_minutes));
+  evaluator_options.wait = [&watchdog](std::chrono::milliseconds timeout) {  // called at every step and every retry
+    watchdog.Mark();
+    return Stop::Process().WaitFor(timeout);
+  };
   evaluator_options.make_player = EpisodePlayer::Make;
   evaluator_options.on_experiment = [&](const v1::Experiment& experiment) {
     absl::StatusOr<std::unique_ptr<Metrics>> started = StartMetrics(options, "evaluator", experiment);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "common/base/stall.h"
 
 namespace datacom {
 
@@ -22,6 +23,7 @@ struct ProcessOptions {
   std::string address_file;                    // receives the health address; empty = not written
   std::string metrics_listen = "127.0.0.1:0";  // /metrics; empty = none
   std::string metrics_address_file;
+  double stall_minutes = kStallMinutes;  // ends the process when its loop hangs for so long (common/base/stall.h)
 };
 
 // OK: every member has all its rows. CANCELLED: stopped; all rows are acknowledged, or the grace period of 5 s ran out.

@@ -15,6 +15,7 @@
 #include "actor/play/export_command.h"
 #include "actor/play/rollout_command.h"
 #include "common/base/log.h"
+#include "common/base/stall.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/base/version.h"
@@ -58,6 +59,9 @@ void AddProcessFlags(CLI::App* app, Flags* flags) {
   app->add_option("--metrics-address-file", process.metrics_address_file, "File to write the bound metrics address to");
   app->add_flag("--evaluate", flags->evaluate, "Same as the command evaluate");
   app->add_flag("--die-with-parent", flags->die_with_parent, "Stop when the process that started this one dies");
+  app->add_option("--stall-minutes", process.stall_minutes, kStallHelp)
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
   app->add_option("--healthcheck", flags->healthcheck, "Check whether the server at this address serves, then exit")
       ->check(Address(1));
 }

@@ -74,7 +74,7 @@ grpc::ServerUnaryReactor* LearnerService::Lease(grpc::CallbackServerContext* con
                                                 v1::LeaseReply* reply) {
   const auto run = [&]() -> absl::Status {
     RETURN_IF_ERROR(CheckRun(request->hello()));
-    if (request->evaluator().empty()) return absl::InvalidArgumentError("evaluator: must be named");
+    RETURN_IF_ERROR(CheckName(request->evaluator()));
     *reply = served_.evaluations.Lease(request->evaluator());
     return absl::OkStatus();
   };

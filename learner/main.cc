@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
+#include "common/base/stall.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/base/version.h"
@@ -26,6 +27,7 @@ struct Flags {
   ProcessOptions process;
   std::string experiment, replay, device, tls, healthcheck;
   bool die_with_parent = false;
+  double stall_minutes = kStallMinutes;
 };
 
 void Declare(CLI::App* app, Flags* flags) {
@@ -52,6 +54,9 @@ void Declare(CLI::App* app, Flags* flags) {
   app->add_option("--healthcheck", flags->healthcheck, "Check whether the server at this address serves, then exit")
       ->check(Address(1));
   app->add_flag("--die-with-parent", flags->die_with_parent, "Stop when the process that started this one dies");
+  app->add_option("--stall-minutes", flags->stall_minutes, kStallHelp)
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
   app->set_version_flag("--version", absl::StrCat("datacom-learner ", Version(), " ", Revision()));
 }
 
@@ -76,7 +81,9 @@ absl::Status Run(Flags flags) {
 
   ProcessSeams seams;
   seams.make_algorithm = [](const AlgorithmConfig& config) { return MakeAlgorithm(config); };
-  seams.wait_for_stop = [](std::chrono::milliseconds timeout) {
+  const Watchdog watchdog("the training loop", Minutes(flags.stall_minutes));
+  seams.wait_for_stop = [&watchdog](std::chrono::milliseconds timeout) {  // called at every update and every wait
+    watchdog.Mark();
     return timeout.count() == 0 ? Stop::Process().requested() : Stop::Process().WaitFor(timeout);
   };
   seams.open_draws = [&flags](uint64_t fingerprint, uint32_t incarnation) {

@@ -161,12 +161,14 @@ absl::Status Trainer::NextUpdate(Prefetch* prefetch, PreparedUpdate** prepared) 
     if (!absl::IsDeadlineExceeded(next.status())) return Annotate(next.status(), "draws from the replay");
     if (wait_for_stop_(std::chrono::milliseconds(0))) return absl::CancelledError("asked to stop");
     RETURN_IF_ERROR(WriteCompletedEpochs());
-    const std::string why = prefetch->waiting_for();
-    served_.status.SetPhase(update_ == 0 && why.empty() ? "connecting" : "waiting", why);
+    const std::string named = prefetch->waiting_for();
+    const std::string why = !named.empty()         ? named
+                            : prefetch->decoding() ? "the draw has come and is being decoded"
+                                                   : "the draw has not come yet";
+    served_.status.SetPhase(update_ == 0 && named.empty() ? "connecting" : "waiting", why);
     const Clock::Time now = clock_.Now();
     if (Seconds(now - logged) >= kWaitLogSeconds) {
-      spdlog::warn("waiting for the batch of update={} for {:.0f} s: {}", update_ + 1, Seconds(now - begin),
-                   why.empty() ? "rows are arriving" : why);
+      spdlog::warn("waiting for the batch of update={} for {:.0f} s: {}", update_ + 1, Seconds(now - begin), why);
       logged = now;
     }
   }

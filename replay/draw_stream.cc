@@ -54,15 +54,16 @@ bool ReplayDrawStream::Next(bool tick) {
     sent_wait_.clear();
     return true;
   }
-  if (!absl::IsUnavailable(drawn)) {
-    End(ToGrpc(drawn));
+  if (const absl::Status failed = absl::IsUnavailable(drawn) ? store->health() : drawn; !failed.ok()) {
+    End(ToGrpc(failed));
     return false;
   }
   if (!waiting_) waiting_since_ = clock.Now();
   waiting_ = true;
   if (!tick || Seconds(clock.Now() - waiting_since_) < kExpectedWaitSeconds) return false;
-  const std::string wait =
-      absl::StrCat("update ", queued_.front(), " waits: ", store->DescribeMissingRows(queued_.front()));
+  const std::string missing = store->DescribeMissingRows(queued_.front());
+  if (missing.empty()) return false;  // the rows have come in the meantime: the next call draws
+  const std::string wait = absl::StrCat("update ", queued_.front(), " waits: ", missing);
   if (sent_wait_.empty()) spdlog::info("draw waits update={} for={:?}", queued_.front(), wait);
   if (wait == sent_wait_) return false;
   reply_.Clear();

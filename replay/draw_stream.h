@@ -15,10 +15,11 @@ class ReplayDrawStream final : public StoreStream<v1::DrawRequest, v1::DrawReply
   explicit ReplayDrawStream(ReplayService* service) : StoreStream(service) {}
   absl::Status Handle(const v1::DrawRequest& request) override;
   bool Next(bool tick) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Opened() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return greeted_; }
   void Leave() override;
 
   bool greeted_ ABSL_GUARDED_BY(mutex_) = false;
-  uint32_t incarnation_ ABSL_GUARDED_BY(mutex_) = 0;  // of the learner, from its first message
+  uint32_t incarnation_ ABSL_GUARDED_BY(mutex_) = 0;     // of the learner, from its first message
   std::deque<uint64_t> queued_ ABSL_GUARDED_BY(mutex_);  // updates to draw
   Clock::Time waiting_since_ ABSL_GUARDED_BY(mutex_){};
   bool waiting_ ABSL_GUARDED_BY(mutex_) = false;

@@ -13,6 +13,7 @@ class InsertStream final : public StoreStream<v1::InsertRequest, v1::InsertReply
   absl::Status Handle(const v1::InsertRequest& request) override;
   absl::Status Open(const v1::InsertOpen& open);
   bool Next(bool tick) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Opened() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stream_ != 0; }
   void Leave() override;
 
   uint32_t session_ ABSL_GUARDED_BY(mutex_) = 0;

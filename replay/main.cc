@@ -11,6 +11,7 @@
 #include "common/acting/acting_rule.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
+#include "common/base/stall.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/base/version.h"
@@ -34,6 +35,7 @@ struct Flags {
   std::string experiment, run_id, folder, listen = "127.0.0.1:0", address_file;
   std::string health_listen, tls, metrics_listen, metrics_address_file, healthcheck;
   bool die_with_parent = false;
+  double stall_minutes = kStallMinutes;
   std::string run_dir, members, rows;  // export-dataset's arguments, not parsed yet
   ExportOptions exported;
 };
@@ -86,9 +88,10 @@ absl::Status Serve(const Flags& flags) {
   RETURN_IF_ERROR(WriteAddressFile(flags.address_file, server->address()));
   spdlog::info("replay serves address={} run={} folder={} members={}", server->address(), flags.run_id, flags.folder,
                experiment.members_size());
-  bool healthy = true;
-  while (!Stop::Process().WaitFor(kTick)) {
-    if (healthy && !store->health().ok()) server->SetServing(healthy = false);
+  {
+    const Watchdog watchdog("the replay's store", Minutes(flags.stall_minutes));
+    // A store whose disk has failed accepts nothing more. The next process reads what is durable.
+    while (store->health().ok() && !Stop::Process().WaitFor(kTick)) watchdog.Mark();
   }
   server->SetServing(false);
   service.Drain();
@@ -175,6 +178,7 @@ int Main(int argc, char** argv) {
   app.add_option("--healthcheck", flags.healthcheck, "Check whether the server at this address serves, then exit")
       ->check(Address(1));
   app.add_flag("--die-with-parent", flags.die_with_parent, "Stop when the process that started this one dies");
+  app.add_option("--stall-minutes", flags.stall_minutes, kStallHelp)->capture_default_str()->check(CLI::PositiveNumber);
   app.require_subcommand(0, 1);
   const CLI::App* exporting = AddExport(&app, &flags);
   try {

@@ -70,6 +70,7 @@ grpc::ServerUnaryReactor* ReplayService::Register(grpc::CallbackServerContext* c
   const auto run = [&]() -> absl::Status {
     RETURN_IF_ERROR(
         CheckHello(request->hello(), store_->options().run_id, 0));  // the actor learns the schema from the reply
+    RETURN_IF_ERROR(CheckName(request->actor()));
     RETURN_IF_ERROR(CheckOpen());
     ASSIGN_OR_RETURN(*reply, store_->Register(request->actor(), request->incarnation(), request->environments()));
     spdlog::info("actor registered actor={} session={} members={}+{}", request->actor(), reply->session(),
@@ -164,7 +165,8 @@ void ReplayService::TickLoop(std::chrono::milliseconds period) {
 }
 
 absl::Status ReplayService::CheckOpen() const {
-  return draining() ? absl::UnavailableError("the replay is stopping; try again when it is back") : absl::OkStatus();
+  if (draining()) return absl::UnavailableError("the replay is stopping; try again when it is back");
+  return store_->health();
 }
 
 bool ReplayService::draining() const {

@@ -55,7 +55,7 @@ class ReplayService : public v1::Replay::CallbackService {
   void Add(const std::shared_ptr<StoreListener>& listener);
   void Remove(StoreListener* listener);
   void NotifyAll();
-  absl::Status CheckOpen() const;  // UNAVAILABLE while draining
+  absl::Status CheckOpen() const;  // UNAVAILABLE while draining and after the disk failed
 
  private:
   std::vector<std::shared_ptr<StoreListener>> Listeners() const;

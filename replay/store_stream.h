@@ -1,11 +1,13 @@
 // Base class of the replay's insert and draw streams. At most one read and one write are in flight; each reply is taken
-// from the store when the stream can write; the stream ends after the write in flight. Lives until OnDone; shared with
-// the service, which notifies it. Thread-safe; waits only for the store's calls.
+// from the store when the stream can write; the stream ends after the write in flight. A stream whose peer sends no
+// opening message for kOpenSeconds is ended. Lives until OnDone; shared with the service, which notifies it.
+// Thread-safe; waits only for the store's calls.
 #ifndef DATACOM_REPLAY_STORE_STREAM_H_
 #define DATACOM_REPLAY_STORE_STREAM_H_
 
 #include <memory>
 
+#include "absl/strings/str_cat.h"
 #include "common/rpc/channel.h"
 #include "replay/replay_service.h"
 
@@ -52,7 +54,15 @@ class StoreStream : public grpc::ServerBidiReactor<Request, Reply>, public Store
     service_->Remove(this);  // may destroy this
   }
   void OnChange() final { Pump(false); }
-  void OnTick() final { Pump(true); }
+  void OnTick() final {
+    {
+      MutexLock lock(&mutex_);
+      if (!Opened() && Seconds(service_->store()->options().clock->Now() - started_) >= kOpenSeconds) {
+        End(ToGrpc(absl::DeadlineExceededError(absl::StrCat("no opening message within ", kOpenSeconds, " s"))));
+      }
+    }
+    Pump(true);
+  }
   void Close(const grpc::Status& status) final {
     {
       MutexLock lock(&mutex_);
@@ -62,10 +72,12 @@ class StoreStream : public grpc::ServerBidiReactor<Request, Reply>, public Store
   }
 
  protected:
-  explicit StoreStream(ReplayService* service) : service_(service) {}
+  explicit StoreStream(ReplayService* service)
+      : service_(service), started_(service->store()->options().clock->Now()) {}
   virtual absl::Status Handle(const Request& request) = 0;  // an error ends the stream
   // Fills reply_ with the next message; returns false when there is none. May End the stream.
   virtual bool Next(bool tick) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
+  virtual bool Opened() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
   virtual void Leave() = 0;  // the stream is over
   // The first status counts.
   void End(const grpc::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -96,6 +108,9 @@ class StoreStream : public grpc::ServerBidiReactor<Request, Reply>, public Store
     this->Finish(status);
   }
 
+  static constexpr int kOpenSeconds = 30;
+
+  const Clock::Time started_;
   Request request_;  // of the read in flight
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;

@@ -20,10 +20,16 @@ int EventFd() {
   return fd;
 }
 
-void OnSignal(int) {
-  if (stop_requested.exchange(true)) ::_exit(kExitInterrupted);
+void RequestStop() {
+  if (stop_requested.exchange(true)) return;
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(EventFd(), &one, sizeof one);
+}
+
+void OnSignal(int number) {
+  static std::atomic<bool> interrupted{false};
+  if (number == SIGINT && interrupted.exchange(true)) ::_exit(kExitInterrupted);
+  RequestStop();
 }
 
 }  // namespace
@@ -44,11 +50,7 @@ void Stop::InstallSignalHandlers() {
 
 bool Stop::requested() const { return stop_requested.load(std::memory_order_relaxed); }
 
-void Stop::Request() {
-  if (stop_requested.exchange(true)) return;
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(EventFd(), &one, sizeof one);
-}
+void Stop::Request() { RequestStop(); }
 
 bool Stop::WaitFor(std::chrono::milliseconds timeout) const {
   pollfd entry = {EventFd(), POLLIN, 0};

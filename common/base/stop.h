@@ -1,5 +1,7 @@
-// Stopping: SIGINT and SIGTERM request a drain; a second signal ends the process immediately with exit code 75.
-// Thread-safe. Install once, early in main; requested() may be polled from anywhere, WaitFor blocks.
+// Stopping: SIGINT and SIGTERM request a drain. A second SIGINT ends the process at once with exit code 75. Further
+// SIGTERMs change nothing, because a role gets two when its whole process tree is terminated: one from outside and one
+// from `datacom train`; whoever has no more patience sends SIGKILL. Thread-safe. Install once, early in main;
+// requested() may be polled from anywhere, WaitFor blocks.
 #ifndef DATACOM_COMMON_BASE_STOP_H_
 #define DATACOM_COMMON_BASE_STOP_H_
 

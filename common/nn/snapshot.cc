@@ -161,7 +161,7 @@ absl::Status WriteSnapshotFile(const std::string& path, const std::vector<Snapsh
 }
 
 absl::StatusOr<std::vector<Snapshot>> ReadSnapshotFile(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string content, ReadFramedFile(kFormat, path));
+  ASSIGN_OR_RETURN(std::string content, ReadFramedFile(kFormat, path));
   absl::string_view rest = content;
   uint32_t count = 0;
   if (!TakeValue(&rest, &count)) return absl::DataLossError(absl::StrCat(path, " ends inside its header"));

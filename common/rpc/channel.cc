@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/log.h"
@@ -26,6 +28,8 @@ constexpr int kKeepaliveTimeoutMs = 10000;
 constexpr int kFirstBackoffMs = 50;
 constexpr int kMaxBackoffMs = 2000;
 constexpr double kBackoffJitter = 0.2;
+// Largest request: a chunk of 4 MiB and what surrounds it. Replies may be larger.
+constexpr int kMaxRequestBytes = (4 << 20) + (64 << 10);
 
 // Full names of this project's services among `services` (grpc::Service does not expose its name).
 std::vector<std::string> ServiceNames(const std::vector<grpc::Service*>& services) {
@@ -72,7 +76,7 @@ absl::StatusOr<std::unique_ptr<grpc::Server>> Listen(const std::string& address,
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kKeepaliveMs / 4);
-  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
   builder.SetResourceQuota(grpc::ResourceQuota("server").Resize(kTransportBytes));
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
   for (grpc::Service* service : services) builder.RegisterService(service);
@@ -169,6 +173,14 @@ absl::Status CheckHello(const v1::Hello& hello, const std::string& run_id, uint6
   return absl::OkStatus();
 }
 
+absl::Status CheckName(absl::string_view name) {
+  if (!name.empty() && name.size() <= kMaxNameLength && std::all_of(name.begin(), name.end(), absl::ascii_isgraph))
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("name \"", absl::CHexEscape(name.substr(0, 32)), "\" of ", name.size(),
+                                                 " bytes: a name has 1 to ", kMaxNameLength,
+                                                 " printable ASCII characters without spaces"));
+}
+
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const std::string& address,
                                                       const std::vector<grpc::Service*>& services,
                                                       const ServerOptions& options) {
@@ -177,11 +189,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const std::string& address
                  address);
   }
   std::unique_ptr<Server> server(new Server);
-  ASSIGN_OR_RETURN(server->server_,
-                   Listen(address, services, options.security, &server->address_));
+  ASSIGN_OR_RETURN(server->server_, Listen(address, services, options.security, &server->address_));
   if (!options.health_listen.empty()) {
-    ASSIGN_OR_RETURN(server->health_,
-                     Listen(options.health_listen, {}, Security(), &server->health_address_));
+    ASSIGN_OR_RETURN(server->health_, Listen(options.health_listen, {}, Security(), &server->health_address_));
   }
   server->service_names_ = ServiceNames(services);
   server->SetServing(true);

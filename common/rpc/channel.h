@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/rpc/security.h"
 #include "datacom/v1/common.pb.h"
 #include "grpcpp/grpcpp.h"
@@ -51,6 +52,11 @@ class Backoff {
 // fingerprint differ; schema_fingerprint 0 skips that check.
 v1::Hello MakeHello(const std::string& run_id, uint64_t schema_fingerprint);
 absl::Status CheckHello(const v1::Hello& hello, const std::string& run_id, uint64_t schema_fingerprint);
+
+// INVALID_ARGUMENT unless an actor's or evaluator's name has 1 to kMaxNameLength printable ASCII characters without
+// spaces: names appear in logs, metrics and messages for people.
+inline constexpr size_t kMaxNameLength = 255;
+absl::Status CheckName(absl::string_view name);
 
 struct ServerOptions {
   Security security;

@@ -68,7 +68,7 @@ class DrawStreamImpl final : public DrawStream {
       const auto left = deadline - std::chrono::steady_clock::now();
       if (left <= left.zero()) {
         if (!synced_) return absl::DeadlineExceededError(absl::StrCat("the replay cannot be reached: ", last_error_));
-        return absl::DeadlineExceededError(waiting_for_.empty() ? "no draw yet" : waiting_for_);
+        return absl::DeadlineExceededError(waiting_for_.empty() ? "the replay has not answered yet" : waiting_for_);
       }
       changed_.WaitFor(&mutex_, left);
     }
@@ -183,7 +183,8 @@ class DrawStreamImpl final : public DrawStream {
   bool announce_ ABSL_GUARDED_BY(mutex_) = false;
   Backoff backoff_ ABSL_GUARDED_BY(mutex_);
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
-  std::string waiting_for_ ABSL_GUARDED_BY(mutex_), last_error_ ABSL_GUARDED_BY(mutex_);
+  std::string waiting_for_ ABSL_GUARDED_BY(mutex_);
+  std::string last_error_ ABSL_GUARDED_BY(mutex_) = "not connected yet";
   grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;   // the owner thread left its loop

@@ -1,12 +1,15 @@
 #include "common/rpc/security.h"
 
-#include <filesystem>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
 
@@ -15,14 +18,26 @@ namespace {
 
 constexpr char kAuthorization[] = "authorization";
 
-absl::StatusOr<std::string> ReadSecret(const std::string& path) {
+// A secret may be read by its owner alone. The group may read one of root, unless this process is root: Kubernetes
+// mounts secrets that way for processes of other users.
+absl::Status CheckMode(const std::string& path) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0) return absl::OkStatus();  // reading it will say why
+  const bool mounted = info.st_uid == 0 && ::geteuid() != 0;
+  if ((info.st_mode & (mounted ? 0037 : 0077)) == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("tls: %s has mode %04o: other users can read or change this secret; type: chmod 600 %s", path,
+                      static_cast<unsigned>(info.st_mode & 07777), path));
+}
+
+absl::StatusOr<std::string> ReadTlsFile(const std::string& path) {
   absl::StatusOr<std::string> text = ReadFile(path);
   if (!text.ok()) return absl::InvalidArgumentError(absl::StrCat("tls: ", std::string(text.status().message())));
   return text;
 }
 
 absl::StatusOr<std::string> ReadPem(const std::string& path) {
-  ASSIGN_OR_RETURN(std::string text, ReadSecret(path));
+  ASSIGN_OR_RETURN(std::string text, ReadTlsFile(path));
   if (!absl::StrContains(text, "-----BEGIN "))
     return absl::InvalidArgumentError(absl::StrCat("tls: ", path, " is not a PEM file"));
   return text;
@@ -65,8 +80,9 @@ absl::StatusOr<Security> LoadSecurity(const std::string& folder) {
   if (folder.empty()) return security;
   ASSIGN_OR_RETURN(security.authority, ReadPem(folder + "/ca.crt"));
   ASSIGN_OR_RETURN(security.certificate, ReadPem(folder + "/tls.crt"));
+  for (const char* secret : {"/tls.key", "/token"}) RETURN_IF_ERROR(CheckMode(folder + secret));
   ASSIGN_OR_RETURN(security.key, ReadPem(folder + "/tls.key"));
-  ASSIGN_OR_RETURN(const std::string token, ReadSecret(folder + "/token"));
+  ASSIGN_OR_RETURN(const std::string token, ReadTlsFile(folder + "/token"));
   security.token = std::string(absl::StripAsciiWhitespace(token));
   if (security.token.size() < kMinTokenLength) {
     return absl::InvalidArgumentError(absl::StrCat("tls: ", folder, "/token holds ", security.token.size(),

@@ -25,8 +25,9 @@ struct Security {
   bool enabled() const { return !authority.empty(); }
 };
 
-// An empty folder name means no security. INVALID_ARGUMENT, naming the file, when it is missing or not PEM, or when the
-// token is too short.
+// An empty folder name means no security. INVALID_ARGUMENT, naming the file, when it is missing or not PEM, when users
+// other than its owner can read or change tls.key or token (the group may read a file of root unless this process is
+// root), or when the token is too short.
 absl::StatusOr<Security> LoadSecurity(const std::string& folder);
 
 // Plain text if security is not enabled. A connection without a certificate of the authority fails (the client gets

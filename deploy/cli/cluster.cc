@@ -99,7 +99,8 @@ std::vector<std::string> Cluster::Arguments(const Child& child) const {
   add({"--run-id", options_.run_id, "--listen", child.address.empty() ? kAnyPort : child.address, "--address-file",
        AddressFile(options_.run_dir, child.name, "address"), "--metrics-listen",
        child.metrics.empty() ? kAnyPort : child.metrics, "--metrics-address-file",
-       AddressFile(options_.run_dir, child.name, "metrics"), "--die-with-parent"});
+       AddressFile(options_.run_dir, child.name, "metrics"), "--die-with-parent", "--stall-minutes",
+       absl::StrCat(options_.stall_minutes)});
   if (!options_.tls.empty()) add({"--tls", options_.tls});
   return argv;
 }

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "common/base/clock.h"
+#include "common/base/stall.h"
 #include "deploy/cli/process.h"
 #include "deploy/cli/supervise.h"
 
@@ -28,6 +29,7 @@ class Cluster {
     int environments = 16;  // of each actor
     const Clock* clock = &Clock::Real();
     std::chrono::seconds address_deadline{120};  // a started role must write its address file within this time
+    double stall_minutes = kStallMinutes;        // of a role whose loop hangs, until it ends itself
   };
   explicit Cluster(const Options& options);
 
@@ -37,6 +39,8 @@ class Cluster {
   enum class State { kRunning, kComplete, kFailed };
   // Reaps and restarts processes, starts those that can start now, rewrites targets.json when an address changed.
   State Tick();
+  // The run got further: earlier restarts were not in vain.
+  void OnProgress() { policy_.OnProgress(); }
   const absl::Status& failure() const { return failure_; }  // once kFailed
   int failure_exit_code() const { return failure_exit_code_; }
 

@@ -16,7 +16,8 @@ void AddConfig(CLI::App* app, int* exit_code) {
   CLI::App* verb = app->add_subcommand("config", "Prints an experiment with every default filled in");
   verb->add_option("experiment", options->experiment, "name under deploy/experiments, or a file")->required();
   AddExperimentOptions(verb, options.get());
-  RefuseOptions(verb, {"--actors", "--envs", "--run-dir", "--max-hours", "--tls", "--quiet", "--resume"},
+  RefuseOptions(verb,
+                {"--actors", "--envs", "--run-dir", "--max-hours", "--stall-minutes", "--tls", "--quiet", "--resume"},
                 "config starts no process; give this option to `datacom train`");
   verb->footer("Example: datacom config cartpole/datacom --set hyper.cost_budget=10");
   verb->callback([options, exit_code] {

@@ -56,6 +56,26 @@ absl::StatusOr<bool> RecordsShowUpdates(const std::string& run_dir) {
   return false;
 }
 
+// Whether the folder holds nothing but what PrepareRunFolder and RunLock make before experiment.textproto exists.
+bool EndedBeforeItBegan(const std::string& run_dir) {
+  static constexpr const char* kFolders[] = {"logs", "replay", "checkpoints", "policies"};
+  static constexpr const char* kFiles[] = {"run_id", "run_id.tmp", "experiment.textproto.tmp"};
+  const auto is_one_of = [](const std::string& name, const auto& names) {
+    return std::find(std::begin(names), std::end(names), name) != std::end(names);
+  };
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(run_dir, error)) {
+    const std::string name = entry.path().filename().string();
+    if (is_one_of(name, kFiles)) continue;
+    if (is_one_of(name, kFolders) && fs::is_empty(entry.path(), error)) continue;
+    if (name != "cluster" || !entry.is_directory(error)) return false;
+    for (const fs::directory_entry& lock : fs::directory_iterator(entry.path(), error)) {
+      if (lock.path().filename() != "train.lock" && lock.path().filename() != "roles.lock") return false;
+    }
+  }
+  return !error;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> DefaultRunFolder(const std::string& experiment_name, bool resume) {
@@ -126,6 +146,7 @@ absl::Status CheckRunFolder(const std::string& run_dir, bool resume) {
     if (fs::exists(run_dir + "/cluster/train.lock", error)) {
       RETURN_IF_ERROR(RunLock::Take(run_dir, std::chrono::milliseconds(0)).status());
     }
+    if (EndedBeforeItBegan(run_dir)) return absl::OkStatus();
     return absl::InvalidArgumentError(
         run ? absl::StrCat("--run-dir ", run_dir, " holds a run; resume it with: datacom train --run-dir ", run_dir,
                            " --resume, or choose another --run-dir")
@@ -206,6 +227,11 @@ void ClearRunFolder(const std::string& run_dir, bool remove_folder) {
     return;
   }
   for (const fs::directory_entry& entry : fs::directory_iterator(run_dir, error)) fs::remove_all(entry.path(), error);
+}
+
+std::string ReadRunId(const std::string& run_dir) {
+  const absl::StatusOr<std::string> content = ReadFile(run_dir + "/run_id");
+  return content.ok() ? std::string(absl::StripAsciiWhitespace(*content)) : "";
 }
 
 std::string ExperimentFile(const std::string& run_dir) { return run_dir + "/experiment.textproto"; }

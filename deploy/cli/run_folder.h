@@ -36,6 +36,7 @@ class RunLock {
 
 // INVALID_ARGUMENT, saying what to type instead, when the folder is a sweep's, when it is not empty and `resume` is
 // false, or when it has nothing to resume.
+// What a start leaves that was killed before it wrote experiment.textproto counts as empty.
 absl::Status CheckRunFolder(const std::string& run_dir, bool resume);
 
 // Update of the newest checkpoint. Counts one that a crash left under its second name, because the learner uses it too
@@ -60,6 +61,9 @@ std::optional<RunLayout> ReadLayout(const std::string& run_dir);
 
 // Empties the folder after a start that stored nothing; also removes the folder itself when `remove_folder`.
 void ClearRunFolder(const std::string& run_dir, bool remove_folder);
+
+// The id that PrepareRunFolder wrote; empty when there is none.
+std::string ReadRunId(const std::string& run_dir);
 
 std::string ExperimentFile(const std::string& run_dir);
 // cluster/<process>.<kind>, where kind is "address" or "metrics".

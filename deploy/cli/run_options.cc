@@ -63,6 +63,13 @@ void AddProcessOptions(CLI::App* verb, TrainOptions* options) {
       ->check(AboveZero())
       ->group(kProcesses);
   verb->add_option(
+          "--stall-minutes", options->stall_minutes,
+          "end with exit code 1 and the reason after so many minutes without a row, update or evaluation; a role "
+          "that hangs for half of that is restarted")
+      ->capture_default_str()
+      ->check(AboveZero())
+      ->group(kProcesses);
+  verb->add_option(
           "--tls", options->tls,
           "folder with ca.crt, tls.crt, tls.key and token (deploy/dev/make_tls.sh): mutual TLS between the roles")
       ->group(kProcesses);

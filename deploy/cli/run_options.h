@@ -16,7 +16,7 @@ namespace datacom::cli {
 // --seeds, --steps, --set, --lockstep and --device.
 void AddExperimentOptions(CLI::App* verb, TrainOptions* options);
 
-// --actors, --envs, --run-dir, --max-hours, --tls and --quiet.
+// --actors, --envs, --run-dir, --max-hours, --stall-minutes, --tls and --quiet.
 void AddProcessOptions(CLI::App* verb, TrainOptions* options);
 
 // Refuses options that only other verbs have: wrong usage, with a reason that says what to type instead. The verb's

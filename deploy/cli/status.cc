@@ -83,6 +83,20 @@ void PrintAnswers(const std::string& title, const Answers& answers) {
   }
 }
 
+// The port of a run that has ended may belong to another run now.
+absl::Status CheckRunId(const std::string& run_dir, const Answers& answers) {
+  const std::string own = ReadRunId(run_dir);
+  const auto check = [&](const char* process, const std::string& answered) -> absl::Status {
+    if (own.empty() || answered == own) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(
+        run_dir, " is run ", own, ", but the ", process, " at its address ", ReadAddress(run_dir, process, "address"),
+        " belongs to run ", answered, "; this run does not listen there any more"));
+  };
+  if (answers.replay) RETURN_IF_ERROR(check("replay", answers.replay->run_id()));
+  if (answers.learner) RETURN_IF_ERROR(check("learner", answers.learner->run_id()));
+  return absl::OkStatus();
+}
+
 absl::Status StatusOfFolder(const std::string& run_dir, const Security& security) {
   if (!std::filesystem::exists(ExperimentFile(run_dir))) {
     return absl::InvalidArgumentError(
@@ -91,6 +105,7 @@ absl::Status StatusOfFolder(const std::string& run_dir, const Security& security
   }
   const Answers answers =
       Ask(ReadAddress(run_dir, "replay", "address"), ReadAddress(run_dir, "learner", "address"), security);
+  RETURN_IF_ERROR(CheckRunId(run_dir, answers));
   if (answers.replay || answers.learner) {
     PrintAnswers(run_dir, answers);
     return absl::OkStatus();

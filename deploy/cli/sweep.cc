@@ -75,6 +75,10 @@ absl::Status CheckBackend(const SweepOptions& options) {
         "--max-hours: this command only writes manifests and cannot stop the cluster; stop it with kubectl delete -k, "
         "or use --backend local");
   }
+  if (options.run.stall_minutes != kStallMinutes) {
+    return absl::InvalidArgumentError(
+        "--stall-minutes: the roles of a cluster keep their default; use --backend local, or edit the manifests");
+  }
   if (!options.run.tls.empty()) {
     return absl::InvalidArgumentError(
         "--tls: the JobSets of a sweep have no secret; start single runs with deploy/kubernetes/overlays/secure, or "
@@ -224,6 +228,7 @@ class Jobs {
     if (options_.actors > 0) words.insert(words.end(), {"--actors", absl::StrCat(options_.actors)});
     if (options_.environments > 0) words.insert(words.end(), {"--envs", absl::StrCat(options_.environments)});
     if (!options_.tls.empty()) words.insert(words.end(), {"--tls", options_.tls});
+    words.insert(words.end(), {"--stall-minutes", absl::StrCat(options_.stall_minutes)});
     return words;
   }
 

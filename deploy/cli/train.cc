@@ -12,6 +12,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/rate_meter.h"
@@ -53,11 +54,9 @@ class Display {
     Write(terminal_ ? block_.PrintAbove(sentence + "\n") : sentence + "\n");
   }
 
-  void Update(const Cluster& cluster, Watch* watch) {
+  void Update(const Cluster& cluster, const std::optional<v1::ReplayInfo>& replay,
+              const std::optional<v1::LearnerInfo>& learner) {
     if (quiet_) return;
-    watch->SetAddresses(cluster.replay_address(), cluster.learner_address());
-    const std::optional<v1::ReplayInfo> replay = watch->replay();
-    const std::optional<v1::LearnerInfo> learner = watch->learner();
     if (learner) last_learner_ = learner;
     ProgressView view = MakeProgress(replay, last_learner_);
     if (learner) updates_.Add(view.update + view.pretrain_update);
@@ -154,8 +153,61 @@ bool NothingStored(const Cluster& cluster, const Security& security) {
                                   [](const v1::MemberInfo& member) { return member.inserted() == 0; });
 }
 
+// Asks replay and learner whether the run moves, and tells the cluster when it gets further.
+class ProgressWatch {
+ public:
+  ProgressWatch(double stall_minutes, const Security& security)
+      : stall_minutes_(stall_minutes), watch_(security), timer_(&Clock::Real(), Minutes(stall_minutes)) {}
+
+  // False when nothing has changed for the stated time.
+  bool Continues(Cluster* cluster) {
+    watch_.SetAddresses(cluster->replay_address(), cluster->learner_address());
+    replay_ = watch_.replay();
+    learner_ = watch_.learner();
+    const uint64_t before = progress_.advances();
+    progress_.Observe(replay_, learner_);
+    if (progress_.advances() != before) cluster->OnProgress();
+    return !timer_.Stalled(progress_.changes());
+  }
+  const std::optional<v1::ReplayInfo>& replay() const { return replay_; }
+  const std::optional<v1::LearnerInfo>& learner() const { return learner_; }
+
+  // Why nothing moves, as far as the services know.
+  std::string Reason() const {
+    std::string reason =
+        absl::StrCat("no row, update or evaluation for ", stall_minutes_,
+                     " minutes; learner: ", learner_ ? learner_->phase() : "no answer", learner_ ? ", " : "",
+                     learner_ ? learner_->waiting_for() : "", "; replay: ", replay_ ? "" : "no answer");
+    if (replay_)
+      absl::StrAppend(&reason, replay_->waits_size() > 0 ? absl::StrJoin(replay_->waits(), "; ") : "no wait");
+    return reason;
+  }
+
+ private:
+  const double stall_minutes_;
+  Watch watch_;
+  std::optional<v1::ReplayInfo> replay_;
+  std::optional<v1::LearnerInfo> learner_;
+  RunProgress progress_;
+  StallTimer timer_;
+};
+
+// Ends a run whose cluster has failed; returns the exit code.
+int EndFailed(const TrainOptions& options, const Prepared& run, Cluster* cluster) {
+  const int code = cluster->failure_exit_code();
+  const bool discard = code == kExitUsage && !options.resume && NothingStored(*cluster, run.security);
+  std::fprintf(stderr, "datacom: %s", std::string(cluster->failure().message()).c_str());
+  cluster->Drain(kStopGrace);
+  if (discard) {  // so that the corrected command can use the folder
+    ClearRunFolder(run.run_dir, run.made_folder);
+    std::fprintf(stderr, "datacom: no row was stored; removed this run's files from %s\n", run.run_dir.c_str());
+  }
+  if (code != kExitUsage) std::fprintf(stderr, "datacom: the run's state is kept; %s\n", ResumeHint(run).c_str());
+  return code;
+}
+
 int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster, Display* display) {
-  Watch watch(run.security);
+  ProgressWatch progress(options.stall_minutes, run.security);
   const Clock::Time start = Clock::Real().Now();
   while (true) {
     const Cluster::State state = cluster->Tick();
@@ -164,23 +216,18 @@ int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster
       cluster->Drain(kStopGrace);
       return kExitOk;
     }
-    if (state == Cluster::State::kFailed) {
-      const int code = cluster->failure_exit_code();
-      const bool discard = code == kExitUsage && !options.resume && NothingStored(*cluster, run.security);
-      std::fprintf(stderr, "datacom: %s", std::string(cluster->failure().message()).c_str());
+    if (state == Cluster::State::kFailed) return EndFailed(options, run, cluster);
+    if (!progress.Continues(cluster)) {
+      std::fprintf(stderr, "datacom: %s\n", progress.Reason().c_str());
       cluster->Drain(kStopGrace);
-      if (discard) {  // so that the corrected command can use the folder
-        ClearRunFolder(run.run_dir, run.made_folder);
-        std::fprintf(stderr, "datacom: no row was stored; removed this run's files from %s\n", run.run_dir.c_str());
-      }
-      if (code != kExitUsage) std::fprintf(stderr, "datacom: the run's state is kept; %s\n", ResumeHint(run).c_str());
-      return code;
+      std::fprintf(stderr, "datacom: the run's state is kept; %s\n", ResumeHint(run).c_str());
+      return kExitFailure;
     }
-    display->Update(*cluster, &watch);
+    display->Update(*cluster, progress.replay(), progress.learner());
     const bool timeout = options.max_hours > 0 && Seconds(Clock::Real().Now() - start) > options.max_hours * 3600;
     if (timeout || Stop::Process().WaitFor(kTick)) {
       display->Say(timeout ? absl::StrCat("--max-hours ", options.max_hours, " reached: draining")
-                           : "draining (interrupt again to exit at once)");
+                           : "draining (a second Ctrl-C exits at once)");
       cluster->Drain(kDrainGrace);
       for (const std::string& event : cluster->TakeEvents()) display->Say(event);
       std::printf("%s\n", ResumeHint(run).c_str());
@@ -212,6 +259,7 @@ int Train(const TrainOptions& options) {
   cluster_options.tls = options.tls;
   cluster_options.actors = run->layout.actors;
   cluster_options.environments = run->layout.environments;
+  cluster_options.stall_minutes = options.stall_minutes / 2;  // leaves the restarted role the other half
   Cluster cluster(cluster_options);
   const v1::Experiment& experiment = run->experiment;
   const AlgorithmInfo* algorithm = FindAlgorithm(experiment.algorithm());

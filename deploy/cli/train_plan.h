@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/base/stall.h"
 #include "datacom/v1/experiment.pb.h"
 
 namespace datacom::cli {
@@ -26,6 +27,7 @@ struct TrainOptions {
   bool resume = false;
   std::string device;
   double max_hours = 0;
+  double stall_minutes = kStallMinutes;
   bool quiet = false;
   std::string tls;  // folder of LoadSecurity
 };

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -46,7 +47,7 @@ class ReplayProcess {
     std::filesystem::remove(folder_ + "/address");
     pid_ = Spawn({"--experiment", folder_ + "/experiment.textproto", "--run-id", "run", "--dir", folder_ + "/replay",
                   "--address-file", folder_ + "/address", "--listen", address_.empty() ? "127.0.0.1:0" : address_,
-                  "--die-with-parent"});
+                  "--die-with-parent", "--stall-minutes", stall_minutes_});
     const auto deadline = std::chrono::steady_clock::now() + kLong;
     while (!std::filesystem::exists(folder_ + "/address")) {
       ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "the replay does not start";
@@ -61,11 +62,23 @@ class ReplayProcess {
     ::kill(pid_, signal);
     return Wait(&pid_);
   }
+  // The wait status once it has ended by itself; nothing if it still runs after kLong.
+  std::optional<int> AwaitEnd() {
+    int status = 0;
+    const auto deadline = std::chrono::steady_clock::now() + kLong;
+    while (::waitpid(pid_, &status, WNOHANG) == 0) {
+      if (std::chrono::steady_clock::now() > deadline) return std::nullopt;
+      std::this_thread::yield();
+    }
+    pid_ = 0;
+    return status;
+  }
   // The exit code of `datacom-replay --healthcheck`.
   int HealthCheck() {
     pid_t pid = Spawn({"--healthcheck", address_});
     return WEXITSTATUS(Wait(&pid));
   }
+  void set_stall_minutes(const std::string& minutes) { stall_minutes_ = minutes; }  // from the next Start on
   const std::string& address() const { return address_; }
   pid_t pid() const { return pid_; }
 
@@ -91,7 +104,7 @@ class ReplayProcess {
 
   const std::string folder_;
   std::vector<std::string> variables_;
-  std::string address_;
+  std::string address_, stall_minutes_ = "10";
   pid_t pid_ = 0;
 };
 

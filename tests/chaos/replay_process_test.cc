@@ -1,5 +1,6 @@
 // Tests the replay process from outside: exit codes, health, memory, a failing disk.
 #include <fstream>
+#include <optional>
 
 #include "common/rpc/replay_client.h"
 #include "tests/chaos/replay_process.h"
@@ -96,7 +97,7 @@ TEST(ReplayProcessTest, FiveMembersOfDefaultCapacityTakeLessThan50MegabytesOfPri
   EXPECT_LT(kilobytes, 50 * 1024);
 }
 
-TEST(ReplayProcessTest, AFailedDiskStopsAcknowledgementsReportsNotServingAndExitsWith1) {
+TEST(ReplayProcessTest, AFailedDiskEndsItWith1AndItsSuccessorHasTheAcknowledgedRows) {
   testing::TemporaryFolder folder;
   v1::Experiment experiment = ProcessExperiment(1);
   experiment.mutable_replay()->set_sync(true);
@@ -109,14 +110,38 @@ TEST(ReplayProcessTest, AFailedDiskStopsAcknowledgementsReportsNotServingAndExit
   ASSERT_TRUE(session->Flush(kLong).ok());
   EXPECT_EQ(replay.HealthCheck(), 0);
   ASSERT_TRUE(WriteFileAtomically(folder.path() + "/fail", "").ok());
-  Produce(session.get(), 0, 32);
+  ASSERT_TRUE(Produce(session.get(), 0, 17));
   EXPECT_FALSE(session->Flush(milliseconds(1000)).ok());
   EXPECT_EQ(session->acknowledged(0), 16u);
-  const auto deadline = std::chrono::steady_clock::now() + kLong;
-  while (replay.HealthCheck() == 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  const std::optional<int> status = replay.AwaitEnd();
+  ASSERT_TRUE(status.has_value()) << "it still runs";
+  EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 1) << "status " << *status;
   EXPECT_NE(replay.HealthCheck(), 0);
-  const int status = replay.End(SIGTERM);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << "status " << status;
+  std::filesystem::remove(folder.path() + "/fail");
+  ASSERT_NO_FATAL_FAILURE(replay.Start());
+  ASSERT_TRUE(session->Flush(kLong).ok()) << "the actor sends the rows again that were not acknowledged";
+  const auto info = GetReplayInfo(MakeChannel(replay.address()), kLong);
+  ASSERT_TRUE(info.ok()) << info.status();
+  EXPECT_EQ(info->members(0).inserted(), session->allowance(0).next_sequence);
+}
+
+TEST(ReplayProcessTest, ADiskThatHangsEndsItWith1AfterTheStallTime) {
+  testing::TemporaryFolder folder;
+  v1::Experiment experiment = ProcessExperiment(1);
+  experiment.mutable_replay()->set_sync(true);
+  testing::ReplayProcess replay(
+      folder.path(), experiment,
+      {"LD_PRELOAD=" DATACOM_FAILING_DISK, "DATACOM_TEST_DISK_HANGS=" + folder.path() + "/hang"});
+  replay.set_stall_minutes("0.05");
+  ASSERT_NO_FATAL_FAILURE(replay.Start());
+  const auto session = testing::JoinReplay(MakeChannel(replay.address()), 1, CartPoleSchema().fingerprint());
+  ASSERT_TRUE(session != nullptr && Produce(session.get(), 0, 16));
+  ASSERT_TRUE(session->Flush(kLong).ok());
+  ASSERT_TRUE(WriteFileAtomically(folder.path() + "/hang", "").ok());
+  ASSERT_TRUE(Produce(session.get(), 0, 17));  // its commit waits for the disk with the store's mutex held
+  const std::optional<int> status = replay.AwaitEnd();
+  ASSERT_TRUE(status.has_value()) << "it still runs";
+  EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 1) << "status " << *status;
 }
 
 }  // namespace

@@ -104,6 +104,23 @@ TEST_F(RunFolderTest, DamagedProgressIsAnErrorAndMissingProgressIsNot) {
   }
 }
 
+TEST_F(RunFolderTest, AFolderLeftBeforeItsExperimentWasWrittenIsStillNew) {
+  for (const char* folder : {"r/cluster", "r/logs", "r/replay", "r/checkpoints", "r/policies"}) {
+    EXPECT_TRUE(CheckRunFolder("r", false).ok()) << folder;
+    fs::create_directories(folder);
+  }
+  for (const char* file : {"r/cluster/train.lock", "r/cluster/roles.lock", "r/run_id.tmp"}) std::ofstream{file};
+  std::ofstream("r/run_id") << "r-1\n";
+  EXPECT_TRUE(CheckRunFolder("r", false).ok()) << CheckRunFolder("r", false);
+  for (const char* file : {"r/replay/member_0.rows", "r/cluster/layout", "r/mine.txt"}) {
+    std::ofstream(file) << "x";
+    const absl::Status status = CheckRunFolder("r", false);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << file;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("r is not empty")) << file;
+    fs::remove(file);
+  }
+}
+
 // The files of a run in "r" just before its first update: two members and the first checkpoint.
 void LeaveBegunRun() {
   fs::create_directories("r/replay");

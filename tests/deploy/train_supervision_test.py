@@ -203,13 +203,14 @@ class TrainSupervisionTest(unittest.TestCase):
                 stops = [stop[0] for stop in self.lines("stops")][-4:]
                 self.assertEqual(sorted(stops[:2]) + stops[2:], ["actor-0", "evaluator-0", "learner", "replay"])
 
-    def test_a_second_signal_ends_the_command_and_all_roles_at_once(self):
+    def test_a_second_ctrl_c_ends_the_command_and_all_roles_at_once(self):
         self.tell("actor-0.stubborn")
         process = self.train()
         self.wait_until_all_run()
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGINT)
         self.wait(lambda: ["actor-0"] in self.lines("stops"), "drain")
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGTERM)  # changes nothing: the drain has begun
+        process.send_signal(signal.SIGINT)
         self.assertEqual(self.finish(process)[0], 75)
         self.wait_for_the_end_of("actor-0")
 
@@ -255,6 +256,16 @@ class TrainSupervisionTest(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertIn("is not empty and holds no run; name a new folder", errors)
         self.assertEqual(os.listdir(self.run_dir), ["mine.txt"])
+
+    def test_a_folder_that_was_left_before_its_experiment_was_written_can_be_used(self):
+        for folder in ("cluster", "logs", "replay", "checkpoints", "policies"):
+            os.makedirs(os.path.join(self.run_dir, folder))
+        for file in ("cluster/train.lock", "cluster/roles.lock", "run_id.tmp", "experiment.textproto.tmp"):
+            with open(os.path.join(self.run_dir, file), "w", encoding="utf-8"):
+                pass
+        self.complete()
+        code, _, errors = self.finish(self.train())
+        self.assertEqual(code, 0, errors)
 
     def test_resume_may_change_only_steps_and_names_any_other_difference(self):
         self.complete()
@@ -312,6 +323,12 @@ class TrainSupervisionTest(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("datacom-learner", errors)
         self.assertFalse(os.path.exists(self.run_dir))
+
+    def test_a_run_without_progress_ends_with_1_and_the_reason(self):
+        code, _, errors = self.finish(self.train("--stall-minutes", "0.02"))  # fake roles never answer
+        self.assertEqual(code, 1)
+        self.assertIn("no row, update or evaluation for 0.02 minutes; learner: no answer; replay: no answer", errors)
+        self.assertIn("--resume", errors)
 
     def test_max_hours_drains_and_exits_75(self):
         code, output, _ = self.finish(self.train("--max-hours", "0.00001"))

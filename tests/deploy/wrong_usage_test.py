@@ -8,6 +8,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "testing"))
+from watching import Watch  # noqa: E402  the path comes first
+
 BIN = os.path.abspath(sys.argv.pop(1))
 
 
@@ -43,7 +46,7 @@ class WrongUsageTest(unittest.TestCase):
     def test_all_verbs_have_the_same_options_of_a_run(self):
         train, sweep, config = (self.sections(verb) for verb in ("train", "sweep", "config"))
         shared = {"Options of the experiment": ["--seeds", "--steps", "--set", "--lockstep", "--device"],
-                  "Options of the processes": ["--actors", "--envs", "--run-dir", "--max-hours", "--tls", "--quiet"]}
+                  "Options of the processes": ["--actors", "--envs", "--run-dir", "--max-hours", "--stall-minutes", "--tls", "--quiet"]}
         for heading, flags in shared.items():
             self.assertEqual(re.findall(r"(?m)^  (--[a-z-]+)", train[heading]), flags)
             self.assertEqual(train[heading].strip(), sweep[heading].strip())
@@ -60,7 +63,7 @@ class WrongUsageTest(unittest.TestCase):
                                                      "or the overlays in deploy/kubernetes"),
                 ("train", ("--render-only",), "train has no plan to print; use `datacom config EXPERIMENT`"),
                 ("train", ("--dir",), "use --run-dir"),
-                ("config", ("--actors", "--envs", "--run-dir", "--max-hours", "--tls", "--quiet", "--resume"),
+                ("config", ("--actors", "--envs", "--run-dir", "--max-hours", "--stall-minutes", "--tls", "--quiet", "--resume"),
                  "config starts no process; give this option to `datacom train`")):
             for flag in flags:
                 self.expect(verb, "cartpole/datacom", flag, words=[f"datacom {verb}: {flag}: {reason}\n"])
@@ -190,6 +193,22 @@ class WrongUsageTest(unittest.TestCase):
                 result = self.run_it("datacom-replay", "--experiment", self.experiment, "--run-id", "x", "--dir", "rings", flag, address)
                 self.assertEqual(result.returncode, 1, result.stderr)
                 self.assertRegex(result.stderr, rf"\Adatacom-replay: .*cannot listen on {address}: the port is in use or .*\n\Z")
+
+    def test_status_refuses_the_answer_of_another_run(self):
+        address = os.path.join(self.run_dir, "cluster", "replay.address")
+        os.makedirs(os.path.dirname(address))
+        with open(os.path.join(self.run_dir, "run_id"), "w", encoding="utf-8") as file:
+            file.write("mine-1\n")
+        with Watch(self.folder) as watch, open(os.path.join(self.folder, "replay.log"), "w", encoding="utf-8") as log:
+            replay = subprocess.Popen([os.path.join(BIN, "datacom-replay"), "--experiment", self.experiment, "--run-id", "other-2",
+                                       "--dir", os.path.join(self.folder, "rings"), "--address-file", address], stderr=log)
+            self.addCleanup(replay.wait)
+            self.addCleanup(replay.kill)
+            self.assertTrue(watch.wait(lambda: os.path.exists(address) or replay.poll() is not None, 60, replay.pid))
+        self.expect("status", self.run_dir, words=["is run mine-1", "belongs to run other-2"])
+        with open(os.path.join(self.run_dir, "run_id"), "w", encoding="utf-8") as file:
+            file.write("other-2\n")
+        self.assertIn("samples/insert", self.run_it("datacom", "status", self.run_dir).stdout)
 
     def test_wrong_images_or_an_option_of_the_other_backend_are_refused_before_writing(self):
         sweep = ("sweep", "cartpole/cost_budgets", "--seeds", "0", "--run-dir", "swept", "--backend", "kubernetes")

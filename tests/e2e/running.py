@@ -16,6 +16,7 @@ from watching import Watch  # noqa: E402  the path comes first
 BIN = os.path.abspath(sys.argv.pop(1))
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CHECK_ROWS = os.path.join(os.path.dirname(BIN), "tests", "check_rows")
+FAILING_DISK = os.path.join(os.path.dirname(BIN), "tests", "chaos", "libfailing_disk.so")
 DEADLINE = 300
 TINY = ["network.actor_hidden=[16,16]", "network.critic_hidden=[16,16]", "network.constraint_hidden=[16,16]",
         "replay.min_size=500", "run.steps_per_epoch=1000", "run.eval_episodes=2", "task_options.horizon=50"]
@@ -101,12 +102,14 @@ class Training(RunFolder):
         super().__init__(test, name)
         self.arguments = [*arguments, *(word for item in [*TINY, *overrides] for word in ("--set", item))]
         self.process = None
+        self.environment = None  # None: this program's
 
     def start(self, *more):
         if self.process is not None:
             self.end()
         command = [os.path.join(BIN, "datacom"), "train", "cartpole/datacom", "--run-dir", self.folder, *self.arguments, *more]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=SOURCE)
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=SOURCE,
+                                        env=self.environment)
         self.test.addCleanup(self.end)
         return self
 
@@ -139,6 +142,11 @@ class Training(RunFolder):
 
     def wait_for_episodes(self, count):
         self.wait(lambda: len(self.rows("episodes.csv")) >= count, f"episode {count}")
+
+    def processes(self):
+        """The process ids of the command and of all its roles."""
+        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="utf-8") as file:
+            return [self.process.pid, *map(int, file.read().split())]
 
     def role(self, role):
         """The process id of a role, or of one of several actors ("actor-2"); None when it does not run."""

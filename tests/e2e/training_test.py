@@ -1,9 +1,10 @@
 """Small real runs with the built command: the counts are exact after any kill."""
 import os
+import re
 import signal
 import unittest
 
-from running import RunTest, Training, run
+from running import FAILING_DISK, RunTest, Training, run
 
 
 class TrainingTest(RunTest):
@@ -45,6 +46,44 @@ class TrainingTest(RunTest):
         training.arguments[training.arguments.index("20000")] = "21000"
         training.start("--resume").finish()
         training.check_complete(seeds=[0, 1], steps=21000, epochs=21)
+
+    def test_sigterm_to_every_process_at_once_still_writes_the_drain_checkpoint(self):
+        training = Training(self, "a", "--seeds", "0-31", "--steps", "200000")
+        for interruptions in (1, 2, 3):
+            before = len(training.rows("episodes.csv"))
+            training.start(*(["--resume"] if interruptions > 1 else []))
+            training.wait_for_episodes(before + 400)
+            for process in training.processes():
+                os.kill(process, signal.SIGTERM)
+            training.finish(75)
+            with open(os.path.join(training.folder, "logs", "learner.log"), encoding="utf-8") as file:
+                written = re.findall(r"interrupted; checkpoint written update=(\d+)", file.read())
+            self.assertEqual(len(written), interruptions)
+            self.assertEqual(int(written[-1]), max(int(name) for name in training.checkpoints()))
+
+    def test_a_run_survives_a_disk_that_fails_for_a_moment(self):
+        failing = os.path.join(self.folder, "disk_fails")
+        training = Training(self, "a", "--seeds", "0-1", "--steps", "6000", overrides=["replay.sync=true"])
+        training.environment = dict(os.environ, LD_PRELOAD=FAILING_DISK, DATACOM_TEST_DISK_FAILS=failing)
+        training.start().wait_for_episodes(60)
+        replay = training.role("replay")
+        with open(failing, "w", encoding="utf-8"):
+            pass
+        training.wait(lambda: training.role("replay") != replay, "end of the replay")
+        os.unlink(failing)
+        self.assertIn("replay ended (exit code 1); restarting", training.finish())
+        with open(os.path.join(training.folder, "logs", "replay.log"), encoding="utf-8") as file:
+            self.assertIn("the replay's disk failed; no more rows are accepted: msync", file.read())
+        training.check_complete(seeds=[0, 1], steps=6000, epochs=6)
+
+    def test_a_run_whose_learner_is_frozen_ends_with_1_and_the_reason_and_can_be_resumed(self):
+        training = Training(self, "a", "--seeds", "0", "--steps", "20000").start("--stall-minutes", "0.3")
+        training.wait_for_episodes(50)
+        os.kill(training.role("learner"), signal.SIGSTOP)
+        output = training.finish(1)
+        self.assertIn("no row, update or evaluation for 0.3 minutes; learner: no answer; replay: actor-0 waits for learner", output)
+        training.start("--resume").finish()
+        training.check_complete(seeds=[0], steps=20000, epochs=20)
 
     def test_a_run_without_its_rows_or_checkpoints_is_not_restarted(self):
         training = Training(self, "a", "--seeds", "0", "--steps", "2000").start()

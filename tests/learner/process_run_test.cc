@@ -164,6 +164,47 @@ TEST_F(LearnerProcessTest, AResumeWithoutACheckpointMakesNoFolder) {
   EXPECT_FALSE(fs::exists(folder_));
 }
 
+// Answers no draw and gives no reason.
+class SilentDrawStream : public DrawStream {
+ public:
+  void Request(uint64_t) override {}
+  void Announce(uint64_t) override {}
+  absl::StatusOr<v1::DrawReply> Next(milliseconds timeout) override {
+    MutexLock lock(&mutex_);
+    if (!cancelled_) changed_.WaitFor(&mutex_, timeout);
+    return cancelled_ ? absl::CancelledError("") : absl::DeadlineExceededError("");
+  }
+  void Cancel() override {
+    MutexLock lock(&mutex_);
+    cancelled_ = true;
+    changed_.NotifyAll();
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+TEST_F(LearnerProcessTest, AWaitingLearnerAlwaysSaysForWhat) {
+  seams_.open_draws = [](uint64_t, uint32_t) { return std::make_unique<SilentDrawStream>(); };
+  std::thread observer([this] {
+    absl::StatusOr<std::string> address = absl::NotFoundError("");
+    while (!(address = ReadFile(options_.address_file)).ok()) std::this_thread::yield();
+    const auto channel = MakeChannel(std::string(absl::StripSuffix(*address, "\n")));
+    std::string reason;
+    const auto deadline = std::chrono::steady_clock::now() + milliseconds(20000);
+    while (reason.empty() && std::chrono::steady_clock::now() < deadline) {
+      const auto info = GetLearnerInfo(channel, milliseconds(10000));
+      if (info.ok()) reason = info->waiting_for();
+    }
+    EXPECT_EQ(reason, "the draw has not come yet");
+    Stop();
+  });
+  EXPECT_TRUE(absl::IsCancelled(RunLearner(options_, FakeTaskModel(), seams_)));
+  observer.join();
+}
+
 TEST_F(LearnerProcessTest, AStoppedRunIsContinuedUnderANewIncarnation) {
   Stop();
   EXPECT_TRUE(absl::IsCancelled(RunLearner(options_, FakeTaskModel(), seams_)));

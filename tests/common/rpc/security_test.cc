@@ -1,5 +1,9 @@
 #include "common/rpc/security.h"
 
+#include <grp.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <fstream>
 
@@ -126,6 +130,47 @@ TEST(LoadSecurity, NamesAMissingOrInvalidFile) {
   EXPECT_THAT(error(), ::testing::AllOf(HasSubstr(files.folder() + "/tls.key"), HasSubstr("PEM")));
   std::filesystem::remove(files.folder() + "/ca.crt");
   EXPECT_THAT(error(), HasSubstr(files.folder() + "/ca.crt"));
+}
+
+TEST(LoadSecurity, RefusesAKeyOrTokenThatOthersCanReadAndSaysWhatToType) {
+  namespace fs = std::filesystem;
+  for (const char* name : {"tls.key", "token"}) {
+    for (const auto& [more, mode] :
+         {std::pair(fs::perms::group_read, "0640"), std::pair(fs::perms::others_read, "0604"),
+          std::pair(fs::perms::group_write, "0620")}) {
+      const TlsFiles files;
+      const std::string path = files.folder() + "/" + name;
+      fs::permissions(path, more, fs::perm_options::add);
+      const absl::Status status = LoadSecurity(files.folder()).status();
+      EXPECT_TRUE(absl::IsInvalidArgument(status)) << path;
+      EXPECT_THAT(std::string(status.message()),
+                  ::testing::AllOf(HasSubstr(path + " has mode " + mode), HasSubstr("chmod 600 " + path)));
+    }
+  }
+  const TlsFiles files;
+  fs::permissions(files.folder() + "/tls.crt", fs::perms::others_read, fs::perm_options::add);
+  EXPECT_TRUE(LoadSecurity(files.folder()).ok()) << "certificates are public";
+}
+
+// Kubernetes mounts secrets this way for a process that is not root.
+TEST(LoadSecurity, AcceptsASecretOfRootThatTheGroupOfAnotherUserMayRead) {
+  if (::getuid() != 0) GTEST_SKIP() << "only root can try it";
+  const TlsFiles files;
+  namespace fs = std::filesystem;
+  constexpr gid_t kGroup = 10001;
+  fs::permissions(files.folder(), fs::perms::group_exec, fs::perm_options::add);
+  for (const char* name : {"", "/ca.crt", "/tls.crt", "/tls.key", "/token"}) {
+    ASSERT_EQ(::chown((files.folder() + name).c_str(), 0, kGroup), 0);
+    fs::permissions(files.folder() + name, fs::perms::group_read, fs::perm_options::add);
+  }
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const bool other = ::setgroups(0, nullptr) == 0 && ::setgid(kGroup) == 0 && ::setuid(10001) == 0;
+    ::_exit(!other ? 2 : LoadSecurity(files.folder()).ok() ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
 TEST(SecureServerStart, NamesTlsWhenCertificateAndKeyDoNotMatch) {
