@@ -8,15 +8,15 @@ import unittest
 
 from running import RunTest, Training, run
 
-HEADER, RECORD = 16, 28  # bytes in a step file of a task with one action
+HEADER, RECORD = 32, 32  # bytes in a step file of a task with one action
 LONG = "task_options.horizon=150"  # the pole takes about 80 steps to fall into the unsafe region
 
 
 def step_file(training, member):
-    """(session, environment, episode, step, cost, check, action) of every recorded transition."""
+    """(session, environment, episode, step, cost, check, action, checksum) of every recorded transition."""
     with open(os.path.join(training.folder, "ledger", f"member_{member}.steps"), "rb") as file:
         content = file.read()
-    return list(struct.iter_unpack("<4IfIf", content[HEADER:]))
+    return list(struct.iter_unpack("<4IfIfI", content[HEADER:]))
 
 
 class LedgerTest(RunTest):
@@ -33,7 +33,7 @@ class LedgerTest(RunTest):
             mine = {int(row["env_steps"]): row for row in rows if int(row["member"]) == member}
             self.assertEqual(set(mine), {number for number, step in enumerate(recorded, start=1) if step[4] > 0})
             for number, row in mine.items():
-                session, environment, episode, step, cost, _, action = recorded[number - 1]
+                session, environment, episode, step, cost, _, action, _ = recorded[number - 1]
                 self.assertEqual([int(row[name]) for name in ("session", "environment", "episode", "step")],
                                  [session, environment, episode, step])
                 self.assertEqual(struct.pack("<f", float(row["cost"])), struct.pack("<f", cost))
@@ -88,8 +88,8 @@ class LedgerTest(RunTest):
             file.seek(HEADER + (int(row["env_steps"]) - 1) * RECORD + 24)
             file.write(struct.pack("<f", -0.5 * float(row["executed_action0"]) + 0.1))
         result = run("replay-violation", training.folder, row["id"])
-        self.assertEqual(result.returncode, 1, result.stdout)
-        self.assertIn(f"step {row['step']} of its episode", result.stderr)
+        self.assertEqual(result.returncode, 2, result.stdout)
+        self.assertIn(f"record {int(row['env_steps']) - 1}: its checksum is wrong", result.stderr)
 
     def test_kills_neither_lose_nor_duplicate_a_violation(self):
         # Four lanes per member: at update 400 some are inside an episode.

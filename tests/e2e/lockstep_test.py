@@ -28,7 +28,7 @@ class LockstepTest(RunTest):
         reference.check_complete(seeds=[3, 4], steps=2600, epochs=3)
         wanted = records(reference)
         self.assertGreater(len(wanted["episodes"]), 4)
-        self.assertEqual(len(wanted["ledger"]["member_1.steps"]), 16 + 2600 * 28)
+        self.assertEqual(len(wanted["ledger"]["member_1.steps"]), 32 + 2600 * 32)  # header, records
         self.assertGreater(wanted["ledger"]["violations.csv"].count(b"\n"), 100)
 
         with self.subTest("again"):
