@@ -108,8 +108,9 @@ absl::StatusOr<std::string> FinalTable(const std::string& run_dir) {
 absl::Status CheckStepsLeft(const std::string& run_dir, uint64_t env_steps) {
   const std::string file = run_dir + "/progress.csv";
   const absl::StatusOr<Csv> progress = ReadRecords(file);
-  if (absl::IsNotFound(progress.status())) return absl::OkStatus();
-  RETURN_IF_ERROR(progress.status());
+  // The learner cuts what follows the lengths in its checkpoint, damaged lines included; the replay refuses too few
+  // steps.
+  if (!progress.ok()) return absl::OkStatus();
   for (const auto& [member, rows] : RowsByMember(*progress)) {
     const double done = progress->Number(rows.back(), "env_steps");
     if (done > static_cast<double>(env_steps)) {
