@@ -28,9 +28,11 @@ class StoreStream : public grpc::ServerBidiReactor<Request, Reply>, public Store
   void OnReadDone(bool ok) final {
     const absl::Status status = ok ? Handle(request_) : absl::OkStatus();
     if (!ok || !status.ok()) {
+      request_ = Request();
       Close(ToGrpc(status));
       return;
     }
+    if (request_.ByteSizeLong() > kKeptRequestBytes) request_ = Request();  // frees its memory
     // Read on while all streams are notified: this one has a reply, others may have credit or the rows of their draw.
     this->StartRead(&request_);
     service_->NotifyAll();
@@ -91,6 +93,7 @@ class StoreStream : public grpc::ServerBidiReactor<Request, Reply>, public Store
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
 
  private:
+  static constexpr size_t kKeptRequestBytes = 256 << 10;  // of a stream between two requests
   void Pump(bool tick) {
     grpc::Status status;
     {
