@@ -23,15 +23,6 @@ v1::Experiment HostileExperiment() {
   return experiment;
 }
 
-// The kilobytes in a line of /proc/PID/status.
-int64_t Kilobytes(pid_t pid, const std::string& name) {
-  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.rfind(name + ":", 0) == 0) return std::stoll(line.substr(name.size() + 1));
-  }
-  return -1;
-}
-
 using InsertCall = grpc::ClientReaderWriter<v1::InsertRequest, v1::InsertReply>;
 
 class HostilePeersTest : public ::testing::Test {
@@ -42,7 +33,7 @@ class HostilePeersTest : public ::testing::Test {
     honest_ = testing::JoinReplay(MakeChannel(replay_.address()), 1, CartPole().fingerprint());
     ASSERT_NE(honest_, nullptr);
     ASSERT_TRUE(SendHonestRows(2000));
-    before_ = Kilobytes(replay_.pid(), "RssAnon");
+    before_ = testing::MemoryKilobytes(replay_.pid(), "RssAnon");
   }
   static RowSchema CartPole() { return testing::CartPoleSchema(); }
 
@@ -62,7 +53,7 @@ class HostilePeersTest : public ::testing::Test {
     return false;
   }
   // Kilobytes of memory above those before the peers came.
-  int64_t Growth() const { return Kilobytes(replay_.pid(), "RssAnon") - before_; }
+  int64_t Growth() const { return testing::MemoryKilobytes(replay_.pid(), "RssAnon") - before_; }
 
   testing::TemporaryFolder folder_;
   testing::ReplayProcess replay_;

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <thread>
@@ -107,6 +108,15 @@ class ReplayProcess {
   std::string address_, stall_minutes_ = "10";
   pid_t pid_ = 0;
 };
+
+// The kilobytes in a line of /proc/PID/status.
+inline int64_t MemoryKilobytes(pid_t pid, const std::string& name) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind(name + ":", 0) == 0) return std::stoll(line.substr(name.size() + 1));
+  }
+  return -1;
+}
 
 // An actor with `environments` environments and an open stream.
 inline std::unique_ptr<InsertSession> JoinReplay(const std::shared_ptr<grpc::Channel>& channel, uint32_t environments,

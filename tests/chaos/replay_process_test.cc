@@ -39,15 +39,6 @@ bool Produce(InsertSession* session, uint32_t member, uint64_t rows) {
   return false;
 }
 
-// The kilobytes in a line of /proc/PID/status.
-int64_t MemoryKilobytes(pid_t pid, const std::string& name) {
-  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.rfind(name + ":", 0) == 0) return std::stoll(line.substr(name.size() + 1));
-  }
-  return -1;
-}
-
 TEST(ReplayProcessTest, ExitsWith0WhenTheRunIsCompleteAndWith75Before) {
   testing::TemporaryFolder folder;
   v1::Experiment experiment = ProcessExperiment(1);
@@ -90,7 +81,7 @@ TEST(ReplayProcessTest, FiveMembersOfDefaultCapacityTakeLessThan50MegabytesOfPri
   ASSERT_NE(session, nullptr);
   for (uint32_t member = 0; member < 5; ++member) ASSERT_TRUE(Produce(session.get(), member, 2000));
   ASSERT_TRUE(session->Flush(kLong).ok());
-  const int64_t kilobytes = MemoryKilobytes(replay.pid(), "RssAnon");
+  const int64_t kilobytes = testing::MemoryKilobytes(replay.pid(), "RssAnon");
   RecordProperty("rss_anon_kilobytes", std::to_string(kilobytes));
   std::printf("RssAnon %lld kB\n", static_cast<long long>(kilobytes));
   EXPECT_GT(kilobytes, 0);
