@@ -1,7 +1,6 @@
 #include "learner/run_learner.h"
 
 #include <chrono>
-#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -44,7 +43,7 @@ absl::Status NothingToResume(const ProcessOptions& options) {
 }
 
 absl::StatusOr<std::unique_ptr<FolderLock>> LockCheckpoints(const ProcessOptions& options) {
-  if (options.must_resume && !std::filesystem::exists(CheckpointFolder(options))) return NothingToResume(options);
+  if (options.must_resume && !FileExists(CheckpointFolder(options))) return NothingToResume(options);
   RETURN_IF_ERROR(MakeFolders(CheckpointFolder(options)));
   return FolderLock::Take(CheckpointFolder(options));
 }

@@ -1,7 +1,6 @@
 #include "replay/export_dataset.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -64,8 +63,8 @@ absl::StatusOr<std::vector<uint64_t>> Members(const ExportOptions& options, cons
 absl::StatusOr<v1::DatasetManifest> ExportDataset(const ExportOptions& options, const v1::Experiment& resolved,
                                                   const RowSchema& schema) {
   ASSIGN_OR_RETURN(const std::vector<uint64_t> members, Members(options, resolved));
-  if (!std::filesystem::is_directory(options.rings))
-    return absl::InvalidArgumentError(absl::StrCat(options.rings, " is not a folder: the run has stored nothing"));
+  if (!FileExists(options.rings))
+    return absl::InvalidArgumentError(absl::StrCat(options.rings, " does not exist: the run has stored nothing"));
   absl::StatusOr<std::unique_ptr<FolderLock>> lock = FolderLock::Take(options.rings);
   if (absl::IsFailedPrecondition(lock.status())) {
     return absl::FailedPreconditionError(

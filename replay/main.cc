@@ -68,7 +68,7 @@ absl::StatusOr<std::unique_ptr<Store>> OpenStore(const Flags& flags, const v1::E
 
 // CANCELLED: stopped before the run was complete.
 absl::Status Serve(const Flags& flags) {
-  if (!std::filesystem::exists(flags.experiment))
+  if (!FileExists(flags.experiment))
     return absl::InvalidArgumentError(absl::StrCat("--experiment: no such file: ", flags.experiment));
   ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadExperiment(flags.experiment));
   ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, OpenStore(flags, experiment));
@@ -116,7 +116,7 @@ absl::Status ParseRows(const std::string& text, ExportOptions* options) {
 
 absl::Status Export(Flags flags) {
   const std::string file = flags.run_dir + "/experiment.textproto";
-  if (!std::filesystem::exists(file)) return NotARunFolder(flags.run_dir);
+  if (!FileExists(file)) return NotARunFolder(flags.run_dir);
   ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadExperiment(file));
   ASSIGN_OR_RETURN(const RowSchema schema, SchemaOf(experiment));
   flags.exported.rings = flags.run_dir + "/replay";

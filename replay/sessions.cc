@@ -1,10 +1,10 @@
 #include "replay/sessions.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/files.h"
 #include "common/base/framed_file.h"
 #include "common/base/status.h"
 #include "common/transitions/replay_layout.h"
@@ -27,12 +27,12 @@ absl::Status Replaced(const std::string& actor) {
 
 }  // namespace
 
-bool SessionTable::Exists(const std::string& folder) { return std::filesystem::exists(CreditPath(folder)); }
+bool SessionTable::Exists(const std::string& folder) { return FileExists(CreditPath(folder)); }
 
 absl::StatusOr<std::unique_ptr<SessionTable>> SessionTable::Open(const Options& options) {
   std::unique_ptr<SessionTable> table(new SessionTable(options));
   const auto slots = static_cast<uint32_t>(SessionSlots(options.members));
-  const bool has_sessions = std::filesystem::exists(table->path());
+  const bool has_sessions = FileExists(table->path());
   ASSIGN_OR_RETURN(table->credit_, CreditFile::Open({CreditPath(options.folder), options.run_id, slots, options.members,
                                                      /*must_have_content=*/has_sessions}));
   RETURN_IF_ERROR(table->Load());

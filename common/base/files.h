@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -13,6 +14,10 @@
 namespace datacom {
 
 absl::StatusOr<std::string> ReadFile(const std::string& path);
+// False also when that cannot be found out; the call that needs the file then names the error.
+bool FileExists(const std::string& path);
+// Names in a folder, sorted. An empty list for a folder that does not exist.
+absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path);
 // Replaces `path` atomically; on error the old content stays.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content);
 absl::Status SyncFile(const std::string& path);  // also for folders

@@ -63,6 +63,16 @@ TEST_F(Files, NamesTheMissingFile) {
   EXPECT_TRUE(absl::StrContains(status.message(), folder_ + "/none")) << status;
 }
 
+TEST_F(Files, ListsNamesSortedAndNothingWhereThereIsNoFolder) {
+  ASSERT_TRUE(WriteFileAtomically(folder_ + "/b", "").ok());
+  ASSERT_TRUE(WriteFileAtomically(folder_ + "/a", "").ok());
+  EXPECT_EQ(ListFolder(folder_).value(), (std::vector<std::string>{"a", "b"}));
+  EXPECT_TRUE(ListFolder(folder_ + "/none").value().empty());
+  EXPECT_FALSE(ListFolder(folder_ + "/a").ok());
+  EXPECT_TRUE(FileExists(folder_ + "/a"));
+  EXPECT_FALSE(FileExists(folder_ + "/a/b"));
+}
+
 TEST_F(Files, MakesFoldersAndMeasuresFreeSpace) {
   ASSERT_TRUE(MakeFolders(folder_ + "/a/b/c").ok());
   ASSERT_TRUE(MakeFolders(folder_ + "/a/b/c").ok()) << "making it again is not an error";
