@@ -13,7 +13,7 @@
 #include "common/transitions/row_schema.h"
 #include "datacom/v1/checkpoint.pb.h"
 #include "datacom/v1/experiment.pb.h"
-#include "learner/checkpoint.h"
+#include "common/records/checkpoint.h"
 #include "learner/ledger_recorder.h"
 #include "learner/run_records.h"
 

@@ -1,4 +1,4 @@
-#include "learner/checkpoint.h"
+#include "common/records/checkpoint.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -13,9 +13,9 @@
 #include "common/base/files.h"
 #include "common/base/framed_file.h"
 #include "common/base/status.h"
-#include "learner/sha256.h"
+#include "common/records/sha256.h"
 
-namespace datacom::learner {
+namespace datacom {
 namespace {
 
 namespace fs = std::filesystem;
@@ -29,7 +29,7 @@ constexpr FileFormat kFormat = {"checkpoint file",
                                 "a new run"};
 constexpr size_t kKept = 2;
 
-std::string EncodeState(const State& state) {
+std::string EncodeState(const AlgorithmState& state) {
   std::string out;
   size_t size = sizeof(uint64_t);
   for (const auto& [name, bytes] : state) size += 2 * sizeof(uint64_t) + name.size() + bytes.size();
@@ -42,7 +42,7 @@ std::string EncodeState(const State& state) {
   return out;
 }
 
-bool DecodeState(absl::string_view in, State* state) {
+bool DecodeState(absl::string_view in, AlgorithmState* state) {
   uint64_t count = 0;
   if (!TakeValue(&in, &count)) return false;
   for (uint64_t i = 0; i < count; ++i) {
@@ -185,4 +185,4 @@ absl::StatusOr<uint32_t> NextIncarnation(const std::string& path) {
   return last + 1;
 }
 
-}  // namespace datacom::learner
+}  // namespace datacom

@@ -1,29 +1,33 @@
 // The learner's state on disk: checkpoints/<update>/ in the run folder.
 //
 //   learner.state     v1::LearnerCheckpoint: counters, record offsets, open and pending epochs
-//   algorithm.state   the algorithm's named tensors (State), sorted by name
+//   algorithm.state   the algorithm's named tensors, sorted by name
 //   state.sha256      StateHash: equal for equal numbers, whatever the run's name, place or time
 //
 // Both state files have a frame (common/base/framed_file.h). A checkpoint is written to a temporary
 // folder, synced and renamed: whole or absent. The two newest are kept; loading falls back to the older when the newest
 // is damaged. Not thread-safe; every function blocks on the disk.
-#ifndef DATACOM_LEARNER_CHECKPOINT_H_
-#define DATACOM_LEARNER_CHECKPOINT_H_
+#ifndef DATACOM_COMMON_RECORDS_CHECKPOINT_H_
+#define DATACOM_COMMON_RECORDS_CHECKPOINT_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "datacom/v1/checkpoint.pb.h"
-#include "learner/algorithms/algorithm.h"
 
-namespace datacom::learner {
+namespace datacom {
+
+// The bytes of each tensor by its name. learner/algorithms/algorithm.h names the same type State.
+using AlgorithmState = std::map<std::string, std::string>;
 
 struct Checkpoint {
   v1::LearnerCheckpoint learner;
-  State algorithm;
+  AlgorithmState algorithm;
 };
 
 // Hex SHA-256 over the update, the epoch and every entry of the algorithm's state: no paths, ids or times.
@@ -42,9 +46,10 @@ class CheckpointStore {
   // Updates of the checkpoints there are, newest first.
   std::vector<uint64_t> List() const;
   std::string Path(uint64_t update) const;
+  // One checkpoint. NOT_FOUND or DATA_LOSS naming the file, FAILED_PRECONDITION for another format version.
+  absl::StatusOr<Checkpoint> Load(uint64_t update) const;
 
  private:
-  absl::StatusOr<Checkpoint> Load(uint64_t update) const;
   void RemoveOld() const;
   std::string folder_;
 };
@@ -53,6 +58,6 @@ class CheckpointStore {
 // DATA_LOSS when the file does not hold a number.
 absl::StatusOr<uint32_t> NextIncarnation(const std::string& path);
 
-}  // namespace datacom::learner
+}  // namespace datacom
 
-#endif  // DATACOM_LEARNER_CHECKPOINT_H_
+#endif  // DATACOM_COMMON_RECORDS_CHECKPOINT_H_

@@ -6,11 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
-#include "learner/checkpoint.h"
-#include "learner/sha256.h"
+#include "common/records/checkpoint.h"
+#include "common/records/sha256.h"
 #include "tests/testing/small_disk.h"
 
-namespace datacom::learner {
+namespace datacom {
 namespace {
 
 namespace fs = std::filesystem;
@@ -213,4 +213,4 @@ TEST(Sha256, MatchesThePublishedVectors) {  // FIPS 180-4 examples
 }
 
 }  // namespace
-}  // namespace datacom::learner
+}  // namespace datacom

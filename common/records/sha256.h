@@ -1,13 +1,13 @@
 // SHA-256 (OpenSSL) of data that comes in pieces. An object is not thread-safe. Blocks nowhere.
-#ifndef DATACOM_LEARNER_SHA256_H_
-#define DATACOM_LEARNER_SHA256_H_
+#ifndef DATACOM_COMMON_RECORDS_SHA256_H_
+#define DATACOM_COMMON_RECORDS_SHA256_H_
 
 #include <memory>
 #include <string>
 
 #include "absl/strings/string_view.h"
 
-namespace datacom::learner {
+namespace datacom {
 
 class Sha256 {
  public:
@@ -25,6 +25,6 @@ class Sha256 {
 
 std::string Sha256Hex(absl::string_view data);
 
-}  // namespace datacom::learner
+}  // namespace datacom
 
-#endif  // DATACOM_LEARNER_SHA256_H_
+#endif  // DATACOM_COMMON_RECORDS_SHA256_H_

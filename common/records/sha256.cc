@@ -1,11 +1,11 @@
-#include "learner/sha256.h"
+#include "common/records/sha256.h"
 
 #include <openssl/evp.h>
 
 #include <cstdint>
 #include <cstdlib>
 
-namespace datacom::learner {
+namespace datacom {
 
 struct Sha256::Context {
   EVP_MD_CTX* evp = EVP_MD_CTX_new();
@@ -46,4 +46,4 @@ std::string Sha256Hex(absl::string_view data) {
   return hash.Hex();
 }
 
-}  // namespace datacom::learner
+}  // namespace datacom
