@@ -47,22 +47,35 @@ bool IsUnfinished(const MappedFile& file) {
          std::all_of(entries, entries + file.size() - kCreditHeaderBytes, [](char byte) { return byte == 0; });
 }
 
-absl::Status Check(const MappedFile& file, const CreditFile::Options& options, const Header& wanted) {
-  const std::string where = absl::StrCat("credit file ", options.path, ": ");
+std::string Where(const MappedFile& file) { return absl::StrCat("credit file ", file.path(), ": "); }
+
+std::string RunOf(const Identity& identity) {
+  return std::string(identity.run_id, strnlen(identity.run_id, sizeof identity.run_id));
+}
+
+absl::StatusOr<Identity> IdentityOf(const MappedFile& file) {
   ASSIGN_OR_RETURN(const absl::string_view payload,
-                   Unframe(kFormat, options.path, absl::string_view(file.data(), file.size())));
-  if (payload.size() != sizeof(Identity)) return absl::DataLossError(absl::StrCat(where, "damaged", kAdvice));
+                   Unframe(kFormat, file.path(), absl::string_view(file.data(), file.size())));
   Identity found;
+  if (payload.size() != sizeof found) return absl::DataLossError(absl::StrCat(Where(file), "damaged", kAdvice));
   std::memcpy(&found, payload.data(), sizeof found);
-  if (std::memcmp(&found, &wanted.identity, sizeof found) != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(where, "of run \"", std::string(found.run_id, strnlen(found.run_id, sizeof found.run_id)),
-                     "\" with ", found.members, " members and ", found.slots, " slots, not of run \"", options.run_id,
-                     "\" with ", options.members, " and ", options.slots, kAdvice));
-  }
+  return found;
+}
+
+absl::Status CheckSize(const MappedFile& file, const Identity& found) {
   const uint64_t bytes = kCreditHeaderBytes + uint64_t{found.slots} * found.members * kCreditEntryBytes;
   if (file.size() == bytes) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(where, file.size(), " bytes instead of ", bytes, kAdvice));
+  return absl::DataLossError(absl::StrCat(Where(file), file.size(), " bytes instead of ", bytes, kAdvice));
+}
+
+absl::Status Check(const MappedFile& file, const CreditFile::Options& options, const Header& wanted) {
+  ASSIGN_OR_RETURN(const Identity found, IdentityOf(file));
+  if (std::memcmp(&found, &wanted.identity, sizeof found) != 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        Where(file), "of run \"", RunOf(found), "\" with ", found.members, " members and ", found.slots,
+        " slots, not of run \"", options.run_id, "\" with ", options.members, " and ", options.slots, kAdvice));
+  }
+  return CheckSize(file, found);
 }
 
 }  // namespace
@@ -87,6 +100,20 @@ absl::StatusOr<std::unique_ptr<CreditFile>> CreditFile::Open(const Options& opti
   }
   RETURN_IF_ERROR(Check(*file, options, wanted));
   return std::unique_ptr<CreditFile>(new CreditFile(std::move(file), options));
+}
+
+absl::StatusOr<CreditFile::Content> CreditFile::Read(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, MappedFile::OpenReadOnly(path));
+  ASSIGN_OR_RETURN(const Identity found, IdentityOf(*file));
+  RETURN_IF_ERROR(CheckSize(*file, found));
+  Content content{RunOf(found), found.slots, found.members, {}, {}};
+  auto* words = reinterpret_cast<uint64_t*>(file->data() + kCreditHeaderBytes);
+  for (uint64_t i = 0; i < uint64_t{2} * found.slots * found.members; ++i) {
+    const uint64_t word = std::atomic_ref<uint64_t>(words[i]).load(std::memory_order_acquire);
+    content.words.push_back(NumberOf(word, i));
+    content.unused.push_back(word == 0);
+  }
+  return content;
 }
 
 CreditFile::CreditFile(std::unique_ptr<MappedFile> file, const Options& options)

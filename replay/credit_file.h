@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,16 @@ class CreditFile {
   };
   // FAILED_PRECONDITION: a file of another version, run or size; DATA_LOSS: a damaged one.
   static absl::StatusOr<std::unique_ptr<CreditFile>> Open(const Options& options);
+
+  // What a file holds that a running replay may write: limit and next sequence of every slot and member; nothing where
+  // a word is invalid, as in slots that were never used. Errors as for Open; NOT_FOUND when there is no file.
+  struct Content {
+    std::string run_id;
+    uint32_t slots = 0, members = 0;
+    std::vector<std::optional<uint64_t>> words;  // 2 (slot members + member), and the one after
+    std::vector<bool> unused;                    // by word: it was never written
+  };
+  static absl::StatusOr<Content> Read(const std::string& path);
 
   // Reads the entries of a session that continues; DATA_LOSS, naming slot and member, when one is damaged.
   absl::Status Load(uint32_t slot);

@@ -1,5 +1,5 @@
 // datacom-replay: serves the replay of one run folder until it is stopped. The subcommand export-dataset copies the
-// rows of a run that has ended.
+// rows of a run that has ended; verify checks a whole run folder.
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -8,7 +8,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "common/acting/acting_rule.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/base/stall.h"
@@ -20,9 +19,10 @@
 #include "common/records/dataset.h"
 #include "common/rpc/address.h"
 #include "common/rpc/channel.h"
-#include "common/tasks/task.h"
 #include "replay/export_dataset.h"
 #include "replay/replay_service.h"
+#include "replay/run_experiment.h"
+#include "replay/verify/verify.h"
 
 namespace datacom {
 namespace {
@@ -38,20 +38,8 @@ struct Flags {
   double stall_minutes = kStallMinutes;
   std::string run_dir, members, rows;  // export-dataset's arguments, not parsed yet
   ExportOptions exported;
+  bool repair = false;  // verify's
 };
-
-// Resolved and validated.
-absl::StatusOr<v1::Experiment> ReadExperiment(const std::string& path) {
-  ASSIGN_OR_RETURN(const v1::Experiment loaded, LoadExperiment(path, ExperimentFolder()));
-  const v1::Experiment experiment = ResolveExperiment(loaded);
-  RETURN_IF_ERROR(ValidateExperiment(experiment, TaskNames(), AlgorithmNames()));
-  return experiment;
-}
-
-absl::StatusOr<RowSchema> SchemaOf(const v1::Experiment& experiment) {
-  ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(experiment.task(), experiment.task_options()));
-  return ActingRuleSchema(FindAlgorithm(experiment.algorithm())->acting_rule, model.spec);
-}
 
 absl::StatusOr<std::unique_ptr<Store>> OpenStore(const Flags& flags, const v1::Experiment& experiment) {
   ASSIGN_OR_RETURN(const RowSchema schema, SchemaOf(experiment));
@@ -149,6 +137,27 @@ CLI::App* AddExport(CLI::App* app, Flags* flags) {
   return command;
 }
 
+CLI::App* AddVerify(CLI::App* app, Flags* flags) {
+  CLI::App* command =
+      app->add_subcommand("verify", "Check every part of a run folder, and the parts against each other");
+  command->add_option("run_dir", flags->run_dir, "Run folder; its processes may run")->required();
+  command->add_flag("--repair", flags->repair,
+                    "Repair what has one right answer: cut unfinished tails, move a damaged newest checkpoint aside, "
+                    "make a failure ring anew, remove left-over *.tmp; only while nothing runs");
+  return command;
+}
+
+// The exit code: 0 sound, 1 damaged, 2 not a run folder.
+int Verify(const Flags& flags) {
+  const absl::StatusOr<verify::Verification> verified = verify::VerifyRun(flags.run_dir, flags.repair);
+  if (!verified.ok()) {
+    std::fprintf(stderr, "datacom-replay: %s\n", std::string(verified.status().message()).c_str());
+    return ExitCode(verified.status());
+  }
+  std::fputs(verified->text.c_str(), stdout);
+  return verified->sound ? kExitOk : kExitFailure;
+}
+
 int Main(int argc, char** argv) {
   std::string message;
   if (!CheckProcessor(&message)) {
@@ -181,11 +190,13 @@ int Main(int argc, char** argv) {
   app.add_option("--stall-minutes", flags.stall_minutes, kStallHelp)->capture_default_str()->check(CLI::PositiveNumber);
   app.require_subcommand(0, 1);
   const CLI::App* exporting = AddExport(&app, &flags);
+  const CLI::App* verifying = AddVerify(&app, &flags);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
+  if (verifying->parsed()) return Verify(flags);
   absl::Status status;
   if (exporting->parsed()) {
     status = Export(std::move(flags));

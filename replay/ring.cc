@@ -175,6 +175,15 @@ absl::StatusOr<std::unique_ptr<const Ring>> Ring::OpenReadOnly(Options options) 
   return ring;
 }
 
+absl::StatusOr<std::unique_ptr<const Ring>> Ring::OpenShared(Options options) {
+  ASSIGN_OR_RETURN(auto file, MappedFile::OpenReadOnly(options.path));
+  RETURN_IF_ERROR(CheckReadable(*file, options));
+  options.guard = HeaderOf(file.get())->identity.guard;
+  std::unique_ptr<Ring> ring(new Ring(std::move(file), options));
+  RETURN_IF_ERROR(ring->LoadNumbers());
+  return ring;
+}
+
 Ring::Ring(std::unique_ptr<MappedFile> file, const Options& options)
     : file_(std::move(file)),
       kept_(HeaderOf(file_.get())->identity.kept),
@@ -184,7 +193,7 @@ Ring::Ring(std::unique_ptr<MappedFile> file, const Options& options)
       sync_(options.sync),
       blocks_(file_->data() + kRingHeaderBytes) {}
 
-absl::Status Ring::Load() {
+absl::Status Ring::LoadNumbers() {
   Header* header = HeaderOf(file_.get());
   const auto load = [&](uint64_t* stored, uint64_t place, uint64_t* number) {
     const auto found = NumberOf(std::atomic_ref<uint64_t>(*stored).load(std::memory_order_acquire), place);
@@ -197,6 +206,11 @@ absl::Status Ring::Load() {
     return absl::DataLossError(absl::StrCat(
         Where(file_->path()), "its cursor is damaged; restore the file from a copy, ", "or start a new run folder"));
   }
+  return absl::OkStatus();
+}
+
+absl::Status Ring::Load() {
+  RETURN_IF_ERROR(LoadNumbers());
   for (uint64_t block = first() / kRingBlockRecords; block * kRingBlockRecords < cursor_; ++block) {
     ASSIGN_OR_RETURN(const int found, FindSum(block));
     if (cursor_ - block * kRingBlockRecords >= kRingBlockRecords) continue;
@@ -228,6 +242,45 @@ absl::StatusOr<int> Ring::FindSum(uint64_t block) const {
   return absl::DataLossError(absl::StrCat(Where(file_->path()), "records ", from, " to ", to,
                                           " are damaged, or older than the cursor, which is ", cursor_,
                                           "; restore the run folder from a copy, or start a new one"));
+}
+
+absl::StatusOr<uint64_t> Ring::StoredCursor() const {
+  const std::atomic_ref<uint64_t> stored(HeaderOf(file_.get())->cursor);
+  const auto cursor = NumberOf(stored.load(std::memory_order_acquire), kCursorPlace);
+  if (cursor.has_value()) return *cursor;
+  return absl::DataLossError(absl::StrCat(Where(file_->path()), "its cursor is damaged"));
+}
+
+// A sum is stored after its records, and the cursor after the sum. So the sums are read first, then the records, then
+// the cursor again. A block with a readable record is never overwritten (RingBlocks), so a wrong sum means damage
+// unless the writer moved on.
+absl::Status Ring::CopyBlock(uint64_t block, uint64_t end, std::string* records) const {
+  const uint64_t from = block * kRingBlockRecords, to = std::min(from + kRingBlockRecords, end);
+  const std::string key(reinterpret_cast<const char*>(&block), sizeof block);
+  for (;;) {
+    ASSIGN_OR_RETURN(const uint64_t before, StoredCursor());
+    Sum sums[2];
+    for (int i = 0; i < 2; ++i) sums[i] = std::bit_cast<Sum>(StoredSum(block, i).load(std::memory_order_acquire));
+    const uint64_t most = std::min<uint64_t>(std::max(sums[0].records, sums[1].records), kRingBlockRecords);
+    records->assign(record(from), std::max(most, to - from) * record_bytes_);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    ASSIGN_OR_RETURN(const uint64_t after, StoredCursor());
+    if (after > kept_ && from + kRingBlockRecords <= after - kept_) {
+      return absl::OutOfRangeError(absl::StrCat("records ", from, " to ", to, " were overwritten"));
+    }
+    for (const Sum& sum : sums) {
+      if (sum.records < to - from || sum.records > kRingBlockRecords) continue;
+      if (Crc32c(absl::string_view(*records).substr(0, sum.records * record_bytes_), Crc32c(key)) != sum.crc) continue;
+      records->resize((to - from) * record_bytes_);
+      return absl::OkStatus();
+    }
+    if (after == before) {
+      return absl::DataLossError(absl::StrCat("records ", from, " to ", to,
+                                              " are damaged, or older than the cursor, "
+                                              "which is ",
+                                              after));
+    }
+  }
 }
 
 absl::Status Ring::SyncRecords(uint64_t from, uint64_t to) {

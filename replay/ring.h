@@ -43,11 +43,15 @@ class Ring {
   // Opens a ring that no process writes, without changing the file. Uses only path, schema_fingerprint and record_bytes
   // of the options. Errors as for Open; NOT_FOUND when there is no file.
   static absl::StatusOr<std::unique_ptr<const Ring>> OpenReadOnly(Options options);
+  // The same for a ring that a running replay may write. Checks the header, the cursor and the counters, and no block.
+  // Such a ring is read with StoredCursor and CopyBlock.
+  static absl::StatusOr<std::unique_ptr<const Ring>> OpenShared(Options options);
 
   uint64_t cursor() const { return cursor_; }  // records committed since the start of the run
   uint64_t first() const { return cursor_ > kept_ ? cursor_ - kept_ : 0; }  // oldest readable
   uint64_t kept() const { return kept_; }
   uint64_t guard() const { return guard_; }
+  uint64_t record_bytes() const { return record_bytes_; }
   std::string run_id() const;            // of the run that the file belongs to
   bool fresh() const { return fresh_; }  // Open created the file, or found it without content
   const char* record(uint64_t number) const { return Place(number); }
@@ -61,6 +65,13 @@ class Ring {
   // Drops the records from `cursor` on (to recover a table that is derived from another). REQUIRES cursor >= first().
   void Truncate(uint64_t cursor);
 
+  // The cursor that the file holds now; DATA_LOSS when it is damaged.
+  absl::StatusOr<uint64_t> StoredCursor() const;
+  // Copies the committed records of `block` (records [64 block, 64 block + 64)) below `end`, and checks their sum,
+  // while another process may commit records. REQUIRES 64 block < end <= an earlier StoredCursor(). OUT_OF_RANGE: all
+  // records of the block were overwritten meanwhile; DATA_LOSS naming the records: they are damaged.
+  absl::Status CopyBlock(uint64_t block, uint64_t end, std::string* records) const;
+
   // A counter stored next to the cursor, but not updated atomically with it.
   uint64_t counter(int index) const { return counters_[index]; }
   void set_counter(int index, uint64_t value);
@@ -72,6 +83,7 @@ class Ring {
   };
 
   Ring(std::unique_ptr<MappedFile> file, const Options& options);
+  absl::Status LoadNumbers();  // cursor and counters
   absl::Status Load();
   char* Block(uint64_t block) const { return blocks_ + block % count_ * RingBlockBytes(record_bytes_); }
   char* Place(uint64_t number) const {

@@ -19,6 +19,7 @@ constexpr FileFormat kFormat = {"file of sessions", "DCSESSNS", 2, "", "", kAdvi
 constexpr size_t kKeptNames = 4096;  // of actors; their rows are overwritten long before
 
 std::string CreditPath(const std::string& folder) { return folder + "/credit"; }
+std::string SessionsPath(const std::string& folder) { return folder + "/sessions"; }
 
 absl::Status Replaced(const std::string& actor) {
   return absl::AlreadyExistsError(absl::StrCat("another process acts as ", actor,
@@ -26,6 +27,8 @@ absl::Status Replaced(const std::string& actor) {
 }
 
 }  // namespace
+
+std::string SessionTable::path() const { return SessionsPath(options_.folder); }
 
 bool SessionTable::Exists(const std::string& folder) { return FileExists(CreditPath(folder)); }
 
@@ -39,16 +42,21 @@ absl::StatusOr<std::unique_ptr<SessionTable>> SessionTable::Open(const Options& 
   return table;
 }
 
+absl::StatusOr<v1::ReplaySessions> SessionTable::Read(const std::string& folder) {
+  const std::string path = SessionsPath(folder);
+  ASSIGN_OR_RETURN(const std::string content, ReadFramedFile(kFormat, path));
+  v1::ReplaySessions stored;
+  if (stored.ParseFromString(content)) return stored;
+  return absl::DataLossError(absl::StrCat("file ", path, ": damaged; start a new run folder"));
+}
+
 absl::Status SessionTable::Load() {
   covered_at_ = options_.clock->Now();
-  const auto content = ReadFramedFile(kFormat, path());
-  if (absl::IsNotFound(content.status())) return absl::OkStatus();
-  RETURN_IF_ERROR(content.status());
+  const absl::StatusOr<v1::ReplaySessions> read = Read(options_.folder);
+  if (absl::IsNotFound(read.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(read.status());
   empty_ = false;
-  v1::ReplaySessions stored;
-  if (!stored.ParseFromString(*content)) {
-    return absl::DataLossError(absl::StrCat("file ", path(), ": damaged; start a new run folder"));
-  }
+  const v1::ReplaySessions& stored = *read;
   if (stored.run_id() != options_.run_id) {
     return absl::FailedPreconditionError(absl::StrCat("file ", path(), ": belongs to run \"", stored.run_id(),
                                                       "\", not to \"", options_.run_id, "\"; start a new run folder"));

@@ -57,6 +57,8 @@ class SessionTable {
   };
   static absl::StatusOr<std::unique_ptr<SessionTable>> Open(const Options& options);
   static bool Exists(const std::string& folder);  // Open was called on this folder before
+  // What the file of sessions holds; NOT_FOUND when there is none.
+  static absl::StatusOr<v1::ReplaySessions> Read(const std::string& folder);
   // Whether no actor has registered yet: there is no file of sessions.
   bool empty() const { return empty_; }
   uint32_t next_session() const { return next_session_; }  // larger than all numbers used so far
@@ -95,7 +97,7 @@ class SessionTable {
   explicit SessionTable(const Options& options) : options_(options) {}
   absl::Status Load();
   absl::Status Save() const;
-  std::string path() const { return options_.folder + "/sessions"; }
+  std::string path() const;
   absl::Status Assign(Session* session);   // first_member, member_count
   std::vector<uint32_t> Coverage() const;  // number of sessions per member
   absl::StatusOr<uint32_t> FreeSlot() const;

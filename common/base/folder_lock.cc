@@ -24,6 +24,16 @@ absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Take(const std::string& 
   return std::unique_ptr<FolderLock>(new FolderLock(fd));
 }
 
+absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::TakeFile(const std::string& path) {
+  int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0 && (errno == EACCES || errno == EROFS)) fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, "open " + path);
+  std::unique_ptr<FolderLock> lock(new FolderLock(fd));
+  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return lock;
+  if (errno != EWOULDBLOCK) return ErrnoStatus(errno, "lock " + path);
+  return absl::FailedPreconditionError("another process holds " + path);
+}
+
 FolderLock::~FolderLock() { ::close(fd_); }
 
 }  // namespace datacom

@@ -1,10 +1,13 @@
 #include "common/records/ledger_format.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/bytes.h"
 #include "common/base/checksum.h"
 #include "common/base/framed_file.h"
 #include "common/base/status.h"
+#include "common/records/csv.h"
 #include "common/records/ledger.h"
 
 namespace datacom {
@@ -13,6 +16,12 @@ namespace {
 
 constexpr FileFormat kFormat = {
     "step file", "DCSTEPS\n", 2, "DCSTEP01", "1", "; use the build named in build.txt, or start a new run folder"};
+
+std::string PlainName(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == ',' || c == '"' || c < ' '; }, '_');
+  return name;
+}
 
 }  // namespace
 
@@ -46,16 +55,32 @@ std::vector<std::string> ViolationColumns(uint32_t action_dim) {
   return columns;
 }
 
+std::vector<std::string> ViolationCells(const LedgerViolation& v) {
+  std::vector<std::string> cells = {Cell(v.id),        Cell(v.member),        Cell(v.seed),    PlainName(v.actor),
+                                    Cell(v.session),   Cell(v.environment),   Cell(v.episode), Cell(v.step),
+                                    Cell(v.env_steps), Cell(v.policy_version)};
+  if (v.judgement.has_value()) {
+    for (const float value : {v.judgement->delta, v.judgement->cvar, v.judgement->slack}) cells.push_back(Cell(value));
+  } else {
+    cells.insert(cells.end(), 3, "");
+  }
+  cells.push_back(Cell(v.cost));
+  for (const std::vector<float>* action : {&v.raw_action, &v.executed_action}) {
+    for (const float value : *action) cells.push_back(Cell(value));
+  }
+  return cells;
+}
+
 }  // namespace ledger
 
 uint32_t StepCheck(const float* observation, const float* next_observation, int obs_dim, float reward, bool absorbing) {
-  std::string bytes;
-  bytes.reserve((2 * obs_dim + 1) * sizeof(float) + 1);
-  ledger::PutFloats(observation, obs_dim, &bytes);
-  ledger::PutFloats(next_observation, obs_dim, &bytes);
-  PutValue(reward, &bytes);
-  bytes.push_back(absorbing ? 1 : 0);
-  return Crc32c(bytes);
+  const auto bytes = [](const auto* values, size_t count) {
+    return absl::string_view(reinterpret_cast<const char*>(values), count * sizeof *values);
+  };
+  const char last = absorbing ? 1 : 0;
+  uint32_t crc = Crc32c(bytes(observation, obs_dim));
+  crc = Crc32c(bytes(next_observation, obs_dim), crc);
+  return Crc32c(bytes(&last, 1), Crc32c(bytes(&reward, 1), crc));
 }
 
 uint64_t LedgerStepBytes(uint64_t transitions, uint32_t action_dim) {

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "common/records/ledger.h"
 
 namespace datacom::ledger {
 
@@ -27,6 +28,9 @@ constexpr size_t StepBytes(uint32_t action_dim) { return 28 + sizeof(float) * ac
 // The checksum at the end of a record, of its number in the file and the bytes before.
 uint32_t RecordChecksum(uint64_t number, absl::string_view bytes);
 std::vector<std::string> ViolationColumns(uint32_t action_dim);
+// The cells of a violation, in the order of ViolationColumns. Commas, quotes and control characters in the actor's name
+// become '_', because readers split rows at commas and line breaks.
+std::vector<std::string> ViolationCells(const LedgerViolation& violation);
 
 }  // namespace datacom::ledger
 

@@ -8,7 +8,6 @@
 #include "common/base/bytes.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
-#include "common/records/csv.h"
 #include "common/records/ledger.h"
 #include "common/records/ledger_format.h"
 
@@ -48,13 +47,6 @@ absl::StatusOr<uint64_t> LastId(const std::string& path, uint64_t header, uint64
   uint64_t id = 0;
   if (tail.back() == '\n' && absl::SimpleAtoi(line.substr(0, line.find(',')), &id)) return id;
   return absl::DataLossError(absl::StrCat(path, ": no row ends at the recorded length of ", offset, " bytes"));
-}
-
-// Readers split rows at commas and line breaks.
-std::string PlainName(std::string name) {
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return c == ',' || c == '"' || c < ' '; }, '_');
-  return name;
 }
 
 }  // namespace
@@ -119,20 +111,9 @@ absl::Status LedgerWriter::AppendStep(uint32_t member, const LedgerStep& step) {
 }
 
 absl::Status LedgerWriter::AppendViolation(const LedgerViolation& v) {
-  std::vector<std::string> cells = {Cell(last_id_ + 1), Cell(v.member),        Cell(v.seed),    PlainName(v.actor),
-                                    Cell(v.session),    Cell(v.environment),   Cell(v.episode), Cell(v.step),
-                                    Cell(v.env_steps),  Cell(v.policy_version)};
-  if (v.judgement.has_value()) {
-    for (const float value : {v.judgement->delta, v.judgement->cvar, v.judgement->slack}) cells.push_back(Cell(value));
-  } else {
-    cells.insert(cells.end(), 3, "");
-  }
-  cells.push_back(Cell(v.cost));
-  for (const std::vector<float>* action : {&v.raw_action, &v.executed_action}) {
-    for (const float value : *action) cells.push_back(Cell(value));
-  }
-  ++last_id_;
-  const std::string row = absl::StrCat(absl::StrJoin(cells, ","), "\n");
+  LedgerViolation numbered = v;
+  numbered.id = ++last_id_;
+  const std::string row = absl::StrCat(absl::StrJoin(ledger::ViolationCells(numbered), ","), "\n");
   if (violations_->Writes(row.size())) RETURN_IF_ERROR(FlushSteps(/*sync=*/false));
   return violations_->Append(row);
 }

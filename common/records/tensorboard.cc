@@ -9,11 +9,6 @@
 #include "datacom/v1/tensorboard.pb.h"
 
 namespace datacom {
-namespace {
-
-constexpr char kFileName[] = "events.out.tfevents.0.datacom";
-
-}  // namespace
 
 uint32_t MaskedCrc32c(absl::string_view data) {
   const uint32_t crc = Crc32c(data);
@@ -22,7 +17,7 @@ uint32_t MaskedCrc32c(absl::string_view data) {
 
 absl::StatusOr<std::unique_ptr<EventWriter>> EventWriter::Open(const std::string& folder, uint64_t offset) {
   RETURN_IF_ERROR(MakeFolders(folder));
-  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, AppendFile::Open(folder + "/" + kFileName, offset));
+  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, AppendFile::Open(folder + "/" + kEventFile, offset));
   std::unique_ptr<EventWriter> writer(new EventWriter(std::move(file)));
   if (offset == 0) {
     v1::TensorboardEvent event;

@@ -43,7 +43,8 @@ class EventWriter {
   std::unique_ptr<AppendFile> file_;
 };
 
-uint32_t MaskedCrc32c(absl::string_view data);  // as TFRecord stores it
+inline constexpr char kEventFile[] = "events.out.tfevents.0.datacom";  // its name in the folder
+uint32_t MaskedCrc32c(absl::string_view data);                         // as TFRecord stores it
 
 }  // namespace datacom
 

@@ -1,5 +1,5 @@
-// The verbs that another program of this build carries out: eval, rollout, render, replay-violation, export and
-// export-dataset. That program declares the options, prints their help and refuses a mistyped one.
+// The verbs that another program of this build carries out: eval, rollout, render, replay-violation, export,
+// export-dataset and verify. That program declares the options, prints their help and refuses a mistyped one.
 //
 // The arguments are passed on before CLI11 parses them: its prefix_command drops "--" and takes a run folder that is
 // named like a verb for that verb.
@@ -59,6 +59,11 @@ constexpr Forwarded kForwarded[] = {
      "Example: datacom export-dataset runs/five --out datasets/five\n"
      "         datacom train air_hockey/datacom --set pretrain.dataset=datasets/five --set pretrain.updates=5000\n"
      "The rows are grouped by episode; proto/datacom/v1/dataset.proto describes the files.\n"},
+    {"verify", "Checks every part of a run folder, and the parts against each other", "datacom-replay",
+     "Example: datacom verify runs/five\n"
+     "         datacom verify runs/five --repair\n"
+     "Prints one line for each kind of part and one for each finding. Exits with 0 when no damage was found, with 1\n"
+     "otherwise. The run's processes may run meanwhile, except with --repair.\n"},
 };
 
 // What --policy takes.
