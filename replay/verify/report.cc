@@ -6,12 +6,20 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 
 namespace datacom::verify {
 namespace {
 
 constexpr uint64_t kMostPerFile = 100;
 constexpr std::chrono::seconds kInterval{2};
+
+// Damaged files hold any bytes.
+std::string Printable(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return text;
+}
 
 }  // namespace
 
@@ -30,7 +38,10 @@ void Report::Note(absl::string_view text, Repair repair) {
 
 void Report::Damage(const std::string& file, absl::string_view what, Repair repair) {
   Keep(std::move(repair));
-  if (++by_file_[file] <= kMostPerFile) damages_.push_back(absl::StrCat("damage: ", file, ": ", what, "\n"));
+  if (++by_file_[file] <= kMostPerFile) {
+    damages_.push_back(
+        absl::StrCat("damage: ", file, ": ", Printable(absl::StrReplaceAll(what, {{folder_, ""}})), "\n"));
+  }
 }
 
 std::string Report::Text() const {

@@ -17,6 +17,9 @@ namespace datacom::verify {
 
 class Report {
  public:
+  // `run_dir`: cut from the paths in what is told.
+  explicit Report(absl::string_view run_dir) : folder_(std::string(run_dir) + "/") {}
+
   // Changes the run folder and returns what it did.
   using Repair = std::function<absl::StatusOr<std::string>()>;
 
@@ -34,6 +37,7 @@ class Report {
  private:
   void Keep(Repair repair);
 
+  const std::string folder_;
   std::string parts_, notes_;
   std::vector<std::string> damages_;
   std::map<std::string, uint64_t> by_file_;  // number of findings

@@ -37,7 +37,7 @@ absl::StatusOr<Verification> VerifyRun(const std::string& run_dir, bool repair) 
   Progress progress;
   std::string done;
   for (bool again = false;; again = true) {
-    Report report;
+    Report report(run_dir);
     ASSIGN_OR_RETURN(const std::unique_ptr<Run> run, OpenRun(run_dir, &report, &progress));
     if (repair && run != nullptr && run->running) {
       return absl::FailedPreconditionError(absl::StrCat("--repair: processes of ", run_dir, " run; stop them first"));

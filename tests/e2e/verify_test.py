@@ -1,0 +1,274 @@
+"""Verifies real runs: sound while they run, damaged after every change that matters, sound again after a repair."""
+import os
+import random
+import re
+import shutil
+import struct
+import tempfile
+import unittest
+
+from running import RunTest, Training, run
+
+LONG = "task_options.horizon=150"  # the pole takes about 80 steps to fall into the unsafe region
+HEADER, RECORD = 32, 32  # bytes of a step file with one action
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def sealed(number, content):
+    """A record of a step file with the checksum of its place."""
+    return content + struct.pack("<I", crc32c(struct.pack("<Q", number) + content))
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def write(path, content):
+    with open(path, "wb") as file:
+        file.write(content)
+
+
+class DamageTest(RunTest):
+    """One training of 1500 steps, resumed up to 3000, is copied, changed and verified again and again."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.kept = tempfile.mkdtemp(prefix="datacom-verify-")
+        cls.addClassCleanup(shutil.rmtree, cls.kept, ignore_errors=True)
+
+    def setUp(self):
+        super().setUp()
+        self.whole, self.older = os.path.join(self.kept, "run"), os.path.join(self.kept, "older")
+        if not os.path.exists(self.older):
+            made = Training(self, "run", "--seeds", "0-1", "--steps", "1500", overrides=[LONG, "run.checkpoint_updates=300"])
+            made.folder = self.whole
+            made.start().finish()
+            shutil.copytree(self.whole, self.older)
+            made.arguments[made.arguments.index("1500")] = "3000"
+            made.start("--resume").finish()
+        self.copy = os.path.join(self.folder, "copy")
+        shutil.copytree(self.whole, self.copy)
+        result = run("verify", self.copy)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.sound = result.stdout
+
+    def path(self, name, folder=None):
+        return os.path.join(folder or self.copy, name)
+
+    def put_back(self, *names):
+        for name in names:
+            write(self.path(name), read(self.path(name, self.whole)))
+
+    def newest(self, folder=None):
+        return max((name for name in os.listdir(self.path("checkpoints", folder)) if name.isdigit()), key=int)
+
+    def expect_damage(self, name, why, words=""):
+        result = run("verify", self.copy)
+        self.assertEqual(result.returncode, 1, (why, result.stdout, result.stderr))
+        lines = [line for line in result.stdout.splitlines() if line.startswith(f"damage: {name}")]
+        self.assertTrue(lines, (why, result.stdout))
+        self.assertTrue(any(words in line for line in lines), (why, result.stdout))
+        self.assertIn("damaged: ", result.stdout)
+        return result.stdout
+
+    def test_a_sound_run_has_a_line_for_each_kind_of_part(self):
+        kinds = [line.split()[0] for line in self.sound.splitlines()]
+        self.assertEqual(kinds, ["experiment", "sessions", "ledger", "rings", "episodes", "progress", "tensorboard", "policies",
+                                 "checkpoints", "sound:"])
+        self.assertIn("6000 steps", self.sound)
+        self.assertIn("6000 rows held", self.sound)
+        rows = len(self.path("episodes.csv") and read(self.path("episodes.csv")).splitlines()) - 1
+        self.assertIn(f"{rows} rows, {rows} recounted from the ledger, {rows} assembled from the rings", self.sound)
+
+    def test_a_flipped_bit_is_found_or_changes_nothing(self):
+        checkpoint = f"checkpoints/{self.newest()}"
+        names = {"replay/member_0.rows": 80, "replay/member_1.failures": 40, "replay/credit": 30, "replay/sessions": 20,
+                 "ledger/member_0.steps": 30, "ledger/violations.csv": 30, "episodes.csv": 30, "progress.csv": 30,
+                 "tensorboard/member_1/events.out.tfevents.0.datacom": 30, f"{checkpoint}/learner.state": 10,
+                 f"{checkpoint}/algorithm.state": 10, f"{checkpoint}/state.sha256": 5, "policies/epoch_0001.snapshot": 20}
+        chance = random.Random(1)
+        for name, times in names.items():
+            content, found = read(self.path(name)), 0
+            begin = min(len(content), 64)
+            places = [chance.randrange(begin) for _ in range(times // 3)]
+            places += [chance.randrange(len(content)) for _ in range(times - len(places))]
+            for place in places:
+                changed = bytearray(content)
+                changed[place] ^= 1 << chance.randrange(8)
+                write(self.path(name), changed)
+                result = run("verify", self.copy)
+                if result.returncode == 0:
+                    self.assertEqual(result.stdout, self.sound, (name, place))
+                    continue
+                found += 1
+                self.assertEqual(result.returncode, 1, (name, place, result.stdout, result.stderr))
+                folder = name.rsplit("/", 1)[0] if name.startswith("checkpoints") else name
+                self.assertIn(f"damage: {folder}", result.stdout, (name, place))
+            write(self.path(name), content)
+            self.assertGreaterEqual(found, times // 4, name)
+            if name.startswith(("ledger", "policies", "checkpoints", "tensorboard")):
+                self.assertEqual(found, len(places), f"every byte of {name} counts")
+        self.assertEqual(run("verify", self.copy).stdout, self.sound)
+
+    def test_a_part_that_is_older_than_the_others_is_named(self):
+        newest = f"checkpoints/{self.newest()}"
+        cases = [(["replay/member_0.rows", "replay/member_0.failures"], "replay/member_0.rows", "older than the ledger"),
+                 (["replay/member_1.failures"], "replay/member_1.failures", "has cost > 0 and no copy"),
+                 (["replay/sessions"], "replay/sessions", "older than the rows"),
+                 (["ledger/member_1.steps"], "ledger/member_1.steps", "the file ends"),
+                 (["ledger/violations.csv"], "ledger/violations.csv", "the file ends"),
+                 (["episodes.csv"], "episodes.csv", "the file ends"), (["progress.csv"], "progress.csv", "the file ends")]
+        for names, damaged, words in cases:
+            for name in names:
+                write(self.path(name), read(self.path(name, self.older)))
+            self.expect_damage(damaged, names, words)
+            self.put_back(*names)
+        for name in ("learner.state", "algorithm.state", "state.sha256"):
+            source = self.path(f"checkpoints/{self.newest(self.older)}/{name}", self.older)
+            write(self.path(f"{newest}/{name}"), read(source))
+            self.expect_damage(newest, name)
+            self.put_back(f"{newest}/{name}")
+        for name in ("learner.state", "algorithm.state", "state.sha256"):
+            write(self.path(f"{newest}/{name}"), read(self.path(f"checkpoints/{self.newest(self.older)}/{name}", self.older)))
+        self.expect_damage(newest, "a whole older checkpoint", "holds update")
+
+    def test_a_line_or_record_that_occurs_twice_or_not_at_all_is_named(self):
+        for name in ("episodes.csv", "ledger/violations.csv", "progress.csv"):
+            lines = read(self.path(name)).splitlines(keepends=True)
+            middle = len(lines) // 2
+            for changed in (lines[:middle] + lines[middle - 1:], lines[:middle] + lines[middle + 1:], lines + lines[-1:], lines[:-1]):
+                write(self.path(name), b"".join(changed))
+                self.expect_damage(name, f"{len(changed)} instead of {len(lines)} lines")
+            self.put_back(name)
+        name = "ledger/member_0.steps"
+        content = read(self.path(name))
+        record = content[HEADER + 700 * RECORD:HEADER + 701 * RECORD]
+        self.assertEqual(sealed(700, record[:-4]), record, "the checksum of this test")
+        begin = HEADER + 701 * RECORD
+        write(self.path(name), content[:begin] + sealed(701, record[:-4]) + content[begin + RECORD:])
+        self.expect_damage(name, "twice", "record 701")
+        write(self.path(name), content + sealed(3000, content[-RECORD:-4]))
+        self.expect_damage(name, "appended", "record 3000")
+        self.expect_damage("replay/member_0.rows", "appended", "older than the ledger")
+        self.put_back(name)
+
+    def test_a_missing_part_that_another_part_proves_is_named(self):
+        for name in ("replay/member_0.rows", "replay/member_0.failures", "replay/sessions", "replay/credit", "ledger/violations.csv",
+                     "ledger/member_1.steps", "episodes.csv", "progress.csv", "policies/epoch_0002.snapshot",
+                     "tensorboard/member_0/events.out.tfevents.0.datacom"):
+            os.remove(self.path(name))
+            self.expect_damage(name, "missing")
+            self.put_back(name)
+        shutil.rmtree(self.path("checkpoints"))
+        self.expect_damage("checkpoints", "missing", "has begun to learn")
+
+    def test_an_experiment_that_differs_from_the_checkpoints_is_named(self):
+        name = "experiment.textproto"
+        content = read(self.path(name)).decode()
+        write(self.path(name), re.sub(r"discount: [\d.]+", "discount: 0.5", content).encode())
+        self.expect_damage(name, "discount", "differs from the experiment of checkpoints/")
+        write(self.path(name), b"nonsense")
+        self.expect_damage(name, "nonsense")
+
+    def test_what_has_one_right_answer_is_repaired_and_the_run_continues(self):
+        for name in ("ledger/violations.csv", "episodes.csv", "progress.csv"):
+            write(self.path(name), read(self.path(name)) + b"7,1,2")
+        for name in ("ledger/member_0.steps", "tensorboard/member_0/events.out.tfevents.0.datacom"):
+            write(self.path(name), read(self.path(name)) + b"\0" * 7)
+        write(self.path("progress.csv.tmp"), b"x")
+        os.makedirs(self.path("checkpoints/99999.tmp"))
+        newest = self.newest()
+        state = bytearray(read(self.path(f"checkpoints/{newest}/algorithm.state")))
+        state[1000] ^= 1
+        write(self.path(f"checkpoints/{newest}/algorithm.state"), state)
+        os.remove(self.path("replay/member_0.failures"))
+        copies = bytearray(read(self.path("replay/member_1.failures")))
+        copies[4096 + 500] ^= 4
+        write(self.path("replay/member_1.failures"), copies)
+        self.assertEqual(run("verify", self.copy).returncode, 1)
+
+        result = run("verify", self.copy, "--repair")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        for words in ("violations.csv: cut 5 bytes", "episodes.csv: cut 5 bytes", "progress.csv: cut 5 bytes", "member_0.steps: cut 7 bytes",
+                      "progress.csv.tmp: removed", "checkpoints/99999.tmp: removed", f"checkpoints/{newest}: renamed",
+                      "replay/member_0.failures: made anew", "replay/member_1.failures: made anew", "sound: no damage"):
+            self.assertIn(words, result.stdout)
+        rings = next(line for line in self.sound.splitlines() if line.startswith("rings"))
+        self.assertIn(rings, result.stdout)
+        self.assertEqual(run("verify", self.copy).returncode, 0)
+        training = Training(self, "copy", "--seeds", "0-1", "--steps", "3500", overrides=[LONG, "run.checkpoint_updates=300"])
+        training.start("--resume").finish()
+        result = run("verify", self.copy)
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertIn("7000 steps", result.stdout)
+
+    def test_what_has_no_right_answer_stays_and_is_named(self):
+        path = self.path("replay/member_0.rows")
+        content = bytearray(read(path))
+        content[4096 + 1000] ^= 1
+        write(path, content)
+        result = run("verify", self.copy, "--repair")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("damage: replay/member_0.rows: records 0 to 64 are damaged", result.stdout)
+        self.assertEqual(read(path), bytes(content))
+
+    def test_a_folder_that_is_not_a_run_is_wrong_usage(self):
+        for arguments in ((self.folder,), (), (self.copy, "--fix")):
+            self.assertEqual(run("verify", *arguments).returncode, 2, arguments)
+
+
+class RunningTest(RunTest):
+    def test_a_running_run_is_sound_all_the_time_also_when_its_processes_are_killed(self):
+        # Small rings, which are overwritten several times; rows and copies that are older are gone.
+        training = Training(self, "run", "--seeds", "0-1", "--steps", "6000", "--envs", "8",
+                            overrides=[LONG, "replay.capacity=800", "replay.failure_capacity=100", "run.checkpoint_updates=200",
+                                       "schedule.tolerance_steps=64", "run.steps_per_epoch=500"]).start()
+        training.wait(lambda: os.path.exists(os.path.join(training.folder, "experiment.textproto")), "the experiment")
+        count, kills = 0, {1200: "actor", 2200: "learner", 3200: "replay"}
+        while training.process.poll() is None:
+            result = run("verify", training.folder)
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+            count += "running" in result.stdout
+            reached = max(map(int, training.checkpoints()), default=0)
+            for update in [update for update in kills if update <= reached]:
+                victim = training.role(kills.pop(update))
+                if victim is not None:
+                    os.kill(victim, 9)
+            if count == 3:
+                refused = run("verify", training.folder, "--repair")
+                self.assertEqual(refused.returncode, 2, refused.stdout + refused.stderr)
+                self.assertIn("stop them first", refused.stderr)
+        training.finish()
+        self.assertGreater(count, 10)
+        result = run("verify", training.folder)
+        self.assertEqual(result.returncode, 0, result.stdout)
+        held = int(re.search(r"(\d+) rows held", result.stdout).group(1))
+        self.assertLess(held, 12000, "the rings were overwritten")
+        print(f"{count} verifications while the run was running, {held} rows held at its end")
+
+    def test_a_run_that_was_killed_is_sound_and_continues(self):
+        training = Training(self, "run", "--seeds", "0-1", "--steps", "4000", overrides=[LONG, "run.checkpoint_updates=200"]).start()
+        for update in (400, 1200):
+            training.wait_for_checkpoint(update)
+            training.process.kill()
+            training.process.wait()
+            result = run("verify", training.folder)
+            while "running" in result.stdout:  # its roles are ending
+                result = run("verify", training.folder)
+            self.assertEqual(result.returncode, 0, result.stdout)
+            training.start("--resume")
+        training.finish()
+        self.assertEqual(run("verify", training.folder).returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
