@@ -153,7 +153,7 @@ class WrongUsageTest(unittest.TestCase):
 
     def test_a_folder_without_an_experiment_is_refused(self):
         for arguments in (("eval", "nosuch"), ("export", "nosuch", "--out", "x"), ("replay-violation", "nosuch", "1"),
-                          ("export-dataset", "nosuch", "--out", "x"), ("report", "nosuch", "--out", "x.html")):
+                          ("export-dataset", "nosuch", "--out", "x"), ("verify", "nosuch"), ("report", "nosuch", "--out", "x.html")):
             self.expect(*arguments, words=["nosuch is no", "run folder: it has no experiment.textproto"])
         self.expect("rollout", "cartpole", "--actions", "nosuch.csv", words=["datacom-actor: open nosuch.csv"])
 
