@@ -7,6 +7,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -146,7 +147,8 @@ void CheckSnapshots(Run* run, const std::string& file) {
 
 void VerifyCheckpoints(Run* run, const std::vector<MemberRings>& rings, bool learned) {
   const CheckpointStore store(run->Path(kFolder));
-  std::vector<uint64_t> sound, damaged;
+  std::vector<uint64_t> sound;
+  std::vector<std::pair<uint64_t, absl::Status>> damaged;
   const std::vector<uint64_t> updates = store.List();
   for (const uint64_t update : updates) {
     const absl::StatusOr<Checkpoint> checkpoint = Load(*run, store, update);
@@ -155,11 +157,10 @@ void VerifyCheckpoints(Run* run, const std::vector<MemberRings>& rings, bool lea
       sound.push_back(update);
       CheckOne(run, update, checkpoint->learner, rings);
     } else {
-      damaged.push_back(update);
+      damaged.emplace_back(update, checkpoint.status());
     }
   }
-  for (const uint64_t update : damaged) {
-    const absl::Status status = store.Load(update).status();
+  for (const auto& [update, status] : damaged) {
     const bool movable = !sound.empty() && update > sound.back() && !absl::IsFailedPrecondition(status);
     run->report->Damage(FileOf(update), status.message(), movable ? MoveCheckpointAside(*run, update) : nullptr);
   }

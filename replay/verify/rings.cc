@@ -299,6 +299,10 @@ std::vector<HeldSessions> VerifyRings(Run* run, const std::vector<MemberRings>& 
     blocks += pass.blocks();
     copies += pass.copies();
   }
+  if (run->rings_elsewhere) {
+    run->report->Part("rings", "not in this folder; the replay has a folder of its own");
+    return held;
+  }
   run->report->Part("rings", opened == 0 ? "not there yet"
                                          : absl::StrCat(Count(opened, "ring"), ", ", Count(rows, "row"), " held in ",
                                                         Count(blocks, "block"), ", ", copies,

@@ -98,6 +98,8 @@ absl::StatusOr<std::unique_ptr<Run>> OpenRun(const std::string& dir, Report* rep
     return nullptr;
   }
   run->checkpoint = NewestSound(*run);
+  // `train` writes run_id and keeps the rings below the run folder.
+  run->rings_elsewhere = !fs::exists(run->Path("replay"), error) && !fs::exists(run->Path("run_id"), error);
   run->has_sessions = fs::exists(run->Path("replay/sessions"), error);
   const absl::StatusOr<std::string> id = ReadFile(run->Path("run_id"));
   if (id.ok()) run->run_id = std::string(absl::StripAsciiWhitespace(*id));

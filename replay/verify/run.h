@@ -30,7 +30,8 @@ struct Run {
   std::string run_id;  // as the first part names it; empty when none has been read
   // The newest sound checkpoint when the verification began. What it names exists in all that is read later.
   std::optional<Checkpoint> checkpoint;
-  bool has_sessions = false;  // actors had registered when the verification began
+  bool rings_elsewhere = false;  // on a cluster the replay has a volume of its own
+  bool has_sessions = false;     // actors had registered when the verification began
   Report* report = nullptr;
   Progress* progress = nullptr;
 
@@ -42,7 +43,7 @@ struct Run {
   // The length that the checkpoint names for a record file; 0 without one.
   uint64_t KeptLength(const std::string& file) const;
   // Whether rows were stored: a missing ring or file of sessions is a loss.
-  bool has_rows() const { return has_sessions || RowsLearned() > 0; }
+  bool has_rows() const { return has_sessions || (RowsLearned() > 0 && !rings_elsewhere); }
   // Damage when `id` differs from the run's id.
   void CheckRunId(const std::string& file, const std::string& id);
 };

@@ -89,7 +89,8 @@ void SessionFiles::Compare(const std::vector<HeldSessions>& held) {
       if (held[member].end == 0 || run_->has_rows()) continue;  // else reported
       run_->report->Damage(kSessionsFile, absl::StrCat("missing, although member ", member, " has rows"));
     }
-    if (!sessions_.has_value()) run_->report->Part("sessions", "none yet");
+    if (!sessions_.has_value())
+      run_->report->Part("sessions", run_->rings_elsewhere ? "not in this folder" : "none yet");
     return;
   }
   for (uint32_t member = 0; member < held.size(); ++member) CompareNumbers(*now, member, held[member]);

@@ -24,10 +24,11 @@ void VerifyParts(Run* run) {
   run->report->Part(
       "episodes", absl::StrCat(Count(episodes.rows(), "row"), ", ", episodes.recounted, " recounted from the ledger, ",
                                episodes.assembled, " assembled from the rings"));
-  const bool progressed = VerifyProgress(run);
+  bool learned = VerifyProgress(run) || episodes.rows() > 0;
+  for (const auto& steps : ledger.files) learned = learned || (steps != nullptr && steps->records() > 0);
   VerifyTensorboard(run);
   VerifyPolicies(run);
-  VerifyCheckpoints(run, rings, progressed || episodes.rows() > 0);
+  VerifyCheckpoints(run, rings, learned);
   FindLeftovers(run);
 }
 

@@ -1,8 +1,11 @@
-// Reads a ring block by block while a thread writes it: every copy is right or was overwritten.
-#include <atomic>
+// Reads a ring block by block while another process writes it: every copy is right or was overwritten.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <fstream>
-#include <thread>
 
 #include "gtest/gtest.h"
 #include "replay/ring.h"
@@ -14,7 +17,7 @@ namespace {
 using ::datacom::testing::TemporaryFolder;
 
 constexpr uint64_t kRecordBytes = 24, kKept = 500, kGuard = 100;
-constexpr int kPasses = 2000;
+constexpr uint64_t kCopies = 20000;
 
 Ring::Options OptionsIn(const TemporaryFolder& folder) {
   Ring::Options options;
@@ -36,26 +39,27 @@ void Fill(Ring* ring, uint64_t from, uint64_t to) {
   }
 }
 
-TEST(SharedRing, EveryCopyIsRightOrWasOverwritten) {
-  TemporaryFolder folder;
-  auto ring = Ring::Open(OptionsIn(folder)).value();
-  const auto shared = Ring::OpenShared(OptionsIn(folder)).value();
-  std::atomic<bool> done{false};
-  std::thread writer([&] {
-    for (uint64_t cursor = 0, i = 0; !done; ++i) {
-      const uint64_t next = cursor + 1 + i * 31 % kGuard;
-      Fill(ring.get(), cursor, next);
-      if (!ring->Commit(next).ok()) break;
-      cursor = next;
-    }
-  });
+// Commits records until it is killed.
+[[noreturn]] void WriteForever(const Ring::Options& options) {
+  auto ring = Ring::Open(options);
+  if (!ring.ok()) ::_exit(1);
+  for (uint64_t i = 0;; ++i) {
+    const uint64_t from = (*ring)->cursor(), to = from + 1 + i * 31 % kGuard;
+    Fill(ring->get(), from, to);
+    if (!(*ring)->Commit(to).ok()) ::_exit(1);
+  }
+}
+
+// Adds what a pass over all blocks finds.
+struct Found {
   uint64_t copied = 0, overwritten = 0, wrong = 0;
-  std::string records;
-  for (int pass = 0; pass < kPasses || copied < 1000; ++pass) {
-    const uint64_t end = shared->StoredCursor().value();
+
+  void Add(const Ring& shared) {
+    std::string records;
+    const uint64_t end = shared.StoredCursor().value();
     const uint64_t first = end - std::min(end, kKept);
     for (uint64_t block = first / kRingBlockRecords; block * kRingBlockRecords < end; ++block) {
-      const absl::Status status = shared->CopyBlock(block, end, &records);
+      const absl::Status status = shared.CopyBlock(block, end, &records);
       if (absl::IsOutOfRange(status)) {
         ++overwritten;
         continue;
@@ -64,19 +68,27 @@ TEST(SharedRing, EveryCopyIsRightOrWasOverwritten) {
       ++copied;
       for (uint64_t i = 0; i < records.size() / 8; ++i) {
         const uint64_t number = block * kRingBlockRecords + i / (kRecordBytes / 8);
-        uint64_t value = 0;
-        std::memcpy(&value, records.data() + 8 * i, sizeof value);
-        if (number >= first) wrong += value != number * 10 + i % (kRecordBytes / 8);
+        if (number >= first) wrong += At<uint64_t>(records.data(), 8 * i) != number * 10 + i % (kRecordBytes / 8);
       }
     }
   }
-  const uint64_t end = shared->StoredCursor().value();
-  done = true;
-  writer.join();
-  EXPECT_EQ(wrong, 0u);
-  EXPECT_GT(end, 10 * kKept) << "the ring has wrapped";
-  RecordProperty("copied", static_cast<int>(copied));
-  RecordProperty("overwritten", static_cast<int>(overwritten));
+};
+
+TEST(SharedRing, EveryCopyIsRightOrWasOverwritten) {
+  TemporaryFolder folder;
+  ASSERT_TRUE(Ring::Open(OptionsIn(folder)).ok());
+  const pid_t writer = ::fork();
+  ASSERT_GE(writer, 0);
+  if (writer == 0) WriteForever(OptionsIn(folder));
+  const auto shared = Ring::OpenShared(OptionsIn(folder)).value();
+  Found found;
+  while (found.copied < kCopies || shared->StoredCursor().value() < 10 * kKept) found.Add(*shared);
+  ::kill(writer, SIGKILL);
+  int status = 0;
+  ::waitpid(writer, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status)) << "the writer failed";
+  EXPECT_EQ(found.wrong, 0u);
+  RecordProperty("overwritten", static_cast<int>(found.overwritten));
 }
 
 TEST(SharedRing, ADamagedBlockIsNamedAndTheOthersAreRead) {

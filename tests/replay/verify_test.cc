@@ -259,6 +259,24 @@ TEST_F(VerifyTest, ACutLineAndLeftoversAreRepaired) {
   EXPECT_THAT(found.text, HasSubstr("repaired: replay/sessions.tmp: removed"));
 }
 
+TEST_F(VerifyTest, ALearnersFolderOnAClusterHasNoRings) {
+  fs::remove_all(Path("replay"));
+  const Verification found = Verify();
+  EXPECT_TRUE(found.sound) << found.text;
+  EXPECT_THAT(found.text, HasSubstr("rings        not in this folder"));
+  Write(Path("run_id"), "run\n");  // `train` keeps the rings here
+  EXPECT_THAT(Verify().text, HasSubstr("damage: replay/member_1.rows: "));
+}
+
+TEST_F(VerifyTest, PartsOfAnotherRunAreNamed) {
+  Write(Path("run_id"), "another\n");
+  const std::string text = Verify().text;
+  for (const std::string part :
+       {"replay/member_0.rows", "replay/member_1.failures", "replay/credit", "replay/sessions", "checkpoints/3800"}) {
+    EXPECT_THAT(text, HasSubstr("damage: " + part + ": belongs to run \"run\", not to \"another\""));
+  }
+}
+
 TEST_F(VerifyTest, AHeldLockMeansARunningRunWhichIsNotRepaired) {
   const auto lock = FolderLock::Take(Path("replay"));
   ASSERT_TRUE(lock.ok());
