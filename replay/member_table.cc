@@ -214,8 +214,8 @@ absl::Status MemberTable::Draw(uint64_t update, uint64_t seen, uint64_t seen_bef
       pointers_.push_back(failures_->record(numbers_[i]) + kFailureHeaderBytes);
     Gather(pointers_, batch->mutable_failure());
   }
-  for (const EpisodeSummary& episode : episodes_.Finished(seen_before, seen))
-    RETURN_IF_ERROR(AddEpisode(episode, batch));
+  const uint64_t oldest = seen - std::min(seen, options_.layout.capacity);
+  for (const EpisodeSummary& episode : episodes_.Finished(seen_before, seen)) AddEpisode(episode, oldest, batch);
   return absl::OkStatus();
 }
 
@@ -229,7 +229,7 @@ void MemberTable::VisitRows(const EpisodeSummary& episode, const Visit& visit) c
   }
 }
 
-absl::Status MemberTable::AddEpisode(const EpisodeSummary& summary, v1::MemberBatch* batch) const {
+void MemberTable::AddEpisode(const EpisodeSummary& summary, uint64_t oldest, v1::MemberBatch* batch) const {
   v1::Episode* episode = batch->add_episodes();
   episode->set_session(summary.session);
   episode->set_environment(summary.environment);
@@ -242,12 +242,7 @@ absl::Status MemberTable::AddEpisode(const EpisodeSummary& summary, v1::MemberBa
   episode->set_sum_cost(summary.sum_cost);
   episode->set_violations(summary.violations);
   episode->set_policy_update(summary.policy_update);
-  if (!options_.episode_rows || summary.last_row - 1 <= options_.delta_warmup) return absl::OkStatus();
-  if (summary.first_row < rows_->first()) {
-    return absl::FailedPreconditionError(absl::StrCat("episode of member ", options_.member, " began with row ",
-                                                      summary.first_row, ", but rows below ", rows_->first(),
-                                                      " are overwritten: raise replay.capacity"));
-  }
+  if (!options_.episode_rows || summary.last_row - 1 <= options_.delta_warmup || summary.first_row < oldest) return;
   const size_t width = schema_.obs_dim() * sizeof(float);
   std::string* observations = episode->mutable_observations();
   std::string* costs = episode->mutable_costs();
@@ -261,7 +256,6 @@ absl::Status MemberTable::AddEpisode(const EpisodeSummary& summary, v1::MemberBa
     newest = row;
   });
   if (newest != nullptr) observations->append(newest + layout_.next_observation, width);
-  return absl::OkStatus();
 }
 
 std::string MemberTable::Actions(const EpisodeSummary& episode) const {

@@ -78,7 +78,8 @@ class MemberTable {
   uint64_t FailuresBelow(uint64_t row) const;  // failures among rows [0, row)
   // Replaces `columns` by the learning columns of `rows`.
   void Gather(const std::vector<const char*>& rows, std::string* columns) const;
-  absl::Status AddEpisode(const EpisodeSummary& summary, v1::MemberBatch* batch) const;
+  // Without observations and costs where the episode began before row `oldest`: a draw reads no row below it.
+  void AddEpisode(const EpisodeSummary& summary, uint64_t oldest, v1::MemberBatch* batch) const;
   template <typename Visit>
   void VisitRows(const EpisodeSummary& episode, const Visit& visit) const;
 

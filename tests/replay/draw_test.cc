@@ -1,5 +1,6 @@
 // Tests the rows and episodes of a draw, and when it is refused.
 #include <cmath>
+#include <functional>
 
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
@@ -15,6 +16,7 @@ using ::datacom::testing::SimpleRows;
 using ::datacom::testing::SmallExperiment;
 using ::datacom::testing::SmallSchema;
 using ::datacom::testing::TemporaryFolder;
+using ::datacom::testing::TestRow;
 using ::testing::HasSubstr;
 
 class StoreDrawTest : public ::testing::Test {
@@ -25,13 +27,15 @@ class StoreDrawTest : public ::testing::Test {
   }
   // Inserts up to `rows` rows and announces every update that becomes possible.
   void Fill(uint64_t rows) {
+    Fill(rows, [](uint64_t first, uint32_t count) { return SimpleRows(first, count); });
+  }
+  void Fill(uint64_t rows, const std::function<std::vector<TestRow>(uint64_t first, uint32_t count)>& make) {
     while (client_.next[0] < rows) {
       client_.Hear(store_.get());
       const uint64_t count = std::min(client_.limit[0] - client_.next[0], rows - client_.next[0]);
       if (count > 0) {
-        ASSERT_EQ(client_.Send(store_.get(), MakeChunk(0, client_.next[0],
-                                                       SimpleRows(client_.next[0], static_cast<uint32_t>(count)))),
-                  absl::StatusCode::kOk);
+        const auto chunk = MakeChunk(0, client_.next[0], make(client_.next[0], static_cast<uint32_t>(count)));
+        ASSERT_EQ(client_.Send(store_.get(), chunk), absl::StatusCode::kOk);
       }
       client_.Hear(store_.get());
       while (store_->Ready(completed_ + 1) && completed_ < rows) EXPECT_TRUE(store_->Announce(++completed_).ok());
@@ -165,6 +169,40 @@ TEST_F(StoreDrawTest, EpisodesComeOnceInRowOrderWithDataForDelta) {
     }
   }
   EXPECT_THAT(ends, ::testing::ElementsAre(10, 20, 30, 40, 50, 60));
+}
+
+// Environment 0 takes one step, stands still for 498 rows of environment 1, and then ends its episode. Rings keep 100
+// rows (replay.capacity), and the slack for learners that resume.
+TEST_F(StoreDrawTest, AnEpisodeOverMoreRowsThanTheCapacityComesWithoutDataForDelta) {
+  client_.Open(store_.get(), "actor-0", 2, 2);
+  Fill(500, [](uint64_t first, uint32_t count) {
+    std::vector<TestRow> rows = SimpleRows(first, count);
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint64_t sequence = first + i;
+      if (sequence == 0 || sequence == 499) {
+        rows[i].episode = 0;
+        rows[i].step = sequence == 0 ? 0 : 1;
+        rows[i].last = sequence == 499;
+      } else {
+        rows[i].environment = 1;
+        rows[i].episode = static_cast<uint32_t>((sequence - 1) / 10);
+        rows[i].step = static_cast<uint32_t>((sequence - 1) % 10);
+        rows[i].last = rows[i].step == 9;
+      }
+    }
+    return rows;
+  });
+  const v1::DrawReply reply = Draw(490);  // sees 500 rows
+  ASSERT_EQ(reply.batches(0).episodes_size(), 1);
+  const v1::Episode& episode = reply.batches(0).episodes(0);
+  EXPECT_EQ(episode.last_row(), 500u);
+  EXPECT_EQ(episode.length(), 2u);
+  EXPECT_EQ(episode.return_(), 2);
+  EXPECT_TRUE(episode.observations().empty());
+  EXPECT_TRUE(episode.costs().empty());
+  const v1::DrawReply whole = Draw(481);  // sees 491 rows; environment 1 has ended an episode of 10
+  ASSERT_EQ(whole.batches(0).episodes_size(), 1);
+  EXPECT_EQ(whole.batches(0).episodes(0).observations().size(), 11 * 2 * sizeof(float));
 }
 
 TEST_F(StoreDrawTest, OverwrittenRowsAndUpdatesBeyondTheRunAreRefused) {
