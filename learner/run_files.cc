@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/failpoint.h"
 #include "common/base/status.h"
 
 namespace datacom::learner {
@@ -10,8 +11,10 @@ namespace datacom::learner {
 absl::StatusOr<std::unique_ptr<RunFiles>> RunFiles::Open(const std::string& run_dir, const v1::Experiment& resolved,
                                                          const RowSchema& schema,
                                                          const v1::LearnerCheckpoint& checkpoint, RowSource source) {
+  DATACOM_FAILPOINT("records.uncut");
   const std::vector<v1::FileOffset> offsets(checkpoint.files().begin(), checkpoint.files().end());
   ASSIGN_OR_RETURN(auto records, RunRecords::Open(run_dir, resolved, offsets));
+  DATACOM_FAILPOINT("records.cut");
   ASSIGN_OR_RETURN(auto ledger, LedgerRecorder::Open(run_dir, resolved, schema, offsets, std::move(source)));
   return std::unique_ptr<RunFiles>(new RunFiles(run_dir, std::move(records), std::move(ledger)));
 }
@@ -23,6 +26,7 @@ RunFiles::RunFiles(const std::string& run_dir, std::unique_ptr<RunRecords> recor
 absl::Status RunFiles::Save(Checkpoint checkpoint) {
   RETURN_IF_ERROR(records_->Sync());
   RETURN_IF_ERROR(ledger_->Flush(/*sync=*/true));
+  DATACOM_FAILPOINT("records.flushed");
   checkpoint.learner.clear_files();
   for (v1::FileOffset& file : records_->Offsets()) *checkpoint.learner.add_files() = std::move(file);
   for (v1::FileOffset& file : ledger_->Offsets()) *checkpoint.learner.add_files() = std::move(file);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/failpoint.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
@@ -130,6 +131,7 @@ absl::Status Trainer::Train(Prefetch* prefetch) {
     prefetch->Release(prepared);
     if (update_ % run_.experiment.schedule().publish_period() == 0) RETURN_IF_ERROR(Publish());
     prefetch->Announce(update_);
+    DATACOM_FAILPOINT("trainer.announced");
     if (schedule_.RowsSeen(update_) >= files_.ledger().rows() + kLedgerRows) RETURN_IF_ERROR(AdvanceLedger());
     served_.status.SetUpdate(update_);
     while (next_epoch_ <= schedule_.last_epoch() && schedule_.EpochUpdate(next_epoch_) <= update_)
@@ -180,6 +182,7 @@ absl::Status Trainer::Step(const PreparedUpdate& prepared) {
   inserted_ = prepared.inserted;
   lanes_ = prepared.lanes;
   RETURN_IF_ERROR(RecordEpisodes(prepared));
+  DATACOM_FAILPOINT("trainer.episodes");
   // Epochs that end before the first update. Their rows are seen only now; their policy is the untrained one.
   while (next_epoch_ <= schedule_.last_epoch() && schedule_.EpochUpdate(next_epoch_) < prepared.update)
     RETURN_IF_ERROR(EndEpoch());

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/failpoint.h"
 #include "common/base/status.h"
 #include "common/transitions/draw_rows.h"
 
@@ -130,7 +131,9 @@ absl::Status MemberTable::Append(uint32_t session, uint64_t sequence, const std:
     sequence += piece;
     Index(base, base + piece);
     RETURN_IF_ERROR(rows_->Commit(base + piece));
+    if (pending_failures_ != failures_->cursor()) DATACOM_FAILPOINT("table.rows");
     RETURN_IF_ERROR(failures_->Commit(pending_failures_));
+    DATACOM_FAILPOINT("table.failures");
     for (uint32_t i = 0; i < piece; ++i) episodes_.Feed(base + i, rows_->record(base + i));
     rows_->set_counter(kFinishedEpisodes, episodes_.finished_count());
     rows_->set_counter(kFinishedUpTo, base + piece);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/checksum.h"
+#include "common/base/failpoint.h"
 #include "common/base/framed_file.h"
 #include "common/base/status.h"
 #include "replay/checked_word.h"
@@ -311,7 +312,9 @@ absl::Status Ring::Commit(uint64_t cursor) {
   if (sync_ && cursor > cursor_) RETURN_IF_ERROR(SyncRecords(cursor_, cursor));
   open_crc_ = crc;
   next_sum_ = next;
+  DATACOM_FAILPOINT("ring.records");
   StoreCursor(cursor);
+  DATACOM_FAILPOINT("ring.cursor");
   return sync_ ? file_->Sync(0, kRingHeaderBytes) : absl::OkStatus();
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/failpoint.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
@@ -284,8 +285,10 @@ absl::Status Store::Insert(uint32_t session_number, uint64_t stream, const v1::C
   const absl::Status committed =
       members_[member]->Append(session_number, next, chunk.columns(), chunk.row_count(), known);
   if (!committed.ok()) return DiskFailed(committed);
+  DATACOM_FAILPOINT("store.rows");
   entry.next_sequence = end;
   sessions_->SetCredit(*session, member, entry);
+  DATACOM_FAILPOINT("store.credit");
   session->rows += end - next;
   session->last_row = options_.clock->Now();
   counters_.inserted += end - next;

@@ -231,6 +231,14 @@ class LinkedLibraries(unittest.TestCase):
     def test_the_command_links_neither_libtorch_nor_mujoco(self):
         self.expect_without("datacom", "libtorch", "libc10", "libmujoco")
 
+    def test_only_the_programs_of_the_tests_have_failpoints(self):
+        def has_failpoints(program):
+            return b"DATACOM_FAILPOINT" in program.read_bytes()
+        programs = [path for path in (BUILD / "bin").glob("datacom*") if path.is_file()]
+        self.assertIn("datacom-replay", [path.name for path in programs])
+        self.assertEqual([path.name for path in programs if has_failpoints(path)], [])
+        if learner_is_built():
+            self.assertTrue(has_failpoints(BUILD / "tests" / "failpoints" / "datacom-replay"))
 
     def test_the_robots_library_links_only_what_acting_needs_and_exports_only_its_interface(self):
         library = "libdatacom_policy.so"

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/failpoint.h"
 #include "common/base/status.h"
 
 namespace datacom {
@@ -73,11 +74,13 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view cont
   if (fd < 0) return ErrnoStatus(errno, "open " + temporary);
   absl::Status status = WriteAndSync(fd, content, temporary);
   ::close(fd);
+  DATACOM_FAILPOINT("file.written");
   if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) status = ErrnoStatus(errno, "rename to " + path);
   if (!status.ok()) {
     ::unlink(temporary.c_str());
     return status;
   }
+  DATACOM_FAILPOINT("file.renamed");
   const std::string folder = std::filesystem::path(path).parent_path().string();
   return SyncFile(folder.empty() ? "." : folder);
 }
