@@ -43,6 +43,9 @@ FAILPOINTS = {"file.written": 90, "file.renamed": 90, "ring.records": 400, "ring
 ERRORS = ("msync EIO", "msync ENOSPC", "fsync EIO", "fsync ENOSPC", "rename EIO", "rename ENOSPC", "write ENOSPC\nfallocate ENOSPC\nfsync ENOSPC")
 
 
+PLAYING = set()  # the rounds that run
+
+
 class Failed(Exception):
     pass
 
@@ -73,6 +76,7 @@ class Round(Training):
         else:
             self.actors = self.random.choice((1, 2))
             self.arguments += ["--actors", str(self.actors), "--envs", str(self.random.choice((2, 6)))]
+        PLAYING.add(self)
         self.roles = ROLES + ("actor-1",) * (self.actors - 1)
 
     def path(self, *names):
@@ -288,7 +292,15 @@ def wait_for_end(process, seconds=LIMIT):
     os.close(end)
 
 
-REFERENCE, REFERENCE_LOCK = {}, threading.Lock()
+def leave(*_):
+    """On SIGTERM or Ctrl-C: leaves neither processes nor folders."""
+    for one in list(PLAYING):
+        one.end_all()
+        shutil.rmtree(one.path(), ignore_errors=True)
+    os._exit(1)
+
+
+REFERENCE, REFERENCE_LOCK = {}, threading.Lock()  # made by lockstep_reference
 
 
 def lockstep_reference():
@@ -299,6 +311,7 @@ def lockstep_reference():
             calm.start()
             calm.finish()
             REFERENCE.update(run_checks.lockstep_records(calm.folder, MEMBERS))
+            PLAYING.discard(calm)
             shutil.rmtree(calm.path())
     return REFERENCE
 
@@ -323,6 +336,7 @@ def play(seed, kind, options):
         with open(one.path("output"), encoding="utf-8", errors="replace") as file:
             print(failure, "--- output", "".join(file.readlines()[-30:]), one.logs(), sep="\n")
         print(f"repeat it with: {sys.argv[0]} {BIN} --rounds 1 --seed {seed} --only {kind}{' --long' * options.long}")
+    PLAYING.discard(one)
     if failure and options.keep:
         print("kept:", one.path())
     else:
@@ -340,6 +354,8 @@ def main():
     parser.add_argument("--long", action="store_true", help="some stops last 60 s")
     parser.add_argument("--keep", action="store_true", help="keep the folders of failed rounds")
     options = parser.parse_args()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, leave)
     begin, results = time.monotonic(), collections.defaultdict(list)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         seeds = range(options.seed, options.seed + options.rounds)
