@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/bytes.h"
 #include "common/base/files.h"
-#include "common/records/csv_table.h"
+#include "common/records/csv.h"
 #include "common/records/tensorboard.h"
 
 namespace datacom::verify {
