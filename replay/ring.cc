@@ -108,6 +108,10 @@ absl::Status CheckReadable(const MappedFile& file, const Ring::Options& options)
         "%srow schema %016x of %d bytes, the experiment has %016x of %d%s", where, found.schema_fingerprint,
         found.record_bytes, options.schema_fingerprint, options.record_bytes, kAdvice));
   }
+  if (std::max(found.kept, found.guard) >= file.size()) {  // RingBytes could overflow
+    return absl::DataLossError(absl::StrCat(where, "truncated or damaged: ", file.size(), " bytes for ", found.kept,
+                                            " records and ", found.guard, " more", kAdvice));
+  }
   const uint64_t bytes = RingBytes(found.kept, found.guard, found.record_bytes);
   if (file.size() < bytes) {
     return absl::DataLossError(absl::StrCat(where, "truncated: ", file.size(), " bytes instead of ", bytes, kAdvice));
@@ -153,6 +157,7 @@ absl::StatusOr<std::unique_ptr<Ring>> Ring::Open(const Options& options) {
   RETURN_IF_ERROR(CheckReadable(*file, options));
   RETURN_IF_ERROR(CheckWritable(*header, options));
   if (header->identity.kept < options.kept) {
+    RETURN_IF_ERROR(OpenReadOnly(options).status());  // a damaged ring stays as it is
     RETURN_IF_ERROR(MappedFile::Grow(options.path, bytes));
     ASSIGN_OR_RETURN(file, MappedFile::OpenOrCreate(options.path, bytes, &created));
     header = HeaderOf(file.get());

@@ -37,8 +37,8 @@ class Ring {
     bool sync = false;          // Commit returns only after msync
   };
   // FAILED_PRECONDITION, naming the file, what differs (version, schema, run, size) and what to do; DATA_LOSS, naming
-  // file and records, when a checksum is wrong. These errors leave the file as it was. When a process dies in Open, the
-  // next Open accepts the file.
+  // file and records, when a checksum is wrong. These errors leave the file as it was, except that they may complete a
+  // growth that was interrupted. When a process dies in Open, the next Open accepts the file.
   static absl::StatusOr<std::unique_ptr<Ring>> Open(const Options& options);
   // Opens a ring that no process writes, without changing the file. Uses only path, schema_fingerprint and record_bytes
   // of the options. Errors as for Open; NOT_FOUND when there is no file.

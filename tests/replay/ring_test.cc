@@ -1,0 +1,85 @@
+// Ring files with a wrong content whose checksums are right, or that are refused after a part of them was accepted.
+#include "replay/ring.h"
+
+#include <fstream>
+
+#include "common/base/framed_file.h"
+#include "gmock/gmock.h"
+#include "tests/replay/replay_fixture.h"
+
+namespace datacom {
+namespace {
+
+using ::datacom::testing::TemporaryFolder;
+using ::testing::HasSubstr;
+
+// Offsets in the file.
+constexpr size_t kKept = 40, kGuard = 48, kCursorCheck = 326;
+
+class RingTest : public ::testing::Test {
+ protected:
+  RingTest() {
+    auto ring = Ring::Open(Options(64));
+    EXPECT_TRUE(ring.ok()) << ring.status();
+    std::memset((*ring)->writable(0), 1, 5 * 16);
+    EXPECT_TRUE((*ring)->Commit(5).ok());
+    ring->reset();
+    content_ = Read();
+  }
+  Ring::Options Options(uint64_t kept) const {
+    Ring::Options options;
+    options.path = folder_.path() + "/ring";
+    options.run_id = "run";
+    options.schema_fingerprint = 7;
+    options.record_bytes = 16;
+    options.kept = kept;
+    options.guard = 8;
+    return options;
+  }
+  std::string Read() const {
+    std::ifstream file(Options(0).path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  void Write() const { std::ofstream(Options(0).path, std::ios::binary) << content_; }
+  // Puts a number into the header and computes the checksum anew.
+  void PutIntoHeader(uint64_t value, size_t at) {
+    content_.replace(at, sizeof value, reinterpret_cast<const char*>(&value), sizeof value);
+    FrameHeader header;
+    std::memcpy(&header, content_.data(), sizeof header);
+    FileFormat format;
+    format.magic = absl::string_view(header.magic, sizeof header.magic);
+    format.version = header.version;
+    header = MakeFrameHeader(format, absl::string_view(content_).substr(sizeof header, header.length));
+    content_.replace(0, sizeof header, reinterpret_cast<const char*>(&header), sizeof header);
+  }
+
+  TemporaryFolder folder_;
+  std::string content_;
+};
+
+TEST_F(RingTest, ADamagedRingIsRefusedBeforeItGrows) {
+  content_[kCursorCheck] = 'x';
+  Write();
+  const absl::Status status = Ring::Open(Options(200)).status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("its cursor is damaged"));
+  EXPECT_EQ(Read(), content_);
+}
+
+TEST_F(RingTest, ANumberOfRecordsThatTheFileCannotHoldIsRefused) {
+  // With 2^58 blocks of 1040 bytes the size of the file overflows 64 bits.
+  for (const size_t at : {kKept, kGuard}) {
+    for (const uint64_t records : {uint64_t{1} << 62, ~uint64_t{0}, ~uint64_t{0} - 70, uint64_t{1000}}) {
+      const std::string sound = content_;
+      PutIntoHeader(records, at);
+      Write();
+      const absl::Status status = Ring::OpenReadOnly(Options(0)).status();
+      EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+      EXPECT_THAT(std::string(status.message()), HasSubstr("truncated"));
+      content_ = sound;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace datacom
