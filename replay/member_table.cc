@@ -51,7 +51,7 @@ absl::Status MemberTable::Recover() {
                                                    " rows; resume with at least as many steps"));
   }
   // Failures are committed after their rows: after a crash some may be missing, after a loss of power there may be more
-  // failures than rows.
+  // failures than rows. To drop more of them than a commit has would bring back older ones that are overwritten.
   uint64_t failures = failures_->cursor();
   if (failures > rows_->cursor()) {
     return absl::DataLossError(
@@ -59,6 +59,12 @@ absl::Status MemberTable::Recover() {
   }
   while (failures > failures_->first() && At<uint64_t>(failures_->record(failures - 1), 0) >= rows_->cursor())
     --failures;
+  if (const uint64_t newer = failures_->cursor() - failures; newer > options_.layout.guard) {
+    return absl::DataLossError(absl::StrCat("ring ", options_.path, ".rows holds ", rows_->cursor(), " rows, and ",
+                                            newer,
+                                            " failures are newer; restore both from one copy, or start a new run "
+                                            "folder"));
+  }
   failures_->Truncate(failures);
   const uint64_t indexed = failures == 0 ? 0 : At<uint64_t>(failures_->record(failures - 1), 0) + 1;
   for (uint64_t from = std::max(rows_->first(), indexed); from < rows_->cursor(); from += options_.layout.guard) {
@@ -68,8 +74,13 @@ absl::Status MemberTable::Recover() {
   const uint64_t counted = std::min(rows_->counter(kFinishedUpTo), rows_->cursor());
   for (uint64_t number = rows_->first(); number < rows_->cursor(); ++number) {
     const char* row = rows_->record(number);
+    const auto sequence = At<uint64_t>(row, layout_.sequence);
+    if (sequence > number) {  // a session's rows are numbered from 0
+      return absl::DataLossError(absl::StrCat("ring ", options_.path, ".rows: row ", number, " has sequence ", sequence,
+                                              "; restore the file from a copy, or start a new run folder"));
+    }
     episodes_.Feed(number, row);
-    next_sequences_[At<uint32_t>(row, layout_.session)] = At<uint64_t>(row, layout_.sequence) + 1;
+    next_sequences_[At<uint32_t>(row, layout_.session)] = sequence + 1;
     if (number + 1 == counted) episodes_.set_finished_count(rows_->counter(kFinishedEpisodes));
   }
   return absl::OkStatus();
