@@ -1,0 +1,243 @@
+// Messages of actors and of a learner, handed to a replay as its service does (replay/insert_stream.cc,
+// replay/draw_stream.cc): every message is answered, and the replay holds exactly the rows that it accepted, also after
+// a restart.
+//
+// Input: actions, each a byte of its kind and its arguments (Act). Bytes that are not a message of the kind are
+// ignored, as gRPC ignores them.
+#include <filesystem>
+
+#include "replay/validate_chunk.h"
+#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/replay_inputs.h"
+
+namespace datacom::fuzz {
+namespace {
+
+using ::datacom::testing::MakeChunk;
+using ::datacom::testing::SimpleRows;
+
+enum Kind { kRegister, kInsert, kRows, kDraw, kUpdates, kTime, kReconnect, kRestart, kRange, kKinds };
+constexpr int kMostActions = 64;
+
+class Peers {
+ public:
+  Peers() {
+    std::filesystem::remove_all(Folder() + "/replay");
+    Open();
+  }
+
+  void Act(Input* input) {
+    switch (input->Byte() % kKinds) {
+      case kRegister: {
+        const uint8_t name = input->Byte(), incarnation = input->Byte();
+        return Register(std::string(name % 5, 'a'), incarnation, input->Short());
+      }
+      case kInsert:
+        return HandleInsert(input->Text());
+      case kRows: {
+        const uint8_t member = input->Byte(), rows = input->Byte();
+        const auto shift = static_cast<int8_t>(input->Byte());
+        return HandleChunk(MakeChunk(member % 4, next_[member % kMembers] + static_cast<uint64_t>(int64_t{shift}),
+                                     SimpleRows(input->Byte(), rows % 40, 1 + input->Byte() % 16)));
+      }
+      case kDraw: {
+        v1::DrawRequest request;
+        const absl::string_view bytes = input->Text();
+        if (!request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return;
+        return HandleDraw(request);
+      }
+      case kUpdates: {
+        v1::DrawRequest request;
+        request.set_completed_update(input->Short());
+        request.set_draw_update(input->Short());
+        return HandleDraw(request);
+      }
+      case kTime:
+        clock_.Advance(std::chrono::seconds(input->Byte()));
+        return Answered(store_->Tick());
+      case kReconnect:
+        store_->Disconnect(session_, stream_);
+        return Connect(input->Byte() % 8, incarnation_);
+      case kRestart:
+        return Restart();
+      case kRange:
+        v1::RowRange range;
+        const uint8_t member = input->Byte();
+        const uint64_t from = input->Short();
+        return Answered(store_->ReadRange(member, from, from + input->Short(), &range));
+    }
+  }
+
+  void Restart() {
+    Check();
+    const std::string content = Content(store_.get(), true);
+    store_ = nullptr;
+    Open();
+    MUST(Content(store_.get(), true) == content);
+    stream_ = 0;
+  }
+
+ private:
+  static void Answered(const absl::Status& status) {
+    if (!status.ok()) MustRefuse(status);
+  }
+
+  void Open() {
+    auto store = OpenStore(Folder() + "/replay", &clock_);
+    MustAccept(store.status());
+    store_ = *std::move(store);
+    greeted_ = false;
+  }
+
+  void Register(const std::string& actor, uint64_t incarnation, uint32_t environments) {
+    const auto reply = store_->Register(actor, incarnation, environments);
+    Answered(reply.status());
+    if (reply.ok()) Connect(reply->session(), incarnation);
+  }
+
+  void Connect(uint32_t session, uint64_t incarnation) {
+    const auto stream = store_->Connect(session, incarnation);
+    Answered(stream.status());
+    if (!stream.ok()) return;
+    session_ = session;
+    stream_ = *stream;
+    incarnation_ = incarnation;
+    progress_ = InsertProgress{};
+    Hear();
+  }
+
+  void Hear() {
+    v1::InsertReply reply;
+    const auto changed = store_->Progress(session_, stream_, &progress_, &reply);
+    Answered(changed.status());
+    for (const v1::Committed& committed : reply.committed()) next_[committed.member()] = committed.next_sequence();
+    for (const v1::Credit& credit : reply.credit()) MUST(credit.limit() >= next_[credit.member()]);
+  }
+
+  void HandleInsert(absl::string_view bytes) {
+    v1::InsertRequest request;
+    if (!request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return;
+    if (request.has_open() && stream_ == 0) return Connect(request.open().session(), request.open().incarnation());
+    if (!request.has_open() && stream_ != 0) HandleChunk(request.chunk());
+  }
+
+  void HandleChunk(const v1::Chunk& chunk) {
+    if (stream_ == 0) return;
+    v1::InsertReply reply;
+    const absl::Status status = store_->Insert(session_, stream_, chunk, &reply);
+    Answered(status);
+    for (const v1::Rejection& rejection : reply.rejections())
+      MUST(rejection.code() != 0 && !rejection.message().empty());
+    if (status.ok() && reply.rejections().empty()) Remember(chunk);
+    Hear();
+  }
+
+  // The rows of an accepted chunk that are new.
+  void Remember(const v1::Chunk& chunk) {
+    const RowSchema schema = testing::SmallSchema();
+    MUST(chunk.member() < kMembers && chunk.columns().size() == chunk.row_count() * schema.wire_row_bytes());
+    const uint64_t next = next_[chunk.member()];
+    MUST(chunk.first_sequence() <= next);
+    for (uint64_t row = next - chunk.first_sequence(); row < chunk.row_count(); ++row) {
+      std::vector<std::string>& cells = rows_[chunk.member()].emplace_back();
+      size_t begin = 0;
+      for (const Column& column : schema.wire()) {
+        cells.push_back(chunk.columns().substr(begin + row * column.bytes(), column.bytes()));
+        begin += chunk.row_count() * column.bytes();
+      }
+    }
+  }
+
+  void HandleDraw(const v1::DrawRequest& request) {
+    if (!greeted_) learner_ = request.incarnation();
+    greeted_ = true;
+    for (const absl::Status& status : {store_->AcceptLearner(learner_), store_->Announce(request.completed_update())}) {
+      Answered(status);
+      if (!status.ok()) return;
+    }
+    if (request.draw_update() == 0) return;
+    v1::DrawReply first, second;
+    const absl::Status drawn = store_->Draw(request.draw_update(), &first);
+    Answered(drawn);
+    if (absl::IsUnavailable(drawn)) MUST(!store_->DescribeMissingRows(request.draw_update()).empty());
+    if (!drawn.ok()) return;
+    MustAccept(store_->Draw(request.draw_update(), &second));
+    MUST(first.SerializeAsString() == second.SerializeAsString());
+    for (const v1::MemberBatch& batch : first.batches())
+      MUST(batch.main().size() == 8 * testing::SmallSchema().learning_row_bytes());
+  }
+
+  // The newest rows that the replay holds are the newest ones that it accepted.
+  void Check() {
+    v1::ReplayInfo info;
+    store_->Info(&info);
+    const RowSchema schema = testing::SmallSchema();
+    for (uint32_t member = 0; member < kMembers; ++member) {
+      const std::vector<std::vector<std::string>>& rows = rows_[member];
+      MUST(info.members(static_cast<int>(member)).inserted() == rows.size());
+      const size_t held = std::min<size_t>(rows.size(), 100);
+      v1::RowRange range;
+      MustAccept(store_->ReadRange(member, rows.size() - held, rows.size(), &range));
+      std::string expected;
+      for (size_t column = 0; column < schema.wire().size(); ++column) {
+        for (size_t row = rows.size() - held; row < rows.size(); ++row) expected += rows[row][column];
+      }
+      MUST(range.columns().substr(0, expected.size()) == expected);
+    }
+  }
+
+  ManualClock clock_;
+  std::unique_ptr<Store> store_;
+  uint32_t session_ = 0, learner_ = 0;
+  uint64_t stream_ = 0, incarnation_ = 0;
+  bool greeted_ = false;
+  InsertProgress progress_;
+  std::map<uint32_t, uint64_t> next_;                     // of the session, by member
+  std::vector<std::vector<std::string>> rows_[kMembers];  // accepted, as cells of the wire columns
+};
+
+std::string Action(Kind kind, const std::string& arguments) {
+  return std::string(1, static_cast<char>(kind)) + arguments;
+}
+
+}  // namespace
+
+void Run(absl::string_view bytes) {
+  Input input(bytes);
+  Peers peers;
+  for (int i = 0; i < kMostActions && !input.empty(); ++i) peers.Act(&input);
+  peers.Restart();
+}
+
+std::vector<Seed> Seeds() {
+  const std::string join = Action(kRegister, std::string("\x01\x01", 2) + Short(2));
+  const auto rows = [](int member, int count, int shift) {
+    return Action(kRows,
+                  std::string{static_cast<char>(member), static_cast<char>(count), static_cast<char>(shift), 3, 4});
+  };
+  const auto updates = [](uint16_t completed, uint16_t draw) {
+    return Action(kUpdates, Short(completed) + Short(draw));
+  };
+  v1::InsertRequest open, chunk;
+  open.mutable_open()->set_session(1);
+  open.mutable_open()->set_incarnation(1);
+  *chunk.mutable_chunk() = MakeChunk(0, 0, SimpleRows(0, 4));
+  v1::DrawRequest draw;
+  draw.set_incarnation(1);
+  draw.set_draw_update(1);
+  std::string learning = join;
+  for (uint16_t round = 0; round < 12; ++round) {
+    learning += rows(0, 4, 0) + rows(1, 4, 0);
+    if (round > 3) learning += updates(static_cast<uint16_t>(4 * round - 14), static_cast<uint16_t>(4 * round - 13));
+  }
+  return {
+      {"learning", learning + Action(kRange, std::string(1, '\0') + Short(3) + Short(20))},
+      {"messages", join + Action(kReconnect, "\x01") + Action(kInsert, Text(open.SerializeAsString())) +
+                       Action(kInsert, Text(chunk.SerializeAsString())) +
+                       Action(kDraw, Text(draw.SerializeAsString()))},
+      {"gap_and_repeat", join + rows(0, 5, 0) + rows(0, 5, 2) + rows(0, 5, -3) + rows(3, 1, 0) + rows(0, 39, 0)},
+      {"leases", join + rows(0, 8, 0) + Action(kReconnect, "\x01") + Action(kTime, "\x28") + Action(kTime, "\x28") +
+                     Action(kRegister, std::string("\x02\x02", 2) + Short(1)) + rows(0, 8, 0) + Action(kRestart, "")}};
+}
+
+}  // namespace datacom::fuzz
