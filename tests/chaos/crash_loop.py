@@ -26,7 +26,7 @@ import unittest
 
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "e2e")]
 import run_checks  # noqa: E402  the path comes first
-from running import BIN, SOURCE, RunFolder, Training, run  # noqa: E402
+from running import BIN, FAILING_DISK, SOURCE, RunFolder, Training, run  # noqa: E402
 from watching import Watch  # noqa: E402
 
 KINDS = ("kill", "failpoint", "power", "disk", "failpoint", "stop")  # in turn
@@ -35,14 +35,11 @@ MEMBERS, EPOCH, CHECKPOINT = 2, 500, 50
 LIMIT = 90  # seconds without a disturbance in which a run must end
 PAGE = 4096
 TESTS = os.path.join(os.path.dirname(BIN), "tests")
-DISK = os.path.join(os.path.dirname(BIN), "tests", "chaos", "libfailing_disk.so")
 # Failpoints and about how often a run passes them. `trainer` passes once per update, `records.*cut` once per start of the learner.
 FAILPOINTS = {"file.written": 90, "file.renamed": 90, "ring.records": 400, "ring.cursor": 400, "table.rows": 60, "table.failures": 200,
               "store.rows": 200, "store.credit": 200, "trainer.episodes": 600, "trainer.announced": 600, "records.flushed": 14,
               "records.uncut": 2, "records.cut": 2}
 ERRORS = ("msync EIO", "msync ENOSPC", "fsync EIO", "fsync ENOSPC", "rename EIO", "rename ENOSPC", "write ENOSPC\nfallocate ENOSPC\nfsync ENOSPC")
-
-
 PLAYING = set()  # the rounds that run
 
 
@@ -76,8 +73,8 @@ class Round(Training):
         else:
             self.actors = self.random.choice((1, 2))
             self.arguments += ["--actors", str(self.actors), "--envs", str(self.random.choice((2, 6)))]
-        PLAYING.add(self)
         self.roles = ROLES + ("actor-1",) * (self.actors - 1)
+        PLAYING.add(self)
 
     def path(self, *names):
         return os.path.join(self.test.folder, *names)
@@ -175,7 +172,7 @@ class Round(Training):
     def power(self):
         shadow = self.path("shadow")
         os.mkdir(shadow)
-        self.environment.update(LD_PRELOAD=DISK, DATACOM_TEST_DISK_SHADOW=shadow)
+        self.environment.update(LD_PRELOAD=FAILING_DISK, DATACOM_TEST_DISK_SHADOW=shadow)
         self.start()
         for _ in range(self.random.randint(1, 2)):
             whole, kept = self.random.random() < 0.5, self.random.choice((0, 0.5))
@@ -215,7 +212,7 @@ class Round(Training):
 
     def disk(self):
         trigger = self.path("disk_fails")
-        self.environment.update(LD_PRELOAD=DISK, DATACOM_TEST_DISK_FAILS=trigger)
+        self.environment.update(LD_PRELOAD=FAILING_DISK, DATACOM_TEST_DISK_FAILS=trigger)
         self.start()
         errors, seconds = self.random.choice(ERRORS), self.random.uniform(0.3, 2)
         if not self.reach():
