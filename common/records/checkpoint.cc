@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/base/bytes.h"
+#include "common/base/failpoint.h"
 #include "common/base/files.h"
 #include "common/base/framed_file.h"
 #include "common/base/status.h"
@@ -100,8 +101,10 @@ absl::Status CheckpointStore::Save(Checkpoint checkpoint) const {
   fs::remove_all(replaced, error);
   error.clear();
   if (fs::exists(path, error)) fs::rename(path, replaced, error);
+  DATACOM_FAILPOINT("checkpoint.replaced");
   if (!error) fs::rename(temporary, path, error);
   if (error) return ErrnoStatus(error.value(), absl::StrCat("rename ", temporary, " to ", path));
+  DATACOM_FAILPOINT("checkpoint.renamed");
   RETURN_IF_ERROR(SyncFile(folder_));
   fs::remove_all(replaced, error);
   RemoveOld();
