@@ -304,6 +304,7 @@ void Ring::StoreCursor(uint64_t cursor) {
 }
 
 absl::Status Ring::Commit(uint64_t cursor) {
+  if (cursor == cursor_) return absl::OkStatus();
   uint32_t crc = open_crc_;
   int next = next_sum_;
   for (uint64_t from = cursor_; from < cursor;) {
@@ -314,7 +315,7 @@ absl::Status Ring::Commit(uint64_t cursor) {
     next = to % kRingBlockRecords == 0 ? 0 : 1 - next;
     from = to;
   }
-  if (sync_ && cursor > cursor_) RETURN_IF_ERROR(SyncRecords(cursor_, cursor));
+  if (sync_) RETURN_IF_ERROR(SyncRecords(cursor_, cursor));
   open_crc_ = crc;
   next_sum_ = next;
   DATACOM_FAILPOINT("ring.records");
