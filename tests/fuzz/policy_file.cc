@@ -1,9 +1,12 @@
-// A policy file (common/acting/policy_file.h) with any content: refused, or the same after it was written again.
+// A policy file (common/acting/policy_file.h) with any content: refused, or the same after it was written again. If its
+// task and its acting rule accept the snapshot, the policy acts once, as on a robot.
 //
 // Input: a byte for the form, then its bytes.
 #include "common/acting/policy_file.h"
+#include "common/acting/acting_rule.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/snapshot_inputs.h"
+#include "tests/testing/snapshots.h"
 
 namespace datacom::fuzz {
 namespace {
@@ -43,6 +46,23 @@ std::string FileOf(Input* input) {
   return FrameLike(SoundFile(), file.SerializePartialAsString());
 }
 
+void Act(const Policy& policy) {
+  const auto model = MakeTaskModel(policy.snapshot.task, policy.about.task_options());
+  if (!model.ok()) return MustRefuse(model.status());
+  const auto rule = MakeActingRule(policy.snapshot, *model, /*max_batch=*/1);
+  if (!rule.ok()) return MustRefuse(rule.status());
+  MustAccept((*rule)->Load(policy.snapshot));
+  const std::vector<float> observation(static_cast<size_t>(model->spec.obs_dim), 0.25f), previous_cost(1);
+  const std::vector<float> noise(static_cast<size_t>((*rule)->noise_dim()));
+  std::vector<float> action(static_cast<size_t>(model->spec.action_dim));
+  double constraint = 0, cvar = 0, intervention = 0;
+  ActingDiagnostics diagnostics;
+  diagnostics.constraint = &constraint;
+  diagnostics.cvar = &cvar;
+  diagnostics.intervention = &intervention;
+  (*rule)->Act(1, {observation.data(), noise.data(), previous_cost.data()}, action.data(), diagnostics);
+}
+
 }  // namespace
 
 void Run(absl::string_view bytes) {
@@ -58,14 +78,21 @@ void Run(absl::string_view bytes) {
   MustAccept(again.status());
   MUST(SerializeSorted(again->about) == SerializeSorted(policy->about));
   MUST(EncodeSnapshot(again->snapshot) == EncodeSnapshot(policy->snapshot));
+  Act(*policy);
 }
 
 std::vector<Seed> Seeds() {
   const auto form = [](Form which, const std::string& rest) { return std::string(1, static_cast<char>(which)) + rest; };
   const std::string about = SoundPolicy().about.SerializeAsString();
-  return {{"file", form(kFile, SoundFile())},
-          {"payload", form(kPayload, SoundFile().substr(24))},
-          {"sealed", form(kSealed, Text(about) + OpenSnapshot(SmallSnapshot()))}};
+  std::vector<Seed> seeds = {{"file", form(kFile, SoundFile())},
+                             {"payload", form(kPayload, SoundFile().substr(24))},
+                             {"sealed", form(kSealed, Text(about) + OpenSnapshot(SmallSnapshot()))}};
+  for (const std::string& rule : ActingRuleNames()) {
+    Snapshot snapshot = testing::SnapshotForRule(rule, 5, 1, 4, {2}, 3);
+    snapshot.task = "cartpole";
+    seeds.push_back({rule, form(kSealed, Text(about) + OpenSnapshot(snapshot))});
+  }
+  return seeds;
 }
 
 }  // namespace datacom::fuzz
