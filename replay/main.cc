@@ -1,5 +1,7 @@
 // datacom-replay: serves the replay of one run folder until it is stopped. The subcommand export-dataset copies the
 // rows of a run that has ended; verify checks a whole run folder.
+#include <malloc.h>
+
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -158,7 +160,11 @@ int Verify(const Flags& flags) {
   return verified->sound ? kExitOk : kExitFailure;
 }
 
+// Few arenas: the memory of large messages returns to the system instead of staying in one arena per thread.
+constexpr int kArenas = 2;
+
 int Main(int argc, char** argv) {
+  ::mallopt(M_ARENA_MAX, kArenas);
   std::string message;
   if (!CheckProcessor(&message)) {
     std::fprintf(stderr, "datacom-replay: %s\n", message.c_str());

@@ -65,7 +65,9 @@ absl::Status SessionTable::Load() {
   shard_size_ = stored.shard_size();
   actors_.insert(stored.actors().begin(), stored.actors().end());
   for (const v1::ReplaySession& from : stored.living()) {
-    if (from.slot() >= credit_->slots() || from.session() >= next_session_ ||
+    const bool taken = std::any_of(living_.begin(), living_.end(),
+                                   [&](const auto& entry) { return entry.second.slot == from.slot(); });
+    if (taken || from.slot() >= credit_->slots() || from.session() >= next_session_ || from.member_count() == 0 ||
         uint64_t{from.first_member()} + from.member_count() > options_.members) {
       return absl::DataLossError(
           absl::StrCat("file ", path(), ": session ", from.session(), " is invalid; start a new run folder"));

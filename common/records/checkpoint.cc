@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -178,8 +179,8 @@ absl::StatusOr<uint32_t> NextIncarnation(const std::string& path) {
   uint32_t last = 0;
   absl::StatusOr<std::string> text = ReadFile(path);
   if (text.ok()) {
-    if (!absl::SimpleAtoi(absl::StripSuffix(*text, "\n"), &last)) {
-      return absl::DataLossError(absl::StrCat(path, ": not a number: '", *text, "'"));
+    if (!absl::SimpleAtoi(absl::StripSuffix(*text, "\n"), &last) || last == std::numeric_limits<uint32_t>::max()) {
+      return absl::DataLossError(absl::StrCat(path, ": not the number of a start: '", *text, "'"));
     }
   } else if (!absl::IsNotFound(text.status())) {
     return text.status();

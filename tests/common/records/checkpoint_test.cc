@@ -205,6 +205,8 @@ TEST_F(CheckpointStoreTest, EveryStartHasItsOwnIncarnation) {
   EXPECT_EQ(*NextIncarnation(path), 2u);
   Write(path, "??");
   EXPECT_TRUE(absl::IsDataLoss(NextIncarnation(path).status()));
+  Write(path, "4294967295\n");
+  EXPECT_TRUE(absl::IsDataLoss(NextIncarnation(path).status())) << "there is no larger number";
 }
 
 TEST(Sha256, MatchesThePublishedVectors) {  // FIPS 180-4 examples
