@@ -1,0 +1,67 @@
+// A recorded conversation: the messages of an actor, a learner and a subscriber with the services of a replay and a
+// learner, in their order. File: for every message the name of its call, "request" or "reply", and its bytes, each with
+// its length (u64) in front.
+//
+// Peers hosts both services in this process. Not thread-safe; its calls wait for the services' replies.
+#ifndef DATACOM_TESTS_GOLDEN_FORMATS_CONVERSATION_H_
+#define DATACOM_TESTS_GOLDEN_FORMATS_CONVERSATION_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/base/clock.h"
+#include "common/rpc/channel.h"
+#include "learner/learner_service.h"
+#include "learner/served_state.h"
+#include "replay/replay_service.h"
+
+namespace datacom::golden {
+
+struct Message {
+  std::string call;  // Register, Insert, Draw, ReadRange, Subscribe
+  bool reply = false;
+  std::string bytes;  // serialized, map fields in the order of their keys
+};
+
+std::string Encode(const std::vector<Message>& messages);
+absl::StatusOr<std::vector<Message>> Decode(absl::string_view content);
+// The requests of this build's peers, with empty replies where the services answer.
+std::vector<Message> Script();
+
+// One call of a client. Send returns false for bytes that are not a request which this build knows in all its fields.
+class Call {
+ public:
+  virtual ~Call() = default;
+  virtual bool Send(const std::string& bytes) = 0;
+  virtual absl::StatusOr<std::string> Read() = 0;  // the next reply, or how the call ended
+};
+
+class Peers {
+ public:
+  explicit Peers(const std::string& folder);  // an empty one, for the replay's files
+  ~Peers();
+
+  // Sends the requests and returns all messages, with the services' answers in place of the recorded ones. Two fields
+  // are left out, because they are not a part of the protocol: RegisterReply.experiment and Rejection.message.
+  absl::StatusOr<std::vector<Message>> Replay(const std::vector<Message>& messages);
+  // Of a new call.
+  absl::StatusOr<std::string> FirstReply(const std::string& call, const std::string& request);
+
+ private:
+  std::unique_ptr<Call> Open(const std::string& call);
+
+  ManualClock clock_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<ReplayService> replay_;
+  std::unique_ptr<learner::ServedState> served_;
+  std::unique_ptr<learner::LearnerService> learner_;
+  std::unique_ptr<Server> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+};
+
+}  // namespace datacom::golden
+
+#endif  // DATACOM_TESTS_GOLDEN_FORMATS_CONVERSATION_H_

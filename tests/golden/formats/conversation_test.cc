@@ -1,0 +1,150 @@
+// The recorded conversation: this build understands the requests of the build that recorded it and gives the same
+// replies. A protocol that changes fails here until kProtocolVersion grows and a new golden folder is added.
+#include "tests/golden/formats/conversation.h"
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/files.h"
+#include "common/base/version.h"
+#include "gmock/gmock.h"
+#include "tests/golden/formats/format_files.h"
+#include "tests/replay/replay_fixture.h"
+
+namespace datacom::golden {
+namespace {
+
+using ::datacom::testing::TemporaryFolder;
+using ::testing::HasSubstr;
+
+std::vector<Message> Recorded(const std::string& folder) {
+  const auto content = ReadFile(folder + "/conversation");
+  EXPECT_TRUE(content.ok()) << content.status();
+  const auto messages = Decode(content.value_or(""));
+  EXPECT_TRUE(messages.ok()) << messages.status();
+  return messages.value_or(std::vector<Message>());
+}
+
+std::string Newest() { return absl::StrCat(kGoldenFolder, "/", kNewest); }
+
+// The same request of a peer that speaks another protocol. REQUIRES the first request of its call.
+template <typename Request>
+std::string WithProtocol(const std::string& bytes, uint32_t protocol) {
+  Request request;
+  EXPECT_TRUE(request.ParseFromString(bytes));
+  if constexpr (std::is_same_v<Request, v1::InsertRequest>) {
+    request.mutable_open()->mutable_hello()->set_protocol(protocol);
+  } else {
+    request.mutable_hello()->set_protocol(protocol);
+  }
+  return request.SerializeAsString();
+}
+
+std::string WithProtocol(const Message& message, uint32_t protocol) {
+  if (message.call == "Register") return WithProtocol<v1::RegisterRequest>(message.bytes, protocol);
+  if (message.call == "Insert") return WithProtocol<v1::InsertRequest>(message.bytes, protocol);
+  if (message.call == "Draw") return WithProtocol<v1::DrawRequest>(message.bytes, protocol);
+  if (message.call == "ReadRange") return WithProtocol<v1::ReadRangeRequest>(message.bytes, protocol);
+  return WithProtocol<v1::SubscribeRequest>(message.bytes, protocol);
+}
+
+// The first request of every call.
+std::map<std::string, Message> Openings(const std::vector<Message>& messages) {
+  std::map<std::string, Message> openings;
+  for (const Message& message : messages) {
+    if (!message.reply) openings.insert({message.call, message});
+  }
+  return openings;
+}
+
+TEST(Conversation, TheServicesGiveTheRecordedReplies) {
+  const std::vector<Message> recorded = Recorded(Newest());
+  ASSERT_EQ(recorded.size(), 18u);
+  const TemporaryFolder folder;
+  Peers peers(folder.path());
+  const auto answered = peers.Replay(recorded);
+  ASSERT_TRUE(answered.ok()) << answered.status();
+  for (size_t i = 0; i < recorded.size(); ++i) {
+    EXPECT_TRUE((*answered)[i].bytes == recorded[i].bytes)
+        << "message " << i << ", a reply to " << recorded[i].call
+        << ": its bytes changed. Let kProtocolVersion grow and add a golden folder.";
+  }
+}
+
+TEST(Conversation, ThisBuildsPeersSendTheRecordedRequests) {
+  const std::vector<Message> recorded = Recorded(Newest()), script = Script();
+  ASSERT_EQ(recorded.size(), script.size());
+  for (size_t i = 0; i < recorded.size(); ++i) {
+    EXPECT_EQ(recorded[i].call, script[i].call);
+    ASSERT_EQ(recorded[i].reply, script[i].reply);
+    if (script[i].reply) continue;
+    EXPECT_TRUE(recorded[i].bytes == script[i].bytes)
+        << "message " << i << ", a request of " << recorded[i].call
+        << ": its bytes changed. Let kProtocolVersion grow and add a golden folder.";
+  }
+}
+
+TEST(Conversation, TheRecordedMessagesHaveTheirValues) {
+  const std::vector<Message> recorded = Recorded(Newest());
+  ASSERT_EQ(recorded.size(), 18u);
+  v1::RegisterRequest request;
+  ASSERT_TRUE(request.ParseFromString(recorded[0].bytes));
+  EXPECT_EQ(request.hello().protocol(), 2u);
+  EXPECT_EQ(request.hello().run_id(), "run");
+  EXPECT_EQ(request.actor(), "actor-0");
+  v1::SnapshotChunk chunk;
+  ASSERT_TRUE(chunk.ParseFromString(recorded[3].bytes));
+  EXPECT_EQ(chunk.manifest().version().update(), 4u);
+  EXPECT_EQ(chunk.manifest().scalars().at("delta"), 0.75);
+  EXPECT_TRUE(chunk.last());
+  v1::InsertReply refused;
+  ASSERT_TRUE(refused.ParseFromString(recorded[9].bytes));
+  EXPECT_EQ(refused.rejections(0).code(), static_cast<int>(absl::StatusCode::kOutOfRange));
+  v1::InsertReply taken;
+  ASSERT_TRUE(taken.ParseFromString(recorded[11].bytes));
+  EXPECT_EQ(taken.committed(0).next_sequence(), 14u);
+  EXPECT_EQ(taken.credit(0).limit(), 22u);
+  v1::DrawReply draw;
+  ASSERT_TRUE(draw.ParseFromString(recorded[15].bytes));
+  EXPECT_EQ(draw.update(), 2u);
+  EXPECT_EQ(draw.batches(0).rows_seen(), 12u);
+  EXPECT_EQ(draw.batches(0).lanes(), 1u);
+  v1::RowRange range;
+  ASSERT_TRUE(range.ParseFromString(recorded[17].bytes));
+  EXPECT_EQ(range.row_count(), 3u);
+  EXPECT_EQ(range.actors().at(1), "actor-0");
+}
+
+TEST(Conversation, APeerOfAnotherProtocolIsRefusedNamingBothNumbers) {
+  const TemporaryFolder folder;
+  Peers peers(folder.path());
+  for (const auto& [call, opening] : Openings(Recorded(Newest()))) {
+    for (const uint32_t protocol : {kProtocolVersion - 1, kProtocolVersion + 1}) {
+      const absl::Status status = peers.FirstReply(call, WithProtocol(opening, protocol)).status();
+      EXPECT_TRUE(absl::IsFailedPrecondition(status)) << call << ": " << status;
+      EXPECT_THAT(std::string(status.message()), HasSubstr(absl::StrCat("speaks protocol ", protocol))) << call;
+      EXPECT_THAT(std::string(status.message()), HasSubstr(absl::StrCat("speaks ", kProtocolVersion))) << call;
+    }
+  }
+}
+
+TEST(Conversation, AnEarlierReleaseIsAnsweredOrRefusedNamingBothNumbers) {
+  for (const auto& entry : std::filesystem::directory_iterator(kGoldenFolder)) {
+    if (!entry.is_directory()) continue;
+    const std::vector<Message> recorded = Recorded(entry.path().string());
+    const TemporaryFolder folder;
+    Peers peers(folder.path());
+    const absl::Status status = peers.Replay(recorded).status();
+    v1::RegisterRequest request;
+    ASSERT_TRUE(request.ParseFromString(recorded.at(0).bytes));
+    if (request.hello().protocol() == kProtocolVersion) {
+      EXPECT_TRUE(status.ok()) << entry.path() << ": " << status;
+    } else {
+      EXPECT_THAT(std::string(status.message()),
+                  HasSubstr(absl::StrCat("speaks protocol ", request.hello().protocol())));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace datacom::golden
