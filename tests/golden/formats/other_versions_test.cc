@@ -34,6 +34,8 @@ struct Format {
   std::function<absl::Status(const std::string& folder)> read;
 };
 
+void PrintTo(const Format& format, std::ostream* out) { *out << format.file; }
+
 absl::Status ReadReplay(const std::string& folder) {
   const ManualClock clock;
   return Store::Open(SmallSchema(), GoldenStore(folder + "/replay", &clock)).status();
