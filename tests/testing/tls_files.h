@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 
@@ -24,6 +25,17 @@ class TlsFiles {
   TlsFiles& operator=(const TlsFiles&) = delete;
   const std::string& folder() const { return folder_; }
   Security security() const { return LoadSecurity(folder_).value(); }
+
+  // Replaces the certificate and its key by those of the same authority with common name datacom and these X.509
+  // extensions, one per line.
+  void Certify(const std::string& extensions) const {
+    std::ofstream(folder_ + "/extensions") << extensions;
+    const std::string command = "cd " + folder_ +
+                                " && umask 077 && openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes "
+                                "-subj /CN=datacom -keyout tls.key 2>/dev/null | openssl x509 -req -days 1 -CA ca.crt "
+                                "-CAkey ca.key -CAcreateserial -extfile extensions -out tls.crt 2>/dev/null";
+    if (std::system(command.c_str()) != 0) throw std::runtime_error("openssl failed");
+  }
 
  private:
   std::string folder_;

@@ -28,20 +28,21 @@ class EmptyReplay : public v1::Replay::Service {
   }
 };
 
+absl::Status Ask(const std::shared_ptr<grpc::Channel>& channel) {
+  grpc::ClientContext context;
+  context.set_deadline(DeadlineIn(kPatience));
+  v1::ReplayInfo reply;
+  const grpc::Status status = v1::Replay::NewStub(channel)->Info(&context, v1::ReplayInfoRequest(), &reply);
+  EXPECT_EQ(status.ok(), reply.run_id() == "reached");
+  return FromGrpc(status);
+}
+
 class SecureServer : public ::testing::Test {
  protected:
   void SetUp() override {
     server_ = Server::Start("127.0.0.1:0", {&service_}, {files_.security(), "127.0.0.1:0"}).value();
   }
-  absl::Status Call(const Security& client) { return CallOn(MakeChannel(server_->address(), client)); }
-  absl::Status CallOn(const std::shared_ptr<grpc::Channel>& channel) {
-    grpc::ClientContext context;
-    context.set_deadline(DeadlineIn(kPatience));
-    v1::ReplayInfo reply;
-    const grpc::Status status = v1::Replay::NewStub(channel)->Info(&context, v1::ReplayInfoRequest(), &reply);
-    EXPECT_EQ(status.ok(), reply.run_id() == "reached");
-    return FromGrpc(status);
-  }
+  absl::Status Call(const Security& client) { return Ask(MakeChannel(server_->address(), client)); }
 
   TlsFiles files_;
   EmptyReplay service_;
@@ -61,7 +62,7 @@ TEST_F(SecureServer, RefusesAClientWithoutACertificate) {
   arguments.SetSslTargetNameOverride(kCertificateName);
   const auto credentials = grpc::CompositeChannelCredentials(grpc::SslCredentials(only_authority),
                                                              grpc::AccessTokenCredentials(files_.security().token));
-  const absl::Status status = CallOn(grpc::CreateCustomChannel(server_->address(), credentials, arguments));
+  const absl::Status status = Ask(grpc::CreateCustomChannel(server_->address(), credentials, arguments));
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
 }
 
@@ -101,7 +102,7 @@ TEST_F(SecureServer, RefusesACallWithoutToken) {
   grpc::ChannelArguments arguments;
   arguments.SetSslTargetNameOverride(kCertificateName);
   const absl::Status status =
-      CallOn(grpc::CreateCustomChannel(server_->address(), grpc::SslCredentials(options), arguments));
+      Ask(grpc::CreateCustomChannel(server_->address(), grpc::SslCredentials(options), arguments));
   EXPECT_TRUE(absl::IsUnauthenticated(status)) << status;
 }
 
@@ -111,8 +112,35 @@ TEST_F(SecureServer, ServesOnlyHealthOnItsPlainTextPort) {
   EXPECT_FALSE(CheckHealth(server_->address(), kPatience).ok());
   server_->SetServing(false);
   EXPECT_THAT(std::string(CheckHealth(server_->health_address(), kPatience).message()), HasSubstr("not serving"));
-  const absl::Status status = CallOn(MakeChannel(server_->health_address()));
+  const absl::Status status = Ask(MakeChannel(server_->health_address()));
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
+}
+
+// The authority's certificates differ only in their names and their purpose.
+TEST(Verification, ChecksTheServersNameAndBothPurposes) {
+  struct Case {
+    const char* extensions;
+    bool as_server, as_client;
+  };
+  for (const Case& expected :
+       {Case{"subjectAltName=DNS:datacom\n", true, true}, Case{"subjectAltName=DNS:host,DNS:datacom\n", true, true},
+        Case{"subjectAltName=DNS:other\n", false, true}, Case{"subjectAltName=DNS:datacom.example.org\n", false, true},
+        Case{"subjectAltName=IP:127.0.0.1\n", false, true},
+        Case{"basicConstraints=CA:FALSE\n", true, true},  // without alternative names the common name counts
+        Case{"subjectAltName=DNS:datacom\nextendedKeyUsage=serverAuth\n", true, false},
+        Case{"subjectAltName=DNS:datacom\nextendedKeyUsage=clientAuth\n", false, true}}) {
+    const TlsFiles files;
+    const Security usual = files.security();
+    files.Certify(expected.extensions);
+    const Security special = files.security();
+    for (const bool as_server : {true, false}) {
+      EmptyReplay service;
+      const auto server = Server::Start("127.0.0.1:0", {&service}, {as_server ? special : usual, ""}).value();
+      const absl::Status status = Ask(MakeChannel(server->address(), as_server ? usual : special));
+      EXPECT_EQ(status.ok(), as_server ? expected.as_server : expected.as_client)
+          << expected.extensions << "as " << (as_server ? "server" : "client") << ": " << status;
+    }
+  }
 }
 
 TEST(LoadSecurity, WithoutAFolderIsPlainText) { EXPECT_FALSE(LoadSecurity("").value().enabled()); }
