@@ -1,7 +1,6 @@
 #include "common/rpc/channel.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -80,13 +79,14 @@ absl::StatusOr<std::unique_ptr<grpc::Server>> Listen(const std::string& address,
   builder.SetResourceQuota(grpc::ResourceQuota("server").Resize(kTransportBytes));
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
   for (grpc::Service* service : services) builder.RegisterService(service);
-  std::optional<Silence> silence;
-  if (!security.enabled()) silence.emplace();  // with TLS only gRPC's log explains keys that do not match
-  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  std::unique_ptr<grpc::Server> server;
+  {
+    const Silence silence;
+    server = builder.BuildAndStart();
+  }
   if (server == nullptr || port == 0) {
     return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", address, ": the port is in use or the address is not one of this machine",
-                     security.enabled() ? ", or certificate and key of --tls do not match" : ""));
+        absl::StrCat("cannot listen on ", address, ": the port is in use or the address is not one of this machine"));
   }
   const bool has_port = address.rfind("unix:", 0) != 0 && address.rfind(':') != std::string::npos;
   *bound = has_port ? absl::StrCat(address.substr(0, address.rfind(':')), ":", port) : address;

@@ -37,6 +37,14 @@ absl::Status Ask(const std::shared_ptr<grpc::Channel>& channel) {
   return FromGrpc(status);
 }
 
+void CopyCertificate(const TlsFiles& from, const TlsFiles& to,
+                     const std::vector<std::string>& names = {"ca.crt", "tls.crt", "tls.key"}) {
+  for (const std::string& name : names) {
+    std::filesystem::copy_file(from.folder() + "/" + name, to.folder() + "/" + name,
+                               std::filesystem::copy_options::overwrite_existing);
+  }
+}
+
 class SecureServer : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -69,6 +77,7 @@ TEST_F(SecureServer, RefusesAClientWithoutACertificate) {
 TEST_F(SecureServer, RefusesACertificateOfAnotherAuthority) {
   const TlsFiles other;
   Security client = files_.security();  // trusts the server but is not trusted by it
+  client.files.reset();
   client.certificate = other.security().certificate;
   client.key = other.security().key;
   EXPECT_TRUE(absl::IsUnavailable(Call(client))) << Call(client);
@@ -77,6 +86,7 @@ TEST_F(SecureServer, RefusesACertificateOfAnotherAuthority) {
 TEST_F(SecureServer, IsNotTrustedByAClientOfAnotherAuthority) {
   const TlsFiles other;
   Security client = files_.security();  // would be trusted but does not trust the server
+  client.files.reset();
   client.authority = other.security().authority;
   EXPECT_TRUE(absl::IsUnavailable(Call(client))) << Call(client);
 }
@@ -126,6 +136,7 @@ TEST(Verification, ChecksTheServersNameAndBothPurposes) {
        {Case{"subjectAltName=DNS:datacom\n", true, true}, Case{"subjectAltName=DNS:host,DNS:datacom\n", true, true},
         Case{"subjectAltName=DNS:other\n", false, true}, Case{"subjectAltName=DNS:datacom.example.org\n", false, true},
         Case{"subjectAltName=IP:127.0.0.1\n", false, true},
+        Case{"subjectAltName=otherName:1.2.3.4;UTF8:name\n", false, true},
         Case{"basicConstraints=CA:FALSE\n", true, true},  // without alternative names the common name counts
         Case{"subjectAltName=DNS:datacom\nextendedKeyUsage=serverAuth\n", true, false},
         Case{"subjectAltName=DNS:datacom\nextendedKeyUsage=clientAuth\n", false, true}}) {
@@ -201,13 +212,96 @@ TEST(LoadSecurity, AcceptsASecretOfRootThatTheGroupOfAnotherUserMayRead) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
-TEST(SecureServerStart, NamesTlsWhenCertificateAndKeyDoNotMatch) {
+TEST(LoadSecurity, NamesWhatIsWrongWithTheContents) {
+  const auto error = [](const TlsFiles& files) {
+    const absl::Status status = LoadSecurity(files.folder()).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    return std::string(status.message());
+  };
   const TlsFiles files, other;
-  Security security = files.security();
-  security.key = other.security().key;
-  EmptyReplay service;
-  const absl::Status status = Server::Start("127.0.0.1:0", {&service}, {security, ""}).status();
-  EXPECT_THAT(std::string(status.message()), HasSubstr("--tls"));
+  CopyCertificate(other, files, {"tls.key"});
+  EXPECT_THAT(error(files), HasSubstr(files.folder() + "/tls.key is not the key of tls.crt"));
+  for (const char* name : {"tls.key", "tls.crt", "ca.crt"}) {
+    std::ofstream(files.folder() + "/" + name) << "-----BEGIN NOTHING-----\n";
+    EXPECT_THAT(error(files), HasSubstr(files.folder() + "/" + name + " holds no "));
+  }
+}
+
+// A server and its clients with certificates of one authority, and the certificates of another authority.
+class Renewal : public ::testing::Test {
+ protected:
+  static constexpr std::chrono::seconds kInterval{1};
+
+  static Security Fixed(const TlsFiles& files, const std::string& token) {
+    Security security = files.security();
+    security.files.reset();
+    security.token = token;
+    return security;
+  }
+  absl::Status Call(const Server& server, const Security& client) { return Ask(MakeChannel(server.address(), client)); }
+  // Calls on new connections until one succeeds.
+  void CallUntilAccepted(const Server& server, const Security& client) {
+    const auto deadline = DeadlineIn(kPatience);
+    absl::Status status;
+    do {
+      status = Call(server, client);
+    } while (!status.ok() && std::chrono::system_clock::now() < deadline);
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  std::unique_ptr<Server> Start(const Security& security) {
+    return Server::Start("127.0.0.1:0", {&service_}, {security, ""}).value();
+  }
+
+  const TlsFiles files_, renewed_;
+  const Security followed_ = LoadSecurity(files_.folder(), kInterval).value();
+  const Security old_ = Fixed(files_, followed_.token), new_ = Fixed(renewed_, followed_.token);
+  EmptyReplay service_;
+};
+
+TEST_F(Renewal, ServerUsesTheNewAuthorityForNewConnectionsAndKeepsOldOnes) {
+  const auto server = Start(followed_);
+  const auto old_connection = MakeChannel(server->address(), old_);
+  EXPECT_TRUE(Ask(old_connection).ok());
+  EXPECT_TRUE(absl::IsUnavailable(Call(*server, new_)));
+  CopyCertificate(renewed_, files_);
+  CallUntilAccepted(*server, new_);
+  EXPECT_TRUE(absl::IsUnavailable(Call(*server, old_)));
+  EXPECT_TRUE(Ask(old_connection).ok());
+}
+
+TEST_F(Renewal, ClientUsesTheNewAuthorityForNewConnections) {
+  const auto old_server = Start(old_), new_server = Start(new_);
+  EXPECT_TRUE(Call(*old_server, followed_).ok());
+  EXPECT_TRUE(absl::IsUnavailable(Call(*new_server, followed_)));
+  CopyCertificate(renewed_, files_);
+  CallUntilAccepted(*new_server, followed_);
+  EXPECT_TRUE(absl::IsUnavailable(Call(*old_server, followed_)));
+}
+
+TEST_F(Renewal, ServerRecoversFromAKeyThatDoesNotMatchForAWhile) {
+  const auto server = Start(followed_);
+  CopyCertificate(renewed_, files_, {"tls.key"});
+  const auto deadline = DeadlineIn(kPatience);
+  while (Call(*server, old_).ok()) ASSERT_LT(std::chrono::system_clock::now(), deadline);
+  CopyCertificate(renewed_, files_);
+  CallUntilAccepted(*server, new_);
+}
+
+TEST_F(Renewal, ServerKeepsItsCertificateWhileTheFileIsMissing) {
+  const auto server = Start(followed_);
+  Security client = new_;  // of the new authority, trusts servers of the old one
+  client.authority = old_.authority;
+  EXPECT_TRUE(absl::IsUnavailable(Call(*server, client)));
+  std::filesystem::remove(files_.folder() + "/tls.crt");
+  CopyCertificate(renewed_, files_, {"ca.crt"});
+  CallUntilAccepted(*server, client);
+}
+
+TEST_F(Renewal, ServerStillChecksTheTokenOfItsStart) {
+  const auto server = Start(followed_);
+  CopyCertificate(renewed_, files_, {"ca.crt", "tls.crt", "tls.key", "token"});
+  CallUntilAccepted(*server, new_);
+  EXPECT_TRUE(absl::IsUnauthenticated(Call(*server, renewed_.security())));
 }
 
 TEST(IsLoopback, RecognisesLoopbackAddresses) {
