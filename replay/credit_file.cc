@@ -86,8 +86,8 @@ absl::StatusOr<std::unique_ptr<CreditFile>> CreditFile::Open(const Options& opti
   ASSIGN_OR_RETURN(auto file,
                    MappedFile::OpenOrCreate(options.path, kCreditHeaderBytes + entries * kCreditEntryBytes, &created));
   if (file->size() < kCreditHeaderBytes) {
-    return absl::FailedPreconditionError(absl::StrCat("credit file ", options.path, ": ", file->size(),
-                                                      " bytes, without a header: truncated, or of version 1", kAdvice));
+    return absl::DataLossError(
+        absl::StrCat("credit file ", options.path, ": ", file->size(), " bytes: truncated", kAdvice));
   }
   const Header wanted = MakeHeader(options);
   if (!options.must_have_content && (created || IsUnfinished(*file))) {

@@ -99,8 +99,8 @@ class Ring {
   const uint64_t kept_, guard_, count_, record_bytes_;  // count_: of blocks
   const bool sync_;
   char* const blocks_;
-  uint64_t cursor_ = 0;                // copies of the numbers in the file
-  uint64_t counters_[kCounters] = {};  //
+  uint64_t cursor_ = 0;                // copy of the number in the file
+  uint64_t counters_[kCounters] = {};  // likewise
   uint32_t open_crc_ = 0;              // of the records of the block that the cursor is in
   int next_sum_ = 0;                   // which sum of that block the next commit overwrites
   bool fresh_ = false;
