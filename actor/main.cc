@@ -15,6 +15,7 @@
 #include "actor/play/export_command.h"
 #include "actor/play/rollout_command.h"
 #include "common/base/log.h"
+#include "common/base/machine.h"
 #include "common/base/stall.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
@@ -174,6 +175,7 @@ int Main(int argc, char** argv) {
   }
   const bool evaluating = flags.evaluate || evaluate->parsed();
   if (flags.process.name.empty()) flags.process.name = HostName();
+  RaiseOpenFileLimit();
   InitLog(evaluating ? "evaluator" : "actor");
   Stop::InstallSignalHandlers();
   if (eval->parsed()) return FinishCommand(RunEvalCommand(flags.eval, &std::cout));

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
+#include "common/base/machine.h"
 #include "common/base/stall.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
@@ -129,6 +130,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "datacom-learner: %s\n", error.what());
     return kExitUsage;
   }
+  RaiseOpenFileLimit();
   InitLog("learner");
   spdlog::info("arithmetic: {}", CpuArithmetic());
   Stop::InstallSignalHandlers();

@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
+#include "common/base/machine.h"
 #include "common/base/stall.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
@@ -214,6 +215,7 @@ int Main(int argc, char** argv) {
   } else {
     if (flags.die_with_parent) DieWithParent(SIGTERM);
     Stop::InstallSignalHandlers();
+    RaiseOpenFileLimit();
     InitLog("replay");
     status = Serve(flags);
   }

@@ -1,13 +1,17 @@
-// Describes the machine in records that people compare. Thread-safe; reads /proc.
+// What the machine is, for records that people compare, and what it grants this process. Thread-safe; reads /proc.
 #ifndef DATACOM_COMMON_BASE_MACHINE_H_
 #define DATACOM_COMMON_BASE_MACHINE_H_
 
+#include <cstdint>
 #include <string>
 
 namespace datacom {
 
 // The processor's model; "unknown" when the kernel does not name it.
 std::string ProcessorName();
+// Raises the soft limit of open files to the hard limit and returns it. The usual soft limit of 1024 is too low for a
+// learner, which keeps two files per member open. Call it first in main; a limit that cannot be raised stays.
+uint64_t RaiseOpenFileLimit();
 
 }  // namespace datacom
 

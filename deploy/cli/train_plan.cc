@@ -27,9 +27,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kMiB = 1 << 20;
-// Upper limits for the resident memory of the processes.
-constexpr uint64_t kReplayMemory = 50 * kMiB, kActorMemory = 36 * kMiB, kEnvironmentMemory = 3 * kMiB / 2,
-                   kLearnerMemory = 700 * kMiB, kMemberMemory = 20 * kMiB;
+// Upper limits for the resident memory of the processes, measured on Debian 12 with 1 to 500 members
+// (tests/deploy/train_plan_test.cc has the measurements).
+constexpr uint64_t kReplayMemory = 50 * kMiB, kReplayMember = kMiB / 16;
+constexpr uint64_t kActorMemory = 36 * kMiB, kEnvironmentMemory = kMiB;
+constexpr uint64_t kPolicyCopies = 6;  // of an actor: the messages, the decoded arrays, the acting rule
+constexpr uint64_t kLearnerMemory = 72 * kMiB, kLibTorchMemory = 650 * kMiB, kLearnerMember = kMiB / 4;
+constexpr uint64_t kStateCopies = 8;   // of the learner: in use, in a checkpoint and its message, in policies
+constexpr uint64_t kBatchCopies = 16;  // draws on their way, decoded batches, workspaces
 
 absl::Status ApplyOptions(const TrainOptions& options, v1::Experiment* experiment) {
   for (const std::string& assignment : options.overrides) RETURN_IF_ERROR(ApplyOverride(assignment, experiment));
@@ -216,11 +221,17 @@ absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout
   const uint64_t epochs = run.env_steps() / run.steps_per_epoch() + 2;
   needs.policy_bytes = members * epochs * 4 * (actor + constraints);
   // Online nets with two Adam moments each, and target nets. Two checkpoints are kept while a third is written.
-  needs.checkpoint_bytes = 3 * members * 4 * (3 * actor + 4 * critics + 4 * constraints);
+  const uint64_t state_bytes = 4 * (3 * actor + 4 * critics + 4 * constraints);
+  needs.checkpoint_bytes = 3 * members * state_bytes;
   needs.ledger_bytes = members * LedgerStepBytes(run.env_steps(), static_cast<uint32_t>(action));
-  needs.replay_memory_bytes = kReplayMemory;
-  needs.actor_memory_bytes = kActorMemory + layout.environments * kEnvironmentMemory;
-  needs.learner_memory_bytes = kLearnerMemory + (members - 1) * kMemberMemory;
+  const uint64_t batch_rows = resolved.learner().batch_size() + resolved.learner().failure_batch_size();
+  const uint64_t served = std::min<uint64_t>(members, layout.environments);  // members of an actor
+  needs.replay_memory_bytes = kReplayMemory + members * kReplayMember;
+  needs.actor_memory_bytes =
+      kActorMemory + layout.environments * kEnvironmentMemory + served * kPolicyCopies * 4 * (actor + constraints);
+  needs.learner_memory_bytes = kLearnerMemory + members * (kLearnerMember + kStateCopies * state_bytes +
+                                                           kBatchCopies * batch_rows * schema.learning_row_bytes());
+  if (resolved.learner().device() != "cpu") needs.learner_memory_bytes += kLibTorchMemory;
   needs.memory_bytes =
       needs.replay_memory_bytes + (layout.actors + 1) * needs.actor_memory_bytes + needs.learner_memory_bytes;
   if (resolved.has_pretrain()) {  // the dataset may be gone after the pre-training

@@ -153,6 +153,43 @@ TEST(Needs, GrowWithMembersAndCapacityAndARefusalStatesThem) {
   EXPECT_TRUE(CheckResources(Needs(), "runs/none").ok());
 }
 
+// Largest resident memory of runs on Debian 12, 2026-11-22, one lane per member, a checkpoint every 200 updates. The
+// replay's pages of its rings are not counted: the kernel takes them back when memory is short.
+TEST(Needs, OfMemoryAreAtLeastWhatRunsUsedAndAtMostThreeTimesAsMuch) {
+  struct Run {
+    const char* experiment;
+    const char* seeds;
+    double learner_mib, actor_mib;
+  };
+  for (const Run& run : {Run{"air_hockey/datacom", "0", 51, 32}, Run{"air_hockey/datacom", "0-31", 351, 107},
+                         Run{"navigation/datacom", "0-31", 355, 107}, Run{"air_hockey/iqn_datacom", "0-7", 153, 61},
+                         Run{"cartpole/wcsac", "0-9", 126, 51}}) {
+    SCOPED_TRACE(std::string(run.experiment) + " " + run.seeds);
+    TrainOptions options;
+    options.experiment = std::string("deploy/experiments/") + run.experiment + ".textproto";
+    options.seeds = run.seeds;
+    const auto experiment = PlanExperiment(options);
+    ASSERT_TRUE(experiment.ok()) << experiment.status();
+    const auto needs = EstimateNeeds(*experiment, *PlanLayout(options, *experiment));
+    ASSERT_TRUE(needs.ok()) << needs.status();
+    const double mib = 1 << 20;
+    EXPECT_GE(needs->learner_memory_bytes / mib, run.learner_mib);
+    EXPECT_LE(needs->learner_memory_bytes / mib, 3 * run.learner_mib);
+    EXPECT_GE(needs->actor_memory_bytes / mib, run.actor_mib);
+    EXPECT_LE(needs->actor_memory_bytes / mib, 3 * run.actor_mib);
+  }
+}
+
+TEST(Needs, OfAThousandSmallMembersFitInAFewGigabytes) {
+  TrainOptions options = Typed();
+  options.seeds = "0-999";
+  options.overrides = {"network.actor_hidden=[8]", "network.critic_hidden=[8]", "network.constraint_hidden=[8]",
+                       "replay.capacity=2000"};
+  const auto experiment = PlanExperiment(options);
+  ASSERT_TRUE(experiment.ok()) << experiment.status();
+  EXPECT_LT(EstimateNeeds(*experiment, *PlanLayout(options, *experiment))->memory_bytes, 4e9);
+}
+
 // Opens a replay of the experiment in an empty folder.
 TEST(Needs, OfTheReplayEqualTheSizeOfItsFiles) {
   TrainOptions options = Typed();

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include "common/base/changes.h"
 #include "common/base/checksum.h"
 #include "common/base/files.h"
+#include "common/base/machine.h"
 #include "common/base/mutex.h"
 #include "common/base/stall.h"
 #include "common/base/status.h"
@@ -248,6 +250,18 @@ TEST(Changes, AReportFromAnyThreadEndsTheWait) {
     changes.Wait(std::chrono::hours(1));
     reporter.join();
   }
+}
+
+TEST(RaiseOpenFileLimit, LetsAProcessOpenMoreFilesThanItsSoftLimit) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit low{64, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+  EXPECT_EQ(::dup2(0, 100), -1);
+  EXPECT_EQ(RaiseOpenFileLimit(), before.rlim_max);
+  EXPECT_EQ(::dup2(0, 100), 100);
+  ::close(100);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 TEST(Version, HasARevision) {
