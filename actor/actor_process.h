@@ -14,7 +14,7 @@ namespace datacom {
 struct ProcessOptions {
   std::string replay;   // host:port; acting only
   std::string learner;  // host:port
-  std::string tls;      // folder for LoadSecurity; empty: no TLS
+  std::string tls;      // folder for LoadSecurity and /metrics; empty: no TLS
   std::string run_id;
   std::string name;  // of this process, stable over restarts
   uint32_t environments = 16;

@@ -42,9 +42,9 @@ void AddProcessFlags(CLI::App* app, Flags* flags) {
   ProcessOptions& process = flags->process;
   app->add_option("--replay", process.replay, "Replay service, host:port")->check(Address(1));
   app->add_option("--learner", process.learner, "Learner service, host:port")->check(Address(1));
-  app->add_option(
-      "--tls", process.tls,
-      "Folder with ca.crt, tls.crt, tls.key and token: use mutual TLS and send the run's token in each call");
+  app->add_option("--tls", process.tls,
+                  "Folder with ca.crt, tls.crt, tls.key and token: use mutual TLS, also for /metrics, and send the "
+                  "run's token in each call");
   app->add_option("--run-id", process.run_id, "Id of the run");
   app->add_option("--name", process.name, "Name of this process, stable over restarts; default: the host name");
   app->add_option("--envs", process.environments, "Environments to step")

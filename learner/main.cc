@@ -41,9 +41,9 @@ void Declare(CLI::App* app, Flags* flags) {
   app->add_option("--health-listen", flags->process.server.health_listen,
                   "Additional address that answers health checks without TLS, for probes; default: none")
       ->check(Address(0));
-  app->add_option(
-      "--tls", flags->tls,
-      "Folder with ca.crt, tls.crt, tls.key and token: use mutual TLS and send the run's token in each call");
+  app->add_option("--tls", flags->tls,
+                  "Folder with ca.crt, tls.crt, tls.key and token: use mutual TLS, also for /metrics, and send the "
+                  "run's token in each call");
   app->add_option("--metrics-listen", flags->process.metrics_listen,
                   "Address of /metrics; port 0 picks one; default: none")
       ->check(Address(0));
@@ -79,6 +79,7 @@ absl::Status Run(Flags flags) {
   ASSIGN_OR_RETURN(const TaskModel task, MakeTaskModel(experiment.task(), experiment.task_options()));
   flags.process.experiment = std::move(experiment);
   ASSIGN_OR_RETURN(flags.process.server.security, LoadSecurity(flags.tls));
+  flags.process.metrics_tls = flags.tls;
 
   ProcessSeams seams;
   seams.make_algorithm = [](const AlgorithmConfig& config) { return MakeAlgorithm(config); };

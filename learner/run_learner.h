@@ -24,6 +24,7 @@ struct ProcessOptions {
   std::string listen = "127.0.0.1:0", address_file;
   ServerOptions server;                              // transport security and the health port without TLS
   std::string metrics_listen, metrics_address_file;  // empty: no /metrics
+  std::string metrics_tls;                           // folder of its certificates; empty: plain text
   bool must_resume = false;                          // --resume: it is an error if there is no checkpoint
 };
 

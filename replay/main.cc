@@ -63,16 +63,17 @@ absl::Status Serve(const Flags& flags) {
     return absl::InvalidArgumentError(absl::StrCat("--experiment: no such file: ", flags.experiment));
   ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadExperiment(flags.experiment));
   ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, OpenStore(flags, experiment));
+  ServerOptions server_options;
+  ASSIGN_OR_RETURN(server_options.security, LoadSecurity(flags.tls));
   Metrics::Options metrics_options;
   metrics_options.role = "replay";
   metrics_options.run = flags.run_id;
   metrics_options.task = experiment.task();
   metrics_options.algorithm = experiment.algorithm();
   metrics_options.listen = flags.metrics_listen;
+  metrics_options.tls = flags.tls;
   ASSIGN_OR_RETURN(const std::unique_ptr<Metrics> metrics, Metrics::Start(metrics_options));
   ReplayService service(store.get(), metrics.get(), kTick);
-  ServerOptions server_options;
-  ASSIGN_OR_RETURN(server_options.security, LoadSecurity(flags.tls));
   server_options.health_listen = flags.health_listen;
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(flags.listen, {&service}, server_options));
   RETURN_IF_ERROR(WriteAddressFile(flags.metrics_address_file, metrics->address()));
@@ -186,9 +187,9 @@ int Main(int argc, char** argv) {
   app.add_option("--health-listen", flags.health_listen,
                  "Additional address that answers health checks without TLS, for probes; default: none")
       ->check(Address(0));
-  app.add_option(
-      "--tls", flags.tls,
-      "Folder with ca.crt, tls.crt, tls.key and token: use mutual TLS and send the run's token in each call");
+  app.add_option("--tls", flags.tls,
+                 "Folder with ca.crt, tls.crt, tls.key and token: use mutual TLS, also for /metrics, and send the "
+                 "run's token in each call");
   app.add_option("--metrics-listen", flags.metrics_listen, "Address of /metrics; default: none")->check(Address(0));
   app.add_option("--metrics-address-file", flags.metrics_address_file, "File to write the address of /metrics to");
   app.add_option("--healthcheck", flags.healthcheck, "Check whether the server at this address serves, then exit")

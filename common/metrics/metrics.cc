@@ -1,28 +1,21 @@
 #include "common/metrics/metrics.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
-#include <future>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
+#include "common/base/status.h"
 #include "common/base/version.h"
-#include "prometheus/exposer.h"
+#include "common/metrics/http_server.h"
 #include "prometheus/registry.h"
 #include "prometheus/text_serializer.h"
 
 namespace datacom {
 namespace {
 
-// How long a client may take to send its request. The one thread of the server serves nobody else in that time.
-constexpr char kRequestTimeoutMs[] = "1000";
+constexpr char kTextFormat[] = "text/plain; version=0.0.4; charset=utf-8";
 
 [[noreturn]] void Abort(const std::string& message) {
   std::fprintf(stderr, "metrics: %s\n", message.c_str());
@@ -49,21 +42,6 @@ const MetricInfo& Find(const std::string& name, const std::string& type, const M
   Abort(absl::StrCat("no metric ", name, " in the table"));
 }
 
-// Wakes a server of this process by a connection that is closed at once. Ignores errors.
-void WakeServer(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  sockaddr_in peer = {};
-  peer.sin_family = AF_INET;
-  peer.sin_port = htons(static_cast<uint16_t>(std::atoi(address.substr(colon + 1).c_str())));
-  const std::string host = address.substr(0, colon);
-  if (host == "0.0.0.0" || ::inet_pton(AF_INET, host.c_str(), &peer.sin_addr) != 1)
-    peer.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return;
-  (void)::connect(fd, reinterpret_cast<const sockaddr*>(&peer), sizeof peer);
-  ::close(fd);
-}
-
 class PrometheusMetrics : public Metrics {
  public:
   explicit PrometheusMetrics(const Options& options) : registry_(std::make_shared<prometheus::Registry>()) {
@@ -78,26 +56,17 @@ class PrometheusMetrics : public Metrics {
     gauge("datacom_up_timestamp_seconds", {}).Set(std::chrono::duration<double>(now).count());
   }
 
-  // The HTTP library checks its stop flag only every 2 s and at each connection, so connect until it has stopped.
-  ~PrometheusMetrics() override {
-    if (exposer_ == nullptr) return;
-    const std::future<void> stopped = std::async(std::launch::async, [this] { exposer_.reset(); });
-    while (stopped.wait_for(std::chrono::milliseconds(5)) != std::future_status::ready) WakeServer(address_);
-  }
-
-  absl::Status Listen(const std::string& listen) {
-    try {
-      exposer_ = std::make_unique<prometheus::Exposer>(std::vector<std::string>{
-          "listening_ports", listen, "num_threads", "1", "request_timeout_ms", kRequestTimeoutMs});
-      exposer_->RegisterCollectable(registry_);
-      const std::vector<int> ports = exposer_->GetListeningPorts();
-      if (ports.empty()) return absl::UnavailableError(absl::StrCat("metrics: no port bound for ", listen));
-      const size_t colon = listen.rfind(':');
-      address_ = absl::StrCat(colon == std::string::npos ? "0.0.0.0" : listen.substr(0, colon), ":", ports.front());
-    } catch (const std::exception&) {  // its message has no details
-      return absl::UnavailableError(absl::StrCat("metrics: cannot listen on ", listen,
-                                                 ": the port is in use or the address is not one of this machine"));
-    }
+  absl::Status Listen(const std::string& listen, const std::string& tls) {
+    HttpServer::Options options;
+    options.listen = listen;
+    options.path = "/metrics";
+    options.content_type = kTextFormat;
+    options.page = [this] { return Scrape(); };
+    options.tls = tls;
+    absl::StatusOr<std::unique_ptr<HttpServer>> started = HttpServer::Start(options);
+    if (!started.ok()) return Annotate(started.status(), "metrics");
+    server_ = *std::move(started);
+    address_ = server_->address();
     return absl::OkStatus();
   }
 
@@ -153,17 +122,14 @@ class PrometheusMetrics : public Metrics {
   std::map<std::string, prometheus::Family<prometheus::Gauge>*> gauges_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, prometheus::Family<prometheus::Histogram>*> histograms_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<prometheus::Registry> registry_;
-  std::unique_ptr<prometheus::Exposer> exposer_;  // last, so that serving stops before the registry is destroyed
+  std::unique_ptr<HttpServer> server_;  // last, so that serving stops before the registry is destroyed
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Start(const Options& options) {
   auto metrics = std::make_unique<PrometheusMetrics>(options);
-  if (!options.listen.empty()) {
-    const absl::Status status = metrics->Listen(options.listen);
-    if (!status.ok()) return status;
-  }
+  if (!options.listen.empty()) RETURN_IF_ERROR(metrics->Listen(options.listen, options.tls));
   return std::unique_ptr<Metrics>(std::move(metrics));
 }
 

@@ -1,10 +1,7 @@
-// Prometheus metrics, served as /metrics over HTTP. One table (table.cc) defines every name, help text, label and
-// bucket. Every series has the constant labels run, task and algorithm. A handle is looked up once; using it takes no
-// lock (a histogram: a short mutex). Thread-safe. Names start with datacom_.
-//
-// One thread answers one request at a time; a client that sends no request is cut off after a second. The HTTP server
-// is prometheus-cpp's civetweb and not Debian's cpp-httplib 0.11, because cpp-httplib stops only after its slowest
-// client has sent its request.
+// Prometheus metrics, served as /metrics over HTTP (common/metrics/http_server.h), in plain text or over mutual TLS.
+// One table (table.cc) defines every name, help text, label and bucket. Every series has the constant labels run, task
+// and algorithm. A handle is looked up once; using it takes no lock (a histogram: a short mutex). Thread-safe. Names
+// start with datacom_.
 #ifndef DATACOM_COMMON_METRICS_METRICS_H_
 #define DATACOM_COMMON_METRICS_METRICS_H_
 
@@ -25,9 +22,11 @@ class Metrics {
   struct Options {
     std::string role;  // replay, actor, learner, evaluator: also the label of datacom_build_info
     std::string run, task, algorithm;
-    std::string listen;  // "127.0.0.1:0"; empty = no HTTP server (tests, tools)
+    std::string listen;    // "127.0.0.1:0"; empty = no HTTP server (tests, tools)
+    std::string tls = {};  // folder with ca.crt, tls.crt and tls.key; empty = plain text
   };
-  // UNAVAILABLE, naming the address, when it is in use.
+  // UNAVAILABLE, naming the address and the cause, when it cannot listen. INVALID_ARGUMENT, naming the file, when a
+  // certificate file cannot be used.
   static absl::StatusOr<std::unique_ptr<Metrics>> Start(const Options& options);
   virtual ~Metrics() = default;
   virtual const std::string& address() const = 0;  // host:port; empty without a server

@@ -191,11 +191,12 @@ Cluster::State Cluster::Tick() {
 }
 
 void Cluster::WriteTargets() {
+  const char* const scheme = options_.tls.empty() ? "" : ", \"__scheme__\": \"https\"";
   std::vector<std::string> entries;
   for (const auto& child : children_) {
     if (child->metrics.empty()) continue;
     entries.push_back(absl::StrCat("  {\"targets\": [\"", child->metrics, "\"], \"labels\": {\"role\": \"",
-                                   RoleName(child->role), "\", \"process\": \"", child->name, "\"}}"));
+                                   RoleName(child->role), "\", \"process\": \"", child->name, "\"", scheme, "}}"));
   }
   const std::string content = absl::StrCat("[\n", absl::StrJoin(entries, ",\n"), "\n]\n");
   if (content == targets_) return;

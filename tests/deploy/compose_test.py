@@ -132,7 +132,17 @@ class ComposeTest(unittest.TestCase):
             plain_health = ROLES[role] == "datacom-actor" or "--health-listen=127.0.0.1:7001" in service["command"]
             self.assertTrue(plain_health, f"{role}: its health check does not use TLS")
         self.assertEqual({name: os.path.basename(secret["file"]) for name, secret in secure["secrets"].items()},
-                         {name: name for name in ("ca.crt", "tls.crt", "tls.key", "token")})
+                         {name: name for name in ("ca.crt", "tls.crt", "tls.key", "token", "prometheus.crt", "prometheus.key")})
+
+    def test_the_secure_file_gives_prometheus_a_configuration_for_tls_and_a_certificate_of_its_own(self):
+        plain, secure = merged(PLAIN)["services"]["prometheus"], merged(SECURE)["services"]["prometheus"]
+        self.assertEqual(secure["secrets"], ["ca.crt", "prometheus.crt", "prometheus.key"])
+        self.assertEqual(secure["command"], plain["command"])
+        mounts = [volume.split(":") for volume in secure["volumes"]]
+        self.assertEqual([source for source, place, *_ in mounts if place == "/etc/datacom/compose/prometheus.yml"], ["./prometheus.tls.yml"])
+        self.assertEqual({place for _, place, *_ in mounts}, {volume.split(":")[1] for volume in plain["volumes"]})
+        used = re.findall(r"_file: /run/secrets/(\S+)", read(COMPOSE, "prometheus.tls.yml"))
+        self.assertEqual(used, secure["secrets"])
 
     def test_variables_choose_experiment_run_actors_and_images(self):
         services = merged(PLAIN, DATACOM_EXPERIMENT="/mine.textproto", DATACOM_RUN="second", DATACOM_ACTORS="7",
@@ -151,8 +161,9 @@ class ComposeTest(unittest.TestCase):
                 source = volume.split(":")[0]
                 there = source in project["volumes"] or os.path.exists(os.path.join(COMPOSE, source))
                 self.assertTrue(there, f"{name} mounts {source}")
-        scraped = re.search(r"names: \[(.*)\]", read(COMPOSE, "prometheus.yml")).group(1).split(", ")
-        self.assertEqual(set(scraped), {"replay", "learner", "actor", "evaluator"})
+        for name in ("prometheus.yml", "prometheus.tls.yml"):
+            scraped = re.search(r"names: \[(.*)\]", read(COMPOSE, name)).group(1).split(", ")
+            self.assertEqual(set(scraped), {"replay", "learner", "actor", "evaluator"})
 
 
 if __name__ == "__main__":

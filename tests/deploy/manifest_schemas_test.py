@@ -204,6 +204,17 @@ class Promises(unittest.TestCase):
                     elif flag in given:
                         self.assertEqual(given[flag], peer + ":7000")
 
+    def test_the_operator_scrapes_over_tls_where_the_roles_use_it(self):
+        secure = set()
+        for file in {file for file, _ in objects()}:
+            items = [item for name, item in objects() if name == file]
+            tls = {"--tls=/etc/datacom-tls" in pod["containers"][0]["args"] for item in items for _, pod in roles(item)}
+            for endpoint in [one for item in items if item["kind"] == "PodMonitor" for one in item["spec"]["podMetricsEndpoints"]]:
+                self.assertEqual({endpoint.get("scheme") == "https"}, tls or {False}, file)
+                self.assertEqual("tlsConfig" in endpoint, "scheme" in endpoint)
+                secure |= {file} if "scheme" in endpoint else set()
+        self.assertEqual(secure, {"secure.yaml"})
+
     def test_interrupted_pods_are_restarted_and_misconfigured_ones_are_not(self):
         jobs = [item["spec"] for _, item in objects() if item["kind"] == "Job"]
         jobs += [job["template"]["spec"] for _, item in objects() if item["kind"] == "JobSet" for job in item["spec"]["replicatedJobs"]]

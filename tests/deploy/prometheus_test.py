@@ -50,6 +50,14 @@ class Files(unittest.TestCase):
             self.assertIn(name, tested)
 
 
+    def test_the_configurations_for_tls_differ_from_the_others_in_nothing_else(self):
+        tls = r"(?m)^    (scheme|tls_config):.*\n(      .*\n)*|^#.*\n"
+        for folder in ("prometheus", "compose"):
+            plain, secure = (read("deploy", folder, name) for name in ("prometheus.yml", "prometheus.tls.yml"))
+            self.assertEqual(re.sub(tls, "", secure), re.sub(tls, "", plain))
+            self.assertIn("      server_name: datacom\n", secure)
+
+
 class Watch(unittest.TestCase):
     def test_it_links_the_targets_and_starts_prometheus_with_the_shipped_configuration(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -62,7 +70,9 @@ class Watch(unittest.TestCase):
             os.chmod(fake, 0o755)
             run = os.path.join(folder, "tree", "runs", "a")
             environment = {**os.environ, "PATH": os.path.join(folder, "bin") + ":" + os.environ["PATH"]}
-            call = lambda: subprocess.run([script, run], env=environment, capture_output=True, text=True, check=False)  # noqa: E731
+
+            def call(*options):
+                return subprocess.run([script, *options, run], env=environment, capture_output=True, text=True, check=False)
             refused = call()
             self.assertEqual(refused.returncode, 2)
             self.assertIn("not a run folder", refused.stderr)
@@ -78,6 +88,19 @@ class Watch(unittest.TestCase):
             self.assertTrue(links[0].endswith(".json"))
             with open(os.path.join(folder, "tree", "runs", "targets", links[0]), encoding="utf-8") as file:
                 self.assertEqual(file.read(), "[]\n")
+            self.check_tls(call, folder)
+
+    def check_tls(self, call, folder):
+        tls = os.path.join(folder, "tls")
+        os.makedirs(tls)
+        refused = call("--tls", tls)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("has no prometheus.key", refused.stderr)
+        with open(os.path.join(tls, "prometheus.key"), "w", encoding="utf-8"):
+            pass
+        started = call("--tls", tls)
+        self.assertIn(f"--config.file={folder}/tree/deploy/prometheus/prometheus.tls.yml", started.stdout.splitlines())
+        self.assertEqual(os.readlink(os.path.join(folder, "tree", "runs", "tls")), tls)
 
 
 @unittest.skipUnless(shutil.which("promtool"), "promtool is not installed (apt-get install prometheus)")
@@ -88,6 +111,8 @@ class Promtool(unittest.TestCase):
 
     def test_the_configurations_are_valid(self):
         self.promtool("check", "config", "prometheus.yml", "../compose/prometheus.yml")
+        # Without the certificates' files, which a run brings.
+        self.promtool("check", "config", "--syntax-only", "prometheus.tls.yml", "../compose/prometheus.tls.yml")
 
     def test_rules_and_alerts_are_free_of_lint(self):
         self.promtool("check", "rules", "--lint=all", "--lint-fatal", "rules.yml", "alerts.yml")

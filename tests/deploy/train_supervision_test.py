@@ -1,5 +1,6 @@
 """Tests `datacom train` and `datacom sweep` with fake role binaries: start, restart, drain, refuse."""
 import fcntl
+import json
 import os
 import shutil
 import signal
@@ -112,6 +113,7 @@ class TrainSupervisionTest(unittest.TestCase):
         process = self.train()
         self.wait_until_all_run()
         self.wait(lambda: '"evaluator"' in self.targets(), "targets")
+        self.assertNotIn("__scheme__", self.targets())
         self.complete()
         code, output, errors = self.finish(process)
         self.assertEqual(code, 0, errors)
@@ -343,6 +345,9 @@ class TrainSupervisionTest(unittest.TestCase):
         self.complete()
         code, output, errors = self.finish(process)
         self.assertEqual(code, 0, output + errors)
+        with open(os.path.join(self.folder, "swept", "cartpole-datacom", "targets.json"), encoding="utf-8") as file:
+            for target in json.load(file):
+                self.assertEqual(target["labels"]["__scheme__"], "https")
         commands = {line[0]: line for line in self.lines("commands")}
         self.assertEqual(set(commands), {"replay", "learner", "actor-0", "actor-1", "evaluator-0"})
         for actor in ("actor-0", "actor-1"):

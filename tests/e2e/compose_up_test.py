@@ -189,13 +189,14 @@ class ComposeTest(RunTest):
     def test_a_run_over_mutual_tls_is_brought_up_and_ends(self):
         tls = os.path.join(self.folder, "tls")
         subprocess.run([os.path.join(SOURCE, "deploy", "dev", "make_tls.sh"), tls], check=True)
-        for name in os.listdir(tls):
-            os.chown(os.path.join(tls, name), 10001, -1)
+        for name, owner in (("tls.key", 10001), ("token", 10001), ("prometheus.key", 65534)):
+            os.chown(os.path.join(tls, name), owner, -1)
         self.environment["DATACOM_TLS"] = tls
-        self.prepare(["compose.yaml", "compose.secure.yaml"], "run.env_steps=3000")
+        self.prepare(["compose.yaml", "compose.secure.yaml"], "run.env_steps=20000")
         self.up()
+        self.wait(lambda: self.ask("up == 1").keys() == {"replay", "learner", "actor", "evaluator"}, "Prometheus scrapes too few")
         self.wait_for_the_end()
-        self.assertEqual(self.rows("progress.csv")[-1]["env_steps"], "3000")
+        self.assertEqual(self.rows("progress.csv")[-1]["env_steps"], "20000")
         self.assertNotIn("in plain text", self.logs())
 
 

@@ -20,12 +20,13 @@ from monitoring import PROMETHEUS, alert_expression, alerts, expressions, record
 
 @unittest.skipUnless(shutil.which("prometheus"), "prometheus is not installed (apt-get install prometheus)")
 class MonitoringTest(RunTest):
-    def prometheus(self, training):
-        """Starts Prometheus with the shipped configuration, changed to find this run and to scrape every second."""
-        with open(os.path.join(PROMETHEUS, "prometheus.yml"), encoding="utf-8") as file:
+    def prometheus(self, training, tls=""):
+        """Starts Prometheus with the shipped configuration, changed to find this run (and its certificates) and to scrape every second."""
+        with open(os.path.join(PROMETHEUS, "prometheus.tls.yml" if tls else "prometheus.yml"), encoding="utf-8") as file:
             text = file.read()
-        for old, new in (("../../runs/targets/*.json", os.path.join(training.folder, "targets.json")), ("interval: 5s", "interval: 1s"),
-                         ("interval: 15s", "interval: 1s"), ("- rules.yml", f"- {PROMETHEUS}/rules.yml"), ("- alerts.yml", f"- {PROMETHEUS}/alerts.yml")):
+        changes = [("../../runs/targets/*.json", os.path.join(training.folder, "targets.json")), ("interval: 5s", "interval: 1s"),
+                   ("interval: 15s", "interval: 1s"), ("- rules.yml", f"- {PROMETHEUS}/rules.yml"), ("- alerts.yml", f"- {PROMETHEUS}/alerts.yml")]
+        for old, new in changes + ([("../../runs/tls/", tls + "/")] if tls else []):
             self.assertIn(old, text)
             text = text.replace(old, new)
         path = os.path.join(self.folder, "prometheus.yml")
@@ -79,6 +80,19 @@ class MonitoringTest(RunTest):
             self.assertEqual(self.ask(f'count(count by (member) (datacom_member_delta{{run="{run}"}}))'), [2])
         with self.subTest("a healthy run sends no alert"):
             self.assertEqual(self.ask('ALERTS{alertstate="firing"}'), [])
+        training.process.send_signal(signal.SIGINT)
+        training.finish(75)
+
+    def test_a_run_over_tls_is_scraped_before_and_after_its_certificates_are_renewed(self):
+        make_tls, tls = os.path.join(SOURCE, "deploy", "dev", "make_tls.sh"), os.path.join(self.folder, "tls")
+        subprocess.run([make_tls, tls], check=True)
+        training = Training(self, "a", "--seeds", "0", "--steps", "1000000", "--tls", tls).start()
+        training.wait(lambda: os.path.exists(os.path.join(training.folder, "targets.json")), "targets.json")
+        self.url = self.prometheus(training, tls)
+        training.wait(lambda: self.ask("count(up == 1)") == [4], "every role over TLS")
+        subprocess.run([make_tls, tls], check=True)
+        renewed, = self.ask("max(timestamp(up))")
+        training.wait(lambda: self.ask(f"count(timestamp(up) > {renewed + 2} and up == 1)") == [4], "every role with new certificates")
         training.process.send_signal(signal.SIGINT)
         training.finish(75)
 

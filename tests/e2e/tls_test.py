@@ -1,8 +1,12 @@
 """Tests a run whose roles use mutual TLS, and its refusals."""
+import json
 import os
 import shutil
+import socket
+import ssl
 import subprocess
 import unittest
+import urllib.request
 
 from running import BIN, DEADLINE, SOURCE, RunTest, Training, run
 
@@ -30,8 +34,31 @@ class TlsTest(RunTest):
         self.assertEqual(actor.returncode, 2, actor.stderr)
         self.assertIn("token is not this run's", actor.stderr)
 
+        with self.subTest("metrics"):
+            with open(os.path.join(training.folder, "targets.json"), encoding="utf-8") as file:
+                targets = json.load(file)
+            self.assertEqual([target["labels"]["role"] for target in targets], ["replay", "learner", "actor", "evaluator"])
+            for target in targets:
+                self.assertEqual(target["labels"]["__scheme__"], "https")
+                address = target["targets"][0]
+                self.assertIn("datacom_build_info", self.scrape(address, tls, "prometheus"))
+                with self.assertRaises(OSError):
+                    self.scrape(address, tls, None)  # without a certificate
+                with self.assertRaises(OSError):
+                    urllib.request.urlopen(f"http://{address}/metrics", timeout=DEADLINE)
+
         training.finish()
         training.check_complete(seeds=[0], steps=20000, epochs=20)
+
+    def scrape(self, address, tls, certificate):
+        """The text of /metrics over TLS. Checks the server's certificate by the name that Prometheus' configurations use."""
+        context = ssl.create_default_context(cafile=os.path.join(tls, "ca.crt"))
+        if certificate:
+            context.load_cert_chain(os.path.join(tls, certificate + ".crt"), os.path.join(tls, certificate + ".key"))
+        host, port = address.rsplit(":", 1)
+        with socket.create_connection((host, int(port)), timeout=DEADLINE) as plain, context.wrap_socket(plain, server_hostname="datacom") as secure:
+            secure.sendall(b"GET /metrics HTTP/1.1\r\nHost: datacom\r\n\r\n")
+            return secure.makefile("rb").read().decode()
 
     def test_a_folder_without_a_token_is_refused_naming_the_file(self):
         tls = os.path.join(self.folder, "tls")

@@ -1,0 +1,38 @@
+// The certificate files of a TLS server: ca.crt, tls.crt and tls.key (PEM) of one folder. They may be renewed at any
+// time. Not thread-safe. Reading them blocks on the disk.
+#ifndef DATACOM_COMMON_METRICS_CERTIFICATE_FILES_H_
+#define DATACOM_COMMON_METRICS_CERTIFICATE_FILES_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "boost/asio/ssl/context.hpp"
+
+namespace datacom {
+
+class CertificateFiles {
+ public:
+  using Context = std::shared_ptr<boost::asio::ssl::context>;  // for one or more connections
+
+  // INVALID_ARGUMENT, naming the file, when one is missing, holds no certificate or key, or when the key belongs to
+  // another certificate.
+  static absl::StatusOr<CertificateFiles> Open(const std::string& folder);
+  // Of the files as they are now. If they cannot be used: of the last ones that could, and the log gets one warning for
+  // each such state of the files.
+  const Context& Current();
+
+ private:
+  explicit CertificateFiles(std::string folder) : folder_(std::move(folder)) {}
+  absl::Status Read();
+
+  std::string folder_;
+  std::string contents_;  // of the files of context_
+  std::string warning_;   // the last one in the log; empty once the files are sound
+  Context context_;
+};
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_METRICS_CERTIFICATE_FILES_H_

@@ -1,0 +1,279 @@
+#include "common/metrics/http_server.h"
+
+#include <chrono>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/common/metrics/http_client.h"
+#include "tests/testing/tls_files.h"
+
+namespace datacom {
+namespace {
+
+using testing::Connection;
+using testing::Get;
+using testing::GetOverTls;
+using ::testing::HasSubstr;
+using testing::Request;
+using ::testing::StartsWith;
+using testing::TlsFiles;
+
+constexpr std::chrono::milliseconds kShort{300};
+
+HttpServer::Options PageOptions(const std::string& page = "the page") {
+  HttpServer::Options options;
+  options.listen = "127.0.0.1:0";
+  options.path = "/metrics";
+  options.content_type = "text/plain";
+  options.page = [page] { return page; };
+  return options;
+}
+
+std::unique_ptr<HttpServer> StartServer(const std::string& tls = "") {
+  HttpServer::Options options = PageOptions();
+  options.tls = tls;
+  return HttpServer::Start(options).value();
+}
+
+// Larger than what the buffers of both sockets take.
+std::string LargePage() { return std::string(32 << 20, 'x'); }
+
+double SecondsOf(const std::function<void()>& call) {
+  const auto before = std::chrono::steady_clock::now();
+  call();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
+}
+
+void Write(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::trunc) << text; }
+
+std::string Read(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(HttpServer, AnswersGetOfItsPathAlone) {
+  const auto server = StartServer();
+  EXPECT_THAT(server->address(), ::testing::MatchesRegex("127\\.0\\.0\\.1:[1-9][0-9]*"));
+  const std::string answer = Get(server->address());
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(answer, HasSubstr("Content-Type: text/plain\r\n"));
+  EXPECT_THAT(answer, HasSubstr("Content-Length: 8\r\n"));
+  EXPECT_THAT(answer, ::testing::EndsWith("\r\n\r\nthe page"));
+  EXPECT_THAT(Get(server->address(), "/metrics?a=b"), HasSubstr("the page"));
+  EXPECT_THAT(Get(server->address(), "/"), StartsWith("HTTP/1.1 404 Not Found\r\n"));
+  EXPECT_THAT(Get(server->address(), "/metrics/x"), StartsWith("HTTP/1.1 404 Not Found\r\n"));
+  EXPECT_THAT(Get(server->address(), "/metrics", "POST"), StartsWith("HTTP/1.1 405 Method Not Allowed\r\n"));
+  EXPECT_EQ(Get(server->address(), "/metrics", "\x16\x03\x01"), "");
+}
+
+TEST(HttpServer, AnswersOnAnIpv6AddressAndOnAHostName) {
+  HttpServer::Options options = PageOptions();
+  options.listen = "localhost:0";
+  EXPECT_THAT(HttpServer::Start(options).value()->address(), StartsWith("localhost:"));
+  options.listen = "[::1]:0";
+  const auto server = HttpServer::Start(options);
+  if (!server.ok()) GTEST_SKIP() << "no IPv6 here: " << server.status();
+  EXPECT_THAT((*server)->address(), StartsWith("[::1]:"));
+}
+
+TEST(HttpServer, ServesALargePageWhole) {
+  const auto server = HttpServer::Start(PageOptions(LargePage())).value();
+  const std::string answer = Get(server->address());
+  EXPECT_EQ(answer.size() - answer.find("\r\n\r\n") - 4, LargePage().size());
+}
+
+TEST(HttpServer, AnErrorToListenNamesTheAddressAndTheCause) {
+  const auto first = StartServer();
+  HttpServer::Options options = PageOptions();
+  options.listen = first->address();
+  absl::Status status = HttpServer::Start(options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_EQ(status.message(), "cannot listen on " + first->address() + ": Address already in use");
+  options.listen = "192.0.2.1:9100";  // reserved for documentation
+  EXPECT_EQ(HttpServer::Start(options).status().message(),
+            "cannot listen on 192.0.2.1:9100: Cannot assign requested address");
+  options.listen = "9100";
+  EXPECT_EQ(HttpServer::Start(options).status().message(), "cannot listen on 9100: Invalid argument");
+}
+
+TEST(HttpServer, SilentClientsDelayNoAnswer) {
+  const auto server = StartServer();
+  std::deque<Connection> silent;
+  for (int i = 0; i < 40; ++i) silent.emplace_back(server->address());
+  EXPECT_LT(SecondsOf([&] { EXPECT_THAT(Get(server->address()), HasSubstr("the page")); }), 0.9);
+}
+
+TEST(HttpServer, ClosesTheOldestConnectionWhenThereAreTooMany) {
+  const auto server = StartServer();
+  std::deque<Connection> silent;
+  for (size_t i = 0; i < HttpServer::kMaxConnections; ++i) silent.emplace_back(server->address());
+  EXPECT_THAT(Get(server->address()), HasSubstr("the page"));
+  EXPECT_LT(SecondsOf([&] { EXPECT_TRUE(silent.front().IsClosed()); }), 0.9) << "long before the patience of 5 s";
+  silent.back().SetPatience(1);
+  EXPECT_FALSE(silent.back().IsClosed());
+}
+
+TEST(HttpServer, ClosesAConnectionWithALongRequest) {
+  const auto server = StartServer();
+  Connection connection(server->address());
+  connection.Send("GET /metrics HTTP/1.1\r\nCookie: " + std::string(HttpServer::kMaxRequestBytes, 'x'));
+  EXPECT_LT(SecondsOf([&] { EXPECT_EQ(connection.Receive(), ""); }), 0.9);
+}
+
+TEST(HttpServer, ClosesTheConnectionOfAClientThatSendsAByteAtATime) {
+  HttpServer::Options options = PageOptions();
+  options.patience = kShort;
+  const auto server = HttpServer::Start(options).value();
+  Connection connection(server->address());
+  connection.SetPatience(10);
+  EXPECT_LT(SecondsOf([&] {
+              while (connection.Send("G") && !connection.IsClosed()) {
+              }
+            }),
+            3);
+}
+
+TEST(HttpServer, ClosesTheConnectionOfAClientThatDoesNotReadOrFinishItsHandshake) {
+  const TlsFiles files;
+  HttpServer::Options options = PageOptions(LargePage());
+  options.patience = kShort;
+  const auto plain = HttpServer::Start(options).value();
+  options.tls = files.folder();
+  const auto secure = HttpServer::Start(options).value();
+  Connection reader(plain->address()), stranger(secure->address());
+  reader.Send(Request("/metrics"));
+  stranger.Send("\x16\x03\x01");
+  EXPECT_LT(SecondsOf([&] { EXPECT_TRUE(stranger.IsClosed()); }), 3);
+  EXPECT_LT(reader.Receive().size(), LargePage().size()) << "the server gave up before the client began to read";
+}
+
+// What a client may be doing while the server stops.
+struct StopCase {
+  const char* name;
+  bool tls;
+  std::string sent;
+};
+class HttpServerStop : public ::testing::TestWithParam<StopCase> {};
+
+TEST_P(HttpServerStop, TakesLessThanASecondAndFreesThePort) {
+  const std::unique_ptr<TlsFiles> files(GetParam().tls ? new TlsFiles : nullptr);
+  HttpServer::Options options = PageOptions(GetParam().tls ? "the page" : LargePage());
+  if (files != nullptr) options.tls = files->folder();
+  auto server = HttpServer::Start(options).value();
+  options.listen = server->address();
+  Connection client(server->address());
+  client.Send(GetParam().sent);
+  // Once a later client has its answer, the server knows the first one.
+  EXPECT_NE(files != nullptr ? GetOverTls(server->address(), files->folder()) : Get(server->address(), "/"), "");
+  EXPECT_LT(SecondsOf([&] { server.reset(); }), 1);
+  EXPECT_LT(SecondsOf([&] { EXPECT_TRUE(client.IsClosed()); }), 1);
+  EXPECT_TRUE(HttpServer::Start(options).ok()) << "the port is free";
+}
+
+INSTANTIATE_TEST_SUITE_P(WhileAClient, HttpServerStop,
+                         ::testing::Values(StopCase{"IsSilent", false, ""},
+                                           StopCase{"SentHalfARequest", false, "GET /met"},
+                                           StopCase{"DoesNotRead", false, "GET /metrics HTTP/1.1\r\n\r\n"},
+                                           StopCase{"DoesNotBeginItsHandshake", true, ""},
+                                           StopCase{"SentHalfAHandshake", true, "\x16\x03\x01\x02"}),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(HttpServer, StopsAtOnceBeforeItsFirstConnection) {
+  auto server = StartServer();
+  EXPECT_LT(SecondsOf([&] { server.reset(); }), 1);
+}
+
+TEST(HttpServerOverTls, AnswersClientsWithACertificateOfTheAuthorityAlone) {
+  const TlsFiles files, others;
+  const auto server = StartServer(files.folder());
+  EXPECT_THAT(GetOverTls(server->address(), files.folder()), HasSubstr("the page"));
+  EXPECT_THAT(GetOverTls(server->address(), files.folder(), TLS1_2_VERSION), HasSubstr("the page"));
+  EXPECT_EQ(GetOverTls(server->address(), ""), "") << "without a certificate";
+  EXPECT_EQ(GetOverTls(server->address(), files.folder(), TLS1_1_VERSION), "");
+  EXPECT_THAT(Get(server->address()), ::testing::Not(HasSubstr("the page")));
+  std::filesystem::copy_file(files.folder() + "/ca.crt", others.folder() + "/ca.crt",
+                             std::filesystem::copy_options::overwrite_existing);
+  EXPECT_EQ(GetOverTls(server->address(), others.folder()), "") << "with a certificate of another authority";
+}
+
+TEST(HttpServerOverTls, RefusesACertificateThatIsNotForClients) {
+  const TlsFiles files;
+  const auto server = StartServer(files.folder());
+  files.Certify("subjectAltName=DNS:datacom\nextendedKeyUsage=serverAuth");
+  EXPECT_EQ(GetOverTls(server->address(), files.folder()), "");
+}
+
+TEST(HttpServerOverTls, TheNextConnectionUsesRenewedFiles) {
+  const TlsFiles files;
+  const auto server = StartServer(files.folder());
+  std::string before, after;
+  EXPECT_THAT(GetOverTls(server->address(), files.folder(), TLS1_3_VERSION, &before), HasSubstr("the page"));
+  files.Certify("subjectAltName=DNS:datacom");
+  EXPECT_THAT(GetOverTls(server->address(), files.folder(), TLS1_3_VERSION, &after), HasSubstr("the page"));
+  EXPECT_NE(before, after);
+}
+
+TEST(HttpServerOverTls, ARenewedAuthorityReplacesTheOldOne) {
+  const TlsFiles files, renewed;
+  const auto server = StartServer(files.folder());
+  const TlsFiles old;
+  for (const char* name : {"/ca.crt", "/tls.crt", "/tls.key"}) {
+    const auto overwrite = std::filesystem::copy_options::overwrite_existing;
+    std::filesystem::copy_file(files.folder() + name, old.folder() + name, overwrite);
+    std::filesystem::copy_file(renewed.folder() + name, files.folder() + name, overwrite);
+  }
+  EXPECT_THAT(GetOverTls(server->address(), renewed.folder()), HasSubstr("the page"));
+  Write(old.folder() + "/ca.crt", Read(renewed.folder() + "/ca.crt"));
+  EXPECT_EQ(GetOverTls(server->address(), old.folder()), "");
+}
+
+TEST(HttpServerOverTls, FilesThatDoNotFitLeaveTheLastOnesInUse) {
+  const TlsFiles files;
+  const TlsFiles client;
+  for (const char* name : {"/ca.crt", "/tls.crt", "/tls.key"}) {
+    std::filesystem::copy_file(files.folder() + name, client.folder() + name,
+                               std::filesystem::copy_options::overwrite_existing);
+  }
+  const auto server = StartServer(files.folder());
+  const std::string certificate = Read(files.folder() + "/tls.crt");
+  for (const std::string& text : {Read("deploy/dev/make_tls.sh"), std::string(), certificate}) {
+    Write(files.folder() + "/tls.key", text);
+    EXPECT_THAT(GetOverTls(server->address(), client.folder()), HasSubstr("the page"));
+  }
+  std::filesystem::remove(files.folder() + "/ca.crt");
+  EXPECT_THAT(GetOverTls(server->address(), client.folder()), HasSubstr("the page"));
+}
+
+TEST(HttpServerOverTls, AFileThatCannotBeUsedIsAnErrorThatNamesIt) {
+  const auto error = [](const TlsFiles& files) {
+    HttpServer::Options options = PageOptions();
+    options.tls = files.folder();
+    const absl::Status status = HttpServer::Start(options).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    return std::string(status.message());
+  };
+  const TlsFiles missing, no_authority, no_certificate, no_key, other_key, other_type;
+  std::filesystem::remove(missing.folder() + "/tls.crt");
+  EXPECT_THAT(error(missing), HasSubstr(missing.folder() + "/tls.crt: No such file"));
+  Write(no_authority.folder() + "/ca.crt", "nothing\n");
+  EXPECT_EQ(error(no_authority), "tls: " + no_authority.folder() + "/ca.crt holds no certificate");
+  Write(no_certificate.folder() + "/tls.crt", Read(no_certificate.folder() + "/tls.key"));
+  EXPECT_EQ(error(no_certificate), "tls: " + no_certificate.folder() + "/tls.crt holds no certificate");
+  Write(no_key.folder() + "/tls.key", Read(no_key.folder() + "/tls.crt"));
+  EXPECT_EQ(error(no_key), "tls: " + no_key.folder() + "/tls.key holds no private key, or one with a password");
+  Write(other_key.folder() + "/tls.key", Read(no_certificate.folder() + "/tls.key"));
+  EXPECT_EQ(error(other_key), "tls: " + other_key.folder() + "/tls.key is not the key of tls.crt");
+  const std::string command = "openssl genrsa -out " + other_type.folder() + "/tls.key 2048 2>/dev/null";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  EXPECT_EQ(error(other_type), "tls: " + other_type.folder() + "/tls.key is not the key of tls.crt");
+  const std::string encrypt = "openssl rsa -aes128 -passout pass:secret -in " + other_type.folder() + "/tls.key -out " +
+                              no_key.folder() + "/tls.key 2>/dev/null";
+  ASSERT_EQ(std::system(encrypt.c_str()), 0);
+  EXPECT_EQ(error(no_key), "tls: " + no_key.folder() + "/tls.key holds no private key, or one with a password");
+}
+
+}  // namespace
+}  // namespace datacom
