@@ -30,6 +30,12 @@ absl::Status WriteAndSync(int fd, absl::string_view content, const std::string& 
   return absl::OkStatus();
 }
 
+// Syncs the entry of a file or folder in the folder that holds it.
+absl::Status SyncName(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return SyncFile(folder.empty() ? "." : folder);
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
@@ -81,8 +87,7 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view cont
     return status;
   }
   DATACOM_FAILPOINT("file.renamed");
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  return SyncFile(folder.empty() ? "." : folder);
+  return SyncName(path);
 }
 
 absl::Status SyncFile(const std::string& path) {
@@ -95,9 +100,17 @@ absl::Status SyncFile(const std::string& path) {
 }
 
 absl::Status MakeFolders(const std::string& path) {
+  namespace fs = std::filesystem;
   std::error_code error;
-  std::filesystem::create_directories(path, error);
-  return error ? ErrnoStatus(error.value(), "create folder " + path) : absl::OkStatus();
+  std::vector<std::string> missing;
+  for (fs::path folder = path; !folder.empty() && !fs::exists(folder, error); folder = folder.parent_path()) {
+    if (folder.has_filename()) missing.push_back(folder.string());
+  }
+  error.clear();
+  fs::create_directories(path, error);
+  if (error) return ErrnoStatus(error.value(), "create folder " + path);
+  for (const std::string& folder : missing) RETURN_IF_ERROR(SyncName(folder));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<uint64_t> FreeBytes(const std::string& path) {

@@ -20,8 +20,8 @@ bool FileExists(const std::string& path);
 absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path);
 // Replaces `path` atomically; on error the old content stays.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content);
-absl::Status SyncFile(const std::string& path);  // also for folders
-absl::Status MakeFolders(const std::string& path);
+absl::Status SyncFile(const std::string& path);     // also for folders
+absl::Status MakeFolders(const std::string& path);  // with all parents; syncs the names of those that it makes
 absl::StatusOr<uint64_t> FreeBytes(const std::string& path);  // of the file system that holds path
 // "no disk space for P: N bytes are needed, M are free", for a file in an existing folder.
 std::string NoSpaceMessage(const std::string& path, uint64_t bytes);

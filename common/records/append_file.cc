@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
@@ -29,6 +30,8 @@ absl::StatusOr<std::unique_ptr<AppendFile>> AppendFile::Open(const std::string& 
   }
   if (::ftruncate(fd, static_cast<off_t>(offset)) != 0) return ErrnoStatus(errno, "truncate " + path);
   if (::lseek(fd, 0, SEEK_END) < 0) return ErrnoStatus(errno, "seek " + path);
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  if (offset == 0) RETURN_IF_ERROR(SyncFile(folder.empty() ? "." : folder));
   return file;
 }
 

@@ -16,8 +16,8 @@ namespace datacom {
 
 class AppendFile {
  public:
-  // Cuts the file to `offset` bytes and appends from there; creates it when offset is 0. DATA_LOSS, naming both
-  // lengths, when the file is shorter.
+  // Cuts the file to `offset` bytes and appends from there; creates it, with its name on the disk, when offset is
+  // 0. DATA_LOSS, naming both lengths, when the file is shorter.
   static absl::StatusOr<std::unique_ptr<AppendFile>> Open(const std::string& path, uint64_t offset);
   ~AppendFile();  // flushes, without waiting for the disk
   AppendFile(const AppendFile&) = delete;
