@@ -5,7 +5,8 @@ usage: crash_loop.py BIN [--rounds N] [--seed S] [--only KIND] [--jobs J] [--lon
 Round i takes every choice from the seed S + i, so the seed alone repeats it (the processes' timing stays the machine's).
   kill       SIGKILL for a role, two roles, the command, or all of them, at random times
   failpoint  SIGKILL at the N-th pass of a place in the code (common/base/failpoint.h), in tests/failpoints
-  power      SIGKILL for the replay or for all; of the pages that were not synced, all or a random half are lost
+  power      SIGKILL for the replay, the learner or all; of what they had not synced (pages, new files, renames), all or a random half
+             is lost
   disk       msync, fsync, rename or all writing fails for some time
   stop       SIGSTOP for some time
 """
@@ -26,6 +27,7 @@ import unittest
 
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "e2e")]
 import run_checks  # noqa: E402  the path comes first
+from lost_power import Disk  # noqa: E402
 from running import BIN, FAILING_DISK, SOURCE, RunFolder, Training, run  # noqa: E402
 from watching import Watch  # noqa: E402
 
@@ -33,7 +35,7 @@ KINDS = ("kill", "failpoint", "power", "disk", "failpoint", "stop")  # in turn
 ROLES = ("replay", "learner", "actor-0", "evaluator-0")
 MEMBERS, EPOCH, CHECKPOINT = 2, 500, 50
 LIMIT = 90  # seconds without a disturbance in which a run must end
-PAGE = 4096
+NOT_THE_LEARNERS = ("replay", "cluster", "logs")  # in the run's folder
 TESTS = os.path.join(os.path.dirname(BIN), "tests")
 # Failpoints and about how often a run passes them. `trainer` passes once per update, `records.*cut` once per start of the learner.
 FAILPOINTS = {"file.written": 60, "file.renamed": 60, "ring.records": 400, "ring.cursor": 400, "table.rows": 60, "table.failures": 200,
@@ -53,7 +55,7 @@ class Round(Training):
     def __init__(self, seed, kind, long, lockstep=None):
         test = unittest.TestCase()
         test.folder = tempfile.mkdtemp(prefix="datacom-chaos-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
-        RunFolder.__init__(self, test, "run")
+        RunFolder.__init__(self, test, os.path.join("disk", "run"))
         self.seed, self.kind, self.long, self.random = seed, kind, long, random.Random(f"{kind} {seed}")
         self.process, self.bin, self.environment, self.events, self.hits, self.place = None, BIN, dict(os.environ), [], 0, 0
         choose = self.random.random
@@ -170,45 +172,40 @@ class Round(Training):
                 return
 
     def power(self):
-        shadow = self.path("shadow")
-        os.mkdir(shadow)
-        self.environment.update(LD_PRELOAD=FAILING_DISK, DATACOM_TEST_DISK_SHADOW=shadow)
+        disk = Disk(self.path("disk"), self.path("shadow"), FAILING_DISK, self.random)
+        self.environment.update(disk.environment)
         self.start()
         for _ in range(self.random.randint(1, 2)):
-            whole, kept = self.random.random() < 0.5, self.random.choice((0, 0.5))
+            victim, kept = self.random.choice(("all", "all", "replay", "learner")), self.random.choice((0, 0.5))
             if not self.reach():
                 return
-            if whole:
-                self.events.append("power of all lost")
-                self.end_all()
-                self.lose_pages(shadow, kept)
+            if victim == "all":
+                self.lose_all_power(disk, kept)
                 self.start()
-            elif "replay" in self.running():
-                self.events.append("power of the replay lost")
+            elif victim in self.running():
                 signal_process(self.process.pid, signal.SIGSTOP)  # so that it does not start the successor yet
-                replay = self.running()["replay"]
-                signal_process(replay, signal.SIGKILL)
-                wait_for_end(replay)
-                self.lose_pages(shadow, kept)
+                process = self.running()[victim]
+                signal_process(process, signal.SIGKILL)
+                wait_for_end(process)
+                folder, spared = (self.folder, NOT_THE_LEARNERS) if victim == "learner" else (os.path.join(self.folder, "replay"), ())
+                self.events.append(f"power of the {victim} lost: {disk.lose_power(folder, kept, spared)} pages and lists of entries")
+                self.hits += 1
                 signal_process(self.process.pid, signal.SIGCONT)
 
-    def lose_pages(self, shadow, kept):
-        """Puts back what was synced, except for pages that happened to be written; what is on the disk then is certain."""
-        choose, lost = random.Random(self.random.random()), 0
-        for name in sorted(os.listdir(shadow)):
-            target = os.path.join(self.folder, "replay", name)
-            with open(os.path.join(shadow, name), "r+b") as synced, open(target, "r+b") as file:
-                certain, current = synced.read(), file.read()
-                for at in range(0, len(certain), PAGE):
-                    if certain[at:at + PAGE] == current[at:at + PAGE]:
-                        continue
-                    keep = choose.random() < kept
-                    lost += not keep
-                    stale, page = (synced, current) if keep else (file, certain)
-                    stale.seek(at)
-                    stale.write(page[at:at + PAGE])
-        self.events.append(f"{lost} pages lost")
+    def lose_all_power(self, disk, kept):
+        """The logs stay, because the checks need them. Once a role has begun, the run's own files must be on the disk."""
+        self.end_all()
+        logs, aside = os.path.join(self.folder, "logs"), self.path("logs")
+        begun = os.path.isdir(logs) and os.listdir(logs)
+        if begun:
+            os.rename(logs, aside)
+        self.events.append(f"power of all lost: {disk.lose_power(self.path('disk'), kept)} pages and lists of entries")
         self.hits += 1
+        if begun:
+            for name in ("experiment.textproto", "run_id"):
+                run_checks.require(os.path.exists(os.path.join(self.folder, name)), name, "is lost although the roles had begun")
+            shutil.rmtree(logs, ignore_errors=True)
+            os.rename(aside, logs)
 
     def disk(self):
         trigger = self.path("disk_fails")

@@ -1,0 +1,114 @@
+// What the helpers that write files leave after a loss of power, as synced_state.h records it.
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "common/base/files.h"
+#include "common/records/append_file.h"
+#include "common/records/checkpoint.h"
+#include "gtest/gtest.h"
+
+namespace datacom {
+namespace {
+
+namespace fs = std::filesystem;
+
+class SyncedFilesTest : public ::testing::Test {
+ protected:
+  SyncedFilesTest() {
+    std::string pattern = (fs::temp_directory_path() / "datacom-synced-XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+    fs::create_directory(root());
+    fs::create_directory(folder_ + "/shadow");
+    ::setenv("DATACOM_TEST_DISK_ROOT", root().c_str(), /*overwrite=*/1);
+    ::setenv("DATACOM_TEST_DISK_SHADOW", (folder_ + "/shadow").c_str(), /*overwrite=*/1);
+  }
+  ~SyncedFilesTest() override {
+    ::unsetenv("DATACOM_TEST_DISK_ROOT");
+    fs::remove_all(folder_);
+  }
+  std::string root() const { return folder_ + "/root"; }
+
+  // The inode of a path below the root, if every name on the way is certain to be on the disk.
+  std::optional<std::string> CertainInode(const std::string& path) const {
+    struct stat info;
+    EXPECT_EQ(::stat(root().c_str(), &info), 0);
+    std::string inode = std::to_string(info.st_ino);
+    for (const fs::path& wanted : fs::path(path)) {
+      std::ifstream entries(folder_ + "/shadow/" + inode + ".entries");
+      std::string kind, number, name, found;
+      while (entries >> kind >> number >> name) {
+        if (name == wanted) found = number;
+      }
+      if (found.empty()) return std::nullopt;
+      inode = found;
+    }
+    return inode;
+  }
+  std::optional<std::string> CertainContent(const std::string& path) const {
+    const auto inode = CertainInode(path);
+    if (!inode) return std::nullopt;
+    const auto content = ReadFile(folder_ + "/shadow/" + *inode + ".content");
+    return content.ok() ? *content : "";
+  }
+
+  std::string folder_;
+};
+
+TEST_F(SyncedFilesTest, NothingIsCertainBeforeItIsSynced) {
+  std::ofstream(root() + "/file") << "text";
+  EXPECT_EQ(CertainInode("file"), std::nullopt);
+  ASSERT_TRUE(SyncFile(root()).ok());
+  EXPECT_EQ(CertainContent("file"), "");
+  ASSERT_TRUE(SyncFile(root() + "/file").ok());
+  EXPECT_EQ(CertainContent("file"), "text");
+}
+
+TEST_F(SyncedFilesTest, ANewFolderIsOnTheDiskWithItsParents) {
+  ASSERT_TRUE(MakeFolders(root() + "/a/b/c").ok());
+  EXPECT_NE(CertainInode("a/b/c"), std::nullopt);
+  ASSERT_TRUE(MakeFolders(root() + "/a/d/").ok());
+  EXPECT_NE(CertainInode("a/d"), std::nullopt);
+}
+
+TEST_F(SyncedFilesTest, ANewFileIsOnTheDiskWithItsNameOnceItIsFlushedWithSync) {
+  const auto file = AppendFile::Open(root() + "/rows.csv", 0);
+  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_TRUE((*file)->Append("one\n").ok());
+  ASSERT_TRUE((*file)->Flush(/*sync=*/false).ok());
+  EXPECT_EQ(CertainContent("rows.csv"), "");
+  ASSERT_TRUE((*file)->Flush(/*sync=*/true).ok());
+  EXPECT_EQ(CertainContent("rows.csv"), "one\n");
+  ASSERT_TRUE((*file)->Append("two\n").ok());
+  ASSERT_TRUE((*file)->Flush(/*sync=*/false).ok());
+  EXPECT_EQ(CertainContent("rows.csv"), "one\n");
+}
+
+TEST_F(SyncedFilesTest, AFileThatIsReplacedHasTheOldOrTheNewContent) {
+  ASSERT_TRUE(WriteFileAtomically(root() + "/file", "old").ok());
+  EXPECT_EQ(CertainContent("file"), "old");
+  ASSERT_TRUE(WriteFileAtomically(root() + "/file", "new").ok());
+  EXPECT_EQ(CertainContent("file"), "new");
+}
+
+TEST_F(SyncedFilesTest, ACheckpointIsOnTheDiskOnceItIsSaved) {
+  const CheckpointStore store(root() + "/checkpoints");
+  for (const uint64_t update : {50, 100}) {
+    Checkpoint checkpoint;
+    checkpoint.learner.set_update(update);
+    checkpoint.algorithm["weights"] = "numbers";
+    ASSERT_TRUE(store.Save(checkpoint).ok());
+    for (const std::string name : {"learner.state", "algorithm.state", "state.sha256"}) {
+      const std::string path = "checkpoints/" + std::to_string(update) + "/" + name;
+      EXPECT_EQ(CertainContent(path), *ReadFile(root() + "/" + path)) << path;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace datacom
