@@ -10,7 +10,7 @@ namespace datacom::learner {
 namespace {
 
 // Sends one snapshot, or ends with an error. Deletes itself in OnDone.
-class OneSnapshot final : public grpc::ServerWriteReactor<v1::SnapshotChunk> {
+class OneSnapshot final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
   explicit OneSnapshot(absl::StatusOr<PublishedPtr> snapshot) : snapshot_(std::move(snapshot)) { Next(); }
   void OnWriteDone(bool ok) override {
@@ -35,6 +35,14 @@ class OneSnapshot final : public grpc::ServerWriteReactor<v1::SnapshotChunk> {
   size_t sent_ = 0;  // chunks
 };
 
+// INVALID_ARGUMENT for bytes that are not such a message.
+template <typename Message>
+absl::StatusOr<Message> Decode(grpc::ByteBuffer bytes) {
+  Message message;
+  if (grpc::SerializationTraits<Message>::Deserialize(&bytes, &message).ok()) return message;
+  return absl::InvalidArgumentError(absl::StrCat("the request is not a ", Message::descriptor()->name()));
+}
+
 grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const absl::Status& status) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(ToGrpc(status));
@@ -53,21 +61,22 @@ absl::Status LearnerService::CheckRun(const v1::Hello& hello) const {
   return CheckHello(hello, run_id_, /*schema_fingerprint=*/0);
 }
 
-grpc::ServerWriteReactor<v1::SnapshotChunk>* LearnerService::Subscribe(grpc::CallbackServerContext*,
-                                                                       const v1::SubscribeRequest* request) {
-  auto stream = OpenSubscription(*request);
+grpc::ServerWriteReactor<grpc::ByteBuffer>* LearnerService::Subscribe(grpc::CallbackServerContext* context,
+                                                                      const grpc::ByteBuffer* request) {
+  auto stream = OpenSubscription(context, *request);
   return stream.ok() ? *stream : new OneSnapshot(stream.status());
 }
 
-absl::StatusOr<grpc::ServerWriteReactor<v1::SnapshotChunk>*> LearnerService::OpenSubscription(
-    const v1::SubscribeRequest& request) {
+absl::StatusOr<Subscriptions::Reactor*> LearnerService::OpenSubscription(grpc::CallbackServerContext* context,
+                                                                         const grpc::ByteBuffer& message) {
+  ASSIGN_OR_RETURN(const v1::SubscribeRequest request, Decode<v1::SubscribeRequest>(message));
   RETURN_IF_ERROR(CheckRun(request.hello()));
   const uint64_t first = request.first_member(), count = request.member_count();
   if (count == 0 || first + count > served_.snapshots.members()) {
     return absl::InvalidArgumentError(absl::StrCat("members [", first, ", ", first + count,
                                                    ") were requested, the run has ", served_.snapshots.members()));
   }
-  return subscriptions_.Open(request.first_member(), request.member_count());
+  return subscriptions_.Open(context, request.first_member(), request.member_count());
 }
 
 grpc::ServerUnaryReactor* LearnerService::Lease(grpc::CallbackServerContext* context, const v1::LeaseRequest* request,
@@ -81,12 +90,13 @@ grpc::ServerUnaryReactor* LearnerService::Lease(grpc::CallbackServerContext* con
   return Answer(context, run());
 }
 
-grpc::ServerWriteReactor<v1::SnapshotChunk>* LearnerService::Fetch(grpc::CallbackServerContext*,
-                                                                   const v1::FetchRequest* request) {
+grpc::ServerWriteReactor<grpc::ByteBuffer>* LearnerService::Fetch(grpc::CallbackServerContext*,
+                                                                  const grpc::ByteBuffer* request) {
   return new OneSnapshot(FindPolicy(*request));
 }
 
-absl::StatusOr<PublishedPtr> LearnerService::FindPolicy(const v1::FetchRequest& request) {
+absl::StatusOr<PublishedPtr> LearnerService::FindPolicy(const grpc::ByteBuffer& message) {
+  ASSIGN_OR_RETURN(const v1::FetchRequest request, Decode<v1::FetchRequest>(message));
   RETURN_IF_ERROR(CheckRun(request.hello()));
   return served_.policies.Get(request.epoch(), request.member());
 }

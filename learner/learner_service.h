@@ -16,7 +16,11 @@
 
 namespace datacom::learner {
 
-class LearnerService final : public v1::Learner::CallbackService {
+// Subscribe and Fetch write messages that are already encoded, so that streams share their bytes.
+class LearnerService final
+    : public v1::Learner::WithRawCallbackMethod_Subscribe<
+          v1::Learner::WithRawCallbackMethod_Fetch<v1::Learner::WithCallbackMethod_Lease<
+              v1::Learner::WithCallbackMethod_Report<v1::Learner::WithCallbackMethod_Info<v1::Learner::Service>>>>> {
  public:
   static constexpr int kMaxSubscribers = 1024;
   // `served` must outlive the service, whose destructor closes the hub of snapshots. `on_subscribers` gets the number
@@ -25,12 +29,12 @@ class LearnerService final : public v1::Learner::CallbackService {
   LearnerService(std::string run_id, ServedState& served, std::function<void(int)> on_subscribers,
                  int max_subscribers = kMaxSubscribers);
 
-  grpc::ServerWriteReactor<v1::SnapshotChunk>* Subscribe(grpc::CallbackServerContext* context,
-                                                         const v1::SubscribeRequest* request) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* Subscribe(grpc::CallbackServerContext* context,
+                                                        const grpc::ByteBuffer* request) override;
   grpc::ServerUnaryReactor* Lease(grpc::CallbackServerContext* context, const v1::LeaseRequest* request,
                                   v1::LeaseReply* reply) override;
-  grpc::ServerWriteReactor<v1::SnapshotChunk>* Fetch(grpc::CallbackServerContext* context,
-                                                     const v1::FetchRequest* request) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* Fetch(grpc::CallbackServerContext* context,
+                                                    const grpc::ByteBuffer* request) override;
   grpc::ServerUnaryReactor* Report(grpc::CallbackServerContext* context, const v1::ReportRequest* request,
                                    v1::ReportReply* reply) override;
   grpc::ServerUnaryReactor* Info(grpc::CallbackServerContext* context, const v1::LearnerInfoRequest* request,
@@ -39,8 +43,9 @@ class LearnerService final : public v1::Learner::CallbackService {
   int subscribers() const { return subscriptions_.count(); }
 
  private:
-  absl::StatusOr<grpc::ServerWriteReactor<v1::SnapshotChunk>*> OpenSubscription(const v1::SubscribeRequest& request);
-  absl::StatusOr<PublishedPtr> FindPolicy(const v1::FetchRequest& request);
+  absl::StatusOr<Subscriptions::Reactor*> OpenSubscription(grpc::CallbackServerContext* context,
+                                                           const grpc::ByteBuffer& message);
+  absl::StatusOr<PublishedPtr> FindPolicy(const grpc::ByteBuffer& message);
   absl::Status CheckRun(const v1::Hello& hello) const;
 
   const std::string run_id_;

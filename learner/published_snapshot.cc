@@ -1,30 +1,57 @@
 #include "learner/published_snapshot.h"
 
+#include <cstdlib>
 #include <string>
 
 #include "common/nn/snapshot_proto.h"
 #include "common/rpc/channel.h"
+#include "datacom/v1/learner.grpc.pb.h"
 
 namespace datacom::learner {
 namespace {
 
-std::vector<v1::SnapshotChunk> Encode(const Snapshot& snapshot) {
+grpc::ByteBuffer Encode(const v1::SnapshotChunk& chunk) {
+  grpc::ByteBuffer buffer;
+  bool own = false;
+  if (!grpc::SerializationTraits<v1::SnapshotChunk>::Serialize(chunk, &buffer, &own).ok()) std::abort();  // never
+  return buffer;
+}
+
+std::vector<grpc::ByteBuffer> Encode(const Snapshot& snapshot) {
   std::string data;
   v1::SnapshotManifest manifest = MakeManifest(snapshot, &data);
-  std::vector<v1::SnapshotChunk> chunks;
+  std::vector<grpc::ByteBuffer> chunks;
   for (size_t begin = 0; begin == 0 || begin < data.size(); begin += kSnapshotChunkBytes) {
-    chunks.emplace_back();
-    chunks.back().set_data(data.substr(begin, kSnapshotChunkBytes));
+    v1::SnapshotChunk chunk;
+    chunk.set_data(data.substr(begin, kSnapshotChunkBytes));
+    if (begin == 0) *chunk.mutable_manifest() = std::move(manifest);
+    chunk.set_last(begin + kSnapshotChunkBytes >= data.size());
+    chunks.push_back(Encode(chunk));
   }
-  *chunks.front().mutable_manifest() = std::move(manifest);
-  chunks.back().set_last(true);
   return chunks;
 }
 
 }  // namespace
 
-const std::vector<v1::SnapshotChunk>& PublishedSnapshot::chunks() const {
-  std::call_once(encode_once_, [this] { chunks_ = Encode(snapshot_); });
+PublishedSnapshot::PublishedSnapshot(Snapshot snapshot) : snapshot_(std::move(snapshot)) {
+  for (const NamedArray& array : snapshot_.arrays) bytes_ += static_cast<int64_t>(array.values.size() * sizeof(float));
+}
+
+PublishedSnapshot::~PublishedSnapshot() {
+  if (outdated_ != nullptr) *outdated_ -= bytes_;
+}
+
+void PublishedSnapshot::CountIn(std::shared_ptr<std::atomic<int64_t>> outdated) const {
+  outdated_ = std::move(outdated);
+  *outdated_ += bytes_;
+}
+
+const std::vector<grpc::ByteBuffer>& PublishedSnapshot::chunks() const {
+  std::call_once(encode_once_, [this] {
+    chunks_ = Encode(snapshot_);
+    snapshot_.arrays.clear();
+    snapshot_.arrays.shrink_to_fit();
+  });
   return chunks_;
 }
 

@@ -5,7 +5,9 @@
 #ifndef DATACOM_LEARNER_SNAPSHOT_HUB_H_
 #define DATACOM_LEARNER_SNAPSHOT_HUB_H_
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "common/base/mutex.h"
@@ -22,6 +24,8 @@ class SnapshotHub {
   // Publications are numbered from 1. Returns the member's newest snapshot if its number is greater than `*seen`, and
   // sets `*seen` to that number; else returns null.
   PublishedPtr NewerThan(uint32_t member, uint64_t* seen) const;
+  // Of the snapshots that newer ones have replaced, those that streams still send: bytes of their arrays.
+  int64_t outdated_bytes() const { return *outdated_; }
   // Blocks until there are publications after number `*seen`, and sets `*seen` to the newest. False: closed.
   bool WaitForPublication(uint64_t* seen) const;
   // The learner stops: streams end. Nothing is published afterwards.
@@ -34,6 +38,7 @@ class SnapshotHub {
     PublishedPtr snapshot;
     uint64_t number = 0;
   };
+  const std::shared_ptr<std::atomic<int64_t>> outdated_ = std::make_shared<std::atomic<int64_t>>(0);
   mutable Mutex mutex_;
   mutable CondVar changed_;
   std::vector<Entry> latest_ ABSL_GUARDED_BY(mutex_);  // [members]

@@ -1,5 +1,6 @@
 #include "learner/subscriptions.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -8,17 +9,18 @@
 namespace datacom::learner {
 
 // gRPC and the thread that wakes streams share it. It leaves the map in OnDone.
-class Subscriptions::Stream final : public grpc::ServerWriteReactor<v1::SnapshotChunk> {
+class Subscriptions::Stream final : public Reactor {
  public:
-  Stream(Subscriptions& owner, uint32_t first, uint32_t count) : owner_(owner), first_(first), seen_(count) {}
+  Stream(Subscriptions& owner, grpc::CallbackServerContext* context, uint32_t first, uint32_t count)
+      : owner_(owner), context_(context), first_(first), seen_(count) {}
 
   // Unless a write is in flight: writes the next chunk, if there is one; ends the stream, if it must end.
   void Advance() {
-    const v1::SnapshotChunk* chunk = nullptr;
+    const grpc::ByteBuffer* chunk = nullptr;
     bool left = false;
     {
       MutexLock lock(&mutex_);
-      if (writing_ || finished_) return;
+      if (writing_ || cancelling_ || finished_) return;
       left = left_;
       finished_ = left || owner_.hub_.closed();
       if (!finished_) {
@@ -53,12 +55,34 @@ class Subscriptions::Stream final : public grpc::ServerWriteReactor<v1::Snapshot
   }
   void OnDone() override { owner_.Remove(this); }  // may destroy this
 
+  // The publication that is being written; UINT64_MAX: none is, or the stream ends.
+  uint64_t Writes() {
+    MutexLock lock(&mutex_);
+    return writing_ && !left_ && !finished_ ? publication_ : UINT64_MAX;
+  }
+  // Breaks off the write and ends the stream.
+  void Cancel() {
+    {
+      MutexLock lock(&mutex_);
+      if (!writing_ || left_ || finished_) return;
+      left_ = true;
+      cancelling_ = true;
+    }
+    context_->TryCancel();  // without the lock: gRPC may call OnCancel
+    {
+      MutexLock lock(&mutex_);
+      cancelling_ = false;
+    }
+    Advance();
+  }
+
  private:
   // The next chunk of the snapshot that is being sent, else the first one of a newer snapshot, else null.
-  const v1::SnapshotChunk* NextChunk() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  const grpc::ByteBuffer* NextChunk() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (snapshot_ != nullptr && sent_ == snapshot_->chunks().size()) snapshot_ = nullptr;
     for (size_t tried = 0; snapshot_ == nullptr && tried < seen_.size(); ++tried) {
       snapshot_ = owner_.hub_.NewerThan(first_ + static_cast<uint32_t>(turn_), &seen_[turn_]);
+      publication_ = seen_[turn_];
       turn_ = (turn_ + 1) % seen_.size();
       sent_ = 0;
     }
@@ -66,15 +90,18 @@ class Subscriptions::Stream final : public grpc::ServerWriteReactor<v1::Snapshot
   }
 
   Subscriptions& owner_;
+  grpc::CallbackServerContext* const context_;
   const uint32_t first_;
   Mutex mutex_;
   std::vector<uint64_t> seen_ ABSL_GUARDED_BY(mutex_);  // of each member, the publication sent last
   size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;             // the member to look at next
   PublishedPtr snapshot_ ABSL_GUARDED_BY(mutex_);       // being sent
+  uint64_t publication_ ABSL_GUARDED_BY(mutex_) = 0;    // its number
   size_t sent_ ABSL_GUARDED_BY(mutex_) = 0;             // chunks of it
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool left_ ABSL_GUARDED_BY(mutex_) = false;      // the subscriber has cancelled, or a write has failed
-  bool finished_ ABSL_GUARDED_BY(mutex_) = false;  // Finish is called
+  bool cancelling_ ABSL_GUARDED_BY(mutex_) = false;  // Cancel still needs the call, so the stream must not finish
+  bool left_ ABSL_GUARDED_BY(mutex_) = false;        // the subscriber or Cancel has cancelled, or a write has failed
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;    // Finish is called
 };
 
 Subscriptions::Subscriptions(SnapshotHub& hub, int limit, std::function<void(int)> on_count)
@@ -85,8 +112,9 @@ Subscriptions::~Subscriptions() {
   thread_.join();
 }
 
-absl::StatusOr<grpc::ServerWriteReactor<v1::SnapshotChunk>*> Subscriptions::Open(uint32_t first, uint32_t count) {
-  auto stream = std::make_shared<Stream>(*this, first, count);
+absl::StatusOr<Subscriptions::Reactor*> Subscriptions::Open(grpc::CallbackServerContext* context, uint32_t first,
+                                                            uint32_t count) {
+  auto stream = std::make_shared<Stream>(*this, context, first, count);
   {
     MutexLock lock(&mutex_);
     if (static_cast<int>(streams_.size()) >= limit_) {
@@ -107,6 +135,7 @@ int Subscriptions::count() const {
 void Subscriptions::WakeStreams() {
   uint64_t seen = 0;
   for (bool open = true; open;) {
+    const uint64_t before = seen;
     open = hub_.WaitForPublication(&seen);  // once closed, streams are woken a last time, to end
     std::vector<std::shared_ptr<Stream>> streams;
     {
@@ -114,7 +143,20 @@ void Subscriptions::WakeStreams() {
       for (const auto& [key, stream] : streams_) streams.push_back(stream);
     }
     for (const auto& stream : streams) stream->Advance();
+    CancelSlowest(std::move(streams), seen - before);
   }
+}
+
+void Subscriptions::CancelSlowest(std::vector<std::shared_ptr<Stream>> streams, uint64_t count) {
+  if (hub_.outdated_bytes() <= kOutdatedBytes) return;
+  std::vector<std::pair<uint64_t, Stream*>> writing;
+  for (const auto& stream : streams) {
+    if (const uint64_t publication = stream->Writes(); publication != UINT64_MAX)
+      writing.emplace_back(publication, stream.get());
+  }
+  const size_t most = std::min<uint64_t>(count, writing.size());
+  std::partial_sort(writing.begin(), writing.begin() + static_cast<std::ptrdiff_t>(most), writing.end());
+  for (size_t i = 0; i < most; ++i) writing[i].second->Cancel();
 }
 
 void Subscriptions::Remove(Stream* stream) {

@@ -2,9 +2,10 @@
 //
 // No stream holds a thread. One thread for all of them waits for publications and wakes the streams. Each stream has at
 // most one chunk in flight. Between two snapshots it turns to the next of its members that has a newer snapshot and
-// takes that member's newest. So a subscriber that does not read keeps one chunk in gRPC's buffer (at most 1 MiB) and a
-// reference to the one snapshot that is being sent. What is published meanwhile waits in the hub, where the newest
-// replaces the others. Thread-safe.
+// takes that member's newest. What is published meanwhile waits in the hub, where the newest replaces the others. So a
+// subscriber that does not read keeps one snapshot alive, which it shares with all streams that send the same one. When
+// replaced snapshots take more than kOutdatedBytes, the streams that have sent the oldest for longest are cancelled;
+// a subscriber whose stream is cancelled may subscribe again. Thread-safe.
 #ifndef DATACOM_LEARNER_SUBSCRIPTIONS_H_
 #define DATACOM_LEARNER_SUBSCRIPTIONS_H_
 
@@ -17,7 +18,6 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/mutex.h"
-#include "datacom/v1/learner.pb.h"
 #include "grpcpp/grpcpp.h"
 #include "learner/snapshot_hub.h"
 
@@ -25,6 +25,8 @@ namespace datacom::learner {
 
 class Subscriptions {
  public:
+  static constexpr int64_t kOutdatedBytes = 16 << 20;
+  using Reactor = grpc::ServerWriteReactor<grpc::ByteBuffer>;  // writes encoded SnapshotChunk messages
   // The hub must outlive this object. `on_count` is called with the number of open streams whenever that changes, in
   // order; it must not block and not call this object.
   Subscriptions(SnapshotHub& hub, int limit, std::function<void(int)> on_count);
@@ -33,12 +35,15 @@ class Subscriptions {
 
   // Starts a stream for members [first, first + count) of the hub. It ends with UNAVAILABLE when the hub is closed.
   // RESOURCE_EXHAUSTED: `limit` streams are open.
-  absl::StatusOr<grpc::ServerWriteReactor<v1::SnapshotChunk>*> Open(uint32_t first, uint32_t count);
+  // `context` belongs to the call.
+  absl::StatusOr<Reactor*> Open(grpc::CallbackServerContext* context, uint32_t first, uint32_t count);
   int count() const;
 
  private:
   class Stream;
   void WakeStreams();
+  // Cancels up to `count` streams whose snapshots are the oldest, while there is too much outdated.
+  void CancelSlowest(std::vector<std::shared_ptr<Stream>> streams, uint64_t count);
   void Remove(Stream* stream);
 
   SnapshotHub& hub_;

@@ -275,6 +275,40 @@ TEST_F(LearnerServiceTest, ASlowSubscriberGetsTheNewestSnapshotsOnlyAndItsMember
   EXPECT_TRUE(Becomes([&] { return service_.subscribers() == 0; }));
 }
 
+TEST_F(LearnerServiceTest, SubscribersThatKeepTooManyOldSnapshotsAliveAreCancelledTheSlowestFirst) {
+  constexpr int kSilent = 40;
+  const auto stub = v1::Learner::NewStub(MakeChannel(address_));
+  v1::SubscribeRequest request;
+  *request.mutable_hello() = MakeHello("run", 0);
+  request.set_member_count(2);
+  grpc::ClientContext contexts[kSilent];
+  std::vector<std::unique_ptr<grpc::ClientReader<v1::SnapshotChunk>>> readers;
+  for (int i = 0; i < kSilent; ++i) {  // each keeps a snapshot of 1 MB alive, 40 MB together
+    served_.snapshots.Publish(MakeSnapshot(0, i + 1, /*values=*/250'000));
+    readers.push_back(stub->Subscribe(&contexts[i], request));
+    readers.back()->WaitForInitialMetadata();
+  }
+  auto subscriber = Subscribe();
+  uint64_t update = kSilent;
+  EXPECT_TRUE(Becomes([&] {  // streams are cancelled when something is published
+    served_.snapshots.Publish(MakeSnapshot(0, ++update));
+    return served_.snapshots.outdated_bytes() <= Subscriptions::kOutdatedBytes;
+  }));
+  EXPECT_TRUE(Eventually(subscriber.get(), [&] { return UpdateOf(*subscriber, 0) == update; }));
+  v1::SnapshotChunk chunk;
+  while (readers.front()->Read(&chunk)) {
+  }
+  EXPECT_EQ(readers.front()->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  EXPECT_TRUE(readers.back()->Read(&chunk));
+  EXPECT_EQ(chunk.manifest().version().update(), 40u);
+  for (int i = 1; i < kSilent; ++i) {
+    contexts[i].TryCancel();
+    while (readers[i]->Read(&chunk)) {
+    }
+    readers[i]->Finish();
+  }
+}
+
 TEST_F(LearnerServiceTest, SubscribersBeyondTheLimitAreRefusedUntilAnotherLeaves) {
   LearnerService service(
       "run", served_, [](int) {}, /*max_subscribers=*/1);
@@ -313,7 +347,13 @@ class RawService final : public v1::Learner::Service {
 };
 
 TEST_F(LearnerServiceTest, DamagedSnapshotsAreCountedAndIgnored) {
-  const auto chunks_of = [](const Snapshot& snapshot) { return PublishedSnapshot(snapshot).chunks(); };
+  const auto chunks_of = [](const Snapshot& snapshot) {
+    std::vector<v1::SnapshotChunk> chunks;
+    const PublishedSnapshot published(snapshot);
+    for (grpc::ByteBuffer bytes : published.chunks())
+      EXPECT_TRUE(grpc::SerializationTraits<v1::SnapshotChunk>::Deserialize(&bytes, &chunks.emplace_back()).ok());
+    return chunks;
+  };
   std::vector<v1::SnapshotChunk> sent;
   v1::SnapshotChunk flipped = chunks_of(MakeSnapshot(0, 50)).front();
   (*flipped.mutable_data())[1] ^= 4;
