@@ -162,11 +162,14 @@ int Verify(const Flags& flags) {
   return verified->sound ? kExitOk : kExitFailure;
 }
 
-// Few arenas: the memory of large messages returns to the system instead of staying in one arena per thread.
-constexpr int kArenas = 2;
+// The memory of large messages returns to the system: there are few arenas instead of one per thread, and the
+// thresholds are fixed, because glibc otherwise raises them whenever a large block is freed.
+constexpr int kArenas = 2, kThresholdBytes = 128 << 10;
 
 int Main(int argc, char** argv) {
   ::mallopt(M_ARENA_MAX, kArenas);
+  ::mallopt(M_MMAP_THRESHOLD, kThresholdBytes);
+  ::mallopt(M_TRIM_THRESHOLD, kThresholdBytes);
   std::string message;
   if (!CheckProcessor(&message)) {
     std::fprintf(stderr, "datacom-replay: %s\n", message.c_str());

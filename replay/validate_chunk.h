@@ -10,7 +10,7 @@
 
 namespace datacom {
 
-inline constexpr size_t kMaxChunkBytes = 4 << 20;
+inline constexpr size_t kMaxChunkBytes = 1 << 20;
 
 // INVALID_ARGUMENT for: no rows, wrong size, more than kMaxChunkBytes; and, naming column, row and value: a float that
 // is not finite, absorbing or last other than 0 and 1, an environment at or above `environments`.

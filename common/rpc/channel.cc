@@ -27,8 +27,8 @@ constexpr int kKeepaliveTimeoutMs = 10000;
 constexpr int kFirstBackoffMs = 50;
 constexpr int kMaxBackoffMs = 2000;
 constexpr double kBackoffJitter = 0.2;
-// Largest request: a chunk of 4 MiB and what surrounds it. Replies may be larger.
-constexpr int kMaxRequestBytes = (4 << 20) + (64 << 10);
+// Largest request: a chunk of 1 MiB and what surrounds it. Replies may be larger.
+constexpr int kMaxRequestBytes = (1 << 20) + (64 << 10);
 
 // Full names of this project's services among `services` (grpc::Service does not expose its name).
 std::vector<std::string> ServiceNames(const std::vector<grpc::Service*>& services) {
