@@ -6,6 +6,12 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
+// Every row `count` times: [members, rows, cols] -> [members, rows * count, cols]. at::repeat_interleave reads a number
+// on the host in LibTorch 1.13, so a CUDA graph could not record it.
+at::Tensor RepeatRows(const at::Tensor& x, int64_t count) {
+  return x.unsqueeze(2).expand({-1, -1, count, -1}).flatten(1, 2);
+}
+
 class QuantileTorch : public TorchForm<QuantileKernels> {
  public:
   using TorchForm::TorchForm;
@@ -19,14 +25,14 @@ class QuantileTorch : public TorchForm<QuantileKernels> {
   void QuantileProduct(const FloatView& base, const FloatView& embedding, const FloatView& product) override {
     const at::Tensor e = Of(embedding);
     e.sigmoid_();
-    const at::Tensor h = at::relu(Of(base)).repeat_interleave(product.rows / base.rows, 1);
+    const at::Tensor h = RepeatRows(at::relu(Of(base)), product.rows / base.rows);
     Of(product).copy_(h * e);
   }
 
   void QuantileProductGradient(const FloatView& base, const FloatView& embedding, const FloatView& d_product,
                                const FloatView& d_base) override {
     const int64_t repeat = d_product.rows / base.rows;
-    const at::Tensor h = at::relu(Of(base)).repeat_interleave(repeat, 1), e = Of(embedding), d = Of(d_product);
+    const at::Tensor h = RepeatRows(at::relu(Of(base)), repeat), e = Of(embedding), d = Of(d_product);
     const at::Tensor open = at::where(h.gt(0), d * e, at::zeros_like(d));
     Of(d_base).copy_(open.view({d_base.members, d_base.rows, repeat, d_base.cols}).sum(2));
     d.copy_(open * h * (1 - e));
@@ -42,8 +48,8 @@ class QuantileTorch : public TorchForm<QuantileKernels> {
   void QuantileTarget(const FloatView& cost, const FloatView& absorbing, const FloatView& next, double discount,
                       const FloatView& y) override {
     const int64_t repeat = y.rows / cost.rows;
-    const at::Tensor c = at::clamp_min(Of(cost), 0).repeat_interleave(repeat, 1);
-    const at::Tensor ends = Of(absorbing).ne(0).repeat_interleave(repeat, 1);
+    const at::Tensor c = RepeatRows(at::clamp_min(Of(cost), 0), repeat);
+    const at::Tensor ends = RepeatRows(Of(absorbing).ne(0), repeat);
     Of(y).copy_(at::where(ends, c, c + discount * at::softplus(Of(next))));
   }
 
