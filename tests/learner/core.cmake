@@ -20,6 +20,7 @@ if(DATACOM_TORCH)
   datacom_test(NAME core_kernels_test SRCS core_kernels_test.cc DEPS datacom::learner_core datacom_torch)
   datacom_test(NAME core_map_kernels_test SRCS core_map_kernels_test.cc DEPS datacom::learner_core datacom_torch datacom::safety)
   datacom_test(NAME core_autograd_test SRCS core_autograd_test.cc DEPS datacom::learner_core datacom_torch datacom_libtorch)
+  datacom_test(NAME core_capture_test SRCS core_capture_test.cc DEPS datacom::learner_core datacom_torch datacom_libtorch)
   datacom_test(NAME core_update_test SRCS core_update_test.cc core_golden.cc core_golden_losses.cc core_golden_systems.cc
                DEPS datacom::learner_core nlohmann_json::nlohmann_json datacom_torch datacom_libtorch)
 

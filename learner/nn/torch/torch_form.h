@@ -1,5 +1,10 @@
 // What LibTorch's forms of kernel groups (kernels.h) share. Shapes are [members, rows, ...]; scalars per member
 // broadcast.
+//
+// A CUDA graph records what a form does and repeats it for later updates. So a form touches numbers only with
+// LibTorch's operations on the device: it reads nothing back, uploads nothing, chooses neither shapes nor operations by
+// values, and passes no number that changes between updates. tests/learner/core_capture_test.cc checks this for every
+// algorithm.
 #ifndef DATACOM_LEARNER_NN_TORCH_TORCH_FORM_H_
 #define DATACOM_LEARNER_NN_TORCH_TORCH_FORM_H_
 
@@ -13,11 +18,14 @@ namespace datacom::learner {
 
 using TorchForms = Forms<at::Device>;
 
-// The view as a tensor that shares its memory.
+// The view as a tensor that shares its memory; on device "meta" a tensor of the same shape.
 template <class T>
 at::Tensor AsTensor(const View<T>& view, const at::Device& device) {
   const auto options =
       at::TensorOptions().dtype(std::is_same<T, float>::value ? at::kFloat : at::kDouble).device(device);
+  if (device.is_meta()) {
+    return at::empty_strided({view.members, view.rows, view.cols}, {view.member_stride, view.row_stride, 1}, options);
+  }
   return at::from_blob(view.data, {view.members, view.rows, view.cols}, {view.member_stride, view.row_stride, 1},
                        options);
 }

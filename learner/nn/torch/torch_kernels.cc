@@ -2,6 +2,7 @@
 #include "learner/nn/torch/torch_kernels.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/record_function.h>
 
 #include <stdexcept>
 
@@ -48,8 +49,10 @@ struct TorchKernels::Graph {
 
 namespace {
 
+// "meta" is LibTorch's device for shapes without numbers. Experiments cannot choose it; tests do.
 at::Device DeviceOf(const std::string& name) {
   if (name == "cpu") return at::Device(at::kCPU);
+  if (name == "meta") return at::Device(at::kMeta);
   if (name == "cuda" && at::hasCUDA()) return at::Device(at::kCUDA);
   throw std::invalid_argument("device '" + name + "' is not available: this LibTorch has " +
                               (at::hasCUDA() ? "cpu and cuda" : "only cpu"));
@@ -85,7 +88,8 @@ extern "C" void datacom_torch_make_kernels(const std::string& device, std::uniqu
 
 void* TorchKernels::Allocate(size_t bytes) {
   const int64_t doubles = static_cast<int64_t>(bytes / 8 + 8);
-  allocations_.push_back(at::zeros({doubles}, at::TensorOptions().dtype(at::kDouble).device(device_)));
+  const at::Device place = device_.is_meta() ? at::Device(at::kCPU) : device_;  // "meta" has no addresses for views
+  allocations_.push_back(at::zeros({doubles}, at::TensorOptions().dtype(at::kDouble).device(place)));
   return allocations_.back().data_ptr();
 }
 
@@ -104,6 +108,8 @@ void TorchKernels::Download(const DoubleView& from, double* packed) {
 
 void TorchKernels::Run(int plan, const std::function<void()>& compute) {
   const at::NoGradGuard no_grad;
+  at::RecordFunction range(at::RecordScope::USER_SCOPE);  // for profilers: the plan is the sequence number
+  if (range.isActive()) range.before(kRunRange, plan);
   if (!device_.is_cuda()) return compute();
   std::unique_ptr<Graph>& graph = graphs_[plan];
   if (graph == nullptr) graph = std::make_unique<Graph>();

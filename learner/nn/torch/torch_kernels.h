@@ -15,6 +15,8 @@
 
 namespace datacom::learner {
 
+inline constexpr char kRunRange[] = "datacom.run";  // the range that a profiler sees around Run
+
 class TorchKernels : public Kernels {
  public:
   explicit TorchKernels(const std::string& device);

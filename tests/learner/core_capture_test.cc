@@ -1,0 +1,364 @@
+// What a CUDA graph cannot record, or would repeat wrongly, does not happen inside Kernels::Run of the tensor form. No
+// GPU is needed: updates of every algorithm run on two devices of LibTorch while all operators are observed.
+//
+// "cpu" has real numbers. After the updates that a graph runs eagerly, no operator
+//   - reads a number on the host (LibTorch's tag data_dependent_output: item, equal, ...),
+//   - has a shape that depends on numbers (tag dynamic_output_shape: nonzero, masked_select, repeat_interleave, ...);
+// updates of one plan issue the same operators with the same shapes and the same numbers from the host; and no memory
+// allocated inside Run outlives it. Temporaries are allowed: during a capture CUDA's allocator takes them from the
+// graph's own pool.
+//
+// "meta" has shapes without numbers and, like a GPU, memory apart from the host's. There no operator
+//   - needs a number or copies one to the host (LibTorch throws),
+//   - reads a tensor of the host: uploads, and tensors that were made on the wrong device.
+//
+// Not seen here: a CUDA kernel of LibTorch that waits for the device by itself, and a form that reads memory through
+// the pointer of a view.
+#include <ATen/ATen.h>
+#include <ATen/ExpandUtils.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/record_function.h>
+#include <c10/core/Allocator.h>
+#include <torch/library.h>
+#include <torch/version.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "learner/nn/torch/torch_form.h"
+#include "learner/nn/torch/torch_kernels.h"
+#include "tests/learner/core_testing.h"
+
+namespace datacom::learner {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+#if TORCH_VERSION_MAJOR < 2
+// LibTorch 1.13 lacks these operators on "meta". All of them work element by element.
+std::vector<int64_t> Sizes(const at::Tensor& a, const at::Tensor& b) { return at::infer_size(a.sizes(), b.sizes()); }
+at::Tensor& Resized(at::Tensor& out, at::IntArrayRef sizes) {
+  out.resize_(sizes);
+  return out;
+}
+at::Tensor& Logical(const at::Tensor& a, const at::Tensor& b, at::Tensor& out) { return Resized(out, Sizes(a, b)); }
+
+TORCH_LIBRARY_IMPL(aten, Meta, library) {
+  library.impl("relu", [](const at::Tensor& x) { return at::empty_like(x); });
+  library.impl("isnan", [](const at::Tensor& x) { return at::empty_like(x, at::kBool); });
+  library.impl("abs.out", [](const at::Tensor& x, at::Tensor& out) -> at::Tensor& { return Resized(out, x.sizes()); });
+  library.impl("logical_and.out", &Logical);
+  library.impl("logical_or.out", &Logical);
+  library.impl("where.self", [](const at::Tensor& condition, const at::Tensor& a, const at::Tensor& b) {
+    return at::empty(at::infer_size(condition.sizes(), Sizes(a, b)), a.options());
+  });
+}
+#endif
+
+// One call of Kernels::Run.
+struct Observed {
+  int64_t plan = -1;
+  std::vector<std::string> calls;      // operators with the shapes and numbers that they take
+  std::vector<std::string> forbidden;  // operators that a graph cannot record
+  std::set<void*> kept;                // memory allocated and not freed
+};
+
+// The type of a size in LibTorch's report of memory; it differs between versions.
+template <class T>
+T SizeOf(void (c10::MemoryReportingInfoBase::*)(void*, int64_t, T, T, c10::Device));
+using ReportedSize = decltype(SizeOf(&c10::MemoryReportingInfoBase::reportMemoryUsage));
+
+void DescribeTensor(const at::Tensor& tensor, std::ostream& out) {
+  if (!tensor.defined()) return;
+  out << tensor.scalar_type() << tensor.sizes();
+  const bool number = tensor.unsafeGetTensorImpl()->is_wrapped_number() && tensor.device().is_cpu();
+  if (number && tensor.scalar_type() == at::kDouble) out << "=" << *static_cast<const double*>(tensor.data_ptr());
+}
+
+std::string Describe(const at::RecordFunction& call) {
+  std::ostringstream out;
+  out.precision(17);
+  out << call.name();
+  for (const c10::IValue& value : call.inputs()) {
+    out << " ";
+    if (value.isTensor()) {
+      DescribeTensor(value.toTensor(), out);
+    } else if (value.isTensorList()) {
+      for (const at::Tensor& tensor : value.toTensorVector()) DescribeTensor(tensor, out);
+    } else {
+      out << value;
+    }
+  }
+  return out.str();
+}
+
+// Whether the host needs numbers of the device for this operator.
+bool DependsOnNumbers(const at::RecordFunction& call) {
+  const auto name = call.operator_name();
+  if (!name) return false;
+  const auto schema = c10::Dispatcher::singleton().findOp(*name);
+  return schema && (schema->hasTag(at::Tag::data_dependent_output) || schema->hasTag(at::Tag::dynamic_output_shape));
+}
+
+// Whether an operator on device "meta" reads memory of the host. A number alone is an argument of a CUDA kernel, unless
+// it is copied.
+bool ReadsHost(const at::RecordFunction& call) {
+  const std::string name = call.name();
+  const bool copies = name == "aten::copy_" || name == "aten::_to_copy";
+  for (const c10::IValue& value : call.inputs()) {
+    std::vector<at::Tensor> tensors;
+    if (value.isTensor()) tensors = {value.toTensor()};
+    if (value.isTensorList()) tensors = value.toTensorVector();
+    for (const at::Tensor& tensor : tensors) {
+      if (tensor.defined() && tensor.device().is_cpu() && (tensor.dim() > 0 || copies)) return true;
+    }
+  }
+  return false;
+}
+
+// Observes all operators of the process while it exists, and the memory that its thread allocates. One at a time.
+class Observer {
+ public:
+  explicit Observer(const std::string& device) : meta_(device == "meta") {
+    current = this;
+    handle_ = at::addGlobalCallback(at::RecordFunctionCallback(&Begin, &End)
+                                        .needsInputs(true)
+                                        .scopes({at::RecordScope::FUNCTION, at::RecordScope::USER_SCOPE}));
+  }
+  ~Observer() {
+    at::removeCallback(handle_);
+    current = nullptr;
+  }
+  Observer(const Observer&) = delete;
+  Observer& operator=(const Observer&) = delete;
+
+  std::vector<Observed> runs;
+
+ private:
+  class Memory : public c10::MemoryReportingInfoBase {
+   public:
+    explicit Memory(Observer* observer) : observer_(observer) {}
+    void reportMemoryUsage(void* data, int64_t size, ReportedSize, ReportedSize, c10::Device) override {
+      if (!observer_->inside_) return;
+      if (size > 0) {
+        observer_->runs.back().kept.insert(data);
+      } else {
+        observer_->runs.back().kept.erase(data);
+      }
+    }
+    bool memoryProfilingEnabled() const override { return true; }
+
+   private:
+    Observer* const observer_;
+  };
+
+  static bool IsRun(const at::RecordFunction& call) {
+    return call.scope() == at::RecordScope::USER_SCOPE && std::string(call.name()) == kRunRange;
+  }
+  static std::unique_ptr<at::ObserverContext> Begin(const at::RecordFunction& call) {
+    if (IsRun(call)) {
+      current->runs.emplace_back();
+      current->runs.back().plan = call.seqNr();
+      current->inside_ = true;
+    } else if (current->inside_) {
+      current->Add(call);
+    }
+    return nullptr;
+  }
+  static void End(const at::RecordFunction& call, at::ObserverContext*) {
+    if (IsRun(call)) current->inside_ = false;
+  }
+
+  void Add(const at::RecordFunction& call) {
+    Observed& run = runs.back();
+    run.calls.push_back(Describe(call));
+    if (DependsOnNumbers(call) || (meta_ && ReadsHost(call))) run.forbidden.push_back(run.calls.back());
+  }
+
+  static Observer* current;
+  const bool meta_;
+  bool inside_ = false;
+  at::CallbackHandle handle_;
+  c10::DebugInfoGuard memory_{c10::DebugInfoKind::PROFILER_STATE, std::make_shared<Memory>(this)};
+};
+Observer* Observer::current = nullptr;
+
+// ---- every algorithm
+
+class EveryAlgorithm : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(All, EveryAlgorithm, ::testing::ValuesIn(AlgorithmNames()),
+                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Joined, EveryAlgorithm, ::testing::Values("datacom_known", "iqn_datacom_known"),
+                         [](const auto& info) { return info.param; });
+
+constexpr int kMembers = 2, kEager = 3;
+
+AlgorithmConfig Config(const std::string& name, const std::string& device) {
+  AlgorithmConfig config = SmallConfig(name, kMembers, "tensor");
+  config.device = device;
+  return config;
+}
+
+void Pretrain(Algorithm* algorithm, const Batch& batch) {
+  try {
+    algorithm->Pretrain(batch);
+  } catch (const std::invalid_argument&) {  // it cannot be pre-trained
+  }
+}
+
+// The updates after those that a graph runs eagerly. Their batches differ in every number. One has no failures, one
+// freezes a member.
+std::vector<Observed> Updates(const AlgorithmConfig& config) {
+  const std::unique_ptr<Algorithm> algorithm = MakeAlgorithm(config);
+  const auto update = [&](uint64_t seed) {
+    Batch batch = RandomBatch(config, seed);
+    if (seed == kEager + 2) std::fill(batch.failure_weight.begin(), batch.failure_weight.end(), 0.0f);
+    if (seed == kEager + 4) batch.reward[0] = NAN;
+    Pretrain(algorithm.get(), batch);
+    algorithm->Update(batch);
+    if (config.device == "cpu") ApplyEpisodes(algorithm.get(), config, seed);
+  };
+  for (int u = 0; u < kEager; ++u) update(u);
+  Observer observer(config.device);
+  for (int u = kEager; u < kEager + 6; ++u) update(u);
+  return std::move(observer.runs);
+}
+
+TEST_P(EveryAlgorithm, AnUpdateReadsNoNumberOnTheHostAndHasFixedShapes) {
+  const std::vector<Observed> runs = Updates(Config(GetParam(), "cpu"));
+  ASSERT_GE(runs.size(), 6u);
+  for (const Observed& run : runs) {
+    EXPECT_GT(run.calls.size(), 100u);
+    EXPECT_THAT(run.forbidden, IsEmpty());
+  }
+}
+
+TEST_P(EveryAlgorithm, UpdatesOfAPlanIssueTheSameOperatorsWithTheSameNumbers) {
+  std::map<int64_t, Observed> first;
+  for (const Observed& run : Updates(Config(GetParam(), "cpu"))) {
+    const Observed& expected = first.emplace(run.plan, run).first->second;
+    ASSERT_EQ(run.calls.size(), expected.calls.size()) << "of plan " << run.plan;
+    for (size_t i = 0; i < run.calls.size(); ++i) ASSERT_EQ(run.calls[i], expected.calls[i]) << "of plan " << run.plan;
+  }
+  EXPECT_FALSE(first.empty());
+}
+
+TEST_P(EveryAlgorithm, NoMemoryAllocatedInAnUpdateOutlivesIt) {
+  for (const Observed& run : Updates(Config(GetParam(), "cpu"))) EXPECT_EQ(run.kept.size(), 0u);
+}
+
+TEST_P(EveryAlgorithm, AnUpdateUploadsNothingAndNeedsOnlyShapes) {
+  for (const Observed& run : Updates(Config(GetParam(), "meta"))) {
+    EXPECT_GT(run.calls.size(), 100u);
+    EXPECT_THAT(run.forbidden, IsEmpty());
+  }
+}
+
+// ---- the observer itself: each thing that a graph cannot record is found
+
+class BadForm : public TorchForm<KernelGroup> {
+ public:
+  using TorchForm::TorchForm;
+
+  void Good(const FloatView& x) { Of(x).mul_(0.5).add_(at::ones_like(Of(x))); }
+  void ReadNumber(const FloatView& x) { total_ += Of(x).sum().item<float>(); }
+  void Compare(const FloatView& x) { at::equal(Of(x), at::ones_like(Of(x))); }
+  void ShapeByNumbers(const FloatView& x) { at::masked_select(Of(x), Of(x).gt(0)); }
+  void UploadNumbers(const FloatView& x) { Of(x).add_(at::tensor({1.0f, 2.0f}, Of(x).options())); }
+  void UploadNumber(const FloatView& x) { Of(x).copy_(at::scalar_tensor(3.0f)); }
+  void WrongDevice(const FloatView& x) { Of(x).add_(at::ones({x.cols})); }
+  void Download(const FloatView& x) { Of(x).to(at::kCPU); }
+  void OtherOperators(const FloatView& x) { ++count_ % 2 == 0 ? Of(x).neg_() : Of(x).abs_(); }
+  void OtherNumber(const FloatView& x) { Of(x).mul_(1.0 / ++count_); }
+  void OtherShape(const FloatView& x) { Of(x.Rows(0, 1 + ++count_ % 2)).zero_(); }
+  void KeepMemory(const FloatView& x) { kept_ = Of(x) + 1; }
+
+ private:
+  int count_ = 0;
+  float total_ = 0;
+  at::Tensor kept_;
+};
+
+class BadForms : public ::testing::Test {
+ protected:
+  using Call = void (BadForm::*)(const FloatView&);
+
+  // Three runs of a call; the last one is the text of the exception if a run threw.
+  std::vector<Observed> Runs(const std::string& device, Call call) {
+    const std::unique_ptr<Kernels> kernels = MakeKernels("tensor", device);
+    BadForm form{at::Device(device)};
+    const FloatView x = kernels->NewFloats(kMembers, 3, 2);
+    Observer observer(device);
+    try {
+      for (int i = 0; i < 3; ++i) kernels->Run(7, [&] { (form.*call)(x); });
+    } catch (const std::exception& error) {
+      observer.runs.back().forbidden.emplace_back(error.what());
+    }
+    return std::move(observer.runs);
+  }
+  std::vector<std::string> Forbidden(const std::string& device, Call call) {
+    return Runs(device, call).back().forbidden;
+  }
+};
+
+TEST_F(BadForms, AGoodFormIsAllowed) {
+  for (const char* device : {"cpu", "meta"}) {
+    const std::vector<Observed> runs = Runs(device, &BadForm::Good);
+    ASSERT_EQ(runs.size(), 3u);
+    for (const Observed& run : runs) {
+      EXPECT_EQ(run.plan, 7);
+      EXPECT_THAT(run.forbidden, IsEmpty()) << device;
+      EXPECT_EQ(run.calls, runs[0].calls);
+      EXPECT_EQ(run.kept.size(), 0u);
+    }
+    EXPECT_THAT(runs[0].calls, Contains(HasSubstr("0.5"))) << "numbers from the host are compared";
+    EXPECT_THAT(runs[0].calls, Contains(HasSubstr("[2, 3, 2]"))) << "shapes are compared";
+  }
+}
+
+TEST_F(BadForms, ReadingANumberIsFound) {
+  EXPECT_THAT(Forbidden("cpu", &BadForm::ReadNumber), Contains(HasSubstr("aten::_local_scalar_dense")));
+  EXPECT_THAT(Forbidden("cpu", &BadForm::Compare), Contains(HasSubstr("aten::equal")));
+  EXPECT_FALSE(Forbidden("meta", &BadForm::ReadNumber).empty());
+  EXPECT_FALSE(Forbidden("meta", &BadForm::Download).empty());
+}
+
+TEST_F(BadForms, AShapeThatDependsOnNumbersIsFound) {
+  EXPECT_THAT(Forbidden("cpu", &BadForm::ShapeByNumbers), Contains(HasSubstr("aten::masked_select")));
+  EXPECT_FALSE(Forbidden("meta", &BadForm::ShapeByNumbers).empty());
+}
+
+TEST_F(BadForms, ATensorOfTheHostIsFound) {
+  EXPECT_THAT(Forbidden("meta", &BadForm::UploadNumbers), Contains(HasSubstr("Float[2]")));
+  EXPECT_THAT(Forbidden("meta", &BadForm::UploadNumber), Contains(HasSubstr("aten::copy_")));
+  EXPECT_FALSE(Forbidden("meta", &BadForm::WrongDevice).empty());
+}
+
+TEST_F(BadForms, OtherOperatorsNumbersOrShapesInALaterUpdateAreFound) {
+  for (const Call call : {&BadForm::OtherOperators, &BadForm::OtherNumber, &BadForm::OtherShape}) {
+    const std::vector<Observed> runs = Runs("cpu", call);
+    ASSERT_EQ(runs.size(), 3u);
+    EXPECT_NE(runs[0].calls, runs[1].calls);
+  }
+}
+
+TEST_F(BadForms, MemoryThatIsKeptIsFound) {
+  for (const Observed& run : Runs("cpu", &BadForm::KeepMemory)) EXPECT_EQ(run.kept.size(), 1u);
+}
+
+}  // namespace
+}  // namespace datacom::learner
