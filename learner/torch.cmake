@@ -1,5 +1,9 @@
 # Target datacom_torch: bin/libdatacom_torch.so, the backend that needs LibTorch. Programs load it when a kernel of that backend is asked
 # for; tests link it, so that it is found. Target datacom_libtorch: LibTorch itself.
+set(DATACOM_LIBTORCH "" CACHE PATH "Folder of the LibTorch to build against; empty: the one that CMake finds")
+if(DATACOM_LIBTORCH)  # only here: PyPI's LibTorch also has headers of another protobuf, which the project must not find
+  list(PREPEND CMAKE_PREFIX_PATH "${DATACOM_LIBTORCH}")
+endif()
 find_package(Torch REQUIRED)
 add_library(datacom_libtorch INTERFACE)
 target_link_libraries(datacom_libtorch INTERFACE ${TORCH_LIBRARIES})

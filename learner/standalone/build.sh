@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the learner core with LibTorch alone, runs the golden check and the benchmark.
-#   learner/standalone/build.sh [BUILD_FOLDER] [cpu|cuda] [cmake options, e.g. -DCMAKE_PREFIX_PATH=/opt/libtorch]
+#   learner/standalone/build.sh [BUILD_FOLDER] [cpu|cuda] [cmake options, e.g. -DDATACOM_LIBTORCH=/opt/libtorch]
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build=${1:-$here/../../build/standalone}
