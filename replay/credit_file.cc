@@ -99,6 +99,8 @@ absl::StatusOr<std::unique_ptr<CreditFile>> CreditFile::Open(const Options& opti
     RETURN_IF_ERROR(file->Sync(0, kCreditHeaderBytes));
   }
   RETURN_IF_ERROR(Check(*file, options, wanted));
+  // The process before may have died, or met a failing disk, before it synced what it stored.
+  if (options.sync) RETURN_IF_ERROR(file->Rewrite(0, file->size()));
   return std::unique_ptr<CreditFile>(new CreditFile(std::move(file), options));
 }
 
@@ -121,7 +123,9 @@ CreditFile::CreditFile(std::unique_ptr<MappedFile> file, const Options& options)
       words_(reinterpret_cast<uint64_t*>(file_->data() + kCreditHeaderBytes)),
       slots_(options.slots),
       members_(options.members),
-      entries_(size_t{slots_} * members_) {}
+      sync_(options.sync),
+      entries_(size_t{slots_} * members_),
+      durable_(entries_.size()) {}
 
 absl::Status CreditFile::Load(uint32_t slot) {
   for (uint32_t member = 0; member < members_; ++member) {
@@ -133,18 +137,32 @@ absl::Status CreditFile::Load(uint32_t slot) {
                                               " for member ", member,
                                               " is damaged; restore the file from a copy, or start a new run folder"));
     }
-    entries_[index] = {*limit, *next_sequence};
+    entries_[index] = durable_[index] = {*limit, *next_sequence};
   }
   return absl::OkStatus();
 }
 
 void CreditFile::Clear(uint32_t slot) {
-  for (uint32_t member = 0; member < members_; ++member) Set(slot, member, Entry{});
+  for (uint32_t member = 0; member < members_; ++member) {
+    const size_t index = Index(slot, member);
+    entries_[index] = durable_[index] = Entry{};
+    changed_.erase(index);
+    taken_.erase(index);
+    Store(index, Entry{});
+  }
 }
 
 void CreditFile::Set(uint32_t slot, uint32_t member, const Entry& entry) {
   const size_t index = Index(slot, member);
   entries_[index] = entry;
+  if (sync_) {
+    changed_.insert(index);
+  } else {
+    Store(index, entry);
+  }
+}
+
+void CreditFile::Store(size_t index, const Entry& entry) {
   words_[2 * index] = CheckedWord(entry.limit, 2 * index);
   words_[2 * index + 1] = CheckedWord(entry.next_sequence, 2 * index + 1);
 }
@@ -152,6 +170,25 @@ void CreditFile::Set(uint32_t slot, uint32_t member, const Entry& entry) {
 absl::Status CreditFile::Sync(uint32_t slot) {
   const size_t bytes = members_ * kCreditEntryBytes;
   return file_->Sync(kCreditHeaderBytes + slot * bytes, bytes);
+}
+
+void CreditFile::Take() {
+  taken_.clear();
+  for (const size_t index : changed_) taken_[index] = entries_[index];
+  changed_.clear();
+}
+
+void CreditFile::StoreTaken() {
+  for (const auto& [index, entry] : taken_) Store(index, entry);
+}
+
+absl::Status CreditFile::SyncTaken() const {
+  return file_->Sync(kCreditHeaderBytes, entries_.size() * kCreditEntryBytes);
+}
+
+void CreditFile::Finish() {
+  for (const auto& [index, entry] : taken_) durable_[index] = entry;
+  taken_.clear();
 }
 
 }  // namespace datacom

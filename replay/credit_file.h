@@ -2,14 +2,19 @@
 // honours the credit it granted and knows the next sequence of sessions whose rows were overwritten.
 //
 // File: one header page (a frame, common/base/framed_file.h, around the file's identity), then two checked words
-// (replay/checked_word.h) per slot and member. Not thread-safe (the store's mutex guards it). Open and Sync block on
-// the disk.
+// (replay/checked_word.h) per slot and member.
+//
+// With `sync` an entry that is set stays in memory until a commit takes it: a stored next sequence says that its rows
+// are on the disk. Not thread-safe (the store's mutex guards it), except that SyncTaken runs without the mutex. Open
+// (with `sync`), Sync and SyncTaken block on the disk.
 #ifndef DATACOM_REPLAY_CREDIT_FILE_H_
 #define DATACOM_REPLAY_CREDIT_FILE_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +36,7 @@ class CreditFile {
     std::string run_id;  // at most 255 bytes
     uint32_t slots = 0, members = 0;
     bool must_have_content = false;  // the run has sessions: a file without a header is damaged, not new
+    bool sync = false;               // entries reach the disk by commits, and Open waits until the file is there
   };
   // FAILED_PRECONDITION: a file of another version, run or size; DATA_LOSS: a damaged one.
   static absl::StatusOr<std::unique_ptr<CreditFile>> Open(const Options& options);
@@ -47,21 +53,35 @@ class CreditFile {
 
   // Reads the entries of a session that continues; DATA_LOSS, naming slot and member, when one is damaged.
   absl::Status Load(uint32_t slot);
-  void Clear(uint32_t slot);
+  void Clear(uint32_t slot);  // at once: the entries of the session before are neither stored nor committed any more
   const Entry& at(uint32_t slot, uint32_t member) const { return entries_[Index(slot, member)]; }
+  // The entry that a loss of power leaves; without sync the same as at().
+  const Entry& durable(uint32_t slot, uint32_t member) const {
+    return (sync_ ? durable_ : entries_)[Index(slot, member)];
+  }
   // REQUIRES entry.next_sequence <= entry.limit.
   void Set(uint32_t slot, uint32_t member, const Entry& entry);
   absl::Status Sync(uint32_t slot);
+  // The steps of a commit with sync. Entries that are set after Take belong to the next commit.
+  bool changed() const { return !changed_.empty(); }  // since Take
+  void Take();
+  void StoreTaken();
+  absl::Status SyncTaken() const;
+  void Finish();  // the entries taken are durable
   uint32_t slots() const { return slots_; }
 
  private:
   CreditFile(std::unique_ptr<MappedFile> file, const Options& options);
   size_t Index(uint32_t slot, uint32_t member) const { return size_t{slot} * members_ + member; }
+  void Store(size_t index, const Entry& entry);
 
   const std::unique_ptr<MappedFile> file_;
   uint64_t* const words_;  // limit and next sequence of every entry
   const uint32_t slots_, members_;
-  std::vector<Entry> entries_;
+  const bool sync_;
+  std::vector<Entry> entries_, durable_;
+  std::set<size_t> changed_;       // entries that the next commit takes
+  std::map<size_t, Entry> taken_;  // by the commit that runs
 };
 
 }  // namespace datacom

@@ -1,4 +1,4 @@
-// One actor's insert stream. With replay.sync an insert waits for the disk.
+// One actor's insert stream. With replay.sync its rows are acknowledged after the next commit of a group.
 #ifndef DATACOM_REPLAY_INSERT_STREAM_H_
 #define DATACOM_REPLAY_INSERT_STREAM_H_
 

@@ -14,6 +14,11 @@
 namespace datacom {
 namespace {
 
+size_t PageBytes() {
+  static const size_t bytes = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
 // Reserves every block. The error for a full disk names the bytes needed and free.
 absl::Status Reserve(int fd, const std::string& path, size_t bytes) {
   const int error = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
@@ -69,11 +74,18 @@ absl::Status MappedFile::Grow(const std::string& path, size_t bytes) {
 
 MappedFile::~MappedFile() { ::munmap(data_, size_); }
 
-absl::Status MappedFile::Sync(size_t offset, size_t bytes) {
-  static const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  const size_t begin = offset / page * page;
+absl::Status MappedFile::Sync(size_t offset, size_t bytes) const {
+  const size_t begin = offset / PageBytes() * PageBytes();
   if (::msync(data_ + begin, offset + bytes - begin, MS_SYNC) != 0) return ErrnoStatus(errno, "msync " + path_);
   return absl::OkStatus();
+}
+
+absl::Status MappedFile::Rewrite(size_t offset, size_t bytes) {
+  for (size_t at = offset / PageBytes() * PageBytes(); at < offset + bytes; at += PageBytes()) {
+    volatile char* const byte = data_ + at;
+    *byte = *byte;  // a store makes the page dirty
+  }
+  return Sync(offset, bytes);
 }
 
 void MappedFile::AdviseRandom() { ::madvise(data_, size_, MADV_RANDOM); }

@@ -1,6 +1,6 @@
 // A memory-mapped file whose blocks are reserved on disk, so that a write to the memory never meets a full disk. Writes
-// survive the death of this process immediately, and a loss of power after Sync. Not thread-safe; owns the mapping.
-// Opening, Grow and Sync block on the disk.
+// survive the death of this process immediately, and a loss of power after Sync. Not thread-safe, except for Sync; owns
+// the mapping. Opening, Grow, Sync and Rewrite block on the disk.
 #ifndef DATACOM_REPLAY_MAPPED_FILE_H_
 #define DATACOM_REPLAY_MAPPED_FILE_H_
 
@@ -30,8 +30,10 @@ class MappedFile {
   const char* data() const { return data_; }
   size_t size() const { return size_; }
   const std::string& path() const { return path_; }
-  // Writes the pages of [offset, offset + bytes) to the disk.
-  absl::Status Sync(size_t offset, size_t bytes);
+  // Writes the pages of [offset, offset + bytes) to the disk. Other threads may write to the memory meanwhile.
+  absl::Status Sync(size_t offset, size_t bytes) const;
+  // The same for all these pages, also those that the kernel takes for written although an earlier Sync failed.
+  absl::Status Rewrite(size_t offset, size_t bytes);
   // Turns off read-ahead, which wastes memory when reads are random (draws).
   void AdviseRandom();
 

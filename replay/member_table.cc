@@ -65,11 +65,13 @@ absl::Status MemberTable::Recover() {
                                             " failures are newer; restore both from one copy, or start a new run "
                                             "folder"));
   }
-  failures_->Truncate(failures);
+  RETURN_IF_ERROR(failures_->Truncate(failures));
+  staged_ = rows_->cursor();
+  staged_failures_ = failures;
   const uint64_t indexed = failures == 0 ? 0 : At<uint64_t>(failures_->record(failures - 1), 0) + 1;
   for (uint64_t from = std::max(rows_->first(), indexed); from < rows_->cursor(); from += options_.layout.guard) {
     Index(from, std::min(from + options_.layout.guard, rows_->cursor()));
-    RETURN_IF_ERROR(failures_->Commit(pending_failures_));
+    RETURN_IF_ERROR(failures_->Commit(staged_failures_));
   }
   const uint64_t counted = std::min(rows_->counter(kFinishedUpTo), rows_->cursor());
   for (uint64_t number = rows_->first(); number < rows_->cursor(); ++number) {
@@ -92,11 +94,10 @@ uint64_t MemberTable::NextSequence(uint32_t session) const {
 }
 
 void MemberTable::Index(uint64_t from, uint64_t to) {
-  pending_failures_ = failures_->cursor();
   for (uint64_t number = from; number < to; ++number) {
     const char* row = rows_->record(number);
     if (!(At<float>(row, layout_.cost) > 0)) continue;
-    char* record = failures_->writable(pending_failures_++);
+    char* record = failures_->writable(staged_failures_++);
     std::memcpy(record, &number, kFailureHeaderBytes);
     std::memcpy(record + kFailureHeaderBytes, row, schema_.stored_row_bytes());
   }
@@ -132,27 +133,65 @@ void MemberTable::Transpose(const std::string& columns, uint32_t count, uint32_t
 absl::Status MemberTable::Append(uint32_t session, uint64_t sequence, const std::string& columns, uint32_t count,
                                  uint32_t from) {
   while (from < count) {
-    const uint32_t piece = static_cast<uint32_t>(std::min<uint64_t>(count - from, options_.layout.guard));
-    const uint64_t base = rows_->cursor();
-    for (uint32_t done = 0; done < piece;) {
-      const uint32_t part = static_cast<uint32_t>(std::min<uint64_t>(piece - done, Ring::contiguous(base + done)));
-      Transpose(columns, count, from + done, part, base + done, session, sequence + done);
-      done += part;
-    }
-    sequence += piece;
-    Index(base, base + piece);
-    RETURN_IF_ERROR(rows_->Commit(base + piece));
-    if (pending_failures_ != failures_->cursor()) DATACOM_FAILPOINT("table.rows");
-    RETURN_IF_ERROR(failures_->Commit(pending_failures_));
-    DATACOM_FAILPOINT("table.failures");
-    for (uint32_t i = 0; i < piece; ++i) episodes_.Feed(base + i, rows_->record(base + i));
-    rows_->set_counter(kFinishedEpisodes, episodes_.finished_count());
-    rows_->set_counter(kFinishedUpTo, base + piece);
-    from += piece;
+    const uint32_t to = from + static_cast<uint32_t>(std::min<uint64_t>(count - from, room()));
+    Stage(session, sequence, columns, count, from, to);
+    RETURN_IF_ERROR(Commit());
+    sequence += to - from;
+    from = to;
   }
+  return absl::OkStatus();
+}
+
+void MemberTable::Stage(uint32_t session, uint64_t sequence, const std::string& columns, uint32_t count, uint32_t from,
+                        uint32_t to) {
+  const uint64_t base = staged_;
+  while (from < to) {
+    const uint32_t part = static_cast<uint32_t>(std::min<uint64_t>(to - from, Ring::contiguous(staged_)));
+    Transpose(columns, count, from, part, staged_, session, sequence);
+    sequence += part;
+    from += part;
+    staged_ += part;
+  }
+  Index(base, staged_);
+  for (uint64_t number = base; number < staged_; ++number) episodes_.Feed(number, rows_->record(number));
+}
+
+absl::Status MemberTable::Commit() {
+  if (!Prepare()) return absl::OkStatus();
+  RETURN_IF_ERROR(SyncRows());
+  RETURN_IF_ERROR(SyncCursors());
+  Finish();
+  return absl::OkStatus();
+}
+
+bool MemberTable::Prepare() {
+  if (staged_ == rows_->cursor()) return false;
+  rows_->Prepare(staged_);
+  failures_->Prepare(staged_failures_);
+  prepared_ = {staged_, staged_failures_, episodes_.finished_count()};
+  return true;
+}
+
+absl::Status MemberTable::SyncRows() const {
+  RETURN_IF_ERROR(rows_->SyncRecords());
+  return failures_->SyncRecords();
+}
+
+absl::Status MemberTable::SyncCursors() {
+  RETURN_IF_ERROR(rows_->SyncCursor());
+  if (prepared_.failures != failures_->cursor()) DATACOM_FAILPOINT("table.rows");
+  RETURN_IF_ERROR(failures_->SyncCursor());
+  DATACOM_FAILPOINT("table.failures");
+  return absl::OkStatus();
+}
+
+void MemberTable::Finish() {
+  rows_->Finish();
+  failures_->Finish();
+  rows_->set_counter(kFinishedEpisodes, prepared_.finished_episodes);
+  rows_->set_counter(kFinishedUpTo, prepared_.rows);
   // No draw that can still be answered needs episodes that ended before the oldest row.
   if (rows_->first() > 0) episodes_.Forget(rows_->first());
-  return absl::OkStatus();
 }
 
 absl::Status MemberTable::CheckReadable(uint64_t update, uint64_t seen) const {

@@ -1,6 +1,9 @@
 // What the replay keeps of one member: a ring of rows; a ring with copies of its failures (rows with cost > 0), which
-// outlive the rows in the main ring; its episodes. Failures and episodes are derived from rows; Open restores them. Not
-// thread-safe (the store's mutex guards it). Open, and Append with `sync`, block on the disk.
+// outlive the rows in the main ring; its episodes. Failures and episodes are derived from rows; Open restores them.
+//
+// Staged rows are written but not committed: only staged() and the episodes know them, draws do not see them. Not
+// thread-safe (the store's mutex guards it), except that SyncRows and SyncCursors run without the mutex, by one thread
+// at a time. Open, SyncRows and SyncCursors, and Append with `sync`, block on the disk.
 #ifndef DATACOM_REPLAY_MEMBER_TABLE_H_
 #define DATACOM_REPLAY_MEMBER_TABLE_H_
 
@@ -39,7 +42,9 @@ class MemberTable {
 
   // Open created the file of rows, or found it without content.
   bool fresh() const { return rows_->fresh(); }
-  uint64_t inserted() const { return rows_->cursor(); }
+  uint64_t inserted() const { return rows_->cursor(); }  // rows committed since the start of the run
+  uint64_t staged() const { return staged_; }            // and those that wait for a commit
+  uint64_t room() const { return rows_->guard() - (staged_ - rows_->cursor()); }  // rows that may be staged now
   uint64_t failures() const {
     return failures_->cursor() < options_.layout.failure_capacity ? failures_->cursor()
                                                                   : options_.layout.failure_capacity;
@@ -56,6 +61,16 @@ class MemberTable {
   // Commits rows [from, count) of a chunk (columns as in proto Chunk, `count` rows, already validated); the row at
   // `from` has `sequence` in its session. After a disk error only rows already committed are guaranteed.
   absl::Status Append(uint32_t session, uint64_t sequence, const std::string& columns, uint32_t count, uint32_t from);
+  // Stages rows [from, to) of such a chunk. REQUIRES to - from <= room().
+  void Stage(uint32_t session, uint64_t sequence, const std::string& columns, uint32_t count, uint32_t from,
+             uint32_t to);
+  // Commits what is staged. After a disk error the table must be opened again; draws may then lack failures.
+  absl::Status Commit();
+  // The steps of Commit. Rows may be staged between Prepare and Finish; they belong to the next commit.
+  bool Prepare();  // false: nothing is staged
+  absl::Status SyncRows() const;
+  absl::Status SyncCursors();
+  void Finish();
 
   // Batches and episodes of an update whose rows are all committed (`seen` = n(update), `seen_before` = n(update - 1)).
   // FAILED_PRECONDITION naming the rows when some were overwritten.
@@ -73,7 +88,7 @@ class MemberTable {
   // in the ring.
   void Transpose(const std::string& columns, uint32_t count, uint32_t from, uint32_t rows, uint64_t number,
                  uint32_t session, uint64_t sequence);
-  void Index(uint64_t from, uint64_t to);  // copies the failures of rows [from, to) behind the failure cursor
+  void Index(uint64_t from, uint64_t to);  // copies the failures of rows [from, to) into the ring of failures
   absl::Status CheckReadable(uint64_t update, uint64_t seen) const;
   uint64_t FailuresBelow(uint64_t row) const;  // failures among rows [0, row)
   // Replaces `columns` by the learning columns of `rows`.
@@ -91,8 +106,12 @@ class MemberTable {
   std::unique_ptr<Ring> failures_;  // record: u64 row number, row
   EpisodeTracker episodes_;
   std::map<uint32_t, uint64_t> next_sequences_;  // from rows, filled by Recover
-  uint64_t pending_failures_ = 0;                // failure cursor to commit after the rows
-  std::vector<uint64_t> numbers_;                // scratch memory of Draw
+  uint64_t staged_ = 0;
+  uint64_t staged_failures_ = 0;  // the failures of all staged rows are copied up to here
+  struct {
+    uint64_t rows = 0, failures = 0, finished_episodes = 0;
+  } prepared_;
+  std::vector<uint64_t> numbers_;  // scratch memory of Draw
   std::vector<const char*> pointers_;
 };
 

@@ -53,6 +53,7 @@ class RangeStream : public grpc::ServerWriteReactor<v1::RowRange> {
 
 ReplayService::ReplayService(Store* store, Metrics* metrics, std::chrono::milliseconds tick_period)
     : store_(store), metrics_(std::make_unique<ReplayMetrics>(metrics, store->options().folder)) {
+  if (store->options().experiment.replay().sync()) committer_ = std::thread([this] { CommitLoop(); });
   if (tick_period.count() > 0) ticker_ = std::thread([this, tick_period] { TickLoop(tick_period); });
 }
 
@@ -63,6 +64,8 @@ ReplayService::~ReplayService() {
     stop_changed_.NotifyAll();
   }
   if (ticker_.joinable()) ticker_.join();
+  store_->StopCommits();
+  if (committer_.joinable()) committer_.join();
 }
 
 grpc::ServerUnaryReactor* ReplayService::Register(grpc::CallbackServerContext* context,
@@ -149,6 +152,13 @@ void ReplayService::Tick() {
   for (const auto& listener : Listeners()) listener->OnTick();
 }
 
+void ReplayService::CommitLoop() {
+  while (store_->AwaitStaged()) {
+    (void)store_->Commit();  // a failure is told to every stream, and ends the loop
+    NotifyAll();
+  }
+}
+
 void ReplayService::TickLoop(std::chrono::milliseconds period) {
   Clock::Time last = Clock::Real().Now();
   while (true) {
@@ -179,6 +189,7 @@ void ReplayService::Drain() {
     MutexLock lock(&mutex_);
     draining_ = true;
   }
+  (void)store_->Commit();  // without it the actors send the rows again
   for (const auto& listener : Listeners()) listener->Close(ToGrpc(CheckOpen()));
 }
 

@@ -44,8 +44,8 @@ class ReplayService : public v1::Replay::CallbackService {
 
   // Calls Store::Tick, logs its errors and ticks the streams, which then send wait messages.
   void Tick();
-  // Accepts no more rows, actors or learners, sends what is committed and ends the streams with UNAVAILABLE.
-  // Idempotent.
+  // Accepts no more rows, actors or learners, commits what is staged, sends what is committed and ends the streams with
+  // UNAVAILABLE. Idempotent. Blocks on the disk with replay.sync.
   void Drain();
   bool draining() const;
   Store* store() { return store_; }
@@ -59,6 +59,7 @@ class ReplayService : public v1::Replay::CallbackService {
 
  private:
   std::vector<std::shared_ptr<StoreListener>> Listeners() const;
+  void CommitLoop();
   void TickLoop(std::chrono::milliseconds period);
 
   Store* const store_;
@@ -70,6 +71,7 @@ class ReplayService : public v1::Replay::CallbackService {
   absl::Status tick_status_ ABSL_GUARDED_BY(mutex_);  // of the newest Store::Tick; logged when it changes
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread ticker_;
+  std::thread committer_;  // with replay.sync
 };
 
 }  // namespace datacom

@@ -169,6 +169,7 @@ absl::StatusOr<std::unique_ptr<Ring>> Ring::Open(const Options& options) {
   std::unique_ptr<Ring> ring(new Ring(std::move(file), options));
   ring->fresh_ = fresh;
   RETURN_IF_ERROR(ring->Load());
+  if (options.sync) RETURN_IF_ERROR(ring->RewriteNewest());
   return ring;
 }
 
@@ -217,13 +218,23 @@ absl::Status Ring::LoadNumbers() {
 
 absl::Status Ring::Load() {
   RETURN_IF_ERROR(LoadNumbers());
+  next_.cursor = cursor_;
   for (uint64_t block = first() / kRingBlockRecords; block * kRingBlockRecords < cursor_; ++block) {
     ASSIGN_OR_RETURN(const int found, FindSum(block));
     if (cursor_ - block * kRingBlockRecords >= kRingBlockRecords) continue;
-    open_crc_ = SumOf(block * kRingBlockRecords, cursor_, 0);
-    next_sum_ = 1 - found;
+    next_.open_crc = SumOf(block * kRingBlockRecords, cursor_, 0);
+    next_.sum = 1 - found;
   }
   return absl::OkStatus();
+}
+
+// The process before may have died, or met a failing disk, between storing records and cursor and syncing them. What
+// is recovered counts as committed, so it must be on the disk. At most `guard` records were not committed.
+absl::Status Ring::RewriteNewest() {
+  RETURN_IF_ERROR(ForPlaces(cursor_ - std::min(cursor_, guard_), cursor_,
+                            [this](size_t offset, size_t bytes) { return file_->Rewrite(offset, bytes); }));
+  RETURN_IF_ERROR(file_->Sync(0, file_->size()));  // a process without sync has left older records, too
+  return file_->Rewrite(0, kRingHeaderBytes);
 }
 
 std::atomic_ref<uint64_t> Ring::StoredSum(uint64_t block, int index) const {
@@ -289,53 +300,70 @@ absl::Status Ring::CopyBlock(uint64_t block, uint64_t end, std::string* records)
   }
 }
 
-absl::Status Ring::SyncRecords(uint64_t from, uint64_t to) {
+template <typename Write>
+absl::Status Ring::ForPlaces(uint64_t from, uint64_t to, const Write& write) const {
+  if (from == to) return absl::OkStatus();
   const uint64_t first = from / kRingBlockRecords % count_, last = (to - 1) / kRingBlockRecords % count_;
   const uint64_t bytes = RingBlockBytes(record_bytes_);
-  if (first <= last) return file_->Sync(kRingHeaderBytes + first * bytes, (last - first + 1) * bytes);
-  RETURN_IF_ERROR(file_->Sync(kRingHeaderBytes + first * bytes, (count_ - first) * bytes));
-  return file_->Sync(kRingHeaderBytes, (last + 1) * bytes);
+  if (first <= last) return write(kRingHeaderBytes + first * bytes, (last - first + 1) * bytes);
+  RETURN_IF_ERROR(write(kRingHeaderBytes + first * bytes, (count_ - first) * bytes));
+  return write(kRingHeaderBytes, (last + 1) * bytes);
+}
+
+absl::Status Ring::SyncRange(uint64_t from, uint64_t to) const {
+  return ForPlaces(from, to, [this](size_t offset, size_t bytes) { return file_->Sync(offset, bytes); });
 }
 
 void Ring::StoreCursor(uint64_t cursor) {
-  cursor_ = cursor;
   std::atomic_ref<uint64_t>(HeaderOf(file_.get())->cursor)
       .store(CheckedWord(cursor, kCursorPlace), std::memory_order_release);
 }
 
 absl::Status Ring::Commit(uint64_t cursor) {
-  if (cursor == cursor_) return absl::OkStatus();
-  uint32_t crc = open_crc_;
-  int next = next_sum_;
-  for (uint64_t from = cursor_; from < cursor;) {
+  Prepare(cursor);
+  RETURN_IF_ERROR(SyncRecords());
+  RETURN_IF_ERROR(SyncCursor());
+  Finish();
+  return absl::OkStatus();
+}
+
+void Ring::Prepare(uint64_t cursor) {
+  for (uint64_t from = next_.cursor; from < cursor;) {
     const uint64_t to = std::min(cursor, from + contiguous(from)), block = from / kRingBlockRecords;
-    crc = SumOf(from, to, crc);
-    const Sum sum{static_cast<uint32_t>(to - block * kRingBlockRecords), crc};
-    StoredSum(block, next).store(std::bit_cast<uint64_t>(sum), std::memory_order_release);
-    next = to % kRingBlockRecords == 0 ? 0 : 1 - next;
+    next_.open_crc = SumOf(from, to, next_.open_crc);
+    const Sum sum{static_cast<uint32_t>(to - block * kRingBlockRecords), next_.open_crc};
+    StoredSum(block, next_.sum).store(std::bit_cast<uint64_t>(sum), std::memory_order_release);
+    next_.sum = to % kRingBlockRecords == 0 ? 0 : 1 - next_.sum;
     from = to;
   }
-  if (sync_) RETURN_IF_ERROR(SyncRecords(cursor_, cursor));
-  open_crc_ = crc;
-  next_sum_ = next;
+  next_.cursor = cursor;
+}
+
+absl::Status Ring::SyncRecords() const { return sync_ ? SyncRange(cursor_, next_.cursor) : absl::OkStatus(); }
+
+absl::Status Ring::SyncCursor() {
+  if (next_.cursor == cursor_) return absl::OkStatus();
   DATACOM_FAILPOINT("ring.records");
-  StoreCursor(cursor);
+  StoreCursor(next_.cursor);
   DATACOM_FAILPOINT("ring.cursor");
   return sync_ ? file_->Sync(0, kRingHeaderBytes) : absl::OkStatus();
 }
 
-void Ring::Truncate(uint64_t cursor) {
-  if (cursor >= cursor_) return;
+absl::Status Ring::Truncate(uint64_t cursor) {
+  if (cursor >= cursor_) return absl::OkStatus();
   const uint64_t block = cursor / kRingBlockRecords, from = block * kRingBlockRecords;
-  next_sum_ = 0;
+  next_.sum = 0;
   if (cursor > from) {
-    open_crc_ = SumOf(from, cursor, 0);
-    const Sum sum{static_cast<uint32_t>(cursor - from), open_crc_};
+    next_.open_crc = SumOf(from, cursor, 0);
+    const Sum sum{static_cast<uint32_t>(cursor - from), next_.open_crc};
     const int index = 1 - FindSum(block).value_or(0);  // the sum up to cursor_ stays until the cursor is stored
     StoredSum(block, index).store(std::bit_cast<uint64_t>(sum), std::memory_order_release);
-    next_sum_ = 1 - index;
+    next_.sum = 1 - index;
+    if (sync_) RETURN_IF_ERROR(SyncRange(from, cursor));
   }
   StoreCursor(cursor);
+  cursor_ = next_.cursor = cursor;
+  return sync_ ? file_->Sync(0, kRingHeaderBytes) : absl::OkStatus();
 }
 
 std::string Ring::run_id() const { return RunOf(HeaderOf(file_.get())->identity); }

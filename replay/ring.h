@@ -8,7 +8,11 @@
 // of the committed records. Records being written never share a block with readable ones of an earlier round: a crash
 // in the middle destroys no readable record.
 //
-// Not thread-safe (the store's mutex guards it). Open, and Commit with `sync`, block on the disk.
+// With `sync` a commit waits for the disk twice: the records and their sums must be on the disk before the cursor is
+// stored, or a loss of power could leave a cursor without its records.
+//
+// Not thread-safe (the store's mutex guards it), except that SyncRecords and SyncCursor run without the mutex, by one
+// thread at a time. Open, SyncRecords and SyncCursor, and Commit with `sync`, block on the disk.
 #ifndef DATACOM_REPLAY_RING_H_
 #define DATACOM_REPLAY_RING_H_
 
@@ -34,7 +38,7 @@ class Ring {
     uint64_t record_bytes = 0;  // multiple of 8
     uint64_t kept = 0;          // readable records; a file that keeps more stays as it is, one that keeps fewer grows
     uint64_t guard = 0;         // largest number of records between two commits
-    bool sync = false;          // Commit returns only after msync
+    bool sync = false;          // Commit returns only after msync, and Open only once all records are on the disk
   };
   // FAILED_PRECONDITION, naming the file, what differs (version, schema, run, size) and what to do; DATA_LOSS, naming
   // file and records, when a checksum is wrong. These errors leave the file as it was, except that they may complete a
@@ -59,11 +63,16 @@ class Ring {
   char* writable(uint64_t number) { return Place(number); }
   // Number of records from `number` on that are contiguous in memory, up to the end of their block.
   static uint64_t contiguous(uint64_t number) { return kRingBlockRecords - number % kRingBlockRecords; }
-  // Commits all records below `cursor`. After a disk error cursor() may have moved although the records need not be on
-  // the disk.
+  // Commits all records below `cursor`: the four steps below. After a disk error cursor() has not moved, the file may
+  // hold the new cursor or the old one, and the ring must be opened again before the next commit.
   absl::Status Commit(uint64_t cursor);
+  // The steps of a commit. Between Prepare and Finish the next records may be written, up to cursor() + guard().
+  void Prepare(uint64_t cursor);     // stores the sums
+  absl::Status SyncRecords() const;  // with sync: waits until records and sums are on the disk
+  absl::Status SyncCursor();         // stores the cursor; with sync: waits until it is on the disk
+  void Finish() { cursor_ = next_.cursor; }
   // Drops the records from `cursor` on (to recover a table that is derived from another). REQUIRES cursor >= first().
-  void Truncate(uint64_t cursor);
+  absl::Status Truncate(uint64_t cursor);
 
   // The cursor that the file holds now; DATA_LOSS when it is damaged.
   absl::StatusOr<uint64_t> StoredCursor() const;
@@ -92,17 +101,24 @@ class Ring {
   std::atomic_ref<uint64_t> StoredSum(uint64_t block, int index) const;
   uint32_t SumOf(uint64_t from, uint64_t to, uint32_t before) const;  // of records of one block
   absl::StatusOr<int> FindSum(uint64_t block) const;
-  absl::Status SyncRecords(uint64_t from, uint64_t to);
+  // Calls write(offset, bytes) for the one or two places in the file that hold records [from, to).
+  template <typename Write>
+  absl::Status ForPlaces(uint64_t from, uint64_t to, const Write& write) const;
+  absl::Status SyncRange(uint64_t from, uint64_t to) const;
+  absl::Status RewriteNewest();
   void StoreCursor(uint64_t cursor);
 
   const std::unique_ptr<MappedFile> file_;
   const uint64_t kept_, guard_, count_, record_bytes_;  // count_: of blocks
   const bool sync_;
   char* const blocks_;
-  uint64_t cursor_ = 0;                // copy of the number in the file
-  uint64_t counters_[kCounters] = {};  // likewise
-  uint32_t open_crc_ = 0;              // of the records of the block that the cursor is in
-  int next_sum_ = 0;                   // which sum of that block the next commit overwrites
+  uint64_t cursor_ = 0;
+  struct {
+    uint64_t cursor = 0;    // that of the prepared commit; cursor_ when there is none
+    uint32_t open_crc = 0;  // of the records of the block that it is in
+    int sum = 0;            // which sum of that block the commit after it overwrites
+  } next_;
+  uint64_t counters_[kCounters] = {};  // copies of the numbers in the file
   bool fresh_ = false;
 };
 

@@ -37,7 +37,7 @@ absl::StatusOr<std::unique_ptr<SessionTable>> SessionTable::Open(const Options& 
   const auto slots = static_cast<uint32_t>(SessionSlots(options.members));
   const bool has_sessions = FileExists(table->path());
   ASSIGN_OR_RETURN(table->credit_, CreditFile::Open({CreditPath(options.folder), options.run_id, slots, options.members,
-                                                     /*must_have_content=*/has_sessions}));
+                                                     /*must_have_content=*/has_sessions, options.sync}));
   RETURN_IF_ERROR(table->Load());
   return table;
 }
@@ -209,7 +209,8 @@ absl::StatusOr<Session*> SessionTable::Register(const std::string& actor, uint64
   session.number = options_.lockstep ? session.first_member + 1 : next_session_;
   next_session_ = std::max(next_session_, session.number + 1);
   credit_->Clear(session.slot);
-  RETURN_IF_ERROR(SyncCredit(session));  // before Save: a saved session must not inherit another one's credit
+  // Before Save: a saved session must not inherit another one's credit.
+  if (options_.sync) RETURN_IF_ERROR(credit_->Sync(session.slot));
   Session* stored = &(living_[session.number] = session);
   actors_[session.number] = actor;
   while (actors_.size() > kKeptNames + living_.size()) ForgetName();

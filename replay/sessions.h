@@ -51,7 +51,7 @@ class SessionTable {
     std::string run_id;
     uint32_t members = 1;
     bool lockstep = false;
-    bool sync = false;  // credit reaches the disk before it is sent
+    bool sync = false;  // see CreditFile
     Clock::Time::duration lease{};
     const Clock* clock = nullptr;
   };
@@ -86,10 +86,11 @@ class SessionTable {
   void SetCredit(const Session& session, uint32_t member, const CreditFile::Entry& entry) {
     credit_->Set(session.slot, member, entry);
   }
-  // With sync: returns once the session's credit is on the disk.
-  absl::Status SyncCredit(const Session& session) {
-    return options_.sync ? credit_->Sync(session.slot) : absl::OkStatus();
+  // The credit that may be sent.
+  const CreditFile::Entry& durable_credit(const Session& session, uint32_t member) const {
+    return credit_->durable(session.slot, member);
   }
+  CreditFile* credit_file() { return credit_.get(); }
   // Rows granted to living sessions but not committed.
   uint64_t Outstanding(uint32_t member) const;
 

@@ -64,6 +64,7 @@ absl::Status CheckDrawSize(const RowSchema& schema, const v1::Experiment& experi
 Store::Store(const RowSchema& schema, const Options& options)
     : schema_(schema),
       options_(options),
+      sync_(options.experiment.replay().sync()),
       limiter_(LimiterOptions(options.experiment)),
       started_(options.clock->Now()),
       credit_(limiter_, static_cast<uint32_t>(options.experiment.members_size())),
@@ -95,7 +96,7 @@ absl::Status Store::Recover() {
   duplicates_.assign(members, 0);
   ASSIGN_OR_RETURN(sessions_,
                    SessionTable::Open({options_.folder, options_.run_id, members, options_.experiment.run().lockstep(),
-                                       options_.experiment.replay().sync(), options_.lease, options_.clock}));
+                                       sync_, options_.lease, options_.clock}));
   RETURN_IF_ERROR(CheckSessionNumbers());
   std::vector<uint32_t> living;
   for (auto& [number, session] : sessions_->living()) {
@@ -108,7 +109,7 @@ absl::Status Store::Recover() {
   }
   for (auto& table : members_) table->mutable_episodes()->AbandonAllBut(living);
   credit_.CountLanes(*sessions_);
-  return absl::OkStatus();
+  return CommitStaged();
 }
 
 // Rows name the sessions that wrote them. A lost file of sessions would give their numbers to new ones.
@@ -153,7 +154,8 @@ void Store::EndSessions(const std::vector<uint32_t>& ended) {
 }
 
 void Store::Grant(uint32_t member) {
-  credit_.Grant(member, members_[member]->inserted(), completed_update_, sessions_.get());
+  credit_.Grant(member, members_[member]->staged(), completed_update_, sessions_.get());
+  if (sync_) staged_.NotifyAll();
 }
 
 void Store::GrantAll() {
@@ -172,13 +174,15 @@ absl::StatusOr<v1::RegisterReply> Store::Register(const std::string& actor, uint
   const Session& session = **registered;
   v1::RegisterReply reply;
   reply.set_session(session.number);
-  reply.set_experiment(options_.experiment_text);
   reply.set_first_member(session.first_member);
   reply.set_member_count(session.member_count);
+  reply.set_experiment(options_.experiment_text);
   reply.set_lease_seconds(Seconds(options_.lease));
   if (!options_.experiment.run().lockstep()) return reply;
-  for (uint32_t member = session.first_member; session.serves(member); ++member) {
-    const EpisodeSummary episode = members_[member]->episodes().OpenOrNext(session.number, 0);
+  RETURN_IF_ERROR(CommitStaged());  // the actor continues after the rows of the process before it
+  for (uint32_t i = 0; i < reply.member_count(); ++i) {
+    const uint32_t member = reply.first_member() + i;
+    const EpisodeSummary episode = members_[member]->episodes().OpenOrNext(reply.session(), 0);
     v1::OpenEpisode* open = reply.add_open_episodes();
     open->set_member(member);
     open->set_episode(episode.episode);
@@ -241,60 +245,76 @@ absl::Status Store::DiskFailed(const absl::Status& why) {
   return health_;
 }
 
+absl::Status Store::CheckCredit(const Session& session, const v1::Chunk& chunk) const {
+  const uint32_t member = chunk.member();
+  const CreditFile::Entry& entry = sessions_->credit(session, member);
+  const uint64_t first = chunk.first_sequence(), end = first + chunk.row_count(), next = entry.next_sequence;
+  if (first > next) {
+    return absl::OutOfRangeError(absl::StrCat("gap: session ", session.number, ", member ", member, ": sequence ", next,
+                                              " is expected, the chunk begins with ", first));
+  }
+  if (end > entry.limit) {
+    return absl::ResourceExhaustedError(absl::StrCat("beyond the credit: session ", session.number, ", member ", member,
+                                                     ": credit ends before sequence ", entry.limit,
+                                                     ", the chunk before ", end));
+  }
+  if (members_[member]->staged() + (end - next) > limiter_.schedule().env_steps) {
+    return absl::ResourceExhaustedError(absl::StrCat("beyond run.env_steps: member ", member, " has ",
+                                                     members_[member]->staged(), " of ", limiter_.schedule().env_steps,
+                                                     " rows, the chunk ", end - next, " more"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Store::StoreRows(Session* session, const v1::Chunk& chunk) {
+  const uint32_t member = chunk.member();
+  MemberTable* table = members_[member].get();
+  CreditFile::Entry entry = sessions_->credit(*session, member);
+  const auto from = static_cast<uint32_t>(entry.next_sequence - chunk.first_sequence());
+  uint32_t to = chunk.row_count();
+  if (sync_) {
+    to = static_cast<uint32_t>(std::min<uint64_t>(to, from + table->room()));
+    table->Stage(session->number, entry.next_sequence, chunk.columns(), chunk.row_count(), from, to);
+  } else {
+    RETURN_IF_ERROR(table->Append(session->number, entry.next_sequence, chunk.columns(), chunk.row_count(), from));
+  }
+  DATACOM_FAILPOINT("store.rows");
+  entry.next_sequence += to - from;
+  sessions_->SetCredit(*session, member, entry);
+  DATACOM_FAILPOINT("store.credit");
+  session->rows += to - from;
+  session->last_row = options_.clock->Now();
+  counters_.inserted += to - from;
+  Grant(member);
+  return absl::OkStatus();
+}
+
 absl::Status Store::Insert(uint32_t session_number, uint64_t stream, const v1::Chunk& chunk, v1::InsertReply* reply) {
   MutexLock lock(&mutex_);
   RETURN_IF_ERROR(health_);
   ASSIGN_OR_RETURN(Session * session, FindStream(session_number, stream));
-  const absl::Status valid = CheckChunk(*session, chunk);
-  if (!valid.ok()) {
+  if (const absl::Status valid = CheckChunk(*session, chunk); !valid.ok()) {
     Reject(chunk, valid, reply);
     return absl::OkStatus();
   }
   const uint32_t member = chunk.member();
-  CreditFile::Entry entry = sessions_->credit(*session, member);
-  const uint64_t first = chunk.first_sequence(), end = first + chunk.row_count(), next = entry.next_sequence;
-  if (end <= next) {
-    duplicates_[member] += chunk.row_count();
-    counters_.duplicates += chunk.row_count();
-    return absl::OkStatus();
+  const uint64_t first = chunk.first_sequence(), end = first + chunk.row_count();
+  const uint64_t next = sessions_->credit(*session, member).next_sequence;
+  if (end > next) {
+    if (const absl::Status fits = CheckCredit(*session, chunk); !fits.ok()) {
+      Reject(chunk, fits, reply);
+      return absl::OkStatus();
+    }
   }
-  if (first > next) {
-    Reject(chunk,
-           absl::OutOfRangeError(absl::StrCat("gap: session ", session_number, ", member ", member, ": sequence ", next,
-                                              " is expected, the chunk begins with ", first)),
-           reply);
-    return absl::OkStatus();
-  }
-  if (end > entry.limit) {
-    Reject(chunk,
-           absl::ResourceExhaustedError(absl::StrCat("beyond the credit: session ", session_number, ", member ", member,
-                                                     ": credit ends before sequence ", entry.limit,
-                                                     ", the chunk before ", end)),
-           reply);
-    return absl::OkStatus();
-  }
-  if (members_[member]->inserted() + (end - next) > limiter_.schedule().env_steps) {
-    Reject(chunk,
-           absl::ResourceExhaustedError(
-               absl::StrCat("beyond run.env_steps: member ", member, " has ", members_[member]->inserted(), " of ",
-                            limiter_.schedule().env_steps, " rows, the chunk ", end - next, " more")),
-           reply);
-    return absl::OkStatus();
-  }
-  const uint32_t known = static_cast<uint32_t>(next - first);
-  const absl::Status committed =
-      members_[member]->Append(session_number, next, chunk.columns(), chunk.row_count(), known);
-  if (!committed.ok()) return DiskFailed(committed);
-  DATACOM_FAILPOINT("store.rows");
-  entry.next_sequence = end;
-  sessions_->SetCredit(*session, member, entry);
-  DATACOM_FAILPOINT("store.credit");
-  session->rows += end - next;
-  session->last_row = options_.clock->Now();
-  counters_.inserted += end - next;
-  counters_.duplicates += known;
+  const uint64_t known = std::min(end, next) - first;
   duplicates_[member] += known;
-  Grant(member);
+  counters_.duplicates += known;
+  while (sessions_->credit(*session, member).next_sequence < end) {
+    if (const absl::Status stored = StoreRows(session, chunk); !stored.ok()) return DiskFailed(stored);
+    if (sessions_->credit(*session, member).next_sequence == end) break;
+    RETURN_IF_ERROR(CommitGroup());  // makes room; other calls have run meanwhile
+    ASSIGN_OR_RETURN(session, FindStream(session_number, stream));
+  }
   return absl::OkStatus();
 }
 
@@ -308,14 +328,11 @@ absl::StatusOr<bool> Store::Progress(uint32_t session_number, uint64_t stream, I
   sent->min_policy_update.resize(session->member_count);
   bool changed = !sent->opened;
   for (uint32_t i = 0; i < session->member_count; ++i) {
-    const CreditFile::Entry& entry = sessions_->credit(*session, session->first_member + i);
+    const CreditFile::Entry& entry = sessions_->durable_credit(*session, session->first_member + i);
     changed |= entry.next_sequence != sent->next_sequence[i] || entry.limit != sent->limit[i];
   }
-  // The actor continues from this reply, so it must hold even after a loss of power.
-  const absl::Status synced = changed ? sessions_->SyncCredit(*session) : absl::OkStatus();
-  if (!synced.ok()) return DiskFailed(synced);
   for (uint32_t i = 0; i < session->member_count; ++i) {
-    const CreditFile::Entry& entry = sessions_->credit(*session, session->first_member + i);
+    const CreditFile::Entry& entry = sessions_->durable_credit(*session, session->first_member + i);
     if (!sent->opened || entry.next_sequence != sent->next_sequence[i]) {
       v1::Committed* committed = reply->add_committed();
       committed->set_member(session->first_member + i);

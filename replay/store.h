@@ -1,9 +1,15 @@
 // The replay without transport: the rows of every member, sessions, credit and draws (proto/datacom/v1/replay.proto).
 //
-// Thread-safe: one mutex guards everything. Calls take microseconds, except that beginning and ending a session waits
-// until a small file is on the disk, and with replay.sync every Insert waits until its rows are. No call waits for
-// another peer: the caller (the service) retries after a change. Time comes from Options::clock; only leases, rates and
-// wait messages depend on it.
+// With replay.sync rows and credit are committed in groups (store_commit.cc). Insert stages rows and returns; one
+// Commit writes all rows and credit that wait, with the same number of syncs for one chunk as for many, and without the
+// mutex. Acknowledgements, credit and draws know only what is committed, so no peer is ever ahead of the disk. Commit
+// belongs to a thread of the service: Insert and Announce run in callbacks of gRPC, which must not block, and a caller
+// that committed for all others could not read its own stream meanwhile.
+//
+// Thread-safe: one mutex guards everything. Calls take microseconds, except for Open, Commit, AwaitStaged, beginning
+// and ending a session (a small file must reach the disk), and an Insert with replay.sync that finds
+// Options::guard_rows rows staged: these block on the disk. No call waits for another peer: the caller (the service)
+// retries after a change. Time comes from Options::clock; only leases, rates and wait messages depend on it.
 #ifndef DATACOM_REPLAY_STORE_H_
 #define DATACOM_REPLAY_STORE_H_
 
@@ -74,9 +80,9 @@ class Store {
   // NOT_FOUND and ALREADY_EXISTS as SessionTable::Find.
   absl::StatusOr<uint64_t> Connect(uint32_t session, uint64_t incarnation);
   void Disconnect(uint32_t session, uint64_t stream);
-  // Commits the rows of the chunk that are new. For an unacceptable chunk it adds a Rejection to `reply` and returns
-  // OK. An error ends the stream: NOT_FOUND (the session ended), ALREADY_EXISTS (another start replaced it), ABORTED
-  // (another stream took over), UNAVAILABLE (the disk failed).
+  // Commits the rows of the chunk that are new; with replay.sync, stages them. For an unacceptable chunk it adds a
+  // Rejection to `reply` and returns OK. An error ends the stream: NOT_FOUND (the session ended), ALREADY_EXISTS
+  // (another start replaced it), ABORTED (another stream took over), UNAVAILABLE (the disk failed).
   absl::Status Insert(uint32_t session, uint64_t stream, const v1::Chunk& chunk, v1::InsertReply* reply);
   // Adds to `reply` what changed since `sent`, and updates `sent`. Returns whether anything changed. Errors as Insert.
   absl::StatusOr<bool> Progress(uint32_t session, uint64_t stream, InsertProgress* sent, v1::InsertReply* reply);
@@ -98,6 +104,12 @@ class Store {
   void Info(v1::ReplayInfo* info) const;
   // Ends expired sessions and updates wait messages; call a few times per second. Errors are disk errors.
   absl::Status Tick();
+  // With replay.sync: returns once all that was inserted and granted before the call is on the disk. UNAVAILABLE after
+  // the disk failed: what was not acknowledged is lost or committed, which the next Open finds out.
+  absl::Status Commit();
+  // Waits until something must be committed. False without replay.sync, after StopCommits, and after the disk failed.
+  bool AwaitStaged();
+  void StopCommits();
   // Not OK after the disk failed: inserts and draws fail, committed rows stay readable.
   absl::Status health() const;
   bool Complete() const;  // all rows are committed and the last update is done
@@ -122,6 +134,13 @@ class Store {
   absl::Status DiskFailed(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Reject(const v1::Chunk& chunk, const absl::Status& why, v1::InsertReply* reply)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Why the chunk may not follow the rows of its session.
+  absl::Status CheckCredit(const Session& session, const v1::Chunk& chunk) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Commits those of the rows [next sequence, end of the chunk) for which the member's ring has room, or stages them.
+  absl::Status StoreRows(Session* session, const v1::Chunk& chunk) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Staged() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CommitStaged() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CommitGroup() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Finished() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void UpdateWaits() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string DescribeSessions(uint32_t member) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -130,6 +149,7 @@ class Store {
 
   const RowSchema schema_;
   const Options options_;
+  const bool sync_;
   const Limiter limiter_;
   const Clock::Time started_;
   std::unique_ptr<FolderLock> lock_;
@@ -146,6 +166,10 @@ class Store {
   StoreCounters counters_ ABSL_GUARDED_BY(mutex_);
   RateMeter rows_rate_ ABSL_GUARDED_BY(mutex_);  // fed by Tick
   absl::Status health_ ABSL_GUARDED_BY(mutex_);
+  CondVar staged_, committed_;                       // something is staged; a group is over
+  bool committing_ ABSL_GUARDED_BY(mutex_) = false;  // a thread writes a group
+  uint64_t groups_ ABSL_GUARDED_BY(mutex_) = 0;      // that are over
+  bool stop_commits_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace datacom

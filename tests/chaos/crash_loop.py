@@ -39,7 +39,7 @@ NOT_THE_LEARNERS = ("replay", "cluster", "logs")  # in the run's folder
 TESTS = os.path.join(os.path.dirname(BIN), "tests")
 # Failpoints and about how often a run passes them. `trainer` passes once per update, `records.*cut` once per start of the learner.
 FAILPOINTS = {"file.written": 60, "file.renamed": 60, "ring.records": 400, "ring.cursor": 400, "table.rows": 60, "table.failures": 200,
-              "store.rows": 200, "store.credit": 200, "trainer.episodes": 600, "trainer.announced": 600, "records.flushed": 14,
+              "store.rows": 200, "store.credit": 200, "group.rows": 200, "group.cursors": 200, "group.credit": 200, "trainer.episodes": 600, "trainer.announced": 600, "records.flushed": 14,
               "records.uncut": 2, "records.cut": 2, "checkpoint.replaced": 16, "checkpoint.renamed": 16}
 ERRORS = ("msync EIO", "msync ENOSPC", "fsync EIO", "fsync ENOSPC", "rename EIO", "rename ENOSPC", "write ENOSPC\nfallocate ENOSPC\nfsync ENOSPC")
 PLAYING = set()  # the rounds that run
@@ -62,7 +62,8 @@ class Round(Training):
         self.lockstep = choose() < 0.5 if lockstep is None else lockstep
         self.wrap = not self.lockstep and choose() < 0.25  # the rings' first rows are overwritten
         self.steps = 2500 if self.wrap else 1500
-        sync = kind in ("power", "disk") or choose() < 0.3
+        name = list(FAILPOINTS)[seed // 3 % len(FAILPOINTS)]  # of the first failpoint: every third round, each in turn
+        sync = kind in ("power", "disk") or choose() < 0.3 or (kind == "failpoint" and name.startswith("group."))
         settings = ["network.actor_hidden=[16,16]", "network.critic_hidden=[16,16]", "network.constraint_hidden=[16,16]", "replay.min_size=200",
                     f"run.steps_per_epoch={EPOCH}", "run.eval_episodes=1", f"run.checkpoint_updates={CHECKPOINT}", "task_options.horizon=120",
                     "hyper.delta_warmup=600", f"schedule.updates_per_step={0.25 if self.wrap else 0.5}", f"replay.sync={str(sync).lower()}"]
@@ -158,7 +159,7 @@ class Round(Training):
         self.bin = os.path.join(TESTS, "failpoints")
         second, names = self.random.random() < 0.4, list(FAILPOINTS)
         for count in range(1 + second):
-            name = self.random.choice(names) if count else names[self.seed // 3 % len(names)]  # every third round: each in turn
+            name = self.random.choice(names) if count else names[self.seed // 3 % len(names)]
             order = f"{name}:{self.random.randint(1, FAILPOINTS[name] if count == 0 else max(2, FAILPOINTS[name] // 4))}"
             self.events.append(order)
             counter = self.path(f"passes_{count}")

@@ -17,13 +17,14 @@ using testing::kLong;
 constexpr int kRounds = 20;
 constexpr uint64_t kRowsARound = 400;
 
-v1::Experiment KillExperiment() {
+v1::Experiment KillExperiment(bool sync) {
   v1::Experiment experiment;
   experiment.set_name("kill");
   experiment.set_task("cartpole");
   experiment.set_algorithm("datacom");
   experiment.mutable_run()->set_env_steps(100000);
   experiment.mutable_replay()->set_min_size(50000);  // no learner in this test
+  experiment.mutable_replay()->set_sync(sync);
   experiment.add_members()->set_seed(1);
   return experiment;
 }
@@ -65,9 +66,11 @@ void ExpectRowsInOrder(const std::shared_ptr<grpc::Channel>& channel, const RowS
   EXPECT_EQ(next, rows);
 }
 
-TEST(ReplayKillTest, EveryAcknowledgedRowIsKeptOnceOverTwentyKills) {
+class ReplayKillTest : public ::testing::TestWithParam<bool> {};
+
+TEST_P(ReplayKillTest, EveryAcknowledgedRowIsKeptOnceOverTwentyKills) {
   testing::TemporaryFolder folder;
-  testing::ReplayProcess replay(folder.path(), KillExperiment());
+  testing::ReplayProcess replay(folder.path(), KillExperiment(/*sync=*/GetParam()));
   ASSERT_NO_FATAL_FAILURE(replay.Start());
   const auto channel = MakeChannel(replay.address());
   const auto info = GetReplayInfo(channel, kLong);
@@ -103,6 +106,8 @@ TEST(ReplayKillTest, EveryAcknowledgedRowIsKeptOnceOverTwentyKills) {
   ExpectRowsInOrder(channel, schema, rows);
   EXPECT_EQ(GetReplayInfo(channel, kLong)->members(0).inserted(), rows) << "no row is stored twice";
 }
+
+INSTANTIATE_TEST_SUITE_P(Sync, ReplayKillTest, ::testing::Bool());
 
 }  // namespace
 }  // namespace datacom

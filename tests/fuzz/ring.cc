@@ -84,7 +84,7 @@ void Use(std::unique_ptr<Ring> ring, uint64_t kept) {
   ring->set_counter(1, before);
   std::string held = Records(*ring, ReadBytes(Path()), ring->kept());
   for (const uint64_t cursor : {before + kGuard + 3, before + kGuard}) {
-    ring->Truncate(cursor);
+    MustAccept(ring->Truncate(cursor));
     held.resize((cursor - ring->first()) * kRecordBytes);
     const uint64_t first = ring->first();
     ring = nullptr;

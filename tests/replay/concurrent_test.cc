@@ -15,11 +15,14 @@ using testing::Client;
 using testing::MakeChunk;
 using testing::SimpleRows;
 
-TEST(StoreTest, ConcurrentActorsLearnerAndQueriesEndWithExactlyTheRunsRows) {
+class ConcurrentStoreTest : public ::testing::TestWithParam<bool> {};
+
+TEST_P(ConcurrentStoreTest, ActorsLearnerAndQueriesEndWithExactlyTheRunsRows) {
   constexpr uint64_t kSteps = 400;
   testing::TemporaryFolder folder;
   v1::Experiment experiment = testing::SmallExperiment(1);
   experiment.mutable_run()->set_env_steps(kSteps);
+  experiment.mutable_replay()->set_sync(GetParam());
   experiment.mutable_replay()->set_capacity(kSteps);  // a waiting actor ends its episode late
   const auto store = testing::MustOpen(experiment, folder.path(), &Clock::Real());
   const uint64_t min_size = experiment.replay().min_size(), updates = kSteps - min_size;
@@ -52,6 +55,9 @@ TEST(StoreTest, ConcurrentActorsLearnerAndQueriesEndWithExactlyTheRunsRows) {
       std::this_thread::yield();
     }
   });
+  threads.emplace_back([&store] {
+    while (store->AwaitStaged()) ASSERT_TRUE(store->Commit().ok());
+  });
   for (uint64_t update = 1; update <= updates; ++update) {
     while (!store->Ready(update)) std::this_thread::yield();
     v1::DrawReply reply;
@@ -60,10 +66,13 @@ TEST(StoreTest, ConcurrentActorsLearnerAndQueriesEndWithExactlyTheRunsRows) {
     EXPECT_TRUE(store->Announce(update).ok());
   }
   done = true;
+  store->StopCommits();
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(accepted, kSteps);
   EXPECT_EQ(testing::MemberOf(*store, 0).inserted(), kSteps);
 }
+
+INSTANTIATE_TEST_SUITE_P(Sync, ConcurrentStoreTest, ::testing::Bool());
 
 }  // namespace
 }  // namespace datacom

@@ -160,6 +160,7 @@ struct Client {
   }
   void Hear(Store* store) {
     v1::InsertReply reply;
+    ASSERT_TRUE(store->Commit().ok());
     ASSERT_TRUE(store->Progress(session, stream, &progress, &reply).ok());
     for (const auto& entry : reply.committed()) next[entry.member()] = entry.next_sequence();
     for (const auto& entry : reply.credit()) limit[entry.member()] = entry.limit();

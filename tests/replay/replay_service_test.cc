@@ -270,6 +270,27 @@ TEST_F(ReplayServiceTest, AfterTheDiskFailedALearnerIsToldThatReason) {
   EXPECT_THAT(words, HasSubstr("the replay's disk failed; no more rows are accepted: msync"));
 }
 
+TEST_F(ReplayServiceTest, WithSyncARunCompletesOverRealStreams) {
+  v1::Experiment experiment = SyncExperiment();
+  experiment.mutable_run()->set_env_steps(200);
+  Serve(experiment);
+  auto session = Join("actor-0");
+  {
+    auto learner = Learner();
+    std::thread actor([&] { Produce(session.get(), 200); });
+    for (uint64_t update = 1; update <= 190; ++update) {
+      learner->Request(update);
+      const auto reply = learner->Next(kLong);
+      ASSERT_TRUE(reply.ok()) << reply.status();
+      EXPECT_EQ(reply->batches(0).rows_seen(), 10 + update);
+      learner->Announce(update);
+    }
+    actor.join();
+  }
+  Stop();
+  EXPECT_EQ(session->acknowledged(0), 200u);
+}
+
 TEST_F(ReplayServiceTest, AStreamThatIsNotOpenedIsEndedAfterThirtySeconds) {
   Serve(SmallExperiment(1));
   auto stub = v1::Replay::NewStub(channel_);
