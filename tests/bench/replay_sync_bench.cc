@@ -1,0 +1,196 @@
+// What replay.sync costs: actors send 16 rows at a time over gRPC on loopback into the real service, whose rings lie in
+// a real folder, with sync off and on, for 1 and 16 actors. Prints rows/s, msyncs/s and rows per msync.
+//
+//   datacom-bench-replay-sync [--folder DIR] [--seconds S] [--rounds N] [--disk-ms MS]
+//
+// The rounds measure the four cases in turn; a line has the median of a case and, with sync on, the share of its rate
+// with sync off. --disk-ms makes each msync take so much longer, as on a disk that is slower than this machine's. The
+// program replaces msync in order to count it. Credit for 64 rows per actor is outstanding at most. One row in 16 is a
+// failure (cost > 0), so that both rings of the member are written.
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "common/base/clock.h"
+#include "common/config/experiment.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/insert_session.h"
+#include "replay/replay_service.h"
+#include "spdlog/spdlog.h"
+
+namespace datacom {
+namespace {
+
+std::atomic<uint64_t> syncs{0};
+double disk_ms = 0;
+
+}  // namespace
+}  // namespace datacom
+
+extern "C" int msync(void* address, size_t bytes, int flags) {
+  ++datacom::syncs;
+  if (datacom::disk_ms > 0) ::usleep(static_cast<useconds_t>(1000 * datacom::disk_ms));
+  return static_cast<int>(::syscall(SYS_msync, address, bytes, flags));
+}
+
+namespace datacom {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr uint32_t kChunkRows = 16;
+constexpr uint64_t kCreditRows = 64;  // per actor
+
+struct Case {
+  bool sync = false;
+  int actors = 1;
+};
+
+struct Rates {
+  double rows = 0, syncs = 0;  // per second
+};
+
+RowSchema BenchSchema() { return RowSchema::For(/*obs_dim=*/16, /*action_dim=*/3); }
+
+// Columns of zeros; the first row is a failure.
+std::string BenchColumns() {
+  const RowSchema schema = BenchSchema();
+  std::string columns(kChunkRows * schema.wire_row_bytes(), '\0');
+  size_t cost = 0;
+  for (const Column& column : schema.wire()) {
+    if (column.name == "cost") break;
+    cost += column.bytes() * kChunkRows;
+  }
+  const float value = 1;
+  std::memcpy(columns.data() + cost, &value, sizeof value);
+  return columns;
+}
+
+Store::Options StoreOptions(const Case& one, const std::string& folder) {
+  v1::Experiment experiment;
+  experiment.set_name("bench");
+  experiment.set_task("cartpole");
+  experiment.set_algorithm("datacom");
+  experiment.mutable_run()->set_env_steps(100000000000);
+  experiment.mutable_schedule()->set_tolerance_steps(2 * kCreditRows * static_cast<uint64_t>(one.actors));
+  experiment.mutable_replay()->set_capacity(100000);
+  experiment.mutable_replay()->set_min_size(10000000000);  // no learner takes part
+  experiment.mutable_replay()->set_sync(one.sync);
+  experiment.add_members()->set_seed(1);
+  Store::Options options;
+  options.experiment = ResolveExperiment(experiment);
+  options.hyper.push_back(MemberHyper(options.experiment, 0));
+  options.run_id = "run";
+  options.folder = folder;
+  return options;
+}
+
+void Fail(const absl::Status& status) {
+  std::fprintf(stderr, "datacom-bench-replay-sync: %s\n", std::string(status.message()).c_str());
+  std::exit(1);
+}
+
+// One actor: sends as fast as its credit allows.
+void Act(const std::string& address, int number, const std::atomic<bool>& stop, std::atomic<uint64_t>* acknowledged) {
+  InsertSession::Options options;
+  options.channel = MakeChannel(address);
+  options.run_id = "run";
+  options.actor = "actor-" + std::to_string(number);
+  options.incarnation = 1;
+  options.environments = kChunkRows;
+  auto session = InsertSession::Register(options);
+  if (!session.ok()) Fail(session.status());
+  if (const absl::Status started = (*session)->Start(BenchSchema().fingerprint()); !started.ok()) Fail(started);
+  const std::string columns = BenchColumns();
+  uint64_t told = 0;
+  while (!stop) {
+    if ((*session)->allowance(0).rows < kChunkRows) {
+      (*session)->changes().Wait(milliseconds(50));
+    } else if (const absl::Status sent = (*session)->Append(0, kChunkRows, columns); !sent.ok()) {
+      Fail(sent);
+    }
+    const uint64_t now = (*session)->acknowledged(0);
+    *acknowledged += now - told;
+    told = now;
+  }
+}
+
+Rates Measure(const Case& one, const std::string& parent, double seconds) {
+  std::string folder = parent + "/datacom-bench-XXXXXX";
+  if (::mkdtemp(folder.data()) == nullptr) Fail(absl::NotFoundError("no folder can be made in " + parent));
+  auto store = Store::Open(BenchSchema(), StoreOptions(one, folder));
+  if (!store.ok()) Fail(store.status());
+  Rates rates;
+  {
+    ReplayService service(store->get(), nullptr, milliseconds(250));
+    const auto server = Server::Start("127.0.0.1:0", {&service});
+    if (!server.ok()) Fail(server.status());
+    std::atomic<bool> stop{false};
+    std::atomic<uint64_t> acknowledged{0};
+    std::vector<std::thread> actors;
+    for (int i = 0; i < one.actors; ++i) {
+      actors.emplace_back([&, i] { Act((*server)->address(), i, stop, &acknowledged); });
+    }
+    std::this_thread::sleep_for(milliseconds(500));  // all have registered
+    const uint64_t rows = acknowledged, before = syncs;
+    const Clock::Time start = Clock::Real().Now();
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+    const double took = Seconds(Clock::Real().Now() - start);
+    rates = {static_cast<double>(acknowledged - rows) / took, static_cast<double>(syncs - before) / took};
+    stop = true;
+    for (std::thread& actor : actors) actor.join();
+    service.Drain();
+    (*server)->Shutdown(milliseconds(1000));
+  }
+  store->reset();
+  std::filesystem::remove_all(folder);
+  return rates;
+}
+
+Rates Median(std::vector<Rates> rates) {
+  std::sort(rates.begin(), rates.end(), [](const Rates& a, const Rates& b) { return a.rows < b.rows; });
+  return rates[rates.size() / 2];
+}
+
+int Main(int argc, char** argv) {
+  std::string folder = std::filesystem::temp_directory_path().string();
+  double seconds = 2;
+  int rounds = 3;
+  CLI::App app("What replay.sync costs.");
+  app.add_option("--folder", folder, "Folder on the disk to measure")->capture_default_str();
+  app.add_option("--seconds", seconds, "Of each measurement")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--rounds", rounds, "Measurements of each case")->capture_default_str()->check(CLI::Range(1, 100));
+  app.add_option("--disk-ms", disk_ms, "Added to each msync")->capture_default_str()->check(CLI::Range(0.0, 100.0));
+  CLI11_PARSE(app, argc, argv);
+  spdlog::set_level(spdlog::level::err);
+  const Case cases[] = {{false, 1}, {true, 1}, {false, 16}, {true, 16}};
+  std::vector<Rates> measured[std::size(cases)];
+  for (int round = 0; round < rounds; ++round) {
+    for (size_t i = 0; i < std::size(cases); ++i) measured[i].push_back(Measure(cases[i], folder, seconds));
+  }
+  std::printf("folder %s, %.1f ms added to each msync, %d rounds of %.1f s\n", folder.c_str(), disk_ms, rounds,
+              seconds);
+  std::printf("sync  actors    rows/s  msyncs/s  rows/msync  share of sync off\n");
+  double off = 0;
+  for (size_t i = 0; i < std::size(cases); ++i) {
+    const Rates rates = Median(measured[i]);
+    if (!cases[i].sync) off = rates.rows;
+    std::printf("%-4s  %6d  %8.0f  %8.0f", cases[i].sync ? "on" : "off", cases[i].actors, rates.rows, rates.syncs);
+    if (cases[i].sync) std::printf("  %10.1f  %17.3f", rates.rows / rates.syncs, rates.rows / off);
+    std::printf("\n");
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace datacom
+
+int main(int argc, char** argv) { return datacom::Main(argc, argv); }
