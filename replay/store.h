@@ -6,10 +6,10 @@
 // belongs to a thread of the service: Insert and Announce run in callbacks of gRPC, which must not block, and a caller
 // that committed for all others could not read its own stream meanwhile.
 //
-// Thread-safe: one mutex guards everything. Calls take microseconds, except for Open, Commit, AwaitStaged, beginning
-// and ending a session (a small file must reach the disk), and an Insert with replay.sync that finds
-// Options::guard_rows rows staged: these block on the disk. No call waits for another peer: the caller (the service)
-// retries after a change. Time comes from Options::clock; only leases, rates and wait messages depend on it.
+// Thread-safe: one mutex guards everything. Calls take microseconds, except that these block on the disk: Open, Commit,
+// beginning and ending a session (a small file is written), and, with replay.sync, an Insert that finds
+// Options::guard_rows rows staged. Only AwaitStaged waits for other calls; the service repeats a call after a change.
+// Time comes from Options::clock; only leases, rates and wait messages depend on it.
 #ifndef DATACOM_REPLAY_STORE_H_
 #define DATACOM_REPLAY_STORE_H_
 

@@ -1,11 +1,10 @@
 // What replay.sync costs: actors send 16 rows at a time over gRPC on loopback into the real service, whose rings lie in
 // a real folder, with sync off and on, for 1 and 16 actors. Prints rows/s, msyncs/s and rows per msync.
 //
-//   datacom-bench-replay-sync [--folder DIR] [--seconds S] [--rounds N] [--disk-ms MS]
+//   datacom-bench-replay-sync [--folder DIR] [--seconds S] [--rounds N]
 //
 // The rounds measure the four cases in turn; a line has the median of a case and, with sync on, the share of its rate
-// with sync off. --disk-ms makes each msync take so much longer, as on a disk that is slower than this machine's. The
-// program replaces msync in order to count it. Credit for 64 rows per actor is outstanding at most. One row in 16 is a
+// with sync off. The program replaces msync in order to count it. An actor holds credit for 64 rows. One row in 16 is a
 // failure (cost > 0), so that both rings of the member are written.
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -30,14 +29,12 @@ namespace datacom {
 namespace {
 
 std::atomic<uint64_t> syncs{0};
-double disk_ms = 0;
 
 }  // namespace
 }  // namespace datacom
 
 extern "C" int msync(void* address, size_t bytes, int flags) {
   ++datacom::syncs;
-  if (datacom::disk_ms > 0) ::usleep(static_cast<useconds_t>(1000 * datacom::disk_ms));
   return static_cast<int>(::syscall(SYS_msync, address, bytes, flags));
 }
 
@@ -98,29 +95,62 @@ void Fail(const absl::Status& status) {
   std::exit(1);
 }
 
-// One actor: sends as fast as its credit allows.
-void Act(const std::string& address, int number, const std::atomic<bool>& stop, std::atomic<uint64_t>* acknowledged) {
-  InsertSession::Options options;
-  options.channel = MakeChannel(address);
-  options.run_id = "run";
-  options.actor = "actor-" + std::to_string(number);
-  options.incarnation = 1;
-  options.environments = kChunkRows;
-  auto session = InsertSession::Register(options);
-  if (!session.ok()) Fail(session.status());
-  if (const absl::Status started = (*session)->Start(BenchSchema().fingerprint()); !started.ok()) Fail(started);
-  const std::string columns = BenchColumns();
-  uint64_t told = 0;
-  while (!stop) {
-    if ((*session)->allowance(0).rows < kChunkRows) {
-      (*session)->changes().Wait(milliseconds(50));
-    } else if (const absl::Status sent = (*session)->Append(0, kChunkRows, columns); !sent.ok()) {
+// Sends as fast as its credit allows.
+class Actor {
+ public:
+  Actor(const std::string& address, int number) {
+    InsertSession::Options options;
+    options.channel = MakeChannel(address);
+    options.run_id = "run";
+    options.actor = "actor-" + std::to_string(number);
+    options.incarnation = 1;
+    options.environments = kChunkRows;
+    auto session = InsertSession::Register(options);
+    if (!session.ok()) Fail(session.status());
+    session_ = std::move(*session);
+    if (const absl::Status started = session_->Start(BenchSchema().fingerprint()); !started.ok()) Fail(started);
+  }
+  void Step() {
+    if (session_->allowance(0).rows < kChunkRows) {
+      session_->changes().Wait(milliseconds(10));
+    } else if (const absl::Status sent = session_->Append(0, kChunkRows, columns_); !sent.ok()) {
       Fail(sent);
     }
-    const uint64_t now = (*session)->acknowledged(0);
-    *acknowledged += now - told;
-    told = now;
   }
+  uint64_t acknowledged() const { return session_->acknowledged(0); }
+
+ private:
+  const std::string columns_ = BenchColumns();
+  std::unique_ptr<InsertSession> session_;
+};
+
+uint64_t Acknowledged(const std::vector<std::unique_ptr<Actor>>& actors) {
+  uint64_t rows = 0;
+  for (const auto& actor : actors) rows += actor->acknowledged();
+  return rows;
+}
+
+Rates MeasureService(const std::string& address, int count, double seconds) {
+  std::vector<std::unique_ptr<Actor>> actors;
+  for (int i = 0; i < count; ++i) actors.push_back(std::make_unique<Actor>(address, i));
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;  // this one is the first actor's
+  for (int i = 1; i < count; ++i) {
+    threads.emplace_back([&stop, actor = actors[i].get()] {
+      while (!stop) actor->Step();
+    });
+  }
+  const auto started = [](const auto& actor) { return actor->acknowledged() > 0; };
+  while (!std::all_of(actors.begin(), actors.end(), started)) actors[0]->Step();
+  const uint64_t rows = Acknowledged(actors), before = syncs;
+  const Clock::Time start = Clock::Real().Now();
+  double took = 0;
+  while ((took = Seconds(Clock::Real().Now() - start)) < seconds) actors[0]->Step();
+  const Rates rates{static_cast<double>(Acknowledged(actors) - rows) / took,
+                    static_cast<double>(syncs - before) / took};
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  return rates;
 }
 
 Rates Measure(const Case& one, const std::string& parent, double seconds) {
@@ -133,20 +163,7 @@ Rates Measure(const Case& one, const std::string& parent, double seconds) {
     ReplayService service(store->get(), nullptr, milliseconds(250));
     const auto server = Server::Start("127.0.0.1:0", {&service});
     if (!server.ok()) Fail(server.status());
-    std::atomic<bool> stop{false};
-    std::atomic<uint64_t> acknowledged{0};
-    std::vector<std::thread> actors;
-    for (int i = 0; i < one.actors; ++i) {
-      actors.emplace_back([&, i] { Act((*server)->address(), i, stop, &acknowledged); });
-    }
-    std::this_thread::sleep_for(milliseconds(500));  // all have registered
-    const uint64_t rows = acknowledged, before = syncs;
-    const Clock::Time start = Clock::Real().Now();
-    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-    const double took = Seconds(Clock::Real().Now() - start);
-    rates = {static_cast<double>(acknowledged - rows) / took, static_cast<double>(syncs - before) / took};
-    stop = true;
-    for (std::thread& actor : actors) actor.join();
+    rates = MeasureService((*server)->address(), one.actors, seconds);
     service.Drain();
     (*server)->Shutdown(milliseconds(1000));
   }
@@ -168,7 +185,6 @@ int Main(int argc, char** argv) {
   app.add_option("--folder", folder, "Folder on the disk to measure")->capture_default_str();
   app.add_option("--seconds", seconds, "Of each measurement")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--rounds", rounds, "Measurements of each case")->capture_default_str()->check(CLI::Range(1, 100));
-  app.add_option("--disk-ms", disk_ms, "Added to each msync")->capture_default_str()->check(CLI::Range(0.0, 100.0));
   CLI11_PARSE(app, argc, argv);
   spdlog::set_level(spdlog::level::err);
   const Case cases[] = {{false, 1}, {true, 1}, {false, 16}, {true, 16}};
@@ -176,8 +192,7 @@ int Main(int argc, char** argv) {
   for (int round = 0; round < rounds; ++round) {
     for (size_t i = 0; i < std::size(cases); ++i) measured[i].push_back(Measure(cases[i], folder, seconds));
   }
-  std::printf("folder %s, %.1f ms added to each msync, %d rounds of %.1f s\n", folder.c_str(), disk_ms, rounds,
-              seconds);
+  std::printf("folder %s, %d rounds of %.1f s\n", folder.c_str(), rounds, seconds);
   std::printf("sync  actors    rows/s  msyncs/s  rows/msync  share of sync off\n");
   double off = 0;
   for (size_t i = 0; i < std::size(cases); ++i) {

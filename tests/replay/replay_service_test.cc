@@ -1,9 +1,5 @@
-// This program replaces msync, so that the disk can fail.
-#include <sys/syscall.h>
-#include <unistd.h>
-
+// The replay's service over real streams, also on a disk that fails.
 #include <atomic>
-#include <cerrno>
 #include <filesystem>
 
 #include "common/rpc/channel.h"
@@ -11,34 +7,15 @@
 #include "common/rpc/replay_client.h"
 #include "gmock/gmock.h"
 #include "replay/replay_service.h"
-#include "tests/replay/replay_fixture.h"
+#include "tests/replay/test_disk.h"
 
-namespace datacom {
+namespace datacom::testing {
 namespace {
 
-using ::datacom::testing::MakeChunk;
-using ::datacom::testing::SimpleRows;
-using ::datacom::testing::SmallExperiment;
-using ::datacom::testing::SmallSchema;
-using ::datacom::testing::StoreOptions;
-using ::datacom::testing::TemporaryFolder;
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
 constexpr milliseconds kLong{20000};
-std::atomic<bool> disk_fails{false};
-
-}  // namespace
-}  // namespace datacom
-
-extern "C" int msync(void* address, size_t bytes, int flags) {
-  if (!datacom::disk_fails) return static_cast<int>(::syscall(SYS_msync, address, bytes, flags));
-  errno = EIO;
-  return -1;
-}
-
-namespace datacom {
-namespace {
 
 class ReplayServiceTest : public ::testing::Test {
  protected:
@@ -256,7 +233,7 @@ TEST_F(ReplayServiceTest, AfterTheDiskFailedALearnerIsToldThatReason) {
   Produce(session.get(), 5);
   auto learner = Learner();
   learner->Request(1);
-  disk_fails = true;
+  disk.fails = true;
   const auto chunk = MakeChunk(0, 0, SimpleRows(5, 2));
   ASSERT_TRUE(session->Append(0, 2, chunk.columns()).ok());
   std::string words;
@@ -266,7 +243,7 @@ TEST_F(ReplayServiceTest, AfterTheDiskFailedALearnerIsToldThatReason) {
     service_->Tick();
     words = std::string(learner->Next(milliseconds(20)).status().message());
   }
-  disk_fails = false;
+  disk.fails = false;
   EXPECT_THAT(words, HasSubstr("the replay's disk failed; no more rows are accepted: msync"));
 }
 
@@ -516,4 +493,4 @@ TEST_F(ReplayServiceTest, ClientsSurviveARestartAndNothingIsStoredTwice) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::testing
