@@ -37,9 +37,13 @@ bool Parse(const std::string& bytes, Message* message) {
   return Serialize(*message) == bytes;
 }
 
-// What is not a part of the protocol: the experiment's text has every option of the build, and words are for people.
+// What is not a part of the protocol: the experiment's text has every option of the build, the build's name has the
+// revision, and words are for people.
 void ClearText(google::protobuf::Message*) {}
 void ClearText(v1::RegisterReply* reply) { reply->clear_experiment(); }
+void ClearText(v1::LeaseReply* reply) { reply->clear_experiment(); }
+void ClearText(v1::ReplayInfo* reply) { reply->clear_build(); }
+void ClearText(v1::LearnerInfo* reply) { reply->clear_build(); }
 void ClearText(v1::InsertReply* reply) {
   for (v1::Rejection& rejection : *reply->mutable_rejections()) rejection.clear_message();
 }
@@ -58,13 +62,18 @@ absl::StatusOr<std::string> ReadReply(Stream* stream, Reply reply) {
   return Serialize(reply);
 }
 
-class RegisterCall : public Call {
+// Calls with one request and one reply each.
+template <typename Stub, typename Request, typename Reply>
+class UnaryCall : public Call {
  public:
-  explicit RegisterCall(v1::Replay::Stub* stub) : stub_(stub) {}
+  using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&, Reply*);
+  UnaryCall(Stub* stub, Method method) : stub_(stub), method_(method) {}
   bool Send(const std::string& bytes) override {
-    v1::RegisterRequest request;
+    Request request;
     if (!Parse(bytes, &request)) return false;
-    status_ = stub_->Register(&context_, request, &reply_);
+    grpc::ClientContext context;
+    reply_.Clear();
+    status_ = (stub_->*method_)(&context, request, &reply_);
     ClearText(&reply_);
     return true;
   }
@@ -74,10 +83,10 @@ class RegisterCall : public Call {
   }
 
  private:
-  v1::Replay::Stub* const stub_;
-  grpc::ClientContext context_;
+  Stub* const stub_;
+  const Method method_;
   grpc::Status status_;
-  v1::RegisterReply reply_;
+  Reply reply_;
 };
 
 // A call with one request and many replies.
@@ -135,6 +144,8 @@ class Owning : public Call {
   Inner inner_;
 };
 
+constexpr uint32_t kEpoch = 3;
+
 v1::Hello GoldenHello() {
   v1::Hello hello = MakeHello("run", SmallSchema().fingerprint());
   hello.set_build("golden");
@@ -164,6 +175,73 @@ std::string Rows(uint64_t first, uint32_t count) {
   v1::InsertRequest request;
   *request.mutable_chunk() = MakeChunk(0, first, SimpleRows(first, count));
   return Serialize(request);
+}
+
+Message RequestOf(const std::string& call, const google::protobuf::Message& message) {
+  return {call, false, Serialize(message)};
+}
+
+Message ReplyOf(const std::string& call) { return {call, true, ""}; }
+
+// An evaluator that gets the only item, plays it, and is told to leave; and what `datacom status` asks.
+std::vector<Message> EvaluatorScript() {
+  v1::LeaseRequest lease;
+  *lease.mutable_hello() = GoldenHello();
+  lease.set_evaluator("evaluator-0");
+  v1::FetchRequest fetch;
+  *fetch.mutable_hello() = GoldenHello();
+  fetch.set_epoch(kEpoch);
+  v1::LearnerInfoRequest info;
+  *info.mutable_hello() = GoldenHello();
+  v1::ReplayInfoRequest replay_info;
+  *replay_info.mutable_hello() = GoldenHello();
+  v1::ReportRequest report;
+  *report.mutable_hello() = GoldenHello();
+  report.set_lease(uint64_t{1} << 32 | 1);
+  report.set_epoch(kEpoch);
+  for (const double value : {0.5, -2.0}) {
+    v1::EvaluationEpisode* episode = report.add_episodes();
+    episode->set_discounted_return(value);
+    episode->set_return_(2 * value);
+    episode->set_max_violation(0.25);
+    episode->set_sum_cost(0.75);
+    episode->set_length(30);
+    episode->set_success(value > 0);
+    episode->set_reached(true);
+    episode->set_absorbed(value < 0);
+    episode->set_attempts(1);
+  }
+  return {RequestOf("Lease", lease),
+          ReplyOf("Lease"),  // the item
+          RequestOf("Fetch", fetch),
+          ReplyOf("Fetch"),
+          RequestOf("LearnerInfo", info),
+          ReplyOf("LearnerInfo"),
+          RequestOf("Report", report),
+          ReplyOf("Report"),
+          RequestOf("Lease", lease),
+          ReplyOf("Lease"),  // finished
+          RequestOf("ReplayInfo", replay_info),
+          ReplyOf("ReplayInfo")};
+}
+
+// The run of the learner: one member, and an epoch of two episodes per evaluation.
+learner::RunIdentity GoldenRun() {
+  v1::Experiment experiment = SmallExperiment(1);
+  experiment.mutable_run()->set_eval_episodes(2);
+  return {"run", 1, ResolveExperiment(experiment)};
+}
+
+std::unique_ptr<learner::ServedState> MakeServed(const std::string& folder, const Clock& clock) {
+  auto served = std::make_unique<learner::ServedState>(GoldenRun(), folder, clock);
+  served->snapshots.Publish(MakeSnapshot(4));
+  EXPECT_TRUE(served->policies.Write(kEpoch, {MakeSnapshot(40)}).ok());
+  v1::EpochRecord epoch;
+  epoch.set_epoch(kEpoch);
+  epoch.add_members();
+  served->evaluations.Add(epoch);
+  served->evaluations.Finish();
+  return served;
 }
 
 }  // namespace
@@ -210,37 +288,33 @@ std::vector<Message> Script() {
   *range.mutable_hello() = GoldenHello();
   range.set_from(2);
   range.set_to(5);
-  const auto request = [](const std::string& call, const google::protobuf::Message& message) {
-    return Message{call, false, Serialize(message)};
-  };
-  const auto reply = [](const std::string& call) { return Message{call, true, ""}; };
-  return {request("Register", registration),
-          reply("Register"),
-          request("Subscribe", subscription),
-          reply("Subscribe"),
-          request("Insert", open),
-          reply("Insert"),  // credit
-          {"Insert", false, Rows(0, 6)},
-          reply("Insert"),
-          {"Insert", false, Rows(8, 1)},
-          reply("Insert"),  // a gap
-          {"Insert", false, Rows(6, 8)},
-          reply("Insert"),
-          request("Draw", first),
-          reply("Draw"),
-          request("Draw", MakeDraw(2, 1)),
-          reply("Draw"),
-          request("ReadRange", range),
-          reply("ReadRange")};
+  std::vector<Message> script = {RequestOf("Register", registration),
+                                 ReplyOf("Register"),
+                                 RequestOf("Subscribe", subscription),
+                                 ReplyOf("Subscribe"),
+                                 RequestOf("Insert", open),
+                                 ReplyOf("Insert"),  // credit
+                                 {"Insert", false, Rows(0, 6)},
+                                 ReplyOf("Insert"),
+                                 {"Insert", false, Rows(8, 1)},
+                                 ReplyOf("Insert"),  // a gap
+                                 {"Insert", false, Rows(6, 8)},
+                                 ReplyOf("Insert"),
+                                 RequestOf("Draw", first),
+                                 ReplyOf("Draw"),
+                                 RequestOf("Draw", MakeDraw(2, 1)),
+                                 ReplyOf("Draw"),
+                                 RequestOf("ReadRange", range),
+                                 ReplyOf("ReadRange")};
+  for (Message& message : EvaluatorScript()) script.push_back(std::move(message));
+  return script;
 }
 
 Peers::Peers(const std::string& folder) {
   auto store = Store::Open(SmallSchema(), testing::StoreOptions(SmallExperiment(1), folder + "/replay", &clock_));
   store_ = std::move(store).value();
   replay_ = std::make_unique<ReplayService>(store_.get(), nullptr, std::chrono::milliseconds(0));
-  learner::RunIdentity run{"run", 1, ResolveExperiment(SmallExperiment(1))};
-  served_ = std::make_unique<learner::ServedState>(run, folder, clock_);
-  served_->snapshots.Publish(MakeSnapshot(4));
+  served_ = MakeServed(folder, clock_);
   learner_ = std::make_unique<learner::LearnerService>("run", *served_, [](int) {});
   auto server = Server::Start("127.0.0.1:0", {replay_.get(), learner_.get()});
   server_ = std::move(server).value();
@@ -258,17 +332,28 @@ Peers::~Peers() {
 std::unique_ptr<Call> Peers::Open(const std::string& call) {
   using ReplayStub = v1::Replay::Stub;
   using LearnerStub = v1::Learner::Stub;
-  using Range = ReadCall<ReplayStub, v1::ReadRangeRequest, v1::RowRange>;
-  using Subscription = ReadCall<LearnerStub, v1::SubscribeRequest, v1::SnapshotChunk>;
+  using Register = UnaryCall<ReplayStub, v1::RegisterRequest, v1::RegisterReply>;
   using Insert = StreamCall<v1::InsertRequest, v1::InsertReply>;
   using Draw = StreamCall<v1::DrawRequest, v1::DrawReply>;
-  auto replay = v1::Replay::NewStub(channel_);
-  if (call == "Register") return std::make_unique<Owning<ReplayStub, RegisterCall>>(std::move(replay));
-  if (call == "Insert") return std::make_unique<Owning<ReplayStub, Insert>>(std::move(replay), &ReplayStub::Insert);
-  if (call == "Draw") return std::make_unique<Owning<ReplayStub, Draw>>(std::move(replay), &ReplayStub::Draw);
-  if (call == "ReadRange")
-    return std::make_unique<Owning<ReplayStub, Range>>(std::move(replay), &ReplayStub::ReadRange);
-  return std::make_unique<Owning<LearnerStub, Subscription>>(v1::Learner::NewStub(channel_), &LearnerStub::Subscribe);
+  using Range = ReadCall<ReplayStub, v1::ReadRangeRequest, v1::RowRange>;
+  using ReplayInfo = UnaryCall<ReplayStub, v1::ReplayInfoRequest, v1::ReplayInfo>;
+  using Subscription = ReadCall<LearnerStub, v1::SubscribeRequest, v1::SnapshotChunk>;
+  using Lease = UnaryCall<LearnerStub, v1::LeaseRequest, v1::LeaseReply>;
+  using Fetch = ReadCall<LearnerStub, v1::FetchRequest, v1::SnapshotChunk>;
+  using Report = UnaryCall<LearnerStub, v1::ReportRequest, v1::ReportReply>;
+  using LearnerInfo = UnaryCall<LearnerStub, v1::LearnerInfoRequest, v1::LearnerInfo>;
+  const auto replay = [this] { return v1::Replay::NewStub(channel_); };
+  const auto learner = [this] { return v1::Learner::NewStub(channel_); };
+  if (call == "Register") return std::make_unique<Owning<ReplayStub, Register>>(replay(), &ReplayStub::Register);
+  if (call == "Insert") return std::make_unique<Owning<ReplayStub, Insert>>(replay(), &ReplayStub::Insert);
+  if (call == "Draw") return std::make_unique<Owning<ReplayStub, Draw>>(replay(), &ReplayStub::Draw);
+  if (call == "ReadRange") return std::make_unique<Owning<ReplayStub, Range>>(replay(), &ReplayStub::ReadRange);
+  if (call == "ReplayInfo") return std::make_unique<Owning<ReplayStub, ReplayInfo>>(replay(), &ReplayStub::Info);
+  if (call == "Lease") return std::make_unique<Owning<LearnerStub, Lease>>(learner(), &LearnerStub::Lease);
+  if (call == "Fetch") return std::make_unique<Owning<LearnerStub, Fetch>>(learner(), &LearnerStub::Fetch);
+  if (call == "Report") return std::make_unique<Owning<LearnerStub, Report>>(learner(), &LearnerStub::Report);
+  if (call == "LearnerInfo") return std::make_unique<Owning<LearnerStub, LearnerInfo>>(learner(), &LearnerStub::Info);
+  return std::make_unique<Owning<LearnerStub, Subscription>>(learner(), &LearnerStub::Subscribe);
 }
 
 absl::StatusOr<std::vector<Message>> Peers::Replay(const std::vector<Message>& messages) {

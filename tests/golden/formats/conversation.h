@@ -1,6 +1,6 @@
-// A recorded conversation: the messages of an actor, a learner and a subscriber with the services of a replay and a
-// learner, in their order. File: for every message the name of its call, "request" or "reply", and its bytes, each with
-// its length (u64) in front.
+// A recorded conversation: the messages of an actor, a learner, an evaluator and `datacom status` with the services of
+// a replay and a learner, in their order. File: for every message the name of its call, "request" or "reply", and its
+// bytes, each with its length (u64) in front.
 //
 // Peers hosts both services in this process. Not thread-safe; its calls wait for the services' replies.
 #ifndef DATACOM_TESTS_GOLDEN_FORMATS_CONVERSATION_H_
@@ -21,7 +21,9 @@
 namespace datacom::golden {
 
 struct Message {
-  std::string call;  // Register, Insert, Draw, ReadRange, Subscribe
+  // Register, Insert, Draw, ReadRange, ReplayInfo, Subscribe, Lease, Fetch, Report, LearnerInfo; Info of the two
+  // services has the name of its reply.
+  std::string call;
   bool reply = false;
   std::string bytes;  // serialized, map fields in the order of their keys
 };
@@ -31,7 +33,8 @@ absl::StatusOr<std::vector<Message>> Decode(absl::string_view content);
 // The requests of this build's peers, with empty replies where the services answer.
 std::vector<Message> Script();
 
-// One call of a client. Send returns false for bytes that are not a request which this build knows in all its fields.
+// One call of a client; a call without a stream can be sent again after its reply. Send returns false for bytes that
+// are not a request which this build knows in all its fields.
 class Call {
  public:
   virtual ~Call() = default;
@@ -41,11 +44,12 @@ class Call {
 
 class Peers {
  public:
-  explicit Peers(const std::string& folder);  // an empty one, for the replay's files
+  explicit Peers(const std::string& folder);  // an empty one, for the files of replay and learner
   ~Peers();
 
-  // Sends the requests and returns all messages, with the services' answers in place of the recorded ones. Two fields
-  // are left out, because they are not a part of the protocol: RegisterReply.experiment and Rejection.message.
+  // Sends the requests and returns all messages, with the services' answers in place of the recorded ones. Left
+  // out, because they are not a part of the protocol: the experiment of RegisterReply and LeaseReply, the build of
+  // ReplayInfo and LearnerInfo, and Rejection.message.
   absl::StatusOr<std::vector<Message>> Replay(const std::vector<Message>& messages);
   // Of a new call.
   absl::StatusOr<std::string> FirstReply(const std::string& call, const std::string& request);
