@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/status.h"
-#include "common/base/version.h"
 #include "common/config/experiment.h"
 #include "common/tasks/known_selection.h"
 #include "learner/schedule.h"
@@ -76,24 +74,6 @@ int DrawsAhead(const v1::Experiment& resolved, const RowSchema& schema) {
   const uint64_t rows = resolved.learner().batch_size() + resolved.learner().failure_batch_size();
   const uint64_t draw_bytes = resolved.members_size() * rows * schema.learning_row_bytes();
   return static_cast<int>(std::clamp(kBytes / std::max<uint64_t>(draw_bytes, 1), kFewest, kMost));
-}
-
-v1::LearnerInfo InitialInfo(const v1::Experiment& resolved, const std::string& run_id, uint32_t incarnation) {
-  v1::LearnerInfo info;
-  info.set_run_id(run_id);
-  info.set_build(absl::StrCat(Version(), " ", Revision()));
-  info.set_incarnation(incarnation);
-  info.set_target_update(Schedule::Of(resolved).last_update());
-  info.set_pretrain_target(resolved.pretrain().updates());
-  info.set_phase("connecting");
-  info.set_device(resolved.learner().device());
-  for (int member = 0; member < resolved.members_size(); ++member) {
-    v1::MemberProgress* progress = info.add_members();
-    progress->set_member(member);
-    progress->set_seed(resolved.members(member).seed());
-    progress->set_status("ok");
-  }
-  return info;
 }
 
 }  // namespace datacom::learner

@@ -9,7 +9,6 @@
 #include "common/tasks/task.h"
 #include "common/transitions/row_schema.h"
 #include "datacom/v1/experiment.pb.h"
-#include "datacom/v1/learner.pb.h"
 #include "learner/algorithms/algorithm.h"
 
 namespace datacom::learner {
@@ -23,8 +22,6 @@ std::vector<uint64_t> DeltaWarmups(const v1::Experiment& resolved);  // [M] rows
 // batch do not exist yet. Otherwise enough to keep the learner busy over a network's round trip, as long as the answers
 // fit into 16 MiB. schema: that of the run's rows.
 int DrawsAhead(const v1::Experiment& resolved, const RowSchema& schema);
-// The state of a learner that has not started yet.
-v1::LearnerInfo InitialInfo(const v1::Experiment& resolved, const std::string& run_id, uint32_t incarnation);
 
 }  // namespace datacom::learner
 

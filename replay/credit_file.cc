@@ -63,9 +63,10 @@ absl::StatusOr<Identity> IdentityOf(const MappedFile& file) {
 }
 
 absl::Status CheckSize(const MappedFile& file, const Identity& found) {
-  const uint64_t bytes = kCreditHeaderBytes + uint64_t{found.slots} * found.members * kCreditEntryBytes;
-  if (file.size() == bytes) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(Where(file), file.size(), " bytes instead of ", bytes, kAdvice));
+  const uint64_t entries = uint64_t{found.slots} * found.members;  // its bytes could overflow
+  if (entries < file.size() && file.size() == kCreditHeaderBytes + entries * kCreditEntryBytes) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(Where(file), file.size(), " bytes for ", found.slots, " slots of ",
+                                          found.members, " members", kAdvice));
 }
 
 absl::Status Check(const MappedFile& file, const CreditFile::Options& options, const Header& wanted) {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <map>
 
-#include "replay/checked_word.h"
+#include "tests/fuzz/credit_bytes.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/replay_inputs.h"
 #include "tests/fuzz/ring_bytes.h"
@@ -86,20 +86,6 @@ void Patch(Input* input, std::string* file) {
   }
 }
 
-void SealCredit(uint8_t flags, std::string* file) {
-  constexpr size_t kIdentityBytes = 264;
-  if (flags & kSealHeader) {
-    const std::string frame = FrameLike(Sound().at("credit"), file->substr(24, kIdentityBytes));
-    file->replace(0, 24, frame.substr(0, 24));
-  }
-  if (!(flags & kSealContent)) return;
-  for (size_t word = 0; kCreditHeaderBytes + 8 * word < file->size(); ++word) {
-    const size_t at = kCreditHeaderBytes + 8 * word;
-    const uint64_t found = WordAt(*file, at);
-    if (found != 0) PutWord(CheckedWord(found & kLargestCheckedNumber, word), at, file);
-  }
-}
-
 std::string Changed(uint8_t flags, Input* input) {
   const int which = flags & 3;
   const std::string& sound = Sound().at(kNames[which]);
@@ -111,10 +97,11 @@ std::string Changed(uint8_t flags, Input* input) {
   }
   Patch(input, &file);
   if (which == kCredit) {
-    SealCredit(flags, &file);
+    if (flags & kSealHeader) SealCreditHeader(sound, &file);
+    if (flags & kSealContent) SealCreditWords(&file);
     return file;
   }
-  const uint64_t row_bytes = testing::SmallSchema().stored_row_bytes();
+  const uint64_t row_bytes = Schema().stored_row_bytes();
   if (flags & kSealContent) SealRingWords(&file);
   if (flags & kSealHeader) SealRingHeader(sound, &file);
   if (flags & kSealContent) SealRingBlocks(which == kRows ? row_bytes : row_bytes + kFailureHeaderBytes, &file);

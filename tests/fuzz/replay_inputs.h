@@ -13,17 +13,21 @@ namespace datacom::fuzz {
 
 inline constexpr uint32_t kMembers = 2;
 
+inline const RowSchema& Schema() {
+  static const RowSchema schema = testing::SmallSchema();
+  return schema;
+}
+
 inline absl::StatusOr<std::unique_ptr<Store>> OpenStore(const std::string& folder, const Clock* clock) {
-  static const Store::Options options = [] {
+  static Store::Options options = [] {
     v1::Experiment experiment = testing::SmallExperiment(kMembers);
     experiment.mutable_run()->set_steps_per_epoch(1);
     experiment.mutable_run()->set_checkpoint_updates(1);
     return testing::StoreOptions(experiment, "", nullptr);
   }();
-  Store::Options here = options;
-  here.folder = folder;
-  here.clock = clock;
-  return Store::Open(testing::SmallSchema(), here);
+  options.folder = folder;
+  options.clock = clock;
+  return Store::Open(Schema(), options);
 }
 
 // Rows, failures, episodes, credit and sessions; with `draws` also the newest draws. The same before and after a

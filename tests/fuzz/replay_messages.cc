@@ -134,17 +134,19 @@ class Peers {
 
   // The rows of an accepted chunk that are new.
   void Remember(const v1::Chunk& chunk) {
-    const RowSchema schema = testing::SmallSchema();
-    MUST(chunk.member() < kMembers && chunk.columns().size() == chunk.row_count() * schema.wire_row_bytes());
+    const uint64_t count = chunk.row_count();
+    MUST(chunk.member() < kMembers && chunk.columns().size() == count * Schema().wire_row_bytes());
     const uint64_t next = next_[chunk.member()];
     MUST(chunk.first_sequence() <= next);
-    for (uint64_t row = next - chunk.first_sequence(); row < chunk.row_count(); ++row) {
-      std::vector<std::string>& cells = rows_[chunk.member()].emplace_back();
-      size_t begin = 0;
-      for (const Column& column : schema.wire()) {
-        cells.push_back(chunk.columns().substr(begin + row * column.bytes(), column.bytes()));
-        begin += chunk.row_count() * column.bytes();
-      }
+    const uint64_t known = next - chunk.first_sequence();
+    if (known >= count) return;
+    Accepted& accepted = accepted_[chunk.member()];
+    accepted.rows += count - known;
+    size_t begin = 0;
+    for (size_t column = 0; column < accepted.columns.size(); ++column) {
+      const size_t bytes = Schema().wire()[column].bytes();
+      accepted.columns[column].append(chunk.columns(), begin + known * bytes, (count - known) * bytes);
+      begin += count * bytes;
     }
   }
 
@@ -163,28 +165,30 @@ class Peers {
     if (!drawn.ok()) return;
     MustAccept(store_->Draw(request.draw_update(), &second));
     MUST(first.SerializeAsString() == second.SerializeAsString());
-    for (const v1::MemberBatch& batch : first.batches())
-      MUST(batch.main().size() == 8 * testing::SmallSchema().learning_row_bytes());
+    for (const v1::MemberBatch& batch : first.batches()) MUST(batch.main().size() == 8 * Schema().learning_row_bytes());
   }
 
   // The newest rows that the replay holds are the newest ones that it accepted.
   void Check() {
     v1::ReplayInfo info;
     store_->Info(&info);
-    const RowSchema schema = testing::SmallSchema();
     for (uint32_t member = 0; member < kMembers; ++member) {
-      const std::vector<std::vector<std::string>>& rows = rows_[member];
-      MUST(info.members(static_cast<int>(member)).inserted() == rows.size());
-      const size_t held = std::min<size_t>(rows.size(), 100);
+      const Accepted& accepted = accepted_[member];
+      MUST(info.members(static_cast<int>(member)).inserted() == accepted.rows);
+      const uint64_t first = accepted.rows - std::min<uint64_t>(accepted.rows, 100);
       v1::RowRange range;
-      MustAccept(store_->ReadRange(member, rows.size() - held, rows.size(), &range));
+      MustAccept(store_->ReadRange(member, first, accepted.rows, &range));
       std::string expected;
-      for (size_t column = 0; column < schema.wire().size(); ++column) {
-        for (size_t row = rows.size() - held; row < rows.size(); ++row) expected += rows[row][column];
-      }
+      for (size_t column = 0; column < accepted.columns.size(); ++column)
+        expected.append(accepted.columns[column], first * Schema().wire()[column].bytes());
       MUST(range.columns().substr(0, expected.size()) == expected);
     }
   }
+
+  struct Accepted {
+    uint64_t rows = 0;
+    std::vector<std::string> columns{Schema().wire().size()};  // cells of all rows, by wire column
+  };
 
   ManualClock clock_;
   std::unique_ptr<Store> store_;
@@ -192,8 +196,8 @@ class Peers {
   uint64_t stream_ = 0, incarnation_ = 0;
   bool greeted_ = false;
   InsertProgress progress_;
-  std::map<uint32_t, uint64_t> next_;                     // of the session, by member
-  std::vector<std::vector<std::string>> rows_[kMembers];  // accepted, as cells of the wire columns
+  std::map<uint32_t, uint64_t> next_;  // of the session, by member
+  Accepted accepted_[kMembers];
 };
 
 std::string Action(Kind kind, const std::string& arguments) {

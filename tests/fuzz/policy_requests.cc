@@ -1,0 +1,218 @@
+// Requests for policies, handed to the learner's service as gRPC does (learner/learner_service.h): a request is refused
+// with a reason, or answered with the whole snapshots of the members that it names.
+//
+// Input: a byte of flags, then the bytes of a SubscribeRequest or, with kFetch, of a FetchRequest. With kGreeted it
+// gets a sound greeting. Bytes that are not such a message are ignored, as gRPC ignores them.
+#include <map>
+#include <utility>
+
+#include "absl/synchronization/notification.h"
+#include "common/base/version.h"
+#include "common/config/experiment.h"
+#include "common/rpc/channel.h"
+#include "learner/learner_service.h"
+#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/snapshot_inputs.h"
+
+namespace datacom::fuzz {
+namespace {
+
+enum Flags { kFetch = 1, kGreeted = 2 };
+constexpr uint32_t kMembers = 2, kEpoch = 3;
+
+// gRPC's side of a stream of chunks. Write is called by the service's threads.
+class Writer final : public grpc::ServerCallbackWriter<v1::SnapshotChunk> {
+ public:
+  void Bind(grpc::ServerWriteReactor<v1::SnapshotChunk>* reactor) { BindReactor(reactor); }
+  void Write(const v1::SnapshotChunk* chunk, grpc::WriteOptions) override {
+    pending = chunk;
+    if (!written.HasBeenNotified()) written.Notify();
+  }
+  void Finish(grpc::Status status) override {
+    finished = true;
+    end = FromGrpc(status);
+  }
+  void WriteAndFinish(const v1::SnapshotChunk*, grpc::WriteOptions, grpc::Status) override { MUST(false); }
+  void SendInitialMetadata() override {}
+
+  const v1::SnapshotChunk* pending = nullptr;
+  bool finished = false;
+  absl::Status end;
+  absl::Notification written;
+
+ private:
+  grpc::internal::ServerReactor* reactor() override { return nullptr; }
+  void CallOnDone() override {}
+};
+
+Snapshot SnapshotOf(uint32_t member) {
+  Snapshot snapshot = SmallSnapshot();
+  snapshot.member = member;
+  return snapshot;
+}
+
+// A learner that has published a snapshot of each member and written an epoch.
+class Learner {
+ public:
+  Learner() {
+    MustAccept(state_.policies.Write(kEpoch, {SnapshotOf(0), SnapshotOf(1)}));
+    // The thread of the subscriptions has seen all publications before the first input, and sleeps from then on.
+    for (uint32_t member = 0; member < kMembers; ++member) {
+      Writer probe;
+      Stream* const stream = Open(member, &probe);
+      state_.snapshots.Publish(SnapshotOf(member));
+      probe.written.WaitForNotification();
+      Leave(stream, &probe);
+    }
+  }
+
+  // The snapshots that arrive, by member, and how the call ended.
+  absl::Status Ask(const v1::SubscribeRequest& request, std::map<uint32_t, Snapshot>* arrived) {
+    Writer writer;
+    Stream* const stream = service_.Subscribe(nullptr, &request);
+    writer.Bind(stream);
+    Receive(stream, &writer, arrived);
+    if (!writer.finished) {
+      stream->OnCancel();
+      MUST(absl::IsCancelled(writer.end));
+      writer.end = absl::OkStatus();
+    }
+    stream->OnDone();
+    MUST(service_.subscribers() == 0);
+    return writer.end;
+  }
+
+  absl::Status Ask(const v1::FetchRequest& request, std::map<uint32_t, Snapshot>* arrived) {
+    Writer writer;
+    Stream* const stream = service_.Fetch(nullptr, &request);
+    writer.Bind(stream);
+    Receive(stream, &writer, arrived);
+    MUST(writer.finished);
+    stream->OnDone();
+    return writer.end;
+  }
+
+ private:
+  using Stream = grpc::ServerWriteReactor<v1::SnapshotChunk>;
+
+  Stream* Open(uint32_t member, Writer* writer) {
+    v1::SubscribeRequest request;
+    *request.mutable_hello() = MakeHello("run", 0);
+    request.set_first_member(member);
+    request.set_member_count(1);
+    Stream* const stream = service_.Subscribe(nullptr, &request);
+    writer->Bind(stream);
+    return stream;
+  }
+
+  static void Leave(Stream* stream, Writer* writer) {
+    stream->OnWriteDone(false);
+    MUST(absl::IsCancelled(writer->end));
+    stream->OnDone();
+  }
+
+  static void Receive(Stream* stream, Writer* writer, std::map<uint32_t, Snapshot>* arrived) {
+    v1::SnapshotManifest manifest;
+    std::string data;
+    bool whole = true;
+    while (const v1::SnapshotChunk* chunk = std::exchange(writer->pending, nullptr)) {
+      MUST(!writer->finished && chunk->has_manifest() == whole);
+      if (whole) manifest = chunk->manifest();
+      data = (whole ? "" : data) + chunk->data();
+      whole = chunk->last();
+      if (whole) {
+        auto snapshot = SnapshotFromManifest(manifest, data);
+        MustAccept(snapshot.status());
+        MUST(arrived->emplace(snapshot->member, *snapshot).second);
+      }
+      stream->OnWriteDone(true);
+    }
+    MUST(whole);
+  }
+
+  static learner::RunIdentity Run() {
+    v1::Experiment experiment;
+    for (uint32_t member = 0; member < kMembers; ++member) experiment.add_members();
+    return {"run", 1, ResolveExperiment(experiment)};
+  }
+
+  ManualClock clock_;
+  learner::ServedState state_{Run(), Folder(), clock_};
+  learner::LearnerService service_{"run", state_, [](int) {}};
+};
+
+bool Greeted(const v1::Hello& hello) { return hello.protocol() == kProtocolVersion && hello.run_id() == "run"; }
+
+// Members [first, first + count), in snapshots as they were published.
+void MustHold(const std::map<uint32_t, Snapshot>& arrived, uint32_t first, uint32_t count) {
+  MUST(arrived.size() == count);
+  for (uint32_t member = first; member < first + count; ++member)
+    MUST(EncodeSnapshot(arrived.at(member)) == EncodeSnapshot(SnapshotOf(member)));
+}
+
+template <typename Request>
+bool Parse(uint8_t flags, absl::string_view bytes, Request* request) {
+  if (!request->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return false;
+  if (flags & kGreeted) *request->mutable_hello() = MakeHello("run", 0);
+  return true;
+}
+
+void Subscribe(Learner* learner, const v1::SubscribeRequest& request) {
+  const uint64_t first = request.first_member(), count = request.member_count();
+  std::map<uint32_t, Snapshot> arrived;
+  const absl::Status ended = learner->Ask(request, &arrived);
+  if (Greeted(request.hello()) && count > 0 && first + count <= kMembers) {
+    MustAccept(ended);
+    return MustHold(arrived, request.first_member(), request.member_count());
+  }
+  MustRefuse(ended);
+  MUST(arrived.empty());
+}
+
+void Fetch(Learner* learner, const v1::FetchRequest& request) {
+  std::map<uint32_t, Snapshot> arrived;
+  const absl::Status ended = learner->Ask(request, &arrived);
+  if (Greeted(request.hello()) && request.epoch() == kEpoch && request.member() < kMembers) {
+    MustAccept(ended);
+    return MustHold(arrived, request.member(), 1);
+  }
+  MustRefuse(ended);
+  MUST(arrived.empty());
+}
+
+}  // namespace
+
+void Run(absl::string_view bytes) {
+  static Learner* const learner = new Learner;  // never deleted: its thread ends with the process
+  Input input(bytes);
+  const uint8_t flags = input.Byte();
+  if (flags & kFetch) {
+    v1::FetchRequest request;
+    if (Parse(flags, input.Rest(), &request)) Fetch(learner, request);
+  } else {
+    v1::SubscribeRequest request;
+    if (Parse(flags, input.Rest(), &request)) Subscribe(learner, request);
+  }
+}
+
+std::vector<Seed> Seeds() {
+  const auto flags = [](int bits) { return std::string(1, static_cast<char>(bits)); };
+  v1::SubscribeRequest subscribe;
+  subscribe.set_member_count(kMembers);
+  v1::FetchRequest fetch;
+  fetch.set_member(1);
+  fetch.set_epoch(kEpoch);
+  std::vector<Seed> seeds = {{"subscribe", flags(kGreeted) + subscribe.SerializeAsString()},
+                             {"fetch", flags(kGreeted | kFetch) + fetch.SerializeAsString()}};
+  subscribe.set_first_member(UINT32_MAX);
+  seeds.push_back({"last_member", flags(kGreeted) + subscribe.SerializeAsString()});
+  subscribe.set_first_member(1);
+  subscribe.set_member_count(1);
+  *subscribe.mutable_hello() = MakeHello("run", 0);
+  seeds.push_back({"greeting", flags(0) + subscribe.SerializeAsString()});
+  fetch.set_member(kMembers);
+  seeds.push_back({"fetch_no_member", flags(kGreeted | kFetch) + fetch.SerializeAsString()});
+  return seeds;
+}
+
+}  // namespace datacom::fuzz
