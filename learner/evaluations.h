@@ -40,7 +40,8 @@ class Evaluations {
   void Finish();
 
   static constexpr size_t kMaxEvaluators = 1024;
-  // The next item. At most kMaxEvaluators that asked within the last `lease_seconds` get items. An evaluator that asks again while it holds a lease gets the same item, and its lease is renewed.
+  // The next item. At most kMaxEvaluators that asked within the last `lease_seconds` get items. An evaluator that asks
+  // again while it holds a lease gets the same item, and its lease is renewed.
   v1::LeaseReply Lease(const std::string& evaluator);
   // True: the lease's item is reported, by this report or by an earlier one of the same lease, whose episodes then
   // count. False: the lease is stale, and nothing was stored. INVALID_ARGUMENT: the number of episodes is wrong, or a

@@ -10,10 +10,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/records/checkpoint.h"
 #include "common/transitions/row_schema.h"
 #include "datacom/v1/checkpoint.pb.h"
 #include "datacom/v1/experiment.pb.h"
-#include "common/records/checkpoint.h"
 #include "learner/ledger_recorder.h"
 #include "learner/run_records.h"
 

@@ -70,8 +70,7 @@ bool IsRunFolder(const std::string& path) { return fs::exists(fs::path(path) / "
 
 absl::StatusOr<v1::Experiment> ReadRunExperiment(const std::string& run_dir, const std::vector<std::string>& set) {
   const std::string file = (fs::path(run_dir) / "experiment.textproto").string();
-  if (!IsRunFolder(run_dir))
-    return NotARunFolder(run_dir);
+  if (!IsRunFolder(run_dir)) return NotARunFolder(run_dir);
   ASSIGN_OR_RETURN(v1::Experiment experiment, LoadExperiment(file, ""));
   experiment = ResolveExperiment(experiment);
   RETURN_IF_ERROR(ApplyTaskOptions(set, &experiment));
