@@ -27,8 +27,8 @@ INCLUDE_EXCEPTIONS = {
 }
 
 # The learner core builds with LibTorch alone. It may include these headers because they need only the standard library, as do
-# random.cc and safe_map.cc, which the standalone build compiles.
-CORE_MAY_INCLUDE = {"common/base/random.h", "common/nn/named_array.h", "common/safety/risk.h", "common/safety/safe_map.h"}
+# random.cc, team.cc and safe_map.cc, which the standalone build compiles.
+CORE_MAY_INCLUDE = {"common/base/random.h", "common/base/team.h", "common/nn/named_array.h", "common/safety/risk.h", "common/safety/safe_map.h"}
 
 TORCH = re.compile(r"^(torch|ATen|c10)/")
 # A file of the learner core belongs to a backend by its folder or by its name; these two choose one.

@@ -1,10 +1,15 @@
 #include "common/base/machine.h"
 
+#include <sched.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <fstream>
+#include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 
 namespace datacom {
 
@@ -21,6 +26,56 @@ uint64_t RaiseOpenFileLimit() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
   const rlimit raised{limit.rlim_max, limit.rlim_max};
   return ::setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised.rlim_cur : limit.rlim_cur;
+}
+
+namespace {
+
+std::string FirstLine(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// The quota of one control group in processors; negative: it has none.
+double QuotaOf(const std::string& quota, const std::string& period) {
+  double time = 0, per = 0;
+  if (!absl::SimpleAtod(quota, &time) || !absl::SimpleAtod(period, &per) || time <= 0 || per <= 0) return -1;
+  return time / per;
+}
+
+// The smallest quota of the group at `path` below `folder` and of those above it. Version 2 has one file, "quota
+// period"; version 1 has two.
+double SmallestQuota(const std::string& folder, std::string path, bool version2) {
+  double smallest = -1;
+  for (;;) {
+    const std::string at = folder + path + "/";
+    const std::vector<std::string> max = absl::StrSplit(FirstLine(at + "cpu.max"), ' ');
+    const double quota = version2 ? (max.size() == 2 ? QuotaOf(max[0], max[1]) : -1)
+                                  : QuotaOf(FirstLine(at + "cpu.cfs_quota_us"), FirstLine(at + "cpu.cfs_period_us"));
+    if (quota > 0 && (smallest < 0 || quota < smallest)) smallest = quota;
+    if (path.empty()) return smallest;
+    path.resize(path.rfind('/'));
+  }
+}
+
+}  // namespace
+
+int UsableProcessors(const std::string& root) {
+  cpu_set_t set;
+  int processors = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+  std::ifstream groups(root + "/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {  // "4:cpu,cpuacct:/path", in version 2 "0::/path"
+    const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
+    if (parts.size() != 3) continue;
+    const std::vector<std::string> controllers = absl::StrSplit(parts[1], ',');
+    const bool version2 = parts[1].empty();
+    if (!version2 && std::find(controllers.begin(), controllers.end(), "cpu") == controllers.end()) continue;
+    const std::string path = parts[2] == "/" ? "" : parts[2];
+    const double quota = SmallestQuota(root + (version2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu"), path, version2);
+    if (quota > 0) processors = std::min(processors, static_cast<int>(quota));
+  }
+  return std::max(processors, 1);
 }
 
 }  // namespace datacom

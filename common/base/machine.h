@@ -1,4 +1,5 @@
-// What the machine is, for records that people compare, and what it grants this process. Thread-safe; reads /proc.
+// What the machine is, for records that people compare, and what it grants this process. Thread-safe; reads /proc and
+// /sys.
 #ifndef DATACOM_COMMON_BASE_MACHINE_H_
 #define DATACOM_COMMON_BASE_MACHINE_H_
 
@@ -12,6 +13,10 @@ std::string ProcessorName();
 // Raises the soft limit of open files to the hard limit and returns it. The usual soft limit of 1024 is too low for a
 // learner, which keeps two files per member open. Call it first in main; a limit that cannot be raised stays.
 uint64_t RaiseOpenFileLimit();
+
+// Processors that this process may use: by its affinity, and by the CPU quota of its control group and of all groups
+// above it, rounded down. At least 1. The quota is read below `root`, which tests set.
+int UsableProcessors(const std::string& root = "");
 
 }  // namespace datacom
 
