@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/machine.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/tasks/known_selection.h"
@@ -22,6 +23,13 @@ learner::MemberHyper HyperOf(const v1::Experiment& resolved, int member) {
 #include "learner/algorithms/hyper.inc"
 #undef DATACOM_HYPER
   return out;
+}
+
+// LibTorch has threads of its own. More than two threads for a member find nothing to do.
+int ThreadsOf(const v1::Experiment& resolved) {
+  if (resolved.learner().device() != "cpu") return 1;
+  const int threads = static_cast<int>(resolved.learner().threads());
+  return std::min(threads > 0 ? threads : UsableProcessors(), 2 * resolved.members_size());
 }
 
 }  // namespace
@@ -52,6 +60,8 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
   config.policy_delay = static_cast<int>(resolved.schedule().policy_delay());
   config.policy_warmup = Schedule::Of(resolved).UpdatesAt(resolved.schedule().policy_warmup());
   config.device = resolved.learner().device();
+  const int threads = ThreadsOf(resolved);
+  if (threads > 1) config.team = std::make_shared<Team>(threads, resolved.learner().pin_threads());
   return config;
 }
 

@@ -51,17 +51,21 @@ BatchDecoder::BatchDecoder(const AlgorithmConfig& config, const RowSchema& schem
     : config_(config),
       schema_(schema),
       dynamics_(std::move(dynamics)),
-      known_(std::move(known)),
       delta_warmup_(std::move(delta_warmup)),
       noise_actor_(streams + "noise.actor"),
       noise_next_(streams + "noise.next"),
       level_(streams + "level"),
       next_level_(streams + "level.next"),
       z_dim_(config.q_dim + config.x_dim),
-      wide_(config.obs_dim),
-      state_(z_dim_),
-      failure_observation_(static_cast<size_t>(config.failure_batch_size) * config.obs_dim),
-      failure_next_(failure_observation_.size()) {}
+      workspaces_(config.members.size()) {
+  for (Workspace& workspace : workspaces_) {
+    workspace.known = known;
+    workspace.wide.resize(config.obs_dim);
+    workspace.state.resize(z_dim_);
+    workspace.failure_observation.resize(static_cast<size_t>(config.failure_batch_size) * config.obs_dim);
+    workspace.failure_next.resize(workspace.failure_observation.size());
+  }
+}
 
 absl::Status BatchDecoder::Decode(v1::DrawReply* reply, PreparedUpdate* out) {
   const int members = static_cast<int>(config_.members.size());
@@ -70,29 +74,36 @@ absl::Status BatchDecoder::Decode(v1::DrawReply* reply, PreparedUpdate* out) {
                                             " members, expected ", members));
   }
   out->update = reply->update();
-  out->episodes.clear();
   out->rows_seen.resize(members);
   out->inserted.resize(members);
   out->lanes.resize(members);
-  for (int member = 0; member < members; ++member) {
-    v1::MemberBatch* batch = reply->mutable_batches(member);
-    out->rows_seen[member] = batch->rows_seen();
-    out->inserted[member] = batch->inserted();
-    out->lanes[member] = batch->lanes();
-    RETURN_IF_ERROR(DecodeMain(member, batch->main(), &out->batch));
-    RETURN_IF_ERROR(DecodeFailure(member, batch->failure(), &out->batch));
-    for (v1::Episode& episode : *batch->mutable_episodes()) {
-      out->episodes.emplace_back();
-      RETURN_IF_ERROR(DecodeEpisode(member, &episode, &out->episodes.back()));
-    }
-  }
+  std::vector<int> first_episode(members + 1);
+  for (int member = 0; member < members; ++member)
+    first_episode[member + 1] = first_episode[member] + reply->batches(member).episodes_size();
+  out->episodes.clear();
+  out->episodes.resize(first_episode[members]);
+  Share(config_.team.get(), members, [&](int member) {
+    workspaces_[member].status =
+        DecodeMember(member, reply->mutable_batches(member), out->episodes.data() + first_episode[member], out);
+  });
+  for (const Workspace& workspace : workspaces_) RETURN_IF_ERROR(workspace.status);
+  return absl::OkStatus();
+}
+
+absl::Status BatchDecoder::DecodeMember(int member, v1::MemberBatch* from, FinishedEpisode* episodes,
+                                        PreparedUpdate* out) {
+  out->rows_seen[member] = from->rows_seen();
+  out->inserted[member] = from->inserted();
+  out->lanes[member] = from->lanes();
+  RETURN_IF_ERROR(DecodeMain(member, from->main(), &out->batch));
+  RETURN_IF_ERROR(DecodeFailure(member, from->failure(), &out->batch));
+  for (int i = 0; i < from->episodes_size(); ++i)
+    RETURN_IF_ERROR(DecodeEpisode(member, from->mutable_episodes(i), &episodes[i]));
   if (dynamics_ != nullptr) {
-    for (int member = 0; member < members; ++member) {
-      Features(member, out->batch.observation, &out->batch.now);
-      Features(member, out->batch.next_observation, &out->batch.next);
-    }
+    Features(member, out->batch.observation, &out->batch.now);
+    Features(member, out->batch.next_observation, &out->batch.next);
   }
-  FillNoise(out->update, &out->batch);
+  FillNoise(member, out->update, &out->batch);
   return absl::OkStatus();
 }
 
@@ -121,13 +132,15 @@ absl::Status BatchDecoder::DecodeFailure(int member, const std::string& bytes, B
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(CheckSize(bytes, rows * schema_.learning_row_bytes(), member, "failure"));
-  CopyFloats(schema_, "observation", bytes, rows, failure_observation_.data());
-  CopyFloats(schema_, "next_observation", bytes, rows, failure_next_.data());
+  Workspace& workspace = workspaces_[member];
+  CopyFloats(schema_, "observation", bytes, rows, workspace.failure_observation.data());
+  CopyFloats(schema_, "next_observation", bytes, rows, workspace.failure_next.data());
   CopyFloats(schema_, "cost", bytes, rows, &batch->failure_cost[begin]);
   CopyFlags(schema_, "absorbing", bytes, rows, &batch->failure_absorbing[begin]);
   for (size_t row = 0; row < rows; ++row) {
-    Z(&failure_observation_[row * config_.obs_dim], &batch->failure_z[(begin + row) * z_dim_]);
-    Z(&failure_next_[row * config_.obs_dim], &batch->failure_next_z[(begin + row) * z_dim_]);
+    const size_t at = row * config_.obs_dim, to = (begin + row) * z_dim_;
+    Z(&workspace.failure_observation[at], &batch->failure_z[to], &workspace);
+    Z(&workspace.failure_next[at], &batch->failure_next_z[to], &workspace);
   }
   return absl::OkStatus();
 }
@@ -149,7 +162,7 @@ absl::Status BatchDecoder::DecodeEpisode(int member, v1::Episode* episode, Finis
     for (size_t i = 0; i < states; ++i) {
       std::memcpy(observation.data(), episode->observations().data() + i * config_.obs_dim * sizeof(float),
                   config_.obs_dim * sizeof(float));
-      Z(observation.data(), &out->z[i * z_dim_]);
+      Z(observation.data(), &out->z[i * z_dim_], &workspaces_[member]);
     }
   }
   episode->clear_observations();
@@ -158,46 +171,47 @@ absl::Status BatchDecoder::DecodeEpisode(int member, v1::Episode* episode, Finis
   return absl::OkStatus();
 }
 
-void BatchDecoder::Z(const float* observation, float* z) {
-  for (int i = 0; i < config_.obs_dim; ++i) wide_[i] = observation[i];
+void BatchDecoder::Z(const float* observation, float* z, Workspace* workspace) const {
+  std::vector<double>&wide = workspace->wide, &state = workspace->state;
+  for (int i = 0; i < config_.obs_dim; ++i) wide[i] = observation[i];
   ControlAffineOut out;
-  out.q = state_.data();
-  out.x = config_.x_dim > 0 ? state_.data() + config_.q_dim : nullptr;
-  dynamics_->Evaluate(wide_.data(), out);
-  for (int i = 0; i < z_dim_; ++i) z[i] = static_cast<float>(state_[i]);
+  out.q = state.data();
+  out.x = config_.x_dim > 0 ? state.data() + config_.q_dim : nullptr;
+  dynamics_->Evaluate(wide.data(), out);
+  for (int i = 0; i < z_dim_; ++i) z[i] = static_cast<float>(state[i]);
 }
 
 void BatchDecoder::Features(int member, const std::vector<float>& observations, ControlAffineBatch* features) {
+  std::vector<double>&wide = workspaces_[member].wide, &state = workspaces_[member].state;
+  KnownRows& known = workspaces_[member].known;
   for (int row = 0; row < config_.batch_size; ++row) {
     const size_t at = static_cast<size_t>(member) * config_.batch_size + row;
-    for (int i = 0; i < config_.obs_dim; ++i) wide_[i] = observations[at * config_.obs_dim + i];
+    for (int i = 0; i < config_.obs_dim; ++i) wide[i] = observations[at * config_.obs_dim + i];
     ControlAffineOut out;
-    out.q = state_.data();
+    out.q = state.data();
     out.f = &features->f[at * config_.q_dim];
     out.G = &features->G[at * config_.q_dim * config_.action_dim];
     if (config_.x_dim > 0) {
-      out.x = state_.data() + config_.q_dim;
+      out.x = state.data() + config_.q_dim;
       out.x_dot = &features->x_dot[at * config_.x_dim];
     }
-    dynamics_->Evaluate(wide_.data(), out);
-    for (int i = 0; i < z_dim_; ++i) features->z[at * z_dim_ + i] = static_cast<float>(state_[i]);
-    known_.Evaluate({out.q, out.x, out.f, out.G, out.x_dot},
-                    features->known.data() + at * known_.count() * JoinedRowSize(config_.action_dim));
+    dynamics_->Evaluate(wide.data(), out);
+    for (int i = 0; i < z_dim_; ++i) features->z[at * z_dim_ + i] = static_cast<float>(state[i]);
+    known.Evaluate({out.q, out.x, out.f, out.G, out.x_dot},
+                   features->known.data() + at * known.count() * JoinedRowSize(config_.action_dim));
   }
 }
 
-void BatchDecoder::FillNoise(uint64_t update, Batch* batch) const {
+void BatchDecoder::FillNoise(int member, uint64_t update, Batch* batch) const {
   const int64_t count = static_cast<int64_t>(config_.batch_size) * config_.action_dim;
   const int64_t levels = static_cast<int64_t>(config_.batch_size + config_.failure_batch_size) * config_.quantiles;
-  for (size_t member = 0; member < config_.members.size(); ++member) {
-    const uint64_t seed = config_.members[member].seed;
-    const auto key = [&](const std::string& name) { return StreamKey(name, {config_.run_seed, seed, update}); };
-    FillNormal(key(noise_actor_), &batch->noise_actor[member * count], count);
-    FillNormal(key(noise_next_), &batch->noise_next[member * count], count);
-    if (levels == 0) continue;
-    FillUniform(key(level_), &batch->level[member * levels], levels);
-    FillUniform(key(next_level_), &batch->next_level[member * levels], levels);
-  }
+  const uint64_t seed = config_.members[member].seed;
+  const auto key = [&](const std::string& name) { return StreamKey(name, {config_.run_seed, seed, update}); };
+  FillNormal(key(noise_actor_), &batch->noise_actor[member * count], count);
+  FillNormal(key(noise_next_), &batch->noise_next[member * count], count);
+  if (levels == 0) return;
+  FillUniform(key(level_), &batch->level[member * levels], levels);
+  FillUniform(key(next_level_), &batch->next_level[member * levels], levels);
 }
 
 }  // namespace datacom::learner

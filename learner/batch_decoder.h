@@ -1,6 +1,7 @@
 // Turns a reply of the replay into a batch on the host: columns, control-affine features, noise.
 //
-// Noise is a pure function of run seed, member seed and update. Not thread-safe. Blocks nowhere.
+// Noise is a pure function of run seed, member seed and update. The members are divided among the threads of the
+// configuration's team that have nothing to do. Not thread-safe. Decode blocks until all members are decoded.
 #ifndef DATACOM_LEARNER_BATCH_DECODER_H_
 #define DATACOM_LEARNER_BATCH_DECODER_H_
 
@@ -45,23 +46,28 @@ class BatchDecoder {
   absl::Status Decode(v1::DrawReply* reply, PreparedUpdate* out);
 
  private:
+  // What decoding one member needs. Different members are decoded at the same time.
+  struct Workspace {
+    KnownRows known;
+    std::vector<double> wide, state;                       // one observation, one [q, x], float64
+    std::vector<float> failure_observation, failure_next;  // of one failure batch
+    absl::Status status;
+  };
+  absl::Status DecodeMember(int member, v1::MemberBatch* from, FinishedEpisode* episodes, PreparedUpdate* out);
   absl::Status DecodeMain(int member, const std::string& bytes, Batch* batch) const;
   absl::Status DecodeFailure(int member, const std::string& bytes, Batch* batch);
   absl::Status DecodeEpisode(int member, v1::Episode* episode, FinishedEpisode* out);
   void Features(int member, const std::vector<float>& observations, ControlAffineBatch* out);
-  void Z(const float* observation, float* z);
-  void FillNoise(uint64_t update, Batch* batch) const;
+  void Z(const float* observation, float* z, Workspace* workspace) const;
+  void FillNoise(int member, uint64_t update, Batch* batch) const;
 
   const AlgorithmConfig config_;
   const RowSchema schema_;
   const std::shared_ptr<const ControlAffine> dynamics_;
-  KnownRows known_;
   const std::vector<uint64_t> delta_warmup_;
   const std::string noise_actor_, noise_next_, level_, next_level_;  // names of the streams of noise
   int z_dim_ = 0;
-  // Workspaces.
-  std::vector<double> wide_, state_;                       // one observation, one [q, x], float64
-  std::vector<float> failure_observation_, failure_next_;  // of one failure batch
+  std::vector<Workspace> workspaces_;  // [M]
 };
 
 }  // namespace datacom::learner

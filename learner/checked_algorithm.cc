@@ -43,8 +43,8 @@ absl::Status CheckedAlgorithm::Pretrain(const Batch& batch) {
   return Catch("pre-training update", [&] { algorithm_->Pretrain(batch); });
 }
 
-absl::Status CheckedAlgorithm::ApplyEpisode(int member, int length, const float* z, const float* costs) {
-  return Catch("delta step", [&] { algorithm_->ApplyEpisode(member, length, z, costs); });
+absl::Status CheckedAlgorithm::ApplyEpisodes(const std::vector<EpisodeCosts>& episodes) {
+  return Catch("delta step", [&] { algorithm_->ApplyEpisodes(episodes); });
 }
 
 absl::StatusOr<Stats> CheckedAlgorithm::GetStats() const {

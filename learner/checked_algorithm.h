@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -24,7 +25,7 @@ class CheckedAlgorithm {
 
   absl::Status Update(const Batch& batch);
   absl::Status Pretrain(const Batch& batch);
-  absl::Status ApplyEpisode(int member, int length, const float* z, const float* costs);
+  absl::Status ApplyEpisodes(const std::vector<EpisodeCosts>& episodes);
   absl::StatusOr<Stats> GetStats() const;
   absl::Status ResetStats();
   absl::StatusOr<ActingParameters> GetActingParameters(int member) const;

@@ -12,6 +12,7 @@ set(DATACOM_CORE_SOURCES
   ${here}/nn/torch_library.cc
   ${here}/algorithms/algorithm.cc
   ${here}/algorithms/population.cc
+  ${here}/algorithms/slices.cc
   ${here}/algorithms/critic_ensemble.cc
   ${here}/algorithms/soft_actor_critic.cc
   ${here}/algorithms/feasibility.cc

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <iterator>
+#include <utility>
 
 #include "common/base/files.h"
 
@@ -47,9 +48,11 @@ LearnerMetrics::MemberCounter::MemberCounter(Metrics* metrics, const std::string
   }
 }
 
-LearnerMetrics::LearnerMetrics(Metrics* metrics, int members, const std::string& run_dir)
+LearnerMetrics::LearnerMetrics(Metrics* metrics, int members, const std::string& run_dir,
+                               std::shared_ptr<const Team> team)
     : metrics_(metrics),
       run_dir_(run_dir),
+      team_(std::move(team)),
       updates_(metrics->counter("datacom_learner_updates_total")),
       pretrain_updates_(metrics->counter("datacom_learner_pretrain_updates_total")),
       update_seconds_(metrics->histogram("datacom_learner_update_seconds")),
@@ -64,6 +67,8 @@ LearnerMetrics::LearnerMetrics(Metrics* metrics, int members, const std::string&
       diverged_(metrics->gauge("datacom_learner_diverged_members")),
       progress_(metrics->gauge("datacom_learner_progress_ratio")),
       disk_free_(metrics->gauge("datacom_learner_disk_free_bytes")),
+      threads_(metrics->gauge("datacom_learner_threads")),
+      thread_wait_(metrics->gauge("datacom_learner_thread_wait_ratio")),
       env_steps_(metrics, "datacom_member_env_steps", members),
       budget_(metrics, "datacom_member_cost_budget", members),
       return_(metrics, "datacom_member_return", members),
@@ -87,7 +92,9 @@ LearnerMetrics::LearnerMetrics(Metrics* metrics, int members, const std::string&
       eval_abandoned_(metrics, "datacom_member_eval_abandoned_episodes", members),
       episodes_(metrics, "datacom_member_episodes_total", members),
       violations_(metrics, "datacom_member_violations_total", members),
-      cost_(metrics, "datacom_member_cost_total", members) {}
+      cost_(metrics, "datacom_member_cost_total", members) {
+  threads_.Set(team_ == nullptr ? 1 : team_->threads());
+}
 
 void LearnerMetrics::Update(double seconds) {
   updates_.Increment();
@@ -137,8 +144,18 @@ void LearnerMetrics::Evaluated(int member, const EvaluationMeans& means) {
 
 void LearnerMetrics::SetCriticRunaway(int member, bool runaway) { critic_runaway_.Set(member, runaway ? 1 : 0); }
 
+void LearnerMetrics::RefreshThreads() {
+  if (team_ == nullptr) return;
+  const Team::Times times = team_->times();
+  const double available = (times.rounds - team_times_.rounds) * team_->threads();
+  if (available <= 0) return;
+  thread_wait_.Set(std::max(0.0, 1 - (times.busy - team_times_.busy) / available));
+  team_times_ = times;
+}
+
 void LearnerMetrics::Refresh(uint64_t env_steps, double progress, const Stats& stats) {
   progress_.Set(progress);
+  RefreshThreads();
   if (const auto free = FreeBytes(run_dir_); free.ok()) disk_free_.Set(static_cast<double>(*free));
   double diverged = 0;
   for (size_t member = 0; member < stats.delta.size(); ++member) {

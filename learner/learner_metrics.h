@@ -8,9 +8,11 @@
 #define DATACOM_LEARNER_LEARNER_METRICS_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "common/base/team.h"
 #include "common/metrics/metrics.h"
 #include "common/records/evaluation_means.h"
 #include "datacom/v1/checkpoint.pb.h"
@@ -22,7 +24,8 @@ namespace datacom::learner {
 class LearnerMetrics {
  public:
   static constexpr int kMaxMembers = 128;
-  LearnerMetrics(Metrics* metrics, int members, const std::string& run_dir);
+  // team: divides the updates; null: one thread does them.
+  LearnerMetrics(Metrics* metrics, int members, const std::string& run_dir, std::shared_ptr<const Team> team = nullptr);
 
   void Update(double seconds);
   void PretrainUpdate(double seconds);
@@ -62,8 +65,12 @@ class LearnerMetrics {
     std::vector<prometheus::Counter*> counters_;
   };
 
+  void RefreshThreads();
+
   Metrics* const metrics_;
   const std::string run_dir_;
+  const std::shared_ptr<const Team> team_;
+  Team::Times team_times_;  // at the last refresh
   prometheus::Counter& updates_;
   prometheus::Counter& pretrain_updates_;
   prometheus::Histogram& update_seconds_;
@@ -78,6 +85,8 @@ class LearnerMetrics {
   prometheus::Gauge& diverged_;
   prometheus::Gauge& progress_;
   prometheus::Gauge& disk_free_;
+  prometheus::Gauge& threads_;
+  prometheus::Gauge& thread_wait_;
   MemberGauge env_steps_, budget_, return_, delta_, cvar_, alpha_, policy_loss_, critic_loss_, constraint_loss_,
       entropy_, q_mean_, q_min_, q_gap_, actor_gradient_norm_, critic_gradient_norm_, constraint_gradient_norm_,
       critic_runaway_, eval_return_, eval_violation_, eval_cost_, eval_abandoned_;

@@ -8,17 +8,6 @@
 #include "learner/schedule.h"
 
 namespace datacom::learner {
-namespace {
-
-// The settings that must stay as they are.
-std::string FixedSettings(v1::Experiment experiment) {
-  experiment.mutable_run()->clear_env_steps();
-  experiment.mutable_learner()->clear_device();
-  return PrintExperiment(experiment);
-}
-
-}  // namespace
-
 absl::Status CheckResume(const v1::LearnerCheckpoint& checkpoint, const std::string& run_id,
                          const v1::Experiment& resolved) {
   if (checkpoint.run_id() != run_id) {
@@ -30,8 +19,8 @@ absl::Status CheckResume(const v1::LearnerCheckpoint& checkpoint, const std::str
   // Resolved again: the build that wrote it may have known fewer settings.
   if (FixedSettings(ResolveExperiment(std::move(written))) != FixedSettings(resolved)) {
     return absl::InvalidArgumentError(absl::StrCat("the experiment differs from the one of the checkpoint at update ",
-                                                   checkpoint.update(),
-                                                   ": a resumed run may change only run.env_steps and learner.device"));
+                                                   checkpoint.update(), ": a resumed run may change only ",
+                                                   kFreeOnResume));
   }
   if (const uint64_t last = Schedule::Of(resolved).last_update(); checkpoint.update() > last) {
     return absl::InvalidArgumentError(absl::StrCat("run.env_steps=", resolved.run().env_steps(), " ends at update ",

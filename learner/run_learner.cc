@@ -109,7 +109,7 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
   ASSIGN_OR_RETURN(const std::unique_ptr<RunFiles> files, RunFiles::Open(options.run_dir, experiment, accepted.schema,
                                                                          accepted.checkpoint.learner, seams.read_rows));
   ASSIGN_OR_RETURN(const std::unique_ptr<Metrics> metrics, StartMetrics(options));
-  LearnerMetrics learner_metrics(metrics.get(), experiment.members_size(), options.run_dir);
+  LearnerMetrics learner_metrics(metrics.get(), experiment.members_size(), options.run_dir, accepted.config.team);
   ServedState served(run, options.run_dir, Clock::Real());
   Trainer trainer(run, *accepted.algorithm, served, *files, learner_metrics, Clock::Real(), seams.wait_for_stop);
   if (accepted.resumed()) trainer.Restore(accepted.checkpoint.learner);
@@ -119,9 +119,10 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(options.listen, {&service}, options.server));
   server->SetServing(true);
   RETURN_IF_ERROR(WriteAddressFile(options.address_file, server->address()));
-  spdlog::info("listening address={} run={} incarnation={} update={} of {} members={}{}", server->address(), run.run_id,
-               incarnation, trainer.update(), Schedule::Of(experiment).last_update(), experiment.members_size(),
-               accepted.resumed() ? " resumed" : "");
+  const int threads = accepted.config.team == nullptr ? 1 : accepted.config.team->threads();
+  spdlog::info("listening address={} run={} incarnation={} update={} of {} members={} threads={}{}", server->address(),
+               run.run_id, incarnation, trainer.update(), Schedule::Of(experiment).last_update(),
+               experiment.members_size(), threads, accepted.resumed() ? " resumed" : "");
   const absl::Status status = Train(accepted, run, seams, &trainer);
   served.snapshots.Close();
   server->Shutdown(std::chrono::milliseconds(1000));

@@ -240,12 +240,13 @@ absl::Status Trainer::RecordEpisodes(const PreparedUpdate& prepared) {
 // learner/algorithms/README.md 5.3: one step of delta for each finished episode, in row order, before the update that
 // first sees the episode's last row.
 absl::Status Trainer::ApplyEpisodes(const PreparedUpdate& prepared) {
+  std::vector<EpisodeCosts> episodes;
   for (const FinishedEpisode& episode : prepared.episodes) {
     if (episode.z.empty()) continue;
-    RETURN_IF_ERROR(algorithm_.ApplyEpisode(episode.member, static_cast<int>(episode.facts.length()), episode.z.data(),
-                                            episode.costs.data()));
+    episodes.push_back(
+        {episode.member, static_cast<int>(episode.facts.length()), episode.z.data(), episode.costs.data()});
   }
-  return absl::OkStatus();
+  return episodes.empty() ? absl::OkStatus() : algorithm_.ApplyEpisodes(episodes);
 }
 
 absl::Status Trainer::EndEpoch() {

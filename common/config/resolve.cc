@@ -101,6 +101,14 @@ v1::Experiment ResolveExperiment(v1::Experiment experiment) {
   return experiment;
 }
 
+std::string FixedSettings(v1::Experiment resolved) {
+  resolved.mutable_run()->clear_env_steps();
+  resolved.mutable_learner()->clear_device();
+  resolved.mutable_learner()->clear_threads();
+  resolved.mutable_learner()->clear_pin_threads();
+  return PrintExperiment(resolved);
+}
+
 ReplayLayout ReplayLayoutOf(const v1::Experiment& resolved, uint64_t row_bytes) {
   const double interval =
       std::ceil(static_cast<double>(resolved.run().checkpoint_updates()) / resolved.schedule().updates_per_step());

@@ -6,6 +6,7 @@
 
 #include "common/safety/safe_map.h"
 #include "learner/algorithms/register_algorithm.h"
+#include "learner/algorithms/slices.h"
 #include "learner/nn/cpu/gemm.h"
 #include "learner/nn/cpu/instruction_set.h"
 #include "learner/nn/torch_library.h"
@@ -19,6 +20,10 @@ void ControlAffineBatch::Resize(int members, int batch, const AlgorithmConfig& c
   G.resize(rows * config.q_dim * config.action_dim);
   x_dot.resize(rows * config.x_dim);
   known.resize(rows * config.known.size() * JoinedRowSize(config.action_dim));
+}
+
+void Algorithm::ApplyEpisodes(const std::vector<EpisodeCosts>& episodes) {
+  for (const EpisodeCosts& episode : episodes) ApplyEpisode(episode.member, episode.length, episode.z, episode.costs);
 }
 
 void Algorithm::Pretrain(const Batch&) { throw std::invalid_argument("this algorithm cannot be pre-trained"); }
@@ -121,7 +126,9 @@ std::unique_ptr<Algorithm> MakeAlgorithm(const AlgorithmConfig& config) {
     throw std::invalid_argument("no algorithm is called '" + config.algorithm + "'; there are: " + names);
   }
   CheckConfig(config);
-  std::unique_ptr<Algorithm> algorithm = found->second.make(config);
+  const bool divided = config.team != nullptr && UsesCpuKernels(config.kernels, config.device);
+  std::unique_ptr<Algorithm> algorithm =
+      divided ? std::make_unique<Slices>(config, found->second.make) : found->second.make(config);
   Check(!algorithm->needs_dynamics() || config.q_dim > 0, config.algorithm + " needs a constraint state: q_dim is 0");
   Check(algorithm->needs_dynamics() || config.known.empty(),
         config.algorithm + " learns no constraint, so known ones cannot be joined to it");

@@ -3,10 +3,11 @@
 //
 // This header and its users do not need LibTorch, protobuf or Abseil (learner/standalone builds the core without the
 // last two). Errors are exceptions: std::invalid_argument for a wrong configuration or state, naming the thing and the
-// value, and whatever LibTorch throws. learner/guard.h turns them into a Status. Not thread-safe: one thread updates.
-// An algorithm owns parameters, optimiser state and workspaces. On the CPU an update allocates nothing after the first
-// and blocks until its numbers are final. On CUDA it only enqueues; GetStats, GetActingParameters and Save wait for the
-// device.
+// value, and whatever LibTorch throws. learner/checked_algorithm.h turns them into a Status. Not thread-safe: one
+// thread calls it; a team divides the work of its calls, and the bits of all numbers are those of one thread. An
+// algorithm owns parameters, optimiser state and workspaces. On the CPU an update allocates nothing after the first
+// (but each thread of a team allocates its scratch memory once) and blocks until its numbers are final. On CUDA it only
+// enqueues; GetStats, GetActingParameters and Save wait for the device.
 #ifndef DATACOM_LEARNER_ALGORITHMS_ALGORITHM_H_
 #define DATACOM_LEARNER_ALGORITHMS_ALGORITHM_H_
 
@@ -17,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/team.h"
 #include "common/nn/named_array.h"
 
 namespace datacom::learner {
@@ -47,6 +49,10 @@ struct AlgorithmConfig {
   uint64_t policy_warmup = 0;    // TD3: updates before critics and actor learn
   std::string device = "cpu";    // or "cuda"
   std::string kernels = "auto";  // "fused", "tensor" or "auto" (nn/kernels.h)
+  std::shared_ptr<Team> team;    // divides the work of the CPU's kernels; null: one thread does it
+  // Set by slices.h alone: these members are those of a larger population from `slice_first` on, and a batch holds all.
+  int slice_first = 0;
+  int population = 0;  // members of the larger population; 0: there is none
 };
 
 // Control-affine features of M x B states, float64 except z. All row-major.
@@ -85,13 +91,20 @@ struct Stats {
 };
 
 // Everything that is needed to continue with the same bits, as named raw bytes: parameters, targets, optimisers, delta,
-// counters, statistics.
+// counters, statistics. An entry holds the members' bytes one after another, in equal parts, unless shared_entries()
+// names it.
 using State = std::map<std::string, std::string>;
 
 // What a snapshot of one member carries; common/nn/snapshot.h describes the names.
 struct ActingParameters {
   std::vector<NamedArray> arrays;
   std::map<std::string, double, std::less<>> scalars;
+};
+
+// What a step of delta reads of an episode. z: [length + 1, q + x] float32, costs: [length + 1] raw with costs[0] = 0.
+struct EpisodeCosts {
+  int member = 0, length = 0;
+  const float *z = nullptr, *costs = nullptr;
 };
 
 class Algorithm {
@@ -101,14 +114,17 @@ class Algorithm {
   // The part of Update that fits value functions (critics, feasibility) and their targets. Policy, temperature,
   // multiplier, delta and their optimisers do not change. The batch is that of Update; noise_actor is not read.
   virtual void Pretrain(const Batch& batch);  // throws std::invalid_argument if the algorithm cannot
-  // A finished episode of one member: one step of delta (learner/algorithms/README.md 5.4). z: [length + 1, q + x]
-  // float32, costs: [length + 1] raw with costs[0] = 0. Algorithms without delta ignore it.
+  // A finished episode of one member: one step of delta (learner/algorithms/README.md 5.4). Algorithms without delta
+  // ignore it.
   virtual void ApplyEpisode(int member, int length, const float* z, const float* costs) {}
+  virtual void ApplyEpisodes(const std::vector<EpisodeCosts>& episodes);  // each; those of a member in order
   virtual Stats GetStats() const = 0;
   virtual void ResetStats() = 0;
   virtual ActingParameters GetActingParameters(int member) const = 0;
   virtual State Save() const = 0;
   virtual void Load(const State& state) = 0;  // throws std::invalid_argument naming the entry, and changes nothing
+  // The entries of its State that hold one value of the whole population. Sorted.
+  virtual std::vector<std::string> shared_entries() const { return {"signature"}; }
   virtual std::string acting_rule() const = 0;
   virtual bool needs_dynamics() const = 0;  // whether Batch::now, next and failure_* are read
 };

@@ -12,9 +12,9 @@ void CriticInput::Make(const AlgorithmConfig& config, int block, Kernels* kernel
   absorbing = kernels->NewFloats(block, B, 1);
 }
 
-void CriticInput::Load(const Batch& batch, const AlgorithmConfig& config, int first_member, Kernels* kernels) const {
+void CriticInput::Load(const Batch& batch, const AlgorithmConfig& config, int batch_member, Kernels* kernels) const {
   const int B = config.batch_size, obs = config.obs_dim;
-  const int64_t first = static_cast<int64_t>(first_member) * B;
+  const int64_t first = static_cast<int64_t>(batch_member) * B;
   const float* observation = batch.observation.data() + first * obs;
   kernels->Upload(observation, rows.Rows(0, B).Cols(0, obs));
   kernels->Upload(observation, rows.Rows(B, B).Cols(0, obs));
@@ -52,39 +52,39 @@ void CriticEnsemble::MakeWorkspace(const AlgorithmConfig& config, int64_t target
 }
 
 void CriticEnsemble::Evaluate(const FloatView& parameters, const CriticInput& input) {
-  for (const Net& net : nets_) kernels_->Forward(parameters, net.online, input.rows, net.tape);
+  kernels_->Each(nets(), [&](int i) { kernels_->Forward(parameters, nets_[i].online, input.rows, nets_[i].tape); });
 }
 
 void CriticEnsemble::EvaluateStored(const FloatView& parameters, const CriticInput& input) {
-  for (const Net& net : nets_) kernels_->Forward(parameters, net.online, input.rows.Rows(batch_, batch_), net.stored);
+  const FloatView rows = input.rows.Rows(batch_, batch_);
+  kernels_->Each(nets(), [&](int i) { kernels_->Forward(parameters, nets_[i].online, rows, nets_[i].stored); });
 }
 
 void CriticEnsemble::EvaluateExecuted(const FloatView& parameters, const CriticInput& input, int nets) {
-  for (int i = 0; i < nets; ++i) {
-    kernels_->Forward(parameters, nets_[i].online, input.rows.Rows(0, batch_), nets_[i].executed);
-  }
+  const FloatView rows = input.rows.Rows(0, batch_);
+  kernels_->Each(nets, [&](int i) { kernels_->Forward(parameters, nets_[i].online, rows, nets_[i].executed); });
 }
 
 void CriticEnsemble::EvaluateTargets(const FloatView& targets, const CriticInput& input) {
-  for (const Net& net : nets_) kernels_->Forward(targets, net.target, input.next, net.target_tape);
+  kernels_->Each(nets(), [&](int i) { kernels_->Forward(targets, nets_[i].target, input.next, nets_[i].target_tape); });
 }
 
 void CriticEnsemble::ActionGradient(const FloatView& parameters, int nets, bool add, const FloatView& d_action) {
+  kernels_->Each(nets,
+                 [&](int i) { kernels_->Adjoint(parameters, nets_[i].online, nets_[i].d_out, nets_[i].executed); });
   for (int i = 0; i < nets; ++i) {
-    const Net& net = nets_[i];
-    kernels_->Adjoint(parameters, net.online, net.d_out, net.executed);
-    kernels_->InputGradient(parameters, net.online, net.executed, obs_dim_, add, d_action);
-    add = true;
+    kernels_->InputGradient(parameters, nets_[i].online, nets_[i].executed, obs_dim_, add || i > 0, d_action);
   }
 }
 
 void CriticEnsemble::ParameterGradient(const FloatView& parameters, const CriticInput& input,
                                        const FloatView& gradients) {
   const FloatView stored = input.rows.Rows(batch_, batch_);
-  for (const Net& net : nets_) {
+  kernels_->Each(nets(), [&](int i) {
+    const Net& net = nets_[i];
     kernels_->Adjoint(parameters, net.online, net.d_out, net.stored);
     kernels_->ParameterGradient(net.online, stored, net.d_out, net.stored, gradients);
-  }
+  });
 }
 
 void CriticEnsemble::Regress(const FloatView& parameters, const CriticInput& input, const FloatView& y,

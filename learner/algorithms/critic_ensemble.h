@@ -24,8 +24,8 @@ struct CriticInput {
   FloatView reward, absorbing;  // [block, B, 1]
 
   void Make(const AlgorithmConfig& config, int block, Kernels* kernels);
-  // Copies everything but the actions, for the block that starts at this member.
-  void Load(const Batch& batch, const AlgorithmConfig& config, int first_member, Kernels* kernels) const;
+  // Copies everything but the actions, for the block that starts at this member of the batch.
+  void Load(const Batch& batch, const AlgorithmConfig& config, int batch_member, Kernels* kernels) const;
 };
 
 enum class CriticForm {

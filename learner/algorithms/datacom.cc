@@ -78,11 +78,19 @@ void Datacom::LoadBatch(const Batch& batch) {
   LoadTransitions(batch);
   LoadDynamics(batch.next, dynamics_.Rows(0, batch_));
   LoadDynamics(batch.now, dynamics_.Rows(batch_, batch_));
-  feasibility_->LoadBatch(batch, first_member());
+  feasibility_->LoadBatch(batch, batch_member());
 }
 
 SafeMapInput Datacom::MapInput(const Dynamics& dynamics, const DoubleView& k, const DoubleView& J) const {
   return {k, J, dynamics.f, dynamics.G, dynamics.x_dot, Block(gain_), Block(slack_beta_), Block(target_entropy_)};
+}
+
+void Datacom::JoinMaps() {
+  kernels_->Ranges(2 * batch_, [&](int first, int count) {
+    const Dynamics dynamics = dynamics_.Rows(first, count);
+    const DoubleView k = feasibility_->k().Rows(first, count), J = feasibility_->J().Rows(first, count);
+    joined_map_kernels_->JoinMap({MapInput(dynamics, k, J), dynamics.known}, map_.Rows(first, count));
+  });
 }
 
 void Datacom::MapNow() {
@@ -116,8 +124,7 @@ void Datacom::MapNowGradient() {
 // Constraint values at s and s' use the online nets and delta from before this update.
 void Datacom::EvaluateState() {
   feasibility_->Evaluate(parameters(), Block(delta_value_));
-  if (joins())
-    joined_map_kernels_->JoinMap({MapInput(dynamics_, feasibility_->k(), feasibility_->J()), dynamics_.known}, map_);
+  if (joins()) JoinMaps();
   feasibility_->LossGradient(parameters(), targets(), gradients(), constraint_loss_.value);
   CheckAndRecordLoss(constraint_loss_);
   kernels_->RowMean(feasibility_->k_now(), constraint_mean_.value);

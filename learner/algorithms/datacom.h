@@ -47,6 +47,7 @@ class Datacom : public SoftActorCritic {
   };
   void LoadDynamics(const ControlAffineBatch& batch, const Dynamics& to);
   SafeMapInput MapInput(const Dynamics& dynamics, const DoubleView& k, const DoubleView& J) const;
+  void JoinMaps();
   void MapNow();
   void MapNext();
   void MapNowGradient();

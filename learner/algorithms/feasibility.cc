@@ -8,7 +8,7 @@ namespace datacom::learner {
 void Feasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block, Kernels* kernels) {
   kernels_ = kernels;
   batch_ = config.batch_size, failures_ = config.failure_batch_size, z_dim_ = config.q_dim + config.x_dim;
-  discount_ = config.discount;
+  discount_ = config.discount, slice_first_ = config.slice_first;
   const int B = batch_, loss_rows = batch_ + failures_;
   z_ = kernels->NewFloats(block, B + loss_rows, z_dim_);
   next_z_ = kernels->NewFloats(block, loss_rows, z_dim_);
@@ -23,10 +23,12 @@ void Feasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t target_fi
   k_next_ = k_.Rows(0, B), J_next_ = J_.Rows(0, B), k_now_ = k_.Rows(B, B), J_now_ = J_.Rows(B, B);
 }
 
-void Feasibility::LoadBatch(const Batch& batch, int member) {
-  member_ = member;
+void Feasibility::LoadBatch(const Batch& batch, int batch_member) {
+  member_ = batch_member - slice_first_;
   const int B = batch_, F = failures_, z = z_dim_;
-  const auto rows = [member](const auto& values, int64_t per_member) { return values.data() + member * per_member; };
+  const auto rows = [batch_member](const auto& values, int64_t per_member) {
+    return values.data() + batch_member * per_member;
+  };
   kernels_->Upload(rows(batch.next.z, B * z), z_.Rows(0, B));
   kernels_->Upload(rows(batch.now.z, B * z), z_.Rows(B, B));
   kernels_->Upload(rows(batch.failure_z, F * z), z_.Rows(2 * B, F));
@@ -37,7 +39,7 @@ void Feasibility::LoadBatch(const Batch& batch, int member) {
   kernels_->Upload(rows(batch.absorbing, B), absorbing_.Rows(0, B));
   kernels_->Upload(rows(batch.failure_absorbing, F), absorbing_.Rows(B, F));
   for (int m = 0; m < failure_weight_.members; ++m) {
-    const double weight = batch.failure_weight[member + m];
+    const double weight = batch.failure_weight[batch_member + m];
     kernels_->Upload(&weight, failure_weight_.Members(m, 1));
   }
 }

@@ -21,8 +21,8 @@ class Feasibility {
   int64_t size() const { return size_; }
   // Derived classes call this first and then make the workspace of their nets.
   virtual void MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block, Kernels* kernels);
-  // Copies the block's rows; `member` is the first of the block.
-  virtual void LoadBatch(const Batch& batch, int member);
+  // Copies the block's rows; the block starts at this member of the batch.
+  virtual void LoadBatch(const Batch& batch, int batch_member);
 
   // Constraint k and Jacobian J at s' and s, with the current online nets.
   virtual void Evaluate(const FloatView& parameters, const DoubleView& delta) = 0;
@@ -46,6 +46,7 @@ class Feasibility {
 
   int64_t first_ = 0, size_ = 0;
   int batch_ = 0, failures_ = 0, z_dim_ = 0;
+  int slice_first_ = 0;
   int member_ = 0;  // first of the block
   double discount_ = 0;
   Kernels* kernels_ = nullptr;

@@ -35,18 +35,18 @@ void GaussianFeasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t t
 }
 
 void GaussianFeasibility::Evaluate(const FloatView& parameters, const DoubleView& delta) {
-  for (Net* net : {&mean_, &log_std_}) {
-    kernels_->Forward(parameters, net->online, z_, net->tape);
-    kernels_->Adjoint(parameters, net->online, ones_, net->tape);
-    kernels_->InputGradient(parameters, net->online, net->jacobian_rows, 0, /*add=*/false, net->jacobian);
-  }
+  EachNet([&](const Net& net) {
+    kernels_->Forward(parameters, net.online, z_, net.tape);
+    kernels_->Adjoint(parameters, net.online, ones_, net.tape);
+    kernels_->InputGradient(parameters, net.online, net.jacobian_rows, 0, /*add=*/false, net.jacobian);
+  });
   gaussian_kernels_->GaussianRisk(mean_.jacobian_rows.out, log_std_.jacobian_rows.out, mean_.jacobian,
                                   log_std_.jacobian, margin_.Members(member_, parameters.members), delta, k_, J_);
 }
 
 void GaussianFeasibility::LossGradient(const FloatView& parameters, const FloatView& targets,
                                        const FloatView& gradients, const DoubleView& loss) {
-  for (Net* net : {&mean_, &log_std_}) kernels_->Forward(targets, net->target, next_z_, net->target_tape);
+  EachNet([&](const Net& net) { kernels_->Forward(targets, net.target, next_z_, net.target_tape); });
   const GaussianTarget target{GaussianHead::kFeasibility,
                               mean_.target_tape.out,
                               log_std_.target_tape.out,
@@ -58,15 +58,15 @@ void GaussianFeasibility::LossGradient(const FloatView& parameters, const FloatV
   gaussian_kernels_->GaussianLoss(mean_.loss_rows.out, log_std_.loss_rows.out, target, mean_.d_out, log_std_.d_out,
                                   loss);
   const FloatView z = z_.Rows(batch_, batch_ + failures_);
-  for (Net* net : {&mean_, &log_std_}) {
-    kernels_->ScaleAdjoint(net->d_out, net->loss_rows);
-    kernels_->ParameterGradient(net->online, z, net->d_out, net->loss_rows, gradients);
-  }
+  EachNet([&](const Net& net) {
+    kernels_->ScaleAdjoint(net.d_out, net.loss_rows);
+    kernels_->ParameterGradient(net.online, z, net.d_out, net.loss_rows, gradients);
+  });
 }
 
 void GaussianFeasibility::EvaluateRisk(const FloatView& parameters, int member, int count) {
   const auto part = [count](const auto& view) { return view.Members(0, 1).Rows(0, count); };
-  for (Net* net : {&mean_, &log_std_}) kernels_->Forward(parameters, net->online, part(z_), net->tape);
+  EachNet([&](const Net& net) { kernels_->Forward(parameters, net.online, part(z_), net.tape); });
   gaussian_kernels_->GaussianRisk(part(mean_.tape.out), part(log_std_.tape.out), part(mean_.jacobian),
                                   part(log_std_.jacobian), margin_.Members(member, 1), no_delta_, part(k_), part(J_));
 }

@@ -30,6 +30,12 @@ class GaussianFeasibility : public Feasibility {
     FloatView jacobian;  // [block, 2B, q + x]
     FloatView d_out;     // [block, B + F, 1]
   };
+  // Calls body(net) for both nets, at the same time if a thread has nothing to do.
+  template <class Body>
+  void EachNet(const Body& body) const {
+    kernels_->Together([&] { body(mean_); }, [&] { body(log_std_); });
+  }
+
   GaussianKernels* gaussian_kernels_ = nullptr;
   Net mean_, log_std_;
   DoubleView margin_;  // [M, 1, 1]

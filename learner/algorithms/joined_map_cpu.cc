@@ -16,20 +16,19 @@ class JoinedMapCpu : public CpuForm<JoinedMapKernels> {
     const SafeMapInput& learned = in.learned;
     const int q = learned.f.cols, n = learned.G.cols / q;
     const SafeMapDims dims{1 + in.known.cols / JoinedRowSize(n), n, q, learned.x_dot.cols};
-    if (joined_map_ == nullptr || !(joined_map_->dims() == dims)) {
-      joined_map_ = std::make_unique<datacom::SafeMap>(dims);
-    }
+    thread_local std::unique_ptr<datacom::SafeMap> joined_map;  // of this thread, because calls may run together
+    if (joined_map == nullptr || !(joined_map->dims() == dims)) joined_map = std::make_unique<datacom::SafeMap>(dims);
     for (int m = 0; m < map.members; ++m) {
       const SafeMapGains gains{learned.gain.at(m), learned.slack_beta.at(m)};
       for (int r = 0; r < map.rows; ++r) {
         const double* const J = learned.J.row(m, r);
         const SafeMapTerms terms{learned.k.row(m, r),    J, J + q, learned.f.row(m, r), learned.G.row(m, r),
                                  learned.x_dot.row(m, r)};
-        joined_map_->Set(terms, in.known.row(m, r), gains);
+        joined_map->Set(terms, in.known.row(m, r), gains);
         double* const out = map.row(m, r);
-        std::copy_n(joined_map_->basis(), n * n, out);
-        std::copy_n(joined_map_->offset(), n, out + n * n);
-        out[n * n + n] = joined_map_->log_det();
+        std::copy_n(joined_map->basis(), n * n, out);
+        std::copy_n(joined_map->offset(), n, out + n * n);
+        out[n * n + n] = joined_map->log_det();
       }
     }
   }
@@ -66,9 +65,6 @@ class JoinedMapCpu : public CpuForm<JoinedMapKernels> {
       }
     }
   }
-
- private:
-  std::unique_ptr<datacom::SafeMap> joined_map_;
 };
 
 const CpuForms::Register<JoinedMapKernels, JoinedMapCpu> kRegistered;

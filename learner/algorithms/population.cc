@@ -1,6 +1,7 @@
 #include "learner/algorithms/population.h"
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <stdexcept>
@@ -25,7 +26,7 @@ constexpr double kCalmLimit = 1e6;
 Population::Population(const AlgorithmConfig& config)
     : config_(config),
       members_(static_cast<int>(config.members.size())),
-      kernels_(MakeKernels(config.kernels, config.device)),
+      kernels_(MakeKernels(config.kernels, config.device, config.team.get())),
       critic_kernels_(kernels_->Group<CriticKernels>()) {
   if (members_ < 1) throw std::invalid_argument("a population needs at least one member");
   block_ = kernels_->BlockSize(members_);
@@ -255,7 +256,8 @@ void Population::ResetStats() {
 }
 
 std::string Population::Signature() const {
-  std::string signature = config_.algorithm + " members=" + std::to_string(members_);
+  const int members = config_.population > 0 ? config_.population : members_;
+  std::string signature = config_.algorithm + " members=" + std::to_string(members);
   for (const ParameterArray& array : layout_.arrays()) {
     signature += " " + array.name;
     for (uint32_t n : array.shape) signature += ":" + std::to_string(n);
@@ -272,15 +274,24 @@ State Population::Save() const {
                                                              {"targets", &targets_}};
   for (const auto& block : blocks) state[block.first] = Bytes<FloatView, float>(kernels_.get(), *block.second);
   for (const auto& entry : saved_) state[entry.first] = Bytes<DoubleView, double>(kernels_.get(), entry.second);
+  for (const auto& [name, value] : shared_) {
+    state[name].assign(reinterpret_cast<const char*>(value), sizeof *value);
+  }
   return state;
 }
 
-void Population::Load(const State& state) {
-  const State expected = Save();
+std::vector<std::string> Population::shared_entries() const {
+  std::vector<std::string> names{"signature"};
+  for (const auto& entry : shared_) names.push_back(entry.first);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void CheckState(const State& expected, const State& state) {
   const auto signature = state.find("signature");
-  if (signature != state.end() && signature->second != Signature()) {
+  if (signature != state.end() && signature->second != expected.at("signature")) {
     throw std::invalid_argument("entry 'signature': the state was saved by '" + signature->second +
-                                "', this learner is '" + Signature() + "'");
+                                "', this learner is '" + expected.at("signature") + "'");
   }
   for (const auto& entry : expected) {
     const auto found = state.find(entry.first);
@@ -294,6 +305,10 @@ void Population::Load(const State& state) {
     if (expected.count(entry.first) == 0)
       throw std::invalid_argument("the state has an unknown entry '" + entry.first + "'");
   }
+}
+
+void Population::Load(const State& state) {
+  CheckState(Save(), state);
   const std::pair<const char*, const FloatView*> blocks[] = {{"parameters", &parameters_},
                                                              {"adam.first", &first_moment_},
                                                              {"adam.second", &second_moment_},
@@ -304,6 +319,7 @@ void Population::Load(const State& state) {
   for (const auto& entry : saved_) {
     kernels_->Upload(reinterpret_cast<const double*>(state.at(entry.first).data()), entry.second);
   }
+  for (const auto& [name, value] : shared_) std::memcpy(value, state.at(name).data(), sizeof *value);
   kernels_->Upload(std::vector<double>(members_, 0.0).data(), calm_);
 }
 
@@ -352,14 +368,6 @@ void Population::AddActingNet(const std::string& prefix, int member, ActingParam
     if (array.name.rfind(prefix + ".", 0) != 0) continue;
     out->arrays.push_back({array.name, array.shape, ReadArray(member, array.name)});
   }
-}
-
-std::vector<float> GetArray(const Algorithm& algorithm, int member, const std::string& name) {
-  return dynamic_cast<const Population&>(algorithm).ReadArray(member, name);
-}
-
-void SetArray(Algorithm* algorithm, int member, const std::string& name, const std::vector<float>& values) {
-  dynamic_cast<Population&>(*algorithm).WriteArray(member, name, values);
 }
 
 }  // namespace datacom::learner

@@ -6,8 +6,9 @@
 // The first update in which a loss or gradient of a member is not finite freezes this member for good and leaves no
 // trace in it: parameters, moments, step counts and targets keep the bits from before the update. Only statistics may
 // have counted what was finite. For this an algorithm computes and checks everything it can before its first Step
-// (CheckAndRecordLoss, CheckGradient). Some nets must be stepped earlier, because a later part reads them: a critic's target reads the new actor. SaveForUndo copies such nets before their step, and UndoWhereInactive restores them after all
-// checks. Everything else is stepped last.
+// (CheckAndRecordLoss, CheckGradient). Some nets must be stepped earlier, because a later part reads them: a critic's
+// target reads the new actor. SaveForUndo copies such nets before their step, and UndoWhereInactive restores them after
+// all checks. Everything else is stepped last.
 //
 // Copying costs 2 % of an update, so calm members are not copied. A member is calm when no entry of what the later part
 // reads (AddCalmInput) exceeds 1e6 in absolute value in this update, and no entry of what it computed (AddCalmResult)
@@ -57,6 +58,9 @@ struct UndoRange {
   std::vector<Steps> steps;
 };
 
+// Throws std::invalid_argument if the state was saved by another algorithm or population than `expected`.
+void CheckState(const State& expected, const State& state);
+
 class Population : public Algorithm {
  public:
   void Update(const Batch& batch) override;
@@ -64,6 +68,7 @@ class Population : public Algorithm {
   void ResetStats() override;
   State Save() const override;
   void Load(const State& state) override;
+  std::vector<std::string> shared_entries() const override;
 
   // For GetArray and SetArray (algorithm.h); derived classes add their own names.
   virtual std::vector<float> ReadArray(int member, const std::string& name) const;
@@ -89,12 +94,13 @@ class Population : public Algorithm {
   DoubleView NewScalar() { return kernels_->NewDoubles(members_, 1, 1); }
   Statistic NewStatistic();
   ActionBox NewActionBox();
-  void Register(const std::string& name, const DoubleView& view) { saved_[name] = view; }  // saved and loaded
+  // Both: saved and loaded.
+  void Register(const std::string& name, const DoubleView& view) { saved_[name] = view; }
+  void RegisterShared(const std::string& name, uint64_t* value) { shared_[name] = value; }  // of the whole population
 
   // ---- the current block of members, as views.
   FloatView Block(const FloatView& all) const { return all.Members(first_, count_); }
   DoubleView Block(const DoubleView& all) const { return all.Members(first_, count_); }
-  int first_member() const { return first_; }
   FloatView ParametersOf(int member) const { return parameters_.Members(member, 1); }
   FloatView parameters() const { return Block(parameters_); }
   const FloatView& gradients() const { return gradients_; }
@@ -102,8 +108,9 @@ class Population : public Algorithm {
   // Start of the block in an array of the batch with `per_member` values per member.
   template <class T>
   const T* BlockOf(const std::vector<T>& values, int64_t per_member) const {
-    return values.data() + first_ * per_member;
+    return values.data() + batch_member() * per_member;
   }
+  int batch_member() const { return config_.slice_first + first_; }  // the block's first member in the batch
   // Checks of a loss and of an optimiser's whole gradient. They come before the first Step that cannot be undone. A
   // member that fails one is inactive from then on.
   void CheckAndRecordLoss(const Statistic& loss);
@@ -153,6 +160,7 @@ class Population : public Algorithm {
   std::vector<FloatView> inputs_, results_;
   std::vector<DoubleView> double_inputs_;
   std::map<std::string, DoubleView> saved_;
+  std::map<std::string, uint64_t*> shared_;
   int first_ = 0, count_ = 0;
   std::function<void()> compute_;
 };

@@ -61,11 +61,11 @@ void QuantileFeasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t t
   target_quantile_.out = rows(1);
 }
 
-void QuantileFeasibility::LoadBatch(const Batch& batch, int member) {
-  Feasibility::LoadBatch(batch, member);
+void QuantileFeasibility::LoadBatch(const Batch& batch, int batch_member) {
+  Feasibility::LoadBatch(batch, batch_member);
   const int64_t levels = static_cast<int64_t>(level_.rows) * level_.cols;
-  kernels_->Upload(batch.level.data() + member * levels, level_);
-  kernels_->Upload(batch.next_level.data() + member * levels, next_level_);
+  kernels_->Upload(batch.level.data() + batch_member * levels, level_);
+  kernels_->Upload(batch.next_level.data() + batch_member * levels, next_level_);
 }
 
 void QuantileFeasibility::Evaluate(const FloatView& parameters, const DoubleView& delta) {
@@ -101,13 +101,18 @@ void QuantileFeasibility::LossGradient(const FloatView& parameters, const FloatV
   Propagate(parameters, online_, loss_rows_.out, level_, quantile_);
   quantile_kernels_->QuantileLoss(quantile_.out, y_, level_, failure_weight_, batch_, d_value_, loss);
   kernels_->Adjoint(parameters, online_.quantile, d_value_, quantile_);
-  kernels_->ParameterGradient(online_.quantile, product_, d_value_, quantile_, gradients);
-  kernels_->InputGradient(parameters, online_.quantile, quantile_, 0, /*add=*/false, d_product_);
   const FloatView d_base = d_base_.Rows(batch_, batch_ + failures_), z = z_.Rows(batch_, batch_ + failures_);
-  quantile_kernels_->QuantileProductGradient(loss_rows_.out, embedding_.out, d_product_, d_base);
-  kernels_->ParameterGradient(online_.embedding, features_, d_product_, embedding_, gradients);
-  kernels_->Adjoint(parameters, online_.base, d_base, loss_rows_);
-  kernels_->ParameterGradient(online_.base, z, d_base, loss_rows_, gradients);
+  const auto quantile_gradient = [&] {
+    kernels_->ParameterGradient(online_.quantile, product_, d_value_, quantile_, gradients);
+  };
+  const auto other_gradients = [&] {
+    kernels_->InputGradient(parameters, online_.quantile, quantile_, 0, /*add=*/false, d_product_);
+    quantile_kernels_->QuantileProductGradient(loss_rows_.out, embedding_.out, d_product_, d_base);
+    kernels_->ParameterGradient(online_.embedding, features_, d_product_, embedding_, gradients);
+    kernels_->Adjoint(parameters, online_.base, d_base, loss_rows_);
+    kernels_->ParameterGradient(online_.base, z, d_base, loss_rows_, gradients);
+  };
+  kernels_->Together(quantile_gradient, other_gradients);
 }
 
 void QuantileFeasibility::EvaluateRisk(const FloatView& parameters, int member, int count) {

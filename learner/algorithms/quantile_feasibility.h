@@ -18,7 +18,7 @@ class QuantileFeasibility : public Feasibility {
   // "constraint.base" of z, "constraint.embedding" of tau, "constraint.quantile" of their product.
   void Declare(const AlgorithmConfig& config, ParameterLayout* layout) override;
   void MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block, Kernels* kernels) override;
-  void LoadBatch(const Batch& batch, int member) override;
+  void LoadBatch(const Batch& batch, int batch_member) override;
   void Evaluate(const FloatView& parameters, const DoubleView& delta) override;
   void LossGradient(const FloatView& parameters, const FloatView& targets, const FloatView& gradients,
                     const DoubleView& loss) override;

@@ -1,7 +1,6 @@
 #include "learner/algorithms/safe_layer_td3.h"
 
 #include <cmath>
-#include <cstring>
 #include <vector>
 
 #include "learner/algorithms/register_algorithm.h"
@@ -36,6 +35,7 @@ SafeLayerTd3::SafeLayerTd3(const AlgorithmConfig& config)
   undo_critics_ = NewUndoRange({critic_optimizer_});
   model_loss_ = NewStatistic();
   mean_prediction_ = NewStatistic();
+  RegisterShared("updates", &updates_);
   Register("stats.constraint_loss", model_loss_.sum);
   Register("stats.constraint_mean", mean_prediction_.sum);
 
@@ -66,7 +66,7 @@ void SafeLayerTd3::Update(const Batch& batch) {
 }
 
 void SafeLayerTd3::LoadBatch(const Batch& batch) {
-  input_.Load(batch, config_, first_member(), kernels_.get());
+  input_.Load(batch, config_, batch_member(), kernels_.get());
   kernels_->Upload(BlockOf(batch.action, batch_ * config_.action_dim), action_);
   kernels_->Upload(BlockOf(batch.noise_next, batch_ * config_.action_dim), noise_);
   kernels_->Upload(BlockOf(batch.previous_cost, batch_), previous_cost_);
@@ -149,17 +149,6 @@ ActingParameters SafeLayerTd3::GetActingParameters(int member) const {
   parameters.scalars = {{"exploration_noise", hyper.exploration_noise},
                         {"projection_threshold", hyper.projection_threshold}};
   return parameters;
-}
-
-State SafeLayerTd3::Save() const {
-  State state = Population::Save();
-  state["updates"].assign(reinterpret_cast<const char*>(&updates_), sizeof updates_);
-  return state;
-}
-
-void SafeLayerTd3::Load(const State& state) {
-  Population::Load(state);  // checks all entries, including this one's size: it compares with Save
-  std::memcpy(&updates_, state.at("updates").data(), sizeof updates_);
 }
 
 }  // namespace datacom::learner

@@ -33,7 +33,7 @@ void SoftActorCritic::Compute() {
 }
 
 void SoftActorCritic::StepValues() {
-  for (const Optimizer& optimizer : value_optimizers_) Step(optimizer);
+  kernels_->Each(static_cast<int>(value_optimizers_.size()), [&](int i) { Step(value_optimizers_[i]); });
   PolyakTargets();
 }
 
@@ -82,15 +82,15 @@ void SoftActorCritic::MakeWorkspace() {
 
 void SoftActorCritic::LoadTransitions(const Batch& batch) {
   const int B = batch_, n = config_.action_dim;
-  input_.Load(batch, config_, first_member(), kernels_.get());
+  input_.Load(batch, config_, batch_member(), kernels_.get());
   kernels_->Upload(BlockOf(batch.action, B * n), input_.rows.Rows(B, B).Cols(config_.obs_dim, n));
   kernels_->Upload(BlockOf(batch.noise_actor, B * n), noise_now_);
   kernels_->Upload(BlockOf(batch.noise_next, B * n), noise_next_);
 }
 
 void SoftActorCritic::Sample(const FloatView& observation, const FloatView& noise, const ActionSample& out) {
-  kernels_->Forward(parameters(), mean_, observation, mean_tape_);
-  kernels_->Forward(parameters(), log_std_, observation, log_std_tape_);
+  kernels_->Together([&] { kernels_->Forward(parameters(), mean_, observation, mean_tape_); },
+                     [&] { kernels_->Forward(parameters(), log_std_, observation, log_std_tape_); });
   sac_kernels_->SampleAction(mean_tape_.out, log_std_tape_.out, noise, box_, out);
 }
 
@@ -105,10 +105,12 @@ void SoftActorCritic::ActorGradient(const FloatView& d_u) {
   CheckAndRecordLoss(policy_loss_);
   Record(entropy_, /*sign=*/-1);
   sac_kernels_->SampleActionGradient(log_std_tape_.out, noise_now_, box_, now_, d_u, LogAlpha(), d_mean_, d_log_std_);
-  kernels_->Adjoint(parameters(), mean_, d_mean_, mean_tape_);
-  kernels_->ParameterGradient(mean_, Observation(), d_mean_, mean_tape_, gradients());
-  kernels_->Adjoint(parameters(), log_std_, d_log_std_, log_std_tape_);
-  kernels_->ParameterGradient(log_std_, Observation(), d_log_std_, log_std_tape_, gradients());
+  const auto gradient = [&](const Mlp& net, const FloatView& d_out, const MlpTape& tape) {
+    kernels_->Adjoint(parameters(), net, d_out, tape);
+    kernels_->ParameterGradient(net, Observation(), d_out, tape, gradients());
+  };
+  kernels_->Together([&] { gradient(mean_, d_mean_, mean_tape_); },
+                     [&] { gradient(log_std_, d_log_std_, log_std_tape_); });
   CheckGradient(actor_optimizer_);
 }
 

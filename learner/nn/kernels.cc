@@ -44,11 +44,15 @@ KernelGroup* Kernels::Find(std::type_index group) {
   return form.get();
 }
 
-std::unique_ptr<Kernels> MakeKernels(const std::string& kind, const std::string& device) {
+bool UsesCpuKernels(const std::string& kind, const std::string& device) {
+  return kind == "fused" || (kind == "auto" && device == "cpu");
+}
+
+std::unique_ptr<Kernels> MakeKernels(const std::string& kind, const std::string& device, Team* team) {
   if (kind == "fused" && device != "cpu") {
     throw std::invalid_argument("kernels 'fused' run on device 'cpu', not '" + device + "'");
   }
-  if (kind == "fused" || (kind == "auto" && device == "cpu")) return MakeCpuKernels();
+  if (UsesCpuKernels(kind, device)) return MakeCpuKernels(team);
   if (kind == "tensor" || kind == "auto") return MakeTorchKernels(device);
   throw std::invalid_argument("kernels must be 'fused', 'tensor' or 'auto', not '" + kind + "'");
 }

@@ -47,22 +47,15 @@ absl::StatusOr<Checkpoint> Load(const Run& run, const CheckpointStore& store, ui
   }
 }
 
-// Only these may differ on resume (learner/trainer.cc).
-std::string Comparable(v1::Experiment experiment) {
-  experiment.mutable_run()->clear_env_steps();
-  experiment.mutable_learner()->clear_device();
-  return PrintExperiment(experiment);
-}
-
 void CheckOne(Run* run, uint64_t update, const v1::LearnerCheckpoint& learner, const std::vector<MemberRings>& rings) {
   const std::string file = FileOf(update);
   run->CheckRunId(file, learner.run_id());
   const absl::StatusOr<v1::Experiment> written = ParseExperiment(learner.experiment(), "its experiment");
   if (!written.ok()) {
     run->report->Damage(file, written.status().message());
-  } else if (Comparable(ResolveExperiment(*written)) != Comparable(run->experiment)) {
-    run->report->Damage("experiment.textproto", absl::StrCat("differs from the experiment of ", file,
-                                                             " in more than run.env_steps and learner.device"));
+  } else if (FixedSettings(ResolveExperiment(*written)) != FixedSettings(run->experiment)) {
+    run->report->Damage("experiment.textproto",
+                        absl::StrCat("differs from the experiment of ", file, " in more than ", kFreeOnResume));
   }
   for (const v1::FileOffset& kept : learner.files()) {
     const std::string name = RecordFile(*run, kept.path());

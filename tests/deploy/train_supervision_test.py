@@ -274,7 +274,7 @@ class TrainSupervisionTest(unittest.TestCase):
         self.assertEqual(self.finish(self.train())[0], 0)
         code, _, errors = self.finish(self.train("--resume", "--set", "hyper.cost_budget=11"))
         self.assertEqual(code, 2)
-        self.assertIn("--resume may change only --steps. The difference: ", errors)
+        self.assertIn("--resume may change only --steps, learner.threads and learner.pin_threads. The difference: ", errors)
         self.assertIn("hyper.cost_budget", errors)
         self.assertTrue(errors.endswith(f"\nresume the run as it is with: datacom train --run-dir {self.run_dir} --resume, or start a new "
                                         "run in another --run-dir\n"), errors)

@@ -1,4 +1,4 @@
-"""--lockstep: two runs have equal records and learner state, also when one was killed and resumed."""
+"""--lockstep: two runs have equal records and learner state, on any number of threads, also when one was killed and resumed."""
 import os
 import unittest
 
@@ -18,12 +18,13 @@ def records(training):
 
 
 class LockstepTest(RunTest):
-    def training(self, name):
+    def training(self, name, threads):
         return Training(self, name, "--seeds", "3-4", "--steps", "2600", "--lockstep",
-                        overrides=["hyper.delta_warmup=1500", "run.checkpoint_updates=300", "task_options.horizon=150"])
+                        overrides=["hyper.delta_warmup=1500", "run.checkpoint_updates=300", "task_options.horizon=150",
+                                   f"learner.threads={threads}"])
 
     def test_a_lockstep_run_is_repeated_exactly_and_a_kill_changes_nothing(self):
-        reference = self.training("reference").start()
+        reference = self.training("reference", threads=1).start()
         reference.finish()
         reference.check_complete(seeds=[3, 4], steps=2600, epochs=3)
         wanted = records(reference)
@@ -31,21 +32,21 @@ class LockstepTest(RunTest):
         self.assertEqual(len(wanted["ledger"]["member_1.steps"]), 32 + 2600 * 32)  # header, records
         self.assertGreater(wanted["ledger"]["violations.csv"].count(b"\n"), 100)
 
-        with self.subTest("again"):
-            again = self.training("again").start()
+        with self.subTest("again, on more threads"):
+            again = self.training("again", threads=3).start()
             again.finish()
             self.assertEqual(records(again), wanted)
 
-        with self.subTest("kill -9 of everything, then --resume"):
-            killed = self.training("killed").start()
+        with self.subTest("kill -9 of everything, then --resume on another number of threads"):
+            killed = self.training("killed", threads=2).start()
             killed.wait_for_episodes(len(wanted["episodes"]) // 2)
             killed.process.kill()
             killed.process.wait()
-            killed.start("--resume").finish()
+            killed.start("--resume", "--set", "learner.threads=4").finish()
             self.assertEqual(records(killed), wanted)
 
         with self.subTest("kill -9 of each role in turn"):
-            hurt = self.training("hurt").start()
+            hurt = self.training("hurt", threads=2).start()
             for place, role in enumerate(("actor", "learner", "replay"), start=1):
                 hurt.wait_for_episodes(len(wanted["episodes"]) * place // 4)
                 hurt.kill_role(role)

@@ -1,5 +1,6 @@
 # Tests of the learner core. learner/standalone builds core_golden*.cc, too.
 datacom_test(NAME core_random_test SRCS core_random_test.cc DEPS datacom::learner_core)
+datacom_test(NAME core_threads_test SRCS core_threads_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_products_test SRCS core_products_test.cc DEPS datacom::learner_core)
 add_test(NAME core_products_avx2_test COMMAND core_products_test)
 set_tests_properties(core_products_avx2_test PROPERTIES LABELS fast TIMEOUT 300 ENVIRONMENT "${DATACOM_TEST_ENVIRONMENT};DATACOM_ISA=avx2")

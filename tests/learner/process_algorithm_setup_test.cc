@@ -1,7 +1,13 @@
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <string>
+
+#include "common/base/machine.h"
 #include "datacom/v1/experiment.pb.h"
+#include "learner/algorithm_setup.h"
 #include "learner/algorithms/algorithm.h"
+#include "tests/testing/fake_learner_run.h"
 
 namespace datacom::learner {
 namespace {
@@ -13,6 +19,24 @@ TEST(MemberHyper, HasTheDefaultsOfTheSchema) {
 #include "learner/algorithms/hyper.inc"
 #undef DATACOM_HYPER
   EXPECT_EQ(ours.delta_fixed, schema.delta_mode() == "fixed");
+}
+
+int ThreadsOf(uint32_t threads, int members, const std::string& device = "cpu") {
+  v1::Experiment experiment = FakeExperiment();
+  while (experiment.members_size() < members) experiment.add_members()->set_seed(100 + experiment.members_size());
+  experiment.mutable_learner()->set_threads(threads);
+  experiment.mutable_learner()->set_device(device);
+  const std::shared_ptr<Team> team = MakeAlgorithmConfig(experiment, FakeTaskModel())->team;
+  return team == nullptr ? 1 : team->threads();
+}
+
+TEST(AlgorithmConfig, HasTheThreadsOfTheExperimentButAtMostTwoForEachMember) {
+  EXPECT_EQ(ThreadsOf(1, 2), 1);
+  EXPECT_EQ(ThreadsOf(3, 2), 3);
+  EXPECT_EQ(ThreadsOf(64, 2), 4);
+  EXPECT_EQ(ThreadsOf(64, 5), 10);
+  EXPECT_EQ(ThreadsOf(0, 100), UsableProcessors());
+  EXPECT_EQ(ThreadsOf(8, 8, "cuda"), 1) << "LibTorch has threads of its own";
 }
 
 }  // namespace

@@ -186,6 +186,33 @@ TEST_F(BatchDecoderTest, KnownRowsOfBothStatesEqualThoseOfTheActor) {
   }
 }
 
+TEST_F(BatchDecoderTest, TheBatchIsTheSameOnAnyNumberOfThreads) {
+  AlgorithmConfig config = replay_.config;
+  config.team = nullptr;
+  BatchDecoder alone(config, replay_.schema, FakeTaskModel().dynamics, KnownRows(), DeltaWarmups(experiment_));
+  config.team = std::make_shared<Team>(3);
+  BatchDecoder together(config, replay_.schema, FakeTaskModel().dynamics, KnownRows(), DeltaWarmups(experiment_));
+  PreparedUpdate a, b;
+  a.batch.Resize(config);
+  b.batch.Resize(config);
+  for (uint64_t update = 1; update <= 100; ++update) {
+    v1::DrawReply first = replay_.Draw(update), second = first;
+    ASSERT_TRUE(alone.Decode(&first, &a).ok());
+    ASSERT_TRUE(together.Decode(&second, &b).ok());
+    EXPECT_EQ(a.rows_seen, b.rows_seen);
+    EXPECT_EQ(a.batch.observation, b.batch.observation);
+    EXPECT_EQ(a.batch.next.z, b.batch.next.z);
+    EXPECT_EQ(a.batch.failure_z, b.batch.failure_z);
+    EXPECT_EQ(a.batch.noise_next, b.batch.noise_next);
+    ASSERT_EQ(a.episodes.size(), b.episodes.size());
+    for (size_t i = 0; i < a.episodes.size(); ++i) {
+      EXPECT_EQ(a.episodes[i].member, b.episodes[i].member);
+      EXPECT_EQ(a.episodes[i].facts.last_row(), b.episodes[i].facts.last_row());
+      EXPECT_EQ(a.episodes[i].z, b.episodes[i].z);
+    }
+  }
+}
+
 TEST_F(BatchDecoderTest, RepliesThatDoNotFitAreRefusedNamingTheMember) {
   v1::DrawReply reply = replay_.Draw(2);
   reply.mutable_batches(1)->mutable_main()->pop_back();

@@ -1,4 +1,5 @@
 // What the learner's series of members show.
+#include <chrono>
 #include <limits>
 #include <memory>
 
@@ -27,6 +28,26 @@ Stats StatsOf(int members, double constraint_mean, double delta) {
   stats.actor_gradient_norm.assign(members, 2), stats.critic_gradient_norm.assign(members, 3);
   stats.constraint_gradient_norm.assign(members, kNone);
   return stats;
+}
+
+TEST(LearnerMetricsTest, ShowsTheThreadsAndTheShareOfTheirTimeInWhichTheyWait) {
+  const auto metrics = StartMetrics();
+  const auto team = std::make_shared<Team>(4);
+  LearnerMetrics learner(metrics.get(), 1, ".", team);
+  EXPECT_EQ(metrics->gauge("datacom_learner_threads").Value(), 4);
+  team->OnWorkers(1, [](int) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(5);
+    while (std::chrono::steady_clock::now() < end) {
+    }
+  });
+  learner.Refresh(1, 0.5, StatsOf(1, 0, 1));
+  EXPECT_NEAR(metrics->gauge("datacom_learner_thread_wait_ratio").Value(), 0.75, 0.05);
+
+  const auto single = StartMetrics();
+  LearnerMetrics alone(single.get(), 1, ".");
+  alone.Refresh(1, 0.5, StatsOf(1, 0, 1));
+  EXPECT_EQ(single->gauge("datacom_learner_threads").Value(), 1);
+  EXPECT_EQ(single->gauge("datacom_learner_thread_wait_ratio").Value(), 0);
 }
 
 TEST(LearnerMetricsTest, ViolationsCountTransitionsAndCostsTheirSum) {

@@ -256,6 +256,10 @@ TEST_F(TrainerTest, AnotherExperimentIsRefusedOnResume) {
   v1::Experiment other = FakeExperiment();
   other.mutable_hyper()->set_actor_lr(0.1);
   EXPECT_TRUE(absl::IsInvalidArgument(RunFake(folder, other).status));
+  v1::Experiment elsewhere = FakeExperiment();
+  elsewhere.mutable_learner()->set_threads(3);
+  elsewhere.mutable_learner()->set_pin_threads(true);
+  EXPECT_TRUE(RunFake(folder, elsewhere).status.ok()) << "threads change no number";
   v1::Experiment shorter = FakeExperiment();
   shorter.mutable_run()->set_env_steps(100);
   const absl::Status status = RunFake(folder, shorter).status;

@@ -16,19 +16,17 @@ using CpuForms = Forms<>;
 template <class Group>
 class CpuForm : public Group {
  protected:
-  // Memory for one member's rows of the shape of `like`, shared by all members; valid until the next call with this
-  // slot. Grows on demand.
-  FloatView Temporary(int slot, const FloatView& like) {
-    std::vector<float>& memory = temporaries_[slot];
+  // Memory of this thread for one member's rows of the shape of `like`, shared by all members; valid until the thread's
+  // next call with this slot. Grows on demand.
+  static FloatView Temporary(int slot, const FloatView& like) {
+    thread_local std::vector<float> temporaries[3];
+    std::vector<float>& memory = temporaries[slot];
     const size_t size = static_cast<size_t>(like.rows) * like.cols;
     if (memory.size() < size) memory.resize(size);
     return {memory.data(), like.members, like.rows, like.cols, /*member_stride=*/0, like.cols};
   }
 
   const Loops& loops_ = ChosenLoops();
-
- private:
-  std::vector<float> temporaries_[3];
 };
 
 // y = f(x) for the rows of one member; f is an element-wise function of Loops.

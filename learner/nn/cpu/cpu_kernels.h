@@ -1,6 +1,7 @@
-// Kernels for one CPU thread: products by gemm.h, and everything between two products in one pass over memory (loops.h,
-// for the processor's instruction set). Works on one member at a time (BlockSize 1). So a member's activations, weights
-// and moments stay in cache, and a member has the same numbers alone and in a population.
+// Kernels on the CPU: products by gemm.h, and everything between two products in one pass over memory (loops.h, for the
+// processor's instruction set). Works on one member at a time (BlockSize 1). So a member's activations, weights and
+// moments stay in cache, and a member has the same numbers alone and in a population. A call runs on the thread that
+// makes it; Each offers its calls to a team.
 #ifndef DATACOM_LEARNER_NN_CPU_CPU_KERNELS_H_
 #define DATACOM_LEARNER_NN_CPU_CPU_KERNELS_H_
 
@@ -12,11 +13,11 @@
 
 namespace datacom::learner {
 
-std::unique_ptr<Kernels> MakeCpuKernels();
+std::unique_ptr<Kernels> MakeCpuKernels(Team* team);  // team: null or outlives the kernels
 
 class CpuKernels : public Kernels {
  public:
-  CpuKernels();
+  explicit CpuKernels(Team* team);
   ~CpuKernels() override;
   CpuKernels(const CpuKernels&) = delete;
   CpuKernels& operator=(const CpuKernels&) = delete;
@@ -59,14 +60,16 @@ class CpuKernels : public Kernels {
   void Restore(const DoubleView& from, const DoubleView& active, const DoubleView& calm, const DoubleView& to) override;
 
  private:
+  template <class Body>
+  void EachLines(int n, const Body& body);
+  int RangeCount() const override { return team_ == nullptr ? 1 : 2; }
+  void RunEach(int count, const Call& body) override;
   std::unique_ptr<KernelGroup> MakeForm(std::type_index group) override;
-  // in * out floats, valid until the next call; grows on demand.
-  float* Scratch(const MlpLayer& layer);
   const float* Columns(const float* weight, const MlpLayer& layer);  // the weights transposed, [out, in]
 
+  Team* const team_;
   const Loops& loops_;
   std::vector<void*> allocations_;
-  std::vector<float> scratch_;
 };
 
 }  // namespace datacom::learner

@@ -59,6 +59,15 @@ void MeanOfRows(const View<T>& rows, const DoubleView& mean) {
 
 }  // namespace
 
+// Calls body(at, count) for ranges of n floats, in any order and at the same time. Each begins at a cache line.
+template <class Body>
+void CpuKernels::EachLines(int n, const Body& body) {
+  constexpr int kLine = 16, kFewest = 512;  // floats; fewer are not worth another thread
+  const int lines = n < kFewest ? 0 : n / kLine;
+  Ranges(lines, [&](int first, int count) { body(first * kLine, count * kLine); });
+  body(lines * kLine, n - lines * kLine);
+}
+
 void CpuKernels::Adam(const AdamRange& range) {
   const int n = range.parameters.cols;
   for (int m = 0; m < range.parameters.members; ++m) {
@@ -67,16 +76,21 @@ void CpuKernels::Adam(const AdamRange& range) {
     const double step = ++range.steps.at(m);
     const float step_size = static_cast<float>(range.learning_rate.at(m) / (1 - std::pow(0.9, step)));
     const float root = static_cast<float>(1 / std::sqrt(1 - std::pow(0.999, step)));
-    loops_.adam({gradient, range.parameters.row(m, 0), range.first_moment.row(m, 0), range.second_moment.row(m, 0), n,
-                 step_size, root});
+    float* const parameters = range.parameters.row(m, 0);
+    float *const first_moment = range.first_moment.row(m, 0), *const second_moment = range.second_moment.row(m, 0);
+    EachLines(n, [&](int at, int count) {
+      loops_.adam({gradient + at, parameters + at, first_moment + at, second_moment + at, count, step_size, root});
+    });
   }
 }
 
 void CpuKernels::Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) {
   for (int m = 0; m < source.members; ++m) {
     if (active.at(m) == 0) continue;
-    loops_.polyak(source.row(m, 0), static_cast<float>(tau), static_cast<float>(1 - tau), source.cols,
-                  target.row(m, 0));
+    const float* const from = source.row(m, 0);
+    const float take = static_cast<float>(tau), keep = static_cast<float>(1 - tau);
+    float* const to = target.row(m, 0);
+    EachLines(source.cols, [&](int at, int count) { loops_.polyak(from + at, take, keep, count, to + at); });
   }
 }
 

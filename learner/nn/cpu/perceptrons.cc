@@ -54,9 +54,41 @@ void LayerInputGradient(const Loops& loops, const FloatView& block, const MlpLay
   }
 }
 
+// in * out floats of this thread, valid until its next call; grows on demand.
+float* Scratch(const MlpLayer& layer) {
+  thread_local std::vector<float> scratch;
+  const size_t size = static_cast<size_t>(layer.in) * layer.out;
+  if (scratch.size() < size) scratch.resize(size);
+  return scratch.data();
+}
+
+// The mode of float arithmetic of a thread, for as long as it exists.
+class FloatMode {
+ public:
+#ifdef __SSE2__
+  static unsigned Current() { return _mm_getcsr(); }
+  // Adam's first moments of inactive units decay to denormals, which slow every operation down tens of times.
+  static unsigned WithoutDenormals() {
+    constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040;
+    return Current() | kFlushToZero | kDenormalsAreZero;
+  }
+  explicit FloatMode(unsigned mode) : before_(Current()) { _mm_setcsr(mode); }
+  ~FloatMode() { _mm_setcsr(before_); }
+#else
+  static unsigned Current() { return 0; }
+  static unsigned WithoutDenormals() { return 0; }
+  explicit FloatMode(unsigned) : before_(0) {}
+#endif
+  FloatMode(const FloatMode&) = delete;
+  FloatMode& operator=(const FloatMode&) = delete;
+
+ private:
+  [[maybe_unused]] const unsigned before_;
+};
+
 }  // namespace
 
-CpuKernels::CpuKernels() : loops_(ChosenLoops()) { UseOneBlasThread(); }
+CpuKernels::CpuKernels(Team* team) : team_(team), loops_(ChosenLoops()) { UseOneBlasThread(); }
 
 CpuKernels::~CpuKernels() {
   for (void* memory : allocations_) std::free(memory);
@@ -83,12 +115,6 @@ void CpuKernels::Upload(const double* packed, const DoubleView& to) { CopyIn(pac
 void CpuKernels::Download(const FloatView& from, float* packed) { CopyOut(from, packed); }
 void CpuKernels::Download(const DoubleView& from, double* packed) { CopyOut(from, packed); }
 
-float* CpuKernels::Scratch(const MlpLayer& layer) {
-  const size_t size = static_cast<size_t>(layer.in) * layer.out;
-  if (scratch_.size() < size) scratch_.resize(size);
-  return scratch_.data();
-}
-
 const float* CpuKernels::Columns(const float* weight, const MlpLayer& layer) {
   if (layer.out == 1) return weight;
   float* columns = Scratch(layer);
@@ -96,17 +122,17 @@ const float* CpuKernels::Columns(const float* weight, const MlpLayer& layer) {
   return columns;
 }
 
-// Adam's first moments of inactive units decay to denormals, which slow every operation down tens of times.
 void CpuKernels::Run(int /*plan*/, const std::function<void()>& compute) {
-#ifdef __SSE2__
-  constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040;
-  const unsigned before = _mm_getcsr();
-  _mm_setcsr(before | kFlushToZero | kDenormalsAreZero);
+  const FloatMode mode(FloatMode::WithoutDenormals());
   compute();
-  _mm_setcsr(before);
-#else
-  compute();
-#endif
+}
+
+void CpuKernels::RunEach(int count, const Call& body) {
+  const unsigned of_caller = FloatMode::Current();
+  Share(team_, count, [&](int i) {
+    const FloatMode mode(of_caller);
+    body(i);
+  });
 }
 
 void CpuKernels::Forward(const FloatView& block, const Mlp& net, const FloatView& x, const MlpTape& tape) {
@@ -253,6 +279,6 @@ void CpuKernels::SlopeGradient(const FloatView& block, const Mlp& net, const Flo
 
 std::unique_ptr<KernelGroup> CpuKernels::MakeForm(std::type_index group) { return CpuForms::Make(group); }
 
-std::unique_ptr<Kernels> MakeCpuKernels() { return std::make_unique<CpuKernels>(); }
+std::unique_ptr<Kernels> MakeCpuKernels(Team* team) { return std::make_unique<CpuKernels>(team); }
 
 }  // namespace datacom::learner

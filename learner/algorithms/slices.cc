@@ -1,0 +1,134 @@
+#include "learner/algorithms/slices.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "learner/algorithms/population.h"
+
+namespace datacom::learner {
+namespace {
+
+template <class T>
+void Append(const std::vector<T>& values, std::vector<T>* to) {
+  to->insert(to->end(), values.begin(), values.end());
+}
+
+void Append(const Stats& part, Stats* to) {
+  for (const auto statistic :
+       {&Stats::policy_loss, &Stats::critic_loss, &Stats::constraint_loss, &Stats::constraint_mean, &Stats::entropy,
+        &Stats::q_mean, &Stats::q_min, &Stats::q_gap, &Stats::actor_gradient_norm, &Stats::critic_gradient_norm,
+        &Stats::constraint_gradient_norm, &Stats::alpha, &Stats::delta, &Stats::multiplier}) {
+    Append(part.*statistic, &(to->*statistic));
+  }
+  Append(part.delta_steps, &to->delta_steps);
+  Append(part.diverged, &to->diverged);
+}
+
+}  // namespace
+
+Slices::Slices(const AlgorithmConfig& config, const Maker& make)
+    : team_(config.team), members_(static_cast<int>(config.members.size())) {
+  const int count = std::min(team_->threads(), members_);
+  slices_.resize(count);
+  team_->OnWorkers(count, [&](int i) {
+    Slice& slice = slices_[i];
+    slice.first = i * members_ / count;
+    slice.count = (i + 1) * members_ / count - slice.first;
+    AlgorithmConfig part = config;
+    const auto first = config.members.begin() + slice.first;
+    part.members.assign(first, first + slice.count);
+    part.slice_first = slice.first;
+    part.population = members_;
+    slice.algorithm = make(part);
+  });
+}
+
+void Slices::Update(const Batch& batch) {
+  Each([&](const Slice& slice) { slice.algorithm->Update(batch); });
+}
+
+void Slices::Pretrain(const Batch& batch) {
+  Each([&](const Slice& slice) { slice.algorithm->Pretrain(batch); });
+}
+
+void Slices::ApplyEpisode(int member, int length, const float* z, const float* costs) {
+  ApplyEpisodes({{member, length, z, costs}});
+}
+
+void Slices::ApplyEpisodes(const std::vector<EpisodeCosts>& episodes) {
+  if (episodes.empty()) return;
+  Each([&](const Slice& slice) {
+    for (const EpisodeCosts& episode : episodes) {
+      const int member = episode.member - slice.first;
+      if (member < 0 || member >= slice.count) continue;
+      slice.algorithm->ApplyEpisode(member, episode.length, episode.z, episode.costs);
+    }
+  });
+}
+
+Stats Slices::GetStats() const {
+  Stats stats;
+  for (const Slice& slice : slices_) Append(slice.algorithm->GetStats(), &stats);
+  return stats;
+}
+
+void Slices::ResetStats() {
+  for (const Slice& slice : slices_) slice.algorithm->ResetStats();
+}
+
+Slices::Place Slices::Find(int member) const {
+  for (const Slice& slice : slices_) {
+    if (member < slice.first + slice.count) return {slice.algorithm.get(), member - slice.first};
+  }
+  throw std::invalid_argument("there is no member " + std::to_string(member));
+}
+
+ActingParameters Slices::GetActingParameters(int member) const {
+  const Place place = Find(member);
+  return place.algorithm->GetActingParameters(place.member);
+}
+
+bool Slices::IsShared(const std::string& entry) const {
+  const std::vector<std::string> shared = shared_entries();
+  return std::binary_search(shared.begin(), shared.end(), entry);
+}
+
+State Slices::Save() const {
+  State state = slices_.front().algorithm->Save();
+  for (size_t i = 1; i < slices_.size(); ++i) {
+    for (const auto& [name, bytes] : slices_[i].algorithm->Save()) {
+      if (!IsShared(name)) state[name] += bytes;
+    }
+  }
+  return state;
+}
+
+void Slices::Load(const State& state) {
+  CheckState(Save(), state);
+  Each([&](const Slice& slice) {
+    State part;
+    for (const auto& [name, bytes] : state) {
+      const size_t size = bytes.size() / members_;
+      part[name] = IsShared(name) ? bytes : bytes.substr(slice.first * size, slice.count * size);
+    }
+    slice.algorithm->Load(part);
+  });
+}
+
+std::vector<float> GetArray(const Algorithm& algorithm, int member, const std::string& name) {
+  if (const auto* const slices = dynamic_cast<const Slices*>(&algorithm)) {
+    const Slices::Place place = slices->Find(member);
+    return GetArray(*place.algorithm, place.member, name);
+  }
+  return dynamic_cast<const Population&>(algorithm).ReadArray(member, name);
+}
+
+void SetArray(Algorithm* algorithm, int member, const std::string& name, const std::vector<float>& values) {
+  if (const auto* const slices = dynamic_cast<const Slices*>(algorithm)) {
+    const Slices::Place place = slices->Find(member);
+    return SetArray(place.algorithm, place.member, name, values);
+  }
+  dynamic_cast<Population&>(*algorithm).WriteArray(member, name, values);
+}
+
+}  // namespace datacom::learner
