@@ -19,13 +19,13 @@
 namespace datacom::cli {
 namespace {
 
-// Runs a program and returns its standard output; its standard error passes through.
-absl::StatusOr<std::string> RunProgram(const std::string& path) {
+// Runs a program and returns its standard output; its standard error passes through. `arguments` need no quoting.
+absl::StatusOr<std::string> RunProgram(const std::string& path, const std::string& arguments) {
   if (::access(path.c_str(), X_OK) != 0) {
     return absl::NotFoundError(
         absl::StrCat("benchmark program ", path, " is not built; build it with: ./datacom build"));
   }
-  FILE* pipe = ::popen(absl::StrCat("exec '", path, "' --benchmark_format=json").c_str(), "re");
+  FILE* pipe = ::popen(absl::StrCat("exec '", path, "' --benchmark_format=json", arguments).c_str(), "re");
   if (pipe == nullptr) return ErrnoStatus(errno, absl::StrCat("run ", path));
   std::string output;
   char buffer[4096];
@@ -36,14 +36,18 @@ absl::StatusOr<std::string> RunProgram(const std::string& path) {
   return absl::InternalError(absl::StrCat(path, " failed (", DescribeExit(code), ")"));
 }
 
-absl::Status Bench(const std::string& what, const std::string& json_file) {
+absl::Status Bench(const std::string& what, const std::string& threads, const std::string& json_file) {
+  if (!threads.empty() && what != "learner")
+    return absl::InvalidArgumentError("--threads belongs to 'datacom bench learner'");
+  const std::string arguments = threads.empty() ? "" : absl::StrCat(" --threads ", threads);
   ::setenv("OPENBLAS_NUM_THREADS", "1", /*overwrite=*/0);
   const std::vector<std::string> areas =
       what == "all" ? std::vector<std::string>{"safety", "actor", "replay", "learner"} : std::vector<std::string>{what};
   std::vector<BenchEntry> entries;
   for (const std::string& area : areas) {
     std::fprintf(stderr, "benchmark %s ...\n", area.c_str());
-    ASSIGN_OR_RETURN(const std::string output, RunProgram(absl::StrCat(BinFolder(), "/datacom-bench-", area)));
+    ASSIGN_OR_RETURN(const std::string output,
+                     RunProgram(absl::StrCat(BinFolder(), "/datacom-bench-", area), arguments));
     ASSIGN_OR_RETURN(const std::vector<BenchEntry> measured, ParseBench(area, output));
     entries.insert(entries.end(), measured.begin(), measured.end());
   }
@@ -56,15 +60,20 @@ absl::Status Bench(const std::string& what, const std::string& json_file) {
 
 void AddBench(CLI::App* app, int* exit_code) {
   auto what = std::make_shared<std::string>("all");
+  auto threads = std::make_shared<std::string>();
   auto json_file = std::make_shared<std::string>();
   CLI::App* verb =
       app->add_subcommand("bench", "Runs benchmarks; the ratio is time over its floor, or the share of a peer's rate");
   verb->add_option("what", *what, "safety, actor, replay, learner or all")
       ->required()
       ->check(CLI::IsMember({"safety", "actor", "replay", "learner", "all"}));
+  verb->add_option("--threads", *threads, "of learner: measure only how updates scale over threads, e.g. 1,2,4")
+      ->check([](const std::string& text) {
+        return text.find_first_not_of("0123456789,") == std::string::npos ? "" : "numbers with commas between them";
+      });
   verb->add_option("--json", *json_file, "file to write the numbers to");
   verb->footer("Example: datacom bench learner --json bench.json");
-  verb->callback([what, json_file, exit_code] { *exit_code = Finish(Bench(*what, *json_file)); });
+  verb->callback([what, threads, json_file, exit_code] { *exit_code = Finish(Bench(*what, *threads, *json_file)); });
 }
 
 }  // namespace datacom::cli

@@ -4,13 +4,13 @@
 // of it that an update reaches: the floor's operations in the time of the update.
 //
 //   datacom-bench-learner [--seconds S] [--device cpu|cuda] [--kernels auto|fused|tensor] [--members M] [--only TEXT]
+//   datacom-bench-learner --threads 1,2 [--seconds S]      scaling over threads alone (learner_scaling.h)
 //
 // One line per measurement on standard error, JSON on standard output.
 // value: member updates per second; floor: the rate of the products alone; ratio: time over the floor's time. Times are
 // medians. learner/peak: value in GF/s. learner/.../peak_share: value is the update's share of the peak, floor that of
 // the products alone.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <stdexcept>
@@ -20,54 +20,11 @@
 #include "learner/algorithms/algorithm.h"
 #include "learner/nn/cpu/gemm.h"
 #include "learner/nn/cpu/loops.h"
-#include "learner/nn/named_stream.h"
+#include "tests/bench/learner_scaling.h"
+#include "tests/bench/learner_setup.h"
 
 namespace datacom::learner {
 namespace {
-
-struct Shape {
-  const char* name;
-  int obs, action, q;
-  int known = 0;  // known rows added to the learned constraint
-};
-
-AlgorithmConfig ConfigOf(const std::string& algorithm, const Shape& shape, int members) {
-  AlgorithmConfig config;
-  config.algorithm = algorithm;
-  config.members.resize(members);
-  for (int m = 0; m < members; ++m) config.members[m].seed = m;
-  config.obs_dim = shape.obs, config.action_dim = shape.action, config.q_dim = shape.q;
-  config.action_low.assign(shape.action, -1), config.action_high.assign(shape.action, 1);
-  config.horizon = 300;
-  config.known.assign(shape.known, "row");
-  config.quantiles = QuantilesOf(algorithm);
-  if (config.quantiles > 0) config.constraint_hidden = {128, 128, 128};
-  return config;
-}
-
-template <class T>
-void Fill(std::vector<T>* values, NamedStream* stream) {  // variance 1, like standardised inputs
-  for (T& value : *values) value = static_cast<T>(stream->Uniform(-1.7, 1.7));
-}
-
-Batch RandomBatch(const AlgorithmConfig& config) {
-  Batch batch;
-  batch.Resize(config);
-  NamedStream stream(1);
-  for (auto* values : {&batch.observation, &batch.action, &batch.reward, &batch.cost, &batch.next_observation,
-                       &batch.previous_cost, &batch.now.z, &batch.next.z, &batch.failure_z, &batch.failure_next_z,
-                       &batch.failure_cost, &batch.noise_actor, &batch.noise_next}) {
-    Fill(values, &stream);
-  }
-  for (auto* values : {&batch.level, &batch.next_level}) {
-    for (float& value : *values) value = static_cast<float>(stream.Uniform());
-  }
-  for (auto* values : {&batch.now.f, &batch.now.G, &batch.next.f, &batch.next.G, &batch.now.known, &batch.next.known}) {
-    Fill(values, &stream);
-  }
-  std::fill(batch.failure_weight.begin(), batch.failure_weight.end(), 1.0f);
-  return batch;
-}
 
 // Updates after which an algorithm's work repeats: TD3 updates its actor at every policy_delay-th. Times are means over
 // one cycle.
@@ -224,26 +181,8 @@ struct Options {
   std::string device = "cpu", kernels = "auto", only;  // only: measure the names that contain it
   double seconds = 2;
   std::vector<int> members{1, 8, 32};
+  std::vector<int> threads;  // measure how updates scale over threads, and nothing else
 };
-
-struct Result {
-  std::string name;
-  double value = 0, floor = 0, ratio = 0;
-  const char* unit = "updates/s";
-  double update_gflops = 0;  // of the floor's products, per second of the update
-};
-
-template <class F>
-double Seconds(const F& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
-}
 
 std::string NameOf(const std::string& algorithm, const Shape& shape, int members) {
   return "learner/" + algorithm + "/" + shape.name + "/M=" + std::to_string(members);
@@ -291,11 +230,13 @@ Options Parse(int argc, char** argv) {
       options.kernels = value;
     } else if (flag == "--members") {
       options.members = {std::stoi(value)};
+    } else if (flag == "--threads") {
+      options.threads = ThreadCounts(value);
     } else if (flag == "--only") {
       options.only = value;
     } else {
       throw std::invalid_argument("unknown flag '" + flag +
-                                  "'; there are --seconds, --device, --kernels, --members, --only");
+                                  "'; there are --seconds, --device, --kernels, --members, --threads, --only");
     }
   }
   return options;
@@ -340,6 +281,10 @@ int Main(int argc, char** argv) {
   PrepareCpu(argv);
   const Options options = Parse(argc, argv);
   UseOneBlasThread();
+  if (!options.threads.empty()) {
+    PrintJson(MeasureScaling(options.threads, options.seconds));
+    return 0;
+  }
   const Shape hockey{"obs16", 16, 3, 6}, cartpole{"cartpole", 5, 1, 4}, joined{"obs16+17known", 16, 3, 6, 17};
   const bool cpu = options.device == "cpu";
   double peak = 0;

@@ -1,0 +1,80 @@
+// What the benchmarks of the learner share: configurations, random batches, times.
+#ifndef DATACOM_TESTS_BENCH_LEARNER_SETUP_H_
+#define DATACOM_TESTS_BENCH_LEARNER_SETUP_H_
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "learner/algorithms/algorithm.h"
+#include "learner/nn/named_stream.h"
+
+namespace datacom::learner {
+
+struct Shape {
+  const char* name;
+  int obs, action, q;
+  int known = 0;  // known rows added to the learned constraint
+};
+
+inline AlgorithmConfig ConfigOf(const std::string& algorithm, const Shape& shape, int members) {
+  AlgorithmConfig config;
+  config.algorithm = algorithm;
+  config.members.resize(members);
+  for (int m = 0; m < members; ++m) config.members[m].seed = m;
+  config.obs_dim = shape.obs, config.action_dim = shape.action, config.q_dim = shape.q;
+  config.action_low.assign(shape.action, -1), config.action_high.assign(shape.action, 1);
+  config.horizon = 300;
+  config.known.assign(shape.known, "row");
+  config.quantiles = QuantilesOf(algorithm);
+  if (config.quantiles > 0) config.constraint_hidden = {128, 128, 128};
+  return config;
+}
+
+template <class T>
+void Fill(std::vector<T>* values, NamedStream* stream) {  // variance 1, like standardised inputs
+  for (T& value : *values) value = static_cast<T>(stream->Uniform(-1.7, 1.7));
+}
+
+inline Batch RandomBatch(const AlgorithmConfig& config) {
+  Batch batch;
+  batch.Resize(config);
+  NamedStream stream(1);
+  for (auto* values : {&batch.observation, &batch.action, &batch.reward, &batch.cost, &batch.next_observation,
+                       &batch.previous_cost, &batch.now.z, &batch.next.z, &batch.failure_z, &batch.failure_next_z,
+                       &batch.failure_cost, &batch.noise_actor, &batch.noise_next}) {
+    Fill(values, &stream);
+  }
+  for (auto* values : {&batch.level, &batch.next_level}) {
+    for (float& value : *values) value = static_cast<float>(stream.Uniform());
+  }
+  for (auto* values : {&batch.now.f, &batch.now.G, &batch.next.f, &batch.next.G, &batch.now.known, &batch.next.known}) {
+    Fill(values, &stream);
+  }
+  std::fill(batch.failure_weight.begin(), batch.failure_weight.end(), 1.0f);
+  return batch;
+}
+
+template <class F>
+double Seconds(const F& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+inline double Median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
+
+struct Result {
+  std::string name;
+  double value = 0, floor = 0, ratio = 0;
+  const char* unit = "updates/s";
+  double update_gflops = 0;  // of the floor's products, per second of the update
+};
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_TESTS_BENCH_LEARNER_SETUP_H_
