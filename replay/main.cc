@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <utility>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/numbers.h"
@@ -83,7 +84,12 @@ absl::Status Serve(const Flags& flags) {
   {
     const Watchdog watchdog("the replay's store", Minutes(flags.stall_minutes));
     // A store whose disk has failed accepts nothing more. The next process reads what is durable.
-    while (store->health().ok() && !Stop::Process().WaitFor(kTick)) watchdog.Mark();
+    // A disk that hangs stops a commit, and no other call.
+    uint64_t group = 0;
+    while (store->health().ok() && !Stop::Process().WaitFor(kTick)) {
+      const uint64_t former = std::exchange(group, store->GroupInProgress());
+      if (group == 0 || group != former) watchdog.Mark();
+    }
   }
   server->SetServing(false);
   service.Drain();

@@ -110,6 +110,8 @@ class Store {
   // Waits until something must be committed. False without replay.sync, after StopCommits, and after the disk failed.
   bool AwaitStaged();
   void StopCommits();
+  // The number of the group that is written now, from 1; 0 when there is none. It does not change while a disk hangs.
+  uint64_t GroupInProgress() const;
   // Not OK after the disk failed: inserts and draws fail, committed rows stay readable.
   absl::Status health() const;
   bool Complete() const;  // all rows are committed and the last update is done

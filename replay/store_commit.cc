@@ -83,6 +83,11 @@ bool Store::AwaitStaged() {
   return sync_ && !stop_commits_ && health_.ok();
 }
 
+uint64_t Store::GroupInProgress() const {
+  MutexLock lock(&mutex_);
+  return committing_ ? groups_ + 1 : 0;
+}
+
 void Store::StopCommits() {
   MutexLock lock(&mutex_);
   stop_commits_ = true;

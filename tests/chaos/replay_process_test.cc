@@ -129,7 +129,7 @@ TEST(ReplayProcessTest, ADiskThatHangsEndsItWith1AfterTheStallTime) {
   ASSERT_TRUE(session != nullptr && Produce(session.get(), 0, 16));
   ASSERT_TRUE(session->Flush(kLong).ok());
   ASSERT_TRUE(WriteFileAtomically(folder.path() + "/hang", "").ok());
-  ASSERT_TRUE(Produce(session.get(), 0, 17));  // its commit waits for the disk with the store's mutex held
+  ASSERT_TRUE(Produce(session.get(), 0, 17));  // the commit of its group waits for the disk
   const std::optional<int> status = replay.AwaitEnd();
   ASSERT_TRUE(status.has_value()) << "it still runs";
   EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 1) << "status " << *status;
