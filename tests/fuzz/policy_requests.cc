@@ -2,7 +2,7 @@
 // with a reason, or answered with the whole snapshots of the members that it names.
 //
 // Input: a byte of flags, then the bytes of a SubscribeRequest or, with kFetch, of a FetchRequest. With kGreeted it
-// gets a sound greeting. Bytes that are not such a message are ignored, as gRPC ignores them.
+// gets a sound greeting. Bytes that are not such a message are refused.
 #include <map>
 #include <utility>
 
@@ -21,10 +21,10 @@ enum Flags { kFetch = 1, kGreeted = 2 };
 constexpr uint32_t kMembers = 2, kEpoch = 3;
 
 // gRPC's side of a stream of chunks. Write is called by the service's threads.
-class Writer final : public grpc::ServerCallbackWriter<v1::SnapshotChunk> {
+class Writer final : public grpc::ServerCallbackWriter<grpc::ByteBuffer> {
  public:
-  void Bind(grpc::ServerWriteReactor<v1::SnapshotChunk>* reactor) { BindReactor(reactor); }
-  void Write(const v1::SnapshotChunk* chunk, grpc::WriteOptions) override {
+  void Bind(grpc::ServerWriteReactor<grpc::ByteBuffer>* reactor) { BindReactor(reactor); }
+  void Write(const grpc::ByteBuffer* chunk, grpc::WriteOptions) override {
     pending = chunk;
     if (!written.HasBeenNotified()) written.Notify();
   }
@@ -32,10 +32,10 @@ class Writer final : public grpc::ServerCallbackWriter<v1::SnapshotChunk> {
     finished = true;
     end = FromGrpc(status);
   }
-  void WriteAndFinish(const v1::SnapshotChunk*, grpc::WriteOptions, grpc::Status) override { MUST(false); }
+  void WriteAndFinish(const grpc::ByteBuffer*, grpc::WriteOptions, grpc::Status) override { MUST(false); }
   void SendInitialMetadata() override {}
 
-  const v1::SnapshotChunk* pending = nullptr;
+  const grpc::ByteBuffer* pending = nullptr;
   bool finished = false;
   absl::Status end;
   absl::Notification written;
@@ -44,6 +44,17 @@ class Writer final : public grpc::ServerCallbackWriter<v1::SnapshotChunk> {
   grpc::internal::ServerReactor* reactor() override { return nullptr; }
   void CallOnDone() override {}
 };
+
+grpc::ByteBuffer BufferOf(const std::string& bytes) {
+  const grpc::Slice slice(bytes);
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+v1::SnapshotChunk ChunkOf(grpc::ByteBuffer bytes) {
+  v1::SnapshotChunk chunk;
+  MUST(grpc::SerializationTraits<v1::SnapshotChunk>::Deserialize(&bytes, &chunk).ok());
+  return chunk;
+}
 
 Snapshot SnapshotOf(uint32_t member) {
   Snapshot snapshot = SmallSnapshot();
@@ -67,9 +78,10 @@ class Learner {
   }
 
   // The snapshots that arrive, by member, and how the call ended.
-  absl::Status Ask(const v1::SubscribeRequest& request, std::map<uint32_t, Snapshot>* arrived) {
+  absl::Status Subscribe(const std::string& request, std::map<uint32_t, Snapshot>* arrived) {
     Writer writer;
-    Stream* const stream = service_.Subscribe(nullptr, &request);
+    const grpc::ByteBuffer buffer = BufferOf(request);
+    Stream* const stream = service_.Subscribe(nullptr, &buffer);
     writer.Bind(stream);
     Receive(stream, &writer, arrived);
     if (!writer.finished) {
@@ -82,9 +94,10 @@ class Learner {
     return writer.end;
   }
 
-  absl::Status Ask(const v1::FetchRequest& request, std::map<uint32_t, Snapshot>* arrived) {
+  absl::Status Fetch(const std::string& request, std::map<uint32_t, Snapshot>* arrived) {
     Writer writer;
-    Stream* const stream = service_.Fetch(nullptr, &request);
+    const grpc::ByteBuffer buffer = BufferOf(request);
+    Stream* const stream = service_.Fetch(nullptr, &buffer);
     writer.Bind(stream);
     Receive(stream, &writer, arrived);
     MUST(writer.finished);
@@ -93,14 +106,15 @@ class Learner {
   }
 
  private:
-  using Stream = grpc::ServerWriteReactor<v1::SnapshotChunk>;
+  using Stream = grpc::ServerWriteReactor<grpc::ByteBuffer>;
 
   Stream* Open(uint32_t member, Writer* writer) {
     v1::SubscribeRequest request;
     *request.mutable_hello() = MakeHello("run", 0);
     request.set_first_member(member);
     request.set_member_count(1);
-    Stream* const stream = service_.Subscribe(nullptr, &request);
+    const grpc::ByteBuffer buffer = BufferOf(request.SerializeAsString());
+    Stream* const stream = service_.Subscribe(nullptr, &buffer);
     writer->Bind(stream);
     return stream;
   }
@@ -115,11 +129,12 @@ class Learner {
     v1::SnapshotManifest manifest;
     std::string data;
     bool whole = true;
-    while (const v1::SnapshotChunk* chunk = std::exchange(writer->pending, nullptr)) {
-      MUST(!writer->finished && chunk->has_manifest() == whole);
-      if (whole) manifest = chunk->manifest();
-      data = (whole ? "" : data) + chunk->data();
-      whole = chunk->last();
+    while (const grpc::ByteBuffer* bytes = std::exchange(writer->pending, nullptr)) {
+      const v1::SnapshotChunk chunk = ChunkOf(*bytes);
+      MUST(!writer->finished && chunk.has_manifest() == whole);
+      if (whole) manifest = chunk.manifest();
+      data = (whole ? "" : data) + chunk.data();
+      whole = chunk.last();
       if (whole) {
         auto snapshot = SnapshotFromManifest(manifest, data);
         MustAccept(snapshot.status());
@@ -150,18 +165,24 @@ void MustHold(const std::map<uint32_t, Snapshot>& arrived, uint32_t first, uint3
     MUST(EncodeSnapshot(arrived.at(member)) == EncodeSnapshot(SnapshotOf(member)));
 }
 
+// Whether the bytes are a request; with kGreeted, `*bytes` becomes that request with a sound greeting.
 template <typename Request>
-bool Parse(uint8_t flags, absl::string_view bytes, Request* request) {
-  if (!request->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return false;
-  if (flags & kGreeted) *request->mutable_hello() = MakeHello("run", 0);
-  return true;
+bool Parse(uint8_t flags, std::string* bytes, Request* request) {
+  if (!request->ParseFromString(*bytes)) return false;
+  if (flags & kGreeted) {
+    *request->mutable_hello() = MakeHello("run", 0);
+    *bytes = request->SerializeAsString();
+  }
+  return Greeted(request->hello());
 }
 
-void Subscribe(Learner* learner, const v1::SubscribeRequest& request) {
+void Subscribe(Learner* learner, uint8_t flags, std::string bytes) {
+  v1::SubscribeRequest request;
+  const bool sound = Parse(flags, &bytes, &request);
   const uint64_t first = request.first_member(), count = request.member_count();
   std::map<uint32_t, Snapshot> arrived;
-  const absl::Status ended = learner->Ask(request, &arrived);
-  if (Greeted(request.hello()) && count > 0 && first + count <= kMembers) {
+  const absl::Status ended = learner->Subscribe(bytes, &arrived);
+  if (sound && count > 0 && first + count <= kMembers) {
     MustAccept(ended);
     return MustHold(arrived, request.first_member(), request.member_count());
   }
@@ -169,10 +190,12 @@ void Subscribe(Learner* learner, const v1::SubscribeRequest& request) {
   MUST(arrived.empty());
 }
 
-void Fetch(Learner* learner, const v1::FetchRequest& request) {
+void Fetch(Learner* learner, uint8_t flags, std::string bytes) {
+  v1::FetchRequest request;
+  const bool sound = Parse(flags, &bytes, &request);
   std::map<uint32_t, Snapshot> arrived;
-  const absl::Status ended = learner->Ask(request, &arrived);
-  if (Greeted(request.hello()) && request.epoch() == kEpoch && request.member() < kMembers) {
+  const absl::Status ended = learner->Fetch(bytes, &arrived);
+  if (sound && request.epoch() == kEpoch && request.member() < kMembers) {
     MustAccept(ended);
     return MustHold(arrived, request.member(), 1);
   }
@@ -186,12 +209,11 @@ void Run(absl::string_view bytes) {
   static Learner* const learner = new Learner;  // never deleted: its thread ends with the process
   Input input(bytes);
   const uint8_t flags = input.Byte();
+  const std::string request(input.Rest());
   if (flags & kFetch) {
-    v1::FetchRequest request;
-    if (Parse(flags, input.Rest(), &request)) Fetch(learner, request);
+    Fetch(learner, flags, request);
   } else {
-    v1::SubscribeRequest request;
-    if (Parse(flags, input.Rest(), &request)) Subscribe(learner, request);
+    Subscribe(learner, flags, request);
   }
 }
 
