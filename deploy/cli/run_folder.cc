@@ -31,6 +31,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// A role that is being started shares the lock of its `datacom train` between fork and exec, also when that is killed.
+constexpr std::chrono::milliseconds kForkPatience{2000};
+
 absl::StatusOr<int> OpenLock(const std::string& path, int flags) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | flags, 0644);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("open ", path));
@@ -94,7 +97,12 @@ absl::StatusOr<std::unique_ptr<RunLock>> RunLock::Take(const std::string& run_di
   const std::string folder = absl::StrCat(run_dir, "/cluster");
   RETURN_IF_ERROR(MakeFolders(folder));
   ASSIGN_OR_RETURN(const int train, OpenLock(folder + "/train.lock", O_CLOEXEC));
-  if (::flock(train, LOCK_EX | LOCK_NB) != 0) {
+  const Clock::Time released = Clock::Real().Now() + std::min(patience, kForkPatience);
+  while (::flock(train, LOCK_EX | LOCK_NB) != 0) {
+    if (Clock::Real().Now() < released) {
+      ::usleep(20000);
+      continue;
+    }
     ::close(train);
     return absl::InvalidArgumentError(
         absl::StrCat("run folder ", run_dir, " is in use by another `datacom train`; watch it with: datacom status ",

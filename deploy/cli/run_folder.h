@@ -23,8 +23,8 @@ absl::StatusOr<std::string> DefaultRunFolder(const std::string& experiment_name,
 // Exclusive ownership of a run folder, released with the object or the process.
 class RunLock {
  public:
-  // INVALID_ARGUMENT when another `train` uses the folder. Processes of a killed `train` may still be ending: waits for
-  // them up to `patience`, then returns FAILED_PRECONDITION.
+  // INVALID_ARGUMENT when another `train` uses the folder (waits up to `patience`, at most 2 s). Processes of a killed
+  // `train` may still be ending: waits for them up to `patience`, then returns FAILED_PRECONDITION.
   static absl::StatusOr<std::unique_ptr<RunLock>> Take(const std::string& run_dir, std::chrono::milliseconds patience);
   ~RunLock();
 

@@ -1,7 +1,9 @@
 #include "deploy/cli/run_folder.h"
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <string>
 
 #include "common/config/experiment.h"
@@ -69,6 +71,15 @@ TEST_F(RunFolderTest, OnlyOneTrainOwnsAFolder) {
   EXPECT_TRUE(absl::IsInvalidArgument(second.status())) << second.status();
   lock->reset();
   EXPECT_TRUE(RunLock::Take("r", std::chrono::milliseconds(0)).ok());
+}
+
+TEST_F(RunFolderTest, ALockThatIsReleasedSoonIsWaitedFor) {
+  auto held = RunLock::Take("r", std::chrono::milliseconds(0));
+  ASSERT_TRUE(held.ok());
+  auto waiting = std::async(std::launch::async, [] { return RunLock::Take("r", std::chrono::seconds(30)).status(); });
+  EXPECT_EQ(waiting.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  held->reset();
+  EXPECT_EQ(waiting.get(), absl::OkStatus());
 }
 
 TEST_F(RunFolderTest, AnAddressIsEmptyUntilARoleReportsIt) {
