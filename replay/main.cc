@@ -60,6 +60,7 @@ absl::StatusOr<std::unique_ptr<Store>> OpenStore(const Flags& flags, const v1::E
 
 // CANCELLED: stopped before the run was complete.
 absl::Status Serve(const Flags& flags) {
+  RaiseOpenFileLimit();
   if (!FileExists(flags.experiment))
     return absl::InvalidArgumentError(absl::StrCat("--experiment: no such file: ", flags.experiment));
   ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadExperiment(flags.experiment));
@@ -225,7 +226,6 @@ int Main(int argc, char** argv) {
   } else {
     if (flags.die_with_parent) DieWithParent(SIGTERM);
     Stop::InstallSignalHandlers();
-    RaiseOpenFileLimit();
     InitLog("replay");
     status = Serve(flags);
   }

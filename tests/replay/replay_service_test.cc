@@ -344,8 +344,8 @@ TEST_F(ReplayServiceTest, AnActorsNameIsShortAndPrintable) {
 TEST_F(ReplayServiceTest, ARequestLargerThanTheLargestChunkIsNotTakenIntoMemory) {
   Serve(SmallExperiment(1));
   const auto stub = v1::Replay::NewStub(MakeChannel(server_->address()));
-  for (const auto& [bytes, code] : {std::pair(4 << 20, grpc::StatusCode::INVALID_ARGUMENT),
-                                    std::pair(5 << 20, grpc::StatusCode::RESOURCE_EXHAUSTED)}) {
+  for (const auto& [bytes, code] : {std::pair(1 << 20, grpc::StatusCode::INVALID_ARGUMENT),
+                                    std::pair(2 << 20, grpc::StatusCode::RESOURCE_EXHAUSTED)}) {
     grpc::ClientContext context;
     const auto stream = stub->Insert(&context);
     v1::InsertRequest request;
