@@ -1,24 +1,10 @@
-#!/usr/bin/env python3
-"""SAC of a population in JAX, vmapped and jitted on one core, measured alternately with datacom-bench-learner.
+"""SAC of a population in JAX, vmapped and jitted: a peer that peer.py measures.
 
-usage: build/peers/bin/python tests/bench/peers/jax_sac.py [BENCH] [--members 8 32] [--rounds 5]
-
-Does the same work as its learner/sac/obs16: observation 16, action 3, nets of 2 x 128, batch 64, a policy step in every update;
-16 updates per call (lax.scan) of all members (vmap). "two nets": separate nets for mean and log-deviation, as in datacom;
-"one torso": they share the hidden layers, as in most libraries. Prints microseconds per member update. Not part of CI. Packages:
-
-  python3 -m venv build/peers && build/peers/bin/pip install -r tests/bench/peers/requirements.txt
+Does the same work as learner/sac/obs16 of datacom-bench-learner: observation 16, action 3, nets of 2 x 128, batch 64, a policy step in
+every update; 16 updates per call (lax.scan) of all members (vmap). `torso`: the nets for mean and log-deviation share their hidden layers,
+as in most libraries, which is less work than the separate nets of datacom.
 """
 
-import argparse
-import json
-import os
-import statistics
-import subprocess
-import time
-
-os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[-1]})  # one core; datacom-bench-learner, started from here, inherits it
-os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 import jax
 import jax.numpy as jnp
 
@@ -101,41 +87,3 @@ def population(members, torso):
         losses.block_until_ready()
 
     return call
-
-
-def microseconds(call, members, seconds):
-    call()
-    times, end = [], time.monotonic() + seconds
-    while len(times) < 5 or time.monotonic() < end:
-        begin = time.perf_counter()
-        call()
-        times.append((time.perf_counter() - begin) / (members * SCAN) * 1e6)
-    return statistics.median(times)
-
-
-def ours(bench, members, seconds):
-    command = [bench, "--members", str(members), "--only", "learner/sac/obs16", "--seconds", str(2 * seconds)]
-    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["benchmarks"]
-    return 1e6 / found[0]["value"]
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bench", nargs="?", default="build/release/bin/datacom-bench-learner")
-    parser.add_argument("--members", type=int, nargs="+", default=[8, 32])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=2)
-    options = parser.parse_args()
-    for members in options.members:
-        calls = {"JAX, two nets": population(members, False), "JAX, one torso": population(members, True)}
-        times = {"ours": []} | {name: [] for name in calls}
-        for _ in range(options.rounds):
-            times["ours"].append(ours(options.bench, members, options.seconds))
-            for name, call in calls.items():
-                times[name].append(microseconds(call, members, options.seconds))
-        for name, values in times.items():
-            print(f"M={members:<3} {name:<15} min {min(values):7.1f}  median {statistics.median(values):7.1f} us per member update")
-
-
-if __name__ == "__main__":
-    main()
