@@ -59,17 +59,25 @@ void RunTurn(const Batch& batch, Case* measured) {
   measured->team_times.busy += after.busy - before.busy;
 }
 
-// Seconds of a round in which no worker has anything to do, and of a fork and join of two empty parts.
+// Seconds of a round in which no worker has anything to do, and what a fork and join of two equal parts takes longer
+// than one of them.
 struct Overhead {
   double round = 0, fork = 0;
 };
 
+void Spend(double seconds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
+
 Overhead MeasureOverhead(int threads) {
   Team team(threads);
   std::vector<double> rounds, forks;
-  for (int i = 0; i < 20000; ++i) rounds.push_back(Seconds([&] { team.OnWorkers(threads, [](int) {}); }));
-  for (int i = 0; i < 20000; ++i) forks.push_back(Seconds([&] { team.Share(2, [](int) {}); }));
-  return {Median(rounds), Median(forks)};
+  for (int i = 0; i < 2000; ++i) rounds.push_back(Seconds([&] { team.OnWorkers(threads, [](int) {}); }));
+  constexpr double kPart = 10e-6;  // long enough for another worker to come
+  for (int i = 0; i < 2000; ++i) forks.push_back(Seconds([&] { team.Share(2, [](int) { Spend(kPart); }); }));
+  return {Median(rounds), Median(forks) - kPart};
 }
 
 void Forget(Case* measured) {
