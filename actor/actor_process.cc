@@ -19,6 +19,7 @@
 #include "common/base/stop.h"
 #include "common/config/experiment.h"
 #include "common/metrics/metrics.h"
+#include "common/rpc/assignment.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/insert_session.h"
 #include "common/rpc/learner_client.h"
@@ -90,22 +91,18 @@ absl::Status ActOneSession(const ProcessOptions& options, Acting* acting, bool* 
     acting->series.emplace(acting->metrics.get());
   }
   acting->series->wait_register.Increment(Seconds(Clock::Real().Now() - before));
-  spdlog::info("registered session={} members={}..{} environments={} open_episodes={}", registration.session(),
-               registration.first_member(), registration.first_member() + registration.member_count() - 1,
-               options.environments, registration.open_episodes_size());
+  spdlog::info("registered session={} members={} environments={} open_episodes={}", registration.session(),
+               DescribeMembers(registration.assignment()), options.environments, registration.open_episodes_size());
   ASSIGN_OR_RETURN(Rollout::Parts parts, Rollout::MakeParts(experiment));
   RETURN_IF_ERROR(session->Start(parts.schema.fingerprint()));
 
   SnapshotSubscriber::Options subscription;
   subscription.channel = acting->learner;
   subscription.run_id = options.run_id;
-  subscription.first_member = registration.first_member();
-  subscription.member_count = registration.member_count();
   subscription.changes = changes;
   const std::unique_ptr<SnapshotSubscriber> subscriber = SnapshotSubscriber::Start(subscription);
   const Watchdog watchdog("the actor's loop", Minutes(options.stall_minutes));
   Rollout::Options rollout_options;
-  rollout_options.environments = options.environments;
   rollout_options.wait = [changes](std::chrono::nanoseconds timeout) { changes->Wait(timeout); };
   rollout_options.stop = [&watchdog] {  // asked before every step and after every wait for a peer
     watchdog.Mark();
@@ -121,8 +118,8 @@ absl::Status ActOneSession(const ProcessOptions& options, Acting* acting, bool* 
     if (!flushed.ok()) spdlog::warn("stopping with unacknowledged rows: {}", flushed.ToString());
   }
   uint64_t acknowledged = 0;
-  for (uint32_t i = 0; i < registration.member_count(); ++i)
-    acknowledged += session->acknowledged(registration.first_member() + i);
+  for (int member = 0; member < experiment.members_size(); ++member)
+    acknowledged += session->acknowledged(static_cast<uint32_t>(member));
   spdlog::info("left session={} acknowledged_rows={}", registration.session(), acknowledged);
   return status;
 }

@@ -1,31 +1,41 @@
 #include "actor/environment_batch.h"
 
+#include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "actor/checked_step.h"
 #include "actor/episode_start.h"
 #include "common/base/random.h"
+#include "common/base/status.h"
 
 namespace datacom {
 
-EnvironmentBatch::EnvironmentBatch(std::vector<std::unique_ptr<Task>> tasks, const Seeds& seeds) : seeds_(seeds) {
-  for (std::unique_ptr<Task>& task : tasks) {
-    const TaskSpec& spec = task->spec();
-    Environment environment;
-    environment.observation.resize(spec.obs_dim);
-    environment.next_observation.resize(spec.obs_dim);
-    wide_observation_.resize(spec.obs_dim);
-    wide_action_.resize(spec.action_dim);
-    environment.task = std::move(task);
-    environments_.push_back(std::move(environment));
-  }
+absl::Status EnvironmentBatch::SetWanted(int count) {
+  wanted_ = count;
+  if (size() < count) environments_.resize(count);
+  acting_.clear();
   for (int e = 0; e < size(); ++e) {
-    RandomStream stream = FirstEpisodeLength(seeds_.run, seeds_.member, seeds_.session, static_cast<uint32_t>(e));
-    environments_[e].limit = 1 + static_cast<uint32_t>(stream.Below(Horizon(environments_[e])));
-    Reset(e);
+    Environment& environment = environments_[e];
+    if (e < count && environment.task == nullptr) RETURN_IF_ERROR(Start(e));
+    if (e >= count && environment.step == 0) environment.task.reset();
+    if (environment.task != nullptr) acting_.push_back(e);
   }
+  return absl::OkStatus();
+}
+
+absl::Status EnvironmentBatch::Start(int index) {
+  Environment& environment = environments_[index];
+  ASSIGN_OR_RETURN(environment.task, make_task_());
+  const TaskSpec& spec = environment.task->spec();
+  environment.observation.resize(spec.obs_dim);
+  environment.next_observation.resize(spec.obs_dim);
+  wide_observation_.resize(spec.obs_dim);
+  wide_action_.resize(spec.action_dim);
+  RandomStream stream = FirstEpisodeLength(seeds_.run, seeds_.member, seeds_.session, static_cast<uint32_t>(index));
+  environment.limit = 1 + static_cast<uint32_t>(stream.Below(Horizon(environment)));
+  Reset(index);
+  return absl::OkStatus();
 }
 
 uint32_t EnvironmentBatch::Horizon(const Environment& environment) {
@@ -35,6 +45,12 @@ uint32_t EnvironmentBatch::Horizon(const Environment& environment) {
 void EnvironmentBatch::BeginEpisode(int index, uint32_t episode) {
   Environment& environment = environments_[index];
   environment.episode = episode;
+  if (index >= wanted_) {
+    environment.step = 0;
+    environment.task.reset();
+    acting_.erase(std::find(acting_.begin(), acting_.end(), index));
+    return;
+  }
   if (episode > 0) environment.limit = Horizon(environment);
   Reset(index);
 }

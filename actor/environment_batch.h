@@ -6,17 +6,24 @@
 //
 // The first episode of every environment ends after a length drawn uniformly from 1..horizon (`last`, not absorbing).
 // Environments that were created together therefore do not start their later episodes together, and the starts spread
-// over as many policies as with a single environment.
+// over as many policies as with a single environment. The same holds for the first episode of an environment that acts
+// again after a pause.
+//
+// The number of environments that act may change. One that is no longer wanted finishes its episode; one that is wanted
+// again continues the numbers of its episodes, so that no random stream repeats.
 //
 // Not thread-safe; owns the tasks. Nothing blocks; a step allocates nothing.
 #ifndef DATACOM_ACTOR_ENVIRONMENT_BATCH_H_
 #define DATACOM_ACTOR_ENVIRONMENT_BATCH_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "actor/row_chunk.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/replay.pb.h"
@@ -30,15 +37,22 @@ class EnvironmentBatch {
     uint64_t member = 0;
     uint32_t session = 0;
   };
-  // One environment per task, each at the start of its shortened episode 0.
-  EnvironmentBatch(std::vector<std::unique_ptr<Task>> tasks, const Seeds& seeds);
+  using MakeTask = std::function<absl::StatusOr<std::unique_ptr<Task>>()>;
+  // Without environments.
+  EnvironmentBatch(MakeTask make_task, const Seeds& seeds) : make_task_(std::move(make_task)), seeds_(seeds) {}
+
+  // From now on environments [0, count) act. One with a larger number stops at the end of its episode, or at once when
+  // it has made no step of it. Returns the error of a task that cannot be made.
+  absl::Status SetWanted(int count);
 
   // Restores an environment of a lockstep session: resets the episode and replays its actions. INVALID_ARGUMENT for an
   // unknown environment or actions of the wrong size; INTERNAL when the episode ends during the replay (the task
   // differs from the recorded one).
   absl::Status Continue(const v1::OpenEpisode& open);
 
-  int size() const { return static_cast<int>(environments_.size()); }
+  int size() const { return static_cast<int>(environments_.size()); }  // numbers used so far
+  // The environments that act, in increasing order. Changes in SetWanted and in Step.
+  const std::vector<int>& acting() const { return acting_; }
   // float32 [obs_dim]: the current observation.
   const float* observation(int environment) const { return environments_[environment].observation.data(); }
   // Raw cost of the previous step, as stored in its row; 0 at the start of an episode.
@@ -55,22 +69,24 @@ class EnvironmentBatch {
     SnapshotVersion policy;
   };
   enum class Outcome { kContinues, kEnded, kAbandoned };
-  // Applies decision.executed and appends the transition to `rows`. Begins the next episode when this one ends. An
-  // invalid step (a simulator warning or a value that is not finite) appends nothing and begins the next episode; the
-  // old one stays unfinished in the row stream. REQUIRES rows->rows() < rows->capacity().
+  // Applies decision.executed and appends the transition to `rows`. When the episode ends, the environment begins the
+  // next one, or stops acting if it is no longer wanted. An invalid step (a simulator warning or a value that is not
+  // finite) appends nothing and ends the episode, which stays unfinished in the row stream. REQUIRES that the
+  // environment acts and rows->rows() < rows->capacity().
   Outcome Step(int environment, const Decision& decision, RowChunk* rows);
 
  private:
   struct Environment {
-    std::unique_ptr<Task> task;
+    std::unique_ptr<Task> task;           // null while it does not act
     std::vector<float> observation;       // [obs_dim]
     std::vector<float> next_observation;  // [obs_dim]
     float previous_cost = 0;
-    uint32_t episode = 0;
+    uint32_t episode = 0;  // the next one, while it does not act
     uint32_t step = 0;
     uint32_t limit = 0;  // length at which this episode ends
   };
   static uint32_t Horizon(const Environment& environment);
+  absl::Status Start(int environment);  // makes its task and begins a shortened episode
   void BeginEpisode(int environment, uint32_t episode);
   void Reset(int environment);
   // Applies the action and fills next_observation.
@@ -78,8 +94,11 @@ class EnvironmentBatch {
   // Makes the reached state the current one.
   static void CommitStep(const StepResult& reached, Environment* environment);
 
-  Seeds seeds_;
+  const MakeTask make_task_;
+  const Seeds seeds_;
   std::vector<Environment> environments_;
+  std::vector<int> acting_;
+  int wanted_ = 0;
   std::vector<double> wide_observation_;  // [obs_dim] workspace
   std::vector<double> wide_action_;       // [action_dim] workspace
 };

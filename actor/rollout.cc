@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
+#include "common/rpc/assignment.h"
 
 namespace datacom {
 namespace {
@@ -51,37 +52,55 @@ absl::StatusOr<std::unique_ptr<Rollout>> Rollout::Make(Parts parts, InsertSessio
                                                        SnapshotSubscriber* subscriber, ActorMetrics* metrics,
                                                        Options options) {
   std::unique_ptr<Rollout> rollout(new Rollout(std::move(parts), session, subscriber, metrics, std::move(options)));
-  const v1::RegisterReply& registration = session->registration();
-  const uint32_t members = registration.member_count();
-  if (members == 0) return absl::FailedPreconditionError("the replay assigned no member to this actor");
-  const uint32_t each = rollout->lockstep_ ? 1 : std::max<uint32_t>(1, rollout->options_.environments / members);
-  for (uint32_t i = 0; i < members; ++i) RETURN_IF_ERROR(rollout->AddMember(registration.first_member() + i, each));
-  for (const v1::OpenEpisode& open : registration.open_episodes()) {
-    if (open.member() < registration.first_member() || open.member() - registration.first_member() >= members) {
+  RETURN_IF_ERROR(rollout->Adopt());
+  for (const v1::OpenEpisode& open : session->registration().open_episodes()) {
+    const auto state = std::find_if(rollout->members_.begin(), rollout->members_.end(),
+                                    [&](const MemberState& each) { return each.member == open.member(); });
+    if (state == rollout->members_.end()) {
       return absl::InternalError(absl::StrCat("open episode of member ", open.member(), ", which is not this actor's"));
     }
-    RETURN_IF_ERROR(rollout->members_[open.member() - registration.first_member()].environments->Continue(open));
+    RETURN_IF_ERROR(state->environments->Continue(open));
   }
-  metrics->environments.Set(static_cast<double>(members) * each);
   return rollout;
 }
 
-absl::Status Rollout::AddMember(uint32_t member, uint32_t count) {
-  const v1::Experiment& experiment = parts_.experiment;
-  if (member >= static_cast<uint32_t>(experiment.members_size())) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("member ", member, ": the experiment has ", experiment.members_size(), " members"));
+absl::Status Rollout::Adopt() {
+  std::shared_ptr<const v1::Assignment> assignment = session_->assignment();
+  if (assignment == assignment_) return absl::OkStatus();
+  const bool first = assignment_ == nullptr;
+  assignment_ = std::move(assignment);
+  for (MemberState& state : members_) state.served = false;
+  uint32_t lanes = 0;
+  for (const v1::MemberLanes& entry : assignment_->members()) {
+    RETURN_IF_ERROR(Serve(entry.member(), entry.lanes()));
+    lanes += entry.lanes();
   }
-  std::vector<std::unique_ptr<Task>> tasks;
-  for (uint32_t e = 0; e < count; ++e) {
-    ASSIGN_OR_RETURN(std::unique_ptr<Task> task, parts_.make_task());
-    tasks.push_back(std::move(task));
+  for (MemberState& state : members_) {
+    if (state.served) continue;
+    state.rule = nullptr;
+    state.snapshot = nullptr;
   }
-  ASSIGN_OR_RETURN(RowChunk chunk, RowChunk::Make(parts_.schema, std::max(options_.chunk_rows, 1u)));
-  const EnvironmentBatch::Seeds seeds = {experiment.run().seed(), experiment.members(member).seed(),
-                                         session_->registration().session()};
-  members_.push_back(
-      {member, std::make_unique<EnvironmentBatch>(std::move(tasks), seeds), nullptr, nullptr, std::move(chunk)});
+  metrics_->environments.Set(lanes);
+  if (!first)
+    spdlog::info("assignment number={} members={} lanes={}", assignment_->number(), DescribeMembers(*assignment_),
+                 lanes);
+  Subscribe();
+  ReportReady();
+  return absl::OkStatus();
+}
+
+absl::Status Rollout::Serve(uint32_t member, uint32_t lanes) {
+  ASSIGN_OR_RETURN(MemberState * state, FindOrAdd(member));
+  state->served = true;
+  state->released = false;
+  const int before = state->environments->size();
+  RETURN_IF_ERROR(state->environments->SetWanted(static_cast<int>(lanes)));
+  const size_t count = state->environments->size();
+  if (state->environments->size() > before) {  // its rule was made for smaller batches
+    state->rule = nullptr;
+    state->snapshot = nullptr;
+  }
+  if (count <= chosen_.size()) return absl::OkStatus();
   chosen_.resize(count);
   observations_.resize(count * parts_.schema.obs_dim());
   costs_.resize(count);
@@ -93,6 +112,55 @@ absl::Status Rollout::AddMember(uint32_t member, uint32_t count) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<Rollout::MemberState*> Rollout::FindOrAdd(uint32_t member) {
+  for (MemberState& state : members_) {
+    if (state.member == member) return &state;
+  }
+  const v1::Experiment& experiment = parts_.experiment;
+  if (member >= static_cast<uint32_t>(experiment.members_size())) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("member ", member, ": the experiment has ", experiment.members_size(), " members"));
+  }
+  ASSIGN_OR_RETURN(RowChunk chunk, RowChunk::Make(parts_.schema, std::max(options_.chunk_rows, 1u)));
+  const EnvironmentBatch::Seeds seeds = {experiment.run().seed(), experiment.members(static_cast<int>(member)).seed(),
+                                         session_->registration().session()};
+  MemberState state = {.member = member,
+                       .environments = std::make_unique<EnvironmentBatch>(parts_.make_task, seeds),
+                       .chunk = std::move(chunk)};
+  members_.push_back(std::move(state));
+  return &members_.back();
+}
+
+// Tells the replay that a member that leaves has no open episode any more.
+absl::Status Rollout::Release(MemberState* state) {
+  state->waits_for = WaitsFor::kNothing;
+  if (state->released) return absl::OkStatus();
+  RETURN_IF_ERROR(Flush(state));
+  session_->Release(state->member, assignment_->number());
+  state->released = true;
+  Subscribe();
+  ReportReady();
+  return absl::OkStatus();
+}
+
+void Rollout::Subscribe() {
+  std::vector<uint32_t> members;
+  for (const MemberState& state : members_) {
+    if (state.served && !state.environments->acting().empty()) members.push_back(state.member);
+  }
+  std::sort(members.begin(), members.end());
+  subscriber_->SetMembers(members);
+}
+
+void Rollout::ReportReady() {
+  const auto acts = [](const MemberState& state) { return state.served && !state.environments->acting().empty(); };
+  if (ready_ || std::any_of(members_.begin(), members_.end(),
+                            [&](const MemberState& state) { return acts(state) && state.snapshot == nullptr; }))
+    return;
+  ready_ = true;
+  options_.on_ready();
+}
+
 absl::Status Rollout::Run() {
   while (true) {
     RETURN_IF_ERROR(CheckPeers());
@@ -101,8 +169,10 @@ absl::Status Rollout::Run() {
       RETURN_IF_ERROR(FlushAll());
       return absl::CancelledError("stopping was requested");
     }
+    RETURN_IF_ERROR(Adopt());
     int stepped = 0;
     for (MemberState& state : members_) {
+      if (!state.served) continue;
       ASSIGN_OR_RETURN(const int count, StepMember(&state));
       stepped += count;
     }
@@ -127,6 +197,10 @@ bool Rollout::Fresh(const Snapshot* snapshot, const InsertSession::Allowance& al
 }
 
 absl::StatusOr<int> Rollout::StepMember(MemberState* state) {
+  if (state->environments->acting().empty()) {
+    RETURN_IF_ERROR(Release(state));
+    return 0;
+  }
   const InsertSession::Allowance allowance = session_->allowance(state->member);
   const uint64_t unsent = state->chunk.rows();
   std::shared_ptr<const Snapshot> snapshot = subscriber_->Latest(state->member);
@@ -140,7 +214,7 @@ absl::StatusOr<int> Rollout::StepMember(MemberState* state) {
   }
   if (snapshot != state->snapshot) RETURN_IF_ERROR(LoadSnapshot(state, std::move(snapshot)));
   const uint64_t room = std::min<uint64_t>(allowance.rows - unsent, state->chunk.capacity() - unsent);
-  const int batch = static_cast<int>(std::min<uint64_t>(room, state->environments->size()));
+  const int batch = static_cast<int>(std::min<uint64_t>(room, state->environments->acting().size()));
   const bool timed = iteration_ % kTimedEvery == 0;
   Act(state, batch, timed);
   const Clock::Time before = timed ? options_.clock->Now() : Clock::Time{};
@@ -175,9 +249,10 @@ void Rollout::CountAbandoned(uint32_t member, int count) {
 void Rollout::Act(MemberState* state, int batch, bool timed) {
   const size_t obs_dim = parts_.schema.obs_dim();
   const int noise_dim = state->rule->noise_dim();
-  const int count = state->environments->size();
+  const std::vector<int>& acting = state->environments->acting();
+  const int count = static_cast<int>(acting.size());
   for (int i = 0; i < batch; ++i) {
-    const int environment = (state->turn + i) % count;
+    const int environment = acting[(state->turn + i) % count];
     chosen_[i] = environment;
     const float* observation = state->environments->observation(environment);
     std::copy(observation, observation + obs_dim, &observations_[i * obs_dim]);
@@ -229,11 +304,7 @@ absl::Status Rollout::LoadSnapshot(MemberState* state, std::shared_ptr<const Sna
                                                       snapshot->version.update, " does not fit: ", status.message()));
   }
   state->snapshot = std::move(snapshot);
-  if (!ready_ &&
-      std::all_of(members_.begin(), members_.end(), [](const MemberState& m) { return m.snapshot != nullptr; })) {
-    ready_ = true;
-    options_.on_ready();
-  }
+  ReportReady();
   return absl::OkStatus();
 }
 
@@ -254,8 +325,8 @@ absl::Status Rollout::FlushAll() {
 }
 
 void Rollout::Wait() {
-  const bool snapshot = std::any_of(members_.begin(), members_.end(),
-                                    [](const MemberState& state) { return state.waits_for == WaitsFor::kSnapshot; });
+  const bool snapshot =
+      std::any_of(members_.begin(), members_.end(), [](const MemberState& state) { return WaitsForSnapshot(state); });
   const WaitsFor reason = snapshot ? WaitsFor::kSnapshot : WaitsFor::kCredit;
   const Clock::Time before = options_.clock->Now();
   if (!waiting_) {
@@ -274,6 +345,10 @@ void Rollout::Wait() {
 
 void Rollout::LogWait(WaitsFor reason) {
   const double seconds = Seconds(wait_logged_ - wait_started_);
+  if (assignment_->members().empty()) {
+    spdlog::info("waiting seconds={:.0f} for=replay reason=member detail=\"other actors run all lanes\"", seconds);
+    return;
+  }
   if (reason == WaitsFor::kCredit) {
     const std::string detail = session_->waiting_for();
     spdlog::info("waiting seconds={:.0f} for=replay reason=credit detail=\"{}\"", seconds,
@@ -281,7 +356,7 @@ void Rollout::LogWait(WaitsFor reason) {
     return;
   }
   for (const MemberState& state : members_) {
-    if (state.waits_for != WaitsFor::kSnapshot) continue;
+    if (!WaitsForSnapshot(state)) continue;
     const std::shared_ptr<const Snapshot> snapshot = subscriber_->Latest(state.member);
     spdlog::info("waiting seconds={:.0f} for=learner reason=snapshot member={} needs_update={} has_update={}", seconds,
                  state.member, session_->allowance(state.member).min_policy_update,
@@ -294,7 +369,7 @@ void Rollout::ReportSnapshots() {
   double age = 0, lag = 0;
   for (const MemberState& state : members_) {
     age = std::max(age, subscriber_->age_seconds(state.member));
-    if (state.snapshot == nullptr) continue;
+    if (!state.served || state.snapshot == nullptr) continue;
     // The replay requires at least the learner's update minus the allowed lag, which gives the newest update known
     // here.
     const uint64_t required = session_->allowance(state.member).min_policy_update;

@@ -3,8 +3,14 @@
 // In each iteration, for each member: one batch of actions, one step of each environment in the batch, and their rows
 // are appended to the member's chunk. Credit limits the batch; the environments take turns. A chunk goes to the session
 // when it is full, after a few iterations, and immediately when its member cannot step; no timer is involved. When no
-// member can step, the loop waits for credit or a snapshot, whichever comes first. Not thread-safe; Run blocks until
-// the run is finished, a stop is requested, or an error occurs.
+// member can step, the loop waits for credit or a snapshot, whichever comes first.
+//
+// The replay may change the session's assignment at any time. The environments of a new member begin at once, as soon
+// as there are a snapshot and credit. Those of a member that leaves finish their episodes; then the member is released.
+// So the process steps more environments than usual for a while. If the new member waited for them, two actors could
+// wait for each other: a learner that lacks rows of one member gives no credit for the episodes of another.
+//
+// Not thread-safe; Run blocks until the run is finished, a stop is requested, or an error occurs.
 #ifndef DATACOM_ACTOR_ROLLOUT_H_
 #define DATACOM_ACTOR_ROLLOUT_H_
 
@@ -32,7 +38,6 @@ namespace datacom {
 class Rollout {
  public:
   struct Options {
-    uint32_t environments = 16;                 // of the process; at least one per member, exactly one in lockstep
     uint32_t chunk_rows = 64;                   // a chunk of this many rows is sent immediately
     uint32_t flush_iterations = 8;              // a smaller chunk is sent after this many iterations
     std::chrono::milliseconds wait_slice{100};  // a wait checks for stop and errors this often
@@ -41,7 +46,7 @@ class Rollout {
     std::chrono::milliseconds patience{5000};  // a wait is logged each time it has lasted this much longer
     const Clock* clock = &Clock::Real();
     std::function<bool()> stop = [] { return false; };
-    std::function<void()> on_ready = [] {};  // once, when every member has a snapshot to act with
+    std::function<void()> on_ready = [] {};  // once, when every member that acts has a snapshot
   };
   // The parts of the loop; tests supply their own.
   struct Parts {
@@ -53,8 +58,8 @@ class Rollout {
   // Task, rule and schema as the experiment names them. INVALID_ARGUMENT or NOT_FOUND naming what does not exist.
   static absl::StatusOr<Parts> MakeParts(const v1::Experiment& experiment);
 
-  // The session must be registered and started, and the subscriber must cover its members; both and the metrics must
-  // outlive this object. A lockstep session continues its open episodes.
+  // The session must be registered and started; it, the subscriber and the metrics must outlive this object. Subscribes
+  // to the session's members. A lockstep session continues its open episodes.
   static absl::StatusOr<std::unique_ptr<Rollout>> Make(Parts parts, InsertSession* session,
                                                        SnapshotSubscriber* subscriber, ActorMetrics* metrics,
                                                        Options options);
@@ -68,16 +73,23 @@ class Rollout {
   struct MemberState {
     uint32_t member = 0;
     std::unique_ptr<EnvironmentBatch> environments;
-    std::unique_ptr<ActingRule> rule;
+    bool served = false;                       // is in the assignment
+    bool released = false;                     // under this assignment
+    std::unique_ptr<ActingRule> rule;          // for batches of environments->size()
     std::shared_ptr<const Snapshot> snapshot;  // loaded into rule
     RowChunk chunk;
     uint32_t chunk_age = 0;  // iterations since its first row
-    int turn = 0;            // environment that steps first in the next iteration
+    int turn = 0;            // index among acting environments of the one that steps first in the next iteration
     WaitsFor waits_for = WaitsFor::kNothing;
   };
 
   Rollout(Parts parts, InsertSession* session, SnapshotSubscriber* subscriber, ActorMetrics* metrics, Options options);
-  absl::Status AddMember(uint32_t member, uint32_t environments);
+  absl::Status Adopt();  // the session's newest assignment
+  absl::Status Serve(uint32_t member, uint32_t lanes);
+  absl::StatusOr<MemberState*> FindOrAdd(uint32_t member);
+  absl::Status Release(MemberState* state);
+  void Subscribe();
+  void ReportReady();
   // Returns how many environments stepped; 0 with state->waits_for set.
   absl::StatusOr<int> StepMember(MemberState* state);
   bool Fresh(const Snapshot* snapshot, const InsertSession::Allowance& allowance) const;
@@ -88,6 +100,9 @@ class Rollout {
   absl::Status Flush(MemberState* state);
   absl::Status FlushAll();
   absl::Status CheckPeers() const;
+  static bool WaitsForSnapshot(const MemberState& state) {
+    return state.served && state.waits_for == WaitsFor::kSnapshot;
+  }
   void Wait();
   void LogWait(WaitsFor reason);
   void ReportSnapshots();
@@ -99,7 +114,8 @@ class Rollout {
   const Options options_;
   bool lockstep_ = false;
   bool ready_ = false;
-  std::vector<MemberState> members_;
+  std::shared_ptr<const v1::Assignment> assignment_;
+  std::vector<MemberState> members_;  // served now or before
   uint64_t iteration_ = 0;
   uint64_t discarded_ = 0;
   uint64_t abandoned_ = 0, abandoned_logged_ = 0;

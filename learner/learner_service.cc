@@ -1,5 +1,6 @@
 #include "learner/learner_service.h"
 
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -71,12 +72,18 @@ absl::StatusOr<Subscriptions::Reactor*> LearnerService::OpenSubscription(grpc::C
                                                                          const grpc::ByteBuffer& message) {
   ASSIGN_OR_RETURN(const v1::SubscribeRequest request, Decode<v1::SubscribeRequest>(message));
   RETURN_IF_ERROR(CheckRun(request.hello()));
-  const uint64_t first = request.first_member(), count = request.member_count();
-  if (count == 0 || first + count > served_.snapshots.members()) {
-    return absl::InvalidArgumentError(absl::StrCat("members [", first, ", ", first + count,
-                                                   ") were requested, the run has ", served_.snapshots.members()));
+  if (request.members().empty()) return absl::InvalidArgumentError("a subscription without members");
+  std::set<uint32_t> members;
+  for (const v1::Subscription& subscription : request.members()) {
+    const uint32_t member = subscription.member();
+    if (member >= served_.snapshots.members()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("member ", member, " was requested, the run has ", served_.snapshots.members()));
+    }
+    if (!members.insert(member).second)
+      return absl::InvalidArgumentError(absl::StrCat("member ", member, " was requested twice"));
   }
-  return subscriptions_.Open(context, request.first_member(), request.member_count());
+  return subscriptions_.Open(context, request);
 }
 
 grpc::ServerUnaryReactor* LearnerService::Lease(grpc::CallbackServerContext* context, const v1::LeaseRequest* request,

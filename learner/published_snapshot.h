@@ -17,8 +17,9 @@ namespace datacom::learner {
 
 class PublishedSnapshot {
  public:
-  explicit PublishedSnapshot(Snapshot snapshot);
+  explicit PublishedSnapshot(Snapshot snapshot, v1::ArrayEncoding encoding = v1::FLOAT32);
   ~PublishedSnapshot();
+  const SnapshotVersion& version() const { return snapshot_.version; }
   // The whole snapshot as encoded SnapshotChunk messages with at most kSnapshotChunkBytes of data each. The first call
   // encodes it and drops the arrays; other callers wait for that call. The chunks live as long as this object.
   const std::vector<grpc::ByteBuffer>& chunks() const;
@@ -28,7 +29,8 @@ class PublishedSnapshot {
 
  private:
   mutable Snapshot snapshot_;  // without arrays once it is encoded
-  int64_t bytes_ = 0;          // of the arrays
+  const v1::ArrayEncoding encoding_;
+  int64_t bytes_ = 0;  // of the arrays
   mutable std::once_flag encode_once_;
   mutable std::vector<grpc::ByteBuffer> chunks_;
   mutable std::shared_ptr<std::atomic<int64_t>> outdated_;

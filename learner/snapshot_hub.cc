@@ -7,7 +7,7 @@ namespace datacom::learner {
 
 void SnapshotHub::Publish(Snapshot snapshot) {
   const uint32_t member = snapshot.member;
-  PublishedPtr published = std::make_shared<const PublishedSnapshot>(std::move(snapshot));
+  PublishedPtr published = std::make_shared<const PublishedSnapshot>(std::move(snapshot), encoding_);
   {
     MutexLock lock(&mutex_);
     std::swap(latest_[member].snapshot, published);
@@ -28,6 +28,12 @@ PublishedPtr SnapshotHub::NewerThan(uint32_t member, uint64_t* seen) const {
   if (latest.number <= *seen) return nullptr;
   *seen = latest.number;
   return latest.snapshot;
+}
+
+uint64_t SnapshotHub::NumberOf(uint32_t member, const SnapshotVersion& version) const {
+  MutexLock lock(&mutex_);
+  const Entry& latest = latest_[member];
+  return latest.snapshot != nullptr && latest.snapshot->version() == version ? latest.number : 0;
 }
 
 bool SnapshotHub::WaitForPublication(uint64_t* seen) const {

@@ -18,7 +18,7 @@ namespace datacom::learner {
 
 class SnapshotHub {
  public:
-  explicit SnapshotHub(uint32_t members) : latest_(members) {}
+  SnapshotHub(uint32_t members, v1::ArrayEncoding encoding) : encoding_(encoding), latest_(members) {}
   void Publish(Snapshot snapshot);
   PublishedPtr Latest(uint32_t member) const;  // null before the first
   // Publications are numbered from 1. Returns the member's newest snapshot if its number is greater than `*seen`, and
@@ -26,6 +26,8 @@ class SnapshotHub {
   PublishedPtr NewerThan(uint32_t member, uint64_t* seen) const;
   // Of the snapshots that newer ones have replaced, those that streams still send: bytes of their arrays.
   int64_t outdated_bytes() const { return *outdated_; }
+  // The number of the member's newest snapshot, if that has this version; else 0.
+  uint64_t NumberOf(uint32_t member, const SnapshotVersion& version) const;
   // Blocks until there are publications after number `*seen`, and sets `*seen` to the newest. False: closed.
   bool WaitForPublication(uint64_t* seen) const;
   // The learner stops: streams end. Nothing is published afterwards.
@@ -39,6 +41,7 @@ class SnapshotHub {
     uint64_t number = 0;
   };
   const std::shared_ptr<std::atomic<int64_t>> outdated_ = std::make_shared<std::atomic<int64_t>>(0);
+  const v1::ArrayEncoding encoding_;  // of the snapshots in messages
   mutable Mutex mutex_;
   mutable CondVar changed_;
   std::vector<Entry> latest_ ABSL_GUARDED_BY(mutex_);  // [members]

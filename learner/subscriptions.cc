@@ -11,8 +11,15 @@ namespace datacom::learner {
 // gRPC and the thread that wakes streams share it. It leaves the map in OnDone.
 class Subscriptions::Stream final : public Reactor {
  public:
-  Stream(Subscriptions& owner, grpc::CallbackServerContext* context, uint32_t first, uint32_t count)
-      : owner_(owner), context_(context), first_(first), seen_(count) {}
+  Stream(Subscriptions& owner, grpc::CallbackServerContext* context, const v1::SubscribeRequest& request)
+      : owner_(owner), context_(context) {
+    MutexLock lock(&mutex_);
+    for (const v1::Subscription& subscription : request.members()) {
+      const SnapshotVersion held = {subscription.version().incarnation(), subscription.version().update()};
+      members_.push_back({subscription.member(), 0});
+      if (subscription.has_version()) members_.back().seen = owner.hub_.NumberOf(subscription.member(), held);
+    }
+  }
 
   // Unless a write is in flight: writes the next chunk, if there is one; ends the stream, if it must end.
   void Advance() {
@@ -80,24 +87,27 @@ class Subscriptions::Stream final : public Reactor {
   // The next chunk of the snapshot that is being sent, else the first one of a newer snapshot, else null.
   const grpc::ByteBuffer* NextChunk() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (snapshot_ != nullptr && sent_ == snapshot_->chunks().size()) snapshot_ = nullptr;
-    for (size_t tried = 0; snapshot_ == nullptr && tried < seen_.size(); ++tried) {
-      snapshot_ = owner_.hub_.NewerThan(first_ + static_cast<uint32_t>(turn_), &seen_[turn_]);
-      publication_ = seen_[turn_];
-      turn_ = (turn_ + 1) % seen_.size();
+    for (size_t tried = 0; snapshot_ == nullptr && tried < members_.size(); ++tried) {
+      snapshot_ = owner_.hub_.NewerThan(members_[turn_].member, &members_[turn_].seen);
+      publication_ = members_[turn_].seen;
+      turn_ = (turn_ + 1) % members_.size();
       sent_ = 0;
     }
     return snapshot_ == nullptr ? nullptr : &snapshot_->chunks()[sent_++];
   }
 
+  struct Member {
+    uint32_t member = 0;
+    uint64_t seen = 0;  // the publication sent last
+  };
   Subscriptions& owner_;
   grpc::CallbackServerContext* const context_;
-  const uint32_t first_;
   Mutex mutex_;
-  std::vector<uint64_t> seen_ ABSL_GUARDED_BY(mutex_);  // of each member, the publication sent last
-  size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;             // the member to look at next
-  PublishedPtr snapshot_ ABSL_GUARDED_BY(mutex_);       // being sent
-  uint64_t publication_ ABSL_GUARDED_BY(mutex_) = 0;    // its number
-  size_t sent_ ABSL_GUARDED_BY(mutex_) = 0;             // chunks of it
+  std::vector<Member> members_ ABSL_GUARDED_BY(mutex_);
+  size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;           // index of the member to look at next
+  PublishedPtr snapshot_ ABSL_GUARDED_BY(mutex_);     // being sent
+  uint64_t publication_ ABSL_GUARDED_BY(mutex_) = 0;  // its number
+  size_t sent_ ABSL_GUARDED_BY(mutex_) = 0;           // chunks of it
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancelling_ ABSL_GUARDED_BY(mutex_) = false;  // Cancel still needs the call, so the stream must not finish
   bool left_ ABSL_GUARDED_BY(mutex_) = false;        // the subscriber or Cancel has cancelled, or a write has failed
@@ -112,9 +122,9 @@ Subscriptions::~Subscriptions() {
   thread_.join();
 }
 
-absl::StatusOr<Subscriptions::Reactor*> Subscriptions::Open(grpc::CallbackServerContext* context, uint32_t first,
-                                                            uint32_t count) {
-  auto stream = std::make_shared<Stream>(*this, context, first, count);
+absl::StatusOr<Subscriptions::Reactor*> Subscriptions::Open(grpc::CallbackServerContext* context,
+                                                            const v1::SubscribeRequest& request) {
+  auto stream = std::make_shared<Stream>(*this, context, request);
   {
     MutexLock lock(&mutex_);
     if (static_cast<int>(streams_.size()) >= limit_) {

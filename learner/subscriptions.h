@@ -33,10 +33,9 @@ class Subscriptions {
   // Closes the hub. Every stream must be over: destroy this object after the server has shut down.
   ~Subscriptions();
 
-  // Starts a stream for members [first, first + count) of the hub. It ends with UNAVAILABLE when the hub is closed.
-  // RESOURCE_EXHAUSTED: `limit` streams are open.
-  // `context` belongs to the call.
-  absl::StatusOr<Reactor*> Open(grpc::CallbackServerContext* context, uint32_t first, uint32_t count);
+  // Starts a stream for members of the hub. It ends with UNAVAILABLE when the hub is closed. A snapshot of the version
+  // that the subscriber has is not sent. `context` belongs to the call. RESOURCE_EXHAUSTED: `limit` streams are open.
+  absl::StatusOr<Reactor*> Open(grpc::CallbackServerContext* context, const v1::SubscribeRequest& request);
   int count() const;
 
  private:

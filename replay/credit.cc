@@ -9,9 +9,9 @@ constexpr uint64_t kLockstepCredit = 256;  // rows; no other session could use t
 
 }  // namespace
 
-uint64_t Credit::Goal(const Session& session, uint64_t sessions) const {
+uint64_t Credit::Goal(uint64_t environments, uint64_t sessions) const {
   if (limiter_.options().lockstep) return kLockstepCredit;
-  return std::max<uint64_t>(session.environments_per_member(), limiter_.options().tolerance / (2 * sessions));
+  return std::max<uint64_t>(environments, limiter_.options().tolerance / (2 * sessions));
 }
 
 void Credit::CountLanes(const SessionTable& sessions) {
@@ -19,9 +19,7 @@ void Credit::CountLanes(const SessionTable& sessions) {
   lanes_.assign(lanes_.size(), lockstep ? 1 : 0);  // lockstep: even before the actor registers
   if (lockstep) return;
   for (const auto& [number, session] : sessions.living()) {
-    for (uint32_t i = 0; i < session.member_count; ++i) {
-      lanes_[session.first_member + i] += session.environments_per_member();
-    }
+    for (size_t member = 0; member < lanes_.size(); ++member) lanes_[member] += session.lanes[member];
   }
 }
 
@@ -41,12 +39,13 @@ void Credit::Grant(uint32_t member, uint64_t inserted, uint64_t completed, Sessi
   std::rotate(takers.begin(), first == takers.end() ? takers.begin() : first, takers.end());
   for (Session* session : takers) {
     CreditFile::Entry entry = sessions->credit(*session, member);
-    const uint64_t credit = entry.limit - entry.next_sequence, goal = Goal(*session, takers.size());
+    const uint64_t environments = session->environments_of(member);
+    const uint64_t credit = entry.limit - entry.next_sequence, goal = Goal(environments, takers.size());
     if (credit > goal / 2) continue;  // has enough for now; few large grants are cheaper than many small ones
-    const uint64_t share = std::max<uint64_t>(session->environments_per_member(), (allowed - granted) / takers.size());
+    const uint64_t share = std::max<uint64_t>(environments, (allowed - granted) / takers.size());
     const uint64_t piece = std::min({goal - credit, allowed - granted, limiter_.options().lockstep ? goal : share});
-    if (piece == 0 || (credit > 0 && piece < session->environments_per_member())) continue;
-    session->min_policy_update[member - session->first_member] = limiter_.MinPolicyUpdate(granted, completed);
+    if (piece == 0 || (credit > 0 && piece < environments)) continue;
+    session->min_policy_update[member] = limiter_.MinPolicyUpdate(granted, completed);
     entry.limit += piece;
     sessions->SetCredit(*session, member, entry);
     granted += piece;

@@ -20,12 +20,12 @@ class Credit {
   // sessions together hold at most half of the tolerance, but at least one step per environment, so that actors that
   // die or stall with unused credit leave enough for the others.
   void Grant(uint32_t member, uint64_t inserted, uint64_t completed, SessionTable* sessions);
-  // Call it when a session came or went.
+  // Call it when the lanes of sessions changed.
   void CountLanes(const SessionTable& sessions);
   uint32_t lanes(uint32_t member) const { return lanes_[member]; }  // environments that act for a member
 
  private:
-  uint64_t Goal(const Session& session, uint64_t sessions) const;
+  uint64_t Goal(uint64_t environments, uint64_t sessions) const;
 
   const Limiter limiter_;
   std::vector<uint32_t> turn_;  // per member: number of the session that Grant considers first

@@ -39,10 +39,11 @@ absl::Status InsertStream::Handle(const v1::InsertRequest& request) {
     stream = stream_;
   }
   if (request.has_open() != (stream == 0)) {
-    return absl::InvalidArgumentError("an insert stream begins with one open, then chunks follow");
+    return absl::InvalidArgumentError("an insert stream begins with one open, then chunks and releases follow");
   }
   if (request.has_open()) return Open(request.open());
   RETURN_IF_ERROR(service_->CheckOpen());
+  if (request.has_release()) return service_->store()->Release(session, stream, request.release());
   const Clock::Time start = Clock::Real().Now();
   v1::InsertReply reply;
   RETURN_IF_ERROR(service_->store()->Insert(session, stream, request.chunk(), &reply));

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "common/rpc/assignment.h"
 #include "common/rpc/channel.h"
 #include "replay/draw_stream.h"
 #include "replay/insert_stream.h"
@@ -76,8 +77,8 @@ grpc::ServerUnaryReactor* ReplayService::Register(grpc::CallbackServerContext* c
     RETURN_IF_ERROR(CheckName(request->actor()));
     RETURN_IF_ERROR(CheckOpen());
     ASSIGN_OR_RETURN(*reply, store_->Register(request->actor(), request->incarnation(), request->environments()));
-    spdlog::info("actor registered actor={} session={} members={}+{}", request->actor(), reply->session(),
-                 reply->first_member(), reply->member_count());
+    spdlog::info("actor registered actor={} session={} members={}", request->actor(), reply->session(),
+                 DescribeMembers(reply->assignment()));
     return absl::OkStatus();
   };
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();

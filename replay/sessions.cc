@@ -8,14 +8,15 @@
 #include "common/base/framed_file.h"
 #include "common/base/status.h"
 #include "common/transitions/replay_layout.h"
+#include "replay/division.h"
 #include "replay/episodes.h"
 
 namespace datacom {
 namespace {
 
 constexpr char kAdvice[] = "; resume with the build that wrote it, or start a new run folder";
-// Version 1 was the payload alone.
-constexpr FileFormat kFormat = {"file of sessions", "DCSESSNS", 2, "", "", kAdvice};
+// Version 1 was the payload alone; in version 2 each session served consecutive members.
+constexpr FileFormat kFormat = {"file of sessions", "DCSESSNS", 3, "", "", kAdvice};
 constexpr size_t kKeptNames = 4096;  // of actors; their rows are overwritten long before
 
 std::string CreditPath(const std::string& folder) { return folder + "/credit"; }
@@ -27,6 +28,25 @@ absl::Status Replaced(const std::string& actor) {
 }
 
 }  // namespace
+
+std::vector<uint32_t> Session::members() const {
+  std::vector<uint32_t> served;
+  for (uint32_t member = 0; member < served_since.size(); ++member) {
+    if (served_since[member] != 0) served.push_back(member);
+  }
+  return served;
+}
+
+v1::Assignment Session::Assigned() const {
+  v1::Assignment assigned;
+  assigned.set_number(assignment);
+  for (const uint32_t member : members()) {
+    v1::MemberLanes* to = assigned.add_members();
+    to->set_member(member);
+    to->set_lanes(lanes[member]);
+  }
+  return assigned;
+}
 
 std::string SessionTable::path() const { return SessionsPath(options_.folder); }
 
@@ -51,7 +71,7 @@ absl::StatusOr<v1::ReplaySessions> SessionTable::Read(const std::string& folder)
 }
 
 absl::Status SessionTable::Load() {
-  covered_at_ = options_.clock->Now();
+  const Clock::Time now = options_.clock->Now();
   const absl::StatusOr<v1::ReplaySessions> read = Read(options_.folder);
   if (absl::IsNotFound(read.status())) return absl::OkStatus();
   RETURN_IF_ERROR(read.status());
@@ -62,36 +82,47 @@ absl::Status SessionTable::Load() {
                                                       "\", not to \"", options_.run_id, "\"; start a new run folder"));
   }
   next_session_ = stored.next_session();
-  shard_size_ = stored.shard_size();
   actors_.insert(stored.actors().begin(), stored.actors().end());
   for (const v1::ReplaySession& from : stored.living()) {
-    const bool taken = std::any_of(living_.begin(), living_.end(),
-                                   [&](const auto& entry) { return entry.second.slot == from.slot(); });
-    if (taken || from.slot() >= credit_->slots() || from.session() >= next_session_ || from.member_count() == 0 ||
-        uint64_t{from.first_member()} + from.member_count() > options_.members) {
-      return absl::DataLossError(
-          absl::StrCat("file ", path(), ": session ", from.session(), " is invalid; start a new run folder"));
-    }
+    RETURN_IF_ERROR(CheckLoaded(from));
     Session& session = living_[from.session()];
     session.number = from.session();
     session.actor = from.actor();
     session.incarnation = from.incarnation();
     session.environments = from.environments();
-    session.first_member = from.first_member();
-    session.member_count = from.member_count();
     session.slot = from.slot();
-    session.last_seen = session.last_row = covered_at_;
-    session.min_policy_update.resize(session.member_count);
+    session.assignment = from.assignment().number();
+    session.lanes.resize(options_.members);
+    session.served_since.resize(options_.members);
+    for (const v1::MemberLanes& member : from.assignment().members()) {
+      session.lanes[member.member()] = member.lanes();
+      session.served_since[member.member()] = session.assignment;
+    }
+    session.last_seen = session.last_row = now;
+    session.min_policy_update.resize(options_.members);
     RETURN_IF_ERROR(credit_->Load(session.slot));
   }
+  undivided_ = true;  // sessions that were absent count again
   return absl::OkStatus();
+}
+
+absl::Status SessionTable::CheckLoaded(const v1::ReplaySession& stored) const {
+  const bool taken = std::any_of(living_.begin(), living_.end(),
+                                 [&](const auto& entry) { return entry.second.slot == stored.slot(); });
+  const auto& members = stored.assignment().members();
+  const bool valid = std::all_of(members.begin(), members.end(),
+                                 [&](const v1::MemberLanes& member) { return member.member() < options_.members; });
+  if (!taken && valid && stored.slot() < credit_->slots() && stored.session() < next_session_ &&
+      stored.assignment().number() > 0)
+    return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("file ", path(), ": session ", stored.session(), " is invalid; start a new run folder"));
 }
 
 absl::Status SessionTable::Save() const {
   v1::ReplaySessions stored;
   stored.set_run_id(options_.run_id);
   stored.set_next_session(next_session_);
-  stored.set_shard_size(shard_size_);
   for (const auto& [number, actor] : actors_) (*stored.mutable_actors())[number] = actor;
   for (const auto& [number, session] : living_) {
     v1::ReplaySession* to = stored.add_living();
@@ -99,9 +130,8 @@ absl::Status SessionTable::Save() const {
     to->set_actor(session.actor);
     to->set_incarnation(session.incarnation);
     to->set_environments(session.environments);
-    to->set_first_member(session.first_member);
-    to->set_member_count(session.member_count);
     to->set_slot(session.slot);
+    *to->mutable_assignment() = session.Assigned();
   }
   return WriteFramedFile(kFormat, path(), stored.SerializeAsString());
 }
@@ -124,40 +154,74 @@ std::string SessionTable::ActorOf(uint32_t number) const {
   return found == actors_.end() ? "" : found->second;
 }
 
-std::vector<uint32_t> SessionTable::Coverage() const {
-  std::vector<uint32_t> coverage(options_.members);
-  for (const auto& [number, session] : living_) {
-    for (uint32_t i = 0; i < session.member_count; ++i) ++coverage[session.first_member + i];
+// Each actor gets the first consecutive members without a session, as many as it has environments.
+absl::Status SessionTable::AssignLockstep(Session* session) const {
+  std::vector<bool> taken(options_.members);
+  for (const auto& [number, living] : living_) {
+    for (const uint32_t member : living.members()) taken[member] = true;
   }
-  return coverage;
-}
-
-absl::Status SessionTable::Assign(Session* session) {
-  const uint32_t size = std::min(options_.members, std::max(session->environments, shard_size_));
-  if (size == options_.members && !options_.lockstep) {
-    session->first_member = 0;
-    session->member_count = size;
-    return absl::OkStatus();
-  }
-  const std::vector<uint32_t> coverage = Coverage();
-  const auto alone = std::find(coverage.begin(), coverage.end(), 0u);
-  if (alone != coverage.end()) {  // the first contiguous members without a session
-    const auto end = std::find_if(alone, coverage.end(), [](uint32_t count) { return count != 0; });
-    session->first_member = static_cast<uint32_t>(alone - coverage.begin());
-    session->member_count = static_cast<uint32_t>(std::min<int64_t>(end - alone, size));
-    return absl::OkStatus();
-  }
-  if (options_.lockstep) {
+  const auto first = std::find(taken.begin(), taken.end(), false);
+  const auto end = std::find(first, taken.end(), true);
+  if (first == taken.end()) {
     return absl::ResourceExhaustedError(absl::StrCat("actor ", session->actor,
                                                      ": lockstep has one environment per member, and all ",
                                                      options_.members, " members already have an actor"));
   }
-  // All members are served: join those with the fewest sessions.
-  const auto least = std::min_element(coverage.begin(), coverage.end());
-  const uint32_t first = static_cast<uint32_t>(least - coverage.begin());
-  session->first_member = std::min(first, options_.members - size);
-  session->member_count = size;
+  const auto begin = static_cast<uint32_t>(first - taken.begin());
+  const auto count = static_cast<uint32_t>(std::min<int64_t>(end - first, session->environments));
+  for (uint32_t member = begin; member < begin + count; ++member) {
+    session->lanes[member] = 1;
+    session->served_since[member] = session->assignment;
+  }
+  session->number = begin + 1;
   return absl::OkStatus();
+}
+
+bool SessionTable::Divide() {
+  if (options_.lockstep) return false;
+  std::vector<SessionShare> shares;
+  for (const auto& [number, session] : living_)
+    shares.push_back({session.present ? session.environments : 0, session.lanes});
+  const std::vector<std::vector<uint32_t>> divided = DivideMembers(options_.members, shares);
+  bool changed = false;
+  size_t next = 0;
+  for (auto& [number, session] : living_) {
+    const std::vector<uint32_t>& lanes = divided[next++];
+    if (session.lanes == lanes) continue;
+    changed = true;
+    session.lanes = lanes;
+    ++session.assignment;
+    ++session.revision;
+    for (uint32_t member = 0; member < options_.members; ++member) {
+      if (lanes[member] > 0 && !session.serves(member)) session.served_since[member] = session.assignment;
+    }
+  }
+  return changed;
+}
+
+bool SessionTable::UpdatePresence() {
+  const Clock::Time now = options_.clock->Now();
+  bool changed = false;
+  for (auto& [number, session] : living_) {
+    const bool present = session.connected() || now - session.last_seen <= options_.lease / 3;
+    changed = changed || present != session.present;
+    session.present = present;
+  }
+  return changed;
+}
+
+std::vector<uint32_t> SessionTable::Release(Session* session, const v1::Release& release) {
+  std::vector<uint32_t> released;
+  if (release.assignment() != session->assignment) return released;
+  for (const uint32_t member : release.members()) {
+    if (!session->serves(member) || session->lanes[member] > 0) continue;
+    session->served_since[member] = 0;
+    const uint64_t next = credit(*session, member).next_sequence;
+    SetCredit(*session, member, {next, next});
+    released.push_back(member);
+  }
+  if (!released.empty()) ++session->revision;
+  return released;
 }
 
 absl::StatusOr<uint32_t> SessionTable::FreeSlot() const {
@@ -196,57 +260,64 @@ absl::StatusOr<Session*> SessionTable::Register(const std::string& actor, uint64
     ended->push_back(session.number);
     replaced_.insert(session.number);
     living_.erase(same);
-    unsaved_ = true;
+    unsaved_ = undivided_ = true;
   }
   Session session;
   session.actor = actor;
   session.incarnation = incarnation;
   session.environments = environments;
   session.last_seen = session.last_row = options_.clock->Now();
-  RETURN_IF_ERROR(Assign(&session));
+  return Begin(std::move(session));
+}
+
+absl::StatusOr<Session*> SessionTable::Begin(Session session) {
+  session.number = next_session_;
+  session.lanes.resize(options_.members);
+  session.served_since.resize(options_.members);
+  session.min_policy_update.resize(options_.members);
+  if (options_.lockstep) RETURN_IF_ERROR(AssignLockstep(&session));
   ASSIGN_OR_RETURN(session.slot, FreeSlot());
-  session.min_policy_update.resize(session.member_count);
-  session.number = options_.lockstep ? session.first_member + 1 : next_session_;
   next_session_ = std::max(next_session_, session.number + 1);
   credit_->Clear(session.slot);
   // Before Save: a saved session must not inherit another one's credit.
   if (options_.sync) RETURN_IF_ERROR(credit_->Sync(session.slot));
-  Session* stored = &(living_[session.number] = session);
-  actors_[session.number] = actor;
+  const std::map<uint32_t, Session> before = living_;
+  const uint32_t number = session.number;
+  actors_[number] = session.actor;
+  living_[number] = std::move(session);
+  Divide();
   while (actors_.size() > kKeptNames + living_.size()) ForgetName();
   const absl::Status saved = Save();
-  if (!saved.ok()) {  // a retry must not get a session that is lost in a restart
-    living_.erase(session.number);
-    actors_.erase(session.number);
+  if (!saved.ok()) {  // a retry must not get a session, nor an actor a member, that is lost in a restart
+    living_ = before;
+    actors_.erase(number);
     return saved;
   }
-  unsaved_ = false;
+  unsaved_ = undivided_ = false;
   empty_ = false;
-  return stored;
+  return &living_[number];
 }
 
-absl::Status SessionTable::Expire(std::vector<uint32_t>* ended) {
-  if (options_.lockstep) return absl::OkStatus();
+absl::StatusOr<bool> SessionTable::Expire(std::vector<uint32_t>* ended) {
+  if (options_.lockstep) return false;
   const Clock::Time now = options_.clock->Now();
   for (const auto& [number, session] : living_) {
     if (!session.connected() && now - session.last_seen > options_.lease) ended->push_back(number);
   }
   for (const uint32_t number : *ended) living_.erase(number);
-  const std::vector<uint32_t> coverage = Coverage();
-  const bool covered = std::find(coverage.begin(), coverage.end(), 0u) == coverage.end();
-  if (covered || living_.empty()) {
-    covered_at_ = now;
-  } else if (now - covered_at_ > options_.lease) {
-    const uint32_t actors = static_cast<uint32_t>(living_.size());
-    shard_size_ = (options_.members + actors - 1) / actors;
-    for (const auto& [number, session] : living_) ended->push_back(number);
-    living_.clear();
-    covered_at_ = now;
-  }
+  const bool presence = UpdatePresence();
   unsaved_ = unsaved_ || !ended->empty();
-  if (unsaved_) RETURN_IF_ERROR(Save());
-  unsaved_ = false;
-  return absl::OkStatus();
+  undivided_ = undivided_ || presence || !ended->empty();
+  if (!unsaved_ && !undivided_) return false;
+  const std::map<uint32_t, Session> before = living_;
+  const bool divided = undivided_ && Divide();
+  const absl::Status saved = divided || unsaved_ ? Save() : absl::OkStatus();
+  if (!saved.ok()) {  // the next call tries again
+    living_ = before;
+    return saved;
+  }
+  unsaved_ = undivided_ = false;
+  return divided;
 }
 
 void SessionTable::ForgetName() {

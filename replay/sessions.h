@@ -1,9 +1,16 @@
 // The sessions of actors: the members that each serves, and its lease. Survives restarts of the replay.
 //
 // A session is one start (incarnation) of one actor; a new incarnation of the same name ends the old session. A session
-// without a stream for longer than the lease is ended. Numbers are never reused. In lockstep each actor name has one
-// session, which never ends; its number follows from its first member, so that equal runs get equal numbers. Not
-// thread-safe (the store's mutex guards it). Register and Expire write a small file and block on the disk.
+// without a stream for longer than the lease is ended. Numbers are never reused.
+//
+// The members are divided over the sessions (replay/division.h) when one comes or goes. A session without a stream for
+// a third of the lease counts as absent: it gets no lanes until it is back. A member that leaves a session remains
+// served by it, with 0 lanes, until the actor releases it or the session ends. A division counts once it is in the
+// file.
+//
+// In lockstep each actor name has one session, which never ends and keeps its members; its number follows from its
+// first member, so that equal runs get equal numbers. Not thread-safe (the store's mutex guards it). Register and
+// Expire write a small file and block on the disk.
 #ifndef DATACOM_REPLAY_SESSIONS_H_
 #define DATACOM_REPLAY_SESSIONS_H_
 
@@ -17,6 +24,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
+#include "datacom/v1/replay.pb.h"
 #include "datacom/v1/replay_state.pb.h"
 #include "replay/credit_file.h"
 
@@ -27,8 +35,12 @@ struct Session {
   std::string actor;
   uint64_t incarnation = 0;
   uint32_t environments = 0;
-  uint32_t first_member = 0, member_count = 0;
   uint32_t slot = 0;                        // in the credit file
+  std::vector<uint32_t> lanes;              // per member of the run; 0 also for a member that leaves
+  std::vector<uint64_t> served_since;       // per member: the assignment that brought it; 0 = not served
+  uint64_t assignment = 1;                  // number of the newest
+  uint64_t revision = 1;                    // grows with each change of `assignment` or of the members that are served
+  bool present = true;                      // counts when members are divided
   uint64_t stream = 0;                      // number of the stream that may insert; 0 = none
   Clock::Time last_seen{};                  // while there is no stream: when it was lost
   Clock::Time last_row{};                   // when it last inserted
@@ -36,12 +48,14 @@ struct Session {
   bool has_no_credit = false;               // connected, but all credit is used up
   std::string waiting_for;                  // message for people, once the wait is longer than expected
   uint64_t rows = 0;                        // inserted since this process started
-  std::vector<uint64_t> min_policy_update;  // of the newest credit, per served member
+  std::vector<uint64_t> min_policy_update;  // of the newest credit, per member of the run
 
   bool connected() const { return stream != 0; }
-  bool serves(uint32_t member) const { return member >= first_member && member - first_member < member_count; }
-  // Environments per member in this session, at least one.
-  uint32_t environments_per_member() const { return environments <= member_count ? 1 : environments / member_count; }
+  bool serves(uint32_t member) const { return member < served_since.size() && served_since[member] != 0; }
+  std::vector<uint32_t> members() const;  // that it serves
+  // Environments that act for a served member, at least one: those of a member that leaves finish their episodes.
+  uint32_t environments_of(uint32_t member) const { return lanes[member] > 0 ? lanes[member] : 1; }
+  v1::Assignment Assigned() const;
 };
 
 class SessionTable {
@@ -63,15 +77,18 @@ class SessionTable {
   bool empty() const { return empty_; }
   uint32_t next_session() const { return next_session_; }  // larger than all numbers used so far
 
-  // Returns the session of this start; a retry gets the same one. `ended` receives the sessions that it replaced and
-  // that are already removed, also on an error. Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (too many sessions, or
-  // all members are served in lockstep); disk errors (nothing is registered).
+  // Returns the session of this start, and divides the members; a retry gets the same session. `ended` receives the
+  // sessions that it replaced and that are already removed, also on an error. Errors: INVALID_ARGUMENT;
+  // RESOURCE_EXHAUSTED (too many sessions, or all members are served in lockstep); disk errors (nothing is registered).
   absl::StatusOr<Session*> Register(const std::string& actor, uint64_t incarnation, uint32_t environments,
                                     std::vector<uint32_t>* ended);
-  // Removes sessions whose lease ran out. When some member has had no session for longer than a lease, removes all
-  // sessions, so that their actors register again for larger shards. `ended` receives the removed sessions, also on an
-  // error. Errors are disk errors; the next call writes again.
-  absl::Status Expire(std::vector<uint32_t>* ended);
+  // Removes sessions whose lease ran out, and divides the members when sessions came, went or were away for too long.
+  // `ended` receives the removed sessions, also on an error. Returns whether assignments changed. Errors are disk
+  // errors: the assignments are as before, and the next call tries again.
+  absl::StatusOr<bool> Expire(std::vector<uint32_t>* ended);
+  // Removes members that have left the session (proto Release), and their unused credit. Returns those removed. A crash
+  // may undo it; then the actor releases them again.
+  std::vector<uint32_t> Release(Session* session, const v1::Release& release);
 
   // NOT_FOUND: the session ended. ALREADY_EXISTS: another start of the same actor replaced it.
   absl::StatusOr<Session*> Find(uint32_t number);
@@ -99,10 +116,13 @@ class SessionTable {
   absl::Status Load();
   absl::Status Save() const;
   std::string path() const;
-  absl::Status Assign(Session* session);   // first_member, member_count
-  std::vector<uint32_t> Coverage() const;  // number of sessions per member
+  absl::Status CheckLoaded(const v1::ReplaySession& stored) const;
+  absl::Status AssignLockstep(Session* session) const;
+  bool Divide();  // the members over the living sessions; returns whether assignments changed
+  bool UpdatePresence();
   absl::StatusOr<uint32_t> FreeSlot() const;
-  void ForgetName();  // of the oldest session that ended
+  absl::StatusOr<Session*> Begin(Session session);  // divides, saves; on an error nothing has changed
+  void ForgetName();                                // of the oldest session that ended
 
   const Options options_;
   std::unique_ptr<CreditFile> credit_;
@@ -110,10 +130,9 @@ class SessionTable {
   std::map<uint32_t, std::string> actors_;  // by session, including the latest ended ones
   std::set<uint32_t> replaced_;             // ended by a newer start of their actor while this process ran
   bool unsaved_ = false;                    // the file is out of date
+  bool undivided_ = false;                  // sessions came or went since the members were divided
   bool empty_ = true;
   uint32_t next_session_ = 1;
-  uint32_t shard_size_ = 0;
-  Clock::Time covered_at_{};  // when every member last had a session
 };
 
 }  // namespace datacom

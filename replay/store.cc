@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/failpoint.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
@@ -101,10 +102,9 @@ absl::Status Store::Recover() {
   std::vector<uint32_t> living;
   for (auto& [number, session] : sessions_->living()) {
     living.push_back(number);
-    for (uint32_t i = 0; i < session.member_count; ++i) {
-      const uint32_t member = session.first_member + i;
+    for (uint32_t member = 0; member < members; ++member) {
       RETURN_IF_ERROR(RecoverCredit(session, member));
-      session.min_policy_update[i] = limiter_.MinPolicyUpdate(members_[member]->inserted(), completed_update_);
+      session.min_policy_update[member] = limiter_.MinPolicyUpdate(members_[member]->inserted(), completed_update_);
     }
   }
   for (auto& table : members_) table->mutable_episodes()->AbandonAllBut(living);
@@ -144,8 +144,8 @@ absl::Status Store::RecoverCredit(const Session& session, uint32_t member) {
   return absl::OkStatus();
 }
 
-void Store::EndSessions(const std::vector<uint32_t>& ended) {
-  if (ended.empty()) return;
+void Store::EndSessions(const std::vector<uint32_t>& ended, bool divided) {
+  if (ended.empty() && !divided) return;
   for (const uint32_t session : ended) {
     for (auto& table : members_) table->mutable_episodes()->Abandon(session);
   }
@@ -168,20 +168,18 @@ absl::StatusOr<v1::RegisterReply> Store::Register(const std::string& actor, uint
   RETURN_IF_ERROR(health_);
   std::vector<uint32_t> ended;
   auto registered = sessions_->Register(actor, incarnation, environments, &ended);
-  EndSessions(ended);
+  EndSessions(ended, registered.ok());
   RETURN_IF_ERROR(registered.status());
-  credit_.CountLanes(*sessions_);
   const Session& session = **registered;
   v1::RegisterReply reply;
   reply.set_session(session.number);
-  reply.set_first_member(session.first_member);
-  reply.set_member_count(session.member_count);
   reply.set_experiment(options_.experiment_text);
+  *reply.mutable_assignment() = session.Assigned();
   reply.set_lease_seconds(Seconds(options_.lease));
   if (!options_.experiment.run().lockstep()) return reply;
+  const std::vector<uint32_t> served = session.members();
   RETURN_IF_ERROR(CommitStaged());  // the actor continues after the rows of the process before it
-  for (uint32_t i = 0; i < reply.member_count(); ++i) {
-    const uint32_t member = reply.first_member() + i;
+  for (const uint32_t member : served) {
     const EpisodeSummary episode = members_[member]->episodes().OpenOrNext(reply.session(), 0);
     v1::OpenEpisode* open = reply.add_open_episodes();
     open->set_member(member);
@@ -196,7 +194,7 @@ absl::StatusOr<uint64_t> Store::Connect(uint32_t session, uint64_t incarnation) 
   MutexLock lock(&mutex_);
   ASSIGN_OR_RETURN(Session * found, sessions_->Find(session, incarnation));
   found->stream = next_stream_++;
-  for (uint32_t i = 0; i < found->member_count; ++i) Grant(found->first_member + i);
+  for (const uint32_t member : found->members()) Grant(member);
   return found->stream;
 }
 
@@ -219,8 +217,7 @@ absl::StatusOr<Session*> Store::FindStream(uint32_t session, uint64_t stream) co
 absl::Status Store::CheckChunk(const Session& session, const v1::Chunk& chunk) const {
   if (!session.serves(chunk.member()) || chunk.member() >= members_.size()) {
     return absl::InvalidArgumentError(absl::StrCat("member ", chunk.member(), ": session ", session.number,
-                                                   " serves members ", session.first_member, " to ",
-                                                   session.first_member + session.member_count - 1));
+                                                   " serves members ", absl::StrJoin(session.members(), ", ")));
   }
   const uint32_t environments = options_.experiment.run().lockstep() ? 1 : session.environments;
   return ValidateChunk(schema_, chunk, environments);
@@ -318,29 +315,44 @@ absl::Status Store::Insert(uint32_t session_number, uint64_t stream, const v1::C
   return absl::OkStatus();
 }
 
+absl::Status Store::Release(uint32_t session_number, uint64_t stream, const v1::Release& release) {
+  MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(health_);
+  ASSIGN_OR_RETURN(Session * session, FindStream(session_number, stream));
+  for (const uint32_t member : sessions_->Release(session, release)) {
+    members_[member]->mutable_episodes()->Abandon(session_number);
+    Grant(member);
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<bool> Store::Progress(uint32_t session_number, uint64_t stream, InsertProgress* sent,
                                      v1::InsertReply* reply) {
   MutexLock lock(&mutex_);
   RETURN_IF_ERROR(health_);
   ASSIGN_OR_RETURN(Session * session, FindStream(session_number, stream));
-  sent->next_sequence.resize(session->member_count);
-  sent->limit.resize(session->member_count);
-  sent->min_policy_update.resize(session->member_count);
-  bool changed = !sent->opened;
-  for (uint32_t i = 0; i < session->member_count; ++i) {
-    const CreditFile::Entry& entry = sessions_->durable_credit(*session, session->first_member + i);
+  for (auto* values : {&sent->next_sequence, &sent->limit, &sent->min_policy_update, &sent->served_since})
+    values->resize(members_.size());
+  const std::vector<uint32_t> served = session->members();
+  bool changed = !sent->opened || sent->revision != session->revision;
+  for (const uint32_t i : served) {
+    const CreditFile::Entry& entry = sessions_->durable_credit(*session, i);
     changed |= entry.next_sequence != sent->next_sequence[i] || entry.limit != sent->limit[i];
   }
-  for (uint32_t i = 0; i < session->member_count; ++i) {
-    const CreditFile::Entry& entry = sessions_->durable_credit(*session, session->first_member + i);
-    if (!sent->opened || entry.next_sequence != sent->next_sequence[i]) {
+  if (sent->revision != session->revision) *reply->mutable_assignment() = session->Assigned();
+  sent->revision = session->revision;
+  for (const uint32_t i : served) {
+    const CreditFile::Entry& entry = sessions_->durable_credit(*session, i);
+    const bool fresh = sent->served_since[i] != session->served_since[i];
+    sent->served_since[i] = session->served_since[i];
+    if (fresh || entry.next_sequence != sent->next_sequence[i]) {
       v1::Committed* committed = reply->add_committed();
-      committed->set_member(session->first_member + i);
+      committed->set_member(i);
       committed->set_next_sequence(sent->next_sequence[i] = entry.next_sequence);
     }
-    if (!sent->opened || entry.limit != sent->limit[i]) {
+    if (fresh || entry.limit != sent->limit[i]) {
       v1::Credit* credit = reply->add_credit();
-      credit->set_member(session->first_member + i);
+      credit->set_member(i);
       credit->set_limit(sent->limit[i] = entry.limit);
       credit->set_min_policy_update(sent->min_policy_update[i] = session->min_policy_update[i]);
     }

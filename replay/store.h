@@ -50,7 +50,9 @@ struct StoreCounters {
 
 // What a stream has already sent to its actor; Progress adds the rest.
 struct InsertProgress {
-  std::vector<uint64_t> next_sequence, limit, min_policy_update;  // per served member
+  std::vector<uint64_t> next_sequence, limit, min_policy_update;  // per member of the run
+  std::vector<uint64_t> served_since;  // per member: the assignment that these values belong to; 0 = not served
+  uint64_t revision = 0;               // of the assignment
   std::string waiting_for;
   bool finished = false;
   bool opened = false;
@@ -84,6 +86,8 @@ class Store {
   // Rejection to `reply` and returns OK. An error ends the stream: NOT_FOUND (the session ended), ALREADY_EXISTS
   // (another start replaced it), ABORTED (another stream took over), UNAVAILABLE (the disk failed).
   absl::Status Insert(uint32_t session, uint64_t stream, const v1::Chunk& chunk, v1::InsertReply* reply);
+  // The session's actor is done with members that left (proto Release). Errors as Insert.
+  absl::Status Release(uint32_t session, uint64_t stream, const v1::Release& release);
   // Adds to `reply` what changed since `sent`, and updates `sent`. Returns whether anything changed. Errors as Insert.
   absl::StatusOr<bool> Progress(uint32_t session, uint64_t stream, InsertProgress* sent, v1::InsertReply* reply);
 
@@ -127,7 +131,7 @@ class Store {
   absl::Status Recover() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckSessionNumbers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RecoverCredit(const Session& session, uint32_t member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void EndSessions(const std::vector<uint32_t>& ended) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndSessions(const std::vector<uint32_t>& ended, bool divided) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Grant(uint32_t member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GrantAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<Session*> FindStream(uint32_t session, uint64_t stream) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

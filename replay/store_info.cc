@@ -52,10 +52,11 @@ std::string Store::DescribeMissingRows(uint64_t update) const {
 }
 
 std::string Store::DescribeMissingCredit(const Session& session) const {
-  const uint32_t member = session.first_member;
+  const std::vector<uint32_t> members = session.members();
   if (learners_ == 0)
     return absl::StrCat("learner: not connected; update ", completed_update_, " of ", limiter_.schedule().LastUpdate(),
                         " is done");
+  const uint32_t member = members.front();
   if (members_[member]->inserted() >= limiter_.Allowed(completed_update_)) {
     return absl::StrCat("learner: update ", completed_update_, " of ", limiter_.schedule().LastUpdate(),
                         " is done, which allows member ", member, " no more than its ", members_[member]->inserted(),
@@ -67,11 +68,12 @@ std::string Store::DescribeMissingCredit(const Session& session) const {
 void Store::UpdateWaits() {
   const Clock::Time now = options_.clock->Now();
   for (auto& [number, session] : sessions_->living()) {
-    bool has_credit = Finished() || !session.connected();
-    for (uint32_t i = 0; i < session.member_count && !has_credit; ++i) {
-      const CreditFile::Entry& entry = sessions_->credit(session, session.first_member + i);
-      has_credit = entry.limit > entry.next_sequence;
-    }
+    const std::vector<uint32_t> members = session.members();
+    const bool has_credit = Finished() || !session.connected() || members.empty() ||
+                            std::any_of(members.begin(), members.end(), [&, &session = session](uint32_t member) {
+                              const CreditFile::Entry& entry = sessions_->credit(session, member);
+                              return entry.limit > entry.next_sequence;
+                            });
     if (has_credit) {
       session.has_no_credit = false;
       session.waiting_for.clear();
@@ -90,12 +92,12 @@ void Store::UpdateWaits() {
 absl::Status Store::Tick() {
   MutexLock lock(&mutex_);
   std::vector<uint32_t> ended;
-  const absl::Status written = sessions_->Expire(&ended);
+  const absl::StatusOr<bool> divided = sessions_->Expire(&ended);
   for (const uint32_t session : ended) spdlog::warn("session ended session={} reason=lease", session);
-  EndSessions(ended);
+  EndSessions(ended, divided.ok() && *divided);
   UpdateWaits();
   rows_rate_.Add(static_cast<double>(counters_.inserted));
-  return health_.ok() ? written : health_;
+  return health_.ok() ? divided.status() : health_;
 }
 
 absl::Status Store::health() const {
@@ -188,8 +190,7 @@ void Store::Info(v1::ReplayInfo* info) const {
     to->set_actor(session.actor);
     to->set_environments(session.environments);
     to->set_connected(session.connected());
-    to->set_first_member(session.first_member);
-    to->set_member_count(session.member_count);
+    *to->mutable_assignment() = session.Assigned();
     to->set_rows(session.rows);
     if (!session.waiting_for.empty()) info->add_waits(absl::StrCat(session.actor, " waits for ", session.waiting_for));
   }

@@ -17,6 +17,7 @@ namespace datacom {
 namespace {
 
 constexpr std::chrono::seconds kWaitLogPeriod{10};
+constexpr uint32_t kMaxMembers = 1 << 20;
 
 // The owner thread keeps a stream open and writes; a reader thread per stream reads replies. mutex_ guards the state.
 class InsertSessionImpl final : public InsertSession {
@@ -27,7 +28,7 @@ class InsertSessionImpl final : public InsertSession {
         stub_(v1::Replay::NewStub(options.channel)),
         backoff_(options.incarnation) {
     MutexLock lock(&mutex_);
-    members_.resize(registration_.member_count());
+    Adopt(registration_.assignment());
   }
 
   ~InsertSessionImpl() override {
@@ -49,11 +50,23 @@ class InsertSessionImpl final : public InsertSession {
     return absl::OkStatus();
   }
 
+  std::shared_ptr<const v1::Assignment> assignment() const override {
+    MutexLock lock(&mutex_);
+    return assignment_;
+  }
+
+  void Release(uint32_t member, uint64_t assignment) override {
+    MutexLock lock(&mutex_);
+    if (assignment != assignment_->number() || !Serves(member)) return;
+    members_[member].released = true;
+    changed_.NotifyAll();
+  }
+
   Allowance allowance(uint32_t member) const override {
     MutexLock lock(&mutex_);
-    const Member& state = At(member);
     Allowance allowance;
-    if (!opened_ || !status_.ok()) return allowance;
+    if (!opened_ || !status_.ok() || !Serves(member)) return allowance;
+    const Member& state = members_[member];
     allowance.rows = state.limit - std::min(state.limit, state.next_sequence);
     allowance.next_sequence = state.next_sequence;
     allowance.min_policy_update = state.min_policy_update;
@@ -67,7 +80,7 @@ class InsertSessionImpl final : public InsertSession {
     if (!Serves(member)) {
       return absl::InvalidArgumentError(absl::StrCat("member ", member, " does not belong to this session"));
     }
-    Member& state = At(member);
+    Member& state = members_[member];
     if (!opened_ || state.next_sequence + rows > state.limit) {
       return absl::FailedPreconditionError(absl::StrCat("member ", member, ": ", rows, " rows from sequence ",
                                                         state.next_sequence, " exceed the credit, which ends at ",
@@ -87,7 +100,7 @@ class InsertSessionImpl final : public InsertSession {
 
   uint64_t acknowledged(uint32_t member) const override {
     MutexLock lock(&mutex_);
-    return At(member).acknowledged;
+    return member < members_.size() ? members_[member].acknowledged : 0;
   }
 
   Changes& changes() override { return *options_.changes; }
@@ -124,20 +137,30 @@ class InsertSessionImpl final : public InsertSession {
   struct Member {
     uint64_t next_sequence = 0, acknowledged = 0, limit = 0, min_policy_update = 0;
     uint64_t hold_until = 0;              // send nothing until the limit reaches this
+    bool served = false;                  // is in the assignment
+    bool released = false;                // the caller will append no further rows under this assignment
+    bool release_sent = false;            // on this stream
     std::deque<v1::InsertRequest> queue;  // appended but not acknowledged, in order
     size_t sent = 0;                      // entries of the queue sent on this stream
   };
   using Stream = grpc::ClientReaderWriter<v1::InsertRequest, v1::InsertReply>;
 
-  bool Serves(uint32_t member) const {
-    return member >= registration_.first_member() &&
-           member - registration_.first_member() < registration_.member_count();
+  bool Serves(uint32_t member) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return member < members_.size() && members_[member].served;
   }
-  Member& At(uint32_t member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return members_[member - registration_.first_member()];
-  }
-  const Member& At(uint32_t member) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return members_.at(member - registration_.first_member());
+
+  void Adopt(const v1::Assignment& assignment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const bool newer = assignment_ == nullptr || assignment.number() != assignment_->number();
+    assignment_ = std::make_shared<const v1::Assignment>(assignment);
+    for (Member& state : members_) state.served = false;
+    for (const v1::MemberLanes& entry : assignment.members()) {
+      if (entry.member() >= kMaxMembers) continue;  // not a replay of this project
+      if (entry.member() >= members_.size()) members_.resize(entry.member() + 1);
+      members_[entry.member()].served = true;
+    }
+    for (Member& state : members_) {
+      if (newer || !state.served) state.released = state.release_sent = false;
+    }
   }
 
   void Notify() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -170,7 +193,10 @@ class InsertSessionImpl final : public InsertSession {
       if (stop_) return absl::OkStatus();
       context_ = &context;
       synced_ = broken_ = false;
-      for (Member& state : members_) state.sent = 0;
+      for (Member& state : members_) {
+        state.sent = 0;
+        state.release_sent = false;
+      }
     }
     const std::unique_ptr<Stream> stream = stub_->Insert(&context);
     v1::InsertRequest open;
@@ -202,15 +228,32 @@ class InsertSessionImpl final : public InsertSession {
     MutexLock lock(&mutex_);
     while (true) {
       if (stop_ || broken_ || !status_.ok()) return false;
-      for (size_t i = 0; synced_ && i < members_.size(); ++i) {
-        Member& state = members_[(next_turn_ + i) % members_.size()];
-        if (state.sent >= state.queue.size() || state.limit < state.hold_until) continue;
-        next_turn_ = (next_turn_ + i + 1) % members_.size();
-        *request = state.queue[state.sent++];
-        return true;
-      }
+      if (synced_ && (NextChunk(request) || NextRelease(request))) return true;
       changed_.Wait(&mutex_);
     }
+  }
+
+  bool NextChunk(v1::InsertRequest* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    for (size_t i = 0; i < members_.size(); ++i) {
+      Member& state = members_[(next_turn_ + i) % members_.size()];
+      if (state.sent >= state.queue.size() || state.limit < state.hold_until) continue;
+      next_turn_ = (next_turn_ + i + 1) % members_.size();
+      *request = state.queue[state.sent++];
+      return true;
+    }
+    return false;
+  }
+
+  // All members whose rows are acknowledged, in one message.
+  bool NextRelease(v1::InsertRequest* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    request->mutable_release()->set_assignment(assignment_->number());
+    for (uint32_t member = 0; member < members_.size(); ++member) {
+      Member& state = members_[member];
+      if (!state.released || state.release_sent || !state.queue.empty()) continue;
+      state.release_sent = true;
+      request->mutable_release()->add_members(member);
+    }
+    return request->release().members_size() > 0;
   }
 
   void Read(Stream* stream) {
@@ -227,9 +270,10 @@ class InsertSessionImpl final : public InsertSession {
   }
 
   void Apply(const v1::InsertReply& reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (reply.has_assignment()) Adopt(reply.assignment());
     for (const v1::Committed& committed : reply.committed()) {
       if (!Serves(committed.member())) continue;
-      Member& state = At(committed.member());
+      Member& state = members_[committed.member()];
       if (committed.next_sequence() < state.acknowledged) {
         // The replay's machine lost power. The rows are lost on both sides, so it would reject all later rows as a gap.
         status_ = absl::NotFoundError(absl::StrCat("the replay has lost rows that it had acknowledged: member ",
@@ -249,8 +293,8 @@ class InsertSessionImpl final : public InsertSession {
     }
     for (const v1::Credit& credit : reply.credit()) {
       if (!Serves(credit.member())) continue;
-      Member& state = At(credit.member());
-      state.limit = std::max(state.limit, credit.limit());
+      Member& state = members_[credit.member()];
+      state.limit = credit.limit();
       state.min_policy_update = credit.min_policy_update();
     }
     if (!reply.waiting_for().empty() || reply.credit_size() > 0) waiting_for_ = reply.waiting_for();
@@ -266,7 +310,7 @@ class InsertSessionImpl final : public InsertSession {
       status_ = absl::Status(code, rejection.message());  // the same rows would be rejected again
       return;
     }
-    Member& state = At(rejection.member());
+    Member& state = members_[rejection.member()];
     if (state.queue.empty()) return;
     state.sent = 0;  // resend from the oldest unacknowledged chunk
     const v1::Chunk& oldest = state.queue.front().chunk();
@@ -280,9 +324,10 @@ class InsertSessionImpl final : public InsertSession {
   uint64_t fingerprint_ = 0;
   mutable Mutex mutex_;
   CondVar changed_;
-  std::vector<Member> members_ ABSL_GUARDED_BY(mutex_);
   Backoff backoff_ ABSL_GUARDED_BY(mutex_);
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Member> members_ ABSL_GUARDED_BY(mutex_);  // by number; also those that left
+  std::shared_ptr<const v1::Assignment> assignment_ ABSL_GUARDED_BY(mutex_);
   std::string waiting_for_ ABSL_GUARDED_BY(mutex_);
   grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
   size_t next_turn_ ABSL_GUARDED_BY(mutex_) = 0;

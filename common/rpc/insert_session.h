@@ -1,6 +1,7 @@
 // An actor's session with the replay service (protocol: proto/datacom/v1/replay.proto, rpc Register and Insert).
 //
-// It registers, keeps the insert stream open over reconnects, and sends again what the replay has not acknowledged.
+// It registers, keeps the insert stream open over reconnects, and sends again what the replay has not acknowledged. The
+// replay decides which members the session serves, and may change that at any time.
 // Thread-safe. A background thread owns the stream. Functions block only where stated; wait on Options::changes.
 #ifndef DATACOM_COMMON_RPC_INSERT_SESSION_H_
 #define DATACOM_COMMON_RPC_INSERT_SESSION_H_
@@ -38,6 +39,12 @@ class InsertSession {
   virtual const v1::RegisterReply& registration() const = 0;
   // Starts the stream, once the caller knows the row schema (from the experiment in the registration).
   virtual absl::Status Start(uint64_t schema_fingerprint) = 0;
+
+  // The newest one: the members that the session serves, and how many lanes act for each.
+  virtual std::shared_ptr<const v1::Assignment> assignment() const = 0;
+  // The caller has appended all rows of a member that has 0 lanes in `assignment`. Once they are acknowledged, the
+  // replay is told, and the member leaves the assignment. No effect when there is a newer assignment.
+  virtual void Release(uint32_t member, uint64_t assignment) = 0;
 
   struct Allowance {
     uint64_t rows = 0;           // may be produced now: credit limit - next_sequence

@@ -1,5 +1,7 @@
 #include "common/rpc/learner_client.h"
 
+#include <algorithm>
+#include <map>
 #include <thread>
 #include <utility>
 
@@ -52,25 +54,40 @@ class Assembler {
 class GrpcSnapshotSubscriber : public SnapshotSubscriber {
  public:
   explicit GrpcSnapshotSubscriber(const Options& options)
-      : options_(options),
-        stub_(v1::Learner::NewStub(options.channel)),
-        members_(options.member_count),
-        thread_([this] { Run(); }) {}
+      : options_(options), stub_(v1::Learner::NewStub(options.channel)) {
+    for (const uint32_t member : options.members) members_[member];
+    thread_ = std::thread([this] { Run(); });
+  }
 
   ~GrpcSnapshotSubscriber() override {
     {
       MutexLock lock(&mutex_);
       stop_ = true;
       if (context_ != nullptr) context_->TryCancel();
-      stopped_.NotifyAll();
+      changed_.NotifyAll();
     }
     thread_.join();
   }
 
+  void SetMembers(const std::vector<uint32_t>& members) override {
+    MutexLock lock(&mutex_);
+    std::map<uint32_t, MemberState> next;
+    for (const uint32_t member : members) {
+      const auto found = members_.find(member);
+      next[member] = found == members_.end() ? MemberState{} : found->second;
+    }
+    const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
+    if (std::equal(next.begin(), next.end(), members_.begin(), members_.end(), same)) return;
+    members_ = std::move(next);
+    renewed_ = true;
+    if (context_ != nullptr) context_->TryCancel();
+    changed_.NotifyAll();
+  }
+
   std::shared_ptr<const Snapshot> Latest(uint32_t member) const override {
     MutexLock lock(&mutex_);
-    const uint32_t index = member - options_.first_member;
-    return index < members_.size() ? members_[index].snapshot : nullptr;
+    const auto found = members_.find(member);
+    return found == members_.end() ? nullptr : found->second.snapshot;
   }
 
   Changes& changes() override { return *options_.changes; }
@@ -82,9 +99,9 @@ class GrpcSnapshotSubscriber : public SnapshotSubscriber {
 
   double age_seconds(uint32_t member) const override {
     MutexLock lock(&mutex_);
-    const uint32_t index = member - options_.first_member;
-    if (index >= members_.size() || members_[index].snapshot == nullptr) return 0;
-    return Seconds(Clock::Real().Now() - members_[index].arrived);
+    const auto found = members_.find(member);
+    if (found == members_.end() || found->second.snapshot == nullptr) return 0;
+    return Seconds(Clock::Real().Now() - found->second.arrived);
   }
 
   uint64_t discarded() const override {
@@ -99,18 +116,24 @@ class GrpcSnapshotSubscriber : public SnapshotSubscriber {
   };
 
   void Run() {
-    Backoff backoff(StreamKey("snapshot.backoff", {options_.first_member, options_.member_count}));
+    const uint32_t first = options_.members.empty() ? 0 : options_.members.front();
+    Backoff backoff(StreamKey("snapshot.backoff", {first, options_.members.size()}));
     for (;;) {
       grpc::ClientContext context;
+      v1::SubscribeRequest request;
       {
         MutexLock lock(&mutex_);
+        while (!stop_ && members_.empty()) changed_.Wait(&mutex_);
         if (stop_) return;
         context_ = &context;
+        renewed_ = false;
+        request = Request();
       }
-      const absl::Status status = ReadStream(&context, &backoff);
+      const absl::Status status = ReadStream(request, &context, &backoff);
       MutexLock lock(&mutex_);
       context_ = nullptr;
       if (stop_) return;
+      if (renewed_) continue;
       // Reconnect after a normal end or a broken connection; only a rejection is permanent.
       const bool rejected = absl::IsFailedPrecondition(status) || absl::IsInvalidArgument(status) ||
                             absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status);
@@ -120,17 +143,26 @@ class GrpcSnapshotSubscriber : public SnapshotSubscriber {
         return;
       }
       const auto until = std::chrono::steady_clock::now() + backoff.Next();
-      while (!stop_ && std::chrono::steady_clock::now() < until) {
-        stopped_.WaitFor(&mutex_, until - std::chrono::steady_clock::now());
+      while (!stop_ && !renewed_ && std::chrono::steady_clock::now() < until) {
+        changed_.WaitFor(&mutex_, until - std::chrono::steady_clock::now());
       }
     }
   }
 
-  absl::Status ReadStream(grpc::ClientContext* context, Backoff* backoff) {
+  v1::SubscribeRequest Request() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     v1::SubscribeRequest request;
     *request.mutable_hello() = MakeHello(options_.run_id, /*schema_fingerprint=*/0);
-    request.set_first_member(options_.first_member);
-    request.set_member_count(options_.member_count);
+    for (const auto& [member, state] : members_) {
+      v1::Subscription* to = request.add_members();
+      to->set_member(member);
+      if (state.snapshot == nullptr) continue;
+      to->mutable_version()->set_incarnation(state.snapshot->version.incarnation);
+      to->mutable_version()->set_update(state.snapshot->version.update);
+    }
+    return request;
+  }
+
+  absl::Status ReadStream(const v1::SubscribeRequest& request, grpc::ClientContext* context, Backoff* backoff) {
     auto reader = stub_->Subscribe(context, request);
     Assembler assembler;
     v1::SnapshotChunk chunk;
@@ -145,17 +177,14 @@ class GrpcSnapshotSubscriber : public SnapshotSubscriber {
 
   void Accept(absl::StatusOr<Snapshot> snapshot) {
     MutexLock lock(&mutex_);
-    const uint32_t index = snapshot.ok() ? snapshot->member - options_.first_member : 0;
-    if (snapshot.ok() && index >= members_.size()) {
-      snapshot = absl::InvalidArgumentError(
-          absl::StrCat("snapshot of member ", snapshot->member, ", which was not requested"));
-    }
     if (!snapshot.ok()) {
       ++discarded_;
       spdlog::warn("snapshot discarded: {}", std::string(snapshot.status().message()));
       return;
     }
-    MemberState& member = members_[index];
+    const auto found = members_.find(snapshot->member);
+    if (found == members_.end()) return;  // on its way when the members changed
+    MemberState& member = found->second;
     if (member.snapshot != nullptr && !(member.snapshot->version < snapshot->version))
       return;  // sent again after a reconnect
     member.snapshot = std::make_shared<const Snapshot>(*std::move(snapshot));
@@ -166,12 +195,13 @@ class GrpcSnapshotSubscriber : public SnapshotSubscriber {
   const Options options_;
   const std::unique_ptr<v1::Learner::Stub> stub_;
   mutable Mutex mutex_;
-  CondVar stopped_;
-  std::vector<MemberState> members_ ABSL_GUARDED_BY(mutex_);
+  CondVar changed_;
+  std::map<uint32_t, MemberState> members_ ABSL_GUARDED_BY(mutex_);
   grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   uint64_t discarded_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  bool renewed_ ABSL_GUARDED_BY(mutex_) = false;  // the members changed since the stream was opened
   std::thread thread_;
 };
 

@@ -17,20 +17,22 @@
 
 namespace datacom {
 
-// Keeps the newest snapshot of each member, over reconnects. Thread-safe. A background thread owns the stream.
-// Versions only increase. A snapshot that fails its CRC or does not decode is counted, logged and ignored.
+// Keeps the newest snapshot of each member that it is subscribed to, over reconnects. Thread-safe. A background thread
+// owns the stream. Versions only increase. A snapshot that fails its CRC or does not decode is counted, logged and
+// ignored.
 class SnapshotSubscriber {
  public:
   struct Options {
     std::shared_ptr<grpc::Channel> channel;
     std::string run_id;
-    uint32_t first_member = 0;
-    uint32_t member_count = 1;
+    std::vector<uint32_t> members;  // increasing; without any, no stream is open
     // Reports every new snapshot and a permanent rejection.
     std::shared_ptr<Changes> changes = std::make_shared<Changes>();
   };
   static std::unique_ptr<SnapshotSubscriber> Start(const Options& options);
   virtual ~SnapshotSubscriber() = default;
+  // Subscribes to these members instead, in increasing order. Snapshots of other members are dropped.
+  virtual void SetMembers(const std::vector<uint32_t>& members) = 0;
   virtual std::shared_ptr<const Snapshot> Latest(uint32_t member) const = 0;  // null before the first
   virtual Changes& changes() = 0;                                             // Options::changes, to wait on
   virtual absl::Status status() const = 0;                // a permanent rejection (other run, other protocol), else OK

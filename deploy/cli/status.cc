@@ -11,6 +11,7 @@
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/rpc/address.h"
+#include "common/rpc/assignment.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/learner_client.h"
 #include "common/rpc/replay_client.h"
@@ -57,10 +58,9 @@ void PrintReplay(const v1::ReplayInfo& replay) {
                 FormatCount(member.duplicate_rows()).c_str(), member.samples_per_insert());
   }
   for (const v1::SessionInfo& session : replay.sessions()) {
-    std::printf("session %u: %s, %u environments, members %u-%u, %s rows, %s\n", session.session(),
-                session.actor().c_str(), session.environments(), session.first_member(),
-                session.first_member() + session.member_count() - 1, FormatCount(session.rows()).c_str(),
-                session.connected() ? "connected" : "disconnected");
+    std::printf("session %u: %s, %u environments, members %s; %s rows, %s\n", session.session(),
+                session.actor().c_str(), session.environments(), DescribeMembers(session.assignment()).c_str(),
+                FormatCount(session.rows()).c_str(), session.connected() ? "connected" : "disconnected");
   }
   for (const std::string& wait : replay.waits()) std::printf("waiting: %s\n", wait.c_str());
 }

@@ -188,7 +188,7 @@ absl::StatusOr<Layout> PlanLayout(const TrainOptions& options, const v1::Experim
   layout.actors = std::max(1, options.actors);
   const int shard = (members + layout.actors - 1) / layout.actors;  // members per actor when each has one lane
   const int asked = options.environments > 0 ? options.environments : shard;
-  // An actor with fewer environments than there are members serves a contiguous shard of them.
+  // The replay divides the members over the actors. Multiples leave no environment without a member.
   layout.environments = members <= asked ? (asked + members - 1) / members * members : std::max(asked, shard);
   if (options.environments > 0 && layout.environments != asked) {
     layout.note = absl::StrCat("using --envs ", layout.environments, " instead of ", asked, ", so that the ", members,

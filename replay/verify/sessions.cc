@@ -50,10 +50,13 @@ std::map<uint32_t, std::string> SessionFiles::Actors() const {
 void SessionFiles::CheckSessions(const v1::ReplaySessions& sessions) {
   run_->CheckRunId(kSessionsFile, sessions.run_id());
   std::set<uint32_t> slots;
+  const auto members_valid = [&](const v1::Assignment& assignment) {
+    return std::all_of(assignment.members().begin(), assignment.members().end(),
+                       [&](const v1::MemberLanes& member) { return member.member() < run_->members(); });
+  };
   for (const v1::ReplaySession& session : sessions.living()) {
     if (session.session() < sessions.next_session() && slots.insert(session.slot()).second &&
-        session.slot() < SessionSlots(run_->members()) &&
-        uint64_t{session.first_member()} + session.member_count() <= run_->members() &&
+        session.slot() < SessionSlots(run_->members()) && members_valid(session.assignment()) &&
         sessions.actors().contains(session.session()))
       continue;
     run_->report->Damage(
@@ -100,8 +103,8 @@ void SessionFiles::Compare(const std::vector<HeldSessions>& held) {
       return other.session() == session.session() && other.slot() == session.slot();
     });
     if (!stays || session.slot() >= credit_->slots) continue;
-    for (uint32_t i = 0; i < session.member_count(); ++i) {
-      const uint32_t member = session.first_member() + i;
+    for (const v1::MemberLanes& served : session.assignment().members()) {
+      const uint32_t member = served.member();
       if (member < held.size() && held[member].known) CompareCredit(session, member, held[member], *credit);
     }
   }

@@ -16,12 +16,11 @@ constexpr uint32_t kEnvironments = 16;
 struct Actor {
   explicit Actor(std::function<bool()> stop) {
     Rollout::Options options;
-    options.environments = kEnvironments;
     options.stop = std::move(stop);
     rollout = Rollout::Make(Rollout::MakeParts(experiment).value(), &session, &subscriber, &series, options).value();
   }
   const v1::Experiment experiment = testing::ExperimentOf("cartpole");
-  testing::EndlessSession session;
+  testing::EndlessSession session{kEnvironments};
   testing::OneSnapshot subscriber{testing::SnapshotOf("cartpole")};
   const std::unique_ptr<Metrics> metrics = Metrics::Start({"actor", "footprint", "cartpole", "datacom", ""}).value();
   ActorMetrics series{metrics.get()};

@@ -5,96 +5,19 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/testing/fake_actor_peers.h"
-#include "tests/testing/fake_actor_task.h"
+#include "tests/actor/rollout_fixture.h"
 
 namespace datacom {
 namespace {
 
-using testing::FakeInsertSession;
-using testing::FakeRule;
+using testing::Actor;
 using testing::FakeSnapshot;
-using testing::FakeSubscriber;
 using testing::FakeTask;
 using testing::FilteringRule;
+using testing::FirstLength;
 using ::testing::HasSubstr;
 using testing::ReceivedRow;
-
-Rollout::Parts FakeParts(int members, bool lockstep) {
-  Rollout::Parts parts;
-  parts.experiment.mutable_run()->set_seed(7);
-  parts.experiment.mutable_run()->set_lockstep(lockstep);
-  for (int m = 0; m < members; ++m) parts.experiment.add_members()->set_seed(100 + m);
-  parts.schema = RowSchema::For(2, 1);
-  parts.make_task = []() -> absl::StatusOr<std::unique_ptr<Task>> { return std::make_unique<FakeTask>(); };
-  parts.make_rule = FakeRule::Make;
-  return parts;
-}
-
-// An actor for `members` members, its two peers, and the result of its run.
-struct Actor {
-  explicit Actor(uint32_t members, uint32_t environments, bool lockstep = false,
-                 const std::vector<v1::OpenEpisode>& open = {}, uint32_t first_member = 0,
-                 const RowSchema& schema = RowSchema::For(2, 1))
-      : session(schema, Registration(members, open, first_member)) {
-    options.environments = environments;
-    options.stop = [this] { return stop; };
-    options.wait = [this](std::chrono::nanoseconds) { on_wait(); };
-    parts = FakeParts(static_cast<int>(first_member + members), lockstep);
-    parts.schema = schema;
-  }
-  static v1::RegisterReply Registration(uint32_t members, const std::vector<v1::OpenEpisode>& open,
-                                        uint32_t first_member) {
-    v1::RegisterReply reply;
-    reply.set_session(3);
-    reply.set_first_member(first_member);
-    reply.set_member_count(members);
-    for (const v1::OpenEpisode& episode : open) *reply.add_open_episodes() = episode;
-    return reply;
-  }
-  absl::Status Run() {
-    absl::StatusOr<std::unique_ptr<Rollout>> rollout = Rollout::Make(parts, &session, &subscriber, &series, options);
-    if (!rollout.ok()) return rollout.status();
-    return (*rollout)->Run();
-  }
-  // Grants `rows` to every member and finishes the run when all have arrived.
-  absl::Status RunFor(uint64_t rows) {
-    for (uint32_t m = 0; m < session.registration().member_count(); ++m) {
-      const uint32_t member = session.registration().first_member() + m;
-      session.limit[member] = rows;
-      if (subscriber.latest.count(member) == 0) subscriber.latest[member] = FakeSnapshot(member, 0);
-    }
-    on_wait = [this] { session.run_finished = true; };
-    return Run();
-  }
-
-  FakeInsertSession session;
-  FakeSubscriber subscriber;
-  std::unique_ptr<Metrics> metrics = Metrics::Start({"actor", "run", "fake", "fake", ""}).value();
-  ActorMetrics series{metrics.get()};
-  Rollout::Options options;
-  Rollout::Parts parts;
-  bool stop = false;
-  std::function<void()> on_wait = [] {};  // where the peers answer
-};
-
-// First length (1..horizon) of an environment of member 100 in session 3 of run 7.
-uint32_t FirstLength(uint32_t environment, uint32_t horizon, uint32_t session = 3) {
-  return 1 + static_cast<uint32_t>(
-                 RandomStream(StreamKey("actor.first_length", {7, 100, session, environment})).Below(horizon));
-}
-
-// Episodes end only at the horizon.
-class SteadyTask : public FakeTask {
- public:
-  using FakeTask::FakeTask;
-  StepResult Step(const double* action, double* observation) override {
-    StepResult result = FakeTask::Step(action, observation);
-    result.absorbing = false;
-    result.valid = true;
-    return result;
-  }
-};
+using testing::SteadyTask;
 
 TEST(Rollout, ProducesExactlyTheRowsThatWereGranted) {
   Actor actor(1, 16);
@@ -252,9 +175,8 @@ TEST(Rollout, EnvironmentsStartLaterEpisodesUnderDifferentPolicies) {
 TEST(Rollout, ANewSessionDrawsNewFirstEpisodeLengths) {
   EXPECT_NE(FirstLength(0, 1000, 3), FirstLength(0, 1000, 4));
   for (const uint32_t session : {3u, 4u}) {
-    std::vector<std::unique_ptr<Task>> tasks;
-    tasks.push_back(std::make_unique<SteadyTask>(1000));
-    EnvironmentBatch batch(std::move(tasks), {7, 100, session});
+    EnvironmentBatch batch([] { return std::make_unique<SteadyTask>(1000); }, {7, 100, session});
+    ASSERT_TRUE(batch.SetWanted(1).ok());
     RowChunk chunk = RowChunk::Make(RowSchema::For(2, 1), 1000).value();
     const float action = 0;
     EnvironmentBatch::Decision decision;

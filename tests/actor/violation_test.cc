@@ -66,10 +66,10 @@ class Violations : public ::testing::Test {
     experiment = ResolveExperiment(experiment);
     std::ofstream(folder_ + "/experiment.textproto") << PrintExperiment(experiment);
 
-    std::vector<std::unique_ptr<Task>> tasks;
-    for (uint32_t e = 0; e < kEnvironments; ++e) tasks.push_back(*MakeTask(task, experiment.task_options()));
-    const TaskSpec spec = tasks[0]->spec();
-    EnvironmentBatch environments(std::move(tasks), {5, 41, kSession});
+    const auto make_task = [&] { return MakeTask(task, experiment.task_options()); };
+    const TaskSpec spec = (*make_task())->spec();
+    EnvironmentBatch environments(make_task, {5, 41, kSession});
+    ASSERT_TRUE(environments.SetWanted(kEnvironments).ok());
     const auto action_dim = static_cast<uint32_t>(spec.action_dim);
     const RowSchema schema = RowSchema::For(static_cast<uint32_t>(spec.obs_dim), action_dim);
     RowChunk chunk = *RowChunk::Make(schema, 1);

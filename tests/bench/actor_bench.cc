@@ -38,6 +38,7 @@ double CpuSeconds() {
 // Keeps its rows until the next round.
 class KeepingSession : public testing::EndlessSession {
  public:
+  using EndlessSession::EndlessSession;
   absl::Status Append(uint32_t member, uint32_t rows, std::string columns) override {
     chunks.emplace_back(rows, std::move(columns));
     return EndlessSession::Append(member, rows, "");
@@ -183,13 +184,12 @@ void Play(const v1::Experiment& experiment, const std::vector<Step>& steps, bool
 
 void Acting(benchmark::State& state, const std::string& task) {
   const v1::Experiment experiment = testing::ExperimentOf(task);
-  KeepingSession session;
+  KeepingSession session(kEnvironments);
   testing::OneSnapshot subscriber(testing::SnapshotOf(task));
   const std::unique_ptr<Metrics> metrics = Metrics::Start({"actor", "bench", task, "datacom", ""}).value();
   ActorMetrics series(metrics.get());
   int polls = 0;
   Rollout::Options options;
-  options.environments = kEnvironments;
   options.stop = [&polls] { return ++polls > kIterations; };
   Rollout::Parts parts = Rollout::MakeParts(experiment).value();
   const RowSchema schema = parts.schema;

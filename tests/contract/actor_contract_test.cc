@@ -61,12 +61,12 @@ class ActorContract : public ::testing::TestWithParam<std::string> {
                                const Snapshot& policy = Policy()) {
     v1::RegisterReply registration;
     registration.set_session(key.session);
-    registration.set_member_count(1);
+    registration.mutable_assignment()->set_number(1);
+    registration.mutable_assignment()->add_members()->set_lanes(environments);
     FakeInsertSession session(parts.schema, registration);
     session.limit[0] = rows;
     testing::OneSnapshot subscriber(policy);
     Rollout::Options options;
-    options.environments = environments;
     options.wait = [&session](std::chrono::nanoseconds) { session.run_finished = true; };
     uint64_t iterations = 0;
     options.stop = [&] { return ++iterations > rows; };
@@ -202,9 +202,8 @@ TEST_P(ActorContract, ARepeatedEpisodeContinuesWithTheSameBits) {
         open.mutable_actions()->append(reinterpret_cast<const char*>(rows[i].action.data()),
                                        rows[i].action.size() * sizeof(float));
       }
-      std::vector<std::unique_ptr<Task>> tasks;
-      tasks.push_back(MakeOne(options));
-      EnvironmentBatch again(std::move(tasks), {7, 100, 3});
+      EnvironmentBatch again([&] { return MakeOne(options); }, {7, 100, 3});
+      ASSERT_TRUE(again.SetWanted(1).ok());
       ASSERT_TRUE(again.Continue(open).ok());
       ASSERT_EQ(std::memcmp(again.observation(0), rows[at].observation.data(), 4 * rows[at].observation.size()), 0);
       RowChunk chunk = RowChunk::Make(schema, 4).value();

@@ -48,7 +48,7 @@ inline std::string Content(Store* store, bool draws) {
   }
   for (const v1::SessionInfo& session : info.sessions()) {
     absl::StrAppend(&content, session.session(), " ", session.actor(), " ", session.environments(), " ",
-                    session.first_member(), " ", session.member_count(), "\n");
+                    session.assignment().SerializeAsString(), "\n");
   }
   const uint64_t rows = std::min(info.members(0).inserted(), info.members(1).inserted());
   const uint64_t newest = rows > 10 ? rows - 10 : 0;  // min_size is 10, one update per row

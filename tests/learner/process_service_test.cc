@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <numeric>
 #include <set>
 #include <thread>
 
@@ -76,7 +77,9 @@ class LearnerServiceTest : public ::testing::Test {
     server_.reset();
   }
   std::unique_ptr<SnapshotSubscriber> Subscribe(const std::string& run_id = "run", uint32_t members = 2) {
-    return SnapshotSubscriber::Start({MakeChannel(address_), run_id, 0, members});
+    std::vector<uint32_t> numbers(members);
+    std::iota(numbers.begin(), numbers.end(), 0u);
+    return SnapshotSubscriber::Start({MakeChannel(address_), run_id, numbers});
   }
   static ::testing::AssertionResult Eventually(SnapshotSubscriber* subscriber, const std::function<bool()>& condition) {
     const auto deadline = std::chrono::steady_clock::now() + kGenerous;
@@ -155,6 +158,61 @@ TEST_F(LearnerServiceTest, ASubscriberReturnsAfterAnOutageAndIgnoresOlderSnapsho
   EXPECT_TRUE(Eventually(subscriber.get(), [&] { return UpdateOf(*subscriber, 0) == 9; }));
 }
 
+TEST_F(LearnerServiceTest, ASubscriberThatChangesItsMembersGetsOnlyWhatItLacks) {
+  served_.snapshots.Publish(MakeSnapshot(0, 5));
+  served_.snapshots.Publish(MakeSnapshot(1, 6));
+  auto subscriber = SnapshotSubscriber::Start({MakeChannel(address_), "run", {}});
+  EXPECT_EQ(subscriber->Latest(0), nullptr);
+  subscriber->SetMembers({0});
+  ASSERT_TRUE(Eventually(subscriber.get(), [&] { return UpdateOf(*subscriber, 0) == 5; }));
+  const auto held = subscriber->Latest(0);
+  subscriber->SetMembers({0, 1});
+  ASSERT_TRUE(Eventually(subscriber.get(), [&] { return UpdateOf(*subscriber, 1) == 6; }));
+  EXPECT_EQ(subscriber->Latest(0), held);
+  subscriber->SetMembers({1});
+  EXPECT_EQ(subscriber->Latest(0), nullptr);
+  served_.snapshots.Publish(MakeSnapshot(0, 7));
+  served_.snapshots.Publish(MakeSnapshot(1, 8));
+  ASSERT_TRUE(Eventually(subscriber.get(), [&] { return UpdateOf(*subscriber, 1) == 8; }));
+  subscriber->SetMembers({});
+  EXPECT_TRUE(Becomes([&] { return service_.subscribers() == 0; }));
+}
+
+TEST_F(LearnerServiceTest, ASnapshotThatTheSubscriberHasIsNotSentAgain) {
+  served_.snapshots.Publish(MakeSnapshot(0, 5));
+  served_.snapshots.Publish(MakeSnapshot(1, 5));
+  const auto stub = v1::Learner::NewStub(MakeChannel(address_));
+  v1::SubscribeRequest request;
+  *request.mutable_hello() = MakeHello("run", 0);
+  for (const auto& [member, update] : {std::pair(0, 5), std::pair(1, 4)}) {
+    v1::Subscription* subscription = request.add_members();
+    subscription->set_member(member);
+    subscription->mutable_version()->set_incarnation(1);
+    subscription->mutable_version()->set_update(update);
+  }
+  grpc::ClientContext context;
+  const auto reader = stub->Subscribe(&context, request);
+  v1::SnapshotChunk chunk;
+  ASSERT_TRUE(reader->Read(&chunk));
+  EXPECT_EQ(chunk.manifest().member(), 1u);
+  served_.snapshots.Publish(MakeSnapshot(0, 9));
+  ASSERT_TRUE(reader->Read(&chunk));
+  EXPECT_EQ(chunk.manifest().member(), 0u);
+  EXPECT_EQ(chunk.manifest().version().update(), 9u);
+  served_.snapshots.Close();
+}
+
+TEST_F(LearnerServiceTest, ASubscriptionWithoutMembersOrWithAMemberTwiceIsRefused) {
+  const auto stub = v1::Learner::NewStub(MakeChannel(address_));
+  v1::SubscribeRequest request;
+  *request.mutable_hello() = MakeHello("run", 0);
+  grpc::ClientContext first, second;
+  EXPECT_EQ(stub->Subscribe(&first, request)->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  request.add_members()->set_member(1);
+  request.add_members()->set_member(1);
+  EXPECT_EQ(stub->Subscribe(&second, request)->Finish().error_message(), "member 1 was requested twice");
+}
+
 TEST_F(LearnerServiceTest, SubscribersOfAnotherRunAreRefusedPermanently) {
   auto subscriber = Subscribe("another run");
   EXPECT_TRUE(Eventually(subscriber.get(), [&] { return !subscriber->status().ok(); }));
@@ -205,7 +263,7 @@ class SilentSubscribers {
   SilentSubscribers(const std::string& address, int count) : stub_(v1::Learner::NewStub(MakeChannel(address))) {
     v1::SubscribeRequest request;
     *request.mutable_hello() = MakeHello("run", 0);
-    request.set_member_count(2);
+    for (const uint32_t member : {0, 1}) request.add_members()->set_member(member);
     for (int i = 0; i < count; ++i) {
       contexts_.push_back(std::make_unique<grpc::ClientContext>());
       readers_.push_back(stub_->Subscribe(contexts_.back().get(), request));
@@ -257,7 +315,7 @@ TEST_F(LearnerServiceTest, ASlowSubscriberGetsTheNewestSnapshotsOnlyAndItsMember
   const auto stub = v1::Learner::NewStub(MakeChannel(address_));
   v1::SubscribeRequest request;
   *request.mutable_hello() = MakeHello("run", 0);
-  request.set_member_count(2);
+  for (const uint32_t member : {0, 1}) request.add_members()->set_member(member);
   grpc::ClientContext context;
   const auto reader = stub->Subscribe(&context, request);
   served_.snapshots.Publish(MakeSnapshot(0, 1, /*values=*/4'000'000));  // 16 MB: more than any buffer takes
@@ -317,7 +375,7 @@ TEST_F(LearnerServiceTest, SubscribersBeyondTheLimitAreRefusedUntilAnotherLeaves
   served_.snapshots.Publish(MakeSnapshot(0, 1));
   v1::SubscribeRequest request;
   *request.mutable_hello() = MakeHello("run", 0);
-  request.set_member_count(1);
+  request.add_members()->set_member(0);
   v1::SnapshotChunk chunk;
   grpc::ClientContext first, refused, second;
   const auto admitted = stub->Subscribe(&first, request);
@@ -367,7 +425,7 @@ TEST_F(LearnerServiceTest, DamagedSnapshotsAreCountedAndIgnored) {
   sent.push_back(foreign);
   RawService raw(sent);
   auto server = *Server::Start("127.0.0.1:0", {&raw});
-  auto subscriber = SnapshotSubscriber::Start({MakeChannel(server->address()), "run", 0, 1});
+  auto subscriber = SnapshotSubscriber::Start({MakeChannel(server->address()), "run", {0}});
   EXPECT_TRUE(
       Eventually(subscriber.get(), [&] { return UpdateOf(*subscriber, 0) == 4 && subscriber->discarded() >= 3; }));
   EXPECT_EQ(UpdateOf(*subscriber, 0), 4u);

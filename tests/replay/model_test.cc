@@ -144,6 +144,7 @@ class StoreModel {
   void Insert(Client* client, uint32_t member) {
     const bool hears = !sync_ || random_.Below(3) == 0;
     if (hears) client->Hear(store_.get());
+    if (!client->served.contains(member)) return;
     const uint64_t next = client->next[member], room = client->limit[member] - next;
     const uint64_t back = std::min<uint64_t>(next, random_.Below(4));  // a retry that overlaps
     // It may exceed the credit by one if it knows all of it.

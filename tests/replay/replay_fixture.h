@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -143,6 +144,7 @@ struct Client {
   uint64_t stream = 0, incarnation = 0;
   InsertProgress progress;
   std::map<uint32_t, uint64_t> next, limit;
+  std::set<uint32_t> served;
 
   void Open(Store* store, const std::string& name, uint64_t start, uint32_t environments) {
     auto reply = store->Register(name, start, environments);
@@ -162,6 +164,8 @@ struct Client {
     v1::InsertReply reply;
     ASSERT_TRUE(store->Commit().ok());
     ASSERT_TRUE(store->Progress(session, stream, &progress, &reply).ok());
+    if (reply.has_assignment()) served.clear();
+    for (const auto& entry : reply.assignment().members()) served.insert(entry.member());
     for (const auto& entry : reply.committed()) next[entry.member()] = entry.next_sequence();
     for (const auto& entry : reply.credit()) limit[entry.member()] = entry.limit();
   }

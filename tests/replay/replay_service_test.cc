@@ -165,7 +165,7 @@ TEST_F(ReplayServiceTest, ALateReaderStillGetsARefusalForEveryMember) {
   Serve(SmallExperiment(2));
   const auto registered = store_->Register("actor-0", 1, 2);
   ASSERT_TRUE(registered.ok());
-  ASSERT_EQ(registered->member_count(), 2u);
+  ASSERT_EQ(registered->assignment().members_size(), 2);
   grpc::ClientContext context;
   auto stream = v1::Replay::NewStub(channel_)->Insert(&context);
   v1::InsertRequest request;

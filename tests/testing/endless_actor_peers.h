@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/config/experiment.h"
 #include "common/nn/snapshot.h"
@@ -19,9 +20,17 @@ namespace datacom::testing {
 // Accepts every row and keeps none.
 class EndlessSession : public InsertSession {
  public:
-  EndlessSession() { registration_.set_member_count(1); }
+  // One member with `lanes` lanes.
+  explicit EndlessSession(uint32_t lanes) {
+    v1::Assignment* assignment = registration_.mutable_assignment();
+    assignment->set_number(1);
+    assignment->add_members()->set_lanes(lanes);
+    assignment_ = std::make_shared<const v1::Assignment>(*assignment);
+  }
   const v1::RegisterReply& registration() const override { return registration_; }
   absl::Status Start(uint64_t) override { return absl::OkStatus(); }
+  std::shared_ptr<const v1::Assignment> assignment() const override { return assignment_; }
+  void Release(uint32_t, uint64_t) override {}
   Allowance allowance(uint32_t) const override { return {uint64_t{1} << 40, rows_, 0}; }
   absl::Status Append(uint32_t, uint32_t rows, std::string /*columns*/) override {
     ++chunks_;
@@ -38,6 +47,7 @@ class EndlessSession : public InsertSession {
 
  private:
   v1::RegisterReply registration_;
+  std::shared_ptr<const v1::Assignment> assignment_;
   uint64_t rows_ = 0, chunks_ = 0;
   Changes changes_;
 };
@@ -46,6 +56,7 @@ class OneSnapshot : public SnapshotSubscriber {
  public:
   explicit OneSnapshot(Snapshot snapshot) : snapshot_(std::make_shared<const Snapshot>(std::move(snapshot))) {}
   std::shared_ptr<const Snapshot> Latest(uint32_t) const override { return snapshot_; }
+  void SetMembers(const std::vector<uint32_t>&) override {}
   Changes& changes() override { return changes_; }
   absl::Status status() const override { return absl::OkStatus(); }
   double age_seconds(uint32_t) const override { return 0; }

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/rpc/insert_session.h"
@@ -40,9 +41,20 @@ inline const char* Cell(const RowSchema& schema, const std::string& columns, uin
 class FakeInsertSession : public InsertSession {
  public:
   FakeInsertSession(RowSchema schema, v1::RegisterReply registration)
-      : schema_(std::move(schema)), registration_(std::move(registration)) {}
+      : schema_(std::move(schema)),
+        registration_(std::move(registration)),
+        assignment_(std::make_shared<const v1::Assignment>(registration_.assignment())) {}
 
   // Set by the test.
+  void Assign(uint64_t number, const std::vector<std::pair<uint32_t, uint32_t>>& member_lanes) {
+    v1::Assignment assignment;
+    assignment.set_number(number);
+    for (const auto& [member, lanes] : member_lanes) {
+      assignment.add_members()->set_member(member);
+      assignment.mutable_members()->rbegin()->set_lanes(lanes);
+    }
+    assignment_ = std::make_shared<const v1::Assignment>(assignment);
+  }
   std::map<uint32_t, uint64_t> limit;
   std::map<uint32_t, uint64_t> min_policy_update;
   absl::Status state;
@@ -50,6 +62,7 @@ class FakeInsertSession : public InsertSession {
   // Read by the test.
   std::vector<ReceivedRow> rows;
   std::vector<uint32_t> chunk_rows;
+  std::vector<std::pair<uint32_t, uint64_t>> released;  // member and number of the assignment
 
   uint64_t produced(uint32_t member) const {
     const auto found = next_.find(member);
@@ -58,6 +71,8 @@ class FakeInsertSession : public InsertSession {
 
   const v1::RegisterReply& registration() const override { return registration_; }
   absl::Status Start(uint64_t) override { return absl::OkStatus(); }
+  std::shared_ptr<const v1::Assignment> assignment() const override { return assignment_; }
+  void Release(uint32_t member, uint64_t assignment) override { released.emplace_back(member, assignment); }
   Allowance allowance(uint32_t member) const override {
     const auto limited = limit.find(member);
     const auto update = min_policy_update.find(member);
@@ -117,6 +132,7 @@ class FakeInsertSession : public InsertSession {
 
   const RowSchema schema_;
   const v1::RegisterReply registration_;
+  std::shared_ptr<const v1::Assignment> assignment_;
   std::map<uint32_t, uint64_t> next_;
   Changes changes_;
 };
@@ -124,7 +140,10 @@ class FakeInsertSession : public InsertSession {
 class FakeSubscriber : public SnapshotSubscriber {
  public:
   std::map<uint32_t, std::shared_ptr<const Snapshot>> latest;
+  std::vector<uint32_t> members;  // that the actor asked for last
   absl::Status state;
+
+  void SetMembers(const std::vector<uint32_t>& wanted) override { members = wanted; }
 
   std::shared_ptr<const Snapshot> Latest(uint32_t member) const override {
     const auto found = latest.find(member);

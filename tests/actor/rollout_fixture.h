@@ -1,0 +1,101 @@
+// An acting loop with a fake task, whose two peers a test plays. Not thread-safe.
+#ifndef DATACOM_TESTS_ACTOR_ROLLOUT_FIXTURE_H_
+#define DATACOM_TESTS_ACTOR_ROLLOUT_FIXTURE_H_
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "actor/rollout.h"
+#include "tests/testing/fake_actor_peers.h"
+#include "tests/testing/fake_actor_task.h"
+
+namespace datacom::testing {
+
+inline Rollout::Parts FakeParts(int members, bool lockstep) {
+  Rollout::Parts parts;
+  parts.experiment.mutable_run()->set_seed(7);
+  parts.experiment.mutable_run()->set_lockstep(lockstep);
+  for (int m = 0; m < members; ++m) parts.experiment.add_members()->set_seed(100 + m);
+  parts.schema = RowSchema::For(2, 1);
+  parts.make_task = []() -> absl::StatusOr<std::unique_ptr<Task>> { return std::make_unique<FakeTask>(); };
+  parts.make_rule = FakeRule::Make;
+  return parts;
+}
+
+// An actor for `members` members, its two peers, and the result of its run.
+struct Actor {
+  explicit Actor(uint32_t members, uint32_t environments, bool lockstep = false,
+                 const std::vector<v1::OpenEpisode>& open = {}, uint32_t first_member = 0,
+                 const RowSchema& schema = RowSchema::For(2, 1))
+      : session(schema,
+                Registration(members, lockstep ? 1 : std::max(1u, environments / members), open, first_member)) {
+    options.stop = [this] { return stop; };
+    options.wait = [this](std::chrono::nanoseconds) { on_wait(); };
+    parts = FakeParts(static_cast<int>(first_member + members), lockstep);
+    parts.schema = schema;
+  }
+  static v1::RegisterReply Registration(uint32_t members, uint32_t lanes, const std::vector<v1::OpenEpisode>& open,
+                                        uint32_t first_member) {
+    v1::RegisterReply reply;
+    reply.set_session(3);
+    reply.mutable_assignment()->set_number(1);
+    for (uint32_t i = 0; i < members; ++i) {
+      v1::MemberLanes* member = reply.mutable_assignment()->add_members();
+      member->set_member(first_member + i);
+      member->set_lanes(lanes);
+    }
+    for (const v1::OpenEpisode& episode : open) *reply.add_open_episodes() = episode;
+    return reply;
+  }
+  absl::Status Run() {
+    absl::StatusOr<std::unique_ptr<Rollout>> rollout = Rollout::Make(parts, &session, &subscriber, &series, options);
+    if (!rollout.ok()) return rollout.status();
+    return (*rollout)->Run();
+  }
+  // Grants `rows` to every member and finishes the run when all have arrived.
+  absl::Status RunFor(uint64_t rows) {
+    for (const v1::MemberLanes& served : session.assignment()->members()) {
+      const uint32_t member = served.member();
+      session.limit[member] = rows;
+      if (subscriber.latest.count(member) == 0) subscriber.latest[member] = FakeSnapshot(member, 0);
+    }
+    on_wait = [this] { session.run_finished = true; };
+    return Run();
+  }
+
+  FakeInsertSession session;
+  FakeSubscriber subscriber;
+  std::unique_ptr<Metrics> metrics = Metrics::Start({"actor", "run", "fake", "fake", ""}).value();
+  ActorMetrics series{metrics.get()};
+  Rollout::Options options;
+  Rollout::Parts parts;
+  bool stop = false;
+  std::function<void()> on_wait = [] {};  // where the peers answer
+};
+
+// First length (1..horizon) of an environment of the member with this seed in session 3 of run 7.
+inline uint32_t FirstLengthOf(uint64_t seed, uint32_t environment, uint32_t horizon, uint32_t session = 3) {
+  return 1 + static_cast<uint32_t>(
+                 RandomStream(StreamKey("actor.first_length", {7, seed, session, environment})).Below(horizon));
+}
+inline uint32_t FirstLength(uint32_t environment, uint32_t horizon, uint32_t session = 3) {
+  return FirstLengthOf(100, environment, horizon, session);
+}
+
+// Episodes end only at the horizon.
+class SteadyTask : public FakeTask {
+ public:
+  using FakeTask::FakeTask;
+  StepResult Step(const double* action, double* observation) override {
+    StepResult result = FakeTask::Step(action, observation);
+    result.absorbing = false;
+    result.valid = true;
+    return result;
+  }
+};
+
+}  // namespace datacom::testing
+
+#endif  // DATACOM_TESTS_ACTOR_ROLLOUT_FIXTURE_H_
