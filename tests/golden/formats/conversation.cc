@@ -276,7 +276,7 @@ std::vector<Message> Script() {
   registration.set_environments(1);
   v1::SubscribeRequest subscription;
   *subscription.mutable_hello() = GoldenHello();
-  subscription.set_member_count(1);
+  subscription.add_members()->set_member(0);
   v1::InsertRequest open;
   *open.mutable_open()->mutable_hello() = GoldenHello();
   open.mutable_open()->set_session(1);

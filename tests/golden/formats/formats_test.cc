@@ -101,7 +101,9 @@ TEST_F(FormatsTest, CreditAndSessionsHaveTheirNumbers) {
   EXPECT_EQ(sessions->living(1).session(), 2u);
   EXPECT_EQ(sessions->living(1).incarnation(), 8u);
   EXPECT_EQ(sessions->living(1).environments(), 1u);
-  EXPECT_EQ(sessions->living(1).member_count(), 1u);
+  EXPECT_EQ(sessions->living(1).assignment().number(), 2u);
+  ASSERT_EQ(sessions->living(1).assignment().members_size(), 1);
+  EXPECT_EQ(sessions->living(1).assignment().members(0).lanes(), 1u);
   EXPECT_EQ(sessions->living(1).slot(), 1u);
 }
 
