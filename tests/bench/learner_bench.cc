@@ -188,6 +188,20 @@ std::string NameOf(const std::string& algorithm, const Shape& shape, int members
   return "learner/" + algorithm + "/" + shape.name + "/M=" + std::to_string(members);
 }
 
+// Bytes of a snapshot whose array 16 further updates, the publish_period of clusters, leave as it was.
+void PrintUnchanged(const std::string& name, const Batch& batch, Algorithm* learner) {
+  const ActingParameters before = learner->GetActingParameters(0);
+  for (int i = 0; i < 16; ++i) learner->Update(batch);
+  const ActingParameters after = learner->GetActingParameters(0);
+  size_t all = 0, unchanged = 0;
+  for (size_t i = 0; i < after.arrays.size(); ++i) {
+    all += 4 * after.arrays[i].values.size();
+    if (after.arrays[i].values == before.arrays[i].values) unchanged += 4 * after.arrays[i].values.size();
+  }
+  std::fprintf(stderr, "%-34s of %zu bytes of a snapshot %zu are unchanged after 16 updates\n", name.c_str(), all,
+               unchanged);
+}
+
 Result Measure(const std::string& algorithm, const Shape& shape, int members, const Options& options) {
   AlgorithmConfig config = ConfigOf(algorithm, shape, members);
   config.device = options.device;
@@ -211,6 +225,7 @@ Result Measure(const std::string& algorithm, const Shape& shape, int members, co
   result.update_gflops = floor.flops() / cycle / update * 1e-9;
   std::fprintf(stderr, "%-34s %8.1f us a member update   floor (%zu products) %8.1f us   ratio %.2f   %5.1f GF/s\n",
                result.name.c_str(), update * 1e6, floor.products(), base * 1e6, result.ratio, result.update_gflops);
+  PrintUnchanged(result.name, batch, learner.get());
   return result;
 }
 
