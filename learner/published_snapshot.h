@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/nn/snapshot.h"
+#include "datacom/v1/learner.pb.h"
 #include "grpcpp/grpcpp.h"
 
 namespace datacom::learner {

@@ -119,7 +119,7 @@ class Learner {
 double HalfBytes() {
   const learner::PublishedSnapshot published(testing::SnapshotOf("air_hockey"), v1::FLOAT16);
   double bytes = 0;
-  for (const v1::SnapshotChunk& chunk : published.chunks()) bytes += static_cast<double>(chunk.ByteSizeLong());
+  for (const grpc::ByteBuffer& chunk : published.chunks()) bytes += static_cast<double>(chunk.Length());
   return bytes;
 }
 

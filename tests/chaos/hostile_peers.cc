@@ -42,7 +42,7 @@ class Subscriber {
       : stub_(v1::Learner::NewStub(OwnConnection(learner))) {
     v1::SubscribeRequest request;
     *request.mutable_hello() = MakeHello(run_id, 0);
-    request.set_member_count(1);
+    request.add_members();  // member 0
     reader_ = stub_->Subscribe(&context_, request);
   }
   void WaitUntilServed() { reader_->WaitForInitialMetadata(); }
@@ -97,7 +97,7 @@ void LeaseUnderLongNames(v1::Learner::Stub* learner, const std::string& run_id) 
   std::puts("ready");
   std::fflush(stdout);
   const auto evaluations = v1::Learner::NewStub(OwnConnection(learner));
-  const auto attentive = SnapshotSubscriber::Start({OwnConnection(learner), run_id, 0, 1});
+  const auto attentive = SnapshotSubscriber::Start({.channel = OwnConnection(learner), .run_id = run_id, .members = {0}});
   uint64_t next = 0;
   for (int round = 0;; ++round) {
     for (std::shared_ptr<const Snapshot> latest; latest == nullptr || latest->version.update < next;) {

@@ -4,6 +4,7 @@
 // Input: a byte of flags, then the bytes of a SubscribeRequest or, with kFetch, of a FetchRequest. With kGreeted it
 // gets a sound greeting. Bytes that are not such a message are refused.
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/synchronization/notification.h"
@@ -111,8 +112,7 @@ class Learner {
   Stream* Open(uint32_t member, Writer* writer) {
     v1::SubscribeRequest request;
     *request.mutable_hello() = MakeHello("run", 0);
-    request.set_first_member(member);
-    request.set_member_count(1);
+    request.add_members()->set_member(member);
     const grpc::ByteBuffer buffer = BufferOf(request.SerializeAsString());
     Stream* const stream = service_.Subscribe(nullptr, &buffer);
     writer->Bind(stream);
@@ -158,11 +158,25 @@ class Learner {
 
 bool Greeted(const v1::Hello& hello) { return hello.protocol() == kProtocolVersion && hello.run_id() == "run"; }
 
-// Members [first, first + count), in snapshots as they were published.
-void MustHold(const std::map<uint32_t, Snapshot>& arrived, uint32_t first, uint32_t count) {
-  MUST(arrived.size() == count);
-  for (uint32_t member = first; member < first + count; ++member)
-    MUST(EncodeSnapshot(arrived.at(member)) == EncodeSnapshot(SnapshotOf(member)));
+// These members, in snapshots as they were published.
+void MustHold(const std::map<uint32_t, Snapshot>& arrived, const std::set<uint32_t>& members) {
+  MUST(arrived.size() == members.size());
+  for (const uint32_t member : members) MUST(EncodeSnapshot(arrived.at(member)) == EncodeSnapshot(SnapshotOf(member)));
+}
+
+// Whether each member exists and is named once; `*missing` receives those whose published version is not named.
+bool Members(const v1::SubscribeRequest& request, std::set<uint32_t>* missing) {
+  std::set<uint32_t> named;
+  for (const v1::Subscription& subscription : request.members()) {
+    const uint32_t member = subscription.member();
+    if (member >= kMembers || !named.insert(member).second) return false;
+    const SnapshotVersion published = SnapshotOf(member).version;
+    const v1::PolicyVersion& held = subscription.version();
+    const bool has =
+        subscription.has_version() && held.incarnation() == published.incarnation && held.update() == published.update;
+    if (!has) missing->insert(member);
+  }
+  return !named.empty();
 }
 
 // Whether the bytes are a request; with kGreeted, `*bytes` becomes that request with a sound greeting.
@@ -179,12 +193,12 @@ bool Parse(uint8_t flags, std::string* bytes, Request* request) {
 void Subscribe(Learner* learner, uint8_t flags, std::string bytes) {
   v1::SubscribeRequest request;
   const bool sound = Parse(flags, &bytes, &request);
-  const uint64_t first = request.first_member(), count = request.member_count();
+  std::set<uint32_t> missing;
   std::map<uint32_t, Snapshot> arrived;
   const absl::Status ended = learner->Subscribe(bytes, &arrived);
-  if (sound && count > 0 && first + count <= kMembers) {
+  if (sound && Members(request, &missing)) {
     MustAccept(ended);
-    return MustHold(arrived, request.first_member(), request.member_count());
+    return MustHold(arrived, missing);
   }
   MustRefuse(ended);
   MUST(arrived.empty());
@@ -197,7 +211,7 @@ void Fetch(Learner* learner, uint8_t flags, std::string bytes) {
   const absl::Status ended = learner->Fetch(bytes, &arrived);
   if (sound && request.epoch() == kEpoch && request.member() < kMembers) {
     MustAccept(ended);
-    return MustHold(arrived, request.member(), 1);
+    return MustHold(arrived, {request.member()});
   }
   MustRefuse(ended);
   MUST(arrived.empty());
@@ -220,16 +234,19 @@ void Run(absl::string_view bytes) {
 std::vector<Seed> Seeds() {
   const auto flags = [](int bits) { return std::string(1, static_cast<char>(bits)); };
   v1::SubscribeRequest subscribe;
-  subscribe.set_member_count(kMembers);
+  for (uint32_t member = 0; member < kMembers; ++member) subscribe.add_members()->set_member(member);
   v1::FetchRequest fetch;
   fetch.set_member(1);
   fetch.set_epoch(kEpoch);
   std::vector<Seed> seeds = {{"subscribe", flags(kGreeted) + subscribe.SerializeAsString()},
                              {"fetch", flags(kGreeted | kFetch) + fetch.SerializeAsString()}};
-  subscribe.set_first_member(UINT32_MAX);
+  v1::PolicyVersion* const held = subscribe.mutable_members(0)->mutable_version();
+  held->set_incarnation(SnapshotOf(0).version.incarnation);
+  held->set_update(SnapshotOf(0).version.update);
+  seeds.push_back({"subscribe_changed", flags(kGreeted) + subscribe.SerializeAsString()});
+  subscribe.mutable_members(1)->set_member(UINT32_MAX);
   seeds.push_back({"last_member", flags(kGreeted) + subscribe.SerializeAsString()});
-  subscribe.set_first_member(1);
-  subscribe.set_member_count(1);
+  subscribe.mutable_members(1)->set_member(1);
   *subscribe.mutable_hello() = MakeHello("run", 0);
   seeds.push_back({"greeting", flags(0) + subscribe.SerializeAsString()});
   fetch.set_member(kMembers);

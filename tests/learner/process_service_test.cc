@@ -338,7 +338,7 @@ TEST_F(LearnerServiceTest, SubscribersThatKeepTooManyOldSnapshotsAliveAreCancell
   const auto stub = v1::Learner::NewStub(MakeChannel(address_));
   v1::SubscribeRequest request;
   *request.mutable_hello() = MakeHello("run", 0);
-  request.set_member_count(2);
+  for (uint32_t member = 0; member < 2; ++member) request.add_members()->set_member(member);
   grpc::ClientContext contexts[kSilent];
   std::vector<std::unique_ptr<grpc::ClientReader<v1::SnapshotChunk>>> readers;
   for (int i = 0; i < kSilent; ++i) {  // each keeps a snapshot of 1 MB alive, 40 MB together
