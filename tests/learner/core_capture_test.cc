@@ -20,7 +20,6 @@
 #include <ATen/record_function.h>
 #include <c10/core/Allocator.h>
 #include <torch/library.h>
-#include <torch/version.h>
 
 #include <algorithm>
 #include <cmath>
@@ -48,8 +47,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-#if TORCH_VERSION_MAJOR < 2
-// LibTorch 1.13 lacks these operators on "meta". All of them work element by element.
+// LibTorch has these operators on "meta" only in Python, or in later versions. All of them work element by element.
 std::vector<int64_t> Sizes(const at::Tensor& a, const at::Tensor& b) { return at::infer_size(a.sizes(), b.sizes()); }
 at::Tensor& Resized(at::Tensor& out, at::IntArrayRef sizes) {
   out.resize_(sizes);
@@ -67,7 +65,6 @@ TORCH_LIBRARY_IMPL(aten, Meta, library) {
     return at::empty(at::infer_size(condition.sizes(), Sizes(a, b)), a.options());
   });
 }
-#endif
 
 // One call of Kernels::Run.
 struct Observed {
