@@ -164,6 +164,7 @@ def measure(rows, rounds, unit, end):
                 values[name, threads].append(measurement())
                 say(f"{label}: {values[name, threads][-1]:.1f} {unit}")
             except (RuntimeError, OSError, subprocess.CalledProcessError) as error:
+                error = getattr(error, "stderr", None) or error
                 failed.add((name, threads))
                 say(f"{label} FAILED: {error}")
     return values
@@ -197,7 +198,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=2, help="of each measurement of updates; whole trainings take four times as long")
     parser.add_argument("--minutes", type=float, default=7, help="begin no measurement after this time")
     parser.add_argument("--patience", type=float, default=90, help="seconds in which a library must start, and answer")
-    parser.add_argument("--epoch-steps", type=int, default=5000, help="a training of datacom has four epochs of so many steps")
+    parser.add_argument("--epoch-steps", type=int, default=5000, help="a training of datacom has four epochs of so many steps (at least 1000)")
     options = parser.parse_args()
     install()
     if options.install:
