@@ -25,7 +25,7 @@ namespace datacom::learner {
 
 class Subscriptions {
  public:
-  static constexpr int64_t kOutdatedBytes = 16 << 20;
+  static constexpr int64_t kOutdatedBytes = 8 << 20;
   using Reactor = grpc::ServerWriteReactor<grpc::ByteBuffer>;  // writes encoded SnapshotChunk messages
   // The hub must outlive this object. `on_count` is called with the number of open streams whenever that changes, in
   // order; it must not block and not call this object.

@@ -192,11 +192,11 @@ class ComposeTest(RunTest):
         for name, owner in (("tls.key", 10001), ("token", 10001), ("prometheus.key", 65534)):
             os.chown(os.path.join(tls, name), owner, -1)
         self.environment["DATACOM_TLS"] = tls
-        self.prepare(["compose.yaml", "compose.secure.yaml"], "run.env_steps=20000")
+        self.prepare(["compose.yaml", "compose.secure.yaml"], "run.env_steps=120000")
         self.up()
         self.wait(lambda: self.ask("up == 1").keys() == {"replay", "learner", "actor", "evaluator"}, "Prometheus scrapes too few")
         self.wait_for_the_end()
-        self.assertEqual(self.rows("progress.csv")[-1]["env_steps"], "20000")
+        self.assertEqual(self.rows("progress.csv")[-1]["env_steps"], "120000")
         self.assertNotIn("in plain text", self.logs())
 
 
