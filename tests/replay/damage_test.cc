@@ -6,18 +6,9 @@
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
 
-namespace datacom {
+namespace datacom::testing {
 namespace {
 
-using ::datacom::testing::Client;
-using ::datacom::testing::MakeChunk;
-using ::datacom::testing::MemberOf;
-using ::datacom::testing::MustOpen;
-using ::datacom::testing::SimpleRows;
-using ::datacom::testing::SmallExperiment;
-using ::datacom::testing::SmallSchema;
-using ::datacom::testing::StoreOptions;
-using ::datacom::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
@@ -197,4 +188,4 @@ TEST_F(DamageTest, NoRowBeyondTheRunsStepsIsAccepted) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::testing

@@ -4,19 +4,9 @@
 #include "gmock/gmock.h"
 #include "tests/replay/test_disk.h"
 
-namespace datacom {
+namespace datacom::testing {
 namespace {
 
-using ::datacom::testing::Client;
-using ::datacom::testing::disk;
-using ::datacom::testing::MakeChunk;
-using ::datacom::testing::MemberOf;
-using ::datacom::testing::MustOpen;
-using ::datacom::testing::SimpleRows;
-using ::datacom::testing::SmallExperiment;
-using ::datacom::testing::SmallSchema;
-using ::datacom::testing::StoreOptions;
-using ::datacom::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 
 // Offsets in a ring's file.
@@ -189,4 +179,4 @@ TEST(StoreTest, AnInvalidCursorAndAnInvalidSessionFileAreRefused) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::testing

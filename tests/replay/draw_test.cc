@@ -5,18 +5,9 @@
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
 
-namespace datacom {
+namespace datacom::testing {
 namespace {
 
-using ::datacom::testing::Client;
-using ::datacom::testing::MakeChunk;
-using ::datacom::testing::MemberOf;
-using ::datacom::testing::MustOpen;
-using ::datacom::testing::SimpleRows;
-using ::datacom::testing::SmallExperiment;
-using ::datacom::testing::SmallSchema;
-using ::datacom::testing::TemporaryFolder;
-using ::datacom::testing::TestRow;
 using ::testing::HasSubstr;
 
 class StoreDrawTest : public ::testing::Test {
@@ -258,4 +249,4 @@ TEST(StoreTest, ALearnerResumedFromTheOlderCheckpointFindsItsRows) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::testing
