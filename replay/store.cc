@@ -93,11 +93,14 @@ absl::Status Store::Recover() {
     }
     members_.push_back(std::move(table));
   }
+  // A loss of power may keep any name that is not synced: the file of credit must not outlive the rings.
+  if (!known) RETURN_IF_ERROR(SyncFile(options_.folder));
   rejected_.assign(members, 0);
   duplicates_.assign(members, 0);
   ASSIGN_OR_RETURN(sessions_,
                    SessionTable::Open({options_.folder, options_.run_id, members, options_.experiment.run().lockstep(),
                                        sync_, options_.lease, options_.clock}));
+  if (!known) RETURN_IF_ERROR(SyncFile(options_.folder));
   RETURN_IF_ERROR(CheckSessionNumbers());
   std::vector<uint32_t> living;
   for (auto& [number, session] : sessions_->living()) {

@@ -12,6 +12,7 @@
 #include "common/records/append_file.h"
 #include "common/records/checkpoint.h"
 #include "gtest/gtest.h"
+#include "tests/replay/replay_fixture.h"
 
 namespace datacom {
 namespace {
@@ -108,6 +109,14 @@ TEST_F(SyncedFilesTest, ACheckpointIsOnTheDiskOnceItIsSaved) {
       EXPECT_EQ(CertainContent(path), *ReadFile(root() + "/" + path)) << path;
     }
   }
+}
+
+// The learner's first checkpoint needs the rings, and a file of credit without rings means that rows are lost.
+TEST_F(SyncedFilesTest, ANewReplayIsOnTheDiskWithItsNamesBeforeItServes) {
+  ManualClock clock;
+  const auto store = testing::MustOpen(testing::SmallExperiment(2), root() + "/replay", &clock);
+  for (const std::string name : {"member_0.rows", "member_0.failures", "member_1.rows", "member_1.failures", "credit"})
+    EXPECT_NE(CertainInode("replay/" + name), std::nullopt) << name;
 }
 
 }  // namespace
