@@ -164,6 +164,7 @@ void Subscriptions::CancelSlowest(std::vector<std::shared_ptr<Stream>> streams, 
     if (const uint64_t publication = stream->Writes(); publication != UINT64_MAX)
       writing.emplace_back(publication, stream.get());
   }
+  if (writing.size() == 1) return;  // a stream may send one snapshot of any size
   const size_t most = std::min<uint64_t>(count, writing.size());
   std::partial_sort(writing.begin(), writing.begin() + static_cast<std::ptrdiff_t>(most), writing.end());
   for (size_t i = 0; i < most; ++i) writing[i].second->Cancel();

@@ -4,7 +4,7 @@
 // most one chunk in flight. Between two snapshots it turns to the next of its members that has a newer snapshot and
 // takes that member's newest. What is published meanwhile waits in the hub, where the newest replaces the others. So a
 // subscriber that does not read keeps one snapshot alive, which it shares with all streams that send the same one. When
-// replaced snapshots take more than kOutdatedBytes, the streams that have sent the oldest for longest are cancelled;
+// replaced snapshots of several streams take more than kOutdatedBytes, those that have sent the oldest are cancelled;
 // a subscriber whose stream is cancelled may subscribe again. Thread-safe.
 #ifndef DATACOM_LEARNER_SUBSCRIPTIONS_H_
 #define DATACOM_LEARNER_SUBSCRIPTIONS_H_
