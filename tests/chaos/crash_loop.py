@@ -39,8 +39,8 @@ NOT_THE_LEARNERS = ("replay", "cluster", "logs")  # in the run's folder
 TESTS = os.path.join(os.path.dirname(BIN), "tests")
 # Failpoints and about how often a run passes them. `trainer` passes once per update, `records.*cut` once per start of the learner.
 FAILPOINTS = {"file.written": 60, "file.renamed": 60, "ring.records": 400, "ring.cursor": 400, "table.rows": 60, "table.failures": 200,
-              "store.rows": 200, "store.credit": 200, "group.rows": 200, "group.cursors": 200, "group.credit": 200, "trainer.episodes": 600, "trainer.announced": 600, "records.flushed": 14,
-              "records.uncut": 2, "records.cut": 2, "checkpoint.replaced": 16, "checkpoint.renamed": 16}
+              "store.rows": 200, "store.credit": 200, "group.rows": 200, "group.cursors": 200, "group.credit": 200,
+              "trainer.episodes": 600, "trainer.announced": 600, "records.flushed": 14, "records.uncut": 2, "records.cut": 2, "checkpoint.replaced": 16, "checkpoint.renamed": 16}
 ERRORS = ("msync EIO", "msync ENOSPC", "fsync EIO", "fsync ENOSPC", "rename EIO", "rename ENOSPC", "write ENOSPC\nfallocate ENOSPC\nfsync ENOSPC")
 PLAYING = set()  # the rounds that run
 
