@@ -1,8 +1,10 @@
 #include "learner/algorithm_setup.h"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/machine.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
@@ -61,7 +63,14 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
   config.policy_warmup = Schedule::Of(resolved).UpdatesAt(resolved.schedule().policy_warmup());
   config.device = resolved.learner().device();
   const int threads = ThreadsOf(resolved);
-  if (threads > 1) config.team = std::make_shared<Team>(threads, resolved.learner().pin_threads());
+  if (threads > 1) {
+    try {
+      config.team = std::make_shared<Team>(threads, resolved.learner().pin_threads());
+    } catch (const std::system_error& error) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("cannot start the ", threads, " threads of learner.threads: ", error.what()));
+    }
+  }
   return config;
 }
 

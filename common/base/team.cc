@@ -84,16 +84,25 @@ class Team::Busy {
 
 Team::Team(int threads, bool pin) : threads_(std::max(threads, 1)), workers_(new Worker[threads_]) {
   const std::vector<int> processors = pin ? Processors() : std::vector<int>();
-  for (int i = 1; i < threads_; ++i) {
-    const int processor = processors.empty() ? -1 : processors[i % processors.size()];
-    workers_[i].thread = std::thread([this, i, processor] { Loop(i, processor); });
+  try {
+    for (int i = 1; i < threads_; ++i) {
+      const int processor = processors.empty() ? -1 : processors[i % processors.size()];
+      workers_[i].thread = std::thread([this, i, processor] { Loop(i, processor); });
+    }
+  } catch (...) {
+    Stop();
+    throw;
   }
 }
 
-Team::~Team() {
+Team::~Team() { Stop(); }
+
+void Team::Stop() {
   stop_ = true;
   Wake(/*everyone=*/true);
-  for (int i = 1; i < threads_; ++i) workers_[i].thread.join();
+  for (int i = 1; i < threads_; ++i) {
+    if (workers_[i].thread.joinable()) workers_[i].thread.join();
+  }
 }
 
 Team::Times Team::times() const {
@@ -125,7 +134,8 @@ void Team::RunOnWorkers(int count, const Work& work) {
   if (count > 1) Wake(/*everyone=*/true);
   RunRound(0);
   for (Spin spin; round_unfinished_.load(std::memory_order_acquire) != 0;) {
-    if (Help(0)) {
+    if (Offer* const offer = OpenOffer(0); offer != nullptr) {
+      Help(0, offer);
       spin = Spin();
     } else if (!spin.Again()) {
       WaitForZero(round_unfinished_);
@@ -151,15 +161,9 @@ void Team::RunRound(int index) {
 }
 
 void Team::RunShared(int count, const Work& work) {
-  std::unique_lock<std::mutex> lock(outside_mutex_, std::defer_lock);
-  Offer* offer = &outside_;
-  if (current_team == this) {
-    offer = &workers_[current_index].offer;
-  } else if (!lock.try_lock()) {
-    offer = nullptr;
-  }
   // A thread has one offer at a time. What it shares inside of that, it does itself.
-  if (threads_ == 1 || count <= 1 || count > kMostShared || offer == nullptr || offer->open) {
+  Offer* const offer = current_team == this ? &workers_[current_index].offer : &outside_;
+  if (threads_ == 1 || count <= 1 || count > kMostShared || offer->taken.exchange(true, std::memory_order_acquire)) {
     for (int i = 0; i < count; ++i) work.call(work.body, i);
     return;
   }
@@ -167,13 +171,12 @@ void Team::RunShared(int count, const Work& work) {
 }
 
 void Team::Divide(int count, const Work& work, Offer* offer) {
-  offer->open = true;
   offer->call.store(work.call, std::memory_order_relaxed);
   offer->body.store(work.body, std::memory_order_relaxed);
   offer->unfinished.store(count, std::memory_order_relaxed);
   const uint64_t generation = (offer->claim.load(std::memory_order_relaxed) >> 32) + 1;
   offer->claim.store(generation << 32 | static_cast<uint64_t>(count) << 16);
-  if (spinning_.load() == 0) Wake(/*everyone=*/false);
+  if (spinning_.load() < count - 1) Wake(/*everyone=*/count > 2);
   while (RunClaimed(offer)) {
   }
   if (offer->unfinished.load(std::memory_order_acquire) != 0) {
@@ -181,8 +184,9 @@ void Team::Divide(int count, const Work& work, Offer* offer) {
     WaitForZero(offer->unfinished);
     if (current_team == this) workers_[current_index].waited_ns += Nanoseconds(begin);
   }
-  offer->open = false;
-  if (offer->error != nullptr) std::rethrow_exception(std::exchange(offer->error, nullptr));
+  const std::exception_ptr error = std::exchange(offer->error, nullptr);
+  offer->taken.store(false, std::memory_order_release);
+  if (error != nullptr) std::rethrow_exception(error);
 }
 
 bool Team::RunClaimed(Offer* offer) {
@@ -205,18 +209,22 @@ bool Team::RunClaimed(Offer* offer) {
   }
 }
 
-bool Team::Help(int index) {
-  const auto is_open = [](const Offer& offer) {
-    const uint64_t claim = offer.claim.load(std::memory_order_relaxed);
-    return (claim & 0xffff) < (claim >> 16 & 0xffff);
-  };
+Team::Offer* Team::OpenOffer(int index) {
   for (int i = 0; i <= threads_; ++i) {
     Offer* const offer = i == 0 ? &outside_ : &workers_[(index + i) % threads_].offer;
-    if (!is_open(*offer)) continue;
-    const Busy busy(&workers_[index]);
-    if (RunClaimed(offer)) return true;
+    const uint64_t claim = offer->claim.load(std::memory_order_relaxed);
+    if ((claim & 0xffff) < (claim >> 16 & 0xffff)) return offer;
   }
-  return false;
+  return nullptr;
+}
+
+void Team::Help(int index, Offer* offer) {
+  if (round_unfinished_.load(std::memory_order_relaxed) == 0) {  // busy_ns counts rounds alone
+    RunClaimed(offer);
+    return;
+  }
+  const Busy busy(&workers_[index]);
+  RunClaimed(offer);
 }
 
 void Team::Sleep(uint32_t seen_round, const Worker& worker) {
@@ -249,7 +257,10 @@ void Team::Loop(int index, int processor) {
         RunRound(index);
         ++spinning_;
         spin = Spin();
-      } else if (Help(index)) {
+      } else if (Offer* const offer = OpenOffer(index); offer != nullptr) {
+        --spinning_;
+        Help(index, offer);
+        ++spinning_;
         spin = Spin();
       } else if (!spin.Again()) {
         break;

@@ -25,6 +25,7 @@ class Team {
 
   // pin: worker i stays on the i-th processor that this process may use. Worker 0 is not pinned, because the threads
   // that it starts would stay there, too.
+  // Throws std::system_error if the system allows no further thread.
   explicit Team(int threads, bool pin = false);
   ~Team();
   Team(const Team&) = delete;
@@ -42,7 +43,7 @@ class Team {
     RunShared(count, WorkOf(body));
   }
 
-  // Seconds since the start. rounds: in OnWorkers; busy: of all workers with the work of OnWorkers and Share.
+  // Seconds since the start. rounds: in OnWorkers; busy: of all workers with work, during rounds.
   struct Times {
     double rounds = 0, busy = 0;
   };
@@ -64,8 +65,8 @@ class Team {
     std::atomic<void (*)(const void*, int)> call{nullptr};
     std::atomic<const void*> body{nullptr};
     std::atomic<int> unfinished{0};
-    bool open = false;         // read and written by the offering thread alone
-    std::exception_ptr error;  // guarded by errors_
+    std::atomic<bool> taken{false};  // by the thread that offers its work here
+    std::exception_ptr error;        // guarded by errors_
   };
   struct alignas(64) Worker {
     std::atomic<uint32_t> round{0};  // the newest round that has work for this worker
@@ -82,14 +83,15 @@ class Team {
   void Loop(int index, int processor);
   void RunRound(int index);
   bool RunClaimed(Offer* offer);  // false: nothing was left to claim
-  bool Help(int index);           // the same, of any offer
+  Offer* OpenOffer(int index);    // that worker `index` may help with; null: there is none
+  void Help(int index, Offer* offer);
+  void Stop();
   void Sleep(uint32_t seen_round, const Worker& worker);
   void Wake(bool everyone);
 
   const int threads_;
   std::unique_ptr<Worker[]> workers_;
   Offer outside_;                   // of threads that are not workers
-  std::mutex outside_mutex_;        // held by the thread that offers
   Work round_work_;                 // written before a worker's `round`
   uint32_t round_ = 0;              // of worker 0
   std::exception_ptr round_error_;  // guarded by errors_

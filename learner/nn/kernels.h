@@ -6,11 +6,12 @@
 // The kernels of one loss are a KernelGroup, declared beside its algorithm (learner/algorithms/*_kernels.h). It has a
 // form for each backend (*_cpu.cc, *_torch.cc), which registers itself (forms.h).
 //
-// Not thread-safe, except inside Each and Together. On the CPU only Allocate and New* allocate, and each thread once
+// Not thread-safe, except inside Each, Together and Ranges. On the CPU only Allocate and New* allocate, and each thread once
 // its scratch memory. The views say which members a call works on; members never mix.
 #ifndef DATACOM_LEARNER_NN_KERNELS_H_
 #define DATACOM_LEARNER_NN_KERNELS_H_
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -56,7 +57,7 @@ class Kernels : public Memory, public Perceptrons, public Optimisers, public Und
   // differ, so no number may depend on where they begin.
   template <class Body>
   void Ranges(int size, const Body& body) {
-    const int ranges = RangeCount();
+    const int ranges = std::min(RangeCount(), size);
     Each(ranges, [&](int i) {
       const int first = size * i / ranges;
       body(first, size * (i + 1) / ranges - first);

@@ -1,10 +1,14 @@
 // A team of threads: who does which work, how often, and what happens to exceptions.
 #include "common/base/team.h"
 
+#include <sys/resource.h>
+
 #include <atomic>
+#include <cstdlib>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -12,6 +16,12 @@
 
 namespace datacom {
 namespace {
+
+void Spend(std::chrono::microseconds time) {
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
 
 TEST(Team, CallsWorkOnceForEachIndex) {
   for (const int threads : {1, 2, 3, 8}) {
@@ -103,16 +113,71 @@ TEST(Team, ThrowsAnExceptionOfTheWorkAfterAllOfItIsDone) {
 
 TEST(Team, MeasuresTheTimeOfRoundsAndOfItsWorkers) {
   Team team(2);
-  const auto spend = [](std::chrono::milliseconds time) {
-    const auto end = std::chrono::steady_clock::now() + time;
-    while (std::chrono::steady_clock::now() < end) {
-    }
-  };
-  team.OnWorkers(2, [&](int i) { spend(std::chrono::milliseconds(i == 0 ? 4 : 8)); });
+  team.OnWorkers(2, [&](int i) { Spend(std::chrono::milliseconds(i == 0 ? 4 : 8)); });
   const Team::Times times = team.times();
   EXPECT_GE(times.rounds, 0.008);
   EXPECT_GE(times.busy, 0.012);
   EXPECT_LE(times.busy, 2 * times.rounds);
+  team.Share(2, [&](int) { Spend(std::chrono::milliseconds(30)); });
+  EXPECT_EQ(team.times().busy, times.busy) << "work outside of rounds does not count";
+}
+
+TEST(Team, AllSleepingWorkersWakeForWorkOfManyParts) {
+  Team team(3);
+  for (int round = 0; round < 20; ++round) {
+    Spend(4 * Team::kSpin);
+    std::atomic<int> started{0};
+    team.Share(3, [&](int) {  // each part waits for the others
+      ++started;
+      while (started != 3) std::this_thread::yield();
+    });
+    EXPECT_EQ(started, 3);
+  }
+}
+
+TEST(Team, AWorkerWakesWhileAnotherHelpsSomeoneElse) {
+  Team team(3);
+  std::atomic<int> outside{0}, inside{0};
+  std::atomic<bool> done{false};
+  std::thread other([&] {  // keeps itself and one worker busy
+    team.Share(2, [&](int) {
+      ++outside;
+      while (!done) std::this_thread::yield();
+    });
+  });
+  while (outside != 2) std::this_thread::yield();
+  Spend(4 * Team::kSpin);  // the third worker falls asleep
+  team.OnWorkers(1, [&](int) {
+    team.Share(2, [&](int) {
+      ++inside;
+      while (inside != 2) std::this_thread::yield();
+    });
+  });
+  EXPECT_EQ(inside, 2);
+  done = true;
+  other.join();
+}
+
+TEST(Team, AThreadOutsideSharesWorkInsideOfItsSharedWork) {
+  Team team(2);
+  std::atomic<int> sum{0};
+  team.Share(3, [&](int i) { team.Share(3, [&](int j) { sum += 3 * i + j; }); });
+  EXPECT_EQ(sum, 36);
+}
+
+// In a child process, because its address space is limited.
+TEST(TeamDeathTest, AThreadThatCannotStartIsAnException) {
+  const auto start = [] {
+    const rlimit limit{256 << 20, 256 << 20};
+    setrlimit(RLIMIT_AS, &limit);
+    try {
+      Team team(1024);
+    } catch (const std::system_error&) {
+      std::_Exit(7);
+    }
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(start(), ::testing::ExitedWithCode(7), "");
 }
 
 TEST(Share, WithoutATeamGoesInOrderOnThisThread) {
