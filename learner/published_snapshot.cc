@@ -17,9 +17,9 @@ grpc::ByteBuffer Encode(const v1::SnapshotChunk& chunk) {
   return buffer;
 }
 
-std::vector<grpc::ByteBuffer> Encode(const Snapshot& snapshot, v1::ArrayEncoding encoding) {
+std::vector<grpc::ByteBuffer> Encode(const Snapshot& snapshot) {
   std::string data;
-  v1::SnapshotManifest manifest = MakeManifest(snapshot, &data, encoding);
+  v1::SnapshotManifest manifest = MakeManifest(snapshot, &data);
   std::vector<grpc::ByteBuffer> chunks;
   for (size_t begin = 0; begin == 0 || begin < data.size(); begin += kSnapshotChunkBytes) {
     v1::SnapshotChunk chunk;
@@ -33,23 +33,13 @@ std::vector<grpc::ByteBuffer> Encode(const Snapshot& snapshot, v1::ArrayEncoding
 
 }  // namespace
 
-PublishedSnapshot::PublishedSnapshot(Snapshot snapshot, v1::ArrayEncoding encoding)
-    : snapshot_(std::move(snapshot)), encoding_(encoding) {
+PublishedSnapshot::PublishedSnapshot(Snapshot snapshot) : snapshot_(std::move(snapshot)) {
   for (const NamedArray& array : snapshot_.arrays) bytes_ += static_cast<int64_t>(array.values.size() * sizeof(float));
-}
-
-PublishedSnapshot::~PublishedSnapshot() {
-  if (outdated_ != nullptr) *outdated_ -= bytes_;
-}
-
-void PublishedSnapshot::CountIn(std::shared_ptr<std::atomic<int64_t>> outdated) const {
-  outdated_ = std::move(outdated);
-  *outdated_ += bytes_;
 }
 
 const std::vector<grpc::ByteBuffer>& PublishedSnapshot::chunks() const {
   std::call_once(encode_once_, [this] {
-    chunks_ = Encode(snapshot_, encoding_);
+    chunks_ = Encode(snapshot_);
     snapshot_.arrays.clear();
     snapshot_.arrays.shrink_to_fit();
   });

@@ -3,7 +3,6 @@
 #ifndef DATACOM_LEARNER_PUBLISHED_SNAPSHOT_H_
 #define DATACOM_LEARNER_PUBLISHED_SNAPSHOT_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -11,30 +10,25 @@
 #include <vector>
 
 #include "common/nn/snapshot.h"
-#include "datacom/v1/learner.pb.h"
 #include "grpcpp/grpcpp.h"
 
 namespace datacom::learner {
 
 class PublishedSnapshot {
  public:
-  explicit PublishedSnapshot(Snapshot snapshot, v1::ArrayEncoding encoding = v1::FLOAT32);
-  ~PublishedSnapshot();
+  explicit PublishedSnapshot(Snapshot snapshot);
+  uint32_t member() const { return snapshot_.member; }
   const SnapshotVersion& version() const { return snapshot_.version; }
+  int64_t bytes() const { return bytes_; }  // of its arrays
   // The whole snapshot as encoded SnapshotChunk messages with at most kSnapshotChunkBytes of data each. The first call
   // encodes it and drops the arrays; other callers wait for that call. The chunks live as long as this object.
   const std::vector<grpc::ByteBuffer>& chunks() const;
-  // From now on until its end this object's bytes count in `outdated`, because only streams still hold it. Called at
-  // most once.
-  void CountIn(std::shared_ptr<std::atomic<int64_t>> outdated) const;
 
  private:
   mutable Snapshot snapshot_;  // without arrays once it is encoded
-  const v1::ArrayEncoding encoding_;
-  int64_t bytes_ = 0;  // of the arrays
+  int64_t bytes_ = 0;
   mutable std::once_flag encode_once_;
   mutable std::vector<grpc::ByteBuffer> chunks_;
-  mutable std::shared_ptr<std::atomic<int64_t>> outdated_;
 };
 
 using PublishedPtr = std::shared_ptr<const PublishedSnapshot>;

@@ -40,7 +40,7 @@ v1::LearnerInfo InitialInfo(const RunIdentity& run) {
 }  // namespace
 
 ServedState::ServedState(const RunIdentity& run, const std::string& run_dir, const Clock& clock)
-    : snapshots(run.experiment.members_size(), v1::FLOAT32),
+    : snapshots(run.experiment.members_size()),
       policies(run_dir + "/policies"),
       evaluations(EvaluationOptions(run, clock)),
       status(InitialInfo(run), &clock) {}

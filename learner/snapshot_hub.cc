@@ -7,14 +7,11 @@ namespace datacom::learner {
 
 void SnapshotHub::Publish(Snapshot snapshot) {
   const uint32_t member = snapshot.member;
-  PublishedPtr published = std::make_shared<const PublishedSnapshot>(std::move(snapshot), encoding_);
-  {
-    MutexLock lock(&mutex_);
-    std::swap(latest_[member].snapshot, published);
-    latest_[member].number = ++published_;
-    changed_.NotifyAll();
-  }
-  if (published != nullptr) published->CountIn(outdated_);  // the replaced one
+  PublishedPtr published = std::make_shared<const PublishedSnapshot>(std::move(snapshot));
+  MutexLock lock(&mutex_);
+  std::swap(latest_[member].snapshot, published);  // the replaced one is freed after the lock is released
+  latest_[member].number = ++published_;
+  changed_.NotifyAll();
 }
 
 PublishedPtr SnapshotHub::Latest(uint32_t member) const {

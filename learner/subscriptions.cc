@@ -1,6 +1,5 @@
 #include "learner/subscriptions.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -62,10 +61,11 @@ class Subscriptions::Stream final : public Reactor {
   }
   void OnDone() override { owner_.Remove(this); }  // may destroy this
 
-  // The publication that is being written; UINT64_MAX: none is, or the stream ends.
-  uint64_t Writes() {
+  // What is being written and the number of its publication; null: nothing is, or the stream ends.
+  std::pair<PublishedPtr, uint64_t> Writes() {
     MutexLock lock(&mutex_);
-    return writing_ && !left_ && !finished_ ? publication_ : UINT64_MAX;
+    if (!writing_ || left_ || finished_) return {nullptr, 0};
+    return {snapshot_, publication_};
   }
   // Breaks off the write and ends the stream.
   void Cancel() {
@@ -145,7 +145,6 @@ int Subscriptions::count() const {
 void Subscriptions::WakeStreams() {
   uint64_t seen = 0;
   for (bool open = true; open;) {
-    const uint64_t before = seen;
     open = hub_.WaitForPublication(&seen);  // once closed, streams are woken a last time, to end
     std::vector<std::shared_ptr<Stream>> streams;
     {
@@ -153,21 +152,30 @@ void Subscriptions::WakeStreams() {
       for (const auto& [key, stream] : streams_) streams.push_back(stream);
     }
     for (const auto& stream : streams) stream->Advance();
-    CancelSlowest(std::move(streams), seen - before);
+    CancelSlowest(streams);
   }
 }
 
-void Subscriptions::CancelSlowest(std::vector<std::shared_ptr<Stream>> streams, uint64_t count) {
-  if (hub_.outdated_bytes() <= kOutdatedBytes) return;
-  std::vector<std::pair<uint64_t, Stream*>> writing;
+void Subscriptions::CancelSlowest(const std::vector<std::shared_ptr<Stream>>& streams) {
+  struct Senders {  // of one snapshot
+    int64_t bytes = 0;
+    std::vector<Stream*> streams;
+  };
+  std::map<uint64_t, Senders> outdated;  // by publication: the oldest first
+  int64_t total = 0;
   for (const auto& stream : streams) {
-    if (const uint64_t publication = stream->Writes(); publication != UINT64_MAX)
-      writing.emplace_back(publication, stream.get());
+    const auto [snapshot, publication] = stream->Writes();
+    if (snapshot == nullptr || hub_.Latest(snapshot->member()) == snapshot) continue;
+    Senders& senders = outdated[publication];
+    if (senders.streams.empty()) total += senders.bytes = snapshot->bytes();
+    senders.streams.push_back(stream.get());
   }
-  if (writing.size() == 1) return;  // a stream may send one snapshot of any size
-  const size_t most = std::min<uint64_t>(count, writing.size());
-  std::partial_sort(writing.begin(), writing.begin() + static_cast<std::ptrdiff_t>(most), writing.end());
-  for (size_t i = 0; i < most; ++i) writing[i].second->Cancel();
+  while (total > kOutdatedBytes && outdated.size() > 1) {
+    const auto oldest = outdated.begin();
+    for (Stream* stream : oldest->second.streams) stream->Cancel();
+    total -= oldest->second.bytes;
+    outdated.erase(oldest);
+  }
 }
 
 void Subscriptions::Remove(Stream* stream) {

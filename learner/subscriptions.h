@@ -3,9 +3,10 @@
 // No stream holds a thread. One thread for all of them waits for publications and wakes the streams. Each stream has at
 // most one chunk in flight. Between two snapshots it turns to the next of its members that has a newer snapshot and
 // takes that member's newest. What is published meanwhile waits in the hub, where the newest replaces the others. So a
-// subscriber that does not read keeps one snapshot alive, which it shares with all streams that send the same one. When
-// replaced snapshots of several streams take more than kOutdatedBytes, those that have sent the oldest are cancelled;
-// a subscriber whose stream is cancelled may subscribe again. Thread-safe.
+// subscriber that does not read keeps one snapshot alive, which it shares with all streams that send the same one.
+// While the replaced snapshots that streams still send take more than kOutdatedBytes, all streams that send the oldest
+// of them are cancelled; one replaced snapshot may have any size. A subscriber whose stream is cancelled may subscribe
+// again. Thread-safe.
 #ifndef DATACOM_LEARNER_SUBSCRIPTIONS_H_
 #define DATACOM_LEARNER_SUBSCRIPTIONS_H_
 
@@ -18,6 +19,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/mutex.h"
+#include "datacom/v1/learner.pb.h"
 #include "grpcpp/grpcpp.h"
 #include "learner/snapshot_hub.h"
 
@@ -41,8 +43,8 @@ class Subscriptions {
  private:
   class Stream;
   void WakeStreams();
-  // Cancels up to `count` streams whose snapshots are the oldest, while there is too much outdated.
-  void CancelSlowest(std::vector<std::shared_ptr<Stream>> streams, uint64_t count);
+  // Cancels the streams that send the oldest snapshots until the others keep at most kOutdatedBytes alive.
+  void CancelSlowest(const std::vector<std::shared_ptr<Stream>>& streams);
   void Remove(Stream* stream);
 
   SnapshotHub& hub_;
