@@ -58,7 +58,8 @@ struct UndoRange {
   std::vector<Steps> steps;
 };
 
-// Throws std::invalid_argument if the state was saved by another algorithm or population than `expected`.
+// Throws std::invalid_argument, which names the entry, unless `state` has the signature, entries and sizes of
+// `expected`.
 void CheckState(const State& expected, const State& state);
 
 class Population : public Algorithm {

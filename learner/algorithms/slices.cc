@@ -88,16 +88,12 @@ ActingParameters Slices::GetActingParameters(int member) const {
   return place.algorithm->GetActingParameters(place.member);
 }
 
-bool Slices::IsShared(const std::string& entry) const {
-  const std::vector<std::string> shared = shared_entries();
-  return std::binary_search(shared.begin(), shared.end(), entry);
-}
-
 State Slices::Save() const {
+  const std::vector<std::string> shared = shared_entries();
   State state = slices_.front().algorithm->Save();
   for (size_t i = 1; i < slices_.size(); ++i) {
     for (const auto& [name, bytes] : slices_[i].algorithm->Save()) {
-      if (!IsShared(name)) state[name] += bytes;
+      if (!std::binary_search(shared.begin(), shared.end(), name)) state[name] += bytes;
     }
   }
   return state;
@@ -105,11 +101,13 @@ State Slices::Save() const {
 
 void Slices::Load(const State& state) {
   CheckState(Save(), state);
+  const std::vector<std::string> shared = shared_entries();
   Each([&](const Slice& slice) {
     State part;
     for (const auto& [name, bytes] : state) {
       const size_t size = bytes.size() / members_;
-      part[name] = IsShared(name) ? bytes : bytes.substr(slice.first * size, slice.count * size);
+      const bool whole = std::binary_search(shared.begin(), shared.end(), name);
+      part[name] = whole ? bytes : bytes.substr(slice.first * size, slice.count * size);
     }
     slice.algorithm->Load(part);
   });

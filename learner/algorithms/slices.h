@@ -52,7 +52,6 @@ class Slices : public Algorithm {
   void Each(const Body& body) const {
     team_->OnWorkers(static_cast<int>(slices_.size()), [&](int i) { body(slices_[i]); });
   }
-  bool IsShared(const std::string& entry) const;
 
   const std::shared_ptr<Team> team_;
   const int members_;

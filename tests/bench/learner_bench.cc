@@ -4,7 +4,8 @@
 // of it that an update reaches: the floor's operations in the time of the update.
 //
 //   datacom-bench-learner [--seconds S] [--device cpu|cuda] [--kernels auto|fused|tensor] [--members M] [--only TEXT]
-//   datacom-bench-learner --threads 1,2 [--seconds S]      scaling over threads alone (learner_scaling.h)
+//   datacom-bench-learner --threads 1,2 [--seconds S] [--members M]    scaling over threads alone (learner_scaling.h)
+//   datacom-bench-learner --unchanged N                    bytes of a snapshot that N updates leave as they were
 //
 // One line per measurement on standard error, JSON on standard output.
 // value: member updates per second; floor: the rate of the products alone; ratio: time over the floor's time. Times are
@@ -180,26 +181,30 @@ class Floor {
 struct Options {
   std::string device = "cpu", kernels = "auto", only;  // only: measure the names that contain it
   double seconds = 2;
-  std::vector<int> members{1, 8, 32};
-  std::vector<int> threads;  // measure how updates scale over threads, and nothing else
+  std::vector<int> members;  // empty: 1, 8 and 32
+  std::vector<int> threads;  // not empty: measure how updates scale over threads, and nothing else
+  int unchanged = 0;         // updates; > 0: print what they leave of a snapshot, and nothing else
 };
 
 std::string NameOf(const std::string& algorithm, const Shape& shape, int members) {
   return "learner/" + algorithm + "/" + shape.name + "/M=" + std::to_string(members);
 }
 
-// Bytes of a snapshot whose array 16 further updates, the publish_period of clusters, leave as it was.
-void PrintUnchanged(const std::string& name, const Batch& batch, Algorithm* learner) {
+// The bytes of a snapshot in arrays that `updates` updates leave as they were.
+void PrintUnchanged(const std::string& algorithm, const Shape& shape, int updates) {
+  const AlgorithmConfig config = ConfigOf(algorithm, shape, 1);
+  const std::unique_ptr<Algorithm> learner = MakeAlgorithm(config);
+  const Batch batch = RandomBatch(config);
   const ActingParameters before = learner->GetActingParameters(0);
-  for (int i = 0; i < 16; ++i) learner->Update(batch);
+  for (int i = 0; i < updates; ++i) learner->Update(batch);
   const ActingParameters after = learner->GetActingParameters(0);
   size_t all = 0, unchanged = 0;
   for (size_t i = 0; i < after.arrays.size(); ++i) {
     all += 4 * after.arrays[i].values.size();
     if (after.arrays[i].values == before.arrays[i].values) unchanged += 4 * after.arrays[i].values.size();
   }
-  std::fprintf(stderr, "%-34s of %zu bytes of a snapshot %zu are unchanged after 16 updates\n", name.c_str(), all,
-               unchanged);
+  std::printf("%-20s of %zu bytes of a snapshot %zu are unchanged after %d updates\n", algorithm.c_str(), all,
+              unchanged, updates);
 }
 
 Result Measure(const std::string& algorithm, const Shape& shape, int members, const Options& options) {
@@ -225,7 +230,6 @@ Result Measure(const std::string& algorithm, const Shape& shape, int members, co
   result.update_gflops = floor.flops() / cycle / update * 1e-9;
   std::fprintf(stderr, "%-34s %8.1f us a member update   floor (%zu products) %8.1f us   ratio %.2f   %5.1f GF/s\n",
                result.name.c_str(), update * 1e6, floor.products(), base * 1e6, result.ratio, result.update_gflops);
-  PrintUnchanged(result.name, batch, learner.get());
   return result;
 }
 
@@ -247,11 +251,14 @@ Options Parse(int argc, char** argv) {
       options.members = {std::stoi(value)};
     } else if (flag == "--threads") {
       options.threads = ThreadCounts(value);
+    } else if (flag == "--unchanged") {
+      options.unchanged = std::stoi(value);
     } else if (flag == "--only") {
       options.only = value;
     } else {
-      throw std::invalid_argument("unknown flag '" + flag +
-                                  "'; there are --seconds, --device, --kernels, --members, --threads, --only");
+      throw std::invalid_argument(
+          "unknown flag '" + flag +
+          "'; there are --seconds, --device, --kernels, --members, --threads, --only, --unchanged");
     }
   }
   return options;
@@ -297,15 +304,20 @@ int Main(int argc, char** argv) {
   const Options options = Parse(argc, argv);
   UseOneBlasThread();
   if (!options.threads.empty()) {
-    PrintJson(MeasureScaling(options.threads, options.seconds));
+    PrintJson(MeasureScaling(options.threads, options.members, options.seconds));
     return 0;
   }
-  const Shape hockey{"obs16", 16, 3, 6}, cartpole{"cartpole", 5, 1, 4}, joined{"obs16+17known", 16, 3, 6, 17};
+  const Shape hockey{"obs16", 16, 3, 6};
+  if (options.unchanged > 0) {
+    for (const std::string& algorithm : AlgorithmNames()) PrintUnchanged(algorithm, hockey, options.unchanged);
+    return 0;
+  }
+  const Shape cartpole{"cartpole", 5, 1, 4}, joined{"obs16+17known", 16, 3, 6, 17};
   const bool cpu = options.device == "cpu";
   double peak = 0;
   std::vector<Result> results;
   const auto measure = [&](const std::string& algorithm, const Shape& shape) {
-    for (int members : options.members) {
+    for (const int members : options.members.empty() ? std::vector<int>{1, 8, 32} : options.members) {
       if (NameOf(algorithm, shape, members).find(options.only) == std::string::npos) continue;
       results.push_back(Measure(algorithm, shape, members, options));
       if (cpu) peak = std::max(peak, PeakGflops());

@@ -1,15 +1,16 @@
 #include "tests/bench/learner_scaling.h"
 
+#include <atomic>
 #include <cstdio>
 #include <ctime>
 #include <memory>
 #include <sstream>
 #include <stdexcept>
+#include <thread>
 
 namespace datacom::learner {
 namespace {
 
-constexpr int kMembers[] = {1, 2, 8, 32};
 constexpr int kProjected = 64;
 
 double ProcessorSeconds() {
@@ -80,6 +81,32 @@ Overhead MeasureOverhead(int threads) {
   return {Median(rounds), Median(forks) - kPart};
 }
 
+// How long a cache line travels from one processor to another: half of the time in which a value goes to another thread
+// and back. The median of 20 measurements. Virtual machines may move processors, so that this changes between runs.
+double LineSeconds() {
+  constexpr int kTurns = 10'000;
+  std::vector<double> times;
+  for (int i = 0; i < 20; ++i) {
+    std::atomic<int> turn{0};
+    std::thread other([&] {
+      for (int mine = 1; mine <= 2 * kTurns; mine += 2) {
+        while (turn.load(std::memory_order_acquire) != mine) {
+        }
+        turn.store(mine + 1, std::memory_order_release);
+      }
+    });
+    times.push_back(Seconds([&] {
+      for (int mine = 0; mine < 2 * kTurns; mine += 2) {
+        turn.store(mine + 1, std::memory_order_release);
+        while (turn.load(std::memory_order_acquire) != mine + 2) {
+        }
+      }
+    }));
+    other.join();
+  }
+  return Median(times) / (2 * kTurns);
+}
+
 void Forget(Case* measured) {
   measured->times.clear();
   measured->processor = 0;
@@ -123,12 +150,13 @@ std::vector<int> ThreadCounts(const std::string& text) {
   return counts;
 }
 
-std::vector<Result> MeasureScaling(const std::vector<int>& threads, double seconds) {
+std::vector<Result> MeasureScaling(const std::vector<int>& threads, std::vector<int> populations, double seconds) {
+  if (populations.empty()) populations = {1, 2, 8, 32};
   std::vector<Result> results;
   std::fprintf(stderr, "members threads   us/member us processor  speedup efficiency   wait\n");
   std::vector<Case> two;  // the cases on the second number of threads, and the time of one thread
   std::vector<double> alone;
-  for (const int members : kMembers) {
+  for (const int members : populations) {
     const AlgorithmConfig config = ConfigOf("datacom", {"obs16", 16, 3, 6}, members);
     const Batch batch = RandomBatch(config);
     std::vector<Case> cases;
@@ -149,6 +177,9 @@ std::vector<Result> MeasureScaling(const std::vector<int>& threads, double secon
     if (cases.size() > 1) two.push_back(std::move(cases[1])), alone.push_back(one_thread);
   }
   if (two.empty()) return results;
+  const double line = LineSeconds();
+  std::fprintf(stderr, "a cache line from one processor to another: %.0f ns\n", line * 1e9);
+  results.push_back({"learner/threads/cache_line", line * 1e9, 0, 0, "ns"});
   const Overhead overhead = MeasureOverhead(two.front().threads);
   std::fprintf(stderr, "an empty round of %d threads: %.2f us; a fork and join: %.2f us\n", two.front().threads,
                overhead.round * 1e6, overhead.fork * 1e6);

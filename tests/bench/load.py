@@ -6,8 +6,7 @@ usage: tests/bench/load.py [--datacom build/release/bin/datacom] [--actors 200] 
 Trains SAC with small nets on CartPole with `datacom train --actors N`, so every session is a real actor process with its
 own connections. When all actors are connected, it compares the metrics of all processes at the start and at the end of a
 window. Fairness is the rows of the busiest over those of the idlest actor in the window: every actor has the same
-demand. With several members an actor may serve only some of them, and fairness compares actors of the same members; the
-table shows the worst. The actors share the machine with the learner, so rows per second is a figure of the whole.
+demand. With several members each actor serves some of them, and the figure compares all actors. The actors share the machine with the learner, so rows per second is a figure of the whole.
 """
 import argparse
 import json

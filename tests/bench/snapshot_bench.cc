@@ -1,14 +1,13 @@
 // What snapshots cost on the network, and what half precision does to the actions.
 //
 //   datacom-bench-snapshots bytes            bytes of the messages that one actor receives when every member is
-//   published
-//                                            once, from a real learner's service over loopback: all members for every
-//                                            actor, and the members that the replay's division gives it (mean and
-//                                            largest over the actors); with the size of a float16 snapshot, too
+//                                            published once, from a real learner's service over loopback: all members
+//                                            for every actor, and the members that the replay's division gives it (mean
+//                                            and largest over the actors); with the size of a float16 snapshot, too
 //   datacom-bench-snapshots half FILE STEPS  for each snapshot in FILE (policies/epoch_NNNN.snapshot of a run): plays
 //                                            STEPS steps with the float32 policy; in every state compares its executed
-//                                            action, k and CVaR with those of the policy rounded to float16 and to
-//                                            bfloat16, with the same noise
+//                                            action and k with those of the policy rounded to float16 and to bfloat16,
+//                                            with the same noise
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -115,12 +114,11 @@ class Learner {
   std::shared_ptr<grpc::Channel> channel_;
 };
 
-// Bytes of the messages of one snapshot in float16.
+// Bytes of one snapshot in float16, without the frames of its messages.
 double HalfBytes() {
-  const learner::PublishedSnapshot published(testing::SnapshotOf("air_hockey"), v1::FLOAT16);
-  double bytes = 0;
-  for (const grpc::ByteBuffer& chunk : published.chunks()) bytes += static_cast<double>(chunk.Length());
-  return bytes;
+  std::string data;
+  const v1::SnapshotManifest manifest = MakeManifest(testing::SnapshotOf("air_hockey"), &data, v1::FLOAT16);
+  return static_cast<double>(manifest.ByteSizeLong() + data.size());
 }
 
 void Bytes() {
@@ -181,14 +179,14 @@ struct Policy {
   Policy(const Snapshot& snapshot, const TaskModel& model)
       : rule(Must(MakeActingRule(snapshot, model, 1))), actions(model.spec.action_dim), raw(model.spec.action_dim) {}
   void Act(const ActingInputs& inputs) {
-    rule->Act(1, inputs, actions.data(), {&constraint, &cvar, nullptr, raw.data()});
+    rule->Act(1, inputs, actions.data(), {&constraint, nullptr, nullptr, raw.data()});
     executed = rule->executed() != nullptr ? rule->executed() : actions.data();
   }
   std::unique_ptr<ActingRule> rule;
   std::vector<float> actions, raw;
   const float* executed = nullptr;
-  double constraint = 0, cvar = 0;
-  Differences action_differences, constraint_differences, cvar_differences;
+  double constraint = 0;
+  Differences action_differences, constraint_differences;
 };
 
 void Half(const Snapshot& snapshot, int steps) {
@@ -216,7 +214,6 @@ void Half(const Snapshot& snapshot, int steps) {
         policy->action_differences.Add((policy->executed[i] - exact.executed[i]) / range);
       }
       policy->constraint_differences.Add(policy->constraint - exact.constraint);
-      policy->cvar_differences.Add(policy->cvar - exact.cvar);
     }
     action.assign(exact.executed, exact.executed + model.spec.action_dim);
     const StepResult result = task->Step(action.data(), observation.data());
