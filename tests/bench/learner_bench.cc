@@ -4,8 +4,9 @@
 // of it that an update reaches: the floor's operations in the time of the update.
 //
 //   datacom-bench-learner [--seconds S] [--device cpu|cuda] [--kernels auto|fused|tensor] [--members M] [--only TEXT]
-//   datacom-bench-learner --threads 1,2 [--seconds S] [--members M]    scaling over threads alone (learner_scaling.h)
-//   datacom-bench-learner --unchanged N                    bytes of a snapshot that N updates leave as they were
+//   datacom-bench-learner --threads 1,2 [--seconds S] [--members M] [--only TEXT]    scaling over threads alone
+//   (learner_scaling.h) datacom-bench-learner --unchanged N                    bytes of a snapshot that N updates leave
+//   as they were
 //
 // One line per measurement on standard error, JSON on standard output.
 // value: member updates per second; floor: the rate of the products alone; ratio: time over the floor's time. Times are
@@ -178,6 +179,8 @@ class Floor {
   std::vector<float> scratch_;
 };
 
+const Shape kHockey{"obs16", 16, 3, 6};
+
 struct Options {
   std::string device = "cpu", kernels = "auto", only;  // only: measure the names that contain it
   double seconds = 2;
@@ -264,6 +267,19 @@ Options Parse(int argc, char** argv) {
   return options;
 }
 
+// Without --only: D-ATACOM.
+std::vector<ScalingCase> ScalingCases(const Options& options) {
+  std::vector<ScalingCase> cases;
+  for (const std::string& algorithm : AlgorithmNames()) {
+    for (const int members : options.members.empty() ? std::vector<int>{1, 2, 8, 32} : options.members) {
+      const std::string name = NameOf(algorithm, kHockey, members);
+      if (options.only.empty() ? algorithm == "datacom" : name.find(options.only) != std::string::npos)
+        cases.push_back({algorithm, members});
+    }
+  }
+  return cases;
+}
+
 void PrintJson(const std::vector<Result>& results) {
   std::printf("{\"benchmarks\": [");
   for (size_t i = 0; i < results.size(); ++i) {
@@ -304,12 +320,11 @@ int Main(int argc, char** argv) {
   const Options options = Parse(argc, argv);
   UseOneBlasThread();
   if (!options.threads.empty()) {
-    PrintJson(MeasureScaling(options.threads, options.members, options.seconds));
+    PrintJson(MeasureScaling(options.threads, ScalingCases(options), options.seconds));
     return 0;
   }
-  const Shape hockey{"obs16", 16, 3, 6};
   if (options.unchanged > 0) {
-    for (const std::string& algorithm : AlgorithmNames()) PrintUnchanged(algorithm, hockey, options.unchanged);
+    for (const std::string& algorithm : AlgorithmNames()) PrintUnchanged(algorithm, kHockey, options.unchanged);
     return 0;
   }
   const Shape cartpole{"cartpole", 5, 1, 4}, joined{"obs16+17known", 16, 3, 6, 17};
@@ -324,7 +339,7 @@ int Main(int argc, char** argv) {
     }
   };
   for (const std::string& algorithm : AlgorithmNames()) {
-    for (const Shape& shape : {hockey, cartpole}) measure(algorithm, shape);
+    for (const Shape& shape : {kHockey, cartpole}) measure(algorithm, shape);
   }
   measure("datacom", joined);
   if (cpu) AddPeak(peak, &results);

@@ -113,11 +113,12 @@ void Forget(Case* measured) {
   measured->team_times = {};
 }
 
-void PrintCase(const Case& measured, double one_thread) {
+void PrintCase(const std::string& algorithm, const Case& measured, double one_thread) {
   const double each = measured.members * 1e-6, speedup = one_thread / measured.update();
-  std::fprintf(stderr, "%7d %7d %11.1f %13.1f %8.2f %10.2f %6.1f %%\n", measured.members, measured.threads,
-               measured.update() / each, measured.processor / (each * static_cast<double>(measured.times.size())),
-               speedup, speedup / measured.threads, 100 * measured.wait());
+  std::fprintf(stderr, "%-16s %7d %7d %11.1f %13.1f %8.2f %10.2f %6.1f %%\n", algorithm.c_str(), measured.members,
+               measured.threads, measured.update() / each,
+               measured.processor / (each * static_cast<double>(measured.times.size())), speedup,
+               speedup / measured.threads, 100 * measured.wait());
 }
 
 // A round with as many members for each thread as were measured takes the time of one thread's members, the extra time
@@ -150,14 +151,14 @@ std::vector<int> ThreadCounts(const std::string& text) {
   return counts;
 }
 
-std::vector<Result> MeasureScaling(const std::vector<int>& threads, std::vector<int> populations, double seconds) {
-  if (populations.empty()) populations = {1, 2, 8, 32};
+std::vector<Result> MeasureScaling(const std::vector<int>& threads, const std::vector<ScalingCase>& populations,
+                                   double seconds) {
   std::vector<Result> results;
-  std::fprintf(stderr, "members threads   us/member us processor  speedup efficiency   wait\n");
+  std::fprintf(stderr, "%-16s members threads   us/member us processor  speedup efficiency   wait\n", "algorithm");
   std::vector<Case> two;  // the cases on the second number of threads, and the time of one thread
   std::vector<double> alone;
-  for (const int members : populations) {
-    const AlgorithmConfig config = ConfigOf("datacom", {"obs16", 16, 3, 6}, members);
+  for (const auto& [algorithm, members] : populations) {
+    const AlgorithmConfig config = ConfigOf(algorithm, {"obs16", 16, 3, 6}, members);
     const Batch batch = RandomBatch(config);
     std::vector<Case> cases;
     for (const int count : threads) cases.push_back(MakeCase(config, count));
@@ -169,10 +170,11 @@ std::vector<Result> MeasureScaling(const std::vector<int>& threads, std::vector<
     for (double spent = 0; spent < seconds * static_cast<double>(threads.size());) spent += Seconds(run);
     const double one_thread = cases.front().update();
     for (const Case& measured : cases) {
-      PrintCase(measured, one_thread);
+      PrintCase(algorithm, measured, one_thread);
       const double rate = members / measured.update(), floor = members / one_thread;
-      results.push_back({"learner/threads=" + std::to_string(measured.threads) + "/M=" + std::to_string(members), rate,
-                         floor, rate / floor});
+      results.push_back({"learner/" + algorithm + "/obs16/M=" + std::to_string(members) +
+                             "/threads=" + std::to_string(measured.threads),
+                         rate, floor, rate / floor});
     }
     if (cases.size() > 1) two.push_back(std::move(cases[1])), alone.push_back(one_thread);
   }

@@ -1,4 +1,4 @@
-// How the updates of D-ATACOM scale over threads (observation 16, action 3, q 6, batch 64 + 6, nets 2 x 128).
+// How updates scale over threads (observation 16, action 3, q 6, batch 64 + 6, nets 2 x 128).
 #ifndef DATACOM_TESTS_BENCH_LEARNER_SCALING_H_
 #define DATACOM_TESTS_BENCH_LEARNER_SCALING_H_
 
@@ -12,13 +12,17 @@ namespace datacom::learner {
 // "1,2,4". One thread is always among the counts, first. Throws std::invalid_argument.
 std::vector<int> ThreadCounts(const std::string& text);
 
-// Populations of the given sizes (empty: 1, 2, 8 and 32 members) on each number of threads, in alternation, for
-// `seconds` each. Prints a table on standard error: time and processor time of a member's update, speedup over one
-// thread, efficiency per thread, the share of the time in which threads have nothing to do, how long a cache line
-// travels between two processors, what a round costs without work, and the efficiency that these figures project for 64
-// threads. Results: value: member updates per second; floor: those of one thread; ratio: the
-// speedup.
-std::vector<Result> MeasureScaling(const std::vector<int>& threads, std::vector<int> members, double seconds);
+struct ScalingCase {
+  std::string algorithm;
+  int members = 0;
+};
+// Each case on each number of threads, in alternation, for `seconds` each. Prints a table on standard error: time and
+// processor time of a member's update, speedup over one thread, efficiency per thread, the share of the time in which
+// threads have nothing to do, how long a cache line travels between two processors, what a round costs without work,
+// and the efficiency that these figures project for 64 threads. Results: value: member updates per second; floor: those
+// of one thread; ratio: the speedup.
+std::vector<Result> MeasureScaling(const std::vector<int>& threads, const std::vector<ScalingCase>& cases,
+                                   double seconds);
 
 }  // namespace datacom::learner
 

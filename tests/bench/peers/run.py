@@ -97,12 +97,12 @@ class Peer:
         self.process.wait()
 
 
-def our_update(algorithm, members, seconds):
-    """Microseconds; half of the benchmark's time goes into its floor."""
+def our_update(algorithm, members, seconds, threads=1):
+    """Microseconds. The benchmark's other half goes into its floor, or into the updates on one thread."""
     command = [BIN / "datacom-bench-learner", "--members", str(members), "--only", f"learner/{algorithm}/obs16",
-               "--seconds", str(2 * seconds)]
-    output = subprocess.run(command, check=True, capture_output=True, text=True, preexec_fn=affinity(1)).stdout
-    return 1e6 / json.loads(output)["benchmarks"][0]["value"]
+               "--seconds", str(seconds if threads > 1 else 2 * seconds)] + (["--threads", str(threads)] if threads > 1 else [])
+    output = subprocess.run(command, check=True, capture_output=True, text=True, preexec_fn=affinity(threads)).stdout
+    return 1e6 / json.loads(output)["benchmarks"][1 if threads > 1 else 0]["value"]
 
 
 def our_training(experiment, epoch_steps):
@@ -129,6 +129,7 @@ def update_rows(peers, seconds):
     ours = "datacom sac, M = 8"
     rows.append(("JAX scan of 16, one torso, M = 8", ours, 1, lambda: one.ask(what="update", seconds=seconds, members=8, torso=True)))
     if cores:
+        rows.append((ours, None, len(CORES), lambda: our_update("sac", 8, seconds, len(CORES))))
         rows.append(("JAX scan of 16, two nets, M = 8", ours, len(CORES), lambda: cores.ask(what="update", seconds=seconds, members=8)))
     ours = "datacom sac, M = 1"
     rows.append(("SBX, one update per call", ours, 1, lambda: peers["sbx", 1].ask(what="update", seconds=seconds)))
@@ -179,7 +180,7 @@ def table(title, rows, values, unit, ratio):
         if not found:
             print(f"{name:<36} {threads:>7} {'not measured':>12}")
             continue
-        other = medians.get((ours, threads_of.get(ours)))
+        other = medians.get((ours, threads)) or medians.get((ours, threads_of.get(ours)))
         beside = f"{ratio(medians[name, threads], other):.2f} x" if other else ""
         print(f"{name:<36} {threads:>7} {medians[name, threads]:>12.1f} {min(found):>9.1f} {max(found):>9.1f} {beside:>15}", flush=True)
 
