@@ -14,6 +14,7 @@
 #ifndef DATACOM_REPLAY_SESSIONS_H_
 #define DATACOM_REPLAY_SESSIONS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -103,9 +104,11 @@ class SessionTable {
   void SetCredit(const Session& session, uint32_t member, const CreditFile::Entry& entry) {
     credit_->Set(session.slot, member, entry);
   }
-  // The credit that may be sent.
-  const CreditFile::Entry& durable_credit(const Session& session, uint32_t member) const {
-    return credit_->durable(session.slot, member);
+  // The credit that may be sent: it is durable, and no release has returned it since.
+  CreditFile::Entry durable_credit(const Session& session, uint32_t member) const {
+    CreditFile::Entry entry = credit_->durable(session.slot, member);
+    entry.limit = std::min(entry.limit, credit(session, member).limit);
+    return entry;
   }
   CreditFile* credit_file() { return credit_.get(); }
   // Rows granted to living sessions but not committed.
