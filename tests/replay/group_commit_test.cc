@@ -230,9 +230,9 @@ class GroupModel {
   }
   // Each session's rows are in order, none is missing or double, up to what it was told.
   void CheckRows() {
-    const uint64_t inserted = MemberOf(*store_, 0).inserted(), kept = 176;  // that of model_test.cc
+    const uint64_t inserted = MemberOf(*store_, 0).inserted();
     v1::RowRange range;
-    const absl::Status read = store_->ReadRange(0, inserted - std::min(inserted, kept), inserted, &range);
+    const absl::Status read = store_->ReadRange(0, inserted - std::min(inserted, kSmallKept), inserted, &range);
     ASSERT_TRUE(read.ok()) << read;
     std::map<int, uint64_t> next;
     for (uint32_t i = 0; i < range.row_count(); ++i) {

@@ -11,6 +11,7 @@ namespace datacom {
 namespace {
 
 using ::datacom::testing::Client;
+using ::datacom::testing::kSmallKept;
 using ::datacom::testing::MakeChunk;
 using ::datacom::testing::MemberOf;
 using ::datacom::testing::MustOpen;
@@ -39,8 +40,7 @@ struct Bounds {
   }
 };
 
-constexpr uint64_t kRows = 1500,
-                   kKept = 176;  // capacity 100 + tolerance 16 + 2 * 20 + 20; with the guard the ring has 184 slots
+constexpr uint64_t kRows = 1500;
 constexpr uint32_t kMembers = 2;
 constexpr int kClients = 3;
 
@@ -60,13 +60,14 @@ class StoreModel {
     const auto who = static_cast<int>(random_.Below(kClients));
     if (action < 1) {
       clients_[who] = Client{};
+      sent_[who].clear();
       clients_[who].Open(store_.get(), "actor-" + std::to_string(who), ++incarnation_, 2);
     } else if (action < 3) {
-      Reopen();
+      ASSERT_NO_FATAL_FAILURE(Reopen());
     } else if (action < 80) {
       Learn();
     } else {
-      Insert(&clients_[who], static_cast<uint32_t>(random_.Below(kMembers)));
+      Insert(who, static_cast<uint32_t>(random_.Below(kMembers)));
     }
     for (uint32_t member = 0; member < kMembers; ++member) {
       const v1::MemberInfo info = MemberOf(*store_, static_cast<int>(member));
@@ -84,13 +85,13 @@ class StoreModel {
     for (uint32_t member = 0; member < kMembers; ++member) {
       ASSERT_EQ(rows_[member].size(), kRows) << "exactly the rows of the run were made";
       v1::RowRange range;
-      EXPECT_EQ(store_->ReadRange(member, kRows - kKept - 1, kRows, &range).code(), absl::StatusCode::kNotFound);
-      ASSERT_TRUE(store_->ReadRange(member, kRows - kKept, kRows, &range).ok());
-      ASSERT_EQ(range.row_count(), kKept);
+      EXPECT_EQ(store_->ReadRange(member, kRows - kSmallKept - 1, kRows, &range).code(), absl::StatusCode::kNotFound);
+      ASSERT_TRUE(store_->ReadRange(member, kRows - kSmallKept, kRows, &range).ok());
+      ASSERT_EQ(range.row_count(), kSmallKept);
       for (uint32_t i = 0; i < range.row_count(); ++i) {
         float stored = 0;
         std::memcpy(&stored, range.columns().data() + 8 * i, sizeof stored);
-        ASSERT_EQ(stored, rows_[member][kRows - kKept + i]) << "row " << kRows - kKept + i;
+        ASSERT_EQ(stored, rows_[member][kRows - kSmallKept + i]) << "row " << kRows - kSmallKept + i;
       }
     }
   }
@@ -105,7 +106,16 @@ class StoreModel {
     store_.reset();
     store_ = MustOpen(experiment_, folder_.path(), &clock_);
     EXPECT_TRUE(store_->Announce(completed_).ok());
-    for (Client& each : clients_) each.Reconnect(store_.get());
+    for (int who = 0; who < kClients; ++who) {
+      const std::map<uint32_t, uint64_t> acknowledged = clients_[who].next;
+      clients_[who].Reconnect(store_.get());
+      for (auto& [member, sent] : sent_[who]) {
+        const uint64_t kept = clients_[who].next[member];
+        ASSERT_GE(kept, acknowledged.at(member)) << "acknowledged rows are kept";
+        ASSERT_LE(kept, sent);
+        sent = kept;
+      }
+    }
   }
 
   void Learn() {
@@ -141,11 +151,19 @@ class StoreModel {
     return value;
   }
 
-  void Insert(Client* client, uint32_t member) {
+  // Commits; every row that was sent is then acknowledged.
+  void Hear(int who) {
+    clients_[who].Hear(store_.get());
+    for (const auto& [member, sent] : sent_[who]) ASSERT_EQ(clients_[who].next[member], sent) << "member " << member;
+  }
+
+  void Insert(int who, uint32_t member) {
+    Client* const client = &clients_[who];
     const bool hears = !sync_ || random_.Below(3) == 0;
-    if (hears) client->Hear(store_.get());
+    if (hears) ASSERT_NO_FATAL_FAILURE(Hear(who));
     if (!client->served.contains(member)) return;
-    const uint64_t next = client->next[member], room = client->limit[member] - next;
+    uint64_t& sent = sent_[who][member];
+    const uint64_t next = sent, room = client->limit[member] - next;
     const uint64_t back = std::min<uint64_t>(next, random_.Below(4));  // a retry that overlaps
     // It may exceed the credit by one if it knows all of it.
     const auto count = static_cast<uint32_t>(back + random_.Below(room + 1 + hears));
@@ -162,9 +180,8 @@ class StoreModel {
       failed_[member].push_back(rows[i].cost > 0);
     }
     if (count > back) value_ += static_cast<float>(count - back);
-    if (!sync_) client->Hear(store_.get());
-    if (sync_) client->next[member] = std::max<uint64_t>(next, next - back + count);
-    ASSERT_EQ(client->next[member], std::max<uint64_t>(next, next - back + count));
+    sent = std::max<uint64_t>(next, next - back + count);
+    if (!sync_) Hear(who);
   }
 
   RandomStream random_;
@@ -174,6 +191,7 @@ class StoreModel {
   ManualClock clock_;
   std::unique_ptr<Store> store_;
   Client clients_[kClients];
+  std::map<uint32_t, uint64_t> sent_[kClients];  // rows by member; without sync all are acknowledged
   const Bounds bounds_{kRows, 10, 16, 4};
   std::vector<float> rows_[kMembers];   // values in row order
   std::vector<bool> failed_[kMembers];  // of the same rows
