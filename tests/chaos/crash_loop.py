@@ -63,10 +63,10 @@ class Round(Training):
         self.wrap = not self.lockstep and choose() < 0.25  # the rings' first rows are overwritten
         self.steps = 2500 if self.wrap else 1500
         name = list(FAILPOINTS)[seed // 3 % len(FAILPOINTS)]  # of the first failpoint: every third round, each in turn
-        sync = kind in ("power", "disk") or choose() < 0.3 or (kind == "failpoint" and name.startswith("group."))
+        self.sync = kind in ("power", "disk") or choose() < 0.3 or (kind == "failpoint" and name.startswith("group."))
         settings = ["network.actor_hidden=[16,16]", "network.critic_hidden=[16,16]", "network.constraint_hidden=[16,16]", "replay.min_size=200",
                     f"run.steps_per_epoch={EPOCH}", "run.eval_episodes=1", f"run.checkpoint_updates={CHECKPOINT}", "task_options.horizon=120",
-                    "hyper.delta_warmup=600", f"schedule.updates_per_step={0.25 if self.wrap else 0.5}", f"replay.sync={str(sync).lower()}"]
+                    "hyper.delta_warmup=600", f"schedule.updates_per_step={0.25 if self.wrap else 0.5}", f"replay.sync={str(self.sync).lower()}"]
         if self.wrap:
             settings += ["replay.capacity=200", "replay.failure_capacity=50"]
         self.arguments = ["--seeds", "0-1", "--steps", str(self.steps), *(word for item in settings for word in ("--set", item))]
@@ -158,8 +158,9 @@ class Round(Training):
     def failpoint(self):
         self.bin = os.path.join(TESTS, "failpoints")
         second, names = self.random.random() < 0.4, list(FAILPOINTS)
+        reached = [name for name in names if self.sync or not name.startswith("group.")]  # a group is committed with replay.sync only
         for count in range(1 + second):
-            name = self.random.choice(names) if count else names[self.seed // 3 % len(names)]
+            name = self.random.choice(reached) if count else names[self.seed // 3 % len(names)]
             order = f"{name}:{self.random.randint(1, FAILPOINTS[name] if count == 0 else max(2, FAILPOINTS[name] // 4))}"
             self.events.append(order)
             counter = self.path(f"passes_{count}")
