@@ -70,6 +70,23 @@ absl::StatusOr<v1::ReplaySessions> SessionTable::Read(const std::string& folder)
   return absl::DataLossError(absl::StrCat("file ", path, ": damaged; start a new run folder"));
 }
 
+std::vector<uint32_t> SessionTable::Invalid(const v1::ReplaySessions& sessions, uint32_t members) {
+  std::set<uint32_t> numbers, slots;
+  std::vector<uint32_t> invalid;
+  for (const v1::ReplaySession& session : sessions.living()) {
+    const auto& served = session.assignment().members();
+    const bool members_valid = std::all_of(
+        served.begin(), served.end(), [members](const v1::MemberLanes& entry) { return entry.member() < members; });
+    const bool number_is_new = numbers.insert(session.session()).second;
+    const bool slot_is_new = slots.insert(session.slot()).second;
+    if (members_valid && number_is_new && slot_is_new && session.session() < sessions.next_session() &&
+        session.slot() < SessionSlots(members) && session.assignment().number() > 0)
+      continue;
+    invalid.push_back(session.session());
+  }
+  return invalid;
+}
+
 absl::Status SessionTable::Load() {
   const Clock::Time now = options_.clock->Now();
   const absl::StatusOr<v1::ReplaySessions> read = Read(options_.folder);
@@ -81,10 +98,13 @@ absl::Status SessionTable::Load() {
     return absl::FailedPreconditionError(absl::StrCat("file ", path(), ": belongs to run \"", stored.run_id(),
                                                       "\", not to \"", options_.run_id, "\"; start a new run folder"));
   }
+  if (const std::vector<uint32_t> invalid = Invalid(stored, options_.members); !invalid.empty()) {
+    return absl::DataLossError(
+        absl::StrCat("file ", path(), ": session ", invalid.front(), " is invalid; start a new run folder"));
+  }
   next_session_ = stored.next_session();
   actors_.insert(stored.actors().begin(), stored.actors().end());
   for (const v1::ReplaySession& from : stored.living()) {
-    RETURN_IF_ERROR(CheckLoaded(from));
     Session& session = living_[from.session()];
     session.number = from.session();
     session.actor = from.actor();
@@ -104,19 +124,6 @@ absl::Status SessionTable::Load() {
   }
   undivided_ = true;  // sessions that were absent count again
   return absl::OkStatus();
-}
-
-absl::Status SessionTable::CheckLoaded(const v1::ReplaySession& stored) const {
-  const bool taken = std::any_of(living_.begin(), living_.end(),
-                                 [&](const auto& entry) { return entry.second.slot == stored.slot(); });
-  const auto& members = stored.assignment().members();
-  const bool valid = std::all_of(members.begin(), members.end(),
-                                 [&](const v1::MemberLanes& member) { return member.member() < options_.members; });
-  if (!taken && valid && stored.slot() < credit_->slots() && stored.session() < next_session_ &&
-      stored.assignment().number() > 0)
-    return absl::OkStatus();
-  return absl::DataLossError(
-      absl::StrCat("file ", path(), ": session ", stored.session(), " is invalid; start a new run folder"));
 }
 
 absl::Status SessionTable::Save() const {

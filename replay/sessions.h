@@ -74,6 +74,9 @@ class SessionTable {
   static bool Exists(const std::string& folder);  // Open was called on this folder before
   // What the file of sessions holds; NOT_FOUND when there is none.
   static absl::StatusOr<v1::ReplaySessions> Read(const std::string& folder);
+  // The numbers of the living sessions that Open refuses in a run of so many members: number, slot or members are
+  // invalid, or an earlier session has the same number or slot.
+  static std::vector<uint32_t> Invalid(const v1::ReplaySessions& sessions, uint32_t members);
   // Whether no actor has registered yet: there is no file of sessions.
   bool empty() const { return empty_; }
   uint32_t next_session() const { return next_session_; }  // larger than all numbers used so far
@@ -119,7 +122,6 @@ class SessionTable {
   absl::Status Load();
   absl::Status Save() const;
   std::string path() const;
-  absl::Status CheckLoaded(const v1::ReplaySession& stored) const;
   absl::Status AssignLockstep(Session* session) const;
   bool Divide();  // the members over the living sessions; returns whether assignments changed
   bool UpdatePresence();

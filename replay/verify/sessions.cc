@@ -49,18 +49,12 @@ std::map<uint32_t, std::string> SessionFiles::Actors() const {
 
 void SessionFiles::CheckSessions(const v1::ReplaySessions& sessions) {
   run_->CheckRunId(kSessionsFile, sessions.run_id());
-  std::set<uint32_t> slots;
-  const auto members_valid = [&](const v1::Assignment& assignment) {
-    return std::all_of(assignment.members().begin(), assignment.members().end(),
-                       [&](const v1::MemberLanes& member) { return member.member() < run_->members(); });
-  };
+  for (const uint32_t session : SessionTable::Invalid(sessions, run_->members())) {
+    run_->report->Damage(kSessionsFile, absl::StrCat("session ", session, ": its number, slot or members are invalid"));
+  }
   for (const v1::ReplaySession& session : sessions.living()) {
-    if (session.session() < sessions.next_session() && slots.insert(session.slot()).second &&
-        session.slot() < SessionSlots(run_->members()) && members_valid(session.assignment()) &&
-        sessions.actors().contains(session.session()))
-      continue;
-    run_->report->Damage(
-        kSessionsFile, absl::StrCat("session ", session.session(), ": its number, slot, members or actor are invalid"));
+    if (sessions.actors().contains(session.session())) continue;
+    run_->report->Damage(kSessionsFile, absl::StrCat("session ", session.session(), ": its actor has no name"));
   }
 }
 
@@ -98,6 +92,12 @@ void SessionFiles::Compare(const std::vector<HeldSessions>& held) {
   }
   for (uint32_t member = 0; member < held.size(); ++member) CompareNumbers(*now, member, held[member]);
   if (!sessions_.has_value() || !credit_.has_value() || !credit.ok()) return;
+  if (credit->slots != credit_->slots || credit->members != credit_->members) {
+    run_->report->Damage(
+        kCreditFile, absl::StrCat("it was replaced during the verification: ", credit->slots, " slots of ",
+                                  credit->members, " members instead of ", credit_->slots, " of ", credit_->members));
+    return;
+  }
   for (const v1::ReplaySession& session : sessions_->living()) {
     const bool stays = std::any_of(now->living().begin(), now->living().end(), [&](const v1::ReplaySession& other) {
       return other.session() == session.session() && other.slot() == session.slot();
@@ -123,7 +123,8 @@ void SessionFiles::CompareNumbers(const v1::ReplaySessions& now, uint32_t member
 }
 
 // Rows are committed before their session's credit. So the credit that was read before the rows is not ahead of them,
-// and the credit that was read after them is behind by at most the chunk that was being stored.
+// and the credit that was read after them is behind by at most what was being stored: a chunk, or with replay.sync a
+// group (replay/store_commit.cc).
 void SessionFiles::CompareCredit(const v1::ReplaySession& session, uint32_t member, const HeldSessions& held,
                                  const CreditFile::Content& now) {
   const auto found = held.next_sequence.find(session.session());
@@ -131,13 +132,13 @@ void SessionFiles::CompareCredit(const v1::ReplaySession& session, uint32_t memb
   if (!has_rows && !held.from_start) return;  // they may have been overwritten
   const uint64_t next = has_rows ? found->second : 0;
   const uint64_t word = WordOf(now, session.slot(), member, true);
-  const uint64_t chunk = kMaxChunkBytes / run_->schema.wire_row_bytes();
+  const uint64_t behind = std::max<uint64_t>(kMaxChunkBytes / run_->schema.wire_row_bytes(), kRingGuardRows);
   const std::string where = absl::StrCat("slot ", session.slot(), ", member ", member, ": session ", session.session(),
                                          " has sent rows up to sequence ");
   if (const auto before = credit_->words[word]; before.has_value() && *before > next) {
     run_->report->Damage(kCreditFile, absl::StrCat(where, *before, ", the ring has them up to ", next,
                                                    ": one of them is older than the other"));
-  } else if (word < now.words.size() && now.words[word].has_value() && *now.words[word] + chunk < next) {
+  } else if (now.words[word].has_value() && *now.words[word] + behind < next) {
     run_->report->Damage(kCreditFile, absl::StrCat(where, *now.words[word], ", the ring has them up to ", next,
                                                    ": it is older than the rows"));
   }

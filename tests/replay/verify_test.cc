@@ -3,10 +3,12 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/checksum.h"
 #include "common/base/files.h"
+#include "common/base/framed_file.h"
 #include "common/config/experiment.h"
 #include "common/records/checkpoint.h"
 #include "common/records/csv.h"
@@ -16,6 +18,7 @@
 #include "replay/member_table.h"
 #include "replay/run_experiment.h"
 #include "replay/sessions.h"
+#include "replay/verify/sessions.h"
 #include "replay/verify/verify.h"
 #include "tests/replay/replay_fixture.h"
 
@@ -83,8 +86,7 @@ class VerifyTest : public ::testing::Test {
   }
 
   void MakeRows(uint64_t rows) {
-    SessionTable::Options sessions{Path("replay"), "run", kMembers, false, false, std::chrono::seconds(30), &clock_};
-    auto table = SessionTable::Open(sessions).value();
+    auto table = OpenSessions().value();
     std::vector<uint32_t> ended;
     Session* session = table->Register("actor-0", 1, kEnvironments * kMembers, &ended).value();
     auto episodes = CsvWriter::Create(Path("episodes.csv"),
@@ -179,6 +181,20 @@ class VerifyTest : public ::testing::Test {
   static void Write(const std::string& path, const std::string& content) {
     std::ofstream(path, std::ios::binary) << content;
   }
+  // As the replay opens them.
+  absl::StatusOr<std::unique_ptr<SessionTable>> OpenSessions() {
+    return SessionTable::Open({Path("replay"), "run", kMembers, false, false, std::chrono::seconds(30), &clock_});
+  }
+  // Replaces the file of sessions; its checksum is right.
+  void WriteSessions(const v1::ReplaySessions& sessions) const {
+    const std::string file = ReadFile(Path("replay/sessions")).value();
+    FrameHeader header;
+    std::memcpy(&header, file.data(), sizeof header);
+    FileFormat format;
+    format.magic = absl::string_view(header.magic, sizeof header.magic);
+    format.version = header.version;
+    Write(Path("replay/sessions"), Frame(format, sessions.SerializeAsString()));
+  }
 
   static constexpr uint64_t kChunk = 40;
   TemporaryFolder folder_;
@@ -239,6 +255,69 @@ TEST_F(VerifyTest, AStepThatOccursTwiceWithARightChecksumIsNamed) {
   EXPECT_THAT(Verify().text,
               HasSubstr("damage: ledger/member_0.steps: record 101: session 1, environment 0, episode 1, "
                         "step 0 follows episode 1, step 0"));
+}
+
+TEST_F(VerifyTest, SessionsAreDamagedWhereTheReplayRefusesThem) {
+  const v1::ReplaySessions sound = SessionTable::Read(Path("replay")).value();
+  ASSERT_TRUE(OpenSessions().ok());
+  const std::function<void(v1::ReplaySessions*)> changes[] = {
+      [](auto* file) { file->mutable_living(0)->set_session(file->next_session()); },
+      [](auto* file) { file->mutable_living(0)->set_slot(SessionSlots(kMembers)); },
+      [](auto* file) { file->mutable_living(0)->mutable_assignment()->mutable_members(0)->set_member(kMembers); },
+      [](auto* file) { file->mutable_living(0)->mutable_assignment()->set_number(0); },
+      [](auto* file) { *file->add_living() = file->living(0); },
+      [](auto* file) {
+        *file->add_living() = file->living(0);
+        file->mutable_living(1)->set_slot(1);  // the other session has the same number
+      }};
+  for (const auto& change : changes) {
+    v1::ReplaySessions changed = sound;
+    change(&changed);
+    WriteSessions(changed);
+    EXPECT_THAT(Verify().text, HasSubstr("damage: replay/sessions: session ")) << changed.ShortDebugString();
+    EXPECT_TRUE(absl::IsDataLoss(OpenSessions().status())) << changed.ShortDebugString();
+  }
+}
+
+// Reads sessions and credit, as a verification does before it reads the rows.
+struct SessionsOfALargeRow {
+  SessionsOfALargeRow(const std::string& folder, const v1::Experiment& experiment) : report(folder) {
+    run.dir = folder;
+    run.experiment = experiment;
+    run.schema = RowSchema::For(/*obs_dim=*/1000, /*action_dim=*/1);  // a chunk has at most 130 rows
+    run.has_sessions = true;
+    run.report = &report;
+    files.emplace(&run);
+  }
+  // Session 1 has sent so many rows to each member.
+  std::string Compare(uint64_t rows) {
+    verify::HeldSessions held;
+    held.known = true;
+    held.end = rows;
+    held.next_sequence[1] = rows;
+    files->Compare(std::vector<verify::HeldSessions>(kMembers, held));
+    return report.Text();
+  }
+
+  verify::Report report;
+  verify::Run run;
+  std::optional<verify::SessionFiles> files;
+};
+
+TEST_F(VerifyTest, CreditMayBeBehindTheRowsByAsManyAsAGroupHolds) {
+  SessionsOfALargeRow group(folder_.path(), experiment_), more(folder_.path(), experiment_);
+  EXPECT_THAT(group.Compare(4000 + 1024), Not(HasSubstr("damage: ")));
+  EXPECT_THAT(more.Compare(4000 + 1025), HasSubstr("has sent rows up to sequence 4000, the ring has them up to 5025"));
+}
+
+TEST_F(VerifyTest, ACreditFileThatIsReplacedDuringTheVerificationIsDamage) {
+  v1::ReplaySessions sessions = SessionTable::Read(Path("replay")).value();
+  sessions.mutable_living(0)->set_slot(500);
+  WriteSessions(sessions);
+  SessionsOfALargeRow found(folder_.path(), experiment_);
+  fs::remove(Path("replay/credit"));
+  ASSERT_TRUE(CreditFile::Open({Path("replay/credit"), "run", /*slots=*/1024, /*members=*/900}).ok());
+  EXPECT_THAT(found.Compare(4000), HasSubstr("damage: replay/credit: it was replaced"));
 }
 
 TEST_F(VerifyTest, AFailureRingIsNotRebuiltWhenRowsWereOverwritten) {
