@@ -126,7 +126,8 @@ CreditFile::CreditFile(std::unique_ptr<MappedFile> file, const Options& options)
       members_(options.members),
       sync_(options.sync),
       entries_(size_t{slots_} * members_),
-      durable_(entries_.size()) {}
+      durable_(entries_.size()),
+      is_changed_(entries_.size()) {}
 
 absl::Status CreditFile::Load(uint32_t slot) {
   for (uint32_t member = 0; member < members_; ++member) {
@@ -144,22 +145,24 @@ absl::Status CreditFile::Load(uint32_t slot) {
 }
 
 void CreditFile::Clear(uint32_t slot) {
-  for (uint32_t member = 0; member < members_; ++member) {
-    const size_t index = Index(slot, member);
+  const size_t begin = Index(slot, 0), end = begin + members_;
+  for (size_t index = begin; index < end; ++index) {
     entries_[index] = durable_[index] = Entry{};
-    changed_.erase(index);
-    taken_.erase(index);
+    is_changed_[index] = false;
     Store(index, Entry{});
   }
+  std::erase_if(changed_, [=](size_t index) { return index >= begin && index < end; });
+  std::erase_if(taken_, [=](const Taken& taken) { return taken.index >= begin && taken.index < end; });
 }
 
 void CreditFile::Set(uint32_t slot, uint32_t member, const Entry& entry) {
   const size_t index = Index(slot, member);
   entries_[index] = entry;
-  if (sync_) {
-    changed_.insert(index);
-  } else {
+  if (!sync_) {
     Store(index, entry);
+  } else if (!is_changed_[index]) {
+    is_changed_[index] = true;
+    changed_.push_back(index);
   }
 }
 
@@ -175,12 +178,15 @@ absl::Status CreditFile::Sync(uint32_t slot) {
 
 void CreditFile::Take() {
   taken_.clear();
-  for (const size_t index : changed_) taken_[index] = entries_[index];
+  for (const size_t index : changed_) {
+    taken_.push_back({index, entries_[index]});
+    is_changed_[index] = false;
+  }
   changed_.clear();
 }
 
 void CreditFile::StoreTaken() {
-  for (const auto& [index, entry] : taken_) Store(index, entry);
+  for (const Taken& taken : taken_) Store(taken.index, taken.entry);
 }
 
 absl::Status CreditFile::SyncTaken() const {
@@ -188,7 +194,7 @@ absl::Status CreditFile::SyncTaken() const {
 }
 
 void CreditFile::Finish() {
-  for (const auto& [index, entry] : taken_) durable_[index] = entry;
+  for (const Taken& taken : taken_) durable_[taken.index] = taken.entry;
   taken_.clear();
 }
 

@@ -11,10 +11,8 @@
 #define DATACOM_REPLAY_CREDIT_FILE_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -71,6 +69,11 @@ class CreditFile {
   uint32_t slots() const { return slots_; }
 
  private:
+  struct Taken {
+    size_t index;
+    Entry entry;
+  };
+
   CreditFile(std::unique_ptr<MappedFile> file, const Options& options);
   size_t Index(uint32_t slot, uint32_t member) const { return size_t{slot} * members_ + member; }
   void Store(size_t index, const Entry& entry);
@@ -80,8 +83,9 @@ class CreditFile {
   const uint32_t slots_, members_;
   const bool sync_;
   std::vector<Entry> entries_, durable_;
-  std::set<size_t> changed_;       // entries that the next commit takes
-  std::map<size_t, Entry> taken_;  // by the commit that runs
+  std::vector<size_t> changed_;      // entries that the next commit takes, each once ...
+  std::vector<uint8_t> is_changed_;  // ... and whether an entry is one of them
+  std::vector<Taken> taken_;         // by the commit that runs
 };
 
 }  // namespace datacom

@@ -1,6 +1,6 @@
 // A credit file (replay/credit_file.h) with any content. Reading it, as `datacom verify` does, changes nothing: it is
 // refused, or every word is the one in the file. A replay that opens it refuses it, unchanged if it had content,
-// or grants credit in it.
+// or grants credit in it; with kSync by a commit.
 //
 // Input: a byte of flags, then the file: the identity in its header (264 bytes) and, for byte 4096 and on, the words;
 // with kRaw the file as it is.
@@ -14,19 +14,21 @@
 namespace datacom::fuzz {
 namespace {
 
-enum Flags { kSealHeader = 1, kSealWords = 2, kRaw = 4, kHasSessions = 8, kPad = 16 };
+enum Flags { kSealHeader = 1, kSealWords = 2, kRaw = 4, kHasSessions = 8, kPad = 16, kSync = 32 };
 constexpr uint32_t kSlots = 3, kMembers = 2;
 constexpr size_t kWords = size_t{2} * kSlots * kMembers;
 
 std::string Path() { return Folder() + "/credit"; }
 
-CreditFile::Options Options(bool has_sessions) { return {Path(), "run", kSlots, kMembers, has_sessions}; }
+CreditFile::Options Options(uint8_t flags) {
+  return {Path(), "run", kSlots, kMembers, (flags & kHasSessions) != 0, (flags & kSync) != 0};
+}
 
 // Two of the slots are in use.
 const std::string& Sound() {
   static const std::string file = [] {
     WriteBytes(Path(), "");
-    const auto credit = CreditFile::Open(Options(false));
+    const auto credit = CreditFile::Open(Options(0));
     MustAccept(credit.status());
     for (uint32_t slot = 0; slot < 2; ++slot) (*credit)->Clear(slot);
     (*credit)->Set(1, 1, {40, 7});
@@ -71,9 +73,7 @@ CreditFile::Content MustRead() {
   return *std::move(content);
 }
 
-// What a replay does with the file that it opened.
-void Use(CreditFile* credit) {
-  const CreditFile::Content found = MustRead();
+void CheckLoading(CreditFile* credit, const CreditFile::Content& found) {
   for (uint32_t slot = 0; slot < kSlots; ++slot) {
     const auto* words = &found.words[size_t{2} * slot * kMembers];
     const absl::Status loaded = credit->Load(slot);
@@ -84,15 +84,46 @@ void Use(CreditFile* credit) {
       MUST(entry.limit == words[2 * member] && entry.next_sequence == words[2 * member + 1]);
     }
   }
+}
+
+// What a replay does with the file that it opened: it begins sessions in slots 0 and 2 and grants both credit; the one
+// in slot 2 ends while a commit writes its credit.
+void Use(CreditFile* credit, bool sync) {
+  CreditFile::Content expected = MustRead();
+  CheckLoading(credit, expected);
+  const auto expect = [&](uint32_t slot, std::vector<uint64_t> words) {
+    const size_t first = size_t{2} * slot * kMembers;
+    std::copy(words.begin(), words.end(), expected.words.begin() + first);
+    std::fill_n(expected.unused.begin() + first, words.size(), false);
+  };
+  const auto check_file = [&] {
+    const CreditFile::Content changed = MustRead();
+    MUST(changed.words == expected.words && changed.unused == expected.unused);
+  };
   credit->Clear(0);
+  credit->Clear(2);
+  expect(0, {0, 0, 0, 0});
+  expect(2, {0, 0, 0, 0});
+  check_file();
+  credit->Set(0, 1, {4, 4});
   credit->Set(0, 1, {kLargestCheckedNumber, 5});
+  credit->Set(2, 0, {9, 9});
+  MUST(credit->at(0, 1).limit == kLargestCheckedNumber);
+  MUST(credit->durable(0, 1).limit == (sync ? 0 : kLargestCheckedNumber) && credit->changed() == sync);
+  if (sync) check_file();
+  credit->Take();
+  MUST(!credit->changed());
+  credit->Set(0, 0, {6, 6});
+  credit->Clear(2);
+  credit->StoreTaken();
+  MustAccept(credit->SyncTaken());
+  credit->Finish();
+  const uint64_t next = sync ? 0 : 6;  // of member 0; it belongs to the commit after this one
+  MUST(credit->durable(0, 1).limit == kLargestCheckedNumber && credit->durable(0, 0).limit == next);
+  MUST(credit->durable(2, 0).limit == 0 && credit->changed() == sync);
   MustAccept(credit->Sync(0));
-  CreditFile::Content expected = found;
-  const uint64_t slot0[] = {0, 0, kLargestCheckedNumber, 5};
-  std::copy(std::begin(slot0), std::end(slot0), expected.words.begin());
-  std::fill_n(expected.unused.begin(), std::size(slot0), false);
-  const CreditFile::Content changed = MustRead();
-  MUST(changed.words == expected.words && changed.unused == expected.unused);
+  expect(0, {next, next, kLargestCheckedNumber, 5});
+  check_file();
 }
 
 }  // namespace
@@ -109,8 +140,8 @@ void Run(absl::string_view bytes) {
   } else {
     MustRefuse(content.status());
   }
-  const auto credit = CreditFile::Open(Options((flags & kHasSessions) != 0));
-  if (credit.ok()) return Use(credit->get());
+  const auto credit = CreditFile::Open(Options(flags));
+  if (credit.ok()) return Use(credit->get(), (flags & kSync) != 0);
   MustRefuse(credit.status());
   MUST(ReadBytes(Path()) == file || IsUnfinished(file));
 }
@@ -124,6 +155,7 @@ std::vector<Seed> Seeds() {
   return {{"file", flags(kRaw) + file},
           {"sealed", flags(kSealHeader | kHasSessions) + packed},
           {"words", flags(kSealHeader | kSealWords) + packed},
+          {"synced", flags(kSealHeader | kSealWords | kSync) + packed},
           {"padded", flags(kSealHeader | kPad) + packed.substr(0, kCreditIdentityBytes + 20)},
           {"impossible_size", flags(kSealHeader) + huge},
           {"new", flags(kRaw) + std::string(file.size(), '\0')},
