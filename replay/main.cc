@@ -75,6 +75,7 @@ absl::Status Serve(const Flags& flags) {
   metrics_options.listen = flags.metrics_listen;
   metrics_options.tls = flags.tls;
   ASSIGN_OR_RETURN(const std::unique_ptr<Metrics> metrics, Metrics::Start(metrics_options));
+  const Watchdog watchdog("the replay's store", Minutes(flags.stall_minutes));  // sees a hang of what follows, too
   ReplayService service(store.get(), metrics.get(), kTick);
   server_options.health_listen = flags.health_listen;
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(flags.listen, {&service}, server_options));
@@ -82,16 +83,14 @@ absl::Status Serve(const Flags& flags) {
   RETURN_IF_ERROR(WriteAddressFile(flags.address_file, server->address()));
   spdlog::info("replay serves address={} run={} folder={} members={}", server->address(), flags.run_id, flags.folder,
                experiment.members_size());
-  {
-    const Watchdog watchdog("the replay's store", Minutes(flags.stall_minutes));
-    // A store whose disk has failed accepts nothing more. The next process reads what is durable.
-    // A disk that hangs stops a commit, and no other call.
-    uint64_t group = 0;
-    while (store->health().ok() && !Stop::Process().WaitFor(kTick)) {
-      const uint64_t former = std::exchange(group, store->GroupInProgress());
-      if (group == 0 || group != former) watchdog.Mark();
-    }
+  // A store whose disk has failed accepts nothing more. The next process reads what is durable.
+  // A hung commit leaves the mutex free, so health() alone would not notice it.
+  uint64_t group = 0;
+  while (store->health().ok() && !Stop::Process().WaitFor(kTick)) {
+    const uint64_t former = std::exchange(group, store->GroupInProgress());
+    if (group == 0 || group != former) watchdog.Mark();
   }
+  watchdog.Mark();  // stopping has the whole limit, also when the loop made no step
   server->SetServing(false);
   service.Drain();
   server->Shutdown(kDrainGrace);

@@ -3,7 +3,8 @@
 //
 // DATACOM_TEST_DISK_FAILS names a file. While it exists, calls fail: each of its lines names a call (msync, fsync,
 // rename, write, fallocate) and an error (EIO, ENOSPC); an empty file means "msync EIO". Only writes to regular files
-// fail; every second one writes half before. While the file named by DATACOM_TEST_DISK_HANGS exists, msync hangs.
+// fail; every second one writes half before. While the file named by DATACOM_TEST_DISK_HANGS exists, msync hangs; it
+// then makes a file of that name with ".reached".
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -15,6 +16,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "tests/chaos/synced_state.h"
 
@@ -48,7 +50,11 @@ bool Fails(const char* call) {
 
 bool Hangs() {
   const char* trigger = std::getenv("DATACOM_TEST_DISK_HANGS");
-  return trigger != nullptr && ::access(trigger, F_OK) == 0;
+  if (trigger == nullptr || ::access(trigger, F_OK) != 0) return false;
+  const std::string reached = std::string(trigger) + ".reached";
+  const int fd = ::open(reached.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (fd >= 0) ::close(fd);
+  return true;
 }
 
 template <typename Function>

@@ -116,7 +116,8 @@ TEST(ReplayProcessTest, AFailedDiskEndsItWith1AndItsSuccessorHasTheAcknowledgedR
   EXPECT_EQ(info->members(0).inserted(), session->allowance(0).next_sequence);
 }
 
-TEST(ReplayProcessTest, ADiskThatHangsEndsItWith1AfterTheStallTime) {
+// The exit code of a replay whose disk hangs while it commits rows, and which then gets `signal`.
+std::optional<int> ExitCodeOnAHangingDisk(std::optional<int> signal) {
   testing::TemporaryFolder folder;
   v1::Experiment experiment = ProcessExperiment(1);
   experiment.mutable_replay()->set_sync(true);
@@ -124,15 +125,25 @@ TEST(ReplayProcessTest, ADiskThatHangsEndsItWith1AfterTheStallTime) {
       folder.path(), experiment,
       {"LD_PRELOAD=" DATACOM_FAILING_DISK, "DATACOM_TEST_DISK_HANGS=" + folder.path() + "/hang"});
   replay.set_stall_minutes("0.05");
-  ASSERT_NO_FATAL_FAILURE(replay.Start());
+  replay.Start();
   const auto session = testing::JoinReplay(MakeChannel(replay.address()), 1, CartPoleSchema().fingerprint());
-  ASSERT_TRUE(session != nullptr && Produce(session.get(), 0, 16));
-  ASSERT_TRUE(session->Flush(kLong).ok());
-  ASSERT_TRUE(WriteFileAtomically(folder.path() + "/hang", "").ok());
-  ASSERT_TRUE(Produce(session.get(), 0, 17));  // the commit of its group waits for the disk
+  EXPECT_TRUE(session != nullptr && Produce(session.get(), 0, 16) && session->Flush(kLong).ok());
+  EXPECT_TRUE(WriteFileAtomically(folder.path() + "/hang", "").ok());
+  EXPECT_TRUE(session != nullptr && Produce(session.get(), 0, 17));
+  const auto deadline = std::chrono::steady_clock::now() + kLong;
+  while (!FileExists(folder.path() + "/hang.reached") && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::yield();
+  if (signal.has_value()) ::kill(replay.pid(), *signal);
   const std::optional<int> status = replay.AwaitEnd();
-  ASSERT_TRUE(status.has_value()) << "it still runs";
-  EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 1) << "status " << *status;
+  return status.has_value() && WIFEXITED(*status) ? std::optional(WEXITSTATUS(*status)) : std::nullopt;
+}
+
+TEST(ReplayProcessTest, ADiskThatHangsEndsItWith1AfterTheStallTime) {
+  EXPECT_EQ(ExitCodeOnAHangingDisk(/*signal=*/std::nullopt), 1);
+}
+
+TEST(ReplayProcessTest, ADiskThatHangsWhileItStopsEndsItWith1AfterTheStallTime) {
+  EXPECT_EQ(ExitCodeOnAHangingDisk(SIGTERM), 1);
 }
 
 }  // namespace
