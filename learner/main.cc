@@ -1,6 +1,4 @@
 // datacom-learner: the learner of a run. `datacom train` and containers start it.
-#include <malloc.h>
-
 #include <csignal>
 #include <cstdio>
 #include <stdexcept>
@@ -106,15 +104,9 @@ absl::Status Run(Flags flags) {
   return RunLearner(flags.process, task, seams);
 }
 
-// The memory of hostile peers' messages returns to the system: there are few arenas instead of one per thread, and the
-// thresholds are fixed, because glibc otherwise raises them whenever a large block is freed. Encoded snapshots of usual
-// size stay below them, so that publishing does not map memory.
-constexpr int kArenas = 2, kThresholdBytes = 1 << 20;
-
 int Main(int argc, char** argv) {
-  ::mallopt(M_ARENA_MAX, kArenas);
-  ::mallopt(M_MMAP_THRESHOLD, kThresholdBytes);
-  ::mallopt(M_TRIM_THRESHOLD, kThresholdBytes);
+  // More than an encoded snapshot of usual size, so that publishing does not map memory.
+  ReturnLargeBlocks(/*threshold_bytes=*/1 << 20);
   std::string message;
   if (!CheckProcessor(&message)) {
     std::fprintf(stderr, "datacom-learner: %s\n", message.c_str());

@@ -1,7 +1,5 @@
 // datacom-replay: serves the replay of one run folder until it is stopped. The subcommand export-dataset copies the
 // rows of a run that has ended; verify checks a whole run folder.
-#include <malloc.h>
-
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -168,14 +166,8 @@ int Verify(const Flags& flags) {
   return verified->sound ? kExitOk : kExitFailure;
 }
 
-// The memory of large messages returns to the system: there are few arenas instead of one per thread, and the
-// thresholds are fixed, because glibc otherwise raises them whenever a large block is freed.
-constexpr int kArenas = 2, kThresholdBytes = 128 << 10;
-
 int Main(int argc, char** argv) {
-  ::mallopt(M_ARENA_MAX, kArenas);
-  ::mallopt(M_MMAP_THRESHOLD, kThresholdBytes);
-  ::mallopt(M_TRIM_THRESHOLD, kThresholdBytes);
+  ReturnLargeBlocks(/*threshold_bytes=*/128 << 10);
   std::string message;
   if (!CheckProcessor(&message)) {
     std::fprintf(stderr, "datacom-replay: %s\n", message.c_str());

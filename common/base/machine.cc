@@ -1,5 +1,6 @@
 #include "common/base/machine.h"
 
+#include <malloc.h>
 #include <sched.h>
 #include <sys/resource.h>
 
@@ -26,6 +27,12 @@ uint64_t RaiseOpenFileLimit() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
   const rlimit raised{limit.rlim_max, limit.rlim_max};
   return ::setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised.rlim_cur : limit.rlim_cur;
+}
+
+void ReturnLargeBlocks(int threshold_bytes) {
+  ::mallopt(M_ARENA_MAX, 2);
+  ::mallopt(M_MMAP_THRESHOLD, threshold_bytes);
+  ::mallopt(M_TRIM_THRESHOLD, threshold_bytes);
 }
 
 namespace {

@@ -14,6 +14,11 @@ std::string ProcessorName();
 // learner, which keeps two files per member open. Call it first in main; a limit that cannot be raised stays.
 uint64_t RaiseOpenFileLimit();
 
+// Makes the memory of large messages return to the system when they are freed: malloc maps each block of
+// `threshold_bytes` or more by itself. The threshold is fixed, because glibc otherwise raises it whenever a mapped
+// block is freed, and there are two arenas instead of several per processor. Call it first in main.
+void ReturnLargeBlocks(int threshold_bytes);
+
 // Processors that this process may use: by its affinity, and by the CPU quota of its control group and of all groups
 // above it, rounded down. At least 1. The quota is read below `root`, which tests set.
 int UsableProcessors(const std::string& root = "");
