@@ -13,7 +13,7 @@ constexpr size_t kMaxQueuedDraws = 64;
 
 }  // namespace
 
-absl::Status ReplayDrawStream::Handle(const v1::DrawRequest& request) {
+absl::StatusOr<bool> ReplayDrawStream::Handle(const v1::DrawRequest& request) {
   MutexLock lock(&mutex_);
   Store* store = service_->store();
   RETURN_IF_ERROR(service_->CheckOpen());
@@ -25,13 +25,14 @@ absl::Status ReplayDrawStream::Handle(const v1::DrawRequest& request) {
   }
   RETURN_IF_ERROR(store->AcceptLearner(incarnation_));
   RETURN_IF_ERROR(store->Announce(request.completed_update()));
-  if (request.draw_update() == 0) return absl::OkStatus();
+  const bool visible = !store->options().experiment.replay().sync();
+  if (request.draw_update() == 0) return visible;
   if (queued_.size() >= kMaxQueuedDraws) {
     return absl::ResourceExhaustedError(
         absl::StrCat("draw of update ", request.draw_update(), ": ", kMaxQueuedDraws, " draws are already waiting"));
   }
   queued_.push_back(request.draw_update());
-  return absl::OkStatus();
+  return visible;
 }
 
 bool ReplayDrawStream::Next(bool tick) {

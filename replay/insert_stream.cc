@@ -30,7 +30,7 @@ absl::Status InsertStream::Open(const v1::InsertOpen& open) {
   return absl::OkStatus();
 }
 
-absl::Status InsertStream::Handle(const v1::InsertRequest& request) {
+absl::StatusOr<bool> InsertStream::Handle(const v1::InsertRequest& request) {
   uint32_t session = 0;
   uint64_t stream = 0;
   {
@@ -41,20 +41,27 @@ absl::Status InsertStream::Handle(const v1::InsertRequest& request) {
   if (request.has_open() != (stream == 0)) {
     return absl::InvalidArgumentError("an insert stream begins with one open, then chunks and releases follow");
   }
-  if (request.has_open()) return Open(request.open());
+  if (request.has_open()) {
+    RETURN_IF_ERROR(Open(request.open()));
+    return true;  // it replaces an older stream of its session
+  }
   RETURN_IF_ERROR(service_->CheckOpen());
-  if (request.has_release()) return service_->store()->Release(session, stream, request.release());
+  const bool visible = !service_->store()->options().experiment.replay().sync();
+  if (request.has_release()) {
+    RETURN_IF_ERROR(service_->store()->Release(session, stream, request.release()));
+    return visible;
+  }
   const Clock::Time start = Clock::Real().Now();
   v1::InsertReply reply;
   RETURN_IF_ERROR(service_->store()->Insert(session, stream, request.chunk(), &reply));
   service_->metrics()->ObserveInsert(Seconds(Clock::Real().Now() - start));
-  if (reply.rejections().empty()) return absl::OkStatus();
+  if (reply.rejections().empty()) return visible;
   MutexLock lock(&mutex_);
   const v1::Rejection& rejection = reply.rejections(0);
   const bool retried = rejection.code() != static_cast<int32_t>(absl::StatusCode::kInvalidArgument);
   if (rejections_.rejections_size() < kMaxRejections || (retried && !HasRejection(rejections_, rejection.member())))
     rejections_.MergeFrom(reply);
-  return absl::OkStatus();
+  return visible;
 }
 
 bool InsertStream::Next(bool tick) {

@@ -10,7 +10,7 @@ class InsertStream final : public StoreStream<v1::InsertRequest, v1::InsertReply
  private:
   friend class StoreStream<v1::InsertRequest, v1::InsertReply>;
   explicit InsertStream(ReplayService* service) : StoreStream(service) {}
-  absl::Status Handle(const v1::InsertRequest& request) override;
+  absl::StatusOr<bool> Handle(const v1::InsertRequest& request) override;
   absl::Status Open(const v1::InsertOpen& open);
   bool Next(bool tick) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Opened() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stream_ != 0; }

@@ -26,16 +26,20 @@ class StoreStream : public grpc::ServerBidiReactor<Request, Reply>, public Store
   }
 
   void OnReadDone(bool ok) final {
-    const absl::Status status = ok ? Handle(request_) : absl::OkStatus();
-    if (!ok || !status.ok()) {
+    const absl::StatusOr<bool> visible = ok ? Handle(request_) : false;
+    if (!ok || !visible.ok()) {
       request_ = Request();
-      Close(ToGrpc(status));
+      Close(ToGrpc(visible.status()));
       return;
     }
     if (request_.ByteSizeLong() > kKeptRequestBytes) request_ = Request();  // frees its memory
-    // Read on while all streams are notified: this one has a reply, others may have credit or the rows of their draw.
+    // Read on while streams are notified: this one has a reply, others may have credit or the rows of their draw.
     this->StartRead(&request_);
-    service_->NotifyAll();
+    if (*visible) {
+      service_->NotifyAll();
+    } else {
+      Pump(false);
+    }
   }
   void OnWriteDone(bool ok) final {
     {
@@ -76,7 +80,9 @@ class StoreStream : public grpc::ServerBidiReactor<Request, Reply>, public Store
  protected:
   explicit StoreStream(ReplayService* service)
       : service_(service), started_(service->store()->options().clock->Now()) {}
-  virtual absl::Status Handle(const Request& request) = 0;  // an error ends the stream
+  // Returns whether other streams may see a change now. With replay.sync they see most changes after a commit, which
+  // notifies them. An error ends the stream.
+  virtual absl::StatusOr<bool> Handle(const Request& request) = 0;
   // Fills reply_ with the next message; returns false when there is none. May End the stream.
   virtual bool Next(bool tick) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
   virtual bool Opened() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;

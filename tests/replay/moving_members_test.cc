@@ -1,60 +1,28 @@
 // Tests that a member moves between two actors over real streams.
+#include <functional>
+
 #include "absl/strings/str_cat.h"
-#include "common/rpc/channel.h"
-#include "common/rpc/insert_session.h"
-#include "gmock/gmock.h"
-#include "replay/replay_service.h"
-#include "tests/replay/replay_fixture.h"
+#include "tests/replay/served_replay.h"
 
 namespace datacom {
 namespace {
 
 using ::datacom::testing::MakeChunk;
 using ::datacom::testing::MemberOf;
-using ::datacom::testing::MustOpen;
 using ::datacom::testing::SimpleRows;
 using ::datacom::testing::SmallExperiment;
-using ::datacom::testing::SmallSchema;
-using ::datacom::testing::TemporaryFolder;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLong{20000};
-
-class MovingMembersTest : public ::testing::Test {
+class MovingMembersTest : public testing::ServedReplay {
  protected:
-  void Serve(const v1::Experiment& experiment, const std::string& address = "127.0.0.1:0") {
-    store_ = MustOpen(experiment, folder_.path(), &clock_);
-    service_ = std::make_unique<ReplayService>(store_.get(), nullptr, milliseconds(0));
-    auto server = Server::Start(address, {service_.get()});
-    ASSERT_TRUE(server.ok()) << server.status();
-    server_ = std::move(*server);
+  static ::testing::AssertionResult Eventually(InsertSession* session, const std::function<bool()>& condition) {
+    const auto deadline = std::chrono::steady_clock::now() + kLong;
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > deadline) return ::testing::AssertionFailure() << "did not happen";
+      session->changes().Wait(milliseconds(100));
+    }
+    return ::testing::AssertionSuccess();
   }
-  void Stop() {
-    service_->Drain();
-    server_->Shutdown(milliseconds(2000));
-    server_.reset();
-    service_.reset();
-    store_.reset();
-  }
-  void TearDown() override { Stop(); }
-  std::unique_ptr<InsertSession> Join(const std::string& name) {
-    InsertSession::Options options;
-    options.channel = channel_;
-    options.run_id = "run";
-    options.actor = name;
-    options.incarnation = 1;
-    auto session = InsertSession::Register(options);
-    EXPECT_TRUE(session.ok()) << session.status();
-    EXPECT_TRUE((*session)->Start(SmallSchema().fingerprint()).ok());
-    return std::move(*session);
-  }
-
-  TemporaryFolder folder_;
-  ManualClock clock_;
-  std::unique_ptr<Store> store_;
-  std::unique_ptr<ReplayService> service_;
-  std::unique_ptr<Server> server_;
-  std::shared_ptr<grpc::Channel> channel_;
 };
 
 // "0:1 1:0": members and their lanes.
@@ -63,15 +31,6 @@ std::string Lanes(const InsertSession& session) {
   for (const v1::MemberLanes& entry : session.assignment()->members())
     absl::StrAppend(&text, text.empty() ? "" : " ", entry.member(), ":", entry.lanes());
   return text;
-}
-
-::testing::AssertionResult Eventually(InsertSession* session, const std::function<bool()>& condition) {
-  const auto deadline = std::chrono::steady_clock::now() + kLong;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return ::testing::AssertionFailure() << "did not happen";
-    session->changes().Wait(milliseconds(100));
-  }
-  return ::testing::AssertionSuccess();
 }
 
 TEST_F(MovingMembersTest, AMemberMovesToANewActorAfterItsRowsAlsoWhenTheReplayRestarts) {

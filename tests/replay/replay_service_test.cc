@@ -2,11 +2,9 @@
 #include <atomic>
 #include <filesystem>
 
-#include "common/rpc/channel.h"
-#include "common/rpc/insert_session.h"
 #include "common/rpc/replay_client.h"
 #include "gmock/gmock.h"
-#include "replay/replay_service.h"
+#include "tests/replay/served_replay.h"
 #include "tests/replay/test_disk.h"
 
 namespace datacom::testing {
@@ -15,41 +13,8 @@ namespace {
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
-constexpr milliseconds kLong{20000};
-
-class ReplayServiceTest : public ::testing::Test {
+class ReplayServiceTest : public ServedReplay {
  protected:
-  void Serve(const v1::Experiment& experiment, const std::string& address = "127.0.0.1:0") {
-    auto store = Store::Open(SmallSchema(), StoreOptions(experiment, folder_.path(), &clock_));
-    ASSERT_TRUE(store.ok()) << store.status();
-    store_ = std::move(*store);
-    service_ = std::make_unique<ReplayService>(store_.get(), nullptr, milliseconds(0));
-    auto server = Server::Start(address, {service_.get()});
-    ASSERT_TRUE(server.ok()) << server.status();
-    server_ = std::move(*server);
-    channel_ = server_->InProcessChannel();
-  }
-  void Stop() {
-    if (server_ == nullptr) return;
-    service_->Drain();
-    server_->Shutdown(milliseconds(2000));
-    server_.reset();
-    service_.reset();
-    store_.reset();
-  }
-  void TearDown() override { Stop(); }
-
-  std::unique_ptr<InsertSession> Join(const std::string& name, uint64_t incarnation = 1) {
-    InsertSession::Options options;
-    options.channel = channel_;
-    options.run_id = "run";
-    options.actor = name;
-    options.incarnation = incarnation;
-    auto session = InsertSession::Register(options);
-    EXPECT_TRUE(session.ok()) << session.status();
-    EXPECT_TRUE((*session)->Start(SmallSchema().fingerprint()).ok());
-    return std::move(*session);
-  }
   std::unique_ptr<DrawStream> Learner(uint32_t incarnation = 1) {
     return DrawStream::Open({channel_, "run", SmallSchema().fingerprint(), incarnation});
   }
@@ -71,13 +36,6 @@ class ReplayServiceTest : public ::testing::Test {
     const absl::Status flushed = session->Flush(kLong);
     ASSERT_TRUE(flushed.ok()) << flushed;
   }
-
-  TemporaryFolder folder_;
-  ManualClock clock_;
-  std::unique_ptr<Store> store_;
-  std::unique_ptr<ReplayService> service_;
-  std::unique_ptr<Server> server_;
-  std::shared_ptr<grpc::Channel> channel_;
 };
 
 TEST_F(ReplayServiceTest, ARunCompletesOverRealStreams) {
@@ -130,34 +88,42 @@ TEST_F(ReplayServiceTest, InvalidRowsEndOnlyTheSendersSessionWithTheReason) {
 }
 
 TEST_F(ReplayServiceTest, AfterARefusedChunkTheStreamAcceptsTheNext) {
-  Serve(SmallExperiment(1));
-  const auto registered = store_->Register("actor-0", 1, 1);
-  ASSERT_TRUE(registered.ok());
-  auto stub = v1::Replay::NewStub(channel_);
-  grpc::ClientContext context;
-  auto stream = stub->Insert(&context);
-  v1::InsertRequest request;
-  *request.mutable_open()->mutable_hello() = MakeHello("run", SmallSchema().fingerprint());
-  request.mutable_open()->set_session(registered->session());
-  request.mutable_open()->set_incarnation(1);
-  ASSERT_TRUE(stream->Write(request));
-  *request.mutable_chunk() = MakeChunk(0, 3, SimpleRows(3, 2));  // a gap: 0 is expected
-  ASSERT_TRUE(stream->Write(request));
-  *request.mutable_chunk() = MakeChunk(0, 0, SimpleRows(0, 2));
-  ASSERT_TRUE(stream->Write(request));
-  v1::InsertReply reply;
-  std::string refusal;
-  uint64_t committed = 0;
-  while (committed < 2 && stream->Read(&reply)) {
-    for (const auto& rejection : reply.rejections()) refusal = rejection.message();
-    for (const auto& entry : reply.committed()) committed = entry.next_sequence();
+  for (const bool sync : {false, true}) {
+    v1::Experiment experiment = SmallExperiment(1);
+    experiment.mutable_replay()->set_sync(sync);
+    Serve(experiment);
+    const uint64_t incarnation = sync ? 2 : 1;
+    const auto registered = store_->Register("actor-0", incarnation, 1);
+    ASSERT_TRUE(registered.ok());
+    auto stub = v1::Replay::NewStub(channel_);
+    grpc::ClientContext context;
+    auto stream = stub->Insert(&context);
+    v1::InsertRequest request;
+    *request.mutable_open()->mutable_hello() = MakeHello("run", SmallSchema().fingerprint());
+    request.mutable_open()->set_session(registered->session());
+    request.mutable_open()->set_incarnation(incarnation);
+    ASSERT_TRUE(stream->Write(request));
+    *request.mutable_chunk() = MakeChunk(0, 3, SimpleRows(3, 2));  // a gap: 0 is expected
+    ASSERT_TRUE(stream->Write(request));
+    v1::InsertReply reply;
+    std::string refusal;
+    while (refusal.empty() && stream->Read(&reply)) {
+      for (const auto& rejection : reply.rejections()) refusal = rejection.message();
+    }
+    EXPECT_THAT(refusal, HasSubstr("sequence 0 is expected"));
+    *request.mutable_chunk() = MakeChunk(0, 0, SimpleRows(0, 2));
+    ASSERT_TRUE(stream->Write(request));
+    uint64_t committed = 0;
+    while (committed < 2 && stream->Read(&reply)) {
+      for (const auto& entry : reply.committed()) committed = entry.next_sequence();
+    }
+    EXPECT_EQ(committed, 2u);
+    stream->WritesDone();
+    while (stream->Read(&reply)) {
+    }
+    EXPECT_TRUE(stream->Finish().ok());
+    Stop();
   }
-  EXPECT_EQ(committed, 2u);
-  EXPECT_THAT(refusal, HasSubstr("sequence 0 is expected"));
-  stream->WritesDone();
-  while (stream->Read(&reply)) {
-  }
-  EXPECT_TRUE(stream->Finish().ok());
 }
 
 // The texts of most refusals may be dropped, but a sender that gets none would never resend those rows.
@@ -245,6 +211,26 @@ TEST_F(ReplayServiceTest, AfterTheDiskFailedALearnerIsToldThatReason) {
   }
   disk.fails = false;
   EXPECT_THAT(words, HasSubstr("the replay's disk failed; no more rows are accepted: msync"));
+}
+
+class CountingListener : public StoreListener {
+ public:
+  void OnChange() override { ++changes; }
+  void OnTick() override {}
+  void Close(const grpc::Status&) override {}
+  std::atomic<int> changes{0};
+};
+
+TEST_F(ReplayServiceTest, WithSyncACommitNotifiesTheStreamsAndAChunkDoesNot) {
+  Serve(SyncExperiment());
+  auto session = Join("actor-0");
+  Produce(session.get(), 1);
+  const auto listener = std::make_shared<CountingListener>();
+  service_->Add(listener);
+  for (uint64_t rows = 2; rows <= 21; ++rows) Produce(session.get(), rows);  // a chunk and a commit each
+  service_->Remove(listener.get());
+  EXPECT_GE(listener->changes, 19);
+  EXPECT_LE(listener->changes, 21);
 }
 
 TEST_F(ReplayServiceTest, WithSyncARunCompletesOverRealStreams) {

@@ -1,0 +1,64 @@
+// A replay that serves streams inside the test's process. Not thread-safe.
+#ifndef DATACOM_TESTS_REPLAY_SERVED_REPLAY_H_
+#define DATACOM_TESTS_REPLAY_SERVED_REPLAY_H_
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "common/rpc/channel.h"
+#include "common/rpc/insert_session.h"
+#include "gtest/gtest.h"
+#include "replay/replay_service.h"
+#include "tests/replay/replay_fixture.h"
+
+namespace datacom::testing {
+
+class ServedReplay : public ::testing::Test {
+ protected:
+  static constexpr std::chrono::milliseconds kLong{20000};
+
+  // channel_ is then gRPC's in-process channel. It must not outlive the server: a test that serves twice replaces it.
+  void Serve(const v1::Experiment& experiment, const std::string& address = "127.0.0.1:0") {
+    auto store = Store::Open(SmallSchema(), StoreOptions(experiment, folder_.path(), &clock_));
+    ASSERT_TRUE(store.ok()) << store.status();
+    store_ = std::move(*store);
+    service_ = std::make_unique<ReplayService>(store_.get(), nullptr, std::chrono::milliseconds(0));
+    auto server = Server::Start(address, {service_.get()});
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = std::move(*server);
+    channel_ = server_->InProcessChannel();
+  }
+  void Stop() {
+    if (server_ == nullptr) return;
+    service_->Drain();
+    server_->Shutdown(std::chrono::milliseconds(2000));
+    server_.reset();
+    service_.reset();
+    store_.reset();
+  }
+  void TearDown() override { Stop(); }
+
+  std::unique_ptr<InsertSession> Join(const std::string& name, uint64_t incarnation = 1) {
+    InsertSession::Options options;
+    options.channel = channel_;
+    options.run_id = "run";
+    options.actor = name;
+    options.incarnation = incarnation;
+    auto session = InsertSession::Register(options);
+    EXPECT_TRUE(session.ok()) << session.status();
+    EXPECT_TRUE((*session)->Start(SmallSchema().fingerprint()).ok());
+    return std::move(*session);
+  }
+
+  TemporaryFolder folder_;
+  ManualClock clock_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<ReplayService> service_;
+  std::unique_ptr<Server> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+};
+
+}  // namespace datacom::testing
+
+#endif  // DATACOM_TESTS_REPLAY_SERVED_REPLAY_H_
