@@ -4,37 +4,22 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/name.h"
 #include "common/base/status.h"
-#include "common/rpc/channel.h"
+#include "common/rpc/message_writer.h"
 
 namespace datacom::learner {
 namespace {
 
-// Sends one snapshot, or ends with an error. Deletes itself in OnDone.
-class OneSnapshot final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
- public:
-  explicit OneSnapshot(absl::StatusOr<PublishedPtr> snapshot) : snapshot_(std::move(snapshot)) { Next(); }
-  void OnWriteDone(bool ok) override {
-    if (ok) {
-      Next();
-    } else {
-      Finish(grpc::Status::CANCELLED);
-    }
-  }
-  void OnDone() override { delete this; }
-
- private:
-  void Next() {
-    if (!snapshot_.ok() || sent_ == (*snapshot_)->chunks().size()) {
-      Finish(ToGrpc(snapshot_.status()));
-    } else {
-      StartWrite(&(*snapshot_)->chunks()[sent_++]);
-    }
-  }
-
-  const absl::StatusOr<PublishedPtr> snapshot_;
-  size_t sent_ = 0;  // chunks
-};
+// Sends one snapshot, or ends with an error.
+Subscriptions::Reactor* Send(const absl::StatusOr<PublishedPtr>& snapshot) {
+  return new MessageWriter<grpc::ByteBuffer>(
+      [snapshot, sent = size_t{0}]() mutable -> absl::StatusOr<const grpc::ByteBuffer*> {
+        RETURN_IF_ERROR(snapshot.status());
+        const std::vector<grpc::ByteBuffer>& chunks = (*snapshot)->chunks();
+        return sent < chunks.size() ? &chunks[sent++] : nullptr;
+      });
+}
 
 // INVALID_ARGUMENT for bytes that are not such a message.
 template <typename Message>
@@ -42,12 +27,6 @@ absl::StatusOr<Message> Decode(grpc::ByteBuffer bytes) {
   Message message;
   if (grpc::SerializationTraits<Message>::Deserialize(&bytes, &message).ok()) return message;
   return absl::InvalidArgumentError(absl::StrCat("the request is not a ", Message::descriptor()->name()));
-}
-
-grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const absl::Status& status) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpc(status));
-  return reactor;
 }
 
 }  // namespace
@@ -65,7 +44,7 @@ absl::Status LearnerService::CheckRun(const v1::Hello& hello) const {
 grpc::ServerWriteReactor<grpc::ByteBuffer>* LearnerService::Subscribe(grpc::CallbackServerContext* context,
                                                                       const grpc::ByteBuffer* request) {
   auto stream = OpenSubscription(context, *request);
-  return stream.ok() ? *stream : new OneSnapshot(stream.status());
+  return stream.ok() ? *stream : Send(stream.status());
 }
 
 absl::StatusOr<Subscriptions::Reactor*> LearnerService::OpenSubscription(grpc::CallbackServerContext* context,
@@ -99,7 +78,7 @@ grpc::ServerUnaryReactor* LearnerService::Lease(grpc::CallbackServerContext* con
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* LearnerService::Fetch(grpc::CallbackServerContext*,
                                                                   const grpc::ByteBuffer* request) {
-  return new OneSnapshot(FindPolicy(*request));
+  return Send(FindPolicy(*request));
 }
 
 absl::StatusOr<PublishedPtr> LearnerService::FindPolicy(const grpc::ByteBuffer& message) {

@@ -23,8 +23,7 @@ absl::StatusOr<bool> ReplayDrawStream::Handle(const v1::DrawRequest& request) {
     greeted_ = true;
     incarnation_ = request.incarnation();
   }
-  RETURN_IF_ERROR(store->AcceptLearner(incarnation_));
-  RETURN_IF_ERROR(store->Announce(request.completed_update()));
+  RETURN_IF_ERROR(store->Announce(request.completed_update(), incarnation_));
   const bool visible = !store->options().experiment.replay().sync();
   if (request.draw_update() == 0) return visible;
   if (queued_.size() >= kMaxQueuedDraws) {

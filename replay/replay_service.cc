@@ -1,57 +1,13 @@
 #include "replay/replay_service.h"
 
-#include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/rpc/assignment.h"
-#include "common/rpc/channel.h"
+#include "common/rpc/message_writer.h"
 #include "replay/draw_stream.h"
 #include "replay/insert_stream.h"
 #include "spdlog/spdlog.h"
 
 namespace datacom {
-namespace {
-
-// Sends rows [from, to), one message at a time. Deletes itself in OnDone.
-class RangeStream : public grpc::ServerWriteReactor<v1::RowRange> {
- public:
-  RangeStream(ReplayService* service, const v1::ReadRangeRequest& request)
-      : store_(service->store()), member_(request.member()), next_(request.from()), to_(request.to()) {
-    const absl::Status status = CheckHello(request.hello(), store_->options().run_id, 0);
-    if (status.ok()) {
-      Next();
-    } else {
-      Finish(ToGrpc(status));
-    }
-  }
-  void OnWriteDone(bool ok) override {
-    if (ok) {
-      Next();
-    } else {
-      Finish(grpc::Status::CANCELLED);
-    }
-  }
-  void OnDone() override { delete this; }
-
- private:
-  void Next() {
-    const absl::Status status = store_->ReadRange(member_, next_, to_, &range_);
-    if (!status.ok() || range_.row_count() == 0) {
-      Finish(ToGrpc(status));
-      return;
-    }
-    next_ += range_.row_count();
-    StartWrite(&range_);
-  }
-
-  Store* const store_;
-  const uint32_t member_;
-  uint64_t next_;
-  const uint64_t to_;
-  v1::RowRange range_;
-};
-
-}  // namespace
-
 ReplayService::ReplayService(Store* store, Metrics* metrics, std::chrono::milliseconds tick_period)
     : store_(store), metrics_(std::make_unique<ReplayMetrics>(metrics, store->options().folder)) {
   if (store->options().experiment.replay().sync()) committer_ = std::thread([this] { CommitLoop(); });
@@ -74,15 +30,13 @@ grpc::ServerUnaryReactor* ReplayService::Register(grpc::CallbackServerContext* c
   const auto run = [&]() -> absl::Status {
     RETURN_IF_ERROR(
         CheckHello(request->hello(), store_->options().run_id, 0));  // the actor learns the schema from the reply
-    RETURN_IF_ERROR(CheckName(request->actor()));
     RETURN_IF_ERROR(CheckOpen());
     ASSIGN_OR_RETURN(*reply, store_->Register(request->actor(), request->incarnation(), request->environments()));
     spdlog::info("actor registered actor={} session={} members={}", request->actor(), reply->session(),
                  DescribeMembers(reply->assignment()));
     return absl::OkStatus();
   };
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpc(run()));
+  grpc::ServerUnaryReactor* const reactor = Answer(context, run());
   NotifyAll();
   return reactor;
 }
@@ -98,21 +52,23 @@ grpc::ServerBidiReactor<v1::DrawRequest, v1::DrawReply>* ReplayService::Draw(grp
 
 grpc::ServerWriteReactor<v1::RowRange>* ReplayService::ReadRange(grpc::CallbackServerContext* context,
                                                                  const v1::ReadRangeRequest* request) {
-  return new RangeStream(this, *request);
+  return new MessageWriter<v1::RowRange>(
+      [store = store_, request = *request, range = v1::RowRange()]() mutable -> absl::StatusOr<const v1::RowRange*> {
+        RETURN_IF_ERROR(CheckHello(request.hello(), store->options().run_id, 0));
+        RETURN_IF_ERROR(store->ReadRange(request.member(), request.from(), request.to(), &range));
+        request.set_from(request.from() + range.row_count());
+        return range.row_count() > 0 ? &range : nullptr;
+      });
 }
 
 grpc::ServerUnaryReactor* ReplayService::Info(grpc::CallbackServerContext* context,
                                               const v1::ReplayInfoRequest* request, v1::ReplayInfo* reply) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const v1::Hello& hello = request->hello();
-  if (!hello.run_id().empty() && hello.run_id() != store_->options().run_id) {
-    reactor->Finish(ToGrpc(CheckHello(hello, store_->options().run_id, 0)));
-    return reactor;
-  }
+  if (!hello.run_id().empty() && hello.run_id() != store_->options().run_id)
+    return Answer(context, CheckHello(hello, store_->options().run_id, 0));
   store_->Info(reply);
   reply->set_draining(draining());
-  reactor->Finish(grpc::Status::OK);
-  return reactor;
+  return Answer(context, absl::OkStatus());
 }
 
 void ReplayService::Add(const std::shared_ptr<StoreListener>& listener) {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/framed_file.h"
+#include "common/base/name.h"
 #include "common/base/status.h"
 #include "common/transitions/replay_layout.h"
 #include "replay/division.h"
@@ -242,8 +243,7 @@ absl::StatusOr<uint32_t> SessionTable::FreeSlot() const {
 
 absl::StatusOr<Session*> SessionTable::Register(const std::string& actor, uint64_t incarnation, uint32_t environments,
                                                 std::vector<uint32_t>* ended) {
-  if (actor.empty() || actor.size() > 256)
-    return absl::InvalidArgumentError("actor: the name must have 1 to 256 bytes");
+  RETURN_IF_ERROR(CheckName(actor));
   if (environments == 0 || environments > kMaxEnvironments) {
     return absl::InvalidArgumentError(
         absl::StrCat("environments of actor ", actor, ": ", environments, " is not in 1 to ", kMaxEnvironments));

@@ -8,7 +8,8 @@
 //
 // Thread-safe: one mutex guards everything. Calls take microseconds, except that these block on the disk: Open, Commit,
 // beginning and ending a session (a small file is written), and, with replay.sync, an Insert that finds
-// Options::guard_rows rows staged. Only AwaitStaged waits for other calls; the service repeats a call after a change.
+// Options::guard_rows rows staged. AwaitStaged waits for other calls; Commit, Insert and Register may wait for a group
+// that another thread writes. The service repeats a call after a change.
 // Time comes from Options::clock; only leases, rates and wait messages depend on it.
 #ifndef DATACOM_REPLAY_STORE_H_
 #define DATACOM_REPLAY_STORE_H_
@@ -93,11 +94,10 @@ class Store {
 
   // Calls for the learner.
   void SetLearnerConnected(bool connected);
-  // Call it with every request of a learner: ALREADY_EXISTS when a later start of the learner has called.
-  absl::Status AcceptLearner(uint32_t incarnation);
-  // INVALID_ARGUMENT beyond the run's last update. FAILED_PRECONDITION, naming both positions, when the update has seen
-  // more rows than the replay holds: the replay is older than the learner's checkpoint.
-  absl::Status Announce(uint64_t completed_update);
+  // Call it with every request of a learner, whose start has this `incarnation`. ALREADY_EXISTS when a later start has
+  // called; INVALID_ARGUMENT beyond the run's last update; FAILED_PRECONDITION, naming both positions, when the update
+  // has seen more rows than the replay holds: the replay is older than the learner's checkpoint.
+  absl::Status Announce(uint64_t completed_update, uint32_t incarnation = 0);
   bool Ready(uint64_t update) const;  // every member has n(update) rows
   // INVALID_ARGUMENT beyond the last update; FAILED_PRECONDITION when rows are overwritten; UNAVAILABLE when not Ready,
   // or after the disk failed.

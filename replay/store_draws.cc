@@ -13,18 +13,13 @@ void Store::SetLearnerConnected(bool connected) {
   waiting_draw_ = 0;
 }
 
-absl::Status Store::AcceptLearner(uint32_t incarnation) {
+absl::Status Store::Announce(uint64_t completed_update, uint32_t incarnation) {
   MutexLock lock(&mutex_);
   if (incarnation < learner_incarnation_) {
     return absl::AlreadyExistsError(absl::StrCat("start ", incarnation, " of the learner: start ", learner_incarnation_,
                                                  " draws now; end the older process"));
   }
   learner_incarnation_ = incarnation;
-  return absl::OkStatus();
-}
-
-absl::Status Store::Announce(uint64_t completed_update) {
-  MutexLock lock(&mutex_);
   if (completed_update_ == completed_update) return absl::OkStatus();
   if (completed_update > limiter_.schedule().LastUpdate()) {
     return absl::InvalidArgumentError(absl::StrCat("completed update ", completed_update, ": the run has updates 1 to ",

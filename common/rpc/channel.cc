@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/log.h"
@@ -171,14 +169,6 @@ absl::Status CheckHello(const v1::Hello& hello, const std::string& run_id, uint6
                                                          hello.schema_fingerprint(), schema_fingerprint));
   }
   return absl::OkStatus();
-}
-
-absl::Status CheckName(absl::string_view name) {
-  if (!name.empty() && name.size() <= kMaxNameLength && std::all_of(name.begin(), name.end(), absl::ascii_isgraph))
-    return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("name \"", absl::CHexEscape(name.substr(0, 32)), "\" of ", name.size(),
-                                                 " bytes: a name has 1 to ", kMaxNameLength,
-                                                 " printable ASCII characters without spaces"));
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const std::string& address,

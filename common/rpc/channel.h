@@ -53,11 +53,6 @@ class Backoff {
 v1::Hello MakeHello(const std::string& run_id, uint64_t schema_fingerprint);
 absl::Status CheckHello(const v1::Hello& hello, const std::string& run_id, uint64_t schema_fingerprint);
 
-// INVALID_ARGUMENT unless an actor's or evaluator's name has 1 to kMaxNameLength printable ASCII characters without
-// spaces: names appear in logs, metrics and messages for people.
-inline constexpr size_t kMaxNameLength = 255;
-absl::Status CheckName(absl::string_view name);
-
 struct ServerOptions {
   Security security;
   std::string health_listen;  // a second port without TLS, for health checks only: probes speak no TLS. Empty: none

@@ -124,8 +124,7 @@ void Use(std::unique_ptr<Store> store, ManualClock* clock) {
   } else {
     MustRefuse(registered.status());
   }
-  MustAccept(store->AcceptLearner(1));
-  const absl::Status announced = store->Announce(20);
+  const absl::Status announced = store->Announce(20, /*incarnation=*/1);
   if (!announced.ok()) MustRefuse(announced);
   clock->Advance(std::chrono::seconds(3));
   MustAccept(store->Tick());

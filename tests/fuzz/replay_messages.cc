@@ -153,10 +153,9 @@ class Peers {
   void HandleDraw(const v1::DrawRequest& request) {
     if (!greeted_) learner_ = request.incarnation();
     greeted_ = true;
-    for (const absl::Status& status : {store_->AcceptLearner(learner_), store_->Announce(request.completed_update())}) {
-      Answered(status);
-      if (!status.ok()) return;
-    }
+    const absl::Status announced = store_->Announce(request.completed_update(), learner_);
+    Answered(announced);
+    if (!announced.ok()) return;
     if (request.draw_update() == 0) return;
     v1::DrawReply first, second;
     const absl::Status drawn = store_->Draw(request.draw_update(), &first);
