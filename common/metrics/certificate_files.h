@@ -1,5 +1,5 @@
-// The certificate files of a TLS server: ca.crt, tls.crt and tls.key (PEM) of one folder. They may be renewed at any
-// time. Not thread-safe. Reading them blocks on the disk.
+// The certificate files of a TLS server (common/rpc/certificates.h), which may be renewed at any time. Not thread-safe.
+// Reading them blocks on the disk.
 #ifndef DATACOM_COMMON_METRICS_CERTIFICATE_FILES_H_
 #define DATACOM_COMMON_METRICS_CERTIFICATE_FILES_H_
 
@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "boost/asio/ssl/context.hpp"
+#include "common/rpc/certificates.h"
 
 namespace datacom {
 
@@ -16,8 +17,7 @@ class CertificateFiles {
  public:
   using Context = std::shared_ptr<boost::asio::ssl::context>;  // for one or more connections
 
-  // INVALID_ARGUMENT, naming the file, when one is missing, holds no certificate or key, or when the key belongs to
-  // another certificate.
+  // INVALID_ARGUMENT as ReadCertificateFiles, or when OpenSSL cannot use a further certificate of a file.
   static absl::StatusOr<CertificateFiles> Open(const std::string& folder);
   // Of the files as they are now. If they cannot be used: of the last ones that could, and the log gets one warning for
   // each such state of the files.
@@ -28,8 +28,8 @@ class CertificateFiles {
   absl::Status Read();
 
   std::string folder_;
-  std::string contents_;  // of the files of context_
-  std::string warning_;   // the last one in the log; empty once the files are sound
+  CertificateTexts texts_;  // of context_
+  std::string warning_;     // the last one in the log; empty once the files are sound
   Context context_;
 };
 

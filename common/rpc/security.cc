@@ -1,8 +1,5 @@
 #include "common/rpc/security.h"
 
-#include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,8 +12,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/base/files.h"
 #include "common/base/status.h"
+#include "common/rpc/certificates.h"
 #include "grpc/grpc.h"
 #include "grpcpp/security/tls_certificate_verifier.h"
 #include "grpcpp/security/tls_credentials_options.h"
@@ -36,62 +33,6 @@ absl::Status CheckMode(const std::string& path) {
   return absl::InvalidArgumentError(
       absl::StrFormat("tls: %s has mode %04o: other users can read or change this secret; type: chmod 600 %s", path,
                       static_cast<unsigned>(info.st_mode & 07777), path));
-}
-
-absl::StatusOr<std::string> ReadTlsFile(const std::string& path) {
-  absl::StatusOr<std::string> text = ReadFile(path);
-  if (!text.ok()) return absl::InvalidArgumentError(absl::StrCat("tls: ", std::string(text.status().message())));
-  return text;
-}
-
-absl::StatusOr<std::string> ReadPem(const std::string& path) {
-  ASSIGN_OR_RETURN(std::string text, ReadTlsFile(path));
-  if (!absl::StrContains(text, "-----BEGIN "))
-    return absl::InvalidArgumentError(absl::StrCat("tls: ", path, " is not a PEM file"));
-  return text;
-}
-
-using Bio = std::unique_ptr<BIO, decltype(&BIO_free)>;
-using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
-using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
-
-Bio MemoryBio(const std::string& text) {
-  return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free);
-}
-
-Certificate FirstCertificate(const std::string& pem) {
-  ERR_set_mark();
-  Certificate certificate(PEM_read_bio_X509(MemoryBio(pem).get(), nullptr, nullptr, nullptr), X509_free);
-  ERR_pop_to_mark();  // gRPC reads OpenSSL's errors of this thread
-  return certificate;
-}
-
-Key PrivateKey(const std::string& pem) {
-  char no_password[] = "";  // without it OpenSSL asks at the terminal for the password of an encrypted key
-  ERR_set_mark();
-  Key key(PEM_read_bio_PrivateKey(MemoryBio(pem).get(), nullptr, nullptr, no_password), EVP_PKEY_free);
-  ERR_pop_to_mark();
-  return key;
-}
-
-bool Match(const Certificate& certificate, const Key& key) {
-  ERR_set_mark();
-  const bool match = X509_check_private_key(certificate.get(), key.get()) == 1;
-  ERR_pop_to_mark();
-  return match;
-}
-
-// gRPC accepts any files at the start and would refuse every connection later.
-absl::Status CheckContents(const Security& security, const std::string& folder) {
-  const Certificate certificate = FirstCertificate(security.certificate);
-  const Key key = PrivateKey(security.key);
-  const auto invalid = [&](const std::string& what) {
-    return absl::InvalidArgumentError(absl::StrCat("tls: ", folder, what));
-  };
-  if (!FirstCertificate(security.authority)) return invalid("/ca.crt holds no certificate");
-  if (!certificate) return invalid("/tls.crt holds no certificate");
-  if (!key) return invalid("/tls.key holds no private key, or one with a password");
-  return Match(certificate, key) ? absl::OkStatus() : invalid("/tls.key is not the key of tls.crt");
 }
 
 using CertificateProvider = grpc::experimental::CertificateProviderInterface;
@@ -169,17 +110,17 @@ class TokenCheck : public grpc::AuthMetadataProcessor {
 absl::StatusOr<Security> LoadSecurity(const std::string& folder, std::chrono::seconds renewal) {
   Security security;
   if (folder.empty()) return security;
-  ASSIGN_OR_RETURN(security.authority, ReadPem(folder + "/ca.crt"));
-  ASSIGN_OR_RETURN(security.certificate, ReadPem(folder + "/tls.crt"));
   for (const char* secret : {"/tls.key", "/token"}) RETURN_IF_ERROR(CheckMode(folder + secret));
-  ASSIGN_OR_RETURN(security.key, ReadPem(folder + "/tls.key"));
+  ASSIGN_OR_RETURN(CertificateTexts texts, ReadCertificateFiles(folder));
+  security.authority = std::move(texts.authority);
+  security.certificate = std::move(texts.certificate);
+  security.key = std::move(texts.key);
   ASSIGN_OR_RETURN(const std::string token, ReadTlsFile(folder + "/token"));
   security.token = std::string(absl::StripAsciiWhitespace(token));
   if (security.token.size() < kMinTokenLength) {
     return absl::InvalidArgumentError(absl::StrCat("tls: ", folder, "/token holds ", security.token.size(),
                                                    " characters, fewer than ", kMinTokenLength));
   }
-  RETURN_IF_ERROR(CheckContents(security, folder));
   security.files = FollowFiles(folder, renewal);
   return security;
 }

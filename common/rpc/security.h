@@ -25,7 +25,7 @@ namespace datacom {
 inline constexpr char kCertificateName[] = "datacom";  // a DNS name among the certificate's alternative names
 inline constexpr size_t kMinTokenLength = 16;
 // Roles that read a renewed authority at different times refuse each other until both have read it, so the interval is
-// well below the minute after which an actor gives up.
+// well below the lease of 30 s, after which a session ends.
 inline constexpr std::chrono::seconds kRenewalInterval{10};
 
 struct Security {
@@ -36,10 +36,11 @@ struct Security {
   bool enabled() const { return !authority.empty(); }
 };
 
-// An empty folder name means no security. INVALID_ARGUMENT, naming the file, when it is missing or not PEM, when users
-// other than its owner can read or change tls.key or token (the group may read a file of root unless this process is
-// root), when tls.key is not the key of tls.crt, or when the token is too short. Later contents of the files are not
-// checked this way. `renewal`: how often the certificate files are read again, at least one second.
+// An empty folder name means no security. INVALID_ARGUMENT, naming the file, when ReadCertificateFiles
+// (common/rpc/certificates.h) refuses it, when users other than its owner can read or change tls.key or token (the
+// group may read a file of root unless this process is root), or when the token is missing or too short. gRPC does not
+// check the contents: it would refuse every connection. Later contents are not checked this way. `renewal`: how often
+// the certificate files are read again, at least one second.
 absl::StatusOr<Security> LoadSecurity(const std::string& folder, std::chrono::seconds renewal = kRenewalInterval);
 
 // Plain text if security is not enabled. A connection without a certificate of the authority fails (the client gets
