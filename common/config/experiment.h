@@ -55,8 +55,10 @@ absl::Status ValidateTaskOptions(const v1::TaskOptions& options);
 // Fills every default, adds a member if there is none, and applies lockstep's settings (lag 0, tolerance 1,
 // publish_period 1). Idempotent.
 v1::Experiment ResolveExperiment(v1::Experiment experiment);
-// The settings of a resolved experiment that a resumed run must keep, as text: all but kFreeOnResume.
+// The settings that a resumed run may change; CopyFreeSettings copies them.
 inline constexpr char kFreeOnResume[] = "run.env_steps, learner.device, learner.threads and learner.pin_threads";
+void CopyFreeSettings(const v1::Experiment& from, v1::Experiment* to);
+// All other settings of a resolved experiment, as text.
 std::string FixedSettings(v1::Experiment resolved);
 
 // Layout of the replay's files for rows of `row_bytes`. The slack, rows kept beyond replay.capacity, is only for a

@@ -101,11 +101,15 @@ v1::Experiment ResolveExperiment(v1::Experiment experiment) {
   return experiment;
 }
 
+void CopyFreeSettings(const v1::Experiment& from, v1::Experiment* to) {
+  to->mutable_run()->set_env_steps(from.run().env_steps());
+  to->mutable_learner()->set_device(from.learner().device());
+  to->mutable_learner()->set_threads(from.learner().threads());
+  to->mutable_learner()->set_pin_threads(from.learner().pin_threads());
+}
+
 std::string FixedSettings(v1::Experiment resolved) {
-  resolved.mutable_run()->clear_env_steps();
-  resolved.mutable_learner()->clear_device();
-  resolved.mutable_learner()->clear_threads();
-  resolved.mutable_learner()->clear_pin_threads();
+  CopyFreeSettings(v1::Experiment(), &resolved);
   return PrintExperiment(resolved);
 }
 

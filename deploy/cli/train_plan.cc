@@ -154,17 +154,15 @@ absl::StatusOr<v1::Experiment> PlanResume(const TrainOptions& options, const v1:
   ASSIGN_OR_RETURN(const v1::Experiment resolved, ResolveAndCheck(wanted));
   v1::Experiment compared = resolved;
   const v1::Experiment before = ResolveExperiment(stored);
-  compared.mutable_run()->set_env_steps(before.run().env_steps());
-  compared.mutable_learner()->set_threads(before.learner().threads());
-  compared.mutable_learner()->set_pin_threads(before.learner().pin_threads());
+  CopyFreeSettings(before, &compared);
   std::string difference;
   google::protobuf::util::MessageDifferencer differencer;
   differencer.ReportDifferencesToString(&difference);
   if (!differencer.Compare(before, compared)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--resume may change only --steps, learner.threads and learner.pin_threads. The difference: ",
-        absl::StripTrailingAsciiWhitespace(difference), "\nresume the run as it is with: ", ResumeCommand(options),
-        ", or start a new run in another --run-dir"));
+    return absl::InvalidArgumentError(absl::StrCat("--resume may change only ", kFreeOnResume,
+                                                   ". The difference: ", absl::StripTrailingAsciiWhitespace(difference),
+                                                   "\nresume the run as it is with: ", ResumeCommand(options),
+                                                   ", or start a new run in another --run-dir"));
   }
   return resolved;
 }

@@ -33,9 +33,9 @@ struct TrainOptions {
 };
 
 // The validated and resolved experiment of a command: the named file, or for a resume `stored` (that of the run
-// folder, which `options` names), with the given options applied. A resume may change only run.env_steps and the
-// learner's threads: every other option must equal what the run has, or INVALID_ARGUMENT names the field, both values
-// and the command that resumes.
+// folder, which `options` names), with the given options applied. A resume may change only kFreeOnResume
+// (common/config/experiment.h): every other option must equal what the run has, or INVALID_ARGUMENT names the field,
+// both values and the command that resumes.
 absl::StatusOr<v1::Experiment> PlanExperiment(const TrainOptions& options);
 absl::StatusOr<v1::Experiment> PlanResume(const TrainOptions& options, const v1::Experiment& stored);
 

@@ -91,6 +91,19 @@ TEST(PlanResume, AcceptsTheSameCommandAndMoreSteps) {
   EXPECT_EQ(resumed->members_size(), 3);
 }
 
+TEST(PlanResume, AcceptsAnotherDeviceAndOtherThreads) {
+  const auto stored = PlanExperiment(Typed());
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  TrainOptions options = Typed();
+  options.device = "cuda";
+  options.overrides = {"learner.threads=3", "learner.pin_threads=true"};
+  const auto resumed = PlanResume(options, *stored);
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  EXPECT_EQ(resumed->learner().device(), "cuda");
+  EXPECT_EQ(resumed->learner().threads(), 3u);
+  EXPECT_TRUE(resumed->learner().pin_threads());
+}
+
 TEST(PlanResume, RefusesAnyOtherChangeAndNamesIt) {
   TrainOptions options = Typed();
   const auto stored = PlanExperiment(options);

@@ -269,12 +269,12 @@ class TrainSupervisionTest(unittest.TestCase):
         code, _, errors = self.finish(self.train())
         self.assertEqual(code, 0, errors)
 
-    def test_resume_may_change_only_steps_and_names_any_other_difference(self):
+    def test_resume_may_change_few_settings_and_names_any_other_difference(self):
         self.complete()
         self.assertEqual(self.finish(self.train())[0], 0)
         code, _, errors = self.finish(self.train("--resume", "--set", "hyper.cost_budget=11"))
         self.assertEqual(code, 2)
-        self.assertIn("--resume may change only --steps, learner.threads and learner.pin_threads. The difference: ", errors)
+        self.assertIn("--resume may change only run.env_steps, learner.device, learner.threads and learner.pin_threads. The difference: ", errors)
         self.assertIn("hyper.cost_budget", errors)
         self.assertTrue(errors.endswith(f"\nresume the run as it is with: datacom train --run-dir {self.run_dir} --resume, or start a new "
                                         "run in another --run-dir\n"), errors)
