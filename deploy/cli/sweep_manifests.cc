@@ -56,7 +56,7 @@ absl::StatusOr<std::string> JobSet(const std::string& text, const std::string& n
                                     {"@ACTORS@", absl::StrCat(layout.actors)},
                                     {"@ENVIRONMENTS@", absl::StrCat(layout.environments)},
                                     {"@LEARNER@", cuda ? "datacom-learner-cuda" : "datacom-learner"},
-                                    {"@GPU@", cuda ? ", nvidia.com/gpu: \"1\"" : ""},
+                                    {"@PROCESSOR@", cuda ? "nvidia.com/gpu: \"1\"" : "cpu: \"1\""},
                                     {"@REPLAY_MEMORY@", Quantity(needs.replay_memory_bytes + needs.ring_bytes)},
                                     {"@LEARNER_MEMORY@", Quantity(needs.learner_memory_bytes)},
                                     {"@ACTOR_MEMORY@", Quantity(needs.actor_memory_bytes)},

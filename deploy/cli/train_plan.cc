@@ -227,15 +227,18 @@ absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout
   needs.checkpoint_bytes = 3 * members * state_bytes;
   needs.ledger_bytes = members * LedgerStepBytes(run.env_steps(), static_cast<uint32_t>(action));
   const uint64_t batch_rows = resolved.learner().batch_size() + resolved.learner().failure_batch_size();
-  const uint64_t served = std::min<uint64_t>(members, layout.environments);  // members of an actor
   needs.replay_memory_bytes = kReplayMemory + members * kReplayMember;
-  needs.actor_memory_bytes =
-      kActorMemory + layout.environments * kEnvironmentMemory + served * kPolicyCopies * 4 * (actor + constraints);
+  const auto actor_memory = [&](uint64_t lanes, uint64_t served) {  // lanes of the members that the actor serves
+    return kActorMemory + lanes * kEnvironmentMemory + served * kPolicyCopies * 4 * (actor + constraints);
+  };
+  const uint64_t environments = layout.environments;
+  // An actor that is alone serves every member.
+  needs.actor_memory_bytes = actor_memory(std::max(members, environments), members);
   needs.learner_memory_bytes = kLearnerMemory + members * (kLearnerMember + kStateCopies * state_bytes +
                                                            kBatchCopies * batch_rows * schema.learning_row_bytes());
   if (resolved.learner().device() != "cpu") needs.learner_memory_bytes += kLibTorchMemory;
-  needs.memory_bytes =
-      needs.replay_memory_bytes + (layout.actors + 1) * needs.actor_memory_bytes + needs.learner_memory_bytes;
+  needs.memory_bytes = needs.replay_memory_bytes + needs.learner_memory_bytes +
+                       (layout.actors + 1) * actor_memory(environments, std::min(members, environments));
   if (resolved.has_pretrain()) {  // the dataset may be gone after the pre-training
     if (const auto manifest = ReadManifest(resolved.pretrain().dataset()); manifest.ok()) {
       const uint64_t rows = RowsOf(*manifest) * schema.learning_row_bytes();

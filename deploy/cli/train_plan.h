@@ -53,8 +53,9 @@ struct Needs {
   uint64_t policy_bytes = 0;      // policies/, all epochs
   uint64_t checkpoint_bytes = 0;  // checkpoints/, three at a time
   uint64_t ledger_bytes = 0;      // ledger/, its steps; a violation adds a few hundred bytes
-  uint64_t replay_memory_bytes = 0, learner_memory_bytes = 0, actor_memory_bytes = 0;  // resident, of one process
-  uint64_t memory_bytes = 0;                                                           // of all, the evaluator included
+  uint64_t replay_memory_bytes = 0, learner_memory_bytes = 0;  // resident
+  uint64_t actor_memory_bytes = 0;                             // of one actor while it is the only one
+  uint64_t memory_bytes = 0;  // of all processes, the evaluator included, while each actor has its share
   uint64_t disk_bytes() const { return ring_bytes + policy_bytes + checkpoint_bytes + ledger_bytes; }
 };
 absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout& layout);

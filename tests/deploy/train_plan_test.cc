@@ -193,6 +193,21 @@ TEST(Needs, OfMemoryAreAtLeastWhatRunsUsedAndAtMostThreeTimesAsMuch) {
   }
 }
 
+// Each of the four has 8 members until the others are gone.
+TEST(Needs, OfOneOfFourActorsAreThoseOfAnActorThatServesAllMembers) {
+  TrainOptions options;
+  options.experiment = "deploy/experiments/air_hockey/datacom.textproto";
+  options.seeds = "0-31";
+  const auto experiment = PlanExperiment(options);
+  ASSERT_TRUE(experiment.ok()) << experiment.status();
+  const auto one = EstimateNeeds(*experiment, *PlanLayout(options, *experiment));
+  options.actors = 4;
+  const auto four = EstimateNeeds(*experiment, *PlanLayout(options, *experiment));
+  EXPECT_GE(four->actor_memory_bytes, 107u << 20) << "what such an actor used";
+  EXPECT_EQ(four->actor_memory_bytes, one->actor_memory_bytes);
+  EXPECT_LT(four->memory_bytes, one->memory_bytes + 3 * one->actor_memory_bytes) << "together they serve them once";
+}
+
 TEST(Needs, OfAThousandSmallMembersFitInAFewGigabytes) {
   TrainOptions options = Typed();
   options.seeds = "0-999";
