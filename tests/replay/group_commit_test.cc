@@ -54,6 +54,41 @@ TEST_F(PowerLossTest, AnActorKeepsTheCreditThatItWasGranted) {
   EXPECT_GE(client.limit[0], told);
 }
 
+TEST(StoreTest, WithSyncAMemberThatReturnsHasNoCreditThatItsReleaseGaveBack) {
+  TemporaryFolder folder;
+  ManualClock clock;
+  v1::Experiment experiment = SmallExperiment(2);
+  experiment.mutable_replay()->set_sync(true);
+  auto store = MustOpen(experiment, folder.path(), &clock);
+  Client first, second;
+  first.Open(store.get(), "actor-0", 1, 1);
+  for (uint64_t sent = 0; first.limit[1] < 26; sent = first.limit[1], first.Hear(store.get())) {  // 10 + 16 may be made
+    const auto count = static_cast<uint32_t>(first.limit[1] - sent);
+    ASSERT_EQ(first.Send(store.get(), MakeChunk(1, sent, SimpleRows(sent, count))), absl::StatusCode::kOk);
+  }
+  ASSERT_LT(first.next[1], 26u);
+  second.Open(store.get(), "actor-1", 1, 1);
+  v1::InsertReply reply;
+  ASSERT_TRUE(store->Progress(first.session, first.stream, &first.progress, &reply).ok());
+  v1::Release release;
+  release.set_assignment(reply.assignment().number());
+  release.add_members(1);
+  ASSERT_TRUE(store->Release(first.session, first.stream, release).ok());  // the second actor gets the credit
+  store->Disconnect(second.session, second.stream);
+  clock.Advance(std::chrono::seconds(11));  // a third of the lease
+  ASSERT_TRUE(store->Tick().ok());
+  reply.Clear();  // before the release is on the disk
+  ASSERT_TRUE(store->Progress(first.session, first.stream, &first.progress, &reply).ok());
+  ASSERT_EQ(reply.assignment().members_size(), 2);
+  ASSERT_EQ(reply.credit_size(), 1);
+  EXPECT_EQ(reply.credit(0).member(), 1u);
+  EXPECT_EQ(reply.credit(0).limit(), first.next[1]);
+  reply.Clear();
+  ASSERT_TRUE(store->Commit().ok());
+  ASSERT_TRUE(store->Progress(first.session, first.stream, &first.progress, &reply).ok());
+  EXPECT_EQ(reply.credit_size(), 0) << "the limit did not shrink";
+}
+
 TEST_F(PowerLossTest, ANewSessionDoesNotGetTheCreditOfTheOneItReplaced) {
   Client old, fresh;
   old.Open(store_.get(), "actor-0", 1, 1);
