@@ -58,7 +58,9 @@ class InsertSessionImpl final : public InsertSession {
   void Release(uint32_t member, uint64_t assignment) override {
     MutexLock lock(&mutex_);
     if (assignment != assignment_->number() || !Serves(member)) return;
+    if (members_[member].released) return;
     members_[member].released = true;
+    ++unsent_releases_;
     changed_.NotifyAll();
   }
 
@@ -154,13 +156,24 @@ class InsertSessionImpl final : public InsertSession {
     assignment_ = std::make_shared<const v1::Assignment>(assignment);
     for (Member& state : members_) state.served = false;
     for (const v1::MemberLanes& entry : assignment.members()) {
-      if (entry.member() >= kMaxMembers) continue;  // not a replay of this project
+      if (entry.member() >= kMaxMembers) {
+        status_ = absl::FailedPreconditionError(
+            absl::StrCat("the replay assigns member ", entry.member(), "; a run has at most ", kMaxMembers));
+        return;
+      }
       if (entry.member() >= members_.size()) members_.resize(entry.member() + 1);
       members_[entry.member()].served = true;
     }
     for (Member& state : members_) {
       if (newer || !state.served) state.released = state.release_sent = false;
+      if (!state.served) state.hold_until = 0;  // its credit ends; when it returns, it gets new credit
     }
+    CountReleases();
+  }
+
+  void CountReleases() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    unsent_releases_ = static_cast<size_t>(std::count_if(
+        members_.begin(), members_.end(), [](const Member& state) { return state.released && !state.release_sent; }));
   }
 
   void Notify() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -197,6 +210,7 @@ class InsertSessionImpl final : public InsertSession {
         state.sent = 0;
         state.release_sent = false;
       }
+      CountReleases();
     }
     const std::unique_ptr<Stream> stream = stub_->Insert(&context);
     v1::InsertRequest open;
@@ -246,11 +260,13 @@ class InsertSessionImpl final : public InsertSession {
 
   // All members whose rows are acknowledged, in one message.
   bool NextRelease(v1::InsertRequest* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (unsent_releases_ == 0) return false;
     request->mutable_release()->set_assignment(assignment_->number());
     for (uint32_t member = 0; member < members_.size(); ++member) {
       Member& state = members_[member];
       if (!state.released || state.release_sent || !state.queue.empty()) continue;
       state.release_sent = true;
+      --unsent_releases_;
       request->mutable_release()->add_members(member);
     }
     return request->release().members_size() > 0;
@@ -330,6 +346,7 @@ class InsertSessionImpl final : public InsertSession {
   std::shared_ptr<const v1::Assignment> assignment_ ABSL_GUARDED_BY(mutex_);
   std::string waiting_for_ ABSL_GUARDED_BY(mutex_);
   grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  size_t unsent_releases_ ABSL_GUARDED_BY(mutex_) = 0;  // members released, but not on this stream
   size_t next_turn_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   bool opened_ ABSL_GUARDED_BY(mutex_) = false;  // a reply arrived on some stream
