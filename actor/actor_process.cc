@@ -99,6 +99,7 @@ absl::Status ActOneSession(const ProcessOptions& options, Acting* acting, bool* 
   SnapshotSubscriber::Options subscription;
   subscription.channel = acting->learner;
   subscription.run_id = options.run_id;
+  subscription.backoff_seed = registration.session();
   subscription.changes = changes;
   const std::unique_ptr<SnapshotSubscriber> subscriber = SnapshotSubscriber::Start(subscription);
   const Watchdog watchdog("the actor's loop", Minutes(options.stall_minutes));

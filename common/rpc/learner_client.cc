@@ -55,7 +55,6 @@ class GrpcSnapshotSubscriber : public SnapshotSubscriber {
  public:
   explicit GrpcSnapshotSubscriber(const Options& options)
       : options_(options), stub_(v1::Learner::NewStub(options.channel)) {
-    for (const uint32_t member : options.members) members_[member];
     thread_ = std::thread([this] { Run(); });
   }
 
@@ -116,8 +115,7 @@ class GrpcSnapshotSubscriber : public SnapshotSubscriber {
   };
 
   void Run() {
-    const uint32_t first = options_.members.empty() ? 0 : options_.members.front();
-    Backoff backoff(StreamKey("snapshot.backoff", {first, options_.members.size()}));
+    Backoff backoff(StreamKey("snapshot.backoff", {options_.backoff_seed}));
     for (;;) {
       grpc::ClientContext context;
       v1::SubscribeRequest request;

@@ -17,15 +17,15 @@
 
 namespace datacom {
 
-// Keeps the newest snapshot of each member that it is subscribed to, over reconnects. Thread-safe. A background thread
-// owns the stream. Versions only increase. A snapshot that fails its CRC or does not decode is counted, logged and
-// ignored.
+// Keeps the newest snapshot of each member that it is subscribed to (SetMembers; at first none), over reconnects.
+// Thread-safe. A background thread owns the stream; without members no stream is open. Versions only increase. A
+// snapshot that fails its CRC or does not decode is counted, logged and ignored.
 class SnapshotSubscriber {
  public:
   struct Options {
     std::shared_ptr<grpc::Channel> channel;
     std::string run_id;
-    std::vector<uint32_t> members;  // increasing; without any, no stream is open
+    uint64_t backoff_seed = 0;  // differs between actors, so that they do not reconnect at the same time
     // Reports every new snapshot and a permanent rejection.
     std::shared_ptr<Changes> changes = std::make_shared<Changes>();
   };

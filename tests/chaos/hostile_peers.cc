@@ -97,7 +97,8 @@ void LeaseUnderLongNames(v1::Learner::Stub* learner, const std::string& run_id) 
   std::puts("ready");
   std::fflush(stdout);
   const auto evaluations = v1::Learner::NewStub(OwnConnection(learner));
-  const auto attentive = SnapshotSubscriber::Start({.channel = OwnConnection(learner), .run_id = run_id, .members = {0}});
+  const auto attentive = SnapshotSubscriber::Start({.channel = OwnConnection(learner), .run_id = run_id});
+  attentive->SetMembers({0});
   uint64_t next = 0;
   for (int round = 0;; ++round) {
     for (std::shared_ptr<const Snapshot> latest; latest == nullptr || latest->version.update < next;) {

@@ -79,7 +79,9 @@ class LearnerServiceTest : public ::testing::Test {
   std::unique_ptr<SnapshotSubscriber> Subscribe(const std::string& run_id = "run", uint32_t members = 2) {
     std::vector<uint32_t> numbers(members);
     std::iota(numbers.begin(), numbers.end(), 0u);
-    return SnapshotSubscriber::Start({MakeChannel(address_), run_id, numbers});
+    auto subscriber = SnapshotSubscriber::Start({MakeChannel(address_), run_id});
+    subscriber->SetMembers(numbers);
+    return subscriber;
   }
   static ::testing::AssertionResult Eventually(SnapshotSubscriber* subscriber, const std::function<bool()>& condition) {
     const auto deadline = std::chrono::steady_clock::now() + kGenerous;
@@ -161,7 +163,7 @@ TEST_F(LearnerServiceTest, ASubscriberReturnsAfterAnOutageAndIgnoresOlderSnapsho
 TEST_F(LearnerServiceTest, ASubscriberThatChangesItsMembersGetsOnlyWhatItLacks) {
   served_.snapshots.Publish(MakeSnapshot(0, 5));
   served_.snapshots.Publish(MakeSnapshot(1, 6));
-  auto subscriber = SnapshotSubscriber::Start({MakeChannel(address_), "run", {}});
+  auto subscriber = SnapshotSubscriber::Start({MakeChannel(address_), "run"});
   EXPECT_EQ(subscriber->Latest(0), nullptr);
   subscriber->SetMembers({0});
   ASSERT_TRUE(Eventually(subscriber.get(), [&] { return UpdateOf(*subscriber, 0) == 5; }));
@@ -444,7 +446,8 @@ TEST_F(LearnerServiceTest, DamagedSnapshotsAreCountedAndIgnored) {
   sent.push_back(foreign);
   RawService raw(sent);
   auto server = *Server::Start("127.0.0.1:0", {&raw});
-  auto subscriber = SnapshotSubscriber::Start({MakeChannel(server->address()), "run", {0}});
+  auto subscriber = SnapshotSubscriber::Start({MakeChannel(server->address()), "run"});
+  subscriber->SetMembers({0});
   EXPECT_TRUE(
       Eventually(subscriber.get(), [&] { return UpdateOf(*subscriber, 0) == 4 && subscriber->discarded() >= 3; }));
   EXPECT_EQ(UpdateOf(*subscriber, 0), 4u);
