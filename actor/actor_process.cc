@@ -91,7 +91,7 @@ absl::Status ActOneSession(const ProcessOptions& options, Acting* acting, bool* 
     acting->series.emplace(acting->metrics.get());
   }
   acting->series->wait_register.Increment(Seconds(Clock::Real().Now() - before));
-  spdlog::info("registered session={} members={} environments={} open_episodes={}", registration.session(),
+  spdlog::info("registered session={} members=\"{}\" environments={} open_episodes={}", registration.session(),
                DescribeMembers(registration.assignment()), options.environments, registration.open_episodes_size());
   ASSIGN_OR_RETURN(Rollout::Parts parts, Rollout::MakeParts(experiment));
   RETURN_IF_ERROR(session->Start(parts.schema.fingerprint()));
@@ -138,7 +138,8 @@ absl::Status RunActor(const ProcessOptions& options) {
     const absl::Status status = ActOneSession(options, &acting, &ended);
     acting.health->SetServing(false);
     if (!ended) return status;
-    acting.series->abandoned_session.Increment(options.environments);
+    acting.series->abandoned_session.Increment(acting.series->environments.Value());  // each had an open episode
+    acting.series->environments.Set(0);
     spdlog::warn("session ended, registering again: {}", status.ToString());
     if (Stop::Process().WaitFor(std::chrono::milliseconds(50))) return absl::CancelledError("stopping was requested");
   }

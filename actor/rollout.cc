@@ -80,11 +80,11 @@ absl::Status Rollout::Adopt() {
     state.rule = nullptr;
     state.snapshot = nullptr;
   }
-  metrics_->environments.Set(lanes);
   if (!first)
-    spdlog::info("assignment number={} members={} lanes={}", assignment_->number(), DescribeMembers(*assignment_),
+    spdlog::info("assignment number={} members=\"{}\" lanes={}", assignment_->number(), DescribeMembers(*assignment_),
                  lanes);
   Subscribe();
+  ReportEnvironments();
   ReportReady();
   return absl::OkStatus();
 }
@@ -150,6 +150,12 @@ void Rollout::Subscribe() {
   }
   std::sort(members.begin(), members.end());
   subscriber_->SetMembers(members);
+}
+
+void Rollout::ReportEnvironments() {
+  size_t acting = 0;
+  for (const MemberState& state : members_) acting += state.environments->acting().size();
+  metrics_->environments.Set(static_cast<double>(acting));
 }
 
 void Rollout::ReportReady() {
@@ -229,6 +235,7 @@ absl::StatusOr<int> Rollout::StepMember(MemberState* state) {
   metrics_->env_steps.Increment(batch);
   metrics_->rows.Increment(batch - abandoned);
   if (ended > 0) metrics_->episodes.Increment(ended);
+  if (ended + abandoned > 0) ReportEnvironments();  // those that are no longer wanted stop
   if (abandoned > 0) {
     metrics_->abandoned_invalid.Increment(abandoned);
     CountAbandoned(state->member, abandoned);

@@ -89,6 +89,7 @@ class Rollout {
   absl::StatusOr<MemberState*> FindOrAdd(uint32_t member);
   absl::Status Release(MemberState* state);
   void Subscribe();
+  void ReportEnvironments();
   void ReportReady();
   // Returns how many environments stepped; 0 with state->waits_for set.
   absl::StatusOr<int> StepMember(MemberState* state);

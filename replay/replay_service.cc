@@ -32,7 +32,7 @@ grpc::ServerUnaryReactor* ReplayService::Register(grpc::CallbackServerContext* c
         CheckHello(request->hello(), store_->options().run_id, 0));  // the actor learns the schema from the reply
     RETURN_IF_ERROR(CheckOpen());
     ASSIGN_OR_RETURN(*reply, store_->Register(request->actor(), request->incarnation(), request->environments()));
-    spdlog::info("actor registered actor={} session={} members={}", request->actor(), reply->session(),
+    spdlog::info("actor registered actor={} session={} members=\"{}\"", request->actor(), reply->session(),
                  DescribeMembers(reply->assignment()));
     return absl::OkStatus();
   };
