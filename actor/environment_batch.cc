@@ -32,7 +32,8 @@ absl::Status EnvironmentBatch::Start(int index) {
   environment.next_observation.resize(spec.obs_dim);
   wide_observation_.resize(spec.obs_dim);
   wide_action_.resize(spec.action_dim);
-  RandomStream stream = FirstEpisodeLength(seeds_.run, seeds_.member, seeds_.session, static_cast<uint32_t>(index));
+  RandomStream stream =
+      FirstEpisodeLength(seeds_.run, seeds_.member, seeds_.session, static_cast<uint32_t>(index), environment.episode);
   environment.limit = 1 + static_cast<uint32_t>(stream.Below(Horizon(environment)));
   Reset(index);
   return absl::OkStatus();

@@ -13,10 +13,13 @@ inline RandomStream EpisodeStart(uint64_t run_seed, uint64_t member_seed, uint32
   return RandomStream(StreamKey("actor.episode", {run_seed, member_seed, session, environment, episode}));
 }
 
-// The stream that an environment's first episode draws its length from.
-inline RandomStream FirstEpisodeLength(uint64_t run_seed, uint64_t member_seed, uint32_t session,
-                                       uint32_t environment) {
-  return RandomStream(StreamKey("actor.first_length", {run_seed, member_seed, session, environment}));
+// The stream that gives a shortened episode its length: the first episode (0) of an environment, or the first one after
+// a pause.
+inline RandomStream FirstEpisodeLength(uint64_t run_seed, uint64_t member_seed, uint32_t session, uint32_t environment,
+                                       uint32_t episode) {
+  constexpr char kName[] = "actor.first_length";
+  return RandomStream(episode == 0 ? StreamKey(kName, {run_seed, member_seed, session, environment})
+                                   : StreamKey(kName, {run_seed, member_seed, session, environment, episode}));
 }
 
 }  // namespace datacom

@@ -138,7 +138,6 @@ absl::Status Rollout::Release(MemberState* state) {
   RETURN_IF_ERROR(Flush(state));
   session_->Release(state->member, assignment_->number());
   state->released = true;
-  Subscribe();
   ReportReady();
   return absl::OkStatus();
 }
