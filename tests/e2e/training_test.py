@@ -29,22 +29,31 @@ class TrainingTest(RunTest):
         training.check_complete(seeds=[0, 1], steps=30000, epochs=30)
 
     def test_actors_divide_the_members_and_a_killed_one_gets_its_members_back(self):
-        training = Training(self, "a", "--seeds", "0-5", "--steps", "6000", "--actors", "3", overrides=["replay.capacity=6000"]).start()
+        training = Training(self, "a", "--seeds", "0-5", "--steps", "12000", "--actors", "3", overrides=["replay.capacity=12000"]).start()
+        served = {}  # the sessions of connected actors: number and members
+
+        def all_serve(former):
+            """Whether three sessions serve members, and the victim has another one than before."""
+            self.status = run("status", training.folder).stdout
+            found = re.findall(r"^session (\d+): (actor-\d), \d+ environments, members ([-,\d]+); [\d,]+ rows, connected", self.status, re.M)
+            served.clear()
+            served.update({actor: (number, members) for number, actor, members in found})
+            return len(found) == len(served) == 3 and (former is None or served[victim][0] != former)
         for round_, victim in enumerate(("actor-0", "actor-2", "replay", "actor-1"), start=1):
             training.wait_for_episodes(100 * round_)
+            training.wait(lambda: all_serve(None), "sessions of all actors")
+            former = served[victim][0] if victim in served else None
             process = training.role(victim)
             os.kill(process, signal.SIGKILL)
             training.wait(lambda: training.role(victim) not in (None, process), f"successor of {victim}")
-        status = run("status", training.folder).stdout
-        served = re.findall(r"^session \d+: actor-\d, 2 environments, members ([-,\d]+)", status, re.M)
-        self.assertEqual(len(served), 3, status)
-        numbers = []
-        for first, last in re.findall(r"(\d+)(?:-(\d+))?", ",".join(served)):
-            numbers.extend(range(int(first), int(last or first) + 1))
-        self.assertEqual(sorted(numbers), list(range(6)), status)
+            training.wait(lambda: all_serve(former), f"members for {victim}")
+            numbers = []
+            for first, last in re.findall(r"(\d+)(?:-(\d+))?", ",".join(members for _, members in served.values())):
+                numbers.extend(range(int(first), int(last or first) + 1))
+            self.assertEqual(sorted(numbers), list(range(6)), self.status)
         training.finish()
-        training.check_complete(seeds=range(6), steps=6000, epochs=6)
-        self.assertEqual(sum(training.check_rows_kept().values()), 6 * 6000)
+        training.check_complete(seeds=range(6), steps=12000, epochs=12)
+        self.assertEqual(sum(training.check_rows_kept().values()), 6 * 12000)
 
     def test_a_run_can_be_resumed_after_kill_9_of_the_command(self):
         training = Training(self, "a", "--seeds", "0-1", "--steps", "20000", overrides=["run.checkpoint_updates=500"]).start()
