@@ -335,17 +335,14 @@ absl::StatusOr<bool> Store::Progress(uint32_t session_number, uint64_t stream, I
   RETURN_IF_ERROR(health_);
   ASSIGN_OR_RETURN(Session * session, FindStream(session_number, stream));
   if (!sent->opened) {
-    for (auto* values : {&sent->next_sequence, &sent->limit, &sent->min_policy_update, &sent->served_since})
-      values->resize(members_.size());
+    for (auto* values : {&sent->next_sequence, &sent->limit, &sent->served_since}) values->resize(members_.size());
   }
   bool changed = !sent->opened || sent->revision != session->revision;
   if (sent->revision != session->revision) *reply->mutable_assignment() = session->Assigned();
   sent->revision = session->revision;
   for (uint32_t i = 0; i < members_.size(); ++i) {
     if (!session->serves(i)) continue;
-    const CreditFile::Entry& entry = sessions_->durable_credit(*session, i);
-    // A member that left and came back has less credit than the disk knows until the next commit.
-    const uint64_t limit = std::min(entry.limit, sessions_->credit(*session, i).limit);
+    const CreditFile::Entry entry = sessions_->durable_credit(*session, i);
     const bool fresh = sent->served_since[i] != session->served_since[i];
     sent->served_since[i] = session->served_since[i];
     if (fresh || entry.next_sequence != sent->next_sequence[i]) {
@@ -354,12 +351,12 @@ absl::StatusOr<bool> Store::Progress(uint32_t session_number, uint64_t stream, I
       committed->set_member(i);
       committed->set_next_sequence(sent->next_sequence[i] = entry.next_sequence);
     }
-    if (fresh || limit != sent->limit[i]) {
+    if (fresh || entry.limit != sent->limit[i]) {
       changed = true;
       v1::Credit* credit = reply->add_credit();
       credit->set_member(i);
-      credit->set_limit(sent->limit[i] = limit);
-      credit->set_min_policy_update(sent->min_policy_update[i] = session->min_policy_update[i]);
+      credit->set_limit(sent->limit[i] = entry.limit);
+      credit->set_min_policy_update(session->min_policy_update[i]);
     }
   }
   if (session->waiting_for != sent->waiting_for) {

@@ -51,9 +51,9 @@ struct StoreCounters {
 
 // What a stream has already sent to its actor; Progress adds the rest.
 struct InsertProgress {
-  std::vector<uint64_t> next_sequence, limit, min_policy_update;  // per member of the run
-  std::vector<uint64_t> served_since;  // per member: the assignment that these values belong to; 0 = not served
-  uint64_t revision = 0;               // of the assignment
+  std::vector<uint64_t> next_sequence, limit;  // per member of the run
+  std::vector<uint64_t> served_since;          // per member: the assignment that these values belong to; 0 = not served
+  uint64_t revision = 0;                       // of the assignment
   std::string waiting_for;
   bool finished = false;
   bool opened = false;

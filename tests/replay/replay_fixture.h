@@ -145,7 +145,7 @@ struct Client {
   uint32_t session = 0;
   uint64_t stream = 0, incarnation = 0;
   InsertProgress progress;
-  std::map<uint32_t, uint64_t> next, limit;
+  std::map<uint32_t, uint64_t> next, limit, oldest_policy;
   std::set<uint32_t> served;
 
   void Open(Store* store, const std::string& name, uint64_t start, uint32_t environments) {
@@ -173,7 +173,10 @@ struct Client {
     if (reply.has_assignment()) served.clear();
     for (const auto& entry : reply.assignment().members()) served.insert(entry.member());
     for (const auto& entry : reply.committed()) next[entry.member()] = entry.next_sequence();
-    for (const auto& entry : reply.credit()) limit[entry.member()] = entry.limit();
+    for (const auto& entry : reply.credit()) {
+      limit[entry.member()] = entry.limit();
+      oldest_policy[entry.member()] = entry.min_policy_update();
+    }
   }
   // The code of the refusal; OK when accepted.
   absl::StatusCode Send(Store* store, const v1::Chunk& chunk, std::string* message = nullptr) {

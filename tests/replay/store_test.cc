@@ -136,7 +136,7 @@ TEST(StoreTest, LockstepGrantsOneRowPerUpdateAndAKilledActorContinuesItsEpisode)
     EXPECT_TRUE(store->Announce(update).ok());
     client.Hear(store.get());
     ASSERT_EQ(client.limit[0], 11 + update);
-    EXPECT_EQ(client.progress.min_policy_update[0], update);
+    EXPECT_EQ(client.oldest_policy[0], update);
     EXPECT_EQ(client.Send(store.get(), MakeChunk(0, 10 + update, SimpleRows(10 + update, 1))), absl::StatusCode::kOk);
   }
   store.reset();
