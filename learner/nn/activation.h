@@ -5,7 +5,7 @@
 
 namespace datacom::learner {
 
-enum class Activation { kRelu, kSigmoid };
+enum class Activation { kRelu, kSigmoid, kTanh };
 
 }  // namespace datacom::learner
 

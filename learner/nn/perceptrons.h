@@ -30,6 +30,11 @@ class Perceptrons {
   virtual void SlopeGradient(const FloatView& block, const Mlp& net, const FloatView& x, const FloatView& d_value,
                              const FloatView& d_slope, const MlpTape& tape, const MlpTape& tangent,
                              const FloatView& gradient_block) = 0;
+  // Forward mode, for a net without repeated inputs: tangent.out [members, rows, out] = the derivative of the output
+  // along `direction`, a block like `block`: d/de net(block + e direction)(x) at e = 0. `tape` holds the hidden units
+  // at x. tangent.hidden is overwritten.
+  virtual void Tangent(const FloatView& block, const FloatView& direction, const Mlp& net, const FloatView& x,
+                       const MlpTape& tape, const MlpTape& tangent) = 0;
 };
 
 }  // namespace datacom::learner

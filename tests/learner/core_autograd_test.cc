@@ -28,7 +28,10 @@ struct Perceptron {
   torch::Tensor operator()(torch::Tensor x) const {
     for (size_t i = 0; i < weights.size(); ++i) {
       x = torch::matmul(x, weights[i]) + biases[i];
-      if (i + 1 < weights.size()) x = hidden == Activation::kRelu ? torch::relu(x) : torch::sigmoid(x);
+      if (i + 1 == weights.size()) return x;
+      x = hidden == Activation::kRelu   ? torch::relu(x)
+          : hidden == Activation::kTanh ? torch::tanh(x)
+                                        : torch::sigmoid(x);
     }
     return x;
   }
@@ -78,7 +81,7 @@ void ExpectNear(const float* ours, torch::Tensor reference, double tolerance, co
 }
 
 TEST_P(EveryKernels, FirstOrderGradientsMatchAutograd) {
-  for (Activation activation : {Activation::kRelu, Activation::kSigmoid}) {
+  for (Activation activation : {Activation::kRelu, Activation::kSigmoid, Activation::kTanh}) {
     ParameterLayout layout;
     const Mlp net = layout.AddMlp("net", {kIn, 32, 24, 2}, activation, {1.0});
     const int size = static_cast<int>(layout.size());

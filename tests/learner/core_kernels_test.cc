@@ -22,39 +22,8 @@ namespace {
 INSTANTIATE_TEST_SUITE_P(All, EveryKernels, ::testing::Values("fused", "tensor"),
                          [](const auto& info) { return info.param; });
 
-// Rows of `hidden`, each followed by the last `repeated` entries of its row of x.
-Numbers WithRepeated(const Numbers& hidden, const Numbers& x, int rows, int repeated) {
-  const size_t width = hidden.size() / rows, in = x.size() / rows;
-  Numbers joined;
-  for (int r = 0; r < rows; ++r) {
-    joined.insert(joined.end(), hidden.begin() + r * width, hidden.begin() + (r + 1) * width);
-    joined.insert(joined.end(), x.begin() + (r + 1) * in - repeated, x.begin() + (r + 1) * in);
-  }
-  return joined;
-}
-
-// A perceptron by its definition: [rows, out] from x [rows, in] and the member's block.
-Numbers Literal(const Mlp& net, const Numbers& block, const Numbers& x, int rows) {
-  Numbers value = x;
-  for (size_t l = 0; l < net.layers.size(); ++l) {
-    const MlpLayer& layer = net.layers[l];
-    Numbers next(static_cast<size_t>(rows) * layer.out);
-    for (int r = 0; r < rows; ++r) {
-      for (int o = 0; o < layer.out; ++o) {
-        double sum = block[layer.bias + o];
-        for (int i = 0; i < layer.in; ++i) sum += value[r * layer.in + i] * block[layer.weight + i * layer.out + o];
-        const bool last = l + 1 == net.layers.size();
-        const double active = net.hidden == Activation::kRelu ? std::max(sum, 0.0) : 1 / (1 + std::exp(-sum));
-        next[r * layer.out + o] = last ? sum : active;
-      }
-    }
-    value = l == 0 && net.repeated > 0 ? WithRepeated(next, x, rows, net.repeated) : next;
-  }
-  return value;
-}
-
 TEST_P(EveryKernels, PerceptronGradientsMatchFiniteDifferences) {
-  for (Activation activation : {Activation::kRelu, Activation::kSigmoid}) {
+  for (Activation activation : {Activation::kRelu, Activation::kSigmoid, Activation::kTanh}) {
     for (int out : {1, 3, 11}) {
       const int members = 2, rows = 7, in = 5, repeated = out % 3;  // 1, 0, 2
       ParameterLayout layout;

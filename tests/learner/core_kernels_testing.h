@@ -2,6 +2,7 @@
 #ifndef DATACOM_TESTS_LEARNER_CORE_KERNELS_TESTING_H_
 #define DATACOM_TESTS_LEARNER_CORE_KERNELS_TESTING_H_
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -71,6 +72,37 @@ inline void ExpectNear(const Numbers& ours, const Numbers& reference, double rel
   double largest = 1e-12;
   for (double value : reference) largest = std::max(largest, std::abs(value));
   for (size_t i = 0; i < ours.size(); ++i) EXPECT_NEAR(ours[i], reference[i], relative * largest) << what << " " << i;
+}
+
+// Rows of `hidden`, each followed by the last `repeated` entries of its row of x.
+inline Numbers WithRepeated(const Numbers& hidden, const Numbers& x, int rows, int repeated) {
+  const size_t width = hidden.size() / rows, in = x.size() / rows;
+  Numbers joined;
+  for (int r = 0; r < rows; ++r) {
+    joined.insert(joined.end(), hidden.begin() + r * width, hidden.begin() + (r + 1) * width);
+    joined.insert(joined.end(), x.begin() + (r + 1) * in - repeated, x.begin() + (r + 1) * in);
+  }
+  return joined;
+}
+
+// A perceptron by its definition: [rows, out] from x [rows, in] and the member's block.
+inline Numbers Literal(const Mlp& net, const Numbers& block, const Numbers& x, int rows) {
+  Numbers value = x;
+  for (size_t l = 0; l < net.layers.size(); ++l) {
+    const MlpLayer& layer = net.layers[l];
+    Numbers next(static_cast<size_t>(rows) * layer.out);
+    for (int r = 0; r < rows; ++r) {
+      for (int o = 0; o < layer.out; ++o) {
+        double sum = block[layer.bias + o];
+        for (int i = 0; i < layer.in; ++i) sum += value[r * layer.in + i] * block[layer.weight + i * layer.out + o];
+        double active = net.hidden == Activation::kSigmoid ? 1 / (1 + std::exp(-sum)) : std::max(sum, 0.0);
+        if (net.hidden == Activation::kTanh) active = std::tanh(sum);
+        next[r * layer.out + o] = l + 1 == net.layers.size() ? sum : active;
+      }
+    }
+    value = l == 0 && net.repeated > 0 ? WithRepeated(next, x, rows, net.repeated) : next;
+  }
+  return value;
 }
 
 inline double Inner(const Numbers& a, const Numbers& b) {

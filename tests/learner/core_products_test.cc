@@ -144,7 +144,7 @@ TEST(Loops, GiveTheSameBitsForBothInstructionSets) {
   if (!HasAvx512()) GTEST_SKIP() << "this processor has no AVX-512";
   for (int n : {16, 20, 128, 131}) {
     Outputs narrow, wide;
-    for (Activation activation : {Activation::kRelu, Activation::kSigmoid}) {
+    for (Activation activation : {Activation::kRelu, Activation::kSigmoid, Activation::kTanh}) {
       RunDense(kLoopsAvx2, n, activation, &narrow);
       RunDense(kLoopsAvx512, n, activation, &wide);
     }

@@ -25,23 +25,46 @@ inline __m256 SumsOfEight(const __m256* v) {
 
 template <Activation kind>
 inline Lanes ActivationLanes(Lanes x) {
-  return kind == Activation::kRelu ? LargerLanes(FillLanes(0), x) : SigmoidLanes(x);
+  if (kind == Activation::kRelu) return LargerLanes(FillLanes(0), x);
+  return kind == Activation::kSigmoid ? SigmoidLanes(x) : TanhLanes(x);
+}
+// Tanh of one number, with the bits of TanhLanes.
+inline float TanhOf(float x) {
+  float lanes[kLanes];
+  StoreLanes(lanes, TanhLanes(FillLanes(x)));
+  return lanes[0];
 }
 template <Activation kind>
 inline float ActivationOf(float x) {
-  return kind == Activation::kRelu ? (x < 0.0f ? 0.0f : x) : FastSigmoid(x);  // keeps NaN
+  if (kind == Activation::kRelu) return x < 0.0f ? 0.0f : x;  // keeps NaN
+  return kind == Activation::kSigmoid ? FastSigmoid(x) : TanhOf(x);
 }
 
 // value * act'(hidden).
 template <Activation kind>
 inline Lanes SlopeLanes(Lanes hidden, Lanes value) {
   if (kind == Activation::kRelu) return WherePositive(hidden, value);
-  return MultiplyLanes(value, MultiplyLanes(hidden, SubtractLanes(FillLanes(1), hidden)));
+  const Lanes one = FillLanes(1);
+  if (kind == Activation::kTanh) return MultiplyLanes(value, SubtractLanes(one, MultiplyLanes(hidden, hidden)));
+  return MultiplyLanes(value, MultiplyLanes(hidden, SubtractLanes(one, hidden)));
 }
 template <Activation kind>
 inline float SlopeOf(float hidden, float value) {
   if (kind == Activation::kRelu) return hidden > 0.0f ? value : 0.0f;
-  return value * (hidden * (1.0f - hidden));
+  return value * (kind == Activation::kTanh ? 1.0f - hidden * hidden : hidden * (1.0f - hidden));
+}
+
+// A compile-time constant. (std::integral_constant has inline functions that other units use.)
+template <Activation kind>
+struct Kind {
+  constexpr Activation operator()() const { return kind; }
+};
+// Calls work with the constant of this activation.
+template <class Work>
+inline void ForKind(Activation activation, const Work& work) {
+  if (activation == Activation::kRelu) work(Kind<Activation::kRelu>());
+  if (activation == Activation::kSigmoid) work(Kind<Activation::kSigmoid>());
+  if (activation == Activation::kTanh) work(Kind<Activation::kTanh>());
 }
 
 template <Activation kind>
@@ -56,8 +79,7 @@ void ActivateBy(const float* bias, int rows, int n, int64_t stride, float* y) {
 }
 
 void Activate(Activation activation, const float* bias, int rows, int n, int64_t stride, float* y) {
-  (activation == Activation::kRelu ? ActivateBy<Activation::kRelu> : ActivateBy<Activation::kSigmoid>)(bias, rows, n,
-                                                                                                       stride, y);
+  ForKind(activation, [&](auto kind) { ActivateBy<kind()>(bias, rows, n, stride, y); });
 }
 
 template <Activation kind>
@@ -73,9 +95,7 @@ void MultiplySlopeBy(const float* hidden, int64_t hidden_stride, int rows, int n
 
 void MultiplySlope(Activation activation, const float* hidden, int64_t hidden_stride, int rows, int n, float* adjoint,
                    int64_t stride) {
-  (activation == Activation::kRelu
-       ? MultiplySlopeBy<Activation::kRelu>
-       : MultiplySlopeBy<Activation::kSigmoid>)(hidden, hidden_stride, rows, n, adjoint, stride);
+  ForKind(activation, [&](auto kind) { MultiplySlopeBy<kind()>(hidden, hidden_stride, rows, n, adjoint, stride); });
 }
 
 // Inner products of eight rows with w. Rows may coincide.
@@ -144,9 +164,9 @@ void NarrowAdjointBy(const float* d, int64_t d_stride, int outputs, const float*
 
 void NarrowAdjoint(Activation activation, const float* d, int64_t d_stride, int outputs, const float* w,
                    const float* hidden, int64_t hidden_stride, int rows, int n, float* adjoint, int64_t stride) {
-  (activation == Activation::kRelu ? NarrowAdjointBy<Activation::kRelu>
-                                   : NarrowAdjointBy<Activation::kSigmoid>)(d, d_stride, outputs, w, hidden,
-                                                                            hidden_stride, rows, n, adjoint, stride);
+  ForKind(activation, [&](auto kind) {
+    NarrowAdjointBy<kind()>(d, d_stride, outputs, w, hidden, hidden_stride, rows, n, adjoint, stride);
+  });
 }
 
 // Sums of `Count` vectors of columns in registers; if d is null, all weights are one.

@@ -277,6 +277,44 @@ void CpuKernels::SlopeGradient(const FloatView& block, const Mlp& net, const Flo
   }
 }
 
+// With hidden units h, their tangents t and the direction (V, c): t_i = act'(h_i) (t_(i-1) W_i + h_(i-1) V_i + c_i),
+// t_0 = 0; the output has no act'.
+void CpuKernels::Tangent(const FloatView& block, const FloatView& direction, const Mlp& net, const FloatView& x,
+                         const MlpTape& tape, const MlpTape& tangent) {
+  const int last = static_cast<int>(net.layers.size()) - 1;
+  for (int m = 0; m < x.members; ++m) {
+    const float* parameters = block.row(m, 0);
+    const float* along = direction.row(m, 0);
+    for (int i = 0; i <= last; ++i) {
+      const MlpLayer& layer = net.layers[i];
+      const FloatView& in = i == 0 ? x : tape.hidden[i - 1];
+      const FloatView& out = i == last ? tangent.out : tangent.hidden[i];
+      const int in_stride = static_cast<int>(in.row_stride), out_stride = static_cast<int>(out.row_stride);
+      if (i == last && i > 0 && layer.out <= kNarrow) {
+        const FloatView& before = tangent.hidden[i - 1];
+        loops_.narrow_product(in.row(m, 0), in.row_stride, x.rows, layer.in, Columns(along + layer.weight, layer),
+                              layer.out, along + layer.bias, /*add=*/false, out.row(m, 0), out.row_stride);
+        loops_.narrow_product(before.row(m, 0), before.row_stride, x.rows, layer.in,
+                              Columns(parameters + layer.weight, layer), layer.out, /*bias=*/nullptr, /*add=*/true,
+                              out.row(m, 0), out.row_stride);
+        continue;
+      }
+      CopyColumns(along + layer.bias, /*from_stride=*/0, x.rows, layer.out, out.row(m, 0), out.row_stride);
+      Multiply(Gemm::kPlain, x.rows, layer.out, layer.in, in.row(m, 0), in_stride, along + layer.weight, layer.out,
+               /*add=*/true, out.row(m, 0), out_stride);
+      if (i > 0) {
+        const FloatView& before = tangent.hidden[i - 1];
+        Multiply(Gemm::kPlain, x.rows, layer.out, layer.in, before.row(m, 0), static_cast<int>(before.row_stride),
+                 parameters + layer.weight, layer.out, /*add=*/true, out.row(m, 0), out_stride);
+      }
+      if (i == last) continue;
+      const FloatView& hidden = tape.hidden[i];
+      loops_.multiply_slope(net.hidden, hidden.row(m, 0), hidden.row_stride, x.rows, layer.out, out.row(m, 0),
+                            out.row_stride);
+    }
+  }
+}
+
 std::unique_ptr<KernelGroup> CpuKernels::MakeForm(std::type_index group) { return CpuForms::Make(group); }
 
 std::unique_ptr<Kernels> MakeCpuKernels(Team* team) { return std::make_unique<CpuKernels>(team); }

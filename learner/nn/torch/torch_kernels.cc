@@ -65,11 +65,13 @@ at::Tensor Packed(T* data, int members, int rows, int cols) {
 }
 
 at::Tensor Activated(const at::Tensor& x, Activation activation) {
-  return activation == Activation::kRelu ? at::relu(x) : at::sigmoid(x);
+  if (activation == Activation::kRelu) return at::relu(x);
+  return activation == Activation::kSigmoid ? at::sigmoid(x) : at::tanh(x);
 }
 
 at::Tensor Slope(const at::Tensor& hidden, Activation activation) {
-  return activation == Activation::kRelu ? hidden.gt(0).to(at::kFloat) : hidden * (1 - hidden);
+  if (activation == Activation::kRelu) return hidden.gt(0).to(at::kFloat);
+  return activation == Activation::kSigmoid ? hidden * (1 - hidden) : 1 - hidden * hidden;
 }
 
 }  // namespace
@@ -191,6 +193,23 @@ void TorchKernels::SlopeGradient(const FloatView& block, const Mlp& net, const F
     Weight(gradient_block, net.layers[i]).copy_(at::bmm((d * value + tangent).transpose(1, 2), adjoint));
     Bias(gradient_block, net.layers[i]).copy_((d * adjoint).sum(1, /*keepdim=*/true));
     if (i < last) tangent = at::bmm(tangent, Weight(block, net.layers[i])) * Slope(Of(tape.hidden[i]), net.hidden);
+  }
+}
+
+// cpu/perceptrons.cc has the equation.
+void TorchKernels::Tangent(const FloatView& block, const FloatView& direction, const Mlp& net, const FloatView& x,
+                           const MlpTape& tape, const MlpTape& tangent) {
+  const int last = static_cast<int>(net.layers.size()) - 1;
+  at::Tensor before;
+  for (int i = 0; i <= last; ++i) {
+    const MlpLayer& layer = net.layers[i];
+    const at::Tensor in = Of(i == 0 ? x : tape.hidden[i - 1].Rows(0, x.rows));
+    at::Tensor now = at::bmm(in, Weight(direction, layer)) + Bias(direction, layer);
+    if (i > 0) now = now + at::bmm(before, Weight(block, layer));
+    if (i < last) now = now * Slope(Of(tape.hidden[i].Rows(0, x.rows)), net.hidden);
+    const FloatView to = i == last ? tangent.out : tangent.hidden[i];
+    Of(to.Rows(0, x.rows)).copy_(now);
+    before = now;
   }
 }
 

@@ -40,6 +40,8 @@ class TorchKernels : public Kernels {
   void SlopeGradient(const FloatView& block, const Mlp& net, const FloatView& x, const FloatView& d_value,
                      const FloatView& d_slope, const MlpTape& tape, const MlpTape& tangent,
                      const FloatView& gradient_block) override;
+  void Tangent(const FloatView& block, const FloatView& direction, const Mlp& net, const FloatView& x,
+               const MlpTape& tape, const MlpTape& tangent) override;
 
   void Adam(const AdamRange& range) override;
   void Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) override;
