@@ -57,6 +57,7 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
   config.batch_size = static_cast<int>(resolved.learner().batch_size());
   config.failure_batch_size = static_cast<int>(resolved.learner().failure_batch_size());
   config.quantiles = QuantilesOf(config.algorithm);
+  config.passes = static_cast<int>(resolved.learner().passes());
   config.discount = resolved.learner().discount();
   config.tau = resolved.learner().tau();
   config.policy_delay = static_cast<int>(resolved.schedule().policy_delay());

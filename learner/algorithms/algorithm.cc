@@ -30,8 +30,9 @@ void Algorithm::Pretrain(const Batch&) { throw std::invalid_argument("this algor
 
 void Batch::Resize(const AlgorithmConfig& config) {
   const size_t members = config.members.size();
-  const size_t rows = members * config.batch_size;
-  const size_t failures = members * config.failure_batch_size;
+  const bool on_policy = config.epoch_rows > 0;
+  const size_t rows = members * BatchRows(config);
+  const size_t failures = on_policy ? 0 : members * config.failure_batch_size;
   const size_t z_dim = config.q_dim + config.x_dim;
   observation.resize(rows * config.obs_dim);
   action.resize(rows * config.action_dim);
@@ -39,18 +40,21 @@ void Batch::Resize(const AlgorithmConfig& config) {
   cost.resize(rows);
   next_observation.resize(rows * config.obs_dim);
   absorbing.resize(rows);
-  previous_cost.resize(rows);
-  now.Resize(static_cast<int>(members), config.batch_size, config);
-  next.Resize(static_cast<int>(members), config.batch_size, config);
+  failure_weight.resize(members);
+  log_prob.resize(on_policy ? rows : 0);
+  path_end.resize(on_policy ? rows : 0);
+  const size_t others = on_policy ? 0 : rows;
+  previous_cost.resize(others);
+  now.Resize(static_cast<int>(members), on_policy ? 0 : config.batch_size, config);
+  next.Resize(static_cast<int>(members), on_policy ? 0 : config.batch_size, config);
   failure_z.resize(failures * z_dim);
   failure_next_z.resize(failures * z_dim);
   failure_cost.resize(failures);
   failure_absorbing.resize(failures);
-  failure_weight.resize(members);
-  noise_actor.resize(rows * config.action_dim);
-  noise_next.resize(rows * config.action_dim);
-  level.resize((rows + failures) * config.quantiles);
-  next_level.resize((rows + failures) * config.quantiles);
+  noise_actor.resize(others * config.action_dim);
+  noise_next.resize(others * config.action_dim);
+  level.resize((others + failures) * config.quantiles);
+  next_level.resize((others + failures) * config.quantiles);
 }
 
 namespace {
@@ -74,6 +78,7 @@ void CheckConfig(const AlgorithmConfig& config) {
   positive("horizon", config.horizon);
   positive("batch_size", config.batch_size);
   positive("policy_delay", config.policy_delay);
+  Check(config.epoch_rows >= 0, "epoch_rows must not be negative");
   Check(config.failure_batch_size >= 0, "failure_batch_size must not be negative");
   Check(config.x_dim >= 0 && config.q_dim >= 0, "q_dim and x_dim must not be negative");
   const std::pair<const char*, const std::vector<int>*> nets[] = {{"actor_hidden", &config.actor_hidden},

@@ -42,6 +42,10 @@ struct AlgorithmConfig {
   int horizon = 0;
   std::vector<int> actor_hidden{128, 128}, critic_hidden{128, 128}, constraint_hidden{128, 128};
   int batch_size = 64, failure_batch_size = 6;
+  // On-policy algorithms: rows of one update per member, passes over them in minibatches of batch_size rows, and
+  // updates of the whole run, over which the actor's rate decays. For other algorithms epoch_rows is 0.
+  int epoch_rows = 0, passes = 40;
+  uint64_t epochs = 0;
   int quantiles = 0;            // levels drawn per row (QuantilesOf)
   int quantile_embedding = 64;  // cosines of a level
   double discount = 0.99, tau = 0.001;
@@ -65,7 +69,20 @@ struct ControlAffineBatch {
   void Resize(int members, int batch, const AlgorithmConfig& config);
 };
 
+// Rows per member in a batch, B below.
+inline int BatchRows(const AlgorithmConfig& config) {
+  return config.epoch_rows > 0 ? config.epoch_rows : config.batch_size;
+}
+
 // Everything that one update of all members reads, including noise. Host memory, reused from update to update.
+//
+// The batch of an on-policy algorithm holds all rows of the member's epoch, made by the policy that the last update
+// left: in the order of time, one lane after the other. It fills the arrays of the first two lines and those of the
+// last; the others stay empty. `action` is the policy's Gaussian sample, before it is scaled to the action box. A path
+// is a lane's rows of one episode within the epoch. Its last row has path_end 1 and is of one of three kinds:
+// terminated (absorbing 1), at the time limit, or cut by the end of the epoch (absorbing 0). Only the last row's
+// next_observation counts, which is the final observation of the episode or the newest one of the lane; in other rows
+// it must be finite.
 struct Batch {
   std::vector<float> observation, action, reward, cost, next_observation,
       absorbing;                     // [M, B, d]; cost raw; absorbing 0/1
@@ -75,6 +92,7 @@ struct Batch {
   std::vector<float> failure_weight;           // [M] 1 where the member has a failure batch, else 0
   std::vector<float> noise_actor, noise_next;  // [M, B, action] standard normal
   std::vector<float> level, next_level;        // [M, B + F, quantiles] uniform in [0, 1]
+  std::vector<float> log_prob, path_end;       // [M, B] log-density of `action` under the policy that acted; 0/1
   void Resize(const AlgorithmConfig& config);
 };
 
@@ -114,8 +132,10 @@ class Algorithm {
   // The part of Update that fits value functions (critics, feasibility) and their targets. Policy, temperature,
   // multiplier, delta and their optimisers do not change. The batch is that of Update; noise_actor is not read.
   virtual void Pretrain(const Batch& batch);  // throws std::invalid_argument if the algorithm cannot
-  // A finished episode of one member: one step of delta (learner/algorithms/README.md 5.4). Algorithms without delta
-  // ignore it.
+  // A finished episode of one member, before the first update that sees its last row. z: [length + 1, q + x] float32,
+  // costs: [length + 1] raw with costs[0] = 0. Algorithms with delta make a step of it (learner/algorithms/README.md
+  // 5.4). On-policy algorithms keep the sum of its costs for their multiplier (18.4); they do not read z, which may be
+  // null. The others ignore it.
   virtual void ApplyEpisode(int member, int length, const float* z, const float* costs) {}
   virtual void ApplyEpisodes(const std::vector<EpisodeCosts>& episodes);  // each; those of a member in order
   virtual Stats GetStats() const = 0;
