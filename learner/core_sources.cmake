@@ -3,7 +3,8 @@ include("${CMAKE_CURRENT_LIST_DIR}/core_hyper.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/core_kernel_group.cmake")
 
 # A kernel group X has algorithms/X_kernels.h, X_cpu.cc and X_torch.cc.
-set(DATACOM_KERNEL_GROUPS sac critic gaussian quantile safe_map joined_map cost barrier safe_layer)
+set(DATACOM_KERNEL_GROUPS sac critic gaussian quantile safe_map joined_map cost barrier safe_layer on_policy surrogate
+    natural_gradient)
 
 set(here "${CMAKE_CURRENT_LIST_DIR}")
 set(DATACOM_CORE_SOURCES
@@ -25,6 +26,11 @@ set(DATACOM_CORE_SOURCES
   ${here}/algorithms/wcsac.cc
   ${here}/algorithms/cbf_sac.cc
   ${here}/algorithms/safe_layer_td3.cc
+  ${here}/algorithms/cost_multiplier.cc
+  ${here}/algorithms/minibatch_order.cc
+  ${here}/algorithms/on_policy.cc
+  ${here}/algorithms/ppo_lag.cc
+  ${here}/algorithms/rcpo.cc
   ${here}/algorithms/datacom.cc
   ${here}/algorithms/iqn_datacom.cc)
 set(DATACOM_CPU_SOURCES

@@ -12,8 +12,8 @@ namespace datacom::learner {
 Delta::Delta(const AlgorithmConfig& config, bool discount_budget)
     : discount_(config.discount), gradients_(config.members.size()) {
   for (const MemberHyper& hyper : config.members) {
-    Member member;
-    member.raw = std::max(hyper.init_delta, 0.1);  // the raw value itself (learner/algorithms/README.md 5.1)
+    ScalarAdam member;
+    member.value = std::max(hyper.init_delta, 0.1);  // the raw value itself (learner/algorithms/README.md 5.1)
     members_.push_back(member);
     budgets_.push_back(discount_budget ? DiscountedBudget(hyper.cost_budget, config.horizon, config.discount)
                                        : hyper.cost_budget);
@@ -24,14 +24,14 @@ Delta::Delta(const AlgorithmConfig& config, bool discount_budget)
 
 double Delta::value(int member) const {
   if (!std::isnan(fixed_[member])) return fixed_[member];
-  const double raw = members_[member].raw;
+  const double raw = members_[member].value;
   return raw > 20 ? raw : std::log1p(std::exp(raw));
 }
 
 // learner/algorithms/README.md 5.4: e_i = D_i - budget - (CVaR_i - delta), dL/dw = mean clip(e, -1, 1) * sigmoid(w).
 bool Delta::ApplyEpisode(int member, int length, const float* costs, const double* cvar) {
   if (!std::isnan(fixed_[member])) return true;
-  Member& state = members_[member];
+  ScalarAdam& state = members_[member];
   const double delta = value(member);
   double to_go = 0, sum = 0;
   for (int i = length; i >= 0; --i) {
@@ -39,19 +39,15 @@ bool Delta::ApplyEpisode(int member, int length, const float* costs, const doubl
     to_go = cost + discount_ * to_go;
     sum += std::clamp(to_go - budgets_[member] - cvar[i] + delta, -1.0, 1.0);
   }
-  const double gradient = sum / (length + 1) / (1 + std::exp(-state.raw));
+  const double gradient = sum / (length + 1) / (1 + std::exp(-state.value));
   if (!std::isfinite(gradient)) return false;
   gradients_[member] = gradient;
-  state.steps += 1;
-  state.first = 0.9 * state.first + 0.1 * gradient;
-  state.second = 0.999 * state.second + 0.001 * gradient * gradient;
-  const double root = std::sqrt(state.second / (1 - std::pow(0.999, state.steps)));
-  state.raw -= rates_[member] / (1 - std::pow(0.9, state.steps)) * state.first / (root + 1e-8);
+  state.Step(gradient, rates_[member]);
   return true;
 }
 
 std::string Delta::Save() const {
-  return std::string(reinterpret_cast<const char*>(members_.data()), sizeof(Member) * members_.size());
+  return std::string(reinterpret_cast<const char*>(members_.data()), sizeof(ScalarAdam) * members_.size());
 }
 
 void Delta::Load(const std::string& bytes) { std::memcpy(members_.data(), bytes.data(), bytes.size()); }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "learner/algorithms/algorithm.h"
+#include "learner/algorithms/scalar_adam.h"
 
 namespace datacom::learner {
 
@@ -16,8 +17,8 @@ class Delta {
   // discount_budget: the budget is converted to discounted cost first (learner/algorithms/README.md 5.2).
   Delta(const AlgorithmConfig& config, bool discount_budget);
   double value(int member) const;
-  double raw(int member) const { return members_[member].raw; }
-  void set_raw(int member, double raw) { members_[member].raw = raw; }
+  double raw(int member) const { return members_[member].value; }
+  void set_raw(int member, double raw) { members_[member].value = raw; }
   double gradient(int member) const { return gradients_[member]; }  // of the last step
   uint64_t steps(int member) const { return static_cast<uint64_t>(members_[member].steps); }
   // costs: [length + 1] raw, costs[0] counts as 0; cvar: [length + 1]. Returns false, and changes nothing, if the
@@ -27,11 +28,8 @@ class Delta {
   void Load(const std::string& bytes);  // must have the size that Save gives
 
  private:
-  struct Member {
-    double raw = 0, first = 0, second = 0, steps = 0;
-  };
   double discount_ = 0;
-  std::vector<Member> members_;
+  std::vector<ScalarAdam> members_;                          // the raw value w
   std::vector<double> budgets_, rates_, fixed_, gradients_;  // fixed_: NaN if learned
 };
 

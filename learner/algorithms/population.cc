@@ -138,9 +138,11 @@ void Population::RunBlocks(const Batch& batch, int plan, const std::function<voi
   for (first_ = 0; first_ < members_; first_ += block_) {
     count_ = block_;
     LoadBatch(batch);
-    kernels_->Run(plan, compute);
+    RunBlock(plan, compute);
   }
 }
+
+void Population::RunBlock(int plan, const std::function<void()>& compute) { kernels_->Run(plan, compute); }
 
 void Population::CheckGradient(const Optimizer& optimizer) {
   const int first = static_cast<int>(optimizer.first), size = static_cast<int>(optimizer.size);
@@ -165,6 +167,7 @@ void Population::UndoWhereInactive(const UndoRange& range) {
   kernels_->Restore(range.first_moment, active, calm_now_, Block(first_moment_).Cols(first, size));
   kernels_->Restore(range.second_moment, active, calm_now_, Block(second_moment_).Cols(first, size));
   for (const UndoRange::Steps& steps : range.steps) kernels_->Restore(steps.kept, active, calm_now_, Block(steps.all));
+  if (never_calm_) return;
   kernels_->Copy(ones_, Block(calm_));
   for (const FloatView& view : results_) kernels_->ClearCalm(view, kCalmLimit, Block(calm_));
 }

@@ -14,7 +14,8 @@
 // reads (AddCalmInput) exceeds 1e6 in absolute value in this update, and no entry of what it computed (AddCalmResult)
 // did in the last one. No member is calm in the first update after construction, Load or WriteArray. One case remains:
 // the float32 numbers of a calm member leap from below 1e6 to beyond 3e38 within one update. It is frozen too, but what
-// was stepped early stays stepped.
+// was stepped early stays stepped. An algorithm whose update is a whole epoch copies everything in every update
+// (CopyAlways; on_policy.h).
 #ifndef DATACOM_LEARNER_ALGORITHMS_POPULATION_H_
 #define DATACOM_LEARNER_ALGORITHMS_POPULATION_H_
 
@@ -84,6 +85,8 @@ class Population : public Algorithm {
   virtual int Plan() const { return 0; }
   // Loads and computes each block in turn. One `plan` always issues the same kernel calls (Kernels::Run).
   void RunBlocks(const Batch& batch, int plan, const std::function<void()>& compute);
+  // The loaded block's part of RunBlocks. An update of several Kernels::Runs overrides it.
+  virtual void RunBlock(int plan, const std::function<void()>& compute);
 
   // ---- building, in this order: nets in layout_, MirrorTargets, Build, then optimisers and scalars.
   void MirrorTargets(int64_t first, int64_t size);  // this range of the block has target copies
@@ -102,6 +105,7 @@ class Population : public Algorithm {
   // ---- the current block of members, as views.
   FloatView Block(const FloatView& all) const { return all.Members(first_, count_); }
   DoubleView Block(const DoubleView& all) const { return all.Members(first_, count_); }
+  int first_member() const { return first_; }
   FloatView ParametersOf(int member) const { return parameters_.Members(member, 1); }
   FloatView parameters() const { return Block(parameters_); }
   const FloatView& gradients() const { return gradients_; }
@@ -122,6 +126,7 @@ class Population : public Algorithm {
   void AddCalmInput(const FloatView& view) { inputs_.push_back(view); }
   void AddCalmInput(const DoubleView& view) { double_inputs_.push_back(view); }
   void AddCalmResult(const FloatView& view) { results_.push_back(view); }
+  void CopyAlways() { never_calm_ = true; }  // no member is ever calm
   void Step(const Optimizer& optimizer);
   void PolyakTargets();
   void RecordCritics(const FloatView& q0, const FloatView& q1);
@@ -160,6 +165,7 @@ class Population : public Algorithm {
   DoubleView calm_, calm_now_, ones_;  // calm_: [M, 1, 1] after the last update; others [block, 1, 1]
   std::vector<FloatView> inputs_, results_;
   std::vector<DoubleView> double_inputs_;
+  bool never_calm_ = false;
   std::map<std::string, DoubleView> saved_;
   std::map<std::string, uint64_t*> shared_;
   int first_ = 0, count_ = 0;

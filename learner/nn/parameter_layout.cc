@@ -89,8 +89,8 @@ Mlp ParameterLayout::AddMlp(const std::string& name, const std::vector<int>& wid
   return net;
 }
 
-int64_t ParameterLayout::AddScalar(const std::string& name) {
-  const int64_t offset = Add(name, {1}, 0);
+int64_t ParameterLayout::AddVector(const std::string& name, int size, double start) {
+  const int64_t offset = Add(name, {static_cast<uint32_t>(size)}, 0, start);
   Pad();
   return offset;
 }

@@ -72,7 +72,8 @@ class ParameterLayout {
   // layers; throws std::invalid_argument naming the net otherwise.
   Mlp AddMlp(const std::string& name, const std::vector<int>& widths, Activation hidden, WeightInit init,
              int repeated = 0);
-  int64_t AddScalar(const std::string& name);  // starts at 0
+  int64_t AddScalar(const std::string& name) { return AddVector(name, 1, 0); }  // starts at 0
+  int64_t AddVector(const std::string& name, int size, double start);           // every entry starts at `start`
   int64_t size() const { return size_; }
   const std::vector<ParameterArray>& arrays() const { return arrays_; }
 

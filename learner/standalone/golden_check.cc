@@ -38,6 +38,13 @@ bool Run(const std::string& folder, const std::string& device) {
       good &= Good("h_cbf_sac_cases.json, " + kernels, CheckBarrierLoss(read("h_cbf_sac_cases.json"), kernels));
       good &=
           Good("safe_layer_regression, " + kernels, CheckLinearCostLoss(losses.at("safe_layer_regression"), kernels));
+      const nlohmann::json epochs = read("i_omnisafe_cases.json");
+      good &= Good("gae, " + kernels, CheckAdvantages(epochs.at("gae"), kernels));
+      for (int members : {1, 3}) {
+        const nlohmann::json& updates = epochs.at("updates");
+        good &= Good("PPOLag, " + kernels, CheckEpochUpdate(updates.at("PPOLag"), "ppo_lag", kernels, members));
+        good &= Good("RCPO, " + kernels, CheckEpochUpdate(updates.at("RCPO"), "rcpo", kernels, members));
+      }
       good &= Good("lagrange_multiplier, " + kernels, CheckMultiplier(losses.at("lagrange_multiplier"), kernels));
     }
     for (const char* name : {"g_datacom_update_toy2.json", "g_datacom_update_tiago.json", "h_update_sac.json",

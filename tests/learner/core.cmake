@@ -13,16 +13,20 @@ set_tests_properties(core_hyper_test PROPERTIES LABELS fast TIMEOUT 60)
 
 # Tests that compare the two backends.
 if(DATACOM_TORCH)
-  datacom_test(NAME core_golden_test SRCS core_golden_test.cc core_golden.cc core_golden_losses.cc core_golden_systems.cc
+  datacom_test(NAME core_golden_test SRCS core_golden_test.cc core_golden.cc core_golden_losses.cc core_golden_on_policy.cc
+                    core_golden_systems.cc
                DEPS datacom::learner_core datacom_torch nlohmann_json::nlohmann_json)
   datacom_test(NAME core_contract_test SRCS core_contract_test.cc DEPS datacom::learner_core datacom::config datacom_torch)
   datacom_test(NAME core_freeze_test SRCS core_freeze_test.cc DEPS datacom::learner_core datacom_torch)
   datacom_test(NAME core_algorithms_test SRCS core_algorithms_test.cc DEPS datacom::learner_core datacom_torch)
+  datacom_test(NAME core_on_policy_test SRCS core_on_policy_test.cc DEPS datacom::learner_core datacom_torch)
+  datacom_test(NAME core_on_policy_kernels_test SRCS core_on_policy_kernels_test.cc DEPS datacom::learner_core datacom_torch)
   datacom_test(NAME core_kernels_test SRCS core_kernels_test.cc DEPS datacom::learner_core datacom_torch)
   datacom_test(NAME core_map_kernels_test SRCS core_map_kernels_test.cc DEPS datacom::learner_core datacom_torch datacom::safety)
   datacom_test(NAME core_autograd_test SRCS core_autograd_test.cc DEPS datacom::learner_core datacom_torch datacom_libtorch)
   datacom_test(NAME core_capture_test SRCS core_capture_test.cc DEPS datacom::learner_core datacom_torch datacom_libtorch)
-  datacom_test(NAME core_update_test SRCS core_update_test.cc core_golden.cc core_golden_losses.cc core_golden_systems.cc
+  datacom_test(NAME core_update_test SRCS core_update_test.cc core_golden.cc core_golden_losses.cc core_golden_on_policy.cc
+                    core_golden_systems.cc
                DEPS datacom::learner_core nlohmann_json::nlohmann_json datacom_torch datacom_libtorch)
 
   # The algorithm "toy", its kernel group toy (toy_kernels.h, toy_cpu.cc, toy_torch.cc) and a libdatacom_torch.so that has this group.

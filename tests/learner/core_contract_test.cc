@@ -137,7 +137,7 @@ TEST_P(EveryAlgorithm, FreezesAMemberWithANaNInputAndContinuesWithTheOthers) {
     algorithm->Update(RandomBatch(config, 0));
     const std::vector<float> before = AllValues(*algorithm, 1), other = AllValues(*algorithm, 2);
     Batch poisoned = RandomBatch(config, 1);
-    poisoned.observation[config.batch_size * config.obs_dim + 3] = std::numeric_limits<float>::quiet_NaN();
+    poisoned.observation[BatchRows(config) * config.obs_dim + 3] = std::numeric_limits<float>::quiet_NaN();
     algorithm->Update(poisoned);
     EXPECT_EQ(algorithm->GetStats().diverged, (std::vector<uint8_t>{0, 1, 0})) << kernels;
     EXPECT_EQ(AllValues(*algorithm, 1), before) << "the update that diverged must leave no trace";
@@ -237,7 +237,8 @@ TEST_P(EveryAlgorithm, GivesItsActingRuleTheNetsItNeeds) {
   const bool constrained = algorithm->acting_rule() == "safe_map";
   const bool quantile = config.quantiles > 0;  // one perceptron made from several nets: see core_algorithms_test.cc
   const bool deterministic = algorithm->acting_rule() == "safe_layer", barrier = algorithm->acting_rule() == "cbf_qp";
-  EXPECT_EQ(parameters.arrays.size(), quantile ? 20u : constrained ? 24u : barrier ? 18u : 12u);
+  const bool normalised = algorithm->acting_rule() == "normalised_gaussian";  // one net and three vectors
+  EXPECT_EQ(parameters.arrays.size(), quantile ? 20u : constrained ? 24u : barrier ? 18u : normalised ? 9u : 12u);
   for (const NamedArray& array : parameters.arrays) {
     if (!quantile || array.name.rfind("actor", 0) == 0) {
       EXPECT_EQ(array.values, GetArray(*algorithm, 1, array.name));
@@ -257,6 +258,7 @@ TEST_P(EveryAlgorithm, GivesItsActingRuleTheNetsItNeeds) {
   EXPECT_EQ(parameters.scalars.count("projection_threshold"), deterministic ? 1u : 0u);
   EXPECT_EQ(parameters.scalars.count("barrier_decay"), barrier ? 1u : 0u);
   EXPECT_EQ(parameters.scalars.count("relaxation_penalty"), barrier ? 1u : 0u);
+  EXPECT_EQ(parameters.scalars.count("observation_limit"), normalised ? 1u : 0u);
   for (const char* row : {"wall", "floor", "speed"}) {
     EXPECT_EQ(parameters.scalars.count(std::string("known_constraint.") + row), config.known.empty() ? 0u : 1u);
   }
@@ -270,7 +272,9 @@ TEST(Algorithm, RefusesAnUnknownNameAndListsTheKnown) {
     EXPECT_THAT(
         error.what(),
         AllOf(HasSubstr("'reinforce'"),
-              HasSubstr("atacom_fi, atacom_nfi, cbf_sac, datacom, iqn_datacom, lag_sac, sac, safe_layer_td3, wcsac")));
+              HasSubstr(
+                  "atacom_fi, atacom_nfi, cbf_sac, datacom, iqn_datacom, lag_sac, ppo_lag, rcpo, sac, safe_layer_td3, "
+                  "wcsac")));
   }
 }
 
@@ -357,26 +361,30 @@ TEST(Initialisation, StaysInItsBoundsAndDependsOnSeedsAlone) {
   EXPECT_NE(AllValues(*MakeAlgorithm(config), 0), AllValues(*algorithm, 0));
 }
 
-// The one algorithm that is not a soft actor-critic. It cannot be pre-trained.
-constexpr char kCannotPretrain[] = "safe_layer_td3";
+// The algorithms that are not soft actor-critics cannot be pre-trained.
+bool CanPretrain(const std::string& name) { return name != "safe_layer_td3" && !IsOnPolicy(name); }
 
 std::vector<std::string> PretrainedNames() {
   std::vector<std::string> names = AlgorithmNames();
-  names.erase(std::find(names.begin(), names.end(), kCannotPretrain));
+  names.erase(std::remove_if(names.begin(), names.end(), [](const std::string& name) { return !CanPretrain(name); }),
+              names.end());
   return names;
 }
 
-TEST(Pretraining, IsRefusedBySafeLayerTd3AndChangesNothing) {
-  const AlgorithmConfig config = SmallConfig(kCannotPretrain, 1);
-  const auto algorithm = MakeAlgorithm(config);
-  const State before = algorithm->Save();
-  try {
-    algorithm->Pretrain(RandomBatch(config, 0));
-    ADD_FAILURE() << "it was pre-trained";
-  } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(), "this algorithm cannot be pre-trained");
+TEST(Pretraining, IsRefusedByTheOthersAndChangesNothing) {
+  for (const std::string& name : AlgorithmNames()) {
+    if (CanPretrain(name)) continue;
+    const AlgorithmConfig config = SmallConfig(name, 1);
+    const auto algorithm = MakeAlgorithm(config);
+    const State before = algorithm->Save();
+    try {
+      algorithm->Pretrain(RandomBatch(config, 0));
+      ADD_FAILURE() << name << " was pre-trained";
+    } catch (const std::invalid_argument& error) {
+      EXPECT_STREQ(error.what(), "this algorithm cannot be pre-trained");
+    }
+    EXPECT_EQ(algorithm->Save(), before);
   }
-  EXPECT_EQ(algorithm->Save(), before);
 }
 
 // Pre-training must equal an update in which policy, temperature and multiplier have learning rate 0.

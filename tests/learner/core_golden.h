@@ -32,6 +32,12 @@ GoldenReport CheckMultiplier(const nlohmann::json& cases, const std::string& ker
 GoldenReport CheckLinearCostLoss(const nlohmann::json& cases, const std::string& kernels);
 // h_cbf_sac_cases: the barrier's loss and its second-order gradients, for a double integrator.
 GoldenReport CheckBarrierLoss(const nlohmann::json& golden, const std::string& kernels);
+// i_omnisafe_cases/lagrange: sequences of multiplier steps; /gae: advantages of paths with all three kinds of end;
+// /updates: one update of "ppo_lag" or "rcpo", whose only minibatch is the whole epoch.
+GoldenReport CheckEpochMultiplier(const nlohmann::json& cases);
+GoldenReport CheckAdvantages(const nlohmann::json& golden, const std::string& kernels);
+GoldenReport CheckEpochUpdate(const nlohmann::json& golden, const std::string& algorithm, const std::string& kernels,
+                              int members);
 // f_: quantile Huber losses.
 GoldenReport CheckQuantileLoss(const nlohmann::json& cases, const std::string& kernels);
 // e_delta: sequences of threshold updates.

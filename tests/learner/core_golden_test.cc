@@ -109,6 +109,21 @@ TEST(Golden, h_cbf_sac_cases) {
   }
 }
 
+TEST(Golden, i_omnisafe_cases) {
+  DATACOM_GOLDEN_FILES(paths, "i_omnisafe_cases");
+  for (const std::string& path : paths) {
+    const nlohmann::json golden = testing::ReadGoldenJson(path);
+    ExpectClean(CheckEpochMultiplier(golden.at("lagrange")), path);
+    for (const char* kernels : {"fused", "tensor"}) {
+      ExpectClean(CheckAdvantages(golden.at("gae"), kernels), path);
+      for (int members : {1, 3}) {
+        ExpectClean(CheckEpochUpdate(golden.at("updates").at("PPOLag"), "ppo_lag", kernels, members), path);
+        ExpectClean(CheckEpochUpdate(golden.at("updates").at("RCPO"), "rcpo", kernels, members), path);
+      }
+    }
+  }
+}
+
 TEST(Golden, h_multiplier_and_loss_cases) {
   DATACOM_GOLDEN_FILES(paths, "h_multiplier_and_loss_cases");
   for (const std::string& path : paths) {

@@ -2,6 +2,7 @@
 #ifndef DATACOM_TESTS_LEARNER_CORE_TESTING_H_
 #define DATACOM_TESTS_LEARNER_CORE_TESTING_H_
 
+#include <algorithm>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -11,6 +12,9 @@
 #include "learner/nn/named_stream.h"
 
 namespace datacom::learner {
+
+// Learns from whole epochs (learner/algorithms/README.md 18).
+inline bool IsOnPolicy(const std::string& algorithm) { return algorithm == "ppo_lag" || algorithm == "rcpo"; }
 
 // "datacom_known" is datacom with joined known rows.
 inline AlgorithmConfig SmallConfig(const std::string& name, int members, const std::string& kernels = "fused") {
@@ -34,7 +38,28 @@ inline AlgorithmConfig SmallConfig(const std::string& name, int members, const s
   if (algorithm == "cbf_sac") config.x_dim = 0;  // it refuses others
   if (QuantilesOf(algorithm) > 0) config.quantiles = 5, config.quantile_embedding = 7;
   config.tau = 0.01;
+  if (IsOnPolicy(algorithm)) {
+    config.epoch_rows = 40, config.passes = 3, config.epochs = 8;  // minibatches of 12, 12, 12 and 4 rows
+    for (MemberHyper& member : config.members) member.multiplier_lr = 0.035;
+  }
   return config;
+}
+
+// Paths of 1 to 9 rows, of which every third is terminated, and log-densities of a standard normal policy.
+inline void MakePaths(const AlgorithmConfig& config, NamedStream* stream, Batch* batch) {
+  const int rows = BatchRows(config), n = config.action_dim;
+  std::fill(batch->absorbing.begin(), batch->absorbing.end(), 0.0f);
+  for (size_t first = 0; first < batch->path_end.size(); first += rows) {
+    for (int last = -1, path = 0; last < rows - 1; ++path) {
+      last = std::min(last + 1 + static_cast<int>(stream->Uniform() * 9), rows - 1);
+      batch->path_end[first + last] = 1;
+      if (path % 3 == 0) batch->absorbing[first + last] = 1;
+    }
+  }
+  for (size_t r = 0; r < batch->log_prob.size(); ++r) {
+    batch->log_prob[r] = -0.918938533f * static_cast<float>(n);
+    for (int i = 0; i < n; ++i) batch->log_prob[r] -= 0.5f * batch->action[r * n + i] * batch->action[r * n + i];
+  }
 }
 
 inline Batch RandomBatch(const AlgorithmConfig& config, uint64_t seed) {
@@ -48,6 +73,7 @@ inline Batch RandomBatch(const AlgorithmConfig& config, uint64_t seed) {
   }
   for (float& value : batch.action) value = static_cast<float>(stream.Uniform(-1, 1));
   for (float& value : batch.absorbing) value = stream.Uniform() < 0.1 ? 1.0f : 0.0f;
+  if (IsOnPolicy(config.algorithm)) MakePaths(config, &stream, &batch);
   for (float& value : batch.failure_weight) value = 1;
   for (auto* values : {&batch.level, &batch.next_level}) {
     for (float& value : *values) value = static_cast<float>(stream.Uniform());
@@ -90,7 +116,9 @@ inline Batch MemberOf(const Batch& b, int members, int m) {
           part(b.noise_actor),
           part(b.noise_next),
           part(b.level),
-          part(b.next_level)};
+          part(b.next_level),
+          part(b.log_prob),
+          part(b.path_end)};
 }
 
 // Names of all arrays of a member that an update may change, including targets.

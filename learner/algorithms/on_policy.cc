@@ -1,0 +1,317 @@
+#include "learner/algorithms/on_policy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+
+#include "learner/algorithms/minibatch_order.h"
+
+namespace datacom::learner {
+namespace {
+
+constexpr int kChunk = 256;               // rows: the activations of one net stay in the second-level cache
+constexpr double kObservationLimit = 5;   // of normalised observations
+constexpr double kLeastDeviation = 1e-2;  // of raw observations
+
+int PositiveRows(const AlgorithmConfig& config) {
+  if (config.epoch_rows < 1 || config.epochs < 1 || config.passes < 1) {
+    throw std::invalid_argument(config.algorithm + " learns from whole epochs: epoch_rows, epochs and passes must be " +
+                                "positive, not " + std::to_string(config.epoch_rows) + ", " +
+                                std::to_string(config.epochs) + " and " + std::to_string(config.passes));
+  }
+  return config.epoch_rows;
+}
+
+}  // namespace
+
+OnPolicy::OnPolicy(const AlgorithmConfig& config, bool keep_activations)
+    : Population(config),
+      rows_per_epoch_(PositiveRows(config)),
+      batch_(std::min(config.batch_size, rows_per_epoch_)),
+      on_policy_kernels_(kernels_->Group<OnPolicyKernels>()),
+      surrogate_kernels_(kernels_->Group<SurrogateKernels>()),
+      multiplier_(config) {
+  const int obs = config_.obs_dim;
+  mean_ = layout_.AddMlp("actor.mean", Widths(obs, config_.actor_hidden, config_.action_dim), Activation::kTanh, {});
+  log_std_ = layout_.AddVector("actor.log_std", config_.action_dim, 0);
+  actor_end_ = layout_.size();
+  critic_ = NewCritic("critic");
+  cost_critic_ = NewCritic("cost_critic");
+  observation_mean_ = layout_.AddVector("observation.mean", obs, 0);
+  observation_std_ = layout_.AddVector("observation.std", obs, 1);
+  Build();
+  actor_optimizer_ = NewOptimizer("actor", NetGroup::kActor, 0, actor_end_, &MemberHyper::actor_lr);
+  critic_.optimizer = NewOptimizer("critic", NetGroup::kCritic, critic_.first, critic_.size, &MemberHyper::critic_lr);
+  cost_critic_.optimizer = NewOptimizer("cost_critic", NetGroup::kConstraint, cost_critic_.first, cost_critic_.size,
+                                        &MemberHyper::constraint_lr);
+  undo_ = NewUndoRange({actor_optimizer_, critic_.optimizer, cost_critic_.optimizer});
+  CopyAlways();
+  cost_loss_ = NewStatistic();
+  mean_cost_value_ = NewStatistic();
+  Register("stats.constraint_loss", cost_loss_.sum);
+  Register("stats.constraint_mean", mean_cost_value_.sum);
+  critic_.loss = &critic_loss_;
+  cost_critic_.loss = &cost_loss_;
+  statistics_ = {NewScalar(), kernels_->NewDoubles(members_, 1, obs), kernels_->NewDoubles(members_, 1, obs)};
+  Register("observation.count", statistics_.count);
+  Register("observation.mean", statistics_.mean);
+  Register("observation.squares", statistics_.squares);
+  gae_lambda_ = NewScalar(&MemberHyper::gae_lambda);
+  critic_decay_ = NewScalar(&MemberHyper::critic_decay);
+  clip_ = NewScalar(&MemberHyper::gradient_clip);
+  MakeWorkspace(keep_activations);
+}
+
+OnPolicy::Critic OnPolicy::NewCritic(const std::string& name) {
+  Critic critic;
+  critic.first = layout_.size();
+  critic.net = layout_.AddMlp(name, Widths(config_.obs_dim, config_.critic_hidden, 1), Activation::kTanh, {});
+  critic.size = layout_.size() - critic.first;
+  return critic;
+}
+
+void OnPolicy::MakeWorkspace(bool keep_activations) {
+  const int N = rows_per_epoch_, obs = config_.obs_dim, n = config_.action_dim;
+  const int chunk = std::min(kChunk, N), most = std::max(chunk, batch_);
+  const auto rows = [this](int count, int cols) { return kernels_->NewFloats(block_, count, cols); };
+  first_target_ = obs + n + 2;  // observation, action, log-density, advantage, targets
+  rows_ = rows(N, first_target_ + 2);
+  minibatch_ = rows(batch_, first_target_ + 2);
+  raw_ = rows(N, obs), raw_next_ = rows(N, obs), next_ = rows(chunk, obs);
+  for (FloatView* column : {&reward_, &cost_, &absorbing_, &path_end_, &value_, &next_value_, &cost_value_,
+                            &next_cost_value_, &reward_advantage_, &cost_advantage_}) {
+    *column = rows(N, 1);
+  }
+  acting_mean_ = rows(N, n);
+  acting_log_std_ = rows(1, n);
+  d_mean_ = rows(most, n);
+  d_value_ = rows(batch_, 1);
+  chunk_tape_ = kernels_->NewTape(mean_, block_, most);
+  critic_tape_ = kernels_->NewTape(critic_.net, block_, most);
+  MakeTapes(keep_activations);
+  index_ = kernels_->NewDoubles(block_, batch_, 1);
+  price_ = kernels_->NewDoubles(block_, 1, 1);
+  stopped_ = kernels_->NewDoubles(block_, 1, 1);
+  index_values_.resize(static_cast<size_t>(block_) * batch_);
+  active_values_.resize(block_);
+  order_.assign(block_, std::vector<int>(N));
+  for (const MemberHyper& hyper : config_.members) actor_rates_.push_back(hyper.actor_lr);
+  whole_minibatch_ = [this] { Minibatch(minibatch_); };
+  rest_minibatch_ = [this, rest = N % batch_] { Minibatch(minibatch_.Rows(0, rest)); };
+  finish_ = [this] { Finish(); };
+}
+
+// The chunks' tapes share all memory that the next chunk may overwrite.
+void OnPolicy::MakeTapes(bool keep_activations) {
+  for (int first = 0; first < rows_per_epoch_; first += kChunk) {
+    MlpTape tape = chunk_tape_;
+    if (keep_activations) {
+      tape.hidden.clear();
+      const int count = std::min(kChunk, rows_per_epoch_ - first);
+      for (size_t i = 0; i + 1 < mean_.layers.size(); ++i) {
+        tape.hidden.push_back(kernels_->NewFloats(block_, count, mean_.layers[i].out));
+      }
+    }
+    tape.out = ChunkOf(acting_mean_, static_cast<int>(tapes_.size()));
+    tapes_.push_back(tape);
+  }
+}
+
+FloatView OnPolicy::ChunkOf(const FloatView& rows, int chunk) const {
+  const int first = chunk * kChunk;
+  return rows.Rows(first, std::min(kChunk, rows_per_epoch_ - first));
+}
+
+ActedRows OnPolicy::ActedOf(const FloatView& rows) const {
+  const int obs = config_.obs_dim, n = config_.action_dim;
+  return {rows.Cols(obs, n), rows.Cols(obs + n, 1), rows.Cols(obs + n + 1, 1)};
+}
+
+// The actor's rate decays linearly, from its full value in the first update.
+void OnPolicy::Update(const Batch& batch) {
+  const double left = std::max(0.0, 1 - static_cast<double>(updates_) / static_cast<double>(config_.epochs));
+  for (int m = 0; m < members_; ++m) {
+    const double rate = actor_rates_[m] * left;
+    kernels_->Upload(&rate, actor_optimizer_.learning_rate.Members(m, 1));
+  }
+  Population::Update(batch);
+  ++updates_;
+}
+
+void OnPolicy::LoadBatch(const Batch& batch) {
+  const int N = rows_per_epoch_, obs = config_.obs_dim, n = config_.action_dim;
+  const ActedRows acted = ActedOf(rows_);
+  kernels_->Upload(BlockOf(batch.observation, static_cast<int64_t>(N) * obs), raw_);
+  kernels_->Upload(BlockOf(batch.next_observation, static_cast<int64_t>(N) * obs), raw_next_);
+  kernels_->Upload(BlockOf(batch.action, static_cast<int64_t>(N) * n), acted.action);
+  kernels_->Upload(BlockOf(batch.log_prob, N), acted.log_prob);
+  kernels_->Upload(BlockOf(batch.reward, N), reward_);
+  kernels_->Upload(BlockOf(batch.cost, N), cost_);
+  kernels_->Upload(BlockOf(batch.absorbing, N), absorbing_);
+  kernels_->Upload(BlockOf(batch.path_end, N), path_end_);
+  for (int m = 0; m < block_; ++m) {
+    const double price = multiplier_.Propose(first_member() + m);
+    kernels_->Upload(&price, price_.Members(m, 1));
+  }
+}
+
+void OnPolicy::RunBlock(int plan, const std::function<void()>& prepare) {
+  Population::RunBlock(plan, prepare);
+  if (Learning()) Learn();
+  kernels_->Run(kFinish, finish_);
+  for (int m = first_member(); m < first_member() + block_; ++m) {
+    if (MemberValue(active_, m) != 0) multiplier_.Keep(m);
+  }
+}
+
+bool OnPolicy::Learning() {
+  kernels_->Download(Block(active_), active_values_.data());
+  return std::any_of(active_values_.begin(), active_values_.end(), [](double active) { return active != 0; });
+}
+
+void OnPolicy::Normalise(const FloatView& raw, const FloatView& out) {
+  on_policy_kernels_->Normalise(raw, ObservationMean(), ObservationStd(), kObservationLimit, out);
+}
+
+void OnPolicy::Compute() {
+  SaveForUndo(undo_);
+  Normalise(raw_, ObservationOf(rows_));
+  EvaluateRows();
+  EstimateAdvantages();
+  on_policy_kernels_->PriceAdvantages(reward_advantage_, cost_advantage_, price_, ActedOf(rows_).advantage);
+}
+
+// Values, values of the next states, and what the policy was when it acted.
+void OnPolicy::EvaluateRows() {
+  on_policy_kernels_->Copy(LogStd(parameters()), acting_log_std_);
+  for (int i = 0; i < chunks(); ++i) {
+    const FloatView now = ObservationOf(ChunkOf(rows_, i)), next = next_.Rows(0, now.rows);
+    Normalise(ChunkOf(raw_next_, i), next);
+    kernels_->Forward(parameters(), mean_, now, tapes_[i]);
+    const auto evaluate = [&](const Critic& critic, const FloatView& x, const FloatView& value) {
+      kernels_->Forward(parameters(), critic.net, x, critic_tape_);
+      on_policy_kernels_->Copy(critic_tape_.out.Rows(0, x.rows), ChunkOf(value, i));
+    };
+    evaluate(critic_, now, value_);
+    evaluate(critic_, next, next_value_);
+    evaluate(cost_critic_, now, cost_value_);
+    evaluate(cost_critic_, next, next_cost_value_);
+  }
+  RecordCritics(value_, value_);
+  kernels_->RowMean(cost_value_, mean_cost_value_.value);
+  Record(mean_cost_value_);
+}
+
+void OnPolicy::EstimateAdvantages() {
+  const DoubleView lambda = Block(gae_lambda_);
+  constexpr double kAnything = -std::numeric_limits<double>::infinity();
+  on_policy_kernels_->Advantages({reward_, absorbing_, path_end_, value_, next_value_}, kAnything, config_.discount,
+                                 lambda, reward_advantage_, TargetOf(rows_));
+  on_policy_kernels_->Advantages({cost_, absorbing_, path_end_, cost_value_, next_cost_value_}, /*least=*/0,
+                                 config_.discount, lambda, cost_advantage_, CostTargetOf(rows_));
+  on_policy_kernels_->Standardise(reward_advantage_);
+  on_policy_kernels_->Centre(cost_advantage_);
+}
+
+void OnPolicy::Pass(int pass) {
+  for (int m = 0; m < block_; ++m) {
+    MinibatchOrder(config_.run_seed, config_.members[first_member() + m].seed, updates_, pass, &order_[m]);
+  }
+  for (int first = 0; first < rows_per_epoch_; first += batch_) {
+    const int count = std::min(batch_, rows_per_epoch_ - first);
+    for (int m = 0; m < block_; ++m) {
+      for (int r = 0; r < count; ++r) index_values_[m * count + r] = order_[m][first + r];
+    }
+    kernels_->Upload(index_values_.data(), index_.Rows(0, count));
+    if (count == batch_) {
+      kernels_->Run(kMinibatch, whole_minibatch_);
+    } else {
+      kernels_->Run(kRest, rest_minibatch_);
+    }
+  }
+}
+
+void OnPolicy::CriticSteps(const FloatView& rows) {
+  on_policy_kernels_->Gather(rows_, index_.Rows(0, rows.rows), rows);
+  CriticStep(critic_, rows, TargetOf(rows));
+  CriticStep(cost_critic_, rows, CostTargetOf(rows));
+}
+
+void OnPolicy::CriticStep(const Critic& critic, const FloatView& rows, const FloatView& target) {
+  const FloatView x = ObservationOf(rows), value = critic_tape_.out.Rows(0, rows.rows);
+  const FloatView d_value = d_value_.Rows(0, rows.rows);
+  const int first = static_cast<int>(critic.first), size = static_cast<int>(critic.size);
+  const FloatView gradient = gradients().Cols(first, size);
+  kernels_->Forward(parameters(), critic.net, x, critic_tape_);
+  kernels_->SetZero(critic.loss->value);
+  critic_kernels_->SquaredLoss(value, target, 1, d_value, critic.loss->value);
+  kernels_->Adjoint(parameters(), critic.net, d_value, critic_tape_);
+  kernels_->ParameterGradient(critic.net, x, d_value, critic_tape_, gradients());
+  on_policy_kernels_->AddSquares(parameters().Cols(first, size), Block(critic_decay_), gradient, critic.loss->value);
+  CheckAndRecordLoss(*critic.loss);
+  CheckGradient(critic.optimizer);
+  on_policy_kernels_->Shorten(critic.optimizer.gradient_norm.value, Block(clip_), gradient);
+  Step(critic.optimizer);
+}
+
+void OnPolicy::Finish() {
+  surrogate_kernels_->Resume(stopped_, Block(active_));
+  UndoWhereInactive(undo_);
+  on_policy_kernels_->AddObservations(raw_, Block(active_), kLeastDeviation,
+                                      {Block(statistics_.count), Block(statistics_.mean), Block(statistics_.squares)},
+                                      ObservationMean(), ObservationStd());
+}
+
+void OnPolicy::ApplyEpisode(int member, int length, const float* /*z*/, const float* costs) {
+  multiplier_.AddEpisode(member, length, costs + 1);
+}
+
+Stats OnPolicy::GetStats() const {
+  Stats stats = Population::GetStats();
+  stats.constraint_loss = Means(cost_loss_);
+  stats.constraint_mean = Means(mean_cost_value_);
+  stats.q_gap.assign(members_, std::numeric_limits<double>::quiet_NaN());  // there is one critic
+  const double each = 0.5 * std::log(2 * std::acos(-1.0)) + 0.5;
+  for (int m = 0; m < members_; ++m) {
+    stats.multiplier[m] = multiplier_.value(m);
+    stats.entropy[m] = 0;
+    for (const float log_std : Population::ReadArray(m, "actor.log_std")) stats.entropy[m] += log_std + each;
+  }
+  return stats;
+}
+
+ActingParameters OnPolicy::GetActingParameters(int member) const {
+  ActingParameters parameters;
+  AddActingNet("actor", member, &parameters);
+  AddActingNet("observation", member, &parameters);
+  parameters.scalars = {{"observation_limit", kObservationLimit}};
+  return parameters;
+}
+
+State OnPolicy::Save() const {
+  State state = Population::Save();
+  state["multiplier"] = multiplier_.Save();
+  state["updates"].assign(reinterpret_cast<const char*>(&updates_), sizeof updates_);
+  return state;
+}
+
+void OnPolicy::Load(const State& state) {
+  Population::Load(state);  // checks all entries, including the two below: it compares with Save
+  multiplier_.Load(state.at("multiplier"));
+  std::memcpy(&updates_, state.at("updates").data(), sizeof updates_);
+}
+
+std::vector<float> OnPolicy::ReadArray(int member, const std::string& name) const {
+  if (name == "multiplier") return {static_cast<float>(multiplier_.value(member))};
+  return Population::ReadArray(member, name);
+}
+
+void OnPolicy::WriteArray(int member, const std::string& name, const std::vector<float>& values) {
+  if (name != "multiplier") return Population::WriteArray(member, name, values);
+  if (values.size() != 1) throw std::invalid_argument("array 'multiplier' has 1 value");
+  multiplier_.set_value(member, values[0]);
+}
+
+}  // namespace datacom::learner

@@ -1,0 +1,128 @@
+// What PPOLag and RCPO share (learner/algorithms/README.md 18): a Gaussian policy whose standard deviation does not
+// depend on the state, a value net for the reward and one for the cost, normalised observations, and a multiplier that
+// weighs the cost.
+//
+// One Update is one epoch of rows (Batch): the multiplier steps, the advantages are estimated, and the algorithm learns
+// in passes over the rows (Learn). The observations' statistics take in the epoch's rows at its end, so all rows of an
+// epoch are acted and learned with the same normalisation, which the snapshot carries.
+//
+// A member with a loss or gradient that is not finite in any minibatch is frozen, and its whole epoch is undone: all
+// nets, moments, statistics of observations and the multiplier keep the bits from before the update. For this they are
+// copied at the start of every update, which is little beside an epoch's work. (Costs of episodes are kept as they
+// come.)
+#ifndef DATACOM_LEARNER_ALGORITHMS_ON_POLICY_H_
+#define DATACOM_LEARNER_ALGORITHMS_ON_POLICY_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "learner/algorithms/cost_multiplier.h"
+#include "learner/algorithms/on_policy_kernels.h"
+#include "learner/algorithms/population.h"
+#include "learner/algorithms/surrogate_kernels.h"
+
+namespace datacom::learner {
+
+class OnPolicy : public Population {
+ public:
+  void Update(const Batch& batch) override;
+  void ApplyEpisode(int member, int length, const float* z, const float* costs) override;
+  Stats GetStats() const override;
+  ActingParameters GetActingParameters(int member) const override;
+  State Save() const override;
+  void Load(const State& state) override;
+  std::string acting_rule() const override { return "normalised_gaussian"; }
+  bool needs_dynamics() const override { return false; }
+  std::vector<float> ReadArray(int member, const std::string& name) const override;  // also "multiplier"
+  void WriteArray(int member, const std::string& name, const std::vector<float>& values) override;
+
+ protected:
+  // keep_activations: chunk i's hidden units of the acting policy's mean stay in tape(i) through the update.
+  OnPolicy(const AlgorithmConfig& config, bool keep_activations);
+
+  void LoadBatch(const Batch& batch) override;
+  void Compute() override;  // what comes before Learn
+  void RunBlock(int plan, const std::function<void()>& prepare) override;
+  // Standardised reward advantages, centred cost advantages, and both targets.
+  virtual void EstimateAdvantages();
+
+  // The algorithm's part, in any number of Runs; not called if all members of the block are frozen.
+  virtual void Learn() = 0;
+  // One pass over the rows: Minibatch for all minibatches, in an order of the pass's own.
+  void Pass(int pass);
+  virtual void Minibatch(const FloatView& rows) { CriticSteps(rows); }  // inside of a Run
+  void CriticSteps(const FloatView& rows);
+  // Whether a member of the block is active. During Learn a member that stopped early is inactive until its end.
+  bool Learning();
+  enum { kPrepare, kMinibatch, kRest, kFinish, kOwn };  // plans; algorithms have kOwn
+
+  // Columns of rows_ and of a minibatch.
+  FloatView ObservationOf(const FloatView& rows) const { return rows.Cols(0, config_.obs_dim); }
+  ActedRows ActedOf(const FloatView& rows) const;
+  FloatView TargetOf(const FloatView& rows) const { return rows.Cols(first_target_, 1); }
+  FloatView CostTargetOf(const FloatView& rows) const { return rows.Cols(first_target_ + 1, 1); }
+  FloatView LogStd(const FloatView& block) const { return block.Cols(static_cast<int>(log_std_), config_.action_dim); }
+
+  // The rows of the epoch in chunks that stay in cache.
+  int chunks() const { return static_cast<int>(tapes_.size()); }
+  FloatView ChunkOf(const FloatView& rows, int chunk) const;
+  const MlpTape& tape(int chunk) const { return tapes_[chunk]; }  // of the acting policy's mean
+
+  const int rows_per_epoch_, batch_;
+  OnPolicyKernels* const on_policy_kernels_;
+  SurrogateKernels* const surrogate_kernels_;
+  Mlp mean_;
+  int64_t log_std_ = 0, actor_end_ = 0;  // the actor is the start of a member's block
+  Optimizer actor_optimizer_;
+  FloatView rows_;                               // [block, N, columns]
+  FloatView acting_mean_;                        // [block, N, action]: of the policy that acted
+  FloatView acting_log_std_;                     // [block, 1, action]
+  FloatView reward_advantage_, cost_advantage_;  // [block, N, 1]
+  FloatView d_mean_;                             // [block, rows of a chunk or minibatch, action]
+  MlpTape chunk_tape_;                           // of the mean net, for rows of a chunk
+  DoubleView stopped_;                           // [block, 1, 1]
+
+ private:
+  // A value net and what its fit needs.
+  struct Critic {
+    Mlp net;
+    int64_t first = 0, size = 0;
+    Optimizer optimizer;
+    Statistic* loss = nullptr;
+  };
+  Critic NewCritic(const std::string& name);
+  void MakeWorkspace(bool keep_activations);
+  void MakeTapes(bool keep_activations);
+  void Normalise(const FloatView& raw, const FloatView& out);
+  void EvaluateRows();
+  void CriticStep(const Critic& critic, const FloatView& rows, const FloatView& target);
+  void Finish();
+  FloatView ObservationMean() const { return parameters().Cols(static_cast<int>(observation_mean_), config_.obs_dim); }
+  FloatView ObservationStd() const { return parameters().Cols(static_cast<int>(observation_std_), config_.obs_dim); }
+
+  Critic critic_, cost_critic_;
+  CostMultiplier multiplier_;
+  uint64_t updates_ = 0;  // so far
+  int64_t observation_mean_ = 0, observation_std_ = 0;
+  int first_target_ = 0;
+  UndoRange undo_;
+  Statistic cost_loss_, mean_cost_value_;
+  ObservationStatistics statistics_;                             // of all members
+  FloatView raw_, raw_next_, next_;                              // [block, N, obs]; next_: of a chunk
+  FloatView reward_, cost_, absorbing_, path_end_;               // [block, N, 1]
+  FloatView value_, next_value_, cost_value_, next_cost_value_;  // [block, N, 1]
+  FloatView minibatch_, d_value_;
+  MlpTape critic_tape_;
+  std::vector<MlpTape> tapes_;
+  DoubleView index_;                             // [block, B, 1]
+  DoubleView price_;                             // [block, 1, 1]
+  DoubleView gae_lambda_, critic_decay_, clip_;  // [M, 1, 1]
+  std::vector<double> actor_rates_, index_values_, active_values_;
+  std::vector<std::vector<int>> order_;  // of each member of the block
+  std::function<void()> whole_minibatch_, rest_minibatch_, finish_;
+};
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_ALGORITHMS_ON_POLICY_H_
