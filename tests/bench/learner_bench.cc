@@ -41,6 +41,8 @@ class Floor {
   Floor(const std::string& algorithm, const AlgorithmConfig& config) {
     if (algorithm == "safe_layer_td3") {
       AddSafeLayerTd3(config);
+    } else if (IsOnPolicy(algorithm)) {
+      AddOnPolicy(algorithm == "rcpo", config);
     } else {
       AddSoftActorCritic(algorithm, config);
     }
@@ -151,6 +153,36 @@ class Floor {
     }
     Forward(actor, B), Forward(critics[0], B), Input(critics[0], B), Parameters(actor, B);
   }
+  // Evaluations run over chunks of 256 rows. One product with the Fisher matrix is a pass in forward mode, which needs
+  // two products per layer but the first, and one backwards.
+  void AddOnPolicy(bool natural, const AlgorithmConfig& config) {
+    const int N = config.epoch_rows, obs = config.obs_dim;
+    const Net mean = NewNet(obs, config.actor_hidden, config.action_dim);
+    const Net critics[] = {NewNet(obs, config.critic_hidden, 1), NewNet(obs, config.critic_hidden, 1)};
+    const auto chunks = [N](const auto& work) {
+      for (int first = 0; first < N; first += 256) work(std::min(256, N - first));
+    };
+    chunks([&](int rows) {
+      Forward(mean, rows);
+      for (const Net& critic : critics) Forward(critic, rows), Forward(critic, rows);  // s, s'
+      if (natural) Parameters(mean, rows);
+    });
+    for (int product = 0; natural && product < 16; ++product) {
+      chunks([&](int rows) {
+        Forward(mean, rows);
+        Forward({mean.begin() + 1, mean.end()}, rows);
+        Parameters(mean, rows);
+      });
+    }
+    for (int pass = 0; pass < config.passes; ++pass) {
+      for (int first = 0; first < N; first += config.batch_size) {
+        const int rows = std::min(config.batch_size, N - first);
+        for (const Net& critic : critics) Forward(critic, rows), Parameters(critic, rows);
+        if (!natural) Forward(mean, rows), Parameters(mean, rows);
+      }
+      if (!natural) chunks([&](int rows) { Forward(mean, rows); });  // the divergence
+    }
+  }
   void AddQuantiles(const AlgorithmConfig& config, int B, int R) {
     const std::vector<int>& hidden = config.constraint_hidden;
     const int width = hidden.back(), z = config.q_dim + config.x_dim, all = R * config.quantiles;
@@ -218,9 +250,11 @@ Result Measure(const std::string& algorithm, const Shape& shape, int members, co
   const Batch batch = RandomBatch(config);
   Floor floor(algorithm, config);
   const int cycle = CycleOf(algorithm, config);
-  for (int i = 0; i < 10; ++i) learner->Update(batch), floor.Run();  // warm caches, record graphs
+  const bool epochs = IsOnPolicy(algorithm);  // one update takes seconds
+  const size_t fewest = epochs ? 3 : 20;
+  for (int i = 0; i < (epochs ? 1 : 10); ++i) learner->Update(batch), floor.Run();  // warm caches, record graphs
   std::vector<double> update_times, floor_times;
-  for (double spent = 0; spent < options.seconds || update_times.size() < 20;) {
+  for (double spent = 0; spent < options.seconds || update_times.size() < fewest;) {
     update_times.push_back(Seconds([&] {
       for (int i = 0; i < cycle; ++i) learner->Update(batch);
     }));
@@ -334,6 +368,7 @@ int Main(int argc, char** argv) {
   const auto measure = [&](const std::string& algorithm, const Shape& shape) {
     for (const int members : options.members.empty() ? std::vector<int>{1, 8, 32} : options.members) {
       if (NameOf(algorithm, shape, members).find(options.only) == std::string::npos) continue;
+      if (IsOnPolicy(algorithm) && members != 1) continue;
       results.push_back(Measure(algorithm, shape, members, options));
       if (cpu) peak = std::max(peak, PeakGflops());
     }

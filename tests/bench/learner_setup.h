@@ -18,6 +18,10 @@ struct Shape {
   int known = 0;  // known rows added to the learned constraint
 };
 
+// An update is an epoch of 20,000 rows. Measured with one member: in a population one makes its whole update after the
+// other.
+inline bool IsOnPolicy(const std::string& algorithm) { return algorithm == "ppo_lag" || algorithm == "rcpo"; }
+
 inline AlgorithmConfig ConfigOf(const std::string& algorithm, const Shape& shape, int members) {
   AlgorithmConfig config;
   config.algorithm = algorithm;
@@ -29,6 +33,11 @@ inline AlgorithmConfig ConfigOf(const std::string& algorithm, const Shape& shape
   config.known.assign(shape.known, "row");
   config.quantiles = QuantilesOf(algorithm);
   if (config.quantiles > 0) config.constraint_hidden = {128, 128, 128};
+  if (IsOnPolicy(algorithm)) {
+    config.epoch_rows = 20000, config.epochs = 100;
+    config.passes = algorithm == "rcpo" ? 10 : 40, config.batch_size = algorithm == "rcpo" ? 128 : 64;
+    for (MemberHyper& member : config.members) member.actor_lr = 0;  // the policy never diverges: all passes are made
+  }
   return config;
 }
 
@@ -53,6 +62,7 @@ inline Batch RandomBatch(const AlgorithmConfig& config) {
     Fill(values, &stream);
   }
   std::fill(batch.failure_weight.begin(), batch.failure_weight.end(), 1.0f);
+  Fill(&batch.log_prob, &stream);
   return batch;
 }
 
