@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <stdexcept>
 
@@ -61,6 +60,7 @@ OnPolicy::OnPolicy(const AlgorithmConfig& config, bool keep_activations)
   gae_lambda_ = NewScalar(&MemberHyper::gae_lambda);
   critic_decay_ = NewScalar(&MemberHyper::critic_decay);
   clip_ = NewScalar(&MemberHyper::gradient_clip);
+  RegisterShared("updates", &updates_);
   MakeWorkspace(keep_activations);
 }
 
@@ -293,14 +293,12 @@ ActingParameters OnPolicy::GetActingParameters(int member) const {
 State OnPolicy::Save() const {
   State state = Population::Save();
   state["multiplier"] = multiplier_.Save();
-  state["updates"].assign(reinterpret_cast<const char*>(&updates_), sizeof updates_);
   return state;
 }
 
 void OnPolicy::Load(const State& state) {
-  Population::Load(state);  // checks all entries, including the two below: it compares with Save
+  Population::Load(state);  // checks all entries, including the multiplier's: it compares with Save
   multiplier_.Load(state.at("multiplier"));
-  std::memcpy(&updates_, state.at("updates").data(), sizeof updates_);
 }
 
 std::vector<float> OnPolicy::ReadArray(int member, const std::string& name) const {
