@@ -40,7 +40,7 @@ bool ReplayDrawStream::Next(bool tick) {
   const Clock& clock = *store->options().clock;
   reply_.Clear();
   const Clock::Time start = Clock::Real().Now();
-  const absl::Status drawn = store->Draw(queued_.front(), &reply_);
+  const absl::Status drawn = store->Draw(queued_.front(), &reply_, &place_);
   if (drawn.ok() && reply_.ByteSizeLong() > kMaxMessageBytes) {  // sending it would break the stream at every retry
     End(ToGrpc(absl::FailedPreconditionError(
         absl::StrCat("draw of update ", queued_.front(), ": ", reply_.ByteSizeLong(),
@@ -49,7 +49,10 @@ bool ReplayDrawStream::Next(bool tick) {
   }
   if (drawn.ok()) {
     service_->metrics()->ObserveDraw(Seconds(Clock::Real().Now() - start));
-    queued_.pop_front();
+    if (!reply_.more()) {
+      queued_.pop_front();
+      place_ = DrawPlace{};
+    }
     waiting_ = false;
     sent_wait_.clear();
     return true;

@@ -50,7 +50,9 @@ absl::StatusOr<std::unique_ptr<Store>> OpenStore(const Flags& flags, const v1::E
   options.experiment_text = PrintExperiment(experiment);
   for (int member = 0; member < experiment.members_size(); ++member)
     options.hyper.push_back(MemberHyper(experiment, member));
-  options.learns_delta = FindAlgorithm(experiment.algorithm())->learns_delta;
+  const AlgorithmInfo* const algorithm = FindAlgorithm(experiment.algorithm());
+  options.learns_delta = algorithm->learns_delta;
+  options.new_rows = algorithm->new_rows;
   options.run_id = flags.run_id;
   options.folder = flags.folder;
   return Store::Open(schema, options);

@@ -194,8 +194,7 @@ void MemberTable::Finish() {
   if (rows_->first() > 0) episodes_.Forget(rows_->first());
 }
 
-absl::Status MemberTable::CheckReadable(uint64_t update, uint64_t seen) const {
-  const uint64_t oldest = seen - std::min(seen, options_.layout.capacity);
+absl::Status MemberTable::CheckReadable(uint64_t update, uint64_t oldest, uint64_t seen) const {
   if (oldest >= rows_->first()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("update ", update, " of member ", options_.member,
                                                     " draws from rows ", oldest, " to ", seen, ", but rows below ",
@@ -246,7 +245,8 @@ void MemberTable::Gather(const std::vector<const char*>& rows, std::string* colu
 }
 
 absl::Status MemberTable::Draw(uint64_t update, uint64_t seen, uint64_t seen_before, v1::MemberBatch* batch) {
-  RETURN_IF_ERROR(CheckReadable(update, seen));
+  const uint64_t oldest = seen - std::min(seen, options_.layout.capacity);
+  RETURN_IF_ERROR(CheckReadable(update, oldest, seen));
   const DrawKey key{options_.run_seed, options_.member_seed, update};
   batch->set_rows_seen(seen);
   DrawMain(key, seen, options_.layout.capacity, options_.batch, numbers_.data());
@@ -267,6 +267,25 @@ absl::Status MemberTable::Draw(uint64_t update, uint64_t seen, uint64_t seen_bef
       pointers_.push_back(failures_->record(numbers_[i]) + kFailureHeaderBytes);
     Gather(pointers_, batch->mutable_failure());
   }
+  for (const EpisodeSummary& episode : episodes_.Finished(seen_before, seen)) AddEpisode(episode, oldest, batch);
+  return absl::OkStatus();
+}
+
+absl::Status MemberTable::DrawNew(uint64_t update, uint64_t seen, uint64_t seen_before, RowInterval rows,
+                                  v1::MemberBatch* batch) {
+  RETURN_IF_ERROR(CheckReadable(update, seen_before, seen));
+  batch->set_rows_seen(seen);
+  batch->set_member(options_.member);
+  batch->set_first_row(rows.from);
+  batch->set_row_count(static_cast<uint32_t>(rows.to - rows.from));
+  pointers_.clear();
+  for (uint64_t number = rows.from; number < rows.to; ++number) pointers_.push_back(rows_->record(number));
+  Gather(pointers_, batch->mutable_main());
+  batch->mutable_places()->reserve(pointers_.size() * kPlaceBytes);
+  for (const size_t offset : {layout_.session, layout_.environment, layout_.episode, layout_.step}) {
+    for (const char* row : pointers_) batch->mutable_places()->append(row + offset, sizeof(uint32_t));
+  }
+  if (rows.to < seen) return absl::OkStatus();
   const uint64_t oldest = seen - std::min(seen, options_.layout.capacity);
   for (const EpisodeSummary& episode : episodes_.Finished(seen_before, seen)) AddEpisode(episode, oldest, batch);
   return absl::OkStatus();

@@ -24,6 +24,8 @@
 
 namespace datacom {
 
+inline constexpr size_t kPlaceBytes = 4 * sizeof(uint32_t);  // of a row in proto MemberBatch::places
+
 class MemberTable {
  public:
   struct Options {
@@ -75,6 +77,12 @@ class MemberTable {
   // Batches and episodes of an update whose rows are all committed (`seen` = n(update), `seen_before` = n(update - 1)).
   // FAILED_PRECONDITION naming the rows when some were overwritten.
   absl::Status Draw(uint64_t update, uint64_t seen, uint64_t seen_before, v1::MemberBatch* batch);
+  struct RowInterval {
+    uint64_t from = 0, to = 0;
+  };
+  // The same for an algorithm that takes all rows (seen_before, seen]: those of `rows`, a part of them. Episodes come
+  // with the last part.
+  absl::Status DrawNew(uint64_t update, uint64_t seen, uint64_t seen_before, RowInterval rows, v1::MemberBatch* batch);
   // One message of proto ReadRange: as many of rows [from, to) as fit in about 1 MiB. `sessions` receives the sessions
   // of these rows, each once.
   absl::Status ReadRange(uint64_t from, uint64_t to, v1::RowRange* range, std::vector<uint32_t>* sessions) const;
@@ -89,7 +97,7 @@ class MemberTable {
   void Transpose(const std::string& columns, uint32_t count, uint32_t from, uint32_t rows, uint64_t number,
                  uint32_t session, uint64_t sequence);
   void Index(uint64_t from, uint64_t to);  // copies the failures of rows [from, to) into the ring of failures
-  absl::Status CheckReadable(uint64_t update, uint64_t seen) const;
+  absl::Status CheckReadable(uint64_t update, uint64_t oldest, uint64_t seen) const;
   uint64_t FailuresBelow(uint64_t row) const;  // failures among rows [0, row)
   // Replaces `columns` by the learning columns of `rows`.
   void Gather(const std::vector<const char*>& rows, std::string* columns) const;

@@ -48,7 +48,7 @@ absl::StatusOr<std::unique_ptr<MemberTable>> OpenMember(const RowSchema& schema,
   return MemberTable::Open(schema, table);
 }
 
-// One message carries the draws of all members.
+// One message carries the samples of all members.
 absl::Status CheckDrawSize(const RowSchema& schema, const v1::Experiment& experiment) {
   const uint64_t rows = experiment.learner().batch_size() + experiment.learner().failure_batch_size();
   const uint64_t members = static_cast<uint64_t>(experiment.members_size());
@@ -72,7 +72,7 @@ Store::Store(const RowSchema& schema, const Options& options)
       rows_rate_(options.clock, kRateWindowSeconds) {}
 
 absl::StatusOr<std::unique_ptr<Store>> Store::Open(const RowSchema& schema, const Options& options) {
-  RETURN_IF_ERROR(CheckDrawSize(schema, options.experiment));
+  if (!options.new_rows) RETURN_IF_ERROR(CheckDrawSize(schema, options.experiment));
   std::unique_ptr<Store> store(new Store(schema, options));
   RETURN_IF_ERROR(MakeFolders(options.folder));
   ASSIGN_OR_RETURN(store->lock_, FolderLock::Take(options.folder));

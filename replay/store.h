@@ -38,6 +38,14 @@
 namespace datacom {
 
 inline constexpr uint64_t kMaxDrawBytes = 12 << 20;  // rows of one update; leaves 4 MiB of a message for episodes
+// Rows in one reply to a draw of new rows: few, because the mutex is held while they are copied.
+inline constexpr uint64_t kNewRowsBytes = 1 << 20;
+
+// What earlier replies to a draw of new rows held: all rows of the members before `member`, and `rows` of its rows.
+struct DrawPlace {
+  uint32_t member = 0;
+  uint64_t rows = 0;
+};
 
 // Values for metrics: totals since this process started (finished episodes: since the run began), then current values.
 struct StoreCounters {
@@ -46,7 +54,7 @@ struct StoreCounters {
   uint64_t draws = 0;
   uint64_t finished_episodes = 0, abandoned_episodes = 0;
   uint64_t held = 0, failures = 0, outstanding = 0, sessions = 0;  // rows of all members; living sessions
-  double ratio_error = 0;  // largest |samples_per_insert / updates_per_step - 1| of a member (proto MemberInfo)
+  double ratio_error = 0;  // largest |updates done / updates whose rows are there - 1| of a member
 };
 
 // What a stream has already sent to its actor; Progress adds the rest.
@@ -66,6 +74,7 @@ class Store {
     std::string experiment_text;   // sent to actors
     std::vector<v1::Hyper> hyper;  // of each member
     bool learns_delta = false;     // episodes carry observations and costs
+    bool new_rows = false;         // draws hold all new rows instead of a sample (AlgorithmInfo)
     std::string run_id;
     std::string folder;
     const Clock* clock = &Clock::Real();
@@ -73,7 +82,7 @@ class Store {
     uint64_t guard_rows = kRingGuardRows;  // smaller in tests
   };
   // Creates or recovers the folder. Errors: those of Ring::Open and FolderLock, no disk space; INVALID_ARGUMENT when a
-  // draw is larger than kMaxDrawBytes.
+  // draw of samples is larger than kMaxDrawBytes.
   static absl::StatusOr<std::unique_ptr<Store>> Open(const RowSchema& schema, const Options& options);
 
   // Calls for actors. A session that Register or Tick ended loses its stream: the next call for it returns the error of
@@ -100,8 +109,13 @@ class Store {
   absl::Status Announce(uint64_t completed_update, uint32_t incarnation = 0);
   bool Ready(uint64_t update) const;  // every member has n(update) rows
   // INVALID_ARGUMENT beyond the last update; FAILED_PRECONDITION when rows are overwritten; UNAVAILABLE when not Ready,
-  // or after the disk failed.
-  absl::Status Draw(uint64_t update, v1::DrawReply* reply);
+  // or after the disk failed. With Options::new_rows it fills one reply with the rows after `place` and moves `place`;
+  // `more` says whether rows are left.
+  absl::Status Draw(uint64_t update, v1::DrawReply* reply, DrawPlace* place);
+  absl::Status Draw(uint64_t update, v1::DrawReply* reply) {  // the first reply
+    DrawPlace place;
+    return Draw(update, reply, &place);
+  }
   std::string DescribeMissingRows(uint64_t update) const;  // which members lack rows for the draw, for people
 
   absl::Status ReadRange(uint32_t member, uint64_t from, uint64_t to, v1::RowRange* range) const;
@@ -147,6 +161,12 @@ class Store {
   bool Staged() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CommitStaged() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CommitGroup() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status DrawSample(uint64_t update, uint64_t seen, uint64_t before, v1::DrawReply* reply)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status DrawNewRows(uint64_t update, uint64_t seen, uint64_t before, v1::DrawReply* reply, DrawPlace* place)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  v1::MemberBatch* AddBatch(uint64_t update, uint32_t member, v1::DrawReply* reply) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Finished() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void UpdateWaits() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string DescribeSessions(uint32_t member) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -44,7 +44,7 @@ bool Store::Ready(uint64_t update) const {
   return std::all_of(members_.begin(), members_.end(), [&](const auto& table) { return table->inserted() >= seen; });
 }
 
-absl::Status Store::Draw(uint64_t update, v1::DrawReply* reply) {
+absl::Status Store::Draw(uint64_t update, v1::DrawReply* reply, DrawPlace* place) {
   MutexLock lock(&mutex_);
   RETURN_IF_ERROR(health_);  // a failed commit may have left rows without their failures and episodes
   if (update == 0 || update > limiter_.schedule().LastUpdate()) {
@@ -61,14 +61,39 @@ absl::Status Store::Draw(uint64_t update, v1::DrawReply* reply) {
   }
   waiting_draw_ = 0;
   reply->set_update(update);
+  RETURN_IF_ERROR(options_.new_rows ? DrawNewRows(update, seen, before, reply, place)
+                                    : DrawSample(update, seen, before, reply));
+  if (!reply->more()) ++counters_.draws;
+  return absl::OkStatus();
+}
+
+v1::MemberBatch* Store::AddBatch(uint64_t update, uint32_t member, v1::DrawReply* reply) const {
+  v1::MemberBatch* batch = reply->add_batches();
+  batch->set_inserted(std::min(members_[member]->inserted(), limiter_.Allowed(update - 1)));
+  batch->set_lanes(credit_.lanes(member));
+  return batch;
+}
+
+absl::Status Store::DrawSample(uint64_t update, uint64_t seen, uint64_t before, v1::DrawReply* reply) {
   for (uint32_t member = 0; member < members_.size(); ++member) {
-    const auto& table = members_[member];
-    v1::MemberBatch* batch = reply->add_batches();
-    RETURN_IF_ERROR(table->Draw(update, seen, before, batch));
-    batch->set_inserted(std::min(table->inserted(), limiter_.Allowed(update - 1)));
-    batch->set_lanes(credit_.lanes(member));
+    RETURN_IF_ERROR(members_[member]->Draw(update, seen, before, AddBatch(update, member, reply)));
   }
-  ++counters_.draws;
+  return absl::OkStatus();
+}
+
+absl::Status Store::DrawNewRows(uint64_t update, uint64_t seen, uint64_t before, v1::DrawReply* reply,
+                                DrawPlace* place) {
+  uint64_t room = std::max<uint64_t>(1, kNewRowsBytes / (schema_.learning_row_bytes() + kPlaceBytes));
+  for (; place->member < members_.size(); ++place->member, place->rows = 0) {
+    const uint64_t from = before + place->rows, rows = std::min(room, seen - from);
+    if (rows == 0 && from < seen) break;
+    v1::MemberBatch* batch = AddBatch(update, place->member, reply);
+    RETURN_IF_ERROR(members_[place->member]->DrawNew(update, seen, before, {from, from + rows}, batch));
+    room -= rows;
+    place->rows += rows;
+    if (from + rows < seen) break;
+  }
+  reply->set_more(place->member < members_.size());
   return absl::OkStatus();
 }
 

@@ -125,9 +125,11 @@ StoreCounters Store::counters() const {
     counters.finished_episodes += table.episodes().finished_count();
     counters.abandoned_episodes += table.episodes().abandoned_count();
     counters.outstanding += sessions_->Outstanding(member);
-    if (table.inserted() <= limiter_.schedule().min_size || completed_update_ == 0) continue;
-    const double ratio = static_cast<double>(completed_update_) / (table.inserted() - limiter_.schedule().min_size);
-    counters.ratio_error = std::max(counters.ratio_error, std::abs(ratio / limiter_.schedule().updates_per_step - 1));
+    const uint64_t due =
+        limiter_.schedule().UpdatesAt(table.inserted());  // rows of an update are not late until all are there
+    if (due == 0 || completed_update_ == 0) continue;
+    counters.ratio_error =
+        std::max(counters.ratio_error, std::abs(static_cast<double>(completed_update_) / static_cast<double>(due) - 1));
   }
   counters.sessions = sessions_->living().size();
   return counters;

@@ -46,14 +46,15 @@ absl::Status SetSeeds(const std::vector<uint64_t>& seeds, v1::Experiment* experi
 // Checks every Rule of a message and its submessages. Errors name the field path.
 absl::Status CheckRules(const google::protobuf::Message& message);
 // Checks the rules of an experiment and conditions that no single rule can express: task and algorithm are among the
-// names given, publish_period <= max_policy_lag (except in lockstep), env_steps > min_size, capacities, pre-training
-// and known constraints that the algorithm supports, distinct members. Errors name the field path.
+// names given, publish_period <= max_policy_lag (except in lockstep), env_steps > min_size, capacities, pre-training,
+// the schedule of an on-policy algorithm, and known constraints that the algorithm supports, distinct members. Errors
+// name the field path.
 absl::Status ValidateExperiment(const v1::Experiment& experiment, const std::vector<std::string>& tasks,
                                 const std::vector<std::string>& algorithms);
 // The part for task_options: rules and ranges. The task itself checks which options it has.
 absl::Status ValidateTaskOptions(const v1::TaskOptions& options);
 // Fills every default, adds a member if there is none, and applies lockstep's settings (lag 0, tolerance 1,
-// publish_period 1). Idempotent.
+// publish_period 1). On-policy algorithms have defaults of their own (proto Schedule). Idempotent.
 v1::Experiment ResolveExperiment(v1::Experiment experiment);
 // The settings that a resumed run may change; CopyFreeSettings copies them.
 inline constexpr char kFreeOnResume[] = "run.env_steps, learner.device, learner.threads and learner.pin_threads";
@@ -76,10 +77,14 @@ struct AlgorithmInfo {
   bool learns_delta;        // episodes carry observations and costs
   bool pretrains = false;   // its value functions can be fitted to recorded rows without its policy
   bool has_budget = false;  // keeps the cost of an episode within hyper.cost_budget
+  bool new_rows = false;    // a draw holds all rows since the update before instead of a sample (proto DrawReply)
+  bool on_policy = false;   // these are an epoch's rows, all acted by the policy of the update before; needs new_rows
 };
 const std::vector<AlgorithmInfo>& Algorithms();
 const AlgorithmInfo* FindAlgorithm(const std::string& name);  // null when unknown
 std::vector<std::string> AlgorithmNames();
+// Rows of a member in a draw: learner.batch_size + learner.failure_batch_size, or the rows of an update.
+uint64_t RowsPerDraw(const v1::Experiment& resolved);
 
 }  // namespace datacom
 

@@ -111,6 +111,7 @@ class DrawStreamImpl final : public DrawStream {
       context_ = &context;
       synced_ = broken_ = false;
       sent_ = 0;
+      parts_.Clear();
       request.set_completed_update(completed_);
       announce_ = false;
     }
@@ -160,16 +161,23 @@ class DrawStreamImpl final : public DrawStream {
       MutexLock lock(&mutex_);
       backoff_.Reset();
       waiting_for_ = reply.waiting_for();
-      if (reply.batches_size() > 0 && !outstanding_.empty() && outstanding_.front() == reply.update()) {
-        outstanding_.pop_front();
-        --sent_;
-        ready_.push_back(std::move(reply));
-      }
+      if (reply.batches_size() > 0 && !outstanding_.empty() && outstanding_.front() == reply.update()) Add(&reply);
       changed_.NotifyAll();
     }
     MutexLock lock(&mutex_);
     broken_ = true;
     changed_.NotifyAll();
+  }
+
+  // A reply to the oldest outstanding request; its last one makes the draw ready.
+  void Add(v1::DrawReply* reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    parts_.set_update(reply->update());
+    for (v1::MemberBatch& batch : *reply->mutable_batches()) parts_.add_batches()->Swap(&batch);
+    if (reply->more()) return;
+    outstanding_.pop_front();
+    --sent_;
+    ready_.push_back(std::move(parts_));
+    parts_.Clear();
   }
 
   const Options options_;
@@ -178,6 +186,7 @@ class DrawStreamImpl final : public DrawStream {
   CondVar changed_;
   std::deque<uint64_t> outstanding_ ABSL_GUARDED_BY(mutex_);  // requested but not answered, in order
   size_t sent_ ABSL_GUARDED_BY(mutex_) = 0;                   // of these, sent on this stream
+  v1::DrawReply parts_ ABSL_GUARDED_BY(mutex_);               // what came of the draw that was requested first
   std::deque<v1::DrawReply> ready_ ABSL_GUARDED_BY(mutex_);
   uint64_t completed_ ABSL_GUARDED_BY(mutex_) = 0;
   bool announce_ ABSL_GUARDED_BY(mutex_) = false;

@@ -31,8 +31,9 @@ class DrawStream {
   // Requests the batch of `update`; replies come in the order of requests. Any number may be outstanding.
   virtual void Request(uint64_t update) = 0;
   virtual void Announce(uint64_t completed_update) = 0;
-  // The next reply with batches. DEADLINE_EXCEEDED after `timeout` (message: the replay's waiting_for, or that it
-  // cannot be reached); CANCELLED after Cancel; permanent errors as they are. Requests stay outstanding on a timeout.
+  // The next draw, with the batches of all its replies. DEADLINE_EXCEEDED after `timeout` (message: the replay's
+  // waiting_for, or that it cannot be reached); CANCELLED after Cancel; permanent errors as they are. Requests stay
+  // outstanding on a timeout.
   virtual absl::StatusOr<v1::DrawReply> Next(std::chrono::milliseconds timeout) = 0;
   virtual void Cancel() = 0;  // ends this and every later Next; callable from any thread
 };
