@@ -130,6 +130,7 @@ EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const Decision& deci
   row.raw_action = decision.raw_action;
   row.cvar = decision.cvar;
   row.delta = decision.delta;
+  row.log_prob = decision.log_prob;
   row.next_observation = environment.next_observation.data();
   row.reward = static_cast<float>(result.reward);
   row.cost = static_cast<float>(result.cost);

@@ -66,6 +66,7 @@ class EnvironmentBatch {
     const float* executed = nullptr;    // applied; equals `action` unless the rule filters after the policy
     const float* raw_action = nullptr;  // unfiltered policy action
     float cvar = 0, delta = 0;          // of rules with a learned constraint
+    float log_prob = 0;                 // of `action`, of rules that store it
     SnapshotVersion policy;
   };
   enum class Outcome { kContinues, kEnded, kAbandoned };

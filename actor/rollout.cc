@@ -109,6 +109,7 @@ absl::Status Rollout::Serve(uint32_t member, uint32_t lanes) {
   raw_actions_.resize(actions_.size());
   constraint_.resize(count);
   cvar_.resize(count);
+  log_prob_.resize(count);
   return absl::OkStatus();
 }
 
@@ -270,6 +271,7 @@ void Rollout::Act(MemberState* state, int batch, bool timed) {
   diagnostics.constraint = constraint_.data();
   diagnostics.cvar = cvar_.data();
   diagnostics.raw_action = raw_actions_.data();
+  diagnostics.log_prob = log_prob_.data();
   if (timed) diagnostics.intervention = intervention_.data();
   const Clock::Time before = timed ? options_.clock->Now() : Clock::Time{};
   state->rule->Act(batch, {observations_.data(), noise_.data(), costs_.data()}, actions_.data(), diagnostics);
@@ -287,6 +289,7 @@ EnvironmentBatch::Decision Rollout::DecisionOf(const MemberState& state, int row
   decision.raw_action = raw_actions_.data() + at;
   decision.cvar = static_cast<float>(cvar_[row]);
   decision.delta = static_cast<float>(cvar_[row] - constraint_[row]);
+  decision.log_prob = log_prob_[row];
   decision.policy = state.snapshot->version;
   return decision;
 }

@@ -132,6 +132,7 @@ class Rollout {
   std::vector<double> intervention_;       // [batch]
   std::vector<float> raw_actions_;         // [batch, action_dim], of rules whose actions are already filtered
   std::vector<double> constraint_, cvar_;  // [batch], of rules with a learned constraint
+  std::vector<float> log_prob_;            // [batch], of rules that store it
 };
 
 }  // namespace datacom

@@ -10,8 +10,8 @@
 namespace datacom {
 namespace {
 
-// The columns that a transition can fill, in the order of Append. The last five are optional in a schema.
-constexpr std::array<absl::string_view, 17> kFilled = {"observation",
+// The columns that a transition can fill, in the order of Append. The last six are optional in a schema.
+constexpr std::array<absl::string_view, 18> kFilled = {"observation",
                                                        "action",
                                                        "reward",
                                                        "cost",
@@ -27,7 +27,8 @@ constexpr std::array<absl::string_view, 17> kFilled = {"observation",
                                                        kPreviousCost,
                                                        kRawAction,
                                                        kCvar,
-                                                       kDelta};
+                                                       kDelta,
+                                                       kLogProb};
 
 }  // namespace
 
@@ -66,7 +67,8 @@ void RowChunk::Append(const TransitionRow& row) {
                                 &row.previous_cost,
                                 row.raw_action,
                                 &row.cvar,
-                                &row.delta};
+                                &row.delta,
+                                &row.log_prob};
   static_assert(sizeof values / sizeof values[0] == kFilled.size());
   for (const Field& field : fields_) {
     std::memcpy(buffer_.data() + field.offset + rows_ * field.row_bytes, values[field.value], field.row_bytes);

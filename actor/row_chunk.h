@@ -20,6 +20,7 @@ struct TransitionRow {
   const float* executed = nullptr;          // [action_dim], applied to the environment
   const float* raw_action = nullptr;        // [action_dim], unfiltered policy action
   float cvar = 0, delta = 0;                // of rules with a learned constraint
+  float log_prob = 0;                       // of `action` under the policy
   const float* next_observation = nullptr;  // [obs_dim]
   float reward = 0;
   float cost = 0;           // raw, signed, of the reached state

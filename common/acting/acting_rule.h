@@ -32,6 +32,7 @@ struct ActingDiagnostics {
   double* cvar = nullptr;
   double* intervention = nullptr;  // |a - u|: how far the filter moved the action
   float* raw_action = nullptr;     // [batch, action_dim] unfiltered policy action u; only rules with filtered actions
+  float* log_prob = nullptr;       // log-density of the action; only rules that store it
 };
 
 class ActingRule {

@@ -124,8 +124,10 @@ void Mlp::Propagate(int batch, const float* in) {
       const int count = batch * layer.out_stride;
       if (form_.hidden == Hidden::kRelu) {
         Elementwise(y, count, [](const auto& v) { return v.max(0.0f); });
-      } else {
+      } else if (form_.hidden == Hidden::kSigmoid) {
         Elementwise(y, count, [](const auto& v) { return (1.0f + (-v).exp()).inverse(); });
+      } else {
+        Elementwise(y, count, [](const auto& v) { return v.tanh(); });
       }
     }
     x = y;
@@ -166,14 +168,15 @@ void Mlp::ForwardWithGradient(int batch, const float* in, float* out, float* gra
     g_stride = layer.in_stride;
     if (i == 0) break;
     const float* h = layers_[i - 1].activation.data();
-    const bool relu = form_.hidden == Hidden::kRelu;
     for (int k = 0; k < batch * g_stride; k += kLanes) {
       Eigen::Map<Vector> block(g + k);
       const Eigen::Map<const Vector> value(h + k);
-      if (relu) {
+      if (form_.hidden == Hidden::kRelu) {
         block = (value > 0.0f).select(block, 0.0f);
-      } else {
+      } else if (form_.hidden == Hidden::kSigmoid) {
         block *= value * (1.0f - value);
+      } else {
+        block *= 1.0f - value.square();
       }
     }
   }

@@ -214,6 +214,10 @@ absl::Status CheckDataset(const std::string& folder, const v1::DatasetManifest& 
                                                    held == nullptr ? "missing" : Describe(*held), ", the run needs ",
                                                    Describe(wanted)));
   }
+  if (Find(columns, kLogProb) != nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("dataset ", folder, " is of ", manifest.experiment().algorithm(),
+                                                   ", whose actions are not scaled to the task's bounds"));
+  }
   const bool executed_apart = Find(columns, kExecutedAction) != nullptr;
   if (executed_apart == (schema.executed_column() == kExecutedAction)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("dataset ", folder, " is of ", manifest.experiment().algorithm(),

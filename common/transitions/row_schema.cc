@@ -35,6 +35,8 @@ std::vector<Column> JudgementColumns() {
   return {{std::string(kCvar), ColumnType::kFloat32, 1, false}, {std::string(kDelta), ColumnType::kFloat32, 1, false}};
 }
 
+Column LogProbColumn() { return {std::string(kLogProb), ColumnType::kFloat32, 1, true}; }
+
 RowSchema RowSchema::For(uint32_t obs_dim, uint32_t action_dim, const std::vector<Column>& extra) {
   RowSchema schema;
   schema.obs_dim_ = obs_dim;

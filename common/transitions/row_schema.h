@@ -38,6 +38,8 @@ inline constexpr absl::string_view kRawAction = "raw_action";
 // CVaR of the learned constraint at the observation, and the snapshot's threshold delta.
 inline constexpr absl::string_view kCvar = "cvar";
 inline constexpr absl::string_view kDelta = "delta";
+// Log-density of `action` under the policy that acted; stored by rules whose algorithm learns from it.
+inline constexpr absl::string_view kLogProb = "log_prob";
 
 struct Column {
   std::string name;
@@ -47,11 +49,12 @@ struct Column {
   size_t bytes() const { return SizeOf(type) * width; }
 };
 
-// Of these only prev_cost is sent to the learner in draws.
+// Of these only prev_cost and log_prob are sent to the learner in draws.
 Column ExecutedActionColumn(uint32_t action_dim);
 Column PreviousCostColumn();
 Column RawActionColumn(uint32_t action_dim);
 std::vector<Column> JudgementColumns();  // cvar, delta
+Column LogProbColumn();
 
 class RowSchema {
  public:

@@ -219,7 +219,7 @@ TEST_P(ActorContract, AnActionDoesNotDependOnItsBatch) {
   const TaskModel model = MakeTaskModel(GetParam(), v1::TaskOptions()).value();
   const size_t obs_dim = model.spec.obs_dim, action_dim = model.spec.action_dim;
   const std::vector<ReceivedRow> rows = Act(kNominal, 1, 96);
-  std::vector<std::string> rules{"safe_map", "gaussian_policy", "safe_layer"};
+  std::vector<std::string> rules{"safe_map", "gaussian_policy", "safe_layer", "normalised_gaussian"};
   if (model.dynamics->dims().x == 0) rules.emplace_back("cbf_qp");
   for (const std::string& rule_name : rules) {
     const Snapshot snapshot = Policy(rule_name);

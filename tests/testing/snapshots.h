@@ -68,10 +68,29 @@ inline Snapshot SafeLayerSnapshot(int obs, int action, const std::vector<int>& h
   return snapshot;
 }
 
+// A PPOLag or RCPO member's: a Gaussian over normalised observations.
+inline Snapshot NormalisedGaussianSnapshot(int obs, int action, const std::vector<int>& hidden, uint64_t seed) {
+  Snapshot snapshot;
+  snapshot.acting_rule = "normalised_gaussian";
+  AddNet("actor.mean", NetWidths(obs, hidden, action), seed, &snapshot);
+  const auto add = [&](const char* name, int size, float scale, float shift) {
+    NamedArray array{name, {static_cast<uint32_t>(size)}, std::vector<float>(size)};
+    FillNormal(StreamKey(name, {seed}), array.values.data(), size);
+    for (float& value : array.values) value = value * scale + shift;
+    snapshot.arrays.push_back(array);
+  };
+  add("actor.log_std", action, 0.1f, -0.5f);
+  add("observation.mean", obs, 0.5f, 0);
+  add("observation.std", obs, 0.02f, 0.5f);
+  snapshot.scalars = {{"observation_limit", 5}};
+  return snapshot;
+}
+
 // A snapshot for the rule of this name.
 inline Snapshot SnapshotForRule(const std::string& rule, int obs, int action, int state, const std::vector<int>& hidden,
                                 uint64_t seed) {
   if (rule == "safe_layer") return SafeLayerSnapshot(obs, action, hidden, seed);
+  if (rule == "normalised_gaussian") return NormalisedGaussianSnapshot(obs, action, hidden, seed);
   Snapshot snapshot = SafeMapSnapshot(obs, action, state, hidden, seed);
   snapshot.acting_rule = rule;
   if (rule == "cbf_qp") {

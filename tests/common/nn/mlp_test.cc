@@ -28,7 +28,9 @@ std::vector<double> Literal(const Snapshot& snapshot, const Mlp::Form& form, std
     }
     const bool last = snapshot.Find(absl::StrCat(form.net, ".", i + 1, ".weight")) == nullptr;
     for (double& v : y) {
-      if (!last) v = form.hidden == Mlp::Hidden::kRelu ? std::max(v, 0.0) : 1 / (1 + std::exp(-v));
+      if (!last && form.hidden == Mlp::Hidden::kRelu) v = std::max(v, 0.0);
+      if (!last && form.hidden == Mlp::Hidden::kSigmoid) v = 1 / (1 + std::exp(-v));
+      if (!last && form.hidden == Mlp::Hidden::kTanh) v = std::tanh(v);
       if (last && form.output == Mlp::Output::kSoftplus) v = std::log1p(std::exp(v));
     }
     x = y;
@@ -47,6 +49,7 @@ std::vector<Case> Cases() {
   return {{{"net", 5, 1, H::kRelu, O::kLinear, true}, {5, 128, 128, 1}},
           {{"net", 4, 1, H::kSigmoid, O::kSoftplus, true}, {4, 128, 128, 1}},
           {{"net", 8, 1, H::kSigmoid, O::kLinear, true}, {8, 13, 7, 1}},
+          {{"net", 16, 1, H::kTanh, O::kLinear, true}, {16, 128, 128, 1}},
           {{"net", 3, 1, H::kRelu, O::kSoftplus, true}, {3, 1}},
           {{"net", 22, 3, H::kRelu, O::kLinear, false}, {22, 40, 9, 3}}};
 }

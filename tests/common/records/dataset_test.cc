@@ -197,6 +197,13 @@ TEST_F(DatasetTest, ChosenActionsAreNotAcceptedAsExecutedOnes) {
   EXPECT_TRUE(Read("cartpole", filtered).ok());
 }
 
+TEST_F(DatasetTest, UnscaledActionsOfOnPolicyMethodsAreNotAccepted) {
+  const RowSchema unscaled = RowSchema::For(2, 1, {ExecutedActionColumn(1), LogProbColumn()});
+  ASSERT_TRUE(MakeDataset(folder_, unscaled, {20}).ok());
+  EXPECT_THAT(std::string(Read("cartpole", RowSchema::For(2, 1, {ExecutedActionColumn(1)})).message()),
+              HasSubstr("whose actions are not scaled to the task's bounds"));
+}
+
 TEST_F(DatasetTest, AnInvalidValueIsNamedWithItsRow) {
   v1::DatasetManifest manifest;
   manifest.mutable_experiment()->set_task("cartpole");

@@ -1,0 +1,115 @@
+#include "common/acting/normalised_gaussian.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/acting/scalars.h"
+#include "common/base/status.h"
+
+namespace datacom::normalised_gaussian {
+namespace {
+
+constexpr char kMean[] = "observation.mean", kStd[] = "observation.std", kLogStd[] = "actor.log_std";
+constexpr char kLimit[] = "observation_limit";
+
+absl::Status CheckVector(const Snapshot& snapshot, const char* name, size_t size) {
+  const NamedArray* const array = snapshot.Find(name);
+  if (array == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("snapshot for acting rule \"", snapshot.acting_rule, "\" has no array ", name));
+  }
+  if (array->shape.size() == 1 && array->shape[0] == size && array->values.size() == size) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("array ", name, " has ", array->values.size(), " values, expected shape [", size, "]"));
+}
+
+}  // namespace
+
+NormalisedGaussian::NormalisedGaussian(Mlp mean, const TaskSpec& spec, int max_batch)
+    : mean_(std::move(mean)),
+      observation_mean_(spec.obs_dim),
+      observation_std_(spec.obs_dim),
+      log_std_(spec.action_dim),
+      std_(spec.action_dim),
+      inputs_(max_batch * spec.obs_dim),
+      executed_(max_batch * spec.action_dim) {
+  for (int i = 0; i < spec.action_dim; ++i) {
+    half_range_.push_back(static_cast<float>((spec.action_high[i] - spec.action_low[i]) / 2));
+    centre_.push_back(static_cast<float>((spec.action_high[i] + spec.action_low[i]) / 2));
+  }
+}
+
+absl::StatusOr<std::unique_ptr<ActingRule>> NormalisedGaussian::MakeRule(const Snapshot& snapshot,
+                                                                         const TaskModel& model, int max_batch) {
+  Mlp::Form form;
+  form.net = "actor.mean";
+  form.inputs = model.spec.obs_dim;
+  form.outputs = model.spec.action_dim;
+  form.hidden = Mlp::Hidden::kTanh;
+  ASSIGN_OR_RETURN(Mlp mean, Mlp::Make(snapshot, form, max_batch));
+  std::unique_ptr<ActingRule> rule(new NormalisedGaussian(std::move(mean), model.spec, max_batch));
+  RETURN_IF_ERROR(rule->Load(snapshot));
+  return rule;
+}
+
+absl::Status NormalisedGaussian::Check(const Snapshot& snapshot) const {
+  if (snapshot.acting_rule != "normalised_gaussian") {
+    return absl::InvalidArgumentError(absl::StrCat("snapshot is for acting rule \"", snapshot.acting_rule,
+                                                   "\", this one is \"normalised_gaussian\""));
+  }
+  RETURN_IF_ERROR(mean_.Check(snapshot));
+  RETURN_IF_ERROR(CheckVector(snapshot, kLogStd, log_std_.size()));
+  RETURN_IF_ERROR(CheckVector(snapshot, kMean, observation_mean_.size()));
+  RETURN_IF_ERROR(CheckVector(snapshot, kStd, observation_std_.size()));
+  for (const float std : snapshot.Find(kStd)->values) {
+    if (!(std > 0)) return absl::InvalidArgumentError(absl::StrCat("array ", kStd, " has ", std, ", not above 0"));
+  }
+  return FiniteScalar(snapshot, kLimit).status();
+}
+
+absl::Status NormalisedGaussian::Load(const Snapshot& snapshot) {
+  RETURN_IF_ERROR(Check(snapshot));
+  RETURN_IF_ERROR(mean_.Load(snapshot));
+  ASSIGN_OR_RETURN(const double limit, FiniteScalar(snapshot, kLimit));
+  limit_ = static_cast<float>(limit);
+  const auto copy = [&](const char* name, std::vector<float>* to) {
+    std::copy_n(snapshot.Find(name)->values.data(), to->size(), to->data());
+  };
+  copy(kMean, &observation_mean_);
+  copy(kStd, &observation_std_);
+  copy(kLogStd, &log_std_);
+  for (size_t i = 0; i < std_.size(); ++i) std_[i] = std::exp(log_std_[i]);
+  return absl::OkStatus();
+}
+
+void NormalisedGaussian::Act(int batch, const ActingInputs& inputs, float* actions,
+                             const ActingDiagnostics& diagnostics) {
+  const int obs = mean_.inputs(), n = mean_.outputs();
+  for (int i = 0; i < batch * obs; ++i) {
+    const float value = (inputs.observations[i] - observation_mean_[i % obs]) / observation_std_[i % obs];
+    inputs_[i] = std::clamp(value, -limit_, limit_);
+  }
+  mean_.Forward(batch, inputs_.data(), actions);
+  constexpr double kHalfLogTwoPi = 0.91893853320467274178;
+  for (int r = 0; r < batch; ++r) {
+    double log_prob = 0;
+    for (int i = 0; i < n; ++i) {
+      const int at = r * n + i;
+      actions[at] += std_[i] * inputs.noise[at];
+      executed_[at] = actions[at] * half_range_[i] + centre_[i];
+      log_prob -= 0.5 * inputs.noise[at] * inputs.noise[at] + log_std_[i] + kHalfLogTwoPi;
+    }
+    if (diagnostics.log_prob != nullptr) diagnostics.log_prob[r] = static_cast<float>(log_prob);
+    if (diagnostics.intervention != nullptr) diagnostics.intervention[r] = 0;
+  }
+}
+
+absl::StatusOr<std::unique_ptr<ActingRule>> Make(const Snapshot& snapshot, const TaskModel& model, int max_batch) {
+  return NormalisedGaussian::MakeRule(snapshot, model, max_batch);
+}
+
+std::vector<Column> Columns(uint32_t action_dim) { return {ExecutedActionColumn(action_dim), LogProbColumn()}; }
+
+}  // namespace datacom::normalised_gaussian

@@ -1,0 +1,155 @@
+// Acting rule normalised_gaussian: stores the Gaussian sample and its log-density, executes the sample scaled to the
+// action's box.
+#include "common/acting/normalised_gaussian.h"
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/random.h"
+#include "datacom/v1/experiment.pb.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/snapshots.h"
+
+namespace datacom {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int kObs = 22, kActions = 2, kBatch = 9;
+
+// The action's box is not symmetric in its scale: speed and turn rate have different bounds.
+TaskModel Navigation() { return MakeTaskModel("navigation", v1::TaskOptions()).value(); }
+
+Snapshot Sample(uint64_t seed) { return testing::NormalisedGaussianSnapshot(kObs, kActions, {24, 16}, seed); }
+
+std::unique_ptr<ActingRule> MakeRule(const Snapshot& snapshot, int max_batch) {
+  auto rule = MakeActingRule(snapshot, Navigation(), max_batch);
+  if (!rule.ok()) throw std::runtime_error(std::string(rule.status().message()));
+  return *std::move(rule);
+}
+
+struct Inputs {
+  Inputs() : observations(kBatch * kObs), noise(kBatch * kActions), costs(kBatch) {
+    FillNormal(3, observations.data(), kBatch * kObs);
+    for (float& value : observations) value *= 2;  // some are beyond the limit of 5 deviations of 0.5
+    FillNormal(4, noise.data(), kBatch * kActions);
+  }
+  ActingInputs All(int row = 0) const {
+    return {observations.data() + row * kObs, noise.data() + row * kActions, costs.data() + row};
+  }
+  std::vector<float> observations, noise, costs;
+};
+
+// The mean of one row, in double.
+std::vector<double> MeanOf(const Snapshot& snapshot, const float* observation) {
+  std::vector<double> x(kObs);
+  for (int i = 0; i < kObs; ++i) {
+    x[i] = (static_cast<double>(observation[i]) - snapshot.Find("observation.mean")->values[i]) /
+           snapshot.Find("observation.std")->values[i];
+    x[i] = std::max(-5.0, std::min(5.0, x[i]));
+  }
+  for (int layer = 0; layer < 3; ++layer) {
+    const std::string prefix = "actor.mean." + std::to_string(layer);
+    const std::vector<float>& weight = snapshot.Find(prefix + ".weight")->values;
+    const std::vector<float>& bias = snapshot.Find(prefix + ".bias")->values;
+    std::vector<double> y(bias.begin(), bias.end());
+    for (size_t i = 0; i < x.size(); ++i) {
+      for (size_t j = 0; j < y.size(); ++j) y[j] += x[i] * weight[i * y.size() + j];
+    }
+    if (layer < 2) {
+      for (double& value : y) value = std::tanh(value);
+    }
+    x = y;
+  }
+  return x;
+}
+
+TEST(NormalisedGaussian, StoresTheSampleAndItsDensityAndExecutesItInTheBox) {
+  const Snapshot snapshot = Sample(1);
+  const TaskSpec spec = Navigation().spec;
+  const Inputs inputs;
+  const auto rule = MakeRule(snapshot, kBatch);
+  std::vector<float> actions(kBatch * kActions), log_prob(kBatch);
+  ActingDiagnostics diagnostics;
+  diagnostics.log_prob = log_prob.data();
+  rule->Act(kBatch, inputs.All(), actions.data(), diagnostics);
+  for (int r = 0; r < kBatch; ++r) {
+    const std::vector<double> mean = MeanOf(snapshot, &inputs.observations[r * kObs]);
+    double expected = 0;
+    for (int i = 0; i < kActions; ++i) {
+      const int at = r * kActions + i;
+      const double std = std::exp(static_cast<double>(snapshot.Find("actor.log_std")->values[i]));
+      EXPECT_NEAR(actions[at], mean[i] + std * inputs.noise[at], 2e-5);
+      const double half = (spec.action_high[i] - spec.action_low[i]) / 2;
+      const double centre = (spec.action_high[i] + spec.action_low[i]) / 2;
+      EXPECT_NEAR(rule->executed()[at], actions[at] * half + centre, 1e-6);
+      const double apart = (actions[at] - mean[i]) / std;
+      expected += -0.5 * apart * apart - std::log(std * std::sqrt(2 * M_PI));
+    }
+    EXPECT_NEAR(log_prob[r], expected, 1e-3);
+  }
+}
+
+TEST(NormalisedGaussian, ARowDoesNotDependOnItsBatch) {
+  const Inputs inputs;
+  const auto together = MakeRule(Sample(2), kBatch), alone = MakeRule(Sample(2), 1);
+  std::vector<float> actions(kBatch * kActions), one(kActions);
+  together->Act(kBatch, inputs.All(), actions.data(), {});
+  for (int r = 0; r < kBatch; ++r) {
+    alone->Act(1, inputs.All(r), one.data(), {});
+    for (int i = 0; i < kActions; ++i) {
+      EXPECT_EQ(one[i], actions[r * kActions + i]);
+      EXPECT_EQ(alone->executed()[i], together->executed()[r * kActions + i]);
+    }
+  }
+}
+
+TEST(NormalisedGaussian, LoadReplacesEverythingOrNothing) {
+  const Inputs inputs;
+  const auto rule = MakeRule(Sample(3), kBatch), expected = MakeRule(Sample(4), kBatch);
+  std::vector<float> actions(kBatch * kActions), fresh(kBatch * kActions), before(kBatch * kActions);
+  rule->Act(kBatch, inputs.All(), before.data(), {});
+  Snapshot wrong = Sample(4);
+  for (NamedArray& array : wrong.arrays) {
+    if (array.name == "observation.std") array.values[3] = 0;
+  }
+  const absl::Status refused = rule->Load(wrong);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("array observation.std has 0, not above 0"));
+  rule->Act(kBatch, inputs.All(), actions.data(), {});
+  EXPECT_EQ(actions, before);
+  ASSERT_TRUE(rule->Load(Sample(4)).ok());
+  rule->Act(kBatch, inputs.All(), actions.data(), {});
+  expected->Act(kBatch, inputs.All(), fresh.data(), {});
+  EXPECT_EQ(actions, fresh);
+}
+
+TEST(NormalisedGaussian, NamesWhatASnapshotLacks) {
+  for (const std::string name : {"actor.log_std", "observation.mean", "observation.std", "actor.mean.1.weight"}) {
+    Snapshot snapshot = Sample(5);
+    for (size_t i = 0; i < snapshot.arrays.size(); ++i) {
+      if (snapshot.arrays[i].name == name) snapshot.arrays.erase(snapshot.arrays.begin() + static_cast<long>(i));
+    }
+    const absl::Status refused = MakeActingRule(snapshot, Navigation(), 1).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << name;
+  }
+  Snapshot snapshot = Sample(5);
+  snapshot.scalars.clear();
+  EXPECT_THAT(std::string(MakeActingRule(snapshot, Navigation(), 1).status().message()),
+              HasSubstr("observation_limit"));
+}
+
+TEST(NormalisedGaussian, DeclaresItsColumns) {
+  const auto columns = ActingRuleColumns("normalised_gaussian", kActions).value();
+  ASSERT_EQ(columns.size(), 2u);
+  EXPECT_EQ(columns[0].name, "executed_action");
+  EXPECT_FALSE(columns[0].learning);
+  EXPECT_EQ(columns[1].name, "log_prob");
+  EXPECT_TRUE(columns[1].learning);
+}
+
+}  // namespace
+}  // namespace datacom
