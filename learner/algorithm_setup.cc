@@ -57,6 +57,10 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
   config.batch_size = static_cast<int>(resolved.learner().batch_size());
   config.failure_batch_size = static_cast<int>(resolved.learner().failure_batch_size());
   config.quantiles = QuantilesOf(config.algorithm);
+  if (FindAlgorithm(config.algorithm)->on_policy) {
+    config.epoch_rows = static_cast<int>(resolved.run().steps_per_epoch());
+    config.epochs = Schedule::Of(resolved).last_update();
+  }
   config.passes = static_cast<int>(resolved.learner().passes());
   config.discount = resolved.learner().discount();
   config.tau = resolved.learner().tau();
@@ -90,9 +94,9 @@ std::vector<uint64_t> DeltaWarmups(const v1::Experiment& resolved) {
 
 int DrawsAhead(const v1::Experiment& resolved, const RowSchema& schema) {
   constexpr uint64_t kBytes = 16 << 20, kFewest = 4, kMost = 32;
-  if (resolved.run().lockstep()) return 1;
-  const uint64_t rows = resolved.learner().batch_size() + resolved.learner().failure_batch_size();
-  const uint64_t draw_bytes = resolved.members_size() * rows * schema.learning_row_bytes();
+  // The rows of the next epoch are acted by the policy that this one leaves.
+  if (resolved.run().lockstep() || FindAlgorithm(resolved.algorithm())->on_policy) return 1;
+  const uint64_t draw_bytes = resolved.members_size() * RowsPerDraw(resolved) * schema.learning_row_bytes();
   return static_cast<int>(std::clamp(kBytes / std::max<uint64_t>(draw_bytes, 1), kFewest, kMost));
 }
 

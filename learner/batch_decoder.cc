@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -69,7 +70,14 @@ BatchDecoder::BatchDecoder(const AlgorithmConfig& config, const RowSchema& schem
 
 absl::Status BatchDecoder::Decode(v1::DrawReply* reply, PreparedUpdate* out) {
   const int members = static_cast<int>(config_.members.size());
-  if (reply->batches_size() != members) {
+  std::vector<NewRows> rows;
+  std::vector<v1::MemberBatch*> batches(members);  // of each member, the one with its episodes
+  if (config_.epoch_rows > 0) {
+    ASSIGN_OR_RETURN(rows, NewRows::Split(schema_, *reply, members));
+    for (v1::MemberBatch& batch : *reply->mutable_batches()) batches[batch.member()] = &batch;
+  } else if (reply->batches_size() == members) {
+    std::copy(reply->mutable_batches()->pointer_begin(), reply->mutable_batches()->pointer_end(), batches.begin());
+  } else {
     return absl::DataLossError(absl::StrCat("draw of update ", reply->update(), ": batches of ", reply->batches_size(),
                                             " members, expected ", members));
   }
@@ -79,31 +87,68 @@ absl::Status BatchDecoder::Decode(v1::DrawReply* reply, PreparedUpdate* out) {
   out->lanes.resize(members);
   std::vector<int> first_episode(members + 1);
   for (int member = 0; member < members; ++member)
-    first_episode[member + 1] = first_episode[member] + reply->batches(member).episodes_size();
+    first_episode[member + 1] = first_episode[member] + batches[member]->episodes_size();
   out->episodes.clear();
   out->episodes.resize(first_episode[members]);
   Share(config_.team.get(), members, [&](int member) {
-    workspaces_[member].status =
-        DecodeMember(member, reply->mutable_batches(member), out->episodes.data() + first_episode[member], out);
+    workspaces_[member].status = DecodeMember(member, rows.empty() ? nullptr : &rows[member], batches[member],
+                                              out->episodes.data() + first_episode[member], out);
   });
   for (const Workspace& workspace : workspaces_) RETURN_IF_ERROR(workspace.status);
   return absl::OkStatus();
 }
 
-absl::Status BatchDecoder::DecodeMember(int member, v1::MemberBatch* from, FinishedEpisode* episodes,
-                                        PreparedUpdate* out) {
+absl::Status BatchDecoder::DecodeMember(int member, const NewRows* rows, v1::MemberBatch* from,
+                                        FinishedEpisode* episodes, PreparedUpdate* out) {
   out->rows_seen[member] = from->rows_seen();
   out->inserted[member] = from->inserted();
   out->lanes[member] = from->lanes();
-  RETURN_IF_ERROR(DecodeMain(member, from->main(), &out->batch));
-  RETURN_IF_ERROR(DecodeFailure(member, from->failure(), &out->batch));
+  if (rows == nullptr) {
+    RETURN_IF_ERROR(DecodeMain(member, from->main(), &out->batch));
+    RETURN_IF_ERROR(DecodeFailure(member, from->failure(), &out->batch));
+  } else {
+    RETURN_IF_ERROR(DecodeEpoch(member, *rows, &out->batch));
+  }
   for (int i = 0; i < from->episodes_size(); ++i)
     RETURN_IF_ERROR(DecodeEpisode(member, from->mutable_episodes(i), &episodes[i]));
   if (dynamics_ != nullptr) {
     Features(member, out->batch.observation, &out->batch.now);
     Features(member, out->batch.next_observation, &out->batch.next);
   }
-  FillNoise(member, out->update, &out->batch);
+  if (rows == nullptr) FillNoise(member, out->update, &out->batch);
+  return absl::OkStatus();
+}
+
+absl::Status BatchDecoder::DecodeEpoch(int member, const NewRows& rows, Batch* batch) {
+  const size_t count = config_.epoch_rows, begin = member * count;
+  if (rows.count() != count) {
+    return absl::DataLossError(
+        absl::StrCat("draw of member ", member, ": ", rows.count(), " rows, expected the ", count, " of an epoch"));
+  }
+  const std::vector<RowPlace> places = rows.Places();
+  std::vector<uint32_t> order(count);
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return places[a] < places[b]; });
+  Workspace& workspace = workspaces_[member];
+  const auto floats = [&](absl::string_view name, size_t width, std::vector<float>* out) {
+    workspace.column.resize(count * width);
+    rows.Copy(name, workspace.column.data());
+    float* to = out->data() + begin * width;
+    for (const uint32_t row : order) to = std::copy_n(&workspace.column[row * width], width, to);
+  };
+  floats("observation", config_.obs_dim, &batch->observation);
+  floats("action", config_.action_dim, &batch->action);
+  floats("reward", 1, &batch->reward);
+  floats("cost", 1, &batch->cost);
+  floats("next_observation", config_.obs_dim, &batch->next_observation);
+  floats(kLogProb, 1, &batch->log_prob);
+  workspace.flags.resize(count);
+  rows.Copy("absorbing", workspace.flags.data());
+  for (size_t i = 0; i < count; ++i) {
+    batch->absorbing[begin + i] = workspace.flags[order[i]] != 0 ? 1.0f : 0.0f;
+    const bool ends = i + 1 == count || places[order[i]].lane() != places[order[i + 1]].lane();
+    batch->path_end[begin + i] = ends ? 1.0f : 0.0f;
+  }
   return absl::OkStatus();
 }
 
@@ -165,6 +210,7 @@ absl::Status BatchDecoder::DecodeEpisode(int member, v1::Episode* episode, Finis
       Z(observation.data(), &out->z[i * z_dim_], &workspaces_[member]);
     }
   }
+  if (config_.epoch_rows > 0) out->costs = {0, static_cast<float>(episode->sum_cost())};
   episode->clear_observations();
   episode->clear_costs();
   out->facts = std::move(*episode);

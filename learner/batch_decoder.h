@@ -16,15 +16,16 @@
 #include "common/transitions/row_schema.h"
 #include "datacom/v1/replay.pb.h"
 #include "learner/algorithms/algorithm.h"
+#include "learner/new_rows.h"
 
 namespace datacom::learner {
 
-// A training episode that has ended, and what its step of delta reads.
+// A training episode that has ended, and what the algorithm reads of it.
 struct FinishedEpisode {
   int member = 0;
   v1::Episode facts;         // without observations and costs
   std::vector<float> z;      // [length + 1, q + x]; empty: no step of delta
-  std::vector<float> costs;  // [length + 1] raw, costs[0] = 0
+  std::vector<float> costs;  // [length + 1] raw, costs[0] = 0; on-policy: 0 and the episode's sum; empty: not read
 };
 
 // All that one update needs. Reused from update to update: the arrays keep their memory.
@@ -51,9 +52,15 @@ class BatchDecoder {
     KnownRows known;
     std::vector<double> wide, state;                       // one observation, one [q, x], float64
     std::vector<float> failure_observation, failure_next;  // of one failure batch
+    std::vector<float> column;                             // of an epoch, in the order of the rows
+    std::vector<uint8_t> flags;
     absl::Status status;
   };
-  absl::Status DecodeMember(int member, v1::MemberBatch* from, FinishedEpisode* episodes, PreparedUpdate* out);
+  // `rows`: those of an on-policy algorithm, else null.
+  absl::Status DecodeMember(int member, const NewRows* rows, v1::MemberBatch* from, FinishedEpisode* episodes,
+                            PreparedUpdate* out);
+  // In the order of time, one lane after the other (Batch).
+  absl::Status DecodeEpoch(int member, const NewRows& rows, Batch* batch);
   absl::Status DecodeMain(int member, const std::string& bytes, Batch* batch) const;
   absl::Status DecodeFailure(int member, const std::string& bytes, Batch* batch);
   absl::Status DecodeEpisode(int member, v1::Episode* episode, FinishedEpisode* out);

@@ -88,6 +88,7 @@ absl::Status Run(Flags flags) {
     watchdog.Mark();
     return timeout.count() == 0 ? Stop::Process().requested() : Stop::Process().WaitFor(timeout);
   };
+  seams.alive = [&watchdog] { watchdog.Mark(); };
   seams.open_draws = [&flags](uint64_t fingerprint, uint32_t incarnation) {
     return DrawStream::Open(
         {MakeChannel(flags.replay, flags.process.server.security), flags.process.run_id, fingerprint, incarnation});

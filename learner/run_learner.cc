@@ -75,6 +75,7 @@ struct AcceptedRun {
 absl::StatusOr<AcceptedRun> Accept(const ProcessOptions& options, const TaskModel& task, const ProcessSeams& seams) {
   AcceptedRun run;
   ASSIGN_OR_RETURN(run.config, MakeAlgorithmConfig(options.experiment, task));
+  run.config.alive = seams.alive;
   ASSIGN_OR_RETURN(run.known, MakeKnownRows(options.experiment, task));
   ASSIGN_OR_RETURN(run.lock, LockCheckpoints(options));
   ASSIGN_OR_RETURN(run.checkpoint, LoadCheckpoint(options));

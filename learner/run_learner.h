@@ -34,6 +34,7 @@ struct ProcessSeams {
   RowSource read_rows;
   CheckedAlgorithm::Maker make_algorithm;
   Trainer::WaitForStop wait_for_stop;
+  std::function<void()> alive;  // AlgorithmConfig::alive
 };
 
 // Blocks for the whole run. OK: the run is complete. CANCELLED: interrupted, and a checkpoint is written.

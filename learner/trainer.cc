@@ -238,13 +238,13 @@ absl::Status Trainer::RecordEpisodes(const PreparedUpdate& prepared) {
 }
 
 // learner/algorithms/README.md 5.3: one step of delta for each finished episode, in row order, before the update that
-// first sees the episode's last row.
+// first sees the episode's last row. 18.4: the cost of each finished episode counts for the multiplier.
 absl::Status Trainer::ApplyEpisodes(const PreparedUpdate& prepared) {
   std::vector<EpisodeCosts> episodes;
   for (const FinishedEpisode& episode : prepared.episodes) {
-    if (episode.z.empty()) continue;
+    if (episode.costs.empty()) continue;
     episodes.push_back(
-        {episode.member, static_cast<int>(episode.facts.length()), episode.z.data(), episode.costs.data()});
+        {episode.member, static_cast<int>(episode.costs.size()) - 1, episode.z.data(), episode.costs.data()});
   }
   return episodes.empty() ? absl::OkStatus() : algorithm_.ApplyEpisodes(episodes);
 }

@@ -19,7 +19,7 @@ uint64_t Limiter::LastUpdateBefore(uint64_t row) const {
 }
 
 uint64_t Limiter::MinPolicyUpdate(uint64_t row, uint64_t completed) const {
-  if (options_.lockstep) return LastUpdateBefore(row);
+  if (options_.lockstep || options_.max_policy_lag == 0) return LastUpdateBefore(row);
   return completed > options_.max_policy_lag ? completed - options_.max_policy_lag : 0;
 }
 

@@ -3,7 +3,7 @@
 namespace datacom {
 
 const std::vector<AlgorithmInfo>& Algorithms() {
-  // name, one sentence, acting rule, learns delta, pre-trains, has a budget
+  // name, one sentence, acting rule, learns delta, pre-trains, has a budget, takes new rows, is on-policy
   static const auto* const kAlgorithms = new std::vector<AlgorithmInfo>{
       {"datacom", "D-ATACOM: SAC on the tangent space of a learned, risk-aware long-term constraint (Gaussian FVF)",
        "safe_map", true, true, true},
@@ -22,6 +22,11 @@ const std::vector<AlgorithmInfo>& Algorithms() {
        false, true},
       {"safe_layer_td3", "TD3 whose actions are projected by a learned linear model of the next step's cost",
        "safe_layer", false, false},
+      {"ppo_lag",
+       "Proximal policy optimisation of reward minus cost, weighed by a Lagrange multiplier; an update is an epoch",
+       "normalised_gaussian", false, false, true, true, true},
+      {"rcpo", "Natural policy gradient of reward minus cost, weighed by a Lagrange multiplier; an update is an epoch",
+       "normalised_gaussian", false, false, true, true, true},
   };
   return *kAlgorithms;
 }

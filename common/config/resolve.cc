@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -6,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/config/experiment.h"
+#include "common/transitions/update_schedule.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 
@@ -62,6 +64,21 @@ void FillDefaults(Message* message) {
   }
 }
 
+// The defaults of algorithms that learn from whole epochs (proto Schedule).
+void FillOnPolicy(v1::Experiment* experiment) {
+  const uint64_t epoch = experiment->run().steps_per_epoch();
+  v1::Schedule* const schedule = experiment->mutable_schedule();
+  v1::ReplayOptions* const replay = experiment->mutable_replay();
+  if (!schedule->has_updates_per_step()) schedule->set_updates_per_step(1 / static_cast<double>(epoch));
+  if (!schedule->has_tolerance_steps()) schedule->set_tolerance_steps(std::min<uint64_t>(256, epoch));
+  if (!schedule->has_max_policy_lag()) schedule->set_max_policy_lag(0);
+  if (!schedule->has_publish_period()) schedule->set_publish_period(1);
+  if (!replay->has_min_size()) replay->set_min_size(0);
+  if (!replay->has_capacity()) replay->set_capacity(epoch);
+  if (!experiment->run().has_checkpoint_updates()) experiment->mutable_run()->set_checkpoint_updates(1);
+  if (!experiment->learner().has_failure_batch_size()) experiment->mutable_learner()->set_failure_batch_size(0);
+}
+
 void FillHidden(google::protobuf::RepeatedField<uint32_t>* hidden) {
   if (!hidden->empty()) return;
   hidden->Add(128);
@@ -88,6 +105,8 @@ absl::Status ParseSeedRange(const std::string& part, std::vector<uint64_t>* seed
 }  // namespace
 
 v1::Experiment ResolveExperiment(v1::Experiment experiment) {
+  if (const AlgorithmInfo* info = FindAlgorithm(experiment.algorithm()); info != nullptr && info->on_policy)
+    FillOnPolicy(&experiment);
   FillDefaults(&experiment);
   FillHidden(experiment.mutable_network()->mutable_actor_hidden());
   FillHidden(experiment.mutable_network()->mutable_critic_hidden());
@@ -111,6 +130,15 @@ void CopyFreeSettings(const v1::Experiment& from, v1::Experiment* to) {
 std::string FixedSettings(v1::Experiment resolved) {
   CopyFreeSettings(v1::Experiment(), &resolved);
   return PrintExperiment(resolved);
+}
+
+uint64_t RowsPerDraw(const v1::Experiment& resolved) {
+  const AlgorithmInfo* const algorithm = FindAlgorithm(resolved.algorithm());
+  if (algorithm == nullptr || !algorithm->new_rows)
+    return resolved.learner().batch_size() + resolved.learner().failure_batch_size();
+  UpdateSchedule updates;
+  updates.updates_per_step = resolved.schedule().updates_per_step();
+  return updates.StartedRows(1);
 }
 
 ReplayLayout ReplayLayoutOf(const v1::Experiment& resolved, uint64_t row_bytes) {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
+#include "common/transitions/update_schedule.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 
@@ -114,12 +115,45 @@ absl::Status CheckRegistered(const std::string& path, const std::string& value, 
   return Wrong(path, absl::StrCat("\"", value, "\" is not one of ", absl::StrJoin(names, ", ")));
 }
 
-// Conditions on several fields. An absent field counts with its default.
+// Every row of an epoch is acted by the policy of the update before, and the update at the epoch's end uses all of them
+// (proto Schedule).
+absl::Status CheckOnPolicy(const v1::Experiment& experiment) {
+  const uint64_t epoch = experiment.run().steps_per_epoch();
+  const v1::Schedule& schedule = experiment.schedule();
+  if (experiment.run().env_steps() % epoch != 0) {
+    return Wrong("run.env_steps",
+                 absl::StrCat(experiment.run().env_steps(), " is not a multiple of run.steps_per_epoch ", epoch, ": ",
+                              experiment.algorithm(), " learns from whole epochs"));
+  }
+  const auto fixed = [&](const char* path, const std::string& value, const std::string& needed) {
+    return Wrong(path, absl::StrCat(value, ": ", experiment.algorithm(), " needs ", needed, "; leave it out"));
+  };
+  UpdateSchedule updates{experiment.run().env_steps(), experiment.replay().min_size(), schedule.updates_per_step()};
+  const uint64_t epochs = experiment.run().env_steps() / epoch;
+  if (experiment.replay().min_size() != 0) return fixed("replay.min_size", absl::StrCat(updates.min_size), "0");
+  if (updates.LastUpdate() != epochs || updates.RowsSeen(1) != epoch) {
+    return fixed("schedule.updates_per_step", absl::StrCat(schedule.updates_per_step()), "1 / run.steps_per_epoch");
+  }
+  if (schedule.max_policy_lag() != 0)
+    return fixed("schedule.max_policy_lag", absl::StrCat(schedule.max_policy_lag()), "0");
+  if (schedule.publish_period() != 1)
+    return fixed("schedule.publish_period", absl::StrCat(schedule.publish_period()), "1");
+  if (experiment.replay().capacity() < epoch) {
+    return Wrong("replay.capacity",
+                 absl::StrCat(experiment.replay().capacity(), " is below run.steps_per_epoch ", epoch));
+  }
+  return absl::OkStatus();
+}
+
+// Conditions on several fields. REQUIRES a resolved experiment.
 absl::Status CheckTogether(const v1::Experiment& experiment) {
   const v1::ReplayOptions& replay = experiment.replay();
   const v1::Schedule& schedule = experiment.schedule();
   const v1::LearnerOptions& learner = experiment.learner();
-  if (!experiment.run().lockstep() && schedule.publish_period() > schedule.max_policy_lag()) {
+  const AlgorithmInfo* const algorithm = FindAlgorithm(experiment.algorithm());
+  if (algorithm != nullptr && algorithm->on_policy) {
+    RETURN_IF_ERROR(CheckOnPolicy(experiment));
+  } else if (!experiment.run().lockstep() && schedule.publish_period() > schedule.max_policy_lag()) {
     return Wrong("schedule.publish_period",
                  absl::StrCat(schedule.publish_period(), " is above schedule.max_policy_lag ",
                               schedule.max_policy_lag(), ": actors would wait forever"));
@@ -128,7 +162,7 @@ absl::Status CheckTogether(const v1::Experiment& experiment) {
     return Wrong("run.env_steps", absl::StrCat(experiment.run().env_steps(), " is not above replay.min_size ",
                                                replay.min_size(), ": there would be no update"));
   }
-  if (replay.capacity() < learner.batch_size()) {
+  if (!(algorithm != nullptr && algorithm->new_rows) && replay.capacity() < learner.batch_size()) {
     return Wrong("replay.capacity",
                  absl::StrCat(replay.capacity(), " is below learner.batch_size ", learner.batch_size()));
   }
@@ -141,7 +175,6 @@ absl::Status CheckTogether(const v1::Experiment& experiment) {
                               learner.failure_batch_size(), ": failure rows would never be drawn"));
   }
   if (experiment.has_pretrain()) {
-    const AlgorithmInfo* algorithm = FindAlgorithm(experiment.algorithm());
     if (algorithm != nullptr && !algorithm->pretrains)
       return Wrong("pretrain", absl::StrCat(experiment.algorithm(), " cannot pre-train"));
   }
@@ -189,7 +222,7 @@ absl::Status ValidateExperiment(const v1::Experiment& experiment, const std::vec
   RETURN_IF_ERROR(CheckRules(experiment));
   RETURN_IF_ERROR(CheckRegistered("task", experiment.task(), tasks));
   RETURN_IF_ERROR(CheckRegistered("algorithm", experiment.algorithm(), algorithms));
-  RETURN_IF_ERROR(CheckTogether(experiment));
+  RETURN_IF_ERROR(CheckTogether(ResolveExperiment(experiment)));
   RETURN_IF_ERROR(CheckConstraints(experiment));
   return CheckMembers(experiment);
 }

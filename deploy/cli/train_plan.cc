@@ -195,10 +195,11 @@ absl::StatusOr<Layout> PlanLayout(const TrainOptions& options, const v1::Experim
   return layout;
 }
 
-// The answer to a draw carries the batches of all members in one message.
+// The answer to a draw of samples carries the batches of all members in one message.
 absl::Status CheckDrawSize(const v1::Experiment& resolved, uint64_t members, const RowSchema& schema) {
   constexpr uint64_t kLimit = 12 << 20;  // of 16 MiB; the message also carries ended episodes
-  const uint64_t rows = resolved.learner().batch_size() + resolved.learner().failure_batch_size();
+  if (FindAlgorithm(resolved.algorithm())->new_rows) return absl::OkStatus();
+  const uint64_t rows = RowsPerDraw(resolved);
   const uint64_t bytes = members * rows * schema.learning_row_bytes();
   if (bytes <= kLimit) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
@@ -226,7 +227,7 @@ absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout
   const uint64_t state_bytes = 4 * (3 * actor + 4 * critics + 4 * constraints);
   needs.checkpoint_bytes = 3 * members * state_bytes;
   needs.ledger_bytes = members * LedgerStepBytes(run.env_steps(), static_cast<uint32_t>(action));
-  const uint64_t batch_rows = resolved.learner().batch_size() + resolved.learner().failure_batch_size();
+  const uint64_t batch_rows = RowsPerDraw(resolved);
   needs.replay_memory_bytes = kReplayMemory + members * kReplayMember;
   const auto actor_memory = [&](uint64_t lanes, uint64_t served) {  // lanes of the members that the actor serves
     return kActorMemory + lanes * kEnvironmentMemory + served * kPolicyCopies * 4 * (actor + constraints);

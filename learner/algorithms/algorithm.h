@@ -54,6 +54,7 @@ struct AlgorithmConfig {
   std::string device = "cpu";    // or "cuda"
   std::string kernels = "auto";  // "fused", "tensor" or "auto" (nn/kernels.h)
   std::shared_ptr<Team> team;    // divides the work of the CPU's kernels; null: one thread does it
+  std::function<void()> alive;   // called now and then during an update that takes seconds, by any thread; may be null
   // Set by slices.h alone: these members are those of a larger population from `slice_first` on, and a batch holds all.
   int slice_first = 0;
   int population = 0;  // members of the larger population; 0: there is none

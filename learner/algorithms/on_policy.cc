@@ -220,6 +220,7 @@ void OnPolicy::Pass(int pass) {
     MinibatchOrder(config_.run_seed, config_.members[first_member() + m].seed, updates_, pass, &order_[m]);
   }
   for (int first = 0; first < rows_per_epoch_; first += batch_) {
+    if (config_.alive) config_.alive();
     const int count = std::min(batch_, rows_per_epoch_ - first);
     for (int m = 0; m < block_; ++m) {
       for (int r = 0; r < count; ++r) index_values_[m * count + r] = order_[m][first + r];

@@ -45,6 +45,7 @@ class MemberPass {
         ring_(*rings.rows),
         layout_(run->schema),
         absorbing_(run->schema.offset("absorbing")),
+        one_policy_(run->experiment.schedule().max_policy_lag() == 0),
         ledger_(ledger->files[member].get()),
         violations_(ledger->violations[member]),
         episodes_(episodes),
@@ -61,6 +62,7 @@ class MemberPass {
   void Block(uint64_t from, const std::string& records, FailureCopies* copies);
   void Skip(uint64_t to, FailureCopies* copies);
   void CheckOrder(uint64_t number, const char* row, const Transition& at);
+  void CheckPolicy(uint64_t number, const char* row);
   void CheckLedger(uint64_t number, const char* row, const Transition& at, const StepRecord& step);
   void CheckViolation(uint64_t number, const char* row, const Transition& at);
   void CheckEpisode(uint64_t number, const char* row, const Transition& at);
@@ -75,6 +77,7 @@ class MemberPass {
   const Ring& ring_;
   const RowLayout layout_;
   const size_t absorbing_;
+  const bool one_policy_;  // the policy that acts follows from the row (replay/limiter.h)
   StepFile* const ledger_;
   const std::vector<SeenViolation>& violations_;
   EpisodeRecords* const episodes_;
@@ -158,6 +161,7 @@ void MemberPass::Block(uint64_t from, const std::string& records, FailureCopies*
                         At<uint32_t>(row, layout_.episode), At<uint32_t>(row, layout_.step),
                         At<float>(row, layout_.cost)};
     CheckOrder(number, row, at);
+    if (one_policy_) CheckPolicy(number, row);
     if (i < recorded) CheckLedger(number, row, at, ledger_->record(number));
     if (at.cost > 0) CheckViolation(number, row, at);
     copies->Compare(number, at.cost > 0, absl::string_view(row, bytes));
@@ -179,6 +183,13 @@ void MemberPass::CheckOrder(uint64_t number, const char* row, const Transition& 
            absl::StrCat("sequence ", sequence, " of session ", at.session, ", ", found->second, " is expected"));
   }
   found->second = sequence + 1;
+}
+
+void MemberPass::CheckPolicy(uint64_t number, const char* row) {
+  const UpdateSchedule updates = run_->Updates();
+  const uint64_t due = std::min(updates.LastUpdate(), updates.UpdatesAt(number));
+  const auto acted = At<uint64_t>(row, layout_.policy_update);
+  if (acted != due) Damage(number, absl::StrCat("acted by the policy of update ", acted, ", not of update ", due));
 }
 
 void MemberPass::CheckLedger(uint64_t number, const char* row, const Transition& at, const StepRecord& step) {

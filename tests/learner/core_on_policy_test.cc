@@ -411,6 +411,15 @@ std::pair<double, double> OneStepTask(AlgorithmConfig config, int epochs) {
   return {reward, cost};
 }
 
+TEST(OnPolicy, AnUpdateSaysInEveryMinibatchThatItIsAlive) {
+  AlgorithmConfig config = SmallConfig("rcpo", 1);
+  int alive = 0;
+  config.alive = [&alive] { ++alive; };
+  MakeAlgorithm(config)->Update(RandomBatch(config, 1));
+  const int minibatches = (config.epoch_rows + config.batch_size - 1) / config.batch_size;
+  EXPECT_EQ(alive, config.passes * minibatches);
+}
+
 TEST(OnPolicy, ImprovesAPolicyAndHeedsItsBudget) {
   for (const char* name : {"ppo_lag", "rcpo"}) {
     AlgorithmConfig config = SmallConfig(name, 1);

@@ -39,5 +39,19 @@ TEST(AlgorithmConfig, HasTheThreadsOfTheExperimentButAtMostTwoForEachMember) {
   EXPECT_EQ(ThreadsOf(8, 8, "cuda"), 1) << "LibTorch has threads of its own";
 }
 
+TEST(AlgorithmConfig, AnEpochIsTheUpdateOfOnPolicyAlgorithmsAlone) {
+  v1::Experiment experiment;
+  experiment.set_name("epochs");
+  experiment.set_task("cartpole");
+  experiment.set_algorithm("ppo_lag");
+  experiment.mutable_run()->set_env_steps(3500);
+  experiment.mutable_run()->set_steps_per_epoch(500);
+  const AlgorithmConfig config = MakeAlgorithmConfig(ResolveExperiment(experiment), FakeTaskModel()).value();
+  EXPECT_EQ(config.epoch_rows, 500);
+  EXPECT_EQ(config.epochs, 7u);
+  EXPECT_EQ(config.failure_batch_size, 0);
+  EXPECT_EQ(MakeAlgorithmConfig(FakeExperiment(), FakeTaskModel())->epoch_rows, 0);
+}
+
 }  // namespace
 }  // namespace datacom::learner

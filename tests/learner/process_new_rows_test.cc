@@ -27,7 +27,8 @@ v1::MemberBatch RowsOf(uint32_t member, uint64_t first, uint32_t count, uint64_t
   const auto put = [](const auto value, std::string* to) {
     to->append(reinterpret_cast<const char*>(&value), sizeof value);
   };
-  for (const Column& column : Schema().learning()) {
+  const RowSchema schema = Schema();
+  for (const Column& column : schema.learning()) {
     for (uint64_t row = first; row < first + count; ++row) {
       const float value = static_cast<float>(row);
       if (column.name == "observation") {

@@ -191,6 +191,9 @@ TEST_F(TrainerTest, ManySmallOrFewLargeDrawsAreRequestedAhead) {
   EXPECT_EQ(DrawsAhead(experiment, schema), 4);
   experiment.mutable_run()->set_lockstep(true);
   EXPECT_EQ(DrawsAhead(experiment, schema), 1);
+  experiment.mutable_run()->set_lockstep(false);
+  experiment.set_algorithm("ppo_lag");
+  EXPECT_EQ(DrawsAhead(experiment, schema), 1) << "the next rows are not acted yet";
 }
 
 TEST_F(TrainerTest, EpochsThatEndBeforeTheFirstUpdateKeepTheirEpisodes) {

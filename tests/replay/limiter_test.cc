@@ -61,6 +61,22 @@ TEST(Limiter, GrantsARowOnlyForPoliciesWithinTheLag) {
   }
 }
 
+// Three updates of 500 rows, as an on-policy algorithm has them.
+TEST(Limiter, WithoutLagAnEpochHasTheRowsAndThePolicyOfTheUpdateBeforeIt) {
+  const Limiter limiter({{1500, 0, 1.0 / 500}, 256, /*max_policy_lag=*/0, /*lockstep=*/false});
+  EXPECT_EQ(limiter.schedule().LastUpdate(), 3u);
+  EXPECT_EQ(limiter.Allowed(0), 500u);
+  EXPECT_EQ(limiter.Allowed(1), 1000u);
+  EXPECT_EQ(limiter.Allowed(2), 1500u);
+  for (const uint64_t completed : {0, 1, 2}) {  // also after a restart, when the replay does not know the newest update
+    EXPECT_EQ(limiter.MinPolicyUpdate(0, completed), 0u);
+    EXPECT_EQ(limiter.MinPolicyUpdate(499, completed), 0u);
+    EXPECT_EQ(limiter.MinPolicyUpdate(500, completed), 1u);
+    EXPECT_EQ(limiter.MinPolicyUpdate(999, completed), 1u);
+    EXPECT_EQ(limiter.MinPolicyUpdate(1499, completed), 2u);
+  }
+}
+
 // Row r counts from 0: r rows come before it, and floor(UTD (r - min_size)) updates used them.
 TEST(Limiter, InLockstepARowUsesThePolicyOfTheUpdatesBeforeIt) {
   struct Row {

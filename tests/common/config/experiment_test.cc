@@ -93,6 +93,25 @@ TEST(ResolveExperiment, LockstepSetsTheFieldsThatItImplies) {
   EXPECT_TRUE(Validate(resolved).ok()) << Validate(resolved);
 }
 
+TEST(ResolveExperiment, AnOnPolicyAlgorithmHasDefaultsThatFollowFromItsEpoch) {
+  v1::Experiment experiment = Minimal("run { steps_per_epoch: 500 } replay { capacity: 2000 }");
+  experiment.set_algorithm("rcpo");
+  const v1::Experiment resolved = ResolveExperiment(experiment);
+  EXPECT_EQ(resolved.schedule().updates_per_step(), 0.002);
+  EXPECT_EQ(resolved.schedule().tolerance_steps(), 256u);
+  EXPECT_EQ(resolved.schedule().max_policy_lag(), 0u);
+  EXPECT_EQ(resolved.schedule().publish_period(), 1u);
+  EXPECT_EQ(resolved.replay().min_size(), 0u);
+  EXPECT_EQ(resolved.replay().capacity(), 2000u) << "as given";
+  EXPECT_EQ(resolved.run().checkpoint_updates(), 1u);
+  EXPECT_EQ(resolved.learner().failure_batch_size(), 0u);
+  EXPECT_EQ(PrintExperiment(ResolveExperiment(resolved)), PrintExperiment(resolved));
+  EXPECT_EQ(RowsPerDraw(resolved), 500u);
+  EXPECT_EQ(RowsPerDraw(ResolveExperiment(Minimal())), 70u);
+  experiment.mutable_run()->set_steps_per_epoch(100);
+  EXPECT_EQ(ResolveExperiment(experiment).schedule().tolerance_steps(), 100u);
+}
+
 TEST(PrintExperiment, ReadsBackUnchanged) {
   const v1::Experiment resolved = ResolveExperiment(
       Minimal("description: 'a \"quoted\" line — and more' hyper { actor_lr: 0.00012345678901234567 }"));

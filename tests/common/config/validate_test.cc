@@ -33,9 +33,10 @@ TEST(ValidateExperiment, ChecksTasksAndAlgorithmsAgainstTheRegisters) {
   ExpectInvalid(Validate(experiment), {"task", "pendulum", "cartpole, air_hockey, navigation"});
   experiment = Minimal();
   experiment.set_algorithm("dqn");
-  ExpectInvalid(Validate(experiment),
-                {"algorithm", "dqn",
-                 "datacom, iqn_datacom, atacom_fi, atacom_nfi, sac, lag_sac, wcsac, cbf_sac, safe_layer_td3"});
+  ExpectInvalid(
+      Validate(experiment),
+      {"algorithm", "dqn",
+       "datacom, iqn_datacom, atacom_fi, atacom_nfi, sac, lag_sac, wcsac, cbf_sac, safe_layer_td3, ppo_lag, rcpo"});
 }
 
 TEST(ValidateExperiment, ChecksFieldsAgainstEachOther) {
@@ -48,6 +49,38 @@ TEST(ValidateExperiment, ChecksFieldsAgainstEachOther) {
   ExpectInvalid(Validate(Minimal("replay { capacity: 63 min_size: 10 }")), {"replay.capacity", "63", "64"});
   ExpectInvalid(Validate(Minimal("replay { capacity: 1999 }")), {"replay.capacity", "1999", "2000"});
   ExpectInvalid(Validate(Minimal("replay { failure_capacity: 6 }")), {"replay.failure_capacity", "6"});
+}
+
+v1::Experiment OnPolicy(const std::string& more) {
+  v1::Experiment experiment = Minimal(more);
+  experiment.set_algorithm("ppo_lag");
+  return experiment;
+}
+
+TEST(ValidateExperiment, AnOnPolicyAlgorithmMakesOneUpdateForEachWholeEpoch) {
+  const std::string run = "run { env_steps: 1500 steps_per_epoch: 500 } ";
+  EXPECT_TRUE(Validate(OnPolicy(run)).ok()) << Validate(OnPolicy(run));
+  EXPECT_TRUE(Validate(ResolveExperiment(OnPolicy(run))).ok());
+  EXPECT_TRUE(Validate(OnPolicy(run + "schedule { tolerance_steps: 7 } replay { capacity: 900 }")).ok());
+  EXPECT_TRUE(Validate(OnPolicy("run { env_steps: 1500 steps_per_epoch: 500 lockstep: true }")).ok());
+  ExpectInvalid(Validate(OnPolicy("run { env_steps: 1600 steps_per_epoch: 500 }")),
+                {"run.env_steps", "1600 is not a multiple of run.steps_per_epoch 500", "whole epochs"});
+  ExpectInvalid(Validate(OnPolicy(run + "schedule { updates_per_step: 0.004 }")),
+                {"schedule.updates_per_step", "0.004", "ppo_lag needs 1 / run.steps_per_epoch"});
+  ExpectInvalid(Validate(OnPolicy(run + "schedule { max_policy_lag: 1 }")), {"schedule.max_policy_lag", "needs 0"});
+  ExpectInvalid(Validate(OnPolicy(run + "schedule { publish_period: 2 }")), {"schedule.publish_period", "needs 1"});
+  ExpectInvalid(Validate(OnPolicy(run + "replay { min_size: 100 }")), {"replay.min_size", "100", "needs 0"});
+  ExpectInvalid(Validate(OnPolicy(run + "replay { capacity: 499 }")), {"replay.capacity", "499", "500"});
+  ExpectInvalid(Validate(OnPolicy(run + "pretrain { dataset: 'd' updates: 5 }")), {"pretrain", "ppo_lag"});
+}
+
+TEST(ValidateExperiment, TheScheduleOfAnOnPolicyRunIsExactAtAnyLength) {
+  for (const uint64_t epoch : {1, 3, 7, 1000, 20000, 99999}) {
+    v1::Experiment experiment = OnPolicy("");
+    experiment.mutable_run()->set_steps_per_epoch(epoch);
+    experiment.mutable_run()->set_env_steps(100 * epoch);
+    EXPECT_TRUE(Validate(experiment).ok()) << epoch << ": " << Validate(experiment);
+  }
 }
 
 TEST(ValidateExperiment, AllowsKnownConstraintsOnlyWithALearnedOne) {
