@@ -91,6 +91,7 @@ TEST(ShippedExperiments, ShareTheValuesThatThePaperShares) {
   for (const std::string& name : ListTextprotos(kFolder)) {
     SCOPED_TRACE(name);
     const v1::Experiment experiment = ResolveExperiment(LoadExperiment(name, kFolder).value());
+    if (FindAlgorithm(experiment.algorithm())->on_policy) continue;  // below
     EXPECT_EQ(experiment.learner().discount(), 0.99);
     const bool beyond_the_paper = name.find("_robot_frame") != std::string::npos;
     EXPECT_EQ(experiment.learner().tau(), beyond_the_paper ? 0.02 : 0.001);
@@ -100,6 +101,40 @@ TEST(ShippedExperiments, ShareTheValuesThatThePaperShares) {
     EXPECT_EQ(experiment.run().env_steps(), 1000000u);
     EXPECT_EQ(experiment.run().steps_per_epoch(), 10000u);
     EXPECT_EQ(experiment.run().eval_episodes(), 25u);
+  }
+}
+
+TEST(ShippedExperiments, OnPolicyMethodsHaveThePapersValues) {
+  struct Column {
+    const char* task;
+    double ppo_rate, rcpo_rate, cost_budget;
+  };
+  for (const Column& column :
+       {Column{"cartpole", 1e-4, 5e-4, 5}, Column{"navigation", 1e-4, 1e-4, 0}, Column{"air_hockey", 1e-3, 5e-4, 0}}) {
+    for (const std::string algorithm : {"ppo_lag", "rcpo"}) {
+      const std::string name = std::string(column.task) + "/" + algorithm;
+      SCOPED_TRACE(name);
+      const v1::Experiment experiment = ResolveExperiment(LoadExperiment(name, kFolder).value());
+      const bool ppo = algorithm == "ppo_lag";
+      const v1::Hyper hyper = MemberHyper(experiment, 0);
+      EXPECT_EQ(experiment.run().env_steps(), 2000000u);
+      EXPECT_EQ(experiment.run().steps_per_epoch(), 20000u);
+      EXPECT_EQ(experiment.run().eval_episodes(), 25u);
+      EXPECT_EQ(experiment.learner().batch_size(), ppo ? 64u : 128u);
+      EXPECT_EQ(experiment.learner().passes(), ppo ? 40u : 10u);
+      EXPECT_EQ(experiment.learner().discount(), 0.99);
+      EXPECT_EQ(hyper.critic_lr(), ppo ? column.ppo_rate : column.rcpo_rate);
+      EXPECT_EQ(hyper.constraint_lr(), hyper.critic_lr());
+      EXPECT_EQ(hyper.actor_lr(), ppo ? column.ppo_rate : 5e-4) << "rcpo does not read it";
+      EXPECT_EQ(hyper.multiplier_lr(), 0.035);
+      EXPECT_EQ(hyper.cost_budget(), column.cost_budget);
+      EXPECT_EQ(hyper.target_kl(), ppo ? 0.02 : 0.01);
+      EXPECT_EQ(hyper.gae_lambda(), 0.95);
+      EXPECT_EQ(hyper.clip_ratio(), 0.2);
+      EXPECT_EQ(hyper.fisher_damping(), 0.1);
+      EXPECT_EQ(hyper.critic_decay(), 0.001);
+      EXPECT_EQ(hyper.gradient_clip(), 40);
+    }
   }
 }
 
