@@ -140,6 +140,8 @@ const std::vector<Quantity>& Quantities() {
       {"train_return", "Return", "Training episodes", false, false, false},
       {"train_max_violation", "Largest violation per episode", "Training episodes", false, true, false},
       {"train_sum_cost", "Cost sum per episode", "Training episodes", false, true, false},
+      {"newest_discounted_return", "Discounted return J, newest 50 episodes", "Training episodes", false, false, false},
+      {"newest_sum_cost", "Cost sum per episode, newest 50 episodes", "Training episodes", false, true, false},
       {"worst_violation", "Largest violation so far", "Training episodes", true, true, false},
       {"cumulative_cost", "Total cost so far", "Training episodes", true, true, false},
       {"delta", "Threshold δ", "Safety and learning", true, false, false},

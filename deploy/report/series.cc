@@ -10,6 +10,7 @@ namespace datacom::report {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr size_t kNewest = 50;  // training episodes that the paper averages over
 
 // One value per progress row of a member.
 std::vector<double> UpdatesPerSecond(const Csv& progress, const std::vector<size_t>& rows) {
@@ -22,26 +23,47 @@ std::vector<double> UpdatesPerSecond(const Csv& progress, const std::vector<size
   return values;
 }
 
-// For each progress row: `fold` over `column` of all training episodes that had ended by then, starting from 0.
-template <typename Fold>
-std::vector<double> OverEpisodes(const RunMember& member, const std::string& column, Fold fold) {
+using Ended = std::vector<std::pair<double, double>>;  // training episodes: environment steps, value
+
+// For each progress row, value(episodes, count): `column` of a member's training episodes in order, and how many of
+// them had ended by then.
+template <typename Value>
+std::vector<double> AfterEpisodes(const RunMember& member, const std::string& column, Value value) {
   std::vector<double> values(member.rows.size(), kNone);
   if (!member.run->episodes) return values;
   const Csv& episodes = *member.run->episodes;
-  std::vector<std::pair<double, double>> ended;  // environment steps, value
+  Ended ended;
   for (const size_t row : member.episode_rows) {
     ended.emplace_back(episodes.Number(row, "env_steps"), episodes.Number(row, column));
   }
   // By the steps alone: a cell without a value is NaN, which has no place in an order.
   std::stable_sort(ended.begin(), ended.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  double value = 0;
-  size_t next = 0;
+  size_t count = 0;
   for (size_t i = 0; i < member.rows.size(); ++i) {
     const double until = member.run->progress.Number(member.rows[i], "env_steps");
-    for (; next < ended.size() && ended[next].first <= until; ++next) value = fold(value, ended[next].second);
-    values[i] = value;
+    while (count < ended.size() && ended[count].first <= until) ++count;
+    values[i] = value(ended, count);
   }
   return values;
+}
+
+// `fold` over all training episodes that had ended, starting from 0.
+template <typename Fold>
+std::vector<double> OverEpisodes(const RunMember& member, const std::string& column, Fold fold) {
+  return AfterEpisodes(member, column, [fold, value = 0.0, done = size_t{0}](const Ended& ended, size_t count) mutable {
+    for (; done < count; ++done) value = fold(value, ended[done].second);
+    return value;
+  });
+}
+
+// The mean of the newest 50 training episodes, as the paper reports on-policy methods.
+std::vector<double> OfNewestEpisodes(const RunMember& member, const std::string& column) {
+  return AfterEpisodes(member, column, [](const Ended& ended, size_t count) {
+    const size_t newest = std::min(kNewest, count);
+    double sum = 0;
+    for (size_t i = count - newest; i < count; ++i) sum += ended[i].second;
+    return newest > 0 ? sum / static_cast<double>(newest) : kNone;
+  });
 }
 
 }  // namespace
@@ -55,6 +77,10 @@ std::vector<std::pair<double, double>> MemberCurve(const RunMember& member, cons
     values = OverEpisodes(member, "sum_cost", [](double sum, double cost) { return sum + cost; });
   } else if (quantity == "worst_violation") {
     values = OverEpisodes(member, "max_violation", [](double worst, double one) { return std::max(worst, one); });
+  } else if (quantity == "newest_discounted_return") {
+    values = OfNewestEpisodes(member, "discounted_return");
+  } else if (quantity == "newest_sum_cost") {
+    values = OfNewestEpisodes(member, "sum_cost");
   } else {
     for (const size_t row : member.rows) values.push_back(progress.Number(row, quantity));
   }

@@ -105,6 +105,19 @@ TEST(GroupSeries, TheWorstViolationIsTheLargestOfAllEndedEpisodes) {
   EXPECT_EQ(series.values[1].mean, (0.75 + 2) / 2);
 }
 
+TEST(GroupSeries, TheNewestEpisodesAreTheLastFiftyThatHadEnded) {
+  const Series few = SeriesOf("newest_sum_cost", true);
+  ASSERT_EQ(few.steps, (std::vector<double>{1000})) << "none had ended at step 0";
+  EXPECT_EQ(few.values[0].mean, ((3 + 4 + 5) / 3.0 + 10) / 2);
+  std::string text = "member,env_steps,discounted_return\n";
+  for (int i = 1; i <= 60; ++i) text += "0," + std::to_string(10 * i) + "," + std::to_string(i) + "\n";
+  std::vector<report::Run> runs = {Recorded(false)};
+  runs[0].episodes = Parsed(text + "0,1001,1000\n");
+  const Group group = GroupRuns(runs).at(0);
+  EXPECT_EQ(MemberCurve(group.members[0], "newest_discounted_return").back(),
+            (std::pair<double, double>{1000, (11 + 60) / 2.0}));
+}
+
 TEST(GroupSeries, AMissingColumnHasNoPoints) { EXPECT_TRUE(SeriesOf("alpha").steps.empty()); }
 
 TEST(ShownValues, AreThoseOfEachMembersNewestRow) {
