@@ -63,6 +63,17 @@ class LearningTest(RunTest):
     def test_datacom_balances_the_cart_pole_near_its_goal(self):
         self.check("cartpole/datacom")
 
+    def test_ppo_lag_improves_the_return_of_the_cart_pole(self):
+        rows = self.train("cartpole/ppo_lag", 400_000).rows("progress.csv")
+        for member, seed in enumerate(SEEDS):
+            own = {int(row["epoch"]): row for row in rows if int(row["member"]) == member}
+            self.assertEqual(sorted(own), list(range(21)))
+            self.assertTrue(all(row["status"] != "diverged" for row in own.values()))
+            first, last = ([float(own[epoch]["train_return"]) for epoch in epochs] for epochs in (range(1, 4), range(18, 21)))
+            with self.subTest(seed=seed):
+                print(f"cartpole/ppo_lag seed {seed}: train_return {first}, then {last}", flush=True)
+                self.assertGreater(sum(last) / 3, sum(first) / 3)
+
     def test_datacom_keeps_the_air_hockey_arm_within_its_constraints(self):
         self.check("air_hockey/datacom")
 

@@ -98,16 +98,19 @@ class RunFolder:
 class Training(RunFolder):
     """One `datacom train`, possibly over several resumes."""
 
+    experiment = "cartpole/datacom"
+    settings = TINY
+
     def __init__(self, test, name, *arguments, overrides=()):
         super().__init__(test, name)
-        self.arguments = [*arguments, *(word for item in [*TINY, *overrides] for word in ("--set", item))]
+        self.arguments = [*arguments, *(word for item in [*self.settings, *overrides] for word in ("--set", item))]
         self.process = None
         self.environment = None  # None: this program's
 
     def start(self, *more):
         if self.process is not None:
             self.end()
-        command = [os.path.join(BIN, "datacom"), "train", "cartpole/datacom", "--run-dir", self.folder, *self.arguments, *more]
+        command = [os.path.join(BIN, "datacom"), "train", self.experiment, "--run-dir", self.folder, *self.arguments, *more]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=SOURCE,
                                         env=self.environment)
         self.test.addCleanup(self.end)
