@@ -24,6 +24,7 @@
 #include "common/records/best_epoch.h"
 #include "common/rpc/address.h"
 #include "common/rpc/channel.h"
+#include "common/tasks/text/mujoco_compiled.h"
 
 namespace datacom {
 namespace {
@@ -33,6 +34,7 @@ struct Flags {
   EvalCommand eval;
   RolloutCommand rollout;
   ExportCommand exporting;
+  std::string task_file, experiment_folder;
   std::string healthcheck;
   bool evaluate = false;
   bool die_with_parent = false;
@@ -111,6 +113,23 @@ CLI::App* AddExport(CLI::App* app, Flags* flags) {
   return command;
 }
 
+// For the command, which links no MuJoCo: prints a TextTask in binary form, or else what is wrong with it.
+CLI::App* AddLoadTask(CLI::App* app, Flags* flags) {
+  CLI::App* command =
+      app->add_subcommand("load-task", "Compile a task file and print it for other programs")->group("");
+  command->add_option("file", flags->task_file, "task.textproto")->required();
+  command->add_option("--folder", flags->experiment_folder, "Folder of the experiment that names the file");
+  return command;
+}
+
+int LoadTask(const Flags& flags) {
+  v1::Experiment experiment;
+  experiment.set_task(flags.task_file);
+  const absl::Status status = text::LoadTaskOf(flags.experiment_folder, &experiment);
+  std::cout << (status.ok() ? experiment.task_options().text().SerializeAsString() : std::string(status.message()));
+  return ExitCode(status);
+}
+
 absl::Status Missing(const std::string& flag) {
   return absl::InvalidArgumentError(flag + " is missing; `datacom-actor --help` lists the options");
 }
@@ -162,6 +181,7 @@ int Main(int argc, char** argv) {
   CLI::App* eval = AddEval(&app, &flags);
   CLI::App* rollout = AddRollout(&app, &flags);
   CLI::App* exporting = AddExport(&app, &flags);
+  CLI::App* load_task = AddLoadTask(&app, &flags);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -175,6 +195,7 @@ int Main(int argc, char** argv) {
   }
   const bool evaluating = flags.evaluate || evaluate->parsed();
   if (flags.process.name.empty()) flags.process.name = HostName();
+  if (load_task->parsed()) return LoadTask(flags);
   RaiseOpenFileLimit();
   InitLog(evaluating ? "evaluator" : "actor");
   Stop::InstallSignalHandlers();

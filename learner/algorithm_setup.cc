@@ -44,7 +44,7 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
   for (int member = 0; member < resolved.members_size(); ++member) config.members.push_back(HyperOf(resolved, member));
   config.run_seed = resolved.run().seed();
   const ControlAffineDims dims = task.dynamics->dims();
-  config.obs_dim = task.spec.obs_dim;
+  config.obs_dim = task.spec.seen_dim();
   config.action_dim = task.spec.action_dim;
   config.q_dim = dims.q;
   config.x_dim = dims.x;

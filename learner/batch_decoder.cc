@@ -61,9 +61,13 @@ BatchDecoder::BatchDecoder(const AlgorithmConfig& config, const RowSchema& schem
       workspaces_(config.members.size()) {
   for (Workspace& workspace : workspaces_) {
     workspace.known = known;
-    workspace.wide.resize(config.obs_dim);
+    workspace.wide.resize(schema.obs_dim());
+    if (row_dim() != static_cast<size_t>(config.obs_dim)) {
+      workspace.rows.resize(config.batch_size * row_dim());
+      workspace.next_rows.resize(workspace.rows.size());
+    }
     workspace.state.resize(z_dim_);
-    workspace.failure_observation.resize(static_cast<size_t>(config.failure_batch_size) * config.obs_dim);
+    workspace.failure_observation.resize(config.failure_batch_size * row_dim());
     workspace.failure_next.resize(workspace.failure_observation.size());
   }
 }
@@ -112,8 +116,11 @@ absl::Status BatchDecoder::DecodeMember(int member, const NewRows* rows, v1::Mem
   for (int i = 0; i < from->episodes_size(); ++i)
     RETURN_IF_ERROR(DecodeEpisode(member, from->mutable_episodes(i), &episodes[i]));
   if (dynamics_ != nullptr) {
-    Features(member, out->batch.observation, &out->batch.now);
-    Features(member, out->batch.next_observation, &out->batch.next);
+    const size_t begin = static_cast<size_t>(member) * config_.batch_size * config_.obs_dim;
+    const Workspace& workspace = workspaces_[member];
+    const bool split = !workspace.rows.empty();
+    Features(member, split ? workspace.rows.data() : &out->batch.observation[begin], &out->batch.now);
+    Features(member, split ? workspace.next_rows.data() : &out->batch.next_observation[begin], &out->batch.next);
   }
   if (rows == nullptr) FillNoise(member, out->update, &out->batch);
   return absl::OkStatus();
@@ -130,18 +137,20 @@ absl::Status BatchDecoder::DecodeEpoch(int member, const NewRows& rows, Batch* b
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return places[a] < places[b]; });
   Workspace& workspace = workspaces_[member];
-  const auto floats = [&](absl::string_view name, size_t width, std::vector<float>* out) {
+  // `used`: the first numbers of `width`.
+  const auto floats = [&](absl::string_view name, size_t width, size_t used, std::vector<float>* out) {
     workspace.column.resize(count * width);
     rows.Copy(name, workspace.column.data());
-    float* to = out->data() + begin * width;
-    for (const uint32_t row : order) to = std::copy_n(&workspace.column[row * width], width, to);
+    float* to = out->data() + begin * used;
+    for (const uint32_t row : order) to = std::copy_n(&workspace.column[row * width], used, to);
   };
-  floats("observation", config_.obs_dim, &batch->observation);
-  floats("action", config_.action_dim, &batch->action);
-  floats("reward", 1, &batch->reward);
-  floats("cost", 1, &batch->cost);
-  floats("next_observation", config_.obs_dim, &batch->next_observation);
-  floats(kLogProb, 1, &batch->log_prob);
+  const size_t seen = config_.obs_dim, actions = config_.action_dim;
+  floats("observation", row_dim(), seen, &batch->observation);
+  floats("action", actions, actions, &batch->action);
+  floats("reward", 1, 1, &batch->reward);
+  floats("cost", 1, 1, &batch->cost);
+  floats("next_observation", row_dim(), seen, &batch->next_observation);
+  floats(kLogProb, 1, 1, &batch->log_prob);
   workspace.flags.resize(count);
   rows.Copy("absorbing", workspace.flags.data());
   for (size_t i = 0; i < count; ++i) {
@@ -152,15 +161,25 @@ absl::Status BatchDecoder::DecodeEpoch(int member, const NewRows& rows, Batch* b
   return absl::OkStatus();
 }
 
-absl::Status BatchDecoder::DecodeMain(int member, const std::string& bytes, Batch* batch) const {
+void BatchDecoder::CopyObservations(absl::string_view column, const std::string& bytes, std::vector<float>* rows,
+                                    float* seen) const {
+  if (rows->empty()) return CopyFloats(schema_, column, bytes, config_.batch_size, seen);
+  CopyFloats(schema_, column, bytes, config_.batch_size, rows->data());
+  for (int row = 0; row < config_.batch_size; ++row) {
+    std::copy_n(rows->data() + row * row_dim(), config_.obs_dim, seen + static_cast<size_t>(row) * config_.obs_dim);
+  }
+}
+
+absl::Status BatchDecoder::DecodeMain(int member, const std::string& bytes, Batch* batch) {
   const size_t rows = config_.batch_size, begin = member * rows;
   RETURN_IF_ERROR(CheckSize(bytes, rows * schema_.learning_row_bytes(), member, "main"));
-  CopyFloats(schema_, "observation", bytes, rows, &batch->observation[begin * config_.obs_dim]);
+  CopyObservations("observation", bytes, &workspaces_[member].rows, &batch->observation[begin * config_.obs_dim]);
   CopyFloats(schema_, "action", bytes, rows, &batch->action[begin * config_.action_dim]);
   CopyFloats(schema_, "reward", bytes, rows, &batch->reward[begin]);
   CopyFloats(schema_, "cost", bytes, rows, &batch->cost[begin]);
   CopyFloats(schema_, kPreviousCost, bytes, rows, &batch->previous_cost[begin]);
-  CopyFloats(schema_, "next_observation", bytes, rows, &batch->next_observation[begin * config_.obs_dim]);
+  CopyObservations("next_observation", bytes, &workspaces_[member].next_rows,
+                   &batch->next_observation[begin * config_.obs_dim]);
   CopyFlags(schema_, "absorbing", bytes, rows, &batch->absorbing[begin]);
   return absl::OkStatus();
 }
@@ -183,7 +202,7 @@ absl::Status BatchDecoder::DecodeFailure(int member, const std::string& bytes, B
   CopyFloats(schema_, "cost", bytes, rows, &batch->failure_cost[begin]);
   CopyFlags(schema_, "absorbing", bytes, rows, &batch->failure_absorbing[begin]);
   for (size_t row = 0; row < rows; ++row) {
-    const size_t at = row * config_.obs_dim, to = (begin + row) * z_dim_;
+    const size_t at = row * row_dim(), to = (begin + row) * z_dim_;
     Z(&workspace.failure_observation[at], &batch->failure_z[to], &workspace);
     Z(&workspace.failure_next[at], &batch->failure_next_z[to], &workspace);
   }
@@ -198,15 +217,15 @@ absl::Status BatchDecoder::DecodeEpisode(int member, v1::Episode* episode, Finis
       dynamics_ != nullptr && !episode->observations().empty() && episode->last_row() > delta_warmup_[member] + 1;
   if (due) {
     RETURN_IF_ERROR(
-        CheckSize(episode->observations(), states * config_.obs_dim * sizeof(float), member, "episode.observations"));
+        CheckSize(episode->observations(), states * row_dim() * sizeof(float), member, "episode.observations"));
     RETURN_IF_ERROR(CheckSize(episode->costs(), states * sizeof(float), member, "episode.costs"));
     out->costs.resize(states);
     std::memcpy(out->costs.data(), episode->costs().data(), states * sizeof(float));
     out->z.resize(states * z_dim_);
-    std::vector<float> observation(config_.obs_dim);
+    std::vector<float> observation(row_dim());
     for (size_t i = 0; i < states; ++i) {
-      std::memcpy(observation.data(), episode->observations().data() + i * config_.obs_dim * sizeof(float),
-                  config_.obs_dim * sizeof(float));
+      std::memcpy(observation.data(), episode->observations().data() + i * row_dim() * sizeof(float),
+                  row_dim() * sizeof(float));
       Z(observation.data(), &out->z[i * z_dim_], &workspaces_[member]);
     }
   }
@@ -219,7 +238,7 @@ absl::Status BatchDecoder::DecodeEpisode(int member, v1::Episode* episode, Finis
 
 void BatchDecoder::Z(const float* observation, float* z, Workspace* workspace) const {
   std::vector<double>&wide = workspace->wide, &state = workspace->state;
-  for (int i = 0; i < config_.obs_dim; ++i) wide[i] = observation[i];
+  std::copy_n(observation, row_dim(), wide.data());
   ControlAffineOut out;
   out.q = state.data();
   out.x = config_.x_dim > 0 ? state.data() + config_.q_dim : nullptr;
@@ -227,12 +246,12 @@ void BatchDecoder::Z(const float* observation, float* z, Workspace* workspace) c
   for (int i = 0; i < z_dim_; ++i) z[i] = static_cast<float>(state[i]);
 }
 
-void BatchDecoder::Features(int member, const std::vector<float>& observations, ControlAffineBatch* features) {
+void BatchDecoder::Features(int member, const float* rows, ControlAffineBatch* features) {
   std::vector<double>&wide = workspaces_[member].wide, &state = workspaces_[member].state;
   KnownRows& known = workspaces_[member].known;
   for (int row = 0; row < config_.batch_size; ++row) {
     const size_t at = static_cast<size_t>(member) * config_.batch_size + row;
-    for (int i = 0; i < config_.obs_dim; ++i) wide[i] = observations[at * config_.obs_dim + i];
+    std::copy_n(rows + row * row_dim(), row_dim(), wide.data());
     ControlAffineOut out;
     out.q = state.data();
     out.f = &features->f[at * config_.q_dim];

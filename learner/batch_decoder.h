@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "common/safety/control_affine.h"
 #include "common/safety/known_rows.h"
 #include "common/transitions/row_schema.h"
@@ -51,6 +52,7 @@ class BatchDecoder {
   struct Workspace {
     KnownRows known;
     std::vector<double> wide, state;                       // one observation, one [q, x], float64
+    std::vector<float> rows, next_rows;                    // of one batch; empty if networks see all of a row
     std::vector<float> failure_observation, failure_next;  // of one failure batch
     std::vector<float> column;                             // of an epoch, in the order of the rows
     std::vector<uint8_t> flags;
@@ -61,10 +63,15 @@ class BatchDecoder {
                             PreparedUpdate* out);
   // In the order of time, one lane after the other (Batch).
   absl::Status DecodeEpoch(int member, const NewRows& rows, Batch* batch);
-  absl::Status DecodeMain(int member, const std::string& bytes, Batch* batch) const;
+  absl::Status DecodeMain(int member, const std::string& bytes, Batch* batch);
+  // Copies a column of observations to `rows` [batch, row_dim()] and the part that networks see to `seen` [batch,
+  // obs_dim]; only the latter if `rows` is empty, because networks see all.
+  void CopyObservations(absl::string_view column, const std::string& bytes, std::vector<float>* rows,
+                        float* seen) const;
+  size_t row_dim() const { return schema_.obs_dim(); }
   absl::Status DecodeFailure(int member, const std::string& bytes, Batch* batch);
   absl::Status DecodeEpisode(int member, v1::Episode* episode, FinishedEpisode* out);
-  void Features(int member, const std::vector<float>& observations, ControlAffineBatch* out);
+  void Features(int member, const float* rows, ControlAffineBatch* out);  // rows: [batch, row_dim()]
   void Z(const float* observation, float* z, Workspace* workspace) const;
   void FillNoise(int member, uint64_t update, Batch* batch) const;
 

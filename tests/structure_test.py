@@ -187,7 +187,7 @@ class Layers(unittest.TestCase):
     def test_mujoco_headers_stay_with_simulators_and_the_actor(self):
         wrong = []
         for path in files(".h", ".cc"):
-            simulator = path.parts[:2] == ("common", "tasks") and (path.stem == "task" or path.stem == "mujoco")
+            simulator = path.parts[:2] == ("common", "tasks") and (path.stem == "task" or path.stem.startswith("mujoco"))
             if path.parts[0] in ("actor", "tests") or simulator:
                 continue
             wrong += [f"{path} includes {include}" for include in includes(path) if MUJOCO.match(include)]

@@ -14,6 +14,7 @@
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/records/csv.h"
+#include "common/tasks/text/mujoco_compiled.h"
 #include "datacom/v1/experiment.pb.h"
 
 namespace datacom {
@@ -82,10 +83,16 @@ absl::Status ApplyTaskOptions(const std::vector<std::string>& set, v1::Experimen
   return ValidateTaskOptions(experiment->task_options());
 }
 
-absl::StatusOr<std::unique_ptr<Task>> MakeTaskWith(const std::string& name, const std::vector<std::string>& set) {
+absl::StatusOr<v1::Experiment> TaskExperiment(const std::string& task, const std::vector<std::string>& set) {
   v1::Experiment experiment;
-  experiment.set_task(name);
+  experiment.set_task(task);
+  RETURN_IF_ERROR(text::LoadTaskOf("", &experiment));
   RETURN_IF_ERROR(ApplyTaskOptions(set, &experiment));
+  return experiment;
+}
+
+absl::StatusOr<std::unique_ptr<Task>> MakeTaskWith(const std::string& name, const std::vector<std::string>& set) {
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, TaskExperiment(name, set));
   absl::StatusOr<std::unique_ptr<Task>> task = MakeTask(experiment.task(), experiment.task_options());
   if (absl::IsNotFound(task.status())) return Invalid(std::string(task.status().message()));
   return task;

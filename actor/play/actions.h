@@ -1,4 +1,4 @@
-// Parses user-supplied actions, start values and task options. Functions; only ReadActions reads a file.
+// Parses user-supplied actions, start values and task options. Functions; they read the files that they are given.
 // INVALID_ARGUMENT (NOT_FOUND for a file), naming the file, row, column or value.
 #ifndef DATACOM_ACTOR_PLAY_ACTIONS_H_
 #define DATACOM_ACTOR_PLAY_ACTIONS_H_
@@ -25,7 +25,9 @@ absl::StatusOr<std::map<std::string, double>> ParseInit(const std::string& text)
 // Applies assignments "task_options.NAME=value" to an experiment and rejects all others.
 absl::Status ApplyTaskOptions(const std::vector<std::string>& set, v1::Experiment* experiment);
 
-// Makes a task by name with such assignments applied to its options.
+// An experiment of a task alone: a name of the register or a task file, with such assignments applied to its options.
+absl::StatusOr<v1::Experiment> TaskExperiment(const std::string& task, const std::vector<std::string>& set);
+// Makes the task of such an experiment.
 absl::StatusOr<std::unique_ptr<Task>> MakeTaskWith(const std::string& name, const std::vector<std::string>& set);
 
 }  // namespace datacom

@@ -15,6 +15,7 @@
 #include "common/config/experiment.h"
 #include "common/records/csv.h"
 #include "common/records/evaluation_means.h"
+#include "common/tasks/text/task_file.h"
 
 namespace datacom {
 namespace {
@@ -23,7 +24,9 @@ namespace {
 class Output {
  public:
   Output(const EvalCommand& command, const v1::Experiment& experiment, std::ostream* out)
-      : csv_(command.csv), options_(experiment.task_options()), out_(out) {}
+      : csv_(command.csv), options_(experiment.task_options()), out_(out) {
+    options_.clear_text();  // too long to print
+  }
 
   void Print(uint32_t member, uint64_t seed, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes) {
     if (!begun_) Begin();
@@ -65,7 +68,7 @@ class Output {
   }
 
   const bool csv_;
-  const v1::TaskOptions options_;
+  v1::TaskOptions options_;
   std::ostream* const out_;
   bool begun_ = false;
 };
@@ -80,14 +83,12 @@ absl::StatusOr<std::vector<v1::EvaluationEpisode>> Play(const EpisodePlayer::See
 absl::StatusOr<v1::Experiment> ReadExperiment(const EvalCommand& command) {
   const std::vector<std::string> tasks = TaskNames();
   if (command.policy.empty() && !IsRunFolder(command.what) &&
-      std::find(tasks.begin(), tasks.end(), command.what) != tasks.end()) {
+      (text::IsTaskFile(command.what) || std::find(tasks.begin(), tasks.end(), command.what) != tasks.end())) {
     return absl::InvalidArgumentError(
         absl::StrCat(command.what, " is a task, not a run: name a policy too, --policy zeros, random or scripted"));
   }
   if (command.policy.empty() || IsRunFolder(command.what)) return ReadRunExperiment(command.what, command.set);
-  v1::Experiment experiment;
-  experiment.set_task(command.what);
-  RETURN_IF_ERROR(ApplyTaskOptions(command.set, &experiment));
+  ASSIGN_OR_RETURN(v1::Experiment experiment, TaskExperiment(command.what, command.set));
   return ResolveExperiment(std::move(experiment));
 }
 

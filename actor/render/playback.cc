@@ -14,6 +14,7 @@
 #include "actor/play/violation.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
+#include "common/tasks/text/task_file.h"
 
 namespace datacom {
 namespace {
@@ -141,10 +142,11 @@ absl::StatusOr<Playback> MakePlayback(const PlaybackOptions& options) {
   if (options.violation.has_value()) return OfViolation(options.what, *options.violation);
   if (IsRunFolder(options.what)) return OfRun(options);
   const std::vector<std::string> tasks = TaskNames();
-  if (std::find(tasks.begin(), tasks.end(), options.what) != tasks.end()) return OfTask(options);
+  const bool registered = std::find(tasks.begin(), tasks.end(), options.what) != tasks.end();
+  if (registered || text::IsTaskFile(options.what)) return OfTask(options);
   return absl::NotFoundError(absl::StrCat("\"", options.what,
-                                          "\" is neither a run folder (it has no experiment.textproto) nor a task; "
-                                          "the tasks are: ",
+                                          "\" is neither a run folder (it has no experiment.textproto) nor a task "
+                                          "(a task.textproto, or one of these): ",
                                           absl::StrJoin(tasks, ", ")));
 }
 

@@ -12,6 +12,7 @@ GaussianPolicy::GaussianPolicy(std::string rule, Mlp mean, Mlp log_std, const Ta
     : rule_(std::move(rule)),
       mean_(std::move(mean)),
       log_std_(std::move(log_std)),
+      seen_(spec, max_batch),
       mean_values_(max_batch * spec.action_dim),
       log_std_values_(max_batch * spec.action_dim) {
   for (int i = 0; i < spec.action_dim; ++i) {
@@ -23,7 +24,7 @@ GaussianPolicy::GaussianPolicy(std::string rule, Mlp mean, Mlp log_std, const Ta
 absl::StatusOr<GaussianPolicy> GaussianPolicy::MakePolicy(const Snapshot& snapshot, const TaskSpec& spec,
                                                           int max_batch) {
   Mlp::Form form;
-  form.inputs = spec.obs_dim;
+  form.inputs = spec.seen_dim();
   form.outputs = spec.action_dim;
   form.net = "actor.mean";
   ASSIGN_OR_RETURN(Mlp mean, Mlp::Make(snapshot, form, max_batch));
@@ -49,8 +50,9 @@ absl::Status GaussianPolicy::Load(const Snapshot& snapshot) {
 
 void GaussianPolicy::Act(int batch, const ActingInputs& inputs, float* actions,
                          const ActingDiagnostics& /*diagnostics*/) {
-  mean_.Forward(batch, inputs.observations, mean_values_.data());
-  log_std_.Forward(batch, inputs.observations, log_std_values_.data());
+  const float* const seen = seen_.Of(batch, inputs.observations);
+  mean_.Forward(batch, seen, mean_values_.data());
+  log_std_.Forward(batch, seen, log_std_values_.data());
   const int n = mean_.outputs();
   for (int i = 0; i < batch * n; ++i) {
     const float std = std::exp(std::clamp(log_std_values_[i], kMinLogStd, kMaxLogStd));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/acting/acting_rule.h"
+#include "common/acting/seen_part.h"
 #include "common/nn/mlp.h"
 
 namespace datacom::gaussian_policy {
@@ -32,6 +33,7 @@ class GaussianPolicy : public ActingRule {
 
   std::string rule_;  // name of the rule in snapshots
   Mlp mean_, log_std_;
+  SeenPart seen_;
   std::vector<float> half_range_, centre_;           // [action]
   std::vector<float> mean_values_, log_std_values_;  // [max_batch, action]
 };

@@ -25,6 +25,7 @@ SafeLayerRule::SafeLayerRule(Mlp actor, Mlp model, const Scalars& scalars, const
     : actor_(std::move(actor)),
       model_(std::move(model)),
       scalars_(scalars),
+      seen_(spec, max_batch),
       low_(spec.action_low.begin(), spec.action_low.end()),
       high_(spec.action_high.begin(), spec.action_high.end()),
       slopes_(max_batch * spec.action_dim),
@@ -36,7 +37,7 @@ SafeLayerRule::SafeLayerRule(Mlp actor, Mlp model, const Scalars& scalars, const
 absl::StatusOr<std::unique_ptr<ActingRule>> SafeLayerRule::MakeRule(const Snapshot& snapshot, const TaskModel& model,
                                                                     int max_batch) {
   Mlp::Form form;
-  form.inputs = model.spec.obs_dim;
+  form.inputs = model.spec.seen_dim();
   form.outputs = model.spec.action_dim;
   form.net = "actor";
   ASSIGN_OR_RETURN(Mlp actor, Mlp::Make(snapshot, form, max_batch));
@@ -69,8 +70,9 @@ absl::Status SafeLayerRule::Load(const Snapshot& snapshot) {
 }
 
 void SafeLayerRule::Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) {
-  actor_.Forward(batch, inputs.observations, actions);
-  model_.Forward(batch, inputs.observations, slopes_.data());
+  const float* const seen = seen_.Of(batch, inputs.observations);
+  actor_.Forward(batch, seen, actions);
+  model_.Forward(batch, seen, slopes_.data());
   const int n = actor_.outputs();
   const float std = static_cast<float>(scalars_.exploration_noise);
   for (int r = 0; r < batch; ++r) {

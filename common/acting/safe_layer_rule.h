@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/acting/acting_rule.h"
+#include "common/acting/seen_part.h"
 #include "common/nn/mlp.h"
 
 namespace datacom::safe_layer {
@@ -41,6 +42,7 @@ class SafeLayerRule : public ActingRule {
 
   Mlp actor_, model_;
   Scalars scalars_;
+  SeenPart seen_;
   std::vector<float> low_, high_;                   // [n]
   std::vector<float> slopes_, executed_;            // [max_batch, n]
   std::vector<double> slope_, action_, projected_;  // one row: [n]

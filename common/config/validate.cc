@@ -220,7 +220,9 @@ absl::Status CheckRules(const Message& message) { return CheckRules("", message)
 absl::Status ValidateExperiment(const v1::Experiment& experiment, const std::vector<std::string>& tasks,
                                 const std::vector<std::string>& algorithms) {
   RETURN_IF_ERROR(CheckRules(experiment));
-  RETURN_IF_ERROR(CheckRegistered("task", experiment.task(), tasks));
+  const v1::TaskOptions& options = experiment.task_options();
+  const bool is_text = options.has_text() && options.text().definition().name() == experiment.task();
+  if (!is_text) RETURN_IF_ERROR(CheckRegistered("task", experiment.task(), tasks));
   RETURN_IF_ERROR(CheckRegistered("algorithm", experiment.algorithm(), algorithms));
   RETURN_IF_ERROR(CheckTogether(ResolveExperiment(experiment)));
   RETURN_IF_ERROR(CheckConstraints(experiment));

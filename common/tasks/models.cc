@@ -6,6 +6,7 @@
 #include "common/base/status.h"
 #include "common/tasks/repeated_task.h"
 #include "common/tasks/task.h"
+#include "common/tasks/text/row_model.h"
 #include "datacom/v1/experiment.pb.h"
 
 namespace datacom {
@@ -30,6 +31,15 @@ constexpr Entry kRegister[] = {
 #undef DATACOM_TASK
 };
 
+absl::StatusOr<TaskModel> MakeNominal(absl::string_view name, const v1::TaskOptions& options) {
+  for (const Entry& entry : kRegister) {
+    if (name == entry.name) return entry.make(options);
+  }
+  if (options.has_text() && name == options.text().definition().name()) return text::MakeModel(options);
+  return absl::NotFoundError(
+      absl::StrCat("task \"", name, "\" does not exist; there are: ", absl::StrJoin(TaskNames(), ", ")));
+}
+
 }  // namespace
 
 std::vector<std::string> TaskNames() {
@@ -39,16 +49,11 @@ std::vector<std::string> TaskNames() {
 }
 
 absl::StatusOr<TaskModel> MakeTaskModel(absl::string_view name, const v1::TaskOptions& options) {
-  for (const Entry& entry : kRegister) {
-    if (name != entry.name) continue;
-    ASSIGN_OR_RETURN(TaskModel model, entry.make(options));
-    if (options.action_repeat() > 1) {
-      model.spec = RepeatedSpec(std::move(model.spec), static_cast<int>(options.action_repeat()));
-    }
-    return model;
+  ASSIGN_OR_RETURN(TaskModel model, MakeNominal(name, options));
+  if (options.action_repeat() > 1) {
+    model.spec = RepeatedSpec(std::move(model.spec), static_cast<int>(options.action_repeat()));
   }
-  return absl::NotFoundError(
-      absl::StrCat("task \"", name, "\" does not exist; there are: ", absl::StrJoin(TaskNames(), ", ")));
+  return model;
 }
 
 }  // namespace datacom

@@ -33,25 +33,25 @@ void InstallHandlers() {
   });
 }
 
-// MuJoCo 2 reads a model from a virtual folder of files; since version 3 a single call adds one.
-class VirtualFile {
+// MuJoCo reads a model from a virtual folder of files.
+class VirtualFiles {
  public:
-  VirtualFile(const char* name, const std::string& content) : vfs_(new mjVFS) {
-    mj_defaultVFS(vfs_.get());
+  VirtualFiles() : vfs_(new mjVFS) { mj_defaultVFS(vfs_.get()); }
+  ~VirtualFiles() { mj_deleteVFS(vfs_.get()); }
+  // False if MuJoCo refuses the file. Since version 3 a single call adds one.
+  bool Add(const char* name, const std::string& content) {
 #if mjVERSION_HEADER >= 300
-    ok_ = mj_addBufferVFS(vfs_.get(), name, content.data(), static_cast<int>(content.size())) == 0;
+    return mj_addBufferVFS(vfs_.get(), name, content.data(), static_cast<int>(content.size())) == 0;
 #else
-    ok_ = mj_makeEmptyFileVFS(vfs_.get(), name, static_cast<int>(content.size())) == 0;
-    if (ok_) std::memcpy(vfs_->filedata[mj_findFileVFS(vfs_.get(), name)], content.data(), content.size());
+    if (mj_makeEmptyFileVFS(vfs_.get(), name, static_cast<int>(content.size())) != 0) return false;
+    std::memcpy(vfs_->filedata[mj_findFileVFS(vfs_.get(), name)], content.data(), content.size());
+    return true;
 #endif
   }
-  ~VirtualFile() { mj_deleteVFS(vfs_.get()); }
-  bool ok() const { return ok_; }
   const mjVFS* get() const { return vfs_.get(); }
 
  private:
   std::unique_ptr<mjVFS> vfs_;
-  bool ok_ = false;
 };
 
 // MuJoCo 2 sorts all bodies for collisions, a third of a small model's step, even if only the pairs that the model
@@ -74,11 +74,13 @@ MujocoGuard::MujocoGuard() {
 
 MujocoGuard::~MujocoGuard() { --guard_depth; }
 
-absl::StatusOr<MujocoModel> CompileMujocoModel(const std::string& name, const std::string& xml) {
+absl::StatusOr<MujocoModel> CompileMujocoModel(const std::string& name, const std::string& xml,
+                                               const std::vector<std::pair<std::string, std::string>>& assets) {
   const std::string file = name + ".xml";
-  VirtualFile source(file.c_str(), xml);
-  if (!source.ok())
-    return absl::InternalError(absl::StrCat("model ", name, ": MuJoCo cannot create a virtual file for it"));
+  VirtualFiles source;
+  bool added = source.Add(file.c_str(), xml);
+  for (const auto& [asset, content] : assets) added = added && source.Add(asset.c_str(), content);
+  if (!added) return absl::InternalError(absl::StrCat("model ", name, ": MuJoCo cannot create virtual files for it"));
   char message[1000] = "";
   mjModel* model = nullptr;
   const absl::Status status =

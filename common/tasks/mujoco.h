@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -51,8 +52,10 @@ absl::Status GuardMujoco(Call&& call) {
   return absl::OkStatus();
 }
 
-// Compiles `xml`. INTERNAL, with the model's name and MuJoCo's message, when that fails.
-absl::StatusOr<MujocoModel> CompileMujocoModel(const std::string& name, const std::string& xml);
+// Compiles `xml`. `assets`: names and contents of the files that it refers to. INTERNAL, with the model's name and
+// MuJoCo's message, when that fails.
+absl::StatusOr<MujocoModel> CompileMujocoModel(const std::string& name, const std::string& xml,
+                                               const std::vector<std::pair<std::string, std::string>>& assets = {});
 absl::StatusOr<MujocoData> MakeMujocoData(const mjModel& model);
 
 // Whether MuJoCo has warned since the last mj_resetData (bad position, velocity, acceleration, control; full buffer).

@@ -65,7 +65,7 @@ const double* RandomisedTask::Delayed(const double* action) {
 
 void RandomisedTask::Disturb(double* observation) {
   if (deviation_ == 0) return;
-  for (int i = 0; i < task_->spec().obs_dim; ++i) observation[i] += deviation_ * noise_.Normal();
+  for (int i = 0; i < task_->spec().seen_dim(); ++i) observation[i] += deviation_ * noise_.Normal();
 }
 
 }  // namespace datacom

@@ -1,7 +1,8 @@
 // A task: static facts (TaskSpec) and control-affine model, which every role can link without MuJoCo (TaskModel), and
 // the simulator (Task).
 //
-// A task is one folder common/tasks/<name>/ and one line in common/tasks/register.inc.
+// A task of the register is one folder common/tasks/<name>/ and one line in common/tasks/register.inc. A task that is a
+// text file comes with TaskOptions.text (common/tasks/text/task_file.h).
 #ifndef DATACOM_COMMON_TASKS_TASK_H_
 #define DATACOM_COMMON_TASKS_TASK_H_
 
@@ -28,7 +29,10 @@ class TaskOptions;
 struct TaskSpec {
   std::string name;
   std::string summary;  // one sentence, for `datacom list tasks`
-  int obs_dim = 0;
+  int obs_dim = 0;      // of an observation as rows hold it
+  // Its last numbers, which only the control-affine model reads: terms that the simulator evaluated
+  // (text/row_model.h). Policies and critics do not see them, and observation noise does not reach them.
+  int model_dim = 0;
   int action_dim = 0;
   std::vector<double> action_low;      // [action_dim]
   std::vector<double> action_high;     // [action_dim]
@@ -36,6 +40,7 @@ struct TaskSpec {
   double control_dt = 0;               // s per step
   std::vector<std::string> init_keys;  // what `rollout --init` may set
   std::string absorbing;               // what ends an episode early, as a noun for messages; empty: nothing does
+  int seen_dim() const { return obs_dim - model_dim; }  // what policies and critics see
 };
 
 // A plane through the observations, for maps of the feasibility value function.
@@ -67,7 +72,8 @@ struct TaskModel {
 
 // Names in register order. The model side links without MuJoCo.
 std::vector<std::string> TaskNames();
-// NOT_FOUND, naming the task and those that exist; INVALID_ARGUMENT for options that the task does not have.
+// NOT_FOUND, naming the task and those that exist; INVALID_ARGUMENT for options that the task does not have. With
+// options.text the task is that text task, and `name` is its name.
 absl::StatusOr<TaskModel> MakeTaskModel(absl::string_view name, const v1::TaskOptions& options);
 
 struct StepResult {

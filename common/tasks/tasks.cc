@@ -8,6 +8,7 @@
 #include "common/tasks/randomised_task.h"
 #include "common/tasks/repeated_task.h"
 #include "common/tasks/task.h"
+#include "common/tasks/text/mujoco_task.h"
 #include "datacom/v1/experiment.pb.h"
 
 namespace datacom {
@@ -26,6 +27,7 @@ absl::StatusOr<std::unique_ptr<Task>> MakeNominal(absl::string_view name, const 
   if (name == #task) return task::MakeTask(options);
 #include "common/tasks/register.inc"
 #undef DATACOM_TASK
+  if (options.has_text() && name == options.text().definition().name()) return text::MakeTask(options);
   return absl::NotFoundError(
       absl::StrCat("task \"", name, "\" does not exist; there are: ", absl::StrJoin(TaskNames(), ", ")));
 }

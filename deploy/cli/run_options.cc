@@ -47,6 +47,12 @@ void AddExperimentOptions(CLI::App* verb, TrainOptions* options) {
       ->group(kExperiment);
 }
 
+void AddAlgorithmOption(CLI::App* verb, TrainOptions* options) {
+  verb->add_option("--algorithm", options->algorithm,
+                   "run this algorithm on a task, with default settings and a target entropy of -1 for each action")
+      ->group(kExperiment);
+}
+
 void AddProcessOptions(CLI::App* verb, TrainOptions* options) {
   verb->add_option("--actors", options->actors, "actor processes of each run (1; a resume keeps the run's number)")
       ->check(CLI::Range(1, 10000))

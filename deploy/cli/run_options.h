@@ -16,6 +16,9 @@ namespace datacom::cli {
 // --seeds, --steps, --set, --lockstep and --device.
 void AddExperimentOptions(CLI::App* verb, TrainOptions* options);
 
+// --algorithm.
+void AddAlgorithmOption(CLI::App* verb, TrainOptions* options);
+
 // --actors, --envs, --run-dir, --max-hours, --stall-minutes, --tls and --quiet.
 void AddProcessOptions(CLI::App* verb, TrainOptions* options);
 

@@ -16,6 +16,7 @@
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/tasks/task.h"
+#include "deploy/cli/text_task.h"
 
 namespace datacom::cli {
 namespace {
@@ -272,6 +273,7 @@ absl::StatusOr<SweepInput> LoadSweep(const std::string& name_or_path) {
     if (!experiment.ok()) {
       return absl::InvalidArgumentError(absl::StrCat(input.file, ": experiments: ", experiment.status().message()));
     }
+    RETURN_IF_ERROR(LoadTextTask(name, &*experiment));
     input.experiments.push_back(*std::move(experiment));
   }
   return input;

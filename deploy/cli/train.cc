@@ -27,6 +27,7 @@
 #include "deploy/cli/run_folder.h"
 #include "deploy/cli/run_options.h"
 #include "deploy/cli/summary.h"
+#include "deploy/cli/text_task.h"
 #include "deploy/cli/train_plan.h"
 #include "deploy/cli/verbs.h"
 #include "deploy/cli/watch.h"
@@ -110,7 +111,12 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   v1::Experiment stored;
   if (options.resume) {
     if (run.run_dir.empty()) {
-      ASSIGN_OR_RETURN(run.run_dir, DefaultRunFolder(options.experiment, true));
+      std::string name = options.experiment;
+      if (!options.algorithm.empty()) {
+        ASSIGN_OR_RETURN(const v1::Experiment named, ExperimentOf(options.experiment, options.algorithm));
+        name = named.name();
+      }
+      ASSIGN_OR_RETURN(run.run_dir, DefaultRunFolder(name, true));
     }
     RETURN_IF_ERROR(CheckRunFolder(run.run_dir, true));
     ASSIGN_OR_RETURN(stored, LoadExperiment(ExperimentFile(run.run_dir), ExperimentFolder()));
@@ -142,7 +148,8 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
 }
 
 std::string ResumeHint(const Prepared& run) {
-  return absl::StrCat("resume with: datacom train ", run.experiment.name(), " --run-dir ", run.run_dir, " --resume");
+  const std::string name = run.experiment.task_options().has_text() ? "" : run.experiment.name() + " ";
+  return absl::StrCat("resume with: datacom train ", name, "--run-dir ", run.run_dir, " --resume");
 }
 
 // Whether a new run holds no row yet, so that its folder can be cleared.
@@ -279,7 +286,9 @@ void AddTrain(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<TrainOptions>();
   CLI::App* verb =
       app->add_subcommand("train", "Trains a population on a local cluster: replay, actors, learner, evaluator");
-  verb->add_option("experiment", options->experiment, "name under deploy/experiments, or a file");
+  verb->add_option("experiment", options->experiment,
+                   "name under deploy/experiments, or a file; with --algorithm a task: its name or its task.textproto");
+  AddAlgorithmOption(verb, options.get());
   verb->add_flag("--resume", options->resume,
                  "resume the run in its folder; of the experiment only --steps may change");
   AddExperimentOptions(verb, options.get());

@@ -18,6 +18,7 @@
 #include "common/tasks/known_selection.h"
 #include "common/tasks/task.h"
 #include "common/transitions/row_schema.h"
+#include "deploy/cli/text_task.h"
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/message_differencer.h"
 
@@ -51,6 +52,26 @@ absl::Status ApplyOptions(const TrainOptions& options, v1::Experiment* experimen
     *dataset = fs::absolute(*dataset).lexically_normal().string();
   }
   return absl::OkStatus();
+}
+
+// Whether a file is a task file, given where an experiment is expected.
+bool IsTask(const std::string& path) {
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  v1::TaskDefinition task;
+  return text.ok() && ParseTextproto(*text, path, &task).ok() && task.has_model();
+}
+
+// The experiment that the command names, or that of a task and an algorithm.
+absl::StatusOr<v1::Experiment> NamedExperiment(const TrainOptions& options) {
+  if (!options.algorithm.empty()) return ExperimentOf(options.experiment, options.algorithm);
+  absl::StatusOr<v1::Experiment> experiment = LoadExperiment(options.experiment, ExperimentFolder());
+  if (!experiment.ok()) {
+    if (!IsTask(options.experiment)) return absl::InvalidArgumentError(experiment.status().message());
+    return absl::InvalidArgumentError(absl::StrCat(options.experiment, " is a task; name an algorithm too, e.g. ",
+                                                   options.experiment, " --algorithm datacom"));
+  }
+  RETURN_IF_ERROR(LoadTextTask(options.experiment, &*experiment));
+  return experiment;
 }
 
 // The command that resumes the run without a change.
@@ -122,8 +143,8 @@ absl::StatusOr<v1::Experiment> PlanExperiment(const TrainOptions& options) {
     return absl::InvalidArgumentError(
         "name an experiment, e.g. datacom train cartpole/datacom; list them with `datacom list experiments`");
   }
-  absl::StatusOr<v1::Experiment> experiment = LoadExperiment(options.experiment, ExperimentFolder());
-  if (!experiment.ok()) return absl::InvalidArgumentError(experiment.status().message());
+  absl::StatusOr<v1::Experiment> experiment = NamedExperiment(options);
+  if (!experiment.ok()) return experiment;
   RETURN_IF_ERROR(ApplyOptions(options, &*experiment));
   ASSIGN_OR_RETURN(const v1::Experiment resolved, ResolveAndCheck(*experiment));
   RETURN_IF_ERROR(CheckPretrain(resolved));
@@ -132,8 +153,8 @@ absl::StatusOr<v1::Experiment> PlanExperiment(const TrainOptions& options) {
 
 absl::StatusOr<v1::Experiment> PlanResume(const TrainOptions& options, const v1::Experiment& stored) {
   if (!options.experiment.empty()) {
-    absl::StatusOr<v1::Experiment> named = LoadExperiment(options.experiment, ExperimentFolder());
-    if (!named.ok()) return absl::InvalidArgumentError(named.status().message());
+    const absl::StatusOr<v1::Experiment> named = NamedExperiment(options);
+    if (!named.ok()) return named;
     if (named->name() != stored.name()) {
       return absl::InvalidArgumentError(absl::StrCat("--resume: this is a run of experiment ", stored.name(), ", not ",
                                                      named->name(), "; resume it with: ", ResumeCommand(options),
@@ -210,7 +231,7 @@ absl::Status CheckDrawSize(const v1::Experiment& resolved, uint64_t members, con
 
 absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout& layout) {
   ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(resolved.task(), resolved.task_options()));
-  const uint64_t obs = model.spec.obs_dim, action = model.spec.action_dim;
+  const uint64_t obs = model.spec.seen_dim(), action = model.spec.action_dim;
   ASSIGN_OR_RETURN(const RowSchema schema, SchemaOf(resolved));
   const uint64_t members = std::max(1, resolved.members_size());
   const v1::Run& run = resolved.run();

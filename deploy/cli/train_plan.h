@@ -16,7 +16,8 @@ namespace datacom::cli {
 
 // The options as given; zero or empty = not given.
 struct TrainOptions {
-  std::string experiment;
+  std::string experiment;  // with `algorithm`: the task
+  std::string algorithm;
   std::string seeds;
   uint64_t steps = 0;
   int actors = 0;

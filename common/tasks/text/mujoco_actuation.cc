@@ -1,0 +1,152 @@
+#include "common/tasks/text/mujoco_actuation.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+#include "common/tasks/text/mujoco_names.h"
+
+namespace datacom::text {
+namespace {
+
+constexpr double kPeriodTolerance = 1e-6;  // relative: a period is written with fewer digits than a time step
+
+}  // namespace
+
+absl::StatusOr<Actuation> Actuation::Make(const mjModel& model, const v1::Control& control) {
+  Actuation made;
+  made.mode_ = control.mode() == "velocity"       ? Mode::kVelocity
+               : control.mode() == "acceleration" ? Mode::kAcceleration
+                                                  : Mode::kTorque;
+  made.refresh_ = control.refresh() == "nothing" ? Refresh::kNothing
+                  : control.refresh() == "all"   ? Refresh::kAll
+                                                 : Refresh::kKinematics;
+  made.split_ = model.opt.integrator != mjINT_RK4 && made.refresh_ != Refresh::kNothing;
+  if (made.mode_ == Mode::kAcceleration && !made.split_) {
+    return Wrong("control.mode",
+                 "acceleration control needs another integrator than RK4 and refresh other than nothing");
+  }
+  for (int i = 0; i < control.actuator_size(); ++i) {
+    RETURN_IF_ERROR(made.AddChannels(model, control, control.actuator(i), absl::StrCat("control.actuator[", i, "]")));
+  }
+  if (control.actuator_size() == 0) RETURN_IF_ERROR(made.AddChannels(model, control, "*", "control.actuator"));
+  RETURN_IF_ERROR(made.SetPeriod(model, control));
+  return made;
+}
+
+absl::Status Actuation::SetPeriod(const mjModel& model, const v1::Control& control) {
+  const double step = model.opt.timestep;
+  period_ = control.has_period() ? control.period() : step;
+  substeps_ = static_cast<int>(std::lround(period_ / step));
+  if (substeps_ >= 1 && std::abs(substeps_ * step - period_) <= kPeriodTolerance * period_) return absl::OkStatus();
+  return Wrong("control.period", absl::StrCat(period_, " s is not a multiple of the model's time step, ", step, " s"));
+}
+
+absl::Status Actuation::AddChannels(const mjModel& model, const v1::Control& control, const std::string& glob,
+                                    const std::string& field) {
+  ASSIGN_OR_RETURN(const std::vector<int> found, Match(model, mjOBJ_ACTUATOR, glob, field));
+  for (const int id : found) {
+    Channel channel;
+    channel.name = PlainName(model, mjOBJ_ACTUATOR, id);
+    channel.actuator = id;
+    const std::string name = mj_id2name(&model, mjOBJ_ACTUATOR, id);
+    if (std::any_of(channels_.begin(), channels_.end(), [id](const Channel& each) { return each.actuator == id; })) {
+      return Wrong(field, absl::StrCat("actuator ", name, " is already part of the action"));
+    }
+    double low = model.actuator_ctrlrange[2 * id], high = model.actuator_ctrlrange[2 * id + 1];
+    bool ranged = model.actuator_ctrllimited[id] != 0;
+    for (int i = 0; i < control.range_size(); ++i) {
+      const v1::ActuatorRange& range = control.range(i);
+      if (!MatchesGlob(range.actuator(), name)) continue;
+      const std::string at = absl::StrCat("control.range[", i, "]");
+      if (!(range.low() < range.high())) return Wrong(at + ".high", "must be above low");
+      const bool beyond = ranged && mode_ != Mode::kAcceleration && (range.low() < low || range.high() > high);
+      if (beyond) return Wrong(at, absl::StrCat("goes beyond the control range of actuator ", name));
+      low = range.low(), high = range.high(), ranged = true;
+    }
+    if (!ranged) {
+      return Wrong("control.range",
+                   absl::StrCat("actuator ", name, " has no control range in the model; add range { actuator: \"", name,
+                                "\" low: ... high: ... }"));
+    }
+    channel.centre = (low + high) / 2;
+    channel.half = (high - low) / 2;
+    RETURN_IF_ERROR(SetDof(model, &channel));
+    channels_.push_back(channel);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Actuation::SetDof(const mjModel& model, Channel* channel) const {
+  const int id = channel->actuator;
+  if (mode_ == Mode::kTorque) {
+    const bool affine = model.actuator_dyntype[id] == mjDYN_NONE && model.actuator_gaintype[id] != mjGAIN_MUSCLE &&
+                        model.actuator_gaintype[id] != mjGAIN_USER && model.actuator_biastype[id] != mjBIAS_USER;
+    if (affine) return absl::OkStatus();
+    return Wrong("control.actuator", absl::StrCat("the force of actuator ", channel->name,
+                                                  " is no affine function of its control (activation, muscle or user "
+                                                  "dynamics); the safe map needs one"));
+  }
+  const int joint = model.actuator_trnid[2 * id], type = joint < 0 ? -1 : model.jnt_type[joint];
+  const bool on_joint = model.actuator_trntype[id] == mjTRN_JOINT || model.actuator_trntype[id] == mjTRN_JOINTINPARENT;
+  if (!on_joint || (type != mjJNT_SLIDE && type != mjJNT_HINGE)) {
+    return Wrong("control.mode",
+                 absl::StrCat("velocity and acceleration control need actuators on slide or hinge joints; ",
+                              channel->name, " is none"));
+  }
+  channel->dof = model.jnt_dofadr[joint];
+  if (mode_ == Mode::kVelocity) channel->gear = model.actuator_gear[6 * id];
+  return absl::OkStatus();
+}
+
+void Actuation::Apply(const double* action, double* clipped, mjData* data) const {
+  for (size_t i = 0; i < channels_.size(); ++i) {
+    const Channel& channel = channels_[i];
+    // Written as comparisons so that a NaN reaches the simulator.
+    clipped[i] = action[i] < -1.0 ? -1.0 : action[i] > 1.0 ? 1.0 : action[i];
+    const double control = channel.centre + channel.half * clipped[i];
+    data->ctrl[channel.actuator] = mode_ == Mode::kAcceleration ? control - control : control;  // 0, or NaN
+  }
+}
+
+void Actuation::Advance(const mjModel& model, const double* clipped, mjData* data) const {
+  if (!split_) {
+    for (int i = 0; i < substeps_; ++i) mj_step(&model, data);
+    Update(model, data);
+    return;
+  }
+  for (int i = 0; i < substeps_; ++i) {
+    if (mode_ == Mode::kAcceleration) Accelerate(model, clipped, data);
+    mj_step2(&model, data);
+    mj_step1(&model, data);
+  }
+  if (refresh_ == Refresh::kAll) mj_forward(&model, data);
+}
+
+// Applies the forces that give the commanded accelerations while all other joints keep their velocities.
+void Actuation::Accelerate(const mjModel& model, const double* clipped, mjData* data) const {
+  mj_fwdActuation(&model, data);
+  mju_zero(data->qacc, model.nv);  // computed again by the step
+  for (size_t i = 0; i < channels_.size(); ++i) {
+    data->qacc[channels_[i].dof] = channels_[i].centre + channels_[i].half * clipped[i];
+  }
+  mjtNum* const force = data->qfrc_applied;
+  mj_mulM(&model, data, force, data->qacc);
+  for (int dof = 0; dof < model.nv; ++dof) {
+    const bool commanded =
+        std::any_of(channels_.begin(), channels_.end(), [dof](const Channel& c) { return c.dof == dof; });
+    force[dof] = commanded ? force[dof] + data->qfrc_bias[dof] - data->qfrc_passive[dof] - data->qfrc_actuator[dof] : 0;
+  }
+}
+
+void Actuation::Begin(const mjModel& model, mjData* data) const {
+  refresh_ == Refresh::kAll ? mj_forward(&model, data) : mj_step1(&model, data);
+}
+
+void Actuation::Update(const mjModel& model, mjData* data) const {
+  if (refresh_ == Refresh::kKinematics) mj_step1(&model, data);
+  if (refresh_ == Refresh::kAll) mj_forward(&model, data);
+}
+
+}  // namespace datacom::text

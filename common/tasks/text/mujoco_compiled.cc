@@ -1,0 +1,209 @@
+#include "common/tasks/text/mujoco_compiled.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status.h"
+#include "common/config/experiment.h"
+#include "common/tasks/task.h"
+#include "common/tasks/text/mujoco_names.h"
+#include "common/tasks/text/row_model.h"
+#include "common/tasks/text/task_file.h"
+
+namespace datacom::text {
+namespace {
+
+constexpr char kTime[] = "time";
+
+bool IsIdentifier(const std::string& name) {
+  const auto valid = [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  return !name.empty() && !absl::ascii_isdigit(static_cast<unsigned char>(name[0])) &&
+         std::all_of(name.begin(), name.end(), valid);
+}
+
+absl::Status CheckDefinition(const v1::TaskDefinition& definition) {
+  RETURN_IF_ERROR(CheckRules(definition));
+  const std::string& name = definition.name();
+  if (!IsIdentifier(name) || std::any_of(name.begin(), name.end(), [](char c) { return absl::ascii_isupper(c); })) {
+    return Wrong("name",
+                 absl::StrCat("\"", name, "\" has other characters than a-z, 0-9 and _, or begins with a digit"));
+  }
+  for (const std::string& taken : TaskNames()) {
+    if (name == taken) return Wrong("name", absl::StrCat("\"", name, "\" is a task of the register"));
+  }
+  if (definition.observation().empty()) return Wrong("observation", "at least one signal is needed");
+  if (definition.cost().empty()) return Wrong("cost", "at least one cost is needed");
+  std::set<std::string> names;
+  for (int i = 0; i < definition.cost_size(); ++i) {
+    const std::string field = absl::StrCat("cost[", i, "].name");
+    if (!IsIdentifier(definition.cost(i).name())) return Wrong(field, "letters, digits and _ only");
+    if (!names.insert(definition.cost(i).name()).second) return Wrong(field, "is used twice");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<MujocoModel> CompileFiles(const v1::TextTask& task) {
+  if (task.file().empty()) return Wrong("model", "no file");
+  std::vector<std::pair<std::string, std::string>> assets;
+  for (int i = 1; i < task.file_size(); ++i) assets.emplace_back(task.file(i).name(), task.file(i).content());
+  absl::StatusOr<MujocoModel> model = CompileMujocoModel(task.definition().name(), task.file(0).content(), assets);
+  if (!model.ok()) return Wrong("model", std::string(model.status().message()));
+  return model;
+}
+
+absl::Status AddNames(CompiledTask* task) {
+  const auto add = [task](const std::string& name, double value) {
+    task->names.push_back(name);
+    task->initial.push_back(value);
+  };
+  for (const Signals* signals : {&task->observation, &task->extra}) {
+    for (const std::string& name : signals->names()) add(name, 0);
+  }
+  for (const Actuation::Channel& channel : task->actuation->channels()) add("action." + channel.name, 0);
+  add(kTime, 0);
+  for (int i = 0; i < task->definition.constant_size(); ++i) {
+    const v1::Constant& constant = task->definition.constant(i);
+    if (!IsIdentifier(constant.name()))
+      return Wrong(absl::StrCat("constant[", i, "].name"), "letters, digits and _ only");
+    add(constant.name(), constant.value());
+  }
+  std::set<std::string> seen;
+  for (const std::string& name : task->names) {
+    if (name == "pi" || !seen.insert(name).second) {
+      return Wrong("observation", absl::StrCat("the name ", name,
+                                               " is used twice among signals and constants; set `name` of one signal"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Expression> CompileField(const std::string& field, const std::string& text, const CompiledTask& task,
+                                        double* values) {
+  absl::StatusOr<Expression> made = Expression::Compile(text, task.names, values);
+  if (!made.ok()) return Annotate(made.status(), field);
+  return made;
+}
+
+absl::Status FillDrives(const CompiledTask& task, v1::ResolvedTask* resolved) {
+  if (task.actuation->mode() == Actuation::Mode::kTorque) return absl::OkStatus();
+  const std::vector<int>& dofs = task.joints.dofs;
+  for (const v1::ConstraintJoint::Kind kind : task.joints.kinds) {
+    if (kind == v1::ConstraintJoint::BALL || kind == v1::ConstraintJoint::FREE) {
+      return Wrong("constraint_state.joint", "velocity and acceleration control need slide and hinge joints");
+    }
+  }
+  for (const Actuation::Channel& channel : task.actuation->channels()) {
+    const auto found = std::find(dofs.begin(), dofs.end(), channel.dof);
+    if (found == dofs.end()) {
+      return Wrong("constraint_state.joint", absl::StrCat("the joint of actuator ", channel.name, " is missing"));
+    }
+    v1::DirectDrive* drive = resolved->add_drive();
+    drive->set_dof(static_cast<uint32_t>(found - dofs.begin()));
+    drive->set_drift(channel.centre / channel.gear);
+    drive->set_gain(task.definition.constraint_state().actuator_gain() * channel.half / channel.gear);
+  }
+  return absl::OkStatus();
+}
+
+// q and x of the start without randomness.
+absl::Status FillStart(const CompiledTask& task, const RowLayout& layout, v1::ResolvedTask* resolved) {
+  ASSIGN_OR_RETURN(const MujocoData data, MakeMujocoData(*task.model));
+  ASSIGN_OR_RETURN(Terms terms,
+                   Terms::Make(task.unconstrained, task.joints, *task.actuation, task.definition.constraint_state()));
+  std::vector<double> state(layout.q + layout.x);
+  RETURN_IF_ERROR(GuardMujoco([&] {
+    task.start->Apply(*task.model, nullptr, data.get());
+    mj_step1(task.model.get(), data.get());
+    terms.WriteState(*task.model, *data, state.data());
+    task.uncontrolled.Read(*task.model, *data, state.data() + layout.q);
+  }));
+  for (const double value : state) resolved->add_start_state(value);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const CompiledTask>> CompiledTask::Make(const v1::TextTask& task) {
+  RETURN_IF_ERROR(CheckDefinition(task.definition()));
+  auto made = std::make_shared<CompiledTask>();
+  made->definition = task.definition();
+  ASSIGN_OR_RETURN(made->model, CompileFiles(task));
+  const mjModel& model = *made->model;
+  made->unconstrained = WithoutConstraints(model);
+  ASSIGN_OR_RETURN(made->actuation, Actuation::Make(model, task.definition().control()));
+  ASSIGN_OR_RETURN(made->start, StartRules::Make(model, task.definition().start()));
+  ASSIGN_OR_RETURN(made->observation, Signals::Make(model, task.definition().observation(), "observation"));
+  ASSIGN_OR_RETURN(made->extra, Signals::Make(model, task.definition().extra(), "extra"));
+  const v1::ConstraintState& state = task.definition().constraint_state();
+  ASSIGN_OR_RETURN(made->uncontrolled, Signals::Make(model, state.uncontrolled(), "constraint_state.uncontrolled"));
+  ASSIGN_OR_RETURN(made->joints, StateJoints::Make(model, state));
+  RETURN_IF_ERROR(AddNames(made.get()));
+  return std::shared_ptr<const CompiledTask>(std::move(made));
+}
+
+absl::StatusOr<Objective> Objective::Make(const CompiledTask& task, double* values) {
+  const v1::TaskDefinition& definition = task.definition;
+  ASSIGN_OR_RETURN(Expression reward, CompileField("reward", definition.reward(), task, values));
+  Objective made{std::move(reward), {}, {}, {}};
+  for (int i = 0; i < definition.cost_size(); ++i) {
+    ASSIGN_OR_RETURN(Expression cost,
+                     CompileField(absl::StrCat("cost[", i, "].value"), definition.cost(i).value(), task, values));
+    made.costs.push_back(std::move(cost));
+  }
+  if (definition.has_absorbing()) {
+    ASSIGN_OR_RETURN(made.absorbing, CompileField("absorbing", definition.absorbing(), task, values));
+  }
+  if (definition.has_success()) {
+    ASSIGN_OR_RETURN(made.success, CompileField("success", definition.success(), task, values));
+  }
+  return made;
+}
+
+absl::Status Resolve(v1::TextTask* task) {
+  task->clear_resolved();
+  ASSIGN_OR_RETURN(const std::shared_ptr<const CompiledTask> compiled, CompiledTask::Make(*task));
+  std::vector<double> values = compiled->initial;
+  RETURN_IF_ERROR(Objective::Make(*compiled, values.data()).status());
+  v1::ResolvedTask* resolved = task->mutable_resolved();
+  for (const std::string& name : compiled->observation.names()) resolved->add_observation(name);
+  for (const std::string& name : compiled->joints.PositionNames(*compiled->model)) resolved->add_state(name);
+  if (compiled->actuation->mode() != Actuation::Mode::kVelocity) {
+    for (const std::string& name : compiled->joints.VelocityNames(*compiled->model)) resolved->add_state(name);
+  }
+  for (const std::string& name : compiled->uncontrolled.names()) resolved->add_state(name);
+  for (const Actuation::Channel& channel : compiled->actuation->channels()) resolved->add_action(channel.name);
+  resolved->set_control_dt(compiled->actuation->period());
+  for (const v1::ConstraintJoint::Kind kind : compiled->joints.kinds) resolved->add_joint()->set_kind(kind);
+  resolved->set_uncontrolled(static_cast<uint32_t>(compiled->uncontrolled.size()));
+  for (const auto& [name, address] : compiled->start->keys()) resolved->add_start_key(name);
+  RETURN_IF_ERROR(FillDrives(*compiled, resolved));
+  RETURN_IF_ERROR(FillStart(*compiled, RowLayout::Of(*task), resolved));
+  v1::TaskOptions options;
+  *options.mutable_text() = *task;
+  return MakeModel(options).status();  // checks the slices
+}
+
+absl::StatusOr<v1::TextTask> LoadTask(const std::string& path) {
+  ASSIGN_OR_RETURN(v1::TextTask task, ReadTaskFile(path));
+  if (const absl::Status status = Resolve(&task); !status.ok()) return AtLine(path, status);
+  return task;
+}
+
+absl::Status LoadTaskOf(const std::string& folder, v1::Experiment* experiment) {
+  namespace fs = std::filesystem;
+  if (!IsTaskFile(experiment->task())) return absl::OkStatus();
+  std::error_code error;
+  const fs::path beside = fs::path(folder) / experiment->task();
+  const bool here = fs::is_regular_file(experiment->task(), error) || !fs::is_regular_file(beside, error);
+  ASSIGN_OR_RETURN(v1::TextTask task, LoadTask(here ? experiment->task() : beside.string()));
+  experiment->set_task(task.definition().name());
+  *experiment->mutable_task_options()->mutable_text() = std::move(task);
+  return absl::OkStatus();
+}
+
+}  // namespace datacom::text

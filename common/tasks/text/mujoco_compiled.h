@@ -1,0 +1,66 @@
+// A task file with its compiled model: what the definition's names mean there.
+//
+// LoadTask and Resolve complete a TextTask for roles without MuJoCo. Pure but for reading files; thread-safe; they
+// block on the disk and while the model compiles. A CompiledTask is immutable.
+#ifndef DATACOM_COMMON_TASKS_TEXT_MUJOCO_COMPILED_H_
+#define DATACOM_COMMON_TASKS_TEXT_MUJOCO_COMPILED_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/tasks/mujoco.h"
+#include "common/tasks/text/expression.h"
+#include "common/tasks/text/mujoco_actuation.h"
+#include "common/tasks/text/mujoco_signals.h"
+#include "common/tasks/text/mujoco_start.h"
+#include "common/tasks/text/mujoco_terms.h"
+#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task.pb.h"
+
+namespace datacom::text {
+
+// Reads a task file (task_file.h), compiles the model, checks the definition and fills `resolved`. INVALID_ARGUMENT
+// naming the file, where it can the line and the column, the field, and what there is to choose from.
+absl::StatusOr<v1::TextTask> LoadTask(const std::string& path);
+
+// The same for a TextTask at hand; messages begin with the field.
+absl::Status Resolve(v1::TextTask* task);
+
+// If the experiment's task is a task file: loads it into task_options.text and replaces the path by the task's name. A
+// relative path belongs to the working directory, or else to `folder`. Does nothing otherwise.
+absl::Status LoadTaskOf(const std::string& folder, v1::Experiment* experiment);
+
+struct CompiledTask {
+  // INVALID_ARGUMENT "field: why".
+  static absl::StatusOr<std::shared_ptr<const CompiledTask>> Make(const v1::TextTask& task);
+
+  int action_at() const { return observation.size() + extra.size(); }  // in the numbers of the expressions
+  int time_at() const { return action_at() + static_cast<int>(actuation->channels().size()); }
+
+  v1::TaskDefinition definition;
+  MujocoModel model, unconstrained;
+  Signals observation, extra, uncontrolled;
+  std::optional<Actuation> actuation;
+  std::optional<StartRules> start;
+  StateJoints joints;
+  // Numbers of the expressions: observation, extra, action, time, constants; and the values of the last.
+  std::vector<std::string> names;
+  std::vector<double> initial;
+};
+
+// The expressions of a definition over the numbers of a CompiledTask.
+struct Objective {
+  // `values` [names] must outlive it. INVALID_ARGUMENT "field: column N: why".
+  static absl::StatusOr<Objective> Make(const CompiledTask& task, double* values);
+
+  Expression reward;
+  std::vector<Expression> costs;
+  std::optional<Expression> absorbing, success;
+};
+
+}  // namespace datacom::text
+
+#endif  // DATACOM_COMMON_TASKS_TEXT_MUJOCO_COMPILED_H_

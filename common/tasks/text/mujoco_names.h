@@ -1,0 +1,40 @@
+// Finds elements of a MuJoCo model by name or glob, for task files. Pure functions; thread-safe.
+#ifndef DATACOM_COMMON_TASKS_TEXT_MUJOCO_NAMES_H_
+#define DATACOM_COMMON_TASKS_TEXT_MUJOCO_NAMES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "mujoco/mujoco.h"
+
+namespace datacom::text {
+
+// INVALID_ARGUMENT: "field: why".
+absl::Status Wrong(const std::string& field, const std::string& why);
+
+// Names of a type in the model's order; an element without a name has an empty one.
+std::vector<std::string> NamesOf(const mjModel& model, mjtObj type);
+// "slide_joint" for "slide-joint": as expressions write it. An element without a name is called after type and number.
+std::string PlainName(const mjModel& model, mjtObj type, int id);
+
+// Elements that match a glob (`*`, `?`), in the model's order. INVALID_ARGUMENT if there is none; the message lists the
+// names of the type.
+absl::StatusOr<std::vector<int>> Match(const mjModel& model, mjtObj type, const std::string& glob,
+                                       const std::string& field);
+bool MatchesGlob(const std::string& glob, const std::string& name);
+
+// A site, body or geom.
+struct Place {
+  mjtObj type = mjOBJ_UNKNOWN;
+  int id = -1;
+  const mjtNum* position(const mjData& data) const;  // [3] in the world
+  const mjtNum* axes(const mjData& data) const;      // [3, 3] row-major: columns are its axes in the world
+  int body(const mjModel& model) const;
+};
+// The site, else the body, else the geom of that name. INVALID_ARGUMENT listing all of them.
+absl::StatusOr<Place> FindPlace(const mjModel& model, const std::string& name, const std::string& field);
+
+}  // namespace datacom::text
+
+#endif  // DATACOM_COMMON_TASKS_TEXT_MUJOCO_NAMES_H_

@@ -1,0 +1,237 @@
+#include "common/tasks/text/mujoco_signals.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status.h"
+
+namespace datacom::text {
+namespace {
+
+struct Measured {
+  mjtObj type = mjOBJ_UNKNOWN;
+  std::string glob, field;
+};
+
+// The one of joint, site, body, geom, sensor that the signal names.
+absl::StatusOr<Measured> WhatIsMeasured(const v1::Signal& signal, const std::string& field) {
+  std::vector<Measured> named;
+  if (signal.has_joint()) named.push_back({mjOBJ_JOINT, signal.joint(), field + ".joint"});
+  if (signal.has_site()) named.push_back({mjOBJ_SITE, signal.site(), field + ".site"});
+  if (signal.has_body()) named.push_back({mjOBJ_BODY, signal.body(), field + ".body"});
+  if (signal.has_geom()) named.push_back({mjOBJ_GEOM, signal.geom(), field + ".geom"});
+  if (signal.has_sensor()) named.push_back({mjOBJ_SENSOR, signal.sensor(), field + ".sensor"});
+  if (named.size() != 1) {
+    return Wrong(field,
+                 absl::StrCat("names ", named.size(), " of joint, site, body, geom, sensor; exactly one is needed"));
+  }
+  return named.front();
+}
+
+absl::Status WrongQuantity(const v1::Signal& signal, const std::string& field, const std::string& what,
+                           const std::string& choice) {
+  return Wrong(field + ".quantity", absl::StrCat(what, " has no ", signal.quantity(), "; it has: ", choice));
+}
+
+std::string DefaultName(const v1::Signal& signal, const std::string& element) {
+  const std::string& quantity = signal.quantity();
+  return quantity.empty() || quantity == "position" || quantity == "sine_cosine" ? element
+                                                                                 : absl::StrCat(element, "_", quantity);
+}
+
+}  // namespace
+
+absl::StatusOr<Signals> Signals::Make(const mjModel& model, const google::protobuf::RepeatedPtrField<v1::Signal>& list,
+                                      const std::string& field) {
+  Signals signals;
+  for (int i = 0; i < list.size(); ++i) RETURN_IF_ERROR(signals.Add(model, list[i], absl::StrCat(field, "[", i, "]")));
+  return signals;
+}
+
+absl::Status Signals::Add(const mjModel& model, const v1::Signal& signal, const std::string& field) {
+  ASSIGN_OR_RETURN(const Measured measured, WhatIsMeasured(signal, field));
+  ASSIGN_OR_RETURN(const std::vector<int> found, Match(model, measured.type, measured.glob, measured.field));
+  for (const int id : found) {
+    std::vector<std::string> suffixes;
+    if (measured.type == mjOBJ_JOINT) {
+      RETURN_IF_ERROR(AddJoint(model, signal, field, id, &suffixes));
+    } else if (measured.type == mjOBJ_SENSOR) {
+      if (signal.has_quantity()) return Wrong(field + ".quantity", "a sensor has none; leave it out");
+      Reading reading;
+      reading.address = model.sensor_adr[id];
+      reading.count = model.sensor_dim[id];
+      for (int i = 0; i < reading.count; ++i) suffixes.push_back(reading.count == 1 ? "" : absl::StrCat(i));
+      readings_.push_back(reading);
+    } else {
+      RETURN_IF_ERROR(AddPlace(model, signal, field, Place{measured.type, id}, &suffixes));
+    }
+    const std::string element = PlainName(model, measured.type, id);
+    const std::string name = !signal.has_name()  ? DefaultName(signal, element)
+                             : found.size() == 1 ? signal.name()
+                                                 : absl::StrCat(signal.name(), ".", element);
+    for (const std::string& suffix : suffixes)
+      names_.push_back(suffix.empty() ? name : absl::StrCat(name, ".", suffix));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Signals::AddJoint(const mjModel& model, const v1::Signal& signal, const std::string& field, int id,
+                               std::vector<std::string>* suffixes) {
+  const int type = model.jnt_type[id];
+  const std::string quantity = signal.has_quantity() ? signal.quantity() : "position";
+  const bool scalar = type == mjJNT_SLIDE || type == mjJNT_HINGE;
+  Reading reading;
+  if (scalar) reading.dof = model.jnt_dofadr[id];
+  if (quantity == "position") {
+    reading.kind = Kind::kJointPosition;
+    *suffixes = scalar               ? std::vector<std::string>{""}
+                : type == mjJNT_BALL ? std::vector<std::string>{"w", "x", "y", "z"}
+                                     : std::vector<std::string>{"x", "y", "z", "qw", "qx", "qy", "qz"};
+  } else if (quantity == "velocity") {
+    reading.kind = Kind::kJointVelocity;
+    *suffixes = scalar               ? std::vector<std::string>{""}
+                : type == mjJNT_BALL ? std::vector<std::string>{"x", "y", "z"}
+                                     : std::vector<std::string>{"x", "y", "z", "wx", "wy", "wz"};
+  } else if (type == mjJNT_HINGE && quantity == "angle") {
+    reading.kind = Kind::kAngle;
+    *suffixes = {""};
+  } else if (type == mjJNT_HINGE && quantity == "sine_cosine") {
+    reading.kind = Kind::kSineCosine;
+    *suffixes = {"sin", "cos"};
+  } else {
+    return WrongQuantity(signal, field, absl::StrCat("joint ", PlainName(model, mjOBJ_JOINT, id)),
+                         type == mjJNT_HINGE ? "position, velocity, angle, sine_cosine" : "position, velocity");
+  }
+  reading.address = reading.kind == Kind::kJointVelocity ? model.jnt_dofadr[id] : model.jnt_qposadr[id];
+  reading.count = static_cast<int>(suffixes->size());
+  readings_.push_back(reading);
+  return absl::OkStatus();
+}
+
+absl::Status Signals::AddPlace(const mjModel& model, const v1::Signal& signal, const std::string& field, Place place,
+                               std::vector<std::string>* suffixes) {
+  const std::string quantity = signal.has_quantity() ? signal.quantity() : "position";
+  Reading reading;
+  reading.place = place;
+  reading.moved_by_joints = model.body_mocapid[model.body_rootid[place.body(model)]] < 0;
+  if (signal.has_relative_to()) {
+    ASSIGN_OR_RETURN(reading.frame, FindPlace(model, signal.relative_to(), field + ".relative_to"));
+    reading.moved_by_joints &= model.body_mocapid[model.body_rootid[reading.frame.body(model)]] < 0;
+  }
+  if (quantity == "distance") {
+    if (!signal.has_relative_to()) return Wrong(field + ".relative_to", "must be set: the distance to what");
+    reading.kind = Kind::kDistance;
+    *suffixes = {""};
+  } else if (quantity == "orientation" && place.type != mjOBJ_GEOM) {
+    reading.kind = Kind::kOrientation;
+    *suffixes = {"w", "x", "y", "z"};
+  } else if (quantity == "position" || quantity == "velocity" || quantity == "angular_velocity") {
+    reading.kind = quantity == "position"   ? Kind::kPosition
+                   : quantity == "velocity" ? Kind::kVelocity
+                                            : Kind::kAngularVelocity;
+    const std::string axes = signal.has_axes() ? signal.axes() : "xyz";
+    if (axes.empty() || axes.size() > 3 || axes.find_first_not_of("xyz") != std::string::npos) {
+      return Wrong(field + ".axes", absl::StrCat("\"", axes, "\" is not one to three of the letters x, y, z"));
+    }
+    for (size_t i = 0; i < axes.size(); ++i) {
+      reading.axes[i] = axes[i] - 'x';
+      suffixes->emplace_back(1, axes[i]);
+    }
+  } else {
+    return WrongQuantity(signal, field, absl::StrCat("a ", mju_type2Str(place.type)),
+                         "position, velocity, angular_velocity, distance, and of sites and bodies orientation");
+  }
+  reading.count = static_cast<int>(suffixes->size());
+  readings_.push_back(reading);
+  return absl::OkStatus();
+}
+
+void Signals::Read(const mjModel& model, const mjData& data, double* out) const {
+  for (const Reading& reading : readings_) {
+    ReadOne(model, data, reading, out);
+    out += reading.count;
+  }
+}
+
+void Signals::ReadOne(const mjModel& model, const mjData& data, const Reading& reading, double* out) {
+  switch (reading.kind) {
+    case Kind::kJointPosition:
+      std::copy_n(data.qpos + reading.address, reading.count, out);
+      return;
+    case Kind::kJointVelocity:
+      std::copy_n(data.qvel + reading.address, reading.count, out);
+      return;
+    case Kind::kSensor:
+      std::copy_n(data.sensordata + reading.address, reading.count, out);
+      return;
+    case Kind::kAngle:
+      *out = std::atan2(std::sin(data.qpos[reading.address]), std::cos(data.qpos[reading.address]));
+      return;
+    case Kind::kSineCosine:
+      out[0] = std::sin(data.qpos[reading.address]);
+      out[1] = std::cos(data.qpos[reading.address]);
+      return;
+    case Kind::kDistance:
+      *out = mju_dist3(reading.place.position(data), reading.frame.position(data));
+      return;
+    case Kind::kOrientation: {
+      mjtNum matrix[9];
+      mju_copy(matrix, reading.place.axes(data), 9);
+      if (reading.frame.id >= 0) {
+        mju_mulMatTMat(matrix, reading.frame.axes(data), reading.place.axes(data), 3, 3, 3);
+      }
+      mju_mat2Quat(out, matrix);
+      return;
+    }
+    case Kind::kPosition: {
+      mjtNum position[3], world[3];
+      mju_copy3(position, reading.place.position(data));
+      if (reading.frame.id >= 0) {
+        mju_sub3(world, position, reading.frame.position(data));
+        mju_rotVecMatT(position, world, reading.frame.axes(data));
+      }
+      for (int i = 0; i < reading.count; ++i) out[i] = position[reading.axes[i]];
+      return;
+    }
+    case Kind::kVelocity:
+    case Kind::kAngularVelocity:
+      ReadMotion(model, data, reading, reading.kind == Kind::kAngularVelocity, out);
+      return;
+  }
+}
+
+void Signals::ReadMotion(const mjModel& model, const mjData& data, const Reading& reading, bool angular, double* out) {
+  const auto velocity = [&](const Place& place, mjtNum* six) {
+    mj_objectVelocity(&model, &data, place.type == mjOBJ_BODY ? mjOBJ_XBODY : place.type, place.id, six, 0);
+  };
+  mjtNum own[6], frame[6], world[3], seen[3];  // angular, then linear
+  const int part = angular ? 0 : 3;
+  velocity(reading.place, own);
+  mju_copy3(seen, own + part);
+  if (reading.frame.id >= 0) {
+    velocity(reading.frame, frame);
+    mju_sub3(world, own + part, frame + part);
+    mju_rotVecMatT(seen, world, reading.frame.axes(data));
+  }
+  for (int i = 0; i < reading.count; ++i) out[i] = seen[reading.axes[i]];
+}
+
+void Signals::Rates(const mjModel& model, const mjData& data, const double* before, const double* now, double dt,
+                    double* out) const {
+  for (const Reading& reading : readings_) {
+    const bool scalar = reading.dof >= 0 && (reading.kind == Kind::kJointPosition || reading.kind == Kind::kAngle);
+    if (scalar) {
+      *out = data.qvel[reading.dof];
+    } else if (reading.kind == Kind::kPosition && reading.moved_by_joints && reading.frame.id < 0) {
+      ReadMotion(model, data, reading, false, out);
+    } else {
+      for (int i = 0; i < reading.count; ++i) out[i] = dt > 0 ? (now[i] - before[i]) / dt : 0.0;
+    }
+    out += reading.count, before += reading.count, now += reading.count;
+  }
+}
+
+}  // namespace datacom::text

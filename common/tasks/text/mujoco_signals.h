@@ -1,0 +1,70 @@
+// Reads the signals of a task file (proto Signal) from MuJoCo's state. Immutable once made; thread-safe; Read and Rates
+// neither block nor allocate.
+#ifndef DATACOM_COMMON_TASKS_TEXT_MUJOCO_SIGNALS_H_
+#define DATACOM_COMMON_TASKS_TEXT_MUJOCO_SIGNALS_H_
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/tasks/text/mujoco_names.h"
+#include "datacom/v1/task.pb.h"
+#include "google/protobuf/repeated_ptr_field.h"
+#include "mujoco/mujoco.h"
+
+namespace datacom::text {
+
+class Signals {
+ public:
+  // `field`: the list's name in messages. INVALID_ARGUMENT "field[i].part: why", listing what there is to choose from.
+  static absl::StatusOr<Signals> Make(const mjModel& model, const google::protobuf::RepeatedPtrField<v1::Signal>& list,
+                                      const std::string& field);
+
+  int size() const { return static_cast<int>(names_.size()); }
+  const std::vector<std::string>& names() const { return names_; }  // of the numbers
+  // out: [size()]
+  void Read(const mjModel& model, const mjData& data, double* out) const;
+  // Derivatives of the numbers, [size()]. They come from MuJoCo for scalar joints and for positions of sites, bodies
+  // and geoms that no mocap body carries; for the others they are (now - before) / dt.
+  void Rates(const mjModel& model, const mjData& data, const double* before, const double* now, double dt,
+             double* out) const;
+
+ private:
+  enum class Kind {
+    kJointPosition,
+    kJointVelocity,
+    kAngle,
+    kSineCosine,
+    kPosition,
+    kVelocity,
+    kAngularVelocity,
+    kOrientation,
+    kDistance,
+    kSensor
+  };
+  struct Reading {
+    Kind kind = Kind::kSensor;
+    int address = 0;  // in qpos, qvel or sensordata
+    int dof = -1;     // of a scalar joint
+    int count = 1;
+    Place place;
+    Place frame;  // id -1: the world
+    std::array<int, 3> axes = {0, 1, 2};
+    bool moved_by_joints = true;
+  };
+  absl::Status Add(const mjModel& model, const v1::Signal& signal, const std::string& field);
+  absl::Status AddJoint(const mjModel& model, const v1::Signal& signal, const std::string& field, int id,
+                        std::vector<std::string>* suffixes);
+  absl::Status AddPlace(const mjModel& model, const v1::Signal& signal, const std::string& field, Place place,
+                        std::vector<std::string>* suffixes);
+  static void ReadOne(const mjModel& model, const mjData& data, const Reading& reading, double* out);
+  static void ReadMotion(const mjModel& model, const mjData& data, const Reading& reading, bool angular, double* out);
+
+  std::vector<Reading> readings_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace datacom::text
+
+#endif  // DATACOM_COMMON_TASKS_TEXT_MUJOCO_SIGNALS_H_

@@ -1,0 +1,124 @@
+#include "common/tasks/text/mujoco_start.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+
+namespace datacom::text {
+namespace {
+
+constexpr int kTries = 100;  // proto BodyStart.keep
+
+}  // namespace
+
+double StartRules::Value::Draw(RandomStream* stream) const {
+  return stream == nullptr ? (low + high) / 2 : stream->Uniform(low, high);
+}
+
+absl::StatusOr<StartRules::Value> StartRules::ValueOf(const v1::Interval& interval, const std::string& field) {
+  if (interval.high() < interval.low()) {
+    return Wrong(field + ".high", absl::StrCat(interval.high(), " is below low, ", interval.low()));
+  }
+  return Value{interval.low(), interval.high(), true};
+}
+
+absl::StatusOr<StartRules> StartRules::Make(const mjModel& model, const v1::Start& start) {
+  StartRules made;
+  if (start.has_keyframe()) {
+    ASSIGN_OR_RETURN(const std::vector<int> found, Match(model, mjOBJ_KEY, start.keyframe(), "start.keyframe"));
+    made.keyframe_ = found.front();
+  }
+  for (int i = 0; i < start.joint_size(); ++i) {
+    RETURN_IF_ERROR(made.AddJoints(model, start.joint(i), absl::StrCat("start.joint[", i, "]")));
+  }
+  for (int i = 0; i < start.body_size(); ++i) {
+    RETURN_IF_ERROR(made.AddBody(model, start.body(i), absl::StrCat("start.body[", i, "]")));
+  }
+  for (int joint = 0; joint < model.njnt; ++joint) {
+    if (model.jnt_type[joint] != mjJNT_SLIDE && model.jnt_type[joint] != mjJNT_HINGE) continue;
+    made.keys_[PlainName(model, mjOBJ_JOINT, joint)] = model.jnt_qposadr[joint];
+  }
+  return made;
+}
+
+absl::Status StartRules::AddJoints(const mjModel& model, const v1::JointStart& start, const std::string& field) {
+  ASSIGN_OR_RETURN(const std::vector<int> found, Match(model, mjOBJ_JOINT, start.joint(), field + ".joint"));
+  for (const int joint : found) {
+    if (model.jnt_type[joint] != mjJNT_SLIDE && model.jnt_type[joint] != mjJNT_HINGE) {
+      return Wrong(field + ".joint", absl::StrCat("joint ", PlainName(model, mjOBJ_JOINT, joint),
+                                                  " is neither a slide nor a hinge; place its body with start.body"));
+    }
+    JointRule rule;
+    rule.position = model.jnt_qposadr[joint];
+    rule.velocity = model.jnt_dofadr[joint];
+    rule.stream = absl::StrCat("task.start.joint.", PlainName(model, mjOBJ_JOINT, joint));
+    if (start.has_position()) {
+      ASSIGN_OR_RETURN(rule.at, ValueOf(start.position(), field + ".position"));
+    }
+    if (start.has_velocity()) {
+      ASSIGN_OR_RETURN(rule.speed, ValueOf(start.velocity(), field + ".velocity"));
+    }
+    joints_.push_back(std::move(rule));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StartRules::AddBody(const mjModel& model, const v1::BodyStart& start, const std::string& field) {
+  ASSIGN_OR_RETURN(const std::vector<int> found, Match(model, mjOBJ_BODY, start.body(), field + ".body"));
+  for (const int body : found) {
+    BodyRule rule;
+    rule.body = body;
+    rule.mocap = model.body_mocapid[body];
+    const int joint = model.body_jntnum[body] > 0 ? model.body_jntadr[body] : -1;
+    if (joint >= 0 && model.jnt_type[joint] == mjJNT_FREE) rule.position = model.jnt_qposadr[joint];
+    if (rule.mocap < 0 && rule.position < 0) {
+      return Wrong(field + ".body", absl::StrCat("body ", PlainName(model, mjOBJ_BODY, body),
+                                                 " has neither a free joint nor mocap=\"true\""));
+    }
+    rule.stream = absl::StrCat("task.start.body.", PlainName(model, mjOBJ_BODY, body));
+    const v1::Interval* const given[3] = {start.has_x() ? &start.x() : nullptr, start.has_y() ? &start.y() : nullptr,
+                                          start.has_z() ? &start.z() : nullptr};
+    const char* const axes[3] = {".x", ".y", ".z"};
+    for (int i = 0; i < 3; ++i) {
+      if (given[i] == nullptr) continue;
+      ASSIGN_OR_RETURN(rule.at[i], ValueOf(*given[i], field + axes[i]));
+    }
+    for (int i = 0; i < start.keep_size(); ++i) {
+      ASSIGN_OR_RETURN(const Place from,
+                       FindPlace(model, start.keep(i).from(), absl::StrCat(field, ".keep[", i, "].from")));
+      rule.keep.push_back({from, start.keep(i).at_least()});
+    }
+    bodies_.push_back(std::move(rule));
+  }
+  return absl::OkStatus();
+}
+
+void StartRules::Apply(const mjModel& model, const RandomStream* episode, mjData* data) const {
+  if (keyframe_ >= 0) mj_resetDataKeyframe(&model, data, keyframe_);
+  for (const JointRule& rule : joints_) {
+    RandomStream stream = episode == nullptr ? RandomStream(0) : episode->Child(rule.stream);
+    RandomStream* const source = episode == nullptr ? nullptr : &stream;
+    if (rule.at.given) data->qpos[rule.position] = rule.at.Draw(source);
+    if (rule.speed.given) data->qvel[rule.velocity] = rule.speed.Draw(source);
+  }
+  for (const BodyRule& rule : bodies_) PlaceBody(model, rule, episode, data);
+}
+
+void StartRules::PlaceBody(const mjModel& model, const BodyRule& rule, const RandomStream* episode, mjData* data) {
+  RandomStream stream = episode == nullptr ? RandomStream(0) : episode->Child(rule.stream);
+  RandomStream* const source = episode == nullptr ? nullptr : &stream;
+  mjtNum* const position = rule.mocap >= 0 ? data->mocap_pos + 3 * rule.mocap : data->qpos + rule.position;
+  mj_kinematics(&model, data);
+  for (int attempt = 0; attempt < (source == nullptr ? 1 : kTries); ++attempt) {
+    for (int i = 0; i < 3; ++i) {
+      if (rule.at[i].given) position[i] = rule.at[i].Draw(source);
+    }
+    const bool far = std::all_of(rule.keep.begin(), rule.keep.end(), [&](const Keep& keep) {
+      return mju_dist3(position, keep.from.position(*data)) >= keep.at_least;
+    });
+    if (far) return;
+  }
+}
+
+}  // namespace datacom::text

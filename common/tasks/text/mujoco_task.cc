@@ -1,0 +1,148 @@
+#include "common/tasks/text/mujoco_task.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/mutex.h"
+#include "common/base/status.h"
+
+namespace datacom::text {
+namespace {
+
+// The environments of a process share one CompiledTask.
+absl::StatusOr<std::shared_ptr<const CompiledTask>> Shared(const v1::TextTask& task) {
+  static Mutex mutex;
+  static auto* const known = new std::map<std::string, std::weak_ptr<const CompiledTask>>;
+  const std::string key = task.SerializeAsString();
+  const MutexLock lock(&mutex);
+  std::weak_ptr<const CompiledTask>& slot = (*known)[key];
+  if (std::shared_ptr<const CompiledTask> compiled = slot.lock()) return compiled;
+  ASSIGN_OR_RETURN(std::shared_ptr<const CompiledTask> compiled, CompiledTask::Make(task));
+  slot = compiled;
+  return compiled;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TextTask>> TextTask::Make(std::shared_ptr<const CompiledTask> compiled, TaskSpec spec,
+                                                         const RowLayout& layout) {
+  ASSIGN_OR_RETURN(Simulation simulation, Simulation::Make(compiled->model));
+  ASSIGN_OR_RETURN(Terms terms, Terms::Make(compiled->unconstrained, compiled->joints, *compiled->actuation,
+                                            compiled->definition.constraint_state()));
+  std::unique_ptr<TextTask> task(
+      new TextTask(std::move(compiled), std::move(spec), layout, std::move(simulation), std::move(terms)));
+  ASSIGN_OR_RETURN(task->objective_, Objective::Make(*task->compiled_, task->values_.data()));
+  std::vector<double> observation(task->spec_.obs_dim);
+  task->Reset(nullptr, observation.data());
+  return task;
+}
+
+TextTask::TextTask(std::shared_ptr<const CompiledTask> compiled, TaskSpec spec, const RowLayout& layout,
+                   Simulation simulation, Terms terms)
+    : compiled_(std::move(compiled)),
+      spec_(std::move(spec)),
+      layout_(layout),
+      simulation_(std::move(simulation)),
+      terms_(std::move(terms)),
+      values_(compiled_->initial),
+      cost_values_(compiled_->definition.cost_size()),
+      x_before_(layout.x) {}
+
+void TextTask::Reset(RandomStream* stream, double* observation) { Begin(nullptr, stream, observation); }
+
+absl::Status TextTask::ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) {
+  for (const auto& [key, value] : init) {
+    if (compiled_->start->keys().count(key) == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(spec_.name, " has no start value \"", key,
+                                                     "\"; there are: ", absl::StrJoin(spec_.init_keys, ", ")));
+    }
+    if (!std::isfinite(value)) {
+      return absl::InvalidArgumentError(absl::StrCat(spec_.name, " start value ", key, " = ", value));
+    }
+  }
+  Begin(&init, stream, observation);
+  return absl::OkStatus();
+}
+
+void TextTask::Begin(const std::map<std::string, double>* init, const RandomStream* stream, double* observation) {
+  const CompiledTask& task = *compiled_;
+  std::fill_n(values_.begin() + task.action_at(), layout_.action, 0.0);
+  values_[task.time_at()] = 0;
+  simulation_.Start([&](const mjModel& model, mjData* data) {
+    task.start->Apply(model, stream, data);
+    if (init != nullptr) {
+      for (const auto& [key, value] : *init) data->qpos[task.start->keys().at(key)] = value;
+    }
+    task.actuation->Begin(model, data);
+  });
+  Observe(0, observation);
+}
+
+StepResult TextTask::Step(const double* action, double* observation) {
+  const CompiledTask& task = *compiled_;
+  double* const clipped = &values_[task.action_at()];
+  StepResult result;
+  result.valid = simulation_.Run([&](const mjModel& model, mjData* data) {
+    task.actuation->Apply(action, clipped, data);
+    task.actuation->Advance(model, clipped, data);
+  });
+  values_[task.time_at()] += spec_.control_dt;
+  result.valid &= Observe(spec_.control_dt, observation);
+  result.reward = objective_->reward.Value();
+  result.cost = cost_;
+  result.absorbing = objective_->absorbing.has_value() && objective_->absorbing->Value() != 0;
+  return result;
+}
+
+bool TextTask::Observe(double dt, double* observation) {
+  const CompiledTask& task = *compiled_;
+  double* const x = observation + layout_.x_at;
+  const bool valid = simulation_.Run([&](const mjModel& model, mjData* data) {
+    task.observation.Read(model, *data, values_.data());
+    task.extra.Read(model, *data, values_.data() + task.observation.size());
+    terms_.WriteState(model, *data, observation + layout_.q_at);
+    task.uncontrolled.Read(model, *data, x);
+    task.uncontrolled.Rates(model, *data, x_before_.data(), x, dt, observation + layout_.x_dot_at);
+  });
+  std::copy_n(values_.begin(), layout_.policy, observation);
+  std::copy_n(x, layout_.x, x_before_.begin());
+  bool written = valid;
+  if (valid && layout_.mode == RowLayout::Mode::kTorque) {
+    const bool fresh = task.actuation->keeps_fresh() && &simulation_.model() == task.model.get();
+    written = terms_.Write(simulation_.model(), simulation_.data(), fresh, observation + layout_.drift_at);
+  }
+  cost_ = objective_->costs[0].Value();
+  cost_values_[0] = cost_;
+  for (size_t i = 1; i < cost_values_.size(); ++i) {
+    cost_values_[i] = objective_->costs[i].Value();
+    if (!std::isnan(cost_) && !(cost_values_[i] <= cost_)) cost_ = cost_values_[i];
+  }
+  std::copy_n(cost_values_.begin(), layout_.costs, observation + layout_.costs_at);
+  return written;
+}
+
+absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options) {
+  ASSIGN_OR_RETURN(TaskModel facts, MakeModel(options));
+  ASSIGN_OR_RETURN(std::shared_ptr<const CompiledTask> compiled, Shared(options.text()));
+  const RowLayout layout = RowLayout::Of(options.text());
+  const auto& named = options.text().resolved().observation();
+  const bool same = std::equal(named.begin(), named.end(), compiled->observation.names().begin(),
+                               compiled->observation.names().end()) &&
+                    layout.action == static_cast<int>(compiled->actuation->channels().size()) &&
+                    layout.velocities == static_cast<int>(compiled->joints.dofs.size()) &&
+                    layout.x == compiled->uncontrolled.size();
+  if (!same) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("task ", facts.spec.name,
+                     ": this MuJoCo compiles the model to another observation or action "
+                     "than the MuJoCo that began the run"));
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<TextTask> task, TextTask::Make(std::move(compiled), std::move(facts.spec), layout));
+  return std::unique_ptr<Task>(std::move(task));
+}
+
+}  // namespace datacom::text

@@ -1,0 +1,167 @@
+#include "common/tasks/text/mujoco_terms.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+#include "common/tasks/text/mujoco_names.h"
+
+namespace datacom::text {
+namespace {
+
+using Kind = v1::ConstraintJoint;
+
+Kind::Kind KindOf(const mjModel& model, int joint) {
+  switch (model.jnt_type[joint]) {
+    case mjJNT_FREE:
+      return Kind::FREE;
+    case mjJNT_BALL:
+      return Kind::BALL;
+    case mjJNT_HINGE:
+      return model.jnt_limited[joint] != 0 ? Kind::SCALAR : Kind::WRAPPED;
+    default:
+      return Kind::SCALAR;
+  }
+}
+
+void AddNames(const std::string& name, std::initializer_list<const char*> suffixes, std::vector<std::string>* names) {
+  for (const char* suffix : suffixes) names->push_back(absl::StrCat(name, suffix));
+}
+
+}  // namespace
+
+absl::StatusOr<StateJoints> StateJoints::Make(const mjModel& model, const v1::ConstraintState& state) {
+  StateJoints made;
+  for (int i = 0; i < state.joint_size(); ++i) {
+    const std::string field = absl::StrCat("constraint_state.joint[", i, "]");
+    ASSIGN_OR_RETURN(const std::vector<int> found, Match(model, mjOBJ_JOINT, state.joint(i), field));
+    for (const int joint : found) {
+      if (std::find(made.joints.begin(), made.joints.end(), joint) != made.joints.end()) {
+        return Wrong(field, absl::StrCat("joint ", PlainName(model, mjOBJ_JOINT, joint), " is named twice"));
+      }
+      made.joints.push_back(joint);
+    }
+  }
+  for (int joint = 0; state.joint_size() == 0 && joint < model.njnt; ++joint) made.joints.push_back(joint);
+  if (made.joints.empty()) return Wrong("constraint_state.joint", "the model has no joint");
+  for (const int joint : made.joints) {
+    made.kinds.push_back(KindOf(model, joint));
+    const int count = made.kinds.back() == Kind::FREE ? 6 : made.kinds.back() == Kind::BALL ? 3 : 1;
+    for (int i = 0; i < count; ++i) made.dofs.push_back(model.jnt_dofadr[joint] + i);
+  }
+  return made;
+}
+
+std::vector<std::string> StateJoints::PositionNames(const mjModel& model) const {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < joints.size(); ++i) {
+    const std::string name = PlainName(model, mjOBJ_JOINT, joints[i]);
+    if (kinds[i] == Kind::FREE) {
+      AddNames(name, {".x", ".y", ".z", ".qw", ".qx", ".qy", ".qz"}, &names);
+    } else if (kinds[i] == Kind::BALL) {
+      AddNames(name, {".w", ".x", ".y", ".z"}, &names);
+    } else {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+std::vector<std::string> StateJoints::VelocityNames(const mjModel& model) const {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < joints.size(); ++i) {
+    const std::string name = PlainName(model, mjOBJ_JOINT, joints[i]) + "_velocity";
+    if (kinds[i] == Kind::FREE) {
+      AddNames(name, {".x", ".y", ".z", ".wx", ".wy", ".wz"}, &names);
+    } else if (kinds[i] == Kind::BALL) {
+      AddNames(name, {".x", ".y", ".z"}, &names);
+    } else {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+MujocoModel WithoutConstraints(const mjModel& model) {
+  mjModel* const copy = mj_copyModel(nullptr, &model);
+  copy->opt.disableflags |= mjDSBL_CONSTRAINT | mjDSBL_CONTACT;
+  std::fill_n(copy->actuator_ctrllimited, copy->nu, 0);
+  std::fill_n(copy->actuator_forcelimited, copy->nu, 0);
+  return MujocoModel(copy, [](const mjModel* m) { mj_deleteModel(const_cast<mjModel*>(m)); });
+}
+
+absl::StatusOr<Terms> Terms::Make(MujocoModel unconstrained, const StateJoints& joints, const Actuation& actuation,
+                                  const v1::ConstraintState& state) {
+  ASSIGN_OR_RETURN(MujocoData own, MakeMujocoData(*unconstrained));
+  return Terms(std::move(unconstrained), std::move(own), joints, actuation, state);
+}
+
+Terms::Terms(MujocoModel unconstrained, MujocoData own, const StateJoints& joints, const Actuation& actuation,
+             const v1::ConstraintState& state)
+    : unconstrained_(std::move(unconstrained)),
+      own_(std::move(own)),
+      joints_(joints),
+      channels_(actuation.channels()),
+      positions_only_(actuation.mode() == Actuation::Mode::kVelocity),
+      passive_(state.passive_forces()),
+      gain_(state.actuator_gain()),
+      force_((1 + channels_.size()) * unconstrained_->nv),
+      acceleration_(force_.size()) {}
+
+void Terms::WriteState(const mjModel& model, const mjData& data, double* out) const {
+  for (size_t i = 0; i < joints_.joints.size(); ++i) {
+    const mjtNum* position = data.qpos + model.jnt_qposadr[joints_.joints[i]];
+    const Kind::Kind kind = joints_.kinds[i];
+    if (kind == Kind::WRAPPED) {
+      *out++ = std::atan2(std::sin(*position), std::cos(*position));
+    } else {
+      out = std::copy_n(position, kind == Kind::FREE ? 7 : kind == Kind::BALL ? 4 : 1, out);
+    }
+  }
+  if (positions_only_) return;
+  for (const int dof : joints_.dofs) *out++ = data.qvel[dof];
+}
+
+bool Terms::Write(const mjModel& model, mjData* data, bool fresh, double* out) {
+  if (fresh) return RunMujoco(*data, [&] { Solve(data, out); });
+  mju_copy(own_->qpos, data->qpos, model.nq);
+  mju_copy(own_->qvel, data->qvel, model.nv);
+  mju_copy(own_->act, data->act, model.na);
+  mju_copy(own_->mocap_pos, data->mocap_pos, 3 * model.nmocap);
+  mju_copy(own_->mocap_quat, data->mocap_quat, 4 * model.nmocap);
+  const bool computed = RunMujoco(*own_, [&] {
+    mj_fwdPosition(unconstrained_.get(), own_.get());
+    mj_fwdVelocity(unconstrained_.get(), own_.get());
+    Solve(own_.get(), out);
+  });
+  if (!computed) GuardMujoco([&] { mj_resetData(unconstrained_.get(), own_.get()); }).IgnoreError();
+  return computed;
+}
+
+void Terms::Solve(mjData* data, double* out) {
+  const mjModel& model = *unconstrained_;
+  const int nv = model.nv, n = static_cast<int>(channels_.size());
+  const auto forces = [&] { mj_fwdActuation(&model, data); };
+  for (const Actuation::Channel& channel : channels_) data->ctrl[channel.actuator] = channel.centre;
+  forces();
+  double* const base = force_.data();
+  mju_copy(base, data->qfrc_actuator, nv);
+  for (int i = 0; i < n; ++i) {
+    const Actuation::Channel& channel = channels_[i];
+    data->ctrl[channel.actuator] = channel.centre + channel.half;
+    forces();
+    mju_sub(base + (1 + i) * nv, data->qfrc_actuator, base, nv);
+    data->ctrl[channel.actuator] = channel.centre;
+  }
+  mju_subFrom(base, data->qfrc_bias, nv);
+  if (passive_) mju_addTo(base, data->qfrc_passive, nv);
+  mj_solveM(&model, data, acceleration_.data(), force_.data(), 1 + n);
+  for (const int dof : joints_.dofs) *out++ = acceleration_[dof];
+  for (const int dof : joints_.dofs) {
+    for (int i = 0; i < n; ++i) *out++ = gain_ * acceleration_[(1 + i) * nv + dof];
+  }
+}
+
+}  // namespace datacom::text

@@ -1,0 +1,68 @@
+// The terms of the control-affine model of a text task, from MuJoCo: q_dot = f + G u (proto ConstraintState).
+//
+// With the mass matrix M, the bias c (Coriolis, centrifugal, gravity), the passive forces p and the actuators' forces
+// tau(u), which are affine in u, MuJoCo's unconstrained motion is M a = p - c + tau(u). f holds a at u = 0, and G its
+// derivatives by u. Contacts, joint limits, equality constraints, friction loss and the limits of forces and controls
+// are no part of the model. It is nominal: randomised physics do not reach it.
+//
+// Not thread-safe: owns its mjData. Write neither blocks nor allocates.
+#ifndef DATACOM_COMMON_TASKS_TEXT_MUJOCO_TERMS_H_
+#define DATACOM_COMMON_TASKS_TEXT_MUJOCO_TERMS_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/tasks/mujoco.h"
+#include "common/tasks/text/mujoco_actuation.h"
+#include "common/tasks/text/row_model.h"
+#include "datacom/v1/task.pb.h"
+
+namespace datacom::text {
+
+// The joints of q, in the order of the file.
+struct StateJoints {
+  // INVALID_ARGUMENT "constraint_state.joint[i]: why".
+  static absl::StatusOr<StateJoints> Make(const mjModel& model, const v1::ConstraintState& state);
+  std::vector<std::string> PositionNames(const mjModel& model) const;
+  std::vector<std::string> VelocityNames(const mjModel& model) const;
+
+  std::vector<int> joints;
+  std::vector<v1::ConstraintJoint::Kind> kinds;
+  std::vector<int> dofs;  // in the order of q's velocities
+};
+
+// The model without constraints, contacts and limits of actuators: the one that f and G describe.
+MujocoModel WithoutConstraints(const mjModel& model);
+
+class Terms {
+ public:
+  static absl::StatusOr<Terms> Make(MujocoModel unconstrained, const StateJoints& joints, const Actuation& actuation,
+                                    const v1::ConstraintState& state);
+
+  // Writes q to `out`, [layout.q].
+  void WriteState(const mjModel& model, const mjData& data, double* out) const;
+  // Of torque control: writes accelerations [velocities], then their derivatives [velocities, action] row-major.
+  // `fresh`: `data` belongs to the nominal physics and its mass matrix and bias match the state; its controls and
+  // actuator forces are overwritten. Otherwise the terms are computed from a copy of the state. False when MuJoCo
+  // fails.
+  bool Write(const mjModel& model, mjData* data, bool fresh, double* out);
+
+ private:
+  Terms(MujocoModel unconstrained, MujocoData own, const StateJoints& joints, const Actuation& actuation,
+        const v1::ConstraintState& state);
+  void Solve(mjData* data, double* out);
+
+  MujocoModel unconstrained_;
+  MujocoData own_;
+  StateJoints joints_;
+  std::vector<Actuation::Channel> channels_;
+  bool positions_only_ = false, passive_ = true;
+  double gain_ = 1;
+  std::vector<double> force_, acceleration_;  // [1 + action, nv]
+};
+
+}  // namespace datacom::text
+
+#endif  // DATACOM_COMMON_TASKS_TEXT_MUJOCO_TERMS_H_

@@ -1,0 +1,175 @@
+#include "common/tasks/text/row_model.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status.h"
+#include "common/tasks/options.h"
+
+namespace datacom::text {
+namespace {
+
+using Kind = v1::ConstraintJoint;
+
+// Derivative of a quaternion whose body turns with the angular velocity w, given in the body's frame: q (0, w) / 2.
+void QuaternionRate(const double* q, const double* w, double* rate) {
+  rate[0] = -0.5 * (q[1] * w[0] + q[2] * w[1] + q[3] * w[2]);
+  rate[1] = 0.5 * (q[0] * w[0] + q[2] * w[2] - q[3] * w[1]);
+  rate[2] = 0.5 * (q[0] * w[1] + q[3] * w[0] - q[1] * w[2]);
+  rate[3] = 0.5 * (q[0] * w[2] + q[1] * w[1] - q[2] * w[0]);
+}
+
+absl::StatusOr<int> FindState(const v1::ResolvedTask& resolved, const std::string& field, const v1::SliceAxis& axis) {
+  const auto& names = resolved.state();
+  const auto found = std::find(names.begin(), names.end(), axis.of());
+  if (found == names.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, ".of: \"", axis.of(),
+                     "\" is no number of the constraint state; there are: ", absl::StrJoin(names, ", ")));
+  }
+  if (!(axis.low() < axis.high())) {
+    return absl::InvalidArgumentError(absl::StrCat(field, ".high: ", axis.high(), " is not above low, ", axis.low()));
+  }
+  return static_cast<int>(found - names.begin());
+}
+
+absl::StatusOr<ObservationSlice> MakeSlice(const std::string& field, const v1::Slice& slice, const v1::TextTask& task,
+                                           const RowLayout& layout) {
+  ASSIGN_OR_RETURN(const int x, FindState(task.resolved(), field + ".x", slice.x()));
+  ASSIGN_OR_RETURN(const int y, FindState(task.resolved(), field + ".y", slice.y()));
+  ObservationSlice made;
+  made.name = slice.name();
+  made.title = slice.has_title() ? slice.title() : "the rest as at the start";
+  made.x_label = slice.x().has_label() ? slice.x().label() : slice.x().of();
+  made.y_label = slice.y().has_label() ? slice.y().label() : slice.y().of();
+  made.x_low = slice.x().low(), made.x_high = slice.x().high();
+  made.y_low = slice.y().low(), made.y_high = slice.y().high();
+  const std::vector<double> start(task.resolved().start_state().begin(), task.resolved().start_state().end());
+  // q and x alone: that is all that the learned constraint reads. The rest of the observation is 0.
+  made.at = [layout, start, x, y](double at_x, double at_y, double* observation) {
+    std::fill_n(observation, layout.size, 0.0);
+    std::copy(start.begin(), start.end(), observation + layout.q_at);
+    observation[layout.q_at + x] = at_x;
+    observation[layout.q_at + y] = at_y;
+    return true;
+  };
+  return made;
+}
+
+}  // namespace
+
+RowLayout RowLayout::Of(const v1::TextTask& task) {
+  const v1::ResolvedTask& resolved = task.resolved();
+  RowLayout layout;
+  const std::string& mode = task.definition().control().mode();
+  layout.mode = mode == "velocity" ? Mode::kVelocity : mode == "acceleration" ? Mode::kAcceleration : Mode::kTorque;
+  for (const v1::ConstraintJoint& joint : resolved.joint()) {
+    layout.joints.push_back(joint.kind());
+    layout.positions += joint.kind() == Kind::FREE ? 7 : joint.kind() == Kind::BALL ? 4 : 1;
+    layout.velocities += joint.kind() == Kind::FREE ? 6 : joint.kind() == Kind::BALL ? 3 : 1;
+  }
+  layout.action = resolved.action_size();
+  layout.q = layout.positions + (layout.mode == Mode::kVelocity ? 0 : layout.velocities);
+  layout.x = static_cast<int>(resolved.uncontrolled());
+  layout.costs = task.definition().cost_size() > 1 ? task.definition().cost_size() : 0;
+  layout.policy = resolved.observation_size();
+  layout.q_at = layout.policy;
+  layout.x_at = layout.q_at + layout.q;
+  layout.x_dot_at = layout.x_at + layout.x;
+  layout.drift_at = layout.x_dot_at + layout.x;
+  const bool torque = layout.mode == Mode::kTorque;
+  layout.gain_at = layout.drift_at + (torque ? layout.velocities : 0);
+  layout.costs_at = layout.gain_at + (torque ? layout.velocities * layout.action : 0);
+  layout.size = layout.costs_at + layout.costs;
+  return layout;
+}
+
+RowDynamics::RowDynamics(const v1::TextTask& task) : layout_(RowLayout::Of(task)) {
+  for (const v1::DirectDrive& drive : task.resolved().drive()) {
+    drives_.push_back({static_cast<int>(drive.dof()), drive.drift(), drive.gain()});
+  }
+}
+
+void RowDynamics::Evaluate(const double* obs, const ControlAffineOut& out) const {
+  if (out.q != nullptr) std::copy_n(obs + layout_.q_at, layout_.q, out.q);
+  if (out.x != nullptr) std::copy_n(obs + layout_.x_at, layout_.x, out.x);
+  if (out.x_dot != nullptr) std::copy_n(obs + layout_.x_dot_at, layout_.x, out.x_dot);
+  if (out.f != nullptr) Drift(obs, out.f);
+  if (out.G != nullptr) Gain(obs, out.G);
+}
+
+void RowDynamics::Drift(const double* obs, double* f) const {
+  std::fill_n(f, layout_.q, 0.0);
+  if (layout_.mode == RowLayout::Mode::kVelocity) {
+    for (const Drive& drive : drives_) f[drive.dof] = drive.drift;
+    return;
+  }
+  const double* position = obs + layout_.q_at;
+  const double* velocity = position + layout_.positions;
+  double* rate = f;
+  for (const Kind::Kind joint : layout_.joints) {
+    if (joint == Kind::FREE) {
+      std::copy_n(velocity, 3, rate);
+      position += 3, velocity += 3, rate += 3;
+    }
+    if (joint == Kind::FREE || joint == Kind::BALL) {
+      QuaternionRate(position, velocity, rate);
+      position += 4, velocity += 3, rate += 4;
+    } else {
+      *rate = *velocity;
+      ++position, ++velocity, ++rate;
+    }
+  }
+  if (layout_.mode == RowLayout::Mode::kTorque) {
+    std::copy_n(obs + layout_.drift_at, layout_.velocities, f + layout_.positions);
+  }
+  for (const Drive& drive : drives_) f[layout_.positions + drive.dof] = drive.drift;
+}
+
+void RowDynamics::Gain(const double* obs, double* G) const {
+  const int n = layout_.action;
+  std::fill_n(G, layout_.q * n, 0.0);
+  const int first = layout_.mode == RowLayout::Mode::kVelocity ? 0 : layout_.positions;
+  if (layout_.mode == RowLayout::Mode::kTorque) {
+    std::copy_n(obs + layout_.gain_at, layout_.velocities * n, G + first * n);
+  }
+  for (size_t i = 0; i < drives_.size(); ++i) G[(first + drives_[i].dof) * n + static_cast<int>(i)] = drives_[i].gain;
+}
+
+absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
+  const v1::TextTask& task = options.text();
+  const v1::TaskDefinition& definition = task.definition();
+  if (!task.has_resolved()) {
+    return absl::FailedPreconditionError(absl::StrCat("task ", definition.name(), ": its model has not been compiled"));
+  }
+  RETURN_IF_ERROR(RejectOtherOptions(definition.name(), options, {"text"}));
+  const RowLayout layout = RowLayout::Of(task);
+  TaskModel model;
+  TaskSpec& spec = model.spec;
+  spec.name = definition.name();
+  spec.summary = definition.has_summary() ? definition.summary() : absl::StrCat("A task of ", definition.model(), ".");
+  spec.obs_dim = layout.size;
+  spec.model_dim = layout.size - layout.policy;
+  spec.action_dim = layout.action;
+  spec.action_low.assign(layout.action, -1.0);
+  spec.action_high.assign(layout.action, 1.0);
+  spec.horizon = static_cast<int>(options.has_horizon() ? options.horizon() : definition.horizon());
+  spec.control_dt = task.resolved().control_dt();
+  spec.init_keys.assign(task.resolved().start_key().begin(), task.resolved().start_key().end());
+  if (definition.has_absorbing()) {
+    spec.absorbing = definition.has_absorbing_noun() ? definition.absorbing_noun() : "the task's condition";
+  }
+  model.dynamics = std::make_shared<RowDynamics>(task);
+  for (int i = 0; i < definition.slice_size(); ++i) {
+    ASSIGN_OR_RETURN(ObservationSlice slice,
+                     MakeSlice(absl::StrCat("slice[", i, "]"), definition.slice(i), task, layout));
+    model.slices.push_back(std::move(slice));
+  }
+  return model;
+}
+
+}  // namespace datacom::text

@@ -1,0 +1,65 @@
+// The static side of a task that is a text file: specification, slices, and a control-affine model that reads its terms
+// from the row. Needs no MuJoCo.
+//
+// An observation of such a task is [policy's observation | model columns]. The simulated side evaluates the model
+// columns in float64; rows hold them as float32:
+//   torque control                   q, x, x_dot, accelerations of q's velocities (without action), and their
+//                                    derivatives by the actions, [velocities, action] row-major
+//   velocity, acceleration control   q, x, x_dot; f and G have closed forms
+//   then, if the task has several costs, the cost of each
+// Pure functions; the model is immutable and thread-safe.
+#ifndef DATACOM_COMMON_TASKS_TEXT_ROW_MODEL_H_
+#define DATACOM_COMMON_TASKS_TEXT_ROW_MODEL_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/safety/control_affine.h"
+#include "common/tasks/task.h"
+#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task.pb.h"
+
+namespace datacom::text {
+
+// Where the parts of an observation begin.
+struct RowLayout {
+  enum class Mode { kTorque, kVelocity, kAcceleration };
+  static RowLayout Of(const v1::TextTask& task);
+
+  Mode mode = Mode::kTorque;
+  std::vector<v1::ConstraintJoint::Kind> joints;
+  int action = 0;
+  int positions = 0;   // numbers of q that are positions (a quaternion counts four)
+  int velocities = 0;  // degrees of freedom of q
+  int q = 0;           // positions, and velocities unless they are commanded
+  int x = 0;
+  int costs = 0;  // 0 unless there are several
+  int policy = 0;
+  int q_at = 0, x_at = 0, x_dot_at = 0, drift_at = 0, gain_at = 0, costs_at = 0;
+  int size = 0;  // of the whole observation
+};
+
+class RowDynamics : public ControlAffine {
+ public:
+  explicit RowDynamics(const v1::TextTask& task);
+  ControlAffineDims dims() const override { return {layout_.size, layout_.action, layout_.q, layout_.x}; }
+  void Evaluate(const double* obs, const ControlAffineOut& out) const override;
+
+ private:
+  void Drift(const double* obs, double* f) const;
+  void Gain(const double* obs, double* G) const;
+
+  struct Drive {
+    int dof = 0;
+    double drift = 0, gain = 0;
+  };
+  const RowLayout layout_;
+  std::vector<Drive> drives_;
+};
+
+// FAILED_PRECONDITION if `resolved` is missing; INVALID_ARGUMENT for options that no text task has.
+absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options);
+
+}  // namespace datacom::text
+
+#endif  // DATACOM_COMMON_TASKS_TEXT_ROW_MODEL_H_

@@ -1,0 +1,230 @@
+#include "common/tasks/text/task_file.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
+#include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/text_format.h"
+
+namespace datacom::text {
+namespace {
+
+namespace fs = std::filesystem;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::TextFormat;
+
+class FirstError : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, int column, const std::string& message) override {
+    if (message_.empty()) message_ = absl::StrCat(line + 1, ":", column + 1, ": ", message);
+  }
+  void AddWarning(int, int, const std::string&) override {}
+  const std::string& message() const { return message_; }
+
+ private:
+  std::string message_;
+};
+
+// An attribute of an XML element: where its value lies in the text, and where the whole attribute begins.
+struct Attribute {
+  absl::string_view name;
+  size_t start = 0, value = 0, end = 0;
+};
+
+// Calls `visit` for every attribute outside comments.
+template <typename Visit>
+absl::Status ForEachAttribute(absl::string_view xml, Visit&& visit) {
+  constexpr absl::string_view kSpace = " \t\r\n";
+  size_t at = 0;
+  while ((at = xml.find('<', at)) != absl::string_view::npos) {
+    if (absl::StartsWith(xml.substr(at), "<!--")) {
+      at = std::min(xml.find("-->", at), xml.size());
+      continue;
+    }
+    for (size_t equals; (equals = xml.find_first_of("=>", at)) != absl::string_view::npos && xml[equals] == '=';) {
+      const size_t name_end = xml.find_last_not_of(kSpace, equals - 1) + 1;
+      const size_t start = xml.find_last_of(kSpace, name_end - 1) + 1;
+      const size_t quote = xml.find_first_not_of(kSpace, equals + 1);
+      if (quote == absl::string_view::npos) return absl::OkStatus();  // MuJoCo will say what is wrong
+      const size_t end = xml.find(xml[quote], quote + 1);
+      if (end == absl::string_view::npos) return absl::OkStatus();
+      RETURN_IF_ERROR(visit(Attribute{xml.substr(start, name_end - start), start, quote + 1, end}));
+      at = end + 1;
+    }
+    ++at;
+  }
+  return absl::OkStatus();
+}
+
+bool NamesFolder(absl::string_view attribute) {
+  return attribute == "meshdir" || attribute == "texturedir" || attribute == "assetdir";
+}
+
+// "file", and of textures "fileright" and so on; URDF has "filename".
+bool NamesFile(absl::string_view attribute) { return absl::StartsWith(attribute, "file"); }
+
+// Collects the files of a model, whose folder is `folder`.
+class ModelFiles {
+ public:
+  explicit ModelFiles(fs::path folder) : folder_(std::move(folder)) {}
+
+  // The XML with new names of files; adds these files.
+  absl::StatusOr<std::string> Rewrite(const std::string& xml) {
+    RETURN_IF_ERROR(ForEachAttribute(xml, [&](const Attribute& attribute) {
+      if (NamesFolder(attribute.name)) folders_.push_back(xml.substr(attribute.value, attribute.end - attribute.value));
+      return absl::OkStatus();
+    }));
+    std::string out;
+    size_t copied = 0;
+    RETURN_IF_ERROR(ForEachAttribute(xml, [&](const Attribute& attribute) -> absl::Status {
+      if (NamesFolder(attribute.name)) {
+        out.append(xml, copied, attribute.start - copied);
+        copied = attribute.end + 1;
+      } else if (NamesFile(attribute.name)) {
+        ASSIGN_OR_RETURN(const std::string name, Add(xml.substr(attribute.value, attribute.end - attribute.value)));
+        out.append(xml, copied, attribute.value - copied).append(name);
+        copied = attribute.end;
+      }
+      return absl::OkStatus();
+    }));
+    return out.append(xml, copied, std::string::npos);
+  }
+
+  std::map<std::string, std::string>& files() { return files_; }  // content by name
+
+ private:
+  // Reads the file that a model refers to and returns its new name.
+  absl::StatusOr<std::string> Add(const std::string& reference) {
+    absl::string_view plain = reference;
+    absl::ConsumePrefix(&plain, "package://");
+    absl::ConsumePrefix(&plain, "file://");
+    const fs::path given{std::string(plain)};
+    std::vector<fs::path> candidates;
+    for (const std::string& folder : folders_) candidates.push_back(folder_ / folder / given);
+    candidates.push_back(folder_ / given);
+    for (const std::string& folder : folders_) candidates.push_back(folder_ / folder / given.filename());
+    candidates.push_back(folder_ / given.filename());
+    for (const fs::path& candidate : candidates) {
+      std::error_code error;
+      if (fs::is_regular_file(candidate, error)) return AddFile(candidate);
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model: it needs the file ", reference, ", which is neither ",
+        absl::StrJoin(candidates, " nor ",
+                      [](std::string* out, const fs::path& path) { out->append(path.lexically_normal().string()); })));
+  }
+
+  absl::StatusOr<std::string> AddFile(const fs::path& path) {
+    const std::string key = fs::weakly_canonical(path).string();
+    if (const auto known = names_.find(key); known != names_.end()) return known->second;
+    std::string name = path.filename().string();
+    for (int i = 2; files_.count(name) != 0; ++i) name = absl::StrCat(i, "_", path.filename().string());
+    names_[key] = name;
+    files_[name] = "";  // an include of itself ends here
+    ASSIGN_OR_RETURN(std::string content, ReadFile(path.string()));
+    if (path.extension() == ".xml" || path.extension() == ".urdf") {
+      ASSIGN_OR_RETURN(content, Rewrite(content));
+    }
+    files_[name] = std::move(content);
+    return name;
+  }
+
+  const fs::path folder_;
+  std::vector<std::string> folders_;
+  std::map<std::string, std::string> names_, files_;
+};
+
+absl::Status ReadModel(const std::string& path, v1::TextTask* task) {
+  const fs::path model = fs::path(path).parent_path() / task->definition().model();
+  std::error_code error;
+  if (!fs::is_regular_file(model, error)) {
+    return absl::InvalidArgumentError(absl::StrCat("model: there is no file ", model.lexically_normal().string()));
+  }
+  ASSIGN_OR_RETURN(const std::string xml, ReadFile(model.string()));
+  ModelFiles files(model.parent_path());
+  ASSIGN_OR_RETURN(std::string rewritten, files.Rewrite(xml));
+  v1::TaskFile* main = task->add_file();
+  main->set_name(model.filename().string());
+  main->set_content(std::move(rewritten));
+  for (auto& [name, content] : files.files()) {
+    v1::TaskFile* file = task->add_file();
+    file->set_name(name);
+    file->set_content(std::move(content));
+  }
+  size_t bytes = 0;
+  for (const v1::TaskFile& file : task->file()) bytes += file.content().size();
+  if (bytes <= kMaxTaskBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("model: its files have ", bytes, " bytes together; at most ", kMaxTaskBytes, " travel with a run"));
+}
+
+// Position of the field that `path` ("cost[1].value") names; false if the file does not set it.
+bool Locate(const std::string& path, const google::protobuf::Descriptor* type, TextFormat::ParseInfoTree* tree,
+            TextFormat::ParseLocation* location) {
+  bool found = false;
+  for (const absl::string_view part : absl::StrSplit(path, '.')) {
+    const size_t bracket = part.find('[');
+    const FieldDescriptor* field = type->FindFieldByName(std::string(part.substr(0, bracket)));
+    if (field == nullptr) return found;
+    int index = field->is_repeated() ? 0 : -1;
+    if (bracket != absl::string_view::npos &&
+        !absl::SimpleAtoi(part.substr(bracket + 1, part.size() - bracket - 2), &index))
+      return found;
+    const TextFormat::ParseLocation here = tree->GetLocation(field, index);
+    if (here.line < 0) return found;
+    *location = here;
+    found = true;
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) return true;
+    type = field->message_type();
+    tree = tree->GetTreeForNested(field, index);
+    if (tree == nullptr) return true;
+  }
+  return found;
+}
+
+}  // namespace
+
+bool IsTaskFile(absl::string_view task) { return absl::EndsWith(task, ".textproto"); }
+
+absl::StatusOr<v1::TextTask> ReadTaskFile(const std::string& path) {
+  const absl::StatusOr<std::string> content = ReadFile(path);
+  if (!content.ok()) return absl::InvalidArgumentError(content.status().message());
+  v1::TextTask task;
+  TextFormat::Parser parser;
+  FirstError error;
+  parser.RecordErrorsTo(&error);
+  if (!parser.ParseFromString(*content, task.mutable_definition())) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ":", error.message()));
+  }
+  if (task.definition().model().empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": model: must be set"));
+  if (const absl::Status status = ReadModel(path, &task); !status.ok()) return AtLine(path, status);
+  return task;
+}
+
+absl::Status AtLine(const std::string& path, const absl::Status& status) {
+  const absl::StatusOr<std::string> content = ReadFile(path);
+  const std::string message(status.message());
+  TextFormat::Parser parser;
+  TextFormat::ParseInfoTree tree;
+  TextFormat::ParseLocation location;
+  v1::TaskDefinition definition;
+  parser.WriteLocationsTo(&tree);
+  if (!content.ok() || !parser.ParseFromString(*content, &definition) ||
+      !Locate(message.substr(0, message.find(':')), definition.GetDescriptor(), &tree, &location)) {
+    return Annotate(status, path);
+  }
+  return Annotate(status, absl::StrCat(path, ":", location.line + 1, ":", location.column + 1));
+}
+
+}  // namespace datacom::text

@@ -1,0 +1,33 @@
+// Reads a task.textproto and the files that its model needs into a TextTask, which holds everything: no file outside it
+// is needed afterwards. Does not use MuJoCo. Pure but for reading files; thread-safe; blocks on the disk.
+//
+// References to files inside the model (includes, meshes, textures, height fields) are rewritten to names without
+// folders, and the model's folder settings (meshdir, texturedir, assetdir) are removed.
+#ifndef DATACOM_COMMON_TASKS_TEXT_TASK_FILE_H_
+#define DATACOM_COMMON_TASKS_TEXT_TASK_FILE_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "datacom/v1/task.pb.h"
+
+namespace datacom::text {
+
+// All files of a task together; they travel inside of messages.
+inline constexpr size_t kMaxTaskBytes = 4 << 20;
+
+// Whether `task` is the path of a task file, not the name of a task: it ends in ".textproto".
+bool IsTaskFile(absl::string_view task);
+
+// Without `resolved`. INVALID_ARGUMENT naming the file, with line and column, or a file that the model needs and that
+// does not exist.
+absl::StatusOr<v1::TextTask> ReadTaskFile(const std::string& path);
+
+// The status, with "PATH:LINE:COLUMN: " before a message that begins with a field of the definition ("cost[1].value:
+// ").
+absl::Status AtLine(const std::string& path, const absl::Status& status);
+
+}  // namespace datacom::text
+
+#endif  // DATACOM_COMMON_TASKS_TEXT_TASK_FILE_H_

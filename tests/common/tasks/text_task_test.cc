@@ -1,0 +1,381 @@
+// Tests tasks that are text files: equality with a built-in task, f and G against MuJoCo's forward dynamics, the stored
+// form, and messages.
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/tasks/mujoco.h"
+#include "common/tasks/task.h"
+#include "common/tasks/text/mujoco_compiled.h"
+#include "common/tasks/text/row_model.h"
+#include "common/tasks/text/task_file.h"
+#include "datacom/v1/experiment.pb.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+#include "tests/testing/counting_allocator.h"
+#include "tests/testing/golden.h"
+
+namespace datacom {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr char kCartPole[] = "deploy/examples/cartpole/task.textproto";
+
+// A folder with a model and a task file, removed at the end.
+class TaskFolder {
+ public:
+  TaskFolder(const std::string& model, const std::string& task) {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = std::filesystem::temp_directory_path() /
+              (std::string("datacom_text_task_") + test->name() + "_" + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder_);
+    Write("model.xml", model);
+    Write("task.textproto", task);
+  }
+  ~TaskFolder() { std::filesystem::remove_all(folder_); }
+  void Write(const std::string& name, const std::string& content) const {
+    std::filesystem::create_directories((folder_ / name).parent_path());
+    std::ofstream(folder_ / name, std::ios::binary) << content;
+  }
+  std::string task() const { return (folder_ / "task.textproto").string(); }
+  std::string Error() const { return std::string(text::LoadTask(task()).status().message()); }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+// The task of a file, with everything that a role has of it.
+struct Loaded {
+  explicit Loaded(const std::string& path, const std::string& options_text = "") {
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(options_text, &options));
+    auto loaded = text::LoadTask(path);
+    if (!loaded.ok()) throw std::runtime_error(std::string(loaded.status().message()));
+    *options.mutable_text() = *std::move(loaded);
+    layout = text::RowLayout::Of(options.text());
+    auto made = MakeTask(name(), options);
+    auto facts = MakeTaskModel(name(), options);
+    if (!made.ok() || !facts.ok()) throw std::runtime_error(made.status().ToString() + facts.status().ToString());
+    task = *std::move(made);
+    model = *std::move(facts);
+    observation.resize(model.spec.obs_dim);
+    q.resize(layout.q), x.resize(layout.x), x_dot.resize(layout.x), f.resize(layout.q);
+    G.resize(layout.q * layout.action);
+  }
+  const std::string& name() const { return options.text().definition().name(); }
+  void Evaluate() {
+    model.dynamics->Evaluate(observation.data(), {q.data(), x.data(), x_dot.data(), f.data(), G.data()});
+  }
+
+  v1::TaskOptions options;
+  text::RowLayout layout;
+  std::unique_ptr<Task> task;
+  TaskModel model;
+  std::vector<double> observation, q, x, x_dot, f, G;
+};
+
+TEST(Golden, TheTextCartPoleEqualsTheBuiltInOneOverAllRecordings) {
+  DATACOM_GOLDEN_FILES(files, "cartpole_");
+  const auto built_in = MakeTask("cartpole", {});
+  const auto model = MakeTaskModel("cartpole", {});
+  ASSERT_TRUE(built_in.ok() && model.ok());
+  Loaded text(kCartPole);
+  for (const std::string& file : files) {
+    const testing::GoldenTable table = testing::ReadGoldenCsv(file);
+    const double x = table.value(0, "qpos_x"), theta = table.value(0, "qpos_theta");
+    double obs[5], q[4], f[4], G[4];
+    ASSERT_TRUE((*built_in)->ResetTo({{"x", x}, {"theta", theta}}, nullptr, obs).ok());
+    ASSERT_TRUE(text.task->ResetTo({{"slider", x}, {"hinge_1", theta}}, nullptr, text.observation.data()).ok());
+    for (size_t i = 0; i < table.rows.size(); ++i) {
+      if (i > 0) {
+        const double action = table.value(i, "action");
+        const StepResult expected = (*built_in)->Step(&action, obs);
+        const StepResult result = text.task->Step(&action, text.observation.data());
+        ASSERT_TRUE(result.valid) << file << " step " << i;
+        ASSERT_EQ(result.absorbing, expected.absorbing);
+        ASSERT_NEAR(result.reward, expected.reward, 1e-12) << file << " step " << i;
+        ASSERT_NEAR(result.cost, expected.cost, 1e-12) << file << " step " << i;
+        ASSERT_EQ(text.task->Success(), (*built_in)->Success()) << file << " step " << i;
+      }
+      ASSERT_NEAR(text.task->Cost(), (*built_in)->Cost(), 1e-12);
+      for (int j = 0; j < 5; ++j) ASSERT_NEAR(text.observation[j], obs[j], 1e-12) << file << " step " << i;
+      model->dynamics->Evaluate(obs, {q, nullptr, nullptr, f, G});
+      text.Evaluate();
+      for (int j = 0; j < 4; ++j) {
+        ASSERT_NEAR(text.q[j], q[j], 1e-12) << file << " step " << i;
+        ASSERT_NEAR(text.f[j], f[j], 1e-12 * std::max(1.0, std::abs(f[j]))) << file << " step " << i;
+        ASSERT_NEAR(text.G[j], G[j], 1e-12 * std::max(1.0, std::abs(G[j]))) << file << " step " << i;
+      }
+    }
+  }
+}
+
+constexpr char kArm[] = R"(<mujoco>
+  <option timestep="0.002"/>
+  <worldbody>
+    <body name="upper" pos="0 0 1">
+      <joint name="shoulder" axis="0 1 0" range="-150 150" limited="true" damping="0.3" armature="0.02"/>
+      <geom type="capsule" fromto="0 0 0 0.4 0 0" size="0.04"/>
+      <body name="lower" pos="0.4 0 0">
+        <joint name="elbow" axis="0 0.8 0.6" damping="0.1" stiffness="0.5"/>
+        <geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.03"/>
+        <site name="hand" pos="0.3 0 0"/>
+      </body>
+    </body>
+    <body name="target" mocap="true" pos="0.5 0 1"><site name="target"/></body>
+    <body name="ball" pos="2 0 1"><freejoint name="ball"/><geom name="ball" size="0.05" mass="0.2"/></body>
+  </worldbody>
+  <actuator>
+    <motor name="m-shoulder" joint="shoulder" gear="3" ctrllimited="true" ctrlrange="-2 4"/>
+    <position name="m-elbow" joint="elbow" kp="7" forcelimited="true" forcerange="-0.1 0.1"/>
+  </actuator>
+  <sensor><jointvel joint="elbow"/><framelinvel name="hand_speed" objtype="site" objname="hand"/></sensor>
+</mujoco>)";
+
+std::string ArmTask(const std::string& more) {
+  return R"~(name: "arm" model: "model.xml" horizon: 50
+    observation { joint: "shoulder" quantity: "sine_cosine" }
+    observation { joint: "*" quantity: "velocity" }
+    observation { site: "hand" name: "hand" }
+    observation { site: "hand" name: "near" relative_to: "target" axes: "xz" }
+    extra { sensor: "hand_speed" }
+    extra { site: "hand" name: "speed" quantity: "velocity" }
+    reward: "-hypot(near.x, near.z)"
+    cost { name: "speed" value: "hypot(speed.x, speed.z) - 1" }
+    cost { name: "height" value: "0.5 - hand.z" }
+    start {
+      joint { joint: "shoulder" position { low: -1 high: 1 } velocity { low: -2 high: 2 } }
+      joint { joint: "elbow" position { low: -3 high: 3 } velocity { low: -2 high: 2 } }
+      body { body: "target" x { low: -1 high: 1 } z { low: 0 high: 2 } keep { from: "ball" at_least: 1.5 } }
+    }
+    control { range { actuator: "m-elbow" low: -1 high: 2 } period: 0.01 )~" +
+         more;
+}
+
+// MuJoCo's own accelerations of an arm without contacts, limits and clamped forces, at the state of `simulation`.
+std::vector<double> ForwardDynamics(const Simulation& simulation, const std::vector<double>& control) {
+  mjModel* const model = mj_copyModel(nullptr, &simulation.model());
+  mjData* const data = mj_makeData(model);
+  model->opt.disableflags |= mjDSBL_CONTACT | mjDSBL_LIMIT;
+  for (int i = 0; i < model->nu; ++i) model->actuator_forcelimited[i] = 0;
+  mju_copy(data->qpos, simulation.data()->qpos, model->nq);
+  mju_copy(data->qvel, simulation.data()->qvel, model->nv);
+  mju_copy(data->ctrl, control.data(), model->nu);
+  mj_forward(model, data);
+  std::vector<double> acceleration(data->qacc, data->qacc + model->nv);
+  mj_deleteData(data);
+  mj_deleteModel(model);
+  return acceleration;
+}
+
+TEST(TextTask, TorqueControlHasTheFAndGOfMujocosForwardDynamics) {
+  TaskFolder folder(kArm, ArmTask("}"));
+  Loaded arm(folder.task());
+  ASSERT_EQ(arm.layout.q, 2 + 7 + 8);
+  RandomStream actions(5);
+  for (uint64_t episode = 0; episode < 20; ++episode) {
+    RandomStream stream(episode);
+    arm.task->Reset(&stream, arm.observation.data());
+    for (int step = 0; step < 5; ++step) {
+      arm.Evaluate();
+      const double u[2] = {actions.Uniform(-1, 1), actions.Uniform(-1, 1)};
+      const auto expected = ForwardDynamics(*arm.task->simulation(), {1 + 3 * u[0], 0.5 + 1.5 * u[1]});
+      for (int dof = 0; dof < 8; ++dof) {
+        const int row = 9 + dof;
+        const double found = arm.f[row] + arm.G[2 * row] * u[0] + arm.G[2 * row + 1] * u[1];
+        EXPECT_NEAR(found, expected[dof], 1e-9 * std::max(1.0, std::abs(expected[dof]))) << "dof " << dof;
+        for (int i = 0; i < 2; ++i) EXPECT_EQ(arm.G[2 * dof + i], 0) << "a force does not change positions at once";
+      }
+      ASSERT_TRUE(arm.task->Step(u, arm.observation.data()).valid);
+    }
+  }
+}
+
+TEST(TextTask, TheDriftOfPositionsIsTheDerivativeOfMujocosIntegration) {
+  TaskFolder folder(kArm, ArmTask("}"));
+  Loaded arm(folder.task());
+  RandomStream stream(3), spin(4);
+  arm.task->Reset(&stream, arm.observation.data());
+  const double still[2] = {0, 0};
+  arm.task->simulation()->data()->qvel[3] = 1.5;  // the ball moves and spins
+  for (int i = 5; i < 8; ++i) arm.task->simulation()->data()->qvel[i] = spin.Uniform(-4, 4);
+  ASSERT_TRUE(arm.task->Step(still, arm.observation.data()).valid);
+  arm.Evaluate();
+  const mjModel& model = arm.task->simulation()->model();
+  const mjData& data = *arm.task->simulation()->data();
+  constexpr double kStep = 1e-6;
+  std::vector<double> later(data.qpos, data.qpos + model.nq), before = later;
+  mj_integratePos(&model, later.data(), data.qvel, kStep);
+  mj_integratePos(&model, before.data(), data.qvel, -kStep);
+  for (int i = 0; i < model.nq; ++i) EXPECT_NEAR(arm.f[i], (later[i] - before[i]) / (2 * kStep), 1e-8) << "q " << i;
+}
+
+TEST(TextTask, VelocityAndAccelerationControlHaveClosedForms) {
+  const std::string state = "} constraint_state { joint: \"shoulder\" joint: \"elbow\" }";
+  TaskFolder velocity(kArm, ArmTask("mode: \"velocity\" " + state));
+  Loaded servo(velocity.task());
+  RandomStream stream(1);
+  servo.task->Reset(&stream, servo.observation.data());
+  servo.Evaluate();
+  EXPECT_EQ(servo.layout.q, 2);
+  EXPECT_THAT(servo.f, ::testing::ElementsAre(::testing::DoubleEq(1.0 / 3), 0.5));
+  EXPECT_THAT(servo.G, ::testing::ElementsAre(1, 0, 0, 1.5));
+}
+
+TEST(TextTask, AccelerationControlReachesTheCommandedAccelerations) {
+  const std::string state = "mode: \"acceleration\" } constraint_state { joint: \"shoulder\" joint: \"elbow\" }";
+  TaskFolder folder(kArm, ArmTask(state));
+  Loaded arm(folder.task());
+  ASSERT_TRUE(arm.task->ResetTo({{"shoulder", 0.3}, {"elbow", 0.2}}, nullptr, arm.observation.data()).ok());
+  arm.Evaluate();
+  EXPECT_THAT(arm.f, ::testing::ElementsAre(arm.q[2], arm.q[3], 1, 0.5));
+  EXPECT_THAT(arm.G, ::testing::ElementsAre(0, 0, 0, 0, 3, 0, 0, 1.5));
+  const double u[2] = {-0.5, 1};
+  const std::vector<double> before = arm.q;
+  ASSERT_TRUE(arm.task->Step(u, arm.observation.data()).valid);
+  arm.Evaluate();
+  // Euler's method treats the joints' damping implicitly, so the accelerations are reached to first order.
+  EXPECT_NEAR((arm.q[2] - before[2]) / 0.01, -0.5, 0.05);
+  EXPECT_NEAR((arm.q[3] - before[3]) / 0.01, 2, 0.2);
+}
+
+TEST(TextTask, SignalsAreThoseOfTheStateReachedAndAgreeWithSensors) {
+  TaskFolder folder(kArm, ArmTask("}"));
+  Loaded arm(folder.task());
+  EXPECT_THAT(
+      std::vector<std::string>(arm.options.text().resolved().observation().begin(),
+                               arm.options.text().resolved().observation().end()),
+      ::testing::ElementsAre("shoulder.sin", "shoulder.cos", "shoulder_velocity", "elbow_velocity", "ball_velocity.x",
+                             "ball_velocity.y", "ball_velocity.z", "ball_velocity.wx", "ball_velocity.wy",
+                             "ball_velocity.wz", "hand.x", "hand.y", "hand.z", "near.x", "near.z"));
+  RandomStream stream(1);
+  const double u[2] = {0.4, -0.2};
+  arm.task->Reset(&stream, arm.observation.data());
+  for (int i = 0; i < 5; ++i) {
+    const StepResult result = arm.task->Step(u, arm.observation.data());
+    const mjData& data = *arm.task->simulation()->data();
+    EXPECT_EQ(arm.observation[0], std::sin(data.qpos[0]));
+    const double near_x = arm.observation[10] - data.mocap_pos[0];
+    EXPECT_NEAR(arm.observation[13], near_x, 1e-15);
+    EXPECT_NEAR(result.reward, -std::hypot(near_x, arm.observation[12] - data.mocap_pos[2]), 1e-15);
+    const double speed = std::hypot(data.sensordata[1], data.sensordata[3]);
+    EXPECT_NEAR(result.cost, std::max(speed - 1, 0.5 - arm.observation[12]), 1e-12) << "the larger of two costs";
+    EXPECT_NEAR(arm.observation[arm.layout.costs_at], speed - 1, 1e-12) << "each cost is in the row";
+    EXPECT_EQ(arm.observation[arm.layout.costs_at + 1], 0.5 - arm.observation[12]);
+  }
+}
+
+TEST(TextTask, EachPartOfTheStartHasAStreamOfItsOwn) {
+  TaskFolder folder(kArm, ArmTask("}"));
+  TaskFolder fewer(kArm, R"(name: "arm" model: "model.xml" observation { joint: "elbow" } reward: "0"
+    cost { name: "c" value: "0" } start { joint { joint: "elbow" position { low: -3 high: 3 } } }
+    control { range { actuator: "m-elbow" low: -1 high: 2 } })");
+  Loaded arm(folder.task()), other(fewer.task());
+  double nearest = 10;
+  for (uint64_t episode = 0; episode < 50; ++episode) {
+    RandomStream one(episode), two(episode);
+    arm.task->Reset(&one, arm.observation.data());
+    other.task->Reset(&two, other.observation.data());
+    const mjData& data = *arm.task->simulation()->data();
+    EXPECT_EQ(data.qpos[1], other.task->simulation()->data()->qpos[1]);
+    const double ball[3] = {2, 0, 1};
+    nearest = std::min(nearest, mju_dist3(data.mocap_pos, ball));
+  }
+  EXPECT_GE(nearest, 1.5);
+}
+
+TEST(TextTask, StepsAndResetsAllocateNothing) {
+  if (!testing::kCountsAllocations) GTEST_SKIP() << "a sanitizer replaces the allocator";
+  TaskFolder folder(kArm, ArmTask("}"));
+  for (const std::string options : {"", "randomisation { mass { low: 0.8 high: 1.2 } }"}) {
+    Loaded arm(folder.task(), options);
+    const double u[2] = {0.4, -0.2};
+    const auto play = [&](uint64_t episode) {
+      RandomStream stream(episode);
+      arm.task->Reset(&stream, arm.observation.data());
+      for (int i = 0; i < 50; ++i) {
+        arm.task->Step(u, arm.observation.data());
+        arm.Evaluate();
+      }
+    };
+    play(1);
+    EXPECT_EQ(testing::CountAllocations([&] { play(2); }), 0u) << options;
+  }
+}
+
+TEST(TextTask, RandomisedMassesDoNotReachFAndG) {
+  TaskFolder folder(kArm, ArmTask("}"));
+  Loaded nominal(folder.task()), heavy(folder.task(), "randomisation { mass { low: 2 high: 2 } }");
+  RandomStream one(1), two(1);
+  nominal.task->Reset(&one, nominal.observation.data());
+  heavy.task->Reset(&two, heavy.observation.data());
+  nominal.Evaluate();
+  heavy.Evaluate();
+  for (size_t i = 0; i < nominal.f.size(); ++i) EXPECT_NEAR(nominal.f[i], heavy.f[i], 1e-9);
+  for (size_t i = 0; i < nominal.G.size(); ++i) EXPECT_NEAR(nominal.G[i], heavy.G[i], 1e-9);
+}
+
+TEST(TextTask, TheLoadedTaskNeedsNoFile) {
+  v1::TaskOptions options;
+  {
+    TaskFolder folder(R"(<mujoco><compiler meshdir="parts/meshes"/><include file="parts/body.xml"/></mujoco>)", R"(
+      name: "boxes" model: "model.xml" observation { joint: "*" } reward: "slide" cost { name: "c" value: "-1" })");
+    folder.Write("parts/body.xml", R"(<mujoco><!-- <mesh file="absent.stl"/> -->
+      <asset><mesh name="box" file="box.obj"/></asset>
+      <worldbody><body><joint name="slide" type="slide"/><geom type="mesh" mesh="box"/></body></worldbody>
+      <actuator><motor name="m" joint="slide" ctrllimited="true" ctrlrange="-1 1"/></actuator></mujoco>)");
+    folder.Write("parts/meshes/box.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n");
+    auto loaded = text::LoadTask(folder.task());
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    ASSERT_EQ(loaded->file_size(), 3);
+    *options.mutable_text() = *loaded;
+  }
+  v1::TaskOptions travelled;  // as in the experiment of a run
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(options, &text);
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &travelled));
+  const auto task = MakeTask("boxes", travelled);
+  ASSERT_TRUE(task.ok()) << task.status();
+  std::vector<double> observation((*task)->spec().obs_dim);
+  const double push = 1;
+  (*task)->Reset(nullptr, observation.data());
+  EXPECT_TRUE((*task)->Step(&push, observation.data()).valid);
+}
+
+TEST(TextTask, MessagesNameTheFileLineAndFieldAndListTheChoice) {
+  const auto error = [](const std::string& task) { return TaskFolder(kArm, task).Error(); };
+  const std::string rest = "\nreward: \"0\"\ncost { name: \"c\" value: \"0\" }\ncontrol { actuator: \"m-shoulder\" }";
+  const std::string start = "name: \"arm\"\nmodel: \"model.xml\"\n";
+  EXPECT_THAT(error(start + "observation { joint: \"wrist\" }" + rest),
+              AllOf(HasSubstr("task.textproto:3:15: observation[0].joint: no joint"), HasSubstr("shoulder, elbow")));
+  EXPECT_THAT(
+      error(start + "observation { joint: \"elbow\" }\nreward: \"elbw + 1\"\ncost { name: \"c\" value: \"0\" }\n"
+                    "control { actuator: \"m-shoulder\" }"),
+      AllOf(HasSubstr("task.textproto:4:1: reward: column 1: unknown name \"elbw\""), HasSubstr("elbow, action")));
+  EXPECT_THAT(
+      error(start + "observation { joint: \"elbow\" }\nreward: \"elbow = 1\"\ncost { name: \"c\" value: \"0\" }\n"
+                    "control { actuator: \"m-shoulder\" }"),
+      HasSubstr("column 7: \"=\" would assign"));
+  EXPECT_THAT(error(start + "observatoin { joint: \"elbow\" }" + rest), HasSubstr("task.textproto:3:1"));
+  EXPECT_THAT(error(start + "observation { joint: \"elbow\" }\nreward: \"0\"\ncost { name: \"c\" value: \"0\" }"),
+              HasSubstr("control.range: actuator m-elbow has no control range"));
+  EXPECT_THAT(error("name: \"arm\"\nmodel: \"other.xml\"\n" + rest), HasSubstr("2:1: model: there is no file"));
+  EXPECT_THAT(error("name: \"cartpole\"\nmodel: \"model.xml\"\nobservation { joint: \"elbow\" }" + rest),
+              HasSubstr("1:1: name: \"cartpole\" is a task of the register"));
+  EXPECT_THAT(error(start + "observation { joint: \"elbow\" quantity: \"speed\" }" + rest),
+              AllOf(HasSubstr("observation[0].quantity: \"speed\" is not one of"), HasSubstr("velocity")));
+  EXPECT_THAT(error(start + "observation { joint: \"elbow\" }" + rest +
+                    "\nslice { name: \"s\" x { of: \"hand\" low: 0 "
+                    "high: 1 } y { of: \"elbow\" low: 0 high: 1 } }"),
+              AllOf(HasSubstr("slice[0].x.of"), HasSubstr("shoulder, elbow, ball.x")));
+}
+
+}  // namespace
+}  // namespace datacom
