@@ -12,6 +12,27 @@ namespace datacom {
 
 using gaussian_policy::GaussianPolicy;
 
+namespace {
+
+// Whether q = [positions, velocities] and the action is the acceleration itself, as the map takes it.
+bool ActionIsAcceleration(const TaskModel& model) {
+  const ControlAffineDims dims = model.dynamics->dims();
+  const int n = dims.action;
+  if (n > kMaxSafeMapActions || dims.q != 2 * n || dims.x != 0) return false;
+  const std::vector<double> observation(model.spec.obs_dim, 0.0);
+  std::vector<double> f(dims.q), G(static_cast<size_t>(dims.q) * n);
+  model.dynamics->Evaluate(observation.data(), {nullptr, nullptr, nullptr, f.data(), G.data()});
+  for (int row = 0; row < dims.q; ++row) {
+    if (row >= n && f[row] != 0) return false;
+    for (int i = 0; i < n; ++i) {
+      if (G[row * n + i] != (row == n + i ? 1 : 0)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
 AnalyticRule::AnalyticRule(GaussianPolicy policy, AnalyticMap map, const SafeMapGains& gains, const TaskModel& model,
                            int max_batch)
     : policy_(std::move(policy)),
@@ -26,12 +47,12 @@ AnalyticRule::AnalyticRule(GaussianPolicy policy, AnalyticMap map, const SafeMap
 
 absl::StatusOr<std::unique_ptr<ActingRule>> AnalyticRule::MakeRule(const Snapshot& snapshot, const TaskModel& model,
                                                                    bool forward_invariant, int max_batch) {
-  const ControlAffineDims dims = model.dynamics->dims();
+  const int n = model.spec.action_dim;
   if (model.known_constraints == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("acting rule ", snapshot.acting_rule, ": task ", model.spec.name, " has no known constraints"));
   }
-  if (dims.action > kMaxSafeMapActions || dims.q != 2 * dims.action || dims.x != 0) {
+  if (!ActionIsAcceleration(model)) {
     return absl::InvalidArgumentError(absl::StrCat("acting rule ", snapshot.acting_rule, ": the action of task ",
                                                    model.spec.name,
                                                    " is not the acceleration of its constraint state"));
@@ -40,7 +61,7 @@ absl::StatusOr<std::unique_ptr<ActingRule>> AnalyticRule::MakeRule(const Snapsho
   ASSIGN_OR_RETURN(GaussianPolicy policy, GaussianPolicy::MakePolicy(snapshot, model.spec, max_batch));
   std::vector<double> viability(model.known_constraints->count(), 0.0);
   if (forward_invariant) viability = model.known_constraints->viability_gains();
-  AnalyticMap map(model.known_constraints, std::move(viability), dims.action);
+  AnalyticMap map(model.known_constraints, std::move(viability), n);
   return std::unique_ptr<ActingRule>(new AnalyticRule(std::move(policy), std::move(map), gains, model, max_batch));
 }
 

@@ -45,10 +45,10 @@ absl::Status SetSeeds(const std::vector<uint64_t>& seeds, v1::Experiment* experi
 
 // Checks every Rule of a message and its submessages. Errors name the field path.
 absl::Status CheckRules(const google::protobuf::Message& message);
-// Checks the rules of an experiment and conditions that no single rule can express: algorithm and task (unless it is the
-// text task of the options) are among the names given, publish_period <= max_policy_lag (except in lockstep), env_steps >
-// min_size, capacities, pre-training, the schedule of an on-policy algorithm, and known constraints that the algorithm
-// supports, distinct members. Errors name the field path.
+// Checks the rules of an experiment and conditions that no single rule can express: algorithm and task are among the
+// names given (a task also is if it is the text task of the options), publish_period <= max_policy_lag (except in
+// lockstep), env_steps > min_size, capacities, pre-training, the schedule of an on-policy algorithm, and known
+// constraints that the algorithm supports, distinct members. Errors name the field path.
 absl::Status ValidateExperiment(const v1::Experiment& experiment, const std::vector<std::string>& tasks,
                                 const std::vector<std::string>& algorithms);
 // The part for task_options: rules and ranges. The task itself checks which options it has.

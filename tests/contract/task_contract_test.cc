@@ -1,6 +1,7 @@
-// Tests the promises of common/tasks/task.h for every registered task.
+// Tests the promises of common/tasks/task.h for every registered task and for the text tasks of deploy/examples.
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <memory>
@@ -9,6 +10,8 @@
 #include <vector>
 
 #include "common/tasks/task.h"
+#include "common/tasks/text/mujoco_compiled.h"
+#include "common/tasks/text/task_file.h"
 #include "datacom/v1/experiment.pb.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/descriptor.h"
@@ -35,18 +38,42 @@ v1::TaskOptions Options(const std::string& text) {
   return options;
 }
 
+// Task files of the examples; tests run in the source tree, but are also listed while it is built.
+std::vector<std::string> ExampleTasks() {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("deploy/examples", error)) {
+    const std::filesystem::path file = entry.path() / "task.textproto";
+    if (std::filesystem::exists(file)) files.push_back(file.string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+// The parameter is a name of the register or a task file.
 class TaskContract : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    auto model = MakeTaskModel(GetParam(), v1::TaskOptions());
+    v1::Experiment experiment;
+    experiment.set_task(GetParam());
+    const absl::Status loaded = text::LoadTaskOf("", &experiment);
+    ASSERT_TRUE(loaded.ok()) << loaded;
+    name_ = experiment.task();
+    base_ = experiment.task_options();
+    auto model = MakeTaskModel(name_, base_);
     ASSERT_TRUE(model.ok()) << model.status();
     model_ = *model;
     observation_.resize(model_.spec.obs_dim);
   }
   std::unique_ptr<Task> Make(const std::string& options = "") const {
-    auto task = MakeTask(GetParam(), Options(options));
+    auto task = MakeTask(name_, With(options));
     EXPECT_TRUE(task.ok()) << task.status();
     return task.ok() ? *std::move(task) : nullptr;
+  }
+  v1::TaskOptions With(const std::string& text) const {
+    v1::TaskOptions options = base_;
+    options.MergeFrom(Options(text));
+    return options;
   }
   std::vector<double> RandomAction(RandomStream* random) const {
     std::vector<double> action;
@@ -71,13 +98,15 @@ class TaskContract : public ::testing::TestWithParam<std::string> {
     return all;
   }
 
+  std::string name_;
+  v1::TaskOptions base_;  // with the text task
   TaskModel model_;
   std::vector<double> observation_;
 };
 
 TEST_P(TaskContract, TheSpecificationIsCompleteAndTheModelHasItsDimensions) {
   const TaskSpec& spec = model_.spec;
-  EXPECT_EQ(spec.name, GetParam());
+  EXPECT_EQ(spec.name, name_);
   EXPECT_FALSE(spec.summary.empty());
   EXPECT_GT(spec.horizon, 0);
   EXPECT_GT(spec.control_dt, 0);
@@ -231,18 +260,22 @@ TEST_P(TaskContract, AViolatedKnownConstraintHasPositiveCost) {
 
 // Each option alone, with a value that its rule allows.
 TEST_P(TaskContract, EveryOptionIsTakenOrRefusedByNameAndTheHorizonAlwaysTaken) {
-  const std::map<std::string, std::string> values = {
-      {"horizon", "horizon: 17"},           {"puck_region", "puck_region: 'adjusted'"},
-      {"reward", "reward: 'paper'"},        {"mismatch_sigma", "mismatch_sigma: 0.5"},
-      {"randomisation", kRandomised},       {"observation", "observation: 'robot_frame'"},
-      {"action_repeat", "action_repeat: 4"}};
+  const std::map<std::string, std::string> values = {{"horizon", "horizon: 17"},
+                                                     {"puck_region", "puck_region: 'adjusted'"},
+                                                     {"reward", "reward: 'paper'"},
+                                                     {"mismatch_sigma", "mismatch_sigma: 0.5"},
+                                                     {"randomisation", kRandomised},
+                                                     {"observation", "observation: 'robot_frame'"},
+                                                     {"action_repeat", "action_repeat: 4"},
+                                                     {"text", "text { definition { name: 'other' } }"}};
   const google::protobuf::Descriptor* schema = v1::TaskOptions::descriptor();
   for (int i = 0; i < schema->field_count(); ++i) {
     const std::string name = schema->field(i)->name();
     ASSERT_EQ(values.count(name), 1u) << "give the new option " << name << " a value here";
-    const v1::TaskOptions options = Options(values.at(name));
-    const auto model = MakeTaskModel(GetParam(), options);
-    const auto task = MakeTask(GetParam(), options);
+    if (name == "text" && base_.has_text()) continue;
+    const v1::TaskOptions options = With(values.at(name));
+    const auto model = MakeTaskModel(name_, options);
+    const auto task = MakeTask(name_, options);
     ASSERT_EQ(task.ok(), model.ok()) << name;
     if (model.ok()) {
       EXPECT_EQ(model->spec.horizon, (*task)->spec().horizon);
@@ -259,7 +292,7 @@ TEST_P(TaskContract, EveryOptionIsTakenOrRefusedByNameAndTheHorizonAlwaysTaken) 
     EXPECT_NE(name, "randomisation");
     EXPECT_NE(name, "action_repeat");
     EXPECT_THAT(std::string(model.status().message()),
-                HasSubstr("task_options." + name + ": task " + GetParam() + " has no such option; it has: horizon"));
+                HasSubstr("task_options." + name + ": task " + name_ + " has no such option; it has: horizon"));
   }
 }
 
@@ -309,6 +342,9 @@ TEST_P(TaskContract, ANaNActionMakesTheStepInvalidAndDoesNotChangeTheNextEpisode
 
 INSTANTIATE_TEST_SUITE_P(AllTasks, TaskContract, ::testing::ValuesIn(TaskNames()),
                          [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(TextTasks, TaskContract, ::testing::ValuesIn(ExampleTasks()), [](const auto& info) {
+  return std::filesystem::path(info.param).parent_path().filename().string();
+});
 
 // The nominal model is q_dot = f + G u. Compared with the simulator over one control step of dt = 1/120 s it has three
 // known errors: the input gain (1.9 instead of 2.0 N: 5 % of G u), the damping that the model leaves out (0.001 x_dot,

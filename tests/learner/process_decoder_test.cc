@@ -65,6 +65,43 @@ TEST_F(BatchDecoderTest, EveryColumnLandsAtItsMemberAndRow) {
   }
 }
 
+// Rows of five numbers: networks see the first two; q and f are the last three.
+class TailModel : public ControlAffine {
+ public:
+  ControlAffineDims dims() const override { return {5, 1, 2, 0}; }
+  void Evaluate(const double* obs, const ControlAffineOut& out) const override {
+    if (out.q != nullptr) std::copy_n(obs + 2, 2, out.q);
+    if (out.f != nullptr) out.f[0] = out.f[1] = obs[4];
+    if (out.G != nullptr) out.G[0] = out.G[1] = 1;
+  }
+};
+
+TEST_F(BatchDecoderTest, NetworksSeeTheBeginningOfARowAndTheModelReadsItsEnd) {
+  FakeReplay wide = replay_;
+  wide.schema = RowSchema::For(5, 1);
+  wide.episode_length = 1000000;
+  BatchDecoder decoder(wide.config, wide.schema, std::make_shared<TailModel>(), KnownRows(), DeltaWarmups(experiment_));
+  v1::DrawReply reply = wide.Draw(2);
+  const v1::DrawReply kept = reply;
+  ASSERT_TRUE(decoder.Decode(&reply, &prepared_).ok());
+  const Batch& batch = prepared_.batch;
+  for (size_t member = 0; member < 2; ++member) {
+    const std::string &block = kept.batches(member).main(), &failure = kept.batches(member).failure();
+    for (size_t row = 0; row < 4; ++row) {  // columns: observation 5, action 1, reward 1, cost 1, next_observation 5
+      const size_t at = member * 4 + row;
+      for (size_t i = 0; i < 2; ++i) {
+        EXPECT_EQ(batch.observation[2 * at + i], At(block, 4, 0, 5 * row + i));
+        EXPECT_EQ(batch.next_observation[2 * at + i], At(block, 4, 8, 5 * row + i));
+        EXPECT_EQ(batch.now.z[2 * at + i], At(block, 4, 0, 5 * row + 2 + i));
+        EXPECT_EQ(batch.next.z[2 * at + i], At(block, 4, 8, 5 * row + 2 + i));
+        EXPECT_EQ(batch.next.f[2 * at + i], At(block, 4, 8, 5 * row + 4));
+      }
+    }
+    EXPECT_EQ(batch.failure_z[member * 4 + 3], At(failure, 2, 0, 5 + 3));
+    EXPECT_EQ(batch.failure_next_z[member * 4], At(failure, 2, 8, 2));
+  }
+}
+
 // The column of such a rule follows next_observation.
 TEST_F(BatchDecoderTest, ThePreviousCostIsReadWhereARuleStoresItAndZeroElsewhere) {
   ASSERT_TRUE(Decode(replay_.Draw(2)).ok());

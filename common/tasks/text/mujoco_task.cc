@@ -33,8 +33,9 @@ absl::StatusOr<std::unique_ptr<TextTask>> TextTask::Make(std::shared_ptr<const C
   ASSIGN_OR_RETURN(Simulation simulation, Simulation::Make(compiled->model));
   ASSIGN_OR_RETURN(Terms terms, Terms::Make(compiled->unconstrained, compiled->joints, *compiled->actuation,
                                             compiled->definition.constraint_state()));
-  std::unique_ptr<TextTask> task(
-      new TextTask(std::move(compiled), std::move(spec), layout, std::move(simulation), std::move(terms)));
+  ASSIGN_OR_RETURN(Motions motions, Motions::Make(*compiled->model, compiled->definition));
+  std::unique_ptr<TextTask> task(new TextTask(std::move(compiled), std::move(spec), layout, std::move(simulation),
+                                              std::move(terms), std::move(motions)));
   ASSIGN_OR_RETURN(task->objective_, Objective::Make(*task->compiled_, task->values_.data()));
   std::vector<double> observation(task->spec_.obs_dim);
   task->Reset(nullptr, observation.data());
@@ -42,12 +43,13 @@ absl::StatusOr<std::unique_ptr<TextTask>> TextTask::Make(std::shared_ptr<const C
 }
 
 TextTask::TextTask(std::shared_ptr<const CompiledTask> compiled, TaskSpec spec, const RowLayout& layout,
-                   Simulation simulation, Terms terms)
+                   Simulation simulation, Terms terms, Motions motions)
     : compiled_(std::move(compiled)),
       spec_(std::move(spec)),
       layout_(layout),
       simulation_(std::move(simulation)),
       terms_(std::move(terms)),
+      motions_(std::move(motions)),
       values_(compiled_->initial),
       cost_values_(compiled_->definition.cost_size()),
       x_before_(layout.x) {}
@@ -77,6 +79,7 @@ void TextTask::Begin(const std::map<std::string, double>* init, const RandomStre
     if (init != nullptr) {
       for (const auto& [key, value] : *init) data->qpos[task.start->keys().at(key)] = value;
     }
+    motions_.Begin(stream, *data);
     task.actuation->Begin(model, data);
   });
   Observe(0, observation);
@@ -88,6 +91,7 @@ StepResult TextTask::Step(const double* action, double* observation) {
   StepResult result;
   result.valid = simulation_.Run([&](const mjModel& model, mjData* data) {
     task.actuation->Apply(action, clipped, data);
+    motions_.Advance(spec_.control_dt, data);
     task.actuation->Advance(model, clipped, data);
   });
   values_[task.time_at()] += spec_.control_dt;

@@ -16,6 +16,7 @@
 #include "common/tasks/task.h"
 #include "common/tasks/text/expression.h"
 #include "common/tasks/text/mujoco_compiled.h"
+#include "common/tasks/text/mujoco_motion.h"
 #include "common/tasks/text/mujoco_terms.h"
 #include "common/tasks/text/row_model.h"
 #include "datacom/v1/experiment.pb.h"
@@ -41,7 +42,7 @@ class TextTask : public Task {
 
  private:
   TextTask(std::shared_ptr<const CompiledTask> compiled, TaskSpec spec, const RowLayout& layout, Simulation simulation,
-           Terms terms);
+           Terms terms, Motions motions);
   void Begin(const std::map<std::string, double>* init, const RandomStream* stream, double* observation);
   // Fills signals, costs and the observation; false when MuJoCo fails. dt: since the last call, 0 at the start.
   bool Observe(double dt, double* observation);
@@ -51,6 +52,7 @@ class TextTask : public Task {
   const RowLayout layout_;
   Simulation simulation_;
   Terms terms_;
+  Motions motions_;
   std::vector<double> values_;  // of CompiledTask::names; the objective reads them
   std::optional<Objective> objective_;
   std::vector<double> cost_values_, x_before_;

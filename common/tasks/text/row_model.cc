@@ -140,6 +140,24 @@ void RowDynamics::Gain(const double* obs, double* G) const {
   for (size_t i = 0; i < drives_.size(); ++i) G[(first + drives_[i].dof) * n + static_cast<int>(i)] = drives_[i].gain;
 }
 
+JointRows::JointRows(const v1::TextTask& task) : q_(RowLayout::Of(task).q), x_(RowLayout::Of(task).x) {
+  for (const v1::KnownRow& row : task.resolved().known()) {
+    rows_.push_back({static_cast<int>(row.entry()), row.sign(), row.bound()});
+    gains_.push_back(row.viability_gain());
+    names_.push_back(row.name());
+    groups_.push_back(row.group());
+  }
+}
+
+void JointRows::Evaluate(const double* q, const double* /*x*/, const KnownConstraintsOut& out) const {
+  if (out.J_q != nullptr) std::fill_n(out.J_q, rows_.size() * q_, 0.0);
+  if (out.J_x != nullptr) std::fill_n(out.J_x, rows_.size() * x_, 0.0);
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    if (out.k != nullptr) out.k[i] = rows_[i].sign * q[rows_[i].entry] - rows_[i].bound;
+    if (out.J_q != nullptr) out.J_q[i * q_ + rows_[i].entry] = rows_[i].sign;
+  }
+}
+
 absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   const v1::TextTask& task = options.text();
   const v1::TaskDefinition& definition = task.definition();
@@ -164,6 +182,7 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
     spec.absorbing = definition.has_absorbing_noun() ? definition.absorbing_noun() : "the task's condition";
   }
   model.dynamics = std::make_shared<RowDynamics>(task);
+  if (task.resolved().known_size() > 0) model.known_constraints = std::make_shared<JointRows>(task);
   for (int i = 0; i < definition.slice_size(); ++i) {
     ASSIGN_OR_RETURN(ObservationSlice slice,
                      MakeSlice(absl::StrCat("slice[", i, "]"), definition.slice(i), task, layout));

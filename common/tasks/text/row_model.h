@@ -11,10 +11,12 @@
 #ifndef DATACOM_COMMON_TASKS_TEXT_ROW_MODEL_H_
 #define DATACOM_COMMON_TASKS_TEXT_ROW_MODEL_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/safety/control_affine.h"
+#include "common/safety/known_constraints.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
 #include "datacom/v1/task.pb.h"
@@ -55,6 +57,27 @@ class RowDynamics : public ControlAffine {
   };
   const RowLayout layout_;
   std::vector<Drive> drives_;
+};
+
+// Limits of joints as rows sign * q[entry] - bound. Immutable; thread-safe.
+class JointRows : public KnownConstraints {
+ public:
+  explicit JointRows(const v1::TextTask& task);
+  int count() const override { return static_cast<int>(rows_.size()); }
+  const std::vector<double>& viability_gains() const override { return gains_; }
+  const std::vector<std::string>& names() const override { return names_; }
+  const std::vector<std::string>& groups() const override { return groups_; }
+  void Evaluate(const double* q, const double* x, const KnownConstraintsOut& out) const override;
+
+ private:
+  struct Row {
+    int entry = 0;
+    double sign = 1, bound = 0;
+  };
+  const int q_, x_;
+  std::vector<Row> rows_;
+  std::vector<double> gains_;
+  std::vector<std::string> names_, groups_;
 };
 
 // FAILED_PRECONDITION if `resolved` is missing; INVALID_ARGUMENT for options that no text task has.

@@ -34,8 +34,8 @@ class TaskFolder {
  public:
   TaskFolder(const std::string& model, const std::string& task) {
     const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::temp_directory_path() /
-              (std::string("datacom_text_task_") + test->name() + "_" + std::to_string(::getpid()));
+    folder_ = std::filesystem::temp_directory_path() / (std::string("datacom_text_task_") + test->name() + "_" +
+                                                        std::to_string(::getpid()) + "_" + std::to_string(count_++));
     std::filesystem::create_directories(folder_);
     Write("model.xml", model);
     Write("task.textproto", task);
@@ -49,6 +49,7 @@ class TaskFolder {
   std::string Error() const { return std::string(text::LoadTask(task()).status().message()); }
 
  private:
+  inline static int count_ = 0;
   std::filesystem::path folder_;
 };
 
@@ -320,6 +321,65 @@ TEST(TextTask, RandomisedMassesDoNotReachFAndG) {
   heavy.Evaluate();
   for (size_t i = 0; i < nominal.f.size(); ++i) EXPECT_NEAR(nominal.f[i], heavy.f[i], 1e-9);
   for (size_t i = 0; i < nominal.G.size(); ++i) EXPECT_NEAR(nominal.G[i], heavy.G[i], 1e-9);
+}
+
+TEST(TextTask, KnownConstraintsAreTheJointsLimits) {
+  TaskFolder folder(kArm, ArmTask(R"(} constraint_state { joint: "elbow" joint: "shoulder" }
+    known { name: "range" joint_position: "shoulder" share: 0.5 viability_gain: 0.25 }
+    known { name: "speed" joint_velocity: "?????*" limit: 3 share: 0.9 })"));
+  const Loaded arm(folder.task());
+  const KnownConstraints& known = *arm.model.known_constraints;
+  ASSERT_THAT(known.names(),
+              ::testing::ElementsAre("range_shoulder_upper", "range_shoulder_lower", "speed_shoulder_upper",
+                                     "speed_shoulder_lower", "speed_elbow_upper", "speed_elbow_lower"));
+  EXPECT_THAT(known.groups(), ::testing::ElementsAre("range", "range", "speed", "speed", "speed", "speed"));
+  EXPECT_THAT(known.viability_gains(), ::testing::ElementsAre(0.25, 0.25, 0, 0, 0, 0));
+  const double q[4] = {0.1, 0.2, 0.3, 0.4}, range = 75 * M_PI / 180;  // elbow, shoulder; then their velocities
+  std::vector<double> k(6), J(24);
+  known.Evaluate(q, nullptr, {k.data(), J.data(), nullptr});
+  const double expected[6] = {0.2 - range, -0.2 - range, 0.4 - 2.7, -0.4 - 2.7, 0.3 - 2.7, -0.3 - 2.7};
+  const int entries[6] = {1, 1, 3, 3, 2, 2};
+  for (int i = 0; i < 6; ++i) {
+    EXPECT_NEAR(k[i], expected[i], 1e-12) << known.names()[i];
+    for (int j = 0; j < 4; ++j) EXPECT_EQ(J[4 * i + j], j != entries[i] ? 0 : i % 2 == 0 ? 1 : -1);
+  }
+}
+
+TEST(TextTask, MocapBodiesFollowWaypointsOrRandomTargetsAtTheirSpeed) {
+  const std::string state = R"(} constraint_state { joint: "shoulder" uncontrolled { body: "target" axes: "xz" } } )";
+  TaskFolder along(kArm, ArmTask(state + R"(motion { body: "target" speed: 0.5 waypoint { x: 2 z: 1 }
+    waypoint { x: 2 z: 1.02 } })"));
+  TaskFolder random(kArm, ArmTask(state + R"(motion { body: "target" speed: 2 x { low: -1 high: 1 }
+    z { low: 0 high: 1 } })"));
+  const double still[2] = {0, 0};
+  Loaded line(along.task());
+  ASSERT_TRUE(line.task->ResetTo({}, nullptr, line.observation.data()).ok());  // the target starts at (0, 0, 1)
+  for (int i = 0; i < 399; ++i) ASSERT_TRUE(line.task->Step(still, line.observation.data()).valid);
+  line.Evaluate();
+  EXPECT_NEAR(line.x[0], 399 * 0.005, 1e-9);
+  EXPECT_NEAR(line.x_dot[0], 0.5, 1e-9);
+  EXPECT_EQ(line.x[1], 1);
+  for (int i = 0; i < 3; ++i) line.task->Step(still, line.observation.data());
+  line.Evaluate();
+  EXPECT_EQ(line.x[0], 2);
+  EXPECT_NEAR(line.x[1], 1.01, 1e-9) << "on its way to the second waypoint";
+
+  Loaded box(random.task()), again(random.task());
+  RandomStream one(7), two(7);
+  box.task->Reset(&one, box.observation.data());
+  again.task->Reset(&two, again.observation.data());
+  double low = 1, high = -1, before[2] = {box.observation[box.layout.x_at], box.observation[box.layout.x_at + 1]};
+  for (int i = 0; i < 2000; ++i) {
+    box.task->Step(still, box.observation.data());
+    again.task->Step(still, again.observation.data());
+    const double* const x = &box.observation[box.layout.x_at];
+    EXPECT_EQ(x[0], again.observation[again.layout.x_at]);
+    EXPECT_LE(std::hypot(x[0] - before[0], x[1] - before[1]), 0.02 + 1e-12);
+    before[0] = x[0], before[1] = x[1];
+    low = std::min(low, x[0]), high = std::max(high, x[0]);
+  }
+  EXPECT_LT(low, -0.7);
+  EXPECT_GT(high, 0.7);
 }
 
 TEST(TextTask, TheLoadedTaskNeedsNoFile) {
