@@ -49,8 +49,7 @@ void AddExperimentOptions(CLI::App* verb, TrainOptions* options) {
 
 void AddAlgorithmOption(CLI::App* verb, TrainOptions* options) {
   verb->add_option("--algorithm", options->algorithm,
-                   "run this algorithm on a task, with default settings and a target entropy of -1 for each action")
-      ->group(kExperiment);
+                   "run this algorithm on a task, with default settings and a target entropy of -1 for each action");
 }
 
 void AddProcessOptions(CLI::App* verb, TrainOptions* options) {

@@ -8,6 +8,11 @@
 #include "common/tasks/text/mujoco_names.h"
 
 namespace datacom::text {
+namespace {
+
+constexpr int kMostTargets = 16;  // of one control step: waypoints may coincide
+
+}  // namespace
 
 absl::StatusOr<Motions> Motions::Make(const mjModel& model, const v1::TaskDefinition& definition) {
   Motions made;
@@ -66,13 +71,17 @@ void Motions::Choose(Motion* motion) {
 void Motions::Advance(double dt, mjData* data) {
   for (Motion& motion : motions_) {
     mjtNum* const position = data->mocap_pos + 3 * motion.mocap;
-    const double distance = mju_dist3(position, motion.target.data()), step = motion.speed * dt;
-    if (distance <= step) {
+    double left = motion.speed * dt;
+    for (int targets = 0; targets < kMostTargets; ++targets) {
+      const double distance = mju_dist3(position, motion.target.data());
+      if (distance > left) {
+        for (int axis = 0; axis < 3; ++axis) position[axis] += left / distance * (motion.target[axis] - position[axis]);
+        break;
+      }
       mju_copy3(position, motion.target.data());
+      left -= distance;
       Choose(&motion);
-      continue;
     }
-    for (int axis = 0; axis < 3; ++axis) position[axis] += step / distance * (motion.target[axis] - position[axis]);
   }
 }
 

@@ -15,12 +15,43 @@ namespace {
 
 using Kind = v1::ConstraintJoint;
 
+constexpr int kMostNumbers = 65536, kMostParts = 4096;  // far more than a robot has; keep products small
+
 // Derivative of a quaternion whose body turns with the angular velocity w, given in the body's frame: q (0, w) / 2.
 void QuaternionRate(const double* q, const double* w, double* rate) {
   rate[0] = -0.5 * (q[1] * w[0] + q[2] * w[1] + q[3] * w[2]);
   rate[1] = 0.5 * (q[0] * w[0] + q[2] * w[2] - q[3] * w[1]);
   rate[2] = 0.5 * (q[0] * w[1] + q[3] * w[0] - q[1] * w[2]);
   rate[3] = 0.5 * (q[0] * w[2] + q[1] * w[1] - q[2] * w[0]);
+}
+
+// A resolved task arrives in files and messages: its parts must fit together before anything is computed from them.
+absl::Status CheckResolved(const v1::TextTask& task) {
+  const v1::ResolvedTask& resolved = task.resolved();
+  const auto wrong = [&](const char* part) {
+    return absl::InvalidArgumentError(absl::StrCat("task ", task.definition().name(), ": resolved.", part,
+                                                   " does not fit the rest; load the task file again"));
+  };
+  if (resolved.observation().empty() || resolved.observation_size() > kMostNumbers) return wrong("observation");
+  if (resolved.action().empty() || resolved.action_size() > kMostParts) return wrong("action");
+  if (resolved.joint().empty() || resolved.joint_size() > kMostParts) return wrong("joint");
+  if (resolved.uncontrolled() > static_cast<uint32_t>(kMostNumbers)) return wrong("uncontrolled");
+  if (task.definition().cost_size() > kMostParts) return wrong("cost");
+  if (!(resolved.control_dt() > 0)) return wrong("control_dt");
+  const RowLayout layout = RowLayout::Of(task);
+  if (resolved.state_size() != layout.q + layout.x) return wrong("state");
+  if (resolved.start_state_size() != layout.q + layout.x) return wrong("start_state");
+  const bool torque = layout.mode == RowLayout::Mode::kTorque;
+  if (resolved.drive_size() != (torque ? 0 : layout.action)) return wrong("drive");
+  for (const v1::DirectDrive& drive : resolved.drive()) {
+    if (drive.dof() >= static_cast<uint32_t>(layout.velocities)) return wrong("drive");
+  }
+  if (!torque && layout.positions != layout.velocities) return wrong("joint");
+  for (const v1::KnownRow& row : resolved.known()) {
+    if (row.entry() >= static_cast<uint32_t>(layout.q)) return wrong("known");
+    if (row.viability_gain() != 0 && layout.q != 2 * layout.velocities) return wrong("known");
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<int> FindState(const v1::ResolvedTask& resolved, const std::string& field, const v1::SliceAxis& axis) {
@@ -165,6 +196,7 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
     return absl::FailedPreconditionError(absl::StrCat("task ", definition.name(), ": its model has not been compiled"));
   }
   RETURN_IF_ERROR(RejectOtherOptions(definition.name(), options, {"text"}));
+  RETURN_IF_ERROR(CheckResolved(task));
   const RowLayout layout = RowLayout::Of(task);
   TaskModel model;
   TaskSpec& spec = model.spec;

@@ -39,11 +39,11 @@ TEST(ExperimentFolder, IsSetByTheEnvironmentOrIsTheTrees) {
   ::unsetenv("DATACOM_EXPERIMENTS");
 }
 
-// Every singular scalar with a default is set, except in members.
+// Every singular scalar with a default is set, except in members and in a text task, which stays as its file says it.
 void ExpectComplete(const google::protobuf::Message& message) {
   for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
     const FieldDescriptor* field = message.GetDescriptor()->field(i);
-    if (field->is_repeated()) continue;
+    if (field->is_repeated() || field->message_type() == v1::TextTask::descriptor()) continue;
     if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
       ExpectComplete(message.GetReflection()->GetMessage(message, field));
     } else if (field->has_default_value()) {
@@ -62,6 +62,11 @@ TEST(ResolveExperiment, FillsEveryDefaultAndOneMember) {
   EXPECT_EQ(resolved.members(0).seed(), 7u);
   EXPECT_FALSE(resolved.has_task_options()) << "unset task options leave the task's own defaults";
   EXPECT_TRUE(Validate(resolved).ok()) << Validate(resolved);
+}
+
+TEST(ResolveExperiment, LeavesATextTaskAsItIs) {
+  const v1::Experiment given = Minimal("task_options { text { definition { name: 'arm' control { } } } }");
+  EXPECT_EQ(ResolveExperiment(given).task_options().SerializeAsString(), given.task_options().SerializeAsString());
 }
 
 TEST(ResolveExperiment, KeepsGivenValuesAndIsIdempotent) {

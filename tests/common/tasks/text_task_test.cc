@@ -409,6 +409,27 @@ TEST(TextTask, TheLoadedTaskNeedsNoFile) {
   EXPECT_TRUE((*task)->Step(&push, observation.data()).valid);
 }
 
+TEST(TextTask, AResolvedTaskWhosePartsDoNotFitIsRefused) {
+  TaskFolder folder(kArm, ArmTask("} known { name: \"speed\" joint_velocity: \"elbow\" limit: 3 }"));
+  auto loaded = text::LoadTask(folder.task());
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const auto refusal = [&](const std::string& part) {
+    v1::TaskOptions options;
+    *options.mutable_text() = *loaded;
+    v1::ResolvedTask* const resolved = options.mutable_text()->mutable_resolved();
+    if (part == "known") resolved->mutable_known(0)->set_entry(17);
+    if (part == "uncontrolled") resolved->set_uncontrolled(4000000000);
+    if (part == "drive") resolved->add_drive()->set_dof(0);
+    if (part == "state") resolved->add_state("more");
+    if (part == "start_state") resolved->clear_start_state();
+    return std::string(MakeTaskModel("arm", options).status().message());
+  };
+  EXPECT_EQ(refusal("nothing"), "");
+  for (const std::string part : {"known", "uncontrolled", "drive", "state", "start_state"}) {
+    EXPECT_THAT(refusal(part), HasSubstr("resolved." + part + " does not fit")) << part;
+  }
+}
+
 TEST(TextTask, MessagesNameTheFileLineAndFieldAndListTheChoice) {
   const auto error = [](const std::string& task) { return TaskFolder(kArm, task).Error(); };
   const std::string rest = "\nreward: \"0\"\ncost { name: \"c\" value: \"0\" }\ncontrol { actuator: \"m-shoulder\" }";

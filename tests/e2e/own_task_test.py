@@ -1,0 +1,52 @@
+"""Tests that a task of two text files trains, and that its run needs no file outside its folder."""
+import os
+import shutil
+import unittest
+
+from running import SOURCE, TINY, RunTest, run
+
+EXAMPLE = os.path.join(SOURCE, "deploy", "examples", "cartpole")
+SMALL = [word for item in TINY for word in ("--set", item)]
+
+
+class OwnTaskTest(RunTest):
+    def expect(self, *arguments, code=0):
+        result = run(*arguments)
+        self.assertEqual(result.returncode, code, (arguments, result.stdout, result.stderr))
+        return result.stdout + result.stderr
+
+    def test_a_run_of_a_task_file_can_be_resumed_played_drawn_and_checked_without_the_file(self):
+        robot, folder = os.path.join(self.folder, "robot"), os.path.join(self.folder, "run")
+        shutil.copytree(EXAMPLE, robot)
+        task = os.path.join(robot, "task.textproto")
+        self.expect("train", task, "--algorithm", "datacom", "--steps", "1500", "--seeds", "0-1", "--run-dir", folder, *SMALL)
+        experiment = os.path.join(self.folder, "mine.textproto")
+        with open(experiment, "w", encoding="utf-8") as file:
+            file.write('name: "mine"\ntask: "robot/task.textproto"\nalgorithm: "sac"\n')
+        self.assertIn('task: "cartpole_text"', self.expect("config", experiment))
+        self.assertIn("uniform actions", self.expect("eval", task, "--policy", "random", "--episodes", "1"))
+        shutil.rmtree(robot)
+        self.expect("train", "--run-dir", folder, "--resume", "--steps", "2000")
+        self.assertEqual(len(self.expect("eval", folder, "--episodes", "1", "--csv").splitlines()), 3)
+        self.expect("render", folder, "--map", "--out", os.path.join(self.folder, "map.png"))
+        self.assertIn("no damage", self.expect("verify", folder))
+        self.assertIn("bit for bit", self.expect("replay-violation", folder, "1", "--out", os.path.join(self.folder, "violation.png")))
+
+    def test_a_wrong_task_file_is_refused_with_its_line(self):
+        robot = os.path.join(self.folder, "robot")
+        shutil.copytree(EXAMPLE, robot)
+        task = os.path.join(robot, "task.textproto")
+        self.assertIn("is a task; name an algorithm", self.expect("train", task, code=2))
+        with open(task, encoding="utf-8") as file:
+            text = file.read()
+        with open(task, "w", encoding="utf-8") as file:
+            file.write(text.replace('site: "pole_tip"', 'site: "tip"'))
+        line = next(i for i, words in enumerate(text.splitlines(), 1) if "pole_tip" in words)
+        for arguments in (("train", task, "--algorithm", "datacom"), ("eval", task, "--policy", "zeros"), ("rollout", task, "--policy", "zeros")):
+            message = self.expect(*arguments, code=2)
+            self.assertIn(f"task.textproto:{line}:", message)
+            self.assertIn('no site of the model matches "tip"; there are: goal, pole_tip', message)
+
+
+if __name__ == "__main__":
+    unittest.main()
