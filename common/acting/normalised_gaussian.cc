@@ -29,11 +29,12 @@ absl::Status CheckVector(const Snapshot& snapshot, const char* name, size_t size
 
 NormalisedGaussian::NormalisedGaussian(Mlp mean, const TaskSpec& spec, int max_batch)
     : mean_(std::move(mean)),
-      observation_mean_(spec.obs_dim),
-      observation_std_(spec.obs_dim),
+      seen_(spec, max_batch),
+      observation_mean_(spec.seen_dim()),
+      observation_std_(spec.seen_dim()),
       log_std_(spec.action_dim),
       std_(spec.action_dim),
-      inputs_(max_batch * spec.obs_dim),
+      inputs_(max_batch * spec.seen_dim()),
       executed_(max_batch * spec.action_dim) {
   for (int i = 0; i < spec.action_dim; ++i) {
     half_range_.push_back(static_cast<float>((spec.action_high[i] - spec.action_low[i]) / 2));
@@ -45,7 +46,7 @@ absl::StatusOr<std::unique_ptr<ActingRule>> NormalisedGaussian::MakeRule(const S
                                                                          const TaskModel& model, int max_batch) {
   Mlp::Form form;
   form.net = "actor.mean";
-  form.inputs = model.spec.obs_dim;
+  form.inputs = model.spec.seen_dim();
   form.outputs = model.spec.action_dim;
   form.hidden = Mlp::Hidden::kTanh;
   ASSIGN_OR_RETURN(Mlp mean, Mlp::Make(snapshot, form, max_batch));
@@ -87,8 +88,9 @@ absl::Status NormalisedGaussian::Load(const Snapshot& snapshot) {
 void NormalisedGaussian::Act(int batch, const ActingInputs& inputs, float* actions,
                              const ActingDiagnostics& diagnostics) {
   const int obs = mean_.inputs(), n = mean_.outputs();
+  const float* const seen = seen_.Of(batch, inputs.observations);
   for (int i = 0; i < batch * obs; ++i) {
-    const float value = (inputs.observations[i] - observation_mean_[i % obs]) / observation_std_[i % obs];
+    const float value = (seen[i] - observation_mean_[i % obs]) / observation_std_[i % obs];
     inputs_[i] = std::clamp(value, -limit_, limit_);
   }
   mean_.Forward(batch, inputs_.data(), actions);

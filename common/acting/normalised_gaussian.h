@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/acting/acting_rule.h"
+#include "common/acting/seen_part.h"
 #include "common/nn/mlp.h"
 
 namespace datacom::normalised_gaussian {
@@ -31,6 +32,7 @@ class NormalisedGaussian : public ActingRule {
   absl::Status Check(const Snapshot& snapshot) const;
 
   Mlp mean_;
+  SeenPart seen_;
   float limit_ = 0;
   std::vector<float> observation_mean_, observation_std_;  // [obs]
   std::vector<float> log_std_, std_;                       // [action]
