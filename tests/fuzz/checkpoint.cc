@@ -37,6 +37,7 @@ Checkpoint SoundCheckpoint(uint64_t update) {
 
 struct Files {
   std::string learner, algorithm, hash;
+  bool operator==(const Files&) const = default;
 };
 
 Files ReadFiles(const std::string& folder) {
@@ -94,14 +95,13 @@ void CheckLoaded(const Checkpoint& checkpoint) {
   MUST(again->algorithm == checkpoint.algorithm && StateHash(*again) == StateHash(checkpoint));
   MustAccept(copies.Save(*again));
   const Files second = ReadFiles(copies.Path(kUpdate));
-  MUST(first.learner == second.learner && first.algorithm == second.algorithm && first.hash == second.hash);
+  MUST(first == second);
 }
 
 void CheckFiles(const Files& files) {
-  static const Files older = SoundFiles(kOlder);
-  fs::remove_all(Original());
+  static const Files older = SoundFiles(kOlder);  // stays in its folder, which no input changes
   const CheckpointStore store(Original());
-  WriteFiles(store.Path(kOlder), older);
+  MUST(ReadFiles(store.Path(kOlder)) == older);
   WriteFiles(store.Path(kUpdate), files);
   const auto checkpoint = store.Load(kUpdate);
   std::vector<std::string> notes;
@@ -119,6 +119,7 @@ void CheckFiles(const Files& files) {
   }
   MustAccept(newest.status());
   MUST(newest->learner.update() == kOlder && notes.size() == 1 && store.List() == std::vector<uint64_t>{kOlder});
+  MUST(fs::remove_all(store.Path(kUpdate) + ".damaged") == 4);  // the folder and its three files
 }
 
 void CheckIncarnation(const std::string& text) {

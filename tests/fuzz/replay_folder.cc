@@ -36,7 +36,7 @@ void Send(Store* store, Client* client, uint32_t member, uint32_t rows) {
 std::map<std::string, std::string> SoundFiles() {
   ManualClock clock;
   fs::remove_all(Folder() + "/replay");
-  auto store = OpenStore(Folder() + "/replay", &clock);
+  auto store = OpenStore(Folder() + "/replay", &clock, false);
   MustAccept(store.status());
   Client clients[2];
   clients[0].Open(store->get(), "actor-0", 1, 2);
@@ -72,7 +72,7 @@ const std::string& SoundContent() {
   static const std::string content = [] {
     WriteSound();
     ManualClock clock;
-    auto store = OpenStore(Folder() + "/replay", &clock);
+    auto store = OpenStore(Folder() + "/replay", &clock, false);
     MustAccept(store.status());
     return Content(store->get(), true);
   }();
@@ -130,7 +130,7 @@ void Use(std::unique_ptr<Store> store, ManualClock* clock) {
   MustAccept(store->Tick());
   const std::string content = Content(store.get(), false);
   store = nullptr;
-  auto again = OpenStore(Folder() + "/replay", clock);
+  auto again = OpenStore(Folder() + "/replay", clock, false);
   MustAccept(again.status());
   MUST(Content(again->get(), false) == content);
   clock->Advance(std::chrono::seconds(40));  // all leases end
@@ -149,7 +149,7 @@ void Run(absl::string_view bytes) {
   const bool same = file == Sound().at(name);
   WriteBytes(Path(name), file);
   ManualClock clock;
-  auto store = OpenStore(Folder() + "/replay", &clock);
+  auto store = OpenStore(Folder() + "/replay", &clock, false);
   if (!store.ok()) {
     MustRefuse(store.status());
     MUST_BECAUSE(!same, store.status().ToString());
@@ -158,7 +158,7 @@ void Run(absl::string_view bytes) {
   const std::string content = Content(store->get(), true);
   if (same || !(flags & (kSealHeader | kSealContent))) MUST(content == SoundContent());
   store->reset();
-  store = OpenStore(Folder() + "/replay", &clock);
+  store = OpenStore(Folder() + "/replay", &clock, false);
   MustAccept(store.status());
   MUST(Content(store->get(), true) == content);
   Use(*std::move(store), &clock);

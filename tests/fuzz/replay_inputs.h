@@ -18,16 +18,31 @@ inline const RowSchema& Schema() {
   return schema;
 }
 
-inline absl::StatusOr<std::unique_ptr<Store>> OpenStore(const std::string& folder, const Clock* clock) {
+// Of a replay whose rings have two blocks, so that few rows wrap them and every restart is quick.
+inline Store::Options* SmallOptions() {
   static Store::Options options = [] {
     v1::Experiment experiment = testing::SmallExperiment(kMembers);
     experiment.mutable_run()->set_steps_per_epoch(1);
     experiment.mutable_run()->set_checkpoint_updates(1);
+    experiment.mutable_replay()->set_capacity(24);
+    experiment.mutable_replay()->set_failure_capacity(8);
     return testing::StoreOptions(experiment, "", nullptr);
   }();
-  options.folder = folder;
-  options.clock = clock;
-  return Store::Open(Schema(), options);
+  return &options;
+}
+
+// Rows of a member that can be read: the newest.
+inline uint64_t KeptRows() {
+  static const uint64_t rows = ReplayLayoutOf(SmallOptions()->experiment, Schema().stored_row_bytes()).kept_rows();
+  return rows;
+}
+
+inline absl::StatusOr<std::unique_ptr<Store>> OpenStore(const std::string& folder, const Clock* clock, bool sync) {
+  Store::Options* options = SmallOptions();
+  options->experiment.mutable_replay()->set_sync(sync);
+  options->folder = folder;
+  options->clock = clock;
+  return Store::Open(Schema(), *options);
 }
 
 // Rows, failures, episodes, credit and sessions; with `draws` also the newest draws. The same before and after a
@@ -40,15 +55,19 @@ inline std::string Content(Store* store, bool draws) {
     const v1::MemberInfo& about = info.members(static_cast<int>(member));
     absl::StrAppend(&content, about.inserted(), " ", about.failures(), " ", about.episodes(), "\n");
     v1::RowRange range;
-    const uint64_t held = std::min<uint64_t>(about.inserted(), 100);
+    const uint64_t held = std::min(about.inserted(), KeptRows());
     MustAccept(store->ReadRange(member, about.inserted() - held, about.inserted(), &range));
     content += range.columns();
     for (const auto& [session, actor] : std::map<uint32_t, std::string>(range.actors().begin(), range.actors().end()))
       absl::StrAppend(&content, session, "=", actor, "\n");
   }
   for (const v1::SessionInfo& session : info.sessions()) {
-    absl::StrAppend(&content, session.session(), " ", session.actor(), " ", session.environments(), " ",
-                    session.assignment().SerializeAsString(), "\n");
+    absl::StrAppend(&content, session.session(), " ", session.actor(), " ", session.environments(), ", assignment ",
+                    session.assignment().number(), ":");
+    for (const v1::MemberLanes& member : session.assignment().members()) {  // a member without lanes leaves or has left
+      if (member.lanes() > 0) absl::StrAppend(&content, " ", member.member(), "*", member.lanes());
+    }
+    content += "\n";
   }
   const uint64_t rows = std::min(info.members(0).inserted(), info.members(1).inserted());
   const uint64_t newest = rows > 10 ? rows - 10 : 0;  // min_size is 10, one update per row

@@ -2,8 +2,8 @@
 // replay/draw_stream.cc): every message is answered, and the replay holds exactly the rows that it accepted, also after
 // a restart.
 //
-// Input: actions, each a byte of its kind and its arguments (Act). Bytes that are not a message of the kind are
-// ignored, as gRPC ignores them.
+// Input: a byte, odd for replay.sync; then actions, each a byte of its kind and its arguments (Act). Bytes that are not
+// a message of the kind are ignored, as gRPC ignores them.
 #include <filesystem>
 
 #include "replay/validate_chunk.h"
@@ -16,12 +16,13 @@ namespace {
 using ::datacom::testing::MakeChunk;
 using ::datacom::testing::SimpleRows;
 
-enum Kind { kRegister, kInsert, kRows, kDraw, kUpdates, kTime, kReconnect, kRestart, kRange, kKinds };
+enum Kind { kRegister, kInsert, kRows, kDraw, kUpdates, kTime, kReconnect, kRestart, kRange, kHear, kRelease, kKinds };
 constexpr int kMostActions = 64;
+constexpr int kMostRestarts = 2;  // later ones are ignored: a restart takes as long as dozens of other actions
 
 class Peers {
  public:
-  Peers() {
+  explicit Peers(bool sync) : sync_(sync) {
     std::filesystem::remove_all(Folder() + "/replay");
     Open();
   }
@@ -54,21 +55,36 @@ class Peers {
       }
       case kTime:
         clock_.Advance(std::chrono::seconds(input->Byte()));
-        return Answered(store_->Tick());
+        Answered(store_->Tick());
+        return Hear();
       case kReconnect:
         store_->Disconnect(session_, stream_);
         return Connect(input->Byte() % 8, incarnation_);
       case kRestart:
-        return Restart();
-      case kRange:
+        if (++restarts_ <= kMostRestarts) Restart();
+        return;
+      case kRange: {
         v1::RowRange range;
         const uint8_t member = input->Byte();
         const uint64_t from = input->Short();
         return Answered(store_->ReadRange(member, from, from + input->Short(), &range));
+      }
+      case kHear:
+        return Hear();
+      case kRelease: {
+        const uint8_t bits = input->Byte();
+        v1::Release release;
+        release.set_assignment(assignment_ - bits / 64);
+        for (uint32_t member = 0; member < 3; ++member) {
+          if (bits >> member & 1) release.add_members(member);
+        }
+        return HandleRelease(release);
+      }
     }
   }
 
   void Restart() {
+    MustAccept(store_->Commit());
     Check();
     const std::string content = Content(store_.get(), true);
     store_ = nullptr;
@@ -83,7 +99,7 @@ class Peers {
   }
 
   void Open() {
-    auto store = OpenStore(Folder() + "/replay", &clock_);
+    auto store = OpenStore(Folder() + "/replay", &clock_, sync_);
     MustAccept(store.status());
     store_ = *std::move(store);
     greeted_ = false;
@@ -103,13 +119,17 @@ class Peers {
     stream_ = *stream;
     incarnation_ = incarnation;
     progress_ = InsertProgress{};
+    next_.clear();
     Hear();
   }
 
   void Hear() {
+    if (stream_ == 0) return;
+    MustAccept(store_->Commit());
     v1::InsertReply reply;
     const auto changed = store_->Progress(session_, stream_, &progress_, &reply);
     Answered(changed.status());
+    if (reply.has_assignment()) assignment_ = reply.assignment().number();
     for (const v1::Committed& committed : reply.committed()) next_[committed.member()] = committed.next_sequence();
     for (const v1::Credit& credit : reply.credit()) MUST(credit.limit() >= next_[credit.member()]);
   }
@@ -118,7 +138,14 @@ class Peers {
     v1::InsertRequest request;
     if (!request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return;
     if (request.has_open() && stream_ == 0) return Connect(request.open().session(), request.open().incarnation());
+    if (request.has_release()) return HandleRelease(request.release());
     if (!request.has_open() && stream_ != 0) HandleChunk(request.chunk());
+  }
+
+  void HandleRelease(const v1::Release& release) {
+    if (stream_ == 0) return;
+    Answered(store_->Release(session_, stream_, release));
+    Hear();
   }
 
   void HandleChunk(const v1::Chunk& chunk) {
@@ -129,7 +156,7 @@ class Peers {
     for (const v1::Rejection& rejection : reply.rejections())
       MUST(rejection.code() != 0 && !rejection.message().empty());
     if (status.ok() && reply.rejections().empty()) Remember(chunk);
-    Hear();
+    if (!sync_ || chunk.row_count() % 2 == 0) Hear();  // with sync the rows of other chunks wait for a commit
   }
 
   // The rows of an accepted chunk that are new.
@@ -140,6 +167,7 @@ class Peers {
     MUST(chunk.first_sequence() <= next);
     const uint64_t known = next - chunk.first_sequence();
     if (known >= count) return;
+    next_[chunk.member()] += count - known;
     Accepted& accepted = accepted_[chunk.member()];
     accepted.rows += count - known;
     size_t begin = 0;
@@ -167,14 +195,14 @@ class Peers {
     for (const v1::MemberBatch& batch : first.batches()) MUST(batch.main().size() == 8 * Schema().learning_row_bytes());
   }
 
-  // The newest rows that the replay holds are the newest ones that it accepted.
+  // The newest rows that the replay holds are the newest ones that it accepted. REQUIRES that nothing is staged.
   void Check() {
     v1::ReplayInfo info;
     store_->Info(&info);
     for (uint32_t member = 0; member < kMembers; ++member) {
       const Accepted& accepted = accepted_[member];
       MUST(info.members(static_cast<int>(member)).inserted() == accepted.rows);
-      const uint64_t first = accepted.rows - std::min<uint64_t>(accepted.rows, 100);
+      const uint64_t first = accepted.rows - std::min(accepted.rows, KeptRows());
       v1::RowRange range;
       MustAccept(store_->ReadRange(member, first, accepted.rows, &range));
       std::string expected;
@@ -189,13 +217,15 @@ class Peers {
     std::vector<std::string> columns{Schema().wire().size()};  // cells of all rows, by wire column
   };
 
+  const bool sync_;
   ManualClock clock_;
   std::unique_ptr<Store> store_;
   uint32_t session_ = 0, learner_ = 0;
-  uint64_t stream_ = 0, incarnation_ = 0;
+  uint64_t stream_ = 0, incarnation_ = 0, assignment_ = 0;
+  int restarts_ = 0;
   bool greeted_ = false;
   InsertProgress progress_;
-  std::map<uint32_t, uint64_t> next_;  // of the session, by member
+  std::map<uint32_t, uint64_t> next_;  // sequence of the session's next row, by member
   Accepted accepted_[kMembers];
 };
 
@@ -207,7 +237,7 @@ std::string Action(Kind kind, const std::string& arguments) {
 
 void Run(absl::string_view bytes) {
   Input input(bytes);
-  Peers peers;
+  Peers peers(input.Byte() % 2 == 1);
   for (int i = 0; i < kMostActions && !input.empty(); ++i) peers.Act(&input);
   peers.Restart();
 }
@@ -233,14 +263,21 @@ std::vector<Seed> Seeds() {
     learning += rows(0, 4, 0) + rows(1, 4, 0);
     if (round > 3) learning += updates(static_cast<uint16_t>(4 * round - 14), static_cast<uint16_t>(4 * round - 13));
   }
-  return {
-      {"learning", learning + Action(kRange, std::string(1, '\0') + Short(3) + Short(20))},
-      {"messages", join + Action(kReconnect, "\x01") + Action(kInsert, Text(open.SerializeAsString())) +
-                       Action(kInsert, Text(chunk.SerializeAsString())) +
-                       Action(kDraw, Text(draw.SerializeAsString()))},
-      {"gap_and_repeat", join + rows(0, 5, 0) + rows(0, 5, 2) + rows(0, 5, -3) + rows(3, 1, 0) + rows(0, 39, 0)},
-      {"leases", join + rows(0, 8, 0) + Action(kReconnect, "\x01") + Action(kTime, "\x28") + Action(kTime, "\x28") +
-                     Action(kRegister, std::string("\x02\x02", 2) + Short(1)) + rows(0, 8, 0) + Action(kRestart, "")}};
+  const std::string plain(1, '\0'), sync(1, '\1');
+  const std::string range = Action(kRange, std::string(1, '\0') + Short(3) + Short(20));
+  return {{"learning", plain + learning + range},
+          {"learning_sync", sync + learning + range},
+          {"messages", plain + join + Action(kReconnect, "\x01") + Action(kInsert, Text(open.SerializeAsString())) +
+                           Action(kInsert, Text(chunk.SerializeAsString())) +
+                           Action(kDraw, Text(draw.SerializeAsString()))},
+          {"gap_and_repeat",
+           plain + join + rows(0, 5, 0) + rows(0, 5, 2) + rows(0, 5, -3) + rows(3, 1, 0) + rows(0, 39, 0)},
+          {"release", sync + join + rows(0, 5, 0) + Action(kRegister, std::string("\x02\x02", 2) + Short(2)) +
+                          rows(1, 4, 0) + Action(kReconnect, "\x01") + Action(kRelease, "\x03") + Action(kHear, "") +
+                          rows(0, 5, 0)},
+          {"leases", plain + join + rows(0, 8, 0) + Action(kReconnect, "\x01") + Action(kTime, "\x28") +
+                         Action(kTime, "\x28") + Action(kRegister, std::string("\x02\x02", 2) + Short(1)) +
+                         rows(0, 8, 0) + Action(kRestart, "")}};
 }
 
 }  // namespace datacom::fuzz
