@@ -117,7 +117,19 @@ std::map<uint64_t, std::string> PolicyFiles(const Run& run) {
   return files;
 }
 
-void CheckSnapshots(Run* run, const std::string& file) {
+// Whether the policy of this update is that of the epoch's end. The file of an epoch that an earlier end of the run cut
+// short stays until a longer run has ended the epoch again.
+bool IsOfEpoch(const Run& run, uint64_t epoch, uint64_t update) {
+  const uint64_t steps = epoch * run.experiment.run().steps_per_epoch();
+  const UpdateSchedule updates = run.Updates();
+  if (update == updates.UpdatesAt(steps) || update == updates.UpdatesAt(std::min(steps, updates.env_steps)))
+    return true;
+  if (!run.checkpoint.has_value()) return false;
+  const v1::LearnerCheckpoint& learner = run.checkpoint->learner;
+  return epoch + 1 == learner.next_epoch() && update == learner.last_epoch_update();
+}
+
+void CheckSnapshots(Run* run, uint64_t epoch, const std::string& file) {
   const absl::StatusOr<std::vector<Snapshot>> snapshots = ReadSnapshotFile(run->Path(file));
   if (!snapshots.ok()) return run->report->Damage(file, snapshots.status().message());
   if (snapshots->size() != run->members()) {
@@ -128,11 +140,14 @@ void CheckSnapshots(Run* run, const std::string& file) {
   for (uint32_t member = 0; member < snapshots->size(); ++member) {
     const Snapshot& snapshot = (*snapshots)[member];
     run->CheckRunId(file, snapshot.run_id);
-    if (snapshot.member == member && snapshot.task == run->experiment.task() &&
-        snapshot.member_seed == run->experiment.members(static_cast<int>(member)).seed())
-      continue;
-    run->report->Damage(file, absl::StrCat("snapshot ", member, ": of member ", snapshot.member, ", seed ",
-                                           snapshot.member_seed, ", task ", snapshot.task));
+    if (snapshot.member != member || snapshot.task != run->experiment.task() ||
+        snapshot.member_seed != run->experiment.members(static_cast<int>(member)).seed()) {
+      run->report->Damage(file, absl::StrCat("snapshot ", member, ": of member ", snapshot.member, ", seed ",
+                                             snapshot.member_seed, ", task ", snapshot.task));
+    } else if (!IsOfEpoch(*run, epoch, snapshot.version.update)) {
+      run->report->Damage(file, absl::StrCat("snapshot ", member, ": of update ", snapshot.version.update,
+                                             ", which does not end epoch ", epoch));
+    }
   }
 }
 
@@ -174,7 +189,7 @@ void VerifyPolicies(Run* run) {
     run->progress->Tell("policies", epoch, epochs);
     const auto found = files.find(epoch);
     if (found != files.end()) {
-      CheckSnapshots(run, found->second);
+      CheckSnapshots(run, epoch, found->second);
     } else {
       run->report->Damage(absl::StrFormat("policies/epoch_%04d.snapshot", epoch), "missing");
     }

@@ -11,6 +11,11 @@ from running import RunTest, Training, run
 
 LONG = "task_options.horizon=150"  # the pole takes about 80 steps to fall into the unsafe region
 HEADER, RECORD = 32, 32  # bytes of a step file with one action
+# The parts of a run, and how many of their bits are flipped. CHECKPOINT stands for the newest one.
+PARTS = {"replay/member_0.rows": 80, "replay/member_1.failures": 40, "replay/credit": 30, "replay/sessions": 20,
+         "ledger/member_0.steps": 30, "ledger/violations.csv": 30, "episodes.csv": 30, "progress.csv": 30,
+         "tensorboard/member_1/events.out.tfevents.0.datacom": 30, "CHECKPOINT/learner.state": 10,
+         "CHECKPOINT/algorithm.state": 10, "CHECKPOINT/state.sha256": 5, "policies/epoch_0001.snapshot": 20}
 
 
 def crc32c(data):
@@ -35,6 +40,39 @@ def read(path):
 def write(path, content):
     with open(path, "wb") as file:
         file.write(content)
+
+
+def flipped(content, times, chance):
+    begin = min(len(content), 64)
+    places = [chance.randrange(begin) for _ in range(times // 3)]
+    places += [chance.randrange(len(content)) for _ in range(times - len(places))]
+    for place in places:
+        changed = bytearray(content)
+        changed[place] ^= 1 << chance.randrange(8)
+        yield f"bit of byte {place}", changed
+
+
+def rearranged(content, older, chance):
+    """Files with missing, repeated, exchanged, erased or added pieces, and with the content of an older file."""
+    size = len(content)
+    used = len(content.rstrip(b"\0"))  # files that are mapped end with reserved space
+    block = max(1, min(4096, used // 8))
+    at, to = sorted(block * number for number in chance.sample(range(used // block), 2))
+    piece, other = content[at:at + block], content[to:to + block]
+    yield "nothing", b""
+    yield "the first half", content[:size // 2]
+    yield "all but a byte", content[:-1]
+    yield "a beginning", content[:chance.randrange(1, used)]
+    yield f"no block at {at}", content[:at] + content[at + block:]
+    yield f"block {at} twice", content[:at] + piece + content[at:]
+    yield f"block {at} also at {to}", content[:to] + piece + content[to + block:]
+    yield f"blocks {at} and {to} exchanged", content[:at] + other + content[at + block:to] + piece + content[to + block:]
+    yield f"block {at} erased", content[:at] + bytes(block) + content[at + block:]
+    yield f"block {to} erased", content[:to] + bytes(block) + content[to + block:]
+    yield "random bytes at the end", content + chance.randbytes(9)
+    yield "a zero page at the end", content + bytes(4096)
+    yield "its last block again", content + content[-block:]
+    yield "an older file", older
 
 
 class DamageTest(RunTest):
@@ -89,35 +127,52 @@ class DamageTest(RunTest):
         rows = len(self.path("episodes.csv") and read(self.path("episodes.csv")).splitlines()) - 1
         self.assertIn(f"{rows} rows, {rows} recounted from the ledger, {rows} assembled from the rings", self.sound)
 
+    def check_changes(self, name, changes):
+        """Every change of the file is found, with the file's name, or verify prints the same as before. Returns both counts."""
+        content, found, same = read(self.path(name)), 0, 0
+        named = name.rsplit("/", 1)[0] if name.startswith("checkpoints") else name
+        if name == "experiment.textproto":
+            named = ""  # it may be named as wrong, or the parts that it does not describe
+        for what, changed in changes:
+            if changed == content:
+                continue
+            write(self.path(name), changed)
+            result = run("verify", self.copy)
+            if result.returncode == 0:
+                self.assertEqual(result.stdout, self.sound, (name, what))
+                same += 1
+                continue
+            found += 1
+            self.assertEqual(result.returncode, 1, (name, what, result.stdout, result.stderr))
+            self.assertIn(f"damage: {named}", result.stdout, (name, what))
+        write(self.path(name), content)
+        return found, same
+
     def test_a_flipped_bit_is_found_or_changes_nothing(self):
-        checkpoint = f"checkpoints/{self.newest()}"
-        names = {"replay/member_0.rows": 80, "replay/member_1.failures": 40, "replay/credit": 30, "replay/sessions": 20,
-                 "ledger/member_0.steps": 30, "ledger/violations.csv": 30, "episodes.csv": 30, "progress.csv": 30,
-                 "tensorboard/member_1/events.out.tfevents.0.datacom": 30, f"{checkpoint}/learner.state": 10,
-                 f"{checkpoint}/algorithm.state": 10, f"{checkpoint}/state.sha256": 5, "policies/epoch_0001.snapshot": 20}
-        chance = random.Random(1)
-        for name, times in names.items():
-            content, found = read(self.path(name)), 0
-            begin = min(len(content), 64)
-            places = [chance.randrange(begin) for _ in range(times // 3)]
-            places += [chance.randrange(len(content)) for _ in range(times - len(places))]
-            for place in places:
-                changed = bytearray(content)
-                changed[place] ^= 1 << chance.randrange(8)
-                write(self.path(name), changed)
-                result = run("verify", self.copy)
-                if result.returncode == 0:
-                    self.assertEqual(result.stdout, self.sound, (name, place))
-                    continue
-                found += 1
-                self.assertEqual(result.returncode, 1, (name, place, result.stdout, result.stderr))
-                folder = name.rsplit("/", 1)[0] if name.startswith("checkpoints") else name
-                self.assertIn(f"damage: {folder}", result.stdout, (name, place))
-            write(self.path(name), content)
+        chance, flips = random.Random(1), 0
+        for part, times in PARTS.items():
+            name = part.replace("CHECKPOINT", f"checkpoints/{self.newest()}")
+            found, same = self.check_changes(name, flipped(read(self.path(name)), times, chance))
+            flips += found + same
             self.assertGreaterEqual(found, times // 4, name)
             if name.startswith(("ledger", "policies", "checkpoints", "tensorboard")):
-                self.assertEqual(found, len(places), f"every byte of {name} counts")
+                self.assertEqual(same, 0, f"every byte of {name} counts")
         self.assertEqual(run("verify", self.copy).stdout, self.sound)
+        self.assertEqual(flips, 365)
+
+    def test_a_file_with_other_pieces_is_found_or_changes_nothing(self):
+        chance, counts = random.Random(2), []
+        for part in [*PARTS, "experiment.textproto"]:
+            name = part.replace("CHECKPOINT", f"checkpoints/{self.newest()}")
+            source = part.replace("CHECKPOINT", f"checkpoints/{self.newest(self.older)}").replace("epoch_0001", "epoch_0000")
+            found, same = self.check_changes(name, rearranged(read(self.path(name)), read(self.path(source, self.older)), chance))
+            counts.append((found, same))
+            if name.startswith(("ledger", "policies", "tensorboard", "episodes", "progress")):
+                self.assertEqual(same, 0, name)
+        self.assertEqual(run("verify", self.copy).stdout, self.sound)
+        found, same = map(sum, zip(*counts))
+        print(f"files with other pieces: {found} found, {same} without effect")
+        self.assertGreaterEqual(found + same, 180)
 
     def test_a_part_that_is_older_than_the_others_is_named(self):
         newest = f"checkpoints/{self.newest()}"
