@@ -54,6 +54,16 @@ class VirtualFiles {
   std::unique_ptr<mjVFS> vfs_;
 };
 
+// Unlike that of MuJoCo 2, mj_setConst of 4 leaves the mean mass and the mean inertia, by which the solver scales its
+// tolerance, as they are. The mean inertia is the mean of the mass matrix's diagonal.
+void ScaleStatistics(const mjModel& nominal, double mass, mjModel* scaled) {
+#if mjVERSION_HEADER >= 300
+  const auto inertia = [](const mjModel& model) { return mju_sum(model.dof_M0, model.nv); };
+  scaled->stat.meanmass = nominal.stat.meanmass * mass;
+  if (nominal.nv > 0) scaled->stat.meaninertia = nominal.stat.meaninertia * inertia(*scaled) / inertia(nominal);
+#endif
+}
+
 // MuJoCo 2 sorts all bodies for collisions, a third of a small model's step, even if only the pairs that the model
 // lists can collide.
 void SkipBroadPhase(mjModel* model) {
@@ -117,6 +127,7 @@ void Simulation::Scale(const PhysicsScale& scale) {
   mju_scl(scaled_->pair_friction, nominal.pair_friction, scale.friction, 5 * nominal.npair);
   mj_resetData(scaled_.get(), data_.get());
   mj_setConst(scaled_.get(), data_.get());  // cannot fail: the compiler ran it with the same memory
+  ScaleStatistics(nominal, scale.mass, scaled_.get());
   // mj_setConst overwrites these, which the XML may set; they do not depend on mass.
   scaled_->stat.extent = nominal.stat.extent;
   scaled_->stat.meansize = nominal.stat.meansize;
