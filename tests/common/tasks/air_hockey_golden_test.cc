@@ -24,7 +24,14 @@ namespace {
 
 using ::datacom::testing::GoldenTable;
 
-constexpr double kExact = 1e-9;  // before the first contact
+// Tolerances before the first contact of the puck, for observations, rewards and costs, and for torques.
+struct Tolerance {
+  double state, torque;
+};
+constexpr Tolerance kFree = {1e-9, 1e-8};
+// From the first force of a joint limit on. The reference is MuJoCo 2.2.2; its iterative solver of constraint forces
+// was changed later. MuJoCo 4.0.0 differs by 1.1e-8 then (torque: 7.4e-6 of 110 N m), and by 4e-13 in free motion.
+constexpr Tolerance kLimited = mjVERSION_HEADER >= 300 ? Tolerance{1e-7, 1e-4} : kFree;
 
 std::map<std::string, double> StartOf(const GoldenTable& table) {
   return {{"puck_x", table.value(0, "puck_x")},
@@ -60,9 +67,10 @@ std::pair<double, double> Replay(const GoldenTable& table, AirHockey* task, cons
   double obs[16], before = 0, after = 0;
   RandomStream stream(1);
   EXPECT_TRUE(task->ResetTo(StartOf(table), &stream, obs).ok());
-  EXPECT_NEAR(task->Cost(), table.value(0, "cost"), kExact) << file;
+  EXPECT_NEAR(task->Cost(), table.value(0, "cost"), kFree.state) << file;
   const bool mismatch = table.has("eps0");
   bool touched = false;
+  Tolerance exact = kFree;
   for (size_t i = 0; i < table.rows.size(); ++i) {
     const std::string where = absl::StrCat(file, " step ", i);
     touched |= table.value(i, "hit_mallet") != 0 || table.value(i, "hit_rim") != 0;
@@ -72,19 +80,20 @@ std::pair<double, double> Replay(const GoldenTable& table, AirHockey* task, cons
       const StepResult result =
           mismatch ? task->StepWithNoise(action.data(), noise.data(), obs) : task->Step(action.data(), obs);
       EXPECT_TRUE(result.valid) << where;
-      const double reward_tolerance = !touched ? kExact : result.absorbing ? 1e-2 : 1e-3;
+      if (task->simulation()->data()->nefc > 0) exact = kLimited;
+      const double reward_tolerance = !touched ? exact.state : result.absorbing ? 1e-2 : 1e-3;
       EXPECT_NEAR(result.reward, table.value(i, "reward"), reward_tolerance) << where;
-      EXPECT_NEAR(result.cost, table.value(i, "cost"), touched ? 1e-3 : kExact) << where;
+      EXPECT_NEAR(result.cost, table.value(i, "cost"), touched ? 1e-3 : exact.state) << where;
       EXPECT_EQ(result.absorbing, table.value(i, "absorbing") != 0) << where;
       EXPECT_EQ(Name(task->ending()), table.text(i, "absorb_type")) << where;
       const auto torque = Three(table, i, "tau");
       for (int j = 0; j < 3 && !touched; ++j) {
-        EXPECT_NEAR(task->simulation()->data()->ctrl[j], torque[j], 1e-8) << where << " torque " << j;
+        EXPECT_NEAR(task->simulation()->data()->ctrl[j], torque[j], exact.torque) << where << " torque " << j;
       }
     }
     for (int j = 0; j < 16; ++j) {
       const double difference = std::abs(obs[j] - table.value(i, absl::StrCat("obs", j)));
-      EXPECT_LE(difference, touched ? ToleranceAfterContact(j) : kExact) << where << " obs" << j;
+      EXPECT_LE(difference, touched ? ToleranceAfterContact(j) : exact.state) << where << " obs" << j;
       (touched ? after : before) = testing::LargerOrNan(difference, touched ? after : before);
     }
     if (table.value(i, "absorbing") != 0 || ::testing::Test::HasFailure()) break;

@@ -25,6 +25,28 @@ std::unique_ptr<Task> MakeCartPole() {
   return *std::move(task);
 }
 
+constexpr double kFree = 1e-9;
+// From the first force of the joint limit on. The reference is MuJoCo 2.2.2; its iterative solver of constraint forces
+// was changed later. MuJoCo 4.0.0 differs by 8.5e-8 then, and by 2e-13 in free motion.
+constexpr double kLimited = mjVERSION_HEADER >= 300 ? 1e-6 : 1e-9;
+
+// Takes memory from the data's stack, in units of mjtNum. MuJoCo 3 renamed the function and counts in bytes.
+void TakeStack(mjData* data, size_t numbers) {
+#if mjVERSION_HEADER >= 300
+  mj_stackAllocNum(data, numbers);
+#else
+  mj_stackAlloc(data, static_cast<int>(numbers));
+#endif
+}
+
+size_t FreeStack(const mjData& data) {
+#if mjVERSION_HEADER >= 300
+  return (data.narena - data.parena - data.pstack) / sizeof(mjtNum);
+#else
+  return data.nstack - data.pstack;
+#endif
+}
+
 TEST(Golden, cartpole) {
   DATACOM_GOLDEN_FILES(files, "cartpole_");
   for (const std::string& file : files) {
@@ -33,21 +55,22 @@ TEST(Golden, cartpole) {
     double obs[5];
     ASSERT_TRUE(
         task->ResetTo({{"x", table.value(0, "qpos_x")}, {"theta", table.value(0, "qpos_theta")}}, nullptr, obs).ok());
-    double worst = 0;
+    double worst = 0, tolerance = kFree;
     for (size_t i = 0; i < table.rows.size(); ++i) {
       StepResult result;
       if (i > 0) {
         const double action = table.value(i, "action");
         result = task->Step(&action, obs);
         ASSERT_TRUE(result.valid);
+        if (task->simulation()->data()->nefc > 0) tolerance = kLimited;
         ASSERT_EQ(result.absorbing, table.value(i, "absorbing") != 0);
-        ASSERT_NEAR(result.reward, table.value(i, "reward_wrapper"), 1e-9) << file << " step " << i;
-        ASSERT_NEAR(result.cost, table.value(i, "cost"), 1e-9) << file << " step " << i;
+        ASSERT_NEAR(result.reward, table.value(i, "reward_wrapper"), tolerance) << file << " step " << i;
+        ASSERT_NEAR(result.cost, table.value(i, "cost"), tolerance) << file << " step " << i;
       }
       const char* names[5] = {"obs0_x", "obs1_sin", "obs2_cos", "obs3_xdot", "obs4_thetadot"};
       for (int j = 0; j < 5; ++j) {
         worst = testing::LargerOrNan(std::abs(obs[j] - table.value(i, names[j])), worst);
-        ASSERT_NEAR(obs[j], table.value(i, names[j]), 1e-9) << file << " step " << i << " " << names[j];
+        ASSERT_NEAR(obs[j], table.value(i, names[j]), tolerance) << file << " step " << i << " " << names[j];
       }
     }
     std::printf("%s: %zu steps, largest difference %.2e\n", file.c_str(), table.rows.size() - 1, worst);
@@ -127,13 +150,13 @@ TEST(Mujoco, AnErrorInsideTheLibraryGivesAStatusAndKeepsTheData) {
   auto data = MakeMujocoData(**model);
   ASSERT_TRUE(data.ok());
   for (int round = 0; round < 3; ++round) {
-    const absl::Status status = GuardMujoco([&] { mj_stackAlloc(data->get(), 1 << 28); });
+    const absl::Status status = GuardMujoco([&] { TakeStack(data->get(), 1 << 28); });
     EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
-    EXPECT_THAT(std::string(status.message()), HasSubstr("Stack overflow"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("tack overflow"));
     mj_resetData(model->get(), data->get());
     EXPECT_TRUE(StepMujoco(**model, 2, data->get()));
     // The next step overflows this stack: the error occurs inside mj_step, and the step is invalid.
-    const absl::Status filled = GuardMujoco([&] { mj_stackAlloc(data->get(), (*data)->nstack - (*data)->pstack - 1); });
+    const absl::Status filled = GuardMujoco([&] { TakeStack(data->get(), FreeStack(**data) - 1); });
     ASSERT_TRUE(filled.ok()) << filled;
     EXPECT_FALSE(StepMujoco(**model, 1, data->get()));
     mj_resetData(model->get(), data->get());

@@ -80,8 +80,8 @@ TEST(NavigationModel, LinkPointsEqualTheKinematics) {
       // Reported in the previous step's axes: the orientation times the velocity in the link's own axes.
       const mjtNum* orientation = data->site_xmat + 9 * site;
       mjtNum own[3], reported[3];
-      mju_rotVecMatT(own, velocity + 3, orientation);
-      mju_rotVecMat(reported, own, before);
+      mju_mulMatTVec(own, orientation, velocity + 3, 3, 3);
+      mju_mulMatVec(reported, before, own, 3, 3);
       const Point seen = FetchHandVelocity(fetch, arm, rate, axes_before);
       if (round > 0) {
         EXPECT_NEAR(seen.x, reported[0], 1e-12);
