@@ -1,6 +1,7 @@
 #!/bin/bash
 # usage: make_root.sh TARGET BIN FOLDER : fills FOLDER/root with the root file system of an image (replay, actor, learner, learner-cuda,
 # tools): programs of BIN and the libraries beside them in usr/bin, and every library they load where the loader looks for it; no shell.
+# Libraries of the source tree (MuJoCo in build/mujoco) go to the system's folder.
 # FOLDER/writable has the folders that a run writes to. They are separate because the images' user must own them and copying into an image
 # changes the owner.
 set -euo pipefail
@@ -26,7 +27,11 @@ for program in "${programs[@]}"; do
     exit 1
   fi
   for library in $(grep -oE '/[^ ]+' <<<"$libraries"); do
-    [[ "$library" == /opt/site/* ]] || install -D -m 755 "$library" "$root$library"
+    case "$library" in
+      /opt/site/*) ;;
+      "$source"/*) install -D -m 755 "$library" "$root/usr/lib/x86_64-linux-gnu/${library##*/}" ;;
+      *) install -D -m 755 "$library" "$root$library" ;;
+    esac
   done
 done
 for path in "${writable[@]}"; do
