@@ -191,7 +191,7 @@ void Signals::ReadOne(const mjModel& model, const mjData& data, const Reading& r
       mju_copy3(position, reading.place.position(data));
       if (reading.frame.id >= 0) {
         mju_sub3(world, position, reading.frame.position(data));
-        mju_rotVecMatT(position, world, reading.frame.axes(data));
+        mju_mulMatTVec(position, world, reading.frame.axes(data), 3, 3);
       }
       for (int i = 0; i < reading.count; ++i) out[i] = position[reading.axes[i]];
       return;
@@ -214,7 +214,7 @@ void Signals::ReadMotion(const mjModel& model, const mjData& data, const Reading
   if (reading.frame.id >= 0) {
     velocity(reading.frame, frame);
     mju_sub3(world, own + part, frame + part);
-    mju_rotVecMatT(seen, world, reading.frame.axes(data));
+    mju_mulMatTVec(seen, world, reading.frame.axes(data), 3, 3);
   }
   for (int i = 0; i < reading.count; ++i) out[i] = seen[reading.axes[i]];
 }
