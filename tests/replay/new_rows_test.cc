@@ -202,7 +202,7 @@ TEST_F(NewRowsTest, TheClientJoinsTheRepliesOfADraw) {
   auto server = Server::Start("127.0.0.1:0", {&service});
   ASSERT_TRUE(server.ok()) << server.status();
   {
-    const auto learner = DrawStream::Open({(*server)->InProcessChannel(), "run", SmallSchema().fingerprint(), 1});
+    const auto learner = DrawStream::Open({MakeChannel((*server)->address()), "run", SmallSchema().fingerprint(), 1});
     ExpectUpdateOne(learner.get());
     ExpectUpdateOne(learner.get());
   }
@@ -238,7 +238,7 @@ TEST_F(NewRowsTest, TheClientAsksAgainForADrawWhoseStreamBroke) {
   auto server = Server::Start("127.0.0.1:0", {&service});
   ASSERT_TRUE(server.ok()) << server.status();
   {
-    const auto learner = DrawStream::Open({(*server)->InProcessChannel(), "run", SmallSchema().fingerprint(), 1});
+    const auto learner = DrawStream::Open({MakeChannel((*server)->address()), "run", SmallSchema().fingerprint(), 1});
     ExpectUpdateOne(learner.get());
   }
   EXPECT_EQ(service.streams(), 2);
