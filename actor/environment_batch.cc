@@ -35,8 +35,16 @@ absl::Status EnvironmentBatch::Start(int index) {
   RandomStream stream =
       FirstEpisodeLength(seeds_.run, seeds_.member, seeds_.session, static_cast<uint32_t>(index), environment.episode);
   environment.limit = 1 + static_cast<uint32_t>(stream.Below(Horizon(environment)));
+  environment.memory.resize(memory_);
   Reset(index);
   return absl::OkStatus();
+}
+
+void EnvironmentBatch::SetMemory(int count) {
+  memory_ = count;
+  for (Environment& environment : environments_) {
+    if (static_cast<int>(environment.memory.size()) != count) environment.memory.assign(count, 0.0f);
+  }
 }
 
 uint32_t EnvironmentBatch::Horizon(const Environment& environment) {
@@ -64,6 +72,7 @@ void EnvironmentBatch::Reset(int index) {
   for (size_t i = 0; i < wide_observation_.size(); ++i)
     environment.observation[i] = static_cast<float>(wide_observation_[i]);
   environment.previous_cost = 0;
+  std::fill(environment.memory.begin(), environment.memory.end(), 0.0f);
   environment.step = 0;
 }
 
@@ -106,6 +115,8 @@ absl::Status EnvironmentBatch::Continue(const v1::OpenEpisode& open) {
                                               environment.step));
     }
   }
+  environment.memory.resize(open.memory().size() / sizeof(float));
+  std::memcpy(environment.memory.data(), open.memory().data(), environment.memory.size() * sizeof(float));
   return absl::OkStatus();
 }
 
@@ -131,6 +142,7 @@ EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const Decision& deci
   row.cvar = decision.cvar;
   row.delta = decision.delta;
   row.log_prob = decision.log_prob;
+  row.memory = decision.memory;
   row.next_observation = environment.next_observation.data();
   row.reward = static_cast<float>(result.reward);
   row.cost = static_cast<float>(result.cost);
@@ -147,6 +159,7 @@ EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const Decision& deci
     return Outcome::kEnded;
   }
   CommitStep(result, &environment);
+  std::copy_n(decision.memory, environment.memory.size(), environment.memory.begin());
   return Outcome::kContinues;
 }
 

@@ -45,9 +45,9 @@ class EnvironmentBatch {
   // it has made no step of it. Returns the error of a task that cannot be made.
   absl::Status SetWanted(int count);
 
-  // Restores an environment of a lockstep session: resets the episode and replays its actions. INVALID_ARGUMENT for an
-  // unknown environment or actions of the wrong size; INTERNAL when the episode ends during the replay (the task
-  // differs from the recorded one).
+  // Restores an environment of a lockstep session: resets the episode, replays its actions and restores its memory.
+  // INVALID_ARGUMENT for an unknown environment or actions of the wrong size; INTERNAL when the episode ends during the
+  // replay (the task differs from the recorded one).
   absl::Status Continue(const v1::OpenEpisode& open);
 
   int size() const { return static_cast<int>(environments_.size()); }  // numbers used so far
@@ -57,6 +57,10 @@ class EnvironmentBatch {
   const float* observation(int environment) const { return environments_[environment].observation.data(); }
   // Raw cost of the previous step, as stored in its row; 0 at the start of an episode.
   float previous_cost(int environment) const { return environments_[environment].previous_cost; }
+  // What the acting rule keeps of the episode, float32; 0 at its start. Sized by SetMemory.
+  const std::vector<float>& memory(int environment) const { return environments_[environment].memory; }
+  // From now on every environment has this many numbers of memory. Memory of another size is lost.
+  void SetMemory(int count);
   // Writes standard normal noise, float32 [count], for the environment's next step.
   void FillNoise(int environment, int count, float* noise) const;
 
@@ -65,6 +69,7 @@ class EnvironmentBatch {
     const float* action = nullptr;      // stored as the row's action
     const float* executed = nullptr;    // applied; equals `action` unless the rule filters after the policy
     const float* raw_action = nullptr;  // unfiltered policy action
+    const float* memory = nullptr;      // [count of SetMemory] after the decision
     float cvar = 0, delta = 0;          // of rules with a learned constraint
     float log_prob = 0;                 // of `action`, of rules that store it
     SnapshotVersion policy;
@@ -82,6 +87,7 @@ class EnvironmentBatch {
     std::vector<float> observation;       // [obs_dim]
     std::vector<float> next_observation;  // [obs_dim]
     float previous_cost = 0;
+    std::vector<float> memory;
     uint32_t episode = 0;  // the next one, while it does not act
     uint32_t step = 0;
     uint32_t limit = 0;  // length at which this episode ends
@@ -100,6 +106,7 @@ class EnvironmentBatch {
   std::vector<Environment> environments_;
   std::vector<int> acting_;
   int wanted_ = 0;
+  int memory_ = 0;
   std::vector<double> wide_observation_;  // [obs_dim] workspace
   std::vector<double> wide_action_;       // [action_dim] workspace
 };

@@ -26,10 +26,12 @@ EpisodePlayer::EpisodePlayer(std::vector<std::unique_ptr<Task>> tasks, std::uniq
   noise_.resize(batch * rule_->noise_dim());
   actions_.resize(batch * spec.action_dim);
   costs_.resize(batch);
+  memory_.resize(batch * rule_->memory_dim());
   wide_action_.resize(spec.action_dim);
   for (std::unique_ptr<Task>& task : tasks) {
     Slot slot;
     slot.observation.resize(task->spec().obs_dim);
+    slot.memory.resize(rule_->memory_dim());
     slot.task = std::move(task);
     slots_.push_back(std::move(slot));
   }
@@ -73,6 +75,7 @@ void EpisodePlayer::Begin(const Seeds& seeds, uint32_t episode, uint32_t attempt
   slot->reached = StepResult();
   slot->reached.cost = slot->task->Cost();
   slot->discount = 1;
+  std::fill(slot->memory.begin(), slot->memory.end(), 0.0f);
 }
 
 const float* EpisodePlayer::Act(const Seeds& seeds, const ActingDiagnostics& diagnostics) {
@@ -80,6 +83,7 @@ const float* EpisodePlayer::Act(const Seeds& seeds, const ActingDiagnostics& dia
   float* observation = observations_.data();
   float* noise = noise_.data();
   float* cost = costs_.data();
+  float* memory = memory_.data();
   for (const Slot* slot : active_) {
     for (const double value : slot->observation) *observation++ = static_cast<float>(value);
     const uint64_t key =
@@ -88,10 +92,16 @@ const float* EpisodePlayer::Act(const Seeds& seeds, const ActingDiagnostics& dia
                                                             slot->attempt, slot->step});
     FillNormal(key, noise, noise_dim);
     noise += noise_dim;
+    memory = std::copy(slot->memory.begin(), slot->memory.end(), memory);
     *cost++ = slot->step == 0 ? 0.0f : static_cast<float>(slot->reached.cost);  // as in training
   }
-  rule_->Act(static_cast<int>(active_.size()), {observations_.data(), noise_.data(), costs_.data()}, actions_.data(),
-             diagnostics);
+  const ActingInputs inputs{observations_.data(), noise_.data(), costs_.data(), memory_.data()};
+  rule_->Act(static_cast<int>(active_.size()), inputs, actions_.data(), diagnostics);
+  const float* kept = memory_.data();
+  for (Slot* const slot : active_) {
+    std::copy_n(kept, slot->memory.size(), slot->memory.begin());
+    kept += slot->memory.size();
+  }
   return rule_->executed() != nullptr ? rule_->executed() : actions_.data();
 }
 

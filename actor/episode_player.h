@@ -75,6 +75,7 @@ class EpisodePlayer {
     StepResult reached;               // of the last step
     double discount = 1;              // discount^step
     std::vector<double> observation;  // [obs_dim]
+    std::vector<float> memory;        // [memory_dim] of the acting rule
   };
   void Begin(const Seeds& seeds, uint32_t episode, uint32_t attempt, Slot* slot);
   // Called when the slot's episode has ended. Starts the next attempt if the last step was invalid and attempts are
@@ -92,6 +93,7 @@ class EpisodePlayer {
   std::vector<Slot*> active_;                          // slots with an episode
   std::vector<float> observations_, noise_, actions_;  // [tasks, obs_dim], [tasks, noise_dim], [tasks, action_dim]
   std::vector<float> costs_;                           // [tasks] costs of the previous steps
+  std::vector<float> memory_;                          // [tasks, memory_dim]
   std::vector<double> wide_action_;                    // [action_dim]
 };
 

@@ -264,6 +264,8 @@ void Rollout::Act(MemberState* state, int batch, bool timed) {
     const float* observation = state->environments->observation(environment);
     std::copy(observation, observation + obs_dim, &observations_[i * obs_dim]);
     costs_[i] = state->environments->previous_cost(environment);
+    const std::vector<float>& memory = state->environments->memory(environment);
+    std::copy(memory.begin(), memory.end(), memory_.begin() + i * memory.size());
     state->environments->FillNoise(environment, noise_dim, noise_.data() + static_cast<size_t>(i) * noise_dim);
   }
   state->turn = (state->turn + batch) % count;
@@ -274,7 +276,8 @@ void Rollout::Act(MemberState* state, int batch, bool timed) {
   diagnostics.log_prob = log_prob_.data();
   if (timed) diagnostics.intervention = intervention_.data();
   const Clock::Time before = timed ? options_.clock->Now() : Clock::Time{};
-  state->rule->Act(batch, {observations_.data(), noise_.data(), costs_.data()}, actions_.data(), diagnostics);
+  state->rule->Act(batch, {observations_.data(), noise_.data(), costs_.data(), memory_.data()}, actions_.data(),
+                   diagnostics);
   if (!timed) return;
   metrics_->safe_map.Observe(Seconds(options_.clock->Now() - before) / batch);
   for (int i = 0; i < batch; ++i) metrics_->intervention.Observe(intervention_[i]);
@@ -287,6 +290,7 @@ EnvironmentBatch::Decision Rollout::DecisionOf(const MemberState& state, int row
   decision.action = actions_.data() + at;
   decision.executed = (executed != nullptr ? executed : actions_.data()) + at;
   decision.raw_action = raw_actions_.data() + at;
+  decision.memory = memory_.data() + static_cast<size_t>(row) * state.rule->memory_dim();
   decision.cvar = static_cast<float>(cvar_[row]);
   decision.delta = static_cast<float>(cvar_[row] - constraint_[row]);
   decision.log_prob = log_prob_[row];
@@ -301,8 +305,10 @@ absl::Status Rollout::LoadSnapshot(MemberState* state, std::shared_ptr<const Sna
     status = rule.status();
     if (rule.ok()) {
       state->rule = *std::move(rule);
-      noise_.resize(
-          std::max(noise_.size(), static_cast<size_t>(state->environments->size()) * state->rule->noise_dim()));
+      const auto count = static_cast<size_t>(state->environments->size());
+      noise_.resize(std::max(noise_.size(), count * state->rule->noise_dim()));
+      memory_.resize(std::max(memory_.size(), count * state->rule->memory_dim()));
+      state->environments->SetMemory(state->rule->memory_dim());
     }
   } else {
     status = state->rule->Load(*snapshot);

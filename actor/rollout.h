@@ -128,6 +128,7 @@ class Rollout {
   std::vector<float> observations_;        // [batch, obs_dim]
   std::vector<float> noise_;               // [batch, noise_dim]
   std::vector<float> costs_;               // [batch] of the previous steps
+  std::vector<float> memory_;              // [batch, memory_dim]
   std::vector<float> actions_;             // [batch, action_dim]
   std::vector<double> intervention_;       // [batch]
   std::vector<float> raw_actions_;         // [batch, action_dim], of rules whose actions are already filtered

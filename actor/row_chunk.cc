@@ -10,8 +10,8 @@
 namespace datacom {
 namespace {
 
-// The columns that a transition can fill, in the order of Append. The last six are optional in a schema.
-constexpr std::array<absl::string_view, 18> kFilled = {"observation",
+// The columns that a transition can fill, in the order of Append. The last seven are optional in a schema.
+constexpr std::array<absl::string_view, 19> kFilled = {"observation",
                                                        "action",
                                                        "reward",
                                                        "cost",
@@ -28,7 +28,8 @@ constexpr std::array<absl::string_view, 18> kFilled = {"observation",
                                                        kRawAction,
                                                        kCvar,
                                                        kDelta,
-                                                       kLogProb};
+                                                       kLogProb,
+                                                       kMemory};
 
 }  // namespace
 
@@ -68,7 +69,8 @@ void RowChunk::Append(const TransitionRow& row) {
                                 row.raw_action,
                                 &row.cvar,
                                 &row.delta,
-                                &row.log_prob};
+                                &row.log_prob,
+                                row.memory};
   static_assert(sizeof values / sizeof values[0] == kFilled.size());
   for (const Field& field : fields_) {
     std::memcpy(buffer_.data() + field.offset + rows_ * field.row_bytes, values[field.value], field.row_bytes);

@@ -21,6 +21,7 @@ struct TransitionRow {
   const float* raw_action = nullptr;        // [action_dim], unfiltered policy action
   float cvar = 0, delta = 0;                // of rules with a learned constraint
   float log_prob = 0;                       // of `action` under the policy
+  const float* memory = nullptr;            // of rules with memory, after the decision
   const float* next_observation = nullptr;  // [obs_dim]
   float reward = 0;
   float cost = 0;           // raw, signed, of the reached state

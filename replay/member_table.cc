@@ -337,6 +337,17 @@ std::string MemberTable::Actions(const EpisodeSummary& episode) const {
   return actions;
 }
 
+std::string MemberTable::Memory(const EpisodeSummary& episode) const {
+  std::string memory;
+  if (!schema_.has(kMemory)) return memory;
+  const size_t offset = schema_.offset(kMemory);
+  for (const Column& column : schema_.stored()) {
+    if (column.name == kMemory) memory.resize(column.bytes());
+  }
+  VisitRows(episode, [&](const char* row) { std::memcpy(memory.data(), row + offset, memory.size()); });
+  return memory;
+}
+
 absl::Status MemberTable::ReadRange(uint64_t from, uint64_t to, v1::RowRange* range,
                                     std::vector<uint32_t>* sessions) const {
   if (to > rows_->cursor() || from > to) {

@@ -88,6 +88,8 @@ class MemberTable {
   absl::Status ReadRange(uint64_t from, uint64_t to, v1::RowRange* range, std::vector<uint32_t>* sessions) const;
   // float32 [length, action_dim] of an open episode, as stored.
   std::string Actions(const EpisodeSummary& episode) const;
+  // The memory of its last row; empty if the acting rule has none.
+  std::string Memory(const EpisodeSummary& episode) const;
 
  private:
   MemberTable(const RowSchema& schema, const Options& options);

@@ -188,7 +188,9 @@ absl::StatusOr<v1::RegisterReply> Store::Register(const std::string& actor, uint
     open->set_member(member);
     open->set_episode(episode.episode);
     open->set_steps(episode.length);
-    if (episode.length > 0) open->set_actions(members_[member]->Actions(episode));
+    if (episode.length == 0) continue;
+    open->set_actions(members_[member]->Actions(episode));
+    open->set_memory(members_[member]->Memory(episode));
   }
   return reply;
 }

@@ -24,6 +24,9 @@ struct ActingInputs {
   // [batch] raw cost of the previous step, which is that of the current state; 0 after a reset, whatever the start
   // costs.
   const float* previous_costs = nullptr;
+  // [batch, memory_dim()] what the rule keeps of each environment's episode: 0 at its start, afterwards as the last Act
+  // left it. Null: every row is at the start of an episode, and nothing is kept.
+  float* memory = nullptr;
 };
 
 // Per environment, for metrics, the safety ledger and overlays. Arrays may be null; else [batch].
@@ -45,6 +48,7 @@ class ActingRule {
   // batch <= max_batch passed to MakeActingRule.
   virtual void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) = 0;
   virtual int noise_dim() const = 0;
+  virtual int memory_dim() const { return 0; }  // of one environment
   // Actions to execute instead of those of the last Act, [batch, action_dim] float32, for rules that filter after the
   // policy: the agent learns from the policy's actions, and the rule declares the column executed_action. Null: execute
   // the actions as they are.

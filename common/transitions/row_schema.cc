@@ -31,6 +31,8 @@ Column RawActionColumn(uint32_t action_dim) {
   return {std::string(kRawAction), ColumnType::kFloat32, action_dim, false};
 }
 
+Column MemoryColumn(uint32_t width) { return {std::string(kMemory), ColumnType::kFloat32, width, false}; }
+
 std::vector<Column> JudgementColumns() {
   return {{std::string(kCvar), ColumnType::kFloat32, 1, false}, {std::string(kDelta), ColumnType::kFloat32, 1, false}};
 }

@@ -41,6 +41,9 @@ inline constexpr absl::string_view kDelta = "delta";
 // Log-density of `action` under the policy that acted; stored by rules whose algorithm learns from it.
 inline constexpr absl::string_view kLogProb = "log_prob";
 
+// What the acting rule keeps of the episode (ActingInputs::memory), after the row's decision.
+inline constexpr absl::string_view kMemory = "memory";
+
 struct Column {
   std::string name;
   ColumnType type = ColumnType::kFloat32;
@@ -53,6 +56,7 @@ struct Column {
 Column ExecutedActionColumn(uint32_t action_dim);
 Column PreviousCostColumn();
 Column RawActionColumn(uint32_t action_dim);
+Column MemoryColumn(uint32_t width);
 std::vector<Column> JudgementColumns();  // cvar, delta
 Column LogProbColumn();
 

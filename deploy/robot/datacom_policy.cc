@@ -22,6 +22,7 @@ struct datacom_policy {
   datacom::TaskModel model;
   std::unique_ptr<datacom::ActingRule> rule;
   std::vector<float> observation, noise, action;  // workspace
+  std::vector<float> memory;                      // of the acting rule
   datacom_policy_info info;
 };
 
@@ -64,6 +65,7 @@ absl::StatusOr<std::unique_ptr<datacom_policy>> Load(const char* path) {
   policy->rule = *std::move(rule);
   policy->observation.resize(policy->model.spec.obs_dim);
   policy->noise.resize(policy->rule->noise_dim());
+  policy->memory.resize(policy->rule->memory_dim());
   policy->action.resize(policy->model.spec.action_dim);
   policy->info = Describe(*policy);
   return policy;
@@ -100,8 +102,9 @@ int Act(datacom_policy* policy, const datacom_policy_input& input, double* actio
   }
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   datacom_policy_judgement said = {kNone, kNone, 0};
-  policy->rule->Act(1, {policy->observation.data(), policy->noise.data(), &previous_cost}, policy->action.data(),
-                    {&said.constraint, &said.cvar, &said.intervention});
+  const datacom::ActingInputs inputs{policy->observation.data(), policy->noise.data(), &previous_cost,
+                                     policy->memory.data()};
+  policy->rule->Act(1, inputs, policy->action.data(), {&said.constraint, &said.cvar, &said.intervention});
   const float* const executed = policy->rule->executed() != nullptr ? policy->rule->executed() : policy->action.data();
   if (!std::all_of(executed, executed + policy->action.size(), finite)) return DATACOM_POLICY_FAILED;
   std::copy_n(executed, policy->action.size(), action);
@@ -135,6 +138,10 @@ int datacom_policy_load(const char* path, datacom_policy** policy, char* message
 void datacom_policy_free(datacom_policy* policy) { delete policy; }
 
 const datacom_policy_info* datacom_policy_describe(const datacom_policy* policy) { return &policy->info; }
+
+void datacom_policy_begin(datacom_policy* policy) {
+  if (policy != nullptr) std::fill(policy->memory.begin(), policy->memory.end(), 0.0f);
+}
 
 int datacom_policy_act(datacom_policy* policy, const datacom_policy_input* input, double* action,
                        datacom_policy_judgement* judgement) {

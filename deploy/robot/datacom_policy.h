@@ -71,6 +71,10 @@ void datacom_policy_free(datacom_policy* policy); /* does nothing for NULL */
 /* The result is valid as long as the policy. */
 const datacom_policy_info* datacom_policy_describe(const datacom_policy* policy);
 
+/* Forgets the episode so far. Call it where an episode begins; loading does it, too. Only the rule planner keeps
+ * something from one action to the next: its plan. NULL does nothing. */
+void datacom_policy_begin(datacom_policy* policy);
+
 /* action: [action_dim] output, float32 values; unchanged when the result is not DATACOM_POLICY_OK: the robot must then
  * act without the policy. judgement: output, may be NULL. */
 int datacom_policy_act(datacom_policy* policy, const datacom_policy_input* input, double* action,

@@ -17,6 +17,7 @@ using testing::FilteringRule;
 using testing::FirstLength;
 using ::testing::HasSubstr;
 using testing::ReceivedRow;
+using testing::RememberingRule;
 using testing::SteadyTask;
 
 TEST(Rollout, ProducesExactlyTheRowsThatWereGranted) {
@@ -338,6 +339,7 @@ v1::OpenEpisode OpenAfter(const std::vector<ReceivedRow>& rows, size_t count) {
     if (rows[i].episode != open.episode()) continue;
     open.set_steps(open.steps() + 1);
     open.mutable_actions()->append(reinterpret_cast<const char*>(rows[i].executed.data()), sizeof(float));
+    open.set_memory(rows[i].memory.data(), rows[i].memory.size() * sizeof(float));
   }
   return open;
 }
@@ -379,6 +381,40 @@ TEST(Rollout, StoresChosenAndFilteredActionAndRepeatsTheFilteredOne) {
     ASSERT_EQ(more.size(), 60u);
     for (size_t i = 0; i < more.size(); ++i) ASSERT_EQ(more[i], rows[stopped + i]) << stopped << ", row " << i;
   }
+}
+
+TEST(Rollout, KeepsTheMemoryOfAnEpisodeAndContinuesWithIt) {
+  const RowSchema schema = RowSchema::For(2, 1, {MemoryColumn(2)});
+  Actor straight(1, 1, /*lockstep=*/true, {}, 0, schema);
+  straight.parts.make_rule = RememberingRule::Make;
+  const std::vector<ReceivedRow> rows = Lockstep(&straight, 0, 300);
+  ASSERT_EQ(rows.size(), 300u);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const float before = rows[i].step == 0 ? 0 : rows[i - 1].memory[0];
+    EXPECT_EQ(rows[i].memory[1], before) << "0 at the start of an episode";
+    EXPECT_EQ(rows[i].memory[0], 0.9f * before + rows[i].action[0]);
+  }
+  for (const size_t stopped : {5, 57, 131}) {
+    Actor again(1, 1, /*lockstep=*/true, {OpenAfter(rows, stopped)}, 0, schema);
+    again.parts.make_rule = RememberingRule::Make;
+    const std::vector<ReceivedRow> more = Lockstep(&again, stopped, 60);
+    ASSERT_EQ(more.size(), 60u);
+    for (size_t i = 0; i < more.size(); ++i) ASSERT_EQ(more[i], rows[stopped + i]) << stopped << ", row " << i;
+  }
+}
+
+TEST(Rollout, EveryEnvironmentHasAMemoryOfItsOwn) {
+  const RowSchema schema = RowSchema::For(2, 1, {MemoryColumn(2)});
+  Actor actor(2, 6, false, {}, 0, schema);
+  actor.parts.make_rule = RememberingRule::Make;
+  ASSERT_TRUE(actor.RunFor(200).ok());
+  std::map<std::pair<uint32_t, uint32_t>, float> kept;
+  for (const ReceivedRow& row : actor.session.rows) {
+    float& memory = kept[{row.member, row.environment}];
+    EXPECT_EQ(row.memory[1], row.step == 0 ? 0 : memory);
+    memory = row.memory[0];
+  }
+  EXPECT_EQ(kept.size(), 6u);
 }
 
 TEST(Rollout, MeasuresTheFiltersChangeInOneIterationOf64) {

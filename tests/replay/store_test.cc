@@ -194,12 +194,12 @@ TEST(StoreTest, ADrawTooLargeForAMessageIsRefusedAtTheStart) {
   EXPECT_THAT(std::string(refused.message()), ::testing::HasSubstr(absl::StrCat("has ", bytes, " bytes")));
 }
 
-TEST(StoreTest, AnEpisodeContinuesWithTheExecutedActions) {
+TEST(StoreTest, AnEpisodeContinuesWithTheExecutedActionsAndTheLastMemory) {
   v1::Experiment experiment = SmallExperiment(1);
   experiment.mutable_run()->set_lockstep(true);
   TemporaryFolder folder;
   ManualClock clock;
-  const RowSchema schema = RowSchema::For(2, 1, {ExecutedActionColumn(1)});
+  const RowSchema schema = RowSchema::For(2, 1, {ExecutedActionColumn(1), MemoryColumn(2)});
   const Store::Options options = StoreOptions(experiment, folder.path(), &clock);
   auto store = *Store::Open(schema, options);
   Client client;
@@ -211,6 +211,8 @@ TEST(StoreTest, AnEpisodeContinuesWithTheExecutedActions) {
     if (column.name == kExecutedAction) break;
     at += 3 * column.bytes();
   }
+  const float memory[6] = {1, 2, 3, 4, 5, 6};
+  chunk.mutable_columns()->insert(at, reinterpret_cast<const char*>(memory), sizeof memory);
   chunk.mutable_columns()->insert(at, reinterpret_cast<const char*>(executed), sizeof executed);
   EXPECT_EQ(client.Send(store.get(), chunk), absl::StatusCode::kOk);
   store.reset();
@@ -219,6 +221,7 @@ TEST(StoreTest, AnEpisodeContinuesWithTheExecutedActions) {
   ASSERT_TRUE(reply.ok()) << reply.status();
   ASSERT_EQ(reply->open_episodes_size(), 1);
   EXPECT_EQ(reply->open_episodes(0).actions(), std::string(reinterpret_cast<const char*>(executed), sizeof executed));
+  EXPECT_EQ(reply->open_episodes(0).memory(), std::string(reinterpret_cast<const char*>(memory + 4), 8));
 }
 
 }  // namespace

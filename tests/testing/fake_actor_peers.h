@@ -19,6 +19,7 @@ namespace datacom::testing {
 struct ReceivedRow {
   uint32_t member = 0;
   std::vector<float> observation, action, executed, next_observation;  // executed: from the column of that name
+  std::vector<float> memory;                                           // if the schema has it
   float reward = 0, cost = 0, previous_cost = 0;                       // previous_cost: if the schema has it
   uint8_t absorbing = 0, last = 0;
   uint32_t environment = 0, episode = 0, step = 0, policy_incarnation = 0;
@@ -118,6 +119,7 @@ class FakeInsertSession : public InsertSession {
     r.reward = Value<float>(columns, count, row, "reward");
     r.cost = Value<float>(columns, count, row, "cost");
     for (const Column& column : schema_.wire()) {
+      if (column.name == kMemory) r.memory = Floats(columns, count, row, "memory", column.width);
       if (column.name == kPreviousCost) r.previous_cost = Value<float>(columns, count, row, kPreviousCost);
     }
     r.absorbing = Value<uint8_t>(columns, count, row, "absorbing");

@@ -114,6 +114,27 @@ class FilteringRule : public FakeRule {
   std::vector<float> executed_;
 };
 
+// Like FakeRule with a memory m of two numbers: adds m_0 / 2 to the action a; then m_1 = m_0 and m_0 = 0.9 m_0 + a.
+class RememberingRule : public FakeRule {
+ public:
+  static absl::StatusOr<std::unique_ptr<ActingRule>> Make(const Snapshot& snapshot, int /*max_batch*/) {
+    auto rule = std::make_unique<RememberingRule>();
+    const absl::Status status = rule->Load(snapshot);
+    if (!status.ok()) return status;
+    return rule;
+  }
+  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override {
+    FakeRule::Act(batch, inputs, actions, diagnostics);
+    for (int i = 0; i < batch; ++i) {
+      float* const memory = inputs.memory + 2 * i;
+      actions[i] += memory[0] / 2;
+      memory[1] = memory[0];
+      memory[0] = 0.9f * memory[0] + actions[i];
+    }
+  }
+  int memory_dim() const override { return 2; }
+};
+
 inline std::shared_ptr<const Snapshot> FakeSnapshot(uint32_t member, uint64_t update, uint32_t incarnation = 1) {
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->member = member;
