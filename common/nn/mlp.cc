@@ -57,6 +57,9 @@ absl::StatusOr<Mlp> Mlp::Make(const Snapshot& snapshot, const Form& form, int ma
     return absl::InvalidArgumentError(
         absl::StrCat("net ", form.net, " has ", form.outputs, " outputs; a gradient needs 1"));
   }
+  if (form.gradient && form.hidden == Hidden::kSwish) {
+    return absl::InvalidArgumentError(absl::StrCat("net ", form.net, " has swish units, which have no gradient here"));
+  }
   Mlp mlp(form);
   int width = form.inputs, widest = Padded(form.inputs);
   for (int i = 0;; ++i) {
@@ -124,6 +127,8 @@ void Mlp::Propagate(int batch, const float* in) {
       const int count = batch * layer.out_stride;
       if (form_.hidden == Hidden::kRelu) {
         Elementwise(y, count, [](const auto& v) { return v.max(0.0f); });
+      } else if (form_.hidden == Hidden::kSwish) {
+        Elementwise(y, count, [](const auto& v) { return v / (1.0f + (-v).exp()); });
       } else if (form_.hidden == Hidden::kSigmoid) {
         Elementwise(y, count, [](const auto& v) { return (1.0f + (-v).exp()).inverse(); });
       } else {

@@ -19,7 +19,7 @@ namespace datacom {
 
 class Mlp {
  public:
-  enum class Hidden { kRelu, kSigmoid, kTanh };
+  enum class Hidden { kRelu, kSigmoid, kTanh, kSwish };  // swish: v sigmoid(v); without gradient
   enum class Output { kLinear, kSoftplus };
   struct Form {
     std::string net;  // name prefix in the snapshot (snapshot.h)

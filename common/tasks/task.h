@@ -66,8 +66,11 @@ struct TaskModel {
   TaskSpec spec;
   std::shared_ptr<const ControlAffine> dynamics;              // never null
   std::shared_ptr<const KnownConstraints> known_constraints;  // null if the task has none
-  std::vector<ObservationSlice> slices;                       // the first is shown by default
-  std::vector<ScriptedPolicy> scripted;                       // the first is the best; a task may have none
+  // The raw cost of the state with this observation [obs_dim], as Task::Cost gives it. Null if an
+  // observation does not determine it. Pure; thread-safe; allocates nothing.
+  std::function<double(const double* observation)> cost;
+  std::vector<ObservationSlice> slices;  // the first is shown by default
+  std::vector<ScriptedPolicy> scripted;  // the first is the best; a task may have none
 };
 
 // Names in register order. The model side links without MuJoCo.

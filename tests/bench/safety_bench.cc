@@ -2,6 +2,8 @@
 //   safety/map: value in ns per state; floor is its limit, where it has one (ratio < 1).
 //   acting:     value in ns per environment; floor is Eigen's matrix products of the rule's networks, forward and
 //               backward, measured alternately. The rest is activations, model, map and bookkeeping.
+//   acting/planner: value in ms per decision; floor is the products of its nets alone, by the code that the rule uses.
+#include <algorithm>
 #include <ctime>
 #include <memory>
 #include <string>
@@ -11,6 +13,7 @@
 #include "benchmark/benchmark.h"
 #include "common/acting/acting_rule.h"
 #include "common/base/random.h"
+#include "common/nn/multiply.h"
 #include "common/safety/safe_map.h"
 #include "datacom/v1/experiment.pb.h"
 #include "tests/testing/snapshots.h"
@@ -129,6 +132,75 @@ BENCHMARK_CAPTURE(ActingRuleOfBatch, gaussian, std::string("gaussian_policy"))
     ->Name("acting/gaussian_policy")
     ->ArgName("batch")
     ->Arg(16);
+
+// The products of a swish or ReLU net for `rows` rows, layer by layer.
+class NetProducts {
+ public:
+  NetProducts(const std::vector<int>& widths, int rows) : widths_(widths), rows_(rows) {
+    for (size_t i = 0; i < widths_.size(); ++i) {
+      layers_.emplace_back(rows * Padded(widths_[i]), 0.01f);
+      if (i > 0) weights_.emplace_back(widths_[i - 1] * Padded(widths_[i]), 0.01f);
+    }
+  }
+  void Run() {
+    for (size_t i = 0; i + 1 < widths_.size(); ++i) {
+      Multiply(rows_, widths_[i], layers_[i].data(), Padded(widths_[i]), weights_[i].data(), Padded(widths_[i + 1]),
+               nullptr, layers_[i + 1].data());
+    }
+    benchmark::ClobberMemory();
+  }
+
+ private:
+  static int Padded(int width) { return (width + kVectorFloats - 1) / kVectorFloats * kVectorFloats; }
+  const std::vector<int> widths_;
+  const int rows_;
+  std::vector<std::vector<float>> layers_, weights_;
+};
+
+// A decision in air hockey with the released sizes: at most 5 iterations, 105 plans of 7 actions, 4 particles of each
+// of 5 nets with 4 x 200 units. Zero rewards let no plan win, so that all iterations are made.
+void PlannerDecision(benchmark::State& state) {
+  constexpr int kObs = 16, kActions = 3, kPlans = 105, kParticles = 4, kNets = 5, kIterations = 2, kHorizon = 7;
+  Snapshot snapshot = testing::PlannerSnapshot(kObs, kActions, {128, 128}, 1);
+  const auto is_dynamics = [](const NamedArray& array) { return array.name.rfind("dynamics.", 0) == 0; };
+  snapshot.arrays.erase(std::remove_if(snapshot.arrays.begin(), snapshot.arrays.end(), is_dynamics),
+                        snapshot.arrays.end());
+  for (int i = 0; i < kNets; ++i) {
+    testing::AddNet("dynamics." + std::to_string(i), {kObs + kActions, 200, 200, 200, 200, 2 * (kObs + 1)}, i,
+                    &snapshot);
+  }
+  snapshot.arrays.push_back({"dynamics.input_mean", {kObs + kActions}, std::vector<float>(kObs + kActions, 0.0f)});
+  snapshot.arrays.push_back({"dynamics.input_std", {kObs + kActions}, std::vector<float>(kObs + kActions, 1.0f)});
+  snapshot.scalars["cost_limit"] = 1e9;
+  snapshot.scalars["plan_samples"] = 100;
+  snapshot.scalars["plan_particles"] = kParticles;
+  snapshot.scalars["plan_iterations"] = kIterations;
+  const auto rule = MakeActingRule(snapshot, *MakeTaskModel("air_hockey", v1::TaskOptions()), 1);
+  if (!rule.ok()) return state.SkipWithError(std::string(rule.status().message()).c_str());
+  std::vector<float> observation(kObs, 0.1f), noise(2, 0.5f), action(kActions), memory((*rule)->memory_dim());
+  std::vector<NetProducts> dynamics(kNets, NetProducts({kObs + kActions, 200, 200, 200, 200, 2 * (kObs + 1)}, kPlans));
+  NetProducts critic({kObs + kActions, 128, 128, 1}, kPlans);
+  double acting = 0, floor = 0;
+  for (auto _ : state) {
+    const double start = CpuNanoseconds();
+    (*rule)->Act(1, {observation.data(), noise.data(), nullptr, memory.data()}, action.data(), {});
+    const double between = CpuNanoseconds();
+    for (int i = 0; i < kIterations; ++i) {
+      for (NetProducts& net : dynamics) {
+        for (int particle = 0; particle < kParticles; ++particle) {
+          for (int step = 0; step < kHorizon; ++step) net.Run();
+          critic.Run();
+        }
+      }
+    }
+    acting += between - start;
+    floor += CpuNanoseconds() - between;
+  }
+  state.counters["value"] = acting / static_cast<double>(state.iterations()) / 1e6;
+  state.counters["floor"] = floor / static_cast<double>(state.iterations()) / 1e6;
+  state.SetLabel("ms/decision");
+}
+BENCHMARK(PlannerDecision)->Name("acting/planner")->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace datacom

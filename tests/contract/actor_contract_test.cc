@@ -221,6 +221,7 @@ TEST_P(ActorContract, AnActionDoesNotDependOnItsBatch) {
   const std::vector<ReceivedRow> rows = Act(kNominal, 1, 96);
   std::vector<std::string> rules{"safe_map", "gaussian_policy", "safe_layer", "normalised_gaussian"};
   if (model.dynamics->dims().x == 0) rules.emplace_back("cbf_qp");
+  if (model.cost) rules.emplace_back("planner");
   for (const std::string& rule_name : rules) {
     const Snapshot snapshot = Policy(rule_name);
     const auto alone = MakeActingRule(snapshot, model, 1).value();

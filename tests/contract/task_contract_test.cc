@@ -131,6 +131,19 @@ TEST_P(TaskContract, TheSameStreamAndActionsGiveTheSameBitsInAnyInstanceAndEpiso
   }
 }
 
+TEST_P(TaskContract, TheModelsCostOfAnObservationIsTheSimulators) {
+  if (!model_.cost) GTEST_SKIP() << "the observation does not determine the cost";
+  const auto task = Make();
+  for (const uint64_t episode : {3, 4, 5}) {
+    RandomStream start(StreamKey("test.episode", {episode})), actions(episode);
+    task->Reset(&start, observation_.data());
+    for (int i = 0; i < 100; ++i) {
+      const double cost = task->Step(RandomAction(&actions).data(), observation_.data()).cost;
+      EXPECT_NEAR(model_.cost(observation_.data()), cost, 1e-12) << "step " << i;
+    }
+  }
+}
+
 TEST_P(TaskContract, AnEpisodeStaysFiniteAndHasNoTimeLimitOfItsOwn) {
   const auto task = Make();
   RandomStream start(1), actions(2);

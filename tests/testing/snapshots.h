@@ -86,11 +86,29 @@ inline Snapshot NormalisedGaussianSnapshot(int obs, int action, const std::vecto
   return snapshot;
 }
 
+// A SafeLOOP member's: actor, critic, three dynamics nets; plans small enough for tests.
+inline Snapshot PlannerSnapshot(int obs, int action, const std::vector<int>& hidden, uint64_t seed) {
+  Snapshot snapshot;
+  snapshot.acting_rule = "planner";
+  AddNet("actor", NetWidths(obs, hidden, 2 * action), seed, &snapshot);
+  AddNet("critic.0", NetWidths(obs + action, hidden, 1), seed, &snapshot);
+  for (const char* net : {"dynamics.0", "dynamics.1", "dynamics.2"}) {
+    AddNet(net, NetWidths(obs + action, hidden, 2 * (obs + 1)), seed, &snapshot);
+  }
+  const auto inputs = static_cast<uint32_t>(obs + action);
+  snapshot.arrays.push_back({"dynamics.input_mean", {inputs}, std::vector<float>(inputs, 0.1f)});
+  snapshot.arrays.push_back({"dynamics.input_std", {inputs}, std::vector<float>(inputs, 1.5f)});
+  snapshot.scalars = {
+      {"random_actions", 0}, {"cost_limit", 1}, {"plan_samples", 20}, {"plan_particles", 2}, {"plan_iterations", 3}};
+  return snapshot;
+}
+
 // A snapshot for the rule of this name.
 inline Snapshot SnapshotForRule(const std::string& rule, int obs, int action, int state, const std::vector<int>& hidden,
                                 uint64_t seed) {
   if (rule == "safe_layer") return SafeLayerSnapshot(obs, action, hidden, seed);
   if (rule == "normalised_gaussian") return NormalisedGaussianSnapshot(obs, action, hidden, seed);
+  if (rule == "planner") return PlannerSnapshot(obs, action, hidden, seed);
   Snapshot snapshot = SafeMapSnapshot(obs, action, state, hidden, seed);
   snapshot.acting_rule = rule;
   if (rule == "cbf_qp") {

@@ -63,6 +63,11 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   model.spec.absorbing = "a goal or the puck reaching an end or side of the table";
   model.dynamics = std::make_shared<Dynamics>();
   model.known_constraints = std::make_shared<Constraints>();
+  model.cost = [](const double* observation) {
+    const double mallet[] = {observation[kMalletPosition] + observation[kPuckPosition],
+                             observation[kMalletPosition + 1] + observation[kPuckPosition + 1]};
+    return Cost(observation + kJointPosition, observation + kJointVelocity, mallet);
+  };
   model.slices.push_back(MalletSlice());
   return model;
 }

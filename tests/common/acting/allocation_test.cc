@@ -73,7 +73,8 @@ TEST_F(Allocation, EveryRuleLoadsAndActsWithoutAny) {
     const auto rule = MakeActingRule(snapshot, model, 16).value();
     std::vector<float> observations(16 * 16, 0.1f), noise(16 * rule->noise_dim(), 0.2f), actions(16 * 3);
     const std::vector<float> costs(16, 0.3f);
-    const ActingInputs inputs{observations.data(), noise.data(), costs.data()};
+    std::vector<float> memory(16 * rule->memory_dim());
+    const ActingInputs inputs{observations.data(), noise.data(), costs.data(), memory.data()};
     std::vector<double> k(16), cvar(16), intervention(16);
     EXPECT_EQ(CountAllocations([&] {
                 EXPECT_TRUE(rule->Load(snapshot).ok());

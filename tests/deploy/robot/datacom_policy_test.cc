@@ -178,5 +178,24 @@ TEST_F(PolicyInterface, NullNoiseIsZeroNoiseAndActingAllocatesNothing) {
   EXPECT_NE(centre, noisy);
 }
 
+TEST_F(PolicyInterface, AnEpisodeBeginsWithoutThePlanOfTheOneBefore) {
+  policy_.snapshot = testing::PlannerSnapshot(16, 3, {8, 8}, 3);
+  policy_.snapshot.task = "air_hockey";
+  ASSERT_EQ(LoadPolicy(), DATACOM_POLICY_OK) << why_;
+  const std::vector<double> observation(16, 0.2);
+  const std::vector<float> noise = {0.3f, -0.6f};
+  const datacom_policy_input input = {observation.data(), noise.data(), 0};
+  const auto act = [&] {
+    std::vector<double> action(3);
+    EXPECT_EQ(datacom_policy_act(loaded_, &input, action.data(), nullptr), DATACOM_POLICY_OK);
+    return action;
+  };
+  const std::vector<double> first = act();
+  EXPECT_NE(act(), first) << "the second decision starts from the plan of the first";
+  datacom_policy_begin(loaded_);
+  EXPECT_EQ(act(), first);
+  datacom_policy_begin(nullptr);
+}
+
 }  // namespace
 }  // namespace datacom

@@ -1,0 +1,112 @@
+#include "common/acting/dynamics_ensemble.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+
+namespace datacom {
+namespace {
+
+constexpr char kInputMean[] = "dynamics.input_mean", kInputStd[] = "dynamics.input_std";
+constexpr float kLeastLogVariance = -10, kLargestLogVariance = 0.5f;
+constexpr float kLargestState = 100;
+constexpr int kLanes = 8;
+
+absl::Status CheckVector(const Snapshot& snapshot, const char* name, int size, bool positive) {
+  const NamedArray* const array = snapshot.Find(name);
+  if (array == nullptr || array->values.size() != static_cast<size_t>(size)) {
+    return absl::InvalidArgumentError(absl::StrCat("snapshot array ", name, " is missing or has ",
+                                                   array == nullptr ? 0 : array->values.size(), " values, expected ",
+                                                   size));
+  }
+  for (const float value : array->values) {
+    if (!std::isfinite(value) || (positive && !(value > 0))) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("snapshot array ", name, " holds ", value, ", must be finite", positive ? " and above 0" : ""));
+    }
+  }
+  return absl::OkStatus();
+}
+
+template <typename Array>
+auto Softplus(const Array& x) {
+  return x.max(0.0f) + (1.0f + (-x.abs()).exp()).log();
+}
+
+float Finite(float value) { return std::isfinite(value) ? value : 0.0f; }
+
+}  // namespace
+
+DynamicsEnsemble::DynamicsEnsemble(int obs_dim, int action_dim, int max_batch)
+    : obs_dim_(obs_dim),
+      action_dim_(action_dim),
+      input_mean_(obs_dim + action_dim),
+      input_scale_(obs_dim + action_dim),
+      inputs_(max_batch * (obs_dim + action_dim)),
+      outputs_(max_batch * 2 * (obs_dim + 1)),
+      deviations_(Floats::Zero((max_batch * (obs_dim + 1) + kLanes - 1) / kLanes * kLanes)) {}
+
+absl::StatusOr<DynamicsEnsemble> DynamicsEnsemble::Make(const Snapshot& snapshot, int obs_dim, int action_dim,
+                                                        int max_batch) {
+  DynamicsEnsemble ensemble(obs_dim, action_dim, max_batch);
+  Mlp::Form form;
+  form.inputs = obs_dim + action_dim;
+  form.outputs = 2 * (obs_dim + 1);
+  form.hidden = Mlp::Hidden::kSwish;
+  do {
+    form.net = absl::StrCat("dynamics.", ensemble.nets_.size());
+    ASSIGN_OR_RETURN(Mlp net, Mlp::Make(snapshot, form, max_batch));
+    ensemble.nets_.push_back(std::move(net));
+  } while (snapshot.Find(absl::StrCat("dynamics.", ensemble.nets_.size(), ".0.weight")) != nullptr);
+  RETURN_IF_ERROR(ensemble.Load(snapshot));
+  return ensemble;
+}
+
+absl::Status DynamicsEnsemble::Check(const Snapshot& snapshot) const {
+  for (const Mlp& net : nets_) RETURN_IF_ERROR(net.Check(snapshot));
+  RETURN_IF_ERROR(CheckVector(snapshot, kInputMean, obs_dim_ + action_dim_, false));
+  return CheckVector(snapshot, kInputStd, obs_dim_ + action_dim_, true);
+}
+
+absl::Status DynamicsEnsemble::Load(const Snapshot& snapshot) {
+  RETURN_IF_ERROR(Check(snapshot));
+  for (Mlp& net : nets_) RETURN_IF_ERROR(net.Load(snapshot));
+  const std::vector<float>& std = snapshot.Find(kInputStd)->values;
+  input_mean_.assign(snapshot.Find(kInputMean)->values.begin(), snapshot.Find(kInputMean)->values.end());
+  std::transform(std.begin(), std.end(), input_scale_.begin(), [](float value) { return 1 / value; });
+  return absl::OkStatus();
+}
+
+void DynamicsEnsemble::Step(int member, int batch, const float* actions, const float* normals, float* states,
+                            float* rewards) {
+  const int inputs = obs_dim_ + action_dim_, width = obs_dim_ + 1;
+  for (int r = 0; r < batch; ++r) {
+    float* const row = &inputs_[r * inputs];
+    std::copy_n(states + r * obs_dim_, obs_dim_, row);
+    std::copy_n(actions + r * action_dim_, action_dim_, row + obs_dim_);
+    for (int i = 0; i < inputs; ++i) row[i] = (row[i] - input_mean_[i]) * input_scale_[i];
+  }
+  nets_[member].Forward(batch, inputs_.data(), outputs_.data());
+  for (int r = 0; r < batch; ++r) std::copy_n(&outputs_[(2 * r + 1) * width], width, deviations_.data() + r * width);
+  for (int i = 0; i < batch * width; i += kLanes) {
+    Eigen::Map<Eigen::Array<float, kLanes, 1>> block(deviations_.data() + i);
+    block = kLargestLogVariance - Softplus((kLargestLogVariance - block).eval());
+    block = kLeastLogVariance + Softplus((block - kLeastLogVariance).eval());
+    block = (0.5f * block).exp();
+  }
+  for (int r = 0; r < batch; ++r) {
+    const float *mean = &outputs_[2 * r * width], *deviation = deviations_.data() + r * width;
+    const float* const normal = normals + r * width;
+    rewards[r] = Finite(mean[0] + deviation[0] * normal[0]);
+    float* const state = states + r * obs_dim_;
+    for (int i = 0; i < obs_dim_; ++i) {
+      const float next = Finite(state[i] + mean[i + 1] + deviation[i + 1] * normal[i + 1]);
+      state[i] = std::clamp(next, -kLargestState, kLargestState);
+    }
+  }
+}
+
+}  // namespace datacom
