@@ -1,6 +1,7 @@
 #include "learner/algorithms/population.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -20,6 +21,15 @@ std::string Bytes(Kernels* kernels, const V& view) {
 }
 
 constexpr double kCalmLimit = 1e6;
+
+// A standard normal number of at most 2.
+double TruncatedNormal(NamedStream* stream) {
+  while (true) {
+    const double radius = std::sqrt(-2 * std::log(1 - stream->Uniform()));
+    const double drawn = radius * std::cos(2 * std::acos(-1.0) * stream->Uniform());
+    if (std::abs(drawn) <= 2) return drawn;
+  }
+}
 
 }  // namespace
 
@@ -74,7 +84,9 @@ void Population::Initialise() {
     for (const ParameterArray& array : layout_.arrays()) {
       NamedStream stream(NamedKey("learner.init." + array.name, {config_.run_seed, config_.members[m].seed}));
       for (int64_t i = 0; i < array.size(); ++i) {
-        values[array.offset + i] = static_cast<float>(array.centre + stream.Uniform(-array.bound, array.bound));
+        const double apart = array.deviation > 0 ? array.deviation * TruncatedNormal(&stream)
+                                                 : stream.Uniform(-array.bound, array.bound);
+        values[array.offset + i] = static_cast<float>(array.centre + apart);
       }
     }
     kernels_->Upload(values.data(), parameters_.Members(m, 1));
@@ -172,12 +184,15 @@ void Population::UndoWhereInactive(const UndoRange& range) {
   for (const FloatView& view : results_) kernels_->ClearCalm(view, kCalmLimit, Block(calm_));
 }
 
-void Population::Step(const Optimizer& optimizer) {
+void Population::Step(const Optimizer& optimizer) { Step(optimizer, Block(active_)); }
+
+void Population::Step(const Optimizer& optimizer, const DoubleView& taking) {
   const int first = static_cast<int>(optimizer.first), size = static_cast<int>(optimizer.size);
   kernels_->Adam({parameters().Cols(first, size), gradients().Cols(first, size), Block(first_moment_).Cols(first, size),
                   Block(second_moment_).Cols(first, size), Block(optimizer.learning_rate), Block(optimizer.steps),
-                  Block(active_)});
-  if (optimizer.group != NetGroup::kNone) Record(optimizer.gradient_norm);
+                  taking});
+  if (optimizer.group == NetGroup::kNone) return;
+  kernels_->Accumulate(optimizer.gradient_norm.value, 1, taking, Block(optimizer.gradient_norm.sum));
 }
 
 void Population::PolyakTargets() {

@@ -128,6 +128,7 @@ class Population : public Algorithm {
   void AddCalmResult(const FloatView& view) { results_.push_back(view); }
   void CopyAlways() { never_calm_ = true; }  // no member is ever calm
   void Step(const Optimizer& optimizer);
+  void Step(const Optimizer& optimizer, const DoubleView& taking);  // of the block's members for which this is 1
   void PolyakTargets();
   void RecordCritics(const FloatView& q0, const FloatView& q1);
   void Record(const Statistic& statistic, double sign = 1);

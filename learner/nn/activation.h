@@ -5,7 +5,8 @@
 
 namespace datacom::learner {
 
-enum class Activation { kRelu, kSigmoid, kTanh };
+// Swish is x sigmoid(x).
+enum class Activation { kRelu, kSigmoid, kTanh, kSwish };
 
 }  // namespace datacom::learner
 

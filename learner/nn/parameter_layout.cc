@@ -76,13 +76,15 @@ Mlp ParameterLayout::AddMlp(const std::string& name, const std::vector<int>& wid
     const std::string prefix = name + "." + std::to_string(i);
     MlpLayer layer{in, out};
     layer.weight = Add(prefix + ".weight", {static_cast<uint32_t>(in), columns}, bound);
+    if (init.truncated_normal) arrays_.back().deviation = fan_in_bound(in) / 2;
     if (i == 1 && repeated > 0) {
       Add(prefix + ".input_weight", {static_cast<uint32_t>(repeated), columns}, fan_in_bound(repeated));
       layer.in += repeated;
     }
     Pad();
     const bool constant = last && init.last_bias != 0;
-    layer.bias = Add(prefix + ".bias", {columns}, constant ? 0 : fan_in_bound(in), constant ? init.last_bias : 0);
+    const double bias_bound = constant || init.truncated_normal ? 0 : fan_in_bound(in);
+    layer.bias = Add(prefix + ".bias", {columns}, bias_bound, constant ? init.last_bias : 0);
     Pad();
     net.layers.push_back(layer);
   }

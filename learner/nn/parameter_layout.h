@@ -44,21 +44,23 @@ struct MlpTape {
   MlpTape Rows(int first, int count) const;
 };
 
-// A named array of a member's block, and its initialisation: uniform in centre +- bound.
+// A named array of a member's block, and its initialisation: uniform in centre +- bound, or normal with this deviation,
+// truncated at twice the deviation.
 struct ParameterArray {
   std::string name;
   int64_t offset = 0;
   std::vector<uint32_t> shape;
-  double bound = 0, centre = 0;
+  double bound = 0, centre = 0, deviation = 0;
   int64_t size() const;
 };
 
 // Initialisation of weights (learner/algorithms/README.md 1.3). Biases are U(+-1/sqrt(fan_in)).
 struct WeightInit {
-  double xavier_gain = 0;  // 0: U(+-1/sqrt(fan_in)); else U(+-gain*sqrt(6/(fan_in+fan_out)))
-  double last_gain = 0;    // of the output layer; 0: like the others
-  double last_bound = 0;   // unless 0, the output layer's weights are U(+-last_bound)
-  double last_bias = 0;    // unless 0, the output layer's biases have this value
+  double xavier_gain = 0;         // 0: U(+-1/sqrt(fan_in)); else U(+-gain*sqrt(6/(fan_in+fan_out)))
+  double last_gain = 0;           // of the output layer; 0: like the others
+  double last_bound = 0;          // unless 0, the output layer's weights are U(+-last_bound)
+  double last_bias = 0;           // unless 0, the output layer's biases have this value
+  bool truncated_normal = false;  // weights with deviation 1 / (2 sqrt(fan_in)), biases 0; excludes all others
 };
 
 // The widths of a perceptron: in, hidden..., out.

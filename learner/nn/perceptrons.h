@@ -14,7 +14,7 @@ class Perceptrons {
 
   virtual void Forward(const FloatView& block, const Mlp& net, const FloatView& x, const MlpTape& tape) = 0;
   // Adjoints of the hidden pre-activations, for an objective whose gradient for the output is d_out [members, rows,
-  // out].
+  // out]. For swish units once after each Forward, which leaves their slopes in tape.adjoint.
   virtual void Adjoint(const FloatView& block, const Mlp& net, const FloatView& d_out, const MlpTape& tape) = 0;
   // Multiplies the rows of adjoints by d_out [members, rows, 1]: turns adjoints of a unit output into those of an
   // objective.
@@ -30,9 +30,9 @@ class Perceptrons {
   virtual void SlopeGradient(const FloatView& block, const Mlp& net, const FloatView& x, const FloatView& d_value,
                              const FloatView& d_slope, const MlpTape& tape, const MlpTape& tangent,
                              const FloatView& gradient_block) = 0;
-  // Forward mode, for a net without repeated inputs: tangent.out [members, rows, out] = the derivative of the output
-  // along `direction`, a block like `block`: d/de net(block + e direction)(x) at e = 0. `tape` holds the hidden units
-  // at x. tangent.hidden is overwritten.
+  // Forward mode, for a net without repeated inputs and swish units: tangent.out [members, rows, out] = the derivative
+  // of the output along `direction`, a block like `block`: d/de net(block + e direction)(x) at e = 0. `tape` holds the
+  // hidden units at x. tangent.hidden is overwritten.
   virtual void Tangent(const FloatView& block, const FloatView& direction, const Mlp& net, const FloatView& x,
                        const MlpTape& tape, const MlpTape& tangent) = 0;
 };

@@ -89,6 +89,10 @@ void RunDense(const Loops& loops, int n, Activation activation, Outputs* out) {
   Floats adjoint = x;
   loops.multiply_slope(activation, y.data(), stride, rows, n, adjoint.data(), stride);
   out->Add(adjoint);
+  Floats swish = x, slope(rows * n);
+  loops.swish(bias.data(), rows, n, stride, swish.data(), n, slope.data());
+  loops.multiply_rows(slope.data(), n, rows, n, swish.data(), stride);
+  out->Add(swish);
   loops.narrow_adjoint(activation, d.data(), outputs, outputs, w.data(), y.data(), stride, rows, n, adjoint.data(),
                        stride);
   out->Add(adjoint);

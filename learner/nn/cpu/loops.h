@@ -24,6 +24,10 @@ struct Loops {
   // adjoint *= act'(hidden), from the activation's value.
   void (*multiply_slope)(Activation activation, const float* hidden, int64_t hidden_stride, int rows, int n,
                          float* adjoint, int64_t stride);
+  // x = y + bias; y = x sigmoid(x), and slope, the derivative of that.
+  void (*swish)(const float* bias, int rows, int n, int64_t stride, float* y, int64_t slope_stride, float* slope);
+  // y *= x, entry by entry.
+  void (*multiply_rows)(const float* x, int64_t x_stride, int rows, int n, float* y, int64_t stride);
   // y [rows, outputs] = (y +) (bias +) x w^T for few outputs; w: [outputs, n], dense; bias may be null.
   void (*narrow_product)(const float* x, int64_t x_stride, int rows, int n, const float* w, int outputs,
                          const float* bias, bool add, float* y, int64_t stride);

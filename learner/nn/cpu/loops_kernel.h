@@ -6,6 +6,7 @@
 
 #include "learner/nn/cpu/dense_loops.h"
 #include "learner/nn/cpu/loops.h"
+#include "learner/nn/cpu/swish_loops.h"
 
 namespace datacom::learner {
 namespace {
@@ -147,6 +148,8 @@ double FusedMultiplyAdds(int steps) {
 
 constexpr Loops kLoops = {Activate,
                           MultiplySlope,
+                          Swish,
+                          MultiplyRows,
                           NarrowProduct,
                           NarrowAdjoint,
                           ColumnSums,

@@ -62,6 +62,14 @@ float* Scratch(const MlpLayer& layer) {
   return scratch.data();
 }
 
+// rows * cols floats of this thread, valid until its next call; grows on demand. Not the memory of the above.
+float* RowScratch(int rows, int cols) {
+  thread_local std::vector<float> scratch;
+  const size_t size = static_cast<size_t>(rows) * cols;
+  if (scratch.size() < size) scratch.resize(size);
+  return scratch.data();
+}
+
 // The mode of float arithmetic of a thread, for as long as it exists.
 class FloatMode {
  public:
@@ -154,6 +162,11 @@ void CpuKernels::Forward(const FloatView& block, const Mlp& net, const FloatView
                layer.out,
                /*add=*/false, out.row(m, 0), static_cast<int>(out.row_stride));
       if (i < last) {
+        if (net.hidden == Activation::kSwish) {
+          const FloatView& slope = tape.adjoint[i];
+          loops_.swish(bias, x.rows, layer.out, out.row_stride, out.row(m, 0), slope.row_stride, slope.row(m, 0));
+          continue;
+        }
         loops_.activate(net.hidden, bias, x.rows, layer.out, out.row_stride, out.row(m, 0));
         if (i == 0 && net.repeated > 0) {
           CopyColumns(x.row(m, 0) + layer.in - net.repeated, x.row_stride, x.rows, net.repeated,
@@ -177,6 +190,13 @@ void CpuKernels::Adjoint(const FloatView& block, const Mlp& net, const FloatView
       const FloatView& from = i == last ? d_out : tape.adjoint[i];
       const FloatView& hidden = tape.hidden[i - 1];
       const FloatView& to = tape.adjoint[i - 1];
+      if (net.hidden == Activation::kSwish) {  // `to` holds the slopes
+        float* const product = RowScratch(d_out.rows, to.cols);
+        Multiply(Gemm::kTransposeB, d_out.rows, to.cols, layer.out, from.row(m, 0), static_cast<int>(from.row_stride),
+                 weight, layer.out, /*add=*/false, product, to.cols);
+        loops_.multiply_rows(product, to.cols, d_out.rows, to.cols, to.row(m, 0), to.row_stride);
+        continue;
+      }
       if (i == last && layer.out <= kNarrow) {
         loops_.narrow_adjoint(net.hidden, from.row(m, 0), from.row_stride, layer.out, Columns(weight, layer),
                               hidden.row(m, 0), hidden.row_stride, d_out.rows, layer.in, to.row(m, 0), to.row_stride);

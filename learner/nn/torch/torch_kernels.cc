@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/record_function.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "learner/nn/torch_library.h"
@@ -64,6 +65,13 @@ at::Tensor Packed(T* data, int members, int rows, int cols) {
   return AsTensor(View<T>{data, members, rows, cols, static_cast<int64_t>(rows) * cols, cols}, at::Device(at::kCPU));
 }
 
+// Device "meta" has no numbers. There an algorithm that decides between its runs by what it reads gets ones.
+template <class T>
+bool ReadOnes(const at::Device& device, const View<T>& from, T* packed) {
+  if (device.is_meta()) std::fill_n(packed, static_cast<size_t>(from.members) * from.rows * from.cols, T{1});
+  return device.is_meta();
+}
+
 at::Tensor Activated(const at::Tensor& x, Activation activation) {
   if (activation == Activation::kRelu) return at::relu(x);
   return activation == Activation::kSigmoid ? at::sigmoid(x) : at::tanh(x);
@@ -102,9 +110,11 @@ void TorchKernels::Upload(const double* packed, const DoubleView& to) {
   Of(to).copy_(Packed(const_cast<double*>(packed), to.members, to.rows, to.cols));
 }
 void TorchKernels::Download(const FloatView& from, float* packed) {
+  if (ReadOnes(device_, from, packed)) return;
   Packed(packed, from.members, from.rows, from.cols).copy_(Of(from));
 }
 void TorchKernels::Download(const DoubleView& from, double* packed) {
+  if (ReadOnes(device_, from, packed)) return;
   Packed(packed, from.members, from.rows, from.cols).copy_(Of(from));
 }
 
@@ -131,7 +141,13 @@ void TorchKernels::Forward(const FloatView& block, const Mlp& net, const FloatVi
   at::Tensor value = Of(x);
   for (int i = 0; i <= last; ++i) {
     const at::Tensor linear = at::bmm(value, Weight(block, net.layers[i])) + Bias(block, net.layers[i]);
-    value = i == last ? linear : Activated(linear, net.hidden);
+    if (i < last && net.hidden == Activation::kSwish) {
+      const at::Tensor share = at::sigmoid(linear);
+      value = linear * share;
+      Of(tape.adjoint[i].Rows(0, x.rows)).copy_(share + value * (1 - share));
+    } else {
+      value = i == last ? linear : Activated(linear, net.hidden);
+    }
     if (i == 0 && net.repeated > 0) value = at::cat({value, Of(x.Cols(x.cols - net.repeated, net.repeated))}, 2);
     FloatView to = i == last ? tape.out : tape.hidden[i];
     Of(to.Rows(0, x.rows)).copy_(value);
@@ -144,8 +160,9 @@ void TorchKernels::Adjoint(const FloatView& block, const Mlp& net, const FloatVi
     const int width = net.layers[i - 1].out;  // without repeated inputs
     const at::Tensor hidden = Of(tape.hidden[i - 1].Rows(0, d_out.rows).Cols(0, width));
     const at::Tensor weight = Weight(block, net.layers[i]).narrow(1, 0, width);
-    d = at::bmm(d, weight.transpose(1, 2)) * Slope(hidden, net.hidden);
-    Of(tape.adjoint[i - 1].Rows(0, d_out.rows)).copy_(d);
+    const at::Tensor to = Of(tape.adjoint[i - 1].Rows(0, d_out.rows));
+    d = at::bmm(d, weight.transpose(1, 2)) * (net.hidden == Activation::kSwish ? to : Slope(hidden, net.hidden));
+    to.copy_(d);
   }
 }
 
