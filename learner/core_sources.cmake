@@ -4,7 +4,7 @@ include("${CMAKE_CURRENT_LIST_DIR}/core_kernel_group.cmake")
 
 # A kernel group X has algorithms/X_kernels.h, X_cpu.cc and X_torch.cc.
 set(DATACOM_KERNEL_GROUPS sac critic gaussian quantile safe_map joined_map cost barrier safe_layer on_policy surrogate
-    natural_gradient)
+    natural_gradient dynamics)
 
 set(here "${CMAKE_CURRENT_LIST_DIR}")
 set(DATACOM_CORE_SOURCES
@@ -31,6 +31,8 @@ set(DATACOM_CORE_SOURCES
   ${here}/algorithms/on_policy.cc
   ${here}/algorithms/ppo_lag.cc
   ${here}/algorithms/rcpo.cc
+  ${here}/algorithms/row_memory.cc
+  ${here}/algorithms/safe_loop.cc
   ${here}/algorithms/datacom.cc
   ${here}/algorithms/iqn_datacom.cc)
 set(DATACOM_CPU_SOURCES

@@ -43,6 +43,7 @@ void Batch::Resize(const AlgorithmConfig& config) {
   failure_weight.resize(members);
   log_prob.resize(on_policy ? rows : 0);
   path_end.resize(on_policy ? rows : 0);
+  last.resize(on_policy ? rows : 0);
   const size_t others = on_policy ? 0 : rows;
   previous_cost.resize(others);
   now.Resize(static_cast<int>(members), on_policy ? 0 : config.batch_size, config);

@@ -32,6 +32,17 @@ struct MemberHyper {
 #undef DATACOM_HYPER
 };
 
+// SafeLOOP (learner/algorithms/README.md 19). Periods are in rows of a member.
+struct PlanningConfig {
+  int memory_rows = 200000;     // the learner keeps so many of the newest rows
+  uint64_t random_rows = 2000;  // rows of uniform actions; then actor and critics learn and the planner acts
+  int policy_period = 50, policy_updates = 50;       // rows between groups of updates of actor and critics
+  int model_period = 240;                            // rows between trainings of the ensemble
+  int ensemble = 5;                                  // nets
+  std::vector<int> hidden{200, 200, 200, 200};       // of each net
+  int samples = 100, particles = 4, iterations = 5;  // common/acting/planner_rule.h
+};
+
 struct AlgorithmConfig {
   std::string algorithm;
   std::vector<MemberHyper> members;  // M of them
@@ -46,6 +57,7 @@ struct AlgorithmConfig {
   // updates of the whole run, over which the actor's rate decays. For other algorithms epoch_rows is 0.
   int epoch_rows = 0, passes = 40;
   uint64_t epochs = 0;
+  PlanningConfig planning;      // of safe_loop, whose epoch_rows are the rows of one update
   int quantiles = 0;            // levels drawn per row (QuantilesOf)
   int quantile_embedding = 64;  // cosines of a level
   double discount = 0.99, tau = 0.001;
@@ -84,6 +96,9 @@ inline int BatchRows(const AlgorithmConfig& config) {
 // terminated (absorbing 1), at the time limit, or cut by the end of the epoch (absorbing 0). Only the last row's
 // next_observation counts, which is the final observation of the episode or the newest one of the lane; in other rows
 // it must be finite.
+//
+// That of safe_loop holds the rows since the last update, in any order. It fills the arrays of the first two lines and
+// `last`.
 struct Batch {
   std::vector<float> observation, action, reward, cost, next_observation,
       absorbing;                     // [M, B, d]; cost raw; absorbing 0/1
@@ -94,6 +109,7 @@ struct Batch {
   std::vector<float> noise_actor, noise_next;  // [M, B, action] standard normal
   std::vector<float> level, next_level;        // [M, B + F, quantiles] uniform in [0, 1]
   std::vector<float> log_prob, path_end;       // [M, B] log-density of `action` under the policy that acted; 0/1
+  std::vector<float> last;                     // [M, B] 0/1: terminated or at the time limit
   void Resize(const AlgorithmConfig& config);
 };
 

@@ -238,10 +238,12 @@ std::vector<Observed> Updates(const AlgorithmConfig& config) {
 TEST_P(EveryAlgorithm, AnUpdateReadsNoNumberOnTheHostAndHasFixedShapes) {
   const std::vector<Observed> runs = Updates(Config(GetParam(), "cpu"));
   ASSERT_GE(runs.size(), 6u);
+  size_t calls = 0;
   for (const Observed& run : runs) {
-    EXPECT_GT(run.calls.size(), 100u);
+    calls += run.calls.size();
     EXPECT_THAT(run.forbidden, IsEmpty());
   }
+  EXPECT_GT(calls, 600u) << "of six updates";
 }
 
 TEST_P(EveryAlgorithm, UpdatesOfAPlanIssueTheSameOperatorsWithTheSameNumbers) {
@@ -259,10 +261,12 @@ TEST_P(EveryAlgorithm, NoMemoryAllocatedInAnUpdateOutlivesIt) {
 }
 
 TEST_P(EveryAlgorithm, AnUpdateUploadsNothingAndNeedsOnlyShapes) {
+  size_t calls = 0;
   for (const Observed& run : Updates(Config(GetParam(), "meta"))) {
-    EXPECT_GT(run.calls.size(), 100u);
+    calls += run.calls.size();
     EXPECT_THAT(run.forbidden, IsEmpty());
   }
+  EXPECT_GT(calls, 600u) << "of six updates";
 }
 
 // ---- the observer itself: each thing that a graph cannot record is found

@@ -237,8 +237,14 @@ TEST_P(EveryAlgorithm, GivesItsActingRuleTheNetsItNeeds) {
   const bool constrained = algorithm->acting_rule() == "safe_map";
   const bool quantile = config.quantiles > 0;  // one perceptron made from several nets: see core_algorithms_test.cc
   const bool deterministic = algorithm->acting_rule() == "safe_layer", barrier = algorithm->acting_rule() == "cbf_qp";
+  const bool planner = algorithm->acting_rule() == "planner";
   const bool normalised = algorithm->acting_rule() == "normalised_gaussian";  // one net and three vectors
-  EXPECT_EQ(parameters.arrays.size(), quantile ? 20u : constrained ? 24u : barrier ? 18u : normalised ? 9u : 12u);
+  EXPECT_EQ(parameters.arrays.size(), quantile      ? 20u
+                                      : constrained ? 24u
+                                      : barrier     ? 18u
+                                      : normalised  ? 9u
+                                      : planner     ? 26u
+                                                    : 12u);
   for (const NamedArray& array : parameters.arrays) {
     if (!quantile || array.name.rfind("actor", 0) == 0) {
       EXPECT_EQ(array.values, GetArray(*algorithm, 1, array.name));
@@ -247,7 +253,7 @@ TEST_P(EveryAlgorithm, GivesItsActingRuleTheNetsItNeeds) {
     for (uint32_t n : array.shape) size *= n;
     EXPECT_EQ(array.values.size(), size) << array.name;
   }
-  EXPECT_EQ(parameters.arrays[0].name, deterministic ? "actor.0.weight" : "actor.mean.0.weight");
+  EXPECT_EQ(parameters.arrays[0].name, deterministic || planner ? "actor.0.weight" : "actor.mean.0.weight");
   EXPECT_EQ(parameters.arrays[0].shape, (std::vector<uint32_t>{5, 16}));
   const bool mapped = constrained || algorithm->acting_rule().rfind("atacom", 0) == 0;
   EXPECT_EQ(parameters.scalars.count("delta"), constrained ? 1u : 0u);
@@ -259,6 +265,7 @@ TEST_P(EveryAlgorithm, GivesItsActingRuleTheNetsItNeeds) {
   EXPECT_EQ(parameters.scalars.count("barrier_decay"), barrier ? 1u : 0u);
   EXPECT_EQ(parameters.scalars.count("relaxation_penalty"), barrier ? 1u : 0u);
   EXPECT_EQ(parameters.scalars.count("observation_limit"), normalised ? 1u : 0u);
+  EXPECT_EQ(parameters.scalars.count("cost_limit"), planner ? 1u : 0u);
   for (const char* row : {"wall", "floor", "speed"}) {
     EXPECT_EQ(parameters.scalars.count(std::string("known_constraint.") + row), config.known.empty() ? 0u : 1u);
   }
@@ -269,12 +276,10 @@ TEST(Algorithm, RefusesAnUnknownNameAndListsTheKnown) {
     MakeAlgorithm(SmallConfig("reinforce", 1));
     FAIL() << "accepted an unknown algorithm";
   } catch (const std::invalid_argument& error) {
-    EXPECT_THAT(
-        error.what(),
-        AllOf(HasSubstr("'reinforce'"),
-              HasSubstr(
-                  "atacom_fi, atacom_nfi, cbf_sac, datacom, iqn_datacom, lag_sac, ppo_lag, rcpo, sac, safe_layer_td3, "
-                  "wcsac")));
+    EXPECT_THAT(error.what(),
+                AllOf(HasSubstr("'reinforce'"), HasSubstr("atacom_fi, atacom_nfi, cbf_sac, datacom, iqn_datacom, "
+                                                          "lag_sac, ppo_lag, rcpo, sac, safe_layer_td3, safe_loop, "
+                                                          "wcsac")));
   }
 }
 
@@ -362,7 +367,7 @@ TEST(Initialisation, StaysInItsBoundsAndDependsOnSeedsAlone) {
 }
 
 // The algorithms that are not soft actor-critics cannot be pre-trained.
-bool CanPretrain(const std::string& name) { return name != "safe_layer_td3" && !IsOnPolicy(name); }
+bool CanPretrain(const std::string& name) { return name != "safe_layer_td3" && !TakesNewRows(name); }
 
 std::vector<std::string> PretrainedNames() {
   std::vector<std::string> names = AlgorithmNames();

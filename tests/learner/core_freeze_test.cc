@@ -69,15 +69,17 @@ const Poison kPoisons[] = {
     {"a gradient that overflows", [](Batch* b, const AlgorithmConfig&, Algorithm*) { Spoil(&b->reward, 3e38f); }},
     {"an actor without numbers",
      [](Batch*, const AlgorithmConfig& config, Algorithm* a) {
-       SetAll(a, config.algorithm == "safe_layer_td3" ? "actor.2.bias" : "actor.mean.2.bias", kNaN);
+       const bool one_net = config.algorithm == "safe_layer_td3" || config.algorithm == "safe_loop";
+       SetAll(a, one_net ? "actor.2.bias" : "actor.mean.2.bias", kNaN);
      }},
 };
 
-// The bytes of a member by entry, without its active flag and statistics.
+// The bytes of a member by entry, without its active flag, statistics and rows.
 State Own(const State& state, int members, int member) {
   State own;
   for (const auto& [name, bytes] : state) {
-    if (name == "signature" || name == "updates" || name == "active" || name.rfind("stats.", 0) == 0) continue;
+    if (name == "signature" || name == "updates" || name == "policy_steps" || name == "memory") continue;
+    if (name == "active" || name.rfind("stats.", 0) == 0) continue;
     const size_t size = bytes.size() / members;
     own[name] = bytes.substr(member * size, size);
   }
@@ -109,7 +111,9 @@ TEST_P(EveryAlgorithm, LeavesNoTraceOfAnUpdateInWhichALossOrAGradientIsNotFinite
       healthy->Update(RandomBatch(config, 2));
       const State after = algorithm->Save();
       const bool frozen = algorithm->GetStats().diverged[1] != 0;
-      EXPECT_TRUE(frozen || !(IsOnPolicy(GetParam()) ? poison.on_policy : poison.always));
+      // safe_loop may hold the row out, or leave it for later.
+      const bool must = IsOnPolicy(GetParam()) ? poison.on_policy : poison.always && GetParam() != "safe_loop";
+      EXPECT_TRUE(frozen || !must);
       if (frozen) {
         EXPECT_EQ(Differing(Own(before, 3, 1), Own(after, 3, 1)), "");
       }
@@ -126,7 +130,7 @@ TEST_P(EveryAlgorithm, LeavesNoTraceOfAnUpdateInWhichALossOrAGradientIsNotFinite
 }
 
 TEST_P(EveryAlgorithm, LeavesNoTraceOfAPretrainingUpdateThatIsNotFinite) {
-  if (GetParam() == "safe_layer_td3" || IsOnPolicy(GetParam())) GTEST_SKIP() << "it cannot be pre-trained";
+  if (GetParam() == "safe_layer_td3" || TakesNewRows(GetParam())) GTEST_SKIP() << "it cannot be pre-trained";
   const AlgorithmConfig config = SmallConfig(GetParam(), 3);
   for (const Poison& poison : kPoisons) {
     SCOPED_TRACE(poison.name);
@@ -171,6 +175,7 @@ TEST_P(EveryAlgorithm, MeasuresTheGradientOfEachGroupOfNets) {
   for (const char* kernels : {"fused", "tensor"}) {
     AlgorithmConfig config = SmallConfig(GetParam(), 1, kernels);
     if (config.epoch_rows > 0) config.passes = 1, config.batch_size = config.epoch_rows;  // one gradient per update
+    config.planning.policy_updates = 1;
     const auto algorithm = MakeAlgorithm(config);
     EXPECT_TRUE(std::isnan(algorithm->GetStats().critic_gradient_norm[0])) << "no update yet";
     double actor = 0, critic = 0, constraint = 0;
@@ -187,6 +192,7 @@ TEST_P(EveryAlgorithm, MeasuresTheGradientOfEachGroupOfNets) {
     EXPECT_NEAR(stats.actor_gradient_norm[0], actor, 1e-6 * actor) << kernels;
     EXPECT_NEAR(stats.critic_gradient_norm[0], critic, 1e-6 * critic) << kernels;
     EXPECT_GT(actor, 0);
+    if (GetParam() == "safe_loop") continue;  // its ensemble takes many steps in an update
     if (constraint == 0) {
       EXPECT_TRUE(std::isnan(stats.constraint_gradient_norm[0])) << "it learns no constraint";
     } else {

@@ -16,6 +16,9 @@ namespace datacom::learner {
 // Learns from whole epochs (learner/algorithms/README.md 18).
 inline bool IsOnPolicy(const std::string& algorithm) { return algorithm == "ppo_lag" || algorithm == "rcpo"; }
 
+// Takes the rows since its last update instead of samples.
+inline bool TakesNewRows(const std::string& algorithm) { return IsOnPolicy(algorithm) || algorithm == "safe_loop"; }
+
 // "datacom_known" is datacom with joined known rows.
 inline AlgorithmConfig SmallConfig(const std::string& name, int members, const std::string& kernels = "fused") {
   const size_t joined = name.find("_known");
@@ -41,6 +44,12 @@ inline AlgorithmConfig SmallConfig(const std::string& name, int members, const s
   if (IsOnPolicy(algorithm)) {
     config.epoch_rows = 40, config.passes = 3, config.epochs = 8;  // minibatches of 12, 12, 12 and 4 rows
     for (MemberHyper& member : config.members) member.multiplier_lr = 0.035;
+  }
+  if (algorithm == "safe_loop") {  // every update trains everything
+    config.epoch_rows = 40;
+    config.planning = {100, 0, 40, 3, 40, 2, {16, 12}, 20, 2, 3};
+    // So slow that the held-out error never falls by the share that would prolong the training.
+    for (MemberHyper& member : config.members) member.constraint_lr = 1e-5;
   }
   return config;
 }
@@ -74,6 +83,7 @@ inline Batch RandomBatch(const AlgorithmConfig& config, uint64_t seed) {
   for (float& value : batch.action) value = static_cast<float>(stream.Uniform(-1, 1));
   for (float& value : batch.absorbing) value = stream.Uniform() < 0.1 ? 1.0f : 0.0f;
   if (IsOnPolicy(config.algorithm)) MakePaths(config, &stream, &batch);
+  for (float& value : batch.last) value = stream.Uniform() < 0.1 ? 1.0f : 0.0f;
   for (float& value : batch.failure_weight) value = 1;
   for (auto* values : {&batch.level, &batch.next_level}) {
     for (float& value : *values) value = static_cast<float>(stream.Uniform());
@@ -118,7 +128,8 @@ inline Batch MemberOf(const Batch& b, int members, int m) {
           part(b.level),
           part(b.next_level),
           part(b.log_prob),
-          part(b.path_end)};
+          part(b.path_end),
+          part(b.last)};
 }
 
 // Names of all arrays of a member that an update may change, including targets.

@@ -26,7 +26,7 @@ AlgorithmConfig ConfigOf(const std::string& algorithm, int members, int threads)
 // Everything that an algorithm does in a run, at updates [first, last).
 void Advance(Algorithm* algorithm, const AlgorithmConfig& config, int first, int last) {
   for (int u = first; u < last; ++u) {
-    if (u < 2 && config.algorithm != "safe_layer_td3" && !IsOnPolicy(config.algorithm)) {
+    if (u < 2 && config.algorithm != "safe_layer_td3" && !TakesNewRows(config.algorithm)) {
       algorithm->Pretrain(RandomBatch(config, 1000 + u));
       continue;
     }
@@ -106,7 +106,8 @@ TEST_P(EveryAlgorithm, FreezesTheSameMembersWithAnyNumberOfThreads) {
     const auto algorithm = MakeAlgorithm(config);
     for (int u = 0; u < 4; ++u) {
       Batch batch = RandomBatch(config, u);
-      if (u == 2) batch.reward[BatchRows(config)] = std::nanf("");
+      const int rows = BatchRows(config);
+      if (u == 2) std::fill_n(batch.reward.begin() + rows, rows, std::nanf(""));  // of member 1
       algorithm->Update(batch);
     }
     EXPECT_EQ(algorithm->GetStats().diverged, (std::vector<uint8_t>{0, 1, 0}));

@@ -202,7 +202,7 @@ INSTANTIATE_TEST_SUITE_P(Rules, ExportedPolicy,
                                            Case{"safe_map", "navigation"}, Case{"quantiles", "cartpole"},
                                            Case{"gaussian_policy", "cartpole"}, Case{"atacom_fi", "air_hockey"},
                                            Case{"atacom_nfi", "air_hockey"}, Case{"safe_layer", "cartpole"},
-                                           Case{"cbf_qp", "air_hockey"}, Case{"normalised_gaussian", "navigation"}),
+                                           Case{"cbf_qp", "air_hockey"}, Case{"normalised_gaussian", "navigation"},
                                            Case{"planner", "air_hockey"}),
                          [](const ::testing::TestParamInfo<Case>& info) {
   return std::string(info.param.rule) + "_" + info.param.task;
