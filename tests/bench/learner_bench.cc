@@ -43,6 +43,8 @@ class Floor {
       AddSafeLayerTd3(config);
     } else if (IsOnPolicy(algorithm)) {
       AddOnPolicy(algorithm == "rcpo", config);
+    } else if (algorithm == "safe_loop") {
+      AddSafeLoop(config);
     } else {
       AddSoftActorCritic(algorithm, config);
     }
@@ -183,6 +185,27 @@ class Floor {
       if (!natural) chunks([&](int rows) { Forward(mean, rows); });  // the divergence
     }
   }
+  void AddSafeLoop(const AlgorithmConfig& config) {
+    constexpr int kPasses = 7;
+    const int B = config.batch_size, obs = config.obs_dim, n = config.action_dim;
+    const int held_out = config.epoch_rows / 5, training = config.epoch_rows - held_out;
+    for (int i = 0; i < config.planning.ensemble; ++i) {
+      const Net net = NewNet(obs + n, config.planning.hidden, 2 * (obs + 1));
+      for (int pass = 0; pass < kPasses; ++pass) {
+        for (int first = 0; first < training; first += B) Forward(net, B), Parameters(net, B);
+        for (int first = 0; first < held_out; first += B) Forward(net, B);
+      }
+    }
+    const Net actor = NewNet(obs, config.actor_hidden, 2 * n);
+    Net critics[2], targets[2];
+    for (int i = 0; i < 2; ++i) {
+      for (Net* net : {&critics[i], &targets[i]}) *net = NewNet(obs + n, config.critic_hidden, 1);
+    }
+    for (int step = 0; step < config.planning.policy_updates; ++step) {
+      Forward(actor, B), Forward(actor, B), Parameters(actor, B);  // s', s, its gradient
+      for (int i = 0; i < 2; ++i) AddCritic(critics[i], targets[i], B);
+    }
+  }
   void AddQuantiles(const AlgorithmConfig& config, int B, int R) {
     const std::vector<int>& hidden = config.constraint_hidden;
     const int width = hidden.back(), z = config.q_dim + config.x_dim, all = R * config.quantiles;
@@ -250,9 +273,9 @@ Result Measure(const std::string& algorithm, const Shape& shape, int members, co
   const Batch batch = RandomBatch(config);
   Floor floor(algorithm, config);
   const int cycle = CycleOf(algorithm, config);
-  const bool epochs = IsOnPolicy(algorithm);  // one update takes seconds
-  const size_t fewest = epochs ? 3 : 20;
-  for (int i = 0; i < (epochs ? 1 : 10); ++i) learner->Update(batch), floor.Run();  // warm caches, record graphs
+  const size_t fewest = IsLong(algorithm) ? 3 : 20;
+  for (int i = 0; i < (IsLong(algorithm) ? 1 : 10); ++i)
+    learner->Update(batch), floor.Run();  // warm caches, record graphs
   std::vector<double> update_times, floor_times;
   for (double spent = 0; spent < options.seconds || update_times.size() < fewest;) {
     update_times.push_back(Seconds([&] {
@@ -368,7 +391,7 @@ int Main(int argc, char** argv) {
   const auto measure = [&](const std::string& algorithm, const Shape& shape) {
     for (const int members : options.members.empty() ? std::vector<int>{1, 8, 32} : options.members) {
       if (NameOf(algorithm, shape, members).find(options.only) == std::string::npos) continue;
-      if (IsOnPolicy(algorithm) && members != 1) continue;
+      if (IsLong(algorithm) && members != 1) continue;
       results.push_back(Measure(algorithm, shape, members, options));
       if (cpu) peak = std::max(peak, PeakGflops());
     }

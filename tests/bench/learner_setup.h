@@ -18,8 +18,7 @@ struct Shape {
   int known = 0;  // known rows added to the learned constraint
 };
 
-// An update is an epoch of 20,000 rows. Measured with one member: in a population one makes its whole update after the
-// other.
+// An update is an epoch of 20,000 rows.
 inline bool IsOnPolicy(const std::string& algorithm) { return algorithm == "ppo_lag" || algorithm == "rcpo"; }
 
 inline AlgorithmConfig ConfigOf(const std::string& algorithm, const Shape& shape, int members) {
@@ -38,8 +37,19 @@ inline AlgorithmConfig ConfigOf(const std::string& algorithm, const Shape& shape
     config.passes = algorithm == "rcpo" ? 10 : 40, config.batch_size = algorithm == "rcpo" ? 128 : 64;
     for (MemberHyper& member : config.members) member.actor_lr = 0;  // the policy never diverges: all passes are made
   }
+  if (algorithm == "safe_loop") {
+    config.batch_size = 256;
+    config.epoch_rows = config.planning.memory_rows = 2000;
+    config.planning.random_rows = 0;
+    config.planning.policy_period = config.planning.model_period = 2000;
+    for (MemberHyper& member : config.members) member.constraint_lr = 0;  // nothing improves: seven passes are made
+  }
   return config;
 }
+
+// An update takes long, and in a population members make theirs one after the other: measured with one. That of
+// safe_loop is one training of the ensemble on 2,000 rows in seven passes, and 50 steps of actor and critics.
+inline bool IsLong(const std::string& algorithm) { return IsOnPolicy(algorithm) || algorithm == "safe_loop"; }
 
 template <class T>
 void Fill(std::vector<T>* values, NamedStream* stream) {  // variance 1, like standardised inputs
