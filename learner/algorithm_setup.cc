@@ -27,6 +27,22 @@ learner::MemberHyper HyperOf(const v1::Experiment& resolved, int member) {
   return out;
 }
 
+PlanningConfig PlanningOf(const v1::Experiment& resolved) {
+  const v1::Planning& planning = resolved.planning();
+  PlanningConfig out;
+  out.memory_rows = static_cast<int>(resolved.replay().capacity());
+  out.random_rows = planning.random_rows();
+  out.policy_period = static_cast<int>(planning.policy_period());
+  out.policy_updates = static_cast<int>(planning.policy_updates());
+  out.model_period = static_cast<int>(planning.model_period());
+  out.ensemble = static_cast<int>(planning.ensemble());
+  out.hidden = Sizes(planning.hidden());
+  out.samples = static_cast<int>(planning.samples());
+  out.particles = static_cast<int>(planning.particles());
+  out.iterations = static_cast<int>(planning.iterations());
+  return out;
+}
+
 // LibTorch has threads of its own. More than two threads for a member find nothing to do.
 int ThreadsOf(const v1::Experiment& resolved) {
   if (resolved.learner().device() != "cpu") return 1;
@@ -57,9 +73,16 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
   config.batch_size = static_cast<int>(resolved.learner().batch_size());
   config.failure_batch_size = static_cast<int>(resolved.learner().failure_batch_size());
   config.quantiles = QuantilesOf(config.algorithm);
-  if (FindAlgorithm(config.algorithm)->on_policy) {
-    config.epoch_rows = static_cast<int>(resolved.run().steps_per_epoch());
+  if (FindAlgorithm(config.algorithm)->new_rows) {
+    config.epoch_rows = static_cast<int>(RowsPerDraw(resolved));
     config.epochs = Schedule::Of(resolved).last_update();
+  }
+  if (config.algorithm == "safe_loop") {
+    if (!task.cost) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("safe_loop plans with the cost of imagined observations; task ", task.spec.name, " has none"));
+    }
+    config.planning = PlanningOf(resolved);
   }
   config.passes = static_cast<int>(resolved.learner().passes());
   config.discount = resolved.learner().discount();

@@ -130,7 +130,7 @@ absl::Status BatchDecoder::DecodeEpoch(int member, const NewRows& rows, Batch* b
   const size_t count = config_.epoch_rows, begin = member * count;
   if (rows.count() != count) {
     return absl::DataLossError(
-        absl::StrCat("draw of member ", member, ": ", rows.count(), " rows, expected the ", count, " of an epoch"));
+        absl::StrCat("draw of member ", member, ": ", rows.count(), " rows, expected the ", count, " of an update"));
   }
   const std::vector<RowPlace> places = rows.Places();
   std::vector<uint32_t> order(count);
@@ -150,8 +150,10 @@ absl::Status BatchDecoder::DecodeEpoch(int member, const NewRows& rows, Batch* b
   floats("reward", 1, 1, &batch->reward);
   floats("cost", 1, 1, &batch->cost);
   floats("next_observation", row_dim(), seen, &batch->next_observation);
-  floats(kLogProb, 1, 1, &batch->log_prob);
+  if (schema_.has(kLogProb)) floats(kLogProb, 1, 1, &batch->log_prob);
   workspace.flags.resize(count);
+  rows.Copy("last", workspace.flags.data());
+  for (size_t i = 0; i < count; ++i) batch->last[begin + i] = workspace.flags[order[i]] != 0 ? 1.0f : 0.0f;
   rows.Copy("absorbing", workspace.flags.data());
   for (size_t i = 0; i < count; ++i) {
     batch->absorbing[begin + i] = workspace.flags[order[i]] != 0 ? 1.0f : 0.0f;

@@ -18,7 +18,7 @@ namespace {
 constexpr double kStartVariance = 0.075, kEndVariance = 1e-3;
 constexpr double kKeptVariance = 0.1;  // share of the variance that a fit keeps
 constexpr int kSamplesPerCopy = 20;    // of the actor's rollout
-constexpr int kLeastFeasibleShare = 5;
+constexpr int kLeastFeasibleShare = 5;  // of the samples
 
 int Candidates(int samples) { return samples + std::max(samples / kSamplesPerCopy, 1); }
 
@@ -147,7 +147,7 @@ void PlannerRule::Plan(uint64_t key, const float* observation) {
   std::copy(plan_.begin() + size_.action_dim, plan_.end(), plan_.begin());  // the last action stays
   std::fill(variance_.begin(), variance_.end(), kStartVariance);
   ImagineActor(StreamKey("planner.actor", {key}), observation);
-  const PlanWeighing weighing{scalars_.cost_limit, size_.candidates / kLeastFeasibleShare};
+  const PlanWeighing weighing{scalars_.cost_limit, std::max(scalars_.samples / kLeastFeasibleShare, 1)};
   for (int i = 0; i < scalars_.iterations; ++i) {
     if (*std::max_element(variance_.begin(), variance_.end()) <= kEndVariance) break;
     const auto iteration = static_cast<uint64_t>(i);

@@ -27,6 +27,8 @@ const std::vector<AlgorithmInfo>& Algorithms() {
        "normalised_gaussian", false, false, true, true, true},
       {"rcpo", "Natural policy gradient of reward minus cost, weighed by a Lagrange multiplier; an update is an epoch",
        "normalised_gaussian", false, false, true, true, true},
+      {"safe_loop", "Plans by imagined episodes in a learned ensemble of dynamics, within the known cost of the task",
+       "planner", false, false, true, true},
   };
   return *kAlgorithms;
 }

@@ -86,6 +86,16 @@ void FillHidden(google::protobuf::RepeatedField<uint32_t>* hidden) {
   hidden->Add(128);
 }
 
+// Other algorithms do not plan.
+void FillPlanning(bool given, v1::Experiment* experiment) {
+  if (experiment->algorithm() != "safe_loop") {
+    if (!given) experiment->clear_planning();
+    return;
+  }
+  google::protobuf::RepeatedField<uint32_t>* const hidden = experiment->mutable_planning()->mutable_hidden();
+  if (hidden->empty()) hidden->Resize(4, 200);
+}
+
 absl::Status ParseSeedRange(const std::string& part, std::vector<uint64_t>* seeds) {
   const auto wrong = [&part](const std::string& why) {
     return absl::InvalidArgumentError(absl::StrCat("seeds: \"", part, "\" ", why));
@@ -108,7 +118,9 @@ absl::Status ParseSeedRange(const std::string& part, std::vector<uint64_t>* seed
 v1::Experiment ResolveExperiment(v1::Experiment experiment) {
   if (const AlgorithmInfo* info = FindAlgorithm(experiment.algorithm()); info != nullptr && info->on_policy)
     FillOnPolicy(&experiment);
+  const bool planning = experiment.has_planning();
   FillDefaults(&experiment);
+  FillPlanning(planning, &experiment);
   FillHidden(experiment.mutable_network()->mutable_actor_hidden());
   FillHidden(experiment.mutable_network()->mutable_critic_hidden());
   FillHidden(experiment.mutable_network()->mutable_constraint_hidden());

@@ -145,15 +145,40 @@ absl::Status CheckOnPolicy(const v1::Experiment& experiment) {
   return absl::OkStatus();
 }
 
+// Every update takes the same number of rows, and the planner's nets learn in whole updates (proto Planning).
+absl::Status CheckPlanning(const v1::Experiment& experiment) {
+  const v1::Planning& planning = experiment.planning();
+  const uint64_t rows = RowsPerDraw(experiment);
+  const UpdateSchedule updates{experiment.run().env_steps(), 0, experiment.schedule().updates_per_step()};
+  if (experiment.replay().min_size() != 0) {
+    return Wrong("replay.min_size", absl::StrCat(experiment.replay().min_size(), ": safe_loop needs 0; it learns from ",
+                                                 "all rows, also those of planning.random_rows"));
+  }
+  for (const uint64_t update : {uint64_t{2}, uint64_t{1000}}) {
+    if (updates.StartedRows(update) == update * rows) continue;
+    return Wrong("schedule.updates_per_step", absl::StrCat(experiment.schedule().updates_per_step(),
+                                                           ": safe_loop needs a whole number of rows for an update"));
+  }
+  const std::pair<const char*, uint64_t> counts[] = {{"planning.random_rows", planning.random_rows()},
+                                                     {"planning.policy_period", planning.policy_period()},
+                                                     {"planning.model_period", planning.model_period()}};
+  for (const auto& [path, count] : counts) {
+    if (count % rows != 0)
+      return Wrong(path, absl::StrCat(count, " is not a multiple of the ", rows, " rows of an update"));
+  }
+  return absl::OkStatus();
+}
+
 // Conditions on several fields. REQUIRES a resolved experiment.
 absl::Status CheckTogether(const v1::Experiment& experiment) {
   const v1::ReplayOptions& replay = experiment.replay();
   const v1::Schedule& schedule = experiment.schedule();
   const v1::LearnerOptions& learner = experiment.learner();
   const AlgorithmInfo* const algorithm = FindAlgorithm(experiment.algorithm());
-  if (algorithm != nullptr && algorithm->on_policy) {
-    RETURN_IF_ERROR(CheckOnPolicy(experiment));
-  } else if (!experiment.run().lockstep() && schedule.publish_period() > schedule.max_policy_lag()) {
+  const bool on_policy = algorithm != nullptr && algorithm->on_policy;
+  if (on_policy) RETURN_IF_ERROR(CheckOnPolicy(experiment));
+  if (experiment.algorithm() == "safe_loop") RETURN_IF_ERROR(CheckPlanning(experiment));
+  if (!on_policy && !experiment.run().lockstep() && schedule.publish_period() > schedule.max_policy_lag()) {
     return Wrong("schedule.publish_period",
                  absl::StrCat(schedule.publish_period(), " is above schedule.max_policy_lag ",
                               schedule.max_policy_lag(), ": actors would wait forever"));

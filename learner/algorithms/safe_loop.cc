@@ -270,6 +270,7 @@ void SafeLoop::ActorPart() {
 void SafeLoop::TrainModel() {
   for (int m = 0; m < block_; ++m) DivideRows(m);
   for (int pass = 0; TrainingPass(pass); ++pass) {
+    if (config_.alive) config_.alive();
     HeldOutErrors();
     for (int m = 0; m < block_; ++m) Judge(m);
   }

@@ -213,7 +213,7 @@ TEST(ShippedSweeps, ExpandToTheMembersOfTheirFigures) {
       {"air_hockey/lagrangian_cost_budgets", 2, 40},
       {"air_hockey/lagrangian_cost_dampings", 2, 40},
       {"air_hockey/learning_rates", 3, 90},
-      {"air_hockey/methods", 11, 275},
+      {"air_hockey/methods", 12, 300},
       {"air_hockey/mismatch", 5, 50},
       {"air_hockey/on_policy_learning_rates", 2, 60},
       {"air_hockey/wcsac_accepted_risks", 1, 30},

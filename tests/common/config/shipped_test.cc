@@ -91,7 +91,7 @@ TEST(ShippedExperiments, ShareTheValuesThatThePaperShares) {
   for (const std::string& name : ListTextprotos(kFolder)) {
     SCOPED_TRACE(name);
     const v1::Experiment experiment = ResolveExperiment(LoadExperiment(name, kFolder).value());
-    if (FindAlgorithm(experiment.algorithm())->on_policy) continue;  // below
+    if (FindAlgorithm(experiment.algorithm())->new_rows) continue;  // below
     EXPECT_EQ(experiment.learner().discount(), 0.99);
     const bool beyond_the_paper = name.find("_robot_frame") != std::string::npos;
     EXPECT_EQ(experiment.learner().tau(), beyond_the_paper ? 0.02 : 0.001);
@@ -136,6 +136,33 @@ TEST(ShippedExperiments, OnPolicyMethodsHaveThePapersValues) {
       EXPECT_EQ(hyper.gradient_clip(), 40);
     }
   }
+}
+
+TEST(ShippedExperiments, SafeLoopHasThePapersValuesInDecisionsOfFiveControlSteps) {
+  const v1::Experiment experiment = ResolveExperiment(LoadExperiment("air_hockey/safe_loop", kFolder).value());
+  const uint64_t repeat = experiment.task_options().action_repeat();
+  EXPECT_EQ(repeat, 5u);
+  EXPECT_EQ(experiment.run().env_steps() * repeat, 500000u);
+  EXPECT_EQ(experiment.replay().capacity(), experiment.run().env_steps()) << "the learner keeps all rows";
+  const v1::Planning& planning = experiment.planning();
+  EXPECT_EQ(planning.random_rows() * repeat, 10000u);
+  EXPECT_EQ(planning.policy_period() * repeat, 250u);
+  EXPECT_EQ(planning.policy_updates(), 50u);
+  EXPECT_EQ(planning.model_period() * repeat, 1200u);
+  EXPECT_EQ(planning.ensemble(), 5u);
+  EXPECT_EQ(std::vector<uint32_t>(planning.hidden().begin(), planning.hidden().end()),
+            (std::vector<uint32_t>{200, 200, 200, 200}));
+  EXPECT_EQ(planning.samples(), 100u);
+  EXPECT_EQ(planning.particles(), 4u);
+  EXPECT_EQ(planning.iterations(), 5u);
+  EXPECT_EQ(experiment.learner().batch_size(), 256u);
+  EXPECT_EQ(experiment.learner().tau(), 0.005);
+  EXPECT_EQ(experiment.learner().discount(), 0.99);
+  const v1::Hyper hyper = MemberHyper(experiment, 0);
+  EXPECT_EQ(hyper.actor_lr(), 5e-4);
+  EXPECT_EQ(hyper.critic_lr(), 5e-4);
+  EXPECT_EQ(hyper.constraint_lr(), 1e-3);
+  EXPECT_EQ(hyper.cost_budget(), 1);
 }
 
 TEST(ShippedExperiments, LagrangianMethodsHaveThePapersValues) {

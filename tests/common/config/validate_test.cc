@@ -33,10 +33,26 @@ TEST(ValidateExperiment, ChecksTasksAndAlgorithmsAgainstTheRegisters) {
   ExpectInvalid(Validate(experiment), {"task", "pendulum", "cartpole, air_hockey, navigation"});
   experiment = Minimal();
   experiment.set_algorithm("dqn");
-  ExpectInvalid(
-      Validate(experiment),
-      {"algorithm", "dqn",
-       "datacom, iqn_datacom, atacom_fi, atacom_nfi, sac, lag_sac, wcsac, cbf_sac, safe_layer_td3, ppo_lag, rcpo"});
+  ExpectInvalid(Validate(experiment), {"algorithm", "dqn",
+                                       "datacom, iqn_datacom, atacom_fi, atacom_nfi, sac, lag_sac, wcsac, cbf_sac, "
+                                       "safe_layer_td3, ppo_lag, rcpo, safe_loop"});
+}
+
+TEST(ValidateExperiment, SafeLoopNeedsWholeUpdates) {
+  const auto planning = [](const std::string& more) {
+    v1::Experiment experiment = Minimal("replay { min_size: 0 } schedule { updates_per_step: 0.1 } " + more);
+    experiment.set_algorithm("safe_loop");
+    return experiment;
+  };
+  EXPECT_TRUE(Validate(planning("")).ok()) << Validate(planning(""));
+  ExpectInvalid(Validate(planning("planning { model_period: 235 }")), {"planning.model_period", "235", "10"});
+  ExpectInvalid(Validate(planning("planning { random_rows: 1999 }")), {"planning.random_rows", "1999", "10"});
+  v1::Experiment experiment = planning("");
+  experiment.mutable_schedule()->set_updates_per_step(0.3);
+  ExpectInvalid(Validate(experiment), {"schedule.updates_per_step", "0.3", "whole number"});
+  experiment = planning("");
+  experiment.mutable_replay()->set_min_size(10);
+  ExpectInvalid(Validate(experiment), {"replay.min_size", "10"});
 }
 
 TEST(ValidateExperiment, ChecksFieldsAgainstEachOther) {

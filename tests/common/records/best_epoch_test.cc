@@ -72,7 +72,7 @@ TEST(CostBudget, IsTheMembersOrZeroForAlgorithmsWithoutABudget) {
   experiment.mutable_hyper()->set_cost_budget(7);
   experiment.add_members()->set_seed(0);
   experiment.add_members()->mutable_hyper()->set_cost_budget(3);
-  for (const std::string algorithm : {"datacom", "iqn_datacom", "lag_sac", "wcsac", "ppo_lag", "rcpo"}) {
+  for (const std::string algorithm : {"datacom", "iqn_datacom", "lag_sac", "wcsac", "ppo_lag", "rcpo", "safe_loop"}) {
     experiment.set_algorithm(algorithm);
     EXPECT_EQ(CostBudget(experiment, 0), 7) << algorithm;
     EXPECT_EQ(CostBudget(experiment, 1), 3) << algorithm;
