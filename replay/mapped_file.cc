@@ -40,8 +40,10 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::OpenReadOnly(const std::
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return ErrnoStatus(errno, "open " + path);
   struct stat info;
-  auto file = ::fstat(fd, &info) == 0 ? Map(fd, path, static_cast<size_t>(info.st_size), PROT_READ)
-                                      : absl::StatusOr<std::unique_ptr<MappedFile>>(ErrnoStatus(errno, "stat " + path));
+  absl::Status status = ::fstat(fd, &info) == 0 ? absl::OkStatus() : ErrnoStatus(errno, "stat " + path);
+  if (status.ok() && info.st_size == 0) status = absl::DataLossError(path + " is empty");  // and cannot be mapped
+  auto file = status.ok() ? Map(fd, path, static_cast<size_t>(info.st_size), PROT_READ)
+                          : absl::StatusOr<std::unique_ptr<MappedFile>>(status);
   ::close(fd);
   return file;
 }

@@ -67,11 +67,12 @@ std::string Store::DescribeMissingCredit(const Session& session) const {
 
 void Store::UpdateWaits() {
   const Clock::Time now = options_.clock->Now();
+  const SessionTable& sessions = *sessions_;  // clang's analysis does not see that the lambda runs with the mutex
   for (auto& [number, session] : sessions_->living()) {
     const std::vector<uint32_t> members = session.members();
     const bool has_credit = Finished() || !session.connected() || members.empty() ||
                             std::any_of(members.begin(), members.end(), [&, &session = session](uint32_t member) {
-                              const CreditFile::Entry& entry = sessions_->credit(session, member);
+                              const CreditFile::Entry& entry = sessions.credit(session, member);
                               return entry.limit > entry.next_sequence;
                             });
     if (has_credit) {
