@@ -37,9 +37,11 @@ class OnPolicyTraining(Training):
 
 
 class OnPolicyTest(RunTest):
-    def test_several_actors_share_the_epochs_of_a_population(self):
-        training = OnPolicyTraining(self, "a", "cartpole/ppo_lag", "--seeds", "3-5", "--steps", "6000", "--actors", "2").start()
+    def test_several_actors_and_lanes_share_the_epochs_of_a_population(self):
+        training = OnPolicyTraining(self, "a", "cartpole/ppo_lag", "--seeds", "3-5", "--steps", "6000", "--actors", "2",
+                                    "--envs", "6").start()
         training.finish()
+        self.assertEqual({row["lanes"] for row in training.rows("progress.csv") if row["epoch"] == "6"}, {"4"})
         training.check(members=3, epochs=6)
         training.check_rows_of(members=3, epochs=6)
         for command in (["eval", training.folder, "--episodes", "2"], ["status", training.folder],
