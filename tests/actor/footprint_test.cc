@@ -1,4 +1,5 @@
-// Resources of an actor with 16 CartPole environments: allocations per step, memory of the process.
+// Resources of an actor with 16 environments of CartPole, or of an arm that is a text task: allocations per step,
+// memory of the process.
 #include <fstream>
 #include <string>
 #include <vector>
@@ -14,14 +15,14 @@ namespace {
 constexpr uint32_t kEnvironments = 16;
 
 struct Actor {
-  explicit Actor(std::function<bool()> stop) {
+  explicit Actor(const std::string& task, std::function<bool()> stop) : experiment(testing::ExperimentOf(task)) {
     Rollout::Options options;
     options.stop = std::move(stop);
     rollout = Rollout::Make(Rollout::MakeParts(experiment).value(), &session, &subscriber, &series, options).value();
   }
-  const v1::Experiment experiment = testing::ExperimentOf("cartpole");
+  const v1::Experiment experiment;
   testing::EndlessSession session{kEnvironments};
-  testing::OneSnapshot subscriber{testing::SnapshotOf("cartpole")};
+  testing::OneSnapshot subscriber{testing::SnapshotOf(experiment)};
   const std::unique_ptr<Metrics> metrics = Metrics::Start({"actor", "footprint", "cartpole", "datacom", ""}).value();
   ActorMetrics series{metrics.get()};
   std::unique_ptr<Rollout> rollout;
@@ -38,13 +39,13 @@ uint64_t Status(const std::string& name) {
   return kilobytes;
 }
 
-// 1000 iterations include two episode ends per environment, timed iterations, and reads of the gauges.
-TEST(ActorFootprint, ASteadyStepAllocatesOnlyTheChunksItHandsOver) {
+// 1000 iterations include two or more episode ends per environment, timed iterations, and reads of the gauges.
+void ExpectToAllocateOnlyChunks(const std::string& task) {
   if (!testing::kCountsAllocations) GTEST_SKIP() << "a sanitizer replaces the allocator";
   int iterations = 0;
   uint64_t allocations = 0, chunks = 0;
   Actor* self = nullptr;
-  Actor actor([&] {
+  Actor actor(task, [&] {
     if (++iterations == 10) {
       allocations = testing::thread_allocations;
       chunks = self->session.chunks();
@@ -60,15 +61,21 @@ TEST(ActorFootprint, ASteadyStepAllocatesOnlyTheChunksItHandsOver) {
   EXPECT_EQ(allocations, chunks) << "one string per chunk, which the session keeps until it is acknowledged";
 }
 
+TEST(ActorFootprint, ASteadyStepAllocatesOnlyTheChunksItHandsOver) { ExpectToAllocateOnlyChunks("cartpole"); }
+
 TEST(ActorFootprint, SixteenEnvironmentsFitIn60Megabytes) {
   if (!testing::kCountsAllocations) GTEST_SKIP() << "a sanitizer's shadow memory counts too";
   int iterations = 0;
-  Actor actor([&] { return ++iterations > 200; });
+  Actor actor("cartpole", [&] { return ++iterations > 200; });
   EXPECT_TRUE(absl::IsCancelled(actor.rollout->Run()));
   RecordProperty("resident_kB", std::to_string(Status("VmRSS")));
   RecordProperty("anonymous_kB", std::to_string(Status("RssAnon")));
   EXPECT_GT(Status("RssAnon"), 0u);
   EXPECT_LT(Status("VmRSS"), 60000u) << "of which anonymous: " << Status("RssAnon") << " kB";
+}
+
+TEST(ActorFootprint, AStepOfATorqueControlledArmAllocatesOnlyTheChunksItHandsOver) {
+  ExpectToAllocateOnlyChunks("deploy/examples/arm_reach/task.textproto");
 }
 
 }  // namespace

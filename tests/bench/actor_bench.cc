@@ -4,8 +4,10 @@
 //   value: environment steps of the loop per second of CPU time;  peer: those of bare stepping;  ratio: value / peer;
 //   label: the unit.
 // Bare stepping is Task::Step for CartPole; for air hockey the loop of its physics, 20 x (inverse dynamics + mj_step);
-// for navigation mj_step of the model with the states and forces of those episodes.
+// for navigation mj_step of the model with the states and forces of those episodes; for a text task mj_step with the
+// controls of those episodes.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <ctime>
 #include <iterator>
@@ -156,10 +158,39 @@ class BareNavigation : public Bare {
   size_t next_ = 0;
 };
 
+// The actuators' controls are the actions, scaled to the control ranges of the model.
+class BareText : public Bare {
+ public:
+  explicit BareText(std::unique_ptr<Task> task)
+      : Bare(std::move(task)),
+        model_(task_->simulation()->model()),
+        data_(MakeMujocoData(model_).value()),
+        substeps_(static_cast<int>(std::lround(task_->spec().control_dt / model_.opt.timestep))) {}
+  void Reset(RandomStream* stream) override {
+    Bare::Reset(stream);
+    mj_resetData(&model_, data_.get());
+    std::copy_n(task_->simulation()->data()->qpos, model_.nq, data_->qpos);
+    std::copy_n(task_->simulation()->data()->qvel, model_.nv, data_->qvel);
+  }
+  void Step(const double* action) override {
+    for (int i = 0; i < model_.nu; ++i) {
+      const double low = model_.actuator_ctrlrange[2 * i], high = model_.actuator_ctrlrange[2 * i + 1];
+      data_->ctrl[i] = (low + high) / 2 + (high - low) / 2 * std::clamp(action[i], -1.0, 1.0);
+    }
+    for (int i = 0; i < substeps_; ++i) mj_step(&model_, data_.get());
+  }
+
+ private:
+  const mjModel& model_;
+  const MujocoData data_;
+  const int substeps_;
+};
+
 std::unique_ptr<Bare> MakeOne(const v1::Experiment& experiment) {
   std::unique_ptr<Task> task = MakeTask(experiment.task(), experiment.task_options()).value();
   if (experiment.task() == "air_hockey") return std::make_unique<BareAirHockey>(std::move(task));
   if (experiment.task() == "navigation") return std::make_unique<BareNavigation>(std::move(task));
+  if (experiment.task_options().has_text()) return std::make_unique<BareText>(std::move(task));
   return std::make_unique<Bare>(std::move(task));
 }
 
@@ -185,8 +216,8 @@ void Play(const v1::Experiment& experiment, const std::vector<Step>& steps, bool
 void Acting(benchmark::State& state, const std::string& task) {
   const v1::Experiment experiment = testing::ExperimentOf(task);
   KeepingSession session(kEnvironments);
-  testing::OneSnapshot subscriber(testing::SnapshotOf(task));
-  const std::unique_ptr<Metrics> metrics = Metrics::Start({"actor", "bench", task, "datacom", ""}).value();
+  testing::OneSnapshot subscriber(testing::SnapshotOf(experiment));
+  const std::unique_ptr<Metrics> metrics = Metrics::Start({"actor", "bench", experiment.task(), "datacom", ""}).value();
   ActorMetrics series(metrics.get());
   int polls = 0;
   Rollout::Options options;
@@ -226,6 +257,9 @@ int main(int argc, char** argv) {
     benchmark::RegisterBenchmark(("actor/" + task + "/envs=16").c_str(), &datacom::Acting, task)
         ->Unit(benchmark::kMillisecond);
   }
+  benchmark::RegisterBenchmark("actor/arm_reach/envs=16", &datacom::Acting,
+                               DATACOM_SOURCE_DIR "/deploy/examples/arm_reach/task.textproto")
+      ->Unit(benchmark::kMillisecond);
   int count = static_cast<int>(flags.size());
   benchmark::Initialize(&count, flags.data());
   if (benchmark::ReportUnrecognizedArguments(count, flags.data())) return 2;

@@ -4,6 +4,7 @@
 #define DATACOM_TESTS_TESTING_ENDLESS_ACTOR_PEERS_H_
 
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "common/rpc/insert_session.h"
 #include "common/rpc/learner_client.h"
 #include "common/tasks/task.h"
+#include "common/tasks/text/mujoco_compiled.h"
 #include "tests/testing/snapshots.h"
 
 namespace datacom::testing {
@@ -67,21 +69,27 @@ class OneSnapshot : public SnapshotSubscriber {
   Changes changes_;
 };
 
-// An experiment of a task with D-ATACOM, and a snapshot of the paper's sizes for it, or for another rule, with random
-// weights.
+// An experiment with D-ATACOM of a task of the register or of a task file.
 inline v1::Experiment ExperimentOf(const std::string& task) {
   v1::Experiment experiment;
-  experiment.set_name(task);
   experiment.set_task(task);
   experiment.set_algorithm("datacom");
+  const absl::Status loaded = text::LoadTaskOf("", &experiment);
+  if (!loaded.ok()) throw std::runtime_error(loaded.ToString());
+  experiment.set_name(experiment.task());
   return ResolveExperiment(experiment);
 }
 
-inline Snapshot SnapshotOf(const std::string& task, const std::string& rule = "safe_map") {
-  const ControlAffineDims dims = MakeTaskModel(task, v1::TaskOptions()).value().dynamics->dims();
-  Snapshot snapshot = SnapshotForRule(rule, dims.obs, dims.action, dims.q + dims.x, {128, 128}, 1);
-  snapshot.task = task;
+// A snapshot of the paper's sizes with random weights, for D-ATACOM or another rule.
+inline Snapshot SnapshotOf(const v1::Experiment& experiment, const std::string& rule = "safe_map") {
+  const TaskModel model = MakeTaskModel(experiment.task(), experiment.task_options()).value();
+  const ControlAffineDims dims = model.dynamics->dims();
+  Snapshot snapshot = SnapshotForRule(rule, model.spec.seen_dim(), dims.action, dims.q + dims.x, {128, 128}, 1);
+  snapshot.task = experiment.task();
   return snapshot;
+}
+inline Snapshot SnapshotOf(const std::string& task, const std::string& rule = "safe_map") {
+  return SnapshotOf(ExperimentOf(task), rule);
 }
 
 }  // namespace datacom::testing

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -160,11 +161,12 @@ std::string ArmTask(const std::string& more) {
          more;
 }
 
-// MuJoCo's own accelerations of an arm without contacts, limits and clamped forces, at the state of `simulation`.
-std::vector<double> ForwardDynamics(const Simulation& simulation, const std::vector<double>& control) {
+// MuJoCo's own accelerations of a robot without contacts, limits and clamped forces, at the state of `simulation`.
+std::vector<double> ForwardDynamics(const Simulation& simulation, const std::vector<double>& control,
+                                    bool passive_forces = true) {
   mjModel* const model = mj_copyModel(nullptr, &simulation.model());
   mjData* const data = mj_makeData(model);
-  model->opt.disableflags |= mjDSBL_CONTACT | mjDSBL_LIMIT;
+  model->opt.disableflags |= mjDSBL_CONTACT | mjDSBL_LIMIT | (passive_forces ? 0 : mjDSBL_PASSIVE);
   for (int i = 0; i < model->nu; ++i) model->actuator_forcelimited[i] = 0;
   mju_copy(data->qpos, simulation.data()->qpos, model->nq);
   mju_copy(data->qvel, simulation.data()->qvel, model->nv);
@@ -216,6 +218,78 @@ TEST(TextTask, TheDriftOfPositionsIsTheDerivativeOfMujocosIntegration) {
   mj_integratePos(&model, later.data(), data.qvel, kStep);
   mj_integratePos(&model, before.data(), data.qvel, -kStep);
   for (int i = 0; i < model.nq; ++i) EXPECT_NEAR(arm.f[i], (later[i] - before[i]) / (2 * kStep), 1e-8) << "q " << i;
+}
+
+std::vector<std::string> ExampleTasks() {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator("deploy/examples")) {
+    const std::filesystem::path file = entry.path() / "task.textproto";
+    if (std::filesystem::exists(file)) files.push_back(file.string());
+  }
+  return files;
+}
+
+// Compares f and G with differences of MuJoCo's motion at the state of `example`. All joints are part of q, one number
+// each; all actuators are controlled within the model's own ranges.
+void ExpectDifferencesOfMujocosMotion(Loaded* example) {
+  const v1::ConstraintState& state = example->options.text().definition().constraint_state();
+  const Simulation& simulation = *example->task->simulation();
+  const mjModel& model = simulation.model();
+  const int n = model.nv, actions = model.nu;
+  example->Evaluate();
+  const auto acceleration = [&](int changed, double action) {
+    std::vector<double> control(actions);
+    for (int i = 0; i < actions; ++i) {
+      const double low = model.actuator_ctrlrange[2 * i], high = model.actuator_ctrlrange[2 * i + 1];
+      control[i] = (low + high) / 2 + (i == changed ? action * (high - low) / 2 : 0);
+    }
+    return ForwardDynamics(simulation, control, state.passive_forces());
+  };
+  constexpr double kStep = 1e-6;
+  std::vector<double> later(simulation.data()->qpos, simulation.data()->qpos + n), before = later;
+  mj_integratePos(&model, later.data(), simulation.data()->qvel, kStep);
+  mj_integratePos(&model, before.data(), simulation.data()->qvel, -kStep);
+  const std::vector<double> drift = acceleration(-1, 0);
+  for (int i = 0; i < n; ++i) {
+    const double velocity = (later[i] - before[i]) / (2 * kStep);
+    EXPECT_NEAR(example->f[i], velocity, 1e-7 * std::max(1.0, std::abs(velocity))) << "position " << i;
+    EXPECT_NEAR(example->f[n + i], drift[i], 1e-9 * std::max(1.0, std::abs(drift[i]))) << "velocity " << i;
+  }
+  for (int j = 0; j < actions; ++j) {
+    const std::vector<double> up = acceleration(j, 0.5), down = acceleration(j, -0.5);
+    for (int i = 0; i < n; ++i) {
+      const double gain = state.actuator_gain() * (up[i] - down[i]);
+      EXPECT_EQ(example->G[i * actions + j], 0) << "a force does not change positions at once";
+      EXPECT_NEAR(example->G[(n + i) * actions + j], gain, 1e-9 * std::max(1.0, std::abs(gain) + std::abs(up[i])));
+    }
+  }
+}
+
+TEST(TextTask, FAndGOfAllExamplesAreDifferencesOfMujocosForwardDynamicsAtRandomStates) {
+  const std::vector<std::string> files = ExampleTasks();
+  ASSERT_THAT(files, ::testing::Contains(kCartPole));
+  for (const std::string& file : files) {
+    SCOPED_TRACE(file);
+    Loaded example(file);
+    const mjModel& model = example.task->simulation()->model();
+    ASSERT_EQ(example.layout.q, 2 * model.nv);
+    ASSERT_EQ(model.nq, model.nv);
+    ASSERT_EQ(example.layout.action, model.nu);
+    ASSERT_EQ(example.options.text().definition().control().range_size(), 0);
+    RandomStream random(11);
+    for (uint64_t episode = 0; episode < 10; ++episode) {
+      RandomStream stream(episode);
+      std::map<std::string, double> start;
+      for (const std::string& joint : example.model.spec.init_keys) start[joint] = random.Uniform(-1, 1);
+      ASSERT_TRUE(example.task->ResetTo(start, &stream, example.observation.data()).ok());
+      for (int step = 0; step < 5; ++step) {
+        ExpectDifferencesOfMujocosMotion(&example);
+        std::vector<double> action(model.nu);
+        for (double& u : action) u = random.Uniform(-1, 1);
+        ASSERT_TRUE(example.task->Step(action.data(), example.observation.data()).valid);
+      }
+    }
+  }
 }
 
 TEST(TextTask, VelocityAndAccelerationControlHaveClosedForms) {
