@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "muParser.h"
@@ -35,8 +37,11 @@ absl::Status RefuseAssignment(const std::string& text) {
 absl::Status Explain(const mu::ParserError& error, const std::vector<std::string>& names) {
   const size_t column = error.GetPos() + 1;
   if (error.GetCode() == mu::ecUNASSIGNABLE_TOKEN) {
+    std::vector<std::string> listed;  // each signal once
+    std::copy_if(names.begin(), names.end(), std::back_inserter(listed),
+                 [](const std::string& name) { return !absl::StartsWith(name, "before."); });
     return AtColumn(
-        column, absl::StrCat("unknown name \"", error.GetToken(), "\"; the names are: ", absl::StrJoin(names, ", ")));
+        column, absl::StrCat("unknown name \"", error.GetToken(), "\"; the names are: ", absl::StrJoin(listed, ", ")));
   }
   return AtColumn(column, error.GetMsg());
 }

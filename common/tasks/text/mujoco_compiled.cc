@@ -19,7 +19,7 @@
 namespace datacom::text {
 namespace {
 
-constexpr char kTime[] = "time";
+constexpr char kTime[] = "time", kBefore[] = "before.";
 
 bool IsIdentifier(const std::string& name) {
   const auto valid = [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; };
@@ -77,6 +77,9 @@ absl::Status AddNames(CompiledTask* task) {
     if (!IsIdentifier(constant.name()))
       return Wrong(absl::StrCat("constant[", i, "].name"), "letters, digits and _ only");
     add(constant.name(), constant.value());
+  }
+  for (const Signals* signals : {&task->observation, &task->extra}) {
+    for (const std::string& name : signals->names()) add(absl::StrCat(kBefore, name), 0);
   }
   std::set<std::string> seen;
   for (const std::string& name : task->names) {

@@ -39,6 +39,7 @@ struct CompiledTask {
 
   int action_at() const { return observation.size() + extra.size(); }  // in the numbers of the expressions
   int time_at() const { return action_at() + static_cast<int>(actuation->channels().size()); }
+  int before_at() const { return time_at() + 1 + definition.constant_size(); }
 
   v1::TaskDefinition definition;
   MujocoModel model, unconstrained;
@@ -46,7 +47,8 @@ struct CompiledTask {
   std::optional<Actuation> actuation;
   std::optional<StartRules> start;
   StateJoints joints;
-  // Numbers of the expressions: observation, extra, action, time, constants; and the values of the last.
+  // Numbers of the expressions: observation, extra, action, time, constants, then observation and extra of one control
+  // step earlier; and the start values, which matter for constants.
   std::vector<std::string> names;
   std::vector<double> initial;
 };

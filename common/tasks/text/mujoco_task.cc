@@ -102,9 +102,14 @@ StepResult TextTask::Step(const double* action, double* observation) {
   return result;
 }
 
+void TextTask::KeepSignals() {
+  std::copy_n(values_.begin(), compiled_->action_at(), values_.begin() + compiled_->before_at());
+}
+
 bool TextTask::Observe(double dt, double* observation) {
   const CompiledTask& task = *compiled_;
   double* const x = observation + layout_.x_at;
+  KeepSignals();
   const bool valid = simulation_.Run([&](const mjModel& model, mjData* data) {
     task.observation.Read(model, *data, values_.data());
     task.extra.Read(model, *data, values_.data() + task.observation.size());
@@ -112,6 +117,7 @@ bool TextTask::Observe(double dt, double* observation) {
     task.uncontrolled.Read(model, *data, x);
     task.uncontrolled.Rates(model, *data, x_before_.data(), x, dt, observation + layout_.x_dot_at);
   });
+  if (dt == 0) KeepSignals();
   std::copy_n(values_.begin(), layout_.policy, observation);
   std::copy_n(x, layout_.x, x_before_.begin());
   bool written = valid;
