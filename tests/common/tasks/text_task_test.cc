@@ -1,5 +1,4 @@
-// Tests tasks that are text files: equality with a built-in task, f and G against MuJoCo's forward dynamics, the stored
-// form, and messages.
+// Tests tasks that are text files: f and G against MuJoCo's forward dynamics, signals, the stored form, and messages.
 #include <unistd.h>
 
 #include <cmath>
@@ -20,15 +19,15 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "tests/testing/counting_allocator.h"
-#include "tests/testing/golden.h"
+#include "tests/testing/text_tasks.h"
 
 namespace datacom {
 namespace {
 
+using ::datacom::testing::ForwardDynamics;
+using Loaded = ::datacom::testing::LoadedTask;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-constexpr char kCartPole[] = "deploy/examples/cartpole/task.textproto";
 
 // A folder with a model and a task file, removed at the end.
 class TaskFolder {
@@ -53,71 +52,6 @@ class TaskFolder {
   inline static int count_ = 0;
   std::filesystem::path folder_;
 };
-
-// The task of a file, with everything that a role has of it.
-struct Loaded {
-  explicit Loaded(const std::string& path, const std::string& options_text = "") {
-    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(options_text, &options));
-    auto loaded = text::LoadTask(path);
-    if (!loaded.ok()) throw std::runtime_error(std::string(loaded.status().message()));
-    *options.mutable_text() = *std::move(loaded);
-    layout = text::RowLayout::Of(options.text());
-    auto made = MakeTask(name(), options);
-    auto facts = MakeTaskModel(name(), options);
-    if (!made.ok() || !facts.ok()) throw std::runtime_error(made.status().ToString() + facts.status().ToString());
-    task = *std::move(made);
-    model = *std::move(facts);
-    observation.resize(model.spec.obs_dim);
-    q.resize(layout.q), x.resize(layout.x), x_dot.resize(layout.x), f.resize(layout.q);
-    G.resize(layout.q * layout.action);
-  }
-  const std::string& name() const { return options.text().definition().name(); }
-  void Evaluate() {
-    model.dynamics->Evaluate(observation.data(), {q.data(), x.data(), x_dot.data(), f.data(), G.data()});
-  }
-
-  v1::TaskOptions options;
-  text::RowLayout layout;
-  std::unique_ptr<Task> task;
-  TaskModel model;
-  std::vector<double> observation, q, x, x_dot, f, G;
-};
-
-TEST(Golden, TheTextCartPoleEqualsTheBuiltInOneOverAllRecordings) {
-  DATACOM_GOLDEN_FILES(files, "cartpole_");
-  const auto built_in = MakeTask("cartpole", {});
-  const auto model = MakeTaskModel("cartpole", {});
-  ASSERT_TRUE(built_in.ok() && model.ok());
-  Loaded text(kCartPole);
-  for (const std::string& file : files) {
-    const testing::GoldenTable table = testing::ReadGoldenCsv(file);
-    const double x = table.value(0, "qpos_x"), theta = table.value(0, "qpos_theta");
-    double obs[5], q[4], f[4], G[4];
-    ASSERT_TRUE((*built_in)->ResetTo({{"x", x}, {"theta", theta}}, nullptr, obs).ok());
-    ASSERT_TRUE(text.task->ResetTo({{"slider", x}, {"hinge_1", theta}}, nullptr, text.observation.data()).ok());
-    for (size_t i = 0; i < table.rows.size(); ++i) {
-      if (i > 0) {
-        const double action = table.value(i, "action");
-        const StepResult expected = (*built_in)->Step(&action, obs);
-        const StepResult result = text.task->Step(&action, text.observation.data());
-        ASSERT_TRUE(result.valid) << file << " step " << i;
-        ASSERT_EQ(result.absorbing, expected.absorbing);
-        ASSERT_NEAR(result.reward, expected.reward, 1e-12) << file << " step " << i;
-        ASSERT_NEAR(result.cost, expected.cost, 1e-12) << file << " step " << i;
-        ASSERT_EQ(text.task->Success(), (*built_in)->Success()) << file << " step " << i;
-      }
-      ASSERT_NEAR(text.task->Cost(), (*built_in)->Cost(), 1e-12);
-      for (int j = 0; j < 5; ++j) ASSERT_NEAR(text.observation[j], obs[j], 1e-12) << file << " step " << i;
-      model->dynamics->Evaluate(obs, {q, nullptr, nullptr, f, G});
-      text.Evaluate();
-      for (int j = 0; j < 4; ++j) {
-        ASSERT_NEAR(text.q[j], q[j], 1e-12) << file << " step " << i;
-        ASSERT_NEAR(text.f[j], f[j], 1e-12 * std::max(1.0, std::abs(f[j]))) << file << " step " << i;
-        ASSERT_NEAR(text.G[j], G[j], 1e-12 * std::max(1.0, std::abs(G[j]))) << file << " step " << i;
-      }
-    }
-  }
-}
 
 constexpr char kArm[] = R"(<mujoco>
   <option timestep="0.002"/>
@@ -161,23 +95,6 @@ std::string ArmTask(const std::string& more) {
          more;
 }
 
-// MuJoCo's own accelerations of a robot without contacts, limits and clamped forces, at the state of `simulation`.
-std::vector<double> ForwardDynamics(const Simulation& simulation, const std::vector<double>& control,
-                                    bool passive_forces = true) {
-  mjModel* const model = mj_copyModel(nullptr, &simulation.model());
-  mjData* const data = mj_makeData(model);
-  model->opt.disableflags |= mjDSBL_CONTACT | mjDSBL_LIMIT | (passive_forces ? 0 : mjDSBL_PASSIVE);
-  for (int i = 0; i < model->nu; ++i) model->actuator_forcelimited[i] = 0;
-  mju_copy(data->qpos, simulation.data()->qpos, model->nq);
-  mju_copy(data->qvel, simulation.data()->qvel, model->nv);
-  mju_copy(data->ctrl, control.data(), model->nu);
-  mj_forward(model, data);
-  std::vector<double> acceleration(data->qacc, data->qacc + model->nv);
-  mj_deleteData(data);
-  mj_deleteModel(model);
-  return acceleration;
-}
-
 TEST(TextTask, TorqueControlHasTheFAndGOfMujocosForwardDynamics) {
   TaskFolder folder(kArm, ArmTask("}"));
   Loaded arm(folder.task());
@@ -218,78 +135,6 @@ TEST(TextTask, TheDriftOfPositionsIsTheDerivativeOfMujocosIntegration) {
   mj_integratePos(&model, later.data(), data.qvel, kStep);
   mj_integratePos(&model, before.data(), data.qvel, -kStep);
   for (int i = 0; i < model.nq; ++i) EXPECT_NEAR(arm.f[i], (later[i] - before[i]) / (2 * kStep), 1e-8) << "q " << i;
-}
-
-std::vector<std::string> ExampleTasks() {
-  std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator("deploy/examples")) {
-    const std::filesystem::path file = entry.path() / "task.textproto";
-    if (std::filesystem::exists(file)) files.push_back(file.string());
-  }
-  return files;
-}
-
-// Compares f and G with differences of MuJoCo's motion at the state of `example`. All joints are part of q, one number
-// each; all actuators are controlled within the model's own ranges.
-void ExpectDifferencesOfMujocosMotion(Loaded* example) {
-  const v1::ConstraintState& state = example->options.text().definition().constraint_state();
-  const Simulation& simulation = *example->task->simulation();
-  const mjModel& model = simulation.model();
-  const int n = model.nv, actions = model.nu;
-  example->Evaluate();
-  const auto acceleration = [&](int changed, double action) {
-    std::vector<double> control(actions);
-    for (int i = 0; i < actions; ++i) {
-      const double low = model.actuator_ctrlrange[2 * i], high = model.actuator_ctrlrange[2 * i + 1];
-      control[i] = (low + high) / 2 + (i == changed ? action * (high - low) / 2 : 0);
-    }
-    return ForwardDynamics(simulation, control, state.passive_forces());
-  };
-  constexpr double kStep = 1e-6;
-  std::vector<double> later(simulation.data()->qpos, simulation.data()->qpos + n), before = later;
-  mj_integratePos(&model, later.data(), simulation.data()->qvel, kStep);
-  mj_integratePos(&model, before.data(), simulation.data()->qvel, -kStep);
-  const std::vector<double> drift = acceleration(-1, 0);
-  for (int i = 0; i < n; ++i) {
-    const double velocity = (later[i] - before[i]) / (2 * kStep);
-    EXPECT_NEAR(example->f[i], velocity, 1e-7 * std::max(1.0, std::abs(velocity))) << "position " << i;
-    EXPECT_NEAR(example->f[n + i], drift[i], 1e-9 * std::max(1.0, std::abs(drift[i]))) << "velocity " << i;
-  }
-  for (int j = 0; j < actions; ++j) {
-    const std::vector<double> up = acceleration(j, 0.5), down = acceleration(j, -0.5);
-    for (int i = 0; i < n; ++i) {
-      const double gain = state.actuator_gain() * (up[i] - down[i]);
-      EXPECT_EQ(example->G[i * actions + j], 0) << "a force does not change positions at once";
-      EXPECT_NEAR(example->G[(n + i) * actions + j], gain, 1e-9 * std::max(1.0, std::abs(gain) + std::abs(up[i])));
-    }
-  }
-}
-
-TEST(TextTask, FAndGOfAllExamplesAreDifferencesOfMujocosForwardDynamicsAtRandomStates) {
-  const std::vector<std::string> files = ExampleTasks();
-  ASSERT_THAT(files, ::testing::Contains(kCartPole));
-  for (const std::string& file : files) {
-    SCOPED_TRACE(file);
-    Loaded example(file);
-    const mjModel& model = example.task->simulation()->model();
-    ASSERT_EQ(example.layout.q, 2 * model.nv);
-    ASSERT_EQ(model.nq, model.nv);
-    ASSERT_EQ(example.layout.action, model.nu);
-    ASSERT_EQ(example.options.text().definition().control().range_size(), 0);
-    RandomStream random(11);
-    for (uint64_t episode = 0; episode < 10; ++episode) {
-      RandomStream stream(episode);
-      std::map<std::string, double> start;
-      for (const std::string& joint : example.model.spec.init_keys) start[joint] = random.Uniform(-1, 1);
-      ASSERT_TRUE(example.task->ResetTo(start, &stream, example.observation.data()).ok());
-      for (int step = 0; step < 5; ++step) {
-        ExpectDifferencesOfMujocosMotion(&example);
-        std::vector<double> action(model.nu);
-        for (double& u : action) u = random.Uniform(-1, 1);
-        ASSERT_TRUE(example.task->Step(action.data(), example.observation.data()).valid);
-      }
-    }
-  }
 }
 
 TEST(TextTask, VelocityAndAccelerationControlHaveClosedForms) {
@@ -344,6 +189,28 @@ TEST(TextTask, SignalsAreThoseOfTheStateReachedAndAgreeWithSensors) {
     EXPECT_NEAR(result.cost, std::max(speed - 1, 0.5 - arm.observation[12]), 1e-12) << "the larger of two costs";
     EXPECT_NEAR(arm.observation[arm.layout.costs_at], speed - 1, 1e-12) << "each cost is in the row";
     EXPECT_EQ(arm.observation[arm.layout.costs_at + 1], 0.5 - arm.observation[12]);
+  }
+}
+
+TEST(TextTask, ExpressionsReadTheSignalsOfTheStepBefore) {
+  TaskFolder folder(kArm, R"(name: "arm" model: "model.xml" observation { joint: "shoulder" } extra { joint: "elbow" }
+    reward: "(shoulder - before.shoulder) / 0.01" cost { name: "c" value: "elbow - before.elbow" }
+    success: "elbow != before.elbow"
+    control { range { actuator: "m-elbow" low: -1 high: 2 } period: 0.01 })");
+  Loaded arm(folder.task());
+  const double u[2] = {0.4, -0.2};
+  for (int episode = 0; episode < 2; ++episode) {
+    ASSERT_TRUE(arm.task->ResetTo({{"elbow", 0.3}}, nullptr, arm.observation.data()).ok());
+    EXPECT_EQ(arm.task->Cost(), 0) << "at the start nothing has changed";
+    EXPECT_FALSE(arm.task->Success());
+    const mjData& data = *arm.task->simulation()->data();
+    for (int i = 0; i < 3; ++i) {
+      const double shoulder = data.qpos[0], elbow = data.qpos[1];
+      const StepResult result = arm.task->Step(u, arm.observation.data());
+      EXPECT_NEAR(result.reward, (data.qpos[0] - shoulder) / 0.01, 1e-12);
+      EXPECT_EQ(result.cost, data.qpos[1] - elbow);
+      EXPECT_TRUE(arm.task->Success()) << "as often as it is asked";
+    }
   }
 }
 

@@ -1,0 +1,68 @@
+// Task files for tests: a loaded task with everything that a role has of it, and MuJoCo's own dynamics.
+#ifndef DATACOM_TESTS_TESTING_TEXT_TASKS_H_
+#define DATACOM_TESTS_TESTING_TEXT_TASKS_H_
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "common/tasks/mujoco.h"
+#include "common/tasks/task.h"
+#include "common/tasks/text/mujoco_compiled.h"
+#include "common/tasks/text/row_model.h"
+#include "datacom/v1/experiment.pb.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+
+namespace datacom::testing {
+
+// The task of a file, with everything that a role has of it.
+struct LoadedTask {
+  explicit LoadedTask(const std::string& path, const std::string& options_text = "") {
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(options_text, &options));
+    auto loaded = text::LoadTask(path);
+    if (!loaded.ok()) throw std::runtime_error(std::string(loaded.status().message()));
+    *options.mutable_text() = *std::move(loaded);
+    layout = text::RowLayout::Of(options.text());
+    auto made = MakeTask(name(), options);
+    auto facts = MakeTaskModel(name(), options);
+    if (!made.ok() || !facts.ok()) throw std::runtime_error(made.status().ToString() + facts.status().ToString());
+    task = *std::move(made);
+    model = *std::move(facts);
+    observation.resize(model.spec.obs_dim);
+    q.resize(layout.q), x.resize(layout.x), x_dot.resize(layout.x), f.resize(layout.q);
+    G.resize(layout.q * layout.action);
+  }
+  const std::string& name() const { return options.text().definition().name(); }
+  void Evaluate() {
+    model.dynamics->Evaluate(observation.data(), {q.data(), x.data(), x_dot.data(), f.data(), G.data()});
+  }
+
+  v1::TaskOptions options;
+  text::RowLayout layout;
+  std::unique_ptr<Task> task;
+  TaskModel model;
+  std::vector<double> observation, q, x, x_dot, f, G;
+};
+
+// MuJoCo's own accelerations of a robot without contacts, limits and clamped forces, at the state of `simulation`.
+inline std::vector<double> ForwardDynamics(const Simulation& simulation, const std::vector<double>& control,
+                                           bool passive_forces = true) {
+  mjModel* const model = mj_copyModel(nullptr, &simulation.model());
+  mjData* const data = mj_makeData(model);
+  model->opt.disableflags |= mjDSBL_CONTACT | mjDSBL_LIMIT | (passive_forces ? 0 : mjDSBL_PASSIVE);
+  for (int i = 0; i < model->nu; ++i) model->actuator_forcelimited[i] = 0;
+  mju_copy(data->qpos, simulation.data()->qpos, model->nq);
+  mju_copy(data->qvel, simulation.data()->qvel, model->nv);
+  mju_copy(data->ctrl, control.data(), model->nu);
+  mj_forward(model, data);
+  std::vector<double> acceleration(data->qacc, data->qacc + model->nv);
+  mj_deleteData(data);
+  mj_deleteModel(model);
+  return acceleration;
+}
+
+}  // namespace datacom::testing
+
+#endif  // DATACOM_TESTS_TESTING_TEXT_TASKS_H_
