@@ -41,7 +41,8 @@ class OnPolicyTorch : public TorchForm<OnPolicyKernels> {
     const at::Tensor value = wide(rows.value), raw = wide(rows.signal);
     at::Tensor ends = wide(rows.path_end).ne(0);
     ends = at::cat({ends.narrow(1, 0, count - 1), at::ones_like(ends.narrow(1, count - 1, 1))}, 1);
-    const at::Tensor next = at::where(ends, wide(rows.next_value), value.roll(-1, 1));
+    const at::Tensor later = at::cat({value.narrow(1, 1, count - 1), value.narrow(1, 0, 1)}, 1);
+    const at::Tensor next = at::where(ends, wide(rows.next_value), later);
     const at::Tensor signal = at::where(raw.lt(least), at::full_like(raw, least), raw);
     at::Tensor d = signal + discount * (1 - wide(rows.absorbing)) * next - value;
     at::Tensor g = ends.logical_not().to(at::kDouble) * (discount * Of(lambda));

@@ -13,6 +13,7 @@
 #include "common/nn/snapshot.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "mujoco/mujoco.h"
 #include "tests/testing/damaged_csv.h"
 #include "tests/testing/golden.h"
 
@@ -27,6 +28,10 @@ std::string WriteTemporary(const std::string& name, const std::string& content) 
   std::ofstream(path) << content;
   return path;
 }
+
+// Of 2.2.2's numbers; later solvers of joint limits differ (tests/common/tasks/cartpole_test.cc,
+// air_hockey_golden_test.cc).
+constexpr double kCartPole = mjVERSION_HEADER >= 300 ? 1e-6 : 1e-9, kAirHockey = mjVERSION_HEADER >= 300 ? 1e-7 : 1e-9;
 
 testing::GoldenTable Parse(const std::string& text) {
   return testing::ReadGoldenCsv(WriteTemporary("rollout_output.csv", text));
@@ -50,10 +55,10 @@ TEST(Golden, CartpoleThroughTheRolloutCommand) {
     const char* const observations[] = {"obs0_x", "obs1_sin", "obs2_cos", "obs3_xdot", "obs4_thetadot"};
     for (size_t row = 0; row < golden.rows.size(); ++row) {
       for (int i = 0; i < 5; ++i) {
-        ASSERT_NEAR(played.value(row, "obs" + std::to_string(i)), golden.value(row, observations[i]), 1e-9)
+        ASSERT_NEAR(played.value(row, "obs" + std::to_string(i)), golden.value(row, observations[i]), kCartPole)
             << "row " << row;
       }
-      ASSERT_NEAR(played.value(row, "cost"), golden.value(row, "cost"), 1e-9) << "row " << row;
+      ASSERT_NEAR(played.value(row, "cost"), golden.value(row, "cost"), kCartPole) << "row " << row;
       ASSERT_EQ(played.text(row, "absorbing"), golden.text(row, "absorbing"));
       if (row == 0) {
         EXPECT_EQ(played.text(row, "action0") + played.text(row, "reward"), "");
@@ -88,7 +93,7 @@ TEST(Golden, AirHockeyThroughTheRolloutCommand) {
       touched |= golden.text(row, "hit_mallet") != "0" || golden.text(row, "hit_rim") != "0";
       for (int i = 0; i < 16 && !touched; ++i) {
         const std::string name = "obs" + std::to_string(i);
-        ASSERT_NEAR(played.value(row, name), golden.value(row, name), 1e-9) << "row " << row;
+        ASSERT_NEAR(played.value(row, name), golden.value(row, name), kAirHockey) << "row " << row;
       }
       if (row > 0) {
         ASSERT_EQ(played.value(row, "action2"), golden.value(row, "a2")) << "row " << row;

@@ -121,7 +121,7 @@ TEST_F(EpochDecoderTest, RefusesAnotherNumberOfRows) {
   config_.epoch_rows = 7;
   const absl::Status refused = Decode(Reply({EpochBatch(schema_, kEpoch)}));
   EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("8 rows, expected the 7 of an epoch"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("8 rows, expected the 7 of an update"));
 }
 
 }  // namespace
