@@ -1,9 +1,12 @@
-// datacom-render: films and pictures of episodes, feasibility maps, and simulation of recorded violations.
+// datacom-render: films and pictures of episodes, feasibility maps, simulation of recorded violations, and the making
+// and checking of task files (`task`), which ends with a picture.
 #include <filesystem>
 #include <iostream>
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "actor/play/check_task.h"
+#include "actor/play/new_task.h"
 #include "actor/play/violation.h"
 #include "actor/render/render_command.h"
 #include "common/base/log.h"
@@ -80,6 +83,51 @@ absl::Status RunReplay(ReplayFlags flags) {
   return RunRenderCommand(picture, flags.violation.csv ? &std::cerr : &std::cout);
 }
 
+struct TaskFlags {
+  NewTaskCommand making;
+  CheckTaskCommand check;
+  std::string picture;
+  CLI::App *task = nullptr, *new_command = nullptr, *check_command = nullptr;
+};
+
+void AddTask(CLI::App* app, TaskFlags* flags) {
+  flags->task = app->add_subcommand("task", "Make a task of a MuJoCo model, or check one");
+  flags->task->require_subcommand(1);
+  flags->task->footer("");
+  CLI::App* making = flags->task->add_subcommand("new", "Make a folder with a copy of a model and a task file to edit");
+  making->add_option("name", flags->making.folder, "Folder to make; its name is the task's")->required();
+  making->add_option("--model", flags->making.model, "MJCF file")->required();
+  CLI::App* check = flags->task->add_subcommand("check", "Play random actions in a task and print what happens");
+  check->add_option("file", flags->check.file, "task.textproto")->required();
+  check->add_option("--steps", flags->check.steps, "Control steps to play")
+      ->capture_default_str()
+      ->check(WholeNumber<uint32_t>(1));
+  check->add_option("--seed", flags->check.seed, "Seed of starts and actions")
+      ->capture_default_str()
+      ->check(WholeNumber<uint64_t>(0));
+  check->add_option("--picture", flags->picture, "PNG of the start; default: start.png beside the file");
+  flags->new_command = making, flags->check_command = check;
+}
+
+// The picture comes before the verdict: it shows why a task fails. Without OpenGL there is none, which is no error.
+absl::Status RunTask(TaskFlags flags) {
+  if (flags.new_command->parsed()) return RunNewTaskCommand(flags.making, &std::cout);
+  const absl::Status checked = RunCheckTaskCommand(flags.check, &std::cout);
+  if (!checked.ok() && !absl::IsInternal(checked)) return checked;
+  RenderCommand picture;
+  picture.playback.what = flags.check.file;
+  picture.playback.actions = "zero";
+  picture.playback.seed = flags.check.seed;
+  picture.step = 0;
+  picture.out = flags.picture;
+  if (picture.out.empty()) picture.out = (std::filesystem::path(flags.check.file).parent_path() / "start.png").string();
+  if (const absl::Status drawn = RunRenderCommand(picture, &std::cout); !drawn.ok()) {
+    if (!absl::IsUnavailable(drawn) && checked.ok()) return drawn;
+    std::cout << "no picture: " << drawn.message() << '\n';
+  }
+  return checked;
+}
+
 int Main(int argc, char** argv) {
   std::string message;
   if (!CheckProcessor(&message)) {
@@ -93,17 +141,24 @@ int Main(int argc, char** argv) {
   AddOptions(&app, &command);
   ReplayFlags replay;
   CLI::App* const replaying = AddReplay(&app, &replay);
-  if (name == "datacom render") replaying->disabled()->group("");  // replay-violation is a verb of `datacom` itself
+  TaskFlags task;
+  AddTask(&app, &task);
+  if (name == "datacom render") {  // the others are verbs of `datacom` itself
+    for (CLI::App* other : {replaying, task.task}) other->disabled()->group("");
+  }
   try {
     app.parse(argc, argv);
-    if (!replaying->parsed() && command.playback.what.empty()) throw CLI::RequiredError("what");
-    if (!replaying->parsed() && command.out.empty()) throw CLI::RequiredError("--out");
+    const bool rendering = !replaying->parsed() && !task.task->parsed();
+    if (rendering && command.playback.what.empty()) throw CLI::RequiredError("what");
+    if (rendering && command.out.empty()) throw CLI::RequiredError("--out");
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
   InitLog("render");
   Stop::InstallSignalHandlers();
-  const absl::Status status = replaying->parsed() ? RunReplay(replay) : RunRenderCommand(command, &std::cout);
+  const absl::Status status = replaying->parsed()   ? RunReplay(replay)
+                              : task.task->parsed() ? RunTask(task)
+                                                    : RunRenderCommand(command, &std::cout);
   if (status.ok()) return kExitOk;
   std::cerr << "datacom-render: " << status.message() << '\n';
   // A missing run, task, epoch or folder is wrong usage.

@@ -1,4 +1,4 @@
-// The verbs that another program of this build carries out: eval, rollout, render, replay-violation, export,
+// The verbs that another program of this build carries out: task, eval, rollout, render, replay-violation, export,
 // export-dataset and verify. That program declares the options, prints their help and refuses a mistyped one.
 //
 // The arguments are passed on before CLI11 parses them: its prefix_command drops "--" and takes a run folder that is
@@ -26,6 +26,11 @@ struct Forwarded {
 
 constexpr char kRender[] = "render";
 constexpr Forwarded kForwarded[] = {
+    {"task", "Makes a task of a MuJoCo model without C++, or checks one", "datacom-render",
+     "Example: datacom task new my_robot --model arm.xml\n"
+     "         datacom task check my_robot/task.textproto\n"
+     "`new` makes the folder my_robot with a copy of the model and a task.textproto to edit. `check` plays random\n"
+     "actions in the task and prints the ranges of all numbers, violated costs, the speed and more.\n"},
     {"eval", "Plays a run's policy, or an untrained one, and prints the paper's metrics", "datacom-actor",
      "Example: datacom eval runs/five --member 0 --epoch best --episodes 25\n"
      "         datacom eval navigation --policy scripted --episodes 100\n"

@@ -14,7 +14,7 @@ from running import BIN, SOURCE, RunTest, Training, run
 
 class CommandTest(RunTest):
     def test_every_verb_has_help_with_an_example(self):
-        for verb in ("train", "status", "eval", "rollout", "render", "replay-violation", "export", "export-dataset", "verify", "config", "list", "bench", "report",
+        for verb in ("train", "status", "task", "eval", "rollout", "render", "replay-violation", "export", "export-dataset", "verify", "config", "list", "bench", "report",
                      "sweep"):
             result = run(verb, "--help")
             self.assertEqual(result.returncode, 0)

@@ -32,6 +32,22 @@ class OwnTaskTest(RunTest):
         self.assertIn("no damage", self.expect("verify", folder))
         self.assertIn("bit for bit", self.expect("replay-violation", folder, "1", "--out", os.path.join(self.folder, "violation.png")))
 
+    def test_a_new_task_of_a_model_passes_its_check_and_trains_as_it_is(self):
+        robot, folder = os.path.join(self.folder, "robot"), os.path.join(self.folder, "run")
+        printed = self.expect("task", "new", robot, "--model", os.path.join(EXAMPLE, "model.xml"))
+        task = os.path.join(robot, "task.textproto")
+        self.assertIn(f"datacom task check {task}", printed)
+        self.assertIn("is not empty", self.expect("task", "new", robot, "--model", os.path.join(EXAMPLE, "model.xml"), code=2))
+        picture = os.path.join(self.folder, "start.png")
+        printed = self.expect("task", "check", task, "--steps", "200", "--picture", picture)
+        self.assertIn("All numbers were finite", printed)
+        self.assertTrue(os.path.exists(picture) or "no picture: " in printed, printed)
+        self.expect("train", task, "--algorithm", "datacom", "--steps", "1500", "--seeds", "0", "--run-dir", folder, *SMALL)
+        with open(task, "a", encoding="utf-8") as file:
+            file.write('success: "log(-1)"\nextra { name: "broken" sensor: "none" }\n')
+        self.assertIn('extra[', self.expect("task", "check", task, code=2))
+        self.assertEqual(run("task").returncode, 2)
+
     def test_a_wrong_task_file_is_refused_with_its_line(self):
         robot = os.path.join(self.folder, "robot")
         shutil.copytree(EXAMPLE, robot)

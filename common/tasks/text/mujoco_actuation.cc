@@ -14,6 +14,11 @@ constexpr double kPeriodTolerance = 1e-6;  // relative: a period is written with
 
 }  // namespace
 
+bool IsAffine(const mjModel& model, int actuator) {
+  return model.actuator_dyntype[actuator] == mjDYN_NONE && model.actuator_gaintype[actuator] != mjGAIN_MUSCLE &&
+         model.actuator_gaintype[actuator] != mjGAIN_USER && model.actuator_biastype[actuator] != mjBIAS_USER;
+}
+
 absl::StatusOr<Actuation> Actuation::Make(const mjModel& model, const v1::Control& control) {
   Actuation made;
   made.mode_ = control.mode() == "velocity"       ? Mode::kVelocity
@@ -81,9 +86,7 @@ absl::Status Actuation::AddChannels(const mjModel& model, const v1::Control& con
 absl::Status Actuation::SetDof(const mjModel& model, Channel* channel) const {
   const int id = channel->actuator;
   if (mode_ == Mode::kTorque) {
-    const bool affine = model.actuator_dyntype[id] == mjDYN_NONE && model.actuator_gaintype[id] != mjGAIN_MUSCLE &&
-                        model.actuator_gaintype[id] != mjGAIN_USER && model.actuator_biastype[id] != mjBIAS_USER;
-    if (affine) return absl::OkStatus();
+    if (IsAffine(model, id)) return absl::OkStatus();
     return Wrong("control.actuator", absl::StrCat("the force of actuator ", channel->name,
                                                   " is no affine function of its control (activation, muscle or user "
                                                   "dynamics); the safe map needs one"));

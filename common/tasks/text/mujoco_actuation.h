@@ -13,6 +13,9 @@
 
 namespace datacom::text {
 
+// Whether the actuator's force is an affine function of its control, as f and G need it: no activation, no muscle.
+bool IsAffine(const mjModel& model, int actuator);
+
 class Actuation {
  public:
   using Mode = RowLayout::Mode;

@@ -145,30 +145,6 @@ class ModelFiles {
   std::map<std::string, std::string> names_, files_;
 };
 
-absl::Status ReadModel(const std::string& path, v1::TextTask* task) {
-  const fs::path model = fs::path(path).parent_path() / task->definition().model();
-  std::error_code error;
-  if (!fs::is_regular_file(model, error)) {
-    return absl::InvalidArgumentError(absl::StrCat("model: there is no file ", model.lexically_normal().string()));
-  }
-  ASSIGN_OR_RETURN(const std::string xml, ReadFile(model.string()));
-  ModelFiles files(model.parent_path());
-  ASSIGN_OR_RETURN(std::string rewritten, files.Rewrite(xml));
-  v1::TaskFile* main = task->add_file();
-  main->set_name(model.filename().string());
-  main->set_content(std::move(rewritten));
-  for (auto& [name, content] : files.files()) {
-    v1::TaskFile* file = task->add_file();
-    file->set_name(name);
-    file->set_content(std::move(content));
-  }
-  size_t bytes = 0;
-  for (const v1::TaskFile& file : task->file()) bytes += file.content().size();
-  if (bytes <= kMaxTaskBytes) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("model: its files have ", bytes, " bytes together; at most ", kMaxTaskBytes, " travel with a run"));
-}
-
 // Position of the field that `path` ("cost[1].value") names; false if the file does not set it.
 bool Locate(const std::string& path, const google::protobuf::Descriptor* type, TextFormat::ParseInfoTree* tree,
             TextFormat::ParseLocation* location) {
@@ -195,6 +171,30 @@ bool Locate(const std::string& path, const google::protobuf::Descriptor* type, T
 
 }  // namespace
 
+absl::Status AddModelFiles(const std::string& path, v1::TextTask* task) {
+  const fs::path model = path;
+  std::error_code error;
+  if (!fs::is_regular_file(model, error)) {
+    return absl::InvalidArgumentError(absl::StrCat("model: there is no file ", model.lexically_normal().string()));
+  }
+  ASSIGN_OR_RETURN(const std::string xml, ReadFile(model.string()));
+  ModelFiles files(model.parent_path());
+  ASSIGN_OR_RETURN(std::string rewritten, files.Rewrite(xml));
+  v1::TaskFile* main = task->add_file();
+  main->set_name(model.filename().string());
+  main->set_content(std::move(rewritten));
+  for (auto& [name, content] : files.files()) {
+    v1::TaskFile* file = task->add_file();
+    file->set_name(name);
+    file->set_content(std::move(content));
+  }
+  size_t bytes = 0;
+  for (const v1::TaskFile& file : task->file()) bytes += file.content().size();
+  if (bytes <= kMaxTaskBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("model: its files have ", bytes, " bytes together; at most ", kMaxTaskBytes, " travel with a run"));
+}
+
 bool IsTaskFile(absl::string_view task) { return absl::EndsWith(task, ".textproto"); }
 
 absl::StatusOr<v1::TextTask> ReadTaskFile(const std::string& path) {
@@ -208,7 +208,8 @@ absl::StatusOr<v1::TextTask> ReadTaskFile(const std::string& path) {
     return absl::InvalidArgumentError(absl::StrCat(path, ":", error.message()));
   }
   if (task.definition().model().empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": model: must be set"));
-  if (const absl::Status status = ReadModel(path, &task); !status.ok()) return AtLine(path, status);
+  const std::string model = (fs::path(path).parent_path() / task.definition().model()).string();
+  if (const absl::Status status = AddModelFiles(model, &task); !status.ok()) return AtLine(path, status);
   return task;
 }
 

@@ -24,6 +24,9 @@ bool IsTaskFile(absl::string_view task);
 // does not exist.
 absl::StatusOr<v1::TextTask> ReadTaskFile(const std::string& path);
 
+// Appends a model and the files that it needs to `task`, the model first. INVALID_ARGUMENT "model: why" as above.
+absl::Status AddModelFiles(const std::string& model, v1::TextTask* task);
+
 // The status, with "PATH:LINE:COLUMN: " before a message that begins with a field of the definition ("cost[1].value:
 // ").
 absl::Status AtLine(const std::string& path, const absl::Status& status);
