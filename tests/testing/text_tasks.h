@@ -46,12 +46,19 @@ struct LoadedTask {
   std::vector<double> observation, q, x, x_dot, f, G;
 };
 
+// Later versions have two flags for it.
+#if mjVERSION_HEADER >= 300
+inline constexpr int kNoPassiveForces = mjDSBL_SPRING | mjDSBL_DAMPER;
+#else
+inline constexpr int kNoPassiveForces = mjDSBL_PASSIVE;
+#endif
+
 // MuJoCo's own accelerations of a robot without contacts, limits and clamped forces, at the state of `simulation`.
 inline std::vector<double> ForwardDynamics(const Simulation& simulation, const std::vector<double>& control,
                                            bool passive_forces = true) {
   mjModel* const model = mj_copyModel(nullptr, &simulation.model());
   mjData* const data = mj_makeData(model);
-  model->opt.disableflags |= mjDSBL_CONTACT | mjDSBL_LIMIT | (passive_forces ? 0 : mjDSBL_PASSIVE);
+  model->opt.disableflags |= mjDSBL_CONTACT | mjDSBL_LIMIT | (passive_forces ? 0 : kNoPassiveForces);
   for (int i = 0; i < model->nu; ++i) model->actuator_forcelimited[i] = 0;
   mju_copy(data->qpos, simulation.data()->qpos, model->nq);
   mju_copy(data->qvel, simulation.data()->qvel, model->nv);
