@@ -47,7 +47,7 @@ class NaturalGradientTorch : public TorchForm<NaturalGradientKernels> {
     x.copy_(at::where(on, x + length * direction, x));
     residual.copy_(at::where(on, residual - length * Of(solve.product), residual));
     const at::Tensor left = Inner(residual, residual);
-    running.mul_(at::sqrt(left).lt(1e-10).logical_not());
+    running.mul_(at::sqrt(left).lt(1e-10).eq(0));
     const at::Tensor keep = (left / (squares + 1e-6)).to(at::kFloat);
     direction.copy_(at::where(running.gt(0), residual + keep * direction, direction));
     squares.copy_(at::where(running.gt(0), left, squares));

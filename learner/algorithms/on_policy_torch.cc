@@ -45,7 +45,7 @@ class OnPolicyTorch : public TorchForm<OnPolicyKernels> {
     const at::Tensor next = at::where(ends, wide(rows.next_value), later);
     const at::Tensor signal = at::where(raw.lt(least), at::full_like(raw, least), raw);
     at::Tensor d = signal + discount * (1 - wide(rows.absorbing)) * next - value;
-    at::Tensor g = ends.logical_not().to(at::kDouble) * (discount * Of(lambda));
+    at::Tensor g = ends.eq(0).to(at::kDouble) * (discount * Of(lambda));
     for (int64_t k = 1; k < count; k *= 2) {
       const at::Tensor near = g.narrow(1, 0, count - k);
       d = at::cat({d.narrow(1, 0, count - k) + near * d.narrow(1, k, count - k), d.narrow(1, count - k, k)}, 1);

@@ -39,8 +39,8 @@ class SurrogateTorch : public TorchForm<SurrogateKernels> {
   void StopBeyond(const DoubleView& divergence, const DoubleView& limit, const DoubleView& active,
                   const DoubleView& stopped) override {
     const at::Tensor value = Of(divergence), on = Of(active).gt(0), finite = at::isfinite(value);
-    const at::Tensor goes_on = finite.logical_and(value.gt(Of(limit)).logical_not());
-    Of(stopped).add_(on.logical_and(finite).logical_and(goes_on.logical_not()));
+    const at::Tensor goes_on = finite.logical_and(value.gt(Of(limit)).eq(0));
+    Of(stopped).add_(on.logical_and(finite).logical_and(goes_on.eq(0)));
     Of(active).mul_(goes_on);
   }
 

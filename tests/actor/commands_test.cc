@@ -65,7 +65,7 @@ TEST(Golden, CartpoleThroughTheRolloutCommand) {
         continue;
       }
       ASSERT_EQ(played.value(row, "action0"), golden.value(row, "action")) << "row " << row;
-      ASSERT_NEAR(played.value(row, "reward"), golden.value(row, "reward_wrapper"), 1e-9) << "row " << row;
+      ASSERT_NEAR(played.value(row, "reward"), golden.value(row, "reward_wrapper"), kCartPole) << "row " << row;
     }
   }
 }
