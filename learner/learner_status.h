@@ -3,6 +3,9 @@
 #ifndef DATACOM_LEARNER_LEARNER_STATUS_H_
 #define DATACOM_LEARNER_LEARNER_STATUS_H_
 
+#include <atomic>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -49,9 +52,16 @@ class LearnerStatus {
     MutexLock lock(&mutex_);
     change(&info_);
   }
+  // A count that grows during long updates, by any thread.
+  void SetSignsOfLife(std::shared_ptr<const std::atomic<uint64_t>> signs) {
+    MutexLock lock(&mutex_);
+    signs_of_life_ = std::move(signs);
+  }
   v1::LearnerInfo Info() const {
     MutexLock lock(&mutex_);
-    return info_;
+    v1::LearnerInfo info = info_;
+    if (signs_of_life_ != nullptr) info.set_signs_of_life(*signs_of_life_);
+    return info;
   }
 
  private:
@@ -59,6 +69,7 @@ class LearnerStatus {
   const Clock* const clock_;
   mutable Mutex mutex_;
   v1::LearnerInfo info_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const std::atomic<uint64_t>> signs_of_life_ ABSL_GUARDED_BY(mutex_);
   Clock::Time since_ ABSL_GUARDED_BY(mutex_);
   uint64_t counted_ ABSL_GUARDED_BY(mutex_) = 0;
 };

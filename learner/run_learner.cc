@@ -1,6 +1,8 @@
 #include "learner/run_learner.h"
 
+#include <atomic>
 #include <chrono>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -69,13 +71,17 @@ struct AcceptedRun {
   std::shared_ptr<const ControlAffine> dynamics;  // null: the algorithm needs none
   KnownRows known;
   std::unique_ptr<Prefetch> pretraining;  // null: no pre-training updates are left
+  std::shared_ptr<std::atomic<uint64_t>> signs_of_life = std::make_shared<std::atomic<uint64_t>>(0);
   bool resumed() const { return !checkpoint.algorithm.empty(); }
 };
 
 absl::StatusOr<AcceptedRun> Accept(const ProcessOptions& options, const TaskModel& task, const ProcessSeams& seams) {
   AcceptedRun run;
   ASSIGN_OR_RETURN(run.config, MakeAlgorithmConfig(options.experiment, task));
-  run.config.alive = seams.alive;
+  run.config.alive = [signs = run.signs_of_life, alive = seams.alive] {
+    ++*signs;
+    if (alive) alive();
+  };
   ASSIGN_OR_RETURN(run.known, MakeKnownRows(options.experiment, task));
   ASSIGN_OR_RETURN(run.lock, LockCheckpoints(options));
   ASSIGN_OR_RETURN(run.checkpoint, LoadCheckpoint(options));
@@ -112,6 +118,7 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
   ASSIGN_OR_RETURN(const std::unique_ptr<Metrics> metrics, StartMetrics(options));
   LearnerMetrics learner_metrics(metrics.get(), experiment.members_size(), options.run_dir, accepted.config.team);
   ServedState served(run, options.run_dir, Clock::Real());
+  served.status.SetSignsOfLife(accepted.signs_of_life);
   Trainer trainer(run, *accepted.algorithm, served, *files, learner_metrics, Clock::Real(), seams.wait_for_stop);
   if (accepted.resumed()) trainer.Restore(accepted.checkpoint.learner);
   RETURN_IF_ERROR(WriteFileAtomically(options.run_dir + "/experiment.textproto", PrintExperiment(experiment)));

@@ -1,6 +1,7 @@
 #include "deploy/cli/supervise.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
@@ -34,11 +35,12 @@ void RunProgress::Observe(const std::optional<v1::ReplayInfo>& replay, const std
   if (learner) {
     now.updates = learner->update() + learner->pretrain_update();
     now.evaluations_left = learner->pending_evaluations();
+    now.signs_of_life = learner->signs_of_life();
   }
-  changes_ +=
-      now.rows != newest_.rows || now.updates != newest_.updates || now.evaluations_left != newest_.evaluations_left
-          ? 1
-          : 0;
+  const auto facts = [](const Counts& counts) {
+    return std::tie(counts.rows, counts.updates, counts.evaluations_left, counts.signs_of_life);
+  };
+  if (facts(now) != facts(newest_)) ++changes_;
   newest_ = now;
   const bool later = now.updates > best_.updates;
   const bool evaluated = now.updates == best_.updates && now.evaluations_left < best_.evaluations_left;

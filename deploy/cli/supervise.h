@@ -28,12 +28,14 @@ class RunProgress {
   // How often something was new: more rows, a later update, or fewer evaluations left than ever at that update. What a
   // restarted learner repeats is not new.
   uint64_t advances() const { return advances_; }
-  // How often rows, update or evaluations left differed from the answers before, also while a learner repeats updates.
+  // How often rows, update, evaluations left or the learner's signs of life differed from the answers before, also while
+  // a learner repeats updates.
   uint64_t changes() const { return changes_; }
 
  private:
   struct Counts {
     uint64_t rows = 0, updates = 0;  // of all members together; with the pre-training updates
+    uint64_t signs_of_life = 0;      // of the learner
     uint32_t evaluations_left = UINT32_MAX;
   };
   Counts newest_, best_;  // best_.evaluations_left: the fewest since best_.updates grew

@@ -101,6 +101,18 @@ TEST(RunProgress, CountsWhatIsNewAndNothingThatIsRepeated) {
   EXPECT_EQ(progress.advances(), 5u) << "no answer";
 }
 
+TEST(RunProgress, ALearnerWhoseUpdateTakesLongMovesButDoesNotAdvance) {
+  RunProgress progress;
+  v1::LearnerInfo learner;
+  learner.set_update(3);
+  progress.Observe(std::nullopt, learner);
+  const uint64_t advances = progress.advances(), changes = progress.changes();
+  learner.set_signs_of_life(1);
+  progress.Observe(std::nullopt, learner);
+  EXPECT_EQ(progress.changes(), changes + 1);
+  EXPECT_EQ(progress.advances(), advances);
+}
+
 TEST(RestartPolicy, CountsEachProcessSeparately) {
   ManualClock clock;
   RestartPolicy policy(&clock);
