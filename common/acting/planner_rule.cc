@@ -16,8 +16,8 @@ namespace datacom::planner {
 namespace {
 
 constexpr double kStartVariance = 0.075, kEndVariance = 1e-3;
-constexpr double kKeptVariance = 0.1;  // share of the variance that a fit keeps
-constexpr int kSamplesPerCopy = 20;    // of the actor's rollout
+constexpr double kKeptVariance = 0.1;   // share of the variance that a fit keeps
+constexpr int kSamplesPerCopy = 20;     // of the actor's rollout
 constexpr int kLeastFeasibleShare = 5;  // of the samples
 
 int Candidates(int samples) { return samples + std::max(samples / kSamplesPerCopy, 1); }

@@ -28,8 +28,8 @@ class RunProgress {
   // How often something was new: more rows, a later update, or fewer evaluations left than ever at that update. What a
   // restarted learner repeats is not new.
   uint64_t advances() const { return advances_; }
-  // How often rows, update, evaluations left or the learner's signs of life differed from the answers before, also while
-  // a learner repeats updates.
+  // How often rows, update, evaluations left or the learner's signs of life differed from the answers before, also
+  // while a learner repeats updates.
   uint64_t changes() const { return changes_; }
 
  private:

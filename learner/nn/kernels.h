@@ -6,8 +6,8 @@
 // The kernels of one loss are a KernelGroup, declared beside its algorithm (learner/algorithms/*_kernels.h). It has a
 // form for each backend (*_cpu.cc, *_torch.cc), which registers itself (forms.h).
 //
-// Not thread-safe, except inside Each, Together and Ranges. On the CPU only Allocate and New* allocate, and each thread once
-// its scratch memory. The views say which members a call works on; members never mix.
+// Not thread-safe, except inside Each, Together and Ranges. On the CPU only Allocate and New* allocate, and each thread
+// once its scratch memory. The views say which members a call works on; members never mix.
 #ifndef DATACOM_LEARNER_NN_KERNELS_H_
 #define DATACOM_LEARNER_NN_KERNELS_H_
 

@@ -205,7 +205,7 @@ INSTANTIATE_TEST_SUITE_P(Rules, ExportedPolicy,
                                            Case{"cbf_qp", "air_hockey"}, Case{"normalised_gaussian", "navigation"},
                                            Case{"planner", "air_hockey"}),
                          [](const ::testing::TestParamInfo<Case>& info) {
-  return std::string(info.param.rule) + "_" + info.param.task;
+                           return std::string(info.param.rule) + "_" + info.param.task;
                          });
 
 TEST(PolicyDriver, ExitsWithTheCodeOfTheLoadError) {
