@@ -153,8 +153,11 @@ function(datacom_test)
   target_link_libraries(${A_NAME} PRIVATE ${A_DEPS} GTest::gmock_main)
   set_target_properties(${A_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   add_test(NAME ${A_NAME} COMMAND ${A_NAME} ${A_ARGS} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}")
+  # A folder of its own for temporary files: the two forms of a test run at the same time.
+  set(temporary "${CMAKE_BINARY_DIR}/tests/temporary/${A_NAME}")
+  file(MAKE_DIRECTORY "${temporary}")
   set_tests_properties(${A_NAME} PROPERTIES LABELS "${A_LABELS}" TIMEOUT ${A_TIMEOUT}
-    ENVIRONMENT "${DATACOM_TEST_ENVIRONMENT}")
+    ENVIRONMENT "TEST_TMPDIR=${temporary};${DATACOM_TEST_ENVIRONMENT}")
   if(A_MUJOCO AND TARGET mujoco::mujoco_system)
     _datacom_for_system_mujoco(deps ${A_DEPS})
     datacom_test(NAME ${A_NAME}_system CXX ${A_CXX} TIMEOUT ${A_TIMEOUT} SRCS ${A_SRCS} DEPS ${deps} LABELS ${A_LABELS} ARGS ${A_ARGS})
