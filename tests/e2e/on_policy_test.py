@@ -44,11 +44,7 @@ class OnPolicyTest(RunTest):
         self.assertEqual({row["lanes"] for row in training.rows("progress.csv") if row["epoch"] == "6"}, {"4"})
         training.check(members=3, epochs=6)
         training.check_rows_of(members=3, epochs=6)
-        for command in (["eval", training.folder, "--episodes", "2"], ["status", training.folder],
-                        ["export", training.folder, "--out", os.path.join(self.folder, "robot.policy")],
-                        ["report", training.folder, "--out", os.path.join(self.folder, "report.html")]):
-            done = run(*command)
-            self.assertEqual(done.returncode, 0, f"{command[0]}: {done.stdout}{done.stderr}")
+        self.use(training)
 
     def test_a_run_survives_kill_9_of_every_role(self):
         training = OnPolicyTraining(self, "a", "navigation/rcpo", "--seeds", "0-1", "--steps", "30000").start()

@@ -37,11 +37,7 @@ class PlanningTest(RunTest):
             training.kill_role(role)
         training.finish()
         training.check(members=2, epochs=6)
-        for command in (["eval", training.folder, "--episodes", "2"], ["status", training.folder],
-                        ["export", training.folder, "--out", os.path.join(self.folder, "robot.policy")],
-                        ["report", training.folder, "--out", os.path.join(self.folder, "report.html")]):
-            done = run(*command)
-            self.assertEqual(done.returncode, 0, f"{command[0]}: {done.stdout}{done.stderr}")
+        self.use(training)
 
     def test_a_lockstep_run_is_repeated_exactly_also_after_kills(self):
         def training(name, threads):
@@ -63,7 +59,8 @@ class PlanningTest(RunTest):
     def test_a_task_without_a_known_cost_is_refused(self):
         refused = run("train", "air_hockey/safe_loop", "--set", "task=navigation", "--steps", "1000",
                       "--run-dir", os.path.join(self.folder, "a"))
-        self.assertNotEqual(refused.returncode, 0)
+        self.assertEqual(refused.returncode, 2, refused.stdout + refused.stderr)
+        self.assertIn("safe_loop plans with the cost of imagined observations; task navigation has none", refused.stderr)
 
 
 if __name__ == "__main__":

@@ -196,3 +196,11 @@ class RunTest(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="datacom-e2e-")
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def use(self, training):
+        """The commands that read a finished run work on it."""
+        for command in (["eval", training.folder, "--episodes", "2"], ["status", training.folder],
+                        ["export", training.folder, "--out", os.path.join(self.folder, "robot.policy")],
+                        ["report", training.folder, "--out", os.path.join(self.folder, "report.html")]):
+            done = run(*command)
+            self.assertEqual(done.returncode, 0, f"{command[0]}: {done.stdout}{done.stderr}")
