@@ -1,5 +1,7 @@
 #include "replay/draw_stream.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/rpc/channel.h"
@@ -48,8 +50,9 @@ bool ReplayDrawStream::Next(bool tick) {
     return false;
   }
   if (drawn.ok()) {
-    service_->metrics()->ObserveDraw(Seconds(Clock::Real().Now() - start));
+    draw_seconds_ += Seconds(Clock::Real().Now() - start);
     if (!reply_.more()) {
+      service_->metrics()->ObserveDraw(std::exchange(draw_seconds_, 0));
       queued_.pop_front();
       place_ = DrawPlace{};
     }

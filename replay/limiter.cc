@@ -9,7 +9,7 @@ uint64_t Limiter::Allowed(uint64_t completed) const {
   // After the last update nothing depends on the number of rows: allow all that remain.
   if (completed >= schedule.LastUpdate()) return schedule.env_steps;
   const uint64_t rows = schedule.RowsSeen(completed + 1);
-  if (options_.lockstep) return rows;
+  if (one_policy()) return rows;
   const uint64_t ahead = schedule.min_size + options_.tolerance + schedule.WholeRows(completed);
   return std::min(std::max(rows, ahead), schedule.env_steps);
 }
@@ -19,7 +19,7 @@ uint64_t Limiter::LastUpdateBefore(uint64_t row) const {
 }
 
 uint64_t Limiter::MinPolicyUpdate(uint64_t row, uint64_t completed) const {
-  if (options_.lockstep || options_.max_policy_lag == 0) return LastUpdateBefore(row);
+  if (one_policy()) return LastUpdateBefore(row);
   return completed > options_.max_policy_lag ? completed - options_.max_policy_lag : 0;
 }
 

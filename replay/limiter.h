@@ -20,15 +20,18 @@ class Limiter {
   explicit Limiter(const Options& options) : options_(options) {}
 
   // Rows that may be inserted or outstanding once `completed` updates are done: min_size + tolerance + completed / UTD,
-  // never fewer than the next update needs, never more than env_steps. Lockstep: the rows before update completed + 1,
-  // no more.
+  // never fewer than the next update needs, never more than env_steps. With one policy for each row: the rows before
+  // update completed + 1, no more.
   uint64_t Allowed(uint64_t completed) const;
-  // Oldest policy, as the update of its snapshot, that may produce row `row` when it is granted now. In lockstep and
-  // with max_policy_lag 0 it is the only one: that of the newest update that needs no row from `row` on. It then
-  // follows from the row alone, so a replay or a learner that starts again asks for the same policy.
+  // Oldest policy, as the update of its snapshot, that may produce row `row` when it is granted now. With one
+  // policy for each row it is that of the newest update that needs no row from `row` on. It then follows from the row
+  // alone, so a replay or a learner that starts again asks for the same policy.
   uint64_t MinPolicyUpdate(uint64_t row, uint64_t completed) const;
   // First row after `row` that needs a different policy than `row`; in lockstep a grant ends before it.
   uint64_t PolicyChange(uint64_t row) const;
+  // Whether exactly one policy may produce a row: in lockstep and with max_policy_lag 0. Rows of a later policy are
+  // then not granted before that policy exists.
+  bool one_policy() const { return options_.lockstep || options_.max_policy_lag == 0; }
   const Options& options() const { return options_; }
   const UpdateSchedule& schedule() const { return options_.schedule; }
 

@@ -158,7 +158,7 @@ class InsertSessionImpl final : public InsertSession {
     for (const v1::MemberLanes& entry : assignment.members()) {
       if (entry.member() >= kMaxMembers) {
         status_ = absl::FailedPreconditionError(
-            absl::StrCat("the replay assigns member ", entry.member(), "; a run has at most ", kMaxMembers));
+            absl::StrCat("the replay assigns member ", entry.member(), "; this client serves at most ", kMaxMembers));
         return;
       }
       if (entry.member() >= members_.size()) members_.resize(entry.member() + 1);
@@ -261,6 +261,7 @@ class InsertSessionImpl final : public InsertSession {
   // All members whose rows are acknowledged, in one message.
   bool NextRelease(v1::InsertRequest* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (unsent_releases_ == 0) return false;
+    request->Clear();  // it may hold the release that was sent before
     request->mutable_release()->set_assignment(assignment_->number());
     for (uint32_t member = 0; member < members_.size(); ++member) {
       Member& state = members_[member];

@@ -126,7 +126,8 @@ bool IsOfEpoch(const Run& run, uint64_t epoch, uint64_t update) {
     return true;
   if (!run.checkpoint.has_value()) return false;
   const v1::LearnerCheckpoint& learner = run.checkpoint->learner;
-  return epoch + 1 == learner.next_epoch() && update == learner.last_epoch_update();
+  // While a longer run continues the last epoch, next_epoch is that epoch.
+  return (epoch + 1 == learner.next_epoch() || epoch == learner.next_epoch()) && update == learner.last_epoch_update();
 }
 
 void CheckSnapshots(Run* run, uint64_t epoch, const std::string& file) {

@@ -3,11 +3,12 @@ import os
 import random
 import re
 import shutil
+import signal
 import struct
 import tempfile
 import unittest
 
-from running import RunTest, Training, run
+from running import DEADLINE, RunTest, Training, run
 
 LONG = "task_options.horizon=150"  # the pole takes about 80 steps to fall into the unsafe region
 HEADER, RECORD = 32, 32  # bytes of a step file with one action
@@ -323,6 +324,20 @@ class RunningTest(RunTest):
             training.start("--resume")
         training.finish()
         self.assertEqual(run("verify", training.folder).returncode, 0)
+
+    def test_a_longer_run_that_continues_a_cut_epoch_is_sound(self):
+        training = Training(self, "run", "--seeds", "0", "--steps", "1600",
+                            overrides=[LONG, "run.checkpoint_updates=200", "run.steps_per_epoch=10000"]).start()
+        training.finish()
+        cut = max(map(int, training.checkpoints()))
+        training.arguments[training.arguments.index("1600")] = "20000"
+        training.start("--resume")
+        training.wait_for_checkpoint(cut + 1)
+        training.process.send_signal(signal.SIGTERM)
+        self.assertEqual(training.process.wait(timeout=DEADLINE), 75)
+        self.assertLess(max(map(int, training.checkpoints())), 9000, "the cut epoch had not ended again")
+        result = run("verify", training.folder)
+        self.assertEqual(result.returncode, 0, result.stdout)
 
 
 if __name__ == "__main__":

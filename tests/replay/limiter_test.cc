@@ -63,7 +63,7 @@ TEST(Limiter, GrantsARowOnlyForPoliciesWithinTheLag) {
 
 // Three updates of 500 rows, as an on-policy algorithm has them.
 TEST(Limiter, WithoutLagAnEpochHasTheRowsAndThePolicyOfTheUpdateBeforeIt) {
-  const Limiter limiter({{1500, 0, 1.0 / 500}, 256, /*max_policy_lag=*/0, /*lockstep=*/false});
+  const Limiter limiter({{1500, 0, 1.0 / 500}, /*tolerance=*/1000, /*max_policy_lag=*/0, /*lockstep=*/false});
   EXPECT_EQ(limiter.schedule().LastUpdate(), 3u);
   EXPECT_EQ(limiter.Allowed(0), 500u);
   EXPECT_EQ(limiter.Allowed(1), 1000u);

@@ -1,11 +1,19 @@
 #include "common/rpc/replay_client.h"
 
+#include <algorithm>
+#include <vector>
+
+#include "common/base/mutex.h"
 #include "common/rpc/channel.h"
+#include "common/rpc/insert_session.h"
 #include "datacom/v1/replay.grpc.pb.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace datacom {
 namespace {
+
+using ::testing::ElementsAre;
 
 constexpr std::chrono::milliseconds kPatience{60000};  // far longer than a busy machine needs
 
@@ -38,6 +46,74 @@ TEST(ReadRange, ReturnsTheConsumersErrorUnchanged) {
   const absl::Status status = ReadRange(server->InProcessChannel(), {}, kPatience,
                                         [](const v1::RowRange&) { return absl::DataLossError("a row too many"); });
   EXPECT_EQ(status, absl::DataLossError("a row too many"));
+}
+
+// Acknowledges no row, and keeps what is released.
+class DeafReplay : public v1::Replay::Service {
+ public:
+  grpc::Status Register(grpc::ServerContext*, const v1::RegisterRequest*, v1::RegisterReply* reply) override {
+    reply->set_session(1);
+    Assign(reply->mutable_assignment());
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Insert(grpc::ServerContext*,
+                      grpc::ServerReaderWriter<v1::InsertReply, v1::InsertRequest>* stream) override {
+    v1::InsertRequest request;
+    stream->Read(&request);
+    v1::InsertReply reply;
+    Assign(reply.mutable_assignment());
+    for (const uint32_t member : {0, 1, 2}) {
+      reply.add_committed()->set_member(member);
+      v1::Credit* credit = reply.add_credit();
+      credit->set_member(member);
+      credit->set_limit(8);
+    }
+    stream->Write(reply);
+    while (stream->Read(&request)) {
+      MutexLock lock(&mutex_);
+      for (const uint32_t member : request.release().members()) released_.push_back(member);
+      changed_.NotifyAll();
+    }
+    return grpc::Status::OK;
+  }
+
+  // Waits until `member` is released. Returns all releases so far, in order.
+  std::vector<uint32_t> ReleasesUntil(uint32_t member) {
+    MutexLock lock(&mutex_);
+    while (std::find(released_.begin(), released_.end(), member) == released_.end()) changed_.Wait(&mutex_);
+    return released_;
+  }
+
+ private:
+  static void Assign(v1::Assignment* assignment) {
+    assignment->set_number(1);
+    for (const uint32_t member : {0, 1, 2}) assignment->add_members()->set_member(member);
+  }
+
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<uint32_t> released_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST(InsertSession, AReleaseThatWaitsForItsRowsDoesNotRepeatTheOneBefore) {
+  DeafReplay service;
+  const auto server = Server::Start("127.0.0.1:0", {&service}).value();
+  InsertSession::Options options;
+  options.channel = server->InProcessChannel();
+  options.run_id = "run";
+  options.actor = "actor";
+  options.incarnation = 1;
+  auto session = InsertSession::Register(options).value();
+  ASSERT_TRUE(session->Start(7).ok());
+  while (session->allowance(1).rows == 0) session->changes().Wait(kPatience);
+  ASSERT_TRUE(session->Append(1, 1, "columns").ok());  // never acknowledged
+  session->Release(0, 1);
+  EXPECT_THAT(service.ReleasesUntil(0), ElementsAre(0));
+  session->Release(1, 1);
+  session->Release(2, 1);
+  EXPECT_THAT(service.ReleasesUntil(2), ElementsAre(0, 2));
+  session.reset();
 }
 
 }  // namespace
