@@ -1,11 +1,13 @@
 #include "common/tasks/mujoco.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace datacom {
@@ -86,7 +88,9 @@ MujocoGuard::~MujocoGuard() { --guard_depth; }
 
 absl::StatusOr<MujocoModel> CompileMujocoModel(const std::string& name, const std::string& xml,
                                                const std::vector<std::pair<std::string, std::string>>& assets) {
-  const std::string file = name + ".xml";
+  std::string file = name + ".xml";  // an asset may have that name; MuJoCo 2 compares names without regard to case
+  const auto is_file = [&file](const auto& asset) { return absl::EqualsIgnoreCase(asset.first, file); };
+  while (std::any_of(assets.begin(), assets.end(), is_file)) file = "_" + file;
   VirtualFiles source;
   bool added = source.Add(file.c_str(), xml);
   for (const auto& [asset, content] : assets) added = added && source.Add(asset.c_str(), content);

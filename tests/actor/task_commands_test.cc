@@ -149,6 +149,25 @@ TEST_F(TaskCommands, TheFilesOfAModelAreCopiedSoThatTheFolderIsWhole) {
   EXPECT_TRUE(Check(file).ok());
 }
 
+TEST_F(TaskCommands, AFileOfAModelMayHaveTheNameOfTheTaskOrOfTheModel) {
+  const std::string body = R"(<mujoco><worldbody><body><joint name="slide" type="slide"/><geom size="0.1"/></body>
+    </worldbody></mujoco>)";
+  const std::string head = "<mujoco><include file=\"", end = R"("/><actuator><motor name="m" joint="slide"/></actuator>
+    </mujoco>)";
+  Write("source/panda.xml", body);
+  Write("source/parts/robot.xml", body);
+  const std::string scene = Write("source/scene.xml", head + "panda.xml" + end);
+  const std::string robot = Write("source/robot.xml", head + "parts/robot.xml" + end);
+  std::ostringstream out;
+  EXPECT_EQ(RunNewTaskCommand({Path("panda"), scene}, &out), absl::OkStatus());
+  EXPECT_EQ(RunNewTaskCommand({Path("two"), robot}, &out), absl::OkStatus());
+  fs::remove_all(folder_ / "source");
+  EXPECT_TRUE(Check(Path("panda/task.textproto")).ok());
+  EXPECT_TRUE(Check(Path("two/task.textproto")).ok());
+  EXPECT_EQ(Read("two/robot.xml"), head + "2_robot.xml" + end);
+  EXPECT_EQ(Read("two/2_robot.xml"), body);
+}
+
 TEST_F(TaskCommands, AFolderThatIsNotEmptyIsNotTouched) {
   Write("mine/notes.txt", "keep");
   std::ostringstream out;

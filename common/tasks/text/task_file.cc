@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -74,10 +76,10 @@ bool NamesFolder(absl::string_view attribute) {
 // "file", and of textures "fileright" and so on; URDF has "filename".
 bool NamesFile(absl::string_view attribute) { return absl::StartsWith(attribute, "file"); }
 
-// Collects the files of a model, whose folder is `folder`.
+// Collects the files that a model needs. None of them gets the name of the model itself.
 class ModelFiles {
  public:
-  explicit ModelFiles(fs::path folder) : folder_(std::move(folder)) {}
+  explicit ModelFiles(const fs::path& model) : folder_(model.parent_path()) { NewName(model); }
 
   // The XML with new names of files; adds these files.
   absl::StatusOr<std::string> Rewrite(const std::string& xml) {
@@ -128,10 +130,7 @@ class ModelFiles {
   absl::StatusOr<std::string> AddFile(const fs::path& path) {
     const std::string key = fs::weakly_canonical(path).string();
     if (const auto known = names_.find(key); known != names_.end()) return known->second;
-    std::string name = path.filename().string();
-    for (int i = 2; files_.count(name) != 0; ++i) name = absl::StrCat(i, "_", path.filename().string());
-    names_[key] = name;
-    files_[name] = "";  // an include of itself ends here
+    const std::string name = NewName(path);  // known from here on, so that an include of itself ends
     ASSIGN_OR_RETURN(std::string content, ReadFile(path.string()));
     if (path.extension() == ".xml" || path.extension() == ".urdf") {
       ASSIGN_OR_RETURN(content, Rewrite(content));
@@ -140,9 +139,20 @@ class ModelFiles {
     return name;
   }
 
+  // A name that no other file has. MuJoCo 2 does not distinguish capital letters from small ones.
+  std::string NewName(const fs::path& path) {
+    const std::string own = path.filename().string();
+    std::string name = own;
+    for (int i = 2; !taken_.insert(absl::AsciiStrToLower(name)).second; ++i) name = absl::StrCat(i, "_", own);
+    names_[fs::weakly_canonical(path).string()] = name;
+    return name;
+  }
+
   const fs::path folder_;
   std::vector<std::string> folders_;
-  std::map<std::string, std::string> names_, files_;
+  std::set<std::string> taken_;               // names in small letters
+  std::map<std::string, std::string> names_;  // by path
+  std::map<std::string, std::string> files_;
 };
 
 // Position of the field that `path` ("cost[1].value") names; false if the file does not set it.
@@ -178,7 +188,7 @@ absl::Status AddModelFiles(const std::string& path, v1::TextTask* task) {
     return absl::InvalidArgumentError(absl::StrCat("model: there is no file ", model.lexically_normal().string()));
   }
   ASSIGN_OR_RETURN(const std::string xml, ReadFile(model.string()));
-  ModelFiles files(model.parent_path());
+  ModelFiles files(model);
   ASSIGN_OR_RETURN(std::string rewritten, files.Rewrite(xml));
   v1::TaskFile* main = task->add_file();
   main->set_name(model.filename().string());
