@@ -2,8 +2,9 @@
 //
 // With the mass matrix M, the bias c (Coriolis, centrifugal, gravity), the passive forces p and the actuators' forces
 // tau(u), which are affine in u, MuJoCo's unconstrained motion is M a = p - c + tau(u). f holds a at u = 0, and G its
-// derivatives by u. Contacts, joint limits, equality constraints, friction loss and the limits of forces and controls
-// are no part of the model. It is nominal: randomised physics do not reach it.
+// derivatives by u; actuators that are not part of u keep their controls. Contacts, joint limits, equality constraints,
+// friction loss and the limits of forces and controls are no part of the model. It is nominal: randomised physics do
+// not reach it.
 //
 // Not thread-safe: owns its mjData. Write neither blocks nor allocates.
 #ifndef DATACOM_COMMON_TASKS_TEXT_MUJOCO_TERMS_H_
@@ -45,8 +46,8 @@ class Terms {
   void WriteState(const mjModel& model, const mjData& data, double* out) const;
   // Of torque control: writes accelerations [velocities], then their derivatives [velocities, action] row-major.
   // `fresh`: `data` belongs to the nominal physics and its mass matrix and bias match the state; its controls and
-  // actuator forces are overwritten. Otherwise the terms are computed from a copy of the state. False when MuJoCo
-  // fails.
+  // actuator forces are overwritten. Otherwise the terms are computed from a copy of state and controls. False when
+  // MuJoCo fails.
   bool Write(const mjModel& model, mjData* data, bool fresh, double* out);
 
  private:

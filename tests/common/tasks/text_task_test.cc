@@ -118,6 +118,27 @@ TEST(TextTask, TorqueControlHasTheFAndGOfMujocosForwardDynamics) {
   }
 }
 
+TEST(TextTask, TheDriftHasTheControlsOfActuatorsThatAreNotPartOfTheAction) {
+  const std::string model = R"(<mujoco><worldbody>
+    <body><joint name="a" type="slide" axis="1 0 0"/><geom size="0.1" mass="1"/></body>
+    <body pos="0 0 2"><joint name="b" type="slide" axis="1 0 0"/><geom size="0.1" mass="1"/></body></worldbody>
+    <actuator><motor name="a" joint="a" ctrllimited="true" ctrlrange="-1 1"/><motor name="b" joint="b"/></actuator>
+    <keyframe><key name="home" ctrl="0 3"/></keyframe></mujoco>)";
+  const std::string task = R"(name: "pair" model: "model.xml" observation { joint: "*" } reward: "0"
+    cost { name: "c" value: "0" } start { keyframe: "home" } control { actuator: "a" refresh: ")";
+  for (const std::string refresh : {"kinematics", "nothing"}) {
+    for (const std::string options : {"", "randomisation { mass { low: 2 high: 2 } }"}) {
+      TaskFolder folder(model, task + refresh + "\" }");
+      Loaded pair(folder.task(), options);
+      RandomStream stream(1);
+      pair.task->Reset(&stream, pair.observation.data());
+      pair.Evaluate();
+      EXPECT_THAT(pair.f, ::testing::ElementsAre(0, 0, 0, 3)) << refresh << options;
+      EXPECT_THAT(pair.G, ::testing::ElementsAre(0, 0, 1, 0)) << refresh << options;
+    }
+  }
+}
+
 TEST(TextTask, TheDriftOfPositionsIsTheDerivativeOfMujocosIntegration) {
   TaskFolder folder(kArm, ArmTask("}"));
   Loaded arm(folder.task());
