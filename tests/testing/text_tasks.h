@@ -60,6 +60,12 @@ inline std::vector<double> ForwardDynamics(const Simulation& simulation, const s
   mjData* const data = mj_makeData(model);
   model->opt.disableflags |= mjDSBL_CONTACT | mjDSBL_LIMIT | (passive_forces ? 0 : kNoPassiveForces);
   for (int i = 0; i < model->nu; ++i) model->actuator_forcelimited[i] = 0;
+#if mjVERSION_HEADER >= 300
+  for (int i = 0; i < model->njnt; ++i) model->jnt_actfrclimited[i] = 0;
+#endif
+#if mjVERSION_HEADER >= 331
+  for (int i = 0; i < model->ntendon; ++i) model->tendon_actfrclimited[i] = 0;
+#endif
   mju_copy(data->qpos, simulation.data()->qpos, model->nq);
   mju_copy(data->qvel, simulation.data()->qvel, model->nv);
   mju_copy(data->ctrl, control.data(), model->nu);

@@ -89,6 +89,12 @@ MujocoModel WithoutConstraints(const mjModel& model) {
   copy->opt.disableflags |= mjDSBL_CONSTRAINT | mjDSBL_CONTACT;
   std::fill_n(copy->actuator_ctrllimited, copy->nu, 0);
   std::fill_n(copy->actuator_forcelimited, copy->nu, 0);
+#if mjVERSION_HEADER >= 300
+  std::fill_n(copy->jnt_actfrclimited, copy->njnt, 0);
+#endif
+#if mjVERSION_HEADER >= 331
+  std::fill_n(copy->tendon_actfrclimited, copy->ntendon, 0);
+#endif
   return MujocoModel(copy, [](const mjModel* m) { mj_deleteModel(const_cast<mjModel*>(m)); });
 }
 

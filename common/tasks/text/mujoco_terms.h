@@ -34,7 +34,7 @@ struct StateJoints {
   std::vector<int> dofs;  // in the order of q's velocities
 };
 
-// The model without constraints, contacts and limits of actuators: the one that f and G describe.
+// The model without constraints, contacts and limits of controls and forces: the one that f and G describe.
 MujocoModel WithoutConstraints(const mjModel& model);
 
 class Terms {

@@ -53,6 +53,13 @@ class TaskFolder {
   std::filesystem::path folder_;
 };
 
+// MuJoCo 3 has limits of the actuators' total force at a joint; the actuator's own limit keeps it below this one.
+#if mjVERSION_HEADER >= 300
+#define DATACOM_ELBOW_LIMIT R"(actuatorfrclimited="true" actuatorfrcrange="-0.25 0.25")"
+#else
+#define DATACOM_ELBOW_LIMIT ""
+#endif
+
 constexpr char kArm[] = R"(<mujoco>
   <option timestep="0.002"/>
   <worldbody>
@@ -60,7 +67,7 @@ constexpr char kArm[] = R"(<mujoco>
       <joint name="shoulder" axis="0 1 0" range="-150 150" limited="true" damping="0.3" armature="0.02"/>
       <geom type="capsule" fromto="0 0 0 0.4 0 0" size="0.04"/>
       <body name="lower" pos="0.4 0 0">
-        <joint name="elbow" axis="0 0.8 0.6" damping="0.1" stiffness="0.5"/>
+        <joint name="elbow" axis="0 0.8 0.6" damping="0.1" stiffness="0.5" )" DATACOM_ELBOW_LIMIT R"(/>
         <geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.03"/>
         <site name="hand" pos="0.3 0 0"/>
       </body>
@@ -138,6 +145,26 @@ TEST(TextTask, TheDriftHasTheControlsOfActuatorsThatAreNotPartOfTheAction) {
     }
   }
 }
+
+#if mjVERSION_HEADER >= 331
+TEST(TextTask, FAndGHaveNoLimitsOfForcesAtJointsAndTendons) {
+  const std::string limit = R"(actuatorfrclimited="true" actuatorfrcrange="-0.25 0.25")";
+  TaskFolder folder(R"(<mujoco><worldbody>
+    <body><joint name="a" type="slide" )" +
+                        limit + R"(/><geom size="0.1" mass="1"/></body>
+    <body pos="0 0 2"><joint name="b" type="slide"/><geom size="0.1" mass="1"/></body></worldbody>
+    <tendon><fixed name="t" )" +
+                        limit + R"(><joint joint="b" coef="1"/></fixed></tendon>
+    <actuator><motor name="a" joint="a" ctrllimited="true" ctrlrange="-1 1"/>
+    <motor name="b" tendon="t" ctrllimited="true" ctrlrange="-1 1"/></actuator></mujoco>)",
+                    R"(name: "pair" model: "model.xml" observation { joint: "*" } reward: "0"
+    cost { name: "c" value: "0" })");
+  Loaded pair(folder.task());
+  pair.task->Reset(nullptr, pair.observation.data());
+  pair.Evaluate();
+  EXPECT_THAT(pair.G, ::testing::ElementsAre(0, 0, 0, 0, 1, 0, 0, 1));
+}
+#endif
 
 TEST(TextTask, TheDriftOfPositionsIsTheDerivativeOfMujocosIntegration) {
   TaskFolder folder(kArm, ArmTask("}"));
