@@ -273,7 +273,8 @@ absl::StatusOr<SweepInput> LoadSweep(const std::string& name_or_path) {
     if (!experiment.ok()) {
       return absl::InvalidArgumentError(absl::StrCat(input.file, ": experiments: ", experiment.status().message()));
     }
-    RETURN_IF_ERROR(LoadTextTask(name, &*experiment));
+    ASSIGN_OR_RETURN(const std::string file, FindTextproto("experiment", name, ExperimentFolder()));
+    RETURN_IF_ERROR(LoadTextTask(file, &*experiment));
     input.experiments.push_back(*std::move(experiment));
   }
   return input;

@@ -70,7 +70,8 @@ absl::StatusOr<v1::Experiment> NamedExperiment(const TrainOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat(options.experiment, " is a task; name an algorithm too, e.g. ",
                                                    options.experiment, " --algorithm datacom"));
   }
-  RETURN_IF_ERROR(LoadTextTask(options.experiment, &*experiment));
+  ASSIGN_OR_RETURN(const std::string file, FindTextproto("experiment", options.experiment, ExperimentFolder()));
+  RETURN_IF_ERROR(LoadTextTask(file, &*experiment));
   return experiment;
 }
 

@@ -48,6 +48,20 @@ class OwnTaskTest(RunTest):
         self.assertIn('extra[', self.expect("task", "check", task, code=2))
         self.assertEqual(run("task").returncode, 2)
 
+    def test_a_task_file_beside_an_experiment_is_found_by_the_experiments_name(self):
+        shutil.copytree(EXAMPLE, os.path.join(self.folder, "experiments", "mine"))
+        for name, text in (("experiments/mine/run.textproto", 'name: "mine/run"\ntask: "task.textproto"\nalgorithm: "sac"\n'),
+                           ("sweep.textproto", 'name: "both"\nexperiments: "mine/run"\nseeds: "0-1"\n')):
+            with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        environment = dict(os.environ, DATACOM_EXPERIMENTS=os.path.join(self.folder, "experiments"))
+        for arguments in (("config", "mine/run"), ("config", os.path.join(self.folder, "experiments", "mine", "run.textproto"))):
+            result = run(*arguments, env=environment)
+            self.assertIn('task: "cartpole_text"', result.stdout, (arguments, result.stderr))
+        result = run("sweep", os.path.join(self.folder, "sweep.textproto"), "--render-only", "--run-dir",
+                     os.path.join(self.folder, "sweep"), env=environment)
+        self.assertEqual(result.returncode, 0, result.stderr)
+
     def test_a_wrong_task_file_is_refused_with_its_line(self):
         robot = os.path.join(self.folder, "robot")
         shutil.copytree(EXAMPLE, robot)
