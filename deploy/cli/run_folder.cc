@@ -87,9 +87,8 @@ absl::StatusOr<std::string> DefaultRunFolder(const std::string& experiment_name,
   while (fs::exists(absl::StrCat(stem, "-", next))) ++next;
   if (!resume) return absl::StrCat(stem, "-", next);
   if (next == 1)
-    return absl::InvalidArgumentError(
-        absl::StrCat("no run to resume: there is no ", stem,
-                     "-1; name the folder with --run-dir, or start a run with: ", "datacom train ", experiment_name));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "no run to resume: there is no ", stem, "-1; name the folder with --run-dir, or start a run without --resume"));
   return absl::StrCat(stem, "-", next - 1);
 }
 

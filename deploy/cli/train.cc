@@ -148,8 +148,7 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
 }
 
 std::string ResumeHint(const Prepared& run) {
-  const std::string name = run.experiment.task_options().has_text() ? "" : run.experiment.name() + " ";
-  return absl::StrCat("resume with: datacom train ", name, "--run-dir ", run.run_dir, " --resume");
+  return absl::StrCat("resume with: datacom train --run-dir ", run.run_dir, " --resume");
 }
 
 // Whether a new run holds no row yet, so that its folder can be cleared.

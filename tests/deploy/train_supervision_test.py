@@ -201,7 +201,7 @@ class TrainSupervisionTest(unittest.TestCase):
                 process.send_signal(number)
                 code, output, errors = self.finish(process)
                 self.assertEqual(code, 75, errors)
-                self.assertIn("--resume", output)
+                self.assertIn(f"resume with: datacom train --run-dir {self.run_dir} --resume\n", output)
                 stops = [stop[0] for stop in self.lines("stops")][-4:]
                 self.assertEqual(sorted(stops[:2]) + stops[2:], ["actor-0", "evaluator-0", "learner", "replay"])
 

@@ -104,8 +104,9 @@ class WrongUsageTest(unittest.TestCase):
         for arguments, words in (
                 (("train",), "name an experiment, e.g. datacom train cartpole/datacom; list them with `datacom list experiments`"),
                 (("train", "cartpole/datacom", "--resume"),
-                 "no run to resume: there is no runs/cartpole-datacom-1; name the folder with --run-dir, or start a run with: "
-                 "datacom train cartpole/datacom"),
+                 "no run to resume: there is no runs/cartpole-datacom-1; name the folder with --run-dir, or start a run without --resume"),
+                (("train", "cartpole", "--algorithm", "datacom", "--resume"),
+                 "no run to resume: there is no runs/cartpole-datacom-1; name the folder with --run-dir, or start a run without --resume"),
                 (("train", "cartpole/datacom", "--lockstep", "--envs", "3"), "--envs 3: lockstep steps one environment per member, here 1; leave out --envs"),
                 (("train", "cartpole/datacom", "--seeds", "0-9", "--set", "learner.batch_size=65536"),
                  "use a smaller --set learner.batch_size=N, or fewer members (--seeds, in a sweep --max-members)"),
