@@ -12,6 +12,16 @@ namespace {
 
 constexpr double kPeriodTolerance = 1e-6;  // relative: a period is written with fewer digits than a time step
 
+absl::Status CheckRanges(const mjModel& model, const v1::Control& control) {
+  for (int i = 0; i < control.range_size(); ++i) {
+    const v1::ActuatorRange& range = control.range(i);
+    const std::string at = absl::StrCat("control.range[", i, "]");
+    RETURN_IF_ERROR(Match(model, mjOBJ_ACTUATOR, range.actuator(), at + ".actuator").status());
+    if (!(range.low() < range.high())) return Wrong(at + ".high", "must be above low");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 bool IsAffine(const mjModel& model, int actuator) {
@@ -32,6 +42,7 @@ absl::StatusOr<Actuation> Actuation::Make(const mjModel& model, const v1::Contro
     return Wrong("control.mode",
                  "acceleration control needs another integrator than RK4 and refresh other than nothing");
   }
+  RETURN_IF_ERROR(CheckRanges(model, control));
   for (int i = 0; i < control.actuator_size(); ++i) {
     RETURN_IF_ERROR(made.AddChannels(model, control, control.actuator(i), absl::StrCat("control.actuator[", i, "]")));
   }
@@ -59,15 +70,18 @@ absl::Status Actuation::AddChannels(const mjModel& model, const v1::Control& con
     if (std::any_of(channels_.begin(), channels_.end(), [id](const Channel& each) { return each.actuator == id; })) {
       return Wrong(field, absl::StrCat("actuator ", name, " is already part of the action"));
     }
-    double low = model.actuator_ctrlrange[2 * id], high = model.actuator_ctrlrange[2 * id + 1];
-    bool ranged = model.actuator_ctrllimited[id] != 0;
+    const mjtNum* const own = model.actuator_ctrlrange + 2 * id;
+    const bool limited = model.actuator_ctrllimited[id] != 0;
+    double low = own[0], high = own[1];
+    bool ranged = limited;
     for (int i = 0; i < control.range_size(); ++i) {
       const v1::ActuatorRange& range = control.range(i);
       if (!MatchesGlob(range.actuator(), name)) continue;
-      const std::string at = absl::StrCat("control.range[", i, "]");
-      if (!(range.low() < range.high())) return Wrong(at + ".high", "must be above low");
-      const bool beyond = ranged && mode_ != Mode::kAcceleration && (range.low() < low || range.high() > high);
-      if (beyond) return Wrong(at, absl::StrCat("goes beyond the control range of actuator ", name));
+      const bool beyond = limited && mode_ != Mode::kAcceleration && (range.low() < own[0] || range.high() > own[1]);
+      if (beyond) {
+        return Wrong(absl::StrCat("control.range[", i, "]"),
+                     absl::StrCat("goes beyond the control range of actuator ", name));
+      }
       low = range.low(), high = range.high(), ranged = true;
     }
     if (!ranged) {
@@ -99,6 +113,12 @@ absl::Status Actuation::SetDof(const mjModel& model, Channel* channel) const {
                               channel->name, " is none"));
   }
   channel->dof = model.jnt_dofadr[joint];
+  for (const Channel& other : channels_) {
+    if (other.dof != channel->dof) continue;
+    return Wrong("control.actuator", absl::StrCat(other.name, " and ", channel->name,
+                                                  " drive the same joint; velocity and acceleration control need one "
+                                                  "actuator for each"));
+  }
   if (mode_ == Mode::kVelocity) channel->gear = model.actuator_gear[6 * id];
   return absl::OkStatus();
 }

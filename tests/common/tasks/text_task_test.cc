@@ -408,6 +408,36 @@ TEST(TextTask, AFileMayBeCalledLikeTheTaskInOtherLetters) {
   EXPECT_EQ(folder.Error(), "");
 }
 
+TEST(TextTask, ControlsThatDoNotFitTheModelAreRefused) {
+  const std::string model = R"(<mujoco><worldbody><body><joint name="a" type="slide"/><geom size="0.1"/>
+    <body pos="0 0 1"><joint name="b" type="slide"/><geom size="0.1"/></body></body></worldbody>
+    <actuator><motor name="push" joint="a"/><motor name="pull" joint="a" ctrllimited="true" ctrlrange="-2 2"/>
+    <motor name="other" joint="b"/></actuator></mujoco>)";
+  const auto error = [&](const std::string& control) {
+    return TaskFolder(model, R"(name: "pair" model: "model.xml" observation { joint: "*" } reward: "0"
+      cost { name: "c" value: "0" } control { )" +
+                                 control + "}")
+        .Error();
+  };
+  const std::string all = "range { actuator: \"*\" low: -1 high: 1 } ";
+  EXPECT_EQ(error(all), "");
+  EXPECT_THAT(error(all + "range { actuator: \"typo*\" low: -1 high: 1 }"),
+              AllOf(HasSubstr("control.range[1].actuator: no actuator of the model matches \"typo*\""),
+                    HasSubstr("push, pull, other")));
+  EXPECT_THAT(error("actuator: \"pull\" range { actuator: \"other\" low: 1 high: 1 }"),
+              HasSubstr("control.range[0].high: must be above low"))
+      << "of an actuator that is not part of the action";
+  EXPECT_EQ(error(all + "range { actuator: \"push\" low: -9 high: 9 }"), "")
+      << "the model has no range for it, and the last range counts";
+  EXPECT_THAT(error(all + "range { actuator: \"p*\" low: -9 high: 9 }"),
+              HasSubstr("control.range[1]: goes beyond the control range of actuator pull"));
+  for (const std::string mode : {"velocity", "acceleration"}) {
+    EXPECT_THAT(error(all + "mode: \"" + mode + "\""),
+                HasSubstr("control.actuator: push and pull drive the same joint"));
+    EXPECT_EQ(error(all + "actuator: \"pull\" actuator: \"other\" mode: \"" + mode + "\""), "");
+  }
+}
+
 TEST(TextTask, AResolvedTaskWhosePartsDoNotFitIsRefused) {
   TaskFolder folder(kArm, ArmTask("} known { name: \"speed\" joint_velocity: \"elbow\" limit: 3 }"));
   auto loaded = text::LoadTask(folder.task());
