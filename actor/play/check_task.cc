@@ -88,8 +88,8 @@ class Check {
     const int uncontrolled_at = resolved.state_size() - static_cast<int>(resolved.uncontrolled());
     *out_ << spec.name << ": " << spec.summary << '\n'
           << absl::StrFormat("time         control step %.6g s (%d time steps of %.6g s), horizon %d steps = %.6g s\n",
-                             spec.control_dt, std::lround(spec.control_dt / physics.opt.timestep), physics.opt.timestep,
-                             spec.horizon, spec.horizon * spec.control_dt)
+                             spec.control_dt, compiled_->actuation->substeps(), physics.opt.timestep, spec.horizon,
+                             spec.horizon * spec.control_dt)
           << "action       " << Counted(resolved.action()) << ", " << compiled_->definition.control().mode()
           << " control\n"
           << "observation  " << Counted(resolved.observation()) << '\n'
@@ -277,7 +277,7 @@ absl::Status RunCheckTaskCommand(const CheckTaskCommand& command, std::ostream* 
   }
   ASSIGN_OR_RETURN(const v1::Experiment experiment, TaskExperiment(command.file, {}));
   const v1::TaskOptions& options = experiment.task_options();
-  ASSIGN_OR_RETURN(std::shared_ptr<const text::CompiledTask> compiled, text::CompiledTask::Make(options.text()));
+  ASSIGN_OR_RETURN(std::shared_ptr<const text::CompiledTask> compiled, text::CompiledTask::Shared(options.text()));
   ASSIGN_OR_RETURN(TaskModel model, MakeTaskModel(experiment.task(), options));
   ASSIGN_OR_RETURN(std::unique_ptr<Task> task, MakeTask(experiment.task(), options));
   return Check(command, options, std::move(compiled), std::move(model), std::move(task), out).Run();

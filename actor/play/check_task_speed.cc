@@ -3,7 +3,6 @@
 #include <time.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -31,8 +30,6 @@ class Measurement {
     observation_.resize(dims.obs), f_.resize(dims.q), G_.resize(dims.q * dims.action);
     clipped_.resize(dims.action);
     steps_ = std::min(kBlockSteps, model.spec.horizon);
-    const mjModel& physics = *compiled.model;
-    substeps_ = static_cast<int>(std::lround(compiled.actuation->period() / physics.opt.timestep));
   }
 
   // Adds the time of one block of steps to `speed`.
@@ -66,14 +63,14 @@ class Measurement {
   }
   void BareStep(const double* action) {
     compiled_.actuation->Apply(action, clipped_.data(), bare_.get());
-    for (int i = 0; i < substeps_; ++i) mj_step(compiled_.model.get(), bare_.get());
+    for (int i = 0; i < compiled_.actuation->substeps(); ++i) mj_step(compiled_.model.get(), bare_.get());
   }
 
   const text::CompiledTask& compiled_;
   const TaskModel& model_;
   MujocoData bare_;
   Task* const task_;
-  int steps_ = 0, substeps_ = 1;
+  int steps_ = 0;
   std::vector<double> observation_, f_, G_, clipped_;
 };
 

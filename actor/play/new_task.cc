@@ -1,7 +1,6 @@
 #include "actor/play/new_task.h"
 
 #include <filesystem>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -33,14 +32,6 @@ std::string TaskName(const std::string& folder) {
   return name;
 }
 
-absl::StatusOr<MujocoModel> Compile(const std::string& name, const v1::TextTask& task) {
-  std::vector<std::pair<std::string, std::string>> assets;
-  for (int i = 1; i < task.file_size(); ++i) assets.emplace_back(task.file(i).name(), task.file(i).content());
-  absl::StatusOr<MujocoModel> model = CompileMujocoModel(name, task.file(0).content(), assets);
-  if (!model.ok()) return absl::InvalidArgumentError(model.status().message());
-  return model;
-}
-
 absl::Status Write(const fs::path& folder, const v1::TextTask& task, const std::string& text) {
   RETURN_IF_ERROR(MakeFolders(folder.string()));
   for (const v1::TaskFile& file : task.file()) {
@@ -62,7 +53,7 @@ absl::Status RunNewTaskCommand(const NewTaskCommand& command, std::ostream* out)
   v1::TextTask task;
   RETURN_IF_ERROR(text::AddModelFiles(command.model, &task));
   const std::string name = TaskName(folder.filename().string());
-  ASSIGN_OR_RETURN(const MujocoModel model, Compile(name, task));
+  ASSIGN_OR_RETURN(const MujocoModel model, text::CompileFiles(name, task));
   const absl::StatusOr<std::string> draft = text::DraftTask(*model, name, task.file(0).name());
   if (!draft.ok()) return Annotate(draft.status(), command.model);
   RETURN_IF_ERROR(Write(folder, task, *draft));

@@ -31,7 +31,8 @@ class Actuation {
   };
   const std::vector<Channel>& channels() const { return channels_; }  // one for each number of the action
   Mode mode() const { return mode_; }
-  double period() const { return period_; }  // s
+  double period() const { return period_; }   // s
+  int substeps() const { return substeps_; }  // time steps of the model in a period
   // Whether positions, velocities and what MuJoCo derives from them (mass matrix, bias) match the state after Advance.
   bool keeps_fresh() const { return refresh_ != Refresh::kNothing; }
 

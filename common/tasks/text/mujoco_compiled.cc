@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/tasks/task.h"
@@ -51,15 +53,6 @@ absl::Status CheckDefinition(const v1::TaskDefinition& definition) {
     if (!names.insert(definition.cost(i).name()).second) return Wrong(field, "is used twice");
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<MujocoModel> CompileFiles(const v1::TextTask& task) {
-  if (task.file().empty()) return Wrong("model", "no file");
-  std::vector<std::pair<std::string, std::string>> assets;
-  for (int i = 1; i < task.file_size(); ++i) assets.emplace_back(task.file(i).name(), task.file(i).content());
-  absl::StatusOr<MujocoModel> model = CompileMujocoModel(task.definition().name(), task.file(0).content(), assets);
-  if (!model.ok()) return Wrong("model", std::string(model.status().message()));
-  return model;
 }
 
 absl::Status AddNames(CompiledTask* task) {
@@ -192,11 +185,32 @@ absl::Status FillStart(const CompiledTask& task, const RowLayout& layout, v1::Re
 
 }  // namespace
 
+absl::StatusOr<MujocoModel> CompileFiles(const std::string& name, const v1::TextTask& task) {
+  if (task.file().empty()) return Wrong("model", "no file");
+  std::vector<std::pair<std::string, std::string>> assets;
+  for (int i = 1; i < task.file_size(); ++i) assets.emplace_back(task.file(i).name(), task.file(i).content());
+  absl::StatusOr<MujocoModel> model = CompileMujocoModel(name, task.file(0).content(), assets);
+  if (!model.ok()) return Wrong("model", std::string(model.status().message()));
+  return model;
+}
+
+absl::StatusOr<std::shared_ptr<const CompiledTask>> CompiledTask::Shared(const v1::TextTask& task) {
+  static Mutex mutex;
+  static auto* const known = new std::map<std::string, std::weak_ptr<const CompiledTask>>;
+  const std::string key = task.SerializeAsString();
+  const MutexLock lock(&mutex);
+  std::weak_ptr<const CompiledTask>& slot = (*known)[key];
+  if (std::shared_ptr<const CompiledTask> compiled = slot.lock()) return compiled;
+  ASSIGN_OR_RETURN(std::shared_ptr<const CompiledTask> compiled, Make(task));
+  slot = compiled;
+  return compiled;
+}
+
 absl::StatusOr<std::shared_ptr<const CompiledTask>> CompiledTask::Make(const v1::TextTask& task) {
   RETURN_IF_ERROR(CheckDefinition(task.definition()));
   auto made = std::make_shared<CompiledTask>();
   made->definition = task.definition();
-  ASSIGN_OR_RETURN(made->model, CompileFiles(task));
+  ASSIGN_OR_RETURN(made->model, CompileFiles(task.definition().name(), task));
   const mjModel& model = *made->model;
   made->unconstrained = WithoutConstraints(model);
   ASSIGN_OR_RETURN(made->actuation, Actuation::Make(model, task.definition().control()));

@@ -33,9 +33,14 @@ absl::Status Resolve(v1::TextTask* task);
 // relative path belongs to the working directory, or else to `folder`. Does nothing otherwise.
 absl::Status LoadTaskOf(const std::string& folder, v1::Experiment* experiment);
 
+// Compiles the files of a task. `name` is in MuJoCo's messages. INVALID_ARGUMENT "model: why".
+absl::StatusOr<MujocoModel> CompileFiles(const std::string& name, const v1::TextTask& task);
+
 struct CompiledTask {
   // INVALID_ARGUMENT "field: why".
   static absl::StatusOr<std::shared_ptr<const CompiledTask>> Make(const v1::TextTask& task);
+  // The one that this process already has, or a new one. Holds it only as long as a caller does.
+  static absl::StatusOr<std::shared_ptr<const CompiledTask>> Shared(const v1::TextTask& task);
 
   int action_at() const { return observation.size() + extra.size(); }  // in the numbers of the expressions
   int time_at() const { return action_at() + static_cast<int>(actuation->channels().size()); }

@@ -4,29 +4,11 @@
 #include <cmath>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/base/mutex.h"
 #include "common/base/status.h"
 
 namespace datacom::text {
-namespace {
-
-// The environments of a process share one CompiledTask.
-absl::StatusOr<std::shared_ptr<const CompiledTask>> Shared(const v1::TextTask& task) {
-  static Mutex mutex;
-  static auto* const known = new std::map<std::string, std::weak_ptr<const CompiledTask>>;
-  const std::string key = task.SerializeAsString();
-  const MutexLock lock(&mutex);
-  std::weak_ptr<const CompiledTask>& slot = (*known)[key];
-  if (std::shared_ptr<const CompiledTask> compiled = slot.lock()) return compiled;
-  ASSIGN_OR_RETURN(std::shared_ptr<const CompiledTask> compiled, CompiledTask::Make(task));
-  slot = compiled;
-  return compiled;
-}
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<TextTask>> TextTask::Make(std::shared_ptr<const CompiledTask> compiled, TaskSpec spec,
                                                          const RowLayout& layout) {
@@ -137,7 +119,7 @@ bool TextTask::Observe(double dt, double* observation) {
 
 absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options) {
   ASSIGN_OR_RETURN(TaskModel facts, MakeModel(options));
-  ASSIGN_OR_RETURN(std::shared_ptr<const CompiledTask> compiled, Shared(options.text()));
+  ASSIGN_OR_RETURN(std::shared_ptr<const CompiledTask> compiled, CompiledTask::Shared(options.text()));
   const RowLayout layout = RowLayout::Of(options.text());
   const auto& named = options.text().resolved().observation();
   const bool same = std::equal(named.begin(), named.end(), compiled->observation.names().begin(),
