@@ -116,7 +116,9 @@ absl::Status EnvironmentBatch::Continue(const v1::OpenEpisode& open) {
     }
   }
   environment.memory.resize(open.memory().size() / sizeof(float));
-  std::memcpy(environment.memory.data(), open.memory().data(), environment.memory.size() * sizeof(float));
+  if (!environment.memory.empty()) {  // memcpy must not get a null pointer
+    std::memcpy(environment.memory.data(), open.memory().data(), environment.memory.size() * sizeof(float));
+  }
   return absl::OkStatus();
 }
 
