@@ -23,12 +23,6 @@ namespace {
 
 constexpr char kTime[] = "time", kBefore[] = "before.";
 
-bool IsIdentifier(const std::string& name) {
-  const auto valid = [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-  return !name.empty() && !absl::ascii_isdigit(static_cast<unsigned char>(name[0])) &&
-         std::all_of(name.begin(), name.end(), valid);
-}
-
 absl::Status CheckDefinition(const v1::TaskDefinition& definition) {
   RETURN_IF_ERROR(CheckRules(definition));
   const std::string& name = definition.name();

@@ -1,5 +1,7 @@
 #include "common/tasks/text/mujoco_names.h"
 
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -53,6 +55,12 @@ bool MatchesFrom(const char* glob, const char* name) {
 
 absl::Status Wrong(const std::string& field, const std::string& why) {
   return absl::InvalidArgumentError(absl::StrCat(field, ": ", why));
+}
+
+bool IsIdentifier(const std::string& name) {
+  const auto valid = [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  return !name.empty() && !absl::ascii_isdigit(static_cast<unsigned char>(name[0])) &&
+         std::all_of(name.begin(), name.end(), valid);
 }
 
 std::vector<std::string> NamesOf(const mjModel& model, mjtObj type) {

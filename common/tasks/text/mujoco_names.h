@@ -13,6 +13,9 @@ namespace datacom::text {
 // INVALID_ARGUMENT: "field: why".
 absl::Status Wrong(const std::string& field, const std::string& why);
 
+// Letters, digits and '_', not first a digit.
+bool IsIdentifier(const std::string& name);
+
 // Names of a type in the model's order; an element without a name has an empty one.
 std::vector<std::string> NamesOf(const mjModel& model, mjtObj type);
 // "slide_joint" for "slide-joint": as expressions write it. An element without a name is called after type and number.

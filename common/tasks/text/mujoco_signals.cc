@@ -53,6 +53,9 @@ absl::StatusOr<Signals> Signals::Make(const mjModel& model, const google::protob
 
 absl::Status Signals::Add(const mjModel& model, const v1::Signal& signal, const std::string& field) {
   ASSIGN_OR_RETURN(const Measured measured, WhatIsMeasured(signal, field));
+  if (signal.has_name() && !IsIdentifier(signal.name())) {
+    return Wrong(field + ".name", "letters, digits and _ only, not first a digit");
+  }
   ASSIGN_OR_RETURN(const std::vector<int> found, Match(model, measured.type, measured.glob, measured.field));
   for (const int id : found) {
     std::vector<std::string> suffixes;

@@ -68,7 +68,6 @@ absl::Status StartRules::AddBody(const mjModel& model, const v1::BodyStart& star
   ASSIGN_OR_RETURN(const std::vector<int> found, Match(model, mjOBJ_BODY, start.body(), field + ".body"));
   for (const int body : found) {
     BodyRule rule;
-    rule.body = body;
     rule.mocap = model.body_mocapid[body];
     const int joint = model.body_jntnum[body] > 0 ? model.body_jntadr[body] : -1;
     if (joint >= 0 && model.jnt_type[joint] == mjJNT_FREE) rule.position = model.jnt_qposadr[joint];

@@ -42,7 +42,6 @@ class StartRules {
     double at_least = 0;
   };
   struct BodyRule {
-    int body = 0;
     int position = -1;  // address in qpos, or -1
     int mocap = -1;     // index, or -1
     Value at[3];

@@ -479,6 +479,12 @@ TEST(TextTask, MessagesNameTheFileLineAndFieldAndListTheChoice) {
   EXPECT_THAT(error("name: \"arm\"\nmodel: \"other.xml\"\n" + rest), HasSubstr("2:1: model: there is no file"));
   EXPECT_THAT(error("name: \"cartpole\"\nmodel: \"model.xml\"\nobservation { joint: \"elbow\" }" + rest),
               HasSubstr("1:1: name: \"cartpole\" is a task of the register"));
+  EXPECT_THAT(error(start + "observation { joint: \"elbow\" name: \"hand-1\" }" + rest),
+              HasSubstr("task.textproto:3:30: observation[0].name: letters, digits and _ only"));
+  EXPECT_THAT(
+      error(start + "observation { joint: \"elbow\" }\nextra { joint: \"*\" quantity: \"velocity\" name: \"1st\" }" +
+            rest),
+      HasSubstr("task.textproto:4:41: extra[0].name: letters, digits and _ only"));
   EXPECT_THAT(error(start + "observation { joint: \"elbow\" quantity: \"speed\" }" + rest),
               AllOf(HasSubstr("observation[0].quantity: \"speed\" is not one of"), HasSubstr("velocity")));
   EXPECT_THAT(error(start + "observation { joint: \"elbow\" }" + rest +
