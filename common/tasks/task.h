@@ -66,8 +66,8 @@ struct TaskModel {
   TaskSpec spec;
   std::shared_ptr<const ControlAffine> dynamics;              // never null
   std::shared_ptr<const KnownConstraints> known_constraints;  // null if the task has none
-  // The raw cost of the state with this observation [obs_dim], as Task::Cost gives it. Null if an
-  // observation does not determine it. Pure; thread-safe; allocates nothing.
+  // The raw cost of the state of an observation [obs_dim]; with action_repeat, Task::Cost is the largest of the held
+  // steps instead. Null if an observation does not determine it. Pure; thread-safe; allocates nothing.
   std::function<double(const double* observation)> cost;
   std::vector<ObservationSlice> slices;  // the first is shown by default
   std::vector<ScriptedPolicy> scripted;  // the first is the best; a task may have none

@@ -114,9 +114,10 @@ absl::Status WriteManifests(const std::string& dir, const ManifestOptions& optio
     }
     const std::string experiment = PrintExperiment(population.experiment);
     if (experiment.size() > kMaxConfigMap) {
-      return absl::InvalidArgumentError(absl::StrCat(population.name, ": its experiment has ", experiment.size(),
-                                                     " bytes and a ConfigMap holds ", kMaxConfigMap,
-                                                     "; lower --max-members"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(population.name, ": its experiment has ", experiment.size(), " bytes and a ConfigMap holds ",
+                       kMaxConfigMap, "; lower --max-members",
+                       population.experiment.task_options().has_text() ? " or make the model's files smaller" : ""));
     }
     ASSIGN_OR_RETURN(const std::string jobset, JobSet(text, name, population, options));
     const std::string folder = RunFolder(dir, population);

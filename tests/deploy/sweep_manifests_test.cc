@@ -13,6 +13,8 @@
 namespace datacom::cli {
 namespace {
 
+using testing::AllOf;
+using testing::EndsWith;
 using testing::HasSubstr;
 
 Population Named(const std::string& name) {
@@ -68,7 +70,9 @@ TEST_F(SweepManifestsTest, PopulationsWithTheSameNameInTheClusterAreRefused) {
 TEST_F(SweepManifestsTest, AnExperimentTooLargeForAConfigMapIsRefused) {
   Population large = Named("large");
   large.experiment.set_description(std::string(1 << 20, 'x'));
-  EXPECT_THAT(Refusal({large}), HasSubstr("ConfigMap holds 1048576"));
+  EXPECT_THAT(Refusal({large}), AllOf(HasSubstr("ConfigMap holds 1048576"), EndsWith("; lower --max-members")));
+  large.experiment.mutable_task_options()->mutable_text()->add_file();
+  EXPECT_THAT(Refusal({large}), EndsWith("; lower --max-members or make the model's files smaller"));
 }
 
 TEST(CheckImages, AcceptsARegistryWithOrWithoutPortAndTag) {

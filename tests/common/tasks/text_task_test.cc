@@ -185,7 +185,7 @@ TEST(TextTask, TheDriftOfPositionsIsTheDerivativeOfMujocosIntegration) {
   for (int i = 0; i < model.nq; ++i) EXPECT_NEAR(arm.f[i], (later[i] - before[i]) / (2 * kStep), 1e-8) << "q " << i;
 }
 
-TEST(TextTask, VelocityAndAccelerationControlHaveClosedForms) {
+TEST(TextTask, VelocityControlHasClosedForms) {
   const std::string state = "} constraint_state { joint: \"shoulder\" joint: \"elbow\" }";
   TaskFolder velocity(kArm, ArmTask("mode: \"velocity\" " + state));
   Loaded servo(velocity.task());
