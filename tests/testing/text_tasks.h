@@ -1,7 +1,11 @@
-// Task files for tests: a loaded task with everything that a role has of it, and MuJoCo's own dynamics.
+// Task files for tests: their folder, a loaded task with everything that a role has of it, and MuJoCo's own dynamics.
 #ifndef DATACOM_TESTS_TESTING_TEXT_TASKS_H_
 #define DATACOM_TESTS_TESTING_TEXT_TASKS_H_
 
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -16,6 +20,30 @@
 #include "gtest/gtest.h"
 
 namespace datacom::testing {
+
+// A folder with a model and a task file, removed at the end.
+class TaskFolder {
+ public:
+  TaskFolder(const std::string& model, const std::string& task) {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = std::filesystem::temp_directory_path() / (std::string("datacom_text_task_") + test->name() + "_" +
+                                                        std::to_string(::getpid()) + "_" + std::to_string(count_++));
+    std::filesystem::create_directories(folder_);
+    Write("model.xml", model);
+    Write("task.textproto", task);
+  }
+  ~TaskFolder() { std::filesystem::remove_all(folder_); }
+  void Write(const std::string& name, const std::string& content) const {
+    std::filesystem::create_directories((folder_ / name).parent_path());
+    std::ofstream(folder_ / name, std::ios::binary) << content;
+  }
+  std::string task() const { return (folder_ / "task.textproto").string(); }
+  std::string Error() const { return std::string(text::LoadTask(task()).status().message()); }
+
+ private:
+  inline static int count_ = 0;
+  std::filesystem::path folder_;
+};
 
 // The task of a file, with everything that a role has of it.
 struct LoadedTask {

@@ -1,0 +1,91 @@
+// Tests the control of tasks that are text files: what f and G have of the actuators, and which controls are refused.
+#include <string>
+
+#include "common/base/random.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "mujoco/mujoco.h"
+#include "tests/testing/text_tasks.h"
+
+namespace datacom {
+namespace {
+
+using ::datacom::testing::TaskFolder;
+using Loaded = ::datacom::testing::LoadedTask;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(TextControl, TheDriftHasTheControlsOfActuatorsThatAreNotPartOfTheAction) {
+  const std::string model = R"(<mujoco><worldbody>
+    <body><joint name="a" type="slide" axis="1 0 0"/><geom size="0.1" mass="1"/></body>
+    <body pos="0 0 2"><joint name="b" type="slide" axis="1 0 0"/><geom size="0.1" mass="1"/></body></worldbody>
+    <actuator><motor name="a" joint="a" ctrllimited="true" ctrlrange="-1 1"/><motor name="b" joint="b"/></actuator>
+    <keyframe><key name="home" ctrl="0 3"/></keyframe></mujoco>)";
+  const std::string task = R"(name: "pair" model: "model.xml" observation { joint: "*" } reward: "0"
+    cost { name: "c" value: "0" } start { keyframe: "home" } control { actuator: "a" refresh: ")";
+  for (const std::string refresh : {"kinematics", "nothing"}) {
+    for (const std::string options : {"", "randomisation { mass { low: 2 high: 2 } }"}) {
+      TaskFolder folder(model, task + refresh + "\" }");
+      Loaded pair(folder.task(), options);
+      RandomStream stream(1);
+      pair.task->Reset(&stream, pair.observation.data());
+      pair.Evaluate();
+      EXPECT_THAT(pair.f, ElementsAre(0, 0, 0, 3)) << refresh << options;
+      EXPECT_THAT(pair.G, ElementsAre(0, 0, 1, 0)) << refresh << options;
+    }
+  }
+}
+
+#if mjVERSION_HEADER >= 331
+TEST(TextControl, FAndGHaveNoLimitsOfForcesAtJointsAndTendons) {
+  const std::string limit = R"(actuatorfrclimited="true" actuatorfrcrange="-0.25 0.25")";
+  TaskFolder folder(R"(<mujoco><worldbody>
+    <body><joint name="a" type="slide" )" +
+                        limit + R"(/><geom size="0.1" mass="1"/></body>
+    <body pos="0 0 2"><joint name="b" type="slide"/><geom size="0.1" mass="1"/></body></worldbody>
+    <tendon><fixed name="t" )" +
+                        limit + R"(><joint joint="b" coef="1"/></fixed></tendon>
+    <actuator><motor name="a" joint="a" ctrllimited="true" ctrlrange="-1 1"/>
+    <motor name="b" tendon="t" ctrllimited="true" ctrlrange="-1 1"/></actuator></mujoco>)",
+                    R"(name: "pair" model: "model.xml" observation { joint: "*" } reward: "0"
+    cost { name: "c" value: "0" })");
+  Loaded pair(folder.task());
+  pair.task->Reset(nullptr, pair.observation.data());
+  pair.Evaluate();
+  EXPECT_THAT(pair.G, ElementsAre(0, 0, 0, 0, 1, 0, 0, 1));
+}
+#endif
+
+TEST(TextControl, ControlsThatDoNotFitTheModelAreRefused) {
+  const std::string model = R"(<mujoco><worldbody><body><joint name="a" type="slide"/><geom size="0.1"/>
+    <body pos="0 0 1"><joint name="b" type="slide"/><geom size="0.1"/></body></body></worldbody>
+    <actuator><motor name="push" joint="a"/><motor name="pull" joint="a" ctrllimited="true" ctrlrange="-2 2"/>
+    <motor name="other" joint="b"/></actuator></mujoco>)";
+  const auto error = [&](const std::string& control) {
+    return TaskFolder(model, R"(name: "pair" model: "model.xml" observation { joint: "*" } reward: "0"
+      cost { name: "c" value: "0" } control { )" +
+                                 control + "}")
+        .Error();
+  };
+  const std::string all = "range { actuator: \"*\" low: -1 high: 1 } ";
+  EXPECT_EQ(error(all), "");
+  EXPECT_THAT(error(all + "range { actuator: \"typo*\" low: -1 high: 1 }"),
+              AllOf(HasSubstr("control.range[1].actuator: no actuator of the model matches \"typo*\""),
+                    HasSubstr("push, pull, other")));
+  EXPECT_THAT(error("actuator: \"pull\" range { actuator: \"other\" low: 1 high: 1 }"),
+              HasSubstr("control.range[0].high: must be above low"))
+      << "of an actuator that is not part of the action";
+  EXPECT_EQ(error(all + "range { actuator: \"push\" low: -9 high: 9 }"), "")
+      << "the model has no range for it, and the last range counts";
+  EXPECT_THAT(error(all + "range { actuator: \"p*\" low: -9 high: 9 }"),
+              HasSubstr("control.range[1]: goes beyond the control range of actuator pull"));
+  for (const std::string mode : {"velocity", "acceleration"}) {
+    EXPECT_THAT(error(all + "mode: \"" + mode + "\""),
+                HasSubstr("control.actuator: push and pull drive the same joint"));
+    EXPECT_EQ(error(all + "actuator: \"pull\" actuator: \"other\" mode: \"" + mode + "\""), "");
+  }
+}
+
+}  // namespace
+}  // namespace datacom
