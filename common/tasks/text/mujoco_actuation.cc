@@ -25,6 +25,9 @@ absl::Status CheckRanges(const mjModel& model, const v1::Control& control) {
 }  // namespace
 
 bool IsAffine(const mjModel& model, int actuator) {
+#if mjVERSION_HEADER >= 4000000
+  if (model.actuator_delay[actuator] > 0) return false;
+#endif
   return model.actuator_dyntype[actuator] == mjDYN_NONE && model.actuator_gaintype[actuator] != mjGAIN_MUSCLE &&
          model.actuator_gaintype[actuator] != mjGAIN_USER && model.actuator_biastype[actuator] != mjBIAS_USER;
 }
@@ -101,9 +104,10 @@ absl::Status Actuation::SetDof(const mjModel& model, Channel* channel) const {
   const int id = channel->actuator;
   if (mode_ == Mode::kTorque) {
     if (IsAffine(model, id)) return absl::OkStatus();
-    return Wrong("control.actuator", absl::StrCat("the force of actuator ", channel->name,
-                                                  " is no affine function of its control (activation, muscle or user "
-                                                  "dynamics); the safe map needs one"));
+    return Wrong("control.actuator",
+                 absl::StrCat("the force of actuator ", channel->name,
+                              " is no affine function of its control (activation, delay, muscle or user "
+                              "dynamics); the safe map needs one"));
   }
   const int joint = model.actuator_trnid[2 * id], type = joint < 0 ? -1 : model.jnt_type[joint];
   const bool on_joint = model.actuator_trntype[id] == mjTRN_JOINT || model.actuator_trntype[id] == mjTRN_JOINTINPARENT;

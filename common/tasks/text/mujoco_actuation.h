@@ -13,7 +13,8 @@
 
 namespace datacom::text {
 
-// Whether the actuator's force is an affine function of its control, as f and G need it: no activation, no muscle.
+// Whether the actuator's force is an affine function of its control, as f and G need it: no activation, no muscle, no
+// delay.
 bool IsAffine(const mjModel& model, int actuator);
 
 class Actuation {

@@ -177,6 +177,19 @@ absl::Status FillStart(const CompiledTask& task, const RowLayout& layout, v1::Re
   return absl::OkStatus();
 }
 
+// Elsewhere the number of an actuator is also the number of its control; with MuJoCo 4 they may differ.
+absl::Status CheckControls([[maybe_unused]] const mjModel& model) {
+#if mjVERSION_HEADER >= 4000000
+  for (int id = 0; id < model.nactuator; ++id) {
+    const int count = model.actuator_ctrlnum[id];
+    if (count == 1) continue;
+    return Wrong("model", absl::StrCat("actuator ", PlainName(model, mjOBJ_ACTUATOR, id), " has ", count,
+                                       " controls; a task needs actuators with one"));
+  }
+#endif
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<MujocoModel> CompileFiles(const std::string& name, const v1::TextTask& task) {
@@ -185,6 +198,7 @@ absl::StatusOr<MujocoModel> CompileFiles(const std::string& name, const v1::Text
   for (int i = 1; i < task.file_size(); ++i) assets.emplace_back(task.file(i).name(), task.file(i).content());
   absl::StatusOr<MujocoModel> model = CompileMujocoModel(name, task.file(0).content(), assets);
   if (!model.ok()) return Wrong("model", std::string(model.status().message()));
+  RETURN_IF_ERROR(CheckControls(**model));
   return model;
 }
 

@@ -87,5 +87,23 @@ TEST(TextControl, ControlsThatDoNotFitTheModelAreRefused) {
   }
 }
 
+#if mjVERSION_HEADER >= 4000000
+TEST(TextControl, AnActuatorOfMujoco4WithSeveralControlsOrADelayIsRefused) {
+  const auto error = [](const std::string& actuator) {
+    return TaskFolder(R"(<mujoco><worldbody><body><joint name="a" type="slide"/><geom size="0.1"/></body></worldbody>
+      <actuator>)" + actuator +
+                          "</actuator></mujoco>",
+                      R"(name: "slider" model: "model.xml" observation { joint: "a" } reward: "0"
+      cost { name: "c" value: "0" } control { range { actuator: "m" low: -1 high: 1 } })")
+        .Error();
+  };
+  EXPECT_EQ(error(R"(<motor name="m" joint="a"/>)"), "");
+  EXPECT_THAT(error(R"(<pid name="p" joint="a" kp="3" input="pos vel"/><motor name="m" joint="a"/>)"),
+              HasSubstr("model: actuator p has 2 controls; a task needs actuators with one"));
+  EXPECT_THAT(error(R"(<motor name="m" joint="a" delay="0.01" nsample="5"/>)"),
+              HasSubstr("the force of actuator m is no affine function of its control"));
+}
+#endif
+
 }  // namespace
 }  // namespace datacom
