@@ -1,5 +1,6 @@
 #include "learner/snapshot_hub.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -9,6 +10,7 @@ void SnapshotHub::Publish(Snapshot snapshot) {
   const uint32_t member = snapshot.member;
   PublishedPtr published = std::make_shared<const PublishedSnapshot>(std::move(snapshot));
   MutexLock lock(&mutex_);
+  largest_ = std::max(largest_, published->bytes());
   std::swap(latest_[member].snapshot, published);  // the replaced one is freed after the lock is released
   latest_[member].number = ++published_;
   changed_.NotifyAll();
@@ -31,6 +33,11 @@ uint64_t SnapshotHub::NumberOf(uint32_t member, const SnapshotVersion& version) 
   MutexLock lock(&mutex_);
   const Entry& latest = latest_[member];
   return latest.snapshot != nullptr && latest.snapshot->version() == version ? latest.number : 0;
+}
+
+int64_t SnapshotHub::largest() const {
+  MutexLock lock(&mutex_);
+  return largest_;
 }
 
 bool SnapshotHub::WaitForPublication(uint64_t* seen) const {

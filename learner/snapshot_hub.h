@@ -30,6 +30,7 @@ class SnapshotHub {
   // The learner stops: streams end. Nothing is published afterwards.
   void Close();
   bool closed() const;
+  int64_t largest() const;  // bytes of the largest snapshot so far
   uint32_t members() const;
 
  private:
@@ -41,6 +42,7 @@ class SnapshotHub {
   mutable CondVar changed_;
   std::vector<Entry> latest_ ABSL_GUARDED_BY(mutex_);  // [members]
   uint64_t published_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t largest_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

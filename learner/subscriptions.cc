@@ -1,5 +1,6 @@
 #include "learner/subscriptions.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -33,6 +34,7 @@ class Subscriptions::Stream final : public Reactor {
         chunk = NextChunk();
         if (chunk == nullptr) return;
         writing_ = true;
+        chunk_ = ++owner_.chunks_;
       }
     }
     // Without the lock. `writing_` and `finished_` keep other threads from starting a second operation.
@@ -61,11 +63,12 @@ class Subscriptions::Stream final : public Reactor {
   }
   void OnDone() override { owner_.Remove(this); }  // may destroy this
 
-  // What is being written and the number of its publication; null: nothing is, or the stream ends.
+  // What is being written, and the number of the chunk among those of all streams; null: nothing is, or the stream
+  // ends.
   std::pair<PublishedPtr, uint64_t> Writes() {
     MutexLock lock(&mutex_);
     if (!writing_ || left_ || finished_) return {nullptr, 0};
-    return {snapshot_, publication_};
+    return {snapshot_, chunk_};
   }
   // Breaks off the write and ends the stream.
   void Cancel() {
@@ -89,7 +92,6 @@ class Subscriptions::Stream final : public Reactor {
     if (snapshot_ != nullptr && sent_ == snapshot_->chunks().size()) snapshot_ = nullptr;
     for (size_t tried = 0; snapshot_ == nullptr && tried < members_.size(); ++tried) {
       snapshot_ = owner_.hub_.NewerThan(members_[turn_].member, &members_[turn_].seen);
-      publication_ = members_[turn_].seen;
       turn_ = (turn_ + 1) % members_.size();
       sent_ = 0;
     }
@@ -104,10 +106,10 @@ class Subscriptions::Stream final : public Reactor {
   grpc::CallbackServerContext* const context_;
   Mutex mutex_;
   std::vector<Member> members_ ABSL_GUARDED_BY(mutex_);
-  size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;           // index of the member to look at next
-  PublishedPtr snapshot_ ABSL_GUARDED_BY(mutex_);     // being sent
-  uint64_t publication_ ABSL_GUARDED_BY(mutex_) = 0;  // its number
-  size_t sent_ ABSL_GUARDED_BY(mutex_) = 0;           // chunks of it
+  size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;        // index of the member to look at next
+  PublishedPtr snapshot_ ABSL_GUARDED_BY(mutex_);  // being sent
+  size_t sent_ ABSL_GUARDED_BY(mutex_) = 0;        // chunks of it
+  uint64_t chunk_ ABSL_GUARDED_BY(mutex_) = 0;     // the number of the newest among those of all streams
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancelling_ ABSL_GUARDED_BY(mutex_) = false;  // Cancel still needs the call, so the stream must not finish
   bool left_ ABSL_GUARDED_BY(mutex_) = false;        // the subscriber or Cancel has cancelled, or a write has failed
@@ -152,29 +154,35 @@ void Subscriptions::WakeStreams() {
       for (const auto& [key, stream] : streams_) streams.push_back(stream);
     }
     for (const auto& stream : streams) stream->Advance();
-    CancelSlowest(streams);
+    CancelIdlest(streams);
   }
 }
 
-void Subscriptions::CancelSlowest(const std::vector<std::shared_ptr<Stream>>& streams) {
+void Subscriptions::CancelIdlest(const std::vector<std::shared_ptr<Stream>>& streams) {
+  const int64_t largest = hub_.largest();
+  const int64_t most = std::max(kOutdatedBytes, (kOutdatedSnapshots + hub_.members()) * largest);
+  if (static_cast<int64_t>(streams.size()) * largest <= most) return;
   struct Senders {  // of one snapshot
     int64_t bytes = 0;
+    uint64_t chunk = 0;  // the newest that one of them has begun
     std::vector<Stream*> streams;
   };
-  std::map<uint64_t, Senders> outdated;  // by publication: the oldest first
+  std::map<PublishedPtr, Senders> outdated;
   int64_t total = 0;
   for (const auto& stream : streams) {
-    const auto [snapshot, publication] = stream->Writes();
+    const auto [snapshot, chunk] = stream->Writes();
     if (snapshot == nullptr || hub_.Latest(snapshot->member()) == snapshot) continue;
-    Senders& senders = outdated[publication];
+    Senders& senders = outdated[snapshot];
     if (senders.streams.empty()) total += senders.bytes = snapshot->bytes();
+    senders.chunk = std::max(senders.chunk, chunk);
     senders.streams.push_back(stream.get());
   }
-  while (total > kOutdatedBytes && outdated.size() > 1) {
-    const auto oldest = outdated.begin();
-    for (Stream* stream : oldest->second.streams) stream->Cancel();
-    total -= oldest->second.bytes;
-    outdated.erase(oldest);
+  std::vector<const Senders*> order;  // the idlest first
+  for (const auto& [snapshot, senders] : outdated) order.push_back(&senders);
+  std::sort(order.begin(), order.end(), [](const Senders* a, const Senders* b) { return a->chunk < b->chunk; });
+  for (size_t i = 0; i < order.size() && total > most; ++i) {
+    for (Stream* stream : order[i]->streams) stream->Cancel();
+    total -= order[i]->bytes;
   }
 }
 

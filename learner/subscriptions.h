@@ -4,12 +4,14 @@
 // most one chunk in flight. Between two snapshots it turns to the next of its members that has a newer snapshot and
 // takes that member's newest. What is published meanwhile waits in the hub, where the newest replaces the others. So a
 // subscriber that does not read keeps one snapshot alive, which it shares with all streams that send the same one.
-// While the replaced snapshots that streams still send take more than kOutdatedBytes, all streams that send the oldest
-// of them are cancelled; one replaced snapshot may have any size. A subscriber whose stream is cancelled may subscribe
-// again. Thread-safe.
+// The replaced snapshots that streams still send may take kOutdatedBytes, or kOutdatedSnapshots of the largest and one
+// more for each member, if that is more. Beyond it, streams are cancelled: first those of the snapshot of which no
+// chunk has been taken for the longest. So slow readers give way only after those that do not read. A subscriber whose
+// stream is cancelled may subscribe again. Thread-safe.
 #ifndef DATACOM_LEARNER_SUBSCRIPTIONS_H_
 #define DATACOM_LEARNER_SUBSCRIPTIONS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -27,7 +29,7 @@ namespace datacom::learner {
 
 class Subscriptions {
  public:
-  static constexpr int64_t kOutdatedBytes = 8 << 20;
+  static constexpr int64_t kOutdatedBytes = 8 << 20, kOutdatedSnapshots = 16;
   using Reactor = grpc::ServerWriteReactor<grpc::ByteBuffer>;  // writes encoded SnapshotChunk messages
   // The hub must outlive this object. `on_count` is called with the number of open streams whenever that changes, in
   // order; it must not block and not call this object.
@@ -43,8 +45,8 @@ class Subscriptions {
  private:
   class Stream;
   void WakeStreams();
-  // Cancels the streams that send the oldest snapshots until the others keep at most kOutdatedBytes alive.
-  void CancelSlowest(const std::vector<std::shared_ptr<Stream>>& streams);
+  // Cancels streams until the others keep no more replaced snapshots alive than they may.
+  void CancelIdlest(const std::vector<std::shared_ptr<Stream>>& streams);
   void Remove(Stream* stream);
 
   SnapshotHub& hub_;
@@ -52,6 +54,7 @@ class Subscriptions {
   const std::function<void(int)> on_count_;
   mutable Mutex mutex_;
   std::map<Stream*, std::shared_ptr<Stream>> streams_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<uint64_t> chunks_{0};  // begun by all streams
   std::thread thread_;
 };
 
