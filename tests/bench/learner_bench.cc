@@ -4,9 +4,10 @@
 // of it that an update reaches: the floor's operations in the time of the update.
 //
 //   datacom-bench-learner [--seconds S] [--device cpu|cuda] [--kernels auto|fused|tensor] [--members M] [--only TEXT]
-//   datacom-bench-learner --threads 1,2 [--seconds S] [--members M] [--only TEXT]    scaling over threads alone
-//   (learner_scaling.h) datacom-bench-learner --unchanged N                    bytes of a snapshot that N updates leave
-//   as they were
+// Instead, how updates scale over threads (learner_scaling.h):
+//   datacom-bench-learner --threads 1,2 [--seconds S] [--members M] [--only TEXT]
+// Instead, how many bytes of a snapshot N updates leave as they were:
+//   datacom-bench-learner --unchanged N
 //
 // One line per measurement on standard error, JSON on standard output.
 // value: member updates per second; floor: the rate of the products alone; ratio: time over the floor's time. Times are
@@ -266,7 +267,7 @@ void PrintUnchanged(const std::string& algorithm, const Shape& shape, int update
 }
 
 Result Measure(const std::string& algorithm, const Shape& shape, int members, const Options& options) {
-  AlgorithmConfig config = ConfigOf(algorithm, shape, members);
+  AlgorithmConfig config = TimedConfigOf(algorithm, shape, members);
   config.device = options.device;
   config.kernels = options.kernels;
   const std::unique_ptr<Algorithm> learner = MakeAlgorithm(config);

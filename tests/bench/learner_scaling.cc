@@ -158,7 +158,7 @@ std::vector<Result> MeasureScaling(const std::vector<int>& threads, const std::v
   std::vector<Case> two;  // the cases on the second number of threads, and the time of one thread
   std::vector<double> alone;
   for (const auto& [algorithm, members] : populations) {
-    const AlgorithmConfig config = ConfigOf(algorithm, {"obs16", 16, 3, 6}, members);
+    const AlgorithmConfig config = TimedConfigOf(algorithm, {"obs16", 16, 3, 6}, members);
     const Batch batch = RandomBatch(config);
     std::vector<Case> cases;
     for (const int count : threads) cases.push_back(MakeCase(config, count));

@@ -157,8 +157,8 @@ class NetProducts {
   std::vector<std::vector<float>> layers_, weights_;
 };
 
-// A decision in air hockey with the released sizes: at most 5 iterations, 105 plans of 7 actions, 4 particles of each
-// of 5 nets with 4 x 200 units. Zero rewards let no plan win, so that all iterations are made.
+// A decision of two iterations in air hockey with the released sizes: 105 plans of 7 actions, 4 particles of each of 5
+// nets with 4 x 200 units. With the released settings a decision makes at most five iterations.
 void PlannerDecision(benchmark::State& state) {
   constexpr int kObs = 16, kActions = 3, kPlans = 105, kParticles = 4, kNets = 5, kIterations = 2, kHorizon = 7;
   Snapshot snapshot = testing::PlannerSnapshot(kObs, kActions, {128, 128}, 1);
