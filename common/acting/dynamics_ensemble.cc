@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/acting/scalars.h"
 #include "common/base/status.h"
 
 namespace datacom {
@@ -14,22 +15,6 @@ constexpr char kInputMean[] = "dynamics.input_mean", kInputStd[] = "dynamics.inp
 constexpr float kLeastLogVariance = -10, kLargestLogVariance = 0.5f;
 constexpr float kLargestState = 100;
 constexpr int kLanes = 8;
-
-absl::Status CheckVector(const Snapshot& snapshot, const char* name, int size, bool positive) {
-  const NamedArray* const array = snapshot.Find(name);
-  if (array == nullptr || array->values.size() != static_cast<size_t>(size)) {
-    return absl::InvalidArgumentError(absl::StrCat("snapshot array ", name, " is missing or has ",
-                                                   array == nullptr ? 0 : array->values.size(), " values, expected ",
-                                                   size));
-  }
-  for (const float value : array->values) {
-    if (!std::isfinite(value) || (positive && !(value > 0))) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("snapshot array ", name, " holds ", value, ", must be finite", positive ? " and above 0" : ""));
-    }
-  }
-  return absl::OkStatus();
-}
 
 template <typename Array>
 auto Softplus(const Array& x) {
@@ -67,8 +52,8 @@ absl::StatusOr<DynamicsEnsemble> DynamicsEnsemble::Make(const Snapshot& snapshot
 
 absl::Status DynamicsEnsemble::Check(const Snapshot& snapshot) const {
   for (const Mlp& net : nets_) RETURN_IF_ERROR(net.Check(snapshot));
-  RETURN_IF_ERROR(CheckVector(snapshot, kInputMean, obs_dim_ + action_dim_, false));
-  return CheckVector(snapshot, kInputStd, obs_dim_ + action_dim_, true);
+  RETURN_IF_ERROR(CheckVector(snapshot, kInputMean, obs_dim_ + action_dim_));
+  return CheckVector(snapshot, kInputStd, obs_dim_ + action_dim_, /*positive=*/true);
 }
 
 absl::Status DynamicsEnsemble::Load(const Snapshot& snapshot) {

@@ -13,13 +13,9 @@ GaussianPolicy::GaussianPolicy(std::string rule, Mlp mean, Mlp log_std, const Ta
       mean_(std::move(mean)),
       log_std_(std::move(log_std)),
       seen_(spec, max_batch),
+      scale_(spec),
       mean_values_(max_batch * spec.action_dim),
-      log_std_values_(max_batch * spec.action_dim) {
-  for (int i = 0; i < spec.action_dim; ++i) {
-    half_range_.push_back(static_cast<float>((spec.action_high[i] - spec.action_low[i]) / 2));
-    centre_.push_back(static_cast<float>((spec.action_high[i] + spec.action_low[i]) / 2));
-  }
-}
+      log_std_values_(max_batch * spec.action_dim) {}
 
 absl::StatusOr<GaussianPolicy> GaussianPolicy::MakePolicy(const Snapshot& snapshot, const TaskSpec& spec,
                                                           int max_batch) {
@@ -54,10 +50,10 @@ void GaussianPolicy::Act(int batch, const ActingInputs& inputs, float* actions,
   mean_.Forward(batch, seen, mean_values_.data());
   log_std_.Forward(batch, seen, log_std_values_.data());
   const int n = mean_.outputs();
-  for (int i = 0; i < batch * n; ++i) {
-    const float std = std::exp(std::clamp(log_std_values_[i], kMinLogStd, kMaxLogStd));
-    const float raw = mean_values_[i] + std * inputs.noise[i];
-    actions[i] = std::tanh(raw) * half_range_[i % n] + centre_[i % n];
+  for (int at = 0; at < batch * n; ++at) {
+    const float std = std::exp(std::clamp(log_std_values_[at], kMinLogStd, kMaxLogStd));
+    const float raw = mean_values_[at] + std * inputs.noise[at];
+    actions[at] = scale_.Scale(at % n, std::tanh(raw));
   }
 }
 

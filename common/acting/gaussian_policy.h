@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/acting/acting_rule.h"
+#include "common/acting/action_scale.h"
 #include "common/acting/seen_part.h"
 #include "common/nn/mlp.h"
 
@@ -34,7 +35,7 @@ class GaussianPolicy : public ActingRule {
   std::string rule_;  // name of the rule in snapshots
   Mlp mean_, log_std_;
   SeenPart seen_;
-  std::vector<float> half_range_, centre_;           // [action]
+  ActionScale scale_;
   std::vector<float> mean_values_, log_std_values_;  // [max_batch, action]
 };
 

@@ -14,33 +14,18 @@ namespace {
 constexpr char kMean[] = "observation.mean", kStd[] = "observation.std", kLogStd[] = "actor.log_std";
 constexpr char kLimit[] = "observation_limit";
 
-absl::Status CheckVector(const Snapshot& snapshot, const char* name, size_t size) {
-  const NamedArray* const array = snapshot.Find(name);
-  if (array == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("snapshot for acting rule \"", snapshot.acting_rule, "\" has no array ", name));
-  }
-  if (array->shape.size() == 1 && array->shape[0] == size && array->values.size() == size) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("array ", name, " has ", array->values.size(), " values, expected shape [", size, "]"));
-}
-
 }  // namespace
 
 NormalisedGaussian::NormalisedGaussian(Mlp mean, const TaskSpec& spec, int max_batch)
     : mean_(std::move(mean)),
       seen_(spec, max_batch),
+      scale_(spec),
       observation_mean_(spec.seen_dim()),
       observation_std_(spec.seen_dim()),
       log_std_(spec.action_dim),
       std_(spec.action_dim),
       inputs_(max_batch * spec.seen_dim()),
-      executed_(max_batch * spec.action_dim) {
-  for (int i = 0; i < spec.action_dim; ++i) {
-    half_range_.push_back(static_cast<float>((spec.action_high[i] - spec.action_low[i]) / 2));
-    centre_.push_back(static_cast<float>((spec.action_high[i] + spec.action_low[i]) / 2));
-  }
-}
+      executed_(max_batch * spec.action_dim) {}
 
 absl::StatusOr<std::unique_ptr<ActingRule>> NormalisedGaussian::MakeRule(const Snapshot& snapshot,
                                                                          const TaskModel& model, int max_batch) {
@@ -61,13 +46,12 @@ absl::Status NormalisedGaussian::Check(const Snapshot& snapshot) const {
                                                    "\", this one is \"normalised_gaussian\""));
   }
   RETURN_IF_ERROR(mean_.Check(snapshot));
-  RETURN_IF_ERROR(CheckVector(snapshot, kLogStd, log_std_.size()));
-  RETURN_IF_ERROR(CheckVector(snapshot, kMean, observation_mean_.size()));
-  RETURN_IF_ERROR(CheckVector(snapshot, kStd, observation_std_.size()));
-  for (const float std : snapshot.Find(kStd)->values) {
-    if (!(std > 0)) return absl::InvalidArgumentError(absl::StrCat("array ", kStd, " has ", std, ", not above 0"));
-  }
-  return FiniteScalar(snapshot, kLimit).status();
+  RETURN_IF_ERROR(CheckVector(snapshot, kLogStd, mean_.outputs()));
+  RETURN_IF_ERROR(CheckVector(snapshot, kMean, mean_.inputs()));
+  RETURN_IF_ERROR(CheckVector(snapshot, kStd, mean_.inputs(), /*positive=*/true));
+  ASSIGN_OR_RETURN(const double limit, FiniteScalar(snapshot, kLimit));
+  if (static_cast<float>(limit) > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("snapshot scalar ", kLimit, " = ", limit, ", must be above 0"));
 }
 
 absl::Status NormalisedGaussian::Load(const Snapshot& snapshot) {
@@ -89,9 +73,11 @@ void NormalisedGaussian::Act(int batch, const ActingInputs& inputs, float* actio
                              const ActingDiagnostics& diagnostics) {
   const int obs = mean_.inputs(), n = mean_.outputs();
   const float* const seen = seen_.Of(batch, inputs.observations);
-  for (int i = 0; i < batch * obs; ++i) {
-    const float value = (seen[i] - observation_mean_[i % obs]) / observation_std_[i % obs];
-    inputs_[i] = std::clamp(value, -limit_, limit_);
+  for (int r = 0; r < batch; ++r) {
+    for (int i = 0; i < obs; ++i) {
+      const float value = (seen[r * obs + i] - observation_mean_[i]) / observation_std_[i];
+      inputs_[r * obs + i] = std::clamp(value, -limit_, limit_);
+    }
   }
   mean_.Forward(batch, inputs_.data(), actions);
   constexpr double kHalfLogTwoPi = 0.91893853320467274178;
@@ -100,7 +86,7 @@ void NormalisedGaussian::Act(int batch, const ActingInputs& inputs, float* actio
     for (int i = 0; i < n; ++i) {
       const int at = r * n + i;
       actions[at] += std_[i] * inputs.noise[at];
-      executed_[at] = actions[at] * half_range_[i] + centre_[i];
+      executed_[at] = scale_.Scale(i, actions[at]);
       log_prob -= 0.5 * inputs.noise[at] * inputs.noise[at] + log_std_[i] + kHalfLogTwoPi;
     }
     if (diagnostics.log_prob != nullptr) diagnostics.log_prob[r] = static_cast<float>(log_prob);

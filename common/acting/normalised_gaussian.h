@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/acting/acting_rule.h"
+#include "common/acting/action_scale.h"
 #include "common/acting/seen_part.h"
 #include "common/nn/mlp.h"
 
@@ -33,10 +34,10 @@ class NormalisedGaussian : public ActingRule {
 
   Mlp mean_;
   SeenPart seen_;
+  ActionScale scale_;
   float limit_ = 0;
   std::vector<float> observation_mean_, observation_std_;  // [obs]
   std::vector<float> log_std_, std_;                       // [action]
-  std::vector<float> half_range_, centre_;                 // [action]
   std::vector<float> inputs_;                              // [max_batch, obs]
   std::vector<float> executed_;                            // [max_batch, action]
 };

@@ -49,13 +49,10 @@ PlannerRule::PlannerRule(Nets nets, const Scalars& scalars, const TaskModel& mod
       scalars_(scalars),
       cost_(model.cost),
       obs_dim_(model.spec.obs_dim),
+      scale_(model.spec),
       size_{kHorizon, Candidates(scalars.samples), model.spec.action_dim},
       scores_(size_) {
   const int n = size_.action_dim, plan = size_.horizon * n;
-  for (int i = 0; i < n; ++i) {
-    half_range_.push_back(static_cast<float>((model.spec.action_high[i] - model.spec.action_low[i]) / 2));
-    centre_.push_back(static_cast<float>((model.spec.action_high[i] + model.spec.action_low[i]) / 2));
-  }
   for (std::vector<double>* values : {&plan_, &variance_, &fitted_variance_}) values->resize(plan);
   weights_.resize(size_.candidates);
   costs_.resize(size_.candidates);
@@ -139,7 +136,7 @@ void PlannerRule::Act(int batch, const ActingInputs& inputs, float* actions, con
       Plan(key, inputs.observations + r * obs_dim_);
       if (memory != nullptr) std::copy(plan_.begin(), plan_.end(), memory);
     }
-    for (int i = 0; i < n; ++i) actions[r * n + i] = static_cast<float>(plan_[i]) * half_range_[i] + centre_[i];
+    for (int i = 0; i < n; ++i) actions[r * n + i] = scale_.Scale(i, static_cast<float>(plan_[i]));
   }
 }
 
@@ -170,7 +167,7 @@ void PlannerRule::ImagineActor(uint64_t key, const float* observation) {
       const float log_std = std::clamp(policy_[n + i], gaussian_policy::kMinLogStd, gaussian_policy::kMaxLogStd);
       const float action = std::tanh(policy_[i] + std::exp(log_std) * normals_[per_row + i]);
       rollout_[step * n + i] = action;
-      policy_[i] = action * half_range_[i] + centre_[i];
+      policy_[i] = scale_.Scale(i, action);
     }
     nets_.dynamics.Step(0, 1, policy_.data(), normals_.data(), states_.data(), rewards_.data());
   }
@@ -179,18 +176,14 @@ void PlannerRule::ImagineActor(uint64_t key, const float* observation) {
 void PlannerRule::DrawCandidates(uint64_t key) {
   const int n = size_.action_dim, drawn = scalars_.samples;
   FillNormalsFast(key, normals_.data(), size_.horizon * drawn * n);
-  for (int step = 0; step < size_.horizon; ++step) {
+  for (int at = 0; at < size_.horizon * n; ++at) {
+    const int step = at / n, i = at % n;
+    const auto mean = static_cast<float>(plan_[at]), deviation = static_cast<float>(std::sqrt(variance_[at]));
     for (int a = 0; a < size_.candidates; ++a) {
-      for (int i = 0; i < n; ++i) {
-        const int at = step * n + i, to = (step * size_.candidates + a) * n + i;
-        if (a < drawn) {
-          const auto mean = static_cast<float>(plan_[at]), deviation = static_cast<float>(std::sqrt(variance_[at]));
-          candidates_[to] = std::clamp(mean + deviation * normals_[(step * drawn + a) * n + i], -1.0f, 1.0f);
-        } else {
-          candidates_[to] = rollout_[at];
-        }
-        executed_[to] = candidates_[to] * half_range_[i] + centre_[i];
-      }
+      const int to = (step * size_.candidates + a) * n + i;
+      candidates_[to] =
+          a < drawn ? std::clamp(mean + deviation * normals_[(step * drawn + a) * n + i], -1.0f, 1.0f) : rollout_[at];
+      executed_[to] = scale_.Scale(i, candidates_[to]);
     }
   }
 }

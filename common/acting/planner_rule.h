@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "common/acting/acting_rule.h"
+#include "common/acting/action_scale.h"
 #include "common/acting/dynamics_ensemble.h"
 #include "common/acting/plan_refit.h"
 #include "common/nn/mlp.h"
@@ -67,7 +68,7 @@ class PlannerRule : public ActingRule {
   Scalars scalars_;
   const std::function<double(const double*)> cost_;
   const int obs_dim_;
-  std::vector<float> half_range_, centre_;  // [action]
+  const ActionScale scale_;
   PlanSize size_;
   PlanScores scores_;
   std::vector<double> plan_, variance_, fitted_variance_;  // [horizon, action]

@@ -23,6 +23,25 @@ absl::StatusOr<double> FiniteScalar(const Snapshot& snapshot, absl::string_view 
   return *found;
 }
 
+absl::Status CheckVector(const Snapshot& snapshot, absl::string_view name, int size, bool positive) {
+  const NamedArray* const array = snapshot.Find(name);
+  if (array == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("snapshot for acting rule \"", snapshot.acting_rule, "\" has no array ", name));
+  }
+  const auto count = static_cast<size_t>(size);
+  if (array->shape.size() != 1 || array->shape[0] != count || array->values.size() != count) {
+    return absl::InvalidArgumentError(absl::StrCat("array ", name, " has shape [", absl::StrJoin(array->shape, ", "),
+                                                   "] and ", array->values.size(), " values, expected [", size, "]"));
+  }
+  for (const float value : array->values) {
+    if (std::isfinite(value) && (value > 0 || !positive)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("array ", name, " holds ", value, ", must be finite", positive ? " and above 0" : ""));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<SafeMapGains> ReadSafeMapGains(const Snapshot& snapshot) {
   SafeMapGains gains;
   ASSIGN_OR_RETURN(gains.lambda, FiniteScalar(snapshot, "atacom_gain"));

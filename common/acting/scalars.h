@@ -1,5 +1,5 @@
-// Reads a snapshot's scalars, and names encoded in them, for acting rules. Pure functions; thread-safe.
-// INVALID_ARGUMENT, naming the scalar, when it is missing or invalid.
+// Reads a snapshot's scalars, names encoded in them, and vectors, for acting rules. Pure functions; thread-safe.
+// INVALID_ARGUMENT, naming the scalar or array, when it is missing or invalid.
 #ifndef DATACOM_COMMON_ACTING_SCALARS_H_
 #define DATACOM_COMMON_ACTING_SCALARS_H_
 
@@ -14,6 +14,8 @@
 namespace datacom {
 
 absl::StatusOr<double> FiniteScalar(const Snapshot& snapshot, absl::string_view name);
+// The array has shape [size] and finite numbers, which are above 0 if `positive`.
+absl::Status CheckVector(const Snapshot& snapshot, absl::string_view name, int size, bool positive = false);
 // atacom_gain and slack_beta > 0.
 absl::StatusOr<SafeMapGains> ReadSafeMapGains(const Snapshot& snapshot);
 // <row> of every scalar known_constraint.<row>, sorted: rows of the task's known constraints joined to the learned one.

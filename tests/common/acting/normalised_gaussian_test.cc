@@ -118,7 +118,7 @@ TEST(NormalisedGaussian, LoadReplacesEverythingOrNothing) {
   }
   const absl::Status refused = rule->Load(wrong);
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("array observation.std has 0, not above 0"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("array observation.std holds 0, must be finite and above 0"));
   rule->Act(kBatch, inputs.All(), actions.data(), {});
   EXPECT_EQ(actions, before);
   ASSERT_TRUE(rule->Load(Sample(4)).ok());
@@ -140,6 +140,31 @@ TEST(NormalisedGaussian, NamesWhatASnapshotLacks) {
   snapshot.scalars.clear();
   EXPECT_THAT(std::string(MakeActingRule(snapshot, Navigation(), 1).status().message()),
               HasSubstr("observation_limit"));
+}
+
+TEST(NormalisedGaussian, RefusesNumbersThatItCannotActWith) {
+  const auto refusal = [](const Snapshot& snapshot) {
+    return std::string(MakeActingRule(snapshot, Navigation(), 1).status().message());
+  };
+  for (const std::string name : {"actor.log_std", "observation.mean", "observation.std"}) {
+    for (const float value : {NAN, INFINITY}) {
+      Snapshot snapshot = Sample(5);
+      for (NamedArray& array : snapshot.arrays) {
+        if (array.name == name) array.values[1] = value;
+      }
+      EXPECT_THAT(refusal(snapshot), HasSubstr("array " + name + " holds ")) << value;
+    }
+    Snapshot snapshot = Sample(5);
+    for (NamedArray& array : snapshot.arrays) {
+      if (array.name == name) array.shape = {1, array.shape[0]};
+    }
+    EXPECT_THAT(refusal(snapshot), HasSubstr("array " + name)) << "it has another shape";
+  }
+  for (const double limit : {0.0, -5.0, 1e-60}) {
+    Snapshot snapshot = Sample(5);
+    snapshot.scalars["observation_limit"] = limit;
+    EXPECT_THAT(refusal(snapshot), HasSubstr("observation_limit")) << limit;
+  }
 }
 
 TEST(NormalisedGaussian, DeclaresItsColumns) {

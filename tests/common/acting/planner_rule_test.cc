@@ -189,7 +189,7 @@ TEST(PlannerRule, LoadReplacesNetsAndScalarsOrNothing) {
   EXPECT_THAT(std::string(rule->Load(broken).message()), HasSubstr("dynamics.input_std holds 0"));
   broken = next;
   broken.arrays.pop_back();
-  EXPECT_THAT(std::string(rule->Load(broken).message()), HasSubstr("dynamics.input_std is missing"));
+  EXPECT_THAT(std::string(rule->Load(broken).message()), HasSubstr("no array dynamics.input_std"));
   broken = next;
   broken.acting_rule = "gaussian_policy";
   EXPECT_THAT(std::string(rule->Load(broken).message()), HasSubstr("gaussian_policy"));
