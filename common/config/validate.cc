@@ -13,6 +13,8 @@
 namespace datacom {
 namespace {
 
+constexpr uint64_t kMostPlanningRows = 10'000'000;  // of a member, in the learner's memory
+
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
@@ -153,6 +155,10 @@ absl::Status CheckPlanning(const v1::Experiment& experiment) {
   if (experiment.replay().min_size() != 0) {
     return Wrong("replay.min_size", absl::StrCat(experiment.replay().min_size(), ": safe_loop needs 0; it learns from ",
                                                  "all rows, also those of planning.random_rows"));
+  }
+  if (experiment.replay().capacity() > kMostPlanningRows) {
+    return Wrong("replay.capacity", absl::StrCat(experiment.replay().capacity(), ": safe_loop keeps all of these rows ",
+                                                 "in the learner's memory, at most ", kMostPlanningRows));
   }
   for (const uint64_t update : {uint64_t{2}, uint64_t{1000}}) {
     if (updates.StartedRows(update) == update * rows) continue;

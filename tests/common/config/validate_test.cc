@@ -38,7 +38,7 @@ TEST(ValidateExperiment, ChecksTasksAndAlgorithmsAgainstTheRegisters) {
                                        "safe_layer_td3, ppo_lag, rcpo, safe_loop"});
 }
 
-TEST(ValidateExperiment, SafeLoopNeedsWholeUpdates) {
+TEST(ValidateExperiment, SafeLoopNeedsWholeUpdatesAndAMemoryOfAtMostTenMillionRows) {
   const auto planning = [](const std::string& more) {
     v1::Experiment experiment = Minimal("replay { min_size: 0 } schedule { updates_per_step: 0.1 } " + more);
     experiment.set_algorithm("safe_loop");
@@ -53,6 +53,13 @@ TEST(ValidateExperiment, SafeLoopNeedsWholeUpdates) {
   experiment = planning("");
   experiment.mutable_replay()->set_min_size(10);
   ExpectInvalid(Validate(experiment), {"replay.min_size", "10"});
+  for (const uint64_t capacity : {uint64_t{10'000'001}, uint64_t{3'000'000'000}, uint64_t{4'294'967'396}}) {
+    experiment = planning("");
+    experiment.mutable_replay()->set_capacity(capacity);
+    ExpectInvalid(Validate(experiment), {"replay.capacity", std::to_string(capacity), "at most 10000000"});
+  }
+  experiment.mutable_replay()->set_capacity(10'000'000);
+  EXPECT_TRUE(Validate(experiment).ok()) << Validate(experiment);
 }
 
 TEST(ValidateExperiment, ChecksFieldsAgainstEachOther) {
