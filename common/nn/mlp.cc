@@ -57,8 +57,8 @@ absl::StatusOr<Mlp> Mlp::Make(const Snapshot& snapshot, const Form& form, int ma
     return absl::InvalidArgumentError(
         absl::StrCat("net ", form.net, " has ", form.outputs, " outputs; a gradient needs 1"));
   }
-  if (form.gradient && form.hidden == Hidden::kSwish) {
-    return absl::InvalidArgumentError(absl::StrCat("net ", form.net, " has swish units, which have no gradient here"));
+  if (form.gradient && form.hidden != Hidden::kRelu && form.hidden != Hidden::kSigmoid) {
+    return absl::InvalidArgumentError(absl::StrCat("net ", form.net, " has hidden units without a gradient"));
   }
   Mlp mlp(form);
   int width = form.inputs, widest = Padded(form.inputs);
@@ -178,10 +178,8 @@ void Mlp::ForwardWithGradient(int batch, const float* in, float* out, float* gra
       const Eigen::Map<const Vector> value(h + k);
       if (form_.hidden == Hidden::kRelu) {
         block = (value > 0.0f).select(block, 0.0f);
-      } else if (form_.hidden == Hidden::kSigmoid) {
-        block *= value * (1.0f - value);
       } else {
-        block *= 1.0f - value.square();
+        block *= value * (1.0f - value);
       }
     }
   }

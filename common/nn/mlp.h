@@ -19,7 +19,7 @@ namespace datacom {
 
 class Mlp {
  public:
-  enum class Hidden { kRelu, kSigmoid, kTanh, kSwish };  // swish: v sigmoid(v); without gradient
+  enum class Hidden { kRelu, kSigmoid, kTanh, kSwish };  // swish: v sigmoid(v)
   enum class Output { kLinear, kSoftplus };
   struct Form {
     std::string net;  // name prefix in the snapshot (snapshot.h)
@@ -27,7 +27,7 @@ class Mlp {
     int outputs = 0;
     Hidden hidden = Hidden::kRelu;
     Output output = Output::kLinear;
-    bool gradient = false;  // enables ForwardWithGradient; needs outputs == 1
+    bool gradient = false;  // enables ForwardWithGradient; needs outputs == 1 and ReLU or sigmoid units
   };
 
   // Takes depth and hidden widths from the snapshot. INVALID_ARGUMENT, naming a missing array or a wrong shape.

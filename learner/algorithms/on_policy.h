@@ -82,6 +82,7 @@ class OnPolicy : public Population {
   FloatView d_mean_;                             // [block, rows of a chunk or minibatch, action]
   MlpTape chunk_tape_;                           // of the mean net, for rows of a chunk
   DoubleView stopped_;                           // [block, 1, 1]
+  DoubleView clip_;                              // [M, 1, 1] longest gradient
 
  private:
   // A value net and what its fit needs.
@@ -115,9 +116,9 @@ class OnPolicy : public Population {
   FloatView minibatch_, d_value_;
   MlpTape critic_tape_;
   std::vector<MlpTape> tapes_;
-  DoubleView index_;                             // [block, B, 1]
-  DoubleView price_;                             // [block, 1, 1]
-  DoubleView gae_lambda_, critic_decay_, clip_;  // [M, 1, 1]
+  DoubleView index_;                      // [block, B, 1]
+  DoubleView price_;                      // [block, 1, 1]
+  DoubleView gae_lambda_, critic_decay_;  // [M, 1, 1]
   std::vector<double> actor_rates_, index_values_, active_values_;
   std::vector<std::vector<int>> order_;  // of each member of the block
   std::function<void()> whole_minibatch_, rest_minibatch_, finish_;

@@ -11,7 +11,6 @@ const RegisterAlgorithm<PpoLag> kRegistered("ppo_lag");
 
 PpoLag::PpoLag(const AlgorithmConfig& config) : OnPolicy(config, /*keep_activations=*/false) {
   clip_ratio_ = NewScalar(&MemberHyper::clip_ratio);
-  gradient_clip_ = NewScalar(&MemberHyper::gradient_clip);
   target_kl_ = NewScalar(&MemberHyper::target_kl);
   divergence_ = kernels_->NewDoubles(block_, 1, 1);
   check_divergence_ = [this] { CheckDivergence(); };
@@ -39,7 +38,7 @@ void PpoLag::PolicyStep(const FloatView& rows) {
   kernels_->ParameterGradient(mean_, x, d_mean, chunk_tape_, gradients());
   CheckAndRecordLoss(policy_loss_);
   CheckGradient(actor_optimizer_);
-  on_policy_kernels_->Shorten(actor_optimizer_.gradient_norm.value, Block(gradient_clip_),
+  on_policy_kernels_->Shorten(actor_optimizer_.gradient_norm.value, Block(clip_),
                               gradients().Cols(0, static_cast<int>(actor_end_)));
   Step(actor_optimizer_);
 }

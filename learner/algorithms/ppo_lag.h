@@ -22,8 +22,8 @@ class PpoLag : public OnPolicy {
   void PolicyStep(const FloatView& rows);
   void CheckDivergence();
 
-  DoubleView clip_ratio_, gradient_clip_, target_kl_;  // [M, 1, 1]
-  DoubleView divergence_;                              // [block, 1, 1]
+  DoubleView clip_ratio_, target_kl_;  // [M, 1, 1]
+  DoubleView divergence_;              // [block, 1, 1]
   std::function<void()> check_divergence_;
 };
 

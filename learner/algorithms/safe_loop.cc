@@ -152,7 +152,7 @@ void SafeLoop::MakeModelWorkspace() {
     progress.rows.reserve(config_.planning.memory_rows);
     progress.best.resize(nets_.size());
   }
-  training_values_.resize(block_), sums_.resize(block_);
+  training_values_.resize(block_);
   host_mean_.resize(inputs), host_std_.resize(inputs);
 }
 
@@ -160,15 +160,12 @@ void SafeLoop::Update(const Batch& batch) {
   memory_.Append(batch);
   rows_ = (updates_ + 1) * config_.epoch_rows;
   Population::Update(batch);
-  const bool learned = rows_ >= config_.planning.random_rows && Due(config_.planning.policy_period);
-  if (learned) policy_steps_ += config_.planning.policy_updates;
+  if (PolicyDue()) policy_steps_ += config_.planning.policy_updates;
   ++updates_;
 }
 
 void SafeLoop::RunBlock(int /*plan*/, const std::function<void()>& /*compute*/) {
-  const PlanningConfig& planning = config_.planning;
-  const bool model = Due(planning.model_period);
-  const bool policy = rows_ >= planning.random_rows && Due(planning.policy_period);
+  const bool model = Due(config_.planning.model_period), policy = PolicyDue();
   if (!model && !policy) return;
   for (int m = 0; m < block_; ++m) memory_.Continuing(first_member() + m, &continuing_[m]);
   kernels_->Run(kKeep, keep_);
@@ -405,9 +402,7 @@ void SafeLoop::ModelStep() {
 }
 
 void SafeLoop::HeldOutErrors() {
-  const std::vector<double>& zeros = sums_;
-  std::fill(sums_.begin(), sums_.end(), 0.0);
-  for (const Net& net : nets_) kernels_->Upload(zeros.data(), net.error);
+  for (const Net& net : nets_) kernels_->SetZero(net.error);
   int longest = 0;
   for (const Progress& progress : progress_) longest = std::max(longest, progress.done ? 0 : progress.held_out);
   for (int first = 0; first < longest; first += batch_) {

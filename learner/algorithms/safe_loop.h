@@ -66,6 +66,7 @@ class SafeLoop : public Population {
   void MakePolicyWorkspace();
   void MakeModelWorkspace();
   bool Due(int period) const { return rows_ % static_cast<uint64_t>(period) == 0; }
+  bool PolicyDue() const { return rows_ >= config_.planning.random_rows && Due(config_.planning.policy_period); }
   uint64_t SeedOf(int m) const { return config_.members[first_member() + m].seed; }  // of a member of the block
 
   // The policy's part.
@@ -89,17 +90,15 @@ class SafeLoop : public Population {
   void Judge(int m);
   void FillRow(Net* net, int m, int r, int row, float weight);
   void Upload(const Net& net);
-  FloatView ModelRange(const FloatView& block) const {
-    return block.Cols(static_cast<int>(model_first_), static_cast<int>(model_end_ - model_first_));
-  }
 
   const int batch_, width_;  // width_: outputs of a Gaussian, 1 + obs
   SacKernels* const sac_kernels_;
   OnPolicyKernels* const row_kernels_;
   DynamicsKernels* const dynamics_kernels_;
   RowMemory memory_;
-  uint64_t updates_ = 0, policy_steps_ = 0;
-  uint64_t rows_ = 0;                         // of each member, as of this update
+  uint64_t updates_ = 0;
+  uint64_t policy_steps_ = 0;  // due so far, for the temperature; a member without rows to draw from makes none
+  uint64_t rows_ = 0;          // of each member, as of this update
   std::vector<std::vector<int>> continuing_;  // [block]: rows of the memory
   std::vector<double> active_values_;         // [block]
 
@@ -123,7 +122,7 @@ class SafeLoop : public Population {
   std::vector<DoubleView> decay_;  // half the weight decay of each layer, [block, 1, 1]
   DoubleView training_;            // [block, 1, 1] 1 for a member that takes the current minibatch
   std::vector<Progress> progress_;
-  std::vector<double> training_values_, sums_;
+  std::vector<double> training_values_;
   std::vector<float> host_mean_, host_std_;
 
   UndoRange undo_;

@@ -49,7 +49,7 @@ std::vector<Case> Cases() {
   return {{{"net", 5, 1, H::kRelu, O::kLinear, true}, {5, 128, 128, 1}},
           {{"net", 4, 1, H::kSigmoid, O::kSoftplus, true}, {4, 128, 128, 1}},
           {{"net", 8, 1, H::kSigmoid, O::kLinear, true}, {8, 13, 7, 1}},
-          {{"net", 16, 1, H::kTanh, O::kLinear, true}, {16, 128, 128, 1}},
+          {{"net", 16, 1, H::kTanh, O::kLinear, false}, {16, 128, 128, 1}},
           {{"net", 3, 1, H::kRelu, O::kSoftplus, true}, {3, 1}},
           {{"net", 22, 3, H::kRelu, O::kLinear, false}, {22, 40, 9, 3}}};
 }
@@ -157,6 +157,20 @@ TEST(Mlp, ARowHasTheSameBitsInEveryBatch) {
         for (int i = 0; i < batch * n; ++i) ASSERT_EQ(part[batch * m + i], whole[16 * m + first * n + i]);
       }
     }
+  }
+}
+
+TEST(Mlp, GivesAGradientOfReluAndSigmoidUnitsOnly) {
+  Snapshot snapshot;
+  AddNet("net", {4, 8, 1}, 1, &snapshot);
+  const auto make = [&](Mlp::Hidden hidden) {
+    return Mlp::Make(snapshot, {"net", 4, 1, hidden, Mlp::Output::kLinear, /*gradient=*/true}, 2).status();
+  };
+  EXPECT_TRUE(make(Mlp::Hidden::kRelu).ok());
+  EXPECT_TRUE(make(Mlp::Hidden::kSigmoid).ok());
+  for (const Mlp::Hidden hidden : {Mlp::Hidden::kTanh, Mlp::Hidden::kSwish}) {
+    EXPECT_EQ(make(hidden).code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(make(hidden).message()), HasSubstr("net net has hidden units without a gradient"));
   }
 }
 
