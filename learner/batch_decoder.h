@@ -58,7 +58,7 @@ class BatchDecoder {
     std::vector<uint8_t> flags;
     absl::Status status;
   };
-  // `rows`: those of an on-policy algorithm, else null.
+  // `rows`: those of an algorithm that takes the new rows, else null.
   absl::Status DecodeMember(int member, const NewRows* rows, v1::MemberBatch* from, FinishedEpisode* episodes,
                             PreparedUpdate* out);
   // In the order of time, one lane after the other (Batch).

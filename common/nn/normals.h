@@ -1,5 +1,5 @@
-// Many standard normal numbers at once, float32. About eight times as fast as FillNormal (common/base/random.h), with
-// 24 bits of each uniform number instead of 53. Pure function; allocates nothing.
+// Many standard normal numbers at once, float32, from uniform numbers of 24 bits; FillNormal (common/base/random.h)
+// takes 53. Pure function; allocates nothing.
 #ifndef DATACOM_COMMON_NN_NORMALS_H_
 #define DATACOM_COMMON_NN_NORMALS_H_
 

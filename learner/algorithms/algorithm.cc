@@ -30,9 +30,9 @@ void Algorithm::Pretrain(const Batch&) { throw std::invalid_argument("this algor
 
 void Batch::Resize(const AlgorithmConfig& config) {
   const size_t members = config.members.size();
-  const bool on_policy = config.epoch_rows > 0;
+  const bool new_rows = config.epoch_rows > 0;
   const size_t rows = members * BatchRows(config);
-  const size_t failures = on_policy ? 0 : members * config.failure_batch_size;
+  const size_t failures = new_rows ? 0 : members * config.failure_batch_size;
   const size_t z_dim = config.q_dim + config.x_dim;
   observation.resize(rows * config.obs_dim);
   action.resize(rows * config.action_dim);
@@ -41,13 +41,13 @@ void Batch::Resize(const AlgorithmConfig& config) {
   next_observation.resize(rows * config.obs_dim);
   absorbing.resize(rows);
   failure_weight.resize(members);
-  log_prob.resize(on_policy ? rows : 0);
-  path_end.resize(on_policy ? rows : 0);
-  last.resize(on_policy ? rows : 0);
-  const size_t others = on_policy ? 0 : rows;
+  log_prob.resize(new_rows ? rows : 0);
+  path_end.resize(new_rows ? rows : 0);
+  last.resize(new_rows ? rows : 0);
+  const size_t others = new_rows ? 0 : rows;
   previous_cost.resize(others);
-  now.Resize(static_cast<int>(members), on_policy ? 0 : config.batch_size, config);
-  next.Resize(static_cast<int>(members), on_policy ? 0 : config.batch_size, config);
+  now.Resize(static_cast<int>(members), new_rows ? 0 : config.batch_size, config);
+  next.Resize(static_cast<int>(members), new_rows ? 0 : config.batch_size, config);
   failure_z.resize(failures * z_dim);
   failure_next_z.resize(failures * z_dim);
   failure_cost.resize(failures);

@@ -90,15 +90,15 @@ inline int BatchRows(const AlgorithmConfig& config) {
 // Everything that one update of all members reads, including noise. Host memory, reused from update to update.
 //
 // The batch of an on-policy algorithm holds all rows of the member's epoch, made by the policy that the last update
-// left: in the order of time, one lane after the other. It fills the arrays of the first two lines and those of the
-// last; the others stay empty. `action` is the policy's Gaussian sample, before it is scaled to the action box. A path
+// left: in the order of time, one lane after the other. It fills the arrays of the first two lines and of the last two;
+// the others stay empty. `action` is the policy's Gaussian sample, before it is scaled to the action box. A path
 // is a lane's rows of one episode within the epoch. Its last row has path_end 1 and is of one of three kinds:
 // terminated (absorbing 1), at the time limit, or cut by the end of the epoch (absorbing 0). Only the last row's
 // next_observation counts, which is the final observation of the episode or the newest one of the lane; in other rows
 // it must be finite.
 //
-// That of safe_loop holds the rows since the last update, in any order. It fills the arrays of the first two lines and
-// `last`.
+// That of safe_loop holds the rows since the last update, in the same order. It reads the arrays of the first two lines
+// and `last`.
 struct Batch {
   std::vector<float> observation, action, reward, cost, next_observation,
       absorbing;                     // [M, B, d]; cost raw; absorbing 0/1
