@@ -34,6 +34,7 @@ using verify::VerifyRun;
 namespace fs = std::filesystem;
 
 constexpr uint32_t kMembers = 2, kEpisodeSteps = 50, kEnvironments = 2;
+constexpr uint64_t kEpochRows = 500;
 
 // The values of row n of every member.
 float Value(uint64_t n, uint32_t index) { return static_cast<float>(n % 1000) * 0.01f + static_cast<float>(index); }
@@ -41,7 +42,7 @@ float Cost(uint64_t n) { return n % 7 == 0 ? 0.25f : -0.5f; }
 uint32_t Step(uint64_t n) { return static_cast<uint32_t>(n / kEnvironments % kEpisodeSteps); }
 uint32_t Episode(uint64_t n) { return static_cast<uint32_t>(n / kEnvironments / kEpisodeSteps); }
 
-void PutCell(const Column& column, uint64_t n, std::string* out) {
+void PutCell(const Column& column, uint64_t n, uint64_t policy, std::string* out) {
   const auto put = [out](auto value) { out->append(reinterpret_cast<const char*>(&value), sizeof value); };
   if (column.type == ColumnType::kFloat32) {
     for (uint32_t i = 0; i < column.width; ++i) {
@@ -52,7 +53,7 @@ void PutCell(const Column& column, uint64_t n, std::string* out) {
   } else if (column.name == "last") {
     put(static_cast<uint8_t>(Step(n) + 1 == kEpisodeSteps));
   } else if (column.name == "policy_update") {
-    put(uint64_t{0});
+    put(policy);
   } else {
     put(column.name == "environment" ? static_cast<uint32_t>(n % kEnvironments)
         : column.name == "episode"   ? Episode(n)
@@ -67,11 +68,11 @@ class VerifyTest : public ::testing::Test {
 
   // A run folder of `rows` rows of each member.
   void Make(uint64_t rows) {
-    experiment_ = LoadExperiment("cartpole/datacom", ExperimentFolder()).value();
+    experiment_ = LoadExperiment(on_policy_ ? "cartpole/ppo_lag" : "cartpole/datacom", ExperimentFolder()).value();
     experiment_.mutable_run()->set_env_steps(rows + 1000);
-    experiment_.mutable_run()->set_steps_per_epoch(500);
+    experiment_.mutable_run()->set_steps_per_epoch(kEpochRows);
     experiment_.mutable_run()->set_checkpoint_updates(100);
-    experiment_.mutable_replay()->set_min_size(100);
+    experiment_.mutable_replay()->set_min_size(on_policy_ ? 0 : 100);
     experiment_.mutable_replay()->set_capacity(1000);
     experiment_.mutable_replay()->set_failure_capacity(50);
     experiment_.clear_members();
@@ -83,6 +84,12 @@ class VerifyTest : public ::testing::Test {
     MakeRows(rows);
     MakeLedger(rows);
     MakeCheckpoint(rows);
+  }
+
+  // The update of the policy that acted row n.
+  uint64_t Policy(uint64_t n) const {
+    if (!on_policy_) return 0;
+    return n / kEpochRows - (n == wrong_row_ ? 1 : 0);
   }
 
   void MakeRows(uint64_t rows) {
@@ -104,7 +111,7 @@ class VerifyTest : public ::testing::Test {
         const auto count = static_cast<uint32_t>(std::min(rows - from, kChunk));
         std::string columns;
         for (const Column& column : schema_.wire()) {
-          for (uint32_t i = 0; i < count; ++i) PutCell(column, from + i, &columns);
+          for (uint32_t i = 0; i < count; ++i) PutCell(column, from + i, Policy(from + i), &columns);
         }
         ASSERT_TRUE(rings->Append(session->number, from, columns, count, 0).ok());
         for (const EpisodeSummary& e : rings->episodes().Finished(from, from + count)) {
@@ -134,20 +141,9 @@ class VerifyTest : public ::testing::Test {
       for (uint32_t member = 0; member < kMembers; ++member) {
         ASSERT_TRUE(writer->AppendStep(member, step).ok());
         if (!(Cost(n) > 0)) continue;
-        LedgerViolation violation{0,
-                                  member,
-                                  member,
-                                  "actor-0",
-                                  1,
-                                  step.environment,
-                                  step.episode,
-                                  step.step,
-                                  n + 1,
-                                  0,
-                                  LedgerJudgement{Value(n, 0), Value(n, 0), static_cast<float>(SafeMapSlack(0))},
-                                  step.cost,
-                                  action,
-                                  action};
+        LedgerViolation violation{0,         member, member,    "actor-0", 1,         step.environment, step.episode,
+                                  step.step, n + 1,  Policy(n), {},        step.cost, action,           action};
+        if (!on_policy_) violation.judgement = {Value(n, 0), Value(n, 0), static_cast<float>(SafeMapSlack(0))};
         ASSERT_TRUE(writer->AppendViolation(violation).ok());
       }
     }
@@ -159,7 +155,7 @@ class VerifyTest : public ::testing::Test {
     Checkpoint checkpoint;
     checkpoint.learner.set_run_id("run");
     checkpoint.learner.set_experiment(PrintExperiment(experiment_));
-    checkpoint.learner.set_update(rows - 200);
+    checkpoint.learner.set_update(on_policy_ ? rows / kEpochRows : rows - 200);
     for (const auto& [file, bytes] : files_) {
       v1::FileOffset* offset = checkpoint.learner.add_files();
       offset->set_path(file);
@@ -201,6 +197,8 @@ class VerifyTest : public ::testing::Test {
   ManualClock clock_;
   v1::Experiment experiment_;
   RowSchema schema_;
+  bool on_policy_ = false;           // every epoch is acted by the policy of the update before,
+  uint64_t wrong_row_ = UINT64_MAX;  // but this row by an older one
   uint64_t episodes_[kMembers] = {};
   std::vector<std::pair<std::string, uint64_t>> files_;
 };
@@ -213,6 +211,28 @@ TEST_F(VerifyTest, ASoundRunWhoseRingsHaveWrappedHasCounts) {
   EXPECT_THAT(found.text, Not(HasSubstr("8000 rows held")));
   EXPECT_THAT(found.text, HasSubstr("checkpoints  1 sound, update 3800"));
   EXPECT_THAT(found.text, HasSubstr("sound: no damage was found"));
+}
+
+class VerifyEpochsTest : public VerifyTest {
+ protected:
+  void SetUp() override { on_policy_ = true; }
+};
+
+TEST_F(VerifyEpochsTest, EachEpochIsActedByThePolicyOfTheUpdateBefore) {
+  Make(4000);
+  const Verification found = Verify();
+  EXPECT_TRUE(found.sound) << found.text;
+}
+
+TEST_F(VerifyEpochsTest, ARowThatAnotherPolicyActedIsNamed) {
+  wrong_row_ = 3601;
+  Make(4000);
+  const Verification found = Verify();
+  EXPECT_FALSE(found.sound);
+  for (const std::string member : {"0", "1"}) {
+    EXPECT_THAT(found.text, HasSubstr("damage: replay/member_" + member +
+                                      ".rows: row 3601: acted by the policy of update 6, not of update 7"));
+  }
 }
 
 TEST_F(VerifyTest, AFlippedBitIsFoundOrChangesNothing) {
