@@ -40,6 +40,9 @@ uint64_t SlowestSteps(const ProgressView& view) {
       ->env_steps;
 }
 
+// Whether replay or learner has said how long the run is.
+bool KnowsGoal(const ProgressView& view) { return view.goal_steps > 0 || view.target_update > 0; }
+
 std::string Eta(const ProgressView& view) {
   const std::optional<double> eta = EtaSeconds(view);
   return eta ? FormatDuration(*eta) : "--:--";
@@ -51,7 +54,8 @@ double Mean(const ProgressView& view, double MemberView::*field) {
   return view.members.empty() ? 0 : sum / view.members.size();
 }
 
-std::string MemberLine(const MemberView& m, bool learns_delta) {
+std::string MemberLine(const MemberView& m, bool learns_delta, bool learner_known) {
+  if (!learner_known) return absl::StrFormat("%6d %6s %11s %6s", m.member, "-", FormatCount(m.env_steps), "-");
   return absl::StrFormat("%6d %6d %11s %6d %9.2f %9.3f %9.2f %9.3f %9.2f %8s %8s %11s  %s", m.member, m.seed,
                          FormatCount(m.env_steps), m.epoch, m.train_return, m.train_max_violation, m.train_sum_cost,
                          m.eval_discounted_return, m.eval_sum_cost,
@@ -72,6 +76,7 @@ std::string Pretraining(const ProgressView& view, const std::string& separator) 
 ProgressView MakeProgress(const std::optional<v1::ReplayInfo>& replay, const std::optional<v1::LearnerInfo>& learner) {
   ProgressView view;
   view.phase = "starting";
+  view.learner_known = learner.has_value();
   if (learner) {
     view.phase = learner->phase();
     view.waiting_for = learner->waiting_for();
@@ -122,7 +127,7 @@ double FractionDone(const ProgressView& view) {
   double fraction = 1;
   if (view.goal_steps > 0) fraction = std::min(fraction, static_cast<double>(SlowestSteps(view)) / view.goal_steps);
   if (view.target_update > 0) fraction = std::min(fraction, static_cast<double>(view.update) / view.target_update);
-  return view.goal_steps == 0 && view.target_update == 0 ? 0 : fraction;
+  return KnowsGoal(view) ? fraction : 0;
 }
 
 std::optional<double> EtaSeconds(const ProgressView& view) {
@@ -160,12 +165,18 @@ std::string FormatCount(uint64_t value) {
 std::string RenderTable(const ProgressView& view, int width, int max_members) {
   std::string text = Clip(view.title, width) + "\n";
   const double fraction = FractionDone(view);
+  const std::string share = KnowsGoal(view) ? absl::StrFormat(" %5.1f %%", 100 * fraction) : "";
   const std::string facts =
-      absl::StrFormat(" %5.1f %%  elapsed %s  ETA %s", 100 * fraction, FormatDuration(view.elapsed_seconds), Eta(view));
+      absl::StrFormat("%s  elapsed %s  ETA %s", share, FormatDuration(view.elapsed_seconds), Eta(view));
   text += Clip(Bar(fraction, std::clamp(width - Columns(facts), 8, 40)) + facts, width) + "\n";
-  std::string rates = absl::StrFormat("%s: %.0f steps/s, %.0f updates/s, update %s of %s, %d actor%s", view.phase,
-                                      view.steps_per_second, view.updates_per_second, FormatCount(view.update),
-                                      FormatCount(view.target_update), view.actors, view.actors == 1 ? "" : "s");
+  std::string rates = absl::StrCat(view.phase, ": ");
+  if (KnowsGoal(view)) {
+    absl::StrAppendFormat(&rates, "%.0f steps/s, %.0f updates/s, ", view.steps_per_second, view.updates_per_second);
+  }
+  if (view.target_update > 0) {
+    absl::StrAppend(&rates, "update ", FormatCount(view.update), " of ", FormatCount(view.target_update), ", ");
+  }
+  absl::StrAppend(&rates, view.actors, view.actors == 1 ? " actor" : " actors");
   rates += Pretraining(view, ", ");
   if (view.pending_evaluations > 0) absl::StrAppend(&rates, ", ", view.pending_evaluations, " evaluations pending");
   if (view.restarts > 0) absl::StrAppend(&rates, ", ", view.restarts, " restarts");
@@ -178,7 +189,8 @@ std::string RenderTable(const ProgressView& view, int width, int max_members) {
               width) +
           "\n";
   const int shown = std::min<int>(view.members.size(), max_members);
-  for (int i = 0; i < shown; ++i) text += Clip(MemberLine(view.members[i], view.learns_delta), width) + "\n";
+  for (int i = 0; i < shown; ++i)
+    text += Clip(MemberLine(view.members[i], view.learns_delta, view.learner_known), width) + "\n";
   if (shown < static_cast<int>(view.members.size())) {
     const size_t hidden = view.members.size() - shown;
     text += absl::StrCat("and ", hidden, hidden == 1 ? " more member\n" : " more members\n");
@@ -187,12 +199,18 @@ std::string RenderTable(const ProgressView& view, int width, int max_members) {
 }
 
 std::string RenderLine(const ProgressView& view) {
-  std::string line = absl::StrFormat(
-      "%s  %5.1f %%  %s steps/member  %.0f steps/s  %.0f updates/s  ETA %s  return %.2f  violation %.3f  cost %.2f",
-      FormatDuration(view.elapsed_seconds), 100 * FractionDone(view), FormatCount(SlowestSteps(view)),
-      view.steps_per_second, view.updates_per_second, Eta(view), Mean(view, &MemberView::train_return),
-      Mean(view, &MemberView::train_max_violation), Mean(view, &MemberView::train_sum_cost));
-  if (view.learns_delta) absl::StrAppendFormat(&line, "  delta %.4f", Mean(view, &MemberView::delta));
+  std::string line = FormatDuration(view.elapsed_seconds);
+  if (KnowsGoal(view)) {
+    absl::StrAppendFormat(&line, "  %5.1f %%  %s steps/member  %.0f steps/s  %.0f updates/s  ETA %s",
+                          100 * FractionDone(view), FormatCount(SlowestSteps(view)), view.steps_per_second,
+                          view.updates_per_second, Eta(view));
+  }
+  if (view.learner_known) {
+    absl::StrAppendFormat(&line, "  return %.2f  violation %.3f  cost %.2f", Mean(view, &MemberView::train_return),
+                          Mean(view, &MemberView::train_max_violation), Mean(view, &MemberView::train_sum_cost));
+  }
+  if (view.learner_known && view.learns_delta)
+    absl::StrAppendFormat(&line, "  delta %.4f", Mean(view, &MemberView::delta));
   absl::StrAppend(&line, "  ", view.phase, Pretraining(view, "  "));
   for (const char* trouble : {"diverged", "runaway"}) {
     const int members = std::count_if(view.members.begin(), view.members.end(),

@@ -41,6 +41,7 @@ struct ProgressView {
   int actors = 0, restarts = 0;
   uint32_t pending_evaluations = 0;
   bool learns_delta = true;
+  bool learner_known = false;  // it has answered; otherwise only steps and episodes of the members are known
   std::vector<MemberView> members;
 };
 

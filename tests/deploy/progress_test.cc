@@ -63,6 +63,21 @@ TEST(Progress, ShowsTheReplaysAnswerWithoutTheLearners) {
   EXPECT_EQ(view.phase, "starting");
 }
 
+TEST(Progress, BeforeTheLearnerAnswersOnlyTheReplaysFiguresAreShown) {
+  const ProgressView view = MakeProgress(Replay(10000, 9000), std::nullopt);
+  EXPECT_EQ(RenderLine(view), "00:00   45.0 %  9,000 steps/member  0 steps/s  0 updates/s  ETA --:--  starting");
+  EXPECT_THAT(RenderTable(view, 200, 16),
+              AllOf(HasSubstr(" 45.0 %"), HasSubstr("starting: 0 steps/s, 0 updates/s, 0 actors\n"),
+                    HasSubstr("     1      -       9,000      -\n")));
+}
+
+TEST(Progress, BeforeAnyAnswerNoFigureIsShown) {
+  ProgressView view = MakeProgress(std::nullopt, std::nullopt);
+  view.elapsed_seconds = 12;
+  EXPECT_EQ(RenderLine(view), "00:12  starting");
+  EXPECT_THAT(RenderTable(view, 200, 16), AllOf(Not(HasSubstr("%")), HasSubstr("starting: 0 actors\n")));
+}
+
 TEST(Progress, IsTheLesserOfSlowestMemberAndUpdates) {
   EXPECT_DOUBLE_EQ(FractionDone(MakeProgress(Replay(10000, 4000), Learner())), 0.2);
   EXPECT_DOUBLE_EQ(FractionDone(MakeProgress(Replay(20000, 20000), Learner())), 8000.0 / 18000);
