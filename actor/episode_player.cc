@@ -124,6 +124,15 @@ bool EpisodePlayer::Step(const float* action, Slot* slot, v1::EvaluationEpisode*
   result->set_return_(result->return_() + reached.reward);
   result->set_max_violation(std::max(result->max_violation(), violation));
   result->set_sum_cost(result->sum_cost() + violation);
+  const TaskSpec& spec = slot->task->spec();
+  const int named = static_cast<int>(spec.cost_names.size());
+  result->mutable_named_max_violation()->Resize(named, 0);
+  result->mutable_named_sum_cost()->Resize(named, 0);
+  for (int i = 0; i < named; ++i) {
+    const double part = std::max(slot->observation[spec.costs_at + i], 0.0);
+    result->set_named_max_violation(i, std::max(result->named_max_violation(i), part));
+    result->set_named_sum_cost(i, result->named_sum_cost(i) + part);
+  }
   result->set_length(++slot->step);
   const bool success = slot->task->Success();
   result->set_success(success);

@@ -1,5 +1,6 @@
 #include "learner/evaluations.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -87,9 +88,13 @@ absl::StatusOr<bool> Evaluations::Report(const v1::ReportRequest& request) {
                                                    request.epoch(), ": ", request.episodes_size(),
                                                    " episodes, expected ", options_.episodes));
   }
+  const auto finite = [](const auto& values) {
+    return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
+  };
   for (const v1::EvaluationEpisode& episode : request.episodes()) {
     if (!std::isfinite(episode.discounted_return()) || !std::isfinite(episode.return_()) ||
-        !std::isfinite(episode.max_violation()) || !std::isfinite(episode.sum_cost())) {
+        !std::isfinite(episode.max_violation()) || !std::isfinite(episode.sum_cost()) ||
+        !finite(episode.named_max_violation()) || !finite(episode.named_sum_cost())) {
       return absl::InvalidArgumentError(absl::StrCat("evaluation of member ", request.member(), ", epoch ",
                                                      request.epoch(), ": an episode's value is not finite"));
     }

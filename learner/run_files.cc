@@ -13,7 +13,7 @@ absl::StatusOr<std::unique_ptr<RunFiles>> RunFiles::Open(const std::string& run_
                                                          const v1::LearnerCheckpoint& checkpoint, RowSource source) {
   DATACOM_FAILPOINT("records.uncut");
   const std::vector<v1::FileOffset> offsets(checkpoint.files().begin(), checkpoint.files().end());
-  ASSIGN_OR_RETURN(auto records, RunRecords::Open(run_dir, resolved, offsets));
+  ASSIGN_OR_RETURN(auto records, RunRecords::Open(run_dir, resolved, schema.named_costs().names, offsets));
   DATACOM_FAILPOINT("records.cut");
   ASSIGN_OR_RETURN(auto ledger, LedgerRecorder::Open(run_dir, resolved, schema, offsets, std::move(source)));
   return std::unique_ptr<RunFiles>(new RunFiles(run_dir, std::move(records), std::move(ledger)));

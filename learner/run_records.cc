@@ -1,5 +1,6 @@
 #include "learner/run_records.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <map>
@@ -9,6 +10,7 @@
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/records/evaluation_means.h"
+#include "common/records/named_costs.h"
 #include "learner/build_text.h"
 
 namespace datacom::learner {
@@ -72,10 +74,17 @@ double EpisodeCount(const v1::MemberEpoch& member) {
   return member.train_episodes() > 0 ? static_cast<double>(member.train_episodes()) : std::nan("");
 }
 
-// One member's row of progress.csv, in the order of ProgressHeader.
-std::vector<std::string> ProgressRow(const v1::Experiment& experiment, const v1::EpochRecord& record, int index) {
+// The header and one column pair for each named cost.
+std::vector<std::string> WithNamedCosts(std::vector<std::string> header, const std::vector<std::string>& names,
+                                        const std::string& prefix) {
+  for (std::string& column : NamedCostColumns(names, prefix)) header.push_back(std::move(column));
+  return header;
+}
+
+// One member's row of progress.csv, in the order of ProgressHeader, without named costs.
+std::vector<std::string> ProgressRow(const v1::Experiment& experiment, const v1::EpochRecord& record,
+                                     const EvaluationMeans& eval, int index) {
   const v1::MemberEpoch& member = record.members(index);
-  const EvaluationMeans eval = MeansOf(member.evaluation());
   const double count = EpisodeCount(member);
   return {Cell(index),
           Cell(experiment.members(index).seed()),
@@ -118,9 +127,8 @@ std::vector<std::string> ProgressRow(const v1::Experiment& experiment, const v1:
 
 // One member's TensorBoard scalars.
 std::vector<std::pair<std::string, double>> Scalars(const v1::Experiment& experiment, const v1::EpochRecord& record,
-                                                    int index) {
+                                                    const EvaluationMeans& eval, int index) {
   const v1::MemberEpoch& member = record.members(index);
-  const EvaluationMeans eval = MeansOf(member.evaluation());
   const double count = EpisodeCount(member);
   return {{"eval/discounted_return", eval.discounted_return},
           {"eval/return", eval.return_},
@@ -153,20 +161,26 @@ std::vector<std::pair<std::string, double>> Scalars(const v1::Experiment& experi
 
 }  // namespace
 
-RunRecords::RunRecords(const v1::Experiment& experiment, std::unique_ptr<CsvWriter> progress,
-                       std::unique_ptr<CsvWriter> episodes, Events events)
+RunRecords::RunRecords(const v1::Experiment& experiment, std::vector<std::string> cost_names,
+                       std::unique_ptr<CsvWriter> progress, std::unique_ptr<CsvWriter> episodes, Events events)
     : experiment_(experiment),
+      cost_names_(std::move(cost_names)),
       progress_(std::move(progress)),
       episodes_(std::move(episodes)),
       events_(std::move(events)) {}
 
 absl::StatusOr<std::unique_ptr<RunRecords>> RunRecords::Open(const std::string& run_dir, const v1::Experiment& resolved,
+                                                             const std::vector<std::string>& cost_names,
                                                              const std::vector<v1::FileOffset>& offsets) {
   std::map<std::string, uint64_t> at;
   for (const v1::FileOffset& offset : offsets) at[offset.path()] = offset.bytes();
   RETURN_IF_ERROR(MakeFolders(run_dir));
-  ASSIGN_OR_RETURN(auto progress, CsvWriter::Resume(run_dir + "/progress.csv", ProgressHeader(), at["progress.csv"]));
-  ASSIGN_OR_RETURN(auto episodes, CsvWriter::Resume(run_dir + "/episodes.csv", EpisodesHeader(), at["episodes.csv"]));
+  ASSIGN_OR_RETURN(auto progress,
+                   CsvWriter::Resume(run_dir + "/progress.csv", WithNamedCosts(ProgressHeader(), cost_names, "eval_"),
+                                     at["progress.csv"]));
+  ASSIGN_OR_RETURN(auto episodes,
+                   CsvWriter::Resume(run_dir + "/episodes.csv", WithNamedCosts(EpisodesHeader(), cost_names, ""),
+                                     at["episodes.csv"]));
   Events events;
   for (int member = 0; member < resolved.members_size(); ++member) {
     const std::string folder = absl::StrCat("tensorboard/member_", member);
@@ -175,22 +189,38 @@ absl::StatusOr<std::unique_ptr<RunRecords>> RunRecords::Open(const std::string& 
   }
   RETURN_IF_ERROR(WriteFileAtomically(run_dir + "/build.txt", BuildText()));
   return std::unique_ptr<RunRecords>(
-      new RunRecords(resolved, std::move(progress), std::move(episodes), std::move(events)));
+      new RunRecords(resolved, cost_names, std::move(progress), std::move(episodes), std::move(events)));
 }
 
 absl::Status RunRecords::AppendEpisode(int member, const v1::Episode& episode) {
-  return episodes_->Append({Cell(member), Cell(episode.session()), Cell(episode.environment()), Cell(episode.episode()),
-                            Cell(episode.last_row()), Cell(episode.length()), Cell(episode.discounted_return()),
-                            Cell(episode.return_()), Cell(episode.max_violation()), Cell(episode.sum_cost()),
-                            Cell(episode.policy_update())});
+  std::vector<std::string> cells = {Cell(member),
+                                    Cell(episode.session()),
+                                    Cell(episode.environment()),
+                                    Cell(episode.episode()),
+                                    Cell(episode.last_row()),
+                                    Cell(episode.length()),
+                                    Cell(episode.discounted_return()),
+                                    Cell(episode.return_()),
+                                    Cell(episode.max_violation()),
+                                    Cell(episode.sum_cost()),
+                                    Cell(episode.policy_update())};
+  AppendNamedCosts(NamedCostsOf(episode), cost_names_.size(), &cells);
+  return episodes_->Append(cells);
 }
 
 absl::Status RunRecords::AppendEpoch(const v1::EpochRecord& record) {
   for (int member = 0; member < record.members_size(); ++member) {
-    RETURN_IF_ERROR(progress_->Append(ProgressRow(experiment_, record, member)));
+    const EvaluationMeans eval = MeansOf(record.members(member).evaluation());
+    std::vector<std::string> row = ProgressRow(experiment_, record, eval, member);
+    AppendNamedCosts(eval.named, cost_names_.size(), &row);
+    RETURN_IF_ERROR(progress_->Append(row));
+    auto scalars = Scalars(experiment_, record, eval, member);
+    for (size_t i = 0; i < std::min(eval.named.size(), cost_names_.size()); ++i) {
+      scalars.emplace_back("eval/max_violation." + cost_names_[i], eval.named[i].first);
+      scalars.emplace_back("eval/sum_cost." + cost_names_[i], eval.named[i].second);
+    }
     const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-    RETURN_IF_ERROR(events_[member].second->Append(static_cast<int64_t>(record.env_steps()), now,
-                                                   Scalars(experiment_, record, member)));
+    RETURN_IF_ERROR(events_[member].second->Append(static_cast<int64_t>(record.env_steps()), now, scalars));
   }
   return Flush(/*sync=*/false);
 }

@@ -23,9 +23,10 @@ namespace datacom::learner {
 
 class RunRecords {
  public:
-  // Writes build.txt (build_text.h). `offsets` are those of the checkpoint that is continued, empty for a new run.
-  // DATA_LOSS naming a file that is shorter than its offset.
+  // Writes build.txt (build_text.h). `cost_names`: RowSchema::named_costs. `offsets` are those of the checkpoint that
+  // is continued, empty for a new run. DATA_LOSS naming a file that is shorter than its offset.
   static absl::StatusOr<std::unique_ptr<RunRecords>> Open(const std::string& run_dir, const v1::Experiment& resolved,
+                                                          const std::vector<std::string>& cost_names,
                                                           const std::vector<v1::FileOffset>& offsets);
   absl::Status AppendEpisode(int member, const v1::Episode& episode);
   absl::Status AppendEpoch(const v1::EpochRecord& record);  // one row and one event per member
@@ -35,11 +36,12 @@ class RunRecords {
  private:
   using Events =
       std::vector<std::pair<std::string, std::unique_ptr<EventWriter>>>;  // [member]: relative folder, writer
-  RunRecords(const v1::Experiment& experiment, std::unique_ptr<CsvWriter> progress, std::unique_ptr<CsvWriter> episodes,
-             Events events);
+  RunRecords(const v1::Experiment& experiment, std::vector<std::string> cost_names, std::unique_ptr<CsvWriter> progress,
+             std::unique_ptr<CsvWriter> episodes, Events events);
   absl::Status Flush(bool sync);
 
   const v1::Experiment experiment_;
+  const std::vector<std::string> cost_names_;
   const std::unique_ptr<CsvWriter> progress_, episodes_;
   const Events events_;
 };

@@ -23,6 +23,8 @@ void EpisodeTracker::Feed(uint64_t number, const char* row) {
     episode.environment = environment;
     episode.episode = episode_number;
     episode.first_row = number;
+    episode.named_max_violation.assign(layout_.named_costs, 0);
+    episode.named_sum_cost.assign(layout_.named_costs, 0);
     lane.discount_power = 1;
   }
   lane.next_episode = episode_number + 1;
@@ -35,6 +37,11 @@ void EpisodeTracker::Feed(uint64_t number, const char* row) {
   episode.max_violation = std::max(episode.max_violation, cost);
   episode.sum_cost += cost;
   if (cost > 0) ++episode.violations;
+  for (size_t i = 0; i < layout_.named_costs; ++i) {
+    const double named = std::max(0.0, static_cast<double>(At<float>(row, layout_.named_cost + i * sizeof(float))));
+    episode.named_max_violation[i] = std::max(episode.named_max_violation[i], named);
+    episode.named_sum_cost[i] += named;
+  }
   ++episode.length;
   episode.last_row = number + 1;
   episode.policy_update = At<uint64_t>(row, layout_.policy_update);

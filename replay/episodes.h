@@ -29,7 +29,8 @@ struct EpisodeSummary {
   double return_ = 0;
   double max_violation = 0;
   double sum_cost = 0;
-  uint32_t violations = 0;  // rows with cost > 0
+  uint32_t violations = 0;                                  // rows with cost > 0
+  std::vector<double> named_max_violation, named_sum_cost;  // of each named cost
   uint64_t policy_update = 0;
 };
 

@@ -313,6 +313,8 @@ void MemberTable::AddEpisode(const EpisodeSummary& summary, uint64_t oldest, v1:
   episode->set_max_violation(summary.max_violation);
   episode->set_sum_cost(summary.sum_cost);
   episode->set_violations(summary.violations);
+  for (const double violation : summary.named_max_violation) episode->add_named_max_violation(violation);
+  for (const double cost : summary.named_sum_cost) episode->add_named_sum_cost(cost);
   episode->set_policy_update(summary.policy_update);
   if (!options_.episode_rows || summary.last_row - 1 <= options_.delta_warmup || summary.first_row < oldest) return;
   const size_t width = schema_.obs_dim() * sizeof(float);

@@ -22,10 +22,14 @@ class RowLayout {
         step(schema.offset("step")),
         policy_update(schema.offset("policy_update")),
         session(schema.offset("session")),
-        sequence(schema.offset("sequence")) {}
+        sequence(schema.offset("sequence")),
+        named_cost(next_observation + schema.named_costs().at * sizeof(float)),
+        named_costs(schema.named_costs().names.size()) {}
 
   const size_t observation, executed, reward, cost, next_observation, last, environment, episode, step, policy_update,
       session, sequence;
+  const size_t named_cost;   // of the first one in next_observation
+  const size_t named_costs;  // how many
 };
 
 }  // namespace datacom

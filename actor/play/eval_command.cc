@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,7 @@
 #include "common/config/experiment.h"
 #include "common/records/csv.h"
 #include "common/records/evaluation_means.h"
+#include "common/records/named_costs.h"
 #include "common/tasks/text/task_file.h"
 
 namespace datacom {
@@ -23,8 +25,8 @@ namespace {
 // Prints evaluations as CSV or as a table, with a header before the first one.
 class Output {
  public:
-  Output(const EvalCommand& command, const v1::Experiment& experiment, std::ostream* out)
-      : csv_(command.csv), options_(experiment.task_options()), out_(out) {
+  Output(const EvalCommand& command, const v1::Experiment& experiment, const TaskSpec& spec, std::ostream* out)
+      : csv_(command.csv), options_(experiment.task_options()), cost_names_(spec.cost_names), out_(out) {
     options_.clear_text();  // too long to print
   }
 
@@ -35,12 +37,27 @@ class Output {
     out_->flush();
   }
 
+  // The table of named costs, after all evaluations.
+  void PrintCosts() {
+    if (csv_ || cost_names_.empty()) return;
+    *out_ << "Each cost:\nmember  epoch  max_violation     sum_cost  cost\n";
+    for (const auto& [member, epoch, costs] : named_) {
+      for (size_t i = 0; i < costs.size(); ++i) {
+        char line[64];
+        std::snprintf(line, sizeof line, "%6u %6u %14.4f %12.4f  ", member, epoch, costs[i].first, costs[i].second);
+        *out_ << line << cost_names_[i] << '\n';
+      }
+    }
+  }
+
  private:
   void Begin() {
     if (csv_) {
       *out_
           << "member,epoch,episode,discounted_return,return,max_violation,sum_cost,mean_cost,length,success,abandoned,"
-             "reached,absorbed\n";
+             "reached,absorbed";
+      for (const std::string& column : NamedCostColumns(cost_names_)) *out_ << ',' << column;
+      *out_ << '\n';
       return;
     }
     if (options_.ByteSizeLong() > 0) *out_ << "task_options { " << options_.ShortDebugString() << " }\n";
@@ -52,8 +69,11 @@ class Output {
       const v1::EvaluationEpisode& e = episodes[i];
       *out_ << member << ',' << epoch << ',' << i << ',' << Cell(e.discounted_return()) << ',' << Cell(e.return_())
             << ',' << Cell(e.max_violation()) << ',' << Cell(e.sum_cost()) << ',' << Cell(MeanCost(e)) << ','
-            << e.length() << ',' << e.success() << ',' << e.abandoned() << ',' << e.reached() << ',' << e.absorbed()
-            << '\n';
+            << e.length() << ',' << e.success() << ',' << e.abandoned() << ',' << e.reached() << ',' << e.absorbed();
+      std::vector<std::string> named;
+      AppendNamedCosts(NamedCostsOf(e), cost_names_.size(), &named);
+      for (const std::string& cell : named) *out_ << ',' << cell;
+      *out_ << '\n';
     }
   }
   void PrintMeans(uint32_t member, uint64_t seed, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes) {
@@ -65,10 +85,13 @@ class Output {
                   means.max_violation, means.sum_cost, means.mean_cost, means.length, means.success_rate,
                   means.reached_rate, means.violated_rate, means.absorbed_rate, means.abandoned);
     *out_ << line << '\n';
+    named_.emplace_back(member, epoch, means.named);
   }
 
   const bool csv_;
   v1::TaskOptions options_;
+  const std::vector<std::string> cost_names_;
+  std::vector<std::tuple<uint32_t, uint32_t, NamedCostValues>> named_;  // member, epoch, means
   std::ostream* const out_;
   bool begun_ = false;
 };
@@ -130,10 +153,11 @@ absl::Status RunEvalCommand(const EvalCommand& command, std::ostream* out) {
   if (!model.ok()) return absl::InvalidArgumentError(model.status().message());
   const uint32_t count = command.episodes.value_or(experiment.run().eval_episodes());
   if (count == 0) return absl::InvalidArgumentError("--episodes: 0 is too few");
-  Output output(command, experiment, out);
+  Output output(command, experiment, model->spec, out);
   RETURN_IF_ERROR(command.policy.empty() ? EvaluateRun(command, experiment, count, &output)
                                          : EvaluateUntrained(command, experiment, *model, count, out, &output));
   if (command.csv) return absl::OkStatus();
+  output.PrintCosts();
   *out << "Shares of episodes. success: at the end; reached: at some step; violated: a cost above 0; absorbed: ended "
        << (model->spec.absorbing.empty() ? "early by the task (never in this task)" : "by " + model->spec.absorbing)
        << '\n';

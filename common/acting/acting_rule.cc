@@ -59,7 +59,7 @@ absl::StatusOr<std::vector<Column>> ActingRuleColumns(absl::string_view rule, ui
 
 absl::StatusOr<RowSchema> ActingRuleSchema(absl::string_view rule, const TaskSpec& task) {
   ASSIGN_OR_RETURN(const std::vector<Column> extra, ActingRuleColumns(rule, task.action_dim));
-  return RowSchema::For(task.obs_dim, task.action_dim, extra);
+  return RowSchema::For(task.obs_dim, task.action_dim, extra, {task.cost_names, static_cast<uint32_t>(task.costs_at)});
 }
 
 }  // namespace datacom

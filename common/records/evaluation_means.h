@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "common/records/named_costs.h"
 #include "datacom/v1/learner.pb.h"
 
 namespace datacom {
@@ -18,12 +19,29 @@ struct EvaluationMeans {
   double reached_rate = 0;   // of episodes with success at some step
   double violated_rate = 0;  // of episodes with a cost above 0
   double absorbed_rate = 0;  // of episodes that the task ended
+  NamedCostValues named;     // means of each named cost; empty if not every episode has them
   int abandoned = 0;         // episodes with an invalid simulator step in every attempt
 };
 
 // Mean cost per step; 0 for an episode without steps.
 inline double MeanCost(const v1::EvaluationEpisode& episode) {
   return episode.length() == 0 ? 0 : episode.sum_cost() / episode.length();
+}
+
+template <typename Episodes>
+NamedCostValues NamedMeansOf(const Episodes& episodes, double count) {
+  NamedCostValues means;
+  for (const v1::EvaluationEpisode& episode : episodes) {
+    if (episode.abandoned()) continue;
+    const NamedCostValues values = NamedCostsOf(episode);
+    if (means.empty()) means.resize(values.size());
+    if (values.size() != means.size()) return {};
+    for (size_t i = 0; i < values.size(); ++i) {
+      means[i].first += values[i].first / count;
+      means[i].second += values[i].second / count;
+    }
+  }
+  return means;
 }
 
 template <typename Episodes>
@@ -52,6 +70,7 @@ EvaluationMeans MeansOf(const Episodes& episodes) {
     means.violated_rate += (episode.max_violation() > 0 ? 1.0 : 0.0) / count;
     means.absorbed_rate += (episode.absorbed() ? 1.0 : 0.0) / count;
   }
+  means.named = NamedMeansOf(episodes, count);
   return means;
 }
 

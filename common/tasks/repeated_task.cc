@@ -7,9 +7,18 @@
 #include "common/base/status.h"
 
 namespace datacom {
+namespace {
+
+// `next` if it is NaN.
+double Larger(double before, double next) { return next <= before ? before : next; }
+
+}  // namespace
 
 RepeatedTask::RepeatedTask(std::unique_ptr<Task> task, int repeat)
-    : task_(std::move(task)), repeat_(repeat), spec_(RepeatedSpec(task_->spec(), repeat)) {
+    : task_(std::move(task)),
+      repeat_(repeat),
+      spec_(RepeatedSpec(task_->spec(), repeat)),
+      named_(spec_.cost_names.size()) {
   Begin();
 }
 
@@ -33,12 +42,15 @@ absl::Status RepeatedTask::ResetTo(const std::map<std::string, double>& init, Ra
 StepResult RepeatedTask::Step(const double* action, double* observation) {
   const int steps = left_ > 0 ? std::min(repeat_, left_) : repeat_;
   left_ -= std::min(left_, steps);
+  double* const named = observation + spec_.costs_at;
   StepResult decision = task_->Step(action, observation);
   // A NaN cost ends the decision too, because the next cost would hide it from the caller.
   for (int i = 1; i < steps && decision.valid && !decision.absorbing && !std::isnan(decision.cost); ++i) {
+    std::copy_n(named, named_.size(), named_.begin());
     const StepResult step = task_->Step(action, observation);
+    for (size_t c = 0; c < named_.size(); ++c) named[c] = Larger(named_[c], named[c]);
     decision.reward += step.reward;
-    decision.cost = step.cost <= decision.cost ? decision.cost : step.cost;
+    decision.cost = Larger(decision.cost, step.cost);
     decision.absorbing = step.absorbing;
     decision.valid = step.valid;
   }

@@ -33,6 +33,9 @@ struct TaskSpec {
   // Its last numbers, which only the control-affine model reads: terms that the simulator evaluated
   // (text/row_model.h). Policies and critics do not see them, and observation noise does not reach them.
   int model_dim = 0;
+  // With several costs their names, and where their values begin in an observation. The task's cost is the largest.
+  std::vector<std::string> cost_names;
+  int costs_at = 0;
   int action_dim = 0;
   std::vector<double> action_low;      // [action_dim]
   std::vector<double> action_high;     // [action_dim]

@@ -60,6 +60,12 @@ Column MemoryColumn(uint32_t width);
 std::vector<Column> JudgementColumns();  // cvar, delta
 Column LogProbColumn();
 
+// Numbers of an observation that are the costs of a task with several; the column `cost` is the largest of them.
+struct NamedCosts {
+  std::vector<std::string> names;
+  uint32_t at = 0;  // where they begin in the observation
+};
+
 class RowSchema {
  public:
   // Columns for a task of these dimensions; `extra`: the columns that an acting rule declares.
@@ -68,7 +74,8 @@ class RowSchema {
   //   last u8 (absorbing or time limit), environment u32 (member-local), episode u32 (per environment), step u32 (from
   //   0 within the episode), policy_incarnation u32, policy_update u64 (of the snapshot that acted); stored only:
   //   session u32, sequence u64.
-  static RowSchema For(uint32_t obs_dim, uint32_t action_dim, const std::vector<Column>& extra = {});
+  static RowSchema For(uint32_t obs_dim, uint32_t action_dim, const std::vector<Column>& extra = {},
+                       const NamedCosts& costs = {});
 
   const std::vector<Column>& wire() const { return wire_; }          // what an actor sends
   const std::vector<Column>& learning() const { return learning_; }  // what a draw carries
@@ -87,11 +94,13 @@ class RowSchema {
 
   uint32_t obs_dim() const { return obs_dim_; }
   uint32_t action_dim() const { return action_dim_; }
+  const NamedCosts& named_costs() const { return named_costs_; }  // without names if the task has one cost
   // Hash of names, types, widths and order. The handshake fails when the peers' differ. Never 0.
   uint64_t fingerprint() const { return fingerprint_; }
 
  private:
   uint32_t obs_dim_ = 0, action_dim_ = 0;
+  NamedCosts named_costs_;
   std::vector<Column> wire_, learning_, stored_;
   std::vector<size_t> offsets_;
   size_t wire_row_bytes_ = 0, learning_row_bytes_ = 0, stored_row_bytes_ = 0;

@@ -36,10 +36,10 @@ json SeriesJson(const Series& series) {
 }
 
 // Each member's values from its shown row, and its progress from its newest row.
-json MemberRows(const Group& group) {
+json MemberRows(const Group& group, const std::vector<Quantity>& quantities) {
   json rows = json::array();
   std::map<std::string, std::vector<double>> values_of;
-  for (const Quantity& quantity : Quantities()) {
+  for (const Quantity& quantity : quantities) {
     if (quantity.summary) values_of[quantity.column] = ShownValues(group, quantity.column);
   }
   for (size_t i = 0; i < group.members.size(); ++i) {
@@ -60,9 +60,9 @@ json MemberRows(const Group& group) {
 }
 
 // Over the members' shown values: [mean, half width, members, inter-quartile mean, low and high end of its interval].
-json Summary(const Group& group) {
+json Summary(const Group& group, const std::vector<Quantity>& quantities) {
   json summary = json::object();
-  for (const Quantity& quantity : Quantities()) {
+  for (const Quantity& quantity : quantities) {
     if (!quantity.summary) continue;
     const std::vector<double> values = ShownValues(group, quantity.column);
     const Interval interval = MeanInterval(values);
@@ -93,7 +93,7 @@ json RunData(const Run& run, const MapMaker& map) {
   return data;
 }
 
-json GroupData(const Group& group) {
+json GroupData(const Group& group, const std::vector<Quantity>& quantities) {
   const v1::Experiment& experiment = group.run().experiment;
   json data;
   data["title"] = group.title;
@@ -105,15 +105,27 @@ json GroupData(const Group& group) {
   size_t episodes = 0;
   for (const RunMember& member : group.members) episodes += member.episode_rows.size();
   data["episodes"] = episodes;
-  data["members"] = MemberRows(group);
-  data["summary"] = Summary(group);
+  data["members"] = MemberRows(group, quantities);
+  data["summary"] = Summary(group, quantities);
   json series = json::object();
-  for (const Quantity& quantity : Quantities()) {
+  for (const Quantity& quantity : quantities) {
     const Series curve = GroupSeries(group, quantity.column);
     if (!curve.steps.empty()) series[quantity.column] = SeriesJson(curve);
   }
   data["series"] = series;
   return data;
+}
+
+// The names of the costs of tasks with several, each once, in the order of the runs.
+std::vector<std::string> NamedCosts(const std::vector<Run>& runs) {
+  std::vector<std::string> names;
+  for (const Run& run : runs) {
+    const auto& costs = run.experiment.task_options().text().definition().cost();
+    for (int i = 0; i < costs.size() && costs.size() > 1; ++i) {
+      if (std::find(names.begin(), names.end(), costs[i].name()) == names.end()) names.push_back(costs[i].name());
+    }
+  }
+  return names;
 }
 
 absl::StatusOr<json> BaselineData(const std::vector<std::string>& files) {
@@ -129,8 +141,8 @@ absl::StatusOr<json> BaselineData(const std::vector<std::string>& files) {
 
 }  // namespace
 
-const std::vector<Quantity>& Quantities() {
-  static const std::vector<Quantity> quantities = {
+std::vector<Quantity> Quantities(const std::vector<Run>& runs) {
+  std::vector<Quantity> quantities = {
       {"eval_discounted_return", "Discounted return J", "Evaluation", true, false, false},
       {"eval_return", "Return", "Evaluation", true, false, false},
       {"eval_max_violation", "Largest violation per episode", "Evaluation", true, true, false},
@@ -163,6 +175,12 @@ const std::vector<Quantity>& Quantities() {
       {"policy_lag", "Policy lag [updates]", "System", false, true, false},
       {"lanes", "Lanes (environments that act for a member)", "System", true, true, false},
   };
+  for (const std::string& name : NamedCosts(runs)) {
+    const std::string cost = absl::StrCat("Cost ", name, ": ");
+    quantities.push_back(
+        {"eval_max_violation." + name, cost + "largest violation per episode", "Evaluation", true, true, false});
+    quantities.push_back({"eval_sum_cost." + name, cost + "sum per episode", "Evaluation", true, true, false});
+  }
   return quantities;
 }
 
@@ -172,7 +190,9 @@ absl::StatusOr<json> ReportData(const std::vector<std::string>& folders, const M
   if (options.shown == Shown::kBest) data["rule"] = kBestEpochRule;
   data["build"] = absl::StrCat("datacom ", Version(), " (", Revision(), ")");
   data["quantities"] = json::array();
-  for (const Quantity& quantity : Quantities()) {
+  ASSIGN_OR_RETURN(const std::vector<Run> runs, ReadRuns(folders));
+  const std::vector<Quantity> quantities = Quantities(runs);
+  for (const Quantity& quantity : quantities) {
     data["quantities"].push_back({{"column", quantity.column},
                                   {"title", quantity.title},
                                   {"group", quantity.group},
@@ -180,13 +200,12 @@ absl::StatusOr<json> ReportData(const std::vector<std::string>& folders, const M
                                   {"from_zero", quantity.from_zero},
                                   {"logarithmic", quantity.logarithmic}});
   }
-  ASSIGN_OR_RETURN(const std::vector<Run> runs, ReadRuns(folders));
   data["runs"] = json::array();
   for (const Run& run : runs) data["runs"].push_back(RunData(run, map));
   data["groups"] = json::array();
   std::map<std::string, int> used;
   for (const Group& group : GroupRuns(runs, options.shown)) {
-    json one = GroupData(group);
+    json one = GroupData(group, quantities);
     // The page draws the groups of one algorithm with different strokes or shades.
     one["variant"] = used[group.run().experiment.algorithm()]++;
     data["groups"].push_back(std::move(one));

@@ -19,14 +19,15 @@ namespace datacom::report {
 
 // What a curve shows: a column of progress.csv, or a value derived from the records (MemberCurve).
 struct Quantity {
-  const char* column;
-  const char* title;
+  std::string column;
+  std::string title;
   const char* group;
   bool summary;      // has a column in the summary table
   bool from_zero;    // never negative: the axis begins at 0
   bool logarithmic;  // axis
 };
-const std::vector<Quantity>& Quantities();
+// Those of the runs' named costs come last.
+std::vector<Quantity> Quantities(const std::vector<Run>& runs);
 
 // Returns the feasibility map of a run folder as JSON text (what `datacom render --map --out FILE.json` writes).
 using MapMaker = std::function<absl::StatusOr<std::string>(const std::string& run_dir)>;

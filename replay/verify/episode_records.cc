@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
 #include "common/records/csv.h"
+#include "common/records/named_costs.h"
 
 namespace datacom::verify {
 namespace {
@@ -17,11 +18,22 @@ namespace {
 constexpr const char* kWhole[] = {"member", "session", "environment", "episode", "env_steps", "length"};
 constexpr const char* kNumbers[] = {"discounted_return", "return", "max_violation", "sum_cost", "policy_version"};
 
+std::vector<std::string> NumberColumns(const std::vector<std::string>& named) {
+  std::vector<std::string> columns(std::begin(kNumbers), std::end(kNumbers));
+  columns.insert(columns.end(), named.begin(), named.end());
+  return columns;
+}
+
 std::string Line(uint64_t line) { return absl::StrCat("line ", line); }
 
 }  // namespace
 
-EpisodeRecords::EpisodeRecords(Run* run) : run_(run), rows_(run->members()), next_(run->members()) {
+EpisodeRecords::EpisodeRecords(Run* run)
+    : run_(run),
+      named_(NamedCostColumns(run->schema.named_costs().names)),
+      numbers_(NumberColumns(named_)),
+      rows_(run->members()),
+      next_(run->members()) {
   const absl::StatusOr<std::string> text = ReadFile(run->Path(kEpisodesFile));
   if (!text.ok()) {
     if (run->KeptLength(kEpisodesFile) > 0) {
@@ -58,8 +70,8 @@ bool EpisodeRecords::ReadHeader(absl::string_view line) {
   for (size_t i = 0; i < names.size(); ++i) columns_[names[i]] = i;
   bool whole = true;
   for (const char* name : kWhole) whole = whole && columns_.count(name) > 0;
-  for (const char* name : kNumbers) whole = whole && columns_.count(name) > 0;
-  if (!whole || columns_.size() != names.size() || names.size() != std::size(kWhole) + std::size(kNumbers)) {
+  for (const std::string& name : numbers_) whole = whole && columns_.count(name) > 0;
+  if (!whole || columns_.size() != names.size() || names.size() != std::size(kWhole) + numbers_.size()) {
     run_->report->Damage(kEpisodesFile, "line 1: not the header of this file");
     return false;
   }
@@ -89,7 +101,7 @@ void EpisodeRecords::Add(absl::string_view line, uint64_t number) {
       row.last_row > run_->experiment.run().env_steps()) {
     return damaged("its member, place or length does not exist in this run");
   }
-  for (const char* name : kNumbers) {
+  for (const std::string& name : numbers_) {
     double number_of = 0;
     const std::string& cell = row.cells[columns_[name]];
     if (!absl::SimpleAtod(cell, &number_of)) return damaged(absl::StrCat(name, " is \"", cell, "\", not a number"));
@@ -180,6 +192,10 @@ void EpisodeRecords::CompareWithEpisode(uint32_t member, const EpisodeRow& row, 
   Expect(row, "max_violation", Cell(episode.max_violation), other);
   Expect(row, "sum_cost", Cell(episode.sum_cost), other);
   Expect(row, "policy_version", Cell(episode.policy_update), other);
+  for (size_t i = 0; i < episode.named_sum_cost.size(); ++i) {
+    Expect(row, named_[2 * i], Cell(episode.named_max_violation[i]), other);
+    Expect(row, named_[2 * i + 1], Cell(episode.named_sum_cost[i]), other);
+  }
 }
 
 }  // namespace datacom::verify

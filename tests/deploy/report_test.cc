@@ -75,6 +75,25 @@ class ReportTest : public ::testing::Test {
   std::filesystem::path folder_;
 };
 
+TEST_F(ReportTest, ShowsEachCostOfATaskWithSeveral) {
+  v1::Experiment experiment;
+  experiment.set_task("mine");
+  experiment.set_algorithm("sac");
+  for (const char* cost : {"wall", "speed"}) {
+    experiment.mutable_task_options()->mutable_text()->mutable_definition()->add_cost()->set_name(cost);
+  }
+  Write("experiment.textproto", PrintExperiment(experiment));
+  Write("progress.csv",
+        "member,seed,epoch,env_steps,updates,eval_max_violation.wall,eval_sum_cost.wall,eval_max_violation.speed,"
+        "eval_sum_cost.speed,status\n0,5,0,0,0,0.5,2,0.25,1,ok\n");
+  const auto data = ReportData({folder_.string()}, kNoMap);
+  ASSERT_TRUE(data.ok()) << data.status();
+  const nlohmann::json& summary = (*data)["groups"][0]["summary"];
+  EXPECT_EQ(summary["eval_max_violation.wall"][0], 0.5);
+  EXPECT_EQ(summary["eval_sum_cost.speed"][0], 1.0);
+  EXPECT_EQ((*data)["quantities"].back()["title"], "Cost speed: sum per episode");
+}
+
 TEST(GroupSeries, IsTheMeanOverMembersAtEqualSteps) {
   const Series series = SeriesOf("eval_return");
   ASSERT_EQ(series.steps, (std::vector<double>{0, 1000}));

@@ -1,9 +1,11 @@
 """Tests that a task of two text files trains, and that its run needs no file outside its folder."""
+import csv
 import os
+import re
 import shutil
 import unittest
 
-from running import SOURCE, TINY, RunTest, run
+from running import SOURCE, TINY, RunFolder, RunTest, run
 
 EXAMPLE = os.path.join(SOURCE, "deploy", "examples", "cartpole")
 SMALL = [word for item in TINY for word in ("--set", item)]
@@ -31,6 +33,45 @@ class OwnTaskTest(RunTest):
         self.expect("render", folder, "--map", "--out", os.path.join(self.folder, "map.png"))
         self.assertIn("no damage", self.expect("verify", folder))
         self.assertIn("bit for bit", self.expect("replay-violation", folder, "1", "--out", os.path.join(self.folder, "violation.png")))
+
+    def test_each_of_several_costs_is_recorded_by_its_name(self):
+        robot, folder = os.path.join(self.folder, "robot"), os.path.join(self.folder, "run")
+        shutil.copytree(EXAMPLE, robot)
+        task = os.path.join(robot, "task.textproto")
+        with open(task, "a", encoding="utf-8") as file:
+            file.write('cost { name: "right" value: "slider + 1" }\n')
+        self.expect("train", task, "--algorithm", "datacom", "--steps", "1500", "--seeds", "0-1", "--run-dir", folder, *SMALL)
+        self.expect("train", "--run-dir", folder, "--resume", "--steps", "2000")
+        records = RunFolder(self, "run")
+        columns = [f"{kind}.{name}" for name in self.costs(task) for kind in ("max_violation", "sum_cost")]
+        self.assertEqual(list(records.rows("episodes.csv")[0])[-4:], columns)
+        for row in records.rows("episodes.csv"):
+            largest = [float(row[column]) for column in columns[::2]]
+            self.assertEqual(max(largest), float(row["max_violation"]))
+            sums = [float(row[column]) for column in columns[1::2]]
+            self.assertLessEqual(max(sums), float(row["sum_cost"]))
+            self.assertGreaterEqual(sum(sums) * (1 + 1e-12), float(row["sum_cost"]))
+        self.assertTrue(any(float(row["sum_cost.right"]) > 0 for row in records.rows("episodes.csv")))
+        last = [row for row in records.rows("progress.csv") if row["env_steps"] == "2000"]
+        self.assertEqual(len(last), 2)
+        played = list(csv.DictReader(self.expect("eval", folder, "--episodes", "2", "--csv").splitlines()))
+        for member, row in enumerate(last):  # eval plays the episodes of the evaluation again
+            for column in columns:
+                mean = sum(float(one[column]) for one in played if int(one["member"]) == member) / 2
+                self.assertAlmostEqual(float(row["eval_" + column]), mean, places=9)
+        self.assertIn("  right\n", self.expect("eval", folder, "--episodes", "1"))
+        self.assertIn("no damage", self.expect("verify", folder))
+        path = os.path.join(folder, "episodes.csv")
+        with open(path, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        lines[1] = lines[1].rsplit(",", 1)[0] + ",77"
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+        self.assertIn("column sum_cost.right: 77, the rows of the ring say", self.expect("verify", folder, code=1))
+
+    def costs(self, task):
+        with open(task, encoding="utf-8") as file:
+            return re.findall(r'cost \{ name: "(\w+)"', file.read())
 
     def test_a_new_task_of_a_model_passes_its_check_and_trains_as_it_is(self):
         robot, folder = os.path.join(self.folder, "robot"), os.path.join(self.folder, "run")

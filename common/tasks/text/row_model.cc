@@ -204,6 +204,8 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   spec.summary = definition.has_summary() ? definition.summary() : absl::StrCat("A task of ", definition.model(), ".");
   spec.obs_dim = layout.size;
   spec.model_dim = layout.size - layout.policy;
+  for (int i = 0; i < layout.costs; ++i) spec.cost_names.push_back(definition.cost(i).name());
+  spec.costs_at = layout.costs_at;
   spec.action_dim = layout.action;
   spec.action_low.assign(layout.action, -1.0);
   spec.action_high.assign(layout.action, 1.0);

@@ -1,5 +1,6 @@
 #include "common/records/evaluation_means.h"
 
+#include <string>
 #include <vector>
 
 #include "common/records/csv.h"
@@ -33,6 +34,33 @@ TEST(EvaluationMeans, CountOnlyCompleteEpisodes) {
   EXPECT_EQ(means.mean_cost, 0.375);  // of 0.5 and 0.25 per step
   EXPECT_EQ(means.length, 6);
   EXPECT_EQ(means.success_rate, 0.5);
+}
+
+TEST(EvaluationMeans, OfNamedCostsCountOnlyCompleteEpisodesToo) {
+  std::vector<v1::EvaluationEpisode> episodes(3, Episode(1, 3, 5, 8, true));
+  for (int i = 0; i < 3; ++i) {
+    for (const double cost : {1.0, 2.0}) {
+      episodes[i].add_named_max_violation(cost * i);
+      episodes[i].add_named_sum_cost(10 * cost * i);
+    }
+  }
+  episodes[1].set_abandoned(true);
+  EXPECT_EQ(MeansOf(episodes).named, (NamedCostValues{{1, 10}, {2, 20}}));
+  std::vector<std::string> cells;
+  AppendNamedCosts(MeansOf(episodes).named, 2, &cells);
+  EXPECT_EQ(cells, (std::vector<std::string>{"1", "10", "2", "20"}));
+  EXPECT_EQ(NamedCostColumns({"wall", "speed"}, "eval_"),
+            (std::vector<std::string>{"eval_max_violation.wall", "eval_sum_cost.wall", "eval_max_violation.speed",
+                                      "eval_sum_cost.speed"}));
+}
+
+TEST(EvaluationMeans, OfNamedCostsAreEmptyCellsWhereAnEpisodeLacksThem) {
+  std::vector<v1::EvaluationEpisode> episodes(2, Episode(1, 3, 5, 8, true));
+  episodes[0].add_named_max_violation(1);
+  episodes[0].add_named_sum_cost(1);
+  std::vector<std::string> cells;
+  AppendNamedCosts(MeansOf(episodes).named, 1, &cells);
+  EXPECT_EQ(cells, (std::vector<std::string>{"", ""}));
 }
 
 TEST(EvaluationMeans, AreEmptyCellsWhenEveryEpisodeWasAbandoned) {

@@ -172,6 +172,33 @@ TEST(TextTask, SignalsAreThoseOfTheStateReachedAndAgreeWithSensors) {
   }
 }
 
+TEST(TextTask, ADecisionOfSeveralStepsHasTheLargestOfEachCost) {
+  TaskFolder folder(kArm, ArmTask("}"));
+  Loaded each(folder.task()), held(folder.task(), "action_repeat: 5");
+  EXPECT_THAT(held.model.spec.cost_names, ::testing::ElementsAre("speed", "height"));
+  ASSERT_EQ(held.model.spec.costs_at, each.layout.costs_at);
+  const double* const costs = &each.observation[each.layout.costs_at];
+  const double* const largest = &held.observation[each.layout.costs_at];
+  RandomStream one(3), two(3), actions(4);
+  each.task->Reset(&one, each.observation.data());
+  held.task->Reset(&two, held.observation.data());
+  int not_last = 0;
+  for (int decision = 0; decision < 10; ++decision) {
+    const double u[2] = {actions.Uniform(-1, 1), actions.Uniform(-1, 1)};
+    double expected[2] = {-1e9, -1e9};
+    for (int i = 0; i < 5; ++i) {
+      each.task->Step(u, each.observation.data());
+      for (int c = 0; c < 2; ++c) expected[c] = std::max(expected[c], costs[c]);
+    }
+    const StepResult result = held.task->Step(u, held.observation.data());
+    EXPECT_EQ(largest[0], expected[0]);
+    EXPECT_EQ(largest[1], expected[1]);
+    EXPECT_EQ(result.cost, std::max(largest[0], largest[1]));
+    not_last += expected[0] != costs[0] || expected[1] != costs[1];
+  }
+  EXPECT_GT(not_last, 0);
+}
+
 TEST(TextTask, ExpressionsReadTheSignalsOfTheStepBefore) {
   TaskFolder folder(kArm, R"(name: "arm" model: "model.xml" observation { joint: "shoulder" } extra { joint: "elbow" }
     reward: "(shoulder - before.shoulder) / 0.01" cost { name: "c" value: "elbow - before.elbow" }

@@ -1,0 +1,66 @@
+// Tests how an episode sums up the named costs of its rows.
+#include "replay/episodes.h"
+
+#include <cstring>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "replay/row_layout.h"
+
+namespace datacom {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class Rows {
+ public:
+  explicit Rows(const RowSchema& schema) : layout_(schema), row_(schema.stored_row_bytes()) {}
+
+  // The row of step `step`; `next` is its next_observation.
+  const char* Row(uint32_t episode, uint32_t step, float cost, const std::vector<float>& next, bool last) {
+    Set(layout_.episode, episode);
+    Set(layout_.step, step);
+    Set(layout_.cost, cost);
+    std::memcpy(&row_[layout_.next_observation], next.data(), next.size() * sizeof(float));
+    row_[layout_.last] = last ? 1 : 0;
+    return row_.data();
+  }
+  const RowLayout& layout() const { return layout_; }
+
+ private:
+  template <typename T>
+  void Set(size_t offset, T value) {
+    std::memcpy(&row_[offset], &value, sizeof value);
+  }
+
+  const RowLayout layout_;
+  std::vector<char> row_;
+};
+
+TEST(Episodes, HaveTheLargestViolationAndTheSumOfEachNamedCost) {
+  Rows rows(RowSchema::For(4, 1, {}, {{"wall", "speed"}, 1}));
+  EpisodeTracker tracker(rows.layout(), 0.5);
+  tracker.Feed(0, rows.Row(0, 0, -1, {99, -1, -2, 99}, false));
+  tracker.Feed(1, rows.Row(0, 1, 0.5, {99, 0.5, 0.25, 99}, false));
+  tracker.Feed(2, rows.Row(0, 2, 1.5, {99, -3, 1.5, 99}, true));
+  tracker.Feed(3, rows.Row(1, 0, -1, {99, -1, -1, 99}, true));
+  const std::vector<EpisodeSummary> episodes = tracker.Finished(0, 4);
+  ASSERT_EQ(episodes.size(), 2u);
+  EXPECT_THAT(episodes[0].named_max_violation, ElementsAre(0.5, 1.5));
+  EXPECT_THAT(episodes[0].named_sum_cost, ElementsAre(0.5, 1.75));
+  EXPECT_EQ(episodes[0].sum_cost, 2);
+  EXPECT_THAT(episodes[1].named_sum_cost, ElementsAre(0, 0)) << "a new episode begins with nothing";
+}
+
+TEST(Episodes, OfATaskWithOneCostHaveNoNamedOnes) {
+  Rows rows(RowSchema::For(4, 1));
+  EpisodeTracker tracker(rows.layout(), 0.5);
+  tracker.Feed(0, rows.Row(0, 0, 2, {1, 1, 1, 1}, true));
+  ASSERT_EQ(tracker.Finished(0, 1).size(), 1u);
+  EXPECT_THAT(tracker.Finished(0, 1)[0].named_sum_cost, IsEmpty());
+}
+
+}  // namespace
+}  // namespace datacom
