@@ -16,6 +16,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
+#include "common/tasks/text/python_package.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
 
@@ -218,7 +219,12 @@ absl::StatusOr<v1::TextTask> ReadTaskFile(const std::string& path) {
     return absl::InvalidArgumentError(absl::StrCat(path, ":", error.message()));
   }
   if (task.definition().model().empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": model: must be set"));
-  const std::string model = (fs::path(path).parent_path() / task.definition().model()).string();
+  std::string model = (fs::path(path).parent_path() / task.definition().model()).string();
+  if (absl::string_view packaged = task.definition().model(); absl::ConsumePrefix(&packaged, kPythonPrefix)) {
+    absl::StatusOr<std::string> found = FindInPythonPackage(packaged);
+    if (!found.ok()) return AtLine(path, Annotate(found.status(), "model"));
+    model = *std::move(found);
+  }
   if (const absl::Status status = AddModelFiles(model, &task); !status.ok()) return AtLine(path, status);
   return task;
 }

@@ -1,5 +1,7 @@
 // Tests tasks that are text files: f and G against MuJoCo's forward dynamics, signals, the stored form, and messages.
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -365,6 +367,32 @@ TEST(TextTask, AFileMayBeCalledLikeTheTaskInOtherLetters) {
   folder.Write("parts/box.xml", R"(<mujoco><actuator><motor name="m" joint="slide" ctrllimited="true" ctrlrange="-1 1"/>
     </actuator></mujoco>)");
   EXPECT_EQ(folder.Error(), "");
+}
+
+TEST(TextTask, AModelMayBelongToAnInstalledPythonPackage) {
+  const auto task = [](const std::string& model) {
+    return "name: \"arm\"\nmodel: \"" + model + R"("
+      observation { joint: "elbow" } reward: "0" cost { name: "c" value: "0" }
+      control { range { actuator: "m-elbow" low: -1 high: 2 } })";
+  };
+  TaskFolder folder("", task("python:datacom_test_robots/models/arm.xml"));
+  folder.Write("site/datacom_test_robots/__init__.py", "raise RuntimeError('nothing may import this')");
+  folder.Write("site/datacom_test_robots/models/arm.xml", kArm);
+  EXPECT_THAT(folder.Error(), AllOf(HasSubstr("task.textproto:2:1: model: the python3 of PATH has no package "),
+                                    HasSubstr("datacom_test_robots")));
+  const std::string site = std::filesystem::path(folder.task()).parent_path() / "site";
+  ASSERT_EQ(::setenv("PYTHONPATH", site.c_str(), 1), 0);
+  const auto loaded = text::LoadTask(folder.task());
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->file(0).name(), "arm.xml");
+  EXPECT_EQ(loaded->file(0).content(), kArm);
+  folder.Write("task.textproto", task("python:datacom_test_robots/arm.xml"));
+  EXPECT_THAT(folder.Error(), HasSubstr("model: there is no file " + site + "/datacom_test_robots/arm.xml"));
+  ASSERT_EQ(::unsetenv("PYTHONPATH"), 0);
+  for (const std::string wrong : {"python:robots", "python:/arm.xml", "python:robots/", "python:a'b/arm.xml"}) {
+    folder.Write("task.textproto", task(wrong));
+    EXPECT_THAT(folder.Error(), HasSubstr("model: \"" + wrong + "\" is not python:PACKAGE/FILE"));
+  }
 }
 
 TEST(TextTask, AResolvedTaskWhosePartsDoNotFitIsRefused) {
