@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/files.h"
@@ -15,6 +16,7 @@
 #include "common/config/experiment.h"
 #include "common/records/best_epoch.h"
 #include "deploy/report/baselines.h"
+#include "deploy/report/figure.h"
 #include "deploy/report/groups.h"
 #include "deploy/report/template.h"
 
@@ -247,6 +249,10 @@ std::string RenderPage(const json& data, const Plotting& plotting) {
 
 absl::Status WriteReport(const std::vector<std::string>& folders, const std::string& path, const MapMaker& map,
                          const ReportOptions& options) {
+  if (absl::EndsWith(path, ".svg")) {
+    ASSIGN_OR_RETURN(const std::vector<Run> runs, ReadRuns(folders));
+    return WriteFileAtomically(path, RenderFigure(GroupRuns(runs, options.shown)));
+  }
   ASSIGN_OR_RETURN(const json data, ReportData(folders, map, options));
   ASSIGN_OR_RETURN(const Plotting plotting, ReadPlotting());
   return WriteFileAtomically(path, RenderPage(data, plotting));

@@ -50,7 +50,8 @@ absl::StatusOr<Plotting> ReadPlotting();
 
 std::string RenderPage(const nlohmann::json& data, const Plotting& plotting);
 
-// ReportData, ReadPlotting, RenderPage, then replaces `path` atomically.
+// ReportData, ReadPlotting, RenderPage, then replaces `path` atomically. A path that ends with .svg gets the figure
+// alone (figure.h).
 absl::Status WriteReport(const std::vector<std::string>& folders, const std::string& path, const MapMaker& map,
                          const ReportOptions& options = {});
 

@@ -236,6 +236,20 @@ TEST(GroupRuns, EqualLabelsOfTwoSweepsOrTwoExperimentsStayApart) {
               ElementsAre("cartpole/x, lr 1 = s/a:0 s/a:1", "cartpole/y, lr 1 = s/b:0", "cartpole/y = s/b:1"));
 }
 
+TEST_F(ReportTest, AFigureHasTheCurvesOfTheEvaluationsAlone) {
+  Write("progress.csv",
+        "member,seed,epoch,env_steps,updates,eval_return,eval_sum_cost,status\n"
+        "0,5,0,0,0,-10,4,ok\n0,5,1,100000,0,-2,0,ok\n");
+  const std::string figure = folder_ / "curve.svg";
+  ASSERT_TRUE(WriteReport({folder_.string()}, figure, kNoMap).ok());
+  std::ifstream file(figure);
+  const std::string svg((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  EXPECT_THAT(svg, AllOf(HasSubstr(">Cost sum of an episode<"), HasSubstr(">100k<"),
+                         HasSubstr("points=\"56.0,24.0 386.0,214.0 \""),   // 4 to 0 on an axis from 0 to 4
+                         HasSubstr("points=\"458.0,214.0 788.0,24.0 \""),  // -10 to -2 on an axis of its own
+                         HasSubstr("cartpole/&lt;b&gt;, 1 member<"), Not(HasSubstr("nan"))));
+}
+
 TEST_F(ReportTest, ABaselineIsTheMeanOfItsCompleteEpisodes) {
   Write("back_off.csv",
         "member,episode,discounted_return,max_violation,sum_cost,success,abandoned,reached\n"

@@ -1,0 +1,18 @@
+// A figure for a page of text: two curves side by side, as SVG. Pure.
+#ifndef DATACOM_DEPLOY_REPORT_FIGURE_H_
+#define DATACOM_DEPLOY_REPORT_FIGURE_H_
+
+#include <string>
+#include <vector>
+
+#include "deploy/report/groups.h"
+
+namespace datacom::report {
+
+// Cost sum and return of the evaluations over the environment steps: for each group the mean over its members and the
+// 95 % band.
+std::string RenderFigure(const std::vector<Group>& groups);
+
+}  // namespace datacom::report
+
+#endif  // DATACOM_DEPLOY_REPORT_FIGURE_H_
