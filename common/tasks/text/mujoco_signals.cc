@@ -194,7 +194,7 @@ void Signals::ReadOne(const mjModel& model, const mjData& data, const Reading& r
       mju_copy3(position, reading.place.position(data));
       if (reading.frame.id >= 0) {
         mju_sub3(world, position, reading.frame.position(data));
-        mju_mulMatTVec(position, world, reading.frame.axes(data), 3, 3);
+        mju_mulMatTVec(position, reading.frame.axes(data), world, 3, 3);
       }
       for (int i = 0; i < reading.count; ++i) out[i] = position[reading.axes[i]];
       return;
@@ -217,7 +217,7 @@ void Signals::ReadMotion(const mjModel& model, const mjData& data, const Reading
   if (reading.frame.id >= 0) {
     velocity(reading.frame, frame);
     mju_sub3(world, own + part, frame + part);
-    mju_mulMatTVec(seen, world, reading.frame.axes(data), 3, 3);
+    mju_mulMatTVec(seen, reading.frame.axes(data), world, 3, 3);
   }
   for (int i = 0; i < reading.count; ++i) out[i] = seen[reading.axes[i]];
 }

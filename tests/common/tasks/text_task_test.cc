@@ -201,6 +201,31 @@ TEST(TextTask, ADecisionOfSeveralStepsHasTheLargestOfEachCost) {
   EXPECT_GT(not_last, 0);
 }
 
+TEST(TextTask, RelativeSignalsAreAlongTheAxesOfATurnedFrame) {
+  TaskFolder folder(kArm, R"(name: "arm" model: "model.xml" reward: "0" cost { name: "c" value: "0" }
+    observation { name: "hand" site: "hand" relative_to: "lower" }
+    observation { name: "speed" site: "hand" quantity: "velocity" relative_to: "lower" }
+    control { actuator: "m-shoulder" })");
+  Loaded arm(folder.task());
+  const double u = 1;
+  ASSERT_TRUE(arm.task->ResetTo({{"shoulder", 0.7}, {"elbow", -1.1}}, nullptr, arm.observation.data()).ok());
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(arm.task->Step(&u, arm.observation.data()).valid);
+  const mjModel& model = arm.task->simulation()->model();
+  const mjData& data = *arm.task->simulation()->data();
+  mjtNum hand[6], lower[6];
+  mj_objectVelocity(&model, &data, mjOBJ_SITE, mj_name2id(&model, mjOBJ_SITE, "hand"), hand, 0);
+  const int body = mj_name2id(&model, mjOBJ_BODY, "lower");
+  mj_objectVelocity(&model, &data, mjOBJ_XBODY, body, lower, 0);
+  const double place[3] = {0.3, 0, 0};
+  for (int i = 0; i < 3; ++i) {
+    double speed = 0;
+    for (int axis = 0; axis < 3; ++axis)
+      speed += data.xmat[9 * body + 3 * axis + i] * (hand[3 + axis] - lower[3 + axis]);
+    EXPECT_NEAR(arm.observation[i], place[i], 1e-12) << "the hand is fixed to the lower arm";
+    EXPECT_NEAR(arm.observation[3 + i], speed, 1e-12);
+  }
+}
+
 TEST(TextTask, ExpressionsReadTheSignalsOfTheStepBefore) {
   TaskFolder folder(kArm, R"(name: "arm" model: "model.xml" observation { joint: "shoulder" } extra { joint: "elbow" }
     reward: "(shoulder - before.shoulder) / 0.01" cost { name: "c" value: "elbow - before.elbow" }
