@@ -264,7 +264,7 @@ void BatchDecoder::Features(int member, const float* rows, ControlAffineBatch* f
     }
     dynamics_->Evaluate(wide.data(), out);
     for (int i = 0; i < z_dim_; ++i) features->z[at * z_dim_ + i] = static_cast<float>(state[i]);
-    known.Evaluate({out.q, out.x, out.f, out.G, out.x_dot},
+    known.Evaluate({out.q, out.x, out.f, out.G, out.x_dot, wide.data()},
                    features->known.data() + at * known.count() * JoinedRowSize(config_.action_dim));
   }
 }

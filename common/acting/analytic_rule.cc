@@ -12,27 +12,6 @@ namespace datacom {
 
 using gaussian_policy::GaussianPolicy;
 
-namespace {
-
-// Whether q = [positions, velocities] and the action is the acceleration itself, as the map takes it.
-bool ActionIsAcceleration(const TaskModel& model) {
-  const ControlAffineDims dims = model.dynamics->dims();
-  const int n = dims.action;
-  if (n > kMaxSafeMapActions || dims.q != 2 * n || dims.x != 0) return false;
-  const std::vector<double> observation(model.spec.obs_dim, 0.0);
-  std::vector<double> f(dims.q), G(static_cast<size_t>(dims.q) * n);
-  model.dynamics->Evaluate(observation.data(), {nullptr, nullptr, nullptr, f.data(), G.data()});
-  for (int row = 0; row < dims.q; ++row) {
-    if (row >= n && f[row] != 0) return false;
-    for (int i = 0; i < n; ++i) {
-      if (G[row * n + i] != (row == n + i ? 1 : 0)) return false;
-    }
-  }
-  return true;
-}
-
-}  // namespace
-
 AnalyticRule::AnalyticRule(GaussianPolicy policy, AnalyticMap map, const SafeMapGains& gains, const TaskModel& model,
                            int max_batch)
     : policy_(std::move(policy)),
@@ -41,27 +20,30 @@ AnalyticRule::AnalyticRule(GaussianPolicy policy, AnalyticMap map, const SafeMap
       dynamics_(model.dynamics),
       executed_(max_batch * model.spec.action_dim),
       observation_(model.spec.obs_dim),
-      state_(model.dynamics->dims().q),
+      q_(model.dynamics->dims().q),
+      x_(model.dynamics->dims().x),
+      x_dot_(x_.size()),
+      f_(q_.size()),
+      G_(q_.size() * model.spec.action_dim),
       u_(model.spec.action_dim),
       action_(model.spec.action_dim) {}
 
 absl::StatusOr<std::unique_ptr<ActingRule>> AnalyticRule::MakeRule(const Snapshot& snapshot, const TaskModel& model,
                                                                    bool forward_invariant, int max_batch) {
-  const int n = model.spec.action_dim;
   if (model.known_constraints == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("acting rule ", snapshot.acting_rule, ": task ", model.spec.name, " has no known constraints"));
   }
-  if (!ActionIsAcceleration(model)) {
-    return absl::InvalidArgumentError(absl::StrCat("acting rule ", snapshot.acting_rule, ": the action of task ",
-                                                   model.spec.name,
-                                                   " is not the acceleration of its constraint state"));
+  const ControlAffineDims dims = model.dynamics->dims();
+  if (dims.action > kMaxSafeMapActions) {
+    return absl::InvalidArgumentError(absl::StrCat("task ", model.spec.name, " has ", dims.action,
+                                                   " actions, the safe map takes at most ", kMaxSafeMapActions));
   }
   ASSIGN_OR_RETURN(const SafeMapGains gains, ReadSafeMapGains(snapshot));
   ASSIGN_OR_RETURN(GaussianPolicy policy, GaussianPolicy::MakePolicy(snapshot, model.spec, max_batch));
   std::vector<double> viability(model.known_constraints->count(), 0.0);
   if (forward_invariant) viability = model.known_constraints->viability_gains();
-  AnalyticMap map(model.known_constraints, std::move(viability), n);
+  AnalyticMap map(model.known_constraints, std::move(viability), dims);
   return std::unique_ptr<ActingRule>(new AnalyticRule(std::move(policy), std::move(map), gains, model, max_batch));
 }
 
@@ -77,10 +59,8 @@ void AnalyticRule::Act(int batch, const ActingInputs& inputs, float* actions, co
   const size_t obs = observation_.size(), n = u_.size();
   for (int r = 0; r < batch; ++r) {
     std::copy_n(inputs.observations + r * obs, obs, observation_.data());
-    ControlAffineOut out;
-    out.q = state_.data();
-    dynamics_->Evaluate(observation_.data(), out);
-    map_.Set(state_.data(), gains_);
+    dynamics_->Evaluate(observation_.data(), {q_.data(), x_.data(), x_dot_.data(), f_.data(), G_.data()});
+    map_.Set({q_.data(), x_.data(), f_.data(), G_.data(), x_dot_.data(), observation_.data()}, gains_);
     std::copy_n(actions + r * n, n, u_.data());
     map_.Apply(u_.data(), action_.data());
     const double intervention = RoundFilteredAction(action_, u_, &executed_[r * n]);

@@ -1,6 +1,6 @@
 // Acting rules atacom_fi and atacom_nfi (learner/algorithms/README.md 8): the Gaussian policy's sample u, mapped after
 // the policy by the task's known constraints. atacom_fi makes them forward invariant, atacom_nfi uses them unchanged.
-//   a = AnalyticMap(q) u in float64, rounded to float32, not rescaled; u is stored, a executed (column
+//   a = AnalyticMap(s) u in float64, rounded to float32, not rescaled; u is stored, a executed (column
 //   executed_action).
 #ifndef DATACOM_COMMON_ACTING_ANALYTIC_RULE_H_
 #define DATACOM_COMMON_ACTING_ANALYTIC_RULE_H_
@@ -17,8 +17,7 @@ namespace datacom {
 // Not thread-safe; owns nets and workspace, shares the task's model; Load and Act neither allocate nor block.
 class AnalyticRule : public ActingRule {
  public:
-  // As MakeActingRule; also INVALID_ARGUMENT for a task without known constraints or whose action is not the
-  // acceleration of its constraint state.
+  // As MakeActingRule; also INVALID_ARGUMENT for a task without known constraints or with too many actions.
   static absl::StatusOr<std::unique_ptr<ActingRule>> MakeRule(const Snapshot& snapshot, const TaskModel& model,
                                                               bool forward_invariant, int max_batch);
 
@@ -36,9 +35,9 @@ class AnalyticRule : public ActingRule {
   AnalyticMap map_;
   SafeMapGains gains_;
   std::shared_ptr<const ControlAffine> dynamics_;
-  std::vector<float> executed_;              // [max_batch, n]
-  std::vector<double> observation_, state_;  // one row: [obs], [q]
-  std::vector<double> u_, action_;           // one row: [n]
+  std::vector<float> executed_;                              // [max_batch, n]
+  std::vector<double> observation_, q_, x_, x_dot_, f_, G_;  // one row
+  std::vector<double> u_, action_;                           // one row: [n]
 };
 
 }  // namespace datacom

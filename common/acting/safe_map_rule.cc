@@ -84,7 +84,7 @@ void SafeMapRule::EvaluateModel(int batch, const float* observations) {
     out.f = f_.data() + r * dims_.q;
     out.G = G_.data() + r * dims_.q * dims_.action;
     dynamics_->Evaluate(observation_.data(), out);
-    known_.Evaluate({out.q, out.x, out.f, out.G, out.x_dot},
+    known_.Evaluate({out.q, out.x, out.f, out.G, out.x_dot, observation_.data()},
                     joined_.data() + r * known_.count() * JoinedRowSize(dims_.action));
     std::transform(state_.begin(), state_.end(), z_.begin() + r * width,
                    [](double v) { return static_cast<float>(v); });

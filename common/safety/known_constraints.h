@@ -1,6 +1,7 @@
-// A task's known constraints, in closed form: K rows k_i(q, x) <= 0 with their Jacobians. The analytic ATACOM baselines
-// use them, and they can be joined to the learned constraint (common/safety/README.md 3). Implementations are
-// immutable, hence re-entrant and shared by any number of threads; Evaluate allocates nothing.
+// A task's known constraints: K rows k_i <= 0 with their Jacobians. The analytic ATACOM baselines use them, and they
+// can be joined to the learned constraint (common/safety/README.md 3). The rows are closed forms of the constraint
+// state [q, x], or they are read from the observation, where the simulator wrote them. Implementations are immutable,
+// hence re-entrant and shared by any number of threads; Evaluate allocates nothing.
 #ifndef DATACOM_COMMON_SAFETY_KNOWN_CONSTRAINTS_H_
 #define DATACOM_COMMON_SAFETY_KNOWN_CONSTRAINTS_H_
 
@@ -9,25 +10,39 @@
 
 namespace datacom {
 
+struct KnownConstraintsState {
+  const double* q = nullptr;            // [q] and [x] as the task's ControlAffine gives them; null for an empty part
+  const double* x = nullptr;            // [x]
+  const double* observation = nullptr;  // [obs]; closed forms do not need it
+};
+
 // Where Evaluate writes; the caller owns the arrays. Any pointer may be null: that part is skipped.
 struct KnownConstraintsOut {
   double* k = nullptr;    // [K], > 0 is a violation
   double* J_q = nullptr;  // [K, q] row-major
   double* J_x = nullptr;  // [K, x] row-major
+  // Of rows that are read from the observation (KnownConstraints::observed) alone. The rate of such a row is
+  // k_dot = J_q q_dot + J_x x_dot + rate. A row without a gain has 0 in the three others.
+  double* rate = nullptr;              // [K] rate of k by what is neither in q nor in x
+  double* J_v = nullptr;               // [K, q] gradient of k_dot by the velocities in q; 0 for positions
+  double* own_acceleration = nullptr;  // [K] rate of k_dot by the motion of q's positions, at constant velocities
+  double* acceleration = nullptr;      // [K] rate of k_dot by what is neither in q nor in x, at constant velocities
 };
 
 class KnownConstraints {
  public:
   virtual ~KnownConstraints() = default;
   virtual int count() const = 0;  // K
+  // Whether the rows are read from the observation, together with how they move. Closed forms give k and its Jacobians
+  // anywhere, and their users derive the motion.
+  virtual bool observed() const { return false; }
   // [K] gain of each row's derivative in the forward-invariant (viability) form k + gain * k_dot; 0 = the row as it is.
   // Only a row that the action affects through the velocity may have a gain: in a state q = [positions, velocities] it
   // depends on the positions alone, and not on x.
   virtual const std::vector<double>& viability_gains() const = 0;
   virtual const std::vector<std::string>& names() const = 0;   // [K], each once
   virtual const std::vector<std::string>& groups() const = 0;  // [K] group of each row; no group is named like a row
-  // q and x as the task's ControlAffine gives them.
-  virtual void Evaluate(const double* q, const double* x, const KnownConstraintsOut& out) const = 0;
+  virtual void Evaluate(const KnownConstraintsState& at, const KnownConstraintsOut& out) const = 0;
 };
 
 }  // namespace datacom

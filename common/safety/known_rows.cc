@@ -14,53 +14,67 @@ constexpr double kDifferenceStep = 1e-4;  // s
 }  // namespace
 
 KnownRows::KnownRows(std::shared_ptr<const KnownConstraints> constraints, std::vector<int> rows,
-                     const ControlAffineDims& dims)
-    : constraints_(std::move(constraints)), rows_(std::move(rows)), dims_(dims) {
+                     const ControlAffineDims& dims, KnownRowsForm form)
+    : constraints_(std::move(constraints)), rows_(std::move(rows)), dims_(dims), form_(std::move(form)) {
   if (rows_.empty()) return;
   const size_t K = constraints_->count();
-  for (const int row : rows_) has_gains_ |= constraints_->viability_gains()[row] > 0;
-  assert(!has_gains_ || dims.q % 2 == 0);
+  if (form_.gains.empty()) form_.gains = constraints_->viability_gains();
+  assert(form_.gains.size() == K);
+  for (const int row : rows_) has_gains_ |= form_.gains[row] > 0;
+  assert(!has_gains_ || constraints_->observed() || dims.q % 2 == 0);
   k_.resize(K);
   J_q_.resize(K * dims.q);
   J_x_.resize(K * dims.x);
+  rate_.resize(K);
+  J_v_.resize(K * dims.q);
+  own_acceleration_.resize(K);
+  acceleration_.resize(K);
   moved_.resize(dims.q);
-  before_.resize(K * dims.q);
-  J_dot_.resize(K * dims.q);
+  J_moved_.resize(K * dims.q);
   c_q_.resize(dims.q);
 }
 
-void KnownRows::EvaluateJacobianRates(const KnownRowsInput& at) {
-  const int positions = dims_.q / 2;
-  const auto evaluate = [&](double step, std::vector<double>* J) {
-    std::copy_n(at.q, dims_.q, moved_.data());
-    for (int j = 0; j < positions; ++j) moved_[j] += step * at.f[j];
-    constraints_->Evaluate(moved_.data(), at.x, {nullptr, J->data(), nullptr});
-  };
-  evaluate(-kDifferenceStep, &before_);
-  evaluate(kDifferenceStep, &J_dot_);
-  for (size_t i = 0; i < J_dot_.size(); ++i) J_dot_[i] = (J_dot_[i] - before_[i]) / (2 * kDifferenceStep);
+// Of closed forms: J_v and own_acceleration. f holds the velocities of the positions.
+void KnownRows::EvaluateOwnMotion(const KnownRowsInput& at) {
+  const int q = dims_.q, positions = q / 2;
+  const double later = kDifferenceStep, before = form_.published ? 0 : -kDifferenceStep;
+  std::fill(own_acceleration_.begin(), own_acceleration_.end(), 0.0);
+  for (const double time : {later, before}) {
+    std::copy_n(at.q, q, moved_.data());
+    for (int j = 0; j < positions; ++j) moved_[j] += time * at.f[j];
+    constraints_->Evaluate({moved_.data(), at.x}, {nullptr, J_moved_.data(), nullptr});
+    const double weight = (time > 0 ? 1 : -1) / (later - before);
+    for (size_t row = 0; row < k_.size(); ++row) {
+      for (int j = 0; j < positions; ++j) own_acceleration_[row] += weight * J_moved_[row * q + j] * at.f[j];
+    }
+  }
+  for (size_t row = 0; row < k_.size(); ++row) std::copy_n(&J_q_[row * q], positions, &J_v_[row * q + positions]);
 }
 
 void KnownRows::Evaluate(const KnownRowsInput& at, double* records) {
   if (rows_.empty()) return;
-  const int q = dims_.q, n = dims_.action, positions = q / 2;
-  constraints_->Evaluate(at.q, at.x, {k_.data(), J_q_.data(), dims_.x > 0 ? J_x_.data() : nullptr});
-  if (has_gains_) EvaluateJacobianRates(at);
+  const int q = dims_.q, n = dims_.action, x = dims_.x;
+  constraints_->Evaluate({at.q, at.x, at.observation},
+                         {k_.data(), J_q_.data(), x > 0 ? J_x_.data() : nullptr, rate_.data(), J_v_.data(),
+                          own_acceleration_.data(), acceleration_.data()});
+  if (has_gains_ && !constraints_->observed()) EvaluateOwnMotion(at);
   for (const int row : rows_) {
-    const double gain = constraints_->viability_gains()[row];
-    const double* const J = J_q_.data() + row * q;
-    double c = k_[row];
-    std::copy_n(J, q, c_q_.data());
-    if (gain > 0) {
-      for (int j = 0; j < positions; ++j) {
-        c += gain * J[j] * at.f[j];
-        c_q_[j] += gain * J_dot_[row * q + j];
-        c_q_[positions + j] = gain * J[j];
-      }
+    const double gain = form_.gains[row], inner = form_.published && gain > 0 ? 1 : gain;
+    const double *const J = &J_q_[row * q], *const J_v = &J_v_[row * q];
+    double k_dot = rate_[row], own = inner * own_acceleration_[row];
+    for (int j = 0; j < q; ++j) {
+      k_dot += J[j] * at.f[j];
+      c_q_[j] = J[j] + inner * J_v[j];
+      own += c_q_[j] * at.f[j];
     }
-    const SafeMapTerms terms{&c, c_q_.data(), J_x_.data() + row * dims_.x, at.f, at.G, at.x_dot};
-    records[0] = c;
-    ReduceTerms({1, n, q, dims_.x}, terms, records + 2, records + 1);
+    double others = rate_[row] + inner * acceleration_[row];
+    for (int j = 0; j < x; ++j) others += J_x_[row * x + j] * at.x_dot[j];
+    records[0] = gain > 0 ? k_[row] + gain * k_dot : k_[row];
+    records[1] = (own < 0 ? 0 : own) + others;
+    for (int i = 0; i < n; ++i) {
+      records[2 + i] = 0;
+      for (int j = 0; j < q; ++j) records[2 + i] += c_q_[j] * at.G[j * n + i];
+    }
     records += JoinedRowSize(n);
   }
 }

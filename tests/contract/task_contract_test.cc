@@ -1,4 +1,5 @@
-// Tests the promises of common/tasks/task.h for every registered task and for the text tasks of deploy/examples.
+// Tests the promises of common/tasks/task.h for every registered task, for the text tasks of deploy/examples and for
+// known_task, whose known constraints are of every kind.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -214,15 +215,16 @@ TEST_P(TaskContract, KnownConstraintsHaveUniqueNamesAndCorrectDerivatives) {
   std::set<std::string> names(known->names().begin(), known->names().end());
   EXPECT_EQ(names.size(), static_cast<size_t>(K));
   for (const std::string& group : known->groups()) EXPECT_EQ(names.count(group), 0u) << group;
+  if (known->observed()) return;  // its derivatives are those along the task's motion: the next test
   RandomStream random(1);
   for (int round = 0; round < 50; ++round) {
     std::vector<double> z(dims.q + dims.x), k(K), J_q(K * dims.q), J_x(K * dims.x), high(K), low(K);
     for (double& value : z) value = random.Uniform(-1.5, 1.5);
     const auto evaluate = [&](const std::vector<double>& at, const KnownConstraintsOut& out) {
-      known->Evaluate(at.data(), at.data() + dims.q, out);
+      known->Evaluate({at.data(), at.data() + dims.q}, out);
     };
     EXPECT_EQ(testing::kCountsAllocations ? testing::CountAllocations([&] {
-                known->Evaluate(z.data(), z.data() + dims.q, {k.data(), J_q.data(), J_x.data()});
+                evaluate(z, {k.data(), J_q.data(), J_x.data()});
               })
                                           : 0u,
               0u);
@@ -246,6 +248,56 @@ TEST_P(TaskContract, KnownConstraintsHaveUniqueNamesAndCorrectDerivatives) {
   }
 }
 
+// For rows that are read from the observation: k follows its rate, and the rate its gradient and accelerations, from
+// one control step to the next. The actions are held and the steps short, so the sums of all steps agree to a few per
+// cent.
+TEST_P(TaskContract, ObservedKnownRowsMoveAsTheySay) {
+  const KnownConstraints* const known = model_.known_constraints.get();
+  if (known == nullptr || !known->observed()) GTEST_SKIP() << "this task has none";
+  const ControlAffineDims dims = model_.dynamics->dims();
+  const int K = known->count(), n = dims.action;
+  std::vector<double> q(dims.q), x(dims.x), x_dot(dims.x), f(dims.q), G(dims.q * n), J_q(K * dims.q), J_x(K * dims.x);
+  std::vector<double> J_v(K * dims.q), k(K), rate(K), own(K), others(K), k_dot(K), k_ddot(K), change(K), error(K);
+  std::vector<double> before[3], rate_change(K), rate_error(K);
+  const auto task = Make();
+  const auto evaluate = [&] {
+    model_.dynamics->Evaluate(observation_.data(), {q.data(), x.data(), x_dot.data(), f.data(), G.data()});
+    known->Evaluate({q.data(), x.data(), observation_.data()},
+                    {k.data(), J_q.data(), J_x.data(), rate.data(), J_v.data(), own.data(), others.data()});
+  };
+  for (const uint64_t episode : {1, 2, 3}) {
+    RandomStream start(StreamKey("test.episode", {episode})), actions(episode);
+    task->Reset(&start, observation_.data());
+    std::vector<double> action = RandomAction(&actions);
+    for (int step = 0; step < 60; ++step) {
+      if (step % 20 == 0) action = RandomAction(&actions);
+      task->Step(action.data(), observation_.data());
+      evaluate();
+      EXPECT_EQ(testing::kCountsAllocations ? testing::CountAllocations(evaluate) : 0u, 0u);
+      for (int i = 0; i < K; ++i) {
+        k_dot[i] = rate[i], k_ddot[i] = own[i] + others[i];
+        for (int d = 0; d < dims.x; ++d) k_dot[i] += J_x[i * dims.x + d] * x_dot[d];
+        for (int d = 0; d < dims.q; ++d) {
+          double q_dot = f[d];
+          for (int j = 0; j < n; ++j) q_dot += G[d * n + j] * action[j];
+          k_dot[i] += J_q[i * dims.q + d] * q_dot;
+          k_ddot[i] += J_v[i * dims.q + d] * q_dot;
+        }
+        if (step % 20 < 2) continue;  // the action has changed, or the start's obstacles were at rest
+        const double dt = model_.spec.control_dt, moved = k[i] - before[0][i], sped = k_dot[i] - before[1][i];
+        change[i] += std::abs(moved), rate_change[i] += std::abs(sped);
+        error[i] += std::abs(moved - dt * (k_dot[i] + before[1][i]) / 2);
+        rate_error[i] += std::abs(sped - dt * (k_ddot[i] + before[2][i]) / 2);
+      }
+      before[0] = k, before[1] = k_dot, before[2] = k_ddot;
+    }
+  }
+  for (int i = 0; i < K; ++i) {
+    EXPECT_LE(error[i], 0.05 * change[i]) << known->names()[i];
+    if (known->viability_gains()[i] > 0) EXPECT_LE(rate_error[i], 0.1 * rate_change[i]) << known->names()[i];
+  }
+}
+
 TEST_P(TaskContract, AViolatedKnownConstraintHasPositiveCost) {
   const KnownConstraints* const known = model_.known_constraints.get();
   if (known == nullptr) GTEST_SKIP() << "this task has none";
@@ -261,7 +313,7 @@ TEST_P(TaskContract, AViolatedKnownConstraintHasPositiveCost) {
       if (step % 20 == 0) action = RandomAction(&actions);
       const double cost = task->Step(action.data(), observation_.data()).cost;
       model_.dynamics->Evaluate(observation_.data(), {q.data(), x.data(), nullptr, nullptr, nullptr});
-      known->Evaluate(q.data(), x.data(), {k.data(), nullptr, nullptr});
+      known->Evaluate({q.data(), x.data(), observation_.data()}, {k.data()});
       double largest = k[0];
       for (const double row : k) largest = testing::LargerOrNan(row, largest);
       if (largest <= 0) continue;
@@ -357,6 +409,8 @@ TEST_P(TaskContract, ANaNActionMakesTheStepInvalidAndDoesNotChangeTheNextEpisode
 
 INSTANTIATE_TEST_SUITE_P(AllTasks, TaskContract, ::testing::ValuesIn(TaskNames()),
                          [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(KnownTask, TaskContract, ::testing::Values("tests/contract/known_task/task.textproto"),
+                         [](const auto&) { return "known_task"; });
 INSTANTIATE_TEST_SUITE_P(TextTasks, TaskContract, ::testing::ValuesIn(ExampleTasks()), [](const auto& info) {
   return std::filesystem::path(info.param).parent_path().filename().string();
 });

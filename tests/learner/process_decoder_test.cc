@@ -189,8 +189,8 @@ class TwoRows : public KnownConstraints {
   const std::vector<double>& viability_gains() const override { return gains_; }
   const std::vector<std::string>& names() const override { return names_; }
   const std::vector<std::string>& groups() const override { return names_; }
-  void Evaluate(const double* q, const double*, const KnownConstraintsOut& out) const override {
-    const double k[2] = {7, q[0] - 1}, J[4] = {7, 7, 1, 0};
+  void Evaluate(const KnownConstraintsState& at, const KnownConstraintsOut& out) const override {
+    const double k[2] = {7, at.q[0] - 1}, J[4] = {7, 7, 1, 0};
     if (out.k != nullptr) std::copy_n(k, 2, out.k);
     if (out.J_q != nullptr) std::copy_n(J, 4, out.J_q);
   }

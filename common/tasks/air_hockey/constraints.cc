@@ -46,7 +46,8 @@ Constraints::Constraints() {
   }
 }
 
-void Constraints::Evaluate(const double* q, const double* /*x*/, const KnownConstraintsOut& out) const {
+void Constraints::Evaluate(const KnownConstraintsState& at, const KnownConstraintsOut& out) const {
+  const double* const q = at.q;
   double mallet[2], jacobian[2 * kJoints];
   ForwardKinematics(q, mallet, jacobian);
   if (out.k != nullptr) {

@@ -29,7 +29,7 @@ class Constraints : public KnownConstraints {
   const std::vector<double>& viability_gains() const override { return gains_; }
   const std::vector<std::string>& names() const override { return names_; }
   const std::vector<std::string>& groups() const override { return groups_; }
-  void Evaluate(const double* q, const double* x, const KnownConstraintsOut& out) const override;
+  void Evaluate(const KnownConstraintsState& at, const KnownConstraintsOut& out) const override;
 
  private:
   std::vector<double> gains_;

@@ -12,7 +12,8 @@ constexpr int kWalls = 4, kStates = 3, kUncontrolled = 5;
 
 }  // namespace
 
-void Constraints::Evaluate(const double* q, const double* x, const KnownConstraintsOut& out) const {
+void Constraints::Evaluate(const KnownConstraintsState& at, const KnownConstraintsOut& out) const {
+  const double *const q = at.q, *const x = at.x;
   const double room[2] = {kRoomX, kRoomY};
   if (out.J_q != nullptr) std::fill_n(out.J_q, count() * kStates, 0.0);
   if (out.J_x != nullptr) std::fill_n(out.J_x, count() * kUncontrolled, 0.0);

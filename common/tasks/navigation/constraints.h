@@ -22,7 +22,7 @@ class Constraints : public KnownConstraints {
   const std::vector<std::string>& names() const override { return names_; }
   const std::vector<std::string>& groups() const override { return groups_; }
   // At distance 0 the gradient is zero.
-  void Evaluate(const double* q, const double* x, const KnownConstraintsOut& out) const override;
+  void Evaluate(const KnownConstraintsState& at, const KnownConstraintsOut& out) const override;
 
  private:
   const std::vector<double> gains_ = std::vector<double>(6, 0.0);

@@ -106,61 +106,6 @@ absl::Status FillDrives(const CompiledTask& task, v1::ResolvedTask* resolved) {
   return absl::OkStatus();
 }
 
-// Rows of one joint: sign * q[entry] <= bound.
-void AddKnownRows(const std::string& group, const std::string& joint, int entry, double low, double high, double gain,
-                  v1::ResolvedTask* resolved) {
-  for (const double sign : {1.0, -1.0}) {
-    v1::KnownRow* row = resolved->add_known();
-    row->set_name(absl::StrCat(group, "_", joint, sign > 0 ? "_upper" : "_lower"));
-    row->set_group(group);
-    row->set_entry(static_cast<uint32_t>(entry));
-    row->set_sign(sign);
-    row->set_bound(sign > 0 ? high : -low);
-    row->set_viability_gain(gain);
-  }
-}
-
-absl::Status AddKnown(const CompiledTask& task, const v1::KnownConstraint& known, const std::string& field,
-                      v1::ResolvedTask* resolved) {
-  const mjModel& model = *task.model;
-  if (known.has_joint_position() == known.has_joint_velocity()) {
-    return Wrong(field, "needs exactly one of joint_position and joint_velocity");
-  }
-  const bool position = known.has_joint_position(), direct = task.actuation->mode() == Actuation::Mode::kVelocity;
-  const std::string at = field + (position ? ".joint_position" : ".joint_velocity");
-  if (!position && !known.has_limit()) return Wrong(field + ".limit", "must be set");
-  if (!position && direct) return Wrong(at, "velocities are no part of q with velocity control");
-  ASSIGN_OR_RETURN(const std::vector<int> found,
-                   Match(model, mjOBJ_JOINT, position ? known.joint_position() : known.joint_velocity(), at));
-  const std::vector<int>& joints = task.joints.joints;
-  int entry = 0, positions = 0;
-  for (const auto kind : task.joints.kinds) {
-    positions += kind == v1::ConstraintJoint::FREE ? 7 : kind == v1::ConstraintJoint::BALL ? 4 : 1;
-  }
-  if (position && !direct && positions != static_cast<int>(task.joints.dofs.size())) {
-    return Wrong(at, "the viability form needs a constraint state without free and ball joints");
-  }
-  for (const int joint : found) {
-    const std::string name = PlainName(model, mjOBJ_JOINT, joint);
-    const bool scalar = model.jnt_type[joint] == mjJNT_SLIDE || model.jnt_type[joint] == mjJNT_HINGE;
-    const auto place = std::find(joints.begin(), joints.end(), joint);
-    if (!scalar || place == joints.end()) return Wrong(at, absl::StrCat("joint ", name, " is no slide or hinge of q"));
-    if (position && model.jnt_limited[joint] == 0) return Wrong(at, absl::StrCat("joint ", name, " has no limits"));
-    const auto dof = std::find(task.joints.dofs.begin(), task.joints.dofs.end(), model.jnt_dofadr[joint]);
-    const int velocity = positions + static_cast<int>(dof - task.joints.dofs.begin());
-    entry = velocity;
-    double low = -known.share() * known.limit(), high = known.share() * known.limit();
-    if (position) {
-      entry = static_cast<int>(dof - task.joints.dofs.begin());
-      const double centre = (model.jnt_range[2 * joint] + model.jnt_range[2 * joint + 1]) / 2;
-      const double half = known.share() * (model.jnt_range[2 * joint + 1] - model.jnt_range[2 * joint]) / 2;
-      low = centre - half, high = centre + half;
-    }
-    AddKnownRows(known.name(), name, entry, low, high, position && !direct ? known.viability_gain() : 0, resolved);
-  }
-  return absl::OkStatus();
-}
-
 // q and x of the start without randomness.
 absl::Status FillStart(const CompiledTask& task, const RowLayout& layout, v1::ResolvedTask* resolved) {
   ASSIGN_OR_RETURN(const MujocoData data, MakeMujocoData(*task.model));
@@ -228,6 +173,7 @@ absl::StatusOr<std::shared_ptr<const CompiledTask>> CompiledTask::Make(const v1:
   const v1::ConstraintState& state = task.definition().constraint_state();
   ASSIGN_OR_RETURN(made->uncontrolled, Signals::Make(model, state.uncontrolled(), "constraint_state.uncontrolled"));
   ASSIGN_OR_RETURN(made->joints, StateJoints::Make(model, state));
+  ASSIGN_OR_RETURN(made->known, KnownOfTask::Make(model, task.definition(), made->joints, made->actuation->mode()));
   RETURN_IF_ERROR(Motions::Make(model, task.definition()).status());
   RETURN_IF_ERROR(AddNames(made.get()));
   return std::shared_ptr<const CompiledTask>(std::move(made));
@@ -269,9 +215,7 @@ absl::Status Resolve(v1::TextTask* task) {
   resolved->set_uncontrolled(static_cast<uint32_t>(compiled->uncontrolled.size()));
   for (const auto& [name, address] : compiled->start->keys()) resolved->add_start_key(name);
   RETURN_IF_ERROR(FillDrives(*compiled, resolved));
-  for (int i = 0; i < task->definition().known_size(); ++i) {
-    RETURN_IF_ERROR(AddKnown(*compiled, task->definition().known(i), absl::StrCat("known[", i, "]"), resolved));
-  }
+  for (const v1::KnownRow& row : compiled->known.rows) *resolved->add_known() = row;
   RETURN_IF_ERROR(FillStart(*compiled, RowLayout::Of(*task), resolved));
   v1::TaskOptions options;
   *options.mutable_text() = *task;

@@ -14,6 +14,7 @@
 #include "common/tasks/mujoco.h"
 #include "common/tasks/text/expression.h"
 #include "common/tasks/text/mujoco_actuation.h"
+#include "common/tasks/text/mujoco_known.h"
 #include "common/tasks/text/mujoco_signals.h"
 #include "common/tasks/text/mujoco_start.h"
 #include "common/tasks/text/mujoco_terms.h"
@@ -52,6 +53,7 @@ struct CompiledTask {
   std::optional<Actuation> actuation;
   std::optional<StartRules> start;
   StateJoints joints;
+  KnownOfTask known;
   // Numbers of the expressions: observation, extra, action, time, constants, then observation and extra of one control
   // step earlier; and the start values, which matter for constants.
   std::vector<std::string> names;

@@ -16,8 +16,10 @@ absl::StatusOr<std::unique_ptr<TextTask>> TextTask::Make(std::shared_ptr<const C
   ASSIGN_OR_RETURN(Terms terms, Terms::Make(compiled->unconstrained, compiled->joints, *compiled->actuation,
                                             compiled->definition.constraint_state()));
   ASSIGN_OR_RETURN(Motions motions, Motions::Make(*compiled->model, compiled->definition));
+  ASSIGN_OR_RETURN(KnownColumns known, KnownColumns::Make(compiled->unconstrained, compiled->known.geometry,
+                                                          compiled->joints, layout.mode != RowLayout::Mode::kVelocity));
   std::unique_ptr<TextTask> task(new TextTask(std::move(compiled), std::move(spec), layout, std::move(simulation),
-                                              std::move(terms), std::move(motions)));
+                                              std::move(terms), std::move(motions), std::move(known)));
   ASSIGN_OR_RETURN(task->objective_, Objective::Make(*task->compiled_, task->values_.data()));
   std::vector<double> observation(task->spec_.obs_dim);
   task->Reset(nullptr, observation.data());
@@ -25,13 +27,14 @@ absl::StatusOr<std::unique_ptr<TextTask>> TextTask::Make(std::shared_ptr<const C
 }
 
 TextTask::TextTask(std::shared_ptr<const CompiledTask> compiled, TaskSpec spec, const RowLayout& layout,
-                   Simulation simulation, Terms terms, Motions motions)
+                   Simulation simulation, Terms terms, Motions motions, KnownColumns known)
     : compiled_(std::move(compiled)),
       spec_(std::move(spec)),
       layout_(layout),
       simulation_(std::move(simulation)),
       terms_(std::move(terms)),
       motions_(std::move(motions)),
+      known_(std::move(known)),
       values_(compiled_->initial),
       cost_values_(compiled_->definition.cost_size()),
       x_before_(layout.x) {}
@@ -107,6 +110,7 @@ bool TextTask::Observe(double dt, double* observation) {
     const bool fresh = task.actuation->keeps_fresh() && &simulation_.model() == task.model.get();
     written = terms_.Write(simulation_.model(), simulation_.data(), fresh, observation + layout_.drift_at);
   }
+  if (valid) written &= known_.Write(*simulation_.data(), dt, observation + layout_.known_at);
   cost_ = objective_->costs[0].Value();
   cost_values_[0] = cost_;
   for (size_t i = 1; i < cost_values_.size(); ++i) {
@@ -126,7 +130,8 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options) {
                                compiled->observation.names().end()) &&
                     layout.action == static_cast<int>(compiled->actuation->channels().size()) &&
                     layout.velocities == static_cast<int>(compiled->joints.dofs.size()) &&
-                    layout.x == compiled->uncontrolled.size();
+                    layout.x == compiled->uncontrolled.size() &&
+                    layout.known == static_cast<int>(compiled->known.geometry.size());
   if (!same) {
     return absl::FailedPreconditionError(
         absl::StrCat("task ", facts.spec.name,

@@ -16,6 +16,7 @@
 #include "common/tasks/task.h"
 #include "common/tasks/text/expression.h"
 #include "common/tasks/text/mujoco_compiled.h"
+#include "common/tasks/text/mujoco_known_columns.h"
 #include "common/tasks/text/mujoco_motion.h"
 #include "common/tasks/text/mujoco_terms.h"
 #include "common/tasks/text/row_model.h"
@@ -42,7 +43,7 @@ class TextTask : public Task {
 
  private:
   TextTask(std::shared_ptr<const CompiledTask> compiled, TaskSpec spec, const RowLayout& layout, Simulation simulation,
-           Terms terms, Motions motions);
+           Terms terms, Motions motions, KnownColumns known);
   void Begin(const std::map<std::string, double>* init, const RandomStream* stream, double* observation);
   // Fills signals, costs and the observation; false when MuJoCo fails. dt: since the last call, 0 at the start.
   bool Observe(double dt, double* observation);
@@ -54,6 +55,7 @@ class TextTask : public Task {
   Simulation simulation_;
   Terms terms_;
   Motions motions_;
+  KnownColumns known_;
   std::vector<double> values_;  // of CompiledTask::names; the objective reads them
   std::optional<Objective> objective_;
   std::vector<double> cost_values_, x_before_;

@@ -38,6 +38,7 @@ absl::Status CheckResolved(const v1::TextTask& task) {
   if (resolved.uncontrolled() > static_cast<uint32_t>(kMostNumbers)) return wrong("uncontrolled");
   if (task.definition().cost_size() > kMostParts) return wrong("cost");
   if (!(resolved.control_dt() > 0)) return wrong("control_dt");
+  if (resolved.known_size() > kMostParts) return wrong("known");
   const RowLayout layout = RowLayout::Of(task);
   if (resolved.state_size() != layout.q + layout.x) return wrong("state");
   if (resolved.start_state_size() != layout.q + layout.x) return wrong("start_state");
@@ -49,7 +50,10 @@ absl::Status CheckResolved(const v1::TextTask& task) {
   if (!torque && layout.positions != layout.velocities) return wrong("joint");
   for (const v1::KnownRow& row : resolved.known()) {
     if (row.entry() >= static_cast<uint32_t>(layout.q)) return wrong("known");
-    if (row.viability_gain() != 0 && layout.q != 2 * layout.velocities) return wrong("known");
+    if (row.viability_gain() == 0) continue;
+    const bool second_order = row.evaluated() ? layout.mode != RowLayout::Mode::kVelocity
+                                              : layout.VelocityOf(static_cast<int>(row.entry())) >= 0;
+    if (!second_order) return wrong("known");
   }
   return absl::OkStatus();
 }
@@ -115,8 +119,23 @@ RowLayout RowLayout::Of(const v1::TextTask& task) {
   const bool torque = layout.mode == Mode::kTorque;
   layout.gain_at = layout.drift_at + (torque ? layout.velocities : 0);
   layout.costs_at = layout.gain_at + (torque ? layout.velocities * layout.action : 0);
-  layout.size = layout.costs_at + layout.costs;
+  layout.known_at = layout.costs_at + layout.costs;
+  for (const v1::KnownRow& row : resolved.known()) layout.known += row.evaluated() ? 1 : 0;
+  layout.known_width = layout.velocities + (layout.mode == Mode::kVelocity ? 2 : 4);
+  layout.size = layout.known_at + layout.known * layout.known_width;
   return layout;
+}
+
+int RowLayout::VelocityOf(int entry) const {
+  if (mode == Mode::kVelocity) return -1;
+  int position = 0, velocity = positions;
+  for (const Kind::Kind joint : joints) {
+    const int linear = joint == Kind::FREE ? 3 : joint == Kind::BALL ? 0 : 1;
+    if (entry >= position && entry < position + linear) return velocity + entry - position;
+    position += joint == Kind::FREE ? 7 : joint == Kind::BALL ? 4 : 1;
+    velocity += joint == Kind::FREE ? 6 : joint == Kind::BALL ? 3 : 1;
+  }
+  return -1;
 }
 
 RowDynamics::RowDynamics(const v1::TextTask& task) : layout_(RowLayout::Of(task)) {
@@ -171,22 +190,68 @@ void RowDynamics::Gain(const double* obs, double* G) const {
   for (size_t i = 0; i < drives_.size(); ++i) G[(first + drives_[i].dof) * n + static_cast<int>(i)] = drives_[i].gain;
 }
 
-JointRows::JointRows(const v1::TextTask& task) : q_(RowLayout::Of(task).q), x_(RowLayout::Of(task).x) {
+RowConstraints::RowConstraints(const v1::TextTask& task) : layout_(RowLayout::Of(task)) {
+  int column = layout_.known_at;
   for (const v1::KnownRow& row : task.resolved().known()) {
-    rows_.push_back({static_cast<int>(row.entry()), row.sign(), row.bound()});
+    rows_.push_back({row.evaluated() ? column : -1, static_cast<int>(row.entry()), row.sign(), row.bound()});
+    column += row.evaluated() ? layout_.known_width : 0;
     gains_.push_back(row.viability_gain());
     names_.push_back(row.name());
     groups_.push_back(row.group());
   }
 }
 
-void JointRows::Evaluate(const double* q, const double* /*x*/, const KnownConstraintsOut& out) const {
-  if (out.J_q != nullptr) std::fill_n(out.J_q, rows_.size() * q_, 0.0);
-  if (out.J_x != nullptr) std::fill_n(out.J_x, rows_.size() * x_, 0.0);
-  for (size_t i = 0; i < rows_.size(); ++i) {
-    if (out.k != nullptr) out.k[i] = rows_[i].sign * q[rows_[i].entry] - rows_[i].bound;
-    if (out.J_q != nullptr) out.J_q[i * q_ + rows_[i].entry] = rows_[i].sign;
+void RowConstraints::Evaluate(const KnownConstraintsState& at, const KnownConstraintsOut& out) const {
+  const size_t K = rows_.size();
+  if (out.J_q != nullptr) std::fill_n(out.J_q, K * layout_.q, 0.0);
+  if (out.J_x != nullptr) std::fill_n(out.J_x, K * layout_.x, 0.0);
+  if (out.J_v != nullptr) std::fill_n(out.J_v, K * layout_.q, 0.0);
+  for (double* const zero : {out.rate, out.own_acceleration, out.acceleration}) {
+    if (zero != nullptr) std::fill_n(zero, K, 0.0);
   }
+  for (size_t i = 0; i < K; ++i) {
+    const int index = static_cast<int>(i);
+    rows_[i].column < 0 ? EvaluateLimit(rows_[i], index, at, out) : EvaluateColumns(rows_[i], index, at, out);
+  }
+}
+
+void RowConstraints::EvaluateLimit(const Row& row, int index, const KnownConstraintsState& at,
+                                   const KnownConstraintsOut& out) const {
+  if (out.k != nullptr) out.k[index] = row.sign * at.q[row.entry] - row.bound;
+  if (out.J_q != nullptr) out.J_q[index * layout_.q + row.entry] = row.sign;
+  if (out.J_v == nullptr || gains_[index] == 0) return;
+  out.J_v[index * layout_.q + layout_.VelocityOf(row.entry)] = row.sign;
+}
+
+void RowConstraints::EvaluateColumns(const Row& row, int index, const KnownConstraintsState& at,
+                                     const KnownConstraintsOut& out) const {
+  const double* const columns = at.observation + row.column;
+  const double* const rate = columns + 1 + layout_.velocities;
+  if (out.k != nullptr) out.k[index] = columns[0];
+  if (out.rate != nullptr) out.rate[index] = rate[0];
+  if (out.J_q != nullptr) {
+    double* J = out.J_q + index * layout_.q;
+    const double* gradient = columns + 1;
+    const double* position = at.q;
+    for (const Kind::Kind joint : layout_.joints) {
+      const bool turns = joint == Kind::FREE || joint == Kind::BALL;
+      const int linear = joint == Kind::FREE ? 3 : turns ? 0 : 1;
+      J = std::copy_n(gradient, linear, J);
+      gradient += linear, position += linear;
+      if (!turns) continue;
+      // The map from w to the quaternion's rate has orthogonal columns of length 1/2, so this J has J rate(w) =
+      // gradient w.
+      QuaternionRate(position, gradient, J);
+      for (int i = 0; i < 4; ++i) J[i] *= 4;
+      gradient += 3, position += 4, J += 4;
+    }
+  }
+  if (gains_[index] == 0) return;
+  if (out.J_v != nullptr) {
+    std::copy_n(columns + 1, layout_.velocities, out.J_v + index * layout_.q + layout_.positions);
+  }
+  if (out.own_acceleration != nullptr) out.own_acceleration[index] = rate[1];
+  if (out.acceleration != nullptr) out.acceleration[index] = rate[2];
 }
 
 absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
@@ -216,7 +281,7 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
     spec.absorbing = definition.has_absorbing_noun() ? definition.absorbing_noun() : "the task's condition";
   }
   model.dynamics = std::make_shared<RowDynamics>(task);
-  if (task.resolved().known_size() > 0) model.known_constraints = std::make_shared<JointRows>(task);
+  if (task.resolved().known_size() > 0) model.known_constraints = std::make_shared<RowConstraints>(task);
   for (int i = 0; i < definition.slice_size(); ++i) {
     ASSIGN_OR_RETURN(ObservationSlice slice,
                      MakeSlice(absl::StrCat("slice[", i, "]"), definition.slice(i), task, layout));

@@ -7,6 +7,9 @@
 //                                    derivatives by the actions, [velocities, action] row-major
 //   velocity, acceleration control   q, x, x_dot; f and G have closed forms
 //   then, if the task has several costs, the cost of each
+//   then, for each known row on a site or a distance (KnownConstraintsOut says what the numbers are)
+//                                    k, its gradient by the velocities of q [velocities], rate, and, unless the control
+//                                    is velocity control, own_acceleration and acceleration
 // Pure functions; the model is immutable and thread-safe.
 #ifndef DATACOM_COMMON_TASKS_TEXT_ROW_MODEL_H_
 #define DATACOM_COMMON_TASKS_TEXT_ROW_MODEL_H_
@@ -27,6 +30,9 @@ namespace datacom::text {
 struct RowLayout {
   enum class Mode { kTorque, kVelocity, kAcceleration };
   static RowLayout Of(const v1::TextTask& task);
+  // The entry of q that is the derivative of the position at `entry`; -1 if there is none: quaternions, velocities, and
+  // all positions where velocities are commanded.
+  int VelocityOf(int entry) const;
 
   Mode mode = Mode::kTorque;
   std::vector<v1::ConstraintJoint::Kind> joints;
@@ -35,9 +41,11 @@ struct RowLayout {
   int velocities = 0;  // degrees of freedom of q
   int q = 0;           // positions, and velocities unless they are commanded
   int x = 0;
-  int costs = 0;  // 0 unless there are several
+  int costs = 0;        // 0 unless there are several
+  int known = 0;        // rows that the simulator evaluates
+  int known_width = 0;  // numbers of each
   int policy = 0;
-  int q_at = 0, x_at = 0, x_dot_at = 0, drift_at = 0, gain_at = 0, costs_at = 0;
+  int q_at = 0, x_at = 0, x_dot_at = 0, drift_at = 0, gain_at = 0, costs_at = 0, known_at = 0;
   int size = 0;  // of the whole observation
 };
 
@@ -59,22 +67,29 @@ class RowDynamics : public ControlAffine {
   std::vector<Drive> drives_;
 };
 
-// Limits of joints as rows sign * q[entry] - bound. Immutable; thread-safe.
-class JointRows : public KnownConstraints {
+// The known constraints: limits of joints as rows sign * q[entry] - bound, and rows whose numbers are model columns.
+// Immutable; thread-safe.
+class RowConstraints : public KnownConstraints {
  public:
-  explicit JointRows(const v1::TextTask& task);
+  explicit RowConstraints(const v1::TextTask& task);
   int count() const override { return static_cast<int>(rows_.size()); }
+  bool observed() const override { return true; }
   const std::vector<double>& viability_gains() const override { return gains_; }
   const std::vector<std::string>& names() const override { return names_; }
   const std::vector<std::string>& groups() const override { return groups_; }
-  void Evaluate(const double* q, const double* x, const KnownConstraintsOut& out) const override;
+  void Evaluate(const KnownConstraintsState& at, const KnownConstraintsOut& out) const override;
 
  private:
   struct Row {
+    int column = -1;  // of the observation, where its numbers begin; -1: the limit of a joint
     int entry = 0;
     double sign = 1, bound = 0;
   };
-  const int q_, x_;
+  void EvaluateLimit(const Row& row, int index, const KnownConstraintsState& at, const KnownConstraintsOut& out) const;
+  void EvaluateColumns(const Row& row, int index, const KnownConstraintsState& at,
+                       const KnownConstraintsOut& out) const;
+
+  const RowLayout layout_;
   std::vector<Row> rows_;
   std::vector<double> gains_;
   std::vector<std::string> names_, groups_;

@@ -51,7 +51,8 @@ TEST(AnalyticRule, StoresThePolicysSampleAndExecutesTheMapsAction) {
   MakeRule(Sample("gaussian_policy", 1), kBatch)->Act(kBatch, {in.observations.data(), in.noise.data()}, u.data(), {});
   for (const std::string name : {"atacom_fi", "atacom_nfi"}) {
     const std::vector<double> none(constraints->count(), 0.0);
-    AnalyticMap map(constraints, name == "atacom_fi" ? constraints->viability_gains() : none, kActions);
+    AnalyticMap map(constraints, name == "atacom_fi" ? constraints->viability_gains() : none,
+                    ControlAffineDims{kObs, kActions, 6, 0});
     const auto rule = MakeRule(Sample(name, 1), kBatch);
     EXPECT_FALSE(rule->has_constraint());
     std::vector<double> intervention(kBatch);
@@ -65,7 +66,11 @@ TEST(AnalyticRule, StoresThePolicysSampleAndExecutesTheMapsAction) {
       const std::vector<double> q(in.observations.begin() + r * kObs + 6, in.observations.begin() + r * kObs + 12);
       const std::vector<double> chosen(u.begin() + r * kActions, u.begin() + (r + 1) * kActions);
       double want[kActions], square = 0;
-      map.Set(q.data(), {25, 3});
+      const std::vector<double> observation(in.observations.begin() + r * kObs,
+                                            in.observations.begin() + (r + 1) * kObs);
+      double f[6], G[18];
+      Hockey().dynamics->Evaluate(observation.data(), {nullptr, nullptr, nullptr, f, G});
+      map.Set({q.data(), nullptr, f, G, nullptr}, {25, 3});
       map.Apply(chosen.data(), want);
       for (int i = 0; i < kActions; ++i) {
         EXPECT_EQ(rule->executed()[r * kActions + i], static_cast<float>(want[i])) << name << " row " << r;
@@ -115,14 +120,20 @@ TEST(AnalyticRule, LoadReplacesPolicyAndGainsOrNothing) {
   EXPECT_EQ(executed(rule.get()), executed(MakeRule(next, kBatch).get()));
 }
 
+class NineActions : public ControlAffine {
+ public:
+  ControlAffineDims dims() const override { return {kObs, 9, 6, 0}; }
+  void Evaluate(const double*, const ControlAffineOut&) const override {}
+};
+
 TEST(AnalyticRule, RefusesTasksItCannotActIn) {
   const auto message = [](const TaskModel& model) {
     return std::string(MakeActingRule(Sample("atacom_fi", 1), model, 1).status().message());
   };
   EXPECT_THAT(message(MakeTaskModel("cartpole", v1::TaskOptions()).value()), HasSubstr("cartpole"));
   TaskModel other = Hockey();
-  other.dynamics = MakeTaskModel("cartpole", v1::TaskOptions())->dynamics;
-  EXPECT_THAT(message(other), HasSubstr("acceleration"));
+  other.dynamics = std::make_shared<NineActions>();
+  EXPECT_THAT(message(other), HasSubstr("9 actions, the safe map takes at most 8"));
 }
 
 TEST(AnalyticRule, DeclaresTheExecutedActionAsNotLearnedFrom) {

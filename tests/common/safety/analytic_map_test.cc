@@ -16,12 +16,25 @@ namespace datacom {
 namespace {
 
 constexpr SafeMapGains kPublished{25, 3};
+constexpr ControlAffineDims kArm{0, 3, 6, 0}, kOneJoint{0, 1, 2, 0};
+
+// The model at q = [positions, velocities] where the action is the acceleration.
+struct Accelerated {
+  Accelerated(const double* at, int n) : q(at, at + 2 * n), f(2 * n), G(2 * n * n) {
+    for (int i = 0; i < n; ++i) {
+      f[i] = at[n + i];
+      G[(n + i) * n + i] = 1;
+    }
+  }
+  KnownRowsInput input() const { return {q.data(), nullptr, f.data(), G.data(), nullptr}; }
+  std::vector<double> q, f, G;
+};
 
 TEST(Golden, table_planar_atacom_baseline) {
   DATACOM_GOLDEN_FILES(files, "table_planar_atacom_baseline");
   const auto constraints = std::make_shared<air_hockey::Constraints>();
-  AnalyticMap invariant(constraints, constraints->viability_gains(), 3);
-  AnalyticMap plain(constraints, std::vector<double>(constraints->count(), 0.0), 3);
+  AnalyticMap invariant(constraints, constraints->viability_gains(), kArm);
+  AnalyticMap plain(constraints, std::vector<double>(constraints->count(), 0.0), kArm);
   for (const std::string& file : files) {
     const testing::GoldenTable table = testing::ReadGoldenCsv(file);
     for (size_t i = 0; i < table.rows.size(); ++i) {
@@ -29,7 +42,7 @@ TEST(Golden, table_planar_atacom_baseline) {
       for (int j = 0; j < 6; ++j) q[j] = table.value(i, absl::StrCat(j < 3 ? "q" : "dq", j % 3));
       for (int j = 0; j < 3; ++j) alpha[j] = table.value(i, absl::StrCat("alpha", j));
       for (const auto& [map, name] : {std::pair{&invariant, "uFI"}, std::pair{&plain, "unFI"}}) {
-        map->Set(q, kPublished);
+        map->Set(Accelerated(q, 3).input(), kPublished);
         map->Apply(alpha, action);
         for (int j = 0; j < 3; ++j) {
           // The reference's finite difference has an error of 1e-7 of the drift.
@@ -48,7 +61,8 @@ class OneJoint : public KnownConstraints {
   const std::vector<double>& viability_gains() const override { return gains_; }
   const std::vector<std::string>& names() const override { return names_; }
   const std::vector<std::string>& groups() const override { return names_; }
-  void Evaluate(const double* q, const double*, const KnownConstraintsOut& out) const override {
+  void Evaluate(const KnownConstraintsState& at, const KnownConstraintsOut& out) const override {
+    const double* const q = at.q;
     if (out.k != nullptr) {
       out.k[0] = q[0] * q[0] - 1;
       out.k[1] = q[1] - 2;
@@ -66,9 +80,9 @@ class OneJoint : public KnownConstraints {
 // The reduced terms of common/safety/README.md 3.4, written out for OneJoint.
 void ExpectMap(double p, double v, bool invariant) {
   const auto constraints = std::make_shared<OneJoint>();
-  AnalyticMap map(constraints, invariant ? constraints->viability_gains() : std::vector<double>{0, 0}, 1);
+  AnalyticMap map(constraints, invariant ? constraints->viability_gains() : std::vector<double>{0, 0}, kOneJoint);
   const double q[2] = {p, v};
-  map.Set(q, kPublished);
+  map.Set(Accelerated(q, 1).input(), kPublished);
   const double k[2] = {p * p - 1 + (invariant ? 0.5 * 2 * p * v : 0), v - 2};
   const double J_G[2] = {invariant ? 2 * p : 0, 1};
   const double drift[2] = {std::max(2 * p * v + (invariant ? 2 * v * v : 0), 0.0), 0};
@@ -91,14 +105,33 @@ TEST(AnalyticMap, FormsTheTermsOfForwardInvariantAndPlainConstraints) {
   }
 }
 
+// A force of u on a mass of 4 kg with a spring: v_dot = -2 p + u / 4.
+TEST(AnalyticMap, ForcesReachTheRowsThroughTheModelsDriftAndGain) {
+  const auto constraints = std::make_shared<OneJoint>();
+  AnalyticMap map(constraints, constraints->viability_gains(), kOneJoint);
+  const double p = 0.9, v = 0.5, q[2] = {p, v}, f[2] = {v, -2 * p}, G[2] = {0, 0.25};
+  map.Set({q, nullptr, f, G, nullptr}, kPublished);
+  const double k[2] = {p * p - 1 + 0.5 * 2 * p * v, v - 2}, J_G[2] = {2 * p * 0.25, 0.25};
+  const double drift[2] = {std::max(2 * p * v + 2 * v * v + 2 * p * -2 * p, 0.0), 0};
+  SafeMap expected({2, 1, 2, 0});
+  expected.Set(SafeMapReduced{k, J_G, drift}, kPublished);
+  for (const double u : {-0.4, 0.0, 1.0}) {
+    double got = 0, want = 0;
+    map.Apply(&u, &got);
+    expected.ApplyUnscaled(&u, &want);
+    EXPECT_NEAR(got, want, 1e-9 * (1 + std::abs(want))) << "u " << u;
+  }
+}
+
 TEST(AnalyticMap, BrakesBeforeTheWallWhereThePlainConstraintDoesNot) {
   const auto constraints = std::make_shared<OneJoint>();
   const double q[2] = {0.9, 1.0}, push = 1;  // k0 = -0.19, moving towards the wall
   double invariant = 0, plain = 0;
-  AnalyticMap braking(constraints, constraints->viability_gains(), 1), blind(constraints, {0, 0}, 1);
-  braking.Set(q, kPublished);
+  AnalyticMap braking(constraints, constraints->viability_gains(), kOneJoint), blind(constraints, {0, 0}, kOneJoint);
+  const Accelerated at(q, 1);
+  braking.Set(at.input(), kPublished);
   braking.Apply(&push, &invariant);
-  blind.Set(q, kPublished);
+  blind.Set(at.input(), kPublished);
   blind.Apply(&push, &plain);
   EXPECT_LT(invariant, -1);
   EXPECT_GT(plain, 0.9);

@@ -86,7 +86,7 @@ TEST_P(KnownRowsOf, DerivativesEqualFiniteDifferencesAlongTheNominalModel) {
     const int n = state.dims.action, size = JoinedRowSize(n);
     std::vector<double> records(rows.count() * size), u(n, 0.0), k(rows.count());
     rows.Evaluate(state.input(), records.data());
-    model.known_constraints->Evaluate(state.q.data(), state.x.data(), {k.data(), nullptr, nullptr});
+    model.known_constraints->Evaluate({state.q.data(), state.x.data()}, {k.data(), nullptr, nullptr});
     const std::vector<double> own = Rates(&rows, state, u, true, false), still = Rates(&rows, state, u, false, false);
     const std::vector<double> objects = Rates(&rows, state, u, false, true);
     for (int i = 0; i < rows.count(); ++i) {
@@ -116,9 +116,9 @@ TEST(KnownRows, ARowOnPositionsIsItsValuePlusGainTimesRate) {
   for (int round = 0; round < 50; ++round) {
     const State state(model, &random);
     std::vector<double> k(rows.count()), later(rows.count()), q = state.q;
-    model.known_constraints->Evaluate(q.data(), nullptr, {k.data(), nullptr, nullptr});
+    model.known_constraints->Evaluate({q.data()}, {k.data(), nullptr, nullptr});
     for (int j = 0; j < 3; ++j) q[j] += 1e-6 * state.f[j];
-    model.known_constraints->Evaluate(q.data(), nullptr, {later.data(), nullptr, nullptr});
+    model.known_constraints->Evaluate({q.data()}, {later.data(), nullptr, nullptr});
     const std::vector<double> c = Values(&rows, state);
     for (int i = 0; i < rows.count(); ++i) EXPECT_NEAR(c[i], k[i] + gains[i] * (later[i] - k[i]) / 1e-6, 1e-5) << i;
   }
@@ -279,7 +279,7 @@ TEST(JoinedRows, KeepTheNominalArmInsideItsLimitsUnderAnyPolicy) {
         for (double& a : action) a = std::clamp(a, -1.0, 1.0);
         state = state.After(0.02, action, true, false);
         std::vector<double> violation(rows.count());
-        model.known_constraints->Evaluate(state.q.data(), nullptr, {violation.data(), nullptr, nullptr});
+        model.known_constraints->Evaluate({state.q.data()}, {violation.data(), nullptr, nullptr});
         for (const double k_of_row : violation) worst[joined] = testing::LargerOrNan(k_of_row, worst[joined]);
       }
     }

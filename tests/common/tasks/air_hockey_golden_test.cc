@@ -184,7 +184,7 @@ TEST(Golden, table_planar_constraints) {
     for (size_t i = 0; i < table.rows.size(); ++i) {
       double state[6], k[17], J[17 * 6];
       for (int j = 0; j < 6; ++j) state[j] = table.value(i, absl::StrCat(j < 3 ? "q" : "dq", j % 3));
-      constraints.Evaluate(state, nullptr, {k, J, nullptr});
+      constraints.Evaluate({state}, {k, J, nullptr});
       for (int r = 0; r < 17; ++r) {
         EXPECT_NEAR(k[r], table.value(i, absl::StrCat("c", r)), 1e-13) << file << " row " << i << " constraint " << r;
         for (int j = 0; j < 6; ++j) {

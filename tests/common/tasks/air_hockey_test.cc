@@ -137,13 +137,13 @@ TEST(AirHockeyConstraints, JacobiansAreTheDerivativesAndTheLargestRowIsTheCost) 
     double state[6], k[17], J[17 * 6], high[17], low[17], mallet[2];
     RandomPosture(&random, state);
     for (int i = 3; i < 6; ++i) state[i] = random.Uniform(-2, 2);
-    constraints.Evaluate(state, nullptr, {k, J, nullptr});
+    constraints.Evaluate({state}, {k, J, nullptr});
     for (int j = 0; j < 6; ++j) {
       const double at = state[j], step = 1e-6;
       state[j] = at + step;
-      constraints.Evaluate(state, nullptr, {high, nullptr, nullptr});
+      constraints.Evaluate({state}, {high, nullptr, nullptr});
       state[j] = at - step;
-      constraints.Evaluate(state, nullptr, {low, nullptr, nullptr});
+      constraints.Evaluate({state}, {low, nullptr, nullptr});
       state[j] = at;
       for (int r = 0; r < 17; ++r) EXPECT_NEAR(J[r * 6 + j], (high[r] - low[r]) / (2 * step), 1e-8);
     }

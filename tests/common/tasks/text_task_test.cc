@@ -311,7 +311,7 @@ TEST(TextTask, KnownConstraintsAreTheJointsLimits) {
   EXPECT_THAT(known.viability_gains(), ::testing::ElementsAre(0.25, 0.25, 0, 0, 0, 0));
   const double q[4] = {0.1, 0.2, 0.3, 0.4}, range = 75 * M_PI / 180;  // elbow, shoulder; then their velocities
   std::vector<double> k(6), J(24);
-  known.Evaluate(q, nullptr, {k.data(), J.data(), nullptr});
+  known.Evaluate({q}, {k.data(), J.data()});
   const double expected[6] = {0.2 - range, -0.2 - range, 0.4 - 2.7, -0.4 - 2.7, 0.3 - 2.7, -0.3 - 2.7};
   const int entries[6] = {1, 1, 3, 3, 2, 2};
   for (int i = 0; i < 6; ++i) {

@@ -1,0 +1,168 @@
+#include "common/tasks/text/mujoco_geometry.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+#include "common/tasks/text/mujoco_closest.h"
+
+namespace datacom::text {
+namespace {
+
+using Kind = GeometryRow::Kind;
+
+std::array<double, 3> Numbers(const v1::Vector& vector) { return {vector.x(), vector.y(), vector.z()}; }
+
+// Degrees of freedom of q that move the body, in increasing order.
+std::vector<int> DofsOf(const mjModel& model, int body, const StateJoints& joints) {
+  std::vector<int> dofs;
+  for (; body > 0; body = model.body_parentid[body]) {
+    for (int dof = model.body_dofadr[body]; dof < model.body_dofadr[body] + model.body_dofnum[body]; ++dof) {
+      if (std::find(joints.dofs.begin(), joints.dofs.end(), dof) != joints.dofs.end()) dofs.push_back(dof);
+    }
+  }
+  std::sort(dofs.begin(), dofs.end());
+  return dofs;
+}
+
+bool MovedByQ(const mjModel& model, const GeometryRow& row, const StateJoints& joints) {
+  return DofsOf(model, row.bodies[0], joints) != DofsOf(model, row.bodies[1], joints);
+}
+
+absl::Status AddPlane(const v1::HalfSpace& half_space, const std::string& field, const GeometryRow& site,
+                      std::vector<GeometryRow>* rows) {
+  GeometryRow row = site;
+  row.vector = Numbers(half_space.normal());
+  const double length = mju_norm3(row.vector.data());
+  if (!(length > 0)) return Wrong(field + ".half_space.normal", "is 0");
+  mju_scl3(row.vector.data(), row.vector.data(), 1 / length);
+  row.bound = half_space.offset();
+  rows->push_back(std::move(row));
+  return absl::OkStatus();
+}
+
+absl::Status AddBox(const v1::Box& box, const std::string& field, const GeometryRow& site,
+                    std::vector<GeometryRow>* rows) {
+  const std::array<double, 3> centre = Numbers(box.center()), size = Numbers(box.size());
+  const bool set[3] = {box.size().has_x(), box.size().has_y(), box.size().has_z()};
+  if (!set[0] && !set[1] && !set[2]) return Wrong(field + ".box.size", "needs at least one of x, y and z");
+  for (int axis = 0; axis < 3; ++axis) {
+    if (!set[axis]) continue;
+    const std::string letter(1, "xyz"[axis]);
+    if (!(size[axis] > 0)) return Wrong(absl::StrCat(field, ".box.size.", letter), "must be above 0");
+    for (const double sign : {1.0, -1.0}) {
+      GeometryRow row = site;
+      row.name = absl::StrCat(site.name, "_", letter, sign > 0 ? "_upper" : "_lower");
+      row.vector[axis] = sign;
+      row.bound = sign * centre[axis] + size[axis];
+      rows->push_back(std::move(row));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<GeometryRow>> OfSite(const mjModel& model, const v1::KnownConstraint& known,
+                                                const std::string& field, const StateJoints& joints) {
+  if (known.has_half_space() + known.has_sphere() + known.has_box() != 1) {
+    return Wrong(field, "a site needs exactly one of half_space, sphere and box");
+  }
+  ASSIGN_OR_RETURN(const std::vector<int> found, Match(model, mjOBJ_SITE, known.site(), field + ".site"));
+  GeometryRow row;
+  if (known.has_relative_to()) {
+    ASSIGN_OR_RETURN(row.frame, FindPlace(model, known.relative_to(), field + ".relative_to"));
+    row.bodies[1] = row.frame.body(model);
+  }
+  std::vector<GeometryRow> rows;
+  for (const int id : found) {
+    const std::string site = PlainName(model, mjOBJ_SITE, id);
+    row.name = absl::StrCat(known.name(), "_", site);
+    row.place = Place{mjOBJ_SITE, id};
+    row.bodies[0] = model.site_bodyid[id];
+    if (!MovedByQ(model, row, joints)) {
+      return Wrong(field + ".site", absl::StrCat("site ", site, " is not moved by joints of q",
+                                                 known.has_relative_to() ? " relative to that frame" : ""));
+    }
+    if (known.has_half_space()) RETURN_IF_ERROR(AddPlane(known.half_space(), field, row, &rows));
+    if (known.has_box()) RETURN_IF_ERROR(AddBox(known.box(), field, row, &rows));
+    if (!known.has_sphere()) continue;
+    GeometryRow sphere = row;
+    sphere.kind = Kind::kSphere;
+    sphere.vector = Numbers(known.sphere().center());
+    sphere.bound = known.sphere().radius();
+    sphere.sign = known.sphere().side() == "outside" ? -1 : 1;
+    rows.push_back(std::move(sphere));
+  }
+  return rows;
+}
+
+absl::StatusOr<std::vector<GeometryRow>> OfDistance(const mjModel& model, const v1::KnownConstraint& known,
+                                                    const std::string& field, const StateJoints& joints) {
+  const v1::GeomDistance& given = known.distance();
+  ASSIGN_OR_RETURN(const std::vector<int> first, Match(model, mjOBJ_GEOM, given.geom1(), field + ".distance.geom1"));
+  ASSIGN_OR_RETURN(const std::vector<int> second, Match(model, mjOBJ_GEOM, given.geom2(), field + ".distance.geom2"));
+  std::vector<GeometryRow> rows;
+  std::vector<std::pair<int, int>> pairs;
+  for (const int one : first) {
+    for (const int two : second) {
+      const std::pair<int, int> pair = std::minmax(one, two);
+      GeometryRow row;
+      row.kind = Kind::kDistance;
+      row.place = Place{mjOBJ_GEOM, two}, row.frame = Place{mjOBJ_GEOM, one};
+      row.bodies = {model.geom_bodyid[two], model.geom_bodyid[one]};
+      row.bound = given.minimum();
+      if (std::find(pairs.begin(), pairs.end(), pair) != pairs.end() || !MovedByQ(model, row, joints)) continue;
+      pairs.push_back(pair);
+      if (const std::string why = NoDistance(model, one, two); !why.empty()) return Wrong(field + ".distance", why);
+      row.name =
+          absl::StrCat(known.name(), "_", PlainName(model, mjOBJ_GEOM, one), "_", PlainName(model, mjOBJ_GEOM, two));
+      rows.push_back(std::move(row));
+    }
+  }
+  if (!rows.empty()) return rows;
+  return Wrong(field + ".distance", absl::StrCat("joints of q change the distance of no \"", given.geom1(),
+                                                 "\" from a \"", given.geom2(), "\""));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<GeometryRow>> MakeGeometryRows(const mjModel& model, const v1::KnownConstraint& known,
+                                                          const std::string& field, const StateJoints& joints) {
+  return known.has_distance() ? OfDistance(model, known, field, joints) : OfSite(model, known, field, joints);
+}
+
+Measured Measure(const mjModel& model, mjData* data, const GeometryRow& row) {
+  Measured measured;
+  if (row.kind == Kind::kDistance) {
+    const Closest found = ClosestPoints(model, data, row.frame.id, row.place.id);
+    measured.k = row.bound - found.distance;
+    mju_scl3(measured.gradient, found.normal, -1);
+    mju_copy3(measured.points[0], found.points[1]);
+    mju_copy3(measured.points[1], found.points[0]);
+    return measured;
+  }
+  const mjtNum* const world = row.place.position(*data);
+  mjtNum p[3], gradient[3], from[3];
+  mju_copy3(p, world);
+  if (row.frame.id >= 0) {
+    mju_sub3(from, world, row.frame.position(*data));
+    mju_mulMatTVec(p, row.frame.axes(*data), from, 3, 3);
+  }
+  if (row.kind == Kind::kPlane) {
+    measured.k = mju_dot3(row.vector.data(), p) - row.bound;
+    mju_copy3(gradient, row.vector.data());
+  } else {
+    mju_sub3(from, p, row.vector.data());
+    const double length = mju_norm3(from);
+    measured.k = row.sign * (length - row.bound);
+    mju_scl3(gradient, from, length > 0 ? row.sign / length : 0);
+  }
+  mju_copy3(measured.gradient, gradient);
+  if (row.frame.id >= 0) mju_mulMatVec(measured.gradient, row.frame.axes(*data), gradient, 3, 3);
+  mju_copy3(measured.points[0], world);
+  mju_copy3(measured.points[1], world);
+  return measured;
+}
+
+}  // namespace datacom::text

@@ -1,0 +1,47 @@
+// Known rows on places of a MuJoCo model (proto KnownConstraint): a site in a half-space, sphere or box, and the
+// distance of two geoms. Pure functions; Measure neither blocks nor allocates.
+#ifndef DATACOM_COMMON_TASKS_TEXT_MUJOCO_GEOMETRY_H_
+#define DATACOM_COMMON_TASKS_TEXT_MUJOCO_GEOMETRY_H_
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/tasks/text/mujoco_names.h"
+#include "common/tasks/text/mujoco_terms.h"
+#include "datacom/v1/task.pb.h"
+#include "mujoco/mujoco.h"
+
+namespace datacom::text {
+
+struct GeometryRow {
+  enum class Kind { kPlane, kSphere, kDistance };
+  std::string name;
+  Kind kind = Kind::kPlane;
+  Place place;                         // the site, or the second geom
+  Place frame;                         // of plane and sphere, id -1: the world; or the first geom
+  std::array<int, 2> bodies = {0, 0};  // of place and frame
+  std::array<double, 3> vector = {};   // the plane's normal, of length 1, or the sphere's centre
+  // kPlane: k = vector p - bound. kSphere: k = sign (|p - vector| - bound). kDistance: k = bound - distance.
+  double bound = 0, sign = 1;
+};
+
+// The rows of a constraint on a site or a distance. INVALID_ARGUMENT "field.part: why", listing what there is to choose
+// from.
+absl::StatusOr<std::vector<GeometryRow>> MakeGeometryRows(const mjModel& model, const v1::KnownConstraint& known,
+                                                          const std::string& field, const StateJoints& joints);
+
+// A row's value and gradient: k changes with gradient (velocity of points[0] with the body of `place` - velocity of
+// points[1] with that of `frame`).
+struct Measured {
+  double k = 0;
+  mjtNum gradient[3] = {};   // in the world
+  mjtNum points[2][3] = {};  // in the world
+};
+// At the kinematics of `data`.
+Measured Measure(const mjModel& model, mjData* data, const GeometryRow& row);
+
+}  // namespace datacom::text
+
+#endif  // DATACOM_COMMON_TASKS_TEXT_MUJOCO_GEOMETRY_H_
