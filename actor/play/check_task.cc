@@ -93,15 +93,20 @@ class Check {
           << "action       " << Counted(resolved.action()) << ", " << compiled_->definition.control().mode()
           << " control\n"
           << "observation  " << Counted(resolved.observation()) << '\n'
-          << absl::StrFormat("row          %d more numbers for f and G: %d bytes of a stored transition\n",
+          << absl::StrFormat("row          %d more numbers for f, G and known rows: %d bytes of a stored transition\n",
                              spec.model_dim, 2 * sizeof(float) * spec.model_dim)
           << "q            " << Counted(Names(0, uncontrolled_at)) << '\n'
           << "x            " << Counted(Names(uncontrolled_at, resolved.state_size())) << '\n'
-          << "known rows   " << resolved.known_size() << '\n';
+          << "known rows   " << Counted(KnownNames()) << '\n';
   }
   std::vector<std::string> Names(int first, int end) const {
     const auto& state = options_.text().resolved().state();
     return {state.begin() + first, state.begin() + end};
+  }
+  std::vector<std::string> KnownNames() const {
+    std::vector<std::string> names;
+    for (const v1::KnownRow& row : options_.text().resolved().known()) names.push_back(row.name());
+    return names;
   }
   template <typename List>
   static std::string Counted(const List& names) {

@@ -96,6 +96,14 @@ TEST_F(TaskCommands, ANewTaskHasTheModelsJointsActuatorsAndSensorsAndPasses) {
   EXPECT_THAT(Read("My-Arm/task.textproto"),
               AllOf(HasSubstr("extra { sensor: \"elbow\" name: \"sensor_elbow\" }"), HasSubstr("refresh: \"all\""),
                     HasSubstr("reward: \"-sqrt((hand.x - goal_x)^2")));
+  std::string with_known = Read("My-Arm/task.textproto");
+  for (size_t at = 0; (at = with_known.find("# known {", at)) != std::string::npos;) with_known.erase(at, 2);
+  Write("My-Arm/with_known.textproto", with_known);
+  const auto known = text::LoadTask(Path("My-Arm/with_known.textproto"));
+  ASSERT_TRUE(known.ok()) << known.status();
+  ASSERT_EQ(known->resolved().known_size(), 3) << "the suggested constraints: a joint's two limits, a half-space";
+  ASSERT_TRUE(Check(Path("My-Arm/with_known.textproto")).ok()) << printed_;
+  EXPECT_THAT(printed_, HasSubstr("known rows   3: range_elbow_upper, range_elbow_lower, reach_hand\n"));
   const double radian = 3.14159265358979 / 180;
   EXPECT_GE(resolved.start_state(1), 10 * radian) << "the reference, 0, lies outside the joint's range";
   ASSERT_TRUE(Check(file).ok()) << printed_;

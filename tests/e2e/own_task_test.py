@@ -21,7 +21,10 @@ class OwnTaskTest(RunTest):
         robot, folder = os.path.join(self.folder, "robot"), os.path.join(self.folder, "run")
         shutil.copytree(EXAMPLE, robot)
         task = os.path.join(robot, "task.textproto")
-        self.expect("train", task, "--algorithm", "datacom", "--steps", "1500", "--seeds", "0-1", "--run-dir", folder, *SMALL)
+        with open(task, "a", encoding="utf-8") as file:
+            file.write('known { name: "track" site: "pole_tip" box { size { x: 4.5 } } viability_gain: 0.3 }\n')
+        self.expect("train", task, "--algorithm", "datacom", "--steps", "1500", "--seeds", "0-1", "--run-dir", folder,
+                    "--set", "constraints.known=[track]", *SMALL)
         experiment = os.path.join(self.folder, "mine.textproto")
         with open(experiment, "w", encoding="utf-8") as file:
             file.write('name: "mine"\ntask: "robot/task.textproto"\nalgorithm: "sac"\n')

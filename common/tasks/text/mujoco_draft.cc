@@ -372,10 +372,16 @@ class Draft {
     for (const Joint& joint : sliced_) {
       if (joint.limited && limited.empty()) limited = joint.name;
     }
-    if (limited.empty()) return;
-    Line("# Limits that hold from the first step on, with `--set constraints.known=NAME`:");
-    Line(absl::StrCat("# known { name: \"range\" joint_position: ", Quoted(limited),
-                      " share: 0.95 viability_gain: 0.5 }"));
+    if (limited.empty() && hand_id_ < 0) return;
+    Line("# Limits that hold from the first step on, with `--set 'constraints.known=[NAME]'`:");
+    if (!limited.empty()) {
+      Line(absl::StrCat("# known { name: \"range\" joint_position: ", Quoted(limited),
+                        " share: 0.95 viability_gain: 0.5 }"));
+    }
+    if (hand_id_ >= 0) {
+      Line(absl::StrCat("# known { name: \"reach\" site: ", Quoted(NameOf(model_, mjOBJ_SITE, hand_id_)),
+                        " half_space { normal { x: 1 } offset: 0.5 } viability_gain: 0.5 }"));
+    }
   }
 
   std::string Axis(const std::string& axis, const std::string& of, double low, double high) const {

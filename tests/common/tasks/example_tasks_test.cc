@@ -3,14 +3,19 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "common/tasks/mujoco.h"
 #include "common/tasks/task.h"
+#include "common/tasks/text/mujoco_compiled.h"
+#include "common/tasks/text/row_model.h"
+#include "common/tasks/text/task_file.h"
 #include "datacom/v1/experiment.pb.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "tests/testing/golden.h"
 #include "tests/testing/text_tasks.h"
@@ -130,6 +135,24 @@ TEST(ExampleTasks, FAndGOfAllExamplesAreDifferencesOfMujocosForwardDynamicsAtRan
       }
     }
   }
+}
+
+TEST(ExampleTasks, TheSuggestedKnownConstraintsOfTheArmAreRowsOfItsModel) {
+  const std::string path = "deploy/examples/arm_reach/task.textproto", mark = "# known {";
+  auto task = text::ReadTaskFile(path);
+  ASSERT_TRUE(task.ok()) << task.status();
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (line.compare(0, mark.size(), mark) != 0) continue;
+    ASSERT_TRUE(google::protobuf::TextFormat::MergeFromString(line.substr(2), task->mutable_definition())) << line;
+  }
+  const absl::Status resolved = text::Resolve(&*task);
+  ASSERT_TRUE(resolved.ok()) << resolved;
+  std::vector<std::string> names;
+  for (const v1::KnownRow& row : task->resolved().known()) names.push_back(row.name());
+  EXPECT_THAT(names, ::testing::ElementsAre("sphere_fore_sphere_forearm", "sphere_fore_sphere_fore_roll",
+                                            "sphere_palm_sphere_palm"));
+  EXPECT_EQ(text::RowLayout::Of(*task).known_width * sizeof(float) * 2, 88u);
 }
 
 }  // namespace
