@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/base/random.h"
+#include "common/safety/analytic_map.h"
 #include "common/safety/known_rows.h"
 #include "common/safety/safe_map.h"
 #include "common/tasks/known_selection.h"
@@ -295,6 +296,43 @@ TEST(TextKnown, JoinedRowsAreDerivativesOfTheirValueAlongTheNominalModel) {
       }
     }
   }
+}
+
+// The analytic map of the baseline takes f and G of torque control. Random torques drive the hand through a wall;
+// through the map, which also limits the joints' speed, they do not.
+TEST(TextKnown, RandomTorquesThroughTheAnalyticMapKeepTheHandBeforeTheWall) {
+  v1::TextTask task =
+      Definition(R"(known { name: "wall" site: "hand" half_space { normal { z: 1 } offset: 0.2 } }
+    known { name: "speed" joint_velocity: "shoulder" limit: 1 }
+    known { name: "turn" joint_velocity: "elbow" limit: 1 })",
+                 R"(period: 0.01 actuator: "shoulder" actuator: "elbow")", R"(joint: "shoulder" joint: "elbow")");
+  ASSERT_TRUE(text::Resolve(&task).ok());
+  v1::TaskOptions options;
+  *options.mutable_text() = task;
+  const TaskModel model = MakeTaskModel("world", options).value();
+  const auto world = MakeTask("world", options).value();
+  const ControlAffineDims dims = model.dynamics->dims();
+  std::vector<double> observation(dims.obs), q(dims.q), f(dims.q), G(dims.q * dims.action), k(5);
+  const auto deepest = [&](bool mapped) {
+    AnalyticMap map(model.known_constraints, model.known_constraints->viability_gains(), dims);
+    double largest = -1, u[2] = {0, 0}, action[2];
+    for (uint64_t episode = 0; episode < 5; ++episode) {
+      RandomStream actions(episode);
+      world->Reset(nullptr, observation.data());
+      for (int step = 0; step < 300; ++step) {
+        if (step % 25 == 0) u[0] = actions.Uniform(-1, 1), u[1] = actions.Uniform(-1, 1);
+        model.dynamics->Evaluate(observation.data(), {q.data(), nullptr, nullptr, f.data(), G.data()});
+        map.Set({q.data(), nullptr, f.data(), G.data(), nullptr, observation.data()}, {10, 3});
+        map.Apply(u, action);
+        EXPECT_TRUE(world->Step(mapped ? action : u, observation.data()).valid);
+        model.known_constraints->Evaluate({q.data(), nullptr, observation.data()}, {k.data()});
+        largest = std::max(largest, k[0]);
+      }
+    }
+    return largest;
+  };
+  EXPECT_GT(deepest(false), 0.3);
+  EXPECT_LT(deepest(true), 0.005);
 }
 
 TEST(TextKnown, VelocityControlTakesRowsAsTheyAreWithTheRateOfMovingObstacles) {
