@@ -173,7 +173,7 @@ int Main(int argc, char** argv) {
   // As it was called: `datacom` when that command carries out eval, rollout or export with this program.
   CLI::App app("Acts in environments for a run, evaluates its policies.",
                std::filesystem::path(argv[0]).filename().string());
-  app.set_version_flag("--version", Version() + " " + Revision());
+  app.set_version_flag("--version", BuildName());
   app.require_subcommand(0, 1);
   AddProcessFlags(&app, &flags);
   app.add_subcommand("run", "Act until the run has all its rows (default)")->fallthrough();

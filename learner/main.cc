@@ -58,7 +58,7 @@ void Declare(CLI::App* app, Flags* flags) {
   app->add_option("--stall-minutes", flags->stall_minutes, kStallHelp)
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  app->set_version_flag("--version", absl::StrCat("datacom-learner ", Version(), " ", Revision()));
+  app->set_version_flag("--version", absl::StrCat("datacom-learner ", BuildName()));
 }
 
 absl::Status Run(Flags flags) {

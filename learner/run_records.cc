@@ -187,7 +187,8 @@ absl::StatusOr<std::unique_ptr<RunRecords>> RunRecords::Open(const std::string& 
     ASSIGN_OR_RETURN(auto writer, EventWriter::Open(absl::StrCat(run_dir, "/", folder), at[folder]));
     events.emplace_back(folder, std::move(writer));
   }
-  RETURN_IF_ERROR(WriteFileAtomically(run_dir + "/build.txt", BuildText()));
+  const std::string build = run_dir + "/build.txt";
+  RETURN_IF_ERROR(WriteFileAtomically(build, BuildText(ReadFile(build).value_or(""))));
   return std::unique_ptr<RunRecords>(
       new RunRecords(resolved, cost_names, std::move(progress), std::move(episodes), std::move(events)));
 }

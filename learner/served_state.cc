@@ -1,6 +1,5 @@
 #include "learner/served_state.h"
 
-#include "absl/strings/str_cat.h"
 #include "common/base/version.h"
 #include "common/config/experiment.h"
 #include "learner/schedule.h"
@@ -22,7 +21,7 @@ v1::LearnerInfo InitialInfo(const RunIdentity& run) {
   const v1::Experiment& resolved = run.experiment;
   v1::LearnerInfo info;
   info.set_run_id(run.run_id);
-  info.set_build(absl::StrCat(Version(), " ", Revision()));
+  info.set_build(BuildName());
   info.set_incarnation(run.incarnation);
   info.set_target_update(Schedule::Of(resolved).last_update());
   info.set_pretrain_target(resolved.pretrain().updates());

@@ -179,7 +179,7 @@ int Main(int argc, char** argv) {
   // As it was called: `datacom` when that command carries out export-dataset with this program.
   CLI::App app("The replay service of one run: keeps transitions, grants credit, serves draws.",
                std::filesystem::path(argv[0]).filename().string());
-  app.set_version_flag("--version", Version() + " " + Revision());
+  app.set_version_flag("--version", BuildName());
   app.add_option("--experiment", flags.experiment, "Resolved experiment, a .textproto file");
   app.add_option("--run-id", flags.run_id, "Id of the run; the folder and all peers must belong to it");
   app.add_option("--dir", flags.folder, "Folder of the stored rows");

@@ -1,6 +1,8 @@
 #include "replay/replay_service.h"
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "common/base/version.h"
 #include "common/rpc/assignment.h"
 #include "common/rpc/message_writer.h"
 #include "replay/draw_stream.h"
@@ -8,6 +10,19 @@
 #include "spdlog/spdlog.h"
 
 namespace datacom {
+namespace {
+
+// In lockstep, which promises equal bytes, an actor's simulator must be that of this build.
+absl::Status CheckSimulator(const v1::RegisterRequest& request, bool lockstep) {
+  const std::string& build = request.hello().build();
+  if (!lockstep || !HasOtherSimulator(build)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("actor ", request.actor(), " (build \"", build,
+                                                    "\") has another simulator than this replay's build, ", Simulator(),
+                                                    "; lockstep needs the same"));
+}
+
+}  // namespace
+
 ReplayService::ReplayService(Store* store, Metrics* metrics, std::chrono::milliseconds tick_period)
     : store_(store), metrics_(std::make_unique<ReplayMetrics>(metrics, store->options().folder)) {
   if (store->options().experiment.replay().sync()) committer_ = std::thread([this] { CommitLoop(); });
@@ -31,9 +46,16 @@ grpc::ServerUnaryReactor* ReplayService::Register(grpc::CallbackServerContext* c
     RETURN_IF_ERROR(
         CheckHello(request->hello(), store_->options().run_id, 0));  // the actor learns the schema from the reply
     RETURN_IF_ERROR(CheckOpen());
+    RETURN_IF_ERROR(CheckSimulator(*request, store_->options().experiment.run().lockstep()));
     ASSIGN_OR_RETURN(*reply, store_->Register(request->actor(), request->incarnation(), request->environments()));
     spdlog::info("actor registered actor={} session={} members=\"{}\"", request->actor(), reply->session(),
                  DescribeMembers(reply->assignment()));
+    if (HasOtherSimulator(request->hello().build())) {
+      spdlog::warn(
+          "actor={} build={:?} has another simulator than this replay's build, {}: the same actions give slightly "
+          "different rows",
+          request->actor(), request->hello().build(), Simulator());
+    }
     return absl::OkStatus();
   };
   grpc::ServerUnaryReactor* const reactor = Answer(context, run());

@@ -162,7 +162,7 @@ absl::Status Store::ReadRange(uint32_t member, uint64_t from, uint64_t to, v1::R
 void Store::Info(v1::ReplayInfo* info) const {
   MutexLock lock(&mutex_);
   info->set_run_id(options_.run_id);
-  info->set_build(absl::StrCat(Version(), " ", Revision()));
+  info->set_build(BuildName());
   info->set_task(options_.experiment.task());
   info->set_algorithm(options_.experiment.algorithm());
   info->set_schema_fingerprint(schema_.fingerprint());

@@ -2,7 +2,6 @@
 
 #include <memory>
 
-#include "absl/strings/str_cat.h"
 #include "actor/play/run_policies.h"
 #include "common/acting/acting_rule.h"
 #include "common/acting/policy_file.h"
@@ -24,7 +23,7 @@ absl::Status RunExportCommand(const ExportCommand& command, std::ostream* out) {
   policy.about.set_algorithm(experiment.algorithm());
   *policy.about.mutable_task_options() = experiment.task_options();
   policy.about.set_epoch(chosen->epoch);
-  policy.about.set_build(absl::StrCat(Version(), " ", Revision()));
+  policy.about.set_build(BuildName());
   policy.snapshot = snapshot;
   RETURN_IF_ERROR(WritePolicyFile(command.file, policy));
   *out << command.file << ": " << experiment.name() << ", member " << snapshot.member << " (seed "

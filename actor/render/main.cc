@@ -137,7 +137,7 @@ int Main(int argc, char** argv) {
   RenderCommand command;
   const std::string name = std::filesystem::path(argv[0]).filename().string();
   CLI::App app("Films and pictures of an episode, maps of the feasibility value function.", name);
-  app.set_version_flag("--version", Version() + " " + Revision());
+  app.set_version_flag("--version", BuildName());
   AddOptions(&app, &command);
   ReplayFlags replay;
   CLI::App* const replaying = AddReplay(&app, &replay);

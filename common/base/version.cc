@@ -1,5 +1,6 @@
 #include "common/base/version.h"
 
+#include "absl/strings/match.h"
 #include "datacom_revision.h"
 
 namespace datacom {
@@ -7,6 +8,14 @@ namespace datacom {
 std::string Version() { return "0.1.0"; }
 
 std::string Revision() { return DATACOM_REVISION; }
+
+std::string Simulator() { return "MuJoCo " DATACOM_MUJOCO_VERSION; }
+
+std::string BuildName() { return Version() + " " + Revision() + " " + Simulator(); }
+
+bool HasOtherSimulator(const std::string& build) {
+  return absl::StrContains(build, " MuJoCo ") && !absl::EndsWith(build, " " + Simulator());
+}
 
 bool CheckProcessor(std::string* message) {
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) return true;

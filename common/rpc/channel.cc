@@ -149,7 +149,7 @@ v1::Hello MakeHello(const std::string& run_id, uint64_t schema_fingerprint) {
   v1::Hello hello;
   hello.set_run_id(run_id);
   hello.set_protocol(kProtocolVersion);
-  hello.set_build(absl::StrCat(Version(), " ", Revision()));
+  hello.set_build(BuildName());
   hello.set_schema_fingerprint(schema_fingerprint);
   return hello;
 }
@@ -158,7 +158,7 @@ absl::Status CheckHello(const v1::Hello& hello, const std::string& run_id, uint6
   if (hello.protocol() != kProtocolVersion) {
     return absl::FailedPreconditionError(absl::StrCat("handshake: peer (build \"", hello.build(),
                                                       "\") speaks protocol ", hello.protocol(), ", this build (",
-                                                      Version(), " ", Revision(), ") speaks ", kProtocolVersion));
+                                                      BuildName(), ") speaks ", kProtocolVersion));
   }
   if (hello.run_id() != run_id) {
     return absl::FailedPreconditionError(

@@ -103,7 +103,7 @@ nlohmann::json DescribeMachine() {
           {"cores", std::thread::hardware_concurrency()},
           {"memory_bytes", kilobytes * 1024},
           {"system", absl::StrCat(system.sysname, " ", system.release)},
-          {"build", absl::StrCat(Version(), " (", Revision(), ")")}};
+          {"build", BuildName()}};
 }
 
 }  // namespace datacom::cli

@@ -77,7 +77,7 @@ absl::Status CheckVerb(const CLI::App& app, int argc, const char* const* argv) {
 
 int RunCommand(int argc, const char* const* argv) {
   CLI::App app{"Safe reinforcement learning with D-ATACOM, as a distributed actor-learner system.", "datacom"};
-  app.set_version_flag("--version", absl::StrCat("datacom ", Version(), " (", Revision(), ")"));
+  app.set_version_flag("--version", absl::StrCat("datacom ", BuildName()));
   app.require_subcommand(1);
   const std::string first = argc > 1 ? argv[1] : "";
   app.failure_message(

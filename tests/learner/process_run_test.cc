@@ -11,9 +11,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
+#include "common/base/version.h"
 #include "common/config/experiment.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/learner_client.h"
+#include "learner/build_text.h"
 #include "learner/run_learner.h"
 #include "tests/testing/fake_learner_run.h"
 
@@ -129,6 +131,18 @@ TEST_F(LearnerProcessTest, ARunCompletesAndTellsItsEvaluatorsToLeave) {
   EXPECT_EQ(*ReadFile(folder_ + "/experiment.textproto"), PrintExperiment(experiment_));
   EXPECT_THAT(*ReadFile(folder_ + "/build.txt"),
               testing::ContainsRegex("\nrevision .+\n(.*\n)*machine .+, [1-9][0-9]* processors\nstarted 20..-..-..\n"));
+}
+
+TEST(BuildText, KeepsEverySimulatorThatTheRunHasUsed) {
+  const std::string own = Simulator();
+  const auto line = [](const std::string& simulators) {
+    return ::testing::HasSubstr("\nsimulators " + simulators + "\n");
+  };
+  EXPECT_THAT(BuildText(""), line(own));
+  EXPECT_THAT(BuildText(BuildText("")), line(own));
+  EXPECT_THAT(BuildText("version 0\nsimulators MuJoCo 0.9.9\n"), line("MuJoCo 0.9.9, " + own));
+  EXPECT_THAT(BuildText("version 0\nsimulators MuJoCo 0.9.9, " + own + "\n"), line("MuJoCo 0.9.9, " + own));
+  EXPECT_THAT(BuildText("version 0\n"), line("not recorded, " + own));
 }
 
 TEST_F(LearnerProcessTest, ARefusedResumeLeavesTheFolderAsItWas) {

@@ -322,6 +322,12 @@ TEST(UsableProcessors, AreLimitedByTheSmallestQuotaOfTheGroupAndThoseAboveIt) {
   EXPECT_EQ(first.Usable(), 1);
 }
 
+TEST(Version, TellsAnotherSimulatorFromItsOwnAndFromNone) {
+  EXPECT_FALSE(HasOtherSimulator(BuildName()));
+  EXPECT_TRUE(HasOtherSimulator("0.1.0 abc MuJoCo 0.9.9"));
+  EXPECT_FALSE(HasOtherSimulator("0.1.0 abc"));
+}
+
 TEST(Version, HasARevision) {
   EXPECT_FALSE(Version().empty());
   EXPECT_FALSE(Revision().empty());

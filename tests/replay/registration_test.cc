@@ -1,0 +1,52 @@
+// Which builds of actors the replay's service registers.
+#include "common/base/version.h"
+#include "common/rpc/channel.h"
+#include "gmock/gmock.h"
+#include "replay/replay_service.h"
+#include "tests/replay/replay_fixture.h"
+
+namespace datacom::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Serves a new run, registers an actor of the given build, and returns the answer.
+absl::Status Register(const std::string& build, bool lockstep) {
+  v1::Experiment experiment = SmallExperiment(1);
+  experiment.mutable_run()->set_lockstep(lockstep);
+  const TemporaryFolder folder;
+  ManualClock clock;
+  auto store = Store::Open(SmallSchema(), StoreOptions(experiment, folder.path(), &clock));
+  if (!store.ok()) return store.status();
+  ReplayService service(store->get(), nullptr, std::chrono::milliseconds(0));
+  const auto server = Server::Start("127.0.0.1:0", {&service});
+  if (!server.ok()) return server.status();
+  v1::RegisterRequest request;
+  *request.mutable_hello() = MakeHello("run", 0);
+  request.mutable_hello()->set_build(build);
+  request.set_actor("actor-0");
+  request.set_incarnation(1);
+  request.set_environments(1);
+  grpc::ClientContext context;
+  v1::RegisterReply reply;
+  return FromGrpc(v1::Replay::NewStub(MakeChannel((*server)->address()))->Register(&context, request, &reply));
+}
+
+TEST(Registration, AnActorWithAnotherSimulatorMayJoin) {
+  const absl::Status status = Register("0.1.0 abc MuJoCo 0.9.9", /*lockstep=*/false);
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST(Registration, AnActorWithAnotherSimulatorIsRefusedInLockstep) {
+  const absl::Status status = Register("0.1.0 abc MuJoCo 0.9.9", /*lockstep=*/true);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("MuJoCo 0.9.9"));
+}
+
+TEST(Registration, AnActorOfTheSameBuildJoinsInLockstep) {
+  const absl::Status status = Register(BuildName(), /*lockstep=*/true);
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+}  // namespace
+}  // namespace datacom::testing
