@@ -15,12 +15,16 @@
 #include "datacom/v1/experiment.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/acting_rules.h"
 #include "tests/testing/snapshots.h"
 
 namespace datacom {
 namespace {
 
+using testing::Act;
 using ::testing::HasSubstr;
+using testing::MakeRule;
+using testing::RuleInputs;
 
 // Two actions, uncontrolled objects and a box beyond [-1, 1].
 TaskModel Navigation() {
@@ -36,19 +40,7 @@ TaskModel Navigation() {
 
 Snapshot Sample(uint64_t seed) { return testing::SafeMapSnapshot(22, 2, 8, {128, 128}, seed); }
 
-struct Inputs {
-  explicit Inputs(int batch) : observations(batch * 22), noise(batch * 2), actions(batch * 2) {
-    FillNormal(1, observations.data(), batch * 22);
-    FillNormal(2, noise.data(), batch * 2);
-  }
-  std::vector<float> observations, noise, actions;
-};
-
-std::unique_ptr<ActingRule> MakeRule(const Snapshot& snapshot, int max_batch) {
-  auto rule = MakeActingRule(snapshot, Navigation(), max_batch);
-  if (!rule.ok()) throw std::runtime_error(std::string(rule.status().message()));
-  return *std::move(rule);
-}
+RuleInputs Inputs(int batch) { return {batch, Navigation().spec}; }
 
 double Net(const Snapshot& snapshot, const std::string& name, int outputs, bool constraint,
            const std::vector<float>& in, int output) {
@@ -64,11 +56,11 @@ double Net(const Snapshot& snapshot, const std::string& name, int outputs, bool 
 TEST(GaussianPolicy, EqualsTheFormulaScaledToTheBox) {
   Snapshot snapshot = Sample(1);
   snapshot.acting_rule = "gaussian_policy";
-  const auto rule = MakeRule(snapshot, 4);
+  const auto rule = MakeRule(snapshot, Navigation(), 4);
   EXPECT_FALSE(rule->has_constraint());
   EXPECT_EQ(rule->noise_dim(), 2);
-  Inputs in(4);
-  rule->Act(4, {in.observations.data(), in.noise.data()}, in.actions.data(), {});
+  const RuleInputs in = Inputs(4);
+  const std::vector<float> actions = Act(rule.get(), in).stored;
   for (int r = 0; r < 4; ++r) {
     const std::vector<float> obs(in.observations.begin() + r * 22, in.observations.begin() + (r + 1) * 22);
     for (int i = 0; i < 2; ++i) {
@@ -76,7 +68,7 @@ TEST(GaussianPolicy, EqualsTheFormulaScaledToTheBox) {
       const double log_std = Net(snapshot, "actor.log_std", 2, false, obs, i);
       const double squashed = std::tanh(mean + std::exp(std::min(2.0, std::max(-20.0, log_std))) * in.noise[r * 2 + i]);
       const double want = i == 0 ? squashed * 0.75 + 0.25 : squashed * 1.5;
-      EXPECT_NEAR(in.actions[r * 2 + i], want, 1e-6);
+      EXPECT_NEAR(actions[r * 2 + i], want, 1e-6);
     }
   }
 }
@@ -93,14 +85,13 @@ void ExpectActsAsASlowLiteralRestatement(const Snapshot& snapshot, float step) {
   const TaskModel model = Navigation();
   Snapshot plain = snapshot;
   plain.acting_rule = "gaussian_policy";
-  const auto rule = MakeRule(snapshot, 8), policy = MakeRule(plain, 8);
-  Inputs in(8);
-  std::vector<float> u(16);
+  const auto rule = MakeRule(snapshot, model, 8);
+  const RuleInputs in = Inputs(8);
   std::vector<float> raw(16);
   std::vector<double> k(8), cvar(8), intervention(8);
-  rule->Act(8, {in.observations.data(), in.noise.data()}, in.actions.data(),
-            {k.data(), cvar.data(), intervention.data(), raw.data()});
-  policy->Act(8, {in.observations.data(), in.noise.data()}, u.data(), {});
+  const std::vector<float> actions =
+      Act(rule.get(), in, {k.data(), cvar.data(), intervention.data(), raw.data()}).stored;
+  const std::vector<float> u = Act(MakeRule(plain, model, 8).get(), in).stored;
   EXPECT_EQ(raw, u);
   EXPECT_TRUE(rule->has_constraint());
   for (int r = 0; r < 8; ++r) {
@@ -127,9 +118,9 @@ void ExpectActsAsASlowLiteralRestatement(const Snapshot& snapshot, float step) {
     const double tangent[2] = {u[r * 2], u[r * 2 + 1]};
     double want[2];
     map.Apply(tangent, want);
-    for (int i = 0; i < 2; ++i) EXPECT_NEAR(in.actions[r * 2 + i], want[i], 2e-3) << "row " << r;
-    EXPECT_NEAR(intervention[r], std::hypot(in.actions[r * 2] - tangent[0], in.actions[r * 2 + 1] - tangent[1]), 1e-9);
-    EXPECT_LE(std::max(std::abs(in.actions[r * 2]), std::abs(in.actions[r * 2 + 1])), 1.0f);
+    for (int i = 0; i < 2; ++i) EXPECT_NEAR(actions[r * 2 + i], want[i], 2e-3) << "row " << r;
+    EXPECT_NEAR(intervention[r], std::hypot(actions[r * 2] - tangent[0], actions[r * 2 + 1] - tangent[1]), 1e-9);
+    EXPECT_LE(std::max(std::abs(actions[r * 2]), std::abs(actions[r * 2 + 1])), 1.0f);
   }
 }
 
@@ -202,33 +193,20 @@ TEST(ActingRule, ARowGivesTheSameBitsInEveryBatch) {
   Snapshot plain = Sample(5);
   plain.acting_rule = "gaussian_policy";
   for (const Snapshot& snapshot : {plain, Sample(5), testing::QuantileSnapshot(22, 2, 8, {32, 32, 32}, 5)}) {
-    const std::string name = snapshot.acting_rule;
-    const auto whole = MakeRule(snapshot, 16), single = MakeRule(snapshot, 1);
-    Inputs in(16);
-    whole->Act(16, {in.observations.data(), in.noise.data()}, in.actions.data(), {});
-    for (int r = 0; r < 16; ++r) {
-      float action[2];
-      single->Act(1, {in.observations.data() + r * 22, in.noise.data() + r * 2}, action, {});
-      EXPECT_EQ(action[0], in.actions[r * 2]) << name << " row " << r;
-      EXPECT_EQ(action[1], in.actions[r * 2 + 1]) << name << " row " << r;
-    }
+    testing::ExpectTheSameBitsInEveryBatch(snapshot, Navigation(), Inputs(16));
   }
 }
 
 TEST(ActingRule, LoadReplacesEverythingOrNothing) {
-  const auto rule = MakeRule(Sample(1), 2), other = MakeRule(Sample(2), 2);
-  Inputs a(2), b(2);
-  const auto act = [](ActingRule* r, Inputs* in) {
-    r->Act(2, {in->observations.data(), in->noise.data()}, in->actions.data(), {});
-    return in->actions;
-  };
-  const auto before = act(rule.get(), &a);
+  const auto rule = MakeRule(Sample(1), Navigation(), 2);
+  const RuleInputs in = Inputs(2);
+  const auto before = Act(rule.get(), in);
   Snapshot broken = Sample(2);
   broken.arrays.back().shape = {2};
   EXPECT_EQ(rule->Load(broken).code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(act(rule.get(), &a), before) << "a refused snapshot changes nothing";
+  EXPECT_TRUE(Act(rule.get(), in) == before) << "a refused snapshot changes nothing";
   ASSERT_TRUE(rule->Load(Sample(2)).ok());
-  EXPECT_EQ(act(rule.get(), &a), act(other.get(), &b));
+  EXPECT_TRUE(Act(rule.get(), in) == Act(MakeRule(Sample(2), Navigation(), 2).get(), in));
 }
 
 TEST(ActingRule, RefusalsNameTheError) {
@@ -250,7 +228,7 @@ TEST(ActingRule, RefusalsNameTheError) {
   EXPECT_THAT(message(s), HasSubstr("actor.mean.0.weight"));
   s = testing::SafeMapSnapshot(22, 2, 9, {8}, 1);
   EXPECT_THAT(message(s), AllOf(HasSubstr("constraint."), HasSubstr("[9, 8]"), HasSubstr("[8, 8]")));
-  const auto rule = MakeRule(Sample(1), 1);
+  const auto rule = MakeRule(Sample(1), Navigation(), 1);
   s = Sample(1);
   s.acting_rule = "gaussian_policy";
   EXPECT_THAT(std::string(rule->Load(s).message()), AllOf(HasSubstr("gaussian_policy"), HasSubstr("safe_map")));

@@ -11,12 +11,17 @@
 #include "datacom/v1/experiment.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/acting_rules.h"
 #include "tests/testing/snapshots.h"
 
 namespace datacom {
 namespace {
 
+using testing::Act;
 using ::testing::HasSubstr;
+using testing::MakeRule;
+using testing::RuleActions;
+using testing::RuleInputs;
 
 constexpr int kObs = 16, kActions = 3, kBatch = 12;
 
@@ -29,37 +34,22 @@ Snapshot Sample(const std::string& rule, uint64_t seed) {
   return snapshot;
 }
 
-std::unique_ptr<ActingRule> MakeRule(const Snapshot& snapshot, int max_batch) {
-  auto rule = MakeActingRule(snapshot, Hockey(), max_batch);
-  if (!rule.ok()) throw std::runtime_error(std::string(rule.status().message()));
-  return *std::move(rule);
-}
-
-// Arm states over the whole range, some fast, so that constraints are near or violated.
-struct Inputs {
-  Inputs() : observations(kBatch * kObs), noise(kBatch * kActions), actions(kBatch * kActions) {
-    FillNormal(3, observations.data(), kBatch * kObs);
-    FillNormal(4, noise.data(), kBatch * kActions);
-  }
-  std::vector<float> observations, noise, actions;
-};
-
 TEST(AnalyticRule, StoresThePolicysSampleAndExecutesTheMapsAction) {
   const auto constraints = Hockey().known_constraints;
-  Inputs in;
-  std::vector<float> u(kBatch * kActions);
-  MakeRule(Sample("gaussian_policy", 1), kBatch)->Act(kBatch, {in.observations.data(), in.noise.data()}, u.data(), {});
+  // Arm states over the whole range, some fast, so that constraints are near or violated.
+  const RuleInputs in(kBatch, Hockey().spec);
+  const std::vector<float> u = Act(MakeRule(Sample("gaussian_policy", 1), Hockey(), kBatch).get(), in).stored;
   for (const std::string name : {"atacom_fi", "atacom_nfi"}) {
     const std::vector<double> none(constraints->count(), 0.0);
     AnalyticMap map(constraints, name == "atacom_fi" ? constraints->viability_gains() : none,
                     ControlAffineDims{kObs, kActions, 6, 0});
-    const auto rule = MakeRule(Sample(name, 1), kBatch);
+    const auto rule = MakeRule(Sample(name, 1), Hockey(), kBatch);
     EXPECT_FALSE(rule->has_constraint());
     std::vector<double> intervention(kBatch);
     ActingDiagnostics diagnostics;
     diagnostics.intervention = intervention.data();
-    rule->Act(kBatch, {in.observations.data(), in.noise.data()}, in.actions.data(), diagnostics);
-    EXPECT_EQ(in.actions, u) << name;
+    const RuleActions acted = Act(rule.get(), in, diagnostics);
+    EXPECT_EQ(acted.stored, u) << name;
     ASSERT_NE(rule->executed(), nullptr);
     double largest = 0;
     for (int r = 0; r < kBatch; ++r) {
@@ -84,29 +74,15 @@ TEST(AnalyticRule, StoresThePolicysSampleAndExecutesTheMapsAction) {
 }
 
 TEST(AnalyticRule, ARowGivesTheSameBitsInEveryBatch) {
-  for (const std::string name : {"atacom_fi", "atacom_nfi"}) {
-    const auto whole = MakeRule(Sample(name, 5), kBatch), single = MakeRule(Sample(name, 5), 1);
-    Inputs in;
-    whole->Act(kBatch, {in.observations.data(), in.noise.data()}, in.actions.data(), {});
-    for (int r = 0; r < kBatch; ++r) {
-      float action[kActions];
-      single->Act(1, {in.observations.data() + r * kObs, in.noise.data() + r * kActions}, action, {});
-      for (int i = 0; i < kActions; ++i) {
-        EXPECT_EQ(action[i], in.actions[r * kActions + i]);
-        EXPECT_EQ(single->executed()[i], whole->executed()[r * kActions + i]);
-      }
-    }
+  for (const char* name : {"atacom_fi", "atacom_nfi"}) {
+    testing::ExpectTheSameBitsInEveryBatch(Sample(name, 5), Hockey(), RuleInputs(kBatch, Hockey().spec));
   }
 }
 
 TEST(AnalyticRule, LoadReplacesPolicyAndGainsOrNothing) {
-  const auto rule = MakeRule(Sample("atacom_fi", 1), kBatch);
-  Inputs in;
-  const auto executed = [&in](ActingRule* r) {
-    r->Act(kBatch, {in.observations.data(), in.noise.data()}, in.actions.data(), {});
-    return std::vector<float>(r->executed(), r->executed() + kBatch * kActions);
-  };
-  const auto before = executed(rule.get());
+  const auto rule = MakeRule(Sample("atacom_fi", 1), Hockey(), kBatch);
+  const RuleInputs in(kBatch, Hockey().spec);
+  const RuleActions before = Act(rule.get(), in);
   Snapshot next = Sample("atacom_fi", 2);
   next.scalars["atacom_gain"] = 10;
   Snapshot broken = next;
@@ -115,9 +91,9 @@ TEST(AnalyticRule, LoadReplacesPolicyAndGainsOrNothing) {
   broken = next;
   broken.arrays.front().shape = {2};
   EXPECT_FALSE(rule->Load(broken).ok());
-  EXPECT_EQ(executed(rule.get()), before);
+  EXPECT_TRUE(Act(rule.get(), in) == before);
   ASSERT_TRUE(rule->Load(next).ok());
-  EXPECT_EQ(executed(rule.get()), executed(MakeRule(next, kBatch).get()));
+  EXPECT_TRUE(Act(rule.get(), in) == Act(MakeRule(next, Hockey(), kBatch).get(), in));
 }
 
 class NineActions : public ControlAffine {

@@ -12,36 +12,24 @@
 #include "datacom/v1/experiment.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/acting_rules.h"
 #include "tests/testing/snapshots.h"
 
 namespace datacom {
 namespace {
 
+using testing::Act;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using testing::MakeRule;
+using testing::RuleActions;
+using testing::RuleInputs;
 
 constexpr int kObs = 16, kActions = 3, kState = 6, kBatch = 24;
 
-TaskModel ModelOf(const std::string& task) { return MakeTaskModel(task, v1::TaskOptions()).value(); }
+TaskModel Hockey() { return MakeTaskModel("air_hockey", v1::TaskOptions()).value(); }
 
 Snapshot Sample(uint64_t seed) { return testing::SnapshotForRule("cbf_qp", kObs, kActions, kState, {64, 64}, seed); }
-
-std::unique_ptr<ActingRule> MakeRule(const Snapshot& snapshot, int max_batch) {
-  auto rule = MakeActingRule(snapshot, ModelOf("air_hockey"), max_batch);
-  if (!rule.ok()) throw std::runtime_error(std::string(rule.status().message()));
-  return *std::move(rule);
-}
-
-struct Inputs {
-  Inputs() : observations(kBatch * kObs), noise(kBatch * kActions), actions(kBatch * kActions) {
-    FillNormal(3, observations.data(), kBatch * kObs);
-    FillNormal(4, noise.data(), kBatch * kActions);
-  }
-  ActingInputs All(int row = 0) const {
-    return {observations.data() + row * kObs, noise.data() + row * kActions, nullptr};
-  }
-  std::vector<float> observations, noise, actions;
-};
 
 // The barrier and its gradient in float64, layer by layer: y = W^T x + b, rectified in hidden layers.
 double BarrierAt(const Snapshot& snapshot, const std::vector<double>& q, std::vector<double>* slope) {
@@ -74,16 +62,15 @@ TEST(CbfQpRule, StoresThePolicysSampleAndExecutesTheFilteredOne) {
   const Snapshot snapshot = Sample(1);
   Snapshot plain = snapshot;
   plain.acting_rule = "gaussian_policy";
-  const auto rule = MakeRule(snapshot, kBatch);
+  const auto rule = MakeRule(snapshot, Hockey(), kBatch);
   EXPECT_FALSE(rule->has_constraint());
-  Inputs in;
-  std::vector<float> u(kBatch * kActions);
+  const RuleInputs in(kBatch, Hockey().spec);
   std::vector<double> intervention(kBatch);
   ActingDiagnostics diagnostics;
   diagnostics.intervention = intervention.data();
-  MakeRule(plain, kBatch)->Act(kBatch, in.All(), u.data(), {});
-  rule->Act(kBatch, in.All(), in.actions.data(), diagnostics);
-  EXPECT_EQ(in.actions, u);
+  const std::vector<float> u = Act(MakeRule(plain, Hockey(), kBatch).get(), in).stored;
+  const RuleActions acted = Act(rule.get(), in, diagnostics);
+  EXPECT_EQ(acted.stored, u);
   int filtered = 0, left = 0;
   for (int r = 0; r < kBatch; ++r) {
     const std::vector<double> q(in.observations.begin() + r * kObs + 6, in.observations.begin() + r * kObs + 12);
@@ -97,8 +84,8 @@ TEST(CbfQpRule, StoresThePolicysSampleAndExecutesTheFilteredOne) {
     double want[kActions], square = 0;
     SolveBarrierQp(qp, wanted.data(), want);
     for (int i = 0; i < kActions; ++i) {
-      EXPECT_NEAR(rule->executed()[r * kActions + i], want[i], 1e-5) << "row " << r;
-      square += std::pow(rule->executed()[r * kActions + i] - wanted[i], 2);
+      EXPECT_NEAR(acted.executed[r * kActions + i], want[i], 1e-5) << "row " << r;
+      square += std::pow(acted.executed[r * kActions + i] - wanted[i], 2);
     }
     EXPECT_NEAR(intervention[r], std::sqrt(square), 1e-9);
     (intervention[r] > 0 ? filtered : left) += 1;
@@ -108,27 +95,13 @@ TEST(CbfQpRule, StoresThePolicysSampleAndExecutesTheFilteredOne) {
 }
 
 TEST(CbfQpRule, ARowGivesTheSameBitsInEveryBatch) {
-  const auto whole = MakeRule(Sample(5), kBatch), single = MakeRule(Sample(5), 1);
-  Inputs in;
-  whole->Act(kBatch, in.All(), in.actions.data(), {});
-  for (int r = 0; r < kBatch; ++r) {
-    float action[kActions];
-    single->Act(1, in.All(r), action, {});
-    for (int i = 0; i < kActions; ++i) {
-      EXPECT_EQ(action[i], in.actions[r * kActions + i]);
-      EXPECT_EQ(single->executed()[i], whole->executed()[r * kActions + i]);
-    }
-  }
+  testing::ExpectTheSameBitsInEveryBatch(Sample(5), Hockey(), RuleInputs(kBatch, Hockey().spec));
 }
 
 TEST(CbfQpRule, LoadReplacesPolicyBarrierAndScalarsOrNothing) {
-  const auto rule = MakeRule(Sample(1), kBatch);
-  Inputs in;
-  const auto executed = [&in](ActingRule* r) {
-    r->Act(kBatch, in.All(), in.actions.data(), {});
-    return std::vector<float>(r->executed(), r->executed() + kBatch * kActions);
-  };
-  const auto before = executed(rule.get());
+  const auto rule = MakeRule(Sample(1), Hockey(), kBatch);
+  const RuleInputs in(kBatch, Hockey().spec);
+  const RuleActions before = Act(rule.get(), in);
   Snapshot next = Sample(2);
   next.scalars["barrier_decay"] = 3;
   Snapshot broken = next;
@@ -140,14 +113,15 @@ TEST(CbfQpRule, LoadReplacesPolicyBarrierAndScalarsOrNothing) {
   broken = next;
   broken.arrays.back().shape = {2};
   EXPECT_THAT(std::string(rule->Load(broken).message()), HasSubstr("barrier.2.bias"));
-  EXPECT_EQ(executed(rule.get()), before);
+  EXPECT_TRUE(Act(rule.get(), in) == before);
   ASSERT_TRUE(rule->Load(next).ok());
-  EXPECT_EQ(executed(rule.get()), executed(MakeRule(next, kBatch).get()));
+  EXPECT_TRUE(Act(rule.get(), in) == Act(MakeRule(next, Hockey(), kBatch).get(), in));
 }
 
 TEST(CbfQpRule, RefusesATaskWithUncontrolledObjects) {
   const Snapshot snapshot = testing::SnapshotForRule("cbf_qp", 22, 2, 8, {16}, 1);
-  const absl::Status status = MakeActingRule(snapshot, ModelOf("navigation"), 1).status();
+  const absl::Status status =
+      MakeActingRule(snapshot, MakeTaskModel("navigation", v1::TaskOptions()).value(), 1).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
               AllOf(HasSubstr("navigation"), HasSubstr("5 uncontrollable constraint states")));

@@ -11,12 +11,17 @@
 #include "datacom/v1/experiment.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/acting_rules.h"
 #include "tests/testing/snapshots.h"
 
 namespace datacom {
 namespace {
 
+using testing::Act;
 using ::testing::HasSubstr;
+using testing::MakeRule;
+using testing::RuleActions;
+using testing::RuleInputs;
 
 constexpr int kObs = 22, kActions = 2, kBatch = 9;
 
@@ -25,23 +30,11 @@ TaskModel Navigation() { return MakeTaskModel("navigation", v1::TaskOptions()).v
 
 Snapshot Sample(uint64_t seed) { return testing::NormalisedGaussianSnapshot(kObs, kActions, {24, 16}, seed); }
 
-std::unique_ptr<ActingRule> MakeRule(const Snapshot& snapshot, int max_batch) {
-  auto rule = MakeActingRule(snapshot, Navigation(), max_batch);
-  if (!rule.ok()) throw std::runtime_error(std::string(rule.status().message()));
-  return *std::move(rule);
+RuleInputs Inputs() {
+  RuleInputs inputs(kBatch, Navigation().spec);
+  for (float& value : inputs.observations) value *= 2;  // some are beyond the limit of 5 deviations of 0.5
+  return inputs;
 }
-
-struct Inputs {
-  Inputs() : observations(kBatch * kObs), noise(kBatch * kActions), costs(kBatch) {
-    FillNormal(3, observations.data(), kBatch * kObs);
-    for (float& value : observations) value *= 2;  // some are beyond the limit of 5 deviations of 0.5
-    FillNormal(4, noise.data(), kBatch * kActions);
-  }
-  ActingInputs All(int row = 0) const {
-    return {observations.data() + row * kObs, noise.data() + row * kActions, costs.data() + row};
-  }
-  std::vector<float> observations, noise, costs;
-};
 
 // The mean of one row, in double.
 std::vector<double> MeanOf(const Snapshot& snapshot, const float* observation) {
@@ -70,48 +63,37 @@ std::vector<double> MeanOf(const Snapshot& snapshot, const float* observation) {
 TEST(NormalisedGaussian, StoresTheSampleAndItsDensityAndExecutesItInTheBox) {
   const Snapshot snapshot = Sample(1);
   const TaskSpec spec = Navigation().spec;
-  const Inputs inputs;
-  const auto rule = MakeRule(snapshot, kBatch);
-  std::vector<float> actions(kBatch * kActions), log_prob(kBatch);
+  const RuleInputs inputs = Inputs();
+  const auto rule = MakeRule(snapshot, Navigation(), kBatch);
+  std::vector<float> log_prob(kBatch);
   ActingDiagnostics diagnostics;
   diagnostics.log_prob = log_prob.data();
-  rule->Act(kBatch, inputs.All(), actions.data(), diagnostics);
+  const RuleActions acted = Act(rule.get(), inputs, diagnostics);
   for (int r = 0; r < kBatch; ++r) {
     const std::vector<double> mean = MeanOf(snapshot, &inputs.observations[r * kObs]);
     double expected = 0;
     for (int i = 0; i < kActions; ++i) {
       const int at = r * kActions + i;
       const double std = std::exp(static_cast<double>(snapshot.Find("actor.log_std")->values[i]));
-      EXPECT_NEAR(actions[at], mean[i] + std * inputs.noise[at], 2e-5);
+      EXPECT_NEAR(acted.stored[at], mean[i] + std * inputs.noise[at], 2e-5);
       const double half = (spec.action_high[i] - spec.action_low[i]) / 2;
       const double centre = (spec.action_high[i] + spec.action_low[i]) / 2;
-      EXPECT_NEAR(rule->executed()[at], actions[at] * half + centre, 1e-6);
-      const double apart = (actions[at] - mean[i]) / std;
+      EXPECT_NEAR(acted.executed[at], acted.stored[at] * half + centre, 1e-6);
+      const double apart = (acted.stored[at] - mean[i]) / std;
       expected += -0.5 * apart * apart - std::log(std * std::sqrt(2 * M_PI));
     }
     EXPECT_NEAR(log_prob[r], expected, 1e-3);
   }
 }
 
-TEST(NormalisedGaussian, ARowDoesNotDependOnItsBatch) {
-  const Inputs inputs;
-  const auto together = MakeRule(Sample(2), kBatch), alone = MakeRule(Sample(2), 1);
-  std::vector<float> actions(kBatch * kActions), one(kActions);
-  together->Act(kBatch, inputs.All(), actions.data(), {});
-  for (int r = 0; r < kBatch; ++r) {
-    alone->Act(1, inputs.All(r), one.data(), {});
-    for (int i = 0; i < kActions; ++i) {
-      EXPECT_EQ(one[i], actions[r * kActions + i]);
-      EXPECT_EQ(alone->executed()[i], together->executed()[r * kActions + i]);
-    }
-  }
+TEST(NormalisedGaussian, ARowGivesTheSameBitsInEveryBatch) {
+  testing::ExpectTheSameBitsInEveryBatch(Sample(2), Navigation(), Inputs());
 }
 
 TEST(NormalisedGaussian, LoadReplacesEverythingOrNothing) {
-  const Inputs inputs;
-  const auto rule = MakeRule(Sample(3), kBatch), expected = MakeRule(Sample(4), kBatch);
-  std::vector<float> actions(kBatch * kActions), fresh(kBatch * kActions), before(kBatch * kActions);
-  rule->Act(kBatch, inputs.All(), before.data(), {});
+  const RuleInputs inputs = Inputs();
+  const auto rule = MakeRule(Sample(3), Navigation(), kBatch);
+  const RuleActions before = Act(rule.get(), inputs);
   Snapshot wrong = Sample(4);
   for (NamedArray& array : wrong.arrays) {
     if (array.name == "observation.std") array.values[3] = 0;
@@ -119,12 +101,9 @@ TEST(NormalisedGaussian, LoadReplacesEverythingOrNothing) {
   const absl::Status refused = rule->Load(wrong);
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("array observation.std holds 0, must be finite and above 0"));
-  rule->Act(kBatch, inputs.All(), actions.data(), {});
-  EXPECT_EQ(actions, before);
+  EXPECT_TRUE(Act(rule.get(), inputs) == before);
   ASSERT_TRUE(rule->Load(Sample(4)).ok());
-  rule->Act(kBatch, inputs.All(), actions.data(), {});
-  expected->Act(kBatch, inputs.All(), fresh.data(), {});
-  EXPECT_EQ(actions, fresh);
+  EXPECT_TRUE(Act(rule.get(), inputs) == Act(MakeRule(Sample(4), Navigation(), kBatch).get(), inputs));
 }
 
 TEST(NormalisedGaussian, NamesWhatASnapshotLacks) {

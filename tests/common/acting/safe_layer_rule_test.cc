@@ -11,37 +11,24 @@
 #include "datacom/v1/experiment.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/acting_rules.h"
 #include "tests/testing/golden.h"
 #include "tests/testing/snapshots.h"
 
 namespace datacom {
 namespace {
 
+using testing::Act;
 using ::testing::HasSubstr;
+using testing::MakeRule;
+using testing::RuleActions;
+using testing::RuleInputs;
 
 constexpr int kObs = 16, kActions = 3, kBatch = 12;
 
 TaskModel Hockey() { return MakeTaskModel("air_hockey", v1::TaskOptions()).value(); }
 
 Snapshot Sample(uint64_t seed) { return testing::SafeLayerSnapshot(kObs, kActions, {64, 64}, seed); }
-
-std::unique_ptr<ActingRule> MakeRule(const Snapshot& snapshot, int max_batch, const TaskModel& model = Hockey()) {
-  auto rule = MakeActingRule(snapshot, model, max_batch);
-  if (!rule.ok()) throw std::runtime_error(std::string(rule.status().message()));
-  return *std::move(rule);
-}
-
-struct Inputs {
-  Inputs() : observations(kBatch * kObs), noise(kBatch * kActions), costs(kBatch), actions(kBatch * kActions) {
-    FillNormal(3, observations.data(), kBatch * kObs);
-    FillNormal(4, noise.data(), kBatch * kActions);
-    FillNormal(5, costs.data(), kBatch);
-  }
-  ActingInputs All(int row = 0) const {
-    return {observations.data() + row * kObs, noise.data() + row * kActions, costs.data() + row};
-  }
-  std::vector<float> observations, noise, costs, actions;
-};
 
 // One row of a net, layer by layer in double.
 std::vector<double> Net(const Snapshot& snapshot, const std::string& name, const float* in) {
@@ -67,19 +54,19 @@ TEST(SafeLayerRule, StoresTheNoisyActionAndExecutesTheNearestPredictedSafeOne) {
   model.spec.action_low = {-1, -0.5, -2};
   model.spec.action_high = {1, 1.5, 2};
   const Snapshot snapshot = Sample(1);
-  const auto rule = MakeRule(snapshot, kBatch, model);
+  const auto rule = MakeRule(snapshot, model, kBatch);
   EXPECT_FALSE(rule->has_constraint());
-  Inputs in;
+  const RuleInputs in(kBatch, model.spec);
   std::vector<double> intervention(kBatch);
   ActingDiagnostics diagnostics;
   diagnostics.intervention = intervention.data();
-  rule->Act(kBatch, in.All(), in.actions.data(), diagnostics);
+  const RuleActions acted = Act(rule.get(), in, diagnostics);
   int clipped = 0, projected = 0, left = 0;
   for (int r = 0; r < kBatch; ++r) {
     const std::vector<double> raw = Net(snapshot, "actor", &in.observations[r * kObs]);
     const std::vector<double> g = Net(snapshot, "safety_model", &in.observations[r * kObs]);
-    const float* a = &in.actions[r * kActions];
-    const float* executed = rule->executed() + r * kActions;
+    const float* a = &acted.stored[r * kActions];
+    const float* executed = &acted.executed[r * kActions];
     double predicted = in.costs[r], after = in.costs[r], norm = 1e-8, square = 0, along = 0;
     for (int i = 0; i < kActions; ++i) {
       const double low = model.spec.action_low[i], high = model.spec.action_high[i];
@@ -124,27 +111,13 @@ TEST(Golden, h_multiplier_and_loss_cases_projection) {
 }
 
 TEST(SafeLayerRule, ARowGivesTheSameBitsInEveryBatch) {
-  const auto whole = MakeRule(Sample(5), kBatch), single = MakeRule(Sample(5), 1);
-  Inputs in;
-  whole->Act(kBatch, in.All(), in.actions.data(), {});
-  for (int r = 0; r < kBatch; ++r) {
-    float action[kActions];
-    single->Act(1, in.All(r), action, {});
-    for (int i = 0; i < kActions; ++i) {
-      EXPECT_EQ(action[i], in.actions[r * kActions + i]);
-      EXPECT_EQ(single->executed()[i], whole->executed()[r * kActions + i]);
-    }
-  }
+  testing::ExpectTheSameBitsInEveryBatch(Sample(5), Hockey(), RuleInputs(kBatch, Hockey().spec));
 }
 
 TEST(SafeLayerRule, LoadReplacesNetsAndScalarsOrNothing) {
-  const auto rule = MakeRule(Sample(1), kBatch);
-  Inputs in;
-  const auto executed = [&in](ActingRule* r) {
-    r->Act(kBatch, in.All(), in.actions.data(), {});
-    return std::vector<float>(r->executed(), r->executed() + kBatch * kActions);
-  };
-  const auto before = executed(rule.get());
+  const auto rule = MakeRule(Sample(1), Hockey(), kBatch);
+  const RuleInputs in(kBatch, Hockey().spec);
+  const RuleActions before = Act(rule.get(), in);
   Snapshot next = Sample(2);
   next.scalars["projection_threshold"] = -0.5;
   Snapshot broken = next;
@@ -156,9 +129,9 @@ TEST(SafeLayerRule, LoadReplacesNetsAndScalarsOrNothing) {
   broken = next;
   broken.acting_rule = "gaussian_policy";
   EXPECT_THAT(std::string(rule->Load(broken).message()), HasSubstr("gaussian_policy"));
-  EXPECT_EQ(executed(rule.get()), before);
+  EXPECT_TRUE(Act(rule.get(), in) == before);
   ASSERT_TRUE(rule->Load(next).ok());
-  EXPECT_EQ(executed(rule.get()), executed(MakeRule(next, kBatch).get()));
+  EXPECT_TRUE(Act(rule.get(), in) == Act(MakeRule(next, Hockey(), kBatch).get(), in));
 }
 
 TEST(SafeLayerRule, DeclaresTheExecutedActionAndThePreviousCost) {
