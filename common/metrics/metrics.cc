@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
@@ -30,7 +31,7 @@ bool BelongsTo(const MetricInfo& metric, const std::string& role) {
   return StartsWith(metric.name, "datacom_" + role + "_");
 }
 
-const MetricInfo& Find(const std::string& name, const std::string& type, const Metrics::Labels& labels) {
+const MetricInfo& Find(const std::string& name, absl::string_view type, const Metrics::Labels& labels) {
   for (const MetricInfo& metric : MetricTable()) {
     if (metric.name != name) continue;
     if (metric.type != type) Abort(absl::StrCat(name, " is a ", metric.type, ", not a ", type));
