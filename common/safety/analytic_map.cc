@@ -15,7 +15,7 @@ std::vector<int> AllRows(int count) {
 
 }  // namespace
 
-AnalyticMap::AnalyticMap(std::shared_ptr<const KnownConstraints> constraints, std::vector<double> gains,
+AnalyticMap::AnalyticMap(const std::shared_ptr<const KnownConstraints>& constraints, std::vector<double> gains,
                          const ControlAffineDims& dims)
     : rows_(constraints, AllRows(constraints->count()), dims, KnownRowsForm{std::move(gains), /*published=*/true}),
       map_(SafeMapDims{rows_.count(), dims.action, dims.q, dims.x}),

@@ -23,7 +23,7 @@ namespace datacom {
 class AnalyticMap {
  public:
   // gains: [K], instead of the constraints' own. dims.action: at most kMaxSafeMapActions.
-  AnalyticMap(std::shared_ptr<const KnownConstraints> constraints, std::vector<double> gains,
+  AnalyticMap(const std::shared_ptr<const KnownConstraints>& constraints, std::vector<double> gains,
               const ControlAffineDims& dims);
 
   void Set(const KnownRowsInput& at, const SafeMapGains& gains);

@@ -90,7 +90,7 @@ absl::StatusOr<MujocoModel> CompileMujocoModel(const std::string& name, const st
                                                const std::vector<std::pair<std::string, std::string>>& assets) {
   std::string file = name + ".xml";  // an asset may have that name; MuJoCo 2 compares names without regard to case
   const auto is_file = [&file](const auto& asset) { return absl::EqualsIgnoreCase(asset.first, file); };
-  while (std::any_of(assets.begin(), assets.end(), is_file)) file = "_" + file;
+  while (std::any_of(assets.begin(), assets.end(), is_file)) file.insert(0, 1, '_');
   VirtualFiles source;
   bool added = source.Add(file.c_str(), xml);
   for (const auto& [asset, content] : assets) added = added && source.Add(asset.c_str(), content);
