@@ -73,10 +73,10 @@ class Rollout {
   struct MemberState {
     uint32_t member = 0;
     std::unique_ptr<EnvironmentBatch> environments;
-    bool served = false;                       // is in the assignment
-    bool released = false;                     // under this assignment
-    std::unique_ptr<ActingRule> rule;          // for batches of environments->size()
-    std::shared_ptr<const Snapshot> snapshot;  // loaded into rule
+    bool served = false;                                 // is in the assignment
+    bool released = false;                               // under this assignment
+    std::unique_ptr<ActingRule> rule = nullptr;          // for batches of environments->size()
+    std::shared_ptr<const Snapshot> snapshot = nullptr;  // loaded into rule
     RowChunk chunk;
     uint32_t chunk_age = 0;  // iterations since its first row
     int turn = 0;            // index among acting environments of the one that steps first in the next iteration

@@ -227,7 +227,8 @@ TEST(EpisodePlayer, RecordsThatSuccessWasReachedEvenIfLostLater) {
     std::vector<std::unique_ptr<Task>> tasks;
     tasks.push_back(std::make_unique<PassingTask>(at));
     EpisodePlayer player(std::move(tasks), FakeRule::Make(*FakeSnapshot(0, 0), 1).value(), 0.9);
-    for (const v1::EvaluationEpisode& episode : player.Play({7, 100, 3}, 3, Go).value()) {
+    const std::vector<v1::EvaluationEpisode> episodes = player.Play({7, 100, 3}, 3, Go).value();
+    for (const v1::EvaluationEpisode& episode : episodes) {
       ASSERT_GT(episode.length(), 3u);
       EXPECT_EQ(episode.reached(), at == 3);
       EXPECT_FALSE(episode.success());

@@ -294,7 +294,9 @@ TEST_P(TaskContract, ObservedKnownRowsMoveAsTheySay) {
   }
   for (int i = 0; i < K; ++i) {
     EXPECT_LE(error[i], 0.05 * change[i]) << known->names()[i];
-    if (known->viability_gains()[i] > 0) EXPECT_LE(rate_error[i], 0.1 * rate_change[i]) << known->names()[i];
+    if (known->viability_gains()[i] > 0) {
+      EXPECT_LE(rate_error[i], 0.1 * rate_change[i]) << known->names()[i];
+    }
   }
 }
 

@@ -72,7 +72,9 @@ class ModelActor {
       const uint64_t waiting = member.next - committed.next_sequence();
       ASSERT_LE(committed.next_sequence(), member.next);
       ASSERT_LE(waiting, member.waiting.size()) << "acknowledged rows are kept";
-      if (!sync_) ASSERT_EQ(waiting, 0u);
+      if (!sync_) {
+        ASSERT_EQ(waiting, 0u);
+      }
       member.waiting.erase(member.waiting.begin(), member.waiting.end() - static_cast<int64_t>(waiting));
     }
     for (const v1::Credit& credit : reply.credit()) members_[credit.member()].limit = credit.limit();
@@ -191,13 +193,19 @@ class Handover {
   void Step() {
     clock_.Advance(std::chrono::milliseconds(200));
     ASSERT_TRUE(store_->Tick().ok());
-    if (sync_ && random_.Below(3) == 0) ASSERT_TRUE(store_->Commit().ok());
+    if (sync_ && random_.Below(3) == 0) {
+      ASSERT_TRUE(store_->Commit().ok());
+    }
     ModelActor& actor = actors_[random_.Below(actors_.size())];
     const uint64_t action = random_.Below(300);
     if (action < 40) {
-      if (completed_ < kRows - 10 && store_->Ready(completed_ + 1)) ASSERT_TRUE(store_->Announce(++completed_).ok());
+      if (completed_ < kRows - 10 && store_->Ready(completed_ + 1)) {
+        ASSERT_TRUE(store_->Announce(++completed_).ok());
+      }
     } else if (!actor.alive()) {
-      if (action < 80) ASSERT_NO_FATAL_FAILURE(actor.Start(store_.get()));
+      if (action < 80) {
+        ASSERT_NO_FATAL_FAILURE(actor.Start(store_.get()));
+      }
     } else if (action < 42) {
       actor.Die(store_.get());
     } else if (action < 45) {
@@ -219,7 +227,9 @@ class Handover {
 
   void CheckEnd() {
     for (ModelActor& actor : actors_) {  // ends the sessions of the dead
-      if (!actor.alive()) ASSERT_NO_FATAL_FAILURE(actor.Start(store_.get()));
+      if (!actor.alive()) {
+        ASSERT_NO_FATAL_FAILURE(actor.Start(store_.get()));
+      }
     }
     ASSERT_TRUE(store_->Commit().ok());
     uint64_t finished = 0, lost = 0;
@@ -280,10 +290,14 @@ class Handover {
       ASSERT_GT(lanes[member], 0u) << "nobody acts for member " << member;
     for (const v1::MemberInfo& member : info.members()) {
       ASSERT_LE(member.inserted(), rows_[member.member()].size());
-      if (!sync_) ASSERT_EQ(member.inserted(), rows_[member.member()].size());
+      if (!sync_) {
+        ASSERT_EQ(member.inserted(), rows_[member.member()].size());
+      }
       ASSERT_EQ(member.lanes(), lanes[member.member()]);
       ASSERT_LE(member.inserted() + member.outstanding(), std::min(kRows, 10 + 16 + completed_ + 1));
-      if (completed_ < kRows - 10) ASSERT_LE(member.inserted() + member.outstanding(), 10 + 16 + completed_);
+      if (completed_ < kRows - 10) {
+        ASSERT_LE(member.inserted() + member.outstanding(), 10 + 16 + completed_);
+      }
     }
   }
 

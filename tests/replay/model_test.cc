@@ -160,7 +160,9 @@ class StoreModel {
   void Insert(int who, uint32_t member) {
     Client* const client = &clients_[who];
     const bool hears = !sync_ || random_.Below(3) == 0;
-    if (hears) ASSERT_NO_FATAL_FAILURE(Hear(who));
+    if (hears) {
+      ASSERT_NO_FATAL_FAILURE(Hear(who));
+    }
     if (!client->served.contains(member)) return;
     uint64_t& sent = sent_[who][member];
     const uint64_t next = sent, room = client->limit[member] - next;
