@@ -47,7 +47,7 @@ absl::Status CheckSize(const std::string& block, size_t expected, int member, co
 }  // namespace
 
 BatchDecoder::BatchDecoder(const AlgorithmConfig& config, const RowSchema& schema,
-                           std::shared_ptr<const ControlAffine> dynamics, KnownRows known,
+                           std::shared_ptr<const ControlAffine> dynamics, const KnownRows& known,
                            std::vector<uint64_t> delta_warmup, const std::string& streams)
     : config_(config),
       schema_(schema),

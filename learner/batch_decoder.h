@@ -43,7 +43,7 @@ class BatchDecoder {
   // `dynamics` is null if the algorithm needs none. delta_warmup: [M] rows. The names of all streams of noise begin
   // with `streams`.
   BatchDecoder(const AlgorithmConfig& config, const RowSchema& schema, std::shared_ptr<const ControlAffine> dynamics,
-               KnownRows known, std::vector<uint64_t> delta_warmup, const std::string& streams = "learner.");
+               const KnownRows& known, std::vector<uint64_t> delta_warmup, const std::string& streams = "learner.");
   // Changes `reply`. DATA_LOSS naming member, column and size when the reply does not fit; then `out` is undefined.
   absl::Status Decode(v1::DrawReply* reply, PreparedUpdate* out);
 

@@ -19,14 +19,14 @@ grpc::ByteBuffer Encode(const v1::SnapshotChunk& chunk) {
 
 std::vector<grpc::ByteBuffer> Encode(const Snapshot& snapshot) {
   std::string data;
-  v1::SnapshotManifest manifest = MakeManifest(snapshot, &data);
+  v1::SnapshotChunk chunk;
+  *chunk.mutable_manifest() = MakeManifest(snapshot, &data);
   std::vector<grpc::ByteBuffer> chunks;
   for (size_t begin = 0; begin == 0 || begin < data.size(); begin += kSnapshotChunkBytes) {
-    v1::SnapshotChunk chunk;
     chunk.set_data(data.substr(begin, kSnapshotChunkBytes));
-    if (begin == 0) *chunk.mutable_manifest() = std::move(manifest);
     chunk.set_last(begin + kSnapshotChunkBytes >= data.size());
     chunks.push_back(Encode(chunk));
+    chunk.clear_manifest();  // the first chunk alone has it
   }
   return chunks;
 }

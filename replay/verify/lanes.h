@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -18,6 +19,12 @@ namespace datacom::verify {
 struct Transition {
   uint32_t session = 0, environment = 0, episode = 0, step = 0;
   float cost = 0;
+
+  // Costs are equal when their bits are, as a cost that is not a number has to equal itself.
+  friend bool operator==(const Transition& a, const Transition& b) {
+    return a.session == b.session && a.environment == b.environment && a.episode == b.episode && a.step == b.step &&
+           std::memcmp(&a.cost, &b.cost, sizeof a.cost) == 0;
+  }
 };
 
 inline std::string Name(const Transition& at) {

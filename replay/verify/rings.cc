@@ -196,7 +196,7 @@ void MemberPass::CheckLedger(uint64_t number, const char* row, const Transition&
   if (!step.sound) return;
   const Transition& other = step.transition;
   std::string what;
-  if (std::memcmp(&at, &other, sizeof at) != 0) {
+  if (!(at == other)) {
     what = absl::StrCat(Name(at), ", cost ", at.cost, "; the ledger has ", Name(other), ", cost ", other.cost);
   } else if (step.execution != absl::string_view(row + layout_.executed, step.execution.size())) {
     what = "the executed action differs from the ledger's";

@@ -24,9 +24,9 @@ if(DATACOM_TORCH)
   datacom_test(NAME core_on_policy_kernels_test SRCS core_on_policy_kernels_test.cc DEPS datacom::learner_core datacom_torch)
   datacom_test(NAME core_kernels_test SRCS core_kernels_test.cc DEPS datacom::learner_core datacom_torch)
   datacom_test(NAME core_map_kernels_test SRCS core_map_kernels_test.cc DEPS datacom::learner_core datacom_torch datacom::safety)
-  datacom_test(NAME core_autograd_test SRCS core_autograd_test.cc DEPS datacom::learner_core datacom_torch datacom_libtorch)
-  datacom_test(NAME core_capture_test SRCS core_capture_test.cc DEPS datacom::learner_core datacom_torch datacom_libtorch)
-  datacom_test(NAME core_update_test SRCS core_update_test.cc core_golden.cc core_golden_losses.cc core_golden_on_policy.cc
+  datacom_test(NAME core_autograd_test CXX ${DATACOM_TORCH_CXX} SRCS core_autograd_test.cc DEPS datacom::learner_core datacom_torch datacom_libtorch)
+  datacom_test(NAME core_capture_test CXX ${DATACOM_TORCH_CXX} SRCS core_capture_test.cc DEPS datacom::learner_core datacom_torch datacom_libtorch)
+  datacom_test(NAME core_update_test CXX ${DATACOM_TORCH_CXX} SRCS core_update_test.cc core_golden.cc core_golden_losses.cc core_golden_on_policy.cc
                     core_golden_systems.cc
                DEPS datacom::learner_core nlohmann_json::nlohmann_json datacom_torch datacom_libtorch)
 
