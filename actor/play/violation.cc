@@ -1,7 +1,8 @@
 #include "actor/play/violation.h"
 
 #include <algorithm>
-#include <cstring>
+#include <bit>
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,7 +17,7 @@
 namespace datacom {
 namespace {
 
-bool SameBits(float a, float b) { return std::memcmp(&a, &b, sizeof a) == 0; }
+bool SameBits(float a, float b) { return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b); }
 
 std::string Vector(const std::vector<float>& values) { return absl::StrCat("[", absl::StrJoin(values, ", "), "]"); }
 

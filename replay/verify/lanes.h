@@ -5,8 +5,8 @@
 #define DATACOM_REPLAY_VERIFY_LANES_H_
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -23,7 +23,7 @@ struct Transition {
   // Costs are equal when their bits are, as a cost that is not a number has to equal itself.
   friend bool operator==(const Transition& a, const Transition& b) {
     return a.session == b.session && a.environment == b.environment && a.episode == b.episode && a.step == b.step &&
-           std::memcmp(&a.cost, &b.cost, sizeof a.cost) == 0;
+           std::bit_cast<uint32_t>(a.cost) == std::bit_cast<uint32_t>(b.cost);
   }
 };
 
