@@ -10,7 +10,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // Offsets in a ring's file.
-constexpr int64_t kChecksum = 12, kKept = 40, kUnused = 312, kCursor = 320, kBlocks = 4096, kBlockHeader = 16;
+constexpr int64_t kChecksum = 12, kKept = 40, kUnused = 312, kCursor = 320;
 
 TEST(StoreTest, TwoReplaysInOneFolderAndFilesOfAnotherRunAreRefused) {
   TemporaryFolder folder;
