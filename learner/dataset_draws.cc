@@ -60,7 +60,7 @@ absl::StatusOr<v1::DrawReply> DatasetDraws::Next(std::chrono::milliseconds) {
 absl::StatusOr<std::unique_ptr<Prefetch>> OpenPretraining(const v1::Experiment& resolved, const RowSchema& schema,
                                                           const AlgorithmConfig& config,
                                                           std::shared_ptr<const ControlAffine> dynamics,
-                                                          KnownRows known, uint64_t done) {
+                                                          const KnownRows& known, uint64_t done) {
   const v1::Pretrain& pretrain = resolved.pretrain();
   if (done >= pretrain.updates()) return nullptr;
   ASSIGN_OR_RETURN(Dataset dataset, Dataset::Read(pretrain.dataset(), resolved.task(), schema));
@@ -73,8 +73,8 @@ absl::StatusOr<std::unique_ptr<Prefetch>> OpenPretraining(const v1::Experiment& 
                source.algorithm(), dataset.rows(), dataset.failures().size());
   return std::make_unique<Prefetch>(
       std::make_unique<DatasetDraws>(std::move(dataset), config),
-      BatchDecoder(config, schema, std::move(dynamics), std::move(known), DeltaWarmups(resolved), "learner.pretrain."),
-      config, Prefetch::Options{done + 1, pretrain.updates(), kDepth});
+      BatchDecoder(config, schema, std::move(dynamics), known, DeltaWarmups(resolved), "learner.pretrain."), config,
+      Prefetch::Options{done + 1, pretrain.updates(), kDepth});
 }
 
 }  // namespace datacom::learner

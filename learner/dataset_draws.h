@@ -42,7 +42,7 @@ class DatasetDraws : public DrawStream {
 absl::StatusOr<std::unique_ptr<Prefetch>> OpenPretraining(const v1::Experiment& resolved, const RowSchema& schema,
                                                           const AlgorithmConfig& config,
                                                           std::shared_ptr<const ControlAffine> dynamics,
-                                                          KnownRows known, uint64_t done);
+                                                          const KnownRows& known, uint64_t done);
 
 }  // namespace datacom::learner
 

@@ -61,7 +61,7 @@ void FindLeftovers(Run* run) {
   for (const char* folder : {"", "replay", "checkpoints", "policies", "cluster", "ledger"}) {
     std::error_code error;
     for (const fs::directory_entry& entry : fs::directory_iterator(run->Path(folder), error)) {
-      const fs::path path = entry.path();
+      const fs::path& path = entry.path();
       const std::string name = path.lexically_relative(run->dir).string();
       if (!absl::EndsWith(name, ".tmp")) continue;
       run->report->Note(absl::StrCat(name, ": left by an interrupted write"), [path, name]() {

@@ -124,11 +124,11 @@ inline Lanes SigmoidLanes(Lanes x) {
   return DivideLanes(one, AddLanes(one, ExpLanes(NegativeLanes(x))));
 }
 
-// c[0] x^(n-1) + .. + c[n-1].
-template <int n>
-inline Lanes PolynomialLanes(const float (&c)[n], Lanes x) {
+// c[0] x^(N-1) + .. + c[N-1].
+template <int N>
+inline Lanes PolynomialLanes(const float (&c)[N], Lanes x) {
   Lanes sum = FillLanes(c[0]);
-  for (int i = 1; i < n; ++i) sum = FusedLanes(sum, x, FillLanes(c[i]));
+  for (int i = 1; i < N; ++i) sum = FusedLanes(sum, x, FillLanes(c[i]));
   return sum;
 }
 
