@@ -119,7 +119,7 @@ TEST(EvalOfATask, PlaysAPolicyWithTheTaskOptions) {
 
 TEST(EvalOfATask, NamesTheWrongArgument) {
   std::string text;
-  const auto error = [&text](EvalCommand command) { return Evaluate(command, &text).ToString(); };
+  const auto error = [&text](const EvalCommand& command) { return Evaluate(command, &text).ToString(); };
   EvalCommand command;
   command.what = "navigation";
   EXPECT_THAT(error(command), HasSubstr("navigation is a task, not a run: name a policy too"));

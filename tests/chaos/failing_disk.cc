@@ -67,7 +67,8 @@ Function* Real(const char* name) {
 extern "C" {
 
 void* mmap(void* address, size_t bytes, int protection, int flags, int fd, off_t offset) noexcept {
-  void* data = reinterpret_cast<void*>(::syscall(SYS_mmap, address, bytes, protection, flags, fd, offset));
+  const auto mapped = ::syscall(SYS_mmap, address, bytes, protection, flags, fd, offset);
+  void* data = reinterpret_cast<void*>(mapped);  // NOLINT(performance-no-int-to-ptr)
   const bool shared = data != MAP_FAILED && fd >= 0 && (flags & MAP_TYPE) == MAP_SHARED;
   if (shared && (protection & PROT_WRITE) != 0) OnMapped(data, bytes, fd, offset);
   return data;

@@ -1,7 +1,6 @@
 // Tests TIAGo++'s observation of its target, and the scripted controllers that use it.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <string>
@@ -64,14 +63,14 @@ TEST(Navigation, RobotFrameAllAddsFetchAndItsHandInTheRobotsAxes) {
   }
 }
 
-// All entries but those two have the same bits, and so have the safe map's inputs.
+// All entries but those two are the same, and so are the safe map's inputs.
 TEST(Navigation, TheTargetsFrameChangesNothingElse) {
   const auto robot = MakeTask("navigation", RobotFrame()).value(), world = MakeTask("navigation", {}).value();
   const TaskModel robots = MakeTaskModel("navigation", RobotFrame()).value();
   const TaskModel worlds = MakeTaskModel("navigation", {}).value();
   struct Inputs {
     double q[3], x[5], x_dot[5], f[3], G[6];
-    bool operator==(const Inputs& other) const { return std::memcmp(this, &other, sizeof other) == 0; }
+    bool operator==(const Inputs& other) const = default;
   };
   const auto inputs = [](const TaskModel& model, const std::vector<double>& obs) {
     Inputs in;

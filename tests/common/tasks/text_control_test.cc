@@ -1,6 +1,7 @@
 // Tests the control of tasks that are text files: what f and G have of the actuators, and which controls are refused.
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -81,9 +82,9 @@ TEST(TextControl, ControlsThatDoNotFitTheModelAreRefused) {
   EXPECT_THAT(error(all + "range { actuator: \"p*\" low: -9 high: 9 }"),
               HasSubstr("control.range[1]: goes beyond the control range of actuator pull"));
   for (const std::string mode : {"velocity", "acceleration"}) {
-    EXPECT_THAT(error(all + "mode: \"" + mode + "\""),
+    EXPECT_THAT(error(absl::StrCat(all, "mode: \"", mode, "\"")),
                 HasSubstr("control.actuator: push and pull drive the same joint"));
-    EXPECT_EQ(error(all + "actuator: \"pull\" actuator: \"other\" mode: \"" + mode + "\""), "");
+    EXPECT_EQ(error(absl::StrCat(all, "actuator: \"pull\" actuator: \"other\" mode: \"", mode, "\"")), "");
   }
 }
 
