@@ -213,9 +213,9 @@ absl::Status WriteFormats(const std::string& folder) {
 
 absl::Status Pack(const std::string& folder) {
   for (const auto& [file, size] : MappedFiles()) {
-    const std::string path = folder + "/" + file;
-    ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
-    if (content.size() != size) return absl::InternalError(path + " has another size than MappedFiles states");
+    const fs::path path = fs::path(folder) / file;
+    ASSIGN_OR_RETURN(const std::string content, ReadFile(path.string()));
+    if (content.size() != size) return absl::InternalError(path.string() + " has another size than MappedFiles states");
     fs::resize_file(path, content.find_last_not_of('\0') + 1);
   }
   return absl::OkStatus();
@@ -223,7 +223,7 @@ absl::Status Pack(const std::string& folder) {
 
 absl::Status Unpack(const std::string& golden, const std::string& to) {
   fs::copy(golden, to, fs::copy_options::recursive);
-  for (const auto& [file, size] : MappedFiles()) fs::resize_file(to + "/" + file, size);
+  for (const auto& [file, size] : MappedFiles()) fs::resize_file(fs::path(to) / file, size);
   return absl::OkStatus();
 }
 
