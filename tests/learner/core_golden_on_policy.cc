@@ -197,7 +197,8 @@ GoldenReport CheckEpochUpdate(const json& golden, const std::string& algorithm, 
   population->Update(batch);
   const Stats stats = population->GetStats();
   for (int m = 0; m < members; ++m) {
-    const std::string label = algorithm + ", " + kernels + ", member " + std::to_string(m);
+    std::string label = algorithm;
+    label.append(", ").append(kernels).append(", member ").append(std::to_string(m));
     CompareParameters(*population, m, golden.at("params_after"), label, &report);
     report.Check(std::abs(stats.multiplier[m] - golden.at("multiplier_after").get<double>()) <= 1e-6,
                  label + ": multiplier is " + std::to_string(stats.multiplier[m]));

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "absl/strings/str_cat.h"
 #include "common/acting/policy_file.h"
 #include "common/base/files.h"
 #include "common/records/checkpoint.h"
@@ -219,7 +220,7 @@ TEST_F(FormatsTest, ThisBuildWritesTheSameBytes) {
   ASSERT_TRUE(status.ok()) << status;
   for (const std::string& file : FormatFiles()) {
     if (file == "dataset/manifest.textproto" || file == "replay/sessions") continue;
-    const auto wanted = ReadFile(folder_ + "/" + file), found = ReadFile(written + "/" + file);
+    const auto wanted = ReadFile(absl::StrCat(folder_, "/", file)), found = ReadFile(absl::StrCat(written, "/", file));
     ASSERT_TRUE(wanted.ok() && found.ok()) << file;
     EXPECT_TRUE(*wanted == *found) << file << ": its bytes changed. Let its version grow and add a golden folder.";
   }
