@@ -21,7 +21,6 @@ using ::datacom::testing::MustOpen;
 using ::datacom::testing::SmallExperiment;
 using ::datacom::testing::TemporaryFolder;
 using ::datacom::testing::TestRow;
-using ::testing::ElementsAre;
 
 constexpr uint32_t kMembers = 5;
 constexpr uint64_t kRows = 400;
