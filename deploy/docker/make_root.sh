@@ -20,7 +20,7 @@ esac
 mkdir -p "$root/usr/bin"
 for program in "${programs[@]}"; do
   install -m 755 "$bin/$program" "$root/usr/bin/"
-  strip --strip-debug "$root/usr/bin/$program"  # nine tenths of a program are line numbers for debuggers; names of functions stay
+  strip --strip-debug "$root/usr/bin/$program"  # most of a program is line numbers for debuggers; names of functions stay
   # Lines are "name => path (address)", or "path (address)" for the loader. The GPU's driver brings libcuda.
   libraries="$(ldd "$bin/$program" | grep -v -e linux-vdso -e 'libcuda\.so\.1 => not found')"
   if grep 'not found' <<<"$libraries" >&2; then

@@ -44,9 +44,7 @@ struct RuleInputs {
 // Actions of one call, [batch, action_dim]. A rule that executes what it stores leaves `executed` empty.
 struct RuleActions {
   std::vector<float> stored, executed;
-  friend bool operator==(const RuleActions& a, const RuleActions& b) {
-    return a.stored == b.stored && a.executed == b.executed;
-  }
+  bool operator==(const RuleActions&) const = default;
 };
 
 inline RuleActions Act(ActingRule* rule, const RuleInputs& in, const ActingDiagnostics& diagnostics = {}) {

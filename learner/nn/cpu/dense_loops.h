@@ -23,10 +23,10 @@ inline __m256 SumsOfEight(const __m256* v) {
   return _mm256_add_ps(_mm256_shuffle_ps(two[0], two[1], 0x88), _mm256_shuffle_ps(two[0], two[1], 0xdd));
 }
 
-template <Activation Form>
+template <Activation A>
 inline Lanes ActivationLanes(Lanes x) {
-  if (Form == Activation::kRelu) return LargerLanes(FillLanes(0), x);
-  return Form == Activation::kSigmoid ? SigmoidLanes(x) : TanhLanes(x);
+  if (A == Activation::kRelu) return LargerLanes(FillLanes(0), x);
+  return A == Activation::kSigmoid ? SigmoidLanes(x) : TanhLanes(x);
 }
 // Tanh of one number, with the bits of TanhLanes.
 inline float TanhOf(float x) {
@@ -34,30 +34,30 @@ inline float TanhOf(float x) {
   StoreLanes(lanes, TanhLanes(FillLanes(x)));
   return lanes[0];
 }
-template <Activation Form>
+template <Activation A>
 inline float ActivationOf(float x) {
-  if (Form == Activation::kRelu) return x < 0.0f ? 0.0f : x;  // keeps NaN
-  return Form == Activation::kSigmoid ? FastSigmoid(x) : TanhOf(x);
+  if (A == Activation::kRelu) return x < 0.0f ? 0.0f : x;  // keeps NaN
+  return A == Activation::kSigmoid ? FastSigmoid(x) : TanhOf(x);
 }
 
 // value * act'(hidden).
-template <Activation Form>
+template <Activation A>
 inline Lanes SlopeLanes(Lanes hidden, Lanes value) {
-  if (Form == Activation::kRelu) return WherePositive(hidden, value);
+  if (A == Activation::kRelu) return WherePositive(hidden, value);
   const Lanes one = FillLanes(1);
-  if (Form == Activation::kTanh) return MultiplyLanes(value, SubtractLanes(one, MultiplyLanes(hidden, hidden)));
+  if (A == Activation::kTanh) return MultiplyLanes(value, SubtractLanes(one, MultiplyLanes(hidden, hidden)));
   return MultiplyLanes(value, MultiplyLanes(hidden, SubtractLanes(one, hidden)));
 }
-template <Activation Form>
+template <Activation A>
 inline float SlopeOf(float hidden, float value) {
-  if (Form == Activation::kRelu) return hidden > 0.0f ? value : 0.0f;
-  return value * (Form == Activation::kTanh ? 1.0f - hidden * hidden : hidden * (1.0f - hidden));
+  if (A == Activation::kRelu) return hidden > 0.0f ? value : 0.0f;
+  return value * (A == Activation::kTanh ? 1.0f - hidden * hidden : hidden * (1.0f - hidden));
 }
 
 // A compile-time constant. (std::integral_constant has inline functions that other units use.)
-template <Activation Form>
+template <Activation A>
 struct Kind {
-  constexpr Activation operator()() const { return Form; }
+  constexpr Activation operator()() const { return A; }
 };
 // Calls work with the constant of this activation.
 template <class Work>
@@ -67,14 +67,14 @@ inline void ForKind(Activation activation, const Work& work) {
   if (activation == Activation::kTanh) work(Kind<Activation::kTanh>());
 }
 
-template <Activation Form>
+template <Activation A>
 void ActivateBy(const float* bias, int rows, int n, int64_t stride, float* y) {
   for (int r = 0; r < rows; ++r, y += stride) {
     int j = 0;
     for (; j + kLanes <= n; j += kLanes) {
-      StoreLanes(y + j, ActivationLanes<Form>(AddLanes(LoadLanes(y + j), LoadLanes(bias + j))));
+      StoreLanes(y + j, ActivationLanes<A>(AddLanes(LoadLanes(y + j), LoadLanes(bias + j))));
     }
-    for (; j < n; ++j) y[j] = ActivationOf<Form>(y[j] + bias[j]);
+    for (; j < n; ++j) y[j] = ActivationOf<A>(y[j] + bias[j]);
   }
 }
 
@@ -82,14 +82,14 @@ void Activate(Activation activation, const float* bias, int rows, int n, int64_t
   ForKind(activation, [&](auto kind) { ActivateBy<kind()>(bias, rows, n, stride, y); });
 }
 
-template <Activation Form>
+template <Activation A>
 void MultiplySlopeBy(const float* hidden, int64_t hidden_stride, int rows, int n, float* adjoint, int64_t stride) {
   for (int r = 0; r < rows; ++r, adjoint += stride, hidden += hidden_stride) {
     int j = 0;
     for (; j + kLanes <= n; j += kLanes) {
-      StoreLanes(adjoint + j, SlopeLanes<Form>(LoadLanes(hidden + j), LoadLanes(adjoint + j)));
+      StoreLanes(adjoint + j, SlopeLanes<A>(LoadLanes(hidden + j), LoadLanes(adjoint + j)));
     }
-    for (; j < n; ++j) adjoint[j] = SlopeOf<Form>(hidden[j], adjoint[j]);
+    for (; j < n; ++j) adjoint[j] = SlopeOf<A>(hidden[j], adjoint[j]);
   }
 }
 
@@ -146,18 +146,18 @@ inline Lanes NarrowGradient(const float* d, int outputs, const float* w, int n) 
   return sum;
 }
 
-template <Activation Form>
+template <Activation A>
 void NarrowAdjointBy(const float* d, int64_t d_stride, int outputs, const float* w, const float* hidden,
                      int64_t hidden_stride, int rows, int n, float* adjoint, int64_t stride) {
   for (int r = 0; r < rows; ++r, adjoint += stride, hidden += hidden_stride, d += d_stride) {
     int j = 0;
     for (; j + kLanes <= n; j += kLanes) {
-      StoreLanes(adjoint + j, SlopeLanes<Form>(LoadLanes(hidden + j), NarrowGradient(d, outputs, w + j, n)));
+      StoreLanes(adjoint + j, SlopeLanes<A>(LoadLanes(hidden + j), NarrowGradient(d, outputs, w + j, n)));
     }
     for (; j < n; ++j) {
       float sum = d[0] * w[j];
       for (int o = 1; o < outputs; ++o) sum = FusedMultiplyAdd(d[o], w[static_cast<int64_t>(o) * n + j], sum);
-      adjoint[j] = SlopeOf<Form>(hidden[j], sum);
+      adjoint[j] = SlopeOf<A>(hidden[j], sum);
     }
   }
 }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "datacom/v1/experiment.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/acting_rules.h"
 #include "tests/testing/golden.h"
 #include "tests/testing/snapshots.h"
 
@@ -27,11 +27,7 @@ constexpr int kVelocity = 9;  // observation of the first joint's velocity
 
 TaskModel Hockey() { return MakeTaskModel("air_hockey", v1::TaskOptions()).value(); }
 
-std::unique_ptr<ActingRule> MakeRule(const Snapshot& snapshot) {
-  auto rule = MakeActingRule(snapshot, Hockey(), 16);
-  if (!rule.ok()) throw std::runtime_error(std::string(rule.status().message()));
-  return *std::move(rule);
-}
+std::unique_ptr<ActingRule> MakeRule(const Snapshot& snapshot) { return testing::MakeRule(snapshot, Hockey(), 16); }
 
 // An observation of the arm at rest at its start: all constraints hold.
 std::vector<float> AtRest() {
