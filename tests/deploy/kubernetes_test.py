@@ -161,7 +161,7 @@ class Rendered(unittest.TestCase):
                 self.assertEqual(render(os.path.join(KUBERNETES, folder)), read(GOLDEN, name + ".yaml"))
 
     def test_the_runbooks_overlay_renders_with_its_experiment_and_images(self):
-        shown = re.search(r"cat >mine/kustomization.yaml <<'TEXT'\n(.*?)    TEXT\n", read(SOURCE, "deploy", "README.md"), re.S).group(1)
+        shown = re.search(r"cat >mine/kustomization.yaml <<'TEXT'\n(.*?)    TEXT\n", read(KUBERNETES, "README.md"), re.S).group(1)
         with tempfile.TemporaryDirectory(prefix="datacom-manifests-") as folder:
             os.mkdir(os.path.join(folder, "mine"))
             os.symlink(os.path.join(SOURCE, "deploy"), os.path.join(folder, "deploy"))
