@@ -2,6 +2,7 @@
 # usage: make_root.sh TARGET BIN FOLDER : fills FOLDER/root with the root file system of an image (replay, actor, learner, learner-cuda,
 # tools): programs of BIN and the libraries beside them in usr/bin, and every library they load where the loader looks for it; no shell.
 # Libraries of the source tree (MuJoCo in build/mujoco) go to the system's folder.
+# usr/share/doc has the licences of all of them, by package.
 # FOLDER/writable has the folders that a run writes to. They are separate because the images' user must own them and copying into an image
 # changes the owner.
 set -euo pipefail
@@ -17,7 +18,23 @@ case "$target" in
   *) echo "make_root.sh: unknown target \"$target\"; use replay, actor, learner, learner-cuda or tools" >&2; exit 2 ;;
 esac
 
-mkdir -p "$root/usr/bin"
+# Copies the licences of packages; fails when one is not installed.
+add_licences() {
+  local package
+  for package in "$@"; do
+    install -D -m 644 "/usr/share/doc/$package/copyright" "$root/usr/share/doc/$package/copyright"
+  done
+}
+# The package of a library. Packages name it under /lib or under /usr/lib; the loader finds it under both.
+package_of() {
+  local found
+  found="$(dpkg-query --search "$1" "/usr$1" "${1#/usr}" 2>/dev/null || true)"
+  echo "${found%%:*}"
+}
+
+mkdir -p "$root/usr/bin" "$root/usr/share/doc"
+install -D -m 644 "$source/LICENSE" "$root/usr/share/doc/datacom/copyright"
+add_licences libboost-dev libcli11-dev libeigen3-dev libfmt-dev libspdlog-dev libxsmm-dev nlohmann-json3-dev  # compiled in
 for program in "${programs[@]}"; do
   install -m 755 "$bin/$program" "$root/usr/bin/"
   strip --strip-debug "$root/usr/bin/$program"  # most of a program is line numbers for debuggers; names of functions stay
@@ -30,8 +47,15 @@ for program in "${programs[@]}"; do
   for library in $(grep -oE '/[^ ]+' <<<"$libraries"); do
     case "$library" in
       /opt/site/*) ;;
-      "$source"/*) install -D -m 755 "$library" "$root/usr/lib/x86_64-linux-gnu/${library##*/}" ;;
-      *) install -D -m 755 "$library" "$root$library" ;;
+      "$source"/*)
+        install -D -m 755 "$library" "$root/usr/lib/x86_64-linux-gnu/${library##*/}"
+        cp -rT "${library%/lib/*}/licenses" "$root/usr/share/doc/mujoco"
+        ;;
+      *)
+        install -D -m 755 "$library" "$root$library"
+        package="$(package_of "$library")"
+        [[ -z "$package" ]] || add_licences "$package"  # of no package: part of CUDA, whose folder has its licence
+        ;;
     esac
   done
 done
@@ -42,6 +66,7 @@ if [[ "$target" == tools ]]; then
   mkdir -p "$root/usr/share/datacom"
   cp -r "$source/deploy/experiments" "$source/deploy/sweeps" "$source/deploy/kubernetes" "$root/usr/share/datacom/"
   install -D -m 644 /usr/share/javascript/chart.js/chart.min.js "$root/usr/share/javascript/chart.js/chart.min.js"  # reports embed it
+  add_licences libjs-chart.js
 fi
 if [[ "$target" == learner-cuda ]]; then  # copied whole: ldd does not list the libraries that CUDA loads by name at run time
   mkdir -p "$root/opt/site/torch"

@@ -101,6 +101,7 @@ class ImagesTest(RunTest):
         self.assertEqual(labels["org.opencontainers.image.title"], "datacom-" + target)
         self.assertEqual(labels["org.opencontainers.image.revision"], "of-the-test")
         self.assertIn(labels["org.opencontainers.image.version"], run("--version").stdout)
+        self.assertEqual(labels["org.opencontainers.image.licenses"], "Apache-2.0")
         if target != "tools":
             self.assertEqual(config["Healthcheck"]["Test"], ["CMD", program, "--healthcheck=127.0.0.1:7000"])
         print(f"{target}: {config['Size'] / 1e6:.1f} MB")
@@ -111,6 +112,7 @@ class ImagesTest(RunTest):
             self.podman("export", "--output", archive, container)
             with tarfile.open(archive) as root:
                 self.assertEqual(root.getmember(FOLDERS[target].lstrip("/")).uid, 10001)
+                self.assertTrue(root.getmember("usr/share/doc/datacom/copyright").isfile())
             os.remove(archive)
         shell = self.podman("run", "--rm", "--network=none", *LIMITS, "--entrypoint", "/bin/sh", "datacom-" + target, "-c", "true",
                             check=False)
