@@ -19,6 +19,7 @@ ROLES = ("replay", "actor", "learner")
 MAX_HEADER_LINES = 300
 MAX_SOURCE_LINES = 500
 MAX_FUNCTION_LINES = 60
+MAX_CELL = 200  # characters in a cell of a Markdown table
 # "path:function" -> why it may be longer. An entry that is no longer needed fails the test.
 LONG_FUNCTIONS = {}
 # (file, include) -> why it may break the layering.
@@ -107,6 +108,11 @@ def functions(text):
                 head_line = line
             head += char
     return found
+
+
+def anchors(markdown):
+    """The anchors of a page's headings, as GitHub makes them."""
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in re.findall(r"^#+ (.+)$", markdown, re.M)}
 
 
 def listing(wrong):
@@ -347,6 +353,57 @@ class Map(unittest.TestCase):
         lists = "\n".join(read(path) for path in files(".txt", ".cmake"))
         wrong = [str(path) for path in files(".cc") if path.parts[0] == "tests" and not re.search(rf"\b{path.stem}\b", lists)]
         self.assertFalse(wrong, listing(wrong))
+
+
+class Pages(unittest.TestCase):
+    def pages(self):
+        return [*files(".md"), *(path.relative_to(ROOT) for path in sorted((ROOT / ".github").rglob("*.md")))]
+
+    def test_no_table_cell_is_longer_than_a_line(self):
+        wrong = []
+        for path in self.pages():
+            for number, line in enumerate(read(path).splitlines(), 1):
+                cells = re.split(r"(?<!\\)\|", line) if line.startswith("|") else []
+                wrong += [f"{path}:{number} has a cell of {len(cell.strip())} characters; write a list" for cell in cells
+                          if len(cell.strip()) > MAX_CELL]
+        self.assertFalse(wrong, listing(wrong))
+
+    def test_every_link_leads_to_a_file_and_a_heading(self):
+        wrong = []
+        for path in self.pages():
+            for target in re.findall(r"\]\(([^)\s]+)\)", read(path)):
+                name, _, anchor = target.partition("#")
+                if re.match(r"https?:", target):
+                    continue
+                linked_to = (ROOT / path.parent / name).resolve() if name else ROOT / path
+                if not linked_to.exists() or anchor and anchor not in anchors(linked_to.read_text(encoding="utf-8")):
+                    wrong.append(f"{path} links to {target}")
+        self.assertFalse(wrong, listing(wrong))
+
+
+class Release(unittest.TestCase):
+    def find(self, path, pattern):
+        found = re.findall(pattern, read(path), re.M)
+        self.assertTrue(found, f"{path} does not have {pattern}")
+        return found
+
+    def test_every_place_has_the_version_of_the_build(self):
+        version, = self.find("CMakeLists.txt", r"^project\(datacom VERSION ([\d.]+) ")
+        self.assertEqual(self.find("deploy/docker/Dockerfile", r"^ARG VERSION=(.*)$"), [version])
+        self.assertEqual(self.find("CITATION.cff", r"^version: (.*)$"), [version])
+        self.assertEqual(self.find("deploy/CHANGELOG.md", r"^## ([\d.]+)")[0], version)
+
+    def test_every_image_names_version_and_licence(self):
+        stages = [stage for stage in read("deploy/docker/Dockerfile").split("\nFROM ") if "ENTRYPOINT" in stage]
+        self.assertEqual(len(stages), 5)
+        for stage in stages:
+            self.assertIn("\nARG VERSION\n", stage)
+            self.assertIn('org.opencontainers.image.version="${VERSION}"', stage)
+            self.assertIn('org.opencontainers.image.licenses="Apache-2.0"', stage)
+
+    def test_the_changelog_names_the_protocol_of_its_newest_release(self):
+        protocol, = self.find("common/base/version.h", r"kProtocolVersion = (\d+);")
+        self.assertEqual(self.find("deploy/CHANGELOG.md", r"^\| protocol \| (\d+) ")[0], protocol)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 
 namespace datacom {
 
-std::string Version() { return "0.1.0"; }
+std::string Version() { return DATACOM_VERSION; }
 
 std::string Revision() { return DATACOM_REVISION; }
 

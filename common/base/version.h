@@ -11,7 +11,7 @@ namespace datacom {
 // Incremented whenever a message or a stored layout changes in a way that old code would misread.
 inline constexpr uint32_t kProtocolVersion = 3;
 
-std::string Version();    // "0.1.0"
+std::string Version();    // of the release, for example "0.1.0"
 std::string Revision();   // git revision, with "-dirty" when the tree had changes
 std::string Simulator();  // "MuJoCo 4.0.0", which the actors of this build link; the other roles link none
 std::string BuildName();  // version, revision and simulator
