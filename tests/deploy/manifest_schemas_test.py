@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Checks the golden manifests against the schemas of Kubernetes, JobSet and the Prometheus operator, and against the project's rules.
 
-usage: manifest_schemas_test.py BIN [unittest arguments], run in the build folder. Schemas come from PyPI (schemas.py). The schemas
-of Kueue are v1beta1, which has all fields that the v1beta2 objects here use, with the same meaning. v1beta2 also requires a quota of
-each covered resource in every flavor of a group; a test below checks that.
+usage: manifest_schemas_test.py BIN [unittest arguments], run in the build folder. Schemas come from PyPI; those of Kueue v1beta2 are
+written in schemas.py.
 """
 import copy
 import glob
@@ -30,18 +29,12 @@ from kubeflow_trainer_api.models.jobset_v1alpha2_job_set import JobsetV1alpha2Jo
 VERSIONS = ("1.31", "1.37")  # the first with a stable podFailurePolicy, and the newest
 CUSTOM = {"JobSet": JobsetV1alpha2JobSet, "PodMonitor": operator.PodMonitor, "PrometheusRule": operator.PrometheusRule}
 UNCHECKED = {"Kustomization"}  # kubernetes_test checks it with kubectl kustomize
-KUEUE = ("ResourceFlavor", "ClusterQueue", "LocalQueue")
-KUEUE_SCHEMAS, NO_KUEUE = schemas.kueue(KUEUE)
 PROGRAMS = {"datacom-replay": "datacom-replay", "datacom-learner": "datacom-learner", "datacom-learner-cuda": "datacom-learner",
             "datacom-actor": "datacom-actor"}
 
 
 def objects():
-    """(file, object) of every golden file and of the copying pod; without Kueue's objects when its schemas are missing."""
-    return ((file, item) for file, item in all_objects() if not (NO_KUEUE and item["kind"] in KUEUE))
-
-
-def all_objects():
+    """(file, object) of every golden file and of the copying pod."""
     yield "copy.yaml.in", yaml.safe_load(read(KUBERNETES, "copy.yaml.in").replace("@IMAGE@", "busybox").replace("@CLAIM@", "run"))
     for path in sorted(glob.glob(os.path.join(GOLDEN, "*.yaml"))):
         for item in yaml.safe_load_all(read(path)):
@@ -65,10 +58,10 @@ def roles(item):
 
 def check(item):
     """Raises the schema's objections to an object. A model drops unknown fields, so its output must equal its input."""
-    if item["kind"] in KUEUE:
+    if item["kind"] in schemas.KUEUE:
         if item["apiVersion"] != "kueue.x-k8s.io/v1beta2" or set(item) - {"apiVersion", "kind", "metadata", "spec"}:
             raise ValueError(f"{item['kind']}: {item}")
-        jsonschema.validate(item.get("spec", {}), KUEUE_SCHEMAS[item["kind"]])
+        jsonschema.validate(item.get("spec", {}), schemas.KUEUE[item["kind"]])
     elif item["kind"] in CUSTOM:
         outside = copy.deepcopy(item)
         for job in outside["spec"].get("replicatedJobs", []):  # the Jobs of a JobSet are checked as Jobs
@@ -89,7 +82,7 @@ class Schemas(unittest.TestCase):
             with self.subTest(file + " " + item["kind"]):
                 check(item)
                 kinds.add(item["kind"])
-        self.assertEqual(kinds, set(CUSTOM) | set(() if NO_KUEUE else KUEUE) | UNCHECKED | {
+        self.assertEqual(kinds, set(CUSTOM) | set(schemas.KUEUE) | UNCHECKED | {
             "Namespace", "Service", "ConfigMap", "StatefulSet", "Deployment", "Job", "PersistentVolumeClaim", "PodDisruptionBudget",
             "NetworkPolicy", "Pod"})
 
@@ -107,7 +100,6 @@ class Schemas(unittest.TestCase):
                     check(broken)
         self.assertGreater(len(tried), 10)
 
-    @unittest.skipIf(NO_KUEUE, NO_KUEUE)
     def test_nested_fields_of_a_queue_are_checked(self):
         queue = next(item for _, item in objects() if item["kind"] == "ClusterQueue")
         for word, value in (("moon", 1), ("nominalQuota", "much")):
@@ -116,23 +108,28 @@ class Schemas(unittest.TestCase):
             with self.assertRaises(jsonschema.ValidationError):
                 check(broken)
 
+    def test_kueue_requires_a_quota_of_each_covered_resource(self):
+        for group in ({"coveredResources": [], "flavors": [{"name": "a", "resources": []}]}, {"coveredResources": ["cpu"]}):
+            with self.assertRaises(jsonschema.ValidationError):
+                jsonschema.validate({"resourceGroups": [group]}, schemas.KUEUE["ClusterQueue"])
+
     def test_kueues_queues_refer_to_each_other_and_cover_the_requested_resources(self):
-        found = {item["kind"]: item for _, item in all_objects() if item["kind"] in KUEUE}
-        self.assertEqual(set(found), set(KUEUE))
+        found = {item["kind"]: item for _, item in objects() if item["kind"] in schemas.KUEUE}
+        self.assertEqual(set(found), set(schemas.KUEUE))
         self.assertEqual(found["LocalQueue"]["spec"]["clusterQueue"], found["ClusterQueue"]["metadata"]["name"])
         group, = found["ClusterQueue"]["spec"]["resourceGroups"]
         for flavor in group["flavors"]:
             self.assertEqual(flavor["name"], found["ResourceFlavor"]["metadata"]["name"])
             self.assertEqual([resource["name"] for resource in flavor["resources"]], group["coveredResources"])
         asked = set()
-        for item in [item for _, item in all_objects() if item["kind"] == "JobSet"]:
+        for item in [item for _, item in objects() if item["kind"] == "JobSet"]:
             self.assertEqual(item["metadata"]["labels"]["kueue.x-k8s.io/queue-name"], found["LocalQueue"]["metadata"]["name"])
             asked |= {name for _, pod in pods(item) for container in pod["containers"] for name in container["resources"]["requests"]}
             asked |= {name for _, pod in pods(item) for container in pod["containers"] for name in container["resources"]["limits"] if "/" in name}
         self.assertEqual(asked, set(group["coveredResources"]))
         selected = found["ClusterQueue"]["spec"]["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"]
         self.assertEqual(selected, found["LocalQueue"]["metadata"]["namespace"])
-        sweep = next(item for file, item in all_objects() if file == "sweep-kustomization.yaml")
+        sweep = next(item for file, item in objects() if file == "sweep-kustomization.yaml")
         self.assertEqual(sweep["namespace"], selected)
 
     def test_nested_fields_of_a_jobset_are_checked(self):

