@@ -2,25 +2,25 @@
 # that the linker keeps the files that register algorithms (algorithms/register_algorithm.h) and forms of kernel groups (nn/forms.h).
 include("${CMAKE_CURRENT_LIST_DIR}/core_sources.cmake")
 
-find_path(OPENBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas-pthread openblas x86_64-linux-gnu/openblas-pthread)
-find_library(OPENBLAS_LIBRARY openblas PATH_SUFFIXES openblas-pthread)
-if(NOT OPENBLAS_LIBRARY OR NOT OPENBLAS_INCLUDE_DIR)
-  message(FATAL_ERROR "OpenBLAS is not installed (Debian: libopenblas-pthread-dev)")
-endif()
-# libxsmm's kernels for small products, a static library. It refers to the BLAS's sgemm_.
+# libxsmm's kernels for small products, a static library. It refers to four functions of a BLAS and never calls them here
+# (nn/cpu/gemm.cc). A copy has other names for them, so that LibTorch's BLAS, in the same program, is its own.
 find_path(LIBXSMM_INCLUDE_DIR libxsmm.h PATH_SUFFIXES libxsmm)
 find_library(LIBXSMM_LIBRARY libxsmm.a)
 if(NOT LIBXSMM_LIBRARY OR NOT LIBXSMM_INCLUDE_DIR)
   message(FATAL_ERROR "libxsmm is not installed (Debian: libxsmm-dev)")
 endif()
+set(xsmm "${CMAKE_BINARY_DIR}/libxsmm_without_blas.a")
+execute_process(COMMAND "${CMAKE_OBJCOPY}" --redefine-sym sgemm_=datacom_no_sgemm --redefine-sym dgemm_=datacom_no_dgemm
+                        --redefine-sym sgemv_=datacom_no_sgemv --redefine-sym dgemv_=datacom_no_dgemv "${LIBXSMM_LIBRARY}" "${xsmm}"
+                COMMAND_ERROR_IS_FATAL ANY)
 
-add_library(datacom_learner_core_objects OBJECT ${DATACOM_CORE_SOURCES} ${DATACOM_CPU_SOURCES} ${DATACOM_PRODUCT_SOURCES})
+add_library(datacom_learner_core_objects OBJECT ${DATACOM_CORE_SOURCES} ${DATACOM_CPU_SOURCES})
 _datacom_setup(datacom_learner_core_objects 20)
 target_include_directories(datacom_learner_core_objects PUBLIC "${DATACOM_GENERATED}")
-target_include_directories(datacom_learner_core_objects SYSTEM PRIVATE ${OPENBLAS_INCLUDE_DIR} ${LIBXSMM_INCLUDE_DIR})
+target_include_directories(datacom_learner_core_objects SYSTEM PRIVATE ${LIBXSMM_INCLUDE_DIR})
 target_link_libraries(datacom_learner_core_objects PUBLIC datacom::base datacom::safety)
 datacom_library(NAME learner_core
-  DEPS $<TARGET_OBJECTS:datacom_learner_core_objects> datacom::base datacom::safety ${LIBXSMM_LIBRARY} ${OPENBLAS_LIBRARY} Threads::Threads ${CMAKE_DL_LIBS})
+  DEPS $<TARGET_OBJECTS:datacom_learner_core_objects> datacom::base datacom::safety ${xsmm} Threads::Threads ${CMAKE_DL_LIBS})
 target_include_directories(datacom_learner_core INTERFACE "${DATACOM_GENERATED}")
 
 if(DATACOM_TORCH)

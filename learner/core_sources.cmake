@@ -1,4 +1,4 @@
-# The sources of the learner core and of its two backends, shared by the project's build and learner/standalone.
+# The sources of the learner core and of its two backends.
 include("${CMAKE_CURRENT_LIST_DIR}/core_hyper.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/core_kernel_group.cmake")
 
@@ -36,12 +36,12 @@ set(DATACOM_CORE_SOURCES
   ${here}/algorithms/datacom.cc
   ${here}/algorithms/iqn_datacom.cc)
 set(DATACOM_CPU_SOURCES
+  ${here}/nn/cpu/gemm.cc
   ${here}/nn/cpu/instruction_set.cc
   ${here}/nn/cpu/loops_avx2.cc
   ${here}/nn/cpu/loops_avx512.cc
   ${here}/nn/cpu/optimisers.cc
   ${here}/nn/cpu/perceptrons.cc)
-set(DATACOM_PRODUCT_SOURCES ${here}/nn/cpu/gemm.cc ${here}/nn/cpu/gemm_blas.cc)  # libxsmm and OpenBLAS
 set(DATACOM_TORCH_SOURCES
   ${here}/nn/parameter_layout.cc
   ${here}/nn/torch/optimisers.cc
@@ -52,7 +52,7 @@ foreach(group ${DATACOM_KERNEL_GROUPS})
 endforeach()
 # The actor's code, built with the actor's options, so that it has the same bits.
 set_source_files_properties(${here}/algorithms/joined_map_cpu.cc PROPERTIES COMPILE_OPTIONS "")
-set_source_files_properties(${here}/nn/cpu/optimisers.cc PROPERTIES COMPILE_OPTIONS "${DATACOM_LOOP_OPTIONS};-ffp-contract=fast")
+set_source_files_properties(${here}/nn/cpu/gemm.cc ${here}/nn/cpu/optimisers.cc PROPERTIES COMPILE_OPTIONS "${DATACOM_LOOP_OPTIONS};-ffp-contract=fast")
 # The two builds of the same loops have the same bits: the compiler does not fuse multiply-adds by itself.
 set_source_files_properties(${here}/nn/cpu/loops_avx2.cc PROPERTIES COMPILE_OPTIONS "${DATACOM_LOOP_OPTIONS};-ffp-contract=off")
 # GCC 12 warns about undefined registers in its own header.

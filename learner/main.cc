@@ -128,15 +128,16 @@ int Main(int argc, char** argv) {
     if (!health.ok()) std::fprintf(stderr, "datacom-learner: %s\n", std::string(health.message()).c_str());
     return ExitCode(health);
   }
+  std::string arithmetic;
   try {
-    PrepareCpu(argv);
+    arithmetic = CpuArithmetic();
   } catch (const std::invalid_argument& error) {
     std::fprintf(stderr, "datacom-learner: %s\n", error.what());
     return kExitUsage;
   }
   RaiseOpenFileLimit();
   InitLog("learner");
-  spdlog::info("arithmetic: {}", CpuArithmetic());
+  spdlog::info("arithmetic: {}", arithmetic);
   Stop::InstallSignalHandlers();
   if (flags.die_with_parent) DieWithParent(SIGTERM);
   const absl::Status status = Run(std::move(flags));

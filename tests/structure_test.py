@@ -24,7 +24,6 @@ MAX_CELL = 200  # characters in a cell of a Markdown table
 LONG_FUNCTIONS = {}
 # (file, include) -> why it may break the layering.
 INCLUDE_EXCEPTIONS = {
-    ("learner/standalone/golden_check.cc", "tests/learner/core_golden.h"): "the golden check without GoogleTest, for GPU machines",
 }
 
 # The learner core builds with LibTorch alone. It may include these headers because they need only the standard library, as do
@@ -178,7 +177,7 @@ class Layers(unittest.TestCase):
             for include in includes(path):
                 used = backend_of(include)
                 choice = used == "cpu" and str(path) in BACKEND_CHOICE
-                if used and path.parts[0] == "learner" and path.parts[1] != "standalone" and backend_of(path) != used and not choice:
+                if used and path.parts[0] == "learner" and backend_of(path) != used and not choice:
                     wrong.append(f"{path} includes {include}")
         self.assertFalse(wrong, listing(wrong))
 

@@ -40,7 +40,6 @@ absl::Status Bench(const std::string& what, const std::string& threads, const st
   if (!threads.empty() && what != "learner")
     return absl::InvalidArgumentError("--threads belongs to 'datacom bench learner'");
   const std::string arguments = threads.empty() ? "" : absl::StrCat(" --threads ", threads);
-  ::setenv("OPENBLAS_NUM_THREADS", "1", /*overwrite=*/0);
   const std::vector<std::string> areas =
       what == "all" ? std::vector<std::string>{"safety", "actor", "replay", "learner"} : std::vector<std::string>{what};
   std::vector<BenchEntry> entries;

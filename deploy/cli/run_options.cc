@@ -39,8 +39,7 @@ void AddExperimentOptions(CLI::App* verb, TrainOptions* options) {
       ->group(kExperiment);
   verb->add_flag("--lockstep", options->lockstep,
                  "bit-reproducible, with one environment per member and policy lag 0: every run gives the same "
-                 "records, also after a kill and a resume, and on every processor with the same line \"arithmetic\" in "
-                 "build.txt")
+                 "records, also after a kill and a resume, and on every processor with AVX2")
       ->group(kExperiment);
   verb->add_option("--device", options->device, "device of the learner: cpu or cuda")
       ->check(CLI::IsMember({"cpu", "cuda"}))

@@ -255,7 +255,6 @@ absl::Status FinishRun(const Prepared& run) {
 
 int Train(const TrainOptions& options) {
   Stop::InstallSignalHandlers();
-  ::setenv("OPENBLAS_NUM_THREADS", "1", /*overwrite=*/0);  // more threads only spin on networks of this size
   absl::StatusOr<Prepared> run = Prepare(options);
   if (!run.ok()) return Finish(run.status());
   Cluster::Options cluster_options;

@@ -120,8 +120,6 @@ int QuantilesOf(const std::string& algorithm) {
 
 std::string TorchVersion() { return LoadedTorchVersion(); }
 
-void PrepareCpu(char** argv) { RestartForBlas(argv); }
-
 std::string CpuArithmetic() { return NameOf(ChosenInstructionSet()) + ", products by " + ProductLibrary(); }
 
 std::unique_ptr<Algorithm> MakeAlgorithm(const AlgorithmConfig& config) {

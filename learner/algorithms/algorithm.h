@@ -176,9 +176,6 @@ int QuantilesOf(const std::string& algorithm);  // for AlgorithmConfig::quantile
 // names an instruction set that does not exist or that the processor lacks.
 std::string CpuArithmetic();
 std::string TorchVersion();  // of the LibTorch that an algorithm has loaded, or empty
-// Call it before anything that must not happen twice. If OpenBLAS computes products and chose kernels for another
-// instruction set, this starts the program again with the right ones. Throws like CpuArithmetic.
-void PrepareCpu(char** argv);
 
 // Access to single arrays, for tests. Names are for example "actor.mean.0.weight", "critic.0.1.bias",
 // "target_critic.1.2.weight", "log_alpha", "delta_raw", "multiplier_raw". Weights are [in, out], row-major. The prefix

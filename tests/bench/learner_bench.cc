@@ -374,9 +374,7 @@ void AddPeak(double peak, std::vector<Result>* results) {
 }
 
 int Main(int argc, char** argv) {
-  PrepareCpu(argv);
   const Options options = Parse(argc, argv);
-  UseOneBlasThread();
   if (!options.threads.empty()) {
     PrintJson(MeasureScaling(options.threads, ScalingCases(options), options.seconds));
     return 0;

@@ -46,8 +46,7 @@ class Hosts(RunFolder):
     def start_role(self, role, binary, *arguments):
         command = [os.path.join(BIN, binary), *arguments, "--run-id", "a", "--listen", self.addresses[role], "--die-with-parent"]
         with open(os.path.join(self.folder, "logs", role + ".log"), "w", encoding="utf-8") as log:
-            process = subprocess.Popen(self.hosts[role].command(*command), stdout=log, stderr=subprocess.STDOUT, cwd=SOURCE,
-                                       env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
+            process = subprocess.Popen(self.hosts[role].command(*command), stdout=log, stderr=subprocess.STDOUT, cwd=SOURCE)
         self.processes[role] = process
         self.test.addCleanup(process.wait)
         self.test.addCleanup(process.kill)

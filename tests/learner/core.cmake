@@ -1,4 +1,4 @@
-# Tests of the learner core. learner/standalone builds core_golden*.cc, too.
+# Tests of the learner core.
 datacom_test(NAME core_random_test SRCS core_random_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_threads_test SRCS core_threads_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_products_test SRCS core_products_test.cc DEPS datacom::learner_core)

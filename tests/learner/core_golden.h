@@ -1,5 +1,4 @@
-// Golden checks of the learner core as plain functions, for the tests and for the golden check without a test framework
-// (learner/standalone). Each deviation is one sentence in `failures`.
+// Golden checks of the learner core as plain functions. Each deviation is one sentence in `failures`.
 #ifndef DATACOM_TESTS_LEARNER_CORE_GOLDEN_H_
 #define DATACOM_TESTS_LEARNER_CORE_GOLDEN_H_
 

@@ -4,13 +4,24 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
 #include <vector>
 
 #include "learner/nn/cpu/instruction_set.h"
 #include "learner/nn/cpu/loops.h"
 
-namespace datacom::learner {
+// The names that libxsmm's copy has for functions of a BLAS (learner/core.cmake).
+extern "C" {
+void datacom_no_sgemm() { std::abort(); }
+void datacom_no_dgemm() { std::abort(); }
+void datacom_no_sgemv() { std::abort(); }
+void datacom_no_dgemv() { std::abort(); }
+}
 
+namespace datacom::learner {
 namespace {
 
 // libxsmm's kernel for column-major matrices, the transposes of ours: C^T [n, m] = op(B)^T op(A)^T. Null if it has
@@ -46,8 +57,7 @@ bool HasKernels() {
   return has;
 }
 
-// b [n, k] transposed to [k, n], because libxsmm has no kernel for the transposed operand. Valid until the thread's
-// next call.
+// b [n, k] transposed to [k, n], because no kernel takes the transposed operand. Valid until the thread's next call.
 const float* Transposed(const float* b, int n, int k, int ldb) {
   thread_local std::vector<float> memory;
   const size_t size = static_cast<size_t>(n) * k;
@@ -63,14 +73,32 @@ void Multiply(Gemm form, int m, int n, int k, const float* a, int lda, const flo
   const bool transposed = form == Gemm::kTransposeB;
   const libxsmm_smmfunction kernel =
       HasKernels() ? Kernel(transposed ? Gemm::kPlain : form, m, n, k, lda, transposed ? n : ldb, add, ldc) : nullptr;
-  if (kernel == nullptr) return MultiplyByBlas(form, m, n, k, a, lda, b, ldb, add, c, ldc);
+  if (kernel == nullptr) return MultiplyByLoops(form, m, n, k, a, lda, b, ldb, add, c, ldc);
   kernel(transposed ? Transposed(b, n, k, ldb) : b, a, c);
 }
 
+void MultiplyByLoops(Gemm form, int m, int n, int k, const float* a, int lda, const float* b, int ldb, bool add,
+                     float* c, int ldc) {
+  if (form == Gemm::kTransposeB) {
+    b = Transposed(b, n, k, ldb);
+    ldb = n;
+  }
+  const int64_t row_stride = form == Gemm::kTransposeA ? 1 : lda, inner_stride = form == Gemm::kTransposeA ? lda : 1;
+  for (int i = 0; i < m; ++i) {
+    float* const sums = c + static_cast<int64_t>(i) * ldc;
+    if (!add) std::fill(sums, sums + n, 0.0f);
+    for (int p = 0; p < k; ++p) {
+      const float factor = a[i * row_stride + p * inner_stride];
+      const float* const row = b + static_cast<int64_t>(p) * ldb;
+      for (int j = 0; j < n; ++j) sums[j] = std::fma(factor, row[j], sums[j]);
+    }
+  }
+}
+
 std::string ProductLibrary() {
-  return HasKernels() ? "libxsmm " + std::to_string(LIBXSMM_VERSION_MAJOR) + "." +
-                            std::to_string(LIBXSMM_VERSION_MINOR) + " " + NameOf(ChosenInstructionSet())
-                      : BlasName();
+  if (!HasKernels()) return "loops";
+  return "libxsmm " + std::to_string(LIBXSMM_VERSION_MAJOR) + "." + std::to_string(LIBXSMM_VERSION_MINOR) + " " +
+         NameOf(ChosenInstructionSet());
 }
 
 }  // namespace datacom::learner

@@ -1,7 +1,7 @@
 // C = op(A) op(B) (+ C), float32, row-major, one thread. libxsmm generates a kernel for each shape at its first call;
-// only that call allocates. Each value is one chain of fused multiply-adds over k in order, so the bits are the same
-// for every instruction set and number of rows. If the system refuses memory for code, OpenBLAS computes instead
-// (gemm_blas.cc). m, n, k are the dimensions after op, ld* the row strides in memory. Thread-safe.
+// only that call allocates. If the system refuses memory for code, plain loops compute instead. Each value is one chain
+// of fused multiply-adds over k in order, so the bits are the same for every instruction set, for any number of rows
+// and with the loops. m, n, k are the dimensions after op, ld* the row strides in memory. Thread-safe.
 #ifndef DATACOM_LEARNER_NN_CPU_GEMM_H_
 #define DATACOM_LEARNER_NN_CPU_GEMM_H_
 
@@ -13,18 +13,10 @@ enum class Gemm { kPlain, kTransposeA, kTransposeB };
 
 void Multiply(Gemm form, int m, int n, int k, const float* a, int lda, const float* b, int ldb, bool add, float* c,
               int ldc);
-std::string ProductLibrary();  // such as "libxsmm 1.17 avx512" or "OpenBLAS SkylakeX"
-
-// The fallback.
-void MultiplyByBlas(Gemm form, int m, int n, int k, const float* a, int lda, const float* b, int ldb, bool add,
-                    float* c, int ldc);
-std::string BlasName();
-void UseOneBlasThread();
-
-// Call it before anything that must not happen twice. If products need OpenBLAS and it chose kernels for another
-// instruction set than ChosenInstructionSet(), this starts the program again with OPENBLAS_CORETYPE set, because
-// OpenBLAS reads it only when it is loaded.
-void RestartForBlas(char** argv);
+// The loops that compute where libxsmm cannot.
+void MultiplyByLoops(Gemm form, int m, int n, int k, const float* a, int lda, const float* b, int ldb, bool add,
+                     float* c, int ldc);
+std::string ProductLibrary();  // such as "libxsmm 1.17 avx512", or "loops"
 
 }  // namespace datacom::learner
 

@@ -96,7 +96,7 @@ class FloatMode {
 
 }  // namespace
 
-CpuKernels::CpuKernels(Team* team) : team_(team), loops_(ChosenLoops()) { UseOneBlasThread(); }
+CpuKernels::CpuKernels(Team* team) : team_(team), loops_(ChosenLoops()) {}
 
 CpuKernels::~CpuKernels() {
   for (void* memory : allocations_) std::free(memory);

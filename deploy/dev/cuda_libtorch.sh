@@ -1,9 +1,8 @@
 #!/bin/sh
 # Installs PyPI's LibTorch with CUDA, and the parts of the CUDA toolkit that its CMake package asks for, into FOLDER (6 GB), unless
 # they are there. Prints the CMake options that select them, on one line. Needs python3 with pip, but no GPU and no root.
-#   learner/standalone/cuda_libtorch.sh FOLDER
-#   learner/standalone/build.sh build/standalone-cuda cpu $(learner/standalone/cuda_libtorch.sh build/cuda-libtorch)
-# `./datacom build cuda` calls it, too.
+#   deploy/dev/cuda_libtorch.sh FOLDER
+# `./datacom build cuda` calls it.
 set -eu
 [ $# -eq 1 ] || { echo "usage: cuda_libtorch.sh FOLDER" >&2; exit 2; }
 packages='torch==2.15.0 cuda-toolkit[nvcc]==13.2.2'  # torch 2.15.0 requires this version of the toolkit
