@@ -25,6 +25,7 @@
 #include "common/rpc/address.h"
 #include "common/rpc/channel.h"
 #include "common/tasks/text/mujoco_compiled.h"
+#include "datacom/v1/task.pb.h"
 
 namespace datacom {
 namespace {
@@ -123,10 +124,10 @@ CLI::App* AddLoadTask(CLI::App* app, Flags* flags) {
 }
 
 int LoadTask(const Flags& flags) {
-  v1::Experiment experiment;
-  experiment.set_task(flags.task_file);
-  const absl::Status status = text::LoadTaskOf(flags.experiment_folder, &experiment);
-  std::cout << (status.ok() ? experiment.task_options().text().SerializeAsString() : std::string(status.message()));
+  std::string task = flags.task_file;
+  v1::TaskOptions options;
+  const absl::Status status = text::LoadTaskOf(flags.experiment_folder, &task, &options);
+  std::cout << (status.ok() ? options.GetExtension(v1::text_task).SerializeAsString() : std::string(status.message()));
   return ExitCode(status);
 }
 

@@ -1,5 +1,5 @@
 # Generates learner/algorithms/hyper.inc: one line DATACOM_HYPER(name, default) for each double of message Hyper in
-# proto/datacom/v1/experiment.proto. So a hyper-parameter's name and default are written in the proto alone. Used by the project's build
+# proto/datacom/v1/algorithm.proto. So a hyper-parameter's name and default are written in the proto alone. Used by the project's build
 # and by learner/standalone, which has no protobuf. Other fields (uint64, string) are left out; learner/algorithm_setup.cc reads them.
 
 # Writes `output` when its content changes, and configures again when `proto` changes. Fails on a statement that it cannot read.
@@ -15,7 +15,7 @@ function(datacom_generate_hyper proto output)
   string(REGEX REPLACE "^\nmessage Hyper {" "" text "${text}")
   string(REGEX REPLACE "//[^\n]*" "" text "${text}")
   string(REGEX REPLACE "[ \n]+" " " text "${text}")
-  set(lines "// Generated from message Hyper of proto/datacom/v1/experiment.proto by learner/core_hyper.cmake.\n")
+  set(lines "// Generated from message Hyper of proto/datacom/v1/algorithm.proto by learner/core_hyper.cmake.\n")
   foreach(statement IN LISTS text)  # a statement ends with a semicolon, the separator of CMake's lists
     string(STRIP "${statement}" statement)
     if(statement MATCHES "^optional double ([a-z0-9_]+) = [0-9]+ \\[default = ([-+.0-9e]+)(,.*)?\\]$")

@@ -62,4 +62,4 @@ set_source_files_properties(${here}/nn/cpu/loops_avx512.cc
 
 # The hyper-parameters of a member, generated: include "learner/algorithms/hyper.inc" from DATACOM_GENERATED.
 set(DATACOM_GENERATED "${CMAKE_BINARY_DIR}/generated")
-datacom_generate_hyper("${here}/../proto/datacom/v1/experiment.proto" "${DATACOM_GENERATED}/learner/algorithms/hyper.inc")
+datacom_generate_hyper("${CMAKE_SOURCE_DIR}/proto/datacom/v1/algorithm.proto" "${DATACOM_GENERATED}/learner/algorithms/hyper.inc")

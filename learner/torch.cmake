@@ -20,6 +20,8 @@ set_target_properties(datacom_torch_objects PROPERTIES CXX_STANDARD ${DATACOM_TO
 target_include_directories(datacom_torch_objects PUBLIC "${CMAKE_CURRENT_LIST_DIR}/..")
 target_compile_definitions(datacom_torch_objects PRIVATE "DATACOM_TORCH_VERSION=\"${Torch_VERSION}\"" $<$<TARGET_EXISTS:torch_cuda>:DATACOM_CUDA_GRAPHS>)
 target_link_libraries(datacom_torch_objects PUBLIC datacom_libtorch)
+target_compile_options(datacom_torch_objects PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+target_precompile_headers(datacom_torch_objects PRIVATE <ATen/ATen.h>)
 
 # A libdatacom_torch.so in `folder`: the backend, and the forms of further kernel groups in the sources that follow. A program finds the
 # library that it links.

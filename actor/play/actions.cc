@@ -86,7 +86,7 @@ absl::Status ApplyTaskOptions(const std::vector<std::string>& set, v1::Experimen
 absl::StatusOr<v1::Experiment> TaskExperiment(const std::string& task, const std::vector<std::string>& set) {
   v1::Experiment experiment;
   experiment.set_task(task);
-  RETURN_IF_ERROR(text::LoadTaskOf("", &experiment));
+  RETURN_IF_ERROR(text::LoadTaskOf("", experiment.mutable_task(), experiment.mutable_task_options()));
   RETURN_IF_ERROR(ApplyTaskOptions(set, &experiment));
   return experiment;
 }

@@ -21,6 +21,7 @@
 #include "common/tasks/text/mujoco_compiled.h"
 #include "common/tasks/text/row_model.h"
 #include "common/tasks/text/task_file.h"
+#include "datacom/v1/task.pb.h"
 
 namespace datacom {
 namespace {
@@ -57,7 +58,7 @@ class Check {
       : command_(command),
         options_(std::move(options)),
         compiled_(std::move(compiled)),
-        layout_(text::RowLayout::Of(options_.text())),
+        layout_(text::RowLayout::Of(options_.GetExtension(v1::text_task))),
         model_(std::move(model)),
         task_(std::move(task)),
         out_(out) {
@@ -83,7 +84,7 @@ class Check {
  private:
   void PrintSpecification() const {
     const TaskSpec& spec = model_.spec;
-    const v1::ResolvedTask& resolved = options_.text().resolved();
+    const v1::ResolvedTask& resolved = options_.GetExtension(v1::text_task).resolved();
     const mjModel& physics = *compiled_->model;
     const int uncontrolled_at = resolved.state_size() - static_cast<int>(resolved.uncontrolled());
     *out_ << spec.name << ": " << spec.summary << '\n'
@@ -100,12 +101,12 @@ class Check {
           << "known rows   " << Counted(KnownNames()) << '\n';
   }
   std::vector<std::string> Names(int first, int end) const {
-    const auto& state = options_.text().resolved().state();
+    const auto& state = options_.GetExtension(v1::text_task).resolved().state();
     return {state.begin() + first, state.begin() + end};
   }
   std::vector<std::string> KnownNames() const {
     std::vector<std::string> names;
-    for (const v1::KnownRow& row : options_.text().resolved().known()) names.push_back(row.name());
+    for (const v1::KnownRow& row : options_.GetExtension(v1::text_task).resolved().known()) names.push_back(row.name());
     return names;
   }
   template <typename List>
@@ -216,7 +217,7 @@ class Check {
                              conditions_[conditions_.size() / 2]);
     for (size_t i = 0; i < reaches_.size(); ++i) {
       if (reaches_[i] > 0) continue;
-      *out_ << "  the actuator " << options_.text().resolved().action(static_cast<int>(i))
+      *out_ << "  the actuator " << options_.GetExtension(v1::text_task).resolved().action(static_cast<int>(i))
             << " never moves q: leave it out of control.actuator, or add its joint to constraint_state.joint\n";
     }
     if (conditions_.back() > kIllConditioned) {
@@ -282,7 +283,7 @@ absl::Status RunCheckTaskCommand(const CheckTaskCommand& command, std::ostream* 
   }
   ASSIGN_OR_RETURN(const v1::Experiment experiment, TaskExperiment(command.file, {}));
   const v1::TaskOptions& options = experiment.task_options();
-  ASSIGN_OR_RETURN(std::shared_ptr<const text::CompiledTask> compiled, text::CompiledTask::Shared(options.text()));
+  ASSIGN_OR_RETURN(std::shared_ptr<const text::CompiledTask> compiled, text::CompiledTask::Shared(options.GetExtension(v1::text_task)));
   ASSIGN_OR_RETURN(TaskModel model, MakeTaskModel(experiment.task(), options));
   ASSIGN_OR_RETURN(std::unique_ptr<Task> task, MakeTask(experiment.task(), options));
   return Check(command, options, std::move(compiled), std::move(model), std::move(task), out).Run();

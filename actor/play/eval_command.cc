@@ -18,6 +18,7 @@
 #include "common/records/evaluation_means.h"
 #include "common/records/named_costs.h"
 #include "common/tasks/text/task_file.h"
+#include "datacom/v1/task.pb.h"
 
 namespace datacom {
 namespace {
@@ -27,7 +28,7 @@ class Output {
  public:
   Output(const EvalCommand& command, const v1::Experiment& experiment, const TaskSpec& spec, std::ostream* out)
       : csv_(command.csv), options_(experiment.task_options()), cost_names_(spec.cost_names), out_(out) {
-    options_.clear_text();  // too long to print
+    options_.ClearExtension(v1::text_task);  // too long to print
   }
 
   void Print(uint32_t member, uint64_t seed, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes) {

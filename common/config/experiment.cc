@@ -1,61 +1,17 @@
 #include "common/config/experiment.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
-#include "google/protobuf/io/tokenizer.h"
-#include "google/protobuf/text_format.h"
+#include "datacom/v1/task.pb.h"
+#include "google/protobuf/extension_set.h"
 
 namespace datacom {
-namespace {
-
-constexpr char kSuffix[] = ".textproto";
-
-// Keeps the first error and its position.
-class FirstError : public google::protobuf::io::ErrorCollector {
- public:
-  explicit FirstError(std::string where) : where_(std::move(where)) {}
-  void AddError(int line, int column, const std::string& message) override {
-    if (message_.empty()) message_ = absl::StrCat(where_, ":", line + 1, ":", column + 1, ": ", message);
-  }
-  void AddWarning(int, int, const std::string&) override {}
-  const std::string& message() const { return message_; }
-
- private:
-  std::string where_, message_;
-};
-
-}  // namespace
-
-absl::Status ParseTextproto(const std::string& text, const std::string& where, google::protobuf::Message* message) {
-  google::protobuf::TextFormat::Parser parser;
-  FirstError error(where);
-  parser.RecordErrorsTo(&error);
-  if (parser.ParseFromString(text, message)) return absl::OkStatus();
-  return absl::InvalidArgumentError(error.message().empty()
-                                        ? absl::StrCat(where, ": not a ", message->GetTypeName(), " in text format")
-                                        : error.message());
-}
-
-absl::StatusOr<std::string> FindTextproto(const std::string& kind, const std::string& name_or_path,
-                                          const std::string& folder) {
-  if (name_or_path.empty()) return absl::InvalidArgumentError(absl::StrCat("no ", kind, " named"));
-  std::error_code ignored;
-  if (name_or_path.find('.') != std::string::npos || std::filesystem::is_regular_file(name_or_path, ignored)) {
-    return name_or_path;
-  }
-  const std::string path = absl::StrCat(folder, "/", name_or_path, kSuffix);
-  if (std::filesystem::is_regular_file(path, ignored)) return path;
-  return absl::InvalidArgumentError(absl::StrCat("unknown ", kind, " \"", name_or_path, "\"; those in ", folder,
-                                                 " are: ", absl::StrJoin(ListTextprotos(folder), ", ")));
-}
-
 absl::StatusOr<v1::Experiment> ParseExperiment(const std::string& text, const std::string& where) {
+  google::protobuf::LinkExtensionReflection(v1::text_task);  // the text may have one
   v1::Experiment experiment;
   RETURN_IF_ERROR(ParseTextproto(text, where, &experiment));
   return experiment;
@@ -86,29 +42,6 @@ std::string ExperimentFolder() {
     at = at.parent_path();
   }
   return DATACOM_SOURCE_DIR "/deploy/experiments";
-}
-
-std::vector<std::string> ListTextprotos(const std::string& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  std::filesystem::recursive_directory_iterator it(folder, error), end;
-  while (!error && it != end) {
-    if (it->path().extension() == kSuffix) {
-      names.push_back(it->path().lexically_relative(folder).replace_extension().string());
-    }
-    it.increment(error);
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-std::string PrintTextproto(const google::protobuf::Message& message) {
-  google::protobuf::TextFormat::Printer printer;
-  printer.SetUseUtf8StringEscaping(true);
-  printer.SetUseShortRepeatedPrimitives(true);
-  std::string text;
-  printer.PrintToString(message, &text);
-  return text;
 }
 
 v1::Hyper MemberHyper(const v1::Experiment& resolved, int member) {

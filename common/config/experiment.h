@@ -9,28 +9,17 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/config/textproto.h"
 #include "common/transitions/replay_layout.h"
 #include "datacom/v1/experiment.pb.h"
 #include "google/protobuf/message.h"
 
 namespace datacom {
 
-// The file of a name: "cartpole/datacom" -> <folder>/cartpole/datacom.textproto. A name with a dot, or of a file that
-// exists, is the path itself. The error for an unknown name lists the existing ones; `kind` is the message's word for
-// them.
-absl::StatusOr<std::string> FindTextproto(const std::string& kind, const std::string& name_or_path,
-                                          const std::string& folder);
-// INVALID_ARGUMENT, naming `where`, line and column.
-absl::Status ParseTextproto(const std::string& text, const std::string& where, google::protobuf::Message* message);
-// Text format in a stable order.
-std::string PrintTextproto(const google::protobuf::Message& message);
-inline std::string PrintExperiment(const v1::Experiment& experiment) { return PrintTextproto(experiment); }
-// Names of the .textproto files in a folder and its subfolders, sorted, without the extension.
-std::vector<std::string> ListTextprotos(const std::string& folder);
-
 // Loads the experiment of a name or path, see FindTextproto.
 absl::StatusOr<v1::Experiment> LoadExperiment(const std::string& name_or_path, const std::string& folder);
 absl::StatusOr<v1::Experiment> ParseExperiment(const std::string& text, const std::string& where);
+inline std::string PrintExperiment(const v1::Experiment& experiment) { return PrintTextproto(experiment); }
 // INVALID_ARGUMENT: the folder has no experiment.textproto, so no run wrote it.
 absl::Status NotARunFolder(const std::string& path);
 // Folder of the shipped experiments: $DATACOM_EXPERIMENTS, else found from the executable's folder upwards, else that

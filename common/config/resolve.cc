@@ -40,7 +40,6 @@ void SetDefault(const FieldDescriptor* field, Message* message) {
 }
 
 bool HasDefaults(const google::protobuf::Descriptor* descriptor) {
-  if (descriptor == v1::TextTask::descriptor()) return false;  // stays as its file says it
   for (int i = 0; i < descriptor->field_count(); ++i) {
     const FieldDescriptor* field = descriptor->field(i);
     if (field->has_default_value() || (field->message_type() != nullptr && HasDefaults(field->message_type())))

@@ -7,6 +7,7 @@
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/transitions/update_schedule.h"
+#include "datacom/v1/task.pb.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 
@@ -103,6 +104,11 @@ absl::Status CheckRules(const std::string& prefix, const Message& message) {
   const google::protobuf::Descriptor* descriptor = message.GetDescriptor();
   for (int i = 0; i < descriptor->field_count(); ++i) {
     RETURN_IF_ERROR(CheckField(prefix + descriptor->field(i)->name(), message, descriptor->field(i)));
+  }
+  std::vector<const FieldDescriptor*> set;
+  message.GetReflection()->ListFields(message, &set);
+  for (const FieldDescriptor* field : set) {
+    if (field->is_extension()) RETURN_IF_ERROR(CheckField(prefix + field->name(), message, field));
   }
   if (const auto* range = dynamic_cast<const v1::Range*>(&message)) return CheckRange(prefix, *range);
   if (const auto* drawn = dynamic_cast<const v1::Randomisation*>(&message); drawn && drawn->has_mass()) {
@@ -252,7 +258,7 @@ absl::Status ValidateExperiment(const v1::Experiment& experiment, const std::vec
                                 const std::vector<std::string>& algorithms) {
   RETURN_IF_ERROR(CheckRules(experiment));
   const v1::TaskOptions& options = experiment.task_options();
-  const bool is_text = options.has_text() && options.text().definition().name() == experiment.task();
+  const bool is_text = options.HasExtension(v1::text_task) && options.GetExtension(v1::text_task).definition().name() == experiment.task();
   if (!is_text) RETURN_IF_ERROR(CheckRegistered("task", experiment.task(), tasks));
   RETURN_IF_ERROR(CheckRegistered("algorithm", experiment.algorithm(), algorithms));
   RETURN_IF_ERROR(CheckTogether(ResolveExperiment(experiment)));

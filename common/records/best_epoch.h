@@ -11,9 +11,11 @@
 
 #include "absl/status/statusor.h"
 #include "common/records/csv.h"
-#include "datacom/v1/experiment.pb.h"
 
 namespace datacom {
+namespace v1 {
+class Experiment;
+}
 
 // For the help of every command with --epoch.
 inline constexpr char kBestEpochRule[] =

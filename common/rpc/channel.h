@@ -28,6 +28,7 @@ inline std::chrono::system_clock::time_point DeadlineIn(std::chrono::millisecond
   return std::chrono::system_clock::now() + duration;
 }
 
+// The same code and message, but UNAVAILABLE for a call that the transport of a server short of memory has reset.
 absl::Status FromGrpc(const grpc::Status& status);
 // As FromGrpc, for a stream that this side wants to keep open: CANCELLED, the status of calls that a server cancels
 // when it shuts down, becomes UNAVAILABLE.

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
+#include "datacom/v1/experiment.pb.h"
 
 namespace datacom {
 

@@ -7,9 +7,11 @@
 
 #include "absl/status/statusor.h"
 #include "common/tasks/task.h"
-#include "datacom/v1/experiment.pb.h"
 
 namespace datacom {
+namespace v1 {
+class Constraints;
+}
 
 // Indices of the rows that `names` (a set of rows and groups) selects, each once, in the task's order. INVALID_ARGUMENT
 // for a name that is neither; the message lists the names that exist.

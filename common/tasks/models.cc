@@ -7,7 +7,8 @@
 #include "common/tasks/repeated_task.h"
 #include "common/tasks/task.h"
 #include "common/tasks/text/row_model.h"
-#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task.pb.h"
+#include "datacom/v1/task_options.pb.h"
 
 namespace datacom {
 
@@ -35,7 +36,7 @@ absl::StatusOr<TaskModel> MakeNominal(absl::string_view name, const v1::TaskOpti
   for (const Entry& entry : kRegister) {
     if (name == entry.name) return entry.make(options);
   }
-  if (options.has_text() && name == options.text().definition().name()) return text::MakeModel(options);
+  if (options.HasExtension(v1::text_task) && name == options.GetExtension(v1::text_task).definition().name()) return text::MakeModel(options);
   return absl::NotFoundError(
       absl::StrCat("task \"", name, "\" does not exist; there are: ", absl::StrJoin(TaskNames(), ", ")));
 }

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task_options.pb.h"
 
 namespace datacom {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "common/tasks/task.h"
-#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task_options.pb.h"
 
 namespace datacom {
 

@@ -9,7 +9,8 @@
 #include "common/tasks/repeated_task.h"
 #include "common/tasks/task.h"
 #include "common/tasks/text/mujoco_task.h"
-#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task.pb.h"
+#include "datacom/v1/task_options.pb.h"
 
 namespace datacom {
 
@@ -27,7 +28,7 @@ absl::StatusOr<std::unique_ptr<Task>> MakeNominal(absl::string_view name, const 
   if (name == #task) return task::MakeTask(options);
 #include "common/tasks/register.inc"
 #undef DATACOM_TASK
-  if (options.has_text() && name == options.text().definition().name()) return text::MakeTask(options);
+  if (options.HasExtension(v1::text_task) && name == options.GetExtension(v1::text_task).definition().name()) return text::MakeTask(options);
   return absl::NotFoundError(
       absl::StrCat("task \"", name, "\" does not exist; there are: ", absl::StrJoin(TaskNames(), ", ")));
 }

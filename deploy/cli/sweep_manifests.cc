@@ -15,6 +15,7 @@
 #include "deploy/cli/run_folder.h"
 #include "deploy/cli/sweep_folder.h"
 #include "deploy/cli/train_plan.h"
+#include "datacom/v1/task.pb.h"
 
 namespace datacom::cli {
 namespace {
@@ -117,7 +118,7 @@ absl::Status WriteManifests(const std::string& dir, const ManifestOptions& optio
       return absl::InvalidArgumentError(
           absl::StrCat(population.name, ": its experiment has ", experiment.size(), " bytes and a ConfigMap holds ",
                        kMaxConfigMap, "; lower --max-members",
-                       population.experiment.task_options().has_text() ? " or make the model's files smaller" : ""));
+                       population.experiment.task_options().HasExtension(v1::text_task) ? " or make the model's files smaller" : ""));
     }
     ASSIGN_OR_RETURN(const std::string jobset, JobSet(text, name, population, options));
     const std::string folder = RunFolder(dir, population);

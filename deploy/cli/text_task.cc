@@ -14,6 +14,7 @@
 #include "common/base/status.h"
 #include "common/tasks/task.h"
 #include "deploy/cli/verbs.h"
+#include "datacom/v1/task.pb.h"
 
 extern char** environ;  // NOLINT: declared by POSIX
 
@@ -67,7 +68,7 @@ absl::Status LoadTextTask(const std::string& experiment_file, v1::Experiment* ex
         absl::StrCat(file, ": datacom-actor could not load it: ", code == kExitOk ? "" : output));
   }
   experiment->set_task(task.definition().name());
-  *experiment->mutable_task_options()->mutable_text() = std::move(task);
+  *experiment->mutable_task_options()->MutableExtension(v1::text_task) = std::move(task);
   return absl::OkStatus();
 }
 

@@ -19,6 +19,7 @@
 #include "deploy/report/figure.h"
 #include "deploy/report/groups.h"
 #include "deploy/report/template.h"
+#include "datacom/v1/task.pb.h"
 
 namespace datacom::report {
 namespace {
@@ -122,7 +123,7 @@ json GroupData(const Group& group, const std::vector<Quantity>& quantities) {
 std::vector<std::string> NamedCosts(const std::vector<Run>& runs) {
   std::vector<std::string> names;
   for (const Run& run : runs) {
-    const auto& costs = run.experiment.task_options().text().definition().cost();
+    const auto& costs = run.experiment.task_options().GetExtension(v1::text_task).definition().cost();
     for (int i = 0; i < costs.size() && costs.size() > 1; ++i) {
       if (std::find(names.begin(), names.end(), costs[i].name()) == names.end()) names.push_back(costs[i].name());
     }

@@ -23,6 +23,7 @@
 #include "common/tasks/air_hockey/inverse_dynamics.h"
 #include "common/tasks/mujoco.h"
 #include "tests/testing/endless_actor_peers.h"
+#include "datacom/v1/task.pb.h"
 
 namespace datacom {
 namespace {
@@ -190,7 +191,7 @@ std::unique_ptr<Bare> MakeOne(const v1::Experiment& experiment) {
   std::unique_ptr<Task> task = MakeTask(experiment.task(), experiment.task_options()).value();
   if (experiment.task() == "air_hockey") return std::make_unique<BareAirHockey>(std::move(task));
   if (experiment.task() == "navigation") return std::make_unique<BareNavigation>(std::move(task));
-  if (experiment.task_options().has_text()) return std::make_unique<BareText>(std::move(task));
+  if (experiment.task_options().HasExtension(v1::text_task)) return std::make_unique<BareText>(std::move(task));
   return std::make_unique<Bare>(std::move(task));
 }
 

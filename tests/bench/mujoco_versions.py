@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Compares how fast the tasks step with this build's MuJoCo and with the system's, which the build must have found, too.
+"""Compares how fast the tasks step in two builds: with MuJoCo 4 (preset release) and with Debian's MuJoCo 2.2.2 (preset mujoco2).
 
-Runs datacom-bench-actor and datacom-bench-actor_system in turn and prints for each task the medians over the rounds: bare steps per
-second of CPU time (what the benchmark calls the peer), steps of the acting loop, and the ratios of this build's rates to the other's.
+Runs datacom-bench-actor of both builds in turn and prints for each task the medians over the rounds: bare steps per
+second of CPU time (what the benchmark calls the peer), steps of the acting loop, and the ratios of the first build's rates to the second's.
 """
 import argparse
 import json
@@ -11,7 +11,7 @@ import statistics
 import subprocess
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PROGRAMS = ("datacom-bench-actor", "datacom-bench-actor_system")
+BUILDS = ("release", "mujoco2")
 
 
 def measure(program, seconds):
@@ -23,12 +23,12 @@ def measure(program, seconds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", default=os.path.join(ROOT, "build", "release", "bin"), help="folder of the programs")
+    parser.add_argument("--builds", default=os.path.join(ROOT, "build"), help="folder of the two builds")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1, help="of each task, in each round")
     arguments = parser.parse_args()
-    rounds = [[measure(os.path.join(arguments.bin, program), arguments.seconds) for program in PROGRAMS] for _ in range(arguments.rounds)]
-    print(f"{'':40}{'this build':>12}{'system':>12}{'ratio':>8}")
+    rounds = [[measure(os.path.join(arguments.builds, build, "bin", "datacom-bench-actor"), arguments.seconds) for build in BUILDS] for _ in range(arguments.rounds)]
+    print(f"{'':40}{'release':>12}{'mujoco2':>12}{'ratio':>8}")
     for name in rounds[0][0]:
         for quantity in ("bare", "acting"):
             rates = [statistics.median(pair[i][name][quantity] for pair in rounds) for i in range(2)]

@@ -15,6 +15,7 @@
 #include "common/tasks/text/mujoco_compiled.h"
 #include "common/tasks/text/task_file.h"
 #include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task.pb.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/text_format.h"
@@ -59,7 +60,7 @@ class TaskContract : public ::testing::TestWithParam<std::string> {
   void SetUp() override {
     v1::Experiment experiment;
     experiment.set_task(GetParam());
-    const absl::Status loaded = text::LoadTaskOf("", &experiment);
+    const absl::Status loaded = text::LoadTaskOf("", experiment.mutable_task(), experiment.mutable_task_options());
     ASSERT_TRUE(loaded.ok()) << loaded;
     name_ = experiment.task();
     base_ = experiment.task_options();
@@ -336,12 +337,13 @@ TEST_P(TaskContract, EveryOptionIsTakenOrRefusedByNameAndTheHorizonAlwaysTaken) 
                                                      {"randomisation", kRandomised},
                                                      {"observation", "observation: 'robot_frame'"},
                                                      {"action_repeat", "action_repeat: 4"},
-                                                     {"text", "text { definition { name: 'other' } }"}};
+                                                     {"text_task", "[datacom.v1.text_task] { definition { name: 'other' } }"}};
   const google::protobuf::Descriptor* schema = v1::TaskOptions::descriptor();
-  for (int i = 0; i < schema->field_count(); ++i) {
-    const std::string name = schema->field(i)->name();
+  std::vector<std::string> names = {"text_task"};  // an extension
+  for (int i = 0; i < schema->field_count(); ++i) names.push_back(schema->field(i)->name());
+  for (const std::string& name : names) {
     ASSERT_EQ(values.count(name), 1u) << "give the new option " << name << " a value here";
-    if (name == "text" && base_.has_text()) continue;
+    if (name == "text_task" && base_.HasExtension(v1::text_task)) continue;
     const v1::TaskOptions options = With(values.at(name));
     const auto model = MakeTaskModel(name_, options);
     const auto task = MakeTask(name_, options);

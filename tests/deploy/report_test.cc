@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/damaged_csv.h"
+#include "datacom/v1/task.pb.h"
 
 namespace datacom::report {
 namespace {
@@ -80,7 +81,7 @@ TEST_F(ReportTest, ShowsEachCostOfATaskWithSeveral) {
   experiment.set_task("mine");
   experiment.set_algorithm("sac");
   for (const char* cost : {"wall", "speed"}) {
-    experiment.mutable_task_options()->mutable_text()->mutable_definition()->add_cost()->set_name(cost);
+    experiment.mutable_task_options()->MutableExtension(v1::text_task)->mutable_definition()->add_cost()->set_name(cost);
   }
   Write("experiment.textproto", PrintExperiment(experiment));
   Write("progress.csv",

@@ -7,6 +7,7 @@
 
 #include "common/base/files.h"
 #include "common/config/experiment.h"
+#include "datacom/v1/task.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -71,7 +72,7 @@ TEST_F(SweepManifestsTest, AnExperimentTooLargeForAConfigMapIsRefused) {
   Population large = Named("large");
   large.experiment.set_description(std::string(1 << 20, 'x'));
   EXPECT_THAT(Refusal({large}), AllOf(HasSubstr("ConfigMap holds 1048576"), EndsWith("; lower --max-members")));
-  large.experiment.mutable_task_options()->mutable_text()->add_file();
+  large.experiment.mutable_task_options()->MutableExtension(v1::text_task)->add_file();
   EXPECT_THAT(Refusal({large}), EndsWith("; lower --max-members or make the model's files smaller"));
 }
 

@@ -139,7 +139,7 @@ void CheckIncarnation(const std::string& text) {
 
 }  // namespace
 
-void Run(absl::string_view bytes) {
+static void Run(absl::string_view bytes) {
   Sound();
   Input input(bytes);
   const uint8_t flags = input.Byte();
@@ -151,7 +151,7 @@ void Run(absl::string_view bytes) {
   CheckFiles(flags & kSeal ? Seal(flags, files) : files);
 }
 
-std::vector<Seed> Seeds() {
+static std::vector<Seed> Seeds() {
   const Files& sound = Sound();
   const auto flags = [](int bits) { return std::string(1, static_cast<char>(bits)); };
   const std::string payloads = Text(sound.learner.substr(24)) + Text(sound.algorithm.substr(24));
@@ -160,5 +160,7 @@ std::vector<Seed> Seeds() {
           {"other_update", flags(kSeal | kOtherUpdate) + payloads},
           {"incarnation", flags(kIncarnation) + "41\n"}};
 }
+
+static const Target kTarget("checkpoint", Run, Seeds);
 
 }  // namespace datacom::fuzz

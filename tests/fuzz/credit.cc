@@ -128,7 +128,7 @@ void Use(CreditFile* credit, bool sync) {
 
 }  // namespace
 
-void Run(absl::string_view bytes) {
+static void Run(absl::string_view bytes) {
   Input input(bytes);
   const uint8_t flags = input.Byte();
   const std::string file = FileOf(flags, input.Rest());
@@ -146,7 +146,7 @@ void Run(absl::string_view bytes) {
   MUST(ReadBytes(Path()) == file || IsUnfinished(file));
 }
 
-std::vector<Seed> Seeds() {
+static std::vector<Seed> Seeds() {
   const auto flags = [](int bits) { return std::string(1, static_cast<char>(bits)); };
   const std::string& file = Sound();
   const std::string packed = file.substr(kCreditIdentity, kCreditIdentityBytes) + file.substr(kCreditWords);
@@ -163,5 +163,7 @@ std::vector<Seed> Seeds() {
           {"lost", flags(kRaw | kHasSessions)},
           {"short", flags(kRaw) + file.substr(0, 30)}};
 }
+
+static const Target kTarget("credit", Run, Seeds);
 
 }  // namespace datacom::fuzz

@@ -74,14 +74,14 @@ void CheckRecords(const std::string& text) {
 
 }  // namespace
 
-void Run(absl::string_view bytes) {
+static void Run(absl::string_view bytes) {
   const std::string text(bytes);
   CheckAuthor(text, Csv::Author::kProgram);
   CheckAuthor(text, Csv::Author::kPerson);
   CheckRecords(text);
 }
 
-std::vector<Seed> Seeds() {
+static std::vector<Seed> Seeds() {
   return {
       {"progress", "epoch,member,env_steps,return,status\n0,0,100,-1.5,ok\n0,1,100,1e-3,diverged\n1,0,200,,ok\n1,1,2"},
       {"person", "\r\n task , steps\r\ncartpole, 5 \n\n air_hockey ,7"},
@@ -89,5 +89,7 @@ std::vector<Seed> Seeds() {
       {"one_column", "member\n\n1\n"},
       {"twice", "a,a\n1,2\n"}};
 }
+
+static const Target kTarget("csv", Run, Seeds);
 
 }  // namespace datacom::fuzz

@@ -1,8 +1,8 @@
-// The main program of a fuzz target without libFuzzer: runs the target's seeds, the files of its corpus, and random
+// The main program of the fuzz targets without libFuzzer: runs a target's seeds, the files of its corpus, and random
 // mutations of both. The same arguments give the same inputs; the time limit only ends them earlier.
 //
-//   TARGET CORPUS_FOLDER [MUTATIONS [SECONDS]]
-//   TARGET --write-corpus CORPUS_FOLDER            writes the target's seeds
+//   fuzz_targets TARGET CORPUS_FOLDER [MUTATIONS [SECONDS]]
+//   fuzz_targets TARGET --write-corpus CORPUS_FOLDER            writes the target's seeds
 //
 // When an input fails, it is written to the file fuzz-failure in the working folder.
 #include <fcntl.h>
@@ -103,23 +103,24 @@ class Mutator {
 
 void WriteCorpus(const std::string& folder) {
   fs::create_directories(folder);
-  for (const Seed& seed : Seeds()) WriteBytes(folder + "/" + seed.name, seed.input);
+  for (const Seed& seed : Chosen().seeds()) WriteBytes(folder + "/" + seed.name, seed.input);
 }
 
 std::vector<std::string> Beginnings(const std::string& folder) {
   std::vector<std::string> inputs = {""}, paths;
-  for (const Seed& seed : Seeds()) inputs.push_back(seed.input);
+  for (const Seed& seed : Chosen().seeds()) inputs.push_back(seed.input);
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) paths.push_back(entry.path().string());
   std::sort(paths.begin(), paths.end());
   for (const std::string& path : paths) inputs.push_back(ReadBytes(path));
   return inputs;
 }
 
-int Main(const std::vector<std::string>& arguments) {
-  if (arguments.empty()) {
+int Main(std::vector<std::string> arguments) {
+  if (arguments.size() < 2 || !Choose(arguments[0])) {
     std::fprintf(stderr, "usage: TARGET CORPUS_FOLDER [MUTATIONS [SECONDS]] | TARGET --write-corpus CORPUS_FOLDER\n");
     return 2;
   }
+  arguments.erase(arguments.begin());
   if (arguments[0] == "--write-corpus" && arguments.size() == 2) {
     WriteCorpus(arguments[1]);
     return 0;

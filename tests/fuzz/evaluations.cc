@@ -121,14 +121,14 @@ class Learner {
 
 }  // namespace
 
-void Run(absl::string_view bytes) {
+static void Run(absl::string_view bytes) {
   Input input(bytes);
   Learner learner;
   for (int i = 0; i < kMostActions && !input.empty(); ++i) learner.Act(&input);
   learner.Empty();
 }
 
-std::vector<Seed> Seeds() {
+static std::vector<Seed> Seeds() {
   const auto act = [](Kind kind, const std::string& arguments) {
     return std::string(1, static_cast<char>(kind)) + arguments;
   };
@@ -145,5 +145,7 @@ std::vector<Seed> Seeds() {
                     act(kReportBytes, Text(report.SerializeAsString())) + act(kFinish, "")},
       {"late", begin + asks + act(kTime, "\x50") + act(kLease, "\x01") + act(kReport, "\x02\x01\x02") + act(kPop, "")}};
 }
+
+static const Target kTarget("evaluations", Run, Seeds);
 
 }  // namespace datacom::fuzz

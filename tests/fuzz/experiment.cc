@@ -47,7 +47,7 @@ void CheckSeeds(const std::string& text, v1::Experiment experiment) {
 
 }  // namespace
 
-void Run(absl::string_view bytes) {
+static void Run(absl::string_view bytes) {
   Input input(bytes);
   const std::string text(input.Text()), seeds(input.Text());
   auto experiment = ParseExperiment(text, "text");
@@ -74,7 +74,7 @@ void Run(absl::string_view bytes) {
   }
 }
 
-std::vector<Seed> Seeds() {
+static std::vector<Seed> Seeds() {
   const std::string small = "name: \"n\" task: \"cartpole\" algorithm: \"datacom\" run { env_steps: 20000 }";
   return {
       {"small", Text(small) + Text("0-4") + "hyper.delta_warmup=3000\nnetwork.actor_hidden=[64,64]"},
@@ -84,5 +84,7 @@ std::vector<Seed> Seeds() {
                       Text("1") + "schedule.updates_per_step=10\nrun.env_steps=1e9\nrun.steps_per_epoch=1e6"},
       {"wrong", Text(small) + Text("4-0") + "hyper.actor_lr=nan\nname=\"\nrun.env_steps=-1\nreplay.capacity=1e30"}};
 }
+
+static const Target kTarget("experiment", Run, Seeds);
 
 }  // namespace datacom::fuzz

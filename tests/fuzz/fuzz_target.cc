@@ -8,6 +8,8 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <map>
+#include <string>
 
 #include "common/base/bytes.h"
 #include "common/base/framed_file.h"
@@ -33,6 +35,32 @@ struct TemporaryFolder {
 };
 
 }  // namespace
+
+namespace {
+
+std::map<std::string, const Target*>& Targets() {
+  static std::map<std::string, const Target*> targets;
+  return targets;
+}
+const Target* chosen = nullptr;
+
+}  // namespace
+
+Target::Target(const char* name, void (*run)(absl::string_view input), std::vector<Seed> (*seeds)())
+    : name(name), run(run), seeds(seeds) {
+  Targets()[name] = this;
+}
+
+bool Choose(const std::string& name) {
+  const auto found = Targets().find(name);
+  if (found != Targets().end()) chosen = found->second;
+  return found != Targets().end();
+}
+
+const Target& Chosen() {
+  MUST(chosen != nullptr);
+  return *chosen;
+}
 
 void Fail(const char* file, int line, const std::string& what) {
   std::fprintf(stderr, "%s:%d: %s\n", file, line, what.c_str());
@@ -108,7 +136,9 @@ std::string FrameLike(absl::string_view sample, absl::string_view payload) {
 
 }  // namespace datacom::fuzz
 
-extern "C" int LLVMFuzzerInitialize(int*, char***) {
+// With libFuzzer the name of the program, a symbolic link, chooses the target.
+extern "C" int LLVMFuzzerInitialize(int*, char*** argv) {
+  datacom::fuzz::Choose(std::filesystem::path((*argv)[0]).filename().string());
   spdlog::set_level(spdlog::level::off);
   google::protobuf::SetLogHandler(nullptr);
   datacom::fuzz::Folder();
@@ -117,7 +147,7 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
-    datacom::fuzz::Run(absl::string_view(reinterpret_cast<const char*>(data), size));
+    datacom::fuzz::Chosen().run(absl::string_view(reinterpret_cast<const char*>(data), size));
   } catch (const std::exception& exception) {
     datacom::fuzz::Fail(__FILE__, __LINE__, std::string("an exception escaped: ") + exception.what());
   }

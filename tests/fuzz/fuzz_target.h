@@ -1,6 +1,6 @@
-// What every fuzz target in this folder is made of. A target is one source file with two functions: Run gives the code
-// under test one input, and Seeds makes the inputs to begin with. The preset `fuzz` links a target with libFuzzer,
-// every other preset with driver.cc, which ctest runs.
+// The parts of a fuzz target. A target is one source file with two functions and a Target that registers them: Run gives
+// the code under test one input, and Seeds makes the inputs to begin with. All targets are one program. The preset
+// `fuzz` links it with libFuzzer, every other preset with driver.cc, which ctest runs.
 //
 // Run must not depend on earlier inputs, on time or on random numbers. It ends the process (MUST) when the code under
 // test breaks a promise. Not thread-safe: one input at a time. Files lie in memory (/dev/shm) where there is such a
@@ -23,9 +23,16 @@ struct Seed {
   std::string input;
 };
 
-// Defined by each target.
-void Run(absl::string_view input);
-std::vector<Seed> Seeds();
+// Registers a target under a name; a static object of the target's file.
+struct Target {
+  Target(const char* name, void (*run)(absl::string_view input), std::vector<Seed> (*seeds)());
+  const char* name;
+  void (*run)(absl::string_view input);
+  std::vector<Seed> (*seeds)();
+};
+// Chooses the target that the program fuzzes from now on; false when there is none of that name.
+bool Choose(const std::string& name);
+const Target& Chosen();
 
 // Writes `what` to stderr and aborts; libFuzzer and driver.cc then keep the input.
 [[noreturn]] void Fail(const char* file, int line, const std::string& what);

@@ -117,7 +117,7 @@ void CheckEpisode(LedgerViolation violation) {
 
 }  // namespace
 
-void Run(absl::string_view bytes) {
+static void Run(absl::string_view bytes) {
   Sound();
   Input input(bytes);
   const uint8_t flags = input.Byte();
@@ -141,7 +141,7 @@ void Run(absl::string_view bytes) {
   }
 }
 
-std::vector<Seed> Seeds() {
+static std::vector<Seed> Seeds() {
   const auto& [violations, steps] = Sound();
   const std::string row = violations.substr(Header().size());
   std::string open;
@@ -154,5 +154,7 @@ std::vector<Seed> Seeds() {
           {"sealed", std::string(1, kHeader | kSeal) + Text(row + second) + open},
           {"no_judgement", std::string(1, kHeader | kSeal) + Text(empty) + open + open}};
 }
+
+static const Target kTarget("ledger", Run, Seeds);
 
 }  // namespace datacom::fuzz

@@ -65,7 +65,7 @@ void Act(const Policy& policy) {
 
 }  // namespace
 
-void Run(absl::string_view bytes) {
+static void Run(absl::string_view bytes) {
   SoundFile();
   Input input(bytes);
   WriteBytes(Path(), FileOf(&input));
@@ -81,7 +81,7 @@ void Run(absl::string_view bytes) {
   Act(*policy);
 }
 
-std::vector<Seed> Seeds() {
+static std::vector<Seed> Seeds() {
   const auto form = [](Form which, const std::string& rest) { return std::string(1, static_cast<char>(which)) + rest; };
   const std::string about = SoundPolicy().about.SerializeAsString();
   std::vector<Seed> seeds = {{"file", form(kFile, SoundFile())},
@@ -94,5 +94,7 @@ std::vector<Seed> Seeds() {
   }
   return seeds;
 }
+
+static const Target kTarget("policy_file", Run, Seeds);
 
 }  // namespace datacom::fuzz

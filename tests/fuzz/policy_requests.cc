@@ -219,7 +219,7 @@ void Fetch(Learner* learner, uint8_t flags, std::string bytes) {
 
 }  // namespace
 
-void Run(absl::string_view bytes) {
+static void Run(absl::string_view bytes) {
   static Learner* const learner = new Learner;  // never deleted: its thread ends with the process
   Input input(bytes);
   const uint8_t flags = input.Byte();
@@ -231,7 +231,7 @@ void Run(absl::string_view bytes) {
   }
 }
 
-std::vector<Seed> Seeds() {
+static std::vector<Seed> Seeds() {
   const auto flags = [](int bits) { return std::string(1, static_cast<char>(bits)); };
   v1::SubscribeRequest subscribe;
   for (uint32_t member = 0; member < kMembers; ++member) subscribe.add_members()->set_member(member);
@@ -253,5 +253,7 @@ std::vector<Seed> Seeds() {
   seeds.push_back({"fetch_no_member", flags(kGreeted | kFetch) + fetch.SerializeAsString()});
   return seeds;
 }
+
+static const Target kTarget("policy_requests", Run, Seeds);
 
 }  // namespace datacom::fuzz

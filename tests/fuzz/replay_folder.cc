@@ -139,7 +139,7 @@ void Use(std::unique_ptr<Store> store, ManualClock* clock) {
 
 }  // namespace
 
-void Run(absl::string_view bytes) {
+static void Run(absl::string_view bytes) {
   SoundContent();
   Input input(bytes);
   const uint8_t flags = input.Byte();
@@ -164,7 +164,7 @@ void Run(absl::string_view bytes) {
   Use(*std::move(store), &clock);
 }
 
-std::vector<Seed> Seeds() {
+static std::vector<Seed> Seeds() {
   const auto patch = [](uint16_t at, uint8_t value) { return Short(at) + std::string(1, static_cast<char>(value)); };
   const auto flags = [](int bits) { return std::string(1, static_cast<char>(bits)); };
   const std::string sessions = Sound().at("sessions").substr(24);
@@ -180,5 +180,7 @@ std::vector<Seed> Seeds() {
   }
   return seeds;
 }
+
+static const Target kTarget("replay_folder", Run, Seeds);
 
 }  // namespace datacom::fuzz

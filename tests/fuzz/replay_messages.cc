@@ -235,14 +235,14 @@ std::string Action(Kind kind, const std::string& arguments) {
 
 }  // namespace
 
-void Run(absl::string_view bytes) {
+static void Run(absl::string_view bytes) {
   Input input(bytes);
   Peers peers(input.Byte() % 2 == 1);
   for (int i = 0; i < kMostActions && !input.empty(); ++i) peers.Act(&input);
   peers.Restart();
 }
 
-std::vector<Seed> Seeds() {
+static std::vector<Seed> Seeds() {
   const std::string join = Action(kRegister, std::string("\x01\x01", 2) + Short(2));
   const auto rows = [](int member, int count, int shift) {
     return Action(kRows,
@@ -279,5 +279,7 @@ std::vector<Seed> Seeds() {
                          Action(kTime, "\x28") + Action(kRegister, std::string("\x02\x02", 2) + Short(1)) +
                          rows(0, 8, 0) + Action(kRestart, "")}};
 }
+
+static const Target kTarget("replay_messages", Run, Seeds);
 
 }  // namespace datacom::fuzz

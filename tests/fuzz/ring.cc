@@ -49,7 +49,7 @@ void Use(std::unique_ptr<Ring> ring, uint64_t kept) {
 
 }  // namespace
 
-void Run(absl::string_view bytes) {
+static void Run(absl::string_view bytes) {
   Input input(bytes);
   const uint8_t flags = input.Byte();
   const std::string file = RingFile(flags, input.Rest());
@@ -80,7 +80,7 @@ void Run(absl::string_view bytes) {
   Use(*std::move(ring), kept);
 }
 
-std::vector<Seed> Seeds() {
+static std::vector<Seed> Seeds() {
   std::vector<Seed> seeds;
   for (const uint64_t rows : {0, 5, 64, 300}) {
     const std::string file = SoundRing(rows), count = std::to_string(rows);
@@ -94,5 +94,7 @@ std::vector<Seed> Seeds() {
   seeds.push_back({"zeros", std::string(1, kPad)});
   return seeds;
 }
+
+static const Target kTarget("ring", Run, Seeds);
 
 }  // namespace datacom::fuzz

@@ -150,7 +150,7 @@ void CheckFile(const std::string& file) {
 
 }  // namespace
 
-void Run(absl::string_view bytes) {
+static void Run(absl::string_view bytes) {
   Input input(bytes);
   const uint8_t flags = input.Byte();
   if (!(flags & kWriter)) return CheckFile(RingFile(flags, input.Rest()));
@@ -159,7 +159,7 @@ void Run(absl::string_view bytes) {
   peers.CopyAll();
 }
 
-std::vector<Seed> Seeds() {
+static std::vector<Seed> Seeds() {
   const auto act = [](Kind kind, const std::string& arguments) {
     return std::string(1, static_cast<char>(kind)) + arguments;
   };
@@ -179,5 +179,7 @@ std::vector<Seed> Seeds() {
   }
   return seeds;
 }
+
+static const Target kTarget("ring_reader", Run, Seeds);
 
 }  // namespace datacom::fuzz

@@ -54,7 +54,7 @@ void CheckManifest(Input* input) {
 
 }  // namespace
 
-void Run(absl::string_view bytes) {
+static void Run(absl::string_view bytes) {
   SoundFile();
   Input input(bytes);
   switch (input.Byte() % kForms) {
@@ -77,7 +77,7 @@ void Run(absl::string_view bytes) {
   }
 }
 
-std::vector<Seed> Seeds() {
+static std::vector<Seed> Seeds() {
   const auto form = [](Form which, const std::string& rest) { return std::string(1, static_cast<char>(which)) + rest; };
   const Snapshot snapshot = SmallSnapshot();
   const std::string open = OpenSnapshot(snapshot);
@@ -88,5 +88,7 @@ std::vector<Seed> Seeds() {
           {"payload", form(kPayload, SoundFile().substr(24))},
           {"sealed_file", form(kSealedFile, open)}};
 }
+
+static const Target kTarget("snapshot", Run, Seeds);
 
 }  // namespace datacom::fuzz

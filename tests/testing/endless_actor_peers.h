@@ -74,7 +74,7 @@ inline v1::Experiment ExperimentOf(const std::string& task) {
   v1::Experiment experiment;
   experiment.set_task(task);
   experiment.set_algorithm("datacom");
-  const absl::Status loaded = text::LoadTaskOf("", &experiment);
+  const absl::Status loaded = text::LoadTaskOf("", experiment.mutable_task(), experiment.mutable_task_options());
   if (!loaded.ok()) throw std::runtime_error(loaded.ToString());
   experiment.set_name(experiment.task());
   return ResolveExperiment(experiment);

@@ -16,6 +16,7 @@
 #include "common/tasks/text/mujoco_compiled.h"
 #include "common/tasks/text/row_model.h"
 #include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task.pb.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
@@ -51,8 +52,8 @@ struct LoadedTask {
     EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(options_text, &options));
     auto loaded = text::LoadTask(path);
     if (!loaded.ok()) throw std::runtime_error(std::string(loaded.status().message()));
-    *options.mutable_text() = *std::move(loaded);
-    layout = text::RowLayout::Of(options.text());
+    *options.MutableExtension(v1::text_task) = *std::move(loaded);
+    layout = text::RowLayout::Of(options.GetExtension(v1::text_task));
     auto made = MakeTask(name(), options);
     auto facts = MakeTaskModel(name(), options);
     if (!made.ok() || !facts.ok()) throw std::runtime_error(made.status().ToString() + facts.status().ToString());
@@ -62,7 +63,7 @@ struct LoadedTask {
     q.resize(layout.q), x.resize(layout.x), x_dot.resize(layout.x), f.resize(layout.q);
     G.resize(layout.q * layout.action);
   }
-  const std::string& name() const { return options.text().definition().name(); }
+  const std::string& name() const { return options.GetExtension(v1::text_task).definition().name(); }
   void Evaluate() {
     model.dynamics->Evaluate(observation.data(), {q.data(), x.data(), x_dot.data(), f.data(), G.data()});
   }

@@ -8,7 +8,7 @@
 #include "common/tasks/air_hockey/arm.h"
 #include "common/tasks/air_hockey/constraints.h"
 #include "common/tasks/options.h"
-#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task_options.pb.h"
 
 namespace datacom::air_hockey {
 namespace {

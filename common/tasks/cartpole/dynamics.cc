@@ -6,7 +6,7 @@
 
 #include "common/base/status.h"
 #include "common/tasks/options.h"
-#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task_options.pb.h"
 
 namespace datacom::cartpole {
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
 #include "common/tasks/cartpole/dynamics.h"
-#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task_options.pb.h"
 
 namespace datacom::cartpole {
 

@@ -9,7 +9,7 @@
 #include "common/tasks/navigation/observation.h"
 #include "common/tasks/navigation/scripted.h"
 #include "common/tasks/options.h"
-#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task_options.pb.h"
 
 namespace datacom::navigation {
 namespace {

@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "common/tasks/navigation/dynamics.h"
 #include "common/tasks/navigation/objective.h"
-#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task_options.pb.h"
 
 namespace datacom::navigation {
 

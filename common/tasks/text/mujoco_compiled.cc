@@ -218,7 +218,7 @@ absl::Status Resolve(v1::TextTask* task) {
   for (const v1::KnownRow& row : compiled->known.rows) *resolved->add_known() = row;
   RETURN_IF_ERROR(FillStart(*compiled, RowLayout::Of(*task), resolved));
   v1::TaskOptions options;
-  *options.mutable_text() = *task;
+  *options.MutableExtension(v1::text_task) = *task;
   return MakeModel(options).status();  // checks the slices
 }
 
@@ -228,15 +228,15 @@ absl::StatusOr<v1::TextTask> LoadTask(const std::string& path) {
   return task;
 }
 
-absl::Status LoadTaskOf(const std::string& folder, v1::Experiment* experiment) {
+absl::Status LoadTaskOf(const std::string& folder, std::string* task, v1::TaskOptions* options) {
   namespace fs = std::filesystem;
-  if (!IsTaskFile(experiment->task())) return absl::OkStatus();
+  if (!IsTaskFile(*task)) return absl::OkStatus();
   std::error_code error;
-  const fs::path beside = fs::path(folder) / experiment->task();
-  const bool here = fs::is_regular_file(experiment->task(), error) || !fs::is_regular_file(beside, error);
-  ASSIGN_OR_RETURN(v1::TextTask task, LoadTask(here ? experiment->task() : beside.string()));
-  experiment->set_task(task.definition().name());
-  *experiment->mutable_task_options()->mutable_text() = std::move(task);
+  const fs::path in_folder = fs::path(folder) / *task;
+  const bool here = fs::is_regular_file(*task, error) || !fs::is_regular_file(in_folder, error);
+  ASSIGN_OR_RETURN(v1::TextTask loaded, LoadTask(here ? *task : in_folder.string()));
+  *task = loaded.definition().name();
+  *options->MutableExtension(v1::text_task) = std::move(loaded);
   return absl::OkStatus();
 }
 

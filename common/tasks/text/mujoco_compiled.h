@@ -18,8 +18,8 @@
 #include "common/tasks/text/mujoco_signals.h"
 #include "common/tasks/text/mujoco_start.h"
 #include "common/tasks/text/mujoco_terms.h"
-#include "datacom/v1/experiment.pb.h"
 #include "datacom/v1/task.pb.h"
+#include "datacom/v1/task_options.pb.h"
 
 namespace datacom::text {
 
@@ -30,9 +30,9 @@ absl::StatusOr<v1::TextTask> LoadTask(const std::string& path);
 // The same for a TextTask at hand; messages begin with the field.
 absl::Status Resolve(v1::TextTask* task);
 
-// If the experiment's task is a task file: loads it into task_options.text and replaces the path by the task's name. A
+// If `task` is the path of a task file: loads the file into the options and replaces the path by the task's name. A
 // relative path belongs to the working directory, or else to `folder`. Does nothing otherwise.
-absl::Status LoadTaskOf(const std::string& folder, v1::Experiment* experiment);
+absl::Status LoadTaskOf(const std::string& folder, std::string* task, v1::TaskOptions* options);
 
 // Compiles the files of a task. `name` is in MuJoCo's messages. INVALID_ARGUMENT "model: why".
 absl::StatusOr<MujocoModel> CompileFiles(const std::string& name, const v1::TextTask& task);

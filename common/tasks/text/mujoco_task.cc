@@ -123,9 +123,9 @@ bool TextTask::Observe(double dt, double* observation) {
 
 absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options) {
   ASSIGN_OR_RETURN(TaskModel facts, MakeModel(options));
-  ASSIGN_OR_RETURN(std::shared_ptr<const CompiledTask> compiled, CompiledTask::Shared(options.text()));
-  const RowLayout layout = RowLayout::Of(options.text());
-  const auto& named = options.text().resolved().observation();
+  ASSIGN_OR_RETURN(std::shared_ptr<const CompiledTask> compiled, CompiledTask::Shared(options.GetExtension(v1::text_task)));
+  const RowLayout layout = RowLayout::Of(options.GetExtension(v1::text_task));
+  const auto& named = options.GetExtension(v1::text_task).resolved().observation();
   const bool same = std::equal(named.begin(), named.end(), compiled->observation.names().begin(),
                                compiled->observation.names().end()) &&
                     layout.action == static_cast<int>(compiled->actuation->channels().size()) &&

@@ -20,7 +20,7 @@
 #include "common/tasks/text/mujoco_motion.h"
 #include "common/tasks/text/mujoco_terms.h"
 #include "common/tasks/text/row_model.h"
-#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task_options.pb.h"
 
 namespace datacom::text {
 

@@ -255,12 +255,12 @@ void RowConstraints::EvaluateColumns(const Row& row, int index, const KnownConst
 }
 
 absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
-  const v1::TextTask& task = options.text();
+  const v1::TextTask& task = options.GetExtension(v1::text_task);
   const v1::TaskDefinition& definition = task.definition();
   if (!task.has_resolved()) {
     return absl::FailedPreconditionError(absl::StrCat("task ", definition.name(), ": its model has not been compiled"));
   }
-  RETURN_IF_ERROR(RejectOtherOptions(definition.name(), options, {"text"}));
+  RETURN_IF_ERROR(RejectOtherOptions(definition.name(), options, {"text_task"}));
   RETURN_IF_ERROR(CheckResolved(task));
   const RowLayout layout = RowLayout::Of(task);
   TaskModel model;

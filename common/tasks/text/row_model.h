@@ -21,8 +21,8 @@
 #include "common/safety/control_affine.h"
 #include "common/safety/known_constraints.h"
 #include "common/tasks/task.h"
-#include "datacom/v1/experiment.pb.h"
 #include "datacom/v1/task.pb.h"
+#include "datacom/v1/task_options.pb.h"
 
 namespace datacom::text {
 

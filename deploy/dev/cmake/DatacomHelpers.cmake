@@ -2,10 +2,10 @@
 #
 #   datacom_library(NAME rpc SRCS a.cc DEPS datacom::base gRPC::grpc++ [CXX 17])   -> target datacom_rpc, alias datacom::rpc
 #   datacom_binary(NAME datacom-replay SRCS main.cc DEPS ...)                      -> bin/datacom-replay
-#   datacom_test(NAME ring_test SRCS ring_test.cc DEPS ... [LABELS fast])          -> ctest ring_test, label fast by default
+#   datacom_test(NAME ring_test SRCS ring_test.cc DEPS ... [LABELS fast] [SHARDS 2]) -> ctest ring_test (ring_test_1 and ring_test_2, each
+#                                                                                      with a half of the tests), label fast by default
 #
-# MUJOCO marks libraries, programs and tests that also exist with the system's MuJoCo where the build uses another one (Mujoco.cmake). Their names
-# end in _system, and so do those of the libraries that they link.
+# COLD marks libraries and programs whose speed does not matter: they compile without optimisation, in half the time.
 # Warnings apply only to this project's targets. Sources are listed, never globbed.
 include_guard(GLOBAL)
 
@@ -27,9 +27,12 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1 -DNDEBUG")
 
+# A compiler cache serves clones in any folder: paths below the source folder are cached as relative ones. Precompiled headers need the
+# sloppiness.
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_ctime,include_file_mtime "${CCACHE_PROGRAM}")
 endif()
 
 find_package(Threads REQUIRED)
@@ -56,8 +59,9 @@ if(DATACOM_TESTS)
 endif()
 
 add_library(datacom_flags INTERFACE)
-# One instruction set for all targets: Eigen's alignment breaks when targets use different vector widths.
-target_compile_options(datacom_flags INTERFACE -march=x86-64-v3 -ffp-contract=off)
+# One instruction set for all targets: Eigen's alignment breaks when targets use different vector widths. -pthread defines a macro, which
+# must be the same wherever a precompiled header is used.
+target_compile_options(datacom_flags INTERFACE -march=x86-64-v3 -ffp-contract=off -pthread)
 if(DATACOM_SANITIZE)
   # -O1 -g1: reports have line numbers, and compiling takes half the time.
   target_compile_options(datacom_flags INTERFACE -fsanitize=${DATACOM_SANITIZE} -fno-omit-frame-pointer -O1 -g1)
@@ -76,39 +80,59 @@ if(DATACOM_COVERAGE)
   target_compile_options(datacom_flags INTERFACE --coverage)
   target_link_options(datacom_flags INTERFACE --coverage)
 endif()
+set(DATACOM_TEST_OPTIONS $<$<CONFIG:Release>:-O1>)  # a fifth less to compile than -O2
 add_library(datacom_warnings INTERFACE)
 target_compile_options(datacom_warnings INTERFACE -Wall -Wextra -Wno-unused-parameter
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
   $<$<BOOL:${DATACOM_WERROR}>:-Werror>)
 
+# Headers that most sources include, compiled once. The preset dev compiles without, so that each source names what it uses.
+function(datacom_precompiled name)
+  file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/generated/${name}.cc" CONTENT "// Only the precompiled header is used.\n")
+  add_library(${name} OBJECT "${CMAKE_BINARY_DIR}/generated/${name}.cc")
+  target_precompile_headers(${name} PRIVATE ${ARGN})
+  target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+  set_target_properties(${name} PROPERTIES CXX_STANDARD 20)
+  target_link_libraries(${name} PRIVATE datacom_flags datacom_warnings protobuf::libprotobuf absl::statusor absl::strings)
+endfunction()
+set(headers <algorithm> <cstdint> <functional> <map> <memory> <string> <utility> <vector>
+    <absl/status/statusor.h> <absl/strings/str_cat.h> <google/protobuf/message.h>)
+datacom_precompiled(datacom_headers ${headers})
+if(DATACOM_TESTS)
+  datacom_precompiled(datacom_test_headers <gmock/gmock.h> <gtest/gtest.h> ${headers})
+  target_link_libraries(datacom_test_headers PRIVATE GTest::gmock)
+  target_compile_options(datacom_test_headers PRIVATE ${DATACOM_TEST_OPTIONS})
+endif()
+
+# _datacom_setup(target cxx [COLD] [HEADERS target]): sources with options of their own set SKIP_PRECOMPILE_HEADERS.
 function(_datacom_setup target cxx)
+  cmake_parse_arguments(A "COLD" "HEADERS" "" ${ARGN})
   target_compile_features(${target} PUBLIC cxx_std_17)
   set_target_properties(${target} PROPERTIES CXX_STANDARD ${cxx})
   target_include_directories(${target} PUBLIC "${CMAKE_SOURCE_DIR}")
   target_link_libraries(${target} PUBLIC datacom_flags PRIVATE datacom_warnings)
-endfunction()
-
-# Sets `out` to the targets that follow, each replaced by its form for the system's MuJoCo when there is one.
-function(_datacom_for_system_mujoco out)
-  set(targets)
-  foreach(target ${ARGN})
-    if(TARGET ${target}_system)
-      string(APPEND target _system)
-    endif()
-    list(APPEND targets ${target})
-  endforeach()
-  set(${out} ${targets} PARENT_SCOPE)
+  if(A_COLD)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
+  endif()
+  if(A_HEADERS AND cxx EQUAL 20 AND NOT A_COLD)
+    target_compile_options(${target} PRIVATE -fPIC $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)  # as the precompiled header
+    target_precompile_headers(${target} REUSE_FROM ${A_HEADERS})
+  endif()
 endfunction()
 
 function(datacom_library)
-  cmake_parse_arguments(A "MUJOCO" "NAME;CXX" "SRCS;DEPS;PRIVATE_DEPS" ${ARGN})
+  cmake_parse_arguments(A "COLD" "NAME;CXX" "SRCS;DEPS;PRIVATE_DEPS" ${ARGN})
   if(NOT A_CXX)
     set(A_CXX 20)
   endif()
   set(target datacom_${A_NAME})
+  set(cold)
+  if(A_COLD)
+    set(cold COLD)
+  endif()
   if(A_SRCS)
     add_library(${target} STATIC ${A_SRCS})
-    _datacom_setup(${target} ${A_CXX})
+    _datacom_setup(${target} ${A_CXX} HEADERS datacom_headers ${cold})
     target_link_libraries(${target} PUBLIC ${A_DEPS} PRIVATE ${A_PRIVATE_DEPS})
   else()
     add_library(${target} INTERFACE)
@@ -116,29 +140,24 @@ function(datacom_library)
     target_link_libraries(${target} INTERFACE datacom_flags ${A_DEPS})
   endif()
   add_library(datacom::${A_NAME} ALIAS ${target})
-  if(A_MUJOCO AND TARGET mujoco::mujoco_system)
-    _datacom_for_system_mujoco(deps ${A_DEPS})
-    _datacom_for_system_mujoco(private ${A_PRIVATE_DEPS})
-    datacom_library(NAME ${A_NAME}_system CXX ${A_CXX} SRCS ${A_SRCS} DEPS ${deps} PRIVATE_DEPS ${private})
-  endif()
 endfunction()
 
 function(datacom_binary)
-  cmake_parse_arguments(A "MUJOCO" "NAME;CXX" "SRCS;DEPS" ${ARGN})
+  cmake_parse_arguments(A "COLD" "NAME;CXX" "SRCS;DEPS" ${ARGN})
   if(NOT A_CXX)
     set(A_CXX 20)
   endif()
-  add_executable(${A_NAME} ${A_SRCS})
-  _datacom_setup(${A_NAME} ${A_CXX})
-  target_link_libraries(${A_NAME} PRIVATE ${A_DEPS})
-  if(A_MUJOCO AND TARGET mujoco::mujoco_system)
-    _datacom_for_system_mujoco(deps ${A_DEPS})
-    datacom_binary(NAME ${A_NAME}_system CXX ${A_CXX} SRCS ${A_SRCS} DEPS ${deps})
+  set(cold)
+  if(A_COLD)
+    set(cold COLD)
   endif()
+  add_executable(${A_NAME} ${A_SRCS})
+  _datacom_setup(${A_NAME} ${A_CXX} ${cold})
+  target_link_libraries(${A_NAME} PRIVATE ${A_DEPS})
 endfunction()
 
 function(datacom_test)
-  cmake_parse_arguments(A "MUJOCO" "NAME;CXX;TIMEOUT" "SRCS;DEPS;LABELS;ARGS" ${ARGN})
+  cmake_parse_arguments(A "" "NAME;CXX;TIMEOUT;SHARDS" "SRCS;DEPS;LABELS;ARGS" ${ARGN})
   if(NOT A_CXX)
     set(A_CXX 20)
   endif()
@@ -149,17 +168,23 @@ function(datacom_test)
     set(A_TIMEOUT 300)
   endif()
   add_executable(${A_NAME} ${A_SRCS})
-  _datacom_setup(${A_NAME} ${A_CXX})
+  _datacom_setup(${A_NAME} ${A_CXX} HEADERS datacom_test_headers)
+  target_compile_options(${A_NAME} PRIVATE ${DATACOM_TEST_OPTIONS})
   target_link_libraries(${A_NAME} PRIVATE ${A_DEPS} GTest::gmock_main)
   set_target_properties(${A_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
-  add_test(NAME ${A_NAME} COMMAND ${A_NAME} ${A_ARGS} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}")
-  # A folder of its own for temporary files: the two forms of a test run at the same time.
-  set(temporary "${CMAKE_BINARY_DIR}/tests/temporary/${A_NAME}")
-  file(MAKE_DIRECTORY "${temporary}")
-  set_tests_properties(${A_NAME} PROPERTIES LABELS "${A_LABELS}" TIMEOUT ${A_TIMEOUT}
-    ENVIRONMENT "TEST_TMPDIR=${temporary};${DATACOM_TEST_ENVIRONMENT}")
-  if(A_MUJOCO AND TARGET mujoco::mujoco_system)
-    _datacom_for_system_mujoco(deps ${A_DEPS})
-    datacom_test(NAME ${A_NAME}_system CXX ${A_CXX} TIMEOUT ${A_TIMEOUT} SRCS ${A_SRCS} DEPS ${deps} LABELS ${A_LABELS} ARGS ${A_ARGS})
+  if(NOT A_SHARDS)
+    set(A_SHARDS 1)
   endif()
+  foreach(shard RANGE 1 ${A_SHARDS})
+    set(name ${A_NAME})
+    if(A_SHARDS GREATER 1)
+      string(APPEND name _${shard})
+    endif()
+    math(EXPR index "${shard} - 1")
+    add_test(NAME ${name} COMMAND ${A_NAME} ${A_ARGS} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}")
+    set(temporary "${CMAKE_BINARY_DIR}/tests/temporary/${name}")
+    file(MAKE_DIRECTORY "${temporary}")
+    set_tests_properties(${name} PROPERTIES LABELS "${A_LABELS}" TIMEOUT ${A_TIMEOUT}
+      ENVIRONMENT "TEST_TMPDIR=${temporary};GTEST_TOTAL_SHARDS=${A_SHARDS};GTEST_SHARD_INDEX=${index};${DATACOM_TEST_ENVIRONMENT}")
+  endforeach()
 endfunction()

@@ -2,9 +2,7 @@
 #   empty     build/mujoco, where ./datacom puts MuJoCo 4 (deploy/dev/fetch_mujoco); the system's package when there is no such folder
 #   system    the system's package (Debian's libmujoco-dev has MuJoCo 2.2.2)
 #   a folder  with include/mujoco/mujoco.h and lib/libmujoco.so
-# Where a folder is used and the system's package is installed, too, the latter is mujoco::mujoco_system; tests then run with both
-# (option MUJOCO of the helpers in DatacomHelpers.cmake). Debian's CMake package is not used: it needs libraries that Debian does not
-# declare. Sets DATACOM_MUJOCO_VERSION to the version of mujoco::mujoco, for example 4.0.0.
+# The preset mujoco2 uses the system's package. Debian's CMake package is not used: it needs libraries that Debian does not declare. Sets DATACOM_MUJOCO_VERSION to the version of mujoco::mujoco, for example 4.0.0.
 include_guard(GLOBAL)
 set(DATACOM_MUJOCO "" CACHE STRING "MuJoCo: empty (build/mujoco, else the system's), system, or a folder with include/ and lib/")
 
@@ -47,8 +45,4 @@ datacom_mujoco_target(mujoco::mujoco "${folder}" DATACOM_MUJOCO_VERSION)
 if(NOT DATACOM_MUJOCO_VERSION)
   message(FATAL_ERROR "no MuJoCo in ${folder}: ./datacom setup fetches it; DATACOM_MUJOCO=system uses Debian's libmujoco-dev")
 endif()
-set(also "")
-if(DATACOM_TESTS AND NOT folder STREQUAL "system")
-  datacom_mujoco_target(mujoco::mujoco_system "system" also)
-endif()
-message(STATUS "MuJoCo ${DATACOM_MUJOCO_VERSION} (${folder}); some tests also with the system's: ${also}")
+message(STATUS "MuJoCo ${DATACOM_MUJOCO_VERSION} (${folder})")

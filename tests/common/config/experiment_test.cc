@@ -4,6 +4,7 @@
 
 #include "google/protobuf/descriptor.h"
 #include "tests/common/config/testing.h"
+#include "datacom/v1/task.pb.h"
 
 namespace datacom {
 namespace {
@@ -39,12 +40,12 @@ TEST(ExperimentFolder, IsSetByTheEnvironmentOrIsTheTrees) {
   ::unsetenv("DATACOM_EXPERIMENTS");
 }
 
-// Every singular scalar with a default is set, except in members, in a text task, which stays as its file says it, and
-// in the settings of planning, which only algorithms that plan have.
+// Every singular scalar with a default is set, except in members and in the settings of planning, which only algorithms
+// that plan have.
 void ExpectComplete(const google::protobuf::Message& message) {
   for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
     const FieldDescriptor* field = message.GetDescriptor()->field(i);
-    if (field->is_repeated() || field->message_type() == v1::TextTask::descriptor()) continue;
+    if (field->is_repeated()) continue;
     if (field->message_type() == v1::Planning::descriptor() && !message.GetReflection()->HasField(message, field))
       continue;
     if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
@@ -68,7 +69,7 @@ TEST(ResolveExperiment, FillsEveryDefaultAndOneMember) {
 }
 
 TEST(ResolveExperiment, LeavesATextTaskAsItIs) {
-  const v1::Experiment given = Minimal("task_options { text { definition { name: 'arm' control { } } } }");
+  const v1::Experiment given = Minimal("task_options { [datacom.v1.text_task] { definition { name: 'arm' control { } } } }");
   EXPECT_EQ(ResolveExperiment(given).task_options().SerializeAsString(), given.task_options().SerializeAsString());
 }
 

@@ -141,6 +141,14 @@ TEST(Status, CrossesTheWireWithCodeAndMessage) {
   }
 }
 
+TEST(Status, ACallThatAServerShortOfMemoryResetIsTriedAgain) {
+  const auto exhausted = [](const char* message) {
+    return FromGrpc(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, message));
+  };
+  EXPECT_TRUE(IsTransient(exhausted("Received RST_STREAM with error code 11")));
+  EXPECT_EQ(exhausted("there are already 600 snapshot subscribers").code(), absl::StatusCode::kResourceExhausted);
+}
+
 TEST(Backoff, DoublesUpToTwoSecondsWithJitterAndCanBeReset) {
   Backoff backoff(1);
   double plain = 50;

@@ -14,6 +14,7 @@
 #include "common/tasks/text/row_model.h"
 #include "common/tasks/text/task_file.h"
 #include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task.pb.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -77,7 +78,7 @@ std::vector<std::string> ExampleTasks() {
 // Compares f and G with differences of MuJoCo's motion at the state of `example`. All joints are part of q, one number
 // each; all actuators are controlled within the model's own ranges.
 void ExpectDifferencesOfMujocosMotion(Loaded* example) {
-  const v1::ConstraintState& state = example->options.text().definition().constraint_state();
+  const v1::ConstraintState& state = example->options.GetExtension(v1::text_task).definition().constraint_state();
   const Simulation& simulation = *example->task->simulation();
   const mjModel& model = simulation.model();
   const int n = model.nv, actions = model.nu;
@@ -120,7 +121,7 @@ TEST(ExampleTasks, FAndGOfAllExamplesAreDifferencesOfMujocosForwardDynamicsAtRan
     ASSERT_EQ(example.layout.q, 2 * model.nv);
     ASSERT_EQ(model.nq, model.nv);
     ASSERT_EQ(example.layout.action, model.nu);
-    ASSERT_EQ(example.options.text().definition().control().range_size(), 0);
+    ASSERT_EQ(example.options.GetExtension(v1::text_task).definition().control().range_size(), 0);
     RandomStream random(11);
     for (uint64_t episode = 0; episode < 10; ++episode) {
       RandomStream stream(episode);

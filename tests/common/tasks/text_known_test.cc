@@ -108,7 +108,7 @@ class World {
     const absl::Status resolved = text::Resolve(&task_);
     EXPECT_TRUE(resolved.ok()) << resolved;
     compiled_ = text::CompiledTask::Make(task_).value();
-    *options_.mutable_text() = task_;
+    *options_.MutableExtension(v1::text_task) = task_;
     facts_ = MakeTaskModel("world", options_).value();
     layout = text::RowLayout::Of(task_);
     columns_.emplace(text::KnownColumns::Make(compiled_->unconstrained, compiled_->known.geometry, compiled_->joints,
@@ -308,7 +308,7 @@ TEST(TextKnown, RandomTorquesThroughTheAnalyticMapKeepTheHandBeforeTheWall) {
                  R"(period: 0.01 actuator: "shoulder" actuator: "elbow")", R"(joint: "shoulder" joint: "elbow")");
   ASSERT_TRUE(text::Resolve(&task).ok());
   v1::TaskOptions options;
-  *options.mutable_text() = task;
+  *options.MutableExtension(v1::text_task) = task;
   const TaskModel model = MakeTaskModel("world", options).value();
   const auto world = MakeTask("world", options).value();
   const ControlAffineDims dims = model.dynamics->dims();

@@ -41,8 +41,8 @@ TEST(TextSensors, DistancesOfSurfacesAndContactsAreSensors) {
     reward: "landed.1" cost { name: "near" value: "0.2 - gap" } cost { name: "contact" value: "landed.0 - 0.5" }
     constraint_state { joint: "slide" uncontrolled { sensor: "gap" } } control { period: 0.004 refresh: "all" })");
   Loaded balls(folder.task());
-  EXPECT_THAT(std::vector<std::string>(balls.options.text().resolved().observation().begin(),
-                                       balls.options.text().resolved().observation().end()),
+  EXPECT_THAT(std::vector<std::string>(balls.options.GetExtension(v1::text_task).resolved().observation().begin(),
+                                       balls.options.GetExtension(v1::text_task).resolved().observation().end()),
               ::testing::ElementsAre("gap", "towards.0", "towards.1", "towards.2", "landed.0", "landed.1", "push.0",
                                      "push.1", "push.2"));
   const double still = 0;

@@ -152,8 +152,8 @@ TEST(TextTask, SignalsAreThoseOfTheStateReachedAndAgreeWithSensors) {
   TaskFolder folder(kArm, ArmTask("}"));
   Loaded arm(folder.task());
   EXPECT_THAT(
-      std::vector<std::string>(arm.options.text().resolved().observation().begin(),
-                               arm.options.text().resolved().observation().end()),
+      std::vector<std::string>(arm.options.GetExtension(v1::text_task).resolved().observation().begin(),
+                               arm.options.GetExtension(v1::text_task).resolved().observation().end()),
       ::testing::ElementsAre("shoulder.sin", "shoulder.cos", "shoulder_velocity", "elbow_velocity", "ball_velocity.x",
                              "ball_velocity.y", "ball_velocity.z", "ball_velocity.wx", "ball_velocity.wy",
                              "ball_velocity.wz", "hand.x", "hand.y", "hand.z", "near.x", "near.z"));
@@ -370,7 +370,7 @@ TEST(TextTask, TheLoadedTaskNeedsNoFile) {
     auto loaded = text::LoadTask(folder.task());
     ASSERT_TRUE(loaded.ok()) << loaded.status();
     ASSERT_EQ(loaded->file_size(), 3);
-    *options.mutable_text() = *loaded;
+    *options.MutableExtension(v1::text_task) = *loaded;
   }
   v1::TaskOptions travelled;  // as in the experiment of a run
   std::string text;
@@ -426,8 +426,8 @@ TEST(TextTask, AResolvedTaskWhosePartsDoNotFitIsRefused) {
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   const auto refusal = [&](const std::string& part) {
     v1::TaskOptions options;
-    *options.mutable_text() = *loaded;
-    v1::ResolvedTask* const resolved = options.mutable_text()->mutable_resolved();
+    *options.MutableExtension(v1::text_task) = *loaded;
+    v1::ResolvedTask* const resolved = options.MutableExtension(v1::text_task)->mutable_resolved();
     if (part == "known") resolved->mutable_known(0)->set_entry(17);
     if (part == "uncontrolled") resolved->set_uncontrolled(4000000000);
     if (part == "drive") resolved->add_drive()->set_dof(0);

@@ -1,0 +1,30 @@
+// Files and messages in protobuf text format.
+// Pure functions; thread-safe; those that name a folder block on the disk. Errors are INVALID_ARGUMENT and name file,
+// line and column.
+#ifndef DATACOM_COMMON_CONFIG_TEXTPROTO_H_
+#define DATACOM_COMMON_CONFIG_TEXTPROTO_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "google/protobuf/message.h"
+
+namespace datacom {
+
+// The file of a name: "cartpole/datacom" -> <folder>/cartpole/datacom.textproto. A name with a dot, or of a file that
+// exists, is the path itself. The error for an unknown name lists the existing ones; `kind` is the message's word for
+// them.
+absl::StatusOr<std::string> FindTextproto(const std::string& kind, const std::string& name_or_path,
+                                          const std::string& folder);
+// INVALID_ARGUMENT, naming `where`, line and column.
+absl::Status ParseTextproto(const std::string& text, const std::string& where, google::protobuf::Message* message);
+// Text format in a stable order.
+std::string PrintTextproto(const google::protobuf::Message& message);
+// Names of the .textproto files in a folder and its subfolders, sorted, without the extension.
+std::vector<std::string> ListTextprotos(const std::string& folder);
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_CONFIG_TEXTPROTO_H_
