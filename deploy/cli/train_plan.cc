@@ -19,6 +19,7 @@
 #include "common/tasks/task.h"
 #include "common/transitions/row_schema.h"
 #include "deploy/cli/text_task.h"
+#include "datacom/v1/task.pb.h"
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/message_differencer.h"
 

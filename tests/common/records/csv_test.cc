@@ -9,6 +9,7 @@
 #include "common/base/files.h"
 #include "common/base/random.h"
 #include "common/records/best_epoch.h"
+#include "datacom/v1/experiment.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/damaged_csv.h"
