@@ -15,7 +15,7 @@
 #include "common/base/random.h"
 #include "common/nn/multiply.h"
 #include "common/safety/safe_map.h"
-#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task_options.pb.h"
 #include "tests/testing/snapshots.h"
 
 namespace datacom {

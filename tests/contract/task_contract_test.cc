@@ -14,8 +14,8 @@
 #include "common/tasks/task.h"
 #include "common/tasks/text/mujoco_compiled.h"
 #include "common/tasks/text/task_file.h"
-#include "datacom/v1/experiment.pb.h"
 #include "datacom/v1/task.pb.h"
+#include "datacom/v1/task_options.pb.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/text_format.h"
@@ -58,12 +58,9 @@ std::vector<std::string> ExampleTasks() {
 class TaskContract : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    v1::Experiment experiment;
-    experiment.set_task(GetParam());
-    const absl::Status loaded = text::LoadTaskOf("", experiment.mutable_task(), experiment.mutable_task_options());
+    name_ = GetParam();
+    const absl::Status loaded = text::LoadTaskOf("", &name_, &base_);
     ASSERT_TRUE(loaded.ok()) << loaded;
-    name_ = experiment.task();
-    base_ = experiment.task_options();
     auto model = MakeTaskModel(name_, base_);
     ASSERT_TRUE(model.ok()) << model.status();
     model_ = *model;
@@ -330,14 +327,15 @@ TEST_P(TaskContract, AViolatedKnownConstraintHasPositiveCost) {
 
 // Each option alone, with a value that its rule allows.
 TEST_P(TaskContract, EveryOptionIsTakenOrRefusedByNameAndTheHorizonAlwaysTaken) {
-  const std::map<std::string, std::string> values = {{"horizon", "horizon: 17"},
-                                                     {"puck_region", "puck_region: 'adjusted'"},
-                                                     {"reward", "reward: 'paper'"},
-                                                     {"mismatch_sigma", "mismatch_sigma: 0.5"},
-                                                     {"randomisation", kRandomised},
-                                                     {"observation", "observation: 'robot_frame'"},
-                                                     {"action_repeat", "action_repeat: 4"},
-                                                     {"text_task", "[datacom.v1.text_task] { definition { name: 'other' } }"}};
+  const std::map<std::string, std::string> values = {
+      {"horizon", "horizon: 17"},
+      {"puck_region", "puck_region: 'adjusted'"},
+      {"reward", "reward: 'paper'"},
+      {"mismatch_sigma", "mismatch_sigma: 0.5"},
+      {"randomisation", kRandomised},
+      {"observation", "observation: 'robot_frame'"},
+      {"action_repeat", "action_repeat: 4"},
+      {"text_task", "[datacom.v1.text_task] { definition { name: 'other' } }"}};
   const google::protobuf::Descriptor* schema = v1::TaskOptions::descriptor();
   std::vector<std::string> names = {"text_task"};  // an extension
   for (int i = 0; i < schema->field_count(); ++i) names.push_back(schema->field(i)->name());

@@ -8,7 +8,7 @@
 
 #include "absl/strings/numbers.h"
 #include "common/tasks/task.h"
-#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task_options.pb.h"
 #include "gtest/gtest.h"
 
 namespace datacom {

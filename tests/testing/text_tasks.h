@@ -15,8 +15,8 @@
 #include "common/tasks/task.h"
 #include "common/tasks/text/mujoco_compiled.h"
 #include "common/tasks/text/row_model.h"
-#include "datacom/v1/experiment.pb.h"
 #include "datacom/v1/task.pb.h"
+#include "datacom/v1/task_options.pb.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 

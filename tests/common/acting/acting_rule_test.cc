@@ -12,7 +12,7 @@
 #include "common/safety/safe_map.h"
 #include "common/tasks/known_selection.h"
 #include "common/tasks/navigation/dynamics.h"
-#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task_options.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/acting_rules.h"

@@ -6,7 +6,7 @@
 #include "common/base/random.h"
 #include "common/nn/mlp.h"
 #include "common/safety/safe_map.h"
-#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task_options.pb.h"
 #include "gtest/gtest.h"
 #include "tests/testing/counting_allocator.h"
 #include "tests/testing/snapshots.h"

@@ -8,7 +8,7 @@
 
 #include "common/base/random.h"
 #include "common/safety/analytic_map.h"
-#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task_options.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/acting_rules.h"

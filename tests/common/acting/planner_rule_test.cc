@@ -10,7 +10,7 @@
 #include "common/acting/dynamics_ensemble.h"
 #include "common/acting/plan_refit.h"
 #include "common/base/random.h"
-#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task_options.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/acting_rules.h"

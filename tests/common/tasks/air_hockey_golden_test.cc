@@ -14,7 +14,7 @@
 #include "common/tasks/air_hockey/inverse_dynamics.h"
 #include "common/tasks/air_hockey/task.h"
 #include "common/tasks/task.h"
-#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task_options.pb.h"
 #include "gtest/gtest.h"
 #include "tests/testing/golden.h"
 #include "tests/testing/larger_or_nan.h"

@@ -13,7 +13,7 @@
 #include "common/tasks/air_hockey/rules.h"
 #include "common/tasks/air_hockey/task.h"
 #include "common/tasks/task.h"
-#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task_options.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/larger_or_nan.h"

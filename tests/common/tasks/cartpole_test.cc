@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/tasks/mujoco.h"
 #include "common/tasks/task.h"
-#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task_options.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/golden.h"

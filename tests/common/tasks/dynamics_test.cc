@@ -7,7 +7,7 @@
 #include "common/tasks/cartpole/dynamics.h"
 #include "common/tasks/navigation/dynamics.h"
 #include "common/tasks/task.h"
-#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task_options.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/double_integrator.h"

@@ -8,7 +8,7 @@
 
 #include "common/tasks/navigation/scripted.h"
 #include "common/tasks/task.h"
-#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task_options.pb.h"
 #include "gtest/gtest.h"
 
 namespace datacom::navigation {

@@ -12,7 +12,7 @@
 #include "common/tasks/navigation/objective.h"
 #include "common/tasks/navigation/wheel_drive.h"
 #include "common/tasks/task.h"
-#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task_options.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/larger_or_nan.h"

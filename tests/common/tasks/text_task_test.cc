@@ -12,7 +12,7 @@
 #include "common/tasks/text/mujoco_compiled.h"
 #include "common/tasks/text/row_model.h"
 #include "common/tasks/text/task_file.h"
-#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task_options.pb.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"

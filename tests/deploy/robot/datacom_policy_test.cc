@@ -12,7 +12,7 @@
 #include "common/base/checksum.h"
 #include "common/base/files.h"
 #include "common/tasks/task.h"
-#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task_options.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/counting_allocator.h"
