@@ -283,7 +283,8 @@ absl::Status RunCheckTaskCommand(const CheckTaskCommand& command, std::ostream* 
   }
   ASSIGN_OR_RETURN(const v1::Experiment experiment, TaskExperiment(command.file, {}));
   const v1::TaskOptions& options = experiment.task_options();
-  ASSIGN_OR_RETURN(std::shared_ptr<const text::CompiledTask> compiled, text::CompiledTask::Shared(options.GetExtension(v1::text_task)));
+  ASSIGN_OR_RETURN(std::shared_ptr<const text::CompiledTask> compiled,
+                   text::CompiledTask::Shared(options.GetExtension(v1::text_task)));
   ASSIGN_OR_RETURN(TaskModel model, MakeTaskModel(experiment.task(), options));
   ASSIGN_OR_RETURN(std::unique_ptr<Task> task, MakeTask(experiment.task(), options));
   return Check(command, options, std::move(compiled), std::move(model), std::move(task), out).Run();

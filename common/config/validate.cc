@@ -258,7 +258,8 @@ absl::Status ValidateExperiment(const v1::Experiment& experiment, const std::vec
                                 const std::vector<std::string>& algorithms) {
   RETURN_IF_ERROR(CheckRules(experiment));
   const v1::TaskOptions& options = experiment.task_options();
-  const bool is_text = options.HasExtension(v1::text_task) && options.GetExtension(v1::text_task).definition().name() == experiment.task();
+  const bool is_text = options.HasExtension(v1::text_task) &&
+                       options.GetExtension(v1::text_task).definition().name() == experiment.task();
   if (!is_text) RETURN_IF_ERROR(CheckRegistered("task", experiment.task(), tasks));
   RETURN_IF_ERROR(CheckRegistered("algorithm", experiment.algorithm(), algorithms));
   RETURN_IF_ERROR(CheckTogether(ResolveExperiment(experiment)));

@@ -36,7 +36,8 @@ absl::StatusOr<TaskModel> MakeNominal(absl::string_view name, const v1::TaskOpti
   for (const Entry& entry : kRegister) {
     if (name == entry.name) return entry.make(options);
   }
-  if (options.HasExtension(v1::text_task) && name == options.GetExtension(v1::text_task).definition().name()) return text::MakeModel(options);
+  if (options.HasExtension(v1::text_task) && name == options.GetExtension(v1::text_task).definition().name())
+    return text::MakeModel(options);
   return absl::NotFoundError(
       absl::StrCat("task \"", name, "\" does not exist; there are: ", absl::StrJoin(TaskNames(), ", ")));
 }

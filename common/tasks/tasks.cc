@@ -28,7 +28,8 @@ absl::StatusOr<std::unique_ptr<Task>> MakeNominal(absl::string_view name, const 
   if (name == #task) return task::MakeTask(options);
 #include "common/tasks/register.inc"
 #undef DATACOM_TASK
-  if (options.HasExtension(v1::text_task) && name == options.GetExtension(v1::text_task).definition().name()) return text::MakeTask(options);
+  if (options.HasExtension(v1::text_task) && name == options.GetExtension(v1::text_task).definition().name())
+    return text::MakeTask(options);
   return absl::NotFoundError(
       absl::StrCat("task \"", name, "\" does not exist; there are: ", absl::StrJoin(TaskNames(), ", ")));
 }

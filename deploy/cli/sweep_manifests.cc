@@ -12,10 +12,10 @@
 #include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
+#include "datacom/v1/task.pb.h"
 #include "deploy/cli/run_folder.h"
 #include "deploy/cli/sweep_folder.h"
 #include "deploy/cli/train_plan.h"
-#include "datacom/v1/task.pb.h"
 
 namespace datacom::cli {
 namespace {
@@ -115,10 +115,11 @@ absl::Status WriteManifests(const std::string& dir, const ManifestOptions& optio
     }
     const std::string experiment = PrintExperiment(population.experiment);
     if (experiment.size() > kMaxConfigMap) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(population.name, ": its experiment has ", experiment.size(), " bytes and a ConfigMap holds ",
-                       kMaxConfigMap, "; lower --max-members",
-                       population.experiment.task_options().HasExtension(v1::text_task) ? " or make the model's files smaller" : ""));
+      return absl::InvalidArgumentError(absl::StrCat(
+          population.name, ": its experiment has ", experiment.size(), " bytes and a ConfigMap holds ", kMaxConfigMap,
+          "; lower --max-members",
+          population.experiment.task_options().HasExtension(v1::text_task) ? " or make the model's files smaller"
+                                                                           : ""));
     }
     ASSIGN_OR_RETURN(const std::string jobset, JobSet(text, name, population, options));
     const std::string folder = RunFolder(dir, population);

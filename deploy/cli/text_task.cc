@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/tasks/task.h"
-#include "deploy/cli/verbs.h"
 #include "datacom/v1/task.pb.h"
+#include "deploy/cli/verbs.h"
 
 extern char** environ;  // NOLINT: declared by POSIX
 

@@ -18,8 +18,8 @@
 #include "common/tasks/known_selection.h"
 #include "common/tasks/task.h"
 #include "common/transitions/row_schema.h"
-#include "deploy/cli/text_task.h"
 #include "datacom/v1/task.pb.h"
+#include "deploy/cli/text_task.h"
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/message_differencer.h"
 

@@ -15,11 +15,11 @@
 #include "common/base/version.h"
 #include "common/config/experiment.h"
 #include "common/records/best_epoch.h"
+#include "datacom/v1/task.pb.h"
 #include "deploy/report/baselines.h"
 #include "deploy/report/figure.h"
 #include "deploy/report/groups.h"
 #include "deploy/report/template.h"
-#include "datacom/v1/task.pb.h"
 
 namespace datacom::report {
 namespace {

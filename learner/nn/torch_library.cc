@@ -20,11 +20,12 @@ void* Load(const std::string& device) {
   static void* const library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
   if (library != nullptr) return library;
   const char* const error = dlerror();
-  throw std::invalid_argument(std::string("cannot load ") + kLibrary + " for kernels on device '" + device +
-                              "': " + (error != nullptr ? error : "no reason given") +
-                              ". It belongs into the program's folder or ../lib (./datacom build makes it) and needs LibTorch (for the CPU "
-                              "Debian's package libtorch-dev, for "
-                              "a GPU a LibTorch with CUDA)");
+  throw std::invalid_argument(
+      std::string("cannot load ") + kLibrary + " for kernels on device '" + device +
+      "': " + (error != nullptr ? error : "no reason given") +
+      ". It belongs into the program's folder or ../lib (./datacom build makes it) and needs LibTorch (for the CPU "
+      "Debian's package libtorch-dev, for "
+      "a GPU a LibTorch with CUDA)");
 }
 
 }  // namespace

@@ -22,8 +22,8 @@
 #include "common/tasks/air_hockey/arm.h"
 #include "common/tasks/air_hockey/inverse_dynamics.h"
 #include "common/tasks/mujoco.h"
-#include "tests/testing/endless_actor_peers.h"
 #include "datacom/v1/task.pb.h"
+#include "tests/testing/endless_actor_peers.h"
 
 namespace datacom {
 namespace {

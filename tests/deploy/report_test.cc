@@ -7,11 +7,11 @@
 #include <string>
 
 #include "common/config/experiment.h"
+#include "datacom/v1/task.pb.h"
 #include "deploy/report/groups.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/damaged_csv.h"
-#include "datacom/v1/task.pb.h"
 
 namespace datacom::report {
 namespace {
@@ -81,7 +81,11 @@ TEST_F(ReportTest, ShowsEachCostOfATaskWithSeveral) {
   experiment.set_task("mine");
   experiment.set_algorithm("sac");
   for (const char* cost : {"wall", "speed"}) {
-    experiment.mutable_task_options()->MutableExtension(v1::text_task)->mutable_definition()->add_cost()->set_name(cost);
+    experiment.mutable_task_options()
+        ->MutableExtension(v1::text_task)
+        ->mutable_definition()
+        ->add_cost()
+        ->set_name(cost);
   }
   Write("experiment.textproto", PrintExperiment(experiment));
   Write("progress.csv",

@@ -1,6 +1,6 @@
-// The parts of a fuzz target. A target is one source file with two functions and a Target that registers them: Run gives
-// the code under test one input, and Seeds makes the inputs to begin with. All targets are one program. The preset
-// `fuzz` links it with libFuzzer, every other preset with driver.cc, which ctest runs.
+// The parts of a fuzz target. A target is one source file with two functions and a Target that registers them: Run
+// gives the code under test one input, and Seeds makes the inputs to begin with. All targets are one program. The
+// preset `fuzz` links it with libFuzzer, every other preset with driver.cc, which ctest runs.
 //
 // Run must not depend on earlier inputs, on time or on random numbers. It ends the process (MUST) when the code under
 // test breaks a promise. Not thread-safe: one input at a time. Files lie in memory (/dev/shm) where there is such a

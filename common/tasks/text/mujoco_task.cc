@@ -123,7 +123,8 @@ bool TextTask::Observe(double dt, double* observation) {
 
 absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options) {
   ASSIGN_OR_RETURN(TaskModel facts, MakeModel(options));
-  ASSIGN_OR_RETURN(std::shared_ptr<const CompiledTask> compiled, CompiledTask::Shared(options.GetExtension(v1::text_task)));
+  ASSIGN_OR_RETURN(std::shared_ptr<const CompiledTask> compiled,
+                   CompiledTask::Shared(options.GetExtension(v1::text_task)));
   const RowLayout layout = RowLayout::Of(options.GetExtension(v1::text_task));
   const auto& named = options.GetExtension(v1::text_task).resolved().observation();
   const bool same = std::equal(named.begin(), named.end(), compiled->observation.names().begin(),

@@ -2,9 +2,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "datacom/v1/task.pb.h"
 #include "google/protobuf/descriptor.h"
 #include "tests/common/config/testing.h"
-#include "datacom/v1/task.pb.h"
 
 namespace datacom {
 namespace {
@@ -69,7 +69,8 @@ TEST(ResolveExperiment, FillsEveryDefaultAndOneMember) {
 }
 
 TEST(ResolveExperiment, LeavesATextTaskAsItIs) {
-  const v1::Experiment given = Minimal("task_options { [datacom.v1.text_task] { definition { name: 'arm' control { } } } }");
+  const v1::Experiment given =
+      Minimal("task_options { [datacom.v1.text_task] { definition { name: 'arm' control { } } } }");
   EXPECT_EQ(ResolveExperiment(given).task_options().SerializeAsString(), given.task_options().SerializeAsString());
 }
 

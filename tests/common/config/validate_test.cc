@@ -161,7 +161,8 @@ TEST(ValidateExperiment, RequiresDifferentMembers) {
   EXPECT_TRUE(Validate(Minimal("members { seed: 1 } members { seed: 1 hyper { actor_lr: 0.1 } }")).ok());
 }
 
-// Checks every field of the schema, except the defaults of task options, which are the task's. Every other number needs a bound, unless any value is valid.
+// Checks every field of the schema, except the defaults of task options, which are the task's. Every other number needs
+// a bound, unless any value is valid.
 void ExpectRules(const google::protobuf::Descriptor* descriptor) {
   for (int i = 0; i < descriptor->field_count(); ++i) {
     const google::protobuf::FieldDescriptor* field = descriptor->field(i);
