@@ -1,5 +1,4 @@
 # The sources of the learner core and of its two backends.
-include("${CMAKE_CURRENT_LIST_DIR}/core_hyper.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/core_kernel_group.cmake")
 
 # A kernel group X has algorithms/X_kernels.h, X_cpu.cc and X_torch.cc.
@@ -59,7 +58,3 @@ set_source_files_properties(${here}/nn/cpu/loops_avx2.cc PROPERTIES COMPILE_OPTI
 set_source_files_properties(${here}/nn/cpu/loops_avx512.cc
   PROPERTIES COMPILE_OPTIONS
   "${DATACOM_LOOP_OPTIONS};-ffp-contract=off;-mavx512f;-mavx512cd;-mavx512bw;-mavx512dq;-mavx512vl;-mprefer-vector-width=512;$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>")
-
-# The hyper-parameters of a member, generated: include "learner/algorithms/hyper.inc" from DATACOM_GENERATED.
-set(DATACOM_GENERATED "${CMAKE_BINARY_DIR}/generated")
-datacom_generate_hyper("${CMAKE_SOURCE_DIR}/proto/datacom/v1/algorithm.proto" "${DATACOM_GENERATED}/learner/algorithms/hyper.inc")

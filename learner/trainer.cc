@@ -44,7 +44,7 @@ Trainer::Trainer(RunIdentity run, CheckedAlgorithm& algorithm, ServedState& serv
       runaway_(members_) {
   for (int member = 0; member < members_; ++member) {
     const v1::Member& own = run_.experiment.members(member);
-    metrics_.Introduce(member, own.seed(), own.label(), datacom::MemberHyper(run_.experiment, member).cost_budget());
+    metrics_.Introduce(member, own.seed(), own.label(), MemberHyper(run_.experiment, member).cost_budget());
   }
 }
 

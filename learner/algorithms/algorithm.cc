@@ -89,9 +89,9 @@ void CheckConfig(const AlgorithmConfig& config) {
     Check(!net.second->empty(), std::string(net.first) + " needs at least one layer");
     for (int width : *net.second) positive(net.first, width);
   }
-  for (const MemberHyper& member : config.members) {
-    Check(member.accepted_risk > 0 && member.accepted_risk < 1,
-          "accepted_risk must lie between 0 and 1, not " + std::to_string(member.accepted_risk));
+  for (const MemberConfig& member : config.members) {
+    Check(member.hyper.accepted_risk() > 0 && member.hyper.accepted_risk() < 1,
+          "accepted_risk must lie between 0 and 1, not " + std::to_string(member.hyper.accepted_risk()));
   }
   const size_t n = static_cast<size_t>(config.action_dim);
   Check(config.action_low.size() == n && config.action_high.size() == n,

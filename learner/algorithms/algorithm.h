@@ -1,13 +1,12 @@
 // The interface between a learning algorithm and the rest of the learner: M members in stacked arrays, updated together
 // from batches in host memory.
 //
-// This header and its users do not need LibTorch, protobuf or Abseil (learner/standalone builds the core without the
-// last two). Errors are exceptions: std::invalid_argument for a wrong configuration or state, naming the thing and the
-// value, and whatever LibTorch throws. learner/checked_algorithm.h turns them into a Status. Not thread-safe: one
-// thread calls it; a team divides the work of its calls, and the bits of all numbers are those of one thread. An
-// algorithm owns parameters, optimiser state and workspaces. On the CPU an update allocates nothing after the first
-// (but each thread of a team allocates its scratch memory once) and blocks until its numbers are final. On CUDA it only
-// enqueues; GetStats, GetActingParameters and Save wait for the device.
+// Errors are exceptions: std::invalid_argument for a wrong configuration or state, naming the thing and the value, and
+// whatever LibTorch throws. learner/checked_algorithm.h turns them into a Status. Not thread-safe: one thread calls it.
+// A team divides the work of its calls; all numbers have the same bits as with one thread. An algorithm owns
+// parameters, optimiser state and workspaces. On the CPU an update allocates nothing after the first (but each thread
+// of a team allocates its scratch memory once) and blocks until its numbers are final. On CUDA it only enqueues;
+// GetStats, GetActingParameters and Save wait for the device.
 #ifndef DATACOM_LEARNER_ALGORITHMS_ALGORITHM_H_
 #define DATACOM_LEARNER_ALGORITHMS_ALGORITHM_H_
 
@@ -20,33 +19,19 @@
 
 #include "common/base/team.h"
 #include "common/nn/named_array.h"
+#include "datacom/v1/algorithm.pb.h"
 
 namespace datacom::learner {
 
-// The hyper-parameters of one member. Names and defaults of the doubles are generated from message Hyper of the proto.
-struct MemberHyper {
+struct MemberConfig {
   uint64_t seed = 0;
-  bool delta_fixed = false;  // delta = init_delta, without softplus and steps (learner/algorithms/README.md 5.5)
-#define DATACOM_HYPER(name, value) double name = value;
-#include "learner/algorithms/hyper.inc"
-#undef DATACOM_HYPER
-};
-
-// SafeLOOP (learner/algorithms/README.md 19). Periods are in rows of a member.
-struct PlanningConfig {
-  int memory_rows = 200000;     // the learner keeps so many of the newest rows
-  uint64_t random_rows = 2000;  // rows of uniform actions; then actor and critics learn and the planner acts
-  int policy_period = 50, policy_updates = 50;       // rows between groups of updates of actor and critics
-  int model_period = 240;                            // rows between trainings of the ensemble
-  int ensemble = 5;                                  // nets
-  std::vector<int> hidden{200, 200, 200, 200};       // of each net
-  int samples = 100, particles = 4, iterations = 5;  // common/acting/planner_rule.h
+  v1::Hyper hyper;
 };
 
 struct AlgorithmConfig {
   std::string algorithm;
-  std::vector<MemberHyper> members;  // M of them
-  uint64_t run_seed = 0;             // keys initialisation together with the member's seed
+  std::vector<MemberConfig> members;  // M of them
+  uint64_t run_seed = 0;              // keys initialisation together with the member's seed
   int obs_dim = 0, action_dim = 0, q_dim = 0, x_dim = 0;
   std::vector<double> action_low, action_high;  // [action_dim]
   std::vector<std::string> known;               // known constraints joined to the learned one
@@ -57,7 +42,9 @@ struct AlgorithmConfig {
   // updates of the whole run, over which the actor's rate decays. For other algorithms epoch_rows is 0.
   int epoch_rows = 0, passes = 40;
   uint64_t epochs = 0;
-  PlanningConfig planning;      // of safe_loop, whose epoch_rows are the rows of one update
+  // safe_loop, whose epoch_rows are the rows of one update. It keeps the newest memory_rows rows.
+  v1::Planning planning;
+  int memory_rows = 200000;
   int quantiles = 0;            // levels drawn per row (QuantilesOf)
   int quantile_embedding = 64;  // cosines of a level
   double discount = 0.99, tau = 0.001;

@@ -12,8 +12,8 @@ const RegisterAlgorithm<AnalyticAtacom> kNotInvariant("atacom_nfi");
 
 ActingParameters AnalyticAtacom::GetActingParameters(int member) const {
   ActingParameters parameters = Sac::GetActingParameters(member);
-  parameters.scalars = {{"atacom_gain", config_.members[member].atacom_gain},
-                        {"slack_beta", config_.members[member].slack_beta}};
+  parameters.scalars = {{"atacom_gain", config_.members[member].hyper.atacom_gain()},
+                        {"slack_beta", config_.members[member].hyper.slack_beta()}};
   return parameters;
 }
 

@@ -25,7 +25,7 @@ CbfSac::CbfSac(const AlgorithmConfig& config)
   barrier_ = layout_.AddMlp("barrier", Widths(config_.q_dim, config_.constraint_hidden, 1), Activation::kRelu, init);
   Finish();
   barrier_optimizer_ =
-      NewOptimizer("barrier", NetGroup::kConstraint, first, layout_.size() - first, &MemberHyper::constraint_lr);
+      NewOptimizer("barrier", NetGroup::kConstraint, first, layout_.size() - first, &v1::Hyper::constraint_lr);
   StepWithValues(barrier_optimizer_);
   barrier_loss_ = NewStatistic();
   mean_barrier_ = NewStatistic();
@@ -43,9 +43,11 @@ CbfSac::CbfSac(const AlgorithmConfig& config)
   kernels_->Upload(ones.data(), ones_);
   numbers_ = kernels_->NewDoubles(members_, 1, BarrierInput::kNumbers);
   std::vector<double> numbers;
-  for (const MemberHyper& hyper : config_.members) {
-    numbers.insert(numbers.end(), {hyper.barrier_margin, hyper.barrier_safe_weight, hyper.barrier_unsafe_weight,
-                                   hyper.barrier_relaxation_weight, hyper.relaxation_penalty, hyper.barrier_decay});
+  for (const MemberConfig& member : config_.members) {
+    const v1::Hyper& hyper = member.hyper;
+    numbers.insert(numbers.end(),
+                   {hyper.barrier_margin(), hyper.barrier_safe_weight(), hyper.barrier_unsafe_weight(),
+                    hyper.barrier_relaxation_weight(), hyper.relaxation_penalty(), hyper.barrier_decay()});
   }
   kernels_->Upload(numbers.data(), numbers_);
   box_ = NewActionBox();
@@ -85,8 +87,8 @@ Stats CbfSac::GetStats() const {
 ActingParameters CbfSac::GetActingParameters(int member) const {
   ActingParameters parameters = Sac::GetActingParameters(member);
   AddActingNet("barrier", member, &parameters);
-  parameters.scalars = {{"barrier_decay", config_.members[member].barrier_decay},
-                        {"relaxation_penalty", config_.members[member].relaxation_penalty}};
+  parameters.scalars = {{"barrier_decay", config_.members[member].hyper.barrier_decay()},
+                        {"relaxation_penalty", config_.members[member].hyper.relaxation_penalty()}};
   return parameters;
 }
 

@@ -18,7 +18,7 @@ IqnDatacom::IqnDatacom(const AlgorithmConfig& config)
     : Datacom(config, std::make_unique<QuantileFeasibility>(), Delta(config, /*discount_budget=*/false)) {}
 
 void IqnDatacom::AddConstraint(int member, ActingParameters* out) const {
-  const float level = QuantileLevel(config_.members[member].accepted_risk);
+  const float level = QuantileLevel(config_.members[member].hyper.accepted_risk());
   const std::vector<float> weight = ReadArray(member, "constraint.embedding.0.weight");
   std::vector<float> embedding = ReadArray(member, "constraint.embedding.0.bias");
   const size_t width = embedding.size();

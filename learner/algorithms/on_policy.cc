@@ -41,10 +41,10 @@ OnPolicy::OnPolicy(const AlgorithmConfig& config, bool keep_activations)
   observation_mean_ = layout_.AddVector("observation.mean", obs, 0);
   observation_std_ = layout_.AddVector("observation.std", obs, 1);
   Build();
-  actor_optimizer_ = NewOptimizer("actor", NetGroup::kActor, 0, actor_end_, &MemberHyper::actor_lr);
-  critic_.optimizer = NewOptimizer("critic", NetGroup::kCritic, critic_.first, critic_.size, &MemberHyper::critic_lr);
+  actor_optimizer_ = NewOptimizer("actor", NetGroup::kActor, 0, actor_end_, &v1::Hyper::actor_lr);
+  critic_.optimizer = NewOptimizer("critic", NetGroup::kCritic, critic_.first, critic_.size, &v1::Hyper::critic_lr);
   cost_critic_.optimizer = NewOptimizer("cost_critic", NetGroup::kConstraint, cost_critic_.first, cost_critic_.size,
-                                        &MemberHyper::constraint_lr);
+                                        &v1::Hyper::constraint_lr);
   undo_ = NewUndoRange({actor_optimizer_, critic_.optimizer, cost_critic_.optimizer});
   CopyAlways();
   cost_loss_ = NewStatistic();
@@ -57,9 +57,9 @@ OnPolicy::OnPolicy(const AlgorithmConfig& config, bool keep_activations)
   Register("observation.count", statistics_.count);
   Register("observation.mean", statistics_.mean);
   Register("observation.squares", statistics_.squares);
-  gae_lambda_ = NewScalar(&MemberHyper::gae_lambda);
-  critic_decay_ = NewScalar(&MemberHyper::critic_decay);
-  clip_ = NewScalar(&MemberHyper::gradient_clip);
+  gae_lambda_ = NewScalar(&v1::Hyper::gae_lambda);
+  critic_decay_ = NewScalar(&v1::Hyper::critic_decay);
+  clip_ = NewScalar(&v1::Hyper::gradient_clip);
   RegisterShared("updates", &updates_);
   MakeWorkspace(keep_activations);
 }
@@ -97,7 +97,7 @@ void OnPolicy::MakeWorkspace(bool keep_activations) {
   index_values_.resize(static_cast<size_t>(block_) * batch_);
   active_values_.resize(block_);
   order_.assign(block_, std::vector<int>(N));
-  for (const MemberHyper& hyper : config_.members) actor_rates_.push_back(hyper.actor_lr);
+  for (const MemberConfig& member : config_.members) actor_rates_.push_back(member.hyper.actor_lr());
   whole_minibatch_ = [this] { Minibatch(minibatch_); };
   rest_minibatch_ = [this, rest = N % batch_] { Minibatch(minibatch_.Rows(0, rest)); };
   finish_ = [this] { Finish(); };

@@ -95,7 +95,7 @@ void Population::Initialise() {
 }
 
 Optimizer Population::NewOptimizer(const std::string& name, NetGroup group, int64_t first, int64_t size,
-                                   double MemberHyper::*learning_rate) {
+                                   double (v1::Hyper::*learning_rate)() const) {
   Optimizer optimizer{name, first, size, NewScalar(learning_rate), NewScalar(), group, NewStatistic()};
   Register("steps." + name, optimizer.steps);
   Register("stats.gradient_norm." + name, optimizer.gradient_norm.sum);
@@ -119,9 +119,9 @@ UndoRange Population::NewUndoRange(const std::vector<Optimizer>& optimizers) {
   return range;
 }
 
-DoubleView Population::NewScalar(double MemberHyper::*value) {
+DoubleView Population::NewScalar(double (v1::Hyper::*value)() const) {
   std::vector<double> values;
-  for (const MemberHyper& hyper : config_.members) values.push_back(hyper.*value);
+  for (const MemberConfig& member : config_.members) values.push_back((member.hyper.*value)());
   const DoubleView view = NewScalar();
   kernels_->Upload(values.data(), view);
   return view;

@@ -92,9 +92,9 @@ class Population : public Algorithm {
   void MirrorTargets(int64_t first, int64_t size);  // this range of the block has target copies
   void Build();                                     // allocates and initialises
   Optimizer NewOptimizer(const std::string& name, NetGroup group, int64_t first, int64_t size,
-                         double MemberHyper::*learning_rate);
+                         double (v1::Hyper::*learning_rate)() const);
   UndoRange NewUndoRange(const std::vector<Optimizer>& optimizers);
-  DoubleView NewScalar(double MemberHyper::*value);
+  DoubleView NewScalar(double (v1::Hyper::*value)() const);
   DoubleView NewScalar() { return kernels_->NewDoubles(members_, 1, 1); }
   Statistic NewStatistic();
   ActionBox NewActionBox();

@@ -27,11 +27,11 @@ SafeLayerTd3::SafeLayerTd3(const AlgorithmConfig& config)
   Build();
   critics_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
   critic_optimizer_ =
-      NewOptimizer("critic", NetGroup::kCritic, critics_.first(), critics_.size(), &MemberHyper::critic_lr);
+      NewOptimizer("critic", NetGroup::kCritic, critics_.first(), critics_.size(), &v1::Hyper::critic_lr);
   actor_optimizer_ =
-      NewOptimizer("actor", NetGroup::kActor, actor_first, actor_end - actor_first, &MemberHyper::actor_lr);
+      NewOptimizer("actor", NetGroup::kActor, actor_first, actor_end - actor_first, &v1::Hyper::actor_lr);
   model_optimizer_ = NewOptimizer("safety_model", NetGroup::kConstraint, actor_end, layout_.size() - actor_end,
-                                  &MemberHyper::constraint_lr);
+                                  &v1::Hyper::constraint_lr);
   undo_critics_ = NewUndoRange({critic_optimizer_});
   model_loss_ = NewStatistic();
   mean_prediction_ = NewStatistic();
@@ -47,9 +47,9 @@ SafeLayerTd3::SafeLayerTd3(const AlgorithmConfig& config)
   policy_action_ = rows(n), d_scaled_ = rows(n), d_raw_ = rows(n);
   actor_tape_ = kernels_->NewTape(actor_, block_, B);
   model_tape_ = kernels_->NewTape(model_, block_, B);
-  noise_std_ = NewScalar(&MemberHyper::target_noise);
-  noise_clip_ = NewScalar(&MemberHyper::target_noise_clip);
-  return_floor_ = NewScalar(&MemberHyper::return_floor);
+  noise_std_ = NewScalar(&v1::Hyper::target_noise);
+  noise_clip_ = NewScalar(&v1::Hyper::target_noise_clip);
+  return_floor_ = NewScalar(&v1::Hyper::return_floor);
   for (const FloatView& view : {Observation(), critics_.stored(0), critics_.stored(1)}) AddCalmInput(view);
   AddCalmResult(critics_.executed(0));
   minus_one_ = kernels_->NewDoubles(block_, 1, 1);
@@ -142,12 +142,12 @@ Stats SafeLayerTd3::GetStats() const {
 }
 
 ActingParameters SafeLayerTd3::GetActingParameters(int member) const {
-  const MemberHyper& hyper = config_.members[member];
+  const v1::Hyper& hyper = config_.members[member].hyper;
   ActingParameters parameters;
   AddActingNet("actor", member, &parameters);
   AddActingNet("safety_model", member, &parameters);
-  parameters.scalars = {{"exploration_noise", hyper.exploration_noise},
-                        {"projection_threshold", hyper.projection_threshold}};
+  parameters.scalars = {{"exploration_noise", hyper.exploration_noise()},
+                        {"projection_threshold", hyper.projection_threshold()}};
   return parameters;
 }
 

@@ -26,17 +26,17 @@ double WeightDecay(int layer, int layers) {
 }
 
 const AlgorithmConfig& Checked(const AlgorithmConfig& config) {
-  const PlanningConfig& planning = config.planning;
+  const v1::Planning& planning = config.planning;
   const int rows = config.epoch_rows;
-  const auto period = [rows](int value) { return rows >= 1 && value >= rows && value % rows == 0; };
-  if (!period(planning.policy_period) || !period(planning.model_period)) {
+  const auto period = [rows](uint32_t value) { return rows >= 1 && value > 0 && value % rows == 0; };
+  if (!period(planning.policy_period()) || !period(planning.model_period())) {
     throw std::invalid_argument("safe_loop takes " + std::to_string(rows) + " rows an update; planning.policy_period " +
-                                std::to_string(planning.policy_period) + " and planning.model_period " +
-                                std::to_string(planning.model_period) + " must be multiples of it");
+                                std::to_string(planning.policy_period()) + " and planning.model_period " +
+                                std::to_string(planning.model_period()) + " must be multiples of it");
   }
-  if (planning.ensemble < 1 || planning.policy_updates < 0 || planning.memory_rows < rows) {
-    throw std::invalid_argument("safe_loop: planning.ensemble must be positive, planning.policy_updates not " +
-                                std::string("negative, and the memory must hold the rows of an update"));
+  if (planning.ensemble() < 1 || planning.hidden().empty() || config.memory_rows < rows) {
+    throw std::invalid_argument("safe_loop: planning.ensemble must be positive, planning.hidden must not be empty, " +
+                                std::string("and the memory must hold the rows of an update"));
   }
   return config;
 }
@@ -50,17 +50,17 @@ SafeLoop::SafeLoop(const AlgorithmConfig& config)
       sac_kernels_(kernels_->Group<SacKernels>()),
       row_kernels_(kernels_->Group<OnPolicyKernels>()),
       dynamics_kernels_(kernels_->Group<DynamicsKernels>()),
-      memory_(config, config.planning.memory_rows) {
+      memory_(config, config.memory_rows) {
   DeclareNets();
   Build();
   RegisterShared("updates", &updates_);
   RegisterShared("policy_steps", &policy_steps_);
   actor_optimizer_ =
-      NewOptimizer("actor", NetGroup::kActor, actor_first_, actor_end_ - actor_first_, &MemberHyper::actor_lr);
+      NewOptimizer("actor", NetGroup::kActor, actor_first_, actor_end_ - actor_first_, &v1::Hyper::actor_lr);
   critic_optimizer_ =
-      NewOptimizer("critic", NetGroup::kCritic, critics_.first(), critics_.size(), &MemberHyper::critic_lr);
+      NewOptimizer("critic", NetGroup::kCritic, critics_.first(), critics_.size(), &v1::Hyper::critic_lr);
   model_optimizer_ = NewOptimizer("dynamics", NetGroup::kConstraint, model_first_, model_end_ - model_first_,
-                                  &MemberHyper::constraint_lr);
+                                  &v1::Hyper::constraint_lr);
   undo_ = NewUndoRange({actor_optimizer_, critic_optimizer_, model_optimizer_});
   CopyAlways();
   kept_targets_ = kernels_->NewFloats(block_, 1, static_cast<int>(critics_.size()));
@@ -71,7 +71,7 @@ SafeLoop::SafeLoop(const AlgorithmConfig& config)
   Register("stats.constraint_loss", model_loss_.sum);
   active_values_.resize(block_);
   continuing_.resize(block_);
-  for (std::vector<int>& rows : continuing_) rows.reserve(config_.planning.memory_rows);
+  for (std::vector<int>& rows : continuing_) rows.reserve(config_.memory_rows);
   MakePolicyWorkspace();
   MakeModelWorkspace();
   keep_ = [this] {
@@ -99,10 +99,11 @@ void SafeLoop::DeclareNets() {
   model_first_ = layout_.size();
   WeightInit init;
   init.truncated_normal = true;
-  nets_.resize(config_.planning.ensemble);
+  const std::vector<int> hidden(config_.planning.hidden().begin(), config_.planning.hidden().end());
+  nets_.resize(config_.planning.ensemble());
   for (size_t i = 0; i < nets_.size(); ++i) {
-    nets_[i].mlp = layout_.AddMlp("dynamics." + std::to_string(i), Widths(obs + n, config_.planning.hidden, 2 * width_),
-                                  Activation::kSwish, init);
+    nets_[i].mlp =
+        layout_.AddMlp("dynamics." + std::to_string(i), Widths(obs + n, hidden, 2 * width_), Activation::kSwish, init);
   }
   model_end_ = layout_.size();
 }
@@ -111,7 +112,7 @@ void SafeLoop::MakePolicyWorkspace() {
   const int n = config_.action_dim, obs = config_.obs_dim, B = batch_;
   const auto rows = [this, B](int cols) { return kernels_->NewFloats(block_, B, cols); };
   mean_log_pi_ = entropy_.value;
-  return_floor_ = NewScalar(&MemberHyper::return_floor);
+  return_floor_ = NewScalar(&v1::Hyper::return_floor);
   box_ = NewActionBox();
   input_.Make(config_, block_, kernels_.get());
   critics_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
@@ -137,7 +138,7 @@ void SafeLoop::MakeModelWorkspace() {
     net.tape = kernels_->NewTape(net.mlp, block_, B);
     net.loss = scalar(), net.error = scalar();
     net.order.resize(block_);
-    for (std::vector<int>& order : net.order) order.reserve(config_.planning.memory_rows);
+    for (std::vector<int>& order : net.order) order.reserve(config_.memory_rows);
     net.host_x.resize(count * inputs), net.host_target.resize(count * width_), net.host_weight.resize(count);
   }
   const std::vector<double> ones(block_, 1.0);
@@ -149,7 +150,7 @@ void SafeLoop::MakeModelWorkspace() {
   training_ = scalar();
   progress_.resize(block_);
   for (Progress& progress : progress_) {
-    progress.rows.reserve(config_.planning.memory_rows);
+    progress.rows.reserve(config_.memory_rows);
     progress.best.resize(nets_.size());
   }
   training_values_.resize(block_);
@@ -160,12 +161,12 @@ void SafeLoop::Update(const Batch& batch) {
   memory_.Append(batch);
   rows_ = (updates_ + 1) * config_.epoch_rows;
   Population::Update(batch);
-  if (PolicyDue()) policy_steps_ += config_.planning.policy_updates;
+  if (PolicyDue()) policy_steps_ += config_.planning.policy_updates();
   ++updates_;
 }
 
 void SafeLoop::RunBlock(int /*plan*/, const std::function<void()>& /*compute*/) {
-  const bool model = Due(config_.planning.model_period), policy = PolicyDue();
+  const bool model = Due(config_.planning.model_period()), policy = PolicyDue();
   if (!model && !policy) return;
   for (int m = 0; m < block_; ++m) memory_.Continuing(first_member() + m, &continuing_[m]);
   kernels_->Run(kKeep, keep_);
@@ -180,7 +181,8 @@ void SafeLoop::PolicySteps() {
   for (const std::vector<int>& rows : continuing_) {
     if (rows.empty()) return;
   }
-  for (int step = 0; step < config_.planning.policy_updates; ++step) {
+  const int steps = static_cast<int>(config_.planning.policy_updates());
+  for (int step = 0; step < steps; ++step) {
     DrawPolicyBatch(step);
     kernels_->Run(kPolicy, policy_);
   }
@@ -460,15 +462,15 @@ Stats SafeLoop::GetStats() const {
 }
 
 ActingParameters SafeLoop::GetActingParameters(int member) const {
-  const PlanningConfig& planning = config_.planning;
+  const v1::Planning& planning = config_.planning;
   ActingParameters parameters;
   for (const char* net : {"actor", "critic.0", "dynamics"}) AddActingNet(net, member, &parameters);
-  const bool random = updates_ * config_.epoch_rows < planning.random_rows;
+  const bool random = updates_ * config_.epoch_rows < planning.random_rows();
   parameters.scalars = {{"random_actions", random ? 1 : 0},
-                        {"cost_limit", config_.members[member].cost_budget},
-                        {"plan_samples", planning.samples},
-                        {"plan_particles", planning.particles},
-                        {"plan_iterations", planning.iterations}};
+                        {"cost_limit", config_.members[member].hyper.cost_budget()},
+                        {"plan_samples", planning.samples()},
+                        {"plan_particles", planning.particles()},
+                        {"plan_iterations", planning.iterations()}};
   return parameters;
 }
 

@@ -65,8 +65,8 @@ class SafeLoop : public Population {
   void DeclareNets();
   void MakePolicyWorkspace();
   void MakeModelWorkspace();
-  bool Due(int period) const { return rows_ % static_cast<uint64_t>(period) == 0; }
-  bool PolicyDue() const { return rows_ >= config_.planning.random_rows && Due(config_.planning.policy_period); }
+  bool Due(uint32_t period) const { return rows_ % period == 0; }
+  bool PolicyDue() const { return rows_ >= config_.planning.random_rows() && Due(config_.planning.policy_period()); }
   uint64_t SeedOf(int m) const { return config_.members[first_member() + m].seed; }  // of a member of the block
 
   // The policy's part.

@@ -50,14 +50,14 @@ void SoftActorCritic::DeclareActor() {
 
 void SoftActorCritic::MakeWorkspace() {
   actor_optimizer_ =
-      NewOptimizer("actor", NetGroup::kActor, actor_first_, actor_end_ - actor_first_, &MemberHyper::actor_lr);
+      NewOptimizer("actor", NetGroup::kActor, actor_first_, actor_end_ - actor_first_, &v1::Hyper::actor_lr);
   critic_optimizer_ =
-      NewOptimizer("critic", NetGroup::kCritic, critics_.first(), critics_.size(), &MemberHyper::critic_lr);
-  alpha_optimizer_ = NewOptimizer("alpha", NetGroup::kNone, log_alpha_, 1, &MemberHyper::alpha_lr);
+      NewOptimizer("critic", NetGroup::kCritic, critics_.first(), critics_.size(), &v1::Hyper::critic_lr);
+  alpha_optimizer_ = NewOptimizer("alpha", NetGroup::kNone, log_alpha_, 1, &v1::Hyper::alpha_lr);
   StepWithValues(critic_optimizer_);
   undo_ = NewUndoRange({actor_optimizer_, alpha_optimizer_});
-  target_entropy_ = NewScalar(&MemberHyper::target_entropy);
-  return_floor_ = NewScalar(&MemberHyper::return_floor);
+  target_entropy_ = NewScalar(&v1::Hyper::target_entropy);
+  return_floor_ = NewScalar(&v1::Hyper::return_floor);
   entropy_ = NewStatistic();
   Register("stats.entropy", entropy_.sum);
   mean_log_pi_ = entropy_.value;

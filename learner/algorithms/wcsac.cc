@@ -16,7 +16,7 @@ Wcsac::Wcsac(const AlgorithmConfig& config)
     : LagSac(config, {"cost_critic.mean", "cost_critic.std"}), gaussian_kernels_(kernels_->Group<GaussianKernels>()) {
   margin_ = NewScalar();
   for (int m = 0; m < members_; ++m) {
-    const double margin = GaussianRiskMargin(config_.members[m].accepted_risk);
+    const double margin = GaussianRiskMargin(config_.members[m].hyper.accepted_risk());
     kernels_->Upload(&margin, margin_.Members(m, 1));
   }
   executed_cvar_ = kernels_->NewFloats(block_, batch_, 1);

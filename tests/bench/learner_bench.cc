@@ -190,8 +190,9 @@ class Floor {
     constexpr int kPasses = 7;
     const int B = config.batch_size, obs = config.obs_dim, n = config.action_dim;
     const int held_out = config.epoch_rows / 5, training = config.epoch_rows - held_out;
-    for (int i = 0; i < config.planning.ensemble; ++i) {
-      const Net net = NewNet(obs + n, config.planning.hidden, 2 * (obs + 1));
+    for (int i = 0; i < static_cast<int>(config.planning.ensemble()); ++i) {
+      const Net net =
+          NewNet(obs + n, {config.planning.hidden().begin(), config.planning.hidden().end()}, 2 * (obs + 1));
       for (int pass = 0; pass < kPasses; ++pass) {
         for (int first = 0; first < training; first += B) Forward(net, B), Parameters(net, B);
         for (int first = 0; first < held_out; first += B) Forward(net, B);
@@ -202,7 +203,7 @@ class Floor {
     for (int i = 0; i < 2; ++i) {
       for (Net* net : {&critics[i], &targets[i]}) *net = NewNet(obs + n, config.critic_hidden, 1);
     }
-    for (int step = 0; step < config.planning.policy_updates; ++step) {
+    for (int step = 0; step < static_cast<int>(config.planning.policy_updates()); ++step) {
       Forward(actor, B), Forward(actor, B), Parameters(actor, B);  // s', s, its gradient
       for (int i = 0; i < 2; ++i) AddCritic(critics[i], targets[i], B);
     }

@@ -38,9 +38,10 @@ inline AlgorithmConfig ConfigOf(const std::string& algorithm, const Shape& shape
   }
   if (algorithm == "safe_loop") {
     config.batch_size = 256;
-    config.epoch_rows = config.planning.memory_rows = 2000;
-    config.planning.random_rows = 0;
-    config.planning.policy_period = config.planning.model_period = 2000;
+    config.epoch_rows = config.memory_rows = 2000;
+    config.planning.set_random_rows(0);
+    config.planning.set_policy_period(2000), config.planning.set_model_period(2000);
+    config.planning.mutable_hidden()->Resize(4, 200);
   }
   return config;
 }
@@ -48,9 +49,9 @@ inline AlgorithmConfig ConfigOf(const std::string& algorithm, const Shape& shape
 // For timing: every update of an algorithm takes the same number of steps.
 inline AlgorithmConfig TimedConfigOf(const std::string& algorithm, const Shape& shape, int members) {
   AlgorithmConfig config = ConfigOf(algorithm, shape, members);
-  for (MemberHyper& member : config.members) {
-    if (IsOnPolicy(algorithm)) member.actor_lr = 0;          // the policy never diverges: all passes are made
-    if (algorithm == "safe_loop") member.constraint_lr = 0;  // nothing improves: seven passes are made
+  for (MemberConfig& member : config.members) {
+    if (IsOnPolicy(algorithm)) member.hyper.set_actor_lr(0);          // the policy never diverges: all passes are made
+    if (algorithm == "safe_loop") member.hyper.set_constraint_lr(0);  // nothing improves: seven passes are made
   }
   return config;
 }

@@ -8,8 +8,6 @@ datacom_test(NAME core_memory_test SRCS core_soak_test.cc DEPS datacom::learner_
              ARGS --gtest_filter=CoreMemory.*)
 add_test(NAME core_soak_test COMMAND core_memory_test --gtest_filter=CoreSoak.*)
 set_tests_properties(core_soak_test PROPERTIES LABELS soak TIMEOUT 600)
-add_test(NAME core_hyper_test COMMAND ${CMAKE_COMMAND} -DFOLDER=${CMAKE_CURRENT_BINARY_DIR} -P ${CMAKE_CURRENT_SOURCE_DIR}/core_hyper_test.cmake)
-set_tests_properties(core_hyper_test PROPERTIES LABELS fast TIMEOUT 60)
 
 # Tests that compare the two backends.
 if(DATACOM_TORCH)

@@ -308,13 +308,13 @@ TEST(Algorithm, RefusesBadConfigurationNamingTheField) {
   config.known = {"wall"};
   EXPECT_THROW(MakeAlgorithm(config), std::invalid_argument);
   config = SmallConfig("datacom", 1);
-  config.members[0].accepted_risk = 1;
+  config.members[0].hyper.set_accepted_risk(1);
   EXPECT_THROW(MakeAlgorithm(config), std::invalid_argument);
 }
 
 TEST(Delta, ConvertsItsBudgetToDiscountedCostOnlyIfAsked) {
   AlgorithmConfig config = SmallConfig("iqn_datacom", 1);
-  config.members[0].cost_budget = 30, config.members[0].init_delta = 1;
+  config.members[0].hyper.set_cost_budget(30), config.members[0].hyper.set_init_delta(1);
   const double discounted = DiscountedBudget(30, config.horizon, config.discount);
   const std::vector<float> costs{0, static_cast<float>((discounted + 30) / 2)};
   const double delta = std::log1p(std::exp(1.0));
@@ -405,7 +405,9 @@ INSTANTIATE_TEST_SUITE_P(All, EveryPretrained, ::testing::ValuesIn(PretrainedNam
 TEST_P(EveryPretrained, FitsValuesLikeAnUpdateAndDoesNotChangeThePolicy) {
   for (const char* kernels : {"fused", "tensor"}) {
     AlgorithmConfig config = SmallConfig(GetParam(), 2, kernels);
-    for (MemberHyper& member : config.members) member.actor_lr = member.alpha_lr = member.multiplier_lr = 0;
+    for (MemberConfig& member : config.members) {
+      member.hyper.set_actor_lr(0), member.hyper.set_alpha_lr(0), member.hyper.set_multiplier_lr(0);
+    }
     const auto updated = MakeAlgorithm(config), pretrained = MakeAlgorithm(config), fresh = MakeAlgorithm(config);
     for (int u = 0; u < 4; ++u) {
       pretrained->Pretrain(RandomBatch(config, u));

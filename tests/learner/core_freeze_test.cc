@@ -178,7 +178,7 @@ TEST_P(EveryAlgorithm, MeasuresTheGradientOfEachGroupOfNets) {
   for (const char* kernels : {"fused", "tensor"}) {
     AlgorithmConfig config = SmallConfig(GetParam(), 1, kernels);
     if (config.epoch_rows > 0) config.passes = 1, config.batch_size = config.epoch_rows;  // one gradient per update
-    config.planning.policy_updates = 1;
+    config.planning.set_policy_updates(1);
     const auto algorithm = MakeAlgorithm(config);
     EXPECT_TRUE(std::isnan(algorithm->GetStats().critic_gradient_norm[0])) << "no update yet";
     double actor = 0, critic = 0, constraint = 0;

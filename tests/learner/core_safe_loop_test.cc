@@ -163,7 +163,7 @@ TEST(SafeLoop, ReadsNoRowThatEndsAnEpisode) {
 
 TEST(SafeLoop, TrainsEnsembleAndPolicyAtTheirOwnRowsAndActsAtRandomBefore) {
   AlgorithmConfig config = SmallConfig("safe_loop", 1);
-  config.planning.random_rows = 240, config.planning.policy_period = 80, config.planning.model_period = 120;
+  config.planning.set_random_rows(240), config.planning.set_policy_period(80), config.planning.set_model_period(120);
   const auto algorithm = MakeAlgorithm(config);
   const auto array = [&](const char* name) { return GetArray(*algorithm, 0, name); };
   for (int u = 1; u <= 12; ++u) {
@@ -202,9 +202,9 @@ Numbers Predict(const Algorithm& algorithm, int net, const Numbers& input) {
 TEST(SafeLoop, LearnsTheDynamicsOfItsRows) {
   AlgorithmConfig config = SmallConfig("safe_loop", 1);
   config.batch_size = 64;
-  config.planning.memory_rows = 2000, config.planning.model_period = 1000, config.planning.policy_updates = 0;
-  config.planning.hidden = {32, 32};
-  config.members[0].constraint_lr = 3e-3;
+  config.memory_rows = 2000, config.planning.set_model_period(1000), config.planning.set_policy_updates(0);
+  SetHidden({32, 32}, &config.planning);
+  config.members[0].hyper.set_constraint_lr(3e-3);
   const auto algorithm = MakeAlgorithm(config);
   const auto reward = [](const float* s, const float* a) { return 0.5f * s[0] - a[1] + 0.3f * s[2] * a[0]; };
   for (int u = 1; u <= 25; ++u) {
@@ -241,7 +241,7 @@ TEST(SafeLoop, LearnsTheDynamicsOfItsRows) {
 
 TEST(SafeLoop, RefusesPeriodsThatItsRowsDoNotDivide) {
   AlgorithmConfig config = SmallConfig("safe_loop", 1);
-  config.planning.model_period = 50;
+  config.planning.set_model_period(50);
   EXPECT_THROW(MakeAlgorithm(config), std::invalid_argument);
   config = SmallConfig("safe_loop", 1);
   config.epoch_rows = 0;

@@ -69,7 +69,7 @@ TEST_P(ToyAlgorithmTest, GradientOfItsNetIsTheLosssFiniteDifference) {
 
 TEST_P(ToyAlgorithmTest, TrainingOnOneBatchReducesItsLossToATenth) {
   AlgorithmConfig config = SmallConfig("toy", 2, GetParam());
-  for (MemberHyper& member : config.members) member.constraint_lr = 3e-3;
+  for (MemberConfig& member : config.members) member.hyper.set_constraint_lr(3e-3);
   const auto algorithm = MakeAlgorithm(config);
   const Batch batch = RandomBatch(config, 1);
   algorithm->Update(batch);

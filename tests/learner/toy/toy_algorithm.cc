@@ -16,7 +16,7 @@ ToyAlgorithm::ToyAlgorithm(const AlgorithmConfig& config)
                                WeightInit());
   Finish();
   cost_optimizer_ =
-      NewOptimizer("cost_model", NetGroup::kConstraint, first, layout_.size() - first, &MemberHyper::constraint_lr);
+      NewOptimizer("cost_model", NetGroup::kConstraint, first, layout_.size() - first, &v1::Hyper::constraint_lr);
   StepWithValues(cost_optimizer_);
   cost_loss_ = NewStatistic();
   Register("stats.constraint_loss", cost_loss_.sum);
