@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/machine.h"
 #include "common/base/status.h"
+#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/tasks/known_selection.h"
 #include "learner/schedule.h"
@@ -47,15 +48,16 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
   config.constraint_hidden = Sizes(resolved.network().constraint_hidden());
   config.batch_size = static_cast<int>(resolved.learner().batch_size());
   config.failure_batch_size = static_cast<int>(resolved.learner().failure_batch_size());
-  config.quantiles = QuantilesOf(config.algorithm);
-  if (FindAlgorithm(config.algorithm)->new_rows) {
+  const AlgorithmInfo& info = *FindAlgorithm(config.algorithm);
+  config.quantiles = info.quantiles;
+  if (info.new_rows) {
     config.epoch_rows = static_cast<int>(RowsPerDraw(resolved));
     config.epochs = Schedule::Of(resolved).last_update();
   }
-  if (config.algorithm == "safe_loop") {
+  if (info.plans) {
     if (!task.cost) {
       return absl::InvalidArgumentError(
-          absl::StrCat("safe_loop plans with the cost of imagined observations; task ", task.spec.name, " has none"));
+          absl::StrCat(info.name, " plans with the cost of imagined observations; task ", task.spec.name, " has none"));
     }
     config.planning = resolved.planning();
     config.memory_rows = static_cast<int>(resolved.replay().capacity());

@@ -58,20 +58,6 @@ ReplayLayout ReplayLayoutOf(const v1::Experiment& resolved, uint64_t row_bytes);
 // Experiment.hyper overridden by the member's own.
 v1::Hyper MemberHyper(const v1::Experiment& resolved, int member);
 
-// The table of algorithms, one line each in algorithms.cc. The learner core registers a constructor under each name.
-struct AlgorithmInfo {
-  const char* name;
-  const char* summary;
-  const char* acting_rule;
-  bool learns_delta;        // episodes carry observations and costs
-  bool pretrains = false;   // its value functions can be fitted to recorded rows without its policy
-  bool has_budget = false;  // keeps the cost of an episode within hyper.cost_budget
-  bool new_rows = false;    // a draw holds all rows since the update before instead of a sample (proto DrawReply)
-  bool on_policy = false;   // these are an epoch's rows, all acted by the policy of the update before; needs new_rows
-};
-const std::vector<AlgorithmInfo>& Algorithms();
-const AlgorithmInfo* FindAlgorithm(const std::string& name);  // null when unknown
-std::vector<std::string> AlgorithmNames();
 // Rows of a member in a draw: learner.batch_size + learner.failure_batch_size, or the rows of an update.
 uint64_t RowsPerDraw(const v1::Experiment& resolved);
 

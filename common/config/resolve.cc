@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/transitions/update_schedule.h"
 #include "google/protobuf/descriptor.h"
@@ -87,7 +88,8 @@ void FillHidden(google::protobuf::RepeatedField<uint32_t>* hidden) {
 
 // Other algorithms do not plan.
 void FillPlanning(bool given, v1::Experiment* experiment) {
-  if (experiment->algorithm() != "safe_loop") {
+  const AlgorithmInfo* const info = FindAlgorithm(experiment->algorithm());
+  if (info == nullptr || !info->plans) {
     if (!given) experiment->clear_planning();
     return;
   }

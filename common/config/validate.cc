@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
+#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/transitions/update_schedule.h"
 #include "datacom/v1/task.pb.h"
@@ -189,7 +190,7 @@ absl::Status CheckTogether(const v1::Experiment& experiment) {
   const AlgorithmInfo* const algorithm = FindAlgorithm(experiment.algorithm());
   const bool on_policy = algorithm != nullptr && algorithm->on_policy;
   if (on_policy) RETURN_IF_ERROR(CheckOnPolicy(experiment));
-  if (experiment.algorithm() == "safe_loop") RETURN_IF_ERROR(CheckPlanning(experiment));
+  if (algorithm != nullptr && algorithm->plans) RETURN_IF_ERROR(CheckPlanning(experiment));
   if (!on_policy && !experiment.run().lockstep() && schedule.publish_period() > schedule.max_policy_lag()) {
     return Wrong("schedule.publish_period",
                  absl::StrCat(schedule.publish_period(), " is above schedule.max_policy_lag ",
@@ -221,7 +222,7 @@ absl::Status CheckTogether(const v1::Experiment& experiment) {
 absl::Status CheckConstraints(const v1::Experiment& experiment) {
   const v1::Constraints& constraints = experiment.constraints();
   const AlgorithmInfo* const algorithm = FindAlgorithm(experiment.algorithm());
-  const bool joins = algorithm != nullptr && std::string(algorithm->acting_rule) == "safe_map";
+  const bool joins = algorithm != nullptr && algorithm->acting_rule == "safe_map";
   if (constraints.known_size() > 0 && !joins) {
     return Wrong("constraints.known",
                  absl::StrCat("algorithm ", experiment.algorithm(),

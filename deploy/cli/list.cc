@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "common/base/status.h"
+#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/tasks/task.h"
 #include "deploy/cli/sweep_plan.h"

@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
+#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/tasks/task.h"
 #include "deploy/cli/text_task.h"

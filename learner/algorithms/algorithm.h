@@ -45,7 +45,7 @@ struct AlgorithmConfig {
   // safe_loop, whose epoch_rows are the rows of one update. It keeps the newest memory_rows rows.
   v1::Planning planning;
   int memory_rows = 200000;
-  int quantiles = 0;            // levels drawn per row (QuantilesOf)
+  int quantiles = 0;            // levels drawn per row (AlgorithmInfo)
   int quantile_embedding = 64;  // cosines of a level
   double discount = 0.99, tau = 0.001;
   int policy_delay = 2;          // TD3: updates of the critics per update of the actor
@@ -149,15 +149,12 @@ class Algorithm {
   virtual void Load(const State& state) = 0;  // throws std::invalid_argument naming the entry, and changes nothing
   // The entries of its State that hold one value of the whole population. Sorted.
   virtual std::vector<std::string> shared_entries() const { return {"signature"}; }
-  virtual std::string acting_rule() const = 0;
-  virtual bool needs_dynamics() const = 0;  // whether Batch::now, next and failure_* are read
 };
 
 // Throws std::invalid_argument naming the unknown algorithm and those that exist, or what is wrong with the
 // configuration.
 std::unique_ptr<Algorithm> MakeAlgorithm(const AlgorithmConfig& config);
-std::vector<std::string> AlgorithmNames();      // registered ones, sorted (register_algorithm.h)
-int QuantilesOf(const std::string& algorithm);  // for AlgorithmConfig::quantiles; 0 if it draws none
+std::vector<std::string> RegisteredAlgorithms();  // names, sorted (register_algorithm.h)
 
 // What computes on the CPU, e.g. "avx512, products by libxsmm 1.17 avx512". Throws std::invalid_argument if DATACOM_ISA
 // names an instruction set that does not exist or that the processor lacks.

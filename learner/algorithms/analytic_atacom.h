@@ -14,7 +14,6 @@ class AnalyticAtacom : public Sac {
  public:
   explicit AnalyticAtacom(const AlgorithmConfig& config) : Sac(config) {}
   ActingParameters GetActingParameters(int member) const override;
-  std::string acting_rule() const override { return config_.algorithm; }
 };
 
 }  // namespace datacom::learner

@@ -17,8 +17,6 @@ class CbfSac : public Sac {
   explicit CbfSac(const AlgorithmConfig& config);
   Stats GetStats() const override;
   ActingParameters GetActingParameters(int member) const override;
-  std::string acting_rule() const override { return "cbf_qp"; }
-  bool needs_dynamics() const override { return true; }
 
  protected:
   void LoadBatch(const Batch& batch) override;

@@ -26,8 +26,6 @@ class Datacom : public SoftActorCritic {
   ActingParameters GetActingParameters(int member) const override;
   State Save() const override;
   void Load(const State& state) override;
-  std::string acting_rule() const override { return "safe_map"; }
-  bool needs_dynamics() const override { return true; }
   std::vector<float> ReadArray(int member, const std::string& name) const override;
   void WriteArray(int member, const std::string& name, const std::vector<float>& values) override;
 

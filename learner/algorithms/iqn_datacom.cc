@@ -10,7 +10,7 @@
 namespace datacom::learner {
 namespace {
 
-const RegisterAlgorithm<IqnDatacom> kRegistered("iqn_datacom", /*quantiles=*/32);
+const RegisterAlgorithm<IqnDatacom> kRegistered("iqn_datacom");
 
 }  // namespace
 

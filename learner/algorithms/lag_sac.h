@@ -17,8 +17,6 @@ class LagSac : public SoftActorCritic {
   explicit LagSac(const AlgorithmConfig& config) : LagSac(config, {"cost_critic"}) {}
   Stats GetStats() const override;
   ActingParameters GetActingParameters(int member) const override;
-  std::string acting_rule() const override { return "gaussian_policy"; }
-  bool needs_dynamics() const override { return false; }
 
  protected:
   LagSac(const AlgorithmConfig& config, const std::vector<std::string>& cost_nets);

@@ -32,8 +32,6 @@ class OnPolicy : public Population {
   ActingParameters GetActingParameters(int member) const override;
   State Save() const override;
   void Load(const State& state) override;
-  std::string acting_rule() const override { return "normalised_gaussian"; }
-  bool needs_dynamics() const override { return false; }
   std::vector<float> ReadArray(int member, const std::string& name) const override;  // also "multiplier"
   void WriteArray(int member, const std::string& name, const std::vector<float>& values) override;
 

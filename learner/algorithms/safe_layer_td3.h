@@ -20,8 +20,6 @@ class SafeLayerTd3 : public Population {
   void Update(const Batch& batch) override;
   Stats GetStats() const override;
   ActingParameters GetActingParameters(int member) const override;
-  std::string acting_rule() const override { return "safe_layer"; }
-  bool needs_dynamics() const override { return false; }
 
  protected:
   void LoadBatch(const Batch& batch) override;

@@ -32,8 +32,6 @@ class SafeLoop : public Population {
   ActingParameters GetActingParameters(int member) const override;
   State Save() const override;
   void Load(const State& state) override;
-  std::string acting_rule() const override { return "planner"; }
-  bool needs_dynamics() const override { return false; }
 
  protected:
   void LoadBatch(const Batch& /*batch*/) override {}  // the memory has it

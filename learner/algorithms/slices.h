@@ -32,8 +32,6 @@ class Slices : public Algorithm {
   State Save() const override;
   void Load(const State& state) override;
   std::vector<std::string> shared_entries() const override { return slices_.front().algorithm->shared_entries(); }
-  std::string acting_rule() const override { return slices_.front().algorithm->acting_rule(); }
-  bool needs_dynamics() const override { return slices_.front().algorithm->needs_dynamics(); }
 
   // The algorithm that holds the member, and the member's place in it.
   struct Place {

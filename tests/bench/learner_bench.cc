@@ -329,7 +329,7 @@ Options Parse(int argc, char** argv) {
 // Without --only: D-ATACOM.
 std::vector<ScalingCase> ScalingCases(const Options& options) {
   std::vector<ScalingCase> cases;
-  for (const std::string& algorithm : AlgorithmNames()) {
+  for (const std::string& algorithm : RegisteredAlgorithms()) {
     for (const int members : options.members.empty() ? std::vector<int>{1, 2, 8, 32} : options.members) {
       const std::string name = NameOf(algorithm, kHockey, members);
       if (options.only.empty() ? algorithm == "datacom" : name.find(options.only) != std::string::npos)
@@ -381,7 +381,7 @@ int Main(int argc, char** argv) {
     return 0;
   }
   if (options.unchanged > 0) {
-    for (const std::string& algorithm : AlgorithmNames()) PrintUnchanged(algorithm, kHockey, options.unchanged);
+    for (const std::string& algorithm : RegisteredAlgorithms()) PrintUnchanged(algorithm, kHockey, options.unchanged);
     return 0;
   }
   const Shape cartpole{"cartpole", 5, 1, 4}, joined{"obs16+17known", 16, 3, 6, 17};
@@ -396,7 +396,7 @@ int Main(int argc, char** argv) {
       if (cpu) peak = std::max(peak, PeakGflops());
     }
   };
-  for (const std::string& algorithm : AlgorithmNames()) {
+  for (const std::string& algorithm : RegisteredAlgorithms()) {
     for (const Shape& shape : {kHockey, cartpole}) measure(algorithm, shape);
   }
   measure("datacom", joined);

@@ -79,7 +79,7 @@ TEST(Datacom, ActiveKnownRowsChangeActorAndCriticsOnly) {
 // The critics start near 0, so a floor of 1,000 makes their error about 1,000. The two members differ only in the
 // floor.
 TEST(EveryAlgorithm, NoCriticTargetIsBelowTheReturnFloor) {
-  for (const std::string& name : AlgorithmNames()) {
+  for (const std::string& name : RegisteredAlgorithms()) {
     if (IsOnPolicy(name)) continue;  // their targets have no floor
     AlgorithmConfig config = SmallConfig(name, 2);
     config.policy_warmup = 0;

@@ -197,7 +197,7 @@ Observer* Observer::current = nullptr;
 // ---- every algorithm
 
 class EveryAlgorithm : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(All, EveryAlgorithm, ::testing::ValuesIn(AlgorithmNames()),
+INSTANTIATE_TEST_SUITE_P(All, EveryAlgorithm, ::testing::ValuesIn(RegisteredAlgorithms()),
                          [](const auto& info) { return info.param; });
 INSTANTIATE_TEST_SUITE_P(Joined, EveryAlgorithm, ::testing::Values("datacom_known", "iqn_datacom_known"),
                          [](const auto& info) { return info.param; });

