@@ -7,6 +7,14 @@ endif()
 find_package(Torch REQUIRED)
 add_library(datacom_libtorch INTERFACE)
 target_link_libraries(datacom_libtorch INTERFACE ${TORCH_LIBRARIES})
+# PyPI's LibTorch has headers of another protobuf. Tests of the core include both, so the project's come first.
+foreach(folder ${TORCH_INCLUDE_DIRS})
+  if(EXISTS "${folder}/google/protobuf" AND NOT folder STREQUAL Protobuf_INCLUDE_DIR)
+    file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/protobuf_first")
+    file(CREATE_LINK "${Protobuf_INCLUDE_DIR}/google" "${CMAKE_BINARY_DIR}/protobuf_first/google" SYMBOLIC)
+    target_include_directories(datacom_libtorch SYSTEM INTERFACE "${CMAKE_BINARY_DIR}/protobuf_first")
+  endif()
+endforeach()
 target_include_directories(datacom_libtorch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
 
 # Clang 14 refuses the headers of LibTorch 1.13 as C++20.

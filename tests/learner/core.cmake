@@ -1,5 +1,6 @@
 # Tests of the learner core.
 datacom_test(NAME core_random_test SRCS core_random_test.cc DEPS datacom::learner_core)
+datacom_test(NAME core_hyper_test SRCS core_hyper_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_threads_test SRCS core_threads_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_products_test SRCS core_products_test.cc DEPS datacom::learner_core)
 add_test(NAME core_products_avx2_test COMMAND core_products_test)

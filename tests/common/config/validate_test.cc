@@ -115,7 +115,7 @@ TEST(ValidateExperiment, AllowsKnownConstraintsOnlyWithALearnedOne) {
     ExpectInvalid(with(algorithm, "learned: false known: 'wall'"), {"constraints.learned", "atacom_fi"});
   }
   EXPECT_TRUE(with("sac", "").ok());
-  ExpectInvalid(with("sac", "known: 'wall'"), {"constraints.known", "sac learns no constraint"});
+  ExpectInvalid(with("sac", "known: 'wall'"), {"constraints.known: sac does not read it (datacom, iqn_datacom do)"});
   ExpectInvalid(with("atacom_fi", "known: 'wall'"), {"constraints.known", "atacom_fi"});
 }
 
