@@ -173,10 +173,8 @@ ActingParameters Datacom::GetActingParameters(int member) const {
   const v1::Hyper& hyper = config_.members[member].hyper;
   ActingParameters parameters;
   AddActingNet("actor", member, &parameters);
-  parameters.scalars = {{"delta", delta_.value(member)},
-                        {"atacom_gain", hyper.atacom_gain()},
-                        {"slack_beta", hyper.slack_beta()},
-                        {"target_entropy", hyper.target_entropy()}};
+  parameters.scalars = {
+      {"delta", delta_.value(member)}, {"atacom_gain", hyper.atacom_gain()}, {"slack_beta", hyper.slack_beta()}};
   for (const std::string& row : config_.known) parameters.scalars["known_constraint." + row] = 1;
   AddConstraint(member, &parameters);
   return parameters;

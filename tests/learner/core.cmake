@@ -15,7 +15,7 @@ if(DATACOM_TORCH)
   datacom_test(NAME core_golden_test SRCS core_golden_test.cc core_golden.cc core_golden_losses.cc core_golden_on_policy.cc
                     core_golden_systems.cc
                DEPS datacom::learner_core datacom_torch nlohmann_json::nlohmann_json)
-  datacom_test(NAME core_contract_test SRCS core_contract_test.cc DEPS datacom::learner_core datacom::config datacom_torch)
+  datacom_test(NAME core_contract_test SRCS core_contract_test.cc DEPS datacom::learner_core datacom::acting datacom_torch)
   datacom_test(NAME core_freeze_test SRCS core_freeze_test.cc DEPS datacom::learner_core datacom_torch)
   datacom_test(NAME core_algorithms_test SRCS core_algorithms_test.cc DEPS datacom::learner_core datacom_torch)
   datacom_test(NAME core_on_policy_test SRCS core_on_policy_test.cc DEPS datacom::learner_core datacom_torch)
@@ -37,7 +37,7 @@ if(DATACOM_TORCH)
   set(toy_sources toy/toy_algorithm.cc ${DATACOM_CPU_SOURCES})
   datacom_test(NAME core_toy_test SRCS core_toy_test.cc ${toy_sources} DEPS datacom::learner_core datacom_torch_with_toy)
   datacom_test(NAME core_toy_contract_test SRCS core_contract_test.cc ${toy_sources}
-               DEPS datacom::learner_core datacom::config datacom_torch_with_toy ARGS --gtest_filter=*/toy)
+               DEPS datacom::learner_core datacom::acting datacom_torch_with_toy ARGS --gtest_filter=*/toy)
   datacom_test(NAME core_toy_freeze_test SRCS core_freeze_test.cc ${toy_sources} DEPS datacom::learner_core datacom_torch_with_toy
                ARGS --gtest_filter=*/toy)
 endif()
