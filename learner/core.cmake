@@ -1,5 +1,5 @@
 # datacom::learner_core: networks, kernels and algorithms on the CPU, and the code that loads datacom_torch. It is linked as objects, so
-# that the linker keeps the files that register algorithms (algorithms/register_algorithm.h) and forms of kernel groups (nn/forms.h).
+# that the linker keeps the files that register algorithms (algorithms/register_algorithm.h) and implementations of kernel groups (nn/kernel_impls.h).
 include("${CMAKE_CURRENT_LIST_DIR}/core_sources.cmake")
 
 # libxsmm's kernels for small products, a static library. It refers to four functions of a BLAS and never calls them here

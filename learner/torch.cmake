@@ -31,7 +31,7 @@ target_link_libraries(datacom_torch_objects PUBLIC datacom_libtorch)
 target_compile_options(datacom_torch_objects PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 target_precompile_headers(datacom_torch_objects PRIVATE <ATen/ATen.h>)
 
-# A libdatacom_torch.so in `folder`: the backend, and the forms of further kernel groups in the sources that follow. A program finds the
+# A libdatacom_torch.so in `folder`: the backend, and the implementations of further kernel groups in the sources that follow. A program finds the
 # library that it links.
 set(DATACOM_TORCH_MAP "${CMAKE_CURRENT_LIST_DIR}/nn/torch/datacom_torch.map" CACHE INTERNAL "symbols that libdatacom_torch.so shows")
 function(datacom_torch_library target folder)

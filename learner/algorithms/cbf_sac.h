@@ -24,7 +24,7 @@ class CbfSac : public Sac {
 
  private:
   BarrierKernels* const barrier_kernels_;
-  Mlp barrier_;
+  MlpLayout barrier_;
   Optimizer barrier_optimizer_;
   Statistic barrier_loss_, mean_barrier_;
   MlpTape tape_, tangent_;

@@ -17,7 +17,7 @@ inline int JoinedMapSize(int action) { return action * action + action + 1; }
 
 class JoinedMapKernels : public KernelGroup {
  public:
-  // map: [members, rows, JoinedMapSize]. The form for the CPU allocates its workspace in the first call.
+  // map: [members, rows, JoinedMapSize]. The implementation for the CPU allocates its workspace in the first call.
   virtual void JoinMap(const JoinedMapInput& in, const DoubleView& map) = 0;
   // Like SafeMapKernels::SafeMap; out.record [members, rows, 1] is the scale.
   virtual void JoinedMap(const DoubleView& map, const DoubleView& target_entropy, const FloatView& u,

@@ -15,7 +15,7 @@ const RegisterAlgorithm<LagSac> kRegistered("lag_sac");
 LagSac::LagSac(const AlgorithmConfig& config, const std::vector<std::string>& cost_nets)
     : SoftActorCritic(config), cost_kernels_(kernels_->Group<CostKernels>()) {
   DeclareCritics();
-  cost_critics_.Declare(cost_nets, CriticForm::kPlain, config_, &layout_);
+  cost_critics_.Declare(cost_nets, CriticKind::kPlain, config_, &layout_);
   MirrorTargets(0, layout_.size());
   DeclareActor();
   multiplier_raw_ = layout_.AddScalar("multiplier_raw");

@@ -70,7 +70,7 @@ class OnPolicy : public Population {
   const int rows_per_epoch_, batch_;
   OnPolicyKernels* const on_policy_kernels_;
   SurrogateKernels* const surrogate_kernels_;
-  Mlp mean_;
+  MlpLayout mean_;
   int64_t log_std_ = 0, actor_end_ = 0;  // the actor is the start of a member's block
   Optimizer actor_optimizer_;
   FloatView rows_;                               // [block, N, columns]
@@ -85,7 +85,7 @@ class OnPolicy : public Population {
  private:
   // A value net and what its fit needs.
   struct Critic {
-    Mlp net;
+    MlpLayout net;
     int64_t first = 0, size = 0;
     Optimizer optimizer;
     Statistic* loss = nullptr;

@@ -15,7 +15,7 @@ const RegisterAlgorithm<SafeLayerTd3> kRegistered("safe_layer_td3");
 SafeLayerTd3::SafeLayerTd3(const AlgorithmConfig& config)
     : Population(config), batch_(config.batch_size), safe_layer_kernels_(kernels_->Group<SafeLayerKernels>()) {
   const int obs = config_.obs_dim, n = config_.action_dim, B = batch_;
-  critics_.Declare({"critic.0", "critic.1"}, CriticForm::kActionTwice, config_, &layout_);
+  critics_.Declare({"critic.0", "critic.1"}, CriticKind::kActionTwice, config_, &layout_);
   WeightInit actor, model;
   actor.last_bound = 3e-3;
   model.xavier_gain = std::sqrt(2.0) / 5, model.last_bias = -1;

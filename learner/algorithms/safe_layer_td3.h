@@ -39,7 +39,7 @@ class SafeLayerTd3 : public Population {
   uint64_t updates_ = 0;  // so far
   int plan_ = kModel;
   CriticEnsemble critics_;
-  Mlp actor_, model_;  // actor_ has the same offsets in the block of targets
+  MlpLayout actor_, model_;  // actor_ has the same offsets in the block of targets
   Optimizer critic_optimizer_, actor_optimizer_, model_optimizer_;
   UndoRange undo_critics_;
   Statistic model_loss_, mean_prediction_;

@@ -41,7 +41,7 @@ class SafeLoop : public Population {
  private:
   // One net of the ensemble and its minibatch.
   struct Net {
-    Mlp mlp;
+    MlpLayout mlp;
     FloatView x, target, weight;  // [block, B, in], [block, B, d], [block, B, 1]
     MlpTape tape;
     FloatView d_out;                      // [block, B, 2 d]
@@ -102,7 +102,7 @@ class SafeLoop : public Population {
 
   CriticEnsemble critics_;
   CriticInput input_;
-  Mlp actor_;
+  MlpLayout actor_;
   int64_t actor_first_ = 0, actor_end_ = 0;
   Optimizer actor_optimizer_, critic_optimizer_;
   Statistic entropy_;

@@ -105,7 +105,7 @@ void SoftActorCritic::ActorGradient(const FloatView& d_u) {
   CheckAndRecordLoss(policy_loss_);
   Record(entropy_, /*sign=*/-1);
   sac_kernels_->SampleActionGradient(log_std_tape_.out, noise_now_, box_, now_, d_u, LogAlpha(), d_mean_, d_log_std_);
-  const auto gradient = [&](const Mlp& net, const FloatView& d_out, const MlpTape& tape) {
+  const auto gradient = [&](const MlpLayout& net, const FloatView& d_out, const MlpTape& tape) {
     kernels_->Adjoint(parameters(), net, d_out, tape);
     kernels_->ParameterGradient(net, Observation(), d_out, tape, gradients());
   };

@@ -27,7 +27,7 @@ class SoftActorCritic : public Population {
 
   // Building: critics first, so that their targets and those of the nets that the algorithm adds next are one range.
   // Call MakeWorkspace after Build.
-  void DeclareCritics() { critics_.Declare({"critic.0", "critic.1"}, CriticForm::kPlain, config_, &layout_); }
+  void DeclareCritics() { critics_.Declare({"critic.0", "critic.1"}, CriticKind::kPlain, config_, &layout_); }
   void DeclareActor();
   void MakeWorkspace();
   void LoadTransitions(const Batch& batch);
@@ -74,7 +74,7 @@ class SoftActorCritic : public Population {
   SacKernels* const sac_kernels_;
   CriticEnsemble critics_;
   std::function<void()> pretrain_;
-  Mlp mean_, log_std_;
+  MlpLayout mean_, log_std_;
   int64_t log_alpha_ = 0, actor_first_ = 0, actor_end_ = 0;
   Optimizer actor_optimizer_, critic_optimizer_, alpha_optimizer_;
   std::vector<Optimizer> value_optimizers_, policy_optimizers_;

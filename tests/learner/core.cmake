@@ -30,11 +30,11 @@ if(DATACOM_TORCH)
                DEPS datacom::learner_core nlohmann_json::nlohmann_json datacom_torch datacom_libtorch)
 
   # The algorithm "toy", its kernel group toy (toy_kernels.h, toy_cpu.cc, toy_torch.cc) and a libdatacom_torch.so that has this group.
-  include("${CMAKE_SOURCE_DIR}/learner/core_kernel_group.cmake")
-  datacom_add_kernel_group("${CMAKE_CURRENT_SOURCE_DIR}/toy" toy)
-  datacom_torch_library(datacom_torch_with_toy "${CMAKE_BINARY_DIR}/tests/toy" ${DATACOM_TORCH_SOURCES})
+  set_source_files_properties(toy/toy_cpu.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON
+    COMPILE_OPTIONS "-O3;-fno-math-errno;-fno-trapping-math;-ffp-contract=fast")
+  datacom_torch_library(datacom_torch_with_toy "${CMAKE_BINARY_DIR}/tests/toy" toy/toy_torch.cc)
   target_link_libraries(datacom_torch_with_toy PRIVATE datacom_flags datacom_warnings)
-  set(toy_sources toy/toy_algorithm.cc ${DATACOM_CPU_SOURCES})
+  set(toy_sources toy/toy_algorithm.cc toy/toy_cpu.cc)
   datacom_test(NAME core_toy_test SRCS core_toy_test.cc ${toy_sources} DEPS datacom::learner_core datacom_torch_with_toy)
   datacom_test(NAME core_toy_contract_test SRCS core_contract_test.cc ${toy_sources}
                DEPS datacom::learner_core datacom::acting datacom_torch_with_toy ARGS --gtest_filter=*/toy)

@@ -207,7 +207,7 @@ GoldenReport CheckBarrierLoss(const json& golden, const std::string& kind) {
   const int rows = static_cast<int>(first.at("q").size()), n = static_cast<int>(first.at("u_ref")[0].size()), q = 2 * n;
   const int width = static_cast<int>(golden.at("params").at("trunk.0.bias").size());
   ParameterLayout layout;
-  const Mlp net = layout.AddMlp("barrier", {q, width, width, 1}, Activation::kRelu, {});
+  const MlpLayout net = layout.AddMlp("barrier", {q, width, width, 1}, Activation::kRelu, {});
   const int size = static_cast<int>(layout.size());
   const FloatView block = Upload(k, BlockOf(layout, golden.at("params")), 1, size);
   const MlpTape tape = k->NewTape(net, 1, rows), tangent = k->NewTape(net, 1, rows);

@@ -28,7 +28,7 @@ TEST_P(EveryKernels, PerceptronGradientsMatchFiniteDifferences) {
       const int members = 2, rows = 7, in = 5, repeated = out % 3;  // 1, 0, 2
       ParameterLayout layout;
       layout.AddScalar("before");
-      const Mlp net = layout.AddMlp("net", {in, 20, 9, out}, activation, {}, repeated);
+      const MlpLayout net = layout.AddMlp("net", {in, 20, 9, out}, activation, {}, repeated);
       const int size = static_cast<int>(layout.size());
       const Numbers blocks = Random(1, members * size), inputs = Random(2, members * rows * in);
       const Numbers d_outs = Random(3, members * rows * out);
@@ -66,7 +66,7 @@ TEST_P(EveryKernels, PerceptronGradientsMatchFiniteDifferences) {
 
 TEST_P(EveryKernels, ScaledAdjointsOfAUnitOutputAreThoseOfAnObjective) {
   ParameterLayout layout;
-  const Mlp net = layout.AddMlp("net", {3, 16, 16, 1}, Activation::kSigmoid, {1.0});
+  const MlpLayout net = layout.AddMlp("net", {3, 16, 16, 1}, Activation::kSigmoid, {1.0});
   const int rows = 9, size = static_cast<int>(layout.size());
   const FloatView block = Upload(Random(1, size), 1, 1, size), x = Upload(Random(2, rows * 3), 1, rows, 3);
   const FloatView ones = Upload(Numbers(rows, 1.0), 1, rows, 1), d_out = Upload(Random(3, rows), 1, rows, 1);

@@ -46,7 +46,7 @@ void Finish(Algorithm* algorithm, int member, float cost) {
 // A net of the algorithm with its parameters in float64, as Literal reads them.
 struct LiteralNet {
   ParameterLayout layout;
-  Mlp net;
+  MlpLayout net;
   Numbers block;
   LiteralNet(const Algorithm& algorithm, const std::string& name, const std::vector<int>& widths) {
     net = layout.AddMlp(name, widths, Activation::kTanh, {});

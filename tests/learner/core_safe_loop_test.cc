@@ -75,7 +75,7 @@ TEST_P(EveryKernels, DynamicsLikelihoodOfNoRowIsZero) {
 }
 
 // The net of `layout` with two hidden layers of swish units, in float64.
-Numbers LiteralSwishNet(const Numbers& block, const Mlp& net, Numbers x, int rows) {
+Numbers LiteralSwishNet(const Numbers& block, const MlpLayout& net, Numbers x, int rows) {
   for (size_t l = 0; l < net.layers.size(); ++l) {
     const MlpLayer& layer = net.layers[l];
     Numbers y(static_cast<size_t>(rows) * layer.out);
@@ -94,7 +94,7 @@ Numbers LiteralSwishNet(const Numbers& block, const Mlp& net, Numbers x, int row
 TEST_P(EveryKernels, SwishNetsAndTheirGradientsAreThoseOfTheFormula) {
   for (const int outputs : {3, 20}) {  // narrow and wide last layers
     ParameterLayout layout;
-    const Mlp net = layout.AddMlp("net", {4, 19, 33, outputs}, Activation::kSwish, {});
+    const MlpLayout net = layout.AddMlp("net", {4, 19, 33, outputs}, Activation::kSwish, {});
     const int rows = 6, size = static_cast<int>(layout.size());
     const Numbers block = Random(1, size), x = Random(2, rows * 4, 2), d = Random(3, rows * outputs);
     const FloatView parameters = Upload(block, 1, 1, size), gradient = kernels_->NewFloats(1, 1, size);

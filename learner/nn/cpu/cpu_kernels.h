@@ -30,17 +30,17 @@ class CpuKernels : public Kernels {
   void Download(const DoubleView& from, double* packed) override;
   void Run(int plan, const std::function<void()>& compute) override;
 
-  void Forward(const FloatView& block, const Mlp& net, const FloatView& x, const MlpTape& tape) override;
-  void Adjoint(const FloatView& block, const Mlp& net, const FloatView& d_out, const MlpTape& tape) override;
+  void Forward(const FloatView& block, const MlpLayout& net, const FloatView& x, const MlpTape& tape) override;
+  void Adjoint(const FloatView& block, const MlpLayout& net, const FloatView& d_out, const MlpTape& tape) override;
   void ScaleAdjoint(const FloatView& d_out, const MlpTape& tape) override;
-  void InputGradient(const FloatView& block, const Mlp& net, const MlpTape& tape, int first_col, bool add,
+  void InputGradient(const FloatView& block, const MlpLayout& net, const MlpTape& tape, int first_col, bool add,
                      const FloatView& d_x) override;
-  void ParameterGradient(const Mlp& net, const FloatView& x, const FloatView& d_out, const MlpTape& tape,
+  void ParameterGradient(const MlpLayout& net, const FloatView& x, const FloatView& d_out, const MlpTape& tape,
                          const FloatView& gradient_block) override;
-  void SlopeGradient(const FloatView& block, const Mlp& net, const FloatView& x, const FloatView& d_value,
+  void SlopeGradient(const FloatView& block, const MlpLayout& net, const FloatView& x, const FloatView& d_value,
                      const FloatView& d_slope, const MlpTape& tape, const MlpTape& tangent,
                      const FloatView& gradient_block) override;
-  void Tangent(const FloatView& block, const FloatView& direction, const Mlp& net, const FloatView& x,
+  void Tangent(const FloatView& block, const FloatView& direction, const MlpLayout& net, const FloatView& x,
                const MlpTape& tape, const MlpTape& tangent) override;
 
   void Adam(const AdamRange& range) override;
@@ -66,7 +66,7 @@ class CpuKernels : public Kernels {
   void EachLines(int n, const Body& body);
   int RangeCount() const override { return team_ == nullptr ? 1 : 2; }
   void RunEach(int count, const Call& body) override;
-  std::unique_ptr<KernelGroup> MakeForm(std::type_index group) override;
+  std::unique_ptr<KernelGroup> MakeImpl(std::type_index group) override;
   const float* Columns(const float* weight, const MlpLayer& layer);  // the weights transposed, [out, in]
 
   Team* const team_;

@@ -21,7 +21,7 @@ class ToyAlgorithm : public Sac {
   FloatView Observation() const { return critic_input().rows.Rows(0, batch_).Cols(0, config_.obs_dim); }
 
   ToyKernels* const toy_kernels_;
-  Mlp cost_model_;
+  MlpLayout cost_model_;
   Optimizer cost_optimizer_;
   Statistic cost_loss_;
   MlpTape tape_;

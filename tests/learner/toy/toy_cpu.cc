@@ -1,12 +1,12 @@
 #include <cmath>
 
-#include "learner/nn/cpu/cpu_form.h"
+#include "learner/nn/cpu/cpu_impl.h"
 #include "tests/learner/toy/toy_kernels.h"
 
 namespace datacom::learner {
 namespace {
 
-class ToyCpu : public CpuForm<ToyKernels> {
+class ToyCpu : public CpuImpl<ToyKernels> {
  public:
   void CostLoss(const FloatView& prediction, const FloatView& cost, const FloatView& d_prediction,
                 const DoubleView& loss) override {
@@ -23,7 +23,7 @@ class ToyCpu : public CpuForm<ToyKernels> {
   }
 };
 
-const CpuForms::Register<ToyKernels, ToyCpu> kRegistered;
+const CpuImpls::Register<ToyKernels, ToyCpu> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner

@@ -1,14 +1,14 @@
 #include <cmath>
 
-#include "learner/nn/torch/torch_form.h"
+#include "learner/nn/torch/torch_impl.h"
 #include "tests/learner/toy/toy_kernels.h"
 
 namespace datacom::learner {
 namespace {
 
-class ToyTorch : public TorchForm<ToyKernels> {
+class ToyTorch : public TorchImpl<ToyKernels> {
  public:
-  using TorchForm::TorchForm;
+  using TorchImpl::TorchImpl;
 
   void CostLoss(const FloatView& prediction, const FloatView& cost, const FloatView& d_prediction,
                 const DoubleView& loss) override {
@@ -18,7 +18,7 @@ class ToyTorch : public TorchForm<ToyKernels> {
   }
 };
 
-const TorchForms::Register<ToyKernels, ToyTorch> kRegistered;
+const TorchImpls::Register<ToyKernels, ToyTorch> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner
