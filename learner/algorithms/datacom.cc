@@ -51,11 +51,6 @@ Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> fea
   }
   record_ = kernels_->NewDoubles(block_, batch_, joins() ? 1 : SafeMapRecordSize(n));
   d_u_ = kernels_->NewFloats(block_, batch_, n);
-  const Dynamics next = dynamics_.Rows(0, batch_);
-  for (const DoubleView& view : {next.f, next.G, next.x_dot, feasibility_->k_next(), feasibility_->J_next()}) {
-    AddCalmInput(view);
-  }
-  if (joins()) AddCalmInput(map_.Rows(0, batch_));
 }
 
 Datacom::Dynamics Datacom::Dynamics::Rows(int first, int count) const {

@@ -42,11 +42,6 @@ LagSac::LagSac(const AlgorithmConfig& config, const std::vector<std::string>& co
   price_ = kernels_->NewDoubles(block_, 1, 1);
   cost_ = kernels_->NewFloats(block_, batch_, 1);
   y_ = kernels_->NewFloats(block_, batch_, 1);
-  for (int i = 0; i < cost_critics_.nets(); ++i) {
-    AddCalmInput(cost_critics_.stored(i));
-    AddCalmResult(cost_critics_.next(i));
-  }
-  AddCalmInput(cost_);
 }
 
 void LagSac::LoadBatch(const Batch& batch) {

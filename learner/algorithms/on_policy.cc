@@ -46,7 +46,6 @@ OnPolicy::OnPolicy(const AlgorithmConfig& config, bool keep_activations)
   cost_critic_.optimizer = NewOptimizer("cost_critic", NetGroup::kConstraint, cost_critic_.first, cost_critic_.size,
                                         &v1::Hyper::constraint_lr);
   undo_ = NewUndoRange({actor_optimizer_, critic_.optimizer, cost_critic_.optimizer});
-  CopyAlways();
   cost_loss_ = NewStatistic();
   mean_cost_value_ = NewStatistic();
   Register("stats.constraint_loss", cost_loss_.sum);

@@ -20,8 +20,6 @@ std::string Bytes(Kernels* kernels, const V& view) {
   return bytes;
 }
 
-constexpr double kCalmLimit = 1e6;
-
 // A standard normal number of at most 2.
 double TruncatedNormal(NamedStream* stream) {
   while (true) {
@@ -58,10 +56,6 @@ void Population::Build() {
   Register("active", active_);
   const std::vector<double> ones(members_, 1.0);
   kernels_->Upload(ones.data(), active_);
-  calm_ = NewScalar();
-  calm_now_ = kernels_->NewDoubles(block_, 1, 1);
-  ones_ = kernels_->NewDoubles(block_, 1, 1);
-  kernels_->Upload(ones.data(), ones_);
   Initialise();
   policy_loss_ = NewStatistic();
   critic_loss_ = NewStatistic();
@@ -163,25 +157,19 @@ void Population::CheckGradient(const Optimizer& optimizer) {
 
 void Population::SaveForUndo(const UndoRange& range) {
   const int first = static_cast<int>(range.first), size = static_cast<int>(range.size);
-  kernels_->Copy(Block(calm_), calm_now_);
-  for (const FloatView& view : inputs_) kernels_->ClearCalm(view, kCalmLimit, calm_now_);
-  for (const DoubleView& view : double_inputs_) kernels_->ClearCalm(view, kCalmLimit, calm_now_);
-  kernels_->CopyUnlessCalm(parameters().Cols(first, size), calm_now_, range.parameters);
-  kernels_->CopyUnlessCalm(Block(first_moment_).Cols(first, size), calm_now_, range.first_moment);
-  kernels_->CopyUnlessCalm(Block(second_moment_).Cols(first, size), calm_now_, range.second_moment);
-  for (const UndoRange::Steps& steps : range.steps) kernels_->CopyUnlessCalm(Block(steps.all), calm_now_, steps.kept);
+  kernels_->Copy(parameters().Cols(first, size), range.parameters);
+  kernels_->Copy(Block(first_moment_).Cols(first, size), range.first_moment);
+  kernels_->Copy(Block(second_moment_).Cols(first, size), range.second_moment);
+  for (const UndoRange::Steps& steps : range.steps) kernels_->Copy(Block(steps.all), steps.kept);
 }
 
 void Population::UndoWhereInactive(const UndoRange& range) {
   const int first = static_cast<int>(range.first), size = static_cast<int>(range.size);
   const DoubleView active = Block(active_);
-  kernels_->Restore(range.parameters, active, calm_now_, parameters().Cols(first, size));
-  kernels_->Restore(range.first_moment, active, calm_now_, Block(first_moment_).Cols(first, size));
-  kernels_->Restore(range.second_moment, active, calm_now_, Block(second_moment_).Cols(first, size));
-  for (const UndoRange::Steps& steps : range.steps) kernels_->Restore(steps.kept, active, calm_now_, Block(steps.all));
-  if (never_calm_) return;
-  kernels_->Copy(ones_, Block(calm_));
-  for (const FloatView& view : results_) kernels_->ClearCalm(view, kCalmLimit, Block(calm_));
+  kernels_->Restore(range.parameters, active, parameters().Cols(first, size));
+  kernels_->Restore(range.first_moment, active, Block(first_moment_).Cols(first, size));
+  kernels_->Restore(range.second_moment, active, Block(second_moment_).Cols(first, size));
+  for (const UndoRange::Steps& steps : range.steps) kernels_->Restore(steps.kept, active, Block(steps.all));
 }
 
 void Population::Step(const Optimizer& optimizer) { Step(optimizer, Block(active_)); }
@@ -338,7 +326,6 @@ void Population::Load(const State& state) {
     kernels_->Upload(reinterpret_cast<const double*>(state.at(entry.first).data()), entry.second);
   }
   for (const auto& [name, value] : shared_) std::memcpy(value, state.at(name).data(), sizeof *value);
-  kernels_->Upload(std::vector<double>(members_, 0.0).data(), calm_);
 }
 
 Population::Place Population::Find(int member, const std::string& name) const {
@@ -378,7 +365,6 @@ void Population::WriteArray(int member, const std::string& name, const std::vect
                                 std::to_string(values.size()));
   }
   kernels_->Upload(values.data(), place.block.Cols(static_cast<int>(place.offset), static_cast<int>(place.size)));
-  kernels_->Upload(std::vector<double>(members_, 0.0).data(), calm_);
 }
 
 void Population::AddActingNet(const std::string& prefix, int member, ActingParameters* out) const {

@@ -9,13 +9,6 @@
 // (CheckAndRecordLoss, CheckGradient). Some nets must be stepped earlier, because a later part reads them: a critic's
 // target reads the new actor. SaveForUndo copies such nets before their step, and UndoWhereInactive restores them after
 // all checks. Everything else is stepped last.
-//
-// Copying costs 2 % of an update, so calm members are not copied. A member is calm when no entry of what the later part
-// reads (AddCalmInput) exceeds 1e6 in absolute value in this update, and no entry of what it computed (AddCalmResult)
-// did in the last one. No member is calm in the first update after construction, Load or WriteArray. One case remains:
-// the float32 numbers of a calm member leap from below 1e6 to beyond 3e38 within one update. It is frozen too, but what
-// was stepped early stays stepped. An algorithm whose update is a whole epoch copies everything in every update
-// (CopyAlways; on_policy.h).
 #ifndef DATACOM_LEARNER_ALGORITHMS_POPULATION_H_
 #define DATACOM_LEARNER_ALGORITHMS_POPULATION_H_
 
@@ -122,11 +115,6 @@ class Population : public Algorithm {
   void CheckGradient(const Optimizer& optimizer);
   void SaveForUndo(const UndoRange& range);
   void UndoWhereInactive(const UndoRange& range);  // of members that became inactive since SaveForUndo
-  // What decides whether a member is calm; called once, with views of the workspace.
-  void AddCalmInput(const FloatView& view) { inputs_.push_back(view); }
-  void AddCalmInput(const DoubleView& view) { double_inputs_.push_back(view); }
-  void AddCalmResult(const FloatView& view) { results_.push_back(view); }
-  void CopyAlways() { never_calm_ = true; }  // no member is ever calm
   void Step(const Optimizer& optimizer);
   void Step(const Optimizer& optimizer, const DoubleView& taking);  // of the block's members for which this is 1
   void PolyakTargets();
@@ -163,10 +151,6 @@ class Population : public Algorithm {
   int64_t target_first_ = 0, target_size_ = 0;
   Statistic q_mean_, q_min_, q_gap_;
   std::vector<Optimizer> optimizers_;
-  DoubleView calm_, calm_now_, ones_;  // calm_: [M, 1, 1] after the last update; others [block, 1, 1]
-  std::vector<FloatView> inputs_, results_;
-  std::vector<DoubleView> double_inputs_;
-  bool never_calm_ = false;
   std::map<std::string, DoubleView> saved_;
   std::map<std::string, uint64_t*> shared_;
   int first_ = 0, count_ = 0;

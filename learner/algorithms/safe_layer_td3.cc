@@ -50,8 +50,6 @@ SafeLayerTd3::SafeLayerTd3(const AlgorithmConfig& config)
   noise_std_ = NewScalar(&v1::Hyper::target_noise);
   noise_clip_ = NewScalar(&v1::Hyper::target_noise_clip);
   return_floor_ = NewScalar(&v1::Hyper::return_floor);
-  for (const FloatView& view : {Observation(), critics_.stored(0), critics_.stored(1)}) AddCalmInput(view);
-  AddCalmResult(critics_.executed(0));
   minus_one_ = kernels_->NewDoubles(block_, 1, 1);
   const std::vector<double> minus_ones(block_, -1.0);
   kernels_->Upload(minus_ones.data(), minus_one_);

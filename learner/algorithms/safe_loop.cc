@@ -62,9 +62,7 @@ SafeLoop::SafeLoop(const AlgorithmConfig& config)
   model_optimizer_ = NewOptimizer("dynamics", NetGroup::kConstraint, model_first_, model_end_ - model_first_,
                                   &v1::Hyper::constraint_lr);
   undo_ = NewUndoRange({actor_optimizer_, critic_optimizer_, model_optimizer_});
-  CopyAlways();
   kept_targets_ = kernels_->NewFloats(block_, 1, static_cast<int>(critics_.size()));
-  never_calm_ = kernels_->NewDoubles(block_, 1, 1);
   entropy_ = NewStatistic();
   model_loss_ = NewStatistic();
   Register("stats.entropy", entropy_.sum);
@@ -76,13 +74,13 @@ SafeLoop::SafeLoop(const AlgorithmConfig& config)
   MakeModelWorkspace();
   keep_ = [this] {
     SaveForUndo(undo_);
-    kernels_->CopyUnlessCalm(targets(), never_calm_, kept_targets_);
+    kernels_->Copy(targets(), kept_targets_);
   };
   policy_ = [this] { PolicyStep(); };
   model_ = [this] { ModelStep(); };
   error_ = [this] { ErrorStep(); };
   finish_ = [this] {
-    kernels_->Restore(kept_targets_, Block(active_), never_calm_, targets());
+    kernels_->Restore(kept_targets_, Block(active_), targets());
     UndoWhereInactive(undo_);
   };
 }

@@ -125,7 +125,6 @@ class SafeLoop : public Population {
 
   UndoRange undo_;
   FloatView kept_targets_;
-  DoubleView never_calm_;
   std::function<void()> keep_, policy_, model_, error_, finish_;
 };
 

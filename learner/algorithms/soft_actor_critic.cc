@@ -73,11 +73,6 @@ void SoftActorCritic::MakeWorkspace() {
   mean_tape_ = kernels_->NewTape(mean_, block_, B);
   log_std_tape_ = kernels_->NewTape(log_std_, block_, B);
   critics_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
-  for (const FloatView& view :
-       {NextObservation(), input_.reward, input_.absorbing, noise_next_, critics_.stored(0), critics_.stored(1)}) {
-    AddCalmInput(view);
-  }
-  AddCalmResult(y_);
 }
 
 void SoftActorCritic::LoadTransitions(const Batch& batch) {

@@ -53,13 +53,10 @@ class CpuKernels : public Kernels {
   void Accumulate(const DoubleView& value, double sign, const DoubleView& active, const DoubleView& sum) override;
   void AccumulateLeast(const DoubleView& value, const DoubleView& active, const DoubleView& least) override;
 
+  void Copy(const FloatView& from, const FloatView& to) override;
   void Copy(const DoubleView& from, const DoubleView& to) override;
-  void ClearCalm(const FloatView& x, double limit, const DoubleView& calm) override;
-  void ClearCalm(const DoubleView& x, double limit, const DoubleView& calm) override;
-  void CopyUnlessCalm(const FloatView& from, const DoubleView& calm, const FloatView& to) override;
-  void CopyUnlessCalm(const DoubleView& from, const DoubleView& calm, const DoubleView& to) override;
-  void Restore(const FloatView& from, const DoubleView& active, const DoubleView& calm, const FloatView& to) override;
-  void Restore(const DoubleView& from, const DoubleView& active, const DoubleView& calm, const DoubleView& to) override;
+  void Restore(const FloatView& from, const DoubleView& active, const FloatView& to) override;
+  void Restore(const DoubleView& from, const DoubleView& active, const DoubleView& to) override;
 
  private:
   template <class Body>
