@@ -34,10 +34,12 @@ if(DATACOM_TORCH)
     COMPILE_OPTIONS "-O3;-fno-math-errno;-fno-trapping-math;-ffp-contract=fast")
   datacom_torch_library(datacom_torch_with_toy "${CMAKE_BINARY_DIR}/tests/toy" toy/toy_torch.cc)
   target_link_libraries(datacom_torch_with_toy PRIVATE datacom_flags datacom_warnings)
-  set(toy_sources toy/toy_algorithm.cc toy/toy_cpu.cc)
-  datacom_test(NAME core_toy_test SRCS core_toy_test.cc ${toy_sources} DEPS datacom::learner_core datacom_torch_with_toy)
+  set(toy_sources toy/toy_algorithm.cc toy/toy_cpu.cc toy/toy_rule.cc)
+  datacom_test(NAME core_toy_test SRCS toy/toy_test.cc ${toy_sources} DEPS datacom::learner_core datacom::acting datacom::task_models datacom_torch_with_toy)
   datacom_test(NAME core_toy_contract_test SRCS core_contract_test.cc ${toy_sources}
                DEPS datacom::learner_core datacom::acting datacom_torch_with_toy ARGS --gtest_filter=*/toy)
-  datacom_test(NAME core_toy_freeze_test SRCS core_freeze_test.cc ${toy_sources} DEPS datacom::learner_core datacom_torch_with_toy
+  datacom_test(NAME core_toy_freeze_test SRCS core_freeze_test.cc ${toy_sources} DEPS datacom::learner_core datacom::acting datacom_torch_with_toy
+               ARGS --gtest_filter=*/toy)
+  datacom_test(NAME core_toy_hyper_test SRCS core_hyper_test.cc ${toy_sources} DEPS datacom::learner_core datacom::acting datacom_torch_with_toy
                ARGS --gtest_filter=*/toy)
 endif()
