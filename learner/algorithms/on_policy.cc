@@ -97,6 +97,7 @@ void OnPolicy::MakeWorkspace(bool keep_activations) {
   active_values_.resize(block_);
   order_.assign(block_, std::vector<int>(N));
   for (const MemberConfig& member : config_.members) actor_rates_.push_back(member.hyper.actor_lr());
+  prepare_ = [this] { Prepare(); };
   whole_minibatch_ = [this] { Minibatch(minibatch_); };
   rest_minibatch_ = [this, rest = N % batch_] { Minibatch(minibatch_.Rows(0, rest)); };
   finish_ = [this] { Finish(); };
@@ -135,7 +136,10 @@ void OnPolicy::Update(const Batch& batch) {
     const double rate = actor_rates_[m] * left;
     kernels_->Upload(&rate, actor_optimizer_.learning_rate.Members(m, 1));
   }
-  Population::Update(batch);
+  EachBlock([&] {
+    LoadBatch(batch);
+    UpdateBlock();
+  });
   ++updates_;
 }
 
@@ -156,8 +160,8 @@ void OnPolicy::LoadBatch(const Batch& batch) {
   }
 }
 
-void OnPolicy::RunBlock(int plan, const std::function<void()>& prepare) {
-  Population::RunBlock(plan, prepare);
+void OnPolicy::UpdateBlock() {
+  kernels_->Run(kPrepare, prepare_);
   if (Learning()) Learn();
   kernels_->Run(kFinish, finish_);
   for (int m = first_member(); m < first_member() + block_; ++m) {
@@ -174,7 +178,7 @@ void OnPolicy::Normalise(const FloatView& raw, const FloatView& out) {
   on_policy_kernels_->Normalise(raw, ObservationMean(), ObservationStd(), kObservationLimit, out);
 }
 
-void OnPolicy::Compute() {
+void OnPolicy::Prepare() {
   SaveForUndo(undo_);
   Normalise(raw_, ObservationOf(rows_));
   EvaluateRows();

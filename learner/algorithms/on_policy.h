@@ -39,9 +39,6 @@ class OnPolicy : public Population {
   // keep_activations: chunk i's hidden units of the acting policy's mean stay in tape(i) through the update.
   OnPolicy(const AlgorithmConfig& config, bool keep_activations);
 
-  void LoadBatch(const Batch& batch) override;
-  void Compute() override;  // what comes before Learn
-  void RunBlock(int plan, const std::function<void()>& prepare) override;
   // Standardised reward advantages, centred cost advantages, and both targets.
   virtual void EstimateAdvantages();
 
@@ -90,6 +87,9 @@ class OnPolicy : public Population {
     Optimizer optimizer;
     Statistic* loss = nullptr;
   };
+  void LoadBatch(const Batch& batch);
+  void UpdateBlock();
+  void Prepare();  // what comes before Learn
   Critic NewCritic(const std::string& name);
   void MakeWorkspace(bool keep_activations);
   void MakeTapes(bool keep_activations);
@@ -119,7 +119,7 @@ class OnPolicy : public Population {
   DoubleView gae_lambda_, critic_decay_;  // [M, 1, 1]
   std::vector<double> actor_rates_, index_values_, active_values_;
   std::vector<std::vector<int>> order_;  // of each member of the block
-  std::function<void()> whole_minibatch_, rest_minibatch_, finish_;
+  std::function<void()> prepare_, whole_minibatch_, rest_minibatch_, finish_;
 };
 
 }  // namespace datacom::learner

@@ -67,7 +67,6 @@ void Population::Build() {
   Register("stats.q_mean", q_mean_.sum);
   Register("stats.q_min", q_min_.sum);
   Register("stats.q_gap", q_gap_.sum);
-  compute_ = [this] { Compute(); };
 }
 
 // Each array of a member is drawn from its own named stream, so it depends only on run seed, member seed and name.
@@ -137,18 +136,6 @@ ActionBox Population::NewActionBox() {
   kernels_->Upload(centre.data(), box.centre);
   return box;
 }
-
-void Population::Update(const Batch& batch) { RunBlocks(batch, Plan(), compute_); }
-
-void Population::RunBlocks(const Batch& batch, int plan, const std::function<void()>& compute) {
-  for (first_ = 0; first_ < members_; first_ += block_) {
-    count_ = block_;
-    LoadBatch(batch);
-    RunBlock(plan, compute);
-  }
-}
-
-void Population::RunBlock(int plan, const std::function<void()>& compute) { kernels_->Run(plan, compute); }
 
 void Population::CheckGradient(const Optimizer& optimizer) {
   const int first = static_cast<int>(optimizer.first), size = static_cast<int>(optimizer.size);

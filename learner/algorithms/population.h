@@ -1,7 +1,7 @@
-// What all algorithms share: parameters and Adam moments of M members in flat blocks [M, size], gradients, targets,
-// scalars per member, statistics, and saving and loading all of these. An algorithm declares its nets, calls Build, and
-// then works on blocks of members: LoadBatch copies the block's part of the batch, Compute issues the kernel calls of
-// the update. Not thread-safe. Owns its Kernels and through it all arrays.
+// The state that all algorithms share: parameters and Adam moments of M members in flat blocks [M, size], gradients,
+// targets, scalars per member, statistics, undoing steps, and saving and loading all of these. An algorithm declares
+// its nets, calls Build, and then works on blocks of members (EachBlock; block_update.h for the common way). Not
+// thread-safe. Owns its Kernels and through it all arrays.
 //
 // The first update in which a loss or gradient of a member is not finite freezes this member for good and leaves no
 // trace in it: parameters, moments, step counts and targets keep the bits from before the update. Only statistics may
@@ -58,7 +58,6 @@ void CheckState(const State& expected, const State& state);
 
 class Population : public Algorithm {
  public:
-  void Update(const Batch& batch) override;
   Stats GetStats() const override;
   void ResetStats() override;
   State Save() const override;
@@ -72,14 +71,14 @@ class Population : public Algorithm {
  protected:
   explicit Population(const AlgorithmConfig& config);
 
-  virtual void LoadBatch(const Batch& batch) = 0;  // copies the block's rows of the batch into the workspace
-  virtual void Compute() = 0;                      // the update of the block
-  // Names the sequence of kernel calls that Compute will issue (Kernels::Run), for algorithms with several.
-  virtual int Plan() const { return 0; }
-  // Loads and computes each block in turn. One `plan` always issues the same kernel calls (Kernels::Run).
-  void RunBlocks(const Batch& batch, int plan, const std::function<void()>& compute);
-  // The loaded block's part of RunBlocks. An update of several Kernels::Runs overrides it.
-  virtual void RunBlock(int plan, const std::function<void()>& compute);
+  // Calls body() for each block of members in turn, which is then the current block of the views below.
+  template <class Body>
+  void EachBlock(const Body& body) {
+    for (first_ = 0; first_ < members_; first_ += block_) {
+      count_ = block_;
+      body();
+    }
+  }
 
   // ---- building, in this order: nets in layout_, MirrorTargets, Build, then optimisers and scalars.
   void MirrorTargets(int64_t first, int64_t size);  // this range of the block has target copies
@@ -153,8 +152,7 @@ class Population : public Algorithm {
   std::vector<Optimizer> optimizers_;
   std::map<std::string, DoubleView> saved_;
   std::map<std::string, uint64_t*> shared_;
-  int first_ = 0, count_ = 0;
-  std::function<void()> compute_;
+  int first_ = 0, count_ = 0;  // members of the current block
 };
 
 }  // namespace datacom::learner

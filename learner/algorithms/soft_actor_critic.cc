@@ -11,7 +11,7 @@ constexpr int kPretrainPlan = -1;  // Update has plans >= 0
 }  // namespace
 
 SoftActorCritic::SoftActorCritic(const AlgorithmConfig& config)
-    : Population(config), batch_(config.batch_size), sac_kernels_(kernels_->Group<SacKernels>()) {
+    : BlockUpdate(config), batch_(config.batch_size), sac_kernels_(kernels_->Group<SacKernels>()) {
   pretrain_ = [this] {
     EvaluateState();
     EvaluateStored();

@@ -11,13 +11,13 @@
 #include <functional>
 #include <vector>
 
+#include "learner/algorithms/block_update.h"
 #include "learner/algorithms/critic_ensemble.h"
-#include "learner/algorithms/population.h"
 #include "learner/algorithms/sac_kernels.h"
 
 namespace datacom::learner {
 
-class SoftActorCritic : public Population {
+class SoftActorCritic : public BlockUpdate {
  public:
   void Pretrain(const Batch& batch) final;
   Stats GetStats() const override;

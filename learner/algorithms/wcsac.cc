@@ -1,10 +1,29 @@
-#include "learner/algorithms/wcsac.h"
-
+// WCSAC (learner/algorithms/README.md 11): LagSAC whose cost critic is a Gaussian over the discounted cost of [s, a].
+// Multiplier, damping and actor use its CVaR at the accepted risk instead of the expectation.
 #include "common/safety/risk.h"
+#include "learner/algorithms/gaussian_kernels.h"
+#include "learner/algorithms/lag_sac.h"
 #include "learner/algorithms/register_algorithm.h"
 
 namespace datacom::learner {
 namespace {
+
+class Wcsac : public LagSac {
+ public:
+  explicit Wcsac(const AlgorithmConfig& config);
+
+ protected:
+  FloatView ExecutedCost() override;
+  FloatView StoredCost() override;
+  void SpreadCostGradient() override;
+  void CostLoss(const FloatView& cost, const DoubleView& loss) override;
+
+ private:
+  GaussianKernels* const gaussian_kernels_;
+  DoubleView margin_;                      // [M, 1, 1]
+  FloatView executed_cvar_, stored_cvar_;  // [block, B, 1]
+  DoubleView no_failures_;                 // [block, 1, 1]
+};
 
 constexpr int kMean = 0, kSpread = 1;
 
