@@ -184,7 +184,7 @@ class Layers(unittest.TestCase):
             self.assertEqual(groups, {path.stem.removesuffix(f"_{backend}") for path in folder.glob(f"*_{backend}.cc")})
 
     def test_sources_are_globbed_only_in_folders_of_plug_ins(self):
-        allowed = {"learner/core_sources.cmake", "common/acting/CMakeLists.txt"}
+        allowed = {"learner/core_sources.cmake", "common/acting/CMakeLists.txt", "common/tasks/CMakeLists.txt"}
         globbing = {str(path) for path in files(".txt", ".cmake") if re.search(r"file\(GLOB", read(path))}
         self.assertEqual(globbing, allowed)
 
@@ -334,16 +334,11 @@ class Map(unittest.TestCase):
         expected = (top - {"common"}) | {f"common/{path.name}" for path in (ROOT / "common").iterdir() if path.is_dir()}
         self.assertEqual(named, expected)
 
-    def test_simulated_tasks_and_the_register_match(self):
-        registered = set(re.findall(r"^DATACOM_TASK\((\w+)\)", read("common/tasks/register.inc"), re.M))
-        simulated = {path.parent.name for path in (ROOT / "common" / "tasks").glob("*/task.cc")}
-        self.assertEqual(registered, simulated)
-
-    def test_every_experiment_folder_is_a_registered_task(self):
-        registered = set(re.findall(r"^DATACOM_TASK\((\w+)\)", read("common/tasks/register.inc"), re.M))
+    def test_every_experiment_folder_is_a_task(self):
+        tasks = {path.parent.name for path in (ROOT / "common" / "tasks").glob("*/task.cc")}
         for path in files(".textproto"):
             if path.parts[:2] == ("deploy", "experiments"):
-                self.assertIn(path.parts[2], registered, path)
+                self.assertIn(path.parts[2], tasks, path)
 
     def test_every_test_source_is_built(self):
         lists = "\n".join(read(path) for path in files(".txt", ".cmake"))
