@@ -50,9 +50,9 @@ class ActingRule {
   virtual void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) = 0;
   virtual int noise_dim() const = 0;
   virtual int memory_dim() const { return 0; }  // of one environment
-  // Actions to execute instead of those of the last Act, [batch, action_dim] float32, for rules that filter after the
-  // policy: the agent learns from the policy's actions, and the rule declares the column executed_action. Null: execute
-  // the actions as they are.
+  // Actions to execute instead of the ones from the last Act, [batch, action_dim] float32, for rules that filter after
+  // the policy: the agent learns from the policy's actions, and the rule declares the column executed_action. Null:
+  // execute the actions as they are.
   virtual const float* executed() const { return nullptr; }
   // Whether Act writes diagnostics.constraint and cvar.
   virtual bool has_constraint() const { return false; }

@@ -1,4 +1,4 @@
-// What the rules share that filter with a safe map: the gains in their snapshots, and the tasks that a map can act in.
+// Parts of the rules that filter with a safe map: the gains in their snapshots, and the tasks that a map can act in.
 // Pure functions; thread-safe.
 #ifndef DATACOM_COMMON_ACTING_MAP_GAINS_H_
 #define DATACOM_COMMON_ACTING_MAP_GAINS_H_

@@ -1,4 +1,4 @@
-// What an acting rule's .cc file registers. Its last lines are:
+// Registers an acting rule. The last lines of its .cc file are:
 //
 //   const RegisterActingRule kRegistered("cbf_qp", {&Form, &Make, &Columns});
 //

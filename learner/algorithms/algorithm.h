@@ -54,7 +54,7 @@ struct AlgorithmConfig {
   std::string kernels = "auto";  // "fused", "tensor" or "auto" (nn/kernels.h)
   std::shared_ptr<Team> team;    // divides the work of the CPU's kernels; null: one thread does it
   std::function<void()> alive;   // called now and then during an update that takes seconds, by any thread; may be null
-  // Set by slices.h alone: these members are those of a larger population from `slice_first` on, and a batch holds all.
+  // Set only by slices.h: these are members of a larger population, from `slice_first` on, and a batch has all of it.
   int slice_first = 0;
   int population = 0;  // members of the larger population; 0: there is none
 };
@@ -84,8 +84,8 @@ inline int BatchRows(const AlgorithmConfig& config) {
 // next_observation counts, which is the final observation of the episode or the newest one of the lane; in other rows
 // it must be finite.
 //
-// That of safe_loop holds the rows since the last update, in the same order. It reads the arrays of the first two lines
-// and `last`.
+// The batch of safe_loop has the rows since the last update, in the same order. It reads the arrays of the first two
+// lines and `last`.
 struct Batch {
   std::vector<float> observation, action, reward, cost, next_observation,
       absorbing;                     // [M, B, d]; cost raw; absorbing 0/1
@@ -117,13 +117,14 @@ struct Stats {
 // names it.
 using State = std::map<std::string, std::string>;
 
-// What a snapshot of one member carries; common/nn/snapshot.h describes the names.
+// The content of a member's snapshot, in the form of its acting rule (common/acting/snapshot_form.h).
 struct ActingParameters {
   std::vector<NamedArray> arrays;
   std::map<std::string, double, std::less<>> scalars;
 };
 
-// What a step of delta reads of an episode. z: [length + 1, q + x] float32, costs: [length + 1] raw with costs[0] = 0.
+// The part of an episode that a step of delta reads. z: [length + 1, q + x] float32, costs: [length + 1] raw with
+// costs[0] = 0.
 struct EpisodeCosts {
   int member = 0, length = 0;
   const float *z = nullptr, *costs = nullptr;
@@ -134,14 +135,14 @@ class Algorithm {
   virtual ~Algorithm() = default;
   virtual void Update(const Batch& batch) = 0;
   // The part of Update that fits value functions (critics, feasibility) and their targets. Policy, temperature,
-  // multiplier, delta and their optimisers do not change. The batch is that of Update; noise_actor is not read.
+  // multiplier, delta and their optimisers do not change. It takes the batch of Update; noise_actor is not read.
   virtual void Pretrain(const Batch& batch);  // throws std::invalid_argument if the algorithm cannot
   // A finished episode of one member, before the first update that sees its last row. z: [length + 1, q + x] float32,
   // costs: [length + 1] raw with costs[0] = 0. Algorithms with delta make a step of it (learner/algorithms/README.md
   // 5.4). On-policy algorithms keep the sum of its costs for their multiplier (18.4); they do not read z, which may be
   // null. The others ignore it.
   virtual void ApplyEpisode(int member, int length, const float* z, const float* costs) {}
-  virtual void ApplyEpisodes(const std::vector<EpisodeCosts>& episodes);  // each; those of a member in order
+  virtual void ApplyEpisodes(const std::vector<EpisodeCosts>& episodes);  // each; a member's own in order
   virtual Stats GetStats() const = 0;
   virtual void ResetStats() = 0;
   virtual ActingParameters GetActingParameters(int member) const = 0;
@@ -156,14 +157,14 @@ class Algorithm {
 std::unique_ptr<Algorithm> MakeAlgorithm(const AlgorithmConfig& config);
 std::vector<std::string> RegisteredAlgorithms();  // names, sorted (register_algorithm.h)
 
-// What computes on the CPU, e.g. "avx512, products by libxsmm 1.17 avx512". Throws std::invalid_argument if DATACOM_ISA
-// names an instruction set that does not exist or that the processor lacks.
+// The instruction set and the library of products on the CPU, e.g. "avx512, products by libxsmm 1.17 avx512". Throws
+// std::invalid_argument if DATACOM_ISA names an instruction set that does not exist or that the processor lacks.
 std::string CpuArithmetic();
 std::string TorchVersion();  // of the LibTorch that an algorithm has loaded, or empty
 
 // Access to single arrays, for tests. Names are for example "actor.mean.0.weight", "critic.0.1.bias",
 // "target_critic.1.2.weight", "log_alpha", "delta_raw", "multiplier_raw". Weights are [in, out], row-major. The prefix
-// "grad." gives a gradient of the last Update; with fused kernels only that of the last member exists.
+// "grad." gives a gradient of the last Update; with fused kernels only the last member has one.
 std::vector<float> GetArray(const Algorithm& algorithm, int member, const std::string& name);
 void SetArray(Algorithm* algorithm, int member, const std::string& name, const std::vector<float>& values);
 

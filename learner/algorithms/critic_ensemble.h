@@ -17,7 +17,7 @@
 
 namespace datacom::learner {
 
-// What all critics of an algorithm read.
+// The inputs of all critics of an algorithm.
 struct CriticInput {
   FloatView rows;               // [block, 2B, obs + action]: [s, executed], then [s, stored]
   FloatView next;               // [block, B, obs + action]: [s', executed']

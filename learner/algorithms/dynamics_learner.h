@@ -50,7 +50,7 @@ class DynamicsLearner : public Population {
     std::vector<std::vector<int>> order;  // of the training rows, per member of the block
     std::vector<float> host_x, host_target, host_weight;
   };
-  // What decides when a member's ensemble has been trained enough.
+  // Decides when a member's ensemble has been trained enough.
   struct Progress {
     std::vector<int> rows;  // indices into the memory: those held out, then those to train on
     int held_out = 0;

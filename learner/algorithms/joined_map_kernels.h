@@ -1,5 +1,5 @@
 // The map of a learned constraint joined with known ones (common/safety/safe_map.h), in two steps: first what depends
-// on the state alone, then the action.
+// only on the state, then the action.
 #ifndef DATACOM_LEARNER_ALGORITHMS_JOINED_MAP_KERNELS_H_
 #define DATACOM_LEARNER_ALGORITHMS_JOINED_MAP_KERNELS_H_
 

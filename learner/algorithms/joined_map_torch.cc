@@ -1,6 +1,6 @@
 // The map of several constraints on all rows at once. These are the steps of common/safety/safe_map.cc, which has their
 // derivation, as tensor operations without a branch, so that a graph can record them. Batches are [members, rows];
-// shapes in comments are those of one state.
+// shapes in comments are for one state.
 #include <algorithm>
 #include <cmath>
 #include <vector>

@@ -1,4 +1,4 @@
-// What PPOLag and RCPO share (learner/algorithms/README.md 18): a Gaussian policy whose standard deviation does not
+// The base of PPOLag and RCPO (learner/algorithms/README.md 18): a Gaussian policy whose standard deviation does not
 // depend on the state, a value net for the reward and one for the cost, normalised observations, and a multiplier that
 // weighs the cost.
 //
@@ -8,8 +8,8 @@
 //
 // A member with a loss or gradient that is not finite in any minibatch is frozen, and its whole epoch is undone: all
 // nets, moments, statistics of observations and the multiplier keep the bits from before the update. For this they are
-// copied at the start of every update, which is little beside an epoch's work. (Costs of episodes are kept as they
-// come.)
+// copied at the start of every update, which is little compared with an epoch's work. (Costs of episodes are kept as
+// they come.)
 #ifndef DATACOM_LEARNER_ALGORITHMS_ON_POLICY_H_
 #define DATACOM_LEARNER_ALGORITHMS_ON_POLICY_H_
 

@@ -1,9 +1,9 @@
 // An algorithm whose members are divided among the workers of a team. Each slice is an algorithm of its own with a part
-// of the members, its own kernels and its own workspace. One worker makes it and updates it, so its memory stays in the
-// caches of one core and close to it.
+// of the members, its own kernels and its own workspace. One worker constructs it and updates it, so its memory stays
+// in the caches of one core and close to it.
 //
-// Nothing that a member computes depends on other members, so the numbers and the state are those of one algorithm with
-// all members. Not thread-safe; a call blocks until all slices are done.
+// Nothing that a member computes depends on other members, so the numbers and the state equal those of one algorithm
+// with all members. Not thread-safe; a call blocks until all slices are done.
 #ifndef DATACOM_LEARNER_ALGORITHMS_SLICES_H_
 #define DATACOM_LEARNER_ALGORITHMS_SLICES_H_
 

@@ -25,8 +25,8 @@ class SoftActorCritic : public BlockUpdate {
  protected:
   explicit SoftActorCritic(const AlgorithmConfig& config);
 
-  // Building: critics first, so that their targets and those of the nets that the algorithm adds next are one range.
-  // Call MakeWorkspace after Build.
+  // Building: critics first, so that their targets and the targets of the nets that the algorithm adds next are one
+  // range. Call MakeWorkspace after Build.
   void DeclareCritics() { critics_.Declare({"critic.0", "critic.1"}, CriticKind::kPlain, config_, &layout_); }
   void DeclareActor();
   void MakeWorkspace();

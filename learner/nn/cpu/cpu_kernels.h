@@ -1,6 +1,6 @@
 // Kernels on the CPU: products by gemm.h, and everything between two products in one pass over memory (loops.h, for the
 // processor's instruction set). Works on one member at a time (BlockSize 1). So a member's activations, weights and
-// moments stay in cache, and a member has the same numbers alone and in a population. A call runs on the thread that
+// moments stay in cache, and a member has the same numbers in every population. A call runs on the thread that
 // makes it; Each offers its calls to a team.
 #ifndef DATACOM_LEARNER_NN_CPU_CPU_KERNELS_H_
 #define DATACOM_LEARNER_NN_CPU_CPU_KERNELS_H_

@@ -1,5 +1,6 @@
 // Kernels as plain LibTorch operations on stacked tensors, all members in one launch, on any device. On CUDA an update
-// is recorded once as a graph and then replayed. The formulas are those of cpu/; tests compare the two (tests/learner).
+// is recorded once as a graph and then replayed. The formulas are the same as in cpu/; tests compare the two
+// (tests/learner).
 #ifndef DATACOM_LEARNER_NN_TORCH_TORCH_KERNELS_H_
 #define DATACOM_LEARNER_NN_TORCH_TORCH_KERNELS_H_
 
