@@ -84,7 +84,7 @@ CLI::App* AddEval(CLI::App* app, Flags* flags) {
   command->add_option("--set", eval.set, "Changes a task option, as in task_options.puck_region=adjusted; repeatable")
       ->allow_extra_args(false);
   command->add_flag("--csv", eval.csv, "One row per episode, comma-separated, at full precision");
-  command->footer(kBestEpochRule);
+  command->footer(BestEpochRule());
   return command;
 }
 
@@ -110,7 +110,7 @@ CLI::App* AddExport(CLI::App* app, Flags* flags) {
   command->add_option("--member", exporting.member, "Member")->capture_default_str()->check(WholeNumber<uint32_t>(0));
   command->add_option("--epoch", exporting.epoch, "Epoch number, last or best")->capture_default_str();
   command->add_option("--out", exporting.file, "File to write")->required();
-  command->footer(kBestEpochRule);
+  command->footer(BestEpochRule());
   return command;
 }
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
+#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/rpc/assignment.h"
 
@@ -27,7 +28,7 @@ absl::StatusOr<Rollout::Parts> Rollout::MakeParts(const v1::Experiment& experime
   parts.experiment = experiment;
   ASSIGN_OR_RETURN(parts.schema, ActingRuleSchema(algorithm->acting_rule, model.spec));
   parts.make_task = [task = experiment.task(), options = experiment.task_options()] { return MakeTask(task, options); };
-  parts.make_rule = [model, rule = std::string(algorithm->acting_rule)](
+  parts.make_rule = [model, rule = algorithm->acting_rule](
                         const Snapshot& snapshot, int max_batch) -> absl::StatusOr<std::unique_ptr<ActingRule>> {
     if (snapshot.task != model.spec.name || snapshot.acting_rule != rule) {
       return absl::FailedPreconditionError(absl::StrCat("it is for task ", snapshot.task, " and rule ",

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/machine.h"
 #include "common/base/status.h"
+#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/tasks/known_selection.h"
 #include "learner/schedule.h"
@@ -15,33 +16,6 @@ namespace datacom::learner {
 namespace {
 
 std::vector<int> Sizes(const google::protobuf::RepeatedField<uint32_t>& sizes) { return {sizes.begin(), sizes.end()}; }
-
-learner::MemberHyper HyperOf(const v1::Experiment& resolved, int member) {
-  const v1::Hyper hyper = datacom::MemberHyper(resolved, member);
-  learner::MemberHyper out;
-  out.seed = resolved.members(member).seed();
-  out.delta_fixed = hyper.delta_mode() == "fixed";
-#define DATACOM_HYPER(name, value) out.name = hyper.name();
-#include "learner/algorithms/hyper.inc"
-#undef DATACOM_HYPER
-  return out;
-}
-
-PlanningConfig PlanningOf(const v1::Experiment& resolved) {
-  const v1::Planning& planning = resolved.planning();
-  PlanningConfig out;
-  out.memory_rows = static_cast<int>(resolved.replay().capacity());
-  out.random_rows = planning.random_rows();
-  out.policy_period = static_cast<int>(planning.policy_period());
-  out.policy_updates = static_cast<int>(planning.policy_updates());
-  out.model_period = static_cast<int>(planning.model_period());
-  out.ensemble = static_cast<int>(planning.ensemble());
-  out.hidden = Sizes(planning.hidden());
-  out.samples = static_cast<int>(planning.samples());
-  out.particles = static_cast<int>(planning.particles());
-  out.iterations = static_cast<int>(planning.iterations());
-  return out;
-}
 
 // LibTorch has threads of its own. More than two threads for a member find nothing to do.
 int ThreadsOf(const v1::Experiment& resolved) {
@@ -57,7 +31,9 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
   ASSIGN_OR_RETURN(const std::vector<int> known, SelectKnownRows(task, resolved.constraints()));
   for (const int row : known) config.known.push_back(task.known_constraints->names()[row]);
   config.algorithm = resolved.algorithm();
-  for (int member = 0; member < resolved.members_size(); ++member) config.members.push_back(HyperOf(resolved, member));
+  for (int member = 0; member < resolved.members_size(); ++member) {
+    config.members.push_back({resolved.members(member).seed(), MemberHyper(resolved, member)});
+  }
   config.run_seed = resolved.run().seed();
   const ControlAffineDims dims = task.dynamics->dims();
   config.obs_dim = task.spec.seen_dim();
@@ -72,17 +48,19 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
   config.constraint_hidden = Sizes(resolved.network().constraint_hidden());
   config.batch_size = static_cast<int>(resolved.learner().batch_size());
   config.failure_batch_size = static_cast<int>(resolved.learner().failure_batch_size());
-  config.quantiles = QuantilesOf(config.algorithm);
-  if (FindAlgorithm(config.algorithm)->new_rows) {
+  const AlgorithmInfo& info = *FindAlgorithm(config.algorithm);
+  config.quantiles = info.quantiles;
+  if (info.new_rows) {
     config.epoch_rows = static_cast<int>(RowsPerDraw(resolved));
     config.epochs = Schedule::Of(resolved).last_update();
   }
-  if (config.algorithm == "safe_loop") {
+  if (info.plans) {
     if (!task.cost) {
       return absl::InvalidArgumentError(
-          absl::StrCat("safe_loop plans with the cost of imagined observations; task ", task.spec.name, " has none"));
+          absl::StrCat(info.name, " plans with the cost of imagined observations; task ", task.spec.name, " has none"));
     }
-    config.planning = PlanningOf(resolved);
+    config.planning = resolved.planning();
+    config.memory_rows = static_cast<int>(resolved.replay().capacity());
   }
   config.passes = static_cast<int>(resolved.learner().passes());
   config.discount = resolved.learner().discount();
@@ -110,7 +88,7 @@ absl::StatusOr<KnownRows> MakeKnownRows(const v1::Experiment& resolved, const Ta
 std::vector<uint64_t> DeltaWarmups(const v1::Experiment& resolved) {
   std::vector<uint64_t> warmups;
   for (int member = 0; member < resolved.members_size(); ++member) {
-    warmups.push_back(datacom::MemberHyper(resolved, member).delta_warmup());
+    warmups.push_back(MemberHyper(resolved, member).delta_warmup());
   }
   return warmups;
 }

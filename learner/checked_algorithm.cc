@@ -73,7 +73,4 @@ absl::Status CheckedAlgorithm::Load(const State& state) {
   return Catch("loading the algorithm's state", [&] { algorithm_->Load(state); });
 }
 
-std::string CheckedAlgorithm::acting_rule() const { return algorithm_->acting_rule(); }
-bool CheckedAlgorithm::needs_dynamics() const { return algorithm_->needs_dynamics(); }
-
 }  // namespace datacom::learner

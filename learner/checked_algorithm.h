@@ -31,8 +31,6 @@ class CheckedAlgorithm {
   absl::StatusOr<ActingParameters> GetActingParameters(int member) const;
   absl::StatusOr<State> Save() const;
   absl::Status Load(const State& state);
-  std::string acting_rule() const;
-  bool needs_dynamics() const;
 
  private:
   const std::unique_ptr<Algorithm> algorithm_;

@@ -1,5 +1,5 @@
 # datacom::learner_core: networks, kernels and algorithms on the CPU, and the code that loads datacom_torch. It is linked as objects, so
-# that the linker keeps the files that register algorithms (algorithms/register_algorithm.h) and forms of kernel groups (nn/forms.h).
+# that the linker keeps the files that register algorithms (algorithms/register_algorithm.h) and implementations of kernel groups (nn/kernel_impls.h).
 include("${CMAKE_CURRENT_LIST_DIR}/core_sources.cmake")
 
 # libxsmm's kernels for small products, a static library. It refers to four functions of a BLAS and never calls them here
@@ -16,12 +16,10 @@ execute_process(COMMAND "${CMAKE_OBJCOPY}" --redefine-sym sgemm_=datacom_no_sgem
 
 add_library(datacom_learner_core_objects OBJECT ${DATACOM_CORE_SOURCES} ${DATACOM_CPU_SOURCES})
 _datacom_setup(datacom_learner_core_objects 20)  # its sources have options of their own
-target_include_directories(datacom_learner_core_objects PUBLIC "${DATACOM_GENERATED}")
 target_include_directories(datacom_learner_core_objects SYSTEM PRIVATE ${LIBXSMM_INCLUDE_DIR})
-target_link_libraries(datacom_learner_core_objects PUBLIC datacom::base datacom::safety)
+target_link_libraries(datacom_learner_core_objects PUBLIC datacom::config datacom::base datacom::safety)
 datacom_library(NAME learner_core
-  DEPS $<TARGET_OBJECTS:datacom_learner_core_objects> datacom::base datacom::safety ${xsmm} Threads::Threads ${CMAKE_DL_LIBS})
-target_include_directories(datacom_learner_core INTERFACE "${DATACOM_GENERATED}")
+  DEPS $<TARGET_OBJECTS:datacom_learner_core_objects> datacom::config datacom::base datacom::safety ${xsmm} Threads::Threads ${CMAKE_DL_LIBS})
 
 if(DATACOM_TORCH)
   set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL TRUE)  # tests link LibTorch too

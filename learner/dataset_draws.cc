@@ -40,7 +40,7 @@ absl::StatusOr<v1::DrawReply> DatasetDraws::Next(std::chrono::milliseconds) {
   reply.set_update(update);
   const uint64_t rows = dataset_.rows(), failures = dataset_.failures().size();
   std::vector<uint64_t> numbers;
-  for (const MemberHyper& member : config_.members) {
+  for (const MemberConfig& member : config_.members) {
     v1::MemberBatch* batch = reply.add_batches();
     batch->set_rows_seen(rows);
     numbers.resize(config_.batch_size);

@@ -12,6 +12,7 @@
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/base/version.h"
+#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/rpc/address.h"
 #include "common/rpc/channel.h"
@@ -75,7 +76,7 @@ absl::Status Run(Flags flags) {
   ASSIGN_OR_RETURN(v1::Experiment experiment, ParseExperiment(*text, flags.experiment));
   if (!flags.device.empty()) experiment.mutable_learner()->set_device(flags.device);
   experiment = ResolveExperiment(std::move(experiment));
-  RETURN_IF_ERROR(ValidateExperiment(experiment, TaskNames(), datacom::AlgorithmNames()));
+  RETURN_IF_ERROR(ValidateExperiment(experiment, TaskNames(), AlgorithmNames()));
   ASSIGN_OR_RETURN(const TaskModel task, MakeTaskModel(experiment.task(), experiment.task_options()));
   flags.process.experiment = std::move(experiment);
   ASSIGN_OR_RETURN(flags.process.server.security, LoadSecurity(flags.tls));

@@ -13,6 +13,7 @@
 #include "common/base/folder_lock.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
+#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/metrics/metrics.h"
 #include "common/transitions/row_schema.h"
@@ -88,8 +89,9 @@ absl::StatusOr<AcceptedRun> Accept(const ProcessOptions& options, const TaskMode
   if (run.resumed()) RETURN_IF_ERROR(CheckResume(run.checkpoint.learner, options.run_id, options.experiment));
   ASSIGN_OR_RETURN(run.algorithm, CheckedAlgorithm::Make(seams.make_algorithm, run.config));
   if (run.resumed()) RETURN_IF_ERROR(run.algorithm->Load(run.checkpoint.algorithm));
-  ASSIGN_OR_RETURN(run.schema, ActingRuleSchema(run.algorithm->acting_rule(), task.spec));
-  if (run.algorithm->needs_dynamics()) run.dynamics = task.dynamics;
+  const AlgorithmInfo& info = *FindAlgorithm(options.experiment.algorithm());
+  ASSIGN_OR_RETURN(run.schema, ActingRuleSchema(info.acting_rule, task.spec));
+  if (info.needs_dynamics) run.dynamics = task.dynamics;
   ASSIGN_OR_RETURN(run.pretraining, OpenPretraining(options.experiment, run.schema, run.config, run.dynamics, run.known,
                                                     run.checkpoint.learner.pretrain_update()));
   return run;

@@ -7,6 +7,14 @@ endif()
 find_package(Torch REQUIRED)
 add_library(datacom_libtorch INTERFACE)
 target_link_libraries(datacom_libtorch INTERFACE ${TORCH_LIBRARIES})
+# PyPI's LibTorch has headers of another protobuf. Tests of the core include both, so the project's come first.
+foreach(folder ${TORCH_INCLUDE_DIRS})
+  if(EXISTS "${folder}/google/protobuf" AND NOT folder STREQUAL Protobuf_INCLUDE_DIR)
+    file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/protobuf_first")
+    file(CREATE_LINK "${Protobuf_INCLUDE_DIR}/google" "${CMAKE_BINARY_DIR}/protobuf_first/google" SYMBOLIC)
+    target_include_directories(datacom_libtorch SYSTEM INTERFACE "${CMAKE_BINARY_DIR}/protobuf_first")
+  endif()
+endforeach()
 target_include_directories(datacom_libtorch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
 
 # Clang 14 refuses the headers of LibTorch 1.13 as C++20.
@@ -23,7 +31,7 @@ target_link_libraries(datacom_torch_objects PUBLIC datacom_libtorch)
 target_compile_options(datacom_torch_objects PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 target_precompile_headers(datacom_torch_objects PRIVATE <ATen/ATen.h>)
 
-# A libdatacom_torch.so in `folder`: the backend, and the forms of further kernel groups in the sources that follow. A program finds the
+# A libdatacom_torch.so in `folder`: the backend, and the implementations of further kernel groups in the sources that follow. A program finds the
 # library that it links.
 set(DATACOM_TORCH_MAP "${CMAKE_CURRENT_LIST_DIR}/nn/torch/datacom_torch.map" CACHE INTERNAL "symbols that libdatacom_torch.so shows")
 function(datacom_torch_library target folder)

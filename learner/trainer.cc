@@ -9,6 +9,7 @@
 #include "common/base/failpoint.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
+#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "learner/epoch_stats.h"
 
@@ -44,7 +45,7 @@ Trainer::Trainer(RunIdentity run, CheckedAlgorithm& algorithm, ServedState& serv
       runaway_(members_) {
   for (int member = 0; member < members_; ++member) {
     const v1::Member& own = run_.experiment.members(member);
-    metrics_.Introduce(member, own.seed(), own.label(), datacom::MemberHyper(run_.experiment, member).cost_budget());
+    metrics_.Introduce(member, own.seed(), own.label(), MemberHyper(run_.experiment, member).cost_budget());
   }
 }
 
@@ -412,7 +413,7 @@ absl::StatusOr<std::vector<Snapshot>> Trainer::TakeSnapshots() const {
     snapshot.member_seed = run_.experiment.members(member).seed();
     snapshot.version = {run_.incarnation, update_};
     snapshot.task = run_.experiment.task();
-    snapshot.acting_rule = algorithm_.acting_rule();
+    snapshot.acting_rule = FindAlgorithm(run_.experiment.algorithm())->acting_rule;
     snapshot.arrays = std::move(parameters.arrays);
     snapshot.scalars = std::move(parameters.scalars);
   }

@@ -16,6 +16,7 @@
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/base/version.h"
+#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/metrics/metrics.h"
 #include "common/records/dataset.h"

@@ -2,6 +2,7 @@
 
 #include "common/acting/acting_rule.h"
 #include "common/base/status.h"
+#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/tasks/task.h"
 

@@ -25,7 +25,7 @@ void AddOptions(CLI::App* app, RenderCommand* command) {
   app->add_option("--out", command->out, "FILE.mp4 or FILE.png; for a map FILE.png, .json or .csv");
   app->add_option("--member", playback.member, "Member of the run (0)")->check(WholeNumber<uint32_t>(0));
   app->add_option("--epoch", playback.epoch, "Epoch of the run, last or best; for a map several: 0,2,last, or all");
-  app->footer(kBestEpochRule);
+  app->footer(BestEpochRule());
   app->add_option("--episode", playback.episode, "Episode of the run's evaluation, or of eval with more --episodes (0)")
       ->check(WholeNumber<uint32_t>(0));
   app->add_option("--seed", playback.seed, "Seed of start and actions; default: the run's, for a task 0")

@@ -1,5 +1,5 @@
-// An acting rule turns observations into actions with the parameters of one snapshot. Each rule has a pair of files and
-// one line in register.inc.
+// An acting rule turns observations into actions with the parameters of one snapshot. Each rule has a file that
+// registers it (register_rule.h) and declares the form of its snapshots (snapshot_form.h).
 //
 // Batched over the environments of one member. Not thread-safe; owns its workspace, allocated when the rule is made;
 // Act allocates nothing. The actor, the evaluator, `eval`, `render` and feasibility maps use the same rules.
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/acting/snapshot_form.h"
 #include "common/nn/snapshot.h"
 #include "common/tasks/task.h"
 #include "common/transitions/row_schema.h"
@@ -21,8 +22,8 @@ namespace datacom {
 struct ActingInputs {
   const float* observations = nullptr;  // [batch, obs_dim]
   const float* noise = nullptr;         // [batch, noise_dim()] standard normal
-  // [batch] raw cost of the previous step, which is that of the current state; 0 after a reset, whatever the start
-  // costs.
+  // [batch] raw cost of the current state, as the previous step returned it; 0 after a reset, even if the start state
+  // has a cost.
   const float* previous_costs = nullptr;
   // [batch, memory_dim()] what the rule keeps of each environment's episode: 0 at its start, afterwards as the last Act
   // left it. Null: every row is at the start of an episode, and nothing is kept.
@@ -41,17 +42,17 @@ struct ActingDiagnostics {
 class ActingRule {
  public:
   virtual ~ActingRule() = default;
-  // Replaces the parameters. INVALID_ARGUMENT, naming the array and both shapes, when a shape differs from the snapshot
-  // that the rule was made with; the old parameters stay.
+  // Replaces the parameters. INVALID_ARGUMENT, naming the array or the scalar, when the snapshot does not have the form
+  // and the shapes of the one that the rule was made with; the old parameters stay.
   virtual absl::Status Load(const Snapshot& snapshot) = 0;
   // Writes actions, [batch, action_dim] float32: they are stored, and executed unless executed() returns others.
   // batch <= max_batch passed to MakeActingRule.
   virtual void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) = 0;
   virtual int noise_dim() const = 0;
   virtual int memory_dim() const { return 0; }  // of one environment
-  // Actions to execute instead of those of the last Act, [batch, action_dim] float32, for rules that filter after the
-  // policy: the agent learns from the policy's actions, and the rule declares the column executed_action. Null: execute
-  // the actions as they are.
+  // Actions to execute instead of the ones from the last Act, [batch, action_dim] float32, for rules that filter after
+  // the policy: the agent learns from the policy's actions, and the rule declares the column executed_action. Null:
+  // execute the actions as they are.
   virtual const float* executed() const { return nullptr; }
   // Whether Act writes diagnostics.constraint and cvar.
   virtual bool has_constraint() const { return false; }
@@ -61,6 +62,9 @@ std::vector<std::string> ActingRuleNames();
 // NOT_FOUND, naming the rule; INVALID_ARGUMENT, naming a missing array, a wrong shape or a missing scalar.
 absl::StatusOr<std::unique_ptr<ActingRule>> MakeActingRule(const Snapshot& snapshot, const TaskModel& model,
                                                            int max_batch);
+// The form of a rule's snapshots. `like`: a snapshot, for rules with alternatives. NOT_FOUND, naming the rule.
+absl::StatusOr<SnapshotForm> ActingRuleForm(absl::string_view rule, const SnapshotDims& dims,
+                                            const Snapshot& like = {});
 // Extra row columns that the rule stores. NOT_FOUND, naming the rule.
 absl::StatusOr<std::vector<Column>> ActingRuleColumns(absl::string_view rule, uint32_t action_dim);
 // The row schema of a task with this rule.

@@ -1,16 +1,51 @@
-#include "common/acting/analytic_rule.h"
-
+// Acting rules atacom_fi and atacom_nfi (learner/algorithms/README.md 8): the Gaussian policy's sample u, mapped after
+// the policy by the task's known constraints. atacom_fi makes them forward invariant, atacom_nfi uses them unchanged.
+//   a = AnalyticMap(s) u in float64, rounded to float32, not rescaled; u is stored, a executed (column
+//   executed_action).
 #include <algorithm>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/acting/filtered_action.h"
-#include "common/acting/scalars.h"
+#include "common/acting/gaussian_policy.h"
+#include "common/acting/map_gains.h"
+#include "common/acting/register_rule.h"
 #include "common/base/status.h"
+#include "common/safety/analytic_map.h"
 
 namespace datacom {
+namespace {
 
 using gaussian_policy::GaussianPolicy;
+
+// Not thread-safe; owns nets and workspace, shares the task's model; Load and Act neither allocate nor block.
+class AnalyticRule : public SnapshotRule {
+ public:
+  AnalyticRule(GaussianPolicy policy, AnalyticMap map, const SafeMapGains& gains, const TaskModel& model,
+               int max_batch);
+
+  // Writes u to `actions`. Leaves diagnostics.constraint and cvar unchanged: there is no learned constraint.
+  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
+  int noise_dim() const override { return policy_.noise_dim(); }
+  const float* executed() const override { return executed_.data(); }
+
+ protected:
+  void Set(const Snapshot& snapshot) override {
+    policy_.Set(snapshot);
+    gains_ = GainsOf(snapshot);
+  }
+
+ private:
+  GaussianPolicy policy_;
+  AnalyticMap map_;
+  SafeMapGains gains_;
+  std::shared_ptr<const ControlAffine> dynamics_;
+  std::vector<float> executed_;                              // [max_batch, n]
+  std::vector<double> observation_, q_, x_, x_dot_, f_, G_;  // one row
+  std::vector<double> u_, action_;                           // one row: [n]
+};
 
 AnalyticRule::AnalyticRule(GaussianPolicy policy, AnalyticMap map, const SafeMapGains& gains, const TaskModel& model,
                            int max_batch)
@@ -28,32 +63,6 @@ AnalyticRule::AnalyticRule(GaussianPolicy policy, AnalyticMap map, const SafeMap
       u_(model.spec.action_dim),
       action_(model.spec.action_dim) {}
 
-absl::StatusOr<std::unique_ptr<ActingRule>> AnalyticRule::MakeRule(const Snapshot& snapshot, const TaskModel& model,
-                                                                   bool forward_invariant, int max_batch) {
-  if (model.known_constraints == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("acting rule ", snapshot.acting_rule, ": task ", model.spec.name, " has no known constraints"));
-  }
-  const ControlAffineDims dims = model.dynamics->dims();
-  if (dims.action > kMaxSafeMapActions) {
-    return absl::InvalidArgumentError(absl::StrCat("task ", model.spec.name, " has ", dims.action,
-                                                   " actions, the safe map takes at most ", kMaxSafeMapActions));
-  }
-  ASSIGN_OR_RETURN(const SafeMapGains gains, ReadSafeMapGains(snapshot));
-  ASSIGN_OR_RETURN(GaussianPolicy policy, GaussianPolicy::MakePolicy(snapshot, model.spec, max_batch));
-  std::vector<double> viability(model.known_constraints->count(), 0.0);
-  if (forward_invariant) viability = model.known_constraints->viability_gains();
-  AnalyticMap map(model.known_constraints, std::move(viability), dims);
-  return std::unique_ptr<ActingRule>(new AnalyticRule(std::move(policy), std::move(map), gains, model, max_batch));
-}
-
-absl::Status AnalyticRule::Load(const Snapshot& snapshot) {
-  ASSIGN_OR_RETURN(const SafeMapGains gains, ReadSafeMapGains(snapshot));
-  RETURN_IF_ERROR(policy_.Load(snapshot));
-  gains_ = gains;
-  return absl::OkStatus();
-}
-
 void AnalyticRule::Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) {
   policy_.Act(batch, inputs, actions, {});
   const size_t obs = observation_.size(), n = u_.size();
@@ -68,21 +77,32 @@ void AnalyticRule::Act(int batch, const ActingInputs& inputs, float* actions, co
   }
 }
 
-namespace atacom_fi {
-
-absl::StatusOr<std::unique_ptr<ActingRule>> Make(const Snapshot& snapshot, const TaskModel& model, int max_batch) {
-  return AnalyticRule::MakeRule(snapshot, model, /*forward_invariant=*/true, max_batch);
+SnapshotForm Form(const SnapshotDims& dims, const Snapshot& /*like*/) {
+  SnapshotForm form;
+  GaussianPolicy::Declare(dims, &form);
+  DeclareGains(&form);
+  return form;
 }
+
+template <bool forward_invariant>
+absl::StatusOr<std::unique_ptr<SnapshotRule>> Make(const Snapshot& snapshot, const SnapshotForm& form,
+                                                   const TaskModel& model, int max_batch) {
+  ASSIGN_OR_RETURN(GaussianPolicy policy, GaussianPolicy::MakePolicy(snapshot, form, model.spec, max_batch));
+  std::vector<double> viability(model.known_constraints->count(), 0.0);
+  if (forward_invariant) viability = model.known_constraints->viability_gains();
+  AnalyticMap map(model.known_constraints, std::move(viability), model.dynamics->dims());
+  return std::make_unique<AnalyticRule>(std::move(policy), std::move(map), GainsOf(snapshot), model, max_batch);
+}
+
 std::vector<Column> Columns(uint32_t action_dim) { return {ExecutedActionColumn(action_dim)}; }
 
-}  // namespace atacom_fi
-
-namespace atacom_nfi {
-
-absl::StatusOr<std::unique_ptr<ActingRule>> Make(const Snapshot& snapshot, const TaskModel& model, int max_batch) {
-  return AnalyticRule::MakeRule(snapshot, model, /*forward_invariant=*/false, max_batch);
+absl::Status CheckTask(const TaskModel& model) {
+  if (model.known_constraints != nullptr) return CheckActionsOfMap(model);
+  return absl::InvalidArgumentError(absl::StrCat("task ", model.spec.name, " has no known constraints"));
 }
-std::vector<Column> Columns(uint32_t action_dim) { return {ExecutedActionColumn(action_dim)}; }
 
-}  // namespace atacom_nfi
+const RegisterActingRule kInvariant("atacom_fi", {&Form, &Make<true>, &Columns, &CheckTask});
+const RegisterActingRule kNotInvariant("atacom_nfi", {&Form, &Make<false>, &Columns, &CheckTask});
+
+}  // namespace
 }  // namespace datacom

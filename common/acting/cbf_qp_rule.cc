@@ -1,22 +1,64 @@
-#include "common/acting/cbf_qp_rule.h"
-
+// Acting rule cbf_qp (CBF-SAC, learner/algorithms/README.md 13.1): the Gaussian policy's sample u, filtered after the
+// policy by the exact solution of a quadratic programme (barrier_qp.h) for a learned barrier V(q).
+//   V and dV/dq: net "barrier" at q, rounded to float32; f and G: the task's control-affine model;
+//   executed: the solution in float64, rounded to float32, also in evaluation. u is stored as the action, the solution
+//   in column executed_action.
 #include <algorithm>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/acting/filtered_action.h"
-#include "common/acting/scalars.h"
+#include "common/acting/gaussian_policy.h"
+#include "common/acting/register_rule.h"
 #include "common/base/status.h"
 #include "common/safety/barrier_qp.h"
 
-namespace datacom::cbf_qp {
+namespace datacom {
+namespace {
 
 using gaussian_policy::GaussianPolicy;
 
-CbfQpRule::CbfQpRule(GaussianPolicy policy, Mlp barrier, const Scalars& scalars, const TaskModel& model, int max_batch)
+// Not thread-safe; owns nets and workspace, shares the task's model; Load and Act neither allocate nor block.
+class CbfQpRule : public SnapshotRule {
+ public:
+  CbfQpRule(GaussianPolicy policy, Mlp barrier, const Snapshot& snapshot, const TaskModel& model, int max_batch);
+
+  // Leaves diagnostics.constraint and cvar unchanged: a barrier is not a discounted cost.
+  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
+  int noise_dim() const override { return policy_.noise_dim(); }
+  const float* executed() const override { return executed_.data(); }
+
+ protected:
+  void Set(const Snapshot& snapshot) override {
+    policy_.Set(snapshot);
+    barrier_.Set(snapshot);
+    SetScalars(snapshot);
+  }
+
+ private:
+  void SetScalars(const Snapshot& snapshot) {
+    decay_ = ScalarOf(snapshot, "barrier_decay");
+    penalty_ = ScalarOf(snapshot, "relaxation_penalty");
+  }
+
+  GaussianPolicy policy_;
+  Mlp barrier_;
+  double decay_ = 0, penalty_ = 0;
+  std::shared_ptr<const ControlAffine> dynamics_;
+  std::vector<double> low_, high_;           // [n]
+  std::vector<float> q_, values_, slopes_;   // [max_batch, q], [max_batch], [max_batch, q]
+  std::vector<double> f_, G_;                // [max_batch, q], [max_batch, q, n]
+  std::vector<float> executed_;              // [max_batch, n]
+  std::vector<double> observation_, state_;  // one row: [obs], [q]
+  std::vector<double> LG_V_, u_, action_;    // one row: [n]
+};
+
+CbfQpRule::CbfQpRule(GaussianPolicy policy, Mlp barrier, const Snapshot& snapshot, const TaskModel& model,
+                     int max_batch)
     : policy_(std::move(policy)),
       barrier_(std::move(barrier)),
-      scalars_(scalars),
       dynamics_(model.dynamics),
       low_(model.spec.action_low),
       high_(model.spec.action_high) {
@@ -32,46 +74,7 @@ CbfQpRule::CbfQpRule(GaussianPolicy policy, Mlp barrier, const Scalars& scalars,
   LG_V_.resize(n);
   u_.resize(n);
   action_.resize(n);
-}
-
-absl::StatusOr<std::unique_ptr<ActingRule>> CbfQpRule::MakeRule(const Snapshot& snapshot, const TaskModel& model,
-                                                                int max_batch) {
-  const ControlAffineDims dims = model.dynamics->dims();
-  if (dims.x > 0) {
-    return absl::InvalidArgumentError(absl::StrCat("acting rule ", snapshot.acting_rule, ": task ", model.spec.name,
-                                                   " has ", dims.x, " uncontrollable constraint states; a barrier ",
-                                                   "needs controllable ones only"));
-  }
-  ASSIGN_OR_RETURN(const Scalars scalars, ReadScalars(snapshot));
-  ASSIGN_OR_RETURN(GaussianPolicy policy, GaussianPolicy::MakePolicy(snapshot, model.spec, max_batch));
-  Mlp::Form form;
-  form.net = "barrier";
-  form.inputs = dims.q;
-  form.outputs = 1;
-  form.gradient = true;
-  ASSIGN_OR_RETURN(Mlp barrier, Mlp::Make(snapshot, form, max_batch));
-  return std::unique_ptr<ActingRule>(new CbfQpRule(std::move(policy), std::move(barrier), scalars, model, max_batch));
-}
-
-absl::StatusOr<CbfQpRule::Scalars> CbfQpRule::ReadScalars(const Snapshot& snapshot) {
-  Scalars scalars;
-  ASSIGN_OR_RETURN(scalars.decay, FiniteScalar(snapshot, "barrier_decay"));
-  ASSIGN_OR_RETURN(scalars.penalty, FiniteScalar(snapshot, "relaxation_penalty"));
-  if (!(scalars.penalty > 0)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("snapshot scalar relaxation_penalty = ", scalars.penalty, ", must be above 0"));
-  }
-  return scalars;
-}
-
-absl::Status CbfQpRule::Load(const Snapshot& snapshot) {
-  ASSIGN_OR_RETURN(const Scalars scalars, ReadScalars(snapshot));
-  RETURN_IF_ERROR(policy_.Check(snapshot));
-  RETURN_IF_ERROR(barrier_.Check(snapshot));
-  RETURN_IF_ERROR(policy_.Load(snapshot));
-  RETURN_IF_ERROR(barrier_.Load(snapshot));
-  scalars_ = scalars;
-  return absl::OkStatus();
+  SetScalars(snapshot);
 }
 
 void CbfQpRule::Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) {
@@ -100,8 +103,8 @@ void CbfQpRule::Act(int batch, const ActingInputs& inputs, float* actions, const
     qp.LG_V = LG_V_.data();
     qp.low = low_.data();
     qp.high = high_.data();
-    qp.decay = scalars_.decay;
-    qp.penalty = scalars_.penalty;
+    qp.decay = decay_;
+    qp.penalty = penalty_;
     std::copy_n(actions + r * n, n, u_.data());
     SolveBarrierQp(qp, u_.data(), action_.data());
     const double intervention = RoundFilteredAction(action_, u_, &executed_[r * n]);
@@ -109,10 +112,32 @@ void CbfQpRule::Act(int batch, const ActingInputs& inputs, float* actions, const
   }
 }
 
-absl::StatusOr<std::unique_ptr<ActingRule>> Make(const Snapshot& snapshot, const TaskModel& model, int max_batch) {
-  return CbfQpRule::MakeRule(snapshot, model, max_batch);
+SnapshotForm Form(const SnapshotDims& dims, const Snapshot& /*like*/) {
+  SnapshotForm form;
+  GaussianPolicy::Declare(dims, &form);
+  form.nets.push_back({"barrier", dims.state, 1, Mlp::Hidden::kRelu, Mlp::Output::kLinear, /*gradient=*/true});
+  form.scalars = {{"barrier_decay", /*example=*/0.7}, {"relaxation_penalty", /*example=*/200, /*above=*/0}};
+  return form;
+}
+
+absl::StatusOr<std::unique_ptr<SnapshotRule>> Make(const Snapshot& snapshot, const SnapshotForm& form,
+                                                   const TaskModel& model, int max_batch) {
+  ASSIGN_OR_RETURN(GaussianPolicy policy, GaussianPolicy::MakePolicy(snapshot, form, model.spec, max_batch));
+  ASSIGN_OR_RETURN(Mlp barrier, Mlp::Make(snapshot, form.Net("barrier"), max_batch));
+  return std::make_unique<CbfQpRule>(std::move(policy), std::move(barrier), snapshot, model, max_batch);
 }
 
 std::vector<Column> Columns(uint32_t action_dim) { return {ExecutedActionColumn(action_dim)}; }
 
-}  // namespace datacom::cbf_qp
+absl::Status CheckTask(const TaskModel& model) {
+  const int uncontrolled = model.dynamics->dims().x;
+  if (uncontrolled == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("task ", model.spec.name, " has ", uncontrolled,
+                                                 " uncontrollable constraint states; a barrier needs controllable ",
+                                                 "ones only"));
+}
+
+const RegisterActingRule kRegistered("cbf_qp", {&Form, &Make, &Columns, &CheckTask});
+
+}  // namespace
+}  // namespace datacom

@@ -4,14 +4,14 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/acting/scalars.h"
 #include "common/base/status.h"
 
 namespace datacom {
 namespace {
 
-constexpr char kInputMean[] = "dynamics.input_mean", kInputStd[] = "dynamics.input_std";
+constexpr char kNet[] = "dynamics.", kInputMean[] = "dynamics.input_mean", kInputStd[] = "dynamics.input_std";
 constexpr float kLeastLogVariance = -10, kLargestLogVariance = 0.5f;
 constexpr float kLargestState = 100;
 constexpr int kLanes = 8;
@@ -34,35 +34,34 @@ DynamicsEnsemble::DynamicsEnsemble(int obs_dim, int action_dim, int max_batch)
       outputs_(max_batch * 2 * (obs_dim + 1)),
       deviations_(Floats::Zero((max_batch * (obs_dim + 1) + kLanes - 1) / kLanes * kLanes)) {}
 
-absl::StatusOr<DynamicsEnsemble> DynamicsEnsemble::Make(const Snapshot& snapshot, int obs_dim, int action_dim,
-                                                        int max_batch) {
-  DynamicsEnsemble ensemble(obs_dim, action_dim, max_batch);
-  Mlp::Form form;
-  form.inputs = obs_dim + action_dim;
-  form.outputs = 2 * (obs_dim + 1);
-  form.hidden = Mlp::Hidden::kSwish;
+void DynamicsEnsemble::Declare(int obs_dim, int action_dim, const Snapshot& like, SnapshotForm* form) {
+  MlpSpec net{"", obs_dim + action_dim, 2 * (obs_dim + 1), Mlp::Hidden::kSwish};
+  int members = 0;
   do {
-    form.net = absl::StrCat("dynamics.", ensemble.nets_.size());
-    ASSIGN_OR_RETURN(Mlp net, Mlp::Make(snapshot, form, max_batch));
-    ensemble.nets_.push_back(std::move(net));
-  } while (snapshot.Find(absl::StrCat("dynamics.", ensemble.nets_.size(), ".0.weight")) != nullptr);
-  RETURN_IF_ERROR(ensemble.Load(snapshot));
+    net.net = absl::StrCat(kNet, members++);
+    form->nets.push_back(net);
+  } while (HasNet(like, absl::StrCat(kNet, members)));
+  form->vectors.push_back({kInputMean, obs_dim + action_dim});
+  form->vectors.push_back({kInputStd, obs_dim + action_dim, /*positive=*/true});
+}
+
+absl::StatusOr<DynamicsEnsemble> DynamicsEnsemble::Make(const Snapshot& snapshot, const SnapshotForm& form, int obs_dim,
+                                                        int action_dim, int max_batch) {
+  DynamicsEnsemble ensemble(obs_dim, action_dim, max_batch);
+  for (const MlpSpec& net : form.nets) {
+    if (!absl::StartsWith(net.net, kNet)) continue;
+    ASSIGN_OR_RETURN(Mlp member, Mlp::Make(snapshot, net, max_batch));
+    ensemble.nets_.push_back(std::move(member));
+  }
+  ensemble.Set(snapshot);
   return ensemble;
 }
 
-absl::Status DynamicsEnsemble::Check(const Snapshot& snapshot) const {
-  for (const Mlp& net : nets_) RETURN_IF_ERROR(net.Check(snapshot));
-  RETURN_IF_ERROR(CheckVector(snapshot, kInputMean, obs_dim_ + action_dim_));
-  return CheckVector(snapshot, kInputStd, obs_dim_ + action_dim_, /*positive=*/true);
-}
-
-absl::Status DynamicsEnsemble::Load(const Snapshot& snapshot) {
-  RETURN_IF_ERROR(Check(snapshot));
-  for (Mlp& net : nets_) RETURN_IF_ERROR(net.Load(snapshot));
+void DynamicsEnsemble::Set(const Snapshot& snapshot) {
+  for (Mlp& net : nets_) net.Set(snapshot);
   const std::vector<float>& std = snapshot.Find(kInputStd)->values;
   input_mean_.assign(snapshot.Find(kInputMean)->values.begin(), snapshot.Find(kInputMean)->values.end());
   std::transform(std.begin(), std.end(), input_scale_.begin(), [](float value) { return 1 / value; });
-  return absl::OkStatus();
 }
 
 void DynamicsEnsemble::Step(int member, int batch, const float* actions, const float* normals, float* states,

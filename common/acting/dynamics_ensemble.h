@@ -2,15 +2,15 @@
 // net "dynamics.<i>" of the standardised [s, a], (x - dynamics.input_mean) / dynamics.input_std. Its outputs are the
 // mean and the log-variance of [reward, s' - s], the log-variance softly bounded to [-10, 0.5].
 //
-// Not thread-safe; owns nets and workspace; Load and Step neither allocate nor block.
+// Not thread-safe; owns nets and workspace; Set and Step neither allocate nor block.
 #ifndef DATACOM_COMMON_ACTING_DYNAMICS_ENSEMBLE_H_
 #define DATACOM_COMMON_ACTING_DYNAMICS_ENSEMBLE_H_
 
 #include <vector>
 
 #include "Eigen/Core"
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/acting/snapshot_form.h"
 #include "common/nn/mlp.h"
 #include "common/nn/snapshot.h"
 
@@ -18,12 +18,11 @@ namespace datacom {
 
 class DynamicsEnsemble {
  public:
-  // As many members as the snapshot has nets. INVALID_ARGUMENT naming a missing or misshapen array.
-  static absl::StatusOr<DynamicsEnsemble> Make(const Snapshot& snapshot, int obs_dim, int action_dim, int max_batch);
-
-  // The status that Load would return.
-  absl::Status Check(const Snapshot& snapshot) const;
-  absl::Status Load(const Snapshot& snapshot);
+  // As many members as `like` has nets, at least one.
+  static void Declare(int obs_dim, int action_dim, const Snapshot& like, SnapshotForm* form);
+  static absl::StatusOr<DynamicsEnsemble> Make(const Snapshot& snapshot, const SnapshotForm& form, int obs_dim,
+                                               int action_dim, int max_batch);
+  void Set(const Snapshot& snapshot);
 
   int members() const { return static_cast<int>(nets_.size()); }
   int normals_per_row() const { return obs_dim_ + 1; }

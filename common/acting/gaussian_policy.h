@@ -5,12 +5,11 @@
 #define DATACOM_COMMON_ACTING_GAUSSIAN_POLICY_H_
 
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "common/acting/acting_rule.h"
 #include "common/acting/action_scale.h"
+#include "common/acting/register_rule.h"
 #include "common/acting/seen_part.h"
 #include "common/nn/mlp.h"
 
@@ -20,19 +19,19 @@ inline constexpr float kMinLogStd = -20, kMaxLogStd = 2;
 
 // The rule itself; rules that filter its samples contain one. Not thread-safe; owns nets and workspace; Load and Act
 // neither allocate nor block.
-class GaussianPolicy : public ActingRule {
+class GaussianPolicy : public SnapshotRule {
  public:
-  static absl::StatusOr<GaussianPolicy> MakePolicy(const Snapshot& snapshot, const TaskSpec& spec, int max_batch);
+  static void Declare(const SnapshotDims& dims, SnapshotForm* form);
+  static absl::StatusOr<GaussianPolicy> MakePolicy(const Snapshot& snapshot, const SnapshotForm& form,
+                                                   const TaskSpec& spec, int max_batch);
 
-  absl::Status Check(const Snapshot& snapshot) const;  // the status that Load would return
-  absl::Status Load(const Snapshot& snapshot) override;
+  void Set(const Snapshot& snapshot) override;
   void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
   int noise_dim() const override { return mean_.outputs(); }
 
  private:
-  GaussianPolicy(std::string rule, Mlp mean, Mlp log_std, const TaskSpec& spec, int max_batch);
+  GaussianPolicy(Mlp mean, Mlp log_std, const TaskSpec& spec, int max_batch);
 
-  std::string rule_;  // name of the rule in snapshots
   Mlp mean_, log_std_;
   SeenPart seen_;
   ActionScale scale_;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "common/acting/gaussian_policy.h"
-#include "common/acting/scalars.h"
 #include "common/base/status.h"
 
 namespace datacom {
@@ -16,44 +15,41 @@ using gaussian_policy::kMinLogStd;
 LearnedConstraint::LearnedConstraint(Mlp value, int max_batch)
     : value_(std::move(value)), values_(max_batch), value_slopes_(max_batch * value_.inputs()) {}
 
-absl::StatusOr<LearnedConstraint> LearnedConstraint::Make(const Snapshot& snapshot, int inputs, int max_batch) {
-  const bool quantile = snapshot.Find("constraint.value.0.weight") != nullptr;
-  Mlp::Form form;
-  form.net = quantile ? "constraint.value" : "constraint.mean";
-  form.inputs = inputs;
-  form.outputs = 1;
-  form.hidden = quantile ? Mlp::Hidden::kRelu : Mlp::Hidden::kSigmoid;
-  form.output = Mlp::Output::kSoftplus;
-  form.gradient = true;
-  ASSIGN_OR_RETURN(Mlp value, Mlp::Make(snapshot, form, max_batch));
+void LearnedConstraint::Declare(int inputs, const Snapshot& like, SnapshotForm* form) {
+  MlpSpec net{"constraint.mean", inputs, 1, Mlp::Hidden::kSigmoid, Mlp::Output::kSoftplus, /*gradient=*/true};
+  if (HasNet(like, "constraint.value")) {
+    net.net = "constraint.value";
+    net.hidden = Mlp::Hidden::kRelu;
+    form->nets.push_back(net);
+    return;
+  }
+  form->nets.push_back(net);
+  net.net = "constraint.log_std";
+  net.output = Mlp::Output::kLinear;
+  form->nets.push_back(net);
+  form->scalars.push_back({"risk_margin", /*example=*/0.195});
+}
+
+absl::StatusOr<LearnedConstraint> LearnedConstraint::Make(const Snapshot& snapshot, const SnapshotForm& form,
+                                                          int max_batch) {
+  const bool quantile = HasNet(snapshot, "constraint.value");
+  const MlpSpec& net = form.Net(quantile ? "constraint.value" : "constraint.mean");
+  ASSIGN_OR_RETURN(Mlp value, Mlp::Make(snapshot, net, max_batch));
   LearnedConstraint constraint(std::move(value), max_batch);
   if (quantile) return constraint;
-  form.net = "constraint.log_std";
-  form.output = Mlp::Output::kLinear;
-  ASSIGN_OR_RETURN(Mlp log_std, Mlp::Make(snapshot, form, max_batch));
+  ASSIGN_OR_RETURN(Mlp log_std, Mlp::Make(snapshot, form.Net("constraint.log_std"), max_batch));
   constraint.log_std_ = std::move(log_std);
   constraint.log_stds_.resize(max_batch);
-  constraint.log_std_slopes_.resize(max_batch * inputs);
-  ASSIGN_OR_RETURN(constraint.margin_, constraint.ReadMargin(snapshot));
+  constraint.log_std_slopes_.resize(max_batch * net.inputs);
+  constraint.margin_ = ScalarOf(snapshot, "risk_margin");
   return constraint;
 }
 
-absl::StatusOr<double> LearnedConstraint::ReadMargin(const Snapshot& snapshot) const {
-  if (!log_std_.has_value()) return 0.0;
-  return FiniteScalar(snapshot, "risk_margin");
-}
-
-absl::Status LearnedConstraint::Check(const Snapshot& snapshot) const {
-  RETURN_IF_ERROR(ReadMargin(snapshot).status());
-  RETURN_IF_ERROR(value_.Check(snapshot));
-  return log_std_.has_value() ? log_std_->Check(snapshot) : absl::OkStatus();
-}
-
-absl::Status LearnedConstraint::Load(const Snapshot& snapshot) {
-  RETURN_IF_ERROR(Check(snapshot));
-  ASSIGN_OR_RETURN(margin_, ReadMargin(snapshot));
-  RETURN_IF_ERROR(value_.Load(snapshot));
-  return log_std_.has_value() ? log_std_->Load(snapshot) : absl::OkStatus();
+void LearnedConstraint::Set(const Snapshot& snapshot) {
+  value_.Set(snapshot);
+  if (!log_std_.has_value()) return;
+  log_std_->Set(snapshot);
+  margin_ = ScalarOf(snapshot, "risk_margin");
 }
 
 void LearnedConstraint::Evaluate(int batch, const float* z) {

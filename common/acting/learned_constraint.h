@@ -2,7 +2,7 @@
 //   "constraint.mean", "constraint.log_std" and scalar risk_margin (learner/algorithms/README.md 4), sigmoid hidden:
 //     softplus(mean(z)) + exp(clamp(log_std(z), -20, 2)) * risk_margin, a CVaR; the clamp's gradient is 0 outside;
 //   or "constraint.value" (learner/algorithms/README.md 7.2), ReLU hidden: softplus(value(z)), a quantile.
-// The nets compute gradients in float32; they are widened to float64. Not thread-safe; owns nets and workspace; Load
+// The nets compute gradients in float32; they are widened to float64. Not thread-safe; owns nets and workspace; Set
 // and Evaluate neither allocate nor block.
 #ifndef DATACOM_COMMON_ACTING_LEARNED_CONSTRAINT_H_
 #define DATACOM_COMMON_ACTING_LEARNED_CONSTRAINT_H_
@@ -10,8 +10,8 @@
 #include <optional>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/acting/snapshot_form.h"
 #include "common/nn/mlp.h"
 #include "common/nn/snapshot.h"
 
@@ -19,12 +19,10 @@ namespace datacom {
 
 class LearnedConstraint {
  public:
-  // inputs: dimensions of z. INVALID_ARGUMENT naming a missing or misshapen array, or the scalar.
-  static absl::StatusOr<LearnedConstraint> Make(const Snapshot& snapshot, int inputs, int max_batch);
-
-  // The status that Load would return.
-  absl::Status Check(const Snapshot& snapshot) const;
-  absl::Status Load(const Snapshot& snapshot);
+  // inputs: dimensions of z; like: whose nets these are, the CVaR's if it has none.
+  static void Declare(int inputs, const Snapshot& like, SnapshotForm* form);
+  static absl::StatusOr<LearnedConstraint> Make(const Snapshot& snapshot, const SnapshotForm& form, int max_batch);
+  void Set(const Snapshot& snapshot);
 
   // z: [batch, inputs], batch <= max_batch.
   void Evaluate(int batch, const float* z);
@@ -33,7 +31,6 @@ class LearnedConstraint {
 
  private:
   LearnedConstraint(Mlp value, int max_batch);
-  absl::StatusOr<double> ReadMargin(const Snapshot& snapshot) const;
 
   Mlp value_;  // the mean, or the quantile
   std::optional<Mlp> log_std_;

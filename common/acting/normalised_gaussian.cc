@@ -1,22 +1,55 @@
-#include "common/acting/normalised_gaussian.h"
-
+// Acting rule normalised_gaussian (PPOLag, RCPO; learner/algorithms/README.md 18): an unbounded Gaussian over
+// normalised observations, whose standard deviation does not depend on the state.
+//   x = clamp((s - observation.mean) / observation.std, -observation_limit, observation_limit)
+//   stored: u = mean(x) + exp(actor.log_std) * noise, float32, and its log-density
+//   executed: u * (high - low) / 2 + (high + low) / 2, float32, not clipped, because the environment limits it
+// Columns executed_action and log_prob.
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <utility>
+#include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "common/acting/scalars.h"
+#include "common/acting/action_scale.h"
+#include "common/acting/register_rule.h"
+#include "common/acting/seen_part.h"
 #include "common/base/status.h"
 
-namespace datacom::normalised_gaussian {
+namespace datacom {
 namespace {
 
 constexpr char kMean[] = "observation.mean", kStd[] = "observation.std", kLogStd[] = "actor.log_std";
 constexpr char kLimit[] = "observation_limit";
 
-}  // namespace
+// Not thread-safe; owns net and workspace; Load and Act neither allocate nor block.
+class NormalisedGaussian : public SnapshotRule {
+ public:
+  NormalisedGaussian(Mlp mean, const Snapshot& snapshot, const TaskSpec& spec, int max_batch);
 
-NormalisedGaussian::NormalisedGaussian(Mlp mean, const TaskSpec& spec, int max_batch)
+  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
+  int noise_dim() const override { return mean_.outputs(); }
+  const float* executed() const override { return executed_.data(); }
+
+ protected:
+  void Set(const Snapshot& snapshot) override {
+    mean_.Set(snapshot);
+    SetVectors(snapshot);
+  }
+
+ private:
+  void SetVectors(const Snapshot& snapshot);
+
+  Mlp mean_;
+  SeenPart seen_;
+  ActionScale scale_;
+  float limit_ = 0;
+  std::vector<float> observation_mean_, observation_std_;  // [obs]
+  std::vector<float> log_std_, std_;                       // [action]
+  std::vector<float> inputs_;                              // [max_batch, obs]
+  std::vector<float> executed_;                            // [max_batch, action]
+};
+
+NormalisedGaussian::NormalisedGaussian(Mlp mean, const Snapshot& snapshot, const TaskSpec& spec, int max_batch)
     : mean_(std::move(mean)),
       seen_(spec, max_batch),
       scale_(spec),
@@ -25,40 +58,12 @@ NormalisedGaussian::NormalisedGaussian(Mlp mean, const TaskSpec& spec, int max_b
       log_std_(spec.action_dim),
       std_(spec.action_dim),
       inputs_(max_batch * spec.seen_dim()),
-      executed_(max_batch * spec.action_dim) {}
-
-absl::StatusOr<std::unique_ptr<ActingRule>> NormalisedGaussian::MakeRule(const Snapshot& snapshot,
-                                                                         const TaskModel& model, int max_batch) {
-  Mlp::Form form;
-  form.net = "actor.mean";
-  form.inputs = model.spec.seen_dim();
-  form.outputs = model.spec.action_dim;
-  form.hidden = Mlp::Hidden::kTanh;
-  ASSIGN_OR_RETURN(Mlp mean, Mlp::Make(snapshot, form, max_batch));
-  std::unique_ptr<ActingRule> rule(new NormalisedGaussian(std::move(mean), model.spec, max_batch));
-  RETURN_IF_ERROR(rule->Load(snapshot));
-  return rule;
+      executed_(max_batch * spec.action_dim) {
+  SetVectors(snapshot);
 }
 
-absl::Status NormalisedGaussian::Check(const Snapshot& snapshot) const {
-  if (snapshot.acting_rule != "normalised_gaussian") {
-    return absl::InvalidArgumentError(absl::StrCat("snapshot is for acting rule \"", snapshot.acting_rule,
-                                                   "\", this one is \"normalised_gaussian\""));
-  }
-  RETURN_IF_ERROR(mean_.Check(snapshot));
-  RETURN_IF_ERROR(CheckVector(snapshot, kLogStd, mean_.outputs()));
-  RETURN_IF_ERROR(CheckVector(snapshot, kMean, mean_.inputs()));
-  RETURN_IF_ERROR(CheckVector(snapshot, kStd, mean_.inputs(), /*positive=*/true));
-  ASSIGN_OR_RETURN(const double limit, FiniteScalar(snapshot, kLimit));
-  if (static_cast<float>(limit) > 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("snapshot scalar ", kLimit, " = ", limit, ", must be above 0"));
-}
-
-absl::Status NormalisedGaussian::Load(const Snapshot& snapshot) {
-  RETURN_IF_ERROR(Check(snapshot));
-  RETURN_IF_ERROR(mean_.Load(snapshot));
-  ASSIGN_OR_RETURN(const double limit, FiniteScalar(snapshot, kLimit));
-  limit_ = static_cast<float>(limit);
+void NormalisedGaussian::SetVectors(const Snapshot& snapshot) {
+  limit_ = static_cast<float>(ScalarOf(snapshot, kLimit));
   const auto copy = [&](const char* name, std::vector<float>* to) {
     std::copy_n(snapshot.Find(name)->values.data(), to->size(), to->data());
   };
@@ -66,7 +71,6 @@ absl::Status NormalisedGaussian::Load(const Snapshot& snapshot) {
   copy(kStd, &observation_std_);
   copy(kLogStd, &log_std_);
   for (size_t i = 0; i < std_.size(); ++i) std_[i] = std::exp(log_std_[i]);
-  return absl::OkStatus();
 }
 
 void NormalisedGaussian::Act(int batch, const ActingInputs& inputs, float* actions,
@@ -94,10 +98,24 @@ void NormalisedGaussian::Act(int batch, const ActingInputs& inputs, float* actio
   }
 }
 
-absl::StatusOr<std::unique_ptr<ActingRule>> Make(const Snapshot& snapshot, const TaskModel& model, int max_batch) {
-  return NormalisedGaussian::MakeRule(snapshot, model, max_batch);
+SnapshotForm Form(const SnapshotDims& dims, const Snapshot& /*like*/) {
+  SnapshotForm form;
+  form.nets.push_back({"actor.mean", dims.observation, dims.action, Mlp::Hidden::kTanh});
+  form.vectors = {{kLogStd, dims.action}, {kMean, dims.observation}, {kStd, dims.observation, /*positive=*/true}};
+  // Above 0 as a float32.
+  form.scalars = {{kLimit, /*example=*/5, /*above=*/std::numeric_limits<float>::denorm_min() / 2.0}};
+  return form;
+}
+
+absl::StatusOr<std::unique_ptr<SnapshotRule>> Make(const Snapshot& snapshot, const SnapshotForm& form,
+                                                   const TaskModel& model, int max_batch) {
+  ASSIGN_OR_RETURN(Mlp mean, Mlp::Make(snapshot, form.Net("actor.mean"), max_batch));
+  return std::make_unique<NormalisedGaussian>(std::move(mean), snapshot, model.spec, max_batch);
 }
 
 std::vector<Column> Columns(uint32_t action_dim) { return {ExecutedActionColumn(action_dim), LogProbColumn()}; }
 
-}  // namespace datacom::normalised_gaussian
+const RegisterActingRule kRegistered("normalised_gaussian", {&Form, &Make, &Columns});
+
+}  // namespace
+}  // namespace datacom

@@ -4,7 +4,7 @@
 // RefitPlan weighs the candidates:
 //   at least `min_feasible` of them cost at most cost_limit: only these count, exp(10 (return - largest return));
 //   otherwise all count, exp(-100 (cost - smallest cost)).
-// Returns and costs are those of 1000 steps at the plan's mean rate, undiscounted; costs are signed.
+// Returns and costs count 1000 steps at the plan's mean rate, undiscounted; costs are signed.
 // Not thread-safe; allocates only in the constructor.
 #ifndef DATACOM_COMMON_ACTING_PLAN_REFIT_H_
 #define DATACOM_COMMON_ACTING_PLAN_REFIT_H_

@@ -1,35 +1,48 @@
-#include "common/acting/planner_rule.h"
-
+// Acting rule planner (SafeLOOP, learner/algorithms/README.md 19.3): plans by imagined episodes in a learned ensemble
+// of dynamics and executes the first action of the plan.
+//
+// The actor's net gives mean and log_std of a squashed Gaussian from one trunk, "critic.0" is of [s, a], and the
+// ensemble is dynamics_ensemble.h's. random_actions, if not 0, stands for uniform actions without planning;
+// plan_particles counts for each member of the ensemble.
+//
+// A decision: the mean starts as the previous plan, shifted by one step; the variance starts at 0.075. In each
+// iteration plan_samples plans are drawn from that Gaussian and clipped, plan_samples / 20 copies of one imagined
+// rollout of the actor are added, all are imagined by every particle of every ensemble member, and the Gaussian is
+// fitted again (plan_refit.h). It ends after plan_iterations, or when no variance is above 1e-3. The cost of an
+// imagined state is the task's known cost (TaskModel::cost).
+//
+// Memory: the plan, [kHorizon, action] in units of the half action range.
+// Random numbers: two normals of the caller name the decision's streams, from which the rule draws all others.
+//
+// Not thread-safe; owns nets and workspace; Load and Act neither allocate nor block.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/acting/action_scale.h"
+#include "common/acting/dynamics_ensemble.h"
 #include "common/acting/gaussian_policy.h"
-#include "common/acting/scalars.h"
+#include "common/acting/plan_refit.h"
+#include "common/acting/register_rule.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/nn/normals.h"
 
-namespace datacom::planner {
+namespace datacom {
 namespace {
 
+constexpr int kHorizon = 7;  // actions of a plan
 constexpr double kStartVariance = 0.075, kEndVariance = 1e-3;
 constexpr double kKeptVariance = 0.1;   // share of the variance that a fit keeps
 constexpr int kSamplesPerCopy = 20;     // of the actor's rollout
 constexpr int kLeastFeasibleShare = 5;  // of the samples
 
 int Candidates(int samples) { return samples + std::max(samples / kSamplesPerCopy, 1); }
-
-absl::StatusOr<int> SizeScalar(const Snapshot& snapshot, const char* name, int most) {
-  ASSIGN_OR_RETURN(const double value, FiniteScalar(snapshot, name));
-  if (!(value >= 1 && value <= most) || value != std::floor(value)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("snapshot scalar ", name, " = ", value, ", must be a whole number from 1 to ", most));
-  }
-  return static_cast<int>(value);
-}
 
 // Two numbers of the decision's noise name all streams that the rule draws from.
 uint64_t DecisionKey(const float* noise) {
@@ -38,19 +51,72 @@ uint64_t DecisionKey(const float* noise) {
   return StreamKey("planner.decision", {bits});
 }
 
-}  // namespace
+class PlannerRule : public SnapshotRule {
+ public:
+  struct Nets {
+    Mlp actor, critic;
+    DynamicsEnsemble dynamics;
+  };
+  PlannerRule(Nets nets, const Snapshot& snapshot, const TaskModel& model);
 
-bool PlannerRule::Scalars::SameSizes(const Scalars& other) const {
-  return samples == other.samples && particles == other.particles;
+  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
+  int noise_dim() const override { return 2; }
+  int memory_dim() const override { return size_.horizon * size_.action_dim; }
+
+ protected:
+  void Set(const Snapshot& snapshot) override {
+    nets_.actor.Set(snapshot);
+    nets_.critic.Set(snapshot);
+    nets_.dynamics.Set(snapshot);
+    scalars_ = ScalarsOf(snapshot);
+  }
+
+ private:
+  struct Scalars {
+    bool random_actions = false;
+    double cost_limit = 0;
+    int samples = 0, particles = 0, iterations = 0;
+  };
+  static Scalars ScalarsOf(const Snapshot& snapshot);
+  // Replaces plan_ [horizon, action] by the next one.
+  void Plan(uint64_t key, const float* observation);
+  void ImagineActor(uint64_t key, const float* observation);
+  void DrawCandidates(uint64_t key);
+  // Scores all candidates.
+  void Imagine(uint64_t key, const float* observation);
+  void ImagineParticle(int member, uint64_t key, const float* observation);
+
+  Nets nets_;
+  Scalars scalars_;
+  const std::function<double(const double*)> cost_;
+  const int obs_dim_;
+  const ActionScale scale_;
+  PlanSize size_;
+  PlanScores scores_;
+  std::vector<double> plan_, variance_, fitted_variance_;  // [horizon, action]
+  std::vector<double> weights_, costs_;                    // [candidates]
+  std::vector<double> wide_state_;                         // [obs]
+  std::vector<float> rollout_;                             // [horizon, action] of the actor
+  std::vector<float> candidates_, executed_;  // [horizon, candidates, action], in half ranges and as executed
+  std::vector<float> states_, rewards_;       // [candidates, obs], [candidates]
+  std::vector<float> inputs_, values_;        // of the critic: [candidates, obs + action], [candidates]
+  std::vector<float> policy_;                 // [2, action]: the actor's output
+  std::vector<float> normals_;                // what one step of a particle or the candidates need
+};
+
+PlannerRule::Scalars PlannerRule::ScalarsOf(const Snapshot& snapshot) {
+  const auto size = [&](const char* name) { return static_cast<int>(ScalarOf(snapshot, name)); };
+  return {ScalarOf(snapshot, "random_actions") != 0, ScalarOf(snapshot, "cost_limit"), size("plan_samples"),
+          size("plan_particles"), size("plan_iterations")};
 }
 
-PlannerRule::PlannerRule(Nets nets, const Scalars& scalars, const TaskModel& model)
+PlannerRule::PlannerRule(Nets nets, const Snapshot& snapshot, const TaskModel& model)
     : nets_(std::move(nets)),
-      scalars_(scalars),
+      scalars_(ScalarsOf(snapshot)),
       cost_(model.cost),
       obs_dim_(model.spec.obs_dim),
       scale_(model.spec),
-      size_{kHorizon, Candidates(scalars.samples), model.spec.action_dim},
+      size_{kHorizon, Candidates(scalars_.samples), model.spec.action_dim},
       scores_(size_) {
   const int n = size_.action_dim, plan = size_.horizon * n;
   for (std::vector<double>* values : {&plan_, &variance_, &fitted_variance_}) values->resize(plan);
@@ -65,58 +131,7 @@ PlannerRule::PlannerRule(Nets nets, const Scalars& scalars, const TaskModel& mod
   inputs_.resize(size_.candidates * (obs_dim_ + n));
   values_.resize(size_.candidates);
   policy_.resize(2 * n);
-  normals_.resize(std::max(plan * scalars.samples, size_.candidates * nets_.dynamics.normals_per_row()) + n);
-}
-
-absl::StatusOr<std::unique_ptr<ActingRule>> PlannerRule::MakeRule(const Snapshot& snapshot, const TaskModel& model) {
-  if (!model.cost) {
-    return absl::InvalidArgumentError(absl::StrCat("acting rule ", snapshot.acting_rule, ": task ", model.spec.name,
-                                                   " has no known cost of an observation"));
-  }
-  ASSIGN_OR_RETURN(const Scalars scalars, ReadScalars(snapshot));
-  const int obs = model.spec.obs_dim, n = model.spec.action_dim, candidates = Candidates(scalars.samples);
-  Mlp::Form form;
-  form.net = "actor";
-  form.inputs = obs;
-  form.outputs = 2 * n;
-  ASSIGN_OR_RETURN(Mlp actor, Mlp::Make(snapshot, form, 1));
-  form.net = "critic.0";
-  form.inputs = obs + n;
-  form.outputs = 1;
-  ASSIGN_OR_RETURN(Mlp critic, Mlp::Make(snapshot, form, candidates));
-  ASSIGN_OR_RETURN(DynamicsEnsemble dynamics, DynamicsEnsemble::Make(snapshot, obs, n, candidates));
-  Nets nets{std::move(actor), std::move(critic), std::move(dynamics)};
-  return std::unique_ptr<ActingRule>(new PlannerRule(std::move(nets), scalars, model));
-}
-
-absl::StatusOr<PlannerRule::Scalars> PlannerRule::ReadScalars(const Snapshot& snapshot) {
-  if (snapshot.acting_rule != "planner") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("snapshot is for acting rule \"", snapshot.acting_rule, "\", this one is \"planner\""));
-  }
-  Scalars scalars;
-  ASSIGN_OR_RETURN(const double random_actions, FiniteScalar(snapshot, "random_actions"));
-  scalars.random_actions = random_actions != 0;
-  ASSIGN_OR_RETURN(scalars.cost_limit, FiniteScalar(snapshot, "cost_limit"));
-  ASSIGN_OR_RETURN(scalars.samples, SizeScalar(snapshot, "plan_samples", 1000));
-  ASSIGN_OR_RETURN(scalars.particles, SizeScalar(snapshot, "plan_particles", 100));
-  ASSIGN_OR_RETURN(scalars.iterations, SizeScalar(snapshot, "plan_iterations", 100));
-  return scalars;
-}
-
-absl::Status PlannerRule::Load(const Snapshot& snapshot) {
-  ASSIGN_OR_RETURN(const Scalars scalars, ReadScalars(snapshot));
-  if (!scalars.SameSizes(scalars_)) {
-    return absl::InvalidArgumentError("snapshot has plans of another size than the snapshot before");
-  }
-  RETURN_IF_ERROR(nets_.actor.Check(snapshot));
-  RETURN_IF_ERROR(nets_.critic.Check(snapshot));
-  RETURN_IF_ERROR(nets_.dynamics.Check(snapshot));
-  RETURN_IF_ERROR(nets_.actor.Load(snapshot));
-  RETURN_IF_ERROR(nets_.critic.Load(snapshot));
-  RETURN_IF_ERROR(nets_.dynamics.Load(snapshot));
-  scalars_ = scalars;
-  return absl::OkStatus();
+  normals_.resize(std::max(plan * scalars_.samples, size_.candidates * nets_.dynamics.normals_per_row()) + n);
 }
 
 void PlannerRule::Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& /*diagnostics*/) {
@@ -223,10 +238,39 @@ void PlannerRule::ImagineParticle(int member, uint64_t key, const float* observa
   scores_.AddValues(values_.data());
 }
 
-absl::StatusOr<std::unique_ptr<ActingRule>> Make(const Snapshot& snapshot, const TaskModel& model, int /*max_batch*/) {
-  return PlannerRule::MakeRule(snapshot, model);
+SnapshotForm Form(const SnapshotDims& dims, const Snapshot& like) {
+  SnapshotForm form;
+  form.nets = {{"actor", dims.observation, 2 * dims.action}, {"critic.0", dims.observation + dims.action, 1}};
+  DynamicsEnsemble::Declare(dims.observation, dims.action, like, &form);
+  form.scalars = {{"random_actions", /*example=*/0}, {"cost_limit", /*example=*/1}};
+  const auto size = [&](const char* name, double example, double most, bool fixed) {
+    form.scalars.push_back({name, example, /*above=*/0, most, /*whole=*/true, fixed});
+  };
+  size("plan_samples", 20, 1000, /*fixed=*/true);
+  size("plan_particles", 2, 100, /*fixed=*/true);
+  size("plan_iterations", 3, 100, /*fixed=*/false);
+  return form;
+}
+
+absl::StatusOr<std::unique_ptr<SnapshotRule>> Make(const Snapshot& snapshot, const SnapshotForm& form,
+                                                   const TaskModel& model, int /*max_batch*/) {
+  const int obs = model.spec.obs_dim, n = model.spec.action_dim;
+  const int candidates = Candidates(static_cast<int>(ScalarOf(snapshot, "plan_samples")));
+  ASSIGN_OR_RETURN(Mlp actor, Mlp::Make(snapshot, form.Net("actor"), 1));
+  ASSIGN_OR_RETURN(Mlp critic, Mlp::Make(snapshot, form.Net("critic.0"), candidates));
+  ASSIGN_OR_RETURN(DynamicsEnsemble dynamics, DynamicsEnsemble::Make(snapshot, form, obs, n, candidates));
+  PlannerRule::Nets nets{std::move(actor), std::move(critic), std::move(dynamics)};
+  return std::make_unique<PlannerRule>(std::move(nets), snapshot, model);
 }
 
 std::vector<Column> Columns(uint32_t action_dim) { return {MemoryColumn(kHorizon * action_dim)}; }
 
-}  // namespace datacom::planner
+absl::Status CheckTask(const TaskModel& model) {
+  if (model.cost) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("task ", model.spec.name, " has no known cost of an observation"));
+}
+
+const RegisterActingRule kRegistered("planner", {&Form, &Make, &Columns, &CheckTask});
+
+}  // namespace
+}  // namespace datacom

@@ -1,12 +1,21 @@
+// Acting rule safe_layer (SafeLayerTD3, learner/algorithms/README.md 12): a deterministic policy with exploration
+// noise, also in evaluation, projected after the policy by a linear model of the next cost.
+//   stored: a = clip(tanh(actor(s)) half + centre + exploration_noise * noise, low, high), the action's box, float32
+//   predicted: e = c + <g, a> with g = safety_model(s) and c the cost of the previous step, 0 after a reset
+//   executed: a where e < projection_threshold, else a - (e - projection_threshold) g / (<g, g> + 1e-8), in float64,
+//     rounded to float32 and not clipped, because the environment limits it
+// Columns executed_action and prev_cost.
 #include "common/acting/safe_layer_rule.h"
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <utility>
+#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "common/acting/filtered_action.h"
-#include "common/acting/scalars.h"
+#include "common/acting/register_rule.h"
+#include "common/acting/seen_part.h"
 #include "common/base/status.h"
 
 namespace datacom::safe_layer {
@@ -21,10 +30,43 @@ void Project(int n, const double* slope, double cost, double threshold, const do
   for (int i = 0; i < n; ++i) projected[i] = action[i] - share * slope[i];
 }
 
-SafeLayerRule::SafeLayerRule(Mlp actor, Mlp model, const Scalars& scalars, const TaskSpec& spec, int max_batch)
+namespace {
+
+// Not thread-safe; owns nets and workspace; Load and Act neither allocate nor block.
+class SafeLayerRule : public SnapshotRule {
+ public:
+  SafeLayerRule(Mlp actor, Mlp model, const Snapshot& snapshot, const TaskSpec& spec, int max_batch);
+
+  // Leaves diagnostics.constraint and cvar unchanged: the model predicts only the next step.
+  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
+  int noise_dim() const override { return actor_.outputs(); }
+  const float* executed() const override { return executed_.data(); }
+
+ protected:
+  void Set(const Snapshot& snapshot) override {
+    actor_.Set(snapshot);
+    model_.Set(snapshot);
+    SetScalars(snapshot);
+  }
+
+ private:
+  void SetScalars(const Snapshot& snapshot) {
+    exploration_noise_ = static_cast<float>(ScalarOf(snapshot, "exploration_noise"));
+    projection_threshold_ = ScalarOf(snapshot, "projection_threshold");
+  }
+
+  Mlp actor_, model_;
+  float exploration_noise_ = 0;
+  double projection_threshold_ = 0;
+  SeenPart seen_;
+  std::vector<float> low_, high_;                   // [n]
+  std::vector<float> slopes_, executed_;            // [max_batch, n]
+  std::vector<double> slope_, action_, projected_;  // one row: [n]
+};
+
+SafeLayerRule::SafeLayerRule(Mlp actor, Mlp model, const Snapshot& snapshot, const TaskSpec& spec, int max_batch)
     : actor_(std::move(actor)),
       model_(std::move(model)),
-      scalars_(scalars),
       seen_(spec, max_batch),
       low_(spec.action_low.begin(), spec.action_low.end()),
       high_(spec.action_high.begin(), spec.action_high.end()),
@@ -32,41 +74,8 @@ SafeLayerRule::SafeLayerRule(Mlp actor, Mlp model, const Scalars& scalars, const
       executed_(max_batch * spec.action_dim),
       slope_(spec.action_dim),
       action_(spec.action_dim),
-      projected_(spec.action_dim) {}
-
-absl::StatusOr<std::unique_ptr<ActingRule>> SafeLayerRule::MakeRule(const Snapshot& snapshot, const TaskModel& model,
-                                                                    int max_batch) {
-  Mlp::Form form;
-  form.inputs = model.spec.seen_dim();
-  form.outputs = model.spec.action_dim;
-  form.net = "actor";
-  ASSIGN_OR_RETURN(Mlp actor, Mlp::Make(snapshot, form, max_batch));
-  form.net = "safety_model";
-  ASSIGN_OR_RETURN(Mlp safety_model, Mlp::Make(snapshot, form, max_batch));
-  ASSIGN_OR_RETURN(const Scalars scalars, ReadScalars(snapshot));
-  return std::unique_ptr<ActingRule>(
-      new SafeLayerRule(std::move(actor), std::move(safety_model), scalars, model.spec, max_batch));
-}
-
-absl::StatusOr<SafeLayerRule::Scalars> SafeLayerRule::ReadScalars(const Snapshot& snapshot) {
-  if (snapshot.acting_rule != "safe_layer") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("snapshot is for acting rule \"", snapshot.acting_rule, "\", this one is \"safe_layer\""));
-  }
-  Scalars scalars;
-  ASSIGN_OR_RETURN(scalars.exploration_noise, FiniteScalar(snapshot, "exploration_noise"));
-  ASSIGN_OR_RETURN(scalars.projection_threshold, FiniteScalar(snapshot, "projection_threshold"));
-  return scalars;
-}
-
-absl::Status SafeLayerRule::Load(const Snapshot& snapshot) {
-  ASSIGN_OR_RETURN(const Scalars scalars, ReadScalars(snapshot));
-  RETURN_IF_ERROR(actor_.Check(snapshot));
-  RETURN_IF_ERROR(model_.Check(snapshot));
-  RETURN_IF_ERROR(actor_.Load(snapshot));
-  RETURN_IF_ERROR(model_.Load(snapshot));
-  scalars_ = scalars;
-  return absl::OkStatus();
+      projected_(spec.action_dim) {
+  SetScalars(snapshot);
 }
 
 void SafeLayerRule::Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) {
@@ -74,7 +83,7 @@ void SafeLayerRule::Act(int batch, const ActingInputs& inputs, float* actions, c
   actor_.Forward(batch, seen, actions);
   model_.Forward(batch, seen, slopes_.data());
   const int n = actor_.outputs();
-  const float std = static_cast<float>(scalars_.exploration_noise);
+  const float std = exploration_noise_;
   for (int r = 0; r < batch; ++r) {
     float* const row = actions + r * n;
     for (int i = 0; i < n; ++i) {
@@ -83,17 +92,29 @@ void SafeLayerRule::Act(int batch, const ActingInputs& inputs, float* actions, c
     }
     std::copy_n(row, n, action_.data());
     std::copy_n(slopes_.data() + r * n, n, slope_.data());
-    Project(n, slope_.data(), inputs.previous_costs[r], scalars_.projection_threshold, action_.data(),
-            projected_.data());
+    Project(n, slope_.data(), inputs.previous_costs[r], projection_threshold_, action_.data(), projected_.data());
     const double intervention = RoundFilteredAction(projected_, action_, &executed_[r * n]);
     if (diagnostics.intervention != nullptr) diagnostics.intervention[r] = intervention;
   }
 }
 
-absl::StatusOr<std::unique_ptr<ActingRule>> Make(const Snapshot& snapshot, const TaskModel& model, int max_batch) {
-  return SafeLayerRule::MakeRule(snapshot, model, max_batch);
+SnapshotForm Form(const SnapshotDims& dims, const Snapshot& /*like*/) {
+  SnapshotForm form;
+  for (const char* net : {"actor", "safety_model"}) form.nets.push_back({net, dims.observation, dims.action});
+  form.scalars = {{"exploration_noise", /*example=*/0.5}, {"projection_threshold", /*example=*/1e-6}};
+  return form;
+}
+
+absl::StatusOr<std::unique_ptr<SnapshotRule>> Make(const Snapshot& snapshot, const SnapshotForm& form,
+                                                   const TaskModel& model, int max_batch) {
+  ASSIGN_OR_RETURN(Mlp actor, Mlp::Make(snapshot, form.Net("actor"), max_batch));
+  ASSIGN_OR_RETURN(Mlp safety_model, Mlp::Make(snapshot, form.Net("safety_model"), max_batch));
+  return std::make_unique<SafeLayerRule>(std::move(actor), std::move(safety_model), snapshot, model.spec, max_batch);
 }
 
 std::vector<Column> Columns(uint32_t action_dim) { return {ExecutedActionColumn(action_dim), PreviousCostColumn()}; }
 
+const RegisterActingRule kRegistered("safe_layer", {&Form, &Make, &Columns});
+
+}  // namespace
 }  // namespace datacom::safe_layer

@@ -1,27 +1,75 @@
-#include "common/acting/safe_map_rule.h"
-
+// Acting rule safe_map (D-ATACOM and IQN-ATACOM, learner/algorithms/README.md 4 and 7.2): the Gaussian policy's sample
+// u, filtered by the safe map.
+//   z = [q, x] of the task's control-affine model, rounded to float32;
+//   k = value of the learned constraint at z - delta (learned_constraint.h), with dk/dz;
+//   a = W(s, u) in float64, rounded to float32; known rows of the task that the snapshot names (scalars
+//   known_constraint.<row>) are joined to the learned one in W (known_rows.h).
 #include <algorithm>
+#include <memory>
 #include <utility>
+#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "common/acting/filtered_action.h"
-#include "common/acting/scalars.h"
+#include "common/acting/gaussian_policy.h"
+#include "common/acting/learned_constraint.h"
+#include "common/acting/map_gains.h"
+#include "common/acting/register_rule.h"
 #include "common/base/status.h"
+#include "common/safety/known_rows.h"
+#include "common/safety/safe_map.h"
 #include "common/tasks/known_selection.h"
 
-namespace datacom::safe_map {
+namespace datacom {
+namespace {
 
 using gaussian_policy::GaussianPolicy;
 
-SafeMapRule::SafeMapRule(GaussianPolicy policy, LearnedConstraint constraint, const Scalars& scalars,
-                         const std::vector<std::string>& known_names, KnownRows known, const TaskModel& model,
-                         int max_batch)
+// Not thread-safe; owns nets and workspace, shares the task's model; Load and Act neither allocate nor block.
+class SafeMapRule : public SnapshotRule {
+ public:
+  SafeMapRule(GaussianPolicy policy, LearnedConstraint constraint, const Snapshot& snapshot, KnownRows known,
+              const TaskModel& model, int max_batch);
+
+  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
+  int noise_dim() const override { return policy_.noise_dim(); }
+  bool has_constraint() const override { return true; }
+
+ protected:
+  void Set(const Snapshot& snapshot) override {
+    policy_.Set(snapshot);
+    constraint_.Set(snapshot);
+    SetScalars(snapshot);
+  }
+
+ private:
+  void SetScalars(const Snapshot& snapshot) {
+    delta_ = ScalarOf(snapshot, "delta");
+    gains_ = GainsOf(snapshot);
+  }
+  void EvaluateModel(int batch, const float* observations);
+
+  GaussianPolicy policy_;
+  LearnedConstraint constraint_;
+  double delta_ = 0;
+  SafeMapGains gains_;
+  std::shared_ptr<const ControlAffine> dynamics_;
+  ControlAffineDims dims_;
+  KnownRows known_;
+  SafeMap map_;
+
+  std::vector<float> z_;                                // [max_batch, q + x]
+  std::vector<double> f_, G_, x_dot_;                   // [max_batch, q], [max_batch, q, n], [max_batch, x]
+  std::vector<double> joined_;                          // [max_batch, known rows, n + 2]
+  std::vector<double> observation_, state_, gradient_;  // one row: [obs], [q + x], [q + x]
+  std::vector<double> u_, action_;                      // one row: [n]
+};
+
+SafeMapRule::SafeMapRule(GaussianPolicy policy, LearnedConstraint constraint, const Snapshot& snapshot, KnownRows known,
+                         const TaskModel& model, int max_batch)
     : policy_(std::move(policy)),
       constraint_(std::move(constraint)),
-      scalars_(scalars),
       dynamics_(model.dynamics),
       dims_(model.dynamics->dims()),
-      known_names_(known_names),
       known_(std::move(known)),
       map_(SafeMapDims{1 + known_.count(), dims_.action, dims_.q, dims_.x}) {
   const int width = dims_.q + dims_.x;
@@ -35,42 +83,7 @@ SafeMapRule::SafeMapRule(GaussianPolicy policy, LearnedConstraint constraint, co
   gradient_.resize(width);
   u_.resize(dims_.action);
   action_.resize(dims_.action);
-}
-
-absl::StatusOr<std::unique_ptr<ActingRule>> SafeMapRule::MakeRule(const Snapshot& snapshot, const TaskModel& model,
-                                                                  int max_batch) {
-  const ControlAffineDims dims = model.dynamics->dims();
-  if (dims.action > kMaxSafeMapActions) {
-    return absl::InvalidArgumentError(absl::StrCat("task ", model.spec.name, " has ", dims.action,
-                                                   " actions, the safe map takes at most ", kMaxSafeMapActions));
-  }
-  ASSIGN_OR_RETURN(const Scalars scalars, ReadScalars(snapshot));
-  ASSIGN_OR_RETURN(GaussianPolicy policy, GaussianPolicy::MakePolicy(snapshot, model.spec, max_batch));
-  ASSIGN_OR_RETURN(LearnedConstraint constraint, LearnedConstraint::Make(snapshot, dims.q + dims.x, max_batch));
-  const std::vector<std::string> names = KnownConstraintNames(snapshot);
-  ASSIGN_OR_RETURN(std::vector<int> rows, SelectKnownRows(model, names));
-  KnownRows known(model.known_constraints, std::move(rows), dims);
-  return std::unique_ptr<ActingRule>(
-      new SafeMapRule(std::move(policy), std::move(constraint), scalars, names, std::move(known), model, max_batch));
-}
-
-absl::StatusOr<SafeMapRule::Scalars> SafeMapRule::ReadScalars(const Snapshot& snapshot) {
-  Scalars scalars;
-  ASSIGN_OR_RETURN(scalars.delta, FiniteScalar(snapshot, "delta"));
-  ASSIGN_OR_RETURN(scalars.gains, ReadSafeMapGains(snapshot));
-  return scalars;
-}
-
-absl::Status SafeMapRule::Load(const Snapshot& snapshot) {
-  // Check everything before changing anything.
-  ASSIGN_OR_RETURN(const Scalars scalars, ReadScalars(snapshot));
-  RETURN_IF_ERROR(policy_.Check(snapshot));
-  RETURN_IF_ERROR(constraint_.Check(snapshot));
-  RETURN_IF_ERROR(CheckKnownConstraintNames(snapshot, known_names_));
-  RETURN_IF_ERROR(policy_.Load(snapshot));
-  RETURN_IF_ERROR(constraint_.Load(snapshot));
-  scalars_ = scalars;
-  return absl::OkStatus();
+  SetScalars(snapshot);
 }
 
 void SafeMapRule::EvaluateModel(int batch, const float* observations) {
@@ -99,7 +112,7 @@ void SafeMapRule::Act(int batch, const ActingInputs& inputs, float* actions, con
   for (int r = 0; r < batch; ++r) {
     float* row = actions + r * n;
     const double cvar = constraint_.Row(r, gradient_.data());
-    const double k = cvar - scalars_.delta;
+    const double k = cvar - delta_;
     SafeMapTerms terms;
     terms.k = &k;
     terms.J_k = gradient_.data();
@@ -107,7 +120,7 @@ void SafeMapRule::Act(int batch, const ActingInputs& inputs, float* actions, con
     terms.f = f_.data() + r * dims_.q;
     terms.G = G_.data() + r * dims_.q * n;
     terms.x_dot = x_dot_.data() + r * dims_.x;
-    map_.Set(terms, joined_.data() + r * known_.count() * JoinedRowSize(n), scalars_.gains);
+    map_.Set(terms, joined_.data() + r * known_.count() * JoinedRowSize(n), gains_);
     std::copy_n(row, n, u_.data());
     if (diagnostics.raw_action != nullptr) std::copy_n(row, n, diagnostics.raw_action + r * n);
     map_.Apply(u_.data(), action_.data());
@@ -118,8 +131,24 @@ void SafeMapRule::Act(int batch, const ActingInputs& inputs, float* actions, con
   }
 }
 
-absl::StatusOr<std::unique_ptr<ActingRule>> Make(const Snapshot& snapshot, const TaskModel& model, int max_batch) {
-  return SafeMapRule::MakeRule(snapshot, model, max_batch);
+SnapshotForm Form(const SnapshotDims& dims, const Snapshot& like) {
+  SnapshotForm form;
+  GaussianPolicy::Declare(dims, &form);
+  LearnedConstraint::Declare(dims.state, like, &form);
+  form.scalars.push_back({"delta", /*example=*/0.8});
+  DeclareGains(&form);
+  form.known_constraints = true;
+  return form;
+}
+
+absl::StatusOr<std::unique_ptr<SnapshotRule>> Make(const Snapshot& snapshot, const SnapshotForm& form,
+                                                   const TaskModel& model, int max_batch) {
+  ASSIGN_OR_RETURN(GaussianPolicy policy, GaussianPolicy::MakePolicy(snapshot, form, model.spec, max_batch));
+  ASSIGN_OR_RETURN(LearnedConstraint constraint, LearnedConstraint::Make(snapshot, form, max_batch));
+  ASSIGN_OR_RETURN(std::vector<int> rows, SelectKnownRows(model, KnownConstraintNames(snapshot)));
+  KnownRows known(model.known_constraints, std::move(rows), model.dynamics->dims());
+  return std::make_unique<SafeMapRule>(std::move(policy), std::move(constraint), snapshot, std::move(known), model,
+                                       max_batch);
 }
 
 std::vector<Column> Columns(uint32_t action_dim) {
@@ -128,4 +157,7 @@ std::vector<Column> Columns(uint32_t action_dim) {
   return columns;
 }
 
-}  // namespace datacom::safe_map
+const RegisterActingRule kRegistered("safe_map", {&Form, &Make, &Columns, &CheckActionsOfMap});
+
+}  // namespace
+}  // namespace datacom

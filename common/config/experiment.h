@@ -34,16 +34,20 @@ absl::Status SetSeeds(const std::vector<uint64_t>& seeds, v1::Experiment* experi
 
 // Checks every Rule of a message and its submessages. Errors name the field path.
 absl::Status CheckRules(const google::protobuf::Message& message);
+// Refuses a setting that the experiment gives and its algorithm does not read (Rule.used_by). The error names the
+// setting, the algorithms that read it, and the hyper-parameters of this one.
+absl::Status CheckSettingsAreRead(const v1::Experiment& experiment);
 // Checks the rules of an experiment and conditions that no single rule can express: algorithm and task are among the
 // names given (a task also is if it is the text task of the options), publish_period <= max_policy_lag (except in
-// lockstep), env_steps > min_size, capacities, pre-training, the schedule of an on-policy algorithm, and known
-// constraints that the algorithm supports, distinct members. Errors name the field path.
+// lockstep), env_steps > min_size, capacities, pre-training, the schedule of an on-policy algorithm, settings
+// that the algorithm does not read, distinct members. Errors name the field path.
 absl::Status ValidateExperiment(const v1::Experiment& experiment, const std::vector<std::string>& tasks,
                                 const std::vector<std::string>& algorithms);
 // The part for task_options: rules and ranges. The task itself checks which options it has.
 absl::Status ValidateTaskOptions(const v1::TaskOptions& options);
-// Fills every default, adds a member if there is none, and applies lockstep's settings (lag 0, tolerance 1,
-// publish_period 1). On-policy algorithms have defaults of their own (proto Schedule). Idempotent.
+// Fills every default of a setting that the algorithm reads, adds a member if there is none, and applies lockstep's
+// settings (lag 0, tolerance 1, publish_period 1). On-policy algorithms have defaults of their own (proto Schedule).
+// Idempotent.
 v1::Experiment ResolveExperiment(v1::Experiment experiment);
 // The settings that a resumed run may change; CopyFreeSettings copies them.
 inline constexpr char kFreeOnResume[] = "run.env_steps, learner.device, learner.threads and learner.pin_threads";
@@ -58,20 +62,6 @@ ReplayLayout ReplayLayoutOf(const v1::Experiment& resolved, uint64_t row_bytes);
 // Experiment.hyper overridden by the member's own.
 v1::Hyper MemberHyper(const v1::Experiment& resolved, int member);
 
-// The table of algorithms, one line each in algorithms.cc. The learner core registers a constructor under each name.
-struct AlgorithmInfo {
-  const char* name;
-  const char* summary;
-  const char* acting_rule;
-  bool learns_delta;        // episodes carry observations and costs
-  bool pretrains = false;   // its value functions can be fitted to recorded rows without its policy
-  bool has_budget = false;  // keeps the cost of an episode within hyper.cost_budget
-  bool new_rows = false;    // a draw holds all rows since the update before instead of a sample (proto DrawReply)
-  bool on_policy = false;   // these are an epoch's rows, all acted by the policy of the update before; needs new_rows
-};
-const std::vector<AlgorithmInfo>& Algorithms();
-const AlgorithmInfo* FindAlgorithm(const std::string& name);  // null when unknown
-std::vector<std::string> AlgorithmNames();
 // Rows of a member in a draw: learner.batch_size + learner.failure_batch_size, or the rows of an update.
 uint64_t RowsPerDraw(const v1::Experiment& resolved);
 

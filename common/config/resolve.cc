@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/transitions/update_schedule.h"
 #include "google/protobuf/descriptor.h"
@@ -48,16 +49,17 @@ bool HasDefaults(const google::protobuf::Descriptor* descriptor) {
   return false;
 }
 
-// Fills every absent scalar that has a default, recursively through singular messages. Fields stay absent where absence
-// has a meaning: in repeated messages (members: "as the experiment") and in those without defaults (task options).
-void FillDefaults(Message* message) {
+// Fills every absent scalar that has a default and that the algorithm reads, recursively through singular messages.
+// Fields stay absent where absence has a meaning: in repeated messages (members: "as the experiment") and in those
+// without defaults (task options).
+void FillDefaults(const AlgorithmInfo* algorithm, Message* message) {
   const google::protobuf::Descriptor* descriptor = message->GetDescriptor();
   const Reflection* reflection = message->GetReflection();
   for (int i = 0; i < descriptor->field_count(); ++i) {
     const FieldDescriptor* field = descriptor->field(i);
-    if (field->is_repeated()) continue;
+    if (field->is_repeated() || (algorithm != nullptr && !ReadsSetting(*algorithm, *field))) continue;
     if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-      if (HasDefaults(field->message_type())) FillDefaults(reflection->MutableMessage(message, field));
+      if (HasDefaults(field->message_type())) FillDefaults(algorithm, reflection->MutableMessage(message, field));
     } else if (field->has_default_value() && !reflection->HasField(*message, field)) {
       SetDefault(field, message);
     }
@@ -85,14 +87,8 @@ void FillHidden(google::protobuf::RepeatedField<uint32_t>* hidden) {
   hidden->Add(128);
 }
 
-// Other algorithms do not plan.
-void FillPlanning(bool given, v1::Experiment* experiment) {
-  if (experiment->algorithm() != "safe_loop") {
-    if (!given) experiment->clear_planning();
-    return;
-  }
-  google::protobuf::RepeatedField<uint32_t>* const hidden = experiment->mutable_planning()->mutable_hidden();
-  if (hidden->empty()) hidden->Resize(4, 200);
+void FillPlanning(v1::Planning* planning) {
+  if (planning->hidden().empty()) planning->mutable_hidden()->Resize(4, 200);
 }
 
 absl::Status ParseSeedRange(const std::string& part, std::vector<uint64_t>* seeds) {
@@ -115,11 +111,10 @@ absl::Status ParseSeedRange(const std::string& part, std::vector<uint64_t>* seed
 }  // namespace
 
 v1::Experiment ResolveExperiment(v1::Experiment experiment) {
-  if (const AlgorithmInfo* info = FindAlgorithm(experiment.algorithm()); info != nullptr && info->on_policy)
-    FillOnPolicy(&experiment);
-  const bool planning = experiment.has_planning();
-  FillDefaults(&experiment);
-  FillPlanning(planning, &experiment);
+  const AlgorithmInfo* const algorithm = FindAlgorithm(experiment.algorithm());
+  if (algorithm != nullptr && algorithm->on_policy) FillOnPolicy(&experiment);
+  FillDefaults(algorithm, &experiment);
+  if (experiment.has_planning()) FillPlanning(experiment.mutable_planning());
   FillHidden(experiment.mutable_network()->mutable_actor_hidden());
   FillHidden(experiment.mutable_network()->mutable_critic_hidden());
   FillHidden(experiment.mutable_network()->mutable_constraint_hidden());

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
+#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/transitions/update_schedule.h"
 #include "datacom/v1/task.pb.h"
@@ -189,7 +190,7 @@ absl::Status CheckTogether(const v1::Experiment& experiment) {
   const AlgorithmInfo* const algorithm = FindAlgorithm(experiment.algorithm());
   const bool on_policy = algorithm != nullptr && algorithm->on_policy;
   if (on_policy) RETURN_IF_ERROR(CheckOnPolicy(experiment));
-  if (experiment.algorithm() == "safe_loop") RETURN_IF_ERROR(CheckPlanning(experiment));
+  if (algorithm != nullptr && algorithm->plans) RETURN_IF_ERROR(CheckPlanning(experiment));
   if (!on_policy && !experiment.run().lockstep() && schedule.publish_period() > schedule.max_policy_lag()) {
     return Wrong("schedule.publish_period",
                  absl::StrCat(schedule.publish_period(), " is above schedule.max_policy_lag ",
@@ -218,15 +219,38 @@ absl::Status CheckTogether(const v1::Experiment& experiment) {
   return absl::OkStatus();
 }
 
+absl::Status NotRead(const std::string& path, const AlgorithmInfo& algorithm, const FieldDescriptor& field) {
+  std::vector<std::string> readers;
+  for (const AlgorithmInfo& other : Algorithms()) {
+    if (ReadsSetting(other, field)) readers.push_back(other.name);
+  }
+  return Wrong(path, absl::StrCat(algorithm.name, " does not read it (", absl::StrJoin(readers, ", "),
+                                  readers.size() == 1 ? " does" : " do", "); the hyper-parameters that ",
+                                  algorithm.name, " reads are ", absl::StrJoin(HyperParametersOf(algorithm), ", ")));
+}
+
+absl::Status CheckRead(const std::string& prefix, const Message& message, const AlgorithmInfo& algorithm) {
+  const Reflection* const reflection = message.GetReflection();
+  std::vector<const FieldDescriptor*> given;
+  reflection->ListFields(message, &given);
+  for (const FieldDescriptor* field : given) {
+    const std::string path = prefix + field->name();
+    if (!ReadsSetting(algorithm, *field)) return NotRead(path, algorithm, *field);
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    if (!field->is_repeated()) {
+      RETURN_IF_ERROR(CheckRead(path + ".", reflection->GetMessage(message, field), algorithm));
+      continue;
+    }
+    for (int i = 0; i < reflection->FieldSize(message, field); ++i) {
+      const Message& item = reflection->GetRepeatedMessage(message, field, i);
+      RETURN_IF_ERROR(CheckRead(absl::StrCat(path, "[", i, "]."), item, algorithm));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckConstraints(const v1::Experiment& experiment) {
   const v1::Constraints& constraints = experiment.constraints();
-  const AlgorithmInfo* const algorithm = FindAlgorithm(experiment.algorithm());
-  const bool joins = algorithm != nullptr && std::string(algorithm->acting_rule) == "safe_map";
-  if (constraints.known_size() > 0 && !joins) {
-    return Wrong("constraints.known",
-                 absl::StrCat("algorithm ", experiment.algorithm(),
-                              " learns no constraint, so known constraints cannot be joined to it"));
-  }
   if (!constraints.learned()) {
     return Wrong("constraints.learned",
                  "must be true; atacom_fi and atacom_nfi are the algorithms without a learned constraint");
@@ -254,6 +278,11 @@ absl::Status CheckMembers(const v1::Experiment& experiment) {
 absl::Status ValidateTaskOptions(const v1::TaskOptions& options) { return CheckRules("task_options.", options); }
 absl::Status CheckRules(const Message& message) { return CheckRules("", message); }
 
+absl::Status CheckSettingsAreRead(const v1::Experiment& experiment) {
+  const AlgorithmInfo* const algorithm = FindAlgorithm(experiment.algorithm());
+  return algorithm == nullptr ? absl::OkStatus() : CheckRead("", experiment, *algorithm);
+}
+
 absl::Status ValidateExperiment(const v1::Experiment& experiment, const std::vector<std::string>& tasks,
                                 const std::vector<std::string>& algorithms) {
   RETURN_IF_ERROR(CheckRules(experiment));
@@ -262,6 +291,7 @@ absl::Status ValidateExperiment(const v1::Experiment& experiment, const std::vec
                        options.GetExtension(v1::text_task).definition().name() == experiment.task();
   if (!is_text) RETURN_IF_ERROR(CheckRegistered("task", experiment.task(), tasks));
   RETURN_IF_ERROR(CheckRegistered("algorithm", experiment.algorithm(), algorithms));
+  RETURN_IF_ERROR(CheckSettingsAreRead(experiment));
   RETURN_IF_ERROR(CheckTogether(ResolveExperiment(experiment)));
   RETURN_IF_ERROR(CheckConstraints(experiment));
   return CheckMembers(experiment);

@@ -51,25 +51,25 @@ absl::Status CheckArray(const Snapshot& snapshot, const std::string& name, std::
 
 }  // namespace
 
-absl::StatusOr<Mlp> Mlp::Make(const Snapshot& snapshot, const Form& form, int max_batch) {
+absl::StatusOr<Mlp> Mlp::Make(const Snapshot& snapshot, const MlpSpec& spec, int max_batch) {
   if (max_batch < 1) return absl::InvalidArgumentError(absl::StrCat("max_batch = ", max_batch, ", must be at least 1"));
-  if (form.gradient && form.outputs != 1) {
+  if (spec.gradient && spec.outputs != 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("net ", form.net, " has ", form.outputs, " outputs; a gradient needs 1"));
+        absl::StrCat("net ", spec.net, " has ", spec.outputs, " outputs; a gradient needs 1"));
   }
-  if (form.gradient && form.hidden != Hidden::kRelu && form.hidden != Hidden::kSigmoid) {
-    return absl::InvalidArgumentError(absl::StrCat("net ", form.net, " has hidden units without a gradient"));
+  if (spec.gradient && spec.hidden != Hidden::kRelu && spec.hidden != Hidden::kSigmoid) {
+    return absl::InvalidArgumentError(absl::StrCat("net ", spec.net, " has hidden units without a gradient"));
   }
-  Mlp mlp(form);
-  int width = form.inputs, widest = Padded(form.inputs);
+  Mlp mlp(spec);
+  int width = spec.inputs, widest = Padded(spec.inputs);
   for (int i = 0;; ++i) {
     Layer layer;
-    layer.weight_name = absl::StrCat(form.net, ".", i, ".weight");
-    layer.bias_name = absl::StrCat(form.net, ".", i, ".bias");
+    layer.weight_name = absl::StrCat(spec.net, ".", i, ".weight");
+    layer.bias_name = absl::StrCat(spec.net, ".", i, ".bias");
     const NamedArray* weight = snapshot.Find(layer.weight_name);
     if (weight == nullptr && i > 0) break;
     layer.in = width;
-    layer.out = weight != nullptr && weight->shape.size() == 2 ? static_cast<int>(weight->shape[1]) : form.outputs;
+    layer.out = weight != nullptr && weight->shape.size() == 2 ? static_cast<int>(weight->shape[1]) : spec.outputs;
     RETURN_IF_ERROR(CheckArray(snapshot, layer.weight_name, {layer.in, layer.out}));
     RETURN_IF_ERROR(CheckArray(snapshot, layer.bias_name, {layer.out}));
     layer.in_stride = Padded(layer.in);
@@ -77,16 +77,16 @@ absl::StatusOr<Mlp> Mlp::Make(const Snapshot& snapshot, const Form& form, int ma
     layer.weight = Floats::Zero(layer.in * layer.out_stride);
     layer.bias = Floats::Zero(layer.out_stride);
     layer.activation = Floats::Zero(max_batch * layer.out_stride);
-    if (form.gradient) layer.transposed = Floats::Zero(layer.out * layer.in_stride);
+    if (spec.gradient) layer.transposed = Floats::Zero(layer.out * layer.in_stride);
     width = layer.out;
     widest = std::max(widest, layer.out_stride);
     mlp.layers_.push_back(std::move(layer));
   }
-  if (width != form.outputs) {
+  if (width != spec.outputs) {
     return absl::InvalidArgumentError(
-        absl::StrCat("array ", mlp.layers_.back().weight_name, " has ", width, " columns, expected ", form.outputs));
+        absl::StrCat("array ", mlp.layers_.back().weight_name, " has ", width, " columns, expected ", spec.outputs));
   }
-  if (form.gradient) {
+  if (spec.gradient) {
     for (Floats& buffer : mlp.backward_) buffer = Floats::Zero(max_batch * widest);
   }
   RETURN_IF_ERROR(mlp.Load(snapshot));
@@ -103,33 +103,37 @@ absl::Status Mlp::Check(const Snapshot& snapshot) const {
 
 absl::Status Mlp::Load(const Snapshot& snapshot) {
   RETURN_IF_ERROR(Check(snapshot));
+  Set(snapshot);
+  return absl::OkStatus();
+}
+
+void Mlp::Set(const Snapshot& snapshot) {
   for (Layer& layer : layers_) {
     const float* weight = snapshot.Find(layer.weight_name)->values.data();
     const float* bias = snapshot.Find(layer.bias_name)->values.data();
     for (int i = 0; i < layer.in; ++i) {
       std::copy_n(weight + i * layer.out, layer.out, layer.weight.data() + i * layer.out_stride);
-      if (!form_.gradient) continue;
+      if (!spec_.gradient) continue;
       for (int j = 0; j < layer.out; ++j) layer.transposed[j * layer.in_stride + i] = weight[i * layer.out + j];
     }
     std::copy_n(bias, layer.out, layer.bias.data());
   }
-  return absl::OkStatus();
 }
 
 void Mlp::Propagate(int batch, const float* in) {
   const float* x = in;
-  int x_stride = form_.inputs;
+  int x_stride = spec_.inputs;
   for (size_t i = 0; i < layers_.size(); ++i) {
     Layer& layer = layers_[i];
     float* y = layer.activation.data();
     Multiply(batch, layer.in, x, x_stride, layer.weight.data(), layer.out_stride, layer.bias.data(), y);
     if (i + 1 < layers_.size()) {
       const int count = batch * layer.out_stride;
-      if (form_.hidden == Hidden::kRelu) {
+      if (spec_.hidden == Hidden::kRelu) {
         Elementwise(y, count, [](const auto& v) { return v.max(0.0f); });
-      } else if (form_.hidden == Hidden::kSwish) {
+      } else if (spec_.hidden == Hidden::kSwish) {
         Elementwise(y, count, [](const auto& v) { return v / (1.0f + (-v).exp()); });
-      } else if (form_.hidden == Hidden::kSigmoid) {
+      } else if (spec_.hidden == Hidden::kSigmoid) {
         Elementwise(y, count, [](const auto& v) { return (1.0f + (-v).exp()).inverse(); });
       } else {
         Elementwise(y, count, [](const auto& v) { return v.tanh(); });
@@ -143,9 +147,9 @@ void Mlp::Propagate(int batch, const float* in) {
 void Mlp::Finish(int batch, float* out) {
   const Layer& last = layers_.back();
   for (int r = 0; r < batch; ++r) {
-    for (int j = 0; j < form_.outputs; ++j) {
+    for (int j = 0; j < spec_.outputs; ++j) {
       const float value = last.activation[r * last.out_stride + j];
-      out[r * form_.outputs + j] = form_.output == Output::kSoftplus ? Softplus(value) : value;
+      out[r * spec_.outputs + j] = spec_.output == Output::kSoftplus ? Softplus(value) : value;
     }
   }
 }
@@ -164,7 +168,7 @@ void Mlp::ForwardWithGradient(int batch, const float* in, float* out, float* gra
   float* spare = backward_[1].data();
   int g_stride = 1;
   for (int r = 0; r < batch; ++r) {
-    g[r] = form_.output == Output::kSoftplus ? SoftplusSlope(last.activation[r * last.out_stride]) : 1.0f;
+    g[r] = spec_.output == Output::kSoftplus ? SoftplusSlope(last.activation[r * last.out_stride]) : 1.0f;
   }
   for (size_t i = layers_.size(); i-- > 0;) {
     const Layer& layer = layers_[i];
@@ -176,14 +180,14 @@ void Mlp::ForwardWithGradient(int batch, const float* in, float* out, float* gra
     for (int k = 0; k < batch * g_stride; k += kLanes) {
       Eigen::Map<Vector> block(g + k);
       const Eigen::Map<const Vector> value(h + k);
-      if (form_.hidden == Hidden::kRelu) {
+      if (spec_.hidden == Hidden::kRelu) {
         block = (value > 0.0f).select(block, 0.0f);
       } else {
         block *= value * (1.0f - value);
       }
     }
   }
-  for (int r = 0; r < batch; ++r) std::copy_n(g + r * g_stride, form_.inputs, gradient + r * form_.inputs);
+  for (int r = 0; r < batch; ++r) std::copy_n(g + r * g_stride, spec_.inputs, gradient + r * spec_.inputs);
 }
 
 }  // namespace datacom

@@ -3,7 +3,8 @@
 //
 // A row's result does not depend on its batch: every output value is one chain of fused multiply-adds over the inputs
 // in order, whatever the batch size (multiply.h; lockstep runs and evaluators rely on it). Widths are padded to full
-// vectors. Not thread-safe: owns its workspace, allocated by Make; Forward and Load allocate nothing. Never blocks.
+// vectors. Not thread-safe: owns its workspace, allocated by Make; Forward, Load and Set allocate nothing. Never
+// blocks.
 #ifndef DATACOM_COMMON_NN_MLP_H_
 #define DATACOM_COMMON_NN_MLP_H_
 
@@ -17,33 +18,36 @@
 
 namespace datacom {
 
-class Mlp {
- public:
+struct MlpSpec {
   enum class Hidden { kRelu, kSigmoid, kTanh, kSwish };  // swish: v sigmoid(v)
   enum class Output { kLinear, kSoftplus };
-  struct Form {
-    std::string net;  // name prefix in the snapshot (snapshot.h)
-    int inputs = 0;
-    int outputs = 0;
-    Hidden hidden = Hidden::kRelu;
-    Output output = Output::kLinear;
-    bool gradient = false;  // enables ForwardWithGradient; needs outputs == 1 and ReLU or sigmoid units
-  };
+  std::string net;  // name prefix in the snapshot (snapshot.h)
+  int inputs = 0;
+  int outputs = 0;
+  Hidden hidden = Hidden::kRelu;
+  Output output = Output::kLinear;
+  bool gradient = false;  // enables ForwardWithGradient; needs outputs == 1 and ReLU or sigmoid units
+};
+
+class Mlp {
+ public:
+  using Hidden = MlpSpec::Hidden;
+  using Output = MlpSpec::Output;
 
   // Takes depth and hidden widths from the snapshot. INVALID_ARGUMENT, naming a missing array or a wrong shape.
-  static absl::StatusOr<Mlp> Make(const Snapshot& snapshot, const Form& form, int max_batch);
+  static absl::StatusOr<Mlp> Make(const Snapshot& snapshot, const MlpSpec& spec, int max_batch);
 
-  // The status that Load would return: INVALID_ARGUMENT, naming the array and both shapes.
-  absl::Status Check(const Snapshot& snapshot) const;
+  // INVALID_ARGUMENT, naming the array and both shapes.
   absl::Status Load(const Snapshot& snapshot);
+  void Set(const Snapshot& snapshot);  // Load without checks
 
   // in: [batch, inputs]; out: [batch, outputs]. batch <= max_batch.
   void Forward(int batch, const float* in, float* out);
   // gradient: [batch, inputs], of the only output after its output function.
   void ForwardWithGradient(int batch, const float* in, float* out, float* gradient);
 
-  int inputs() const { return form_.inputs; }
-  int outputs() const { return form_.outputs; }
+  int inputs() const { return spec_.inputs; }
+  int outputs() const { return spec_.outputs; }
 
  private:
   using Floats = Eigen::Matrix<float, Eigen::Dynamic, 1>;  // aligned to full vectors
@@ -57,11 +61,12 @@ class Mlp {
     Floats activation;                  // [max_batch, out_stride]
   };
 
-  explicit Mlp(Form form) : form_(std::move(form)) {}
+  explicit Mlp(MlpSpec spec) : spec_(std::move(spec)) {}
+  absl::Status Check(const Snapshot& snapshot) const;
   void Propagate(int batch, const float* in);
   void Finish(int batch, float* out);
 
-  Form form_;
+  MlpSpec spec_;
   std::vector<Layer> layers_;
   Floats backward_[2];  // [max_batch, widest stride] each
 };

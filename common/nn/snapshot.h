@@ -44,20 +44,9 @@ struct Snapshot {
   absl::StatusOr<double> Scalar(absl::string_view name) const;
 };
 
-// Naming of a multi-layer perceptron `net` of L linear layers: "<net>.<i>.weight" [in, out], "<net>.<i>.bias" [out],
-// i = 0..L-1. Nets a rule uses: gaussian_policy: "actor.mean", "actor.log_std" (ReLU hidden);
-// safe_map: those and a learned constraint, "constraint.mean", "constraint.log_std" (sigmoid hidden; mean =
-// softplus(output)) or "constraint.value" (ReLU hidden; softplus(output));
-// safe_layer: "actor", "safety_model" (ReLU hidden); cbf_qp: the policy's and "barrier" (ReLU hidden);
-// normalised_gaussian: "actor.mean" (tanh hidden) and the vectors "actor.log_std" [action], "observation.mean" and
-// "observation.std" [obs];
-// planner: "actor" (mean, then log_std), "critic.0" (ReLU hidden), "dynamics.0", "dynamics.1", ... (swish hidden), and
-// the vectors "dynamics.input_mean", "dynamics.input_std".
-// Scalars of safe_map: delta, risk_margin (with "constraint.mean"), atacom_gain (lambda), slack_beta, and
-// known_constraint.<row> for every row of the task's known constraints joined to the learned one (its value is not
-// used); of safe_layer: exploration_noise, projection_threshold; of cbf_qp: barrier_decay, relaxation_penalty; of
-// normalised_gaussian: observation_limit; of planner: random_actions, cost_limit, plan_samples, plan_particles,
-// plan_iterations.
+// A multi-layer perceptron `net` of L linear layers has the arrays "<net>.<i>.weight" [in, out] and "<net>.<i>.bias"
+// [out], i = 0..L-1. Which nets, vectors and scalars a snapshot has is declared by its acting rule
+// (common/acting/snapshot_form.h).
 
 // Encoding for messages and files: a manifest and the data, with a CRC of both. Decoding returns DATA_LOSS or
 // INVALID_ARGUMENT, naming the array, sizes or checksums, when they do not match. A file holds any number of snapshots

@@ -6,10 +6,29 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/status.h"
+#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 
 namespace datacom {
+
+std::string BestEpochRule() {
+  std::vector<std::string> without;
+  for (const AlgorithmInfo& algorithm : Algorithms()) {
+    if (!algorithm.has_budget) without.push_back(algorithm.name);
+  }
+  return absl::StrCat(
+      "--epoch best, for each member: of the evaluated epochs whose mean cost sum is within hyper.cost_budget, the one "
+      "with\n"
+      "the highest discounted return; of equal ones, the one with the smaller maximum violation. If no epoch is within "
+      "the\n"
+      "budget, the one with the smallest cost sum; of equal ones, again the one with the smaller maximum violation.\n"
+      "Methods without a cost budget (",
+      absl::StrJoin(without, ", "),
+      ") are judged with a budget of\n"
+      "0. The budget of iqn_datacom is a discounted sum, so the rule is stricter there.");
+}
 
 double CostBudget(const v1::Experiment& resolved, int member) {
   const AlgorithmInfo* const algorithm = FindAlgorithm(resolved.algorithm());

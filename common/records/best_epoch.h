@@ -18,14 +18,7 @@ class Experiment;
 }
 
 // For the help of every command with --epoch.
-inline constexpr char kBestEpochRule[] =
-    "--epoch best, for each member: of the evaluated epochs whose mean cost sum is within hyper.cost_budget, the one "
-    "with\n"
-    "the highest discounted return; of equal ones, the one with the smaller maximum violation. If no epoch is within "
-    "the\n"
-    "budget, the one with the smallest cost sum; of equal ones, again the one with the smaller maximum violation.\n"
-    "Methods without a cost budget (sac, atacom_fi, atacom_nfi, cbf_sac, safe_layer_td3) are judged with a budget of\n"
-    "0. The budget of iqn_datacom is a discounted sum, so the rule is stricter there.";
+std::string BestEpochRule();
 
 // hyper.cost_budget of the member, which the evaluations' undiscounted cost sums are compared with; 0 for an algorithm
 // without a budget.

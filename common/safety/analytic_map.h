@@ -2,7 +2,7 @@
 // rows: common/tasks/air_hockey/README.md 9).
 //
 // Row i with gain g_i > 0 is a constraint on positions that is made forward invariant, c = k + g k_dot; with g_i = 0
-// the row is unchanged. Rows are those of known_rows.h in the published form: the gain multiplies k_dot in c, but
+// the row is unchanged. Rows are taken from known_rows.h in the published form: the gain multiplies k_dot in c, but
 // neither the action's row nor the drift (exact for g = 1 only). All gains 0 is the baseline without forward
 // invariance; where the action is an acceleration or a force, it then affects only rows on velocities.
 #ifndef DATACOM_COMMON_SAFETY_ANALYTIC_MAP_H_

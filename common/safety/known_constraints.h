@@ -21,7 +21,7 @@ struct KnownConstraintsOut {
   double* k = nullptr;    // [K], > 0 is a violation
   double* J_q = nullptr;  // [K, q] row-major
   double* J_x = nullptr;  // [K, x] row-major
-  // Of rows that are read from the observation (KnownConstraints::observed) alone. The rate of such a row is
+  // Only for rows that are read from the observation (KnownConstraints::observed). The rate of such a row is
   // k_dot = J_q q_dot + J_x x_dot + rate. A row without a gain has 0 in the three others.
   double* rate = nullptr;              // [K] rate of k by what is neither in q nor in x
   double* J_v = nullptr;               // [K, q] gradient of k_dot by the velocities in q; 0 for positions
@@ -38,7 +38,7 @@ class KnownConstraints {
   virtual bool observed() const { return false; }
   // [K] gain of each row's derivative in the forward-invariant (viability) form k + gain * k_dot; 0 = the row as it is.
   // Only a row that the action affects through the velocity may have a gain: in a state q = [positions, velocities] it
-  // depends on the positions alone, and not on x.
+  // depends only on the positions, not on x.
   virtual const std::vector<double>& viability_gains() const = 0;
   virtual const std::vector<std::string>& names() const = 0;   // [K], each once
   virtual const std::vector<std::string>& groups() const = 0;  // [K] group of each row; no group is named like a row

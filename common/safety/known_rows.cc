@@ -34,7 +34,7 @@ KnownRows::KnownRows(std::shared_ptr<const KnownConstraints> constraints, std::v
   c_q_.resize(dims.q);
 }
 
-// Of closed forms: J_v and own_acceleration. f holds the velocities of the positions.
+// For closed forms: J_v and own_acceleration. f holds the velocities of the positions.
 void KnownRows::EvaluateOwnMotion(const KnownRowsInput& at) {
   const int q = dims_.q, positions = q / 2;
   const double later = kDifferenceStep, before = form_.published ? 0 : -kDifferenceStep;

@@ -138,7 +138,7 @@ void SafeMap::SetBySingularValues(const SafeMapReduced& reduced, const SafeMapGa
 }
 
 // W P = Q R by Householder reflections, residual_ <- Q^T residual_, rows_ <- rows of R P^T. The rows of W differ in
-// size by up to 1e10 (a slack at its minimum beside a wide one); taking the largest column and the largest element of
+// size by up to 1e10 (a slack at its minimum next to a wide one); taking the largest column and the largest element of
 // it first keeps each row's digits (Powell and Reid, "On applying Householder transformations to linear least squares
 // problems", 1968).
 void SafeMap::Triangularise() {

@@ -94,7 +94,7 @@ class SafeMap {
   // ApplySafeMap with this state's basis and offset.
   // d action / d u = scale * B_top * diag(1 where |u_i| <= 1), with scale as a constant.
   double Apply(const double* u, double* action) const;
-  // As Apply without rescaling (for the analytic baselines, whose actions the environment limits).
+  // Like Apply, without rescaling (for the analytic baselines, whose actions the environment limits).
   void ApplyUnscaled(const double* u, double* action) const;
 
   const double* basis() const { return basis_; }    // B_top [n, n] row-major, symmetric, eigenvalues in (0, 1]

@@ -1,9 +1,14 @@
 // The static side of the task register: links no simulator.
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
+#include "common/tasks/register_task.h"
 #include "common/tasks/repeated_task.h"
 #include "common/tasks/task.h"
 #include "common/tasks/text/row_model.h"
@@ -12,30 +17,17 @@
 
 namespace datacom {
 
-#define DATACOM_TASK(name)                                             \
-  namespace name {                                                     \
-  absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options); \
-  }
-#include "common/tasks/register.inc"
-#undef DATACOM_TASK
-
 namespace {
 
-struct Entry {
-  const char* name;
-  absl::StatusOr<TaskModel> (*make)(const v1::TaskOptions&);
-};
+using Maker = absl::StatusOr<TaskModel> (*)(const v1::TaskOptions& options);
 
-constexpr Entry kRegister[] = {
-#define DATACOM_TASK(name) {#name, &name::MakeModel},
-#include "common/tasks/register.inc"
-#undef DATACOM_TASK
-};
+std::map<std::string, Maker, std::less<>>& Registered() {
+  static std::map<std::string, Maker, std::less<>> registered;
+  return registered;
+}
 
 absl::StatusOr<TaskModel> MakeNominal(absl::string_view name, const v1::TaskOptions& options) {
-  for (const Entry& entry : kRegister) {
-    if (name == entry.name) return entry.make(options);
-  }
+  if (const auto found = Registered().find(name); found != Registered().end()) return found->second(options);
   if (options.HasExtension(v1::text_task) && name == options.GetExtension(v1::text_task).definition().name())
     return text::MakeModel(options);
   return absl::NotFoundError(
@@ -44,9 +36,13 @@ absl::StatusOr<TaskModel> MakeNominal(absl::string_view name, const v1::TaskOpti
 
 }  // namespace
 
+RegisterTaskModel::RegisterTaskModel(const std::string& name, Maker make) {
+  if (!Registered().emplace(name, make).second) std::abort();
+}
+
 std::vector<std::string> TaskNames() {
   std::vector<std::string> names;
-  for (const Entry& entry : kRegister) names.emplace_back(entry.name);
+  for (const auto& [name, make] : Registered()) names.push_back(name);
   return names;
 }
 

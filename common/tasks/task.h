@@ -1,7 +1,7 @@
 // A task: static facts (TaskSpec) and control-affine model, which every role can link without MuJoCo (TaskModel), and
 // the simulator (Task).
 //
-// A task of the register is one folder common/tasks/<name>/ and one line in common/tasks/register.inc. A task that is a
+// A task of the register is one folder common/tasks/<name>/, which registers itself (register_task.h). A task that is a
 // text file comes with TaskOptions.text (common/tasks/text/task_file.h).
 #ifndef DATACOM_COMMON_TASKS_TASK_H_
 #define DATACOM_COMMON_TASKS_TASK_H_

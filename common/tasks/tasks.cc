@@ -1,11 +1,16 @@
 // The simulator side of the task register.
+#include <cstdlib>
+#include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
 #include "common/tasks/randomised_task.h"
+#include "common/tasks/register_task.h"
 #include "common/tasks/repeated_task.h"
 #include "common/tasks/task.h"
 #include "common/tasks/text/mujoco_task.h"
@@ -14,20 +19,17 @@
 
 namespace datacom {
 
-#define DATACOM_TASK(name)                                                        \
-  namespace name {                                                                \
-  absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options); \
-  }
-#include "common/tasks/register.inc"
-#undef DATACOM_TASK
-
 namespace {
 
+using Maker = absl::StatusOr<std::unique_ptr<Task>> (*)(const v1::TaskOptions& options);
+
+std::map<std::string, Maker, std::less<>>& Registered() {
+  static std::map<std::string, Maker, std::less<>> registered;
+  return registered;
+}
+
 absl::StatusOr<std::unique_ptr<Task>> MakeNominal(absl::string_view name, const v1::TaskOptions& options) {
-#define DATACOM_TASK(task) \
-  if (name == #task) return task::MakeTask(options);
-#include "common/tasks/register.inc"
-#undef DATACOM_TASK
+  if (const auto found = Registered().find(name); found != Registered().end()) return found->second(options);
   if (options.HasExtension(v1::text_task) && name == options.GetExtension(v1::text_task).definition().name())
     return text::MakeTask(options);
   return absl::NotFoundError(
@@ -35,6 +37,10 @@ absl::StatusOr<std::unique_ptr<Task>> MakeNominal(absl::string_view name, const 
 }
 
 }  // namespace
+
+RegisterTask::RegisterTask(const std::string& name, Maker make) {
+  if (!Registered().emplace(name, make).second) std::abort();
+}
 
 absl::StatusOr<std::unique_ptr<Task>> MakeTask(absl::string_view name, const v1::TaskOptions& options) {
   ASSIGN_OR_RETURN(std::unique_ptr<Task> task, MakeNominal(name, options));

@@ -7,8 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/status.h"
+#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/tasks/task.h"
 #include "deploy/cli/sweep_plan.h"
@@ -22,7 +25,10 @@ using Lines = std::vector<std::pair<std::string, std::string>>;
 absl::StatusOr<Lines> Entries(const std::string& kind) {
   Lines lines;
   if (kind == "algorithms") {
-    for (const AlgorithmInfo& algorithm : Algorithms()) lines.emplace_back(algorithm.name, algorithm.summary);
+    for (const AlgorithmInfo& algorithm : Algorithms()) {
+      lines.emplace_back(algorithm.name, algorithm.summary);
+      lines.emplace_back("", absl::StrCat("hyper: ", absl::StrJoin(HyperParametersOf(algorithm), ", ")));
+    }
   } else if (kind == "tasks") {
     for (const std::string& name : TaskNames()) {
       ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(name, v1::TaskOptions()));

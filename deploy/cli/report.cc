@@ -32,7 +32,7 @@ void AddReport(CLI::App* app, int* exit_code) {
           "FILE.csv written by `eval --policy ... --csv`: shown as a horizontal line named after the file; may be "
           "repeated")
       ->allow_extra_args(false);
-  verb->footer(absl::StrCat(kBestEpochRule,
+  verb->footer(absl::StrCat(BestEpochRule(),
                             "\nExample: datacom report runs/datacom runs/sac --epoch best --out compare.html\n"
                             "         datacom eval navigation --policy scripted --episodes 100 --csv > scripted.csv\n"
                             "         datacom report runs/navigation --baseline scripted.csv --out navigation.html"));

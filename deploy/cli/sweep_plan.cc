@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
+#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/tasks/task.h"
 #include "deploy/cli/text_task.h"
@@ -139,7 +140,7 @@ class Expansion {
         return Wrong(base.name(), "has members; remove them, a sweep makes members from axes and seeds");
       }
       for (const std::string& assignment : sweep_.set()) {
-        RETURN_IF_ERROR(Annotate(ApplyOverride(assignment, &base), "set"));
+        RETURN_IF_ERROR(Annotate(Assign(assignment, &base), "set"));
       }
       for (const Choice& choice : Product(sweep_, splitting_)) RETURN_IF_ERROR(AddPopulation(base, choice));
     }
@@ -164,10 +165,22 @@ class Expansion {
     });
   }
 
+  // Leaves a setting out that the experiment's algorithm does not read and that of another experiment does, so that one
+  // axis can have the settings of several methods.
+  absl::Status Assign(const std::string& assignment, v1::Experiment* experiment) const {
+    v1::Experiment changed = *experiment;
+    RETURN_IF_ERROR(ApplyOverride(assignment, &changed));
+    const auto reads = [&](v1::Experiment other) {
+      return ApplyOverride(assignment, &other).ok() && CheckSettingsAreRead(other).ok();
+    };
+    if (reads(*experiment) || std::none_of(experiments_.begin(), experiments_.end(), reads)) *experiment = changed;
+    return absl::OkStatus();
+  }
+
   absl::Status Apply(const Choice& choice, v1::Experiment* experiment) const {
     for (const auto& at : choice) {
       for (const std::string& assignment : PointOf(at).set()) {
-        RETURN_IF_ERROR(Annotate(ApplyOverride(assignment, experiment), Place(sweep_.axes(at.first), PointOf(at))));
+        RETURN_IF_ERROR(Annotate(Assign(assignment, experiment), Place(sweep_.axes(at.first), PointOf(at))));
       }
     }
     return absl::OkStatus();
@@ -191,6 +204,7 @@ class Expansion {
       whole.insert(whole.end(), choice.begin(), choice.end());
       RETURN_IF_ERROR(CheckMember(base, whole));
       v1::Experiment own;
+      own.set_algorithm(base.algorithm());
       RETURN_IF_ERROR(Apply(choice, &own));
       for (const uint64_t seed : seeds_) {
         v1::Member* member = experiment.add_members();

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "common/config/algorithms.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/task.pb.h"
 #include "deploy/cli/verbs.h"
@@ -80,7 +81,10 @@ absl::StatusOr<v1::Experiment> ExperimentOf(const std::string& task, const std::
   const absl::StatusOr<TaskModel> model = MakeTaskModel(experiment.task(), experiment.task_options());
   if (!model.ok()) return absl::InvalidArgumentError(model.status().message());
   experiment.set_name(absl::StrCat(experiment.task(), "-", algorithm));
-  experiment.mutable_hyper()->set_target_entropy(-model->spec.action_dim);
+  const AlgorithmInfo* const info = FindAlgorithm(algorithm);
+  if (info != nullptr && ReadsSetting(*info, *v1::Hyper::descriptor()->FindFieldByName("target_entropy"))) {
+    experiment.mutable_hyper()->set_target_entropy(-model->spec.action_dim);
+  }
   return experiment;
 }
 

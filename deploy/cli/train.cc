@@ -18,6 +18,7 @@
 #include "common/base/rate_meter.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
+#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"

@@ -12,6 +12,7 @@
 #include "common/acting/acting_rule.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
+#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/records/dataset.h"
 #include "common/records/ledger.h"

@@ -13,6 +13,7 @@
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
+#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/records/best_epoch.h"
 #include "datacom/v1/task.pb.h"
@@ -190,7 +191,7 @@ std::vector<Quantity> Quantities(const std::vector<Run>& runs) {
 absl::StatusOr<json> ReportData(const std::vector<std::string>& folders, const MapMaker& map,
                                 const ReportOptions& options) {
   json data;
-  if (options.shown == Shown::kBest) data["rule"] = kBestEpochRule;
+  if (options.shown == Shown::kBest) data["rule"] = BestEpochRule();
   data["build"] = absl::StrCat("datacom ", Version(), " (", Revision(), ")");
   data["quantities"] = json::array();
   ASSIGN_OR_RETURN(const std::vector<Run> runs, ReadRuns(folders));

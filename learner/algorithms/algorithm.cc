@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "common/config/algorithms.h"
 #include "common/safety/safe_map.h"
 #include "learner/algorithms/register_algorithm.h"
 #include "learner/algorithms/slices.h"
@@ -60,8 +61,8 @@ void Batch::Resize(const AlgorithmConfig& config) {
 
 namespace {
 
-std::map<std::string, RegisteredAlgorithm>& Registered() {
-  static std::map<std::string, RegisteredAlgorithm> registered;
+std::map<std::string, AlgorithmMaker>& Registered() {
+  static std::map<std::string, AlgorithmMaker> registered;
   return registered;
 }
 
@@ -89,9 +90,9 @@ void CheckConfig(const AlgorithmConfig& config) {
     Check(!net.second->empty(), std::string(net.first) + " needs at least one layer");
     for (int width : *net.second) positive(net.first, width);
   }
-  for (const MemberHyper& member : config.members) {
-    Check(member.accepted_risk > 0 && member.accepted_risk < 1,
-          "accepted_risk must lie between 0 and 1, not " + std::to_string(member.accepted_risk));
+  for (const MemberConfig& member : config.members) {
+    Check(member.hyper.accepted_risk() > 0 && member.hyper.accepted_risk() < 1,
+          "accepted_risk must lie between 0 and 1, not " + std::to_string(member.hyper.accepted_risk()));
   }
   const size_t n = static_cast<size_t>(config.action_dim);
   Check(config.action_low.size() == n && config.action_high.size() == n,
@@ -101,21 +102,16 @@ void CheckConfig(const AlgorithmConfig& config) {
 
 }  // namespace
 
-void AddAlgorithm(const std::string& name, const RegisteredAlgorithm& algorithm) {
-  if (!Registered().emplace(name, algorithm).second) {
+void AddAlgorithm(const std::string& name, AlgorithmMaker make) {
+  if (!Registered().emplace(name, make).second) {
     throw std::logic_error("two algorithms are registered as '" + name + "'");
   }
 }
 
-std::vector<std::string> AlgorithmNames() {
+std::vector<std::string> RegisteredAlgorithms() {
   std::vector<std::string> names;
-  for (const auto& [name, algorithm] : Registered()) names.push_back(name);
+  for (const auto& [name, make] : Registered()) names.push_back(name);
   return names;
-}
-
-int QuantilesOf(const std::string& algorithm) {
-  const auto found = Registered().find(algorithm);
-  return found == Registered().end() ? 0 : found->second.quantiles;
 }
 
 std::string TorchVersion() { return LoadedTorchVersion(); }
@@ -126,17 +122,20 @@ std::unique_ptr<Algorithm> MakeAlgorithm(const AlgorithmConfig& config) {
   const auto found = Registered().find(config.algorithm);
   if (found == Registered().end()) {
     std::string names;
-    for (const std::string& name : AlgorithmNames()) names += (names.empty() ? "" : ", ") + name;
+    for (const std::string& name : RegisteredAlgorithms()) names += (names.empty() ? "" : ", ") + name;
     throw std::invalid_argument("no algorithm is called '" + config.algorithm + "'; there are: " + names);
   }
+  const AlgorithmInfo* const info = FindAlgorithm(config.algorithm);
+  if (info == nullptr) {
+    throw std::logic_error("algorithm '" + config.algorithm + "' is not in enum Algorithm of algorithm.proto");
+  }
   CheckConfig(config);
+  Check(!info->needs_dynamics || config.q_dim > 0, info->name + " needs a constraint state: q_dim is 0");
+  Check(info->needs_dynamics || config.known.empty(),
+        info->name + " learns no constraint, so known ones cannot be joined to it");
   const bool divided = config.team != nullptr && UsesCpuKernels(config.kernels, config.device);
-  std::unique_ptr<Algorithm> algorithm =
-      divided ? std::make_unique<Slices>(config, found->second.make) : found->second.make(config);
-  Check(!algorithm->needs_dynamics() || config.q_dim > 0, config.algorithm + " needs a constraint state: q_dim is 0");
-  Check(algorithm->needs_dynamics() || config.known.empty(),
-        config.algorithm + " learns no constraint, so known ones cannot be joined to it");
-  return algorithm;
+  if (divided) return std::make_unique<Slices>(config, found->second);
+  return found->second(config);
 }
 
 }  // namespace datacom::learner

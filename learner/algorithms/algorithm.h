@@ -1,13 +1,12 @@
 // The interface between a learning algorithm and the rest of the learner: M members in stacked arrays, updated together
 // from batches in host memory.
 //
-// This header and its users do not need LibTorch, protobuf or Abseil (learner/standalone builds the core without the
-// last two). Errors are exceptions: std::invalid_argument for a wrong configuration or state, naming the thing and the
-// value, and whatever LibTorch throws. learner/checked_algorithm.h turns them into a Status. Not thread-safe: one
-// thread calls it; a team divides the work of its calls, and the bits of all numbers are those of one thread. An
-// algorithm owns parameters, optimiser state and workspaces. On the CPU an update allocates nothing after the first
-// (but each thread of a team allocates its scratch memory once) and blocks until its numbers are final. On CUDA it only
-// enqueues; GetStats, GetActingParameters and Save wait for the device.
+// Errors are exceptions: std::invalid_argument for a wrong configuration or state, naming the thing and the value, and
+// whatever LibTorch throws. learner/checked_algorithm.h turns them into a Status. Not thread-safe: one thread calls it.
+// A team divides the work of its calls; all numbers have the same bits as with one thread. An algorithm owns
+// parameters, optimiser state and workspaces. On the CPU an update allocates nothing after the first (but each thread
+// of a team allocates its scratch memory once) and blocks until its numbers are final. On CUDA it only enqueues;
+// GetStats, GetActingParameters and Save wait for the device.
 #ifndef DATACOM_LEARNER_ALGORITHMS_ALGORITHM_H_
 #define DATACOM_LEARNER_ALGORITHMS_ALGORITHM_H_
 
@@ -20,33 +19,19 @@
 
 #include "common/base/team.h"
 #include "common/nn/named_array.h"
+#include "datacom/v1/algorithm.pb.h"
 
 namespace datacom::learner {
 
-// The hyper-parameters of one member. Names and defaults of the doubles are generated from message Hyper of the proto.
-struct MemberHyper {
+struct MemberConfig {
   uint64_t seed = 0;
-  bool delta_fixed = false;  // delta = init_delta, without softplus and steps (learner/algorithms/README.md 5.5)
-#define DATACOM_HYPER(name, value) double name = value;
-#include "learner/algorithms/hyper.inc"
-#undef DATACOM_HYPER
-};
-
-// SafeLOOP (learner/algorithms/README.md 19). Periods are in rows of a member.
-struct PlanningConfig {
-  int memory_rows = 200000;     // the learner keeps so many of the newest rows
-  uint64_t random_rows = 2000;  // rows of uniform actions; then actor and critics learn and the planner acts
-  int policy_period = 50, policy_updates = 50;       // rows between groups of updates of actor and critics
-  int model_period = 240;                            // rows between trainings of the ensemble
-  int ensemble = 5;                                  // nets
-  std::vector<int> hidden{200, 200, 200, 200};       // of each net
-  int samples = 100, particles = 4, iterations = 5;  // common/acting/planner_rule.h
+  v1::Hyper hyper;
 };
 
 struct AlgorithmConfig {
   std::string algorithm;
-  std::vector<MemberHyper> members;  // M of them
-  uint64_t run_seed = 0;             // keys initialisation together with the member's seed
+  std::vector<MemberConfig> members;  // M of them
+  uint64_t run_seed = 0;              // keys initialisation together with the member's seed
   int obs_dim = 0, action_dim = 0, q_dim = 0, x_dim = 0;
   std::vector<double> action_low, action_high;  // [action_dim]
   std::vector<std::string> known;               // known constraints joined to the learned one
@@ -57,8 +42,10 @@ struct AlgorithmConfig {
   // updates of the whole run, over which the actor's rate decays. For other algorithms epoch_rows is 0.
   int epoch_rows = 0, passes = 40;
   uint64_t epochs = 0;
-  PlanningConfig planning;      // of safe_loop, whose epoch_rows are the rows of one update
-  int quantiles = 0;            // levels drawn per row (QuantilesOf)
+  // safe_loop, whose epoch_rows are the rows of one update. It keeps the newest memory_rows rows.
+  v1::Planning planning;
+  int memory_rows = 200000;
+  int quantiles = 0;            // levels drawn per row (AlgorithmInfo)
   int quantile_embedding = 64;  // cosines of a level
   double discount = 0.99, tau = 0.001;
   int policy_delay = 2;          // TD3: updates of the critics per update of the actor
@@ -67,7 +54,7 @@ struct AlgorithmConfig {
   std::string kernels = "auto";  // "fused", "tensor" or "auto" (nn/kernels.h)
   std::shared_ptr<Team> team;    // divides the work of the CPU's kernels; null: one thread does it
   std::function<void()> alive;   // called now and then during an update that takes seconds, by any thread; may be null
-  // Set by slices.h alone: these members are those of a larger population from `slice_first` on, and a batch holds all.
+  // Set only by slices.h: these are members of a larger population, from `slice_first` on, and a batch has all of it.
   int slice_first = 0;
   int population = 0;  // members of the larger population; 0: there is none
 };
@@ -97,8 +84,8 @@ inline int BatchRows(const AlgorithmConfig& config) {
 // next_observation counts, which is the final observation of the episode or the newest one of the lane; in other rows
 // it must be finite.
 //
-// That of safe_loop holds the rows since the last update, in the same order. It reads the arrays of the first two lines
-// and `last`.
+// The batch of safe_loop has the rows since the last update, in the same order. It reads the arrays of the first two
+// lines and `last`.
 struct Batch {
   std::vector<float> observation, action, reward, cost, next_observation,
       absorbing;                     // [M, B, d]; cost raw; absorbing 0/1
@@ -130,13 +117,14 @@ struct Stats {
 // names it.
 using State = std::map<std::string, std::string>;
 
-// What a snapshot of one member carries; common/nn/snapshot.h describes the names.
+// The content of a member's snapshot, in the form of its acting rule (common/acting/snapshot_form.h).
 struct ActingParameters {
   std::vector<NamedArray> arrays;
   std::map<std::string, double, std::less<>> scalars;
 };
 
-// What a step of delta reads of an episode. z: [length + 1, q + x] float32, costs: [length + 1] raw with costs[0] = 0.
+// The part of an episode that a step of delta reads. z: [length + 1, q + x] float32, costs: [length + 1] raw with
+// costs[0] = 0.
 struct EpisodeCosts {
   int member = 0, length = 0;
   const float *z = nullptr, *costs = nullptr;
@@ -147,14 +135,14 @@ class Algorithm {
   virtual ~Algorithm() = default;
   virtual void Update(const Batch& batch) = 0;
   // The part of Update that fits value functions (critics, feasibility) and their targets. Policy, temperature,
-  // multiplier, delta and their optimisers do not change. The batch is that of Update; noise_actor is not read.
+  // multiplier, delta and their optimisers do not change. It takes the batch of Update; noise_actor is not read.
   virtual void Pretrain(const Batch& batch);  // throws std::invalid_argument if the algorithm cannot
   // A finished episode of one member, before the first update that sees its last row. z: [length + 1, q + x] float32,
   // costs: [length + 1] raw with costs[0] = 0. Algorithms with delta make a step of it (learner/algorithms/README.md
   // 5.4). On-policy algorithms keep the sum of its costs for their multiplier (18.4); they do not read z, which may be
   // null. The others ignore it.
   virtual void ApplyEpisode(int member, int length, const float* z, const float* costs) {}
-  virtual void ApplyEpisodes(const std::vector<EpisodeCosts>& episodes);  // each; those of a member in order
+  virtual void ApplyEpisodes(const std::vector<EpisodeCosts>& episodes);  // each; a member's own in order
   virtual Stats GetStats() const = 0;
   virtual void ResetStats() = 0;
   virtual ActingParameters GetActingParameters(int member) const = 0;
@@ -162,24 +150,21 @@ class Algorithm {
   virtual void Load(const State& state) = 0;  // throws std::invalid_argument naming the entry, and changes nothing
   // The entries of its State that hold one value of the whole population. Sorted.
   virtual std::vector<std::string> shared_entries() const { return {"signature"}; }
-  virtual std::string acting_rule() const = 0;
-  virtual bool needs_dynamics() const = 0;  // whether Batch::now, next and failure_* are read
 };
 
 // Throws std::invalid_argument naming the unknown algorithm and those that exist, or what is wrong with the
 // configuration.
 std::unique_ptr<Algorithm> MakeAlgorithm(const AlgorithmConfig& config);
-std::vector<std::string> AlgorithmNames();      // registered ones, sorted (register_algorithm.h)
-int QuantilesOf(const std::string& algorithm);  // for AlgorithmConfig::quantiles; 0 if it draws none
+std::vector<std::string> RegisteredAlgorithms();  // names, sorted (register_algorithm.h)
 
-// What computes on the CPU, e.g. "avx512, products by libxsmm 1.17 avx512". Throws std::invalid_argument if DATACOM_ISA
-// names an instruction set that does not exist or that the processor lacks.
+// The instruction set and the library of products on the CPU, e.g. "avx512, products by libxsmm 1.17 avx512". Throws
+// std::invalid_argument if DATACOM_ISA names an instruction set that does not exist or that the processor lacks.
 std::string CpuArithmetic();
 std::string TorchVersion();  // of the LibTorch that an algorithm has loaded, or empty
 
 // Access to single arrays, for tests. Names are for example "actor.mean.0.weight", "critic.0.1.bias",
 // "target_critic.1.2.weight", "log_alpha", "delta_raw", "multiplier_raw". Weights are [in, out], row-major. The prefix
-// "grad." gives a gradient of the last Update; with fused kernels only that of the last member exists.
+// "grad." gives a gradient of the last Update; with fused kernels only the last member has one.
 std::vector<float> GetArray(const Algorithm& algorithm, int member, const std::string& name);
 void SetArray(Algorithm* algorithm, int member, const std::string& name, const std::vector<float>& values);
 

@@ -1,9 +1,19 @@
-#include "learner/algorithms/analytic_atacom.h"
+// ATACOM+FI and ATACOM+nFI (learner/algorithms/README.md 8): SAC on tangent actions. The acting rule of the same name
+// maps them by the task's known constraints when it acts; the learner does not. The replay holds the policy's action u.
+// Costs are ignored.
+#include <string>
 
 #include "learner/algorithms/register_algorithm.h"
+#include "learner/algorithms/sac.h"
 
 namespace datacom::learner {
 namespace {
+
+class AnalyticAtacom : public Sac {
+ public:
+  explicit AnalyticAtacom(const AlgorithmConfig& config) : Sac(config) {}
+  ActingParameters GetActingParameters(int member) const override;
+};
 
 const RegisterAlgorithm<AnalyticAtacom> kInvariant("atacom_fi");
 const RegisterAlgorithm<AnalyticAtacom> kNotInvariant("atacom_nfi");
@@ -12,8 +22,8 @@ const RegisterAlgorithm<AnalyticAtacom> kNotInvariant("atacom_nfi");
 
 ActingParameters AnalyticAtacom::GetActingParameters(int member) const {
   ActingParameters parameters = Sac::GetActingParameters(member);
-  parameters.scalars = {{"atacom_gain", config_.members[member].atacom_gain},
-                        {"slack_beta", config_.members[member].slack_beta}};
+  parameters.scalars = {{"atacom_gain", config_.members[member].hyper.atacom_gain()},
+                        {"slack_beta", config_.members[member].hyper.slack_beta()}};
   return parameters;
 }
 

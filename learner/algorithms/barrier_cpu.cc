@@ -1,11 +1,11 @@
 #include "learner/algorithms/barrier_kernels.h"
 #include "learner/algorithms/barrier_row.h"
-#include "learner/nn/cpu/cpu_form.h"
+#include "learner/nn/cpu/cpu_impl.h"
 
 namespace datacom::learner {
 namespace {
 
-class BarrierCpu : public CpuForm<BarrierKernels> {
+class BarrierCpu : public CpuImpl<BarrierKernels> {
  public:
   void BarrierLoss(const BarrierInput& in, const FloatView& d_value, const FloatView& d_slope,
                    const DoubleView& loss) override {
@@ -40,7 +40,7 @@ class BarrierCpu : public CpuForm<BarrierKernels> {
   }
 };
 
-const CpuForms::Register<BarrierKernels, BarrierCpu> kRegistered;
+const CpuImpls::Register<BarrierKernels, BarrierCpu> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner

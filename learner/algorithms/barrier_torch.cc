@@ -1,12 +1,12 @@
 #include "learner/algorithms/barrier_kernels.h"
-#include "learner/nn/torch/torch_form.h"
+#include "learner/nn/torch/torch_impl.h"
 
 namespace datacom::learner {
 namespace {
 
-class BarrierTorch : public TorchForm<BarrierKernels> {
+class BarrierTorch : public TorchImpl<BarrierKernels> {
  public:
-  using TorchForm::TorchForm;
+  using TorchImpl::TorchImpl;
 
   // The formulas of barrier_row.h, on all rows at once.
   void BarrierLoss(const BarrierInput& in, const FloatView& d_value, const FloatView& d_slope,
@@ -40,7 +40,7 @@ class BarrierTorch : public TorchForm<BarrierKernels> {
   }
 };
 
-const TorchForms::Register<BarrierKernels, BarrierTorch> kRegistered;
+const TorchImpls::Register<BarrierKernels, BarrierTorch> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner

@@ -1,13 +1,42 @@
-#include "learner/algorithms/cbf_sac.h"
-
+// CBF-SAC (learner/algorithms/README.md 13): SAC whose actions the acting rule filters by a learned control barrier
+// function V(q), safe where V <= 0. V is fitted to be below -margin where the cost is not positive and above margin
+// where it is, and so that filtering the stored actions does not relax the filter's constraint. The replay holds the
+// policy's action before the filter.
 #include <cmath>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
+#include "learner/algorithms/barrier_kernels.h"
 #include "learner/algorithms/register_algorithm.h"
+#include "learner/algorithms/sac.h"
 
 namespace datacom::learner {
 namespace {
+
+class CbfSac : public Sac {
+ public:
+  explicit CbfSac(const AlgorithmConfig& config);
+  Stats GetStats() const override;
+  ActingParameters GetActingParameters(int member) const override;
+
+ protected:
+  void LoadBatch(const Batch& batch) override;
+  void EvaluateState() override;
+
+ private:
+  BarrierKernels* const barrier_kernels_;
+  MlpLayout barrier_;
+  Optimizer barrier_optimizer_;
+  Statistic barrier_loss_, mean_barrier_;
+  MlpTape tape_, tangent_;
+  FloatView q_;                                 // [block, B, q]
+  FloatView slope_, ones_, d_value_, d_slope_;  // dV/dq; gradients of the loss for V and dV/dq
+  FloatView cost_, action_;
+  DoubleView f_, G_;
+  DoubleView numbers_;  // [M, 1, BarrierInput::kNumbers]
+  ActionBox box_;
+};
 
 const RegisterAlgorithm<CbfSac> kRegistered("cbf_sac");
 
@@ -25,7 +54,7 @@ CbfSac::CbfSac(const AlgorithmConfig& config)
   barrier_ = layout_.AddMlp("barrier", Widths(config_.q_dim, config_.constraint_hidden, 1), Activation::kRelu, init);
   Finish();
   barrier_optimizer_ =
-      NewOptimizer("barrier", NetGroup::kConstraint, first, layout_.size() - first, &MemberHyper::constraint_lr);
+      NewOptimizer("barrier", NetGroup::kConstraint, first, layout_.size() - first, &v1::Hyper::constraint_lr);
   StepWithValues(barrier_optimizer_);
   barrier_loss_ = NewStatistic();
   mean_barrier_ = NewStatistic();
@@ -43,9 +72,11 @@ CbfSac::CbfSac(const AlgorithmConfig& config)
   kernels_->Upload(ones.data(), ones_);
   numbers_ = kernels_->NewDoubles(members_, 1, BarrierInput::kNumbers);
   std::vector<double> numbers;
-  for (const MemberHyper& hyper : config_.members) {
-    numbers.insert(numbers.end(), {hyper.barrier_margin, hyper.barrier_safe_weight, hyper.barrier_unsafe_weight,
-                                   hyper.barrier_relaxation_weight, hyper.relaxation_penalty, hyper.barrier_decay});
+  for (const MemberConfig& member : config_.members) {
+    const v1::Hyper& hyper = member.hyper;
+    numbers.insert(numbers.end(),
+                   {hyper.barrier_margin(), hyper.barrier_safe_weight(), hyper.barrier_unsafe_weight(),
+                    hyper.barrier_relaxation_weight(), hyper.relaxation_penalty(), hyper.barrier_decay()});
   }
   kernels_->Upload(numbers.data(), numbers_);
   box_ = NewActionBox();
@@ -85,8 +116,8 @@ Stats CbfSac::GetStats() const {
 ActingParameters CbfSac::GetActingParameters(int member) const {
   ActingParameters parameters = Sac::GetActingParameters(member);
   AddActingNet("barrier", member, &parameters);
-  parameters.scalars = {{"barrier_decay", config_.members[member].barrier_decay},
-                        {"relaxation_penalty", config_.members[member].relaxation_penalty}};
+  parameters.scalars = {{"barrier_decay", config_.members[member].hyper.barrier_decay()},
+                        {"relaxation_penalty", config_.members[member].hyper.relaxation_penalty()}};
   return parameters;
 }
 

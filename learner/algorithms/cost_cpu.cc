@@ -1,11 +1,11 @@
 #include "learner/algorithms/cost_kernels.h"
-#include "learner/nn/cpu/cpu_form.h"
+#include "learner/nn/cpu/cpu_impl.h"
 #include "learner/nn/cpu/row_math.h"
 
 namespace datacom::learner {
 namespace {
 
-class CostCpu : public CpuForm<CostKernels> {
+class CostCpu : public CpuImpl<CostKernels> {
  public:
   void CostTarget(const FloatView& cost, const FloatView& absorbing, const FloatView& next, double discount,
                   const FloatView& y) override {
@@ -45,7 +45,7 @@ class CostCpu : public CpuForm<CostKernels> {
   }
 };
 
-const CpuForms::Register<CostKernels, CostCpu> kRegistered;
+const CpuImpls::Register<CostKernels, CostCpu> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner

@@ -9,9 +9,9 @@ namespace datacom::learner {
 CostMultiplier::CostMultiplier(const AlgorithmConfig& config)
     : members_(config.members.size()), proposed_(config.members.size()) {
   for (Member& member : members_) member.multiplier.value = kStart;
-  for (const MemberHyper& hyper : config.members) {
-    limits_.push_back(hyper.cost_budget);
-    rates_.push_back(hyper.multiplier_lr);
+  for (const MemberConfig& member : config.members) {
+    limits_.push_back(member.hyper.cost_budget());
+    rates_.push_back(member.hyper.multiplier_lr());
   }
 }
 

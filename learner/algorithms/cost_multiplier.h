@@ -21,7 +21,7 @@ class CostMultiplier {
   void set_value(int member, double value) { members_[member].multiplier.value = value; }
   // costs: [length] of a finished episode, raw. Their positive parts add up to the episode's cost.
   void AddEpisode(int member, int length, const float* costs);
-  // Returns the value after the next step, and changes nothing that Save shows before Keep makes the step. A member
+  // Returns the value after the next step, and changes nothing that Save shows before Keep takes the step. A member
   // without a finished episode keeps its value.
   double Propose(int member);
   void Keep(int member) { members_[member].multiplier = proposed_[member]; }

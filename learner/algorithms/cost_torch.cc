@@ -1,12 +1,12 @@
 #include "learner/algorithms/cost_kernels.h"
-#include "learner/nn/torch/torch_form.h"
+#include "learner/nn/torch/torch_impl.h"
 
 namespace datacom::learner {
 namespace {
 
-class CostTorch : public TorchForm<CostKernels> {
+class CostTorch : public TorchImpl<CostKernels> {
  public:
-  using TorchForm::TorchForm;
+  using TorchImpl::TorchImpl;
 
   void CostTarget(const FloatView& cost, const FloatView& absorbing, const FloatView& next, double discount,
                   const FloatView& y) override {
@@ -31,7 +31,7 @@ class CostTorch : public TorchForm<CostKernels> {
   }
 };
 
-const TorchForms::Register<CostKernels, CostTorch> kRegistered;
+const TorchImpls::Register<CostKernels, CostTorch> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner

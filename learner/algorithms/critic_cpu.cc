@@ -2,12 +2,12 @@
 #include <cmath>
 
 #include "learner/algorithms/critic_kernels.h"
-#include "learner/nn/cpu/cpu_form.h"
+#include "learner/nn/cpu/cpu_impl.h"
 
 namespace datacom::learner {
 namespace {
 
-class CriticCpu : public CpuForm<CriticKernels> {
+class CriticCpu : public CpuImpl<CriticKernels> {
  public:
   void MinTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0, const FloatView& q1,
                  double discount, const FloatView& y) override {
@@ -71,7 +71,7 @@ class CriticCpu : public CpuForm<CriticKernels> {
   }
 };
 
-const CpuForms::Register<CriticKernels, CriticCpu> kRegistered;
+const CpuImpls::Register<CriticKernels, CriticCpu> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner

@@ -23,9 +23,9 @@ void CriticInput::Load(const Batch& batch, const AlgorithmConfig& config, int ba
   kernels->Upload(batch.absorbing.data() + first, absorbing);
 }
 
-void CriticEnsemble::Declare(const std::vector<std::string>& names, CriticForm form, const AlgorithmConfig& config,
+void CriticEnsemble::Declare(const std::vector<std::string>& names, CriticKind kind, const AlgorithmConfig& config,
                              ParameterLayout* layout) {
-  const bool twice = form == CriticForm::kActionTwice;
+  const bool twice = kind == CriticKind::kActionTwice;
   WeightInit init;
   (twice ? init.last_bound : init.xavier_gain) = twice ? 3e-3 : std::sqrt(2.0);
   const std::vector<int> widths = Widths(config.obs_dim + config.action_dim, config.critic_hidden, 1);

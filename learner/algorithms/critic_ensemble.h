@@ -17,7 +17,7 @@
 
 namespace datacom::learner {
 
-// What all critics of an algorithm read.
+// The inputs of all critics of an algorithm.
 struct CriticInput {
   FloatView rows;               // [block, 2B, obs + action]: [s, executed], then [s, stored]
   FloatView next;               // [block, B, obs + action]: [s', executed']
@@ -28,14 +28,14 @@ struct CriticInput {
   void Load(const Batch& batch, const AlgorithmConfig& config, int batch_member, Kernels* kernels) const;
 };
 
-enum class CriticForm {
+enum class CriticKind {
   kPlain,        // SAC's: the first layer reads state and action
   kActionTwice,  // TD3's: the second layer reads the action again
 };
 
 class CriticEnsemble {
  public:
-  void Declare(const std::vector<std::string>& names, CriticForm form, const AlgorithmConfig& config,
+  void Declare(const std::vector<std::string>& names, CriticKind kind, const AlgorithmConfig& config,
                ParameterLayout* layout);
   int64_t first() const { return first_; }
   int64_t size() const { return size_; }
@@ -64,7 +64,7 @@ class CriticEnsemble {
 
  private:
   struct Net {
-    Mlp online, target;
+    MlpLayout online, target;
     MlpTape tape, executed, stored, target_tape;
     FloatView d_out;
   };

@@ -1,12 +1,12 @@
 #include "learner/algorithms/critic_kernels.h"
-#include "learner/nn/torch/torch_form.h"
+#include "learner/nn/torch/torch_impl.h"
 
 namespace datacom::learner {
 namespace {
 
-class CriticTorch : public TorchForm<CriticKernels> {
+class CriticTorch : public TorchImpl<CriticKernels> {
  public:
-  using TorchForm::TorchForm;
+  using TorchImpl::TorchImpl;
 
   void MinTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0, const FloatView& q1,
                  double discount, const FloatView& y) override {
@@ -39,7 +39,7 @@ class CriticTorch : public TorchForm<CriticKernels> {
   }
 };
 
-const TorchForms::Register<CriticKernels, CriticTorch> kRegistered;
+const TorchImpls::Register<CriticKernels, CriticTorch> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner

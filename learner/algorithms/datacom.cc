@@ -32,14 +32,14 @@ Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> fea
   MakeWorkspace();
   feasibility_->MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
   constraint_optimizer_ = NewOptimizer("constraint", NetGroup::kConstraint, feasibility_->first(), feasibility_->size(),
-                                       &MemberHyper::constraint_lr);
+                                       &v1::Hyper::constraint_lr);
   StepWithValues(constraint_optimizer_);
   constraint_loss_ = NewStatistic();
   constraint_mean_ = NewStatistic();
   Register("stats.constraint_loss", constraint_loss_.sum);
   Register("stats.constraint_mean", constraint_mean_.sum);
-  gain_ = NewScalar(&MemberHyper::atacom_gain);
-  slack_beta_ = NewScalar(&MemberHyper::slack_beta);
+  gain_ = NewScalar(&v1::Hyper::atacom_gain);
+  slack_beta_ = NewScalar(&v1::Hyper::slack_beta);
   delta_value_ = NewScalar();
   for (int m = 0; m < members_; ++m) UploadDelta(m);
   const int n = config_.action_dim;
@@ -51,11 +51,6 @@ Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> fea
   }
   record_ = kernels_->NewDoubles(block_, batch_, joins() ? 1 : SafeMapRecordSize(n));
   d_u_ = kernels_->NewFloats(block_, batch_, n);
-  const Dynamics next = dynamics_.Rows(0, batch_);
-  for (const DoubleView& view : {next.f, next.G, next.x_dot, feasibility_->k_next(), feasibility_->J_next()}) {
-    AddCalmInput(view);
-  }
-  if (joins()) AddCalmInput(map_.Rows(0, batch_));
 }
 
 Datacom::Dynamics Datacom::Dynamics::Rows(int first, int count) const {
@@ -170,13 +165,11 @@ Stats Datacom::GetStats() const {
 }
 
 ActingParameters Datacom::GetActingParameters(int member) const {
-  const MemberHyper& hyper = config_.members[member];
+  const v1::Hyper& hyper = config_.members[member].hyper;
   ActingParameters parameters;
   AddActingNet("actor", member, &parameters);
-  parameters.scalars = {{"delta", delta_.value(member)},
-                        {"atacom_gain", hyper.atacom_gain},
-                        {"slack_beta", hyper.slack_beta},
-                        {"target_entropy", hyper.target_entropy}};
+  parameters.scalars = {
+      {"delta", delta_.value(member)}, {"atacom_gain", hyper.atacom_gain()}, {"slack_beta", hyper.slack_beta()}};
   for (const std::string& row : config_.known) parameters.scalars["known_constraint." + row] = 1;
   AddConstraint(member, &parameters);
   return parameters;
@@ -184,7 +177,7 @@ ActingParameters Datacom::GetActingParameters(int member) const {
 
 void Datacom::AddConstraint(int member, ActingParameters* out) const {
   AddActingNet("constraint", member, out);
-  out->scalars["risk_margin"] = GaussianRiskMargin(config_.members[member].accepted_risk);
+  out->scalars["risk_margin"] = GaussianRiskMargin(config_.members[member].hyper.accepted_risk());
 }
 
 State Datacom::Save() const {

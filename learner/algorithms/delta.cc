@@ -11,14 +11,15 @@ namespace datacom::learner {
 
 Delta::Delta(const AlgorithmConfig& config, bool discount_budget)
     : discount_(config.discount), gradients_(config.members.size()) {
-  for (const MemberHyper& hyper : config.members) {
-    ScalarAdam member;
-    member.value = std::max(hyper.init_delta, 0.1);  // the raw value itself (learner/algorithms/README.md 5.1)
-    members_.push_back(member);
-    budgets_.push_back(discount_budget ? DiscountedBudget(hyper.cost_budget, config.horizon, config.discount)
-                                       : hyper.cost_budget);
-    rates_.push_back(hyper.delta_lr);
-    fixed_.push_back(hyper.delta_fixed ? hyper.init_delta : std::numeric_limits<double>::quiet_NaN());
+  for (const MemberConfig& member : config.members) {
+    const v1::Hyper& hyper = member.hyper;
+    ScalarAdam raw;
+    raw.value = std::max(hyper.init_delta(), 0.1);  // the raw value itself (learner/algorithms/README.md 5.1)
+    members_.push_back(raw);
+    budgets_.push_back(discount_budget ? DiscountedBudget(hyper.cost_budget(), config.horizon, config.discount)
+                                       : hyper.cost_budget());
+    rates_.push_back(hyper.delta_lr());
+    fixed_.push_back(hyper.delta_mode() == "fixed" ? hyper.init_delta() : std::numeric_limits<double>::quiet_NaN());
   }
 }
 

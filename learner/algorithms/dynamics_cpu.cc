@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "learner/algorithms/dynamics_kernels.h"
-#include "learner/nn/cpu/cpu_form.h"
+#include "learner/nn/cpu/cpu_impl.h"
 #include "learner/nn/cpu/row_math.h"
 
 namespace datacom::learner {
@@ -9,7 +9,7 @@ namespace {
 
 constexpr float kLeast = -10, kLargest = 0.5f;
 
-class DynamicsCpu : public CpuForm<DynamicsKernels> {
+class DynamicsCpu : public CpuImpl<DynamicsKernels> {
  public:
   void Likelihood(const FloatView& out, const FloatView& target, const FloatView& weight, const FloatView& d_out,
                   const DoubleView& loss) override {
@@ -75,7 +75,7 @@ class DynamicsCpu : public CpuForm<DynamicsKernels> {
   }
 };
 
-const CpuForms::Register<DynamicsKernels, DynamicsCpu> kRegistered;
+const CpuImpls::Register<DynamicsKernels, DynamicsCpu> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner

@@ -1,14 +1,14 @@
 #include "learner/algorithms/dynamics_kernels.h"
-#include "learner/nn/torch/torch_form.h"
+#include "learner/nn/torch/torch_impl.h"
 
 namespace datacom::learner {
 namespace {
 
 constexpr double kLeast = -10, kLargest = 0.5;
 
-class DynamicsTorch : public TorchForm<DynamicsKernels> {
+class DynamicsTorch : public TorchImpl<DynamicsKernels> {
  public:
-  using TorchForm::TorchForm;
+  using TorchImpl::TorchImpl;
 
   void Likelihood(const FloatView& out, const FloatView& target, const FloatView& weight, const FloatView& d_out,
                   const DoubleView& loss) override {
@@ -33,7 +33,7 @@ class DynamicsTorch : public TorchForm<DynamicsKernels> {
   void Add(const DoubleView& value, const DoubleView& sum) override { Of(sum).add_(Of(value)); }
 };
 
-const TorchForms::Register<DynamicsKernels, DynamicsTorch> kRegistered;
+const TorchImpls::Register<DynamicsKernels, DynamicsTorch> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner

@@ -1,13 +1,13 @@
 #include <cmath>
 
 #include "learner/algorithms/gaussian_kernels.h"
-#include "learner/nn/cpu/cpu_form.h"
+#include "learner/nn/cpu/cpu_impl.h"
 #include "learner/nn/cpu/row_math.h"
 
 namespace datacom::learner {
 namespace {
 
-class GaussianCpu : public CpuForm<GaussianKernels> {
+class GaussianCpu : public CpuImpl<GaussianKernels> {
  public:
   void GaussianRisk(const FloatView& mean, const FloatView& log_std, const FloatView& mean_gradient,
                     const FloatView& log_std_gradient, const DoubleView& margin, const DoubleView& delta,
@@ -74,7 +74,7 @@ class GaussianCpu : public CpuForm<GaussianKernels> {
   }
 };
 
-const CpuForms::Register<GaussianKernels, GaussianCpu> kRegistered;
+const CpuImpls::Register<GaussianKernels, GaussianCpu> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner

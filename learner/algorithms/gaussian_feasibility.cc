@@ -19,7 +19,7 @@ void GaussianFeasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t t
   const int members = static_cast<int>(config.members.size());
   margin_ = kernels->NewDoubles(members, 1, 1);
   for (int m = 0; m < members; ++m) {
-    const double margin = GaussianRiskMargin(config.members[m].accepted_risk);
+    const double margin = GaussianRiskMargin(config.members[m].hyper.accepted_risk());
     kernels->Upload(&margin, margin_.Members(m, 1));
   }
   const int B = batch_, loss_rows = batch_ + failures_;

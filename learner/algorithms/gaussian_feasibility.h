@@ -25,7 +25,7 @@ class GaussianFeasibility : public Feasibility {
 
  private:
   struct Net {
-    Mlp online, target;
+    MlpLayout online, target;
     MlpTape tape, jacobian_rows, loss_rows, target_tape;
     FloatView jacobian;  // [block, 2B, q + x]
     FloatView d_out;     // [block, B + F, 1]

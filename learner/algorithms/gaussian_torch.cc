@@ -1,12 +1,12 @@
 #include "learner/algorithms/gaussian_kernels.h"
-#include "learner/nn/torch/torch_form.h"
+#include "learner/nn/torch/torch_impl.h"
 
 namespace datacom::learner {
 namespace {
 
-class GaussianTorch : public TorchForm<GaussianKernels> {
+class GaussianTorch : public TorchImpl<GaussianKernels> {
  public:
-  using TorchForm::TorchForm;
+  using TorchImpl::TorchImpl;
 
   void GaussianRisk(const FloatView& mean, const FloatView& log_std, const FloatView& mean_gradient,
                     const FloatView& log_std_gradient, const DoubleView& margin, const DoubleView& delta,
@@ -52,7 +52,7 @@ class GaussianTorch : public TorchForm<GaussianKernels> {
   }
 };
 
-const TorchForms::Register<GaussianKernels, GaussianTorch> kRegistered;
+const TorchImpls::Register<GaussianKernels, GaussianTorch> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner

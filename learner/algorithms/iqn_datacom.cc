@@ -1,16 +1,27 @@
-#include "learner/algorithms/iqn_datacom.h"
-
+// IQN-ATACOM (learner/algorithms/README.md 7): D-ATACOM whose feasibility value is the quantile of an implicit quantile
+// network at 1 - accepted risk. The cost budget is used as a discounted sum, without conversion.
 #include <cmath>
 #include <memory>
 #include <string>
 
+#include "learner/algorithms/datacom.h"
 #include "learner/algorithms/quantile_feasibility.h"
 #include "learner/algorithms/register_algorithm.h"
 
 namespace datacom::learner {
 namespace {
 
-const RegisterAlgorithm<IqnDatacom> kRegistered("iqn_datacom", /*quantiles=*/32);
+class IqnDatacom : public Datacom {
+ public:
+  explicit IqnDatacom(const AlgorithmConfig& config);
+
+ protected:
+  // At one fixed level the network is a perceptron, because the level's embedding can be multiplied into the weights of
+  // the next layer. The array is "constraint.value": ReLU hidden, softplus output.
+  void AddConstraint(int member, ActingParameters* out) const override;
+};
+
+const RegisterAlgorithm<IqnDatacom> kRegistered("iqn_datacom");
 
 }  // namespace
 
@@ -18,7 +29,7 @@ IqnDatacom::IqnDatacom(const AlgorithmConfig& config)
     : Datacom(config, std::make_unique<QuantileFeasibility>(), Delta(config, /*discount_budget=*/false)) {}
 
 void IqnDatacom::AddConstraint(int member, ActingParameters* out) const {
-  const float level = QuantileLevel(config_.members[member].accepted_risk);
+  const float level = QuantileLevel(config_.members[member].hyper.accepted_risk());
   const std::vector<float> weight = ReadArray(member, "constraint.embedding.0.weight");
   std::vector<float> embedding = ReadArray(member, "constraint.embedding.0.bias");
   const size_t width = embedding.size();

@@ -5,12 +5,12 @@
 
 #include "common/safety/safe_map.h"
 #include "learner/algorithms/joined_map_kernels.h"
-#include "learner/nn/cpu/cpu_form.h"
+#include "learner/nn/cpu/cpu_impl.h"
 
 namespace datacom::learner {
 namespace {
 
-class JoinedMapCpu : public CpuForm<JoinedMapKernels> {
+class JoinedMapCpu : public CpuImpl<JoinedMapKernels> {
  public:
   void JoinMap(const JoinedMapInput& in, const DoubleView& map) override {
     const SafeMapInput& learned = in.learned;
@@ -67,7 +67,7 @@ class JoinedMapCpu : public CpuForm<JoinedMapKernels> {
   }
 };
 
-const CpuForms::Register<JoinedMapKernels, JoinedMapCpu> kRegistered;
+const CpuImpls::Register<JoinedMapKernels, JoinedMapCpu> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner

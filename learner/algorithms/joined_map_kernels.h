@@ -1,5 +1,5 @@
 // The map of a learned constraint joined with known ones (common/safety/safe_map.h), in two steps: first what depends
-// on the state alone, then the action.
+// only on the state, then the action.
 #ifndef DATACOM_LEARNER_ALGORITHMS_JOINED_MAP_KERNELS_H_
 #define DATACOM_LEARNER_ALGORITHMS_JOINED_MAP_KERNELS_H_
 
@@ -17,7 +17,7 @@ inline int JoinedMapSize(int action) { return action * action + action + 1; }
 
 class JoinedMapKernels : public KernelGroup {
  public:
-  // map: [members, rows, JoinedMapSize]. The form for the CPU allocates its workspace in the first call.
+  // map: [members, rows, JoinedMapSize]. The implementation for the CPU allocates its workspace in the first call.
   virtual void JoinMap(const JoinedMapInput& in, const DoubleView& map) = 0;
   // Like SafeMapKernels::SafeMap; out.record [members, rows, 1] is the scale.
   virtual void JoinedMap(const DoubleView& map, const DoubleView& target_entropy, const FloatView& u,

@@ -1,13 +1,13 @@
 // The map of several constraints on all rows at once. These are the steps of common/safety/safe_map.cc, which has their
 // derivation, as tensor operations without a branch, so that a graph can record them. Batches are [members, rows];
-// shapes in comments are those of one state.
+// shapes in comments are for one state.
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "common/safety/safe_map.h"
 #include "learner/algorithms/joined_map_kernels.h"
-#include "learner/nn/torch/torch_form.h"
+#include "learner/nn/torch/torch_impl.h"
 
 namespace datacom::learner {
 namespace {
@@ -71,9 +71,9 @@ void Orthogonalise(TriangleRow* a, TriangleRow* b) {
   Rotate(&a->residual, &b->residual, c, c * t);
 }
 
-class JoinedMapTorch : public TorchForm<JoinedMapKernels> {
+class JoinedMapTorch : public TorchImpl<JoinedMapKernels> {
  public:
-  using TorchForm::TorchForm;
+  using TorchImpl::TorchImpl;
 
   void JoinMap(const JoinedMapInput& in, const DoubleView& map) override {
     const SafeMapInput& learned = in.learned;
@@ -135,7 +135,7 @@ class JoinedMapTorch : public TorchForm<JoinedMapKernels> {
   }
 };
 
-const TorchForms::Register<JoinedMapKernels, JoinedMapTorch> kRegistered;
+const TorchImpls::Register<JoinedMapKernels, JoinedMapTorch> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner

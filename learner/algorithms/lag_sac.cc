@@ -15,7 +15,7 @@ const RegisterAlgorithm<LagSac> kRegistered("lag_sac");
 LagSac::LagSac(const AlgorithmConfig& config, const std::vector<std::string>& cost_nets)
     : SoftActorCritic(config), cost_kernels_(kernels_->Group<CostKernels>()) {
   DeclareCritics();
-  cost_critics_.Declare(cost_nets, CriticForm::kPlain, config_, &layout_);
+  cost_critics_.Declare(cost_nets, CriticKind::kPlain, config_, &layout_);
   MirrorTargets(0, layout_.size());
   DeclareActor();
   multiplier_raw_ = layout_.AddScalar("multiplier_raw");
@@ -24,29 +24,24 @@ LagSac::LagSac(const AlgorithmConfig& config, const std::vector<std::string>& co
   now_.u = NowAction();  // the sample is executed, so it is written into the critics' input
   next_.u = NextAction();
   cost_critics_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
-  multiplier_optimizer_ = NewOptimizer("multiplier", NetGroup::kNone, multiplier_raw_, 1, &MemberHyper::multiplier_lr);
+  multiplier_optimizer_ = NewOptimizer("multiplier", NetGroup::kNone, multiplier_raw_, 1, &v1::Hyper::multiplier_lr);
   cost_optimizer_ = NewOptimizer("cost_critic", NetGroup::kConstraint, cost_critics_.first(), cost_critics_.size(),
-                                 &MemberHyper::constraint_lr);
+                                 &v1::Hyper::constraint_lr);
   StepWithPolicy(multiplier_optimizer_);
   StepWithValues(cost_optimizer_);
   cost_loss_ = NewStatistic();
   mean_cost_ = NewStatistic();
   Register("stats.constraint_loss", cost_loss_.sum);
   Register("stats.constraint_mean", mean_cost_.sum);
-  damping_ = NewScalar(&MemberHyper::cost_damping);
+  damping_ = NewScalar(&v1::Hyper::cost_damping);
   limit_ = NewScalar();
   for (int m = 0; m < members_; ++m) {
-    const double limit = DiscountedBudget(config_.members[m].cost_budget, config_.horizon, config_.discount);
+    const double limit = DiscountedBudget(config_.members[m].hyper.cost_budget(), config_.horizon, config_.discount);
     kernels_->Upload(&limit, limit_.Members(m, 1));
   }
   price_ = kernels_->NewDoubles(block_, 1, 1);
   cost_ = kernels_->NewFloats(block_, batch_, 1);
   y_ = kernels_->NewFloats(block_, batch_, 1);
-  for (int i = 0; i < cost_critics_.nets(); ++i) {
-    AddCalmInput(cost_critics_.stored(i));
-    AddCalmResult(cost_critics_.next(i));
-  }
-  AddCalmInput(cost_);
 }
 
 void LagSac::LoadBatch(const Batch& batch) {

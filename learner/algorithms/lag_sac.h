@@ -1,6 +1,6 @@
 // LagSAC (learner/algorithms/README.md 10): soft actor-critic whose actor loss includes the expected discounted cost,
 // weighted by a learned Lagrange multiplier. A cost critic on [s, a] estimates that cost. The policy's action is
-// executed unchanged. WCSAC (wcsac.h) is this algorithm with a Gaussian cost critic.
+// executed unchanged. WCSAC (wcsac.cc) is this algorithm with a Gaussian cost critic.
 #ifndef DATACOM_LEARNER_ALGORITHMS_LAG_SAC_H_
 #define DATACOM_LEARNER_ALGORITHMS_LAG_SAC_H_
 
@@ -17,8 +17,6 @@ class LagSac : public SoftActorCritic {
   explicit LagSac(const AlgorithmConfig& config) : LagSac(config, {"cost_critic"}) {}
   Stats GetStats() const override;
   ActingParameters GetActingParameters(int member) const override;
-  std::string acting_rule() const override { return "gaussian_policy"; }
-  bool needs_dynamics() const override { return false; }
 
  protected:
   LagSac(const AlgorithmConfig& config, const std::vector<std::string>& cost_nets);

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "learner/algorithms/natural_gradient_kernels.h"
-#include "learner/nn/cpu/cpu_form.h"
+#include "learner/nn/cpu/cpu_impl.h"
 
 namespace datacom::learner {
 namespace {
@@ -22,7 +22,7 @@ void AddScaled(double factor, const FloatView& x, const FloatView& y, int member
   for (int i = 0; i < x.cols; ++i) to[i] += scale * from[i];
 }
 
-class NaturalGradientCpu : public CpuForm<NaturalGradientKernels> {
+class NaturalGradientCpu : public CpuImpl<NaturalGradientKernels> {
  public:
   void Curvature(const FloatView& tangent, const FloatView& log_std, double share, const FloatView& d_mean) override {
     for (int m = 0; m < tangent.members; ++m) {
@@ -94,7 +94,7 @@ class NaturalGradientCpu : public CpuForm<NaturalGradientKernels> {
   }
 };
 
-const CpuForms::Register<NaturalGradientKernels, NaturalGradientCpu> kRegistered;
+const CpuImpls::Register<NaturalGradientKernels, NaturalGradientCpu> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner

@@ -1,5 +1,5 @@
 #include "learner/algorithms/natural_gradient_kernels.h"
-#include "learner/nn/torch/torch_form.h"
+#include "learner/nn/torch/torch_impl.h"
 
 namespace datacom::learner {
 namespace {
@@ -8,9 +8,9 @@ at::Tensor Inner(const at::Tensor& a, const at::Tensor& b) {
   return (a.to(at::kDouble) * b.to(at::kDouble)).sum(2, /*keepdim=*/true);
 }
 
-class NaturalGradientTorch : public TorchForm<NaturalGradientKernels> {
+class NaturalGradientTorch : public TorchImpl<NaturalGradientKernels> {
  public:
-  using TorchForm::TorchForm;
+  using TorchImpl::TorchImpl;
 
   void Curvature(const FloatView& tangent, const FloatView& log_std, double share, const FloatView& d_mean) override {
     Of(d_mean).copy_(Of(tangent) * at::exp(-2 * Of(log_std)) * share);
@@ -62,7 +62,7 @@ class NaturalGradientTorch : public TorchForm<NaturalGradientKernels> {
   }
 };
 
-const TorchForms::Register<NaturalGradientKernels, NaturalGradientTorch> kRegistered;
+const TorchImpls::Register<NaturalGradientKernels, NaturalGradientTorch> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner

@@ -41,12 +41,11 @@ OnPolicy::OnPolicy(const AlgorithmConfig& config, bool keep_activations)
   observation_mean_ = layout_.AddVector("observation.mean", obs, 0);
   observation_std_ = layout_.AddVector("observation.std", obs, 1);
   Build();
-  actor_optimizer_ = NewOptimizer("actor", NetGroup::kActor, 0, actor_end_, &MemberHyper::actor_lr);
-  critic_.optimizer = NewOptimizer("critic", NetGroup::kCritic, critic_.first, critic_.size, &MemberHyper::critic_lr);
+  actor_optimizer_ = NewOptimizer("actor", NetGroup::kActor, 0, actor_end_, &v1::Hyper::actor_lr);
+  critic_.optimizer = NewOptimizer("critic", NetGroup::kCritic, critic_.first, critic_.size, &v1::Hyper::critic_lr);
   cost_critic_.optimizer = NewOptimizer("cost_critic", NetGroup::kConstraint, cost_critic_.first, cost_critic_.size,
-                                        &MemberHyper::constraint_lr);
+                                        &v1::Hyper::constraint_lr);
   undo_ = NewUndoRange({actor_optimizer_, critic_.optimizer, cost_critic_.optimizer});
-  CopyAlways();
   cost_loss_ = NewStatistic();
   mean_cost_value_ = NewStatistic();
   Register("stats.constraint_loss", cost_loss_.sum);
@@ -57,9 +56,9 @@ OnPolicy::OnPolicy(const AlgorithmConfig& config, bool keep_activations)
   Register("observation.count", statistics_.count);
   Register("observation.mean", statistics_.mean);
   Register("observation.squares", statistics_.squares);
-  gae_lambda_ = NewScalar(&MemberHyper::gae_lambda);
-  critic_decay_ = NewScalar(&MemberHyper::critic_decay);
-  clip_ = NewScalar(&MemberHyper::gradient_clip);
+  gae_lambda_ = NewScalar(&v1::Hyper::gae_lambda);
+  critic_decay_ = NewScalar(&v1::Hyper::critic_decay);
+  clip_ = NewScalar(&v1::Hyper::gradient_clip);
   RegisterShared("updates", &updates_);
   MakeWorkspace(keep_activations);
 }
@@ -97,7 +96,8 @@ void OnPolicy::MakeWorkspace(bool keep_activations) {
   index_values_.resize(static_cast<size_t>(block_) * batch_);
   active_values_.resize(block_);
   order_.assign(block_, std::vector<int>(N));
-  for (const MemberHyper& hyper : config_.members) actor_rates_.push_back(hyper.actor_lr);
+  for (const MemberConfig& member : config_.members) actor_rates_.push_back(member.hyper.actor_lr());
+  prepare_ = [this] { Prepare(); };
   whole_minibatch_ = [this] { Minibatch(minibatch_); };
   rest_minibatch_ = [this, rest = N % batch_] { Minibatch(minibatch_.Rows(0, rest)); };
   finish_ = [this] { Finish(); };
@@ -136,7 +136,10 @@ void OnPolicy::Update(const Batch& batch) {
     const double rate = actor_rates_[m] * left;
     kernels_->Upload(&rate, actor_optimizer_.learning_rate.Members(m, 1));
   }
-  Population::Update(batch);
+  EachBlock([&] {
+    LoadBatch(batch);
+    UpdateBlock();
+  });
   ++updates_;
 }
 
@@ -157,8 +160,8 @@ void OnPolicy::LoadBatch(const Batch& batch) {
   }
 }
 
-void OnPolicy::RunBlock(int plan, const std::function<void()>& prepare) {
-  Population::RunBlock(plan, prepare);
+void OnPolicy::UpdateBlock() {
+  kernels_->Run(kPrepare, prepare_);
   if (Learning()) Learn();
   kernels_->Run(kFinish, finish_);
   for (int m = first_member(); m < first_member() + block_; ++m) {
@@ -175,7 +178,7 @@ void OnPolicy::Normalise(const FloatView& raw, const FloatView& out) {
   on_policy_kernels_->Normalise(raw, ObservationMean(), ObservationStd(), kObservationLimit, out);
 }
 
-void OnPolicy::Compute() {
+void OnPolicy::Prepare() {
   SaveForUndo(undo_);
   Normalise(raw_, ObservationOf(rows_));
   EvaluateRows();

@@ -1,4 +1,4 @@
-// What PPOLag and RCPO share (learner/algorithms/README.md 18): a Gaussian policy whose standard deviation does not
+// The base of PPOLag and RCPO (learner/algorithms/README.md 18): a Gaussian policy whose standard deviation does not
 // depend on the state, a value net for the reward and one for the cost, normalised observations, and a multiplier that
 // weighs the cost.
 //
@@ -8,8 +8,8 @@
 //
 // A member with a loss or gradient that is not finite in any minibatch is frozen, and its whole epoch is undone: all
 // nets, moments, statistics of observations and the multiplier keep the bits from before the update. For this they are
-// copied at the start of every update, which is little beside an epoch's work. (Costs of episodes are kept as they
-// come.)
+// copied at the start of every update, which is little compared with an epoch's work. (Costs of episodes are kept as
+// they come.)
 #ifndef DATACOM_LEARNER_ALGORITHMS_ON_POLICY_H_
 #define DATACOM_LEARNER_ALGORITHMS_ON_POLICY_H_
 
@@ -32,8 +32,6 @@ class OnPolicy : public Population {
   ActingParameters GetActingParameters(int member) const override;
   State Save() const override;
   void Load(const State& state) override;
-  std::string acting_rule() const override { return "normalised_gaussian"; }
-  bool needs_dynamics() const override { return false; }
   std::vector<float> ReadArray(int member, const std::string& name) const override;  // also "multiplier"
   void WriteArray(int member, const std::string& name, const std::vector<float>& values) override;
 
@@ -41,9 +39,6 @@ class OnPolicy : public Population {
   // keep_activations: chunk i's hidden units of the acting policy's mean stay in tape(i) through the update.
   OnPolicy(const AlgorithmConfig& config, bool keep_activations);
 
-  void LoadBatch(const Batch& batch) override;
-  void Compute() override;  // what comes before Learn
-  void RunBlock(int plan, const std::function<void()>& prepare) override;
   // Standardised reward advantages, centred cost advantages, and both targets.
   virtual void EstimateAdvantages();
 
@@ -72,7 +67,7 @@ class OnPolicy : public Population {
   const int rows_per_epoch_, batch_;
   OnPolicyKernels* const on_policy_kernels_;
   SurrogateKernels* const surrogate_kernels_;
-  Mlp mean_;
+  MlpLayout mean_;
   int64_t log_std_ = 0, actor_end_ = 0;  // the actor is the start of a member's block
   Optimizer actor_optimizer_;
   FloatView rows_;                               // [block, N, columns]
@@ -87,11 +82,14 @@ class OnPolicy : public Population {
  private:
   // A value net and what its fit needs.
   struct Critic {
-    Mlp net;
+    MlpLayout net;
     int64_t first = 0, size = 0;
     Optimizer optimizer;
     Statistic* loss = nullptr;
   };
+  void LoadBatch(const Batch& batch);
+  void UpdateBlock();
+  void Prepare();  // what comes before Learn
   Critic NewCritic(const std::string& name);
   void MakeWorkspace(bool keep_activations);
   void MakeTapes(bool keep_activations);
@@ -121,7 +119,7 @@ class OnPolicy : public Population {
   DoubleView gae_lambda_, critic_decay_;  // [M, 1, 1]
   std::vector<double> actor_rates_, index_values_, active_values_;
   std::vector<std::vector<int>> order_;  // of each member of the block
-  std::function<void()> whole_minibatch_, rest_minibatch_, finish_;
+  std::function<void()> prepare_, whole_minibatch_, rest_minibatch_, finish_;
 };
 
 }  // namespace datacom::learner

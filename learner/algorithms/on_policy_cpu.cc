@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "learner/algorithms/on_policy_kernels.h"
-#include "learner/nn/cpu/cpu_form.h"
+#include "learner/nn/cpu/cpu_impl.h"
 #include "learner/nn/cpu/row_math.h"
 
 namespace datacom::learner {
@@ -15,7 +15,7 @@ double Mean(const FloatView& x, int member) {
   return sum / x.rows;
 }
 
-class OnPolicyCpu : public CpuForm<OnPolicyKernels> {
+class OnPolicyCpu : public CpuImpl<OnPolicyKernels> {
  public:
   void Normalise(const FloatView& raw, const FloatView& mean, const FloatView& deviation, double limit,
                  const FloatView& out) override {
@@ -138,7 +138,7 @@ class OnPolicyCpu : public CpuForm<OnPolicyKernels> {
   }
 };
 
-const CpuForms::Register<OnPolicyKernels, OnPolicyCpu> kRegistered;
+const CpuImpls::Register<OnPolicyKernels, OnPolicyCpu> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner

@@ -1,4 +1,4 @@
-// What PPOLag and RCPO compute of the rows of an epoch (learner/algorithms/README.md 18): normalised observations,
+// The arithmetic of PPOLag and RCPO on the rows of an epoch (learner/algorithms/README.md 18): normalised observations,
 // advantages, minibatches, and the terms that all their gradients share. Rows are in the order of time, lane after
 // lane.
 #ifndef DATACOM_LEARNER_ALGORITHMS_ON_POLICY_KERNELS_H_
@@ -8,17 +8,17 @@
 
 namespace datacom::learner {
 
-// Of all observations so far, per entry: mean, and the sum of squared deviations from it.
+// Statistics of all observations so far, per entry: mean, and the sum of squared deviations from it.
 struct ObservationStatistics {
   DoubleView count;          // [members, 1, 1]
   DoubleView mean, squares;  // [members, 1, observation]
 };
 
-// What generalised advantage estimation reads, [members, rows, 1].
+// The inputs of generalised advantage estimation, [members, rows, 1].
 struct PathRows {
   FloatView signal;               // reward or raw cost
   FloatView absorbing, path_end;  // 0/1; the last row counts as the end of a path
-  FloatView value, next_value;    // V(s); V(s'), read at path ends alone
+  FloatView value, next_value;    // V(s); V(s'), read only at path ends
 };
 
 class OnPolicyKernels : public KernelGroup {

@@ -1,12 +1,12 @@
 #include "learner/algorithms/on_policy_kernels.h"
-#include "learner/nn/torch/torch_form.h"
+#include "learner/nn/torch/torch_impl.h"
 
 namespace datacom::learner {
 namespace {
 
-class OnPolicyTorch : public TorchForm<OnPolicyKernels> {
+class OnPolicyTorch : public TorchImpl<OnPolicyKernels> {
  public:
-  using TorchForm::TorchForm;
+  using TorchImpl::TorchImpl;
 
   void Normalise(const FloatView& raw, const FloatView& mean, const FloatView& deviation, double limit,
                  const FloatView& out) override {
@@ -91,7 +91,7 @@ class OnPolicyTorch : public TorchForm<OnPolicyKernels> {
   }
 };
 
-const TorchForms::Register<OnPolicyKernels, OnPolicyTorch> kRegistered;
+const TorchImpls::Register<OnPolicyKernels, OnPolicyTorch> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner

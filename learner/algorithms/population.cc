@@ -20,8 +20,6 @@ std::string Bytes(Kernels* kernels, const V& view) {
   return bytes;
 }
 
-constexpr double kCalmLimit = 1e6;
-
 // A standard normal number of at most 2.
 double TruncatedNormal(NamedStream* stream) {
   while (true) {
@@ -58,10 +56,6 @@ void Population::Build() {
   Register("active", active_);
   const std::vector<double> ones(members_, 1.0);
   kernels_->Upload(ones.data(), active_);
-  calm_ = NewScalar();
-  calm_now_ = kernels_->NewDoubles(block_, 1, 1);
-  ones_ = kernels_->NewDoubles(block_, 1, 1);
-  kernels_->Upload(ones.data(), ones_);
   Initialise();
   policy_loss_ = NewStatistic();
   critic_loss_ = NewStatistic();
@@ -73,7 +67,6 @@ void Population::Build() {
   Register("stats.q_mean", q_mean_.sum);
   Register("stats.q_min", q_min_.sum);
   Register("stats.q_gap", q_gap_.sum);
-  compute_ = [this] { Compute(); };
 }
 
 // Each array of a member is drawn from its own named stream, so it depends only on run seed, member seed and name.
@@ -95,7 +88,7 @@ void Population::Initialise() {
 }
 
 Optimizer Population::NewOptimizer(const std::string& name, NetGroup group, int64_t first, int64_t size,
-                                   double MemberHyper::*learning_rate) {
+                                   double (v1::Hyper::*learning_rate)() const) {
   Optimizer optimizer{name, first, size, NewScalar(learning_rate), NewScalar(), group, NewStatistic()};
   Register("steps." + name, optimizer.steps);
   Register("stats.gradient_norm." + name, optimizer.gradient_norm.sum);
@@ -119,9 +112,9 @@ UndoRange Population::NewUndoRange(const std::vector<Optimizer>& optimizers) {
   return range;
 }
 
-DoubleView Population::NewScalar(double MemberHyper::*value) {
+DoubleView Population::NewScalar(double (v1::Hyper::*value)() const) {
   std::vector<double> values;
-  for (const MemberHyper& hyper : config_.members) values.push_back(hyper.*value);
+  for (const MemberConfig& member : config_.members) values.push_back((member.hyper.*value)());
   const DoubleView view = NewScalar();
   kernels_->Upload(values.data(), view);
   return view;
@@ -144,18 +137,6 @@ ActionBox Population::NewActionBox() {
   return box;
 }
 
-void Population::Update(const Batch& batch) { RunBlocks(batch, Plan(), compute_); }
-
-void Population::RunBlocks(const Batch& batch, int plan, const std::function<void()>& compute) {
-  for (first_ = 0; first_ < members_; first_ += block_) {
-    count_ = block_;
-    LoadBatch(batch);
-    RunBlock(plan, compute);
-  }
-}
-
-void Population::RunBlock(int plan, const std::function<void()>& compute) { kernels_->Run(plan, compute); }
-
 void Population::CheckGradient(const Optimizer& optimizer) {
   const int first = static_cast<int>(optimizer.first), size = static_cast<int>(optimizer.size);
   kernels_->GradientNorm(gradients().Cols(first, size), optimizer.gradient_norm.value, Block(active_));
@@ -163,25 +144,19 @@ void Population::CheckGradient(const Optimizer& optimizer) {
 
 void Population::SaveForUndo(const UndoRange& range) {
   const int first = static_cast<int>(range.first), size = static_cast<int>(range.size);
-  kernels_->Copy(Block(calm_), calm_now_);
-  for (const FloatView& view : inputs_) kernels_->ClearCalm(view, kCalmLimit, calm_now_);
-  for (const DoubleView& view : double_inputs_) kernels_->ClearCalm(view, kCalmLimit, calm_now_);
-  kernels_->CopyUnlessCalm(parameters().Cols(first, size), calm_now_, range.parameters);
-  kernels_->CopyUnlessCalm(Block(first_moment_).Cols(first, size), calm_now_, range.first_moment);
-  kernels_->CopyUnlessCalm(Block(second_moment_).Cols(first, size), calm_now_, range.second_moment);
-  for (const UndoRange::Steps& steps : range.steps) kernels_->CopyUnlessCalm(Block(steps.all), calm_now_, steps.kept);
+  kernels_->Copy(parameters().Cols(first, size), range.parameters);
+  kernels_->Copy(Block(first_moment_).Cols(first, size), range.first_moment);
+  kernels_->Copy(Block(second_moment_).Cols(first, size), range.second_moment);
+  for (const UndoRange::Steps& steps : range.steps) kernels_->Copy(Block(steps.all), steps.kept);
 }
 
 void Population::UndoWhereInactive(const UndoRange& range) {
   const int first = static_cast<int>(range.first), size = static_cast<int>(range.size);
   const DoubleView active = Block(active_);
-  kernels_->Restore(range.parameters, active, calm_now_, parameters().Cols(first, size));
-  kernels_->Restore(range.first_moment, active, calm_now_, Block(first_moment_).Cols(first, size));
-  kernels_->Restore(range.second_moment, active, calm_now_, Block(second_moment_).Cols(first, size));
-  for (const UndoRange::Steps& steps : range.steps) kernels_->Restore(steps.kept, active, calm_now_, Block(steps.all));
-  if (never_calm_) return;
-  kernels_->Copy(ones_, Block(calm_));
-  for (const FloatView& view : results_) kernels_->ClearCalm(view, kCalmLimit, Block(calm_));
+  kernels_->Restore(range.parameters, active, parameters().Cols(first, size));
+  kernels_->Restore(range.first_moment, active, Block(first_moment_).Cols(first, size));
+  kernels_->Restore(range.second_moment, active, Block(second_moment_).Cols(first, size));
+  for (const UndoRange::Steps& steps : range.steps) kernels_->Restore(steps.kept, active, Block(steps.all));
 }
 
 void Population::Step(const Optimizer& optimizer) { Step(optimizer, Block(active_)); }
@@ -338,7 +313,6 @@ void Population::Load(const State& state) {
     kernels_->Upload(reinterpret_cast<const double*>(state.at(entry.first).data()), entry.second);
   }
   for (const auto& [name, value] : shared_) std::memcpy(value, state.at(name).data(), sizeof *value);
-  kernels_->Upload(std::vector<double>(members_, 0.0).data(), calm_);
 }
 
 Population::Place Population::Find(int member, const std::string& name) const {
@@ -378,7 +352,6 @@ void Population::WriteArray(int member, const std::string& name, const std::vect
                                 std::to_string(values.size()));
   }
   kernels_->Upload(values.data(), place.block.Cols(static_cast<int>(place.offset), static_cast<int>(place.size)));
-  kernels_->Upload(std::vector<double>(members_, 0.0).data(), calm_);
 }
 
 void Population::AddActingNet(const std::string& prefix, int member, ActingParameters* out) const {

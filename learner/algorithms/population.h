@@ -1,7 +1,7 @@
-// What all algorithms share: parameters and Adam moments of M members in flat blocks [M, size], gradients, targets,
-// scalars per member, statistics, and saving and loading all of these. An algorithm declares its nets, calls Build, and
-// then works on blocks of members: LoadBatch copies the block's part of the batch, Compute issues the kernel calls of
-// the update. Not thread-safe. Owns its Kernels and through it all arrays.
+// The state that all algorithms share: parameters and Adam moments of M members in flat blocks [M, size], gradients,
+// targets, scalars per member, statistics, undoing steps, and saving and loading all of these. An algorithm declares
+// its nets, calls Build, and then works on blocks of members (EachBlock; block_update.h for the common way). Not
+// thread-safe. Owns its Kernels and through it all arrays.
 //
 // The first update in which a loss or gradient of a member is not finite freezes this member for good and leaves no
 // trace in it: parameters, moments, step counts and targets keep the bits from before the update. Only statistics may
@@ -9,13 +9,6 @@
 // (CheckAndRecordLoss, CheckGradient). Some nets must be stepped earlier, because a later part reads them: a critic's
 // target reads the new actor. SaveForUndo copies such nets before their step, and UndoWhereInactive restores them after
 // all checks. Everything else is stepped last.
-//
-// Copying costs 2 % of an update, so calm members are not copied. A member is calm when no entry of what the later part
-// reads (AddCalmInput) exceeds 1e6 in absolute value in this update, and no entry of what it computed (AddCalmResult)
-// did in the last one. No member is calm in the first update after construction, Load or WriteArray. One case remains:
-// the float32 numbers of a calm member leap from below 1e6 to beyond 3e38 within one update. It is frozen too, but what
-// was stepped early stays stepped. An algorithm whose update is a whole epoch copies everything in every update
-// (CopyAlways; on_policy.h).
 #ifndef DATACOM_LEARNER_ALGORITHMS_POPULATION_H_
 #define DATACOM_LEARNER_ALGORITHMS_POPULATION_H_
 
@@ -65,7 +58,6 @@ void CheckState(const State& expected, const State& state);
 
 class Population : public Algorithm {
  public:
-  void Update(const Batch& batch) override;
   Stats GetStats() const override;
   void ResetStats() override;
   State Save() const override;
@@ -79,22 +71,22 @@ class Population : public Algorithm {
  protected:
   explicit Population(const AlgorithmConfig& config);
 
-  virtual void LoadBatch(const Batch& batch) = 0;  // copies the block's rows of the batch into the workspace
-  virtual void Compute() = 0;                      // the update of the block
-  // Names the sequence of kernel calls that Compute will issue (Kernels::Run), for algorithms with several.
-  virtual int Plan() const { return 0; }
-  // Loads and computes each block in turn. One `plan` always issues the same kernel calls (Kernels::Run).
-  void RunBlocks(const Batch& batch, int plan, const std::function<void()>& compute);
-  // The loaded block's part of RunBlocks. An update of several Kernels::Runs overrides it.
-  virtual void RunBlock(int plan, const std::function<void()>& compute);
+  // Calls body() for each block of members in turn, which is then the current block of the views below.
+  template <class Body>
+  void EachBlock(const Body& body) {
+    for (first_ = 0; first_ < members_; first_ += block_) {
+      count_ = block_;
+      body();
+    }
+  }
 
   // ---- building, in this order: nets in layout_, MirrorTargets, Build, then optimisers and scalars.
   void MirrorTargets(int64_t first, int64_t size);  // this range of the block has target copies
   void Build();                                     // allocates and initialises
   Optimizer NewOptimizer(const std::string& name, NetGroup group, int64_t first, int64_t size,
-                         double MemberHyper::*learning_rate);
+                         double (v1::Hyper::*learning_rate)() const);
   UndoRange NewUndoRange(const std::vector<Optimizer>& optimizers);
-  DoubleView NewScalar(double MemberHyper::*value);
+  DoubleView NewScalar(double (v1::Hyper::*value)() const);
   DoubleView NewScalar() { return kernels_->NewDoubles(members_, 1, 1); }
   Statistic NewStatistic();
   ActionBox NewActionBox();
@@ -122,11 +114,6 @@ class Population : public Algorithm {
   void CheckGradient(const Optimizer& optimizer);
   void SaveForUndo(const UndoRange& range);
   void UndoWhereInactive(const UndoRange& range);  // of members that became inactive since SaveForUndo
-  // What decides whether a member is calm; called once, with views of the workspace.
-  void AddCalmInput(const FloatView& view) { inputs_.push_back(view); }
-  void AddCalmInput(const DoubleView& view) { double_inputs_.push_back(view); }
-  void AddCalmResult(const FloatView& view) { results_.push_back(view); }
-  void CopyAlways() { never_calm_ = true; }  // no member is ever calm
   void Step(const Optimizer& optimizer);
   void Step(const Optimizer& optimizer, const DoubleView& taking);  // of the block's members for which this is 1
   void PolyakTargets();
@@ -163,14 +150,9 @@ class Population : public Algorithm {
   int64_t target_first_ = 0, target_size_ = 0;
   Statistic q_mean_, q_min_, q_gap_;
   std::vector<Optimizer> optimizers_;
-  DoubleView calm_, calm_now_, ones_;  // calm_: [M, 1, 1] after the last update; others [block, 1, 1]
-  std::vector<FloatView> inputs_, results_;
-  std::vector<DoubleView> double_inputs_;
-  bool never_calm_ = false;
   std::map<std::string, DoubleView> saved_;
   std::map<std::string, uint64_t*> shared_;
-  int first_ = 0, count_ = 0;
-  std::function<void()> compute_;
+  int first_ = 0, count_ = 0;  // members of the current block
 };
 
 }  // namespace datacom::learner

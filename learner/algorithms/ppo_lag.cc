@@ -10,8 +10,8 @@ const RegisterAlgorithm<PpoLag> kRegistered("ppo_lag");
 }  // namespace
 
 PpoLag::PpoLag(const AlgorithmConfig& config) : OnPolicy(config, /*keep_activations=*/false) {
-  clip_ratio_ = NewScalar(&MemberHyper::clip_ratio);
-  target_kl_ = NewScalar(&MemberHyper::target_kl);
+  clip_ratio_ = NewScalar(&v1::Hyper::clip_ratio);
+  target_kl_ = NewScalar(&v1::Hyper::target_kl);
   divergence_ = kernels_->NewDoubles(block_, 1, 1);
   check_divergence_ = [this] { CheckDivergence(); };
 }

@@ -1,13 +1,13 @@
 #include <algorithm>
 
 #include "learner/algorithms/quantile_kernels.h"
-#include "learner/nn/cpu/cpu_form.h"
+#include "learner/nn/cpu/cpu_impl.h"
 #include "learner/nn/cpu/row_math.h"
 
 namespace datacom::learner {
 namespace {
 
-class QuantileCpu : public CpuForm<QuantileKernels> {
+class QuantileCpu : public CpuImpl<QuantileKernels> {
  public:
   void LevelFeatures(const FloatView& level, const FloatView& features) override {
     for (int m = 0; m < features.members; ++m) {
@@ -100,7 +100,7 @@ class QuantileCpu : public CpuForm<QuantileKernels> {
   }
 };
 
-const CpuForms::Register<QuantileKernels, QuantileCpu> kRegistered;
+const CpuImpls::Register<QuantileKernels, QuantileCpu> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner

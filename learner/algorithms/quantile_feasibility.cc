@@ -41,7 +41,7 @@ void QuantileFeasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t t
   d_base_ = kernels->NewFloats(block, B + R, width);
 
   std::vector<float> levels;
-  for (const MemberHyper& hyper : config.members) levels.push_back(QuantileLevel(hyper.accepted_risk));
+  for (const MemberConfig& member : config.members) levels.push_back(QuantileLevel(member.hyper.accepted_risk()));
   const FloatView level = kernels->NewFloats(members, 1, 1);
   kernels->Upload(levels.data(), level);
   risk_features_ = kernels->NewFloats(members, 1, E);

@@ -28,7 +28,7 @@ class QuantileFeasibility : public Feasibility {
 
  private:
   struct Net {
-    Mlp base, embedding, quantile;
+    MlpLayout base, embedding, quantile;
   };
   // Computes the quantiles of B + F rows at random levels from base's output, into quantile_tape.out.
   void Propagate(const FloatView& block, const Net& net, const FloatView& base, const FloatView& level,

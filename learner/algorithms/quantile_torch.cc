@@ -1,5 +1,5 @@
 #include "learner/algorithms/quantile_kernels.h"
-#include "learner/nn/torch/torch_form.h"
+#include "learner/nn/torch/torch_impl.h"
 
 namespace datacom::learner {
 namespace {
@@ -12,9 +12,9 @@ at::Tensor RepeatRows(const at::Tensor& x, int64_t count) {
   return x.unsqueeze(2).expand({-1, -1, count, -1}).flatten(1, 2);
 }
 
-class QuantileTorch : public TorchForm<QuantileKernels> {
+class QuantileTorch : public TorchImpl<QuantileKernels> {
  public:
-  using TorchForm::TorchForm;
+  using TorchImpl::TorchImpl;
 
   void LevelFeatures(const FloatView& level, const FloatView& features) override {
     const at::Tensor tau = Of(level).reshape({level.members, features.rows, 1});
@@ -75,7 +75,7 @@ class QuantileTorch : public TorchForm<QuantileKernels> {
   }
 };
 
-const TorchForms::Register<QuantileKernels, QuantileTorch> kRegistered;
+const TorchImpls::Register<QuantileKernels, QuantileTorch> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner

@@ -23,8 +23,8 @@ Rcpo::Rcpo(const AlgorithmConfig& config)
   solve_.squared_residual = kernels_->NewDoubles(block_, 1, 1);
   solve_.running = kernels_->NewDoubles(block_, 1, 1);
   tangent_ = kernels_->NewTape(mean_, block_, tape(0).out.rows);
-  damping_ = NewScalar(&MemberHyper::fisher_damping);
-  step_length_ = NewScalar(&MemberHyper::target_kl);
+  damping_ = NewScalar(&v1::Hyper::fisher_damping);
+  step_length_ = NewScalar(&v1::Hyper::target_kl);
   unclipped_ = kernels_->NewDoubles(block_, 1, 1);
   const std::vector<double> infinite(block_, std::numeric_limits<double>::infinity());
   kernels_->Upload(infinite.data(), unclipped_);

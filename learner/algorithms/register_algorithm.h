@@ -3,8 +3,8 @@
 //   const RegisterAlgorithm<Sac> kRegistered("sac");
 //
 // It runs before main; a name that is registered twice ends the program with std::logic_error. The linker must keep the
-// file: it is linked as an object, not from an archive. common/config/algorithms.cc describes the same names to all
-// programs.
+// file: it is linked as an object, not from an archive. Enum Algorithm in proto/datacom/v1/algorithm.proto states the
+// facts of the same names for all programs.
 #ifndef DATACOM_LEARNER_ALGORITHMS_REGISTER_ALGORITHM_H_
 #define DATACOM_LEARNER_ALGORITHMS_REGISTER_ALGORITHM_H_
 
@@ -15,20 +15,15 @@
 
 namespace datacom::learner {
 
-struct RegisteredAlgorithm {
-  std::unique_ptr<Algorithm> (*make)(const AlgorithmConfig& config);
-  int quantiles;  // levels drawn per row (QuantilesOf)
-};
-void AddAlgorithm(const std::string& name, const RegisteredAlgorithm& algorithm);
+using AlgorithmMaker = std::unique_ptr<Algorithm> (*)(const AlgorithmConfig& config);
+void AddAlgorithm(const std::string& name, AlgorithmMaker make);
 
 template <class A>
 class RegisterAlgorithm {
  public:
-  explicit RegisterAlgorithm(const std::string& name, int quantiles = 0) {
-    const auto make = [](const AlgorithmConfig& config) -> std::unique_ptr<Algorithm> {
-      return std::make_unique<A>(config);
-    };
-    AddAlgorithm(name, {make, quantiles});
+  explicit RegisterAlgorithm(const std::string& name) {
+    AddAlgorithm(
+        name, [](const AlgorithmConfig& config) -> std::unique_ptr<Algorithm> { return std::make_unique<A>(config); });
   }
 };
 

@@ -17,7 +17,7 @@ class RowMemory {
  public:
   RowMemory(const AlgorithmConfig& config, int capacity);
 
-  // The rows of one update; those of all members.
+  // The rows of one update, of all members.
   void Append(const Batch& batch);
 
   // The rows of a member that do not end an episode, oldest first; *rows has room for `capacity`.
@@ -27,7 +27,7 @@ class RowMemory {
   float reward(int member, int row) const { return Row(member, row)[obs_ + actions_]; }
   const float* next_observation(int member, int row) const { return Row(member, row) + obs_ + actions_ + 1; }
 
-  // As in a State: the rows of the members one after another. The size depends on the capacity alone.
+  // For a State: the rows of the members one after another. The size depends only on the capacity.
   std::string Save() const;
   void Load(const std::string& bytes, uint64_t appended);  // `appended`: rows of each member so far
 

@@ -10,8 +10,6 @@ class Sac : public SoftActorCritic {
  public:
   explicit Sac(const AlgorithmConfig& config) : Sac(config, Unbuilt()) { Finish(); }
   ActingParameters GetActingParameters(int member) const override;
-  std::string acting_rule() const override { return "gaussian_policy"; }
-  bool needs_dynamics() const override { return false; }
 
  protected:
   // For algorithms that learn one more net. This constructor declares SAC's nets and builds nothing; the algorithm

@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "learner/algorithms/sac_kernels.h"
-#include "learner/nn/cpu/cpu_form.h"
+#include "learner/nn/cpu/cpu_impl.h"
 #include "learner/nn/cpu/row_math.h"
 
 namespace datacom::learner {
@@ -9,7 +9,7 @@ namespace {
 
 constexpr float kHalfLogTwoPi = 0.918938533204672742f;
 
-class SacCpu : public CpuForm<SacKernels> {
+class SacCpu : public CpuImpl<SacKernels> {
  public:
   void SampleAction(const FloatView& mean, const FloatView& log_std, const FloatView& noise, const ActionBox& box,
                     const ActionSample& out) override {
@@ -106,7 +106,7 @@ class SacCpu : public CpuForm<SacKernels> {
   }
 };
 
-const CpuForms::Register<SacKernels, SacCpu> kRegistered;
+const CpuImpls::Register<SacKernels, SacCpu> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner

@@ -1,14 +1,14 @@
 #include "learner/algorithms/sac_kernels.h"
-#include "learner/nn/torch/torch_form.h"
+#include "learner/nn/torch/torch_impl.h"
 
 namespace datacom::learner {
 namespace {
 
 constexpr double kHalfLogTwoPi = 0.918938533204672742;
 
-class SacTorch : public TorchForm<SacKernels> {
+class SacTorch : public TorchImpl<SacKernels> {
  public:
-  using TorchForm::TorchForm;
+  using TorchImpl::TorchImpl;
 
   void SampleAction(const FloatView& mean, const FloatView& log_std, const FloatView& noise, const ActionBox& box,
                     const ActionSample& out) override {
@@ -55,7 +55,7 @@ class SacTorch : public TorchForm<SacKernels> {
   }
 };
 
-const TorchForms::Register<SacKernels, SacTorch> kRegistered;
+const TorchImpls::Register<SacKernels, SacTorch> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner

@@ -1,11 +1,11 @@
 #include "learner/algorithms/safe_layer_kernels.h"
-#include "learner/nn/cpu/cpu_form.h"
+#include "learner/nn/cpu/cpu_impl.h"
 #include "learner/nn/cpu/row_math.h"
 
 namespace datacom::learner {
 namespace {
 
-class SafeLayerCpu : public CpuForm<SafeLayerKernels> {
+class SafeLayerCpu : public CpuImpl<SafeLayerKernels> {
  public:
   void DeterministicAction(const FloatView& raw, const ActionBox& box, const FloatView& action) override {
     const FloatView squashed = Temporary(0, raw);
@@ -70,7 +70,7 @@ class SafeLayerCpu : public CpuForm<SafeLayerKernels> {
   }
 };
 
-const CpuForms::Register<SafeLayerKernels, SafeLayerCpu> kRegistered;
+const CpuImpls::Register<SafeLayerKernels, SafeLayerCpu> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner

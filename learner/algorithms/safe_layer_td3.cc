@@ -1,21 +1,66 @@
-#include "learner/algorithms/safe_layer_td3.h"
-
+// SafeLayerTD3 (learner/algorithms/README.md 12): TD3 and a linear model of an action's effect on the cost,
+//   cost(s') ~ cost(s) + <g(s), a>.
+// The acting rule projects actions by this model; replay, critics and model see the policy's action before the
+// projection. The model learns from the first update on, critics and actor after the warm-up, and the actor only at
+// every policy_delay-th update of the critics.
 #include <cmath>
+#include <string>
 #include <vector>
 
+#include "learner/algorithms/block_update.h"
+#include "learner/algorithms/critic_ensemble.h"
 #include "learner/algorithms/register_algorithm.h"
+#include "learner/algorithms/safe_layer_kernels.h"
 
 namespace datacom::learner {
 namespace {
+
+class SafeLayerTd3 : public BlockUpdate {
+ public:
+  explicit SafeLayerTd3(const AlgorithmConfig& config);
+  void Update(const Batch& batch) override;
+  Stats GetStats() const override;
+  ActingParameters GetActingParameters(int member) const override;
+
+ protected:
+  void LoadBatch(const Batch& batch) override;
+  void Compute() override;
+  int Plan() const override { return plan_; }
+
+ private:
+  enum { kModel, kCritics, kActor };  // plans: steps the model; also the critics; also the actor
+  FloatView Observation() const { return input_.rows.Rows(0, batch_).Cols(0, config_.obs_dim); }
+  FloatView ActionColumns(const FloatView& rows) const { return rows.Cols(config_.obs_dim, config_.action_dim); }
+  void ModelGradient();
+  void CriticGradient();
+  void ActorGradient();
+
+  const int batch_;
+  SafeLayerKernels* const safe_layer_kernels_;
+  uint64_t updates_ = 0;  // so far
+  int plan_ = kModel;
+  CriticEnsemble critics_;
+  MlpLayout actor_, model_;  // actor_ has the same offsets in the block of targets
+  Optimizer critic_optimizer_, actor_optimizer_, model_optimizer_;
+  UndoRange undo_critics_;
+  Statistic model_loss_, mean_prediction_;
+  ActionBox box_;
+  CriticInput input_;                                // actions in half ranges
+  FloatView action_, previous_cost_, cost_, noise_;  // [block, B, ...]; action_: stored
+  FloatView prediction_, d_slope_, y_, policy_action_, d_scaled_, d_raw_;
+  MlpTape actor_tape_, model_tape_;
+  DoubleView noise_std_, noise_clip_, return_floor_;  // [M, 1, 1]
+  DoubleView minus_one_;                              // [block, 1, 1]
+};
 
 const RegisterAlgorithm<SafeLayerTd3> kRegistered("safe_layer_td3");
 
 }  // namespace
 
 SafeLayerTd3::SafeLayerTd3(const AlgorithmConfig& config)
-    : Population(config), batch_(config.batch_size), safe_layer_kernels_(kernels_->Group<SafeLayerKernels>()) {
+    : BlockUpdate(config), batch_(config.batch_size), safe_layer_kernels_(kernels_->Group<SafeLayerKernels>()) {
   const int obs = config_.obs_dim, n = config_.action_dim, B = batch_;
-  critics_.Declare({"critic.0", "critic.1"}, CriticForm::kActionTwice, config_, &layout_);
+  critics_.Declare({"critic.0", "critic.1"}, CriticKind::kActionTwice, config_, &layout_);
   WeightInit actor, model;
   actor.last_bound = 3e-3;
   model.xavier_gain = std::sqrt(2.0) / 5, model.last_bias = -1;
@@ -27,11 +72,11 @@ SafeLayerTd3::SafeLayerTd3(const AlgorithmConfig& config)
   Build();
   critics_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
   critic_optimizer_ =
-      NewOptimizer("critic", NetGroup::kCritic, critics_.first(), critics_.size(), &MemberHyper::critic_lr);
+      NewOptimizer("critic", NetGroup::kCritic, critics_.first(), critics_.size(), &v1::Hyper::critic_lr);
   actor_optimizer_ =
-      NewOptimizer("actor", NetGroup::kActor, actor_first, actor_end - actor_first, &MemberHyper::actor_lr);
+      NewOptimizer("actor", NetGroup::kActor, actor_first, actor_end - actor_first, &v1::Hyper::actor_lr);
   model_optimizer_ = NewOptimizer("safety_model", NetGroup::kConstraint, actor_end, layout_.size() - actor_end,
-                                  &MemberHyper::constraint_lr);
+                                  &v1::Hyper::constraint_lr);
   undo_critics_ = NewUndoRange({critic_optimizer_});
   model_loss_ = NewStatistic();
   mean_prediction_ = NewStatistic();
@@ -47,11 +92,9 @@ SafeLayerTd3::SafeLayerTd3(const AlgorithmConfig& config)
   policy_action_ = rows(n), d_scaled_ = rows(n), d_raw_ = rows(n);
   actor_tape_ = kernels_->NewTape(actor_, block_, B);
   model_tape_ = kernels_->NewTape(model_, block_, B);
-  noise_std_ = NewScalar(&MemberHyper::target_noise);
-  noise_clip_ = NewScalar(&MemberHyper::target_noise_clip);
-  return_floor_ = NewScalar(&MemberHyper::return_floor);
-  for (const FloatView& view : {Observation(), critics_.stored(0), critics_.stored(1)}) AddCalmInput(view);
-  AddCalmResult(critics_.executed(0));
+  noise_std_ = NewScalar(&v1::Hyper::target_noise);
+  noise_clip_ = NewScalar(&v1::Hyper::target_noise_clip);
+  return_floor_ = NewScalar(&v1::Hyper::return_floor);
   minus_one_ = kernels_->NewDoubles(block_, 1, 1);
   const std::vector<double> minus_ones(block_, -1.0);
   kernels_->Upload(minus_ones.data(), minus_one_);
@@ -61,7 +104,7 @@ void SafeLayerTd3::Update(const Batch& batch) {
   const bool warm = updates_ >= config_.policy_warmup;
   const bool due = warm && (updates_ - config_.policy_warmup) % config_.policy_delay == 0;
   plan_ = due ? kActor : warm ? kCritics : kModel;
-  Population::Update(batch);
+  BlockUpdate::Update(batch);
   ++updates_;
 }
 
@@ -142,12 +185,12 @@ Stats SafeLayerTd3::GetStats() const {
 }
 
 ActingParameters SafeLayerTd3::GetActingParameters(int member) const {
-  const MemberHyper& hyper = config_.members[member];
+  const v1::Hyper& hyper = config_.members[member].hyper;
   ActingParameters parameters;
   AddActingNet("actor", member, &parameters);
   AddActingNet("safety_model", member, &parameters);
-  parameters.scalars = {{"exploration_noise", hyper.exploration_noise},
-                        {"projection_threshold", hyper.projection_threshold}};
+  parameters.scalars = {{"exploration_noise", hyper.exploration_noise()},
+                        {"projection_threshold", hyper.projection_threshold()}};
   return parameters;
 }
 

@@ -1,12 +1,12 @@
 #include "learner/algorithms/safe_layer_kernels.h"
-#include "learner/nn/torch/torch_form.h"
+#include "learner/nn/torch/torch_impl.h"
 
 namespace datacom::learner {
 namespace {
 
-class SafeLayerTorch : public TorchForm<SafeLayerKernels> {
+class SafeLayerTorch : public TorchImpl<SafeLayerKernels> {
  public:
-  using TorchForm::TorchForm;
+  using TorchImpl::TorchImpl;
 
   void DeterministicAction(const FloatView& raw, const ActionBox& box, const FloatView& action) override {
     Of(action).copy_(at::tanh(Of(raw)) * Of(box.half) + Of(box.centre));
@@ -40,7 +40,7 @@ class SafeLayerTorch : public TorchForm<SafeLayerKernels> {
   }
 };
 
-const TorchForms::Register<SafeLayerKernels, SafeLayerTorch> kRegistered;
+const TorchImpls::Register<SafeLayerKernels, SafeLayerTorch> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner

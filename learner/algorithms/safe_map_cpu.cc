@@ -1,11 +1,11 @@
 #include "learner/algorithms/safe_map_kernels.h"
 #include "learner/algorithms/safe_map_row.h"
-#include "learner/nn/cpu/cpu_form.h"
+#include "learner/nn/cpu/cpu_impl.h"
 
 namespace datacom::learner {
 namespace {
 
-class SafeMapCpu : public CpuForm<SafeMapKernels> {
+class SafeMapCpu : public CpuImpl<SafeMapKernels> {
  public:
   void SafeMap(const SafeMapInput& in, const FloatView& u, const SafeMapOutput& out) override {
     SafeMapRow row;
@@ -34,7 +34,7 @@ class SafeMapCpu : public CpuForm<SafeMapKernels> {
   }
 };
 
-const CpuForms::Register<SafeMapKernels, SafeMapCpu> kRegistered;
+const CpuImpls::Register<SafeMapKernels, SafeMapCpu> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner

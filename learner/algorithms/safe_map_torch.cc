@@ -2,14 +2,14 @@
 
 #include "learner/algorithms/safe_map_kernels.h"
 #include "learner/algorithms/safe_map_row.h"
-#include "learner/nn/torch/torch_form.h"
+#include "learner/nn/torch/torch_impl.h"
 
 namespace datacom::learner {
 namespace {
 
-class SafeMapTorch : public TorchForm<SafeMapKernels> {
+class SafeMapTorch : public TorchImpl<SafeMapKernels> {
  public:
-  using TorchForm::TorchForm;
+  using TorchImpl::TorchImpl;
 
   // The formulas of safe_map_row.h, on all rows at once.
   void SafeMap(const SafeMapInput& in, const FloatView& u, const SafeMapOutput& out) override {
@@ -43,7 +43,7 @@ class SafeMapTorch : public TorchForm<SafeMapKernels> {
   }
 };
 
-const TorchForms::Register<SafeMapKernels, SafeMapTorch> kRegistered;
+const TorchImpls::Register<SafeMapKernels, SafeMapTorch> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner

@@ -1,9 +1,9 @@
 // An algorithm whose members are divided among the workers of a team. Each slice is an algorithm of its own with a part
-// of the members, its own kernels and its own workspace. One worker makes it and updates it, so its memory stays in the
-// caches of one core and close to it.
+// of the members, its own kernels and its own workspace. One worker constructs it and updates it, so its memory stays
+// in the caches of one core and close to it.
 //
-// Nothing that a member computes depends on other members, so the numbers and the state are those of one algorithm with
-// all members. Not thread-safe; a call blocks until all slices are done.
+// Nothing that a member computes depends on other members, so the numbers and the state equal those of one algorithm
+// with all members. Not thread-safe; a call blocks until all slices are done.
 #ifndef DATACOM_LEARNER_ALGORITHMS_SLICES_H_
 #define DATACOM_LEARNER_ALGORITHMS_SLICES_H_
 
@@ -32,8 +32,6 @@ class Slices : public Algorithm {
   State Save() const override;
   void Load(const State& state) override;
   std::vector<std::string> shared_entries() const override { return slices_.front().algorithm->shared_entries(); }
-  std::string acting_rule() const override { return slices_.front().algorithm->acting_rule(); }
-  bool needs_dynamics() const override { return slices_.front().algorithm->needs_dynamics(); }
 
   // The algorithm that holds the member, and the member's place in it.
   struct Place {

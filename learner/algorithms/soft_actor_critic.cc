@@ -11,7 +11,7 @@ constexpr int kPretrainPlan = -1;  // Update has plans >= 0
 }  // namespace
 
 SoftActorCritic::SoftActorCritic(const AlgorithmConfig& config)
-    : Population(config), batch_(config.batch_size), sac_kernels_(kernels_->Group<SacKernels>()) {
+    : BlockUpdate(config), batch_(config.batch_size), sac_kernels_(kernels_->Group<SacKernels>()) {
   pretrain_ = [this] {
     EvaluateState();
     EvaluateStored();
@@ -50,14 +50,14 @@ void SoftActorCritic::DeclareActor() {
 
 void SoftActorCritic::MakeWorkspace() {
   actor_optimizer_ =
-      NewOptimizer("actor", NetGroup::kActor, actor_first_, actor_end_ - actor_first_, &MemberHyper::actor_lr);
+      NewOptimizer("actor", NetGroup::kActor, actor_first_, actor_end_ - actor_first_, &v1::Hyper::actor_lr);
   critic_optimizer_ =
-      NewOptimizer("critic", NetGroup::kCritic, critics_.first(), critics_.size(), &MemberHyper::critic_lr);
-  alpha_optimizer_ = NewOptimizer("alpha", NetGroup::kNone, log_alpha_, 1, &MemberHyper::alpha_lr);
+      NewOptimizer("critic", NetGroup::kCritic, critics_.first(), critics_.size(), &v1::Hyper::critic_lr);
+  alpha_optimizer_ = NewOptimizer("alpha", NetGroup::kNone, log_alpha_, 1, &v1::Hyper::alpha_lr);
   StepWithValues(critic_optimizer_);
   undo_ = NewUndoRange({actor_optimizer_, alpha_optimizer_});
-  target_entropy_ = NewScalar(&MemberHyper::target_entropy);
-  return_floor_ = NewScalar(&MemberHyper::return_floor);
+  target_entropy_ = NewScalar(&v1::Hyper::target_entropy);
+  return_floor_ = NewScalar(&v1::Hyper::return_floor);
   entropy_ = NewStatistic();
   Register("stats.entropy", entropy_.sum);
   mean_log_pi_ = entropy_.value;
@@ -73,11 +73,6 @@ void SoftActorCritic::MakeWorkspace() {
   mean_tape_ = kernels_->NewTape(mean_, block_, B);
   log_std_tape_ = kernels_->NewTape(log_std_, block_, B);
   critics_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
-  for (const FloatView& view :
-       {NextObservation(), input_.reward, input_.absorbing, noise_next_, critics_.stored(0), critics_.stored(1)}) {
-    AddCalmInput(view);
-  }
-  AddCalmResult(y_);
 }
 
 void SoftActorCritic::LoadTransitions(const Batch& batch) {
@@ -105,7 +100,7 @@ void SoftActorCritic::ActorGradient(const FloatView& d_u) {
   CheckAndRecordLoss(policy_loss_);
   Record(entropy_, /*sign=*/-1);
   sac_kernels_->SampleActionGradient(log_std_tape_.out, noise_now_, box_, now_, d_u, LogAlpha(), d_mean_, d_log_std_);
-  const auto gradient = [&](const Mlp& net, const FloatView& d_out, const MlpTape& tape) {
+  const auto gradient = [&](const MlpLayout& net, const FloatView& d_out, const MlpTape& tape) {
     kernels_->Adjoint(parameters(), net, d_out, tape);
     kernels_->ParameterGradient(net, Observation(), d_out, tape, gradients());
   };

@@ -11,13 +11,13 @@
 #include <functional>
 #include <vector>
 
+#include "learner/algorithms/block_update.h"
 #include "learner/algorithms/critic_ensemble.h"
-#include "learner/algorithms/population.h"
 #include "learner/algorithms/sac_kernels.h"
 
 namespace datacom::learner {
 
-class SoftActorCritic : public Population {
+class SoftActorCritic : public BlockUpdate {
  public:
   void Pretrain(const Batch& batch) final;
   Stats GetStats() const override;
@@ -25,9 +25,9 @@ class SoftActorCritic : public Population {
  protected:
   explicit SoftActorCritic(const AlgorithmConfig& config);
 
-  // Building: critics first, so that their targets and those of the nets that the algorithm adds next are one range.
-  // Call MakeWorkspace after Build.
-  void DeclareCritics() { critics_.Declare({"critic.0", "critic.1"}, CriticForm::kPlain, config_, &layout_); }
+  // Building: critics first, so that their targets and the targets of the nets that the algorithm adds next are one
+  // range. Call MakeWorkspace after Build.
+  void DeclareCritics() { critics_.Declare({"critic.0", "critic.1"}, CriticKind::kPlain, config_, &layout_); }
   void DeclareActor();
   void MakeWorkspace();
   void LoadTransitions(const Batch& batch);
@@ -74,7 +74,7 @@ class SoftActorCritic : public Population {
   SacKernels* const sac_kernels_;
   CriticEnsemble critics_;
   std::function<void()> pretrain_;
-  Mlp mean_, log_std_;
+  MlpLayout mean_, log_std_;
   int64_t log_alpha_ = 0, actor_first_ = 0, actor_end_ = 0;
   Optimizer actor_optimizer_, critic_optimizer_, alpha_optimizer_;
   std::vector<Optimizer> value_optimizers_, policy_optimizers_;

@@ -1,17 +1,17 @@
 #include <cmath>
 
 #include "learner/algorithms/surrogate_kernels.h"
-#include "learner/nn/cpu/cpu_form.h"
+#include "learner/nn/cpu/cpu_impl.h"
 
 namespace datacom::learner {
 namespace {
 
 constexpr float kHalfLogTwoPi = 0.918938533204672742f;
 
-class SurrogateCpu : public CpuForm<SurrogateKernels> {
+class SurrogateCpu : public CpuImpl<SurrogateKernels> {
  public:
-  void SurrogateLoss(const GaussianPolicy& policy, const ActedRows& rows, const DoubleView& clip, double share,
-                     bool add, const FloatView& d_mean, const FloatView& d_log_std, const DoubleView& loss) override {
+  void SurrogateLoss(const PolicyOutput& policy, const ActedRows& rows, const DoubleView& clip, double share, bool add,
+                     const FloatView& d_mean, const FloatView& d_log_std, const DoubleView& loss) override {
     const int n = policy.mean.cols;
     for (int m = 0; m < policy.mean.members; ++m) {
       const float* const log_std = policy.log_std.row(m, 0);
@@ -43,7 +43,7 @@ class SurrogateCpu : public CpuForm<SurrogateKernels> {
     }
   }
 
-  void AddDivergence(const GaussianPolicy& before, const GaussianPolicy& after, double share,
+  void AddDivergence(const PolicyOutput& before, const PolicyOutput& after, double share,
                      const DoubleView& sum) override {
     for (int m = 0; m < after.mean.members; ++m) {
       for (int i = 0; i < after.mean.cols; ++i) {
@@ -79,7 +79,7 @@ class SurrogateCpu : public CpuForm<SurrogateKernels> {
   }
 };
 
-const CpuForms::Register<SurrogateKernels, SurrogateCpu> kRegistered;
+const CpuImpls::Register<SurrogateKernels, SurrogateCpu> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner

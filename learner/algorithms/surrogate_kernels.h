@@ -7,7 +7,7 @@
 
 namespace datacom::learner {
 
-struct GaussianPolicy {
+struct PolicyOutput {
   FloatView mean;     // [members, rows, action]
   FloatView log_std;  // [members, 1, action]
 };
@@ -24,10 +24,10 @@ class SurrogateKernels : public KernelGroup {
   //   loss = -share * sum over the rows of min(ratio A, clamp(ratio, 1 - clip, 1 + clip) A), rounded to float32
   // and its gradients, d_mean [members, rows, action] and d_log_std [members, 1, action]. If `add`, loss and d_log_std
   // are added to. clip: [members, 1, 1]; infinity is allowed.
-  virtual void SurrogateLoss(const GaussianPolicy& policy, const ActedRows& rows, const DoubleView& clip, double share,
+  virtual void SurrogateLoss(const PolicyOutput& policy, const ActedRows& rows, const DoubleView& clip, double share,
                              bool add, const FloatView& d_mean, const FloatView& d_log_std, const DoubleView& loss) = 0;
   // sum += share * sum over rows and actions of KL(before || after).
-  virtual void AddDivergence(const GaussianPolicy& before, const GaussianPolicy& after, double share,
+  virtual void AddDivergence(const PolicyOutput& before, const PolicyOutput& after, double share,
                              const DoubleView& sum) = 0;
   // Active members with divergence > limit become inactive and stopped; those without a finite divergence inactive.
   virtual void StopBeyond(const DoubleView& divergence, const DoubleView& limit, const DoubleView& active,

@@ -1,17 +1,17 @@
 #include "learner/algorithms/surrogate_kernels.h"
-#include "learner/nn/torch/torch_form.h"
+#include "learner/nn/torch/torch_impl.h"
 
 namespace datacom::learner {
 namespace {
 
 constexpr double kHalfLogTwoPi = 0.918938533204672742;
 
-class SurrogateTorch : public TorchForm<SurrogateKernels> {
+class SurrogateTorch : public TorchImpl<SurrogateKernels> {
  public:
-  using TorchForm::TorchForm;
+  using TorchImpl::TorchImpl;
 
-  void SurrogateLoss(const GaussianPolicy& policy, const ActedRows& rows, const DoubleView& clip, double share,
-                     bool add, const FloatView& d_mean, const FloatView& d_log_std, const DoubleView& loss) override {
+  void SurrogateLoss(const PolicyOutput& policy, const ActedRows& rows, const DoubleView& clip, double share, bool add,
+                     const FloatView& d_mean, const FloatView& d_log_std, const DoubleView& loss) override {
     const at::Tensor log_std = Of(policy.log_std), apart = Of(rows.action) - Of(policy.mean), A = Of(rows.advantage);
     const at::Tensor inverse = at::exp(-2 * log_std), low = (1 - Of(clip)).to(at::kFloat),
                      high = (1 + Of(clip)).to(at::kFloat);
@@ -27,7 +27,7 @@ class SurrogateTorch : public TorchForm<SurrogateKernels> {
     Of(loss).copy_((add ? Of(loss) - share * sum : -share * sum).to(at::kFloat));
   }
 
-  void AddDivergence(const GaussianPolicy& before, const GaussianPolicy& after, double share,
+  void AddDivergence(const PolicyOutput& before, const PolicyOutput& after, double share,
                      const DoubleView& sum) override {
     const auto wide = [this](const FloatView& view) { return Of(view).to(at::kDouble); };
     const at::Tensor old_log = wide(before.log_std), new_log = wide(after.log_std);
@@ -50,7 +50,7 @@ class SurrogateTorch : public TorchForm<SurrogateKernels> {
   }
 };
 
-const TorchForms::Register<SurrogateKernels, SurrogateTorch> kRegistered;
+const TorchImpls::Register<SurrogateKernels, SurrogateTorch> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner

@@ -1,10 +1,29 @@
-#include "learner/algorithms/wcsac.h"
-
+// WCSAC (learner/algorithms/README.md 11): LagSAC whose cost critic is a Gaussian over the discounted cost of [s, a].
+// Multiplier, damping and actor use its CVaR at the accepted risk instead of the expectation.
 #include "common/safety/risk.h"
+#include "learner/algorithms/gaussian_kernels.h"
+#include "learner/algorithms/lag_sac.h"
 #include "learner/algorithms/register_algorithm.h"
 
 namespace datacom::learner {
 namespace {
+
+class Wcsac : public LagSac {
+ public:
+  explicit Wcsac(const AlgorithmConfig& config);
+
+ protected:
+  FloatView ExecutedCost() override;
+  FloatView StoredCost() override;
+  void SpreadCostGradient() override;
+  void CostLoss(const FloatView& cost, const DoubleView& loss) override;
+
+ private:
+  GaussianKernels* const gaussian_kernels_;
+  DoubleView margin_;                      // [M, 1, 1]
+  FloatView executed_cvar_, stored_cvar_;  // [block, B, 1]
+  DoubleView no_failures_;                 // [block, 1, 1]
+};
 
 constexpr int kMean = 0, kSpread = 1;
 
@@ -16,7 +35,7 @@ Wcsac::Wcsac(const AlgorithmConfig& config)
     : LagSac(config, {"cost_critic.mean", "cost_critic.std"}), gaussian_kernels_(kernels_->Group<GaussianKernels>()) {
   margin_ = NewScalar();
   for (int m = 0; m < members_; ++m) {
-    const double margin = GaussianRiskMargin(config_.members[m].accepted_risk);
+    const double margin = GaussianRiskMargin(config_.members[m].hyper.accepted_risk());
     kernels_->Upload(&margin, margin_.Members(m, 1));
   }
   executed_cvar_ = kernels_->NewFloats(block_, batch_, 1);

@@ -27,7 +27,7 @@ View<T> NewView(Memory* memory, int members, int rows, int cols) {
 FloatView Memory::NewFloats(int members, int rows, int cols) { return NewView<float>(this, members, rows, cols); }
 DoubleView Memory::NewDoubles(int members, int rows, int cols) { return NewView<double>(this, members, rows, cols); }
 
-MlpTape Memory::NewTape(const Mlp& net, int members, int rows) {
+MlpTape Memory::NewTape(const MlpLayout& net, int members, int rows) {
   MlpTape tape;
   for (size_t i = 0; i + 1 < net.layers.size(); ++i) {
     tape.hidden.push_back(NewFloats(members, rows, net.layers[i + 1].in));
@@ -38,10 +38,10 @@ MlpTape Memory::NewTape(const Mlp& net, int members, int rows) {
 }
 
 KernelGroup* Kernels::Find(std::type_index group) {
-  std::unique_ptr<KernelGroup>& form = groups_[group];
-  if (form == nullptr) form = MakeForm(group);
-  if (form == nullptr) throw std::logic_error(std::string("this backend has no form of ") + group.name());
-  return form.get();
+  std::unique_ptr<KernelGroup>& impl = groups_[group];
+  if (impl == nullptr) impl = MakeImpl(group);
+  if (impl == nullptr) throw std::logic_error(std::string("this backend has no implementation of ") + group.name());
+  return impl.get();
 }
 
 bool UsesCpuKernels(const std::string& kind, const std::string& device) {

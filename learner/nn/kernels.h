@@ -3,8 +3,8 @@
 // interfaces. There are two backends: cpu/ (vectorised loops, libxsmm's products) and torch/ (LibTorch's operations on
 // any device, in a shared library that is loaded on demand).
 //
-// The kernels of one loss are a KernelGroup, declared beside its algorithm (learner/algorithms/*_kernels.h). It has a
-// form for each backend (*_cpu.cc, *_torch.cc), which registers itself (forms.h).
+// The kernels of one loss are a KernelGroup, declared next to its algorithm (learner/algorithms/*_kernels.h). It has an
+// implementation for each backend (*_cpu.cc, *_torch.cc), which registers itself (kernel_impls.h).
 //
 // Not thread-safe, except inside Each, Together and Ranges. On the CPU only Allocate and New* allocate, and each thread
 // once its scratch memory. The views say which members a call works on; members never mix.
@@ -32,8 +32,8 @@ class KernelGroup {
 
 class Kernels : public Memory, public Perceptrons, public Optimisers, public Undo {
  public:
-  // This backend's form of the abstract class G; made once, lives as long as the Kernels. Throws std::logic_error if
-  // the backend has none.
+  // This backend's implementation of the abstract class G; made once, lives as long as the Kernels. Throws
+  // std::logic_error if the backend has none.
   template <class G>
   G* Group() {
     return static_cast<G*>(Find(typeid(G)));
@@ -74,7 +74,7 @@ class Kernels : public Memory, public Perceptrons, public Optimisers, public Und
   virtual void RunEach(int count, const Call& body) {
     for (int i = 0; i < count; ++i) body(i);
   }
-  virtual std::unique_ptr<KernelGroup> MakeForm(std::type_index group) = 0;  // null if there is none
+  virtual std::unique_ptr<KernelGroup> MakeImpl(std::type_index group) = 0;  // null if there is none
 
  private:
   KernelGroup* Find(std::type_index group);

@@ -29,7 +29,7 @@ class Memory {
 
   FloatView NewFloats(int members, int rows, int cols);
   DoubleView NewDoubles(int members, int rows, int cols);
-  MlpTape NewTape(const Mlp& net, int members, int rows);
+  MlpTape NewTape(const MlpLayout& net, int members, int rows);
 };
 
 }  // namespace datacom::learner

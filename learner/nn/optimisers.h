@@ -33,23 +33,16 @@ class Optimisers {
   virtual void AccumulateLeast(const DoubleView& value, const DoubleView& active, const DoubleView& least) = 0;
 };
 
-// Copies of what a step changes. A member is calm if its numbers are far from overflow; calm members need no copy.
+// Copies of what a step changes.
 class Undo {
  public:
   virtual ~Undo() = default;
 
+  virtual void Copy(const FloatView& from, const FloatView& to) = 0;
   virtual void Copy(const DoubleView& from, const DoubleView& to) = 0;
-  // Sets calm = 0 for a member with an entry that is NaN or whose absolute value exceeds the limit.
-  virtual void ClearCalm(const FloatView& x, double limit, const DoubleView& calm) = 0;
-  virtual void ClearCalm(const DoubleView& x, double limit, const DoubleView& calm) = 0;
-  // Copies the members that are not calm; may copy the others, too.
-  virtual void CopyUnlessCalm(const FloatView& from, const DoubleView& calm, const FloatView& to) = 0;
-  virtual void CopyUnlessCalm(const DoubleView& from, const DoubleView& calm, const DoubleView& to) = 0;
-  // Copies the members that are neither active nor calm back.
-  virtual void Restore(const FloatView& from, const DoubleView& active, const DoubleView& calm,
-                       const FloatView& to) = 0;
-  virtual void Restore(const DoubleView& from, const DoubleView& active, const DoubleView& calm,
-                       const DoubleView& to) = 0;
+  // Copies the members that are not active.
+  virtual void Restore(const FloatView& from, const DoubleView& active, const FloatView& to) = 0;
+  virtual void Restore(const DoubleView& from, const DoubleView& active, const DoubleView& to) = 0;
 };
 
 }  // namespace datacom::learner

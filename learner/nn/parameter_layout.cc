@@ -7,8 +7,8 @@
 
 namespace datacom::learner {
 
-Mlp Mlp::Shifted(int64_t first) const {
-  Mlp shifted = *this;
+MlpLayout MlpLayout::Shifted(int64_t first) const {
+  MlpLayout shifted = *this;
   for (MlpLayer& layer : shifted.layers) {
     layer.weight -= first;
     layer.bias -= first;
@@ -16,7 +16,7 @@ Mlp Mlp::Shifted(int64_t first) const {
   return shifted;
 }
 
-RepeatedColumns RepeatedOf(const Mlp& net, int first_col, int count) {
+RepeatedColumns RepeatedOf(const MlpLayout& net, int first_col, int count) {
   RepeatedColumns columns;
   const int start = net.in() - net.repeated, first = std::max(first_col, start);
   columns.count = std::max(first_col + count - first, 0);
@@ -56,14 +56,14 @@ int64_t ParameterLayout::Add(const std::string& name, std::vector<uint32_t> shap
   return arrays_.back().offset;
 }
 
-Mlp ParameterLayout::AddMlp(const std::string& name, const std::vector<int>& widths, Activation hidden, WeightInit init,
-                            int repeated) {
+MlpLayout ParameterLayout::AddMlp(const std::string& name, const std::vector<int>& widths, Activation hidden,
+                                  WeightInit init, int repeated) {
   if (repeated > 0 && widths.size() < 4) {
     throw std::invalid_argument("net '" + name + "' reads inputs again in its second layer, so it needs at least two " +
                                 "hidden layers, not " + std::to_string(widths.size() - 2));
   }
   const auto fan_in_bound = [](int in) { return 1 / std::sqrt(static_cast<double>(in)); };
-  Mlp net;
+  MlpLayout net;
   net.hidden = hidden;
   net.repeated = repeated;
   for (size_t i = 0; i + 1 < widths.size(); ++i) {

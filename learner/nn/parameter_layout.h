@@ -17,7 +17,7 @@ struct MlpLayer {
   int64_t weight = 0, bias = 0;  // offsets in the member's block
 };
 
-struct Mlp {
+struct MlpLayout {
   std::vector<MlpLayer> layers;
   Activation hidden = Activation::kRelu;
   // The last `repeated` input columns are also the last inputs of the second layer (TD3's critics read actions twice).
@@ -25,7 +25,7 @@ struct Mlp {
   int in() const { return layers.front().in; }
   int out() const { return layers.back().out; }
   // The same net in a block that lacks the first `first` floats (the block of targets is a part of the online block).
-  Mlp Shifted(int64_t first) const;
+  MlpLayout Shifted(int64_t first) const;
 };
 
 // The repeated ones among `count` input columns from first_col on: `count` of those columns, from `first` on. They are
@@ -33,7 +33,7 @@ struct Mlp {
 struct RepeatedColumns {
   int first = 0, count = 0, layer_first = 0;
 };
-RepeatedColumns RepeatedOf(const Mlp& net, int first_col, int count);
+RepeatedColumns RepeatedOf(const MlpLayout& net, int first_col, int count);
 
 // Activations of a net's last evaluation, and the adjoints of its hidden pre-activations. The rows are those of the
 // input.
@@ -72,8 +72,8 @@ class ParameterLayout {
   // widths: in, hidden..., out. Arrays "<name>.<i>.weight", "<name>.<i>.bias"; with repeated inputs also
   // "<name>.1.input_weight", right behind the other weights of the second layer. Repeated inputs need two hidden
   // layers; throws std::invalid_argument naming the net otherwise.
-  Mlp AddMlp(const std::string& name, const std::vector<int>& widths, Activation hidden, WeightInit init,
-             int repeated = 0);
+  MlpLayout AddMlp(const std::string& name, const std::vector<int>& widths, Activation hidden, WeightInit init,
+                   int repeated = 0);
   int64_t AddScalar(const std::string& name) { return AddVector(name, 1, 0); }  // starts at 0
   int64_t AddVector(const std::string& name, int size, double start);           // every entry starts at `start`
   int64_t size() const { return size_; }

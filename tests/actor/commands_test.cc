@@ -9,6 +9,7 @@
 #include "actor/play/rollout_command.h"
 #include "common/acting/acting_rule.h"
 #include "common/base/random.h"
+#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/nn/snapshot.h"
 #include "gmock/gmock.h"

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/config/algorithms.h"
 #include "learner/algorithms/algorithm.h"
 #include "learner/nn/named_stream.h"
 
@@ -19,7 +20,7 @@ struct Shape {
 };
 
 // An update is an epoch of 20,000 rows.
-inline bool IsOnPolicy(const std::string& algorithm) { return algorithm == "ppo_lag" || algorithm == "rcpo"; }
+inline bool IsOnPolicy(const std::string& algorithm) { return FindAlgorithm(algorithm)->on_policy; }
 
 inline AlgorithmConfig ConfigOf(const std::string& algorithm, const Shape& shape, int members) {
   AlgorithmConfig config;
@@ -30,17 +31,18 @@ inline AlgorithmConfig ConfigOf(const std::string& algorithm, const Shape& shape
   config.action_low.assign(shape.action, -1), config.action_high.assign(shape.action, 1);
   config.horizon = 300;
   config.known.assign(shape.known, "row");
-  config.quantiles = QuantilesOf(algorithm);
+  config.quantiles = FindAlgorithm(algorithm)->quantiles;
   if (config.quantiles > 0) config.constraint_hidden = {128, 128, 128};
   if (IsOnPolicy(algorithm)) {
     config.epoch_rows = 20000, config.epochs = 100;
     config.passes = algorithm == "rcpo" ? 10 : 40, config.batch_size = algorithm == "rcpo" ? 128 : 64;
   }
-  if (algorithm == "safe_loop") {
+  if (FindAlgorithm(algorithm)->plans) {
     config.batch_size = 256;
-    config.epoch_rows = config.planning.memory_rows = 2000;
-    config.planning.random_rows = 0;
-    config.planning.policy_period = config.planning.model_period = 2000;
+    config.epoch_rows = config.memory_rows = 2000;
+    config.planning.set_random_rows(0);
+    config.planning.set_policy_period(2000), config.planning.set_model_period(2000);
+    config.planning.mutable_hidden()->Resize(4, 200);
   }
   return config;
 }
@@ -48,16 +50,16 @@ inline AlgorithmConfig ConfigOf(const std::string& algorithm, const Shape& shape
 // For timing: every update of an algorithm takes the same number of steps.
 inline AlgorithmConfig TimedConfigOf(const std::string& algorithm, const Shape& shape, int members) {
   AlgorithmConfig config = ConfigOf(algorithm, shape, members);
-  for (MemberHyper& member : config.members) {
-    if (IsOnPolicy(algorithm)) member.actor_lr = 0;          // the policy never diverges: all passes are made
-    if (algorithm == "safe_loop") member.constraint_lr = 0;  // nothing improves: seven passes are made
+  for (MemberConfig& member : config.members) {
+    if (IsOnPolicy(algorithm)) member.hyper.set_actor_lr(0);  // the policy never diverges: all passes are made
+    if (FindAlgorithm(algorithm)->plans) member.hyper.set_constraint_lr(0);  // nothing improves: seven passes are made
   }
   return config;
 }
 
 // An update takes long, and in a population members make theirs one after the other: measured with one. That of
 // safe_loop is one training of the ensemble on 2,000 rows in seven passes, and 50 steps of actor and critics.
-inline bool IsLong(const std::string& algorithm) { return IsOnPolicy(algorithm) || algorithm == "safe_loop"; }
+inline bool IsLong(const std::string& algorithm) { return FindAlgorithm(algorithm)->new_rows; }
 
 template <class T>
 void Fill(std::vector<T>* values, NamedStream* stream) {  // variance 1, like standardised inputs

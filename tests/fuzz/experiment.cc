@@ -8,6 +8,7 @@
 #include <set>
 
 #include "absl/strings/str_split.h"
+#include "common/config/algorithms.h"
 #include "common/transitions/update_schedule.h"
 #include "tests/fuzz/fuzz_target.h"
 

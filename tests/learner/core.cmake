@@ -1,5 +1,6 @@
 # Tests of the learner core.
 datacom_test(NAME core_random_test SRCS core_random_test.cc DEPS datacom::learner_core)
+datacom_test(NAME core_hyper_test SRCS core_hyper_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_threads_test SRCS core_threads_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_products_test SRCS core_products_test.cc DEPS datacom::learner_core)
 add_test(NAME core_products_avx2_test COMMAND core_products_test)
@@ -8,15 +9,13 @@ datacom_test(NAME core_memory_test SRCS core_soak_test.cc DEPS datacom::learner_
              ARGS --gtest_filter=CoreMemory.*)
 add_test(NAME core_soak_test COMMAND core_memory_test --gtest_filter=CoreSoak.*)
 set_tests_properties(core_soak_test PROPERTIES LABELS soak TIMEOUT 600)
-add_test(NAME core_hyper_test COMMAND ${CMAKE_COMMAND} -DFOLDER=${CMAKE_CURRENT_BINARY_DIR} -P ${CMAKE_CURRENT_SOURCE_DIR}/core_hyper_test.cmake)
-set_tests_properties(core_hyper_test PROPERTIES LABELS fast TIMEOUT 60)
 
 # Tests that compare the two backends.
 if(DATACOM_TORCH)
   datacom_test(NAME core_golden_test SRCS core_golden_test.cc core_golden.cc core_golden_losses.cc core_golden_on_policy.cc
                     core_golden_systems.cc
                DEPS datacom::learner_core datacom_torch nlohmann_json::nlohmann_json)
-  datacom_test(NAME core_contract_test SRCS core_contract_test.cc DEPS datacom::learner_core datacom::config datacom_torch)
+  datacom_test(NAME core_contract_test SRCS core_contract_test.cc DEPS datacom::learner_core datacom::acting datacom_torch)
   datacom_test(NAME core_freeze_test SRCS core_freeze_test.cc DEPS datacom::learner_core datacom_torch)
   datacom_test(NAME core_algorithms_test SRCS core_algorithms_test.cc DEPS datacom::learner_core datacom_torch)
   datacom_test(NAME core_on_policy_test SRCS core_on_policy_test.cc DEPS datacom::learner_core datacom_torch)
@@ -31,14 +30,16 @@ if(DATACOM_TORCH)
                DEPS datacom::learner_core nlohmann_json::nlohmann_json datacom_torch datacom_libtorch)
 
   # The algorithm "toy", its kernel group toy (toy_kernels.h, toy_cpu.cc, toy_torch.cc) and a libdatacom_torch.so that has this group.
-  include("${CMAKE_SOURCE_DIR}/learner/core_kernel_group.cmake")
-  datacom_add_kernel_group("${CMAKE_CURRENT_SOURCE_DIR}/toy" toy)
-  datacom_torch_library(datacom_torch_with_toy "${CMAKE_BINARY_DIR}/tests/toy" ${DATACOM_TORCH_SOURCES})
+  set_source_files_properties(toy/toy_cpu.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON
+    COMPILE_OPTIONS "-O3;-fno-math-errno;-fno-trapping-math;-ffp-contract=fast")
+  datacom_torch_library(datacom_torch_with_toy "${CMAKE_BINARY_DIR}/tests/toy" toy/toy_torch.cc)
   target_link_libraries(datacom_torch_with_toy PRIVATE datacom_flags datacom_warnings)
-  set(toy_sources toy/toy_algorithm.cc ${DATACOM_CPU_SOURCES})
-  datacom_test(NAME core_toy_test SRCS core_toy_test.cc ${toy_sources} DEPS datacom::learner_core datacom_torch_with_toy)
+  set(toy_sources toy/toy_algorithm.cc toy/toy_cpu.cc toy/toy_rule.cc)
+  datacom_test(NAME core_toy_test SRCS toy/toy_test.cc ${toy_sources} DEPS datacom::learner_core datacom::acting datacom::task_models datacom_torch_with_toy)
   datacom_test(NAME core_toy_contract_test SRCS core_contract_test.cc ${toy_sources}
-               DEPS datacom::learner_core datacom::config datacom_torch_with_toy ARGS --gtest_filter=*/toy)
-  datacom_test(NAME core_toy_freeze_test SRCS core_freeze_test.cc ${toy_sources} DEPS datacom::learner_core datacom_torch_with_toy
+               DEPS datacom::learner_core datacom::acting datacom_torch_with_toy ARGS --gtest_filter=*/toy)
+  datacom_test(NAME core_toy_freeze_test SRCS core_freeze_test.cc ${toy_sources} DEPS datacom::learner_core datacom::acting datacom_torch_with_toy
+               ARGS --gtest_filter=*/toy)
+  datacom_test(NAME core_toy_hyper_test SRCS core_hyper_test.cc ${toy_sources} DEPS datacom::learner_core datacom::acting datacom_torch_with_toy
                ARGS --gtest_filter=*/toy)
 endif()

@@ -79,11 +79,11 @@ TEST(Datacom, ActiveKnownRowsChangeActorAndCriticsOnly) {
 // The critics start near 0, so a floor of 1,000 makes their error about 1,000. The two members differ only in the
 // floor.
 TEST(EveryAlgorithm, NoCriticTargetIsBelowTheReturnFloor) {
-  for (const std::string& name : AlgorithmNames()) {
+  for (const std::string& name : RegisteredAlgorithms()) {
     if (IsOnPolicy(name)) continue;  // their targets have no floor
     AlgorithmConfig config = SmallConfig(name, 2);
     config.policy_warmup = 0;
-    config.members[1].return_floor = 1000;
+    config.members[1].hyper.set_return_floor(1000);
     const auto algorithm = MakeAlgorithm(config);
     algorithm->Update(RandomBatch(config, 1));
     const Stats stats = algorithm->GetStats();
@@ -94,8 +94,8 @@ TEST(EveryAlgorithm, NoCriticTargetIsBelowTheReturnFloor) {
 
 TEST(Datacom, KeepsAFixedDeltaExactly) {
   AlgorithmConfig config = SmallConfig("datacom", 2);
-  config.members[0].delta_fixed = true;
-  config.members[0].init_delta = 0.3;
+  config.members[0].hyper.set_delta_mode("fixed");
+  config.members[0].hyper.set_init_delta(0.3);
   const auto algorithm = MakeAlgorithm(config);
   ApplyEpisodes(algorithm.get(), config, 1);
   const Stats stats = algorithm->GetStats();
@@ -107,7 +107,8 @@ TEST(Datacom, KeepsAFixedDeltaExactly) {
 
 TEST(Datacom, StartsDeltaAtTheSoftplusOfItsRawValue) {
   AlgorithmConfig config = SmallConfig("datacom", 3);
-  config.members[0].init_delta = 6, config.members[1].init_delta = 0, config.members[2].init_delta = 3;
+  config.members[0].hyper.set_init_delta(6), config.members[1].hyper.set_init_delta(0),
+      config.members[2].hyper.set_init_delta(3);
   const Stats stats = MakeAlgorithm(config)->GetStats();
   EXPECT_NEAR(stats.delta[0], 6.0025, 1e-4);  // learner/algorithms/README.md 5.1
   EXPECT_NEAR(stats.delta[1], 0.7444, 1e-4);
@@ -119,8 +120,8 @@ TEST(Datacom, StartsDeltaAtTheSoftplusOfItsRawValue) {
 TEST(IqnDatacom, SnapshotHoldsAPerceptronThatEqualsTheNetworkAtItsLevel) {
   for (const double accepted_risk : {0.1, 0.9}) {
     AlgorithmConfig config = SmallConfig("iqn_datacom", 2);
-    config.members[1].accepted_risk = accepted_risk;
-    config.members[1].delta_fixed = true, config.members[1].init_delta = 0.25;
+    config.members[1].hyper.set_accepted_risk(accepted_risk);
+    config.members[1].hyper.set_delta_mode("fixed"), config.members[1].hyper.set_init_delta(0.25);
     const auto algorithm = MakeAlgorithm(config);
     std::vector<NamedArray> arrays;
     for (const NamedArray& array : algorithm->GetActingParameters(1).arrays) {
@@ -230,8 +231,8 @@ TEST(Datacom, DiscountsItsBudgetAndIqnDatacomDoesNot) {
     for (const float beside : {-10.0f, -0.01f, 0.01f, 10.0f}) {
       AlgorithmConfig config = SmallConfig(name, 1);
       config.discount = 0.99, config.horizon = 50;
-      MemberHyper& hyper = config.members[0];
-      hyper.cost_budget = 30, hyper.accepted_risk = 0.9, hyper.init_delta = 1, hyper.delta_lr = 0.05;
+      v1::Hyper& hyper = config.members[0].hyper;
+      hyper.set_cost_budget(30), hyper.set_accepted_risk(0.9), hyper.set_init_delta(1), hyper.set_delta_lr(0.05);
       const auto algorithm = MakeAlgorithm(config);
       for (const std::string& array : ArrayNames(*algorithm)) {
         if (array.rfind("constraint.", 0) != 0) continue;

@@ -16,7 +16,7 @@ struct Perceptron {
   std::vector<torch::Tensor> weights, biases;  // leaves
   Activation hidden;
 
-  Perceptron(const Mlp& net, const std::vector<float>& block) : hidden(net.hidden) {
+  Perceptron(const MlpLayout& net, const std::vector<float>& block) : hidden(net.hidden) {
     for (const MlpLayer& layer : net.layers) {
       weights.push_back(Leaf(block.data() + layer.weight, {layer.in, layer.out}));
       biases.push_back(Leaf(block.data() + layer.bias, {layer.out}));
@@ -59,7 +59,7 @@ class EveryKernels : public ::testing::TestWithParam<std::string> {
     return values;
   }
   // dy/dx of a net with one output at x, by the kernels.
-  std::vector<float> InputGradient(const Mlp& net, const FloatView& block, const std::vector<float>& x) {
+  std::vector<float> InputGradient(const MlpLayout& net, const FloatView& block, const std::vector<float>& x) {
     const MlpTape tape = kernels_->NewTape(net, 1, kRows);
     const FloatView d_x = kernels_->NewFloats(1, kRows, kIn);
     kernels_->Forward(block, net, Upload(x, kRows, kIn), tape);
@@ -83,7 +83,7 @@ void ExpectNear(const float* ours, torch::Tensor reference, double tolerance, co
 TEST_P(EveryKernels, FirstOrderGradientsMatchAutograd) {
   for (Activation activation : {Activation::kRelu, Activation::kSigmoid, Activation::kTanh}) {
     ParameterLayout layout;
-    const Mlp net = layout.AddMlp("net", {kIn, 32, 24, 2}, activation, {1.0});
+    const MlpLayout net = layout.AddMlp("net", {kIn, 32, 24, 2}, activation, {1.0});
     const int size = static_cast<int>(layout.size());
     const std::vector<float> values = Random(1, size), inputs = Random(2, kRows * kIn), d_outs = Random(3, kRows * 2);
     const FloatView block = Upload(values, 1, size), x = Upload(inputs, kRows, kIn), d_out = Upload(d_outs, kRows, 2);
@@ -108,7 +108,7 @@ TEST_P(EveryKernels, FirstOrderGradientsMatchAutograd) {
 // v.
 TEST_P(EveryKernels, SecondOrderGradientsMatchAutograd) {
   ParameterLayout layout;
-  const Mlp net = layout.AddMlp("net", {kIn, 32, 24, 1}, Activation::kSigmoid, {1.0});
+  const MlpLayout net = layout.AddMlp("net", {kIn, 32, 24, 1}, Activation::kSigmoid, {1.0});
   const int size = static_cast<int>(layout.size());
   std::vector<float> values = Random(1, size);
   for (float& value : values) value *= 2;
@@ -135,7 +135,7 @@ TEST_P(EveryKernels, SecondOrderGradientsMatchAutograd) {
 TEST_P(EveryKernels, SlopeGradientsMatchAutogradTwice) {
   for (const std::vector<int>& widths : {std::vector<int>{kIn, 32, 24, 1}, {kIn, 16, 1}, {kIn, 8, 8, 8, 1}}) {
     ParameterLayout layout;
-    const Mlp net = layout.AddMlp("net", widths, Activation::kRelu, {1.4});
+    const MlpLayout net = layout.AddMlp("net", widths, Activation::kRelu, {1.4});
     const int size = static_cast<int>(layout.size());
     const std::vector<float> values = Random(1, size), inputs = Random(2, kRows * kIn);
     const std::vector<float> d_values = Random(3, kRows), d_slopes = Random(4, kRows * kIn);

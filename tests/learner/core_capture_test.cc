@@ -1,5 +1,5 @@
-// What a CUDA graph cannot record, or would repeat wrongly, does not happen inside Kernels::Run of the tensor form. No
-// GPU is needed: updates of every algorithm run on two devices of LibTorch while all operators are observed.
+// What a CUDA graph cannot record, or would repeat wrongly, does not happen inside Kernels::Run of the tensor kernels.
+// No GPU is needed: updates of every algorithm run on two devices of LibTorch while all operators are observed.
 //
 // "cpu" has real numbers. After the updates that a graph runs eagerly, no operator
 //   - reads a number on the host (LibTorch's tag data_dependent_output: item, equal, ...),
@@ -12,8 +12,8 @@
 //   - needs a number or copies one to the host (LibTorch throws),
 //   - reads a tensor of the host: uploads, and tensors that were made on the wrong device.
 //
-// Not seen here: a CUDA kernel of LibTorch that waits for the device by itself, and a form that reads memory through
-// the pointer of a view.
+// Not seen here: a CUDA kernel of LibTorch that waits for the device by itself, and an implementation that reads memory
+// through the pointer of a view.
 #include <ATen/ATen.h>
 #include <ATen/ExpandUtils.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -36,7 +36,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "learner/nn/torch/torch_form.h"
+#include "learner/nn/torch/torch_impl.h"
 #include "learner/nn/torch/torch_kernels.h"
 #include "tests/learner/core_testing.h"
 
@@ -197,7 +197,7 @@ Observer* Observer::current = nullptr;
 // ---- every algorithm
 
 class EveryAlgorithm : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(All, EveryAlgorithm, ::testing::ValuesIn(AlgorithmNames()),
+INSTANTIATE_TEST_SUITE_P(All, EveryAlgorithm, ::testing::ValuesIn(RegisteredAlgorithms()),
                          [](const auto& info) { return info.param; });
 INSTANTIATE_TEST_SUITE_P(Joined, EveryAlgorithm, ::testing::Values("datacom_known", "iqn_datacom_known"),
                          [](const auto& info) { return info.param; });
@@ -277,9 +277,9 @@ TEST_P(EveryAlgorithm, AnUpdateUploadsNothingAndNeedsOnlyShapes) {
 
 // ---- the observer itself: each thing that a graph cannot record is found
 
-class BadForm : public TorchForm<KernelGroup> {
+class BadImpl : public TorchImpl<KernelGroup> {
  public:
-  using TorchForm::TorchForm;
+  using TorchImpl::TorchImpl;
 
   void Good(const FloatView& x) { Of(x).mul_(0.5).add_(at::ones_like(Of(x))); }
   void ReadNumber(const FloatView& x) { total_ += Of(x).sum().item<float>(); }
@@ -302,16 +302,16 @@ class BadForm : public TorchForm<KernelGroup> {
 
 class BadForms : public ::testing::Test {
  protected:
-  using Call = void (BadForm::*)(const FloatView&);
+  using Call = void (BadImpl::*)(const FloatView&);
 
   // Three runs of a call; the last one is the text of the exception if a run threw.
   std::vector<Observed> Runs(const std::string& device, Call call) {
     const std::unique_ptr<Kernels> kernels = MakeKernels("tensor", device);
-    BadForm form{at::Device(device)};
+    BadImpl impl{at::Device(device)};
     const FloatView x = kernels->NewFloats(kMembers, 3, 2);
     Observer observer(device);
     try {
-      for (int i = 0; i < 3; ++i) kernels->Run(7, [&] { (form.*call)(x); });
+      for (int i = 0; i < 3; ++i) kernels->Run(7, [&] { (impl.*call)(x); });
     } catch (const std::exception& error) {
       observer.runs.back().forbidden.emplace_back(error.what());
     }
@@ -324,7 +324,7 @@ class BadForms : public ::testing::Test {
 
 TEST_F(BadForms, AGoodFormIsAllowed) {
   for (const char* device : {"cpu", "meta"}) {
-    const std::vector<Observed> runs = Runs(device, &BadForm::Good);
+    const std::vector<Observed> runs = Runs(device, &BadImpl::Good);
     ASSERT_EQ(runs.size(), 3u);
     for (const Observed& run : runs) {
       EXPECT_EQ(run.plan, 7);
@@ -338,25 +338,25 @@ TEST_F(BadForms, AGoodFormIsAllowed) {
 }
 
 TEST_F(BadForms, ReadingANumberIsFound) {
-  EXPECT_THAT(Forbidden("cpu", &BadForm::ReadNumber), Contains(HasSubstr("aten::_local_scalar_dense")));
-  EXPECT_THAT(Forbidden("cpu", &BadForm::Compare), Contains(HasSubstr("aten::equal")));
-  EXPECT_FALSE(Forbidden("meta", &BadForm::ReadNumber).empty());
-  EXPECT_FALSE(Forbidden("meta", &BadForm::Download).empty());
+  EXPECT_THAT(Forbidden("cpu", &BadImpl::ReadNumber), Contains(HasSubstr("aten::_local_scalar_dense")));
+  EXPECT_THAT(Forbidden("cpu", &BadImpl::Compare), Contains(HasSubstr("aten::equal")));
+  EXPECT_FALSE(Forbidden("meta", &BadImpl::ReadNumber).empty());
+  EXPECT_FALSE(Forbidden("meta", &BadImpl::Download).empty());
 }
 
 TEST_F(BadForms, AShapeThatDependsOnNumbersIsFound) {
-  EXPECT_THAT(Forbidden("cpu", &BadForm::ShapeByNumbers), Contains(HasSubstr("aten::masked_select")));
-  EXPECT_FALSE(Forbidden("meta", &BadForm::ShapeByNumbers).empty());
+  EXPECT_THAT(Forbidden("cpu", &BadImpl::ShapeByNumbers), Contains(HasSubstr("aten::masked_select")));
+  EXPECT_FALSE(Forbidden("meta", &BadImpl::ShapeByNumbers).empty());
 }
 
 TEST_F(BadForms, ATensorOfTheHostIsFound) {
-  EXPECT_THAT(Forbidden("meta", &BadForm::UploadNumbers), Contains(HasSubstr("Float[2]")));
-  EXPECT_THAT(Forbidden("meta", &BadForm::UploadNumber), Contains(HasSubstr("aten::copy_")));
-  EXPECT_FALSE(Forbidden("meta", &BadForm::WrongDevice).empty());
+  EXPECT_THAT(Forbidden("meta", &BadImpl::UploadNumbers), Contains(HasSubstr("Float[2]")));
+  EXPECT_THAT(Forbidden("meta", &BadImpl::UploadNumber), Contains(HasSubstr("aten::copy_")));
+  EXPECT_FALSE(Forbidden("meta", &BadImpl::WrongDevice).empty());
 }
 
 TEST_F(BadForms, OtherOperatorsNumbersOrShapesInALaterUpdateAreFound) {
-  for (const Call call : {&BadForm::OtherOperators, &BadForm::OtherNumber, &BadForm::OtherShape}) {
+  for (const Call call : {&BadImpl::OtherOperators, &BadImpl::OtherNumber, &BadImpl::OtherShape}) {
     const std::vector<Observed> runs = Runs("cpu", call);
     ASSERT_EQ(runs.size(), 3u);
     EXPECT_NE(runs[0].calls, runs[1].calls);
@@ -364,7 +364,7 @@ TEST_F(BadForms, OtherOperatorsNumbersOrShapesInALaterUpdateAreFound) {
 }
 
 TEST_F(BadForms, MemoryThatIsKeptIsFound) {
-  for (const Observed& run : Runs("cpu", &BadForm::KeepMemory)) EXPECT_EQ(run.kept.size(), 1u);
+  for (const Observed& run : Runs("cpu", &BadImpl::KeepMemory)) EXPECT_EQ(run.kept.size(), 1u);
 }
 
 }  // namespace

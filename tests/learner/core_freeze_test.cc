@@ -15,7 +15,7 @@ namespace datacom::learner {
 namespace {
 
 class EveryAlgorithm : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(All, EveryAlgorithm, ::testing::ValuesIn(AlgorithmNames()),
+INSTANTIATE_TEST_SUITE_P(All, EveryAlgorithm, ::testing::ValuesIn(RegisteredAlgorithms()),
                          [](const auto& info) { return info.param; });
 INSTANTIATE_TEST_SUITE_P(Joined, EveryAlgorithm, ::testing::Values("datacom_known", "iqn_datacom_known"),
                          [](const auto& info) { return info.param; });
@@ -115,7 +115,7 @@ TEST_P(EveryAlgorithm, LeavesNoTraceOfAnUpdateInWhichALossOrAGradientIsNotFinite
       const State after = algorithm->Save();
       const bool frozen = algorithm->GetStats().diverged[1] != 0;
       const bool must =
-          IsOnPolicy(GetParam()) ? poison.on_policy : poison.always && (GetParam() != "safe_loop" || poison.safe_loop);
+          IsOnPolicy(GetParam()) ? poison.on_policy : poison.always && (!InfoOf(GetParam()).plans || poison.safe_loop);
       EXPECT_TRUE(frozen || !must);
       if (frozen) {
         EXPECT_EQ(Differing(Own(before, 3, 1), Own(after, 3, 1)), "");
@@ -133,7 +133,7 @@ TEST_P(EveryAlgorithm, LeavesNoTraceOfAnUpdateInWhichALossOrAGradientIsNotFinite
 }
 
 TEST_P(EveryAlgorithm, LeavesNoTraceOfAPretrainingUpdateThatIsNotFinite) {
-  if (GetParam() == "safe_layer_td3" || TakesNewRows(GetParam())) GTEST_SKIP() << "it cannot be pre-trained";
+  if (!InfoOf(GetParam()).pretrains) GTEST_SKIP() << "it cannot be pre-trained";
   const AlgorithmConfig config = SmallConfig(GetParam(), 3);
   for (const Poison& poison : kPoisons) {
     SCOPED_TRACE(poison.name);
@@ -178,7 +178,7 @@ TEST_P(EveryAlgorithm, MeasuresTheGradientOfEachGroupOfNets) {
   for (const char* kernels : {"fused", "tensor"}) {
     AlgorithmConfig config = SmallConfig(GetParam(), 1, kernels);
     if (config.epoch_rows > 0) config.passes = 1, config.batch_size = config.epoch_rows;  // one gradient per update
-    config.planning.policy_updates = 1;
+    config.planning.set_policy_updates(1);
     const auto algorithm = MakeAlgorithm(config);
     EXPECT_TRUE(std::isnan(algorithm->GetStats().critic_gradient_norm[0])) << "no update yet";
     double actor = 0, critic = 0, constraint = 0;

@@ -135,31 +135,31 @@ AlgorithmConfig ConfigOf(const json& golden, const std::string& kernels, const s
   const json& batch = golden.at("updates")[0].at("batch");
   config.obs_dim = static_cast<int>(batch.at("state")[0].size());
   config.action_dim = static_cast<int>(batch.at("action")[0].size());
-  MemberHyper hyper;
-  hyper.actor_lr = hyper.critic_lr = hyper.constraint_lr = c.at("lr");
-  hyper.alpha_lr = c.value("lr_alpha", hyper.alpha_lr);
-  hyper.target_entropy = c.value("target_entropy", hyper.target_entropy);
-  hyper.target_noise = c.value("noise_std", hyper.target_noise);
-  hyper.target_noise_clip = c.value("noise_clip", hyper.target_noise_clip);
+  v1::Hyper hyper;
+  const double rate = c.at("lr");
+  hyper.set_actor_lr(rate), hyper.set_critic_lr(rate), hyper.set_constraint_lr(rate);
+  hyper.set_alpha_lr(c.value("lr_alpha", hyper.alpha_lr()));
+  hyper.set_target_entropy(c.value("target_entropy", hyper.target_entropy()));
+  hyper.set_target_noise(c.value("noise_std", hyper.target_noise()));
+  hyper.set_target_noise_clip(c.value("noise_clip", hyper.target_noise_clip()));
   config.algorithm = AlgorithmOf(golden);
   if (!SystemNameOf(golden).empty()) {
     const GoldenSystem system = SystemOf(SystemNameOf(golden));
     config.q_dim = system.q, config.x_dim = system.x;
-    hyper.accepted_risk = c.at("accepted_risk");
-    hyper.cost_budget = c.at("cost_budget");
-    hyper.atacom_gain = c.at("atacom_lam");
-    hyper.slack_beta = c.at("atacom_beta");
-    hyper.delta_lr = c.value("lr_delta", hyper.delta_lr);
-    hyper.init_delta = c.value("init_delta", hyper.init_delta);
+    hyper.set_accepted_risk(c.at("accepted_risk"));
+    hyper.set_cost_budget(c.at("cost_budget"));
+    hyper.set_atacom_gain(c.at("atacom_lam"));
+    hyper.set_slack_beta(c.at("atacom_beta"));
+    hyper.set_delta_lr(c.value("lr_delta", hyper.delta_lr()));
+    hyper.set_init_delta(c.value("init_delta", hyper.init_delta()));
   }
   if (c.contains("cost_limit")) {
-    hyper.cost_budget = c.at("cost_limit");
-    hyper.multiplier_lr = c.at("lr_beta");
-    hyper.cost_damping = c.at("damp_scale");
-    hyper.accepted_risk = c.value("accepted_risk", hyper.accepted_risk);
+    hyper.set_cost_budget(c.at("cost_limit"));
+    hyper.set_multiplier_lr(c.at("lr_beta"));
+    hyper.set_cost_damping(c.at("damp_scale"));
+    hyper.set_accepted_risk(c.value("accepted_risk", hyper.accepted_risk()));
   }
-  config.members.assign(members, hyper);
-  for (int m = 0; m < members; ++m) config.members[m].seed = m;
+  for (int m = 0; m < members; ++m) config.members.push_back({static_cast<uint64_t>(m), hyper});
   config.action_low = Bounds(c, "action_low", config.action_dim, -1);
   config.action_high = Bounds(c, "action_high", config.action_dim, 1);
   config.horizon = c.at("horizon");
@@ -208,7 +208,7 @@ Batch BatchOf(const json& golden, const json& update, const AlgorithmConfig& con
   if (b.contains("prev_cost")) {  // the recorded smoothing noise is already scaled
     batch.previous_cost = Floats(b.at("prev_cost"));
     batch.noise_next = Floats(update.at("extra_random")[0].at("value"));
-    for (float& value : batch.noise_next) value /= static_cast<float>(config.members[0].target_noise);
+    for (float& value : batch.noise_next) value /= static_cast<float>(config.members[0].hyper.target_noise());
     return batch;
   }
   batch.noise_actor = Floats(update.at("noise_actor"));

@@ -207,7 +207,7 @@ GoldenReport CheckBarrierLoss(const json& golden, const std::string& kind) {
   const int rows = static_cast<int>(first.at("q").size()), n = static_cast<int>(first.at("u_ref")[0].size()), q = 2 * n;
   const int width = static_cast<int>(golden.at("params").at("trunk.0.bias").size());
   ParameterLayout layout;
-  const Mlp net = layout.AddMlp("barrier", {q, width, width, 1}, Activation::kRelu, {});
+  const MlpLayout net = layout.AddMlp("barrier", {q, width, width, 1}, Activation::kRelu, {});
   const int size = static_cast<int>(layout.size());
   const FloatView block = Upload(k, BlockOf(layout, golden.at("params")), 1, size);
   const MlpTape tape = k->NewTape(net, 1, rows), tangent = k->NewTape(net, 1, rows);
@@ -281,15 +281,15 @@ GoldenReport CheckDelta(const json& golden) {
   for (const json& c : golden.at("cases")) {
     AlgorithmConfig config;
     config.members.resize(1);
-    MemberHyper& hyper = config.members[0];
-    hyper.init_delta = c.at("init_delta");
-    hyper.delta_lr = c.at("lr");
-    hyper.cost_budget = c.at("cost_budget");
+    v1::Hyper& hyper = config.members[0].hyper;
+    hyper.set_init_delta(c.at("init_delta"));
+    hyper.set_delta_lr(c.at("lr"));
+    hyper.set_cost_budget(c.at("cost_budget"));
     config.discount = c.at("gamma");
     config.horizon = c.at("horizon");
     Delta delta(config, /*discount_budget=*/true);
     const std::string label = "case " + std::to_string(number++);
-    report.Check(std::abs(DiscountedBudget(hyper.cost_budget, config.horizon, config.discount) -
+    report.Check(std::abs(DiscountedBudget(hyper.cost_budget(), config.horizon, config.discount) -
                           c.at("discounted_budget").get<double>()) < 1e-6,
                  label + ": discounted budget is off");
     for (const json& step : c.at("steps")) {

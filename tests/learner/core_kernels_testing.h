@@ -86,7 +86,7 @@ inline Numbers WithRepeated(const Numbers& hidden, const Numbers& x, int rows, i
 }
 
 // A perceptron by its definition: [rows, out] from x [rows, in] and the member's block.
-inline Numbers Literal(const Mlp& net, const Numbers& block, const Numbers& x, int rows) {
+inline Numbers Literal(const MlpLayout& net, const Numbers& block, const Numbers& x, int rows) {
   Numbers value = x;
   for (size_t l = 0; l < net.layers.size(); ++l) {
     const MlpLayer& layer = net.layers[l];

@@ -156,7 +156,7 @@ TEST_P(EveryKernels, SurrogateLossAndItsGradientMatchFiniteDifferences) {
   c.advantage[5] = 0;
   const double share = 0.05;
   SurrogateKernels* const group = kernels_->Group<SurrogateKernels>();
-  const GaussianPolicy policy{Upload(means, 1, rows, n), Upload(stds, 1, 1, n)};
+  const PolicyOutput policy{Upload(means, 1, rows, n), Upload(stds, 1, 1, n)};
   const ActedRows acted{Upload(c.action, 1, rows, n), Upload(c.log_prob, 1, rows, 1), Upload(c.advantage, 1, rows, 1)};
   for (const double clip : {0.2, kInfinity}) {
     const FloatView d_mean = kernels_->NewFloats(1, rows, n), d_log_std = Upload({5, 5}, 1, 1, n);
@@ -221,7 +221,7 @@ TEST_P(EveryKernels, TangentsAreDerivativesAlongADirection) {
     for (const std::vector<int>& widths : {std::vector<int>{5, 20, 9, 3}, {5, 16, 11}, {4, 2}}) {
       const int members = 2, rows = 7;
       ParameterLayout layout;
-      const Mlp net = layout.AddMlp("net", widths, activation, {});
+      const MlpLayout net = layout.AddMlp("net", widths, activation, {});
       const int size = static_cast<int>(layout.size()), in = net.in(), out = net.out();
       const Numbers blocks = Random(1, members * size), along = Random(2, members * size);
       const Numbers inputs = Random(3, members * rows * in);

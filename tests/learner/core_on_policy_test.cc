@@ -46,7 +46,7 @@ void Finish(Algorithm* algorithm, int member, float cost) {
 // A net of the algorithm with its parameters in float64, as Literal reads them.
 struct LiteralNet {
   ParameterLayout layout;
-  Mlp net;
+  MlpLayout net;
   Numbers block;
   LiteralNet(const Algorithm& algorithm, const std::string& name, const std::vector<int>& widths) {
     net = layout.AddMlp(name, widths, Activation::kTanh, {});
@@ -82,7 +82,7 @@ struct LiteralEpoch {
     const auto advantages = [&](const LiteralNet& net, const std::vector<float>& signal, bool cost, Numbers* targets) {
       const Numbers value = net.At(net.block, x, N), final_value = net.At(net.block, Wide(batch.next_observation), N);
       Numbers advantage = LiteralAdvantages({Wide(signal), value, final_value, ends}, cost, config.discount,
-                                            config.members[0].gae_lambda);
+                                            config.members[0].hyper.gae_lambda());
       for (int r = 0; r < N; ++r) targets->push_back(advantage[r] + value[r]);
       const double middle = std::accumulate(advantage.begin(), advantage.end(), 0.0) / N;
       for (double& a : advantage) a -= middle;
@@ -105,7 +105,7 @@ TEST_P(EveryVariant, GradientsOfCriticsAndPolicyMatchFiniteDifferences) {
   AlgorithmConfig config = Config();
   config.actor_hidden = {5, 4}, config.critic_hidden = {4, 5};
   config.passes = 1, config.batch_size = config.epoch_rows;  // the kept gradients are those of the whole epoch
-  config.members[0].critic_decay = 0.01;
+  config.members[0].hyper.set_critic_decay(0.01);
   const auto algorithm = MakeAlgorithm(config);
   const Batch batch = RandomBatch(config, 1);
   const LiteralEpoch epoch(*algorithm, config, batch);
@@ -160,7 +160,7 @@ TEST(Rcpo, FisherProductsAreDifferencesOfTheDivergencesGradient) {
     AlgorithmConfig config = SmallConfig("rcpo", 1, kernels);
     config.actor_hidden = {4, 3}, config.obs_dim = 3;
     config.epoch_rows = 300;  // two chunks of rows
-    config.members[0].fisher_damping = 0.3;
+    config.members[0].hyper.set_fisher_damping(0.3);
     const Batch batch = RandomBatch(config, 2);
     const LiteralEpoch epoch(*MakeAlgorithm(config), config, batch);
     const int N = config.epoch_rows, n = config.action_dim;
@@ -202,8 +202,8 @@ TEST(Rcpo, FisherProductsAreDifferencesOfTheDivergencesGradient) {
 TEST(Rcpo, AStepDivergesByItsLengthIfTheDampingIsSmall) {
   AlgorithmConfig config = SmallConfig("rcpo", 1);
   config.epoch_rows = 300;
-  config.members[0].fisher_damping = 1e-3;
-  config.members[0].target_kl = 1e-4;
+  config.members[0].hyper.set_fisher_damping(1e-3);
+  config.members[0].hyper.set_target_kl(1e-4);
   const auto algorithm = MakeAlgorithm(config);
   const Batch batch = RandomBatch(config, 2);
   const LiteralEpoch epoch(*algorithm, config, batch);
@@ -240,7 +240,7 @@ TEST(PpoLag, TheActorsRateDecaysToZeroAndTheCriticsDoesNot) {
     for (int u = 0; u < 3; ++u) decayed->Update(RandomBatch(config, u));
     AlgorithmConfig constant = config;
     constant.epochs = uint64_t{1} << 50;
-    constant.members[0].actor_lr = config.members[0].actor_lr / 4;
+    constant.members[0].hyper.set_actor_lr(config.members[0].hyper.actor_lr() / 4);
     const auto quarter = MakeAlgorithm(constant);
     quarter->Load(decayed->Save());
     for (Algorithm* each : {decayed.get(), quarter.get()}) each->Update(RandomBatch(config, 3));
@@ -259,7 +259,7 @@ TEST(PpoLag, PassesEndForEachMemberWhenItsPolicyHasDiverged) {
     AlgorithmConfig config = SmallConfig("ppo_lag", 3, kernels);
     config.passes = 5;
     const double rates[] = {0, 0.1, 1e-6};
-    for (int m = 0; m < 3; ++m) config.members[m].actor_lr = rates[m];
+    for (int m = 0; m < 3; ++m) config.members[m].hyper.set_actor_lr(rates[m]);
     const auto algorithm = MakeAlgorithm(config);
     for (uint64_t epoch = 1; epoch <= 2; ++epoch) {  // passes of four minibatches
       algorithm->Update(RandomBatch(config, epoch));
@@ -314,7 +314,7 @@ TEST_P(EveryVariant, ObservationsOfAnEpochCountFromTheNextEpochOn) {
 
 TEST_P(EveryVariant, TheMultiplierFollowsTheMeanCostOfTheNewestFiftyEpisodes) {
   AlgorithmConfig config = Config(2);
-  for (MemberHyper& member : config.members) member.cost_budget = 5;
+  for (MemberConfig& member : config.members) member.hyper.set_cost_budget(5);
   const auto algorithm = MakeAlgorithm(config);
   algorithm->Update(RandomBatch(config, 0));
   EXPECT_EQ(algorithm->GetStats().multiplier, (std::vector<double>{0.001, 0.001})) << "no episode has finished";
@@ -423,13 +423,15 @@ TEST(OnPolicy, AnUpdateSaysInEveryMinibatchThatItIsAlive) {
 TEST(OnPolicy, ImprovesAPolicyAndHeedsItsBudget) {
   for (const char* name : {"ppo_lag", "rcpo"}) {
     AlgorithmConfig config = SmallConfig(name, 1);
-    config.members[0].actor_lr = config.members[0].critic_lr = config.members[0].constraint_lr = 3e-3;
-    config.members[0].cost_budget = 1e6;
+    v1::Hyper& hyper = config.members[0].hyper;
+    hyper.set_actor_lr(3e-3), hyper.set_critic_lr(3e-3), hyper.set_constraint_lr(3e-3);
+    config.members[0].hyper.set_cost_budget(1e6);
     const auto [reward, cost] = OneStepTask(config, 20);
     EXPECT_GT(reward, -0.1) << "it starts near -1.3";
     EXPECT_GT(cost, 2) << name;
-    config.members[0].cost_budget = 0.5;
-    config.members[0].multiplier_lr = 1;  // it weighs the cost before the policy has become nearly deterministic
+    config.members[0].hyper.set_cost_budget(0.5);
+    config.members[0].hyper.set_multiplier_lr(
+        1);  // it weighs the cost before the policy has become nearly deterministic
     EXPECT_LT(OneStepTask(config, 20).second, 1) << name;
   }
 }

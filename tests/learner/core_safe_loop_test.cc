@@ -75,7 +75,7 @@ TEST_P(EveryKernels, DynamicsLikelihoodOfNoRowIsZero) {
 }
 
 // The net of `layout` with two hidden layers of swish units, in float64.
-Numbers LiteralSwishNet(const Numbers& block, const Mlp& net, Numbers x, int rows) {
+Numbers LiteralSwishNet(const Numbers& block, const MlpLayout& net, Numbers x, int rows) {
   for (size_t l = 0; l < net.layers.size(); ++l) {
     const MlpLayer& layer = net.layers[l];
     Numbers y(static_cast<size_t>(rows) * layer.out);
@@ -94,7 +94,7 @@ Numbers LiteralSwishNet(const Numbers& block, const Mlp& net, Numbers x, int row
 TEST_P(EveryKernels, SwishNetsAndTheirGradientsAreThoseOfTheFormula) {
   for (const int outputs : {3, 20}) {  // narrow and wide last layers
     ParameterLayout layout;
-    const Mlp net = layout.AddMlp("net", {4, 19, 33, outputs}, Activation::kSwish, {});
+    const MlpLayout net = layout.AddMlp("net", {4, 19, 33, outputs}, Activation::kSwish, {});
     const int rows = 6, size = static_cast<int>(layout.size());
     const Numbers block = Random(1, size), x = Random(2, rows * 4, 2), d = Random(3, rows * outputs);
     const FloatView parameters = Upload(block, 1, 1, size), gradient = kernels_->NewFloats(1, 1, size);
@@ -163,7 +163,7 @@ TEST(SafeLoop, ReadsNoRowThatEndsAnEpisode) {
 
 TEST(SafeLoop, TrainsEnsembleAndPolicyAtTheirOwnRowsAndActsAtRandomBefore) {
   AlgorithmConfig config = SmallConfig("safe_loop", 1);
-  config.planning.random_rows = 240, config.planning.policy_period = 80, config.planning.model_period = 120;
+  config.planning.set_random_rows(240), config.planning.set_policy_period(80), config.planning.set_model_period(120);
   const auto algorithm = MakeAlgorithm(config);
   const auto array = [&](const char* name) { return GetArray(*algorithm, 0, name); };
   for (int u = 1; u <= 12; ++u) {
@@ -202,9 +202,9 @@ Numbers Predict(const Algorithm& algorithm, int net, const Numbers& input) {
 TEST(SafeLoop, LearnsTheDynamicsOfItsRows) {
   AlgorithmConfig config = SmallConfig("safe_loop", 1);
   config.batch_size = 64;
-  config.planning.memory_rows = 2000, config.planning.model_period = 1000, config.planning.policy_updates = 0;
-  config.planning.hidden = {32, 32};
-  config.members[0].constraint_lr = 3e-3;
+  config.memory_rows = 2000, config.planning.set_model_period(1000), config.planning.set_policy_updates(0);
+  SetHidden({32, 32}, &config.planning);
+  config.members[0].hyper.set_constraint_lr(3e-3);
   const auto algorithm = MakeAlgorithm(config);
   const auto reward = [](const float* s, const float* a) { return 0.5f * s[0] - a[1] + 0.3f * s[2] * a[0]; };
   for (int u = 1; u <= 25; ++u) {
@@ -241,7 +241,7 @@ TEST(SafeLoop, LearnsTheDynamicsOfItsRows) {
 
 TEST(SafeLoop, RefusesPeriodsThatItsRowsDoNotDivide) {
   AlgorithmConfig config = SmallConfig("safe_loop", 1);
-  config.planning.model_period = 50;
+  config.planning.set_model_period(50);
   EXPECT_THROW(MakeAlgorithm(config), std::invalid_argument);
   config = SmallConfig("safe_loop", 1);
   config.epoch_rows = 0;

@@ -8,18 +8,27 @@
 #include <string>
 #include <vector>
 
+#include "common/config/algorithms.h"
 #include "learner/algorithms/algorithm.h"
 #include "learner/nn/named_stream.h"
 
 namespace datacom::learner {
 
+// "datacom_known" is datacom with joined known rows.
+inline const AlgorithmInfo& InfoOf(const std::string& name) {
+  return *FindAlgorithm(name.substr(0, name.find("_known")));
+}
+
 // Learns from whole epochs (learner/algorithms/README.md 18).
-inline bool IsOnPolicy(const std::string& algorithm) { return algorithm == "ppo_lag" || algorithm == "rcpo"; }
+inline bool IsOnPolicy(const std::string& name) { return InfoOf(name).on_policy; }
 
 // Takes the rows since its last update instead of samples.
-inline bool TakesNewRows(const std::string& algorithm) { return IsOnPolicy(algorithm) || algorithm == "safe_loop"; }
+inline bool TakesNewRows(const std::string& name) { return InfoOf(name).new_rows; }
 
-// "datacom_known" is datacom with joined known rows.
+inline void SetHidden(const std::vector<uint32_t>& widths, v1::Planning* planning) {
+  planning->mutable_hidden()->Assign(widths.begin(), widths.end());
+}
+
 inline AlgorithmConfig SmallConfig(const std::string& name, int members, const std::string& kernels = "fused") {
   const size_t joined = name.find("_known");
   const std::string algorithm = name.substr(0, joined);
@@ -31,7 +40,7 @@ inline AlgorithmConfig SmallConfig(const std::string& name, int members, const s
   config.members.resize(members);
   for (int m = 0; m < members; ++m) {
     config.members[m].seed = 100 + m;
-    config.members[m].actor_lr = 1e-3 * (m + 1);
+    config.members[m].hyper.set_actor_lr(1e-3 * (m + 1));
   }
   config.obs_dim = 5, config.action_dim = 2, config.q_dim = 3, config.x_dim = 1;
   config.action_low = {-1, -2}, config.action_high = {1, 2};
@@ -39,17 +48,22 @@ inline AlgorithmConfig SmallConfig(const std::string& name, int members, const s
   config.actor_hidden = {16, 24}, config.critic_hidden = {24, 16}, config.constraint_hidden = {16, 16};
   config.batch_size = 12, config.failure_batch_size = 3;
   if (algorithm == "cbf_sac") config.x_dim = 0;  // it refuses others
-  if (QuantilesOf(algorithm) > 0) config.quantiles = 5, config.quantile_embedding = 7;
+  if (FindAlgorithm(algorithm)->quantiles > 0) config.quantiles = 5, config.quantile_embedding = 7;
   config.tau = 0.01;
   if (IsOnPolicy(algorithm)) {
     config.epoch_rows = 40, config.passes = 3, config.epochs = 8;  // minibatches of 12, 12, 12 and 4 rows
-    for (MemberHyper& member : config.members) member.multiplier_lr = 0.035;
+    for (MemberConfig& member : config.members) member.hyper.set_multiplier_lr(0.035);
   }
-  if (algorithm == "safe_loop") {  // every update trains everything
+  if (FindAlgorithm(algorithm)->plans) {  // every update trains everything
     config.epoch_rows = 40;
-    config.planning = {100, 0, 40, 3, 40, 2, {16, 12}, 20, 2, 3};
+    config.memory_rows = 100;
+    v1::Planning& planning = config.planning;
+    planning.set_random_rows(0), planning.set_policy_period(40), planning.set_policy_updates(3);
+    planning.set_model_period(40), planning.set_ensemble(2);
+    planning.set_samples(20), planning.set_particles(2), planning.set_iterations(3);
+    SetHidden({16, 12}, &planning);
     // So slow that the held-out error never falls by the share that would prolong the training.
-    for (MemberHyper& member : config.members) member.constraint_lr = 1e-5;
+    for (MemberConfig& member : config.members) member.hyper.set_constraint_lr(1e-5);
   }
   return config;
 }

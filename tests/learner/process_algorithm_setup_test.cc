@@ -12,15 +12,6 @@
 namespace datacom::learner {
 namespace {
 
-TEST(MemberHyper, HasTheDefaultsOfTheSchema) {
-  const MemberHyper ours;
-  const v1::Hyper schema;
-#define DATACOM_HYPER(name, value) EXPECT_EQ(ours.name, schema.name()) << #name;
-#include "learner/algorithms/hyper.inc"
-#undef DATACOM_HYPER
-  EXPECT_EQ(ours.delta_fixed, schema.delta_mode() == "fixed");
-}
-
 int ThreadsOf(uint32_t threads, int members, const std::string& device = "cpu") {
   v1::Experiment experiment = FakeExperiment();
   while (experiment.members_size() < members) experiment.add_members()->set_seed(100 + experiment.members_size());

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "learner/algorithm_setup.h"
 #include "learner/batch_decoder.h"

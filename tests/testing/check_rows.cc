@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/acting/acting_rule.h"
 #include "common/base/status.h"
+#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"

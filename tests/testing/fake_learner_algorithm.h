@@ -97,9 +97,6 @@ class FakeAlgorithm : public Algorithm {
     std::memcpy(&pretrained_, state.at("pretrained").data(), sizeof(pretrained_));
     std::memcpy(static_cast<void*>(members_.data()), state.at("members").data(), members_.size() * sizeof(Member));
   }
-  std::string acting_rule() const override { return "gaussian_policy"; }
-  bool needs_dynamics() const override { return true; }
-
   uint64_t throw_at_update = 0, throw_at_pretrain_update = 0;          // 0: never
   std::function<double(size_t member, uint64_t updates)> critic_loss;  // for epochs with updates; unset: no loss
   size_t diverged_member = std::numeric_limits<size_t>::max();

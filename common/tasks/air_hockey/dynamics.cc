@@ -8,6 +8,7 @@
 #include "common/tasks/air_hockey/arm.h"
 #include "common/tasks/air_hockey/constraints.h"
 #include "common/tasks/options.h"
+#include "common/tasks/register_task.h"
 #include "datacom/v1/task_options.pb.h"
 
 namespace datacom::air_hockey {
@@ -71,5 +72,7 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   model.slices.push_back(MalletSlice());
   return model;
 }
+
+const RegisterTaskModel kRegistered("air_hockey", &MakeModel);
 
 }  // namespace datacom::air_hockey

@@ -10,6 +10,7 @@
 #include "common/tasks/air_hockey/arm.h"
 #include "common/tasks/air_hockey/constraints.h"
 #include "common/tasks/air_hockey/dynamics.h"
+#include "common/tasks/register_task.h"
 #include "datacom/v1/task_options.pb.h"
 
 namespace datacom::air_hockey {
@@ -169,5 +170,7 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options) {
   task->Reset(&stream, observation);
   return std::unique_ptr<Task>(std::move(task));
 }
+
+const RegisterTask kRegistered("air_hockey", &MakeTask);
 
 }  // namespace datacom::air_hockey

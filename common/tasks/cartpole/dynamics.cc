@@ -6,6 +6,7 @@
 
 #include "common/base/status.h"
 #include "common/tasks/options.h"
+#include "common/tasks/register_task.h"
 #include "datacom/v1/task_options.pb.h"
 
 namespace datacom::cartpole {
@@ -73,5 +74,7 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   model.slices.push_back(std::move(upright));
   return model;
 }
+
+const RegisterTaskModel kRegistered("cartpole", &MakeModel);
 
 }  // namespace datacom::cartpole

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
 #include "common/tasks/cartpole/dynamics.h"
+#include "common/tasks/register_task.h"
 #include "datacom/v1/task_options.pb.h"
 
 namespace datacom::cartpole {
@@ -100,5 +101,7 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options) {
   task->Reset(nullptr, observation);
   return std::unique_ptr<Task>(std::move(task));
 }
+
+const RegisterTask kRegistered("cartpole", &MakeTask);
 
 }  // namespace datacom::cartpole

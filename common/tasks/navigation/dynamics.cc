@@ -9,6 +9,7 @@
 #include "common/tasks/navigation/observation.h"
 #include "common/tasks/navigation/scripted.h"
 #include "common/tasks/options.h"
+#include "common/tasks/register_task.h"
 #include "datacom/v1/task_options.pb.h"
 
 namespace datacom::navigation {
@@ -111,5 +112,7 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   model.scripted = ScriptedPolicies(frame);
   return model;
 }
+
+const RegisterTaskModel kRegistered("navigation", &MakeModel);
 
 }  // namespace datacom::navigation

@@ -9,6 +9,7 @@
 #include "common/base/status.h"
 #include "common/tasks/navigation/dynamics.h"
 #include "common/tasks/navigation/objective.h"
+#include "common/tasks/register_task.h"
 #include "datacom/v1/task_options.pb.h"
 
 namespace datacom::navigation {
@@ -242,5 +243,7 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options) {
   task->Reset(&stream, observation.data());
   return std::unique_ptr<Task>(std::move(task));
 }
+
+const RegisterTask kRegistered("navigation", &MakeTask);
 
 }  // namespace datacom::navigation

@@ -6,7 +6,7 @@
 #                                                                                      with a half of the tests), label fast by default
 #
 # COLD marks libraries and programs whose speed does not matter: they compile without optimisation, in half the time.
-# Warnings apply only to this project's targets. Sources are listed, never globbed.
+# Warnings apply only to this project's targets. Sources are listed, except in folders of plug-ins (tests/structure_test.py).
 include_guard(GLOBAL)
 
 option(DATACOM_TESTS "Build tests and benchmarks" ON)

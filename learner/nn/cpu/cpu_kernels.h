@@ -1,6 +1,6 @@
 // Kernels on the CPU: products by gemm.h, and everything between two products in one pass over memory (loops.h, for the
 // processor's instruction set). Works on one member at a time (BlockSize 1). So a member's activations, weights and
-// moments stay in cache, and a member has the same numbers alone and in a population. A call runs on the thread that
+// moments stay in cache, and a member has the same numbers in every population. A call runs on the thread that
 // makes it; Each offers its calls to a team.
 #ifndef DATACOM_LEARNER_NN_CPU_CPU_KERNELS_H_
 #define DATACOM_LEARNER_NN_CPU_CPU_KERNELS_H_
@@ -30,17 +30,17 @@ class CpuKernels : public Kernels {
   void Download(const DoubleView& from, double* packed) override;
   void Run(int plan, const std::function<void()>& compute) override;
 
-  void Forward(const FloatView& block, const Mlp& net, const FloatView& x, const MlpTape& tape) override;
-  void Adjoint(const FloatView& block, const Mlp& net, const FloatView& d_out, const MlpTape& tape) override;
+  void Forward(const FloatView& block, const MlpLayout& net, const FloatView& x, const MlpTape& tape) override;
+  void Adjoint(const FloatView& block, const MlpLayout& net, const FloatView& d_out, const MlpTape& tape) override;
   void ScaleAdjoint(const FloatView& d_out, const MlpTape& tape) override;
-  void InputGradient(const FloatView& block, const Mlp& net, const MlpTape& tape, int first_col, bool add,
+  void InputGradient(const FloatView& block, const MlpLayout& net, const MlpTape& tape, int first_col, bool add,
                      const FloatView& d_x) override;
-  void ParameterGradient(const Mlp& net, const FloatView& x, const FloatView& d_out, const MlpTape& tape,
+  void ParameterGradient(const MlpLayout& net, const FloatView& x, const FloatView& d_out, const MlpTape& tape,
                          const FloatView& gradient_block) override;
-  void SlopeGradient(const FloatView& block, const Mlp& net, const FloatView& x, const FloatView& d_value,
+  void SlopeGradient(const FloatView& block, const MlpLayout& net, const FloatView& x, const FloatView& d_value,
                      const FloatView& d_slope, const MlpTape& tape, const MlpTape& tangent,
                      const FloatView& gradient_block) override;
-  void Tangent(const FloatView& block, const FloatView& direction, const Mlp& net, const FloatView& x,
+  void Tangent(const FloatView& block, const FloatView& direction, const MlpLayout& net, const FloatView& x,
                const MlpTape& tape, const MlpTape& tangent) override;
 
   void Adam(const AdamRange& range) override;
@@ -53,20 +53,17 @@ class CpuKernels : public Kernels {
   void Accumulate(const DoubleView& value, double sign, const DoubleView& active, const DoubleView& sum) override;
   void AccumulateLeast(const DoubleView& value, const DoubleView& active, const DoubleView& least) override;
 
+  void Copy(const FloatView& from, const FloatView& to) override;
   void Copy(const DoubleView& from, const DoubleView& to) override;
-  void ClearCalm(const FloatView& x, double limit, const DoubleView& calm) override;
-  void ClearCalm(const DoubleView& x, double limit, const DoubleView& calm) override;
-  void CopyUnlessCalm(const FloatView& from, const DoubleView& calm, const FloatView& to) override;
-  void CopyUnlessCalm(const DoubleView& from, const DoubleView& calm, const DoubleView& to) override;
-  void Restore(const FloatView& from, const DoubleView& active, const DoubleView& calm, const FloatView& to) override;
-  void Restore(const DoubleView& from, const DoubleView& active, const DoubleView& calm, const DoubleView& to) override;
+  void Restore(const FloatView& from, const DoubleView& active, const FloatView& to) override;
+  void Restore(const DoubleView& from, const DoubleView& active, const DoubleView& to) override;
 
  private:
   template <class Body>
   void EachLines(int n, const Body& body);
   int RangeCount() const override { return team_ == nullptr ? 1 : 2; }
   void RunEach(int count, const Call& body) override;
-  std::unique_ptr<KernelGroup> MakeForm(std::type_index group) override;
+  std::unique_ptr<KernelGroup> MakeImpl(std::type_index group) override;
   const float* Columns(const float* weight, const MlpLayer& layer);  // the weights transposed, [out, in]
 
   Team* const team_;

@@ -24,6 +24,8 @@ void datacom_no_dgemv() { std::abort(); }
 namespace datacom::learner {
 namespace {
 
+thread_local std::vector<Product>* noted = nullptr;
+
 // libxsmm's kernel for column-major matrices, the transposes of ours: C^T [n, m] = op(B)^T op(A)^T. Null if it has
 // none.
 libxsmm_smmfunction Kernel(Gemm form, int m, int n, int k, int lda, int ldb, bool add, int ldc) {
@@ -70,6 +72,7 @@ const float* Transposed(const float* b, int n, int k, int ldb) {
 
 void Multiply(Gemm form, int m, int n, int k, const float* a, int lda, const float* b, int ldb, bool add, float* c,
               int ldc) {
+  if (noted != nullptr) noted->push_back({form, m, n, k});
   const bool transposed = form == Gemm::kTransposeB;
   const libxsmm_smmfunction kernel =
       HasKernels() ? Kernel(transposed ? Gemm::kPlain : form, m, n, k, lda, transposed ? n : ldb, add, ldc) : nullptr;
@@ -94,6 +97,8 @@ void MultiplyByLoops(Gemm form, int m, int n, int k, const float* a, int lda, co
     }
   }
 }
+
+void NoteProducts(std::vector<Product>* to) { noted = to; }
 
 std::string ProductLibrary() {
   if (!HasKernels()) return "loops";

@@ -6,6 +6,7 @@
 #define DATACOM_LEARNER_NN_CPU_GEMM_H_
 
 #include <string>
+#include <vector>
 
 namespace datacom::learner {
 
@@ -16,6 +17,12 @@ void Multiply(Gemm form, int m, int n, int k, const float* a, int lda, const flo
 // The loops that compute where libxsmm cannot.
 void MultiplyByLoops(Gemm form, int m, int n, int k, const float* a, int lda, const float* b, int ldb, bool add,
                      float* c, int ldc);
+// For benchmarks: from now on this thread's calls of Multiply are also noted in `to`, until it is null.
+struct Product {
+  Gemm form;
+  int m, n, k;
+};
+void NoteProducts(std::vector<Product>* to);
 std::string ProductLibrary();  // such as "libxsmm 1.17 avx512", or "loops"
 
 }  // namespace datacom::learner

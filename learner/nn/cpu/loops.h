@@ -75,7 +75,7 @@ struct Loops {
 };
 
 extern const Loops kLoopsAvx2, kLoopsAvx512;  // the second may be called only where HasAvx512()
-const Loops& ChosenLoops();                   // those of ChosenInstructionSet()
+const Loops& ChosenLoops();                   // for ChosenInstructionSet()
 
 }  // namespace datacom::learner
 

@@ -20,31 +20,15 @@ void CopyMember(const View<T>& from, const View<T>& to, int member) {
   for (int r = 0; r < from.rows; ++r) std::memcpy(to.row(member, r), from.row(member, r), sizeof(T) * from.cols);
 }
 
-// The loop never ends early, so it vectorises; members are nearly always calm.
 template <class T>
-void ClearCalmIfBeyond(const View<T>& x, double limit, const DoubleView& calm) {
-  const T bound = static_cast<T>(limit);
-  for (int m = 0; m < x.members; ++m) {
-    int beyond = 0;
-    for (int r = 0; r < x.rows; ++r) {
-      const T* row = x.row(m, r);
-      for (int c = 0; c < x.cols; ++c) beyond += !(std::abs(row[c]) <= bound);
-    }
-    if (beyond > 0) calm.at(m) = 0;
-  }
+void CopyMembers(const View<T>& from, const View<T>& to) {
+  for (int m = 0; m < from.members; ++m) CopyMember(from, to, m);
 }
 
 template <class T>
-void CopyMembersNotCalm(const View<T>& from, const DoubleView& calm, const View<T>& to) {
+void RestoreMembers(const View<T>& from, const DoubleView& active, const View<T>& to) {
   for (int m = 0; m < from.members; ++m) {
-    if (calm.at(m) == 0) CopyMember(from, to, m);
-  }
-}
-
-template <class T>
-void RestoreMembers(const View<T>& from, const DoubleView& active, const DoubleView& calm, const View<T>& to) {
-  for (int m = 0; m < from.members; ++m) {
-    if (active.at(m) == 0 && calm.at(m) == 0) CopyMember(from, to, m);
+    if (active.at(m) == 0) CopyMember(from, to, m);
   }
 }
 
@@ -135,30 +119,14 @@ void CpuKernels::AccumulateLeast(const DoubleView& value, const DoubleView& acti
   }
 }
 
-void CpuKernels::Copy(const DoubleView& from, const DoubleView& to) {
-  for (int m = 0; m < from.members; ++m) CopyMember(from, to, m);
-}
+void CpuKernels::Copy(const FloatView& from, const FloatView& to) { CopyMembers(from, to); }
+void CpuKernels::Copy(const DoubleView& from, const DoubleView& to) { CopyMembers(from, to); }
 
-void CpuKernels::ClearCalm(const FloatView& x, double limit, const DoubleView& calm) {
-  ClearCalmIfBeyond(x, limit, calm);
+void CpuKernels::Restore(const FloatView& from, const DoubleView& active, const FloatView& to) {
+  RestoreMembers(from, active, to);
 }
-void CpuKernels::ClearCalm(const DoubleView& x, double limit, const DoubleView& calm) {
-  ClearCalmIfBeyond(x, limit, calm);
-}
-
-void CpuKernels::CopyUnlessCalm(const FloatView& from, const DoubleView& calm, const FloatView& to) {
-  CopyMembersNotCalm(from, calm, to);
-}
-void CpuKernels::CopyUnlessCalm(const DoubleView& from, const DoubleView& calm, const DoubleView& to) {
-  CopyMembersNotCalm(from, calm, to);
-}
-
-void CpuKernels::Restore(const FloatView& from, const DoubleView& active, const DoubleView& calm, const FloatView& to) {
-  RestoreMembers(from, active, calm, to);
-}
-void CpuKernels::Restore(const DoubleView& from, const DoubleView& active, const DoubleView& calm,
-                         const DoubleView& to) {
-  RestoreMembers(from, active, calm, to);
+void CpuKernels::Restore(const DoubleView& from, const DoubleView& active, const DoubleView& to) {
+  RestoreMembers(from, active, to);
 }
 
 }  // namespace datacom::learner

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <new>
 
-#include "learner/nn/cpu/cpu_form.h"
+#include "learner/nn/cpu/cpu_impl.h"
 #include "learner/nn/cpu/cpu_kernels.h"
 #include "learner/nn/cpu/gemm.h"
 #include "learner/nn/cpu/loops.h"
@@ -143,7 +143,7 @@ void CpuKernels::RunEach(int count, const Call& body) {
   });
 }
 
-void CpuKernels::Forward(const FloatView& block, const Mlp& net, const FloatView& x, const MlpTape& tape) {
+void CpuKernels::Forward(const FloatView& block, const MlpLayout& net, const FloatView& x, const MlpTape& tape) {
   const int last = static_cast<int>(net.layers.size()) - 1;
   for (int m = 0; m < x.members; ++m) {
     const float* parameters = block.row(m, 0);
@@ -181,7 +181,7 @@ void CpuKernels::Forward(const FloatView& block, const Mlp& net, const FloatView
   }
 }
 
-void CpuKernels::Adjoint(const FloatView& block, const Mlp& net, const FloatView& d_out, const MlpTape& tape) {
+void CpuKernels::Adjoint(const FloatView& block, const MlpLayout& net, const FloatView& d_out, const MlpTape& tape) {
   const int last = static_cast<int>(net.layers.size()) - 1;
   for (int m = 0; m < d_out.members; ++m) {
     for (int i = last; i > 0; --i) {
@@ -220,8 +220,8 @@ void CpuKernels::ScaleAdjoint(const FloatView& d_out, const MlpTape& tape) {
   }
 }
 
-void CpuKernels::InputGradient(const FloatView& block, const Mlp& net, const MlpTape& tape, int first_col, bool add,
-                               const FloatView& d_x) {
+void CpuKernels::InputGradient(const FloatView& block, const MlpLayout& net, const MlpTape& tape, int first_col,
+                               bool add, const FloatView& d_x) {
   LayerInputGradient(loops_, block, net.layers.front(), tape.adjoint.front(), first_col, add, d_x);
   const RepeatedColumns again = RepeatedOf(net, first_col, d_x.cols);
   if (again.count == 0) return;
@@ -229,8 +229,8 @@ void CpuKernels::InputGradient(const FloatView& block, const Mlp& net, const Mlp
                      d_x.Cols(again.first, again.count));
 }
 
-void CpuKernels::ParameterGradient(const Mlp& net, const FloatView& x, const FloatView& d_out, const MlpTape& tape,
-                                   const FloatView& gradient_block) {
+void CpuKernels::ParameterGradient(const MlpLayout& net, const FloatView& x, const FloatView& d_out,
+                                   const MlpTape& tape, const FloatView& gradient_block) {
   const int last = static_cast<int>(net.layers.size()) - 1;
   for (int m = 0; m < x.members; ++m) {
     for (int i = 0; i <= last; ++i) {
@@ -259,9 +259,9 @@ void CpuKernels::ParameterGradient(const Mlp& net, const FloatView& x, const Flo
 // t_0 = v, t_i = D_i W_i^T t_(i-1) turn <v, dy/dx> into <w, t_last>, which is linear in every weight. The gradient of
 // layer i's weights is t_(i-1) times the adjoint of a unit output; the gradient of d_value y is d_value h_(i-1) times
 // the same adjoint.
-void CpuKernels::SlopeGradient(const FloatView& block, const Mlp& net, const FloatView& x, const FloatView& d_value,
-                               const FloatView& d_slope, const MlpTape& tape, const MlpTape& tangent,
-                               const FloatView& gradient_block) {
+void CpuKernels::SlopeGradient(const FloatView& block, const MlpLayout& net, const FloatView& x,
+                               const FloatView& d_value, const FloatView& d_slope, const MlpTape& tape,
+                               const MlpTape& tangent, const FloatView& gradient_block) {
   const int last = static_cast<int>(net.layers.size()) - 1;
   for (int m = 0; m < x.members; ++m) {
     for (int i = 0; i < last; ++i) {
@@ -299,7 +299,7 @@ void CpuKernels::SlopeGradient(const FloatView& block, const Mlp& net, const Flo
 
 // With hidden units h, their tangents t and the direction (V, c): t_i = act'(h_i) (t_(i-1) W_i + h_(i-1) V_i + c_i),
 // t_0 = 0; the output has no act'.
-void CpuKernels::Tangent(const FloatView& block, const FloatView& direction, const Mlp& net, const FloatView& x,
+void CpuKernels::Tangent(const FloatView& block, const FloatView& direction, const MlpLayout& net, const FloatView& x,
                          const MlpTape& tape, const MlpTape& tangent) {
   const int last = static_cast<int>(net.layers.size()) - 1;
   for (int m = 0; m < x.members; ++m) {
@@ -335,7 +335,7 @@ void CpuKernels::Tangent(const FloatView& block, const FloatView& direction, con
   }
 }
 
-std::unique_ptr<KernelGroup> CpuKernels::MakeForm(std::type_index group) { return CpuForms::Make(group); }
+std::unique_ptr<KernelGroup> CpuKernels::MakeImpl(std::type_index group) { return CpuImpls::Make(group); }
 
 std::unique_ptr<Kernels> MakeCpuKernels(Team* team) { return std::make_unique<CpuKernels>(team); }
 

@@ -4,13 +4,8 @@
 namespace datacom::learner {
 namespace {
 
-void ClearCalmIfBeyond(const at::Tensor& x, double limit, const at::Tensor& calm) {
-  const at::Tensor within = at::abs(x).le(limit).flatten(1).all(1);
-  calm.mul_(within.view({-1, 1, 1}));
-}
-
-void RestoreMembers(const at::Tensor& from, const at::Tensor& active, const at::Tensor& calm, const at::Tensor& to) {
-  to.copy_(at::where(active.eq(0).logical_and(calm.eq(0)), from, to));
+void RestoreMembers(const at::Tensor& from, const at::Tensor& active, const at::Tensor& to) {
+  to.copy_(at::where(active.eq(0), from, to));
 }
 
 }  // namespace
@@ -66,27 +61,14 @@ void TorchKernels::AccumulateLeast(const DoubleView& value, const DoubleView& ac
   count.add_(on);
 }
 
+void TorchKernels::Copy(const FloatView& from, const FloatView& to) { Of(to).copy_(Of(from)); }
 void TorchKernels::Copy(const DoubleView& from, const DoubleView& to) { Of(to).copy_(Of(from)); }
 
-void TorchKernels::ClearCalm(const FloatView& x, double limit, const DoubleView& calm) {
-  ClearCalmIfBeyond(Of(x), limit, Of(calm));
+void TorchKernels::Restore(const FloatView& from, const DoubleView& active, const FloatView& to) {
+  RestoreMembers(Of(from), Of(active), Of(to));
 }
-void TorchKernels::ClearCalm(const DoubleView& x, double limit, const DoubleView& calm) {
-  ClearCalmIfBeyond(Of(x), limit, Of(calm));
-}
-
-void TorchKernels::CopyUnlessCalm(const FloatView& from, const DoubleView&, const FloatView& to) {
-  Of(to).copy_(Of(from));
-}
-void TorchKernels::CopyUnlessCalm(const DoubleView& from, const DoubleView&, const DoubleView& to) { Copy(from, to); }
-
-void TorchKernels::Restore(const FloatView& from, const DoubleView& active, const DoubleView& calm,
-                           const FloatView& to) {
-  RestoreMembers(Of(from), Of(active), Of(calm), Of(to));
-}
-void TorchKernels::Restore(const DoubleView& from, const DoubleView& active, const DoubleView& calm,
-                           const DoubleView& to) {
-  RestoreMembers(Of(from), Of(active), Of(calm), Of(to));
+void TorchKernels::Restore(const DoubleView& from, const DoubleView& active, const DoubleView& to) {
+  RestoreMembers(Of(from), Of(active), Of(to));
 }
 
 }  // namespace datacom::learner

@@ -88,7 +88,7 @@ TorchKernels::TorchKernels(const std::string& device) : device_(DeviceOf(device)
 
 TorchKernels::~TorchKernels() = default;
 
-std::unique_ptr<KernelGroup> TorchKernels::MakeForm(std::type_index group) { return TorchForms::Make(group, device_); }
+std::unique_ptr<KernelGroup> TorchKernels::MakeImpl(std::type_index group) { return TorchImpls::Make(group, device_); }
 
 extern "C" void datacom_torch_make_kernels(const std::string& device, std::unique_ptr<Kernels>* kernels,
                                            std::string* version) {
@@ -136,7 +136,7 @@ at::Tensor TorchKernels::Bias(const FloatView& block, const MlpLayer& layer) con
   return Of(FloatView{block.data + layer.bias, block.members, 1, layer.out, block.member_stride, layer.out});
 }
 
-void TorchKernels::Forward(const FloatView& block, const Mlp& net, const FloatView& x, const MlpTape& tape) {
+void TorchKernels::Forward(const FloatView& block, const MlpLayout& net, const FloatView& x, const MlpTape& tape) {
   const int last = static_cast<int>(net.layers.size()) - 1;
   at::Tensor value = Of(x);
   for (int i = 0; i <= last; ++i) {
@@ -154,7 +154,7 @@ void TorchKernels::Forward(const FloatView& block, const Mlp& net, const FloatVi
   }
 }
 
-void TorchKernels::Adjoint(const FloatView& block, const Mlp& net, const FloatView& d_out, const MlpTape& tape) {
+void TorchKernels::Adjoint(const FloatView& block, const MlpLayout& net, const FloatView& d_out, const MlpTape& tape) {
   at::Tensor d = Of(d_out);
   for (int i = static_cast<int>(net.layers.size()) - 1; i > 0; --i) {
     const int width = net.layers[i - 1].out;  // without repeated inputs
@@ -170,8 +170,8 @@ void TorchKernels::ScaleAdjoint(const FloatView& d_out, const MlpTape& tape) {
   for (const FloatView& adjoint : tape.adjoint) Of(adjoint.Rows(0, d_out.rows)).mul_(Of(d_out));
 }
 
-void TorchKernels::InputGradient(const FloatView& block, const Mlp& net, const MlpTape& tape, int first_col, bool add,
-                                 const FloatView& d_x) {
+void TorchKernels::InputGradient(const FloatView& block, const MlpLayout& net, const MlpTape& tape, int first_col,
+                                 bool add, const FloatView& d_x) {
   const auto through = [&](int layer, int first, int count) {
     const at::Tensor weight = Weight(block, net.layers[layer]).narrow(1, first, count);
     return at::bmm(Of(tape.adjoint[layer].Rows(0, d_x.rows)), weight.transpose(1, 2));
@@ -186,8 +186,8 @@ void TorchKernels::InputGradient(const FloatView& block, const Mlp& net, const M
   if (again.count > 0) Of(d_x.Cols(again.first, again.count)).add_(through(1, again.layer_first, again.count));
 }
 
-void TorchKernels::ParameterGradient(const Mlp& net, const FloatView& x, const FloatView& d_out, const MlpTape& tape,
-                                     const FloatView& gradient_block) {
+void TorchKernels::ParameterGradient(const MlpLayout& net, const FloatView& x, const FloatView& d_out,
+                                     const MlpTape& tape, const FloatView& gradient_block) {
   const int last = static_cast<int>(net.layers.size()) - 1;
   for (int i = 0; i <= last; ++i) {
     const at::Tensor in = Of(i == 0 ? x : tape.hidden[i - 1].Rows(0, x.rows));
@@ -198,9 +198,9 @@ void TorchKernels::ParameterGradient(const Mlp& net, const FloatView& x, const F
 }
 
 // cpu/perceptrons.cc has the derivation.
-void TorchKernels::SlopeGradient(const FloatView& block, const Mlp& net, const FloatView& x, const FloatView& d_value,
-                                 const FloatView& d_slope, const MlpTape& tape, const MlpTape& /*tangent*/,
-                                 const FloatView& gradient_block) {
+void TorchKernels::SlopeGradient(const FloatView& block, const MlpLayout& net, const FloatView& x,
+                                 const FloatView& d_value, const FloatView& d_slope, const MlpTape& tape,
+                                 const MlpTape& /*tangent*/, const FloatView& gradient_block) {
   const int last = static_cast<int>(net.layers.size()) - 1;
   const at::Tensor d = Of(d_value);
   at::Tensor tangent = Of(d_slope);
@@ -214,7 +214,7 @@ void TorchKernels::SlopeGradient(const FloatView& block, const Mlp& net, const F
 }
 
 // cpu/perceptrons.cc has the equation.
-void TorchKernels::Tangent(const FloatView& block, const FloatView& direction, const Mlp& net, const FloatView& x,
+void TorchKernels::Tangent(const FloatView& block, const FloatView& direction, const MlpLayout& net, const FloatView& x,
                            const MlpTape& tape, const MlpTape& tangent) {
   const int last = static_cast<int>(net.layers.size()) - 1;
   at::Tensor before;

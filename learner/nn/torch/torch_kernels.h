@@ -1,5 +1,6 @@
 // Kernels as plain LibTorch operations on stacked tensors, all members in one launch, on any device. On CUDA an update
-// is recorded once as a graph and then replayed. The formulas are those of cpu/; tests compare the two (tests/learner).
+// is recorded once as a graph and then replayed. The formulas are the same as in cpu/; tests compare the two
+// (tests/learner).
 #ifndef DATACOM_LEARNER_NN_TORCH_TORCH_KERNELS_H_
 #define DATACOM_LEARNER_NN_TORCH_TORCH_KERNELS_H_
 
@@ -11,7 +12,7 @@
 #include <vector>
 
 #include "learner/nn/kernels.h"
-#include "learner/nn/torch/torch_form.h"
+#include "learner/nn/torch/torch_impl.h"
 
 namespace datacom::learner {
 
@@ -30,17 +31,17 @@ class TorchKernels : public Kernels {
   void Download(const DoubleView& from, double* packed) override;
   void Run(int plan, const std::function<void()>& compute) override;
 
-  void Forward(const FloatView& block, const Mlp& net, const FloatView& x, const MlpTape& tape) override;
-  void Adjoint(const FloatView& block, const Mlp& net, const FloatView& d_out, const MlpTape& tape) override;
+  void Forward(const FloatView& block, const MlpLayout& net, const FloatView& x, const MlpTape& tape) override;
+  void Adjoint(const FloatView& block, const MlpLayout& net, const FloatView& d_out, const MlpTape& tape) override;
   void ScaleAdjoint(const FloatView& d_out, const MlpTape& tape) override;
-  void InputGradient(const FloatView& block, const Mlp& net, const MlpTape& tape, int first_col, bool add,
+  void InputGradient(const FloatView& block, const MlpLayout& net, const MlpTape& tape, int first_col, bool add,
                      const FloatView& d_x) override;
-  void ParameterGradient(const Mlp& net, const FloatView& x, const FloatView& d_out, const MlpTape& tape,
+  void ParameterGradient(const MlpLayout& net, const FloatView& x, const FloatView& d_out, const MlpTape& tape,
                          const FloatView& gradient_block) override;
-  void SlopeGradient(const FloatView& block, const Mlp& net, const FloatView& x, const FloatView& d_value,
+  void SlopeGradient(const FloatView& block, const MlpLayout& net, const FloatView& x, const FloatView& d_value,
                      const FloatView& d_slope, const MlpTape& tape, const MlpTape& tangent,
                      const FloatView& gradient_block) override;
-  void Tangent(const FloatView& block, const FloatView& direction, const Mlp& net, const FloatView& x,
+  void Tangent(const FloatView& block, const FloatView& direction, const MlpLayout& net, const FloatView& x,
                const MlpTape& tape, const MlpTape& tangent) override;
 
   void Adam(const AdamRange& range) override;
@@ -53,16 +54,13 @@ class TorchKernels : public Kernels {
   void Accumulate(const DoubleView& value, double sign, const DoubleView& active, const DoubleView& sum) override;
   void AccumulateLeast(const DoubleView& value, const DoubleView& active, const DoubleView& least) override;
 
+  void Copy(const FloatView& from, const FloatView& to) override;
   void Copy(const DoubleView& from, const DoubleView& to) override;
-  void ClearCalm(const FloatView& x, double limit, const DoubleView& calm) override;
-  void ClearCalm(const DoubleView& x, double limit, const DoubleView& calm) override;
-  void CopyUnlessCalm(const FloatView& from, const DoubleView& calm, const FloatView& to) override;
-  void CopyUnlessCalm(const DoubleView& from, const DoubleView& calm, const DoubleView& to) override;
-  void Restore(const FloatView& from, const DoubleView& active, const DoubleView& calm, const FloatView& to) override;
-  void Restore(const DoubleView& from, const DoubleView& active, const DoubleView& calm, const DoubleView& to) override;
+  void Restore(const FloatView& from, const DoubleView& active, const FloatView& to) override;
+  void Restore(const DoubleView& from, const DoubleView& active, const DoubleView& to) override;
 
  private:
-  std::unique_ptr<KernelGroup> MakeForm(std::type_index group) override;
+  std::unique_ptr<KernelGroup> MakeImpl(std::type_index group) override;
   template <class T>
   at::Tensor Of(const View<T>& view) const {
     return AsTensor(view, device_);

@@ -44,7 +44,7 @@ RuleInputs Inputs(int batch) { return {batch, Navigation().spec}; }
 
 double Net(const Snapshot& snapshot, const std::string& name, int outputs, bool constraint,
            const std::vector<float>& in, int output) {
-  Mlp::Form form{name, static_cast<int>(in.size()), outputs};
+  MlpSpec form{name, static_cast<int>(in.size()), outputs};
   if (constraint && name != "constraint.value") form.hidden = Mlp::Hidden::kSigmoid;
   if (name == "constraint.mean" || name == "constraint.value") form.output = Mlp::Output::kSoftplus;
   auto mlp = Mlp::Make(snapshot, form, 1);
@@ -155,7 +155,8 @@ TEST(SafeMapRule, AddsTheKnownRowsThatTheSnapshotNames) {
   rule->Act(batch, {observations.data(), noise.data()}, actions.data(), {k.data(), nullptr, nullptr});
   MakeActingRule(plain, model, batch).value()->Act(batch, {observations.data(), noise.data()}, u.data(), {});
   KnownRows known(model.known_constraints, SelectKnownRows(model, names).value(), model.dynamics->dims());
-  LearnedConstraint constraint = LearnedConstraint::Make(snapshot, 6, batch).value();
+  LearnedConstraint constraint =
+      LearnedConstraint::Make(snapshot, ActingRuleForm("safe_map", SnapshotDims::Of(model)).value(), batch).value();
   for (int r = 0; r < batch; ++r) {
     const std::vector<double> observation(observations.begin() + r * 16, observations.begin() + (r + 1) * 16);
     std::vector<double> q(6), f(6), G(18), records(3 * 5), gradient(6),

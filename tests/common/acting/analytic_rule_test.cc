@@ -1,5 +1,4 @@
 // Acting rules atacom_fi and atacom_nfi: store the policy's sample and execute the analytic map's action.
-#include "common/acting/analytic_rule.h"
 
 #include <cmath>
 #include <memory>

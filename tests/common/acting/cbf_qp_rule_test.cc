@@ -1,5 +1,4 @@
 // Acting rule cbf_qp: stores the policy's sample and executes the action filtered by the barrier.
-#include "common/acting/cbf_qp_rule.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,5 @@
 // Acting rule normalised_gaussian: stores the Gaussian sample and its log-density, executes the sample scaled to the
 // action's box.
-#include "common/acting/normalised_gaussian.h"
 
 #include <cmath>
 #include <memory>
@@ -28,7 +27,9 @@ constexpr int kObs = 22, kActions = 2, kBatch = 9;
 // The action's box is not symmetric in its scale: speed and turn rate have different bounds.
 TaskModel Navigation() { return MakeTaskModel("navigation", v1::TaskOptions()).value(); }
 
-Snapshot Sample(uint64_t seed) { return testing::NormalisedGaussianSnapshot(kObs, kActions, {24, 16}, seed); }
+Snapshot Sample(uint64_t seed) {
+  return testing::SnapshotForRule("normalised_gaussian", kObs, kActions, /*state=*/0, {24, 16}, seed);
+}
 
 RuleInputs Inputs() {
   RuleInputs inputs(kBatch, Navigation().spec);

@@ -1,5 +1,4 @@
 // Acting rule planner: chooses plans by imagined return within an imagined cost, warm-started from the plan before.
-#include "common/acting/planner_rule.h"
 
 #include <algorithm>
 #include <cmath>
@@ -177,7 +176,8 @@ TEST(PlannerRule, LoadReplacesNetsAndScalarsOrNothing) {
   const Snapshot next = testing::PlannerSnapshot(kObs, kActions, {16, 16}, 2);
   Snapshot broken = next;
   broken.scalars["plan_samples"] = 30;
-  EXPECT_THAT(std::string(rule->Load(broken).message()), HasSubstr("plans of another size"));
+  EXPECT_THAT(std::string(rule->Load(broken).message()),
+              HasSubstr("plan_samples = 30, but the run's first snapshot has 20"));
   broken.scalars["plan_samples"] = 2.5;
   EXPECT_THAT(std::string(rule->Load(broken).message()), HasSubstr("plan_samples = 2.5"));
   broken = next;
@@ -207,7 +207,9 @@ TEST(DynamicsEnsemble, DrawsFromTheSoftlyBoundedGaussianOfOneMember) {
   }
   snapshot.arrays.push_back({"dynamics.input_mean", {kIn}, {0.5f, -1.0f, 0.1f}});
   snapshot.arrays.push_back({"dynamics.input_std", {kIn}, {2.0f, 0.5f, 1.5f}});
-  auto ensemble = DynamicsEnsemble::Make(snapshot, kState, kAction, 4);
+  SnapshotForm form;
+  DynamicsEnsemble::Declare(kState, kAction, snapshot, &form);
+  auto ensemble = DynamicsEnsemble::Make(snapshot, form, kState, kAction, 4);
   ASSERT_TRUE(ensemble.ok()) << ensemble.status();
   EXPECT_EQ(ensemble->members(), 2);
   const std::vector<float> before{0.3f, -0.7f, 1.1f, 30.0f}, actions{0.9f, -0.4f};

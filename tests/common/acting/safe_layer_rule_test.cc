@@ -28,7 +28,9 @@ constexpr int kObs = 16, kActions = 3, kBatch = 12;
 
 TaskModel Hockey() { return MakeTaskModel("air_hockey", v1::TaskOptions()).value(); }
 
-Snapshot Sample(uint64_t seed) { return testing::SafeLayerSnapshot(kObs, kActions, {64, 64}, seed); }
+Snapshot Sample(uint64_t seed) {
+  return testing::SnapshotForRule("safe_layer", kObs, kActions, /*state=*/0, {64, 64}, seed);
+}
 
 // One row of a net, layer by layer in double.
 std::vector<double> Net(const Snapshot& snapshot, const std::string& name, const float* in) {

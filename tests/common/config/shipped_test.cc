@@ -1,3 +1,4 @@
+#include "common/config/algorithms.h"
 #include "tests/common/config/testing.h"
 
 namespace datacom {

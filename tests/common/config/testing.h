@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -33,9 +33,7 @@ TEST(ValidateExperiment, ChecksTasksAndAlgorithmsAgainstTheRegisters) {
   ExpectInvalid(Validate(experiment), {"task", "pendulum", "cartpole, air_hockey, navigation"});
   experiment = Minimal();
   experiment.set_algorithm("dqn");
-  ExpectInvalid(Validate(experiment), {"algorithm", "dqn",
-                                       "datacom, iqn_datacom, atacom_fi, atacom_nfi, sac, lag_sac, wcsac, cbf_sac, "
-                                       "safe_layer_td3, ppo_lag, rcpo, safe_loop"});
+  ExpectInvalid(Validate(experiment), {"algorithm", "dqn", "datacom, ", ", safe_loop"});
 }
 
 TEST(ValidateExperiment, SafeLoopNeedsWholeUpdatesAndAMemoryOfAtMostTenMillionRows) {
@@ -117,7 +115,7 @@ TEST(ValidateExperiment, AllowsKnownConstraintsOnlyWithALearnedOne) {
     ExpectInvalid(with(algorithm, "learned: false known: 'wall'"), {"constraints.learned", "atacom_fi"});
   }
   EXPECT_TRUE(with("sac", "").ok());
-  ExpectInvalid(with("sac", "known: 'wall'"), {"constraints.known", "sac learns no constraint"});
+  ExpectInvalid(with("sac", "known: 'wall'"), {"constraints.known: sac does not read it (datacom, iqn_datacom do)"});
   ExpectInvalid(with("atacom_fi", "known: 'wall'"), {"constraints.known", "atacom_fi"});
 }
 

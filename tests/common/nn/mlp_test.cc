@@ -18,7 +18,7 @@ using testing::AddNet;
 using ::testing::HasSubstr;
 
 // y = x W + b layer by layer in double, with the arrays' names of snapshot.h.
-std::vector<double> Literal(const Snapshot& snapshot, const Mlp::Form& form, std::vector<double> x) {
+std::vector<double> Literal(const Snapshot& snapshot, const MlpSpec& form, std::vector<double> x) {
   for (int i = 0; snapshot.Find(absl::StrCat(form.net, ".", i, ".weight")) != nullptr; ++i) {
     const NamedArray& W = *snapshot.Find(absl::StrCat(form.net, ".", i, ".weight"));
     const NamedArray& b = *snapshot.Find(absl::StrCat(form.net, ".", i, ".bias"));
@@ -39,7 +39,7 @@ std::vector<double> Literal(const Snapshot& snapshot, const Mlp::Form& form, std
 }
 
 struct Case {
-  Mlp::Form form;
+  MlpSpec form;
   std::vector<int> widths;
 };
 
@@ -177,7 +177,7 @@ TEST(Mlp, GivesAGradientOfReluAndSigmoidUnitsOnly) {
 TEST(Mlp, RefusesAWrongShapeNamingArrayAndShapes) {
   Snapshot snapshot;
   AddNet("net", {4, 8, 1}, 1, &snapshot);
-  const Mlp::Form form{"net", 4, 1};
+  const MlpSpec form{"net", 4, 1};
   auto mlp = Mlp::Make(snapshot, form, 2);
   ASSERT_TRUE(mlp.ok());
 

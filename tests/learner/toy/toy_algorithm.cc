@@ -1,48 +1,72 @@
-#include "tests/learner/toy/toy_algorithm.h"
-
+// "toy", an algorithm for tests only: SAC, a net that is fitted to the cost of a transition by a loss of its own,
+// weighted by hyper.toy_weight, and an acting rule of its own that reads this net (toy_rule.cc).
 #include "learner/algorithms/register_algorithm.h"
+#include "learner/algorithms/sac.h"
+#include "tests/learner/toy/toy_kernels.h"
 
 namespace datacom::learner {
 namespace {
 
+class ToyAlgorithm : public Sac {
+ public:
+  explicit ToyAlgorithm(const AlgorithmConfig& config)
+      : Sac(config, Unbuilt()), toy_kernels_(kernels_->Group<ToyKernels>()) {
+    const int64_t first = layout_.size();
+    cost_model_ = layout_.AddMlp("cost_model", Widths(config_.obs_dim, config_.constraint_hidden, 1), Activation::kRelu,
+                                 WeightInit());
+    Finish();
+    cost_optimizer_ =
+        NewOptimizer("cost_model", NetGroup::kConstraint, first, layout_.size() - first, &v1::Hyper::constraint_lr);
+    StepWithValues(cost_optimizer_);
+    weight_ = NewScalar(&v1::Hyper::toy_weight);
+    cost_loss_ = NewStatistic();
+    Register("stats.constraint_loss", cost_loss_.sum);
+    tape_ = kernels_->NewTape(cost_model_, block_, batch_);
+    cost_ = kernels_->NewFloats(block_, batch_, 1);
+    d_prediction_ = kernels_->NewFloats(block_, batch_, 1);
+  }
+
+  Stats GetStats() const override {
+    Stats stats = Sac::GetStats();
+    stats.constraint_loss = Means(cost_loss_);
+    return stats;
+  }
+
+  ActingParameters GetActingParameters(int member) const override {
+    ActingParameters parameters = Sac::GetActingParameters(member);
+    AddActingNet("cost_model", member, &parameters);
+    parameters.scalars = {{"toy_weight", config_.members[member].hyper.toy_weight()}};
+    return parameters;
+  }
+
+ protected:
+  void LoadBatch(const Batch& batch) override {
+    Sac::LoadBatch(batch);
+    kernels_->Upload(BlockOf(batch.cost, batch_), cost_);
+  }
+
+  void EvaluateState() override {
+    kernels_->Forward(parameters(), cost_model_, Observation(), tape_);
+    toy_kernels_->CostLoss(tape_.out, cost_, Block(weight_), d_prediction_, cost_loss_.value);
+    CheckAndRecordLoss(cost_loss_);
+    kernels_->Adjoint(parameters(), cost_model_, d_prediction_, tape_);
+    kernels_->ParameterGradient(cost_model_, Observation(), d_prediction_, tape_, gradients());
+    CheckGradient(cost_optimizer_);
+  }
+
+ private:
+  FloatView Observation() const { return critic_input().rows.Rows(0, batch_).Cols(0, config_.obs_dim); }
+
+  ToyKernels* const toy_kernels_;
+  MlpLayout cost_model_;
+  Optimizer cost_optimizer_;
+  DoubleView weight_;
+  Statistic cost_loss_;
+  MlpTape tape_;
+  FloatView cost_, d_prediction_;  // [block, B, 1]
+};
+
 const RegisterAlgorithm<ToyAlgorithm> kRegistered("toy");
 
 }  // namespace
-
-ToyAlgorithm::ToyAlgorithm(const AlgorithmConfig& config)
-    : Sac(config, Unbuilt()), toy_kernels_(kernels_->Group<ToyKernels>()) {
-  const int64_t first = layout_.size();
-  cost_model_ = layout_.AddMlp("cost_model", Widths(config_.obs_dim, config_.constraint_hidden, 1), Activation::kRelu,
-                               WeightInit());
-  Finish();
-  cost_optimizer_ =
-      NewOptimizer("cost_model", NetGroup::kConstraint, first, layout_.size() - first, &MemberHyper::constraint_lr);
-  StepWithValues(cost_optimizer_);
-  cost_loss_ = NewStatistic();
-  Register("stats.constraint_loss", cost_loss_.sum);
-  tape_ = kernels_->NewTape(cost_model_, block_, batch_);
-  cost_ = kernels_->NewFloats(block_, batch_, 1);
-  d_prediction_ = kernels_->NewFloats(block_, batch_, 1);
-}
-
-void ToyAlgorithm::LoadBatch(const Batch& batch) {
-  Sac::LoadBatch(batch);
-  kernels_->Upload(BlockOf(batch.cost, batch_), cost_);
-}
-
-void ToyAlgorithm::EvaluateState() {
-  kernels_->Forward(parameters(), cost_model_, Observation(), tape_);
-  toy_kernels_->CostLoss(tape_.out, cost_, d_prediction_, cost_loss_.value);
-  CheckAndRecordLoss(cost_loss_);
-  kernels_->Adjoint(parameters(), cost_model_, d_prediction_, tape_);
-  kernels_->ParameterGradient(cost_model_, Observation(), d_prediction_, tape_, gradients());
-  CheckGradient(cost_optimizer_);
-}
-
-Stats ToyAlgorithm::GetStats() const {
-  Stats stats = Sac::GetStats();
-  stats.constraint_loss = Means(cost_loss_);
-  return stats;
-}
-
 }  // namespace datacom::learner

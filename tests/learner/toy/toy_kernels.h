@@ -8,10 +8,10 @@ namespace datacom::learner {
 
 class ToyKernels : public KernelGroup {
  public:
-  // loss [members, 1, 1]: mean of log(cosh(prediction - cost)) over the rows; d_prediction: its gradient. The others:
-  // [members, rows, 1].
-  virtual void CostLoss(const FloatView& prediction, const FloatView& cost, const FloatView& d_prediction,
-                        const DoubleView& loss) = 0;
+  // loss [members, 1, 1]: weight times the mean of log(cosh(prediction - cost)) over the rows; d_prediction: its
+  // gradient. weight: [members, 1, 1], the others [members, rows, 1].
+  virtual void CostLoss(const FloatView& prediction, const FloatView& cost, const DoubleView& weight,
+                        const FloatView& d_prediction, const DoubleView& loss) = 0;
 };
 
 }  // namespace datacom::learner

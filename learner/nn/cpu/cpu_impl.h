@@ -1,20 +1,20 @@
-// What the CPU's forms of kernel groups (kernels.h) share. They are built with the compiler options of element-wise
-// loops (learner/core_kernel_group.cmake).
-#ifndef DATACOM_LEARNER_NN_CPU_CPU_FORM_H_
-#define DATACOM_LEARNER_NN_CPU_CPU_FORM_H_
+// The base of the CPU's implementations of kernel groups (kernels.h). They are built with the compiler options of
+// element-wise loops (learner/core_kernel_group.cmake).
+#ifndef DATACOM_LEARNER_NN_CPU_CPU_IMPL_H_
+#define DATACOM_LEARNER_NN_CPU_CPU_IMPL_H_
 
 #include <cstddef>
 #include <vector>
 
 #include "learner/nn/cpu/loops.h"
-#include "learner/nn/forms.h"
+#include "learner/nn/kernel_impls.h"
 
 namespace datacom::learner {
 
-using CpuForms = Forms<>;
+using CpuImpls = KernelImpls<>;
 
 template <class Group>
-class CpuForm : public Group {
+class CpuImpl : public Group {
  protected:
   // Memory of this thread for one member's rows of the shape of `like`, shared by all members; valid until the thread's
   // next call with this slot. Grows on demand.
@@ -38,4 +38,4 @@ inline void Apply(void (*f)(int n, const float* x, float* y), const FloatView& x
 
 }  // namespace datacom::learner
 
-#endif  // DATACOM_LEARNER_NN_CPU_CPU_FORM_H_
+#endif  // DATACOM_LEARNER_NN_CPU_CPU_IMPL_H_

@@ -1,22 +1,22 @@
-// What LibTorch's forms of kernel groups (kernels.h) share. Shapes are [members, rows, ...]; scalars per member
-// broadcast.
+// The base of LibTorch's implementations of kernel groups (kernels.h). Shapes are [members, rows, ...]; scalars per
+// member broadcast.
 //
-// A CUDA graph records what a form does and repeats it for later updates. So a form touches numbers only with
+// A CUDA graph records what an implementation does and repeats it for later updates. So it touches numbers only with
 // LibTorch's operations on the device: it reads nothing back, uploads nothing, chooses neither shapes nor operations by
 // values, and passes no number that changes between updates. tests/learner/core_capture_test.cc checks this for every
 // algorithm.
-#ifndef DATACOM_LEARNER_NN_TORCH_TORCH_FORM_H_
-#define DATACOM_LEARNER_NN_TORCH_TORCH_FORM_H_
+#ifndef DATACOM_LEARNER_NN_TORCH_TORCH_IMPL_H_
+#define DATACOM_LEARNER_NN_TORCH_TORCH_IMPL_H_
 
 #include <ATen/ATen.h>
 
 #include <type_traits>
 
-#include "learner/nn/forms.h"
+#include "learner/nn/kernel_impls.h"
 
 namespace datacom::learner {
 
-using TorchForms = Forms<at::Device>;
+using TorchImpls = KernelImpls<at::Device>;
 
 // The view as a tensor that shares its memory; on device "meta" a tensor of the same shape.
 template <class T>
@@ -31,9 +31,9 @@ at::Tensor AsTensor(const View<T>& view, const at::Device& device) {
 }
 
 template <class Group>
-class TorchForm : public Group {
+class TorchImpl : public Group {
  public:
-  explicit TorchForm(const at::Device& device) : device_(device) {}
+  explicit TorchImpl(const at::Device& device) : device_(device) {}
 
  protected:
   template <class T>
@@ -54,4 +54,4 @@ inline at::Tensor MeanRows(const at::Tensor& x) { return x.to(at::kDouble).mean(
 
 }  // namespace datacom::learner
 
-#endif  // DATACOM_LEARNER_NN_TORCH_TORCH_FORM_H_
+#endif  // DATACOM_LEARNER_NN_TORCH_TORCH_IMPL_H_

@@ -1,11 +1,11 @@
-// A backend's forms of kernel groups, by the group's class. A file that defines a form has one line, which registers it
-// when the program or library is loaded:
+// A backend's implementations of kernel groups, by the group's class. A file that defines one has one line, which
+// registers it when the program or library is loaded:
 //
-//   const CpuForms::Register<SacKernels, SacCpu> kRegistered;
+//   const CpuImpls::Register<SacKernels, SacCpu> kRegistered;
 //
 // The linker must keep the file: it is linked as an object, not from an archive.
-#ifndef DATACOM_LEARNER_NN_FORMS_H_
-#define DATACOM_LEARNER_NN_FORMS_H_
+#ifndef DATACOM_LEARNER_NN_KERNEL_IMPLS_H_
+#define DATACOM_LEARNER_NN_KERNEL_IMPLS_H_
 
 #include <map>
 #include <memory>
@@ -16,16 +16,16 @@
 
 namespace datacom::learner {
 
-// Arguments: those of the constructors of the backend's forms.
+// Arguments of the constructors of the backend's implementations.
 template <class... Arguments>
-class Forms {
+class KernelImpls {
  public:
-  template <class Group, class Form>
+  template <class Group, class Impl>
   struct Register {
-    static_assert(std::is_base_of_v<Group, Form> && std::is_base_of_v<KernelGroup, Group>);
+    static_assert(std::is_base_of_v<Group, Impl> && std::is_base_of_v<KernelGroup, Group>);
     Register() {
       All()[typeid(Group)] = [](const Arguments&... arguments) -> std::unique_ptr<KernelGroup> {
-        return std::make_unique<Form>(arguments...);
+        return std::make_unique<Impl>(arguments...);
       };
     }
   };
@@ -46,4 +46,4 @@ class Forms {
 
 }  // namespace datacom::learner
 
-#endif  // DATACOM_LEARNER_NN_FORMS_H_
+#endif  // DATACOM_LEARNER_NN_KERNEL_IMPLS_H_

@@ -1,21 +1,18 @@
-// "toy" (toy/toy_algorithm.h) is an algorithm that is not part of the learner. It was added by two of the nine steps of
-// "Add an algorithm" in README.md, and by no other edit:
-//
-//   1  its file pair, which registers it, and its source in a list (tests/learner/core.cmake)
-//   4  its kernel group: toy_kernels.h, toy_cpu.cc, toy_torch.cc, and the group's name in that list
-//
-// So no shared source file of learner/ names it. Without step 2, the table of algorithms, no experiment can choose it.
-// Of step 8, core_toy_contract_test and core_toy_freeze_test run the tests over every algorithm on it, unchanged. This
-// file is step 9.
+// The toy algorithm (toy_algorithm.cc), of whose files README.md has a list: its loss, its net and its acting rule. The
+// tests over every algorithm also run on it (tests/learner/core.cmake).
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "datacom/v1/task_options.pb.h"
 #include "gtest/gtest.h"
 #include "tests/learner/core_kernels_testing.h"
 #include "tests/learner/core_testing.h"
 #include "tests/learner/toy/toy_kernels.h"
+#include "tests/testing/acting_rules.h"
+#include "tests/testing/snapshots.h"
 
 namespace datacom::learner {
 namespace {
@@ -29,12 +26,13 @@ TEST_P(ToyKernelsTest, LossAndGradientAreThoseOfTheFormula) {
   const Numbers prediction = Random(1, members * rows, 3), cost = Random(2, members * rows, 3);
   const FloatView d_prediction = Upload(Numbers(members * rows), members, rows, 1);
   const DoubleView loss = UploadDoubles(Numbers(members), members, 1, 1);
+  const Numbers weight{1, 3};
   kernels_->Group<ToyKernels>()->CostLoss(Upload(prediction, members, rows, 1), Upload(cost, members, rows, 1),
-                                          d_prediction, loss);
+                                          UploadDoubles(weight, members, 1, 1), d_prediction, loss);
   const auto loss_of = [&](int member, const Numbers& predicted) {
     double sum = 0;
     for (int i = member * rows; i < (member + 1) * rows; ++i) sum += std::log(std::cosh(predicted[i] - cost[i])) / rows;
-    return sum;
+    return weight[member] * sum;
   };
   const auto total = [&](const Numbers& predicted) { return loss_of(0, predicted) + loss_of(1, predicted); };
   ExpectNear(Download(loss), {loss_of(0, prediction), loss_of(1, prediction)}, 1e-12, "loss");
@@ -69,7 +67,7 @@ TEST_P(ToyAlgorithmTest, GradientOfItsNetIsTheLosssFiniteDifference) {
 
 TEST_P(ToyAlgorithmTest, TrainingOnOneBatchReducesItsLossToATenth) {
   AlgorithmConfig config = SmallConfig("toy", 2, GetParam());
-  for (MemberHyper& member : config.members) member.constraint_lr = 3e-3;
+  for (MemberConfig& member : config.members) member.hyper.set_constraint_lr(3e-3);
   const auto algorithm = MakeAlgorithm(config);
   const Batch batch = RandomBatch(config, 1);
   algorithm->Update(batch);
@@ -93,16 +91,6 @@ TEST_P(ToyAlgorithmTest, ItsStateAndItsSnapshotAreCompleteAndResumeExactly) {
   resumed->Update(RandomBatch(config, 2));
   EXPECT_EQ(resumed->Save(), straight->Save());
   EXPECT_EQ(GetArray(*resumed, 1, "cost_model.0.weight"), GetArray(*straight, 1, "cost_model.0.weight"));
-
-  const ActingParameters acting = straight->GetActingParameters(1);
-  std::vector<std::string> names;
-  for (const NamedArray& array : acting.arrays) names.push_back(array.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"actor.mean.0.weight", "actor.mean.0.bias", "actor.mean.1.weight",
-                                             "actor.mean.1.bias", "actor.mean.2.weight", "actor.mean.2.bias",
-                                             "actor.log_std.0.weight", "actor.log_std.0.bias", "actor.log_std.1.weight",
-                                             "actor.log_std.1.bias", "actor.log_std.2.weight", "actor.log_std.2.bias"}))
-      << "the acting rule gaussian_policy reads no net of costs";
-  EXPECT_EQ(straight->acting_rule(), "gaussian_policy");
 }
 
 TEST(ToyAlgorithm, BothBackendsAgree) {
@@ -119,6 +107,22 @@ TEST(ToyAlgorithm, BothBackendsAgree) {
       for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], y[i], 1e-4) << name << " " << i;
     }
   }
+}
+
+TEST(ToyRule, ShrinksTheActionWherePredictedCostIsAboveZero) {
+  const TaskModel model = MakeTaskModel("cartpole", v1::TaskOptions()).value();
+  const int batch = 8;
+  Snapshot snapshot = testing::SnapshotForRule("toy", 5, 1, 4, {8}, 1), plain = snapshot;
+  plain.acting_rule = "gaussian_policy";
+  const testing::RuleInputs in(batch, model.spec);
+  const std::vector<float> u = testing::Act(testing::MakeRule(plain, model, batch).get(), in).stored;
+  const std::vector<float> a = testing::Act(testing::MakeRule(snapshot, model, batch).get(), in).stored;
+  auto net = Mlp::Make(snapshot, {"cost_model", 5, 1}, batch);
+  std::vector<float> costs(batch);
+  net->Forward(batch, in.observations.data(), costs.data());
+  for (int r = 0; r < batch; ++r) EXPECT_NEAR(a[r], u[r] / (1 + 2 * std::max(0.0f, costs[r])), 1e-6) << r;
+  EXPECT_GT(*std::max_element(costs.begin(), costs.end()), 0);
+  testing::ExpectTheSameBitsInEveryBatch(snapshot, model, in);
 }
 
 }  // namespace

@@ -1,0 +1,32 @@
+// Parts of the rules that filter with a safe map: the gains in their snapshots, and the tasks that a map can act in.
+// Pure functions; thread-safe.
+#ifndef DATACOM_COMMON_ACTING_MAP_GAINS_H_
+#define DATACOM_COMMON_ACTING_MAP_GAINS_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/acting/snapshot_form.h"
+#include "common/safety/safe_map.h"
+#include "common/tasks/task.h"
+
+namespace datacom {
+
+inline void DeclareGains(SnapshotForm* form) {
+  form->scalars.push_back({"atacom_gain", /*example=*/60});
+  form->scalars.push_back({"slack_beta", /*example=*/3, /*above=*/0});
+}
+
+inline SafeMapGains GainsOf(const Snapshot& snapshot) {
+  return {ScalarOf(snapshot, "atacom_gain"), ScalarOf(snapshot, "slack_beta")};
+}
+
+inline absl::Status CheckActionsOfMap(const TaskModel& model) {
+  const int actions = model.dynamics->dims().action;
+  if (actions <= kMaxSafeMapActions) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("task ", model.spec.name, " has ", actions,
+                                                 " actions, the safe map takes at most ", kMaxSafeMapActions));
+}
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_ACTING_MAP_GAINS_H_

@@ -1,0 +1,54 @@
+// Registers an acting rule. The last lines of its .cc file are:
+//
+//   const RegisterActingRule kRegistered("cbf_qp", {&Form, &Make, &Columns});
+//
+// It runs before main; a name that is registered twice ends the program. The linker must keep the file: it is linked as
+// an object, not from an archive (CMakeLists.txt).
+#ifndef DATACOM_COMMON_ACTING_REGISTER_RULE_H_
+#define DATACOM_COMMON_ACTING_REGISTER_RULE_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/acting/acting_rule.h"
+#include "common/acting/snapshot_form.h"
+
+namespace datacom {
+
+// A rule whose snapshots have been checked against its form: Set may read what the form declares without a check.
+class SnapshotRule : public ActingRule {
+ public:
+  absl::Status Load(const Snapshot& snapshot) final;
+  void CheckSnapshotsWith(SnapshotCheck check) { check_ = std::move(check); }
+
+ protected:
+  // Replaces the parameters. The snapshot has the form and the shapes of the one that the rule was made with, so this
+  // cannot fail.
+  virtual void Set(const Snapshot& snapshot) = 0;
+
+ private:
+  std::optional<SnapshotCheck> check_;
+};
+
+struct ActingRuleEntry {
+  // `like`: a snapshot, for rules with alternatives; one without arrays stands for any.
+  SnapshotForm (*form)(const SnapshotDims& dims, const Snapshot& like);
+  // The snapshot has the form, and the task has been checked.
+  absl::StatusOr<std::unique_ptr<SnapshotRule>> (*make)(const Snapshot& snapshot, const SnapshotForm& form,
+                                                        const TaskModel& model, int max_batch);
+  std::vector<Column> (*columns)(uint32_t action_dim);           // extra row columns
+  absl::Status (*check_task)(const TaskModel& model) = nullptr;  // refuses a task in which the rule cannot act
+};
+
+class RegisterActingRule {
+ public:
+  RegisterActingRule(const std::string& name, const ActingRuleEntry& entry);
+};
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_ACTING_REGISTER_RULE_H_

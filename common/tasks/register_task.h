@@ -1,0 +1,30 @@
+// Registers a task of a folder common/tasks/<name>/: dynamics.cc its model, task.cc its simulator. The last lines of
+// these files are:
+//
+//   const RegisterTaskModel kRegistered("cartpole", &MakeModel);
+//   const RegisterTask kRegistered("cartpole", &MakeTask);
+//
+// They run before main; a name that is registered twice ends the program. The linker must keep the files: they are
+// linked as objects, not from archives (CMakeLists.txt).
+#ifndef DATACOM_COMMON_TASKS_REGISTER_TASK_H_
+#define DATACOM_COMMON_TASKS_REGISTER_TASK_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/tasks/task.h"
+
+namespace datacom {
+
+struct RegisterTaskModel {
+  RegisterTaskModel(const std::string& name, absl::StatusOr<TaskModel> (*make)(const v1::TaskOptions& options));
+};
+
+struct RegisterTask {
+  RegisterTask(const std::string& name, absl::StatusOr<std::unique_ptr<Task>> (*make)(const v1::TaskOptions& options));
+};
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_TASKS_REGISTER_TASK_H_

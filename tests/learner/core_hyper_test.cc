@@ -1,0 +1,69 @@
+// Every algorithm reads exactly the hyper-parameters that the schema says (Rule.used_by): another value of those
+// changes its state or its snapshot after some updates, another value of the others changes no bit.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/config/algorithms.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/learner/core_testing.h"
+
+namespace datacom::learner {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+
+class EveryAlgorithm : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(All, EveryAlgorithm, ::testing::ValuesIn(RegisteredAlgorithms()),
+                         [](const auto& info) { return info.param; });
+
+// What a member has become after two updates and an episode.
+std::pair<State, std::map<std::string, double, std::less<>>> Outcome(const AlgorithmConfig& config) {
+  const auto algorithm = MakeAlgorithm(config);
+  ApplyEpisodes(algorithm.get(), config, 1);
+  for (int u = 0; u < 2; ++u) algorithm->Update(RandomBatch(config, u));
+  return {algorithm->Save(), algorithm->GetActingParameters(0).scalars};
+}
+
+bool Allows(const v1::Rule& rule, double value) {
+  return !(rule.has_min() && value < rule.min()) && !(rule.has_max() && value > rule.max()) &&
+         !(rule.has_above() && value <= rule.above()) && !(rule.has_below() && value >= rule.below());
+}
+
+// Configurations that differ from `config` only in this hyper-parameter.
+std::vector<AlgorithmConfig> Changed(const AlgorithmConfig& config, const FieldDescriptor* field) {
+  std::vector<AlgorithmConfig> changed;
+  const google::protobuf::Reflection* const reflection = v1::Hyper::GetReflection();
+  const auto add = [&](const auto& set) {
+    changed.push_back(config);
+    set(&changed.back().members[0].hyper);
+  };
+  if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
+    add([&](v1::Hyper* hyper) { reflection->SetString(hyper, field, "fixed"); });
+  } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) {
+    for (const double value : {1e-6, 0.3, 0.7, 3.0, 1000.0}) {
+      if (!Allows(field->options().GetExtension(v1::rule), value)) continue;
+      add([&](v1::Hyper* hyper) { reflection->SetDouble(hyper, field, value); });
+    }
+  }
+  return changed;
+}
+
+TEST_P(EveryAlgorithm, ReadsTheHyperParametersThatTheSchemaSaysAndNoOthers) {
+  AlgorithmConfig config = SmallConfig(GetParam(), 1);
+  // Some rows are safe and above -margin, some relax the filter: every term of CBF-SAC's loss counts.
+  v1::Hyper& hyper = config.members[0].hyper;
+  hyper.set_barrier_margin(5), hyper.set_barrier_decay(0), hyper.set_relaxation_penalty(1e-3);
+  const auto outcome = Outcome(config);
+  for (int i = 0; i < v1::Hyper::descriptor()->field_count(); ++i) {
+    const FieldDescriptor* const field = v1::Hyper::descriptor()->field(i);
+    if (field->name() == "delta_warmup") continue;  // read by the learner process, which withholds episodes
+    bool differs = false;
+    for (const AlgorithmConfig& changed : Changed(config, field)) differs = differs || Outcome(changed) != outcome;
+    EXPECT_EQ(differs, ReadsSetting(InfoOf(GetParam()), *field)) << field->name();
+  }
+}
+
+}  // namespace
+}  // namespace datacom::learner

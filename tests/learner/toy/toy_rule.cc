@@ -1,0 +1,68 @@
+// Acting rule toy: the Gaussian policy's action, divided by 1 + toy_weight max(0, predicted cost).
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "common/acting/gaussian_policy.h"
+#include "common/acting/register_rule.h"
+#include "common/base/status.h"
+
+namespace datacom {
+namespace {
+
+using gaussian_policy::GaussianPolicy;
+
+class ToyRule : public SnapshotRule {
+ public:
+  ToyRule(GaussianPolicy policy, Mlp cost_model, const Snapshot& snapshot, int max_batch)
+      : policy_(std::move(policy)),
+        cost_model_(std::move(cost_model)),
+        weight_(ScalarOf(snapshot, "toy_weight")),
+        costs_(max_batch) {}
+
+  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override {
+    policy_.Act(batch, inputs, actions, diagnostics);
+    cost_model_.Forward(batch, inputs.observations, costs_.data());
+    const int n = policy_.noise_dim();
+    for (int i = 0; i < batch * n; ++i) {
+      actions[i] /= 1 + static_cast<float>(weight_) * std::max(0.0f, costs_[i / n]);
+    }
+  }
+  int noise_dim() const override { return policy_.noise_dim(); }
+
+ protected:
+  void Set(const Snapshot& snapshot) override {
+    policy_.Set(snapshot);
+    cost_model_.Set(snapshot);
+    weight_ = ScalarOf(snapshot, "toy_weight");
+  }
+
+ private:
+  GaussianPolicy policy_;
+  Mlp cost_model_;
+  double weight_ = 0;
+  std::vector<float> costs_;
+};
+
+SnapshotForm Form(const SnapshotDims& dims, const Snapshot& /*like*/) {
+  SnapshotForm form;
+  GaussianPolicy::Declare(dims, &form);
+  form.nets.push_back({"cost_model", dims.observation, 1});
+  form.scalars.push_back({"toy_weight", /*example=*/2});
+  return form;
+}
+
+absl::StatusOr<std::unique_ptr<SnapshotRule>> Make(const Snapshot& snapshot, const SnapshotForm& form,
+                                                   const TaskModel& model, int max_batch) {
+  ASSIGN_OR_RETURN(GaussianPolicy policy, GaussianPolicy::MakePolicy(snapshot, form, model.spec, max_batch));
+  ASSIGN_OR_RETURN(Mlp cost_model, Mlp::Make(snapshot, form.Net("cost_model"), max_batch));
+  return std::make_unique<ToyRule>(std::move(policy), std::move(cost_model), snapshot, max_batch);
+}
+
+std::vector<Column> Columns(uint32_t /*action_dim*/) { return {}; }
+
+const RegisterActingRule kRegistered("toy", {&Form, &Make, &Columns});
+
+}  // namespace
+}  // namespace datacom
