@@ -21,7 +21,7 @@
 #include "common/transitions/replay_layout.h"
 #include "replay/mapped_file.h"
 
-namespace datacom {
+namespace datacom::replay {
 
 class CreditFile {
  public:
@@ -88,6 +88,6 @@ class CreditFile {
   std::vector<Taken> taken_;         // by the commit that runs
 };
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_CREDIT_FILE_H_

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 uint64_t Sum(const std::vector<uint32_t>& values) { return std::accumulate(values.begin(), values.end(), uint64_t{0}); }
@@ -88,4 +88,4 @@ std::vector<std::vector<uint32_t>> DivideMembers(uint32_t members, const std::ve
   return divided;
 }
 
-}  // namespace datacom
+}  // namespace datacom::replay

@@ -7,7 +7,7 @@
 #include "common/rpc/channel.h"
 #include "spdlog/spdlog.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 constexpr double kExpectedWaitSeconds = 2;
@@ -86,4 +86,4 @@ void ReplayDrawStream::Leave() {
   if (greeted) service_->store()->SetLearnerConnected(false);
 }
 
-}  // namespace datacom
+}  // namespace datacom::replay

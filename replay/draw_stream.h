@@ -7,7 +7,7 @@
 
 #include "replay/store_stream.h"
 
-namespace datacom {
+namespace datacom::replay {
 
 class ReplayDrawStream final : public StoreStream<v1::DrawRequest, v1::DrawReply> {
  private:
@@ -28,6 +28,6 @@ class ReplayDrawStream final : public StoreStream<v1::DrawRequest, v1::DrawReply
   std::string sent_wait_ ABSL_GUARDED_BY(mutex_);  // newest wait message sent for this draw
 };
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_DRAW_STREAM_H_

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace datacom {
+namespace datacom::replay {
 
 void EpisodeTracker::Feed(uint64_t number, const char* row) {
   const uint32_t session = At<uint32_t>(row, layout_.session);
@@ -90,4 +90,4 @@ EpisodeSummary EpisodeTracker::OpenOrNext(uint32_t session, uint32_t environment
   return next;
 }
 
-}  // namespace datacom
+}  // namespace datacom::replay

@@ -14,7 +14,7 @@
 
 #include "replay/row_layout.h"
 
-namespace datacom {
+namespace datacom::replay {
 
 inline constexpr uint32_t kMaxEnvironments = 65536;  // of one session
 
@@ -72,6 +72,6 @@ class EpisodeTracker {
   uint64_t abandoned_count_ = 0;
 };
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_EPISODES_H_

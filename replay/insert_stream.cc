@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 // Bounds the memory when every chunk is rejected and the sender reads no replies; the oldest rejections are enough.
@@ -88,4 +88,4 @@ void InsertStream::Leave() {
   if (stream != 0) service_->store()->Disconnect(session, stream);
 }
 
-}  // namespace datacom
+}  // namespace datacom::replay

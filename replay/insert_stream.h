@@ -4,7 +4,7 @@
 
 #include "replay/store_stream.h"
 
-namespace datacom {
+namespace datacom::replay {
 
 class InsertStream final : public StoreStream<v1::InsertRequest, v1::InsertReply> {
  private:
@@ -22,6 +22,6 @@ class InsertStream final : public StoreStream<v1::InsertRequest, v1::InsertReply
   v1::InsertReply rejections_ ABSL_GUARDED_BY(mutex_);  // not sent yet
 };
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_INSERT_STREAM_H_

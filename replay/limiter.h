@@ -7,7 +7,7 @@
 
 #include "common/transitions/update_schedule.h"
 
-namespace datacom {
+namespace datacom::replay {
 
 class Limiter {
  public:
@@ -40,6 +40,6 @@ class Limiter {
   const Options options_;
 };
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_LIMITER_H_

@@ -26,7 +26,7 @@
 #include "replay/run_experiment.h"
 #include "replay/verify/verify.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{250};
@@ -228,6 +228,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::replay
 
-int main(int argc, char** argv) { return datacom::Main(argc, argv); }
+int main(int argc, char** argv) { return datacom::replay::Main(argc, argv); }

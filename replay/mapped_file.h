@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace datacom {
+namespace datacom::replay {
 
 class MappedFile {
  public:
@@ -46,6 +46,6 @@ class MappedFile {
   const size_t size_;
 };
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_MAPPED_FILE_H_

@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include "common/transitions/draw_rows.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 constexpr size_t kRangeBytes = 1 << 20;
@@ -378,4 +378,4 @@ absl::Status MemberTable::ReadRange(uint64_t from, uint64_t to, v1::RowRange* ra
   return absl::OkStatus();
 }
 
-}  // namespace datacom
+}  // namespace datacom::replay

@@ -22,7 +22,7 @@
 #include "replay/ring.h"
 #include "replay/sampler.h"
 
-namespace datacom {
+namespace datacom::replay {
 
 inline constexpr size_t kPlaceBytes = 4 * sizeof(uint32_t);  // of a row in proto MemberBatch::places
 
@@ -125,6 +125,6 @@ class MemberTable {
   std::vector<const char*> pointers_;
 };
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_MEMBER_TABLE_H_

@@ -9,7 +9,7 @@
 #include "replay/insert_stream.h"
 #include "spdlog/spdlog.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 // In lockstep, which promises equal bytes, an actor's simulator must be that of this build.
@@ -172,4 +172,4 @@ void ReplayService::Drain() {
   for (const auto& listener : Listeners()) listener->Close(ToGrpc(CheckOpen()));
 }
 
-}  // namespace datacom
+}  // namespace datacom::replay

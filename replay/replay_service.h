@@ -16,7 +16,7 @@
 #include "replay/replay_metrics.h"
 #include "replay/store.h"
 
-namespace datacom {
+namespace datacom::replay {
 
 // A stream that is notified when the store changes.
 class StoreListener {
@@ -74,6 +74,6 @@ class ReplayService : public v1::Replay::CallbackService {
   std::thread committer_;  // with replay.sync
 };
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_REPLAY_SERVICE_H_

@@ -27,7 +27,7 @@
 #include "common/transitions/replay_layout.h"
 #include "replay/mapped_file.h"
 
-namespace datacom {
+namespace datacom::replay {
 
 class Ring {
  public:
@@ -122,6 +122,6 @@ class Ring {
   bool fresh_ = false;
 };
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_RING_H_

@@ -6,7 +6,7 @@
 
 #include "common/transitions/row_schema.h"
 
-namespace datacom {
+namespace datacom::replay {
 
 class RowLayout {
  public:
@@ -32,6 +32,6 @@ class RowLayout {
   const size_t named_costs;  // how many
 };
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_ROW_LAYOUT_H_

@@ -5,7 +5,7 @@
 #include "common/config/experiment.h"
 #include "common/tasks/task.h"
 
-namespace datacom {
+namespace datacom::replay {
 
 absl::StatusOr<v1::Experiment> ReadExperiment(const std::string& path) {
   ASSIGN_OR_RETURN(const v1::Experiment loaded, LoadExperiment(path, ExperimentFolder()));
@@ -19,4 +19,4 @@ absl::StatusOr<RowSchema> SchemaOf(const v1::Experiment& resolved) {
   return ActingRuleSchema(FindAlgorithm(resolved.algorithm())->acting_rule, model.spec);
 }
 
-}  // namespace datacom
+}  // namespace datacom::replay

@@ -8,12 +8,12 @@
 #include "common/transitions/row_schema.h"
 #include "datacom/v1/experiment.pb.h"
 
-namespace datacom {
+namespace datacom::replay {
 
 // Resolved and validated.
 absl::StatusOr<v1::Experiment> ReadExperiment(const std::string& path);
 absl::StatusOr<RowSchema> SchemaOf(const v1::Experiment& resolved);
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_RUN_EXPERIMENT_H_

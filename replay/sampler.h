@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace datacom {
+namespace datacom::replay {
 
 struct DrawKey {
   uint64_t run_seed = 0;
@@ -19,6 +19,6 @@ void DrawMain(const DrawKey& key, uint64_t available, uint64_t capacity, uint32_
 // The same for the failure table, with its own random stream; `available` = failures among the rows that the update may
 // use.
 void DrawFailures(const DrawKey& key, uint64_t available, uint64_t capacity, uint32_t count, uint64_t* numbers);
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_SAMPLER_H_

@@ -12,7 +12,7 @@
 #include "replay/division.h"
 #include "replay/episodes.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 constexpr char kAdvice[] = "; resume with the build that wrote it, or start a new run folder";
@@ -346,4 +346,4 @@ uint64_t SessionTable::Outstanding(uint32_t member) const {
   return rows;
 }
 
-}  // namespace datacom
+}  // namespace datacom::replay

@@ -29,7 +29,7 @@
 #include "datacom/v1/replay_state.pb.h"
 #include "replay/credit_file.h"
 
-namespace datacom {
+namespace datacom::replay {
 
 struct Session {
   uint32_t number = 0;
@@ -140,6 +140,6 @@ class SessionTable {
   uint32_t next_session_ = 1;
 };
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_SESSIONS_H_

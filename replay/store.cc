@@ -12,7 +12,7 @@
 #include "replay/validate_chunk.h"
 #include "spdlog/spdlog.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 constexpr double kRateWindowSeconds = 10;
@@ -373,4 +373,4 @@ absl::StatusOr<bool> Store::Progress(uint32_t session_number, uint64_t stream, I
   return changed;
 }
 
-}  // namespace datacom
+}  // namespace datacom::replay

@@ -35,7 +35,7 @@
 #include "replay/member_table.h"
 #include "replay/sessions.h"
 
-namespace datacom {
+namespace datacom::replay {
 
 inline constexpr uint64_t kMaxDrawBytes = 12 << 20;  // rows of one update; leaves 4 MiB of a message for episodes
 // Rows in one reply to a draw of new rows: few, because the mutex is held while they are copied.
@@ -198,6 +198,6 @@ class Store {
   bool stop_commits_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_STORE_H_

@@ -13,7 +13,7 @@
 #include "common/base/status.h"
 #include "replay/store.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 // Steps 1 and 2.
@@ -94,4 +94,4 @@ void Store::StopCommits() {
   staged_.NotifyAll();
 }
 
-}  // namespace datacom
+}  // namespace datacom::replay

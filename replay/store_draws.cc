@@ -5,7 +5,7 @@
 #include "common/base/status.h"
 #include "replay/store.h"
 
-namespace datacom {
+namespace datacom::replay {
 
 void Store::SetLearnerConnected(bool connected) {
   MutexLock lock(&mutex_);
@@ -97,4 +97,4 @@ absl::Status Store::DrawNewRows(uint64_t update, uint64_t seen, uint64_t before,
   return absl::OkStatus();
 }
 
-}  // namespace datacom
+}  // namespace datacom::replay

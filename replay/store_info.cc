@@ -10,7 +10,7 @@
 #include "replay/store.h"
 #include "spdlog/spdlog.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 constexpr double kExpectedWaitSeconds = 2;
@@ -202,4 +202,4 @@ void Store::Info(v1::ReplayInfo* info) const {
   if (!health_.ok()) info->add_waits(std::string(health_.message()));
 }
 
-}  // namespace datacom
+}  // namespace datacom::replay

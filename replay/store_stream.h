@@ -11,7 +11,7 @@
 #include "common/rpc/channel.h"
 #include "replay/replay_service.h"
 
-namespace datacom {
+namespace datacom::replay {
 
 template <typename Request, typename Reply>
 class StoreStream : public grpc::ServerBidiReactor<Request, Reply>, public StoreListener {
@@ -126,6 +126,6 @@ class StoreStream : public grpc::ServerBidiReactor<Request, Reply>, public Store
   grpc::Status status_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_STORE_STREAM_H_

@@ -20,12 +20,13 @@ enum Counter { kFinishedEpisodes = 0, kFinishedUpTo = 1 };  // of a ring of rows
 std::string RowsFile(uint32_t member) { return absl::StrCat("replay/member_", member, ".rows"); }
 std::string FailuresFile(uint32_t member) { return absl::StrCat("replay/member_", member, ".failures"); }
 
-std::unique_ptr<const Ring> OpenRing(Run* run, const std::string& file, uint64_t record_bytes, Report::Repair repair) {
-  Ring::Options options;
+std::unique_ptr<const replay::Ring> OpenRing(Run* run, const std::string& file, uint64_t record_bytes,
+                                             Report::Repair repair) {
+  replay::Ring::Options options;
   options.path = run->Path(file);
   options.schema_fingerprint = run->schema.fingerprint();
   options.record_bytes = record_bytes;
-  absl::StatusOr<std::unique_ptr<const Ring>> ring = Ring::OpenShared(options);
+  absl::StatusOr<std::unique_ptr<const replay::Ring>> ring = replay::Ring::OpenShared(options);
   if (ring.ok()) {
     run->CheckRunId(file, (*ring)->run_id());
     return *std::move(ring);
@@ -74,14 +75,14 @@ class MemberPass {
   Run* const run_;
   const uint32_t member_;
   const MemberRings& rings_;
-  const Ring& ring_;
-  const RowLayout layout_;
+  const replay::Ring& ring_;
+  const replay::RowLayout layout_;
   const size_t absorbing_;
   const bool one_policy_;  // the policy that acts follows from the row (replay/limiter.h)
   StepFile* const ledger_;
   const std::vector<SeenViolation>& violations_;
   EpisodeRecords* const episodes_;
-  EpisodeTracker tracker_;
+  replay::EpisodeTracker tracker_;
   Lanes lanes_;
   HeldSessions sessions_;
   std::unordered_map<uint32_t, uint64_t> next_sequence_;
@@ -260,7 +261,7 @@ void MemberPass::CheckEpisode(uint64_t number, const char* row, const Transition
 }
 
 void MemberPass::CheckFinished(uint64_t after, uint64_t up_to) {
-  for (const EpisodeSummary& episode : tracker_.Finished(after, up_to)) {
+  for (const replay::EpisodeSummary& episode : tracker_.Finished(after, up_to)) {
     if (const EpisodeRow* recorded = episodes_->Find(member_, episode.last_row)) {
       episodes_->CompareWithEpisode(member_, *recorded, episode);
     } else if (episode.last_row <= run_->RowsLearned() && episode.first_row >= known_from_) {

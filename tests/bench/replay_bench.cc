@@ -48,7 +48,7 @@ v1::Chunk BenchChunk(uint64_t first_sequence) {
 constexpr uint64_t kMinSize = 10000;  // rows before the first update
 
 // The learner has completed every update that `rows` rows allow: the store grants new credit.
-void LearnFrom(Store* store, uint64_t rows) {
+void LearnFrom(replay::Store* store, uint64_t rows) {
   if (rows > kMinSize && !store->Announce(rows - kMinSize).ok()) std::abort();
 }
 
@@ -66,12 +66,12 @@ class BenchStore {
     experiment.mutable_schedule()->set_tolerance_steps(8 * kWindow * ChunkRows());
     experiment.mutable_replay()->set_min_size(kMinSize);
     experiment.add_members()->set_seed(1);
-    Store::Options options;
+    replay::Store::Options options;
     options.experiment = ResolveExperiment(experiment);
     options.hyper.push_back(MemberHyper(options.experiment, 0));
     options.run_id = "run";
     options.folder = folder_;
-    auto store = Store::Open(BenchSchema(), options);
+    auto store = replay::Store::Open(BenchSchema(), options);
     if (!store.ok()) {
       std::fprintf(stderr, "replay_bench: %s\n", std::string(store.status().message()).c_str());
       std::exit(1);
@@ -95,13 +95,13 @@ class BenchStore {
     store_.reset();
     std::filesystem::remove_all(folder_);
   }
-  Store* store() { return store_.get(); }
+  replay::Store* store() { return store_.get(); }
   uint32_t session() const { return session_; }
   uint64_t rows() const { return rows_; }  // stored so far
 
  private:
   std::string folder_;
-  std::unique_ptr<Store> store_;
+  std::unique_ptr<replay::Store> store_;
   uint32_t session_ = 0;
   uint64_t rows_ = 0;
 };
@@ -176,7 +176,7 @@ class EmptyService : public v1::Replay::CallbackService {
 
 // Sends chunks, at most kWindow unacknowledged. Returns bytes per second until the last acknowledgement.
 // `store`: that of the service, if it has one.
-double Stream(benchmark::State& state, const std::string& address, uint32_t session, Store* store,
+double Stream(benchmark::State& state, const std::string& address, uint32_t session, replay::Store* store,
               const Security& security = {}) {
   const auto stub = v1::Replay::NewStub(MakeChannel(address, security));
   grpc::ClientContext context;
@@ -231,7 +231,7 @@ double plain_rate = 0;  // MB/s of the newest InsertGrpc: the peer of InsertTls
 
 void InsertGrpc(benchmark::State& state) {
   BenchStore bench;
-  ReplayService service(bench.store(), nullptr, std::chrono::milliseconds(250));
+  replay::ReplayService service(bench.store(), nullptr, std::chrono::milliseconds(250));
   const auto server = Server::Start("127.0.0.1:0", {&service});
   const double rate = Stream(state, (*server)->address(), bench.session(), bench.store());
   plain_rate = rate;
@@ -248,7 +248,7 @@ void InsertGrpc(benchmark::State& state) {
 void InsertTls(benchmark::State& state) {
   const testing::TlsFiles files;
   BenchStore bench;
-  ReplayService service(bench.store(), nullptr, std::chrono::milliseconds(250));
+  replay::ReplayService service(bench.store(), nullptr, std::chrono::milliseconds(250));
   const auto server = Server::Start("127.0.0.1:0", {&service}, {files.security(), ""});
   const double rate = Stream(state, (*server)->address(), bench.session(), bench.store(), files.security());
   if (plain_rate > 0) {

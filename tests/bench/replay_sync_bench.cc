@@ -71,7 +71,7 @@ std::string BenchColumns() {
   return columns;
 }
 
-Store::Options StoreOptions(const Case& one, const std::string& folder) {
+replay::Store::Options StoreOptions(const Case& one, const std::string& folder) {
   v1::Experiment experiment;
   experiment.set_name("bench");
   experiment.set_task("cartpole");
@@ -82,7 +82,7 @@ Store::Options StoreOptions(const Case& one, const std::string& folder) {
   experiment.mutable_replay()->set_min_size(10000000000);  // no learner takes part
   experiment.mutable_replay()->set_sync(one.sync);
   experiment.add_members()->set_seed(1);
-  Store::Options options;
+  replay::Store::Options options;
   options.experiment = ResolveExperiment(experiment);
   options.hyper.push_back(MemberHyper(options.experiment, 0));
   options.run_id = "run";
@@ -156,11 +156,11 @@ Rates MeasureService(const std::string& address, int count, double seconds) {
 Rates Measure(const Case& one, const std::string& parent, double seconds) {
   std::string folder = parent + "/datacom-bench-XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) Fail(absl::NotFoundError("no folder can be made in " + parent));
-  auto store = Store::Open(BenchSchema(), StoreOptions(one, folder));
+  auto store = replay::Store::Open(BenchSchema(), StoreOptions(one, folder));
   if (!store.ok()) Fail(store.status());
   Rates rates;
   {
-    ReplayService service(store->get(), nullptr, milliseconds(250));
+    replay::ReplayService service(store->get(), nullptr, milliseconds(250));
     const auto server = Server::Start("127.0.0.1:0", {&service});
     if (!server.ok()) Fail(server.status());
     rates = MeasureService((*server)->address(), one.actors, seconds);

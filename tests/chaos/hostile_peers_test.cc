@@ -16,7 +16,7 @@ using testing::kLong;
 constexpr int64_t kAllowedKilobytes = 64 << 10;
 
 v1::Experiment HostileExperiment() {
-  v1::Experiment experiment = testing::SmallExperiment(1);
+  v1::Experiment experiment = replay::testing::SmallExperiment(1);
   experiment.mutable_run()->set_env_steps(100000);
   experiment.mutable_replay()->set_min_size(50000);
   experiment.mutable_replay()->set_capacity(100000);
@@ -55,7 +55,7 @@ class HostilePeersTest : public ::testing::Test {
   // Kilobytes of memory above those before the peers came.
   int64_t Growth() const { return testing::MemoryKilobytes(replay_.pid(), "RssAnon") - before_; }
 
-  testing::TemporaryFolder folder_;
+  replay::testing::TemporaryFolder folder_;
   testing::ReplayProcess replay_;
   std::unique_ptr<InsertSession> honest_;
   int64_t before_ = 0;
@@ -89,7 +89,7 @@ TEST_F(HostilePeersTest, MessagesOfAllSizesGrowTheProcessByLessThan64Megabytes) 
 #ifdef DATACOM_SANITIZED
   GTEST_SKIP() << "a sanitizer's memory is private too";
 #endif
-  for (const size_t bytes : {size_t{15} << 20, size_t{4} << 20, kMaxChunkBytes}) {
+  for (const size_t bytes : {size_t{15} << 20, size_t{4} << 20, replay::kMaxChunkBytes}) {
     v1::InsertRequest message;
     message.mutable_chunk()->set_columns(std::string(bytes, 'x'));
     EXPECT_LT(Attack(replay_.address(), message, [this] { return Growth(); }), kAllowedKilobytes) << bytes;

@@ -69,7 +69,7 @@ void ExpectRowsInOrder(const std::shared_ptr<grpc::Channel>& channel, const RowS
 class ReplayKillTest : public ::testing::TestWithParam<bool> {};
 
 TEST_P(ReplayKillTest, EveryAcknowledgedRowIsKeptOnceOverTwentyKills) {
-  testing::TemporaryFolder folder;
+  replay::testing::TemporaryFolder folder;
   testing::ReplayProcess replay(folder.path(), KillExperiment(/*sync=*/GetParam()));
   ASSERT_NO_FATAL_FAILURE(replay.Start());
   const auto channel = MakeChannel(replay.address());

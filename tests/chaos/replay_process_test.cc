@@ -40,7 +40,7 @@ bool Produce(InsertSession* session, uint32_t member, uint64_t rows) {
 }
 
 TEST(ReplayProcessTest, ExitsWith0WhenTheRunIsCompleteAndWith75Before) {
-  testing::TemporaryFolder folder;
+  replay::testing::TemporaryFolder folder;
   v1::Experiment experiment = ProcessExperiment(1);
   experiment.mutable_run()->set_env_steps(60);
   experiment.mutable_run()->set_steps_per_epoch(20);
@@ -74,7 +74,7 @@ TEST(ReplayProcessTest, FiveMembersOfDefaultCapacityTakeLessThan50MegabytesOfPri
 #ifdef DATACOM_SANITIZED
   GTEST_SKIP() << "a sanitizer's memory is private too";
 #endif
-  testing::TemporaryFolder folder;
+  replay::testing::TemporaryFolder folder;
   testing::ReplayProcess replay(folder.path(), ProcessExperiment(5));
   ASSERT_NO_FATAL_FAILURE(replay.Start());
   const auto session = testing::JoinReplay(MakeChannel(replay.address()), 5, CartPoleSchema().fingerprint());
@@ -89,7 +89,7 @@ TEST(ReplayProcessTest, FiveMembersOfDefaultCapacityTakeLessThan50MegabytesOfPri
 }
 
 TEST(ReplayProcessTest, AFailedDiskEndsItWith1AndItsSuccessorHasTheAcknowledgedRows) {
-  testing::TemporaryFolder folder;
+  replay::testing::TemporaryFolder folder;
   v1::Experiment experiment = ProcessExperiment(1);
   experiment.mutable_replay()->set_sync(true);
   testing::ReplayProcess replay(
@@ -118,7 +118,7 @@ TEST(ReplayProcessTest, AFailedDiskEndsItWith1AndItsSuccessorHasTheAcknowledgedR
 
 // The exit code of a replay whose disk hangs while it commits rows, and which then gets `signal`.
 std::optional<int> ExitCodeOnAHangingDisk(std::optional<int> signal) {
-  testing::TemporaryFolder folder;
+  replay::testing::TemporaryFolder folder;
   v1::Experiment experiment = ProcessExperiment(1);
   experiment.mutable_replay()->set_sync(true);
   testing::ReplayProcess replay(

@@ -68,7 +68,7 @@ TEST(PlanExperiment, RefusesAnUnknownKnownConstraintAndListsTheTasks) {
 }
 
 TEST(PlanExperiment, MakesTheDatasetsPathAbsoluteAndChecksThatItExists) {
-  const datacom::testing::TemporaryFolder folder;
+  const datacom::replay::testing::TemporaryFolder folder;
   const std::string dataset = folder.path() + "/dataset";
   TrainOptions options = Typed();
   options.overrides = {"pretrain.dataset=" + folder.path() + "/x/../dataset", "pretrain.updates=10"};
@@ -229,13 +229,13 @@ TEST(Needs, OfTheReplayEqualTheSizeOfItsFiles) {
     ASSERT_TRUE(experiment.ok()) << experiment.status();
     const auto needs = EstimateNeeds(*experiment, Layout());
     ASSERT_TRUE(needs.ok()) << needs.status();
-    datacom::testing::TemporaryFolder folder;
-    Store::Options store;
+    datacom::replay::testing::TemporaryFolder folder;
+    replay::Store::Options store;
     store.experiment = *experiment;
     for (int i = 0; i < 3; ++i) store.hyper.push_back(MemberHyper(*experiment, i));
     store.run_id = "run";
     store.folder = folder.path();
-    const auto opened = Store::Open(
+    const auto opened = replay::Store::Open(
         RowSchema::For(/*obs_dim=*/5, /*action_dim=*/1, *ActingRuleColumns("safe_map", /*action_dim=*/1)), store);
     ASSERT_TRUE(opened.ok()) << opened.status();
     uint64_t bytes = 0;

@@ -25,7 +25,7 @@ inline void SealCreditWords(std::string* file) {
   for (uint64_t word = 0; kCreditWords + 8 * word + 8 <= file->size(); ++word) {
     const size_t at = kCreditWords + 8 * word;
     const uint64_t found = WordAt(*file, at);
-    if (found != 0) PutWord(CheckedWord(found & kLargestCheckedNumber, word), at, file);
+    if (found != 0) PutWord(replay::CheckedWord(found & replay::kLargestCheckedNumber, word), at, file);
   }
 }
 

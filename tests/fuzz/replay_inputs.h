@@ -14,19 +14,19 @@ namespace datacom::fuzz {
 inline constexpr uint32_t kMembers = 2;
 
 inline const RowSchema& Schema() {
-  static const RowSchema schema = testing::SmallSchema();
+  static const RowSchema schema = replay::testing::SmallSchema();
   return schema;
 }
 
 // Of a replay whose rings have two blocks, so that few rows wrap them and every restart is quick.
-inline Store::Options* SmallOptions() {
-  static Store::Options options = [] {
-    v1::Experiment experiment = testing::SmallExperiment(kMembers);
+inline replay::Store::Options* SmallOptions() {
+  static replay::Store::Options options = [] {
+    v1::Experiment experiment = replay::testing::SmallExperiment(kMembers);
     experiment.mutable_run()->set_steps_per_epoch(1);
     experiment.mutable_run()->set_checkpoint_updates(1);
     experiment.mutable_replay()->set_capacity(24);
     experiment.mutable_replay()->set_failure_capacity(8);
-    return testing::StoreOptions(experiment, "", nullptr);
+    return replay::testing::StoreOptions(experiment, "", nullptr);
   }();
   return &options;
 }
@@ -37,17 +37,18 @@ inline uint64_t KeptRows() {
   return rows;
 }
 
-inline absl::StatusOr<std::unique_ptr<Store>> OpenStore(const std::string& folder, const Clock* clock, bool sync) {
-  Store::Options* options = SmallOptions();
+inline absl::StatusOr<std::unique_ptr<replay::Store>> OpenStore(const std::string& folder, const Clock* clock,
+                                                                bool sync) {
+  replay::Store::Options* options = SmallOptions();
   options->experiment.mutable_replay()->set_sync(sync);
   options->folder = folder;
   options->clock = clock;
-  return Store::Open(Schema(), *options);
+  return replay::Store::Open(Schema(), *options);
 }
 
 // Rows, failures, episodes, credit and sessions; with `draws` also the newest draws. The same before and after a
 // restart.
-inline std::string Content(Store* store, bool draws) {
+inline std::string Content(replay::Store* store, bool draws) {
   v1::ReplayInfo info;
   store->Info(&info);
   std::string content;
@@ -74,7 +75,7 @@ inline std::string Content(Store* store, bool draws) {
   for (uint64_t update = newest - std::min<uint64_t>(newest, 2) + 1; draws && update <= newest; ++update) {
     v1::DrawReply reply;
     const absl::Status drawn = store->Draw(update, &reply);
-    content += drawn.ok() ? testing::PureBytes(reply) : drawn.ToString();
+    content += drawn.ok() ? replay::testing::PureBytes(reply) : drawn.ToString();
   }
   return content;
 }

@@ -30,7 +30,7 @@ inline void PutWord(uint64_t value, size_t at, std::string* file) { std::memcpy(
 
 inline uint64_t RingKept(const std::string& file) { return WordAt(file, kRingKept); }
 inline uint64_t RingGuard(const std::string& file) { return WordAt(file, kRingIdentity + 24); }
-inline uint64_t RingCursor(const std::string& file) { return WordAt(file, kRingWords) & kLargestCheckedNumber; }
+inline uint64_t RingCursor(const std::string& file) { return WordAt(file, kRingWords) & replay::kLargestCheckedNumber; }
 
 // Where record `number` lies in a file whose ring keeps `kept` records.
 inline size_t RingPlace(uint64_t number, uint64_t kept, uint64_t guard, uint64_t record_bytes) {
@@ -48,7 +48,7 @@ inline void SealRingHeader(absl::string_view sample, std::string* file) {
 inline void SealRingWords(std::string* file) {
   for (uint64_t place = 0; place < 3; ++place) {
     const size_t at = kRingWords + 8 * place;
-    PutWord(CheckedWord(WordAt(*file, at) & kLargestCheckedNumber, place), at, file);
+    PutWord(replay::CheckedWord(WordAt(*file, at) & replay::kLargestCheckedNumber, place), at, file);
   }
 }
 

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/replay/replay_fixture.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 using testing::Client;
@@ -75,4 +75,4 @@ TEST_P(ConcurrentStoreTest, ActorsLearnerAndQueriesEndWithExactlyTheRunsRows) {
 INSTANTIATE_TEST_SUITE_P(Sync, ConcurrentStoreTest, ::testing::Bool());
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::replay

@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
 
-namespace datacom::testing {
+namespace datacom::replay::testing {
 namespace {
 
 using ::testing::HasSubstr;
@@ -189,4 +189,4 @@ TEST_F(DamageTest, NoRowBeyondTheRunsStepsIsAccepted) {
 }
 
 }  // namespace
-}  // namespace datacom::testing
+}  // namespace datacom::replay::testing

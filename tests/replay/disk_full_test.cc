@@ -3,19 +3,19 @@
 #include "tests/replay/replay_fixture.h"
 #include "tests/testing/small_disk.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
-using ::datacom::testing::Client;
-using ::datacom::testing::MakeChunk;
-using ::datacom::testing::MemberOf;
-using ::datacom::testing::MustOpen;
-using ::datacom::testing::SimpleRows;
 using ::datacom::testing::SmallDisk;
-using ::datacom::testing::SmallExperiment;
-using ::datacom::testing::SmallSchema;
-using ::datacom::testing::StoreOptions;
+using testing::Client;
 using ::testing::ContainsRegex;
+using testing::MakeChunk;
+using testing::MemberOf;
+using testing::MustOpen;
+using testing::SimpleRows;
+using testing::SmallExperiment;
+using testing::SmallSchema;
+using testing::StoreOptions;
 
 constexpr uint64_t kMiB = 1 << 20;
 
@@ -116,4 +116,4 @@ TEST(ReplayDiskFullTest, ASessionThatCouldNotBeStoredIsNotGivenToARetry) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::replay

@@ -4,7 +4,7 @@
 #include "gmock/gmock.h"
 #include "tests/replay/test_disk.h"
 
-namespace datacom::testing {
+namespace datacom::replay::testing {
 namespace {
 
 using ::testing::HasSubstr;
@@ -179,4 +179,4 @@ TEST(StoreTest, AnInvalidCursorAndAnInvalidSessionFileAreRefused) {
 }
 
 }  // namespace
-}  // namespace datacom::testing
+}  // namespace datacom::replay::testing

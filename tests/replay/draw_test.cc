@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
 
-namespace datacom::testing {
+namespace datacom::replay::testing {
 namespace {
 
 using ::testing::HasSubstr;
@@ -249,4 +249,4 @@ TEST(StoreTest, ALearnerResumedFromTheOlderCheckpointFindsItsRows) {
 }
 
 }  // namespace
-}  // namespace datacom::testing
+}  // namespace datacom::replay::testing

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "replay/row_layout.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 using ::testing::ElementsAre;
@@ -63,4 +63,4 @@ TEST(Episodes, OfATaskWithOneCostHaveNoNamedOnes) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::replay

@@ -9,7 +9,7 @@
 #include "replay/export_dataset.h"
 #include "tests/replay/replay_fixture.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 using testing::Client;
@@ -158,4 +158,4 @@ TEST_F(ExportTest, ARingOfAnotherSchemaOrWithoutRowsIsRefused) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::replay

@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "tests/replay/test_disk.h"
 
-namespace datacom::testing {
+namespace datacom::replay::testing {
 namespace {
 
 TEST(StoreTest, WithSyncRowsReachTheDiskBeforeTheyAreAcknowledged) {
@@ -333,4 +333,4 @@ TEST_F(PowerLossTest, NoSyncThatFailsOrIsTheLastOneBeforeAKillOrALossOfPowerLose
 }
 
 }  // namespace
-}  // namespace datacom::testing
+}  // namespace datacom::replay::testing

@@ -12,15 +12,15 @@
 #include "spdlog/spdlog.h"
 #include "tests/replay/replay_fixture.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
-using ::datacom::testing::MakeChunk;
-using ::datacom::testing::MemberOf;
-using ::datacom::testing::MustOpen;
-using ::datacom::testing::SmallExperiment;
-using ::datacom::testing::TemporaryFolder;
-using ::datacom::testing::TestRow;
+using testing::MakeChunk;
+using testing::MemberOf;
+using testing::MustOpen;
+using testing::SmallExperiment;
+using testing::TemporaryFolder;
+using testing::TestRow;
 
 constexpr uint32_t kMembers = 5;
 constexpr uint64_t kRows = 400;
@@ -460,4 +460,4 @@ TEST(Handover, AMemberThatReturnsBeforeACommitDoesNotBringBackTheCreditThatItsRe
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::replay

@@ -7,19 +7,19 @@
 #include "tests/replay/replay_fixture.h"
 #include "tests/testing/reference_random.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
-using ::datacom::testing::Client;
-using ::datacom::testing::kSmallKept;
-using ::datacom::testing::MakeChunk;
-using ::datacom::testing::MemberOf;
-using ::datacom::testing::MustOpen;
 using ::datacom::testing::ReferenceKey;
 using ::datacom::testing::ReferenceRows;
-using ::datacom::testing::SmallExperiment;
-using ::datacom::testing::TemporaryFolder;
-using ::datacom::testing::TestRow;
+using testing::Client;
+using testing::kSmallKept;
+using testing::MakeChunk;
+using testing::MemberOf;
+using testing::MustOpen;
+using testing::SmallExperiment;
+using testing::TemporaryFolder;
+using testing::TestRow;
 
 uint64_t Seed() {
   const char* forced = std::getenv("DATACOM_TEST_SEED");
@@ -323,4 +323,4 @@ TEST(StoreModelTest, EveryScheduleEndsWithExactlyItsRowsWithinTheBound) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::replay

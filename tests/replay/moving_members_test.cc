@@ -4,14 +4,14 @@
 #include "absl/strings/str_cat.h"
 #include "tests/replay/served_replay.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
-using ::datacom::testing::MakeChunk;
-using ::datacom::testing::MemberOf;
-using ::datacom::testing::SimpleRows;
-using ::datacom::testing::SmallExperiment;
 using std::chrono::milliseconds;
+using testing::MakeChunk;
+using testing::MemberOf;
+using testing::SimpleRows;
+using testing::SmallExperiment;
 
 class MovingMembersTest : public testing::ServedReplay {
  protected:
@@ -61,4 +61,4 @@ TEST_F(MovingMembersTest, AMemberMovesToANewActorAfterItsRowsAlsoWhenTheReplayRe
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::replay

@@ -9,7 +9,7 @@
 #include "replay/replay_service.h"
 #include "tests/replay/replay_fixture.h"
 
-namespace datacom::testing {
+namespace datacom::replay::testing {
 namespace {
 
 using ::testing::HasSubstr;
@@ -246,4 +246,4 @@ TEST_F(NewRowsTest, TheClientAsksAgainForADrawWhoseStreamBroke) {
 }
 
 }  // namespace
-}  // namespace datacom::testing
+}  // namespace datacom::replay::testing

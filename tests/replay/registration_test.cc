@@ -5,7 +5,7 @@
 #include "replay/replay_service.h"
 #include "tests/replay/replay_fixture.h"
 
-namespace datacom::testing {
+namespace datacom::replay::testing {
 namespace {
 
 using ::testing::HasSubstr;
@@ -49,4 +49,4 @@ TEST(Registration, AnActorOfTheSameBuildJoinsInLockstep) {
 }
 
 }  // namespace
-}  // namespace datacom::testing
+}  // namespace datacom::replay::testing

@@ -17,7 +17,7 @@
 #include "gtest/gtest.h"
 #include "replay/store.h"
 
-namespace datacom::testing {
+namespace datacom::replay::testing {
 
 // The part of a draw that is a pure function of its update: everything but the count of inserted rows.
 inline std::string PureBytes(v1::DrawReply reply) {
@@ -195,6 +195,6 @@ inline v1::MemberInfo MemberOf(const Store& store, int member) {
   return info.members(member);
 }
 
-}  // namespace datacom::testing
+}  // namespace datacom::replay::testing
 
 #endif  // DATACOM_TESTS_REPLAY_REPLAY_FIXTURE_H_

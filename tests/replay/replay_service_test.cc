@@ -7,7 +7,7 @@
 #include "tests/replay/served_replay.h"
 #include "tests/replay/test_disk.h"
 
-namespace datacom::testing {
+namespace datacom::replay::testing {
 namespace {
 
 using std::chrono::milliseconds;
@@ -77,7 +77,7 @@ TEST_F(ReplayServiceTest, InvalidRowsEndOnlyTheSendersSessionWithTheReason) {
   Produce(session.get(), 5);
   auto rows = SimpleRows(5, 2);
   rows[1].reward = std::numeric_limits<float>::infinity();
-  ASSERT_TRUE(session->Append(0, 2, ::datacom::testing::Columns(rows)).ok());
+  ASSERT_TRUE(session->Append(0, 2, testing::Columns(rows)).ok());
   const absl::Status flushed = session->Flush(kLong);
   EXPECT_EQ(flushed.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(flushed.message()), HasSubstr("column reward, row 1: inf is not finite"));
@@ -479,4 +479,4 @@ TEST_F(ReplayServiceTest, ClientsSurviveARestartAndNothingIsStoredTwice) {
 }
 
 }  // namespace
-}  // namespace datacom::testing
+}  // namespace datacom::replay::testing

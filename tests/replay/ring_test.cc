@@ -8,11 +8,11 @@
 #include "replay/member_table.h"
 #include "tests/replay/replay_fixture.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
-using ::datacom::testing::TemporaryFolder;
 using ::testing::HasSubstr;
+using testing::TemporaryFolder;
 
 // Offsets in the file.
 constexpr size_t kKept = 40, kGuard = 48, kCursorCheck = 326;
@@ -85,7 +85,7 @@ TEST_F(RingTest, ANumberOfRecordsThatTheFileCannotHoldIsRefused) {
 // The two rings of a member, written without the table.
 class MemberRingsTest : public ::testing::Test {
  protected:
-  MemberRingsTest() : schema_(::datacom::testing::SmallSchema()) {
+  MemberRingsTest() : schema_(testing::SmallSchema()) {
     options_.path = folder_.path() + "/member_0";
     options_.run_id = "run";
     options_.layout.capacity = options_.layout.failure_capacity = options_.layout.env_steps = 64;
@@ -148,4 +148,4 @@ TEST_F(MemberRingsTest, OnlyTheFailuresOfOneCommitMayBeNewerThanTheRows) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::replay

@@ -12,7 +12,7 @@
 #include "replay/replay_service.h"
 #include "tests/replay/replay_fixture.h"
 
-namespace datacom::testing {
+namespace datacom::replay::testing {
 
 class ServedReplay : public ::testing::Test {
  protected:
@@ -60,6 +60,6 @@ class ServedReplay : public ::testing::Test {
   std::shared_ptr<grpc::Channel> channel_;
 };
 
-}  // namespace datacom::testing
+}  // namespace datacom::replay::testing
 
 #endif  // DATACOM_TESTS_REPLAY_SERVED_REPLAY_H_

@@ -11,10 +11,10 @@
 #include "replay/ring.h"
 #include "tests/replay/replay_fixture.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
-using ::datacom::testing::TemporaryFolder;
+using testing::TemporaryFolder;
 
 constexpr uint64_t kRecordBytes = 24, kKept = 500, kGuard = 100;
 constexpr uint64_t kCopies = 20000;
@@ -117,4 +117,4 @@ TEST(SharedRing, ADamagedBlockIsNamedAndTheOthersAreRead) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::replay

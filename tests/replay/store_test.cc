@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
 
-namespace datacom::testing {
+namespace datacom::replay::testing {
 namespace {
 
 using ::testing::ElementsAre;
@@ -226,4 +226,4 @@ TEST(StoreTest, AnEpisodeContinuesWithTheExecutedActionsAndTheLastMemory) {
 }
 
 }  // namespace
-}  // namespace datacom::testing
+}  // namespace datacom::replay::testing

@@ -13,7 +13,7 @@
 #include "common/base/random.h"
 #include "tests/replay/replay_fixture.h"
 
-namespace datacom::testing {
+namespace datacom::replay::testing {
 
 struct TestDisk {
   std::atomic<bool> fails{false}, full{false};
@@ -70,6 +70,6 @@ class PowerLossTest : public ::testing::Test {
   std::unique_ptr<Store> store_;
 };
 
-}  // namespace datacom::testing
+}  // namespace datacom::replay::testing
 
 #endif  // DATACOM_TESTS_REPLAY_TEST_DISK_H_

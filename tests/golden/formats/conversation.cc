@@ -12,10 +12,10 @@
 namespace datacom::golden {
 namespace {
 
-using ::datacom::testing::MakeChunk;
-using ::datacom::testing::SimpleRows;
-using ::datacom::testing::SmallExperiment;
-using ::datacom::testing::SmallSchema;
+using ::datacom::replay::testing::MakeChunk;
+using ::datacom::replay::testing::SimpleRows;
+using ::datacom::replay::testing::SmallExperiment;
+using ::datacom::replay::testing::SmallSchema;
 
 std::string Serialize(const google::protobuf::Message& message) {
   std::string bytes;
@@ -311,9 +311,10 @@ std::vector<Message> Script() {
 }
 
 Peers::Peers(const std::string& folder) {
-  auto store = Store::Open(SmallSchema(), testing::StoreOptions(SmallExperiment(1), folder + "/replay", &clock_));
+  auto store = replay::Store::Open(SmallSchema(),
+                                   replay::testing::StoreOptions(SmallExperiment(1), folder + "/replay", &clock_));
   store_ = std::move(store).value();
-  replay_ = std::make_unique<ReplayService>(store_.get(), nullptr, std::chrono::milliseconds(0));
+  replay_ = std::make_unique<replay::ReplayService>(store_.get(), nullptr, std::chrono::milliseconds(0));
   served_ = MakeServed(folder, clock_);
   learner_ = std::make_unique<learner::LearnerService>("run", *served_, [](int) {});
   auto server = Server::Start("127.0.0.1:0", {replay_.get(), learner_.get()});

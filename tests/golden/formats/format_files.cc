@@ -30,18 +30,18 @@ const std::map<std::string, size_t>& MappedFiles() {
 }
 
 v1::Experiment ReplayExperiment() {
-  v1::Experiment experiment = testing::SmallExperiment(1);
+  v1::Experiment experiment = replay::testing::SmallExperiment(1);
   experiment.mutable_run()->set_env_steps(40);
   return experiment;
 }
 
 // Registers an actor and inserts `rows` rows.
-absl::Status Act(Store* store, const std::string& actor, uint64_t incarnation, uint32_t rows) {
+absl::Status Act(replay::Store* store, const std::string& actor, uint64_t incarnation, uint32_t rows) {
   ASSIGN_OR_RETURN(const v1::RegisterReply registered, store->Register(actor, incarnation, 1));
   ASSIGN_OR_RETURN(const uint64_t stream, store->Connect(registered.session(), incarnation));
   v1::InsertReply reply;
-  RETURN_IF_ERROR(
-      store->Insert(registered.session(), stream, testing::MakeChunk(0, 0, testing::SimpleRows(0, rows)), &reply));
+  RETURN_IF_ERROR(store->Insert(registered.session(), stream,
+                                replay::testing::MakeChunk(0, 0, replay::testing::SimpleRows(0, rows)), &reply));
   if (reply.rejections().empty()) return absl::OkStatus();
   return absl::InternalError(reply.rejections(0).message());
 }
@@ -49,7 +49,8 @@ absl::Status Act(Store* store, const std::string& actor, uint64_t incarnation, u
 absl::Status WriteReplay(const std::string& folder) {
   ManualClock clock;
   {
-    ASSIGN_OR_RETURN(const auto store, Store::Open(testing::SmallSchema(), GoldenStore(folder, &clock)));
+    ASSIGN_OR_RETURN(const auto store,
+                     replay::Store::Open(replay::testing::SmallSchema(), GoldenStore(folder, &clock)));
     RETURN_IF_ERROR(Act(store.get(), "actor-0", 7, 6));
     RETURN_IF_ERROR(Act(store.get(), "actor-1", 8, 3));
   }
@@ -59,7 +60,7 @@ absl::Status WriteReplay(const std::string& folder) {
 
 // 200 records, of which the last 64 are kept.
 absl::Status WriteRing(const std::string& folder) {
-  ASSIGN_OR_RETURN(const auto ring, Ring::Open(GoldenRing(folder)));
+  ASSIGN_OR_RETURN(const auto ring, replay::Ring::Open(GoldenRing(folder)));
   for (uint64_t number = 0; number < 200; ++number) {
     std::memcpy(ring->writable(number), &number, sizeof number);
     if (number % 8 == 7) RETURN_IF_ERROR(ring->Commit(number + 1));
@@ -208,7 +209,7 @@ absl::Status WriteFormats(const std::string& folder) {
   RETURN_IF_ERROR(WritePolicies(folder));
   RETURN_IF_ERROR(WriteCheckpoint(folder + "/checkpoints"));
   RETURN_IF_ERROR(WriteLedger(folder));
-  return testing::MakeDataset(folder + "/dataset", testing::SmallSchema(), {4, 2});
+  return testing::MakeDataset(folder + "/dataset", replay::testing::SmallSchema(), {4, 2});
 }
 
 absl::Status Pack(const std::string& folder) {
@@ -227,12 +228,12 @@ absl::Status Unpack(const std::string& golden, const std::string& to) {
   return absl::OkStatus();
 }
 
-Store::Options GoldenStore(const std::string& folder, const Clock* clock) {
-  return testing::StoreOptions(ReplayExperiment(), folder, clock);
+replay::Store::Options GoldenStore(const std::string& folder, const Clock* clock) {
+  return replay::testing::StoreOptions(ReplayExperiment(), folder, clock);
 }
 
-Ring::Options GoldenRing(const std::string& folder) {
-  Ring::Options options;
+replay::Ring::Options GoldenRing(const std::string& folder) {
+  replay::Ring::Options options;
   options.path = folder + "/wrapped.ring";
   options.run_id = "run";
   options.schema_fingerprint = 7;

@@ -31,8 +31,8 @@ absl::Status Pack(const std::string& folder);
 absl::Status Unpack(const std::string& golden, const std::string& to);
 
 // How the rings were written, for readers.
-Store::Options GoldenStore(const std::string& folder, const Clock* clock);
-Ring::Options GoldenRing(const std::string& folder);
+replay::Store::Options GoldenStore(const std::string& folder, const Clock* clock);
+replay::Ring::Options GoldenRing(const std::string& folder);
 
 }  // namespace datacom::golden
 
