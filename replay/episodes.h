@@ -12,7 +12,7 @@
 #include <map>
 #include <vector>
 
-#include "replay/row_layout.h"
+#include "replay/row_offsets.h"
 
 namespace datacom::replay {
 
@@ -36,7 +36,7 @@ struct EpisodeSummary {
 
 class EpisodeTracker {
  public:
-  EpisodeTracker(const RowLayout& layout, double discount) : layout_(layout), discount_(discount) {}
+  EpisodeTracker(const RowOffsets& offsets, double discount) : offsets_(offsets), discount_(discount) {}
 
   // Adds row `number` (from 0). Call in row order.
   void Feed(uint64_t number, const char* row);
@@ -64,7 +64,7 @@ class EpisodeTracker {
     uint32_t next_episode = 0;  // newest number seen + 1
   };
 
-  const RowLayout layout_;
+  const RowOffsets offsets_;
   const double discount_;
   std::map<uint32_t, std::vector<Lane>> lanes_;  // session -> its environments
   std::deque<EpisodeSummary> finished_;

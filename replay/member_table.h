@@ -109,9 +109,9 @@ class MemberTable {
   void VisitRows(const EpisodeSummary& episode, const Visit& visit) const;
 
   const RowSchema schema_;
-  const RowLayout layout_;
+  const RowOffsets offsets_;
   const Options options_;
-  std::vector<size_t> offsets_;  // of stored columns
+  std::vector<size_t> column_offsets_;  // of stored columns
   std::unique_ptr<Ring> rows_;
   std::unique_ptr<Ring> failures_;  // record: u64 row number, row
   EpisodeTracker episodes_;

@@ -1,6 +1,6 @@
 // Byte offsets of the columns that the replay itself reads in a stored row. Immutable; thread-safe.
-#ifndef DATACOM_REPLAY_ROW_LAYOUT_H_
-#define DATACOM_REPLAY_ROW_LAYOUT_H_
+#ifndef DATACOM_REPLAY_ROW_OFFSETS_H_
+#define DATACOM_REPLAY_ROW_OFFSETS_H_
 
 #include <cstddef>
 
@@ -8,9 +8,9 @@
 
 namespace datacom::replay {
 
-class RowLayout {
+class RowOffsets {
  public:
-  explicit RowLayout(const RowSchema& schema)
+  explicit RowOffsets(const RowSchema& schema)
       : observation(schema.offset("observation")),
         executed(schema.offset(schema.executed_column())),
         reward(schema.offset("reward")),
@@ -34,4 +34,4 @@ class RowLayout {
 
 }  // namespace datacom::replay
 
-#endif  // DATACOM_REPLAY_ROW_LAYOUT_H_
+#endif  // DATACOM_REPLAY_ROW_OFFSETS_H_
