@@ -13,7 +13,13 @@
 #include "absl/strings/string_view.h"
 #include "common/rpc/security.h"
 #include "datacom/v1/common.pb.h"
-#include "grpcpp/grpcpp.h"
+
+namespace grpc {
+class Channel;
+class Server;
+class Service;
+class Status;
+}  // namespace grpc
 
 namespace datacom {
 

@@ -15,7 +15,10 @@
 #include "absl/status/statusor.h"
 #include "common/base/changes.h"
 #include "datacom/v1/replay.pb.h"
-#include "grpcpp/grpcpp.h"
+
+namespace grpc {
+class Channel;
+}  // namespace grpc
 
 namespace datacom {
 

@@ -14,6 +14,7 @@
 #include "common/nn/snapshot_proto.h"
 #include "common/rpc/channel.h"
 #include "datacom/v1/learner.grpc.pb.h"
+#include "grpcpp/grpcpp.h"
 
 namespace datacom {
 namespace {

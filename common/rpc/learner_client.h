@@ -13,7 +13,10 @@
 #include "common/base/changes.h"
 #include "common/nn/snapshot.h"
 #include "datacom/v1/learner.pb.h"
-#include "grpcpp/grpcpp.h"
+
+namespace grpc {
+class Channel;
+}  // namespace grpc
 
 namespace datacom {
 

@@ -11,6 +11,7 @@
 #include "common/base/status.h"
 #include "common/rpc/channel.h"
 #include "datacom/v1/replay.grpc.pb.h"
+#include "grpcpp/grpcpp.h"
 
 namespace datacom {
 namespace {

@@ -15,6 +15,7 @@
 #include "common/base/status.h"
 #include "common/rpc/certificates.h"
 #include "grpc/grpc.h"
+#include "grpcpp/grpcpp.h"
 #include "grpcpp/security/tls_certificate_verifier.h"
 #include "grpcpp/security/tls_credentials_options.h"
 

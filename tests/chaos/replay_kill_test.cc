@@ -5,6 +5,7 @@
 
 #include "common/base/random.h"
 #include "common/rpc/replay_client.h"
+#include "grpcpp/grpcpp.h"
 #include "tests/chaos/replay_process.h"
 #include "tests/replay/replay_fixture.h"
 

@@ -6,6 +6,7 @@
 #include "common/base/version.h"
 #include "datacom/v1/replay.grpc.pb.h"
 #include "gmock/gmock.h"
+#include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 
 namespace datacom {

@@ -10,6 +10,7 @@
 #include "common/rpc/channel.h"
 #include "datacom/v1/replay.grpc.pb.h"
 #include "gmock/gmock.h"
+#include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "tests/testing/tls_files.h"
 
