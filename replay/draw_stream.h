@@ -12,7 +12,7 @@ namespace datacom::replay {
 class ReplayDrawStream final : public StoreStream<v1::DrawRequest, v1::DrawReply> {
  private:
   friend class StoreStream<v1::DrawRequest, v1::DrawReply>;
-  explicit ReplayDrawStream(ReplayService* service) : StoreStream(service) {}
+  explicit ReplayDrawStream(OpenStreams* streams) : StoreStream(streams) {}
   absl::StatusOr<bool> Handle(const v1::DrawRequest& request) override;
   bool Next(bool tick) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Opened() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return greeted_; }

@@ -9,7 +9,7 @@ namespace datacom::replay {
 class InsertStream final : public StoreStream<v1::InsertRequest, v1::InsertReply> {
  private:
   friend class StoreStream<v1::InsertRequest, v1::InsertReply>;
-  explicit InsertStream(ReplayService* service) : StoreStream(service) {}
+  explicit InsertStream(OpenStreams* streams) : StoreStream(streams) {}
   absl::StatusOr<bool> Handle(const v1::InsertRequest& request) override;
   absl::Status Open(const v1::InsertOpen& open);
   bool Next(bool tick) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

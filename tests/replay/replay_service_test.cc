@@ -217,7 +217,7 @@ class CountingListener : public StoreListener {
  public:
   void OnChange() override { ++changes; }
   void OnTick() override {}
-  void Close(const grpc::Status&) override {}
+  void Close(const absl::Status&) override {}
   std::atomic<int> changes{0};
 };
 
@@ -226,9 +226,9 @@ TEST_F(ReplayServiceTest, WithSyncACommitNotifiesTheStreamsAndAChunkDoesNot) {
   auto session = Join("actor-0");
   Produce(session.get(), 1);
   const auto listener = std::make_shared<CountingListener>();
-  service_->Add(listener);
+  service_->streams().Add(listener);
   for (uint64_t rows = 2; rows <= 21; ++rows) Produce(session.get(), rows);  // a chunk and a commit each
-  service_->Remove(listener.get());
+  service_->streams().Remove(listener.get());
   EXPECT_GE(listener->changes, 19);
   EXPECT_LE(listener->changes, 21);
 }
