@@ -26,7 +26,7 @@ absl::StatusOr<bool> ReplayDrawStream::Handle(const v1::DrawRequest& request) {
     incarnation_ = request.incarnation();
   }
   RETURN_IF_ERROR(store->Announce(request.completed_update(), incarnation_));
-  const bool visible = !store->options().experiment.replay().sync();
+  const bool visible = !store->options().sync;
   if (request.draw_update() == 0) return visible;
   if (queued_.size() >= kMaxQueuedDraws) {
     return absl::ResourceExhaustedError(

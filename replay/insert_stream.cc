@@ -46,7 +46,7 @@ absl::StatusOr<bool> InsertStream::Handle(const v1::InsertRequest& request) {
     return true;  // it replaces an older stream of its session
   }
   RETURN_IF_ERROR(streams_->CheckOpen());
-  const bool visible = !streams_->store()->options().experiment.replay().sync();
+  const bool visible = !streams_->store()->options().sync;
   if (request.has_release()) {
     RETURN_IF_ERROR(streams_->store()->Release(session, stream, request.release()));
     return visible;

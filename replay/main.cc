@@ -23,7 +23,7 @@
 #include "common/rpc/channel.h"
 #include "replay/export_dataset.h"
 #include "replay/replay_service.h"
-#include "replay/run_experiment.h"
+#include "replay/setup.h"
 #include "replay/verify/verify.h"
 
 namespace datacom::replay {
@@ -45,14 +45,7 @@ struct Flags {
 
 absl::StatusOr<std::unique_ptr<Store>> OpenStore(const Flags& flags, const v1::Experiment& experiment) {
   ASSIGN_OR_RETURN(const RowSchema schema, SchemaOf(experiment));
-  Store::Options options;
-  options.experiment = experiment;
-  options.experiment_text = PrintExperiment(experiment);
-  for (int member = 0; member < experiment.members_size(); ++member)
-    options.hyper.push_back(MemberHyper(experiment, member));
-  const AlgorithmInfo* const algorithm = FindAlgorithm(experiment.algorithm());
-  options.learns_delta = algorithm->learns_delta;
-  options.new_rows = algorithm->new_rows;
+  Options options = OptionsOf(experiment);
   options.run_id = flags.run_id;
   options.folder = flags.folder;
   return Store::Open(schema, options);

@@ -25,7 +25,7 @@ absl::Status CheckSimulator(const v1::RegisterRequest& request, bool lockstep) {
 
 ReplayService::ReplayService(Store* store, Metrics* metrics, std::chrono::milliseconds tick_period)
     : store_(store), streams_(store, metrics) {
-  if (store->options().experiment.replay().sync()) committer_ = std::thread([this] { CommitLoop(); });
+  if (store->options().sync) committer_ = std::thread([this] { CommitLoop(); });
   if (tick_period.count() > 0) ticker_ = std::thread([this, tick_period] { TickLoop(tick_period); });
 }
 
@@ -46,7 +46,7 @@ grpc::ServerUnaryReactor* ReplayService::Register(grpc::CallbackServerContext* c
     RETURN_IF_ERROR(
         CheckHello(request->hello(), store_->options().run_id, 0));  // the actor learns the schema from the reply
     RETURN_IF_ERROR(streams_.CheckOpen());
-    RETURN_IF_ERROR(CheckSimulator(*request, store_->options().experiment.run().lockstep()));
+    RETURN_IF_ERROR(CheckSimulator(*request, store_->options().limits.lockstep));
     ASSIGN_OR_RETURN(*reply, store_->Register(request->actor(), request->incarnation(), request->environments()));
     spdlog::info("actor registered actor={} session={} members=\"{}\"", request->actor(), reply->session(),
                  DescribeMembers(reply->assignment()));

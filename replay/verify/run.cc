@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/records/tensorboard.h"
-#include "replay/run_experiment.h"
+#include "replay/setup.h"
 
 namespace datacom::verify {
 namespace {

@@ -124,7 +124,7 @@ void SessionFiles::CompareNumbers(const v1::ReplaySessions& now, uint32_t member
 
 // Rows are committed before their session's credit. So the credit that was read before the rows is not ahead of them,
 // and the credit that was read after them is behind by at most what was being stored: a chunk, or with replay.sync a
-// group (replay/store_commit.cc).
+// group (replay/group_commit.h).
 void SessionFiles::CompareCredit(const v1::ReplaySession& session, uint32_t member, const HeldSessions& held,
                                  const replay::CreditFile::Content& now) {
   const auto found = held.next_sequence.find(session.session());

@@ -10,8 +10,8 @@
 
 #include "benchmark/benchmark.h"
 #include "common/base/clock.h"
-#include "common/config/experiment.h"
 #include "common/rpc/channel.h"
+#include "grpcpp/grpcpp.h"
 #include "replay/replay_service.h"
 #include "tests/testing/tls_files.h"
 #include "unistd.h"
@@ -58,17 +58,15 @@ class BenchStore {
   BenchStore() {
     std::string pattern = (std::filesystem::temp_directory_path() / "datacom-bench-XXXXXX").string();
     folder_ = ::mkdtemp(pattern.data());
-    v1::Experiment experiment;
-    experiment.set_name("bench");
-    experiment.set_task("cartpole");
-    experiment.set_algorithm("datacom");
-    experiment.mutable_run()->set_env_steps(1000000000000);
-    experiment.mutable_schedule()->set_tolerance_steps(8 * kWindow * ChunkRows());
-    experiment.mutable_replay()->set_min_size(kMinSize);
-    experiment.add_members()->set_seed(1);
-    replay::Store::Options options;
-    options.experiment = ResolveExperiment(experiment);
-    options.hyper.push_back(MemberHyper(options.experiment, 0));
+    replay::Options options;
+    options.members.push_back({.seed = 1});
+    options.limits.schedule = {.env_steps = 1000000000000, .min_size = kMinSize, .updates_per_step = 1};
+    options.limits.tolerance = 8 * kWindow * ChunkRows();
+    options.capacity = 200000;
+    options.failure_capacity = 20000;
+    options.slack = options.limits.tolerance + 30000;
+    options.batch = 64;
+    options.failure_batch = 6;
     options.run_id = "run";
     options.folder = folder_;
     auto store = replay::Store::Open(BenchSchema(), options);

@@ -25,6 +25,7 @@
 #include "common/rpc/channel.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/learner.grpc.pb.h"
+#include "grpcpp/grpcpp.h"
 #include "learner/learner_service.h"
 #include "replay/division.h"
 #include "tests/testing/endless_actor_peers.h"

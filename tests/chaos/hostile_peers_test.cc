@@ -4,6 +4,7 @@
 #include "common/rpc/insert_session.h"
 #include "datacom/v1/replay.grpc.pb.h"
 #include "gmock/gmock.h"
+#include "grpcpp/grpcpp.h"
 #include "replay/validate_chunk.h"
 #include "tests/chaos/replay_process.h"
 #include "tests/replay/replay_fixture.h"
@@ -16,7 +17,11 @@ using testing::kLong;
 constexpr int64_t kAllowedKilobytes = 64 << 10;
 
 v1::Experiment HostileExperiment() {
-  v1::Experiment experiment = replay::testing::SmallExperiment(1);
+  v1::Experiment experiment;
+  experiment.set_name("hostile");
+  experiment.set_task("cartpole");
+  experiment.set_algorithm("datacom");
+  experiment.add_members()->set_seed(0);
   experiment.mutable_run()->set_env_steps(100000);
   experiment.mutable_replay()->set_min_size(50000);
   experiment.mutable_replay()->set_capacity(100000);

@@ -114,7 +114,7 @@ TEST_F(SyncedFilesTest, ACheckpointIsOnTheDiskOnceItIsSaved) {
 // The learner's first checkpoint needs the rings, and a file of credit without rings means that rows are lost.
 TEST_F(SyncedFilesTest, ANewReplayIsOnTheDiskWithItsNamesBeforeItServes) {
   ManualClock clock;
-  const auto store = replay::testing::MustOpen(replay::testing::SmallExperiment(2), root() + "/replay", &clock);
+  const auto store = replay::testing::MustOpen(replay::testing::SmallOptions(2), root() + "/replay", &clock);
   for (const std::string name : {"member_0.rows", "member_0.failures", "member_1.rows", "member_1.failures", "credit"})
     EXPECT_NE(CertainInode("replay/" + name), std::nullopt) << name;
 }

@@ -6,6 +6,8 @@
 #include "common/config/experiment.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "replay/setup.h"
+#include "replay/store.h"
 #include "tests/replay/replay_fixture.h"
 #include "tests/testing/datasets.h"
 
@@ -230,9 +232,7 @@ TEST(Needs, OfTheReplayEqualTheSizeOfItsFiles) {
     const auto needs = EstimateNeeds(*experiment, Layout());
     ASSERT_TRUE(needs.ok()) << needs.status();
     datacom::replay::testing::TemporaryFolder folder;
-    replay::Store::Options store;
-    store.experiment = *experiment;
-    for (int i = 0; i < 3; ++i) store.hyper.push_back(MemberHyper(*experiment, i));
+    replay::Options store = replay::OptionsOf(*experiment);
     store.run_id = "run";
     store.folder = folder.path();
     const auto opened = replay::Store::Open(

@@ -18,32 +18,23 @@ inline const RowSchema& Schema() {
   return schema;
 }
 
-// Of a replay whose rings have two blocks, so that few rows wrap them and every restart is quick.
-inline replay::Store::Options* SmallOptions() {
-  static replay::Store::Options options = [] {
-    v1::Experiment experiment = replay::testing::SmallExperiment(kMembers);
-    experiment.mutable_run()->set_steps_per_epoch(1);
-    experiment.mutable_run()->set_checkpoint_updates(1);
-    experiment.mutable_replay()->set_capacity(24);
-    experiment.mutable_replay()->set_failure_capacity(8);
-    return replay::testing::StoreOptions(experiment, "", nullptr);
-  }();
-  return &options;
+// For a replay whose rings have two blocks: few rows wrap them, and every restart is quick.
+inline replay::Options SmallOptions() {
+  replay::Options options = replay::testing::SmallOptions(kMembers);
+  options.capacity = 24;
+  options.failure_capacity = 8;
+  options.slack = 19;
+  return options;
 }
 
 // Rows of a member that can be read: the newest.
-inline uint64_t KeptRows() {
-  static const uint64_t rows = ReplayLayoutOf(SmallOptions()->experiment, Schema().stored_row_bytes()).kept_rows();
-  return rows;
-}
+inline uint64_t KeptRows() { return SmallOptions().capacity + SmallOptions().slack; }
 
 inline absl::StatusOr<std::unique_ptr<replay::Store>> OpenStore(const std::string& folder, const Clock* clock,
                                                                 bool sync) {
-  replay::Store::Options* options = SmallOptions();
-  options->experiment.mutable_replay()->set_sync(sync);
-  options->folder = folder;
-  options->clock = clock;
-  return replay::Store::Open(Schema(), *options);
+  replay::Options options = replay::testing::StoreOptions(SmallOptions(), folder, clock);
+  options.sync = sync;
+  return replay::Store::Open(Schema(), options);
 }
 
 // Rows, failures, episodes, credit and sessions; with `draws` also the newest draws. The same before and after a

@@ -12,9 +12,9 @@ TEST(StoreTest, WithSyncRowsReachTheDiskBeforeTheyAreAcknowledged) {
   for (const bool sync : {false, true}) {
     TemporaryFolder folder;
     ManualClock clock;
-    v1::Experiment experiment = SmallExperiment(1);
-    experiment.mutable_replay()->set_sync(sync);
-    auto store = MustOpen(experiment, folder.path(), &clock);
+    Options options = SmallOptions(1);
+    options.sync = sync;
+    auto store = MustOpen(options, folder.path(), &clock);
     Client client;
     client.Open(store.get(), "actor-0", 1, 1);
     for (uint64_t completed = 1; completed < 300; ++completed) {  // the rings wrap
@@ -32,7 +32,7 @@ TEST(StoreTest, WithSyncRowsReachTheDiskBeforeTheyAreAcknowledged) {
     const uint64_t rows = MemberOf(*store, 0).inserted();
     EXPECT_GT(rows, 300u);
     store.reset();
-    store = MustOpen(experiment, folder.path(), &clock);
+    store = MustOpen(options, folder.path(), &clock);
     EXPECT_EQ(MemberOf(*store, 0).inserted(), rows);
   }
 }
@@ -57,9 +57,9 @@ TEST_F(PowerLossTest, AnActorKeepsTheCreditThatItWasGranted) {
 TEST(StoreTest, WithSyncAMemberThatReturnsHasNoCreditThatItsReleaseGaveBack) {
   TemporaryFolder folder;
   ManualClock clock;
-  v1::Experiment experiment = SmallExperiment(2);
-  experiment.mutable_replay()->set_sync(true);
-  auto store = MustOpen(experiment, folder.path(), &clock);
+  Options options = SmallOptions(2);
+  options.sync = true;
+  auto store = MustOpen(options, folder.path(), &clock);
   Client first, second;
   first.Open(store.get(), "actor-0", 1, 1);
   for (uint64_t sent = 0; first.limit[1] < 26; sent = first.limit[1], first.Hear(store.get())) {  // 10 + 16 may be made
@@ -214,8 +214,9 @@ TEST_F(PowerLossTest, ASessionThatEndsWhileItsCreditIsWrittenLeavesNoneToItsSucc
 TEST_F(PowerLossTest, ALockstepActorContinuesAfterTheRowsThatItsFormerProcessHadNotYetCommitted) {
   store_.reset();
   TemporaryFolder folder;
-  experiment_.mutable_run()->set_lockstep(true);
-  store_ = MustOpen(experiment_, folder.path(), &clock_);
+  options_ = LockstepOptions(1);
+  options_.sync = true;
+  store_ = MustOpen(options_, folder.path(), &clock_);
   Client former, now;
   former.Open(store_.get(), "actor-0", 1, 1);
   ASSERT_EQ(former.Send(store_.get(), MakeChunk(0, 0, SimpleRows(0, 3))), absl::StatusCode::kOk);
@@ -319,7 +320,7 @@ TEST_F(PowerLossTest, NoSyncThatFailsOrIsTheLastOneBeforeAKillOrALossOfPowerLose
     const uint64_t how = model.random()->Below(3);
     if (how == 0) {  // the process is killed, its successor acknowledges what it finds, then power is lost
       store_.reset();
-      store_ = MustOpen(experiment_, folder_.path(), &clock_);
+      store_ = MustOpen(options_, folder_.path(), &clock_);
       model.set_store(store_.get());
       ASSERT_NO_FATAL_FAILURE(model.Reconnect()) << "round " << round;
     }

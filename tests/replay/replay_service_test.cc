@@ -4,6 +4,7 @@
 
 #include "common/rpc/replay_client.h"
 #include "gmock/gmock.h"
+#include "grpcpp/grpcpp.h"
 #include "tests/replay/served_replay.h"
 #include "tests/replay/test_disk.h"
 
@@ -39,9 +40,9 @@ class ReplayServiceTest : public ServedReplay {
 };
 
 TEST_F(ReplayServiceTest, ARunCompletesOverRealStreams) {
-  v1::Experiment experiment = SmallExperiment(1);
-  experiment.mutable_run()->set_env_steps(200);
-  Serve(experiment);
+  Options options = SmallOptions(1);
+  options.limits.schedule.env_steps = 200;
+  Serve(options);
   auto session = Join("actor-0");
   {
     auto learner = Learner();
@@ -72,7 +73,7 @@ TEST_F(ReplayServiceTest, ARunCompletesOverRealStreams) {
 }
 
 TEST_F(ReplayServiceTest, InvalidRowsEndOnlyTheSendersSessionWithTheReason) {
-  Serve(SmallExperiment(1));
+  Serve(SmallOptions(1));
   auto session = Join("actor-0");
   Produce(session.get(), 5);
   auto rows = SimpleRows(5, 2);
@@ -89,9 +90,9 @@ TEST_F(ReplayServiceTest, InvalidRowsEndOnlyTheSendersSessionWithTheReason) {
 
 TEST_F(ReplayServiceTest, AfterARefusedChunkTheStreamAcceptsTheNext) {
   for (const bool sync : {false, true}) {
-    v1::Experiment experiment = SmallExperiment(1);
-    experiment.mutable_replay()->set_sync(sync);
-    Serve(experiment);
+    Options options = SmallOptions(1);
+    options.sync = sync;
+    Serve(options);
     const uint64_t incarnation = sync ? 2 : 1;
     const auto registered = store_->Register("actor-0", incarnation, 1);
     ASSERT_TRUE(registered.ok());
@@ -128,7 +129,7 @@ TEST_F(ReplayServiceTest, AfterARefusedChunkTheStreamAcceptsTheNext) {
 
 // The texts of most refusals may be dropped, but a sender that gets none would never resend those rows.
 TEST_F(ReplayServiceTest, ALateReaderStillGetsARefusalForEveryMember) {
-  Serve(SmallExperiment(2));
+  Serve(SmallOptions(2));
   const auto registered = store_->Register("actor-0", 1, 2);
   ASSERT_TRUE(registered.ok());
   ASSERT_EQ(registered->assignment().members_size(), 2);
@@ -153,7 +154,7 @@ TEST_F(ReplayServiceTest, ALateReaderStillGetsARefusalForEveryMember) {
 }
 
 TEST_F(ReplayServiceTest, AWaitingDrawNamesTheMissingRowsAndDrainEndsIt) {
-  Serve(SmallExperiment(2));
+  Serve(SmallOptions(2));
   channel_ = MakeChannel(server_->address());  // gRPC's in-process channel must not outlive its server
   auto session = Join("actor-0");
   auto learner = Learner();
@@ -175,7 +176,7 @@ TEST_F(ReplayServiceTest, AWaitingDrawNamesTheMissingRowsAndDrainEndsIt) {
 }
 
 TEST_F(ReplayServiceTest, PeersOfAnotherRunAreRefusedWithoutRetry) {
-  Serve(SmallExperiment(1));
+  Serve(SmallOptions(1));
   InsertSession::Options options;
   options.channel = channel_;
   options.run_id = "other";
@@ -185,15 +186,15 @@ TEST_F(ReplayServiceTest, PeersOfAnotherRunAreRefusedWithoutRetry) {
   EXPECT_THAT(std::string(session.status().message()), HasSubstr("other"));
 }
 
-// SmallExperiment that waits for the disk, so that the next insert notices when it fails.
-v1::Experiment SyncExperiment() {
-  v1::Experiment experiment = SmallExperiment(1);
-  experiment.mutable_replay()->set_sync(true);
-  return experiment;
+// SmallOptions that waits for the disk, so that the next insert notices when it fails.
+Options SyncOptions() {
+  Options options = SmallOptions(1);
+  options.sync = true;
+  return options;
 }
 
 TEST_F(ReplayServiceTest, AfterTheDiskFailedALearnerIsToldThatReason) {
-  Serve(SyncExperiment());
+  Serve(SyncOptions());
   channel_ = MakeChannel(server_->address());
   auto session = Join("actor-0");
   Produce(session.get(), 5);
@@ -222,7 +223,7 @@ class CountingListener : public StoreListener {
 };
 
 TEST_F(ReplayServiceTest, WithSyncACommitNotifiesTheStreamsAndAChunkDoesNot) {
-  Serve(SyncExperiment());
+  Serve(SyncOptions());
   auto session = Join("actor-0");
   Produce(session.get(), 1);
   const auto listener = std::make_shared<CountingListener>();
@@ -234,9 +235,9 @@ TEST_F(ReplayServiceTest, WithSyncACommitNotifiesTheStreamsAndAChunkDoesNot) {
 }
 
 TEST_F(ReplayServiceTest, WithSyncARunCompletesOverRealStreams) {
-  v1::Experiment experiment = SyncExperiment();
-  experiment.mutable_run()->set_env_steps(200);
-  Serve(experiment);
+  Options options = SyncOptions();
+  options.limits.schedule.env_steps = 200;
+  Serve(options);
   auto session = Join("actor-0");
   {
     auto learner = Learner();
@@ -255,7 +256,7 @@ TEST_F(ReplayServiceTest, WithSyncARunCompletesOverRealStreams) {
 }
 
 TEST_F(ReplayServiceTest, AStreamThatIsNotOpenedIsEndedAfterThirtySeconds) {
-  Serve(SmallExperiment(1));
+  Serve(SmallOptions(1));
   auto stub = v1::Replay::NewStub(channel_);
   grpc::ClientContext insert_context, draw_context, late_context;
   const auto insert = stub->Insert(&insert_context);
@@ -300,7 +301,7 @@ TEST_F(ReplayServiceTest, AStreamThatIsNotOpenedIsEndedAfterThirtySeconds) {
 }
 
 TEST_F(ReplayServiceTest, AnActorsNameIsShortAndPrintable) {
-  Serve(SmallExperiment(1));
+  Serve(SmallOptions(1));
   auto stub = v1::Replay::NewStub(channel_);
   const std::string longest(255, 'a');
   for (const std::string& name : {std::string("actor-0"), longest}) {
@@ -328,7 +329,7 @@ TEST_F(ReplayServiceTest, AnActorsNameIsShortAndPrintable) {
 
 // Each stream may hold one request while it arrives.
 TEST_F(ReplayServiceTest, ARequestLargerThanTheLargestChunkIsNotTakenIntoMemory) {
-  Serve(SmallExperiment(1));
+  Serve(SmallOptions(1));
   const auto stub = v1::Replay::NewStub(MakeChannel(server_->address()));
   for (const auto& [bytes, code] : {std::pair(1 << 20, grpc::StatusCode::INVALID_ARGUMENT),
                                     std::pair(2 << 20, grpc::StatusCode::RESOURCE_EXHAUSTED)}) {
@@ -357,7 +358,7 @@ class CountingService : public ReplayService {
 // which would be opened again.
 TEST_F(ReplayServiceTest, ARefusalThatCrossesAWriteIsReadFromTheFirstStream) {
   constexpr int kRounds = 200;
-  Serve(SmallExperiment(1));
+  Serve(SmallOptions(1));
   CountingService service(store_.get(), nullptr, milliseconds(0));
   const auto server = Server::Start("127.0.0.1:0", {&service});
   ASSERT_TRUE(server.ok()) << server.status();
@@ -375,7 +376,7 @@ TEST_F(ReplayServiceTest, ARefusalThatCrossesAWriteIsReadFromTheFirstStream) {
 }
 
 TEST_F(ReplayServiceTest, ANewIncarnationReplacesTheOldOneWhichMustExit) {
-  Serve(SmallExperiment(1));
+  Serve(SmallOptions(1));
   auto old = Join("actor-0", /*incarnation=*/1);
   Produce(old.get(), 4);
   auto fresh = Join("actor-0", /*incarnation=*/2);
@@ -388,7 +389,7 @@ TEST_F(ReplayServiceTest, ANewIncarnationReplacesTheOldOneWhichMustExit) {
 }
 
 TEST_F(ReplayServiceTest, AnOlderStartOfTheLearnerIsRefusedOnceANewerOneDraws) {
-  Serve(SmallExperiment(1));
+  Serve(SmallOptions(1));
   auto actor = Join("actor-0");
   Produce(actor.get(), 20);
   auto old = Learner(/*incarnation=*/4);
@@ -406,7 +407,7 @@ TEST_F(ReplayServiceTest, AnOlderStartOfTheLearnerIsRefusedOnceANewerOneDraws) {
 }
 
 TEST_F(ReplayServiceTest, AnAnnouncementThatTheRowsDoNotAllowEndsItsStreamAndChangesNothing) {
-  Serve(SmallExperiment(1));
+  Serve(SmallOptions(1));
   auto actor = Join("actor-0");
   Produce(actor.get(), 20);
   const uint64_t allowed = testing::MemberOf(*store_, 0).allowed();
@@ -422,8 +423,8 @@ TEST_F(ReplayServiceTest, AnAnnouncementThatTheRowsDoNotAllowEndsItsStreamAndCha
 // Without replay.sync a power loss can leave the folder in an earlier state.
 TEST_F(ReplayServiceTest, AnActorWhoseAcknowledgedRowsAreLostRegistersAgain) {
   namespace fs = std::filesystem;
-  v1::Experiment experiment = SmallExperiment(1);
-  Serve(experiment);
+  Options options = SmallOptions(1);
+  Serve(options);
   const std::string address = server_->address();
   channel_ = MakeChannel(address);
   auto session = Join("actor-0");
@@ -433,7 +434,7 @@ TEST_F(ReplayServiceTest, AnActorWhoseAcknowledgedRowsAreLostRegistersAgain) {
   Produce(session.get(), 8);
   Stop();
   fs::copy(former.path(), folder_.path(), fs::copy_options::recursive | fs::copy_options::overwrite_existing);
-  Serve(experiment, address);
+  Serve(options, address);
   const auto deadline = std::chrono::steady_clock::now() + kLong;
   while (session->status().ok() && std::chrono::steady_clock::now() < deadline)
     session->changes().Wait(milliseconds(50));
@@ -444,8 +445,8 @@ TEST_F(ReplayServiceTest, AnActorWhoseAcknowledgedRowsAreLostRegistersAgain) {
 }
 
 TEST_F(ReplayServiceTest, ClientsSurviveARestartAndNothingIsStoredTwice) {
-  v1::Experiment experiment = SmallExperiment(1);
-  Serve(experiment);
+  Options options = SmallOptions(1);
+  Serve(options);
   // On a TCP address, so that the clients' channel outlives the server.
   const std::string address = server_->address();
   channel_ = MakeChannel(address);
@@ -456,7 +457,7 @@ TEST_F(ReplayServiceTest, ClientsSurviveARestartAndNothingIsStoredTwice) {
   const auto before = learner->Next(kLong);
   ASSERT_TRUE(before.ok()) << before.status();
   Stop();
-  Serve(experiment, address);
+  Serve(options, address);
   channel_ = MakeChannel(address);
   Produce(session.get(), 20);
   learner->Request(1);

@@ -20,8 +20,8 @@ class ServedReplay : public ::testing::Test {
 
   // channel_ is a connection over loopback. gRPC's in-process channel is not used: in 1.51 a call that begins while the
   // server stops calls a null function, and sessions connect again until they are destroyed.
-  void Serve(const v1::Experiment& experiment, const std::string& address = "127.0.0.1:0") {
-    auto store = Store::Open(SmallSchema(), StoreOptions(experiment, folder_.path(), &clock_));
+  void Serve(const Options& options, const std::string& address = "127.0.0.1:0") {
+    auto store = Store::Open(SmallSchema(), StoreOptions(options, folder_.path(), &clock_));
     ASSERT_TRUE(store.ok()) << store.status();
     store_ = std::move(*store);
     service_ = std::make_unique<ReplayService>(store_.get(), nullptr, std::chrono::milliseconds(0));

@@ -43,7 +43,7 @@ void SendFirstRows(Store* store, Client* client, uint32_t members) {
 TEST(StoreTest, LanesAreTheEnvironmentsOfAMembersLivingSessions) {
   TemporaryFolder folder;
   ManualClock clock;
-  auto store = MustOpen(SmallExperiment(4), folder.path(), &clock);
+  auto store = MustOpen(SmallOptions(4), folder.path(), &clock);
   EXPECT_THAT(Lanes(store.get()), ElementsAre(0, 0, 0, 0));
   Client wide;
   wide.Open(store.get(), "wide", 1, 8);
@@ -58,7 +58,7 @@ TEST(StoreTest, LanesAreTheEnvironmentsOfAMembersLivingSessions) {
   ASSERT_TRUE(store->Register("uneven", 2, 12).ok()) << "a restart ends the older session";
   EXPECT_THAT(Lanes(store.get()), ElementsAre(5, 5, 5, 5));
   store.reset();
-  store = MustOpen(SmallExperiment(4), folder.path(), &clock);
+  store = MustOpen(SmallOptions(4), folder.path(), &clock);
   EXPECT_THAT(Lanes(store.get()), ElementsAre(5, 5, 5, 5)) << "recovered sessions count";
   wide.Reconnect(store.get());
   clock.Advance(std::chrono::seconds(31));
@@ -67,11 +67,10 @@ TEST(StoreTest, LanesAreTheEnvironmentsOfAMembersLivingSessions) {
 }
 
 TEST(StoreTest, InLockstepAMemberAlwaysHasOneLane) {
-  v1::Experiment experiment = SmallExperiment(2);
-  experiment.mutable_run()->set_lockstep(true);
+  const Options options = LockstepOptions(2);
   TemporaryFolder folder;
   ManualClock clock;
-  auto store = MustOpen(experiment, folder.path(), &clock);
+  auto store = MustOpen(options, folder.path(), &clock);
   EXPECT_THAT(Lanes(store.get()), ElementsAre(1, 1)) << "before its actor registered";
   Client client;
   client.Open(store.get(), "actor-0", 1, 8);
@@ -79,14 +78,14 @@ TEST(StoreTest, InLockstepAMemberAlwaysHasOneLane) {
   ASSERT_NO_FATAL_FAILURE(SendFirstRows(store.get(), &client, 2));
   EXPECT_THAT(Lanes(store.get()), ElementsAre(1, 1));
   store.reset();
-  store = MustOpen(experiment, folder.path(), &clock);
+  store = MustOpen(options, folder.path(), &clock);
   EXPECT_THAT(Lanes(store.get()), ElementsAre(1, 1)) << "while its actor restarts";
 }
 
 TEST(StoreTest, DistinguishesGapsRetriesAndInvalidRows) {
   TemporaryFolder folder;
   ManualClock clock;
-  auto store = MustOpen(SmallExperiment(1), folder.path(), &clock);
+  auto store = MustOpen(SmallOptions(1), folder.path(), &clock);
   Client client;
   client.Open(store.get(), "actor-0", 1, 1);
   std::string message;
@@ -107,7 +106,7 @@ TEST(StoreTest, DistinguishesGapsRetriesAndInvalidRows) {
 TEST(StoreTest, ADeadActorsCreditReturnsAndItsOpenEpisodeIsAbandoned) {
   TemporaryFolder folder;
   ManualClock clock;
-  auto store = MustOpen(SmallExperiment(1), folder.path(), &clock);
+  auto store = MustOpen(SmallOptions(1), folder.path(), &clock);
   Client client;
   client.Open(store.get(), "actor-0", 1, 1);
   EXPECT_EQ(client.Send(store.get(), MakeChunk(0, 0, SimpleRows(0, 4))), absl::StatusCode::kOk);
@@ -124,11 +123,10 @@ TEST(StoreTest, ADeadActorsCreditReturnsAndItsOpenEpisodeIsAbandoned) {
 }
 
 TEST(StoreTest, LockstepGrantsOneRowPerUpdateAndAKilledActorContinuesItsEpisode) {
-  v1::Experiment experiment = SmallExperiment(1);
-  experiment.mutable_run()->set_lockstep(true);
+  const Options options = LockstepOptions(1);
   TemporaryFolder folder;
   ManualClock clock;
-  auto store = MustOpen(experiment, folder.path(), &clock);
+  auto store = MustOpen(options, folder.path(), &clock);
   Client client;
   client.Open(store.get(), "actor-0", 1, 1);
   EXPECT_EQ(client.limit[0], 11u) << "min_size + 1 rows act with update 0";
@@ -141,7 +139,7 @@ TEST(StoreTest, LockstepGrantsOneRowPerUpdateAndAKilledActorContinuesItsEpisode)
     EXPECT_EQ(client.Send(store.get(), MakeChunk(0, 10 + update, SimpleRows(10 + update, 1))), absl::StatusCode::kOk);
   }
   store.reset();
-  store = MustOpen(experiment, folder.path(), &clock);
+  store = MustOpen(options, folder.path(), &clock);
   const auto reply = store->Register("actor-0", /*incarnation=*/2, 1);
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_EQ(reply->session(), client.session);
@@ -157,7 +155,7 @@ TEST(StoreTest, LockstepGrantsOneRowPerUpdateAndAKilledActorContinuesItsEpisode)
 TEST(StoreTest, OfTwoProcessesWithOneNameTheOlderMustExit) {
   TemporaryFolder folder;
   ManualClock clock;
-  auto store = MustOpen(SmallExperiment(1), folder.path(), &clock);
+  auto store = MustOpen(SmallOptions(1), folder.path(), &clock);
   Client older, newer;
   older.Open(store.get(), "actor-0", 1, 1);
   newer.Open(store.get(), "actor-0", 2, 1);
@@ -169,11 +167,10 @@ TEST(StoreTest, OfTwoProcessesWithOneNameTheOlderMustExit) {
 }
 
 TEST(StoreTest, InLockstepTheOlderOfTwoProcessesCannotTakeTheSessionBack) {
-  v1::Experiment experiment = SmallExperiment(1);
-  experiment.mutable_run()->set_lockstep(true);
+  const Options options = LockstepOptions(1);
   TemporaryFolder folder;
   ManualClock clock;
-  auto store = MustOpen(experiment, folder.path(), &clock);
+  auto store = MustOpen(options, folder.path(), &clock);
   Client older, newer;
   older.Open(store.get(), "actor-0", 1, 1);
   newer.Open(store.get(), "actor-0", 2, 1);
@@ -183,25 +180,23 @@ TEST(StoreTest, InLockstepTheOlderOfTwoProcessesCannotTakeTheSessionBack) {
 }
 
 TEST(StoreTest, ADrawTooLargeForAMessageIsRefusedAtTheStart) {
-  v1::Experiment experiment = SmallExperiment(4);
-  experiment.mutable_learner()->set_batch_size(65536);
+  Options options = SmallOptions(4);
+  options.batch = 65536;
   TemporaryFolder folder;
   ManualClock clock;
-  experiment.mutable_learner()->set_failure_batch_size(65536);
+  options.failure_batch = 65536;
   const uint64_t bytes = 4ull * 2 * 65536 * SmallSchema().learning_row_bytes();
   ASSERT_GT(bytes, kMaxDrawBytes);
-  const absl::Status refused = Store::Open(SmallSchema(), StoreOptions(experiment, folder.path(), &clock)).status();
+  const absl::Status refused = Store::Open(SmallSchema(), StoreOptions(options, folder.path(), &clock)).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.message()), ::testing::HasSubstr(absl::StrCat("has ", bytes, " bytes")));
 }
 
 TEST(StoreTest, AnEpisodeContinuesWithTheExecutedActionsAndTheLastMemory) {
-  v1::Experiment experiment = SmallExperiment(1);
-  experiment.mutable_run()->set_lockstep(true);
   TemporaryFolder folder;
   ManualClock clock;
   const RowSchema schema = RowSchema::For(2, 1, {ExecutedActionColumn(1), MemoryColumn(2)});
-  const Store::Options options = StoreOptions(experiment, folder.path(), &clock);
+  const Options options = StoreOptions(LockstepOptions(1), folder.path(), &clock);
   auto store = *Store::Open(schema, options);
   Client client;
   client.Open(store.get(), "actor-0", 1, 1);

@@ -9,6 +9,7 @@
 #include "common/acting/policy_file.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
+#include "common/config/experiment.h"
 #include "common/records/checkpoint.h"
 #include "common/records/ledger.h"
 #include "learner/run_records.h"
@@ -29,8 +30,8 @@ const std::map<std::string, size_t>& MappedFiles() {
   return *kSizes;
 }
 
-v1::Experiment ReplayExperiment() {
-  v1::Experiment experiment = replay::testing::SmallExperiment(1);
+v1::Experiment RecordsExperiment() {
+  v1::Experiment experiment = GoldenExperiment();
   experiment.mutable_run()->set_env_steps(40);
   return experiment;
 }
@@ -158,7 +159,7 @@ absl::Status WriteLedger(const std::string& folder) {
 absl::Status WriteRecords(const std::string& folder) {
   {
     ASSIGN_OR_RETURN(const auto records,
-                     learner::RunRecords::Open(folder, ResolveExperiment(ReplayExperiment()), {}, {}));
+                     learner::RunRecords::Open(folder, ResolveExperiment(RecordsExperiment()), {}, {}));
     RETURN_IF_ERROR(records->AppendEpoch(MakeEpoch()));
     v1::Episode episode;
     episode.set_session(1);
@@ -228,8 +229,29 @@ absl::Status Unpack(const std::string& golden, const std::string& to) {
   return absl::OkStatus();
 }
 
-replay::Store::Options GoldenStore(const std::string& folder, const Clock* clock) {
-  return replay::testing::StoreOptions(ReplayExperiment(), folder, clock);
+v1::Experiment GoldenExperiment() {
+  v1::Experiment experiment;
+  experiment.set_name("test");
+  experiment.set_task("cartpole");
+  experiment.set_algorithm("datacom");
+  experiment.mutable_run()->set_env_steps(1000);
+  experiment.mutable_run()->set_steps_per_epoch(20);
+  experiment.mutable_run()->set_checkpoint_updates(20);
+  experiment.mutable_replay()->set_capacity(100);
+  experiment.mutable_replay()->set_failure_capacity(20);
+  experiment.mutable_replay()->set_min_size(10);
+  experiment.mutable_schedule()->set_tolerance_steps(16);
+  experiment.mutable_learner()->set_batch_size(8);
+  experiment.mutable_learner()->set_failure_batch_size(3);
+  experiment.mutable_hyper()->set_delta_warmup(15);
+  experiment.add_members()->set_seed(0);
+  return experiment;
+}
+
+replay::Options GoldenStore(const std::string& folder, const Clock* clock) {
+  replay::Options options = replay::testing::StoreOptions(replay::testing::SmallOptions(1), folder, clock);
+  options.limits.schedule.env_steps = 40;
+  return options;
 }
 
 replay::Ring::Options GoldenRing(const std::string& folder) {

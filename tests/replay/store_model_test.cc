@@ -17,7 +17,7 @@ using testing::kSmallKept;
 using testing::MakeChunk;
 using testing::MemberOf;
 using testing::MustOpen;
-using testing::SmallExperiment;
+using testing::SmallOptions;
 using testing::TemporaryFolder;
 using testing::TestRow;
 
@@ -49,9 +49,9 @@ constexpr int kClients = 3;
 class StoreModel {
  public:
   StoreModel(uint64_t seed, bool sync) : random_(seed), sync_(sync) {
-    experiment_.mutable_run()->set_env_steps(kRows);
-    experiment_.mutable_replay()->set_sync(sync);
-    store_ = MustOpen(experiment_, folder_.path(), &clock_);
+    options_.limits.schedule.env_steps = kRows;
+    options_.sync = sync;
+    store_ = MustOpen(options_, folder_.path(), &clock_);
     for (int i = 0; i < kClients; ++i) clients_[i].Open(store_.get(), "actor-" + std::to_string(i), 1, 2);
   }
 
@@ -104,7 +104,7 @@ class StoreModel {
       failed_[member].resize(inserted);
     }
     store_.reset();
-    store_ = MustOpen(experiment_, folder_.path(), &clock_);
+    store_ = MustOpen(options_, folder_.path(), &clock_);
     EXPECT_TRUE(store_->Announce(completed_).ok());
     for (int who = 0; who < kClients; ++who) {
       const std::map<uint32_t, uint64_t> acknowledged = clients_[who].next;
@@ -188,7 +188,7 @@ class StoreModel {
 
   RandomStream random_;
   const bool sync_;
-  v1::Experiment experiment_ = SmallExperiment(kMembers);
+  Options options_ = SmallOptions(kMembers);
   TemporaryFolder folder_;
   ManualClock clock_;
   std::unique_ptr<Store> store_;
@@ -216,11 +216,12 @@ class Schedule {
  public:
   Schedule(uint64_t quarters, uint64_t tolerance, uint64_t seed, bool sync = false)
       : random_(StreamKey("test.schedule", {seed, quarters, tolerance})), bounds_{200, 10, tolerance, quarters} {
-    experiment_.mutable_run()->set_env_steps(200);
-    experiment_.mutable_schedule()->set_updates_per_step(static_cast<double>(quarters) / 4);
-    experiment_.mutable_schedule()->set_tolerance_steps(tolerance);
-    experiment_.mutable_replay()->set_sync(sync);
-    store_ = MustOpen(experiment_, folder_.path(), &clock_);
+    options_.limits.schedule.env_steps = 200;
+    options_.limits.schedule.updates_per_step = static_cast<double>(quarters) / 4;
+    options_.limits.tolerance = tolerance;
+    options_.slack = tolerance + 60;
+    options_.sync = sync;
+    store_ = MustOpen(options_, folder_.path(), &clock_);
   }
 
   bool Complete() const { return store_->Complete(); }
@@ -297,7 +298,7 @@ class Schedule {
 
   RandomStream random_;
   const Bounds bounds_;
-  v1::Experiment experiment_ = SmallExperiment(3);
+  Options options_ = SmallOptions(3);
   TemporaryFolder folder_;
   ManualClock clock_;
   std::unique_ptr<Store> store_;

@@ -18,32 +18,29 @@ constexpr uint32_t kRows = 30000;  // of an update: more than one reply holds
 constexpr uint32_t kMembers = 2;
 
 // Two updates of kRows rows.
-v1::Experiment NewRowsExperiment() {
-  v1::Experiment experiment = SmallExperiment(kMembers);
-  experiment.mutable_run()->set_env_steps(2 * kRows);
-  experiment.mutable_run()->set_steps_per_epoch(kRows);
-  experiment.mutable_run()->set_checkpoint_updates(1);
-  experiment.mutable_replay()->set_capacity(kRows);
-  experiment.mutable_replay()->set_min_size(0);
-  experiment.mutable_schedule()->set_updates_per_step(1.0 / kRows);
-  experiment.mutable_schedule()->set_tolerance_steps(256);
-  return experiment;
+Options NewRowsOptions() {
+  Options options = SmallOptions(kMembers);
+  options.limits.schedule.env_steps = 2 * kRows;
+  options.capacity = kRows;
+  options.limits.schedule.min_size = 0;
+  options.limits.schedule.updates_per_step = 1.0 / kRows;
+  options.limits.tolerance = 256;
+  options.slack = 256 + 3 * kRows;
+  options.new_rows = true;
+  options.guard_rows = 1024;
+  for (Options::Member& member : options.members) member.episode_rows = false;
+  return options;
 }
 
 class NewRowsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    Open(NewRowsExperiment());
+    Open(NewRowsOptions());
     client_.Open(store_.get(), "actor-0", 1, kMembers);
   }
-  void Open(const v1::Experiment& experiment) {
-    Store::Options options = StoreOptions(experiment, folder_.path(), &clock_);
-    options.new_rows = true;
-    options.learns_delta = false;
-    options.guard_rows = 1024;
-    auto store = Store::Open(SmallSchema(), options);
-    ASSERT_TRUE(store.ok()) << store.status();
-    store_ = std::move(*store);
+  void Open(const Options& options) {
+    store_ = MustOpen(options, folder_.path(), &clock_);
+    ASSERT_NE(store_, nullptr);
   }
   // Inserts what the credit allows, up to `rows` rows of every member. Episodes have 1000 steps.
   void Fill(uint64_t rows) {
@@ -137,20 +134,19 @@ TEST_F(NewRowsTest, ADrawIsTheSameAfterReopening) {
   std::vector<std::string> before, after;
   for (const v1::DrawReply& reply : DrawAll(1)) before.push_back(PureBytes(reply));
   store_.reset();
-  Open(NewRowsExperiment());
+  Open(NewRowsOptions());
   for (const v1::DrawReply& reply : DrawAll(1)) after.push_back(PureBytes(reply));
   EXPECT_EQ(before, after);
 }
 
 TEST_F(NewRowsTest, AMemberWithoutNewRowsStillHasABatch) {
-  v1::Experiment experiment = NewRowsExperiment();
-  experiment.mutable_run()->set_env_steps(10);
-  experiment.mutable_run()->set_steps_per_epoch(10);
-  experiment.mutable_schedule()->set_updates_per_step(2);
+  Options options = NewRowsOptions();
+  options.limits.schedule.env_steps = 10;
+  options.limits.schedule.updates_per_step = 2;
   client_ = Client();
   store_.reset();
   std::filesystem::remove_all(folder_.path());
-  Open(experiment);
+  Open(options);
   client_.Open(store_.get(), "actor-0", 1, kMembers);
   Fill(10);
   for (const uint64_t update : {1, 2}) {  // both have seen one row
@@ -165,15 +161,15 @@ TEST_F(NewRowsTest, AMemberWithoutNewRowsStillHasABatch) {
 }
 
 TEST_F(NewRowsTest, OverwrittenRowsAreRefused) {
-  v1::Experiment experiment = NewRowsExperiment();
-  experiment.mutable_run()->set_env_steps(100 * 1024);
-  experiment.mutable_run()->set_steps_per_epoch(1024);
-  experiment.mutable_schedule()->set_updates_per_step(1.0 / 1024);
-  experiment.mutable_replay()->set_capacity(1024);
+  Options options = NewRowsOptions();
+  options.limits.schedule.env_steps = 100 * 1024;
+  options.slack = 256 + 3 * 1024;
+  options.limits.schedule.updates_per_step = 1.0 / 1024;
+  options.capacity = 1024;
   client_ = Client();
   store_.reset();
   std::filesystem::remove_all(folder_.path());
-  Open(experiment);
+  Open(options);
   client_.Open(store_.get(), "actor-0", 1, kMembers);
   for (uint64_t update = 0; update < 20; ++update) {
     ASSERT_TRUE(store_->Announce(update).ok());

@@ -2,6 +2,7 @@
 #include "common/base/version.h"
 #include "common/rpc/channel.h"
 #include "gmock/gmock.h"
+#include "grpcpp/grpcpp.h"
 #include "replay/replay_service.h"
 #include "tests/replay/replay_fixture.h"
 
@@ -12,11 +13,10 @@ using ::testing::HasSubstr;
 
 // Serves a new run, registers an actor of the given build, and returns the answer.
 absl::Status Register(const std::string& build, bool lockstep) {
-  v1::Experiment experiment = SmallExperiment(1);
-  experiment.mutable_run()->set_lockstep(lockstep);
+  const Options options = lockstep ? LockstepOptions(1) : SmallOptions(1);
   const TemporaryFolder folder;
   ManualClock clock;
-  auto store = Store::Open(SmallSchema(), StoreOptions(experiment, folder.path(), &clock));
+  auto store = Store::Open(SmallSchema(), StoreOptions(options, folder.path(), &clock));
   if (!store.ok()) return store.status();
   ReplayService service(store->get(), nullptr, std::chrono::milliseconds(0));
   const auto server = Server::Start("127.0.0.1:0", {&service});

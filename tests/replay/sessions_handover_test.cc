@@ -18,7 +18,7 @@ namespace {
 using testing::MakeChunk;
 using testing::MemberOf;
 using testing::MustOpen;
-using testing::SmallExperiment;
+using testing::SmallOptions;
 using testing::TemporaryFolder;
 using testing::TestRow;
 
@@ -179,10 +179,10 @@ class ModelActor {
 class Handover {
  public:
   Handover(uint64_t seed, bool restarts, bool sync) : random_(seed), restarts_(restarts), sync_(sync) {
-    experiment_.mutable_run()->set_env_steps(kRows);
-    experiment_.mutable_replay()->set_capacity(kRows);
-    experiment_.mutable_replay()->set_sync(sync);
-    store_ = MustOpen(experiment_, folder_.path(), &clock_);
+    options_.limits.schedule.env_steps = kRows;
+    options_.capacity = kRows;
+    options_.sync = sync;
+    store_ = MustOpen(options_, folder_.path(), &clock_);
     for (const uint32_t environments : {1, 3, 5, 10})
       actors_.emplace_back(absl::StrCat("actor-", actors_.size()), environments, sync);
   }
@@ -269,7 +269,7 @@ class Handover {
     for (uint32_t member = 0; member < kMembers; ++member)
       rows_[member].resize(MemberOf(*store_, static_cast<int>(member)).inserted());
     store_.reset();
-    store_ = MustOpen(experiment_, folder_.path(), &clock_);
+    store_ = MustOpen(options_, folder_.path(), &clock_);
     ASSERT_TRUE(store_->Announce(completed_).ok());
     for (ModelActor& actor : actors_) {
       if (!actor.alive()) continue;
@@ -302,7 +302,7 @@ class Handover {
 
   RandomStream random_;
   const bool restarts_, sync_;
-  v1::Experiment experiment_ = SmallExperiment(kMembers);
+  Options options_ = SmallOptions(kMembers);
   TemporaryFolder folder_;
   ManualClock clock_;
   std::unique_ptr<Store> store_;
@@ -341,7 +341,7 @@ std::string Assigned(const Store& store, const std::string& actor) {
 TEST(Handover, AnAbsentActorsMembersMoveAfterAThirdOfTheLeaseAndReturnWithIt) {
   TemporaryFolder folder;
   ManualClock clock;
-  auto store = MustOpen(SmallExperiment(4), folder.path(), &clock);
+  auto store = MustOpen(SmallOptions(4), folder.path(), &clock);
   testing::Client first, second;
   first.Open(store.get(), "actor-0", 1, 4);
   second.Open(store.get(), "actor-1", 1, 4);
@@ -368,9 +368,9 @@ TEST(Handover, AnAbsentActorsMembersMoveAfterAThirdOfTheLeaseAndReturnWithIt) {
 // The first of two actors serves both members alone until the second one joins.
 struct TwoActors {
   explicit TwoActors(bool sync = false) {
-    v1::Experiment experiment = SmallExperiment(2);
-    experiment.mutable_replay()->set_sync(sync);
-    store = MustOpen(experiment, folder.path(), &clock);
+    Options options = SmallOptions(2);
+    options.sync = sync;
+    store = MustOpen(options, folder.path(), &clock);
     first.Open(store.get(), "actor-0", 1, 2);
   }
   void Join() {

@@ -11,7 +11,7 @@ using std::chrono::milliseconds;
 using testing::MakeChunk;
 using testing::MemberOf;
 using testing::SimpleRows;
-using testing::SmallExperiment;
+using testing::SmallOptions;
 
 class MovingMembersTest : public testing::ServedReplay {
  protected:
@@ -34,7 +34,7 @@ std::string Lanes(const InsertSession& session) {
 }
 
 TEST_F(MovingMembersTest, AMemberMovesToANewActorAfterItsRowsAlsoWhenTheReplayRestarts) {
-  Serve(SmallExperiment(2));
+  Serve(SmallOptions(2));
   const std::string address = server_->address();
   channel_ = MakeChannel(address);
   auto first = Join("actor-0");
@@ -51,7 +51,7 @@ TEST_F(MovingMembersTest, AMemberMovesToANewActorAfterItsRowsAlsoWhenTheReplayRe
   Stop();
   ASSERT_TRUE(first->Append(1, 1, MakeChunk(1, 3, SimpleRows(3, 1)).columns()).ok());
   first->Release(1, number);
-  Serve(SmallExperiment(2), address);
+  Serve(SmallOptions(2), address);
   ASSERT_TRUE(Eventually(first.get(), [&] { return Lanes(*first) == "0:1"; }));
   EXPECT_EQ(first->acknowledged(1), 4u);
   EXPECT_EQ(first->allowance(1).rows, 0u);

@@ -20,12 +20,12 @@ class ConcurrentStoreTest : public ::testing::TestWithParam<bool> {};
 TEST_P(ConcurrentStoreTest, ActorsLearnerAndQueriesEndWithExactlyTheRunsRows) {
   constexpr uint64_t kSteps = 400;
   testing::TemporaryFolder folder;
-  v1::Experiment experiment = testing::SmallExperiment(1);
-  experiment.mutable_run()->set_env_steps(kSteps);
-  experiment.mutable_replay()->set_sync(GetParam());
-  experiment.mutable_replay()->set_capacity(kSteps);  // a waiting actor ends its episode late
-  const auto store = testing::MustOpen(experiment, folder.path(), &Clock::Real());
-  const uint64_t min_size = experiment.replay().min_size(), updates = kSteps - min_size;
+  Options options = testing::SmallOptions(1);
+  options.limits.schedule.env_steps = kSteps;
+  options.sync = GetParam();
+  options.capacity = kSteps;  // a waiting actor ends its episode late
+  const auto store = testing::MustOpen(options, folder.path(), &Clock::Real());
+  const uint64_t min_size = options.limits.schedule.min_size, updates = kSteps - min_size;
   std::atomic<bool> done{false};
   std::atomic<uint64_t> accepted{0};
 

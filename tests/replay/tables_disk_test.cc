@@ -15,8 +15,8 @@ constexpr int64_t kChecksum = 12, kKept = 40, kUnused = 312, kCursor = 320;
 TEST(StoreTest, TwoReplaysInOneFolderAndFilesOfAnotherRunAreRefused) {
   TemporaryFolder folder;
   ManualClock clock;
-  auto store = MustOpen(SmallExperiment(1), folder.path(), &clock);
-  Store::Options options = StoreOptions(SmallExperiment(1), folder.path(), &clock);
+  auto store = MustOpen(SmallOptions(1), folder.path(), &clock);
+  Options options = StoreOptions(SmallOptions(1), folder.path(), &clock);
   EXPECT_THAT(std::string(Store::Open(SmallSchema(), options).status().message()), HasSubstr("another process"));
   store.reset();
   options.run_id = "other";
@@ -29,20 +29,19 @@ TEST(StoreTest, TwoReplaysInOneFolderAndFilesOfAnotherRunAreRefused) {
 TEST(StoreTest, ADamagedOrTruncatedRingIsRefusedAndAResumeMayAddSteps) {
   TemporaryFolder folder;
   ManualClock clock;
-  v1::Experiment experiment = SmallExperiment(1);
-  experiment.mutable_run()->set_env_steps(50);
-  auto store = MustOpen(experiment, folder.path(), &clock);
+  Options options = StoreOptions(SmallOptions(1), folder.path(), &clock);
+  options.limits.schedule.env_steps = 50;
+  auto store = MustOpen(options, folder.path(), &clock);
   Client client;
   client.Open(store.get(), "actor-0", 1, 1);
   EXPECT_EQ(client.Send(store.get(), MakeChunk(0, 0, SimpleRows(0, 5))), absl::StatusCode::kOk);
   store.reset();
-  experiment.mutable_run()->set_env_steps(80);
-  store = MustOpen(experiment, folder.path(), &clock);
+  options.limits.schedule.env_steps = 80;
+  store = MustOpen(options, folder.path(), &clock);
   ASSERT_NE(store, nullptr);
   EXPECT_EQ(MemberOf(*store, 0).inserted(), 5u);
   store.reset();
   const std::string path = folder.path() + "/member_0.rows";
-  const auto options = StoreOptions(experiment, folder.path(), &clock);
   const auto flip = [&path](int64_t offset) {
     std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
     file.seekg(offset);
@@ -59,7 +58,7 @@ TEST(StoreTest, ADamagedOrTruncatedRingIsRefusedAndAResumeMayAddSteps) {
   }
   EXPECT_TRUE(Store::Open(SmallSchema(), options).ok());
   flip(kKept);  // the number of rows, as when the process died between writing checksum and size
-  store = MustOpen(experiment, folder.path(), &clock);
+  store = MustOpen(options, folder.path(), &clock);
   ASSERT_NE(store, nullptr);
   EXPECT_EQ(MemberOf(*store, 0).inserted(), 5u);
   store.reset();
@@ -70,10 +69,9 @@ TEST(StoreTest, ADamagedOrTruncatedRingIsRefusedAndAResumeMayAddSteps) {
 TEST(StoreTest, AMissingRingOfAStartedRunIsNotReplacedSilently) {
   TemporaryFolder folder;
   ManualClock clock;
-  MustOpen(SmallExperiment(1), folder.path(), &clock).reset();
+  MustOpen(SmallOptions(1), folder.path(), &clock).reset();
   std::filesystem::remove(folder.path() + "/member_0.rows");
-  const absl::Status status =
-      Store::Open(SmallSchema(), StoreOptions(SmallExperiment(1), folder.path(), &clock)).status();
+  const absl::Status status = Store::Open(SmallSchema(), StoreOptions(SmallOptions(1), folder.path(), &clock)).status();
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("member_0.rows was missing"));
 }
@@ -81,13 +79,13 @@ TEST(StoreTest, AMissingRingOfAStartedRunIsNotReplacedSilently) {
 TEST(StoreTest, ARunWhoseRingsHaveNoChecksumYetCanStart) {
   TemporaryFolder folder;
   ManualClock clock;
-  MustOpen(SmallExperiment(1), folder.path(), &clock).reset();
+  MustOpen(SmallOptions(1), folder.path(), &clock).reset();
   std::filesystem::remove(folder.path() + "/credit");  // is written after the rings
   std::fstream file(folder.path() + "/member_0.rows", std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(kChecksum);
   file.write("\0\0\0\0", 4);
   file.flush();
-  auto store = MustOpen(SmallExperiment(1), folder.path(), &clock);
+  auto store = MustOpen(SmallOptions(1), folder.path(), &clock);
   ASSERT_NE(store, nullptr);
   EXPECT_TRUE(store->Register("actor-0", 1, 1).ok());
   store.reset();
@@ -96,16 +94,16 @@ TEST(StoreTest, ARunWhoseRingsHaveNoChecksumYetCanStart) {
   file.seekp(kChecksum);
   file.write("\0\0\0\0", 4);
   file.close();
-  const auto options = StoreOptions(SmallExperiment(1), folder.path(), &clock);
+  const auto options = StoreOptions(SmallOptions(1), folder.path(), &clock);
   EXPECT_THAT(std::string(Store::Open(SmallSchema(), options).status().message()), HasSubstr("not a ring"));
 }
 
 TEST(StoreTest, AfterADiskFailureNothingIsAcknowledgedAndAcknowledgedRowsRemain) {
   TemporaryFolder folder;
   ManualClock clock;
-  v1::Experiment experiment = SmallExperiment(1);
-  experiment.mutable_replay()->set_sync(true);
-  auto store = MustOpen(experiment, folder.path(), &clock);
+  Options options = SmallOptions(1);
+  options.sync = true;
+  auto store = MustOpen(options, folder.path(), &clock);
   Client client;
   client.Open(store.get(), "actor-0", 1, 1);
   ASSERT_EQ(client.Send(store.get(), MakeChunk(0, 0, SimpleRows(0, 6))), absl::StatusCode::kOk);
@@ -128,7 +126,7 @@ TEST(StoreTest, AfterADiskFailureNothingIsAcknowledgedAndAcknowledgedRowsRemain)
   v1::RowRange range;
   EXPECT_TRUE(store->ReadRange(0, 0, 6, &range).ok()) << "reading still works";
   store.reset();
-  store = MustOpen(experiment, folder.path(), &clock);
+  store = MustOpen(options, folder.path(), &clock);
   EXPECT_GE(MemberOf(*store, 0).inserted(), 6u);
   client.Reconnect(store.get());
   EXPECT_EQ(client.Send(store.get(), MakeChunk(0, client.next[0], SimpleRows(client.next[0], 1))),
@@ -138,7 +136,7 @@ TEST(StoreTest, AfterADiskFailureNothingIsAcknowledgedAndAcknowledgedRowsRemain)
 TEST(StoreTest, AFullDiskIsReportedAtTheStartWithTheNeededBytesAndLeavesNoFile) {
   TemporaryFolder folder;
   ManualClock clock;
-  const auto options = StoreOptions(SmallExperiment(1), folder.path(), &clock);
+  const auto options = StoreOptions(SmallOptions(1), folder.path(), &clock);
   disk.full = true;
   const absl::Status refused = Store::Open(SmallSchema(), options).status();
   disk.full = false;
@@ -158,8 +156,8 @@ void Overwrite(const std::string& path, int64_t offset, const std::string& bytes
 TEST(StoreTest, AnInvalidCursorAndAnInvalidSessionFileAreRefused) {
   TemporaryFolder folder;
   ManualClock clock;
-  const auto options = StoreOptions(SmallExperiment(1), folder.path(), &clock);
-  auto store = MustOpen(SmallExperiment(1), folder.path(), &clock);
+  const auto options = StoreOptions(SmallOptions(1), folder.path(), &clock);
+  auto store = MustOpen(SmallOptions(1), folder.path(), &clock);
   Client client;
   client.Open(store.get(), "actor-0", 1, 1);
   ASSERT_EQ(client.Send(store.get(), MakeChunk(0, 0, SimpleRows(0, 6))), absl::StatusCode::kOk);

@@ -13,7 +13,7 @@ using testing::MakeChunk;
 using testing::MemberOf;
 using testing::MustOpen;
 using testing::SimpleRows;
-using testing::SmallExperiment;
+using testing::SmallOptions;
 using testing::SmallSchema;
 using testing::StoreOptions;
 
@@ -23,7 +23,7 @@ TEST(ReplayDiskFullTest, WithoutSpaceForItsRingsItStatesItsNeedAndStartsLater) {
   SmallDisk disk(40 << 10);
   if (!disk.mounted()) GTEST_SKIP() << disk.why();
   ManualClock clock;
-  const auto options = StoreOptions(SmallExperiment(4), disk.path() + "/replay", &clock);
+  const auto options = StoreOptions(SmallOptions(4), disk.path() + "/replay", &clock);
   const absl::Status refused = Store::Open(SmallSchema(), options).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(refused.message()), ContainsRegex("no disk space for " + disk.path() +
@@ -38,7 +38,7 @@ TEST(ReplayDiskFullTest, ItAcceptsRowsRefusesNewActorsAndLosesNoAcknowledgedRow)
   SmallDisk disk(4 * kMiB);
   if (!disk.mounted()) GTEST_SKIP() << disk.why();
   ManualClock clock;
-  auto store = MustOpen(SmallExperiment(1), disk.path(), &clock);
+  auto store = MustOpen(SmallOptions(1), disk.path(), &clock);
   Client client;
   client.Open(store.get(), "actor-0", 1, 1);
   disk.Fill();
@@ -56,7 +56,7 @@ TEST(ReplayDiskFullTest, ItAcceptsRowsRefusesNewActorsAndLosesNoAcknowledgedRow)
               ContainsRegex("no disk space for " + disk.path() + "/sessions.tmp: [0-9]+ bytes are needed, 0 are free"));
   EXPECT_TRUE(store->health().ok()) << "registered actors may continue";
   store.reset();
-  store = MustOpen(SmallExperiment(1), disk.path(), &clock);  // while the disk is still full
+  store = MustOpen(SmallOptions(1), disk.path(), &clock);  // while the disk is still full
   ASSERT_NE(store, nullptr);
   EXPECT_EQ(MemberOf(*store, 0).inserted(), client.next[0]);
   client.Reconnect(store.get());
@@ -70,7 +70,7 @@ TEST(ReplayDiskFullTest, ADeadActorsCreditReturnsEvenIfItsEndCannotBeStored) {
   SmallDisk disk(4 * kMiB);
   if (!disk.mounted()) GTEST_SKIP() << disk.why();
   ManualClock clock;
-  auto store = MustOpen(SmallExperiment(1), disk.path(), &clock);
+  auto store = MustOpen(SmallOptions(1), disk.path(), &clock);
   Client dead, alive;
   dead.Open(store.get(), "actor-0", 1, 1);
   alive.Open(store.get(), "actor-1", 1, 1);
@@ -95,7 +95,7 @@ TEST(ReplayDiskFullTest, ADeadActorsCreditReturnsEvenIfItsEndCannotBeStored) {
   disk.Free();
   EXPECT_TRUE(store->Tick().ok());
   store.reset();
-  store = MustOpen(SmallExperiment(1), disk.path(), &clock);
+  store = MustOpen(SmallOptions(1), disk.path(), &clock);
   EXPECT_EQ(store->Connect(dead.session, dead.incarnation).status().code(), absl::StatusCode::kNotFound);
 }
 
@@ -103,7 +103,7 @@ TEST(ReplayDiskFullTest, ASessionThatCouldNotBeStoredIsNotGivenToARetry) {
   SmallDisk disk(4 * kMiB);
   if (!disk.mounted()) GTEST_SKIP() << disk.why();
   ManualClock clock;
-  auto store = MustOpen(SmallExperiment(1), disk.path(), &clock);
+  auto store = MustOpen(SmallOptions(1), disk.path(), &clock);
   disk.Fill();
   EXPECT_FALSE(store->Register("actor-0", 1, 1).ok());
   EXPECT_FALSE(store->Register("actor-0", 1, 1).ok());
@@ -111,7 +111,7 @@ TEST(ReplayDiskFullTest, ASessionThatCouldNotBeStoredIsNotGivenToARetry) {
   const auto registered = store->Register("actor-0", 1, 1);
   ASSERT_TRUE(registered.ok()) << registered.status();
   store.reset();
-  store = MustOpen(SmallExperiment(1), disk.path(), &clock);
+  store = MustOpen(SmallOptions(1), disk.path(), &clock);
   EXPECT_TRUE(store->Connect(registered->session(), 1).ok());
 }
 
