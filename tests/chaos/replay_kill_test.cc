@@ -8,10 +8,12 @@
 #include "grpcpp/grpcpp.h"
 #include "tests/chaos/replay_process.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom {
 namespace {
 
+using ::datacom::testing::IsOk;
 using std::chrono::milliseconds;
 using testing::kLong;
 
@@ -63,7 +65,7 @@ void ExpectRowsInOrder(const std::shared_ptr<grpc::Channel>& channel, const RowS
     }
     return absl::OkStatus();
   });
-  EXPECT_TRUE(read.ok()) << read;
+  EXPECT_THAT(read, IsOk());
   EXPECT_EQ(next, rows);
 }
 
@@ -75,7 +77,7 @@ TEST_P(ReplayKillTest, EveryAcknowledgedRowIsKeptOnceOverTwentyKills) {
   ASSERT_NO_FATAL_FAILURE(replay.Start());
   const auto channel = MakeChannel(replay.address());
   const auto info = GetReplayInfo(channel, kLong);
-  ASSERT_TRUE(info.ok()) << info.status();
+  ASSERT_THAT(info, IsOk());
   const RowSchema schema = testing::CartPoleSchema();
   ASSERT_EQ(schema.fingerprint(), info->schema_fingerprint());
   const auto session = testing::JoinReplay(channel, 1, schema.fingerprint());
@@ -102,7 +104,7 @@ TEST_P(ReplayKillTest, EveryAcknowledgedRowIsKeptOnceOverTwentyKills) {
   stop = true;
   actor.join();
   const absl::Status flushed = session->Flush(kLong);
-  EXPECT_TRUE(flushed.ok()) << flushed;
+  EXPECT_THAT(flushed, IsOk());
   const uint64_t rows = session->acknowledged(0);
   ExpectRowsInOrder(channel, schema, rows);
   EXPECT_EQ(GetReplayInfo(channel, kLong)->members(0).inserted(), rows) << "no row is stored twice";

@@ -8,10 +8,12 @@
 #include "gmock/gmock.h"
 #include "replay/replay_service.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::replay::testing {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::HasSubstr;
 
 constexpr uint32_t kRows = 30000;  // of an update: more than one reply holds
@@ -62,7 +64,7 @@ class NewRowsTest : public ::testing::Test {
     DrawPlace place;
     do {
       const absl::Status drawn = store_->Draw(update, &replies.emplace_back(), &place);
-      EXPECT_TRUE(drawn.ok()) << drawn;
+      EXPECT_THAT(drawn, IsOk());
     } while (replies.back().more());
     return replies;
   }
@@ -112,7 +114,7 @@ void ExpectWhole(const Drawn& drawn, uint64_t first_row) {
 TEST_F(NewRowsTest, ADrawHoldsEveryRowSinceTheUpdateBeforeInOrderInSmallReplies) {
   Fill(2 * kRows);
   EXPECT_FALSE(store_->Ready(2)) << "credit ends with the rows of update 1";
-  ASSERT_TRUE(store_->Announce(1).ok());
+  ASSERT_THAT(store_->Announce(1), IsOk());
   client_.Hear(store_.get());
   Fill(2 * kRows);
   for (const uint64_t update : {1, 2}) {
@@ -172,7 +174,7 @@ TEST_F(NewRowsTest, OverwrittenRowsAreRefused) {
   Open(options);
   client_.Open(store_.get(), "actor-0", 1, kMembers);
   for (uint64_t update = 0; update < 20; ++update) {
-    ASSERT_TRUE(store_->Announce(update).ok());
+    ASSERT_THAT(store_->Announce(update), IsOk());
     client_.Hear(store_.get());
     Fill(1024 * (update + 1));
   }
@@ -187,7 +189,7 @@ constexpr std::chrono::milliseconds kLong{20000};
 void ExpectUpdateOne(DrawStream* learner) {
   learner->Request(1);
   const absl::StatusOr<v1::DrawReply> draw = learner->Next(kLong);
-  ASSERT_TRUE(draw.ok()) << draw.status();
+  ASSERT_THAT(draw, IsOk());
   EXPECT_EQ(draw->update(), 1u);
   for (uint32_t member = 0; member < kMembers; ++member) ExpectWhole(RowsOf(member, 0, draw->batches()), 0);
 }
@@ -196,7 +198,7 @@ TEST_F(NewRowsTest, TheClientJoinsTheRepliesOfADraw) {
   Fill(kRows);
   ReplayService service(store_.get(), nullptr, std::chrono::milliseconds(0));
   auto server = Server::Start("127.0.0.1:0", {&service});
-  ASSERT_TRUE(server.ok()) << server.status();
+  ASSERT_THAT(server, IsOk());
   {
     const auto learner = DrawStream::Open({MakeChannel((*server)->address()), "run", SmallSchema().fingerprint(), 1});
     ExpectUpdateOne(learner.get());
@@ -232,7 +234,7 @@ TEST_F(NewRowsTest, TheClientAsksAgainForADrawWhoseStreamBroke) {
   Fill(kRows);
   BreakingReplay service(DrawAll(1));
   auto server = Server::Start("127.0.0.1:0", {&service});
-  ASSERT_TRUE(server.ok()) << server.status();
+  ASSERT_THAT(server, IsOk());
   {
     const auto learner = DrawStream::Open({MakeChannel((*server)->address()), "run", SmallSchema().fingerprint(), 1});
     ExpectUpdateOne(learner.get());

@@ -4,10 +4,12 @@
 
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::replay::testing {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::HasSubstr;
 
 class StoreDrawTest : public ::testing::Test {
@@ -29,13 +31,13 @@ class StoreDrawTest : public ::testing::Test {
         ASSERT_EQ(client_.Send(store_.get(), chunk), absl::StatusCode::kOk);
       }
       client_.Hear(store_.get());
-      while (store_->Ready(completed_ + 1) && completed_ < rows) EXPECT_TRUE(store_->Announce(++completed_).ok());
+      while (store_->Ready(completed_ + 1) && completed_ < rows) EXPECT_THAT(store_->Announce(++completed_), IsOk());
     }
   }
   v1::DrawReply Draw(uint64_t update) {
     v1::DrawReply reply;
     const absl::Status status = store_->Draw(update, &reply);
-    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_THAT(status, IsOk());
     return reply;
   }
   static std::vector<float> Values(const std::string& columns, size_t rows) {
@@ -107,7 +109,7 @@ TEST(StoreTest, AMemberDrawsTheSameRowsAloneAndInAPopulation) {
     client.Open(store.get(), "actor-0", 1, static_cast<uint32_t>(seeds.size()));
     std::string bytes;
     for (uint64_t update = 1; update <= 250; ++update) {
-      EXPECT_TRUE(store->Announce(update - 1).ok());
+      EXPECT_THAT(store->Announce(update - 1), IsOk());
       client.Hear(store.get());
       for (uint32_t member = 0; member < seeds.size(); ++member) {
         for (; client.next[member] < 10 + update; client.Hear(store.get())) {
@@ -117,7 +119,7 @@ TEST(StoreTest, AMemberDrawsTheSameRowsAloneAndInAPopulation) {
         }
       }
       v1::DrawReply reply;
-      EXPECT_TRUE(store->Draw(update, &reply).ok());
+      EXPECT_THAT(store->Draw(update, &reply), IsOk());
       bytes += reply.batches(place).SerializeAsString();
     }
     return bytes;
@@ -209,7 +211,7 @@ TEST_F(StoreDrawTest, OverwrittenRowsAndUpdatesBeyondTheRunAreRefused) {
   const absl::Status read = store_->ReadRange(0, 423, 600, &range);
   EXPECT_EQ(read.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(read.message()), HasSubstr("row 423 of member 0 is overwritten; rows 424 to 600 are held"));
-  EXPECT_TRUE(store_->ReadRange(0, 424, 600, &range).ok());
+  EXPECT_THAT(store_->ReadRange(0, 424, 600, &range), IsOk());
   EXPECT_EQ(range.row_count(), 176u);
   EXPECT_EQ(store_->ReadRange(0, 424, 601, &range).code(), absl::StatusCode::kOutOfRange);
 }
@@ -231,7 +233,7 @@ TEST(StoreTest, ALearnerResumedFromTheOlderCheckpointFindsItsRows) {
     Client client;
     client.Open(store.get(), "actor-0", 1, 1);
     for (uint64_t completed = 0; completed <= done; ++completed) {
-      EXPECT_TRUE(store->Announce(completed).ok());
+      EXPECT_THAT(store->Announce(completed), IsOk());
       for (client.Hear(store.get()); client.next[0] < client.limit[0]; client.Hear(store.get())) {
         const auto count = static_cast<uint32_t>(client.limit[0] - client.next[0]);
         ASSERT_EQ(client.Send(store.get(), MakeChunk(0, client.next[0], SimpleRows(client.next[0], count))),
@@ -242,11 +244,11 @@ TEST(StoreTest, ALearnerResumedFromTheOlderCheckpointFindsItsRows) {
     store.reset();
     store = MustOpen(options, folder.path(), &clock);
     const uint64_t resumed = done - 2 * 20;  // checkpoint_updates = 20
-    EXPECT_TRUE(store->Announce(resumed).ok());
+    EXPECT_THAT(store->Announce(resumed), IsOk());
     for (uint64_t update = resumed + 1; update <= done; ++update) {
       v1::DrawReply reply;
       const absl::Status drawn = store->Draw(update, &reply);
-      ASSERT_TRUE(drawn.ok()) << "ratio " << ratio << ": " << drawn;
+      ASSERT_THAT(drawn, IsOk()) << "ratio " << ratio;
       EXPECT_EQ(reply.batches(0).failure().size(), 3 * SmallSchema().learning_row_bytes());
     }
   }

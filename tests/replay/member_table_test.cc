@@ -8,10 +8,12 @@
 #include "gtest/gtest.h"
 #include "replay/ring.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::replay {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::HasSubstr;
 using testing::TemporaryFolder;
 
@@ -24,7 +26,7 @@ class MemberRingsTest : public ::testing::Test {
     options_.layout.capacity = options_.layout.failure_capacity = options_.layout.env_steps = 64;
     options_.layout.row_bytes = schema_.stored_row_bytes();
     options_.layout.guard = 8;
-    EXPECT_TRUE(Open().ok());
+    EXPECT_THAT(Open(), IsOk());
   }
   absl::Status Open() const { return MemberTable::Open(schema_, options_).status(); }
   // Appends `count` records of zeros, with number(i) at `place` of record i.
@@ -38,12 +40,12 @@ class MemberRingsTest : public ::testing::Test {
     ring.kept = 64;
     ring.guard = 8;
     const auto opened = Ring::Open(ring);
-    ASSERT_TRUE(opened.ok()) << opened.status();
+    ASSERT_THAT(opened, IsOk());
     for (uint64_t i = 0; i < static_cast<uint64_t>(count); ++i) {
       const uint64_t value = number(i);
       std::memset((*opened)->writable(i), 0, record_bytes);
       std::memcpy((*opened)->writable(i) + place, &value, sizeof value);
-      ASSERT_TRUE((*opened)->Commit(i + 1).ok());
+      ASSERT_THAT((*opened)->Commit(i + 1), IsOk());
     }
   }
   template <typename Number>
@@ -72,7 +74,7 @@ TEST_F(MemberRingsTest, ARowThatComesEarlierThanItsSequenceIsRefused) {
 TEST_F(MemberRingsTest, OnlyTheFailuresOfOneCommitMayBeNewerThanTheRows) {
   AppendRows(20, [](uint64_t number) { return number; });
   AppendFailures(20, [](uint64_t number) { return number < 12 ? number : number + 8; });
-  EXPECT_TRUE(Open().ok()) << Open();
+  EXPECT_THAT(Open(), IsOk());
   std::filesystem::remove(options_.path + ".failures");
   AppendFailures(20, [](uint64_t number) { return number < 11 ? number : number + 9; });
   const absl::Status status = Open();

@@ -162,12 +162,14 @@ struct Client {
   }
   // Hears of everything, also of what waited for a commit.
   void Hear(Store* store) {
-    ASSERT_TRUE(store->Commit().ok());
+    const absl::Status committed = store->Commit();
+    ASSERT_TRUE(committed.ok()) << committed;
     HearWithoutCommit(store);
   }
   void HearWithoutCommit(Store* store) {
     v1::InsertReply reply;
-    ASSERT_TRUE(store->Progress(session, stream, &progress, &reply).ok());
+    const absl::StatusOr<bool> told = store->Progress(session, stream, &progress, &reply);
+    ASSERT_TRUE(told.ok()) << told.status();
     if (reply.has_assignment()) served.clear();
     for (const auto& entry : reply.assignment().members()) served.insert(entry.member());
     for (const auto& entry : reply.committed()) next[entry.member()] = entry.next_sequence();

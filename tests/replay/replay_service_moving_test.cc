@@ -3,10 +3,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/replay/served_replay.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::replay {
 namespace {
 
+using ::datacom::testing::IsOk;
 using std::chrono::milliseconds;
 using testing::MakeChunk;
 using testing::MemberOf;
@@ -45,11 +47,11 @@ TEST_F(MovingMembersTest, AMemberMovesToANewActorAfterItsRowsAlsoWhenTheReplayRe
   ASSERT_TRUE(Eventually(second.get(), [&] { return second->allowance(1).rows > 0; })) << "both serve it for a while";
   const uint64_t number = first->assignment()->number();
   first->Release(1, number - 1);  // of an older assignment: no effect
-  ASSERT_TRUE(first->Append(1, 3, MakeChunk(1, 0, SimpleRows(0, 3)).columns()).ok());
-  ASSERT_TRUE(first->Flush(kLong).ok());
+  ASSERT_THAT(first->Append(1, 3, MakeChunk(1, 0, SimpleRows(0, 3)).columns()), IsOk());
+  ASSERT_THAT(first->Flush(kLong), IsOk());
   EXPECT_EQ(Lanes(*first), "0:1 1:0");
   Stop();
-  ASSERT_TRUE(first->Append(1, 1, MakeChunk(1, 3, SimpleRows(3, 1)).columns()).ok());
+  ASSERT_THAT(first->Append(1, 1, MakeChunk(1, 3, SimpleRows(3, 1)).columns()), IsOk());
   first->Release(1, number);
   Serve(SmallOptions(2), address);
   ASSERT_TRUE(Eventually(first.get(), [&] { return Lanes(*first) == "0:1"; }));

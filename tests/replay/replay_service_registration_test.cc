@@ -5,10 +5,12 @@
 #include "grpcpp/grpcpp.h"
 #include "replay/replay_service.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::replay::testing {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::HasSubstr;
 
 // Serves a new run, registers an actor of the given build, and returns the answer.
@@ -34,7 +36,7 @@ absl::Status Register(const std::string& build, bool lockstep) {
 
 TEST(Registration, AnActorWithAnotherSimulatorMayJoin) {
   const absl::Status status = Register("0.1.0 abc MuJoCo 0.9.9", /*lockstep=*/false);
-  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(status, IsOk());
 }
 
 TEST(Registration, AnActorWithAnotherSimulatorIsRefusedInLockstep) {
@@ -45,7 +47,7 @@ TEST(Registration, AnActorWithAnotherSimulatorIsRefusedInLockstep) {
 
 TEST(Registration, AnActorOfTheSameBuildJoinsInLockstep) {
   const absl::Status status = Register(BuildName(), /*lockstep=*/true);
-  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(status, IsOk());
 }
 
 }  // namespace

@@ -7,10 +7,12 @@
 #include "grpcpp/grpcpp.h"
 #include "tests/replay/served_replay.h"
 #include "tests/replay/test_disk.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::replay::testing {
 namespace {
 
+using ::datacom::testing::IsOk;
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
@@ -32,10 +34,10 @@ class ReplayServiceTest : public ServedReplay {
         continue;
       }
       const auto chunk = MakeChunk(0, 0, SimpleRows(allowance.next_sequence, count));
-      ASSERT_TRUE(session->Append(0, count, chunk.columns()).ok());
+      ASSERT_THAT(session->Append(0, count, chunk.columns()), IsOk());
     }
     const absl::Status flushed = session->Flush(kLong);
-    ASSERT_TRUE(flushed.ok()) << flushed;
+    ASSERT_THAT(flushed, IsOk());
   }
 };
 
@@ -52,7 +54,7 @@ TEST_F(ReplayServiceTest, ARunCompletesOverRealStreams) {
     for (uint64_t update = 1; update <= 190; ++update) {
       if (update + 2 <= 190) learner->Request(update + 2);
       auto reply = learner->Next(kLong);
-      ASSERT_TRUE(reply.ok()) << reply.status();
+      ASSERT_THAT(reply, IsOk());
       ASSERT_EQ(reply->update(), update);
       EXPECT_EQ(reply->batches(0).rows_seen(), 10 + update);
       for (const v1::Episode& episode : reply->batches(0).episodes()) EXPECT_EQ(episode.last_row(), 10 * ++episodes);
@@ -67,7 +69,7 @@ TEST_F(ReplayServiceTest, ARunCompletesOverRealStreams) {
   EXPECT_TRUE(session->finished());
   EXPECT_TRUE(store_->Complete()) << "the last announcement is delivered when the learner disconnects";
   const auto info = GetReplayInfo(channel_, kLong);
-  ASSERT_TRUE(info.ok()) << info.status();
+  ASSERT_THAT(info, IsOk());
   EXPECT_EQ(info->members(0).inserted(), 200u);
   EXPECT_EQ(info->members(0).samples_per_insert(), 1.0);
 }
@@ -78,7 +80,7 @@ TEST_F(ReplayServiceTest, InvalidRowsEndOnlyTheSendersSessionWithTheReason) {
   Produce(session.get(), 5);
   auto rows = SimpleRows(5, 2);
   rows[1].reward = std::numeric_limits<float>::infinity();
-  ASSERT_TRUE(session->Append(0, 2, testing::Columns(rows)).ok());
+  ASSERT_THAT(session->Append(0, 2, testing::Columns(rows)), IsOk());
   const absl::Status flushed = session->Flush(kLong);
   EXPECT_EQ(flushed.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(flushed.message()), HasSubstr("column reward, row 1: inf is not finite"));
@@ -95,7 +97,7 @@ TEST_F(ReplayServiceTest, AfterARefusedChunkTheStreamAcceptsTheNext) {
     Serve(options);
     const uint64_t incarnation = sync ? 2 : 1;
     const auto registered = store_->Register("actor-0", incarnation, 1);
-    ASSERT_TRUE(registered.ok());
+    ASSERT_THAT(registered, IsOk());
     auto stub = v1::Replay::NewStub(channel_);
     grpc::ClientContext context;
     auto stream = stub->Insert(&context);
@@ -122,7 +124,7 @@ TEST_F(ReplayServiceTest, AfterARefusedChunkTheStreamAcceptsTheNext) {
     stream->WritesDone();
     while (stream->Read(&reply)) {
     }
-    EXPECT_TRUE(stream->Finish().ok());
+    EXPECT_THAT(FromGrpc(stream->Finish()), IsOk());
     Stop();
   }
 }
@@ -131,7 +133,7 @@ TEST_F(ReplayServiceTest, AfterARefusedChunkTheStreamAcceptsTheNext) {
 TEST_F(ReplayServiceTest, ALateReaderStillGetsARefusalForEveryMember) {
   Serve(SmallOptions(2));
   const auto registered = store_->Register("actor-0", 1, 2);
-  ASSERT_TRUE(registered.ok());
+  ASSERT_THAT(registered, IsOk());
   ASSERT_EQ(registered->assignment().members_size(), 2);
   grpc::ClientContext context;
   auto stream = v1::Replay::NewStub(channel_)->Insert(&context);
@@ -202,7 +204,7 @@ TEST_F(ReplayServiceTest, AfterTheDiskFailedALearnerIsToldThatReason) {
   learner->Request(1);
   disk.fails = true;
   const auto chunk = MakeChunk(0, 0, SimpleRows(5, 2));
-  ASSERT_TRUE(session->Append(0, 2, chunk.columns()).ok());
+  ASSERT_THAT(session->Append(0, 2, chunk.columns()), IsOk());
   std::string words;
   const auto deadline = std::chrono::steady_clock::now() + kLong;
   while (words.find("disk failed") == std::string::npos && std::chrono::steady_clock::now() < deadline) {
@@ -245,7 +247,7 @@ TEST_F(ReplayServiceTest, WithSyncARunCompletesOverRealStreams) {
     for (uint64_t update = 1; update <= 190; ++update) {
       learner->Request(update);
       const auto reply = learner->Next(kLong);
-      ASSERT_TRUE(reply.ok()) << reply.status();
+      ASSERT_THAT(reply, IsOk());
       EXPECT_EQ(reply->batches(0).rows_seen(), 10 + update);
       learner->Announce(update);
     }
@@ -294,7 +296,7 @@ TEST_F(ReplayServiceTest, AStreamThatIsNotOpenedIsEndedAfterThirtySeconds) {
   insert_context.TryCancel();
   draw_context.TryCancel();
   silent.join();
-  EXPECT_TRUE(session->status().ok());
+  EXPECT_THAT(session->status(), IsOk());
   EXPECT_TRUE(late->Write(request)) << "an open stream may be silent";
   ASSERT_TRUE(late->Read(&drawn));
   late->WritesDone();
@@ -311,7 +313,7 @@ TEST_F(ReplayServiceTest, AnActorsNameIsShortAndPrintable) {
     *request.mutable_hello() = MakeHello("run", 0);
     request.set_actor(name);
     request.set_environments(1);
-    EXPECT_TRUE(stub->Register(&context, request, &reply).ok()) << name;
+    EXPECT_THAT(FromGrpc(stub->Register(&context, request, &reply)), IsOk()) << name;
   }
   for (const std::string& name : {std::string(), longest + "a", std::string("a b"), std::string("a\nerror forged"),
                                   std::string("\x1b[2J"), std::string("a\0b", 3), std::string("\xc3\xa4")}) {
@@ -361,7 +363,7 @@ TEST_F(ReplayServiceTest, ARefusalThatCrossesAWriteIsReadFromTheFirstStream) {
   Serve(SmallOptions(1));
   CountingService service(store_.get(), nullptr, milliseconds(0));
   const auto server = Server::Start("127.0.0.1:0", {&service});
-  ASSERT_TRUE(server.ok()) << server.status();
+  ASSERT_THAT(server, IsOk());
   for (const auto& channel : {(*server)->InProcessChannel(), MakeChannel((*server)->address())}) {
     service.draws = 0;
     for (int round = 0; round < kRounds; ++round) {
@@ -394,16 +396,16 @@ TEST_F(ReplayServiceTest, AnOlderStartOfTheLearnerIsRefusedOnceANewerOneDraws) {
   Produce(actor.get(), 20);
   auto old = Learner(/*incarnation=*/4);
   old->Request(1);
-  ASSERT_TRUE(old->Next(kLong).ok());
+  ASSERT_THAT(old->Next(kLong), IsOk());
   auto fresh = Learner(/*incarnation=*/5);
   fresh->Request(1);
-  ASSERT_TRUE(fresh->Next(kLong).ok());
+  ASSERT_THAT(fresh->Next(kLong), IsOk());
   old->Request(2);
   const absl::Status refused = old->Next(kLong).status();
   EXPECT_TRUE(absl::IsAlreadyExists(refused)) << refused;
   EXPECT_THAT(std::string(refused.message()), HasSubstr("start 4 of the learner: start 5 draws now"));
   fresh->Request(2);
-  EXPECT_TRUE(fresh->Next(kLong).ok());
+  EXPECT_THAT(fresh->Next(kLong), IsOk());
 }
 
 TEST_F(ReplayServiceTest, AnAnnouncementThatTheRowsDoNotAllowEndsItsStreamAndChangesNothing) {
@@ -455,23 +457,25 @@ TEST_F(ReplayServiceTest, ClientsSurviveARestartAndNothingIsStoredTwice) {
   auto learner = Learner();
   learner->Request(1);
   const auto before = learner->Next(kLong);
-  ASSERT_TRUE(before.ok()) << before.status();
+  ASSERT_THAT(before, IsOk());
   Stop();
   Serve(options, address);
   channel_ = MakeChannel(address);
   Produce(session.get(), 20);
   learner->Request(1);
   const auto after = learner->Next(kLong);
-  ASSERT_TRUE(after.ok()) << after.status();
+  ASSERT_THAT(after, IsOk());
   EXPECT_EQ(testing::PureBytes(*before), testing::PureBytes(*after));
   v1::ReadRangeRequest range;
   *range.mutable_hello() = MakeHello("run", 0);
   range.set_to(20);
   std::string columns;
-  ASSERT_TRUE(ReadRange(channel_, range, kLong, [&](const v1::RowRange& rows) {
-                columns += rows.columns();
-                return absl::OkStatus();
-              }).ok());
+  ASSERT_THAT(ReadRange(channel_, range, kLong,
+                        [&](const v1::RowRange& rows) {
+                          columns += rows.columns();
+                          return absl::OkStatus();
+                        }),
+              IsOk());
   for (int i = 0; i < 20; ++i) {
     float value = 0;
     std::memcpy(&value, columns.data() + 8 * i, sizeof value);

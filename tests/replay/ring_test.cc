@@ -6,10 +6,12 @@
 #include "common/base/framed_file.h"
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::replay {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::HasSubstr;
 using testing::TemporaryFolder;
 
@@ -20,9 +22,9 @@ class RingTest : public ::testing::Test {
  protected:
   RingTest() {
     auto ring = Ring::Open(Options(64));
-    EXPECT_TRUE(ring.ok()) << ring.status();
+    EXPECT_THAT(ring, IsOk());
     std::memset((*ring)->writable(0), 1, 5 * 16);
-    EXPECT_TRUE((*ring)->Commit(5).ok());
+    EXPECT_THAT((*ring)->Commit(5), IsOk());
     ring->reset();
     content_ = Read();
   }

@@ -11,10 +11,12 @@
 #include "gmock/gmock.h"
 #include "spdlog/spdlog.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::replay {
 namespace {
 
+using ::datacom::testing::IsOk;
 using testing::MakeChunk;
 using testing::MemberOf;
 using testing::MustOpen;
@@ -40,7 +42,7 @@ class ModelActor {
     number_ = 0;
     late_.Clear();
     const auto reply = store->Register(name_, ++incarnation_, environments_);
-    ASSERT_TRUE(reply.ok()) << reply.status();
+    ASSERT_THAT(reply, IsOk());
     session_ = reply->session();
     Adopt(reply->assignment());
     Connect(store);
@@ -48,7 +50,7 @@ class ModelActor {
   }
   void Connect(Store* store) {
     const auto stream = store->Connect(session_, incarnation_);
-    ASSERT_TRUE(stream.ok()) << stream.status();
+    ASSERT_THAT(stream, IsOk());
     stream_ = *stream;
     progress_ = InsertProgress{};
     Hear(store);
@@ -64,7 +66,7 @@ class ModelActor {
   void Hear(Store* store) {
     v1::InsertReply reply;
     const auto heard = store->Progress(session_, stream_, &progress_, &reply);
-    ASSERT_TRUE(heard.ok()) << heard.status();
+    ASSERT_THAT(heard, IsOk());
     if (reply.has_assignment()) Adopt(reply.assignment());
     for (const v1::Committed& committed : reply.committed()) {
       Member& member = members_[committed.member()];
@@ -115,7 +117,7 @@ class ModelActor {
     }
     if (release.members().empty()) return;
     if (random->Below(3) == 0) std::swap(release, late_);
-    ASSERT_TRUE(store->Release(session_, stream_, release).ok());
+    ASSERT_THAT(store->Release(session_, stream_, release), IsOk());
   }
 
  private:
@@ -191,15 +193,15 @@ class Handover {
 
   void Step() {
     clock_.Advance(std::chrono::milliseconds(200));
-    ASSERT_TRUE(store_->Tick().ok());
+    ASSERT_THAT(store_->Tick(), IsOk());
     if (sync_ && random_.Below(3) == 0) {
-      ASSERT_TRUE(store_->Commit().ok());
+      ASSERT_THAT(store_->Commit(), IsOk());
     }
     ModelActor& actor = actors_[random_.Below(actors_.size())];
     const uint64_t action = random_.Below(300);
     if (action < 40) {
       if (completed_ < kRows - 10 && store_->Ready(completed_ + 1)) {
-        ASSERT_TRUE(store_->Announce(++completed_).ok());
+        ASSERT_THAT(store_->Announce(++completed_), IsOk());
       }
     } else if (!actor.alive()) {
       if (action < 80) {
@@ -230,7 +232,7 @@ class Handover {
         ASSERT_NO_FATAL_FAILURE(actor.Start(store_.get()));
       }
     }
-    ASSERT_TRUE(store_->Commit().ok());
+    ASSERT_THAT(store_->Commit(), IsOk());
     uint64_t finished = 0, lost = 0;
     for (const std::vector<TestRow>& rows : rows_)
       finished += static_cast<uint64_t>(std::ranges::count_if(rows, [](const TestRow& row) { return row.last; }));
@@ -242,7 +244,7 @@ class Handover {
     for (uint32_t member = 0; member < kMembers; ++member) {
       ASSERT_EQ(rows_[member].size(), kRows);
       v1::RowRange range;
-      ASSERT_TRUE(store_->ReadRange(member, 0, kRows, &range).ok());
+      ASSERT_THAT(store_->ReadRange(member, 0, kRows, &range), IsOk());
       for (uint32_t i = 0; i < range.row_count(); ++i) {
         float stored = 0;
         std::memcpy(&stored, range.columns().data() + 8 * i, sizeof stored);
@@ -270,7 +272,7 @@ class Handover {
       rows_[member].resize(MemberOf(*store_, static_cast<int>(member)).inserted());
     store_.reset();
     store_ = MustOpen(options_, folder_.path(), &clock_);
-    ASSERT_TRUE(store_->Announce(completed_).ok());
+    ASSERT_THAT(store_->Announce(completed_), IsOk());
     for (ModelActor& actor : actors_) {
       if (!actor.alive()) continue;
       ASSERT_NO_FATAL_FAILURE(actor.Connect(store_.get()));
@@ -349,19 +351,19 @@ TEST(Handover, AnAbsentActorsMembersMoveAfterAThirdOfTheLeaseAndReturnWithIt) {
   EXPECT_EQ(Assigned(*store, "actor-1"), "2:2 3:2");
   store->Disconnect(second.session, second.stream);
   clock.Advance(kLease / 3);
-  ASSERT_TRUE(store->Tick().ok());
+  ASSERT_THAT(store->Tick(), IsOk());
   EXPECT_EQ(Assigned(*store, "actor-1"), "2:2 3:2");
   clock.Advance(std::chrono::seconds(1));
-  ASSERT_TRUE(store->Tick().ok());
+  ASSERT_THAT(store->Tick(), IsOk());
   EXPECT_EQ(Assigned(*store, "actor-0"), "0:1 1:1 2:1 3:1");
   EXPECT_EQ(Assigned(*store, "actor-1"), "2:0 3:0") << "it may finish its episodes";
   second.Reconnect(store.get());
-  ASSERT_TRUE(store->Tick().ok());
+  ASSERT_THAT(store->Tick(), IsOk());
   EXPECT_EQ(Assigned(*store, "actor-0"), "0:2 1:2 2:0 3:0");
   EXPECT_EQ(Assigned(*store, "actor-1"), "2:2 3:2");
   store->Disconnect(second.session, second.stream);
   clock.Advance(kLease + std::chrono::seconds(1));
-  ASSERT_TRUE(store->Tick().ok());
+  ASSERT_THAT(store->Tick(), IsOk());
   EXPECT_EQ(Assigned(*store, "actor-1"), "no session");
 }
 
@@ -382,13 +384,13 @@ struct TwoActors {
     v1::Release release;
     release.mutable_members()->Add(members.begin(), members.end());
     release.set_assignment(assignment);
-    ASSERT_TRUE(store->Release(first.session, first.stream, release).ok());
+    ASSERT_THAT(store->Release(first.session, first.stream, release), IsOk());
   }
   // The second actor is away for so long.
   void Leave(std::chrono::seconds time) {
     store->Disconnect(second.session, second.stream);
     clock.Advance(time);
-    ASSERT_TRUE(store->Tick().ok());
+    ASSERT_THAT(store->Tick(), IsOk());
   }
 
   static constexpr uint64_t kBoth = 2, kMemberOneLeaves = 3;  // the first actor's assignments

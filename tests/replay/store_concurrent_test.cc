@@ -7,10 +7,12 @@
 
 #include "gtest/gtest.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::replay {
 namespace {
 
+using ::datacom::testing::IsOk;
 using testing::Client;
 using testing::MakeChunk;
 using testing::SimpleRows;
@@ -51,19 +53,19 @@ TEST_P(ConcurrentStoreTest, ActorsLearnerAndQueriesEndWithExactlyTheRunsRows) {
     while (!done) {
       v1::ReplayInfo info;
       store->Info(&info);
-      ASSERT_TRUE(store->Tick().ok());
+      ASSERT_THAT(store->Tick(), IsOk());
       std::this_thread::yield();
     }
   });
   threads.emplace_back([&store] {
-    while (store->AwaitStaged()) ASSERT_TRUE(store->Commit().ok());
+    while (store->AwaitStaged()) ASSERT_THAT(store->Commit(), IsOk());
   });
   for (uint64_t update = 1; update <= updates; ++update) {
     while (!store->Ready(update)) std::this_thread::yield();
     v1::DrawReply reply;
     const absl::Status drawn = store->Draw(update, &reply);
-    ASSERT_TRUE(drawn.ok()) << "update " << update << ": " << drawn;
-    EXPECT_TRUE(store->Announce(update).ok());
+    ASSERT_THAT(drawn, IsOk()) << "update " << update << ": " << drawn;
+    EXPECT_THAT(store->Announce(update), IsOk());
   }
   done = true;
   store->StopCommits();

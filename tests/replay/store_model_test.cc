@@ -5,11 +5,13 @@
 #include "gmock/gmock.h"
 #include "spdlog/spdlog.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/reference_random.h"
 
 namespace datacom::replay {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::datacom::testing::ReferenceKey;
 using ::datacom::testing::ReferenceRows;
 using testing::Client;
@@ -81,12 +83,12 @@ class StoreModel {
   }
 
   void CheckEnd() {
-    ASSERT_TRUE(store_->Commit().ok());
+    ASSERT_THAT(store_->Commit(), IsOk());
     for (uint32_t member = 0; member < kMembers; ++member) {
       ASSERT_EQ(rows_[member].size(), kRows) << "exactly the rows of the run were made";
       v1::RowRange range;
       EXPECT_EQ(store_->ReadRange(member, kRows - kSmallKept - 1, kRows, &range).code(), absl::StatusCode::kNotFound);
-      ASSERT_TRUE(store_->ReadRange(member, kRows - kSmallKept, kRows, &range).ok());
+      ASSERT_THAT(store_->ReadRange(member, kRows - kSmallKept, kRows, &range), IsOk());
       ASSERT_EQ(range.row_count(), kSmallKept);
       for (uint32_t i = 0; i < range.row_count(); ++i) {
         float stored = 0;
@@ -105,7 +107,7 @@ class StoreModel {
     }
     store_.reset();
     store_ = MustOpen(options_, folder_.path(), &clock_);
-    EXPECT_TRUE(store_->Announce(completed_).ok());
+    EXPECT_THAT(store_->Announce(completed_), IsOk());
     for (int who = 0; who < kClients; ++who) {
       const std::map<uint32_t, uint64_t> acknowledged = clients_[who].next;
       clients_[who].Reconnect(store_.get());
@@ -120,11 +122,11 @@ class StoreModel {
 
   void Learn() {
     if (completed_ == bounds_.last_update() || !store_->Ready(completed_ + 1)) return;
-    EXPECT_TRUE(store_->Announce(++completed_).ok());
+    EXPECT_THAT(store_->Announce(++completed_), IsOk());
     if (random_.Below(4) != 0) return;
     v1::DrawReply reply;
     const absl::Status drawn = store_->Draw(completed_, &reply);
-    ASSERT_TRUE(drawn.ok()) << drawn;
+    ASSERT_THAT(drawn, IsOk());
     for (uint32_t member = 0; member < kMembers; ++member) CheckDraw(member, reply.batches(static_cast<int>(member)));
   }
 
@@ -228,9 +230,9 @@ class Schedule {
 
   void Step() {
     clock_.Advance(std::chrono::milliseconds(100));
-    ASSERT_TRUE(store_->Tick().ok());
+    ASSERT_THAT(store_->Tick(), IsOk());
     if (random_.Below(4) == 0) {
-      ASSERT_TRUE(store_->Commit().ok());
+      ASSERT_THAT(store_->Commit(), IsOk());
     }
     const uint64_t action = random_.Below(100);
     // The first actor is twenty times faster than the last.
@@ -240,7 +242,7 @@ class Schedule {
       Die(&actor);
     } else if (action < 30) {
       if (completed_ < bounds_.last_update() && store_->Ready(completed_ + 1)) {
-        EXPECT_TRUE(store_->Announce(++completed_).ok());
+        EXPECT_THAT(store_->Announce(++completed_), IsOk());
       }
     } else {
       Act(&actor);

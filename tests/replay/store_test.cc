@@ -5,10 +5,12 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::replay::testing {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -20,7 +22,7 @@ std::vector<uint32_t> Lanes(Store* store) {
   for (const v1::MemberInfo& member : info.members()) told.push_back(member.lanes());
   if (!store->Ready(1)) return told;
   v1::DrawReply draw;
-  EXPECT_TRUE(store->Draw(1, &draw).ok());
+  EXPECT_THAT(store->Draw(1, &draw), IsOk());
   for (const v1::MemberBatch& batch : draw.batches()) drawn.push_back(batch.lanes());
   EXPECT_EQ(drawn, told);
   return told;
@@ -49,20 +51,20 @@ TEST(StoreTest, LanesAreTheEnvironmentsOfAMembersLivingSessions) {
   wide.Open(store.get(), "wide", 1, 8);
   EXPECT_THAT(Lanes(store.get()), ElementsAre(2, 2, 2, 2));
   ASSERT_NO_FATAL_FAILURE(SendFirstRows(store.get(), &wide, 4));
-  ASSERT_TRUE(store->Register("half", 1, 2).ok());
+  ASSERT_THAT(store->Register("half", 1, 2), IsOk());
   EXPECT_THAT(Lanes(store.get()), ElementsAre(2, 2, 2, 2)) << "ten environments; two of them stay without a member";
-  ASSERT_TRUE(store->Register("uneven", 1, 5).ok());
+  ASSERT_THAT(store->Register("uneven", 1, 5), IsOk());
   EXPECT_THAT(Lanes(store.get()), ElementsAre(3, 3, 3, 3));
-  ASSERT_TRUE(store->Register("uneven", 1, 5).ok()) << "a retry";
+  ASSERT_THAT(store->Register("uneven", 1, 5), IsOk()) << "a retry";
   EXPECT_THAT(Lanes(store.get()), ElementsAre(3, 3, 3, 3));
-  ASSERT_TRUE(store->Register("uneven", 2, 12).ok()) << "a restart ends the older session";
+  ASSERT_THAT(store->Register("uneven", 2, 12), IsOk()) << "a restart ends the older session";
   EXPECT_THAT(Lanes(store.get()), ElementsAre(5, 5, 5, 5));
   store.reset();
   store = MustOpen(SmallOptions(4), folder.path(), &clock);
   EXPECT_THAT(Lanes(store.get()), ElementsAre(5, 5, 5, 5)) << "recovered sessions count";
   wide.Reconnect(store.get());
   clock.Advance(std::chrono::seconds(31));
-  ASSERT_TRUE(store->Tick().ok());
+  ASSERT_THAT(store->Tick(), IsOk());
   EXPECT_THAT(Lanes(store.get()), ElementsAre(2, 2, 2, 2)) << "the other leases have expired";
 }
 
@@ -113,10 +115,10 @@ TEST(StoreTest, ADeadActorsCreditReturnsAndItsOpenEpisodeIsAbandoned) {
   EXPECT_GT(MemberOf(*store, 0).outstanding(), 0u);
   store->Disconnect(client.session, client.stream);
   clock.Advance(std::chrono::seconds(29));
-  ASSERT_TRUE(store->Tick().ok());
+  ASSERT_THAT(store->Tick(), IsOk());
   EXPECT_GT(MemberOf(*store, 0).outstanding(), 0u) << "the lease has not expired";
   clock.Advance(std::chrono::seconds(2));
-  ASSERT_TRUE(store->Tick().ok());
+  ASSERT_THAT(store->Tick(), IsOk());
   EXPECT_EQ(MemberOf(*store, 0).outstanding(), 0u);
   EXPECT_EQ(store->Connect(client.session, client.incarnation).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(store->counters().abandoned_episodes, 1u);
@@ -132,7 +134,7 @@ TEST(StoreTest, LockstepGrantsOneRowPerUpdateAndAKilledActorContinuesItsEpisode)
   EXPECT_EQ(client.limit[0], 11u) << "min_size + 1 rows act with update 0";
   EXPECT_EQ(client.Send(store.get(), MakeChunk(0, 0, SimpleRows(0, 11))), absl::StatusCode::kOk);
   for (uint64_t update = 1; update <= 3; ++update) {
-    EXPECT_TRUE(store->Announce(update).ok());
+    EXPECT_THAT(store->Announce(update), IsOk());
     client.Hear(store.get());
     ASSERT_EQ(client.limit[0], 11 + update);
     EXPECT_EQ(client.oldest_policy[0], update);
@@ -141,7 +143,7 @@ TEST(StoreTest, LockstepGrantsOneRowPerUpdateAndAKilledActorContinuesItsEpisode)
   store.reset();
   store = MustOpen(options, folder.path(), &clock);
   const auto reply = store->Register("actor-0", /*incarnation=*/2, 1);
-  ASSERT_TRUE(reply.ok()) << reply.status();
+  ASSERT_THAT(reply, IsOk());
   EXPECT_EQ(reply->session(), client.session);
   ASSERT_EQ(reply->open_episodes_size(), 1);
   EXPECT_EQ(reply->open_episodes(0).episode(), 1u);
@@ -214,7 +216,7 @@ TEST(StoreTest, AnEpisodeContinuesWithTheExecutedActionsAndTheLastMemory) {
   store.reset();
   store = *Store::Open(schema, options);
   const auto reply = store->Register("actor-0", /*incarnation=*/2, 1);
-  ASSERT_TRUE(reply.ok()) << reply.status();
+  ASSERT_THAT(reply, IsOk());
   ASSERT_EQ(reply->open_episodes_size(), 1);
   EXPECT_EQ(reply->open_episodes(0).actions(), std::string(reinterpret_cast<const char*>(executed), sizeof executed));
   EXPECT_EQ(reply->open_episodes(0).memory(), std::string(reinterpret_cast<const char*>(memory + 4), 8));

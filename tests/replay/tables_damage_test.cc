@@ -6,10 +6,12 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::replay::testing {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
@@ -40,7 +42,7 @@ class DamageTest : public ::testing::Test {
     }
     const uint64_t held = MemberOf(*store, 0).inserted();
     if (held > 10) {
-      EXPECT_TRUE(store->Announce(held - 10).ok());
+      EXPECT_THAT(store->Announce(held - 10), IsOk());
     }
     client->Hear(store);
   }
@@ -49,7 +51,7 @@ class DamageTest : public ::testing::Test {
     std::string content;
     const uint64_t held = MemberOf(store, 0).inserted();
     v1::RowRange range;
-    EXPECT_TRUE(store.ReadRange(0, held - 100, held, &range).ok());
+    EXPECT_THAT(store.ReadRange(0, held - 100, held, &range), IsOk());
     content += range.columns();
     v1::ReplayInfo info;
     store.Info(&info);
@@ -111,7 +113,7 @@ TEST_F(DamageTest, RowsOlderThanTheCreditAreRefused) {
   const std::string path = Folder() + "/member_0.rows", older = Read(path);
   {
     auto store = MustOpen(options_, Folder(), &clock_);
-    ASSERT_TRUE(store->Announce(MemberOf(*store, 0).inserted() - 10).ok());
+    ASSERT_THAT(store->Announce(MemberOf(*store, 0).inserted() - 10), IsOk());
     second_.Reconnect(store.get());
     Send(store.get(), &second_, 1);
   }
@@ -132,7 +134,7 @@ TEST_F(DamageTest, AReplayOlderThanTheLearnersCheckpointIsRefusedNamingBothPosit
 
 TEST_F(DamageTest, AnAnnouncementBeyondTheRunChangesNothing) {
   auto store = MustOpen(options_, Folder(), &clock_);
-  ASSERT_TRUE(store->Announce(230).ok());
+  ASSERT_THAT(store->Announce(230), IsOk());
   v1::ReplayInfo before, after;
   store->Info(&before);
   for (const uint64_t update : {uint64_t{991}, uint64_t{4000}, uint64_t{1} << 63}) {
@@ -154,7 +156,7 @@ TEST_F(DamageTest, LostOrOlderSessionsAreRefusedBecauseTheirNumbersWouldReturn) 
   Write(path, whole);
   {
     auto store = MustOpen(options_, Folder(), &clock_);
-    ASSERT_TRUE(store->Announce(MemberOf(*store, 0).inserted() - 10).ok());
+    ASSERT_THAT(store->Announce(MemberOf(*store, 0).inserted() - 10), IsOk());
     Client third;
     third.Open(store.get(), "actor-2", 1, 1);
     for (int i = 0; i < 20 && third.next[0] == 0; ++i) Send(store.get(), &third, 1);

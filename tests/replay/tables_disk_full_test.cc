@@ -1,11 +1,13 @@
 // The replay on a full file system.
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/small_disk.h"
 
 namespace datacom::replay {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::datacom::testing::SmallDisk;
 using testing::Client;
 using ::testing::ContainsRegex;
@@ -31,7 +33,7 @@ TEST(ReplayDiskFullTest, WithoutSpaceForItsRingsItStatesItsNeedAndStartsLater) {
                                                             "needed, [0-9]+ are free"));
   disk.Resize(4 * kMiB);
   const auto opened = Store::Open(SmallSchema(), options);
-  EXPECT_TRUE(opened.ok()) << opened.status();
+  EXPECT_THAT(opened, IsOk());
 }
 
 TEST(ReplayDiskFullTest, ItAcceptsRowsRefusesNewActorsAndLosesNoAcknowledgedRow) {
@@ -54,7 +56,7 @@ TEST(ReplayDiskFullTest, ItAcceptsRowsRefusesNewActorsAndLosesNoAcknowledgedRow)
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(refused.message()),
               ContainsRegex("no disk space for " + disk.path() + "/sessions.tmp: [0-9]+ bytes are needed, 0 are free"));
-  EXPECT_TRUE(store->health().ok()) << "registered actors may continue";
+  EXPECT_THAT(store->health(), IsOk()) << "registered actors may continue";
   store.reset();
   store = MustOpen(SmallOptions(1), disk.path(), &clock);  // while the disk is still full
   ASSERT_NE(store, nullptr);
@@ -63,7 +65,7 @@ TEST(ReplayDiskFullTest, ItAcceptsRowsRefusesNewActorsAndLosesNoAcknowledgedRow)
   EXPECT_EQ(client.Send(store.get(), MakeChunk(0, client.next[0], SimpleRows(client.next[0], 1))),
             absl::StatusCode::kOk);
   disk.Free();
-  EXPECT_TRUE(store->Register("actor-1", 1, 1).ok());
+  EXPECT_THAT(store->Register("actor-1", 1, 1), IsOk());
 }
 
 TEST(ReplayDiskFullTest, ADeadActorsCreditReturnsEvenIfItsEndCannotBeStored) {
@@ -93,7 +95,7 @@ TEST(ReplayDiskFullTest, ADeadActorsCreditReturnsEvenIfItsEndCannotBeStored) {
   EXPECT_GT(alive.limit[0], before);
   EXPECT_FALSE(store->Tick().ok()) << "the end is still not stored";
   disk.Free();
-  EXPECT_TRUE(store->Tick().ok());
+  EXPECT_THAT(store->Tick(), IsOk());
   store.reset();
   store = MustOpen(SmallOptions(1), disk.path(), &clock);
   EXPECT_EQ(store->Connect(dead.session, dead.incarnation).status().code(), absl::StatusCode::kNotFound);
@@ -109,10 +111,10 @@ TEST(ReplayDiskFullTest, ASessionThatCouldNotBeStoredIsNotGivenToARetry) {
   EXPECT_FALSE(store->Register("actor-0", 1, 1).ok());
   disk.Free();
   const auto registered = store->Register("actor-0", 1, 1);
-  ASSERT_TRUE(registered.ok()) << registered.status();
+  ASSERT_THAT(registered, IsOk());
   store.reset();
   store = MustOpen(SmallOptions(1), disk.path(), &clock);
-  EXPECT_TRUE(store->Connect(registered->session(), 1).ok());
+  EXPECT_THAT(store->Connect(registered->session(), 1), IsOk());
 }
 
 }  // namespace

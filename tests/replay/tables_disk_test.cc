@@ -3,10 +3,12 @@
 
 #include "gmock/gmock.h"
 #include "tests/replay/test_disk.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::replay::testing {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::HasSubstr;
 
 // Offsets in a ring's file.
@@ -56,7 +58,7 @@ TEST(StoreTest, ADamagedOrTruncatedRingIsRefusedAndAResumeMayAddSteps) {
     EXPECT_TRUE(absl::IsDataLoss(Store::Open(SmallSchema(), options).status())) << "byte " << offset;
     flip(offset);
   }
-  EXPECT_TRUE(Store::Open(SmallSchema(), options).ok());
+  EXPECT_THAT(Store::Open(SmallSchema(), options), IsOk());
   flip(kKept);  // the number of rows, as when the process died between writing checksum and size
   store = MustOpen(options, folder.path(), &clock);
   ASSERT_NE(store, nullptr);
@@ -87,7 +89,7 @@ TEST(StoreTest, ARunWhoseRingsHaveNoChecksumYetCanStart) {
   file.flush();
   auto store = MustOpen(SmallOptions(1), folder.path(), &clock);
   ASSERT_NE(store, nullptr);
-  EXPECT_TRUE(store->Register("actor-0", 1, 1).ok());
+  EXPECT_THAT(store->Register("actor-0", 1, 1), IsOk());
   store.reset();
   file.seekp(0);
   file.put('X');  // but not every file without a checksum belongs to a starting run
@@ -124,7 +126,7 @@ TEST(StoreTest, AfterADiskFailureNothingIsAcknowledgedAndAcknowledgedRowsRemain)
   EXPECT_EQ(client.Send(store.get(), MakeChunk(0, 6, SimpleRows(6, 1))), absl::StatusCode::kUnavailable)
       << "even though the disk works again";
   v1::RowRange range;
-  EXPECT_TRUE(store->ReadRange(0, 0, 6, &range).ok()) << "reading still works";
+  EXPECT_THAT(store->ReadRange(0, 0, 6, &range), IsOk()) << "reading still works";
   store.reset();
   store = MustOpen(options, folder.path(), &clock);
   EXPECT_GE(MemberOf(*store, 0).inserted(), 6u);
@@ -144,7 +146,7 @@ TEST(StoreTest, AFullDiskIsReportedAtTheStartWithTheNeededBytesAndLeavesNoFile) 
   EXPECT_THAT(std::string(refused.message()),
               ::testing::ContainsRegex("no disk space for .*member_0.rows: [0-9]+ bytes are needed, [0-9]+ are free"));
   EXPECT_FALSE(std::filesystem::exists(folder.path() + "/member_0.rows"));
-  EXPECT_TRUE(Store::Open(SmallSchema(), options).ok());
+  EXPECT_THAT(Store::Open(SmallSchema(), options), IsOk());
 }
 
 void Overwrite(const std::string& path, int64_t offset, const std::string& bytes) {
