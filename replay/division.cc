@@ -33,7 +33,7 @@ struct Held {
   size_t session;
 };
 
-// Who has lanes of whom, most lanes first.
+// All pairs of a session and a member with their lanes, most lanes first.
 std::vector<Held> HeldLanes(const std::vector<SessionShare>& sessions) {
   std::vector<Held> held;
   for (size_t s = 0; s < sessions.size(); ++s) {

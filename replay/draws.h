@@ -19,7 +19,8 @@ inline constexpr uint64_t kMaxDrawBytes = 12 << 20;  // rows of one update; leav
 // Rows in one reply to a draw of new rows: few, because the mutex is held while they are copied.
 inline constexpr uint64_t kNewRowsBytes = 1 << 20;
 
-// What earlier replies to a draw of new rows held: all rows of the members before `member`, and `rows` of its rows.
+// How far the replies to a draw of new rows have come: they held all rows of the members before `member`, and `rows`
+// rows of this member.
 struct DrawPlace {
   uint32_t member = 0;
   uint64_t rows = 0;

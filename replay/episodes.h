@@ -16,7 +16,7 @@
 
 namespace datacom::replay {
 
-inline constexpr uint32_t kMaxEnvironments = 65536;  // of one session
+inline constexpr uint32_t kMaxEnvironments = 65536;  // per session
 
 struct EpisodeSummary {
   uint32_t session = 0;
@@ -30,7 +30,7 @@ struct EpisodeSummary {
   double max_violation = 0;
   double sum_cost = 0;
   uint32_t violations = 0;                                  // rows with cost > 0
-  std::vector<double> named_max_violation, named_sum_cost;  // of each named cost
+  std::vector<double> named_max_violation, named_sum_cost;  // per named cost
   uint64_t policy_update = 0;
 };
 

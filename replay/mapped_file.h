@@ -30,7 +30,7 @@ class MappedFile {
   const char* data() const { return data_; }
   size_t size() const { return size_; }
   const std::string& path() const { return path_; }
-  // Writes the pages of [offset, offset + bytes) to the disk. Other threads may write to the memory meanwhile.
+  // Writes the pages of [offset, offset + bytes) to the disk. Other threads may write to the memory during the call.
   absl::Status Sync(size_t offset, size_t bytes) const;
   // The same for all these pages, also those that the kernel takes for written although an earlier Sync failed.
   absl::Status Rewrite(size_t offset, size_t bytes);

@@ -45,7 +45,7 @@ class ReplayService : public v1::Replay::CallbackService {
   OpenStreams streams_;
   Mutex mutex_;
   CondVar stop_changed_;
-  absl::Status tick_status_ ABSL_GUARDED_BY(mutex_);  // of the newest Store::Tick; logged when it changes
+  absl::Status tick_status_ ABSL_GUARDED_BY(mutex_);  // result of the newest Store::Tick; logged when it changes
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread ticker_;
   std::thread committer_;  // with replay.sync

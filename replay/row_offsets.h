@@ -28,8 +28,8 @@ class RowOffsets {
 
   const size_t observation, executed, reward, cost, next_observation, last, environment, episode, step, policy_update,
       session, sequence;
-  const size_t named_cost;   // of the first one in next_observation
-  const size_t named_costs;  // how many
+  const size_t named_cost;   // offset of the first named cost, a number of next_observation
+  const size_t named_costs;  // their number
 };
 
 }  // namespace datacom::replay

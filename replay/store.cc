@@ -183,7 +183,7 @@ absl::Status Store::Insert(uint32_t session_number, uint64_t stream, const v1::C
   while (tables_->sessions().credit(*session, member).next_sequence < end) {
     if (const absl::Status stored = StoreRows(session, chunk); !stored.ok()) return commit_.Fail(stored);
     if (tables_->sessions().credit(*session, member).next_sequence == end) break;
-    RETURN_IF_ERROR(commit_.CommitGroup(&mutex_));  // makes room; other calls have run during it
+    RETURN_IF_ERROR(commit_.CommitGroup(&mutex_));  // frees room; other calls may have run
     ASSIGN_OR_RETURN(session, FindStream(session_number, stream));
   }
   return absl::OkStatus();

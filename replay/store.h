@@ -39,7 +39,7 @@ namespace datacom::replay {
 struct InsertProgress {
   std::vector<uint64_t> next_sequence, limit;  // per member of the run
   std::vector<uint64_t> served_since;          // per member: the assignment that these values belong to; 0 = not served
-  uint64_t revision = 0;                       // of the assignment
+  uint64_t revision = 0;                       // Session::revision
   std::string waiting_for;
   bool finished = false;
   bool opened = false;

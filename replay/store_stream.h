@@ -86,7 +86,7 @@ class StoreStream : public grpc::ServerBidiReactor<Request, Reply>, public Store
   // Fills reply_ with the next message; returns false when there is none. May End the stream.
   virtual bool Next(bool tick) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
   virtual bool Opened() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
-  virtual void Leave() = 0;  // the stream is over
+  virtual void Leave() = 0;  // called when the stream is over
   // The first status counts.
   void End(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!closing_) status_ = status;
@@ -95,11 +95,11 @@ class StoreStream : public grpc::ServerBidiReactor<Request, Reply>, public Store
 
   OpenStreams* const streams_;
   Mutex mutex_;
-  Reply reply_;  // of the write in flight
+  Reply reply_;  // the message of the write in flight
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
 
  private:
-  static constexpr size_t kKeptRequestBytes = 256 << 10;  // of a stream between two requests
+  static constexpr size_t kKeptRequestBytes = 256 << 10;  // most memory that a stream keeps between two requests
   void Pump(bool tick) {
     absl::Status status;
     {
@@ -120,7 +120,7 @@ class StoreStream : public grpc::ServerBidiReactor<Request, Reply>, public Store
   static constexpr int kOpenSeconds = 30;
 
   const Clock::Time started_;
-  Request request_;  // of the read in flight
+  Request request_;  // the message of the read in flight
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);

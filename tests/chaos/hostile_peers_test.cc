@@ -57,7 +57,7 @@ class HostilePeersTest : public ::testing::Test {
     }
     return false;
   }
-  // Kilobytes of memory above those before the peers came.
+  // Growth of the memory since the peers came, in kilobytes.
   int64_t Growth() const { return testing::MemoryKilobytes(replay_.pid(), "RssAnon") - before_; }
 
   replay::testing::TemporaryFolder folder_;

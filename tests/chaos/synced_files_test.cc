@@ -1,4 +1,4 @@
-// What the helpers that write files leave after a loss of power, as synced_state.h records it.
+// Tests what the helpers that write files leave after a loss of power, as synced_state.h records it.
 #include <sys/stat.h>
 
 #include <cstdlib>

@@ -56,7 +56,7 @@ inline std::string SoundRing(uint64_t rows) {
 }
 
 // A file made of `bytes`: the 344 bytes of its header that are in use and, for byte 4096 and on, the blocks; with kRaw
-// the bytes as they are. The flags say which checksums are computed anew.
+// the bytes as they are. The flags say which checksums are recomputed.
 inline std::string RingFile(uint8_t flags, absl::string_view bytes) {
   static const std::string sound = SoundRing(0);
   if (flags & kRaw) return std::string(bytes);

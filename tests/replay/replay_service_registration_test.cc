@@ -1,4 +1,4 @@
-// Which builds of actors the replay's service registers.
+// Tests which builds of actors the replay's service registers.
 #include "common/base/version.h"
 #include "common/rpc/channel.h"
 #include "gmock/gmock.h"

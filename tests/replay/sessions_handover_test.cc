@@ -367,7 +367,7 @@ TEST(Handover, AnAbsentActorsMembersMoveAfterAThirdOfTheLeaseAndReturnWithIt) {
   EXPECT_EQ(Assigned(*store, "actor-1"), "no session");
 }
 
-// The first of two actors serves both members alone until the second one joins.
+// The first of two actors serves both members until the second one joins.
 struct TwoActors {
   explicit TwoActors(bool sync = false) {
     Options options = SmallOptions(2);

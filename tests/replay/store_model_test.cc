@@ -198,7 +198,7 @@ class StoreModel {
   std::map<uint32_t, uint64_t> sent_[kClients];  // rows by member; without sync all are acknowledged
   const Bounds bounds_{kRows, 10, 16, 4};
   std::vector<float> rows_[kMembers];   // values in row order
-  std::vector<bool> failed_[kMembers];  // of the same rows
+  std::vector<bool> failed_[kMembers];  // whether these rows are failures
   uint64_t completed_ = 0, incarnation_ = 1;
   float value_ = 0;
 };

@@ -48,7 +48,7 @@ TEST(ReadRange, ReturnsTheConsumersErrorUnchanged) {
   EXPECT_EQ(status, absl::DataLossError("a row too many"));
 }
 
-// Acknowledges no row, and keeps what is released.
+// Acknowledges no row, and keeps the releases.
 class DeafReplay : public v1::Replay::Service {
  public:
   grpc::Status Register(grpc::ServerContext*, const v1::RegisterRequest*, v1::RegisterReply* reply) override {

@@ -290,7 +290,7 @@ TEST_F(Renewal, ServerRecoversFromAKeyThatDoesNotMatchForAWhile) {
 
 TEST_F(Renewal, ServerKeepsItsCertificateWhileTheFileIsMissing) {
   const auto server = Start(followed_);
-  Security client = new_;  // of the new authority, trusts servers of the old one
+  Security client = new_;  // it is of the new authority and trusts servers of the old one
   client.authority = old_.authority;
   EXPECT_TRUE(absl::IsUnavailable(Call(*server, client)));
   std::filesystem::remove(files_.folder() + "/tls.crt");
