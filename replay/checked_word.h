@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/checksum.h"
 
-namespace datacom {
+namespace datacom::replay {
 
 inline constexpr uint64_t kLargestCheckedNumber = (uint64_t{1} << 48) - 1;
 
@@ -25,6 +25,6 @@ inline std::optional<uint64_t> NumberOf(uint64_t word, uint64_t place) {
   return CheckedWord(number, place) == word ? std::optional(number) : std::nullopt;
 }
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_CHECKED_WORD_H_

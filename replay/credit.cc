@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 constexpr uint64_t kLockstepCredit = 256;  // rows; no other session could use them
@@ -54,4 +54,4 @@ void Credit::Grant(uint32_t member, uint64_t inserted, uint64_t completed, Sessi
   }
 }
 
-}  // namespace datacom
+}  // namespace datacom::replay

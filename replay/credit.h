@@ -9,7 +9,7 @@
 #include "replay/limiter.h"
 #include "replay/sessions.h"
 
-namespace datacom {
+namespace datacom::replay {
 
 class Credit {
  public:
@@ -32,6 +32,6 @@ class Credit {
   std::vector<uint32_t> lanes_;
 };
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_CREDIT_H_

@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "replay/checked_word.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 constexpr char kAdvice[] = "; resume with the build and the experiment that wrote it, or start a new run folder";
@@ -198,4 +198,4 @@ void CreditFile::Finish() {
   taken_.clear();
 }
 
-}  // namespace datacom
+}  // namespace datacom::replay

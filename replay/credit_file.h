@@ -21,7 +21,7 @@
 #include "common/transitions/replay_layout.h"
 #include "replay/mapped_file.h"
 
-namespace datacom {
+namespace datacom::replay {
 
 class CreditFile {
  public:
@@ -39,19 +39,20 @@ class CreditFile {
   // FAILED_PRECONDITION: a file of another version, run or size; DATA_LOSS: a damaged one.
   static absl::StatusOr<std::unique_ptr<CreditFile>> Open(const Options& options);
 
-  // What a file holds that a running replay may write: limit and next sequence of every slot and member; nothing where
-  // a word is invalid, as in slots that were never used. Errors as for Open; NOT_FOUND when there is no file.
+  // The content of a file that a running replay may write: limit and next sequence of every slot and member. A word
+  // that is invalid, as in slots that were never used, has no value. Errors as for Open; NOT_FOUND when there is no
+  // file.
   struct Content {
     std::string run_id;
     uint32_t slots = 0, members = 0;
-    std::vector<std::optional<uint64_t>> words;  // 2 (slot members + member), and the one after
-    std::vector<bool> unused;                    // by word: it was never written
+    std::vector<std::optional<uint64_t>> words;  // limit at 2 (slot members + member), then next sequence
+    std::vector<bool> unused;                    // by word: whether it was never written
   };
   static absl::StatusOr<Content> Read(const std::string& path);
 
   // Reads the entries of a session that continues; DATA_LOSS, naming slot and member, when one is damaged.
   absl::Status Load(uint32_t slot);
-  void Clear(uint32_t slot);  // at once: the entries of the session before are neither stored nor committed any more
+  void Clear(uint32_t slot);  // at once: entries of the former session are no longer stored or committed
   const Entry& at(uint32_t slot, uint32_t member) const { return entries_[Index(slot, member)]; }
   // The entry that a loss of power leaves; without sync the same as at().
   const Entry& durable(uint32_t slot, uint32_t member) const {
@@ -61,7 +62,7 @@ class CreditFile {
   void Set(uint32_t slot, uint32_t member, const Entry& entry);
   absl::Status Sync(uint32_t slot);
   // The steps of a commit with sync. Entries that are set after Take belong to the next commit.
-  bool changed() const { return !changed_.empty(); }  // since Take
+  bool changed() const { return !changed_.empty(); }  // whether an entry was set since Take
   void Take();
   void StoreTaken();
   absl::Status SyncTaken() const;
@@ -83,11 +84,11 @@ class CreditFile {
   const uint32_t slots_, members_;
   const bool sync_;
   std::vector<Entry> entries_, durable_;
-  std::vector<size_t> changed_;      // entries that the next commit takes, each once ...
-  std::vector<uint8_t> is_changed_;  // ... and whether an entry is one of them
-  std::vector<Taken> taken_;         // by the commit that runs
+  std::vector<size_t> changed_;      // indices of the entries that the next commit takes, each once
+  std::vector<uint8_t> is_changed_;  // by entry: whether it is one of them
+  std::vector<Taken> taken_;         // the entries that the running commit has taken
 };
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_CREDIT_FILE_H_

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 uint64_t Sum(const std::vector<uint32_t>& values) { return std::accumulate(values.begin(), values.end(), uint64_t{0}); }
@@ -33,7 +33,7 @@ struct Held {
   size_t session;
 };
 
-// Who has lanes of whom, most lanes first.
+// All pairs of a session and a member with their lanes, most lanes first.
 std::vector<Held> HeldLanes(const std::vector<SessionShare>& sessions) {
   std::vector<Held> held;
   for (size_t s = 0; s < sessions.size(); ++s) {
@@ -88,4 +88,4 @@ std::vector<std::vector<uint32_t>> DivideMembers(uint32_t members, const std::ve
   return divided;
 }
 
-}  // namespace datacom
+}  // namespace datacom::replay

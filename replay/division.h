@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace datacom {
+namespace datacom::replay {
 
 struct SessionShare {
   uint32_t environments = 0;    // 0: the session gets no lanes
@@ -25,6 +25,6 @@ struct SessionShare {
 // environments nothing changes.
 std::vector<std::vector<uint32_t>> DivideMembers(uint32_t members, const std::vector<SessionShare>& sessions);
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_DIVISION_H_

@@ -7,7 +7,7 @@
 #include "common/rpc/channel.h"
 #include "spdlog/spdlog.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 constexpr double kExpectedWaitSeconds = 2;
@@ -17,8 +17,8 @@ constexpr size_t kMaxQueuedDraws = 64;
 
 absl::StatusOr<bool> ReplayDrawStream::Handle(const v1::DrawRequest& request) {
   MutexLock lock(&mutex_);
-  Store* store = service_->store();
-  RETURN_IF_ERROR(service_->CheckOpen());
+  Store* store = streams_->store();
+  RETURN_IF_ERROR(streams_->CheckOpen());
   if (!greeted_) {
     RETURN_IF_ERROR(CheckHello(request.hello(), store->options().run_id, store->schema().fingerprint()));
     store->SetLearnerConnected(true);
@@ -26,7 +26,7 @@ absl::StatusOr<bool> ReplayDrawStream::Handle(const v1::DrawRequest& request) {
     incarnation_ = request.incarnation();
   }
   RETURN_IF_ERROR(store->Announce(request.completed_update(), incarnation_));
-  const bool visible = !store->options().experiment.replay().sync();
+  const bool visible = !store->options().sync;
   if (request.draw_update() == 0) return visible;
   if (queued_.size() >= kMaxQueuedDraws) {
     return absl::ResourceExhaustedError(
@@ -38,21 +38,21 @@ absl::StatusOr<bool> ReplayDrawStream::Handle(const v1::DrawRequest& request) {
 
 bool ReplayDrawStream::Next(bool tick) {
   if (queued_.empty() || closing_) return false;
-  Store* store = service_->store();
+  Store* store = streams_->store();
   const Clock& clock = *store->options().clock;
   reply_.Clear();
   const Clock::Time start = Clock::Real().Now();
   const absl::Status drawn = store->Draw(queued_.front(), &reply_, &place_);
   if (drawn.ok() && reply_.ByteSizeLong() > kMaxMessageBytes) {  // sending it would break the stream at every retry
-    End(ToGrpc(absl::FailedPreconditionError(
-        absl::StrCat("draw of update ", queued_.front(), ": ", reply_.ByteSizeLong(),
-                     " bytes with the finished episodes; a message holds at most ", kMaxMessageBytes))));
+    End(absl::FailedPreconditionError(absl::StrCat("draw of update ", queued_.front(), ": ", reply_.ByteSizeLong(),
+                                                   " bytes with the finished episodes; a message holds at most ",
+                                                   kMaxMessageBytes)));
     return false;
   }
   if (drawn.ok()) {
     draw_seconds_ += Seconds(Clock::Real().Now() - start);
     if (!reply_.more()) {
-      service_->metrics()->ObserveDraw(std::exchange(draw_seconds_, 0));
+      streams_->metrics()->ObserveDraw(std::exchange(draw_seconds_, 0));
       queued_.pop_front();
       place_ = DrawPlace{};
     }
@@ -61,7 +61,7 @@ bool ReplayDrawStream::Next(bool tick) {
     return true;
   }
   if (const absl::Status failed = absl::IsUnavailable(drawn) ? store->health() : drawn; !failed.ok()) {
-    End(ToGrpc(failed));
+    End(failed);
     return false;
   }
   if (!waiting_) waiting_since_ = clock.Now();
@@ -83,7 +83,7 @@ void ReplayDrawStream::Leave() {
     MutexLock lock(&mutex_);
     greeted = greeted_;
   }
-  if (greeted) service_->store()->SetLearnerConnected(false);
+  if (greeted) streams_->store()->SetLearnerConnected(false);
 }
 
-}  // namespace datacom
+}  // namespace datacom::replay

@@ -2,18 +2,18 @@
 
 #include <algorithm>
 
-namespace datacom {
+namespace datacom::replay {
 
 void EpisodeTracker::Feed(uint64_t number, const char* row) {
-  const uint32_t session = At<uint32_t>(row, layout_.session);
-  const uint32_t environment = At<uint32_t>(row, layout_.environment);
-  const uint32_t step = At<uint32_t>(row, layout_.step);
+  const uint32_t session = At<uint32_t>(row, offsets_.session);
+  const uint32_t environment = At<uint32_t>(row, offsets_.environment);
+  const uint32_t step = At<uint32_t>(row, offsets_.step);
   if (environment >= kMaxEnvironments) return;  // only possible in a row that was damaged on disk
   std::vector<Lane>& lanes = lanes_[session];
   if (environment >= lanes.size()) lanes.resize(environment + 1);
   Lane& lane = lanes[environment];
   EpisodeSummary& episode = lane.episode;
-  const uint32_t episode_number = At<uint32_t>(row, layout_.episode);
+  const uint32_t episode_number = At<uint32_t>(row, offsets_.episode);
   const bool continues = lane.open && episode_number == episode.episode && step == episode.length;
   if (!continues) {
     if (lane.open) ++abandoned_count_;
@@ -23,29 +23,29 @@ void EpisodeTracker::Feed(uint64_t number, const char* row) {
     episode.environment = environment;
     episode.episode = episode_number;
     episode.first_row = number;
-    episode.named_max_violation.assign(layout_.named_costs, 0);
-    episode.named_sum_cost.assign(layout_.named_costs, 0);
+    episode.named_max_violation.assign(offsets_.named_costs, 0);
+    episode.named_sum_cost.assign(offsets_.named_costs, 0);
     lane.discount_power = 1;
   }
   lane.next_episode = episode_number + 1;
   if (!lane.open) return;  // its first rows were overwritten before a restart
-  const double reward = At<float>(row, layout_.reward);
-  const double cost = std::max(0.0, static_cast<double>(At<float>(row, layout_.cost)));
+  const double reward = At<float>(row, offsets_.reward);
+  const double cost = std::max(0.0, static_cast<double>(At<float>(row, offsets_.cost)));
   episode.discounted_return += lane.discount_power * reward;
   lane.discount_power *= discount_;
   episode.return_ += reward;
   episode.max_violation = std::max(episode.max_violation, cost);
   episode.sum_cost += cost;
   if (cost > 0) ++episode.violations;
-  for (size_t i = 0; i < layout_.named_costs; ++i) {
-    const double named = std::max(0.0, static_cast<double>(At<float>(row, layout_.named_cost + i * sizeof(float))));
+  for (size_t i = 0; i < offsets_.named_costs; ++i) {
+    const double named = std::max(0.0, static_cast<double>(At<float>(row, offsets_.named_cost + i * sizeof(float))));
     episode.named_max_violation[i] = std::max(episode.named_max_violation[i], named);
     episode.named_sum_cost[i] += named;
   }
   ++episode.length;
   episode.last_row = number + 1;
-  episode.policy_update = At<uint64_t>(row, layout_.policy_update);
-  if (At<uint8_t>(row, layout_.last) != 0) {
+  episode.policy_update = At<uint64_t>(row, offsets_.policy_update);
+  if (At<uint8_t>(row, offsets_.last) != 0) {
     finished_.push_back(episode);
     ++finished_count_;
     lane.open = false;
@@ -90,4 +90,4 @@ EpisodeSummary EpisodeTracker::OpenOrNext(uint32_t session, uint32_t environment
   return next;
 }
 
-}  // namespace datacom
+}  // namespace datacom::replay

@@ -12,11 +12,11 @@
 #include <map>
 #include <vector>
 
-#include "replay/row_layout.h"
+#include "replay/row_offsets.h"
 
-namespace datacom {
+namespace datacom::replay {
 
-inline constexpr uint32_t kMaxEnvironments = 65536;  // of one session
+inline constexpr uint32_t kMaxEnvironments = 65536;  // per session
 
 struct EpisodeSummary {
   uint32_t session = 0;
@@ -30,13 +30,13 @@ struct EpisodeSummary {
   double max_violation = 0;
   double sum_cost = 0;
   uint32_t violations = 0;                                  // rows with cost > 0
-  std::vector<double> named_max_violation, named_sum_cost;  // of each named cost
+  std::vector<double> named_max_violation, named_sum_cost;  // per named cost
   uint64_t policy_update = 0;
 };
 
 class EpisodeTracker {
  public:
-  EpisodeTracker(const RowLayout& layout, double discount) : layout_(layout), discount_(discount) {}
+  EpisodeTracker(const RowOffsets& offsets, double discount) : offsets_(offsets), discount_(discount) {}
 
   // Adds row `number` (from 0). Call in row order.
   void Feed(uint64_t number, const char* row);
@@ -64,7 +64,7 @@ class EpisodeTracker {
     uint32_t next_episode = 0;  // newest number seen + 1
   };
 
-  const RowLayout layout_;
+  const RowOffsets offsets_;
   const double discount_;
   std::map<uint32_t, std::vector<Lane>> lanes_;  // session -> its environments
   std::deque<EpisodeSummary> finished_;
@@ -72,6 +72,6 @@ class EpisodeTracker {
   uint64_t abandoned_count_ = 0;
 };
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_EPISODES_H_

@@ -12,9 +12,9 @@
 #include "common/base/status.h"
 #include "common/records/dataset.h"
 #include "replay/ring.h"
-#include "replay/row_layout.h"
+#include "replay/row_offsets.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 // Rows of a ring, grouped by episode.
@@ -23,14 +23,14 @@ struct Rows {
   uint64_t whole_episodes = 0;
 };
 
-Rows ByEpisode(const Ring& ring, const RowLayout& layout, uint64_t first, uint64_t end) {
+Rows ByEpisode(const Ring& ring, const RowOffsets& offsets, uint64_t first, uint64_t end) {
   using Key = std::tuple<uint32_t, uint32_t, uint32_t>;  // session, environment, episode
   std::map<Key, size_t> places;
   std::vector<std::vector<const char*>> episodes;  // in the order of their first rows
   for (uint64_t number = first; number < end; ++number) {
     const char* row = ring.record(number);
-    const Key key{At<uint32_t>(row, layout.session), At<uint32_t>(row, layout.environment),
-                  At<uint32_t>(row, layout.episode)};
+    const Key key{At<uint32_t>(row, offsets.session), At<uint32_t>(row, offsets.environment),
+                  At<uint32_t>(row, offsets.episode)};
     const auto [place, is_new] = places.emplace(key, episodes.size());
     if (is_new) episodes.emplace_back();
     episodes[place->second].push_back(row);
@@ -39,7 +39,7 @@ Rows ByEpisode(const Ring& ring, const RowLayout& layout, uint64_t first, uint64
   out.rows.reserve(end - first);
   for (const std::vector<const char*>& episode : episodes) {
     out.rows.insert(out.rows.end(), episode.begin(), episode.end());
-    out.whole_episodes += At<uint32_t>(episode.front(), layout.step) == 0 && At<uint8_t>(episode.back(), layout.last);
+    out.whole_episodes += At<uint32_t>(episode.front(), offsets.step) == 0 && At<uint8_t>(episode.back(), offsets.last);
   }
   return out;
 }
@@ -74,7 +74,7 @@ absl::StatusOr<v1::DatasetManifest> ExportDataset(const ExportOptions& options, 
 
   v1::DatasetManifest manifest;
   *manifest.mutable_experiment() = resolved;
-  const RowLayout layout(schema);
+  const RowOffsets offsets(schema);
   std::vector<std::unique_ptr<const Ring>> rings;  // own the memory that `rows` points to
   std::vector<std::vector<const char*>> rows;
   for (const uint64_t number : members) {
@@ -89,7 +89,7 @@ absl::StatusOr<v1::DatasetManifest> ExportDataset(const ExportOptions& options, 
                                                      " has none of the requested rows: it holds rows ", opened->first(),
                                                      "-", opened->cursor()));
     }
-    Rows held = ByEpisode(*opened, layout, first, end);
+    Rows held = ByEpisode(*opened, offsets, first, end);
     v1::DatasetMember* member = manifest.add_members();
     member->set_member(static_cast<uint32_t>(number));
     member->set_seed(resolved.members(static_cast<int>(number)).seed());
@@ -104,4 +104,4 @@ absl::StatusOr<v1::DatasetManifest> ExportDataset(const ExportOptions& options, 
   return manifest;
 }
 
-}  // namespace datacom
+}  // namespace datacom::replay

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 // Bounds the memory when every chunk is rejected and the sender reads no replies; the oldest rejections are enough.
@@ -20,9 +20,9 @@ bool HasRejection(const v1::InsertReply& reply, uint32_t member) {
 }  // namespace
 
 absl::Status InsertStream::Open(const v1::InsertOpen& open) {
-  Store* store = service_->store();
+  Store* store = streams_->store();
   RETURN_IF_ERROR(CheckHello(open.hello(), store->options().run_id, store->schema().fingerprint()));
-  RETURN_IF_ERROR(service_->CheckOpen());
+  RETURN_IF_ERROR(streams_->CheckOpen());
   ASSIGN_OR_RETURN(const uint64_t stream, store->Connect(open.session(), open.incarnation()));
   MutexLock lock(&mutex_);
   session_ = open.session();
@@ -45,16 +45,16 @@ absl::StatusOr<bool> InsertStream::Handle(const v1::InsertRequest& request) {
     RETURN_IF_ERROR(Open(request.open()));
     return true;  // it replaces an older stream of its session
   }
-  RETURN_IF_ERROR(service_->CheckOpen());
-  const bool visible = !service_->store()->options().experiment.replay().sync();
+  RETURN_IF_ERROR(streams_->CheckOpen());
+  const bool visible = !streams_->store()->options().sync;
   if (request.has_release()) {
-    RETURN_IF_ERROR(service_->store()->Release(session, stream, request.release()));
+    RETURN_IF_ERROR(streams_->store()->Release(session, stream, request.release()));
     return visible;
   }
   const Clock::Time start = Clock::Real().Now();
   v1::InsertReply reply;
-  RETURN_IF_ERROR(service_->store()->Insert(session, stream, request.chunk(), &reply));
-  service_->metrics()->ObserveInsert(Seconds(Clock::Real().Now() - start));
+  RETURN_IF_ERROR(streams_->store()->Insert(session, stream, request.chunk(), &reply));
+  streams_->metrics()->ObserveInsert(Seconds(Clock::Real().Now() - start));
   if (reply.rejections().empty()) return visible;
   MutexLock lock(&mutex_);
   const v1::Rejection& rejection = reply.rejections(0);
@@ -69,9 +69,9 @@ bool InsertStream::Next(bool tick) {
   reply_.Clear();
   reply_.Swap(&rejections_);
   if (stream_ == 0) return any;
-  const auto changed = service_->store()->Progress(session_, stream_, &sent_, &reply_);
+  const auto changed = streams_->store()->Progress(session_, stream_, &sent_, &reply_);
   if (!changed.ok()) {
-    End(ToGrpc(changed.status()));
+    End(changed.status());
     return any;
   }
   return any || *changed;
@@ -85,7 +85,7 @@ void InsertStream::Leave() {
     session = session_;
     stream = stream_;
   }
-  if (stream != 0) service_->store()->Disconnect(session, stream);
+  if (stream != 0) streams_->store()->Disconnect(session, stream);
 }
 
-}  // namespace datacom
+}  // namespace datacom::replay

@@ -4,12 +4,12 @@
 
 #include "replay/store_stream.h"
 
-namespace datacom {
+namespace datacom::replay {
 
 class InsertStream final : public StoreStream<v1::InsertRequest, v1::InsertReply> {
  private:
   friend class StoreStream<v1::InsertRequest, v1::InsertReply>;
-  explicit InsertStream(ReplayService* service) : StoreStream(service) {}
+  explicit InsertStream(OpenStreams* streams) : StoreStream(streams) {}
   absl::StatusOr<bool> Handle(const v1::InsertRequest& request) override;
   absl::Status Open(const v1::InsertOpen& open);
   bool Next(bool tick) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -22,6 +22,6 @@ class InsertStream final : public StoreStream<v1::InsertRequest, v1::InsertReply
   v1::InsertReply rejections_ ABSL_GUARDED_BY(mutex_);  // not sent yet
 };
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_INSERT_STREAM_H_

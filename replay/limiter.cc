@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace datacom {
+namespace datacom::replay {
 
 uint64_t Limiter::Allowed(uint64_t completed) const {
   const UpdateSchedule& schedule = options_.schedule;
@@ -28,4 +28,4 @@ uint64_t Limiter::PolicyChange(uint64_t row) const {
   return next > options_.schedule.LastUpdate() ? options_.schedule.env_steps : options_.schedule.RowsSeen(next);
 }
 
-}  // namespace datacom
+}  // namespace datacom::replay

@@ -7,7 +7,7 @@
 
 #include "common/transitions/update_schedule.h"
 
-namespace datacom {
+namespace datacom::replay {
 
 class Limiter {
  public:
@@ -24,8 +24,8 @@ class Limiter {
   // update completed + 1, no more.
   uint64_t Allowed(uint64_t completed) const;
   // Oldest policy, as the update of its snapshot, that may produce row `row` when it is granted now. With one
-  // policy for each row it is that of the newest update that needs no row from `row` on. It then follows from the row
-  // alone, so a replay or a learner that starts again asks for the same policy.
+  // policy for each row it is the policy of the newest update that needs no row from `row` on. It then follows from the
+  // row, so a replay or a learner that starts again asks for the same policy.
   uint64_t MinPolicyUpdate(uint64_t row, uint64_t completed) const;
   // First row after `row` that needs a different policy than `row`; in lockstep a grant ends before it.
   uint64_t PolicyChange(uint64_t row) const;
@@ -36,10 +36,10 @@ class Limiter {
   const UpdateSchedule& schedule() const { return options_.schedule; }
 
  private:
-  uint64_t LastUpdateBefore(uint64_t row) const;  // updates that need no row from `row` on
+  uint64_t LastUpdateBefore(uint64_t row) const;  // number of updates that need no row from `row` on
   const Options options_;
 };
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_LIMITER_H_

@@ -24,10 +24,10 @@
 #include "common/rpc/channel.h"
 #include "replay/export_dataset.h"
 #include "replay/replay_service.h"
-#include "replay/run_experiment.h"
+#include "replay/setup.h"
 #include "replay/verify/verify.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{250};
@@ -46,14 +46,7 @@ struct Flags {
 
 absl::StatusOr<std::unique_ptr<Store>> OpenStore(const Flags& flags, const v1::Experiment& experiment) {
   ASSIGN_OR_RETURN(const RowSchema schema, SchemaOf(experiment));
-  Store::Options options;
-  options.experiment = experiment;
-  options.experiment_text = PrintExperiment(experiment);
-  for (int member = 0; member < experiment.members_size(); ++member)
-    options.hyper.push_back(MemberHyper(experiment, member));
-  const AlgorithmInfo* const algorithm = FindAlgorithm(experiment.algorithm());
-  options.learns_delta = algorithm->learns_delta;
-  options.new_rows = algorithm->new_rows;
+  Options options = OptionsOf(experiment);
   options.run_id = flags.run_id;
   options.folder = flags.folder;
   return Store::Open(schema, options);
@@ -229,6 +222,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::replay
 
-int main(int argc, char** argv) { return datacom::Main(argc, argv); }
+int main(int argc, char** argv) { return datacom::replay::Main(argc, argv); }

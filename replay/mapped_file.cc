@@ -11,7 +11,7 @@
 #include "common/base/files.h"
 #include "common/base/status.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 size_t PageBytes() {
@@ -92,4 +92,4 @@ absl::Status MappedFile::Rewrite(size_t offset, size_t bytes) {
 
 void MappedFile::AdviseRandom() { ::madvise(data_, size_, MADV_RANDOM); }
 
-}  // namespace datacom
+}  // namespace datacom::replay

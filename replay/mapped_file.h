@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace datacom {
+namespace datacom::replay {
 
 class MappedFile {
  public:
@@ -30,7 +30,7 @@ class MappedFile {
   const char* data() const { return data_; }
   size_t size() const { return size_; }
   const std::string& path() const { return path_; }
-  // Writes the pages of [offset, offset + bytes) to the disk. Other threads may write to the memory meanwhile.
+  // Writes the pages of [offset, offset + bytes) to the disk. Other threads may write to the memory during the call.
   absl::Status Sync(size_t offset, size_t bytes) const;
   // The same for all these pages, also those that the kernel takes for written although an earlier Sync failed.
   absl::Status Rewrite(size_t offset, size_t bytes);
@@ -46,6 +46,6 @@ class MappedFile {
   const size_t size_;
 };
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_MAPPED_FILE_H_

@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include "common/transitions/draw_rows.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 constexpr size_t kRangeBytes = 1 << 20;
@@ -18,8 +18,8 @@ enum Counter { kFinishedEpisodes = 0, kFinishedUpTo = 1 };
 }  // namespace
 
 MemberTable::MemberTable(const RowSchema& schema, const Options& options)
-    : schema_(schema), layout_(schema), options_(options), episodes_(layout_, options.discount) {
-  for (const Column& column : schema.stored()) offsets_.push_back(schema.offset(column.name));
+    : schema_(schema), offsets_(schema), options_(options), episodes_(offsets_, options.discount) {
+  for (const Column& column : schema.stored()) column_offsets_.push_back(schema.offset(column.name));
   const size_t most = std::max(options.batch, options.failure_batch);
   numbers_.resize(most);
   pointers_.reserve(most);
@@ -76,13 +76,13 @@ absl::Status MemberTable::Recover() {
   const uint64_t counted = std::min(rows_->counter(kFinishedUpTo), rows_->cursor());
   for (uint64_t number = rows_->first(); number < rows_->cursor(); ++number) {
     const char* row = rows_->record(number);
-    const auto sequence = At<uint64_t>(row, layout_.sequence);
+    const auto sequence = At<uint64_t>(row, offsets_.sequence);
     if (sequence > number) {  // a session's rows are numbered from 0
       return absl::DataLossError(absl::StrCat("ring ", options_.path, ".rows: row ", number, " has sequence ", sequence,
                                               "; restore the file from a copy, or start a new run folder"));
     }
     episodes_.Feed(number, row);
-    next_sequences_[At<uint32_t>(row, layout_.session)] = sequence + 1;
+    next_sequences_[At<uint32_t>(row, offsets_.session)] = sequence + 1;
     if (number + 1 == counted) episodes_.set_finished_count(rows_->counter(kFinishedEpisodes));
   }
   return absl::OkStatus();
@@ -96,7 +96,7 @@ uint64_t MemberTable::NextSequence(uint32_t session) const {
 void MemberTable::Index(uint64_t from, uint64_t to) {
   for (uint64_t number = from; number < to; ++number) {
     const char* row = rows_->record(number);
-    if (!(At<float>(row, layout_.cost) > 0)) continue;
+    if (!(At<float>(row, offsets_.cost) > 0)) continue;
     char* record = failures_->writable(staged_failures_++);
     std::memcpy(record, &number, kFailureHeaderBytes);
     std::memcpy(record + kFailureHeaderBytes, row, schema_.stored_row_bytes());
@@ -111,7 +111,7 @@ void MemberTable::Transpose(const std::string& columns, uint32_t count, uint32_t
   for (size_t c = 0; c < schema_.wire().size(); ++c) {
     const size_t bytes = schema_.wire()[c].bytes();
     const char* source = column_data + from * bytes;
-    char* target = first + offsets_[c];
+    char* target = first + column_offsets_[c];
     if (bytes == 4) {  // copies of constant size compile to single moves
       for (uint32_t i = 0; i < rows; ++i, source += 4, target += stride) std::memcpy(target, source, 4);
     } else if (bytes == 8) {
@@ -125,8 +125,8 @@ void MemberTable::Transpose(const std::string& columns, uint32_t count, uint32_t
   }
   char* row = first;
   for (uint32_t i = 0; i < rows; ++i, ++sequence, row += stride) {
-    std::memcpy(row + layout_.session, &session, sizeof session);
-    std::memcpy(row + layout_.sequence, &sequence, sizeof sequence);
+    std::memcpy(row + offsets_.session, &session, sizeof session);
+    std::memcpy(row + offsets_.sequence, &sequence, sizeof sequence);
   }
 }
 
@@ -229,7 +229,7 @@ void MemberTable::Gather(const std::vector<const char*>& rows, std::string* colu
   for (size_t c = 0; c < schema_.wire().size(); ++c) {
     const Column& column = schema_.wire()[c];
     if (!column.learning) continue;
-    const size_t bytes = column.bytes(), offset = offsets_[c];
+    const size_t bytes = column.bytes(), offset = column_offsets_[c];
     if (bytes == sizeof(float)) {  // most columns: one value, copied without a call
       for (const char* row : rows) {
         std::memcpy(out, row + offset, sizeof(float));
@@ -282,7 +282,7 @@ absl::Status MemberTable::DrawNew(uint64_t update, uint64_t seen, uint64_t seen_
   for (uint64_t number = rows.from; number < rows.to; ++number) pointers_.push_back(rows_->record(number));
   Gather(pointers_, batch->mutable_main());
   batch->mutable_places()->reserve(pointers_.size() * kPlaceBytes);
-  for (const size_t offset : {layout_.session, layout_.environment, layout_.episode, layout_.step}) {
+  for (const size_t offset : {offsets_.session, offsets_.environment, offsets_.episode, offsets_.step}) {
     for (const char* row : pointers_) batch->mutable_places()->append(row + offset, sizeof(uint32_t));
   }
   if (rows.to < seen) return absl::OkStatus();
@@ -295,8 +295,8 @@ template <typename Visit>
 void MemberTable::VisitRows(const EpisodeSummary& episode, const Visit& visit) const {
   for (uint64_t number = episode.first_row; number < episode.last_row; ++number) {
     const char* row = rows_->record(number);
-    if (At<uint32_t>(row, layout_.session) == episode.session &&
-        At<uint32_t>(row, layout_.environment) == episode.environment)
+    if (At<uint32_t>(row, offsets_.session) == episode.session &&
+        At<uint32_t>(row, offsets_.environment) == episode.environment)
       visit(row);
   }
 }
@@ -325,17 +325,17 @@ void MemberTable::AddEpisode(const EpisodeSummary& summary, uint64_t oldest, v1:
   costs->reserve((summary.length + 1) * sizeof(float));
   const char* newest = nullptr;
   VisitRows(summary, [&](const char* row) {
-    observations->append(row + layout_.observation, width);
-    costs->append(row + layout_.cost, sizeof(float));
+    observations->append(row + offsets_.observation, width);
+    costs->append(row + offsets_.cost, sizeof(float));
     newest = row;
   });
-  if (newest != nullptr) observations->append(newest + layout_.next_observation, width);
+  if (newest != nullptr) observations->append(newest + offsets_.next_observation, width);
 }
 
 std::string MemberTable::Actions(const EpisodeSummary& episode) const {
   std::string actions;
   VisitRows(episode,
-            [&](const char* row) { actions.append(row + layout_.executed, schema_.action_dim() * sizeof(float)); });
+            [&](const char* row) { actions.append(row + offsets_.executed, schema_.action_dim() * sizeof(float)); });
   return actions;
 }
 
@@ -366,11 +366,11 @@ absl::Status MemberTable::ReadRange(uint64_t from, uint64_t to, v1::RowRange* ra
   range->clear_columns();
   for (size_t c = 0; c < schema_.stored().size(); ++c) {
     for (uint64_t i = 0; i < count; ++i) {
-      range->mutable_columns()->append(rows_->record(from + i) + offsets_[c], schema_.stored()[c].bytes());
+      range->mutable_columns()->append(rows_->record(from + i) + column_offsets_[c], schema_.stored()[c].bytes());
     }
   }
   for (uint64_t i = 0; i < count; ++i) {
-    const uint32_t session = At<uint32_t>(rows_->record(from + i), layout_.session);
+    const uint32_t session = At<uint32_t>(rows_->record(from + i), offsets_.session);
     if (sessions->empty() || sessions->back() != session) sessions->push_back(session);
   }
   std::sort(sessions->begin(), sessions->end());
@@ -378,4 +378,4 @@ absl::Status MemberTable::ReadRange(uint64_t from, uint64_t to, v1::RowRange* ra
   return absl::OkStatus();
 }
 
-}  // namespace datacom
+}  // namespace datacom::replay

@@ -1,4 +1,4 @@
-// What the replay keeps of one member: a ring of rows; a ring with copies of its failures (rows with cost > 0), which
+// The data of one member: a ring of rows; a ring with copies of its failures (rows with cost > 0), which
 // outlive the rows in the main ring; its episodes. Failures and episodes are derived from rows; Open restores them.
 //
 // Staged rows are written but not committed: only staged() and the episodes know them, draws do not see them. Not
@@ -22,9 +22,9 @@
 #include "replay/ring.h"
 #include "replay/sampler.h"
 
-namespace datacom {
+namespace datacom::replay {
 
-inline constexpr size_t kPlaceBytes = 4 * sizeof(uint32_t);  // of a row in proto MemberBatch::places
+inline constexpr size_t kPlaceBytes = 4 * sizeof(uint32_t);  // bytes of a row in proto MemberBatch::places
 
 class MemberTable {
  public:
@@ -36,8 +36,8 @@ class MemberTable {
     uint32_t batch = 0, failure_batch = 0;
     double discount = 0.99;
     uint64_t run_seed = 0, member_seed = 0;
-    bool episode_rows = false;  // episodes carry observations and costs ...
-    uint64_t delta_warmup = 0;  // ... once last_row - 1 exceeds this
+    bool episode_rows = false;  // episodes carry observations and costs, if last_row - 1 exceeds delta_warmup
+    uint64_t delta_warmup = 0;
     bool sync = false;
   };
   static absl::StatusOr<std::unique_ptr<MemberTable>> Open(const RowSchema& schema, const Options& options);
@@ -45,7 +45,7 @@ class MemberTable {
   // Open created the file of rows, or found it without content.
   bool fresh() const { return rows_->fresh(); }
   uint64_t inserted() const { return rows_->cursor(); }  // rows committed since the start of the run
-  uint64_t staged() const { return staged_; }            // and those that wait for a commit
+  uint64_t staged() const { return staged_; }            // rows committed or waiting for a commit
   uint64_t room() const { return rows_->guard() - (staged_ - rows_->cursor()); }  // rows that may be staged now
   uint64_t failures() const {
     return failures_->cursor() < options_.layout.failure_capacity ? failures_->cursor()
@@ -80,8 +80,8 @@ class MemberTable {
   struct RowInterval {
     uint64_t from = 0, to = 0;
   };
-  // The same for an algorithm that takes all rows (seen_before, seen]: those of `rows`, a part of them. Episodes come
-  // with the last part.
+  // The same for an algorithm that takes all rows (seen_before, seen]; `rows` is the part of them that this reply
+  // holds. Episodes come with the last part.
   absl::Status DrawNew(uint64_t update, uint64_t seen, uint64_t seen_before, RowInterval rows, v1::MemberBatch* batch);
   // One message of proto ReadRange: as many of rows [from, to) as fit in about 1 MiB. `sessions` receives the sessions
   // of these rows, each once.
@@ -103,28 +103,28 @@ class MemberTable {
   uint64_t FailuresBelow(uint64_t row) const;  // failures among rows [0, row)
   // Replaces `columns` by the learning columns of `rows`.
   void Gather(const std::vector<const char*>& rows, std::string* columns) const;
-  // Without observations and costs where the episode began before row `oldest`: a draw reads no row below it.
+  // Leaves out observations and costs if the episode began before row `oldest`: a draw reads no row below it.
   void AddEpisode(const EpisodeSummary& summary, uint64_t oldest, v1::MemberBatch* batch) const;
   template <typename Visit>
   void VisitRows(const EpisodeSummary& episode, const Visit& visit) const;
 
   const RowSchema schema_;
-  const RowLayout layout_;
+  const RowOffsets offsets_;
   const Options options_;
-  std::vector<size_t> offsets_;  // of stored columns
+  std::vector<size_t> column_offsets_;  // per stored column
   std::unique_ptr<Ring> rows_;
   std::unique_ptr<Ring> failures_;  // record: u64 row number, row
   EpisodeTracker episodes_;
-  std::map<uint32_t, uint64_t> next_sequences_;  // from rows, filled by Recover
+  std::map<uint32_t, uint64_t> next_sequences_;  // by session; Recover takes them from rows
   uint64_t staged_ = 0;
-  uint64_t staged_failures_ = 0;  // the failures of all staged rows are copied up to here
+  uint64_t staged_failures_ = 0;  // records in failures_, including those of staged rows
   struct {
     uint64_t rows = 0, failures = 0, finished_episodes = 0;
   } prepared_;
-  std::vector<uint64_t> numbers_;  // scratch memory of Draw
+  std::vector<uint64_t> numbers_;  // scratch memory for draws
   std::vector<const char*> pointers_;
 };
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_MEMBER_TABLE_H_

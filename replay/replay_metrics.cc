@@ -2,7 +2,7 @@
 
 #include "common/base/files.h"
 
-namespace datacom {
+namespace datacom::replay {
 
 struct ReplayMetrics::Series {
   explicit Series(Metrics* m)
@@ -70,4 +70,4 @@ void ReplayMetrics::Update(const StoreCounters& now, double seconds, bool actors
   last_ = now;
 }
 
-}  // namespace datacom
+}  // namespace datacom::replay

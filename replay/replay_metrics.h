@@ -9,7 +9,7 @@
 #include "common/metrics/metrics.h"
 #include "replay/store.h"
 
-namespace datacom {
+namespace datacom::replay {
 
 class ReplayMetrics {
  public:
@@ -27,6 +27,6 @@ class ReplayMetrics {
   StoreCounters last_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_REPLAY_METRICS_H_

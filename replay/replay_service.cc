@@ -9,7 +9,7 @@
 #include "replay/insert_stream.h"
 #include "spdlog/spdlog.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 // In lockstep, which promises equal bytes, an actor's simulator must be that of this build.
@@ -24,8 +24,8 @@ absl::Status CheckSimulator(const v1::RegisterRequest& request, bool lockstep) {
 }  // namespace
 
 ReplayService::ReplayService(Store* store, Metrics* metrics, std::chrono::milliseconds tick_period)
-    : store_(store), metrics_(std::make_unique<ReplayMetrics>(metrics, store->options().folder)) {
-  if (store->options().experiment.replay().sync()) committer_ = std::thread([this] { CommitLoop(); });
+    : store_(store), streams_(store, metrics) {
+  if (store->options().sync) committer_ = std::thread([this] { CommitLoop(); });
   if (tick_period.count() > 0) ticker_ = std::thread([this, tick_period] { TickLoop(tick_period); });
 }
 
@@ -45,8 +45,8 @@ grpc::ServerUnaryReactor* ReplayService::Register(grpc::CallbackServerContext* c
   const auto run = [&]() -> absl::Status {
     RETURN_IF_ERROR(
         CheckHello(request->hello(), store_->options().run_id, 0));  // the actor learns the schema from the reply
-    RETURN_IF_ERROR(CheckOpen());
-    RETURN_IF_ERROR(CheckSimulator(*request, store_->options().experiment.run().lockstep()));
+    RETURN_IF_ERROR(streams_.CheckOpen());
+    RETURN_IF_ERROR(CheckSimulator(*request, store_->options().limits.lockstep));
     ASSIGN_OR_RETURN(*reply, store_->Register(request->actor(), request->incarnation(), request->environments()));
     spdlog::info("actor registered actor={} session={} members=\"{}\"", request->actor(), reply->session(),
                  DescribeMembers(reply->assignment()));
@@ -59,17 +59,17 @@ grpc::ServerUnaryReactor* ReplayService::Register(grpc::CallbackServerContext* c
     return absl::OkStatus();
   };
   grpc::ServerUnaryReactor* const reactor = Answer(context, run());
-  NotifyAll();
+  streams_.NotifyAll();
   return reactor;
 }
 
 grpc::ServerBidiReactor<v1::InsertRequest, v1::InsertReply>* ReplayService::Insert(
     grpc::CallbackServerContext* context) {
-  return InsertStream::Start<InsertStream>(this);
+  return InsertStream::Start<InsertStream>(&streams_);
 }
 
 grpc::ServerBidiReactor<v1::DrawRequest, v1::DrawReply>* ReplayService::Draw(grpc::CallbackServerContext* context) {
-  return ReplayDrawStream::Start<ReplayDrawStream>(this);
+  return ReplayDrawStream::Start<ReplayDrawStream>(&streams_);
 }
 
 grpc::ServerWriteReactor<v1::RowRange>* ReplayService::ReadRange(grpc::CallbackServerContext* context,
@@ -89,34 +89,8 @@ grpc::ServerUnaryReactor* ReplayService::Info(grpc::CallbackServerContext* conte
   if (!hello.run_id().empty() && hello.run_id() != store_->options().run_id)
     return Answer(context, CheckHello(hello, store_->options().run_id, 0));
   store_->Info(reply);
-  reply->set_draining(draining());
+  reply->set_draining(streams_.draining());
   return Answer(context, absl::OkStatus());
-}
-
-void ReplayService::Add(const std::shared_ptr<StoreListener>& listener) {
-  MutexLock lock(&mutex_);
-  listeners_[listener.get()] = listener;
-}
-
-void ReplayService::Remove(StoreListener* listener) {
-  std::shared_ptr<StoreListener> last;  // dies after the lock is released
-  MutexLock lock(&mutex_);
-  const auto found = listeners_.find(listener);
-  if (found == listeners_.end()) return;
-  last = found->second;
-  listeners_.erase(found);
-}
-
-std::vector<std::shared_ptr<StoreListener>> ReplayService::Listeners() const {
-  MutexLock lock(&mutex_);
-  std::vector<std::shared_ptr<StoreListener>> listeners;
-  listeners.reserve(listeners_.size());
-  for (const auto& [key, listener] : listeners_) listeners.push_back(listener);
-  return listeners;
-}
-
-void ReplayService::NotifyAll() {
-  for (const auto& listener : Listeners()) listener->OnChange();
 }
 
 void ReplayService::Tick() {
@@ -128,13 +102,13 @@ void ReplayService::Tick() {
     tick_status_ = status;
   }
   if (changed && !status.ok()) spdlog::error("store: {}", std::string(status.message()));
-  for (const auto& listener : Listeners()) listener->OnTick();
+  streams_.TickAll();
 }
 
 void ReplayService::CommitLoop() {
   while (store_->AwaitStaged()) {
     (void)store_->Commit();  // a failure is told to every stream, and ends the loop
-    NotifyAll();
+    streams_.NotifyAll();
   }
 }
 
@@ -148,28 +122,9 @@ void ReplayService::TickLoop(std::chrono::milliseconds period) {
     }
     Tick();
     const Clock::Time now = Clock::Real().Now();
-    metrics_->Update(store_->counters(), Seconds(now - last), store_->ActorsWait(), store_->LearnerWaits());
+    streams_.metrics()->Update(store_->counters(), Seconds(now - last), store_->ActorsWait(), store_->LearnerWaits());
     last = now;
   }
 }
 
-absl::Status ReplayService::CheckOpen() const {
-  if (draining()) return absl::UnavailableError("the replay is stopping; try again when it is back");
-  return store_->health();
-}
-
-bool ReplayService::draining() const {
-  MutexLock lock(&mutex_);
-  return draining_;
-}
-
-void ReplayService::Drain() {
-  {
-    MutexLock lock(&mutex_);
-    draining_ = true;
-  }
-  (void)store_->Commit();  // without it the actors send the rows again
-  for (const auto& listener : Listeners()) listener->Close(ToGrpc(CheckOpen()));
-}
-
-}  // namespace datacom
+}  // namespace datacom::replay

@@ -6,26 +6,16 @@
 #ifndef DATACOM_REPLAY_REPLAY_SERVICE_H_
 #define DATACOM_REPLAY_REPLAY_SERVICE_H_
 
-#include <memory>
-#include <set>
+#include <chrono>
 #include <thread>
 
 #include "common/base/mutex.h"
 #include "common/metrics/metrics.h"
 #include "datacom/v1/replay.grpc.pb.h"
-#include "replay/replay_metrics.h"
+#include "replay/open_streams.h"
 #include "replay/store.h"
 
-namespace datacom {
-
-// A stream that is notified when the store changes.
-class StoreListener {
- public:
-  virtual ~StoreListener() = default;
-  virtual void OnChange() = 0;                         // anything may have changed; must not block
-  virtual void OnTick() = 0;                           // some time passed
-  virtual void Close(const grpc::Status& status) = 0;  // end the stream after the write in flight
-};
+namespace datacom::replay {
 
 class ReplayService : public v1::Replay::CallbackService {
  public:
@@ -44,36 +34,23 @@ class ReplayService : public v1::Replay::CallbackService {
 
   // Calls Store::Tick, logs its errors and ticks the streams, which then send wait messages.
   void Tick();
-  // Accepts no more rows, actors or learners, commits what is staged, sends what is committed and ends the streams with
-  // UNAVAILABLE. Idempotent. Blocks on the disk with replay.sync.
-  void Drain();
-  bool draining() const;
-  Store* store() { return store_; }
-  ReplayMetrics* metrics() { return metrics_.get(); }
-
-  // For streams.
-  void Add(const std::shared_ptr<StoreListener>& listener);
-  void Remove(StoreListener* listener);
-  void NotifyAll();
-  absl::Status CheckOpen() const;  // UNAVAILABLE while draining and after the disk failed
+  void Drain() { streams_.Drain(); }  // see OpenStreams
+  OpenStreams& streams() { return streams_; }
 
  private:
-  std::vector<std::shared_ptr<StoreListener>> Listeners() const;
   void CommitLoop();
   void TickLoop(std::chrono::milliseconds period);
 
   Store* const store_;
-  const std::unique_ptr<ReplayMetrics> metrics_;
-  mutable Mutex mutex_;
+  OpenStreams streams_;
+  Mutex mutex_;
   CondVar stop_changed_;
-  std::map<StoreListener*, std::shared_ptr<StoreListener>> listeners_ ABSL_GUARDED_BY(mutex_);
-  bool draining_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status tick_status_ ABSL_GUARDED_BY(mutex_);  // of the newest Store::Tick; logged when it changes
+  absl::Status tick_status_ ABSL_GUARDED_BY(mutex_);  // result of the newest Store::Tick; logged when it changes
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread ticker_;
   std::thread committer_;  // with replay.sync
 };
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_REPLAY_SERVICE_H_

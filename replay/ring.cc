@@ -13,7 +13,7 @@
 #include "common/base/status.h"
 #include "replay/checked_word.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 constexpr char kAdvice[] = "; resume with the build and the experiment that wrote it, or start a new run folder";
@@ -373,4 +373,4 @@ void Ring::set_counter(int index, uint64_t value) {
   HeaderOf(file_.get())->counters[index] = CheckedWord(value, kCursorPlace + 1 + index);
 }
 
-}  // namespace datacom
+}  // namespace datacom::replay

@@ -4,9 +4,9 @@
 // File: one header page (a frame, common/base/framed_file.h, around the ring's identity; then, on a cache line of their
 // own, the cursor and two counters), then blocks. A block is a header of 16 bytes and 64 records; record r lies in
 // block r / 64 modulo the number of blocks. The block's header holds two sums, each {number of records u32, CRC-32C of
-// the block's number and of these records u32}. A commit overwrites the older sum, so that one of them is always that
-// of the committed records. Records being written never share a block with readable ones of an earlier round: a crash
-// in the middle destroys no readable record.
+// the block's number and of these records u32}. A commit overwrites the older sum, so that the other one
+// always fits the committed records. Records being written never share a block with readable ones of an earlier round:
+// a crash in the middle destroys no readable record.
 //
 // With `sync` a commit waits for the disk twice: the records and their sums must be on the disk before the cursor is
 // stored, or a loss of power could leave a cursor without its records.
@@ -27,7 +27,7 @@
 #include "common/transitions/replay_layout.h"
 #include "replay/mapped_file.h"
 
-namespace datacom {
+namespace datacom::replay {
 
 class Ring {
  public:
@@ -56,7 +56,7 @@ class Ring {
   uint64_t kept() const { return kept_; }
   uint64_t guard() const { return guard_; }
   uint64_t record_bytes() const { return record_bytes_; }
-  std::string run_id() const;            // of the run that the file belongs to
+  std::string run_id() const;            // id of the run that the file belongs to
   bool fresh() const { return fresh_; }  // Open created the file, or found it without content
   const char* record(uint64_t number) const { return Place(number); }
   // Where to write records [cursor(), cursor() + guard()) before Commit.
@@ -78,7 +78,7 @@ class Ring {
   absl::StatusOr<uint64_t> StoredCursor() const;
   // Copies the committed records of `block` (records [64 block, 64 block + 64)) below `end`, and checks their sum,
   // while another process may commit records. REQUIRES 64 block < end <= an earlier StoredCursor(). OUT_OF_RANGE: all
-  // records of the block were overwritten meanwhile; DATA_LOSS naming the records: they are damaged.
+  // records of the block were overwritten during the call; DATA_LOSS naming the records: they are damaged.
   absl::Status CopyBlock(uint64_t block, uint64_t end, std::string* records) const;
 
   // A counter stored next to the cursor, but not updated atomically with it.
@@ -87,7 +87,7 @@ class Ring {
 
  private:
   static constexpr int kCounters = 2;
-  struct Sum {  // of a block's first records
+  struct Sum {  // checksum of the first records of a block
     uint32_t records = 0, crc = 0;
   };
 
@@ -99,7 +99,7 @@ class Ring {
     return Block(number / kRingBlockRecords) + kRingBlockHeaderBytes + number % kRingBlockRecords * record_bytes_;
   }
   std::atomic_ref<uint64_t> StoredSum(uint64_t block, int index) const;
-  uint32_t SumOf(uint64_t from, uint64_t to, uint32_t before) const;  // of records of one block
+  uint32_t SumOf(uint64_t from, uint64_t to, uint32_t before) const;  // records of one block; `before`: sum so far
   absl::StatusOr<int> FindSum(uint64_t block) const;
   // Calls write(offset, bytes) for the one or two places in the file that hold records [from, to).
   template <typename Write>
@@ -109,19 +109,19 @@ class Ring {
   void StoreCursor(uint64_t cursor);
 
   const std::unique_ptr<MappedFile> file_;
-  const uint64_t kept_, guard_, count_, record_bytes_;  // count_: of blocks
+  const uint64_t kept_, guard_, count_, record_bytes_;  // count_: number of blocks
   const bool sync_;
   char* const blocks_;
   uint64_t cursor_ = 0;
   struct {
-    uint64_t cursor = 0;    // that of the prepared commit; cursor_ when there is none
-    uint32_t open_crc = 0;  // of the records of the block that it is in
-    int sum = 0;            // which sum of that block the commit after it overwrites
+    uint64_t cursor = 0;    // the cursor after the prepared commit, or cursor_ if none is prepared
+    uint32_t open_crc = 0;  // checksum of the records before it in its block
+    int sum = 0;            // index of the sum of its block that the next commit overwrites
   } next_;
   uint64_t counters_[kCounters] = {};  // copies of the numbers in the file
   bool fresh_ = false;
 };
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_RING_H_

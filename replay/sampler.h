@@ -5,7 +5,9 @@
 
 #include <cstdint>
 
-namespace datacom {
+#include "common/transitions/draw_rows.h"
+
+namespace datacom::replay {
 
 struct DrawKey {
   uint64_t run_seed = 0;
@@ -15,10 +17,18 @@ struct DrawKey {
 
 // numbers[i], i < count: uniform with replacement among the newest min(available, capacity) of rows [0, available).
 // REQUIRES available > 0.
-void DrawMain(const DrawKey& key, uint64_t available, uint64_t capacity, uint32_t count, uint64_t* numbers);
+inline void DrawMain(const DrawKey& key, uint64_t available, uint64_t capacity, uint32_t count, uint64_t* numbers) {
+  DrawRows(StreamKey("replay.draw.main", {key.run_seed, key.member_seed, key.update}), available, capacity, count,
+           numbers);
+}
+
 // The same for the failure table, with its own random stream; `available` = failures among the rows that the update may
 // use.
-void DrawFailures(const DrawKey& key, uint64_t available, uint64_t capacity, uint32_t count, uint64_t* numbers);
-}  // namespace datacom
+inline void DrawFailures(const DrawKey& key, uint64_t available, uint64_t capacity, uint32_t count, uint64_t* numbers) {
+  DrawRows(StreamKey("replay.draw.failure", {key.run_seed, key.member_seed, key.update}), available, capacity, count,
+           numbers);
+}
+
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_SAMPLER_H_

@@ -12,13 +12,13 @@
 #include "replay/division.h"
 #include "replay/episodes.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 constexpr char kAdvice[] = "; resume with the build that wrote it, or start a new run folder";
-// Version 1 was the payload alone; in version 2 each session served consecutive members.
+// Version 1 was only the payload; in version 2 each session served consecutive members.
 constexpr FileFormat kFormat = {"file of sessions", "DCSESSNS", 3, "", "", kAdvice};
-constexpr size_t kKeptNames = 4096;  // of actors; their rows are overwritten long before
+constexpr size_t kKeptNames = 4096;  // of ended sessions; their rows are overwritten long before
 
 std::string CreditPath(const std::string& folder) { return folder + "/credit"; }
 std::string SessionsPath(const std::string& folder) { return folder + "/sessions"; }
@@ -346,4 +346,4 @@ uint64_t SessionTable::Outstanding(uint32_t member) const {
   return rows;
 }
 
-}  // namespace datacom
+}  // namespace datacom::replay

@@ -29,7 +29,7 @@
 #include "datacom/v1/replay_state.pb.h"
 #include "replay/credit_file.h"
 
-namespace datacom {
+namespace datacom::replay {
 
 struct Session {
   uint32_t number = 0;
@@ -39,21 +39,21 @@ struct Session {
   uint32_t slot = 0;                        // in the credit file
   std::vector<uint32_t> lanes;              // per member of the run; 0 also for a member that leaves
   std::vector<uint64_t> served_since;       // per member: the assignment that brought it; 0 = not served
-  uint64_t assignment = 1;                  // number of the newest
+  uint64_t assignment = 1;                  // number of the newest assignment
   uint64_t revision = 1;                    // grows with each change of `assignment` or of the members that are served
   bool present = true;                      // counts when members are divided
   uint64_t stream = 0;                      // number of the stream that may insert; 0 = none
-  Clock::Time last_seen{};                  // while there is no stream: when it was lost
+  Clock::Time last_seen{};                  // when the stream was lost; valid without a stream
   Clock::Time last_row{};                   // when it last inserted
   Clock::Time no_credit_since{};            // valid with has_no_credit
   bool has_no_credit = false;               // connected, but all credit is used up
   std::string waiting_for;                  // message for people, once the wait is longer than expected
-  uint64_t rows = 0;                        // inserted since this process started
-  std::vector<uint64_t> min_policy_update;  // of the newest credit, per member of the run
+  uint64_t rows = 0;                        // rows inserted since this process started
+  std::vector<uint64_t> min_policy_update;  // per member of the run: oldest policy that the newest credit allows
 
   bool connected() const { return stream != 0; }
   bool serves(uint32_t member) const { return member < served_since.size() && served_since[member] != 0; }
-  std::vector<uint32_t> members() const;  // that it serves
+  std::vector<uint32_t> members() const;  // the members that it serves
   // Environments that act for a served member, at least one: those of a member that leaves finish their episodes.
   uint32_t environments_of(uint32_t member) const { return lanes[member] > 0 ? lanes[member] : 1; }
   v1::Assignment Assigned() const;
@@ -71,8 +71,8 @@ class SessionTable {
     const Clock* clock = nullptr;
   };
   static absl::StatusOr<std::unique_ptr<SessionTable>> Open(const Options& options);
-  static bool Exists(const std::string& folder);  // Open was called on this folder before
-  // What the file of sessions holds; NOT_FOUND when there is none.
+  static bool Exists(const std::string& folder);  // whether Open was called on this folder before
+  // The content of the file of sessions; NOT_FOUND when there is none.
   static absl::StatusOr<v1::ReplaySessions> Read(const std::string& folder);
   // The numbers of the living sessions that Open refuses in a run of so many members: number, slot or members are
   // invalid, or an earlier session has the same number or slot.
@@ -123,23 +123,23 @@ class SessionTable {
   absl::Status Save() const;
   std::string path() const;
   absl::Status AssignLockstep(Session* session) const;
-  bool Divide();  // the members over the living sessions; returns whether assignments changed
+  bool Divide();  // divides the members over the living sessions; returns whether assignments changed
   bool UpdatePresence();
   absl::StatusOr<uint32_t> FreeSlot() const;
-  absl::StatusOr<Session*> Begin(Session session);  // divides, saves; on an error nothing has changed
-  void ForgetName();                                // of the oldest session that ended
+  absl::StatusOr<Session*> Begin(Session session);  // adds it, divides, saves; on an error nothing has changed
+  void ForgetName();                                // forgets the oldest session that ended
 
   const Options options_;
   std::unique_ptr<CreditFile> credit_;
   std::map<uint32_t, Session> living_;
-  std::map<uint32_t, std::string> actors_;  // by session, including the latest ended ones
-  std::set<uint32_t> replaced_;             // ended by a newer start of their actor while this process ran
-  bool unsaved_ = false;                    // the file is out of date
-  bool undivided_ = false;                  // sessions came or went since the members were divided
+  std::map<uint32_t, std::string> actors_;  // names by session, including the latest ended ones
+  std::set<uint32_t> replaced_;             // sessions that newer starts of their actors have ended in this process
+  bool unsaved_ = false;                    // whether the file is out of date
+  bool undivided_ = false;                  // whether sessions came or went since the members were divided
   bool empty_ = true;
   uint32_t next_session_ = 1;
 };
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_SESSIONS_H_

@@ -1,10 +1,12 @@
 // The replay without transport: the rows of every member, sessions, credit and draws (proto/datacom/v1/replay.proto).
+// Tables holds the state, GroupCommit brings it to the disk, Draws answers the learner, Statistics counts; Store checks
+// and stores what actors send, and guards all of them.
 //
-// With replay.sync rows and credit are committed in groups (store_commit.cc). Insert stages rows and returns; one
+// With replay.sync rows and credit are committed in groups (replay/group_commit.h). Insert stages rows and returns; one
 // Commit writes all rows and credit that wait, with the same number of syncs for one chunk as for many, and without the
 // mutex. Acknowledgements, credit and draws know only what is committed, so no peer is ever ahead of the disk. Commit
 // belongs to a thread of the service: Insert and Announce run in callbacks of gRPC, which must not block, and a caller
-// that committed for all others could not read its own stream meanwhile.
+// that committed for all others could not read its own stream during that time.
 //
 // Thread-safe: one mutex guards everything. Calls take microseconds, except that these block on the disk: Open, Commit,
 // beginning and ending a session (a small file is written), and, with replay.sync, an Insert that finds
@@ -22,46 +24,22 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/base/clock.h"
-#include "common/base/folder_lock.h"
 #include "common/base/mutex.h"
-#include "common/base/rate_meter.h"
 #include "common/transitions/row_schema.h"
-#include "datacom/v1/experiment.pb.h"
 #include "datacom/v1/replay.pb.h"
-#include "replay/credit.h"
-#include "replay/limiter.h"
-#include "replay/mapped_file.h"
-#include "replay/member_table.h"
-#include "replay/sessions.h"
+#include "replay/draws.h"
+#include "replay/group_commit.h"
+#include "replay/options.h"
+#include "replay/statistics.h"
+#include "replay/tables.h"
 
-namespace datacom {
-
-inline constexpr uint64_t kMaxDrawBytes = 12 << 20;  // rows of one update; leaves 4 MiB of a message for episodes
-// Rows in one reply to a draw of new rows: few, because the mutex is held while they are copied.
-inline constexpr uint64_t kNewRowsBytes = 1 << 20;
-
-// What earlier replies to a draw of new rows held: all rows of the members before `member`, and `rows` of its rows.
-struct DrawPlace {
-  uint32_t member = 0;
-  uint64_t rows = 0;
-};
-
-// Values for metrics: totals since this process started (finished episodes: since the run began), then current values.
-struct StoreCounters {
-  uint64_t inserted = 0, duplicates = 0;
-  uint64_t rejected_invalid = 0, rejected_gap = 0, rejected_credit = 0;
-  uint64_t draws = 0;
-  uint64_t finished_episodes = 0, abandoned_episodes = 0;
-  uint64_t held = 0, failures = 0, outstanding = 0, sessions = 0;  // rows of all members; living sessions
-  double ratio_error = 0;  // largest |updates done / updates whose rows are there - 1| of a member
-};
+namespace datacom::replay {
 
 // What a stream has already sent to its actor; Progress adds the rest.
 struct InsertProgress {
   std::vector<uint64_t> next_sequence, limit;  // per member of the run
   std::vector<uint64_t> served_since;          // per member: the assignment that these values belong to; 0 = not served
-  uint64_t revision = 0;                       // of the assignment
+  uint64_t revision = 0;                       // Session::revision
   std::string waiting_for;
   bool finished = false;
   bool opened = false;
@@ -69,20 +47,8 @@ struct InsertProgress {
 
 class Store {
  public:
-  struct Options {
-    v1::Experiment experiment;     // resolved
-    std::string experiment_text;   // sent to actors
-    std::vector<v1::Hyper> hyper;  // of each member
-    bool learns_delta = false;     // episodes carry observations and costs
-    bool new_rows = false;         // draws hold all new rows instead of a sample (AlgorithmInfo)
-    std::string run_id;
-    std::string folder;
-    const Clock* clock = &Clock::Real();
-    Clock::Time::duration lease = std::chrono::seconds(30);
-    uint64_t guard_rows = kRingGuardRows;  // smaller in tests
-  };
-  // Creates or recovers the folder. Errors: those of Ring::Open and FolderLock, no disk space; INVALID_ARGUMENT when a
-  // draw of samples is larger than kMaxDrawBytes.
+  // Creates or recovers the folder. Errors: those of Tables::Open; INVALID_ARGUMENT when a draw of samples is larger
+  // than kMaxDrawBytes.
   static absl::StatusOr<std::unique_ptr<Store>> Open(const RowSchema& schema, const Options& options);
 
   // Calls for actors. A session that Register or Tick ended loses its stream: the next call for it returns the error of
@@ -141,63 +107,30 @@ class Store {
   const Options& options() const { return options_; }
 
  private:
-  Store(const RowSchema& schema, const Options& options);
-  absl::Status Recover() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckSessionNumbers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status RecoverCredit(const Session& session, uint32_t member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void EndSessions(const std::vector<uint32_t>& ended, bool divided) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Store(const RowSchema& schema, const Options& options, std::unique_ptr<Tables> tables);
+  // Grants credit that rows, updates or sessions have made possible.
   void Grant(uint32_t member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GrantAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndSessions(const std::vector<uint32_t>& ended, bool divided) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<Session*> FindStream(uint32_t session, uint64_t stream) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckChunk(const Session& session, const v1::Chunk& chunk) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Latches the failure of the disk in health_ and returns it.
-  absl::Status DiskFailed(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Reject(const v1::Chunk& chunk, const absl::Status& why, v1::InsertReply* reply)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Why the chunk may not follow the rows of its session.
   absl::Status CheckCredit(const Session& session, const v1::Chunk& chunk) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Reject(const v1::Chunk& chunk, const absl::Status& why, v1::InsertReply* reply)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Commits those of the rows [next sequence, end of the chunk) for which the member's ring has room, or stages them.
   absl::Status StoreRows(Session* session, const v1::Chunk& chunk) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool Staged() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CommitStaged() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CommitGroup() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status DrawSample(uint64_t update, uint64_t seen, uint64_t before, v1::DrawReply* reply)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status DrawNewRows(uint64_t update, uint64_t seen, uint64_t before, v1::DrawReply* reply, DrawPlace* place)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  v1::MemberBatch* AddBatch(uint64_t update, uint32_t member, v1::DrawReply* reply) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool Finished() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void UpdateWaits() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::string DescribeSessions(uint32_t member) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::string DescribeMissingCredit(const Session& session) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::string DescribeMissingRowsLocked(uint64_t update) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const RowSchema schema_;
   const Options options_;
-  const bool sync_;
-  const Limiter limiter_;
-  const Clock::Time started_;
-  std::unique_ptr<FolderLock> lock_;
   mutable Mutex mutex_;
-  std::vector<std::unique_ptr<MemberTable>> members_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<SessionTable> sessions_ ABSL_GUARDED_BY(mutex_);
-  Credit credit_ ABSL_GUARDED_BY(mutex_);
-  std::vector<uint64_t> rejected_ ABSL_GUARDED_BY(mutex_), duplicates_ ABSL_GUARDED_BY(mutex_);  // rows, per member
-  uint64_t completed_update_ ABSL_GUARDED_BY(mutex_) = 0;
+  const std::unique_ptr<Tables> tables_ ABSL_PT_GUARDED_BY(mutex_);
+  GroupCommit commit_ ABSL_GUARDED_BY(mutex_);
+  Draws draws_ ABSL_GUARDED_BY(mutex_);
+  Statistics statistics_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_stream_ ABSL_GUARDED_BY(mutex_) = 1;
-  uint64_t waiting_draw_ ABSL_GUARDED_BY(mutex_) = 0;  // update whose draw lacked rows
-  int learners_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint32_t learner_incarnation_ ABSL_GUARDED_BY(mutex_) = 0;  // the largest that called
-  StoreCounters counters_ ABSL_GUARDED_BY(mutex_);
-  RateMeter rows_rate_ ABSL_GUARDED_BY(mutex_);  // fed by Tick
-  absl::Status health_ ABSL_GUARDED_BY(mutex_);
-  CondVar staged_, committed_;                       // something is staged; a group is over
-  bool committing_ ABSL_GUARDED_BY(mutex_) = false;  // a thread writes a group
-  uint64_t groups_ ABSL_GUARDED_BY(mutex_) = 0;      // that are over
-  bool stop_commits_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_STORE_H_

@@ -6,7 +6,7 @@
 #include "common/base/status.h"
 #include "common/transitions/check_columns.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 uint32_t Largest(const char* data, size_t count) {
@@ -51,4 +51,4 @@ absl::Status ValidateChunk(const RowSchema& schema, const v1::Chunk& chunk, uint
   return absl::OkStatus();
 }
 
-}  // namespace datacom
+}  // namespace datacom::replay

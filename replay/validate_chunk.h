@@ -8,7 +8,7 @@
 #include "common/transitions/row_schema.h"
 #include "datacom/v1/replay.pb.h"
 
-namespace datacom {
+namespace datacom::replay {
 
 inline constexpr size_t kMaxChunkBytes = 1 << 20;
 
@@ -16,6 +16,6 @@ inline constexpr size_t kMaxChunkBytes = 1 << 20;
 // is not finite, absorbing or last other than 0 and 1, an environment at or above `environments`.
 absl::Status ValidateChunk(const RowSchema& schema, const v1::Chunk& chunk, uint32_t environments);
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_VALIDATE_CHUNK_H_

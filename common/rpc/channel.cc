@@ -15,14 +15,15 @@
 #include "grpc/support/log.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/generic/generic_stub.h"
+#include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
 
 namespace datacom {
 namespace {
 
-// Of messages in flight, of all peers of a server together. Beyond it gRPC resets streams, also those of the run: the
-// hostile peers of tests/chaos/hostile_run_test.py cause that with 16 MiB, and did not with 32 MiB. With 128 MiB they
-// raised the replay's memory by 62 MB.
+// Limit for the messages in flight of all peers of a server together. Beyond it gRPC resets streams, including the
+// run's own: the hostile peers of tests/chaos/hostile_run_test.py cause that with 16 MiB, and did not with 32 MiB. With
+// 128 MiB they raised the replay's memory by 62 MB.
 constexpr size_t kTransportBytes = 64 << 20;
 constexpr int kKeepaliveMs = 20000;
 constexpr int kKeepaliveTimeoutMs = 10000;

@@ -13,13 +13,19 @@
 #include "absl/strings/string_view.h"
 #include "common/rpc/security.h"
 #include "datacom/v1/common.pb.h"
-#include "grpcpp/grpcpp.h"
+
+namespace grpc {
+class Channel;
+class Server;
+class Service;
+class Status;
+}  // namespace grpc
 
 namespace datacom {
 
 inline constexpr int kMaxMessageBytes = 16 << 20;
 inline constexpr size_t kSnapshotChunkBytes = 1 << 20;
-inline constexpr std::chrono::milliseconds kRpcDeadline{10000};  // of unary calls
+inline constexpr std::chrono::milliseconds kRpcDeadline{10000};  // for unary calls
 
 // Keepalive 20 s, message limit kMaxMessageBytes, reconnect backoff 50 ms .. 2 s. Lazy: connects on first use.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Security& security = {});
@@ -30,7 +36,7 @@ inline std::chrono::system_clock::time_point DeadlineIn(std::chrono::millisecond
 
 // The same code and message, but UNAVAILABLE for a call that the transport of a server short of memory has reset.
 absl::Status FromGrpc(const grpc::Status& status);
-// As FromGrpc, for a stream that this side wants to keep open: CANCELLED, the status of calls that a server cancels
+// The same for a stream that this side wants to keep open: CANCELLED, the status of calls that a server cancels
 // when it shuts down, becomes UNAVAILABLE.
 absl::Status FromStreamEnd(const grpc::Status& status);
 grpc::Status ToGrpc(const absl::Status& status);
@@ -70,7 +76,7 @@ class Server {
   ~Server();                                                             // Shutdown with a grace of 1 s
   const std::string& address() const { return address_; }                // host:port actually bound
   const std::string& health_address() const { return health_address_; }  // empty without health_listen
-  void SetServing(bool serving);                                         // health of "" and of every service
+  void SetServing(bool serving);                                         // sets the health of "" and of every service
   // Sets NOT_SERVING, then ends the calls that are left after `grace`. Blocks up to `grace`.
   void Shutdown(std::chrono::milliseconds grace);
   std::shared_ptr<grpc::Channel> InProcessChannel();

@@ -11,6 +11,7 @@
 #include "common/base/stop.h"
 #include "common/rpc/channel.h"
 #include "datacom/v1/replay.grpc.pb.h"
+#include "grpcpp/grpcpp.h"
 #include "spdlog/spdlog.h"
 
 namespace datacom {
@@ -141,7 +142,7 @@ class InsertSessionImpl final : public InsertSession {
     uint64_t hold_until = 0;              // send nothing until the limit reaches this
     bool served = false;                  // is in the assignment
     bool released = false;                // the caller will append no further rows under this assignment
-    bool release_sent = false;            // on this stream
+    bool release_sent = false;            // the release was sent on this stream
     std::deque<v1::InsertRequest> queue;  // appended but not acknowledged, in order
     size_t sent = 0;                      // entries of the queue sent on this stream
   };
@@ -258,7 +259,7 @@ class InsertSessionImpl final : public InsertSession {
     return false;
   }
 
-  // All members whose rows are acknowledged, in one message.
+  // Writes the releases of all members whose rows are acknowledged, in one message.
   bool NextRelease(v1::InsertRequest* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (unsent_releases_ == 0) return false;
     request->Clear();  // it may hold the release that was sent before
@@ -347,7 +348,7 @@ class InsertSessionImpl final : public InsertSession {
   std::shared_ptr<const v1::Assignment> assignment_ ABSL_GUARDED_BY(mutex_);
   std::string waiting_for_ ABSL_GUARDED_BY(mutex_);
   grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  size_t unsent_releases_ ABSL_GUARDED_BY(mutex_) = 0;  // members released, but not on this stream
+  size_t unsent_releases_ ABSL_GUARDED_BY(mutex_) = 0;  // members whose release was not sent on this stream
   size_t next_turn_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   bool opened_ ABSL_GUARDED_BY(mutex_) = false;  // a reply arrived on some stream

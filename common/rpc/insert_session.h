@@ -15,7 +15,10 @@
 #include "absl/status/statusor.h"
 #include "common/base/changes.h"
 #include "datacom/v1/replay.pb.h"
-#include "grpcpp/grpcpp.h"
+
+namespace grpc {
+class Channel;
+}  // namespace grpc
 
 namespace datacom {
 
@@ -40,7 +43,7 @@ class InsertSession {
   // Starts the stream, once the caller knows the row schema (from the experiment in the registration).
   virtual absl::Status Start(uint64_t schema_fingerprint) = 0;
 
-  // The newest one: the members that the session serves, and how many lanes act for each.
+  // The newest assignment: the members that the session serves, and how many lanes act for each.
   virtual std::shared_ptr<const v1::Assignment> assignment() const = 0;
   // The caller has appended all rows of a member that has 0 lanes in `assignment`. Once they are acknowledged, the
   // replay is told, and the member leaves the assignment. No effect when there is a newer assignment.
@@ -48,7 +51,7 @@ class InsertSession {
 
   struct Allowance {
     uint64_t rows = 0;           // may be produced now: credit limit - next_sequence
-    uint64_t next_sequence = 0;  // of the next row appended
+    uint64_t next_sequence = 0;  // sequence of the next row that is appended
     uint64_t min_policy_update = 0;
   };
   virtual Allowance allowance(uint32_t member) const = 0;

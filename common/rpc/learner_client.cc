@@ -14,6 +14,7 @@
 #include "common/nn/snapshot_proto.h"
 #include "common/rpc/channel.h"
 #include "datacom/v1/learner.grpc.pb.h"
+#include "grpcpp/grpcpp.h"
 
 namespace datacom {
 namespace {
@@ -181,7 +182,7 @@ class GrpcSnapshotSubscriber : public SnapshotSubscriber {
       return;
     }
     const auto found = members_.find(snapshot->member);
-    if (found == members_.end()) return;  // on its way when the members changed
+    if (found == members_.end()) return;  // it was on its way when the members changed
     MemberState& member = found->second;
     if (member.snapshot != nullptr && !(member.snapshot->version < snapshot->version))
       return;  // sent again after a reconnect
@@ -203,7 +204,7 @@ class GrpcSnapshotSubscriber : public SnapshotSubscriber {
   std::thread thread_;
 };
 
-// A unary call within `deadline`.
+// Makes a unary call with a deadline.
 template <typename Reply, typename Call>
 absl::StatusOr<Reply> CallUnary(std::chrono::milliseconds deadline, Call call) {
   grpc::ClientContext context;

@@ -13,7 +13,10 @@
 #include "common/base/changes.h"
 #include "common/nn/snapshot.h"
 #include "datacom/v1/learner.pb.h"
-#include "grpcpp/grpcpp.h"
+
+namespace grpc {
+class Channel;
+}  // namespace grpc
 
 namespace datacom {
 
@@ -35,9 +38,10 @@ class SnapshotSubscriber {
   virtual void SetMembers(const std::vector<uint32_t>& members) = 0;
   virtual std::shared_ptr<const Snapshot> Latest(uint32_t member) const = 0;  // null before the first
   virtual Changes& changes() = 0;                                             // Options::changes, to wait on
-  virtual absl::Status status() const = 0;                // a permanent rejection (other run, other protocol), else OK
-  virtual double age_seconds(uint32_t member) const = 0;  // since the newest arrived; 0 before the first
-  virtual uint64_t discarded() const = 0;                 // snapshots that did not decode
+  virtual absl::Status status() const = 0;  // a permanent rejection (other run, other protocol), else OK
+  // Seconds since the newest snapshot arrived; 0 before the first.
+  virtual double age_seconds(uint32_t member) const = 0;
+  virtual uint64_t discarded() const = 0;  // snapshots that did not decode
 };
 
 // Calls with kRpcDeadline, or `deadline`. They block; the caller retries.

@@ -11,6 +11,7 @@
 #include "common/base/status.h"
 #include "common/rpc/channel.h"
 #include "datacom/v1/replay.grpc.pb.h"
+#include "grpcpp/grpcpp.h"
 
 namespace datacom {
 namespace {
@@ -169,7 +170,7 @@ class DrawStreamImpl final : public DrawStream {
     changed_.NotifyAll();
   }
 
-  // A reply to the oldest outstanding request; its last one makes the draw ready.
+  // Takes a reply to the oldest outstanding request; the last reply completes the draw.
   void Add(v1::DrawReply* reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     parts_.set_update(reply->update());
     for (v1::MemberBatch& batch : *reply->mutable_batches()) parts_.add_batches()->Swap(&batch);
@@ -185,8 +186,8 @@ class DrawStreamImpl final : public DrawStream {
   Mutex mutex_;
   CondVar changed_;
   std::deque<uint64_t> outstanding_ ABSL_GUARDED_BY(mutex_);  // requested but not answered, in order
-  size_t sent_ ABSL_GUARDED_BY(mutex_) = 0;                   // of these, sent on this stream
-  v1::DrawReply parts_ ABSL_GUARDED_BY(mutex_);               // what came of the draw that was requested first
+  size_t sent_ ABSL_GUARDED_BY(mutex_) = 0;                   // number of outstanding requests sent on this stream
+  v1::DrawReply parts_ ABSL_GUARDED_BY(mutex_);               // the replies so far to the oldest request
   std::deque<v1::DrawReply> ready_ ABSL_GUARDED_BY(mutex_);
   uint64_t completed_ ABSL_GUARDED_BY(mutex_) = 0;
   bool announce_ ABSL_GUARDED_BY(mutex_) = false;

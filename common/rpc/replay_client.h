@@ -12,7 +12,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "datacom/v1/replay.pb.h"
-#include "grpcpp/grpcpp.h"
+
+namespace grpc {
+class Channel;
+}  // namespace grpc
 
 namespace datacom {
 

@@ -15,6 +15,7 @@
 #include "common/base/status.h"
 #include "common/rpc/certificates.h"
 #include "grpc/grpc.h"
+#include "grpcpp/grpcpp.h"
 #include "grpcpp/security/tls_certificate_verifier.h"
 #include "grpcpp/security/tls_credentials_options.h"
 
@@ -23,8 +24,8 @@ namespace {
 
 constexpr char kAuthorization[] = "authorization";
 
-// A secret may be read by its owner alone. The group may read one of root, unless this process is root: Kubernetes
-// mounts secrets that way for processes of other users.
+// Only its owner may read a secret. The group may read a secret of root, unless this process is root: Kubernetes mounts
+// secrets that way for processes of other users.
 absl::Status CheckMode(const std::string& path) {
   struct stat info;
   if (::stat(path.c_str(), &info) != 0) return absl::OkStatus();  // reading it will say why

@@ -17,8 +17,14 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "grpcpp/grpcpp.h"
-#include "grpcpp/security/tls_certificate_provider.h"
+
+namespace grpc {
+class ChannelCredentials;
+class ServerCredentials;
+namespace experimental {
+class CertificateProviderInterface;
+}  // namespace experimental
+}  // namespace grpc
 
 namespace datacom {
 

@@ -11,7 +11,7 @@ namespace datacom {
 inline constexpr uint64_t kRingHeaderBytes = 4096;  // one page
 inline constexpr uint64_t kRingGuardRows = 1024;    // most rows between two commits, in addition to the kept rows
 inline constexpr uint64_t kFailureHeaderBytes = 8;  // the row's number, before its copy
-inline constexpr uint64_t kRingBlockRecords = 64;   // have a checksum in common
+inline constexpr uint64_t kRingBlockRecords = 64;   // records that share a checksum
 inline constexpr uint64_t kRingBlockHeaderBytes = 16;
 inline constexpr uint64_t kCreditHeaderBytes = 4096;
 inline constexpr uint64_t kCreditEntryBytes = 16;  // per session and member

@@ -41,7 +41,7 @@ inline constexpr absl::string_view kDelta = "delta";
 // Log-density of `action` under the policy that acted; stored by rules whose algorithm learns from it.
 inline constexpr absl::string_view kLogProb = "log_prob";
 
-// What the acting rule keeps of the episode (ActingInputs::memory), after the row's decision.
+// The acting rule's memory of the episode (ActingInputs::memory), after the row's decision.
 inline constexpr absl::string_view kMemory = "memory";
 
 struct Column {
@@ -52,7 +52,7 @@ struct Column {
   size_t bytes() const { return SizeOf(type) * width; }
 };
 
-// Of these only prev_cost and log_prob are sent to the learner in draws.
+// Draws send only two of these columns to the learner: prev_cost and log_prob.
 Column ExecutedActionColumn(uint32_t action_dim);
 Column PreviousCostColumn();
 Column RawActionColumn(uint32_t action_dim);

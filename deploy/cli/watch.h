@@ -14,7 +14,10 @@
 #include "common/rpc/security.h"
 #include "datacom/v1/learner.pb.h"
 #include "datacom/v1/replay.pb.h"
-#include "grpcpp/grpcpp.h"
+
+namespace grpc {
+class Channel;
+}  // namespace grpc
 
 namespace datacom::cli {
 

@@ -180,7 +180,7 @@ void EpisodeRecords::CompareWithSteps(uint32_t member, const EpisodeRow& row, co
   Expect(row, "max_violation", Cell(lane.max_violation), other);
 }
 
-void EpisodeRecords::CompareWithEpisode(uint32_t member, const EpisodeRow& row, const EpisodeSummary& episode) {
+void EpisodeRecords::CompareWithEpisode(uint32_t member, const EpisodeRow& row, const replay::EpisodeSummary& episode) {
   ++assembled;
   const std::string other = "the rows of the ring";
   Expect(row, "session", Cell(episode.session), other);

@@ -36,7 +36,7 @@ class EpisodeRecords {
   void CompareWithSteps(uint32_t member, const EpisodeRow& row, const Transition& last, const Lanes::Lane& lane,
                         const std::string& other);
   // Reports every cell that differs from an episode that was assembled from its rows.
-  void CompareWithEpisode(uint32_t member, const EpisodeRow& row, const EpisodeSummary& episode);
+  void CompareWithEpisode(uint32_t member, const EpisodeRow& row, const replay::EpisodeSummary& episode);
   uint64_t rows() const { return count_; }
   uint64_t recounted = 0, assembled = 0;  // rows compared
 

@@ -11,7 +11,7 @@
 
 namespace datacom::verify {
 
-FailureCopies::FailureCopies(Run* run, std::string file, const Ring* ring, uint64_t complete_below,
+FailureCopies::FailureCopies(Run* run, std::string file, const replay::Ring* ring, uint64_t complete_below,
                              Report::Repair repair)
     : run_(run), file_(std::move(file)), complete_below_(complete_below), repair_(std::move(repair)) {
   if (ring != nullptr) Read(*ring);
@@ -21,7 +21,7 @@ void FailureCopies::Damage(absl::string_view what) {
   run_->report->Damage(file_, what, std::exchange(repair_, nullptr));
 }
 
-void FailureCopies::Read(const Ring& ring) {
+void FailureCopies::Read(const replay::Ring& ring) {
   const absl::StatusOr<uint64_t> end = ring.StoredCursor();
   if (!end.ok()) return Damage(end.status().message());
   sound_ = true;

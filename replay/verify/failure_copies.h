@@ -15,7 +15,7 @@ namespace datacom::verify {
 class FailureCopies {
  public:
   // Reads the ring (null: unknown) and reports damage. `complete_below`: rows with cost > 0 below it have their copies.
-  FailureCopies(Run* run, std::string file, const Ring* ring, uint64_t complete_below, Report::Repair repair);
+  FailureCopies(Run* run, std::string file, const replay::Ring* ring, uint64_t complete_below, Report::Repair repair);
 
   // Before the first row and after rows that are not known: copies of rows below `row` are not compared.
   void SkipTo(uint64_t row);
@@ -30,7 +30,7 @@ class FailureCopies {
     uint32_t crc = 0;
     uint64_t record = 0;  // its number in the ring
   };
-  void Read(const Ring& ring);
+  void Read(const replay::Ring& ring);
   void AddBlock(uint64_t from, uint64_t record_bytes, const std::string& records);
   void Damage(absl::string_view what);
 

@@ -70,8 +70,8 @@ class Lanes {
 
  private:
   Lane& LaneOf(const Transition& next, std::string* wrong) {
-    if (next.environment >= kMaxEnvironments) {
-      *wrong = absl::StrCat(Name(next), ": there are at most ", kMaxEnvironments, " environments");
+    if (next.environment >= replay::kMaxEnvironments) {
+      *wrong = absl::StrCat(Name(next), ": there are at most ", replay::kMaxEnvironments, " environments");
       return nowhere_ = Lane{};
     }
     if (last_ == nullptr || last_session_ != next.session) {

@@ -27,7 +27,7 @@ absl::Status Rename(const std::string& from, const std::string& to) {
 }  // namespace
 
 Report::Repair RebuildFailures(const Run& run, uint32_t member) {
-  MemberTable::Options options;
+  replay::MemberTable::Options options;
   options.path = absl::StrCat(run.dir, "/replay/member_", member);
   options.run_id = run.run_id;
   options.member = member;
@@ -38,7 +38,7 @@ Report::Repair RebuildFailures(const Run& run, uint32_t member) {
     std::error_code error;
     const bool exists = fs::exists(path, error);
     if (exists) RETURN_IF_ERROR(Rename(path, aside));
-    const absl::StatusOr<std::unique_ptr<MemberTable>> table = MemberTable::Open(schema, options);
+    const absl::StatusOr<std::unique_ptr<replay::MemberTable>> table = replay::MemberTable::Open(schema, options);
     if (!table.ok()) {
       if (exists) (void)Rename(aside, path);
       return table.status();

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/records/ledger_format.h"
 #include "common/safety/safe_map.h"
-#include "replay/row_layout.h"
+#include "replay/row_offsets.h"
 #include "replay/verify/failure_copies.h"
 #include "replay/verify/repair.h"
 
@@ -20,12 +20,13 @@ enum Counter { kFinishedEpisodes = 0, kFinishedUpTo = 1 };  // of a ring of rows
 std::string RowsFile(uint32_t member) { return absl::StrCat("replay/member_", member, ".rows"); }
 std::string FailuresFile(uint32_t member) { return absl::StrCat("replay/member_", member, ".failures"); }
 
-std::unique_ptr<const Ring> OpenRing(Run* run, const std::string& file, uint64_t record_bytes, Report::Repair repair) {
-  Ring::Options options;
+std::unique_ptr<const replay::Ring> OpenRing(Run* run, const std::string& file, uint64_t record_bytes,
+                                             Report::Repair repair) {
+  replay::Ring::Options options;
   options.path = run->Path(file);
   options.schema_fingerprint = run->schema.fingerprint();
   options.record_bytes = record_bytes;
-  absl::StatusOr<std::unique_ptr<const Ring>> ring = Ring::OpenShared(options);
+  absl::StatusOr<std::unique_ptr<const replay::Ring>> ring = replay::Ring::OpenShared(options);
   if (ring.ok()) {
     run->CheckRunId(file, (*ring)->run_id());
     return *std::move(ring);
@@ -43,13 +44,13 @@ class MemberPass {
         member_(member),
         rings_(rings),
         ring_(*rings.rows),
-        layout_(run->schema),
+        offsets_(run->schema),
         absorbing_(run->schema.offset("absorbing")),
         one_policy_(run->experiment.schedule().max_policy_lag() == 0),
         ledger_(ledger->files[member].get()),
         violations_(ledger->violations[member]),
         episodes_(episodes),
-        tracker_(layout_, run->experiment.learner().discount()),
+        tracker_(offsets_, run->experiment.learner().discount()),
         lanes_(rings.rows->first() == 0) {}
 
   HeldSessions Go();
@@ -74,14 +75,14 @@ class MemberPass {
   Run* const run_;
   const uint32_t member_;
   const MemberRings& rings_;
-  const Ring& ring_;
-  const RowLayout layout_;
+  const replay::Ring& ring_;
+  const replay::RowOffsets offsets_;
   const size_t absorbing_;
   const bool one_policy_;  // the policy that acts follows from the row (replay/limiter.h)
   StepFile* const ledger_;
   const std::vector<SeenViolation>& violations_;
   EpisodeRecords* const episodes_;
-  EpisodeTracker tracker_;
+  replay::EpisodeTracker tracker_;
   Lanes lanes_;
   HeldSessions sessions_;
   std::unordered_map<uint32_t, uint64_t> next_sequence_;
@@ -157,9 +158,9 @@ void MemberPass::Block(uint64_t from, const std::string& records, FailureCopies*
   for (uint64_t i = 0; i < count; ++i) {
     const char* row = records.data() + i * bytes;
     const uint64_t number = from + i;
-    const Transition at{At<uint32_t>(row, layout_.session), At<uint32_t>(row, layout_.environment),
-                        At<uint32_t>(row, layout_.episode), At<uint32_t>(row, layout_.step),
-                        At<float>(row, layout_.cost)};
+    const Transition at{At<uint32_t>(row, offsets_.session), At<uint32_t>(row, offsets_.environment),
+                        At<uint32_t>(row, offsets_.episode), At<uint32_t>(row, offsets_.step),
+                        At<float>(row, offsets_.cost)};
     CheckOrder(number, row, at);
     if (one_policy_) CheckPolicy(number, row);
     if (i < recorded) CheckLedger(number, row, at, ledger_->record(number));
@@ -176,7 +177,7 @@ void MemberPass::CheckOrder(uint64_t number, const char* row, const Transition& 
   std::string wrong;
   lanes_.Add(at, &wrong);
   if (!wrong.empty()) Damage(number, wrong);
-  const auto sequence = At<uint64_t>(row, layout_.sequence);
+  const auto sequence = At<uint64_t>(row, offsets_.sequence);
   const auto [found, is_new] = next_sequence_.try_emplace(at.session, sessions_.from_start ? 0 : sequence);
   if (found->second != sequence) {
     Damage(number,
@@ -188,7 +189,7 @@ void MemberPass::CheckOrder(uint64_t number, const char* row, const Transition& 
 void MemberPass::CheckPolicy(uint64_t number, const char* row) {
   const UpdateSchedule updates = run_->Updates();
   const uint64_t due = std::min(updates.LastUpdate(), updates.UpdatesAt(number));
-  const auto acted = At<uint64_t>(row, layout_.policy_update);
+  const auto acted = At<uint64_t>(row, offsets_.policy_update);
   if (acted != due) Damage(number, absl::StrCat("acted by the policy of update ", acted, ", not of update ", due));
 }
 
@@ -198,13 +199,13 @@ void MemberPass::CheckLedger(uint64_t number, const char* row, const Transition&
   std::string what;
   if (!(at == other)) {
     what = absl::StrCat(Name(at), ", cost ", at.cost, "; the ledger has ", Name(other), ", cost ", other.cost);
-  } else if (step.execution != absl::string_view(row + layout_.executed, step.execution.size())) {
+  } else if (step.execution != absl::string_view(row + offsets_.executed, step.execution.size())) {
     what = "the executed action differs from the ledger's";
   } else {
     const auto floats = [row](size_t offset) { return reinterpret_cast<const float*>(row + offset); };
     const uint32_t check =
-        StepCheck(floats(layout_.observation), floats(layout_.next_observation),
-                  static_cast<int>(run_->schema.obs_dim()), At<float>(row, layout_.reward), row[absorbing_] != 0);
+        StepCheck(floats(offsets_.observation), floats(offsets_.next_observation),
+                  static_cast<int>(run_->schema.obs_dim()), At<float>(row, offsets_.reward), row[absorbing_] != 0);
     if (check != step.check) what = "observations or reward differ from the ledger's check";
   }
   if (what.empty()) return;
@@ -232,7 +233,7 @@ void MemberPass::CheckViolation(uint64_t number, const char* row, const Transiti
   violation.episode = at.episode;
   violation.step = at.step;
   violation.env_steps = number + 1;
-  violation.policy_version = At<uint64_t>(row, layout_.policy_update);
+  violation.policy_version = At<uint64_t>(row, offsets_.policy_update);
   if (schema.has(kCvar) && schema.has(kDelta)) {
     violation.judgement.emplace();
     violation.judgement->cvar = At<float>(row, schema.offset(kCvar));
@@ -252,15 +253,15 @@ void MemberPass::CheckViolation(uint64_t number, const char* row, const Transiti
 void MemberPass::CheckEpisode(uint64_t number, const char* row, const Transition& at) {
   const EpisodeRow* episode = episodes_->Find(member_, number + 1);
   if (episode == nullptr) return;
-  if (At<uint8_t>(row, layout_.last) != 0 && episode->session == at.session && episode->environment == at.environment &&
-      episode->episode == at.episode && episode->length == at.step + 1)
+  if (At<uint8_t>(row, offsets_.last) != 0 && episode->session == at.session &&
+      episode->environment == at.environment && episode->episode == at.episode && episode->length == at.step + 1)
     return;
   run_->report->Damage(kEpisodesFile, absl::StrCat("line ", episode->line, ": row ", number, " of ", RowsFile(member_),
                                                    " is not the last of this episode"));
 }
 
 void MemberPass::CheckFinished(uint64_t after, uint64_t up_to) {
-  for (const EpisodeSummary& episode : tracker_.Finished(after, up_to)) {
+  for (const replay::EpisodeSummary& episode : tracker_.Finished(after, up_to)) {
     if (const EpisodeRow* recorded = episodes_->Find(member_, episode.last_row)) {
       episodes_->CompareWithEpisode(member_, *recorded, episode);
     } else if (episode.last_row <= run_->RowsLearned() && episode.first_row >= known_from_) {

@@ -17,7 +17,7 @@
 namespace datacom::verify {
 
 struct MemberRings {
-  std::unique_ptr<const Ring> rows, failures;  // null: missing or damaged
+  std::unique_ptr<const replay::Ring> rows, failures;  // null: missing or damaged
 };
 // Opens the rings of every member; reports those that cannot be opened.
 std::vector<MemberRings> OpenRings(Run* run);

@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/records/tensorboard.h"
-#include "replay/run_experiment.h"
+#include "replay/setup.h"
 
 namespace datacom::verify {
 namespace {
@@ -85,11 +85,11 @@ absl::StatusOr<std::unique_ptr<Run>> OpenRun(const std::string& dir, Report* rep
   }
   ASSIGN_OR_RETURN(const bool stopped, TakeLocks(run.get()));
   run->running = !stopped;
-  absl::StatusOr<v1::Experiment> experiment = ReadExperiment(run->Path("experiment.textproto"));
+  absl::StatusOr<v1::Experiment> experiment = replay::ReadExperiment(run->Path("experiment.textproto"));
   absl::Status status = experiment.status();
   if (status.ok()) {
     run->experiment = *std::move(experiment);
-    absl::StatusOr<RowSchema> schema = SchemaOf(run->experiment);
+    absl::StatusOr<RowSchema> schema = replay::SchemaOf(run->experiment);
     status = schema.status();
     if (status.ok()) run->schema = *std::move(schema);
   }

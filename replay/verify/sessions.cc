@@ -13,7 +13,7 @@ namespace {
 constexpr char kSessionsFile[] = "replay/sessions", kCreditFile[] = "replay/credit";
 constexpr int kKeptNames = 4096;  // at least so many names of ended sessions are kept (replay/sessions.cc)
 
-uint64_t WordOf(const CreditFile::Content& credit, uint32_t slot, uint32_t member, bool next_sequence) {
+uint64_t WordOf(const replay::CreditFile::Content& credit, uint32_t slot, uint32_t member, bool next_sequence) {
   return 2 * (uint64_t{slot} * credit.members + member) + (next_sequence ? 1 : 0);
 }
 
@@ -21,14 +21,14 @@ uint64_t WordOf(const CreditFile::Content& credit, uint32_t slot, uint32_t membe
 
 SessionFiles::SessionFiles(Run* run) : run_(run) {
   const std::string folder = run->Path("replay");
-  absl::StatusOr<v1::ReplaySessions> sessions = SessionTable::Read(folder);
+  absl::StatusOr<v1::ReplaySessions> sessions = replay::SessionTable::Read(folder);
   if (sessions.ok()) {
     sessions_ = *std::move(sessions);
     CheckSessions(*sessions_);
   } else if (!absl::IsNotFound(sessions.status()) || run->has_rows()) {
     run->report->Damage(kSessionsFile, sessions.status().message());
   }
-  absl::StatusOr<CreditFile::Content> credit = CreditFile::Read(run->Path(kCreditFile));
+  absl::StatusOr<replay::CreditFile::Content> credit = replay::CreditFile::Read(run->Path(kCreditFile));
   if (!credit.ok()) {
     if (run->has_rows()) run->report->Damage(kCreditFile, credit.status().message());
     return;
@@ -49,7 +49,7 @@ std::map<uint32_t, std::string> SessionFiles::Actors() const {
 
 void SessionFiles::CheckSessions(const v1::ReplaySessions& sessions) {
   run_->CheckRunId(kSessionsFile, sessions.run_id());
-  for (const uint32_t session : SessionTable::Invalid(sessions, run_->members())) {
+  for (const uint32_t session : replay::SessionTable::Invalid(sessions, run_->members())) {
     run_->report->Damage(kSessionsFile, absl::StrCat("session ", session, ": its number, slot or members are invalid"));
   }
   for (const v1::ReplaySession& session : sessions.living()) {
@@ -58,7 +58,7 @@ void SessionFiles::CheckSessions(const v1::ReplaySessions& sessions) {
   }
 }
 
-void SessionFiles::CheckWords(const v1::ReplaySessions& sessions, const CreditFile::Content& credit) {
+void SessionFiles::CheckWords(const v1::ReplaySessions& sessions, const replay::CreditFile::Content& credit) {
   std::set<uint32_t> living;
   for (const v1::ReplaySession& session : sessions.living()) living.insert(session.slot());
   uint64_t valid = 0;
@@ -79,8 +79,8 @@ void SessionFiles::CheckWords(const v1::ReplaySessions& sessions, const CreditFi
 }
 
 void SessionFiles::Compare(const std::vector<HeldSessions>& held) {
-  const absl::StatusOr<v1::ReplaySessions> now = SessionTable::Read(run_->Path("replay"));
-  const absl::StatusOr<CreditFile::Content> credit = CreditFile::Read(run_->Path(kCreditFile));
+  const absl::StatusOr<v1::ReplaySessions> now = replay::SessionTable::Read(run_->Path("replay"));
+  const absl::StatusOr<replay::CreditFile::Content> credit = replay::CreditFile::Read(run_->Path(kCreditFile));
   if (!now.ok()) {
     for (uint32_t member = 0; member < held.size(); ++member) {
       if (held[member].end == 0 || run_->has_rows()) continue;  // else reported
@@ -124,15 +124,15 @@ void SessionFiles::CompareNumbers(const v1::ReplaySessions& now, uint32_t member
 
 // Rows are committed before their session's credit. So the credit that was read before the rows is not ahead of them,
 // and the credit that was read after them is behind by at most what was being stored: a chunk, or with replay.sync a
-// group (replay/store_commit.cc).
+// group (replay/group_commit.h).
 void SessionFiles::CompareCredit(const v1::ReplaySession& session, uint32_t member, const HeldSessions& held,
-                                 const CreditFile::Content& now) {
+                                 const replay::CreditFile::Content& now) {
   const auto found = held.next_sequence.find(session.session());
   const bool has_rows = found != held.next_sequence.end();
   if (!has_rows && !held.from_start) return;  // they may have been overwritten
   const uint64_t next = has_rows ? found->second : 0;
   const uint64_t word = WordOf(now, session.slot(), member, true);
-  const uint64_t behind = std::max<uint64_t>(kMaxChunkBytes / run_->schema.wire_row_bytes(), kRingGuardRows);
+  const uint64_t behind = std::max<uint64_t>(replay::kMaxChunkBytes / run_->schema.wire_row_bytes(), kRingGuardRows);
   const std::string where = absl::StrCat("slot ", session.slot(), ", member ", member, ": session ", session.session(),
                                          " has sent rows up to sequence ");
   if (const auto before = credit_->words[word]; before.has_value() && *before > next) {

@@ -27,14 +27,14 @@ class SessionFiles {
 
  private:
   void CheckSessions(const v1::ReplaySessions& sessions);
-  void CheckWords(const v1::ReplaySessions& sessions, const CreditFile::Content& credit);
+  void CheckWords(const v1::ReplaySessions& sessions, const replay::CreditFile::Content& credit);
   void CompareNumbers(const v1::ReplaySessions& now, uint32_t member, const HeldSessions& held);
   void CompareCredit(const v1::ReplaySession& session, uint32_t member, const HeldSessions& held,
-                     const CreditFile::Content& now);
+                     const replay::CreditFile::Content& now);
 
   Run* const run_;
   std::optional<v1::ReplaySessions> sessions_;
-  std::optional<CreditFile::Content> credit_;
+  std::optional<replay::CreditFile::Content> credit_;
 };
 
 }  // namespace datacom::verify

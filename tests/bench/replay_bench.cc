@@ -10,8 +10,8 @@
 
 #include "benchmark/benchmark.h"
 #include "common/base/clock.h"
-#include "common/config/experiment.h"
 #include "common/rpc/channel.h"
+#include "grpcpp/grpcpp.h"
 #include "replay/replay_service.h"
 #include "tests/testing/tls_files.h"
 #include "unistd.h"
@@ -48,7 +48,7 @@ v1::Chunk BenchChunk(uint64_t first_sequence) {
 constexpr uint64_t kMinSize = 10000;  // rows before the first update
 
 // The learner has completed every update that `rows` rows allow: the store grants new credit.
-void LearnFrom(Store* store, uint64_t rows) {
+void LearnFrom(replay::Store* store, uint64_t rows) {
   if (rows > kMinSize && !store->Announce(rows - kMinSize).ok()) std::abort();
 }
 
@@ -58,20 +58,18 @@ class BenchStore {
   BenchStore() {
     std::string pattern = (std::filesystem::temp_directory_path() / "datacom-bench-XXXXXX").string();
     folder_ = ::mkdtemp(pattern.data());
-    v1::Experiment experiment;
-    experiment.set_name("bench");
-    experiment.set_task("cartpole");
-    experiment.set_algorithm("datacom");
-    experiment.mutable_run()->set_env_steps(1000000000000);
-    experiment.mutable_schedule()->set_tolerance_steps(8 * kWindow * ChunkRows());
-    experiment.mutable_replay()->set_min_size(kMinSize);
-    experiment.add_members()->set_seed(1);
-    Store::Options options;
-    options.experiment = ResolveExperiment(experiment);
-    options.hyper.push_back(MemberHyper(options.experiment, 0));
+    replay::Options options;
+    options.members.push_back({.seed = 1});
+    options.limits.schedule = {.env_steps = 1000000000000, .min_size = kMinSize, .updates_per_step = 1};
+    options.limits.tolerance = 8 * kWindow * ChunkRows();
+    options.capacity = 200000;
+    options.failure_capacity = 20000;
+    options.slack = options.limits.tolerance + 30000;
+    options.batch = 64;
+    options.failure_batch = 6;
     options.run_id = "run";
     options.folder = folder_;
-    auto store = Store::Open(BenchSchema(), options);
+    auto store = replay::Store::Open(BenchSchema(), options);
     if (!store.ok()) {
       std::fprintf(stderr, "replay_bench: %s\n", std::string(store.status().message()).c_str());
       std::exit(1);
@@ -95,13 +93,13 @@ class BenchStore {
     store_.reset();
     std::filesystem::remove_all(folder_);
   }
-  Store* store() { return store_.get(); }
+  replay::Store* store() { return store_.get(); }
   uint32_t session() const { return session_; }
   uint64_t rows() const { return rows_; }  // stored so far
 
  private:
   std::string folder_;
-  std::unique_ptr<Store> store_;
+  std::unique_ptr<replay::Store> store_;
   uint32_t session_ = 0;
   uint64_t rows_ = 0;
 };
@@ -176,7 +174,7 @@ class EmptyService : public v1::Replay::CallbackService {
 
 // Sends chunks, at most kWindow unacknowledged. Returns bytes per second until the last acknowledgement.
 // `store`: that of the service, if it has one.
-double Stream(benchmark::State& state, const std::string& address, uint32_t session, Store* store,
+double Stream(benchmark::State& state, const std::string& address, uint32_t session, replay::Store* store,
               const Security& security = {}) {
   const auto stub = v1::Replay::NewStub(MakeChannel(address, security));
   grpc::ClientContext context;
@@ -231,7 +229,7 @@ double plain_rate = 0;  // MB/s of the newest InsertGrpc: the peer of InsertTls
 
 void InsertGrpc(benchmark::State& state) {
   BenchStore bench;
-  ReplayService service(bench.store(), nullptr, std::chrono::milliseconds(250));
+  replay::ReplayService service(bench.store(), nullptr, std::chrono::milliseconds(250));
   const auto server = Server::Start("127.0.0.1:0", {&service});
   const double rate = Stream(state, (*server)->address(), bench.session(), bench.store());
   plain_rate = rate;
@@ -248,7 +246,7 @@ void InsertGrpc(benchmark::State& state) {
 void InsertTls(benchmark::State& state) {
   const testing::TlsFiles files;
   BenchStore bench;
-  ReplayService service(bench.store(), nullptr, std::chrono::milliseconds(250));
+  replay::ReplayService service(bench.store(), nullptr, std::chrono::milliseconds(250));
   const auto server = Server::Start("127.0.0.1:0", {&service}, {files.security(), ""});
   const double rate = Stream(state, (*server)->address(), bench.session(), bench.store(), files.security());
   if (plain_rate > 0) {

@@ -19,7 +19,6 @@
 
 #include "CLI/CLI.hpp"
 #include "common/base/clock.h"
-#include "common/config/experiment.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/insert_session.h"
 #include "replay/replay_service.h"
@@ -71,20 +70,15 @@ std::string BenchColumns() {
   return columns;
 }
 
-Store::Options StoreOptions(const Case& one, const std::string& folder) {
-  v1::Experiment experiment;
-  experiment.set_name("bench");
-  experiment.set_task("cartpole");
-  experiment.set_algorithm("datacom");
-  experiment.mutable_run()->set_env_steps(100000000000);
-  experiment.mutable_schedule()->set_tolerance_steps(2 * kCreditRows * static_cast<uint64_t>(one.actors));
-  experiment.mutable_replay()->set_capacity(100000);
-  experiment.mutable_replay()->set_min_size(10000000000);  // no learner takes part
-  experiment.mutable_replay()->set_sync(one.sync);
-  experiment.add_members()->set_seed(1);
-  Store::Options options;
-  options.experiment = ResolveExperiment(experiment);
-  options.hyper.push_back(MemberHyper(options.experiment, 0));
+replay::Options StoreOptions(const Case& one, const std::string& folder) {
+  replay::Options options;
+  options.members.push_back({.seed = 1});
+  options.limits.schedule = {.env_steps = 100000000000, .min_size = 10000000000};  // no learner takes part
+  options.limits.tolerance = 2 * kCreditRows * static_cast<uint64_t>(one.actors);
+  options.capacity = 100000;
+  options.failure_capacity = 20000;
+  options.slack = options.limits.tolerance + 30000;
+  options.sync = one.sync;
   options.run_id = "run";
   options.folder = folder;
   return options;
@@ -156,11 +150,11 @@ Rates MeasureService(const std::string& address, int count, double seconds) {
 Rates Measure(const Case& one, const std::string& parent, double seconds) {
   std::string folder = parent + "/datacom-bench-XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) Fail(absl::NotFoundError("no folder can be made in " + parent));
-  auto store = Store::Open(BenchSchema(), StoreOptions(one, folder));
+  auto store = replay::Store::Open(BenchSchema(), StoreOptions(one, folder));
   if (!store.ok()) Fail(store.status());
   Rates rates;
   {
-    ReplayService service(store->get(), nullptr, milliseconds(250));
+    replay::ReplayService service(store->get(), nullptr, milliseconds(250));
     const auto server = Server::Start("127.0.0.1:0", {&service});
     if (!server.ok()) Fail(server.status());
     rates = MeasureService((*server)->address(), one.actors, seconds);

@@ -25,6 +25,7 @@
 #include "common/rpc/channel.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/learner.grpc.pb.h"
+#include "grpcpp/grpcpp.h"
 #include "learner/learner_service.h"
 #include "replay/division.h"
 #include "tests/testing/endless_actor_peers.h"
@@ -43,10 +44,10 @@ T Must(absl::StatusOr<T> value) {
 
 // The members of each of `actors` actors that registered one after the other with as many environments each.
 std::vector<std::vector<uint32_t>> Slices(uint32_t members, uint32_t actors) {
-  std::vector<SessionShare> shares;
+  std::vector<replay::SessionShare> shares;
   for (uint32_t a = 0; a < actors; ++a) {
     shares.push_back({members, std::vector<uint32_t>(members)});
-    const auto divided = DivideMembers(members, shares);
+    const auto divided = replay::DivideMembers(members, shares);
     for (uint32_t s = 0; s <= a; ++s) shares[s].lanes = divided[s];
   }
   std::vector<std::vector<uint32_t>> slices(actors);

@@ -4,6 +4,7 @@
 #include "common/rpc/insert_session.h"
 #include "datacom/v1/replay.grpc.pb.h"
 #include "gmock/gmock.h"
+#include "grpcpp/grpcpp.h"
 #include "replay/validate_chunk.h"
 #include "tests/chaos/replay_process.h"
 #include "tests/replay/replay_fixture.h"
@@ -16,7 +17,11 @@ using testing::kLong;
 constexpr int64_t kAllowedKilobytes = 64 << 10;
 
 v1::Experiment HostileExperiment() {
-  v1::Experiment experiment = testing::SmallExperiment(1);
+  v1::Experiment experiment;
+  experiment.set_name("hostile");
+  experiment.set_task("cartpole");
+  experiment.set_algorithm("datacom");
+  experiment.add_members()->set_seed(0);
   experiment.mutable_run()->set_env_steps(100000);
   experiment.mutable_replay()->set_min_size(50000);
   experiment.mutable_replay()->set_capacity(100000);
@@ -52,10 +57,10 @@ class HostilePeersTest : public ::testing::Test {
     }
     return false;
   }
-  // Kilobytes of memory above those before the peers came.
+  // Growth of the memory since the peers came, in kilobytes.
   int64_t Growth() const { return testing::MemoryKilobytes(replay_.pid(), "RssAnon") - before_; }
 
-  testing::TemporaryFolder folder_;
+  replay::testing::TemporaryFolder folder_;
   testing::ReplayProcess replay_;
   std::unique_ptr<InsertSession> honest_;
   int64_t before_ = 0;
@@ -89,7 +94,7 @@ TEST_F(HostilePeersTest, MessagesOfAllSizesGrowTheProcessByLessThan64Megabytes) 
 #ifdef DATACOM_SANITIZED
   GTEST_SKIP() << "a sanitizer's memory is private too";
 #endif
-  for (const size_t bytes : {size_t{15} << 20, size_t{4} << 20, kMaxChunkBytes}) {
+  for (const size_t bytes : {size_t{15} << 20, size_t{4} << 20, replay::kMaxChunkBytes}) {
     v1::InsertRequest message;
     message.mutable_chunk()->set_columns(std::string(bytes, 'x'));
     EXPECT_LT(Attack(replay_.address(), message, [this] { return Growth(); }), kAllowedKilobytes) << bytes;

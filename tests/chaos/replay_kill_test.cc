@@ -5,12 +5,15 @@
 
 #include "common/base/random.h"
 #include "common/rpc/replay_client.h"
+#include "grpcpp/grpcpp.h"
 #include "tests/chaos/replay_process.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom {
 namespace {
 
+using ::datacom::testing::IsOk;
 using std::chrono::milliseconds;
 using testing::kLong;
 
@@ -62,19 +65,19 @@ void ExpectRowsInOrder(const std::shared_ptr<grpc::Channel>& channel, const RowS
     }
     return absl::OkStatus();
   });
-  EXPECT_TRUE(read.ok()) << read;
+  EXPECT_THAT(read, IsOk());
   EXPECT_EQ(next, rows);
 }
 
 class ReplayKillTest : public ::testing::TestWithParam<bool> {};
 
 TEST_P(ReplayKillTest, EveryAcknowledgedRowIsKeptOnceOverTwentyKills) {
-  testing::TemporaryFolder folder;
+  replay::testing::TemporaryFolder folder;
   testing::ReplayProcess replay(folder.path(), KillExperiment(/*sync=*/GetParam()));
   ASSERT_NO_FATAL_FAILURE(replay.Start());
   const auto channel = MakeChannel(replay.address());
   const auto info = GetReplayInfo(channel, kLong);
-  ASSERT_TRUE(info.ok()) << info.status();
+  ASSERT_THAT(info, IsOk());
   const RowSchema schema = testing::CartPoleSchema();
   ASSERT_EQ(schema.fingerprint(), info->schema_fingerprint());
   const auto session = testing::JoinReplay(channel, 1, schema.fingerprint());
@@ -101,7 +104,7 @@ TEST_P(ReplayKillTest, EveryAcknowledgedRowIsKeptOnceOverTwentyKills) {
   stop = true;
   actor.join();
   const absl::Status flushed = session->Flush(kLong);
-  EXPECT_TRUE(flushed.ok()) << flushed;
+  EXPECT_THAT(flushed, IsOk());
   const uint64_t rows = session->acknowledged(0);
   ExpectRowsInOrder(channel, schema, rows);
   EXPECT_EQ(GetReplayInfo(channel, kLong)->members(0).inserted(), rows) << "no row is stored twice";

@@ -21,6 +21,7 @@
 #include "common/rpc/channel.h"
 #include "common/rpc/insert_session.h"
 #include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::testing {
 
@@ -36,8 +37,8 @@ class ReplayProcess {
   // Runs the experiment with run id "run"; `variables` ("NAME=value") are added to its environment.
   ReplayProcess(const std::string& folder, const v1::Experiment& experiment, std::vector<std::string> variables = {})
       : folder_(folder), variables_(std::move(variables)) {
-    EXPECT_TRUE(
-        WriteFileAtomically(folder_ + "/experiment.textproto", PrintExperiment(ResolveExperiment(experiment))).ok());
+    EXPECT_THAT(WriteFileAtomically(folder_ + "/experiment.textproto", PrintExperiment(ResolveExperiment(experiment))),
+                IsOk());
   }
   ~ReplayProcess() {
     if (pid_ > 0) End(SIGKILL);
@@ -128,9 +129,9 @@ inline std::unique_ptr<InsertSession> JoinReplay(const std::shared_ptr<grpc::Cha
   options.incarnation = 7;
   options.environments = environments;
   auto session = InsertSession::Register(options);
-  EXPECT_TRUE(session.ok()) << session.status();
+  EXPECT_THAT(session, IsOk());
   if (!session.ok()) return nullptr;
-  EXPECT_TRUE((*session)->Start(fingerprint).ok());
+  EXPECT_THAT((*session)->Start(fingerprint), IsOk());
   return std::move(*session);
 }
 

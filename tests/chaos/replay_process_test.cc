@@ -5,10 +5,12 @@
 #include "common/rpc/replay_client.h"
 #include "tests/chaos/replay_process.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom {
 namespace {
 
+using ::datacom::testing::IsOk;
 using std::chrono::milliseconds;
 using testing::kLong;
 
@@ -40,7 +42,7 @@ bool Produce(InsertSession* session, uint32_t member, uint64_t rows) {
 }
 
 TEST(ReplayProcessTest, ExitsWith0WhenTheRunIsCompleteAndWith75Before) {
-  testing::TemporaryFolder folder;
+  replay::testing::TemporaryFolder folder;
   v1::Experiment experiment = ProcessExperiment(1);
   experiment.mutable_run()->set_env_steps(60);
   experiment.mutable_run()->set_steps_per_epoch(20);
@@ -51,7 +53,7 @@ TEST(ReplayProcessTest, ExitsWith0WhenTheRunIsCompleteAndWith75Before) {
   const auto channel = MakeChannel(replay.address());
   const auto session = testing::JoinReplay(channel, 1, CartPoleSchema().fingerprint());
   ASSERT_TRUE(session != nullptr && Produce(session.get(), 0, 20));
-  ASSERT_TRUE(session->Flush(kLong).ok());
+  ASSERT_THAT(session->Flush(kLong), IsOk());
   const int early = replay.End(SIGTERM);
   EXPECT_TRUE(WIFEXITED(early) && WEXITSTATUS(early) == 75) << "the run is not complete";
   EXPECT_NE(replay.HealthCheck(), 0) << "no process serves";
@@ -59,10 +61,10 @@ TEST(ReplayProcessTest, ExitsWith0WhenTheRunIsCompleteAndWith75Before) {
   {
     const auto learner = DrawStream::Open({channel, "run", CartPoleSchema().fingerprint()});
     ASSERT_TRUE(Produce(session.get(), 0, 60));
-    ASSERT_TRUE(session->Flush(kLong).ok());
+    ASSERT_THAT(session->Flush(kLong), IsOk());
     for (uint64_t update = 1; update <= 10; ++update) {
       learner->Request(update);
-      ASSERT_TRUE(learner->Next(kLong).ok());
+      ASSERT_THAT(learner->Next(kLong), IsOk());
       learner->Announce(update);
     }
   }  // closing delivers the last announcement
@@ -74,13 +76,13 @@ TEST(ReplayProcessTest, FiveMembersOfDefaultCapacityTakeLessThan50MegabytesOfPri
 #ifdef DATACOM_SANITIZED
   GTEST_SKIP() << "a sanitizer's memory is private too";
 #endif
-  testing::TemporaryFolder folder;
+  replay::testing::TemporaryFolder folder;
   testing::ReplayProcess replay(folder.path(), ProcessExperiment(5));
   ASSERT_NO_FATAL_FAILURE(replay.Start());
   const auto session = testing::JoinReplay(MakeChannel(replay.address()), 5, CartPoleSchema().fingerprint());
   ASSERT_NE(session, nullptr);
   for (uint32_t member = 0; member < 5; ++member) ASSERT_TRUE(Produce(session.get(), member, 2000));
-  ASSERT_TRUE(session->Flush(kLong).ok());
+  ASSERT_THAT(session->Flush(kLong), IsOk());
   const int64_t kilobytes = testing::MemoryKilobytes(replay.pid(), "RssAnon");
   RecordProperty("rss_anon_kilobytes", std::to_string(kilobytes));
   std::printf("RssAnon %lld kB\n", static_cast<long long>(kilobytes));
@@ -89,7 +91,7 @@ TEST(ReplayProcessTest, FiveMembersOfDefaultCapacityTakeLessThan50MegabytesOfPri
 }
 
 TEST(ReplayProcessTest, AFailedDiskEndsItWith1AndItsSuccessorHasTheAcknowledgedRows) {
-  testing::TemporaryFolder folder;
+  replay::testing::TemporaryFolder folder;
   v1::Experiment experiment = ProcessExperiment(1);
   experiment.mutable_replay()->set_sync(true);
   testing::ReplayProcess replay(
@@ -98,9 +100,9 @@ TEST(ReplayProcessTest, AFailedDiskEndsItWith1AndItsSuccessorHasTheAcknowledgedR
   ASSERT_NO_FATAL_FAILURE(replay.Start());
   const auto session = testing::JoinReplay(MakeChannel(replay.address()), 1, CartPoleSchema().fingerprint());
   ASSERT_TRUE(session != nullptr && Produce(session.get(), 0, 16));
-  ASSERT_TRUE(session->Flush(kLong).ok());
+  ASSERT_THAT(session->Flush(kLong), IsOk());
   EXPECT_EQ(replay.HealthCheck(), 0);
-  ASSERT_TRUE(WriteFileAtomically(folder.path() + "/fail", "").ok());
+  ASSERT_THAT(WriteFileAtomically(folder.path() + "/fail", ""), IsOk());
   ASSERT_TRUE(Produce(session.get(), 0, 17));
   EXPECT_FALSE(session->Flush(milliseconds(1000)).ok());
   EXPECT_EQ(session->acknowledged(0), 16u);
@@ -110,15 +112,15 @@ TEST(ReplayProcessTest, AFailedDiskEndsItWith1AndItsSuccessorHasTheAcknowledgedR
   EXPECT_NE(replay.HealthCheck(), 0);
   std::filesystem::remove(folder.path() + "/fail");
   ASSERT_NO_FATAL_FAILURE(replay.Start());
-  ASSERT_TRUE(session->Flush(kLong).ok()) << "the actor sends the rows again that were not acknowledged";
+  ASSERT_THAT(session->Flush(kLong), IsOk()) << "the actor sends the rows again that were not acknowledged";
   const auto info = GetReplayInfo(MakeChannel(replay.address()), kLong);
-  ASSERT_TRUE(info.ok()) << info.status();
+  ASSERT_THAT(info, IsOk());
   EXPECT_EQ(info->members(0).inserted(), session->allowance(0).next_sequence);
 }
 
 // The exit code of a replay whose disk hangs while it commits rows, and which then gets `signal`.
 std::optional<int> ExitCodeOnAHangingDisk(std::optional<int> signal) {
-  testing::TemporaryFolder folder;
+  replay::testing::TemporaryFolder folder;
   v1::Experiment experiment = ProcessExperiment(1);
   experiment.mutable_replay()->set_sync(true);
   testing::ReplayProcess replay(
@@ -128,7 +130,7 @@ std::optional<int> ExitCodeOnAHangingDisk(std::optional<int> signal) {
   replay.Start();
   const auto session = testing::JoinReplay(MakeChannel(replay.address()), 1, CartPoleSchema().fingerprint());
   EXPECT_TRUE(session != nullptr && Produce(session.get(), 0, 16) && session->Flush(kLong).ok());
-  EXPECT_TRUE(WriteFileAtomically(folder.path() + "/hang", "").ok());
+  EXPECT_THAT(WriteFileAtomically(folder.path() + "/hang", ""), IsOk());
   EXPECT_TRUE(session != nullptr && Produce(session.get(), 0, 17));
   const auto deadline = std::chrono::steady_clock::now() + kLong;
   while (!FileExists(folder.path() + "/hang.reached") && std::chrono::steady_clock::now() < deadline)

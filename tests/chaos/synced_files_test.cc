@@ -1,4 +1,4 @@
-// What the helpers that write files leave after a loss of power, as synced_state.h records it.
+// Tests what the helpers that write files leave after a loss of power, as synced_state.h records it.
 #include <sys/stat.h>
 
 #include <cstdlib>
@@ -13,9 +13,12 @@
 #include "common/records/checkpoint.h"
 #include "gtest/gtest.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom {
 namespace {
+
+using ::datacom::testing::IsOk;
 
 namespace fs = std::filesystem;
 
@@ -64,36 +67,36 @@ class SyncedFilesTest : public ::testing::Test {
 TEST_F(SyncedFilesTest, NothingIsCertainBeforeItIsSynced) {
   std::ofstream(root() + "/file") << "text";
   EXPECT_EQ(CertainInode("file"), std::nullopt);
-  ASSERT_TRUE(SyncFile(root()).ok());
+  ASSERT_THAT(SyncFile(root()), IsOk());
   EXPECT_EQ(CertainContent("file"), "");
-  ASSERT_TRUE(SyncFile(root() + "/file").ok());
+  ASSERT_THAT(SyncFile(root() + "/file"), IsOk());
   EXPECT_EQ(CertainContent("file"), "text");
 }
 
 TEST_F(SyncedFilesTest, ANewFolderIsOnTheDiskWithItsParents) {
-  ASSERT_TRUE(MakeFolders(root() + "/a/b/c").ok());
+  ASSERT_THAT(MakeFolders(root() + "/a/b/c"), IsOk());
   EXPECT_NE(CertainInode("a/b/c"), std::nullopt);
-  ASSERT_TRUE(MakeFolders(root() + "/a/d/").ok());
+  ASSERT_THAT(MakeFolders(root() + "/a/d/"), IsOk());
   EXPECT_NE(CertainInode("a/d"), std::nullopt);
 }
 
 TEST_F(SyncedFilesTest, ANewFileIsOnTheDiskWithItsNameOnceItIsFlushedWithSync) {
   const auto file = AppendFile::Open(root() + "/rows.csv", 0);
-  ASSERT_TRUE(file.ok()) << file.status();
-  ASSERT_TRUE((*file)->Append("one\n").ok());
-  ASSERT_TRUE((*file)->Flush(/*sync=*/false).ok());
+  ASSERT_THAT(file, IsOk());
+  ASSERT_THAT((*file)->Append("one\n"), IsOk());
+  ASSERT_THAT((*file)->Flush(/*sync=*/false), IsOk());
   EXPECT_EQ(CertainContent("rows.csv"), "");
-  ASSERT_TRUE((*file)->Flush(/*sync=*/true).ok());
+  ASSERT_THAT((*file)->Flush(/*sync=*/true), IsOk());
   EXPECT_EQ(CertainContent("rows.csv"), "one\n");
-  ASSERT_TRUE((*file)->Append("two\n").ok());
-  ASSERT_TRUE((*file)->Flush(/*sync=*/false).ok());
+  ASSERT_THAT((*file)->Append("two\n"), IsOk());
+  ASSERT_THAT((*file)->Flush(/*sync=*/false), IsOk());
   EXPECT_EQ(CertainContent("rows.csv"), "one\n");
 }
 
 TEST_F(SyncedFilesTest, AFileThatIsReplacedHasTheOldOrTheNewContent) {
-  ASSERT_TRUE(WriteFileAtomically(root() + "/file", "old").ok());
+  ASSERT_THAT(WriteFileAtomically(root() + "/file", "old"), IsOk());
   EXPECT_EQ(CertainContent("file"), "old");
-  ASSERT_TRUE(WriteFileAtomically(root() + "/file", "new").ok());
+  ASSERT_THAT(WriteFileAtomically(root() + "/file", "new"), IsOk());
   EXPECT_EQ(CertainContent("file"), "new");
 }
 
@@ -103,7 +106,7 @@ TEST_F(SyncedFilesTest, ACheckpointIsOnTheDiskOnceItIsSaved) {
     Checkpoint checkpoint;
     checkpoint.learner.set_update(update);
     checkpoint.algorithm["weights"] = "numbers";
-    ASSERT_TRUE(store.Save(checkpoint).ok());
+    ASSERT_THAT(store.Save(checkpoint), IsOk());
     for (const std::string name : {"learner.state", "algorithm.state", "state.sha256"}) {
       const std::string path = "checkpoints/" + std::to_string(update) + "/" + name;
       EXPECT_EQ(CertainContent(path), *ReadFile(root() + "/" + path)) << path;
@@ -114,7 +117,7 @@ TEST_F(SyncedFilesTest, ACheckpointIsOnTheDiskOnceItIsSaved) {
 // The learner's first checkpoint needs the rings, and a file of credit without rings means that rows are lost.
 TEST_F(SyncedFilesTest, ANewReplayIsOnTheDiskWithItsNamesBeforeItServes) {
   ManualClock clock;
-  const auto store = testing::MustOpen(testing::SmallExperiment(2), root() + "/replay", &clock);
+  const auto store = replay::testing::MustOpen(replay::testing::SmallOptions(2), root() + "/replay", &clock);
   for (const std::string name : {"member_0.rows", "member_0.failures", "member_1.rows", "member_1.failures", "credit"})
     EXPECT_NE(CertainInode("replay/" + name), std::nullopt) << name;
 }

@@ -6,6 +6,8 @@
 #include "common/config/experiment.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "replay/setup.h"
+#include "replay/store.h"
 #include "tests/replay/replay_fixture.h"
 #include "tests/testing/datasets.h"
 
@@ -68,7 +70,7 @@ TEST(PlanExperiment, RefusesAnUnknownKnownConstraintAndListsTheTasks) {
 }
 
 TEST(PlanExperiment, MakesTheDatasetsPathAbsoluteAndChecksThatItExists) {
-  const datacom::testing::TemporaryFolder folder;
+  const datacom::replay::testing::TemporaryFolder folder;
   const std::string dataset = folder.path() + "/dataset";
   TrainOptions options = Typed();
   options.overrides = {"pretrain.dataset=" + folder.path() + "/x/../dataset", "pretrain.updates=10"};
@@ -229,13 +231,11 @@ TEST(Needs, OfTheReplayEqualTheSizeOfItsFiles) {
     ASSERT_TRUE(experiment.ok()) << experiment.status();
     const auto needs = EstimateNeeds(*experiment, Layout());
     ASSERT_TRUE(needs.ok()) << needs.status();
-    datacom::testing::TemporaryFolder folder;
-    Store::Options store;
-    store.experiment = *experiment;
-    for (int i = 0; i < 3; ++i) store.hyper.push_back(MemberHyper(*experiment, i));
+    datacom::replay::testing::TemporaryFolder folder;
+    replay::Options store = replay::OptionsOf(*experiment);
     store.run_id = "run";
     store.folder = folder.path();
-    const auto opened = Store::Open(
+    const auto opened = replay::Store::Open(
         RowSchema::For(/*obs_dim=*/5, /*action_dim=*/1, *ActingRuleColumns("safe_map", /*action_dim=*/1)), store);
     ASSERT_TRUE(opened.ok()) << opened.status();
     uint64_t bytes = 0;

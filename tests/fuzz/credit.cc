@@ -20,7 +20,7 @@ constexpr size_t kWords = size_t{2} * kSlots * kMembers;
 
 std::string Path() { return Folder() + "/credit"; }
 
-CreditFile::Options Options(uint8_t flags) {
+replay::CreditFile::Options Options(uint8_t flags) {
   return {Path(), "run", kSlots, kMembers, (flags & kHasSessions) != 0, (flags & kSync) != 0};
 }
 
@@ -28,7 +28,7 @@ CreditFile::Options Options(uint8_t flags) {
 const std::string& Sound() {
   static const std::string file = [] {
     WriteBytes(Path(), "");
-    const auto credit = CreditFile::Open(Options(0));
+    const auto credit = replay::CreditFile::Open(Options(0));
     MustAccept(credit.status());
     for (uint32_t slot = 0; slot < 2; ++slot) (*credit)->Clear(slot);
     (*credit)->Set(1, 1, {40, 7});
@@ -55,32 +55,32 @@ bool IsUnfinished(const std::string& file) {
          std::all_of(file.begin() + kCreditWords, file.end(), [](char byte) { return byte == 0; });
 }
 
-void CheckContent(const CreditFile::Content& content, const std::string& file) {
+void CheckContent(const replay::CreditFile::Content& content, const std::string& file) {
   MUST(content.words.size() == (file.size() - kCreditWords) / 8 && content.unused.size() == content.words.size());
   MUST(content.words.size() == size_t{2} * content.slots * content.members);
   MUST(file.compare(kCreditIdentity + 8, content.run_id.size(), content.run_id) == 0);
   for (size_t i = 0; i < content.words.size(); ++i) {
-    const uint64_t word = WordAt(file, kCreditWords + 8 * i), number = word & kLargestCheckedNumber;
-    MUST(content.unused[i] == (word == 0) && content.words[i].has_value() == (CheckedWord(number, i) == word));
+    const uint64_t word = WordAt(file, kCreditWords + 8 * i), number = word & replay::kLargestCheckedNumber;
+    MUST(content.unused[i] == (word == 0) && content.words[i].has_value() == (replay::CheckedWord(number, i) == word));
     MUST(content.words[i].value_or(number) == number);
   }
 }
 
-CreditFile::Content MustRead() {
-  auto content = CreditFile::Read(Path());
+replay::CreditFile::Content MustRead() {
+  auto content = replay::CreditFile::Read(Path());
   MustAccept(content.status());
   MUST(content->run_id == "run" && content->words.size() == kWords);
   return *std::move(content);
 }
 
-void CheckLoading(CreditFile* credit, const CreditFile::Content& found) {
+void CheckLoading(replay::CreditFile* credit, const replay::CreditFile::Content& found) {
   for (uint32_t slot = 0; slot < kSlots; ++slot) {
     const auto* words = &found.words[size_t{2} * slot * kMembers];
     const absl::Status loaded = credit->Load(slot);
     MUST(loaded.ok() == std::all_of(words, words + 2 * kMembers, [](const auto& word) { return word.has_value(); }));
     if (!loaded.ok()) MustRefuse(loaded);
     for (uint32_t member = 0; loaded.ok() && member < kMembers; ++member) {
-      const CreditFile::Entry& entry = credit->at(slot, member);
+      const replay::CreditFile::Entry& entry = credit->at(slot, member);
       MUST(entry.limit == words[2 * member] && entry.next_sequence == words[2 * member + 1]);
     }
   }
@@ -88,8 +88,8 @@ void CheckLoading(CreditFile* credit, const CreditFile::Content& found) {
 
 // What a replay does with the file that it opened: it begins sessions in slots 0 and 2 and grants both credit; the one
 // in slot 2 ends while a commit writes its credit.
-void Use(CreditFile* credit, bool sync) {
-  CreditFile::Content expected = MustRead();
+void Use(replay::CreditFile* credit, bool sync) {
+  replay::CreditFile::Content expected = MustRead();
   CheckLoading(credit, expected);
   const auto expect = [&](uint32_t slot, std::vector<uint64_t> words) {
     const size_t first = size_t{2} * slot * kMembers;
@@ -97,7 +97,7 @@ void Use(CreditFile* credit, bool sync) {
     std::fill_n(expected.unused.begin() + first, words.size(), false);
   };
   const auto check_file = [&] {
-    const CreditFile::Content changed = MustRead();
+    const replay::CreditFile::Content changed = MustRead();
     MUST(changed.words == expected.words && changed.unused == expected.unused);
   };
   credit->Clear(0);
@@ -106,10 +106,10 @@ void Use(CreditFile* credit, bool sync) {
   expect(2, {0, 0, 0, 0});
   check_file();
   credit->Set(0, 1, {4, 4});
-  credit->Set(0, 1, {kLargestCheckedNumber, 5});
+  credit->Set(0, 1, {replay::kLargestCheckedNumber, 5});
   credit->Set(2, 0, {9, 9});
-  MUST(credit->at(0, 1).limit == kLargestCheckedNumber);
-  MUST(credit->durable(0, 1).limit == (sync ? 0 : kLargestCheckedNumber) && credit->changed() == sync);
+  MUST(credit->at(0, 1).limit == replay::kLargestCheckedNumber);
+  MUST(credit->durable(0, 1).limit == (sync ? 0 : replay::kLargestCheckedNumber) && credit->changed() == sync);
   if (sync) check_file();
   credit->Take();
   MUST(!credit->changed());
@@ -119,10 +119,10 @@ void Use(CreditFile* credit, bool sync) {
   MustAccept(credit->SyncTaken());
   credit->Finish();
   const uint64_t next = sync ? 0 : 6;  // of member 0; it belongs to the commit after this one
-  MUST(credit->durable(0, 1).limit == kLargestCheckedNumber && credit->durable(0, 0).limit == next);
+  MUST(credit->durable(0, 1).limit == replay::kLargestCheckedNumber && credit->durable(0, 0).limit == next);
   MUST(credit->durable(2, 0).limit == 0 && credit->changed() == sync);
   MustAccept(credit->Sync(0));
-  expect(0, {next, next, kLargestCheckedNumber, 5});
+  expect(0, {next, next, replay::kLargestCheckedNumber, 5});
   check_file();
 }
 
@@ -133,14 +133,14 @@ static void Run(absl::string_view bytes) {
   const uint8_t flags = input.Byte();
   const std::string file = FileOf(flags, input.Rest());
   WriteBytes(Path(), file);
-  const auto content = CreditFile::Read(Path());
+  const auto content = replay::CreditFile::Read(Path());
   MUST(ReadBytes(Path()) == file);
   if (content.ok()) {
     CheckContent(*content, file);
   } else {
     MustRefuse(content.status());
   }
-  const auto credit = CreditFile::Open(Options(flags));
+  const auto credit = replay::CreditFile::Open(Options(flags));
   if (credit.ok()) return Use(credit->get(), (flags & kSync) != 0);
   MustRefuse(credit.status());
   MUST(ReadBytes(Path()) == file || IsUnfinished(file));

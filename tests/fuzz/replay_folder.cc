@@ -1,7 +1,7 @@
 // A replay's folder in which one file was changed (replay/store.h): Store::Open refuses it, or the replay answers the
 // same after every restart and can be used. Without new checksums an accepted folder has the content it had before.
 //
-// Input: a byte that says which file and which checksums to compute anew; then the payload of the file of sessions, or,
+// Input: a byte that says which file and which checksums to recompute; then the payload of the file of sessions, or,
 // for kPatch and the other files, pairs of a place (u16) and a byte to put there.
 #include <filesystem>
 #include <map>
@@ -15,16 +15,16 @@ namespace datacom::fuzz {
 namespace {
 
 namespace fs = std::filesystem;
-using ::datacom::testing::Client;
-using ::datacom::testing::MakeChunk;
-using ::datacom::testing::SimpleRows;
+using ::datacom::replay::testing::Client;
+using ::datacom::replay::testing::MakeChunk;
+using ::datacom::replay::testing::SimpleRows;
 
 enum Flags { kRows = 0, kFailures = 1, kCredit = 2, kSessions = 3, kSealHeader = 4, kSealContent = 8, kPatch = 16 };
 constexpr const char* kNames[] = {"member_0.rows", "member_0.failures", "credit", "sessions"};
 
 std::string Path(const std::string& name) { return Folder() + "/replay/" + name; }
 
-void Send(Store* store, Client* client, uint32_t member, uint32_t rows) {
+void Send(replay::Store* store, Client* client, uint32_t member, uint32_t rows) {
   client->Hear(store);
   rows = std::min<uint32_t>(rows, static_cast<uint32_t>(client->limit[member] - client->next[member]));
   if (rows == 0) return;
@@ -109,12 +109,12 @@ std::string Changed(uint8_t flags, Input* input) {
 }
 
 // What an actor, a learner and a restart do. `store` is open.
-void Use(std::unique_ptr<Store> store, ManualClock* clock) {
+void Use(std::unique_ptr<replay::Store> store, ManualClock* clock) {
   const auto registered = store->Register("actor-0", 9, 1);
   if (registered.ok()) {
     const auto stream = store->Connect(registered->session(), 9);
     MustAccept(stream.status());
-    InsertProgress progress;
+    replay::InsertProgress progress;
     v1::InsertReply reply;
     MustAccept(store->Progress(registered->session(), *stream, &progress, &reply).status());
     for (const v1::Credit& credit : reply.credit())

@@ -14,40 +14,32 @@ namespace datacom::fuzz {
 inline constexpr uint32_t kMembers = 2;
 
 inline const RowSchema& Schema() {
-  static const RowSchema schema = testing::SmallSchema();
+  static const RowSchema schema = replay::testing::SmallSchema();
   return schema;
 }
 
-// Of a replay whose rings have two blocks, so that few rows wrap them and every restart is quick.
-inline Store::Options* SmallOptions() {
-  static Store::Options options = [] {
-    v1::Experiment experiment = testing::SmallExperiment(kMembers);
-    experiment.mutable_run()->set_steps_per_epoch(1);
-    experiment.mutable_run()->set_checkpoint_updates(1);
-    experiment.mutable_replay()->set_capacity(24);
-    experiment.mutable_replay()->set_failure_capacity(8);
-    return testing::StoreOptions(experiment, "", nullptr);
-  }();
-  return &options;
+// For a replay whose rings have two blocks: few rows wrap them, and every restart is quick.
+inline replay::Options SmallOptions() {
+  replay::Options options = replay::testing::SmallOptions(kMembers);
+  options.capacity = 24;
+  options.failure_capacity = 8;
+  options.slack = 19;
+  return options;
 }
 
 // Rows of a member that can be read: the newest.
-inline uint64_t KeptRows() {
-  static const uint64_t rows = ReplayLayoutOf(SmallOptions()->experiment, Schema().stored_row_bytes()).kept_rows();
-  return rows;
-}
+inline uint64_t KeptRows() { return SmallOptions().capacity + SmallOptions().slack; }
 
-inline absl::StatusOr<std::unique_ptr<Store>> OpenStore(const std::string& folder, const Clock* clock, bool sync) {
-  Store::Options* options = SmallOptions();
-  options->experiment.mutable_replay()->set_sync(sync);
-  options->folder = folder;
-  options->clock = clock;
-  return Store::Open(Schema(), *options);
+inline absl::StatusOr<std::unique_ptr<replay::Store>> OpenStore(const std::string& folder, const Clock* clock,
+                                                                bool sync) {
+  replay::Options options = replay::testing::StoreOptions(SmallOptions(), folder, clock);
+  options.sync = sync;
+  return replay::Store::Open(Schema(), options);
 }
 
 // Rows, failures, episodes, credit and sessions; with `draws` also the newest draws. The same before and after a
 // restart.
-inline std::string Content(Store* store, bool draws) {
+inline std::string Content(replay::Store* store, bool draws) {
   v1::ReplayInfo info;
   store->Info(&info);
   std::string content;
@@ -74,7 +66,7 @@ inline std::string Content(Store* store, bool draws) {
   for (uint64_t update = newest - std::min<uint64_t>(newest, 2) + 1; draws && update <= newest; ++update) {
     v1::DrawReply reply;
     const absl::Status drawn = store->Draw(update, &reply);
-    content += drawn.ok() ? testing::PureBytes(reply) : drawn.ToString();
+    content += drawn.ok() ? replay::testing::PureBytes(reply) : drawn.ToString();
   }
   return content;
 }

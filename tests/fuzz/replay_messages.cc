@@ -13,8 +13,8 @@
 namespace datacom::fuzz {
 namespace {
 
-using ::datacom::testing::MakeChunk;
-using ::datacom::testing::SimpleRows;
+using ::datacom::replay::testing::MakeChunk;
+using ::datacom::replay::testing::SimpleRows;
 
 enum Kind { kRegister, kInsert, kRows, kDraw, kUpdates, kTime, kReconnect, kRestart, kRange, kHear, kRelease, kKinds };
 constexpr int kMostActions = 64;
@@ -118,7 +118,7 @@ class Peers {
     session_ = session;
     stream_ = *stream;
     incarnation_ = incarnation;
-    progress_ = InsertProgress{};
+    progress_ = replay::InsertProgress{};
     next_.clear();
     Hear();
   }
@@ -219,12 +219,12 @@ class Peers {
 
   const bool sync_;
   ManualClock clock_;
-  std::unique_ptr<Store> store_;
+  std::unique_ptr<replay::Store> store_;
   uint32_t session_ = 0, learner_ = 0;
   uint64_t stream_ = 0, incarnation_ = 0, assignment_ = 0;
   int restarts_ = 0;
   bool greeted_ = false;
-  InsertProgress progress_;
+  replay::InsertProgress progress_;
   std::map<uint32_t, uint64_t> next_;  // sequence of the session's next row, by member
   Accepted accepted_[kMembers];
 };

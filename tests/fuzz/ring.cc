@@ -12,7 +12,7 @@ namespace datacom::fuzz {
 namespace {
 
 // Every readable record, compared with the bytes of `file`, a ring that keeps `kept`.
-std::string Records(const Ring& ring, const std::string& file, uint64_t kept) {
+std::string Records(const replay::Ring& ring, const std::string& file, uint64_t kept) {
   std::string records;
   MUST(ring.cursor() - ring.first() <= file.size() / kRingRecordBytes);
   for (uint64_t number = ring.first(); number < ring.cursor(); ++number) {
@@ -25,9 +25,9 @@ std::string Records(const Ring& ring, const std::string& file, uint64_t kept) {
 }
 
 // Appends to an accepted ring, shortens it, and opens it again each time.
-void Use(std::unique_ptr<Ring> ring, uint64_t kept) {
+void Use(std::unique_ptr<replay::Ring> ring, uint64_t kept) {
   const uint64_t before = ring->cursor();
-  if (before + 2 * kRingGuardRecords > kLargestCheckedNumber) return;  // the run would have 2^48 rows
+  if (before + 2 * kRingGuardRecords > replay::kLargestCheckedNumber) return;  // the run would have 2^48 rows
   AppendRecords(ring.get(), kRingGuardRecords);
   AppendRecords(ring.get(), 3);
   ring->set_counter(1, before);
@@ -37,7 +37,7 @@ void Use(std::unique_ptr<Ring> ring, uint64_t kept) {
     held.resize((cursor - ring->first()) * kRingRecordBytes);
     const uint64_t first = ring->first();
     ring = nullptr;
-    auto again = Ring::Open(RingOptions(kept));
+    auto again = replay::Ring::Open(RingOptions(kept));
     MustAccept(again.status());
     ring = *std::move(again);
     MUST(ring->cursor() == cursor && ring->counter(1) == before && !ring->fresh());
@@ -57,7 +57,7 @@ static void Run(absl::string_view bytes) {
   WriteBytes(RingPath(), file);
   std::string records;
   {
-    const auto ring = Ring::OpenReadOnly(RingOptions(0));
+    const auto ring = replay::Ring::OpenReadOnly(RingOptions(0));
     MUST(ReadBytes(RingPath()) == file);
     if (ring.ok()) {
       MUST(!(*ring)->fresh());
@@ -67,7 +67,7 @@ static void Run(absl::string_view bytes) {
     }
   }
   const uint64_t kept = flags & kGrow ? 2 * kRingKeptRecords : kRingKeptRecords;
-  auto ring = Ring::Open(RingOptions(kept));
+  auto ring = replay::Ring::Open(RingOptions(kept));
   if (!ring.ok()) {
     MustRefuse(ring.status());
     std::string left = ReadBytes(RingPath());

@@ -18,8 +18,8 @@ inline constexpr uint64_t kLargestRingFile = 1 << 16;  // bytes
 
 inline std::string RingPath() { return Folder() + "/ring"; }
 
-inline Ring::Options RingOptions(uint64_t kept) {
-  Ring::Options options;
+inline replay::Ring::Options RingOptions(uint64_t kept) {
+  replay::Ring::Options options;
   options.path = RingPath();
   options.run_id = "run";
   options.schema_fingerprint = 7;
@@ -37,7 +37,7 @@ inline std::string RingRecord(uint64_t number) {
 }
 
 // REQUIRES count <= kRingGuardRecords.
-inline void AppendRecords(Ring* ring, uint64_t count) {
+inline void AppendRecords(replay::Ring* ring, uint64_t count) {
   for (uint64_t number = ring->cursor(); number < ring->cursor() + count; ++number)
     std::memcpy(ring->writable(number), RingRecord(number).data(), kRingRecordBytes);
   MustAccept(ring->Commit(ring->cursor() + count));
@@ -46,7 +46,7 @@ inline void AppendRecords(Ring* ring, uint64_t count) {
 // The file of a ring with `rows` records.
 inline std::string SoundRing(uint64_t rows) {
   WriteBytes(RingPath(), "");
-  auto ring = Ring::Open(RingOptions(kRingKeptRecords));
+  auto ring = replay::Ring::Open(RingOptions(kRingKeptRecords));
   MustAccept(ring.status());
   for (uint64_t left = rows; left > 0; left -= std::min(left, kRingGuardRecords))
     AppendRecords(ring->get(), std::min(left, kRingGuardRecords));
@@ -56,7 +56,7 @@ inline std::string SoundRing(uint64_t rows) {
 }
 
 // A file made of `bytes`: the 344 bytes of its header that are in use and, for byte 4096 and on, the blocks; with kRaw
-// the bytes as they are. The flags say which checksums are computed anew.
+// the bytes as they are. The flags say which checksums are recomputed.
 inline std::string RingFile(uint8_t flags, absl::string_view bytes) {
   static const std::string sound = SoundRing(0);
   if (flags & kRaw) return std::string(bytes);

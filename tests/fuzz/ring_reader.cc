@@ -30,7 +30,7 @@ class Peers {
   Peers() {
     static const std::string empty = SoundRing(0);
     WriteBytes(RingPath(), empty);
-    auto writer = Ring::Open(RingOptions(kRingKeptRecords));
+    auto writer = replay::Ring::Open(RingOptions(kRingKeptRecords));
     MustAccept(writer.status());
     writer_ = *std::move(writer);
     OpenReader();
@@ -62,7 +62,7 @@ class Peers {
 
  private:
   void OpenReader() {
-    auto reader = Ring::OpenShared(RingOptions(0));
+    auto reader = replay::Ring::OpenShared(RingOptions(0));
     if (reader.ok()) {
       reader_ = *std::move(reader);
     } else {
@@ -111,8 +111,8 @@ class Peers {
     damaged_ = true;
   }
 
-  std::unique_ptr<Ring> writer_;
-  std::unique_ptr<const Ring> reader_;
+  std::unique_ptr<replay::Ring> writer_;
+  std::unique_ptr<const replay::Ring> reader_;
   uint64_t seen_ = 0;     // the newest cursor that the reader has seen
   bool damaged_ = false;  // the file may differ from what the writer wrote
 };
@@ -121,8 +121,8 @@ class Peers {
 void CheckFile(const std::string& file) {
   if (file.size() > kLargestRingFile) return;
   WriteBytes(RingPath(), file);
-  const auto whole = Ring::OpenReadOnly(RingOptions(0));
-  const auto ring = Ring::OpenShared(RingOptions(0));
+  const auto whole = replay::Ring::OpenReadOnly(RingOptions(0));
+  const auto ring = replay::Ring::OpenShared(RingOptions(0));
   MUST(ReadBytes(RingPath()) == file);
   if (!ring.ok()) {
     MUST(!whole.ok());

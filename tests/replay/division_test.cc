@@ -7,7 +7,7 @@
 #include "common/base/random.h"
 #include "gmock/gmock.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 using ::testing::ElementsAre;
@@ -150,4 +150,4 @@ TEST(Division, HoldsItsPromisesUnderRandomJoinsAndLeaves) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::replay

@@ -6,9 +6,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "replay/row_layout.h"
+#include "replay/row_offsets.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 using ::testing::ElementsAre;
@@ -16,18 +16,18 @@ using ::testing::IsEmpty;
 
 class Rows {
  public:
-  explicit Rows(const RowSchema& schema) : layout_(schema), row_(schema.stored_row_bytes()) {}
+  explicit Rows(const RowSchema& schema) : offsets_(schema), row_(schema.stored_row_bytes()) {}
 
   // The row of step `step`; `next` is its next_observation.
   const char* Row(uint32_t episode, uint32_t step, float cost, const std::vector<float>& next, bool last) {
-    Set(layout_.episode, episode);
-    Set(layout_.step, step);
-    Set(layout_.cost, cost);
-    std::memcpy(&row_[layout_.next_observation], next.data(), next.size() * sizeof(float));
-    row_[layout_.last] = last ? 1 : 0;
+    Set(offsets_.episode, episode);
+    Set(offsets_.step, step);
+    Set(offsets_.cost, cost);
+    std::memcpy(&row_[offsets_.next_observation], next.data(), next.size() * sizeof(float));
+    row_[offsets_.last] = last ? 1 : 0;
     return row_.data();
   }
-  const RowLayout& layout() const { return layout_; }
+  const RowOffsets& offsets() const { return offsets_; }
 
  private:
   template <typename T>
@@ -35,13 +35,13 @@ class Rows {
     std::memcpy(&row_[offset], &value, sizeof value);
   }
 
-  const RowLayout layout_;
+  const RowOffsets offsets_;
   std::vector<char> row_;
 };
 
 TEST(Episodes, HaveTheLargestViolationAndTheSumOfEachNamedCost) {
   Rows rows(RowSchema::For(4, 1, {}, {{"wall", "speed"}, 1}));
-  EpisodeTracker tracker(rows.layout(), 0.5);
+  EpisodeTracker tracker(rows.offsets(), 0.5);
   tracker.Feed(0, rows.Row(0, 0, -1, {99, -1, -2, 99}, false));
   tracker.Feed(1, rows.Row(0, 1, 0.5, {99, 0.5, 0.25, 99}, false));
   tracker.Feed(2, rows.Row(0, 2, 1.5, {99, -3, 1.5, 99}, true));
@@ -56,11 +56,11 @@ TEST(Episodes, HaveTheLargestViolationAndTheSumOfEachNamedCost) {
 
 TEST(Episodes, OfATaskWithOneCostHaveNoNamedOnes) {
   Rows rows(RowSchema::For(4, 1));
-  EpisodeTracker tracker(rows.layout(), 0.5);
+  EpisodeTracker tracker(rows.offsets(), 0.5);
   tracker.Feed(0, rows.Row(0, 0, 2, {1, 1, 1, 1}, true));
   ASSERT_EQ(tracker.Finished(0, 1).size(), 1u);
   EXPECT_THAT(tracker.Finished(0, 1)[0].named_sum_cost, IsEmpty());
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::replay

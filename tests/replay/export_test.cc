@@ -9,22 +9,26 @@
 #include "replay/export_dataset.h"
 #include "tests/replay/replay_fixture.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 using testing::Client;
 using ::testing::HasSubstr;
 using testing::MakeChunk;
 using testing::MustOpen;
-using testing::SmallExperiment;
+using testing::SmallOptions;
 using testing::SmallSchema;
 using testing::TestRow;
 
 class ExportTest : public ::testing::Test {
  protected:
+  ExportTest() {
+    experiment_.set_task("cartpole");
+    for (uint64_t seed = 0; seed < 2; ++seed) experiment_.add_members()->set_seed(seed);
+  }
   // Two members; `count` rows of two alternating environments, whose episodes have 10 and 7 steps.
   void Record(int count) {
-    const auto store = MustOpen(experiment_, folder_.path() + "/replay", &clock_);
+    const auto store = MustOpen(SmallOptions(2), folder_.path() + "/replay", &clock_);
     Client client;
     client.Open(store.get(), "actor", 1, /*environments=*/2);
     for (int i = 0; i < count; ++i) {
@@ -51,7 +55,7 @@ class ExportTest : public ::testing::Test {
     return options;
   }
   absl::StatusOr<v1::DatasetManifest> Export(const ExportOptions& options) {
-    return ExportDataset(options, ResolveExperiment(experiment_), SmallSchema());
+    return ExportDataset(options, experiment_, SmallSchema());
   }
   // observation[0] of every row in the dataset: its number in the run.
   std::vector<int> Numbers() {
@@ -68,7 +72,7 @@ class ExportTest : public ::testing::Test {
 
   testing::TemporaryFolder folder_;
   ManualClock clock_;
-  const v1::Experiment experiment_ = SmallExperiment(2);
+  v1::Experiment experiment_;
 };
 
 TEST_F(ExportTest, RowsAreGroupedByEpisodeInTheOrderOfSteps) {
@@ -131,7 +135,7 @@ TEST_F(ExportTest, TheRunsFilesDoNotChange) {
 
 TEST_F(ExportTest, ARunningRunIsRefused) {
   Record(20);
-  const auto store = MustOpen(experiment_, folder_.path() + "/replay", &clock_);
+  const auto store = MustOpen(SmallOptions(2), folder_.path() + "/replay", &clock_);
   const absl::Status status = Export(Options()).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("replay is using"));
@@ -146,7 +150,7 @@ TEST_F(ExportTest, AnUnknownMemberIsNamed) {
 
 TEST_F(ExportTest, ARingOfAnotherSchemaOrWithoutRowsIsRefused) {
   Record(20);
-  const auto other = ExportDataset(Options(), ResolveExperiment(experiment_), RowSchema::For(3, 1));
+  const auto other = ExportDataset(Options(), experiment_, RowSchema::For(3, 1));
   EXPECT_TRUE(absl::IsFailedPrecondition(other.status())) << other.status();
   EXPECT_THAT(std::string(other.status().message()), HasSubstr("row schema"));
   std::filesystem::resize_file(folder_.path() + "/replay/member_1.rows", 5000);
@@ -158,4 +162,4 @@ TEST_F(ExportTest, ARingOfAnotherSchemaOrWithoutRowsIsRefused) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::replay

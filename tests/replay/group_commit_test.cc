@@ -4,17 +4,20 @@
 
 #include "gtest/gtest.h"
 #include "tests/replay/test_disk.h"
+#include "tests/testing/is_ok.h"
 
-namespace datacom::testing {
+namespace datacom::replay::testing {
 namespace {
+
+using ::datacom::testing::IsOk;
 
 TEST(StoreTest, WithSyncRowsReachTheDiskBeforeTheyAreAcknowledged) {
   for (const bool sync : {false, true}) {
     TemporaryFolder folder;
     ManualClock clock;
-    v1::Experiment experiment = SmallExperiment(1);
-    experiment.mutable_replay()->set_sync(sync);
-    auto store = MustOpen(experiment, folder.path(), &clock);
+    Options options = SmallOptions(1);
+    options.sync = sync;
+    auto store = MustOpen(options, folder.path(), &clock);
     Client client;
     client.Open(store.get(), "actor-0", 1, 1);
     for (uint64_t completed = 1; completed < 300; ++completed) {  // the rings wrap
@@ -32,7 +35,7 @@ TEST(StoreTest, WithSyncRowsReachTheDiskBeforeTheyAreAcknowledged) {
     const uint64_t rows = MemberOf(*store, 0).inserted();
     EXPECT_GT(rows, 300u);
     store.reset();
-    store = MustOpen(experiment, folder.path(), &clock);
+    store = MustOpen(options, folder.path(), &clock);
     EXPECT_EQ(MemberOf(*store, 0).inserted(), rows);
   }
 }
@@ -57,9 +60,9 @@ TEST_F(PowerLossTest, AnActorKeepsTheCreditThatItWasGranted) {
 TEST(StoreTest, WithSyncAMemberThatReturnsHasNoCreditThatItsReleaseGaveBack) {
   TemporaryFolder folder;
   ManualClock clock;
-  v1::Experiment experiment = SmallExperiment(2);
-  experiment.mutable_replay()->set_sync(true);
-  auto store = MustOpen(experiment, folder.path(), &clock);
+  Options options = SmallOptions(2);
+  options.sync = true;
+  auto store = MustOpen(options, folder.path(), &clock);
   Client first, second;
   first.Open(store.get(), "actor-0", 1, 1);
   for (uint64_t sent = 0; first.limit[1] < 26; sent = first.limit[1], first.Hear(store.get())) {  // 10 + 16 may be made
@@ -69,23 +72,23 @@ TEST(StoreTest, WithSyncAMemberThatReturnsHasNoCreditThatItsReleaseGaveBack) {
   ASSERT_LT(first.next[1], 26u);
   second.Open(store.get(), "actor-1", 1, 1);
   v1::InsertReply reply;
-  ASSERT_TRUE(store->Progress(first.session, first.stream, &first.progress, &reply).ok());
+  ASSERT_THAT(store->Progress(first.session, first.stream, &first.progress, &reply), IsOk());
   v1::Release release;
   release.set_assignment(reply.assignment().number());
   release.add_members(1);
-  ASSERT_TRUE(store->Release(first.session, first.stream, release).ok());  // the second actor gets the credit
+  ASSERT_THAT(store->Release(first.session, first.stream, release), IsOk());  // the second actor gets the credit
   store->Disconnect(second.session, second.stream);
   clock.Advance(std::chrono::seconds(11));  // a third of the lease
-  ASSERT_TRUE(store->Tick().ok());
+  ASSERT_THAT(store->Tick(), IsOk());
   reply.Clear();  // before the release is on the disk
-  ASSERT_TRUE(store->Progress(first.session, first.stream, &first.progress, &reply).ok());
+  ASSERT_THAT(store->Progress(first.session, first.stream, &first.progress, &reply), IsOk());
   ASSERT_EQ(reply.assignment().members_size(), 2);
   ASSERT_EQ(reply.credit_size(), 1);
   EXPECT_EQ(reply.credit(0).member(), 1u);
   EXPECT_EQ(reply.credit(0).limit(), first.next[1]);
   reply.Clear();
-  ASSERT_TRUE(store->Commit().ok());
-  ASSERT_TRUE(store->Progress(first.session, first.stream, &first.progress, &reply).ok());
+  ASSERT_THAT(store->Commit(), IsOk());
+  ASSERT_THAT(store->Progress(first.session, first.stream, &first.progress, &reply), IsOk());
   EXPECT_EQ(reply.credit_size(), 0) << "the limit did not shrink";
 }
 
@@ -94,7 +97,7 @@ TEST_F(PowerLossTest, ANewSessionDoesNotGetTheCreditOfTheOneItReplaced) {
   old.Open(store_.get(), "actor-0", 1, 1);
   SendAll(&old);
   const auto registered = store_->Register("actor-0", 2, 1);
-  ASSERT_TRUE(registered.ok()) << registered.status();
+  ASSERT_THAT(registered, IsOk());
   fresh.session = registered->session();
   fresh.incarnation = 2;
   LosePower();
@@ -109,7 +112,7 @@ TEST_F(PowerLossTest, ASilentSessionContinuesAfterItsRowsWereOverwritten) {
   silent.Hear(store_.get());
   busy.Open(store_.get(), "actor-1", 1, 1);
   for (uint64_t completed = 0; completed < 600; completed += 5) {
-    EXPECT_TRUE(store_->Announce(completed).ok());
+    EXPECT_THAT(store_->Announce(completed), IsOk());
     SendAll(&busy);
   }
   v1::RowRange range;
@@ -129,7 +132,7 @@ TEST_F(PowerLossTest, RowsThatAreNotCommittedAreNeitherAcknowledgedNorReadNorDra
   ASSERT_EQ(client.Send(store_.get(), MakeChunk(0, 8, SimpleRows(8, 3))), absl::StatusCode::kOk);
   v1::InsertReply reply;
   const auto changed = store_->Progress(client.session, client.stream, &client.progress, &reply);
-  ASSERT_TRUE(changed.ok()) << changed.status();
+  ASSERT_THAT(changed, IsOk());
   EXPECT_FALSE(*changed) << "neither rows nor the credit that followed them";
   EXPECT_FALSE(store_->Ready(1)) << "update 1 needs 11 rows";
   v1::DrawReply drawn;
@@ -141,8 +144,8 @@ TEST_F(PowerLossTest, RowsThatAreNotCommittedAreNeitherAcknowledgedNorReadNorDra
   client.Reconnect(store_.get());
   EXPECT_EQ(client.next[0], 8u);
   ASSERT_EQ(client.Send(store_.get(), MakeChunk(0, 8, SimpleRows(8, 3))), absl::StatusCode::kOk);
-  ASSERT_TRUE(store_->Commit().ok());
-  EXPECT_TRUE(store_->Draw(1, &drawn).ok());
+  ASSERT_THAT(store_->Commit(), IsOk());
+  EXPECT_THAT(store_->Draw(1, &drawn), IsOk());
 }
 
 TEST_F(PowerLossTest, OneGroupCommitsTheRowsOfAllActorsWithTheSyncsOfOne) {
@@ -155,7 +158,7 @@ TEST_F(PowerLossTest, OneGroupCommitsTheRowsOfAllActorsWithTheSyncsOfOne) {
       ASSERT_EQ(clients[i].Send(store_.get(), MakeChunk(0, next, SimpleRows(next, 1))), absl::StatusCode::kOk);
       clients[i].next[0] = next + 1;
     }
-    ASSERT_TRUE(store_->Commit().ok());
+    ASSERT_THAT(store_->Commit(), IsOk());
     EXPECT_LE(disk.syncs - before, 5) << "rows, failures, the cursor of each, credit";
   }
   EXPECT_EQ(MemberOf(*store_, 0).inserted(), 5u);
@@ -172,11 +175,11 @@ TEST_F(PowerLossTest, WhileAGroupIsWrittenOthersInsertReadAndAreNotPartOfIt) {
     EXPECT_EQ(second.Send(store_.get(), MakeChunk(0, 0, SimpleRows(0, 2))), absl::StatusCode::kOk);
     EXPECT_EQ(MemberOf(*store_, 0).inserted(), 0u);
   };
-  ASSERT_TRUE(store_->Commit().ok());
+  ASSERT_THAT(store_->Commit(), IsOk());
   EXPECT_TRUE(called);
   EXPECT_EQ(MemberOf(*store_, 0).inserted(), 3u);
   v1::InsertReply reply;
-  ASSERT_TRUE(store_->Progress(second.session, second.stream, &second.progress, &reply).ok());
+  ASSERT_THAT(store_->Progress(second.session, second.stream, &second.progress, &reply), IsOk());
   EXPECT_EQ(reply.committed_size(), 0);
   second.Hear(store_.get());
   EXPECT_EQ(second.next[0], 2u);
@@ -190,7 +193,7 @@ TEST_F(PowerLossTest, ASessionThatEndsWhileItsCreditIsWrittenLeavesNoneToItsSucc
     ASSERT_EQ(old.Send(store_.get(), MakeChunk(0, 0, SimpleRows(0, 1))), absl::StatusCode::kOk);
     const auto replace = [&] {
       const auto registered = store_->Register("actor-0", 10 * sync + 2, 1);
-      ASSERT_TRUE(registered.ok()) << registered.status();
+      ASSERT_THAT(registered, IsOk());
       fresh.session = registered->session();
       fresh.incarnation = 10 * sync + 2;
     };
@@ -203,7 +206,7 @@ TEST_F(PowerLossTest, ASessionThatEndsWhileItsCreditIsWrittenLeavesNoneToItsSucc
       }
     };
     disk.at_next_sync = next;
-    ASSERT_TRUE(store_->Commit().ok());
+    ASSERT_THAT(store_->Commit(), IsOk());
     ASSERT_EQ(passed, sync + 1);
     LosePower();
     fresh.Reconnect(store_.get());
@@ -214,18 +217,19 @@ TEST_F(PowerLossTest, ASessionThatEndsWhileItsCreditIsWrittenLeavesNoneToItsSucc
 TEST_F(PowerLossTest, ALockstepActorContinuesAfterTheRowsThatItsFormerProcessHadNotYetCommitted) {
   store_.reset();
   TemporaryFolder folder;
-  experiment_.mutable_run()->set_lockstep(true);
-  store_ = MustOpen(experiment_, folder.path(), &clock_);
+  options_ = LockstepOptions(1);
+  options_.sync = true;
+  store_ = MustOpen(options_, folder.path(), &clock_);
   Client former, now;
   former.Open(store_.get(), "actor-0", 1, 1);
   ASSERT_EQ(former.Send(store_.get(), MakeChunk(0, 0, SimpleRows(0, 3))), absl::StatusCode::kOk);
   const auto registered = store_->Register("actor-0", 2, 1);
-  ASSERT_TRUE(registered.ok()) << registered.status();
+  ASSERT_THAT(registered, IsOk());
   EXPECT_EQ(registered->open_episodes(0).steps(), 3u);
   const auto stream = store_->Connect(registered->session(), 2);
-  ASSERT_TRUE(stream.ok()) << stream.status();
+  ASSERT_THAT(stream, IsOk());
   v1::InsertReply reply;
-  ASSERT_TRUE(store_->Progress(registered->session(), *stream, &now.progress, &reply).ok());
+  ASSERT_THAT(store_->Progress(registered->session(), *stream, &now.progress, &reply), IsOk());
   EXPECT_EQ(reply.committed(0).next_sequence(), 3u);
 }
 
@@ -249,12 +253,12 @@ class GroupModel {
     if (!committed) return false;
     Hear();
     if (store_->Ready(completed_ + 1)) {
-      EXPECT_TRUE(store_->Announce(++completed_).ok());
+      EXPECT_THAT(store_->Announce(++completed_), IsOk());
     }
     return true;
   }
   void Reconnect() {
-    ASSERT_TRUE(store_->Announce(completed_).ok()) << "the learner is not ahead of the replay";
+    ASSERT_THAT(store_->Announce(completed_), IsOk()) << "the learner is not ahead of the replay";
     for (Actor& actor : actors_) {
       const uint64_t told = actor.client.next[0];
       actor.client.Reconnect(store_);
@@ -268,7 +272,7 @@ class GroupModel {
     const uint64_t inserted = MemberOf(*store_, 0).inserted();
     v1::RowRange range;
     const absl::Status read = store_->ReadRange(0, inserted - std::min(inserted, kSmallKept), inserted, &range);
-    ASSERT_TRUE(read.ok()) << read;
+    ASSERT_THAT(read, IsOk());
     std::map<int, uint64_t> next;
     for (uint32_t i = 0; i < range.row_count(); ++i) {
       float value = 0;
@@ -319,7 +323,7 @@ TEST_F(PowerLossTest, NoSyncThatFailsOrIsTheLastOneBeforeAKillOrALossOfPowerLose
     const uint64_t how = model.random()->Below(3);
     if (how == 0) {  // the process is killed, its successor acknowledges what it finds, then power is lost
       store_.reset();
-      store_ = MustOpen(experiment_, folder_.path(), &clock_);
+      store_ = MustOpen(options_, folder_.path(), &clock_);
       model.set_store(store_.get());
       ASSERT_NO_FATAL_FAILURE(model.Reconnect()) << "round " << round;
     }
@@ -333,4 +337,4 @@ TEST_F(PowerLossTest, NoSyncThatFailsOrIsTheLastOneBeforeAKillOrALossOfPowerLose
 }
 
 }  // namespace
-}  // namespace datacom::testing
+}  // namespace datacom::replay::testing

@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 struct Case {
@@ -124,4 +124,4 @@ TEST(UpdateSchedule, CountsRowsAndUpdatesByTheFormula) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::replay

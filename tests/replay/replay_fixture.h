@@ -1,4 +1,4 @@
-// Helpers of the replay's tests: a small row schema, an experiment, chunks of recognisable rows, a temporary folder.
+// Helpers of the replay's tests: a small row schema, options, chunks of recognisable rows, a temporary folder.
 #ifndef DATACOM_TESTS_REPLAY_REPLAY_FIXTURE_H_
 #define DATACOM_TESTS_REPLAY_REPLAY_FIXTURE_H_
 
@@ -12,12 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "common/config/experiment.h"
 #include "common/transitions/row_schema.h"
 #include "gtest/gtest.h"
 #include "replay/store.h"
 
-namespace datacom::testing {
+namespace datacom::replay::testing {
 
 // The part of a draw that is a pure function of its update: everything but the count of inserted rows.
 inline std::string PureBytes(v1::DrawReply reply) {
@@ -43,41 +42,41 @@ class TemporaryFolder {
 
 inline RowSchema SmallSchema() { return RowSchema::For(/*obs_dim=*/2, /*action_dim=*/1); }
 
-inline v1::Experiment SmallExperiment(int members) {
-  v1::Experiment experiment;
-  experiment.set_name("test");
-  experiment.set_task("cartpole");
-  experiment.set_algorithm("datacom");
-  experiment.mutable_run()->set_env_steps(1000);
-  experiment.mutable_run()->set_steps_per_epoch(20);
-  experiment.mutable_run()->set_checkpoint_updates(20);
-  experiment.mutable_replay()->set_capacity(100);
-  experiment.mutable_replay()->set_failure_capacity(20);
-  experiment.mutable_replay()->set_min_size(10);
-  experiment.mutable_schedule()->set_tolerance_steps(16);
-  experiment.mutable_learner()->set_batch_size(8);
-  experiment.mutable_learner()->set_failure_batch_size(3);
-  experiment.mutable_hyper()->set_delta_warmup(15);
-  for (int i = 0; i < members; ++i) experiment.add_members()->set_seed(static_cast<uint64_t>(i));
-  return experiment;
-}
-
 // Rings with such a small guard that a few hundred rows wrap them more than once.
 constexpr uint64_t kSmallGuard = 8;
-// The readable rows of a ring of SmallExperiment: capacity 100 + tolerance 16 + 2 * 20 + 20. With the guard it has 184.
+// The readable rows of a ring of SmallOptions: capacity and slack. With the guard it has 184.
 constexpr uint64_t kSmallKept = 176;
 
-inline Store::Options StoreOptions(const v1::Experiment& experiment, const std::string& folder, const Clock* clock) {
-  Store::Options options;
-  options.experiment = ResolveExperiment(experiment);
-  options.experiment_text = PrintExperiment(options.experiment);
-  for (int i = 0; i < options.experiment.members_size(); ++i)
-    options.hyper.push_back(MemberHyper(options.experiment, i));
-  options.learns_delta = true;
+// Without folder and clock.
+inline Options SmallOptions(int members) {
+  Options options;
   options.run_id = "run";
+  options.task = "cartpole";
+  options.algorithm = "datacom";
+  options.experiment_text = "the experiment";
+  for (int i = 0; i < members; ++i)
+    options.members.push_back({.seed = static_cast<uint64_t>(i), .episode_rows = true, .delta_warmup = 15});
+  options.limits.schedule = {.env_steps = 1000, .min_size = 10, .updates_per_step = 1};
+  options.capacity = 100;
+  options.failure_capacity = 20;
+  options.slack = 76;
+  options.guard_rows = kSmallGuard;
+  options.batch = 8;
+  options.failure_batch = 3;
+  return options;
+}
+
+inline Options LockstepOptions(int members) {
+  Options options = SmallOptions(members);
+  options.limits.lockstep = true;
+  options.limits.tolerance = 1;
+  options.limits.max_policy_lag = 0;
+  return options;
+}
+
+inline Options StoreOptions(Options options, const std::string& folder, const Clock* clock) {
   options.folder = folder;
   options.clock = clock;
-  options.guard_rows = kSmallGuard;
   return options;
 }
 
@@ -133,9 +132,8 @@ inline std::vector<TestRow> SimpleRows(uint64_t first_sequence, uint32_t count, 
   return rows;
 }
 
-inline std::unique_ptr<Store> MustOpen(const v1::Experiment& experiment, const std::string& folder,
-                                       const Clock* clock) {
-  auto store = Store::Open(SmallSchema(), StoreOptions(experiment, folder, clock));
+inline std::unique_ptr<Store> MustOpen(const Options& options, const std::string& folder, const Clock* clock) {
+  auto store = Store::Open(SmallSchema(), StoreOptions(options, folder, clock));
   if (!store.ok()) ADD_FAILURE() << store.status();
   return store.ok() ? std::move(*store) : nullptr;
 }
@@ -164,12 +162,14 @@ struct Client {
   }
   // Hears of everything, also of what waited for a commit.
   void Hear(Store* store) {
-    ASSERT_TRUE(store->Commit().ok());
+    const absl::Status committed = store->Commit();
+    ASSERT_TRUE(committed.ok()) << committed;
     HearWithoutCommit(store);
   }
   void HearWithoutCommit(Store* store) {
     v1::InsertReply reply;
-    ASSERT_TRUE(store->Progress(session, stream, &progress, &reply).ok());
+    const absl::StatusOr<bool> told = store->Progress(session, stream, &progress, &reply);
+    ASSERT_TRUE(told.ok()) << told.status();
     if (reply.has_assignment()) served.clear();
     for (const auto& entry : reply.assignment().members()) served.insert(entry.member());
     for (const auto& entry : reply.committed()) next[entry.member()] = entry.next_sequence();
@@ -195,6 +195,6 @@ inline v1::MemberInfo MemberOf(const Store& store, int member) {
   return info.members(member);
 }
 
-}  // namespace datacom::testing
+}  // namespace datacom::replay::testing
 
 #endif  // DATACOM_TESTS_REPLAY_REPLAY_FIXTURE_H_

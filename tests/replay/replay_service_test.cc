@@ -4,12 +4,15 @@
 
 #include "common/rpc/replay_client.h"
 #include "gmock/gmock.h"
+#include "grpcpp/grpcpp.h"
 #include "tests/replay/served_replay.h"
 #include "tests/replay/test_disk.h"
+#include "tests/testing/is_ok.h"
 
-namespace datacom::testing {
+namespace datacom::replay::testing {
 namespace {
 
+using ::datacom::testing::IsOk;
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
@@ -31,17 +34,17 @@ class ReplayServiceTest : public ServedReplay {
         continue;
       }
       const auto chunk = MakeChunk(0, 0, SimpleRows(allowance.next_sequence, count));
-      ASSERT_TRUE(session->Append(0, count, chunk.columns()).ok());
+      ASSERT_THAT(session->Append(0, count, chunk.columns()), IsOk());
     }
     const absl::Status flushed = session->Flush(kLong);
-    ASSERT_TRUE(flushed.ok()) << flushed;
+    ASSERT_THAT(flushed, IsOk());
   }
 };
 
 TEST_F(ReplayServiceTest, ARunCompletesOverRealStreams) {
-  v1::Experiment experiment = SmallExperiment(1);
-  experiment.mutable_run()->set_env_steps(200);
-  Serve(experiment);
+  Options options = SmallOptions(1);
+  options.limits.schedule.env_steps = 200;
+  Serve(options);
   auto session = Join("actor-0");
   {
     auto learner = Learner();
@@ -51,7 +54,7 @@ TEST_F(ReplayServiceTest, ARunCompletesOverRealStreams) {
     for (uint64_t update = 1; update <= 190; ++update) {
       if (update + 2 <= 190) learner->Request(update + 2);
       auto reply = learner->Next(kLong);
-      ASSERT_TRUE(reply.ok()) << reply.status();
+      ASSERT_THAT(reply, IsOk());
       ASSERT_EQ(reply->update(), update);
       EXPECT_EQ(reply->batches(0).rows_seen(), 10 + update);
       for (const v1::Episode& episode : reply->batches(0).episodes()) EXPECT_EQ(episode.last_row(), 10 * ++episodes);
@@ -66,18 +69,18 @@ TEST_F(ReplayServiceTest, ARunCompletesOverRealStreams) {
   EXPECT_TRUE(session->finished());
   EXPECT_TRUE(store_->Complete()) << "the last announcement is delivered when the learner disconnects";
   const auto info = GetReplayInfo(channel_, kLong);
-  ASSERT_TRUE(info.ok()) << info.status();
+  ASSERT_THAT(info, IsOk());
   EXPECT_EQ(info->members(0).inserted(), 200u);
   EXPECT_EQ(info->members(0).samples_per_insert(), 1.0);
 }
 
 TEST_F(ReplayServiceTest, InvalidRowsEndOnlyTheSendersSessionWithTheReason) {
-  Serve(SmallExperiment(1));
+  Serve(SmallOptions(1));
   auto session = Join("actor-0");
   Produce(session.get(), 5);
   auto rows = SimpleRows(5, 2);
   rows[1].reward = std::numeric_limits<float>::infinity();
-  ASSERT_TRUE(session->Append(0, 2, ::datacom::testing::Columns(rows)).ok());
+  ASSERT_THAT(session->Append(0, 2, testing::Columns(rows)), IsOk());
   const absl::Status flushed = session->Flush(kLong);
   EXPECT_EQ(flushed.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(flushed.message()), HasSubstr("column reward, row 1: inf is not finite"));
@@ -89,12 +92,12 @@ TEST_F(ReplayServiceTest, InvalidRowsEndOnlyTheSendersSessionWithTheReason) {
 
 TEST_F(ReplayServiceTest, AfterARefusedChunkTheStreamAcceptsTheNext) {
   for (const bool sync : {false, true}) {
-    v1::Experiment experiment = SmallExperiment(1);
-    experiment.mutable_replay()->set_sync(sync);
-    Serve(experiment);
+    Options options = SmallOptions(1);
+    options.sync = sync;
+    Serve(options);
     const uint64_t incarnation = sync ? 2 : 1;
     const auto registered = store_->Register("actor-0", incarnation, 1);
-    ASSERT_TRUE(registered.ok());
+    ASSERT_THAT(registered, IsOk());
     auto stub = v1::Replay::NewStub(channel_);
     grpc::ClientContext context;
     auto stream = stub->Insert(&context);
@@ -121,16 +124,16 @@ TEST_F(ReplayServiceTest, AfterARefusedChunkTheStreamAcceptsTheNext) {
     stream->WritesDone();
     while (stream->Read(&reply)) {
     }
-    EXPECT_TRUE(stream->Finish().ok());
+    EXPECT_THAT(FromGrpc(stream->Finish()), IsOk());
     Stop();
   }
 }
 
 // The texts of most refusals may be dropped, but a sender that gets none would never resend those rows.
 TEST_F(ReplayServiceTest, ALateReaderStillGetsARefusalForEveryMember) {
-  Serve(SmallExperiment(2));
+  Serve(SmallOptions(2));
   const auto registered = store_->Register("actor-0", 1, 2);
-  ASSERT_TRUE(registered.ok());
+  ASSERT_THAT(registered, IsOk());
   ASSERT_EQ(registered->assignment().members_size(), 2);
   grpc::ClientContext context;
   auto stream = v1::Replay::NewStub(channel_)->Insert(&context);
@@ -153,7 +156,7 @@ TEST_F(ReplayServiceTest, ALateReaderStillGetsARefusalForEveryMember) {
 }
 
 TEST_F(ReplayServiceTest, AWaitingDrawNamesTheMissingRowsAndDrainEndsIt) {
-  Serve(SmallExperiment(2));
+  Serve(SmallOptions(2));
   channel_ = MakeChannel(server_->address());  // gRPC's in-process channel must not outlive its server
   auto session = Join("actor-0");
   auto learner = Learner();
@@ -175,7 +178,7 @@ TEST_F(ReplayServiceTest, AWaitingDrawNamesTheMissingRowsAndDrainEndsIt) {
 }
 
 TEST_F(ReplayServiceTest, PeersOfAnotherRunAreRefusedWithoutRetry) {
-  Serve(SmallExperiment(1));
+  Serve(SmallOptions(1));
   InsertSession::Options options;
   options.channel = channel_;
   options.run_id = "other";
@@ -185,15 +188,15 @@ TEST_F(ReplayServiceTest, PeersOfAnotherRunAreRefusedWithoutRetry) {
   EXPECT_THAT(std::string(session.status().message()), HasSubstr("other"));
 }
 
-// SmallExperiment that waits for the disk, so that the next insert notices when it fails.
-v1::Experiment SyncExperiment() {
-  v1::Experiment experiment = SmallExperiment(1);
-  experiment.mutable_replay()->set_sync(true);
-  return experiment;
+// SmallOptions that waits for the disk, so that the next insert notices when it fails.
+Options SyncOptions() {
+  Options options = SmallOptions(1);
+  options.sync = true;
+  return options;
 }
 
 TEST_F(ReplayServiceTest, AfterTheDiskFailedALearnerIsToldThatReason) {
-  Serve(SyncExperiment());
+  Serve(SyncOptions());
   channel_ = MakeChannel(server_->address());
   auto session = Join("actor-0");
   Produce(session.get(), 5);
@@ -201,7 +204,7 @@ TEST_F(ReplayServiceTest, AfterTheDiskFailedALearnerIsToldThatReason) {
   learner->Request(1);
   disk.fails = true;
   const auto chunk = MakeChunk(0, 0, SimpleRows(5, 2));
-  ASSERT_TRUE(session->Append(0, 2, chunk.columns()).ok());
+  ASSERT_THAT(session->Append(0, 2, chunk.columns()), IsOk());
   std::string words;
   const auto deadline = std::chrono::steady_clock::now() + kLong;
   while (words.find("disk failed") == std::string::npos && std::chrono::steady_clock::now() < deadline) {
@@ -217,26 +220,26 @@ class CountingListener : public StoreListener {
  public:
   void OnChange() override { ++changes; }
   void OnTick() override {}
-  void Close(const grpc::Status&) override {}
+  void Close(const absl::Status&) override {}
   std::atomic<int> changes{0};
 };
 
 TEST_F(ReplayServiceTest, WithSyncACommitNotifiesTheStreamsAndAChunkDoesNot) {
-  Serve(SyncExperiment());
+  Serve(SyncOptions());
   auto session = Join("actor-0");
   Produce(session.get(), 1);
   const auto listener = std::make_shared<CountingListener>();
-  service_->Add(listener);
+  service_->streams().Add(listener);
   for (uint64_t rows = 2; rows <= 21; ++rows) Produce(session.get(), rows);  // a chunk and a commit each
-  service_->Remove(listener.get());
+  service_->streams().Remove(listener.get());
   EXPECT_GE(listener->changes, 19);
   EXPECT_LE(listener->changes, 21);
 }
 
 TEST_F(ReplayServiceTest, WithSyncARunCompletesOverRealStreams) {
-  v1::Experiment experiment = SyncExperiment();
-  experiment.mutable_run()->set_env_steps(200);
-  Serve(experiment);
+  Options options = SyncOptions();
+  options.limits.schedule.env_steps = 200;
+  Serve(options);
   auto session = Join("actor-0");
   {
     auto learner = Learner();
@@ -244,7 +247,7 @@ TEST_F(ReplayServiceTest, WithSyncARunCompletesOverRealStreams) {
     for (uint64_t update = 1; update <= 190; ++update) {
       learner->Request(update);
       const auto reply = learner->Next(kLong);
-      ASSERT_TRUE(reply.ok()) << reply.status();
+      ASSERT_THAT(reply, IsOk());
       EXPECT_EQ(reply->batches(0).rows_seen(), 10 + update);
       learner->Announce(update);
     }
@@ -255,7 +258,7 @@ TEST_F(ReplayServiceTest, WithSyncARunCompletesOverRealStreams) {
 }
 
 TEST_F(ReplayServiceTest, AStreamThatIsNotOpenedIsEndedAfterThirtySeconds) {
-  Serve(SmallExperiment(1));
+  Serve(SmallOptions(1));
   auto stub = v1::Replay::NewStub(channel_);
   grpc::ClientContext insert_context, draw_context, late_context;
   const auto insert = stub->Insert(&insert_context);
@@ -293,14 +296,14 @@ TEST_F(ReplayServiceTest, AStreamThatIsNotOpenedIsEndedAfterThirtySeconds) {
   insert_context.TryCancel();
   draw_context.TryCancel();
   silent.join();
-  EXPECT_TRUE(session->status().ok());
+  EXPECT_THAT(session->status(), IsOk());
   EXPECT_TRUE(late->Write(request)) << "an open stream may be silent";
   ASSERT_TRUE(late->Read(&drawn));
   late->WritesDone();
 }
 
 TEST_F(ReplayServiceTest, AnActorsNameIsShortAndPrintable) {
-  Serve(SmallExperiment(1));
+  Serve(SmallOptions(1));
   auto stub = v1::Replay::NewStub(channel_);
   const std::string longest(255, 'a');
   for (const std::string& name : {std::string("actor-0"), longest}) {
@@ -310,7 +313,7 @@ TEST_F(ReplayServiceTest, AnActorsNameIsShortAndPrintable) {
     *request.mutable_hello() = MakeHello("run", 0);
     request.set_actor(name);
     request.set_environments(1);
-    EXPECT_TRUE(stub->Register(&context, request, &reply).ok()) << name;
+    EXPECT_THAT(FromGrpc(stub->Register(&context, request, &reply)), IsOk()) << name;
   }
   for (const std::string& name : {std::string(), longest + "a", std::string("a b"), std::string("a\nerror forged"),
                                   std::string("\x1b[2J"), std::string("a\0b", 3), std::string("\xc3\xa4")}) {
@@ -328,7 +331,7 @@ TEST_F(ReplayServiceTest, AnActorsNameIsShortAndPrintable) {
 
 // Each stream may hold one request while it arrives.
 TEST_F(ReplayServiceTest, ARequestLargerThanTheLargestChunkIsNotTakenIntoMemory) {
-  Serve(SmallExperiment(1));
+  Serve(SmallOptions(1));
   const auto stub = v1::Replay::NewStub(MakeChannel(server_->address()));
   for (const auto& [bytes, code] : {std::pair(1 << 20, grpc::StatusCode::INVALID_ARGUMENT),
                                     std::pair(2 << 20, grpc::StatusCode::RESOURCE_EXHAUSTED)}) {
@@ -357,10 +360,10 @@ class CountingService : public ReplayService {
 // which would be opened again.
 TEST_F(ReplayServiceTest, ARefusalThatCrossesAWriteIsReadFromTheFirstStream) {
   constexpr int kRounds = 200;
-  Serve(SmallExperiment(1));
+  Serve(SmallOptions(1));
   CountingService service(store_.get(), nullptr, milliseconds(0));
   const auto server = Server::Start("127.0.0.1:0", {&service});
-  ASSERT_TRUE(server.ok()) << server.status();
+  ASSERT_THAT(server, IsOk());
   for (const auto& channel : {(*server)->InProcessChannel(), MakeChannel((*server)->address())}) {
     service.draws = 0;
     for (int round = 0; round < kRounds; ++round) {
@@ -375,7 +378,7 @@ TEST_F(ReplayServiceTest, ARefusalThatCrossesAWriteIsReadFromTheFirstStream) {
 }
 
 TEST_F(ReplayServiceTest, ANewIncarnationReplacesTheOldOneWhichMustExit) {
-  Serve(SmallExperiment(1));
+  Serve(SmallOptions(1));
   auto old = Join("actor-0", /*incarnation=*/1);
   Produce(old.get(), 4);
   auto fresh = Join("actor-0", /*incarnation=*/2);
@@ -388,25 +391,25 @@ TEST_F(ReplayServiceTest, ANewIncarnationReplacesTheOldOneWhichMustExit) {
 }
 
 TEST_F(ReplayServiceTest, AnOlderStartOfTheLearnerIsRefusedOnceANewerOneDraws) {
-  Serve(SmallExperiment(1));
+  Serve(SmallOptions(1));
   auto actor = Join("actor-0");
   Produce(actor.get(), 20);
   auto old = Learner(/*incarnation=*/4);
   old->Request(1);
-  ASSERT_TRUE(old->Next(kLong).ok());
+  ASSERT_THAT(old->Next(kLong), IsOk());
   auto fresh = Learner(/*incarnation=*/5);
   fresh->Request(1);
-  ASSERT_TRUE(fresh->Next(kLong).ok());
+  ASSERT_THAT(fresh->Next(kLong), IsOk());
   old->Request(2);
   const absl::Status refused = old->Next(kLong).status();
   EXPECT_TRUE(absl::IsAlreadyExists(refused)) << refused;
   EXPECT_THAT(std::string(refused.message()), HasSubstr("start 4 of the learner: start 5 draws now"));
   fresh->Request(2);
-  EXPECT_TRUE(fresh->Next(kLong).ok());
+  EXPECT_THAT(fresh->Next(kLong), IsOk());
 }
 
 TEST_F(ReplayServiceTest, AnAnnouncementThatTheRowsDoNotAllowEndsItsStreamAndChangesNothing) {
-  Serve(SmallExperiment(1));
+  Serve(SmallOptions(1));
   auto actor = Join("actor-0");
   Produce(actor.get(), 20);
   const uint64_t allowed = testing::MemberOf(*store_, 0).allowed();
@@ -422,8 +425,8 @@ TEST_F(ReplayServiceTest, AnAnnouncementThatTheRowsDoNotAllowEndsItsStreamAndCha
 // Without replay.sync a power loss can leave the folder in an earlier state.
 TEST_F(ReplayServiceTest, AnActorWhoseAcknowledgedRowsAreLostRegistersAgain) {
   namespace fs = std::filesystem;
-  v1::Experiment experiment = SmallExperiment(1);
-  Serve(experiment);
+  Options options = SmallOptions(1);
+  Serve(options);
   const std::string address = server_->address();
   channel_ = MakeChannel(address);
   auto session = Join("actor-0");
@@ -433,7 +436,7 @@ TEST_F(ReplayServiceTest, AnActorWhoseAcknowledgedRowsAreLostRegistersAgain) {
   Produce(session.get(), 8);
   Stop();
   fs::copy(former.path(), folder_.path(), fs::copy_options::recursive | fs::copy_options::overwrite_existing);
-  Serve(experiment, address);
+  Serve(options, address);
   const auto deadline = std::chrono::steady_clock::now() + kLong;
   while (session->status().ok() && std::chrono::steady_clock::now() < deadline)
     session->changes().Wait(milliseconds(50));
@@ -444,8 +447,8 @@ TEST_F(ReplayServiceTest, AnActorWhoseAcknowledgedRowsAreLostRegistersAgain) {
 }
 
 TEST_F(ReplayServiceTest, ClientsSurviveARestartAndNothingIsStoredTwice) {
-  v1::Experiment experiment = SmallExperiment(1);
-  Serve(experiment);
+  Options options = SmallOptions(1);
+  Serve(options);
   // On a TCP address, so that the clients' channel outlives the server.
   const std::string address = server_->address();
   channel_ = MakeChannel(address);
@@ -454,23 +457,25 @@ TEST_F(ReplayServiceTest, ClientsSurviveARestartAndNothingIsStoredTwice) {
   auto learner = Learner();
   learner->Request(1);
   const auto before = learner->Next(kLong);
-  ASSERT_TRUE(before.ok()) << before.status();
+  ASSERT_THAT(before, IsOk());
   Stop();
-  Serve(experiment, address);
+  Serve(options, address);
   channel_ = MakeChannel(address);
   Produce(session.get(), 20);
   learner->Request(1);
   const auto after = learner->Next(kLong);
-  ASSERT_TRUE(after.ok()) << after.status();
+  ASSERT_THAT(after, IsOk());
   EXPECT_EQ(testing::PureBytes(*before), testing::PureBytes(*after));
   v1::ReadRangeRequest range;
   *range.mutable_hello() = MakeHello("run", 0);
   range.set_to(20);
   std::string columns;
-  ASSERT_TRUE(ReadRange(channel_, range, kLong, [&](const v1::RowRange& rows) {
-                columns += rows.columns();
-                return absl::OkStatus();
-              }).ok());
+  ASSERT_THAT(ReadRange(channel_, range, kLong,
+                        [&](const v1::RowRange& rows) {
+                          columns += rows.columns();
+                          return absl::OkStatus();
+                        }),
+              IsOk());
   for (int i = 0; i < 20; ++i) {
     float value = 0;
     std::memcpy(&value, columns.data() + 8 * i, sizeof value);
@@ -479,4 +484,4 @@ TEST_F(ReplayServiceTest, ClientsSurviveARestartAndNothingIsStoredTwice) {
 }
 
 }  // namespace
-}  // namespace datacom::testing
+}  // namespace datacom::replay::testing

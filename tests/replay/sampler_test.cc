@@ -7,7 +7,7 @@
 #include "common/transitions/draw_rows.h"
 #include "gmock/gmock.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
 using ::testing::ElementsAre;
@@ -50,4 +50,4 @@ TEST(Sampler, UsesFailuresOnceMoreThanABatchAreHeld) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::replay

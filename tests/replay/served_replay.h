@@ -11,8 +11,11 @@
 #include "gtest/gtest.h"
 #include "replay/replay_service.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 
-namespace datacom::testing {
+namespace datacom::replay::testing {
+
+using ::datacom::testing::IsOk;
 
 class ServedReplay : public ::testing::Test {
  protected:
@@ -20,13 +23,13 @@ class ServedReplay : public ::testing::Test {
 
   // channel_ is a connection over loopback. gRPC's in-process channel is not used: in 1.51 a call that begins while the
   // server stops calls a null function, and sessions connect again until they are destroyed.
-  void Serve(const v1::Experiment& experiment, const std::string& address = "127.0.0.1:0") {
-    auto store = Store::Open(SmallSchema(), StoreOptions(experiment, folder_.path(), &clock_));
-    ASSERT_TRUE(store.ok()) << store.status();
+  void Serve(const Options& options, const std::string& address = "127.0.0.1:0") {
+    auto store = Store::Open(SmallSchema(), StoreOptions(options, folder_.path(), &clock_));
+    ASSERT_THAT(store, IsOk());
     store_ = std::move(*store);
     service_ = std::make_unique<ReplayService>(store_.get(), nullptr, std::chrono::milliseconds(0));
     auto server = Server::Start(address, {service_.get()});
-    ASSERT_TRUE(server.ok()) << server.status();
+    ASSERT_THAT(server, IsOk());
     server_ = std::move(*server);
     channel_ = MakeChannel(server_->address());
   }
@@ -47,8 +50,8 @@ class ServedReplay : public ::testing::Test {
     options.actor = name;
     options.incarnation = incarnation;
     auto session = InsertSession::Register(options);
-    EXPECT_TRUE(session.ok()) << session.status();
-    EXPECT_TRUE((*session)->Start(SmallSchema().fingerprint()).ok());
+    EXPECT_THAT(session, IsOk());
+    EXPECT_THAT((*session)->Start(SmallSchema().fingerprint()), IsOk());
     return std::move(*session);
   }
 
@@ -60,6 +63,6 @@ class ServedReplay : public ::testing::Test {
   std::shared_ptr<grpc::Channel> channel_;
 };
 
-}  // namespace datacom::testing
+}  // namespace datacom::replay::testing
 
 #endif  // DATACOM_TESTS_REPLAY_SERVED_REPLAY_H_

@@ -5,10 +5,12 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 
-namespace datacom::testing {
+namespace datacom::replay::testing {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -20,7 +22,7 @@ std::vector<uint32_t> Lanes(Store* store) {
   for (const v1::MemberInfo& member : info.members()) told.push_back(member.lanes());
   if (!store->Ready(1)) return told;
   v1::DrawReply draw;
-  EXPECT_TRUE(store->Draw(1, &draw).ok());
+  EXPECT_THAT(store->Draw(1, &draw), IsOk());
   for (const v1::MemberBatch& batch : draw.batches()) drawn.push_back(batch.lanes());
   EXPECT_EQ(drawn, told);
   return told;
@@ -43,35 +45,34 @@ void SendFirstRows(Store* store, Client* client, uint32_t members) {
 TEST(StoreTest, LanesAreTheEnvironmentsOfAMembersLivingSessions) {
   TemporaryFolder folder;
   ManualClock clock;
-  auto store = MustOpen(SmallExperiment(4), folder.path(), &clock);
+  auto store = MustOpen(SmallOptions(4), folder.path(), &clock);
   EXPECT_THAT(Lanes(store.get()), ElementsAre(0, 0, 0, 0));
   Client wide;
   wide.Open(store.get(), "wide", 1, 8);
   EXPECT_THAT(Lanes(store.get()), ElementsAre(2, 2, 2, 2));
   ASSERT_NO_FATAL_FAILURE(SendFirstRows(store.get(), &wide, 4));
-  ASSERT_TRUE(store->Register("half", 1, 2).ok());
+  ASSERT_THAT(store->Register("half", 1, 2), IsOk());
   EXPECT_THAT(Lanes(store.get()), ElementsAre(2, 2, 2, 2)) << "ten environments; two of them stay without a member";
-  ASSERT_TRUE(store->Register("uneven", 1, 5).ok());
+  ASSERT_THAT(store->Register("uneven", 1, 5), IsOk());
   EXPECT_THAT(Lanes(store.get()), ElementsAre(3, 3, 3, 3));
-  ASSERT_TRUE(store->Register("uneven", 1, 5).ok()) << "a retry";
+  ASSERT_THAT(store->Register("uneven", 1, 5), IsOk()) << "a retry";
   EXPECT_THAT(Lanes(store.get()), ElementsAre(3, 3, 3, 3));
-  ASSERT_TRUE(store->Register("uneven", 2, 12).ok()) << "a restart ends the older session";
+  ASSERT_THAT(store->Register("uneven", 2, 12), IsOk()) << "a restart ends the older session";
   EXPECT_THAT(Lanes(store.get()), ElementsAre(5, 5, 5, 5));
   store.reset();
-  store = MustOpen(SmallExperiment(4), folder.path(), &clock);
+  store = MustOpen(SmallOptions(4), folder.path(), &clock);
   EXPECT_THAT(Lanes(store.get()), ElementsAre(5, 5, 5, 5)) << "recovered sessions count";
   wide.Reconnect(store.get());
   clock.Advance(std::chrono::seconds(31));
-  ASSERT_TRUE(store->Tick().ok());
+  ASSERT_THAT(store->Tick(), IsOk());
   EXPECT_THAT(Lanes(store.get()), ElementsAre(2, 2, 2, 2)) << "the other leases have expired";
 }
 
 TEST(StoreTest, InLockstepAMemberAlwaysHasOneLane) {
-  v1::Experiment experiment = SmallExperiment(2);
-  experiment.mutable_run()->set_lockstep(true);
+  const Options options = LockstepOptions(2);
   TemporaryFolder folder;
   ManualClock clock;
-  auto store = MustOpen(experiment, folder.path(), &clock);
+  auto store = MustOpen(options, folder.path(), &clock);
   EXPECT_THAT(Lanes(store.get()), ElementsAre(1, 1)) << "before its actor registered";
   Client client;
   client.Open(store.get(), "actor-0", 1, 8);
@@ -79,14 +80,14 @@ TEST(StoreTest, InLockstepAMemberAlwaysHasOneLane) {
   ASSERT_NO_FATAL_FAILURE(SendFirstRows(store.get(), &client, 2));
   EXPECT_THAT(Lanes(store.get()), ElementsAre(1, 1));
   store.reset();
-  store = MustOpen(experiment, folder.path(), &clock);
+  store = MustOpen(options, folder.path(), &clock);
   EXPECT_THAT(Lanes(store.get()), ElementsAre(1, 1)) << "while its actor restarts";
 }
 
 TEST(StoreTest, DistinguishesGapsRetriesAndInvalidRows) {
   TemporaryFolder folder;
   ManualClock clock;
-  auto store = MustOpen(SmallExperiment(1), folder.path(), &clock);
+  auto store = MustOpen(SmallOptions(1), folder.path(), &clock);
   Client client;
   client.Open(store.get(), "actor-0", 1, 1);
   std::string message;
@@ -107,43 +108,42 @@ TEST(StoreTest, DistinguishesGapsRetriesAndInvalidRows) {
 TEST(StoreTest, ADeadActorsCreditReturnsAndItsOpenEpisodeIsAbandoned) {
   TemporaryFolder folder;
   ManualClock clock;
-  auto store = MustOpen(SmallExperiment(1), folder.path(), &clock);
+  auto store = MustOpen(SmallOptions(1), folder.path(), &clock);
   Client client;
   client.Open(store.get(), "actor-0", 1, 1);
   EXPECT_EQ(client.Send(store.get(), MakeChunk(0, 0, SimpleRows(0, 4))), absl::StatusCode::kOk);
   EXPECT_GT(MemberOf(*store, 0).outstanding(), 0u);
   store->Disconnect(client.session, client.stream);
   clock.Advance(std::chrono::seconds(29));
-  ASSERT_TRUE(store->Tick().ok());
+  ASSERT_THAT(store->Tick(), IsOk());
   EXPECT_GT(MemberOf(*store, 0).outstanding(), 0u) << "the lease has not expired";
   clock.Advance(std::chrono::seconds(2));
-  ASSERT_TRUE(store->Tick().ok());
+  ASSERT_THAT(store->Tick(), IsOk());
   EXPECT_EQ(MemberOf(*store, 0).outstanding(), 0u);
   EXPECT_EQ(store->Connect(client.session, client.incarnation).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(store->counters().abandoned_episodes, 1u);
 }
 
 TEST(StoreTest, LockstepGrantsOneRowPerUpdateAndAKilledActorContinuesItsEpisode) {
-  v1::Experiment experiment = SmallExperiment(1);
-  experiment.mutable_run()->set_lockstep(true);
+  const Options options = LockstepOptions(1);
   TemporaryFolder folder;
   ManualClock clock;
-  auto store = MustOpen(experiment, folder.path(), &clock);
+  auto store = MustOpen(options, folder.path(), &clock);
   Client client;
   client.Open(store.get(), "actor-0", 1, 1);
   EXPECT_EQ(client.limit[0], 11u) << "min_size + 1 rows act with update 0";
   EXPECT_EQ(client.Send(store.get(), MakeChunk(0, 0, SimpleRows(0, 11))), absl::StatusCode::kOk);
   for (uint64_t update = 1; update <= 3; ++update) {
-    EXPECT_TRUE(store->Announce(update).ok());
+    EXPECT_THAT(store->Announce(update), IsOk());
     client.Hear(store.get());
     ASSERT_EQ(client.limit[0], 11 + update);
     EXPECT_EQ(client.oldest_policy[0], update);
     EXPECT_EQ(client.Send(store.get(), MakeChunk(0, 10 + update, SimpleRows(10 + update, 1))), absl::StatusCode::kOk);
   }
   store.reset();
-  store = MustOpen(experiment, folder.path(), &clock);
+  store = MustOpen(options, folder.path(), &clock);
   const auto reply = store->Register("actor-0", /*incarnation=*/2, 1);
-  ASSERT_TRUE(reply.ok()) << reply.status();
+  ASSERT_THAT(reply, IsOk());
   EXPECT_EQ(reply->session(), client.session);
   ASSERT_EQ(reply->open_episodes_size(), 1);
   EXPECT_EQ(reply->open_episodes(0).episode(), 1u);
@@ -157,7 +157,7 @@ TEST(StoreTest, LockstepGrantsOneRowPerUpdateAndAKilledActorContinuesItsEpisode)
 TEST(StoreTest, OfTwoProcessesWithOneNameTheOlderMustExit) {
   TemporaryFolder folder;
   ManualClock clock;
-  auto store = MustOpen(SmallExperiment(1), folder.path(), &clock);
+  auto store = MustOpen(SmallOptions(1), folder.path(), &clock);
   Client older, newer;
   older.Open(store.get(), "actor-0", 1, 1);
   newer.Open(store.get(), "actor-0", 2, 1);
@@ -169,11 +169,10 @@ TEST(StoreTest, OfTwoProcessesWithOneNameTheOlderMustExit) {
 }
 
 TEST(StoreTest, InLockstepTheOlderOfTwoProcessesCannotTakeTheSessionBack) {
-  v1::Experiment experiment = SmallExperiment(1);
-  experiment.mutable_run()->set_lockstep(true);
+  const Options options = LockstepOptions(1);
   TemporaryFolder folder;
   ManualClock clock;
-  auto store = MustOpen(experiment, folder.path(), &clock);
+  auto store = MustOpen(options, folder.path(), &clock);
   Client older, newer;
   older.Open(store.get(), "actor-0", 1, 1);
   newer.Open(store.get(), "actor-0", 2, 1);
@@ -183,25 +182,23 @@ TEST(StoreTest, InLockstepTheOlderOfTwoProcessesCannotTakeTheSessionBack) {
 }
 
 TEST(StoreTest, ADrawTooLargeForAMessageIsRefusedAtTheStart) {
-  v1::Experiment experiment = SmallExperiment(4);
-  experiment.mutable_learner()->set_batch_size(65536);
+  Options options = SmallOptions(4);
+  options.batch = 65536;
   TemporaryFolder folder;
   ManualClock clock;
-  experiment.mutable_learner()->set_failure_batch_size(65536);
+  options.failure_batch = 65536;
   const uint64_t bytes = 4ull * 2 * 65536 * SmallSchema().learning_row_bytes();
   ASSERT_GT(bytes, kMaxDrawBytes);
-  const absl::Status refused = Store::Open(SmallSchema(), StoreOptions(experiment, folder.path(), &clock)).status();
+  const absl::Status refused = Store::Open(SmallSchema(), StoreOptions(options, folder.path(), &clock)).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.message()), ::testing::HasSubstr(absl::StrCat("has ", bytes, " bytes")));
 }
 
 TEST(StoreTest, AnEpisodeContinuesWithTheExecutedActionsAndTheLastMemory) {
-  v1::Experiment experiment = SmallExperiment(1);
-  experiment.mutable_run()->set_lockstep(true);
   TemporaryFolder folder;
   ManualClock clock;
   const RowSchema schema = RowSchema::For(2, 1, {ExecutedActionColumn(1), MemoryColumn(2)});
-  const Store::Options options = StoreOptions(experiment, folder.path(), &clock);
+  const Options options = StoreOptions(LockstepOptions(1), folder.path(), &clock);
   auto store = *Store::Open(schema, options);
   Client client;
   client.Open(store.get(), "actor-0", 1, 1);
@@ -219,11 +216,11 @@ TEST(StoreTest, AnEpisodeContinuesWithTheExecutedActionsAndTheLastMemory) {
   store.reset();
   store = *Store::Open(schema, options);
   const auto reply = store->Register("actor-0", /*incarnation=*/2, 1);
-  ASSERT_TRUE(reply.ok()) << reply.status();
+  ASSERT_THAT(reply, IsOk());
   ASSERT_EQ(reply->open_episodes_size(), 1);
   EXPECT_EQ(reply->open_episodes(0).actions(), std::string(reinterpret_cast<const char*>(executed), sizeof executed));
   EXPECT_EQ(reply->open_episodes(0).memory(), std::string(reinterpret_cast<const char*>(memory + 4), 8));
 }
 
 }  // namespace
-}  // namespace datacom::testing
+}  // namespace datacom::replay::testing

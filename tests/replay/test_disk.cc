@@ -8,7 +8,7 @@
 #include <fstream>
 #include <utility>
 
-namespace datacom::testing {
+namespace datacom::replay::testing {
 
 void PowerLoss::Synced(const void* address, size_t bytes) {
   if (living_ != nullptr) living_->Copy(reinterpret_cast<uintptr_t>(address), bytes);
@@ -43,11 +43,11 @@ void PowerLoss::Copy(uintptr_t address, size_t bytes) {
   }
 }
 
-}  // namespace datacom::testing
+}  // namespace datacom::replay::testing
 
 // The content is in the page cache, where the next process finds it: the tests need no real disk.
 extern "C" int msync(void* address, size_t bytes, int) {
-  using datacom::testing::disk;
+  using datacom::replay::testing::disk;
   ++disk.syncs;
   if (disk.at_next_sync != nullptr) std::exchange(disk.at_next_sync, nullptr)();
   if (disk.fails || disk.syncs_left == 0) {
@@ -55,11 +55,11 @@ extern "C" int msync(void* address, size_t bytes, int) {
     return -1;
   }
   if (disk.syncs_left > 0) --disk.syncs_left;
-  datacom::testing::PowerLoss::Synced(address, bytes);
+  datacom::replay::testing::PowerLoss::Synced(address, bytes);
   return 0;
 }
 
 extern "C" int posix_fallocate(int fd, off_t offset, off_t bytes) {
-  if (datacom::testing::disk.full) return ENOSPC;
+  if (datacom::replay::testing::disk.full) return ENOSPC;
   return ::syscall(SYS_fallocate, fd, 0, offset, bytes) == 0 ? 0 : errno;
 }

@@ -13,7 +13,7 @@
 #include "common/base/random.h"
 #include "tests/replay/replay_fixture.h"
 
-namespace datacom::testing {
+namespace datacom::replay::testing {
 
 struct TestDisk {
   std::atomic<bool> fails{false}, full{false};
@@ -44,14 +44,14 @@ class PowerLoss {
 // A store with replay.sync.
 class PowerLossTest : public ::testing::Test {
  protected:
-  PowerLossTest() : experiment_(SmallExperiment(1)) {
-    experiment_.mutable_replay()->set_sync(true);
-    store_ = MustOpen(experiment_, folder_.path(), &clock_);
+  PowerLossTest() {
+    options_.sync = true;
+    store_ = MustOpen(options_, folder_.path(), &clock_);
   }
   void LosePower(RandomStream* random = nullptr) {
     store_.reset();
     power_.Strike(folder_.path(), random);
-    store_ = MustOpen(experiment_, folder_.path(), &clock_);
+    store_ = MustOpen(options_, folder_.path(), &clock_);
     ASSERT_NE(store_, nullptr);
   }
   // Sends rows until the client gets no more credit.
@@ -65,11 +65,11 @@ class PowerLossTest : public ::testing::Test {
 
   TemporaryFolder folder_;
   ManualClock clock_;
-  v1::Experiment experiment_;
+  Options options_ = SmallOptions(1);
   PowerLoss power_;
   std::unique_ptr<Store> store_;
 };
 
-}  // namespace datacom::testing
+}  // namespace datacom::replay::testing
 
 #endif  // DATACOM_TESTS_REPLAY_TEST_DISK_H_

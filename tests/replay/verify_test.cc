@@ -16,8 +16,8 @@
 #include "common/safety/safe_map.h"
 #include "gmock/gmock.h"
 #include "replay/member_table.h"
-#include "replay/run_experiment.h"
 #include "replay/sessions.h"
+#include "replay/setup.h"
 #include "replay/verify/sessions.h"
 #include "replay/verify/verify.h"
 #include "tests/replay/replay_fixture.h"
@@ -25,7 +25,7 @@
 namespace datacom {
 namespace {
 
-using ::datacom::testing::TemporaryFolder;
+using ::datacom::replay::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using verify::Verification;
@@ -78,7 +78,7 @@ class VerifyTest : public ::testing::Test {
     experiment_.clear_members();
     for (uint32_t member = 0; member < kMembers; ++member) experiment_.add_members()->set_seed(member);
     experiment_ = ResolveExperiment(experiment_);
-    schema_ = SchemaOf(experiment_).value();
+    schema_ = replay::SchemaOf(experiment_).value();
     ASSERT_TRUE(WriteFileAtomically(Path("experiment.textproto"), PrintExperiment(experiment_)).ok());
     ASSERT_TRUE(MakeFolders(Path("replay")).ok());
     MakeRows(rows);
@@ -95,18 +95,18 @@ class VerifyTest : public ::testing::Test {
   void MakeRows(uint64_t rows) {
     auto table = OpenSessions().value();
     std::vector<uint32_t> ended;
-    Session* session = table->Register("actor-0", 1, kEnvironments * kMembers, &ended).value();
+    replay::Session* session = table->Register("actor-0", 1, kEnvironments * kMembers, &ended).value();
     auto episodes = CsvWriter::Create(Path("episodes.csv"),
                                       {"member", "session", "environment", "episode", "env_steps", "length",
                                        "discounted_return", "return", "max_violation", "sum_cost", "policy_version"});
     for (uint32_t member = 0; member < kMembers; ++member) {
-      MemberTable::Options options;
+      replay::MemberTable::Options options;
       options.path = absl::StrCat(Path("replay/member_"), member);
       options.run_id = "run";
       options.member = member;
       options.layout = ReplayLayoutOf(experiment_, schema_.stored_row_bytes());
       options.discount = experiment_.learner().discount();
-      auto rings = MemberTable::Open(schema_, options).value();
+      auto rings = replay::MemberTable::Open(schema_, options).value();
       for (uint64_t from = 0; from < rows; from += kChunk) {
         const auto count = static_cast<uint32_t>(std::min(rows - from, kChunk));
         std::string columns;
@@ -114,7 +114,7 @@ class VerifyTest : public ::testing::Test {
           for (uint32_t i = 0; i < count; ++i) PutCell(column, from + i, Policy(from + i), &columns);
         }
         ASSERT_TRUE(rings->Append(session->number, from, columns, count, 0).ok());
-        for (const EpisodeSummary& e : rings->episodes().Finished(from, from + count)) {
+        for (const replay::EpisodeSummary& e : rings->episodes().Finished(from, from + count)) {
           ASSERT_TRUE((*episodes)
                           ->Append({Cell(member), Cell(e.session), Cell(e.environment), Cell(e.episode),
                                     Cell(e.last_row), Cell(e.length), Cell(e.discounted_return), Cell(e.return_),
@@ -178,8 +178,9 @@ class VerifyTest : public ::testing::Test {
     std::ofstream(path, std::ios::binary) << content;
   }
   // As the replay opens them.
-  absl::StatusOr<std::unique_ptr<SessionTable>> OpenSessions() {
-    return SessionTable::Open({Path("replay"), "run", kMembers, false, false, std::chrono::seconds(30), &clock_});
+  absl::StatusOr<std::unique_ptr<replay::SessionTable>> OpenSessions() {
+    return replay::SessionTable::Open(
+        {Path("replay"), "run", kMembers, false, false, std::chrono::seconds(30), &clock_});
   }
   // Replaces the file of sessions; its checksum is right.
   void WriteSessions(const v1::ReplaySessions& sessions) const {
@@ -278,7 +279,7 @@ TEST_F(VerifyTest, AStepThatOccursTwiceWithARightChecksumIsNamed) {
 }
 
 TEST_F(VerifyTest, SessionsAreDamagedWhereTheReplayRefusesThem) {
-  const v1::ReplaySessions sound = SessionTable::Read(Path("replay")).value();
+  const v1::ReplaySessions sound = replay::SessionTable::Read(Path("replay")).value();
   ASSERT_TRUE(OpenSessions().ok());
   const std::function<void(v1::ReplaySessions*)> changes[] = {
       [](auto* file) { file->mutable_living(0)->set_session(file->next_session()); },
@@ -331,12 +332,12 @@ TEST_F(VerifyTest, CreditMayBeBehindTheRowsByAsManyAsAGroupHolds) {
 }
 
 TEST_F(VerifyTest, ACreditFileThatIsReplacedDuringTheVerificationIsDamage) {
-  v1::ReplaySessions sessions = SessionTable::Read(Path("replay")).value();
+  v1::ReplaySessions sessions = replay::SessionTable::Read(Path("replay")).value();
   sessions.mutable_living(0)->set_slot(500);
   WriteSessions(sessions);
   SessionsOfALargeRow found(folder_.path(), experiment_);
   fs::remove(Path("replay/credit"));
-  ASSERT_TRUE(CreditFile::Open({Path("replay/credit"), "run", /*slots=*/1024, /*members=*/900}).ok());
+  ASSERT_TRUE(replay::CreditFile::Open({Path("replay/credit"), "run", /*slots=*/1024, /*members=*/900}).ok());
   EXPECT_THAT(found.Compare(4000), HasSubstr("damage: replay/credit: it was replaced"));
 }
 

@@ -9,10 +9,12 @@
 #include "datacom/v1/replay.grpc.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::ElementsAre;
 
 constexpr std::chrono::milliseconds kPatience{60000};  // far longer than a busy machine needs
@@ -48,7 +50,7 @@ TEST(ReadRange, ReturnsTheConsumersErrorUnchanged) {
   EXPECT_EQ(status, absl::DataLossError("a row too many"));
 }
 
-// Acknowledges no row, and keeps what is released.
+// Acknowledges no row, and keeps the releases.
 class DeafReplay : public v1::Replay::Service {
  public:
   grpc::Status Register(grpc::ServerContext*, const v1::RegisterRequest*, v1::RegisterReply* reply) override {
@@ -105,9 +107,9 @@ TEST(InsertSession, AReleaseThatWaitsForItsRowsDoesNotRepeatTheOneBefore) {
   options.actor = "actor";
   options.incarnation = 1;
   auto session = InsertSession::Register(options).value();
-  ASSERT_TRUE(session->Start(7).ok());
+  ASSERT_THAT(session->Start(7), IsOk());
   while (session->allowance(1).rows == 0) session->changes().Wait(kPatience);
-  ASSERT_TRUE(session->Append(1, 1, "columns").ok());  // never acknowledged
+  ASSERT_THAT(session->Append(1, 1, "columns"), IsOk());  // never acknowledged
   session->Release(0, 1);
   EXPECT_THAT(service.ReleasesUntil(0), ElementsAre(0));
   session->Release(1, 1);

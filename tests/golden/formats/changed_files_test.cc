@@ -23,7 +23,7 @@
 namespace datacom::golden {
 namespace {
 
-using ::datacom::testing::SmallSchema;
+using ::datacom::replay::testing::SmallSchema;
 
 namespace fs = std::filesystem;
 
@@ -37,7 +37,7 @@ void PrintTo(const Reader& reader, std::ostream* out) { *out << reader.name; }
 
 absl::StatusOr<std::string> ReadReplay(const std::string& folder) {
   const ManualClock clock;
-  ASSIGN_OR_RETURN(const auto store, Store::Open(SmallSchema(), GoldenStore(folder + "/replay", &clock)));
+  ASSIGN_OR_RETURN(const auto store, replay::Store::Open(SmallSchema(), GoldenStore(folder + "/replay", &clock)));
   v1::ReplayInfo info;
   store->Info(&info);
   const v1::MemberInfo& member = info.members(0);
@@ -51,7 +51,7 @@ absl::StatusOr<std::string> ReadReplay(const std::string& folder) {
 }
 
 absl::StatusOr<std::string> ReadRing(const std::string& folder) {
-  ASSIGN_OR_RETURN(const auto ring, Ring::OpenReadOnly(GoldenRing(folder)));
+  ASSIGN_OR_RETURN(const auto ring, replay::Ring::OpenReadOnly(GoldenRing(folder)));
   std::string content = absl::StrCat(ring->run_id(), " ", ring->cursor(), " ", ring->counter(0), "\n");
   for (uint64_t number = ring->first(); number < ring->cursor(); ++number) content.append(ring->record(number), 8);
   return content;

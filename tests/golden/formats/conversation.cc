@@ -5,17 +5,20 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/bytes.h"
 #include "common/base/status.h"
+#include "common/config/experiment.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "grpcpp/grpcpp.h"
+#include "tests/golden/formats/format_files.h"
 #include "tests/replay/replay_fixture.h"
 
 namespace datacom::golden {
 namespace {
 
-using ::datacom::testing::MakeChunk;
-using ::datacom::testing::SimpleRows;
-using ::datacom::testing::SmallExperiment;
-using ::datacom::testing::SmallSchema;
+using ::datacom::replay::testing::MakeChunk;
+using ::datacom::replay::testing::SimpleRows;
+using ::datacom::replay::testing::SmallOptions;
+using ::datacom::replay::testing::SmallSchema;
 
 std::string Serialize(const google::protobuf::Message& message) {
   std::string bytes;
@@ -227,7 +230,7 @@ std::vector<Message> EvaluatorScript() {
 
 // The run of the learner: one member, and an epoch of two episodes per evaluation.
 learner::RunIdentity GoldenRun() {
-  v1::Experiment experiment = SmallExperiment(1);
+  v1::Experiment experiment = GoldenExperiment();
   experiment.mutable_run()->set_eval_episodes(2);
   return {"run", 1, ResolveExperiment(experiment)};
 }
@@ -311,9 +314,10 @@ std::vector<Message> Script() {
 }
 
 Peers::Peers(const std::string& folder) {
-  auto store = Store::Open(SmallSchema(), testing::StoreOptions(SmallExperiment(1), folder + "/replay", &clock_));
+  auto store =
+      replay::Store::Open(SmallSchema(), replay::testing::StoreOptions(SmallOptions(1), folder + "/replay", &clock_));
   store_ = std::move(store).value();
-  replay_ = std::make_unique<ReplayService>(store_.get(), nullptr, std::chrono::milliseconds(0));
+  replay_ = std::make_unique<replay::ReplayService>(store_.get(), nullptr, std::chrono::milliseconds(0));
   served_ = MakeServed(folder, clock_);
   learner_ = std::make_unique<learner::LearnerService>("run", *served_, [](int) {});
   auto server = Server::Start("127.0.0.1:0", {replay_.get(), learner_.get()});

@@ -58,8 +58,8 @@ class Peers {
   std::unique_ptr<Call> Open(const std::string& call);
 
   ManualClock clock_;
-  std::unique_ptr<Store> store_;
-  std::unique_ptr<ReplayService> replay_;
+  std::unique_ptr<replay::Store> store_;
+  std::unique_ptr<replay::ReplayService> replay_;
   std::unique_ptr<learner::ServedState> served_;
   std::unique_ptr<learner::LearnerService> learner_;
   std::unique_ptr<Server> server_;

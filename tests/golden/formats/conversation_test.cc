@@ -14,7 +14,7 @@
 namespace datacom::golden {
 namespace {
 
-using ::datacom::testing::TemporaryFolder;
+using ::datacom::replay::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 
 std::vector<Message> Recorded(const std::string& folder) {

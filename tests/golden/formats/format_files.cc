@@ -9,6 +9,7 @@
 #include "common/acting/policy_file.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
+#include "common/config/experiment.h"
 #include "common/records/checkpoint.h"
 #include "common/records/ledger.h"
 #include "learner/run_records.h"
@@ -29,19 +30,19 @@ const std::map<std::string, size_t>& MappedFiles() {
   return *kSizes;
 }
 
-v1::Experiment ReplayExperiment() {
-  v1::Experiment experiment = testing::SmallExperiment(1);
+v1::Experiment RecordsExperiment() {
+  v1::Experiment experiment = GoldenExperiment();
   experiment.mutable_run()->set_env_steps(40);
   return experiment;
 }
 
 // Registers an actor and inserts `rows` rows.
-absl::Status Act(Store* store, const std::string& actor, uint64_t incarnation, uint32_t rows) {
+absl::Status Act(replay::Store* store, const std::string& actor, uint64_t incarnation, uint32_t rows) {
   ASSIGN_OR_RETURN(const v1::RegisterReply registered, store->Register(actor, incarnation, 1));
   ASSIGN_OR_RETURN(const uint64_t stream, store->Connect(registered.session(), incarnation));
   v1::InsertReply reply;
-  RETURN_IF_ERROR(
-      store->Insert(registered.session(), stream, testing::MakeChunk(0, 0, testing::SimpleRows(0, rows)), &reply));
+  RETURN_IF_ERROR(store->Insert(registered.session(), stream,
+                                replay::testing::MakeChunk(0, 0, replay::testing::SimpleRows(0, rows)), &reply));
   if (reply.rejections().empty()) return absl::OkStatus();
   return absl::InternalError(reply.rejections(0).message());
 }
@@ -49,7 +50,8 @@ absl::Status Act(Store* store, const std::string& actor, uint64_t incarnation, u
 absl::Status WriteReplay(const std::string& folder) {
   ManualClock clock;
   {
-    ASSIGN_OR_RETURN(const auto store, Store::Open(testing::SmallSchema(), GoldenStore(folder, &clock)));
+    ASSIGN_OR_RETURN(const auto store,
+                     replay::Store::Open(replay::testing::SmallSchema(), GoldenStore(folder, &clock)));
     RETURN_IF_ERROR(Act(store.get(), "actor-0", 7, 6));
     RETURN_IF_ERROR(Act(store.get(), "actor-1", 8, 3));
   }
@@ -59,7 +61,7 @@ absl::Status WriteReplay(const std::string& folder) {
 
 // 200 records, of which the last 64 are kept.
 absl::Status WriteRing(const std::string& folder) {
-  ASSIGN_OR_RETURN(const auto ring, Ring::Open(GoldenRing(folder)));
+  ASSIGN_OR_RETURN(const auto ring, replay::Ring::Open(GoldenRing(folder)));
   for (uint64_t number = 0; number < 200; ++number) {
     std::memcpy(ring->writable(number), &number, sizeof number);
     if (number % 8 == 7) RETURN_IF_ERROR(ring->Commit(number + 1));
@@ -157,7 +159,7 @@ absl::Status WriteLedger(const std::string& folder) {
 absl::Status WriteRecords(const std::string& folder) {
   {
     ASSIGN_OR_RETURN(const auto records,
-                     learner::RunRecords::Open(folder, ResolveExperiment(ReplayExperiment()), {}, {}));
+                     learner::RunRecords::Open(folder, ResolveExperiment(RecordsExperiment()), {}, {}));
     RETURN_IF_ERROR(records->AppendEpoch(MakeEpoch()));
     v1::Episode episode;
     episode.set_session(1);
@@ -208,7 +210,7 @@ absl::Status WriteFormats(const std::string& folder) {
   RETURN_IF_ERROR(WritePolicies(folder));
   RETURN_IF_ERROR(WriteCheckpoint(folder + "/checkpoints"));
   RETURN_IF_ERROR(WriteLedger(folder));
-  return testing::MakeDataset(folder + "/dataset", testing::SmallSchema(), {4, 2});
+  return testing::MakeDataset(folder + "/dataset", replay::testing::SmallSchema(), {4, 2});
 }
 
 absl::Status Pack(const std::string& folder) {
@@ -227,12 +229,33 @@ absl::Status Unpack(const std::string& golden, const std::string& to) {
   return absl::OkStatus();
 }
 
-Store::Options GoldenStore(const std::string& folder, const Clock* clock) {
-  return testing::StoreOptions(ReplayExperiment(), folder, clock);
+v1::Experiment GoldenExperiment() {
+  v1::Experiment experiment;
+  experiment.set_name("test");
+  experiment.set_task("cartpole");
+  experiment.set_algorithm("datacom");
+  experiment.mutable_run()->set_env_steps(1000);
+  experiment.mutable_run()->set_steps_per_epoch(20);
+  experiment.mutable_run()->set_checkpoint_updates(20);
+  experiment.mutable_replay()->set_capacity(100);
+  experiment.mutable_replay()->set_failure_capacity(20);
+  experiment.mutable_replay()->set_min_size(10);
+  experiment.mutable_schedule()->set_tolerance_steps(16);
+  experiment.mutable_learner()->set_batch_size(8);
+  experiment.mutable_learner()->set_failure_batch_size(3);
+  experiment.mutable_hyper()->set_delta_warmup(15);
+  experiment.add_members()->set_seed(0);
+  return experiment;
 }
 
-Ring::Options GoldenRing(const std::string& folder) {
-  Ring::Options options;
+replay::Options GoldenStore(const std::string& folder, const Clock* clock) {
+  replay::Options options = replay::testing::StoreOptions(replay::testing::SmallOptions(1), folder, clock);
+  options.limits.schedule.env_steps = 40;
+  return options;
+}
+
+replay::Ring::Options GoldenRing(const std::string& folder) {
+  replay::Ring::Options options;
   options.path = folder + "/wrapped.ring";
   options.run_id = "run";
   options.schema_fingerprint = 7;

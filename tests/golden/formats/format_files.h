@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
+#include "datacom/v1/experiment.pb.h"
 #include "replay/ring.h"
 #include "replay/store.h"
 
@@ -30,9 +31,11 @@ absl::Status WriteFormats(const std::string& folder);
 absl::Status Pack(const std::string& folder);
 absl::Status Unpack(const std::string& golden, const std::string& to);
 
+// The learner's run, not resolved.
+v1::Experiment GoldenExperiment();
 // How the rings were written, for readers.
-Store::Options GoldenStore(const std::string& folder, const Clock* clock);
-Ring::Options GoldenRing(const std::string& folder);
+replay::Options GoldenStore(const std::string& folder, const Clock* clock);
+replay::Ring::Options GoldenRing(const std::string& folder);
 
 }  // namespace datacom::golden
 

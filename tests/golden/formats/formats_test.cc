@@ -19,8 +19,8 @@
 namespace datacom::golden {
 namespace {
 
-using ::datacom::testing::SmallSchema;
-using ::datacom::testing::TemporaryFolder;
+using ::datacom::replay::testing::SmallSchema;
+using ::datacom::replay::testing::TemporaryFolder;
 using ::google::protobuf::util::MessageDifferencer;
 using ::testing::ElementsAre;
 using ::testing::Pair;
@@ -37,7 +37,7 @@ class FormatsTest : public ::testing::Test {
 };
 
 TEST_F(FormatsTest, AWrappedRingHoldsItsNewestRecords) {
-  const auto ring = Ring::OpenReadOnly(GoldenRing(folder_));
+  const auto ring = replay::Ring::OpenReadOnly(GoldenRing(folder_));
   ASSERT_TRUE(ring.ok()) << ring.status();
   EXPECT_EQ((*ring)->run_id(), "run");
   EXPECT_EQ((*ring)->cursor(), 200u);
@@ -47,11 +47,11 @@ TEST_F(FormatsTest, AWrappedRingHoldsItsNewestRecords) {
   EXPECT_EQ((*ring)->counter(0), 5u);
   EXPECT_EQ((*ring)->counter(1), 0u);
   for (uint64_t number = 136; number < 200; ++number) EXPECT_EQ(At<uint64_t>((*ring)->record(number), 0), number);
-  EXPECT_TRUE(Ring::Open(GoldenRing(folder_)).ok());
+  EXPECT_TRUE(replay::Ring::Open(GoldenRing(folder_)).ok());
 }
 
 TEST_F(FormatsTest, AReplayContinuesWithItsRowsFailuresAndSessions) {
-  const auto store = Store::Open(SmallSchema(), GoldenStore(folder_ + "/replay", &clock_));
+  const auto store = replay::Store::Open(SmallSchema(), GoldenStore(folder_ + "/replay", &clock_));
   ASSERT_TRUE(store.ok()) << store.status();
   v1::ReplayInfo info;
   (*store)->Info(&info);
@@ -70,11 +70,11 @@ TEST_F(FormatsTest, AReplayContinuesWithItsRowsFailuresAndSessions) {
 }
 
 TEST_F(FormatsTest, AFailureIsKeptWithItsRowsNumber) {
-  Ring::Options options;
+  replay::Ring::Options options;
   options.path = folder_ + "/replay/member_0.failures";
   options.schema_fingerprint = SmallSchema().fingerprint();
   options.record_bytes = 8 + SmallSchema().stored_row_bytes();
-  const auto ring = Ring::OpenReadOnly(options);
+  const auto ring = replay::Ring::OpenReadOnly(options);
   ASSERT_TRUE(ring.ok()) << ring.status();
   ASSERT_EQ((*ring)->cursor(), 3u);
   const char* newest = (*ring)->record(2);
@@ -85,14 +85,14 @@ TEST_F(FormatsTest, AFailureIsKeptWithItsRowsNumber) {
 }
 
 TEST_F(FormatsTest, CreditAndSessionsHaveTheirNumbers) {
-  const auto credit = CreditFile::Read(folder_ + "/replay/credit");
+  const auto credit = replay::CreditFile::Read(folder_ + "/replay/credit");
   ASSERT_TRUE(credit.ok()) << credit.status();
   EXPECT_EQ(credit->run_id, "run");
   EXPECT_EQ(credit->slots, 1024u);
   EXPECT_EQ(credit->members, 1u);
   EXPECT_THAT(std::vector(credit->words.begin(), credit->words.begin() + 5),
               ElementsAre(14u, 6u, 7u, 3u, std::nullopt));
-  const auto sessions = SessionTable::Read(folder_ + "/replay");
+  const auto sessions = replay::SessionTable::Read(folder_ + "/replay");
   ASSERT_TRUE(sessions.ok()) << sessions.status();
   EXPECT_EQ(sessions->run_id(), "run");
   EXPECT_EQ(sessions->next_session(), 3u);
@@ -224,7 +224,8 @@ TEST_F(FormatsTest, ThisBuildWritesTheSameBytes) {
     ASSERT_TRUE(wanted.ok() && found.ok()) << file;
     EXPECT_TRUE(*wanted == *found) << file << ": its bytes changed. Let its version grow and add a golden folder.";
   }
-  const auto wanted = SessionTable::Read(folder_ + "/replay"), found = SessionTable::Read(written + "/replay");
+  const auto wanted = replay::SessionTable::Read(folder_ + "/replay"),
+             found = replay::SessionTable::Read(written + "/replay");
   ASSERT_TRUE(wanted.ok() && found.ok());
   EXPECT_TRUE(MessageDifferencer::Equals(*wanted, *found));
   EXPECT_EQ(ReadFile(folder_ + "/replay/sessions")->substr(0, 12),

@@ -15,7 +15,7 @@ namespace {
 absl::Status Make(const std::string& folder) {
   RETURN_IF_ERROR(datacom::golden::WriteFormats(folder));
   RETURN_IF_ERROR(datacom::golden::Pack(folder));
-  const datacom::testing::TemporaryFolder state;
+  const datacom::replay::testing::TemporaryFolder state;
   datacom::golden::Peers peers(state.path());
   ASSIGN_OR_RETURN(const auto messages, peers.Replay(datacom::golden::Script()));
   return datacom::WriteFileAtomically(folder + "/conversation", datacom::golden::Encode(messages));

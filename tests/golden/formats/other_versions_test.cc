@@ -21,8 +21,8 @@
 namespace datacom::golden {
 namespace {
 
-using ::datacom::testing::SmallSchema;
-using ::datacom::testing::TemporaryFolder;
+using ::datacom::replay::testing::SmallSchema;
+using ::datacom::replay::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
@@ -38,18 +38,20 @@ void PrintTo(const Format& format, std::ostream* out) { *out << format.file; }
 
 absl::Status ReadReplay(const std::string& folder) {
   const ManualClock clock;
-  return Store::Open(SmallSchema(), GoldenStore(folder + "/replay", &clock)).status();
+  return replay::Store::Open(SmallSchema(), GoldenStore(folder + "/replay", &clock)).status();
 }
 
-absl::Status ReadRing(const std::string& folder) { return Ring::Open(GoldenRing(folder)).status(); }
+absl::Status ReadRing(const std::string& folder) { return replay::Ring::Open(GoldenRing(folder)).status(); }
 
-absl::Status ReadRingOnly(const std::string& folder) { return Ring::OpenReadOnly(GoldenRing(folder)).status(); }
+absl::Status ReadRingOnly(const std::string& folder) { return replay::Ring::OpenReadOnly(GoldenRing(folder)).status(); }
 
-absl::Status ReadRingShared(const std::string& folder) { return Ring::OpenShared(GoldenRing(folder)).status(); }
+absl::Status ReadRingShared(const std::string& folder) { return replay::Ring::OpenShared(GoldenRing(folder)).status(); }
 
-absl::Status ReadCredit(const std::string& folder) { return CreditFile::Read(folder + "/replay/credit").status(); }
+absl::Status ReadCredit(const std::string& folder) {
+  return replay::CreditFile::Read(folder + "/replay/credit").status();
+}
 
-absl::Status ReadSessions(const std::string& folder) { return SessionTable::Read(folder + "/replay").status(); }
+absl::Status ReadSessions(const std::string& folder) { return replay::SessionTable::Read(folder + "/replay").status(); }
 
 absl::Status ReadSnapshots(const std::string& folder) {
   return ReadSnapshotFile(folder + "/policies.snapshot").status();

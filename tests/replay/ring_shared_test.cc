@@ -10,11 +10,13 @@
 #include "gtest/gtest.h"
 #include "replay/ring.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
-using ::datacom::testing::TemporaryFolder;
+using ::datacom::testing::IsOk;
+using testing::TemporaryFolder;
 
 constexpr uint64_t kRecordBytes = 24, kKept = 500, kGuard = 100;
 constexpr uint64_t kCopies = 20000;
@@ -64,7 +66,7 @@ struct Found {
         ++overwritten;
         continue;
       }
-      EXPECT_TRUE(status.ok()) << status;
+      EXPECT_THAT(status, IsOk());
       ++copied;
       for (uint64_t i = 0; i < records.size() / 8; ++i) {
         const uint64_t number = block * kRingBlockRecords + i / (kRecordBytes / 8);
@@ -76,7 +78,7 @@ struct Found {
 
 TEST(SharedRing, EveryCopyIsRightOrWasOverwritten) {
   TemporaryFolder folder;
-  ASSERT_TRUE(Ring::Open(OptionsIn(folder)).ok());
+  ASSERT_THAT(Ring::Open(OptionsIn(folder)), IsOk());
   const pid_t writer = ::fork();
   ASSERT_GE(writer, 0);
   if (writer == 0) WriteForever(OptionsIn(folder));
@@ -96,9 +98,9 @@ TEST(SharedRing, ADamagedBlockIsNamedAndTheOthersAreRead) {
   {
     auto ring = Ring::Open(OptionsIn(folder)).value();
     Fill(ring.get(), 0, 100);
-    ASSERT_TRUE(ring->Commit(100).ok());
+    ASSERT_THAT(ring->Commit(100), IsOk());
     Fill(ring.get(), 100, 150);
-    ASSERT_TRUE(ring->Commit(150).ok());
+    ASSERT_THAT(ring->Commit(150), IsOk());
   }
   {
     std::fstream file(folder.path() + "/ring", std::ios::binary | std::ios::in | std::ios::out);
@@ -107,14 +109,14 @@ TEST(SharedRing, ADamagedBlockIsNamedAndTheOthersAreRead) {
   }
   const auto shared = Ring::OpenShared(OptionsIn(folder)).value();
   std::string records;
-  EXPECT_TRUE(shared->CopyBlock(0, 150, &records).ok());
+  EXPECT_THAT(shared->CopyBlock(0, 150, &records), IsOk());
   EXPECT_EQ(records.size(), 64 * kRecordBytes);
   const absl::Status status = shared->CopyBlock(1, 150, &records);
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   EXPECT_NE(status.message().find("records 64 to 128"), absl::string_view::npos) << status;
-  EXPECT_TRUE(shared->CopyBlock(2, 150, &records).ok());
+  EXPECT_THAT(shared->CopyBlock(2, 150, &records), IsOk());
   EXPECT_EQ(records.size(), (150 - 128) * kRecordBytes);
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::replay

@@ -6,10 +6,12 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 
-namespace datacom::testing {
+namespace datacom::replay::testing {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
@@ -17,10 +19,9 @@ namespace fs = std::filesystem;
 // A closed replay with two sessions whose rings have wrapped.
 class DamageTest : public ::testing::Test {
  protected:
-  DamageTest() : experiment_(SmallExperiment(1)) {
-    experiment_.mutable_run()->set_steps_per_epoch(1);
-    experiment_.mutable_run()->set_checkpoint_updates(1);
-    auto store = MustOpen(experiment_, Folder(), &clock_);
+  DamageTest() {
+    options_.slack = 19;
+    auto store = MustOpen(options_, Folder(), &clock_);
     first_.Open(store.get(), "actor-0", 1, 1);
     second_.Open(store.get(), "actor-1", 1, 1);
     Send(store.get(), &first_, 5);
@@ -29,8 +30,8 @@ class DamageTest : public ::testing::Test {
     kept_ = Content(*store);
   }
   std::string Folder() const { return folder_.path() + "/replay"; }
-  Store::Options Options() const { return StoreOptions(experiment_, Folder(), &clock_); }
-  absl::Status Open() const { return Store::Open(SmallSchema(), Options()).status(); }
+  Options OptionsInFolder() const { return StoreOptions(options_, Folder(), &clock_); }
+  absl::Status Open() const { return Store::Open(SmallSchema(), OptionsInFolder()).status(); }
 
   void Send(Store* store, Client* client, uint32_t rows) {
     client->Hear(store);
@@ -41,7 +42,7 @@ class DamageTest : public ::testing::Test {
     }
     const uint64_t held = MemberOf(*store, 0).inserted();
     if (held > 10) {
-      EXPECT_TRUE(store->Announce(held - 10).ok());
+      EXPECT_THAT(store->Announce(held - 10), IsOk());
     }
     client->Hear(store);
   }
@@ -50,7 +51,7 @@ class DamageTest : public ::testing::Test {
     std::string content;
     const uint64_t held = MemberOf(store, 0).inserted();
     v1::RowRange range;
-    EXPECT_TRUE(store.ReadRange(0, held - 100, held, &range).ok());
+    EXPECT_THAT(store.ReadRange(0, held - 100, held, &range), IsOk());
     content += range.columns();
     v1::ReplayInfo info;
     store.Info(&info);
@@ -69,7 +70,7 @@ class DamageTest : public ::testing::Test {
   static constexpr uint64_t kHeld = 245;  // rows; credit comes in pieces of 4
   TemporaryFolder folder_;
   ManualClock clock_;
-  v1::Experiment experiment_;
+  Options options_ = SmallOptions(1);
   Client first_, second_;
   std::string kept_;
 };
@@ -83,7 +84,7 @@ TEST_F(DamageTest, AFlippedBitIsRefusedOrChangesNothing) {
       std::string damaged = whole;
       damaged[at] = static_cast<char>(damaged[at] ^ (1 << (at % 8)));
       Write(path, damaged);
-      auto store = Store::Open(SmallSchema(), Options());
+      auto store = Store::Open(SmallSchema(), OptionsInFolder());
       if (store.ok()) {
         ASSERT_EQ(Content(**store), kept_) << name << ", byte " << at;
         ++equal;
@@ -111,8 +112,8 @@ TEST_F(DamageTest, AnErasedPageOfRowsIsRefusedNamingTheRecords) {
 TEST_F(DamageTest, RowsOlderThanTheCreditAreRefused) {
   const std::string path = Folder() + "/member_0.rows", older = Read(path);
   {
-    auto store = MustOpen(experiment_, Folder(), &clock_);
-    ASSERT_TRUE(store->Announce(MemberOf(*store, 0).inserted() - 10).ok());
+    auto store = MustOpen(options_, Folder(), &clock_);
+    ASSERT_THAT(store->Announce(MemberOf(*store, 0).inserted() - 10), IsOk());
     second_.Reconnect(store.get());
     Send(store.get(), &second_, 1);
   }
@@ -123,7 +124,7 @@ TEST_F(DamageTest, RowsOlderThanTheCreditAreRefused) {
 }
 
 TEST_F(DamageTest, AReplayOlderThanTheLearnersCheckpointIsRefusedNamingBothPositions) {
-  auto store = MustOpen(experiment_, Folder(), &clock_);
+  auto store = MustOpen(options_, Folder(), &clock_);
   const absl::Status status = store->Announce(kHeld - 10 + 1);
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()),
@@ -132,8 +133,8 @@ TEST_F(DamageTest, AReplayOlderThanTheLearnersCheckpointIsRefusedNamingBothPosit
 }
 
 TEST_F(DamageTest, AnAnnouncementBeyondTheRunChangesNothing) {
-  auto store = MustOpen(experiment_, Folder(), &clock_);
-  ASSERT_TRUE(store->Announce(230).ok());
+  auto store = MustOpen(options_, Folder(), &clock_);
+  ASSERT_THAT(store->Announce(230), IsOk());
   v1::ReplayInfo before, after;
   store->Info(&before);
   for (const uint64_t update : {uint64_t{991}, uint64_t{4000}, uint64_t{1} << 63}) {
@@ -154,8 +155,8 @@ TEST_F(DamageTest, LostOrOlderSessionsAreRefusedBecauseTheirNumbersWouldReturn) 
   EXPECT_THAT(std::string(status.message()), HasSubstr("/sessions is missing: member 0 holds rows of session 2"));
   Write(path, whole);
   {
-    auto store = MustOpen(experiment_, Folder(), &clock_);
-    ASSERT_TRUE(store->Announce(MemberOf(*store, 0).inserted() - 10).ok());
+    auto store = MustOpen(options_, Folder(), &clock_);
+    ASSERT_THAT(store->Announce(MemberOf(*store, 0).inserted() - 10), IsOk());
     Client third;
     third.Open(store.get(), "actor-2", 1, 1);
     for (int i = 0; i < 20 && third.next[0] == 0; ++i) Send(store.get(), &third, 1);
@@ -176,8 +177,8 @@ TEST_F(DamageTest, AFileOfAnOlderBuildIsRefusedNamingItsVersion) {
 }
 
 TEST_F(DamageTest, NoRowBeyondTheRunsStepsIsAccepted) {
-  experiment_.mutable_run()->set_env_steps(kHeld + 2);  // resumed with fewer steps than credit was granted for
-  auto store = MustOpen(experiment_, Folder(), &clock_);
+  options_.limits.schedule.env_steps = kHeld + 2;  // resumed with fewer steps than credit was granted for
+  auto store = MustOpen(options_, Folder(), &clock_);
   ASSERT_NE(store, nullptr);
   second_.Reconnect(store.get());
   ASSERT_GT(second_.limit[0], second_.next[0] + 2);
@@ -189,4 +190,4 @@ TEST_F(DamageTest, NoRowBeyondTheRunsStepsIsAccepted) {
 }
 
 }  // namespace
-}  // namespace datacom::testing
+}  // namespace datacom::replay::testing

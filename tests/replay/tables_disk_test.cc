@@ -3,10 +3,12 @@
 
 #include "gmock/gmock.h"
 #include "tests/replay/test_disk.h"
+#include "tests/testing/is_ok.h"
 
-namespace datacom::testing {
+namespace datacom::replay::testing {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::HasSubstr;
 
 // Offsets in a ring's file.
@@ -15,8 +17,8 @@ constexpr int64_t kChecksum = 12, kKept = 40, kUnused = 312, kCursor = 320;
 TEST(StoreTest, TwoReplaysInOneFolderAndFilesOfAnotherRunAreRefused) {
   TemporaryFolder folder;
   ManualClock clock;
-  auto store = MustOpen(SmallExperiment(1), folder.path(), &clock);
-  Store::Options options = StoreOptions(SmallExperiment(1), folder.path(), &clock);
+  auto store = MustOpen(SmallOptions(1), folder.path(), &clock);
+  Options options = StoreOptions(SmallOptions(1), folder.path(), &clock);
   EXPECT_THAT(std::string(Store::Open(SmallSchema(), options).status().message()), HasSubstr("another process"));
   store.reset();
   options.run_id = "other";
@@ -29,20 +31,19 @@ TEST(StoreTest, TwoReplaysInOneFolderAndFilesOfAnotherRunAreRefused) {
 TEST(StoreTest, ADamagedOrTruncatedRingIsRefusedAndAResumeMayAddSteps) {
   TemporaryFolder folder;
   ManualClock clock;
-  v1::Experiment experiment = SmallExperiment(1);
-  experiment.mutable_run()->set_env_steps(50);
-  auto store = MustOpen(experiment, folder.path(), &clock);
+  Options options = StoreOptions(SmallOptions(1), folder.path(), &clock);
+  options.limits.schedule.env_steps = 50;
+  auto store = MustOpen(options, folder.path(), &clock);
   Client client;
   client.Open(store.get(), "actor-0", 1, 1);
   EXPECT_EQ(client.Send(store.get(), MakeChunk(0, 0, SimpleRows(0, 5))), absl::StatusCode::kOk);
   store.reset();
-  experiment.mutable_run()->set_env_steps(80);
-  store = MustOpen(experiment, folder.path(), &clock);
+  options.limits.schedule.env_steps = 80;
+  store = MustOpen(options, folder.path(), &clock);
   ASSERT_NE(store, nullptr);
   EXPECT_EQ(MemberOf(*store, 0).inserted(), 5u);
   store.reset();
   const std::string path = folder.path() + "/member_0.rows";
-  const auto options = StoreOptions(experiment, folder.path(), &clock);
   const auto flip = [&path](int64_t offset) {
     std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
     file.seekg(offset);
@@ -57,9 +58,9 @@ TEST(StoreTest, ADamagedOrTruncatedRingIsRefusedAndAResumeMayAddSteps) {
     EXPECT_TRUE(absl::IsDataLoss(Store::Open(SmallSchema(), options).status())) << "byte " << offset;
     flip(offset);
   }
-  EXPECT_TRUE(Store::Open(SmallSchema(), options).ok());
+  EXPECT_THAT(Store::Open(SmallSchema(), options), IsOk());
   flip(kKept);  // the number of rows, as when the process died between writing checksum and size
-  store = MustOpen(experiment, folder.path(), &clock);
+  store = MustOpen(options, folder.path(), &clock);
   ASSERT_NE(store, nullptr);
   EXPECT_EQ(MemberOf(*store, 0).inserted(), 5u);
   store.reset();
@@ -70,10 +71,9 @@ TEST(StoreTest, ADamagedOrTruncatedRingIsRefusedAndAResumeMayAddSteps) {
 TEST(StoreTest, AMissingRingOfAStartedRunIsNotReplacedSilently) {
   TemporaryFolder folder;
   ManualClock clock;
-  MustOpen(SmallExperiment(1), folder.path(), &clock).reset();
+  MustOpen(SmallOptions(1), folder.path(), &clock).reset();
   std::filesystem::remove(folder.path() + "/member_0.rows");
-  const absl::Status status =
-      Store::Open(SmallSchema(), StoreOptions(SmallExperiment(1), folder.path(), &clock)).status();
+  const absl::Status status = Store::Open(SmallSchema(), StoreOptions(SmallOptions(1), folder.path(), &clock)).status();
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("member_0.rows was missing"));
 }
@@ -81,31 +81,31 @@ TEST(StoreTest, AMissingRingOfAStartedRunIsNotReplacedSilently) {
 TEST(StoreTest, ARunWhoseRingsHaveNoChecksumYetCanStart) {
   TemporaryFolder folder;
   ManualClock clock;
-  MustOpen(SmallExperiment(1), folder.path(), &clock).reset();
+  MustOpen(SmallOptions(1), folder.path(), &clock).reset();
   std::filesystem::remove(folder.path() + "/credit");  // is written after the rings
   std::fstream file(folder.path() + "/member_0.rows", std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(kChecksum);
   file.write("\0\0\0\0", 4);
   file.flush();
-  auto store = MustOpen(SmallExperiment(1), folder.path(), &clock);
+  auto store = MustOpen(SmallOptions(1), folder.path(), &clock);
   ASSERT_NE(store, nullptr);
-  EXPECT_TRUE(store->Register("actor-0", 1, 1).ok());
+  EXPECT_THAT(store->Register("actor-0", 1, 1), IsOk());
   store.reset();
   file.seekp(0);
   file.put('X');  // but not every file without a checksum belongs to a starting run
   file.seekp(kChecksum);
   file.write("\0\0\0\0", 4);
   file.close();
-  const auto options = StoreOptions(SmallExperiment(1), folder.path(), &clock);
+  const auto options = StoreOptions(SmallOptions(1), folder.path(), &clock);
   EXPECT_THAT(std::string(Store::Open(SmallSchema(), options).status().message()), HasSubstr("not a ring"));
 }
 
 TEST(StoreTest, AfterADiskFailureNothingIsAcknowledgedAndAcknowledgedRowsRemain) {
   TemporaryFolder folder;
   ManualClock clock;
-  v1::Experiment experiment = SmallExperiment(1);
-  experiment.mutable_replay()->set_sync(true);
-  auto store = MustOpen(experiment, folder.path(), &clock);
+  Options options = SmallOptions(1);
+  options.sync = true;
+  auto store = MustOpen(options, folder.path(), &clock);
   Client client;
   client.Open(store.get(), "actor-0", 1, 1);
   ASSERT_EQ(client.Send(store.get(), MakeChunk(0, 0, SimpleRows(0, 6))), absl::StatusCode::kOk);
@@ -126,9 +126,9 @@ TEST(StoreTest, AfterADiskFailureNothingIsAcknowledgedAndAcknowledgedRowsRemain)
   EXPECT_EQ(client.Send(store.get(), MakeChunk(0, 6, SimpleRows(6, 1))), absl::StatusCode::kUnavailable)
       << "even though the disk works again";
   v1::RowRange range;
-  EXPECT_TRUE(store->ReadRange(0, 0, 6, &range).ok()) << "reading still works";
+  EXPECT_THAT(store->ReadRange(0, 0, 6, &range), IsOk()) << "reading still works";
   store.reset();
-  store = MustOpen(experiment, folder.path(), &clock);
+  store = MustOpen(options, folder.path(), &clock);
   EXPECT_GE(MemberOf(*store, 0).inserted(), 6u);
   client.Reconnect(store.get());
   EXPECT_EQ(client.Send(store.get(), MakeChunk(0, client.next[0], SimpleRows(client.next[0], 1))),
@@ -138,7 +138,7 @@ TEST(StoreTest, AfterADiskFailureNothingIsAcknowledgedAndAcknowledgedRowsRemain)
 TEST(StoreTest, AFullDiskIsReportedAtTheStartWithTheNeededBytesAndLeavesNoFile) {
   TemporaryFolder folder;
   ManualClock clock;
-  const auto options = StoreOptions(SmallExperiment(1), folder.path(), &clock);
+  const auto options = StoreOptions(SmallOptions(1), folder.path(), &clock);
   disk.full = true;
   const absl::Status refused = Store::Open(SmallSchema(), options).status();
   disk.full = false;
@@ -146,7 +146,7 @@ TEST(StoreTest, AFullDiskIsReportedAtTheStartWithTheNeededBytesAndLeavesNoFile) 
   EXPECT_THAT(std::string(refused.message()),
               ::testing::ContainsRegex("no disk space for .*member_0.rows: [0-9]+ bytes are needed, [0-9]+ are free"));
   EXPECT_FALSE(std::filesystem::exists(folder.path() + "/member_0.rows"));
-  EXPECT_TRUE(Store::Open(SmallSchema(), options).ok());
+  EXPECT_THAT(Store::Open(SmallSchema(), options), IsOk());
 }
 
 void Overwrite(const std::string& path, int64_t offset, const std::string& bytes) {
@@ -158,8 +158,8 @@ void Overwrite(const std::string& path, int64_t offset, const std::string& bytes
 TEST(StoreTest, AnInvalidCursorAndAnInvalidSessionFileAreRefused) {
   TemporaryFolder folder;
   ManualClock clock;
-  const auto options = StoreOptions(SmallExperiment(1), folder.path(), &clock);
-  auto store = MustOpen(SmallExperiment(1), folder.path(), &clock);
+  const auto options = StoreOptions(SmallOptions(1), folder.path(), &clock);
+  auto store = MustOpen(SmallOptions(1), folder.path(), &clock);
   Client client;
   client.Open(store.get(), "actor-0", 1, 1);
   ASSERT_EQ(client.Send(store.get(), MakeChunk(0, 0, SimpleRows(0, 6))), absl::StatusCode::kOk);
@@ -179,4 +179,4 @@ TEST(StoreTest, AnInvalidCursorAndAnInvalidSessionFileAreRefused) {
 }
 
 }  // namespace
-}  // namespace datacom::testing
+}  // namespace datacom::replay::testing

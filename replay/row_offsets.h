@@ -1,16 +1,16 @@
 // Byte offsets of the columns that the replay itself reads in a stored row. Immutable; thread-safe.
-#ifndef DATACOM_REPLAY_ROW_LAYOUT_H_
-#define DATACOM_REPLAY_ROW_LAYOUT_H_
+#ifndef DATACOM_REPLAY_ROW_OFFSETS_H_
+#define DATACOM_REPLAY_ROW_OFFSETS_H_
 
 #include <cstddef>
 
 #include "common/transitions/row_schema.h"
 
-namespace datacom {
+namespace datacom::replay {
 
-class RowLayout {
+class RowOffsets {
  public:
-  explicit RowLayout(const RowSchema& schema)
+  explicit RowOffsets(const RowSchema& schema)
       : observation(schema.offset("observation")),
         executed(schema.offset(schema.executed_column())),
         reward(schema.offset("reward")),
@@ -28,10 +28,10 @@ class RowLayout {
 
   const size_t observation, executed, reward, cost, next_observation, last, environment, episode, step, policy_update,
       session, sequence;
-  const size_t named_cost;   // of the first one in next_observation
-  const size_t named_costs;  // how many
+  const size_t named_cost;   // offset of the first named cost, a number of next_observation
+  const size_t named_costs;  // their number
 };
 
-}  // namespace datacom
+}  // namespace datacom::replay
 
-#endif  // DATACOM_REPLAY_ROW_LAYOUT_H_
+#endif  // DATACOM_REPLAY_ROW_OFFSETS_H_

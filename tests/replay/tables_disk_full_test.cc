@@ -1,21 +1,23 @@
 // The replay on a full file system.
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/small_disk.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
-using ::datacom::testing::Client;
-using ::datacom::testing::MakeChunk;
-using ::datacom::testing::MemberOf;
-using ::datacom::testing::MustOpen;
-using ::datacom::testing::SimpleRows;
+using ::datacom::testing::IsOk;
 using ::datacom::testing::SmallDisk;
-using ::datacom::testing::SmallExperiment;
-using ::datacom::testing::SmallSchema;
-using ::datacom::testing::StoreOptions;
+using testing::Client;
 using ::testing::ContainsRegex;
+using testing::MakeChunk;
+using testing::MemberOf;
+using testing::MustOpen;
+using testing::SimpleRows;
+using testing::SmallOptions;
+using testing::SmallSchema;
+using testing::StoreOptions;
 
 constexpr uint64_t kMiB = 1 << 20;
 
@@ -23,7 +25,7 @@ TEST(ReplayDiskFullTest, WithoutSpaceForItsRingsItStatesItsNeedAndStartsLater) {
   SmallDisk disk(40 << 10);
   if (!disk.mounted()) GTEST_SKIP() << disk.why();
   ManualClock clock;
-  const auto options = StoreOptions(SmallExperiment(4), disk.path() + "/replay", &clock);
+  const auto options = StoreOptions(SmallOptions(4), disk.path() + "/replay", &clock);
   const absl::Status refused = Store::Open(SmallSchema(), options).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(refused.message()), ContainsRegex("no disk space for " + disk.path() +
@@ -31,14 +33,14 @@ TEST(ReplayDiskFullTest, WithoutSpaceForItsRingsItStatesItsNeedAndStartsLater) {
                                                             "needed, [0-9]+ are free"));
   disk.Resize(4 * kMiB);
   const auto opened = Store::Open(SmallSchema(), options);
-  EXPECT_TRUE(opened.ok()) << opened.status();
+  EXPECT_THAT(opened, IsOk());
 }
 
 TEST(ReplayDiskFullTest, ItAcceptsRowsRefusesNewActorsAndLosesNoAcknowledgedRow) {
   SmallDisk disk(4 * kMiB);
   if (!disk.mounted()) GTEST_SKIP() << disk.why();
   ManualClock clock;
-  auto store = MustOpen(SmallExperiment(1), disk.path(), &clock);
+  auto store = MustOpen(SmallOptions(1), disk.path(), &clock);
   Client client;
   client.Open(store.get(), "actor-0", 1, 1);
   disk.Fill();
@@ -54,23 +56,23 @@ TEST(ReplayDiskFullTest, ItAcceptsRowsRefusesNewActorsAndLosesNoAcknowledgedRow)
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(refused.message()),
               ContainsRegex("no disk space for " + disk.path() + "/sessions.tmp: [0-9]+ bytes are needed, 0 are free"));
-  EXPECT_TRUE(store->health().ok()) << "registered actors may continue";
+  EXPECT_THAT(store->health(), IsOk()) << "registered actors may continue";
   store.reset();
-  store = MustOpen(SmallExperiment(1), disk.path(), &clock);  // while the disk is still full
+  store = MustOpen(SmallOptions(1), disk.path(), &clock);  // while the disk is still full
   ASSERT_NE(store, nullptr);
   EXPECT_EQ(MemberOf(*store, 0).inserted(), client.next[0]);
   client.Reconnect(store.get());
   EXPECT_EQ(client.Send(store.get(), MakeChunk(0, client.next[0], SimpleRows(client.next[0], 1))),
             absl::StatusCode::kOk);
   disk.Free();
-  EXPECT_TRUE(store->Register("actor-1", 1, 1).ok());
+  EXPECT_THAT(store->Register("actor-1", 1, 1), IsOk());
 }
 
 TEST(ReplayDiskFullTest, ADeadActorsCreditReturnsEvenIfItsEndCannotBeStored) {
   SmallDisk disk(4 * kMiB);
   if (!disk.mounted()) GTEST_SKIP() << disk.why();
   ManualClock clock;
-  auto store = MustOpen(SmallExperiment(1), disk.path(), &clock);
+  auto store = MustOpen(SmallOptions(1), disk.path(), &clock);
   Client dead, alive;
   dead.Open(store.get(), "actor-0", 1, 1);
   alive.Open(store.get(), "actor-1", 1, 1);
@@ -93,9 +95,9 @@ TEST(ReplayDiskFullTest, ADeadActorsCreditReturnsEvenIfItsEndCannotBeStored) {
   EXPECT_GT(alive.limit[0], before);
   EXPECT_FALSE(store->Tick().ok()) << "the end is still not stored";
   disk.Free();
-  EXPECT_TRUE(store->Tick().ok());
+  EXPECT_THAT(store->Tick(), IsOk());
   store.reset();
-  store = MustOpen(SmallExperiment(1), disk.path(), &clock);
+  store = MustOpen(SmallOptions(1), disk.path(), &clock);
   EXPECT_EQ(store->Connect(dead.session, dead.incarnation).status().code(), absl::StatusCode::kNotFound);
 }
 
@@ -103,17 +105,17 @@ TEST(ReplayDiskFullTest, ASessionThatCouldNotBeStoredIsNotGivenToARetry) {
   SmallDisk disk(4 * kMiB);
   if (!disk.mounted()) GTEST_SKIP() << disk.why();
   ManualClock clock;
-  auto store = MustOpen(SmallExperiment(1), disk.path(), &clock);
+  auto store = MustOpen(SmallOptions(1), disk.path(), &clock);
   disk.Fill();
   EXPECT_FALSE(store->Register("actor-0", 1, 1).ok());
   EXPECT_FALSE(store->Register("actor-0", 1, 1).ok());
   disk.Free();
   const auto registered = store->Register("actor-0", 1, 1);
-  ASSERT_TRUE(registered.ok()) << registered.status();
+  ASSERT_THAT(registered, IsOk());
   store.reset();
-  store = MustOpen(SmallExperiment(1), disk.path(), &clock);
-  EXPECT_TRUE(store->Connect(registered->session(), 1).ok());
+  store = MustOpen(SmallOptions(1), disk.path(), &clock);
+  EXPECT_THAT(store->Connect(registered->session(), 1), IsOk());
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::replay

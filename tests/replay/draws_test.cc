@@ -4,16 +4,18 @@
 
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 
-namespace datacom::testing {
+namespace datacom::replay::testing {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::HasSubstr;
 
 class StoreDrawTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    store_ = MustOpen(experiment_, folder_.path(), &clock_);
+    store_ = MustOpen(options_, folder_.path(), &clock_);
     client_.Open(store_.get(), "actor-0", 1, 1);
   }
   // Inserts up to `rows` rows and announces every update that becomes possible.
@@ -29,13 +31,13 @@ class StoreDrawTest : public ::testing::Test {
         ASSERT_EQ(client_.Send(store_.get(), chunk), absl::StatusCode::kOk);
       }
       client_.Hear(store_.get());
-      while (store_->Ready(completed_ + 1) && completed_ < rows) EXPECT_TRUE(store_->Announce(++completed_).ok());
+      while (store_->Ready(completed_ + 1) && completed_ < rows) EXPECT_THAT(store_->Announce(++completed_), IsOk());
     }
   }
   v1::DrawReply Draw(uint64_t update) {
     v1::DrawReply reply;
     const absl::Status status = store_->Draw(update, &reply);
-    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_THAT(status, IsOk());
     return reply;
   }
   static std::vector<float> Values(const std::string& columns, size_t rows) {
@@ -44,7 +46,7 @@ class StoreDrawTest : public ::testing::Test {
     return values;
   }
 
-  v1::Experiment experiment_ = SmallExperiment(1);
+  Options options_ = SmallOptions(1);
   TemporaryFolder folder_;
   ManualClock clock_;
   std::unique_ptr<Store> store_;
@@ -58,7 +60,7 @@ TEST_F(StoreDrawTest, DrawsAreTheSameAfterReopeningInAnyOrderAndWithMoreRows) {
   for (uint64_t update = 1; update <= 40; ++update) first.push_back(testing::PureBytes(Draw(update)));
   Fill(90);
   store_.reset();
-  store_ = MustOpen(experiment_, folder_.path(), &clock_);
+  store_ = MustOpen(options_, folder_.path(), &clock_);
   for (uint64_t update = 40; update >= 1; --update)
     EXPECT_EQ(testing::PureBytes(Draw(update)), first[update - 1]) << update;
 }
@@ -94,20 +96,20 @@ TEST_F(StoreDrawTest, RowsAreUniformOverTheNewestCapacityWhileTheRingsWrap) {
 
 TEST(StoreTest, AMemberDrawsTheSameRowsAloneAndInAPopulation) {
   const auto draws = [](const std::vector<uint64_t>& seeds, uint64_t wanted) {
-    v1::Experiment experiment = SmallExperiment(static_cast<int>(seeds.size()));
+    Options options = SmallOptions(static_cast<int>(seeds.size()));
     int place = 0;
     for (size_t i = 0; i < seeds.size(); ++i) {
-      experiment.mutable_members(static_cast<int>(i))->set_seed(seeds[i]);
+      options.members[i].seed = seeds[i];
       if (seeds[i] == wanted) place = static_cast<int>(i);
     }
     TemporaryFolder folder;
     ManualClock clock;
-    auto store = MustOpen(experiment, folder.path(), &clock);
+    auto store = MustOpen(options, folder.path(), &clock);
     Client client;
     client.Open(store.get(), "actor-0", 1, static_cast<uint32_t>(seeds.size()));
     std::string bytes;
     for (uint64_t update = 1; update <= 250; ++update) {
-      EXPECT_TRUE(store->Announce(update - 1).ok());
+      EXPECT_THAT(store->Announce(update - 1), IsOk());
       client.Hear(store.get());
       for (uint32_t member = 0; member < seeds.size(); ++member) {
         for (; client.next[member] < 10 + update; client.Hear(store.get())) {
@@ -117,7 +119,7 @@ TEST(StoreTest, AMemberDrawsTheSameRowsAloneAndInAPopulation) {
         }
       }
       v1::DrawReply reply;
-      EXPECT_TRUE(store->Draw(update, &reply).ok());
+      EXPECT_THAT(store->Draw(update, &reply), IsOk());
       bytes += reply.batches(place).SerializeAsString();
     }
     return bytes;
@@ -209,25 +211,29 @@ TEST_F(StoreDrawTest, OverwrittenRowsAndUpdatesBeyondTheRunAreRefused) {
   const absl::Status read = store_->ReadRange(0, 423, 600, &range);
   EXPECT_EQ(read.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(read.message()), HasSubstr("row 423 of member 0 is overwritten; rows 424 to 600 are held"));
-  EXPECT_TRUE(store_->ReadRange(0, 424, 600, &range).ok());
+  EXPECT_THAT(store_->ReadRange(0, 424, 600, &range), IsOk());
   EXPECT_EQ(range.row_count(), 176u);
   EXPECT_EQ(store_->ReadRange(0, 424, 601, &range).code(), absl::StatusCode::kOutOfRange);
 }
 
 // The worst case of a resumed learner: the actors used all credit, and the newest checkpoint is lost.
 TEST(StoreTest, ALearnerResumedFromTheOlderCheckpointFindsItsRows) {
-  const std::vector<std::pair<double, uint64_t>> cases = {
-      {0.25, 240}, {1, 600}, {4, 2400}};  // updates per row, updates done
-  for (const auto& [ratio, done] : cases) {
-    v1::Experiment experiment = SmallExperiment(1);
-    experiment.mutable_schedule()->set_updates_per_step(ratio);
+  struct Case {
+    double ratio;  // updates per row
+    uint64_t slack, done;
+  };
+  // The slack that ReplayLayoutOf gives for tolerance_steps=16, checkpoint_updates=20 and steps_per_epoch=20.
+  for (const auto& [ratio, slack, done] : {Case{0.25, 196, 240}, Case{1, 76, 600}, Case{4, 46, 2400}}) {
+    Options options = SmallOptions(1);
+    options.limits.schedule.updates_per_step = ratio;
+    options.slack = slack;
     TemporaryFolder folder;
     ManualClock clock;
-    auto store = MustOpen(experiment, folder.path(), &clock);
+    auto store = MustOpen(options, folder.path(), &clock);
     Client client;
     client.Open(store.get(), "actor-0", 1, 1);
     for (uint64_t completed = 0; completed <= done; ++completed) {
-      EXPECT_TRUE(store->Announce(completed).ok());
+      EXPECT_THAT(store->Announce(completed), IsOk());
       for (client.Hear(store.get()); client.next[0] < client.limit[0]; client.Hear(store.get())) {
         const auto count = static_cast<uint32_t>(client.limit[0] - client.next[0]);
         ASSERT_EQ(client.Send(store.get(), MakeChunk(0, client.next[0], SimpleRows(client.next[0], count))),
@@ -236,17 +242,17 @@ TEST(StoreTest, ALearnerResumedFromTheOlderCheckpointFindsItsRows) {
     }
     EXPECT_EQ(MemberOf(*store, 0).inserted(), MemberOf(*store, 0).allowed());
     store.reset();
-    store = MustOpen(experiment, folder.path(), &clock);
+    store = MustOpen(options, folder.path(), &clock);
     const uint64_t resumed = done - 2 * 20;  // checkpoint_updates = 20
-    EXPECT_TRUE(store->Announce(resumed).ok());
+    EXPECT_THAT(store->Announce(resumed), IsOk());
     for (uint64_t update = resumed + 1; update <= done; ++update) {
       v1::DrawReply reply;
       const absl::Status drawn = store->Draw(update, &reply);
-      ASSERT_TRUE(drawn.ok()) << "ratio " << ratio << ": " << drawn;
+      ASSERT_THAT(drawn, IsOk()) << "ratio " << ratio;
       EXPECT_EQ(reply.batches(0).failure().size(), 3 * SmallSchema().learning_row_bytes());
     }
   }
 }
 
 }  // namespace
-}  // namespace datacom::testing
+}  // namespace datacom::replay::testing

@@ -3,15 +3,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/replay/served_replay.h"
+#include "tests/testing/is_ok.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
-using ::datacom::testing::MakeChunk;
-using ::datacom::testing::MemberOf;
-using ::datacom::testing::SimpleRows;
-using ::datacom::testing::SmallExperiment;
+using ::datacom::testing::IsOk;
 using std::chrono::milliseconds;
+using testing::MakeChunk;
+using testing::MemberOf;
+using testing::SimpleRows;
+using testing::SmallOptions;
 
 class MovingMembersTest : public testing::ServedReplay {
  protected:
@@ -34,7 +36,7 @@ std::string Lanes(const InsertSession& session) {
 }
 
 TEST_F(MovingMembersTest, AMemberMovesToANewActorAfterItsRowsAlsoWhenTheReplayRestarts) {
-  Serve(SmallExperiment(2));
+  Serve(SmallOptions(2));
   const std::string address = server_->address();
   channel_ = MakeChannel(address);
   auto first = Join("actor-0");
@@ -45,13 +47,13 @@ TEST_F(MovingMembersTest, AMemberMovesToANewActorAfterItsRowsAlsoWhenTheReplayRe
   ASSERT_TRUE(Eventually(second.get(), [&] { return second->allowance(1).rows > 0; })) << "both serve it for a while";
   const uint64_t number = first->assignment()->number();
   first->Release(1, number - 1);  // of an older assignment: no effect
-  ASSERT_TRUE(first->Append(1, 3, MakeChunk(1, 0, SimpleRows(0, 3)).columns()).ok());
-  ASSERT_TRUE(first->Flush(kLong).ok());
+  ASSERT_THAT(first->Append(1, 3, MakeChunk(1, 0, SimpleRows(0, 3)).columns()), IsOk());
+  ASSERT_THAT(first->Flush(kLong), IsOk());
   EXPECT_EQ(Lanes(*first), "0:1 1:0");
   Stop();
-  ASSERT_TRUE(first->Append(1, 1, MakeChunk(1, 3, SimpleRows(3, 1)).columns()).ok());
+  ASSERT_THAT(first->Append(1, 1, MakeChunk(1, 3, SimpleRows(3, 1)).columns()), IsOk());
   first->Release(1, number);
-  Serve(SmallExperiment(2), address);
+  Serve(SmallOptions(2), address);
   ASSERT_TRUE(Eventually(first.get(), [&] { return Lanes(*first) == "0:1"; }));
   EXPECT_EQ(first->acknowledged(1), 4u);
   EXPECT_EQ(first->allowance(1).rows, 0u);
@@ -61,4 +63,4 @@ TEST_F(MovingMembersTest, AMemberMovesToANewActorAfterItsRowsAlsoWhenTheReplayRe
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::replay

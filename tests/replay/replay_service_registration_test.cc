@@ -1,22 +1,24 @@
-// Which builds of actors the replay's service registers.
+// Tests which builds of actors the replay's service registers.
 #include "common/base/version.h"
 #include "common/rpc/channel.h"
 #include "gmock/gmock.h"
+#include "grpcpp/grpcpp.h"
 #include "replay/replay_service.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 
-namespace datacom::testing {
+namespace datacom::replay::testing {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::HasSubstr;
 
 // Serves a new run, registers an actor of the given build, and returns the answer.
 absl::Status Register(const std::string& build, bool lockstep) {
-  v1::Experiment experiment = SmallExperiment(1);
-  experiment.mutable_run()->set_lockstep(lockstep);
+  const Options options = lockstep ? LockstepOptions(1) : SmallOptions(1);
   const TemporaryFolder folder;
   ManualClock clock;
-  auto store = Store::Open(SmallSchema(), StoreOptions(experiment, folder.path(), &clock));
+  auto store = Store::Open(SmallSchema(), StoreOptions(options, folder.path(), &clock));
   if (!store.ok()) return store.status();
   ReplayService service(store->get(), nullptr, std::chrono::milliseconds(0));
   const auto server = Server::Start("127.0.0.1:0", {&service});
@@ -34,7 +36,7 @@ absl::Status Register(const std::string& build, bool lockstep) {
 
 TEST(Registration, AnActorWithAnotherSimulatorMayJoin) {
   const absl::Status status = Register("0.1.0 abc MuJoCo 0.9.9", /*lockstep=*/false);
-  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(status, IsOk());
 }
 
 TEST(Registration, AnActorWithAnotherSimulatorIsRefusedInLockstep) {
@@ -45,8 +47,8 @@ TEST(Registration, AnActorWithAnotherSimulatorIsRefusedInLockstep) {
 
 TEST(Registration, AnActorOfTheSameBuildJoinsInLockstep) {
   const absl::Status status = Register(BuildName(), /*lockstep=*/true);
-  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(status, IsOk());
 }
 
 }  // namespace
-}  // namespace datacom::testing
+}  // namespace datacom::replay::testing

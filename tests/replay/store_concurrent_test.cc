@@ -7,10 +7,12 @@
 
 #include "gtest/gtest.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
+using ::datacom::testing::IsOk;
 using testing::Client;
 using testing::MakeChunk;
 using testing::SimpleRows;
@@ -20,12 +22,12 @@ class ConcurrentStoreTest : public ::testing::TestWithParam<bool> {};
 TEST_P(ConcurrentStoreTest, ActorsLearnerAndQueriesEndWithExactlyTheRunsRows) {
   constexpr uint64_t kSteps = 400;
   testing::TemporaryFolder folder;
-  v1::Experiment experiment = testing::SmallExperiment(1);
-  experiment.mutable_run()->set_env_steps(kSteps);
-  experiment.mutable_replay()->set_sync(GetParam());
-  experiment.mutable_replay()->set_capacity(kSteps);  // a waiting actor ends its episode late
-  const auto store = testing::MustOpen(experiment, folder.path(), &Clock::Real());
-  const uint64_t min_size = experiment.replay().min_size(), updates = kSteps - min_size;
+  Options options = testing::SmallOptions(1);
+  options.limits.schedule.env_steps = kSteps;
+  options.sync = GetParam();
+  options.capacity = kSteps;  // a waiting actor ends its episode late
+  const auto store = testing::MustOpen(options, folder.path(), &Clock::Real());
+  const uint64_t min_size = options.limits.schedule.min_size, updates = kSteps - min_size;
   std::atomic<bool> done{false};
   std::atomic<uint64_t> accepted{0};
 
@@ -51,19 +53,19 @@ TEST_P(ConcurrentStoreTest, ActorsLearnerAndQueriesEndWithExactlyTheRunsRows) {
     while (!done) {
       v1::ReplayInfo info;
       store->Info(&info);
-      ASSERT_TRUE(store->Tick().ok());
+      ASSERT_THAT(store->Tick(), IsOk());
       std::this_thread::yield();
     }
   });
   threads.emplace_back([&store] {
-    while (store->AwaitStaged()) ASSERT_TRUE(store->Commit().ok());
+    while (store->AwaitStaged()) ASSERT_THAT(store->Commit(), IsOk());
   });
   for (uint64_t update = 1; update <= updates; ++update) {
     while (!store->Ready(update)) std::this_thread::yield();
     v1::DrawReply reply;
     const absl::Status drawn = store->Draw(update, &reply);
-    ASSERT_TRUE(drawn.ok()) << "update " << update << ": " << drawn;
-    EXPECT_TRUE(store->Announce(update).ok());
+    ASSERT_THAT(drawn, IsOk()) << "update " << update << ": " << drawn;
+    EXPECT_THAT(store->Announce(update), IsOk());
   }
   done = true;
   store->StopCommits();
@@ -75,4 +77,4 @@ TEST_P(ConcurrentStoreTest, ActorsLearnerAndQueriesEndWithExactlyTheRunsRows) {
 INSTANTIATE_TEST_SUITE_P(Sync, ConcurrentStoreTest, ::testing::Bool());
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::replay

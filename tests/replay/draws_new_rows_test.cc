@@ -8,42 +8,41 @@
 #include "gmock/gmock.h"
 #include "replay/replay_service.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 
-namespace datacom::testing {
+namespace datacom::replay::testing {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::HasSubstr;
 
 constexpr uint32_t kRows = 30000;  // of an update: more than one reply holds
 constexpr uint32_t kMembers = 2;
 
 // Two updates of kRows rows.
-v1::Experiment NewRowsExperiment() {
-  v1::Experiment experiment = SmallExperiment(kMembers);
-  experiment.mutable_run()->set_env_steps(2 * kRows);
-  experiment.mutable_run()->set_steps_per_epoch(kRows);
-  experiment.mutable_run()->set_checkpoint_updates(1);
-  experiment.mutable_replay()->set_capacity(kRows);
-  experiment.mutable_replay()->set_min_size(0);
-  experiment.mutable_schedule()->set_updates_per_step(1.0 / kRows);
-  experiment.mutable_schedule()->set_tolerance_steps(256);
-  return experiment;
+Options NewRowsOptions() {
+  Options options = SmallOptions(kMembers);
+  options.limits.schedule.env_steps = 2 * kRows;
+  options.capacity = kRows;
+  options.limits.schedule.min_size = 0;
+  options.limits.schedule.updates_per_step = 1.0 / kRows;
+  options.limits.tolerance = 256;
+  options.slack = 256 + 3 * kRows;
+  options.new_rows = true;
+  options.guard_rows = 1024;
+  for (Options::Member& member : options.members) member.episode_rows = false;
+  return options;
 }
 
 class NewRowsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    Open(NewRowsExperiment());
+    Open(NewRowsOptions());
     client_.Open(store_.get(), "actor-0", 1, kMembers);
   }
-  void Open(const v1::Experiment& experiment) {
-    Store::Options options = StoreOptions(experiment, folder_.path(), &clock_);
-    options.new_rows = true;
-    options.learns_delta = false;
-    options.guard_rows = 1024;
-    auto store = Store::Open(SmallSchema(), options);
-    ASSERT_TRUE(store.ok()) << store.status();
-    store_ = std::move(*store);
+  void Open(const Options& options) {
+    store_ = MustOpen(options, folder_.path(), &clock_);
+    ASSERT_NE(store_, nullptr);
   }
   // Inserts what the credit allows, up to `rows` rows of every member. Episodes have 1000 steps.
   void Fill(uint64_t rows) {
@@ -65,7 +64,7 @@ class NewRowsTest : public ::testing::Test {
     DrawPlace place;
     do {
       const absl::Status drawn = store_->Draw(update, &replies.emplace_back(), &place);
-      EXPECT_TRUE(drawn.ok()) << drawn;
+      EXPECT_THAT(drawn, IsOk());
     } while (replies.back().more());
     return replies;
   }
@@ -115,7 +114,7 @@ void ExpectWhole(const Drawn& drawn, uint64_t first_row) {
 TEST_F(NewRowsTest, ADrawHoldsEveryRowSinceTheUpdateBeforeInOrderInSmallReplies) {
   Fill(2 * kRows);
   EXPECT_FALSE(store_->Ready(2)) << "credit ends with the rows of update 1";
-  ASSERT_TRUE(store_->Announce(1).ok());
+  ASSERT_THAT(store_->Announce(1), IsOk());
   client_.Hear(store_.get());
   Fill(2 * kRows);
   for (const uint64_t update : {1, 2}) {
@@ -137,20 +136,19 @@ TEST_F(NewRowsTest, ADrawIsTheSameAfterReopening) {
   std::vector<std::string> before, after;
   for (const v1::DrawReply& reply : DrawAll(1)) before.push_back(PureBytes(reply));
   store_.reset();
-  Open(NewRowsExperiment());
+  Open(NewRowsOptions());
   for (const v1::DrawReply& reply : DrawAll(1)) after.push_back(PureBytes(reply));
   EXPECT_EQ(before, after);
 }
 
 TEST_F(NewRowsTest, AMemberWithoutNewRowsStillHasABatch) {
-  v1::Experiment experiment = NewRowsExperiment();
-  experiment.mutable_run()->set_env_steps(10);
-  experiment.mutable_run()->set_steps_per_epoch(10);
-  experiment.mutable_schedule()->set_updates_per_step(2);
+  Options options = NewRowsOptions();
+  options.limits.schedule.env_steps = 10;
+  options.limits.schedule.updates_per_step = 2;
   client_ = Client();
   store_.reset();
   std::filesystem::remove_all(folder_.path());
-  Open(experiment);
+  Open(options);
   client_.Open(store_.get(), "actor-0", 1, kMembers);
   Fill(10);
   for (const uint64_t update : {1, 2}) {  // both have seen one row
@@ -165,18 +163,18 @@ TEST_F(NewRowsTest, AMemberWithoutNewRowsStillHasABatch) {
 }
 
 TEST_F(NewRowsTest, OverwrittenRowsAreRefused) {
-  v1::Experiment experiment = NewRowsExperiment();
-  experiment.mutable_run()->set_env_steps(100 * 1024);
-  experiment.mutable_run()->set_steps_per_epoch(1024);
-  experiment.mutable_schedule()->set_updates_per_step(1.0 / 1024);
-  experiment.mutable_replay()->set_capacity(1024);
+  Options options = NewRowsOptions();
+  options.limits.schedule.env_steps = 100 * 1024;
+  options.slack = 256 + 3 * 1024;
+  options.limits.schedule.updates_per_step = 1.0 / 1024;
+  options.capacity = 1024;
   client_ = Client();
   store_.reset();
   std::filesystem::remove_all(folder_.path());
-  Open(experiment);
+  Open(options);
   client_.Open(store_.get(), "actor-0", 1, kMembers);
   for (uint64_t update = 0; update < 20; ++update) {
-    ASSERT_TRUE(store_->Announce(update).ok());
+    ASSERT_THAT(store_->Announce(update), IsOk());
     client_.Hear(store_.get());
     Fill(1024 * (update + 1));
   }
@@ -191,7 +189,7 @@ constexpr std::chrono::milliseconds kLong{20000};
 void ExpectUpdateOne(DrawStream* learner) {
   learner->Request(1);
   const absl::StatusOr<v1::DrawReply> draw = learner->Next(kLong);
-  ASSERT_TRUE(draw.ok()) << draw.status();
+  ASSERT_THAT(draw, IsOk());
   EXPECT_EQ(draw->update(), 1u);
   for (uint32_t member = 0; member < kMembers; ++member) ExpectWhole(RowsOf(member, 0, draw->batches()), 0);
 }
@@ -200,7 +198,7 @@ TEST_F(NewRowsTest, TheClientJoinsTheRepliesOfADraw) {
   Fill(kRows);
   ReplayService service(store_.get(), nullptr, std::chrono::milliseconds(0));
   auto server = Server::Start("127.0.0.1:0", {&service});
-  ASSERT_TRUE(server.ok()) << server.status();
+  ASSERT_THAT(server, IsOk());
   {
     const auto learner = DrawStream::Open({MakeChannel((*server)->address()), "run", SmallSchema().fingerprint(), 1});
     ExpectUpdateOne(learner.get());
@@ -236,7 +234,7 @@ TEST_F(NewRowsTest, TheClientAsksAgainForADrawWhoseStreamBroke) {
   Fill(kRows);
   BreakingReplay service(DrawAll(1));
   auto server = Server::Start("127.0.0.1:0", {&service});
-  ASSERT_TRUE(server.ok()) << server.status();
+  ASSERT_THAT(server, IsOk());
   {
     const auto learner = DrawStream::Open({MakeChannel((*server)->address()), "run", SmallSchema().fingerprint(), 1});
     ExpectUpdateOne(learner.get());
@@ -246,4 +244,4 @@ TEST_F(NewRowsTest, TheClientAsksAgainForADrawWhoseStreamBroke) {
 }
 
 }  // namespace
-}  // namespace datacom::testing
+}  // namespace datacom::replay::testing

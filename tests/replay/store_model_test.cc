@@ -5,21 +5,23 @@
 #include "gmock/gmock.h"
 #include "spdlog/spdlog.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/reference_random.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
-using ::datacom::testing::Client;
-using ::datacom::testing::kSmallKept;
-using ::datacom::testing::MakeChunk;
-using ::datacom::testing::MemberOf;
-using ::datacom::testing::MustOpen;
+using ::datacom::testing::IsOk;
 using ::datacom::testing::ReferenceKey;
 using ::datacom::testing::ReferenceRows;
-using ::datacom::testing::SmallExperiment;
-using ::datacom::testing::TemporaryFolder;
-using ::datacom::testing::TestRow;
+using testing::Client;
+using testing::kSmallKept;
+using testing::MakeChunk;
+using testing::MemberOf;
+using testing::MustOpen;
+using testing::SmallOptions;
+using testing::TemporaryFolder;
+using testing::TestRow;
 
 uint64_t Seed() {
   const char* forced = std::getenv("DATACOM_TEST_SEED");
@@ -49,9 +51,9 @@ constexpr int kClients = 3;
 class StoreModel {
  public:
   StoreModel(uint64_t seed, bool sync) : random_(seed), sync_(sync) {
-    experiment_.mutable_run()->set_env_steps(kRows);
-    experiment_.mutable_replay()->set_sync(sync);
-    store_ = MustOpen(experiment_, folder_.path(), &clock_);
+    options_.limits.schedule.env_steps = kRows;
+    options_.sync = sync;
+    store_ = MustOpen(options_, folder_.path(), &clock_);
     for (int i = 0; i < kClients; ++i) clients_[i].Open(store_.get(), "actor-" + std::to_string(i), 1, 2);
   }
 
@@ -81,12 +83,12 @@ class StoreModel {
   }
 
   void CheckEnd() {
-    ASSERT_TRUE(store_->Commit().ok());
+    ASSERT_THAT(store_->Commit(), IsOk());
     for (uint32_t member = 0; member < kMembers; ++member) {
       ASSERT_EQ(rows_[member].size(), kRows) << "exactly the rows of the run were made";
       v1::RowRange range;
       EXPECT_EQ(store_->ReadRange(member, kRows - kSmallKept - 1, kRows, &range).code(), absl::StatusCode::kNotFound);
-      ASSERT_TRUE(store_->ReadRange(member, kRows - kSmallKept, kRows, &range).ok());
+      ASSERT_THAT(store_->ReadRange(member, kRows - kSmallKept, kRows, &range), IsOk());
       ASSERT_EQ(range.row_count(), kSmallKept);
       for (uint32_t i = 0; i < range.row_count(); ++i) {
         float stored = 0;
@@ -104,8 +106,8 @@ class StoreModel {
       failed_[member].resize(inserted);
     }
     store_.reset();
-    store_ = MustOpen(experiment_, folder_.path(), &clock_);
-    EXPECT_TRUE(store_->Announce(completed_).ok());
+    store_ = MustOpen(options_, folder_.path(), &clock_);
+    EXPECT_THAT(store_->Announce(completed_), IsOk());
     for (int who = 0; who < kClients; ++who) {
       const std::map<uint32_t, uint64_t> acknowledged = clients_[who].next;
       clients_[who].Reconnect(store_.get());
@@ -120,11 +122,11 @@ class StoreModel {
 
   void Learn() {
     if (completed_ == bounds_.last_update() || !store_->Ready(completed_ + 1)) return;
-    EXPECT_TRUE(store_->Announce(++completed_).ok());
+    EXPECT_THAT(store_->Announce(++completed_), IsOk());
     if (random_.Below(4) != 0) return;
     v1::DrawReply reply;
     const absl::Status drawn = store_->Draw(completed_, &reply);
-    ASSERT_TRUE(drawn.ok()) << drawn;
+    ASSERT_THAT(drawn, IsOk());
     for (uint32_t member = 0; member < kMembers; ++member) CheckDraw(member, reply.batches(static_cast<int>(member)));
   }
 
@@ -188,7 +190,7 @@ class StoreModel {
 
   RandomStream random_;
   const bool sync_;
-  v1::Experiment experiment_ = SmallExperiment(kMembers);
+  Options options_ = SmallOptions(kMembers);
   TemporaryFolder folder_;
   ManualClock clock_;
   std::unique_ptr<Store> store_;
@@ -196,7 +198,7 @@ class StoreModel {
   std::map<uint32_t, uint64_t> sent_[kClients];  // rows by member; without sync all are acknowledged
   const Bounds bounds_{kRows, 10, 16, 4};
   std::vector<float> rows_[kMembers];   // values in row order
-  std::vector<bool> failed_[kMembers];  // of the same rows
+  std::vector<bool> failed_[kMembers];  // whether these rows are failures
   uint64_t completed_ = 0, incarnation_ = 1;
   float value_ = 0;
 };
@@ -216,20 +218,21 @@ class Schedule {
  public:
   Schedule(uint64_t quarters, uint64_t tolerance, uint64_t seed, bool sync = false)
       : random_(StreamKey("test.schedule", {seed, quarters, tolerance})), bounds_{200, 10, tolerance, quarters} {
-    experiment_.mutable_run()->set_env_steps(200);
-    experiment_.mutable_schedule()->set_updates_per_step(static_cast<double>(quarters) / 4);
-    experiment_.mutable_schedule()->set_tolerance_steps(tolerance);
-    experiment_.mutable_replay()->set_sync(sync);
-    store_ = MustOpen(experiment_, folder_.path(), &clock_);
+    options_.limits.schedule.env_steps = 200;
+    options_.limits.schedule.updates_per_step = static_cast<double>(quarters) / 4;
+    options_.limits.tolerance = tolerance;
+    options_.slack = tolerance + 60;
+    options_.sync = sync;
+    store_ = MustOpen(options_, folder_.path(), &clock_);
   }
 
   bool Complete() const { return store_->Complete(); }
 
   void Step() {
     clock_.Advance(std::chrono::milliseconds(100));
-    ASSERT_TRUE(store_->Tick().ok());
+    ASSERT_THAT(store_->Tick(), IsOk());
     if (random_.Below(4) == 0) {
-      ASSERT_TRUE(store_->Commit().ok());
+      ASSERT_THAT(store_->Commit(), IsOk());
     }
     const uint64_t action = random_.Below(100);
     // The first actor is twenty times faster than the last.
@@ -239,7 +242,7 @@ class Schedule {
       Die(&actor);
     } else if (action < 30) {
       if (completed_ < bounds_.last_update() && store_->Ready(completed_ + 1)) {
-        EXPECT_TRUE(store_->Announce(++completed_).ok());
+        EXPECT_THAT(store_->Announce(++completed_), IsOk());
       }
     } else {
       Act(&actor);
@@ -297,7 +300,7 @@ class Schedule {
 
   RandomStream random_;
   const Bounds bounds_;
-  v1::Experiment experiment_ = SmallExperiment(3);
+  Options options_ = SmallOptions(3);
   TemporaryFolder folder_;
   ManualClock clock_;
   std::unique_ptr<Store> store_;
@@ -323,4 +326,4 @@ TEST(StoreModelTest, EveryScheduleEndsWithExactlyItsRowsWithinTheBound) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::replay

@@ -11,16 +11,18 @@
 #include "gmock/gmock.h"
 #include "spdlog/spdlog.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 
-namespace datacom {
+namespace datacom::replay {
 namespace {
 
-using ::datacom::testing::MakeChunk;
-using ::datacom::testing::MemberOf;
-using ::datacom::testing::MustOpen;
-using ::datacom::testing::SmallExperiment;
-using ::datacom::testing::TemporaryFolder;
-using ::datacom::testing::TestRow;
+using ::datacom::testing::IsOk;
+using testing::MakeChunk;
+using testing::MemberOf;
+using testing::MustOpen;
+using testing::SmallOptions;
+using testing::TemporaryFolder;
+using testing::TestRow;
 
 constexpr uint32_t kMembers = 5;
 constexpr uint64_t kRows = 400;
@@ -40,7 +42,7 @@ class ModelActor {
     number_ = 0;
     late_.Clear();
     const auto reply = store->Register(name_, ++incarnation_, environments_);
-    ASSERT_TRUE(reply.ok()) << reply.status();
+    ASSERT_THAT(reply, IsOk());
     session_ = reply->session();
     Adopt(reply->assignment());
     Connect(store);
@@ -48,7 +50,7 @@ class ModelActor {
   }
   void Connect(Store* store) {
     const auto stream = store->Connect(session_, incarnation_);
-    ASSERT_TRUE(stream.ok()) << stream.status();
+    ASSERT_THAT(stream, IsOk());
     stream_ = *stream;
     progress_ = InsertProgress{};
     Hear(store);
@@ -64,7 +66,7 @@ class ModelActor {
   void Hear(Store* store) {
     v1::InsertReply reply;
     const auto heard = store->Progress(session_, stream_, &progress_, &reply);
-    ASSERT_TRUE(heard.ok()) << heard.status();
+    ASSERT_THAT(heard, IsOk());
     if (reply.has_assignment()) Adopt(reply.assignment());
     for (const v1::Committed& committed : reply.committed()) {
       Member& member = members_[committed.member()];
@@ -115,7 +117,7 @@ class ModelActor {
     }
     if (release.members().empty()) return;
     if (random->Below(3) == 0) std::swap(release, late_);
-    ASSERT_TRUE(store->Release(session_, stream_, release).ok());
+    ASSERT_THAT(store->Release(session_, stream_, release), IsOk());
   }
 
  private:
@@ -179,10 +181,10 @@ class ModelActor {
 class Handover {
  public:
   Handover(uint64_t seed, bool restarts, bool sync) : random_(seed), restarts_(restarts), sync_(sync) {
-    experiment_.mutable_run()->set_env_steps(kRows);
-    experiment_.mutable_replay()->set_capacity(kRows);
-    experiment_.mutable_replay()->set_sync(sync);
-    store_ = MustOpen(experiment_, folder_.path(), &clock_);
+    options_.limits.schedule.env_steps = kRows;
+    options_.capacity = kRows;
+    options_.sync = sync;
+    store_ = MustOpen(options_, folder_.path(), &clock_);
     for (const uint32_t environments : {1, 3, 5, 10})
       actors_.emplace_back(absl::StrCat("actor-", actors_.size()), environments, sync);
   }
@@ -191,15 +193,15 @@ class Handover {
 
   void Step() {
     clock_.Advance(std::chrono::milliseconds(200));
-    ASSERT_TRUE(store_->Tick().ok());
+    ASSERT_THAT(store_->Tick(), IsOk());
     if (sync_ && random_.Below(3) == 0) {
-      ASSERT_TRUE(store_->Commit().ok());
+      ASSERT_THAT(store_->Commit(), IsOk());
     }
     ModelActor& actor = actors_[random_.Below(actors_.size())];
     const uint64_t action = random_.Below(300);
     if (action < 40) {
       if (completed_ < kRows - 10 && store_->Ready(completed_ + 1)) {
-        ASSERT_TRUE(store_->Announce(++completed_).ok());
+        ASSERT_THAT(store_->Announce(++completed_), IsOk());
       }
     } else if (!actor.alive()) {
       if (action < 80) {
@@ -230,7 +232,7 @@ class Handover {
         ASSERT_NO_FATAL_FAILURE(actor.Start(store_.get()));
       }
     }
-    ASSERT_TRUE(store_->Commit().ok());
+    ASSERT_THAT(store_->Commit(), IsOk());
     uint64_t finished = 0, lost = 0;
     for (const std::vector<TestRow>& rows : rows_)
       finished += static_cast<uint64_t>(std::ranges::count_if(rows, [](const TestRow& row) { return row.last; }));
@@ -242,7 +244,7 @@ class Handover {
     for (uint32_t member = 0; member < kMembers; ++member) {
       ASSERT_EQ(rows_[member].size(), kRows);
       v1::RowRange range;
-      ASSERT_TRUE(store_->ReadRange(member, 0, kRows, &range).ok());
+      ASSERT_THAT(store_->ReadRange(member, 0, kRows, &range), IsOk());
       for (uint32_t i = 0; i < range.row_count(); ++i) {
         float stored = 0;
         std::memcpy(&stored, range.columns().data() + 8 * i, sizeof stored);
@@ -269,8 +271,8 @@ class Handover {
     for (uint32_t member = 0; member < kMembers; ++member)
       rows_[member].resize(MemberOf(*store_, static_cast<int>(member)).inserted());
     store_.reset();
-    store_ = MustOpen(experiment_, folder_.path(), &clock_);
-    ASSERT_TRUE(store_->Announce(completed_).ok());
+    store_ = MustOpen(options_, folder_.path(), &clock_);
+    ASSERT_THAT(store_->Announce(completed_), IsOk());
     for (ModelActor& actor : actors_) {
       if (!actor.alive()) continue;
       ASSERT_NO_FATAL_FAILURE(actor.Connect(store_.get()));
@@ -302,7 +304,7 @@ class Handover {
 
   RandomStream random_;
   const bool restarts_, sync_;
-  v1::Experiment experiment_ = SmallExperiment(kMembers);
+  Options options_ = SmallOptions(kMembers);
   TemporaryFolder folder_;
   ManualClock clock_;
   std::unique_ptr<Store> store_;
@@ -341,7 +343,7 @@ std::string Assigned(const Store& store, const std::string& actor) {
 TEST(Handover, AnAbsentActorsMembersMoveAfterAThirdOfTheLeaseAndReturnWithIt) {
   TemporaryFolder folder;
   ManualClock clock;
-  auto store = MustOpen(SmallExperiment(4), folder.path(), &clock);
+  auto store = MustOpen(SmallOptions(4), folder.path(), &clock);
   testing::Client first, second;
   first.Open(store.get(), "actor-0", 1, 4);
   second.Open(store.get(), "actor-1", 1, 4);
@@ -349,28 +351,28 @@ TEST(Handover, AnAbsentActorsMembersMoveAfterAThirdOfTheLeaseAndReturnWithIt) {
   EXPECT_EQ(Assigned(*store, "actor-1"), "2:2 3:2");
   store->Disconnect(second.session, second.stream);
   clock.Advance(kLease / 3);
-  ASSERT_TRUE(store->Tick().ok());
+  ASSERT_THAT(store->Tick(), IsOk());
   EXPECT_EQ(Assigned(*store, "actor-1"), "2:2 3:2");
   clock.Advance(std::chrono::seconds(1));
-  ASSERT_TRUE(store->Tick().ok());
+  ASSERT_THAT(store->Tick(), IsOk());
   EXPECT_EQ(Assigned(*store, "actor-0"), "0:1 1:1 2:1 3:1");
   EXPECT_EQ(Assigned(*store, "actor-1"), "2:0 3:0") << "it may finish its episodes";
   second.Reconnect(store.get());
-  ASSERT_TRUE(store->Tick().ok());
+  ASSERT_THAT(store->Tick(), IsOk());
   EXPECT_EQ(Assigned(*store, "actor-0"), "0:2 1:2 2:0 3:0");
   EXPECT_EQ(Assigned(*store, "actor-1"), "2:2 3:2");
   store->Disconnect(second.session, second.stream);
   clock.Advance(kLease + std::chrono::seconds(1));
-  ASSERT_TRUE(store->Tick().ok());
+  ASSERT_THAT(store->Tick(), IsOk());
   EXPECT_EQ(Assigned(*store, "actor-1"), "no session");
 }
 
-// The first of two actors serves both members alone until the second one joins.
+// The first of two actors serves both members until the second one joins.
 struct TwoActors {
   explicit TwoActors(bool sync = false) {
-    v1::Experiment experiment = SmallExperiment(2);
-    experiment.mutable_replay()->set_sync(sync);
-    store = MustOpen(experiment, folder.path(), &clock);
+    Options options = SmallOptions(2);
+    options.sync = sync;
+    store = MustOpen(options, folder.path(), &clock);
     first.Open(store.get(), "actor-0", 1, 2);
   }
   void Join() {
@@ -382,13 +384,13 @@ struct TwoActors {
     v1::Release release;
     release.mutable_members()->Add(members.begin(), members.end());
     release.set_assignment(assignment);
-    ASSERT_TRUE(store->Release(first.session, first.stream, release).ok());
+    ASSERT_THAT(store->Release(first.session, first.stream, release), IsOk());
   }
   // The second actor is away for so long.
   void Leave(std::chrono::seconds time) {
     store->Disconnect(second.session, second.stream);
     clock.Advance(time);
-    ASSERT_TRUE(store->Tick().ok());
+    ASSERT_THAT(store->Tick(), IsOk());
   }
 
   static constexpr uint64_t kBoth = 2, kMemberOneLeaves = 3;  // the first actor's assignments
@@ -460,4 +462,4 @@ TEST(Handover, AMemberThatReturnsBeforeACommitDoesNotBringBackTheCreditThatItsRe
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::replay

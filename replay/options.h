@@ -1,0 +1,43 @@
+// The settings of a replay. replay/setup.h takes them from an experiment. A value type.
+#ifndef DATACOM_REPLAY_OPTIONS_H_
+#define DATACOM_REPLAY_OPTIONS_H_
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/transitions/replay_layout.h"
+#include "replay/limiter.h"
+
+namespace datacom::replay {
+
+struct Options {
+  struct Member {
+    uint64_t seed = 0;
+    bool episode_rows = false;  // episodes carry observations and costs, after the first `delta_warmup` rows
+    uint64_t delta_warmup = 0;
+  };
+
+  std::string folder;
+  std::string run_id;
+  std::string task, algorithm;  // their names, for Store::Info
+  std::string experiment_text;  // sent to actors
+  std::vector<Member> members;
+  Limiter::Options limits;
+  uint64_t capacity = 0, failure_capacity = 0;  // rows of a member that draws use
+  uint64_t slack = 0;                           // older rows kept for a learner that resumes
+  uint64_t guard_rows = kRingGuardRows;         // most rows of a member between two commits; smaller in tests
+  uint32_t batch = 0, failure_batch = 0;        // rows of a draw
+  bool new_rows = false;                        // draws hold all new rows instead of a sample (AlgorithmInfo)
+  double discount = 0.99;
+  uint64_t run_seed = 0;
+  bool sync = false;  // acknowledged rows survive a loss of power
+  Clock::Time::duration lease = std::chrono::seconds(30);
+  const Clock* clock = &Clock::Real();
+};
+
+}  // namespace datacom::replay
+
+#endif  // DATACOM_REPLAY_OPTIONS_H_

@@ -1,0 +1,22 @@
+// What the replay takes from an experiment. Thread-safe; ReadExperiment blocks on the disk.
+#ifndef DATACOM_REPLAY_SETUP_H_
+#define DATACOM_REPLAY_SETUP_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/transitions/row_schema.h"
+#include "datacom/v1/experiment.pb.h"
+#include "replay/options.h"
+
+namespace datacom::replay {
+
+// Resolved and validated.
+absl::StatusOr<v1::Experiment> ReadExperiment(const std::string& path);
+absl::StatusOr<RowSchema> SchemaOf(const v1::Experiment& resolved);
+// All settings except folder, run id, lease and clock.
+Options OptionsOf(const v1::Experiment& resolved);
+
+}  // namespace datacom::replay
+
+#endif  // DATACOM_REPLAY_SETUP_H_

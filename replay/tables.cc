@@ -1,0 +1,122 @@
+#include "replay/tables.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
+
+namespace datacom::replay {
+namespace {
+
+absl::StatusOr<std::unique_ptr<MemberTable>> OpenMember(const RowSchema& schema, const Options& options,
+                                                        uint32_t member) {
+  MemberTable::Options table;
+  table.path = absl::StrCat(options.folder, "/member_", member);
+  table.run_id = options.run_id;
+  table.member = member;
+  table.layout = {options.capacity,          options.failure_capacity, options.slack, options.limits.schedule.env_steps,
+                  schema.stored_row_bytes(), options.guard_rows};
+  table.batch = options.batch;
+  table.failure_batch = options.failure_batch;
+  table.discount = options.discount;
+  table.run_seed = options.run_seed;
+  table.member_seed = options.members[member].seed;
+  table.episode_rows = options.members[member].episode_rows;
+  table.delta_warmup = options.members[member].delta_warmup;
+  table.sync = options.sync;
+  return MemberTable::Open(schema, table);
+}
+
+}  // namespace
+
+Tables::Tables(const Options& options, std::unique_ptr<FolderLock> lock)
+    : folder_(options.folder),
+      lock_(std::move(lock)),
+      limiter_(options.limits),
+      credit_(limiter_, static_cast<uint32_t>(options.members.size())) {}
+
+absl::StatusOr<std::unique_ptr<Tables>> Tables::Open(const RowSchema& schema, const Options& options) {
+  RETURN_IF_ERROR(MakeFolders(options.folder));
+  ASSIGN_OR_RETURN(auto lock, FolderLock::Take(options.folder));
+  std::unique_ptr<Tables> tables(new Tables(options, std::move(lock)));
+  RETURN_IF_ERROR(tables->Recover(schema, options));
+  return tables;
+}
+
+absl::Status Tables::Recover(const RowSchema& schema, const Options& options) {
+  const auto members = static_cast<uint32_t>(options.members.size());
+  const bool known = SessionTable::Exists(folder_);
+  for (uint32_t member = 0; member < members; ++member) {
+    ASSIGN_OR_RETURN(auto table, OpenMember(schema, options, member));
+    if (known && table->fresh()) {
+      return absl::DataLossError(
+          absl::StrCat(folder_, "/member_", member, ".rows was missing or empty although the run has begun: ",
+                       "its rows are lost; restore the file from a copy, or start a new run folder"));
+    }
+    members_.push_back(std::move(table));
+  }
+  // A loss of power may keep any name that is not synced: the file of credit must not outlive the rings.
+  if (!known) RETURN_IF_ERROR(SyncFile(folder_));
+  ASSIGN_OR_RETURN(sessions_, SessionTable::Open({folder_, options.run_id, members, options.limits.lockstep,
+                                                  options.sync, options.lease, options.clock}));
+  if (!known) RETURN_IF_ERROR(SyncFile(folder_));
+  RETURN_IF_ERROR(CheckSessionNumbers());
+  std::vector<uint32_t> living;
+  for (auto& [number, session] : sessions_->living()) {
+    living.push_back(number);
+    for (uint32_t member = 0; member < members; ++member) {
+      RETURN_IF_ERROR(RecoverCredit(session, member));
+      session.min_policy_update[member] =
+          limiter_.MinPolicyUpdate(members_[member]->inserted(), /*completed=*/0);  // the learner has announced nothing
+    }
+  }
+  for (auto& table : members_) table->mutable_episodes()->AbandonAllBut(living);
+  credit_.CountLanes(*sessions_);
+  return absl::OkStatus();
+}
+
+// Rows name the sessions that wrote them. A lost file of sessions would give their numbers to new ones.
+absl::Status Tables::CheckSessionNumbers() const {
+  for (uint32_t member = 0; member < members(); ++member) {
+    const MemberTable& table = *members_[member];
+    if (table.inserted() == 0 || (!sessions_->empty() && table.LastSession() < sessions_->next_session())) continue;
+    return absl::DataLossError(absl::StrCat(
+        folder_, "/sessions ", sessions_->empty() ? "is missing" : "is older than the rows", ": member ", member,
+        " holds rows of session ", table.LastSession(), "; restore the file from a copy, or start a new run folder"));
+  }
+  return absl::OkStatus();
+}
+
+// A process that died after the rows and before the credit left the smaller number here. A larger one means that rows
+// are lost.
+absl::Status Tables::RecoverCredit(const Session& session, uint32_t member) {
+  CreditFile::Entry entry = sessions_->credit(session, member);
+  const MemberTable& table = *members_[member];
+  const uint64_t held = table.NextSequence(session.number);
+  const bool all_held = table.held() == table.inserted();  // no row was overwritten
+  if (entry.next_sequence > held && (held > 0 || all_held)) {
+    return absl::DataLossError(absl::StrCat(folder_, "/member_", member, ".rows is older than the credit: session ",
+                                            session.number, " has sent rows up to sequence ", entry.next_sequence,
+                                            ", the ring has them up to ", held,
+                                            "; restore the run folder from a copy, or start a new one"));
+  }
+  entry.next_sequence = std::max(entry.next_sequence, held);
+  entry.limit = std::max(entry.limit, entry.next_sequence);
+  sessions_->SetCredit(session, member, entry);
+  return absl::OkStatus();
+}
+
+bool Tables::AllHold(uint64_t rows) const {
+  return std::all_of(members_.begin(), members_.end(), [rows](const auto& table) { return table->inserted() >= rows; });
+}
+
+void Tables::SessionsChanged(const std::vector<uint32_t>& ended) {
+  for (const uint32_t session : ended) {
+    for (auto& table : members_) table->mutable_episodes()->Abandon(session);
+  }
+  credit_.CountLanes(*sessions_);
+}
+
+}  // namespace datacom::replay

@@ -1,0 +1,22 @@
+// Why actors and the learner wait, in words for people. Functions over tables and draws, which the store's mutex
+// guards.
+#ifndef DATACOM_REPLAY_WAITS_H_
+#define DATACOM_REPLAY_WAITS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "common/base/clock.h"
+#include "replay/draws.h"
+#include "replay/tables.h"
+
+namespace datacom::replay {
+
+// The members that lack rows for the draw of `update`, and their sessions; empty if none does.
+std::string DescribeMissingRows(const Tables& tables, uint64_t update, const Clock& clock);
+// Sets Session::has_no_credit and, once a wait is longer than expected, Session::waiting_for of every living session.
+void UpdateWaits(const Draws& draws, const Clock& clock, Tables* tables);
+
+}  // namespace datacom::replay
+
+#endif  // DATACOM_REPLAY_WAITS_H_
