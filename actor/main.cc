@@ -1,41 +1,27 @@
-// datacom-actor: acts (run) and evaluates (evaluate) for a run; plays policies and actions offline (eval, rollout);
-// writes policies for robots (export).
+// datacom-actor: acts (run) and evaluates (evaluate) for a run.
 #include <unistd.h>
 
 #include <array>
 #include <csignal>
-#include <filesystem>
-#include <functional>
 #include <iostream>
 #include <string>
 
 #include "CLI/CLI.hpp"
 #include "actor/actor_process.h"
-#include "actor/play/eval_command.h"
-#include "actor/play/export_command.h"
-#include "actor/play/rollout_command.h"
 #include "common/base/log.h"
 #include "common/base/machine.h"
 #include "common/base/stall.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/base/version.h"
-#include "common/base/whole_number.h"
-#include "common/records/best_epoch.h"
 #include "common/rpc/address.h"
 #include "common/rpc/channel.h"
-#include "common/tasks/text/mujoco_compiled.h"
-#include "datacom/v1/task.pb.h"
 
 namespace datacom {
 namespace {
 
 struct Flags {
   ProcessOptions process;
-  EvalCommand eval;
-  RolloutCommand rollout;
-  ExportCommand exporting;
-  std::string task_file, experiment_folder;
   std::string healthcheck;
   bool evaluate = false;
   bool die_with_parent = false;
@@ -70,67 +56,6 @@ void AddProcessFlags(CLI::App* app, Flags* flags) {
       ->check(Address(1));
 }
 
-CLI::App* AddEval(CLI::App* app, Flags* flags) {
-  EvalCommand& eval = flags->eval;
-  CLI::App* command = app->add_subcommand("eval", "Play a policy and print the paper's metrics");
-  command->add_option("what", eval.what, "Run folder; with --policy also a task's name")->required();
-  command->add_option("--policy", eval.policy,
-                      "zeros, random, scripted or the name of a scripted policy, instead of the run's");
-  command->add_option("--member", eval.member, "Member; default: all")->check(WholeNumber<uint32_t>(0));
-  command->add_option("--epoch", eval.epoch, "Epoch number, last or best (last)");
-  command->add_option("--episodes", eval.episodes, "Episodes; default: as in the run")->check(WholeNumber<uint32_t>(1));
-  command->add_option("--seed", eval.seed, "Seed of starts and noise; default: as in the run's evaluation")
-      ->check(WholeNumber<uint64_t>(0));
-  command->add_option("--set", eval.set, "Changes a task option, as in task_options.puck_region=adjusted; repeatable")
-      ->allow_extra_args(false);
-  command->add_flag("--csv", eval.csv, "One row per episode, comma-separated, at full precision");
-  command->footer(kBestEpochRule);
-  return command;
-}
-
-CLI::App* AddRollout(CLI::App* app, Flags* flags) {
-  RolloutCommand& rollout = flags->rollout;
-  CLI::App* command = app->add_subcommand("rollout", "Play recorded actions, or one episode of a policy, in a task");
-  command->add_option("task", rollout.task, "Task name")->required();
-  command->add_option("--actions", rollout.actions, "CSV file with action columns");
-  command->add_option("--policy", rollout.policy, "zeros, random, scripted or the name of a scripted policy");
-  command->add_option("--seed", rollout.seed, "Seed of the reset and of random actions")
-      ->check(WholeNumber<uint64_t>(0));
-  command->add_option("--init", rollout.init, "Start values, key=value,...");
-  command->add_option("--set", rollout.set, "Changes a task option, as in task_options.horizon=500; repeatable")
-      ->allow_extra_args(false);
-  command->add_flag("--csv", rollout.csv, "Comma-separated, at full precision");
-  return command;
-}
-
-CLI::App* AddExport(CLI::App* app, Flags* flags) {
-  ExportCommand& exporting = flags->exporting;
-  CLI::App* command = app->add_subcommand("export", "Write a run's policy as one file for a robot");
-  command->add_option("run_dir", exporting.run_dir, "Run folder")->required();
-  command->add_option("--member", exporting.member, "Member")->capture_default_str()->check(WholeNumber<uint32_t>(0));
-  command->add_option("--epoch", exporting.epoch, "Epoch number, last or best")->capture_default_str();
-  command->add_option("--out", exporting.file, "File to write")->required();
-  command->footer(kBestEpochRule);
-  return command;
-}
-
-// For the command, which links no MuJoCo: prints a TextTask in binary form, or else what is wrong with it.
-CLI::App* AddLoadTask(CLI::App* app, Flags* flags) {
-  CLI::App* command =
-      app->add_subcommand("load-task", "Compile a task file and print it for other programs")->group("");
-  command->add_option("file", flags->task_file, "task.textproto")->required();
-  command->add_option("--folder", flags->experiment_folder, "Folder of the experiment that names the file");
-  return command;
-}
-
-int LoadTask(const Flags& flags) {
-  std::string task = flags.task_file;
-  v1::TaskOptions options;
-  const absl::Status status = text::LoadTaskOf(flags.experiment_folder, &task, &options);
-  std::cout << (status.ok() ? options.GetExtension(v1::text_task).SerializeAsString() : std::string(status.message()));
-  return ExitCode(status);
-}
-
 absl::Status Missing(const std::string& flag) {
   return absl::InvalidArgumentError(flag + " is missing; `datacom-actor --help` lists the options");
 }
@@ -158,12 +83,6 @@ int Finish(const absl::Status& status) {
   return ExitCode(status);
 }
 
-// Prints for people instead of logging. A missing file, task or epoch is wrong usage.
-int FinishCommand(const absl::Status& status) {
-  if (!status.ok()) std::cerr << "datacom-actor: " << status.message() << '\n';
-  return absl::IsNotFound(status) ? kExitUsage : ExitCode(status);
-}
-
 int Main(int argc, char** argv) {
   std::string message;
   if (!CheckProcessor(&message)) {
@@ -171,18 +90,12 @@ int Main(int argc, char** argv) {
     return kExitFailure;
   }
   Flags flags;
-  // As it was called: `datacom` when that command carries out eval, rollout or export with this program.
-  CLI::App app("Acts in environments for a run, evaluates its policies.",
-               std::filesystem::path(argv[0]).filename().string());
+  CLI::App app("Acts in environments for a run, evaluates its policies.", "datacom-actor");
   app.set_version_flag("--version", BuildName());
   app.require_subcommand(0, 1);
   AddProcessFlags(&app, &flags);
   app.add_subcommand("run", "Act until the run has all its rows (default)")->fallthrough();
   CLI::App* evaluate = app.add_subcommand("evaluate", "Play evaluations until the run is finished")->fallthrough();
-  CLI::App* eval = AddEval(&app, &flags);
-  CLI::App* rollout = AddRollout(&app, &flags);
-  CLI::App* exporting = AddExport(&app, &flags);
-  CLI::App* load_task = AddLoadTask(&app, &flags);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -196,13 +109,9 @@ int Main(int argc, char** argv) {
   }
   const bool evaluating = flags.evaluate || evaluate->parsed();
   if (flags.process.name.empty()) flags.process.name = HostName();
-  if (load_task->parsed()) return LoadTask(flags);
   RaiseOpenFileLimit();
   InitLog(evaluating ? "evaluator" : "actor");
   Stop::InstallSignalHandlers();
-  if (eval->parsed()) return FinishCommand(RunEvalCommand(flags.eval, &std::cout));
-  if (rollout->parsed()) return FinishCommand(RunRolloutCommand(flags.rollout, &std::cout));
-  if (exporting->parsed()) return FinishCommand(RunExportCommand(flags.exporting, &std::cout));
   return Finish(RunProcess(flags, evaluating));
 }
 

@@ -26,16 +26,16 @@ absl::StatusOr<std::string> MakeMap(const std::string& run_dir) {
   std::error_code ignored;
   std::filesystem::remove(log, ignored);
   Process process;
-  RETURN_IF_ERROR(process.Start(
-      {absl::StrCat(BinFolder(), "/datacom-render"), run_dir, "--map", "--resolution", kResolution, "--out", out},
-      log));
+  RETURN_IF_ERROR(process.Start({absl::StrCat(BinFolder(), "/datacom-tools"), "render", run_dir, "--map",
+                                 "--resolution", kResolution, "--out", out},
+                                log));
   std::optional<int> code;
   while (!(code = process.Poll()).has_value()) {
     if (Stop::Process().WaitFor(kTick)) return absl::CancelledError("stopping was requested");
   }
   if (*code == kExitOk) return ReadFile(out);
   const std::string said = TailOfFile(log, 3);
-  return absl::UnavailableError(said.empty() ? absl::StrCat("datacom-render ended with ", *code)
+  return absl::UnavailableError(said.empty() ? absl::StrCat("datacom-tools ended with ", *code)
                                              : std::string(absl::StripAsciiWhitespace(said)));
 }
 

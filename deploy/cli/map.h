@@ -1,4 +1,4 @@
-// The feasibility map of a run. datacom-render makes it: `datacom` links neither MuJoCo nor the drawing libraries.
+// The feasibility map of a run. datacom-tools makes it: `datacom` links neither MuJoCo nor the drawing libraries.
 #ifndef DATACOM_DEPLOY_CLI_MAP_H_
 #define DATACOM_DEPLOY_CLI_MAP_H_
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "actor/episode_player.h"
-#include "actor/play/eval_command.h"
 #include "actor/rollout.h"
+#include "deploy/tools/play/eval_command.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"

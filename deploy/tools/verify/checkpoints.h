@@ -1,0 +1,19 @@
+// Verifies the learner's checkpoints and the snapshots of the epochs. Not thread-safe; blocks on the disk.
+#ifndef DATACOM_DEPLOY_TOOLS_VERIFY_CHECKPOINTS_H_
+#define DATACOM_DEPLOY_TOOLS_VERIFY_CHECKPOINTS_H_
+
+#include <vector>
+
+#include "deploy/tools/verify/rings.h"
+#include "deploy/tools/verify/run.h"
+
+namespace datacom::verify {
+
+// Call it last: a checkpoint names nothing that does not exist when it is written. `learned`: the records show that the
+// run had begun to learn, so there is a checkpoint.
+void VerifyCheckpoints(Run* run, const std::vector<MemberRings>& rings, bool learned);
+void VerifyPolicies(Run* run);
+
+}  // namespace datacom::verify
+
+#endif  // DATACOM_DEPLOY_TOOLS_VERIFY_CHECKPOINTS_H_

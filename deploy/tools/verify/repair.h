@@ -1,0 +1,22 @@
+// Repairs that have one right answer. Each returns what it did. They block on the disk.
+#ifndef DATACOM_DEPLOY_TOOLS_VERIFY_REPAIR_H_
+#define DATACOM_DEPLOY_TOOLS_VERIFY_REPAIR_H_
+
+#include <cstdint>
+#include <string>
+
+#include "deploy/tools/verify/report.h"
+#include "deploy/tools/verify/run.h"
+
+namespace datacom::verify {
+
+// Moves a failure ring aside and makes it anew out of the member's rows, all of which must be held.
+Report::Repair RebuildFailures(const Run& run, uint32_t member);
+// Renames checkpoints/<update> to checkpoints/<update>.damaged, as the learner does when it resumes.
+Report::Repair MoveCheckpointAside(const Run& run, uint64_t update);
+// Notes files and folders that an interrupted write has left.
+void FindLeftovers(Run* run);
+
+}  // namespace datacom::verify
+
+#endif  // DATACOM_DEPLOY_TOOLS_VERIFY_REPAIR_H_
