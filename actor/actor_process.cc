@@ -36,14 +36,14 @@ uint64_t NewIncarnation() {
   return value;
 }
 
-absl::StatusOr<std::unique_ptr<Server>> StartHealth(const ProcessOptions& options) {
+absl::StatusOr<std::unique_ptr<Server>> StartHealth(const ActorOptions& options) {
   ASSIGN_OR_RETURN(std::unique_ptr<Server> server, Server::Start(options.listen, {}));
   server->SetServing(false);
   RETURN_IF_ERROR(WriteAddressFile(options.address_file, server->address()));
   return server;
 }
 
-absl::StatusOr<std::unique_ptr<Metrics>> StartMetrics(const ProcessOptions& options, const std::string& role,
+absl::StatusOr<std::unique_ptr<Metrics>> StartMetrics(const ActorOptions& options, const std::string& role,
                                                       const v1::Experiment& experiment) {
   Metrics::Options metrics;
   metrics.role = role;
@@ -65,7 +65,7 @@ struct Acting {
   std::optional<ActorMetrics> series;
 };
 
-absl::StatusOr<std::unique_ptr<InsertSession>> Register(const ProcessOptions& options, Acting* acting,
+absl::StatusOr<std::unique_ptr<InsertSession>> Register(const ActorOptions& options, Acting* acting,
                                                         const std::shared_ptr<Changes>& changes) {
   InsertSession::Options session;
   session.changes = changes;
@@ -78,7 +78,7 @@ absl::StatusOr<std::unique_ptr<InsertSession>> Register(const ProcessOptions& op
 }
 
 // Runs one session from registration to its end. Sets *ended when the replay ended it: the actor may register again.
-absl::Status ActOneSession(const ProcessOptions& options, Acting* acting, bool* ended) {
+absl::Status ActOneSession(const ActorOptions& options, Acting* acting, bool* ended) {
   *ended = false;
   const Clock::Time before = Clock::Real().Now();
   const auto changes = std::make_shared<Changes>();
@@ -127,7 +127,7 @@ absl::Status ActOneSession(const ProcessOptions& options, Acting* acting, bool* 
 
 }  // namespace
 
-absl::Status RunActor(const ProcessOptions& options) {
+absl::Status RunActor(const ActorOptions& options) {
   Acting acting;
   ASSIGN_OR_RETURN(const Security security, LoadSecurity(options.tls));
   acting.replay = MakeChannel(options.replay, security);
@@ -145,7 +145,7 @@ absl::Status RunActor(const ProcessOptions& options) {
   }
 }
 
-absl::Status RunEvaluator(const ProcessOptions& options) {
+absl::Status RunEvaluator(const ActorOptions& options) {
   ASSIGN_OR_RETURN(const Security security, LoadSecurity(options.tls));
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> health, StartHealth(options));
   const std::unique_ptr<EvaluationSource> source =

@@ -1,6 +1,4 @@
 // datacom-replay: serves the replay of one run folder until it is stopped.
-#include <csignal>
-#include <cstdio>
 #include <utility>
 
 #include "CLI/CLI.hpp"
@@ -11,11 +9,10 @@
 #include "common/base/stall.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
-#include "common/base/version.h"
 #include "common/config/experiment.h"
 #include "common/metrics/metrics.h"
-#include "common/rpc/address.h"
 #include "common/rpc/channel.h"
+#include "common/rpc/role_flags.h"
 #include "replay/replay_service.h"
 #include "replay/run_experiment.h"
 
@@ -24,13 +21,9 @@ namespace {
 
 constexpr std::chrono::milliseconds kTick{250};
 constexpr std::chrono::milliseconds kDrainGrace{3000};
-constexpr std::chrono::milliseconds kHealthDeadline{3000};
 
-struct Flags {
-  std::string experiment, run_id, folder, listen = "127.0.0.1:0", address_file;
-  std::string health_listen, tls, metrics_listen, metrics_address_file, healthcheck;
-  bool die_with_parent = false;
-  double stall_minutes = kStallMinutes;
+struct Flags : RoleFlags {
+  std::string folder;
 };
 
 absl::StatusOr<std::unique_ptr<Store>> OpenStore(const Flags& flags, const v1::Experiment& experiment) {
@@ -50,10 +43,11 @@ absl::StatusOr<std::unique_ptr<Store>> OpenStore(const Flags& flags, const v1::E
 
 // CANCELLED: stopped before the run was complete.
 absl::Status Serve(const Flags& flags) {
-  RaiseOpenFileLimit();
-  if (!FileExists(flags.experiment))
-    return absl::InvalidArgumentError(absl::StrCat("--experiment: no such file: ", flags.experiment));
-  ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadExperiment(flags.experiment));
+  RETURN_IF_ERROR(
+      RequireFlags({{"--experiment", &flags.experiment_file}, {"--run-id", &flags.run_id}, {"--dir", &flags.folder}}));
+  if (!FileExists(flags.experiment_file))
+    return absl::InvalidArgumentError(absl::StrCat("--experiment: no such file: ", flags.experiment_file));
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadExperiment(flags.experiment_file));
   ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, OpenStore(flags, experiment));
   ServerOptions server_options;
   ASSIGN_OR_RETURN(server_options.security, LoadSecurity(flags.tls));
@@ -92,53 +86,18 @@ absl::Status Serve(const Flags& flags) {
 
 int Main(int argc, char** argv) {
   ReturnLargeBlocks(/*threshold_bytes=*/128 << 10);
-  std::string message;
-  if (!CheckProcessor(&message)) {
-    std::fprintf(stderr, "datacom-replay: %s\n", message.c_str());
-    return kExitFailure;
-  }
   Flags flags;
-  CLI::App app("The replay service of one run: keeps transitions, grants credit, serves draws.", "datacom-replay");
-  app.set_version_flag("--version", BuildName());
-  app.add_option("--experiment", flags.experiment, "Resolved experiment, a .textproto file");
-  app.add_option("--run-id", flags.run_id, "Id of the run; the folder and all peers must belong to it");
-  app.add_option("--dir", flags.folder, "Folder of the stored rows");
-  app.add_option("--listen", flags.listen, "Address to listen on; port 0 picks one")
-      ->capture_default_str()
-      ->check(Address(0));
-  app.add_option("--address-file", flags.address_file, "File to write the bound address to");
-  app.add_option("--health-listen", flags.health_listen,
-                 "Additional address that answers health checks without TLS, for probes; default: none")
-      ->check(Address(0));
-  app.add_option("--tls", flags.tls,
-                 "Folder with ca.crt, tls.crt, tls.key and token: use mutual TLS, also for /metrics, and send the "
-                 "run's token in each call");
-  app.add_option("--metrics-listen", flags.metrics_listen, "Address of /metrics; default: none")->check(Address(0));
-  app.add_option("--metrics-address-file", flags.metrics_address_file, "File to write the address of /metrics to");
-  app.add_option("--healthcheck", flags.healthcheck, "Check whether the server at this address serves, then exit")
-      ->check(Address(1));
-  app.add_flag("--die-with-parent", flags.die_with_parent, "Stop when the process that started this one dies");
-  app.add_option("--stall-minutes", flags.stall_minutes, kStallHelp)->capture_default_str()->check(CLI::PositiveNumber);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitOk : kExitUsage;
-  }
-  absl::Status status;
-  if (!flags.healthcheck.empty()) {
-    const absl::StatusOr<Security> security = LoadSecurity(flags.tls);
-    status = security.ok() ? CheckHealth(flags.healthcheck, kHealthDeadline, *security) : security.status();
-  } else if (flags.experiment.empty() || flags.run_id.empty() || flags.folder.empty()) {
-    status = absl::InvalidArgumentError("--experiment, --run-id and --dir are required");
-  } else {
-    if (flags.die_with_parent) DieWithParent(SIGTERM);
-    Stop::InstallSignalHandlers();
-    InitLog("replay");
-    status = Serve(flags);
-  }
-  if (!status.ok() && !absl::IsCancelled(status))
-    std::fprintf(stderr, "datacom-replay: %s\n", std::string(status.message()).c_str());
-  return ExitCode(status);
+  Role role;
+  role.program = "datacom-replay";
+  role.about = "The replay service of one run: keeps transitions, grants credit, serves draws.";
+  role.name = "replay";
+  role.flags = &flags;
+  role.declare = [&flags](CLI::App* app) {
+    AddServiceFlags(app, &flags);
+    app->add_option("--dir", flags.folder, "Folder of the stored rows");
+  };
+  role.run = [&flags] { return Serve(flags); };
+  return RunRole(argc, argv, role);
 }
 
 }  // namespace

@@ -192,7 +192,7 @@ class WrongUsageTest(unittest.TestCase):
             for flag, cause in (("--listen", "the port is in use or "), ("--metrics-listen", "Address already in use")):
                 result = self.run_it("datacom-replay", "--experiment", self.experiment, "--run-id", "x", "--dir", "rings", flag, address)
                 self.assertEqual(result.returncode, 1, result.stderr)
-                self.assertRegex(result.stderr, rf"\Adatacom-replay: .*cannot listen on {address}: {cause}.*\n\Z")
+                self.assertRegex(result.stderr, rf"\A.* error replay UNAVAILABLE: .*cannot listen on {address}: {cause}.*\n\Z")
 
     def test_status_refuses_the_answer_of_another_run(self):
         address = os.path.join(self.run_dir, "cluster", "replay.address")
