@@ -24,7 +24,7 @@
 #include "common/rpc/insert_session.h"
 #include "common/rpc/learner_client.h"
 
-namespace datacom {
+namespace datacom::actor {
 namespace {
 
 constexpr std::chrono::milliseconds kDrainGrace{5000};
@@ -179,4 +179,4 @@ absl::Status RunEvaluator(const ActorOptions& options) {
   return Evaluator(source.get(), evaluator_options).Run();
 }
 
-}  // namespace datacom
+}  // namespace datacom::actor

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "common/rpc/role_flags.h"
 
-namespace datacom {
+namespace datacom::actor {
 
 struct ActorOptions : RoleFlags {  // `listen` serves gRPC health without TLS
   std::string replay;              // host:port; acting only
@@ -24,6 +24,6 @@ absl::Status RunActor(const ActorOptions& options);
 // OK: everything is evaluated. CANCELLED: stopped; another evaluator gets an unfinished item when its lease runs out.
 absl::Status RunEvaluator(const ActorOptions& options);
 
-}  // namespace datacom
+}  // namespace datacom::actor
 
 #endif  // DATACOM_ACTOR_ACTOR_PROCESS_H_

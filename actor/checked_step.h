@@ -7,7 +7,7 @@
 
 #include "common/tasks/task.h"
 
-namespace datacom {
+namespace datacom::actor {
 
 inline StepResult CheckedStep(Task* task, const double* action, double* observation) {
   StepResult result = task->Step(action, observation);
@@ -18,6 +18,6 @@ inline StepResult CheckedStep(Task* task, const double* action, double* observat
   return result;
 }
 
-}  // namespace datacom
+}  // namespace datacom::actor
 
 #endif  // DATACOM_ACTOR_CHECKED_STEP_H_

@@ -9,7 +9,7 @@
 #include "common/base/random.h"
 #include "common/base/status.h"
 
-namespace datacom {
+namespace datacom::actor {
 
 absl::Status EnvironmentBatch::SetWanted(int count) {
   wanted_ = count;
@@ -165,4 +165,4 @@ EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const Decision& deci
   return Outcome::kContinues;
 }
 
-}  // namespace datacom
+}  // namespace datacom::actor

@@ -28,7 +28,7 @@
 #include "common/tasks/task.h"
 #include "datacom/v1/replay.pb.h"
 
-namespace datacom {
+namespace datacom::actor {
 
 class EnvironmentBatch {
  public:
@@ -111,6 +111,6 @@ class EnvironmentBatch {
   std::vector<double> wide_action_;       // [action_dim] workspace
 };
 
-}  // namespace datacom
+}  // namespace datacom::actor
 
 #endif  // DATACOM_ACTOR_ENVIRONMENT_BATCH_H_

@@ -9,7 +9,7 @@
 #include "common/base/random.h"
 #include "common/base/status.h"
 
-namespace datacom {
+namespace datacom::actor {
 namespace {
 
 constexpr size_t kTickSteps = 256;
@@ -212,4 +212,4 @@ absl::Status EpisodePlayer::Watch(const Seeds& seeds, uint32_t episode, const Wa
   }
 }
 
-}  // namespace datacom
+}  // namespace datacom::actor

@@ -18,7 +18,7 @@
 #include "datacom/v1/experiment.pb.h"
 #include "datacom/v1/learner.pb.h"
 
-namespace datacom {
+namespace datacom::actor {
 
 // One state of an episode: the start, or a state that a step reached.
 struct EpisodeState {
@@ -97,6 +97,6 @@ class EpisodePlayer {
   std::vector<double> wide_action_;                    // [action_dim]
 };
 
-}  // namespace datacom
+}  // namespace datacom::actor
 
 #endif  // DATACOM_ACTOR_EPISODE_PLAYER_H_

@@ -6,7 +6,7 @@
 
 #include "common/base/random.h"
 
-namespace datacom {
+namespace datacom::actor {
 
 inline RandomStream EpisodeStart(uint64_t run_seed, uint64_t member_seed, uint32_t session, uint32_t environment,
                                  uint32_t episode) {
@@ -22,6 +22,6 @@ inline RandomStream FirstEpisodeLength(uint64_t run_seed, uint64_t member_seed, 
                                    : StreamKey(kName, {run_seed, member_seed, session, environment, episode}));
 }
 
-}  // namespace datacom
+}  // namespace datacom::actor
 
 #endif  // DATACOM_ACTOR_EPISODE_START_H_

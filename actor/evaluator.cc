@@ -10,7 +10,7 @@
 #include "common/config/experiment.h"
 #include "common/rpc/learner_client.h"
 
-namespace datacom {
+namespace datacom::actor {
 namespace {
 
 class RemoteSource : public EvaluationSource {
@@ -160,4 +160,4 @@ absl::Status Evaluator::Evaluate(const v1::LeaseReply& item) {
   }
 }
 
-}  // namespace datacom
+}  // namespace datacom::actor

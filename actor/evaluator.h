@@ -18,7 +18,7 @@
 #include "datacom/v1/experiment.pb.h"
 #include "datacom/v1/learner.pb.h"
 
-namespace datacom {
+namespace datacom::actor {
 
 // The learner's side of the work. Calls block; errors as in common/rpc/learner_client.h.
 class EvaluationSource {
@@ -69,6 +69,6 @@ class Evaluator {
   Clock::Time renewed_{}, logged_{};  // logged_: when the current wait was last logged
 };
 
-}  // namespace datacom
+}  // namespace datacom::actor
 
 #endif  // DATACOM_ACTOR_EVALUATOR_H_

@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "common/rpc/address.h"
 
-namespace datacom {
+namespace datacom::actor {
 namespace {
 
 // In a container or pod this is its own name.
@@ -55,6 +55,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::actor
 
-int main(int argc, char** argv) { return datacom::Main(argc, argv); }
+int main(int argc, char** argv) { return datacom::actor::Main(argc, argv); }

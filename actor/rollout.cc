@@ -9,7 +9,7 @@
 #include "common/config/experiment.h"
 #include "common/rpc/assignment.h"
 
-namespace datacom {
+namespace datacom::actor {
 namespace {
 
 constexpr uint64_t kTimedEvery = 64;    // one iteration in so many is timed, which keeps the hot path cheap
@@ -399,4 +399,4 @@ void Rollout::ReportSnapshots() {
   discarded_ = std::max(discarded_, discarded);
 }
 
-}  // namespace datacom
+}  // namespace datacom::actor

@@ -33,7 +33,7 @@
 #include "common/transitions/row_schema.h"
 #include "datacom/v1/experiment.pb.h"
 
-namespace datacom {
+namespace datacom::actor {
 
 class Rollout {
  public:
@@ -136,6 +136,6 @@ class Rollout {
   std::vector<float> log_prob_;            // [batch], of rules that store it
 };
 
-}  // namespace datacom
+}  // namespace datacom::actor
 
 #endif  // DATACOM_ACTOR_ROLLOUT_H_

@@ -14,7 +14,7 @@
 #include "replay/ring.h"
 #include "replay/row_layout.h"
 
-namespace datacom {
+namespace datacom::tools {
 namespace {
 
 // Rows of a ring, grouped by episode.
@@ -104,4 +104,4 @@ absl::StatusOr<v1::DatasetManifest> ExportDataset(const ExportOptions& options, 
   return manifest;
 }
 
-}  // namespace datacom
+}  // namespace datacom::tools

@@ -13,7 +13,7 @@
 #include "datacom/v1/dataset.pb.h"
 #include "datacom/v1/experiment.pb.h"
 
-namespace datacom {
+namespace datacom::tools {
 
 struct ExportOptions {
   std::string rings;              // folder of the rings
@@ -28,6 +28,6 @@ struct ExportOptions {
 absl::StatusOr<v1::DatasetManifest> ExportDataset(const ExportOptions& options, const v1::Experiment& resolved,
                                                   const RowSchema& schema);
 
-}  // namespace datacom
+}  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_EXPORT_DATASET_H_

@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "tests/actor/rollout_fixture.h"
 
-namespace datacom {
+namespace datacom::actor {
 namespace {
 
 using testing::Actor;
@@ -126,4 +126,4 @@ TEST(RolloutAssignment, AnActorWithoutMembersIsReadyAndWaits) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::actor

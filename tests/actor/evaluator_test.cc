@@ -11,7 +11,7 @@
 #include "tests/testing/fake_actor_task.h"
 #include "tests/testing/snapshots.h"
 
-namespace datacom {
+namespace datacom::actor {
 namespace {
 
 using std::chrono::milliseconds;
@@ -476,4 +476,4 @@ TEST_F(EvaluatorTest, ASnapshotThatDoesNotFitIsNamed) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::actor

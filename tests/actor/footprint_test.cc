@@ -9,7 +9,7 @@
 #include "tests/testing/counting_allocator.h"
 #include "tests/testing/endless_actor_peers.h"
 
-namespace datacom {
+namespace datacom::actor {
 namespace {
 
 constexpr uint32_t kEnvironments = 16;
@@ -79,4 +79,4 @@ TEST(ActorFootprint, AStepOfATorqueControlledArmAllocatesOnlyTheChunksItHandsOve
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::actor

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/actor/rollout_fixture.h"
 
-namespace datacom {
+namespace datacom::actor {
 namespace {
 
 using testing::Actor;
@@ -448,4 +448,4 @@ TEST(Rollout, RefusesAnOpenEpisodeThatCannotBeRepeated) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::actor

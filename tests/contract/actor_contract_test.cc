@@ -57,7 +57,7 @@ class ActorContract : public ::testing::TestWithParam<std::string> {
     return snapshot;
   }
   // Runs the acting loop until it made `rows` rows or as many iterations, and returns the rows.
-  std::vector<ReceivedRow> Act(Rollout::Parts parts, uint32_t environments, uint64_t rows, const Key& key = {},
+  std::vector<ReceivedRow> Act(actor::Rollout::Parts parts, uint32_t environments, uint64_t rows, const Key& key = {},
                                const Snapshot& policy = Policy()) {
     v1::RegisterReply registration;
     registration.set_session(key.session);
@@ -66,17 +66,17 @@ class ActorContract : public ::testing::TestWithParam<std::string> {
     FakeInsertSession session(parts.schema, registration);
     session.limit[0] = rows;
     testing::OneSnapshot subscriber(policy);
-    Rollout::Options options;
+    actor::Rollout::Options options;
     options.wait = [&session](std::chrono::nanoseconds) { session.run_finished = true; };
     uint64_t iterations = 0;
     options.stop = [&] { return ++iterations > rows; };
-    const auto rollout = Rollout::Make(std::move(parts), &session, &subscriber, &series_, options);
+    const auto rollout = actor::Rollout::Make(std::move(parts), &session, &subscriber, &series_, options);
     EXPECT_TRUE(rollout.ok()) << rollout.status();
     if (rollout.ok()) (*rollout)->Run().IgnoreError();  // the rows show whether it finished or stopped
     return session.rows;
   }
   std::vector<ReceivedRow> Act(const std::string& options, uint32_t environments, uint64_t rows, const Key& key = {}) {
-    return Act(Rollout::MakeParts(Experiment(options, key)).value(), environments, rows, key);
+    return Act(actor::Rollout::MakeParts(Experiment(options, key)).value(), environments, rows, key);
   }
   static std::vector<ReceivedRow> Of(const std::vector<ReceivedRow>& rows, uint32_t environment) {
     std::vector<ReceivedRow> own;
@@ -96,7 +96,7 @@ class ActorContract : public ::testing::TestWithParam<std::string> {
   }
 
   std::unique_ptr<Metrics> metrics_ = Metrics::Start({"actor", "contract", "", "", ""}).value();
-  ActorMetrics series_{metrics_.get()};
+  actor::ActorMetrics series_{metrics_.get()};
 };
 
 TEST_P(ActorContract, AnEnvironmentsRowsDoNotDependOnTheNumberOfEnvironments) {
@@ -157,7 +157,7 @@ TEST_P(ActorContract, RowsHoldTheTasksNumbersIncludingTerminalOnes) {
 TEST_P(ActorContract, FilteredRowsHoldTheTasksNumbersForTheExecutedAction) {
   v1::Experiment experiment = Experiment(kNominal);
   experiment.set_algorithm("safe_layer_td3");
-  Rollout::Parts parts = Rollout::MakeParts(experiment).value();
+  actor::Rollout::Parts parts = actor::Rollout::MakeParts(experiment).value();
   const std::vector<ReceivedRow> rows = Of(Act(std::move(parts), 3, 3 * 120, {}, Policy("safe_layer")), 2);
   ASSERT_EQ(rows.size(), 120u);
   const TaskModel model = MakeTaskModel(GetParam(), experiment.task_options()).value();
@@ -202,12 +202,12 @@ TEST_P(ActorContract, ARepeatedEpisodeContinuesWithTheSameBits) {
         open.mutable_actions()->append(reinterpret_cast<const char*>(rows[i].action.data()),
                                        rows[i].action.size() * sizeof(float));
       }
-      EnvironmentBatch again([&] { return MakeOne(options); }, {7, 100, 3});
+      actor::EnvironmentBatch again([&] { return MakeOne(options); }, {7, 100, 3});
       ASSERT_TRUE(again.SetWanted(1).ok());
       ASSERT_TRUE(again.Continue(open).ok());
       ASSERT_EQ(std::memcmp(again.observation(0), rows[at].observation.data(), 4 * rows[at].observation.size()), 0);
-      RowChunk chunk = RowChunk::Make(schema, 4).value();
-      EnvironmentBatch::Decision decision;
+      actor::RowChunk chunk = actor::RowChunk::Make(schema, 4).value();
+      actor::EnvironmentBatch::Decision decision;
       decision.action = decision.executed = rows[at].action.data();
       again.Step(0, decision, &chunk);
       EXPECT_EQ(std::memcmp(again.observation(0), rows[at + 1].observation.data(), 4 * rows[at].observation.size()), 0);
@@ -281,7 +281,7 @@ class BreaksNowAndThen : public Task {
 };
 
 TEST_P(ActorContract, AnEpisodeWithAnInvalidStepIsAbandonedCountedAndTheStepNotInserted) {
-  Rollout::Parts parts = Rollout::MakeParts(Experiment(kNominal)).value();
+  actor::Rollout::Parts parts = actor::Rollout::MakeParts(Experiment(kNominal)).value();
   int broken = 0;
   parts.make_task = [make = parts.make_task, &broken]() -> absl::StatusOr<std::unique_ptr<Task>> {
     return std::make_unique<BreaksNowAndThen>(make().value(), &broken);
@@ -314,7 +314,7 @@ TEST_P(ActorContract, ATaskThatIsAlwaysInvalidGivesNoRowAndAbandonedEvaluations)
     }
     EXPECT_TRUE(std::isfinite(row.reward) && std::isfinite(row.cost));
   }
-  const auto player = EpisodePlayer::Make(Experiment(kUnbearable), Policy(), 4).value();
+  const auto player = actor::EpisodePlayer::Make(Experiment(kUnbearable), Policy(), 4).value();
   const auto episodes = player->Play({7, 100, 0}, 6, [] { return absl::OkStatus(); }).value();
   for (const v1::EvaluationEpisode& episode : episodes) {
     EXPECT_TRUE(episode.abandoned());
@@ -332,13 +332,13 @@ TEST_P(ActorContract, APolicyCanBeEvaluatedWithOtherTaskOptions) {
   std::ofstream((folder / "experiment.textproto").string()) << PrintExperiment(Experiment("horizon: 400"));
   ASSERT_TRUE(WriteSnapshotFile((folder / "policies" / "epoch_0001.snapshot").string(), {Policy()}).ok());
   const auto evaluate = [&](const std::vector<std::string>& set, bool csv, std::string* text) {
-    EvalCommand command;
+    tools::EvalCommand command;
     command.what = folder.string();
     command.episodes = 4;
     for (const std::string& option : set) command.set.push_back("task_options." + option);
     command.csv = csv;
     std::ostringstream out;
-    const absl::Status status = RunEvalCommand(command, &out);
+    const absl::Status status = tools::RunEvalCommand(command, &out);
     *text = out.str();
     return status;
   };

@@ -17,7 +17,7 @@
 #include "common/tasks/text/mujoco_compiled.h"
 #include "datacom/v1/experiment.pb.h"
 
-namespace datacom {
+namespace datacom::tools {
 namespace {
 
 absl::Status Invalid(const std::string& message) { return absl::InvalidArgumentError(message); }
@@ -98,4 +98,4 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTaskWith(const std::string& name, cons
   return task;
 }
 
-}  // namespace datacom
+}  // namespace datacom::tools

@@ -13,7 +13,7 @@
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
 
-namespace datacom {
+namespace datacom::tools {
 
 // Reads [row][action_dim] from a CSV file with columns action0.. | a0.. | action | a_v,a_w. Skips rows whose action
 // cells are all empty and, if there is a column `step`, step 0: the start, which no action led to.
@@ -30,6 +30,6 @@ absl::StatusOr<v1::Experiment> TaskExperiment(const std::string& task, const std
 // Makes the task of such an experiment.
 absl::StatusOr<std::unique_ptr<Task>> MakeTaskWith(const std::string& name, const std::vector<std::string>& set);
 
-}  // namespace datacom
+}  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_PLAY_ACTIONS_H_

@@ -23,7 +23,7 @@
 #include "deploy/tools/play/actions.h"
 #include "deploy/tools/play/check_task_speed.h"
 
-namespace datacom {
+namespace datacom::tools {
 namespace {
 
 constexpr int kMostHeld = 20;            // control steps under one action
@@ -289,4 +289,4 @@ absl::Status RunCheckTaskCommand(const CheckTaskCommand& command, std::ostream* 
   return Check(command, options, std::move(compiled), std::move(model), std::move(task), out).Run();
 }
 
-}  // namespace datacom
+}  // namespace datacom::tools

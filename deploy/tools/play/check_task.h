@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 
-namespace datacom {
+namespace datacom::tools {
 
 struct CheckTaskCommand {
   std::string file;  // task.textproto
@@ -22,6 +22,6 @@ struct CheckTaskCommand {
 // MuJoCo reports a step as invalid.
 absl::Status RunCheckTaskCommand(const CheckTaskCommand& command, std::ostream* out);
 
-}  // namespace datacom
+}  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_PLAY_CHECK_TASK_H_

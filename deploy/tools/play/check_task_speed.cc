@@ -11,7 +11,7 @@
 #include "common/tasks/mujoco.h"
 #include "mujoco/mujoco.h"
 
-namespace datacom {
+namespace datacom::tools {
 namespace {
 
 constexpr int kBlockSteps = 100, kMostBlocks = 100;
@@ -90,4 +90,4 @@ absl::StatusOr<TaskSpeed> MeasureTaskSpeed(const text::CompiledTask& compiled, c
   return TaskSpeed{speed.task / steps, speed.bare / steps};
 }
 
-}  // namespace datacom
+}  // namespace datacom::tools

@@ -8,7 +8,7 @@
 #include "common/tasks/task.h"
 #include "common/tasks/text/mujoco_compiled.h"
 
-namespace datacom {
+namespace datacom::tools {
 
 // Seconds of this thread's processor time for one control step.
 struct TaskSpeed {
@@ -21,6 +21,6 @@ struct TaskSpeed {
 absl::StatusOr<TaskSpeed> MeasureTaskSpeed(const text::CompiledTask& compiled, const TaskModel& model, uint64_t seed,
                                            double seconds, Task* task);
 
-}  // namespace datacom
+}  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_PLAY_CHECK_TASK_SPEED_H_

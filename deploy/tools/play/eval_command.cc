@@ -20,7 +20,7 @@
 #include "deploy/tools/play/run_policies.h"
 #include "deploy/tools/play/untrained_policy.h"
 
-namespace datacom {
+namespace datacom::tools {
 namespace {
 
 // Prints evaluations as CSV or as a table, with a header before the first one.
@@ -97,8 +97,8 @@ class Output {
   bool begun_ = false;
 };
 
-absl::StatusOr<std::vector<v1::EvaluationEpisode>> Play(const EpisodePlayer::Seeds& seeds, uint32_t count,
-                                                        EpisodePlayer* player) {
+absl::StatusOr<std::vector<v1::EvaluationEpisode>> Play(const actor::EpisodePlayer::Seeds& seeds, uint32_t count,
+                                                        actor::EpisodePlayer* player) {
   return player->Play(seeds, count, [] {
     return Stop::Process().requested() ? absl::CancelledError("stopping was requested") : absl::OkStatus();
   });
@@ -122,8 +122,10 @@ absl::Status EvaluateRun(const EvalCommand& command, const v1::Experiment& exper
   if (command.member.has_value()) RETURN_IF_ERROR(FindMember(policies, *command.member).status());
   for (const auto& [epoch, snapshot] : policies) {
     if (command.member.has_value() && snapshot.member != *command.member) continue;
-    ASSIGN_OR_RETURN(const std::unique_ptr<EpisodePlayer> player, EpisodePlayer::Make(experiment, snapshot, count));
-    const EpisodePlayer::Seeds seeds = {command.seed.value_or(experiment.run().seed()), snapshot.member_seed, epoch};
+    ASSIGN_OR_RETURN(const std::unique_ptr<actor::EpisodePlayer> player,
+                     actor::EpisodePlayer::Make(experiment, snapshot, count));
+    const actor::EpisodePlayer::Seeds seeds = {command.seed.value_or(experiment.run().seed()), snapshot.member_seed,
+                                               epoch};
     ASSIGN_OR_RETURN(const std::vector<v1::EvaluationEpisode> episodes, Play(seeds, count, player.get()));
     output->Print(snapshot.member, snapshot.member_seed, epoch, episodes);
   }
@@ -138,9 +140,9 @@ absl::Status EvaluateUntrained(const EvalCommand& command, const v1::Experiment&
   }
   ASSIGN_OR_RETURN(UntrainedPolicy policy, MakeUntrainedPolicy(command.policy, model));
   if (!command.csv) *out << experiment.task() << ", " << policy.title << '\n';
-  ASSIGN_OR_RETURN(const std::unique_ptr<EpisodePlayer> player,
-                   EpisodePlayer::MakeWithRule(experiment, std::move(policy.rule), count));
-  const EpisodePlayer::Seeds seeds = {command.seed.value_or(experiment.run().seed()), 0, 0};
+  ASSIGN_OR_RETURN(const std::unique_ptr<actor::EpisodePlayer> player,
+                   actor::EpisodePlayer::MakeWithRule(experiment, std::move(policy.rule), count));
+  const actor::EpisodePlayer::Seeds seeds = {command.seed.value_or(experiment.run().seed()), 0, 0};
   ASSIGN_OR_RETURN(const std::vector<v1::EvaluationEpisode> episodes, Play(seeds, count, player.get()));
   output->Print(0, 0, 0, episodes);
   return absl::OkStatus();
@@ -165,4 +167,4 @@ absl::Status RunEvalCommand(const EvalCommand& command, std::ostream* out) {
   return absl::OkStatus();
 }
 
-}  // namespace datacom
+}  // namespace datacom::tools

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 
-namespace datacom {
+namespace datacom::tools {
 
 struct EvalCommand {
   std::string what;                  // a run folder; with `policy` also a task's name
@@ -28,6 +28,6 @@ struct EvalCommand {
 // folder, task, policy, epoch or member; CANCELLED when the process is stopped.
 absl::Status RunEvalCommand(const EvalCommand& command, std::ostream* out);
 
-}  // namespace datacom
+}  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_PLAY_EVAL_COMMAND_H_

@@ -9,7 +9,7 @@
 #include "common/tasks/task.h"
 #include "deploy/tools/play/run_policies.h"
 
-namespace datacom {
+namespace datacom::tools {
 
 absl::Status RunExportCommand(const ExportCommand& command, std::ostream* out) {
   ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadRunExperiment(command.run_dir, {}));
@@ -32,4 +32,4 @@ absl::Status RunExportCommand(const ExportCommand& command, std::ostream* out) {
   return absl::OkStatus();
 }
 
-}  // namespace datacom
+}  // namespace datacom::tools

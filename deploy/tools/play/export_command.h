@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 
-namespace datacom {
+namespace datacom::tools {
 
 struct ExportCommand {
   std::string run_dir;
@@ -21,6 +21,6 @@ struct ExportCommand {
 // INVALID_ARGUMENT, naming the missing folder, epoch or member.
 absl::Status RunExportCommand(const ExportCommand& command, std::ostream* out);
 
-}  // namespace datacom
+}  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_PLAY_EXPORT_COMMAND_H_

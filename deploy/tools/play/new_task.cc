@@ -13,7 +13,7 @@
 #include "common/tasks/text/mujoco_draft.h"
 #include "common/tasks/text/task_file.h"
 
-namespace datacom {
+namespace datacom::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -67,4 +67,4 @@ absl::Status RunNewTaskCommand(const NewTaskCommand& command, std::ostream* out)
   return absl::OkStatus();
 }
 
-}  // namespace datacom
+}  // namespace datacom::tools

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 
-namespace datacom {
+namespace datacom::tools {
 
 struct NewTaskCommand {
   std::string folder;  // to make; its name gives the task's
@@ -19,6 +19,6 @@ struct NewTaskCommand {
 // exists and is not empty.
 absl::Status RunNewTaskCommand(const NewTaskCommand& command, std::ostream* out);
 
-}  // namespace datacom
+}  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_PLAY_NEW_TASK_H_

@@ -13,7 +13,7 @@
 #include "deploy/tools/play/step_table.h"
 #include "deploy/tools/play/untrained_policy.h"
 
-namespace datacom {
+namespace datacom::tools {
 namespace {
 
 // Writes the action [action_dim] of step `step` (from 0) for the observation; returns false at the end.
@@ -78,4 +78,4 @@ absl::Status RunRolloutCommand(const RolloutCommand& command, std::ostream* out)
   return absl::OkStatus();
 }
 
-}  // namespace datacom
+}  // namespace datacom::tools

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 
-namespace datacom {
+namespace datacom::tools {
 
 struct RolloutCommand {
   std::string task;
@@ -28,6 +28,6 @@ struct RolloutCommand {
 // invalid simulator step.
 absl::Status RunRolloutCommand(const RolloutCommand& command, std::ostream* out);
 
-}  // namespace datacom
+}  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_PLAY_ROLLOUT_COMMAND_H_

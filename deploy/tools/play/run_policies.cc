@@ -12,7 +12,7 @@
 #include "common/records/best_epoch.h"
 #include "deploy/tools/play/actions.h"
 
-namespace datacom {
+namespace datacom::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -102,4 +102,4 @@ absl::StatusOr<const MemberPolicy*> FindMember(const std::vector<MemberPolicy>& 
       absl::StrCat("--member: ", member, " is not one of the run's ", policies.size(), " members"));
 }
 
-}  // namespace datacom
+}  // namespace datacom::tools

@@ -11,7 +11,7 @@
 #include "common/nn/snapshot.h"
 #include "datacom/v1/experiment.pb.h"
 
-namespace datacom {
+namespace datacom::tools {
 
 bool IsRunFolder(const std::string& path);
 
@@ -31,6 +31,6 @@ absl::StatusOr<std::vector<MemberPolicy>> ReadPolicies(const std::string& run_di
 // The policy of a member. INVALID_ARGUMENT, naming the member, when there is none.
 absl::StatusOr<const MemberPolicy*> FindMember(const std::vector<MemberPolicy>& policies, uint32_t member);
 
-}  // namespace datacom
+}  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_PLAY_RUN_POLICIES_H_

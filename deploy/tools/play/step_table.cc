@@ -6,7 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "common/records/csv.h"
 
-namespace datacom {
+namespace datacom::tools {
 
 StepTable::StepTable(const TaskSpec& spec, bool csv, std::ostream* out)
     : obs_dim_(spec.obs_dim), action_dim_(spec.action_dim), csv_(csv), out_(out) {
@@ -44,4 +44,4 @@ void StepTable::Write(const std::vector<std::string>& cells) const {
   *out_ << '\n';
 }
 
-}  // namespace datacom
+}  // namespace datacom::tools

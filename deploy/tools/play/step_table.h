@@ -10,7 +10,7 @@
 
 #include "common/tasks/task.h"
 
-namespace datacom {
+namespace datacom::tools {
 
 class StepTable {
  public:
@@ -29,6 +29,6 @@ class StepTable {
   std::ostream* const out_;
 };
 
-}  // namespace datacom
+}  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_PLAY_STEP_TABLE_H_

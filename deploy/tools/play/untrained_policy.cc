@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace datacom {
+namespace datacom::tools {
 namespace {
 
 class UntrainedRule : public ActingRule {
@@ -88,4 +88,4 @@ absl::StatusOr<UntrainedPolicy> MakeUntrainedPolicy(const std::string& name, con
                    absl::StrJoin(names, ", ")));
 }
 
-}  // namespace datacom
+}  // namespace datacom::tools

@@ -9,7 +9,7 @@
 #include "common/acting/acting_rule.h"
 #include "common/tasks/task.h"
 
-namespace datacom {
+namespace datacom::tools {
 
 struct UntrainedPolicy {
   std::string title;  // its name and what it does, one line
@@ -21,6 +21,6 @@ struct UntrainedPolicy {
 // INVALID_ARGUMENT, naming the task and its policies.
 absl::StatusOr<UntrainedPolicy> MakeUntrainedPolicy(const std::string& name, const TaskModel& model);
 
-}  // namespace datacom
+}  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_PLAY_UNTRAINED_POLICY_H_

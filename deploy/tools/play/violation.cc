@@ -14,7 +14,7 @@
 #include "deploy/tools/play/run_policies.h"
 #include "deploy/tools/play/step_table.h"
 
-namespace datacom {
+namespace datacom::tools {
 namespace {
 
 bool SameBits(float a, float b) { return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b); }
@@ -65,18 +65,18 @@ std::string ViolationEpisode::title() const {
 absl::Status ViolationEpisode::Play(const StateWatcher& watcher) {
   std::vector<double> wide(spec().obs_dim), action(spec().action_dim);
   std::vector<float> before(wide.size()), after(wide.size());
-  RandomStream stream = EpisodeStart(experiment_.run().seed(), violation_.seed, violation_.session,
-                                     violation_.environment, violation_.episode);
+  RandomStream stream = actor::EpisodeStart(experiment_.run().seed(), violation_.seed, violation_.session,
+                                            violation_.environment, violation_.episode);
   task_->Reset(&stream, wide.data());
   const auto round = [](double value) { return static_cast<float>(value); };
   std::transform(wide.begin(), wide.end(), before.begin(), round);
-  EpisodeState state;
+  actor::EpisodeState state;
   state.task = task_.get();
   state.reached.cost = task_->Cost();
   RETURN_IF_ERROR(watcher(state, nullptr, wide.data()));
   for (uint32_t step = 0; step < steps(); ++step) {
     std::copy(recorded_[step].execution.begin(), recorded_[step].execution.end(), action.begin());
-    state.reached = CheckedStep(task_.get(), action.data(), wide.data());
+    state.reached = actor::CheckedStep(task_.get(), action.data(), wide.data());
     std::transform(wide.begin(), wide.end(), after.begin(), round);
     RETURN_IF_ERROR(Compare(step, before, after, state.reached));
     state.sum_reward += state.reached.reward;
@@ -115,7 +115,7 @@ absl::Status RunViolationCommand(const ViolationCommand& command, std::ostream* 
   *about << Describe(*episode);
   std::unique_ptr<StepTable> table;
   if (command.csv) table = std::make_unique<StepTable>(episode->spec(), /*csv=*/true, out);
-  RETURN_IF_ERROR(episode->Play([&](const EpisodeState& state, const double* action, const double* observation) {
+  RETURN_IF_ERROR(episode->Play([&](const actor::EpisodeState& state, const double* action, const double* observation) {
     if (Stop::Process().requested()) return absl::CancelledError("stopping was requested");
     if (table == nullptr) return absl::OkStatus();
     if (action == nullptr) {
@@ -130,4 +130,4 @@ absl::Status RunViolationCommand(const ViolationCommand& command, std::ostream* 
   return absl::OkStatus();
 }
 
-}  // namespace datacom
+}  // namespace datacom::tools

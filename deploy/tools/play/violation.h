@@ -15,7 +15,7 @@
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
 
-namespace datacom {
+namespace datacom::tools {
 
 // Not thread-safe; owns its task.
 class ViolationEpisode {
@@ -32,7 +32,7 @@ class ViolationEpisode {
   // Called for the start (action null) and every reached state. action: [action_dim] that led there; observation:
   // [obs_dim], float64. An error ends Play and is returned.
   using StateWatcher =
-      std::function<absl::Status(const EpisodeState&, const double* action, const double* observation)>;
+      std::function<absl::Status(const actor::EpisodeState&, const double* action, const double* observation)>;
   // Simulates the recorded steps of the episode. INTERNAL, naming the first step whose cost, observations, reward or
   // end differ from the record in any bit of float32, and the difference.
   absl::Status Play(const StateWatcher& watcher);
@@ -58,6 +58,6 @@ struct ViolationCommand {
 // `rollout`, and the description on `notes`. Errors as above.
 absl::Status RunViolationCommand(const ViolationCommand& command, std::ostream* out, std::ostream* notes);
 
-}  // namespace datacom
+}  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_PLAY_VIOLATION_H_

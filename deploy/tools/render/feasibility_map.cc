@@ -14,7 +14,7 @@
 #include "deploy/tools/play/run_policies.h"
 #include "nlohmann/json.hpp"
 
-namespace datacom {
+namespace datacom::tools {
 namespace {
 
 using nlohmann::json;
@@ -143,4 +143,4 @@ std::string MapCsv(const FeasibilityMap& map) {
   return out;
 }
 
-}  // namespace datacom
+}  // namespace datacom::tools

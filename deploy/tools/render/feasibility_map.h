@@ -11,7 +11,7 @@
 #include "common/nn/snapshot.h"
 #include "common/tasks/task.h"
 
-namespace datacom {
+namespace datacom::tools {
 
 // One epoch's values at the centres of resolution x resolution cells.
 struct MapPanel {
@@ -50,6 +50,6 @@ std::string MapJson(const FeasibilityMap& map);
 // epoch,delta,x,y,constraint; full precision; no row for cells without a value.
 std::string MapCsv(const FeasibilityMap& map);
 
-}  // namespace datacom
+}  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_RENDER_FEASIBILITY_MAP_H_

@@ -7,7 +7,7 @@
 #include "common/base/status.h"
 #include "common/base/stop.h"
 
-namespace datacom {
+namespace datacom::tools {
 namespace {
 
 constexpr int kMaxColumns = 3, kGap = 4;  // pixels between the cells of a sheet
@@ -26,7 +26,7 @@ absl::StatusOr<std::unique_ptr<Film>> Film::Make(Playback playback, const Look& 
 
 absl::Status Film::RecordHistory() {
   ASSIGN_OR_RETURN(gl_, GlContext::Make());
-  return playback_.play([this](const EpisodeState& state) {
+  return playback_.play([this](const actor::EpisodeState& state) {
     if (renderer_ == nullptr) {
       const mjModel& model = state.task->simulation()->model();
       ASSIGN_OR_RETURN(renderer_, Renderer::Make(model, look_.camera, look_.width, look_.height));
@@ -43,7 +43,7 @@ absl::Status Film::RecordHistory() {
 absl::Status Film::Draw(const std::vector<uint32_t>& steps, const std::function<absl::Status(const Picture&)>& take) {
   Picture picture(look_.width, look_.height);
   size_t next = 0;
-  return playback_.play([&](const EpisodeState& state) {
+  return playback_.play([&](const actor::EpisodeState& state) {
     if (next == steps.size() || state.step != steps[next]) return absl::OkStatus();
     ++next;
     RETURN_IF_ERROR(CheckStop());
@@ -90,4 +90,4 @@ void ContactSheet::Add(const Picture& cell) {
   ++count_;
 }
 
-}  // namespace datacom
+}  // namespace datacom::tools

@@ -14,7 +14,7 @@
 #include "deploy/tools/render/playback.h"
 #include "deploy/tools/render/renderer.h"
 
-namespace datacom {
+namespace datacom::tools {
 
 class Film {
  public:
@@ -69,6 +69,6 @@ class ContactSheet {
   Picture picture_;
 };
 
-}  // namespace datacom
+}  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_RENDER_FILM_H_

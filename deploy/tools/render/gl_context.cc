@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 
-namespace datacom {
+namespace datacom::tools {
 namespace {
 
 // A library opened at run time. Closed again unless kept: a driver in use cannot be unloaded safely.
@@ -192,4 +192,4 @@ absl::StatusOr<std::unique_ptr<GlContext>> GlContext::Make() {
       "; install Debian's packages libegl1 and libgl1-mesa-dri (or a graphics card's driver), or libosmesa6"));
 }
 
-}  // namespace datacom
+}  // namespace datacom::tools

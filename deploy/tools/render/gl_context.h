@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace datacom {
+namespace datacom::tools {
 
 class GlContext {
  public:
@@ -21,6 +21,6 @@ class GlContext {
   virtual std::string name() const = 0;  // "EGL", "OSMesa"
 };
 
-}  // namespace datacom
+}  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_RENDER_GL_CONTEXT_H_

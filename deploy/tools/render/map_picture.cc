@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace datacom {
+namespace datacom::tools {
 namespace {
 
 constexpr int kMaxColumns = 5;
@@ -201,4 +201,4 @@ std::unique_ptr<Picture> DrawFeasibilityMap(const FeasibilityMap& map) {
   return picture;
 }
 
-}  // namespace datacom
+}  // namespace datacom::tools

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/tasks/task.h"
 
-namespace datacom {
+namespace datacom::tools {
 namespace {
 
 constexpr Colour kPanel = {0.06, 0.08, 0.11, 0.66};
@@ -35,7 +35,7 @@ struct Entry {
   Colour colour = kValue;
 };
 
-std::vector<Entry> Entries(const EpisodeState& state) {
+std::vector<Entry> Entries(const actor::EpisodeState& state) {
   char time[32];
   std::snprintf(time, sizeof time, "%.2f s", state.step * state.task->spec().control_dt);
   const bool violation = state.reached.cost > 0;
@@ -45,7 +45,7 @@ std::vector<Entry> Entries(const EpisodeState& state) {
                                 {"return", Number(state.sum_reward)},
                                 {"cost", Number(state.reached.cost), violation ? kViolation : kValue}};
   if (state.judgement.has_value()) {
-    const EpisodeState::Judgement& judgement = *state.judgement;
+    const actor::EpisodeState::Judgement& judgement = *state.judgement;
     entries.push_back({"|a − u|", Number(judgement.intervention)});
     entries.push_back({"CVaR", Number(judgement.cvar)});
     entries.push_back({"δ", Number(judgement.cvar - judgement.constraint)});
@@ -71,7 +71,7 @@ void DrawCurve(size_t count, double left, double step_width, double zero, double
 
 }  // namespace
 
-void DrawNumbers(const EpisodeState& state, Picture* picture) {
+void DrawNumbers(const actor::EpisodeState& state, Picture* picture) {
   const double size = FontSize(*picture), line = 1.4 * size, pad = 0.7 * size;
   const std::vector<Entry> entries = Entries(state);
   double label_width[2] = {0, 0}, value_width = picture->TextWidth("−0000.000", size, true);
@@ -140,4 +140,4 @@ void DrawTitle(const std::string& title, Picture* picture) {
   picture->Text(title, left + pad, 1.7 * pad + size, size, kValue);
 }
 
-}  // namespace datacom
+}  // namespace datacom::tools

@@ -10,7 +10,7 @@
 #include "actor/episode_player.h"
 #include "deploy/tools/render/picture.h"
 
-namespace datacom {
+namespace datacom::tools {
 
 // One state's values on the curves.
 struct HistoryPoint {
@@ -20,7 +20,7 @@ struct HistoryPoint {
 
 // Step, time, reward, return and cost, in the top left corner; for a learned constraint also CVaR, threshold delta,
 // k = CVaR - delta and how far the filter moved the action. A violation turns the cost and the picture's edge red.
-void DrawNumbers(const EpisodeState& state, Picture* picture);
+void DrawNumbers(const actor::EpisodeState& state, Picture* picture);
 
 // Cost and constraint up to state `step` of the history, in the bottom left corner; each scaled by its largest
 // absolute value.
@@ -29,6 +29,6 @@ void DrawCurves(const std::vector<HistoryPoint>& history, uint32_t step, Picture
 // One line in the top right corner.
 void DrawTitle(const std::string& title, Picture* picture);
 
-}  // namespace datacom
+}  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_RENDER_OVERLAY_H_

@@ -1,6 +1,6 @@
 #include "deploy/tools/render/picture.h"
 
-namespace datacom {
+namespace datacom::tools {
 namespace {
 
 cairo_status_t Append(void* closure, const unsigned char* data, unsigned int length) {
@@ -68,4 +68,4 @@ std::string Picture::Png() {
   return content;
 }
 
-}  // namespace datacom
+}  // namespace datacom::tools

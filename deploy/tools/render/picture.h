@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "cairo.h"
 
-namespace datacom {
+namespace datacom::tools {
 
 struct Colour {
   double red = 0, green = 0, blue = 0, alpha = 1;
@@ -58,6 +58,6 @@ class Picture {
   std::unique_ptr<cairo_t, CairoDeleter> cairo_;
 };
 
-}  // namespace datacom
+}  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_RENDER_PICTURE_H_

@@ -16,7 +16,7 @@
 #include "deploy/tools/play/run_policies.h"
 #include "deploy/tools/play/violation.h"
 
-namespace datacom {
+namespace datacom::tools {
 namespace {
 
 constexpr double kHoldSeconds = 0.25;  // a random action is held so long; shorter ones would hardly move anything
@@ -34,9 +34,9 @@ absl::StatusOr<Playback> OfRun(const PlaybackOptions& options) {
                    ReadPolicies(options.what, options.epoch.value_or("last")));
   ASSIGN_OR_RETURN(const MemberPolicy* const policy, FindMember(policies, options.member.value_or(0)));
   const Snapshot& snapshot = policy->snapshot;
-  ASSIGN_OR_RETURN(std::shared_ptr<EpisodePlayer> player, EpisodePlayer::Make(experiment, snapshot, 1));
-  const EpisodePlayer::Seeds seeds = {options.seed.value_or(experiment.run().seed()), snapshot.member_seed,
-                                      policy->epoch};
+  ASSIGN_OR_RETURN(std::shared_ptr<actor::EpisodePlayer> player, actor::EpisodePlayer::Make(experiment, snapshot, 1));
+  const actor::EpisodePlayer::Seeds seeds = {options.seed.value_or(experiment.run().seed()), snapshot.member_seed,
+                                             policy->epoch};
   const uint32_t episode = options.episode.value_or(0);
   Playback playback;
   playback.title = absl::StrCat(experiment.name(), "   member ", snapshot.member, "   epoch ", policy->epoch,
@@ -46,7 +46,9 @@ absl::StatusOr<Playback> OfRun(const PlaybackOptions& options) {
         absl::StrCat("episode ", episode, " is not one of the ", experiment.run().eval_episodes(),
                      " that the run was evaluated with; eval --episodes ", uint64_t{episode} + 1, " plays it too\n");
   }
-  playback.play = [player, seeds, episode](const Watcher& watcher) { return player->Watch(seeds, episode, watcher); };
+  playback.play = [player, seeds, episode](const actor::Watcher& watcher) {
+    return player->Watch(seeds, episode, watcher);
+  };
   return playback;
 }
 
@@ -55,8 +57,9 @@ absl::StatusOr<Playback> OfViolation(const std::string& run_dir, uint64_t id) {
   Playback playback;
   playback.title = episode->title();
   playback.still_step = episode->violation().step + 1;
-  playback.play = [episode](const Watcher& watcher) {
-    return episode->Play([&](const EpisodeState& state, const double*, const double*) { return watcher(state); });
+  playback.play = [episode](const actor::Watcher& watcher) {
+    return episode->Play(
+        [&](const actor::EpisodeState& state, const double*, const double*) { return watcher(state); });
   };
   return playback;
 }
@@ -91,11 +94,11 @@ absl::StatusOr<ActionSource> RecordedActions(const std::string& path, const Task
 
 // Plays `source` from the start. Recorded actions continue after an absorbing state, as in `rollout`.
 absl::Status PlayActions(Task* task, const std::map<std::string, double>& init, uint64_t seed, bool stop_at_absorbing,
-                         const ActionSource& source, const Watcher& watcher) {
+                         const ActionSource& source, const actor::Watcher& watcher) {
   std::vector<double> action(task->spec().action_dim), observation(task->spec().obs_dim);
   RandomStream stream(StreamKey("render.reset", {seed}));
   RETURN_IF_ERROR(task->ResetTo(init, &stream, observation.data()));
-  EpisodeState state;
+  actor::EpisodeState state;
   state.task = task;
   state.reached.cost = task->Cost();
   while (true) {
@@ -130,7 +133,7 @@ absl::StatusOr<Playback> OfTask(const PlaybackOptions& options) {
   playback.title = absl::StrCat(
       options.what, "   ",
       generated ? absl::StrCat(actions, " actions, seed ", seed) : std::filesystem::path(actions).filename().string());
-  playback.play = [task, init, seed, generated, source](const Watcher& watcher) {
+  playback.play = [task, init, seed, generated, source](const actor::Watcher& watcher) {
     return PlayActions(task.get(), init, seed, generated, source, watcher);
   };
   return playback;
@@ -150,4 +153,4 @@ absl::StatusOr<Playback> MakePlayback(const PlaybackOptions& options) {
                                           absl::StrJoin(tasks, ", ")));
 }
 
-}  // namespace datacom
+}  // namespace datacom::tools

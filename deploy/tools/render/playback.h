@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "actor/episode_player.h"
 
-namespace datacom {
+namespace datacom::tools {
 
 struct PlaybackOptions {
   std::string what;                   // a run folder, or a task's name
@@ -31,12 +31,12 @@ struct Playback {
   std::string title;                   // one line
   std::string note;                    // remark on the options, for people; usually empty
   std::optional<uint32_t> still_step;  // the step for a single picture, when it is not the last
-  std::function<absl::Status(const Watcher&)> play;
+  std::function<absl::Status(const actor::Watcher&)> play;
 };
 
 // NOT_FOUND or INVALID_ARGUMENT, naming what is missing or which options exclude each other.
 absl::StatusOr<Playback> MakePlayback(const PlaybackOptions& options);
 
-}  // namespace datacom
+}  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_RENDER_PLAYBACK_H_

@@ -20,7 +20,7 @@
 #include "deploy/tools/render/map_picture.h"
 #include "deploy/tools/render/video.h"
 
-namespace datacom {
+namespace datacom::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -135,4 +135,4 @@ absl::Status RunRenderCommand(const RenderCommand& command, std::ostream* out) {
   return type == ".mp4" ? WriteFilm(command, out) : WriteStill(command, out);
 }
 
-}  // namespace datacom
+}  // namespace datacom::tools

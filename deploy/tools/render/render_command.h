@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "deploy/tools/render/playback.h"
 
-namespace datacom {
+namespace datacom::tools {
 
 struct RenderCommand {
   PlaybackOptions playback;
@@ -29,6 +29,6 @@ struct RenderCommand {
 // UNAVAILABLE, naming the package to install; CANCELLED when the process is stopped.
 absl::Status RunRenderCommand(const RenderCommand& command, std::ostream* out);
 
-}  // namespace datacom
+}  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_RENDER_RENDER_COMMAND_H_

@@ -6,7 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
 
-namespace datacom {
+namespace datacom::tools {
 namespace {
 
 constexpr int kMaxGeoms = 4000;  // of a scene: shapes, sites and decorations
@@ -105,4 +105,4 @@ absl::Status Renderer::Render(const Simulation& simulation, Picture* picture) {
   return absl::OkStatus();
 }
 
-}  // namespace datacom
+}  // namespace datacom::tools

@@ -15,7 +15,7 @@
 #include "common/tasks/mujoco.h"
 #include "deploy/tools/render/picture.h"
 
-namespace datacom {
+namespace datacom::tools {
 
 // Names of a model's cameras, in its order; for a camera without a name its number.
 std::vector<std::string> CameraNames(const mjModel& model);
@@ -44,6 +44,6 @@ class Renderer {
   std::vector<unsigned char> rgb_;  // bottom row first
 };
 
-}  // namespace datacom
+}  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_RENDER_RENDERER_H_

@@ -17,7 +17,7 @@
 
 extern char** environ;
 
-namespace datacom {
+namespace datacom::tools {
 namespace {
 
 std::string PartialOf(const std::string& path) { return path + ".partial"; }
@@ -156,4 +156,4 @@ absl::Status Video::Join() {
                                           text.empty() ? "it printed no error" : absl::StripAsciiWhitespace(text)));
 }
 
-}  // namespace datacom
+}  // namespace datacom::tools

@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "deploy/tools/render/picture.h"
 
-namespace datacom {
+namespace datacom::tools {
 
 class Video {
  public:
@@ -38,6 +38,6 @@ class Video {
   int messages_;  // file with its standard error
 };
 
-}  // namespace datacom
+}  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_RENDER_VIDEO_H_

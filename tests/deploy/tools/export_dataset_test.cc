@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
 
-namespace datacom {
+namespace datacom::tools {
 namespace {
 
 using testing::Client;
@@ -158,4 +158,4 @@ TEST_F(ExportTest, ARingOfAnotherSchemaOrWithoutRowsIsRefused) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::tools

@@ -17,7 +17,7 @@
 #include "tests/testing/damaged_csv.h"
 #include "tests/testing/golden.h"
 
-namespace datacom {
+namespace datacom::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -217,7 +217,7 @@ class EvalCommandTest : public ::testing::Test {
 };
 
 TEST_F(EvalCommandTest, RepeatsTheEvaluationEpisodesOfTheRun) {
-  const auto player = EpisodePlayer::Make(experiment_, Policy(1, 2), 3).value();
+  const auto player = actor::EpisodePlayer::Make(experiment_, Policy(1, 2), 3).value();
   const auto episodes = player->Play({5, 41, 2}, 3, [] { return absl::OkStatus(); }).value();
   const testing::GoldenTable table = Parse(Output());
   ASSERT_EQ(table.rows.size(), 6u);  // every member, three episodes
@@ -300,4 +300,4 @@ TEST_F(EvalCommandTest, RefusesToSetAnythingButTaskOptions) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::tools

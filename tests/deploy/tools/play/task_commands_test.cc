@@ -16,7 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace datacom {
+namespace datacom::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -236,4 +236,4 @@ TEST_F(TaskCommands, AWrongTaskIsNamedWithFileLineAndChoice) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::tools

@@ -18,7 +18,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/golden.h"
 
-namespace datacom {
+namespace datacom::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -247,4 +247,4 @@ TEST(Scripted, KeepsItsScoresOnNavigation) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::tools

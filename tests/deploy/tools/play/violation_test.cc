@@ -15,7 +15,7 @@
 #include "tests/testing/golden.h"
 #include "tests/testing/step_files.h"
 
-namespace datacom {
+namespace datacom::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -68,19 +68,20 @@ class Violations : public ::testing::Test {
 
     const auto make_task = [&] { return MakeTask(task, experiment.task_options()); };
     const TaskSpec spec = (*make_task())->spec();
-    EnvironmentBatch environments(make_task, {5, 41, kSession});
+    actor::EnvironmentBatch environments(make_task, {5, 41, kSession});
     ASSERT_TRUE(environments.SetWanted(kEnvironments).ok());
     const auto action_dim = static_cast<uint32_t>(spec.action_dim);
     const RowSchema schema = RowSchema::For(static_cast<uint32_t>(spec.obs_dim), action_dim);
-    RowChunk chunk = *RowChunk::Make(schema, 1);
+    actor::RowChunk chunk = *actor::RowChunk::Make(schema, 1);
     auto writer = *LedgerWriter::Open({folder_, 1, action_dim}, {});
     RandomStream stream(7);
     std::vector<float> action(action_dim);
     for (int row = 0; row < rows; ++row) {
       for (float& value : action) value = static_cast<float>(stream.Uniform(-1, 1));
-      EnvironmentBatch::Decision decision;
+      actor::EnvironmentBatch::Decision decision;
       decision.action = decision.executed = action.data();
-      if (environments.Step(row % kEnvironments, decision, &chunk) == EnvironmentBatch::Outcome::kAbandoned) continue;
+      if (environments.Step(row % kEnvironments, decision, &chunk) == actor::EnvironmentBatch::Outcome::kAbandoned)
+        continue;
       Record(RowReader(schema, chunk.Take()), spec.obs_dim, writer.get());
     }
     ASSERT_TRUE(writer->Flush(false).ok());
@@ -209,4 +210,4 @@ TEST_F(Violations, NamesAMissingRunOrViolation) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::tools

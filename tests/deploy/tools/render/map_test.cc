@@ -13,7 +13,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/testing/run_folders.h"
 
-namespace datacom {
+namespace datacom::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -193,4 +193,4 @@ TEST(MapPicture, IsGreyWithoutAStateAndGrowsByRowsOfPanels) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::tools

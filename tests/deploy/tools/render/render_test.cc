@@ -18,7 +18,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/run_folders.h"
 
-namespace datacom {
+namespace datacom::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -127,7 +127,7 @@ TEST(Renderer, ListsTheCamerasWhenOneIsUnknown) {
 
 TEST(Overlay, ShowsNumbersAndMarksAViolationRed) {
   const std::unique_ptr<Task> task = StartedTask("cartpole", 0);
-  EpisodeState state;
+  actor::EpisodeState state;
   state.task = task.get();
   const auto draw = [&](double cost) {
     state.reached.cost = cost;
@@ -141,7 +141,7 @@ TEST(Overlay, ShowsNumbersAndMarksAViolationRed) {
   EXPECT_EQ(safe.substr(0, 3), black.substr(0, 3));  // the corner
   const auto red = static_cast<uint8_t>(unsafe[2]), green = static_cast<uint8_t>(unsafe[1]);
   EXPECT_GT(red, green + 100);
-  state.judgement = EpisodeState::Judgement{0.2, 1.0, 0.1};
+  state.judgement = actor::EpisodeState::Judgement{0.2, 1.0, 0.1};
   EXPECT_GT(DifferentPixels(draw(-0.5), safe), 500);  // the constraint's lines
 }
 
@@ -173,8 +173,8 @@ TEST(Watching, ShowsTheEvaluatedEpisode) {
   const std::string folder = testing::MakeRunFolder("watched_run", "cartpole", {3}, 60);
   const v1::Experiment experiment = ReadRunExperiment(folder, {}).value();
   const std::vector<MemberPolicy> policies = ReadPolicies(folder, "last").value();
-  const auto player = EpisodePlayer::Make(experiment, policies[1].snapshot, 3).value();
-  const EpisodePlayer::Seeds seeds = {5, 41, 3};
+  const auto player = actor::EpisodePlayer::Make(experiment, policies[1].snapshot, 3).value();
+  const actor::EpisodePlayer::Seeds seeds = {5, 41, 3};
   const auto evaluated = player->Play(seeds, 3, [] { return absl::OkStatus(); }).value();
   PlaybackOptions options;
   options.what = folder;
@@ -189,7 +189,7 @@ TEST(Watching, ShowsTheEvaluatedEpisode) {
     double sum = 0, violation = 0;
     bool ended = false;
     ASSERT_TRUE(playback
-                    .play([&](const EpisodeState& state) {
+                    .play([&](const actor::EpisodeState& state) {
                       EXPECT_EQ(state.step, count++);
                       EXPECT_TRUE(state.judgement.has_value());
                       EXPECT_NEAR(state.judgement->cvar - state.judgement->constraint, 0.8, 1e-12);
@@ -331,4 +331,4 @@ TEST_F(RenderCommandTest, NamesTheWrongArgument) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::tools
