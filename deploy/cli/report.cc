@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/records/best_epoch.h"
-#include "deploy/cli/map.h"
 #include "deploy/cli/verbs.h"
 #include "deploy/report/report.h"
+#include "deploy/tools/maps/feasibility_map.h"
 
 namespace datacom::cli {
 
@@ -43,7 +43,7 @@ void AddReport(CLI::App* app, int* exit_code) {
     std::error_code error;
     if (std::filesystem::is_directory(folder, error)) {
       const report::Shown shown = *epoch == "best" ? report::Shown::kBest : report::Shown::kLast;
-      status = report::WriteReport(*folders, *out, &MakeMap, {shown, *baselines});
+      status = report::WriteReport(*folders, *out, &tools::WriteReportMap, {shown, *baselines});
     }
     if (status.ok()) std::printf("report: %s\n", out->c_str());
     *exit_code = Finish(status);

@@ -21,7 +21,6 @@
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/rpc/channel.h"
-#include "deploy/cli/map.h"
 #include "deploy/cli/process.h"
 #include "deploy/cli/progress.h"
 #include "deploy/cli/run_options.h"
@@ -32,6 +31,7 @@
 #include "deploy/cli/sweep_plan.h"
 #include "deploy/cli/verbs.h"
 #include "deploy/report/report.h"
+#include "deploy/tools/maps/feasibility_map.h"
 
 namespace datacom::cli {
 namespace {
@@ -295,7 +295,7 @@ absl::Status Conclude(const std::string& dir) {
   ASSIGN_OR_RETURN(const std::string table, GroupTable({dir}));
   std::printf("%s", table.c_str());
   const std::string file = dir + "/report.html";
-  if (absl::Status status = report::WriteReport({dir}, file, &MakeMap); !status.ok()) {
+  if (absl::Status status = report::WriteReport({dir}, file, &tools::WriteReportMap); !status.ok()) {
     return Annotate(status, "the sweep is complete, but its report could not be written");
   }
   std::printf("report: %s\n", file.c_str());

@@ -44,7 +44,7 @@ absl::StatusOr<std::string> Output(std::vector<std::string> argv, int* code) {
     if (count > 0) output.append(block.data(), static_cast<size_t>(count));
   }
   ::close(ends[0]);
-  if (error != 0) return ErrnoStatus(error, absl::StrCat("run ", argv[0]));
+  if (error != 0) return CannotRun(argv[0], error);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

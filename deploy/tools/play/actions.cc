@@ -5,17 +5,14 @@
 #include <memory>
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/base/status.h"
-#include "common/config/experiment.h"
 #include "common/records/csv.h"
 #include "common/tasks/text/mujoco_compiled.h"
-#include "datacom/v1/experiment.pb.h"
+#include "deploy/tools/maps/run_policies.h"
 
 namespace datacom::tools {
 namespace {
@@ -71,16 +68,6 @@ absl::StatusOr<std::map<std::string, double>> ParseInit(const std::string& text)
     init[pair[0]] = value;
   }
   return init;
-}
-
-absl::Status ApplyTaskOptions(const std::vector<std::string>& set, v1::Experiment* experiment) {
-  for (const std::string& assignment : set) {
-    if (!absl::StartsWith(absl::StripLeadingAsciiWhitespace(assignment), "task_options.")) {
-      return Invalid(absl::StrCat("--set ", assignment, ": only task_options.NAME may be set to play a run or a task"));
-    }
-    RETURN_IF_ERROR(ApplyOverride(assignment, experiment));
-  }
-  return ValidateTaskOptions(experiment->task_options());
 }
 
 absl::StatusOr<v1::Experiment> TaskExperiment(const std::string& task, const std::vector<std::string>& set) {

@@ -1,5 +1,5 @@
-// Parses user-supplied actions, start values and task options. Functions; they read the files that they are given.
-// INVALID_ARGUMENT (NOT_FOUND for a file), naming the file, row, column or value.
+// Parses user-supplied actions and start values; makes tasks with options. Functions; they read the files that they are
+// given. INVALID_ARGUMENT (NOT_FOUND for a file), naming the file, row, column or value.
 #ifndef DATACOM_DEPLOY_TOOLS_PLAY_ACTIONS_H_
 #define DATACOM_DEPLOY_TOOLS_PLAY_ACTIONS_H_
 
@@ -21,9 +21,6 @@ absl::StatusOr<std::vector<std::vector<double>>> ReadActions(const std::string& 
 
 // Parses "x=-1,theta=0.1". An empty text gives an empty map.
 absl::StatusOr<std::map<std::string, double>> ParseInit(const std::string& text);
-
-// Applies assignments "task_options.NAME=value" to an experiment and rejects all others.
-absl::Status ApplyTaskOptions(const std::vector<std::string>& set, v1::Experiment* experiment);
 
 // An experiment of a task alone: a name of the register or a task file, with such assignments applied to its options.
 absl::StatusOr<v1::Experiment> TaskExperiment(const std::string& task, const std::vector<std::string>& set);

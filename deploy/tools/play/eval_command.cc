@@ -16,8 +16,8 @@
 #include "common/records/named_costs.h"
 #include "common/tasks/text/task_file.h"
 #include "datacom/v1/task.pb.h"
+#include "deploy/tools/maps/run_policies.h"
 #include "deploy/tools/play/actions.h"
-#include "deploy/tools/play/run_policies.h"
 #include "deploy/tools/play/untrained_policy.h"
 
 namespace datacom::tools {

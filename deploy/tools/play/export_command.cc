@@ -7,7 +7,7 @@
 #include "common/base/status.h"
 #include "common/base/version.h"
 #include "common/tasks/task.h"
-#include "deploy/tools/play/run_policies.h"
+#include "deploy/tools/maps/run_policies.h"
 
 namespace datacom::tools {
 

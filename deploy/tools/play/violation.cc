@@ -11,7 +11,7 @@
 #include "actor/episode_start.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
-#include "deploy/tools/play/run_policies.h"
+#include "deploy/tools/maps/run_policies.h"
 #include "deploy/tools/play/step_table.h"
 
 namespace datacom::tools {

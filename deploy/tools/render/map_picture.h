@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "deploy/tools/render/feasibility_map.h"
+#include "deploy/tools/maps/feasibility_map.h"
 #include "deploy/tools/render/picture.h"
 
 namespace datacom::tools {

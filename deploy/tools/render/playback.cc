@@ -12,8 +12,8 @@
 #include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/tasks/text/task_file.h"
+#include "deploy/tools/maps/run_policies.h"
 #include "deploy/tools/play/actions.h"
-#include "deploy/tools/play/run_policies.h"
 #include "deploy/tools/play/violation.h"
 
 namespace datacom::tools {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "actor/episode_player.h"
 #include "common/base/files.h"
-#include "deploy/tools/play/run_policies.h"
+#include "deploy/tools/maps/run_policies.h"
 #include "deploy/tools/render/film.h"
 #include "deploy/tools/render/render_command.h"
 #include "deploy/tools/render/video.h"

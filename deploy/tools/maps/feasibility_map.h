@@ -1,7 +1,8 @@
 // Maps of the feasibility value function: k = CVaR - delta of a policy's acting rule over a slice of the observations.
-// Functions; thread-safe.
-#ifndef DATACOM_DEPLOY_TOOLS_RENDER_FEASIBILITY_MAP_H_
-#define DATACOM_DEPLOY_TOOLS_RENDER_FEASIBILITY_MAP_H_
+// Functions; thread-safe;
+// those with a run folder block on the disk.
+#ifndef DATACOM_DEPLOY_TOOLS_MAPS_FEASIBILITY_MAP_H_
+#define DATACOM_DEPLOY_TOOLS_MAPS_FEASIBILITY_MAP_H_
 
 #include <cstdint>
 #include <string>
@@ -47,9 +48,11 @@ absl::StatusOr<FeasibilityMap> MakeFeasibilityMap(const std::string& run_dir, co
 // {"slice":…,"title":…,"x_label":…,"x_low":…,…,"member":…,"resolution":n,
 //  "panels":[{"epoch":…,"delta":…,"constraint":[n * n numbers, null for no value]}]}
 std::string MapJson(const FeasibilityMap& map);
+// Makes the map of a report: member 0, a few epochs. Writes it to RUN_DIR/feasibility_map.json and returns its JSON.
+absl::StatusOr<std::string> WriteReportMap(const std::string& run_dir);
 // epoch,delta,x,y,constraint; full precision; no row for cells without a value.
 std::string MapCsv(const FeasibilityMap& map);
 
 }  // namespace datacom::tools
 
-#endif  // DATACOM_DEPLOY_TOOLS_RENDER_FEASIBILITY_MAP_H_
+#endif  // DATACOM_DEPLOY_TOOLS_MAPS_FEASIBILITY_MAP_H_

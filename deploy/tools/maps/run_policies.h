@@ -1,12 +1,13 @@
 // Reads the experiment and the policies (one snapshot per member and epoch) of a run folder. Functions; thread-safe;
 // block on the disk. NOT_FOUND or INVALID_ARGUMENT, naming the missing folder or epoch.
-#ifndef DATACOM_DEPLOY_TOOLS_PLAY_RUN_POLICIES_H_
-#define DATACOM_DEPLOY_TOOLS_PLAY_RUN_POLICIES_H_
+#ifndef DATACOM_DEPLOY_TOOLS_MAPS_RUN_POLICIES_H_
+#define DATACOM_DEPLOY_TOOLS_MAPS_RUN_POLICIES_H_
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/nn/snapshot.h"
 #include "datacom/v1/experiment.pb.h"
@@ -14,6 +15,9 @@
 namespace datacom::tools {
 
 bool IsRunFolder(const std::string& path);
+
+// Applies assignments "task_options.NAME=value" to an experiment and rejects all others.
+absl::Status ApplyTaskOptions(const std::vector<std::string>& set, v1::Experiment* experiment);
 
 // RUN_DIR/experiment.textproto, resolved, with the assignments "task_options.NAME=value" applied.
 absl::StatusOr<v1::Experiment> ReadRunExperiment(const std::string& run_dir, const std::vector<std::string>& set);
@@ -33,4 +37,4 @@ absl::StatusOr<const MemberPolicy*> FindMember(const std::vector<MemberPolicy>& 
 
 }  // namespace datacom::tools
 
-#endif  // DATACOM_DEPLOY_TOOLS_PLAY_RUN_POLICIES_H_
+#endif  // DATACOM_DEPLOY_TOOLS_MAPS_RUN_POLICIES_H_

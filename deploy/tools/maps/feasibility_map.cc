@@ -1,4 +1,4 @@
-#include "deploy/tools/render/feasibility_map.h"
+#include "deploy/tools/maps/feasibility_map.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,9 +9,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/acting/acting_rule.h"
+#include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/records/csv.h"
-#include "deploy/tools/play/run_policies.h"
+#include "deploy/tools/maps/run_policies.h"
 #include "nlohmann/json.hpp"
 
 namespace datacom::tools {
@@ -20,6 +21,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kUsualPanels = 5;
+constexpr int kReportResolution = 61;  // points per side: enough for a page, about 25 kB per epoch
 
 absl::StatusOr<const ObservationSlice*> FindSlice(const TaskModel& model, const std::string& name) {
   if (model.slices.empty()) {
@@ -126,6 +128,13 @@ std::string MapJson(const FeasibilityMap& map) {
     out["panels"].push_back({{"epoch", panel.epoch}, {"delta", panel.delta}, {"constraint", std::move(values)}});
   }
   return out.dump() + "\n";
+}
+
+absl::StatusOr<std::string> WriteReportMap(const std::string& run_dir) {
+  ASSIGN_OR_RETURN(const FeasibilityMap map, MakeFeasibilityMap(run_dir, {}, 0, "", "", kReportResolution));
+  std::string text = MapJson(map);
+  RETURN_IF_ERROR(WriteFileAtomically(run_dir + "/feasibility_map.json", text));
+  return text;
 }
 
 std::string MapCsv(const FeasibilityMap& map) {

@@ -1,16 +1,17 @@
-#include "deploy/tools/play/run_policies.h"
+#include "deploy/tools/maps/run_policies.h"
 
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/records/best_epoch.h"
-#include "deploy/tools/play/actions.h"
 
 namespace datacom::tools {
 namespace {
@@ -67,6 +68,17 @@ absl::StatusOr<std::vector<MemberPolicy>> ReadBest(const std::string& run_dir, c
 }  // namespace
 
 bool IsRunFolder(const std::string& path) { return fs::exists(fs::path(path) / "experiment.textproto"); }
+
+absl::Status ApplyTaskOptions(const std::vector<std::string>& set, v1::Experiment* experiment) {
+  for (const std::string& assignment : set) {
+    if (!absl::StartsWith(absl::StripLeadingAsciiWhitespace(assignment), "task_options.")) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--set ", assignment, ": only task_options.NAME may be set to play a run or a task"));
+    }
+    RETURN_IF_ERROR(ApplyOverride(assignment, experiment));
+  }
+  return ValidateTaskOptions(experiment->task_options());
+}
 
 absl::StatusOr<v1::Experiment> ReadRunExperiment(const std::string& run_dir, const std::vector<std::string>& set) {
   const std::string file = (fs::path(run_dir) / "experiment.textproto").string();
