@@ -4,8 +4,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "actor/checked_step.h"
-#include "actor/episode_start.h"
+#include "actor/episode.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
 

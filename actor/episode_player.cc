@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "actor/checked_step.h"
+#include "actor/episode.h"
 #include "common/base/log.h"
 #include "common/base/random.h"
 #include "common/base/status.h"

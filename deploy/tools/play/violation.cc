@@ -7,8 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "actor/checked_step.h"
-#include "actor/episode_start.h"
+#include "actor/episode.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "deploy/tools/maps/run_policies.h"

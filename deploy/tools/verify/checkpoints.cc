@@ -1,5 +1,3 @@
-#include "deploy/tools/verify/checkpoints.h"
-
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -17,6 +15,7 @@
 #include "common/base/files.h"
 #include "common/config/experiment.h"
 #include "common/nn/snapshot.h"
+#include "deploy/tools/verify/learner_files.h"
 #include "deploy/tools/verify/repair.h"
 
 namespace datacom::verify {
@@ -32,7 +31,7 @@ constexpr std::chrono::milliseconds kPause{10};  // a learner renames and remove
 std::string FileOf(uint64_t update) { return absl::StrCat(kFolder, "/", update); }
 
 // NOT_FOUND: the running learner has removed it.
-absl::StatusOr<Checkpoint> Load(const Run& run, const CheckpointStore& store, uint64_t update) {
+absl::StatusOr<Checkpoint> Load(const VerifiedRun& run, const CheckpointStore& store, uint64_t update) {
   for (int i = 0;; ++i) {
     absl::StatusOr<Checkpoint> checkpoint = store.Load(update);
     if (checkpoint.ok() || !run.running) return checkpoint;
@@ -47,7 +46,8 @@ absl::StatusOr<Checkpoint> Load(const Run& run, const CheckpointStore& store, ui
   }
 }
 
-void CheckOne(Run* run, uint64_t update, const v1::LearnerCheckpoint& learner, const std::vector<MemberRings>& rings) {
+void CheckOne(VerifiedRun* run, uint64_t update, const v1::LearnerCheckpoint& learner,
+              const std::vector<MemberRings>& rings) {
   const std::string file = FileOf(update);
   run->CheckRunId(file, learner.run_id());
   const absl::StatusOr<v1::Experiment> written = ParseExperiment(learner.experiment(), "its experiment");
@@ -80,7 +80,7 @@ void CheckOne(Run* run, uint64_t update, const v1::LearnerCheckpoint& learner, c
 }
 
 // Folders that are no checkpoints now. Returns whether the learner would use one of them.
-bool FindOthers(Run* run) {
+bool FindOthers(VerifiedRun* run) {
   bool usable = false;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(run->Path(kFolder), error)) {
@@ -95,7 +95,7 @@ bool FindOthers(Run* run) {
   return usable;
 }
 
-void CheckIncarnation(Run* run) {
+void CheckIncarnation(VerifiedRun* run) {
   const std::string file = absl::StrCat(kFolder, "/incarnation");
   const absl::StatusOr<std::string> text = ReadFile(run->Path(file));
   uint32_t number = 0;
@@ -103,7 +103,7 @@ void CheckIncarnation(Run* run) {
     run->report->Damage(file, absl::StrCat("not a number: \"", *text, "\""));
 }
 
-std::map<uint64_t, std::string> PolicyFiles(const Run& run) {
+std::map<uint64_t, std::string> PolicyFiles(const VerifiedRun& run) {
   std::map<uint64_t, std::string> files;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(run.Path("policies"), error)) {
@@ -119,7 +119,7 @@ std::map<uint64_t, std::string> PolicyFiles(const Run& run) {
 
 // Whether the policy of this update is that of the epoch's end. The file of an epoch that an earlier end of the run cut
 // short stays until a longer run has ended the epoch again.
-bool IsOfEpoch(const Run& run, uint64_t epoch, uint64_t update) {
+bool IsOfEpoch(const VerifiedRun& run, uint64_t epoch, uint64_t update) {
   const uint64_t steps = epoch * run.experiment.run().steps_per_epoch();
   const UpdateSchedule updates = run.Updates();
   if (update == updates.UpdatesAt(steps) || update == updates.UpdatesAt(std::min(steps, updates.env_steps)))
@@ -130,7 +130,7 @@ bool IsOfEpoch(const Run& run, uint64_t epoch, uint64_t update) {
   return (epoch + 1 == learner.next_epoch() || epoch == learner.next_epoch()) && update == learner.last_epoch_update();
 }
 
-void CheckSnapshots(Run* run, uint64_t epoch, const std::string& file) {
+void CheckSnapshots(VerifiedRun* run, uint64_t epoch, const std::string& file) {
   const absl::StatusOr<std::vector<Snapshot>> snapshots = ReadSnapshotFile(run->Path(file));
   if (!snapshots.ok()) return run->report->Damage(file, snapshots.status().message());
   if (snapshots->size() != run->members()) {
@@ -154,7 +154,7 @@ void CheckSnapshots(Run* run, uint64_t epoch, const std::string& file) {
 
 }  // namespace
 
-void VerifyCheckpoints(Run* run, const std::vector<MemberRings>& rings, bool learned) {
+void VerifyCheckpoints(VerifiedRun* run, const std::vector<MemberRings>& rings, bool learned) {
   const CheckpointStore store(run->Path(kFolder));
   std::vector<uint64_t> sound;
   std::vector<std::pair<uint64_t, absl::Status>> damaged;
@@ -182,7 +182,7 @@ void VerifyCheckpoints(Run* run, const std::vector<MemberRings>& rings, bool lea
   run->report->Part("checkpoints", updates.empty() ? "none yet" : absl::StrCat(sound.size(), " sound", names));
 }
 
-void VerifyPolicies(Run* run) {
+void VerifyPolicies(VerifiedRun* run) {
   const uint64_t ended = run->checkpoint.has_value() ? run->checkpoint->learner.next_epoch() : 0;
   const std::map<uint64_t, std::string> files = PolicyFiles(*run);
   const uint64_t epochs = std::max(ended, files.empty() ? 0 : files.rbegin()->first + 1);

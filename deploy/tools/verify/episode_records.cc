@@ -28,7 +28,7 @@ std::string Line(uint64_t line) { return absl::StrCat("line ", line); }
 
 }  // namespace
 
-EpisodeRecords::EpisodeRecords(Run* run)
+EpisodeRecords::EpisodeRecords(VerifiedRun* run)
     : run_(run),
       named_(NamedCostColumns(run->schema.named_costs().names)),
       numbers_(NumberColumns(named_)),
@@ -169,15 +169,15 @@ void EpisodeRecords::Expect(const EpisodeRow& row, const std::string& column, co
 }
 
 void EpisodeRecords::CompareWithSteps(uint32_t member, const EpisodeRow& row, const Transition& last,
-                                      const Lanes::Lane& lane, const std::string& other) {
+                                      const StepOrder::Environment& environment, const std::string& other) {
   ++recounted;
   Expect(row, "session", Cell(last.session), other);
   Expect(row, "environment", Cell(last.environment), other);
   Expect(row, "episode", Cell(last.episode), other);
   Expect(row, "length", Cell(last.step + 1), other);
-  if (!lane.whole) return;
-  Expect(row, "sum_cost", Cell(lane.sum_cost), other);
-  Expect(row, "max_violation", Cell(lane.max_violation), other);
+  if (!environment.whole) return;
+  Expect(row, "sum_cost", Cell(environment.sum_cost), other);
+  Expect(row, "max_violation", Cell(environment.max_violation), other);
 }
 
 void EpisodeRecords::CompareWithEpisode(uint32_t member, const EpisodeRow& row, const EpisodeSummary& episode) {

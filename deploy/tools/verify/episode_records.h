@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "deploy/tools/verify/lanes.h"
 #include "deploy/tools/verify/run.h"
+#include "deploy/tools/verify/step_order.h"
 #include "replay/episodes.h"
 
 namespace datacom::verify {
@@ -27,14 +27,14 @@ struct EpisodeRow {
 class EpisodeRecords {
  public:
   // Reports what is wrong with the file by itself and against the checkpoint.
-  explicit EpisodeRecords(Run* run);
+  explicit EpisodeRecords(VerifiedRun* run);
 
   // The row of the episode that ended with the member's transition `last_row` (from 1); null when there is none. Fast
   // when called in ascending order.
   const EpisodeRow* Find(uint32_t member, uint64_t last_row);
-  // Reports a row that differs from the recount of its steps. `lane`: after the episode's last step.
-  void CompareWithSteps(uint32_t member, const EpisodeRow& row, const Transition& last, const Lanes::Lane& lane,
-                        const std::string& other);
+  // Reports a row that differs from the recount of its steps. `environment`: after the episode's last step.
+  void CompareWithSteps(uint32_t member, const EpisodeRow& row, const Transition& last,
+                        const StepOrder::Environment& environment, const std::string& other);
   // Reports every cell that differs from an episode that was assembled from its rows.
   void CompareWithEpisode(uint32_t member, const EpisodeRow& row, const EpisodeSummary& episode);
   uint64_t rows() const { return count_; }
@@ -47,7 +47,7 @@ class EpisodeRecords {
   void CompareWithCheckpoint(absl::string_view text, uint64_t kept);
   void Expect(const EpisodeRow& row, const std::string& column, const std::string& value, const std::string& other);
 
-  Run* const run_;
+  VerifiedRun* const run_;
   const std::vector<std::string> named_, numbers_;  // columns of named costs; all columns of numbers
   std::map<std::string, size_t> columns_;
   std::vector<std::vector<EpisodeRow>> rows_;  // by member, sorted by last_row

@@ -11,7 +11,7 @@
 
 namespace datacom::verify {
 
-FailureCopies::FailureCopies(Run* run, std::string file, const Ring* ring, uint64_t complete_below,
+FailureCopies::FailureCopies(VerifiedRun* run, std::string file, const Ring* ring, uint64_t complete_below,
                              Report::Repair repair)
     : run_(run), file_(std::move(file)), complete_below_(complete_below), repair_(std::move(repair)) {
   if (ring != nullptr) Read(*ring);

@@ -15,7 +15,7 @@ namespace datacom::verify {
 class FailureCopies {
  public:
   // Reads the ring (null: unknown) and reports damage. `complete_below`: rows with cost > 0 below it have their copies.
-  FailureCopies(Run* run, std::string file, const Ring* ring, uint64_t complete_below, Report::Repair repair);
+  FailureCopies(VerifiedRun* run, std::string file, const Ring* ring, uint64_t complete_below, Report::Repair repair);
 
   // Before the first row and after rows that are not known: copies of rows below `row` are not compared.
   void SkipTo(uint64_t row);
@@ -34,7 +34,7 @@ class FailureCopies {
   void AddBlock(uint64_t from, uint64_t record_bytes, const std::string& records);
   void Damage(absl::string_view what);
 
-  Run* const run_;
+  VerifiedRun* const run_;
   const std::string file_;
   const uint64_t complete_below_;
   Report::Repair repair_;       // of the whole file; given with the first finding

@@ -29,7 +29,7 @@ struct Expected {
 
 class LedgerPass {
  public:
-  LedgerPass(Run* run, const std::vector<uint64_t>& wanted_from, const std::map<uint32_t, std::string>& actors,
+  LedgerPass(VerifiedRun* run, const std::vector<uint64_t>& wanted_from, const std::map<uint32_t, std::string>& actors,
              EpisodeRecords* episodes, LedgerState* state)
       : run_(run),
         wanted_from_(wanted_from),
@@ -37,7 +37,7 @@ class LedgerPass {
         episodes_(episodes),
         state_(state),
         lines_(run),
-        lanes_(run->members(), Lanes(/*from_start=*/true)) {}
+        order_(run->members(), StepOrder(/*from_start=*/true)) {}
 
   void Go();
 
@@ -52,13 +52,13 @@ class LedgerPass {
   void CompareEnd();
   void StopComparing(uint64_t row) { comparable_rows_ = std::min(comparable_rows_, row); }
 
-  Run* const run_;
+  VerifiedRun* const run_;
   const std::vector<uint64_t>& wanted_from_;
   const std::map<uint32_t, std::string>& actors_;
   EpisodeRecords* const episodes_;
   LedgerState* const state_;
   ViolationLines lines_;
-  std::vector<Lanes> lanes_;
+  std::vector<StepOrder> order_;
   std::vector<Expected> expected_;  // of the current block
   uint64_t transitions_ = 0, longest_ = 0;
   uint64_t comparable_rows_ = UINT64_MAX;  // violations are compared up to this row: beyond it a step is unknown
@@ -121,14 +121,14 @@ void LedgerPass::ReadMember(uint32_t member, uint64_t from) {
 void LedgerPass::AddStep(uint32_t member, uint64_t row, const StepRecord& record) {
   if (!record.sound) {
     run_->report->Damage(ledger::StepsPath(member), absl::StrCat("record ", row, ": its checksum is wrong"));
-    lanes_[member].Skip();
+    order_[member].Skip();
     return StopComparing(row);
   }
   std::string wrong;
-  const Lanes::Lane& lane = lanes_[member].Add(record.transition, &wrong);
+  const StepOrder::Environment& environment = order_[member].Add(record.transition, &wrong);
   if (!wrong.empty()) run_->report->Damage(ledger::StepsPath(member), absl::StrCat("record ", row, ": ", wrong));
   if (const EpisodeRow* episode = episodes_->Find(member, row + 1)) {
-    episodes_->CompareWithSteps(member, *episode, record.transition, lane, "the steps of the ledger");
+    episodes_->CompareWithSteps(member, *episode, record.transition, environment, "the steps of the ledger");
   }
   if (!(record.transition.cost > 0)) return;
   Expected expected{row, member, record.transition, {}};
@@ -211,7 +211,7 @@ uint32_t LineChecksum(const std::vector<std::string>& cells) {
 
 std::string LedgerState::StepsFile(uint32_t member) const { return ledger::StepsPath(member); }
 
-LedgerState VerifyLedger(Run* run, const std::vector<uint64_t>& wanted_from,
+LedgerState VerifyLedger(VerifiedRun* run, const std::vector<uint64_t>& wanted_from,
                          const std::map<uint32_t, std::string>& actors, EpisodeRecords* episodes) {
   LedgerState state;
   LedgerPass(run, wanted_from, actors, episodes, &state).Go();

@@ -30,7 +30,7 @@ struct LedgerState {
 };
 
 // `wanted_from`: for each member the first row whose violations are kept. `actors`: names by session.
-LedgerState VerifyLedger(Run* run, const std::vector<uint64_t>& wanted_from,
+LedgerState VerifyLedger(VerifiedRun* run, const std::vector<uint64_t>& wanted_from,
                          const std::map<uint32_t, std::string>& actors, EpisodeRecords* episodes);
 
 }  // namespace datacom::verify

@@ -1,5 +1,3 @@
-#include "deploy/tools/verify/records.h"
-
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -12,6 +10,7 @@
 #include "common/base/files.h"
 #include "common/records/csv.h"
 #include "common/records/tensorboard.h"
+#include "deploy/tools/verify/learner_files.h"
 
 namespace datacom::verify {
 namespace {
@@ -19,7 +18,7 @@ namespace {
 constexpr char kProgressFile[] = "progress.csv";
 
 // The message without the path in front, which the report names by itself.
-std::string Plain(const Run& run, const absl::Status& status) {
+std::string Plain(const VerifiedRun& run, const absl::Status& status) {
   std::string message(status.message());
   const std::string path = run.Path(kProgressFile) + " ";
   return message.rfind(path, 0) == 0 ? message.substr(path.size()) : message;
@@ -27,7 +26,7 @@ std::string Plain(const Run& run, const absl::Status& status) {
 
 class ProgressPass {
  public:
-  ProgressPass(Run* run, const std::string& text, Csv csv) : run_(run), text_(text), csv_(std::move(csv)) {}
+  ProgressPass(VerifiedRun* run, const std::string& text, Csv csv) : run_(run), text_(text), csv_(std::move(csv)) {}
 
   bool Go() {
     absl::Status status = CheckCells();
@@ -112,14 +111,14 @@ class ProgressPass {
     }
   }
 
-  Run* const run_;
+  VerifiedRun* const run_;
   const std::string& text_;
   const Csv csv_;
   uint64_t epoch_ = 0, steps_ = 0;
 };
 
 // Returns the number of events; reports damage.
-uint64_t VerifyEvents(Run* run, const std::string& file, absl::string_view content) {
+uint64_t VerifyEvents(VerifiedRun* run, const std::string& file, absl::string_view content) {
   uint64_t events = 0;
   const size_t all = content.size();
   while (!content.empty()) {
@@ -149,7 +148,7 @@ uint64_t VerifyEvents(Run* run, const std::string& file, absl::string_view conte
 
 }  // namespace
 
-bool VerifyProgress(Run* run) {
+bool VerifyProgress(VerifiedRun* run) {
   const absl::StatusOr<std::string> text = ReadFile(run->Path(kProgressFile));
   if (!text.ok()) {
     if (run->KeptLength(kProgressFile) > 0) run->report->Damage(kProgressFile, text.status().message());
@@ -173,7 +172,7 @@ bool VerifyProgress(Run* run) {
   return learned;
 }
 
-void VerifyTensorboard(Run* run) {
+void VerifyTensorboard(VerifiedRun* run) {
   uint64_t files = 0, events = 0;
   for (uint32_t member = 0; member < run->members(); ++member) {
     const std::string folder = absl::StrCat("tensorboard/member_", member);

@@ -26,7 +26,7 @@ absl::Status Rename(const std::string& from, const std::string& to) {
 
 }  // namespace
 
-Report::Repair RebuildFailures(const Run& run, uint32_t member) {
+Report::Repair RebuildFailures(const VerifiedRun& run, uint32_t member) {
   MemberTable::Options options;
   options.path = absl::StrCat(run.dir, "/replay/member_", member);
   options.run_id = run.run_id;
@@ -49,14 +49,14 @@ Report::Repair RebuildFailures(const Run& run, uint32_t member) {
   };
 }
 
-Report::Repair MoveCheckpointAside(const Run& run, uint64_t update) {
+Report::Repair MoveCheckpointAside(const VerifiedRun& run, uint64_t update) {
   return [path = absl::StrCat(run.dir, "/checkpoints/", update), update]() -> absl::StatusOr<std::string> {
     RETURN_IF_ERROR(Rename(path, path + ".damaged"));
     return absl::StrCat("checkpoints/", update, ": renamed to ", update, ".damaged; an older checkpoint is sound");
   };
 }
 
-void FindLeftovers(Run* run) {
+void FindLeftovers(VerifiedRun* run) {
   if (run->running) return;
   for (const char* folder : {"", "replay", "checkpoints", "policies", "cluster", "ledger"}) {
     std::error_code error;

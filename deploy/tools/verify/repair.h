@@ -11,11 +11,11 @@
 namespace datacom::verify {
 
 // Moves a failure ring aside and makes it anew out of the member's rows, all of which must be held.
-Report::Repair RebuildFailures(const Run& run, uint32_t member);
+Report::Repair RebuildFailures(const VerifiedRun& run, uint32_t member);
 // Renames checkpoints/<update> to checkpoints/<update>.damaged, as the learner does when it resumes.
-Report::Repair MoveCheckpointAside(const Run& run, uint64_t update);
+Report::Repair MoveCheckpointAside(const VerifiedRun& run, uint64_t update);
 // Notes files and folders that an interrupted write has left.
-void FindLeftovers(Run* run);
+void FindLeftovers(VerifiedRun* run);
 
 }  // namespace datacom::verify
 

@@ -20,7 +20,8 @@ enum Counter { kFinishedEpisodes = 0, kFinishedUpTo = 1 };  // of a ring of rows
 std::string RowsFile(uint32_t member) { return absl::StrCat("replay/member_", member, ".rows"); }
 std::string FailuresFile(uint32_t member) { return absl::StrCat("replay/member_", member, ".failures"); }
 
-std::unique_ptr<const Ring> OpenRing(Run* run, const std::string& file, uint64_t record_bytes, Report::Repair repair) {
+std::unique_ptr<const Ring> OpenRing(VerifiedRun* run, const std::string& file, uint64_t record_bytes,
+                                     Report::Repair repair) {
   Ring::Options options;
   options.path = run->Path(file);
   options.schema_fingerprint = run->schema.fingerprint();
@@ -38,7 +39,7 @@ std::unique_ptr<const Ring> OpenRing(Run* run, const std::string& file, uint64_t
 // Reads the rows of one member in order.
 class MemberPass {
  public:
-  MemberPass(Run* run, uint32_t member, const MemberRings& rings, LedgerState* ledger, EpisodeRecords* episodes)
+  MemberPass(VerifiedRun* run, uint32_t member, const MemberRings& rings, LedgerState* ledger, EpisodeRecords* episodes)
       : run_(run),
         member_(member),
         rings_(rings),
@@ -50,7 +51,7 @@ class MemberPass {
         violations_(ledger->violations[member]),
         episodes_(episodes),
         tracker_(layout_, run->experiment.learner().discount()),
-        lanes_(rings.rows->first() == 0) {}
+        order_(rings.rows->first() == 0) {}
 
   HeldSessions Go();
   uint64_t held() const { return held_; }
@@ -71,7 +72,7 @@ class MemberPass {
     run_->report->Damage(RowsFile(member_), absl::StrCat("row ", number, ": ", what));
   }
 
-  Run* const run_;
+  VerifiedRun* const run_;
   const uint32_t member_;
   const MemberRings& rings_;
   const Ring& ring_;
@@ -82,7 +83,7 @@ class MemberPass {
   const std::vector<SeenViolation>& violations_;
   EpisodeRecords* const episodes_;
   EpisodeTracker tracker_;
-  Lanes lanes_;
+  StepOrder order_;
   HeldSessions sessions_;
   std::unordered_map<uint32_t, uint64_t> next_sequence_;
   size_t next_violation_ = 0;
@@ -144,7 +145,7 @@ HeldSessions MemberPass::Go() {
 
 void MemberPass::Skip(uint64_t to, FailureCopies* copies) {
   copies->SkipTo(to);
-  lanes_.Skip();
+  order_.Skip();
   next_sequence_.clear();
   sessions_.from_start = false;
   known_from_ = to;
@@ -174,7 +175,7 @@ void MemberPass::Block(uint64_t from, const std::string& records, FailureCopies*
 
 void MemberPass::CheckOrder(uint64_t number, const char* row, const Transition& at) {
   std::string wrong;
-  lanes_.Add(at, &wrong);
+  order_.Add(at, &wrong);
   if (!wrong.empty()) Damage(number, wrong);
   const auto sequence = At<uint64_t>(row, layout_.sequence);
   const auto [found, is_new] = next_sequence_.try_emplace(at.session, sessions_.from_start ? 0 : sequence);
@@ -275,7 +276,7 @@ void MemberPass::CheckFinished(uint64_t after, uint64_t up_to) {
 
 }  // namespace
 
-std::vector<MemberRings> OpenRings(Run* run) {
+std::vector<MemberRings> OpenRings(VerifiedRun* run) {
   std::vector<MemberRings> all(run->members());
   const uint64_t row_bytes = run->schema.stored_row_bytes();
   for (uint32_t member = 0; member < run->members(); ++member) {
@@ -294,7 +295,7 @@ std::vector<uint64_t> FirstRows(const std::vector<MemberRings>& rings) {
   return first;
 }
 
-std::vector<HeldSessions> VerifyRings(Run* run, const std::vector<MemberRings>& rings, LedgerState* ledger,
+std::vector<HeldSessions> VerifyRings(VerifiedRun* run, const std::vector<MemberRings>& rings, LedgerState* ledger,
                                       EpisodeRecords* episodes) {
   std::vector<HeldSessions> held;
   uint64_t opened = 0, rows = 0, blocks = 0, copies = 0;

@@ -20,7 +20,7 @@ struct MemberRings {
   std::unique_ptr<const Ring> rows, failures;  // null: missing or damaged
 };
 // Opens the rings of every member; reports those that cannot be opened.
-std::vector<MemberRings> OpenRings(Run* run);
+std::vector<MemberRings> OpenRings(VerifiedRun* run);
 // The first row that each ring held when it was opened.
 std::vector<uint64_t> FirstRows(const std::vector<MemberRings>& rings);
 
@@ -31,7 +31,7 @@ struct HeldSessions {
   uint64_t end = 0;        // rows committed when reading began
   std::map<uint32_t, uint64_t> next_sequence;
 };
-std::vector<HeldSessions> VerifyRings(Run* run, const std::vector<MemberRings>& rings, LedgerState* ledger,
+std::vector<HeldSessions> VerifyRings(VerifiedRun* run, const std::vector<MemberRings>& rings, LedgerState* ledger,
                                       EpisodeRecords* episodes);
 
 }  // namespace datacom::verify

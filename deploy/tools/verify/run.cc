@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr const char* kLocks[] = {"cluster/train.lock", "cluster/roles.lock", "checkpoints/lock", "replay/lock"};
 
 // Takes every lock there is, or none where a process holds one.
-absl::StatusOr<bool> TakeLocks(Run* run) {
+absl::StatusOr<bool> TakeLocks(VerifiedRun* run) {
   for (const char* file : kLocks) {
     absl::StatusOr<std::unique_ptr<FolderLock>> lock = FolderLock::TakeFile(run->Path(file));
     if (absl::IsNotFound(lock.status())) continue;
@@ -35,7 +35,7 @@ absl::StatusOr<bool> TakeLocks(Run* run) {
   return true;
 }
 
-std::optional<Checkpoint> NewestSound(const Run& run) {
+std::optional<Checkpoint> NewestSound(const VerifiedRun& run) {
   const CheckpointStore store(run.Path("checkpoints"));
   for (const uint64_t update : store.List()) {
     absl::StatusOr<Checkpoint> checkpoint = store.Load(update);
@@ -48,7 +48,7 @@ std::optional<Checkpoint> NewestSound(const Run& run) {
 
 }  // namespace
 
-UpdateSchedule Run::Updates() const {
+UpdateSchedule VerifiedRun::Updates() const {
   UpdateSchedule updates;
   updates.env_steps = experiment.run().env_steps();
   updates.min_size = experiment.replay().min_size();
@@ -56,12 +56,12 @@ UpdateSchedule Run::Updates() const {
   return updates;
 }
 
-uint64_t Run::RowsLearned() const {
+uint64_t VerifiedRun::RowsLearned() const {
   const uint64_t update = checkpoint.has_value() ? checkpoint->learner.update() : 0;
   return update == 0 ? 0 : Updates().RowsSeen(update);
 }
 
-uint64_t Run::KeptLength(const std::string& file) const {
+uint64_t VerifiedRun::KeptLength(const std::string& file) const {
   if (!checkpoint.has_value()) return 0;
   for (const v1::FileOffset& kept : checkpoint->learner.files()) {
     if (kept.path() == file) return kept.bytes();
@@ -69,13 +69,13 @@ uint64_t Run::KeptLength(const std::string& file) const {
   return 0;
 }
 
-void Run::CheckRunId(const std::string& file, const std::string& id) {
+void VerifiedRun::CheckRunId(const std::string& file, const std::string& id) {
   if (run_id.empty()) run_id = id;
   if (id != run_id) report->Damage(file, absl::StrCat("belongs to run \"", id, "\", not to \"", run_id, "\""));
 }
 
-absl::StatusOr<std::unique_ptr<Run>> OpenRun(const std::string& dir, Report* report, Progress* progress) {
-  auto run = std::make_unique<Run>();
+absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, Report* report, Progress* progress) {
+  auto run = std::make_unique<VerifiedRun>();
   run->dir = dir;
   run->report = report;
   run->progress = progress;
@@ -109,12 +109,12 @@ absl::StatusOr<std::unique_ptr<Run>> OpenRun(const std::string& dir, Report* rep
   return run;
 }
 
-std::string RecordFile(const Run& run, const std::string& name) {
+std::string RecordFile(const VerifiedRun& run, const std::string& name) {
   std::error_code error;
   return fs::is_directory(run.Path(name), error) ? absl::StrCat(name, "/", kEventFile) : name;
 }
 
-Report::Repair CutTail(const Run& run, const std::string& file, uint64_t bytes) {
+Report::Repair CutTail(const VerifiedRun& run, const std::string& file, uint64_t bytes) {
   for (int i = 0; run.checkpoint.has_value() && i < run.checkpoint->learner.files_size(); ++i) {
     const v1::FileOffset& kept = run.checkpoint->learner.files(i);
     if (RecordFile(run, kept.path()) == file && kept.bytes() > bytes) return nullptr;

@@ -19,7 +19,7 @@ uint64_t WordOf(const CreditFile::Content& credit, uint32_t slot, uint32_t membe
 
 }  // namespace
 
-SessionFiles::SessionFiles(Run* run) : run_(run) {
+SessionFiles::SessionFiles(VerifiedRun* run) : run_(run) {
   const std::string folder = run->Path("replay");
   absl::StatusOr<v1::ReplaySessions> sessions = SessionTable::Read(folder);
   if (sessions.ok()) {

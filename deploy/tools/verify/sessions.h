@@ -19,7 +19,7 @@ namespace datacom::verify {
 class SessionFiles {
  public:
   // Reads both files before the rows, and reports what is wrong with them by themselves.
-  explicit SessionFiles(Run* run);
+  explicit SessionFiles(VerifiedRun* run);
   // Names of actors by session.
   std::map<uint32_t, std::string> Actors() const;
   // Compares with the rows.
@@ -32,7 +32,7 @@ class SessionFiles {
   void CompareCredit(const v1::ReplaySession& session, uint32_t member, const HeldSessions& held,
                      const CreditFile::Content& now);
 
-  Run* const run_;
+  VerifiedRun* const run_;
   std::optional<v1::ReplaySessions> sessions_;
   std::optional<CreditFile::Content> credit_;
 };

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "deploy/tools/verify/lanes.h"
+#include "deploy/tools/verify/step_order.h"
 
 namespace datacom::verify {
 

@@ -2,10 +2,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
-#include "deploy/tools/verify/checkpoints.h"
 #include "deploy/tools/verify/episode_records.h"
+#include "deploy/tools/verify/learner_files.h"
 #include "deploy/tools/verify/ledger.h"
-#include "deploy/tools/verify/records.h"
 #include "deploy/tools/verify/repair.h"
 #include "deploy/tools/verify/rings.h"
 #include "deploy/tools/verify/run.h"
@@ -15,7 +14,7 @@ namespace datacom::verify {
 namespace {
 
 // Reads the parts in the order that verify.h explains.
-void VerifyParts(Run* run) {
+void VerifyParts(VerifiedRun* run) {
   SessionFiles sessions(run);
   EpisodeRecords episodes(run);
   const std::vector<MemberRings> rings = OpenRings(run);
@@ -39,7 +38,7 @@ absl::StatusOr<Verification> VerifyRun(const std::string& run_dir, bool repair) 
   std::string done;
   for (bool again = false;; again = true) {
     Report report(run_dir);
-    ASSIGN_OR_RETURN(const std::unique_ptr<Run> run, OpenRun(run_dir, &report, &progress));
+    ASSIGN_OR_RETURN(const std::unique_ptr<VerifiedRun> run, OpenRun(run_dir, &report, &progress));
     if (repair && run != nullptr && run->running) {
       return absl::FailedPreconditionError(absl::StrCat("--repair: processes of ", run_dir, " run; stop them first"));
     }

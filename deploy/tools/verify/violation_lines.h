@@ -14,7 +14,7 @@ namespace datacom::verify {
 
 class ViolationLines {
  public:
-  explicit ViolationLines(Run* run) : run_(run) {}
+  explicit ViolationLines(VerifiedRun* run) : run_(run) {}
 
   void Open();
   // Reads the next line; returns false when there is none. A line with another number of cells, or with a cell that is
@@ -31,7 +31,7 @@ class ViolationLines {
   bool ReadLine(std::string* line);
   std::string WrongCell() const;  // empty when there is none
 
-  Run* const run_;
+  VerifiedRun* const run_;
   std::ifstream file_;
   uint64_t left_ = 0, read_ = 0;  // bytes
   uint64_t kept_ = 0, below_kept_ = 0;

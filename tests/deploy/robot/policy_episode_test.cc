@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "actor/checked_step.h"
+#include "actor/episode.h"
 #include "actor/episode_player.h"
 #include "common/acting/policy_file.h"
 #include "common/base/files.h"

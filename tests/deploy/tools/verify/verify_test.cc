@@ -320,7 +320,7 @@ struct SessionsOfALargeRow {
   }
 
   verify::Report report;
-  verify::Run run;
+  verify::VerifiedRun run;
   std::optional<verify::SessionFiles> files;
 };
 

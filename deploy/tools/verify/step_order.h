@@ -1,8 +1,8 @@
 // Checks that the transitions of a member follow each other in each environment of a session: a step follows the step
 // before it in its episode, or begins a later episode with step 0. So no transition occurs twice. Sums up the costs of
 // each open episode. Not thread-safe.
-#ifndef DATACOM_DEPLOY_TOOLS_VERIFY_LANES_H_
-#define DATACOM_DEPLOY_TOOLS_VERIFY_LANES_H_
+#ifndef DATACOM_DEPLOY_TOOLS_VERIFY_STEP_ORDER_H_
+#define DATACOM_DEPLOY_TOOLS_VERIFY_STEP_ORDER_H_
 
 #include <algorithm>
 #include <bit>
@@ -32,9 +32,9 @@ inline std::string Name(const Transition& at) {
                       at.step);
 }
 
-class Lanes {
+class StepOrder {
  public:
-  struct Lane {
+  struct Environment {
     bool known = false;
     bool whole = false;  // its episode has been seen from step 0
     uint32_t episode = 0, step = 0;
@@ -42,40 +42,43 @@ class Lanes {
   };
 
   // `from_start`: the first transition to come is the member's first one.
-  explicit Lanes(bool from_start) : from_start_(from_start) {}
+  explicit StepOrder(bool from_start) : from_start_(from_start) {}
 
   // Some transitions are unknown: any may come next.
   void Skip() {
     from_start_ = false;
     last_ = nullptr;
-    lanes_.clear();
+    environments_.clear();
   }
 
-  // Adds the next transition. Returns its lane. `wrong` receives what is wrong with its place, if anything.
-  const Lane& Add(const Transition& next, std::string* wrong) {
-    Lane& lane = LaneOf(next, wrong);
-    const bool continues = lane.known && next.episode == lane.episode && next.step == lane.step + 1;
-    const bool begins = next.step == 0 && (!lane.known || next.episode > lane.episode);
-    if (!continues && !begins && (lane.known || from_start_)) {
-      *wrong = lane.known ? absl::StrCat(Name(next), " follows episode ", lane.episode, ", step ", lane.step)
-                          : absl::StrCat(Name(next), " is the first of its environment");
+  // Adds the next transition. Returns the state of its environment. `wrong` receives what is wrong with its place, if
+  // anything.
+  const Environment& Add(const Transition& next, std::string* wrong) {
+    Environment& environment = EnvironmentOf(next, wrong);
+    const bool continues =
+        environment.known && next.episode == environment.episode && next.step == environment.step + 1;
+    const bool begins = next.step == 0 && (!environment.known || next.episode > environment.episode);
+    if (!continues && !begins && (environment.known || from_start_)) {
+      *wrong = environment.known
+                   ? absl::StrCat(Name(next), " follows episode ", environment.episode, ", step ", environment.step)
+                   : absl::StrCat(Name(next), " is the first of its environment");
     }
-    if (!continues) lane = Lane{true, begins, next.episode, next.step, 0, 0};
-    lane.step = next.step;
+    if (!continues) environment = Environment{true, begins, next.episode, next.step, 0, 0};
+    environment.step = next.step;
     const double cost = std::max(0.0, static_cast<double>(next.cost));
-    lane.sum_cost += cost;
-    lane.max_violation = std::max(lane.max_violation, cost);
-    return lane;
+    environment.sum_cost += cost;
+    environment.max_violation = std::max(environment.max_violation, cost);
+    return environment;
   }
 
  private:
-  Lane& LaneOf(const Transition& next, std::string* wrong) {
+  Environment& EnvironmentOf(const Transition& next, std::string* wrong) {
     if (next.environment >= kMaxEnvironments) {
       *wrong = absl::StrCat(Name(next), ": there are at most ", kMaxEnvironments, " environments");
-      return nowhere_ = Lane{};
+      return nowhere_ = Environment{};
     }
     if (last_ == nullptr || last_session_ != next.session) {
-      last_ = &lanes_[next.session];
+      last_ = &environments_[next.session];
       last_session_ = next.session;
     }
     if (next.environment >= last_->size()) last_->resize(next.environment + 1);
@@ -83,12 +86,12 @@ class Lanes {
   }
 
   bool from_start_;
-  std::unordered_map<uint32_t, std::vector<Lane>> lanes_;  // by session
-  std::vector<Lane>* last_ = nullptr;                      // of the session of the transition before
+  std::unordered_map<uint32_t, std::vector<Environment>> environments_;  // by session
+  std::vector<Environment>* last_ = nullptr;                             // of the session of the transition before
   uint32_t last_session_ = 0;
-  Lane nowhere_;
+  Environment nowhere_;
 };
 
 }  // namespace datacom::verify
 
-#endif  // DATACOM_DEPLOY_TOOLS_VERIFY_LANES_H_
+#endif  // DATACOM_DEPLOY_TOOLS_VERIFY_STEP_ORDER_H_
