@@ -15,7 +15,6 @@
 #include "common/acting/acting_rule.h"
 #include "common/nn/snapshot.h"
 #include "common/tasks/task.h"
-#include "datacom/v1/experiment.pb.h"
 #include "datacom/v1/learner.pb.h"
 
 namespace datacom::actor {
@@ -48,13 +47,6 @@ class EpisodePlayer {
   // Plays one episode per task at a time (at least one task); the rule's max_batch must be at least the number of
   // tasks.
   EpisodePlayer(std::vector<std::unique_ptr<Task>> tasks, std::unique_ptr<ActingRule> rule, double discount);
-  // Makes `batch` tasks (at most 64) and the acting rule. FAILED_PRECONDITION when the snapshot is of another task or
-  // does not fit.
-  static absl::StatusOr<std::unique_ptr<EpisodePlayer>> Make(const v1::Experiment& experiment, const Snapshot& snapshot,
-                                                             uint32_t batch);
-  // The same with a given rule, whose max_batch must be at least `batch`.
-  static absl::StatusOr<std::unique_ptr<EpisodePlayer>> MakeWithRule(const v1::Experiment& experiment,
-                                                                     std::unique_ptr<ActingRule> rule, uint32_t batch);
 
   // Plays episodes 0 .. count - 1 and returns them in order: J = sum_t discount^t r_t, return, max and sum of
   // max(cost, 0), length, success at the end and at some step; sums are in double. After an invalid simulator step the

@@ -31,7 +31,6 @@
 #include "common/rpc/insert_session.h"
 #include "common/rpc/learner_client.h"
 #include "common/transitions/row_schema.h"
-#include "datacom/v1/experiment.pb.h"
 
 namespace datacom::actor {
 
@@ -50,14 +49,14 @@ class Rollout {
   };
   // The parts of the loop; tests supply their own.
   struct Parts {
-    v1::Experiment experiment;  // resolved
+    uint64_t run_seed = 0;
+    std::vector<uint64_t> member_seeds;  // of all members of the run
+    bool lockstep = false;
+    uint64_t max_policy_lag = 0;  // updates
     RowSchema schema;
     std::function<absl::StatusOr<std::unique_ptr<Task>>()> make_task;
     std::function<absl::StatusOr<std::unique_ptr<ActingRule>>(const Snapshot&, int max_batch)> make_rule;
   };
-  // Task, rule and schema as the experiment names them. INVALID_ARGUMENT or NOT_FOUND naming what does not exist.
-  static absl::StatusOr<Parts> MakeParts(const v1::Experiment& experiment);
-
   // The session must be registered and started; it, the subscriber and the metrics must outlive this object. Subscribes
   // to the session's members. A lockstep session continues its open episodes.
   static absl::StatusOr<std::unique_ptr<Rollout>> Make(Parts parts, InsertSession* session,
@@ -113,7 +112,6 @@ class Rollout {
   SnapshotSubscriber* const subscriber_;
   ActorMetrics* const metrics_;
   const Options options_;
-  bool lockstep_ = false;
   bool ready_ = false;
   std::shared_ptr<const v1::Assignment> assignment_;
   std::vector<MemberState> members_;  // served now or before

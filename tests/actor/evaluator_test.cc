@@ -5,7 +5,9 @@
 #include <deque>
 #include <set>
 
+#include "actor/actor_setup.h"
 #include "common/config/experiment.h"
+#include "datacom/v1/experiment.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/fake_actor_task.h"
@@ -269,7 +271,7 @@ TEST(EpisodePlayer, ACartPoleEpisodeHasTheSameBitsAloneAndInABatchOfTwentyFive) 
   snapshot.scalars["delta"] = 3;  // far inside the safe set, where the map passes on the policy's noise
   const EpisodePlayer::Seeds seeds = {7, 100, 3};
   const auto play = [&](uint32_t batch) {
-    return Texts(EpisodePlayer::Make(experiment, snapshot, batch).value()->Play(seeds, 25, Go).value());
+    return Texts(MakeEpisodePlayer(experiment, snapshot, batch).value()->Play(seeds, 25, Go).value());
   };
   const auto alone = play(1);
   EXPECT_EQ(play(25), alone);
@@ -328,15 +330,13 @@ class FakeSource : public EvaluationSource {
 };
 
 v1::LeaseReply Item(uint64_t lease, uint32_t member, uint32_t epoch, uint32_t episodes = 4) {
-  v1::Experiment experiment;
-  experiment.mutable_run()->set_seed(7);
   v1::LeaseReply item;
   item.set_lease(lease);
   item.set_member(member);
   item.set_epoch(epoch);
   item.set_episodes(episodes);
   item.set_lease_seconds(30);
-  item.set_experiment(PrintExperiment(experiment));
+  item.set_experiment("the experiment");
   return item;
 }
 
@@ -347,8 +347,12 @@ struct EvaluatorTest : ::testing::Test {
       waited += timeout;
       return stop;
     };
-    options.make_player = [this](const v1::Experiment&, const Snapshot& snapshot,
-                                 uint32_t) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
+    options.open_run = [this](const std::string& experiment) {
+      EXPECT_EQ(experiment, "the experiment");
+      return run;
+    };
+    run.seed = 7;
+    run.make_player = [this](const Snapshot& snapshot, uint32_t) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
       clock.Advance(play_time);
       return Player(snapshot);
     };
@@ -359,6 +363,7 @@ struct EvaluatorTest : ::testing::Test {
   ManualClock clock;
   FakeSource source;
   Evaluator::Options options;
+  EvaluatedRun run;
   milliseconds waited{0};
   std::chrono::seconds play_time{0};
   bool stop = false;
@@ -385,8 +390,7 @@ TEST_F(EvaluatorTest, ReportsHowManyEpisodesWereAbandoned) {
   for (const Case& one : {Case{0, {}}, Case{9, {}}, Case{10, {1}}, Case{19, {1}}, Case{25, {2}}}) {
     std::vector<uint32_t> told;
     options.on_abandoned = [&told](uint32_t episodes) { told.push_back(episodes); };
-    options.make_player = [&one](const v1::Experiment&, const Snapshot& snapshot,
-                                 uint32_t) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
+    run.make_player = [&one](const Snapshot& snapshot, uint32_t) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
       std::vector<std::unique_ptr<Task>> tasks;
       tasks.push_back(std::make_unique<BreaksAtFirst>(one.broken));
       return std::make_unique<EpisodePlayer>(std::move(tasks), FakeRule::Make(snapshot, 1).value(), 0.9);
@@ -454,8 +458,7 @@ TEST_F(EvaluatorTest, AnItemThatTheLearnerNoLongerKnowsIsNotAnError) {
 
 TEST_F(EvaluatorTest, StopsBetweenEpisodesWithoutAReport) {
   source.leases = {Item(1, 0, 0)};
-  options.make_player = [this](const v1::Experiment&, const Snapshot& snapshot,
-                               uint32_t) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
+  run.make_player = [this](const Snapshot& snapshot, uint32_t) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
     stop = true;
     return Player(snapshot);
   };
@@ -465,8 +468,7 @@ TEST_F(EvaluatorTest, StopsBetweenEpisodesWithoutAReport) {
 
 TEST_F(EvaluatorTest, ASnapshotThatDoesNotFitIsNamed) {
   source.leases = {Item(1, 2, 6)};
-  options.make_player = [](const v1::Experiment&, const Snapshot&,
-                           uint32_t) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
+  run.make_player = [](const Snapshot&, uint32_t) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
     return absl::FailedPreconditionError("array w has shape [3], not [2]");
   };
   const absl::Status status = Run();

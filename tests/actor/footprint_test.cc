@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "actor/actor_setup.h"
 #include "actor/rollout.h"
 #include "gtest/gtest.h"
 #include "tests/testing/counting_allocator.h"
@@ -18,7 +19,7 @@ struct Actor {
   explicit Actor(const std::string& task, std::function<bool()> stop) : experiment(testing::ExperimentOf(task)) {
     Rollout::Options options;
     options.stop = std::move(stop);
-    rollout = Rollout::Make(Rollout::MakeParts(experiment).value(), &session, &subscriber, &series, options).value();
+    rollout = Rollout::Make(MakeParts(experiment).value(), &session, &subscriber, &series, options).value();
   }
   const v1::Experiment experiment;
   testing::EndlessSession session{kEnvironments};

@@ -15,9 +15,9 @@ namespace datacom::testing {
 
 inline actor::Rollout::Parts FakeParts(int members, bool lockstep) {
   actor::Rollout::Parts parts;
-  parts.experiment.mutable_run()->set_seed(7);
-  parts.experiment.mutable_run()->set_lockstep(lockstep);
-  for (int m = 0; m < members; ++m) parts.experiment.add_members()->set_seed(100 + m);
+  parts.run_seed = 7;
+  parts.lockstep = lockstep;
+  for (int m = 0; m < members; ++m) parts.member_seeds.push_back(100 + m);
   parts.schema = RowSchema::For(2, 1);
   parts.make_task = []() -> absl::StatusOr<std::unique_ptr<Task>> { return std::make_unique<FakeTask>(); };
   parts.make_rule = FakeRule::Make;

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "actor/actor_setup.h"
 #include "actor/rollout.h"
 #include "benchmark/benchmark.h"
 #include "common/base/random.h"
@@ -223,7 +224,7 @@ void Acting(benchmark::State& state, const std::string& task) {
   int polls = 0;
   actor::Rollout::Options options;
   options.stop = [&polls] { return ++polls > kIterations; };
-  actor::Rollout::Parts parts = actor::Rollout::MakeParts(experiment).value();
+  actor::Rollout::Parts parts = actor::MakeParts(experiment).value();
   const RowSchema schema = parts.schema;
   const auto rollout = actor::Rollout::Make(std::move(parts), &session, &subscriber, &series, options).value();
   auto bare = MakeBare(experiment);

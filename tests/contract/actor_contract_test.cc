@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "actor/actor_setup.h"
 #include "actor/episode_player.h"
 #include "actor/rollout.h"
 #include "deploy/tools/play/eval_command.h"
@@ -76,7 +77,7 @@ class ActorContract : public ::testing::TestWithParam<std::string> {
     return session.rows;
   }
   std::vector<ReceivedRow> Act(const std::string& options, uint32_t environments, uint64_t rows, const Key& key = {}) {
-    return Act(actor::Rollout::MakeParts(Experiment(options, key)).value(), environments, rows, key);
+    return Act(actor::MakeParts(Experiment(options, key)).value(), environments, rows, key);
   }
   static std::vector<ReceivedRow> Of(const std::vector<ReceivedRow>& rows, uint32_t environment) {
     std::vector<ReceivedRow> own;
@@ -157,7 +158,7 @@ TEST_P(ActorContract, RowsHoldTheTasksNumbersIncludingTerminalOnes) {
 TEST_P(ActorContract, FilteredRowsHoldTheTasksNumbersForTheExecutedAction) {
   v1::Experiment experiment = Experiment(kNominal);
   experiment.set_algorithm("safe_layer_td3");
-  actor::Rollout::Parts parts = actor::Rollout::MakeParts(experiment).value();
+  actor::Rollout::Parts parts = actor::MakeParts(experiment).value();
   const std::vector<ReceivedRow> rows = Of(Act(std::move(parts), 3, 3 * 120, {}, Policy("safe_layer")), 2);
   ASSERT_EQ(rows.size(), 120u);
   const TaskModel model = MakeTaskModel(GetParam(), experiment.task_options()).value();
@@ -281,7 +282,7 @@ class BreaksNowAndThen : public Task {
 };
 
 TEST_P(ActorContract, AnEpisodeWithAnInvalidStepIsAbandonedCountedAndTheStepNotInserted) {
-  actor::Rollout::Parts parts = actor::Rollout::MakeParts(Experiment(kNominal)).value();
+  actor::Rollout::Parts parts = actor::MakeParts(Experiment(kNominal)).value();
   int broken = 0;
   parts.make_task = [make = parts.make_task, &broken]() -> absl::StatusOr<std::unique_ptr<Task>> {
     return std::make_unique<BreaksNowAndThen>(make().value(), &broken);
@@ -314,7 +315,7 @@ TEST_P(ActorContract, ATaskThatIsAlwaysInvalidGivesNoRowAndAbandonedEvaluations)
     }
     EXPECT_TRUE(std::isfinite(row.reward) && std::isfinite(row.cost));
   }
-  const auto player = actor::EpisodePlayer::Make(Experiment(kUnbearable), Policy(), 4).value();
+  const auto player = actor::MakeEpisodePlayer(Experiment(kUnbearable), Policy(), 4).value();
   const auto episodes = player->Play({7, 100, 0}, 6, [] { return absl::OkStatus(); }).value();
   for (const v1::EvaluationEpisode& episode : episodes) {
     EXPECT_TRUE(episode.abandoned());

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "actor/actor_setup.h"
 #include "actor/episode_player.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
@@ -123,7 +124,7 @@ absl::Status EvaluateRun(const EvalCommand& command, const v1::Experiment& exper
   for (const auto& [epoch, snapshot] : policies) {
     if (command.member.has_value() && snapshot.member != *command.member) continue;
     ASSIGN_OR_RETURN(const std::unique_ptr<actor::EpisodePlayer> player,
-                     actor::EpisodePlayer::Make(experiment, snapshot, count));
+                     actor::MakeEpisodePlayer(experiment, snapshot, count));
     const actor::EpisodePlayer::Seeds seeds = {command.seed.value_or(experiment.run().seed()), snapshot.member_seed,
                                                epoch};
     ASSIGN_OR_RETURN(const std::vector<v1::EvaluationEpisode> episodes, Play(seeds, count, player.get()));
@@ -141,7 +142,7 @@ absl::Status EvaluateUntrained(const EvalCommand& command, const v1::Experiment&
   ASSIGN_OR_RETURN(UntrainedPolicy policy, MakeUntrainedPolicy(command.policy, model));
   if (!command.csv) *out << experiment.task() << ", " << policy.title << '\n';
   ASSIGN_OR_RETURN(const std::unique_ptr<actor::EpisodePlayer> player,
-                   actor::EpisodePlayer::MakeWithRule(experiment, std::move(policy.rule), count));
+                   actor::MakeEpisodePlayer(experiment, std::move(policy.rule), count));
   const actor::EpisodePlayer::Seeds seeds = {command.seed.value_or(experiment.run().seed()), 0, 0};
   ASSIGN_OR_RETURN(const std::vector<v1::EvaluationEpisode> episodes, Play(seeds, count, player.get()));
   output->Print(0, 0, 0, episodes);

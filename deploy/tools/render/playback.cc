@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "actor/actor_setup.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/tasks/text/task_file.h"
@@ -34,7 +35,7 @@ absl::StatusOr<Playback> OfRun(const PlaybackOptions& options) {
                    ReadPolicies(options.what, options.epoch.value_or("last")));
   ASSIGN_OR_RETURN(const MemberPolicy* const policy, FindMember(policies, options.member.value_or(0)));
   const Snapshot& snapshot = policy->snapshot;
-  ASSIGN_OR_RETURN(std::shared_ptr<actor::EpisodePlayer> player, actor::EpisodePlayer::Make(experiment, snapshot, 1));
+  ASSIGN_OR_RETURN(std::shared_ptr<actor::EpisodePlayer> player, actor::MakeEpisodePlayer(experiment, snapshot, 1));
   const actor::EpisodePlayer::Seeds seeds = {options.seed.value_or(experiment.run().seed()), snapshot.member_seed,
                                              policy->epoch};
   const uint32_t episode = options.episode.value_or(0);

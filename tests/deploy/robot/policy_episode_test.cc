@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "actor/actor_setup.h"
 #include "actor/episode.h"
 #include "actor/episode_player.h"
 #include "common/acting/policy_file.h"
@@ -190,7 +191,7 @@ TEST_P(ExportedPolicy, PlaysAnEvaluationEpisodeWithTheActorsActions) {
   EXPECT_EQ(interventions > 0, rule.find("gaussian") == absl::string_view::npos && rule != "planner");
 
   // The evaluator's result for the same episode.
-  const auto player = *actor::EpisodePlayer::Make(experiment, snapshot, 1);
+  const auto player = *actor::MakeEpisodePlayer(experiment, snapshot, 1);
   const v1::EvaluationEpisode played = (*player->Play(seeds, 1, [] { return absl::OkStatus(); })).at(0);
   EXPECT_EQ(driven.length(), played.length());
   EXPECT_EQ(driven.return_(), played.return_());

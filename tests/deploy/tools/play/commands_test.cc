@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "absl/strings/str_split.h"
+#include "actor/actor_setup.h"
 #include "actor/episode_player.h"
 #include "common/acting/acting_rule.h"
 #include "common/base/random.h"
@@ -217,7 +218,7 @@ class EvalCommandTest : public ::testing::Test {
 };
 
 TEST_F(EvalCommandTest, RepeatsTheEvaluationEpisodesOfTheRun) {
-  const auto player = actor::EpisodePlayer::Make(experiment_, Policy(1, 2), 3).value();
+  const auto player = actor::MakeEpisodePlayer(experiment_, Policy(1, 2), 3).value();
   const auto episodes = player->Play({5, 41, 2}, 3, [] { return absl::OkStatus(); }).value();
   const testing::GoldenTable table = Parse(Output());
   ASSERT_EQ(table.rows.size(), 6u);  // every member, three episodes

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "actor/actor_setup.h"
 #include "actor/episode_player.h"
 #include "common/base/files.h"
 #include "deploy/tools/maps/run_policies.h"
@@ -173,7 +174,7 @@ TEST(Watching, ShowsTheEvaluatedEpisode) {
   const std::string folder = testing::MakeRunFolder("watched_run", "cartpole", {3}, 60);
   const v1::Experiment experiment = ReadRunExperiment(folder, {}).value();
   const std::vector<MemberPolicy> policies = ReadPolicies(folder, "last").value();
-  const auto player = actor::EpisodePlayer::Make(experiment, policies[1].snapshot, 3).value();
+  const auto player = actor::MakeEpisodePlayer(experiment, policies[1].snapshot, 3).value();
   const actor::EpisodePlayer::Seeds seeds = {5, 41, 3};
   const auto evaluated = player->Play(seeds, 3, [] { return absl::OkStatus(); }).value();
   PlaybackOptions options;
