@@ -149,7 +149,7 @@ absl::Status RunEvaluator(const ActorOptions& options) {
   const std::unique_ptr<EvaluationSource> source =
       MakeEvaluationSource(MakeChannel(options.learner, security), options.run_id, options.name);
   std::unique_ptr<Metrics> metrics;
-  bool opened = false;  // the run, with the first item
+  bool opened = false;  // whether the first item has come
   Evaluator::Options evaluator_options;
   const Watchdog watchdog("the evaluator's loop", Minutes(options.stall_minutes));
   evaluator_options.wait = [&watchdog](std::chrono::milliseconds timeout) {  // called at every step and every retry

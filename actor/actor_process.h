@@ -15,7 +15,7 @@ namespace datacom::actor {
 struct ActorOptions : RoleFlags {  // `listen` serves gRPC health without TLS
   std::string replay;              // host:port; acting only
   std::string learner;             // host:port
-  std::string name;                // of this process, stable over restarts
+  std::string name;                // the process keeps it over restarts
   uint32_t environments = 16;
 };
 

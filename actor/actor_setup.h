@@ -1,4 +1,4 @@
-// What a resolved experiment means for acting and for evaluating. Nothing else of the role reads v1::Experiment.
+// Reads from a resolved experiment what acting and evaluating need. Nothing else of the role reads v1::Experiment.
 // Functions; thread-safe; nothing blocks.
 #ifndef DATACOM_ACTOR_ACTOR_SETUP_H_
 #define DATACOM_ACTOR_ACTOR_SETUP_H_

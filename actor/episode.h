@@ -1,5 +1,5 @@
-// What every training episode is made of: its random streams and its checked steps. With the same stream and the same
-// actions an episode is the same. Functions; as thread-safe as the task; they allocate nothing themselves.
+// The random streams and the checked steps of a training episode. An episode is a pure function of its streams and its
+// actions. Functions; as thread-safe as the task; they allocate nothing themselves.
 #ifndef DATACOM_ACTOR_EPISODE_H_
 #define DATACOM_ACTOR_EPISODE_H_
 

@@ -21,14 +21,14 @@ namespace datacom::actor {
 
 // One state of an episode: the start, or a state that a step reached.
 struct EpisodeState {
-  const Task* task = nullptr;  // in that state
+  const Task* task = nullptr;  // is in that state
   uint32_t step = 0;
-  StepResult reached;  // of the step that led here; at the start reward 0 and the start's cost
+  StepResult reached;  // result of the step that led here; at the start reward 0 and the start's cost
   double sum_reward = 0;
   bool last = false;  // no state follows: absorbing, invalid or the horizon
   // The acting rule's diagnostics in this state; absent without an acting rule that has a learned constraint.
   struct Judgement {
-    double constraint = 0, cvar = 0, intervention = 0;  // as ActingDiagnostics
+    double constraint = 0, cvar = 0, intervention = 0;  // same meaning as in ActingDiagnostics
   };
   std::optional<Judgement> judgement;
 };
@@ -54,7 +54,7 @@ class EpisodePlayer {
   // fail. `tick` is called every few hundred steps; an error that it returns ends the play and is returned.
   absl::StatusOr<std::vector<v1::EvaluationEpisode>> Play(const Seeds& seeds, uint32_t count,
                                                           const std::function<absl::Status()>& tick);
-  // Plays episode `episode` of Play(seeds, ...) alone and calls `watcher` for each state of its last attempt.
+  // Plays only episode `episode` of Play(seeds, ...) and calls `watcher` for each state of its last attempt.
   absl::Status Watch(const Seeds& seeds, uint32_t episode, const Watcher& watcher);
 
  private:
@@ -64,7 +64,7 @@ class EpisodePlayer {
     uint32_t episode = 0;
     uint32_t attempt = 0;
     uint32_t step = 0;
-    StepResult reached;               // of the last step
+    StepResult reached;               // result of the last step
     double discount = 1;              // discount^step
     std::vector<double> observation;  // [obs_dim]
     std::vector<float> memory;        // [memory_dim] of the acting rule

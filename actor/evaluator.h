@@ -28,11 +28,11 @@ class EvaluationSource {
   virtual absl::StatusOr<v1::ReportReply> Report(v1::ReportRequest request) = 0;
 };
 
-// Over gRPC. Each call has a deadline.
+// Asks the learner over gRPC. Each call has a deadline.
 std::unique_ptr<EvaluationSource> MakeEvaluationSource(std::shared_ptr<grpc::Channel> channel,
                                                        const std::string& run_id, const std::string& evaluator);
 
-// What the evaluator needs of a run.
+// The parts of a run that the evaluator needs.
 struct EvaluatedRun {
   uint64_t seed = 0;
   // Makes a player for up to `batch` episodes at once, of the snapshot's policy.

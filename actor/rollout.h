@@ -6,9 +6,10 @@
 // member can step, the loop waits for credit or a snapshot, whichever comes first.
 //
 // The replay may change the session's assignment at any time. The environments of a new member begin at once, as soon
-// as there are a snapshot and credit. Those of a member that leaves finish their episodes; then the member is released.
-// So the process steps more environments than usual for a while. If the new member waited for them, two actors could
-// wait for each other: a learner that lacks rows of one member gives no credit for the episodes of another.
+// as there are a snapshot and credit. When a member leaves, its environments finish their episodes; then it is
+// released. So the process steps more environments than usual for a while. If the new member waited for them, two
+// actors could wait for each other: a learner that lacks rows of one member gives no credit for the episodes of
+// another.
 //
 // Not thread-safe; Run blocks until the run is finished, a stop is requested, or an error occurs.
 #ifndef DATACOM_ACTOR_ROLLOUT_H_
@@ -74,7 +75,7 @@ class Rollout {
     std::unique_ptr<EnvironmentBatch> environments;
     bool served = false;                                 // is in the assignment
     bool released = false;                               // under this assignment
-    std::unique_ptr<ActingRule> rule = nullptr;          // for batches of environments->size()
+    std::unique_ptr<ActingRule> rule = nullptr;          // takes batches of environments->size()
     std::shared_ptr<const Snapshot> snapshot = nullptr;  // loaded into rule
     RowChunk chunk;
     uint32_t chunk_age = 0;  // iterations since its first row
@@ -83,7 +84,7 @@ class Rollout {
   };
 
   Rollout(Parts parts, InsertSession* session, SnapshotSubscriber* subscriber, ActorMetrics* metrics, Options options);
-  absl::Status Adopt();  // the session's newest assignment
+  absl::Status Adopt();  // takes over the session's newest assignment
   absl::Status Serve(uint32_t member, uint32_t lanes);
   absl::StatusOr<MemberState*> FindOrAdd(uint32_t member);
   absl::Status Release(MemberState* state);

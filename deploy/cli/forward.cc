@@ -64,10 +64,10 @@ constexpr Forwarded kForwarded[] = {
      "Example: datacom verify runs/five\n"
      "         datacom verify runs/five --repair\n"
      "Prints one line for each kind of part and one for each finding. Exits with 0 when no damage was found, with 1\n"
-     "otherwise. The run's processes may run meanwhile, except with --repair.\n"},
+     "otherwise. The run's processes may keep running, except with --repair.\n"},
 };
 
-// What --policy takes.
+// The values that --policy takes.
 std::string Policies() {
   std::string text =
       "--policy zeros plays zero actions, random draws every action uniformly within its bounds, scripted plays the\n"

@@ -22,7 +22,7 @@ void AddReport(CLI::App* app, int* exit_code) {
       "report",
       "Writes a self-contained HTML page: learning curves with 95 % bands, safety, throughput, learned constraint");
   verb->add_option("run_dirs", *folders, "run folders or sweep folders; several are compared")->required();
-  verb->add_option("--out", *out, "HTML file to write; FILE.svg: a figure of the evaluations' cost and return alone")
+  verb->add_option("--out", *out, "HTML file to write; FILE.svg: only a figure of the evaluations' cost and return")
       ->required();
   auto epoch = std::make_shared<std::string>("last");
   verb->add_option("--epoch", *epoch, "epoch of each member that the tables show: last or best (default last)")

@@ -41,7 +41,7 @@ constexpr double kLineSeconds = 10;
 constexpr int kTailLines = 8;
 constexpr char kKubernetes[] = "kubernetes";
 
-// As typed; zero or empty = not given.
+// The options as they were typed; zero or empty = not given.
 struct SweepOptions {
   TrainOptions run;  // those that `train` has too; run_dir is the folder of the sweep
   std::string file, older_dir, images, backend = "local";
@@ -163,7 +163,7 @@ void PrintPlan(const SweepInput& input, const std::string& dir, const std::vecto
 // Trains populations as child processes and reports on standard output; when quiet, only failures.
 class Jobs {
  public:
-  // Of the options, those for the processes of each run are passed on to `train`.
+  // Passes the options for processes on to the `train` of each run.
   Jobs(const std::string& dir, const std::vector<Population>& populations, int at_once, const TrainOptions& options)
       : dir_(dir), populations_(populations), at_once_(at_once), options_(options) {}
 

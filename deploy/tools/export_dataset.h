@@ -1,5 +1,5 @@
 // Copies the rows that the rings of a run still hold into a dataset (common/records/dataset.h). Reads the ring files
-// directly, so no replay may serve them meanwhile. Changes nothing in the run. Blocks on the disk.
+// directly, so no replay may serve them at the same time. Changes nothing in the run. Blocks on the disk.
 #ifndef DATACOM_DEPLOY_TOOLS_EXPORT_DATASET_H_
 #define DATACOM_DEPLOY_TOOLS_EXPORT_DATASET_H_
 

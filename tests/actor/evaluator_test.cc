@@ -169,7 +169,7 @@ TEST(EpisodePlayer, ShowsTheAttemptThatCounts) {
   EXPECT_GT(again, 0);
 }
 
-// As in training, the filter's action is executed and the filter sees the cost of the previous step.
+// The same happens in training: the filter's action is executed and the filter sees the cost of the previous step.
 TEST(EpisodePlayer, FiltersActionsByTheCostOfThePreviousStep) {
   const auto snapshot = FakeSnapshot(0, 12);
   std::vector<std::unique_ptr<Task>> tasks;
@@ -259,7 +259,7 @@ TEST(EpisodePlayer, AnEpisodeDoesNotDependOnHowManyArePlayedSideBySide) {
   }
 }
 
-// With the real task, rule and widths: a row has the same bits in a batch and alone.
+// Uses the real task, rule and widths: a row has the same bits in a batch and by itself.
 TEST(EpisodePlayer, ACartPoleEpisodeHasTheSameBitsAloneAndInABatchOfTwentyFive) {
   v1::Experiment experiment;
   experiment.set_task("cartpole");

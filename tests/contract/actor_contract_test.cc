@@ -154,7 +154,7 @@ TEST_P(ActorContract, RowsHoldTheTasksNumbersIncludingTerminalOnes) {
   }
 }
 
-// With a rule that filters after the policy and uses the previous step's cost.
+// The rule filters after the policy and uses the previous step's cost.
 TEST_P(ActorContract, FilteredRowsHoldTheTasksNumbersForTheExecutedAction) {
   v1::Experiment experiment = Experiment(kNominal);
   experiment.set_algorithm("safe_layer_td3");
@@ -293,7 +293,7 @@ TEST_P(ActorContract, AnEpisodeWithAnInvalidStepIsAbandonedCountedAndTheStepNotI
   EXPECT_EQ(series_.abandoned_invalid.Value(), broken);
   EXPECT_EQ(series_.rows.Value(), 600);
   EXPECT_EQ(series_.env_steps.Value(), 600 + broken);
-  // Up to the fault, the rows equal those of a run without faults.
+  // Up to the fault, the rows equal the rows of a run without faults.
   const std::vector<ReceivedRow> sound = Act(kNominal, 2, 1200);
   for (const uint32_t e : {0u, 1u}) {
     std::map<std::pair<uint32_t, uint32_t>, ReceivedRow> expected;

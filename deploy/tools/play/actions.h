@@ -22,7 +22,8 @@ absl::StatusOr<std::vector<std::vector<double>>> ReadActions(const std::string& 
 // Parses "x=-1,theta=0.1". An empty text gives an empty map.
 absl::StatusOr<std::map<std::string, double>> ParseInit(const std::string& text);
 
-// An experiment of a task alone: a name of the register or a task file, with such assignments applied to its options.
+// An experiment with only a task: a name of the register or a task file, with assignments "task_options.NAME=value"
+// applied.
 absl::StatusOr<v1::Experiment> TaskExperiment(const std::string& task, const std::vector<std::string>& set);
 // Makes the task of such an experiment.
 absl::StatusOr<std::unique_ptr<Task>> MakeTaskWith(const std::string& name, const std::vector<std::string>& set);

@@ -30,7 +30,7 @@ constexpr int kMostHeld = 20;            // control steps under one action
 constexpr double kIllConditioned = 1e3;  // of G: the safe map then asks for large actions
 constexpr double kSpeedSeconds = 2;
 
-// What was seen of one number.
+// The values that one number took.
 struct Seen {
   std::string name;
   double low = std::numeric_limits<double>::infinity(), high = -low;

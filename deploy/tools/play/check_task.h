@@ -1,6 +1,6 @@
 // `task check`: loads a task file, plays random actions and prints what a training would meet: the specification, the
-// range of each number, violated costs, the conditioning of G, and the speed beside MuJoCo alone. Blocks while it
-// plays.
+// range of each number, violated costs, the conditioning of G, and the speed compared with bare MuJoCo. Blocks while
+// it plays.
 #ifndef DATACOM_DEPLOY_TOOLS_PLAY_CHECK_TASK_H_
 #define DATACOM_DEPLOY_TOOLS_PLAY_CHECK_TASK_H_
 

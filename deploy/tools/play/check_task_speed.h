@@ -1,4 +1,4 @@
-// Measures how fast a task that is a text file steps, beside MuJoCo alone. Blocks for seconds.
+// Measures how fast a task that is a text file steps, compared with bare MuJoCo. Blocks for seconds.
 #ifndef DATACOM_DEPLOY_TOOLS_PLAY_CHECK_TASK_SPEED_H_
 #define DATACOM_DEPLOY_TOOLS_PLAY_CHECK_TASK_SPEED_H_
 
@@ -13,7 +13,7 @@ namespace datacom::tools {
 // Seconds of this thread's processor time for one control step.
 struct TaskSpeed {
   double task = 0;  // with signals, expressions, f and G
-  double bare = 0;  // mj_step alone, for the same actions from the same starts
+  double bare = 0;  // only mj_step, for the same actions from the same starts
 };
 
 // Measures both in turn, in short blocks, for up to `seconds` of processor time. `task` is one of `compiled`; `model`

@@ -12,7 +12,7 @@ namespace datacom::tools {
 
 struct NewTaskCommand {
   std::string folder;  // to make; its name gives the task's
-  std::string model;   // MJCF file; the files that it needs are copied beside it
+  std::string model;   // MJCF file; the files that it needs are copied next to it
 };
 
 // Prints what was written. INVALID_ARGUMENT, naming what is wrong with the model; FAILED_PRECONDITION if the folder

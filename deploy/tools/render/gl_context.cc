@@ -29,7 +29,7 @@ class Library {
   absl::Status status() const {
     return error_.empty() ? absl::OkStatus() : absl::UnavailableError(absl::StrCat(name_, ": ", error_));
   }
-  // Fills `function` with the library's symbol; the first that is missing makes status() an error.
+  // Fills `function` with the library's symbol; after the first missing symbol status() is an error.
   template <typename Function>
   void Find(const char* symbol, Function** function) {
     *function = handle_ == nullptr ? nullptr : reinterpret_cast<Function*>(::dlsym(handle_, symbol));

@@ -29,7 +29,7 @@ class Picture {
   const uint8_t* pixels() const { return pixels_.get(); }
   void Changed() { cairo_surface_mark_dirty(surface_.get()); }
 
-  // For all other lines and areas.
+  // Cairo draws all other lines and areas.
   cairo_t* cairo() { return cairo_.get(); }
   void SetColour(const Colour& colour);
   void FillRectangle(double left, double top, double width, double height, const Colour& colour);

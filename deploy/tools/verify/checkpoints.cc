@@ -117,7 +117,7 @@ std::map<uint64_t, std::string> PolicyFiles(const VerifiedRun& run) {
   return files;
 }
 
-// Whether the policy of this update is that of the epoch's end. The file of an epoch that an earlier end of the run cut
+// Whether this update is the one at the epoch's end. The file of an epoch that an earlier end of the run cut
 // short stays until a longer run has ended the epoch again.
 bool IsOfEpoch(const VerifiedRun& run, uint64_t epoch, uint64_t update) {
   const uint64_t steps = epoch * run.experiment.run().steps_per_epoch();

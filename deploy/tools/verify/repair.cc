@@ -44,7 +44,7 @@ Report::Repair RebuildFailures(const VerifiedRun& run, uint32_t member) {
       return table.status();
     }
     RETURN_IF_ERROR(SyncFile(path));
-    return absl::StrCat("replay/member_", options.member, ".failures: made anew out of the ", (*table)->inserted(),
+    return absl::StrCat("replay/member_", options.member, ".failures: rebuilt from the ", (*table)->inserted(),
                         " rows that are held; ", (*table)->failures(), " of them have cost > 0");
   };
 }

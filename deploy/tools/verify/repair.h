@@ -10,7 +10,7 @@
 
 namespace datacom::verify {
 
-// Moves a failure ring aside and makes it anew out of the member's rows, all of which must be held.
+// Moves a failure ring aside and rebuilds it from the member's rows, which must all be present.
 Report::Repair RebuildFailures(const VerifiedRun& run, uint32_t member);
 // Renames checkpoints/<update> to checkpoints/<update>.damaged, as the learner does when it resumes.
 Report::Repair MoveCheckpointAside(const VerifiedRun& run, uint64_t update);

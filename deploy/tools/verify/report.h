@@ -1,4 +1,4 @@
-// What a verification found: a line for each kind of part, notes, and damage with file and position. Some findings
+// The findings of a verification: a line for each kind of part, notes, and damage with file and position. Some findings
 // carry a repair. Not thread-safe; Progress writes to stderr.
 #ifndef DATACOM_DEPLOY_TOOLS_VERIFY_REPORT_H_
 #define DATACOM_DEPLOY_TOOLS_VERIFY_REPORT_H_

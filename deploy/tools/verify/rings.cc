@@ -31,7 +31,7 @@ std::unique_ptr<const Ring> OpenRing(VerifiedRun* run, const std::string& file, 
     run->CheckRunId(file, (*ring)->run_id());
     return *std::move(ring);
   }
-  // The replay makes its files when it starts, before an actor can register.
+  // The replay creates its files when it starts, before an actor can register.
   if (run->has_rows()) run->report->Damage(file, ring.status().message(), std::move(repair));
   return nullptr;
 }

@@ -24,7 +24,7 @@ std::vector<MemberRings> OpenRings(VerifiedRun* run);
 // The first row that each ring held when it was opened.
 std::vector<uint64_t> FirstRows(const std::vector<MemberRings>& rings);
 
-// What the rows of a member say about its sessions.
+// The sessions of a member according to its rows.
 struct HeldSessions {
   bool known = false;      // every held row was read
   bool from_start = true;  // no row was overwritten

@@ -23,11 +23,11 @@ namespace datacom::verify {
 
 struct VerifiedRun {
   std::string dir;
-  bool running = false;  // its processes may write meanwhile
+  bool running = false;  // its processes may still write
   std::vector<std::unique_ptr<FolderLock>> locks;
   v1::Experiment experiment;
   RowSchema schema;
-  std::string run_id;  // as the first part names it; empty when none has been read
+  std::string run_id;  // taken from the first part that names it; empty before
   // The newest sound checkpoint when the verification began. What it names exists in all that is read later.
   std::optional<Checkpoint> checkpoint;
   bool rings_elsewhere = false;  // on a cluster the replay has a volume of its own

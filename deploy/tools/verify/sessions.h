@@ -1,5 +1,5 @@
 // Verifies sessions and credit against the rows. Both files are read before the rows and again after them, because a
-// replay may write meanwhile: sessions that were there at both times are compared. Not thread-safe; blocks on the disk.
+// replay may still write: only sessions that were there both times are compared. Not thread-safe; blocks on the disk.
 #ifndef DATACOM_DEPLOY_TOOLS_VERIFY_SESSIONS_H_
 #define DATACOM_DEPLOY_TOOLS_VERIFY_SESSIONS_H_
 

@@ -28,8 +28,8 @@ class StepFile {
 
   uint64_t records() const { return records_; }
   uint64_t tail() const { return tail_; }  // bytes of an unfinished record
-  // Reads the records from `from` on, at most `count`, into a buffer; returns how many. Fewer than there were when a
-  // learner that resumes cuts the file meanwhile.
+  // Reads the records from `from` on, at most `count`, into a buffer; returns how many. Fewer than there were if
+  // a learner resumes and cuts the file.
   absl::StatusOr<uint64_t> Read(uint64_t from, uint64_t count);
   // Record `number`, which must be among those read last; valid until the next Read.
   StepRecord record(uint64_t number) const;

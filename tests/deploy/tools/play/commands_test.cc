@@ -30,7 +30,7 @@ std::string WriteTemporary(const std::string& name, const std::string& content) 
   return path;
 }
 
-// Of 2.2.2's numbers; later solvers of joint limits differ (tests/common/tasks/cartpole_test.cc,
+// Tolerances for the numbers of 2.2.2; later solvers of joint limits differ (tests/common/tasks/cartpole_test.cc,
 // air_hockey_golden_test.cc).
 constexpr double kCartPole = mjVERSION_HEADER >= 300 ? 1e-6 : 1e-9, kAirHockey = mjVERSION_HEADER >= 300 ? 1e-7 : 1e-9;
 

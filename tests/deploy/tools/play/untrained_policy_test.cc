@@ -209,7 +209,8 @@ TEST(RolloutOfAPolicy, DependsOnItsSeedAndEndsWithTheEpisode) {
   }
 }
 
-// Means of 1,000 episodes with other starts than this test's, measured once; `deviation` is that of one episode.
+// Means of 1,000 episodes with other starts than this test's, measured once; `deviation` is the one of a single
+// episode.
 struct Expected {
   const char* column;
   double mean, deviation;

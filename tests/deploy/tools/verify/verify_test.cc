@@ -177,7 +177,7 @@ class VerifyTest : public ::testing::Test {
   static void Write(const std::string& path, const std::string& content) {
     std::ofstream(path, std::ios::binary) << content;
   }
-  // As the replay opens them.
+  // Opens the rings as the replay does.
   absl::StatusOr<std::unique_ptr<SessionTable>> OpenSessions() {
     return SessionTable::Open({Path("replay"), "run", kMembers, false, false, std::chrono::seconds(30), &clock_});
   }
