@@ -21,6 +21,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/endless_actor_peers.h"
 #include "tests/testing/fake_actor_peers.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom {
 namespace {
@@ -72,7 +73,7 @@ class ActorContract : public ::testing::TestWithParam<std::string> {
     uint64_t iterations = 0;
     options.stop = [&] { return ++iterations > rows; };
     const auto rollout = actor::Rollout::Make(std::move(parts), &session, &subscriber, &series_, options);
-    EXPECT_TRUE(rollout.ok()) << rollout.status();
+    EXPECT_THAT(rollout, testing::IsOk());
     if (rollout.ok()) (*rollout)->Run().IgnoreError();  // the rows show whether it finished or stopped
     return session.rows;
   }
@@ -204,8 +205,8 @@ TEST_P(ActorContract, ARepeatedEpisodeContinuesWithTheSameBits) {
                                        rows[i].action.size() * sizeof(float));
       }
       actor::EnvironmentBatch again([&] { return MakeOne(options); }, {7, 100, 3});
-      ASSERT_TRUE(again.SetWanted(1).ok());
-      ASSERT_TRUE(again.Continue(open).ok());
+      ASSERT_THAT(again.SetWanted(1), testing::IsOk());
+      ASSERT_THAT(again.Continue(open), testing::IsOk());
       ASSERT_EQ(std::memcmp(again.observation(0), rows[at].observation.data(), 4 * rows[at].observation.size()), 0);
       actor::RowChunk chunk = actor::RowChunk::Make(schema, 4).value();
       actor::EnvironmentBatch::Decision decision;
@@ -331,7 +332,7 @@ TEST_P(ActorContract, APolicyCanBeEvaluatedWithOtherTaskOptions) {
   const fs::path folder = fs::path(::testing::TempDir()) / ("eval_" + GetParam());
   fs::create_directories(folder / "policies");
   std::ofstream((folder / "experiment.textproto").string()) << PrintExperiment(Experiment("horizon: 400"));
-  ASSERT_TRUE(WriteSnapshotFile((folder / "policies" / "epoch_0001.snapshot").string(), {Policy()}).ok());
+  ASSERT_THAT(WriteSnapshotFile((folder / "policies" / "epoch_0001.snapshot").string(), {Policy()}), testing::IsOk());
   const auto evaluate = [&](const std::vector<std::string>& set, bool csv, std::string* text) {
     tools::EvalCommand command;
     command.what = folder.string();
@@ -344,7 +345,7 @@ TEST_P(ActorContract, APolicyCanBeEvaluatedWithOtherTaskOptions) {
     return status;
   };
   std::string own, other;
-  ASSERT_TRUE(evaluate({}, true, &own).ok());
+  ASSERT_THAT(evaluate({}, true, &own), testing::IsOk());
   int taken = 0;
   for (const std::vector<std::string>& set : std::vector<std::vector<std::string>>{
            {"horizon=30"},
@@ -363,7 +364,7 @@ TEST_P(ActorContract, APolicyCanBeEvaluatedWithOtherTaskOptions) {
     }
     ++taken;
     EXPECT_NE(other, own) << set[0];
-    ASSERT_TRUE(evaluate(set, false, &other).ok());
+    ASSERT_THAT(evaluate(set, false, &other), testing::IsOk());
     EXPECT_THAT(other.substr(0, other.find('\n')), ::testing::HasSubstr(name));
   }
   EXPECT_GE(taken, 4) << "every task has horizon, randomisation and action_repeat";

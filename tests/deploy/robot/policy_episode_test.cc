@@ -22,6 +22,7 @@
 #include "deploy/tools/play/export_command.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/run_folders.h"
 
 namespace datacom {
@@ -104,7 +105,7 @@ std::string RunOf(const Case& c) {
     snapshots.back().member_seed = 40 + member;
     snapshots.back().version = {2, 1234};
   }
-  EXPECT_TRUE(WriteSnapshotFile(folder + "/policies/epoch_0003.snapshot", snapshots).ok());
+  EXPECT_THAT(WriteSnapshotFile(folder + "/policies/epoch_0003.snapshot", snapshots), testing::IsOk());
   return folder;
 }
 
@@ -112,7 +113,7 @@ std::string Export(const std::string& run_dir) {
   const std::string file = run_dir + "/robot.policy";
   std::ostringstream out;
   const absl::Status status = tools::RunExportCommand({run_dir, /*member=*/1, "last", file}, &out);
-  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(status, testing::IsOk());
   EXPECT_THAT(out.str(), ::testing::HasSubstr("member 1 (seed 41), epoch 3, update 1234"));
   return file;
 }
@@ -214,7 +215,7 @@ TEST(PolicyDriver, ExitsWithTheCodeOfTheLoadError) {
   EXPECT_EQ(Driver(file).Finish(), 0);
   EXPECT_EQ(Driver(file + ".none").Finish(), 11);
   const std::string content = *ReadFile(file);
-  ASSERT_TRUE(WriteFileAtomically(file, content.substr(0, content.size() / 2)).ok());
+  ASSERT_THAT(WriteFileAtomically(file, content.substr(0, content.size() / 2)), testing::IsOk());
   EXPECT_EQ(Driver(file).Finish(), 12);
 }
 

@@ -8,6 +8,7 @@
 #include "deploy/tools/export_dataset.h"
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::tools {
 namespace {
@@ -41,7 +42,8 @@ class ExportTest : public ::testing::Test {
         ASSERT_EQ(client.Send(store.get(), MakeChunk(member, client.next[member], {row})), absl::StatusCode::kOk);
       }
       client.Hear(store.get());
-      EXPECT_TRUE(store->Announce(static_cast<uint64_t>(std::max(0, i - 9))).ok());  // so that there is always credit
+      EXPECT_THAT(store->Announce(static_cast<uint64_t>(std::max(0, i - 9))),
+                  testing::IsOk());  // so that there is always credit
     }
   }
   ExportOptions Options() const {
@@ -56,7 +58,7 @@ class ExportTest : public ::testing::Test {
   // observation[0] of every row in the dataset: its number in the run.
   std::vector<int> Numbers() {
     const auto dataset = Dataset::Read(Options().out, "cartpole", SmallSchema());
-    EXPECT_TRUE(dataset.ok()) << dataset.status();
+    EXPECT_THAT(dataset, testing::IsOk());
     std::vector<uint64_t> all(dataset->rows());
     for (size_t i = 0; i < all.size(); ++i) all[i] = i;
     std::string columns;
@@ -76,7 +78,7 @@ TEST_F(ExportTest, RowsAreGroupedByEpisodeInTheOrderOfSteps) {
   ExportOptions options = Options();
   options.members = {1};
   const auto manifest = Export(options);
-  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  ASSERT_THAT(manifest, testing::IsOk());
   std::vector<int> expected;
   const auto add = [&](int environment, int from, int to) {
     for (int step = from; step < to; ++step) expected.push_back(2 * step + environment);
@@ -98,7 +100,7 @@ TEST_F(ExportTest, ARangeExportsExactlyItsRows) {
   ExportOptions options = Options();
   options.members = {0};
   options.first = 4, options.end = 30;
-  ASSERT_TRUE(Export(options).ok());
+  ASSERT_THAT(Export(options), testing::IsOk());
   std::vector<int> numbers = Numbers();
   std::sort(numbers.begin(), numbers.end());
   ASSERT_EQ(numbers.size(), 26u);
@@ -109,7 +111,7 @@ TEST_F(ExportTest, ARangeExportsExactlyItsRows) {
 TEST_F(ExportTest, OverwrittenRowsAreMissingAndTheRestIsExported) {
   Record(400);  // the ring keeps 176: capacity 100, tolerance 16, two checkpoint intervals and an epoch of 20
   const auto manifest = Export(Options());
-  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  ASSERT_THAT(manifest, testing::IsOk());
   EXPECT_EQ(manifest->members_size(), 2);
   EXPECT_EQ(manifest->members(0).end_row(), 400u);
   EXPECT_EQ(manifest->members(0).rows(), 176u);
@@ -125,7 +127,7 @@ TEST_F(ExportTest, OverwrittenRowsAreMissingAndTheRestIsExported) {
 TEST_F(ExportTest, TheRunsFilesDoNotChange) {
   Record(60);
   const std::string ring = folder_.path() + "/replay/member_0.rows", before = *ReadFile(ring);
-  ASSERT_TRUE(Export(Options()).ok());
+  ASSERT_THAT(Export(Options()), testing::IsOk());
   EXPECT_EQ(*ReadFile(ring), before);
 }
 

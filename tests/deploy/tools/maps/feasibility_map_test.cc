@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/run_folders.h"
 
 namespace datacom::tools {
@@ -113,7 +114,7 @@ TEST_F(MapOfRun, JsonAndCsvHoldTheSameValues) {
   EXPECT_EQ(json["slice"], map.slice.name);
   EXPECT_EQ(json["member"], 1);
   const std::string file = (fs::path(::testing::TempDir()) / "map.csv").string();
-  ASSERT_TRUE(WriteFileAtomically(file, MapCsv(map)).ok());
+  ASSERT_THAT(WriteFileAtomically(file, MapCsv(map)), testing::IsOk());
   const Csv csv = Csv::Read(file).value();
   ASSERT_EQ(csv.rows(), 50u);
   for (size_t i = 0; i < csv.rows(); ++i) {

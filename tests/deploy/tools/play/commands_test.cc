@@ -17,6 +17,7 @@
 #include "mujoco/mujoco.h"
 #include "tests/testing/damaged_csv.h"
 #include "tests/testing/golden.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::tools {
 namespace {
@@ -50,7 +51,7 @@ TEST(Golden, CartpoleThroughTheRolloutCommand) {
     command.csv = true;
     std::ostringstream out;
     const absl::Status status = RunRolloutCommand(command, &out);
-    ASSERT_TRUE(status.ok()) << status;
+    ASSERT_THAT(status, testing::IsOk());
     const testing::GoldenTable played = Parse(out.str());
     ASSERT_EQ(played.rows.size(), golden.rows.size());
     const char* const observations[] = {"obs0_x", "obs1_sin", "obs2_cos", "obs3_xdot", "obs4_thetadot"};
@@ -86,7 +87,7 @@ TEST(Golden, AirHockeyThroughTheRolloutCommand) {
     command.csv = true;
     std::ostringstream out;
     const absl::Status status = RunRolloutCommand(command, &out);
-    ASSERT_TRUE(status.ok()) << status;
+    ASSERT_THAT(status, testing::IsOk());
     const testing::GoldenTable played = Parse(out.str());
     ASSERT_EQ(played.rows.size(), golden.rows.size());
     bool touched = false;
@@ -113,7 +114,7 @@ TEST(RolloutCommand, AcceptsAllActionColumnNamesAndSkipsRowsWithoutAction) {
     command.actions = WriteTemporary("actions.csv", "step," + name + "\n0,0\n1,0.5\n2,\n3,-0.25\n");
     command.csv = true;
     std::ostringstream out;
-    ASSERT_TRUE(RunRolloutCommand(command, &out).ok());
+    ASSERT_THAT(RunRolloutCommand(command, &out), testing::IsOk());
     if (first.empty()) first = out.str();
     EXPECT_EQ(out.str(), first);
   }
@@ -196,7 +197,8 @@ class EvalCommandTest : public ::testing::Test {
     std::ofstream((folder_ / "experiment.textproto").string()) << PrintExperiment(experiment_);
     for (const uint32_t epoch : {0u, 2u}) {
       const std::string name = epoch == 0 ? "epoch_0000.snapshot" : "epoch_0002.snapshot";
-      EXPECT_TRUE(WriteSnapshotFile((folder_ / "policies" / name).string(), {Policy(0, epoch), Policy(1, epoch)}).ok());
+      EXPECT_THAT(WriteSnapshotFile((folder_ / "policies" / name).string(), {Policy(0, epoch), Policy(1, epoch)}),
+                  testing::IsOk());
     }
     command_.what = folder_.string();
     command_.csv = true;
@@ -204,7 +206,7 @@ class EvalCommandTest : public ::testing::Test {
   std::string Output() {
     std::ostringstream out;
     const absl::Status status = RunEvalCommand(command_, &out);
-    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_THAT(status, testing::IsOk());
     return out.str();
   }
   std::string Error() {

@@ -15,6 +15,7 @@
 #include "deploy/tools/play/new_task.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::tools {
 namespace {
@@ -67,7 +68,7 @@ class TaskCommands : public ::testing::Test {
   std::string New(const std::string& name, const std::string& model) {
     std::ostringstream out;
     const absl::Status status = RunNewTaskCommand({Path(name), Write("source/model.xml", model)}, &out);
-    EXPECT_TRUE(status.ok()) << status << '\n' << Read(name + "/task.textproto");
+    EXPECT_THAT(status, testing::IsOk()) << '\n' << Read(name + "/task.textproto");
     return Path(name + "/task.textproto");
   }
   absl::Status Check(const std::string& file) {
@@ -84,7 +85,7 @@ class TaskCommands : public ::testing::Test {
 TEST_F(TaskCommands, ANewTaskHasTheModelsJointsActuatorsAndSensorsAndPasses) {
   const std::string file = New("My-Arm", kArm);
   const auto task = text::LoadTask(file);
-  ASSERT_TRUE(task.ok()) << task.status();
+  ASSERT_THAT(task, testing::IsOk());
   EXPECT_EQ(task->definition().name(), "my_arm");
   EXPECT_EQ(task->definition().horizon(), 500u);
   const v1::ResolvedTask& resolved = task->resolved();
@@ -100,13 +101,13 @@ TEST_F(TaskCommands, ANewTaskHasTheModelsJointsActuatorsAndSensorsAndPasses) {
   for (size_t at = 0; (at = with_known.find("# known {", at)) != std::string::npos;) with_known.erase(at, 2);
   Write("My-Arm/with_known.textproto", with_known);
   const auto known = text::LoadTask(Path("My-Arm/with_known.textproto"));
-  ASSERT_TRUE(known.ok()) << known.status();
+  ASSERT_THAT(known, testing::IsOk());
   ASSERT_EQ(known->resolved().known_size(), 3) << "the suggested constraints: a joint's two limits, a half-space";
-  ASSERT_TRUE(Check(Path("My-Arm/with_known.textproto")).ok()) << printed_;
+  ASSERT_THAT(Check(Path("My-Arm/with_known.textproto")), testing::IsOk()) << printed_;
   EXPECT_THAT(printed_, HasSubstr("known rows   3: range_elbow_upper, range_elbow_lower, reach_hand\n"));
   const double radian = 3.14159265358979 / 180;
   EXPECT_GE(resolved.start_state(1), 10 * radian) << "the reference, 0, lies outside the joint's range";
-  ASSERT_TRUE(Check(file).ok()) << printed_;
+  ASSERT_THAT(Check(file), testing::IsOk()) << printed_;
   EXPECT_THAT(printed_, AllOf(HasSubstr("action       2: shoulder, elbow, torque control"),
                               HasSubstr("x            none"), HasSubstr("observation shoulder.sin"),
                               HasSubstr("extra sensor_elbow"), HasSubstr("G: 4 x 2, condition number"),
@@ -137,7 +138,7 @@ TEST_F(TaskCommands, ModelsOfManyKindsGiveTasksThatPass) {
   };
   for (size_t i = 0; i < models.size(); ++i) {
     const std::string name = "robot" + std::to_string(i), file = New(name, models[i]);
-    EXPECT_TRUE(Check(file).ok()) << Read(name + "/task.textproto") << printed_;
+    EXPECT_THAT(Check(file), testing::IsOk()) << Read(name + "/task.textproto") << printed_;
   }
   EXPECT_THAT(Read("robot1/task.textproto"),
               AllOf(HasSubstr("reward: \"-distance\""), HasSubstr("keyframe: \"home\""), HasSubstr("\"joint_time\"")));
@@ -154,7 +155,7 @@ TEST_F(TaskCommands, TheFilesOfAModelAreCopiedSoThatTheFolderIsWhole) {
   const std::string file = New("boxes", R"(<mujoco><compiler meshdir="meshes"/><include file="parts/body.xml"/>
     <actuator><motor name="m" joint="slide"/></actuator></mujoco>)");
   fs::remove_all(folder_ / "source");
-  EXPECT_TRUE(Check(file).ok());
+  EXPECT_THAT(Check(file), testing::IsOk());
 }
 
 TEST_F(TaskCommands, AFileOfAModelMayHaveTheNameOfTheTaskOrOfTheModel) {
@@ -170,8 +171,8 @@ TEST_F(TaskCommands, AFileOfAModelMayHaveTheNameOfTheTaskOrOfTheModel) {
   EXPECT_EQ(RunNewTaskCommand({Path("panda"), scene}, &out), absl::OkStatus());
   EXPECT_EQ(RunNewTaskCommand({Path("two"), robot}, &out), absl::OkStatus());
   fs::remove_all(folder_ / "source");
-  EXPECT_TRUE(Check(Path("panda/task.textproto")).ok());
-  EXPECT_TRUE(Check(Path("two/task.textproto")).ok());
+  EXPECT_THAT(Check(Path("panda/task.textproto")), testing::IsOk());
+  EXPECT_THAT(Check(Path("two/task.textproto")), testing::IsOk());
   EXPECT_EQ(Read("two/robot.xml"), head + "2_robot.xml" + end);
   EXPECT_EQ(Read("two/2_robot.xml"), body);
 }
@@ -219,7 +220,7 @@ TEST_F(TaskCommands, TheCheckNamesAnActuatorThatNeverMovesTheConstraintState) {
                                 &text),
             3);
   Write("pair/task.textproto", text);
-  ASSERT_TRUE(Check(file).ok()) << printed_;
+  ASSERT_THAT(Check(file), testing::IsOk()) << printed_;
   EXPECT_THAT(printed_, AllOf(HasSubstr("the actuator a never moves q"), Not(HasSubstr("the actuator b never"))));
 }
 

@@ -17,6 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/golden.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::tools {
 namespace {
@@ -92,7 +93,7 @@ testing::GoldenTable Evaluated(EvalCommand command) {
   std::string text;
   command.csv = true;
   const absl::Status status = Evaluate(command, &text);
-  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(status, testing::IsOk());
   return Table(text);
 }
 
@@ -112,7 +113,7 @@ TEST(EvalOfATask, PlaysAPolicyWithTheTaskOptions) {
   command.episodes.reset();
   EXPECT_EQ(Evaluated(command).rows.size(), 25u) << "the schema's default";
   std::string text;
-  ASSERT_TRUE(Evaluate(command, &text).ok());
+  ASSERT_THAT(Evaluate(command, &text), testing::IsOk());
   EXPECT_THAT(text, AllOf(HasSubstr("cartpole, zeros: zero actions\ntask_options { horizon: 20 action_repeat: 3 }\n"),
                           HasSubstr("absorbed: ended early by the task (never in this task)")));
 }

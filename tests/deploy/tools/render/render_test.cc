@@ -17,6 +17,7 @@
 #include "deploy/tools/render/video.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/run_folders.h"
 
 namespace datacom::tools {
@@ -65,7 +66,7 @@ void Drive(Task* task, int steps) {
 std::string Draw(Renderer* renderer, const Task& task) {
   Picture picture(kWidth, kHeight);
   const absl::Status status = renderer->Render(*task.simulation(), &picture);
-  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(status, testing::IsOk());
   return Bytes(picture);
 }
 
@@ -228,7 +229,7 @@ class RenderCommandTest : public ::testing::Test {
     fs::remove(command_.out);
     std::ostringstream out;
     const absl::Status status = RunRenderCommand(command_, &out);
-    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_THAT(status, testing::IsOk());
     EXPECT_THAT(out.str(), HasSubstr(name));
     return ReadFile(command_.out).value();
   }

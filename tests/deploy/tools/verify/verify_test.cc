@@ -21,6 +21,7 @@
 #include "replay/run_experiment.h"
 #include "replay/sessions.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom {
 namespace {
@@ -79,8 +80,8 @@ class VerifyTest : public ::testing::Test {
     for (uint32_t member = 0; member < kMembers; ++member) experiment_.add_members()->set_seed(member);
     experiment_ = ResolveExperiment(experiment_);
     schema_ = SchemaOf(experiment_).value();
-    ASSERT_TRUE(WriteFileAtomically(Path("experiment.textproto"), PrintExperiment(experiment_)).ok());
-    ASSERT_TRUE(MakeFolders(Path("replay")).ok());
+    ASSERT_THAT(WriteFileAtomically(Path("experiment.textproto"), PrintExperiment(experiment_)), testing::IsOk());
+    ASSERT_THAT(MakeFolders(Path("replay")), testing::IsOk());
     MakeRows(rows);
     MakeLedger(rows);
     MakeCheckpoint(rows);
@@ -113,19 +114,18 @@ class VerifyTest : public ::testing::Test {
         for (const Column& column : schema_.wire()) {
           for (uint32_t i = 0; i < count; ++i) PutCell(column, from + i, Policy(from + i), &columns);
         }
-        ASSERT_TRUE(rings->Append(session->number, from, columns, count, 0).ok());
+        ASSERT_THAT(rings->Append(session->number, from, columns, count, 0), testing::IsOk());
         for (const EpisodeSummary& e : rings->episodes().Finished(from, from + count)) {
-          ASSERT_TRUE((*episodes)
-                          ->Append({Cell(member), Cell(e.session), Cell(e.environment), Cell(e.episode),
-                                    Cell(e.last_row), Cell(e.length), Cell(e.discounted_return), Cell(e.return_),
-                                    Cell(e.max_violation), Cell(e.sum_cost), Cell(e.policy_update)})
-                          .ok());
+          ASSERT_THAT((*episodes)->Append({Cell(member), Cell(e.session), Cell(e.environment), Cell(e.episode),
+                                           Cell(e.last_row), Cell(e.length), Cell(e.discounted_return), Cell(e.return_),
+                                           Cell(e.max_violation), Cell(e.sum_cost), Cell(e.policy_update)}),
+                      testing::IsOk());
           ++episodes_[member];
         }
       }
       table->SetCredit(*session, member, {rows, rows});
     }
-    ASSERT_TRUE((*episodes)->Flush(false).ok());
+    ASSERT_THAT((*episodes)->Flush(false), testing::IsOk());
     files_.emplace_back("episodes.csv", (*episodes)->Offset());
   }
 
@@ -139,15 +139,15 @@ class VerifyTest : public ::testing::Test {
       LedgerStep step{1, static_cast<uint32_t>(n % kEnvironments), Episode(n), Step(n), Cost(n), 0, action};
       step.check = StepCheck(observation.data(), observation.data(), static_cast<int>(observations), 1, false);
       for (uint32_t member = 0; member < kMembers; ++member) {
-        ASSERT_TRUE(writer->AppendStep(member, step).ok());
+        ASSERT_THAT(writer->AppendStep(member, step), testing::IsOk());
         if (!(Cost(n) > 0)) continue;
         LedgerViolation violation{0,         member, member,    "actor-0", 1,         step.environment, step.episode,
                                   step.step, n + 1,  Policy(n), {},        step.cost, action,           action};
         if (!on_policy_) violation.judgement = {Value(n, 0), Value(n, 0), static_cast<float>(SafeMapSlack(0))};
-        ASSERT_TRUE(writer->AppendViolation(violation).ok());
+        ASSERT_THAT(writer->AppendViolation(violation), testing::IsOk());
       }
     }
-    ASSERT_TRUE(writer->Flush(false).ok());
+    ASSERT_THAT(writer->Flush(false), testing::IsOk());
     for (const auto& [file, bytes] : writer->Offsets()) files_.emplace_back(file, bytes);
   }
 
@@ -164,14 +164,14 @@ class VerifyTest : public ::testing::Test {
     for (uint32_t member = 0; member < kMembers; ++member)
       checkpoint.learner.add_totals()->set_episodes(episodes_[member]);
     checkpoint.algorithm["weights"] = "1234";
-    ASSERT_TRUE(MakeFolders(Path("checkpoints")).ok());
-    ASSERT_TRUE(CheckpointStore(Path("checkpoints")).Save(checkpoint).ok());
+    ASSERT_THAT(MakeFolders(Path("checkpoints")), testing::IsOk());
+    ASSERT_THAT(CheckpointStore(Path("checkpoints")).Save(checkpoint), testing::IsOk());
   }
 
   std::string Path(const std::string& name) const { return folder_.path() + "/" + name; }
   Verification Verify(bool repair = false) const {
     auto verification = VerifyRun(folder_.path(), repair);
-    EXPECT_TRUE(verification.ok()) << verification.status();
+    EXPECT_THAT(verification, testing::IsOk());
     return verification.value_or(Verification{});
   }
   static void Write(const std::string& path, const std::string& content) {
@@ -279,7 +279,7 @@ TEST_F(VerifyTest, AStepThatOccursTwiceWithARightChecksumIsNamed) {
 
 TEST_F(VerifyTest, SessionsAreDamagedWhereTheReplayRefusesThem) {
   const v1::ReplaySessions sound = SessionTable::Read(Path("replay")).value();
-  ASSERT_TRUE(OpenSessions().ok());
+  ASSERT_THAT(OpenSessions(), testing::IsOk());
   const std::function<void(v1::ReplaySessions*)> changes[] = {
       [](auto* file) { file->mutable_living(0)->set_session(file->next_session()); },
       [](auto* file) { file->mutable_living(0)->set_slot(SessionSlots(kMembers)); },
@@ -336,7 +336,7 @@ TEST_F(VerifyTest, ACreditFileThatIsReplacedDuringTheVerificationIsDamage) {
   WriteSessions(sessions);
   SessionsOfALargeRow found(folder_.path(), experiment_);
   fs::remove(Path("replay/credit"));
-  ASSERT_TRUE(CreditFile::Open({Path("replay/credit"), "run", /*slots=*/1024, /*members=*/900}).ok());
+  ASSERT_THAT(CreditFile::Open({Path("replay/credit"), "run", /*slots=*/1024, /*members=*/900}), testing::IsOk());
   EXPECT_THAT(found.Compare(4000), HasSubstr("damage: replay/credit: it was replaced"));
 }
 
@@ -378,7 +378,7 @@ TEST_F(VerifyTest, PartsOfAnotherRunAreNamed) {
 
 TEST_F(VerifyTest, AHeldLockMeansARunningRunWhichIsNotRepaired) {
   const auto lock = FolderLock::Take(Path("replay"));
-  ASSERT_TRUE(lock.ok());
+  ASSERT_THAT(lock, testing::IsOk());
   Write(Path("episodes.csv"), ReadFile(Path("episodes.csv")).value() + "0,1,2");  // being written
   EXPECT_TRUE(Verify().sound);
   EXPECT_TRUE(absl::IsFailedPrecondition(VerifyRun(folder_.path(), true).status()));
