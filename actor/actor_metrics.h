@@ -4,7 +4,7 @@
 
 #include "common/metrics/metrics.h"
 
-namespace datacom {
+namespace datacom::actor {
 
 struct ActorMetrics {
   explicit ActorMetrics(Metrics* metrics)
@@ -41,6 +41,6 @@ struct ActorMetrics {
   prometheus::Gauge& environments;
 };
 
-}  // namespace datacom
+}  // namespace datacom::actor
 
 #endif  // DATACOM_ACTOR_ACTOR_METRICS_H_

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "actor/actor_metrics.h"
-#include "actor/episode_player.h"
+#include "actor/actor_setup.h"
 #include "actor/evaluator.h"
 #include "actor/rollout.h"
 #include "common/base/changes.h"
@@ -17,14 +17,13 @@
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
-#include "common/config/experiment.h"
 #include "common/metrics/metrics.h"
 #include "common/rpc/assignment.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/insert_session.h"
 #include "common/rpc/learner_client.h"
 
-namespace datacom {
+namespace datacom::actor {
 namespace {
 
 constexpr std::chrono::milliseconds kDrainGrace{5000};
@@ -36,20 +35,20 @@ uint64_t NewIncarnation() {
   return value;
 }
 
-absl::StatusOr<std::unique_ptr<Server>> StartHealth(const ProcessOptions& options) {
+absl::StatusOr<std::unique_ptr<Server>> StartHealth(const ActorOptions& options) {
   ASSIGN_OR_RETURN(std::unique_ptr<Server> server, Server::Start(options.listen, {}));
   server->SetServing(false);
   RETURN_IF_ERROR(WriteAddressFile(options.address_file, server->address()));
   return server;
 }
 
-absl::StatusOr<std::unique_ptr<Metrics>> StartMetrics(const ProcessOptions& options, const std::string& role,
-                                                      const v1::Experiment& experiment) {
+absl::StatusOr<std::unique_ptr<Metrics>> StartMetrics(const ActorOptions& options, const std::string& role,
+                                                      const RunLabels& labels) {
   Metrics::Options metrics;
   metrics.role = role;
   metrics.run = options.run_id;
-  metrics.task = experiment.task();
-  metrics.algorithm = experiment.algorithm();
+  metrics.task = labels.task;
+  metrics.algorithm = labels.algorithm;
   metrics.listen = options.metrics_listen;
   metrics.tls = options.tls;
   ASSIGN_OR_RETURN(std::unique_ptr<Metrics> started, Metrics::Start(metrics));
@@ -65,7 +64,7 @@ struct Acting {
   std::optional<ActorMetrics> series;
 };
 
-absl::StatusOr<std::unique_ptr<InsertSession>> Register(const ProcessOptions& options, Acting* acting,
+absl::StatusOr<std::unique_ptr<InsertSession>> Register(const ActorOptions& options, Acting* acting,
                                                         const std::shared_ptr<Changes>& changes) {
   InsertSession::Options session;
   session.changes = changes;
@@ -78,22 +77,22 @@ absl::StatusOr<std::unique_ptr<InsertSession>> Register(const ProcessOptions& op
 }
 
 // Runs one session from registration to its end. Sets *ended when the replay ended it: the actor may register again.
-absl::Status ActOneSession(const ProcessOptions& options, Acting* acting, bool* ended) {
+absl::Status ActOneSession(const ActorOptions& options, Acting* acting, bool* ended) {
   *ended = false;
   const Clock::Time before = Clock::Real().Now();
   const auto changes = std::make_shared<Changes>();
   ASSIGN_OR_RETURN(const std::unique_ptr<InsertSession> session, Register(options, acting, changes));
   const v1::RegisterReply& registration = session->registration();
-  ASSIGN_OR_RETURN(const v1::Experiment experiment,
-                   ParseExperiment(registration.experiment(), "the replay's registration"));
+  RunLabels labels;
+  ASSIGN_OR_RETURN(Rollout::Parts parts, ParseParts(registration.experiment(), "the replay's registration", &labels));
+  const size_t members = parts.member_seeds.size();
   if (acting->metrics == nullptr) {
-    ASSIGN_OR_RETURN(acting->metrics, StartMetrics(options, "actor", experiment));
+    ASSIGN_OR_RETURN(acting->metrics, StartMetrics(options, "actor", labels));
     acting->series.emplace(acting->metrics.get());
   }
   acting->series->wait_register.Increment(Seconds(Clock::Real().Now() - before));
   spdlog::info("registered session={} members=\"{}\" environments={} open_episodes={}", registration.session(),
                DescribeMembers(registration.assignment()), options.environments, registration.open_episodes_size());
-  ASSIGN_OR_RETURN(Rollout::Parts parts, Rollout::MakeParts(experiment));
   RETURN_IF_ERROR(session->Start(parts.schema.fingerprint()));
 
   SnapshotSubscriber::Options subscription;
@@ -119,15 +118,14 @@ absl::Status ActOneSession(const ProcessOptions& options, Acting* acting, bool* 
     if (!flushed.ok()) spdlog::warn("stopping with unacknowledged rows: {}", flushed.ToString());
   }
   uint64_t acknowledged = 0;
-  for (int member = 0; member < experiment.members_size(); ++member)
-    acknowledged += session->acknowledged(static_cast<uint32_t>(member));
+  for (uint32_t member = 0; member < members; ++member) acknowledged += session->acknowledged(member);
   spdlog::info("left session={} acknowledged_rows={}", registration.session(), acknowledged);
   return status;
 }
 
 }  // namespace
 
-absl::Status RunActor(const ProcessOptions& options) {
+absl::Status RunActor(const ActorOptions& options) {
   Acting acting;
   ASSIGN_OR_RETURN(const Security security, LoadSecurity(options.tls));
   acting.replay = MakeChannel(options.replay, security);
@@ -145,27 +143,32 @@ absl::Status RunActor(const ProcessOptions& options) {
   }
 }
 
-absl::Status RunEvaluator(const ProcessOptions& options) {
+absl::Status RunEvaluator(const ActorOptions& options) {
   ASSIGN_OR_RETURN(const Security security, LoadSecurity(options.tls));
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> health, StartHealth(options));
   const std::unique_ptr<EvaluationSource> source =
       MakeEvaluationSource(MakeChannel(options.learner, security), options.run_id, options.name);
   std::unique_ptr<Metrics> metrics;
+  bool opened = false;  // whether the first item has come
   Evaluator::Options evaluator_options;
   const Watchdog watchdog("the evaluator's loop", Minutes(options.stall_minutes));
   evaluator_options.wait = [&watchdog](std::chrono::milliseconds timeout) {  // called at every step and every retry
     watchdog.Mark();
     return Stop::Process().WaitFor(timeout);
   };
-  evaluator_options.make_player = EpisodePlayer::Make;
-  evaluator_options.on_experiment = [&](const v1::Experiment& experiment) {
-    absl::StatusOr<std::unique_ptr<Metrics>> started = StartMetrics(options, "evaluator", experiment);
+  evaluator_options.open_run = [&](const std::string& text) -> absl::StatusOr<EvaluatedRun> {
+    RunLabels labels;
+    ASSIGN_OR_RETURN(EvaluatedRun run, ParseEvaluatedRun(text, "the learner's lease", &labels));
+    if (opened) return run;
+    opened = true;
+    absl::StatusOr<std::unique_ptr<Metrics>> started = StartMetrics(options, "evaluator", labels);
     if (!started.ok()) {  // evaluate without metrics: the run needs its evaluations
       spdlog::error("no metrics: {}", started.status().ToString());
     } else {
       metrics = *std::move(started);
     }
     health->SetServing(true);
+    return run;
   };
   evaluator_options.on_item = [&](const char* result, uint32_t episodes) {
     if (metrics == nullptr) return;
@@ -179,4 +182,4 @@ absl::Status RunEvaluator(const ProcessOptions& options) {
   return Evaluator(source.get(), evaluator_options).Run();
 }
 
-}  // namespace datacom
+}  // namespace datacom::actor

@@ -4,12 +4,11 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "actor/checked_step.h"
-#include "actor/episode_start.h"
+#include "actor/episode.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
 
-namespace datacom {
+namespace datacom::actor {
 
 absl::Status EnvironmentBatch::SetWanted(int count) {
   wanted_ = count;
@@ -165,4 +164,4 @@ EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const Decision& deci
   return Outcome::kContinues;
 }
 
-}  // namespace datacom
+}  // namespace datacom::actor

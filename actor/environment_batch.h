@@ -6,8 +6,7 @@
 //
 // The first episode of every environment ends after a length drawn uniformly from 1..horizon (`last`, not absorbing).
 // Environments that were created together therefore do not start their later episodes together, and the starts spread
-// over as many policies as with a single environment. The same holds for the first episode of an environment that acts
-// again after a pause.
+// over as many policies as with a single environment. The same holds for the first episode after a pause.
 //
 // The number of environments that act may change. One that is no longer wanted finishes its episode; one that is wanted
 // again continues the numbers of its episodes, so that no random stream repeats.
@@ -28,7 +27,7 @@
 #include "common/tasks/task.h"
 #include "datacom/v1/replay.pb.h"
 
-namespace datacom {
+namespace datacom::actor {
 
 class EnvironmentBatch {
  public:
@@ -38,11 +37,11 @@ class EnvironmentBatch {
     uint32_t session = 0;
   };
   using MakeTask = std::function<absl::StatusOr<std::unique_ptr<Task>>()>;
-  // Without environments.
+  // Begins without environments.
   EnvironmentBatch(MakeTask make_task, const Seeds& seeds) : make_task_(std::move(make_task)), seeds_(seeds) {}
 
-  // From now on environments [0, count) act. One with a larger number stops at the end of its episode, or at once when
-  // it has made no step of it. Returns the error of a task that cannot be made.
+  // From now on environments [0, count) act. The others stop when their episode ends, or immediately if it has no step
+  // yet. Returns the error of a task that cannot be made.
   absl::Status SetWanted(int count);
 
   // Restores an environment of a lockstep session: resets the episode, replays its actions and restores its memory.
@@ -57,7 +56,7 @@ class EnvironmentBatch {
   const float* observation(int environment) const { return environments_[environment].observation.data(); }
   // Raw cost of the previous step, as stored in its row; 0 at the start of an episode.
   float previous_cost(int environment) const { return environments_[environment].previous_cost; }
-  // What the acting rule keeps of the episode, float32; 0 at its start. Sized by SetMemory.
+  // The numbers that the acting rule keeps of the episode, float32; 0 at its start. SetMemory sets how many.
   const std::vector<float>& memory(int environment) const { return environments_[environment].memory; }
   // From now on every environment has this many numbers of memory. Memory of another size is lost.
   void SetMemory(int count);
@@ -88,17 +87,17 @@ class EnvironmentBatch {
     std::vector<float> next_observation;  // [obs_dim]
     float previous_cost = 0;
     std::vector<float> memory;
-    uint32_t episode = 0;  // the next one, while it does not act
+    uint32_t episode = 0;  // number of its episode; while it does not act, of the next one
     uint32_t step = 0;
     uint32_t limit = 0;  // length at which this episode ends
   };
   static uint32_t Horizon(const Environment& environment);
-  absl::Status Start(int environment);  // makes its task and begins a shortened episode
+  absl::Status Start(int environment);  // creates its task and begins a shortened episode
   void BeginEpisode(int environment, uint32_t episode);
   void Reset(int environment);
   // Applies the action and fills next_observation.
   StepResult Advance(Environment* environment, const float* action);
-  // Makes the reached state the current one.
+  // Takes the reached state as the current one.
   static void CommitStep(const StepResult& reached, Environment* environment);
 
   const MakeTask make_task_;
@@ -111,6 +110,6 @@ class EnvironmentBatch {
   std::vector<double> wide_action_;       // [action_dim] workspace
 };
 
-}  // namespace datacom
+}  // namespace datacom::actor
 
 #endif  // DATACOM_ACTOR_ENVIRONMENT_BATCH_H_

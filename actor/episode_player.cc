@@ -4,16 +4,15 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "actor/checked_step.h"
+#include "actor/episode.h"
 #include "common/base/log.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
 
-namespace datacom {
+namespace datacom::actor {
 namespace {
 
 constexpr size_t kTickSteps = 256;
-constexpr uint32_t kMaxBatch = 64;  // a larger batch is not faster, and every task takes memory
 
 }  // namespace
 
@@ -35,33 +34,6 @@ EpisodePlayer::EpisodePlayer(std::vector<std::unique_ptr<Task>> tasks, std::uniq
     slot.task = std::move(task);
     slots_.push_back(std::move(slot));
   }
-}
-
-absl::StatusOr<std::unique_ptr<EpisodePlayer>> EpisodePlayer::Make(const v1::Experiment& experiment,
-                                                                   const Snapshot& snapshot, uint32_t batch) {
-  if (snapshot.task != experiment.task()) {
-    return absl::FailedPreconditionError(absl::StrCat("snapshot of member ", snapshot.member, " is for task ",
-                                                      snapshot.task, ", not ", experiment.task()));
-  }
-  batch = std::clamp(batch, 1u, kMaxBatch);
-  ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(experiment.task(), experiment.task_options()));
-  absl::StatusOr<std::unique_ptr<ActingRule>> rule = MakeActingRule(snapshot, model, static_cast<int>(batch));
-  if (!rule.ok()) {
-    return absl::FailedPreconditionError(absl::StrCat("snapshot of member ", snapshot.member, " at update ",
-                                                      snapshot.version.update, ": ", rule.status().message()));
-  }
-  return MakeWithRule(experiment, *std::move(rule), batch);
-}
-
-absl::StatusOr<std::unique_ptr<EpisodePlayer>> EpisodePlayer::MakeWithRule(const v1::Experiment& experiment,
-                                                                           std::unique_ptr<ActingRule> rule,
-                                                                           uint32_t batch) {
-  std::vector<std::unique_ptr<Task>> tasks;
-  for (uint32_t i = 0; i < std::clamp(batch, 1u, kMaxBatch); ++i) {
-    ASSIGN_OR_RETURN(std::unique_ptr<Task> task, MakeTask(experiment.task(), experiment.task_options()));
-    tasks.push_back(std::move(task));
-  }
-  return std::make_unique<EpisodePlayer>(std::move(tasks), std::move(rule), experiment.learner().discount());
 }
 
 void EpisodePlayer::Begin(const Seeds& seeds, uint32_t episode, uint32_t attempt, Slot* slot) {
@@ -212,4 +184,4 @@ absl::Status EpisodePlayer::Watch(const Seeds& seeds, uint32_t episode, const Wa
   }
 }
 
-}  // namespace datacom
+}  // namespace datacom::actor

@@ -15,21 +15,20 @@
 #include "common/acting/acting_rule.h"
 #include "common/nn/snapshot.h"
 #include "common/tasks/task.h"
-#include "datacom/v1/experiment.pb.h"
 #include "datacom/v1/learner.pb.h"
 
-namespace datacom {
+namespace datacom::actor {
 
 // One state of an episode: the start, or a state that a step reached.
 struct EpisodeState {
-  const Task* task = nullptr;  // in that state
+  const Task* task = nullptr;  // is in that state
   uint32_t step = 0;
-  StepResult reached;  // of the step that led here; at the start reward 0 and the start's cost
+  StepResult reached;  // result of the step that led here; at the start reward 0 and the start's cost
   double sum_reward = 0;
   bool last = false;  // no state follows: absorbing, invalid or the horizon
   // The acting rule's diagnostics in this state; absent without an acting rule that has a learned constraint.
   struct Judgement {
-    double constraint = 0, cvar = 0, intervention = 0;  // as ActingDiagnostics
+    double constraint = 0, cvar = 0, intervention = 0;  // same meaning as in ActingDiagnostics
   };
   std::optional<Judgement> judgement;
 };
@@ -48,13 +47,6 @@ class EpisodePlayer {
   // Plays one episode per task at a time (at least one task); the rule's max_batch must be at least the number of
   // tasks.
   EpisodePlayer(std::vector<std::unique_ptr<Task>> tasks, std::unique_ptr<ActingRule> rule, double discount);
-  // Makes `batch` tasks (at most 64) and the acting rule. FAILED_PRECONDITION when the snapshot is of another task or
-  // does not fit.
-  static absl::StatusOr<std::unique_ptr<EpisodePlayer>> Make(const v1::Experiment& experiment, const Snapshot& snapshot,
-                                                             uint32_t batch);
-  // The same with a given rule, whose max_batch must be at least `batch`.
-  static absl::StatusOr<std::unique_ptr<EpisodePlayer>> MakeWithRule(const v1::Experiment& experiment,
-                                                                     std::unique_ptr<ActingRule> rule, uint32_t batch);
 
   // Plays episodes 0 .. count - 1 and returns them in order: J = sum_t discount^t r_t, return, max and sum of
   // max(cost, 0), length, success at the end and at some step; sums are in double. After an invalid simulator step the
@@ -62,7 +54,7 @@ class EpisodePlayer {
   // fail. `tick` is called every few hundred steps; an error that it returns ends the play and is returned.
   absl::StatusOr<std::vector<v1::EvaluationEpisode>> Play(const Seeds& seeds, uint32_t count,
                                                           const std::function<absl::Status()>& tick);
-  // Plays episode `episode` of Play(seeds, ...) alone and calls `watcher` for each state of its last attempt.
+  // Plays only episode `episode` of Play(seeds, ...) and calls `watcher` for each state of its last attempt.
   absl::Status Watch(const Seeds& seeds, uint32_t episode, const Watcher& watcher);
 
  private:
@@ -72,7 +64,7 @@ class EpisodePlayer {
     uint32_t episode = 0;
     uint32_t attempt = 0;
     uint32_t step = 0;
-    StepResult reached;               // of the last step
+    StepResult reached;               // result of the last step
     double discount = 1;              // discount^step
     std::vector<double> observation;  // [obs_dim]
     std::vector<float> memory;        // [memory_dim] of the acting rule
@@ -97,6 +89,6 @@ class EpisodePlayer {
   std::vector<double> wide_action_;                    // [action_dim]
 };
 
-}  // namespace datacom
+}  // namespace datacom::actor
 
 #endif  // DATACOM_ACTOR_EPISODE_PLAYER_H_

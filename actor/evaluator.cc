@@ -7,10 +7,9 @@
 #include "common/base/log.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
-#include "common/config/experiment.h"
 #include "common/rpc/learner_client.h"
 
-namespace datacom {
+namespace datacom::actor {
 namespace {
 
 class RemoteSource : public EvaluationSource {
@@ -105,13 +104,11 @@ absl::Status Evaluator::Renew(const v1::LeaseReply& item) {
 absl::StatusOr<std::vector<v1::EvaluationEpisode>> Evaluator::Play(const v1::LeaseReply& item,
                                                                    const Snapshot& snapshot) {
   if (item.experiment() != experiment_text_) {
-    ASSIGN_OR_RETURN(experiment_, ParseExperiment(item.experiment(), "the learner's lease"));
-    if (experiment_text_.empty()) options_.on_experiment(experiment_);
+    ASSIGN_OR_RETURN(run_, options_.open_run(item.experiment()));
     experiment_text_ = item.experiment();
   }
-  ASSIGN_OR_RETURN(const std::unique_ptr<EpisodePlayer> player,
-                   options_.make_player(experiment_, snapshot, item.episodes()));
-  const EpisodePlayer::Seeds seeds = {experiment_.run().seed(), snapshot.member_seed, item.epoch()};
+  ASSIGN_OR_RETURN(const std::unique_ptr<EpisodePlayer> player, run_.make_player(snapshot, item.episodes()));
+  const EpisodePlayer::Seeds seeds = {run_.seed, snapshot.member_seed, item.epoch()};
   absl::StatusOr<std::vector<v1::EvaluationEpisode>> episodes =
       player->Play(seeds, item.episodes(), [this, &item] { return Renew(item); });
   if (!episodes.ok()) return episodes;
@@ -160,4 +157,4 @@ absl::Status Evaluator::Evaluate(const v1::LeaseReply& item) {
   }
 }
 
-}  // namespace datacom
+}  // namespace datacom::actor

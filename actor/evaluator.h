@@ -15,10 +15,9 @@
 #include "common/base/clock.h"
 #include "common/nn/snapshot.h"
 #include "common/rpc/channel.h"
-#include "datacom/v1/experiment.pb.h"
 #include "datacom/v1/learner.pb.h"
 
-namespace datacom {
+namespace datacom::actor {
 
 // The learner's side of the work. Calls block; errors as in common/rpc/learner_client.h.
 class EvaluationSource {
@@ -29,9 +28,16 @@ class EvaluationSource {
   virtual absl::StatusOr<v1::ReportReply> Report(v1::ReportRequest request) = 0;
 };
 
-// Over gRPC. Each call has a deadline.
+// Asks the learner over gRPC. Each call has a deadline.
 std::unique_ptr<EvaluationSource> MakeEvaluationSource(std::shared_ptr<grpc::Channel> channel,
                                                        const std::string& run_id, const std::string& evaluator);
+
+// The parts of a run that the evaluator needs.
+struct EvaluatedRun {
+  uint64_t seed = 0;
+  // Makes a player for up to `batch` episodes at once, of the snapshot's policy.
+  std::function<absl::StatusOr<std::unique_ptr<EpisodePlayer>>(const Snapshot&, uint32_t batch)> make_player;
+};
 
 class Evaluator {
  public:
@@ -39,11 +45,8 @@ class Evaluator {
     const Clock* clock = &Clock::Real();
     // Waits; returns true when the process must stop.
     std::function<bool(std::chrono::milliseconds)> wait;
-    // EpisodePlayer::Make; the last argument is the batch.
-    std::function<absl::StatusOr<std::unique_ptr<EpisodePlayer>>(const v1::Experiment&, const Snapshot&, uint32_t)>
-        make_player;
-    std::function<void(const v1::Experiment&)> on_experiment = [](const v1::Experiment&) {
-    };  // once, with the first item
+    // Called with the text of the experiment, for the first item and whenever the text changes.
+    std::function<absl::StatusOr<EvaluatedRun>(const std::string& experiment)> open_run;
     std::function<void(const char* result, uint32_t episodes)> on_item = [](const char*, uint32_t) {
     };  // accepted, stale, failed
     // Number of an item's episodes whose attempts all met an invalid simulator step; called only when above 0.
@@ -65,10 +68,10 @@ class Evaluator {
   const Options options_;
   Backoff backoff_;
   std::string experiment_text_;
-  v1::Experiment experiment_;
+  EvaluatedRun run_;
   Clock::Time renewed_{}, logged_{};  // logged_: when the current wait was last logged
 };
 
-}  // namespace datacom
+}  // namespace datacom::actor
 
 #endif  // DATACOM_ACTOR_EVALUATOR_H_

@@ -6,11 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
-#include "common/config/algorithms.h"
-#include "common/config/experiment.h"
 #include "common/rpc/assignment.h"
 
-namespace datacom {
+namespace datacom::actor {
 namespace {
 
 constexpr uint64_t kTimedEvery = 64;    // one iteration in so many is timed, which keeps the hot path cheap
@@ -18,36 +16,13 @@ constexpr uint64_t kGaugesEvery = 256;  // iterations between updates of the gau
 
 }  // namespace
 
-absl::StatusOr<Rollout::Parts> Rollout::MakeParts(const v1::Experiment& experiment) {
-  const AlgorithmInfo* algorithm = FindAlgorithm(experiment.algorithm());
-  if (algorithm == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("algorithm \"", experiment.algorithm(), "\" does not exist"));
-  }
-  ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(experiment.task(), experiment.task_options()));
-  Parts parts;
-  parts.experiment = experiment;
-  ASSIGN_OR_RETURN(parts.schema, ActingRuleSchema(algorithm->acting_rule, model.spec));
-  parts.make_task = [task = experiment.task(), options = experiment.task_options()] { return MakeTask(task, options); };
-  parts.make_rule = [model, rule = algorithm->acting_rule](
-                        const Snapshot& snapshot, int max_batch) -> absl::StatusOr<std::unique_ptr<ActingRule>> {
-    if (snapshot.task != model.spec.name || snapshot.acting_rule != rule) {
-      return absl::FailedPreconditionError(absl::StrCat("it is for task ", snapshot.task, " and rule ",
-                                                        snapshot.acting_rule, ", the experiment has ", model.spec.name,
-                                                        " and ", rule));
-    }
-    return MakeActingRule(snapshot, model, max_batch);
-  };
-  return parts;
-}
-
 Rollout::Rollout(Parts parts, InsertSession* session, SnapshotSubscriber* subscriber, ActorMetrics* metrics,
                  Options options)
     : parts_(std::move(parts)),
       session_(session),
       subscriber_(subscriber),
       metrics_(metrics),
-      options_(std::move(options)),
-      lockstep_(parts_.experiment.run().lockstep()) {}
+      options_(std::move(options)) {}
 
 absl::StatusOr<std::unique_ptr<Rollout>> Rollout::Make(Parts parts, InsertSession* session,
                                                        SnapshotSubscriber* subscriber, ActorMetrics* metrics,
@@ -118,13 +93,12 @@ absl::StatusOr<Rollout::MemberState*> Rollout::FindOrAdd(uint32_t member) {
   for (MemberState& state : members_) {
     if (state.member == member) return &state;
   }
-  const v1::Experiment& experiment = parts_.experiment;
-  if (member >= static_cast<uint32_t>(experiment.members_size())) {
+  if (member >= parts_.member_seeds.size()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("member ", member, ": the experiment has ", experiment.members_size(), " members"));
+        absl::StrCat("member ", member, ": the experiment has ", parts_.member_seeds.size(), " members"));
   }
   ASSIGN_OR_RETURN(RowChunk chunk, RowChunk::Make(parts_.schema, std::max(options_.chunk_rows, 1u)));
-  const EnvironmentBatch::Seeds seeds = {experiment.run().seed(), experiment.members(static_cast<int>(member)).seed(),
+  const EnvironmentBatch::Seeds seeds = {parts_.run_seed, parts_.member_seeds[member],
                                          session_->registration().session()};
   MemberState state = {.member = member,
                        .environments = std::make_unique<EnvironmentBatch>(parts_.make_task, seeds),
@@ -199,8 +173,8 @@ absl::Status Rollout::CheckPeers() const {
 
 bool Rollout::Fresh(const Snapshot* snapshot, const InsertSession::Allowance& allowance) const {
   if (snapshot == nullptr) return false;
-  return lockstep_ ? snapshot->version.update == allowance.min_policy_update
-                   : snapshot->version.update >= allowance.min_policy_update;
+  return parts_.lockstep ? snapshot->version.update == allowance.min_policy_update
+                         : snapshot->version.update >= allowance.min_policy_update;
 }
 
 absl::StatusOr<int> Rollout::StepMember(MemberState* state) {
@@ -389,7 +363,7 @@ void Rollout::ReportSnapshots() {
     // The replay requires at least the learner's update minus the allowed lag, which gives the newest update known
     // here.
     const uint64_t required = session_->allowance(state.member).min_policy_update;
-    const uint64_t newest = required == 0 ? 0 : required + parts_.experiment.schedule().max_policy_lag();
+    const uint64_t newest = required == 0 ? 0 : required + parts_.max_policy_lag;
     const uint64_t acting = state.snapshot->version.update;
     lag = std::max(lag, newest > acting ? static_cast<double>(newest - acting) : 0.0);
   }
@@ -400,4 +374,4 @@ void Rollout::ReportSnapshots() {
   discarded_ = std::max(discarded_, discarded);
 }
 
-}  // namespace datacom
+}  // namespace datacom::actor

@@ -6,9 +6,10 @@
 // member can step, the loop waits for credit or a snapshot, whichever comes first.
 //
 // The replay may change the session's assignment at any time. The environments of a new member begin at once, as soon
-// as there are a snapshot and credit. Those of a member that leaves finish their episodes; then the member is released.
-// So the process steps more environments than usual for a while. If the new member waited for them, two actors could
-// wait for each other: a learner that lacks rows of one member gives no credit for the episodes of another.
+// as there are a snapshot and credit. When a member leaves, its environments finish their episodes; then it is
+// released. So the process steps more environments than usual for a while. If the new member waited for them, two
+// actors could wait for each other: a learner that lacks rows of one member gives no credit for the episodes of
+// another.
 //
 // Not thread-safe; Run blocks until the run is finished, a stop is requested, or an error occurs.
 #ifndef DATACOM_ACTOR_ROLLOUT_H_
@@ -31,9 +32,8 @@
 #include "common/rpc/insert_session.h"
 #include "common/rpc/learner_client.h"
 #include "common/transitions/row_schema.h"
-#include "datacom/v1/experiment.pb.h"
 
-namespace datacom {
+namespace datacom::actor {
 
 class Rollout {
  public:
@@ -50,14 +50,14 @@ class Rollout {
   };
   // The parts of the loop; tests supply their own.
   struct Parts {
-    v1::Experiment experiment;  // resolved
+    uint64_t run_seed = 0;
+    std::vector<uint64_t> member_seeds;  // of all members of the run
+    bool lockstep = false;
+    uint64_t max_policy_lag = 0;  // updates
     RowSchema schema;
     std::function<absl::StatusOr<std::unique_ptr<Task>>()> make_task;
     std::function<absl::StatusOr<std::unique_ptr<ActingRule>>(const Snapshot&, int max_batch)> make_rule;
   };
-  // Task, rule and schema as the experiment names them. INVALID_ARGUMENT or NOT_FOUND naming what does not exist.
-  static absl::StatusOr<Parts> MakeParts(const v1::Experiment& experiment);
-
   // The session must be registered and started; it, the subscriber and the metrics must outlive this object. Subscribes
   // to the session's members. A lockstep session continues its open episodes.
   static absl::StatusOr<std::unique_ptr<Rollout>> Make(Parts parts, InsertSession* session,
@@ -75,7 +75,7 @@ class Rollout {
     std::unique_ptr<EnvironmentBatch> environments;
     bool served = false;                                 // is in the assignment
     bool released = false;                               // under this assignment
-    std::unique_ptr<ActingRule> rule = nullptr;          // for batches of environments->size()
+    std::unique_ptr<ActingRule> rule = nullptr;          // takes batches of environments->size()
     std::shared_ptr<const Snapshot> snapshot = nullptr;  // loaded into rule
     RowChunk chunk;
     uint32_t chunk_age = 0;  // iterations since its first row
@@ -84,7 +84,7 @@ class Rollout {
   };
 
   Rollout(Parts parts, InsertSession* session, SnapshotSubscriber* subscriber, ActorMetrics* metrics, Options options);
-  absl::Status Adopt();  // the session's newest assignment
+  absl::Status Adopt();  // takes over the session's newest assignment
   absl::Status Serve(uint32_t member, uint32_t lanes);
   absl::StatusOr<MemberState*> FindOrAdd(uint32_t member);
   absl::Status Release(MemberState* state);
@@ -113,7 +113,6 @@ class Rollout {
   SnapshotSubscriber* const subscriber_;
   ActorMetrics* const metrics_;
   const Options options_;
-  bool lockstep_ = false;
   bool ready_ = false;
   std::shared_ptr<const v1::Assignment> assignment_;
   std::vector<MemberState> members_;  // served now or before
@@ -136,6 +135,6 @@ class Rollout {
   std::vector<float> log_prob_;            // [batch], of rules that store it
 };
 
-}  // namespace datacom
+}  // namespace datacom::actor
 
 #endif  // DATACOM_ACTOR_ROLLOUT_H_

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
-namespace datacom {
+namespace datacom::actor {
 namespace {
 
 // The columns that a transition can fill, in the order of Append. The last seven are optional in a schema.
@@ -88,4 +88,4 @@ std::string RowChunk::Take() {
   return columns;
 }
 
-}  // namespace datacom
+}  // namespace datacom::actor

@@ -11,7 +11,7 @@
 #include "common/nn/snapshot.h"
 #include "common/transitions/row_schema.h"
 
-namespace datacom {
+namespace datacom::actor {
 
 // One transition. Pointers are read during Append only; those of columns that the schema lacks may be null.
 struct TransitionRow {
@@ -60,6 +60,6 @@ class RowChunk {
   std::vector<char> buffer_;
 };
 
-}  // namespace datacom
+}  // namespace datacom::actor
 
 #endif  // DATACOM_ACTOR_ROW_CHUNK_H_

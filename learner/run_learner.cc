@@ -34,7 +34,7 @@ absl::StatusOr<std::unique_ptr<Metrics>> StartMetrics(const ProcessOptions& opti
   metrics.task = options.experiment.task();
   metrics.algorithm = options.experiment.algorithm();
   metrics.listen = options.metrics_listen;
-  metrics.tls = options.metrics_tls;
+  metrics.tls = options.tls;
   ASSIGN_OR_RETURN(std::unique_ptr<Metrics> started, Metrics::Start(metrics));
   RETURN_IF_ERROR(WriteAddressFile(options.metrics_address_file, started->address()));
   return started;

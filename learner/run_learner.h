@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
+#include "common/rpc/role_flags.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
 #include "learner/checked_algorithm.h"
@@ -18,14 +19,11 @@
 
 namespace datacom::learner {
 
-struct ProcessOptions {
+struct ProcessOptions : RoleFlags {
   v1::Experiment experiment;  // resolved and validated
-  std::string run_id, run_dir;
-  std::string listen = "127.0.0.1:0", address_file;
-  ServerOptions server;                              // transport security and the health port without TLS
-  std::string metrics_listen, metrics_address_file;  // empty: no /metrics
-  std::string metrics_tls;                           // folder of its certificates; empty: plain text
-  bool must_resume = false;                          // --resume: it is an error if there is no checkpoint
+  std::string run_dir;
+  ServerOptions server;      // transport security and the health port without TLS
+  bool must_resume = false;  // --resume: it is an error if there is no checkpoint
 };
 
 // What tests replace: the replay, the algorithm and the signal to stop.

@@ -1,47 +1,29 @@
-// datacom-replay: serves the replay of one run folder until it is stopped. The subcommand export-dataset copies the
-// rows of a run that has ended; verify checks a whole run folder.
-#include <csignal>
-#include <cstdio>
-#include <filesystem>
+// datacom-replay: serves the replay of one run folder until it is stopped.
 #include <utility>
 
 #include "CLI/CLI.hpp"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/base/machine.h"
 #include "common/base/stall.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
-#include "common/base/version.h"
-#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/metrics/metrics.h"
-#include "common/records/dataset.h"
-#include "common/rpc/address.h"
 #include "common/rpc/channel.h"
-#include "replay/export_dataset.h"
+#include "common/rpc/role_flags.h"
 #include "replay/replay_service.h"
 #include "replay/setup.h"
-#include "replay/verify/verify.h"
 
 namespace datacom::replay {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{250};
 constexpr std::chrono::milliseconds kDrainGrace{3000};
-constexpr std::chrono::milliseconds kHealthDeadline{3000};
 
-struct Flags {
-  std::string experiment, run_id, folder, listen = "127.0.0.1:0", address_file;
-  std::string health_listen, tls, metrics_listen, metrics_address_file, healthcheck;
-  bool die_with_parent = false;
-  double stall_minutes = kStallMinutes;
-  std::string run_dir, members, rows;  // export-dataset's arguments, not parsed yet
-  ExportOptions exported;
-  bool repair = false;  // verify's
+struct Flags : RoleFlags {
+  std::string folder;
 };
 
 absl::StatusOr<std::unique_ptr<Store>> OpenStore(const Flags& flags, const v1::Experiment& experiment) {
@@ -54,10 +36,11 @@ absl::StatusOr<std::unique_ptr<Store>> OpenStore(const Flags& flags, const v1::E
 
 // CANCELLED: stopped before the run was complete.
 absl::Status Serve(const Flags& flags) {
-  RaiseOpenFileLimit();
-  if (!FileExists(flags.experiment))
-    return absl::InvalidArgumentError(absl::StrCat("--experiment: no such file: ", flags.experiment));
-  ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadExperiment(flags.experiment));
+  RETURN_IF_ERROR(
+      RequireFlags({{"--experiment", &flags.experiment_file}, {"--run-id", &flags.run_id}, {"--dir", &flags.folder}}));
+  if (!FileExists(flags.experiment_file))
+    return absl::InvalidArgumentError(absl::StrCat("--experiment: no such file: ", flags.experiment_file));
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadExperiment(flags.experiment_file));
   ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, OpenStore(flags, experiment));
   ServerOptions server_options;
   ASSIGN_OR_RETURN(server_options.security, LoadSecurity(flags.tls));
@@ -94,131 +77,20 @@ absl::Status Serve(const Flags& flags) {
   return complete ? absl::OkStatus() : absl::CancelledError("stopped before the run was complete");
 }
 
-// "2000-12000" -> rows [2000, 12000); "2000-" -> all rows from 2000.
-absl::Status ParseRows(const std::string& text, ExportOptions* options) {
-  const std::vector<std::string> ends = absl::StrSplit(text, '-');
-  const bool open = ends.size() == 2 && ends[1].empty();
-  if (ends.size() == 2 && absl::SimpleAtoi(ends[0], &options->first) &&
-      (open || (absl::SimpleAtoi(ends[1], &options->end) && options->end > options->first))) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("--rows: \"", text, "\" is not a range such as 0-50000 (end excluded) or 50000-"));
-}
-
-absl::Status Export(Flags flags) {
-  const std::string file = flags.run_dir + "/experiment.textproto";
-  if (!FileExists(file)) return NotARunFolder(flags.run_dir);
-  ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadExperiment(file));
-  ASSIGN_OR_RETURN(const RowSchema schema, SchemaOf(experiment));
-  flags.exported.rings = flags.run_dir + "/replay";
-  if (!flags.members.empty()) {
-    ASSIGN_OR_RETURN(flags.exported.members, ParseSeeds(flags.members));
-  }
-  if (!flags.rows.empty()) RETURN_IF_ERROR(ParseRows(flags.rows, &flags.exported));
-  ASSIGN_OR_RETURN(const v1::DatasetManifest manifest, ExportDataset(flags.exported, experiment, schema));
-  const bool open = flags.exported.end == ExportOptions().end;
-  for (const v1::DatasetMember& member : manifest.members()) {
-    const bool fewer = flags.exported.first < member.first_row() || (!open && member.end_row() < flags.exported.end);
-    std::printf("member %u, seed %llu: rows %llu-%llu%s, %llu whole episodes, %llu rows with cost > 0\n",
-                member.member(), static_cast<unsigned long long>(member.seed()),
-                static_cast<unsigned long long>(member.first_row()), static_cast<unsigned long long>(member.end_row()),
-                fewer ? " (all of --rows that it holds)" : "", static_cast<unsigned long long>(member.episodes()),
-                static_cast<unsigned long long>(member.failures()));
-  }
-  std::printf("dataset of %llu rows of task %s: %s\n", static_cast<unsigned long long>(RowsOf(manifest)),
-              experiment.task().c_str(), flags.exported.out.c_str());
-  return absl::OkStatus();
-}
-
-CLI::App* AddExport(CLI::App* app, Flags* flags) {
-  CLI::App* command = app->add_subcommand("export-dataset", "Copy the rows of a run that has ended into a dataset");
-  command->add_option("run_dir", flags->run_dir, "Run folder")->required();
-  command->add_option("--out", flags->exported.out, "Folder to create; must not exist")->required();
-  command->add_option("--member", flags->members, "Members: 0, 0-4 or 0,2; default: all");
-  command->add_option("--rows", flags->rows,
-                      "Rows of each member, from 0: 0-50000 (end excluded) or 50000-; default: all");
-  return command;
-}
-
-CLI::App* AddVerify(CLI::App* app, Flags* flags) {
-  CLI::App* command =
-      app->add_subcommand("verify", "Check every part of a run folder, and the parts against each other");
-  command->add_option("run_dir", flags->run_dir, "Run folder; its processes may run")->required();
-  command->add_flag("--repair", flags->repair,
-                    "Repair what has one right answer: cut unfinished tails, move a damaged newest checkpoint aside, "
-                    "make a failure ring anew, remove left-over *.tmp; only while nothing runs");
-  return command;
-}
-
-// The exit code: 0 sound, 1 damaged, 2 not a run folder.
-int Verify(const Flags& flags) {
-  const absl::StatusOr<verify::Verification> verified = verify::VerifyRun(flags.run_dir, flags.repair);
-  if (!verified.ok()) {
-    std::fprintf(stderr, "datacom-replay: %s\n", std::string(verified.status().message()).c_str());
-    return ExitCode(verified.status());
-  }
-  std::fputs(verified->text.c_str(), stdout);
-  return verified->sound ? kExitOk : kExitFailure;
-}
-
 int Main(int argc, char** argv) {
   ReturnLargeBlocks(/*threshold_bytes=*/128 << 10);
-  std::string message;
-  if (!CheckProcessor(&message)) {
-    std::fprintf(stderr, "datacom-replay: %s\n", message.c_str());
-    return kExitFailure;
-  }
   Flags flags;
-  // As it was called: `datacom` when that command carries out export-dataset with this program.
-  CLI::App app("The replay service of one run: keeps transitions, grants credit, serves draws.",
-               std::filesystem::path(argv[0]).filename().string());
-  app.set_version_flag("--version", BuildName());
-  app.add_option("--experiment", flags.experiment, "Resolved experiment, a .textproto file");
-  app.add_option("--run-id", flags.run_id, "Id of the run; the folder and all peers must belong to it");
-  app.add_option("--dir", flags.folder, "Folder of the stored rows");
-  app.add_option("--listen", flags.listen, "Address to listen on; port 0 picks one")
-      ->capture_default_str()
-      ->check(Address(0));
-  app.add_option("--address-file", flags.address_file, "File to write the bound address to");
-  app.add_option("--health-listen", flags.health_listen,
-                 "Additional address that answers health checks without TLS, for probes; default: none")
-      ->check(Address(0));
-  app.add_option("--tls", flags.tls,
-                 "Folder with ca.crt, tls.crt, tls.key and token: use mutual TLS, also for /metrics, and send the "
-                 "run's token in each call");
-  app.add_option("--metrics-listen", flags.metrics_listen, "Address of /metrics; default: none")->check(Address(0));
-  app.add_option("--metrics-address-file", flags.metrics_address_file, "File to write the address of /metrics to");
-  app.add_option("--healthcheck", flags.healthcheck, "Check whether the server at this address serves, then exit")
-      ->check(Address(1));
-  app.add_flag("--die-with-parent", flags.die_with_parent, "Stop when the process that started this one dies");
-  app.add_option("--stall-minutes", flags.stall_minutes, kStallHelp)->capture_default_str()->check(CLI::PositiveNumber);
-  app.require_subcommand(0, 1);
-  const CLI::App* exporting = AddExport(&app, &flags);
-  const CLI::App* verifying = AddVerify(&app, &flags);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitOk : kExitUsage;
-  }
-  if (verifying->parsed()) return Verify(flags);
-  absl::Status status;
-  if (exporting->parsed()) {
-    status = Export(std::move(flags));
-  } else if (!flags.healthcheck.empty()) {
-    const absl::StatusOr<Security> security = LoadSecurity(flags.tls);
-    status = security.ok() ? CheckHealth(flags.healthcheck, kHealthDeadline, *security) : security.status();
-  } else if (flags.experiment.empty() || flags.run_id.empty() || flags.folder.empty()) {
-    status = absl::InvalidArgumentError("--experiment, --run-id and --dir are required");
-  } else {
-    if (flags.die_with_parent) DieWithParent(SIGTERM);
-    Stop::InstallSignalHandlers();
-    InitLog("replay");
-    status = Serve(flags);
-  }
-  if (!status.ok() && !absl::IsCancelled(status))
-    std::fprintf(stderr, "datacom-replay: %s\n", std::string(status.message()).c_str());
-  return ExitCode(status);
+  Role role;
+  role.program = "datacom-replay";
+  role.about = "The replay service of one run: keeps transitions, grants credit, serves draws.";
+  role.name = "replay";
+  role.flags = &flags;
+  role.declare = [&flags](CLI::App* app) {
+    AddServiceFlags(app, &flags);
+    app->add_option("--dir", flags.folder, "Folder of the stored rows");
+  };
+  role.run = [&flags] { return Serve(flags); };
+  return RunRole(argc, argv, role);
 }
 
 }  // namespace

@@ -143,10 +143,13 @@ class Layers(unittest.TestCase):
         self.assertFalse(wrong, listing(wrong))
 
     def test_roles_do_not_include_each_other(self):
+        """Of deploy/, only the program of tools may include roles: the actor and the replay."""
         wrong = []
         for path in files(".h", ".cc"):
             for include in includes(path):
                 role = include.split("/")[0]
+                if path.parts[:2] == ("deploy", "tools") and path.parts[2] != "maps" and role in ("replay", "actor"):
+                    continue
                 if path.parts[0] in ROLES + ("deploy",) and role in ROLES and role != path.parts[0]:
                     wrong.append(f"{path} includes {include}")
         self.assertFalse(wrong, listing(wrong))
@@ -188,11 +191,11 @@ class Layers(unittest.TestCase):
         globbing = {str(path) for path in files(".txt", ".cmake") if re.search(r"file\(GLOB", read(path))}
         self.assertEqual(globbing, allowed)
 
-    def test_mujoco_headers_stay_with_simulators_and_the_actor(self):
+    def test_mujoco_headers_stay_with_simulators_the_actor_and_the_tools(self):
         wrong = []
         for path in files(".h", ".cc"):
             simulator = path.parts[:2] == ("common", "tasks") and (path.stem == "task" or path.stem.startswith("mujoco"))
-            if path.parts[0] in ("actor", "tests") or simulator:
+            if path.parts[0] in ("actor", "tests") or path.parts[:2] == ("deploy", "tools") or simulator:
                 continue
             wrong += [f"{path} includes {include}" for include in includes(path) if MUJOCO.match(include)]
         self.assertFalse(wrong, listing(wrong))
@@ -215,8 +218,8 @@ class LinkedLibraries(unittest.TestCase):
     def test_actor_links_neither_libtorch_nor_graphics_libraries(self):
         self.expect_without("datacom-actor", "libtorch", "libc10", "libcairo", "libEGL", "libGL", "libOSMesa")
 
-    def test_render_links_no_libtorch_and_loads_gl_at_run_time(self):
-        self.expect_without("datacom-render", "libtorch", "libc10", "libEGL", "libGL", "libOSMesa")
+    def test_tools_link_no_libtorch_and_load_gl_at_run_time(self):
+        self.expect_without("datacom-tools", "libtorch", "libc10", "libgrpc", "libEGL", "libGL", "libOSMesa")
 
     def test_learner_links_neither_libtorch_nor_mujoco(self):
         if not learner_is_built():

@@ -52,7 +52,7 @@ class Cluster {
   std::string learner_address() const;
   int actors_running() const;
   int restarts() const { return policy_.restarts(); }
-  // What happened since the last call, one sentence each: "actor-0 ended (killed by signal 9); restarting".
+  // Returns the events since the last call, one sentence each: "actor-0 ended (killed by signal 9); restarting".
   std::vector<std::string> TakeEvents();
 
  private:

@@ -32,6 +32,12 @@ std::string BinFolder() {
   return error ? "." : self.parent_path().string();
 }
 
+absl::Status CannotRun(const std::string& path, int error) {
+  const absl::Status status = ErrnoStatus(error, absl::StrCat("run ", path));
+  return absl::Status(status.code(), absl::StrCat(status.message(),
+                                                  "; build it with ./datacom build, or set DATACOM_BIN to its folder"));
+}
+
 absl::Status ReplaceProcess(const std::string& program, std::vector<std::string> argv) {
   const std::string path = absl::StrCat(BinFolder(), "/", program);
   std::vector<char*> raw;
@@ -39,9 +45,7 @@ absl::Status ReplaceProcess(const std::string& program, std::vector<std::string>
   raw.push_back(nullptr);
   std::fflush(stdout);
   ::execv(path.c_str(), raw.data());
-  const absl::Status status = ErrnoStatus(errno, absl::StrCat("run ", path));
-  return absl::Status(status.code(), absl::StrCat(status.message(),
-                                                  "; build it with ./datacom build, or set DATACOM_BIN to its folder"));
+  return CannotRun(path, errno);
 }
 
 namespace {

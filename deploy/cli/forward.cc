@@ -1,5 +1,5 @@
-// The verbs that another program of this build carries out: task, eval, rollout, render, replay-violation, export,
-// export-dataset and verify. That program declares the options, prints their help and refuses a mistyped one.
+// The verbs of datacom-tools: task, eval, rollout, render, replay-violation, export, export-dataset and verify. That
+// program declares the options, prints their help and refuses a mistyped one.
 //
 // The arguments are passed on before CLI11 parses them: its prefix_command drops "--" and takes a run folder that is
 // named like a verb for that verb.
@@ -19,59 +19,55 @@ namespace {
 struct Forwarded {
   const char* verb;
   const char* about;
-  const char* program;  // its subcommand of the verb's name, except for render, which is the program itself
-  const char* notes;    // printed before the program's own help
+  const char* notes;  // printed before the program's own help
   bool lists_policies = false;
 };
 
-constexpr char kRender[] = "render";
 constexpr Forwarded kForwarded[] = {
-    {"task", "Makes a task of a MuJoCo model without C++, or checks one", "datacom-render",
+    {"task", "Makes a task of a MuJoCo model without C++, or checks one",
      "Example: datacom task new my_robot --model arm.xml\n"
      "         datacom task check my_robot/task.textproto\n"
      "`new` makes the folder my_robot with a copy of the model and a task.textproto to edit. `check` plays random\n"
      "actions in the task and prints the ranges of all numbers, violated costs, the speed and more.\n"},
-    {"eval", "Plays a run's policy, or an untrained one, and prints the paper's metrics", "datacom-actor",
+    {"eval", "Plays a run's policy, or an untrained one, and prints the paper's metrics",
      "Example: datacom eval runs/five --member 0 --epoch best --episodes 25\n"
      "         datacom eval navigation --policy scripted --episodes 100\n"
      "         datacom eval runs/hockey --set task_options.puck_region=adjusted --set task_options.mismatch_sigma=0.5\n"
      "--set changes the task options of the run, or of the task.\n",
      true},
-    {"rollout", "Plays recorded actions, or one episode of an untrained policy", "datacom-actor",
+    {"rollout", "Plays recorded actions, or one episode of an untrained policy",
      "Example: datacom rollout cartpole --actions tests/golden/tasks/cartpole_lcg.csv --init x=0,theta=0.1 --csv\n"
      "         datacom rollout navigation --policy turn_and_drive --seed 3\n"
      "         datacom rollout cartpole --policy random --set task_options.randomisation.mass.low=0.8 "
      "--set task_options.randomisation.mass.high=1.2\n"
      "The columns of the --actions file are action0, action1, ...; or a0, a1, ...; or action; or a_v, a_w.\n",
      true},
-    {kRender, "Writes a film or picture of an episode, or a map of the learned constraint", "datacom-render",
+    {"render", "Writes a film or picture of an episode, or a map of the learned constraint",
      "Example: datacom render runs/five --epoch last --out episode.mp4\n"
      "         datacom render runs/five --map --epoch 0,2,10,last --out map.png\n"
      "         datacom render cartpole --actions zero --frames 6 --out sheet.png\n"
      "         datacom render cartpole --init x=0,theta=0.1 --set task_options.horizon=100 --out fall.mp4\n"},
     {"replay-violation", "Simulates a violation of training again, bit for bit, from the run's safety ledger",
-     "datacom-render",
      "Example: datacom replay-violation runs/five 17 --out violation.mp4\n"
      "Every observation, reward and cost must equal the recorded one in every bit. Otherwise the command names the\n"
      "first step that differs and exits with 1.\n"},
-    {"export", "Writes a run's policy (nets and safety filter) as one file for a robot", "datacom-actor",
+    {"export", "Writes a run's policy (nets and safety filter) as one file for a robot",
      "Example: datacom export runs/five --member 3 --epoch best --out arm.policy\n"
      "build/release/lib/libdatacom_policy.so loads the file; deploy/robot/datacom_policy.h describes its functions. "
      "An\n"
      "observation gives the action that an actor would have had executed.\n"},
     {"export-dataset", "Copies the transitions that an ended run still holds into a dataset, for pre-training",
-     "datacom-replay",
      "Example: datacom export-dataset runs/five --out datasets/five\n"
      "         datacom train air_hockey/datacom --set pretrain.dataset=datasets/five --set pretrain.updates=5000\n"
      "The rows are grouped by episode; proto/datacom/v1/dataset.proto describes the files.\n"},
-    {"verify", "Checks every part of a run folder, and the parts against each other", "datacom-replay",
+    {"verify", "Checks every part of a run folder, and the parts against each other",
      "Example: datacom verify runs/five\n"
      "         datacom verify runs/five --repair\n"
      "Prints one line for each kind of part and one for each finding. Exits with 0 when no damage was found, with 1\n"
-     "otherwise. The run's processes may run meanwhile, except with --repair.\n"},
+     "otherwise. The run's processes may keep running, except with --repair.\n"},
 };
 
-// What --policy takes.
+// The values that --policy takes.
 std::string Policies() {
   std::string text =
       "--policy zeros plays zero actions, random draws every action uniformly within its bounds, scripted plays the\n"
@@ -109,10 +105,9 @@ std::optional<absl::Status> RunForwarded(int argc, const char* const* argv) {
       std::printf("%s%s\n", forwarded.notes, forwarded.lists_policies ? Policies().c_str() : "");
     }
     // The program's help calls it by its first word: "Usage: datacom eval [OPTIONS] what".
-    std::vector<std::string> words =
-        verb == kRender ? std::vector<std::string>{"datacom render"} : std::vector<std::string>{"datacom", verb};
+    std::vector<std::string> words = {"datacom", verb};
     words.insert(words.end(), arguments.begin(), arguments.end());
-    return ReplaceProcess(forwarded.program, std::move(words));
+    return ReplaceProcess("datacom-tools", std::move(words));
   }
   return std::nullopt;
 }

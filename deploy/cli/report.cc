@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/records/best_epoch.h"
-#include "deploy/cli/map.h"
 #include "deploy/cli/verbs.h"
 #include "deploy/report/report.h"
+#include "deploy/tools/maps/feasibility_map.h"
 
 namespace datacom::cli {
 
@@ -22,7 +22,7 @@ void AddReport(CLI::App* app, int* exit_code) {
       "report",
       "Writes a self-contained HTML page: learning curves with 95 % bands, safety, throughput, learned constraint");
   verb->add_option("run_dirs", *folders, "run folders or sweep folders; several are compared")->required();
-  verb->add_option("--out", *out, "HTML file to write; FILE.svg: a figure of the evaluations' cost and return alone")
+  verb->add_option("--out", *out, "HTML file to write; FILE.svg: only a figure of the evaluations' cost and return")
       ->required();
   auto epoch = std::make_shared<std::string>("last");
   verb->add_option("--epoch", *epoch, "epoch of each member that the tables show: last or best (default last)")
@@ -43,7 +43,7 @@ void AddReport(CLI::App* app, int* exit_code) {
     std::error_code error;
     if (std::filesystem::is_directory(folder, error)) {
       const report::Shown shown = *epoch == "best" ? report::Shown::kBest : report::Shown::kLast;
-      status = report::WriteReport(*folders, *out, &MakeMap, {shown, *baselines});
+      status = report::WriteReport(*folders, *out, &tools::WriteReportMap, {shown, *baselines});
     }
     if (status.ok()) std::printf("report: %s\n", out->c_str());
     *exit_code = Finish(status);

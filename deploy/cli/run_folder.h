@@ -36,7 +36,7 @@ class RunLock {
 
 // INVALID_ARGUMENT, saying what to type instead, when the folder is a sweep's, when it is not empty and `resume` is
 // false, or when it has nothing to resume.
-// What a start leaves that was killed before it wrote experiment.textproto counts as empty.
+// A folder without experiment.textproto counts as empty: its start was killed before it wrote that file.
 absl::Status CheckRunFolder(const std::string& run_dir, bool resume);
 
 // Update of the newest checkpoint. Counts one that a crash left under its second name, because the learner uses it too

@@ -21,7 +21,6 @@
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/rpc/channel.h"
-#include "deploy/cli/map.h"
 #include "deploy/cli/process.h"
 #include "deploy/cli/progress.h"
 #include "deploy/cli/run_options.h"
@@ -32,6 +31,7 @@
 #include "deploy/cli/sweep_plan.h"
 #include "deploy/cli/verbs.h"
 #include "deploy/report/report.h"
+#include "deploy/tools/maps/feasibility_map.h"
 
 namespace datacom::cli {
 namespace {
@@ -41,7 +41,7 @@ constexpr double kLineSeconds = 10;
 constexpr int kTailLines = 8;
 constexpr char kKubernetes[] = "kubernetes";
 
-// As typed; zero or empty = not given.
+// The options as they were typed; zero or empty = not given.
 struct SweepOptions {
   TrainOptions run;  // those that `train` has too; run_dir is the folder of the sweep
   std::string file, older_dir, images, backend = "local";
@@ -163,7 +163,7 @@ void PrintPlan(const SweepInput& input, const std::string& dir, const std::vecto
 // Trains populations as child processes and reports on standard output; when quiet, only failures.
 class Jobs {
  public:
-  // Of the options, those for the processes of each run are passed on to `train`.
+  // Passes the options for processes on to the `train` of each run.
   Jobs(const std::string& dir, const std::vector<Population>& populations, int at_once, const TrainOptions& options)
       : dir_(dir), populations_(populations), at_once_(at_once), options_(options) {}
 
@@ -295,7 +295,7 @@ absl::Status Conclude(const std::string& dir) {
   ASSIGN_OR_RETURN(const std::string table, GroupTable({dir}));
   std::printf("%s", table.c_str());
   const std::string file = dir + "/report.html";
-  if (absl::Status status = report::WriteReport({dir}, file, &MakeMap); !status.ok()) {
+  if (absl::Status status = report::WriteReport({dir}, file, &tools::WriteReportMap); !status.ok()) {
     return Annotate(status, "the sweep is complete, but its report could not be written");
   }
   std::printf("report: %s\n", file.c_str());

@@ -45,7 +45,7 @@ absl::StatusOr<std::string> Output(std::vector<std::string> argv, int* code) {
     if (count > 0) output.append(block.data(), static_cast<size_t>(count));
   }
   ::close(ends[0]);
-  if (error != 0) return ErrnoStatus(error, absl::StrCat("run ", argv[0]));
+  if (error != 0) return CannotRun(argv[0], error);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
@@ -59,14 +59,14 @@ absl::Status LoadTextTask(const std::string& experiment_file, v1::Experiment* ex
   const std::string& file = experiment->task();
   if (std::filesystem::path(file).extension() != kSuffix) return absl::OkStatus();
   int code = 0;
-  ASSIGN_OR_RETURN(const std::string output, Output({BinFolder() + "/datacom-actor", "load-task", file, "--folder",
+  ASSIGN_OR_RETURN(const std::string output, Output({BinFolder() + "/datacom-tools", "load-task", file, "--folder",
                                                      std::filesystem::path(experiment_file).parent_path().string()},
                                                     &code));
   if (code == kExitUsage) return absl::InvalidArgumentError(output);
   v1::TextTask task;
   if (code != kExitOk || !task.ParseFromString(output)) {
     return absl::InternalError(
-        absl::StrCat(file, ": datacom-actor could not load it: ", code == kExitOk ? "" : output));
+        absl::StrCat(file, ": datacom-tools could not load it: ", code == kExitOk ? "" : output));
   }
   experiment->set_task(task.definition().name());
   *experiment->mutable_task_options()->MutableExtension(v1::text_task) = std::move(task);

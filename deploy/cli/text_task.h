@@ -1,4 +1,4 @@
-// Tasks that are text files, for the command: it links no MuJoCo, so datacom-actor compiles the model.
+// Tasks that are text files, for the command: it links no MuJoCo, so datacom-tools compiles the model.
 // Functions; they start a process and block until it ends.
 #ifndef DATACOM_DEPLOY_CLI_TEXT_TASK_H_
 #define DATACOM_DEPLOY_CLI_TEXT_TASK_H_

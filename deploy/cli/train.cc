@@ -23,7 +23,6 @@
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
 #include "deploy/cli/cluster.h"
-#include "deploy/cli/map.h"
 #include "deploy/cli/progress.h"
 #include "deploy/cli/run_folder.h"
 #include "deploy/cli/run_options.h"
@@ -33,6 +32,7 @@
 #include "deploy/cli/verbs.h"
 #include "deploy/cli/watch.h"
 #include "deploy/report/report.h"
+#include "deploy/tools/maps/feasibility_map.h"
 
 namespace datacom::cli {
 namespace {
@@ -247,7 +247,7 @@ absl::Status FinishRun(const Prepared& run) {
   ASSIGN_OR_RETURN(const std::string table, FinalTable(run.run_dir));
   std::printf("%s", table.c_str());
   const std::string file = run.run_dir + "/report.html";
-  if (absl::Status status = report::WriteReport({run.run_dir}, file, &MakeMap); !status.ok()) {
+  if (absl::Status status = report::WriteReport({run.run_dir}, file, &tools::WriteReportMap); !status.ok()) {
     return Annotate(status, "the run is complete, but its report could not be written");
   }
   std::printf("report: %s\n", file.c_str());

@@ -63,7 +63,7 @@ bool IsTask(const std::string& path) {
   return text.ok() && ParseTextproto(*text, path, &task).ok() && task.has_model();
 }
 
-// The experiment that the command names, or that of a task and an algorithm.
+// The experiment that the command names, or the one of a task and an algorithm.
 absl::StatusOr<v1::Experiment> NamedExperiment(const TrainOptions& options) {
   if (!options.algorithm.empty()) return ExperimentOf(options.experiment, options.algorithm);
   absl::StatusOr<v1::Experiment> experiment = LoadExperiment(options.experiment, ExperimentFolder());
@@ -164,7 +164,7 @@ absl::StatusOr<v1::Experiment> PlanResume(const TrainOptions& options, const v1:
                                                      ", or choose another --run-dir"));
     }
   }
-  // Applies only the given options: members keep their overrides when the seeds are those of the run.
+  // Applies only the given options: members keep their overrides when the seeds are the same as in the run.
   v1::Experiment wanted = stored;
   TrainOptions typed = options;
   if (!typed.seeds.empty()) {
@@ -257,7 +257,7 @@ absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout
     return kActorMemory + lanes * kEnvironmentMemory + served * kPolicyCopies * 4 * (actor + constraints);
   };
   const uint64_t environments = layout.environments;
-  // An actor that is alone serves every member.
+  // A single actor serves every member.
   needs.actor_memory_bytes = actor_memory(std::max(members, environments), members);
   needs.learner_memory_bytes = kLearnerMemory + members * (kLearnerMember + kStateCopies * state_bytes +
                                                            kBatchCopies * batch_rows * schema.learning_row_bytes());

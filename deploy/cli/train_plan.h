@@ -33,8 +33,8 @@ struct TrainOptions {
   std::string tls;  // folder of LoadSecurity
 };
 
-// The validated and resolved experiment of a command: the named file, or for a resume `stored` (that of the run
-// folder, which `options` names), with the given options applied. A resume may change only kFreeOnResume
+// The validated and resolved experiment of a command: the named file, or for a resume `stored` (from the run
+// folder that `options` names), with the given options applied. A resume may change only kFreeOnResume
 // (common/config/experiment.h): every other option must equal what the run has, or INVALID_ARGUMENT names the field,
 // both values and the command that resumes.
 absl::StatusOr<v1::Experiment> PlanExperiment(const TrainOptions& options);

@@ -32,6 +32,9 @@ int Finish(const absl::Status& status);
 // Folder of the role binaries: $DATACOM_BIN, or the folder of this executable.
 std::string BinFolder();
 
+// The error, from errno, of a program that could not be started, with what to do about it.
+absl::Status CannotRun(const std::string& path, int error);
+
 // Replaces this process by a program of BinFolder(), with argv[0] included in `argv`. Returns only on an error.
 absl::Status ReplaceProcess(const std::string& program, std::vector<std::string> argv);
 

@@ -33,7 +33,7 @@ class Watch {
 
  private:
   void Run();
-  std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address);  // called by the background thread alone
+  std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address);  // only the background thread calls it
 
   const Security security_;
   mutable Mutex mutex_;

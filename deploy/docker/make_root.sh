@@ -14,7 +14,7 @@ case "$target" in
   actor) programs=(datacom-actor) writable=() ;;
   learner) programs=(datacom-learner) writable=(run/datacom) ;;
   learner-cuda) programs=(datacom-learner libdatacom_torch.so) writable=(run/datacom) ;;
-  tools) programs=(datacom datacom-actor datacom-render) writable=(run/datacom) ;;
+  tools) programs=(datacom datacom-tools) writable=(run/datacom) ;;
   *) echo "make_root.sh: unknown target \"$target\"; use replay, actor, learner, learner-cuda or tools" >&2; exit 2 ;;
 esac
 

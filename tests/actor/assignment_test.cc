@@ -4,8 +4,9 @@
 
 #include "gmock/gmock.h"
 #include "tests/actor/rollout_fixture.h"
+#include "tests/testing/is_ok.h"
 
-namespace datacom {
+namespace datacom::actor {
 namespace {
 
 using testing::Actor;
@@ -57,7 +58,7 @@ TEST(RolloutAssignment, AMemberThatLeavesFinishesItsOpenEpisodesAndIsThenRelease
   };
   actor.events[102] = [&] { EXPECT_THAT(actor.subscriber.members, ElementsAre(0)); };
   actor.events[300] = [&] { actor.session.run_finished = true; };
-  ASSERT_TRUE(actor.Run().ok());
+  ASSERT_THAT(actor.Run(), testing::IsOk());
   const auto rows = actor.RowsOf(1);
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_GT(actor.session.produced(1), before);
@@ -76,7 +77,7 @@ TEST(RolloutAssignment, TheReleaseIsRepeatedAfterANewerAssignmentAndNotSentForAM
   actor.events[60] = [&] { actor.session.Assign(3, {{0, 2}, {1, 0}}); };
   actor.events[80] = [&] { actor.session.Assign(4, {{0, 1}, {1, 1}}); };
   actor.events[200] = [&] { actor.session.run_finished = true; };
-  ASSERT_TRUE(actor.Run().ok());
+  ASSERT_THAT(actor.Run(), testing::IsOk());
   EXPECT_THAT(actor.session.released, ElementsAre(std::pair(1u, uint64_t{2}), std::pair(1u, uint64_t{3})));
   const std::vector<ReceivedRow> rows = actor.RowsOf(1)[0];
   std::set<std::pair<uint32_t, uint32_t>> seen;  // episode, step
@@ -104,7 +105,7 @@ TEST(RolloutAssignment, ANewMemberBeginsWithItsFirstSnapshotWhileOthersContinue)
     actor.subscriber.latest[1] = snapshot;
   };
   actor.events[200] = [&] { actor.session.run_finished = true; };
-  ASSERT_TRUE(actor.Run().ok());
+  ASSERT_THAT(actor.Run(), testing::IsOk());
   EXPECT_EQ(actor.RowsOf(1).size(), 3u);
   EXPECT_EQ(actor.series.environments.Value(), 4);
   const auto rows = actor.RowsOf(0);
@@ -119,11 +120,11 @@ TEST(RolloutAssignment, AnActorWithoutMembersIsReadyAndWaits) {
   actor.options.on_ready = [&] { ready = true; };
   actor.events[20] = [&] { actor.session.Assign(2, {{0, 2}}); };
   actor.events[60] = [&] { actor.session.run_finished = true; };
-  ASSERT_TRUE(actor.Run().ok());
+  ASSERT_THAT(actor.Run(), testing::IsOk());
   EXPECT_TRUE(ready);
   EXPECT_GE(actor.waits, 19);
   EXPECT_EQ(actor.RowsOf(0).size(), 2u);
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::actor

@@ -5,13 +5,16 @@
 #include <deque>
 #include <set>
 
+#include "actor/actor_setup.h"
 #include "common/config/experiment.h"
+#include "datacom/v1/experiment.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/fake_actor_task.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/snapshots.h"
 
-namespace datacom {
+namespace datacom::actor {
 namespace {
 
 using std::chrono::milliseconds;
@@ -167,7 +170,7 @@ TEST(EpisodePlayer, ShowsTheAttemptThatCounts) {
   EXPECT_GT(again, 0);
 }
 
-// As in training, the filter's action is executed and the filter sees the cost of the previous step.
+// The same happens in training: the filter's action is executed and the filter sees the cost of the previous step.
 TEST(EpisodePlayer, FiltersActionsByTheCostOfThePreviousStep) {
   const auto snapshot = FakeSnapshot(0, 12);
   std::vector<std::unique_ptr<Task>> tasks;
@@ -257,7 +260,7 @@ TEST(EpisodePlayer, AnEpisodeDoesNotDependOnHowManyArePlayedSideBySide) {
   }
 }
 
-// With the real task, rule and widths: a row has the same bits in a batch and alone.
+// Uses the real task, rule and widths: a row has the same bits in a batch and by itself.
 TEST(EpisodePlayer, ACartPoleEpisodeHasTheSameBitsAloneAndInABatchOfTwentyFive) {
   v1::Experiment experiment;
   experiment.set_task("cartpole");
@@ -269,7 +272,7 @@ TEST(EpisodePlayer, ACartPoleEpisodeHasTheSameBitsAloneAndInABatchOfTwentyFive) 
   snapshot.scalars["delta"] = 3;  // far inside the safe set, where the map passes on the policy's noise
   const EpisodePlayer::Seeds seeds = {7, 100, 3};
   const auto play = [&](uint32_t batch) {
-    return Texts(EpisodePlayer::Make(experiment, snapshot, batch).value()->Play(seeds, 25, Go).value());
+    return Texts(MakeEpisodePlayer(experiment, snapshot, batch).value()->Play(seeds, 25, Go).value());
   };
   const auto alone = play(1);
   EXPECT_EQ(play(25), alone);
@@ -328,15 +331,13 @@ class FakeSource : public EvaluationSource {
 };
 
 v1::LeaseReply Item(uint64_t lease, uint32_t member, uint32_t epoch, uint32_t episodes = 4) {
-  v1::Experiment experiment;
-  experiment.mutable_run()->set_seed(7);
   v1::LeaseReply item;
   item.set_lease(lease);
   item.set_member(member);
   item.set_epoch(epoch);
   item.set_episodes(episodes);
   item.set_lease_seconds(30);
-  item.set_experiment(PrintExperiment(experiment));
+  item.set_experiment("the experiment");
   return item;
 }
 
@@ -347,8 +348,12 @@ struct EvaluatorTest : ::testing::Test {
       waited += timeout;
       return stop;
     };
-    options.make_player = [this](const v1::Experiment&, const Snapshot& snapshot,
-                                 uint32_t) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
+    options.open_run = [this](const std::string& experiment) {
+      EXPECT_EQ(experiment, "the experiment");
+      return run;
+    };
+    run.seed = 7;
+    run.make_player = [this](const Snapshot& snapshot, uint32_t) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
       clock.Advance(play_time);
       return Player(snapshot);
     };
@@ -359,6 +364,7 @@ struct EvaluatorTest : ::testing::Test {
   ManualClock clock;
   FakeSource source;
   Evaluator::Options options;
+  EvaluatedRun run;
   milliseconds waited{0};
   std::chrono::seconds play_time{0};
   bool stop = false;
@@ -367,7 +373,7 @@ struct EvaluatorTest : ::testing::Test {
 
 TEST_F(EvaluatorTest, ReportsEveryItemOnceAndExitsWhenTheRunIsFinished) {
   source.leases = {Item(1, 0, 0), Item(2, 1, 0), Item(3, 0, 1)};
-  ASSERT_TRUE(Run().ok());
+  ASSERT_THAT(Run(), testing::IsOk());
   ASSERT_EQ(source.reports.size(), 3u);
   EXPECT_EQ(source.reports[1].lease(), 2u);
   EXPECT_EQ(source.reports[1].member(), 1u);
@@ -385,14 +391,13 @@ TEST_F(EvaluatorTest, ReportsHowManyEpisodesWereAbandoned) {
   for (const Case& one : {Case{0, {}}, Case{9, {}}, Case{10, {1}}, Case{19, {1}}, Case{25, {2}}}) {
     std::vector<uint32_t> told;
     options.on_abandoned = [&told](uint32_t episodes) { told.push_back(episodes); };
-    options.make_player = [&one](const v1::Experiment&, const Snapshot& snapshot,
-                                 uint32_t) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
+    run.make_player = [&one](const Snapshot& snapshot, uint32_t) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
       std::vector<std::unique_ptr<Task>> tasks;
       tasks.push_back(std::make_unique<BreaksAtFirst>(one.broken));
       return std::make_unique<EpisodePlayer>(std::move(tasks), FakeRule::Make(snapshot, 1).value(), 0.9);
     };
     source.leases = {Item(1, 0, 0, 3)};
-    ASSERT_TRUE(Run().ok());
+    ASSERT_THAT(Run(), testing::IsOk());
     EXPECT_EQ(told, one.told) << one.broken << " attempts fail";
   }
 }
@@ -402,7 +407,7 @@ TEST_F(EvaluatorTest, RetriesTransientErrors) {
   source.leases = {away, away, Item(1, 0, 0)};
   source.fetch_errors = {away, absl::DataLossError("checksum")};
   source.report_errors = {away, absl::DeadlineExceededError("slow")};
-  ASSERT_TRUE(Run().ok());
+  ASSERT_THAT(Run(), testing::IsOk());
   EXPECT_EQ(source.reports.size(), 1u);
   EXPECT_GT(waited.count(), 0);
 }
@@ -411,7 +416,7 @@ TEST_F(EvaluatorTest, AsksAgainAfterTheLearnersRetryTime) {
   v1::LeaseReply nothing;
   nothing.set_retry_seconds(1.5);
   source.leases = {nothing, Item(1, 0, 0)};
-  ASSERT_TRUE(Run().ok());
+  ASSERT_THAT(Run(), testing::IsOk());
   EXPECT_EQ(waited, milliseconds(1500));
 }
 
@@ -424,7 +429,7 @@ TEST_F(EvaluatorTest, DoesNotRetryALearnerOfAnotherRun) {
 TEST_F(EvaluatorTest, RenewsTheLeaseOfALongItem) {
   play_time = std::chrono::seconds(11);  // more than a third of the lease
   source.leases = {Item(1, 0, 0)};
-  ASSERT_TRUE(Run().ok());
+  ASSERT_THAT(Run(), testing::IsOk());
   EXPECT_EQ(source.lease_calls, 3);  // the item, its renewal, finished
   EXPECT_EQ(source.reports.size(), 1u);
 }
@@ -433,7 +438,7 @@ TEST_F(EvaluatorTest, StopsPlayingWhenTheLeaseCannotBeRenewed) {
   play_time = std::chrono::seconds(31);
   source.loses_leases = true;
   source.leases = {Item(1, 0, 0)};
-  ASSERT_TRUE(Run().ok());
+  ASSERT_THAT(Run(), testing::IsOk());
   EXPECT_TRUE(source.reports.empty());
   EXPECT_EQ(results, (std::vector<std::string>{"stale"}));
 }
@@ -441,21 +446,20 @@ TEST_F(EvaluatorTest, StopsPlayingWhenTheLeaseCannotBeRenewed) {
 TEST_F(EvaluatorTest, DropsAnItemThatAnotherEvaluatorReported) {
   source.leases = {Item(1, 0, 0)};
   source.accept = false;
-  ASSERT_TRUE(Run().ok());
+  ASSERT_THAT(Run(), testing::IsOk());
   EXPECT_EQ(results, (std::vector<std::string>{"stale"}));
 }
 
 TEST_F(EvaluatorTest, AnItemThatTheLearnerNoLongerKnowsIsNotAnError) {
   source.leases = {Item(1, 0, 5), Item(2, 0, 4)};
   source.fetch_errors = {absl::NotFoundError("epoch 5")};
-  ASSERT_TRUE(Run().ok());
+  ASSERT_THAT(Run(), testing::IsOk());
   EXPECT_EQ(results, (std::vector<std::string>{"stale", "accepted"}));
 }
 
 TEST_F(EvaluatorTest, StopsBetweenEpisodesWithoutAReport) {
   source.leases = {Item(1, 0, 0)};
-  options.make_player = [this](const v1::Experiment&, const Snapshot& snapshot,
-                               uint32_t) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
+  run.make_player = [this](const Snapshot& snapshot, uint32_t) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
     stop = true;
     return Player(snapshot);
   };
@@ -465,8 +469,7 @@ TEST_F(EvaluatorTest, StopsBetweenEpisodesWithoutAReport) {
 
 TEST_F(EvaluatorTest, ASnapshotThatDoesNotFitIsNamed) {
   source.leases = {Item(1, 2, 6)};
-  options.make_player = [](const v1::Experiment&, const Snapshot&,
-                           uint32_t) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
+  run.make_player = [](const Snapshot&, uint32_t) -> absl::StatusOr<std::unique_ptr<EpisodePlayer>> {
     return absl::FailedPreconditionError("array w has shape [3], not [2]");
   };
   const absl::Status status = Run();
@@ -476,4 +479,4 @@ TEST_F(EvaluatorTest, ASnapshotThatDoesNotFitIsNamed) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::actor

@@ -4,12 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "actor/actor_setup.h"
 #include "actor/rollout.h"
 #include "gtest/gtest.h"
 #include "tests/testing/counting_allocator.h"
 #include "tests/testing/endless_actor_peers.h"
 
-namespace datacom {
+namespace datacom::actor {
 namespace {
 
 constexpr uint32_t kEnvironments = 16;
@@ -18,7 +19,7 @@ struct Actor {
   explicit Actor(const std::string& task, std::function<bool()> stop) : experiment(testing::ExperimentOf(task)) {
     Rollout::Options options;
     options.stop = std::move(stop);
-    rollout = Rollout::Make(Rollout::MakeParts(experiment).value(), &session, &subscriber, &series, options).value();
+    rollout = Rollout::Make(MakeParts(experiment).value(), &session, &subscriber, &series, options).value();
   }
   const v1::Experiment experiment;
   testing::EndlessSession session{kEnvironments};
@@ -79,4 +80,4 @@ TEST(ActorFootprint, AStepOfATorqueControlledArmAllocatesOnlyTheChunksItHandsOve
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::actor

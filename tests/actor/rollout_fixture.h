@@ -13,11 +13,11 @@
 
 namespace datacom::testing {
 
-inline Rollout::Parts FakeParts(int members, bool lockstep) {
-  Rollout::Parts parts;
-  parts.experiment.mutable_run()->set_seed(7);
-  parts.experiment.mutable_run()->set_lockstep(lockstep);
-  for (int m = 0; m < members; ++m) parts.experiment.add_members()->set_seed(100 + m);
+inline actor::Rollout::Parts FakeParts(int members, bool lockstep) {
+  actor::Rollout::Parts parts;
+  parts.run_seed = 7;
+  parts.lockstep = lockstep;
+  for (int m = 0; m < members; ++m) parts.member_seeds.push_back(100 + m);
   parts.schema = RowSchema::For(2, 1);
   parts.make_task = []() -> absl::StatusOr<std::unique_ptr<Task>> { return std::make_unique<FakeTask>(); };
   parts.make_rule = FakeRule::Make;
@@ -50,7 +50,8 @@ struct Actor {
     return reply;
   }
   absl::Status Run() {
-    absl::StatusOr<std::unique_ptr<Rollout>> rollout = Rollout::Make(parts, &session, &subscriber, &series, options);
+    absl::StatusOr<std::unique_ptr<actor::Rollout>> rollout =
+        actor::Rollout::Make(parts, &session, &subscriber, &series, options);
     if (!rollout.ok()) return rollout.status();
     return (*rollout)->Run();
   }
@@ -68,9 +69,9 @@ struct Actor {
   FakeInsertSession session;
   FakeSubscriber subscriber;
   std::unique_ptr<Metrics> metrics = Metrics::Start({"actor", "run", "fake", "fake", ""}).value();
-  ActorMetrics series{metrics.get()};
-  Rollout::Options options;
-  Rollout::Parts parts;
+  actor::ActorMetrics series{metrics.get()};
+  actor::Rollout::Options options;
+  actor::Rollout::Parts parts;
   bool stop = false;
   std::function<void()> on_wait = [] {};  // where the peers answer
 };

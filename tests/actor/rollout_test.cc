@@ -6,8 +6,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/actor/rollout_fixture.h"
+#include "tests/testing/is_ok.h"
 
-namespace datacom {
+namespace datacom::actor {
 namespace {
 
 using testing::Actor;
@@ -22,7 +23,7 @@ using testing::SteadyTask;
 
 TEST(Rollout, ProducesExactlyTheRowsThatWereGranted) {
   Actor actor(1, 16);
-  ASSERT_TRUE(actor.RunFor(1003).ok());
+  ASSERT_THAT(actor.RunFor(1003), testing::IsOk());
   EXPECT_EQ(actor.session.rows.size(), 1003u);
   EXPECT_EQ(actor.series.rows.Value(), 1003);
 }
@@ -30,7 +31,7 @@ TEST(Rollout, ProducesExactlyTheRowsThatWereGranted) {
 TEST(Rollout, RowsOfAnEnvironmentAreInOrderAndHaveTheirIdentity) {
   Actor actor(1, 4);
   actor.subscriber.latest[0] = FakeSnapshot(0, 9, 2);
-  ASSERT_TRUE(actor.RunFor(3000).ok());
+  ASSERT_THAT(actor.RunFor(3000), testing::IsOk());
   struct Expected {
     uint32_t episode = 0, step = 0;
     std::vector<float> observation;
@@ -68,7 +69,7 @@ TEST(Rollout, RowsOfAnEnvironmentAreInOrderAndHaveTheirIdentity) {
 
 TEST(Rollout, ActsOnTheObservationRoundedToFloat32) {
   Actor actor(1, 1);
-  ASSERT_TRUE(actor.RunFor(500).ok());
+  ASSERT_THAT(actor.RunFor(500), testing::IsOk());
   const EnvironmentBatch::Seeds seeds = {7, 100, 3};
   FakeTask task;
   for (const ReceivedRow& row : actor.session.rows) {
@@ -100,7 +101,7 @@ TEST(Rollout, EnvironmentsTakeTurnsWhenCreditIsShort) {
       actor.session.limit[0] += 3;
     }
   };
-  ASSERT_TRUE(actor.Run().ok());
+  ASSERT_THAT(actor.Run(), testing::IsOk());
   std::map<uint32_t, int> steps;
   for (const ReceivedRow& row : actor.session.rows) ++steps[row.environment];
   ASSERT_EQ(steps.size(), 4u);
@@ -117,7 +118,7 @@ TEST(Rollout, AppendsAllRowsBeforeItWaits) {
     for (uint32_t m : {0u, 1u}) actor.session.limit[m] = granted;
     actor.session.run_finished = granted > 200;
   };
-  EXPECT_TRUE(actor.Run().ok());
+  EXPECT_THAT(actor.Run(), testing::IsOk());
 }
 
 TEST(Rollout, AppendsTheRowsOfABlockedMemberWhileAnotherContinues) {
@@ -135,7 +136,7 @@ TEST(Rollout, AppendsTheRowsOfABlockedMemberWhileAnotherContinues) {
       EXPECT_EQ(actor.session.produced(1), 1000u);
       actor.session.run_finished = true;
     };
-    ASSERT_TRUE(actor.Run().ok());
+    ASSERT_THAT(actor.Run(), testing::IsOk());
     ASSERT_EQ(actor.session.rows.size(), owed + 1000);
     for (uint64_t row = 0; row < owed; ++row) EXPECT_EQ(actor.session.rows[row].member, 0u) << "credit " << credit;
   }
@@ -153,7 +154,7 @@ TEST(Rollout, EnvironmentsStartLaterEpisodesUnderDifferentPolicies) {
     actor.subscriber.latest[0] = FakeSnapshot(0, actor.session.rows.size());
     actor.session.run_finished = actor.session.rows.size() >= 15 * kHorizon * kEnvironments;
   };
-  ASSERT_TRUE(actor.Run().ok());
+  ASSERT_THAT(actor.Run(), testing::IsOk());
   std::vector<uint64_t> starts;
   std::map<uint32_t, uint32_t> first_lengths;
   for (const ReceivedRow& row : actor.session.rows) {
@@ -177,7 +178,7 @@ TEST(Rollout, ANewSessionDrawsNewFirstEpisodeLengths) {
   EXPECT_NE(FirstLength(0, 1000, 3), FirstLength(0, 1000, 4));
   for (const uint32_t session : {3u, 4u}) {
     EnvironmentBatch batch([] { return std::make_unique<SteadyTask>(1000); }, {7, 100, session});
-    ASSERT_TRUE(batch.SetWanted(1).ok());
+    ASSERT_THAT(batch.SetWanted(1), testing::IsOk());
     RowChunk chunk = RowChunk::Make(RowSchema::For(2, 1), 1000).value();
     const float action = 0;
     EnvironmentBatch::Decision decision;
@@ -190,7 +191,7 @@ TEST(Rollout, ANewSessionDrawsNewFirstEpisodeLengths) {
 
 TEST(Rollout, ChunksAreNeitherLargeNorTiny) {
   Actor actor(1, 16);
-  ASSERT_TRUE(actor.RunFor(6400).ok());
+  ASSERT_THAT(actor.RunFor(6400), testing::IsOk());
   for (const uint32_t rows : actor.session.chunk_rows) EXPECT_LE(rows, 64u);
   EXPECT_LT(actor.session.chunk_rows.size(), 6400u / 40);
 }
@@ -208,7 +209,7 @@ TEST(Rollout, WaitsForASnapshotThatIsFreshEnough) {
     EXPECT_TRUE(actor.session.rows.empty());
     actor.subscriber.latest[0] = FakeSnapshot(0, 3 + published++);
   };
-  ASSERT_TRUE(actor.Run().ok());
+  ASSERT_THAT(actor.Run(), testing::IsOk());
   EXPECT_EQ(published, 3);  // none, 3 and 4 were too old
   ASSERT_EQ(actor.session.rows.size(), 10u);
   for (const ReceivedRow& row : actor.session.rows) EXPECT_EQ(row.policy_update, 5u);
@@ -223,7 +224,7 @@ TEST(Rollout, ActsWithTheNewestSnapshotAndRecordsItInTheRows) {
     actor.subscriber.latest[0] = FakeSnapshot(0, rows);
     actor.session.run_finished = rows == 20;
   };
-  ASSERT_TRUE(actor.Run().ok());
+  ASSERT_THAT(actor.Run(), testing::IsOk());
   for (size_t i = 0; i < 20; ++i) EXPECT_EQ(actor.session.rows[i].policy_update, i);
 }
 
@@ -272,14 +273,14 @@ TEST(Rollout, StoppingHandsOverEveryRow) {
 
 TEST(Rollout, SplitsEnvironmentsAmongMembersWithAtLeastOneEach) {
   Actor many(4, 16);
-  ASSERT_TRUE(many.RunFor(400).ok());
+  ASSERT_THAT(many.RunFor(400), testing::IsOk());
   std::map<uint32_t, std::set<uint32_t>> environments;
   for (const ReceivedRow& row : many.session.rows) environments[row.member].insert(row.environment);
   ASSERT_EQ(environments.size(), 4u);
   for (const auto& [member, seen] : environments) EXPECT_EQ(seen, (std::set<uint32_t>{0, 1, 2, 3})) << member;
 
   Actor few(3, 2, false, {}, 5);
-  ASSERT_TRUE(few.RunFor(10).ok());
+  ASSERT_THAT(few.RunFor(10), testing::IsOk());
   EXPECT_EQ(few.session.rows.size(), 30u);
   for (const ReceivedRow& row : few.session.rows) EXPECT_EQ(row.environment, 0u);
 }
@@ -302,7 +303,7 @@ TEST(Rollout, CountsWaitsByReasonAndReportsReadiness) {
       actor.session.run_finished = true;
     }
   };
-  ASSERT_TRUE(actor.Run().ok());
+  ASSERT_THAT(actor.Run(), testing::IsOk());
   EXPECT_TRUE(ready);
   EXPECT_DOUBLE_EQ(actor.series.wait_snapshot.Value(), 12);
   EXPECT_DOUBLE_EQ(actor.series.wait_credit.Value(), 3);
@@ -327,7 +328,7 @@ std::vector<ReceivedRow> Lockstep(Actor* actor, uint64_t already, uint64_t rows)
     actor->subscriber.latest[0] = FakeSnapshot(0, older ? wanted - 1 : wanted);
   };
   grant();
-  EXPECT_TRUE(actor->Run().ok());
+  EXPECT_THAT(actor->Run(), testing::IsOk());
   return actor->session.rows;
 }
 
@@ -407,7 +408,7 @@ TEST(Rollout, EveryEnvironmentHasAMemoryOfItsOwn) {
   const RowSchema schema = RowSchema::For(2, 1, {MemoryColumn(2)});
   Actor actor(2, 6, false, {}, 0, schema);
   actor.parts.make_rule = RememberingRule::Make;
-  ASSERT_TRUE(actor.RunFor(200).ok());
+  ASSERT_THAT(actor.RunFor(200), testing::IsOk());
   std::map<std::pair<uint32_t, uint32_t>, float> kept;
   for (const ReceivedRow& row : actor.session.rows) {
     float& memory = kept[{row.member, row.environment}];
@@ -420,7 +421,7 @@ TEST(Rollout, EveryEnvironmentHasAMemoryOfItsOwn) {
 TEST(Rollout, MeasuresTheFiltersChangeInOneIterationOf64) {
   Actor filtered(1, 4, false, {}, 0, RowSchema::For(2, 1, {ExecutedActionColumn(1)}));
   filtered.parts.make_rule = FilteringRule::Make;
-  ASSERT_TRUE(filtered.RunFor(4 * 64 * 3 - 40).ok());  // abandoned steps leave no row
+  ASSERT_THAT(filtered.RunFor(4 * 64 * 3 - 40), testing::IsOk());  // abandoned steps leave no row
   const prometheus::ClientMetric::Histogram measured = filtered.series.intervention.Collect().histogram;
   EXPECT_EQ(measured.sample_count, 4u * 3);
   EXPECT_GT(measured.sample_sum, 0);
@@ -448,4 +449,4 @@ TEST(Rollout, RefusesAnOpenEpisodeThatCannotBeRepeated) {
 }
 
 }  // namespace
-}  // namespace datacom
+}  // namespace datacom::actor

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "actor/actor_setup.h"
 #include "actor/rollout.h"
 #include "benchmark/benchmark.h"
 #include "common/base/random.h"
@@ -219,13 +220,13 @@ void Acting(benchmark::State& state, const std::string& task) {
   KeepingSession session(kEnvironments);
   testing::OneSnapshot subscriber(testing::SnapshotOf(experiment));
   const std::unique_ptr<Metrics> metrics = Metrics::Start({"actor", "bench", experiment.task(), "datacom", ""}).value();
-  ActorMetrics series(metrics.get());
+  actor::ActorMetrics series(metrics.get());
   int polls = 0;
-  Rollout::Options options;
+  actor::Rollout::Options options;
   options.stop = [&polls] { return ++polls > kIterations; };
-  Rollout::Parts parts = Rollout::MakeParts(experiment).value();
+  actor::Rollout::Parts parts = actor::MakeParts(experiment).value();
   const RowSchema schema = parts.schema;
-  const auto rollout = Rollout::Make(std::move(parts), &session, &subscriber, &series, options).value();
+  const auto rollout = actor::Rollout::Make(std::move(parts), &session, &subscriber, &series, options).value();
   auto bare = MakeBare(experiment);
   double acting = 0, stepping = 0, taken = 0;
   for (auto _ : state) {

@@ -12,14 +12,16 @@
 #include <string>
 #include <vector>
 
+#include "actor/actor_setup.h"
 #include "actor/episode_player.h"
-#include "actor/play/eval_command.h"
 #include "actor/rollout.h"
+#include "deploy/tools/play/eval_command.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "tests/testing/endless_actor_peers.h"
 #include "tests/testing/fake_actor_peers.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom {
 namespace {
@@ -57,7 +59,7 @@ class ActorContract : public ::testing::TestWithParam<std::string> {
     return snapshot;
   }
   // Runs the acting loop until it made `rows` rows or as many iterations, and returns the rows.
-  std::vector<ReceivedRow> Act(Rollout::Parts parts, uint32_t environments, uint64_t rows, const Key& key = {},
+  std::vector<ReceivedRow> Act(actor::Rollout::Parts parts, uint32_t environments, uint64_t rows, const Key& key = {},
                                const Snapshot& policy = Policy()) {
     v1::RegisterReply registration;
     registration.set_session(key.session);
@@ -66,17 +68,17 @@ class ActorContract : public ::testing::TestWithParam<std::string> {
     FakeInsertSession session(parts.schema, registration);
     session.limit[0] = rows;
     testing::OneSnapshot subscriber(policy);
-    Rollout::Options options;
+    actor::Rollout::Options options;
     options.wait = [&session](std::chrono::nanoseconds) { session.run_finished = true; };
     uint64_t iterations = 0;
     options.stop = [&] { return ++iterations > rows; };
-    const auto rollout = Rollout::Make(std::move(parts), &session, &subscriber, &series_, options);
-    EXPECT_TRUE(rollout.ok()) << rollout.status();
+    const auto rollout = actor::Rollout::Make(std::move(parts), &session, &subscriber, &series_, options);
+    EXPECT_THAT(rollout, testing::IsOk());
     if (rollout.ok()) (*rollout)->Run().IgnoreError();  // the rows show whether it finished or stopped
     return session.rows;
   }
   std::vector<ReceivedRow> Act(const std::string& options, uint32_t environments, uint64_t rows, const Key& key = {}) {
-    return Act(Rollout::MakeParts(Experiment(options, key)).value(), environments, rows, key);
+    return Act(actor::MakeParts(Experiment(options, key)).value(), environments, rows, key);
   }
   static std::vector<ReceivedRow> Of(const std::vector<ReceivedRow>& rows, uint32_t environment) {
     std::vector<ReceivedRow> own;
@@ -96,7 +98,7 @@ class ActorContract : public ::testing::TestWithParam<std::string> {
   }
 
   std::unique_ptr<Metrics> metrics_ = Metrics::Start({"actor", "contract", "", "", ""}).value();
-  ActorMetrics series_{metrics_.get()};
+  actor::ActorMetrics series_{metrics_.get()};
 };
 
 TEST_P(ActorContract, AnEnvironmentsRowsDoNotDependOnTheNumberOfEnvironments) {
@@ -153,11 +155,11 @@ TEST_P(ActorContract, RowsHoldTheTasksNumbersIncludingTerminalOnes) {
   }
 }
 
-// With a rule that filters after the policy and uses the previous step's cost.
+// The rule filters after the policy and uses the previous step's cost.
 TEST_P(ActorContract, FilteredRowsHoldTheTasksNumbersForTheExecutedAction) {
   v1::Experiment experiment = Experiment(kNominal);
   experiment.set_algorithm("safe_layer_td3");
-  Rollout::Parts parts = Rollout::MakeParts(experiment).value();
+  actor::Rollout::Parts parts = actor::MakeParts(experiment).value();
   const std::vector<ReceivedRow> rows = Of(Act(std::move(parts), 3, 3 * 120, {}, Policy("safe_layer")), 2);
   ASSERT_EQ(rows.size(), 120u);
   const TaskModel model = MakeTaskModel(GetParam(), experiment.task_options()).value();
@@ -202,12 +204,12 @@ TEST_P(ActorContract, ARepeatedEpisodeContinuesWithTheSameBits) {
         open.mutable_actions()->append(reinterpret_cast<const char*>(rows[i].action.data()),
                                        rows[i].action.size() * sizeof(float));
       }
-      EnvironmentBatch again([&] { return MakeOne(options); }, {7, 100, 3});
-      ASSERT_TRUE(again.SetWanted(1).ok());
-      ASSERT_TRUE(again.Continue(open).ok());
+      actor::EnvironmentBatch again([&] { return MakeOne(options); }, {7, 100, 3});
+      ASSERT_THAT(again.SetWanted(1), testing::IsOk());
+      ASSERT_THAT(again.Continue(open), testing::IsOk());
       ASSERT_EQ(std::memcmp(again.observation(0), rows[at].observation.data(), 4 * rows[at].observation.size()), 0);
-      RowChunk chunk = RowChunk::Make(schema, 4).value();
-      EnvironmentBatch::Decision decision;
+      actor::RowChunk chunk = actor::RowChunk::Make(schema, 4).value();
+      actor::EnvironmentBatch::Decision decision;
       decision.action = decision.executed = rows[at].action.data();
       again.Step(0, decision, &chunk);
       EXPECT_EQ(std::memcmp(again.observation(0), rows[at + 1].observation.data(), 4 * rows[at].observation.size()), 0);
@@ -281,7 +283,7 @@ class BreaksNowAndThen : public Task {
 };
 
 TEST_P(ActorContract, AnEpisodeWithAnInvalidStepIsAbandonedCountedAndTheStepNotInserted) {
-  Rollout::Parts parts = Rollout::MakeParts(Experiment(kNominal)).value();
+  actor::Rollout::Parts parts = actor::MakeParts(Experiment(kNominal)).value();
   int broken = 0;
   parts.make_task = [make = parts.make_task, &broken]() -> absl::StatusOr<std::unique_ptr<Task>> {
     return std::make_unique<BreaksNowAndThen>(make().value(), &broken);
@@ -292,7 +294,7 @@ TEST_P(ActorContract, AnEpisodeWithAnInvalidStepIsAbandonedCountedAndTheStepNotI
   EXPECT_EQ(series_.abandoned_invalid.Value(), broken);
   EXPECT_EQ(series_.rows.Value(), 600);
   EXPECT_EQ(series_.env_steps.Value(), 600 + broken);
-  // Up to the fault, the rows equal those of a run without faults.
+  // Up to the fault, the rows equal the rows of a run without faults.
   const std::vector<ReceivedRow> sound = Act(kNominal, 2, 1200);
   for (const uint32_t e : {0u, 1u}) {
     std::map<std::pair<uint32_t, uint32_t>, ReceivedRow> expected;
@@ -314,7 +316,7 @@ TEST_P(ActorContract, ATaskThatIsAlwaysInvalidGivesNoRowAndAbandonedEvaluations)
     }
     EXPECT_TRUE(std::isfinite(row.reward) && std::isfinite(row.cost));
   }
-  const auto player = EpisodePlayer::Make(Experiment(kUnbearable), Policy(), 4).value();
+  const auto player = actor::MakeEpisodePlayer(Experiment(kUnbearable), Policy(), 4).value();
   const auto episodes = player->Play({7, 100, 0}, 6, [] { return absl::OkStatus(); }).value();
   for (const v1::EvaluationEpisode& episode : episodes) {
     EXPECT_TRUE(episode.abandoned());
@@ -330,20 +332,20 @@ TEST_P(ActorContract, APolicyCanBeEvaluatedWithOtherTaskOptions) {
   const fs::path folder = fs::path(::testing::TempDir()) / ("eval_" + GetParam());
   fs::create_directories(folder / "policies");
   std::ofstream((folder / "experiment.textproto").string()) << PrintExperiment(Experiment("horizon: 400"));
-  ASSERT_TRUE(WriteSnapshotFile((folder / "policies" / "epoch_0001.snapshot").string(), {Policy()}).ok());
+  ASSERT_THAT(WriteSnapshotFile((folder / "policies" / "epoch_0001.snapshot").string(), {Policy()}), testing::IsOk());
   const auto evaluate = [&](const std::vector<std::string>& set, bool csv, std::string* text) {
-    EvalCommand command;
+    tools::EvalCommand command;
     command.what = folder.string();
     command.episodes = 4;
     for (const std::string& option : set) command.set.push_back("task_options." + option);
     command.csv = csv;
     std::ostringstream out;
-    const absl::Status status = RunEvalCommand(command, &out);
+    const absl::Status status = tools::RunEvalCommand(command, &out);
     *text = out.str();
     return status;
   };
   std::string own, other;
-  ASSERT_TRUE(evaluate({}, true, &own).ok());
+  ASSERT_THAT(evaluate({}, true, &own), testing::IsOk());
   int taken = 0;
   for (const std::vector<std::string>& set : std::vector<std::vector<std::string>>{
            {"horizon=30"},
@@ -362,7 +364,7 @@ TEST_P(ActorContract, APolicyCanBeEvaluatedWithOtherTaskOptions) {
     }
     ++taken;
     EXPECT_NE(other, own) << set[0];
-    ASSERT_TRUE(evaluate(set, false, &other).ok());
+    ASSERT_THAT(evaluate(set, false, &other), testing::IsOk());
     EXPECT_THAT(other.substr(0, other.find('\n')), ::testing::HasSubstr(name));
   }
   EXPECT_GE(taken, 4) << "every task has horizon, randomisation and action_repeat";

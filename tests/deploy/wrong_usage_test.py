@@ -80,9 +80,8 @@ class WrongUsageTest(unittest.TestCase):
                 self.assertRegex(re.search("(?m)^Usage: .*", text).group(), f"^Usage: datacom {verb} ")
                 self.assertIn(f"Example: datacom {verb} ", text)
                 self.assertEqual("Subcommands:" in text, verb == "task")
-        for program in ("datacom-actor", "datacom-render", "datacom-replay"):
+        for program in ("datacom-actor", "datacom-replay", "datacom-tools"):
             self.assertIn(f"Usage: {program} [OPTIONS]", self.run_it(program, "--help").stdout)
-        self.assertIn("replay-violation", self.run_it("datacom-render", "--help").stdout)
 
     def test_a_wrong_option_is_answered_with_an_example_and_the_help(self):
         for arguments, wrong, example in (
@@ -135,7 +134,7 @@ class WrongUsageTest(unittest.TestCase):
 
     def test_help_states_the_rule_of_the_best_epoch(self):
         for verb, program in ((("eval",), "datacom"), (("render",), "datacom"), (("export",), "datacom"), (("report",), "datacom"),
-                              (("eval",), "datacom-actor"), (("export",), "datacom-actor"), ((), "datacom-render")):
+                              (("eval",), "datacom-tools")):
             text = self.run_it(program, *verb, "--help").stdout
             self.assertIn("--epoch best, for each member: of the evaluated epochs whose mean cost sum is within hyper.cost_budget", text)
         self.expect("report", self.run_dir, "--epoch", "3", "--out", "x.html", words=["--epoch", "best"])
@@ -156,7 +155,7 @@ class WrongUsageTest(unittest.TestCase):
         for arguments in (("eval", "nosuch"), ("export", "nosuch", "--out", "x"), ("replay-violation", "nosuch", "1"),
                           ("export-dataset", "nosuch", "--out", "x"), ("verify", "nosuch"), ("report", "nosuch", "--out", "x.html")):
             self.expect(*arguments, words=["nosuch is no", "run folder: it has no experiment.textproto"])
-        self.expect("rollout", "cartpole", "--actions", "nosuch.csv", words=["datacom-actor: open nosuch.csv"])
+        self.expect("rollout", "cartpole", "--actions", "nosuch.csv", words=["datacom: open nosuch.csv"])
 
     def test_playing_a_run_can_set_only_task_options(self):
         for verb in (("eval",), ("render", "--out", "x.png"), ("render", "--out", "x.png", "--map")):
@@ -193,7 +192,7 @@ class WrongUsageTest(unittest.TestCase):
             for flag, cause in (("--listen", "the port is in use or "), ("--metrics-listen", "Address already in use")):
                 result = self.run_it("datacom-replay", "--experiment", self.experiment, "--run-id", "x", "--dir", "rings", flag, address)
                 self.assertEqual(result.returncode, 1, result.stderr)
-                self.assertRegex(result.stderr, rf"\Adatacom-replay: .*cannot listen on {address}: {cause}.*\n\Z")
+                self.assertRegex(result.stderr, rf"\A.* error replay UNAVAILABLE: .*cannot listen on {address}: {cause}.*\n\Z")
 
     def test_status_refuses_the_answer_of_another_run(self):
         address = os.path.join(self.run_dir, "cluster", "replay.address")
@@ -223,7 +222,7 @@ class WrongUsageTest(unittest.TestCase):
         self.expect("config", "cartpole/datacom", "--seeds", "5-", words=["--seeds", "5-"])
 
     def test_help_requires_the_run_folder_once(self):
-        self.assertEqual(self.run_it("datacom-actor", "eval", "--help").stdout.count("REQUIRED"), 1)
+        self.assertEqual(self.run_it("datacom", "eval", "--help").stdout.count("REQUIRED"), 1)
 
 
 if __name__ == "__main__":

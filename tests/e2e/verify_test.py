@@ -256,7 +256,7 @@ class DamageTest(RunTest):
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         for words in ("violations.csv: cut 5 bytes", "episodes.csv: cut 5 bytes", "progress.csv: cut 5 bytes", "member_0.steps: cut 7 bytes",
                       "progress.csv.tmp: removed", "checkpoints/99999.tmp: removed", f"checkpoints/{newest}: renamed",
-                      "replay/member_0.failures: made anew", "replay/member_1.failures: made anew", "sound: no damage"):
+                      "replay/member_0.failures: rebuilt", "replay/member_1.failures: rebuilt", "sound: no damage"):
             self.assertIn(words, result.stdout)
         rings = next(line for line in self.sound.splitlines() if line.startswith("rings"))
         self.assertIn(rings, result.stdout)

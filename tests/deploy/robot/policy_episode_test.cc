@@ -12,15 +12,17 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "actor/checked_step.h"
+#include "actor/actor_setup.h"
+#include "actor/episode.h"
 #include "actor/episode_player.h"
-#include "actor/play/export_command.h"
-#include "actor/play/run_policies.h"
 #include "common/acting/policy_file.h"
 #include "common/base/files.h"
 #include "common/base/random.h"
+#include "deploy/tools/maps/run_policies.h"
+#include "deploy/tools/play/export_command.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/run_folders.h"
 
 namespace datacom {
@@ -89,7 +91,7 @@ struct Case {
 // A run folder with epoch 3 of member 1: random parameters for `rule`.
 std::string RunOf(const Case& c) {
   const std::string folder = testing::MakeRunFolder(std::string("export_") + c.rule + c.task, c.task, {3}, kHorizon);
-  const v1::Experiment experiment = *ReadRunExperiment(folder, {});
+  const v1::Experiment experiment = *tools::ReadRunExperiment(folder, {});
   const TaskModel model = *MakeTaskModel(c.task, experiment.task_options());
   const ControlAffineDims dims = model.dynamics->dims();
   std::vector<Snapshot> snapshots;
@@ -103,15 +105,15 @@ std::string RunOf(const Case& c) {
     snapshots.back().member_seed = 40 + member;
     snapshots.back().version = {2, 1234};
   }
-  EXPECT_TRUE(WriteSnapshotFile(folder + "/policies/epoch_0003.snapshot", snapshots).ok());
+  EXPECT_THAT(WriteSnapshotFile(folder + "/policies/epoch_0003.snapshot", snapshots), testing::IsOk());
   return folder;
 }
 
 std::string Export(const std::string& run_dir) {
   const std::string file = run_dir + "/robot.policy";
   std::ostringstream out;
-  const absl::Status status = RunExportCommand({run_dir, /*member=*/1, "last", file}, &out);
-  EXPECT_TRUE(status.ok()) << status;
+  const absl::Status status = tools::RunExportCommand({run_dir, /*member=*/1, "last", file}, &out);
+  EXPECT_THAT(status, testing::IsOk());
   EXPECT_THAT(out.str(), ::testing::HasSubstr("member 1 (seed 41), epoch 3, update 1234"));
   return file;
 }
@@ -149,8 +151,8 @@ class ExportedPolicy : public ::testing::TestWithParam<Case> {};
 
 TEST_P(ExportedPolicy, PlaysAnEvaluationEpisodeWithTheActorsActions) {
   const std::string run_dir = RunOf(GetParam());
-  const v1::Experiment experiment = *ReadRunExperiment(run_dir, {});
-  const Snapshot snapshot = ReadPolicies(run_dir, "last")->at(1).snapshot;
+  const v1::Experiment experiment = *tools::ReadRunExperiment(run_dir, {});
+  const Snapshot snapshot = tools::ReadPolicies(run_dir, "last")->at(1).snapshot;
   const TaskModel model = *MakeTaskModel(GetParam().task, experiment.task_options());
   const std::unique_ptr<Task> task = *MakeTask(GetParam().task, experiment.task_options());
   const int n = model.spec.action_dim;
@@ -160,7 +162,7 @@ TEST_P(ExportedPolicy, PlaysAnEvaluationEpisodeWithTheActorsActions) {
                                         n, " ", own.noise_dim()));
 
   // Plays episode 0 of epoch 3 as EpisodePlayer does.
-  const EpisodePlayer::Seeds seeds = {experiment.run().seed(), snapshot.member_seed, 3};
+  const actor::EpisodePlayer::Seeds seeds = {experiment.run().seed(), snapshot.member_seed, 3};
   std::vector<double> observation(model.spec.obs_dim);
   std::vector<float> noise(own.noise_dim());
   RandomStream stream(StreamKey("eval.episode", {seeds.run, seeds.member, seeds.epoch, 0}));
@@ -178,7 +180,7 @@ TEST_P(ExportedPolicy, PlaysAnEvaluationEpisodeWithTheActorsActions) {
     ASSERT_THAT(answer, ::testing::Pointwise(::testing::NanSensitiveDoubleEq(), expected)) << "step " << step;
     ASSERT_TRUE(std::equal(answer.begin(), answer.begin() + n, expected.begin())) << "step " << step;
     interventions += answer.back();
-    reached = CheckedStep(task.get(), answer.data(), observation.data());
+    reached = actor::CheckedStep(task.get(), answer.data(), observation.data());
     ASSERT_TRUE(reached.valid);
     driven.set_return_(driven.return_() + reached.reward);
     driven.set_sum_cost(driven.sum_cost() + std::max(reached.cost, 0.0));
@@ -190,7 +192,7 @@ TEST_P(ExportedPolicy, PlaysAnEvaluationEpisodeWithTheActorsActions) {
   EXPECT_EQ(interventions > 0, rule.find("gaussian") == absl::string_view::npos && rule != "planner");
 
   // The evaluator's result for the same episode.
-  const auto player = *EpisodePlayer::Make(experiment, snapshot, 1);
+  const auto player = *actor::MakeEpisodePlayer(experiment, snapshot, 1);
   const v1::EvaluationEpisode played = (*player->Play(seeds, 1, [] { return absl::OkStatus(); })).at(0);
   EXPECT_EQ(driven.length(), played.length());
   EXPECT_EQ(driven.return_(), played.return_());
@@ -213,7 +215,7 @@ TEST(PolicyDriver, ExitsWithTheCodeOfTheLoadError) {
   EXPECT_EQ(Driver(file).Finish(), 0);
   EXPECT_EQ(Driver(file + ".none").Finish(), 11);
   const std::string content = *ReadFile(file);
-  ASSERT_TRUE(WriteFileAtomically(file, content.substr(0, content.size() / 2)).ok());
+  ASSERT_THAT(WriteFileAtomically(file, content.substr(0, content.size() / 2)), testing::IsOk());
   EXPECT_EQ(Driver(file).Finish(), 12);
 }
 

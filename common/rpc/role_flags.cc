@@ -1,0 +1,97 @@
+#include "common/rpc/role_flags.h"
+
+#include <csignal>
+#include <cstdio>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "common/base/log.h"
+#include "common/base/machine.h"
+#include "common/base/status.h"
+#include "common/base/stop.h"
+#include "common/base/version.h"
+#include "common/rpc/address.h"
+#include "common/rpc/channel.h"
+
+namespace datacom {
+namespace {
+
+constexpr std::chrono::milliseconds kHealthDeadline{3000};  // below the 4 s that the manifests give a probe
+
+absl::Status AnswerHealth(const Role& role) {
+  ASSIGN_OR_RETURN(const Security security, LoadSecurity(role.health_has_tls ? role.flags->tls : ""));
+  return CheckHealth(role.flags->healthcheck, kHealthDeadline, security);
+}
+
+}  // namespace
+
+void AddRoleFlags(CLI::App* app, RoleFlags* flags) {
+  app->add_option("--run-id", flags->run_id, "Id of the run; all its processes must have the same");
+  app->add_option("--tls", flags->tls,
+                  "Folder with ca.crt, tls.crt, tls.key and token: use mutual TLS, also for /metrics, and send the "
+                  "run's token in each call");
+  app->add_option("--listen", flags->listen, "Address to listen on; port 0 picks one")
+      ->capture_default_str()
+      ->check(Address(0));
+  app->add_option("--address-file", flags->address_file, "File to write the bound address to");
+  app->add_option("--metrics-listen", flags->metrics_listen,
+                  "Address of /metrics; port 0 picks one; empty or not given: none")
+      ->capture_default_str()
+      ->check(Address(0));
+  app->add_option("--metrics-address-file", flags->metrics_address_file, "File to write the address of /metrics to");
+  app->add_option("--stall-minutes", flags->stall_minutes, kStallHelp)
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app->add_option("--healthcheck", flags->healthcheck, "Check whether the server at this address serves, then exit")
+      ->check(Address(1));
+  app->add_flag("--die-with-parent", flags->die_with_parent, "Stop when the process that started this one dies");
+}
+
+void AddServiceFlags(CLI::App* app, RoleFlags* flags) {
+  app->add_option("--experiment", flags->experiment_file, "Resolved experiment, a .textproto file");
+  app->add_option("--health-listen", flags->health_listen,
+                  "Additional address that answers health checks without TLS, for probes; default: none")
+      ->check(Address(0));
+  AddRoleFlags(app, flags);
+}
+
+absl::Status RequireFlags(std::initializer_list<std::pair<const char*, const std::string*>> flags) {
+  for (const auto& [name, value] : flags) {
+    if (value->empty()) return absl::InvalidArgumentError(absl::StrCat(name, " is missing; --help lists the flags"));
+  }
+  return absl::OkStatus();
+}
+
+int RunRole(int argc, char** argv, const Role& role) {
+  std::string message;
+  if (!CheckProcessor(&message)) {
+    std::fprintf(stderr, "%s: %s\n", role.program, message.c_str());
+    return kExitFailure;
+  }
+  CLI::App app(role.about, role.program);
+  app.set_version_flag("--version", absl::StrCat(role.program, " ", BuildName()));
+  role.declare(&app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  if (!role.flags->healthcheck.empty()) {
+    const absl::Status health = AnswerHealth(role);
+    if (!health.ok()) std::fprintf(stderr, "%s: %s\n", role.program, health.ToString().c_str());
+    return ExitCode(health);
+  }
+  RaiseOpenFileLimit();
+  InitLog(role.name);
+  Stop::InstallSignalHandlers();
+  if (role.flags->die_with_parent) DieWithParent(SIGTERM);
+  const absl::Status status = role.run();
+  if (absl::IsCancelled(status)) {
+    spdlog::info("stopped: {}", std::string(status.message()));
+  } else if (!status.ok()) {
+    spdlog::error("{}", status.ToString());
+  }
+  return ExitCode(status);
+}
+
+}  // namespace datacom

@@ -1,0 +1,57 @@
+// datacom-tools: the verbs of `datacom` that are no roles of a run. They play, draw, check and export runs and tasks.
+// It starts without a display and without a GPU: a verb that draws loads OpenGL by itself.
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "common/base/log.h"
+#include "common/base/machine.h"
+#include "common/base/status.h"
+#include "common/base/stop.h"
+#include "common/base/version.h"
+#include "deploy/tools/verbs.h"
+
+namespace datacom::tools {
+
+int Finish(const absl::Status& status) {
+  if (status.ok()) return kExitOk;
+  std::fflush(stdout);
+  std::cout.flush();
+  std::cerr << "datacom: " << status.message() << '\n';
+  return absl::IsNotFound(status) ? kExitUsage : ExitCode(status);
+}
+
+namespace {
+
+int Main(int argc, char** argv) {
+  std::string message;
+  if (!CheckProcessor(&message)) {
+    std::cerr << message << '\n';
+    return kExitFailure;
+  }
+  // `datacom` passes its own name as argv[0], so that the help shows what to type.
+  CLI::App app("Plays, draws, checks and exports runs and tasks.", std::filesystem::path(argv[0]).filename().string());
+  app.set_version_flag("--version", BuildName());
+  app.require_subcommand(1);
+  int exit_code = kExitOk;
+  for (auto* add : {AddTask, AddEval, AddRollout, AddRender, AddReplayViolation, AddExport, AddExportDataset, AddVerify,
+                    AddLoadTask}) {
+    add(&app, &exit_code);
+  }
+  RaiseOpenFileLimit();
+  InitLog("tools");
+  Stop::InstallSignalHandlers();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  return exit_code;
+}
+
+}  // namespace
+}  // namespace datacom::tools
+
+int main(int argc, char** argv) { return datacom::tools::Main(argc, argv); }

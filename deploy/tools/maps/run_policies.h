@@ -1,0 +1,40 @@
+// Reads the experiment and the policies (one snapshot per member and epoch) of a run folder. Functions; thread-safe;
+// block on the disk. NOT_FOUND or INVALID_ARGUMENT, naming the missing folder or epoch.
+#ifndef DATACOM_DEPLOY_TOOLS_MAPS_RUN_POLICIES_H_
+#define DATACOM_DEPLOY_TOOLS_MAPS_RUN_POLICIES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/nn/snapshot.h"
+#include "datacom/v1/experiment.pb.h"
+
+namespace datacom::tools {
+
+bool IsRunFolder(const std::string& path);
+
+// Applies assignments "task_options.NAME=value" to an experiment and rejects all others.
+absl::Status ApplyTaskOptions(const std::vector<std::string>& set, v1::Experiment* experiment);
+
+// RUN_DIR/experiment.textproto, resolved, with the assignments "task_options.NAME=value" applied.
+absl::StatusOr<v1::Experiment> ReadRunExperiment(const std::string& run_dir, const std::vector<std::string>& set);
+
+// Epochs with a snapshot, ascending, at least one.
+absl::StatusOr<std::vector<uint32_t>> PolicyEpochs(const std::string& run_dir);
+
+struct MemberPolicy {
+  uint32_t epoch = 0;
+  Snapshot snapshot;
+};
+// One policy per member. epoch: a number, "last", or "best": each member's own best (common/records/best_epoch.h).
+absl::StatusOr<std::vector<MemberPolicy>> ReadPolicies(const std::string& run_dir, const std::string& epoch);
+
+// The policy of a member. INVALID_ARGUMENT, naming the member, when there is none.
+absl::StatusOr<const MemberPolicy*> FindMember(const std::vector<MemberPolicy>& policies, uint32_t member);
+
+}  // namespace datacom::tools
+
+#endif  // DATACOM_DEPLOY_TOOLS_MAPS_RUN_POLICIES_H_

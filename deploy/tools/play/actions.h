@@ -1,0 +1,33 @@
+// Parses user-supplied actions and start values; makes tasks with options. Functions; they read the files that they are
+// given. INVALID_ARGUMENT (NOT_FOUND for a file), naming the file, row, column or value.
+#ifndef DATACOM_DEPLOY_TOOLS_PLAY_ACTIONS_H_
+#define DATACOM_DEPLOY_TOOLS_PLAY_ACTIONS_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/tasks/task.h"
+#include "datacom/v1/experiment.pb.h"
+
+namespace datacom::tools {
+
+// Reads [row][action_dim] from a CSV file with columns action0.. | a0.. | action | a_v,a_w. Skips rows whose action
+// cells are all empty and, if there is a column `step`, step 0: the start, which no action led to.
+absl::StatusOr<std::vector<std::vector<double>>> ReadActions(const std::string& path, const TaskSpec& spec);
+
+// Parses "x=-1,theta=0.1". An empty text gives an empty map.
+absl::StatusOr<std::map<std::string, double>> ParseInit(const std::string& text);
+
+// An experiment with only a task: a name of the register or a task file, with assignments "task_options.NAME=value"
+// applied.
+absl::StatusOr<v1::Experiment> TaskExperiment(const std::string& task, const std::vector<std::string>& set);
+// Makes the task of such an experiment.
+absl::StatusOr<std::unique_ptr<Task>> MakeTaskWith(const std::string& name, const std::vector<std::string>& set);
+
+}  // namespace datacom::tools
+
+#endif  // DATACOM_DEPLOY_TOOLS_PLAY_ACTIONS_H_

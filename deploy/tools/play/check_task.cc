@@ -1,0 +1,293 @@
+#include "deploy/tools/play/check_task.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "Eigen/SVD"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/base/random.h"
+#include "common/base/status.h"
+#include "common/base/stop.h"
+#include "common/tasks/mujoco.h"
+#include "common/tasks/text/mujoco_compiled.h"
+#include "common/tasks/text/row_model.h"
+#include "common/tasks/text/task_file.h"
+#include "datacom/v1/task.pb.h"
+#include "deploy/tools/play/actions.h"
+#include "deploy/tools/play/check_task_speed.h"
+
+namespace datacom::tools {
+namespace {
+
+constexpr int kMostHeld = 20;            // control steps under one action
+constexpr double kIllConditioned = 1e3;  // of G: the safe map then asks for large actions
+constexpr double kSpeedSeconds = 2;
+
+// The values that one number took.
+struct Seen {
+  std::string name;
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  uint64_t broken = 0;  // times that it was not finite in float32
+  void Add(double value) {
+    if (!std::isfinite(static_cast<float>(value))) {
+      ++broken;
+      return;
+    }
+    low = std::min(low, value), high = std::max(high, value);
+  }
+  bool constant() const { return broken == 0 && low == high; }
+};
+
+struct CostSeen {
+  Seen value;
+  uint64_t steps = 0, episodes = 0, starts = 0;  // with a violation
+  bool in_episode = false;
+};
+
+class Check {
+ public:
+  Check(const CheckTaskCommand& command, v1::TaskOptions options, std::shared_ptr<const text::CompiledTask> compiled,
+        TaskModel model, std::unique_ptr<Task> task, std::ostream* out)
+      : command_(command),
+        options_(std::move(options)),
+        compiled_(std::move(compiled)),
+        layout_(text::RowLayout::Of(options_.GetExtension(v1::text_task))),
+        model_(std::move(model)),
+        task_(std::move(task)),
+        out_(out) {
+    for (const std::string& name : compiled_->observation.names()) seen_.push_back({name});
+    for (const std::string& name : compiled_->extra.names()) extra_.push_back({name});
+    for (const v1::Cost& cost : compiled_->definition.cost()) costs_.push_back({{"cost " + cost.name()}});
+    const ControlAffineDims dims = model_.dynamics->dims();
+    observation_.resize(dims.obs), extra_values_.resize(extra_.size());
+    action_.resize(dims.action), f_values_.resize(dims.q), G_values_.resize(dims.q * dims.action);
+    reaches_.assign(dims.action, 0);
+  }
+
+  absl::Status Run() {
+    PrintSpecification();
+    RETURN_IF_ERROR(Play());
+    PrintSeen();
+    PrintCosts();
+    PrintModel();
+    RETURN_IF_ERROR(PrintSpeed());
+    return Verdict();
+  }
+
+ private:
+  void PrintSpecification() const {
+    const TaskSpec& spec = model_.spec;
+    const v1::ResolvedTask& resolved = options_.GetExtension(v1::text_task).resolved();
+    const mjModel& physics = *compiled_->model;
+    const int uncontrolled_at = resolved.state_size() - static_cast<int>(resolved.uncontrolled());
+    *out_ << spec.name << ": " << spec.summary << '\n'
+          << absl::StrFormat("time         control step %.6g s (%d time steps of %.6g s), horizon %d steps = %.6g s\n",
+                             spec.control_dt, compiled_->actuation->substeps(), physics.opt.timestep, spec.horizon,
+                             spec.horizon * spec.control_dt)
+          << "action       " << Counted(resolved.action()) << ", " << compiled_->definition.control().mode()
+          << " control\n"
+          << "observation  " << Counted(resolved.observation()) << '\n'
+          << absl::StrFormat("row          %d more numbers for f, G and known rows: %d bytes of a stored transition\n",
+                             spec.model_dim, 2 * sizeof(float) * spec.model_dim)
+          << "q            " << Counted(Names(0, uncontrolled_at)) << '\n'
+          << "x            " << Counted(Names(uncontrolled_at, resolved.state_size())) << '\n'
+          << "known rows   " << Counted(KnownNames()) << '\n';
+  }
+  std::vector<std::string> Names(int first, int end) const {
+    const auto& state = options_.GetExtension(v1::text_task).resolved().state();
+    return {state.begin() + first, state.begin() + end};
+  }
+  std::vector<std::string> KnownNames() const {
+    std::vector<std::string> names;
+    for (const v1::KnownRow& row : options_.GetExtension(v1::text_task).resolved().known()) names.push_back(row.name());
+    return names;
+  }
+  template <typename List>
+  static std::string Counted(const List& names) {
+    return names.empty() ? "none" : absl::StrCat(names.size(), ": ", absl::StrJoin(names, ", "));
+  }
+
+  absl::Status Play() {
+    const int horizon = model_.spec.horizon;
+    for (uint32_t step = 0; step < command_.steps; ++episodes_) {
+      RandomStream stream(StreamKey("check_task.reset", {command_.seed, episodes_}));
+      RandomStream actions(StreamKey("check_task.actions", {command_.seed, episodes_}));
+      task_->Reset(&stream, observation_.data());
+      for (CostSeen& cost : costs_) cost.in_episode = false;
+      Observe(task_->Cost(), /*start=*/true);
+      uint64_t held = 0;
+      for (int t = 0; t < horizon && step < command_.steps; ++t, ++step) {
+        if (Stop::Process().requested()) return absl::CancelledError("stopping was requested");
+        if (held == 0) {
+          for (double& action : action_) action = actions.Uniform(-1, 1);
+          held = 1 + actions.Below(kMostHeld);
+        }
+        --held;
+        const StepResult result = task_->Step(action_.data(), observation_.data());
+        ++steps_;
+        reward_.Add(result.reward);
+        Observe(result.cost, /*start=*/false);
+        if (!result.valid) ++invalid_;
+        if (result.absorbing) ++absorbed_;
+        if (!result.valid || result.absorbing) break;
+      }
+      successes_ += task_->Success();
+    }
+    return absl::OkStatus();
+  }
+
+  void Observe(double cost, bool start) {
+    for (size_t i = 0; i < seen_.size(); ++i) seen_[i].Add(observation_[i]);
+    const Simulation& simulation = *task_->simulation();
+    compiled_->extra.Read(simulation.model(), *simulation.data(), extra_values_.data());
+    for (size_t i = 0; i < extra_.size(); ++i) extra_[i].Add(extra_values_[i]);
+    for (size_t i = 0; i < costs_.size(); ++i) {
+      CostSeen& seen = costs_[i];
+      const double value = layout_.costs > 0 ? observation_[layout_.costs_at + i] : cost;
+      seen.value.Add(value);
+      if (!(value > 0)) continue;
+      if (start) ++seen.starts;
+      if (!start) ++seen.steps;
+      if (!seen.in_episode) ++seen.episodes;
+      seen.in_episode = true;
+    }
+    ObserveModel();
+  }
+
+  void ObserveModel() {
+    model_.dynamics->Evaluate(observation_.data(), {nullptr, nullptr, nullptr, f_values_.data(), G_values_.data()});
+    for (const double value : f_values_) f_.Add(value);
+    for (const double value : G_values_) G_.Add(value);
+    const auto rows = static_cast<Eigen::Index>(f_values_.size()), columns = static_cast<Eigen::Index>(action_.size());
+    const Eigen::Map<const Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>> G(G_values_.data(),
+                                                                                                     rows, columns);
+    if (!G.allFinite()) return;
+    for (Eigen::Index i = 0; i < columns; ++i) reaches_[i] = std::max(reaches_[i], G.col(i).norm());
+    const Eigen::VectorXd values = Eigen::JacobiSVD<Eigen::MatrixXd>(G).singularValues();
+    const double least = values[values.size() - 1];
+    conditions_.push_back(least > 0 ? values[0] / least : std::numeric_limits<double>::infinity());
+  }
+
+  void PrintSeen() const {
+    *out_ << absl::StrFormat(
+        "\n%d random steps in %d episodes; each action is held for 1 to %d control steps.\n"
+        "%d episodes ended early, %d with success, %d because MuJoCo reported an invalid step.\n\n"
+        "%-36s %12s %12s\n",
+        steps_, episodes_, kMostHeld, absorbed_ + invalid_, successes_, invalid_, "number", "least", "largest");
+    for (const Seen& seen : seen_) PrintLine(seen, "observation ");
+    for (const Seen& seen : extra_) PrintLine(seen, "extra ");
+    PrintLine(reward_, "");
+    for (const CostSeen& cost : costs_) PrintLine(cost.value, "");
+    PrintLine(f_, "");
+    PrintLine(G_, "");
+  }
+  void PrintLine(const Seen& seen, const std::string& kind) const {
+    const std::string note = seen.broken > 0   ? absl::StrCat("  not finite, ", seen.broken, " times")
+                             : seen.constant() ? "  constant"
+                                               : "";
+    const bool any = seen.low <= seen.high;
+    *out_ << absl::StrFormat("%-36s %12s %12s%s\n", kind + seen.name, any ? absl::StrFormat("%.5g", seen.low) : "-",
+                             any ? absl::StrFormat("%.5g", seen.high) : "-", note);
+  }
+
+  void PrintCosts() const {
+    *out_ << '\n';
+    for (const CostSeen& cost : costs_) {
+      *out_ << absl::StrFormat(
+          "%s: violated in %.3g %% of the steps and in %d of %d episodes", cost.value.name,
+          100.0 * static_cast<double>(cost.steps) / static_cast<double>(std::max<uint64_t>(1, steps_)), cost.episodes,
+          episodes_);
+      if (cost.starts > 0) *out_ << "; " << cost.starts << " starts violate it already: change start or cost";
+      *out_ << '\n';
+    }
+  }
+
+  void PrintModel() {
+    std::sort(conditions_.begin(), conditions_.end());
+    if (conditions_.empty()) return;
+    *out_ << absl::StrFormat("G: %d x %d, condition number %.4g to %.4g, median %.4g\n", f_values_.size(),
+                             action_.size(), conditions_.front(), conditions_.back(),
+                             conditions_[conditions_.size() / 2]);
+    for (size_t i = 0; i < reaches_.size(); ++i) {
+      if (reaches_[i] > 0) continue;
+      *out_ << "  the actuator " << options_.GetExtension(v1::text_task).resolved().action(static_cast<int>(i))
+            << " never moves q: leave it out of control.actuator, or add its joint to constraint_state.joint\n";
+    }
+    if (conditions_.back() > kIllConditioned) {
+      *out_ << "  above " << kIllConditioned
+            << " some direction of q hardly answers to the action; the safe map then asks for large actions. Compare "
+               "the\n"
+               "  control ranges and the units of the joints.\n";
+    }
+  }
+
+  absl::Status PrintSpeed() const {
+    ASSIGN_OR_RETURN(const TaskSpeed speed,
+                     MeasureTaskSpeed(*compiled_, model_, command_.seed, kSpeedSeconds, task_.get()));
+    *out_ << absl::StrFormat(
+        "speed: %.4g control steps per second of one processor, with signals, expressions, f and G;\n"
+        "       %.3g %% of the rate of mj_step alone (%.4g), measured in turn\n",
+        1 / speed.task, 100 * speed.bare / speed.task, 1 / speed.bare);
+    return absl::OkStatus();
+  }
+
+  absl::Status Verdict() const {
+    std::vector<std::string> broken;
+    const auto note = [&broken](const Seen& seen) {
+      if (seen.broken > 0) broken.push_back(seen.name);
+    };
+    for (const Seen& seen : seen_) note(seen);
+    for (const Seen& seen : extra_) note(seen);
+    for (const CostSeen& cost : costs_) note(cost.value);
+    for (const Seen* seen : {&reward_, &f_, &G_}) note(*seen);
+    if (!broken.empty()) {
+      return absl::InternalError(absl::StrCat(command_.file, ": not always finite: ", absl::StrJoin(broken, ", ")));
+    }
+    if (invalid_ > 0) {
+      return absl::InternalError(absl::StrCat(command_.file, ": MuJoCo reported ", invalid_, " of ", steps_,
+                                              " steps as invalid (a bad state, or a full buffer); a training drops "
+                                              "these episodes. Try a smaller time step in the model"));
+    }
+    *out_ << "All numbers were finite.\n";
+    return absl::OkStatus();
+  }
+
+  const CheckTaskCommand& command_;
+  const v1::TaskOptions options_;
+  const std::shared_ptr<const text::CompiledTask> compiled_;
+  const text::RowLayout layout_;
+  const TaskModel model_;
+  const std::unique_ptr<Task> task_;
+  std::ostream* const out_;
+  std::vector<Seen> seen_, extra_;
+  Seen reward_{"reward"}, f_{"f"}, G_{"G"};
+  std::vector<CostSeen> costs_;
+  std::vector<double> observation_, extra_values_, action_, f_values_, G_values_;
+  std::vector<double> reaches_, conditions_;  // largest length of each column of G; one condition number per state
+  uint64_t episodes_ = 0, steps_ = 0, absorbed_ = 0, invalid_ = 0, successes_ = 0;
+};
+
+}  // namespace
+
+absl::Status RunCheckTaskCommand(const CheckTaskCommand& command, std::ostream* out) {
+  if (!text::IsTaskFile(command.file)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        command.file, " is not a task file; its name must end in .textproto, e.g. my_robot/task.textproto"));
+  }
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, TaskExperiment(command.file, {}));
+  const v1::TaskOptions& options = experiment.task_options();
+  ASSIGN_OR_RETURN(std::shared_ptr<const text::CompiledTask> compiled,
+                   text::CompiledTask::Shared(options.GetExtension(v1::text_task)));
+  ASSIGN_OR_RETURN(TaskModel model, MakeTaskModel(experiment.task(), options));
+  ASSIGN_OR_RETURN(std::unique_ptr<Task> task, MakeTask(experiment.task(), options));
+  return Check(command, options, std::move(compiled), std::move(model), std::move(task), out).Run();
+}
+
+}  // namespace datacom::tools

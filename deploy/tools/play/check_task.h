@@ -1,0 +1,27 @@
+// `task check`: loads a task file, plays random actions and prints what a training would meet: the specification, the
+// range of each number, violated costs, the conditioning of G, and the speed compared with bare MuJoCo. Blocks while
+// it plays.
+#ifndef DATACOM_DEPLOY_TOOLS_PLAY_CHECK_TASK_H_
+#define DATACOM_DEPLOY_TOOLS_PLAY_CHECK_TASK_H_
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace datacom::tools {
+
+struct CheckTaskCommand {
+  std::string file;  // task.textproto
+  uint32_t steps = 5000;
+  uint64_t seed = 0;
+};
+
+// INVALID_ARGUMENT naming file, line and field of a wrong task; INTERNAL after the print if a number is not finite or
+// MuJoCo reports a step as invalid.
+absl::Status RunCheckTaskCommand(const CheckTaskCommand& command, std::ostream* out);
+
+}  // namespace datacom::tools
+
+#endif  // DATACOM_DEPLOY_TOOLS_PLAY_CHECK_TASK_H_

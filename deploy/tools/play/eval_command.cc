@@ -1,0 +1,171 @@
+#include "deploy/tools/play/eval_command.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "actor/actor_setup.h"
+#include "actor/episode_player.h"
+#include "common/base/status.h"
+#include "common/base/stop.h"
+#include "common/config/experiment.h"
+#include "common/records/csv.h"
+#include "common/records/evaluation_means.h"
+#include "common/records/named_costs.h"
+#include "common/tasks/text/task_file.h"
+#include "datacom/v1/task.pb.h"
+#include "deploy/tools/maps/run_policies.h"
+#include "deploy/tools/play/actions.h"
+#include "deploy/tools/play/untrained_policy.h"
+
+namespace datacom::tools {
+namespace {
+
+// Prints evaluations as CSV or as a table, with a header before the first one.
+class Output {
+ public:
+  Output(const EvalCommand& command, const v1::Experiment& experiment, const TaskSpec& spec, std::ostream* out)
+      : csv_(command.csv), options_(experiment.task_options()), cost_names_(spec.cost_names), out_(out) {
+    options_.ClearExtension(v1::text_task);  // too long to print
+  }
+
+  void Print(uint32_t member, uint64_t seed, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes) {
+    if (!begun_) Begin();
+    begun_ = true;
+    csv_ ? PrintEpisodes(member, epoch, episodes) : PrintMeans(member, seed, epoch, episodes);
+    out_->flush();
+  }
+
+  // The table of named costs, after all evaluations.
+  void PrintCosts() {
+    if (csv_ || cost_names_.empty()) return;
+    *out_ << "Each cost:\nmember  epoch  max_violation     sum_cost  cost\n";
+    for (const auto& [member, epoch, costs] : named_) {
+      for (size_t i = 0; i < costs.size(); ++i) {
+        char line[64];
+        std::snprintf(line, sizeof line, "%6u %6u %14.4f %12.4f  ", member, epoch, costs[i].first, costs[i].second);
+        *out_ << line << cost_names_[i] << '\n';
+      }
+    }
+  }
+
+ private:
+  void Begin() {
+    if (csv_) {
+      *out_
+          << "member,epoch,episode,discounted_return,return,max_violation,sum_cost,mean_cost,length,success,abandoned,"
+             "reached,absorbed";
+      for (const std::string& column : NamedCostColumns(cost_names_)) *out_ << ',' << column;
+      *out_ << '\n';
+      return;
+    }
+    if (options_.ByteSizeLong() > 0) *out_ << "task_options { " << options_.ShortDebugString() << " }\n";
+    *out_ << "member       seed  epoch  episodes  discounted_return       return  max_violation     sum_cost  mean_cost"
+             "    length  success  reached  violated  absorbed  abandoned\n";
+  }
+  void PrintEpisodes(uint32_t member, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes) {
+    for (size_t i = 0; i < episodes.size(); ++i) {
+      const v1::EvaluationEpisode& e = episodes[i];
+      *out_ << member << ',' << epoch << ',' << i << ',' << Cell(e.discounted_return()) << ',' << Cell(e.return_())
+            << ',' << Cell(e.max_violation()) << ',' << Cell(e.sum_cost()) << ',' << Cell(MeanCost(e)) << ','
+            << e.length() << ',' << e.success() << ',' << e.abandoned() << ',' << e.reached() << ',' << e.absorbed();
+      std::vector<std::string> named;
+      AppendNamedCosts(NamedCostsOf(e), cost_names_.size(), &named);
+      for (const std::string& cell : named) *out_ << ',' << cell;
+      *out_ << '\n';
+    }
+  }
+  void PrintMeans(uint32_t member, uint64_t seed, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes) {
+    const EvaluationMeans means = MeansOf(episodes);
+    char line[320];
+    std::snprintf(line, sizeof line,
+                  "%6u %10llu %6u %9zu %18.4f %12.4f %14.4f %12.4f %10.5f %9.1f %8.2f %8.2f %9.2f %9.2f %10d", member,
+                  static_cast<unsigned long long>(seed), epoch, episodes.size(), means.discounted_return, means.return_,
+                  means.max_violation, means.sum_cost, means.mean_cost, means.length, means.success_rate,
+                  means.reached_rate, means.violated_rate, means.absorbed_rate, means.abandoned);
+    *out_ << line << '\n';
+    named_.emplace_back(member, epoch, means.named);
+  }
+
+  const bool csv_;
+  v1::TaskOptions options_;
+  const std::vector<std::string> cost_names_;
+  std::vector<std::tuple<uint32_t, uint32_t, NamedCostValues>> named_;  // member, epoch, means
+  std::ostream* const out_;
+  bool begun_ = false;
+};
+
+absl::StatusOr<std::vector<v1::EvaluationEpisode>> Play(const actor::EpisodePlayer::Seeds& seeds, uint32_t count,
+                                                        actor::EpisodePlayer* player) {
+  return player->Play(seeds, count, [] {
+    return Stop::Process().requested() ? absl::CancelledError("stopping was requested") : absl::OkStatus();
+  });
+}
+
+absl::StatusOr<v1::Experiment> ReadExperiment(const EvalCommand& command) {
+  const std::vector<std::string> tasks = TaskNames();
+  if (command.policy.empty() && !IsRunFolder(command.what) &&
+      (text::IsTaskFile(command.what) || std::find(tasks.begin(), tasks.end(), command.what) != tasks.end())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(command.what, " is a task, not a run: name a policy too, --policy zeros, random or scripted"));
+  }
+  if (command.policy.empty() || IsRunFolder(command.what)) return ReadRunExperiment(command.what, command.set);
+  ASSIGN_OR_RETURN(v1::Experiment experiment, TaskExperiment(command.what, command.set));
+  return ResolveExperiment(std::move(experiment));
+}
+
+absl::Status EvaluateRun(const EvalCommand& command, const v1::Experiment& experiment, uint32_t count, Output* output) {
+  ASSIGN_OR_RETURN(const std::vector<MemberPolicy> policies,
+                   ReadPolicies(command.what, command.epoch.value_or("last")));
+  if (command.member.has_value()) RETURN_IF_ERROR(FindMember(policies, *command.member).status());
+  for (const auto& [epoch, snapshot] : policies) {
+    if (command.member.has_value() && snapshot.member != *command.member) continue;
+    ASSIGN_OR_RETURN(const std::unique_ptr<actor::EpisodePlayer> player,
+                     actor::MakeEpisodePlayer(experiment, snapshot, count));
+    const actor::EpisodePlayer::Seeds seeds = {command.seed.value_or(experiment.run().seed()), snapshot.member_seed,
+                                               epoch};
+    ASSIGN_OR_RETURN(const std::vector<v1::EvaluationEpisode> episodes, Play(seeds, count, player.get()));
+    output->Print(snapshot.member, snapshot.member_seed, epoch, episodes);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EvaluateUntrained(const EvalCommand& command, const v1::Experiment& experiment, const TaskModel& model,
+                               uint32_t count, std::ostream* out, Output* output) {
+  if (command.member.has_value() || command.epoch.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--member and --epoch belong to a run's policy, not to --policy ", command.policy));
+  }
+  ASSIGN_OR_RETURN(UntrainedPolicy policy, MakeUntrainedPolicy(command.policy, model));
+  if (!command.csv) *out << experiment.task() << ", " << policy.title << '\n';
+  ASSIGN_OR_RETURN(const std::unique_ptr<actor::EpisodePlayer> player,
+                   actor::MakeEpisodePlayer(experiment, std::move(policy.rule), count));
+  const actor::EpisodePlayer::Seeds seeds = {command.seed.value_or(experiment.run().seed()), 0, 0};
+  ASSIGN_OR_RETURN(const std::vector<v1::EvaluationEpisode> episodes, Play(seeds, count, player.get()));
+  output->Print(0, 0, 0, episodes);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RunEvalCommand(const EvalCommand& command, std::ostream* out) {
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadExperiment(command));
+  absl::StatusOr<TaskModel> model = MakeTaskModel(experiment.task(), experiment.task_options());
+  if (!model.ok()) return absl::InvalidArgumentError(model.status().message());
+  const uint32_t count = command.episodes.value_or(experiment.run().eval_episodes());
+  if (count == 0) return absl::InvalidArgumentError("--episodes: 0 is too few");
+  Output output(command, experiment, model->spec, out);
+  RETURN_IF_ERROR(command.policy.empty() ? EvaluateRun(command, experiment, count, &output)
+                                         : EvaluateUntrained(command, experiment, *model, count, out, &output));
+  if (command.csv) return absl::OkStatus();
+  output.PrintCosts();
+  *out << "Shares of episodes. success: at the end; reached: at some step; violated: a cost above 0; absorbed: ended "
+       << (model->spec.absorbing.empty() ? "early by the task (never in this task)" : "by " + model->spec.absorbing)
+       << '\n';
+  return absl::OkStatus();
+}
+
+}  // namespace datacom::tools

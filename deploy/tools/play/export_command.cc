@@ -1,0 +1,35 @@
+#include "deploy/tools/play/export_command.h"
+
+#include <memory>
+
+#include "common/acting/acting_rule.h"
+#include "common/acting/policy_file.h"
+#include "common/base/status.h"
+#include "common/base/version.h"
+#include "common/tasks/task.h"
+#include "deploy/tools/maps/run_policies.h"
+
+namespace datacom::tools {
+
+absl::Status RunExportCommand(const ExportCommand& command, std::ostream* out) {
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadRunExperiment(command.run_dir, {}));
+  ASSIGN_OR_RETURN(const std::vector<MemberPolicy> policies, ReadPolicies(command.run_dir, command.epoch));
+  ASSIGN_OR_RETURN(const MemberPolicy* const chosen, FindMember(policies, command.member));
+  const Snapshot& snapshot = chosen->snapshot;
+  ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(experiment.task(), experiment.task_options()));
+  RETURN_IF_ERROR(MakeActingRule(snapshot, model, /*max_batch=*/1).status());
+  Policy policy;
+  policy.about.set_experiment(experiment.name());
+  policy.about.set_algorithm(experiment.algorithm());
+  *policy.about.mutable_task_options() = experiment.task_options();
+  policy.about.set_epoch(chosen->epoch);
+  policy.about.set_build(BuildName());
+  policy.snapshot = snapshot;
+  RETURN_IF_ERROR(WritePolicyFile(command.file, policy));
+  *out << command.file << ": " << experiment.name() << ", member " << snapshot.member << " (seed "
+       << snapshot.member_seed << "), epoch " << chosen->epoch << ", update " << snapshot.version.update
+       << ", acting rule " << snapshot.acting_rule << '\n';
+  return absl::OkStatus();
+}
+
+}  // namespace datacom::tools

@@ -1,0 +1,26 @@
+// `export`: writes a policy of a run to one file for a robot.
+#ifndef DATACOM_DEPLOY_TOOLS_PLAY_EXPORT_COMMAND_H_
+#define DATACOM_DEPLOY_TOOLS_PLAY_EXPORT_COMMAND_H_
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace datacom::tools {
+
+struct ExportCommand {
+  std::string run_dir;
+  uint32_t member = 0;
+  std::string epoch = "last";  // number, last or best
+  std::string file;            // to write
+};
+
+// Checks that the policy's acting rule can be made, writes the file and prints on `out` what it holds. NOT_FOUND or
+// INVALID_ARGUMENT, naming the missing folder, epoch or member.
+absl::Status RunExportCommand(const ExportCommand& command, std::ostream* out);
+
+}  // namespace datacom::tools
+
+#endif  // DATACOM_DEPLOY_TOOLS_PLAY_EXPORT_COMMAND_H_

@@ -1,0 +1,34 @@
+// Prints a played episode, one line per state: `step,action0..,obs0..,reward,cost,absorbing`; the start has neither
+// action nor reward. Not thread-safe; the caller owns the stream.
+#ifndef DATACOM_DEPLOY_TOOLS_PLAY_STEP_TABLE_H_
+#define DATACOM_DEPLOY_TOOLS_PLAY_STEP_TABLE_H_
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "common/tasks/task.h"
+
+namespace datacom::tools {
+
+class StepTable {
+ public:
+  // csv: comma-separated, full precision; else aligned. Writes the header.
+  StepTable(const TaskSpec& spec, bool csv, std::ostream* out);
+  void Start(const double* observation, double cost);
+  // Prints the state that step `step` (from 1) reached.
+  void Step(uint32_t step, const double* action, const double* observation, const StepResult& result);
+
+ private:
+  std::string Number(double value) const;
+  void Write(const std::vector<std::string>& cells) const;
+
+  const int obs_dim_, action_dim_;
+  const bool csv_;
+  std::ostream* const out_;
+};
+
+}  // namespace datacom::tools
+
+#endif  // DATACOM_DEPLOY_TOOLS_PLAY_STEP_TABLE_H_

@@ -1,0 +1,63 @@
+// Simulates a violation of training again from the run's ledger and compares it bit for bit.
+#ifndef DATACOM_DEPLOY_TOOLS_PLAY_VIOLATION_H_
+#define DATACOM_DEPLOY_TOOLS_PLAY_VIOLATION_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "actor/episode_player.h"
+#include "common/records/ledger.h"
+#include "common/tasks/task.h"
+#include "datacom/v1/experiment.pb.h"
+
+namespace datacom::tools {
+
+// Not thread-safe; owns its task.
+class ViolationEpisode {
+ public:
+  // Reads experiment and ledger of the run. NOT_FOUND or INVALID_ARGUMENT, naming what is missing; the errors of
+  // ReadViolation and ReadEpisode.
+  static absl::StatusOr<std::unique_ptr<ViolationEpisode>> Load(const std::string& run_dir, uint64_t id);
+
+  const LedgerViolation& violation() const { return violation_; }
+  const TaskSpec& spec() const { return task_->spec(); }
+  uint32_t steps() const { return static_cast<uint32_t>(recorded_.size()); }
+  std::string title() const;  // one line
+
+  // Called for the start (action null) and every reached state. action: [action_dim] that led there; observation:
+  // [obs_dim], float64. An error ends Play and is returned.
+  using StateWatcher =
+      std::function<absl::Status(const actor::EpisodeState&, const double* action, const double* observation)>;
+  // Simulates the recorded steps of the episode. INTERNAL, naming the first step whose cost, observations, reward or
+  // end differ from the record in any bit of float32, and the difference.
+  absl::Status Play(const StateWatcher& watcher);
+
+ private:
+  ViolationEpisode(v1::Experiment experiment, LedgerViolation violation, std::vector<LedgerStep> recorded,
+                   std::unique_ptr<Task> task);
+  absl::Status Compare(uint32_t step, const std::vector<float>& before, const std::vector<float>& after,
+                       const StepResult& result) const;
+
+  const v1::Experiment experiment_;
+  const LedgerViolation violation_;
+  const std::vector<LedgerStep> recorded_;
+  const std::unique_ptr<Task> task_;
+};
+
+struct ViolationCommand {
+  std::string run_dir;
+  uint64_t id = 0;
+  bool csv = false;
+};
+// Plays the violation's episode and prints a description on `out`. csv: prints the states on `out`, in the format of
+// `rollout`, and the description on `notes`. Errors as above.
+absl::Status RunViolationCommand(const ViolationCommand& command, std::ostream* out, std::ostream* notes);
+
+}  // namespace datacom::tools
+
+#endif  // DATACOM_DEPLOY_TOOLS_PLAY_VIOLATION_H_

@@ -1,0 +1,79 @@
+// eval, rollout, export, and load-task, which `datacom` calls.
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "common/base/status.h"
+#include "common/base/whole_number.h"
+#include "common/records/best_epoch.h"
+#include "common/tasks/text/mujoco_compiled.h"
+#include "datacom/v1/task.pb.h"
+#include "deploy/tools/play/eval_command.h"
+#include "deploy/tools/play/export_command.h"
+#include "deploy/tools/play/rollout_command.h"
+#include "deploy/tools/verbs.h"
+
+namespace datacom::tools {
+
+void AddEval(CLI::App* app, int* exit_code) {
+  auto eval = std::make_shared<EvalCommand>();
+  CLI::App* verb = app->add_subcommand("eval", "Play a policy and print the paper's metrics");
+  verb->add_option("what", eval->what, "Run folder; with --policy also a task's name")->required();
+  verb->add_option("--policy", eval->policy,
+                   "zeros, random, scripted or the name of a scripted policy, instead of the run's");
+  verb->add_option("--member", eval->member, "Member; default: all")->check(WholeNumber<uint32_t>(0));
+  verb->add_option("--epoch", eval->epoch, "Epoch number, last or best (last)");
+  verb->add_option("--episodes", eval->episodes, "Episodes; default: as in the run")->check(WholeNumber<uint32_t>(1));
+  verb->add_option("--seed", eval->seed, "Seed of starts and noise; default: as in the run's evaluation")
+      ->check(WholeNumber<uint64_t>(0));
+  verb->add_option("--set", eval->set, "Changes a task option, as in task_options.puck_region=adjusted; repeatable")
+      ->allow_extra_args(false);
+  verb->add_flag("--csv", eval->csv, "One row per episode, comma-separated, at full precision");
+  verb->footer(BestEpochRule());
+  verb->callback([eval, exit_code] { *exit_code = Finish(RunEvalCommand(*eval, &std::cout)); });
+}
+
+void AddRollout(CLI::App* app, int* exit_code) {
+  auto rollout = std::make_shared<RolloutCommand>();
+  CLI::App* verb = app->add_subcommand("rollout", "Play recorded actions, or one episode of a policy, in a task");
+  verb->add_option("task", rollout->task, "Task name")->required();
+  verb->add_option("--actions", rollout->actions, "CSV file with action columns");
+  verb->add_option("--policy", rollout->policy, "zeros, random, scripted or the name of a scripted policy");
+  verb->add_option("--seed", rollout->seed, "Seed of the reset and of random actions")->check(WholeNumber<uint64_t>(0));
+  verb->add_option("--init", rollout->init, "Start values, key=value,...");
+  verb->add_option("--set", rollout->set, "Changes a task option, as in task_options.horizon=500; repeatable")
+      ->allow_extra_args(false);
+  verb->add_flag("--csv", rollout->csv, "Comma-separated, at full precision");
+  verb->callback([rollout, exit_code] { *exit_code = Finish(RunRolloutCommand(*rollout, &std::cout)); });
+}
+
+void AddExport(CLI::App* app, int* exit_code) {
+  auto exported = std::make_shared<ExportCommand>();
+  CLI::App* verb = app->add_subcommand("export", "Write a run's policy as one file for a robot");
+  verb->add_option("run_dir", exported->run_dir, "Run folder")->required();
+  verb->add_option("--member", exported->member, "Member")->capture_default_str()->check(WholeNumber<uint32_t>(0));
+  verb->add_option("--epoch", exported->epoch, "Epoch number, last or best")->capture_default_str();
+  verb->add_option("--out", exported->file, "File to write")->required();
+  verb->footer(BestEpochRule());
+  verb->callback([exported, exit_code] { *exit_code = Finish(RunExportCommand(*exported, &std::cout)); });
+}
+
+// `datacom` links no MuJoCo. This verb prints the TextTask in binary form or, on stdout too, what is wrong with it.
+void AddLoadTask(CLI::App* app, int* exit_code) {
+  struct Flags {
+    std::string file, folder;
+  };
+  auto flags = std::make_shared<Flags>();
+  CLI::App* verb = app->add_subcommand("load-task", "Compile a task file and print it for other programs")->group("");
+  verb->add_option("file", flags->file, "task.textproto")->required();
+  verb->add_option("--folder", flags->folder, "Folder of the experiment that names the file");
+  verb->callback([flags, exit_code] {
+    v1::TaskOptions options;
+    const absl::Status status = text::LoadTaskOf(flags->folder, &flags->file, &options);
+    std::cout << (status.ok() ? options.GetExtension(v1::text_task).SerializeAsString()
+                              : std::string(status.message()));
+    *exit_code = ExitCode(status);
+  });
+}
+
+}  // namespace datacom::tools

@@ -1,0 +1,74 @@
+// Turns an episode into pictures: chooses the states to show and draws each with its overlay.
+// Must be used by one thread; owns the GL context. Make and Draw block while they play the episode.
+#ifndef DATACOM_DEPLOY_TOOLS_RENDER_FILM_H_
+#define DATACOM_DEPLOY_TOOLS_RENDER_FILM_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "deploy/tools/render/gl_context.h"
+#include "deploy/tools/render/overlay.h"
+#include "deploy/tools/render/playback.h"
+#include "deploy/tools/render/renderer.h"
+
+namespace datacom::tools {
+
+class Film {
+ public:
+  struct Look {
+    std::string camera;  // for Renderer::Make
+    int width = 0, height = 0;
+    bool curves = true, title = true;  // drawn in addition to the numbers
+  };
+  // Plays the episode once to record its length and history. Errors of GlContext, Renderer and the playback.
+  static absl::StatusOr<std::unique_ptr<Film>> Make(Playback playback, const Look& look);
+
+  uint32_t last_step() const { return static_cast<uint32_t>(history_.size() - 1); }
+  double control_dt() const { return control_dt_; }
+
+  // Plays the episode again and passes the picture of every step in `steps` (ascending, each at most last_step()) to
+  // `take`. CANCELLED when the process must stop.
+  absl::Status Draw(const std::vector<uint32_t>& steps, const std::function<absl::Status(const Picture&)>& take);
+
+ private:
+  Film(Playback playback, const Look& look) : playback_(std::move(playback)), look_(look) {}
+  absl::Status RecordHistory();
+
+  const Playback playback_;
+  const Look look_;
+  std::unique_ptr<GlContext> gl_;
+  std::unique_ptr<Renderer> renderer_;
+  std::vector<HistoryPoint> history_;  // one point per step
+  double control_dt_ = 0;              // s
+};
+
+// Steps 0, stride, 2 stride, ..., and the last, and the frame rate at which they play in real time.
+struct Pace {
+  std::vector<uint32_t> steps;
+  double frames_per_second = 0;  // the nearest to the requested rate that a whole stride gives; at most one per step
+};
+Pace RealTimePace(uint32_t last_step, double control_dt, double frames_per_second);
+
+// `count` steps spread evenly from 0 to last_step; for one, the last step. Fewer when the episode has fewer steps.
+std::vector<uint32_t> EvenSteps(uint32_t last_step, int count);
+
+// A grid of cells of equal size, at most three in a row.
+class ContactSheet {
+ public:
+  ContactSheet(int cells, int width, int height);
+  void Add(const Picture& cell);
+  Picture* picture() { return &picture_; }
+
+ private:
+  static int Columns(int cells);
+  const int columns_, width_, height_;
+  int count_ = 0;
+  Picture picture_;
+};
+
+}  // namespace datacom::tools
+
+#endif  // DATACOM_DEPLOY_TOOLS_RENDER_FILM_H_

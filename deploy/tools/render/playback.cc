@@ -1,0 +1,157 @@
+#include "deploy/tools/render/playback.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "actor/actor_setup.h"
+#include "common/base/random.h"
+#include "common/base/status.h"
+#include "common/tasks/text/task_file.h"
+#include "deploy/tools/maps/run_policies.h"
+#include "deploy/tools/play/actions.h"
+#include "deploy/tools/play/violation.h"
+
+namespace datacom::tools {
+namespace {
+
+constexpr double kHoldSeconds = 0.25;  // a random action is held so long; shorter ones would hardly move anything
+
+absl::StatusOr<Playback> OfRun(const PlaybackOptions& options) {
+  if (options.actions.has_value()) {
+    return absl::InvalidArgumentError("--actions: a run plays its own policy; name a task to play actions");
+  }
+  if (!options.init.empty()) {
+    return absl::InvalidArgumentError(
+        "--init: a run's episodes start as in its evaluation; name a task to set a start");
+  }
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadRunExperiment(options.what, options.set));
+  ASSIGN_OR_RETURN(const std::vector<MemberPolicy> policies,
+                   ReadPolicies(options.what, options.epoch.value_or("last")));
+  ASSIGN_OR_RETURN(const MemberPolicy* const policy, FindMember(policies, options.member.value_or(0)));
+  const Snapshot& snapshot = policy->snapshot;
+  ASSIGN_OR_RETURN(std::shared_ptr<actor::EpisodePlayer> player, actor::MakeEpisodePlayer(experiment, snapshot, 1));
+  const actor::EpisodePlayer::Seeds seeds = {options.seed.value_or(experiment.run().seed()), snapshot.member_seed,
+                                             policy->epoch};
+  const uint32_t episode = options.episode.value_or(0);
+  Playback playback;
+  playback.title = absl::StrCat(experiment.name(), "   member ", snapshot.member, "   epoch ", policy->epoch,
+                                "   episode ", episode);
+  if (episode >= experiment.run().eval_episodes()) {
+    playback.note =
+        absl::StrCat("episode ", episode, " is not one of the ", experiment.run().eval_episodes(),
+                     " that the run was evaluated with; eval --episodes ", uint64_t{episode} + 1, " plays it too\n");
+  }
+  playback.play = [player, seeds, episode](const actor::Watcher& watcher) {
+    return player->Watch(seeds, episode, watcher);
+  };
+  return playback;
+}
+
+absl::StatusOr<Playback> OfViolation(const std::string& run_dir, uint64_t id) {
+  ASSIGN_OR_RETURN(std::shared_ptr<ViolationEpisode> episode, ViolationEpisode::Load(run_dir, id));
+  Playback playback;
+  playback.title = episode->title();
+  playback.still_step = episode->violation().step + 1;
+  playback.play = [episode](const actor::Watcher& watcher) {
+    return episode->Play(
+        [&](const actor::EpisodeState& state, const double*, const double*) { return watcher(state); });
+  };
+  return playback;
+}
+
+// Writes the action of a step; returns false at the end.
+using ActionSource = std::function<bool(uint32_t step, double* action)>;
+
+ActionSource RandomActions(const TaskSpec& spec, uint64_t seed) {
+  const auto hold = static_cast<uint32_t>(std::max(1.0, std::round(kHoldSeconds / spec.control_dt)));
+  return [spec, seed, hold](uint32_t step, double* action) {
+    RandomStream stream(StreamKey("render.action", {seed, step / hold}));
+    for (int i = 0; i < spec.action_dim; ++i) action[i] = stream.Uniform(spec.action_low[i], spec.action_high[i]);
+    return step < static_cast<uint32_t>(spec.horizon);
+  };
+}
+
+ActionSource ZeroActions(const TaskSpec& spec) {
+  return [spec](uint32_t step, double* action) {
+    std::fill_n(action, spec.action_dim, 0.0);
+    return step < static_cast<uint32_t>(spec.horizon);
+  };
+}
+
+absl::StatusOr<ActionSource> RecordedActions(const std::string& path, const TaskSpec& spec) {
+  ASSIGN_OR_RETURN(std::vector<std::vector<double>> rows, ReadActions(path, spec));
+  return ActionSource([rows = std::move(rows)](uint32_t step, double* action) {
+    if (step >= rows.size()) return false;
+    std::copy(rows[step].begin(), rows[step].end(), action);
+    return true;
+  });
+}
+
+// Plays `source` from the start. Recorded actions continue after an absorbing state, as in `rollout`.
+absl::Status PlayActions(Task* task, const std::map<std::string, double>& init, uint64_t seed, bool stop_at_absorbing,
+                         const ActionSource& source, const actor::Watcher& watcher) {
+  std::vector<double> action(task->spec().action_dim), observation(task->spec().obs_dim);
+  RandomStream stream(StreamKey("render.reset", {seed}));
+  RETURN_IF_ERROR(task->ResetTo(init, &stream, observation.data()));
+  actor::EpisodeState state;
+  state.task = task;
+  state.reached.cost = task->Cost();
+  while (true) {
+    state.last =
+        !source(state.step, action.data()) || !state.reached.valid || (stop_at_absorbing && state.reached.absorbing);
+    RETURN_IF_ERROR(watcher(state));
+    if (state.last) return absl::OkStatus();
+    state.reached = task->Step(action.data(), observation.data());
+    state.sum_reward += state.reached.reward;
+    ++state.step;
+  }
+}
+
+absl::StatusOr<Playback> OfTask(const PlaybackOptions& options) {
+  if (options.member.has_value() || options.epoch.has_value() || options.episode.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--member, --epoch and --episode belong to a run folder; ", options.what, " is a task"));
+  }
+  ASSIGN_OR_RETURN(std::shared_ptr<Task> task, MakeTaskWith(options.what, options.set));
+  if (task->simulation() == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("task ", options.what, " has no simulation to draw"));
+  }
+  ASSIGN_OR_RETURN(const auto init, ParseInit(options.init));
+  const uint64_t seed = options.seed.value_or(0);
+  const std::string actions = options.actions.value_or("random");
+  const bool generated = actions == "random" || actions == "zero";
+  ActionSource source = actions == "random" ? RandomActions(task->spec(), seed) : ZeroActions(task->spec());
+  if (!generated) {
+    ASSIGN_OR_RETURN(source, RecordedActions(actions, task->spec()));
+  }
+  Playback playback;
+  playback.title = absl::StrCat(
+      options.what, "   ",
+      generated ? absl::StrCat(actions, " actions, seed ", seed) : std::filesystem::path(actions).filename().string());
+  playback.play = [task, init, seed, generated, source](const actor::Watcher& watcher) {
+    return PlayActions(task.get(), init, seed, generated, source, watcher);
+  };
+  return playback;
+}
+
+}  // namespace
+
+absl::StatusOr<Playback> MakePlayback(const PlaybackOptions& options) {
+  if (options.violation.has_value()) return OfViolation(options.what, *options.violation);
+  if (IsRunFolder(options.what)) return OfRun(options);
+  const std::vector<std::string> tasks = TaskNames();
+  const bool registered = std::find(tasks.begin(), tasks.end(), options.what) != tasks.end();
+  if (registered || text::IsTaskFile(options.what)) return OfTask(options);
+  return absl::NotFoundError(absl::StrCat("\"", options.what,
+                                          "\" is neither a run folder (it has no experiment.textproto) nor a task "
+                                          "(a task.textproto, or one of these): ",
+                                          absl::StrJoin(tasks, ", ")));
+}
+
+}  // namespace datacom::tools

@@ -1,0 +1,42 @@
+// The episode to draw: of a run's policy, as in its evaluation; of a recorded violation; or of a task with given
+// actions.
+#ifndef DATACOM_DEPLOY_TOOLS_RENDER_PLAYBACK_H_
+#define DATACOM_DEPLOY_TOOLS_RENDER_PLAYBACK_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "actor/episode_player.h"
+
+namespace datacom::tools {
+
+struct PlaybackOptions {
+  std::string what;                   // a run folder, or a task's name
+  std::optional<uint32_t> member;     // of a run; default 0
+  std::optional<std::string> epoch;   // of a run: number, last or best; default last
+  std::optional<uint32_t> episode;    // of a run: number within an evaluation; default 0
+  std::optional<uint64_t> violation;  // of a run: id in its ledger; plays that training episode instead
+  std::optional<uint64_t> seed;  // for a run: replaces its seed; for a task: of start and random actions, default 0
+  std::optional<std::string> actions;  // for a task: a CSV file, "zero" or "random" (default)
+  std::string init;                    // for a task: start values, key=value,...
+  std::vector<std::string> set;        // "task_options.horizon=100"
+};
+
+// Plays the same episode every time it is called. Not thread-safe.
+struct Playback {
+  std::string title;                   // one line
+  std::string note;                    // remark on the options, for people; usually empty
+  std::optional<uint32_t> still_step;  // the step for a single picture, when it is not the last
+  std::function<absl::Status(const actor::Watcher&)> play;
+};
+
+// NOT_FOUND or INVALID_ARGUMENT, naming what is missing or which options exclude each other.
+absl::StatusOr<Playback> MakePlayback(const PlaybackOptions& options);
+
+}  // namespace datacom::tools
+
+#endif  // DATACOM_DEPLOY_TOOLS_RENDER_PLAYBACK_H_

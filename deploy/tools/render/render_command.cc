@@ -1,0 +1,138 @@
+#include "deploy/tools/render/render_command.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
+#include "common/config/experiment.h"
+#include "deploy/tools/maps/feasibility_map.h"
+#include "deploy/tools/maps/run_policies.h"
+#include "deploy/tools/render/film.h"
+#include "deploy/tools/render/map_picture.h"
+#include "deploy/tools/render/video.h"
+
+namespace datacom::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kFrameWidth = 960, kFrameHeight = 540, kCellWidth = 480, kCellHeight = 270;
+constexpr int kMaxSide = 4096, kMaxFrames = 36;
+
+// Reports an unusable folder before minutes of drawing.
+absl::Status CheckFolder(const std::string& out) {
+  fs::path folder = fs::path(out).parent_path();
+  if (folder.empty()) folder = ".";
+  if (::access(folder.c_str(), W_OK) == 0) return absl::OkStatus();
+  return ErrnoStatus(errno, absl::StrCat("--out: folder ", folder.string()));
+}
+
+absl::Status CheckRange(const char* option, int value, int low, int high) {
+  if (value >= low && value <= high) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(option, ": ", value, " is not within ", low, " to ", high));
+}
+
+absl::StatusOr<Film::Look> LookOf(const RenderCommand& command, bool sheet) {
+  Film::Look look;
+  look.camera = command.camera;
+  look.width = command.width.value_or(sheet ? kCellWidth : kFrameWidth);
+  look.height = command.height.value_or(sheet ? kCellHeight : kFrameHeight);
+  look.curves = look.title = !sheet;
+  RETURN_IF_ERROR(CheckRange("--width", look.width, 64, kMaxSide));
+  RETURN_IF_ERROR(CheckRange("--height", look.height, 64, kMaxSide));
+  return look;
+}
+
+// The last step to show; `otherwise` without --step.
+absl::StatusOr<uint32_t> LastStep(const RenderCommand& command, const Film& film, uint32_t otherwise) {
+  const uint32_t step = command.step.value_or(otherwise);
+  if (step <= film.last_step()) return step;
+  return absl::InvalidArgumentError(absl::StrCat("--step: ", step, " is past the episode's last, ", film.last_step()));
+}
+
+absl::Status WriteFilm(const RenderCommand& command, std::ostream* out) {
+  if (command.frames.has_value()) {
+    return absl::InvalidArgumentError("--frames: only for a PNG; --fps sets how many frames a film has");
+  }
+  if (!(command.fps > 0 && command.fps <= 1000)) {
+    return absl::InvalidArgumentError(absl::StrCat("--fps: ", command.fps, " is not within 0 to 1000"));
+  }
+  ASSIGN_OR_RETURN(const Film::Look look, LookOf(command, /*sheet=*/false));
+  ASSIGN_OR_RETURN(Playback playback, MakePlayback(command.playback));
+  *out << playback.note;
+  ASSIGN_OR_RETURN(const std::unique_ptr<Film> film, Film::Make(std::move(playback), look));
+  ASSIGN_OR_RETURN(const uint32_t last, LastStep(command, *film, film->last_step()));
+  const Pace pace = RealTimePace(last, film->control_dt(), command.fps);
+  ASSIGN_OR_RETURN(const std::unique_ptr<Video> video,
+                   Video::Make(command.out, look.width, look.height, pace.frames_per_second));
+  RETURN_IF_ERROR(film->Draw(pace.steps, [&](const Picture& frame) { return video->Add(frame); }));
+  RETURN_IF_ERROR(video->Finish());
+  *out << command.out << ": " << pace.steps.size() << " frames at " << pace.frames_per_second << " a second, " << last
+       << " steps\n";
+  return absl::OkStatus();
+}
+
+absl::Status WriteStill(const RenderCommand& command, std::ostream* out) {
+  const int frames = command.frames.value_or(1);
+  RETURN_IF_ERROR(CheckRange("--frames", frames, 1, kMaxFrames));
+  ASSIGN_OR_RETURN(const Film::Look look, LookOf(command, frames > 1));
+  ASSIGN_OR_RETURN(Playback playback, MakePlayback(command.playback));
+  *out << playback.note;
+  const std::optional<uint32_t> still_step = playback.still_step;
+  ASSIGN_OR_RETURN(const std::unique_ptr<Film> film, Film::Make(std::move(playback), look));
+  ASSIGN_OR_RETURN(const uint32_t last,
+                   LastStep(command, *film, frames == 1 ? still_step.value_or(film->last_step()) : film->last_step()));
+  const std::vector<uint32_t> steps = EvenSteps(last, frames);
+  ContactSheet sheet(static_cast<int>(steps.size()), look.width, look.height);
+  RETURN_IF_ERROR(film->Draw(steps, [&](const Picture& frame) {
+    sheet.Add(frame);
+    return absl::OkStatus();
+  }));
+  RETURN_IF_ERROR(WriteFileAtomically(command.out, sheet.picture()->Png()));
+  *out << command.out << ": " << steps.size() << (steps.size() == 1 ? " frame" : " frames") << ", the last of step "
+       << last << " of " << film->last_step() << "\n";
+  return absl::OkStatus();
+}
+
+absl::Status WriteMap(const RenderCommand& command, const std::string& type, std::ostream* out) {
+  const PlaybackOptions& playback = command.playback;
+  if (!IsRunFolder(playback.what)) {
+    return Annotate(NotARunFolder(playback.what), "--map");
+  }
+  RETURN_IF_ERROR(CheckRange("--resolution", command.resolution, 2, 1000));
+  ASSIGN_OR_RETURN(const FeasibilityMap map,
+                   MakeFeasibilityMap(playback.what, playback.set, playback.member.value_or(0),
+                                      playback.epoch.value_or(""), command.slice, command.resolution));
+  RETURN_IF_ERROR(WriteFileAtomically(command.out, type == ".json"  ? MapJson(map)
+                                                   : type == ".csv" ? MapCsv(map)
+                                                                    : DrawFeasibilityMap(map)->Png()));
+  *out << command.out << ": slice " << map.slice.name << ", " << map.panels.size()
+       << (map.panels.size() == 1 ? " epoch\n" : " epochs\n");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RunRenderCommand(const RenderCommand& command, std::ostream* out) {
+  const std::string type = fs::path(command.out).extension().string();
+  const std::vector<std::string> types =
+      command.map ? std::vector<std::string>{".png", ".json", ".csv"} : std::vector<std::string>{".mp4", ".png"};
+  if (std::find(types.begin(), types.end(), type) == types.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--out: ", command.out, " ends in none of ", absl::StrJoin(types, ", ")));
+  }
+  RETURN_IF_ERROR(CheckFolder(command.out));
+  if (command.map) return WriteMap(command, type, out);
+  return type == ".mp4" ? WriteFilm(command, out) : WriteStill(command, out);
+}
+
+}  // namespace datacom::tools

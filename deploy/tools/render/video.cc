@@ -1,0 +1,159 @@
+#include "deploy/tools/render/video.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+
+extern char** environ;
+
+namespace datacom::tools {
+namespace {
+
+std::string PartialOf(const std::string& path) { return path + ".partial"; }
+
+std::vector<std::string> Arguments(const std::string& path, int width, int height, double frames_per_second) {
+  return {"ffmpeg",
+          "-hide_banner",
+          "-loglevel",
+          "error",
+          "-y",
+          "-f",
+          "rawvideo",
+          "-pix_fmt",
+          "bgr0",
+          "-video_size",
+          absl::StrCat(width, "x", height),
+          "-framerate",
+          absl::StrCat(frames_per_second),
+          "-i",
+          "-",
+          "-c:v",
+          "libx264",
+          "-preset",
+          "medium",
+          "-crf",
+          "21",
+          "-pix_fmt",
+          "yuv420p",
+          "-movflags",
+          "+faststart",
+          "-f",
+          "mp4",
+          "file:" + PartialOf(path)};
+}
+
+// Starts argv[0], found on the PATH, with these standard streams and no signal blocked or ignored.
+int Spawn(const std::vector<std::string>& argv, int input, int messages, pid_t* child) {
+  std::vector<char*> raw;
+  for (const std::string& argument : argv) raw.push_back(const_cast<char*>(argument.c_str()));
+  raw.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  sigset_t none, all;
+  ::sigemptyset(&none);
+  ::sigfillset(&all);
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, messages, STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, messages, STDERR_FILENO);
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setsigdefault(&attributes, &all);
+  const int error = ::posix_spawnp(child, raw[0], &actions, &attributes, raw.data(), environ);
+  ::posix_spawnattr_destroy(&attributes);
+  ::posix_spawn_file_actions_destroy(&actions);
+  return error;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Video>> Video::Make(const std::string& path, int width, int height,
+                                                   double frames_per_second) {
+  if (width % 2 != 0 || height % 2 != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a film of ", width, "x", height, ": width and height must be even"));
+  }
+  const int messages = ::memfd_create("ffmpeg", MFD_CLOEXEC);
+  if (messages < 0) return ErrnoStatus(errno, "memfd_create");
+  int ends[2];  // sockets, not a pipe: sending to a dead reader can return an error instead of raising a signal
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    const int error = errno;
+    ::close(messages);
+    return ErrnoStatus(error, "socketpair");
+  }
+  pid_t child = -1;
+  const int error = Spawn(Arguments(path, width, height, frames_per_second), ends[0], messages, &child);
+  ::close(ends[0]);
+  if (error != 0) {
+    ::close(ends[1]);
+    ::close(messages);
+    if (error != ENOENT) return ErrnoStatus(error, "start ffmpeg");
+    return absl::UnavailableError("ffmpeg, which writes films, is not installed; install Debian's package ffmpeg");
+  }
+  return std::unique_ptr<Video>(new Video(path, child, ends[1], messages));
+}
+
+Video::Video(const std::string& path, pid_t child, int input, int messages)
+    : path_(path), partial_(PartialOf(path)), child_(child), input_(input), messages_(messages) {}
+
+Video::~Video() {
+  if (child_ > 0) {
+    ::kill(child_, SIGKILL);
+    ::close(input_);
+    ::waitpid(child_, nullptr, 0);
+    ::unlink(partial_.c_str());
+  }
+  ::close(messages_);
+}
+
+absl::Status Video::Add(const Picture& frame) {
+  const uint8_t* data = frame.pixels();
+  size_t left = size_t{1} * frame.stride() * frame.height();
+  while (left > 0) {
+    const ssize_t sent = ::send(input_, data, left, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) {
+      const absl::Status gone = ErrnoStatus(errno, "ffmpeg accepts no more frames");
+      const absl::Status ended = Join();
+      return ended.ok() ? gone : ended;
+    }
+    data += sent;
+    left -= sent;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Video::Finish() {
+  RETURN_IF_ERROR(Join());
+  if (::rename(partial_.c_str(), path_.c_str()) != 0) return ErrnoStatus(errno, absl::StrCat("rename to ", path_));
+  return absl::OkStatus();
+}
+
+absl::Status Video::Join() {
+  ::close(input_);
+  int state = 0;
+  while (::waitpid(child_, &state, 0) < 0 && errno == EINTR) {
+  }
+  child_ = -1;
+  if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return absl::OkStatus();
+  ::unlink(partial_.c_str());
+  char said[2000];
+  const ssize_t length = ::pread(messages_, said, sizeof said, 0);
+  const absl::string_view text(said, length > 0 ? length : 0);
+  return absl::InternalError(absl::StrCat("ffmpeg could not write ", path_, ": ",
+                                          text.empty() ? "it printed no error" : absl::StripAsciiWhitespace(text)));
+}
+
+}  // namespace datacom::tools

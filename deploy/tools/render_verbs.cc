@@ -1,0 +1,135 @@
+// render, replay-violation and task.
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "common/base/status.h"
+#include "common/base/whole_number.h"
+#include "common/records/best_epoch.h"
+#include "deploy/tools/play/check_task.h"
+#include "deploy/tools/play/new_task.h"
+#include "deploy/tools/play/violation.h"
+#include "deploy/tools/render/render_command.h"
+#include "deploy/tools/verbs.h"
+
+namespace datacom::tools {
+namespace {
+
+struct ViolationFlags {
+  ViolationCommand violation;
+  RenderCommand picture;
+};
+
+// Compares with the ledger first, then draws.
+absl::Status RunReplayViolation(ViolationFlags flags) {
+  RETURN_IF_ERROR(RunViolationCommand(flags.violation, &std::cout, &std::cerr));
+  RenderCommand& picture = flags.picture;
+  if (picture.out.empty()) return absl::OkStatus();
+  picture.playback.what = flags.violation.run_dir;
+  picture.playback.violation = flags.violation.id;
+  return RunRenderCommand(picture, flags.violation.csv ? &std::cerr : &std::cout);
+}
+
+struct CheckFlags {
+  CheckTaskCommand check;
+  std::string picture;
+};
+
+// The picture comes before the verdict: it shows why a task fails. Without OpenGL there is none, which is no error.
+absl::Status RunCheckTask(const CheckFlags& flags) {
+  const absl::Status checked = RunCheckTaskCommand(flags.check, &std::cout);
+  if (!checked.ok() && !absl::IsInternal(checked)) return checked;
+  RenderCommand picture;
+  picture.playback.what = flags.check.file;
+  picture.playback.actions = "zero";
+  picture.playback.seed = flags.check.seed;
+  picture.step = 0;
+  picture.out = flags.picture;
+  if (picture.out.empty()) picture.out = (std::filesystem::path(flags.check.file).parent_path() / "start.png").string();
+  if (const absl::Status drawn = RunRenderCommand(picture, &std::cout); !drawn.ok()) {
+    if (!absl::IsUnavailable(drawn) && checked.ok()) return drawn;
+    std::cout << "no picture: " << drawn.message() << '\n';
+  }
+  return checked;
+}
+
+}  // namespace
+
+void AddRender(CLI::App* app, int* exit_code) {
+  auto command = std::make_shared<RenderCommand>();
+  PlaybackOptions& playback = command->playback;
+  CLI::App* verb =
+      app->add_subcommand("render", "Films and pictures of an episode, maps of the feasibility value function");
+  verb->add_option("what", playback.what, "Run folder, or task name")->required();
+  verb->add_option("--out", command->out, "FILE.mp4 or FILE.png; for a map FILE.png, .json or .csv")->required();
+  verb->add_option("--member", playback.member, "Member of the run (0)")->check(WholeNumber<uint32_t>(0));
+  verb->add_option("--epoch", playback.epoch, "Epoch of the run, last or best; for a map several: 0,2,last, or all");
+  verb->footer(BestEpochRule());
+  verb->add_option("--episode", playback.episode,
+                   "Episode of the run's evaluation, or of eval with more --episodes (0)")
+      ->check(WholeNumber<uint32_t>(0));
+  verb->add_option("--seed", playback.seed, "Seed of start and actions; default: the run's, for a task 0")
+      ->check(WholeNumber<uint64_t>(0));
+  verb->add_option("--actions", playback.actions, "For a task: a CSV file, zero or random (random)");
+  verb->add_option("--init", playback.init, "For a task: start values, key=value,...");
+  verb->add_option("--set", playback.set, "Changes a task option, as in task_options.horizon=100; repeatable")
+      ->allow_extra_args(false);
+  verb->add_option("--camera", command->camera, "Name of a camera of the model; default: the first fixed one");
+  verb->add_option("--width", command->width, "Frame width in pixels (960; in a sheet 480)")
+      ->check(WholeNumber<int>(1));
+  verb->add_option("--height", command->height, "Frame height in pixels (540; in a sheet 270)")
+      ->check(WholeNumber<int>(1));
+  verb->add_option("--fps", command->fps, "Frames per second of a film, which plays in real time")
+      ->capture_default_str();
+  verb->add_option("--frames", command->frames, "For a PNG: frames in a sheet, evenly spaced (1: only the last)")
+      ->check(WholeNumber<int>(1));
+  verb->add_option("--step", command->step, "The last step to show; default: the episode's last")
+      ->check(WholeNumber<uint32_t>(0));
+  verb->add_flag("--map", command->map, "Draw a map of the feasibility value function instead");
+  verb->add_option("--slice", command->slice, "For a map: name of a slice of the task; default: its first");
+  verb->add_option("--resolution", command->resolution, "For a map: points per side")
+      ->check(WholeNumber<int>(1))
+      ->capture_default_str();
+  verb->callback([command, exit_code] { *exit_code = Finish(RunRenderCommand(*command, &std::cout)); });
+}
+
+void AddReplayViolation(CLI::App* app, int* exit_code) {
+  auto flags = std::make_shared<ViolationFlags>();
+  RenderCommand& picture = flags->picture;
+  CLI::App* verb =
+      app->add_subcommand("replay-violation", "Simulate a violation of training again and compare it with the ledger");
+  verb->add_option("run_dir", flags->violation.run_dir, "Run folder")->required();
+  verb->add_option("id", flags->violation.id, "Id in the run's ledger/violations.csv")
+      ->required()
+      ->check(WholeNumber<uint64_t>(0));
+  verb->add_option("--out", picture.out, "FILE.mp4: film of the episode; FILE.png: picture of the violation");
+  verb->add_option("--camera", picture.camera, "Name of a camera of the model; default: the first fixed one");
+  verb->add_option("--frames", picture.frames, "For a PNG: frames in a sheet of the whole episode")
+      ->check(WholeNumber<int>(1));
+  verb->add_flag("--csv", flags->violation.csv, "Print the episode's states, comma-separated, at full precision");
+  verb->callback([flags, exit_code] { *exit_code = Finish(RunReplayViolation(*flags)); });
+}
+
+void AddTask(CLI::App* app, int* exit_code) {
+  CLI::App* verb = app->add_subcommand("task", "Make a task of a MuJoCo model, or check one");
+  verb->require_subcommand(1);
+  auto making = std::make_shared<NewTaskCommand>();
+  CLI::App* create = verb->add_subcommand("new", "Make a folder with a copy of a model and a task file to edit");
+  create->add_option("name", making->folder, "Folder to make; its name is the task's")->required();
+  create->add_option("--model", making->model, "MJCF file")->required();
+  create->callback([making, exit_code] { *exit_code = Finish(RunNewTaskCommand(*making, &std::cout)); });
+  auto flags = std::make_shared<CheckFlags>();
+  CLI::App* check = verb->add_subcommand("check", "Play random actions in a task and print what happens");
+  check->add_option("file", flags->check.file, "task.textproto")->required();
+  check->add_option("--steps", flags->check.steps, "Control steps to play")
+      ->capture_default_str()
+      ->check(WholeNumber<uint32_t>(1));
+  check->add_option("--seed", flags->check.seed, "Seed of starts and actions")
+      ->capture_default_str()
+      ->check(WholeNumber<uint64_t>(0));
+  check->add_option("--picture", flags->picture, "PNG of the start; default: start.png next to the file");
+  check->callback([flags, exit_code] { *exit_code = Finish(RunCheckTask(*flags)); });
+}
+
+}  // namespace datacom::tools

@@ -1,0 +1,102 @@
+// export-dataset and verify.
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/files.h"
+#include "common/base/machine.h"
+#include "common/base/status.h"
+#include "common/config/experiment.h"
+#include "common/records/dataset.h"
+#include "deploy/tools/export_dataset.h"
+#include "deploy/tools/verbs.h"
+#include "deploy/tools/verify/verify.h"
+#include "replay/setup.h"
+
+namespace datacom::tools {
+namespace {
+
+// Arguments of export-dataset.
+struct ExportFlags {
+  std::string run_dir, members, rows;  // not parsed yet
+  ExportOptions options;
+};
+
+// "2000-12000" -> rows [2000, 12000); "2000-" -> all rows from 2000.
+absl::Status ParseRows(const std::string& text, ExportOptions* options) {
+  const std::vector<std::string> ends = absl::StrSplit(text, '-');
+  const bool open = ends.size() == 2 && ends[1].empty();
+  if (ends.size() == 2 && absl::SimpleAtoi(ends[0], &options->first) &&
+      (open || (absl::SimpleAtoi(ends[1], &options->end) && options->end > options->first))) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--rows: \"", text, "\" is not a range such as 0-50000 (end excluded) or 50000-"));
+}
+
+absl::Status RunExport(ExportFlags flags) {
+  const std::string file = flags.run_dir + "/experiment.textproto";
+  if (!FileExists(file)) return NotARunFolder(flags.run_dir);
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, replay::ReadExperiment(file));
+  ASSIGN_OR_RETURN(const RowSchema schema, replay::SchemaOf(experiment));
+  flags.options.rings = flags.run_dir + "/replay";
+  if (!flags.members.empty()) {
+    ASSIGN_OR_RETURN(flags.options.members, ParseSeeds(flags.members));
+  }
+  if (!flags.rows.empty()) RETURN_IF_ERROR(ParseRows(flags.rows, &flags.options));
+  ASSIGN_OR_RETURN(const v1::DatasetManifest manifest, ExportDataset(flags.options, experiment, schema));
+  const bool open = flags.options.end == ExportOptions().end;
+  for (const v1::DatasetMember& member : manifest.members()) {
+    const bool fewer = flags.options.first < member.first_row() || (!open && member.end_row() < flags.options.end);
+    std::printf("member %u, seed %llu: rows %llu-%llu%s, %llu whole episodes, %llu rows with cost > 0\n",
+                member.member(), static_cast<unsigned long long>(member.seed()),
+                static_cast<unsigned long long>(member.first_row()), static_cast<unsigned long long>(member.end_row()),
+                fewer ? " (all of --rows that it holds)" : "", static_cast<unsigned long long>(member.episodes()),
+                static_cast<unsigned long long>(member.failures()));
+  }
+  std::printf("dataset of %llu rows of task %s: %s\n", static_cast<unsigned long long>(RowsOf(manifest)),
+              experiment.task().c_str(), flags.options.out.c_str());
+  return absl::OkStatus();
+}
+
+// The exit code: 0 sound, 1 damaged, 2 not a run folder.
+int RunVerify(const std::string& run_dir, bool repair) {
+  ReturnLargeBlocks(/*threshold_bytes=*/128 << 10);
+  const absl::StatusOr<verify::Verification> verified = verify::VerifyRun(run_dir, repair);
+  if (!verified.ok()) return Finish(verified.status());
+  std::fputs(verified->text.c_str(), stdout);
+  return verified->sound ? kExitOk : kExitFailure;
+}
+
+}  // namespace
+
+void AddExportDataset(CLI::App* app, int* exit_code) {
+  auto flags = std::make_shared<ExportFlags>();
+  CLI::App* verb = app->add_subcommand("export-dataset", "Copy the rows of a run that has ended into a dataset");
+  verb->add_option("run_dir", flags->run_dir, "Run folder")->required();
+  verb->add_option("--out", flags->options.out, "Folder to create; must not exist")->required();
+  verb->add_option("--member", flags->members, "Members: 0, 0-4 or 0,2; default: all");
+  verb->add_option("--rows", flags->rows,
+                   "Rows of each member, from 0: 0-50000 (end excluded) or 50000-; default: all");
+  verb->callback([flags, exit_code] { *exit_code = Finish(RunExport(*flags)); });
+}
+
+void AddVerify(CLI::App* app, int* exit_code) {
+  struct Flags {
+    std::string run_dir;
+    bool repair = false;
+  };
+  auto flags = std::make_shared<Flags>();
+  CLI::App* verb = app->add_subcommand("verify", "Check every part of a run folder, and the parts against each other");
+  verb->add_option("run_dir", flags->run_dir, "Run folder; its processes may run")->required();
+  verb->add_flag("--repair", flags->repair,
+                 "Repair what has one right answer: cut unfinished tails, move a damaged newest checkpoint aside, "
+                 "rebuild a failure ring, remove left-over *.tmp; only while nothing runs");
+  verb->callback([flags, exit_code] { *exit_code = RunVerify(flags->run_dir, flags->repair); });
+}
+
+}  // namespace datacom::tools

@@ -1,0 +1,32 @@
+// The verbs of datacom-tools. Each function adds a subcommand to the application; its callback runs the verb, which may
+// block for minutes, and stores the exit code. Call them on the main thread.
+#ifndef DATACOM_DEPLOY_TOOLS_VERBS_H_
+#define DATACOM_DEPLOY_TOOLS_VERBS_H_
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+
+namespace datacom::tools {
+
+// Prints "datacom: <message>" on stderr (nothing when OK) and returns the exit code. NOT_FOUND is wrong usage: a
+// missing run, task, epoch or file.
+int Finish(const absl::Status& status);
+
+// Play policies and actions, make and check tasks (play_verbs.cc).
+void AddEval(CLI::App* app, int* exit_code);
+void AddRollout(CLI::App* app, int* exit_code);
+void AddExport(CLI::App* app, int* exit_code);
+void AddLoadTask(CLI::App* app, int* exit_code);
+
+// Draw (render_verbs.cc). `task check` ends with a picture.
+void AddRender(CLI::App* app, int* exit_code);
+void AddReplayViolation(CLI::App* app, int* exit_code);
+void AddTask(CLI::App* app, int* exit_code);
+
+// Read all files of a run (run_verbs.cc).
+void AddExportDataset(CLI::App* app, int* exit_code);
+void AddVerify(CLI::App* app, int* exit_code);
+
+}  // namespace datacom::tools
+
+#endif  // DATACOM_DEPLOY_TOOLS_VERBS_H_

@@ -1,0 +1,201 @@
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "common/base/files.h"
+#include "common/config/experiment.h"
+#include "common/nn/snapshot.h"
+#include "deploy/tools/verify/learner_files.h"
+#include "deploy/tools/verify/repair.h"
+
+namespace datacom::verify {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kFolder[] = "checkpoints";
+constexpr size_t kKept = 2;  // checkpoints
+constexpr int kTries = 100;
+constexpr std::chrono::milliseconds kPause{10};  // a learner renames and removes checkpoints within milliseconds
+
+std::string FileOf(uint64_t update) { return absl::StrCat(kFolder, "/", update); }
+
+// NOT_FOUND: the running learner has removed it.
+absl::StatusOr<Checkpoint> Load(const VerifiedRun& run, const CheckpointStore& store, uint64_t update) {
+  for (int i = 0;; ++i) {
+    absl::StatusOr<Checkpoint> checkpoint = store.Load(update);
+    if (checkpoint.ok() || !run.running) return checkpoint;
+    const std::vector<uint64_t> now = store.List();
+    const auto end = now.begin() + static_cast<int64_t>(std::min(kKept, now.size()));
+    if (std::find(now.begin(), end, update) == end && now.size() >= kKept) {
+      return absl::NotFoundError(absl::StrCat(update, " was removed"));
+    }
+    if (!absl::IsNotFound(checkpoint.status()) || i == kTries)
+      return absl::DataLossError(checkpoint.status().message());
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+void CheckOne(VerifiedRun* run, uint64_t update, const v1::LearnerCheckpoint& learner,
+              const std::vector<MemberRings>& rings) {
+  const std::string file = FileOf(update);
+  run->CheckRunId(file, learner.run_id());
+  const absl::StatusOr<v1::Experiment> written = ParseExperiment(learner.experiment(), "its experiment");
+  if (!written.ok()) {
+    run->report->Damage(file, written.status().message());
+  } else if (FixedSettings(ResolveExperiment(*written)) != FixedSettings(run->experiment)) {
+    run->report->Damage("experiment.textproto",
+                        absl::StrCat("differs from the experiment of ", file, " in more than ", kFreeOnResume));
+  }
+  for (const v1::FileOffset& kept : learner.files()) {
+    const std::string name = RecordFile(*run, kept.path());
+    std::error_code error;
+    const uint64_t bytes = fs::file_size(run->Path(name), error);
+    if (error) {
+      if (kept.bytes() > 0) run->report->Damage(name, absl::StrCat("missing; ", file, " names its length"));
+    } else if (bytes < kept.bytes()) {
+      run->report->Damage(name, absl::StrCat("byte ", bytes, ": the file ends; ", file, " was written when it had ",
+                                             kept.bytes(), " bytes"));
+    }
+  }
+  const uint64_t seen = update == 0 ? 0 : run->Updates().RowsSeen(update);
+  for (uint32_t member = 0; member < rings.size(); ++member) {
+    if (rings[member].rows == nullptr) continue;  // reported
+    const absl::StatusOr<uint64_t> rows = rings[member].rows->StoredCursor();
+    if (!rows.ok() || *rows >= seen) continue;
+    run->report->Damage(
+        absl::StrCat("replay/member_", member, ".rows"),
+        absl::StrCat("row ", *rows, ": missing; the ring is older than ", file, ", which has seen ", seen, " rows"));
+  }
+}
+
+// Folders that are no checkpoints now. Returns whether the learner would use one of them.
+bool FindOthers(VerifiedRun* run) {
+  bool usable = false;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(run->Path(kFolder), error)) {
+    const std::string name = entry.path().filename().string();
+    if (absl::EndsWith(name, ".damaged")) {
+      run->report->Note(absl::StrCat(kFolder, "/", name, ": was moved aside because it is damaged"));
+    } else if (absl::EndsWith(name, ".old") && !run->running) {
+      usable = true;
+      run->report->Note(absl::StrCat(kFolder, "/", name, ": left when a checkpoint was replaced; a resume uses it"));
+    }
+  }
+  return usable;
+}
+
+void CheckIncarnation(VerifiedRun* run) {
+  const std::string file = absl::StrCat(kFolder, "/incarnation");
+  const absl::StatusOr<std::string> text = ReadFile(run->Path(file));
+  uint32_t number = 0;
+  if (text.ok() && !absl::SimpleAtoi(absl::StripSuffix(*text, "\n"), &number))
+    run->report->Damage(file, absl::StrCat("not a number: \"", *text, "\""));
+}
+
+std::map<uint64_t, std::string> PolicyFiles(const VerifiedRun& run) {
+  std::map<uint64_t, std::string> files;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(run.Path("policies"), error)) {
+    const std::string name = entry.path().filename().string();
+    absl::string_view number = name;
+    uint64_t epoch = 0;
+    if (absl::ConsumePrefix(&number, "epoch_") && absl::ConsumeSuffix(&number, ".snapshot") &&
+        absl::SimpleAtoi(number, &epoch))
+      files[epoch] = absl::StrCat("policies/", name);
+  }
+  return files;
+}
+
+// Whether this update is the one at the epoch's end. The file of an epoch that an earlier end of the run cut
+// short stays until a longer run has ended the epoch again.
+bool IsOfEpoch(const VerifiedRun& run, uint64_t epoch, uint64_t update) {
+  const uint64_t steps = epoch * run.experiment.run().steps_per_epoch();
+  const UpdateSchedule updates = run.Updates();
+  if (update == updates.UpdatesAt(steps) || update == updates.UpdatesAt(std::min(steps, updates.env_steps)))
+    return true;
+  if (!run.checkpoint.has_value()) return false;
+  const v1::LearnerCheckpoint& learner = run.checkpoint->learner;
+  // While a longer run continues the last epoch, next_epoch is that epoch.
+  return (epoch + 1 == learner.next_epoch() || epoch == learner.next_epoch()) && update == learner.last_epoch_update();
+}
+
+void CheckSnapshots(VerifiedRun* run, uint64_t epoch, const std::string& file) {
+  const absl::StatusOr<std::vector<Snapshot>> snapshots = ReadSnapshotFile(run->Path(file));
+  if (!snapshots.ok()) return run->report->Damage(file, snapshots.status().message());
+  if (snapshots->size() != run->members()) {
+    run->report->Damage(
+        file, absl::StrCat("holds ", snapshots->size(), " snapshots, the run has ", run->members(), " members"));
+    return;
+  }
+  for (uint32_t member = 0; member < snapshots->size(); ++member) {
+    const Snapshot& snapshot = (*snapshots)[member];
+    run->CheckRunId(file, snapshot.run_id);
+    if (snapshot.member != member || snapshot.task != run->experiment.task() ||
+        snapshot.member_seed != run->experiment.members(static_cast<int>(member)).seed()) {
+      run->report->Damage(file, absl::StrCat("snapshot ", member, ": of member ", snapshot.member, ", seed ",
+                                             snapshot.member_seed, ", task ", snapshot.task));
+    } else if (!IsOfEpoch(*run, epoch, snapshot.version.update)) {
+      run->report->Damage(file, absl::StrCat("snapshot ", member, ": of update ", snapshot.version.update,
+                                             ", which does not end epoch ", epoch));
+    }
+  }
+}
+
+}  // namespace
+
+void VerifyCheckpoints(VerifiedRun* run, const std::vector<MemberRings>& rings, bool learned) {
+  const CheckpointStore store(run->Path(kFolder));
+  std::vector<uint64_t> sound;
+  std::vector<std::pair<uint64_t, absl::Status>> damaged;
+  const std::vector<uint64_t> updates = store.List();
+  for (const uint64_t update : updates) {
+    const absl::StatusOr<Checkpoint> checkpoint = Load(*run, store, update);
+    if (run->running && absl::IsNotFound(checkpoint.status())) continue;
+    if (checkpoint.ok()) {
+      sound.push_back(update);
+      CheckOne(run, update, checkpoint->learner, rings);
+    } else {
+      damaged.emplace_back(update, checkpoint.status());
+    }
+  }
+  for (const auto& [update, status] : damaged) {
+    const bool movable = !sound.empty() && update > sound.back() && !absl::IsFailedPrecondition(status);
+    run->report->Damage(FileOf(update), status.message(), movable ? MoveCheckpointAside(*run, update) : nullptr);
+  }
+  const bool others = FindOthers(run);
+  CheckIncarnation(run);
+  if (updates.empty() && !others && (learned || run->RowsLearned() > 0))
+    run->report->Damage(kFolder, "there is none, although the records show that the run has begun to learn");
+  std::string names;
+  for (const uint64_t update : sound) absl::StrAppend(&names, names.empty() ? ", update " : " and ", update);
+  run->report->Part("checkpoints", updates.empty() ? "none yet" : absl::StrCat(sound.size(), " sound", names));
+}
+
+void VerifyPolicies(VerifiedRun* run) {
+  const uint64_t ended = run->checkpoint.has_value() ? run->checkpoint->learner.next_epoch() : 0;
+  const std::map<uint64_t, std::string> files = PolicyFiles(*run);
+  const uint64_t epochs = std::max(ended, files.empty() ? 0 : files.rbegin()->first + 1);
+  for (uint64_t epoch = 0; epoch < epochs; ++epoch) {
+    run->progress->Tell("policies", epoch, epochs);
+    const auto found = files.find(epoch);
+    if (found != files.end()) {
+      CheckSnapshots(run, epoch, found->second);
+    } else {
+      run->report->Damage(absl::StrFormat("policies/epoch_%04d.snapshot", epoch), "missing");
+    }
+  }
+  run->report->Part("policies", absl::StrCat("snapshots of ", Count(files.size(), "epoch")));
+}
+
+}  // namespace datacom::verify

@@ -1,0 +1,77 @@
+#include "deploy/tools/verify/repair.h"
+
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
+#include "common/config/experiment.h"
+#include "replay/member_table.h"
+
+namespace datacom::verify {
+namespace {
+
+namespace fs = std::filesystem;
+
+absl::Status Rename(const std::string& from, const std::string& to) {
+  std::error_code error;
+  fs::remove_all(to, error);
+  fs::rename(from, to, error);
+  if (error) return ErrnoStatus(error.value(), absl::StrCat("rename ", from, " to ", to));
+  return SyncFile(fs::path(to).parent_path().string());
+}
+
+}  // namespace
+
+Report::Repair RebuildFailures(const VerifiedRun& run, uint32_t member) {
+  replay::MemberTable::Options options;
+  options.path = absl::StrCat(run.dir, "/replay/member_", member);
+  options.run_id = run.run_id;
+  options.member = member;
+  options.layout = ReplayLayoutOf(run.experiment, run.schema.stored_row_bytes());
+  options.discount = run.experiment.learner().discount();
+  return [options, schema = run.schema]() -> absl::StatusOr<std::string> {
+    const std::string path = options.path + ".failures", aside = path + ".damaged";
+    std::error_code error;
+    const bool exists = fs::exists(path, error);
+    if (exists) RETURN_IF_ERROR(Rename(path, aside));
+    const absl::StatusOr<std::unique_ptr<replay::MemberTable>> table = replay::MemberTable::Open(schema, options);
+    if (!table.ok()) {
+      if (exists) (void)Rename(aside, path);
+      return table.status();
+    }
+    RETURN_IF_ERROR(SyncFile(path));
+    return absl::StrCat("replay/member_", options.member, ".failures: rebuilt from the ", (*table)->inserted(),
+                        " rows that are held; ", (*table)->failures(), " of them have cost > 0");
+  };
+}
+
+Report::Repair MoveCheckpointAside(const VerifiedRun& run, uint64_t update) {
+  return [path = absl::StrCat(run.dir, "/checkpoints/", update), update]() -> absl::StatusOr<std::string> {
+    RETURN_IF_ERROR(Rename(path, path + ".damaged"));
+    return absl::StrCat("checkpoints/", update, ": renamed to ", update, ".damaged; an older checkpoint is sound");
+  };
+}
+
+void FindLeftovers(VerifiedRun* run) {
+  if (run->running) return;
+  for (const char* folder : {"", "replay", "checkpoints", "policies", "cluster", "ledger"}) {
+    std::error_code error;
+    for (const fs::directory_entry& entry : fs::directory_iterator(run->Path(folder), error)) {
+      const fs::path& path = entry.path();
+      const std::string name = path.lexically_relative(run->dir).string();
+      if (!absl::EndsWith(name, ".tmp")) continue;
+      run->report->Note(absl::StrCat(name, ": left by an interrupted write"), [path, name]() {
+        std::error_code failed;
+        fs::remove_all(path, failed);
+        return failed ? absl::StatusOr<std::string>(ErrnoStatus(failed.value(), "remove " + path.string()))
+                      : absl::StatusOr<std::string>(name + ": removed");
+      });
+    }
+  }
+}
+
+}  // namespace datacom::verify

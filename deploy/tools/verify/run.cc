@@ -1,0 +1,137 @@
+#include "deploy/tools/verify/run.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
+#include "common/config/experiment.h"
+#include "common/records/tensorboard.h"
+#include "replay/setup.h"
+
+namespace datacom::verify {
+namespace {
+
+namespace fs = std::filesystem;
+
+// `train` and its roles, the learner, the replay: each holds its lock while it runs. Between two starts of a role only
+// the lock of `train` is held.
+constexpr const char* kLocks[] = {"cluster/train.lock", "cluster/roles.lock", "checkpoints/lock", "replay/lock"};
+
+// Takes every lock there is, or none where a process holds one.
+absl::StatusOr<bool> TakeLocks(VerifiedRun* run) {
+  for (const char* file : kLocks) {
+    absl::StatusOr<std::unique_ptr<FolderLock>> lock = FolderLock::TakeFile(run->Path(file));
+    if (absl::IsNotFound(lock.status())) continue;
+    if (absl::IsFailedPrecondition(lock.status())) {
+      run->locks.clear();
+      return false;
+    }
+    RETURN_IF_ERROR(lock.status());
+    run->locks.push_back(*std::move(lock));
+  }
+  return true;
+}
+
+std::optional<Checkpoint> NewestSound(const VerifiedRun& run) {
+  const CheckpointStore store(run.Path("checkpoints"));
+  for (const uint64_t update : store.List()) {
+    absl::StatusOr<Checkpoint> checkpoint = store.Load(update);
+    if (!checkpoint.ok()) continue;
+    checkpoint->algorithm.clear();  // large
+    return *std::move(checkpoint);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+UpdateSchedule VerifiedRun::Updates() const {
+  UpdateSchedule updates;
+  updates.env_steps = experiment.run().env_steps();
+  updates.min_size = experiment.replay().min_size();
+  updates.updates_per_step = experiment.schedule().updates_per_step();
+  return updates;
+}
+
+uint64_t VerifiedRun::RowsLearned() const {
+  const uint64_t update = checkpoint.has_value() ? checkpoint->learner.update() : 0;
+  return update == 0 ? 0 : Updates().RowsSeen(update);
+}
+
+uint64_t VerifiedRun::KeptLength(const std::string& file) const {
+  if (!checkpoint.has_value()) return 0;
+  for (const v1::FileOffset& kept : checkpoint->learner.files()) {
+    if (kept.path() == file) return kept.bytes();
+  }
+  return 0;
+}
+
+void VerifiedRun::CheckRunId(const std::string& file, const std::string& id) {
+  if (run_id.empty()) run_id = id;
+  if (id != run_id) report->Damage(file, absl::StrCat("belongs to run \"", id, "\", not to \"", run_id, "\""));
+}
+
+absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, Report* report, Progress* progress) {
+  auto run = std::make_unique<VerifiedRun>();
+  run->dir = dir;
+  run->report = report;
+  run->progress = progress;
+  std::error_code error;
+  if (!fs::exists(run->Path("experiment.textproto"), error)) {
+    return absl::InvalidArgumentError(absl::StrCat(dir, " is not a run folder: it has no experiment.textproto"));
+  }
+  ASSIGN_OR_RETURN(const bool stopped, TakeLocks(run.get()));
+  run->running = !stopped;
+  absl::StatusOr<v1::Experiment> experiment = replay::ReadExperiment(run->Path("experiment.textproto"));
+  absl::Status status = experiment.status();
+  if (status.ok()) {
+    run->experiment = *std::move(experiment);
+    absl::StatusOr<RowSchema> schema = replay::SchemaOf(run->experiment);
+    status = schema.status();
+    if (status.ok()) run->schema = *std::move(schema);
+  }
+  if (!status.ok()) {
+    report->Damage("experiment.textproto", status.message());
+    return nullptr;
+  }
+  run->checkpoint = NewestSound(*run);
+  // `train` writes run_id and keeps the rings below the run folder.
+  run->rings_elsewhere = !fs::exists(run->Path("replay"), error) && !fs::exists(run->Path("run_id"), error);
+  run->has_sessions = fs::exists(run->Path("replay/sessions"), error);
+  const absl::StatusOr<std::string> id = ReadFile(run->Path("run_id"));
+  if (id.ok()) run->run_id = std::string(absl::StripAsciiWhitespace(*id));
+  const std::string name = absl::StrCat(run->experiment.name(), ", task ", run->experiment.task(), ", ",
+                                        run->experiment.algorithm(), ", ", Count(run->members(), "member"));
+  report->Part("experiment", absl::StrCat(name, run->running ? ", running" : ""));
+  return run;
+}
+
+std::string RecordFile(const VerifiedRun& run, const std::string& name) {
+  std::error_code error;
+  return fs::is_directory(run.Path(name), error) ? absl::StrCat(name, "/", kEventFile) : name;
+}
+
+Report::Repair CutTail(const VerifiedRun& run, const std::string& file, uint64_t bytes) {
+  for (int i = 0; run.checkpoint.has_value() && i < run.checkpoint->learner.files_size(); ++i) {
+    const v1::FileOffset& kept = run.checkpoint->learner.files(i);
+    if (RecordFile(run, kept.path()) == file && kept.bytes() > bytes) return nullptr;
+  }
+  const std::string path = run.Path(file);
+  return [path, file, bytes]() -> absl::StatusOr<std::string> {
+    std::error_code error;
+    const uint64_t before = fs::file_size(path, error);
+    if (!error) fs::resize_file(path, bytes, error);
+    if (error) return ErrnoStatus(error.value(), "cut " + path);
+    RETURN_IF_ERROR(SyncFile(path));
+    return absl::StrCat(file, ": cut ", before - bytes, " bytes of an unfinished tail");
+  };
+}
+
+std::string Count(uint64_t number, const std::string& singular, const std::string& plural) {
+  return absl::StrCat(number, " ", number == 1 ? singular : plural.empty() ? singular + "s" : plural);
+}
+
+}  // namespace datacom::verify

@@ -1,0 +1,336 @@
+// Real rendering, where a GL context can be made; the other tests run everywhere.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "actor/actor_setup.h"
+#include "actor/episode_player.h"
+#include "common/base/files.h"
+#include "deploy/tools/maps/run_policies.h"
+#include "deploy/tools/render/film.h"
+#include "deploy/tools/render/render_command.h"
+#include "deploy/tools/render/video.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
+#include "tests/testing/run_folders.h"
+
+namespace datacom::tools {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr int kWidth = 192, kHeight = 108;
+
+std::string Temporary(const std::string& name) { return (fs::path(::testing::TempDir()) / name).string(); }
+
+std::string Bytes(const Picture& picture) {
+  std::string bytes;
+  for (int i = 0; i < picture.width() * picture.height(); ++i) {
+    bytes.append(reinterpret_cast<const char*>(picture.pixels()) + 4 * i, 3);
+  }
+  return bytes;
+}
+
+int DifferentPixels(const std::string& a, const std::string& b) {
+  int different = 0;
+  for (size_t i = 0; i < a.size(); i += 3) different += std::memcmp(&a[i], &b[i], 3) != 0;
+  return different;
+}
+
+// Skips the test when nothing can be rendered, and gives the reason.
+#define NEEDS_GL(gl)                                                 \
+  absl::StatusOr<std::unique_ptr<GlContext>> gl = GlContext::Make(); \
+  if (!gl.ok()) GTEST_SKIP() << gl.status().message()
+
+std::unique_ptr<Task> StartedTask(const std::string& name, uint64_t seed) {
+  std::unique_ptr<Task> task = MakeTask(name, v1::TaskOptions()).value();
+  std::vector<double> observation(task->spec().obs_dim);
+  RandomStream stream(seed);
+  task->Reset(&stream, observation.data());
+  return task;
+}
+
+void Drive(Task* task, int steps) {
+  std::vector<double> observation(task->spec().obs_dim);
+  for (int i = 0; i < steps; ++i) task->Step(task->spec().action_high.data(), observation.data());
+}
+
+std::string Draw(Renderer* renderer, const Task& task) {
+  Picture picture(kWidth, kHeight);
+  const absl::Status status = renderer->Render(*task.simulation(), &picture);
+  EXPECT_THAT(status, testing::IsOk());
+  return Bytes(picture);
+}
+
+TEST(Renderer, ShowsEveryTaskThroughEveryCameraAndMovesWithIt) {
+  NEEDS_GL(gl);
+  for (const std::string& name : TaskNames()) {
+    const std::unique_ptr<Task> task = StartedTask(name, 1);
+    const mjModel& model = task->simulation()->model();
+    std::vector<std::string> cameras = CameraNames(model);
+    EXPECT_FALSE(cameras.empty()) << name;
+    const auto usual = Renderer::Make(model, "", kWidth, kHeight).value();
+    const std::string start = Draw(usual.get(), *task);
+    for (const std::string& camera : cameras) {
+      SCOPED_TRACE(absl::StrCat(name, " ", camera));
+      const auto renderer = Renderer::Make(model, camera, kWidth, kHeight).value();
+      const std::string picture = Draw(renderer.get(), *task);
+      std::map<std::string, int> colours;
+      for (size_t i = 0; i < picture.size(); i += 3) ++colours[picture.substr(i, 3)];
+      EXPECT_GT(colours.size(), 100u);  // neither blank nor a silhouette
+    }
+    Drive(task.get(), 40);
+    EXPECT_GT(DifferentPixels(start, Draw(usual.get(), *task)), 20) << name;
+  }
+}
+
+TEST(Renderer, GivesEqualPixelsForEqualStatesAndDoesNotChangeTheSimulation) {
+  NEEDS_GL(gl);
+  for (const std::string& name : TaskNames()) {
+    SCOPED_TRACE(name);
+    std::string pictures[2];
+    for (std::string& picture : pictures) {
+      const std::unique_ptr<Task> task = StartedTask(name, 2), alone = StartedTask(name, 2);
+      const mjModel& model = task->simulation()->model();
+      const auto renderer = Renderer::Make(model, "", kWidth, kHeight).value();
+      Drive(task.get(), 10);
+      Drive(alone.get(), 10);
+      picture = Draw(renderer.get(), *task);
+      const mjData& drawn = *task->simulation()->data();
+      EXPECT_EQ(std::memcmp(drawn.buffer, alone->simulation()->data()->buffer, drawn.nbuffer), 0);
+      Drive(task.get(), 10);
+      Drive(alone.get(), 10);
+      EXPECT_EQ(std::memcmp(drawn.qpos, alone->simulation()->data()->qpos, sizeof(mjtNum) * model.nq), 0);
+    }
+    EXPECT_EQ(pictures[0], pictures[1]);
+  }
+}
+
+TEST(Renderer, UsesTheAvailableLibrary) {
+  NEEDS_GL(gl);
+  const char* const expected = std::getenv("DATACOM_EXPECTED_GL");
+  EXPECT_EQ((*gl)->name(), expected != nullptr ? expected : "EGL");
+}
+
+TEST(Renderer, ListsTheCamerasWhenOneIsUnknown) {
+  NEEDS_GL(gl);
+  const std::unique_ptr<Task> task = StartedTask("cartpole", 0);
+  const auto renderer = Renderer::Make(task->simulation()->model(), "moon", kWidth, kHeight);
+  EXPECT_THAT(std::string(renderer.status().message()), AllOf(HasSubstr("\"moon\""), HasSubstr("side, goal_view")));
+}
+
+TEST(Overlay, ShowsNumbersAndMarksAViolationRed) {
+  const std::unique_ptr<Task> task = StartedTask("cartpole", 0);
+  actor::EpisodeState state;
+  state.task = task.get();
+  const auto draw = [&](double cost) {
+    state.reached.cost = cost;
+    Picture picture(480, 270);
+    DrawNumbers(state, &picture);
+    return Bytes(picture);
+  };
+  const std::string black(3 * 480 * 270, '\0');
+  const std::string safe = draw(-0.5), unsafe = draw(0.5);
+  EXPECT_GT(DifferentPixels(safe, black), 1000);
+  EXPECT_EQ(safe.substr(0, 3), black.substr(0, 3));  // the corner
+  const auto red = static_cast<uint8_t>(unsafe[2]), green = static_cast<uint8_t>(unsafe[1]);
+  EXPECT_GT(red, green + 100);
+  state.judgement = actor::EpisodeState::Judgement{0.2, 1.0, 0.1};
+  EXPECT_GT(DifferentPixels(draw(-0.5), safe), 500);  // the constraint's lines
+}
+
+TEST(Overlay, CurvesGrowWithTheEpisode) {
+  const std::vector<HistoryPoint> history(50, HistoryPoint{0.3, 0.2});
+  std::string before(3 * 480 * 270, '\0');
+  for (const uint32_t step : {1u, 25u, 49u}) {
+    Picture picture(480, 270);
+    DrawCurves(history, step, &picture);
+    EXPECT_GT(DifferentPixels(Bytes(picture), before), 100) << step;
+    before = Bytes(picture);
+  }
+}
+
+TEST(Pace, IsRealTimeInWholeStridesAndEndsWithTheLastState) {
+  const Pace cartpole = RealTimePace(21, 1.0 / 120, 30);
+  EXPECT_DOUBLE_EQ(cartpole.frames_per_second, 30);
+  EXPECT_EQ(cartpole.steps, (std::vector<uint32_t>{0, 4, 8, 12, 16, 20, 21}));
+  const Pace hockey = RealTimePace(4, 0.02, 30);  // 50 steps per second: every second one
+  EXPECT_DOUBLE_EQ(hockey.frames_per_second, 25);
+  EXPECT_EQ(hockey.steps, (std::vector<uint32_t>{0, 2, 4}));
+  EXPECT_DOUBLE_EQ(RealTimePace(4, 1.0 / 30, 60).frames_per_second, 30);  // at most one frame per state
+  EXPECT_EQ(EvenSteps(10, 3), (std::vector<uint32_t>{0, 5, 10}));
+  EXPECT_EQ(EvenSteps(10, 1), (std::vector<uint32_t>{10}));
+  EXPECT_EQ(EvenSteps(1, 5), (std::vector<uint32_t>{0, 1}));
+}
+
+TEST(Watching, ShowsTheEvaluatedEpisode) {
+  const std::string folder = testing::MakeRunFolder("watched_run", "cartpole", {3}, 60);
+  const v1::Experiment experiment = ReadRunExperiment(folder, {}).value();
+  const std::vector<MemberPolicy> policies = ReadPolicies(folder, "last").value();
+  const auto player = actor::MakeEpisodePlayer(experiment, policies[1].snapshot, 3).value();
+  const actor::EpisodePlayer::Seeds seeds = {5, 41, 3};
+  const auto evaluated = player->Play(seeds, 3, [] { return absl::OkStatus(); }).value();
+  PlaybackOptions options;
+  options.what = folder;
+  options.member = 1;
+  options.episode = 2;
+  const Playback playback = MakePlayback(options).value();
+  EXPECT_EQ(playback.note, "");
+  options.episode = experiment.run().eval_episodes();
+  EXPECT_THAT(MakePlayback(options)->note, HasSubstr("that the run was evaluated with"));
+  for (int time = 0; time < 2; ++time) {
+    uint32_t count = 0;
+    double sum = 0, violation = 0;
+    bool ended = false;
+    ASSERT_TRUE(playback
+                    .play([&](const actor::EpisodeState& state) {
+                      EXPECT_EQ(state.step, count++);
+                      EXPECT_TRUE(state.judgement.has_value());
+                      EXPECT_NEAR(state.judgement->cvar - state.judgement->constraint, 0.8, 1e-12);
+                      EXPECT_EQ(state.reached.cost, state.task->Cost());
+                      sum = state.sum_reward;
+                      if (state.step > 0) violation = std::max(violation, state.reached.cost);
+                      ended = state.last;
+                      return absl::OkStatus();
+                    })
+                    .ok());
+    EXPECT_TRUE(ended);
+    EXPECT_EQ(count, evaluated[2].length() + 1);
+    EXPECT_EQ(sum, evaluated[2].return_());
+    EXPECT_EQ(violation, evaluated[2].max_violation());
+  }
+}
+
+class RenderCommandTest : public ::testing::Test {
+ protected:
+  RenderCommandTest() {
+    command_.playback.what = "cartpole";
+    command_.playback.set = {"task_options.horizon=20"};
+    command_.width = kWidth;
+    command_.height = kHeight;
+  }
+  std::string Error() {
+    std::ostringstream out;
+    const absl::Status status = RunRenderCommand(command_, &out);
+    EXPECT_FALSE(status.ok());
+    EXPECT_EQ(out.str(), "");
+    return std::string(status.message());
+  }
+  std::string Write(const std::string& name) {
+    command_.out = Temporary(name);
+    fs::remove(command_.out);
+    std::ostringstream out;
+    const absl::Status status = RunRenderCommand(command_, &out);
+    EXPECT_THAT(status, testing::IsOk());
+    EXPECT_THAT(out.str(), HasSubstr(name));
+    return ReadFile(command_.out).value();
+  }
+  RenderCommand command_;
+};
+
+// Width and height of a PNG file.
+std::pair<int, int> PngSize(const std::string& png) {
+  const auto number = [&](size_t at) {
+    int value = 0;
+    for (size_t i = at; i < at + 4; ++i) value = value << 8 | static_cast<uint8_t>(png[i]);
+    return value;
+  };
+  EXPECT_EQ(png.substr(0, 8), "\x89PNG\r\n\x1a\n");
+  return {number(16), number(20)};
+}
+
+TEST_F(RenderCommandTest, WritesAFrameAndASheetTheSameEveryTime) {
+  { NEEDS_GL(gl); }
+  const std::string frame = Write("frame.png");
+  EXPECT_EQ(PngSize(frame), std::make_pair(kWidth, kHeight));
+  EXPECT_EQ(Write("frame2.png"), frame);
+  command_.step = 10;
+  EXPECT_NE(Write("earlier.png"), frame);
+  command_.step = 21;
+  EXPECT_THAT(Error(), HasSubstr("--step: 21 is past the episode's last, 20"));
+  command_.step.reset();
+  command_.playback.seed = 1;
+  EXPECT_NE(Write("other.png"), frame);
+  command_.frames = 6;
+  EXPECT_EQ(PngSize(Write("sheet.png")), std::make_pair(3 * kWidth + 8, 2 * kHeight + 4));
+  command_.playback = PlaybackOptions();
+  command_.playback.what = testing::MakeRunFolder("rendered_run", "cartpole", {0, 2}, 20);
+  const std::string last = Write("run.png");
+  command_.playback.epoch = "0";
+  EXPECT_NE(Write("run0.png"), last);
+}
+
+TEST_F(RenderCommandTest, AFilmHasOneFramePerStrideAndTheLastState) {
+  { NEEDS_GL(gl); }
+  if (std::system("ffmpeg -version >/dev/null 2>&1 && ffprobe -version >/dev/null 2>&1") != 0) {
+    GTEST_SKIP() << "no ffmpeg";
+  }
+  Write("film.mp4");  // 20 steps of 1/120 s at 30 frames per second: 0, 4, ..., 20
+  const std::string ask =
+      "ffprobe -v error -count_frames -show_entries stream=width,height,r_frame_rate,nb_read_frames -of csv=p=0 ";
+  FILE* const probe = ::popen((ask + command_.out).c_str(), "r");
+  char answer[100] = "";
+  EXPECT_NE(std::fgets(answer, sizeof answer, probe), nullptr);
+  ::pclose(probe);
+  EXPECT_STREQ(answer, "192,108,30/1,6\n");
+  EXPECT_FALSE(fs::exists(command_.out + ".partial"));
+}
+
+TEST_F(RenderCommandTest, WithoutFfmpegTheMissingPackageIsNamed) {
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", "/nonexistent", 1);
+  const auto video = Video::Make(Temporary("none.mp4"), kWidth, kHeight, 30);
+  ::setenv("PATH", path.c_str(), 1);
+  EXPECT_THAT(std::string(video.status().message()), HasSubstr("package ffmpeg"));
+  EXPECT_THAT(std::string(Video::Make("x.mp4", 191, 108, 30).status().message()), HasSubstr("191x108"));
+}
+
+TEST_F(RenderCommandTest, AFailureOfFfmpegGivesItsMessageAndLeavesNoFile) {
+  if (std::system("ffmpeg -version >/dev/null 2>&1") != 0) GTEST_SKIP() << "no ffmpeg";
+  const std::string path = Temporary("absent_folder/film.mp4");
+  const auto video = Video::Make(path, kWidth, kHeight, 30).value();
+  const Picture frame(kWidth, kHeight);
+  absl::Status status;
+  for (int i = 0; i < 100 && status.ok(); ++i) status = video->Add(frame);
+  if (status.ok()) status = video->Finish();
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(path), HasSubstr("No such file")));
+}
+
+TEST_F(RenderCommandTest, NamesTheWrongArgument) {
+  command_.out = Temporary("x.gif");
+  EXPECT_THAT(Error(), HasSubstr("x.gif ends in none of .mp4, .png"));
+  command_.out = Temporary("absent_folder/x.png");
+  EXPECT_THAT(Error(), HasSubstr("absent_folder"));
+  command_.out = Temporary("x.png");
+  command_.frames = 0;
+  EXPECT_THAT(Error(), HasSubstr("--frames: 0"));
+  command_.frames.reset();
+  command_.width = 10;
+  EXPECT_THAT(Error(), HasSubstr("--width: 10"));
+  command_.width = kWidth;
+  command_.playback.episode = 1;
+  EXPECT_THAT(Error(), HasSubstr("cartpole is a task"));
+  command_.playback = PlaybackOptions();
+  command_.playback.what = "absent_run";
+  EXPECT_THAT(Error(), AllOf(HasSubstr("absent_run"), HasSubstr("cartpole")));
+  command_.map = true;
+  EXPECT_THAT(Error(), HasSubstr("absent_run is not a run folder"));
+  command_.map = false;
+  command_.playback.what = testing::MakeRunFolder("wrong_run", "cartpole", {0}, 20);
+  command_.playback.actions = "zero";
+  EXPECT_THAT(Error(), HasSubstr("--actions"));
+  command_.playback.actions.reset();
+  command_.playback.epoch = "4";
+  EXPECT_THAT(Error(), HasSubstr("no policy of epoch 4"));
+}
+
+}  // namespace
+}  // namespace datacom::tools

@@ -1,0 +1,387 @@
+// Verifies a run folder that is made in this process: rings that have wrapped, sessions, credit, ledger, episodes, a
+// checkpoint. tests/e2e/verify_test.py does the same with real runs.
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/checksum.h"
+#include "common/base/files.h"
+#include "common/base/framed_file.h"
+#include "common/config/experiment.h"
+#include "common/records/checkpoint.h"
+#include "common/records/csv.h"
+#include "common/records/ledger.h"
+#include "common/safety/safe_map.h"
+#include "deploy/tools/verify/sessions.h"
+#include "deploy/tools/verify/verify.h"
+#include "gmock/gmock.h"
+#include "replay/member_table.h"
+#include "replay/sessions.h"
+#include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
+
+namespace datacom {
+namespace {
+
+using ::datacom::replay::testing::TemporaryFolder;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using verify::Verification;
+using verify::VerifyRun;
+
+namespace fs = std::filesystem;
+
+constexpr uint32_t kMembers = 2, kEpisodeSteps = 50, kEnvironments = 2;
+constexpr uint64_t kEpochRows = 500;
+
+// The values of row n of every member.
+float Value(uint64_t n, uint32_t index) { return static_cast<float>(n % 1000) * 0.01f + static_cast<float>(index); }
+float Cost(uint64_t n) { return n % 7 == 0 ? 0.25f : -0.5f; }
+uint32_t Step(uint64_t n) { return static_cast<uint32_t>(n / kEnvironments % kEpisodeSteps); }
+uint32_t Episode(uint64_t n) { return static_cast<uint32_t>(n / kEnvironments / kEpisodeSteps); }
+
+void PutCell(const Column& column, uint64_t n, uint64_t policy, std::string* out) {
+  const auto put = [out](auto value) { out->append(reinterpret_cast<const char*>(&value), sizeof value); };
+  if (column.type == ColumnType::kFloat32) {
+    for (uint32_t i = 0; i < column.width; ++i) {
+      put(column.name == "reward" ? 1.0f : column.name == "cost" ? Cost(n) : Value(n, i));
+    }
+  } else if (column.name == "absorbing") {
+    put(uint8_t{0});
+  } else if (column.name == "last") {
+    put(static_cast<uint8_t>(Step(n) + 1 == kEpisodeSteps));
+  } else if (column.name == "policy_update") {
+    put(policy);
+  } else {
+    put(column.name == "environment" ? static_cast<uint32_t>(n % kEnvironments)
+        : column.name == "episode"   ? Episode(n)
+        : column.name == "step"      ? Step(n)
+                                     : uint32_t{1});
+  }
+}
+
+class VerifyTest : public ::testing::Test {
+ protected:
+  void SetUp() override { Make(4000); }
+
+  // A run folder of `rows` rows of each member.
+  void Make(uint64_t rows) {
+    experiment_ = LoadExperiment(on_policy_ ? "cartpole/ppo_lag" : "cartpole/datacom", ExperimentFolder()).value();
+    experiment_.mutable_run()->set_env_steps(rows + 1000);
+    experiment_.mutable_run()->set_steps_per_epoch(kEpochRows);
+    experiment_.mutable_run()->set_checkpoint_updates(100);
+    experiment_.mutable_replay()->set_min_size(on_policy_ ? 0 : 100);
+    experiment_.mutable_replay()->set_capacity(1000);
+    experiment_.mutable_replay()->set_failure_capacity(50);
+    experiment_.clear_members();
+    for (uint32_t member = 0; member < kMembers; ++member) experiment_.add_members()->set_seed(member);
+    experiment_ = ResolveExperiment(experiment_);
+    schema_ = replay::SchemaOf(experiment_).value();
+    ASSERT_THAT(WriteFileAtomically(Path("experiment.textproto"), PrintExperiment(experiment_)), testing::IsOk());
+    ASSERT_THAT(MakeFolders(Path("replay")), testing::IsOk());
+    MakeRows(rows);
+    MakeLedger(rows);
+    MakeCheckpoint(rows);
+  }
+
+  // The update of the policy that acted row n.
+  uint64_t Policy(uint64_t n) const {
+    if (!on_policy_) return 0;
+    return n / kEpochRows - (n == wrong_row_ ? 1 : 0);
+  }
+
+  void MakeRows(uint64_t rows) {
+    auto table = OpenSessions().value();
+    std::vector<uint32_t> ended;
+    replay::Session* session = table->Register("actor-0", 1, kEnvironments * kMembers, &ended).value();
+    auto episodes = CsvWriter::Create(Path("episodes.csv"),
+                                      {"member", "session", "environment", "episode", "env_steps", "length",
+                                       "discounted_return", "return", "max_violation", "sum_cost", "policy_version"});
+    for (uint32_t member = 0; member < kMembers; ++member) {
+      replay::MemberTable::Options options;
+      options.path = absl::StrCat(Path("replay/member_"), member);
+      options.run_id = "run";
+      options.member = member;
+      options.layout = ReplayLayoutOf(experiment_, schema_.stored_row_bytes());
+      options.discount = experiment_.learner().discount();
+      auto rings = replay::MemberTable::Open(schema_, options).value();
+      for (uint64_t from = 0; from < rows; from += kChunk) {
+        const auto count = static_cast<uint32_t>(std::min(rows - from, kChunk));
+        std::string columns;
+        for (const Column& column : schema_.wire()) {
+          for (uint32_t i = 0; i < count; ++i) PutCell(column, from + i, Policy(from + i), &columns);
+        }
+        ASSERT_THAT(rings->Append(session->number, from, columns, count, 0), testing::IsOk());
+        for (const replay::EpisodeSummary& e : rings->episodes().Finished(from, from + count)) {
+          ASSERT_THAT((*episodes)->Append({Cell(member), Cell(e.session), Cell(e.environment), Cell(e.episode),
+                                           Cell(e.last_row), Cell(e.length), Cell(e.discounted_return), Cell(e.return_),
+                                           Cell(e.max_violation), Cell(e.sum_cost), Cell(e.policy_update)}),
+                      testing::IsOk());
+          ++episodes_[member];
+        }
+      }
+      table->SetCredit(*session, member, {rows, rows});
+    }
+    ASSERT_THAT((*episodes)->Flush(false), testing::IsOk());
+    files_.emplace_back("episodes.csv", (*episodes)->Offset());
+  }
+
+  void MakeLedger(uint64_t rows) {
+    const uint32_t actions = schema_.action_dim(), observations = schema_.obs_dim();
+    auto writer = LedgerWriter::Open({folder_.path(), kMembers, actions}, {}).value();
+    std::vector<float> observation(observations), action(actions);
+    for (uint64_t n = 0; n < rows; ++n) {
+      for (uint32_t i = 0; i < observations; ++i) observation[i] = Value(n, i);
+      for (uint32_t i = 0; i < actions; ++i) action[i] = Value(n, i);
+      LedgerStep step{1, static_cast<uint32_t>(n % kEnvironments), Episode(n), Step(n), Cost(n), 0, action};
+      step.check = StepCheck(observation.data(), observation.data(), static_cast<int>(observations), 1, false);
+      for (uint32_t member = 0; member < kMembers; ++member) {
+        ASSERT_THAT(writer->AppendStep(member, step), testing::IsOk());
+        if (!(Cost(n) > 0)) continue;
+        LedgerViolation violation{0,         member, member,    "actor-0", 1,         step.environment, step.episode,
+                                  step.step, n + 1,  Policy(n), {},        step.cost, action,           action};
+        if (!on_policy_) violation.judgement = {Value(n, 0), Value(n, 0), static_cast<float>(SafeMapSlack(0))};
+        ASSERT_THAT(writer->AppendViolation(violation), testing::IsOk());
+      }
+    }
+    ASSERT_THAT(writer->Flush(false), testing::IsOk());
+    for (const auto& [file, bytes] : writer->Offsets()) files_.emplace_back(file, bytes);
+  }
+
+  void MakeCheckpoint(uint64_t rows) {
+    Checkpoint checkpoint;
+    checkpoint.learner.set_run_id("run");
+    checkpoint.learner.set_experiment(PrintExperiment(experiment_));
+    checkpoint.learner.set_update(on_policy_ ? rows / kEpochRows : rows - 200);
+    for (const auto& [file, bytes] : files_) {
+      v1::FileOffset* offset = checkpoint.learner.add_files();
+      offset->set_path(file);
+      offset->set_bytes(bytes);
+    }
+    for (uint32_t member = 0; member < kMembers; ++member)
+      checkpoint.learner.add_totals()->set_episodes(episodes_[member]);
+    checkpoint.algorithm["weights"] = "1234";
+    ASSERT_THAT(MakeFolders(Path("checkpoints")), testing::IsOk());
+    ASSERT_THAT(CheckpointStore(Path("checkpoints")).Save(checkpoint), testing::IsOk());
+  }
+
+  std::string Path(const std::string& name) const { return folder_.path() + "/" + name; }
+  Verification Verify(bool repair = false) const {
+    auto verification = VerifyRun(folder_.path(), repair);
+    EXPECT_THAT(verification, testing::IsOk());
+    return verification.value_or(Verification{});
+  }
+  static void Write(const std::string& path, const std::string& content) {
+    std::ofstream(path, std::ios::binary) << content;
+  }
+  // Opens the rings as the replay does.
+  absl::StatusOr<std::unique_ptr<replay::SessionTable>> OpenSessions() {
+    return replay::SessionTable::Open({Path("replay"), "run", kMembers, false, false, std::chrono::seconds(30), &clock_});
+  }
+  // Replaces the file of sessions; its checksum is right.
+  void WriteSessions(const v1::ReplaySessions& sessions) const {
+    const std::string file = ReadFile(Path("replay/sessions")).value();
+    FrameHeader header;
+    std::memcpy(&header, file.data(), sizeof header);
+    FileFormat format;
+    format.magic = absl::string_view(header.magic, sizeof header.magic);
+    format.version = header.version;
+    Write(Path("replay/sessions"), Frame(format, sessions.SerializeAsString()));
+  }
+
+  static constexpr uint64_t kChunk = 40;
+  TemporaryFolder folder_;
+  ManualClock clock_;
+  v1::Experiment experiment_;
+  RowSchema schema_;
+  bool on_policy_ = false;           // every epoch is acted by the policy of the update before,
+  uint64_t wrong_row_ = UINT64_MAX;  // but this row by an older one
+  uint64_t episodes_[kMembers] = {};
+  std::vector<std::pair<std::string, uint64_t>> files_;
+};
+
+TEST_F(VerifyTest, ASoundRunWhoseRingsHaveWrappedHasCounts) {
+  const Verification found = Verify();
+  EXPECT_TRUE(found.sound) << found.text;
+  EXPECT_THAT(found.text, HasSubstr("8000 steps, 1144 violations"));  // 2 (4000 / 7, rounded up)
+  EXPECT_THAT(found.text, HasSubstr("160 rows, 160 recounted"));      // 2 4000 / 50
+  EXPECT_THAT(found.text, Not(HasSubstr("8000 rows held")));
+  EXPECT_THAT(found.text, HasSubstr("checkpoints  1 sound, update 3800"));
+  EXPECT_THAT(found.text, HasSubstr("sound: no damage was found"));
+}
+
+class VerifyEpochsTest : public VerifyTest {
+ protected:
+  void SetUp() override { on_policy_ = true; }
+};
+
+TEST_F(VerifyEpochsTest, EachEpochIsActedByThePolicyOfTheUpdateBefore) {
+  Make(4000);
+  const Verification found = Verify();
+  EXPECT_TRUE(found.sound) << found.text;
+}
+
+TEST_F(VerifyEpochsTest, ARowThatAnotherPolicyActedIsNamed) {
+  wrong_row_ = 3601;
+  Make(4000);
+  const Verification found = Verify();
+  EXPECT_FALSE(found.sound);
+  for (const std::string member : {"0", "1"}) {
+    EXPECT_THAT(found.text, HasSubstr("damage: replay/member_" + member +
+                                      ".rows: row 3601: acted by the policy of update 6, not of update 7"));
+  }
+}
+
+TEST_F(VerifyTest, AFlippedBitIsFoundOrChangesNothing) {
+  const std::string sound = Verify().text;
+  for (const std::string name : {"replay/member_1.rows", "replay/member_0.failures", "replay/credit", "replay/sessions",
+                                 "ledger/member_1.steps", "ledger/violations.csv", "episodes.csv",
+                                 "checkpoints/3800/learner.state", "checkpoints/3800/algorithm.state"}) {
+    const std::string whole = ReadFile(Path(name)).value();
+    const size_t in_use = name == "replay/credit" ? 4096 + 64 : whole.size();
+    int found = 0;
+    for (size_t i = 0; i < 60; ++i) {
+      const size_t place = i < 20 ? i * 3 % in_use : (i * 2654435761u) % in_use;
+      std::string damaged = whole;
+      damaged[place] = static_cast<char>(damaged[place] ^ (1 << (i % 8)));
+      Write(Path(name), damaged);
+      const Verification verified = Verify();
+      const std::string file = name.substr(0, name.find("/learner")).substr(0, name.find("/algorithm"));
+      if (verified.sound) {
+        ASSERT_EQ(verified.text, sound) << name << ", byte " << place;
+      } else {
+        ASSERT_THAT(verified.text, HasSubstr("damage: " + file)) << name << ", byte " << place;
+        ++found;
+      }
+    }
+    EXPECT_GE(found, 15) << name;
+    Write(Path(name), whole);
+  }
+  EXPECT_EQ(Verify().text, sound);
+}
+
+TEST_F(VerifyTest, AStepThatOccursTwiceWithARightChecksumIsNamed) {
+  std::string steps = ReadFile(Path("ledger/member_0.steps")).value();
+  const uint64_t number = 101,
+                 bytes = LedgerStepBytes(1, schema_.action_dim()) - LedgerStepBytes(0, schema_.action_dim());
+  const size_t place = LedgerStepBytes(number, schema_.action_dim());
+  std::string record = steps.substr(place - bytes, bytes - 4);
+  const uint32_t crc = Crc32c(std::string(reinterpret_cast<const char*>(&number), 8) + record);
+  steps.replace(place, bytes, record + std::string(reinterpret_cast<const char*>(&crc), 4));
+  Write(Path("ledger/member_0.steps"), steps);
+  EXPECT_THAT(Verify().text,
+              HasSubstr("damage: ledger/member_0.steps: record 101: session 1, environment 0, episode 1, "
+                        "step 0 follows episode 1, step 0"));
+}
+
+TEST_F(VerifyTest, SessionsAreDamagedWhereTheReplayRefusesThem) {
+  const v1::ReplaySessions sound = replay::SessionTable::Read(Path("replay")).value();
+  ASSERT_THAT(OpenSessions(), testing::IsOk());
+  const std::function<void(v1::ReplaySessions*)> changes[] = {
+      [](auto* file) { file->mutable_living(0)->set_session(file->next_session()); },
+      [](auto* file) { file->mutable_living(0)->set_slot(replay::SessionSlots(kMembers)); },
+      [](auto* file) { file->mutable_living(0)->mutable_assignment()->mutable_members(0)->set_member(kMembers); },
+      [](auto* file) { file->mutable_living(0)->mutable_assignment()->set_number(0); },
+      [](auto* file) { *file->add_living() = file->living(0); },
+      [](auto* file) {
+        *file->add_living() = file->living(0);
+        file->mutable_living(1)->set_slot(1);  // the other session has the same number
+      }};
+  for (const auto& change : changes) {
+    v1::ReplaySessions changed = sound;
+    change(&changed);
+    WriteSessions(changed);
+    EXPECT_THAT(Verify().text, HasSubstr("damage: replay/sessions: session ")) << changed.ShortDebugString();
+    EXPECT_TRUE(absl::IsDataLoss(OpenSessions().status())) << changed.ShortDebugString();
+  }
+}
+
+// Reads sessions and credit, as a verification does before it reads the rows.
+struct SessionsOfALargeRow {
+  SessionsOfALargeRow(const std::string& folder, const v1::Experiment& experiment) : report(folder) {
+    run.dir = folder;
+    run.experiment = experiment;
+    run.schema = RowSchema::For(/*obs_dim=*/1000, /*action_dim=*/1);  // a chunk has at most 130 rows
+    run.has_sessions = true;
+    run.report = &report;
+    files.emplace(&run);
+  }
+  // Session 1 has sent so many rows to each member.
+  std::string Compare(uint64_t rows) {
+    verify::HeldSessions held;
+    held.known = true;
+    held.end = rows;
+    held.next_sequence[1] = rows;
+    files->Compare(std::vector<verify::HeldSessions>(kMembers, held));
+    return report.Text();
+  }
+
+  verify::Report report;
+  verify::VerifiedRun run;
+  std::optional<verify::SessionFiles> files;
+};
+
+TEST_F(VerifyTest, CreditMayBeBehindTheRowsByAsManyAsAGroupHolds) {
+  SessionsOfALargeRow group(folder_.path(), experiment_), more(folder_.path(), experiment_);
+  EXPECT_THAT(group.Compare(4000 + 1024), Not(HasSubstr("damage: ")));
+  EXPECT_THAT(more.Compare(4000 + 1025), HasSubstr("has sent rows up to sequence 4000, the ring has them up to 5025"));
+}
+
+TEST_F(VerifyTest, ACreditFileThatIsReplacedDuringTheVerificationIsDamage) {
+  v1::ReplaySessions sessions = replay::SessionTable::Read(Path("replay")).value();
+  sessions.mutable_living(0)->set_slot(500);
+  WriteSessions(sessions);
+  SessionsOfALargeRow found(folder_.path(), experiment_);
+  fs::remove(Path("replay/credit"));
+  ASSERT_THAT(replay::CreditFile::Open({Path("replay/credit"), "run", /*slots=*/1024, /*members=*/900}), testing::IsOk());
+  EXPECT_THAT(found.Compare(4000), HasSubstr("damage: replay/credit: it was replaced"));
+}
+
+TEST_F(VerifyTest, AFailureRingIsNotRebuiltWhenRowsWereOverwritten) {
+  fs::remove(Path("replay/member_0.failures"));
+  const Verification found = Verify(/*repair=*/true);
+  EXPECT_FALSE(found.sound);
+  EXPECT_THAT(found.text, HasSubstr("damage: replay/member_0.failures: "));
+  EXPECT_FALSE(fs::exists(Path("replay/member_0.failures")));
+}
+
+TEST_F(VerifyTest, ACutLineAndLeftoversAreRepaired) {
+  Write(Path("episodes.csv"), ReadFile(Path("episodes.csv")).value() + "0,1,2");
+  Write(Path("replay/sessions.tmp"), "x");
+  EXPECT_FALSE(Verify().sound);
+  const Verification found = Verify(/*repair=*/true);
+  EXPECT_TRUE(found.sound) << found.text;
+  EXPECT_THAT(found.text, HasSubstr("repaired: episodes.csv: cut 5 bytes"));
+  EXPECT_THAT(found.text, HasSubstr("repaired: replay/sessions.tmp: removed"));
+}
+
+TEST_F(VerifyTest, ALearnersFolderOnAClusterHasNoRings) {
+  fs::remove_all(Path("replay"));
+  const Verification found = Verify();
+  EXPECT_TRUE(found.sound) << found.text;
+  EXPECT_THAT(found.text, HasSubstr("rings        not in this folder"));
+  Write(Path("run_id"), "run\n");  // `train` keeps the rings here
+  EXPECT_THAT(Verify().text, HasSubstr("damage: replay/member_1.rows: "));
+}
+
+TEST_F(VerifyTest, PartsOfAnotherRunAreNamed) {
+  Write(Path("run_id"), "another\n");
+  const std::string text = Verify().text;
+  for (const std::string part :
+       {"replay/member_0.rows", "replay/member_1.failures", "replay/credit", "replay/sessions", "checkpoints/3800"}) {
+    EXPECT_THAT(text, HasSubstr("damage: " + part + ": belongs to run \"run\", not to \"another\""));
+  }
+}
+
+TEST_F(VerifyTest, AHeldLockMeansARunningRunWhichIsNotRepaired) {
+  const auto lock = FolderLock::Take(Path("replay"));
+  ASSERT_THAT(lock, testing::IsOk());
+  Write(Path("episodes.csv"), ReadFile(Path("episodes.csv")).value() + "0,1,2");  // being written
+  EXPECT_TRUE(Verify().sound);
+  EXPECT_TRUE(absl::IsFailedPrecondition(VerifyRun(folder_.path(), true).status()));
+}
+
+}  // namespace
+}  // namespace datacom
