@@ -45,40 +45,6 @@ TEST(Snapshot, SurvivesEncodingAndAlwaysEncodesAlike) {
   ExpectEqual(*decoded, sample);
 }
 
-TEST(Snapshot, Float16HalvesTheDataAndRoundsToTheNearestValue) {
-  Snapshot sample = Sample(2);
-  sample.arrays.push_back({"values", {6}, {1.0f, -0.333333343f, 65504.0f, 1e-8f, 2049.0f, 6e-5f}});
-  std::string wide, narrow;
-  EXPECT_EQ(MakeManifest(sample, &wide).encoding(), v1::FLOAT32);
-  const v1::SnapshotManifest manifest = MakeManifest(sample, &narrow, v1::FLOAT16);
-  EXPECT_EQ(manifest.encoding(), v1::FLOAT16);
-  EXPECT_EQ(2 * narrow.size(), wide.size());
-  const auto decoded = SnapshotFromManifest(manifest, narrow);
-  ASSERT_TRUE(decoded.ok()) << decoded.status();
-  EXPECT_EQ(decoded->scalars, sample.scalars) << "scalars stay exact";
-  // 11 bits of mantissa; spacing 2^-24 below 2^-14.
-  EXPECT_EQ(decoded->Find("values")->values,
-            (std::vector<float>{1.0f, -0.333251953125f, 65504.0f, 0.0f, 2048.0f, 1007.0f / 16777216}));
-  narrow[0] = static_cast<char>(narrow[0] ^ 1);
-  EXPECT_EQ(SnapshotFromManifest(manifest, narrow).status().code(), absl::StatusCode::kDataLoss);
-}
-
-TEST(Snapshot, AValueBeyondFloat16KeepsTheWholeSnapshotInFloat32) {
-  Snapshot sample = Sample(2);
-  sample.arrays.back().values.back() = 65520;  // rounds to infinity
-  std::string data;
-  const v1::SnapshotManifest manifest = MakeManifest(sample, &data, v1::FLOAT16);
-  EXPECT_EQ(manifest.encoding(), v1::FLOAT32);
-  ExpectEqual(*SnapshotFromManifest(manifest, data), sample);
-}
-
-TEST(Snapshot, AnUnknownEncodingIsRefused) {
-  std::string data;
-  v1::SnapshotManifest manifest = MakeManifest(Sample(0), &data);
-  manifest.set_encoding(static_cast<v1::ArrayEncoding>(7));
-  EXPECT_EQ(SnapshotFromManifest(manifest, data).status().code(), absl::StatusCode::kInvalidArgument);
-}
-
 TEST(Snapshot, EveryTruncationIsRefused) {
   const std::string encoded = EncodeSnapshot(Sample(0));
   for (size_t size = 0; size < encoded.size(); ++size) {
