@@ -227,10 +227,6 @@ absl::Status CheckConstraints(const v1::Experiment& experiment) {
                  absl::StrCat("algorithm ", experiment.algorithm(),
                               " learns no constraint, so known constraints cannot be joined to it"));
   }
-  if (!constraints.learned()) {
-    return Wrong("constraints.learned",
-                 "must be true; atacom_fi and atacom_nfi are the algorithms without a learned constraint");
-  }
   return absl::OkStatus();
 }
 
