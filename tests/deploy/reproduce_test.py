@@ -93,7 +93,7 @@ class ReproduceTest(unittest.TestCase):
         self.reproduce()
         self.assertEqual([start[0] for start in self.starts()], [
             ["train", "hockey/one", "--seeds", "0-1", "--steps", "2000", "--run-dir", self.runs + "/hockey/one"],
-            ["sweep", "hockey/two", "--seeds", "0-2", "--steps", "2000", "--dir", self.runs + "/hockey/two"],
+            ["sweep", "hockey/two", "--seeds", "0-2", "--steps", "2000", "--run-dir", self.runs + "/hockey/two"],
             ["train", "pole/three", "--seeds", "0-1", "--steps", "2000", "--run-dir", self.runs + "/pole/three"]])
         for place in ("hockey/one", "hockey/two/first", "hockey/two/second", "pole/three"):
             self.assertEqual(sorted(os.listdir(os.path.join(self.results, place))),

@@ -53,7 +53,6 @@ class WrongUsageTest(unittest.TestCase):
         self.assertEqual(train["Options of the experiment"].strip(), config["Options of the experiment"].strip())
         self.assertNotIn("Options of the processes", config)
         self.assertEqual(re.findall(r"--[a-z-]+", train["Options"]), ["--help", "--algorithm", "--resume", "--steps"])
-        self.assertRegex(sweep["Options"], r"--dir TEXT .*older name of --run-dir")
 
     def test_an_option_of_another_verb_is_refused_with_what_to_type_instead(self):
         for verb, flags, reason in (
@@ -62,7 +61,6 @@ class WrongUsageTest(unittest.TestCase):
                 ("train", ("--backend", "--images"), "train runs on this machine; for a cluster use `datacom sweep FILE --backend kubernetes`, "
                                                      "or the overlays in deploy/kubernetes"),
                 ("train", ("--render-only",), "train has no plan to print; use `datacom config EXPERIMENT`"),
-                ("train", ("--dir",), "use --run-dir"),
                 ("config", ("--actors", "--envs", "--run-dir", "--max-hours", "--stall-minutes", "--tls", "--quiet", "--resume"),
                  "config starts no process; give this option to `datacom train`")):
             for flag in flags:

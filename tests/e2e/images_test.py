@@ -174,7 +174,7 @@ class ImagesTest(RunTest):
 
         volumes = [f"{self.folder}/run:/run/datacom"]
         report = self.podman.start(self, "tools", "datacom-tools", "report", "run", "--out", "report.html", volumes=volumes)
-        self.assertEqual(report.wait(DEADLINE), 0, self.read("tools.log"))
+        self.assertEqual(report.wait(PATIENCE), 0, self.read("tools.log"))
         self.assertGreater(os.path.getsize(os.path.join(self.folder, "run", "report.html")), 10000)
         sweeps = self.podman.start(self, "sweep", "datacom-tools", "sweep", "cartpole/cost_budgets", "--backend", "kubernetes", "--dir", "sweep",
                                    volumes=volumes)

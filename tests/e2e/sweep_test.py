@@ -39,10 +39,10 @@ class SweepTest(RunTest):
         return path
 
     def sweep(self, *more, file=None):
-        return run("sweep", file or self.file, "--dir", self.dir, *more)
+        return run("sweep", file or self.file, "--run-dir", self.dir, *more)
 
     def start(self, *more):
-        process = subprocess.Popen([os.path.join(BIN, "datacom"), "sweep", self.file, "--dir", self.dir, *more],
+        process = subprocess.Popen([os.path.join(BIN, "datacom"), "sweep", self.file, "--run-dir", self.dir, *more],
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=SOURCE)
         self.addCleanup(self.end, process)
         return process
