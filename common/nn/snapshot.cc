@@ -18,7 +18,7 @@
 namespace datacom {
 namespace {
 
-constexpr FileFormat kFormat = {"snapshot file", "DCSNAPSH", 2, "DCSNAP01", "1", "; use the build that wrote it"};
+constexpr FileFormat kFormat = {"snapshot file", "DCSNAPSH", 2, "; use the build that wrote it"};
 
 // The same message always gives the same bytes (map fields are sorted).
 std::string SerializeDeterministically(const google::protobuf::Message& message) {

@@ -10,6 +10,7 @@
 #include "common/base/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/framed_files.h"
 #include "tests/testing/step_files.h"
 
 namespace datacom {
@@ -266,7 +267,7 @@ TEST_F(LedgerFiles, ALedgerThatContradictsItsCheckpointIsNotContinued) {
   EXPECT_THAT(refusal("ledger/member_1.steps", -36), HasSubstr("member 0 has 6 transitions, member 1 has 5"));
   EXPECT_THAT(std::string(LedgerWriter::Open({folder_, 2, kActions + 1}, offsets).status().message()),
               HasSubstr("not of member 0 with 3 action values"));
-  Damage("member_0.steps", [](std::string* content) { content->replace(0, 8, "DCSTEP01"); });
+  Damage("member_0.steps", [](std::string* content) { *content = testing::WithVersion(*content, 1); });
   EXPECT_THAT(std::string(LedgerWriter::Open({folder_, 2, kActions}, offsets).status().message()),
               HasSubstr("format version 1, this build reads version 2"));
 }

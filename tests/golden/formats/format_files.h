@@ -30,7 +30,7 @@ absl::Status WriteFormats(const std::string& folder);
 absl::Status Pack(const std::string& folder);
 absl::Status Unpack(const std::string& golden, const std::string& to);
 
-// How the rings were written, for readers.
+// The options with which the rings were written.
 Store::Options GoldenStore(const std::string& folder, const Clock* clock);
 Ring::Options GoldenRing(const std::string& folder);
 
