@@ -7,11 +7,12 @@
 #include "replay/validate_chunk.h"
 #include "tests/chaos/replay_process.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/patience.h"
 
 namespace datacom {
 namespace {
 
-using testing::kLong;
+using testing::kPatience;
 
 constexpr int64_t kAllowedKilobytes = 64 << 10;
 
@@ -38,10 +39,10 @@ class HostilePeersTest : public ::testing::Test {
   static RowSchema CartPole() { return testing::CartPoleSchema(); }
 
   bool SendHonestRows(uint64_t rows) {
-    const auto deadline = std::chrono::steady_clock::now() + kLong;
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
     while (std::chrono::steady_clock::now() < deadline) {
       const auto allowance = honest_->allowance(0);
-      if (allowance.next_sequence >= rows) return honest_->Flush(kLong).ok();
+      if (allowance.next_sequence >= rows) return honest_->Flush(kPatience).ok();
       const auto count =
           static_cast<uint32_t>(std::min<uint64_t>({allowance.rows, rows - allowance.next_sequence, 64}));
       if (count == 0) {

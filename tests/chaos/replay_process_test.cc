@@ -5,12 +5,13 @@
 #include "common/rpc/replay_client.h"
 #include "tests/chaos/replay_process.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/patience.h"
 
 namespace datacom {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::kLong;
+using testing::kPatience;
 
 v1::Experiment ProcessExperiment(int members) {
   v1::Experiment experiment;
@@ -25,7 +26,7 @@ using testing::CartPoleSchema;
 
 // Appends until the member has `rows` rows; false when the session ended or made no progress for long.
 bool Produce(InsertSession* session, uint32_t member, uint64_t rows) {
-  const auto deadline = std::chrono::steady_clock::now() + kLong;
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (std::chrono::steady_clock::now() < deadline && session->status().ok()) {
     const auto allowance = session->allowance(member);
     if (allowance.next_sequence >= rows) return true;
@@ -51,7 +52,7 @@ TEST(ReplayProcessTest, ExitsWith0WhenTheRunIsCompleteAndWith75Before) {
   const auto channel = MakeChannel(replay.address());
   const auto session = testing::JoinReplay(channel, 1, CartPoleSchema().fingerprint());
   ASSERT_TRUE(session != nullptr && Produce(session.get(), 0, 20));
-  ASSERT_TRUE(session->Flush(kLong).ok());
+  ASSERT_TRUE(session->Flush(kPatience).ok());
   const int early = replay.End(SIGTERM);
   EXPECT_TRUE(WIFEXITED(early) && WEXITSTATUS(early) == 75) << "the run is not complete";
   EXPECT_NE(replay.HealthCheck(), 0) << "no process serves";
@@ -59,10 +60,10 @@ TEST(ReplayProcessTest, ExitsWith0WhenTheRunIsCompleteAndWith75Before) {
   {
     const auto learner = DrawStream::Open({channel, "run", CartPoleSchema().fingerprint()});
     ASSERT_TRUE(Produce(session.get(), 0, 60));
-    ASSERT_TRUE(session->Flush(kLong).ok());
+    ASSERT_TRUE(session->Flush(kPatience).ok());
     for (uint64_t update = 1; update <= 10; ++update) {
       learner->Request(update);
-      ASSERT_TRUE(learner->Next(kLong).ok());
+      ASSERT_TRUE(learner->Next(kPatience).ok());
       learner->Announce(update);
     }
   }  // closing delivers the last announcement
@@ -80,7 +81,7 @@ TEST(ReplayProcessTest, FiveMembersOfDefaultCapacityTakeLessThan50MegabytesOfPri
   const auto session = testing::JoinReplay(MakeChannel(replay.address()), 5, CartPoleSchema().fingerprint());
   ASSERT_NE(session, nullptr);
   for (uint32_t member = 0; member < 5; ++member) ASSERT_TRUE(Produce(session.get(), member, 2000));
-  ASSERT_TRUE(session->Flush(kLong).ok());
+  ASSERT_TRUE(session->Flush(kPatience).ok());
   const int64_t kilobytes = testing::MemoryKilobytes(replay.pid(), "RssAnon");
   RecordProperty("rss_anon_kilobytes", std::to_string(kilobytes));
   std::printf("RssAnon %lld kB\n", static_cast<long long>(kilobytes));
@@ -98,7 +99,7 @@ TEST(ReplayProcessTest, AFailedDiskEndsItWith1AndItsSuccessorHasTheAcknowledgedR
   ASSERT_NO_FATAL_FAILURE(replay.Start());
   const auto session = testing::JoinReplay(MakeChannel(replay.address()), 1, CartPoleSchema().fingerprint());
   ASSERT_TRUE(session != nullptr && Produce(session.get(), 0, 16));
-  ASSERT_TRUE(session->Flush(kLong).ok());
+  ASSERT_TRUE(session->Flush(kPatience).ok());
   EXPECT_EQ(replay.HealthCheck(), 0);
   ASSERT_TRUE(WriteFileAtomically(folder.path() + "/fail", "").ok());
   ASSERT_TRUE(Produce(session.get(), 0, 17));
@@ -110,8 +111,8 @@ TEST(ReplayProcessTest, AFailedDiskEndsItWith1AndItsSuccessorHasTheAcknowledgedR
   EXPECT_NE(replay.HealthCheck(), 0);
   std::filesystem::remove(folder.path() + "/fail");
   ASSERT_NO_FATAL_FAILURE(replay.Start());
-  ASSERT_TRUE(session->Flush(kLong).ok()) << "the actor sends the rows again that were not acknowledged";
-  const auto info = GetReplayInfo(MakeChannel(replay.address()), kLong);
+  ASSERT_TRUE(session->Flush(kPatience).ok()) << "the actor sends the rows again that were not acknowledged";
+  const auto info = GetReplayInfo(MakeChannel(replay.address()), kPatience);
   ASSERT_TRUE(info.ok()) << info.status();
   EXPECT_EQ(info->members(0).inserted(), session->allowance(0).next_sequence);
 }
@@ -127,12 +128,11 @@ std::optional<int> ExitCodeOnAHangingDisk(std::optional<int> signal) {
   replay.set_stall_minutes("0.05");
   replay.Start();
   const auto session = testing::JoinReplay(MakeChannel(replay.address()), 1, CartPoleSchema().fingerprint());
-  EXPECT_TRUE(session != nullptr && Produce(session.get(), 0, 16) && session->Flush(kLong).ok());
+  EXPECT_TRUE(session != nullptr && Produce(session.get(), 0, 16) && session->Flush(kPatience).ok());
   EXPECT_TRUE(WriteFileAtomically(folder.path() + "/hang", "").ok());
   EXPECT_TRUE(session != nullptr && Produce(session.get(), 0, 17));
-  const auto deadline = std::chrono::steady_clock::now() + kLong;
-  while (!FileExists(folder.path() + "/hang.reached") && std::chrono::steady_clock::now() < deadline)
-    std::this_thread::yield();
+  EXPECT_TRUE(testing::WaitUntil([&] { return FileExists(folder.path() + "/hang.reached"); },
+                                 [] { std::this_thread::yield(); }));
   if (signal.has_value()) ::kill(replay.pid(), *signal);
   const std::optional<int> status = replay.AwaitEnd();
   return status.has_value() && WIFEXITED(*status) ? std::optional(WEXITSTATUS(*status)) : std::nullopt;

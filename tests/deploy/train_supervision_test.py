@@ -10,12 +10,12 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "testing"))
-from watching import Watch  # noqa: E402  the path comes first
+from patience import PATIENCE  # noqa: E402  the path comes first
+from watching import Watch  # noqa: E402
 
 DATACOM = os.path.abspath(sys.argv.pop(1))
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FAKE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_role.py")
-DEADLINE = 60
 
 
 class TrainSupervisionTest(unittest.TestCase):
@@ -87,7 +87,7 @@ class TrainSupervisionTest(unittest.TestCase):
         fcntl.flock(self.incomplete, fcntl.LOCK_UN)
 
     def wait(self, condition, what, *processes):
-        self.assertTrue(self.watch.wait(condition, DEADLINE, *processes), "no " + what)
+        self.assertTrue(self.watch.wait(condition, PATIENCE, *processes), "no " + what)
 
     def wait_for_the_end_of(self, name):
         self.wait(lambda: not self.alive(name), "end of " + name, int(self.starts(name)[-1][1]))
@@ -103,7 +103,7 @@ class TrainSupervisionTest(unittest.TestCase):
             return file.read()
 
     def finish(self, process):
-        output, errors = process.communicate(timeout=DEADLINE)
+        output, errors = process.communicate(timeout=PATIENCE)
         return process.returncode, output, errors
 
     def kill(self, process_name):

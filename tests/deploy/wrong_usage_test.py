@@ -9,7 +9,8 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "testing"))
-from watching import Watch  # noqa: E402  the path comes first
+from patience import PATIENCE  # noqa: E402  the path comes first
+from watching import Watch  # noqa: E402
 
 BIN = os.path.abspath(sys.argv.pop(1))
 
@@ -25,7 +26,7 @@ class WrongUsageTest(unittest.TestCase):
             file.write(self.run_it("datacom", "config", "cartpole/datacom").stdout)
 
     def run_it(self, program, *arguments):
-        return subprocess.run([os.path.join(BIN, program), *arguments], capture_output=True, text=True, timeout=60, check=False,
+        return subprocess.run([os.path.join(BIN, program), *arguments], capture_output=True, text=True, timeout=PATIENCE, check=False,
                               cwd=self.folder)
 
     def expect(self, *arguments, words, code=2, program="datacom"):

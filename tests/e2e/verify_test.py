@@ -8,7 +8,7 @@ import struct
 import tempfile
 import unittest
 
-from running import DEADLINE, RunTest, Training, run
+from running import PATIENCE, RunTest, Training, run
 
 LONG = "task_options.horizon=150"  # the pole takes about 80 steps to fall into the unsafe region
 HEADER, RECORD = 32, 32  # bytes of a step file with one action
@@ -325,7 +325,7 @@ class RunningTest(RunTest):
         training.start("--resume")
         training.wait_for_checkpoint(cut + 1)
         training.process.send_signal(signal.SIGTERM)
-        self.assertEqual(training.process.wait(timeout=DEADLINE), 75)
+        self.assertEqual(training.process.wait(timeout=PATIENCE), 75)
         self.assertLess(max(map(int, training.checkpoints())), 9000, "the cut epoch had not ended again")
         result = run("verify", training.folder)
         self.assertEqual(result.returncode, 0, result.stdout)

@@ -3,10 +3,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/replay/served_replay.h"
+#include "tests/testing/patience.h"
 
 namespace datacom {
 namespace {
 
+using ::datacom::testing::kPatience;
 using ::datacom::testing::MakeChunk;
 using ::datacom::testing::MemberOf;
 using ::datacom::testing::SimpleRows;
@@ -16,12 +18,9 @@ using std::chrono::milliseconds;
 class MovingMembersTest : public testing::ServedReplay {
  protected:
   static ::testing::AssertionResult Eventually(InsertSession* session, const std::function<bool()>& condition) {
-    const auto deadline = std::chrono::steady_clock::now() + kLong;
-    while (!condition()) {
-      if (std::chrono::steady_clock::now() > deadline) return ::testing::AssertionFailure() << "did not happen";
-      session->changes().Wait(milliseconds(100));
-    }
-    return ::testing::AssertionSuccess();
+    if (testing::WaitUntil(condition, [&] { session->changes().Wait(milliseconds(100)); }))
+      return ::testing::AssertionSuccess();
+    return ::testing::AssertionFailure() << "did not happen";
   }
 };
 
@@ -46,7 +45,7 @@ TEST_F(MovingMembersTest, AMemberMovesToANewActorAfterItsRowsAlsoWhenTheReplayRe
   const uint64_t number = first->assignment()->number();
   first->Release(1, number - 1);  // of an older assignment: no effect
   ASSERT_TRUE(first->Append(1, 3, MakeChunk(1, 0, SimpleRows(0, 3)).columns()).ok());
-  ASSERT_TRUE(first->Flush(kLong).ok());
+  ASSERT_TRUE(first->Flush(kPatience).ok());
   EXPECT_EQ(Lanes(*first), "0:1 1:0");
   Stop();
   ASSERT_TRUE(first->Append(1, 1, MakeChunk(1, 3, SimpleRows(3, 1)).columns()).ok());

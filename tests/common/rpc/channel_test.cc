@@ -7,12 +7,13 @@
 #include "datacom/v1/replay.grpc.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/patience.h"
 
 namespace datacom {
 namespace {
 
 using ::testing::HasSubstr;
-constexpr std::chrono::milliseconds kPatience{60000};  // far longer than a busy machine needs
+using testing::kPatience;
 
 // Answers only Info.
 class FakeReplay : public v1::Replay::Service {

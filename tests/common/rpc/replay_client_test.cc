@@ -9,13 +9,14 @@
 #include "datacom/v1/replay.grpc.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/patience.h"
 
 namespace datacom {
 namespace {
 
 using ::testing::ElementsAre;
 
-constexpr std::chrono::milliseconds kPatience{60000};  // far longer than a busy machine needs
+using testing::kPatience;
 
 // A message, then the status of a stream that was reset.
 class CutRange : public v1::Replay::Service {

@@ -11,14 +11,15 @@
 #include "datacom/v1/replay.grpc.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/patience.h"
 #include "tests/testing/tls_files.h"
 
 namespace datacom {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::kPatience;
 using testing::TlsFiles;
-constexpr std::chrono::milliseconds kPatience{60000};  // far longer than a busy machine needs
 
 class EmptyReplay : public v1::Replay::Service {
  public:
