@@ -94,7 +94,7 @@ class Hosts(RunFolder):
 @unittest.skipIf(unavailable(), unavailable())
 class HostsTest(RunTest):
     def partition(self, run_, some, others, asking, stands_still):
-        """Cuts two sets of roles apart for 20 s. The value that `stands_still` names in the status must not change meanwhile;
+        """Cuts two sets of roles apart for 20 s. The value that `stands_still` names in the status must not change in this time;
         afterwards the same sessions continue and hold no more credit than allowed."""
         before, sockets = run_.status(asking), run_.sockets("replay")
         dropped = run_.network.dropped

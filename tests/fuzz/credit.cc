@@ -86,8 +86,8 @@ void CheckLoading(CreditFile* credit, const CreditFile::Content& found) {
   }
 }
 
-// What a replay does with the file that it opened: it begins sessions in slots 0 and 2 and grants both credit; the one
-// in slot 2 ends while a commit writes its credit.
+// Does what a replay does with the file that it opened: begins sessions in slots 0 and 2 and grants both credit; the
+// one in slot 2 ends while a commit writes its credit.
 void Use(CreditFile* credit, bool sync) {
   CreditFile::Content expected = MustRead();
   CheckLoading(credit, expected);

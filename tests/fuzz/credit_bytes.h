@@ -1,5 +1,5 @@
-// The bytes of a credit file, as replay/credit_file.h describes them; written anew for the fuzz targets, so that they
-// check the layout. Pure functions.
+// The bytes of a credit file, as replay/credit_file.h describes them; written a second time for the fuzz targets, so
+// that they check the layout. Pure functions.
 #ifndef DATACOM_TESTS_FUZZ_CREDIT_BYTES_H_
 #define DATACOM_TESTS_FUZZ_CREDIT_BYTES_H_
 
@@ -14,13 +14,13 @@ namespace datacom::fuzz {
 // Places in the header: slots u32, members u32, run 256 bytes.
 inline constexpr size_t kCreditIdentity = 24, kCreditIdentityBytes = 264, kCreditWords = 4096;
 
-// Makes the checksum of the header that of its content. `sample` begins with the frame of a sound credit file.
+// Recomputes the checksum of the header. `sample` begins with the frame of a sound credit file.
 inline void SealCreditHeader(absl::string_view sample, std::string* file) {
   const std::string frame = FrameLike(sample, file->substr(kCreditIdentity, kCreditIdentityBytes));
   file->replace(0, kCreditIdentity, frame.substr(0, kCreditIdentity));
 }
 
-// Makes the checks of all words but the unused ones those of their numbers.
+// Recomputes the check of every word that is in use.
 inline void SealCreditWords(std::string* file) {
   for (uint64_t word = 0; kCreditWords + 8 * word + 8 <= file->size(); ++word) {
     const size_t at = kCreditWords + 8 * word;

@@ -1,8 +1,8 @@
 // A replay's folder in which one file was changed (replay/store.h): Store::Open refuses it, or the replay answers the
 // same after every restart and can be used. Without new checksums an accepted folder has the content it had before.
 //
-// Input: a byte that says which file and which checksums to compute anew; then the payload of the file of sessions, or,
-// for kPatch and the other files, pairs of a place (u16) and a byte to put there.
+// Input: a byte that says which file and which checksums to compute again; then the payload of the file of sessions,
+// or, for kPatch and the other files, pairs of a place (u16) and a byte to put there.
 #include <filesystem>
 #include <map>
 

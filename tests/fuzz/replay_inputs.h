@@ -18,7 +18,7 @@ inline const RowSchema& Schema() {
   return schema;
 }
 
-// Of a replay whose rings have two blocks, so that few rows wrap them and every restart is quick.
+// Options of a replay whose rings have two blocks, so that few rows wrap them and every restart is quick.
 inline Store::Options* SmallOptions() {
   static Store::Options options = [] {
     v1::Experiment experiment = testing::SmallExperiment(kMembers);

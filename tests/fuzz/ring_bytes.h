@@ -1,5 +1,5 @@
-// The bytes of a ring's file, as replay/ring.h describes them; written anew for the fuzz targets, so that they check
-// the layout. Pure functions.
+// The bytes of a ring's file, as replay/ring.h describes them; written a second time for the fuzz targets, so that they
+// check the layout. Pure functions.
 #ifndef DATACOM_TESTS_FUZZ_RING_BYTES_H_
 #define DATACOM_TESTS_FUZZ_RING_BYTES_H_
 
@@ -32,19 +32,19 @@ inline uint64_t RingKept(const std::string& file) { return WordAt(file, kRingKep
 inline uint64_t RingGuard(const std::string& file) { return WordAt(file, kRingIdentity + 24); }
 inline uint64_t RingCursor(const std::string& file) { return WordAt(file, kRingWords) & kLargestCheckedNumber; }
 
-// Where record `number` lies in a file whose ring keeps `kept` records.
+// The place of record `number` in a file whose ring keeps `kept` records.
 inline size_t RingPlace(uint64_t number, uint64_t kept, uint64_t guard, uint64_t record_bytes) {
   const uint64_t blocks = (kept + guard + 63) / 64 + 1;
   return 4096 + number / 64 % blocks * (16 + 64 * record_bytes) + 16 + number % 64 * record_bytes;
 }
 
-// Makes the checksum of the header that of its content. `sample` begins with the frame of a sound ring.
+// Recomputes the checksum of the header. `sample` begins with the frame of a sound ring.
 inline void SealRingHeader(absl::string_view sample, std::string* file) {
   const std::string frame = FrameLike(sample, file->substr(kRingIdentity, kRingIdentityBytes));
   file->replace(0, kRingIdentity, frame.substr(0, kRingIdentity));
 }
 
-// Makes the checks of cursor and counters those of their numbers.
+// Recomputes the checks of cursor and counters.
 inline void SealRingWords(std::string* file) {
   for (uint64_t place = 0; place < 3; ++place) {
     const size_t at = kRingWords + 8 * place;
@@ -52,7 +52,7 @@ inline void SealRingWords(std::string* file) {
   }
 }
 
-// Makes the first sum of every block in use that of its records.
+// Recomputes the first sum of every block in use from its records.
 inline void SealRingBlocks(uint64_t record_bytes, std::string* file) {
   const uint64_t kept = RingKept(*file), guard = RingGuard(*file), cursor = RingCursor(*file);
   if (kept > 4096 || guard > 4096) return;

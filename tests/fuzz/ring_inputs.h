@@ -29,7 +29,7 @@ inline Ring::Options RingOptions(uint64_t kept) {
   return options;
 }
 
-// What AppendRecords writes as record `number`.
+// The content that AppendRecords writes as record `number`.
 inline std::string RingRecord(uint64_t number) {
   std::string record(kRingRecordBytes, static_cast<char>(number % 251));
   std::memcpy(record.data(), &number, sizeof number);
@@ -56,7 +56,7 @@ inline std::string SoundRing(uint64_t rows) {
 }
 
 // A file made of `bytes`: the 344 bytes of its header that are in use and, for byte 4096 and on, the blocks; with kRaw
-// the bytes as they are. The flags say which checksums are computed anew.
+// the bytes as they are. The flags say which checksums are computed again.
 inline std::string RingFile(uint8_t flags, absl::string_view bytes) {
   static const std::string sound = SoundRing(0);
   if (flags & kRaw) return std::string(bytes);
