@@ -8,9 +8,12 @@
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom {
 namespace {
+
+using ::datacom::testing::IsOk;
 
 class Files : public ::testing::Test {
  protected:
@@ -24,15 +27,15 @@ class Files : public ::testing::Test {
 
 TEST_F(Files, WritesAtomicallyAndLeavesNoTemporaryFile) {
   const std::string path = folder_ + "/state";
-  ASSERT_TRUE(WriteFileAtomically(path, "first").ok());
-  ASSERT_TRUE(WriteFileAtomically(path, std::string("sec\0nd", 6)).ok());
+  ASSERT_THAT(WriteFileAtomically(path, "first"), IsOk());
+  ASSERT_THAT(WriteFileAtomically(path, std::string("sec\0nd", 6)), IsOk());
   EXPECT_EQ(ReadFile(path).value(), std::string("sec\0nd", 6));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
 }
 
 TEST_F(Files, KeepsTheOldContentWhenWritingFails) {
   const std::string path = folder_ + "/state";
-  ASSERT_TRUE(WriteFileAtomically(path, "old").ok());
+  ASSERT_THAT(WriteFileAtomically(path, "old"), IsOk());
   std::filesystem::create_directory(path + ".tmp");  // the temporary name cannot be opened for writing
   const absl::Status status = WriteFileAtomically(path, "new");
   EXPECT_FALSE(status.ok());
@@ -54,8 +57,8 @@ TEST_F(Files, NamesTheMissingFile) {
 }
 
 TEST_F(Files, ListsNamesSortedAndNothingWhereThereIsNoFolder) {
-  ASSERT_TRUE(WriteFileAtomically(folder_ + "/b", "").ok());
-  ASSERT_TRUE(WriteFileAtomically(folder_ + "/a", "").ok());
+  ASSERT_THAT(WriteFileAtomically(folder_ + "/b", ""), IsOk());
+  ASSERT_THAT(WriteFileAtomically(folder_ + "/a", ""), IsOk());
   EXPECT_EQ(ListFolder(folder_).value(), (std::vector<std::string>{"a", "b"}));
   EXPECT_TRUE(ListFolder(folder_ + "/none").value().empty());
   EXPECT_FALSE(ListFolder(folder_ + "/a").ok());
@@ -64,10 +67,10 @@ TEST_F(Files, ListsNamesSortedAndNothingWhereThereIsNoFolder) {
 }
 
 TEST_F(Files, MakesFoldersAndMeasuresFreeSpace) {
-  ASSERT_TRUE(MakeFolders(folder_ + "/a/b/c").ok());
-  ASSERT_TRUE(MakeFolders(folder_ + "/a/b/c").ok()) << "making it again is not an error";
+  ASSERT_THAT(MakeFolders(folder_ + "/a/b/c"), IsOk());
+  ASSERT_THAT(MakeFolders(folder_ + "/a/b/c"), IsOk()) << "making it again is not an error";
   EXPECT_GT(FreeBytes(folder_ + "/a").value(), 0u);
-  ASSERT_TRUE(WriteFileAtomically(folder_ + "/file", "").ok());
+  ASSERT_THAT(WriteFileAtomically(folder_ + "/file", ""), IsOk());
   EXPECT_FALSE(MakeFolders(folder_ + "/file/sub").ok());
 }
 

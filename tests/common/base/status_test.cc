@@ -3,9 +3,12 @@
 #include <cerrno>
 
 #include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom {
 namespace {
+
+using ::datacom::testing::IsOk;
 
 TEST(Status, ErrnoGivesACodeAndAMessage) {
   EXPECT_EQ(ErrnoStatus(ENOENT, "open x").code(), absl::StatusCode::kNotFound);
@@ -17,7 +20,7 @@ TEST(Status, ErrnoGivesACodeAndAMessage) {
 }
 
 TEST(Status, AnnotationKeepsTheCode) {
-  EXPECT_TRUE(Annotate(absl::OkStatus(), "ring").ok());
+  EXPECT_THAT(Annotate(absl::OkStatus(), "ring"), IsOk());
   EXPECT_EQ(Annotate(absl::DataLossError("torn"), "ring a"), absl::DataLossError("ring a: torn"));
 }
 

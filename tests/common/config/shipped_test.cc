@@ -12,9 +12,12 @@
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
 #include "tests/common/config/testing.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom {
 namespace {
+
+using ::datacom::testing::IsOk;
 
 constexpr char kFolder[] = "deploy/experiments";  // tests run in the source tree
 constexpr char kGolden[] = "tests/golden/experiments/";
@@ -25,11 +28,11 @@ TEST(ShippedExperiments, ParseValidateResolveAndHaveTheirFilesName) {
   for (const std::string& name : names) {
     SCOPED_TRACE(name);
     const absl::StatusOr<v1::Experiment> experiment = LoadExperiment(name, kFolder);
-    ASSERT_TRUE(experiment.ok()) << experiment.status();
+    ASSERT_THAT(experiment, IsOk());
     EXPECT_EQ(experiment->name(), name);
     EXPECT_FALSE(experiment->description().empty());
-    EXPECT_TRUE(Validate(*experiment).ok()) << Validate(*experiment);
-    EXPECT_TRUE(Validate(ResolveExperiment(*experiment)).ok()) << Validate(ResolveExperiment(*experiment));
+    EXPECT_THAT(Validate(*experiment), IsOk());
+    EXPECT_THAT(Validate(ResolveExperiment(*experiment)), IsOk());
   }
 }
 
@@ -63,7 +66,7 @@ Settings ResolvedSettings(v1::Experiment experiment) {
 void ExpectGolden(const std::string& file, const std::string& text) {
   const std::string path = kGolden + file;
   if (std::getenv("DATACOM_WRITE_GOLDEN") != nullptr) {
-    ASSERT_TRUE(WriteFileAtomically(path, text).ok());
+    ASSERT_THAT(WriteFileAtomically(path, text), IsOk());
     return;
   }
   EXPECT_EQ(ReadFile(path).value_or("no such file"), text)

@@ -7,11 +7,13 @@
 #include "common/nn/snapshot_proto.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/snapshots.h"
 
 namespace datacom {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::HasSubstr;
 
 Snapshot Sample(uint32_t member) {
@@ -41,7 +43,7 @@ TEST(Snapshot, SurvivesEncodingAndAlwaysEncodesAlike) {
   const std::string encoded = EncodeSnapshot(sample);
   EXPECT_EQ(encoded, EncodeSnapshot(sample));
   const auto decoded = DecodeSnapshot(encoded);
-  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  ASSERT_THAT(decoded, IsOk());
   ExpectEqual(*decoded, sample);
 }
 
@@ -85,20 +87,20 @@ TEST(Snapshot, HostileShapesAreRefusedWithoutAllocatingThem) {
 
 TEST(Snapshot, AFileHoldsOneSnapshotPerMemberAndADamagedFileIsNamed) {
   const std::string path = ::testing::TempDir() + "/members.snapshot";
-  ASSERT_TRUE(WriteSnapshotFile(path, {Sample(0), Sample(1), Sample(2)}).ok());
+  ASSERT_THAT(WriteSnapshotFile(path, {Sample(0), Sample(1), Sample(2)}), IsOk());
   const auto read = ReadSnapshotFile(path);
-  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_THAT(read, IsOk());
   ASSERT_EQ(read->size(), 3u);
   for (uint32_t i = 0; i < 3; ++i) ExpectEqual((*read)[i], Sample(i));
 
   const std::string content = *ReadFile(path);
   for (const size_t size : {size_t{4}, size_t{10}, size_t{15}, content.size() / 2, content.size() - 1}) {
-    ASSERT_TRUE(WriteFileAtomically(path, content.substr(0, size)).ok());
+    ASSERT_THAT(WriteFileAtomically(path, content.substr(0, size)), IsOk());
     const absl::Status status = ReadSnapshotFile(path).status();
     EXPECT_FALSE(status.ok()) << size;
     EXPECT_THAT(std::string(status.message()), HasSubstr(path));
   }
-  ASSERT_TRUE(WriteFileAtomically(path, content + "y").ok());
+  ASSERT_THAT(WriteFileAtomically(path, content + "y"), IsOk());
   EXPECT_EQ(ReadSnapshotFile(path).status().code(), absl::StatusCode::kDataLoss);
 }
 

@@ -7,11 +7,13 @@
 #include "datacom/v1/replay.grpc.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/patience.h"
 
 namespace datacom {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::HasSubstr;
 using testing::kPatience;
 
@@ -44,7 +46,7 @@ TEST(Server, AnswersOnItsPortAndInProcess) {
   for (const auto& channel : {MakeChannel(server->address()), server->InProcessChannel()}) {
     v1::ReplayInfo reply;
     const grpc::Status status = CallInfo(channel, "r", &reply);
-    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_THAT(status, IsOk()) << status.error_message();
     EXPECT_EQ(reply.run_id(), "r");
   }
 }
@@ -80,23 +82,23 @@ TEST(Server, AClientReconnectsToARestartedServer) {
   const std::string address = server->address();
   const auto channel = MakeChannel(address);
   v1::ReplayInfo reply;
-  ASSERT_TRUE(CallInfo(channel, "r", &reply).ok());
+  ASSERT_THAT(CallInfo(channel, "r", &reply), IsOk());
   server.reset();
   EXPECT_TRUE(IsTransient(FromGrpc(CallInfo(channel, "r", &reply))));
   server = StartServer(&service, address);
   ASSERT_TRUE(channel->WaitForConnected(std::chrono::system_clock::now() + kPatience));
-  EXPECT_TRUE(CallInfo(channel, "r", &reply).ok());
+  EXPECT_THAT(CallInfo(channel, "r", &reply), IsOk());
 }
 
 TEST(CheckHealth, FollowsTheServersState) {
   FakeReplay service;
   auto server = StartServer(&service);
-  EXPECT_TRUE(CheckHealth(server->address(), kPatience).ok()) << CheckHealth(server->address(), kPatience);
+  EXPECT_THAT(CheckHealth(server->address(), kPatience), IsOk());
   server->SetServing(false);
   const absl::Status down = CheckHealth(server->address(), kPatience);
   EXPECT_THAT(std::string(down.message()), HasSubstr("not serving"));
   server->SetServing(true);
-  EXPECT_TRUE(CheckHealth(server->address(), kPatience).ok());
+  EXPECT_THAT(CheckHealth(server->address(), kPatience), IsOk());
   const std::string address = server->address();
   server.reset();
   const absl::Status gone = CheckHealth(address, kPatience);
@@ -105,9 +107,9 @@ TEST(CheckHealth, FollowsTheServersState) {
 }
 
 TEST(Hello, AcceptsItsOwnBuildAndRun) {
-  EXPECT_TRUE(CheckHello(MakeHello("run", 5), "run", 5).ok());
-  EXPECT_TRUE(CheckHello(MakeHello("run", 0), "run", 0).ok());
-  EXPECT_TRUE(CheckHello(MakeHello("run", 9), "run", 0).ok()) << "0: the service has no schema";
+  EXPECT_THAT(CheckHello(MakeHello("run", 5), "run", 5), IsOk());
+  EXPECT_THAT(CheckHello(MakeHello("run", 0), "run", 0), IsOk());
+  EXPECT_THAT(CheckHello(MakeHello("run", 9), "run", 0), IsOk()) << "0: the service has no schema";
 }
 
 TEST(Hello, RefusalsNameBothValues) {

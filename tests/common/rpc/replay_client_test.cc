@@ -9,11 +9,13 @@
 #include "datacom/v1/replay.grpc.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/patience.h"
 
 namespace datacom {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::ElementsAre;
 
 using testing::kPatience;
@@ -106,7 +108,7 @@ TEST(InsertSession, AReleaseThatWaitsForItsRowsDoesNotRepeatTheOneBefore) {
   options.actor = "actor";
   options.incarnation = 1;
   auto session = InsertSession::Register(options).value();
-  ASSERT_TRUE(session->Start(7).ok());
+  ASSERT_THAT(session->Start(7), IsOk());
   while (session->allowance(1).rows == 0) session->changes().Wait(kPatience);
   ASSERT_TRUE(session->Append(1, 1, "columns").ok());  // never acknowledged
   session->Release(0, 1);

@@ -11,12 +11,14 @@
 #include "datacom/v1/replay.grpc.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/patience.h"
 #include "tests/testing/tls_files.h"
 
 namespace datacom {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::HasSubstr;
 using testing::kPatience;
 using testing::TlsFiles;
@@ -58,9 +60,7 @@ class SecureServer : public ::testing::Test {
   std::unique_ptr<Server> server_;
 };
 
-TEST_F(SecureServer, ServesAClientOfItsAuthorityWithTheRunsToken) {
-  EXPECT_TRUE(Call(files_.security()).ok()) << Call(files_.security());
-}
+TEST_F(SecureServer, ServesAClientOfItsAuthorityWithTheRunsToken) { EXPECT_THAT(Call(files_.security()), IsOk()); }
 
 TEST_F(SecureServer, RefusesPlainText) { EXPECT_TRUE(absl::IsUnavailable(Call(Security()))) << Call(Security()); }
 
@@ -118,8 +118,8 @@ TEST_F(SecureServer, RefusesACallWithoutToken) {
 }
 
 TEST_F(SecureServer, ServesOnlyHealthOnItsPlainTextPort) {
-  EXPECT_TRUE(CheckHealth(server_->health_address(), kPatience).ok());
-  EXPECT_TRUE(CheckHealth(server_->address(), kPatience, files_.security()).ok());
+  EXPECT_THAT(CheckHealth(server_->health_address(), kPatience), IsOk());
+  EXPECT_THAT(CheckHealth(server_->address(), kPatience, files_.security()), IsOk());
   EXPECT_FALSE(CheckHealth(server_->address(), kPatience).ok());
   server_->SetServing(false);
   EXPECT_THAT(std::string(CheckHealth(server_->health_address(), kPatience).message()), HasSubstr("not serving"));
@@ -189,7 +189,7 @@ TEST(LoadSecurity, RefusesAKeyOrTokenThatOthersCanReadAndSaysWhatToType) {
   }
   const TlsFiles files;
   fs::permissions(files.folder() + "/tls.crt", fs::perms::others_read, fs::perm_options::add);
-  EXPECT_TRUE(LoadSecurity(files.folder()).ok()) << "certificates are public";
+  EXPECT_THAT(LoadSecurity(files.folder()), IsOk()) << "certificates are public";
 }
 
 // Kubernetes mounts secrets this way for a process that is not root.
@@ -247,7 +247,7 @@ class Renewal : public ::testing::Test {
     do {
       status = Call(server, client);
     } while (!status.ok() && std::chrono::system_clock::now() < deadline);
-    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_THAT(status, IsOk());
   }
   std::unique_ptr<Server> Start(const Security& security) {
     return Server::Start("127.0.0.1:0", {&service_}, {security, ""}).value();
@@ -262,17 +262,17 @@ class Renewal : public ::testing::Test {
 TEST_F(Renewal, ServerUsesTheNewAuthorityForNewConnectionsAndKeepsOldOnes) {
   const auto server = Start(followed_);
   const auto old_connection = MakeChannel(server->address(), old_);
-  EXPECT_TRUE(Ask(old_connection).ok());
+  EXPECT_THAT(Ask(old_connection), IsOk());
   EXPECT_TRUE(absl::IsUnavailable(Call(*server, new_)));
   CopyCertificate(renewed_, files_);
   CallUntilAccepted(*server, new_);
   EXPECT_TRUE(absl::IsUnavailable(Call(*server, old_)));
-  EXPECT_TRUE(Ask(old_connection).ok());
+  EXPECT_THAT(Ask(old_connection), IsOk());
 }
 
 TEST_F(Renewal, ClientUsesTheNewAuthorityForNewConnections) {
   const auto old_server = Start(old_), new_server = Start(new_);
-  EXPECT_TRUE(Call(*old_server, followed_).ok());
+  EXPECT_THAT(Call(*old_server, followed_), IsOk());
   EXPECT_TRUE(absl::IsUnavailable(Call(*new_server, followed_)));
   CopyCertificate(renewed_, files_);
   CallUntilAccepted(*new_server, followed_);
