@@ -13,8 +13,7 @@ namespace datacom::replay {
 namespace {
 
 constexpr char kAdvice[] = "; resume with the build and the experiment that wrote it, or start a new run folder";
-// Version 1 had neither a header nor checks.
-constexpr FileFormat kFormat = {"credit file", "DCCREDIT", 2, "", "", kAdvice};
+constexpr FileFormat kFormat = {"credit file", "DCCREDIT", 2, kAdvice};
 
 struct Identity {
   uint32_t slots, members;

@@ -17,7 +17,7 @@ namespace datacom::replay {
 namespace {
 
 constexpr char kAdvice[] = "; resume with the build and the experiment that wrote it, or start a new run folder";
-constexpr FileFormat kFormat = {"ring", "DCRINGS\n", 2, "DATACOMR", "1", kAdvice};
+constexpr FileFormat kFormat = {"ring", "DCRINGS\n", 2, kAdvice};
 constexpr uint64_t kCursorPlace = 0;  // the counters follow
 
 struct Identity {

@@ -16,8 +16,7 @@ namespace datacom::replay {
 namespace {
 
 constexpr char kAdvice[] = "; resume with the build that wrote it, or start a new run folder";
-// Version 1 was only the payload; in version 2 each session served consecutive members.
-constexpr FileFormat kFormat = {"file of sessions", "DCSESSNS", 3, "", "", kAdvice};
+constexpr FileFormat kFormat = {"file of sessions", "DCSESSNS", 3, kAdvice};
 constexpr size_t kKeptNames = 4096;  // of ended sessions; their rows are overwritten long before
 
 std::string CreditPath(const std::string& folder) { return folder + "/credit"; }

@@ -207,6 +207,16 @@ class Layers(unittest.TestCase):
         self.assertFalse(wrong, listing(wrong))
 
 
+class AllowedSkips(unittest.TestCase):
+    def test_only_existing_tests_may_skip_and_each_has_a_reason(self):
+        listed = subprocess.run(["ctest", "-N", "--test-dir", str(BUILD)], capture_output=True, text=True, check=True).stdout
+        tests = set(re.findall(r"Test +#\d+: (\S+)", listed))
+        for line in (ROOT / "tests" / "allowed_skips.txt").read_text(encoding="utf-8").splitlines():
+            if not line.startswith("#"):
+                self.assertRegex(line, r"^\S+\t\S.*$")
+                self.assertIn(re.split(r"[/\t]", line)[0], tests)
+
+
 class LinkedLibraries(unittest.TestCase):
     def expect_without(self, binary, *libraries, folder="bin"):
         found = [name for name in linked(binary, folder) for library in libraries if name.startswith(library)]

@@ -18,15 +18,17 @@ class Changes {
     changed_.NotifyAll();
   }
 
-  // Blocks until something was reported since the last call, or the timeout.
-  void Wait(std::chrono::nanoseconds timeout) {
+  // Blocks until something was reported since the last call, or the timeout; returns whether something was.
+  bool Wait(std::chrono::nanoseconds timeout) {
     const auto deadline = std::chrono::steady_clock::now() + timeout;
     MutexLock lock(&mutex_);
     while (reported_ == seen_) {
       const auto left = deadline - std::chrono::steady_clock::now();
       if (left <= left.zero() || !changed_.WaitFor(&mutex_, left)) break;
     }
+    const bool reported = reported_ != seen_;
     seen_ = reported_;
+    return reported;
   }
 
  private:

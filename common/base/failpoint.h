@@ -22,7 +22,7 @@
 
 namespace datacom {
 
-// What the environment orders for this process.
+// The order that the environment gives this process.
 class Failpoint {
  public:
   static const Failpoint& Ordered() {

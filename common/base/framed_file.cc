@@ -22,7 +22,7 @@ std::string Where(const FileFormat& format, const std::string& path) {
   return absl::StrCat(format.kind, " ", path, ": ");
 }
 
-absl::Status OtherVersion(const FileFormat& format, const std::string& path, absl::string_view found) {
+absl::Status OtherVersion(const FileFormat& format, const std::string& path, uint32_t found) {
   return absl::FailedPreconditionError(absl::StrCat(Where(format, path), "format version ", found,
                                                     ", this build reads version ", format.version, format.advice));
 }
@@ -52,8 +52,6 @@ std::string Frame(const FileFormat& format, absl::string_view payload) {
 
 absl::StatusOr<absl::string_view> Unframe(const FileFormat& format, const std::string& path,
                                           absl::string_view content) {
-  if (!format.old_magic.empty() && content.substr(0, format.old_magic.size()) == format.old_magic)
-    return OtherVersion(format, path, format.old_version);
   const size_t bytes = content.size();
   FrameHeader header;
   if (!TakeValue(&content, &header))
@@ -70,7 +68,7 @@ absl::StatusOr<absl::string_view> Unframe(const FileFormat& format, const std::s
     return Damaged(format, path,
                    absl::StrCat("damaged: checksum ", absl::Hex(crc), ", its header states ", absl::Hex(header.crc)));
   }
-  if (header.version != format.version) return OtherVersion(format, path, absl::StrCat(header.version));
+  if (header.version != format.version) return OtherVersion(format, path, header.version);
   return payload;
 }
 

@@ -5,7 +5,7 @@
 // Little-endian. Files that are written whole hold nothing else. In files that grow (rings, credit, ledger) the payload
 // names what follows, which has checksums of its own. Thread-safe for distinct paths; reading and writing block on the
 // disk. Errors name the kind of file, its path and what differs:
-//   FAILED_PRECONDITION  a file of another version, or written before there was this frame
+//   FAILED_PRECONDITION  a file of another version
 //   DATA_LOSS            another kind of file, a truncated file, a wrong checksum
 #ifndef DATACOM_COMMON_BASE_FRAMED_FILE_H_
 #define DATACOM_COMMON_BASE_FRAMED_FILE_H_
@@ -20,12 +20,10 @@
 namespace datacom {
 
 struct FileFormat {
-  absl::string_view kind;         // "checkpoint", for messages
-  absl::string_view magic;        // 8 bytes
-  uint32_t version = 1;           // grows with every change of what the payload or the rest of the file holds
-  absl::string_view old_magic;    // of the versions before `magic` was introduced
-  absl::string_view old_version;  // their numbers, for messages
-  absl::string_view advice;       // what to do with a file of another version
+  absl::string_view kind;    // "checkpoint", for messages
+  absl::string_view magic;   // 8 bytes
+  uint32_t version = 1;      // grows with every change of what the payload or the rest of the file holds
+  absl::string_view advice;  // what to do with a file of another version
 };
 
 struct FrameHeader {

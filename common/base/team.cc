@@ -219,7 +219,7 @@ Team::Offer* Team::OpenOffer(int index) {
 }
 
 void Team::Help(int index, Offer* offer) {
-  if (round_unfinished_.load(std::memory_order_relaxed) == 0) {  // busy_ns counts rounds alone
+  if (round_unfinished_.load(std::memory_order_relaxed) == 0) {  // busy_ns counts only rounds
     RunClaimed(offer);
     return;
   }

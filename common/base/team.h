@@ -103,7 +103,7 @@ class Team {
   std::atomic<bool> stop_{false};
 };
 
-// Without a team: in order, on this thread.
+// Without a team it runs in order on this thread.
 template <class Body>
 void Share(Team* team, int count, const Body& body) {
   if (team != nullptr) return team->Share(count, body);

@@ -15,8 +15,8 @@ std::string Version();    // of the release, for example "0.1.0"
 std::string Revision();   // git revision, with "-dirty" when the tree had changes
 std::string Simulator();  // "MuJoCo 4.0.0", which the actors of this build link; the other roles link none
 std::string BuildName();  // version, revision and simulator
-// Whether `build`, a BuildName, has another version of the simulator: the same actions then give slightly different
-// rows. False for builds that name none.
+// Returns whether `build`, a BuildName, has another version of the simulator: the same actions then give slightly
+// different rows. False for builds that name none.
 bool HasOtherSimulator(const std::string& build);
 // False, with a message for people, when the processor lacks the build's instruction set; call first in main.
 bool CheckProcessor(std::string* message);

@@ -249,15 +249,6 @@ absl::Status CheckRead(const std::string& prefix, const Message& message, const 
   return absl::OkStatus();
 }
 
-absl::Status CheckConstraints(const v1::Experiment& experiment) {
-  const v1::Constraints& constraints = experiment.constraints();
-  if (!constraints.learned()) {
-    return Wrong("constraints.learned",
-                 "must be true; atacom_fi and atacom_nfi are the algorithms without a learned constraint");
-  }
-  return absl::OkStatus();
-}
-
 absl::Status CheckMembers(const v1::Experiment& experiment) {
   std::map<std::string, int> seen;  // seed and overrides, serialised
   for (int i = 0; i < experiment.members_size(); ++i) {
@@ -293,7 +284,6 @@ absl::Status ValidateExperiment(const v1::Experiment& experiment, const std::vec
   RETURN_IF_ERROR(CheckRegistered("algorithm", experiment.algorithm(), algorithms));
   RETURN_IF_ERROR(CheckSettingsAreRead(experiment));
   RETURN_IF_ERROR(CheckTogether(ResolveExperiment(experiment)));
-  RETURN_IF_ERROR(CheckConstraints(experiment));
   return CheckMembers(experiment);
 }
 

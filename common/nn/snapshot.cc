@@ -2,11 +2,9 @@
 // snapshot with its length u64 in front.
 #include "common/nn/snapshot.h"
 
-#include <cmath>
 #include <cstring>
 #include <set>
 
-#include "Eigen/Core"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/bytes.h"
@@ -20,7 +18,7 @@
 namespace datacom {
 namespace {
 
-constexpr FileFormat kFormat = {"snapshot file", "DCSNAPSH", 2, "DCSNAP01", "1", "; use the build that wrote it"};
+constexpr FileFormat kFormat = {"snapshot file", "DCSNAPSH", 2, "; use the build that wrote it"};
 
 // The same message always gives the same bytes (map fields are sorted).
 std::string SerializeDeterministically(const google::protobuf::Message& message) {
@@ -39,40 +37,8 @@ uint32_t ChecksumOf(v1::SnapshotManifest manifest, absl::string_view data) {
   return Crc32c(data, Crc32c(SerializeDeterministically(manifest)));
 }
 
-size_t ValueBytes(v1::ArrayEncoding encoding) { return encoding == v1::FLOAT16 ? sizeof(uint16_t) : sizeof(float); }
-
-bool FitsFloat16(const Snapshot& snapshot) {
-  for (const NamedArray& array : snapshot.arrays) {
-    for (const float value : array.values) {
-      if (std::isfinite(value) && !std::isfinite(static_cast<float>(Eigen::half(value)))) return false;
-    }
-  }
-  return true;
-}
-
-void AppendValues(const std::vector<float>& values, v1::ArrayEncoding encoding, std::string* data) {
-  if (encoding == v1::FLOAT32) {
-    data->append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
-    return;
-  }
-  for (const float value : values) PutValue(Eigen::numext::bit_cast<uint16_t>(Eigen::half(value)), data);
-}
-
-// Reads values->size() values.
-void ReadValues(const char* data, v1::ArrayEncoding encoding, std::vector<float>* values) {
-  if (encoding == v1::FLOAT32) {
-    std::memcpy(values->data(), data, values->size() * sizeof(float));
-    return;
-  }
-  for (size_t i = 0; i < values->size(); ++i) {
-    uint16_t bits = 0;
-    std::memcpy(&bits, data + i * sizeof bits, sizeof bits);
-    (*values)[i] = static_cast<float>(Eigen::numext::bit_cast<Eigen::half>(bits));
-  }
-}
-
 // Number of values of `spec`; DATA_LOSS when their bytes exceed `limit` (so that no product overflows).
-absl::StatusOr<uint64_t> CountValues(const v1::ArraySpec& spec, size_t value_bytes, uint64_t limit) {
+absl::StatusOr<uint64_t> CountValues(const v1::ArraySpec& spec, uint64_t limit) {
   if (spec.name().empty() || spec.shape().empty()) {
     return absl::InvalidArgumentError(absl::StrCat("snapshot array \"", spec.name(), "\" lacks a name or a shape"));
   }
@@ -80,7 +46,7 @@ absl::StatusOr<uint64_t> CountValues(const v1::ArraySpec& spec, size_t value_byt
   for (const uint32_t extent : spec.shape()) {
     if (extent == 0)
       return absl::InvalidArgumentError(absl::StrCat("snapshot array ", spec.name(), " has an extent of 0"));
-    if (count > limit / value_bytes / extent) {
+    if (count > limit / sizeof(float) / extent) {
       return absl::DataLossError(absl::StrCat("snapshot array ", spec.name(), " of shape [",
                                               absl::StrJoin(spec.shape(), ", "), "] exceeds the ", limit,
                                               " bytes of data"));
@@ -106,8 +72,7 @@ absl::StatusOr<double> Snapshot::Scalar(absl::string_view name) const {
       absl::StrCat("snapshot for acting rule \"", acting_rule, "\" has no scalar \"", name, "\""));
 }
 
-v1::SnapshotManifest MakeManifest(const Snapshot& snapshot, std::string* data, v1::ArrayEncoding encoding) {
-  if (encoding == v1::FLOAT16 && !FitsFloat16(snapshot)) encoding = v1::FLOAT32;
+v1::SnapshotManifest MakeManifest(const Snapshot& snapshot, std::string* data) {
   v1::SnapshotManifest manifest;
   manifest.set_run_id(snapshot.run_id);
   manifest.set_run_seed(snapshot.run_seed);
@@ -122,10 +87,9 @@ v1::SnapshotManifest MakeManifest(const Snapshot& snapshot, std::string* data, v
     v1::ArraySpec* spec = manifest.add_arrays();
     spec->set_name(array.name);
     for (const uint32_t extent : array.shape) spec->add_shape(extent);
-    AppendValues(array.values, encoding, data);
+    data->append(reinterpret_cast<const char*>(array.values.data()), array.values.size() * sizeof(float));
   }
   for (const auto& [name, value] : snapshot.scalars) (*manifest.mutable_scalars())[name] = value;
-  manifest.set_encoding(encoding);
   manifest.set_data_bytes(data->size());
   manifest.set_crc32c(ChecksumOf(manifest, *data));
   return manifest;
@@ -136,12 +100,7 @@ absl::StatusOr<Snapshot> SnapshotFromManifest(const v1::SnapshotManifest& manife
     return absl::DataLossError(
         absl::StrCat("snapshot data has ", data.size(), " bytes, its manifest states ", manifest.data_bytes()));
   }
-  if (!v1::ArrayEncoding_IsValid(manifest.encoding())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("snapshot with array encoding ", static_cast<int>(manifest.encoding()), ", which is not known"));
-  }
   const uint32_t crc = ChecksumOf(manifest, data);
-  const size_t value_bytes = ValueBytes(manifest.encoding());
   Snapshot snapshot;
   snapshot.run_id = manifest.run_id();
   snapshot.run_seed = manifest.run_seed();
@@ -155,13 +114,13 @@ absl::StatusOr<Snapshot> SnapshotFromManifest(const v1::SnapshotManifest& manife
     if (!names.insert(spec.name()).second) {
       return absl::InvalidArgumentError(absl::StrCat("snapshot array ", spec.name(), " appears twice"));
     }
-    ASSIGN_OR_RETURN(const uint64_t count, CountValues(spec, value_bytes, data.size()));
+    ASSIGN_OR_RETURN(const uint64_t count, CountValues(spec, data.size()));
     NamedArray array;
     array.name = spec.name();
     array.shape.assign(spec.shape().begin(), spec.shape().end());
     array.values.resize(count);
-    ReadValues(data.data(), manifest.encoding(), &array.values);
-    data.remove_prefix(count * value_bytes);
+    std::memcpy(array.values.data(), data.data(), count * sizeof(float));
+    data.remove_prefix(count * sizeof(float));
     snapshot.arrays.push_back(std::move(array));
   }
   if (!data.empty())

@@ -11,13 +11,11 @@
 
 namespace datacom {
 
-// `data` becomes the arrays' values, row-major, one array after the other. With a finite value that float16 cannot hold
-// (larger than 65504), the encoding is float32 instead.
-v1::SnapshotManifest MakeManifest(const Snapshot& snapshot, std::string* data,
-                                  v1::ArrayEncoding encoding = v1::FLOAT32);
+// `data` becomes the arrays' values, row-major, one array after the other.
+v1::SnapshotManifest MakeManifest(const Snapshot& snapshot, std::string* data);
 
 // INVALID_ARGUMENT, naming the array, for an invalid manifest; DATA_LOSS, naming sizes or checksums, when the data does
-// not match it. Allocates no more than twice the data's size, whatever the manifest claims.
+// not match it. Allocates no more than the data's size, whatever the manifest claims.
 absl::StatusOr<Snapshot> SnapshotFromManifest(const v1::SnapshotManifest& manifest, absl::string_view data);
 
 }  // namespace datacom

@@ -22,11 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr FileFormat kFormat = {"checkpoint file",
-                                "DCCHECKP",
-                                3,
-                                "DATACOMC",
-                                "2 or older",
+constexpr FileFormat kFormat = {"checkpoint file", "DCCHECKP", 3,
                                 "; resume with the build named in build.txt, or start "
                                 "a new run"};
 constexpr size_t kKept = 2;

@@ -14,8 +14,8 @@ namespace datacom {
 namespace ledger {
 namespace {
 
-constexpr FileFormat kFormat = {
-    "step file", "DCSTEPS\n", 2, "DCSTEP01", "1", "; use the build named in build.txt, or start a new run folder"};
+constexpr FileFormat kFormat = {"step file", "DCSTEPS\n", 2,
+                                "; use the build named in build.txt, or start a new run folder"};
 
 std::string PlainName(std::string name) {
   std::replace_if(

@@ -58,7 +58,8 @@ absl::StatusOr<MujocoModel> CompileMujocoModel(const std::string& name, const st
                                                const std::vector<std::pair<std::string, std::string>>& assets = {});
 absl::StatusOr<MujocoData> MakeMujocoData(const mjModel& model);
 
-// Whether MuJoCo has warned since the last mj_resetData (bad position, velocity, acceleration, control; full buffer).
+// Returns whether MuJoCo has warned since the last mj_resetData (bad position, velocity, acceleration, control; full
+// buffer).
 bool MujocoWarned(const mjData& data);
 
 // Runs `call`, which steps `data`. False when MuJoCo failed or warned: the state is then invalid. Allocates only when
@@ -95,7 +96,7 @@ class Simulation {
   }
   // Calls mj_step `substeps` times; false as for RunMujoco.
   bool Step(int substeps) { return started_ && StepMujoco(model(), substeps, data_.get()); }
-  // For tasks with their own stepping: runs call(model, data); false as for RunMujoco.
+  // Runs call(model, data), for tasks with their own stepping; false as for RunMujoco.
   template <typename Call>
   bool Run(Call&& call) {
     return started_ && RunMujoco(*data_, [this, &call] { call(model(), data_.get()); });

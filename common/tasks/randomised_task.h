@@ -4,7 +4,7 @@
 //
 // Each quantity has its own stream, a named child of the episode's: drawing one changes neither the others nor the
 // task's start, and an episode remains a function of its stream and its actions. The policy's observation is noisy and
-// its action is delayed; rewards and costs are those of the true state, and the rows hold the commanded action. Without
+// its action is delayed; rewards and costs belong to the true state, and the rows hold the commanded action. Without
 // the option MakeTask omits the decorator.
 #ifndef DATACOM_COMMON_TASKS_RANDOMISED_TASK_H_
 #define DATACOM_COMMON_TASKS_RANDOMISED_TASK_H_

@@ -99,7 +99,7 @@ struct PhysicsScale {
 class Simulation;  // common/tasks/mujoco.h: model and data, for renderers
 
 // One simulated environment. Not thread-safe; owns its simulation state; instances share the compiled model. Steps
-// allocate nothing. No auto-reset: the observation after an absorbing step is that of the terminal state, and Step may
+// allocate nothing. No auto-reset: the observation after an absorbing step shows the terminal state, and Step may
 // be called further.
 class Task {
  public:
@@ -112,13 +112,13 @@ class Task {
                                double* observation) = 0;
   // action: [action_dim] float64, clipped as the task specifies. observation: [obs_dim] of the reached state.
   virtual StepResult Step(const double* action, double* observation) = 0;
-  // Raw cost of the current state: after a step its StepResult::cost, after a reset that of the start.
+  // Raw cost of the current state: after a step its StepResult::cost, after a reset the cost of the start.
   virtual double Cost() const = 0;
   // Whether the episode so far is a success (common/tasks/README.md 3.4).
   virtual bool Success() const = 0;
   // Scales the physics from the next reset on. May allocate (its own model, the first time).
   virtual void ScalePhysics(const PhysicsScale& scale) = 0;
-  // For renderers; null for tasks without MuJoCo (test fakes).
+  // Renderers use it; null for tasks without MuJoCo (test fakes).
   virtual const Simulation* simulation() const = 0;
 };
 

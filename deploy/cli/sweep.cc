@@ -44,7 +44,7 @@ constexpr char kKubernetes[] = "kubernetes";
 // The options as they were typed; zero or empty = not given.
 struct SweepOptions {
   TrainOptions run;  // those that `train` has too; run_dir is the folder of the sweep
-  std::string file, older_dir, images, backend = "local";
+  std::string file, images, backend = "local";
   int max_members = 0, jobs = 0;
   bool render_only = false;
 };
@@ -105,13 +105,6 @@ absl::StatusOr<SweepInput> ReadInput(const SweepOptions& options) {
   input.actors = run.actors;
   input.environments = run.environments;
   return input;
-}
-
-// The folder named by --run-dir or --dir; empty when neither is given.
-absl::StatusOr<std::string> AskedFolder(const SweepOptions& options) {
-  if (options.older_dir.empty()) return options.run.run_dir;
-  if (options.run.run_dir.empty()) return options.older_dir;
-  return absl::InvalidArgumentError("--dir is the older name of --run-dir; give only --run-dir");
 }
 
 double UpdatesLeft(const Population& population, const RunState& state) {
@@ -305,12 +298,11 @@ absl::Status Conclude(const std::string& dir) {
 absl::StatusOr<int> Sweep(const SweepOptions& options) {
   Stop::InstallSignalHandlers();
   const TrainOptions& run = options.run;
-  ASSIGN_OR_RETURN(const std::string asked, AskedFolder(options));
   ASSIGN_OR_RETURN(const SweepInput input, ReadInput(options));
   RETURN_IF_ERROR(LoadSecurity(run.tls).status());
   ASSIGN_OR_RETURN(const std::vector<Population> populations, ExpandSweep(input));
   const std::string dir =
-      !asked.empty() ? asked : absl::StrCat("runs/", absl::StrReplaceAll(input.sweep.name(), {{"/", "-"}}));
+      !run.run_dir.empty() ? run.run_dir : absl::StrCat("runs/", absl::StrReplaceAll(input.sweep.name(), {{"/", "-"}}));
   RETURN_IF_ERROR(CheckSweepFolder(dir, populations));
   RETURN_IF_ERROR(MakeFolders(dir));
   ASSIGN_OR_RETURN(const std::unique_ptr<FolderLock> lock, FolderLock::Take(dir));
@@ -349,7 +341,6 @@ void AddSweep(CLI::App* app, int* exit_code) {
       ->check(CLI::Range(1, 65536));
   AddExperimentOptions(verb, &options->run);
   AddProcessOptions(verb, &options->run);
-  verb->add_option("--dir", options->older_dir, "older name of --run-dir");
   RefuseOptions(verb, {"--resume"}, "a sweep resumes by itself; run the same command again without --resume");
   verb->footer("Example: datacom sweep cartpole/cost_budgets --seeds 0-2 --steps 200000");
   verb->callback([options, exit_code] {

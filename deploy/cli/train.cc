@@ -298,7 +298,6 @@ void AddTrain(CLI::App* app, int* exit_code) {
                 "train runs on this machine; for a cluster use `datacom sweep FILE --backend kubernetes`, or the "
                 "overlays in deploy/kubernetes");
   RefuseOptions(verb, {"--render-only"}, "train has no plan to print; use `datacom config EXPERIMENT`");
-  RefuseOptions(verb, {"--dir"}, "use --run-dir");
   verb->footer("Example: datacom train cartpole/datacom --seeds 0-4 --steps 200000 --run-dir runs/five");
   verb->callback([options, exit_code] { *exit_code = Train(*options); });
 }

@@ -42,7 +42,6 @@ uint64_t Status(const std::string& name) {
 
 // 1000 iterations include two or more episode ends per environment, timed iterations, and reads of the gauges.
 void ExpectToAllocateOnlyChunks(const std::string& task) {
-  if (!testing::kCountsAllocations) GTEST_SKIP() << "a sanitizer replaces the allocator";
   int iterations = 0;
   uint64_t allocations = 0, chunks = 0;
   Actor* self = nullptr;
@@ -65,7 +64,6 @@ void ExpectToAllocateOnlyChunks(const std::string& task) {
 TEST(ActorFootprint, ASteadyStepAllocatesOnlyTheChunksItHandsOver) { ExpectToAllocateOnlyChunks("cartpole"); }
 
 TEST(ActorFootprint, SixteenEnvironmentsFitIn60Megabytes) {
-  if (!testing::kCountsAllocations) GTEST_SKIP() << "a sanitizer's shadow memory counts too";
   int iterations = 0;
   Actor actor("cartpole", [&] { return ++iterations > 200; });
   EXPECT_TRUE(absl::IsCancelled(actor.rollout->Run()));

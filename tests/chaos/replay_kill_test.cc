@@ -9,13 +9,14 @@
 #include "tests/chaos/replay_process.h"
 #include "tests/replay/replay_fixture.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/patience.h"
 
 namespace datacom {
 namespace {
 
 using ::datacom::testing::IsOk;
 using std::chrono::milliseconds;
-using testing::kLong;
+using testing::kPatience;
 
 constexpr int kRounds = 20;
 constexpr uint64_t kRowsARound = 400;
@@ -56,7 +57,7 @@ void ExpectRowsInOrder(const std::shared_ptr<grpc::Channel>& channel, const RowS
   *request.mutable_hello() = MakeHello("run", 0);
   request.set_to(rows);
   uint64_t next = 0;
-  const absl::Status read = ReadRange(channel, request, kLong, [&](const v1::RowRange& range) {
+  const absl::Status read = ReadRange(channel, request, kPatience, [&](const v1::RowRange& range) {
     for (uint32_t i = 0; i < range.row_count(); ++i, ++next) {
       float value = 0;
       std::memcpy(&value, range.columns().data() + i * schema.wire()[0].bytes(), sizeof value);
@@ -76,7 +77,7 @@ TEST_P(ReplayKillTest, EveryAcknowledgedRowIsKeptOnceOverTwentyKills) {
   testing::ReplayProcess replay(folder.path(), KillExperiment(/*sync=*/GetParam()));
   ASSERT_NO_FATAL_FAILURE(replay.Start());
   const auto channel = MakeChannel(replay.address());
-  const auto info = GetReplayInfo(channel, kLong);
+  const auto info = GetReplayInfo(channel, kPatience);
   ASSERT_THAT(info, IsOk());
   const RowSchema schema = testing::CartPoleSchema();
   ASSERT_EQ(schema.fingerprint(), info->schema_fingerprint());
@@ -89,25 +90,25 @@ TEST_P(ReplayKillTest, EveryAcknowledgedRowIsKeptOnceOverTwentyKills) {
   for (int round = 0; round < kRounds; ++round) {
     const uint64_t until = session->acknowledged(0) + kRowsARound + random.Below(kRowsARound);
     goal = until + kRowsARound;
-    const auto deadline = std::chrono::steady_clock::now() + kLong;
-    while (session->acknowledged(0) < until && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-    EXPECT_GE(session->acknowledged(0), until) << "round " << round;
+    EXPECT_TRUE(
+        testing::WaitUntil([&] { return session->acknowledged(0) >= until; }, [] { std::this_thread::yield(); }))
+        << "round " << round;
     const uint64_t acknowledged = session->acknowledged(0);
     EXPECT_TRUE(WIFSIGNALED(replay.End(SIGKILL)));
     replay.Start();
     const auto again = MakeChannel(replay.address());
-    EXPECT_TRUE(again->WaitForConnected(std::chrono::system_clock::now() + kLong)) << "it may still be backing off";
-    const auto after = GetReplayInfo(again, kLong);
+    EXPECT_TRUE(again->WaitForConnected(std::chrono::system_clock::now() + kPatience)) << "it may still be backing off";
+    const auto after = GetReplayInfo(again, kPatience);
     EXPECT_TRUE(after.ok() && after->members(0).inserted() >= acknowledged)
         << "round " << round << ": " << after.status();
   }
   stop = true;
   actor.join();
-  const absl::Status flushed = session->Flush(kLong);
+  const absl::Status flushed = session->Flush(kPatience);
   EXPECT_THAT(flushed, IsOk());
   const uint64_t rows = session->acknowledged(0);
   ExpectRowsInOrder(channel, schema, rows);
-  EXPECT_EQ(GetReplayInfo(channel, kLong)->members(0).inserted(), rows) << "no row is stored twice";
+  EXPECT_EQ(GetReplayInfo(channel, kPatience)->members(0).inserted(), rows) << "no row is stored twice";
 }
 
 INSTANTIATE_TEST_SUITE_P(Sync, ReplayKillTest, ::testing::Bool());

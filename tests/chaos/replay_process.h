@@ -22,10 +22,9 @@
 #include "common/rpc/insert_session.h"
 #include "gtest/gtest.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/patience.h"
 
 namespace datacom::testing {
-
-inline constexpr std::chrono::milliseconds kLong{30000};
 
 // The row schema of cartpole with the algorithm datacom.
 inline RowSchema CartPoleSchema() {
@@ -50,12 +49,14 @@ class ReplayProcess {
     pid_ = Spawn({"--experiment", folder_ + "/experiment.textproto", "--run-id", "run", "--dir", folder_ + "/replay",
                   "--address-file", folder_ + "/address", "--listen", address_.empty() ? "127.0.0.1:0" : address_,
                   "--die-with-parent", "--stall-minutes", stall_minutes_});
-    const auto deadline = std::chrono::steady_clock::now() + kLong;
-    while (!std::filesystem::exists(folder_ + "/address")) {
-      ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "the replay does not start";
-      ASSERT_EQ(::waitpid(pid_, nullptr, WNOHANG), 0) << "the replay ended";
-      std::this_thread::yield();
-    }
+    bool ended = false;
+    ASSERT_TRUE(WaitUntil([&] { return ended || std::filesystem::exists(folder_ + "/address"); },
+                          [&] {
+                            ended = ::waitpid(pid_, nullptr, WNOHANG) != 0;
+                            std::this_thread::yield();
+                          }))
+        << "the replay does not start";
+    ASSERT_FALSE(ended) << "the replay ended";
     address_ = *ReadFile(folder_ + "/address");
     address_.pop_back();
   }
@@ -64,15 +65,14 @@ class ReplayProcess {
     ::kill(pid_, signal);
     return Wait(&pid_);
   }
-  // The wait status once it has ended by itself; nothing if it still runs after kLong.
+  // The wait status once it has ended by itself; nothing if patience ends first.
   std::optional<int> AwaitEnd() {
     int status = 0;
-    const auto deadline = std::chrono::steady_clock::now() + kLong;
-    while (::waitpid(pid_, &status, WNOHANG) == 0) {
-      if (std::chrono::steady_clock::now() > deadline) return std::nullopt;
-      std::this_thread::yield();
-    }
-    pid_ = 0;
+    const auto has_ended = [&] {
+      if (pid_ > 0 && ::waitpid(pid_, &status, WNOHANG) != 0) pid_ = 0;
+      return pid_ == 0;
+    };
+    if (!WaitUntil(has_ended, [] { std::this_thread::yield(); })) return std::nullopt;
     return status;
   }
   // The exit code of `datacom-replay --healthcheck`.

@@ -13,7 +13,7 @@ import sys
 import unittest
 
 import schemas
-from manifests import SKIPPED, SOURCE, read
+from manifests import PATIENCE, SKIPPED, SOURCE, read
 
 BIN = os.path.abspath(sys.argv.pop(1))
 COMPOSE = os.path.join(SOURCE, "deploy", "compose")
@@ -38,7 +38,7 @@ COMPOSE_SCHEMA = os.path.join(os.getcwd(), "python", "compose", "compose", "conf
 def config(names, **environment):
     files = [word for name in names for word in ("-f", os.path.join(COMPOSE, name))]
     result = subprocess.run([sys.executable, "-m", "podman_compose", *files, *PROFILES, "config"], capture_output=True, text=True,
-                            timeout=60, check=False, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment})
+                            timeout=PATIENCE, check=False, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment})
     if result.returncode != 0:
         raise AssertionError(result.stdout + result.stderr)
     return result.stdout

@@ -5,7 +5,7 @@ import sys
 import tempfile
 
 import docker_compose
-from manifests import SKIPPED
+from manifests import PATIENCE, SKIPPED
 
 if __name__ == "__main__":
     WHY_NOT = docker_compose.why_not()
@@ -16,7 +16,7 @@ if __name__ == "__main__":
         for names in (["compose.yaml"], ["compose.yaml", "compose.secure.yaml"]):
             for profile in ("cpu", "gpu"):
                 result = subprocess.run(docker_compose.words(names, folder, "--profile", profile, "config"), stdout=subprocess.PIPE, text=True,
-                                        timeout=60, check=True)
+                                        timeout=PATIENCE, check=True)
                 for service in ("replay", "learner" if profile == "cpu" else "learner-cuda", "actor", "evaluator", "prometheus", "grafana"):
                     if f"\n  {service}:\n" not in result.stdout:
                         sys.exit(f"{names}, profile {profile}: no service {service}\n{result.stdout}")

@@ -56,9 +56,10 @@ def main():
         if sys.argv[2] == name:
             sys.exit(int(code))
     waits = os.path.exists(os.path.join(control, "wait"))
-    runs = [value("--run-dir")] if sys.argv[1] == "train" else [os.path.join(value("--dir"), name) for name in ("first", "second")]
+    runs = [value("--run-dir")]
     if sys.argv[1] == "sweep":
-        write(value("--dir"), "populations.txt", ["first", "second"])
+        runs = [os.path.join(value("--run-dir"), name) for name in ("first", "second")]
+        write(value("--run-dir"), "populations.txt", ["first", "second"])
     for run in runs:
         leave_run(run, int(value("--steps")), not waits)
     if waits:

@@ -12,17 +12,17 @@ import tempfile
 import textwrap
 import unittest
 
-from manifests import FOLDERS, GOLDEN, KUBERNETES, SKIPPED, SOURCE, read, render, why_no_kustomize, write_sweep
+from manifests import FOLDERS, KUBERNETES, PATIENCE, SKIPPED, SOURCE, golden, read, render, why_no_kustomize, write_golden, write_sweep
 
 DATACOM = os.path.abspath(sys.argv.pop(1))
 NO_KUSTOMIZE = why_no_kustomize()
 
 
 def sweep_files(folder):
-    """Name of a golden file -> the text that the sweep wrote."""
-    files = {"sweep-kustomization.yaml": read(folder, "kustomization.yaml")}
+    """Name of golden manifests -> the text that the sweep wrote."""
+    files = {"sweep-kustomization": read(folder, "kustomization.yaml")}
     for population in read(folder, "populations.txt").split():
-        files[f"sweep-{population}.yaml"] = read(folder, population, "jobset.yaml")
+        files[f"sweep-{population}"] = read(folder, population, "jobset.yaml")
     return files
 
 
@@ -38,7 +38,7 @@ class Files(unittest.TestCase):
         written = sweep_files(self.folder)
         self.assertEqual(len(written), 3)
         for name, text in written.items():
-            self.assertEqual(text, read(GOLDEN, name), name)
+            self.assertEqual(text, golden(name), name)
         self.assertNotIn("@", "".join(line.split("#")[0] for text in written.values() for line in text.splitlines()))
         again = write_sweep(DATACOM, self.folder)
         self.assertEqual((said, written), (again, sweep_files(self.folder)))
@@ -46,7 +46,7 @@ class Files(unittest.TestCase):
     def test_options_apply_to_every_population_and_must_be_repeated(self):
         def sweep(*more):
             return subprocess.run([DATACOM, "sweep", "cartpole/cost_budgets", "--seeds", "0", "--backend", "kubernetes", "--run-dir", self.folder,
-                                   *more], capture_output=True, text=True, timeout=60, check=False, cwd=SOURCE)
+                                   *more], capture_output=True, text=True, timeout=PATIENCE, check=False, cwd=SOURCE)
         typed = ["--envs", "10", "--device", "cuda", "--set", "learner.batch_size=48", "--set", "hyper.slack_beta=5"]
         first = sweep(*typed)
         self.assertEqual(first.returncode, 0, first.stderr)
@@ -78,7 +78,7 @@ class Files(unittest.TestCase):
         def schedule(folder, *typed):
             folder = os.path.join(self.folder, folder)
             subprocess.run([DATACOM, "sweep", "cartpole/cost_budgets", "--seeds", "0", "--run-dir", folder, "--render-only", *typed],
-                           check=True, capture_output=True, timeout=60, cwd=SOURCE)
+                           check=True, capture_output=True, timeout=PATIENCE, cwd=SOURCE)
             return read(folder, "cartpole-datacom", "experiment.textproto").split("\nschedule {\n")[1].split("\n}")[0]
         cluster = ["--backend", "kubernetes"]
         for folder, typed, tolerance, period in (("cluster", cluster, 64, 16), ("local", [], 16, 4),
@@ -119,7 +119,7 @@ class Fetch(unittest.TestCase):
 
     def fetch(self, *arguments):
         environment = {**os.environ, "FAKE": self.folder, "PATH": self.path("bin") + ":" + os.environ["PATH"]}
-        return subprocess.run([os.path.join(KUBERNETES, "fetch"), *arguments], capture_output=True, text=True, timeout=60, check=False, env=environment)
+        return subprocess.run([os.path.join(KUBERNETES, "fetch"), *arguments], capture_output=True, text=True, timeout=PATIENCE, check=False, env=environment)
 
     def test_a_run_is_copied_through_a_pod_that_is_deleted_afterwards(self):
         result = self.fetch("hockey-1", self.path("mine"))
@@ -158,7 +158,7 @@ class Rendered(unittest.TestCase):
     def test_every_overlay_renders_to_its_golden_file(self):
         for name, folder in FOLDERS.items():
             with self.subTest(name):
-                self.assertEqual(render(os.path.join(KUBERNETES, folder)), read(GOLDEN, name + ".yaml"))
+                self.assertEqual(render(os.path.join(KUBERNETES, folder)), golden(name))
 
     def test_the_runbooks_overlay_renders_with_its_experiment_and_images(self):
         shown = re.search(r"cat >mine/kustomization.yaml <<'TEXT'\n(.*?)    TEXT\n", read(KUBERNETES, "README.md"), re.S).group(1)
@@ -193,11 +193,7 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["--write"]:
         with tempfile.TemporaryDirectory(prefix="datacom-manifests-") as made:
             write_sweep(DATACOM, made)
-            everything = {name + ".yaml": render(os.path.join(KUBERNETES, folder)) for name, folder in FOLDERS.items()}
-            everything.update(sweep_files(made))
-        for file_name, content in everything.items():
-            with open(os.path.join(GOLDEN, file_name), "w", encoding="utf-8") as out:
-                out.write(content)
+            write_golden({**{name: render(os.path.join(KUBERNETES, folder)) for name, folder in FOLDERS.items()}, **sweep_files(made)})
         sys.exit()
     program = unittest.main(verbosity=1, exit=False)
     if not program.result.wasSuccessful():

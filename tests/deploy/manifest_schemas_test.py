@@ -5,14 +5,13 @@ usage: manifest_schemas_test.py BIN [unittest arguments], run in the build folde
 written in schemas.py.
 """
 import copy
-import glob
 import os
 import subprocess
 import sys
 import unittest
 
 import schemas
-from manifests import GOLDEN, KUBERNETES, SKIPPED, read
+from manifests import KUBERNETES, SKIPPED, golden, golden_names, read
 
 BIN = os.path.abspath(sys.argv.pop(1))
 WHY_NOT = schemas.install("kubernetes", schemas.KUBERNETES)
@@ -36,9 +35,9 @@ PROGRAMS = {"datacom-replay": "datacom-replay", "datacom-learner": "datacom-lear
 def objects():
     """(file, object) of every golden file and of the copying pod."""
     yield "copy.yaml.in", yaml.safe_load(read(KUBERNETES, "copy.yaml.in").replace("@IMAGE@", "busybox").replace("@CLAIM@", "run"))
-    for path in sorted(glob.glob(os.path.join(GOLDEN, "*.yaml"))):
-        for item in yaml.safe_load_all(read(path)):
-            yield os.path.basename(path), item
+    for name in golden_names():
+        for item in yaml.safe_load_all(golden(name)):
+            yield name + ".yaml", item
 
 
 def pods(item):
@@ -226,7 +225,7 @@ class Promises(unittest.TestCase):
         roles = ("replay", "learner", "actor", "evaluator")
         wanted = {("actor", "replay", 7000), ("learner", "replay", 7000), ("actor", "learner", 7000), ("evaluator", "learner", 7000)}
         for name in ("dev", "cpu", "gpu", "secure", "sweep"):
-            policies = [item["spec"] for item in yaml.safe_load_all(read(GOLDEN, name + ".yaml")) if item["kind"] == "NetworkPolicy"]
+            policies = [item["spec"] for item in yaml.safe_load_all(golden(name)) if item["kind"] == "NetworkPolicy"]
             reached = {(source, target, port) for source in roles for target in roles for port in (7000, 7001, 9100)
                        if allows(policies, "egress", source, target, port) and allows(policies, "ingress", target, source, port)}
             self.assertEqual(reached, wanted, name)

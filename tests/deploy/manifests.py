@@ -1,20 +1,62 @@
 """Helpers of the Kubernetes tests: the manifests' folders, rendering, and the golden files."""
+import difflib
 import os
 import re
 import shutil
 import subprocess
+import sys
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(SOURCE, "tests", "testing"))
+from patience import PATIENCE  # noqa: E402  the path comes first
+
 KUBERNETES = os.path.join(SOURCE, "deploy", "kubernetes")
 GOLDEN = os.path.join(SOURCE, "tests", "deploy", "kubernetes")
 FOLDERS = {"dev": "overlays/dev", "cpu": "overlays/cpu", "gpu": "overlays/gpu", "secure": "overlays/secure",
            "sweep": "overlays/sweep", "rules": "rules"}
+# Golden manifests that are kept as a difference from others.
+BASES = {"dev": "cpu", "gpu": "cpu", "secure": "cpu", "sweep-cartpole-datacom_device-cuda": "sweep-cartpole-datacom_device-cpu"}
 SKIPPED = 77  # exit code that ctest shows as skipped
 
 
 def read(*path):
     with open(os.path.join(*path), encoding="utf-8") as file:
         return file.read()
+
+
+def golden_names():
+    return sorted({name.rsplit(".", 1)[0] for name in os.listdir(GOLDEN) if name.endswith((".yaml", ".diff"))})
+
+
+def golden(name):
+    """The golden manifests of this name, complete."""
+    if name not in BASES:
+        return read(GOLDEN, name + ".yaml")
+    base, made, at = golden(BASES[name]).splitlines(keepends=True), [], 0
+    for line in read(GOLDEN, name + ".diff").splitlines(keepends=True)[2:]:
+        if line.startswith("@@"):
+            begin = int(re.match(r"@@ -(\d+)", line).group(1)) - 1
+            made += base[at:begin]
+            at = begin
+        elif line.startswith("+"):
+            made.append(line[1:])
+        else:
+            if base[at] != line[1:]:
+                raise AssertionError(f"{name}.diff does not apply to {BASES[name]}.yaml, line {at + 1}: {line[1:]}")
+            made += [base[at]] if line.startswith(" ") else []
+            at += 1
+    return "".join(made + base[at:])
+
+
+def write_golden(texts):
+    """Writes complete manifests by name."""
+    for name, text in texts.items():
+        path = os.path.join(GOLDEN, name + ".yaml")
+        if name in BASES:
+            base, path = BASES[name], os.path.join(GOLDEN, name + ".diff")
+            text = "".join(difflib.unified_diff(texts[base].splitlines(True), text.splitlines(True), base + ".yaml", name + ".yaml", n=1))
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
 
 
 def why_no_kustomize():
@@ -27,7 +69,7 @@ def why_no_kustomize():
 
 
 def render(folder):
-    result = subprocess.run(["kubectl", "kustomize", folder], capture_output=True, text=True, timeout=60, check=False)
+    result = subprocess.run(["kubectl", "kustomize", folder], capture_output=True, text=True, timeout=PATIENCE, check=False)
     if result.returncode != 0:
         raise AssertionError(f"kubectl kustomize {folder}: {result.stderr}")
     return result.stdout
@@ -37,7 +79,7 @@ def write_sweep(binary, folder):
     """Writes the golden sweep's manifests into a folder."""
     result = subprocess.run([binary, "sweep", os.path.join(GOLDEN, "sweep.textproto"), "--backend", "kubernetes", "--actors", "4",
                              "--images", "registry.example.org:5000/team:1.0", "--run-dir", folder],
-                            capture_output=True, text=True, timeout=60, check=False, cwd=SOURCE)
+                            capture_output=True, text=True, timeout=PATIENCE, check=False, cwd=SOURCE)
     if result.returncode != 0:
         raise AssertionError(result.stdout + result.stderr)
     return result.stdout

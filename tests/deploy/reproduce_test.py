@@ -11,11 +11,23 @@ import unittest
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(SOURCE, "tests", "testing"))
-from watching import Watch  # noqa: E402  the path comes first
+from patience import PATIENCE  # noqa: E402  the path comes first
+from watching import Watch  # noqa: E402
 
 REPRODUCE = os.path.join(SOURCE, "deploy", "dev", "reproduce")
 FAKE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_datacom.py")
-DEADLINE = 240  # long, because the lowest priority waits for all other processes
+# Starts it without the lowest priority, at which a training waits for all other processes of the machine.
+AT_ANY_PRIORITY = """
+import importlib.machinery, importlib.util, sys
+sys.dont_write_bytecode = True
+sys.argv = sys.argv[1:]
+sys.path.insert(0, sys.argv[0].rpartition("/")[0])
+loader = importlib.machinery.SourceFileLoader("reproduce", sys.argv[0])
+script = importlib.util.module_from_spec(importlib.util.spec_from_loader("reproduce", loader))
+loader.exec_module(script)
+script.lowest_priority = lambda: None
+sys.exit(script.main())
+"""
 ENTRIES = """verb,name,seeds,steps,title
 train,hockey/one,0-1,2000,One
 sweep,hockey/two,0-2,2000,Two
@@ -49,9 +61,9 @@ class ReproduceTest(unittest.TestCase):
     def tell(self, name, text=""):
         self.write(os.path.join(self.control, name), text)
 
-    def start(self, *arguments):
+    def start(self, *arguments, command=("-c", AT_ANY_PRIORITY, REPRODUCE)):
         process = subprocess.Popen(
-            [sys.executable, REPRODUCE, "--runs", self.runs, "--results", self.results, "--datacom", self.datacom, *arguments],
+            [sys.executable, *command, "--runs", self.runs, "--results", self.results, "--datacom", self.datacom, *arguments],
             env=dict(os.environ, DATACOM_FAKE=self.control), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.end, process)
         return process
@@ -62,9 +74,9 @@ class ReproduceTest(unittest.TestCase):
             process.kill()
         process.communicate()
 
-    def reproduce(self, *arguments, code=0):
-        process = self.start(*arguments)
-        output, errors = process.communicate(timeout=DEADLINE)
+    def reproduce(self, *arguments, code=0, **options):
+        process = self.start(*arguments, **options)
+        output, errors = process.communicate(timeout=PATIENCE)
         self.assertEqual(process.returncode, code, output + errors)
         return output + errors
 
@@ -80,7 +92,7 @@ class ReproduceTest(unittest.TestCase):
 
     def wait(self, condition, what, *processes):
         with Watch(self.folder) as watch:
-            self.assertTrue(watch.wait(condition, DEADLINE, *processes), "no " + what)
+            self.assertTrue(watch.wait(condition, PATIENCE, *processes), "no " + what)
 
     def start_one_that_waits(self):
         self.tell("wait")
@@ -93,7 +105,7 @@ class ReproduceTest(unittest.TestCase):
         self.reproduce()
         self.assertEqual([start[0] for start in self.starts()], [
             ["train", "hockey/one", "--seeds", "0-1", "--steps", "2000", "--run-dir", self.runs + "/hockey/one"],
-            ["sweep", "hockey/two", "--seeds", "0-2", "--steps", "2000", "--dir", self.runs + "/hockey/two"],
+            ["sweep", "hockey/two", "--seeds", "0-2", "--steps", "2000", "--run-dir", self.runs + "/hockey/two"],
             ["train", "pole/three", "--seeds", "0-1", "--steps", "2000", "--run-dir", self.runs + "/pole/three"]])
         for place in ("hockey/one", "hockey/two/first", "hockey/two/second", "pole/three"):
             self.assertEqual(sorted(os.listdir(os.path.join(self.results, place))),
@@ -131,7 +143,7 @@ class ReproduceTest(unittest.TestCase):
                 process = self.start_one_that_waits()
                 self.assertIn("hockey/one                   seeds 0-1   running: 50% of 2,000 steps", self.reproduce("--status"))
                 process.send_signal(number)
-                output, errors = process.communicate(timeout=DEADLINE)
+                output, errors = process.communicate(timeout=PATIENCE)
                 self.assertEqual(process.returncode, 75, output + errors)
                 self.assertIn("hockey/one                   seeds 0-1   interrupted: 50% of 2,000 steps", self.reproduce("--status"))
                 self.assertFalse(os.path.exists(os.path.join(self.results, "hockey")))
@@ -149,7 +161,7 @@ class ReproduceTest(unittest.TestCase):
         self.wait(lambda: os.path.exists(os.path.join(self.control, "drained")), "drained training")
 
     def test_trainings_run_at_the_lowest_priority_in_their_own_session(self):
-        self.reproduce("hockey/one")
+        self.reproduce("hockey/one", command=(REPRODUCE,))
         _, nice, autogroup, leads = self.starts()[0]
         self.assertEqual((nice, leads), (19, True))
         self.assertIn(autogroup, ("19", "none"))

@@ -9,6 +9,9 @@ import tempfile
 import unittest
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(SOURCE, "tests", "testing"))
+from patience import PATIENCE  # noqa: E402  the path comes first
+
 SCRIPT = os.path.join(SOURCE, "deploy", "dev", "results_tables")
 PAGE = "Text before.\n\n<!-- tables: written by deploy/dev/results_tables -->\n<!-- end of the tables -->\nText after.\n"
 ENTRIES = """verb,name,seeds,steps,title
@@ -41,7 +44,7 @@ class ResultsTablesTest(unittest.TestCase):
 
     def tables(self, *arguments, code=0):
         result = subprocess.run([sys.executable, SCRIPT, "--results", self.results, *arguments], capture_output=True, text=True,
-                                timeout=60, check=False)
+                                timeout=PATIENCE, check=False)
         self.assertEqual(result.returncode, code, result.stdout + result.stderr)
         return result.stderr
 

@@ -10,6 +10,7 @@
 #include "deploy/cli/summary.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/patience.h"
 
 namespace datacom::cli {
 namespace {
@@ -76,7 +77,7 @@ TEST_F(RunFolderTest, OnlyOneTrainOwnsAFolder) {
 TEST_F(RunFolderTest, ALockThatIsReleasedSoonIsWaitedFor) {
   auto held = RunLock::Take("r", std::chrono::milliseconds(0));
   ASSERT_TRUE(held.ok());
-  auto waiting = std::async(std::launch::async, [] { return RunLock::Take("r", std::chrono::seconds(30)).status(); });
+  auto waiting = std::async(std::launch::async, [] { return RunLock::Take("r", testing::kPatience).status(); });
   EXPECT_EQ(waiting.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
   held->reset();
   EXPECT_EQ(waiting.get(), absl::OkStatus());

@@ -10,12 +10,12 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "testing"))
-from watching import Watch  # noqa: E402  the path comes first
+from patience import PATIENCE  # noqa: E402  the path comes first
+from watching import Watch  # noqa: E402
 
 DATACOM = os.path.abspath(sys.argv.pop(1))
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FAKE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_role.py")
-DEADLINE = 60
 
 
 class TrainSupervisionTest(unittest.TestCase):
@@ -54,7 +54,7 @@ class TrainSupervisionTest(unittest.TestCase):
         file = os.path.join(self.folder, "one.textproto")
         with open(file, "w", encoding="utf-8") as text:
             text.write('name: "one"\nexperiments: "cartpole/datacom"\nseeds: "7"\nset: "run.env_steps=3000"\n' + axes)
-        folder = [] if {"--dir", "--run-dir"} & set(arguments) else ["--run-dir", os.path.join(self.folder, "swept")]
+        folder = [] if "--run-dir" in arguments else ["--run-dir", os.path.join(self.folder, "swept")]
         process = subprocess.Popen([DATACOM, "sweep", file, *folder, *arguments], env=self.environment, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.end, process)
@@ -87,7 +87,7 @@ class TrainSupervisionTest(unittest.TestCase):
         fcntl.flock(self.incomplete, fcntl.LOCK_UN)
 
     def wait(self, condition, what, *processes):
-        self.assertTrue(self.watch.wait(condition, DEADLINE, *processes), "no " + what)
+        self.assertTrue(self.watch.wait(condition, PATIENCE, *processes), "no " + what)
 
     def wait_for_the_end_of(self, name):
         self.wait(lambda: not self.alive(name), "end of " + name, int(self.starts(name)[-1][1]))
@@ -103,7 +103,7 @@ class TrainSupervisionTest(unittest.TestCase):
             return file.read()
 
     def finish(self, process):
-        output, errors = process.communicate(timeout=DEADLINE)
+        output, errors = process.communicate(timeout=PATIENCE)
         return process.returncode, output, errors
 
     def kill(self, process_name):
@@ -399,14 +399,6 @@ class TrainSupervisionTest(unittest.TestCase):
         code, _, errors = self.sweep("--lockstep", "--actors", "2")
         self.assertEqual(code, 2)
         self.assertIn("--actors 2: lockstep runs one actor; leave out --actors", errors)
-
-    def test_the_older_name_of_a_sweeps_folder_works_alone(self):
-        code, output, errors = self.sweep("--dir", os.path.join(self.folder, "older"), "--render-only")
-        self.assertEqual(code, 0, output + errors)
-        self.assertTrue(os.path.exists(os.path.join(self.folder, "older", "populations.txt")))
-        code, _, errors = self.sweep("--dir", self.folder, "--run-dir", self.folder)
-        self.assertEqual(code, 2)
-        self.assertIn("--dir is the older name of --run-dir; give only --run-dir", errors)
 
     def test_a_folder_of_another_kind_is_refused_with_the_command_to_type(self):
         self.assertEqual(self.sweep("--render-only")[0], 0)

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import unittest
 
-from running import BIN, SOURCE, RunTest, Training, run
+from running import BIN, PATIENCE, SOURCE, RunTest, Training, run
 
 
 class CommandTest(RunTest):
@@ -122,7 +122,7 @@ class CommandTest(RunTest):
                 file.write(run("config", "cartpole/datacom").stdout)
             result = subprocess.run([os.path.join(BIN, "datacom-replay"), "--experiment", experiment, "--run-id", "x", "--dir",
                                      os.path.join(self.folder, "ring"), "--listen", address],
-                                    capture_output=True, text=True, timeout=60, check=False)
+                                    capture_output=True, text=True, timeout=PATIENCE, check=False)
         self.assertEqual(result.returncode, 1, result.stderr)
         self.assertIn(address, result.stdout + result.stderr)
 

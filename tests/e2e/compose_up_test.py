@@ -14,7 +14,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from running import BIN, DEADLINE, SOURCE, TINY, RunTest, run
+from running import BIN, PATIENCE, SOURCE, TINY, RunTest, run
 from watching import Watch
 
 sys.path.insert(0, os.path.join(SOURCE, "tests", "deploy"))
@@ -46,7 +46,7 @@ def why_not():
 
 
 def call(command, **options):
-    return subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False, **options)
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False, **options)
 
 
 class ComposeTest(RunTest):
@@ -65,7 +65,7 @@ class ComposeTest(RunTest):
         self.addCleanup(daemon.wait)
         self.addCleanup(daemon.terminate)
         with Watch(self.watched) as watch:
-            watch.wait(lambda: os.path.exists(os.path.join(self.watched, "docker.sock")), DEADLINE, daemon.pid)
+            watch.wait(lambda: os.path.exists(os.path.join(self.watched, "docker.sock")), PATIENCE, daemon.pid)
         if daemon.poll() is not None or self.docker("info", check=False).returncode != 0:
             with open(self.log, encoding="utf-8") as log:
                 self.skipTest("Docker's daemon does not work here: " + log.read()[-600:])
@@ -131,7 +131,7 @@ class ComposeTest(RunTest):
 
     def wait(self, condition, what, *processes):
         with Watch(self.volumes) as watch:
-            watch.wait(lambda: condition() or any(process.poll() is not None for process in processes), DEADLINE, *(one.pid for one in processes))
+            watch.wait(lambda: condition() or any(process.poll() is not None for process in processes), PATIENCE, *(one.pid for one in processes))
         self.assertTrue(condition(), what + self.logs())
 
     def containers(self, service):
@@ -146,7 +146,7 @@ class ComposeTest(RunTest):
         port = self.compose("port", "prometheus", "9090").stdout.strip().rsplit(":", 1)[1]
         url = f"http://127.0.0.1:{port}/api/v1/query?" + urllib.parse.urlencode({"query": query})
         try:
-            with urllib.request.urlopen(url, timeout=30) as answer:
+            with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
                 return {one["metric"]["role"]: float(one["value"][1]) for one in json.load(answer)["data"]["result"]}
         except (urllib.error.URLError, ConnectionError):
             return {}

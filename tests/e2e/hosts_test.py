@@ -6,7 +6,7 @@ import subprocess
 import time
 import unittest
 
-from running import BIN, DEADLINE, SOURCE, TINY, RunFolder, RunTest, run
+from running import BIN, PATIENCE, SOURCE, TINY, RunFolder, RunTest, run
 from watching import Watch
 from hosts import Network, unavailable
 
@@ -54,7 +54,7 @@ class Hosts(RunFolder):
     def ended(self):
         return [role for role, process in self.processes.items() if process.poll() is not None]
 
-    def wait(self, condition, seconds=DEADLINE):
+    def wait(self, condition, seconds=PATIENCE):
         """True when the condition became true in time; a role that exits before that fails the test."""
         with Watch(self.folder) as watch:
             in_time = watch.wait(lambda: self.ended() or condition(), seconds, *(process.pid for process in self.processes.values()))
@@ -65,12 +65,12 @@ class Hosts(RunFolder):
         self.test.assertTrue(self.wait(lambda: len(self.rows("episodes.csv")) >= count), f"no episode {count}" + self.logs())
 
     def finish(self, role, code=0):
-        self.test.assertEqual(self.processes[role].wait(timeout=DEADLINE), code, role + self.logs())
+        self.test.assertEqual(self.processes[role].wait(timeout=PATIENCE), code, role + self.logs())
 
     def status(self, asking):
         """The replay's answer to a host, by member and by session."""
         answer = subprocess.run(self.hosts[asking].command(os.path.join(BIN, "datacom"), "status", self.addresses["replay"]),
-                                capture_output=True, text=True, timeout=DEADLINE, check=False)
+                                capture_output=True, text=True, timeout=PATIENCE, check=False)
         self.test.assertEqual(answer.returncode, 0, answer.stderr + self.logs())
         members = re.findall(r"^ +\d+ +\d+ +([\d,]+) +([\d,]+) +([\d,]+) +[\d,]+ +[\d,]+ +[\d,]+ +[\d,]+ +[\d.]+$", answer.stdout, re.M)
         numbers = [[int(number.replace(",", "")) for number in member] for member in members]
@@ -94,7 +94,7 @@ class Hosts(RunFolder):
 @unittest.skipIf(unavailable(), unavailable())
 class HostsTest(RunTest):
     def partition(self, run_, some, others, asking, stands_still):
-        """Cuts two sets of roles apart for 20 s. The value that `stands_still` names in the status must not change meanwhile;
+        """Cuts two sets of roles apart for 20 s. The value that `stands_still` names in the status must not change in this time;
         afterwards the same sessions continue and hold no more credit than allowed."""
         before, sockets = run_.status(asking), run_.sockets("replay")
         dropped = run_.network.dropped

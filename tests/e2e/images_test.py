@@ -14,7 +14,7 @@ import sys
 import tarfile
 import unittest
 
-from running import BIN, DEADLINE, SOURCE, TINY, RunTest, run
+from running import BIN, PATIENCE, SOURCE, TINY, RunTest, run
 from watching import Watch
 
 SKIPPED = 77  # exit code that ctest shows as skipped
@@ -34,7 +34,7 @@ class Podman:
                 "--runtime", "runc", "--cgroup-manager=cgroupfs", *arguments]
 
     def __call__(self, *arguments, check=True):
-        result = subprocess.run(self.words(*arguments), capture_output=True, text=True, timeout=DEADLINE, check=False)
+        result = subprocess.run(self.words(*arguments), capture_output=True, text=True, timeout=PATIENCE, check=False)
         if check and result.returncode != 0:
             raise AssertionError(" ".join(arguments) + "\n" + result.stdout + result.stderr)
         return result
@@ -42,7 +42,7 @@ class Podman:
     def build(self, target):
         context = os.path.join(self.folder, "context-" + target)
         script = os.path.join(SOURCE, "deploy", "docker", "make_root.sh")
-        subprocess.run([script, target, BIN, os.path.join(context, "image", target)], check=True, timeout=DEADLINE)
+        subprocess.run([script, target, BIN, os.path.join(context, "image", target)], check=True, timeout=PATIENCE)
         self("build", "--isolation=chroot", "--network=host", "--format", "docker", "--target", target,
              "--build-arg", "BINARIES=prebuilt", "--build-arg", "REVISION=of-the-test", "-t", "datacom-" + target,
              "-f", os.path.join(SOURCE, "deploy", "docker", "Dockerfile"), context)
@@ -88,7 +88,7 @@ class ImagesTest(RunTest):
 
     def wait(self, condition, what, *processes):
         with Watch(self.folder) as watch:
-            watch.wait(lambda: condition() or any(process.poll() is not None for process in processes), DEADLINE, *(one.pid for one in processes))
+            watch.wait(lambda: condition() or any(process.poll() is not None for process in processes), PATIENCE, *(one.pid for one in processes))
         logs = "".join(f"\n--- {name}\n" + self.read(name)[-3000:] for name in sorted(os.listdir(self.folder)) if name.endswith(".log"))
         self.assertTrue(condition(), what + logs)
 
@@ -161,24 +161,24 @@ class ImagesTest(RunTest):
             self.podman("exec", role, "/usr/bin/datacom-" + role, "--healthcheck=" + address)
 
         self.podman("stop", "--time", "60", "learner")
-        self.assertEqual(learner.wait(DEADLINE), 75, self.read("learner.log"))
+        self.assertEqual(learner.wait(PATIENCE), 75, self.read("learner.log"))
         learner, _ = self.serve("learner", *learning, "--listen=" + learner_address, "--resume")
         evaluator = self.act("evaluator", "evaluate", peers[1])  # started only now, because the run cannot end without an evaluator
         self.wait(lambda: learner.poll() is not None, "the learner does not end", replay)
         self.assertEqual(learner.returncode, 0, self.read("learner.log"))
-        self.assertEqual([process.wait(DEADLINE) for process in (*actors, evaluator)], [0, 0, 0])
+        self.assertEqual([process.wait(PATIENCE) for process in (*actors, evaluator)], [0, 0, 0])
         self.podman("kill", "--signal", str(int(signal.SIGTERM)), "replay")
-        self.assertEqual(replay.wait(DEADLINE), 0, self.read("replay.log"))
+        self.assertEqual(replay.wait(PATIENCE), 0, self.read("replay.log"))
         self.assertEqual({row["env_steps"] for row in self.rows("progress.csv") if row["epoch"] == "6"}, {"6000"})
         self.assertEqual(sorted(set(re.findall(r"actor registered actor=(\S+) session=", self.read("replay.log")))), ["actor-a", "actor-b"])
 
         volumes = [f"{self.folder}/run:/run/datacom"]
         report = self.podman.start(self, "tools", "datacom-tools", "report", "run", "--out", "report.html", volumes=volumes)
-        self.assertEqual(report.wait(DEADLINE), 0, self.read("tools.log"))
+        self.assertEqual(report.wait(PATIENCE), 0, self.read("tools.log"))
         self.assertGreater(os.path.getsize(os.path.join(self.folder, "run", "report.html")), 10000)
-        sweeps = self.podman.start(self, "sweep", "datacom-tools", "sweep", "cartpole/cost_budgets", "--backend", "kubernetes", "--dir", "sweep",
+        sweeps = self.podman.start(self, "sweep", "datacom-tools", "sweep", "cartpole/cost_budgets", "--backend", "kubernetes", "--run-dir", "sweep",
                                    volumes=volumes)
-        self.assertEqual(sweeps.wait(DEADLINE), 0, self.read("sweep.log"))
+        self.assertEqual(sweeps.wait(PATIENCE), 0, self.read("sweep.log"))
         self.assertIn("kind: Kustomization", self.read("run/sweep/kustomization.yaml"))
 
 

@@ -5,7 +5,7 @@ import subprocess
 import typing
 import unittest
 
-from running import BIN, SOURCE, RunFolder, RunTest
+from running import BIN, PATIENCE, SOURCE, RunFolder, RunTest
 
 
 class Goal(typing.NamedTuple):
@@ -26,7 +26,6 @@ GOALS = {
     "air_hockey/datacom": Goal(steps=120_000, epochs=range(8, 13), above={},
                                below={"eval_max_violation": 0.25, "eval_sum_cost": 30}),
 }
-LIMIT_S = 7200  # of one experiment
 
 
 class LearningTest(RunTest):
@@ -34,7 +33,7 @@ class LearningTest(RunTest):
         run = RunFolder(self, experiment.replace("/", "_"))
         command = [os.path.join(BIN, "datacom"), "train", experiment, "--run-dir", run.folder, "--quiet",
                    "--seeds", ",".join(map(str, SEEDS)), "--steps", str(steps)]
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False, cwd=SOURCE)
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=12 * PATIENCE, check=False, cwd=SOURCE)
         self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr + run.logs())
         return run
 

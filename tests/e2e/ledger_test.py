@@ -66,7 +66,7 @@ class LedgerTest(RunTest):
             state = states[int(row["step"]) + 1]
             self.assertEqual(struct.pack("<f", float(state["cost"])), struct.pack("<f", float(row["cost"])))
             self.assertEqual(struct.pack("<f", float(state["action0"])), struct.pack("<f", float(row["executed_action0"])))
-            # The recorded constraint: the slack is that of k = CVaR - delta, with the member's delta at that time.
+            # The recorded constraint: the slack belongs to k = CVaR - delta, with the member's delta at that time.
             k = float(row["cvar"]) - float(row["delta"])
             self.assertAlmostEqual(float(row["slack"]), max(-k, 1e-5), delta=1e-6)
         picture = os.path.join(self.folder, "violation.png")

@@ -12,7 +12,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from running import SOURCE, RunTest, Training
+from running import PATIENCE, SOURCE, RunTest, Training
 
 sys.path.insert(0, os.path.join(SOURCE, "tests", "deploy"))
 from monitoring import PROMETHEUS, alert_expression, alerts, expressions, recorded, selectors  # noqa: E402
@@ -49,7 +49,7 @@ class MonitoringTest(RunTest):
         """The values of an instant query, without NaN."""
         url = self.url + "/api/v1/query?" + urllib.parse.urlencode({"query": query})
         try:
-            with urllib.request.urlopen(url, timeout=30) as answer:
+            with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
                 result = json.load(answer)["data"]["result"]
         except urllib.error.HTTPError as error:
             if error.code == 503:  # Prometheus is still starting

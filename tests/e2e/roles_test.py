@@ -5,7 +5,7 @@ import signal
 import subprocess
 import unittest
 
-from running import BIN, DEADLINE, TINY, RunTest, run
+from running import BIN, PATIENCE, TINY, RunTest, run
 from watching import Watch
 
 
@@ -44,7 +44,7 @@ class RolesTest(RunTest):
     def wait(self, condition, *processes):
         with Watch(self.folder) as watch:
             pids = [process.pid for process in processes]
-            watch.wait(lambda: condition() or any(process.poll() is not None for process in processes), DEADLINE, *pids)
+            watch.wait(lambda: condition() or any(process.poll() is not None for process in processes), PATIENCE, *pids)
         logs = "".join(f"--- {name}\n{self.read(name)}" for name in sorted(os.listdir(self.folder)) if name.endswith(".log"))
         self.assertTrue(condition(), logs)
 
@@ -67,16 +67,16 @@ class RolesTest(RunTest):
         registered = lambda: sorted(re.findall(r"actor registered actor=(\S+) session=", self.read("replay.log")))  # noqa: E731
         self.wait(lambda: len(registered()) >= 2, replay, *actors)
         twin = self.start("host-a", *acting, log="twin")  # the same host name
-        self.assertEqual(actors[0].wait(DEADLINE), 1, self.read("host-a.log"))
+        self.assertEqual(actors[0].wait(PATIENCE), 1, self.read("host-a.log"))
         self.assertIn("another process acts as host-a now", self.read("host-a.log"))
         actors[0] = twin
         learner.send_signal(signal.SIGCONT)
         evaluator = self.start("host-c", "datacom-actor", "evaluate", *peers)
         self.wait(lambda: learner.poll() is not None, learner)
         self.assertEqual(learner.returncode, 0, self.read("learner.log"))
-        self.assertEqual([process.wait(DEADLINE) for process in (*actors, evaluator)], [0, 0, 0])
+        self.assertEqual([process.wait(PATIENCE) for process in (*actors, evaluator)], [0, 0, 0])
         replay.send_signal(signal.SIGTERM)
-        self.assertEqual(replay.wait(DEADLINE), 0, self.read("replay.log"))
+        self.assertEqual(replay.wait(PATIENCE), 0, self.read("replay.log"))
         self.assertEqual(registered(), ["host-a", "host-a", "host-b"], "one actor ended the other's session")
 
         os.rename(self.file("given.textproto"), self.file("gone"))

@@ -11,20 +11,20 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "testing"))
-from watching import Watch  # noqa: E402  the path comes first
+from patience import PATIENCE  # noqa: E402  the path comes first
+from watching import Watch  # noqa: E402
 
 BIN = os.path.abspath(sys.argv.pop(1))
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CHECK_ROWS = os.path.join(os.path.dirname(BIN), "tests", "check_rows")
 FAILING_DISK = os.path.join(os.path.dirname(BIN), "tests", "chaos", "libfailing_disk.so")
-DEADLINE = 300
 TINY = ["network.actor_hidden=[16,16]", "network.critic_hidden=[16,16]", "network.constraint_hidden=[16,16]",
         "replay.min_size=500", "run.steps_per_epoch=1000", "run.eval_episodes=2", "task_options.horizon=50"]
 ROLES = {"replay": "datacom-replay", "learner": "datacom-learner", "actor": "actor-0", "evaluator": "evaluator-0"}
 
 
 def run(*arguments, **options):
-    return subprocess.run([os.path.join(BIN, "datacom"), *arguments], capture_output=True, text=True, timeout=DEADLINE,
+    return subprocess.run([os.path.join(BIN, "datacom"), *arguments], capture_output=True, text=True, timeout=PATIENCE,
                           check=False, cwd=SOURCE, **options)
 
 
@@ -82,7 +82,7 @@ class RunFolder:
         `command` turns words into a command on a host that reaches the address. Returns the number of rows of each session.
         """
         test = self.test
-        checked = subprocess.run(command([CHECK_ROWS, address]), capture_output=True, text=True, timeout=DEADLINE, check=False)
+        checked = subprocess.run(command([CHECK_ROWS, address]), capture_output=True, text=True, timeout=PATIENCE, check=False)
         test.assertEqual(checked.returncode, 0, checked.stderr + self.logs())
         kept = collections.Counter()
         for session, rows in re.findall(r"session=(\d+) rows=(\d+)", checked.stdout):
@@ -124,7 +124,7 @@ class Training(RunFolder):
 
     def finish(self, code=0):
         """Waits for the end and returns the output."""
-        output, _ = self.process.communicate(timeout=DEADLINE)
+        output, _ = self.process.communicate(timeout=PATIENCE)
         self.test.assertEqual(self.process.returncode, code, output + self.logs())
         return output
 
@@ -138,7 +138,7 @@ class Training(RunFolder):
         def ended_or_true():
             return self.process.poll() is not None or condition()
         with Watch(self.test.folder) as watch:
-            in_time = watch.wait(ended_or_true, DEADLINE, self.process.pid)
+            in_time = watch.wait(ended_or_true, PATIENCE, self.process.pid)
         if self.process.poll() is not None:
             self.test.fail(f"the run ended before {what}\n" + self.process.stdout.read() + self.logs())
         self.test.assertTrue(in_time, f"no {what}\n" + self.logs())
@@ -187,7 +187,7 @@ class Training(RunFolder):
         self.test.addCleanup(replay.wait)
         self.test.addCleanup(replay.kill)
         with Watch(self.test.folder) as watch:
-            self.test.assertTrue(watch.wait(lambda: os.path.exists(address) or replay.poll() is not None, DEADLINE, replay.pid))
+            self.test.assertTrue(watch.wait(lambda: os.path.exists(address) or replay.poll() is not None, PATIENCE, replay.pid))
         with open(address, encoding="utf-8") as file:
             return self.check_rows(file.read().strip())
 

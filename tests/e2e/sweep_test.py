@@ -5,7 +5,7 @@ import signal
 import subprocess
 import unittest
 
-from running import BIN, DEADLINE, SOURCE, TINY, RunTest, run
+from running import BIN, PATIENCE, SOURCE, TINY, RunTest, run
 from watching import Watch
 
 SETTINGS = [item for item in TINY if not item.startswith("task_options.horizon")]
@@ -39,10 +39,10 @@ class SweepTest(RunTest):
         return path
 
     def sweep(self, *more, file=None):
-        return run("sweep", file or self.file, "--dir", self.dir, *more)
+        return run("sweep", file or self.file, "--run-dir", self.dir, *more)
 
     def start(self, *more):
-        process = subprocess.Popen([os.path.join(BIN, "datacom"), "sweep", self.file, "--dir", self.dir, *more],
+        process = subprocess.Popen([os.path.join(BIN, "datacom"), "sweep", self.file, "--run-dir", self.dir, *more],
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=SOURCE)
         self.addCleanup(self.end, process)
         return process
@@ -69,9 +69,9 @@ class SweepTest(RunTest):
         first, second = POPULATIONS
         process = self.start("--steps", "8000")
         with Watch(self.folder) as watch:
-            watch.wait(lambda: process.poll() is not None or len(self.rows(second, "episodes.csv")) > 0, DEADLINE, process.pid)
+            watch.wait(lambda: process.poll() is not None or len(self.rows(second, "episodes.csv")) > 0, PATIENCE, process.pid)
         process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=DEADLINE)
+        output, _ = process.communicate(timeout=PATIENCE)
         self.assertEqual(process.returncode, 75, output)
         self.assertIn(f"[1/2] {first}: complete", output)
         self.assertIn(f"[2/2] {second}: interrupted and drained", output)

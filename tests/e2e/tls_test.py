@@ -8,7 +8,7 @@ import subprocess
 import unittest
 import urllib.request
 
-from running import BIN, DEADLINE, SOURCE, RunTest, Training, run
+from running import BIN, PATIENCE, SOURCE, RunTest, Training, run
 
 
 class TlsTest(RunTest):
@@ -30,7 +30,7 @@ class TlsTest(RunTest):
             file.write("0123456789abcdef0123456789abcdef\n")
         actor = subprocess.run(
             [os.path.join(BIN, "datacom-actor"), "run", "--replay", addresses["replay"], "--learner", addresses["learner"],
-             "--run-id", "a", "--tls", stranger], capture_output=True, text=True, timeout=DEADLINE, check=False)
+             "--run-id", "a", "--tls", stranger], capture_output=True, text=True, timeout=PATIENCE, check=False)
         self.assertEqual(actor.returncode, 2, actor.stderr)
         self.assertIn("token is not this run's", actor.stderr)
 
@@ -45,7 +45,7 @@ class TlsTest(RunTest):
                 with self.assertRaises(OSError):
                     self.scrape(address, tls, None)  # without a certificate
                 with self.assertRaises(OSError):
-                    urllib.request.urlopen(f"http://{address}/metrics", timeout=DEADLINE)
+                    urllib.request.urlopen(f"http://{address}/metrics", timeout=PATIENCE)
 
         training.finish()
         training.check_complete(seeds=[0], steps=20000, epochs=20)
@@ -56,7 +56,7 @@ class TlsTest(RunTest):
         if certificate:
             context.load_cert_chain(os.path.join(tls, certificate + ".crt"), os.path.join(tls, certificate + ".key"))
         host, port = address.rsplit(":", 1)
-        with socket.create_connection((host, int(port)), timeout=DEADLINE) as plain, context.wrap_socket(plain, server_hostname="datacom") as secure:
+        with socket.create_connection((host, int(port)), timeout=PATIENCE) as plain, context.wrap_socket(plain, server_hostname="datacom") as secure:
             secure.sendall(b"GET /metrics HTTP/1.1\r\nHost: datacom\r\n\r\n")
             return secure.makefile("rb").read().decode()
 

@@ -8,15 +8,13 @@ import struct
 import tempfile
 import unittest
 
-from running import DEADLINE, RunTest, Training, run
+from running import PATIENCE, RunTest, Training, run
 
 LONG = "task_options.horizon=150"  # the pole takes about 80 steps to fall into the unsafe region
 HEADER, RECORD = 32, 32  # bytes of a step file with one action
-# The parts of a run, and how many of their bits are flipped. CHECKPOINT stands for the newest one.
-PARTS = {"replay/member_0.rows": 80, "replay/member_1.failures": 40, "replay/credit": 30, "replay/sessions": 20,
-         "ledger/member_0.steps": 30, "ledger/violations.csv": 30, "episodes.csv": 30, "progress.csv": 30,
-         "tensorboard/member_1/events.out.tfevents.0.datacom": 30, "CHECKPOINT/learner.state": 10,
-         "CHECKPOINT/algorithm.state": 10, "CHECKPOINT/state.sha256": 5, "policies/epoch_0001.snapshot": 20}
+# The parts that only a learner writes, and how many of their bits are flipped. The test of VerifyRun changes the others
+# in a folder of its own.
+PARTS = {"progress.csv": 30, "tensorboard/member_1/events.out.tfevents.0.datacom": 30, "policies/epoch_0001.snapshot": 20}
 
 
 def crc32c(data):
@@ -131,9 +129,7 @@ class DamageTest(RunTest):
     def check_changes(self, name, changes):
         """Every change of the file is found, with the file's name, or verify prints the same as before. Returns both counts."""
         content, found, same = read(self.path(name)), 0, 0
-        named = name.rsplit("/", 1)[0] if name.startswith("checkpoints") else name
-        if name == "experiment.textproto":
-            named = ""  # it may be named as wrong, or the parts that it does not describe
+        named = "" if name == "experiment.textproto" else name  # it may be named, or the parts that it does not describe
         for what, changed in changes:
             if changed == content:
                 continue
@@ -150,30 +146,25 @@ class DamageTest(RunTest):
         return found, same
 
     def test_a_flipped_bit_is_found_or_changes_nothing(self):
-        chance, flips = random.Random(1), 0
-        for part, times in PARTS.items():
-            name = part.replace("CHECKPOINT", f"checkpoints/{self.newest()}")
+        chance = random.Random(1)
+        for name, times in PARTS.items():
             found, same = self.check_changes(name, flipped(read(self.path(name)), times, chance))
-            flips += found + same
+            self.assertEqual(found + same, times, name)
             self.assertGreaterEqual(found, times // 4, name)
-            if name.startswith(("ledger", "policies", "checkpoints", "tensorboard")):
+            if name != "progress.csv":
                 self.assertEqual(same, 0, f"every byte of {name} counts")
         self.assertEqual(run("verify", self.copy).stdout, self.sound)
-        self.assertEqual(flips, 365)
 
     def test_a_file_with_other_pieces_is_found_or_changes_nothing(self):
-        chance, counts = random.Random(2), []
-        for part in [*PARTS, "experiment.textproto"]:
-            name = part.replace("CHECKPOINT", f"checkpoints/{self.newest()}")
-            source = part.replace("CHECKPOINT", f"checkpoints/{self.newest(self.older)}").replace("epoch_0001", "epoch_0000")
+        chance, total = random.Random(2), 0
+        for name in [*PARTS, "experiment.textproto"]:
+            source = name.replace("epoch_0001", "epoch_0000")
             found, same = self.check_changes(name, rearranged(read(self.path(name)), read(self.path(source, self.older)), chance))
-            counts.append((found, same))
-            if name.startswith(("ledger", "policies", "tensorboard", "episodes", "progress")):
+            total += found + same
+            if name != "experiment.textproto":
                 self.assertEqual(same, 0, name)
         self.assertEqual(run("verify", self.copy).stdout, self.sound)
-        found, same = map(sum, zip(*counts))
-        print(f"files with other pieces: {found} found, {same} without effect")
-        self.assertGreaterEqual(found + same, 180)
+        self.assertGreaterEqual(total, 50)
 
     def test_a_part_that_is_older_than_the_others_is_named(self):
         newest = f"checkpoints/{self.newest()}"
@@ -334,7 +325,7 @@ class RunningTest(RunTest):
         training.start("--resume")
         training.wait_for_checkpoint(cut + 1)
         training.process.send_signal(signal.SIGTERM)
-        self.assertEqual(training.process.wait(timeout=DEADLINE), 75)
+        self.assertEqual(training.process.wait(timeout=PATIENCE), 75)
         self.assertLess(max(map(int, training.checkpoints())), 9000, "the cut epoch had not ended again")
         result = run("verify", training.folder)
         self.assertEqual(result.returncode, 0, result.stdout)

@@ -86,8 +86,8 @@ void CheckLoading(replay::CreditFile* credit, const replay::CreditFile::Content&
   }
 }
 
-// What a replay does with the file that it opened: it begins sessions in slots 0 and 2 and grants both credit; the one
-// in slot 2 ends while a commit writes its credit.
+// Does what a replay does with the file that it opened: begins sessions in slots 0 and 2 and grants both credit; the
+// one in slot 2 ends while a commit writes its credit.
 void Use(replay::CreditFile* credit, bool sync) {
   replay::CreditFile::Content expected = MustRead();
   CheckLoading(credit, expected);

@@ -1,5 +1,5 @@
 // Any text as a CSV file (common/records/csv.h) of a program, of a person, and as the records of a run: refused, or its
-// cells are those of the text.
+// cells come from the text.
 //
 // Input: the text.
 #include <cmath>

@@ -2,7 +2,7 @@
 // was written again.
 //
 // Input: a byte of flags, the violations (Input::Text), the file of steps. With kHeader the violations follow a sound
-// header of two actions; with kSeal the steps follow one, and the checksums of all records are computed anew.
+// header of two actions; with kSeal the steps follow one, and the checksums of all records are computed again.
 #include <cmath>
 #include <filesystem>
 
@@ -107,7 +107,7 @@ void CheckEpisode(LedgerViolation violation) {
   if (!steps.ok()) return MustRefuse(steps.status());
   MUST(violation.step < steps->size() && (*steps)[violation.step].cost == violation.cost);
   for (size_t i = 0; i < steps->size(); ++i) MUST((*steps)[i].step == i && (*steps)[i].session == violation.session);
-  violation.env_steps = violation.step + 1;  // in the copy the episode stands alone
+  violation.env_steps = violation.step + 1;  // the copy has only this episode
   Write(Copy(), *steps, violation);
   const auto again = ReadEpisode(Copy(), violation);
   MustAccept(again.status());

@@ -164,7 +164,7 @@ void MustHold(const std::map<uint32_t, Snapshot>& arrived, const std::set<uint32
   for (const uint32_t member : members) MUST(EncodeSnapshot(arrived.at(member)) == EncodeSnapshot(SnapshotOf(member)));
 }
 
-// Whether each member exists and is named once; `*missing` receives those whose published version is not named.
+// Returns whether each member exists and is named once; `*missing` receives those whose published version is not named.
 bool Members(const v1::SubscribeRequest& request, std::set<uint32_t>* missing) {
   std::set<uint32_t> named;
   for (const v1::Subscription& subscription : request.members()) {
@@ -179,7 +179,7 @@ bool Members(const v1::SubscribeRequest& request, std::set<uint32_t>* missing) {
   return !named.empty();
 }
 
-// Whether the bytes are a request; with kGreeted, `*bytes` becomes that request with a sound greeting.
+// Returns whether the bytes are a request; with kGreeted, `*bytes` becomes that request with a sound greeting.
 template <typename Request>
 bool Parse(uint8_t flags, std::string* bytes, Request* request) {
   if (!request->ParseFromString(*bytes)) return false;

@@ -32,7 +32,7 @@ inline uint64_t RingKept(const std::string& file) { return WordAt(file, kRingKep
 inline uint64_t RingGuard(const std::string& file) { return WordAt(file, kRingIdentity + 24); }
 inline uint64_t RingCursor(const std::string& file) { return WordAt(file, kRingWords) & replay::kLargestCheckedNumber; }
 
-// Where record `number` lies in a file whose ring keeps `kept` records.
+// The place of record `number` in a file whose ring keeps `kept` records.
 inline size_t RingPlace(uint64_t number, uint64_t kept, uint64_t guard, uint64_t record_bytes) {
   const uint64_t blocks = (kept + guard + 63) / 64 + 1;
   return 4096 + number / 64 % blocks * (16 + 64 * record_bytes) + 16 + number % 64 * record_bytes;

@@ -29,7 +29,7 @@ inline replay::Ring::Options RingOptions(uint64_t kept) {
   return options;
 }
 
-// What AppendRecords writes as record `number`.
+// The content that AppendRecords writes as record `number`.
 inline std::string RingRecord(uint64_t number) {
   std::string record(kRingRecordBytes, static_cast<char>(number % 251));
   std::memcpy(record.data(), &number, sizeof number);

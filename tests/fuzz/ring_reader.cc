@@ -117,7 +117,7 @@ class Peers {
   bool damaged_ = false;  // the file may differ from what the writer wrote
 };
 
-// What a reader that checks the whole file accepts, a reader that checks each block accepts too.
+// A reader that checks each block accepts every file that a reader of the whole file accepts.
 void CheckFile(const std::string& file) {
   if (file.size() > kLargestRingFile) return;
   WriteBytes(RingPath(), file);

@@ -24,7 +24,7 @@ inline std::string SerializeSorted(const google::protobuf::Message& message) {
   return bytes;
 }
 
-// Makes size and checksum of the manifest those of `data`.
+// Sets size and checksum of the manifest to those that `data` has.
 inline void SealManifest(absl::string_view data, v1::SnapshotManifest* manifest) {
   manifest->set_data_bytes(data.size());
   manifest->clear_crc32c();

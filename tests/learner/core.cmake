@@ -3,12 +3,10 @@ datacom_test(NAME core_random_test SRCS core_random_test.cc DEPS datacom::learne
 datacom_test(NAME core_hyper_test SRCS core_hyper_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_threads_test SRCS core_threads_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_products_test SRCS core_products_test.cc DEPS datacom::learner_core)
-add_test(NAME core_products_avx2_test COMMAND core_products_test)
-set_tests_properties(core_products_avx2_test PROPERTIES LABELS fast TIMEOUT 300 ENVIRONMENT "${DATACOM_TEST_ENVIRONMENT};DATACOM_ISA=avx2")
+datacom_add_test(NAME core_products_avx2_test COMMAND core_products_test ENVIRONMENT DATACOM_ISA=avx2)
 datacom_test(NAME core_memory_test SRCS core_soak_test.cc DEPS datacom::learner_core
              ARGS --gtest_filter=CoreMemory.*)
-add_test(NAME core_soak_test COMMAND core_memory_test --gtest_filter=CoreSoak.*)
-set_tests_properties(core_soak_test PROPERTIES LABELS soak TIMEOUT 600)
+datacom_add_test(NAME core_soak_test COMMAND core_memory_test --gtest_filter=CoreSoak.* LABELS soak)
 
 # Tests that compare the two backends.
 if(DATACOM_TORCH)

@@ -18,6 +18,7 @@
 #include "learner/build_text.h"
 #include "learner/run_learner.h"
 #include "tests/testing/fake_learner_run.h"
+#include "tests/testing/patience.h"
 
 namespace datacom::learner {
 namespace {
@@ -207,11 +208,11 @@ TEST_F(LearnerProcessTest, AWaitingLearnerAlwaysSaysForWhat) {
     while (!(address = ReadFile(options_.address_file)).ok()) std::this_thread::yield();
     const auto channel = MakeChannel(std::string(absl::StripSuffix(*address, "\n")));
     std::string reason;
-    const auto deadline = std::chrono::steady_clock::now() + milliseconds(20000);
-    while (reason.empty() && std::chrono::steady_clock::now() < deadline) {
-      const auto info = GetLearnerInfo(channel, milliseconds(10000));
-      if (info.ok()) reason = info->waiting_for();
-    }
+    testing::WaitUntil([&] { return !reason.empty(); },
+                       [&] {
+                         const auto info = GetLearnerInfo(channel, testing::kPatience);
+                         if (info.ok()) reason = info->waiting_for();
+                       });
     EXPECT_EQ(reason, "the draw has not come yet");
     Stop();
   });

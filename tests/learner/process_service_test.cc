@@ -18,13 +18,12 @@
 #include "common/rpc/learner_client.h"
 #include "datacom/v1/learner.grpc.pb.h"
 #include "learner/learner_service.h"
+#include "tests/testing/patience.h"
 
 namespace datacom::learner {
 namespace {
 
 using std::chrono::milliseconds;
-
-constexpr milliseconds kGenerous{30000};
 
 Snapshot MakeSnapshot(uint32_t member, uint64_t update, size_t values = 3) {
   Snapshot snapshot;
@@ -91,20 +90,12 @@ class LearnerServiceTest : public ::testing::Test {
     return subscriber;
   }
   static ::testing::AssertionResult Eventually(SnapshotSubscriber* subscriber, const std::function<bool()>& condition) {
-    const auto deadline = std::chrono::steady_clock::now() + kGenerous;
-    while (!condition()) {
-      if (std::chrono::steady_clock::now() > deadline) return ::testing::AssertionFailure() << "did not happen";
-      subscriber->changes().Wait(milliseconds(100));
-    }
-    return ::testing::AssertionSuccess();
+    return Becomes(condition, [&] { subscriber->changes().Wait(milliseconds(100)); });
   }
-  static ::testing::AssertionResult Becomes(const std::function<bool()>& condition) {
-    const auto deadline = std::chrono::steady_clock::now() + kGenerous;
-    while (!condition()) {
-      if (std::chrono::steady_clock::now() > deadline) return ::testing::AssertionFailure() << "did not happen";
-      std::this_thread::yield();
-    }
-    return ::testing::AssertionSuccess();
+  static ::testing::AssertionResult Becomes(
+      const std::function<bool()>& condition, const std::function<void()>& step = [] { std::this_thread::yield(); }) {
+    if (testing::WaitUntil(condition, step)) return ::testing::AssertionSuccess();
+    return ::testing::AssertionFailure() << "did not happen";
   }
   static uint64_t UpdateOf(const SnapshotSubscriber& subscriber, uint32_t member) {
     const auto latest = subscriber.Latest(member);
@@ -259,7 +250,7 @@ TEST_F(LearnerServiceTest, EvaluatorsLeaseFetchAndReport) {
   const auto reply = ReportEvaluation(channel, report);
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_TRUE(reply->accepted());
-  const auto info = GetLearnerInfo(channel, kGenerous);
+  const auto info = GetLearnerInfo(channel, testing::kPatience);
   ASSERT_TRUE(info.ok()) << info.status();
   EXPECT_EQ(info->pending_evaluations(), 0u);
 }

@@ -9,6 +9,7 @@
 #include "replay/replay_service.h"
 #include "tests/replay/replay_fixture.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/patience.h"
 
 namespace datacom::replay::testing {
 namespace {
@@ -184,11 +185,9 @@ TEST_F(NewRowsTest, OverwrittenRowsAreRefused) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("are overwritten"));
 }
 
-constexpr std::chrono::milliseconds kLong{20000};
-
 void ExpectUpdateOne(DrawStream* learner) {
   learner->Request(1);
-  const absl::StatusOr<v1::DrawReply> draw = learner->Next(kLong);
+  const absl::StatusOr<v1::DrawReply> draw = learner->Next(kPatience);
   ASSERT_THAT(draw, IsOk());
   EXPECT_EQ(draw->update(), 1u);
   for (uint32_t member = 0; member < kMembers; ++member) ExpectWhole(RowsOf(member, 0, draw->batches()), 0);

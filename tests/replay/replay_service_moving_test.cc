@@ -4,11 +4,13 @@
 #include "absl/strings/str_cat.h"
 #include "tests/replay/served_replay.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/patience.h"
 
 namespace datacom::replay {
 namespace {
 
 using ::datacom::testing::IsOk;
+using ::datacom::testing::kPatience;
 using std::chrono::milliseconds;
 using testing::MakeChunk;
 using testing::MemberOf;
@@ -18,12 +20,9 @@ using testing::SmallOptions;
 class MovingMembersTest : public testing::ServedReplay {
  protected:
   static ::testing::AssertionResult Eventually(InsertSession* session, const std::function<bool()>& condition) {
-    const auto deadline = std::chrono::steady_clock::now() + kLong;
-    while (!condition()) {
-      if (std::chrono::steady_clock::now() > deadline) return ::testing::AssertionFailure() << "did not happen";
-      session->changes().Wait(milliseconds(100));
-    }
-    return ::testing::AssertionSuccess();
+    if (testing::WaitUntil(condition, [&] { session->changes().Wait(milliseconds(100)); }))
+      return ::testing::AssertionSuccess();
+    return ::testing::AssertionFailure() << "did not happen";
   }
 };
 
@@ -48,7 +47,7 @@ TEST_F(MovingMembersTest, AMemberMovesToANewActorAfterItsRowsAlsoWhenTheReplayRe
   const uint64_t number = first->assignment()->number();
   first->Release(1, number - 1);  // of an older assignment: no effect
   ASSERT_THAT(first->Append(1, 3, MakeChunk(1, 0, SimpleRows(0, 3)).columns()), IsOk());
-  ASSERT_THAT(first->Flush(kLong), IsOk());
+  ASSERT_THAT(first->Flush(kPatience), IsOk());
   EXPECT_EQ(Lanes(*first), "0:1 1:0");
   Stop();
   ASSERT_THAT(first->Append(1, 1, MakeChunk(1, 3, SimpleRows(3, 1)).columns()), IsOk());

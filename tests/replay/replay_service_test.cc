@@ -8,6 +8,7 @@
 #include "tests/replay/served_replay.h"
 #include "tests/replay/test_disk.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/patience.h"
 
 namespace datacom::replay::testing {
 namespace {
@@ -24,7 +25,7 @@ class ReplayServiceTest : public ServedReplay {
 
   // Appends rows within the credit until there are `rows` in total.
   void Produce(InsertSession* session, uint64_t rows) {
-    const auto deadline = std::chrono::steady_clock::now() + kLong;
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
     while (std::chrono::steady_clock::now() < deadline) {
       const auto allowance = session->allowance(0);
       if (allowance.next_sequence >= rows) break;
@@ -36,7 +37,7 @@ class ReplayServiceTest : public ServedReplay {
       const auto chunk = MakeChunk(0, 0, SimpleRows(allowance.next_sequence, count));
       ASSERT_THAT(session->Append(0, count, chunk.columns()), IsOk());
     }
-    const absl::Status flushed = session->Flush(kLong);
+    const absl::Status flushed = session->Flush(kPatience);
     ASSERT_THAT(flushed, IsOk());
   }
 };
@@ -53,7 +54,7 @@ TEST_F(ReplayServiceTest, ARunCompletesOverRealStreams) {
     for (uint64_t update = 1; update <= 2; ++update) learner->Request(update);
     for (uint64_t update = 1; update <= 190; ++update) {
       if (update + 2 <= 190) learner->Request(update + 2);
-      auto reply = learner->Next(kLong);
+      auto reply = learner->Next(kPatience);
       ASSERT_THAT(reply, IsOk());
       ASSERT_EQ(reply->update(), update);
       EXPECT_EQ(reply->batches(0).rows_seen(), 10 + update);
@@ -63,12 +64,11 @@ TEST_F(ReplayServiceTest, ARunCompletesOverRealStreams) {
     actor.join();
     EXPECT_EQ(episodes, 20u);
   }
-  const auto deadline = std::chrono::steady_clock::now() + kLong;
-  while (!(session->finished() && store_->Complete()) && std::chrono::steady_clock::now() < deadline)
-    session->changes().Wait(milliseconds(20));
+  WaitUntil([&] { return session->finished() && store_->Complete(); },
+            [&] { session->changes().Wait(milliseconds(20)); });
   EXPECT_TRUE(session->finished());
   EXPECT_TRUE(store_->Complete()) << "the last announcement is delivered when the learner disconnects";
-  const auto info = GetReplayInfo(channel_, kLong);
+  const auto info = GetReplayInfo(channel_, kPatience);
   ASSERT_THAT(info, IsOk());
   EXPECT_EQ(info->members(0).inserted(), 200u);
   EXPECT_EQ(info->members(0).samples_per_insert(), 1.0);
@@ -81,7 +81,7 @@ TEST_F(ReplayServiceTest, InvalidRowsEndOnlyTheSendersSessionWithTheReason) {
   auto rows = SimpleRows(5, 2);
   rows[1].reward = std::numeric_limits<float>::infinity();
   ASSERT_THAT(session->Append(0, 2, testing::Columns(rows)), IsOk());
-  const absl::Status flushed = session->Flush(kLong);
+  const absl::Status flushed = session->Flush(kPatience);
   EXPECT_EQ(flushed.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(flushed.message()), HasSubstr("column reward, row 1: inf is not finite"));
   auto other = Join("actor-1");
@@ -162,19 +162,19 @@ TEST_F(ReplayServiceTest, AWaitingDrawNamesTheMissingRowsAndDrainEndsIt) {
   auto learner = Learner();
   learner->Request(1);
   std::string words;
-  const auto deadline = std::chrono::steady_clock::now() + kLong;
-  for (int tick = 0; words.find("actor-0 connected") == std::string::npos; ++tick) {
-    if (std::chrono::steady_clock::now() > deadline) break;
-    if (tick < 5)
-      clock_.Advance(std::chrono::seconds(3));  // less than a lease, however long the stream takes to connect
-    service_->Tick();
-    words = std::string(learner->Next(milliseconds(20)).status().message());
-  }
+  int ticks = 0;
+  WaitUntil([&] { return words.find("actor-0 connected") != std::string::npos; },
+            [&] {
+              // Less than a lease, however long the stream takes to connect.
+              if (ticks++ < 5) clock_.Advance(std::chrono::seconds(3));
+              service_->Tick();
+              words = std::string(learner->Next(milliseconds(20)).status().message());
+            });
   EXPECT_THAT(words, HasSubstr("member 0 has 0 of 11 rows (sessions: actor-0 connected"));
   Stop();
   EXPECT_EQ(learner->Next(milliseconds(200)).status().code(), absl::StatusCode::kDeadlineExceeded);
   learner->Cancel();
-  EXPECT_EQ(learner->Next(kLong).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(learner->Next(kPatience).status().code(), absl::StatusCode::kCancelled);
 }
 
 TEST_F(ReplayServiceTest, PeersOfAnotherRunAreRefusedWithoutRetry) {
@@ -206,12 +206,12 @@ TEST_F(ReplayServiceTest, AfterTheDiskFailedALearnerIsToldThatReason) {
   const auto chunk = MakeChunk(0, 0, SimpleRows(5, 2));
   ASSERT_THAT(session->Append(0, 2, chunk.columns()), IsOk());
   std::string words;
-  const auto deadline = std::chrono::steady_clock::now() + kLong;
-  while (words.find("disk failed") == std::string::npos && std::chrono::steady_clock::now() < deadline) {
-    clock_.Advance(std::chrono::seconds(3));
-    service_->Tick();
-    words = std::string(learner->Next(milliseconds(20)).status().message());
-  }
+  WaitUntil([&] { return words.find("disk failed") != std::string::npos; },
+            [&] {
+              clock_.Advance(std::chrono::seconds(3));
+              service_->Tick();
+              words = std::string(learner->Next(milliseconds(20)).status().message());
+            });
   disk.fails = false;
   EXPECT_THAT(words, HasSubstr("the replay's disk failed; no more rows are accepted: msync"));
 }
@@ -246,7 +246,7 @@ TEST_F(ReplayServiceTest, WithSyncARunCompletesOverRealStreams) {
     std::thread actor([&] { Produce(session.get(), 200); });
     for (uint64_t update = 1; update <= 190; ++update) {
       learner->Request(update);
-      const auto reply = learner->Next(kLong);
+      const auto reply = learner->Next(kPatience);
       ASSERT_THAT(reply, IsOk());
       EXPECT_EQ(reply->batches(0).rows_seen(), 10 + update);
       learner->Announce(update);
@@ -286,13 +286,12 @@ TEST_F(ReplayServiceTest, AStreamThatIsNotOpenedIsEndedAfterThirtySeconds) {
     }
     ended = true;
   });
-  const auto deadline = std::chrono::steady_clock::now() + kLong;
-  while (!ended && std::chrono::steady_clock::now() < deadline) {
+  const auto tick = [&] {
     clock_.Advance(std::chrono::seconds(31));
     service_->Tick();
     std::this_thread::yield();
-  }
-  EXPECT_TRUE(ended) << "the replay keeps them";
+  };
+  EXPECT_TRUE(WaitUntil([&] { return ended.load(); }, tick)) << "the replay keeps them";
   insert_context.TryCancel();
   draw_context.TryCancel();
   silent.join();
@@ -369,7 +368,7 @@ TEST_F(ReplayServiceTest, ARefusalThatCrossesAWriteIsReadFromTheFirstStream) {
     for (int round = 0; round < kRounds; ++round) {
       auto learner = DrawStream::Open({channel, "run", SmallSchema().fingerprint() + 2});
       learner->Request(1);
-      const absl::Status refused = learner->Next(kLong).status();
+      const absl::Status refused = learner->Next(kPatience).status();
       ASSERT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
       EXPECT_THAT(std::string(refused.message()), HasSubstr("row schema"));
     }
@@ -382,8 +381,7 @@ TEST_F(ReplayServiceTest, ANewIncarnationReplacesTheOldOneWhichMustExit) {
   auto old = Join("actor-0", /*incarnation=*/1);
   Produce(old.get(), 4);
   auto fresh = Join("actor-0", /*incarnation=*/2);
-  const auto deadline = std::chrono::steady_clock::now() + kLong;
-  while (old->status().ok() && std::chrono::steady_clock::now() < deadline) old->changes().Wait(milliseconds(50));
+  WaitUntil([&] { return !old->status().ok(); }, [&] { old->changes().Wait(milliseconds(50)); });
   EXPECT_EQ(old->status().code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(std::string(old->status().message()), HasSubstr("another process acts as actor-0"));
   Produce(fresh.get(), 6);
@@ -396,16 +394,16 @@ TEST_F(ReplayServiceTest, AnOlderStartOfTheLearnerIsRefusedOnceANewerOneDraws) {
   Produce(actor.get(), 20);
   auto old = Learner(/*incarnation=*/4);
   old->Request(1);
-  ASSERT_THAT(old->Next(kLong), IsOk());
+  ASSERT_THAT(old->Next(kPatience), IsOk());
   auto fresh = Learner(/*incarnation=*/5);
   fresh->Request(1);
-  ASSERT_THAT(fresh->Next(kLong), IsOk());
+  ASSERT_THAT(fresh->Next(kPatience), IsOk());
   old->Request(2);
-  const absl::Status refused = old->Next(kLong).status();
+  const absl::Status refused = old->Next(kPatience).status();
   EXPECT_TRUE(absl::IsAlreadyExists(refused)) << refused;
   EXPECT_THAT(std::string(refused.message()), HasSubstr("start 4 of the learner: start 5 draws now"));
   fresh->Request(2);
-  EXPECT_THAT(fresh->Next(kLong), IsOk());
+  EXPECT_THAT(fresh->Next(kPatience), IsOk());
 }
 
 TEST_F(ReplayServiceTest, AnAnnouncementThatTheRowsDoNotAllowEndsItsStreamAndChangesNothing) {
@@ -417,7 +415,7 @@ TEST_F(ReplayServiceTest, AnAnnouncementThatTheRowsDoNotAllowEndsItsStreamAndCha
     auto hostile = Learner();
     hostile->Announce(update);
     hostile->Request(1);
-    EXPECT_FALSE(hostile->Next(kLong).ok()) << update;
+    EXPECT_FALSE(hostile->Next(kPatience).ok()) << update;
     EXPECT_EQ(testing::MemberOf(*store_, 0).allowed(), allowed);
   }
 }
@@ -437,7 +435,7 @@ TEST_F(ReplayServiceTest, AnActorWhoseAcknowledgedRowsAreLostRegistersAgain) {
   Stop();
   fs::copy(former.path(), folder_.path(), fs::copy_options::recursive | fs::copy_options::overwrite_existing);
   Serve(options, address);
-  const auto deadline = std::chrono::steady_clock::now() + kLong;
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (session->status().ok() && std::chrono::steady_clock::now() < deadline)
     session->changes().Wait(milliseconds(50));
   EXPECT_EQ(session->status().code(), absl::StatusCode::kNotFound);
@@ -456,21 +454,21 @@ TEST_F(ReplayServiceTest, ClientsSurviveARestartAndNothingIsStoredTwice) {
   Produce(session.get(), 12);
   auto learner = Learner();
   learner->Request(1);
-  const auto before = learner->Next(kLong);
+  const auto before = learner->Next(kPatience);
   ASSERT_THAT(before, IsOk());
   Stop();
   Serve(options, address);
   channel_ = MakeChannel(address);
   Produce(session.get(), 20);
   learner->Request(1);
-  const auto after = learner->Next(kLong);
+  const auto after = learner->Next(kPatience);
   ASSERT_THAT(after, IsOk());
   EXPECT_EQ(testing::PureBytes(*before), testing::PureBytes(*after));
   v1::ReadRangeRequest range;
   *range.mutable_hello() = MakeHello("run", 0);
   range.set_to(20);
   std::string columns;
-  ASSERT_THAT(ReadRange(channel_, range, kLong,
+  ASSERT_THAT(ReadRange(channel_, range, kPatience,
                         [&](const v1::RowRange& rows) {
                           columns += rows.columns();
                           return absl::OkStatus();

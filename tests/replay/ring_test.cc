@@ -3,15 +3,17 @@
 
 #include <fstream>
 
-#include "common/base/framed_file.h"
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/framed_files.h"
 #include "tests/testing/is_ok.h"
 
 namespace datacom::replay {
 namespace {
 
 using ::datacom::testing::IsOk;
+using ::datacom::testing::VersionOf;
+using ::datacom::testing::WithVersion;
 using ::testing::HasSubstr;
 using testing::TemporaryFolder;
 
@@ -46,13 +48,7 @@ class RingTest : public ::testing::Test {
   // Puts a number into the header and computes the checksum anew.
   void PutIntoHeader(uint64_t value, size_t at) {
     content_.replace(at, sizeof value, reinterpret_cast<const char*>(&value), sizeof value);
-    FrameHeader header;
-    std::memcpy(&header, content_.data(), sizeof header);
-    FileFormat format;
-    format.magic = absl::string_view(header.magic, sizeof header.magic);
-    format.version = header.version;
-    header = MakeFrameHeader(format, absl::string_view(content_).substr(sizeof header, header.length));
-    content_.replace(0, sizeof header, reinterpret_cast<const char*>(&header), sizeof header);
+    content_ = WithVersion(content_, VersionOf(content_));
   }
 
   TemporaryFolder folder_;

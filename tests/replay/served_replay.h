@@ -12,6 +12,7 @@
 #include "replay/replay_service.h"
 #include "tests/replay/replay_fixture.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/patience.h"
 
 namespace datacom::replay::testing {
 
@@ -19,8 +20,6 @@ using ::datacom::testing::IsOk;
 
 class ServedReplay : public ::testing::Test {
  protected:
-  static constexpr std::chrono::milliseconds kLong{20000};
-
   // channel_ is a connection over loopback. gRPC's in-process channel is not used: in 1.51 a call that begins while the
   // server stops calls a null function, and sessions connect again until they are destroyed.
   void Serve(const Options& options, const std::string& address = "127.0.0.1:0") {

@@ -168,14 +168,6 @@ TEST_F(DamageTest, LostOrOlderSessionsAreRefusedBecauseTheirNumbersWouldReturn) 
   EXPECT_THAT(std::string(status.message()), HasSubstr("/sessions is older than the rows"));
 }
 
-TEST_F(DamageTest, AFileOfAnOlderBuildIsRefusedNamingItsVersion) {
-  const std::string path = Folder() + "/member_0.rows";
-  Write(path, "DATACOMR" + Read(path).substr(8));
-  const absl::Status status = Open();
-  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("format version 1, this build reads version 2"));
-}
-
 TEST_F(DamageTest, NoRowBeyondTheRunsStepsIsAccepted) {
   options_.limits.schedule.env_steps = kHeld + 2;  // resumed with fewer steps than credit was granted for
   auto store = MustOpen(options_, Folder(), &clock_);

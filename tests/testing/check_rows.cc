@@ -18,11 +18,10 @@
 #include "common/rpc/replay_client.h"
 #include "common/tasks/task.h"
 #include "common/transitions/row_schema.h"
+#include "tests/testing/patience.h"
 
 namespace datacom {
 namespace {
-
-constexpr std::chrono::milliseconds kDeadline{30000};
 
 absl::StatusOr<RowSchema> SchemaOf(const v1::ReplayInfo& info) {
   const AlgorithmInfo* algorithm = FindAlgorithm(info.algorithm());
@@ -91,7 +90,7 @@ class MemberCheck {
 
 absl::Status Check(const std::string& address) {
   const auto channel = MakeChannel(address);
-  ASSIGN_OR_RETURN(const v1::ReplayInfo info, GetReplayInfo(channel, kDeadline));
+  ASSIGN_OR_RETURN(const v1::ReplayInfo info, GetReplayInfo(channel, testing::kPatience));
   ASSIGN_OR_RETURN(const RowSchema schema, SchemaOf(info));
   for (const v1::MemberInfo& member : info.members()) {
     v1::ReadRangeRequest request;
@@ -100,10 +99,11 @@ absl::Status Check(const std::string& address) {
     request.set_to(member.inserted());
     MemberCheck check;
     uint64_t row = 0;
-    const absl::Status read = ReadRange(channel, request, kDeadline, [&](const v1::RowRange& range) -> absl::Status {
-      for (uint32_t i = 0; i < range.row_count(); ++i, ++row) RETURN_IF_ERROR(check.Add(Rows(schema, range), i));
-      return absl::OkStatus();
-    });
+    const absl::Status read =
+        ReadRange(channel, request, testing::kPatience, [&](const v1::RowRange& range) -> absl::Status {
+          for (uint32_t i = 0; i < range.row_count(); ++i, ++row) RETURN_IF_ERROR(check.Add(Rows(schema, range), i));
+          return absl::OkStatus();
+        });
     if (!read.ok()) return Annotate(read, absl::StrCat("member ", member.member(), ", row ", row));
     if (row != member.inserted())
       return absl::DataLossError(absl::StrCat(row, " rows were read of ", member.inserted()));

@@ -28,7 +28,7 @@ inline constexpr int kMalletPosition = 12;  // x, y relative to the puck, 1 ms o
 inline constexpr int kMalletVelocity = 14;  // x, y relative to the puck, MuJoCo's centre-of-mass velocity, 1 ms old
 inline constexpr int kObservation = 16;
 
-// Where the puck starts, uniform in x and |y| (table frame, m); its yaw is uniform over the circle.
+// The puck starts here, uniform in x and |y| (table frame, m); its yaw is uniform over the circle.
 inline constexpr double kPuckLowX = -0.7, kPuckHighX = -0.3;
 inline constexpr double kOriginalPuckY = 0.4;
 // The paper's adjusted region excludes starts near the edge but gives no number. Ours: the mallet fits between the puck

@@ -1,5 +1,5 @@
-// Inverse dynamics of the arm alone: the joint torques for an acceleration, including the forces of the joint limits.
-// Always of the nominal arm, even when the simulated one is scaled.
+// Inverse dynamics of the arm without the puck: the joint torques for an acceleration, including the forces of the
+// joint limits. Always of the nominal arm, even when the simulated one is scaled.
 #ifndef DATACOM_COMMON_TASKS_AIR_HOCKEY_INVERSE_DYNAMICS_H_
 #define DATACOM_COMMON_TASKS_AIR_HOCKEY_INVERSE_DYNAMICS_H_
 

@@ -28,7 +28,7 @@ PuckState PuckOf(const double* observation) {
           observation[kPuckVelocity + 1]};
 }
 
-// To [-pi, pi).
+// Returns the equal angle in [-pi, pi).
 double Wrap(double angle) { return angle - 2 * M_PI * std::floor((angle + M_PI) / (2 * M_PI)); }
 
 }  // namespace

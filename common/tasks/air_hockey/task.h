@@ -42,7 +42,7 @@ class AirHockey : public Task {
   void ScalePhysics(const PhysicsScale& scale) override { simulation_.Scale(scale); }
   const Simulation* simulation() const override { return &simulation_; }
 
-  // As Step, with the mismatch's noise given by the caller: [3], in units of the action.
+  // Does what Step does, with the mismatch's noise given by the caller: [3], in units of the action.
   StepResult StepWithNoise(const double* action, const double* noise, double* observation);
   // One physics step towards the acceleration `desired` ([3], rad/s^2); false when the simulator fails or warns.
   bool Substep(const double* desired);

@@ -12,7 +12,7 @@
 namespace datacom::navigation {
 
 // Rows, in m: the walls at x upper, y upper, x lower, y lower (group wall); Fetch's base and hand (group opponent).
-// The state is that of Dynamics. No viability gains: the action is a velocity and affects every row directly, but
+// The state is the one of Dynamics. No viability gains: the action is a velocity and affects every row directly, but
 // drives only along the heading.
 // Immutable; thread-safe.
 class Constraints : public KnownConstraints {

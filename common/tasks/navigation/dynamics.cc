@@ -15,7 +15,7 @@
 namespace datacom::navigation {
 namespace {
 
-// Where TIAGo++ can stand while Fetch stands in the middle of the room with its arm stretched along x.
+// Positions in which TIAGo++ can stand while Fetch stands in the middle of the room with its arm stretched along x.
 ObservationSlice StretchedArm(Frame frame) {
   ObservationSlice slice;
   slice.name = "room";
@@ -34,7 +34,7 @@ ObservationSlice StretchedArm(Frame frame) {
   return slice;
 }
 
-// Which headings are safe at which distance while Fetch drives at TIAGo++ along x with its arm stretched.
+// Headings that are safe at a distance while Fetch drives at TIAGo++ along x with its arm stretched.
 ObservationSlice HeadOn(Frame frame) {
   ObservationSlice slice;
   slice.name = "head_on";

@@ -16,7 +16,7 @@ constexpr double kWallGap = 0.55;                       // m, where TIAGo++ stop
 double Gap(const Point& seen) { return std::hypot(seen.x, seen.y); }
 double TurnTo(double bearing) { return ClampTo(kTurnGain * bearing, kTopTurn); }
 
-// Of the line from the middle of Fetch's base to its hand, the point nearest to TIAGo++, in TIAGo++'s axes.
+// Returns the point nearest to TIAGo++ on the line from the middle of Fetch's base to its hand, in TIAGo++'s axes.
 Point NearestOfFetch(const Sight& sight) {
   const Point base = SeenFrom(sight.tiago, {sight.fetch.x, sight.fetch.y});
   const Point hand = SeenFrom(sight.tiago, sight.hand);

@@ -13,8 +13,8 @@
 
 namespace datacom::text {
 
-// Whether the actuator's force is an affine function of its control, as f and G need it: no activation, no muscle, no
-// delay.
+// Returns whether the actuator's force is an affine function of its control, as f and G need it: no activation, no
+// muscle, no delay.
 bool IsAffine(const mjModel& model, int actuator);
 
 class Actuation {
@@ -34,7 +34,8 @@ class Actuation {
   Mode mode() const { return mode_; }
   double period() const { return period_; }   // s
   int substeps() const { return substeps_; }  // time steps of the model in a period
-  // Whether positions, velocities and what MuJoCo derives from them (mass matrix, bias) match the state after Advance.
+  // Returns whether positions, velocities and what MuJoCo derives from them (mass matrix, bias) match the state after
+  // Advance.
   bool keeps_fresh() const { return refresh_ != Refresh::kNothing; }
 
   // Stores the control of `action` [channels], clipped to [-1, 1]; writes the clipped action. A NaN stays a NaN: MuJoCo

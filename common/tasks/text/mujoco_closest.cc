@@ -82,7 +82,7 @@ Closest OfMujoco(const mjModel& model, mjData* data, int geom1, int geom2) {
   mju_copy3(found.points[0], line);
   mju_copy3(found.points[1], line + 3);
   mju_sub3(way, line + 3, line);
-  // Of overlapping geoms the line goes from the first geom's deepest point back to the second's.
+  // If geoms overlap, the line goes from the first geom's deepest point back to the second's.
   const double length = mju_norm3(way);
   if (length > 0) mju_scl3(found.normal, way, (found.distance < 0 ? -1 : 1) / length);
   return found;

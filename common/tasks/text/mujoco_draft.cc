@@ -169,7 +169,7 @@ class Draft {
   }
 
   void Extra() {
-    Line("\n# Further numbers, for the expressions below alone. NAME.x, NAME.y and NAME.z are positions in the world.");
+    Line("\n# Further numbers, only for the expressions below. NAME.x, NAME.y and NAME.z are positions in the world.");
     Line("# Move a line up and call it `observation` to show it to the policy.");
     std::string goal;
     int hand = -1;
@@ -363,7 +363,7 @@ class Draft {
         "and");
     Line("# on x, the uncontrolled numbers. Put a moving obstacle into x: uncontrolled { body: \"obstacle\" }");
     Line("constraint_state {");
-    if (mine.size() + others.size() == joints_.size()) {  // else the default: all joints, for want of names
+    if (mine.size() + others.size() == joints_.size()) {  // else the default: all joints, because names are missing
       for (const std::string& joint : mine) Line(absl::StrCat("  joint: ", Quoted(joint)));
       for (const std::string& joint : others) Line(absl::StrCat("  uncontrolled { joint: ", Quoted(joint), " }"));
     }

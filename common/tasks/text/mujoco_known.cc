@@ -12,7 +12,7 @@
 namespace datacom::text {
 namespace {
 
-// Where the scalar joint's position and velocity are in q; -1 if the joint is no slide or hinge of q.
+// The places of the scalar joint's position and velocity in q; -1 if the joint is no slide or hinge of q.
 struct Entries {
   Entries(const StateJoints& joints, int joint) {
     int positions = 0, velocities = 0;

@@ -3,7 +3,7 @@
 // k and its gradient by the velocities of q come from positions and Jacobians (mj_jac) of the state reached. How fast k
 // and its rate change are central differences of k along the state's motion (mj_integratePos, step 1e-3 s), apart for q
 // and for the rest: joints that are not part of q, with their velocities, and mocap bodies, with the velocity of the
-// last control step (0 at the start). The kinematics are those of the nominal model.
+// last control step (0 at the start). The kinematics come from the nominal model.
 //
 // Not thread-safe: owns its mjData and remembers where the mocap bodies were. Write neither blocks nor allocates.
 #ifndef DATACOM_COMMON_TASKS_TEXT_MUJOCO_KNOWN_COLUMNS_H_
@@ -31,7 +31,7 @@ class KnownColumns {
  private:
   KnownColumns(MujocoModel model, MujocoData own, std::vector<GeometryRow> rows, const StateJoints& joints,
                bool second_order);
-  // Whether something that is not part of q moves at the state.
+  // Returns whether something that is not part of q moves at the state.
   bool OthersMove() const;
   void Evaluate(double* out);
   void WriteGradient(const GeometryRow& row, const Measured& measured, double* out);

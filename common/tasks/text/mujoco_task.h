@@ -47,7 +47,7 @@ class TextTask : public Task {
   void Begin(const std::map<std::string, double>* init, const RandomStream* stream, double* observation);
   // Fills signals, costs and the observation; false when MuJoCo fails. dt: since the last call, 0 at the start.
   bool Observe(double dt, double* observation);
-  void KeepSignals();  // as those of the step before
+  void KeepSignals();  // for the next step, as its previous values
 
   const std::shared_ptr<const CompiledTask> compiled_;
   const TaskSpec spec_;

@@ -44,7 +44,7 @@ class Terms {
 
   // Writes q to `out`, [layout.q].
   void WriteState(const mjModel& model, const mjData& data, double* out) const;
-  // Of torque control: writes accelerations [velocities], then their derivatives [velocities, action] row-major.
+  // Torque control: writes accelerations [velocities], then their derivatives [velocities, action] row-major.
   // `fresh`: `data` belongs to the nominal physics and its mass matrix and bias match the state; its controls and
   // actuator forces are overwritten. Otherwise the terms are computed from a copy of state and controls. False when
   // MuJoCo fails.

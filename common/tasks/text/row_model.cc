@@ -84,7 +84,7 @@ absl::StatusOr<ObservationSlice> MakeSlice(const std::string& field, const v1::S
   made.x_low = slice.x().low(), made.x_high = slice.x().high();
   made.y_low = slice.y().low(), made.y_high = slice.y().high();
   const std::vector<double> start(task.resolved().start_state().begin(), task.resolved().start_state().end());
-  // q and x alone: that is all that the learned constraint reads. The rest of the observation is 0.
+  // Only q and x: the learned constraint reads nothing else. The rest of the observation is 0.
   made.at = [layout, start, x, y](double at_x, double at_y, double* observation) {
     std::fill_n(observation, layout.size, 0.0);
     std::copy(start.begin(), start.end(), observation + layout.q_at);

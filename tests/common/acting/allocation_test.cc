@@ -16,20 +16,13 @@ namespace {
 
 using testing::CountAllocations;
 
-class Allocation : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!testing::kCountsAllocations) GTEST_SKIP() << "a sanitizer replaces the allocator";
-  }
-};
-
-TEST_F(Allocation, TheCounterSeesNewMallocAndEigen) {
+TEST(Allocation, TheCounterSeesNewMallocAndEigen) {
   EXPECT_GE(CountAllocations([] { std::make_unique<std::vector<int>>(100); }), 1u);
   EXPECT_GE(CountAllocations([] { Eigen::VectorXf::Zero(64).eval(); }), 1u);
   EXPECT_EQ(CountAllocations([] {}), 0u);
 }
 
-TEST_F(Allocation, TheSafeMapMakesNoneAtAnySize) {
+TEST(Allocation, TheSafeMapMakesNoneAtAnySize) {
   for (const int K : {1, 3, 17}) {
     for (const int n : {1, 3, 8}) {
       std::vector<double> k(K, -0.5), J_k(K * n), J_x(K), f(n, 0.1), G(n * n), x_dot(1, 0.2), u(n, 0.3), action(n);
@@ -49,7 +42,7 @@ TEST_F(Allocation, TheSafeMapMakesNoneAtAnySize) {
   }
 }
 
-TEST_F(Allocation, APerceptronMakesNoneAfterConstruction) {
+TEST(Allocation, APerceptronMakesNoneAfterConstruction) {
   Snapshot snapshot;
   testing::AddNet("net", {5, 40, 40, 1}, 1, &snapshot);
   auto mlp = Mlp::Make(snapshot, {"net", 5, 1, Mlp::Hidden::kSigmoid, Mlp::Output::kSoftplus, true}, 16);
@@ -65,7 +58,7 @@ TEST_F(Allocation, APerceptronMakesNoneAfterConstruction) {
             0u);
 }
 
-TEST_F(Allocation, EveryRuleLoadsAndActsWithoutAny) {
+TEST(Allocation, EveryRuleLoadsAndActsWithoutAny) {
   const TaskModel model = MakeTaskModel("air_hockey", v1::TaskOptions()).value();  // every rule can act in it
   for (const std::string& name : ActingRuleNames()) {
     Snapshot snapshot = testing::SnapshotForRule(name, 16, 3, 6, {128, 128}, 1);

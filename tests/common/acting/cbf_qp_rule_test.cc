@@ -56,7 +56,7 @@ double BarrierAt(const Snapshot& snapshot, const std::vector<double>& q, std::ve
   return x[0];
 }
 
-// With L_f V and L_G V of the double integrator written out.
+// Expected values have L_f V and L_G V of the double integrator written out.
 TEST(CbfQpRule, StoresThePolicysSampleAndExecutesTheFilteredOne) {
   const Snapshot snapshot = Sample(1);
   Snapshot plain = snapshot;

@@ -93,7 +93,7 @@ TEST(PlannerRule, KeepsThePlanWithinTheKnownCost) {
   snapshot.scalars["cost_limit"] = 0;
   EXPECT_LT(Decide(snapshot)[0], 0.78);
   EXPECT_GT(Decide(snapshot)[0], 0.3);
-  // With no feasible plan the cheapest one wins, and reward counts nothing.
+  // If no plan is feasible, the cheapest one wins, and reward counts nothing.
   snapshot.scalars["cost_limit"] = -1e9;
   EXPECT_LT(Decide(snapshot, 0.95f)[0], 0.78);
 }

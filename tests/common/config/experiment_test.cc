@@ -6,9 +6,12 @@
 #include "datacom/v1/task.pb.h"
 #include "google/protobuf/descriptor.h"
 #include "tests/common/config/testing.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom {
 namespace {
+
+using ::datacom::testing::IsOk;
 
 using google::protobuf::FieldDescriptor;
 
@@ -63,7 +66,7 @@ TEST(ResolveExperiment, FillsEveryDefaultAndOneMember) {
   ASSERT_EQ(resolved.members_size(), 1);
   EXPECT_EQ(resolved.members(0).seed(), 7u);
   EXPECT_FALSE(resolved.has_task_options()) << "unset task options leave the task's own defaults";
-  EXPECT_TRUE(Validate(resolved).ok()) << Validate(resolved);
+  EXPECT_THAT(Validate(resolved), IsOk());
 }
 
 TEST(ResolveExperiment, LeavesATextTaskAsItIs) {
@@ -98,7 +101,7 @@ TEST(ResolveExperiment, LockstepSetsTheFieldsThatItImplies) {
   EXPECT_EQ(resolved.schedule().max_policy_lag(), 0u);
   EXPECT_EQ(resolved.schedule().tolerance_steps(), 1u);
   EXPECT_EQ(resolved.schedule().publish_period(), 1u);
-  EXPECT_TRUE(Validate(resolved).ok()) << Validate(resolved);
+  EXPECT_THAT(Validate(resolved), IsOk());
 }
 
 TEST(ResolveExperiment, AnOnPolicyAlgorithmHasDefaultsThatFollowFromItsEpoch) {
@@ -146,7 +149,7 @@ TEST(ParseSeeds, RefusesAnInvalidList) {
 
 TEST(SetSeeds, MakesOneMemberPerSeedAndDropsNoOverride) {
   v1::Experiment experiment = Minimal("members { seed: 9 }");
-  ASSERT_TRUE(SetSeeds({4, 5}, &experiment).ok());
+  ASSERT_THAT(SetSeeds({4, 5}, &experiment), IsOk());
   ASSERT_EQ(experiment.members_size(), 2);
   EXPECT_EQ(experiment.members(1).seed(), 5u);
   v1::Experiment own = Minimal("members { seed: 1 } members { seed: 9 hyper { actor_lr: 0.1 } }");

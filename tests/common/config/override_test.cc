@@ -1,14 +1,17 @@
 #include "tests/common/config/testing.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom {
 namespace {
+
+using ::datacom::testing::IsOk;
 
 TEST(ApplyOverride, SetsScalarsOfEveryType) {
   v1::Experiment experiment = Minimal();
   for (const char* assignment :
        {"hyper.delta_warmup=3000", "hyper.actor_lr=1e-3", "run.env_steps=2e4", "run.lockstep=true",
         "learner.device = cuda", "description=\"a=b, c\"", "hyper.target_entropy=-2.5"}) {
-    ASSERT_TRUE(ApplyOverride(assignment, &experiment).ok()) << assignment << ApplyOverride(assignment, &experiment);
+    ASSERT_THAT(ApplyOverride(assignment, &experiment), IsOk()) << assignment << ApplyOverride(assignment, &experiment);
   }
   EXPECT_EQ(experiment.hyper().delta_warmup(), 3000u);
   EXPECT_EQ(experiment.hyper().actor_lr(), 1e-3);
@@ -21,9 +24,9 @@ TEST(ApplyOverride, SetsScalarsOfEveryType) {
 
 TEST(ApplyOverride, ReplacesListsWhole) {
   v1::Experiment experiment = Minimal("network { actor_hidden: [1, 2, 3] }");
-  ASSERT_TRUE(ApplyOverride("network.actor_hidden=[64, 64]", &experiment).ok());
+  ASSERT_THAT(ApplyOverride("network.actor_hidden=[64, 64]", &experiment), IsOk());
   EXPECT_THAT(experiment.network().actor_hidden(), ::testing::ElementsAre(64, 64));
-  ASSERT_TRUE(ApplyOverride("network.actor_hidden=[]", &experiment).ok());
+  ASSERT_THAT(ApplyOverride("network.actor_hidden=[]", &experiment), IsOk());
   EXPECT_EQ(experiment.network().actor_hidden_size(), 0);
   ExpectInvalid(ApplyOverride("network.actor_hidden=64", &experiment), {"network.actor_hidden", "[64,64], numbers"});
   ExpectInvalid(ApplyOverride("constraints.known=wall", &experiment), {"constraints.known", "[one,two], names"});
@@ -33,7 +36,7 @@ TEST(ApplyOverride, ReplacesListsWhole) {
 
 TEST(ApplyOverride, ReachesMembersByIndex) {
   v1::Experiment experiment = Minimal("members { seed: 1 } members { seed: 2 }");
-  ASSERT_TRUE(ApplyOverride("members[1].hyper.actor_lr=1e-3", &experiment).ok());
+  ASSERT_THAT(ApplyOverride("members[1].hyper.actor_lr=1e-3", &experiment), IsOk());
   EXPECT_FALSE(experiment.members(0).has_hyper());
   EXPECT_EQ(experiment.members(1).hyper().actor_lr(), 1e-3);
   ExpectInvalid(ApplyOverride("members[2].seed=3", &experiment),

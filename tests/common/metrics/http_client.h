@@ -1,5 +1,5 @@
-// Clients of the HTTP server's tests: a raw TCP connection, and whole requests in plain text and over TLS. Every wait
-// for data ends after 10 s, Prometheus' usual scrape_timeout.
+// Clients of the HTTP server's tests: a raw TCP connection, and whole requests in plain text and over TLS. They
+// wait for data as long as tests are patient.
 #ifndef DATACOM_TESTS_COMMON_METRICS_HTTP_CLIENT_H_
 #define DATACOM_TESTS_COMMON_METRICS_HTTP_CLIENT_H_
 
@@ -11,10 +11,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <memory>
 #include <string>
 
 #include "gtest/gtest.h"
+#include "tests/testing/patience.h"
 
 namespace datacom::testing {
 
@@ -27,16 +29,16 @@ class Connection {
     peer.sin_port = htons(static_cast<uint16_t>(std::stoi(address.substr(colon + 1))));
     ::inet_pton(AF_INET, address.substr(0, colon).c_str(), &peer.sin_addr);
     EXPECT_EQ(::connect(fd_, reinterpret_cast<sockaddr*>(&peer), sizeof peer), 0) << address;
-    SetPatience(10000);
+    SetPatience(kPatience);
   }
   ~Connection() { ::close(fd_); }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   int fd() const { return fd_; }
 
-  void SetPatience(int milliseconds) {
-    const timeval patience = {milliseconds / 1000, milliseconds % 1000 * 1000};
-    ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  void SetPatience(std::chrono::milliseconds patience) {
+    const timeval time = {patience.count() / 1000, patience.count() % 1000 * 1000};
+    ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
   }
   bool Send(const std::string& text) {
     return ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
@@ -75,7 +77,7 @@ inline std::string Get(const std::string& address, const std::string& path = "/m
 
 // The answer to GET /metrics over TLS; empty if the handshake or the server's check of the client fails. `folder` has
 // the client's certificate and the authority that the server's one is checked against; empty: neither. *fingerprint
-// receives that of the server's certificate.
+// receives the one of the server's certificate.
 inline std::string GetOverTls(const std::string& address, const std::string& folder, int version = TLS1_3_VERSION,
                               std::string* fingerprint = nullptr) {
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);

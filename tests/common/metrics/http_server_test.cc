@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/common/metrics/http_client.h"
+#include "tests/testing/patience.h"
 #include "tests/testing/tls_files.h"
 
 namespace datacom {
@@ -17,6 +18,7 @@ using testing::Connection;
 using testing::Get;
 using testing::GetOverTls;
 using ::testing::HasSubstr;
+using testing::kPatience;
 using testing::Request;
 using ::testing::StartsWith;
 using testing::TlsFiles;
@@ -29,6 +31,7 @@ HttpServer::Options PageOptions(const std::string& page = "the page") {
   options.path = "/metrics";
   options.content_type = "text/plain";
   options.page = [page] { return page; };
+  options.patience = 2 * kPatience;  // longer than a client waits: what ends earlier has another reason
   return options;
 }
 
@@ -40,12 +43,6 @@ std::unique_ptr<HttpServer> StartServer(const std::string& tls = "") {
 
 // Larger than what the buffers of both sockets take.
 std::string LargePage() { return std::string(32 << 20, 'x'); }
-
-double SecondsOf(const std::function<void()>& call) {
-  const auto before = std::chrono::steady_clock::now();
-  call();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
-}
 
 void Write(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::trunc) << text; }
 
@@ -75,12 +72,15 @@ TEST(HttpServer, AnswersOnAHostName) {
   EXPECT_THAT(HttpServer::Start(options).value()->address(), StartsWith("localhost:"));
 }
 
-TEST(HttpServer, AnswersOnAnIpv6Address) {
+TEST(HttpServer, AnswersOnAnIpv6AddressOrSaysThatThereIsNone) {
   HttpServer::Options options = PageOptions();
   options.listen = "[::1]:0";
   const auto server = HttpServer::Start(options);
-  if (!server.ok()) GTEST_SKIP() << "no IPv6 here: " << server.status();
-  EXPECT_THAT((*server)->address(), StartsWith("[::1]:"));
+  if (server.ok()) {
+    EXPECT_THAT((*server)->address(), StartsWith("[::1]:"));
+  } else {
+    EXPECT_THAT(std::string(server.status().message()), StartsWith("cannot listen on [::1]:0: "));
+  }
 }
 
 TEST(HttpServer, ServesALargePageWhole) {
@@ -107,7 +107,7 @@ TEST(HttpServer, SilentClientsDelayNoAnswer) {
   const auto server = StartServer();
   std::deque<Connection> silent;
   for (int i = 0; i < 40; ++i) silent.emplace_back(server->address());
-  EXPECT_LT(SecondsOf([&] { EXPECT_THAT(Get(server->address()), HasSubstr("the page")); }), 0.9);
+  EXPECT_THAT(Get(server->address()), HasSubstr("the page"));
 }
 
 TEST(HttpServer, ClosesTheOldestConnectionWhenThereAreTooMany) {
@@ -115,8 +115,8 @@ TEST(HttpServer, ClosesTheOldestConnectionWhenThereAreTooMany) {
   std::deque<Connection> silent;
   for (size_t i = 0; i < HttpServer::kMaxConnections; ++i) silent.emplace_back(server->address());
   EXPECT_THAT(Get(server->address()), HasSubstr("the page"));
-  EXPECT_LT(SecondsOf([&] { EXPECT_TRUE(silent.front().IsClosed()); }), 0.9) << "long before the patience of 5 s";
-  silent.back().SetPatience(1);
+  EXPECT_TRUE(silent.front().IsClosed());
+  silent.back().SetPatience(std::chrono::milliseconds(1));
   EXPECT_FALSE(silent.back().IsClosed());
 }
 
@@ -124,7 +124,8 @@ TEST(HttpServer, ClosesAConnectionWithALongRequest) {
   const auto server = StartServer();
   Connection connection(server->address());
   connection.Send("GET /metrics HTTP/1.1\r\nCookie: " + std::string(HttpServer::kMaxRequestBytes, 'x'));
-  EXPECT_LT(SecondsOf([&] { EXPECT_EQ(connection.Receive(), ""); }), 0.9);
+  EXPECT_EQ(connection.Receive(), "");
+  EXPECT_TRUE(connection.IsClosed());
 }
 
 TEST(HttpServer, ClosesTheConnectionOfAClientThatSendsAByteAtATime) {
@@ -132,12 +133,8 @@ TEST(HttpServer, ClosesTheConnectionOfAClientThatSendsAByteAtATime) {
   options.patience = kShort;
   const auto server = HttpServer::Start(options).value();
   Connection connection(server->address());
-  connection.SetPatience(10);
-  EXPECT_LT(SecondsOf([&] {
-              while (connection.Send("G") && !connection.IsClosed()) {
-              }
-            }),
-            3);
+  connection.SetPatience(std::chrono::milliseconds(10));
+  EXPECT_TRUE(testing::WaitUntil([&] { return !connection.Send("G") || connection.IsClosed(); }, [] {}));
 }
 
 TEST(HttpServer, ClosesTheConnectionOfAClientThatDoesNotReadOrFinishItsHandshake) {
@@ -147,14 +144,15 @@ TEST(HttpServer, ClosesTheConnectionOfAClientThatDoesNotReadOrFinishItsHandshake
   const auto plain = HttpServer::Start(options).value();
   options.tls = files.folder();
   const auto secure = HttpServer::Start(options).value();
-  Connection reader(plain->address()), stranger(secure->address());
+  Connection reader(plain->address()), later(plain->address()), stranger(secure->address());
   reader.Send(Request("/metrics"));
   stranger.Send("\x16\x03\x01");
-  EXPECT_LT(SecondsOf([&] { EXPECT_TRUE(stranger.IsClosed()); }), 3);
+  EXPECT_TRUE(stranger.IsClosed());
+  EXPECT_TRUE(later.IsClosed()) << "after the reader";
   EXPECT_LT(reader.Receive().size(), LargePage().size()) << "the server gave up before the client began to read";
 }
 
-// What a client may be doing while the server stops.
+// A client may be doing this while the server stops.
 struct StopCase {
   const char* name;
   bool tls;
@@ -162,7 +160,7 @@ struct StopCase {
 };
 class HttpServerStop : public ::testing::TestWithParam<StopCase> {};
 
-TEST_P(HttpServerStop, TakesLessThanASecondAndFreesThePort) {
+TEST_P(HttpServerStop, ClosesItsConnectionAndFreesThePort) {
   const std::unique_ptr<TlsFiles> files(GetParam().tls ? new TlsFiles : nullptr);
   HttpServer::Options options = PageOptions(GetParam().tls ? "the page" : LargePage());
   if (files != nullptr) options.tls = files->folder();
@@ -172,8 +170,8 @@ TEST_P(HttpServerStop, TakesLessThanASecondAndFreesThePort) {
   client.Send(GetParam().sent);
   // Once a later client has its answer, the server knows the first one.
   EXPECT_NE(files != nullptr ? GetOverTls(server->address(), files->folder()) : Get(server->address(), "/"), "");
-  EXPECT_LT(SecondsOf([&] { server.reset(); }), 1);
-  EXPECT_LT(SecondsOf([&] { EXPECT_TRUE(client.IsClosed()); }), 1);
+  server.reset();
+  EXPECT_TRUE(client.IsClosed());
   EXPECT_TRUE(HttpServer::Start(options).ok()) << "the port is free";
 }
 
@@ -185,9 +183,12 @@ INSTANTIATE_TEST_SUITE_P(WhileAClient, HttpServerStop,
                                            StopCase{"SentHalfAHandshake", true, "\x16\x03\x01\x02"}),
                          [](const auto& info) { return info.param.name; });
 
-TEST(HttpServer, StopsAtOnceBeforeItsFirstConnection) {
-  auto server = StartServer();
-  EXPECT_LT(SecondsOf([&] { server.reset(); }), 1);
+TEST(HttpServer, StopsBeforeItsFirstConnection) {
+  HttpServer::Options options = PageOptions();
+  auto server = HttpServer::Start(options).value();
+  options.listen = server->address();
+  server.reset();
+  EXPECT_TRUE(HttpServer::Start(options).ok()) << "the port is free";
 }
 
 TEST(HttpServerOverTls, AnswersClientsWithACertificateOfTheAuthorityAlone) {

@@ -9,11 +9,13 @@
 #include "common/nn/multiply.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/snapshots.h"
 
 namespace datacom {
 namespace {
 
+using ::datacom::testing::IsOk;
 using testing::AddNet;
 using ::testing::HasSubstr;
 
@@ -98,7 +100,7 @@ TEST(Mlp, ForwardEqualsADirectEvaluation) {
     Snapshot snapshot;
     AddNet(c.form.net, c.widths, 7, &snapshot);
     auto mlp = Mlp::Make(snapshot, c.form, 16);
-    ASSERT_TRUE(mlp.ok()) << mlp.status();
+    ASSERT_THAT(mlp, IsOk());
     const auto x = Inputs(16, c.form.inputs);
     std::vector<float> y(16 * c.form.outputs);
     mlp->Forward(16, x.data(), y.data());
@@ -116,7 +118,7 @@ TEST(Mlp, GradientEqualsFiniteDifferencesOfTheDirectEvaluation) {
     Snapshot snapshot;
     AddNet(c.form.net, c.widths, 11, &snapshot);
     auto mlp = Mlp::Make(snapshot, c.form, 5);
-    ASSERT_TRUE(mlp.ok()) << mlp.status();
+    ASSERT_THAT(mlp, IsOk());
     const int n = c.form.inputs;
     const auto x = Inputs(5, n);
     std::vector<float> y(5), gradient(5 * n);
@@ -136,7 +138,7 @@ TEST(Mlp, ARowHasTheSameBitsInEveryBatch) {
     Snapshot snapshot;
     AddNet(c.form.net, c.widths, 13, &snapshot);
     auto mlp = Mlp::Make(snapshot, c.form, 16);
-    ASSERT_TRUE(mlp.ok());
+    ASSERT_THAT(mlp, IsOk());
     const int n = c.form.inputs, m = c.form.outputs;
     const auto x = Inputs(16, n);
     const auto evaluate = [&](int batch, int first) {
@@ -166,8 +168,8 @@ TEST(Mlp, GivesAGradientOfReluAndSigmoidUnitsOnly) {
   const auto make = [&](Mlp::Hidden hidden) {
     return Mlp::Make(snapshot, {"net", 4, 1, hidden, Mlp::Output::kLinear, /*gradient=*/true}, 2).status();
   };
-  EXPECT_TRUE(make(Mlp::Hidden::kRelu).ok());
-  EXPECT_TRUE(make(Mlp::Hidden::kSigmoid).ok());
+  EXPECT_THAT(make(Mlp::Hidden::kRelu), IsOk());
+  EXPECT_THAT(make(Mlp::Hidden::kSigmoid), IsOk());
   for (const Mlp::Hidden hidden : {Mlp::Hidden::kTanh, Mlp::Hidden::kSwish}) {
     EXPECT_EQ(make(hidden).code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(make(hidden).message()), HasSubstr("net net has hidden units without a gradient"));
@@ -179,7 +181,7 @@ TEST(Mlp, RefusesAWrongShapeNamingArrayAndShapes) {
   AddNet("net", {4, 8, 1}, 1, &snapshot);
   const MlpSpec form{"net", 4, 1};
   auto mlp = Mlp::Make(snapshot, form, 2);
-  ASSERT_TRUE(mlp.ok());
+  ASSERT_THAT(mlp, IsOk());
 
   Snapshot other;
   AddNet("net", {4, 9, 1}, 1, &other);

@@ -8,10 +8,12 @@
 #include "common/config/experiment.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
@@ -93,7 +95,7 @@ TEST(ReadBestEpochs, UsesEachMembersBudgetAndNamesAMemberWithoutEvaluation) {
       std::string(kHeader) + "0,0,0,25,1,0,1\n1,0,0,25,1,0,1\n0,9,4,25,8,0.1,9\n1,9,4,25,8,0.1,9\n";
   std::ofstream(folder + "/progress.csv") << rows << "0,20,5,25,9";  // the writer was killed
   const auto epochs = ReadBestEpochs(folder, experiment);
-  ASSERT_TRUE(epochs.ok()) << epochs.status();
+  ASSERT_THAT(epochs, IsOk());
   EXPECT_THAT(*epochs, ElementsAre(Pair(0, 4), Pair(1, 0)));
   std::ofstream(folder + "/progress.csv") << rows << "2,0,0,0,,,\n";
   const absl::Status missing = ReadBestEpochs(folder, experiment).status();

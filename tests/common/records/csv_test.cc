@@ -13,9 +13,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/damaged_csv.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom {
 namespace {
+
+using ::datacom::testing::IsOk;
 
 class CsvFile : public ::testing::Test {
  protected:
@@ -32,10 +35,10 @@ class CsvFile : public ::testing::Test {
 TEST_F(CsvFile, WritesHeaderAndRows) {
   auto writer = CsvWriter::Create(path_, {"epoch", "delta"}).value();
   EXPECT_EQ(Content(), "epoch,delta\n") << "the header is written at once";
-  ASSERT_TRUE(writer->Append({Cell(1), Cell(0.1)}).ok());
-  ASSERT_TRUE(writer->Append({Cell(uint64_t{18446744073709551615u}), Cell(std::nan(""))}).ok());
+  ASSERT_THAT(writer->Append({Cell(1), Cell(0.1)}), IsOk());
+  ASSERT_THAT(writer->Append({Cell(uint64_t{18446744073709551615u}), Cell(std::nan(""))}), IsOk());
   EXPECT_EQ(Content(), "epoch,delta\n") << "rows are written at a flush";
-  ASSERT_TRUE(writer->Flush(/*sync=*/true).ok());
+  ASSERT_THAT(writer->Flush(/*sync=*/true), IsOk());
   EXPECT_EQ(Content(), "epoch,delta\n1,0.1\n18446744073709551615,\n");
   EXPECT_EQ(writer->Offset(), Content().size());
 }
@@ -44,14 +47,14 @@ TEST_F(CsvFile, ResumeTruncatesToTheOffset) {
   uint64_t offset = 0;
   {
     auto writer = CsvWriter::Create(path_, {"a"}).value();
-    ASSERT_TRUE(writer->Append({"1"}).ok());
+    ASSERT_THAT(writer->Append({"1"}), IsOk());
     offset = writer->Offset();
-    ASSERT_TRUE(writer->Append({"lost"}).ok());
+    ASSERT_THAT(writer->Append({"lost"}), IsOk());
   }
   EXPECT_EQ(Content(), "a\n1\nlost\n") << "the destructor flushes";
   {
     auto writer = CsvWriter::Resume(path_, {"a"}, offset).value();
-    ASSERT_TRUE(writer->Append({"2"}).ok());
+    ASSERT_THAT(writer->Append({"2"}), IsOk());
   }
   EXPECT_EQ(Content(), "a\n1\n2\n");
 }

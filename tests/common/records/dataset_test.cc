@@ -12,11 +12,13 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "tests/testing/datasets.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom {
 namespace {
 
 namespace fs = std::filesystem;
+using ::datacom::testing::IsOk;
 using ::datacom::testing::MakeDataset;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -44,7 +46,7 @@ class DatasetTest : public ::testing::Test {
     ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(changed, &manifest));
     manifest.clear_crc32c();
     manifest.set_crc32c(Crc32c(manifest.SerializeAsString()));
-    ASSERT_TRUE(WriteFileAtomically(path, PrintTextproto(manifest)).ok());
+    ASSERT_THAT(WriteFileAtomically(path, PrintTextproto(manifest)), IsOk());
   }
   // The learning columns of one row, as in a draw.
   static std::string Row(const Dataset& dataset, uint64_t number) {
@@ -60,7 +62,7 @@ class DatasetTest : public ::testing::Test {
 TEST_F(DatasetTest, EveryRowOfEveryMemberIsReadBack) {
   ASSERT_TRUE(MakeDataset(folder_, Schema(), {5000, 7}).ok());  // more than one chunk, less than one
   const auto dataset = Dataset::Read(folder_, "cartpole", Schema());
-  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  ASSERT_THAT(dataset, IsOk());
   ASSERT_EQ(dataset->rows(), 5007u);
   for (const auto& [number, value] :
        {std::pair<uint64_t, float>{0, 0}, {4096, 4096}, {4999, 4999}, {5000, 1000}, {5006, 1006}}) {
@@ -78,7 +80,7 @@ TEST_F(DatasetTest, EveryRowOfEveryMemberIsReadBack) {
 }
 
 TEST_F(DatasetTest, ADrawHoldsOneColumnAfterTheOther) {
-  ASSERT_TRUE(MakeDataset(folder_, Schema(), {10}).ok());
+  ASSERT_THAT(MakeDataset(folder_, Schema(), {10}), IsOk());
   const auto dataset = Dataset::Read(folder_, "cartpole", Schema());
   std::string columns;
   dataset->Gather({3, 9, 3}, &columns);
@@ -91,9 +93,9 @@ TEST_F(DatasetTest, ADrawHoldsOneColumnAfterTheOther) {
 }
 
 TEST_F(DatasetTest, TheManifestDescribesTheFiles) {
-  ASSERT_TRUE(MakeDataset(folder_, Schema(), {9}).ok());
+  ASSERT_THAT(MakeDataset(folder_, Schema(), {9}), IsOk());
   const auto manifest = ReadManifest(folder_);
-  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  ASSERT_THAT(manifest, IsOk());
   EXPECT_EQ(manifest->schema_fingerprint(), Schema().fingerprint());
   ASSERT_EQ(manifest->columns_size(), static_cast<int>(Schema().stored().size()));
   EXPECT_EQ(manifest->columns(0).name(), "observation");
@@ -104,12 +106,12 @@ TEST_F(DatasetTest, TheManifestDescribesTheFiles) {
 }
 
 TEST_F(DatasetTest, EveryDamagedByteIsDetected) {
-  ASSERT_TRUE(MakeDataset(folder_, Schema(), {4100}).ok());
+  ASSERT_THAT(MakeDataset(folder_, Schema(), {4100}), IsOk());
   const std::string path = folder_ + "/member_0.rows", whole = *ReadFile(path);
   for (const size_t at : {size_t{0}, size_t{3}, whole.size() / 2, whole.size() - 1}) {
     std::string damaged = whole;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x80);
-    ASSERT_TRUE(WriteFileAtomically(path, damaged).ok());
+    ASSERT_THAT(WriteFileAtomically(path, damaged), IsOk());
     const absl::Status status = Read();
     EXPECT_TRUE(absl::IsDataLoss(status)) << status;
     EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(path), HasSubstr("checksum"))) << "byte " << at;
@@ -117,10 +119,10 @@ TEST_F(DatasetTest, EveryDamagedByteIsDetected) {
 }
 
 TEST_F(DatasetTest, AShorterLongerOrMissingFileIsNamedWithBothSizes) {
-  ASSERT_TRUE(MakeDataset(folder_, Schema(), {20, 20}).ok());
+  ASSERT_THAT(MakeDataset(folder_, Schema(), {20, 20}), IsOk());
   const std::string path = folder_ + "/member_1.rows", whole = *ReadFile(path);
   for (const std::string& content : {whole.substr(0, whole.size() - 1), whole + "x", std::string()}) {
-    ASSERT_TRUE(WriteFileAtomically(path, content).ok());
+    ASSERT_THAT(WriteFileAtomically(path, content), IsOk());
     const absl::Status status = Read();
     EXPECT_TRUE(absl::IsDataLoss(status)) << status;
     EXPECT_THAT(
@@ -132,7 +134,7 @@ TEST_F(DatasetTest, AShorterLongerOrMissingFileIsNamedWithBothSizes) {
 }
 
 TEST_F(DatasetTest, AManifestThatContradictsItselfIsRefused) {
-  ASSERT_TRUE(MakeDataset(folder_, Schema(), {20}).ok());
+  ASSERT_THAT(MakeDataset(folder_, Schema(), {20}), IsOk());
   const std::string path = folder_ + "/manifest.textproto", whole = *ReadFile(path);
   const std::pair<std::string, std::string> edits[] = {{"rows: 20", "rows: 21"},
                                                        {"rows: 20", "rows: 0"},
@@ -142,7 +144,7 @@ TEST_F(DatasetTest, AManifestThatContradictsItselfIsRefused) {
                                                        {"file: \"member_0.rows\"", "file: \"../member_0.rows\""},
                                                        {"failures: 7", "failures: 6"}};
   for (const auto& [from, to] : edits) {
-    ASSERT_TRUE(WriteFileAtomically(path, whole).ok());
+    ASSERT_THAT(WriteFileAtomically(path, whole), IsOk());
     Edit(from, to);
     const absl::Status status = Read();
     EXPECT_TRUE(absl::IsDataLoss(status)) << to << ": " << status;
@@ -151,16 +153,16 @@ TEST_F(DatasetTest, AManifestThatContradictsItselfIsRefused) {
 }
 
 TEST_F(DatasetTest, AManifestChangedByHandIsRefused) {
-  ASSERT_TRUE(MakeDataset(folder_, Schema(), {20}).ok());
+  ASSERT_THAT(MakeDataset(folder_, Schema(), {20}), IsOk());
   const std::string path = folder_ + "/manifest.textproto";
   const std::string text = absl::StrReplaceAll(*ReadFile(path), {{"run_id: \"", "run_id: \"x"}});
-  ASSERT_TRUE(WriteFileAtomically(path, text).ok());
+  ASSERT_THAT(WriteFileAtomically(path, text), IsOk());
   EXPECT_TRUE(absl::IsDataLoss(Read())) << Read();
   EXPECT_THAT(std::string(Read().message()), HasSubstr("the file was changed"));
 }
 
 TEST_F(DatasetTest, AnotherLayoutIsRefusedNamingItsNumber) {
-  ASSERT_TRUE(MakeDataset(folder_, Schema(), {20}).ok());
+  ASSERT_THAT(MakeDataset(folder_, Schema(), {20}), IsOk());
   Edit("layout: 2", "layout: 1");
   EXPECT_TRUE(absl::IsFailedPrecondition(Read()));
   EXPECT_THAT(std::string(Read().message()), HasSubstr("layout 1, this build reads 2"));
@@ -172,7 +174,7 @@ TEST_F(DatasetTest, AFolderWithoutAManifestIsRefused) {
 }
 
 TEST_F(DatasetTest, AnotherTaskOrOtherColumnsAreNamed) {
-  ASSERT_TRUE(MakeDataset(folder_, Schema(), {20}).ok());
+  ASSERT_THAT(MakeDataset(folder_, Schema(), {20}), IsOk());
   EXPECT_THAT(std::string(Read("air_hockey").message()), HasSubstr("is of task cartpole, the run of air_hockey"));
   const absl::Status wide = Read("cartpole", RowSchema::For(2, 3));
   EXPECT_TRUE(absl::IsInvalidArgument(wide));
@@ -183,23 +185,23 @@ TEST_F(DatasetTest, AnotherTaskOrOtherColumnsAreNamed) {
 
 TEST_F(DatasetTest, ColumnsThatTheLearnerDoesNotReadMayDiffer) {
   const RowSchema richer = RowSchema::For(2, 1, {{"raw_action", ColumnType::kFloat32, 1, false}});
-  ASSERT_TRUE(MakeDataset(folder_, richer, {20}).ok());
+  ASSERT_THAT(MakeDataset(folder_, richer, {20}), IsOk());
   const auto dataset = Dataset::Read(folder_, "cartpole", Schema());
-  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  ASSERT_THAT(dataset, IsOk());
   EXPECT_EQ(FloatAt(Row(*dataset, 5), 5), 2.5);
 }
 
 TEST_F(DatasetTest, ChosenActionsAreNotAcceptedAsExecutedOnes) {
   const RowSchema filtered = RowSchema::For(2, 1, {ExecutedActionColumn(1)});
-  ASSERT_TRUE(MakeDataset(folder_, filtered, {20}).ok());
+  ASSERT_THAT(MakeDataset(folder_, filtered, {20}), IsOk());
   EXPECT_THAT(std::string(Read().message()),
               HasSubstr("which stores policy actions; the run learns from executed actions"));
-  EXPECT_TRUE(Read("cartpole", filtered).ok());
+  EXPECT_THAT(Read("cartpole", filtered), IsOk());
 }
 
 TEST_F(DatasetTest, UnscaledActionsOfOnPolicyMethodsAreNotAccepted) {
   const RowSchema unscaled = RowSchema::For(2, 1, {ExecutedActionColumn(1), LogProbColumn()});
-  ASSERT_TRUE(MakeDataset(folder_, unscaled, {20}).ok());
+  ASSERT_THAT(MakeDataset(folder_, unscaled, {20}), IsOk());
   EXPECT_THAT(std::string(Read("cartpole", RowSchema::For(2, 1, {ExecutedActionColumn(1)})).message()),
               HasSubstr("whose actions are not scaled to the task's bounds"));
 }
@@ -210,7 +212,7 @@ TEST_F(DatasetTest, AnInvalidValueIsNamedWithItsRow) {
   manifest.add_members();
   testing::StoredRows rows(Schema(), 5000, 0);
   rows.Set(Schema(), 4100, "reward", std::numeric_limits<float>::infinity());
-  ASSERT_TRUE(WriteDataset(folder_, Schema(), {rows.rows()}, &manifest).ok());
+  ASSERT_THAT(WriteDataset(folder_, Schema(), {rows.rows()}, &manifest), IsOk());
   const absl::Status status = Read();
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   EXPECT_THAT(std::string(status.message()),
@@ -219,8 +221,8 @@ TEST_F(DatasetTest, AnInvalidValueIsNamedWithItsRow) {
 
 TEST_F(DatasetTest, ATrailingSlashMakesNoDifference) {
   const absl::Status made = MakeDataset(folder_ + "//", Schema(), {20});
-  ASSERT_TRUE(made.ok()) << made;
-  EXPECT_TRUE(Read().ok());
+  ASSERT_THAT(made, IsOk());
+  EXPECT_THAT(Read(), IsOk());
   EXPECT_TRUE(absl::IsInvalidArgument(MakeDataset(folder_ + "/", Schema(), {20})));
 }
 

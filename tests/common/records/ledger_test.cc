@@ -10,11 +10,14 @@
 #include "common/base/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/framed_files.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/step_files.h"
 
 namespace datacom {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::HasSubstr;
 
 // Two environments of a session alternate; the second violates at its steps 1 and 2.
@@ -59,19 +62,19 @@ class LedgerFiles : public ::testing::Test {
   }
   std::unique_ptr<LedgerWriter> Open(const std::map<std::string, uint64_t>& offsets = {}) {
     auto writer = LedgerWriter::Open({folder_, /*members=*/2, kActions}, offsets);
-    EXPECT_TRUE(writer.ok()) << writer.status();
+    EXPECT_THAT(writer, IsOk());
     return *std::move(writer);
   }
   static void Append(uint32_t from, uint32_t to, LedgerWriter* writer) {
     for (uint32_t row = from; row < to; ++row) {
       for (uint32_t member = 0; member < 2; ++member) {
-        ASSERT_TRUE(writer->AppendStep(member, StepOf(row)).ok());
+        ASSERT_THAT(writer->AppendStep(member, StepOf(row)), IsOk());
         if (StepOf(row).cost > 0) {
-          ASSERT_TRUE(writer->AppendViolation(ViolationOf(row, member)).ok());
+          ASSERT_THAT(writer->AppendViolation(ViolationOf(row, member)), IsOk());
         }
       }
     }
-    ASSERT_TRUE(writer->Flush(/*sync=*/false).ok());
+    ASSERT_THAT(writer->Flush(/*sync=*/false), IsOk());
   }
   std::string Path(const std::string& name) const { return folder_ + "/ledger/" + name; }
   std::string Content(const std::string& name) const { return ReadFile(Path(name)).value(); }
@@ -80,7 +83,7 @@ class LedgerFiles : public ::testing::Test {
   void Damage(const std::string& name, const Edit& edit) {
     std::string content = Content(name);
     edit(&content);
-    ASSERT_TRUE(WriteFileAtomically(Path(name), content).ok());
+    ASSERT_THAT(WriteFileAtomically(Path(name), content), IsOk());
   }
   std::string folder_;
 };
@@ -100,7 +103,7 @@ TEST_F(LedgerFiles, AViolationIsAReadableRow) {
 TEST_F(LedgerFiles, ReadsTheBitsThatWereWritten) {
   Append(0, 6, Open().get());
   const auto violation = ReadViolation(folder_, 4);
-  ASSERT_TRUE(violation.ok()) << violation.status();
+  ASSERT_THAT(violation, IsOk());
   const LedgerViolation wanted = ViolationOf(5, 1);
   EXPECT_EQ(violation->id, 4u);
   EXPECT_EQ(violation->member, 1u);
@@ -121,7 +124,7 @@ TEST_F(LedgerFiles, ReadsTheBitsThatWereWritten) {
   EXPECT_FALSE(ReadViolation(folder_, 3)->judgement.has_value());
 
   const auto episode = ReadEpisode(folder_, *violation);
-  ASSERT_TRUE(episode.ok()) << episode.status();
+  ASSERT_THAT(episode, IsOk());
   ASSERT_EQ(episode->size(), 3u) << "nothing of the other environment";
   for (uint32_t step = 0; step < 3; ++step) {
     const LedgerStep want = StepOf(2 * step + 1);
@@ -155,17 +158,17 @@ TEST_F(LedgerFiles, AReadableViolationHasItsStepsWhateverIsBuffered) {
   const auto writer = Open();
   uint64_t readable = 0;
   for (uint32_t row = 0; row < 2000; ++row) {
-    ASSERT_TRUE(writer->AppendStep(0, StepOf(row)).ok());
-    ASSERT_TRUE(writer->AppendStep(1, StepOf(row)).ok());
-    ASSERT_TRUE(writer->AppendViolation(ViolationOf(row, 1)).ok());
+    ASSERT_THAT(writer->AppendStep(0, StepOf(row)), IsOk());
+    ASSERT_THAT(writer->AppendStep(1, StepOf(row)), IsOk());
+    ASSERT_THAT(writer->AppendViolation(ViolationOf(row, 1)), IsOk());
     const std::string csv = Content("violations.csv");
     const auto rows = static_cast<uint64_t>(std::count(csv.begin(), csv.end(), '\n'));
     if (rows <= readable + 1) continue;  // the first line is the header
     readable = rows - 1;
     const auto violation = ReadViolation(folder_, readable);
-    ASSERT_TRUE(violation.ok()) << violation.status();
+    ASSERT_THAT(violation, IsOk());
     const auto episode = ReadEpisode(folder_, *violation);
-    ASSERT_TRUE(episode.ok()) << episode.status();
+    ASSERT_THAT(episode, IsOk());
     EXPECT_GT(episode->size(), violation->step);
   }
   EXPECT_GT(readable, 0u) << "no buffer was full";
@@ -173,11 +176,11 @@ TEST_F(LedgerFiles, AReadableViolationHasItsStepsWhateverIsBuffered) {
 
 TEST_F(LedgerFiles, ActorNamesCannotBreakARow) {
   auto writer = Open();
-  ASSERT_TRUE(writer->AppendStep(0, StepOf(3)).ok());
+  ASSERT_THAT(writer->AppendStep(0, StepOf(3)), IsOk());
   LedgerViolation violation = ViolationOf(3, 0);
   violation.actor = "a,\"b\"\nc";
-  ASSERT_TRUE(writer->AppendViolation(violation).ok());
-  ASSERT_TRUE(writer->Flush(false).ok());
+  ASSERT_THAT(writer->AppendViolation(violation), IsOk());
+  ASSERT_THAT(writer->Flush(false), IsOk());
   EXPECT_EQ(ReadViolation(folder_, 1)->actor, "a__b__c");
 }
 
@@ -198,7 +201,7 @@ TEST_F(LedgerFiles, AnUnfinishedLastRowOrRecordDoesNotCount) {
   const LedgerViolation violation = *ReadViolation(folder_, 1);
   Damage("violations.csv", [](std::string* content) { content->pop_back(); });
   EXPECT_EQ(ReadViolation(folder_, 4).status().code(), absl::StatusCode::kNotFound);
-  EXPECT_TRUE(ReadViolation(folder_, 3).ok());
+  EXPECT_THAT(ReadViolation(folder_, 3), IsOk());
   Damage("member_0.steps", [](std::string* content) { content->pop_back(); });
   EXPECT_EQ(ReadEpisode(folder_, violation)->size(), 2u);
 }
@@ -266,7 +269,7 @@ TEST_F(LedgerFiles, ALedgerThatContradictsItsCheckpointIsNotContinued) {
   EXPECT_THAT(refusal("ledger/member_1.steps", -36), HasSubstr("member 0 has 6 transitions, member 1 has 5"));
   EXPECT_THAT(std::string(LedgerWriter::Open({folder_, 2, kActions + 1}, offsets).status().message()),
               HasSubstr("not of member 0 with 3 action values"));
-  Damage("member_0.steps", [](std::string* content) { content->replace(0, 8, "DCSTEP01"); });
+  Damage("member_0.steps", [](std::string* content) { *content = testing::WithVersion(*content, 1); });
   EXPECT_THAT(std::string(LedgerWriter::Open({folder_, 2, kActions}, offsets).status().message()),
               HasSubstr("format version 1, this build reads version 2"));
 }

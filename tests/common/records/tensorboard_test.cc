@@ -10,9 +10,12 @@
 #include "common/base/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom {
 namespace {
+
+using ::datacom::testing::IsOk;
 
 // An independent decoder: frames, checksums, then the fields of Event by their wire types.
 struct Event {
@@ -116,9 +119,9 @@ TEST_F(Events, DecodeToTheWrittenValues) {
     path = writer->path();
     ASSERT_TRUE(
         writer->Append(10000, 1700000000.25, {{"eval/return", 3.5}, {"delta", -1e-3}, {"none", std::nan("")}}).ok());
-    ASSERT_TRUE(writer->Append(3000000000, 2, {{"delta", 1}}).ok());
-    ASSERT_TRUE(writer->Append(1, 3, {{"none", std::nan("")}}).ok());
-    ASSERT_TRUE(writer->Flush(/*sync=*/true).ok());
+    ASSERT_THAT(writer->Append(3000000000, 2, {{"delta", 1}}), IsOk());
+    ASSERT_THAT(writer->Append(1, 3, {{"none", std::nan("")}}), IsOk());
+    ASSERT_THAT(writer->Flush(/*sync=*/true), IsOk());
     EXPECT_EQ(writer->Offset(), std::filesystem::file_size(path));
   }
   EXPECT_THAT(path, ::testing::HasSubstr("/tensorboard/member_0/events.out.tfevents."));
@@ -136,15 +139,15 @@ TEST_F(Events, ResumeTruncatesToTheOffsetAndContinuesTheSameFile) {
   uint64_t offset = 0;
   {
     auto writer = EventWriter::Open(folder_, 0).value();
-    ASSERT_TRUE(writer->Append(1, 1, {{"x", 1}}).ok());
+    ASSERT_THAT(writer->Append(1, 1, {{"x", 1}}), IsOk());
     offset = writer->Offset();
-    ASSERT_TRUE(writer->Append(2, 1, {{"x", 2}}).ok());
+    ASSERT_THAT(writer->Append(2, 1, {{"x", 2}}), IsOk());
   }
   std::string path;
   {
     auto writer = EventWriter::Open(folder_, offset).value();
     path = writer->path();
-    ASSERT_TRUE(writer->Append(3, 1, {{"x", 3}}).ok());
+    ASSERT_THAT(writer->Append(3, 1, {{"x", 3}}), IsOk());
   }
   const std::vector<Event> events = ReadEvents(path);
   ASSERT_EQ(events.size(), 3u);

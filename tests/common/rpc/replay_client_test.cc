@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/patience.h"
 
 namespace datacom {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 using ::datacom::testing::IsOk;
 using ::testing::ElementsAre;
 
-constexpr std::chrono::milliseconds kPatience{60000};  // far longer than a busy machine needs
+using testing::kPatience;
 
 // A message, then the status of a stream that was reset.
 class CutRange : public v1::Replay::Service {

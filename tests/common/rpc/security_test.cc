@@ -13,6 +13,7 @@
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/patience.h"
 #include "tests/testing/tls_files.h"
 
 namespace datacom {
@@ -20,8 +21,8 @@ namespace {
 
 using ::datacom::testing::IsOk;
 using ::testing::HasSubstr;
+using testing::kPatience;
 using testing::TlsFiles;
-constexpr std::chrono::milliseconds kPatience{60000};  // far longer than a busy machine needs
 
 class EmptyReplay : public v1::Replay::Service {
  public:

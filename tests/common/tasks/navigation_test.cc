@@ -29,7 +29,7 @@ std::unique_ptr<Task> MakeNavigation(const v1::TaskOptions& options = {}) {
   return *std::move(task);
 }
 
-// TIAGo++ alone in the middle; Fetch idles in a corner unless `start` places it elsewhere.
+// Only TIAGo++ stands in the middle; Fetch idles in a corner unless `start` places it elsewhere.
 std::vector<double> Begin(Task* task, Start start) {
   const Start apart = {{"tiago_x", 0},   {"tiago_y", 0},  {"tiago_yaw", 0}, {"fetch_x", 2.6}, {"fetch_y", 1.8},
                        {"fetch_yaw", 0}, {"target_x", 1}, {"target_y", 0},  {"fetch_idle", 1}};

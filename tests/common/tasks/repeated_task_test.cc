@@ -125,7 +125,7 @@ TEST(RepeatedTask, PassesPhysicsOn) {
   EXPECT_EQ(played.inner->mass, 3);
 }
 
-// For every task: 100 control steps in decisions of 3, against the plain task stepped by hand.
+// Every task makes 100 control steps in decisions of 3, against the plain task stepped by hand.
 TEST(RepeatedTask, EqualsThePlainTaskSteppedByHand) {
   for (const std::string& name : TaskNames()) {
     v1::TaskOptions options;

@@ -71,7 +71,7 @@ constexpr char kRows[] = R"(
   known { name: "seen" site: "tip" half_space { normal { y: 1 } offset: 0.1 } relative_to: "drone" viability_gain: 2 }
 )";
 
-// Of the geoms that every MuJoCo can measure.
+// Distances of the geoms that every MuJoCo can measure.
 std::string Rows() {
   std::string rows = kRows;
   for (const char* geom : {"floor", "obstacle", "drifter", "upper", "drone", "gimbal"}) {
@@ -256,7 +256,7 @@ TEST(TextKnown, GradientsRatesAndAccelerationsAreDifferencesAlongMujocosIntegrat
   }
 }
 
-// With quaternions in q, moving obstacles, and rows with and without gains.
+// A model with quaternions in q, moving obstacles, and rows with and without gains.
 TEST(TextKnown, JoinedRowsAreDerivativesOfTheirValueAlongTheNominalModel) {
   World world(Definition(Rows()));
   const ControlAffineDims dims = world.facts().dynamics->dims();

@@ -1,6 +1,6 @@
-// Golden files with flipped bits and with missing, repeated, exchanged, erased or added pieces: the reader refuses
-// them, or reads what it read before. Text records (CSV) have no checksums; `datacom verify` recounts them
-// (tests/e2e/verify_test.py).
+// Golden files of another version, and with flipped bits and missing, repeated, exchanged, erased or added pieces: the
+// reader refuses them by name, or reads what it read before. Text records (CSV) have no checksums; `datacom verify`
+// recounts them (tests/e2e/verify_test.py).
 #include <unistd.h>
 
 #include <filesystem>
@@ -16,26 +16,27 @@
 #include "common/records/checkpoint.h"
 #include "common/records/dataset.h"
 #include "common/records/ledger.h"
-#include "gtest/gtest.h"
+#include "gmock/gmock.h"
+#include "learner/run_records.h"
 #include "tests/golden/formats/format_files.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/changed_files.h"
+#include "tests/testing/framed_files.h"
 
 namespace datacom::golden {
 namespace {
 
 using ::datacom::replay::testing::SmallSchema;
+using ::datacom::replay::testing::TemporaryFolder;
+using ::datacom::testing::VersionOf;
+using ::datacom::testing::WithVersion;
+using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
 
-struct Reader {
-  std::string name;
-  std::vector<std::string> files;
-  std::function<absl::StatusOr<std::string>(const std::string& folder)> read;  // all that the files say
-};
+using Content = absl::StatusOr<std::string>;  // all that files say
 
-void PrintTo(const Reader& reader, std::ostream* out) { *out << reader.name; }
-
-absl::StatusOr<std::string> ReadReplay(const std::string& folder) {
+Content ReadReplay(const std::string& folder) {
   const ManualClock clock;
   ASSIGN_OR_RETURN(const auto store, replay::Store::Open(SmallSchema(), GoldenStore(folder + "/replay", &clock)));
   v1::ReplayInfo info;
@@ -50,14 +51,32 @@ absl::StatusOr<std::string> ReadReplay(const std::string& folder) {
   return content;
 }
 
-absl::StatusOr<std::string> ReadRing(const std::string& folder) {
-  ASSIGN_OR_RETURN(const auto ring, replay::Ring::OpenReadOnly(GoldenRing(folder)));
-  std::string content = absl::StrCat(ring->run_id(), " ", ring->cursor(), " ", ring->counter(0), "\n");
-  for (uint64_t number = ring->first(); number < ring->cursor(); ++number) content.append(ring->record(number), 8);
+Content ContentOf(const absl::StatusOr<std::unique_ptr<replay::Ring>>& ring) {
+  RETURN_IF_ERROR(ring.status());
+  std::string content = absl::StrCat((*ring)->run_id(), " ", (*ring)->cursor(), " ", (*ring)->counter(0), "\n");
+  for (uint64_t number = (*ring)->first(); number < (*ring)->cursor(); ++number)
+    content.append((*ring)->record(number), 8);
   return content;
 }
 
-std::string Content(const Snapshot& snapshot) {
+Content ReadRing(const std::string& folder) { return ContentOf(Ring::Open(GoldenRing(folder))); }
+
+Content ReadRingOnly(const std::string& folder) { return ContentOf(Ring::OpenReadOnly(GoldenRing(folder))); }
+
+Content ReadRingShared(const std::string& folder) { return ContentOf(Ring::OpenShared(GoldenRing(folder))); }
+
+// Without the words, which `datacom verify` compares with the sessions.
+Content ReadCredit(const std::string& folder) {
+  ASSIGN_OR_RETURN(const CreditFile::Content content, CreditFile::Read(folder + "/replay/credit"));
+  return absl::StrCat(content.run_id, " ", content.slots, " ", content.members);
+}
+
+Content ReadSessions(const std::string& folder) {
+  ASSIGN_OR_RETURN(const v1::ReplaySessions sessions, SessionTable::Read(folder + "/replay"));
+  return sessions.DebugString();
+}
+
+std::string ContentOf(const Snapshot& snapshot) {
   std::string content = absl::StrCat(snapshot.run_id, snapshot.run_seed, " ", snapshot.member, snapshot.member_seed,
                                      " ", snapshot.version.update, snapshot.task, snapshot.acting_rule);
   for (const NamedArray& array : snapshot.arrays) {
@@ -68,24 +87,24 @@ std::string Content(const Snapshot& snapshot) {
   return content;
 }
 
-absl::StatusOr<std::string> ReadSnapshots(const std::string& folder) {
+Content ReadSnapshots(const std::string& folder) {
   ASSIGN_OR_RETURN(const auto snapshots, ReadSnapshotFile(folder + "/policies.snapshot"));
   std::string content;
-  for (const Snapshot& snapshot : snapshots) content += Content(snapshot);
+  for (const Snapshot& snapshot : snapshots) content += ContentOf(snapshot);
   return content;
 }
 
-absl::StatusOr<std::string> ReadPolicy(const std::string& folder) {
+Content ReadPolicy(const std::string& folder) {
   ASSIGN_OR_RETURN(const Policy policy, ReadPolicyFile(folder + "/exported.policy"));
-  return policy.about.SerializeAsString() + Content(policy.snapshot);
+  return policy.about.SerializeAsString() + ContentOf(policy.snapshot);
 }
 
-absl::StatusOr<std::string> ReadCheckpoint(const std::string& folder) {
+Content ReadCheckpoint(const std::string& folder) {
   ASSIGN_OR_RETURN(const Checkpoint checkpoint, CheckpointStore(folder + "/checkpoints").Load(kCheckpointUpdate));
   return checkpoint.learner.SerializeAsString() + StateHash(checkpoint);
 }
 
-absl::StatusOr<std::string> ReadSteps(const std::string& folder) {
+Content ReadSteps(const std::string& folder) {
   ASSIGN_OR_RETURN(const auto violation, ReadViolation(folder, 1));
   ASSIGN_OR_RETURN(const auto steps, ReadEpisode(folder, violation));
   std::string content;
@@ -96,7 +115,7 @@ absl::StatusOr<std::string> ReadSteps(const std::string& folder) {
   return content;
 }
 
-absl::StatusOr<std::string> ReadDataset(const std::string& folder) {
+Content ReadDataset(const std::string& folder) {
   ASSIGN_OR_RETURN(const Dataset dataset, Dataset::Read(folder + "/dataset", "cartpole", SmallSchema()));
   std::string content;
   dataset.Gather({0, 1, 2, 3, 4, 5}, &content);
@@ -104,54 +123,34 @@ absl::StatusOr<std::string> ReadDataset(const std::string& folder) {
          dataset.manifest().SerializeAsString();
 }
 
-const Reader kReaders[] = {
-    {"Replay", {"replay/member_0.rows", "replay/member_0.failures", "replay/credit", "replay/sessions"}, ReadReplay},
-    {"Ring", {"wrapped.ring"}, ReadRing},
-    {"Snapshots", {"policies.snapshot"}, ReadSnapshots},
-    {"Policy", {"exported.policy"}, ReadPolicy},
-    {"Checkpoint",
-     {"checkpoints/40/learner.state", "checkpoints/40/algorithm.state", "checkpoints/40/state.sha256"},
-     ReadCheckpoint},
-    {"Steps", {"ledger/member_0.steps"}, ReadSteps},
-    {"Dataset", {"dataset/manifest.textproto", "dataset/member_0.rows", "dataset/member_1.rows"}, ReadDataset},
+struct Case {
+  std::string name, file;
+  uint32_t version;  // that this build reads; 0: another version is another text (OtherTextVersions)
+  Content (*read)(const std::string& folder);
 };
 
-struct Change {
-  std::string name, content;
+void PrintTo(const Case& one, std::ostream* out) { *out << one.file; }
+
+const Case kCases[] = {
+    {"Rows", "replay/member_0.rows", 2, ReadReplay},
+    {"Failures", "replay/member_0.failures", 2, ReadReplay},
+    {"RingOfAReplay", "wrapped.ring", 2, ReadRing},
+    {"RingOfAnExport", "wrapped.ring", 2, ReadRingOnly},
+    {"RingOfARunningReplay", "wrapped.ring", 2, ReadRingShared},
+    {"Credit", "replay/credit", 2, ReadReplay},
+    {"CreditOfARunningReplay", "replay/credit", 2, ReadCredit},
+    {"Sessions", "replay/sessions", 3, ReadReplay},
+    {"SessionsOfARunningReplay", "replay/sessions", 3, ReadSessions},
+    {"Snapshots", "policies.snapshot", 2, ReadSnapshots},
+    {"Policy", "exported.policy", 2, ReadPolicy},
+    {"Learner", "checkpoints/40/learner.state", 3, ReadCheckpoint},
+    {"Algorithm", "checkpoints/40/algorithm.state", 3, ReadCheckpoint},
+    {"StateHash", "checkpoints/40/state.sha256", 0, ReadCheckpoint},
+    {"Steps", "ledger/member_0.steps", 2, ReadSteps},
+    {"Manifest", "dataset/manifest.textproto", 0, ReadDataset},
+    {"RowsOfADataset", "dataset/member_0.rows", 0, ReadDataset},
+    {"RowsOfASecondMember", "dataset/member_1.rows", 0, ReadDataset},
 };
-
-void AddPieces(const std::string& content, size_t at, size_t to, size_t bytes, std::vector<Change>* changes) {
-  const std::string piece = content.substr(at, bytes), other = content.substr(to, bytes);
-  const auto add = [&](const std::string& name, std::string changed) {
-    changes->push_back({absl::StrCat(name, " (", bytes, " bytes at ", at, " and ", to, ")"), std::move(changed)});
-  };
-  add("cut off", content.substr(0, at));
-  add("missing", content.substr(0, at) + content.substr(at + bytes));
-  add("twice", content.substr(0, at) + piece + content.substr(at));
-  add("erased", std::string(content).replace(at, bytes, bytes, '\0'));
-  add("copied", std::string(content).replace(to, bytes, piece));
-  add("exchanged", std::string(content).replace(to, bytes, piece).replace(at, bytes, other));
-  add("at the end again", content + piece);
-}
-
-std::vector<Change> ChangesOf(const std::string& content) {
-  const size_t used = content.find_last_not_of('\0') + 1;  // files that are mapped end with reserved space
-  std::vector<Change> changes = {{"empty", ""},
-                                 {"a byte shorter", content.substr(0, content.size() - 1)},
-                                 {"zeros at the end", content + std::string(100, '\0')},
-                                 {"text at the end", content + "text"},
-                                 {"twice", content + content}};
-  for (const size_t bytes : {size_t{8}, used / 8}) {
-    for (size_t part = 0; part < 4; ++part)
-      AddPieces(content, part * used / 8, (part + 4) * used / 8, std::min(bytes, used / 8), &changes);
-  }
-  for (size_t flip = 0; flip < 40; ++flip) {
-    const size_t at = flip * used / 40;
-    changes.push_back({absl::StrCat("a flipped bit of byte ", at), content});
-    changes.back().content[at] = static_cast<char>(content[at] ^ (1 << (flip % 8)));
-  }
-  return changes;
-}
 
 // In memory where there is such a folder: every change replaces files.
 struct MemoryFolder {
@@ -164,53 +163,131 @@ struct MemoryFolder {
   std::string path;
 };
 
-class ChangedFiles : public ::testing::TestWithParam<Reader> {
+class ChangedFiles : public ::testing::TestWithParam<Case> {
  protected:
-  ChangedFiles() : folder_(temporary_.path + "/golden") {
+  ChangedFiles()
+      : folder_(temporary_.path + "/golden"),
+        path_(folder_ + "/" + GetParam().file),
+        parent_(fs::path(path_).parent_path().string()) {
     EXPECT_TRUE(Unpack(std::string(kGoldenFolder) + "/" + kNewest, folder_).ok());
-    for (const std::string& file : GetParam().files) sound_[file] = *ReadFile(folder_ + "/" + file);
+    for (const auto& entry : fs::directory_iterator(parent_)) {
+      if (entry.is_regular_file()) sound_[entry.path().string()] = *ReadFile(entry.path().string());
+    }
   }
-  // With the golden files, of which `file` holds `content`.
-  absl::StatusOr<std::string> ReadWith(const std::string& file, const std::string& content) const {
-    for (const auto& [name, sound] : sound_)
-      std::ofstream(folder_ + "/" + name, std::ios::binary) << (name == file ? content : sound);
+  // With the golden files, but this content of the case's file.
+  Content ReadWith(const std::string& content) const {
+    for (const auto& [path, sound] : sound_) std::ofstream(path, std::ios::binary) << (path == path_ ? content : sound);
     return GetParam().read(folder_);
+  }
+  // Every version with the right checksum.
+  void ExpectRefused(uint32_t version) const {
+    const std::string content = WithVersion(sound_.at(path_), version);
+    const absl::Status status = ReadWith(content).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(absl::StrCat(path_, ": format version ", version, ", this build reads version ",
+                                       GetParam().version)));
+    EXPECT_TRUE(ReadFile(path_).value_or("") == content) << "a refused file stays as it is";
   }
 
   const MemoryFolder temporary_;
-  const std::string folder_;
-  std::map<std::string, std::string> sound_;
+  const std::string folder_, path_, parent_;
+  std::map<std::string, std::string> sound_;  // by path: the case's file and those next to it
 };
 
-TEST_P(ChangedFiles, AreRefusedByNameOrReadAsBefore) {
-  const absl::StatusOr<std::string> whole = GetParam().read(folder_);
-  ASSERT_TRUE(whole.ok()) << whole.status();
-  int changed = 0, refused = 0;
-  for (const auto& [file, sound] : sound_) {
-    for (const Change& change : ChangesOf(sound)) {
-      if (change.content == sound) continue;
-      ++changed;
-      const absl::StatusOr<std::string> read = ReadWith(file, change.content);
-      if (read.ok()) {
-        EXPECT_TRUE(*read == *whole) << file << ", " << change.name << ": accepted with another content";
-        continue;
-      }
-      ++refused;
-      EXPECT_TRUE(absl::IsDataLoss(read.status()) || absl::IsFailedPrecondition(read.status()) ||
-                  absl::IsInvalidArgument(read.status()))
-          << file << ", " << change.name << ": " << read.status();
-      EXPECT_TRUE(absl::StrContains(read.status().message(), fs::path(file).parent_path().string()))
-          << file << ", " << change.name << ": " << read.status();
-    }
-  }
-  std::printf("%s: %d changed files, %d refused, the others read as before\n", GetParam().name.c_str(), changed,
-              refused);
-  EXPECT_GT(changed, 80 * static_cast<int>(sound_.size()));
-  EXPECT_GT(refused, changed / 3);
+class OtherVersions : public ChangedFiles {};
+
+TEST_P(OtherVersions, TheNextAndThePreviousAreRefusedNamingBoth) {
+  EXPECT_EQ(VersionOf(sound_.at(path_)), GetParam().version);
+  ExpectRefused(GetParam().version + 1);
+  ExpectRefused(GetParam().version - 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Readers, ChangedFiles, ::testing::ValuesIn(kReaders),
-                         [](const auto& info) { return info.param.name; });
+TEST_P(ChangedFiles, DamageIsRefusedByNameOrReadAsBefore) {
+  const Content whole = ReadWith(sound_.at(path_));
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  const auto changes = testing::ChangesOf(sound_.at(path_), /*dense=*/400, /*stride=*/37);
+  size_t refused = 0;
+  for (const auto& [change, content] : changes) {
+    const Content read = ReadWith(content);
+    if (read.ok()) {
+      EXPECT_TRUE(*read == *whole) << change << ": accepted with another content";
+      continue;
+    }
+    ++refused;
+    EXPECT_TRUE(absl::IsDataLoss(read.status()) || absl::IsFailedPrecondition(read.status()) ||
+                absl::IsInvalidArgument(read.status()))
+        << change << ": " << read.status();
+    EXPECT_TRUE(absl::StrContains(read.status().message(), parent_)) << change << ": " << read.status();
+  }
+  std::printf("%s: %zu changed files, %zu refused, the others read as before\n", GetParam().name.c_str(),
+              changes.size(), refused);
+  EXPECT_GT(refused, changes.size() / 3);
+}
+
+std::vector<Case> CasesWithAVersion() {
+  std::vector<Case> cases;
+  for (const Case& one : kCases) {
+    if (one.version > 0) cases.push_back(one);
+  }
+  return cases;
+}
+
+std::string NameOf(const ::testing::TestParamInfo<Case>& info) { return info.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(Readers, ChangedFiles, ::testing::ValuesIn(kCases), NameOf);
+INSTANTIATE_TEST_SUITE_P(Readers, OtherVersions, ::testing::ValuesIn(CasesWithAVersion()), NameOf);
+
+class OtherTextVersions : public ::testing::Test {
+ protected:
+  OtherTextVersions() : folder_(temporary_.path() + "/golden") {
+    EXPECT_TRUE(Unpack(std::string(kGoldenFolder) + "/" + kNewest, folder_).ok());
+  }
+  void Replace(const std::string& file, const std::string& from, const std::string& to) const {
+    std::string content = *ReadFile(folder_ + "/" + file);
+    ASSERT_NE(content.find(from), std::string::npos) << file;
+    content.replace(content.find(from), from.size(), to);
+    std::ofstream(folder_ + "/" + file, std::ios::binary) << content;
+  }
+
+  const TemporaryFolder temporary_;
+  const std::string folder_;
+};
+
+TEST_F(OtherTextVersions, ADatasetOfAnotherLayoutIsRefusedNamingBoth) {
+  for (const std::string layout : {"1", "3"}) {
+    Replace("dataset/manifest.textproto", "layout: 2", "layout: " + layout);
+    const absl::Status status = Dataset::Read(folder_ + "/dataset", "cartpole", SmallSchema()).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("dataset/manifest.textproto: layout " + layout + ", this build reads 2"));
+    Replace("dataset/manifest.textproto", "layout: " + layout, "layout: 2");
+  }
+}
+
+TEST_F(OtherTextVersions, ARunThatIsResumedRefusesViolationsWithOtherColumns) {
+  Replace("ledger/violations.csv", "policy_version", "policy_update");
+  const auto bytes = [&](const std::string& file) { return uint64_t{fs::file_size(folder_ + "/" + file)}; };
+  const absl::Status status =
+      LedgerWriter::Open({folder_, 1, 2}, {{"ledger/violations.csv", bytes("ledger/violations.csv")},
+                                           {"ledger/member_0.steps", bytes("ledger/member_0.steps")}})
+          .status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("ledger/violations.csv: its header differs"));
+}
+
+TEST_F(OtherTextVersions, ARunThatIsResumedRefusesRecordsWithOtherColumnsNamingBothHeaders) {
+  for (const std::string file : {"progress.csv", "episodes.csv"}) {
+    Replace(file, "member,", "agent,");
+    v1::FileOffset offset;
+    offset.set_path(file);
+    offset.set_bytes(fs::file_size(folder_ + "/" + file));
+    const absl::Status status = learner::RunRecords::Open(folder_, v1::Experiment(), {}, {offset}).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                ::testing::ContainsRegex(file + " has the header \"agent,.*\", this build writes \"member,"));
+  }
+}
 
 }  // namespace
 }  // namespace datacom::golden

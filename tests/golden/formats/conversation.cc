@@ -40,8 +40,8 @@ bool Parse(const std::string& bytes, Message* message) {
   return Serialize(*message) == bytes;
 }
 
-// What is not a part of the protocol: the experiment's text has every option of the build, the build's name has the
-// revision, and words are for people.
+// Removes what is not a part of the protocol: the experiment's text has every option of the build, the build's name has
+// the revision, and words are for people.
 void ClearText(google::protobuf::Message*) {}
 void ClearText(v1::RegisterReply* reply) { reply->clear_experiment(); }
 void ClearText(v1::LeaseReply* reply) { reply->clear_experiment(); }

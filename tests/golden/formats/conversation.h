@@ -51,7 +51,7 @@ class Peers {
   // out, because they are not a part of the protocol: the experiment of RegisterReply and LeaseReply, the build of
   // ReplayInfo and LearnerInfo, and Rejection.message.
   absl::StatusOr<std::vector<Message>> Replay(const std::vector<Message>& messages);
-  // Of a new call.
+  // The context of a new call.
   absl::StatusOr<std::string> FirstReply(const std::string& call, const std::string& request);
 
  private:

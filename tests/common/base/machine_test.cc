@@ -1,0 +1,86 @@
+#include "common/base/machine.h"
+
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace datacom {
+namespace {
+
+TEST(RaiseOpenFileLimit, LetsAProcessOpenMoreFilesThanItsSoftLimit) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit low{64, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+  EXPECT_EQ(::dup2(0, 100), -1);
+  EXPECT_EQ(RaiseOpenFileLimit(), before.rlim_max);
+  EXPECT_EQ(::dup2(0, 100), 100);
+  ::close(100);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+// A machine with control groups, as files below a folder.
+class FakeGroups {
+ public:
+  FakeGroups() {
+    std::string name = (std::filesystem::temp_directory_path() / "datacom_groups_XXXXXX").string();
+    root_ = ::mkdtemp(name.data());
+  }
+  ~FakeGroups() { std::filesystem::remove_all(root_); }
+  void Write(const std::string& path, const std::string& text) const {
+    const std::string file = root_ + path;
+    std::filesystem::create_directories(std::filesystem::path(file).parent_path());
+    std::ofstream(file) << text;
+  }
+  int Usable() const { return UsableProcessors(root_); }
+
+ private:
+  std::string root_;
+};
+
+TEST(UsableProcessors, AreThoseOfTheAffinityWithoutAQuota) {
+  cpu_set_t before, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  EXPECT_EQ(FakeGroups().Usable(), CPU_COUNT(&before));
+  int first = 0;
+  while (!CPU_ISSET(first, &before)) ++first;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  EXPECT_EQ(FakeGroups().Usable(), 1);
+  ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+}
+
+TEST(UsableProcessors, AreLimitedByTheSmallestQuotaOfTheGroupAndThoseAboveIt) {
+  const int all = FakeGroups().Usable();
+  FakeGroups second;
+  second.Write("/proc/self/cgroup", "0::/pods/learner\n");
+  second.Write("/sys/fs/cgroup/pods/learner/cpu.max", "max 100000\n");
+  EXPECT_EQ(second.Usable(), all);
+  second.Write("/sys/fs/cgroup/pods/cpu.max", "190000 100000\n");
+  EXPECT_EQ(second.Usable(), 1);
+  second.Write("/sys/fs/cgroup/pods/cpu.max", "50000 100000\n");
+  EXPECT_EQ(second.Usable(), 1) << "less than one processor";
+
+  FakeGroups container;  // sees its own group as the root
+  container.Write("/proc/self/cgroup", "0::/\n");
+  container.Write("/sys/fs/cgroup/cpu.max", "100000 100000\n");
+  EXPECT_EQ(container.Usable(), 1);
+
+  FakeGroups first;
+  first.Write("/proc/self/cgroup", "5:memory:/a\n4:cpu,cpuacct:/docker/b\n");
+  first.Write("/sys/fs/cgroup/cpu/docker/b/cpu.cfs_quota_us", "-1\n");
+  first.Write("/sys/fs/cgroup/cpu/docker/b/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(first.Usable(), all);
+  first.Write("/sys/fs/cgroup/cpu/docker/b/cpu.cfs_quota_us", "120000\n");
+  EXPECT_EQ(first.Usable(), 1);
+}
+
+}  // namespace
+}  // namespace datacom
