@@ -13,7 +13,10 @@ absl::StatusOr<std::unique_ptr<RunFiles>> RunFiles::Open(const std::string& run_
                                                          const v1::LearnerCheckpoint& checkpoint, RowSource source) {
   DATACOM_FAILPOINT("records.uncut");
   const std::vector<v1::FileOffset> offsets(checkpoint.files().begin(), checkpoint.files().end());
-  ASSIGN_OR_RETURN(auto records, RunRecords::Open(run_dir, resolved, schema.named_costs().names, offsets));
+  RunRecords::Options options{
+      run_dir, resolved.algorithm(), {}, resolved.replay().min_size(), schema.named_costs().names};
+  for (const v1::Member& member : resolved.members()) options.seeds.push_back(member.seed());
+  ASSIGN_OR_RETURN(auto records, RunRecords::Open(options, offsets));
   DATACOM_FAILPOINT("records.cut");
   ASSIGN_OR_RETURN(auto ledger, LedgerRecorder::Open(run_dir, resolved, schema, offsets, std::move(source)));
   return std::unique_ptr<RunFiles>(new RunFiles(run_dir, std::move(records), std::move(ledger)));

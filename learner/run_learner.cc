@@ -116,7 +116,8 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
   ASSIGN_OR_RETURN(const std::unique_ptr<RunFiles> files, RunFiles::Open(options.run_dir, experiment, accepted.schema,
                                                                          accepted.checkpoint.learner, seams.read_rows));
   ASSIGN_OR_RETURN(const std::unique_ptr<Metrics> metrics, StartMetrics(options));
-  LearnerMetrics learner_metrics(metrics.get(), experiment.members_size(), options.run_dir, accepted.config.team);
+  LearnerMetrics learner_metrics(metrics.get(), experiment.members_size(), experiment.algorithm(), options.run_dir,
+                                 accepted.config.team);
   ServedState served(run, options.run_dir, Clock::Real());
   served.status.SetSignsOfLife(accepted.signs_of_life);
   Trainer trainer(run, *accepted.algorithm, served, *files, learner_metrics, Clock::Real(), seams.wait_for_stop);

@@ -10,7 +10,6 @@
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
-#include "learner/epoch_stats.h"
 
 namespace datacom::learner {
 namespace {
@@ -264,7 +263,7 @@ absl::Status Trainer::EndEpoch() {
   record.set_wall_seconds(WallSeconds());
   for (int i = 0; i < members_; ++i) {
     v1::MemberEpoch* member = record.mutable_members(i);
-    CopyStats(stats, i, member);
+    member->MergeFrom(stats[i]);  // sets what stands in an update's statistics and leaves the rest
     member->set_inserted(inserted_[i]);
     member->set_lanes(lanes_[i]);
   }
@@ -282,7 +281,7 @@ absl::Status Trainer::EndEpoch() {
 void Trainer::WatchCritics(const Stats& stats, v1::EpochRecord* record) {
   for (int i = 0; i < members_; ++i) {
     CriticWatch watch = critics_[i];
-    watch.Add(stats.critic_loss[i]);
+    watch.Add(stats[i].critic_loss());
     if (watch.runaway() && runaway_[i] == 0) {
       spdlog::warn(
           "member={} seed={} epoch={}: the critic runs away: its loss is {:.4g}, the smallest of the {} epochs before "
@@ -435,7 +434,7 @@ absl::Status Trainer::Refresh() {
   metrics_.Refresh(rows, last == 0 ? 1.0 : static_cast<double>(update_) / static_cast<double>(last), stats);
   metrics_.SetPendingEvaluations(served_.evaluations.pending_items());
   for (int i = 0; i < members_; ++i) {
-    if (stats.diverged[i] != 0 && diverged_[i] == 0) {
+    if (stats[i].diverged() && diverged_[i] == 0) {
       spdlog::error(
           "member={} seed={} diverged before update={}: a loss was not finite; the member is frozen, the others "
           "continue",
@@ -446,10 +445,10 @@ absl::Status Trainer::Refresh() {
       v1::MemberProgress* member = info->mutable_members(i);
       member->set_env_steps(rows);
       member->set_epoch(next_epoch_ == 0 ? 0 : next_epoch_ - 1);
-      member->set_status(stats.diverged[i] != 0 ? "diverged" : runaway_[i] != 0 ? "runaway" : "ok");
-      member->set_delta(stats.delta[i]);
-      member->set_alpha(stats.alpha[i]);
-      member->set_delta_steps(stats.delta_steps[i]);
+      member->set_status(stats[i].diverged() ? "diverged" : runaway_[i] != 0 ? "runaway" : "ok");
+      member->set_delta(stats[i].delta());
+      member->set_alpha(stats[i].alpha());
+      member->set_delta_steps(stats[i].delta_steps());
     });
   }
   return absl::OkStatus();

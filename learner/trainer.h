@@ -20,7 +20,6 @@
 #include "common/nn/snapshot.h"
 #include "datacom/v1/checkpoint.pb.h"
 #include "learner/checked_algorithm.h"
-#include "learner/critic_watch.h"
 #include "learner/learner_metrics.h"
 #include "learner/prefetch.h"
 #include "learner/run_files.h"

@@ -21,7 +21,7 @@ namespace datacom::report {
 struct Quantity {
   std::string column;
   std::string title;
-  const char* group;
+  const char* group;   // section of the page
   bool summary;      // has a column in the summary table
   bool from_zero;    // never negative: the axis begins at 0
   bool logarithmic;  // axis

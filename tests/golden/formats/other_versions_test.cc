@@ -207,7 +207,7 @@ TEST_F(OtherTextVersions, ARunThatIsResumedRefusesRecordsWithOtherColumnsNamingB
     v1::FileOffset offset;
     offset.set_path(file);
     offset.set_bytes(fs::file_size(folder_ + "/" + file));
-    const absl::Status status = learner::RunRecords::Open(folder_, v1::Experiment(), {}, {offset}).status();
+    const absl::Status status = learner::RunRecords::Open({folder_}, {offset}).status();
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
     EXPECT_THAT(std::string(status.message()),
                 ::testing::ContainsRegex(file + " has the header \"agent,.*\", this build writes \"member,"));
