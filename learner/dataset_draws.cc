@@ -5,7 +5,6 @@
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/transitions/draw_rows.h"
-#include "learner/algorithm_setup.h"
 
 namespace datacom::learner {
 namespace {
@@ -57,24 +56,22 @@ absl::StatusOr<v1::DrawReply> DatasetDraws::Next(std::chrono::milliseconds) {
   return reply;
 }
 
-absl::StatusOr<std::unique_ptr<Prefetch>> OpenPretraining(const v1::Experiment& resolved, const RowSchema& schema,
+absl::StatusOr<std::unique_ptr<Prefetch>> OpenPretraining(const RunSettings& settings, const RowSchema& schema,
                                                           const AlgorithmConfig& config,
                                                           std::shared_ptr<const ControlAffine> dynamics,
                                                           const KnownRows& known, uint64_t done) {
-  const v1::Pretrain& pretrain = resolved.pretrain();
-  if (done >= pretrain.updates()) return nullptr;
-  ASSIGN_OR_RETURN(Dataset dataset, Dataset::Read(pretrain.dataset(), resolved.task(), schema));
+  if (done >= settings.pretrain_updates) return nullptr;
+  ASSIGN_OR_RETURN(Dataset dataset, Dataset::Read(settings.pretrain_dataset, settings.task, schema));
   const v1::Experiment& source = dataset.manifest().experiment();
-  if (source.task_options().SerializeAsString() != resolved.task_options().SerializeAsString()) {
+  if (source.task_options().ShortDebugString() != settings.task_options) {
     spdlog::warn("the dataset was recorded with task_options {{ {} }}, the run has {{ {} }}",
-                 source.task_options().ShortDebugString(), resolved.task_options().ShortDebugString());
+                 source.task_options().ShortDebugString(), settings.task_options);
   }
-  spdlog::info("dataset={} of run={} algorithm={} rows={} failures={}", pretrain.dataset(), dataset.manifest().run_id(),
-               source.algorithm(), dataset.rows(), dataset.failures().size());
-  return std::make_unique<Prefetch>(
-      std::make_unique<DatasetDraws>(std::move(dataset), config),
-      BatchDecoder(config, schema, std::move(dynamics), known, DeltaWarmups(resolved), "learner.pretrain."), config,
-      Prefetch::Options{done + 1, pretrain.updates(), kDepth});
+  spdlog::info("dataset={} of run={} algorithm={} rows={} failures={}", settings.pretrain_dataset,
+               dataset.manifest().run_id(), source.algorithm(), dataset.rows(), dataset.failures().size());
+  return std::make_unique<Prefetch>(std::make_unique<DatasetDraws>(std::move(dataset), config),
+                                    BatchDecoder(config, schema, std::move(dynamics), known, "learner.pretrain."),
+                                    config, Prefetch::Options{done + 1, settings.pretrain_updates, kDepth});
 }
 
 }  // namespace datacom::learner

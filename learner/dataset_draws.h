@@ -13,10 +13,10 @@
 #include "common/base/mutex.h"
 #include "common/records/dataset.h"
 #include "common/rpc/replay_client.h"
-#include "datacom/v1/experiment.pb.h"
 #include "learner/algorithms/algorithm.h"
 #include "learner/batch_decoder.h"
 #include "learner/prefetch.h"
+#include "learner/run_settings.h"
 
 namespace datacom::learner {
 
@@ -37,9 +37,9 @@ class DatasetDraws : public DrawStream {
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// The batches of an experiment's pre-training updates after the first `done` ones; null if there are none. Reads the
+// The batches of a run's pre-training updates after the first `done` ones; null if there are none. Reads the
 // dataset, with the errors of Dataset::Read. `dynamics` is null if the algorithm needs none.
-absl::StatusOr<std::unique_ptr<Prefetch>> OpenPretraining(const v1::Experiment& resolved, const RowSchema& schema,
+absl::StatusOr<std::unique_ptr<Prefetch>> OpenPretraining(const RunSettings& settings, const RowSchema& schema,
                                                           const AlgorithmConfig& config,
                                                           std::shared_ptr<const ControlAffine> dynamics,
                                                           const KnownRows& known, uint64_t done);

@@ -10,16 +10,19 @@
 #include "absl/status/status.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
+#include "common/safety/known_rows.h"
 #include "common/tasks/task.h"
-#include "datacom/v1/experiment.pb.h"
 #include "learner/checked_algorithm.h"
 #include "learner/ledger_recorder.h"
+#include "learner/run_settings.h"
 #include "learner/trainer.h"
 
 namespace datacom::learner {
 
 struct ProcessOptions {
-  v1::Experiment experiment;  // resolved and validated
+  RunSettings settings;       // of a validated experiment
+  AlgorithmConfig algorithm;  // without `alive`
+  KnownRows known;
   std::string run_id, run_dir;
   std::string listen = "127.0.0.1:0", address_file;
   ServerOptions server;                              // transport security and the health port without TLS

@@ -9,7 +9,6 @@
 #include "common/base/failpoint.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
-#include "common/config/experiment.h"
 
 namespace datacom::learner {
 namespace {
@@ -31,8 +30,8 @@ Trainer::Trainer(RunIdentity run, CheckedAlgorithm& algorithm, ServedState& serv
       metrics_(metrics),
       clock_(clock),
       wait_for_stop_(std::move(wait_for_stop)),
-      schedule_(Schedule::Of(run_.experiment)),
-      members_(run_.experiment.members_size()),
+      schedule_(run_.settings.schedule),
+      members_(run_.settings.member_count()),
       start_(clock_.Now()),
       refreshed_(start_),
       totals_(members_),
@@ -42,8 +41,8 @@ Trainer::Trainer(RunIdentity run, CheckedAlgorithm& algorithm, ServedState& serv
       critics_(members_),
       runaway_(members_) {
   for (int member = 0; member < members_; ++member) {
-    const v1::Member& own = run_.experiment.members(member);
-    metrics_.Introduce(member, own.seed(), own.label(), datacom::MemberHyper(run_.experiment, member).cost_budget());
+    const RunSettings::Member& own = run_.settings.members[member];
+    metrics_.Introduce(member, own.seed, own.label, own.cost_budget);
   }
 }
 
@@ -90,9 +89,8 @@ absl::Status Trainer::AfterInterruption(absl::Status status) {
 
 absl::Status Trainer::Pretrain(std::unique_ptr<Prefetch> prefetch) {
   if (prefetch == nullptr) return absl::OkStatus();
-  const uint64_t target = run_.experiment.pretrain().updates();
-  spdlog::info("pre-training dataset={} updates={} done={}", run_.experiment.pretrain().dataset(), target,
-               pretrain_update_);
+  const uint64_t target = run_.settings.pretrain_updates;
+  spdlog::info("pre-training dataset={} updates={} done={}", run_.settings.pretrain_dataset, target, pretrain_update_);
   RETURN_IF_ERROR(AfterInterruption(PretrainUpdates(prefetch.get())));
   spdlog::info("pre-training is done updates={} wall_seconds={:.1f}", target, WallSeconds());
   return Refresh();
@@ -100,7 +98,7 @@ absl::Status Trainer::Pretrain(std::unique_ptr<Prefetch> prefetch) {
 
 // Nothing acts during pre-training: no snapshot is published, and no rows or episodes arrive.
 absl::Status Trainer::PretrainUpdates(Prefetch* prefetch) {
-  while (pretrain_update_ < run_.experiment.pretrain().updates()) {
+  while (pretrain_update_ < run_.settings.pretrain_updates) {
     PreparedUpdate* prepared = nullptr;
     RETURN_IF_ERROR(NextUpdate(prefetch, &prepared));
     served_.status.SetPhase("pre-training", "");
@@ -110,7 +108,7 @@ absl::Status Trainer::PretrainUpdates(Prefetch* prefetch) {
     pretrain_update_ = prepared->update;
     prefetch->Release(prepared);
     served_.status.SetPretrainUpdate(pretrain_update_);
-    if (pretrain_update_ % run_.experiment.run().checkpoint_updates() == 0) RETURN_IF_ERROR(SaveCheckpoint());
+    if (pretrain_update_ % run_.settings.checkpoint_updates == 0) RETURN_IF_ERROR(SaveCheckpoint());
     if (Seconds(clock_.Now() - refreshed_) >= kRefreshSeconds) RETURN_IF_ERROR(Refresh());
   }
   return absl::OkStatus();
@@ -128,15 +126,14 @@ absl::Status Trainer::Train(Prefetch* prefetch) {
     served_.status.SetPhase("learning", "");
     RETURN_IF_ERROR(Step(*prepared));
     prefetch->Release(prepared);
-    if (update_ % run_.experiment.schedule().publish_period() == 0) RETURN_IF_ERROR(Publish());
+    if (update_ % run_.settings.publish_period == 0) RETURN_IF_ERROR(Publish());
     prefetch->Announce(update_);
     DATACOM_FAILPOINT("trainer.announced");
     if (schedule_.RowsSeen(update_) >= files_.ledger().rows() + kLedgerRows) RETURN_IF_ERROR(AdvanceLedger());
     served_.status.SetUpdate(update_);
     while (next_epoch_ <= schedule_.last_epoch() && schedule_.EpochUpdate(next_epoch_) <= update_)
       RETURN_IF_ERROR(EndEpoch());
-    if (next_epoch_ != epoch || update_ % run_.experiment.run().checkpoint_updates() == 0)
-      RETURN_IF_ERROR(SaveCheckpoint());
+    if (next_epoch_ != epoch || update_ % run_.settings.checkpoint_updates == 0) RETURN_IF_ERROR(SaveCheckpoint());
     RETURN_IF_ERROR(WriteCompletedEpochs());
     if (Seconds(clock_.Now() - refreshed_) >= kRefreshSeconds) RETURN_IF_ERROR(Refresh());
   }
@@ -286,7 +283,7 @@ void Trainer::WatchCritics(const Stats& stats, v1::EpochRecord* record) {
       spdlog::warn(
           "member={} seed={} epoch={}: the critic runs away: its loss is {:.4g}, the smallest of the {} epochs before "
           "was {:.4g}",
-          i, run_.experiment.members(i).seed(), record->epoch(), watch.now(), CriticWatch::kEpochs, watch.before());
+          i, run_.settings.members[i].seed, record->epoch(), watch.now(), CriticWatch::kEpochs, watch.before());
     }
     runaway_[i] = watch.runaway();
     record->mutable_members(i)->set_critic_runaway(watch.runaway());
@@ -364,7 +361,7 @@ absl::Status Trainer::AdvanceLedger() {
 }
 
 absl::StatusOr<bool> Trainer::FinishLedger() {
-  const absl::Status status = files_.ledger().Advance(run_.experiment.run().env_steps());
+  const absl::Status status = files_.ledger().Advance(schedule_.env_steps());
   if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsOutOfRange(status)) return false;
   RETURN_IF_ERROR(Annotate(status, "ledger"));
   return true;
@@ -377,7 +374,7 @@ absl::Status Trainer::SaveCheckpoint() {
   Checkpoint checkpoint;
   v1::LearnerCheckpoint& learner = checkpoint.learner;
   learner.set_run_id(run_.run_id);
-  learner.set_experiment(PrintExperiment(run_.experiment));
+  learner.set_experiment(run_.settings.experiment);
   learner.set_update(update_);
   learner.set_pretrain_update(pretrain_update_);
   learner.set_next_epoch(next_epoch_);
@@ -406,11 +403,11 @@ absl::StatusOr<std::vector<Snapshot>> Trainer::TakeSnapshots() const {
     ASSIGN_OR_RETURN(ActingParameters parameters, algorithm_.GetActingParameters(member));
     Snapshot& snapshot = snapshots.emplace_back();
     snapshot.run_id = run_.run_id;
-    snapshot.run_seed = run_.experiment.run().seed();
+    snapshot.run_seed = run_.settings.seed;
     snapshot.member = member;
-    snapshot.member_seed = run_.experiment.members(member).seed();
+    snapshot.member_seed = run_.settings.members[member].seed;
     snapshot.version = {run_.incarnation, update_};
-    snapshot.task = run_.experiment.task();
+    snapshot.task = run_.settings.task;
     snapshot.acting_rule = algorithm_.acting_rule();
     snapshot.arrays = std::move(parameters.arrays);
     snapshot.scalars = std::move(parameters.scalars);
@@ -438,7 +435,7 @@ absl::Status Trainer::Refresh() {
       spdlog::error(
           "member={} seed={} diverged before update={}: a loss was not finite; the member is frozen, the others "
           "continue",
-          i, run_.experiment.members(i).seed(), update_);
+          i, run_.settings.members[i].seed, update_);
       diverged_[i] = 1;
     }
     served_.status.Edit([&](v1::LearnerInfo* info) {

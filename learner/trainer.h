@@ -23,8 +23,8 @@
 #include "learner/learner_metrics.h"
 #include "learner/prefetch.h"
 #include "learner/run_files.h"
-#include "learner/run_identity.h"
-#include "learner/schedule.h"
+#include "learner/run_records.h"
+#include "learner/run_settings.h"
 #include "learner/served_state.h"
 
 namespace datacom::learner {
@@ -37,8 +37,8 @@ class Trainer {
   Trainer(RunIdentity run, CheckedAlgorithm& algorithm, ServedState& served, RunFiles& files, LearnerMetrics& metrics,
           const Clock& clock, WaitForStop wait_for_stop);
 
-  // Continues from a checkpoint that CheckResume accepts and whose state the algorithm has loaded. Before Pretrain and
-  // Run.
+  // Continues from a checkpoint that CheckResume (setup.h) accepts and whose state the algorithm has loaded. Before
+  // Pretrain and Run.
   void Restore(const v1::LearnerCheckpoint& learner);
   uint64_t update() const { return update_; }
   uint64_t pretrain_update() const { return pretrain_update_; }
@@ -78,7 +78,7 @@ class Trainer {
   LearnerMetrics& metrics_;
   const Clock& clock_;
   const WaitForStop wait_for_stop_;
-  const Schedule schedule_;
+  const EpochSchedule schedule_;
   const int members_;
   uint64_t update_ = 0, pretrain_update_ = 0;
   uint32_t next_epoch_ = 0;

@@ -13,7 +13,7 @@
 #include "common/rpc/replay_client.h"
 #include "common/transitions/row_schema.h"
 #include "learner/algorithms/algorithm.h"
-#include "learner/schedule.h"
+#include "learner/epoch_schedule.h"
 
 namespace datacom::learner {
 
@@ -38,7 +38,7 @@ class FakeControlAffine : public ControlAffine {
 struct FakeReplay {
   AlgorithmConfig config;
   RowSchema schema;
-  Schedule schedule{Schedule::Options{}};
+  EpochEpochSchedule schedule;
   uint32_t episode_length = 10;
 
   v1::DrawReply Draw(uint64_t update) const {
