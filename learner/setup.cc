@@ -19,6 +19,7 @@ learner::MemberHyper HyperOf(const v1::Experiment& resolved, int member) {
   const v1::Hyper hyper = datacom::MemberHyper(resolved, member);
   learner::MemberHyper out;
   out.seed = resolved.members(member).seed();
+  out.delta_warmup = hyper.delta_warmup();
   out.delta_fixed = hyper.delta_mode() == "fixed";
 #define DATACOM_HYPER(name, value) out.name = hyper.name();
 #include "learner/algorithms/hyper.inc"

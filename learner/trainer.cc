@@ -248,7 +248,7 @@ absl::Status Trainer::ApplyEpisodes(const PreparedUpdate& prepared) {
 absl::Status Trainer::EndEpoch() {
   ASSIGN_OR_RETURN(std::vector<Snapshot> snapshots, TakeSnapshots());
   RETURN_IF_ERROR(served_.policies.Write(next_epoch_, std::move(snapshots)));
-  ASSIGN_OR_RETURN(const Stats stats, algorithm_.GetStats());
+  ASSIGN_OR_RETURN(const EpochStats stats, algorithm_.GetStats());
   const bool ends_early = schedule_.EndsEarly(next_epoch_);
   if (!ends_early) RETURN_IF_ERROR(algorithm_.ResetStats());
   v1::EpochRecord record = OpenEpoch(next_epoch_);
@@ -275,7 +275,7 @@ absl::Status Trainer::EndEpoch() {
 }
 
 // An epoch that the end of the run cuts short is judged, but its loss is not kept: a longer run ends it again.
-void Trainer::WatchCritics(const Stats& stats, v1::EpochRecord* record) {
+void Trainer::WatchCritics(const EpochStats& stats, v1::EpochRecord* record) {
   for (int i = 0; i < members_; ++i) {
     CriticWatch watch = critics_[i];
     watch.Add(stats[i].critic_loss());
@@ -424,7 +424,7 @@ absl::Status Trainer::Publish() {
 
 absl::Status Trainer::Refresh() {
   refreshed_ = clock_.Now();
-  ASSIGN_OR_RETURN(const Stats stats, algorithm_.GetStats());
+  ASSIGN_OR_RETURN(const EpochStats stats, algorithm_.GetStats());
   const uint64_t rows = update_ == 0 ? 0 : schedule_.RowsSeen(update_);
   const uint64_t last = schedule_.last_update();
   for (int i = 0; i < members_; ++i) metrics_.SetCriticRunaway(i, runaway_[i] != 0);
