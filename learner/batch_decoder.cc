@@ -13,7 +13,7 @@
 namespace datacom::learner {
 namespace {
 
-// Where a learning column begins in a block of `rows` rows, and its size. {0, 0}: the schema has no such column.
+// The begin of a learning column in a block of `rows` rows, and its size. {0, 0}: the schema has no such column.
 struct Span {
   size_t offset = 0, bytes = 0;
 };
@@ -48,10 +48,11 @@ absl::Status CheckSize(const std::string& block, size_t expected, int member, co
 
 BatchDecoder::BatchDecoder(const AlgorithmConfig& config, const RowSchema& schema,
                            std::shared_ptr<const ControlAffine> dynamics, const KnownRows& known,
-                           const std::string& streams)
+                           std::vector<uint64_t> delta_warmup, const std::string& streams)
     : config_(config),
       schema_(schema),
       dynamics_(std::move(dynamics)),
+      delta_warmup_(std::move(delta_warmup)),
       noise_actor_(streams + "noise.actor"),
       noise_next_(streams + "noise.next"),
       level_(streams + "level"),
@@ -214,8 +215,8 @@ absl::Status BatchDecoder::DecodeEpisode(int member, v1::Episode* episode, Finis
   out->member = member;
   const size_t states = static_cast<size_t>(episode->length()) + 1;
   // learner/algorithms/README.md 5.3: only if more than delta_warmup rows lie before the episode's last row.
-  const bool due = dynamics_ != nullptr && !episode->observations().empty() &&
-                   episode->last_row() > config_.members[member].delta_warmup + 1;
+  const bool due =
+      dynamics_ != nullptr && !episode->observations().empty() && episode->last_row() > delta_warmup_[member] + 1;
   if (due) {
     RETURN_IF_ERROR(
         CheckSize(episode->observations(), states * row_dim() * sizeof(float), member, "episode.observations"));

@@ -40,15 +40,15 @@ struct PreparedUpdate {
 
 class BatchDecoder {
  public:
-  // `dynamics` is null if the algorithm needs none. The names of all streams of noise begin
+  // `dynamics` is null if the algorithm needs none. delta_warmup: [M] rows. The names of all streams of noise begin
   // with `streams`.
   BatchDecoder(const AlgorithmConfig& config, const RowSchema& schema, std::shared_ptr<const ControlAffine> dynamics,
-               const KnownRows& known, const std::string& streams = "learner.");
+               const KnownRows& known, std::vector<uint64_t> delta_warmup, const std::string& streams = "learner.");
   // Changes `reply`. DATA_LOSS naming member, column and size when the reply does not fit; then `out` is undefined.
   absl::Status Decode(v1::DrawReply* reply, PreparedUpdate* out);
 
  private:
-  // What decoding one member needs. Different members are decoded at the same time.
+  // The memory for decoding one member. Different members are decoded at the same time.
   struct Workspace {
     KnownRows known;
     std::vector<double> wide, state;                       // one observation, one [q, x], float64
@@ -58,10 +58,10 @@ class BatchDecoder {
     std::vector<uint8_t> flags;
     absl::Status status;
   };
-  // `rows`: those of an algorithm that takes the new rows, else null.
+  // `rows` is null unless the algorithm takes the new rows.
   absl::Status DecodeMember(int member, const NewRows* rows, v1::MemberBatch* from, FinishedEpisode* episodes,
                             PreparedUpdate* out);
-  // In the order of time, one lane after the other (Batch).
+  // Writes the rows in the order of time, one lane after the other (Batch).
   absl::Status DecodeEpoch(int member, const NewRows& rows, Batch* batch);
   absl::Status DecodeMain(int member, const std::string& bytes, Batch* batch);
   // Copies a column of observations to `rows` [batch, row_dim()] and the part that networks see to `seen` [batch,
@@ -78,6 +78,7 @@ class BatchDecoder {
   const AlgorithmConfig config_;
   const RowSchema schema_;
   const std::shared_ptr<const ControlAffine> dynamics_;
+  const std::vector<uint64_t> delta_warmup_;
   const std::string noise_actor_, noise_next_, level_, next_level_;  // names of the streams of noise
   int z_dim_ = 0;
   std::vector<Workspace> workspaces_;  // [M]

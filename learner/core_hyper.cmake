@@ -1,6 +1,6 @@
 # Generates learner/algorithms/hyper.inc: one line DATACOM_HYPER(name, default) for each double of message Hyper in
 # proto/datacom/v1/experiment.proto. So a hyper-parameter's name and default are written in the proto alone. Used by the project's build
-# and by learner/standalone, which has no protobuf. Other fields (uint64, string) are left out; learner/algorithm_setup.cc reads them.
+# and by learner/standalone, which has no protobuf. Other fields (uint64, string) are left out; learner/setup.cc reads them.
 
 # Writes `output` when its content changes, and configures again when `proto` changes. Fails on a statement that it cannot read.
 function(datacom_generate_hyper proto output)

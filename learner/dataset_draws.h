@@ -11,26 +11,29 @@
 #include <vector>
 
 #include "common/base/mutex.h"
-#include "common/records/dataset.h"
 #include "common/rpc/replay_client.h"
 #include "learner/algorithms/algorithm.h"
 #include "learner/batch_decoder.h"
 #include "learner/prefetch.h"
 #include "learner/run_settings.h"
 
+namespace datacom {
+class Dataset;
+}  // namespace datacom
+
 namespace datacom::learner {
 
 // Update u of the stream is pre-training update u. Next never waits; Announce does nothing.
 class DatasetDraws : public DrawStream {
  public:
-  DatasetDraws(Dataset dataset, const AlgorithmConfig& config);
+  DatasetDraws(std::shared_ptr<const Dataset> dataset, const AlgorithmConfig& config);
   void Request(uint64_t update) override;
   void Announce(uint64_t) override {}
   absl::StatusOr<v1::DrawReply> Next(std::chrono::milliseconds timeout) override;
   void Cancel() override;
 
  private:
-  const Dataset dataset_;
+  const std::shared_ptr<const Dataset> dataset_;
   const AlgorithmConfig config_;
   Mutex mutex_;
   std::deque<uint64_t> requests_ ABSL_GUARDED_BY(mutex_);

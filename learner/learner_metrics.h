@@ -38,10 +38,10 @@ class LearnerMetrics {
   void SetSubscribers(int count);  // thread-safe
   void Episode(int member, const v1::Episode& episode);
   void Evaluated(int member, const EvaluationMeans& means);
-  // Once per member. `label` is that of its setting in a sweep.
+  // Called once per member. `label` names its setting in a sweep.
   void Introduce(int member, uint64_t seed, const std::string& label, double cost_budget);
   void SetCriticRunaway(int member, bool runaway);  // shown by the next Refresh
-  // For all members: the rows seen, the share of the run's updates that are done, the algorithm's current values.
+  // Shows the rows seen, the share of the run's updates that are done, and the algorithm's current values.
   void Refresh(uint64_t env_steps, double progress, const EpochStats& stats);
 
  private:

@@ -70,7 +70,7 @@ absl::Status LedgerRecorder::Advance(uint64_t rows) {
   while (rows_ < rows) {
     const uint64_t end = std::min(rows, rows_ + slice_);
     for (uint32_t member = 0; member < members; ++member) RETURN_IF_ERROR(Read(member, rows_, end));
-    // By row, then by member, so that the order does not depend on the ends of slices and checkpoints.
+    // The order is by row, then by member, so that it does not depend on the ends of slices and checkpoints.
     std::vector<std::pair<size_t, uint32_t>> next(members);  // range, row within it
     for (; rows_ < end; ++rows_) {
       for (uint32_t member = 0; member < members; ++member) {

@@ -23,15 +23,15 @@
 
 namespace datacom::learner {
 
-// Passes the rows [from, to) of a member to `consume`, in order. The errors are those of ReadRange in
+// Passes the rows [from, to) of a member to `consume`, in order. The errors of ReadRange in
 // proto/datacom/v1/replay.proto.
 using RowSource = std::function<absl::Status(uint32_t member, uint64_t from, uint64_t to,
                                              const std::function<absl::Status(const v1::RowRange&)>& consume)>;
 
 class LedgerRecorder {
  public:
-  // seeds: of the members. `offsets` are those of the checkpoint that is continued, empty for a new run. The errors of
-  // LedgerWriter::Open.
+  // `seeds` belong to the members; `offsets` come from the checkpoint that is continued, empty for a new run. The
+  // errors of LedgerWriter::Open.
   static absl::StatusOr<std::unique_ptr<LedgerRecorder>> Open(const std::string& run_dir,
                                                               const std::vector<uint64_t>& seeds,
                                                               const RowSchema& schema,

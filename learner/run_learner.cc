@@ -95,7 +95,8 @@ absl::Status Train(AcceptedRun& accepted, const KnownRows& known, const RunIdent
                    Trainer* trainer) {
   Prefetch prefetch(
       seams.open_draws(accepted.schema.fingerprint(), run.incarnation),
-      BatchDecoder(accepted.config, accepted.schema, accepted.dynamics, known), accepted.config,
+      BatchDecoder(accepted.config, accepted.schema, accepted.dynamics, known, DeltaWarmups(run.settings)),
+      accepted.config,
       {trainer->update() + 1, run.settings.schedule.last_update(), DrawsAhead(run.settings, accepted.schema)});
   RETURN_IF_ERROR(trainer->Pretrain(std::move(accepted.pretraining)));
   return trainer->Run(&prefetch);

@@ -31,7 +31,7 @@ struct ProcessOptions {
   bool must_resume = false;                          // --resume: it is an error if there is no checkpoint
 };
 
-// What tests replace: the replay, the algorithm and the signal to stop.
+// The parts that tests replace: the replay, the algorithm and the signal to stop.
 struct ProcessSeams {
   std::function<std::unique_ptr<DrawStream>(uint64_t schema_fingerprint, uint32_t incarnation)> open_draws;
   RowSource read_rows;

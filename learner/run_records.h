@@ -32,7 +32,7 @@ class RunRecords {
     uint64_t min_size = 0;                // rows before the rows of the first update
     std::vector<std::string> cost_names;  // RowSchema::named_costs
   };
-  // Writes build.txt, too. `offsets` are those of the checkpoint that is continued, empty for a new run. DATA_LOSS
+  // Writes build.txt, too. `offsets` come from the checkpoint that is continued, empty for a new run. DATA_LOSS
   // naming a file that is shorter than its offset.
   static absl::StatusOr<std::unique_ptr<RunRecords>> Open(const Options& options,
                                                           const std::vector<v1::FileOffset>& offsets);

@@ -1,5 +1,5 @@
-// What the learner's parts read of a run's experiment, apart from what the algorithm computes with (AlgorithmConfig).
-// setup.h makes it. Plain data.
+// The settings of a run's experiment that the learner's parts read, apart from what the algorithm computes with
+// (AlgorithmConfig). setup.h makes it. Plain data.
 #ifndef DATACOM_LEARNER_RUN_SETTINGS_H_
 #define DATACOM_LEARNER_RUN_SETTINGS_H_
 
@@ -14,19 +14,20 @@ namespace datacom::learner {
 struct RunSettings {
   struct Member {
     uint64_t seed = 0;
-    std::string label;  // of its setting in a sweep
+    std::string label;  // names its setting in a sweep
     double cost_budget = 0;
+    uint64_t delta_warmup = 0;  // rows
   };
   std::string task, algorithm, device;
   uint64_t seed = 0;
   std::vector<Member> members;
   EpochSchedule schedule;
   uint64_t publish_period = 1, checkpoint_updates = 1;  // updates
-  uint32_t eval_episodes = 0;                           // of one evaluation
+  uint32_t eval_episodes = 0;                           // per evaluation
   uint64_t pretrain_updates = 0;                        // 0: no pre-training
-  std::string pretrain_dataset;                         // its folder
+  std::string pretrain_dataset;                         // a folder
   std::string task_options;                             // text format
-  uint64_t rows_per_draw = 1;                           // of a member
+  uint64_t rows_per_draw = 1;                           // for each member
   // The rows of the next draw do not exist before the policy of this update acts (lockstep, on-policy algorithms).
   bool draws_wait = false;
   std::string experiment;  // resolved, text format

@@ -1,4 +1,4 @@
-// What the training thread writes and the learner's service hands out. Each part is thread-safe by itself.
+// The state that the training thread writes and the learner's service hands out. Each part is thread-safe by itself.
 #ifndef DATACOM_LEARNER_SERVED_STATE_H_
 #define DATACOM_LEARNER_SERVED_STATE_H_
 
@@ -18,7 +18,7 @@
 
 namespace datacom::learner {
 
-// What the learner is doing, for the call Info. The training thread writes it, the service reads it. Thread-safe;
+// The learner's current work, for the call Info. The training thread writes it, the service reads it. Thread-safe;
 // blocks nowhere.
 class LearnerStatus {
  public:

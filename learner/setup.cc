@@ -19,7 +19,6 @@ learner::MemberHyper HyperOf(const v1::Experiment& resolved, int member) {
   const v1::Hyper hyper = datacom::MemberHyper(resolved, member);
   learner::MemberHyper out;
   out.seed = resolved.members(member).seed();
-  out.delta_warmup = hyper.delta_warmup();
   out.delta_fixed = hyper.delta_mode() == "fixed";
 #define DATACOM_HYPER(name, value) out.name = hyper.name();
 #include "learner/algorithms/hyper.inc"
@@ -65,7 +64,8 @@ RunSettings MakeRunSettings(const v1::Experiment& resolved) {
   settings.seed = resolved.run().seed();
   for (int i = 0; i < resolved.members_size(); ++i) {
     const v1::Member& member = resolved.members(i);
-    settings.members.push_back({member.seed(), member.label(), datacom::MemberHyper(resolved, i).cost_budget()});
+    const v1::Hyper hyper = datacom::MemberHyper(resolved, i);
+    settings.members.push_back({member.seed(), member.label(), hyper.cost_budget(), hyper.delta_warmup()});
   }
   settings.schedule = EpochSchedule(UpdatesOf(resolved), resolved.run().steps_per_epoch());
   settings.publish_period = resolved.schedule().publish_period();
@@ -156,6 +156,12 @@ absl::Status CheckResume(const v1::LearnerCheckpoint& checkpoint, const std::str
                                                    checkpoint.update()));
   }
   return absl::OkStatus();
+}
+
+std::vector<uint64_t> DeltaWarmups(const RunSettings& settings) {
+  std::vector<uint64_t> warmups;
+  for (const RunSettings::Member& member : settings.members) warmups.push_back(member.delta_warmup);
+  return warmups;
 }
 
 int DrawsAhead(const RunSettings& settings, const RowSchema& schema) {

@@ -3,7 +3,9 @@
 #ifndef DATACOM_LEARNER_SETUP_H_
 #define DATACOM_LEARNER_SETUP_H_
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -26,12 +28,13 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
 // The rows of AlgorithmConfig::known.
 absl::StatusOr<KnownRows> MakeKnownRows(const v1::Experiment& resolved, const TaskModel& task);
 
-// Whether a run may continue from a checkpoint. FAILED_PRECONDITION naming both runs: the checkpoint is of another run.
+// OK if a run may continue from a checkpoint. FAILED_PRECONDITION naming both runs: the checkpoint is of another run.
 // INVALID_ARGUMENT: the experiment differs from the checkpoint's in a setting of FixedSettings (common/config), or it
 // ends before the checkpoint's update.
 absl::Status CheckResume(const v1::LearnerCheckpoint& checkpoint, const std::string& run_id,
                          const RunSettings& settings);
 
+std::vector<uint64_t> DeltaWarmups(const RunSettings& settings);  // [M] rows
 // The number of draws that may be requested before they are trained on. One in lockstep, because the rows of the next
 // batch do not exist yet. Otherwise enough to keep the learner busy over a network's round trip, as long as the answers
 // fit into 16 MiB. schema: the columns of the run's rows.

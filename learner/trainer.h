@@ -1,4 +1,4 @@
-// The learner's main loop: it takes batches, makes updates, ends epochs, publishes snapshots, writes records and
+// The learner's main loop: it takes batches, performs updates, ends epochs, publishes snapshots, writes records and
 // checkpoints.
 //
 // Not thread-safe: one thread runs it and uses algorithm, files and metrics while it does. Whatever decides numbers or
@@ -42,7 +42,7 @@ class Trainer {
   void Restore(const v1::LearnerCheckpoint& learner);
   uint64_t update() const { return update_; }
   uint64_t pretrain_update() const { return pretrain_update_; }
-  // Makes the pre-training updates that are left; null: there are none. Before Run. CANCELLED as in Run.
+  // Performs the pre-training updates that are left; null: there are none. Before Run. CANCELLED as in Run.
   absl::Status Pretrain(std::unique_ptr<Prefetch> prefetch);
   // OK: every update is done, every evaluation is reported and written. CANCELLED: the process was asked to stop, and a
   // checkpoint is written.
@@ -86,13 +86,13 @@ class Trainer {
   double wall_before_ = 0;  // seconds of earlier starts
   Clock::Time start_;
   Clock::Time refreshed_;
-  // By epoch, the training totals of those that have not ended or that the end of the run has cut short.
+  // Training totals of the epochs that have not ended or that the end of the run has cut short, by epoch.
   std::map<uint32_t, v1::EpochRecord> open_;
   std::vector<v1::MemberTotals> totals_;  // [M]
   std::vector<uint64_t> inserted_;        // [M] rows in the replay at the newest draw
   std::vector<uint32_t> lanes_;           // [M] at the newest draw
   std::vector<uint8_t> diverged_;         // [M] 1: its divergence is logged
-  std::vector<CriticWatch> critics_;      // [M] of the epochs that were not cut short
+  std::vector<CriticWatch> critics_;      // [M] they know the epochs that were not cut short
   std::vector<uint8_t> runaway_;          // [M] at the end of the newest epoch
 };
 

@@ -25,7 +25,7 @@ class EpochStatistic {
   std::string gauge() const { return "datacom_member_" + name_; }  // exists if about().has_help()
   const v1::Statistic& about() const { return *about_; }
   bool is_count() const;  // a whole number
-  // Whether the algorithm computes it in its updates (learner/algorithms/algorithm.h, Stats).
+  // True if the algorithm computes it in its updates (learner/algorithms/algorithm.h, Stats).
   bool from_updates() const;
   bool used_by(const std::string& algorithm) const;
   double Get(const v1::MemberEpoch& epoch) const;

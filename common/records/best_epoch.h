@@ -15,7 +15,7 @@
 
 namespace datacom {
 
-// For the help of every command with --epoch.
+// The help text of every command with --epoch.
 inline constexpr char kBestEpochRule[] =
     "--epoch best, for each member: of the evaluated epochs whose mean cost sum is within hyper.cost_budget, the one "
     "with\n"

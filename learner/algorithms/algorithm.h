@@ -26,7 +26,6 @@ namespace datacom::learner {
 // The hyper-parameters of one member. Names and defaults of the doubles are generated from message Hyper of the proto.
 struct MemberHyper {
   uint64_t seed = 0;
-  uint64_t delta_warmup = 0;  // rows before the first step of delta
   bool delta_fixed = false;  // delta = init_delta, without softplus and steps (learner/algorithms/README.md 5.5)
 #define DATACOM_HYPER(name, value) double name = value;
 #include "learner/algorithms/hyper.inc"

@@ -1,4 +1,4 @@
-// What the learner's series of members show.
+// The learner's series of members.
 #include <chrono>
 #include <limits>
 #include <memory>

@@ -61,7 +61,7 @@ struct FakeReplay {
 
   // Row `row` of a member: step and episode follow from EpisodeEndingAt, every third row violates.
   static float CostOf(uint64_t row, uint32_t member) { return row % 3 == member % 3 ? 0.25f + row : -1.0f; }
-  // In messages of at most seven rows.
+  // The messages have at most seven rows.
   absl::Status ReadRows(uint32_t member, uint64_t from, uint64_t to,
                         const std::function<absl::Status(const v1::RowRange&)>& consume) const {
     for (uint64_t at = from; at < to;) {

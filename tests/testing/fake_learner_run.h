@@ -171,7 +171,8 @@ class FakeRun {
     auto stream = std::make_unique<FakeDrawStream>(&replay_);
     const FakeDrawStream* draws = stream.get();
     Prefetch prefetch(std::move(stream),
-                      BatchDecoder(replay_.config, replay_.schema, FakeTaskModel().dynamics, KnownRows()),
+                      BatchDecoder(replay_.config, replay_.schema, FakeTaskModel().dynamics, KnownRows(),
+                                   DeltaWarmups(run_.settings)),
                       replay_.config, {trainer->update() + 1, replay_.schedule.last_update(), plan_.ahead});
     ASSIGN_OR_RETURN(auto pretraining,
                      OpenPretraining(run_.settings, replay_.schema, replay_.config, FakeTaskModel().dynamics,

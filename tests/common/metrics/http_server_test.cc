@@ -154,7 +154,7 @@ TEST(HttpServer, ClosesTheConnectionOfAClientThatDoesNotReadOrFinishItsHandshake
   EXPECT_LT(reader.Receive().size(), LargePage().size()) << "the server gave up before the client began to read";
 }
 
-// What a client may be doing while the server stops.
+// The state of a client's request while the server stops.
 struct StopCase {
   const char* name;
   bool tls;
