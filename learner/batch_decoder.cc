@@ -13,7 +13,7 @@
 namespace datacom::learner {
 namespace {
 
-// Where a learning column begins in a block of `rows` rows, and its size. {0, 0}: the schema has no such column.
+// The begin of a learning column in a block of `rows` rows, and its size. {0, 0}: the schema has no such column.
 struct Span {
   size_t offset = 0, bytes = 0;
 };

@@ -48,7 +48,7 @@ class BatchDecoder {
   absl::Status Decode(v1::DrawReply* reply, PreparedUpdate* out);
 
  private:
-  // What decoding one member needs. Different members are decoded at the same time.
+  // The memory for decoding one member. Different members are decoded at the same time.
   struct Workspace {
     KnownRows known;
     std::vector<double> wide, state;                       // one observation, one [q, x], float64
@@ -58,10 +58,10 @@ class BatchDecoder {
     std::vector<uint8_t> flags;
     absl::Status status;
   };
-  // `rows`: those of an algorithm that takes the new rows, else null.
+  // `rows` is null unless the algorithm takes the new rows.
   absl::Status DecodeMember(int member, const NewRows* rows, v1::MemberBatch* from, FinishedEpisode* episodes,
                             PreparedUpdate* out);
-  // In the order of time, one lane after the other (Batch).
+  // Writes the rows in the order of time, one lane after the other (Batch).
   absl::Status DecodeEpoch(int member, const NewRows& rows, Batch* batch);
   absl::Status DecodeMain(int member, const std::string& bytes, Batch* batch);
   // Copies a column of observations to `rows` [batch, row_dim()] and the part that networks see to `seen` [batch,

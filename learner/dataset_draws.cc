@@ -4,8 +4,9 @@
 
 #include "common/base/log.h"
 #include "common/base/status.h"
+#include "common/records/dataset.h"
 #include "common/transitions/draw_rows.h"
-#include "learner/algorithm_setup.h"
+#include "learner/setup.h"
 
 namespace datacom::learner {
 namespace {
@@ -14,7 +15,7 @@ constexpr int kDepth = 4;  // batches decoded ahead
 
 }  // namespace
 
-DatasetDraws::DatasetDraws(Dataset dataset, const AlgorithmConfig& config)
+DatasetDraws::DatasetDraws(std::shared_ptr<const Dataset> dataset, const AlgorithmConfig& config)
     : dataset_(std::move(dataset)), config_(config) {}
 
 void DatasetDraws::Request(uint64_t update) {
@@ -38,7 +39,7 @@ absl::StatusOr<v1::DrawReply> DatasetDraws::Next(std::chrono::milliseconds) {
   }
   v1::DrawReply reply;
   reply.set_update(update);
-  const uint64_t rows = dataset_.rows(), failures = dataset_.failures().size();
+  const uint64_t rows = dataset_->rows(), failures = dataset_->failures().size();
   std::vector<uint64_t> numbers;
   for (const MemberConfig& member : config_.members) {
     v1::MemberBatch* batch = reply.add_batches();
@@ -46,35 +47,34 @@ absl::StatusOr<v1::DrawReply> DatasetDraws::Next(std::chrono::milliseconds) {
     numbers.resize(config_.batch_size);
     DrawRows(StreamKey("pretrain.draw.main", {config_.run_seed, member.seed, update}), rows, rows, config_.batch_size,
              numbers.data());
-    dataset_.Gather(numbers, batch->mutable_main());
+    dataset_->Gather(numbers, batch->mutable_main());
     if (!UseFailures(failures, failures, config_.failure_batch_size)) continue;
     numbers.resize(config_.failure_batch_size);
     DrawRows(StreamKey("pretrain.draw.failure", {config_.run_seed, member.seed, update}), failures, failures,
              config_.failure_batch_size, numbers.data());
-    for (uint64_t& number : numbers) number = dataset_.failures()[number];
-    dataset_.Gather(numbers, batch->mutable_failure());
+    for (uint64_t& number : numbers) number = dataset_->failures()[number];
+    dataset_->Gather(numbers, batch->mutable_failure());
   }
   return reply;
 }
 
-absl::StatusOr<std::unique_ptr<Prefetch>> OpenPretraining(const v1::Experiment& resolved, const RowSchema& schema,
+absl::StatusOr<std::unique_ptr<Prefetch>> OpenPretraining(const RunSettings& settings, const RowSchema& schema,
                                                           const AlgorithmConfig& config,
                                                           std::shared_ptr<const ControlAffine> dynamics,
                                                           const KnownRows& known, uint64_t done) {
-  const v1::Pretrain& pretrain = resolved.pretrain();
-  if (done >= pretrain.updates()) return nullptr;
-  ASSIGN_OR_RETURN(Dataset dataset, Dataset::Read(pretrain.dataset(), resolved.task(), schema));
+  if (done >= settings.pretrain_updates) return nullptr;
+  ASSIGN_OR_RETURN(Dataset dataset, Dataset::Read(settings.pretrain_dataset, settings.task, schema));
   const v1::Experiment& source = dataset.manifest().experiment();
-  if (source.task_options().SerializeAsString() != resolved.task_options().SerializeAsString()) {
+  if (source.task_options().ShortDebugString() != settings.task_options) {
     spdlog::warn("the dataset was recorded with task_options {{ {} }}, the run has {{ {} }}",
-                 source.task_options().ShortDebugString(), resolved.task_options().ShortDebugString());
+                 source.task_options().ShortDebugString(), settings.task_options);
   }
-  spdlog::info("dataset={} of run={} algorithm={} rows={} failures={}", pretrain.dataset(), dataset.manifest().run_id(),
-               source.algorithm(), dataset.rows(), dataset.failures().size());
+  spdlog::info("dataset={} of run={} algorithm={} rows={} failures={}", settings.pretrain_dataset,
+               dataset.manifest().run_id(), source.algorithm(), dataset.rows(), dataset.failures().size());
   return std::make_unique<Prefetch>(
-      std::make_unique<DatasetDraws>(std::move(dataset), config),
-      BatchDecoder(config, schema, std::move(dynamics), known, DeltaWarmups(resolved), "learner.pretrain."), config,
-      Prefetch::Options{done + 1, pretrain.updates(), kDepth});
+      std::make_unique<DatasetDraws>(std::make_shared<const Dataset>(std::move(dataset)), config),
+      BatchDecoder(config, schema, std::move(dynamics), known, DeltaWarmups(settings), "learner.pretrain."), config,
+      Prefetch::Options{done + 1, settings.pretrain_updates, kDepth});
 }
 
 }  // namespace datacom::learner

@@ -11,35 +11,38 @@
 #include <vector>
 
 #include "common/base/mutex.h"
-#include "common/records/dataset.h"
 #include "common/rpc/replay_client.h"
-#include "datacom/v1/experiment.pb.h"
 #include "learner/algorithms/algorithm.h"
 #include "learner/batch_decoder.h"
 #include "learner/prefetch.h"
+#include "learner/run_settings.h"
+
+namespace datacom {
+class Dataset;
+}  // namespace datacom
 
 namespace datacom::learner {
 
 // Update u of the stream is pre-training update u. Next never waits; Announce does nothing.
 class DatasetDraws : public DrawStream {
  public:
-  DatasetDraws(Dataset dataset, const AlgorithmConfig& config);
+  DatasetDraws(std::shared_ptr<const Dataset> dataset, const AlgorithmConfig& config);
   void Request(uint64_t update) override;
   void Announce(uint64_t) override {}
   absl::StatusOr<v1::DrawReply> Next(std::chrono::milliseconds timeout) override;
   void Cancel() override;
 
  private:
-  const Dataset dataset_;
+  const std::shared_ptr<const Dataset> dataset_;
   const AlgorithmConfig config_;
   Mutex mutex_;
   std::deque<uint64_t> requests_ ABSL_GUARDED_BY(mutex_);
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// The batches of an experiment's pre-training updates after the first `done` ones; null if there are none. Reads the
+// The batches of a run's pre-training updates after the first `done` ones; null if there are none. Reads the
 // dataset, with the errors of Dataset::Read. `dynamics` is null if the algorithm needs none.
-absl::StatusOr<std::unique_ptr<Prefetch>> OpenPretraining(const v1::Experiment& resolved, const RowSchema& schema,
+absl::StatusOr<std::unique_ptr<Prefetch>> OpenPretraining(const RunSettings& settings, const RowSchema& schema,
                                                           const AlgorithmConfig& config,
                                                           std::shared_ptr<const ControlAffine> dynamics,
                                                           const KnownRows& known, uint64_t done);

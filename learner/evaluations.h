@@ -53,7 +53,7 @@ class Evaluations {
   std::vector<v1::EpochRecord> Pending() const;  // for a checkpoint
   uint32_t pending_items() const;
   bool asked() const;  // whether an evaluator has ever asked for work
-  // Whether all evaluators that asked within the last `lease_seconds` were told to leave.
+  // True if all evaluators that asked within the last `lease_seconds` were told to leave.
   bool everyone_told() const;
 
  private:
@@ -67,7 +67,7 @@ class Evaluations {
     std::vector<Item> items;  // one per member
   };
   v1::LeaseReply Reply(const Epoch& epoch, uint32_t member) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether the evaluator is known or may become so.
+  // True if the evaluator is known or may become so.
   bool Remembers(const std::string& evaluator) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Grant(Item* item, const std::string& evaluator) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -48,7 +48,7 @@ LearnerMetrics::MemberCounter::MemberCounter(Metrics* metrics, const std::string
   }
 }
 
-LearnerMetrics::LearnerMetrics(Metrics* metrics, int members, const std::string& run_dir,
+LearnerMetrics::LearnerMetrics(Metrics* metrics, int members, const std::string& algorithm, const std::string& run_dir,
                                std::shared_ptr<const Team> team)
     : metrics_(metrics),
       run_dir_(run_dir),
@@ -72,19 +72,7 @@ LearnerMetrics::LearnerMetrics(Metrics* metrics, int members, const std::string&
       env_steps_(metrics, "datacom_member_env_steps", members),
       budget_(metrics, "datacom_member_cost_budget", members),
       return_(metrics, "datacom_member_return", members),
-      delta_(metrics, "datacom_member_delta", members),
       cvar_(metrics, "datacom_member_cvar", members),
-      alpha_(metrics, "datacom_member_alpha", members),
-      policy_loss_(metrics, "datacom_member_policy_loss", members),
-      critic_loss_(metrics, "datacom_member_critic_loss", members),
-      constraint_loss_(metrics, "datacom_member_constraint_loss", members),
-      entropy_(metrics, "datacom_member_entropy", members),
-      q_mean_(metrics, "datacom_member_q_mean", members),
-      q_min_(metrics, "datacom_member_q_min", members),
-      q_gap_(metrics, "datacom_member_q_gap", members),
-      actor_gradient_norm_(metrics, "datacom_member_actor_gradient_norm", members),
-      critic_gradient_norm_(metrics, "datacom_member_critic_gradient_norm", members),
-      constraint_gradient_norm_(metrics, "datacom_member_constraint_gradient_norm", members),
       critic_runaway_(metrics, "datacom_member_critic_runaway", members),
       eval_return_(metrics, "datacom_member_eval_discounted_return", members),
       eval_violation_(metrics, "datacom_member_eval_max_violation", members),
@@ -93,6 +81,10 @@ LearnerMetrics::LearnerMetrics(Metrics* metrics, int members, const std::string&
       episodes_(metrics, "datacom_member_episodes_total", members),
       violations_(metrics, "datacom_member_violations_total", members),
       cost_(metrics, "datacom_member_cost_total", members) {
+  for (const EpochStatistic& statistic : StatisticsOf(algorithm)) {
+    if (!statistic.about().has_help()) continue;
+    statistics_.emplace_back(statistic, MemberGauge(metrics, statistic.gauge(), members));
+  }
   threads_.Set(team_ == nullptr ? 1 : team_->threads());
 }
 
@@ -153,54 +145,28 @@ void LearnerMetrics::RefreshThreads() {
   team_times_ = times;
 }
 
-void LearnerMetrics::Refresh(uint64_t env_steps, double progress, const Stats& stats) {
+void LearnerMetrics::Refresh(uint64_t env_steps, double progress, const EpochStats& stats) {
   progress_.Set(progress);
   RefreshThreads();
   if (const auto free = FreeBytes(run_dir_); free.ok()) disk_free_.Set(static_cast<double>(*free));
   double diverged = 0;
-  for (size_t member = 0; member < stats.delta.size(); ++member) {
+  for (size_t member = 0; member < stats.size(); ++member) {
+    const v1::MemberEpoch& epoch = stats[member];
+    // Right after the end of an epoch no update has been made: the old values stay.
+    const bool updated = !std::isnan(epoch.critic_loss());
     env_steps_.Set(member, static_cast<double>(env_steps));
-    delta_.Set(member, stats.delta[member]);
-    alpha_.Set(member, stats.alpha[member]);
-    diverged += stats.diverged[member];
-    // Right after the end of an epoch there are no means yet: the old ones stay.
-    if (std::isnan(stats.critic_loss[member])) continue;
-    cvar_.Set(member, stats.constraint_mean[member] + stats.delta[member]);  // the constraint is CVaR - delta
-    policy_loss_.Set(member, stats.policy_loss[member]);
-    critic_loss_.Set(member, stats.critic_loss[member]);
-    constraint_loss_.Set(member, stats.constraint_loss[member]);
-    entropy_.Set(member, stats.entropy[member]);
-    q_mean_.Set(member, stats.q_mean[member]);
-    q_min_.Set(member, stats.q_min[member]);
-    q_gap_.Set(member, stats.q_gap[member]);
-    actor_gradient_norm_.Set(member, stats.actor_gradient_norm[member]);
-    critic_gradient_norm_.Set(member, stats.critic_gradient_norm[member]);
-    constraint_gradient_norm_.Set(member, stats.constraint_gradient_norm[member]);
+    diverged += epoch.diverged();
+    if (updated) cvar_.Set(member, epoch.constraint_mean() + epoch.delta());  // the constraint is CVaR - delta
+    for (auto& [statistic, gauge] : statistics_) {
+      if (updated || statistic.about().fold() == v1::Statistic::LAST) gauge.Set(member, statistic.Get(epoch));
+    }
   }
   diverged_.Set(diverged);
-  for (MemberGauge* gauge : {&env_steps_,
-                             &budget_,
-                             &return_,
-                             &delta_,
-                             &cvar_,
-                             &alpha_,
-                             &policy_loss_,
-                             &critic_loss_,
-                             &constraint_loss_,
-                             &entropy_,
-                             &q_mean_,
-                             &q_min_,
-                             &q_gap_,
-                             &actor_gradient_norm_,
-                             &critic_gradient_norm_,
-                             &constraint_gradient_norm_,
-                             &critic_runaway_,
-                             &eval_return_,
-                             &eval_violation_,
-                             &eval_cost_,
-                             &eval_abandoned_}) {
+  for (MemberGauge* gauge : {&env_steps_, &budget_, &return_, &cvar_, &critic_runaway_, &eval_return_, &eval_violation_,
+                             &eval_cost_, &eval_abandoned_}) {
     gauge->Publish();
   }
+  for (auto& [statistic, gauge] : statistics_) gauge.Publish();
 }
 
 }  // namespace datacom::learner

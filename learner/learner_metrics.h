@@ -10,22 +10,24 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/team.h"
 #include "common/metrics/metrics.h"
+#include "common/metrics/statistics.h"
 #include "common/records/evaluation_means.h"
-#include "datacom/v1/checkpoint.pb.h"
 #include "datacom/v1/replay.pb.h"
-#include "learner/algorithms/algorithm.h"
+#include "learner/checked_algorithm.h"
 
 namespace datacom::learner {
 
 class LearnerMetrics {
  public:
   static constexpr int kMaxMembers = 128;
-  // team: divides the updates; null: one thread does them.
-  LearnerMetrics(Metrics* metrics, int members, const std::string& run_dir, std::shared_ptr<const Team> team = nullptr);
+  // algorithm: has gauges of its statistics. team: divides the updates; null: one thread computes them.
+  LearnerMetrics(Metrics* metrics, int members, const std::string& algorithm, const std::string& run_dir,
+                 std::shared_ptr<const Team> team = nullptr);
 
   void Update(double seconds);
   void PretrainUpdate(double seconds);
@@ -36,11 +38,11 @@ class LearnerMetrics {
   void SetSubscribers(int count);  // thread-safe
   void Episode(int member, const v1::Episode& episode);
   void Evaluated(int member, const EvaluationMeans& means);
-  // Once per member. `label` is that of its setting in a sweep.
+  // Called once per member. `label` names its setting in a sweep.
   void Introduce(int member, uint64_t seed, const std::string& label, double cost_budget);
   void SetCriticRunaway(int member, bool runaway);  // shown by the next Refresh
-  // For all members: the rows seen, the share of the run's updates that are done, the algorithm's current values.
-  void Refresh(uint64_t env_steps, double progress, const Stats& stats);
+  // Shows the rows seen, the share of the run's updates that are done, and the algorithm's current values.
+  void Refresh(uint64_t env_steps, double progress, const EpochStats& stats);
 
  private:
   // One gauge per member, or three quantiles over the members that have a value.
@@ -87,9 +89,9 @@ class LearnerMetrics {
   prometheus::Gauge& disk_free_;
   prometheus::Gauge& threads_;
   prometheus::Gauge& thread_wait_;
-  MemberGauge env_steps_, budget_, return_, delta_, cvar_, alpha_, policy_loss_, critic_loss_, constraint_loss_,
-      entropy_, q_mean_, q_min_, q_gap_, actor_gradient_norm_, critic_gradient_norm_, constraint_gradient_norm_,
-      critic_runaway_, eval_return_, eval_violation_, eval_cost_, eval_abandoned_;
+  MemberGauge env_steps_, budget_, return_, cvar_, critic_runaway_, eval_return_, eval_violation_, eval_cost_,
+      eval_abandoned_;
+  std::vector<std::pair<EpochStatistic, MemberGauge>> statistics_;
   MemberCounter episodes_, violations_, cost_;
 };
 

@@ -2,7 +2,7 @@
 // proto/datacom/v1/learner.proto.
 //
 // Subscribe: see subscriptions.h. Fetch has one chunk in flight; it reads the epoch's file if that is not in memory,
-// and blocks on the disk meanwhile. Thread-safe. Must outlive the server that it is registered with. Close the hub of
+// which blocks on the disk. Thread-safe. Must outlive the server that it is registered with. Close the hub of
 // snapshots before the server shuts down: that ends every subscription with UNAVAILABLE.
 #ifndef DATACOM_LEARNER_LEARNER_SERVICE_H_
 #define DATACOM_LEARNER_LEARNER_SERVICE_H_

@@ -17,12 +17,12 @@ constexpr uint64_t kSliceRows = 4096;
 
 }  // namespace
 
-LedgerRecorder::LedgerRecorder(const v1::Experiment& resolved, const RowSchema& schema, RowSource source)
-    : experiment_(resolved),
+LedgerRecorder::LedgerRecorder(const std::vector<uint64_t>& seeds, const RowSchema& schema, RowSource source)
+    : seeds_(seeds),
       schema_(schema),
       source_(std::move(source)),
       judged_(schema.has(kCvar) && schema.has(kDelta)),
-      read_(resolved.members_size()) {
+      read_(seeds.size()) {
   for (const Column& column : schema_.stored()) row_bytes_ += column.bytes();
   slice_ = std::clamp<uint64_t>(kSliceBytes / (row_bytes_ * read_.size()), 1, kSliceRows);
   places_ = {Find("observation"),
@@ -52,16 +52,15 @@ LedgerRecorder::Place LedgerRecorder::Find(absl::string_view name) const {
 }
 
 absl::StatusOr<std::unique_ptr<LedgerRecorder>> LedgerRecorder::Open(const std::string& run_dir,
-                                                                     const v1::Experiment& resolved,
+                                                                     const std::vector<uint64_t>& seeds,
                                                                      const RowSchema& schema,
                                                                      const std::vector<v1::FileOffset>& offsets,
                                                                      RowSource source) {
   std::map<std::string, uint64_t> at;
   for (const v1::FileOffset& offset : offsets) at[offset.path()] = offset.bytes();
-  std::unique_ptr<LedgerRecorder> ledger(new LedgerRecorder(resolved, schema, std::move(source)));
-  ASSIGN_OR_RETURN(
-      ledger->writer_,
-      LedgerWriter::Open({run_dir, static_cast<uint32_t>(resolved.members_size()), schema.action_dim()}, at));
+  std::unique_ptr<LedgerRecorder> ledger(new LedgerRecorder(seeds, schema, std::move(source)));
+  ASSIGN_OR_RETURN(ledger->writer_,
+                   LedgerWriter::Open({run_dir, static_cast<uint32_t>(seeds.size()), schema.action_dim()}, at));
   ledger->rows_ = ledger->writer_->transitions(0);
   return ledger;
 }
@@ -71,7 +70,7 @@ absl::Status LedgerRecorder::Advance(uint64_t rows) {
   while (rows_ < rows) {
     const uint64_t end = std::min(rows, rows_ + slice_);
     for (uint32_t member = 0; member < members; ++member) RETURN_IF_ERROR(Read(member, rows_, end));
-    // By row, then by member, so that the order does not depend on the ends of slices and checkpoints.
+    // The order is by row, then by member, so that it does not depend on the ends of slices and checkpoints.
     std::vector<std::pair<size_t, uint32_t>> next(members);  // range, row within it
     for (; rows_ < end; ++rows_) {
       for (uint32_t member = 0; member < members; ++member) {
@@ -130,7 +129,7 @@ absl::Status LedgerRecorder::Write(uint32_t member, uint64_t row, const v1::RowR
   if (!(step_.cost > 0)) return absl::OkStatus();
   LedgerViolation violation;
   violation.member = member;
-  violation.seed = experiment_.members(static_cast<int>(member)).seed();
+  violation.seed = seeds_[member];
   const auto actor = range.actors().find(step_.session);
   if (actor != range.actors().end()) violation.actor = actor->second;
   violation.session = step_.session;

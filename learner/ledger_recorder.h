@@ -19,21 +19,22 @@
 #include "common/records/ledger.h"
 #include "common/transitions/row_schema.h"
 #include "datacom/v1/checkpoint.pb.h"
-#include "datacom/v1/experiment.pb.h"
 #include "datacom/v1/replay.pb.h"
 
 namespace datacom::learner {
 
-// Passes the rows [from, to) of a member to `consume`, in order. The errors are those of ReadRange in
+// Passes the rows [from, to) of a member to `consume`, in order. The errors of ReadRange in
 // proto/datacom/v1/replay.proto.
 using RowSource = std::function<absl::Status(uint32_t member, uint64_t from, uint64_t to,
                                              const std::function<absl::Status(const v1::RowRange&)>& consume)>;
 
 class LedgerRecorder {
  public:
-  // `offsets` are those of the checkpoint that is continued, empty for a new run. The errors of LedgerWriter::Open.
+  // `seeds` belong to the members; `offsets` come from the checkpoint that is continued, empty for a new run. The
+  // errors of LedgerWriter::Open.
   static absl::StatusOr<std::unique_ptr<LedgerRecorder>> Open(const std::string& run_dir,
-                                                              const v1::Experiment& resolved, const RowSchema& schema,
+                                                              const std::vector<uint64_t>& seeds,
+                                                              const RowSchema& schema,
                                                               const std::vector<v1::FileOffset>& offsets,
                                                               RowSource source);
 
@@ -56,12 +57,12 @@ class LedgerRecorder {
     Place observation, next_observation, reward, cost, absorbing, environment, episode, step, policy_update, session;
     Place raw, executed, cvar, delta;
   };
-  LedgerRecorder(const v1::Experiment& resolved, const RowSchema& schema, RowSource source);
+  LedgerRecorder(const std::vector<uint64_t>& seeds, const RowSchema& schema, RowSource source);
   Place Find(absl::string_view column) const;
   absl::Status Read(uint32_t member, uint64_t from, uint64_t to);
   absl::Status Write(uint32_t member, uint64_t row, const v1::RowRange& range, uint32_t index);
 
-  const v1::Experiment experiment_;
+  const std::vector<uint64_t> seeds_;  // of the members
   const RowSchema schema_;
   const RowSource source_;
   const bool judged_;  // the acting rule stores CVaR and delta

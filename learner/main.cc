@@ -16,6 +16,7 @@
 #include "common/rpc/replay_client.h"
 #include "learner/algorithms/algorithm.h"
 #include "learner/run_learner.h"
+#include "learner/setup.h"
 
 namespace datacom::learner {
 namespace {
@@ -49,7 +50,9 @@ absl::Status Run(Flags flags) {
   experiment = ResolveExperiment(std::move(experiment));
   RETURN_IF_ERROR(ValidateExperiment(experiment, TaskNames(), AlgorithmNames()));
   ASSIGN_OR_RETURN(const TaskModel task, MakeTaskModel(experiment.task(), experiment.task_options()));
-  flags.process.experiment = std::move(experiment);
+  flags.process.settings = MakeRunSettings(experiment);
+  ASSIGN_OR_RETURN(flags.process.algorithm, MakeAlgorithmConfig(experiment, task));
+  ASSIGN_OR_RETURN(flags.process.known, MakeKnownRows(experiment, task));
   ASSIGN_OR_RETURN(flags.process.server.security, LoadSecurity(flags.process.tls));
   flags.process.server.health_listen = flags.process.health_listen;
 

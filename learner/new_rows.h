@@ -15,7 +15,7 @@
 
 namespace datacom::learner {
 
-// Where a row belongs. Rows of one episode have equal lanes and successive steps.
+// The episode and step of a row. Rows of one episode have equal lanes and successive steps.
 struct RowPlace {
   uint32_t session = 0, environment = 0, episode = 0, step = 0;
   auto lane() const { return std::tie(session, environment, episode); }
@@ -27,8 +27,8 @@ struct RowPlace {
 
 class NewRows {
  public:
-  // One for each member, in member order. DATA_LOSS, naming member and batch, when a member's rows are not complete, do
-  // not follow each other, or have another size than the schema says.
+  // Returns one for each member, in member order. DATA_LOSS, naming member and batch, when a member's rows are not
+  // complete, do not follow each other, or have another size than the schema says.
   static absl::StatusOr<std::vector<NewRows>> Split(const RowSchema& schema, const v1::DrawReply& reply, int members);
 
   uint64_t first_row() const { return batches_.front()->first_row(); }  // among the member's rows, from 0

@@ -26,7 +26,7 @@ std::vector<grpc::ByteBuffer> Encode(const Snapshot& snapshot) {
     chunk.set_data(data.substr(begin, kSnapshotChunkBytes));
     chunk.set_last(begin + kSnapshotChunkBytes >= data.size());
     chunks.push_back(Encode(chunk));
-    chunk.clear_manifest();  // the first chunk alone has it
+    chunk.clear_manifest();  // only the first chunk has it
   }
   return chunks;
 }
@@ -36,6 +36,8 @@ std::vector<grpc::ByteBuffer> Encode(const Snapshot& snapshot) {
 PublishedSnapshot::PublishedSnapshot(Snapshot snapshot) : snapshot_(std::move(snapshot)) {
   for (const NamedArray& array : snapshot_.arrays) bytes_ += static_cast<int64_t>(array.values.size() * sizeof(float));
 }
+
+PublishedSnapshot::~PublishedSnapshot() = default;
 
 const std::vector<grpc::ByteBuffer>& PublishedSnapshot::chunks() const {
   std::call_once(encode_once_, [this] {

@@ -10,13 +10,17 @@
 #include <vector>
 
 #include "common/nn/snapshot.h"
-#include "grpcpp/grpcpp.h"
+
+namespace grpc {
+class ByteBuffer;
+}  // namespace grpc
 
 namespace datacom::learner {
 
 class PublishedSnapshot {
  public:
   explicit PublishedSnapshot(Snapshot snapshot);
+  ~PublishedSnapshot();
   uint32_t member() const { return snapshot_.member; }
   const SnapshotVersion& version() const { return snapshot_.version; }
   int64_t bytes() const { return bytes_; }  // of its arrays

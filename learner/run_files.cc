@@ -8,14 +8,17 @@
 
 namespace datacom::learner {
 
-absl::StatusOr<std::unique_ptr<RunFiles>> RunFiles::Open(const std::string& run_dir, const v1::Experiment& resolved,
+absl::StatusOr<std::unique_ptr<RunFiles>> RunFiles::Open(const std::string& run_dir, const RunSettings& settings,
                                                          const RowSchema& schema,
                                                          const v1::LearnerCheckpoint& checkpoint, RowSource source) {
   DATACOM_FAILPOINT("records.uncut");
   const std::vector<v1::FileOffset> offsets(checkpoint.files().begin(), checkpoint.files().end());
-  ASSIGN_OR_RETURN(auto records, RunRecords::Open(run_dir, resolved, schema.named_costs().names, offsets));
+  RunRecords::Options options{
+      run_dir, settings.algorithm, {}, settings.schedule.updates().min_size, schema.named_costs().names};
+  for (const RunSettings::Member& member : settings.members) options.seeds.push_back(member.seed);
+  ASSIGN_OR_RETURN(auto records, RunRecords::Open(options, offsets));
   DATACOM_FAILPOINT("records.cut");
-  ASSIGN_OR_RETURN(auto ledger, LedgerRecorder::Open(run_dir, resolved, schema, offsets, std::move(source)));
+  ASSIGN_OR_RETURN(auto ledger, LedgerRecorder::Open(run_dir, options.seeds, schema, offsets, std::move(source)));
   return std::unique_ptr<RunFiles>(new RunFiles(run_dir, std::move(records), std::move(ledger)));
 }
 

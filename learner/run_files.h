@@ -13,9 +13,9 @@
 #include "common/records/checkpoint.h"
 #include "common/transitions/row_schema.h"
 #include "datacom/v1/checkpoint.pb.h"
-#include "datacom/v1/experiment.pb.h"
 #include "learner/ledger_recorder.h"
 #include "learner/run_records.h"
+#include "learner/run_settings.h"
 
 namespace datacom::learner {
 
@@ -23,7 +23,7 @@ class RunFiles {
  public:
   // Continues the files of the checkpoint; begins new ones if it is empty. `source`: where the ledger reads rows. The
   // errors of RunRecords::Open and LedgerRecorder::Open.
-  static absl::StatusOr<std::unique_ptr<RunFiles>> Open(const std::string& run_dir, const v1::Experiment& resolved,
+  static absl::StatusOr<std::unique_ptr<RunFiles>> Open(const std::string& run_dir, const RunSettings& settings,
                                                         const RowSchema& schema,
                                                         const v1::LearnerCheckpoint& checkpoint, RowSource source);
   static std::string CheckpointFolder(const std::string& run_dir) { return run_dir + "/checkpoints"; }

@@ -14,15 +14,13 @@
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
-#include "common/config/experiment.h"
 #include "common/metrics/metrics.h"
 #include "common/transitions/row_schema.h"
-#include "learner/algorithm_setup.h"
 #include "learner/dataset_draws.h"
 #include "learner/learner_metrics.h"
 #include "learner/learner_service.h"
-#include "learner/resume.h"
 #include "learner/run_files.h"
+#include "learner/setup.h"
 
 namespace datacom::learner {
 namespace {
@@ -31,8 +29,8 @@ absl::StatusOr<std::unique_ptr<Metrics>> StartMetrics(const ProcessOptions& opti
   Metrics::Options metrics;
   metrics.role = "learner";
   metrics.run = options.run_id;
-  metrics.task = options.experiment.task();
-  metrics.algorithm = options.experiment.algorithm();
+  metrics.task = options.settings.task;
+  metrics.algorithm = options.settings.algorithm;
   metrics.listen = options.metrics_listen;
   metrics.tls = options.tls;
   ASSIGN_OR_RETURN(std::unique_ptr<Metrics> started, Metrics::Start(metrics));
@@ -70,39 +68,38 @@ struct AcceptedRun {
   std::unique_ptr<CheckedAlgorithm> algorithm;    // in the state of the checkpoint
   RowSchema schema;                               // of the acting rule
   std::shared_ptr<const ControlAffine> dynamics;  // null: the algorithm needs none
-  KnownRows known;
-  std::unique_ptr<Prefetch> pretraining;  // null: no pre-training updates are left
+  std::unique_ptr<Prefetch> pretraining;          // null: no pre-training updates are left
   std::shared_ptr<std::atomic<uint64_t>> signs_of_life = std::make_shared<std::atomic<uint64_t>>(0);
   bool resumed() const { return !checkpoint.algorithm.empty(); }
 };
 
 absl::StatusOr<AcceptedRun> Accept(const ProcessOptions& options, const TaskModel& task, const ProcessSeams& seams) {
   AcceptedRun run;
-  ASSIGN_OR_RETURN(run.config, MakeAlgorithmConfig(options.experiment, task));
+  run.config = options.algorithm;
   run.config.alive = [signs = run.signs_of_life, alive = seams.alive] {
     ++*signs;
     if (alive) alive();
   };
-  ASSIGN_OR_RETURN(run.known, MakeKnownRows(options.experiment, task));
   ASSIGN_OR_RETURN(run.lock, LockCheckpoints(options));
   ASSIGN_OR_RETURN(run.checkpoint, LoadCheckpoint(options));
-  if (run.resumed()) RETURN_IF_ERROR(CheckResume(run.checkpoint.learner, options.run_id, options.experiment));
+  if (run.resumed()) RETURN_IF_ERROR(CheckResume(run.checkpoint.learner, options.run_id, options.settings));
   ASSIGN_OR_RETURN(run.algorithm, CheckedAlgorithm::Make(seams.make_algorithm, run.config));
   if (run.resumed()) RETURN_IF_ERROR(run.algorithm->Load(run.checkpoint.algorithm));
-  const AlgorithmInfo& info = *FindAlgorithm(options.experiment.algorithm());
+  const AlgorithmInfo& info = *FindAlgorithm(options.settings.algorithm);
   ASSIGN_OR_RETURN(run.schema, ActingRuleSchema(info.acting_rule, task.spec));
   if (info.needs_dynamics) run.dynamics = task.dynamics;
-  ASSIGN_OR_RETURN(run.pretraining, OpenPretraining(options.experiment, run.schema, run.config, run.dynamics, run.known,
-                                                    run.checkpoint.learner.pretrain_update()));
+  ASSIGN_OR_RETURN(run.pretraining, OpenPretraining(options.settings, run.schema, run.config, run.dynamics,
+                                                    options.known, run.checkpoint.learner.pretrain_update()));
   return run;
 }
 
-absl::Status Train(AcceptedRun& accepted, const RunIdentity& run, const ProcessSeams& seams, Trainer* trainer) {
+absl::Status Train(AcceptedRun& accepted, const KnownRows& known, const RunIdentity& run, const ProcessSeams& seams,
+                   Trainer* trainer) {
   Prefetch prefetch(
       seams.open_draws(accepted.schema.fingerprint(), run.incarnation),
-      BatchDecoder(accepted.config, accepted.schema, accepted.dynamics, accepted.known, DeltaWarmups(run.experiment)),
+      BatchDecoder(accepted.config, accepted.schema, accepted.dynamics, known, DeltaWarmups(run.settings)),
       accepted.config,
-      {trainer->update() + 1, Schedule::Of(run.experiment).last_update(), DrawsAhead(run.experiment, accepted.schema)});
+      {trainer->update() + 1, run.settings.schedule.last_update(), DrawsAhead(run.settings, accepted.schema)});
   RETURN_IF_ERROR(trainer->Pretrain(std::move(accepted.pretraining)));
   return trainer->Run(&prefetch);
 }
@@ -110,20 +107,21 @@ absl::Status Train(AcceptedRun& accepted, const RunIdentity& run, const ProcessS
 }  // namespace
 
 absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, const ProcessSeams& seams) {
-  const v1::Experiment& experiment = options.experiment;
+  const RunSettings& settings = options.settings;
   ASSIGN_OR_RETURN(AcceptedRun accepted, Accept(options, task, seams));
-  // Whatever can refuse the run is done. From here on its records change.
+  // All checks have passed. From here on the run's records change.
   ASSIGN_OR_RETURN(const uint32_t incarnation, NextIncarnation(CheckpointFolder(options) + "/incarnation"));
-  const RunIdentity run{options.run_id, incarnation, experiment};
-  ASSIGN_OR_RETURN(const std::unique_ptr<RunFiles> files, RunFiles::Open(options.run_dir, experiment, accepted.schema,
+  const RunIdentity run{options.run_id, incarnation, settings};
+  ASSIGN_OR_RETURN(const std::unique_ptr<RunFiles> files, RunFiles::Open(options.run_dir, settings, accepted.schema,
                                                                          accepted.checkpoint.learner, seams.read_rows));
   ASSIGN_OR_RETURN(const std::unique_ptr<Metrics> metrics, StartMetrics(options));
-  LearnerMetrics learner_metrics(metrics.get(), experiment.members_size(), options.run_dir, accepted.config.team);
+  LearnerMetrics learner_metrics(metrics.get(), settings.member_count(), settings.algorithm, options.run_dir,
+                                 accepted.config.team);
   ServedState served(run, options.run_dir, Clock::Real());
   served.status.SetSignsOfLife(accepted.signs_of_life);
   Trainer trainer(run, *accepted.algorithm, served, *files, learner_metrics, Clock::Real(), seams.wait_for_stop);
   if (accepted.resumed()) trainer.Restore(accepted.checkpoint.learner);
-  RETURN_IF_ERROR(WriteFileAtomically(options.run_dir + "/experiment.textproto", PrintExperiment(experiment)));
+  RETURN_IF_ERROR(WriteFileAtomically(options.run_dir + "/experiment.textproto", settings.experiment));
 
   LearnerService service(run.run_id, served, [&](int subscribers) { learner_metrics.SetSubscribers(subscribers); });
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(options.listen, {&service}, options.server));
@@ -131,9 +129,9 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
   RETURN_IF_ERROR(WriteAddressFile(options.address_file, server->address()));
   const int threads = accepted.config.team == nullptr ? 1 : accepted.config.team->threads();
   spdlog::info("listening address={} run={} incarnation={} update={} of {} members={} threads={}{}", server->address(),
-               run.run_id, incarnation, trainer.update(), Schedule::Of(experiment).last_update(),
-               experiment.members_size(), threads, accepted.resumed() ? " resumed" : "");
-  const absl::Status status = Train(accepted, run, seams, &trainer);
+               run.run_id, incarnation, trainer.update(), settings.schedule.last_update(), settings.member_count(),
+               threads, accepted.resumed() ? " resumed" : "");
+  const absl::Status status = Train(accepted, options.known, run, seams, &trainer);
   served.snapshots.Close();
   server->Shutdown(std::chrono::milliseconds(1000));
   return status;

@@ -11,22 +11,25 @@
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
 #include "common/rpc/role_flags.h"
+#include "common/safety/known_rows.h"
 #include "common/tasks/task.h"
-#include "datacom/v1/experiment.pb.h"
 #include "learner/checked_algorithm.h"
 #include "learner/ledger_recorder.h"
+#include "learner/run_settings.h"
 #include "learner/trainer.h"
 
 namespace datacom::learner {
 
 struct ProcessOptions : RoleFlags {
-  v1::Experiment experiment;  // resolved and validated
+  RunSettings settings;       // of a validated experiment
+  AlgorithmConfig algorithm;  // without `alive`
+  KnownRows known;
   std::string run_dir;
   ServerOptions server;      // transport security and the health port without TLS
   bool must_resume = false;  // --resume: it is an error if there is no checkpoint
 };
 
-// What tests replace: the replay, the algorithm and the signal to stop.
+// The parts that tests replace: the replay, the algorithm and the signal to stop.
 struct ProcessSeams {
   std::function<std::unique_ptr<DrawStream>(uint64_t schema_fingerprint, uint32_t incarnation)> open_draws;
   RowSource read_rows;

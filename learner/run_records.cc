@@ -4,55 +4,52 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <thread>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/base/files.h"
+#include "common/base/machine.h"
 #include "common/base/status.h"
+#include "common/base/version.h"
 #include "common/records/evaluation_means.h"
 #include "common/records/named_costs.h"
-#include "learner/build_text.h"
+#include "google/protobuf/stubs/common.h"
+#include "grpcpp/version_info.h"
+#include "learner/algorithms/algorithm.h"
+#include "spdlog/version.h"
 
 namespace datacom::learner {
 namespace {
 
-const std::vector<std::string>& ProgressHeader() {
-  static const auto* const kHeader = new std::vector<std::string>{"member",
-                                                                  "seed",
-                                                                  "epoch",
-                                                                  "env_steps",
-                                                                  "updates",
-                                                                  "wall_seconds",
-                                                                  "eval_episodes",
-                                                                  "eval_discounted_return",
-                                                                  "eval_return",
-                                                                  "eval_max_violation",
-                                                                  "eval_sum_cost",
-                                                                  "eval_mean_cost",
-                                                                  "eval_success_rate",
-                                                                  "train_episodes",
-                                                                  "train_return",
-                                                                  "train_max_violation",
-                                                                  "train_sum_cost",
-                                                                  "delta",
-                                                                  "alpha",
-                                                                  "multiplier",
-                                                                  "policy_loss",
-                                                                  "critic_loss",
-                                                                  "constraint_loss",
-                                                                  "constraint_mean",
-                                                                  "entropy",
-                                                                  "policy_lag",
-                                                                  "samples_per_insert",
-                                                                  "lanes",
-                                                                  "status",
-                                                                  "q_mean",
-                                                                  "q_min",
-                                                                  "q_gap",
-                                                                  "actor_gradient_norm",
-                                                                  "critic_gradient_norm",
-                                                                  "constraint_gradient_norm"};
-  return *kHeader;
+// The means of an evaluation: columns eval_NAME of progress.csv and tags eval/NAME of TensorBoard.
+struct EvaluationMean {
+  const char* name;
+  double EvaluationMeans::*mean;
+};
+constexpr EvaluationMean kEvaluationMeans[] = {{"discounted_return", &EvaluationMeans::discounted_return},
+                                               {"return", &EvaluationMeans::return_},
+                                               {"max_violation", &EvaluationMeans::max_violation},
+                                               {"sum_cost", &EvaluationMeans::sum_cost},
+                                               {"mean_cost", &EvaluationMeans::mean_cost},
+                                               {"success_rate", &EvaluationMeans::success_rate}};
+// The statistic before the column status.
+constexpr absl::string_view kBeforeStatus = "lanes";
+
+std::vector<std::string> ProgressHeader(const std::vector<EpochStatistic>& statistics) {
+  std::vector<std::string> header = {"member",  "seed",         "epoch",        "env_steps",
+                                     "updates", "wall_seconds", "eval_episodes"};
+  for (const EvaluationMean& mean : kEvaluationMeans) header.push_back(absl::StrCat("eval_", mean.name));
+  for (const EpochStatistic& statistic : statistics) {
+    header.push_back(statistic.name());
+    if (statistic.name() == kBeforeStatus) header.emplace_back("status");
+  }
+  return header;
 }
 
 const std::vector<std::string>& EpisodesHeader() {
@@ -62,135 +59,75 @@ const std::vector<std::string>& EpisodesHeader() {
   return *kHeader;
 }
 
-// Updates per inserted row beyond replay.min_size; NaN before the first such row.
-double SamplesPerInsert(const v1::Experiment& experiment, const v1::EpochRecord& record, int member) {
-  const uint64_t min_size = experiment.replay().min_size(), inserted = record.members(member).inserted();
-  if (inserted <= min_size) return std::nan("");
-  return static_cast<double>(record.updates()) / static_cast<double>(inserted - min_size);
-}
-
-// What the training episodes' sums are divided by. NaN without an episode: then the cell of a mean is empty.
-double EpisodeCount(const v1::MemberEpoch& member) {
-  return member.train_episodes() > 0 ? static_cast<double>(member.train_episodes()) : std::nan("");
-}
-
-// The header and one column pair for each named cost.
+// Adds a pair of columns for each named cost to a header.
 std::vector<std::string> WithNamedCosts(std::vector<std::string> header, const std::vector<std::string>& names,
                                         const std::string& prefix) {
   for (std::string& column : NamedCostColumns(names, prefix)) header.push_back(std::move(column));
   return header;
 }
 
-// One member's row of progress.csv, in the order of ProgressHeader, without named costs.
-std::vector<std::string> ProgressRow(const v1::Experiment& experiment, const v1::EpochRecord& record,
-                                     const EvaluationMeans& eval, int index) {
-  const v1::MemberEpoch& member = record.members(index);
-  const double count = EpisodeCount(member);
-  return {Cell(index),
-          Cell(experiment.members(index).seed()),
-          Cell(record.epoch()),
-          Cell(record.env_steps()),
-          Cell(record.updates()),
-          Cell(record.wall_seconds()),
-          Cell(eval.episodes),
-          Cell(eval.discounted_return),
-          Cell(eval.return_),
-          Cell(eval.max_violation),
-          Cell(eval.sum_cost),
-          Cell(eval.mean_cost),
-          Cell(eval.success_rate),
-          Cell(member.train_episodes()),
-          Cell(member.train_return() / count),
-          Cell(member.train_max_violation() / count),
-          Cell(member.train_sum_cost() / count),
-          Cell(member.delta()),
-          Cell(member.alpha()),
-          Cell(member.multiplier()),
-          Cell(member.policy_loss()),
-          Cell(member.critic_loss()),
-          Cell(member.constraint_loss()),
-          Cell(member.constraint_mean()),
-          Cell(member.entropy()),
-          Cell(member.policy_lag() / count),
-          Cell(SamplesPerInsert(experiment, record, index)),
-          Cell(member.lanes()),
-          member.diverged()         ? "diverged"
-          : member.critic_runaway() ? "runaway"
-                                    : "ok",
-          Cell(member.q_mean()),
-          Cell(member.q_min()),
-          Cell(member.q_gap()),
-          Cell(member.actor_gradient_norm()),
-          Cell(member.critic_gradient_norm()),
-          Cell(member.constraint_gradient_norm())};
+const char* StatusOf(const v1::MemberEpoch& member) {
+  if (member.diverged()) return "diverged";
+  return member.critic_runaway() ? "runaway" : "ok";
 }
 
-// One member's TensorBoard scalars.
-std::vector<std::pair<std::string, double>> Scalars(const v1::Experiment& experiment, const v1::EpochRecord& record,
-                                                    const EvaluationMeans& eval, int index) {
+// NaN for a count of 0; the cell of the mean is empty then.
+double Mean(double sum, uint64_t count) { return count > 0 ? sum / static_cast<double>(count) : std::nan(""); }
+
+// The number that records show for a statistic (v1::Statistic::Fold).
+double Shown(const EpochStatistic& statistic, const v1::EpochRecord& record, int index, uint64_t min_size) {
   const v1::MemberEpoch& member = record.members(index);
-  const double count = EpisodeCount(member);
-  return {{"eval/discounted_return", eval.discounted_return},
-          {"eval/return", eval.return_},
-          {"eval/max_violation", eval.max_violation},
-          {"eval/sum_cost", eval.sum_cost},
-          {"eval/mean_cost", eval.mean_cost},
-          {"eval/success_rate", eval.success_rate},
-          {"train/return", member.train_return() / count},
-          {"train/max_violation", member.train_max_violation() / count},
-          {"train/sum_cost", member.train_sum_cost() / count},
-          {"train/episodes", static_cast<double>(member.train_episodes())},
-          {"learner/delta", member.delta()},
-          {"learner/alpha", member.alpha()},
-          {"learner/multiplier", member.multiplier()},
-          {"learner/policy_loss", member.policy_loss()},
-          {"learner/critic_loss", member.critic_loss()},
-          {"learner/constraint_loss", member.constraint_loss()},
-          {"learner/constraint_mean", member.constraint_mean()},
-          {"learner/entropy", member.entropy()},
-          {"learner/q_mean", member.q_mean()},
-          {"learner/q_min", member.q_min()},
-          {"learner/q_gap", member.q_gap()},
-          {"learner/actor_gradient_norm", member.actor_gradient_norm()},
-          {"learner/critic_gradient_norm", member.critic_gradient_norm()},
-          {"learner/constraint_gradient_norm", member.constraint_gradient_norm()},
-          {"learner/policy_lag", member.policy_lag() / count},
-          {"learner/samples_per_insert", SamplesPerInsert(experiment, record, index)},
-          {"actor/lanes", static_cast<double>(member.lanes())}};
+  const double value = statistic.Get(member);
+  if (statistic.about().fold() == v1::Statistic::EPISODE_MEAN) return Mean(value, member.train_episodes());
+  if (statistic.about().fold() != v1::Statistic::PER_ROW) return value;
+  const auto rows = static_cast<uint64_t>(value);
+  return Mean(static_cast<double>(record.updates()), rows > min_size ? rows - min_size : 0);
+}
+
+constexpr absl::string_view kSimulators = "simulators ";
+
+// The simulators of the run, oldest first: those in the text before, and this build's.
+std::string Simulators(const std::string& before) {
+  if (before.empty()) return Simulator();
+  std::string earlier = "not recorded";
+  for (const absl::string_view line : absl::StrSplit(before, '\n')) {
+    if (absl::StartsWith(line, kSimulators)) earlier = std::string(line.substr(kSimulators.size()));
+  }
+  return absl::EndsWith(earlier, Simulator()) ? earlier : absl::StrCat(earlier, ", ", Simulator());
 }
 
 }  // namespace
 
-RunRecords::RunRecords(const v1::Experiment& experiment, std::vector<std::string> cost_names,
-                       std::unique_ptr<CsvWriter> progress, std::unique_ptr<CsvWriter> episodes, Events events)
-    : experiment_(experiment),
-      cost_names_(std::move(cost_names)),
+RunRecords::RunRecords(Options options, std::unique_ptr<CsvWriter> progress, std::unique_ptr<CsvWriter> episodes,
+                       Events events)
+    : options_(std::move(options)),
+      statistics_(StatisticsOf(options_.algorithm)),
       progress_(std::move(progress)),
       episodes_(std::move(episodes)),
       events_(std::move(events)) {}
 
-absl::StatusOr<std::unique_ptr<RunRecords>> RunRecords::Open(const std::string& run_dir, const v1::Experiment& resolved,
-                                                             const std::vector<std::string>& cost_names,
+absl::StatusOr<std::unique_ptr<RunRecords>> RunRecords::Open(const Options& options,
                                                              const std::vector<v1::FileOffset>& offsets) {
   std::map<std::string, uint64_t> at;
   for (const v1::FileOffset& offset : offsets) at[offset.path()] = offset.bytes();
-  RETURN_IF_ERROR(MakeFolders(run_dir));
+  RETURN_IF_ERROR(MakeFolders(options.run_dir));
+  const std::vector<std::string> columns = ProgressHeader(StatisticsOf(options.algorithm));
   ASSIGN_OR_RETURN(auto progress,
-                   CsvWriter::Resume(run_dir + "/progress.csv", WithNamedCosts(ProgressHeader(), cost_names, "eval_"),
-                                     at["progress.csv"]));
+                   CsvWriter::Resume(options.run_dir + "/progress.csv",
+                                     WithNamedCosts(columns, options.cost_names, "eval_"), at["progress.csv"]));
   ASSIGN_OR_RETURN(auto episodes,
-                   CsvWriter::Resume(run_dir + "/episodes.csv", WithNamedCosts(EpisodesHeader(), cost_names, ""),
-                                     at["episodes.csv"]));
+                   CsvWriter::Resume(options.run_dir + "/episodes.csv",
+                                     WithNamedCosts(EpisodesHeader(), options.cost_names, ""), at["episodes.csv"]));
   Events events;
-  for (int member = 0; member < resolved.members_size(); ++member) {
+  for (size_t member = 0; member < options.seeds.size(); ++member) {
     const std::string folder = absl::StrCat("tensorboard/member_", member);
-    ASSIGN_OR_RETURN(auto writer, EventWriter::Open(absl::StrCat(run_dir, "/", folder), at[folder]));
+    ASSIGN_OR_RETURN(auto writer, EventWriter::Open(absl::StrCat(options.run_dir, "/", folder), at[folder]));
     events.emplace_back(folder, std::move(writer));
   }
-  const std::string build = run_dir + "/build.txt";
+  const std::string build = options.run_dir + "/build.txt";
   RETURN_IF_ERROR(WriteFileAtomically(build, BuildText(ReadFile(build).value_or(""))));
   return std::unique_ptr<RunRecords>(
-      new RunRecords(resolved, cost_names, std::move(progress), std::move(episodes), std::move(events)));
+      new RunRecords(options, std::move(progress), std::move(episodes), std::move(events)));
 }
 
 absl::Status RunRecords::AppendEpisode(int member, const v1::Episode& episode) {
@@ -205,23 +142,41 @@ absl::Status RunRecords::AppendEpisode(int member, const v1::Episode& episode) {
                                     Cell(episode.max_violation()),
                                     Cell(episode.sum_cost()),
                                     Cell(episode.policy_update())};
-  AppendNamedCosts(NamedCostsOf(episode), cost_names_.size(), &cells);
+  AppendNamedCosts(NamedCostsOf(episode), options_.cost_names.size(), &cells);
   return episodes_->Append(cells);
 }
 
 absl::Status RunRecords::AppendEpoch(const v1::EpochRecord& record) {
-  for (int member = 0; member < record.members_size(); ++member) {
-    const EvaluationMeans eval = MeansOf(record.members(member).evaluation());
-    std::vector<std::string> row = ProgressRow(experiment_, record, eval, member);
-    AppendNamedCosts(eval.named, cost_names_.size(), &row);
-    RETURN_IF_ERROR(progress_->Append(row));
-    auto scalars = Scalars(experiment_, record, eval, member);
-    for (size_t i = 0; i < std::min(eval.named.size(), cost_names_.size()); ++i) {
-      scalars.emplace_back("eval/max_violation." + cost_names_[i], eval.named[i].first);
-      scalars.emplace_back("eval/sum_cost." + cost_names_[i], eval.named[i].second);
+  for (int i = 0; i < record.members_size(); ++i) {
+    const v1::MemberEpoch& member = record.members(i);
+    const EvaluationMeans eval = MeansOf(member.evaluation());
+    std::vector<std::string> row = {Cell(i),
+                                    Cell(options_.seeds[i]),
+                                    Cell(record.epoch()),
+                                    Cell(record.env_steps()),
+                                    Cell(record.updates()),
+                                    Cell(record.wall_seconds()),
+                                    Cell(eval.episodes)};
+    std::vector<std::pair<std::string, double>> scalars;
+    for (const auto& [name, mean] : kEvaluationMeans) {
+      row.push_back(Cell(eval.*mean));
+      scalars.emplace_back(absl::StrCat("eval/", name), eval.*mean);
     }
+    for (const EpochStatistic& statistic : statistics_) {
+      const double value = Shown(statistic, record, i, options_.min_size);
+      const bool whole = statistic.is_count() && statistic.about().fold() != v1::Statistic::PER_ROW;
+      row.push_back(whole ? Cell(static_cast<uint64_t>(value)) : Cell(value));
+      scalars.emplace_back(statistic.tag(), value);
+      if (statistic.name() == kBeforeStatus) row.emplace_back(StatusOf(member));
+    }
+    AppendNamedCosts(eval.named, options_.cost_names.size(), &row);
+    for (size_t c = 0; c < std::min(eval.named.size(), options_.cost_names.size()); ++c) {
+      scalars.emplace_back("eval/max_violation." + options_.cost_names[c], eval.named[c].first);
+      scalars.emplace_back("eval/sum_cost." + options_.cost_names[c], eval.named[c].second);
+    }
+    RETURN_IF_ERROR(progress_->Append(row));
     const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-    RETURN_IF_ERROR(events_[member].second->Append(static_cast<int64_t>(record.env_steps()), now, scalars));
+    RETURN_IF_ERROR(events_[i].second->Append(static_cast<int64_t>(record.env_steps()), now, scalars));
   }
   return Flush(/*sync=*/false);
 }
@@ -247,5 +202,24 @@ std::vector<v1::FileOffset> RunRecords::Offsets() const {
   for (const auto& [folder, writer] : events_) add(folder, writer->Offset());
   return offsets;
 }
+
+std::string BuildText(const std::string& before) {
+  const std::string torch = TorchVersion();
+  return absl::StrCat(
+      "version ", Version(), "\nrevision ", Revision(), "\nprotocol ", kProtocolVersion, "\ngrpc ",
+      GRPC_CPP_VERSION_STRING, "\nprotobuf ", google::protobuf::internal::VersionString(GOOGLE_PROTOBUF_VERSION),
+      "\nlibtorch ", torch.empty() ? "not loaded" : torch, "\n", kSimulators, Simulators(before), "\nspdlog ",
+      SPDLOG_VER_MAJOR, ".", SPDLOG_VER_MINOR, ".", SPDLOG_VER_PATCH, "\ncompiler ", __VERSION__, "\narithmetic ",
+      CpuArithmetic(), "\nmachine ", ProcessorName(), ", ", std::thread::hardware_concurrency(),
+      " processors\nstarted ", absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone()), "\n");
+}
+
+void CriticWatch::Add(double loss) {
+  if (std::isnan(loss)) return;
+  losses_.push_back(loss);
+  if (losses_.size() > kFirst + kEpochs + 1) losses_.erase(losses_.begin());
+}
+
+double CriticWatch::before() const { return *std::min_element(losses_.end() - 1 - kEpochs, losses_.end() - 1); }
 
 }  // namespace datacom::learner

@@ -1,11 +1,14 @@
-// The records of a run for people: progress.csv, episodes.csv, TensorBoard events, build.txt.
+// The records of a run for people: progress.csv, episodes.csv, TensorBoard events, build.txt; and the rule for critics
+// that run away.
 //
 // The learner is the only writer. A checkpoint holds the lengths of the files (Offsets), and Open cuts the files to
-// them, so that a resumed run writes every row once. Not thread-safe. Appending blocks when a buffer is full, Sync
+// them, so that a resumed run writes every row once. The columns of progress.csv and the tags of TensorBoard follow the
+// table of statistics (common/metrics/statistics.h). Not thread-safe. Appending blocks when a buffer is full, Sync
 // blocks on the disk.
 #ifndef DATACOM_LEARNER_RUN_RECORDS_H_
 #define DATACOM_LEARNER_RUN_RECORDS_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,20 +16,25 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/metrics/statistics.h"
 #include "common/records/csv.h"
 #include "common/records/tensorboard.h"
 #include "datacom/v1/checkpoint.pb.h"
-#include "datacom/v1/experiment.pb.h"
 #include "datacom/v1/replay.pb.h"
 
 namespace datacom::learner {
 
 class RunRecords {
  public:
-  // Writes build.txt (build_text.h). `cost_names`: RowSchema::named_costs. `offsets` are those of the checkpoint that
-  // is continued, empty for a new run. DATA_LOSS naming a file that is shorter than its offset.
-  static absl::StatusOr<std::unique_ptr<RunRecords>> Open(const std::string& run_dir, const v1::Experiment& resolved,
-                                                          const std::vector<std::string>& cost_names,
+  struct Options {
+    std::string run_dir, algorithm;
+    std::vector<uint64_t> seeds;          // of the members
+    uint64_t min_size = 0;                // rows before the rows of the first update
+    std::vector<std::string> cost_names;  // RowSchema::named_costs
+  };
+  // Writes build.txt, too. `offsets` come from the checkpoint that is continued, empty for a new run. DATA_LOSS
+  // naming a file that is shorter than its offset.
+  static absl::StatusOr<std::unique_ptr<RunRecords>> Open(const Options& options,
                                                           const std::vector<v1::FileOffset>& offsets);
   absl::Status AppendEpisode(int member, const v1::Episode& episode);
   absl::Status AppendEpoch(const v1::EpochRecord& record);  // one row and one event per member
@@ -36,14 +44,47 @@ class RunRecords {
  private:
   using Events =
       std::vector<std::pair<std::string, std::unique_ptr<EventWriter>>>;  // [member]: relative folder, writer
-  RunRecords(const v1::Experiment& experiment, std::vector<std::string> cost_names, std::unique_ptr<CsvWriter> progress,
-             std::unique_ptr<CsvWriter> episodes, Events events);
+  RunRecords(Options options, std::unique_ptr<CsvWriter> progress, std::unique_ptr<CsvWriter> episodes, Events events);
   absl::Status Flush(bool sync);
 
-  const v1::Experiment experiment_;
-  const std::vector<std::string> cost_names_;
+  const Options options_;
+  const std::vector<EpochStatistic> statistics_;
   const std::unique_ptr<CsvWriter> progress_, episodes_;
   const Events events_;
+};
+
+// The text of build.txt, one line each: versions of this build and of its libraries, the simulators, the arithmetic on
+// this processor, the machine, the day of this start (UTC). `before` is the text of the start that a resume continues,
+// empty for a new run: the line of the simulators keeps the earlier ones, oldest first, because the run's rows come
+// from all of them.
+std::string BuildText(const std::string& before);
+
+// Decides whether a member's critic runs away. The status `runaway` (progress.csv, `datacom status`, the report), the
+// gauge datacom_member_critic_runaway with its alert, and the learner's warning all use this rule.
+//
+// A critic runs away if an epoch's mean critic loss is more than ten times the smallest of the ten epochs before it.
+// The first ten epochs of learning are left out of the comparison: their loss is small because the agent has met no
+// reward yet, and it grows in every healthy run. So epoch 21 is the first that is judged. A loss that has stayed high
+// for ten epochs becomes the new reference, and the rule no longer reports it.
+class CriticWatch {
+ public:
+  static constexpr size_t kFirst = 10;   // first epochs of learning, left out
+  static constexpr size_t kEpochs = 10;  // epochs before an epoch, which it is compared with
+  static constexpr double kGrowth = 10;
+
+  CriticWatch() = default;
+  explicit CriticWatch(std::vector<double> losses) : losses_(std::move(losses)) {}  // continues from losses()
+
+  // The mean loss of an epoch that has ended. NaN, from an epoch without an update, does not count.
+  void Add(double loss);
+  bool runaway() const { return losses_.size() == kFirst + kEpochs + 1 && now() > kGrowth * before(); }
+  // The newest loss, and the smallest of the kEpochs before it. They need at least kEpochs + 1 epochs.
+  double now() const { return losses_.back(); }
+  double before() const;
+  const std::vector<double>& losses() const { return losses_; }  // the newest 21, oldest first
+
+ private:
+  std::vector<double> losses_;
 };
 
 }  // namespace datacom::learner

@@ -1,8 +1,6 @@
 #include "learner/served_state.h"
 
 #include "common/base/version.h"
-#include "common/config/experiment.h"
-#include "learner/schedule.h"
 
 namespace datacom::learner {
 namespace {
@@ -10,27 +8,27 @@ namespace {
 Evaluations::Options EvaluationOptions(const RunIdentity& run, const Clock& clock) {
   Evaluations::Options options;
   options.clock = &clock;
-  options.episodes = run.experiment.run().eval_episodes();
+  options.episodes = run.settings.eval_episodes;
   options.incarnation = run.incarnation;
-  options.experiment = PrintExperiment(run.experiment);
+  options.experiment = run.settings.experiment;
   return options;
 }
 
 // The state of a learner that has not started yet.
 v1::LearnerInfo InitialInfo(const RunIdentity& run) {
-  const v1::Experiment& resolved = run.experiment;
+  const RunSettings& settings = run.settings;
   v1::LearnerInfo info;
   info.set_run_id(run.run_id);
   info.set_build(BuildName());
   info.set_incarnation(run.incarnation);
-  info.set_target_update(Schedule::Of(resolved).last_update());
-  info.set_pretrain_target(resolved.pretrain().updates());
+  info.set_target_update(settings.schedule.last_update());
+  info.set_pretrain_target(settings.pretrain_updates);
   info.set_phase("connecting");
-  info.set_device(resolved.learner().device());
-  for (int member = 0; member < resolved.members_size(); ++member) {
+  info.set_device(settings.device);
+  for (int member = 0; member < settings.member_count(); ++member) {
     v1::MemberProgress* progress = info.add_members();
     progress->set_member(member);
-    progress->set_seed(resolved.members(member).seed());
+    progress->set_seed(settings.members[member].seed);
     progress->set_status("ok");
   }
   return info;
@@ -38,8 +36,50 @@ v1::LearnerInfo InitialInfo(const RunIdentity& run) {
 
 }  // namespace
 
+void LearnerStatus::SetUpdate(uint64_t update) {
+  MutexLock lock(&mutex_);
+  info_.set_update(update);
+  const double elapsed = Seconds(clock_->Now() - since_);
+  if (elapsed < kRateSeconds) return;
+  info_.set_updates_per_second((update - counted_) / elapsed);
+  counted_ = update;
+  since_ = clock_->Now();
+}
+
+void LearnerStatus::SetPretrainUpdate(uint64_t update) {
+  MutexLock lock(&mutex_);
+  info_.set_pretrain_update(update);
+}
+
+void LearnerStatus::StartAt(uint64_t update, uint64_t pretrain_update) {
+  MutexLock lock(&mutex_);
+  info_.set_update(update);
+  info_.set_pretrain_update(pretrain_update);
+  counted_ = update;
+  since_ = clock_->Now();
+}
+
+void LearnerStatus::SetPhase(const std::string& phase, const std::string& waiting_for) {
+  MutexLock lock(&mutex_);
+  info_.set_phase(phase);
+  info_.set_waiting_for(waiting_for);
+  if (phase != "learning") info_.set_updates_per_second(0);
+}
+
+void LearnerStatus::SetSignsOfLife(std::shared_ptr<const std::atomic<uint64_t>> signs) {
+  MutexLock lock(&mutex_);
+  signs_of_life_ = std::move(signs);
+}
+
+v1::LearnerInfo LearnerStatus::Info() const {
+  MutexLock lock(&mutex_);
+  v1::LearnerInfo info = info_;
+  if (signs_of_life_ != nullptr) info.set_signs_of_life(*signs_of_life_);
+  return info;
+}
+
 ServedState::ServedState(const RunIdentity& run, const std::string& run_dir, const Clock& clock)
-    : snapshots(run.experiment.members_size()),
+    : snapshots(run.settings.member_count()),
       policies(run_dir + "/policies"),
       evaluations(EvaluationOptions(run, clock)),
       status(InitialInfo(run), &clock) {}

@@ -37,7 +37,7 @@ class Subscriptions::Stream final : public Reactor {
         chunk_ = ++owner_.chunks_;
       }
     }
-    // Without the lock. `writing_` and `finished_` keep other threads from starting a second operation.
+    // The lock is not held here. `writing_` and `finished_` keep other threads from starting a second operation.
     if (chunk != nullptr) {
       StartWrite(chunk);
     } else if (left) {
@@ -63,8 +63,8 @@ class Subscriptions::Stream final : public Reactor {
   }
   void OnDone() override { owner_.Remove(this); }  // may destroy this
 
-  // What is being written, and the number of the chunk among those of all streams; null: nothing is, or the stream
-  // ends.
+  // The snapshot being written, and the number of its chunk among the chunks of all streams; null if nothing is being
+  // written or the stream ends.
   std::pair<PublishedPtr, uint64_t> Writes() {
     MutexLock lock(&mutex_);
     if (!writing_ || left_ || finished_) return {nullptr, 0};
@@ -109,7 +109,7 @@ class Subscriptions::Stream final : public Reactor {
   size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;        // index of the member to look at next
   PublishedPtr snapshot_ ABSL_GUARDED_BY(mutex_);  // being sent
   size_t sent_ ABSL_GUARDED_BY(mutex_) = 0;        // chunks of it
-  uint64_t chunk_ ABSL_GUARDED_BY(mutex_) = 0;     // the number of the newest among those of all streams
+  uint64_t chunk_ ABSL_GUARDED_BY(mutex_) = 0;     // number of the newest chunk among all streams' chunks
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancelling_ ABSL_GUARDED_BY(mutex_) = false;  // Cancel still needs the call, so the stream must not finish
   bool left_ ABSL_GUARDED_BY(mutex_) = false;        // the subscriber or Cancel has cancelled, or a write has failed

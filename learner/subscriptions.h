@@ -2,12 +2,12 @@
 //
 // No stream holds a thread. One thread for all of them waits for publications and wakes the streams. Each stream has at
 // most one chunk in flight. Between two snapshots it turns to the next of its members that has a newer snapshot and
-// takes that member's newest. What is published meanwhile waits in the hub, where the newest replaces the others. So a
-// subscriber that does not read keeps one snapshot alive, which it shares with all streams that send the same one.
-// The replaced snapshots that streams still send may take kOutdatedBytes, or kOutdatedSnapshots of the largest and one
-// more for each member, if that is more. Beyond it, streams are cancelled: first those of the snapshot of which no
-// chunk has been taken for the longest. So slow readers give way only after those that do not read. A subscriber whose
-// stream is cancelled may subscribe again. Thread-safe.
+// takes that member's newest. A snapshot that is published during that time waits in the hub, where the newest replaces
+// the others. So a subscriber that does not read keeps one snapshot alive, which it shares with all streams that send
+// the same one. The replaced snapshots that streams still send may take kOutdatedBytes, or kOutdatedSnapshots of the
+// largest and one more for each member, if that is more. Beyond it, streams are cancelled: first the streams of the
+// snapshot of which no chunk has been taken for the longest time. So slow readers give way only after those that do not
+// read. A subscriber whose stream is cancelled may subscribe again. Thread-safe.
 #ifndef DATACOM_LEARNER_SUBSCRIPTIONS_H_
 #define DATACOM_LEARNER_SUBSCRIPTIONS_H_
 

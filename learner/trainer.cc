@@ -10,8 +10,6 @@
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
-#include "common/config/experiment.h"
-#include "learner/epoch_stats.h"
 
 namespace datacom::learner {
 namespace {
@@ -33,8 +31,8 @@ Trainer::Trainer(RunIdentity run, CheckedAlgorithm& algorithm, ServedState& serv
       metrics_(metrics),
       clock_(clock),
       wait_for_stop_(std::move(wait_for_stop)),
-      schedule_(Schedule::Of(run_.experiment)),
-      members_(run_.experiment.members_size()),
+      schedule_(run_.settings.schedule),
+      members_(run_.settings.member_count()),
       start_(clock_.Now()),
       refreshed_(start_),
       totals_(members_),
@@ -44,8 +42,8 @@ Trainer::Trainer(RunIdentity run, CheckedAlgorithm& algorithm, ServedState& serv
       critics_(members_),
       runaway_(members_) {
   for (int member = 0; member < members_; ++member) {
-    const v1::Member& own = run_.experiment.members(member);
-    metrics_.Introduce(member, own.seed(), own.label(), MemberHyper(run_.experiment, member).cost_budget());
+    const RunSettings::Member& own = run_.settings.members[member];
+    metrics_.Introduce(member, own.seed, own.label, own.cost_budget);
   }
 }
 
@@ -92,9 +90,8 @@ absl::Status Trainer::AfterInterruption(absl::Status status) {
 
 absl::Status Trainer::Pretrain(std::unique_ptr<Prefetch> prefetch) {
   if (prefetch == nullptr) return absl::OkStatus();
-  const uint64_t target = run_.experiment.pretrain().updates();
-  spdlog::info("pre-training dataset={} updates={} done={}", run_.experiment.pretrain().dataset(), target,
-               pretrain_update_);
+  const uint64_t target = run_.settings.pretrain_updates;
+  spdlog::info("pre-training dataset={} updates={} done={}", run_.settings.pretrain_dataset, target, pretrain_update_);
   RETURN_IF_ERROR(AfterInterruption(PretrainUpdates(prefetch.get())));
   spdlog::info("pre-training is done updates={} wall_seconds={:.1f}", target, WallSeconds());
   return Refresh();
@@ -102,7 +99,7 @@ absl::Status Trainer::Pretrain(std::unique_ptr<Prefetch> prefetch) {
 
 // Nothing acts during pre-training: no snapshot is published, and no rows or episodes arrive.
 absl::Status Trainer::PretrainUpdates(Prefetch* prefetch) {
-  while (pretrain_update_ < run_.experiment.pretrain().updates()) {
+  while (pretrain_update_ < run_.settings.pretrain_updates) {
     PreparedUpdate* prepared = nullptr;
     RETURN_IF_ERROR(NextUpdate(prefetch, &prepared));
     served_.status.SetPhase("pre-training", "");
@@ -112,7 +109,7 @@ absl::Status Trainer::PretrainUpdates(Prefetch* prefetch) {
     pretrain_update_ = prepared->update;
     prefetch->Release(prepared);
     served_.status.SetPretrainUpdate(pretrain_update_);
-    if (pretrain_update_ % run_.experiment.run().checkpoint_updates() == 0) RETURN_IF_ERROR(SaveCheckpoint());
+    if (pretrain_update_ % run_.settings.checkpoint_updates == 0) RETURN_IF_ERROR(SaveCheckpoint());
     if (Seconds(clock_.Now() - refreshed_) >= kRefreshSeconds) RETURN_IF_ERROR(Refresh());
   }
   return absl::OkStatus();
@@ -130,15 +127,14 @@ absl::Status Trainer::Train(Prefetch* prefetch) {
     served_.status.SetPhase("learning", "");
     RETURN_IF_ERROR(Step(*prepared));
     prefetch->Release(prepared);
-    if (update_ % run_.experiment.schedule().publish_period() == 0) RETURN_IF_ERROR(Publish());
+    if (update_ % run_.settings.publish_period == 0) RETURN_IF_ERROR(Publish());
     prefetch->Announce(update_);
     DATACOM_FAILPOINT("trainer.announced");
     if (schedule_.RowsSeen(update_) >= files_.ledger().rows() + kLedgerRows) RETURN_IF_ERROR(AdvanceLedger());
     served_.status.SetUpdate(update_);
     while (next_epoch_ <= schedule_.last_epoch() && schedule_.EpochUpdate(next_epoch_) <= update_)
       RETURN_IF_ERROR(EndEpoch());
-    if (next_epoch_ != epoch || update_ % run_.experiment.run().checkpoint_updates() == 0)
-      RETURN_IF_ERROR(SaveCheckpoint());
+    if (next_epoch_ != epoch || update_ % run_.settings.checkpoint_updates == 0) RETURN_IF_ERROR(SaveCheckpoint());
     RETURN_IF_ERROR(WriteCompletedEpochs());
     if (Seconds(clock_.Now() - refreshed_) >= kRefreshSeconds) RETURN_IF_ERROR(Refresh());
   }
@@ -253,7 +249,7 @@ absl::Status Trainer::ApplyEpisodes(const PreparedUpdate& prepared) {
 absl::Status Trainer::EndEpoch() {
   ASSIGN_OR_RETURN(std::vector<Snapshot> snapshots, TakeSnapshots());
   RETURN_IF_ERROR(served_.policies.Write(next_epoch_, std::move(snapshots)));
-  ASSIGN_OR_RETURN(const Stats stats, algorithm_.GetStats());
+  ASSIGN_OR_RETURN(const EpochStats stats, algorithm_.GetStats());
   const bool ends_early = schedule_.EndsEarly(next_epoch_);
   if (!ends_early) RETURN_IF_ERROR(algorithm_.ResetStats());
   v1::EpochRecord record = OpenEpoch(next_epoch_);
@@ -265,7 +261,7 @@ absl::Status Trainer::EndEpoch() {
   record.set_wall_seconds(WallSeconds());
   for (int i = 0; i < members_; ++i) {
     v1::MemberEpoch* member = record.mutable_members(i);
-    CopyStats(stats, i, member);
+    member->MergeFrom(stats[i]);  // sets what stands in an update's statistics and leaves the rest
     member->set_inserted(inserted_[i]);
     member->set_lanes(lanes_[i]);
   }
@@ -280,15 +276,15 @@ absl::Status Trainer::EndEpoch() {
 }
 
 // An epoch that the end of the run cuts short is judged, but its loss is not kept: a longer run ends it again.
-void Trainer::WatchCritics(const Stats& stats, v1::EpochRecord* record) {
+void Trainer::WatchCritics(const EpochStats& stats, v1::EpochRecord* record) {
   for (int i = 0; i < members_; ++i) {
     CriticWatch watch = critics_[i];
-    watch.Add(stats.critic_loss[i]);
+    watch.Add(stats[i].critic_loss());
     if (watch.runaway() && runaway_[i] == 0) {
       spdlog::warn(
           "member={} seed={} epoch={}: the critic runs away: its loss is {:.4g}, the smallest of the {} epochs before "
           "was {:.4g}",
-          i, run_.experiment.members(i).seed(), record->epoch(), watch.now(), CriticWatch::kEpochs, watch.before());
+          i, run_.settings.members[i].seed, record->epoch(), watch.now(), CriticWatch::kEpochs, watch.before());
     }
     runaway_[i] = watch.runaway();
     record->mutable_members(i)->set_critic_runaway(watch.runaway());
@@ -366,7 +362,7 @@ absl::Status Trainer::AdvanceLedger() {
 }
 
 absl::StatusOr<bool> Trainer::FinishLedger() {
-  const absl::Status status = files_.ledger().Advance(run_.experiment.run().env_steps());
+  const absl::Status status = files_.ledger().Advance(schedule_.env_steps());
   if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsOutOfRange(status)) return false;
   RETURN_IF_ERROR(Annotate(status, "ledger"));
   return true;
@@ -379,7 +375,7 @@ absl::Status Trainer::SaveCheckpoint() {
   Checkpoint checkpoint;
   v1::LearnerCheckpoint& learner = checkpoint.learner;
   learner.set_run_id(run_.run_id);
-  learner.set_experiment(PrintExperiment(run_.experiment));
+  learner.set_experiment(run_.settings.experiment);
   learner.set_update(update_);
   learner.set_pretrain_update(pretrain_update_);
   learner.set_next_epoch(next_epoch_);
@@ -408,12 +404,12 @@ absl::StatusOr<std::vector<Snapshot>> Trainer::TakeSnapshots() const {
     ASSIGN_OR_RETURN(ActingParameters parameters, algorithm_.GetActingParameters(member));
     Snapshot& snapshot = snapshots.emplace_back();
     snapshot.run_id = run_.run_id;
-    snapshot.run_seed = run_.experiment.run().seed();
+    snapshot.run_seed = run_.settings.seed;
     snapshot.member = member;
-    snapshot.member_seed = run_.experiment.members(member).seed();
+    snapshot.member_seed = run_.settings.members[member].seed;
     snapshot.version = {run_.incarnation, update_};
-    snapshot.task = run_.experiment.task();
-    snapshot.acting_rule = FindAlgorithm(run_.experiment.algorithm())->acting_rule;
+    snapshot.task = run_.settings.task;
+    snapshot.acting_rule = FindAlgorithm(run_.settings.algorithm)->acting_rule;
     snapshot.arrays = std::move(parameters.arrays);
     snapshot.scalars = std::move(parameters.scalars);
   }
@@ -429,28 +425,28 @@ absl::Status Trainer::Publish() {
 
 absl::Status Trainer::Refresh() {
   refreshed_ = clock_.Now();
-  ASSIGN_OR_RETURN(const Stats stats, algorithm_.GetStats());
+  ASSIGN_OR_RETURN(const EpochStats stats, algorithm_.GetStats());
   const uint64_t rows = update_ == 0 ? 0 : schedule_.RowsSeen(update_);
   const uint64_t last = schedule_.last_update();
   for (int i = 0; i < members_; ++i) metrics_.SetCriticRunaway(i, runaway_[i] != 0);
   metrics_.Refresh(rows, last == 0 ? 1.0 : static_cast<double>(update_) / static_cast<double>(last), stats);
   metrics_.SetPendingEvaluations(served_.evaluations.pending_items());
   for (int i = 0; i < members_; ++i) {
-    if (stats.diverged[i] != 0 && diverged_[i] == 0) {
+    if (stats[i].diverged() && diverged_[i] == 0) {
       spdlog::error(
           "member={} seed={} diverged before update={}: a loss was not finite; the member is frozen, the others "
           "continue",
-          i, run_.experiment.members(i).seed(), update_);
+          i, run_.settings.members[i].seed, update_);
       diverged_[i] = 1;
     }
     served_.status.Edit([&](v1::LearnerInfo* info) {
       v1::MemberProgress* member = info->mutable_members(i);
       member->set_env_steps(rows);
       member->set_epoch(next_epoch_ == 0 ? 0 : next_epoch_ - 1);
-      member->set_status(stats.diverged[i] != 0 ? "diverged" : runaway_[i] != 0 ? "runaway" : "ok");
-      member->set_delta(stats.delta[i]);
-      member->set_alpha(stats.alpha[i]);
-      member->set_delta_steps(stats.delta_steps[i]);
+      member->set_status(stats[i].diverged() ? "diverged" : runaway_[i] != 0 ? "runaway" : "ok");
+      member->set_delta(stats[i].delta());
+      member->set_alpha(stats[i].alpha());
+      member->set_delta_steps(stats[i].delta_steps());
     });
   }
   return absl::OkStatus();

@@ -1,4 +1,4 @@
-// The learner's main loop: it takes batches, makes updates, ends epochs, publishes snapshots, writes records and
+// The learner's main loop: it takes batches, performs updates, ends epochs, publishes snapshots, writes records and
 // checkpoints.
 //
 // Not thread-safe: one thread runs it and uses algorithm, files and metrics while it does. Whatever decides numbers or
@@ -20,12 +20,11 @@
 #include "common/nn/snapshot.h"
 #include "datacom/v1/checkpoint.pb.h"
 #include "learner/checked_algorithm.h"
-#include "learner/critic_watch.h"
 #include "learner/learner_metrics.h"
 #include "learner/prefetch.h"
 #include "learner/run_files.h"
-#include "learner/run_identity.h"
-#include "learner/schedule.h"
+#include "learner/run_records.h"
+#include "learner/run_settings.h"
 #include "learner/served_state.h"
 
 namespace datacom::learner {
@@ -38,12 +37,12 @@ class Trainer {
   Trainer(RunIdentity run, CheckedAlgorithm& algorithm, ServedState& served, RunFiles& files, LearnerMetrics& metrics,
           const Clock& clock, WaitForStop wait_for_stop);
 
-  // Continues from a checkpoint that CheckResume accepts and whose state the algorithm has loaded. Before Pretrain and
-  // Run.
+  // Continues from a checkpoint that CheckResume (setup.h) accepts and whose state the algorithm has loaded. Before
+  // Pretrain and Run.
   void Restore(const v1::LearnerCheckpoint& learner);
   uint64_t update() const { return update_; }
   uint64_t pretrain_update() const { return pretrain_update_; }
-  // Makes the pre-training updates that are left; null: there are none. Before Run. CANCELLED as in Run.
+  // Performs the pre-training updates that are left; null: there are none. Before Run. CANCELLED as in Run.
   absl::Status Pretrain(std::unique_ptr<Prefetch> prefetch);
   // OK: every update is done, every evaluation is reported and written. CANCELLED: the process was asked to stop, and a
   // checkpoint is written.
@@ -59,7 +58,7 @@ class Trainer {
   absl::Status RecordEpisodes(const PreparedUpdate& prepared);
   absl::Status ApplyEpisodes(const PreparedUpdate& prepared);
   absl::Status EndEpoch();
-  void WatchCritics(const Stats& stats, v1::EpochRecord* record);
+  void WatchCritics(const EpochStats& stats, v1::EpochRecord* record);
   absl::Status WriteCompletedEpochs();
   absl::Status WaitForEvaluations();
   void DismissEvaluators();
@@ -79,7 +78,7 @@ class Trainer {
   LearnerMetrics& metrics_;
   const Clock& clock_;
   const WaitForStop wait_for_stop_;
-  const Schedule schedule_;
+  const EpochSchedule schedule_;
   const int members_;
   uint64_t update_ = 0, pretrain_update_ = 0;
   uint32_t next_epoch_ = 0;
@@ -87,13 +86,13 @@ class Trainer {
   double wall_before_ = 0;  // seconds of earlier starts
   Clock::Time start_;
   Clock::Time refreshed_;
-  // By epoch, the training totals of those that have not ended or that the end of the run has cut short.
+  // Training totals of the epochs that have not ended or that the end of the run has cut short, by epoch.
   std::map<uint32_t, v1::EpochRecord> open_;
   std::vector<v1::MemberTotals> totals_;  // [M]
   std::vector<uint64_t> inserted_;        // [M] rows in the replay at the newest draw
   std::vector<uint32_t> lanes_;           // [M] at the newest draw
   std::vector<uint8_t> diverged_;         // [M] 1: its divergence is logged
-  std::vector<CriticWatch> critics_;      // [M] of the epochs that were not cut short
+  std::vector<CriticWatch> critics_;      // [M] they know the epochs that were not cut short
   std::vector<uint8_t> runaway_;          // [M] at the end of the newest epoch
 };
 

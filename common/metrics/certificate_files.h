@@ -19,8 +19,8 @@ class CertificateFiles {
 
   // INVALID_ARGUMENT as ReadCertificateFiles, or when OpenSSL cannot use a further certificate of a file.
   static absl::StatusOr<CertificateFiles> Open(const std::string& folder);
-  // Of the files as they are now. If they cannot be used: of the last ones that could, and the log gets one warning for
-  // each such state of the files.
+  // The TLS context of the current files. If they are unusable, it keeps the last usable context and logs one warning
+  // per change of the files.
   const Context& Current();
 
  private:

@@ -25,7 +25,7 @@ constexpr char kTextFormat[] = "text/plain; version=0.0.4; charset=utf-8";
 
 bool StartsWith(const std::string& text, const std::string& prefix) { return text.rfind(prefix, 0) == 0; }
 
-// Whether every process of `role` exports this metric from its start.
+// True if every process of `role` exports this metric from its start.
 bool BelongsTo(const MetricInfo& metric, const std::string& role) {
   if (role == "learner" && StartsWith(metric.name, "datacom_member_")) return true;
   return StartsWith(metric.name, "datacom_" + role + "_");

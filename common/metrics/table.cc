@@ -1,4 +1,5 @@
 #include "common/metrics/metrics.h"
+#include "common/metrics/statistics.h"
 
 namespace datacom {
 namespace {
@@ -111,21 +112,7 @@ std::vector<MetricInfo> Member() {
       Counter("datacom_member_cost_total", "Sum of violation costs over finished training episodes", "member"),
       Gauge("datacom_member_cost_budget", "Cost budget per episode, undiscounted (iqn_datacom: discounted)", "member"),
       Gauge("datacom_member_return", "Return of the newest finished training episode", "member"),
-      Gauge("datacom_member_delta", "Constraint threshold delta", "member"),
       Gauge("datacom_member_cvar", "Mean CVaR of the long-term cost over recent batches", "member"),
-      Gauge("datacom_member_alpha", "Entropy temperature", "member"),
-      Gauge("datacom_member_policy_loss", "Mean policy loss over the batches of the epoch so far", "member"),
-      Gauge("datacom_member_critic_loss", "Mean critic loss over the batches of the epoch so far", "member"),
-      Gauge("datacom_member_constraint_loss", "Mean constraint loss over the batches of the epoch so far", "member"),
-      Gauge("datacom_member_entropy", "Mean policy entropy over the batches of the epoch so far", "member"),
-      Gauge("datacom_member_q_mean", "Mean of both critics at the stored actions, over the epoch so far", "member"),
-      Gauge("datacom_member_q_min", "Smallest value of a critic at a stored action in the epoch so far", "member"),
-      Gauge("datacom_member_q_gap", "Mean difference |Q0 - Q1| of the critics over the epoch so far", "member"),
-      Gauge("datacom_member_actor_gradient_norm", "Mean norm of the actor's gradient over the epoch so far", "member"),
-      Gauge("datacom_member_critic_gradient_norm", "Mean norm of the critics' gradient over the epoch so far",
-            "member"),
-      Gauge("datacom_member_constraint_gradient_norm",
-            "Mean norm of the constraint networks' gradient over the epoch so far", "member"),
       Gauge("datacom_member_critic_runaway",
             "1: the critic loss of the newest epoch is over ten times the smallest of the ten epochs before it",
             "member"),
@@ -136,6 +123,16 @@ std::vector<MetricInfo> Member() {
       Gauge("datacom_member_eval_abandoned_episodes",
             "Newest evaluation: episodes with an invalid simulator step in every attempt", "member"),
   };
+}
+
+// The gauges of statistics.
+std::vector<MetricInfo> MemberStatistics() {
+  std::vector<MetricInfo> gauges;
+  for (const EpochStatistic& statistic : Statistics()) {
+    if (!statistic.about().has_help()) continue;
+    gauges.push_back(Gauge(statistic.gauge(), statistic.about().help(), "member"));
+  }
+  return gauges;
 }
 
 std::vector<MetricInfo> Everyone() {
@@ -158,7 +155,7 @@ std::vector<MetricInfo> Everyone() {
 const std::vector<MetricInfo>& MetricTable() {
   static const auto* const kTable = [] {
     auto* table = new std::vector<MetricInfo>;
-    for (const auto& part : {Actor(), Replay(), Learner(), Member(), Everyone()})
+    for (const auto& part : {Actor(), Replay(), Learner(), Member(), MemberStatistics(), Everyone()})
       table->insert(table->end(), part.begin(), part.end());
     return table;
   }();

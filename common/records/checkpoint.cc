@@ -123,7 +123,7 @@ absl::StatusOr<Checkpoint> CheckpointStore::Load(uint64_t update) const {
   }
   ASSIGN_OR_RETURN(const std::string algorithm, ReadFramedFile(kFormat, path + "/algorithm.state"));
   if (Sha256Hex(algorithm) != checkpoint.learner.algorithm_sha256()) {
-    return absl::DataLossError(absl::StrCat(path, "/algorithm.state: does not belong to learner.state beside it"));
+    return absl::DataLossError(absl::StrCat(path, "/algorithm.state: does not belong to the learner.state next to it"));
   }
   if (!DecodeState(algorithm, &checkpoint.algorithm)) {
     return absl::DataLossError(absl::StrCat(path, "/algorithm.state: entries do not fill the file"));

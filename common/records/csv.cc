@@ -23,7 +23,7 @@ std::string Shortest(Float value) {
   return std::string(buffer, result.ptr);
 }
 
-// Whether all of `cell` is a number of this type.
+// True if all of `cell` is a number of this type.
 template <typename NumberType>
 bool ParseNumber(const std::string& cell, NumberType* value) {
   const char* const end = cell.data() + cell.size();

@@ -61,7 +61,7 @@ absl::StatusOr<std::vector<Column>> ColumnsOf(const std::string& path, const v1:
   return columns;
 }
 
-// Without the padding of a stored row.
+// Omits the padding of a stored row.
 uint64_t RowBytes(const std::vector<Column>& columns) {
   uint64_t bytes = 0;
   for (const Column& column : columns) bytes += column.bytes();

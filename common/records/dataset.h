@@ -39,8 +39,8 @@ uint64_t FailuresOf(const v1::DatasetManifest& manifest);  // of them, rows with
 // The learning columns of all members' rows in memory, member after member.
 class Dataset {
  public:
-  // As ReadManifest and CheckDataset; DATA_LOSS, naming the file and both values, when a file is missing, has the wrong
-  // length, checksum or number of failures, or holds an invalid value.
+  // The errors of ReadManifest and CheckDataset; DATA_LOSS, naming the file and both values, when a file is missing,
+  // has the wrong length, checksum or number of failures, or holds an invalid value.
   static absl::StatusOr<Dataset> Read(const std::string& folder, const std::string& task, const RowSchema& schema);
 
   const v1::DatasetManifest& manifest() const { return manifest_; }

@@ -34,7 +34,7 @@ inline void AppendNamedCosts(const NamedCostValues& values, size_t names, std::v
   }
 }
 
-// Of proto Episode or EvaluationEpisode; empty where its two lists differ in length.
+// The named costs of an Episode or EvaluationEpisode; empty if its two lists have different lengths.
 template <typename Episode>
 NamedCostValues NamedCostsOf(const Episode& episode) {
   NamedCostValues values;

@@ -36,8 +36,8 @@ std::string Bar(double fraction, int width) {
 uint64_t SlowestSteps(const ProgressView& view) {
   if (view.members.empty()) return 0;
   return std::min_element(view.members.begin(), view.members.end(),
-                          [](const MemberView& a, const MemberView& b) { return a.env_steps < b.env_steps; })
-      ->env_steps;
+                          [](const auto& a, const auto& b) { return a.env_steps() < b.env_steps(); })
+      ->env_steps();
 }
 
 // Whether replay or learner has said how long the run is.
@@ -48,20 +48,20 @@ std::string Eta(const ProgressView& view) {
   return eta ? FormatDuration(*eta) : "--:--";
 }
 
-double Mean(const ProgressView& view, double MemberView::*field) {
+double Mean(const ProgressView& view, double (v1::MemberProgress::*field)() const) {
   double sum = 0;
-  for (const MemberView& member : view.members) sum += member.*field;
+  for (const v1::MemberProgress& member : view.members) sum += (member.*field)();
   return view.members.empty() ? 0 : sum / view.members.size();
 }
 
-std::string MemberLine(const MemberView& m, bool learns_delta, bool learner_known) {
-  if (!learner_known) return absl::StrFormat("%6d %6s %11s %6s", m.member, "-", FormatCount(m.env_steps), "-");
-  return absl::StrFormat("%6d %6d %11s %6d %9.2f %9.3f %9.2f %9.3f %9.2f %8s %8s %11s  %s", m.member, m.seed,
-                         FormatCount(m.env_steps), m.epoch, m.train_return, m.train_max_violation, m.train_sum_cost,
-                         m.eval_discounted_return, m.eval_sum_cost,
-                         learns_delta ? absl::StrFormat("%.4f", m.delta) : "-",
-                         std::isnan(m.alpha) ? "-" : absl::StrFormat("%.4f", m.alpha),
-                         learns_delta ? FormatCount(m.delta_steps) : "-", m.status);
+std::string MemberLine(const v1::MemberProgress& m, bool learns_delta, bool learner_known) {
+  if (!learner_known) return absl::StrFormat("%6d %6s %11s %6s", m.member(), "-", FormatCount(m.env_steps()), "-");
+  return absl::StrFormat("%6d %6d %11s %6d %9.2f %9.3f %9.2f %9.3f %9.2f %8s %8s %11s  %s", m.member(), m.seed(),
+                         FormatCount(m.env_steps()), m.epoch(), m.train_return(), m.train_max_violation(),
+                         m.train_sum_cost(), m.eval_discounted_return(), m.eval_sum_cost(),
+                         learns_delta ? absl::StrFormat("%.4f", m.delta()) : "-",
+                         std::isnan(m.alpha()) ? "-" : absl::StrFormat("%.4f", m.alpha()),
+                         learns_delta ? FormatCount(m.delta_steps()) : "-", m.status());
 }
 
 // ", pre-training update 1,200 of 5,000" during pre-training, else empty.
@@ -86,38 +86,20 @@ ProgressView MakeProgress(const std::optional<v1::ReplayInfo>& replay, const std
     view.pretrain_target = learner->pretrain_target();
     view.updates_per_second = learner->updates_per_second();
     view.pending_evaluations = learner->pending_evaluations();
-    for (const v1::MemberProgress& from : learner->members()) {
-      MemberView to;
-      to.member = from.member();
-      to.seed = from.seed();
-      to.env_steps = from.env_steps();
-      to.epoch = from.epoch();
-      to.episodes = from.episodes();
-      to.train_return = from.train_return();
-      to.train_max_violation = from.train_max_violation();
-      to.train_sum_cost = from.train_sum_cost();
-      to.eval_discounted_return = from.eval_discounted_return();
-      to.eval_sum_cost = from.eval_sum_cost();
-      to.delta = from.delta();
-      to.delta_steps = from.delta_steps();
-      to.alpha = from.alpha();
-      to.status = from.status();
-      view.members.push_back(to);
-    }
+    view.members.assign(learner->members().begin(), learner->members().end());
   }
   if (!replay) return view;
   view.steps_per_second = replay->rows_per_second();
   if (view.waiting_for.empty() && replay->waits_size() > 0) view.waiting_for = replay->waits(0);
   for (const v1::MemberInfo& from : replay->members()) {
     auto known = std::find_if(view.members.begin(), view.members.end(),
-                              [&from](const MemberView& member) { return member.member == from.member(); });
+                              [&from](const v1::MemberProgress& member) { return member.member() == from.member(); });
     if (known == view.members.end()) {
       known = view.members.emplace(known);
-      known->member = from.member();
+      known->set_member(from.member());
     }
-    known->env_steps = std::max<uint64_t>(known->env_steps, from.inserted());
-    known->episodes = std::max<uint64_t>(known->episodes, from.episodes());
-    known->samples_per_insert = from.samples_per_insert();
+    known->set_env_steps(std::max<uint64_t>(known->env_steps(), from.inserted()));
+    known->set_episodes(std::max<uint64_t>(known->episodes(), from.episodes()));
     view.goal_steps = std::max<uint64_t>(view.goal_steps, from.env_steps());
   }
   return view;
@@ -206,15 +188,17 @@ std::string RenderLine(const ProgressView& view) {
                           view.updates_per_second, Eta(view));
   }
   if (view.learner_known) {
-    absl::StrAppendFormat(&line, "  return %.2f  violation %.3f  cost %.2f", Mean(view, &MemberView::train_return),
-                          Mean(view, &MemberView::train_max_violation), Mean(view, &MemberView::train_sum_cost));
+    absl::StrAppendFormat(
+        &line, "  return %.2f  violation %.3f  cost %.2f", Mean(view, &v1::MemberProgress::train_return),
+        Mean(view, &v1::MemberProgress::train_max_violation), Mean(view, &v1::MemberProgress::train_sum_cost));
   }
   if (view.learner_known && view.learns_delta)
-    absl::StrAppendFormat(&line, "  delta %.4f", Mean(view, &MemberView::delta));
+    absl::StrAppendFormat(&line, "  delta %.4f", Mean(view, &v1::MemberProgress::delta));
   absl::StrAppend(&line, "  ", view.phase, Pretraining(view, "  "));
   for (const char* trouble : {"diverged", "runaway"}) {
-    const int members = std::count_if(view.members.begin(), view.members.end(),
-                                      [trouble](const MemberView& member) { return member.status == trouble; });
+    const int members =
+        std::count_if(view.members.begin(), view.members.end(),
+                      [trouble](const v1::MemberProgress& member) { return member.status() == trouble; });
     if (members > 0) absl::StrAppend(&line, "  ", members, " ", trouble);
   }
   if (!view.waiting_for.empty()) absl::StrAppend(&line, "  waiting: ", view.waiting_for);

@@ -14,20 +14,6 @@
 
 namespace datacom::cli {
 
-struct MemberView {
-  uint32_t member = 0;
-  uint64_t seed = 0;
-  uint64_t env_steps = 0;
-  uint32_t epoch = 0;
-  uint64_t episodes = 0;
-  double train_return = 0, train_max_violation = 0, train_sum_cost = 0;
-  double eval_discounted_return = 0, eval_sum_cost = 0;
-  double delta = 0, alpha = 0;
-  uint64_t delta_steps = 0;
-  double samples_per_insert = 0;
-  std::string status;
-};
-
 struct ProgressView {
   std::string title;  // experiment and run folder
   double elapsed_seconds = 0;
@@ -42,7 +28,7 @@ struct ProgressView {
   uint32_t pending_evaluations = 0;
   bool learns_delta = true;
   bool learner_known = false;  // it has answered; otherwise only steps and episodes of the members are known
-  std::vector<MemberView> members;
+  std::vector<v1::MemberProgress> members;
 };
 
 // Merges the answers of the services; either may be missing while its process restarts.

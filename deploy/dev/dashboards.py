@@ -4,10 +4,13 @@
 usage: dashboards.py [FOLDER]. A dashboard is a list of rows; a row is a list of panels that share the 24 columns equally; a panel
 has a title, a unit, a description and queries. A test checks that the written files match; another runs every query on a real run.
 """
+import ast
 import json
 import os
+import subprocess
 import sys
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 RUN = 'run=~"$run",task=~"$task"'
 MEMBER = RUN + ',member=~"$member"'
@@ -62,6 +65,41 @@ def dashboard(name, title, text, rows):
 def member(name, title, unit, text):
     """A gauge of the members, one line per member."""
     return panel(title, unit, text, (f"max by (run, algorithm, member) ({name}{{{MEMBER}}})", "{{algorithm}} {{run}} member {{member}}"))
+
+
+def parsed(lines):
+    """A message in protobuf's text format, one entry a line: name -> list of texts and messages."""
+    message = {}
+    for line in lines:
+        line = line.strip()
+        if line == "}":
+            break
+        name, _, value = line.partition(" ")
+        if value == "{":
+            message.setdefault(name, []).append(parsed(lines))
+        else:
+            value = ast.literal_eval("b" + value).decode() if value.startswith('"') else value
+            message.setdefault(name.rstrip(":"), []).append(value)
+    return message
+
+
+def statistics():
+    """Name -> option (statistic) of every field of MemberEpoch that has a gauge. Sections and their entries have the report's order."""
+    compiler, option = ["protoc", "-I", os.path.join(ROOT, "proto")], "datacom/v1/statistic.proto"
+    files = subprocess.run([*compiler, "--descriptor_set_out=/dev/stdout", "datacom/v1/member_epoch.proto"], stdout=subprocess.PIPE, check=True).stdout
+    text = subprocess.run([*compiler, "--decode=google.protobuf.FileDescriptorSet", option], input=files, stdout=subprocess.PIPE, check=True).stdout
+    epoch, = parsed(iter(text.decode().splitlines()))["file"][0]["message_type"]
+    found = {}
+    for field in epoch["field"]:
+        about = field.get("options", [{}])[0].get("[datacom.v1.statistic]", [{}])[0]
+        if "help" in about:
+            found[field["name"][0]] = {name: values[0] for name, values in about.items()}
+    sections = ["TRAINING", "LEARNING", "CRITICS", "SYSTEM"]
+    return dict(sorted(found.items(), key=lambda entry: (sections.index(entry[1]["section"]), int(entry[1].get("order", 100)))))
+
+
+def statistic(name, about):
+    return member("datacom_member_" + name, about["title"], "short", about["help"] + ".")
 
 
 def quantiles(name, title, unit, text):
@@ -126,6 +164,7 @@ def safety():
 
 
 def learning():
+    panels = [statistic(name, about) for name, about in statistics().items()]
     return dashboard("learning", "Learning", "Returns, losses and entropy of each member.", [
         [panel("Progress", "percentunit", "Updates done, as a share of the whole run.", (f"run:datacom_progress:max{{{RUN}}}", "{{run}}"), kind="stat", min=0, max=1),
          panel("Steps of a member", "short", "Environment steps that the updates have seen.", (f"max by (run) (datacom_member_env_steps{{{MEMBER}}})", "{{run}}"), kind="stat"),
@@ -136,21 +175,10 @@ def learning():
                (f"avg by (task, algorithm) (datacom_member_eval_discounted_return{{{MEMBER}}})", "{{task}} {{algorithm}}"))],
         [member("datacom_member_return", "Return of the newest training episode", "short", "Undiscounted, with exploration."),
          panel("Training episodes", "short", "Episodes finished per minute.",
-               (f"60 * sum by (run, algorithm) (rate(datacom_member_episodes_total{{{MEMBER}}}[$__rate_interval]))", "{{algorithm}} {{run}}"))],
-        [member("datacom_member_policy_loss", "Policy loss", "short", "Mean over the epoch so far."),
-         member("datacom_member_critic_loss", "Critic loss", "short", "Mean over the epoch so far."),
-         member("datacom_member_constraint_loss", "Constraint loss", "short", "Mean over the epoch so far; absent for methods without a constraint.")],
-        [member("datacom_member_entropy", "Entropy", "short", "Mean over the epoch so far."),
-         member("datacom_member_alpha", "α", "short", "Entropy temperature."),
+               (f"60 * sum by (run, algorithm) (rate(datacom_member_episodes_total{{{MEMBER}}}[$__rate_interval]))", "{{algorithm}} {{run}}")),
          member("datacom_member_critic_runaway", "Critic runs away", "short",
                 "1 when the loss of the newest epoch is more than ten times the smallest of the ten epochs before.")],
-        [member("datacom_member_q_mean", "Q, mean", "short", "Mean of both critics at the stored actions, over the epoch so far."),
-         member("datacom_member_q_min", "Q, smallest", "short", "Smallest value at any stored action of the epoch so far."),
-         member("datacom_member_q_gap", "|Q0 - Q1|", "short", "Mean over the epoch so far.")],
-        [member("datacom_member_actor_gradient_norm", "Norm of the actor's gradient", "short", "Mean over the epoch so far."),
-         member("datacom_member_critic_gradient_norm", "Norm of the critics' gradient", "short", "Mean over the epoch so far."),
-         member("datacom_member_constraint_gradient_norm", "Norm of the constraint's gradient", "short",
-                "Mean over the epoch so far; absent for methods without a constraint.")],
+        *[panels[i:i + 3] for i in range(0, len(panels), 3)],
     ])
 
 

@@ -49,7 +49,7 @@ struct Group {
   std::vector<RunMember> members;  // never empty
   const Run& run() const { return *members[0].run; }
 };
-// The row of a member that tables show: the newest, or that of the best epoch (common/records/best_epoch.h). Without an
+// The row of a member that tables show: the newest, or the best epoch's (common/records/best_epoch.h). Without an
 // evaluated epoch it is the newest in both cases.
 enum class Shown { kLast, kBest };
 // Ordered by run and, within a run, by member. The result points into `runs`.

@@ -15,6 +15,7 @@
 #include "common/base/version.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
+#include "common/metrics/statistics.h"
 #include "common/records/best_epoch.h"
 #include "datacom/v1/task.pb.h"
 #include "deploy/report/baselines.h"
@@ -132,6 +133,25 @@ std::vector<std::string> NamedCosts(const std::vector<Run>& runs) {
   return names;
 }
 
+constexpr char kTraining[] = "Training episodes", kSystem[] = "System";
+
+// The statistics of a section, in its order.
+void AddStatistics(v1::Statistic::Section section, const char* title, std::vector<Quantity>* quantities) {
+  std::vector<const EpochStatistic*> own;
+  for (const EpochStatistic& statistic : Statistics()) {
+    if (statistic.about().has_title() && statistic.about().section() == section) own.push_back(&statistic);
+  }
+  std::stable_sort(own.begin(), own.end(), [](const EpochStatistic* a, const EpochStatistic* b) {
+    return a->about().order() < b->about().order();
+  });
+  for (const EpochStatistic* statistic : own) {
+    const v1::Statistic& about = statistic->about();
+    const std::string unit = about.has_unit() ? absl::StrCat(" [", about.unit(), "]") : "";
+    quantities->push_back(
+        {statistic->name(), about.title() + unit, title, about.summary(), about.from_zero(), about.logarithmic()});
+  }
+}
+
 absl::StatusOr<json> BaselineData(const std::vector<std::string>& files) {
   ASSIGN_OR_RETURN(const std::vector<Baseline> baselines, ReadBaselines(files));
   json data = json::array();
@@ -153,32 +173,19 @@ std::vector<Quantity> Quantities(const std::vector<Run>& runs) {
       {"eval_sum_cost", "Cost sum per episode", "Evaluation", true, true, false},
       {"eval_mean_cost", "Mean cost per step", "Evaluation", false, true, false},
       {"eval_success_rate", "Success rate", "Evaluation", true, true, false},
-      {"train_return", "Return", "Training episodes", false, false, false},
-      {"train_max_violation", "Largest violation per episode", "Training episodes", false, true, false},
-      {"train_sum_cost", "Cost sum per episode", "Training episodes", false, true, false},
-      {"newest_discounted_return", "Discounted return J, newest 50 episodes", "Training episodes", false, false, false},
-      {"newest_sum_cost", "Cost sum per episode, newest 50 episodes", "Training episodes", false, true, false},
-      {"worst_violation", "Largest violation so far", "Training episodes", true, true, false},
-      {"cumulative_cost", "Total cost so far", "Training episodes", true, true, false},
-      {"delta", "Threshold δ", "Safety and learning", true, false, false},
-      {"constraint_mean", "Mean of the learned constraint", "Safety and learning", false, false, false},
-      {"constraint_loss", "Constraint loss", "Safety and learning", false, false, false},
-      {"critic_loss", "Critic loss", "Safety and learning", false, false, false},
-      {"policy_loss", "Policy loss", "Safety and learning", false, false, false},
-      {"multiplier", "Lagrange multiplier β", "Safety and learning", false, false, false},
-      {"alpha", "Temperature α", "Safety and learning", false, false, true},
-      {"entropy", "Policy entropy", "Safety and learning", false, false, false},
-      {"q_mean", "Mean of Q", "Critics and gradients", false, false, false},
-      {"q_min", "Smallest Q", "Critics and gradients", false, false, false},
-      {"q_gap", "Mean |Q0 - Q1|", "Critics and gradients", false, true, false},
-      {"critic_gradient_norm", "Norm of the critics' gradient", "Critics and gradients", false, false, true},
-      {"actor_gradient_norm", "Norm of the actor's gradient", "Critics and gradients", false, false, true},
-      {"constraint_gradient_norm", "Norm of the constraint's gradient", "Critics and gradients", false, false, true},
-      {"updates_per_second", "Updates per second", "System", false, true, false},
-      {"samples_per_insert", "Samples per insert", "System", false, false, false},
-      {"policy_lag", "Policy lag [updates]", "System", false, true, false},
-      {"lanes", "Lanes (environments that act for a member)", "System", true, true, false},
   };
+  AddStatistics(v1::Statistic::TRAINING, kTraining, &quantities);
+  for (const Quantity& derived : std::vector<Quantity>{
+           {"newest_discounted_return", "Discounted return J, newest 50 episodes", kTraining, false, false, false},
+           {"newest_sum_cost", "Cost sum per episode, newest 50 episodes", kTraining, false, true, false},
+           {"worst_violation", "Largest violation so far", kTraining, true, true, false},
+           {"cumulative_cost", "Total cost so far", kTraining, true, true, false}}) {
+    quantities.push_back(derived);
+  }
+  AddStatistics(v1::Statistic::LEARNING, "Safety and learning", &quantities);
+  AddStatistics(v1::Statistic::CRITICS, "Critics and gradients", &quantities);
+  quantities.push_back({"updates_per_second", "Updates per second", kSystem, false, true, false});
+  AddStatistics(v1::Statistic::SYSTEM, kSystem, &quantities);
   for (const std::string& name : NamedCosts(runs)) {
     const std::string cost = absl::StrCat("Cost ", name, ": ");
     quantities.push_back(

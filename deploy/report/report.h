@@ -17,14 +17,14 @@
 
 namespace datacom::report {
 
-// What a curve shows: a column of progress.csv, or a value derived from the records (MemberCurve).
+// The quantity of a curve: a column of progress.csv, or a value derived from the records (MemberCurve).
 struct Quantity {
   std::string column;
   std::string title;
-  const char* group;
-  bool summary;      // has a column in the summary table
-  bool from_zero;    // never negative: the axis begins at 0
-  bool logarithmic;  // axis
+  const char* group;  // section of the page
+  bool summary;       // has a column in the summary table
+  bool from_zero;     // never negative: the axis begins at 0
+  bool logarithmic;   // axis
 };
 // Those of the runs' named costs come last.
 std::vector<Quantity> Quantities(const std::vector<Run>& runs);
@@ -50,8 +50,8 @@ absl::StatusOr<Plotting> ReadPlotting();
 
 std::string RenderPage(const nlohmann::json& data, const Plotting& plotting);
 
-// ReportData, ReadPlotting, RenderPage, then replaces `path` atomically. A path that ends with .svg gets the figure
-// alone (figure.h).
+// ReportData, ReadPlotting, RenderPage, then replaces `path` atomically. A path that ends with .svg gets only the
+// figure (figure.h).
 absl::Status WriteReport(const std::vector<std::string>& folders, const std::string& path, const MapMaker& map,
                          const ReportOptions& options = {});
 

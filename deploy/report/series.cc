@@ -25,8 +25,8 @@ std::vector<double> UpdatesPerSecond(const Csv& progress, const std::vector<size
 
 using Ended = std::vector<std::pair<double, double>>;  // training episodes: environment steps, value
 
-// For each progress row, value(episodes, count): `column` of a member's training episodes in order, and how many of
-// them had ended by then.
+// Returns value(episodes, count) for each progress row: `column` of a member's training episodes in order, and how many
+// of them had ended by then.
 template <typename Value>
 std::vector<double> AfterEpisodes(const RunMember& member, const std::string& column, Value value) {
   std::vector<double> values(member.rows.size(), kNone);
@@ -36,7 +36,7 @@ std::vector<double> AfterEpisodes(const RunMember& member, const std::string& co
   for (const size_t row : member.episode_rows) {
     ended.emplace_back(episodes.Number(row, "env_steps"), episodes.Number(row, column));
   }
-  // By the steps alone: a cell without a value is NaN, which has no place in an order.
+  // The order looks only at the steps: a cell without a value is NaN, which has no place in an order.
   std::stable_sort(ended.begin(), ended.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   size_t count = 0;
   for (size_t i = 0; i < member.rows.size(); ++i) {

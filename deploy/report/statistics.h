@@ -6,15 +6,9 @@
 
 namespace datacom::report {
 
-// Regularised incomplete beta function I_x(a, b), a, b > 0, x in [0, 1]; continued fraction to about 1e-14.
-double IncompleteBeta(double a, double b, double x);
-
-// The t with P(|T| <= t) = 0.95 for Student's distribution with `degrees` >= 1 degrees of freedom.
-double StudentT95(int degrees);
-
 struct Interval {
   double mean = 0;
-  double half = 0;  // half width of the 95 % interval of the mean; 0 for one value
+  double half = 0;  // half width of the 95 % interval of the mean (Student t); 0 for one value
   int count = 0;
 };
 // Over the finite values; count is 0 when there are none.

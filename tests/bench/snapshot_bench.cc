@@ -91,9 +91,7 @@ class Learner {
   static learner::RunIdentity MakeRun(uint32_t members) {
     learner::RunIdentity run;
     run.run_id = "run";
-    run.experiment = testing::ExperimentOf("air_hockey");
-    run.experiment.clear_members();
-    for (uint32_t m = 0; m < members; ++m) run.experiment.add_members()->set_seed(m);
+    for (uint32_t m = 0; m < members; ++m) run.settings.members.push_back({m, "", 0});
     return run;
   }
   const learner::RunIdentity run_;

@@ -3,8 +3,12 @@ import glob
 import json
 import os
 import re
+import sys
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(SOURCE, "deploy", "dev"))
+from dashboards import statistics  # noqa: E402  the path comes first
+
 PROMETHEUS = os.path.join(SOURCE, "deploy", "prometheus")
 
 
@@ -14,10 +18,11 @@ def read(*path):
 
 
 def table():
-    """Every metric of common/metrics/table.cc with its type."""
+    """Every metric with its type: those of common/metrics/table.cc and the gauges of statistics."""
     text = read("common", "metrics", "table.cc")
     found = {name: kind.lower() for kind, name in re.findall(r'\b(Counter|Gauge|Histogram)\("(datacom_\w+)"', text)}
     found.update(re.findall(r'\{"(datacom_\w+)",\s*"(\w+)"', text))
+    found.update({"datacom_member_" + name: "gauge" for name in statistics()})
     return found
 
 

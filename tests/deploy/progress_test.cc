@@ -50,8 +50,8 @@ v1::LearnerInfo Learner() {
 TEST(Progress, MergesTheAnswersOfReplayAndLearner) {
   const ProgressView view = MakeProgress(Replay(10000, 9000), Learner());
   ASSERT_EQ(view.members.size(), 2u);
-  EXPECT_EQ(view.members[1].seed, 11u);
-  EXPECT_EQ(view.members[1].env_steps, 9000u);
+  EXPECT_EQ(view.members[1].seed(), 11u);
+  EXPECT_EQ(view.members[1].env_steps(), 9000u);
   EXPECT_EQ(view.goal_steps, 20000u);
   EXPECT_EQ(view.phase, "learning");
 }
@@ -59,7 +59,7 @@ TEST(Progress, MergesTheAnswersOfReplayAndLearner) {
 TEST(Progress, ShowsTheReplaysAnswerWithoutTheLearners) {
   const ProgressView view = MakeProgress(Replay(10000, 9000), std::nullopt);
   ASSERT_EQ(view.members.size(), 2u);
-  EXPECT_EQ(view.members[0].env_steps, 10000u);
+  EXPECT_EQ(view.members[0].env_steps(), 10000u);
   EXPECT_EQ(view.phase, "starting");
 }
 
@@ -130,14 +130,14 @@ TEST(Progress, AnAlgorithmWithoutDeltaShowsNone) {
 TEST(Progress, ShowsARunawayCritic) {
   ProgressView view = MakeProgress(Replay(10000, 9000), Learner());
   EXPECT_THAT(RenderLine(view), Not(HasSubstr("runaway")));
-  view.members[0].status = "runaway";
+  view.members[0].set_status("runaway");
   EXPECT_THAT(RenderLine(view), AllOf(HasSubstr("1 diverged"), HasSubstr("1 runaway")));
   EXPECT_THAT(RenderTable(view, 200, 16), HasSubstr("  runaway\n"));
 }
 
 TEST(Progress, AnAlgorithmWithoutATemperatureShowsNone) {
   ProgressView view = MakeProgress(Replay(10000, 9000), Learner());
-  for (MemberView& member : view.members) member.alpha = std::nan("");
+  for (v1::MemberProgress& member : view.members) member.set_alpha(std::nan(""));
   EXPECT_THAT(RenderTable(view, 200, 16), AllOf(HasSubstr("5.5000        -       1,234"), Not(HasSubstr("nan"))));
 }
 

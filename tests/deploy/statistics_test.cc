@@ -10,39 +10,6 @@
 namespace datacom::report {
 namespace {
 
-// P(|T| <= t) as the integral of Student's density, by Simpson's rule.
-double ProbabilityWithin(double t, int degrees) {
-  const double v = degrees;
-  const double factor = std::exp(std::lgamma((v + 1) / 2) - std::lgamma(v / 2)) / std::sqrt(v * std::acos(-1.0));
-  auto density = [&](double x) { return factor * std::pow(1 + x * x / v, -(v + 1) / 2); };
-  constexpr int kIntervals = 20000;
-  const double h = t / kIntervals;
-  double sum = density(0) + density(t);
-  for (int i = 1; i < kIntervals; ++i) sum += (i % 2 == 1 ? 4 : 2) * density(i * h);
-  return 2 * sum * h / 3;
-}
-
-TEST(StudentT, Contains95PercentForEveryDegreeOfFreedom) {
-  for (const int degrees : {1, 2, 3, 4, 5, 7, 10, 24, 30, 100, 1000}) {
-    EXPECT_NEAR(ProbabilityWithin(StudentT95(degrees), degrees), 0.95, 1e-9) << degrees;
-  }
-}
-
-TEST(StudentT, HasItsTextbookValues) {
-  EXPECT_NEAR(StudentT95(1), 12.706, 5e-4);
-  EXPECT_NEAR(StudentT95(4), 2.776, 5e-4);
-  EXPECT_NEAR(StudentT95(24), 2.064, 5e-4);
-}
-
-TEST(IncompleteBeta, EqualsItsClosedForms) {
-  for (const double x : {0.01, 0.3, 0.5, 0.77, 0.999}) {
-    EXPECT_NEAR(IncompleteBeta(1, 1, x), x, 1e-14);
-    EXPECT_NEAR(IncompleteBeta(2, 1, x), x * x, 1e-14);
-    EXPECT_NEAR(IncompleteBeta(1, 3, x), 1 - std::pow(1 - x, 3), 1e-14);
-    EXPECT_NEAR(IncompleteBeta(0.5, 0.5, x), 2 / std::acos(-1.0) * std::asin(std::sqrt(x)), 1e-12);
-  }
-}
-
 TEST(MeanInterval, IsMeanPlusMinusTTimesTheStandardError) {
   const std::vector<double> values = {3, 5, 8, 13, 21};
   const Interval interval = MeanInterval(values);

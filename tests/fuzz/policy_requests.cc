@@ -9,7 +9,6 @@
 
 #include "absl/synchronization/notification.h"
 #include "common/base/version.h"
-#include "common/config/experiment.h"
 #include "common/rpc/channel.h"
 #include "learner/learner_service.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -146,9 +145,10 @@ class Learner {
   }
 
   static learner::RunIdentity Run() {
-    v1::Experiment experiment;
-    for (uint32_t member = 0; member < kMembers; ++member) experiment.add_members();
-    return {"run", 1, ResolveExperiment(experiment)};
+    learner::RunSettings settings;
+    settings.members.resize(kMembers);
+    settings.eval_episodes = 25;
+    return {"run", 1, settings};
   }
 
   ManualClock clock_;

@@ -1,7 +1,7 @@
 # Tests of the learner's process: everything around the algorithms, against fakes.
 datacom_test(NAME learner_process_test
-  SRCS process_schedule_test.cc process_critic_watch_test.cc process_ledger_test.cc process_evaluations_test.cc process_trainer_test.cc
-       process_decoder_test.cc process_new_rows_test.cc process_epoch_decoder_test.cc process_metrics_test.cc process_pretraining_test.cc process_algorithm_setup_test.cc
+  SRCS batch_decoder_test.cc batch_decoder_epoch_test.cc dataset_draws_test.cc epoch_schedule_test.cc evaluations_test.cc
+       learner_metrics_test.cc ledger_recorder_test.cc new_rows_test.cc run_records_test.cc setup_test.cc trainer_test.cc
   DEPS datacom::learner_process)
-datacom_test(NAME learner_service_test SRCS process_service_test.cc process_run_test.cc
+datacom_test(NAME learner_service_test SRCS learner_service_test.cc run_learner_test.cc
   DEPS datacom::learner_process datacom::learner_client)

@@ -13,7 +13,7 @@
 #include "common/rpc/replay_client.h"
 #include "common/transitions/row_schema.h"
 #include "learner/algorithms/algorithm.h"
-#include "learner/schedule.h"
+#include "learner/epoch_schedule.h"
 
 namespace datacom::learner {
 
@@ -38,7 +38,7 @@ class FakeControlAffine : public ControlAffine {
 struct FakeReplay {
   AlgorithmConfig config;
   RowSchema schema;
-  Schedule schedule{Schedule::Options{}};
+  EpochEpochSchedule schedule;
   uint32_t episode_length = 10;
 
   v1::DrawReply Draw(uint64_t update) const {
@@ -61,7 +61,7 @@ struct FakeReplay {
 
   // Row `row` of a member: step and episode follow from EpisodeEndingAt, every third row violates.
   static float CostOf(uint64_t row, uint32_t member) { return row % 3 == member % 3 ? 0.25f + row : -1.0f; }
-  // In messages of at most seven rows.
+  // The messages have at most seven rows.
   absl::Status ReadRows(uint32_t member, uint64_t from, uint64_t to,
                         const std::function<absl::Status(const v1::RowRange&)>& consume) const {
     for (uint64_t at = from; at < to;) {

@@ -11,9 +11,8 @@
 
 #include "common/base/status.h"
 #include "common/config/experiment.h"
-#include "learner/algorithm_setup.h"
 #include "learner/dataset_draws.h"
-#include "learner/resume.h"
+#include "learner/setup.h"
 #include "learner/trainer.h"
 #include "tests/testing/fake_learner_algorithm.h"
 #include "tests/testing/fake_learner_draws.h"
@@ -54,7 +53,7 @@ inline FakeReplay MakeFakeReplay(const v1::Experiment& experiment) {
   FakeReplay replay;
   replay.config = MakeAlgorithmConfig(experiment, FakeTaskModel()).value();
   replay.schema = RowSchema::For(2, 1);
-  replay.schedule = Schedule::Of(experiment);
+  replay.schedule = MakeRunSettings(experiment).schedule;
   return replay;
 }
 
@@ -111,7 +110,10 @@ inline void PlayEvaluations(Evaluations* evaluations, const RunPlan& plan) {
 class FakeRun {
  public:
   FakeRun(const std::string& folder, const v1::Experiment& experiment, const RunPlan& plan)
-      : folder_(folder), run_{"run", 1, experiment}, plan_(plan), replay_(MakeFakeReplay(experiment)) {}
+      : folder_(folder),
+        run_{"run", 1, MakeRunSettings(experiment)},
+        plan_(plan),
+        replay_(MakeFakeReplay(experiment)) {}
 
   absl::Status Run() {
     auto owned = std::make_unique<FakeAlgorithm>(replay_.config);
@@ -123,16 +125,16 @@ class FakeRun {
     std::vector<std::string> notes;
     const absl::StatusOr<Checkpoint> loaded = CheckpointStore(RunFiles::CheckpointFolder(folder_)).LoadNewest(&notes);
     if (loaded.ok()) {
-      RETURN_IF_ERROR(CheckResume(loaded->learner, run_.run_id, run_.experiment));
+      RETURN_IF_ERROR(CheckResume(loaded->learner, run_.run_id, run_.settings));
       RETURN_IF_ERROR(algorithm.Load(loaded->algorithm));
     }
     const v1::LearnerCheckpoint checkpoint = loaded.ok() ? loaded->learner : v1::LearnerCheckpoint();
     ASSIGN_OR_RETURN(const std::unique_ptr<RunFiles> files,
-                     RunFiles::Open(folder_, run_.experiment, replay_.schema, checkpoint, Rows()));
+                     RunFiles::Open(folder_, run_.settings, replay_.schema, checkpoint, Rows()));
     Metrics::Options metrics_options;
     metrics_options.role = "learner";
     const auto metrics = *Metrics::Start(metrics_options);
-    LearnerMetrics learner_metrics(metrics.get(), run_.experiment.members_size(), ".");
+    LearnerMetrics learner_metrics(metrics.get(), run_.settings.member_count(), run_.settings.algorithm, ".");
     ManualClock clock;
     ServedState served(run_, folder_, clock);
     Trainer trainer(run_, algorithm, served, *files, learner_metrics, clock, [&](std::chrono::milliseconds timeout) {
@@ -148,7 +150,7 @@ class FakeRun {
     outcome.published = served.snapshots.Latest(0) != nullptr;
     outcome.info = served.status.Info();
     outcome.applied = fake.applied;
-    for (int m = 0; m < run_.experiment.members_size(); ++m) {
+    for (int m = 0; m < run_.settings.member_count(); ++m) {
       const Metrics::Labels member = {{"member", std::to_string(m)}};
       outcome.abandoned.push_back(metrics->gauge("datacom_member_eval_abandoned_episodes", member).Value());
       outcome.runaway.push_back(metrics->gauge("datacom_member_critic_runaway", member).Value());
@@ -170,10 +172,10 @@ class FakeRun {
     const FakeDrawStream* draws = stream.get();
     Prefetch prefetch(std::move(stream),
                       BatchDecoder(replay_.config, replay_.schema, FakeTaskModel().dynamics, KnownRows(),
-                                   DeltaWarmups(run_.experiment)),
+                                   DeltaWarmups(run_.settings)),
                       replay_.config, {trainer->update() + 1, replay_.schedule.last_update(), plan_.ahead});
     ASSIGN_OR_RETURN(auto pretraining,
-                     OpenPretraining(run_.experiment, replay_.schema, replay_.config, FakeTaskModel().dynamics,
+                     OpenPretraining(run_.settings, replay_.schema, replay_.config, FakeTaskModel().dynamics,
                                      KnownRows(), trainer->pretrain_update()));
     absl::Status status = trainer->Pretrain(std::move(pretraining));
     if (status.ok()) status = trainer->Run(&prefetch);

@@ -50,7 +50,7 @@ class Connection {
       answer.append(buffer, static_cast<size_t>(count));
     return answer;
   }
-  // Whether the server has closed the connection; waits for it as long as SetPatience says. Drops what the server sent.
+  // True if the server has closed the connection; waits for it as long as SetPatience says. Drops what the server sent.
   bool IsClosed() {
     char buffer[65536];
     ssize_t count = 0;
@@ -77,7 +77,7 @@ inline std::string Get(const std::string& address, const std::string& path = "/m
 
 // The answer to GET /metrics over TLS; empty if the handshake or the server's check of the client fails. `folder` has
 // the client's certificate and the authority that the server's one is checked against; empty: neither. *fingerprint
-// receives the one of the server's certificate.
+// receives the fingerprint of the server's certificate.
 inline std::string GetOverTls(const std::string& address, const std::string& folder, int version = TLS1_3_VERSION,
                               std::string* fingerprint = nullptr) {
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);

@@ -152,7 +152,7 @@ TEST(HttpServer, ClosesTheConnectionOfAClientThatDoesNotReadOrFinishItsHandshake
   EXPECT_LT(reader.Receive().size(), LargePage().size()) << "the server gave up before the client began to read";
 }
 
-// A client may be doing this while the server stops.
+// The state of a client's request while the server stops.
 struct StopCase {
   const char* name;
   bool tls;

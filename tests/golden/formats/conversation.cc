@@ -232,7 +232,7 @@ std::vector<Message> EvaluatorScript() {
 learner::RunIdentity GoldenRun() {
   v1::Experiment experiment = GoldenExperiment();
   experiment.mutable_run()->set_eval_episodes(2);
-  return {"run", 1, ResolveExperiment(experiment)};
+  return {"run", 1, learner::MakeRunSettings(ResolveExperiment(experiment))};
 }
 
 std::unique_ptr<learner::ServedState> MakeServed(const std::string& folder, const Clock& clock) {

@@ -13,7 +13,6 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/base/files.h"
-#include "common/config/experiment.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/learner_client.h"
 #include "datacom/v1/learner.grpc.pb.h"
@@ -67,9 +66,8 @@ class LearnerServiceTest : public ::testing::Test {
   static RunIdentity MakeRun() {
     RunIdentity run;
     run.run_id = "run";
-    run.experiment.mutable_run()->set_eval_episodes(1);
-    for (int i = 0; i < 2; ++i) run.experiment.add_members();
-    run.experiment = ResolveExperiment(run.experiment);
+    run.settings.eval_episodes = 1;
+    run.settings.members.resize(2);
     return run;
   }
   void StartServer(const std::string& address) {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
 #include "gtest/gtest.h"
-#include "learner/critic_watch.h"
+#include "learner/run_records.h"
 #include "tests/testing/fake_learner_run.h"
 
 namespace datacom::learner {

@@ -24,7 +24,7 @@ class LedgerTest : public ::testing::Test {
     return folder;
   }
   std::unique_ptr<LedgerRecorder> Open(const std::string& folder, const std::vector<v1::FileOffset>& offsets = {}) {
-    auto ledger = LedgerRecorder::Open(folder, experiment_, replay_.schema, offsets,
+    auto ledger = LedgerRecorder::Open(folder, {100, 101}, replay_.schema, offsets,
                                        [this](uint32_t member, uint64_t from, uint64_t to, const auto& consume) {
                                          return replay_.ReadRows(member, from, to, consume);
                                        });
@@ -101,7 +101,7 @@ TEST_F(LedgerTest, TheBytesDoNotDependOnTheStepsOfAdvance) {
 
 TEST_F(LedgerTest, RowsThatWereNotRequestedAreRefused) {
   for (const bool late : {false, true}) {
-    auto ledger = LedgerRecorder::Open(Folder(late ? "late" : "short"), experiment_, replay_.schema, {},
+    auto ledger = LedgerRecorder::Open(Folder(late ? "late" : "short"), {100, 101}, replay_.schema, {},
                                        [&](uint32_t member, uint64_t from, uint64_t to, const auto& consume) {
                                          return replay_.ReadRows(member, from + late, to - !late, consume);
                                        });

@@ -7,9 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
-#include "learner/algorithm_setup.h"
+#include "common/records/dataset.h"
 #include "learner/batch_decoder.h"
 #include "learner/dataset_draws.h"
+#include "learner/setup.h"
 #include "tests/learner/core_testing.h"
 #include "tests/testing/datasets.h"
 #include "tests/testing/fake_learner_draws.h"
@@ -38,7 +39,7 @@ class DatasetDrawsTest : public ::testing::Test {
     return config;
   }
   v1::DrawReply Draw(const AlgorithmConfig& config, uint64_t update) const {
-    DatasetDraws draws(*Dataset::Read(folder_, "cartpole", schema_), config);
+    DatasetDraws draws(std::make_shared<const Dataset>(*Dataset::Read(folder_, "cartpole", schema_)), config);
     draws.Request(update);
     return *draws.Next(std::chrono::milliseconds(0));
   }

@@ -1,4 +1,4 @@
-#include "learner/algorithm_setup.h"
+#include "learner/setup.h"
 
 #include <algorithm>
 #include <system_error>
@@ -10,7 +10,6 @@
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/tasks/known_selection.h"
-#include "learner/schedule.h"
 
 namespace datacom::learner {
 namespace {
@@ -24,7 +23,37 @@ int ThreadsOf(const v1::Experiment& resolved) {
   return std::min(threads > 0 ? threads : UsableProcessors(), 2 * resolved.members_size());
 }
 
+UpdateSchedule UpdatesOf(const v1::Experiment& resolved) {
+  return {resolved.run().env_steps(), resolved.replay().min_size(), resolved.schedule().updates_per_step()};
+}
+
 }  // namespace
+
+RunSettings MakeRunSettings(const v1::Experiment& resolved) {
+  const AlgorithmInfo* const algorithm = FindAlgorithm(resolved.algorithm());
+  RunSettings settings;
+  settings.task = resolved.task();
+  settings.algorithm = resolved.algorithm();
+  settings.device = resolved.learner().device();
+  settings.seed = resolved.run().seed();
+  for (int i = 0; i < resolved.members_size(); ++i) {
+    const v1::Member& member = resolved.members(i);
+    const v1::Hyper hyper = MemberHyper(resolved, i);
+    settings.members.push_back({member.seed(), member.label(), hyper.cost_budget(), hyper.delta_warmup()});
+  }
+  settings.schedule = EpochSchedule(UpdatesOf(resolved), resolved.run().steps_per_epoch());
+  settings.publish_period = resolved.schedule().publish_period();
+  settings.checkpoint_updates = resolved.run().checkpoint_updates();
+  settings.eval_episodes = resolved.run().eval_episodes();
+  settings.pretrain_updates = resolved.pretrain().updates();
+  settings.pretrain_dataset = resolved.pretrain().dataset();
+  settings.task_options = resolved.task_options().ShortDebugString();
+  settings.rows_per_draw = RowsPerDraw(resolved);
+  settings.draws_wait = resolved.run().lockstep() || (algorithm != nullptr && algorithm->on_policy);
+  settings.experiment = PrintExperiment(resolved);
+  settings.fixed = FixedSettings(resolved);
+  return settings;
+}
 
 absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolved, const TaskModel& task) {
   AlgorithmConfig config;
@@ -52,7 +81,7 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
   config.quantiles = info.quantiles;
   if (info.new_rows) {
     config.epoch_rows = static_cast<int>(RowsPerDraw(resolved));
-    config.epochs = Schedule::Of(resolved).last_update();
+    config.epochs = UpdatesOf(resolved).LastUpdate();
   }
   if (info.plans) {
     if (!task.cost) {
@@ -66,7 +95,7 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
   config.discount = resolved.learner().discount();
   config.tau = resolved.learner().tau();
   config.policy_delay = static_cast<int>(resolved.schedule().policy_delay());
-  config.policy_warmup = Schedule::Of(resolved).UpdatesAt(resolved.schedule().policy_warmup());
+  config.policy_warmup = UpdatesOf(resolved).UpdatesAt(resolved.schedule().policy_warmup());
   config.device = resolved.learner().device();
   const int threads = ThreadsOf(resolved);
   if (threads > 1) {
@@ -85,19 +114,38 @@ absl::StatusOr<KnownRows> MakeKnownRows(const v1::Experiment& resolved, const Ta
   return KnownRows(task.known_constraints, std::move(rows), task.dynamics->dims());
 }
 
-std::vector<uint64_t> DeltaWarmups(const v1::Experiment& resolved) {
-  std::vector<uint64_t> warmups;
-  for (int member = 0; member < resolved.members_size(); ++member) {
-    warmups.push_back(MemberHyper(resolved, member).delta_warmup());
+absl::Status CheckResume(const v1::LearnerCheckpoint& checkpoint, const std::string& run_id,
+                         const RunSettings& settings) {
+  if (checkpoint.run_id() != run_id) {
+    return absl::FailedPreconditionError(absl::StrCat("the checkpoint at update ", checkpoint.update(),
+                                                      " belongs to run ", checkpoint.run_id(),
+                                                      ", but this learner belongs to run ", run_id));
   }
+  ASSIGN_OR_RETURN(v1::Experiment written, ParseExperiment(checkpoint.experiment(), "the checkpoint's experiment"));
+  // Resolved again: the build that wrote it may have known fewer settings.
+  if (FixedSettings(ResolveExperiment(std::move(written))) != settings.fixed) {
+    return absl::InvalidArgumentError(absl::StrCat("the experiment differs from the one of the checkpoint at update ",
+                                                   checkpoint.update(), ": a resumed run may change only ",
+                                                   kFreeOnResume));
+  }
+  if (const uint64_t last = settings.schedule.last_update(); checkpoint.update() > last) {
+    return absl::InvalidArgumentError(absl::StrCat("run.env_steps=", settings.schedule.env_steps(), " ends at update ",
+                                                   last, ", but the checkpoint is already at update ",
+                                                   checkpoint.update()));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<uint64_t> DeltaWarmups(const RunSettings& settings) {
+  std::vector<uint64_t> warmups;
+  for (const RunSettings::Member& member : settings.members) warmups.push_back(member.delta_warmup);
   return warmups;
 }
 
-int DrawsAhead(const v1::Experiment& resolved, const RowSchema& schema) {
+int DrawsAhead(const RunSettings& settings, const RowSchema& schema) {
   constexpr uint64_t kBytes = 16 << 20, kFewest = 4, kMost = 32;
-  // The rows of the next epoch are acted by the policy that this one leaves.
-  if (resolved.run().lockstep() || FindAlgorithm(resolved.algorithm())->on_policy) return 1;
-  const uint64_t draw_bytes = resolved.members_size() * RowsPerDraw(resolved) * schema.learning_row_bytes();
+  if (settings.draws_wait) return 1;
+  const uint64_t draw_bytes = settings.members.size() * settings.rows_per_draw * schema.learning_row_bytes();
   return static_cast<int>(std::clamp(kBytes / std::max<uint64_t>(draw_bytes, 1), kFewest, kMost));
 }
 

@@ -4,9 +4,8 @@
 #include <string>
 
 #include "common/base/machine.h"
-#include "datacom/v1/experiment.pb.h"
-#include "learner/algorithm_setup.h"
 #include "learner/algorithms/algorithm.h"
+#include "learner/setup.h"
 #include "tests/testing/fake_learner_run.h"
 
 namespace datacom::learner {

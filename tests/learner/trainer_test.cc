@@ -182,18 +182,18 @@ TEST_F(TrainerTest, ManySmallOrFewLargeDrawsAreRequestedAhead) {
   v1::Experiment experiment = FakeExperiment();
   experiment.mutable_learner()->set_batch_size(64);
   const RowSchema schema = MakeFakeReplay(experiment).schema;
-  EXPECT_EQ(DrawsAhead(experiment, schema), 32);
+  EXPECT_EQ(DrawsAhead(MakeRunSettings(experiment), schema), 32);
   experiment.mutable_learner()->set_batch_size(16384);
-  const int large = DrawsAhead(experiment, schema);
+  const int large = DrawsAhead(MakeRunSettings(experiment), schema);
   EXPECT_GT(large, 4);
   EXPECT_LT(large, 32);
   experiment.mutable_learner()->set_batch_size(1 << 20);
-  EXPECT_EQ(DrawsAhead(experiment, schema), 4);
+  EXPECT_EQ(DrawsAhead(MakeRunSettings(experiment), schema), 4);
   experiment.mutable_run()->set_lockstep(true);
-  EXPECT_EQ(DrawsAhead(experiment, schema), 1);
+  EXPECT_EQ(DrawsAhead(MakeRunSettings(experiment), schema), 1);
   experiment.mutable_run()->set_lockstep(false);
   experiment.set_algorithm("ppo_lag");
-  EXPECT_EQ(DrawsAhead(experiment, schema), 1) << "the next rows are not acted yet";
+  EXPECT_EQ(DrawsAhead(MakeRunSettings(experiment), schema), 1) << "the next rows are not acted yet";
 }
 
 TEST_F(TrainerTest, EpochsThatEndBeforeTheFirstUpdateKeepTheirEpisodes) {

@@ -1,4 +1,4 @@
-// What the learner's series of members show.
+// The learner's series of members.
 #include <chrono>
 #include <limits>
 #include <memory>
@@ -18,22 +18,27 @@ std::unique_ptr<Metrics> StartMetrics() {
   return *Metrics::Start(options);
 }
 
-Stats StatsOf(int members, double constraint_mean, double delta) {
-  Stats stats;
-  stats.policy_loss.assign(members, 0.5), stats.critic_loss.assign(members, 0.25);
-  stats.constraint_loss.assign(members, 0.125), stats.entropy.assign(members, -1);
-  stats.constraint_mean.assign(members, constraint_mean), stats.delta.assign(members, delta);
-  stats.alpha.assign(members, 1), stats.diverged.assign(members, 0);
-  stats.q_mean.assign(members, 7), stats.q_min.assign(members, -98), stats.q_gap.assign(members, 0.75);
-  stats.actor_gradient_norm.assign(members, 2), stats.critic_gradient_norm.assign(members, 3);
-  stats.constraint_gradient_norm.assign(members, kNone);
-  return stats;
+EpochStats StatsOf(int members, double constraint_mean, double delta) {
+  v1::MemberEpoch member = NoUpdates();
+  member.set_policy_loss(0.5);
+  member.set_critic_loss(0.25);
+  member.set_constraint_loss(0.125);
+  member.set_entropy(-1);
+  member.set_constraint_mean(constraint_mean);
+  member.set_delta(delta);
+  member.set_alpha(1);
+  member.set_q_mean(7);
+  member.set_q_min(-98);
+  member.set_q_gap(0.75);
+  member.set_actor_gradient_norm(2);
+  member.set_critic_gradient_norm(3);
+  return EpochStats(members, member);
 }
 
 TEST(LearnerMetricsTest, ShowsTheThreadsAndTheShareOfTheirTimeInWhichTheyWait) {
   const auto metrics = StartMetrics();
   const auto team = std::make_shared<Team>(4);
-  LearnerMetrics learner(metrics.get(), 1, ".", team);
+  LearnerMetrics learner(metrics.get(), 1, "datacom", ".", team);
   EXPECT_EQ(metrics->gauge("datacom_learner_threads").Value(), 4);
   team->OnWorkers(1, [](int) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(5);
@@ -44,7 +49,7 @@ TEST(LearnerMetricsTest, ShowsTheThreadsAndTheShareOfTheirTimeInWhichTheyWait) {
   EXPECT_NEAR(metrics->gauge("datacom_learner_thread_wait_ratio").Value(), 0.75, 0.05);
 
   const auto single = StartMetrics();
-  LearnerMetrics alone(single.get(), 1, ".");
+  LearnerMetrics alone(single.get(), 1, "datacom", ".");
   alone.Refresh(1, 0.5, StatsOf(1, 0, 1));
   EXPECT_EQ(single->gauge("datacom_learner_threads").Value(), 1);
   EXPECT_EQ(single->gauge("datacom_learner_thread_wait_ratio").Value(), 0);
@@ -52,7 +57,7 @@ TEST(LearnerMetricsTest, ShowsTheThreadsAndTheShareOfTheirTimeInWhichTheyWait) {
 
 TEST(LearnerMetricsTest, ViolationsCountTransitionsAndCostsTheirSum) {
   const auto metrics = StartMetrics();
-  LearnerMetrics learner(metrics.get(), 2, ".");
+  LearnerMetrics learner(metrics.get(), 2, "datacom", ".");
   v1::Episode episode;
   episode.set_violations(7);
   episode.set_max_violation(0.5);
@@ -68,23 +73,21 @@ TEST(LearnerMetricsTest, ViolationsCountTransitionsAndCostsTheirSum) {
 
 TEST(LearnerMetricsTest, CvarIsTheConstraintPlusDeltaAndStaysAfterTheEndOfAnEpoch) {
   const auto metrics = StartMetrics();
-  LearnerMetrics learner(metrics.get(), 1, ".");
+  LearnerMetrics learner(metrics.get(), 1, "datacom", ".");
   learner.Refresh(100, 0.5, StatsOf(1, /*constraint_mean=*/-4, /*delta=*/6.5));
   const prometheus::Gauge& cvar = metrics->gauge("datacom_member_cvar", {{"member", "0"}});
   EXPECT_EQ(cvar.Value(), 2.5);
-  Stats reset = StatsOf(1, kNone, 6.5);
-  reset.critic_loss = {kNone};
+  EpochStats reset = StatsOf(1, kNone, 6.5);
+  reset[0].set_critic_loss(kNone);
   learner.Refresh(100, 0.5, reset);
   EXPECT_EQ(cvar.Value(), 2.5);
 }
 
 TEST(LearnerMetricsTest, LossesAndEntropyAreShownAndStayAfterTheEndOfAnEpoch) {
   const auto metrics = StartMetrics();
-  LearnerMetrics learner(metrics.get(), 1, ".");
+  LearnerMetrics learner(metrics.get(), 1, "datacom", ".");
   learner.Refresh(100, 0.5, StatsOf(1, -4, 6.5));
-  Stats reset = StatsOf(1, kNone, 6.5);
-  reset.policy_loss = reset.critic_loss = reset.constraint_loss = reset.entropy = {kNone};
-  learner.Refresh(100, 0.75, reset);
+  learner.Refresh(100, 0.75, {NoUpdates()});
   const auto gauge = [&](const char* name) { return metrics->gauge(name, {{"member", "0"}}).Value(); };
   EXPECT_EQ(gauge("datacom_member_policy_loss"), 0.5);
   EXPECT_EQ(gauge("datacom_member_critic_loss"), 0.25);
@@ -101,7 +104,7 @@ TEST(LearnerMetricsTest, LossesAndEntropyAreShownAndStayAfterTheEndOfAnEpoch) {
 
 TEST(LearnerMetricsTest, AMemberIsIntroducedWithItsSeedAndSetting) {
   const auto metrics = StartMetrics();
-  LearnerMetrics learner(metrics.get(), 2, ".");
+  LearnerMetrics learner(metrics.get(), 2, "datacom", ".");
   learner.Introduce(0, 7, "budget low", 1);
   learner.Introduce(1, 8, "budget low", 2);
   EXPECT_THAT(metrics->Scrape(),
@@ -112,7 +115,7 @@ TEST(LearnerMetricsTest, AMemberIsIntroducedWithItsSeedAndSetting) {
 TEST(LearnerMetricsTest, ACriticThatRunsAwayIsFlaggedAndSetsTheMaximumOfALargePopulation) {
   for (const int members : {2, LearnerMetrics::kMaxMembers + 1}) {
     const auto metrics = StartMetrics();
-    LearnerMetrics learner(metrics.get(), members, ".");
+    LearnerMetrics learner(metrics.get(), members, "datacom", ".");
     const prometheus::Gauge& gauge =
         metrics->gauge("datacom_member_critic_runaway", {{"member", members == 2 ? "1" : "max"}});
     for (const bool runaway : {false, true, false}) {
@@ -126,9 +129,9 @@ TEST(LearnerMetricsTest, ACriticThatRunsAwayIsFlaggedAndSetsTheMaximumOfALargePo
 TEST(LearnerMetricsTest, LargePopulationsShowQuantilesAndSums) {
   const int members = LearnerMetrics::kMaxMembers + 1;
   const auto metrics = StartMetrics();
-  LearnerMetrics learner(metrics.get(), members, ".");
-  Stats stats = StatsOf(members, 1, 0);
-  for (int m = 0; m < members; ++m) stats.delta[m] = m;
+  LearnerMetrics learner(metrics.get(), members, "datacom", ".");
+  EpochStats stats = StatsOf(members, 1, 0);
+  for (int m = 0; m < members; ++m) stats[m].set_delta(m);
   learner.Refresh(100, 0.5, stats);
   for (const auto& [quantile, value] : {std::pair<const char*, double>{"min", 1}, {"median", 65}, {"max", 129}}) {
     EXPECT_EQ(metrics->gauge("datacom_member_cvar", {{"member", quantile}}).Value(), value) << quantile;
@@ -145,7 +148,7 @@ TEST(LearnerMetricsTest, LargePopulationsShowQuantilesAndSums) {
 TEST(LearnerMetricsTest, QuantilesCoverOnlyTheMembersThatHaveAValue) {
   const int members = LearnerMetrics::kMaxMembers + 2, last = members - 1;
   const auto metrics = StartMetrics();
-  LearnerMetrics learner(metrics.get(), members, ".");
+  LearnerMetrics learner(metrics.get(), members, "datacom", ".");
   const auto show = [&](const char* name) {
     std::vector<double> values;
     for (const char* quantile : {"min", "median", "max"}) {
@@ -153,10 +156,10 @@ TEST(LearnerMetricsTest, QuantilesCoverOnlyTheMembersThatHaveAValue) {
     }
     return values;
   };
-  Stats stats = StatsOf(members, kNone, 0);
-  stats.critic_loss[last] = stats.policy_loss[last] = kNone;
-  stats.policy_loss[7] = kNone;
-  stats.policy_loss[0] = -3, stats.policy_loss[1] = 9;
+  EpochStats stats = StatsOf(members, kNone, 0);
+  stats[last] = NoUpdates();
+  stats[7].set_policy_loss(kNone);
+  stats[0].set_policy_loss(-3), stats[1].set_policy_loss(9);
   EvaluationMeans means;
   v1::Episode episode;
   for (const int member : {5, 3, 4}) {
@@ -172,7 +175,7 @@ TEST(LearnerMetricsTest, QuantilesCoverOnlyTheMembersThatHaveAValue) {
   EXPECT_EQ(show("datacom_member_eval_sum_cost"), (std::vector<double>{3, 4, 5}));
   EXPECT_EQ(show("datacom_member_return"), (std::vector<double>{30, 40, 50}));
   EXPECT_EQ(show("datacom_member_cost_budget"), (std::vector<double>{3, 4, 5}));
-  stats.policy_loss[1] = 11;
+  stats[1].set_policy_loss(11);
   learner.Refresh(200, 0.6, stats);
   EXPECT_EQ(show("datacom_member_policy_loss"), (std::vector<double>{-3, 0.5, 11}));
 }

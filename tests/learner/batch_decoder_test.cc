@@ -20,7 +20,8 @@ class BatchDecoderTest : public ::testing::Test {
   BatchDecoderTest()
       : experiment_(FakeExperiment()),
         replay_(MakeFakeReplay(experiment_)),
-        decoder_(replay_.config, replay_.schema, FakeTaskModel().dynamics, KnownRows(), DeltaWarmups(experiment_)) {
+        decoder_(replay_.config, replay_.schema, FakeTaskModel().dynamics, KnownRows(),
+                 DeltaWarmups(MakeRunSettings(experiment_))) {
     prepared_.batch.Resize(replay_.config);
   }
   absl::Status Decode(v1::DrawReply reply) { return decoder_.Decode(&reply, &prepared_); }
@@ -80,7 +81,8 @@ TEST_F(BatchDecoderTest, NetworksSeeTheBeginningOfARowAndTheModelReadsItsEnd) {
   FakeReplay wide = replay_;
   wide.schema = RowSchema::For(5, 1);
   wide.episode_length = 1000000;
-  BatchDecoder decoder(wide.config, wide.schema, std::make_shared<TailModel>(), KnownRows(), DeltaWarmups(experiment_));
+  BatchDecoder decoder(wide.config, wide.schema, std::make_shared<TailModel>(), KnownRows(),
+                       DeltaWarmups(MakeRunSettings(experiment_)));
   v1::DrawReply reply = wide.Draw(2);
   const v1::DrawReply kept = reply;
   ASSERT_TRUE(decoder.Decode(&reply, &prepared_).ok());
@@ -107,7 +109,7 @@ TEST_F(BatchDecoderTest, ThePreviousCostIsReadWhereARuleStoresItAndZeroElsewhere
   ASSERT_TRUE(Decode(replay_.Draw(2)).ok());
   EXPECT_EQ(prepared_.batch.previous_cost, std::vector<float>(2 * 4, 0.0f));
   const RowSchema schema = RowSchema::For(2, 1, {ExecutedActionColumn(1), PreviousCostColumn()});
-  BatchDecoder decoder(replay_.config, schema, nullptr, KnownRows(), DeltaWarmups(experiment_));
+  BatchDecoder decoder(replay_.config, schema, nullptr, KnownRows(), DeltaWarmups(MakeRunSettings(experiment_)));
   v1::DrawReply reply = replay_.Draw(2);
   for (int member = 0; member < 2; ++member) {
     std::string* main = reply.mutable_batches(member)->mutable_main();
@@ -158,7 +160,8 @@ TEST_F(BatchDecoderTest, LevelsAreUniformAndDrawnOnlyForAlgorithmsThatNeedThem) 
   EXPECT_TRUE(prepared_.batch.level.empty());
   AlgorithmConfig config = replay_.config;
   config.quantiles = 50;
-  BatchDecoder decoder(config, replay_.schema, FakeTaskModel().dynamics, KnownRows(), DeltaWarmups(experiment_));
+  BatchDecoder decoder(config, replay_.schema, FakeTaskModel().dynamics, KnownRows(),
+                       DeltaWarmups(MakeRunSettings(experiment_)));
   const auto decode = [&](uint64_t update) {
     PreparedUpdate prepared;
     prepared.batch.Resize(config);
@@ -205,7 +208,8 @@ TEST_F(BatchDecoderTest, KnownRowsOfBothStatesEqualThoseOfTheActor) {
   config.known = {"wall"};
   const TaskModel model = FakeTaskModel();
   BatchDecoder decoder(config, replay_.schema, model.dynamics,
-                       KnownRows(std::make_shared<TwoRows>(), {1}, model.dynamics->dims()), DeltaWarmups(experiment_));
+                       KnownRows(std::make_shared<TwoRows>(), {1}, model.dynamics->dims()),
+                       DeltaWarmups(MakeRunSettings(experiment_)));
   PreparedUpdate prepared;
   prepared.batch.Resize(config);
   v1::DrawReply reply = replay_.Draw(2);
@@ -226,9 +230,11 @@ TEST_F(BatchDecoderTest, KnownRowsOfBothStatesEqualThoseOfTheActor) {
 TEST_F(BatchDecoderTest, TheBatchIsTheSameOnAnyNumberOfThreads) {
   AlgorithmConfig config = replay_.config;
   config.team = nullptr;
-  BatchDecoder alone(config, replay_.schema, FakeTaskModel().dynamics, KnownRows(), DeltaWarmups(experiment_));
+  BatchDecoder alone(config, replay_.schema, FakeTaskModel().dynamics, KnownRows(),
+                     DeltaWarmups(MakeRunSettings(experiment_)));
   config.team = std::make_shared<Team>(3);
-  BatchDecoder together(config, replay_.schema, FakeTaskModel().dynamics, KnownRows(), DeltaWarmups(experiment_));
+  BatchDecoder together(config, replay_.schema, FakeTaskModel().dynamics, KnownRows(),
+                        DeltaWarmups(MakeRunSettings(experiment_)));
   PreparedUpdate a, b;
   a.batch.Resize(config);
   b.batch.Resize(config);

@@ -15,7 +15,6 @@
 #include "common/config/experiment.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/learner_client.h"
-#include "learner/build_text.h"
 #include "learner/run_learner.h"
 #include "tests/testing/fake_learner_run.h"
 #include "tests/testing/patience.h"
@@ -34,7 +33,8 @@ class LearnerProcessTest : public ::testing::Test {
         experiment_(FakeExperiment()),
         replay_(MakeFakeReplay(experiment_)) {
     fs::remove_all(folder_);
-    options_.experiment = experiment_;
+    options_.settings = MakeRunSettings(experiment_);
+    options_.algorithm = replay_.config;
     options_.run_id = "run";
     options_.run_dir = folder_;
     options_.address_file = folder_ + "/address";
@@ -159,7 +159,9 @@ TEST_F(LearnerProcessTest, ARefusedResumeLeavesTheFolderAsItWas) {
     return status;
   };
   ProcessOptions other = options_;
-  other.experiment.mutable_members(0)->set_seed(experiment_.members(0).seed() + 1000);
+  v1::Experiment changed = experiment_;
+  changed.mutable_members(0)->set_seed(experiment_.members(0).seed() + 1000);
+  other.settings = MakeRunSettings(changed);
   EXPECT_TRUE(absl::IsInvalidArgument(refused(other)));
   other = options_;
   other.run_id = "another";

@@ -1,16 +1,16 @@
 #include <gtest/gtest.h>
 
-#include "learner/schedule.h"
+#include "learner/epoch_schedule.h"
 
 namespace datacom::learner {
 namespace {
 
-Schedule Make(double utd, uint64_t min_size, uint64_t steps_per_epoch, uint64_t env_steps) {
-  return Schedule({{env_steps, min_size, utd}, steps_per_epoch});
+EpochSchedule Make(double utd, uint64_t min_size, uint64_t steps_per_epoch, uint64_t env_steps) {
+  return EpochSchedule({env_steps, min_size, utd}, steps_per_epoch);
 }
 
-TEST(Schedule, TheFirstUpdateSeesTheRowAfterTheMinimum) {
-  const Schedule schedule = Make(/*utd=*/1, /*min_size=*/2000, /*steps_per_epoch=*/10000, /*env_steps=*/1000000);
+TEST(EpochSchedule, TheFirstUpdateSeesTheRowAfterTheMinimum) {
+  const EpochSchedule schedule = Make(/*utd=*/1, /*min_size=*/2000, /*steps_per_epoch=*/10000, /*env_steps=*/1000000);
   EXPECT_EQ(schedule.RowsSeen(1), 2001u);
   EXPECT_EQ(schedule.last_update(), 998000u);
   EXPECT_EQ(schedule.RowsSeen(schedule.last_update()), 1000000u);
@@ -20,8 +20,8 @@ TEST(Schedule, TheFirstUpdateSeesTheRowAfterTheMinimum) {
   EXPECT_EQ(schedule.EpochUpdate(100), 998000u);
 }
 
-TEST(Schedule, ARunThatEndsInsideAnEpochHasAShorterLastOne) {
-  const Schedule schedule = Make(1, 100, 1000, 2500);
+TEST(EpochSchedule, ARunThatEndsInsideAnEpochHasAShorterLastOne) {
+  const EpochSchedule schedule = Make(1, 100, 1000, 2500);
   EXPECT_EQ(schedule.last_epoch(), 3u);
   EXPECT_EQ(schedule.EpochSteps(2), 2000u);
   EXPECT_EQ(schedule.EpochSteps(3), 2500u);
@@ -31,16 +31,16 @@ TEST(Schedule, ARunThatEndsInsideAnEpochHasAShorterLastOne) {
   EXPECT_FALSE(Make(1, 100, 1000, 3000).EndsEarly(3));
 }
 
-TEST(Schedule, EpochsBeforeTheFirstUpdateEndAtUpdateZero) {
-  const Schedule schedule = Make(1, 2000, 1000, 4000);
+TEST(EpochSchedule, EpochsBeforeTheFirstUpdateEndAtUpdateZero) {
+  const EpochSchedule schedule = Make(1, 2000, 1000, 4000);
   EXPECT_EQ(schedule.EpochUpdate(1), 0u);
   EXPECT_EQ(schedule.EpochUpdate(2), 0u);
   EXPECT_EQ(schedule.EpochUpdate(3), 1000u);
 }
 
-TEST(Schedule, EachEpochEndsWhenItsLastRowIsSeen) {
+TEST(EpochSchedule, EachEpochEndsWhenItsLastRowIsSeen) {
   for (const double utd : {0.25, 0.5, 1.0, 2.0, 4.0}) {
-    const Schedule schedule = Make(utd, 200, 1000, 10000);
+    const EpochSchedule schedule = Make(utd, 200, 1000, 10000);
     for (uint32_t epoch = 1; epoch <= 10; ++epoch) {
       EXPECT_EQ(schedule.RowsSeen(schedule.EpochUpdate(epoch)), epoch * 1000u) << "UTD " << utd << " epoch " << epoch;
       EXPECT_LE(schedule.RowsSeen(schedule.EpochUpdate(epoch) + 1), 10000u);
@@ -48,15 +48,15 @@ TEST(Schedule, EachEpochEndsWhenItsLastRowIsSeen) {
   }
 }
 
-TEST(Schedule, RatiosWithoutAnExactBinaryFormCountAsWritten) {
-  const Schedule schedule = Make(/*utd=*/0.7, /*min_size=*/0, /*steps_per_epoch=*/10, /*env_steps=*/1000);
+TEST(EpochSchedule, RatiosWithoutAnExactBinaryFormCountAsWritten) {
+  const EpochSchedule schedule = Make(/*utd=*/0.7, /*min_size=*/0, /*steps_per_epoch=*/10, /*env_steps=*/1000);
   EXPECT_EQ(schedule.EpochUpdate(1), 7u);
   EXPECT_EQ(schedule.RowsSeen(7), 10u);
   EXPECT_EQ(schedule.last_update(), 700u);
 }
 
-TEST(Schedule, ARowBelongsToTheEpochOfItsStep) {
-  const Schedule schedule = Make(1, 0, 1000, 5000);
+TEST(EpochSchedule, ARowBelongsToTheEpochOfItsStep) {
+  const EpochSchedule schedule = Make(1, 0, 1000, 5000);
   EXPECT_EQ(schedule.EpochOfRow(1), 1u);
   EXPECT_EQ(schedule.EpochOfRow(1000), 1u);
   EXPECT_EQ(schedule.EpochOfRow(1001), 2u);

@@ -1,0 +1,45 @@
+// Turns a resolved experiment into what the learner's parts take. Only setup.cc and main.cc know the schema of
+// experiments. Pure functions, except that MakeAlgorithmConfig starts threads.
+#ifndef DATACOM_LEARNER_SETUP_H_
+#define DATACOM_LEARNER_SETUP_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/safety/known_rows.h"
+#include "common/tasks/task.h"
+#include "common/transitions/row_schema.h"
+#include "datacom/v1/checkpoint.pb.h"
+#include "learner/algorithms/algorithm.h"
+#include "learner/run_settings.h"
+
+namespace datacom::v1 {
+class Experiment;
+}  // namespace datacom::v1
+
+namespace datacom::learner {
+
+RunSettings MakeRunSettings(const v1::Experiment& resolved);
+// Returns INVALID_ARGUMENT naming a known constraint that the task does not have.
+absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolved, const TaskModel& task);
+// The rows of AlgorithmConfig::known.
+absl::StatusOr<KnownRows> MakeKnownRows(const v1::Experiment& resolved, const TaskModel& task);
+
+// OK if a run may continue from a checkpoint. FAILED_PRECONDITION naming both runs: the checkpoint is of another run.
+// INVALID_ARGUMENT: the experiment differs from the checkpoint's in a setting of FixedSettings (common/config), or it
+// ends before the checkpoint's update.
+absl::Status CheckResume(const v1::LearnerCheckpoint& checkpoint, const std::string& run_id,
+                         const RunSettings& settings);
+
+std::vector<uint64_t> DeltaWarmups(const RunSettings& settings);  // [M] rows
+// The number of draws that may be requested before they are trained on. One in lockstep, because the rows of the next
+// batch do not exist yet. Otherwise enough to keep the learner busy over a network's round trip, as long as the answers
+// fit into 16 MiB. schema: the columns of the run's rows.
+int DrawsAhead(const RunSettings& settings, const RowSchema& schema);
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_SETUP_H_
