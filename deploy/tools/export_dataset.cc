@@ -23,7 +23,7 @@ struct Rows {
   uint64_t whole_episodes = 0;
 };
 
-Rows ByEpisode(const replay::Ring& ring, const RowOffsets& offsets, uint64_t first, uint64_t end) {
+Rows ByEpisode(const replay::Ring& ring, const replay::RowOffsets& offsets, uint64_t first, uint64_t end) {
   using Key = std::tuple<uint32_t, uint32_t, uint32_t>;  // session, environment, episode
   std::map<Key, size_t> places;
   std::vector<std::vector<const char*>> episodes;  // in the order of their first rows
@@ -74,7 +74,7 @@ absl::StatusOr<v1::DatasetManifest> ExportDataset(const ExportOptions& options, 
 
   v1::DatasetManifest manifest;
   *manifest.mutable_experiment() = resolved;
-  const RowOffsets offsets(schema);
+  const replay::RowOffsets offsets(schema);
   std::vector<std::unique_ptr<const replay::Ring>> rings;  // own the memory that `rows` points to
   std::vector<std::vector<const char*>> rows;
   for (const uint64_t number : members) {

@@ -1,7 +1,6 @@
 # Tests of the learner core.
-datacom_test(NAME core_random_test SRCS core_random_test.cc DEPS datacom::learner_core)
+datacom_test(NAME core_threads_test SRCS core_random_test.cc core_threads_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_hyper_test SRCS core_hyper_test.cc DEPS datacom::learner_core)
-datacom_test(NAME core_threads_test SRCS core_threads_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_products_test SRCS core_products_test.cc DEPS datacom::learner_core)
 datacom_add_test(NAME core_products_avx2_test COMMAND core_products_test ENVIRONMENT DATACOM_ISA=avx2)
 datacom_test(NAME core_memory_test SRCS core_soak_test.cc DEPS datacom::learner_core
@@ -15,12 +14,9 @@ if(DATACOM_TORCH)
                DEPS datacom::learner_core datacom_torch nlohmann_json::nlohmann_json)
   datacom_test(NAME core_contract_test SRCS core_contract_test.cc DEPS datacom::learner_core datacom::acting datacom_torch)
   datacom_test(NAME core_freeze_test SRCS core_freeze_test.cc DEPS datacom::learner_core datacom_torch)
-  datacom_test(NAME core_algorithms_test SRCS core_algorithms_test.cc DEPS datacom::learner_core datacom_torch)
-  datacom_test(NAME core_on_policy_test SRCS core_on_policy_test.cc DEPS datacom::learner_core datacom_torch)
-  datacom_test(NAME core_safe_loop_test SRCS core_safe_loop_test.cc DEPS datacom::learner_core datacom_torch)
-  datacom_test(NAME core_on_policy_kernels_test SRCS core_on_policy_kernels_test.cc DEPS datacom::learner_core datacom_torch)
-  datacom_test(NAME core_kernels_test SRCS core_kernels_test.cc DEPS datacom::learner_core datacom_torch)
-  datacom_test(NAME core_map_kernels_test SRCS core_map_kernels_test.cc DEPS datacom::learner_core datacom_torch datacom::safety)
+  datacom_test(NAME core_algorithms_test SRCS core_algorithms_test.cc core_on_policy_test.cc core_safe_loop_test.cc DEPS datacom::learner_core datacom_torch)
+  datacom_test(NAME core_kernels_test SRCS core_kernels_test.cc core_map_kernels_test.cc core_on_policy_kernels_test.cc
+               DEPS datacom::learner_core datacom_torch datacom::safety)
   datacom_test(NAME core_autograd_test CXX ${DATACOM_TORCH_CXX} SRCS core_autograd_test.cc DEPS datacom::learner_core datacom_torch datacom_libtorch)
   datacom_test(NAME core_capture_test CXX ${DATACOM_TORCH_CXX} SRCS core_capture_test.cc DEPS datacom::learner_core datacom_torch datacom_libtorch)
   datacom_test(NAME core_update_test CXX ${DATACOM_TORCH_CXX} SRCS core_update_test.cc core_golden.cc core_golden_losses.cc core_golden_on_policy.cc

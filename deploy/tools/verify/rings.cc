@@ -50,7 +50,7 @@ class MemberPass {
         ledger_(ledger->files[member].get()),
         violations_(ledger->violations[member]),
         episodes_(episodes),
-        tracker_(layout_, run->experiment.learner().discount()),
+        tracker_(offsets_, run->experiment.learner().discount()),
         order_(rings.rows->first() == 0) {}
 
   HeldSessions Go();
@@ -82,7 +82,7 @@ class MemberPass {
   StepFile* const ledger_;
   const std::vector<SeenViolation>& violations_;
   EpisodeRecords* const episodes_;
-  EpisodeTracker tracker_;
+  replay::EpisodeTracker tracker_;
   StepOrder order_;
   HeldSessions sessions_;
   std::unordered_map<uint32_t, uint64_t> next_sequence_;

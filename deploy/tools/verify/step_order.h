@@ -73,8 +73,8 @@ class StepOrder {
 
  private:
   Environment& EnvironmentOf(const Transition& next, std::string* wrong) {
-    if (next.environment >= kMaxEnvironments) {
-      *wrong = absl::StrCat(Name(next), ": there are at most ", kMaxEnvironments, " environments");
+    if (next.environment >= replay::kMaxEnvironments) {
+      *wrong = absl::StrCat(Name(next), ": there are at most ", replay::kMaxEnvironments, " environments");
       return nowhere_ = Environment{};
     }
     if (last_ == nullptr || last_session_ != next.session) {

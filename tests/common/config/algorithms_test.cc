@@ -25,8 +25,12 @@ TEST(Algorithms, HaveAllFacts) {
     EXPECT_NE(algorithm.title, "");
     EXPECT_NE(algorithm.summary, "");
     EXPECT_THAT(ActingRuleNames(), Contains(algorithm.acting_rule));
-    if (!algorithm.extends.empty()) EXPECT_NE(FindAlgorithm(algorithm.extends), nullptr);
-    if (algorithm.on_policy) EXPECT_TRUE(algorithm.new_rows);
+    if (!algorithm.extends.empty()) {
+      EXPECT_NE(FindAlgorithm(algorithm.extends), nullptr);
+    }
+    if (algorithm.on_policy) {
+      EXPECT_TRUE(algorithm.new_rows);
+    }
     EXPECT_FALSE(algorithm.test_only);
   }
 }
