@@ -15,10 +15,10 @@
 namespace datacom::cli {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
-class RunFolderTest : public testing::Test {
+class RunFolderTest : public ::testing::Test {
  protected:
   void SetUp() override {
     before_ = fs::current_path();
@@ -99,7 +99,7 @@ TEST_F(RunFolderTest, TheFinalTableHasTheNewestRowOfEachMemberAndTheMean) {
   EXPECT_THAT(*table, HasSubstr("10.00"));
   EXPECT_THAT(*table, HasSubstr("diverged"));
   EXPECT_THAT(*table, HasSubstr("20.00"));
-  EXPECT_THAT(*table, testing::Not(HasSubstr(" 1.00")));
+  EXPECT_THAT(*table, ::testing::Not(HasSubstr(" 1.00")));
   EXPECT_TRUE(CheckStepsLeft("r", 500).ok());
   EXPECT_TRUE(absl::IsInvalidArgument(CheckStepsLeft("r", 499)));
 }

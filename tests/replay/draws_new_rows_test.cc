@@ -15,6 +15,7 @@ namespace datacom::replay::testing {
 namespace {
 
 using ::datacom::testing::IsOk;
+using ::datacom::testing::kPatience;
 using ::testing::HasSubstr;
 
 constexpr uint32_t kRows = 30000;  // of an update: more than one reply holds

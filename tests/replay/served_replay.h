@@ -17,6 +17,8 @@
 namespace datacom::replay::testing {
 
 using ::datacom::testing::IsOk;
+using ::datacom::testing::kPatience;
+using ::datacom::testing::WaitUntil;
 
 class ServedReplay : public ::testing::Test {
  protected:

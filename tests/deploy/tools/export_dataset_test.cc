@@ -13,13 +13,13 @@
 namespace datacom::tools {
 namespace {
 
-using testing::Client;
+using replay::testing::Client;
+using replay::testing::MakeChunk;
+using replay::testing::MustOpen;
+using replay::testing::SmallOptions;
+using replay::testing::SmallSchema;
+using replay::testing::TestRow;
 using ::testing::HasSubstr;
-using testing::MakeChunk;
-using testing::MustOpen;
-using testing::SmallOptions;
-using testing::SmallSchema;
-using testing::TestRow;
 
 class ExportTest : public ::testing::Test {
  protected:
@@ -72,7 +72,7 @@ class ExportTest : public ::testing::Test {
     return numbers;
   }
 
-  testing::TemporaryFolder folder_;
+  replay::testing::TemporaryFolder folder_;
   ManualClock clock_;
   v1::Experiment experiment_;
 };

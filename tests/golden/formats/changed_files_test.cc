@@ -59,20 +59,20 @@ Content ContentOf(const absl::StatusOr<std::unique_ptr<replay::Ring>>& ring) {
   return content;
 }
 
-Content ReadRing(const std::string& folder) { return ContentOf(Ring::Open(GoldenRing(folder))); }
+Content ReadRing(const std::string& folder) { return ContentOf(replay::Ring::Open(GoldenRing(folder))); }
 
-Content ReadRingOnly(const std::string& folder) { return ContentOf(Ring::OpenReadOnly(GoldenRing(folder))); }
+Content ReadRingOnly(const std::string& folder) { return ContentOf(replay::Ring::OpenReadOnly(GoldenRing(folder))); }
 
-Content ReadRingShared(const std::string& folder) { return ContentOf(Ring::OpenShared(GoldenRing(folder))); }
+Content ReadRingShared(const std::string& folder) { return ContentOf(replay::Ring::OpenShared(GoldenRing(folder))); }
 
 // Without the words, which `datacom verify` compares with the sessions.
 Content ReadCredit(const std::string& folder) {
-  ASSIGN_OR_RETURN(const CreditFile::Content content, CreditFile::Read(folder + "/replay/credit"));
+  ASSIGN_OR_RETURN(const replay::CreditFile::Content content, replay::CreditFile::Read(folder + "/replay/credit"));
   return absl::StrCat(content.run_id, " ", content.slots, " ", content.members);
 }
 
 Content ReadSessions(const std::string& folder) {
-  ASSIGN_OR_RETURN(const v1::ReplaySessions sessions, SessionTable::Read(folder + "/replay"));
+  ASSIGN_OR_RETURN(const v1::ReplaySessions sessions, replay::SessionTable::Read(folder + "/replay"));
   return sessions.DebugString();
 }
 

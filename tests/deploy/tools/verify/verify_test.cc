@@ -20,6 +20,7 @@
 #include "gmock/gmock.h"
 #include "replay/member_table.h"
 #include "replay/sessions.h"
+#include "replay/setup.h"
 #include "tests/replay/replay_fixture.h"
 #include "tests/testing/changed_files.h"
 #include "tests/testing/is_ok.h"
@@ -180,7 +181,8 @@ class VerifyTest : public ::testing::Test {
   }
   // Opens the rings as the replay does.
   absl::StatusOr<std::unique_ptr<replay::SessionTable>> OpenSessions() {
-    return replay::SessionTable::Open({Path("replay"), "run", kMembers, false, false, std::chrono::seconds(30), &clock_});
+    return replay::SessionTable::Open(
+        {Path("replay"), "run", kMembers, false, false, std::chrono::seconds(30), &clock_});
   }
   // Replaces the file of sessions; its checksum is right.
   void WriteSessions(const v1::ReplaySessions& sessions) const {
@@ -334,7 +336,8 @@ TEST_F(VerifyTest, ACreditFileThatIsReplacedDuringTheVerificationIsDamage) {
   WriteSessions(sessions);
   SessionsOfALargeRow found(folder_.path(), experiment_);
   fs::remove(Path("replay/credit"));
-  ASSERT_THAT(replay::CreditFile::Open({Path("replay/credit"), "run", /*slots=*/1024, /*members=*/900}), testing::IsOk());
+  ASSERT_THAT(replay::CreditFile::Open({Path("replay/credit"), "run", /*slots=*/1024, /*members=*/900}),
+              testing::IsOk());
   EXPECT_THAT(found.Compare(4000), HasSubstr("damage: replay/credit: it was replaced"));
 }
 
