@@ -38,7 +38,7 @@ class FakeControlAffine : public ControlAffine {
 struct FakeReplay {
   AlgorithmConfig config;
   RowSchema schema;
-  EpochEpochSchedule schedule;
+  EpochSchedule schedule;
   uint32_t episode_length = 10;
 
   v1::DrawReply Draw(uint64_t update) const {
