@@ -1,9 +1,10 @@
 # The sources of the learner core and of its two backends. Those in algorithms/ follow from the names of the files: kernel group X has
 # X_kernels.h, X_cpu.cc and X_torch.cc; all other sources there are algorithms and their parts.
 set(here "${CMAKE_CURRENT_LIST_DIR}")
-file(GLOB DATACOM_CORE_SOURCES CONFIGURE_DEPENDS "${here}/algorithms/*.cc")
-file(GLOB DATACOM_CPU_SOURCES CONFIGURE_DEPENDS "${here}/algorithms/*_cpu.cc")
-file(GLOB DATACOM_TORCH_SOURCES CONFIGURE_DEPENDS "${here}/algorithms/*_torch.cc")
+file(GLOB DATACOM_CORE_SOURCES "${here}/algorithms/*.cc")
+file(GLOB DATACOM_CPU_SOURCES "${here}/algorithms/*_cpu.cc")
+file(GLOB DATACOM_TORCH_SOURCES "${here}/algorithms/*_torch.cc")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${here}/algorithms")  # a new file changes the folder
 list(REMOVE_ITEM DATACOM_CORE_SOURCES ${DATACOM_CPU_SOURCES} ${DATACOM_TORCH_SOURCES})
 
 # Loops between two matrix products: the compiler vectorises, but does not reorder sums.
