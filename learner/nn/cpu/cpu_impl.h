@@ -1,5 +1,5 @@
 // The base of the CPU's implementations of kernel groups (kernels.h). They are built with the compiler options of
-// element-wise loops (learner/core_kernel_group.cmake).
+// element-wise loops (learner/core_sources.cmake).
 #ifndef DATACOM_LEARNER_NN_CPU_CPU_IMPL_H_
 #define DATACOM_LEARNER_NN_CPU_CPU_IMPL_H_
 
