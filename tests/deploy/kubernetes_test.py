@@ -79,7 +79,7 @@ class Files(unittest.TestCase):
             folder = os.path.join(self.folder, folder)
             subprocess.run([DATACOM, "sweep", "cartpole/cost_budgets", "--seeds", "0", "--run-dir", folder, "--render-only", *typed],
                            check=True, capture_output=True, timeout=PATIENCE, cwd=SOURCE)
-            return read(folder, "cartpole-datacom", "experiment.textproto").split("\nschedule {\n")[1].split("\n}")[0]
+            return read(folder, "cartpole-datacom", "experiment.textproto").split("\nschedule {\n")[1].split("}\n")[0]
         cluster = ["--backend", "kubernetes"]
         for folder, typed, tolerance, period in (("cluster", cluster, 64, 16), ("local", [], 16, 4),
                                                  ("typed", [*cluster, "--set", "schedule.publish_period=2"], 64, 2)):
