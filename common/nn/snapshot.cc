@@ -161,10 +161,11 @@ absl::Status WriteSnapshotFile(const std::string& path, const std::vector<Snapsh
 }
 
 absl::StatusOr<std::vector<Snapshot>> ReadSnapshotFile(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string content, ReadFramedFile(kFormat, path));
-  absl::string_view rest = content;
+  const absl::StatusOr<std::string> content = ReadFramedFile(kFormat, path);
+  RETURN_IF_ERROR(content.status());
+  absl::string_view rest = *content;
   uint32_t count = 0;
-  if (content.size() < sizeof count || !TakeValue(&rest, &count)) return absl::DataLossError(absl::StrCat(path, " ends inside its header"));
+  if (!TakeValue(&rest, &count)) return absl::DataLossError(absl::StrCat(path, " ends inside its header"));
   std::vector<Snapshot> snapshots;
   for (uint32_t i = 0; i < count; ++i) {
     const std::string where = absl::StrCat(path, ", snapshot ", i, " of ", count);

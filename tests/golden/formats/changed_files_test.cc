@@ -51,7 +51,8 @@ Content ReadReplay(const std::string& folder) {
   return content;
 }
 
-Content ContentOf(const absl::StatusOr<std::unique_ptr<replay::Ring>>& ring) {
+template <typename Ring>
+Content ContentOf(const absl::StatusOr<std::unique_ptr<Ring>>& ring) {
   RETURN_IF_ERROR(ring.status());
   std::string content = absl::StrCat((*ring)->run_id(), " ", (*ring)->cursor(), " ", (*ring)->counter(0), "\n");
   for (uint64_t number = (*ring)->first(); number < (*ring)->cursor(); ++number)
@@ -282,7 +283,7 @@ TEST_F(OtherTextVersions, ARunThatIsResumedRefusesRecordsWithOtherColumnsNamingB
     v1::FileOffset offset;
     offset.set_path(file);
     offset.set_bytes(fs::file_size(folder_ + "/" + file));
-    const absl::Status status = learner::RunRecords::Open(folder_, v1::Experiment(), {}, {offset}).status();
+    const absl::Status status = learner::RunRecords::Open({folder_, "datacom", {0}, 10, {}}, {offset}).status();
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
     EXPECT_THAT(std::string(status.message()),
                 ::testing::ContainsRegex(file + " has the header \"agent,.*\", this build writes \"member,"));

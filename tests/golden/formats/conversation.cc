@@ -9,6 +9,7 @@
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "grpcpp/grpcpp.h"
+#include "learner/setup.h"
 #include "tests/golden/formats/format_files.h"
 #include "tests/replay/replay_fixture.h"
 

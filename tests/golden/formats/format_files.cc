@@ -30,12 +30,6 @@ const std::map<std::string, size_t>& MappedFiles() {
   return *kSizes;
 }
 
-v1::Experiment RecordsExperiment() {
-  v1::Experiment experiment = GoldenExperiment();
-  experiment.mutable_run()->set_env_steps(40);
-  return experiment;
-}
-
 // Registers an actor and inserts `rows` rows.
 absl::Status Act(replay::Store* store, const std::string& actor, uint64_t incarnation, uint32_t rows) {
   ASSIGN_OR_RETURN(const v1::RegisterReply registered, store->Register(actor, incarnation, 1));

@@ -31,6 +31,8 @@ absl::Status WriteFormats(const std::string& folder);
 absl::Status Pack(const std::string& folder);
 absl::Status Unpack(const std::string& golden, const std::string& to);
 
+// The experiment of the learner's run, not resolved.
+v1::Experiment GoldenExperiment();
 // The options with which the rings were written.
 replay::Options GoldenStore(const std::string& folder, const Clock* clock);
 replay::Ring::Options GoldenRing(const std::string& folder);

@@ -282,7 +282,7 @@ TEST_F(VerifyTest, SessionsAreDamagedWhereTheReplayRefusesThem) {
   ASSERT_THAT(OpenSessions(), testing::IsOk());
   const std::function<void(v1::ReplaySessions*)> changes[] = {
       [](auto* file) { file->mutable_living(0)->set_session(file->next_session()); },
-      [](auto* file) { file->mutable_living(0)->set_slot(replay::SessionSlots(kMembers)); },
+      [](auto* file) { file->mutable_living(0)->set_slot(SessionSlots(kMembers)); },
       [](auto* file) { file->mutable_living(0)->mutable_assignment()->mutable_members(0)->set_member(kMembers); },
       [](auto* file) { file->mutable_living(0)->mutable_assignment()->set_number(0); },
       [](auto* file) { *file->add_living() = file->living(0); },
