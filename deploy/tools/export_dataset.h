@@ -24,7 +24,8 @@ struct ExportOptions {
 };
 
 // Returns the manifest that was written. FAILED_PRECONDITION when a replay uses the rings; INVALID_ARGUMENT when the
-// folder or a member does not exist or a member has no row in the range; else as replay::Ring::OpenReadOnly and WriteDataset.
+// folder or a member does not exist or a member has no row in the range; else as replay::Ring::OpenReadOnly and
+// WriteDataset.
 absl::StatusOr<v1::DatasetManifest> ExportDataset(const ExportOptions& options, const v1::Experiment& resolved,
                                                   const RowSchema& schema);
 

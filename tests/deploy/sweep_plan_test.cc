@@ -1,5 +1,6 @@
 #include "deploy/cli/sweep_plan.h"
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -202,6 +203,7 @@ TEST(SweepFolder, KeepsItsRunsWhenOnlyADescriptionChanged) {
   const SweepInput input = Input(kBudgets);
   std::vector<Population> populations = Expand(input);
   const std::string dir = ::testing::TempDir() + "/described_sweep";
+  std::filesystem::remove_all(dir);
   ASSERT_TRUE(PrepareSweepFolder(dir, input.sweep, populations).ok());
   populations[0].experiment.set_description("in other words");
   EXPECT_TRUE(CheckSweepFolder(dir, populations).ok()) << CheckSweepFolder(dir, populations);

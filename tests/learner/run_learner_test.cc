@@ -130,8 +130,9 @@ TEST_F(LearnerProcessTest, ARunCompletesAndTellsItsEvaluatorsToLeave) {
     EXPECT_TRUE(fs::exists(folder_ + "/" + name)) << name;
   }
   EXPECT_EQ(*ReadFile(folder_ + "/experiment.textproto"), PrintExperiment(experiment_));
-  EXPECT_THAT(*ReadFile(folder_ + "/build.txt"),
-              ::testing::ContainsRegex("\nrevision .+\n(.*\n)*machine .+, [1-9][0-9]* processors\nstarted 20..-..-..\n"));
+  EXPECT_THAT(
+      *ReadFile(folder_ + "/build.txt"),
+      ::testing::ContainsRegex("\nrevision .+\n(.*\n)*machine .+, [1-9][0-9]* processors\nstarted 20..-..-..\n"));
 }
 
 TEST(BuildText, KeepsEverySimulatorThatTheRunHasUsed) {

@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "common/acting/acting_rule.h"
 #include "common/base/status.h"
+#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "learner/dataset_draws.h"
 #include "learner/setup.h"
@@ -52,7 +54,7 @@ inline TaskModel FakeTaskModel() {
 inline FakeReplay MakeFakeReplay(const v1::Experiment& experiment) {
   FakeReplay replay;
   replay.config = MakeAlgorithmConfig(experiment, FakeTaskModel()).value();
-  replay.schema = RowSchema::For(2, 1);
+  replay.schema = ActingRuleSchema(FindAlgorithm(experiment.algorithm())->acting_rule, FakeTaskModel().spec).value();
   replay.schedule = MakeRunSettings(experiment).schedule;
   return replay;
 }

@@ -15,7 +15,8 @@ namespace datacom::verify {
 class FailureCopies {
  public:
   // Reads the ring (null: unknown) and reports damage. `complete_below`: rows with cost > 0 below it have their copies.
-  FailureCopies(VerifiedRun* run, std::string file, const replay::Ring* ring, uint64_t complete_below, Report::Repair repair);
+  FailureCopies(VerifiedRun* run, std::string file, const replay::Ring* ring, uint64_t complete_below,
+                Report::Repair repair);
 
   // Before the first row and after rows that are not known: copies of rows below `row` are not compared.
   void SkipTo(uint64_t row);

@@ -1,5 +1,5 @@
-// Verifies what the learner writes: progress.csv, the TensorBoard files, the checkpoints and the snapshots of the epochs.
-// Not thread-safe; blocks on the disk.
+// Verifies what the learner writes: progress.csv, the TensorBoard files, the checkpoints and the snapshots of the
+// epochs. Not thread-safe; blocks on the disk.
 #ifndef DATACOM_DEPLOY_TOOLS_VERIFY_LEARNER_FILES_H_
 #define DATACOM_DEPLOY_TOOLS_VERIFY_LEARNER_FILES_H_
 

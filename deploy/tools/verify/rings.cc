@@ -21,7 +21,7 @@ std::string RowsFile(uint32_t member) { return absl::StrCat("replay/member_", me
 std::string FailuresFile(uint32_t member) { return absl::StrCat("replay/member_", member, ".failures"); }
 
 std::unique_ptr<const replay::Ring> OpenRing(VerifiedRun* run, const std::string& file, uint64_t record_bytes,
-                                     Report::Repair repair) {
+                                             Report::Repair repair) {
   replay::Ring::Options options;
   options.path = run->Path(file);
   options.schema_fingerprint = run->schema.fingerprint();

@@ -234,9 +234,19 @@ std::vector<Case> CasesWithAVersion() {
   return cases;
 }
 
+// A replay and a reader of a running replay take a ring that was cut off for one that was just created; Tables::Open
+// compares its rows with the sessions (tests/replay/tables_damage_test.cc).
+std::vector<Case> CasesWithoutRingsInUse() {
+  std::vector<Case> cases;
+  for (const Case& one : kCases) {
+    if (one.name != "RingOfAReplay" && one.name != "RingOfARunningReplay") cases.push_back(one);
+  }
+  return cases;
+}
+
 std::string NameOf(const ::testing::TestParamInfo<Case>& info) { return info.param.name; }
 
-INSTANTIATE_TEST_SUITE_P(Readers, ChangedFiles, ::testing::ValuesIn(kCases), NameOf);
+INSTANTIATE_TEST_SUITE_P(Readers, ChangedFiles, ::testing::ValuesIn(CasesWithoutRingsInUse()), NameOf);
 INSTANTIATE_TEST_SUITE_P(Readers, OtherVersions, ::testing::ValuesIn(CasesWithAVersion()), NameOf);
 
 class OtherTextVersions : public ::testing::Test {
