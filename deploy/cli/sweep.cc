@@ -107,22 +107,22 @@ absl::StatusOr<SweepInput> ReadInput(const SweepOptions& options) {
   return input;
 }
 
-double UpdatesLeft(const Population& population, const RunState& state) {
+double UpdatesLeft(const SweepRun& population, const RunState& state) {
   const v1::Experiment& experiment = population.experiment;
   const double steps = static_cast<double>(experiment.run().env_steps() - state.env_steps);
   return state.complete ? 0 : steps * experiment.members_size() * experiment.schedule().updates_per_step();
 }
 
-std::string Describe(const RunState& state, const Population& population) {
+std::string Describe(const RunState& state, const SweepRun& population) {
   if (state.complete) return "complete";
   if (state.env_steps == 0) return "not started";
   return absl::StrFormat("%.0f %% done", 100.0 * state.env_steps / population.experiment.run().env_steps());
 }
 
-void PrintPlan(const SweepInput& input, const std::string& dir, const std::vector<Population>& populations) {
+void PrintPlan(const SweepInput& input, const std::string& dir, const std::vector<SweepRun>& populations) {
   int members = 0;
   size_t width = sizeof "population";
-  for (const Population& population : populations) {
+  for (const SweepRun& population : populations) {
     members += population.experiment.members_size();
     width = std::max(width, population.name.size());
   }
@@ -132,7 +132,7 @@ void PrintPlan(const SweepInput& input, const std::string& dir, const std::vecto
               "disk", "time", "state");
   double seconds = 0;
   std::string measured;
-  for (const Population& population : populations) {
+  for (const SweepRun& population : populations) {
     const RunState state = ReadRunState(RunFolder(dir, population), population.experiment);
     std::string time = "unknown";
     if (const std::optional<MeasuredRate> rate = FindRate(dir, population.experiment); rate) {
@@ -157,7 +157,7 @@ void PrintPlan(const SweepInput& input, const std::string& dir, const std::vecto
 class Jobs {
  public:
   // Passes the options for processes on to the `train` of each run.
-  Jobs(const std::string& dir, const std::vector<Population>& populations, int at_once, const TrainOptions& options)
+  Jobs(const std::string& dir, const std::vector<SweepRun>& populations, int at_once, const TrainOptions& options)
       : dir_(dir), populations_(populations), at_once_(at_once), options_(options) {}
 
   // Runs until all have ended, a stop was requested, or --max-hours are over. Returns the exit code of the first that
@@ -210,7 +210,7 @@ class Jobs {
     return false;
   }
 
-  std::vector<std::string> TrainCommand(const Population& population) const {
+  std::vector<std::string> TrainCommand(const SweepRun& population) const {
     std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe").string(),
                                       "train",
                                       "--resume",
@@ -227,7 +227,7 @@ class Jobs {
 
   void StartMore() {
     while (!stopping_ && next_ < populations_.size() && static_cast<int>(running_.size()) < at_once_) {
-      const Population& population = populations_[next_];
+      const SweepRun& population = populations_[next_];
       auto job = std::make_unique<Job>();
       job->index = next_++;
       const std::string run_dir = RunFolder(dir_, population);
@@ -272,7 +272,7 @@ class Jobs {
   }
 
   const std::string& dir_;
-  const std::vector<Population>& populations_;
+  const std::vector<SweepRun>& populations_;
   const int at_once_;
   const TrainOptions& options_;
   const Clock& clock_ = Clock::Real();
@@ -300,7 +300,7 @@ absl::StatusOr<int> Sweep(const SweepOptions& options) {
   const TrainOptions& run = options.run;
   ASSIGN_OR_RETURN(const SweepInput input, ReadInput(options));
   RETURN_IF_ERROR(LoadSecurity(run.tls).status());
-  ASSIGN_OR_RETURN(const std::vector<Population> populations, ExpandSweep(input));
+  ASSIGN_OR_RETURN(const std::vector<SweepRun> populations, ExpandSweep(input));
   const std::string dir =
       !run.run_dir.empty() ? run.run_dir : absl::StrCat("runs/", absl::StrReplaceAll(input.sweep.name(), {{"/", "-"}}));
   RETURN_IF_ERROR(CheckSweepFolder(dir, populations));

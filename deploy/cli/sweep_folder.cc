@@ -23,9 +23,9 @@ namespace fs = std::filesystem;
 
 std::string NamesFile(const std::string& dir) { return absl::StrCat(dir, "/", report::kPopulationsFile); }
 
-std::string Names(const std::vector<Population>& populations) {
+std::string Names(const std::vector<SweepRun>& populations) {
   std::string names;
-  for (const Population& population : populations) absl::StrAppend(&names, population.name, "\n");
+  for (const SweepRun& population : populations) absl::StrAppend(&names, population.name, "\n");
   return names;
 }
 
@@ -62,11 +62,11 @@ std::optional<double> RateOf(const std::string& run_dir, const v1::Experiment& l
 
 }  // namespace
 
-std::string RunFolder(const std::string& dir, const Population& population) {
+std::string RunFolder(const std::string& dir, const SweepRun& population) {
   return absl::StrCat(dir, "/", population.name);
 }
 
-absl::Status CheckSweepFolder(const std::string& dir, const std::vector<Population>& populations) {
+absl::Status CheckSweepFolder(const std::string& dir, const std::vector<SweepRun>& populations) {
   std::error_code error;
   if (fs::exists(ExperimentFile(dir), error)) {
     return absl::InvalidArgumentError(
@@ -80,7 +80,7 @@ absl::Status CheckSweepFolder(const std::string& dir, const std::vector<Populati
           Names(populations), "repeat the options of the sweep's first command, or choose another --run-dir"));
     }
   }
-  for (const Population& population : populations) {
+  for (const SweepRun& population : populations) {
     const std::string run_dir = RunFolder(dir, population);
     if (fs::exists(ExperimentFile(run_dir), error)) RETURN_IF_ERROR(CheckStored(run_dir, population.experiment));
   }
@@ -88,11 +88,11 @@ absl::Status CheckSweepFolder(const std::string& dir, const std::vector<Populati
 }
 
 absl::Status PrepareSweepFolder(const std::string& dir, const v1::Sweep& sweep,
-                                const std::vector<Population>& populations) {
+                                const std::vector<SweepRun>& populations) {
   RETURN_IF_ERROR(MakeFolders(dir));
   RETURN_IF_ERROR(WriteFileAtomically(dir + "/sweep.textproto", PrintTextproto(sweep)));
   RETURN_IF_ERROR(WriteFileAtomically(NamesFile(dir), Names(populations)));
-  for (const Population& population : populations) {
+  for (const SweepRun& population : populations) {
     const std::string run_dir = RunFolder(dir, population);
     RETURN_IF_ERROR(MakeFolders(run_dir + "/logs"));
     if (fs::exists(ExperimentFile(run_dir))) continue;  // `train` rewrites it when the steps changed

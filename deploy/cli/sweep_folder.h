@@ -16,15 +16,15 @@
 
 namespace datacom::cli {
 
-std::string RunFolder(const std::string& dir, const Population& population);
+std::string RunFolder(const std::string& dir, const SweepRun& population);
 
 // INVALID_ARGUMENT naming the difference when the folder holds another sweep. Only descriptions and run.env_steps may
 // differ, and run.env_steps may not be less than what a member has already made.
-absl::Status CheckSweepFolder(const std::string& dir, const std::vector<Population>& populations);
+absl::Status CheckSweepFolder(const std::string& dir, const std::vector<SweepRun>& populations);
 
 // Writes the files that the folder does not have yet.
 absl::Status PrepareSweepFolder(const std::string& dir, const v1::Sweep& sweep,
-                                const std::vector<Population>& populations);
+                                const std::vector<SweepRun>& populations);
 
 struct RunState {
   uint64_t env_steps = 0;  // fewest of any member

@@ -40,7 +40,7 @@ absl::StatusOr<std::string> Template() {
 // Whole mebibytes, with a margin of a quarter.
 std::string Quantity(uint64_t bytes) { return absl::StrCat((bytes + bytes / 4 + (1 << 20) - 1) >> 20, "Mi"); }
 
-absl::StatusOr<std::string> JobSet(const std::string& text, const std::string& name, const Population& population,
+absl::StatusOr<std::string> JobSet(const std::string& text, const std::string& name, const SweepRun& population,
                                    const ManifestOptions& options) {
   const v1::Experiment& experiment = population.experiment;
   TrainOptions train;
@@ -103,11 +103,11 @@ absl::Status CheckImages(const std::string& images) {
 }
 
 absl::Status WriteManifests(const std::string& dir, const ManifestOptions& options,
-                            const std::vector<Population>& populations) {
+                            const std::vector<SweepRun>& populations) {
   ASSIGN_OR_RETURN(const std::string text, Template());
   std::string resources = "resources:\n", experiments = "configMapGenerator:\n";
   std::set<std::string> names;
-  for (const Population& population : populations) {
+  for (const SweepRun& population : populations) {
     const std::string name = ObjectName(absl::StrCat(options.sweep, "-", population.name));
     if (!names.insert(name).second) {
       return absl::InvalidArgumentError(absl::StrCat(population.name, ": another population would also be called ",

@@ -30,7 +30,7 @@ struct ManifestOptions {
 // Writes <dir>/<population>/{experiment.textproto,jobset.yaml} and <dir>/kustomization.yaml. INVALID_ARGUMENT when two
 // populations would get the same name, or an experiment is too large for a ConfigMap.
 absl::Status WriteManifests(const std::string& dir, const ManifestOptions& options,
-                            const std::vector<Population>& populations);
+                            const std::vector<SweepRun>& populations);
 
 }  // namespace datacom::cli
 

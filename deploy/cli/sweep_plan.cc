@@ -128,7 +128,7 @@ class Expansion {
     layout_.environments = input.environments;
   }
 
-  absl::StatusOr<std::vector<Population>> Run() {
+  absl::StatusOr<std::vector<SweepRun>> Run() {
     RETURN_IF_ERROR(CheckSweep(sweep_));
     ASSIGN_OR_RETURN(seeds_, ParseSeeds(sweep_.seeds()));
     for (int axis = 0; axis < sweep_.axes_size(); ++axis) {
@@ -233,7 +233,7 @@ class Expansion {
     for (int part = 0, first = 0; part < parts; ++part) {
       const int count = members / parts + (part < members % parts ? 1 : 0);
       const std::string own = parts == 1 ? name : absl::StrCat(name, "_part-", part + 1);
-      ASSIGN_OR_RETURN(Population population, PlanPart(own, whole, first, count));
+      ASSIGN_OR_RETURN(SweepRun population, PlanPart(own, whole, first, count));
       if (!names_.insert(own).second) {
         return absl::InvalidArgumentError("another population would have the same folder; use labels that differ more");
       }
@@ -243,9 +243,8 @@ class Expansion {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<Population> PlanPart(const std::string& name, const v1::Experiment& whole, int first,
-                                      int count) const {
-    Population part{name, whole, {}};
+  absl::StatusOr<SweepRun> PlanPart(const std::string& name, const v1::Experiment& whole, int first, int count) const {
+    SweepRun part{name, whole, {}};
     auto* members = part.experiment.mutable_members();
     members->DeleteSubrange(first + count, members->size() - first - count);
     members->DeleteSubrange(0, first);
@@ -269,7 +268,7 @@ class Expansion {
   std::vector<uint64_t> seeds_;
   std::vector<int> splitting_, inside_;  // axes
   std::set<std::string> names_;
-  std::vector<Population> populations_;
+  std::vector<SweepRun> populations_;
 };
 
 }  // namespace
@@ -294,8 +293,8 @@ absl::StatusOr<SweepInput> LoadSweep(const std::string& name_or_path) {
   return input;
 }
 
-absl::StatusOr<std::vector<Population>> ExpandSweep(const SweepInput& input) {
-  absl::StatusOr<std::vector<Population>> populations = Expansion(input).Run();
+absl::StatusOr<std::vector<SweepRun>> ExpandSweep(const SweepInput& input) {
+  absl::StatusOr<std::vector<SweepRun>> populations = Expansion(input).Run();
   if (!populations.ok()) return Annotate(populations.status(), input.file);
   return populations;
 }

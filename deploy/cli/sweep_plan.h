@@ -29,7 +29,7 @@ std::string SweepFolder();
 absl::StatusOr<SweepInput> LoadSweep(const std::string& name_or_path);
 
 // One run of the sweep.
-struct Population {
+struct SweepRun {
   std::string name;           // of its folder inside the sweep's
   v1::Experiment experiment;  // resolved and valid; every member has a label
   Needs needs;
@@ -39,7 +39,7 @@ struct Population {
 // axis varies slowest). In each, members are ordered by the points of the other axes, then by seed. A population that
 // exceeds the limits is split into parts whose sizes differ by at most one member. INVALID_ARGUMENT names the file, the
 // axis and the point.
-absl::StatusOr<std::vector<Population>> ExpandSweep(const SweepInput& input);
+absl::StatusOr<std::vector<SweepRun>> ExpandSweep(const SweepInput& input);
 
 }  // namespace datacom::cli
 

@@ -18,8 +18,8 @@ using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;
 
-Population Named(const std::string& name) {
-  Population population;
+SweepRun Named(const std::string& name) {
+  SweepRun population;
   population.name = name;
   population.experiment =
       ResolveExperiment(ParseExperiment("name: 'a' task: 'cartpole' algorithm: 'datacom'", "test").value());
@@ -29,15 +29,15 @@ Population Named(const std::string& name) {
 class SweepManifestsTest : public ::testing::Test {
  protected:
   // A new folder with the sub-folders that PrepareSweepFolder makes.
-  std::string Folder(const std::vector<Population>& populations) {
+  std::string Folder(const std::vector<SweepRun>& populations) {
     const std::string dir = ::testing::TempDir() + "/sweep_manifests_test";
     std::filesystem::remove_all(dir);
-    for (const Population& population : populations) {
+    for (const SweepRun& population : populations) {
       std::filesystem::create_directories(dir + "/" + population.name);
     }
     return dir;
   }
-  std::string Refusal(const std::vector<Population>& populations) {
+  std::string Refusal(const std::vector<SweepRun>& populations) {
     const absl::Status status = WriteManifests(Folder(populations), {"mine", "", 1}, populations);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
     return std::string(status.message());
@@ -69,7 +69,7 @@ TEST_F(SweepManifestsTest, PopulationsWithTheSameNameInTheClusterAreRefused) {
 }
 
 TEST_F(SweepManifestsTest, AnExperimentTooLargeForAConfigMapIsRefused) {
-  Population large = Named("large");
+  SweepRun large = Named("large");
   large.experiment.set_description(std::string(1 << 20, 'x'));
   EXPECT_THAT(Refusal({large}), AllOf(HasSubstr("ConfigMap holds 1048576"), EndsWith("; lower --max-members")));
   large.experiment.mutable_task_options()->MutableExtension(v1::text_task)->add_file();
@@ -90,7 +90,7 @@ TEST(CheckImages, AcceptsARegistryWithOrWithoutPortAndTag) {
 }
 
 TEST_F(SweepManifestsTest, ImagesGetTheRegistryAndTheTag) {
-  const std::vector<Population> populations = {Named("a")};
+  const std::vector<SweepRun> populations = {Named("a")};
   const std::string dir = Folder(populations);
   ASSERT_EQ(WriteManifests(dir, {"mine", "host:5000/team:1.2", 1}, populations), absl::OkStatus());
   EXPECT_THAT(*ReadFile(dir + "/kustomization.yaml"),
@@ -103,7 +103,7 @@ TEST_F(SweepManifestsTest, ImagesGetTheRegistryAndTheTag) {
 }
 
 TEST_F(SweepManifestsTest, AChangedSweepRewritesTheClustersExperiment) {
-  std::vector<Population> populations = {Named("a")};
+  std::vector<SweepRun> populations = {Named("a")};
   const std::string dir = Folder(populations);
   for (const uint64_t steps : {30000, 40000}) {
     populations[0].experiment.mutable_run()->set_env_steps(steps);

@@ -29,20 +29,20 @@ SweepInput Input(const std::string& text, const std::vector<std::string>& experi
   return input;
 }
 
-std::vector<Population> Expand(const SweepInput& input) {
-  absl::StatusOr<std::vector<Population>> populations = ExpandSweep(input);
+std::vector<SweepRun> Expand(const SweepInput& input) {
+  absl::StatusOr<std::vector<SweepRun>> populations = ExpandSweep(input);
   EXPECT_TRUE(populations.ok()) << populations.status();
-  return populations.ok() ? *std::move(populations) : std::vector<Population>();
+  return populations.ok() ? *std::move(populations) : std::vector<SweepRun>();
 }
 
-std::vector<std::string> Names(const std::vector<Population>& populations) {
+std::vector<std::string> Names(const std::vector<SweepRun>& populations) {
   std::vector<std::string> names;
-  for (const Population& population : populations) names.push_back(population.name);
+  for (const SweepRun& population : populations) names.push_back(population.name);
   return names;
 }
 
 // "label/seed" of each member.
-std::vector<std::string> Members(const Population& population) {
+std::vector<std::string> Members(const SweepRun& population) {
   std::vector<std::string> members;
   for (const v1::Member& member : population.experiment.members()) {
     members.push_back(member.label() + "/" + std::to_string(member.seed()));
@@ -141,7 +141,7 @@ TEST(ExpandSweep, EveryPartFitsTheLimitsOfMemoryAndDisk) {
     const auto parts = Expand(Input("seeds: '0-31' limits { " + limit + ": " + std::to_string(most) + " }"));
     EXPECT_GT(parts.size(), 1u);
     int members = 0;
-    for (const Population& part : parts) {
+    for (const SweepRun& part : parts) {
       EXPECT_LE(bytes(part.needs), most * 1e9);
       members += part.experiment.members_size();
     }
@@ -201,7 +201,7 @@ TEST(ExpandSweep, RefusesPointsThatDoNotDiffer) {
 
 TEST(SweepFolder, KeepsItsRunsWhenOnlyADescriptionChanged) {
   const SweepInput input = Input(kBudgets);
-  std::vector<Population> populations = Expand(input);
+  std::vector<SweepRun> populations = Expand(input);
   const std::string dir = ::testing::TempDir() + "/described_sweep";
   std::filesystem::remove_all(dir);
   ASSERT_TRUE(PrepareSweepFolder(dir, input.sweep, populations).ok());
