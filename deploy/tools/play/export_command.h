@@ -1,4 +1,4 @@
-// `export`: writes a policy of a run to one file for a robot.
+// `export`: writes a policy of a run to one file for a robot. Thread-safe; blocks on the disk.
 #ifndef DATACOM_DEPLOY_TOOLS_PLAY_EXPORT_COMMAND_H_
 #define DATACOM_DEPLOY_TOOLS_PLAY_EXPORT_COMMAND_H_
 

@@ -1,4 +1,5 @@
 // `rollout`: plays recorded actions, or an episode of an untrained policy, in a task and prints every step.
+// Thread-safe; blocks while it plays.
 #ifndef DATACOM_DEPLOY_TOOLS_PLAY_ROLLOUT_COMMAND_H_
 #define DATACOM_DEPLOY_TOOLS_PLAY_ROLLOUT_COMMAND_H_
 

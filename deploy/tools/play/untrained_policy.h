@@ -1,4 +1,5 @@
 // Untrained policies to compare learned ones with: zeros, random, and the scripted policies of a task.
+// Thread-safe; nothing blocks.
 #ifndef DATACOM_DEPLOY_TOOLS_PLAY_UNTRAINED_POLICY_H_
 #define DATACOM_DEPLOY_TOOLS_PLAY_UNTRAINED_POLICY_H_
 

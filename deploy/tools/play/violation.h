@@ -1,4 +1,5 @@
-// Simulates a violation of training again from the run's ledger and compares it bit for bit.
+// Simulates a violation of training again from the run's ledger and compares it bit for bit. Blocks on the
+// disk and while it simulates.
 #ifndef DATACOM_DEPLOY_TOOLS_PLAY_VIOLATION_H_
 #define DATACOM_DEPLOY_TOOLS_PLAY_VIOLATION_H_
 
