@@ -44,3 +44,4 @@ struct ActorMetrics {
 }  // namespace datacom::actor
 
 #endif  // DATACOM_ACTOR_ACTOR_METRICS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -183,3 +183,4 @@ absl::Status RunEvaluator(const ActorOptions& options) {
 }
 
 }  // namespace datacom::actor
+// SPDX-License-Identifier: Apache-2.0

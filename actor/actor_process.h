@@ -27,3 +27,4 @@ absl::Status RunEvaluator(const ActorOptions& options);
 }  // namespace datacom::actor
 
 #endif  // DATACOM_ACTOR_ACTOR_PROCESS_H_
+// SPDX-License-Identifier: Apache-2.0

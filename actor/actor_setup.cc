@@ -90,3 +90,4 @@ absl::StatusOr<std::unique_ptr<EpisodePlayer>> MakeEpisodePlayer(const v1::Exper
 }
 
 }  // namespace datacom::actor
+// SPDX-License-Identifier: Apache-2.0

@@ -40,3 +40,4 @@ absl::StatusOr<std::unique_ptr<EpisodePlayer>> MakeEpisodePlayer(const v1::Exper
 }  // namespace datacom::actor
 
 #endif  // DATACOM_ACTOR_ACTOR_SETUP_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -165,3 +165,4 @@ EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const Decision& deci
 }
 
 }  // namespace datacom::actor
+// SPDX-License-Identifier: Apache-2.0

@@ -113,3 +113,4 @@ class EnvironmentBatch {
 }  // namespace datacom::actor
 
 #endif  // DATACOM_ACTOR_ENVIRONMENT_BATCH_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -39,3 +39,4 @@ inline StepResult CheckedStep(Task* task, const double* action, double* observat
 }  // namespace datacom::actor
 
 #endif  // DATACOM_ACTOR_EPISODE_H_
+// SPDX-License-Identifier: Apache-2.0

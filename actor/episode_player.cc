@@ -185,3 +185,4 @@ absl::Status EpisodePlayer::Watch(const Seeds& seeds, uint32_t episode, const Wa
 }
 
 }  // namespace datacom::actor
+// SPDX-License-Identifier: Apache-2.0

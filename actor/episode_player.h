@@ -92,3 +92,4 @@ class EpisodePlayer {
 }  // namespace datacom::actor
 
 #endif  // DATACOM_ACTOR_EPISODE_PLAYER_H_
+// SPDX-License-Identifier: Apache-2.0

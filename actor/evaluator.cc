@@ -158,3 +158,4 @@ absl::Status Evaluator::Evaluate(const v1::LeaseReply& item) {
 }
 
 }  // namespace datacom::actor
+// SPDX-License-Identifier: Apache-2.0

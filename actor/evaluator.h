@@ -75,3 +75,4 @@ class Evaluator {
 }  // namespace datacom::actor
 
 #endif  // DATACOM_ACTOR_EVALUATOR_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -58,3 +58,4 @@ int Main(int argc, char** argv) {
 }  // namespace datacom::actor
 
 int main(int argc, char** argv) { return datacom::actor::Main(argc, argv); }
+// SPDX-License-Identifier: Apache-2.0

@@ -375,3 +375,4 @@ void Rollout::ReportSnapshots() {
 }
 
 }  // namespace datacom::actor
+// SPDX-License-Identifier: Apache-2.0

@@ -138,3 +138,4 @@ class Rollout {
 }  // namespace datacom::actor
 
 #endif  // DATACOM_ACTOR_ROLLOUT_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -89,3 +89,4 @@ std::string RowChunk::Take() {
 }
 
 }  // namespace datacom::actor
+// SPDX-License-Identifier: Apache-2.0

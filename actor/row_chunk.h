@@ -63,3 +63,4 @@ class RowChunk {
 }  // namespace datacom::actor
 
 #endif  // DATACOM_ACTOR_ROW_CHUNK_H_
+// SPDX-License-Identifier: Apache-2.0

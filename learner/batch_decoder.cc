@@ -282,3 +282,4 @@ void BatchDecoder::FillNoise(int member, uint64_t update, Batch* batch) const {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

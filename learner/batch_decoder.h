@@ -87,3 +87,4 @@ class BatchDecoder {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_BATCH_DECODER_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -95,3 +95,4 @@ absl::Status CheckedAlgorithm::Load(const State& state) {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

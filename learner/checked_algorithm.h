@@ -43,3 +43,4 @@ class CheckedAlgorithm {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_CHECKED_ALGORITHM_H_
+// SPDX-License-Identifier: Apache-2.0

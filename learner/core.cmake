@@ -28,3 +28,4 @@ if(DATACOM_TORCH)
   target_link_libraries(datacom_torch_objects PRIVATE datacom_flags datacom_warnings)
   target_link_libraries(datacom_torch PRIVATE datacom_flags)
 endif()
+# SPDX-License-Identifier: Apache-2.0

@@ -37,3 +37,4 @@ set_source_files_properties(${here}/nn/cpu/loops_avx2.cc PROPERTIES COMPILE_OPTI
 set_source_files_properties(${here}/nn/cpu/loops_avx512.cc
   PROPERTIES COMPILE_OPTIONS
   "${DATACOM_LOOP_OPTIONS};-ffp-contract=off;-mavx512f;-mavx512cd;-mavx512bw;-mavx512dq;-mavx512vl;-mprefer-vector-width=512;$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>")
+# SPDX-License-Identifier: Apache-2.0

@@ -78,3 +78,4 @@ absl::StatusOr<std::unique_ptr<Prefetch>> OpenPretraining(const RunSettings& set
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -50,3 +50,4 @@ absl::StatusOr<std::unique_ptr<Prefetch>> OpenPretraining(const RunSettings& set
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_DATASET_DRAWS_H_
+// SPDX-License-Identifier: Apache-2.0

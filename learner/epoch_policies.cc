@@ -42,3 +42,4 @@ absl::StatusOr<PublishedPtr> EpochPolicies::Get(uint32_t epoch, uint32_t member)
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -36,3 +36,4 @@ class EpochPolicies {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_EPOCH_POLICIES_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -17,3 +17,4 @@ uint32_t EpochSchedule::EpochOfRow(uint64_t row) const {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

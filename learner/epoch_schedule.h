@@ -33,3 +33,4 @@ class EpochSchedule {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_EPOCH_SCHEDULE_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -156,3 +156,4 @@ bool Evaluations::everyone_told() const {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -87,3 +87,4 @@ class Evaluations {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_EVALUATIONS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -170,3 +170,4 @@ void LearnerMetrics::Refresh(uint64_t env_steps, double progress, const EpochSta
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

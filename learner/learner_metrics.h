@@ -98,3 +98,4 @@ class LearnerMetrics {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_LEARNER_METRICS_H_
+// SPDX-License-Identifier: Apache-2.0

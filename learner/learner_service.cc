@@ -112,3 +112,4 @@ grpc::ServerUnaryReactor* LearnerService::Info(grpc::CallbackServerContext* cont
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

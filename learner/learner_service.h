@@ -56,3 +56,4 @@ class LearnerService final
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_LEARNER_SERVICE_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -162,3 +162,4 @@ std::vector<v1::FileOffset> LedgerRecorder::Offsets() const {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -80,3 +80,4 @@ class LedgerRecorder {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_LEDGER_RECORDER_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -107,3 +107,4 @@ int Main(int argc, char** argv) {
 }  // namespace datacom::learner
 
 int main(int argc, char** argv) { return datacom::learner::Main(argc, argv); }
+// SPDX-License-Identifier: Apache-2.0

@@ -77,3 +77,4 @@ std::vector<RowPlace> NewRows::Places() const {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

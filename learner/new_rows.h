@@ -52,3 +52,4 @@ class NewRows {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_NEW_ROWS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -113,3 +113,4 @@ absl::Status Prefetch::DecodeNext(v1::DrawReply reply, uint64_t expected) {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -67,3 +67,4 @@ class Prefetch {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_PREFETCH_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -49,3 +49,4 @@ const std::vector<grpc::ByteBuffer>& PublishedSnapshot::chunks() const {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -40,3 +40,4 @@ using PublishedPtr = std::shared_ptr<const PublishedSnapshot>;
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_PUBLISHED_SNAPSHOT_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -37,3 +37,4 @@ absl::Status RunFiles::Save(Checkpoint checkpoint) {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

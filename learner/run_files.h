@@ -44,3 +44,4 @@ class RunFiles {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_RUN_FILES_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -138,3 +138,4 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

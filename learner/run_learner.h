@@ -44,3 +44,4 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_RUN_LEARNER_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -223,3 +223,4 @@ void CriticWatch::Add(double loss) {
 double CriticWatch::before() const { return *std::min_element(losses_.end() - 1 - kEpochs, losses_.end() - 1); }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

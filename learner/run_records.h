@@ -90,3 +90,4 @@ class CriticWatch {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_RUN_RECORDS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -45,3 +45,4 @@ struct RunIdentity {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_RUN_SETTINGS_H_
+// SPDX-License-Identifier: Apache-2.0

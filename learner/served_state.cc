@@ -85,3 +85,4 @@ ServedState::ServedState(const RunIdentity& run, const std::string& run_dir, con
       status(InitialInfo(run), &clock) {}
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

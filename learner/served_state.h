@@ -62,3 +62,4 @@ struct ServedState {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_SERVED_STATE_H_
+// SPDX-License-Identifier: Apache-2.0

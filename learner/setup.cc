@@ -150,3 +150,4 @@ int DrawsAhead(const RunSettings& settings, const RowSchema& schema) {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

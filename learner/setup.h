@@ -43,3 +43,4 @@ int DrawsAhead(const RunSettings& settings, const RowSchema& schema);
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_SETUP_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -64,3 +64,4 @@ uint32_t SnapshotHub::members() const {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -49,3 +49,4 @@ class SnapshotHub {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_SNAPSHOT_HUB_H_
+// SPDX-License-Identifier: Apache-2.0

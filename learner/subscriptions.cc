@@ -196,3 +196,4 @@ void Subscriptions::Remove(Stream* stream) {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -61,3 +61,4 @@ class Subscriptions {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_SUBSCRIPTIONS_H_
+// SPDX-License-Identifier: Apache-2.0

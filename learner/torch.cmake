@@ -44,3 +44,4 @@ function(datacom_torch_library target folder)
 endfunction()
 
 datacom_torch_library(datacom_torch "${CMAKE_BINARY_DIR}/bin")
+# SPDX-License-Identifier: Apache-2.0

@@ -453,3 +453,4 @@ absl::Status Trainer::Refresh() {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -99,3 +99,4 @@ class Trainer {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_TRAINER_H_
+// SPDX-License-Identifier: Apache-2.0

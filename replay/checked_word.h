@@ -28,3 +28,4 @@ inline std::optional<uint64_t> NumberOf(uint64_t word, uint64_t place) {
 }  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_CHECKED_WORD_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -55,3 +55,4 @@ void Credit::Grant(uint32_t member, uint64_t inserted, uint64_t completed, Sessi
 }
 
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

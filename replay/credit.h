@@ -35,3 +35,4 @@ class Credit {
 }  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_CREDIT_H_
+// SPDX-License-Identifier: Apache-2.0

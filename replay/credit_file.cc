@@ -198,3 +198,4 @@ void CreditFile::Finish() {
 }
 
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

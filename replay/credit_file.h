@@ -92,3 +92,4 @@ class CreditFile {
 }  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_CREDIT_FILE_H_
+// SPDX-License-Identifier: Apache-2.0

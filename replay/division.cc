@@ -89,3 +89,4 @@ std::vector<std::vector<uint32_t>> DivideMembers(uint32_t members, const std::ve
 }
 
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

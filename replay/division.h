@@ -28,3 +28,4 @@ std::vector<std::vector<uint32_t>> DivideMembers(uint32_t members, const std::ve
 }  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_DIVISION_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -87,3 +87,4 @@ void ReplayDrawStream::Leave() {
 }
 
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

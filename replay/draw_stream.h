@@ -31,3 +31,4 @@ class ReplayDrawStream final : public StoreStream<v1::DrawRequest, v1::DrawReply
 }  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_DRAW_STREAM_H_
+// SPDX-License-Identifier: Apache-2.0

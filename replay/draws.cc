@@ -104,3 +104,4 @@ absl::Status Draws::DrawNewRows(uint64_t update, uint64_t seen, uint64_t before,
 }
 
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

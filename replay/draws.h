@@ -62,3 +62,4 @@ class Draws {
 }  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_DRAWS_H_
+// SPDX-License-Identifier: Apache-2.0

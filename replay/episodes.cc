@@ -91,3 +91,4 @@ EpisodeSummary EpisodeTracker::OpenOrNext(uint32_t session, uint32_t environment
 }
 
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

@@ -75,3 +75,4 @@ class EpisodeTracker {
 }  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_EPISODES_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -84,3 +84,4 @@ const absl::Status& GroupCommit::Fail(const absl::Status& why) {
 }
 
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

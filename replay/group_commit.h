@@ -63,3 +63,4 @@ class GroupCommit {
 }  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_GROUP_COMMIT_H_
+// SPDX-License-Identifier: Apache-2.0

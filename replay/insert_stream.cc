@@ -89,3 +89,4 @@ void InsertStream::Leave() {
 }
 
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

@@ -25,3 +25,4 @@ class InsertStream final : public StoreStream<v1::InsertRequest, v1::InsertReply
 }  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_INSERT_STREAM_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -29,3 +29,4 @@ uint64_t Limiter::PolicyChange(uint64_t row) const {
 }
 
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

@@ -43,3 +43,4 @@ class Limiter {
 }  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_LIMITER_H_
+// SPDX-License-Identifier: Apache-2.0

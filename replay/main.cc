@@ -97,3 +97,4 @@ int Main(int argc, char** argv) {
 }  // namespace datacom::replay
 
 int main(int argc, char** argv) { return datacom::replay::Main(argc, argv); }
+// SPDX-License-Identifier: Apache-2.0

@@ -93,3 +93,4 @@ absl::Status MappedFile::Rewrite(size_t offset, size_t bytes) {
 void MappedFile::AdviseRandom() { ::madvise(data_, size_, MADV_RANDOM); }
 
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

@@ -49,3 +49,4 @@ class MappedFile {
 }  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_MAPPED_FILE_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -379,3 +379,4 @@ absl::Status MemberTable::ReadRange(uint64_t from, uint64_t to, v1::RowRange* ra
 }
 
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

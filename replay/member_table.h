@@ -128,3 +128,4 @@ class MemberTable {
 }  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_MEMBER_TABLE_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -52,3 +52,4 @@ void OpenStreams::Drain() {
 }
 
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

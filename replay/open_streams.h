@@ -57,3 +57,4 @@ class OpenStreams {
 }  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_OPEN_STREAMS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -41,3 +41,4 @@ struct Options {
 }  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_OPTIONS_H_
+// SPDX-License-Identifier: Apache-2.0

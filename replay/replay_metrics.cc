@@ -71,3 +71,4 @@ void ReplayMetrics::Update(const StoreCounters& now, double seconds, bool actors
 }
 
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

@@ -30,3 +30,4 @@ class ReplayMetrics {
 }  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_REPLAY_METRICS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -128,3 +128,4 @@ void ReplayService::TickLoop(std::chrono::milliseconds period) {
 }
 
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

@@ -54,3 +54,4 @@ class ReplayService : public v1::Replay::CallbackService {
 }  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_REPLAY_SERVICE_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -374,3 +374,4 @@ void Ring::set_counter(int index, uint64_t value) {
 }
 
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

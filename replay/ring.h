@@ -125,3 +125,4 @@ class Ring {
 }  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_RING_H_
+// SPDX-License-Identifier: Apache-2.0

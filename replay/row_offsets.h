@@ -35,3 +35,4 @@ class RowOffsets {
 }  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_ROW_OFFSETS_H_
+// SPDX-License-Identifier: Apache-2.0

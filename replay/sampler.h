@@ -32,3 +32,4 @@ inline void DrawFailures(const DrawKey& key, uint64_t available, uint64_t capaci
 }  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_SAMPLER_H_
+// SPDX-License-Identifier: Apache-2.0

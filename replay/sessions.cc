@@ -346,3 +346,4 @@ uint64_t SessionTable::Outstanding(uint32_t member) const {
 }
 
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

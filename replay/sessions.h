@@ -143,3 +143,4 @@ class SessionTable {
 }  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_SESSIONS_H_
+// SPDX-License-Identifier: Apache-2.0

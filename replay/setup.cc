@@ -52,3 +52,4 @@ Options OptionsOf(const v1::Experiment& resolved) {
 }
 
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

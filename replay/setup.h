@@ -20,3 +20,4 @@ Options OptionsOf(const v1::Experiment& resolved);
 }  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_SETUP_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -86,3 +86,4 @@ void Statistics::Fill(const Tables& tables, const Draws& draws, v1::ReplayInfo* 
 }
 
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

@@ -50,3 +50,4 @@ class Statistics {
 }  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_STATISTICS_H_
+// SPDX-License-Identifier: Apache-2.0

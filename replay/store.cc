@@ -360,3 +360,4 @@ bool Store::LearnerWaits() const {
 }
 
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

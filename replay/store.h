@@ -134,3 +134,4 @@ class Store {
 }  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_STORE_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -129,3 +129,4 @@ class StoreStream : public grpc::ServerBidiReactor<Request, Reply>, public Store
 }  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_STORE_STREAM_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -120,3 +120,4 @@ void Tables::SessionsChanged(const std::vector<uint32_t>& ended) {
 }
 
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

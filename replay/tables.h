@@ -66,3 +66,4 @@ class Tables {
 }  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_TABLES_H_
+// SPDX-License-Identifier: Apache-2.0

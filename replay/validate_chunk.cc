@@ -52,3 +52,4 @@ absl::Status ValidateChunk(const RowSchema& schema, const v1::Chunk& chunk, uint
 }
 
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

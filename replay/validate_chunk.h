@@ -19,3 +19,4 @@ absl::Status ValidateChunk(const RowSchema& schema, const v1::Chunk& chunk, uint
 }  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_VALIDATE_CHUNK_H_
+// SPDX-License-Identifier: Apache-2.0

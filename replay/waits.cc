@@ -84,3 +84,4 @@ void UpdateWaits(const Draws& draws, const Clock& clock, Tables* tables) {
 }
 
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

@@ -20,3 +20,4 @@ void UpdateWaits(const Draws& draws, const Clock& clock, Tables* tables);
 }  // namespace datacom::replay
 
 #endif  // DATACOM_REPLAY_WAITS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -316,6 +316,24 @@ class Habits(unittest.TestCase):
         self.assertFalse(wrong, listing(wrong))
 
 
+class Licence(unittest.TestCase):
+    SUFFIXES = (".cc", ".h", ".inc", ".c", ".proto", ".js", ".css", ".cmake", ".py", ".sh", ".txt", "")
+
+    def is_source(self, path, text):
+        if path.suffix == ".txt":
+            return path.name == "CMakeLists.txt"
+        return path.suffix != "" or path.name == "Dockerfile" or text.startswith("#!")
+
+    def test_every_source_ends_with_the_name_of_its_licence(self):
+        wrong = []
+        for path in [*files(*self.SUFFIXES), pathlib.Path(".ci/run"), pathlib.Path(".githooks/pre-commit")]:
+            text = (ROOT / path).read_text(encoding="utf-8", errors="replace")
+            last = text.rstrip("\n").rsplit("\n", 1)[-1]
+            if self.is_source(path, text) and "SPDX-License-Identifier: Apache-2.0" not in last:
+                wrong.append(str(path))
+        self.assertFalse(wrong, listing(wrong))
+
+
 class Citations(unittest.TestCase):
     # A document, followed by sections such as learner/algorithms/README.md 4 and 5.2; a comment may break the line between them.
     CITATION = re.compile(r"([\w./-]+\.md)\b`?((?:(?:,| and|, and)?(?: |\n[ \t]*(?://|#) )\d+(?:\.\d+)*\b)*)")
@@ -412,3 +430,4 @@ class Release(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0]] + sys.argv[2:], verbosity=1)
+# SPDX-License-Identifier: Apache-2.0

@@ -74,3 +74,4 @@ absl::StatusOr<RowSchema> ActingRuleSchema(absl::string_view rule, const TaskSpe
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

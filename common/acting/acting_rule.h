@@ -73,3 +73,4 @@ absl::StatusOr<RowSchema> ActingRuleSchema(absl::string_view rule, const TaskSpe
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_ACTING_ACTING_RULE_H_
+// SPDX-License-Identifier: Apache-2.0

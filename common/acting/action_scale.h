@@ -26,3 +26,4 @@ class ActionScale {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_ACTING_ACTION_SCALE_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -106,3 +106,4 @@ const RegisterActingRule kNotInvariant("atacom_nfi", {&Form, &Make<false>, &Colu
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

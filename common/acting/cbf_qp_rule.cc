@@ -141,3 +141,4 @@ const RegisterActingRule kRegistered("cbf_qp", {&Form, &Make, &Columns, &CheckTa
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -94,3 +94,4 @@ void DynamicsEnsemble::Step(int member, int batch, const float* actions, const f
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -45,3 +45,4 @@ class DynamicsEnsemble {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_ACTING_DYNAMICS_ENSEMBLE_H_
+// SPDX-License-Identifier: Apache-2.0

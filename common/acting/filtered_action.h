@@ -20,3 +20,4 @@ inline double RoundFilteredAction(const std::vector<double>& action, const std::
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_ACTING_FILTERED_ACTION_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -64,3 +64,4 @@ const RegisterActingRule kRegistered("gaussian_policy", {&Form, &Make, &Columns}
 
 }  // namespace
 }  // namespace datacom::gaussian_policy
+// SPDX-License-Identifier: Apache-2.0

@@ -41,3 +41,4 @@ class GaussianPolicy : public SnapshotRule {
 }  // namespace datacom::gaussian_policy
 
 #endif  // DATACOM_COMMON_ACTING_GAUSSIAN_POLICY_H_
+// SPDX-License-Identifier: Apache-2.0

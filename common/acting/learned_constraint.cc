@@ -72,3 +72,4 @@ double LearnedConstraint::Row(int r, double* gradient) const {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

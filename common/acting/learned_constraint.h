@@ -42,3 +42,4 @@ class LearnedConstraint {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_ACTING_LEARNED_CONSTRAINT_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -30,3 +30,4 @@ inline absl::Status CheckActionsOfMap(const TaskModel& model) {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_ACTING_MAP_GAINS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -119,3 +119,4 @@ const RegisterActingRule kRegistered("normalised_gaussian", {&Form, &Make, &Colu
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -77,3 +77,4 @@ int RefitPlan(const PlanSize& size, const PlanWeighing& weighing, const float* a
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

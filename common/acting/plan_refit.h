@@ -52,3 +52,4 @@ int RefitPlan(const PlanSize& size, const PlanWeighing& weighing, const float* a
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_ACTING_PLAN_REFIT_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -274,3 +274,4 @@ const RegisterActingRule kRegistered("planner", {&Form, &Make, &Columns, &CheckT
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -35,3 +35,4 @@ absl::StatusOr<Policy> ReadPolicyFile(const std::string& path) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

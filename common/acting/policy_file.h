@@ -27,3 +27,4 @@ absl::StatusOr<Policy> ReadPolicyFile(const std::string& path);
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_ACTING_POLICY_FILE_H_
+// SPDX-License-Identifier: Apache-2.0

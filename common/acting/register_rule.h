@@ -52,3 +52,4 @@ class RegisterActingRule {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_ACTING_REGISTER_RULE_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -118,3 +118,4 @@ const RegisterActingRule kRegistered("safe_layer", {&Form, &Make, &Columns});
 
 }  // namespace
 }  // namespace datacom::safe_layer
+// SPDX-License-Identifier: Apache-2.0

@@ -11,3 +11,4 @@ void Project(int n, const double* slope, double cost, double threshold, const do
 }  // namespace datacom::safe_layer
 
 #endif  // DATACOM_COMMON_ACTING_SAFE_LAYER_RULE_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -161,3 +161,4 @@ const RegisterActingRule kRegistered("safe_map", {&Form, &Make, &Columns, &Check
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

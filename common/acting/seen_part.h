@@ -31,3 +31,4 @@ class SeenPart {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_ACTING_SEEN_PART_H_
+// SPDX-License-Identifier: Apache-2.0

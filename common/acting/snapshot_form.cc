@@ -138,3 +138,4 @@ absl::Status SnapshotCheck::CheckKnownConstraints(const Snapshot& snapshot) cons
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

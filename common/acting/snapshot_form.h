@@ -88,3 +88,4 @@ class SnapshotCheck {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_ACTING_SNAPSHOT_FORM_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -46,3 +46,4 @@ inline bool TakeSized(absl::string_view* in, absl::string_view* bytes) {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_BASE_BYTES_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -40,3 +40,4 @@ class Changes {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_BASE_CHANGES_H_
+// SPDX-License-Identifier: Apache-2.0

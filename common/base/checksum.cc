@@ -16,3 +16,4 @@ uint32_t Crc32c(absl::string_view data, uint32_t before) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

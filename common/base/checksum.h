@@ -14,3 +14,4 @@ uint32_t Crc32c(absl::string_view data, uint32_t before = 0);
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_BASE_CHECKSUM_H_
+// SPDX-License-Identifier: Apache-2.0

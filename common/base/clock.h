@@ -38,3 +38,4 @@ class ManualClock : public Clock {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_BASE_CLOCK_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -71,3 +71,4 @@ class Failpoint {
 #endif
 
 #endif  // DATACOM_COMMON_BASE_FAILPOINT_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -130,3 +130,4 @@ absl::Status WriteAddressFile(const std::string& path, const std::string& addres
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

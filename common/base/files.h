@@ -31,3 +31,4 @@ absl::Status WriteAddressFile(const std::string& path, const std::string& addres
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_BASE_FILES_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -37,3 +37,4 @@ absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::TakeFile(const std::stri
 FolderLock::~FolderLock() { ::close(fd_); }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -28,3 +28,4 @@ class FolderLock {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_BASE_FOLDER_LOCK_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -86,3 +86,4 @@ absl::StatusOr<std::string> ReadFramedFile(const FileFormat& format, const std::
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

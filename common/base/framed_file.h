@@ -49,3 +49,4 @@ absl::StatusOr<std::string> ReadFramedFile(const FileFormat& format, const std::
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_BASE_FRAMED_FILE_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -15,3 +15,4 @@ void InitLog(const std::string& role) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -15,3 +15,4 @@ void InitLog(const std::string& role);
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_BASE_LOG_H_
+// SPDX-License-Identifier: Apache-2.0

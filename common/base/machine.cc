@@ -86,3 +86,4 @@ int UsableProcessors(const std::string& root) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -26,3 +26,4 @@ int UsableProcessors(const std::string& root = "");
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_BASE_MACHINE_H_
+// SPDX-License-Identifier: Apache-2.0

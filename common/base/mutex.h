@@ -56,3 +56,4 @@ class CondVar {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_BASE_MUTEX_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -17,3 +17,4 @@ absl::Status CheckName(absl::string_view name) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -18,3 +18,4 @@ absl::Status CheckName(absl::string_view name);
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_BASE_NAME_H_
+// SPDX-License-Identifier: Apache-2.0

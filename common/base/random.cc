@@ -91,3 +91,4 @@ void FillNormal(uint64_t key, float* out, int64_t count) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -46,3 +46,4 @@ void FillUniform(uint64_t key, float* out, int64_t count);
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_BASE_RANDOM_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -35,3 +35,4 @@ class RateMeter {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_BASE_RATE_METER_H_
+// SPDX-License-Identifier: Apache-2.0

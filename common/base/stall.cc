@@ -59,3 +59,4 @@ void Watchdog::Run() {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

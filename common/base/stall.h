@@ -69,3 +69,4 @@ class Watchdog {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_BASE_STALL_H_
+// SPDX-License-Identifier: Apache-2.0

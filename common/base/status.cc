@@ -53,3 +53,4 @@ int ExitCode(const absl::Status& status) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

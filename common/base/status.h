@@ -44,3 +44,4 @@ int ExitCode(const absl::Status& status);
   lhs = std::move(tmp).value()
 
 #endif  // DATACOM_COMMON_BASE_STATUS_H_
+// SPDX-License-Identifier: Apache-2.0

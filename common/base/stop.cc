@@ -65,3 +65,4 @@ void DieWithParent(int signal) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

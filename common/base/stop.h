@@ -27,3 +27,4 @@ void DieWithParent(int signal);
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_BASE_STOP_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -272,3 +272,4 @@ void Team::Loop(int index, int processor) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

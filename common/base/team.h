@@ -113,3 +113,4 @@ void Share(Team* team, int count, const Body& body) {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_BASE_TEAM_H_
+// SPDX-License-Identifier: Apache-2.0

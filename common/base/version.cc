@@ -24,3 +24,4 @@ bool CheckProcessor(std::string* message) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -24,3 +24,4 @@ bool CheckProcessor(std::string* message);
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_BASE_VERSION_H_
+// SPDX-License-Identifier: Apache-2.0

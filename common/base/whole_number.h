@@ -29,3 +29,4 @@ std::function<std::string(const std::string&)> WholeNumber(T least) {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_BASE_WHOLE_NUMBER_H_
+// SPDX-License-Identifier: Apache-2.0

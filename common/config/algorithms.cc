@@ -77,3 +77,4 @@ std::vector<std::string> HyperParametersOf(const AlgorithmInfo& algorithm) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

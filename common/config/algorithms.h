@@ -28,3 +28,4 @@ std::vector<std::string> HyperParametersOf(const AlgorithmInfo& algorithm);  // 
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_CONFIG_ALGORITHMS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -51,3 +51,4 @@ v1::Hyper MemberHyper(const v1::Experiment& resolved, int member) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -68,3 +68,4 @@ uint64_t RowsPerDraw(const v1::Experiment& resolved);
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_CONFIG_EXPERIMENT_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -192,3 +192,4 @@ absl::Status ApplyOverride(const std::string& assignment, v1::Experiment* experi
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

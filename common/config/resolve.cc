@@ -190,3 +190,4 @@ absl::Status SetSeeds(const std::vector<uint64_t>& seeds, v1::Experiment* experi
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

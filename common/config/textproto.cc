@@ -77,3 +77,4 @@ std::string PrintTextproto(const google::protobuf::Message& message) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -28,3 +28,4 @@ std::vector<std::string> ListTextprotos(const std::string& folder);
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_CONFIG_TEXTPROTO_H_
+// SPDX-License-Identifier: Apache-2.0

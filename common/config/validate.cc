@@ -288,3 +288,4 @@ absl::Status ValidateExperiment(const v1::Experiment& experiment, const std::vec
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -63,3 +63,4 @@ const CertificateFiles::Context& CertificateFiles::Current() {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -36,3 +36,4 @@ class CertificateFiles {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_METRICS_CERTIFICATE_FILES_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -200,3 +200,4 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const Options& opt
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

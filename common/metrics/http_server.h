@@ -43,3 +43,4 @@ class HttpServer {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_METRICS_HTTP_SERVER_H_
+// SPDX-License-Identifier: Apache-2.0

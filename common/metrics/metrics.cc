@@ -135,3 +135,4 @@ absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Start(const Options& options) 
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -52,3 +52,4 @@ const std::vector<MetricInfo>& MetricTable();
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_METRICS_METRICS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -73,3 +73,4 @@ const v1::MemberEpoch& NoUpdates() {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -46,3 +46,4 @@ const v1::MemberEpoch& NoUpdates();
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_METRICS_STATISTICS_H_
+// SPDX-License-Identifier: Apache-2.0

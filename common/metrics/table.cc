@@ -163,3 +163,4 @@ const std::vector<MetricInfo>& MetricTable() {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -191,3 +191,4 @@ void Mlp::ForwardWithGradient(int batch, const float* in, float* out, float* gra
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -74,3 +74,4 @@ class Mlp {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_NN_MLP_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -24,3 +24,4 @@ bool HasAvx512();
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_NN_MULTIPLY_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -19,3 +19,4 @@ void Multiply(int batch, int depth, const float* x, int x_stride, const float* w
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -23,3 +23,4 @@ void MultiplyAvx512(int batch, int depth, const float* x, int x_stride, const fl
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -91,3 +91,4 @@ void MultiplyBy(const Product& p) {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_NN_MULTIPLY_KERNEL_H_
+// SPDX-License-Identifier: Apache-2.0

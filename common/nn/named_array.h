@@ -18,3 +18,4 @@ struct NamedArray {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_NN_NAMED_ARRAY_H_
+// SPDX-License-Identifier: Apache-2.0

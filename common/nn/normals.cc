@@ -73,3 +73,4 @@ void FillNormalsFast(uint64_t key, float* out, int count) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

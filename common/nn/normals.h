@@ -14,3 +14,4 @@ void FillNormalsFast(uint64_t key, float* out, int count);
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_NN_NORMALS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -181,3 +181,4 @@ absl::StatusOr<std::vector<Snapshot>> ReadSnapshotFile(const std::string& path) 
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

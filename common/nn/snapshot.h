@@ -59,3 +59,4 @@ absl::StatusOr<std::vector<Snapshot>> ReadSnapshotFile(const std::string& path);
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_NN_SNAPSHOT_H_
+// SPDX-License-Identifier: Apache-2.0

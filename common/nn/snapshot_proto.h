@@ -21,3 +21,4 @@ absl::StatusOr<Snapshot> SnapshotFromManifest(const v1::SnapshotManifest& manife
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_NN_SNAPSHOT_PROTO_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -68,3 +68,4 @@ absl::Status AppendFile::Flush(bool sync) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

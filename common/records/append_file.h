@@ -43,3 +43,4 @@ class AppendFile {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_RECORDS_APPEND_FILE_H_
+// SPDX-License-Identifier: Apache-2.0

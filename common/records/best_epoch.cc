@@ -72,3 +72,4 @@ absl::StatusOr<std::map<uint32_t, uint32_t>> ReadBestEpochs(const std::string& r
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -35,3 +35,4 @@ absl::StatusOr<std::map<uint32_t, uint32_t>> ReadBestEpochs(const std::string& r
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_RECORDS_BEST_EPOCH_H_
+// SPDX-License-Identifier: Apache-2.0

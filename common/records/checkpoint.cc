@@ -186,3 +186,4 @@ absl::StatusOr<uint32_t> NextIncarnation(const std::string& path) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

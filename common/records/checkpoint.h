@@ -61,3 +61,4 @@ absl::StatusOr<uint32_t> NextIncarnation(const std::string& path);
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_RECORDS_CHECKPOINT_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -161,3 +161,4 @@ std::map<int, std::vector<size_t>> RowsByMember(const Csv& csv) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

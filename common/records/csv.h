@@ -97,3 +97,4 @@ std::map<int, std::vector<size_t>> RowsByMember(const Csv& csv);
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_RECORDS_CSV_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -328,3 +328,4 @@ void Dataset::Gather(const std::vector<uint64_t>& numbers, std::string* columns)
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -64,3 +64,4 @@ class Dataset {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_RECORDS_DATASET_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -77,3 +77,4 @@ EvaluationMeans MeansOf(const Episodes& episodes) {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_RECORDS_EVALUATION_MEANS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -116,3 +116,4 @@ absl::StatusOr<std::vector<LedgerStep>> ReadEpisode(const std::string& run_dir, 
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_RECORDS_LEDGER_H_
+// SPDX-License-Identifier: Apache-2.0

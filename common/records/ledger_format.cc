@@ -88,3 +88,4 @@ uint64_t LedgerStepBytes(uint64_t transitions, uint32_t action_dim) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

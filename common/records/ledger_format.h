@@ -35,3 +35,4 @@ std::vector<std::string> ViolationCells(const LedgerViolation& violation);
 }  // namespace datacom::ledger
 
 #endif  // DATACOM_COMMON_RECORDS_LEDGER_FORMAT_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -182,3 +182,4 @@ absl::StatusOr<std::vector<LedgerStep>> ReadEpisode(const std::string& run_dir, 
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

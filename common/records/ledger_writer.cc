@@ -136,3 +136,4 @@ std::vector<std::pair<std::string, uint64_t>> LedgerWriter::Offsets() const {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -48,3 +48,4 @@ NamedCostValues NamedCostsOf(const Episode& episode) {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_RECORDS_NAMED_COSTS_H_
+// SPDX-License-Identifier: Apache-2.0

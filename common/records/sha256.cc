@@ -47,3 +47,4 @@ std::string Sha256Hex(absl::string_view data) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

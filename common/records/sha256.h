@@ -28,3 +28,4 @@ std::string Sha256Hex(absl::string_view data);
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_RECORDS_SHA256_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -52,3 +52,4 @@ absl::Status EventWriter::AppendRecord(const v1::TensorboardEvent& event) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

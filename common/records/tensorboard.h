@@ -49,3 +49,4 @@ uint32_t MaskedCrc32c(absl::string_view data);                         // as TFR
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_RECORDS_TENSORBOARD_H_
+// SPDX-License-Identifier: Apache-2.0

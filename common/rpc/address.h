@@ -29,3 +29,4 @@ inline std::function<std::string(const std::string&)> Address(int lowest) {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_RPC_ADDRESS_H_
+// SPDX-License-Identifier: Apache-2.0

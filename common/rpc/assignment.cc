@@ -27,3 +27,4 @@ std::string DescribeMembers(const v1::Assignment& assignment) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

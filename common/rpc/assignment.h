@@ -14,3 +14,4 @@ std::string DescribeMembers(const v1::Assignment& assignment);
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_RPC_ASSIGNMENT_H_
+// SPDX-License-Identifier: Apache-2.0

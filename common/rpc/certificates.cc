@@ -66,3 +66,4 @@ absl::StatusOr<CertificateTexts> ReadCertificateFiles(const std::string& folder)
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

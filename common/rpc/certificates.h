@@ -30,3 +30,4 @@ Certificate FirstCertificate(const std::string& pem);
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_RPC_CERTIFICATES_H_
+// SPDX-License-Identifier: Apache-2.0

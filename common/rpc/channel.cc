@@ -245,3 +245,4 @@ absl::Status CheckHealth(const std::string& address, std::chrono::milliseconds d
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

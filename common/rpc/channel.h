@@ -94,3 +94,4 @@ absl::Status CheckHealth(const std::string& address, std::chrono::milliseconds d
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_RPC_CHANNEL_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -391,3 +391,4 @@ absl::StatusOr<std::unique_ptr<InsertSession>> InsertSession::Register(const Opt
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -72,3 +72,4 @@ class InsertSession {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_RPC_INSERT_SESSION_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -260,3 +260,4 @@ absl::StatusOr<v1::LearnerInfo> GetLearnerInfo(const std::shared_ptr<grpc::Chann
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -56,3 +56,4 @@ absl::StatusOr<v1::LearnerInfo> GetLearnerInfo(const std::shared_ptr<grpc::Chann
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_RPC_LEARNER_CLIENT_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -52,3 +52,4 @@ inline grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, co
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_RPC_MESSAGE_WRITER_H_
+// SPDX-License-Identifier: Apache-2.0

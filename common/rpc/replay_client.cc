@@ -237,3 +237,4 @@ absl::Status ReadRange(const std::shared_ptr<grpc::Channel>& channel, const v1::
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -53,3 +53,4 @@ absl::Status ReadRange(const std::shared_ptr<grpc::Channel>& channel, const v1::
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_RPC_REPLAY_CLIENT_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -95,3 +95,4 @@ int RunRole(int argc, char** argv, const Role& role) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

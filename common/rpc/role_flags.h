@@ -54,3 +54,4 @@ int RunRole(int argc, char** argv, const Role& role);
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_RPC_ROLE_FLAGS_H_
+// SPDX-License-Identifier: Apache-2.0

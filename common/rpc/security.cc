@@ -154,3 +154,4 @@ bool IsLoopback(const std::string& address) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

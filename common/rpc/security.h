@@ -60,3 +60,4 @@ bool IsLoopback(const std::string& address);
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_RPC_SECURITY_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -37,3 +37,4 @@ void AnalyticMap::Set(const KnownRowsInput& at, const SafeMapGains& gains) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

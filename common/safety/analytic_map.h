@@ -40,3 +40,4 @@ class AnalyticMap {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_SAFETY_ANALYTIC_MAP_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -41,3 +41,4 @@ BarrierQpSolution SolveBarrierQp(const BarrierQp& qp, const double* nominal, dou
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

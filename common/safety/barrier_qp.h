@@ -28,3 +28,4 @@ BarrierQpSolution SolveBarrierQp(const BarrierQp& qp, const double* nominal, dou
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_SAFETY_BARRIER_QP_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -33,3 +33,4 @@ class ControlAffine {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_SAFETY_CONTROL_AFFINE_H_
+// SPDX-License-Identifier: Apache-2.0

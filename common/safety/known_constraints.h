@@ -48,3 +48,4 @@ class KnownConstraints {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_SAFETY_KNOWN_CONSTRAINTS_H_
+// SPDX-License-Identifier: Apache-2.0

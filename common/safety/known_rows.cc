@@ -80,3 +80,4 @@ void KnownRows::Evaluate(const KnownRowsInput& at, double* records) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

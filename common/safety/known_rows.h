@@ -68,3 +68,4 @@ class KnownRows {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_SAFETY_KNOWN_ROWS_H_
+// SPDX-License-Identifier: Apache-2.0

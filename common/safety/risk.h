@@ -48,3 +48,4 @@ inline double DiscountedBudget(double budget, int horizon, double discount) {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_SAFETY_RISK_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -233,3 +233,4 @@ double SafeMap::Apply(const double* u, double* action) const {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

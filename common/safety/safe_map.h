@@ -121,3 +121,4 @@ class SafeMap {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_SAFETY_SAFE_MAP_H_
+// SPDX-License-Identifier: Apache-2.0

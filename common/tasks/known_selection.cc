@@ -45,3 +45,4 @@ absl::StatusOr<std::vector<int>> SelectKnownRows(const TaskModel& model, const v
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -22,3 +22,4 @@ absl::StatusOr<std::vector<int>> SelectKnownRows(const TaskModel& model, const v
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_TASKS_KNOWN_SELECTION_H_
+// SPDX-License-Identifier: Apache-2.0

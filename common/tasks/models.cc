@@ -55,3 +55,4 @@ absl::StatusOr<TaskModel> MakeTaskModel(absl::string_view name, const v1::TaskOp
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -152,3 +152,4 @@ bool StepMujoco(const mjModel& model, int substeps, mjData* data) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

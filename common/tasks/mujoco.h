@@ -117,3 +117,4 @@ class Simulation {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_TASKS_MUJOCO_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -25,3 +25,4 @@ absl::Status RejectOtherOptions(absl::string_view task, const v1::TaskOptions& o
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -18,3 +18,4 @@ absl::Status RejectOtherOptions(absl::string_view task, const v1::TaskOptions& o
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_TASKS_OPTIONS_H_
+// SPDX-License-Identifier: Apache-2.0

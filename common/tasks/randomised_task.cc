@@ -69,3 +69,4 @@ void RandomisedTask::Disturb(double* observation) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

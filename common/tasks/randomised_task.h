@@ -51,3 +51,4 @@ class RandomisedTask : public Task {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_TASKS_RANDOMISED_TASK_H_
+// SPDX-License-Identifier: Apache-2.0

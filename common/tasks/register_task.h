@@ -28,3 +28,4 @@ struct RegisterTask {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_TASKS_REGISTER_TASK_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -59,3 +59,4 @@ StepResult RepeatedTask::Step(const double* action, double* observation) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -52,3 +52,4 @@ class RepeatedTask : public Task {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_TASKS_REPEATED_TASK_H_
+// SPDX-License-Identifier: Apache-2.0

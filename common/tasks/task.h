@@ -128,3 +128,4 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(absl::string_view name, const v1:
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_TASKS_TASK_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -54,3 +54,4 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(absl::string_view name, const v1:
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

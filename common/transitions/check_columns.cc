@@ -49,3 +49,4 @@ absl::Status CheckColumn(const Column& column, const char* data, size_t rows) {
 }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

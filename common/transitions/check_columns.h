@@ -19,3 +19,4 @@ absl::Status WrongValue(const Column& column, size_t value_index, const std::str
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_TRANSITIONS_CHECK_COLUMNS_H_
+// SPDX-License-Identifier: Apache-2.0

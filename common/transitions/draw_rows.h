@@ -25,3 +25,4 @@ inline bool UseFailures(uint64_t available, uint64_t capacity, uint32_t batch) {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_TRANSITIONS_DRAW_ROWS_H_
+// SPDX-License-Identifier: Apache-2.0

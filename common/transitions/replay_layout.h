@@ -56,3 +56,4 @@ struct ReplayLayout {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_TRANSITIONS_REPLAY_LAYOUT_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -102,3 +102,4 @@ absl::string_view RowSchema::executed_column() const { return has(kExecutedActio
 absl::string_view RowSchema::raw_column() const { return has(kRawAction) ? kRawAction : "action"; }
 
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

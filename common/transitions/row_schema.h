@@ -110,3 +110,4 @@ class RowSchema {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_TRANSITIONS_ROW_SCHEMA_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -38,3 +38,4 @@ struct UpdateSchedule {
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_TRANSITIONS_UPDATE_SCHEDULE_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -76,3 +76,4 @@ void AddBench(CLI::App* app, int* exit_code) {
 }
 
 }  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

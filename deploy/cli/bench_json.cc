@@ -107,3 +107,4 @@ nlohmann::json DescribeMachine() {
 }
 
 }  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

@@ -34,3 +34,4 @@ nlohmann::json DescribeMachine();
 }  // namespace datacom::cli
 
 #endif  // DATACOM_DEPLOY_CLI_BENCH_JSON_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -237,3 +237,4 @@ void Cluster::Drain(std::chrono::milliseconds grace) {
 }
 
 }  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

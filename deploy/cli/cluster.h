@@ -89,3 +89,4 @@ class Cluster {
 }  // namespace datacom::cli
 
 #endif  // DATACOM_DEPLOY_CLI_CLUSTER_H_
+// SPDX-License-Identifier: Apache-2.0

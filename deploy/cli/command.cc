@@ -117,3 +117,4 @@ int RunCommand(int argc, const char* const* argv) {
 }
 
 }  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

@@ -31,3 +31,4 @@ void AddConfig(CLI::App* app, int* exit_code) {
 }
 
 }  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

@@ -113,3 +113,4 @@ std::optional<absl::Status> RunForwarded(int argc, const char* const* argv) {
 }
 
 }  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

@@ -83,3 +83,4 @@ void AddList(CLI::App* app, int* exit_code) {
 }
 
 }  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

@@ -14,3 +14,4 @@ int main(int argc, char** argv) {
   }
   return datacom::cli::RunCommand(argc, argv);
 }
+// SPDX-License-Identifier: Apache-2.0

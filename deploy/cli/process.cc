@@ -90,3 +90,4 @@ std::string TailOfFile(const std::string& path, int lines) {
 }
 
 }  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

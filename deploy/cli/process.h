@@ -41,3 +41,4 @@ std::string TailOfFile(const std::string& path, int lines);
 }  // namespace datacom::cli
 
 #endif  // DATACOM_DEPLOY_CLI_PROCESS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -216,3 +216,4 @@ std::string LiveBlock::Redraw(const std::string& block) {
 std::string LiveBlock::PrintAbove(const std::string& text) { return Redraw("") + text; }
 
 }  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

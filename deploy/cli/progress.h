@@ -65,3 +65,4 @@ class LiveBlock {
 }  // namespace datacom::cli
 
 #endif  // DATACOM_DEPLOY_CLI_PROGRESS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -51,3 +51,4 @@ void AddReport(CLI::App* app, int* exit_code) {
 }
 
 }  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

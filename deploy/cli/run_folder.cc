@@ -253,3 +253,4 @@ std::string ReadAddress(const std::string& run_dir, const std::string& process, 
 }
 
 }  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

@@ -74,3 +74,4 @@ std::string ReadAddress(const std::string& run_dir, const std::string& process, 
 }  // namespace datacom::cli
 
 #endif  // DATACOM_DEPLOY_CLI_RUN_FOLDER_H_
+// SPDX-License-Identifier: Apache-2.0

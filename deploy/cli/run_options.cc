@@ -90,3 +90,4 @@ void RefuseOptions(CLI::App* verb, const std::vector<std::string>& flags, const 
 }
 
 }  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

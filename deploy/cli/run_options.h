@@ -29,3 +29,4 @@ void RefuseOptions(CLI::App* verb, const std::vector<std::string>& flags, const 
 }  // namespace datacom::cli
 
 #endif  // DATACOM_DEPLOY_CLI_RUN_OPTIONS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -123,3 +123,4 @@ absl::Status CheckStepsLeft(const std::string& run_dir, uint64_t env_steps) {
 }
 
 }  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

@@ -24,3 +24,4 @@ absl::Status CheckStepsLeft(const std::string& run_dir, uint64_t env_steps);
 }  // namespace datacom::cli
 
 #endif  // DATACOM_DEPLOY_CLI_SUMMARY_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -89,3 +89,4 @@ RestartPolicy::Decision RestartPolicy::OnExit(const std::string& process, Role r
 }
 
 }  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

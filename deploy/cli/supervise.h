@@ -85,3 +85,4 @@ std::string DescribeExit(int exit_code);
 }  // namespace datacom::cli
 
 #endif  // DATACOM_DEPLOY_CLI_SUPERVISE_H_
+// SPDX-License-Identifier: Apache-2.0

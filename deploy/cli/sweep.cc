@@ -350,3 +350,4 @@ void AddSweep(CLI::App* app, int* exit_code) {
 }
 
 }  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

@@ -135,3 +135,4 @@ std::optional<MeasuredRate> FindRate(const std::string& dir, const v1::Experimen
 }
 
 }  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

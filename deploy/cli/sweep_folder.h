@@ -43,3 +43,4 @@ std::optional<MeasuredRate> FindRate(const std::string& dir, const v1::Experimen
 }  // namespace datacom::cli
 
 #endif  // DATACOM_DEPLOY_CLI_SWEEP_FOLDER_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -133,3 +133,4 @@ absl::Status WriteManifests(const std::string& dir, const ManifestOptions& optio
 }
 
 }  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

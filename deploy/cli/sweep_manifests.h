@@ -35,3 +35,4 @@ absl::Status WriteManifests(const std::string& dir, const ManifestOptions& optio
 }  // namespace datacom::cli
 
 #endif  // DATACOM_DEPLOY_CLI_SWEEP_MANIFESTS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -300,3 +300,4 @@ absl::StatusOr<std::vector<SweepRun>> ExpandSweep(const SweepInput& input) {
 }
 
 }  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

@@ -44,3 +44,4 @@ absl::StatusOr<std::vector<SweepRun>> ExpandSweep(const SweepInput& input);
 }  // namespace datacom::cli
 
 #endif  // DATACOM_DEPLOY_CLI_SWEEP_PLAN_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -89,3 +89,4 @@ absl::StatusOr<v1::Experiment> ExperimentOf(const std::string& task, const std::
 }
 
 }  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

@@ -23,3 +23,4 @@ absl::StatusOr<v1::Experiment> ExperimentOf(const std::string& task, const std::
 }  // namespace datacom::cli
 
 #endif  // DATACOM_DEPLOY_CLI_TEXT_TASK_H_
+// SPDX-License-Identifier: Apache-2.0

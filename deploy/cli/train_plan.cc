@@ -302,3 +302,4 @@ std::string FormatBytes(uint64_t bytes) {
 }
 
 }  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

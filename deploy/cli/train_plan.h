@@ -71,3 +71,4 @@ std::string FormatBytes(uint64_t bytes);
 }  // namespace datacom::cli
 
 #endif  // DATACOM_DEPLOY_CLI_TRAIN_PLAN_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -44,3 +44,4 @@ int RunCommand(int argc, const char* const* argv);
 }  // namespace datacom::cli
 
 #endif  // DATACOM_DEPLOY_CLI_VERBS_H_
+// SPDX-License-Identifier: Apache-2.0

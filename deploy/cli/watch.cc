@@ -73,3 +73,4 @@ void Watch::Run() {
 }
 
 }  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

@@ -49,3 +49,4 @@ class Watch {
 }  // namespace datacom::cli
 
 #endif  // DATACOM_DEPLOY_CLI_WATCH_H_
+// SPDX-License-Identifier: Apache-2.0

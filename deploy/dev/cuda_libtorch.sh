@@ -24,3 +24,4 @@ cuda=$folder/site/nvidia/cu13
 # standard that CMake 3.25 does not know for this compiler.
 echo "-DDATACOM_LIBTORCH=$folder/site/torch -DCMAKE_CUDA_COMPILER=$cuda/bin/nvcc -DCUDAToolkit_ROOT=$cuda" \
   "-DCUDA_TOOLKIT_ROOT_DIR=$cuda -DCMAKE_CUDA_STANDARD=17 -DTORCH_CUDA_ARCH_LIST=8.0"
+# SPDX-License-Identifier: Apache-2.0

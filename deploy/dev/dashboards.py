@@ -256,3 +256,4 @@ if __name__ == "__main__":
     for file_name, content in render().items():
         with open(os.path.join(target, file_name), "w", encoding="utf-8") as out:
             out.write(content)
+# SPDX-License-Identifier: Apache-2.0

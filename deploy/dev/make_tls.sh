@@ -31,3 +31,4 @@ certify tls datacom 'subjectAltName=DNS:datacom' 'extendedKeyUsage=serverAuth,cl
 certify prometheus prometheus 'extendedKeyUsage=clientAuth'
 chmod 644 ./*.crt
 openssl rand -hex 32 >token
+# SPDX-License-Identifier: Apache-2.0

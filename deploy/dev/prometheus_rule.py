@@ -23,3 +23,4 @@ if __name__ == "__main__":
         _, groups = (PROMETHEUS / name).read_text(encoding="utf-8").split("\ngroups:\n")
         for line in groups.splitlines():
             print(("  " + line).rstrip())
+# SPDX-License-Identifier: Apache-2.0

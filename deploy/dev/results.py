@@ -72,3 +72,4 @@ def is_copied(entry, steps, results=RESULTS):
     """True when the results hold every population of the entry with at least `steps` steps."""
     copies = folders(entry, results)
     return bool(copies) and all(steps_made(copy) >= steps for copy in copies)
+# SPDX-License-Identifier: Apache-2.0

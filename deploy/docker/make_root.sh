@@ -73,3 +73,4 @@ if [[ "$target" == learner-cuda ]]; then  # copied whole: ldd does not list the 
   cp -r /opt/site/torch/lib "$root/opt/site/torch/"
   cp -r /opt/site/nvidia "$root/opt/site/"
 fi
+# SPDX-License-Identifier: Apache-2.0

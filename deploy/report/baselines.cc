@@ -56,3 +56,4 @@ absl::StatusOr<std::vector<Baseline>> ReadBaselines(const std::vector<std::strin
 }
 
 }  // namespace datacom::report
+// SPDX-License-Identifier: Apache-2.0

@@ -25,3 +25,4 @@ absl::StatusOr<std::vector<Baseline>> ReadBaselines(const std::vector<std::strin
 }  // namespace datacom::report
 
 #endif  // DATACOM_DEPLOY_REPORT_BASELINES_H_
+// SPDX-License-Identifier: Apache-2.0

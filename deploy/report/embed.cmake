@@ -9,3 +9,4 @@ foreach(pair "kPageTemplate=page.html" "kStyle=style.css" "kMapScript=maps.js" "
 endforeach()
 string(APPEND code "}  // namespace datacom::report\n")
 file(WRITE "${OUT}" "${code}")
+# SPDX-License-Identifier: Apache-2.0

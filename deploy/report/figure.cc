@@ -125,3 +125,4 @@ std::string RenderFigure(const std::vector<Group>& groups) {
 }
 
 }  // namespace datacom::report
+// SPDX-License-Identifier: Apache-2.0

@@ -16,3 +16,4 @@ std::string RenderFigure(const std::vector<Group>& groups);
 }  // namespace datacom::report
 
 #endif  // DATACOM_DEPLOY_REPORT_FIGURE_H_
+// SPDX-License-Identifier: Apache-2.0

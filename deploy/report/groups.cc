@@ -125,3 +125,4 @@ std::vector<Group> GroupRuns(const std::vector<Run>& runs, Shown shown) {
 }
 
 }  // namespace datacom::report
+// SPDX-License-Identifier: Apache-2.0

@@ -74,3 +74,4 @@ std::vector<double> ShownValues(const Group& group, const std::string& quantity)
 }  // namespace datacom::report
 
 #endif  // DATACOM_DEPLOY_REPORT_GROUPS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -121,3 +121,4 @@ function showMaps() {
     byId('maps').append(element('div', {class: 'panels'}, ...map.panels.map((panel) => mapPanel(map, panel, limit))));
   }
 }
+// SPDX-License-Identifier: Apache-2.0

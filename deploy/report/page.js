@@ -252,3 +252,4 @@ showSummary();
 showCurves();
 showMaps();
 showData();
+// SPDX-License-Identifier: Apache-2.0

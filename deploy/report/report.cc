@@ -268,3 +268,4 @@ absl::Status WriteReport(const std::vector<std::string>& folders, const std::str
 }
 
 }  // namespace datacom::report
+// SPDX-License-Identifier: Apache-2.0

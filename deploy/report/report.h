@@ -58,3 +58,4 @@ absl::Status WriteReport(const std::vector<std::string>& folders, const std::str
 }  // namespace datacom::report
 
 #endif  // DATACOM_DEPLOY_REPORT_REPORT_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -117,3 +117,4 @@ std::vector<double> ShownValues(const Group& group, const std::string& quantity)
 }
 
 }  // namespace datacom::report
+// SPDX-License-Identifier: Apache-2.0

@@ -81,3 +81,4 @@ InterquartileMean ComputeInterquartileMean(std::vector<double> values) {
 }
 
 }  // namespace datacom::report
+// SPDX-License-Identifier: Apache-2.0

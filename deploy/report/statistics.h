@@ -26,3 +26,4 @@ InterquartileMean ComputeInterquartileMean(std::vector<double> values);
 }  // namespace datacom::report
 
 #endif  // DATACOM_DEPLOY_REPORT_STATISTICS_H_
+// SPDX-License-Identifier: Apache-2.0

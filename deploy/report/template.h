@@ -12,3 +12,4 @@ extern const char kScript[];
 }  // namespace datacom::report
 
 #endif  // DATACOM_DEPLOY_REPORT_TEMPLATE_H_
+// SPDX-License-Identifier: Apache-2.0

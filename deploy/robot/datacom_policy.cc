@@ -154,3 +154,4 @@ int datacom_policy_act(datacom_policy* policy, const datacom_policy_input* input
     return DATACOM_POLICY_FAILED;
   }
 }
+// SPDX-License-Identifier: Apache-2.0

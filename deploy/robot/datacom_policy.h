@@ -85,3 +85,4 @@ int datacom_policy_act(datacom_policy* policy, const datacom_policy_input* input
 #endif
 
 #endif /* DATACOM_DEPLOY_ROBOT_DATACOM_POLICY_H_ */
+/* SPDX-License-Identifier: Apache-2.0 */

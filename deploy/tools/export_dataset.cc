@@ -105,3 +105,4 @@ absl::StatusOr<v1::DatasetManifest> ExportDataset(const ExportOptions& options, 
 }
 
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

@@ -32,3 +32,4 @@ absl::StatusOr<v1::DatasetManifest> ExportDataset(const ExportOptions& options, 
 }  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_EXPORT_DATASET_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -55,3 +55,4 @@ int Main(int argc, char** argv) {
 }  // namespace datacom::tools
 
 int main(int argc, char** argv) { return datacom::tools::Main(argc, argv); }
+// SPDX-License-Identifier: Apache-2.0

@@ -77,3 +77,4 @@ void AddLoadTask(CLI::App* app, int* exit_code) {
 }
 
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

@@ -133,3 +133,4 @@ void AddTask(CLI::App* app, int* exit_code) {
 }
 
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

@@ -100,3 +100,4 @@ void AddVerify(CLI::App* app, int* exit_code) {
 }
 
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

@@ -30,3 +30,4 @@ void AddVerify(CLI::App* app, int* exit_code);
 }  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_VERBS_H_
+// SPDX-License-Identifier: Apache-2.0

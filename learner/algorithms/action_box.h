@@ -13,3 +13,4 @@ struct ActionBox {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_ACTION_BOX_H_
+// SPDX-License-Identifier: Apache-2.0

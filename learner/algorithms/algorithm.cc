@@ -139,3 +139,4 @@ std::unique_ptr<Algorithm> MakeAlgorithm(const AlgorithmConfig& config) {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

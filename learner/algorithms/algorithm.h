@@ -171,3 +171,4 @@ void SetArray(Algorithm* algorithm, int member, const std::string& name, const s
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_ALGORITHM_H_
+// SPDX-License-Identifier: Apache-2.0

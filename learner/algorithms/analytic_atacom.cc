@@ -28,3 +28,4 @@ ActingParameters AnalyticAtacom::GetActingParameters(int member) const {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

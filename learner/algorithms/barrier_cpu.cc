@@ -44,3 +44,4 @@ const CpuImpls::Register<BarrierKernels, BarrierCpu> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -28,3 +28,4 @@ class BarrierKernels : public KernelGroup {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_BARRIER_KERNELS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -50,3 +50,4 @@ inline double Relaxation(const BarrierRow& in, double weight, float* d_slope) {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_BARRIER_ROW_H_
+// SPDX-License-Identifier: Apache-2.0

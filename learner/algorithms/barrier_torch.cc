@@ -44,3 +44,4 @@ const TorchImpls::Register<BarrierKernels, BarrierTorch> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

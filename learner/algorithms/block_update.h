@@ -35,3 +35,4 @@ class BlockUpdate : public Population {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_BLOCK_UPDATE_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -122,3 +122,4 @@ ActingParameters CbfSac::GetActingParameters(int member) const {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -49,3 +49,4 @@ const CpuImpls::Register<CostKernels, CostCpu> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

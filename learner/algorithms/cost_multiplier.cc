@@ -44,3 +44,4 @@ std::string CostMultiplier::Save() const {
 void CostMultiplier::Load(const std::string& bytes) { std::memcpy(members_.data(), bytes.data(), bytes.size()); }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

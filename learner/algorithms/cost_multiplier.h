@@ -42,3 +42,4 @@ class CostMultiplier {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_COST_MULTIPLIER_H_
+// SPDX-License-Identifier: Apache-2.0

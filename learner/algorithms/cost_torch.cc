@@ -35,3 +35,4 @@ const TorchImpls::Register<CostKernels, CostTorch> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -75,3 +75,4 @@ const CpuImpls::Register<CriticKernels, CriticCpu> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

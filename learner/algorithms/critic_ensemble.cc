@@ -95,3 +95,4 @@ void CriticEnsemble::Regress(const FloatView& parameters, const CriticInput& inp
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -78,3 +78,4 @@ class CriticEnsemble {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_CRITIC_ENSEMBLE_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -27,3 +27,4 @@ class CriticKernels : public KernelGroup {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_CRITIC_KERNELS_H_
+// SPDX-License-Identifier: Apache-2.0

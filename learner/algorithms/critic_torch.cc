@@ -43,3 +43,4 @@ const TorchImpls::Register<CriticKernels, CriticTorch> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -206,3 +206,4 @@ void Datacom::WriteArray(int member, const std::string& name, const std::vector<
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

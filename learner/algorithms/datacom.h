@@ -69,3 +69,4 @@ class Datacom : public SoftActorCritic {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_DATACOM_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -54,3 +54,4 @@ std::string Delta::Save() const {
 void Delta::Load(const std::string& bytes) { std::memcpy(members_.data(), bytes.data(), bytes.size()); }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

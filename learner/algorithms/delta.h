@@ -36,3 +36,4 @@ class Delta {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_DELTA_H_
+// SPDX-License-Identifier: Apache-2.0

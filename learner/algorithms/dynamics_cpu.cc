@@ -79,3 +79,4 @@ const CpuImpls::Register<DynamicsKernels, DynamicsCpu> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -23,3 +23,4 @@ class DynamicsKernels : public KernelGroup {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_DYNAMICS_KERNELS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -285,3 +285,4 @@ void DynamicsLearner::Load(const State& state) {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

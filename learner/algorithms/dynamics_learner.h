@@ -89,3 +89,4 @@ class DynamicsLearner : public Population {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_DYNAMICS_LEARNER_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -37,3 +37,4 @@ const TorchImpls::Register<DynamicsKernels, DynamicsTorch> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -55,3 +55,4 @@ void Feasibility::Risk(const FloatView& parameters, int member, const float* z, 
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

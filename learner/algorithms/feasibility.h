@@ -60,3 +60,4 @@ class Feasibility {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_FEASIBILITY_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -78,3 +78,4 @@ const CpuImpls::Register<GaussianKernels, GaussianCpu> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -72,3 +72,4 @@ void GaussianFeasibility::EvaluateRisk(const FloatView& parameters, int member, 
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -44,3 +44,4 @@ class GaussianFeasibility : public Feasibility {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_GAUSSIAN_FEASIBILITY_H_
+// SPDX-License-Identifier: Apache-2.0

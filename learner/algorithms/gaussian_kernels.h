@@ -43,3 +43,4 @@ class GaussianKernels : public KernelGroup {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_GAUSSIAN_KERNELS_H_
+// SPDX-License-Identifier: Apache-2.0

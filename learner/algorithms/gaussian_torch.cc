@@ -56,3 +56,4 @@ const TorchImpls::Register<GaussianKernels, GaussianTorch> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

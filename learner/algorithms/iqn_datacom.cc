@@ -56,3 +56,4 @@ void IqnDatacom::AddConstraint(int member, ActingParameters* out) const {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

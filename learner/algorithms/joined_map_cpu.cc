@@ -71,3 +71,4 @@ const CpuImpls::Register<JoinedMapKernels, JoinedMapCpu> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

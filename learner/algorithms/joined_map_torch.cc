@@ -139,3 +139,4 @@ const TorchImpls::Register<JoinedMapKernels, JoinedMapTorch> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -114,3 +114,4 @@ ActingParameters LagSac::GetActingParameters(int member) const {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

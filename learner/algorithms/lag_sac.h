@@ -52,3 +52,4 @@ class LagSac : public SoftActorCritic {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_LAG_SAC_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -17,3 +17,4 @@ void MinibatchOrder(uint64_t run_seed, uint64_t member_seed, uint64_t epoch, int
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

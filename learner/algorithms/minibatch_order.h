@@ -14,3 +14,4 @@ void MinibatchOrder(uint64_t run_seed, uint64_t member_seed, uint64_t epoch, int
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_MINIBATCH_ORDER_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -98,3 +98,4 @@ const CpuImpls::Register<NaturalGradientKernels, NaturalGradientCpu> kRegistered
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -43,3 +43,4 @@ class NaturalGradientKernels : public KernelGroup {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_NATURAL_GRADIENT_KERNELS_H_
+// SPDX-License-Identifier: Apache-2.0

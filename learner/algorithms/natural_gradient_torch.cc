@@ -66,3 +66,4 @@ const TorchImpls::Register<NaturalGradientKernels, NaturalGradientTorch> kRegist
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -317,3 +317,4 @@ void OnPolicy::WriteArray(int member, const std::string& name, const std::vector
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

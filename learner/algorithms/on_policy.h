@@ -125,3 +125,4 @@ class OnPolicy : public Population {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_ON_POLICY_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -142,3 +142,4 @@ const CpuImpls::Register<OnPolicyKernels, OnPolicyCpu> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

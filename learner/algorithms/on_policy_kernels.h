@@ -59,3 +59,4 @@ class OnPolicyKernels : public KernelGroup {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_ON_POLICY_KERNELS_H_
+// SPDX-License-Identifier: Apache-2.0

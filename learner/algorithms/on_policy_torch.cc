@@ -95,3 +95,4 @@ const TorchImpls::Register<OnPolicyKernels, OnPolicyTorch> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -362,3 +362,4 @@ void Population::AddActingNet(const std::string& prefix, int member, ActingParam
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -158,3 +158,4 @@ class Population : public Algorithm {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_POPULATION_H_
+// SPDX-License-Identifier: Apache-2.0

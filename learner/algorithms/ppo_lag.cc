@@ -57,3 +57,4 @@ void PpoLag::CheckDivergence() {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -30,3 +30,4 @@ class PpoLag : public OnPolicy {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_PPO_LAG_H_
+// SPDX-License-Identifier: Apache-2.0

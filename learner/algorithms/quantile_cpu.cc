@@ -104,3 +104,4 @@ const CpuImpls::Register<QuantileKernels, QuantileCpu> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -125,3 +125,4 @@ void QuantileFeasibility::EvaluateRisk(const FloatView& parameters, int member, 
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -53,3 +53,4 @@ class QuantileFeasibility : public Feasibility {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_QUANTILE_FEASIBILITY_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -35,3 +35,4 @@ class QuantileKernels : public KernelGroup {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_QUANTILE_KERNELS_H_
+// SPDX-License-Identifier: Apache-2.0

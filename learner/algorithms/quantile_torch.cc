@@ -79,3 +79,4 @@ const TorchImpls::Register<QuantileKernels, QuantileTorch> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -81,3 +81,4 @@ void Rcpo::CollectGradient(int chunk, const FloatView& to) {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -40,3 +40,4 @@ class Rcpo : public OnPolicy {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_RCPO_H_
+// SPDX-License-Identifier: Apache-2.0

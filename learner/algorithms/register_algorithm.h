@@ -30,3 +30,4 @@ class RegisterAlgorithm {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_REGISTER_ALGORITHM_H_
+// SPDX-License-Identifier: Apache-2.0

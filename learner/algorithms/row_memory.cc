@@ -50,3 +50,4 @@ void RowMemory::Load(const std::string& bytes, uint64_t appended) {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

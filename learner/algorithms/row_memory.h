@@ -44,3 +44,4 @@ class RowMemory {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_ROW_MEMORY_H_
+// SPDX-License-Identifier: Apache-2.0

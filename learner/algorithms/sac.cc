@@ -41,3 +41,4 @@ ActingParameters Sac::GetActingParameters(int member) const {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

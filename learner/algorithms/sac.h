@@ -25,3 +25,4 @@ class Sac : public SoftActorCritic {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_SAC_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -110,3 +110,4 @@ const CpuImpls::Register<SacKernels, SacCpu> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

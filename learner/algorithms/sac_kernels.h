@@ -37,3 +37,4 @@ class SacKernels : public KernelGroup {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_SAC_KERNELS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -59,3 +59,4 @@ const TorchImpls::Register<SacKernels, SacTorch> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

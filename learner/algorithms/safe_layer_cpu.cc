@@ -74,3 +74,4 @@ const CpuImpls::Register<SafeLayerKernels, SafeLayerCpu> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

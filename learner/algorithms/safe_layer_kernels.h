@@ -30,3 +30,4 @@ class SafeLayerKernels : public KernelGroup {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_SAFE_LAYER_KERNELS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -195,3 +195,4 @@ ActingParameters SafeLayerTd3::GetActingParameters(int member) const {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -44,3 +44,4 @@ const TorchImpls::Register<SafeLayerKernels, SafeLayerTorch> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -280,3 +280,4 @@ ActingParameters SafeLoop::GetActingParameters(int member) const {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -38,3 +38,4 @@ const CpuImpls::Register<SafeMapKernels, SafeMapCpu> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

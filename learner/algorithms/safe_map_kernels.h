@@ -31,3 +31,4 @@ class SafeMapKernels : public KernelGroup {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_SAFE_MAP_KERNELS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -72,3 +72,4 @@ inline void MapRowGradient(int n, const double* record, const float* u, const fl
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_SAFE_MAP_ROW_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -47,3 +47,4 @@ const TorchImpls::Register<SafeMapKernels, SafeMapTorch> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

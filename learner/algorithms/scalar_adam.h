@@ -21,3 +21,4 @@ struct ScalarAdam {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_SCALAR_ADAM_H_
+// SPDX-License-Identifier: Apache-2.0

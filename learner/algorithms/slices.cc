@@ -130,3 +130,4 @@ void SetArray(Algorithm* algorithm, int member, const std::string& name, const s
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -59,3 +59,4 @@ class Slices : public Algorithm {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_SLICES_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -134,3 +134,4 @@ Stats SoftActorCritic::GetStats() const {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -90,3 +90,4 @@ class SoftActorCritic : public BlockUpdate {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_SOFT_ACTOR_CRITIC_H_
+// SPDX-License-Identifier: Apache-2.0

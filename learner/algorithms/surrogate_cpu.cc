@@ -83,3 +83,4 @@ const CpuImpls::Register<SurrogateKernels, SurrogateCpu> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -38,3 +38,4 @@ class SurrogateKernels : public KernelGroup {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_SURROGATE_KERNELS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -54,3 +54,4 @@ const TorchImpls::Register<SurrogateKernels, SurrogateTorch> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -73,3 +73,4 @@ void Wcsac::CostLoss(const FloatView& cost, const DoubleView& loss) {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

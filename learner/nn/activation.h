@@ -11,3 +11,4 @@ enum class Activation { kRelu, kSigmoid, kTanh, kSwish };
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_NN_ACTIVATION_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -47,3 +47,4 @@ class KernelImpls {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_NN_KERNEL_IMPLS_H_
+// SPDX-License-Identifier: Apache-2.0

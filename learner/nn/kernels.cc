@@ -58,3 +58,4 @@ std::unique_ptr<Kernels> MakeKernels(const std::string& kind, const std::string&
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -90,3 +90,4 @@ bool UsesCpuKernels(const std::string& kind, const std::string& device);  // whe
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_NN_KERNELS_H_
+// SPDX-License-Identifier: Apache-2.0

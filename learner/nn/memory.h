@@ -35,3 +35,4 @@ class Memory {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_NN_MEMORY_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -39,3 +39,4 @@ class NamedStream {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_NN_NAMED_STREAM_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -48,3 +48,4 @@ class Undo {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_NN_OPTIMISERS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -98,3 +98,4 @@ int64_t ParameterLayout::AddVector(const std::string& name, int size, double sta
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -89,3 +89,4 @@ class ParameterLayout {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_NN_PARAMETER_LAYOUT_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -40,3 +40,4 @@ class Perceptrons {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_NN_PERCEPTRONS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -42,3 +42,4 @@ std::unique_ptr<Kernels> MakeTorchKernels(const std::string& device) {
 std::string LoadedTorchVersion() { return Version(); }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -22,3 +22,4 @@ extern "C" void datacom_torch_make_kernels(const std::string& device, std::uniqu
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_NN_TORCH_LIBRARY_H_
+// SPDX-License-Identifier: Apache-2.0

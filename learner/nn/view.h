@@ -32,3 +32,4 @@ using DoubleView = View<double>;
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_NN_VIEW_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -128,3 +128,4 @@ TEST(RolloutAssignment, AnActorWithoutMembersIsReadyAndWaits) {
 
 }  // namespace
 }  // namespace datacom::actor
+// SPDX-License-Identifier: Apache-2.0

@@ -480,3 +480,4 @@ TEST_F(EvaluatorTest, ASnapshotThatDoesNotFitIsNamed) {
 
 }  // namespace
 }  // namespace datacom::actor
+// SPDX-License-Identifier: Apache-2.0

@@ -79,3 +79,4 @@ TEST(ActorFootprint, AStepOfATorqueControlledArmAllocatesOnlyTheChunksItHandsOve
 
 }  // namespace
 }  // namespace datacom::actor
+// SPDX-License-Identifier: Apache-2.0

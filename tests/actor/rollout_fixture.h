@@ -100,3 +100,4 @@ class SteadyTask : public FakeTask {
 }  // namespace datacom::testing
 
 #endif  // DATACOM_TESTS_ACTOR_ROLLOUT_FIXTURE_H_
+// SPDX-License-Identifier: Apache-2.0

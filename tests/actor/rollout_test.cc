@@ -450,3 +450,4 @@ TEST(Rollout, RefusesAnOpenEpisodeThatCannotBeRepeated) {
 
 }  // namespace
 }  // namespace datacom::actor
+// SPDX-License-Identifier: Apache-2.0

@@ -269,3 +269,4 @@ int main(int argc, char** argv) {
   benchmark::Shutdown();
   return 0;
 }
+// SPDX-License-Identifier: Apache-2.0

@@ -194,3 +194,4 @@ std::vector<Result> MeasureScaling(const std::vector<int>& threads, const std::v
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

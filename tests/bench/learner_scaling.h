@@ -27,3 +27,4 @@ std::vector<Result> MeasureScaling(const std::vector<int>& threads, const std::v
 }  // namespace datacom::learner
 
 #endif  // DATACOM_TESTS_BENCH_LEARNER_SCALING_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -108,3 +108,4 @@ struct Result {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_TESTS_BENCH_LEARNER_SETUP_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -268,3 +268,4 @@ BENCHMARK(InsertTls)->Name("replay/insert_tls")->UseRealTime();
 }  // namespace datacom
 
 BENCHMARK_MAIN();
+// SPDX-License-Identifier: Apache-2.0

@@ -203,3 +203,4 @@ int Main(int argc, char** argv) {
 }  // namespace datacom
 
 int main(int argc, char** argv) { return datacom::Main(argc, argv); }
+// SPDX-License-Identifier: Apache-2.0

@@ -206,3 +206,4 @@ BENCHMARK(PlannerDecision)->Name("acting/planner")->Unit(benchmark::kMillisecond
 }  // namespace datacom
 
 BENCHMARK_MAIN();
+// SPDX-License-Identifier: Apache-2.0

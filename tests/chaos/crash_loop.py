@@ -369,3 +369,4 @@ VERIFIES = run("verify", "--help").returncode == 0
 
 if __name__ == "__main__":
     sys.exit(main())
+# SPDX-License-Identifier: Apache-2.0

@@ -116,3 +116,4 @@ int posix_fallocate(int fd, off_t offset, off_t bytes) {
 }
 
 }  // extern "C"
+// SPDX-License-Identifier: Apache-2.0

@@ -123,3 +123,4 @@ int main(int argc, char** argv) {
   }
   datacom::Attack(argv[1], argv[2], argv[3]);
 }
+// SPDX-License-Identifier: Apache-2.0

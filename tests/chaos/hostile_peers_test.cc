@@ -129,3 +129,4 @@ TEST_F(HostilePeersTest, ActorsThatRegisterAndVanishGrowTheProcessByLessThan64Me
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

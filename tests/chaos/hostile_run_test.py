@@ -112,3 +112,4 @@ class HostileRunTest(RunTest):
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
+# SPDX-License-Identifier: Apache-2.0

@@ -105,3 +105,4 @@ def _read(path):
             return file.read()
     except FileNotFoundError:
         return b""
+# SPDX-License-Identifier: Apache-2.0

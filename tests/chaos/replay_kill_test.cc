@@ -115,3 +115,4 @@ INSTANTIATE_TEST_SUITE_P(Sync, ReplayKillTest, ::testing::Bool());
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -138,3 +138,4 @@ inline std::unique_ptr<InsertSession> JoinReplay(const std::shared_ptr<grpc::Cha
 }  // namespace datacom::testing
 
 #endif  // DATACOM_TESTS_CHAOS_REPLAY_PROCESS_H_
+// SPDX-License-Identifier: Apache-2.0

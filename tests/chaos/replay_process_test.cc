@@ -149,3 +149,4 @@ TEST(ReplayProcessTest, ADiskThatHangsWhileItStopsEndsItWith1AfterTheStallTime) 
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -101,3 +101,4 @@ def lockstep_records(folder, members):
         with open(os.path.join(folder, name), "rb") as file:
             records[name] = file.read()
     return records
+# SPDX-License-Identifier: Apache-2.0

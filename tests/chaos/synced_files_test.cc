@@ -124,3 +124,4 @@ TEST_F(SyncedFilesTest, ANewReplayIsOnTheDiskWithItsNamesBeforeItServes) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

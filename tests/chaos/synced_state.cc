@@ -151,3 +151,4 @@ void OnFolderMade(const char* path) {
 }
 
 }  // namespace datacom::testing
+// SPDX-License-Identifier: Apache-2.0

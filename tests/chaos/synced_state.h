@@ -32,3 +32,4 @@ void OnFolderMade(const char* path);
 }  // namespace datacom::testing
 
 #endif  // DATACOM_TESTS_CHAOS_SYNCED_STATE_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -376,3 +376,4 @@ INSTANTIATE_TEST_SUITE_P(AllTasks, ActorContract, ::testing::ValuesIn(TaskNames(
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -471,3 +471,4 @@ TEST(CartPoleModel, PredictsTheSimulatorsAccelerationUpToItsStatedMismatch) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -99,3 +99,4 @@ INSTANTIATE_TEST_SUITE_P(AllTasks, TaskSoak, ::testing::ValuesIn(TaskNames()),
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -51,3 +51,4 @@ TEST(BenchJson, RefusesAnInvalidDocument) {
 
 }  // namespace
 }  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

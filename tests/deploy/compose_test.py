@@ -168,3 +168,4 @@ class ComposeTest(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main(verbosity=1)
+# SPDX-License-Identifier: Apache-2.0

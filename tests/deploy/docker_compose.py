@@ -30,3 +30,4 @@ def words(names, folder, *options):
 def second():
     """True when the plugin is installed."""
     return shutil.which("docker") and subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode == 0
+# SPDX-License-Identifier: Apache-2.0

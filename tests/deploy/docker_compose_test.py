@@ -20,3 +20,4 @@ if __name__ == "__main__":
                 for service in ("replay", "learner" if profile == "cpu" else "learner-cuda", "actor", "evaluator", "prometheus", "grafana"):
                     if f"\n  {service}:\n" not in result.stdout:
                         sys.exit(f"{names}, profile {profile}: no service {service}\n{result.stdout}")
+# SPDX-License-Identifier: Apache-2.0

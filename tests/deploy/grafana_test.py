@@ -66,3 +66,4 @@ class Dashboards(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main(verbosity=1)
+# SPDX-License-Identifier: Apache-2.0

@@ -199,3 +199,4 @@ if __name__ == "__main__":
     if not program.result.wasSuccessful():
         sys.exit(1)
     sys.exit(SKIPPED if program.result.skipped else 0)
+# SPDX-License-Identifier: Apache-2.0

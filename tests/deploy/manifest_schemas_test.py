@@ -253,3 +253,4 @@ def allows(policies, direction, own, peer, port):
 if __name__ == "__main__":
     program = unittest.main(verbosity=1, exit=False)
     sys.exit(1 if not program.result.wasSuccessful() else SKIPPED if program.result.skipped else 0)
+# SPDX-License-Identifier: Apache-2.0

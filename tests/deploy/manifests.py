@@ -83,3 +83,4 @@ def write_sweep(binary, folder):
     if result.returncode != 0:
         raise AssertionError(result.stdout + result.stderr)
     return result.stdout
+# SPDX-License-Identifier: Apache-2.0

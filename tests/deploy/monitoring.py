@@ -82,3 +82,4 @@ def alert_expression(text):
     """The expression of an alert's block."""
     inner = re.search(r"^\s*expr: (?:\|\n((?:\s{10,}.*\n)+)|(.*)\n)", text, re.M)
     return inner.group(1) or inner.group(2)
+# SPDX-License-Identifier: Apache-2.0

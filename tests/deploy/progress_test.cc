@@ -180,3 +180,4 @@ TEST(LiveBlock, ErasesExactlyItsLines) {
 
 }  // namespace
 }  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

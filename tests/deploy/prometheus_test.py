@@ -123,3 +123,4 @@ class Promtool(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main(verbosity=1)
+# SPDX-License-Identifier: Apache-2.0

@@ -402,3 +402,4 @@ TEST_F(ReportTest, AFolderWithoutRecordsIsNamed) {
 
 }  // namespace
 }  // namespace datacom::report
+// SPDX-License-Identifier: Apache-2.0

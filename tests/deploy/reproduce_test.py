@@ -253,3 +253,4 @@ class RecordsTest(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main()
+# SPDX-License-Identifier: Apache-2.0

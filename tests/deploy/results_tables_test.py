@@ -136,3 +136,4 @@ class EntriesTest(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main()
+# SPDX-License-Identifier: Apache-2.0

@@ -180,3 +180,4 @@ TEST_F(RunFolderTest, ARunWhoseRecordsShowUpdatesNeedsACheckpoint) {
 
 }  // namespace
 }  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

@@ -62,3 +62,4 @@ def pip(verb, *arguments):
     command = [sys.executable, "-m", "pip", verb, "--quiet", "--disable-pip-version-check", "--no-input", "--retries", "1", "--timeout", "30", *arguments]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     return "" if result.returncode == 0 else "pip: " + " ".join(result.stderr.split())[-300:]
+# SPDX-License-Identifier: Apache-2.0

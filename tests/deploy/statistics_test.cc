@@ -88,3 +88,4 @@ TEST(InterquartileMean, TheIntervalShrinksWithTheRootOfTheNumberOfValues) {
 
 }  // namespace
 }  // namespace datacom::report
+// SPDX-License-Identifier: Apache-2.0

@@ -145,3 +145,4 @@ TEST(RestartPolicy, ExitCode0CompletesRestsOrRestartsByRole) {
 
 }  // namespace
 }  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

@@ -114,3 +114,4 @@ TEST_F(SweepManifestsTest, AChangedSweepRewritesTheClustersExperiment) {
 
 }  // namespace
 }  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

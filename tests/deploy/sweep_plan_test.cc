@@ -237,3 +237,4 @@ TEST(ShippedSweeps, AFixedDeltaEqualsItsLabel) {
 
 }  // namespace
 }  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

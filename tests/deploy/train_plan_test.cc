@@ -246,3 +246,4 @@ TEST(Needs, OfTheReplayEqualTheSizeOfItsFiles) {
 
 }  // namespace
 }  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

@@ -428,3 +428,4 @@ class TrainSupervisionTest(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main()
+# SPDX-License-Identifier: Apache-2.0

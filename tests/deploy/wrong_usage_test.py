@@ -226,3 +226,4 @@ class WrongUsageTest(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main()
+# SPDX-License-Identifier: Apache-2.0

@@ -206,3 +206,4 @@ if __name__ == "__main__":
         print("skipped:", reason)
         sys.exit(SKIPPED)
     unittest.main()
+# SPDX-License-Identifier: Apache-2.0

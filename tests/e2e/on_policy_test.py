@@ -93,3 +93,4 @@ class OnPolicyTest(RunTest):
 
 if __name__ == "__main__":
     unittest.main()
+# SPDX-License-Identifier: Apache-2.0

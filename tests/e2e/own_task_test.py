@@ -124,3 +124,4 @@ class OwnTaskTest(RunTest):
 
 if __name__ == "__main__":
     unittest.main()
+# SPDX-License-Identifier: Apache-2.0

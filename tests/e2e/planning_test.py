@@ -65,3 +65,4 @@ class PlanningTest(RunTest):
 
 if __name__ == "__main__":
     unittest.main()
+# SPDX-License-Identifier: Apache-2.0

@@ -79,3 +79,4 @@ class PreemptionTest(RunTest):
 
 if __name__ == "__main__":
     unittest.main()
+# SPDX-License-Identifier: Apache-2.0

@@ -204,3 +204,4 @@ class RunTest(unittest.TestCase):
                         ["report", training.folder, "--out", os.path.join(self.folder, "report.html")]):
             done = run(*command)
             self.assertEqual(done.returncode, 0, f"{command[0]}: {done.stdout}{done.stderr}")
+# SPDX-License-Identifier: Apache-2.0

@@ -164,3 +164,4 @@ static std::vector<Seed> Seeds() {
 static const Target kTarget("checkpoint", Run, Seeds);
 
 }  // namespace datacom::fuzz
+// SPDX-License-Identifier: Apache-2.0

@@ -167,3 +167,4 @@ static std::vector<Seed> Seeds() {
 static const Target kTarget("credit", Run, Seeds);
 
 }  // namespace datacom::fuzz
+// SPDX-License-Identifier: Apache-2.0

@@ -32,3 +32,4 @@ inline void SealCreditWords(std::string* file) {
 }  // namespace datacom::fuzz
 
 #endif  // DATACOM_TESTS_FUZZ_CREDIT_BYTES_H_
+// SPDX-License-Identifier: Apache-2.0

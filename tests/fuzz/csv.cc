@@ -93,3 +93,4 @@ static std::vector<Seed> Seeds() {
 static const Target kTarget("csv", Run, Seeds);
 
 }  // namespace datacom::fuzz
+// SPDX-License-Identifier: Apache-2.0

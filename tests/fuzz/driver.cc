@@ -145,3 +145,4 @@ int main(int argc, char** argv) {
   LLVMFuzzerInitialize(&argc, &argv);
   return datacom::fuzz::Main({argv + 1, argv + argc});
 }
+// SPDX-License-Identifier: Apache-2.0

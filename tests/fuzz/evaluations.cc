@@ -149,3 +149,4 @@ static std::vector<Seed> Seeds() {
 static const Target kTarget("evaluations", Run, Seeds);
 
 }  // namespace datacom::fuzz
+// SPDX-License-Identifier: Apache-2.0

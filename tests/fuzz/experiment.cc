@@ -89,3 +89,4 @@ static std::vector<Seed> Seeds() {
 static const Target kTarget("experiment", Run, Seeds);
 
 }  // namespace datacom::fuzz
+// SPDX-License-Identifier: Apache-2.0

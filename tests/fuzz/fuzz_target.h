@@ -77,3 +77,4 @@ std::string FrameLike(absl::string_view sample, absl::string_view payload);
 }  // namespace datacom::fuzz
 
 #endif  // DATACOM_TESTS_FUZZ_FUZZ_TARGET_H_
+// SPDX-License-Identifier: Apache-2.0

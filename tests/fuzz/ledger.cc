@@ -158,3 +158,4 @@ static std::vector<Seed> Seeds() {
 static const Target kTarget("ledger", Run, Seeds);
 
 }  // namespace datacom::fuzz
+// SPDX-License-Identifier: Apache-2.0

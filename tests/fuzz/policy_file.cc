@@ -98,3 +98,4 @@ static std::vector<Seed> Seeds() {
 static const Target kTarget("policy_file", Run, Seeds);
 
 }  // namespace datacom::fuzz
+// SPDX-License-Identifier: Apache-2.0

@@ -257,3 +257,4 @@ static std::vector<Seed> Seeds() {
 static const Target kTarget("policy_requests", Run, Seeds);
 
 }  // namespace datacom::fuzz
+// SPDX-License-Identifier: Apache-2.0

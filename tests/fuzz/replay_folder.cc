@@ -184,3 +184,4 @@ static std::vector<Seed> Seeds() {
 static const Target kTarget("replay_folder", Run, Seeds);
 
 }  // namespace datacom::fuzz
+// SPDX-License-Identifier: Apache-2.0

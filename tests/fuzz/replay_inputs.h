@@ -74,3 +74,4 @@ inline std::string Content(replay::Store* store, bool draws) {
 }  // namespace datacom::fuzz
 
 #endif  // DATACOM_TESTS_FUZZ_REPLAY_INPUTS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -283,3 +283,4 @@ static std::vector<Seed> Seeds() {
 static const Target kTarget("replay_messages", Run, Seeds);
 
 }  // namespace datacom::fuzz
+// SPDX-License-Identifier: Apache-2.0

@@ -69,3 +69,4 @@ inline void SealRingBlocks(uint64_t record_bytes, std::string* file) {
 }  // namespace datacom::fuzz
 
 #endif  // DATACOM_TESTS_FUZZ_RING_BYTES_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -78,3 +78,4 @@ inline std::string PackedRing(const std::string& file) {
 }  // namespace datacom::fuzz
 
 #endif  // DATACOM_TESTS_FUZZ_RING_INPUTS_H_
+// SPDX-License-Identifier: Apache-2.0

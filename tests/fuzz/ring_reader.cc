@@ -183,3 +183,4 @@ static std::vector<Seed> Seeds() {
 static const Target kTarget("ring_reader", Run, Seeds);
 
 }  // namespace datacom::fuzz
+// SPDX-License-Identifier: Apache-2.0

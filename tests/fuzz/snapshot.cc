@@ -92,3 +92,4 @@ static std::vector<Seed> Seeds() {
 static const Target kTarget("snapshot", Run, Seeds);
 
 }  // namespace datacom::fuzz
+// SPDX-License-Identifier: Apache-2.0

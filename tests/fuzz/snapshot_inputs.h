@@ -81,3 +81,4 @@ inline void CheckSnapshot(const Snapshot& snapshot) {
 }  // namespace datacom::fuzz
 
 #endif  // DATACOM_TESTS_FUZZ_SNAPSHOT_INPUTS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -126,3 +126,4 @@ TEST_F(EpochDecoderTest, RefusesAnotherNumberOfRows) {
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

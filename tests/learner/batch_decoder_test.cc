@@ -281,3 +281,4 @@ TEST_F(BatchDecoderTest, RepliesThatDoNotFitAreRefusedNamingTheMember) {
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -37,3 +37,4 @@ if(DATACOM_TORCH)
   datacom_test(NAME core_toy_hyper_test SRCS core_hyper_test.cc ${toy_sources} DEPS datacom::learner_core datacom::acting datacom_torch_with_toy
                ARGS --gtest_filter=*/toy)
 endif()
+# SPDX-License-Identifier: Apache-2.0

@@ -250,3 +250,4 @@ TEST(Datacom, DiscountsItsBudgetAndIqnDatacomDoesNot) {
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

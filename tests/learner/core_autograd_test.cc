@@ -163,3 +163,4 @@ TEST_P(EveryKernels, SlopeGradientsMatchAutogradTwice) {
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -369,3 +369,4 @@ TEST_F(BadForms, MemoryThatIsKeptIsFound) {
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -446,3 +446,4 @@ TEST_P(EveryPretrained, GivesAMemberTheSameNumbersAloneAndInAPopulation) {
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -242,3 +242,4 @@ TEST_P(EveryAlgorithm, RecordsTheValuesOfItsCritics) {
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -399,3 +399,4 @@ GoldenReport CheckUpdates(const json& golden, const std::string& kernels, int me
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -57,3 +57,4 @@ void Features(const std::string& name, const double* obs, float* z, double* f, d
 }  // namespace datacom::learner
 
 #endif  // DATACOM_TESTS_LEARNER_CORE_GOLDEN_H_
+// SPDX-License-Identifier: Apache-2.0

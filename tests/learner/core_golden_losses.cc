@@ -308,3 +308,4 @@ GoldenReport CheckDelta(const json& golden) {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

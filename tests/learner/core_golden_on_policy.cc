@@ -212,3 +212,4 @@ GoldenReport CheckEpochUpdate(const json& golden, const std::string& algorithm, 
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -62,3 +62,4 @@ void Features(const std::string& name, const double* obs, float* z, double* f, d
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -138,3 +138,4 @@ TEST(Golden, h_multiplier_and_loss_cases) {
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

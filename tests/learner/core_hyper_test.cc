@@ -67,3 +67,4 @@ TEST_P(EveryAlgorithm, ReadsTheHyperParametersThatTheSchemaSaysAndNoOthers) {
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -299,3 +299,4 @@ TEST(FastMath, StaysWithinTwoUlpOfTheExactExponential) {
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -114,3 +114,4 @@ inline double Inner(const Numbers& a, const Numbers& b) {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_TESTS_LEARNER_CORE_KERNELS_TESTING_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -296,3 +296,4 @@ TEST_P(EveryKernels, ANaNReachesTheJoinedActionOfItsRowAlone) {
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

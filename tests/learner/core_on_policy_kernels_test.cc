@@ -321,3 +321,4 @@ TEST_P(EveryKernels, ASolverWithoutAResidualStaysAndAStepThatIsNotFiniteFreezes)
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -438,3 +438,4 @@ TEST(OnPolicy, ImprovesAPolicyAndHeedsItsBudget) {
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -71,3 +71,4 @@ inline double LiteralDivergence(const Numbers& mean, const Numbers& log_std, con
 }  // namespace datacom::learner
 
 #endif  // DATACOM_TESTS_LEARNER_CORE_ON_POLICY_TESTING_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -212,3 +212,4 @@ TEST(Loops, ASumOfSquaresIsNotFiniteIfOneEntryIsNot) {
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

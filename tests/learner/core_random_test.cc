@@ -43,3 +43,4 @@ TEST(Initialisation, NeverChangesTheFirstWeightsOfASeed) {
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -85,3 +85,4 @@ TEST(CoreSoak, AnonymousMemoryIsFlatOver20000Updates) {
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -188,3 +188,4 @@ inline void ApplyEpisodes(Algorithm* algorithm, const AlgorithmConfig& config, u
 }  // namespace datacom::learner
 
 #endif  // DATACOM_TESTS_LEARNER_CORE_TESTING_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -137,3 +137,4 @@ TEST(Threads, AWrongConfigurationIsRefusedAsOnOneThread) {
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -334,3 +334,4 @@ TEST(CartPoleUpdate, EqualsAutogradInDoublePrecision) {
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

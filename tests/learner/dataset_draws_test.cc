@@ -105,3 +105,4 @@ TEST(Pretraining, TheRegisterSaysWhichAlgorithmsCanBePretrained) {
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -64,3 +64,4 @@ TEST(EpochSchedule, ARowBelongsToTheEpochOfItsStep) {
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -149,3 +149,4 @@ TEST_F(EvaluationsTest, LeasesOfAnEarlierStartOfTheLearnerAreStale) {
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

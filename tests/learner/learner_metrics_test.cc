@@ -182,3 +182,4 @@ TEST(LearnerMetricsTest, QuantilesCoverOnlyTheMembersThatHaveAValue) {
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

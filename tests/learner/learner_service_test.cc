@@ -487,3 +487,4 @@ TEST_F(LearnerServiceTest, DamagedSnapshotsAreCountedAndIgnored) {
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

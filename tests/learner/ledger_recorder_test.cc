@@ -173,3 +173,4 @@ TEST_F(LedgerTest, OverwrittenRowsEndTheRunBecauseTheLedgerMustBeComplete) {
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -112,3 +112,4 @@ TEST(NewRows, NamesWhatIsMissingOrDamaged) {
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

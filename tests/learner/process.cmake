@@ -5,3 +5,4 @@ datacom_test(NAME learner_process_test
   DEPS datacom::learner_process)
 datacom_test(NAME learner_service_test SRCS learner_service_test.cc run_learner_test.cc
   DEPS datacom::learner_process datacom::learner_client)
+# SPDX-License-Identifier: Apache-2.0

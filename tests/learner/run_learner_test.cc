@@ -254,3 +254,4 @@ TEST_F(LearnerProcessTest, AnAlgorithmThatThrowsOnConstructionIsAConfigurationEr
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

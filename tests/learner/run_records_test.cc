@@ -172,3 +172,4 @@ TEST_F(WatchedRunTest, ALongerRunJudgesItsCriticsLikeOneThatWasAsLongFromTheStar
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -45,3 +45,4 @@ TEST(AlgorithmConfig, AnEpochIsTheUpdateOfOnPolicyAlgorithmsAlone) {
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -435,3 +435,4 @@ TEST_F(PretrainingTest, AMissingDatasetIsNamedBeforeAnythingStarts) {
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

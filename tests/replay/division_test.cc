@@ -151,3 +151,4 @@ TEST(Division, HoldsItsPromisesUnderRandomJoinsAndLeaves) {
 
 }  // namespace
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

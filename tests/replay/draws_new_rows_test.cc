@@ -245,3 +245,4 @@ TEST_F(NewRowsTest, TheClientAsksAgainForADrawWhoseStreamBroke) {
 
 }  // namespace
 }  // namespace datacom::replay::testing
+// SPDX-License-Identifier: Apache-2.0

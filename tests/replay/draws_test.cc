@@ -256,3 +256,4 @@ TEST(StoreTest, ALearnerResumedFromTheOlderCheckpointFindsItsRows) {
 
 }  // namespace
 }  // namespace datacom::replay::testing
+// SPDX-License-Identifier: Apache-2.0

@@ -64,3 +64,4 @@ TEST(Episodes, OfATaskWithOneCostHaveNoNamedOnes) {
 
 }  // namespace
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

@@ -125,3 +125,4 @@ TEST(UpdateSchedule, CountsRowsAndUpdatesByTheFormula) {
 
 }  // namespace
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

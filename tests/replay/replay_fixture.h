@@ -198,3 +198,4 @@ inline v1::MemberInfo MemberOf(const Store& store, int member) {
 }  // namespace datacom::replay::testing
 
 #endif  // DATACOM_TESTS_REPLAY_REPLAY_FIXTURE_H_
+// SPDX-License-Identifier: Apache-2.0

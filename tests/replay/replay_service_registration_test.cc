@@ -52,3 +52,4 @@ TEST(Registration, AnActorOfTheSameBuildJoinsInLockstep) {
 
 }  // namespace
 }  // namespace datacom::replay::testing
+// SPDX-License-Identifier: Apache-2.0

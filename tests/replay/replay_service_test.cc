@@ -483,3 +483,4 @@ TEST_F(ReplayServiceTest, ClientsSurviveARestartAndNothingIsStoredTwice) {
 
 }  // namespace
 }  // namespace datacom::replay::testing
+// SPDX-License-Identifier: Apache-2.0

@@ -120,3 +120,4 @@ TEST(SharedRing, ADamagedBlockIsNamedAndTheOthersAreRead) {
 
 }  // namespace
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

@@ -81,3 +81,4 @@ TEST_F(RingTest, ANumberOfRecordsThatTheFileCannotHoldIsRefused) {
 
 }  // namespace
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

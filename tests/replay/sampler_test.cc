@@ -51,3 +51,4 @@ TEST(Sampler, UsesFailuresOnceMoreThanABatchAreHeld) {
 
 }  // namespace
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

@@ -67,3 +67,4 @@ class ServedReplay : public ::testing::Test {
 }  // namespace datacom::replay::testing
 
 #endif  // DATACOM_TESTS_REPLAY_SERVED_REPLAY_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -463,3 +463,4 @@ TEST(Handover, AMemberThatReturnsBeforeACommitDoesNotBringBackTheCreditThatItsRe
 
 }  // namespace
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

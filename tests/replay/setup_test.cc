@@ -85,3 +85,4 @@ TEST(Setup, DrawsOfAnOnPolicyAlgorithmHoldNewRows) {
 
 }  // namespace
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

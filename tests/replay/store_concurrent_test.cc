@@ -78,3 +78,4 @@ INSTANTIATE_TEST_SUITE_P(Sync, ConcurrentStoreTest, ::testing::Bool());
 
 }  // namespace
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

@@ -327,3 +327,4 @@ TEST(StoreModelTest, EveryScheduleEndsWithExactlyItsRowsWithinTheBound) {
 
 }  // namespace
 }  // namespace datacom::replay
+// SPDX-License-Identifier: Apache-2.0

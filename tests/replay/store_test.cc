@@ -224,3 +224,4 @@ TEST(StoreTest, AnEpisodeContinuesWithTheExecutedActionsAndTheLastMemory) {
 
 }  // namespace
 }  // namespace datacom::replay::testing
+// SPDX-License-Identifier: Apache-2.0

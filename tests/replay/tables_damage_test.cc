@@ -183,3 +183,4 @@ TEST_F(DamageTest, NoRowBeyondTheRunsStepsIsAccepted) {
 
 }  // namespace
 }  // namespace datacom::replay::testing
+// SPDX-License-Identifier: Apache-2.0

@@ -180,3 +180,4 @@ TEST(StoreTest, AnInvalidCursorAndAnInvalidSessionFileAreRefused) {
 
 }  // namespace
 }  // namespace datacom::replay::testing
+// SPDX-License-Identifier: Apache-2.0

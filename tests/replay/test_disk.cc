@@ -63,3 +63,4 @@ extern "C" int posix_fallocate(int fd, off_t offset, off_t bytes) {
   if (datacom::replay::testing::disk.full) return ENOSPC;
   return ::syscall(SYS_fallocate, fd, 0, offset, bytes) == 0 ? 0 : errno;
 }
+// SPDX-License-Identifier: Apache-2.0

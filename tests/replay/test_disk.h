@@ -73,3 +73,4 @@ class PowerLossTest : public ::testing::Test {
 }  // namespace datacom::replay::testing
 
 #endif  // DATACOM_TESTS_REPLAY_TEST_DISK_H_
+// SPDX-License-Identifier: Apache-2.0

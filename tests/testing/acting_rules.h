@@ -76,3 +76,4 @@ inline void ExpectTheSameBitsInEveryBatch(const Snapshot& snapshot, const TaskMo
 }  // namespace datacom::testing
 
 #endif  // DATACOM_TESTS_TESTING_ACTING_RULES_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -57,3 +57,4 @@ inline std::vector<ChangedFile> ChangesOf(const std::string& content, size_t den
 }  // namespace datacom::testing
 
 #endif  // DATACOM_TESTS_TESTING_CHANGED_FILES_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -126,3 +126,4 @@ int main(int argc, char** argv) {
   if (!status.ok()) std::fprintf(stderr, "check_rows: %s\n", std::string(status.message()).c_str());
   return status.ok() ? datacom::kExitOk : datacom::kExitFailure;
 }
+// SPDX-License-Identifier: Apache-2.0

@@ -59,3 +59,4 @@ int posix_memalign(void** out, size_t alignment, size_t size) {
 #endif
 
 #endif  // DATACOM_TESTS_TESTING_COUNTING_ALLOCATOR_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -42,3 +42,4 @@ inline std::vector<DamagedCsv> DamagedCsvFiles(const std::string& column, const 
 }  // namespace datacom::testing
 
 #endif  // DATACOM_TESTS_TESTING_DAMAGED_CSV_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -62,3 +62,4 @@ inline absl::Status MakeDataset(const std::string& folder, const RowSchema& sche
 }  // namespace datacom::testing
 
 #endif  // DATACOM_TESTS_TESTING_DATASETS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -31,3 +31,4 @@ class DoubleIntegrator : public ControlAffine {
 }  // namespace datacom::testing
 
 #endif  // DATACOM_TESTS_TESTING_DOUBLE_INTEGRATOR_H_
+// SPDX-License-Identifier: Apache-2.0

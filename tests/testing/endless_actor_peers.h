@@ -95,3 +95,4 @@ inline Snapshot SnapshotOf(const std::string& task, const std::string& rule = "s
 }  // namespace datacom::testing
 
 #endif  // DATACOM_TESTS_TESTING_ENDLESS_ACTOR_PEERS_H_
+// SPDX-License-Identifier: Apache-2.0

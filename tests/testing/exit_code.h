@@ -24,3 +24,4 @@ inline int ExitCodeOf(const std::function<void()>& child) {
 }  // namespace datacom::testing
 
 #endif  // DATACOM_TESTS_TESTING_EXIT_CODE_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -163,3 +163,4 @@ class FakeSubscriber : public SnapshotSubscriber {
 }  // namespace datacom::testing
 
 #endif  // DATACOM_TESTS_TESTING_FAKE_ACTOR_PEERS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -149,3 +149,4 @@ inline std::shared_ptr<const Snapshot> FakeSnapshot(uint32_t member, uint64_t up
 }  // namespace datacom::testing
 
 #endif  // DATACOM_TESTS_TESTING_FAKE_ACTOR_TASK_H_
+// SPDX-License-Identifier: Apache-2.0

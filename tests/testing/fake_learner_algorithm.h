@@ -121,3 +121,4 @@ class FakeAlgorithm : public Algorithm {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_TESTS_TESTING_FAKE_LEARNER_ALGORITHM_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -182,3 +182,4 @@ class FakeDrawStream : public DrawStream {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_TESTS_TESTING_FAKE_LEARNER_DRAWS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -202,3 +202,4 @@ inline RunOutcome RunFake(const std::string& folder, const v1::Experiment& exper
 }  // namespace datacom::learner
 
 #endif  // DATACOM_TESTS_TESTING_FAKE_LEARNER_RUN_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -32,3 +32,4 @@ inline std::string WithVersion(std::string content, uint32_t version) {
 }  // namespace datacom::testing
 
 #endif  // DATACOM_TESTS_TESTING_FRAMED_FILES_H_
+// SPDX-License-Identifier: Apache-2.0

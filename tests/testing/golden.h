@@ -82,3 +82,4 @@ inline GoldenTable ReadGoldenCsv(const std::string& path) {
 }  // namespace datacom::testing
 
 #endif  // DATACOM_TESTS_TESTING_GOLDEN_H_
+// SPDX-License-Identifier: Apache-2.0

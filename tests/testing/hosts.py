@@ -136,3 +136,4 @@ def _send(wire, frame):
         os.write(wire, frame)
     except OSError:  # the interface's queue is full: drop the frame, as a real switch does
         pass
+# SPDX-License-Identifier: Apache-2.0

@@ -22,3 +22,4 @@ MATCHER(IsOk, negation ? "is not OK" : "is OK") {
 }  // namespace datacom::testing
 
 #endif  // DATACOM_TESTS_TESTING_IS_OK_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -15,3 +15,4 @@ inline double SmallerOrNan(double a, double b) { return std::isnan(a) || a < b ?
 }  // namespace datacom::testing
 
 #endif  // DATACOM_TESTS_TESTING_LARGER_OR_NAN_H_
+// SPDX-License-Identifier: Apache-2.0

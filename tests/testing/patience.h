@@ -25,3 +25,4 @@ bool WaitUntil(const Done& done, const Step& step) {
 }  // namespace datacom::testing
 
 #endif  // DATACOM_TESTS_TESTING_PATIENCE_H_
+// SPDX-License-Identifier: Apache-2.0

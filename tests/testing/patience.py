@@ -2,3 +2,4 @@
 import os
 
 PATIENCE = 600 * float(os.environ.get("DATACOM_TEST_PATIENCE", 1))
+# SPDX-License-Identifier: Apache-2.0

@@ -60,3 +60,4 @@ inline std::vector<uint64_t> ReferenceRows(uint64_t key, uint64_t available, uin
 }  // namespace datacom::testing
 
 #endif  // DATACOM_TESTS_TESTING_REFERENCE_RANDOM_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -53,3 +53,4 @@ inline std::string MakeRunFolder(const std::string& name, const std::string& tas
 }  // namespace datacom::testing
 
 #endif  // DATACOM_TESTS_TESTING_RUN_FOLDERS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -52,3 +52,4 @@ class SmallDisk {
 }  // namespace datacom::testing
 
 #endif  // DATACOM_TESTS_TESTING_SMALL_DISK_H_
+// SPDX-License-Identifier: Apache-2.0

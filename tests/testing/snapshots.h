@@ -78,3 +78,4 @@ inline Snapshot PlannerSnapshot(int obs, int action, const std::vector<int>& hid
 }  // namespace datacom::testing
 
 #endif  // DATACOM_TESTS_TESTING_SNAPSHOTS_H_
+// SPDX-License-Identifier: Apache-2.0

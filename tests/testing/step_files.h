@@ -25,3 +25,4 @@ inline void SealStep(uint64_t number, uint32_t action_dim, std::string* file) {
 }  // namespace datacom::testing
 
 #endif  // DATACOM_TESTS_TESTING_STEP_FILES_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -108,3 +108,4 @@ inline std::vector<double> ForwardDynamics(const Simulation& simulation, const s
 }  // namespace datacom::testing
 
 #endif  // DATACOM_TESTS_TESTING_TEXT_TASKS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -44,3 +44,4 @@ class TlsFiles {
 }  // namespace datacom::testing
 
 #endif  // DATACOM_TESTS_TESTING_TLS_FILES_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -66,3 +66,4 @@ def _end_of(process):
         return os.pidfd_open(process)
     except ProcessLookupError:
         return None
+# SPDX-License-Identifier: Apache-2.0

@@ -116,3 +116,4 @@ void LimitAcceleration(const double* desired, const double* velocity, double* ac
 }
 
 }  // namespace datacom::air_hockey
+// SPDX-License-Identifier: Apache-2.0

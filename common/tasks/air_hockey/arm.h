@@ -31,3 +31,4 @@ void LimitAcceleration(const double* desired, const double* velocity, double* ac
 }  // namespace datacom::air_hockey
 
 #endif  // DATACOM_COMMON_TASKS_AIR_HOCKEY_ARM_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -78,3 +78,4 @@ void Constraints::Evaluate(const KnownConstraintsState& at, const KnownConstrain
 }
 
 }  // namespace datacom::air_hockey
+// SPDX-License-Identifier: Apache-2.0

@@ -39,3 +39,4 @@ class Constraints : public KnownConstraints {
 }  // namespace datacom::air_hockey
 
 #endif  // DATACOM_COMMON_TASKS_AIR_HOCKEY_CONSTRAINTS_H_
+// SPDX-License-Identifier: Apache-2.0

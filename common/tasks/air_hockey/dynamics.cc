@@ -76,3 +76,4 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
 const RegisterTaskModel kRegistered("air_hockey", &MakeModel);
 
 }  // namespace datacom::air_hockey
+// SPDX-License-Identifier: Apache-2.0

@@ -58,3 +58,4 @@ void InverseDynamics::Torque(const double* position, const double* velocity, con
 }
 
 }  // namespace datacom::air_hockey
+// SPDX-License-Identifier: Apache-2.0

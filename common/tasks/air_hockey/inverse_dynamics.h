@@ -28,3 +28,4 @@ class InverseDynamics {
 }  // namespace datacom::air_hockey
 
 #endif  // DATACOM_COMMON_TASKS_AIR_HOCKEY_INVERSE_DYNAMICS_H_
+// SPDX-License-Identifier: Apache-2.0

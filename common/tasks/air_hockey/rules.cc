@@ -48,3 +48,4 @@ double EndingReward(Ending ending, const PuckState& puck) {
 }
 
 }  // namespace datacom::air_hockey
+// SPDX-License-Identifier: Apache-2.0

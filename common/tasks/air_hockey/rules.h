@@ -24,3 +24,4 @@ double EndingReward(Ending ending, const PuckState& puck);
 }  // namespace datacom::air_hockey
 
 #endif  // DATACOM_COMMON_TASKS_AIR_HOCKEY_RULES_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -174,3 +174,4 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options) {
 const RegisterTask kRegistered("air_hockey", &MakeTask);
 
 }  // namespace datacom::air_hockey
+// SPDX-License-Identifier: Apache-2.0

@@ -76,3 +76,4 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options);
 }  // namespace datacom::air_hockey
 
 #endif  // DATACOM_COMMON_TASKS_AIR_HOCKEY_TASK_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -78,3 +78,4 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
 const RegisterTaskModel kRegistered("cartpole", &MakeModel);
 
 }  // namespace datacom::cartpole
+// SPDX-License-Identifier: Apache-2.0

@@ -39,3 +39,4 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options);
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_TASKS_CARTPOLE_DYNAMICS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -105,3 +105,4 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options) {
 const RegisterTask kRegistered("cartpole", &MakeTask);
 
 }  // namespace datacom::cartpole
+// SPDX-License-Identifier: Apache-2.0

@@ -43,3 +43,4 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options);
 }  // namespace datacom::cartpole
 
 #endif  // DATACOM_COMMON_TASKS_CARTPOLE_TASK_H_
+// SPDX-License-Identifier: Apache-2.0

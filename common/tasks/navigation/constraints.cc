@@ -38,3 +38,4 @@ void Constraints::Evaluate(const KnownConstraintsState& at, const KnownConstrain
 }
 
 }  // namespace datacom::navigation
+// SPDX-License-Identifier: Apache-2.0

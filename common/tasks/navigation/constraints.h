@@ -34,3 +34,4 @@ class Constraints : public KnownConstraints {
 }  // namespace datacom::navigation
 
 #endif  // DATACOM_COMMON_TASKS_NAVIGATION_CONSTRAINTS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -116,3 +116,4 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
 const RegisterTaskModel kRegistered("navigation", &MakeModel);
 
 }  // namespace datacom::navigation
+// SPDX-License-Identifier: Apache-2.0

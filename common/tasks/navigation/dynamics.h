@@ -38,3 +38,4 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options);
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_TASKS_NAVIGATION_DYNAMICS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -130,3 +130,4 @@ Point FetchHandVelocity(const PlanarState& fetch, const Arm& arm, const Arm& arm
 }
 
 }  // namespace datacom::navigation
+// SPDX-License-Identifier: Apache-2.0

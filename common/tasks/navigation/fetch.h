@@ -62,3 +62,4 @@ Point FetchHandVelocity(const PlanarState& fetch, const Arm& arm, const Arm& arm
 }  // namespace datacom::navigation
 
 #endif  // DATACOM_COMMON_TASKS_NAVIGATION_FETCH_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -41,3 +41,4 @@ CostTerms Costs(const PlanarState& tiago, const PlanarState& fetch, const LinkPo
 }
 
 }  // namespace datacom::navigation
+// SPDX-License-Identifier: Apache-2.0

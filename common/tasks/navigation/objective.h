@@ -35,3 +35,4 @@ CostTerms Costs(const PlanarState& tiago, const PlanarState& fetch, const LinkPo
 }  // namespace datacom::navigation
 
 #endif  // DATACOM_COMMON_TASKS_NAVIGATION_OBJECTIVE_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -92,3 +92,4 @@ inline Sight ReadSight(const double* observation, Frame frame) {
 }  // namespace datacom::navigation
 
 #endif  // DATACOM_COMMON_TASKS_NAVIGATION_OBSERVATION_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -44,3 +44,4 @@ inline double ClampTo(double value, double limit) { return std::clamp(value, -li
 }  // namespace datacom::navigation
 
 #endif  // DATACOM_COMMON_TASKS_NAVIGATION_PLANAR_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -75,3 +75,4 @@ std::vector<ScriptedPolicy> ScriptedPolicies(Frame frame) {
 }
 
 }  // namespace datacom::navigation
+// SPDX-License-Identifier: Apache-2.0

@@ -23,3 +23,4 @@ std::vector<ScriptedPolicy> ScriptedPolicies(Frame frame);
 }  // namespace datacom::navigation
 
 #endif  // DATACOM_COMMON_TASKS_NAVIGATION_SCRIPTED_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -247,3 +247,4 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options) {
 const RegisterTask kRegistered("navigation", &MakeTask);
 
 }  // namespace datacom::navigation
+// SPDX-License-Identifier: Apache-2.0

@@ -81,3 +81,4 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options);
 }  // namespace datacom::navigation
 
 #endif  // DATACOM_COMMON_TASKS_NAVIGATION_TASK_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -38,3 +38,4 @@ Motion WheelDrive::Change(const Motion& current, const Motion& command) const {
 }
 
 }  // namespace datacom::navigation
+// SPDX-License-Identifier: Apache-2.0

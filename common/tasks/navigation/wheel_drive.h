@@ -35,3 +35,4 @@ class WheelDrive {
 }  // namespace datacom::navigation
 
 #endif  // DATACOM_COMMON_TASKS_NAVIGATION_WHEEL_DRIVE_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -88,3 +88,4 @@ double Expression::Value() const {
 }
 
 }  // namespace datacom::text
+// SPDX-License-Identifier: Apache-2.0

@@ -39,3 +39,4 @@ class Expression {
 }  // namespace datacom::text
 
 #endif  // DATACOM_COMMON_TASKS_TEXT_EXPRESSION_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -177,3 +177,4 @@ void Actuation::Update(const mjModel& model, mjData* data) const {
 }
 
 }  // namespace datacom::text
+// SPDX-License-Identifier: Apache-2.0

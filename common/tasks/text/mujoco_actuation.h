@@ -67,3 +67,4 @@ class Actuation {
 }  // namespace datacom::text
 
 #endif  // DATACOM_COMMON_TASKS_TEXT_MUJOCO_ACTUATION_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -125,3 +125,4 @@ Closest ClosestPoints(const mjModel& model, mjData* data, int geom1, int geom2) 
 }
 
 }  // namespace datacom::text
+// SPDX-License-Identifier: Apache-2.0

@@ -23,3 +23,4 @@ Closest ClosestPoints(const mjModel& model, mjData* data, int geom1, int geom2);
 }  // namespace datacom::text
 
 #endif  // DATACOM_COMMON_TASKS_TEXT_MUJOCO_CLOSEST_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -241,3 +241,4 @@ absl::Status LoadTaskOf(const std::string& folder, std::string* task, v1::TaskOp
 }
 
 }  // namespace datacom::text
+// SPDX-License-Identifier: Apache-2.0

@@ -73,3 +73,4 @@ struct Objective {
 }  // namespace datacom::text
 
 #endif  // DATACOM_COMMON_TASKS_TEXT_MUJOCO_COMPILED_H_
+// SPDX-License-Identifier: Apache-2.0

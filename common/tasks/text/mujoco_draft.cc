@@ -421,3 +421,4 @@ absl::StatusOr<std::string> DraftTask(const mjModel& model, const std::string& n
 }
 
 }  // namespace datacom::text
+// SPDX-License-Identifier: Apache-2.0

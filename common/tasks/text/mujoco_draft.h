@@ -18,3 +18,4 @@ absl::StatusOr<std::string> DraftTask(const mjModel& model, const std::string& n
 }  // namespace datacom::text
 
 #endif  // DATACOM_COMMON_TASKS_TEXT_MUJOCO_DRAFT_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -166,3 +166,4 @@ Measured Measure(const mjModel& model, mjData* data, const GeometryRow& row) {
 }
 
 }  // namespace datacom::text
+// SPDX-License-Identifier: Apache-2.0

@@ -45,3 +45,4 @@ Measured Measure(const mjModel& model, mjData* data, const GeometryRow& row);
 }  // namespace datacom::text
 
 #endif  // DATACOM_COMMON_TASKS_TEXT_MUJOCO_GEOMETRY_H_
+// SPDX-License-Identifier: Apache-2.0

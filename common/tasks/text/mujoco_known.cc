@@ -126,3 +126,4 @@ absl::StatusOr<KnownOfTask> KnownOfTask::Make(const mjModel& model, const v1::Ta
 }
 
 }  // namespace datacom::text
+// SPDX-License-Identifier: Apache-2.0

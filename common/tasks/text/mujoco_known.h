@@ -26,3 +26,4 @@ struct KnownOfTask {
 }  // namespace datacom::text
 
 #endif  // DATACOM_COMMON_TASKS_TEXT_MUJOCO_KNOWN_H_
+// SPDX-License-Identifier: Apache-2.0

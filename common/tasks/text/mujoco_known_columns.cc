@@ -130,3 +130,4 @@ void KnownColumns::Differentiate(double own, double others) {
 }
 
 }  // namespace datacom::text
+// SPDX-License-Identifier: Apache-2.0

@@ -55,3 +55,4 @@ class KnownColumns {
 }  // namespace datacom::text
 
 #endif  // DATACOM_COMMON_TASKS_TEXT_MUJOCO_KNOWN_COLUMNS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -86,3 +86,4 @@ void Motions::Advance(double dt, mjData* data) {
 }
 
 }  // namespace datacom::text
+// SPDX-License-Identifier: Apache-2.0

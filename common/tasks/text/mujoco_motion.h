@@ -45,3 +45,4 @@ class Motions {
 }  // namespace datacom::text
 
 #endif  // DATACOM_COMMON_TASKS_TEXT_MUJOCO_MOTION_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -118,3 +118,4 @@ absl::StatusOr<Place> FindPlace(const mjModel& model, const std::string& name, c
 }
 
 }  // namespace datacom::text
+// SPDX-License-Identifier: Apache-2.0

@@ -41,3 +41,4 @@ absl::StatusOr<Place> FindPlace(const mjModel& model, const std::string& name, c
 }  // namespace datacom::text
 
 #endif  // DATACOM_COMMON_TASKS_TEXT_MUJOCO_NAMES_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -238,3 +238,4 @@ void Signals::Rates(const mjModel& model, const mjData& data, const double* befo
 }
 
 }  // namespace datacom::text
+// SPDX-License-Identifier: Apache-2.0

@@ -68,3 +68,4 @@ class Signals {
 }  // namespace datacom::text
 
 #endif  // DATACOM_COMMON_TASKS_TEXT_MUJOCO_SIGNALS_H_
+// SPDX-License-Identifier: Apache-2.0

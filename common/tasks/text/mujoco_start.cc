@@ -121,3 +121,4 @@ void StartRules::PlaceBody(const mjModel& model, const BodyRule& rule, const Ran
 }
 
 }  // namespace datacom::text
+// SPDX-License-Identifier: Apache-2.0

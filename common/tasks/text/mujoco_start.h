@@ -62,3 +62,4 @@ class StartRules {
 }  // namespace datacom::text
 
 #endif  // DATACOM_COMMON_TASKS_TEXT_MUJOCO_START_H_
+// SPDX-License-Identifier: Apache-2.0

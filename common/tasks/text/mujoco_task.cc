@@ -144,3 +144,4 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options) {
 }
 
 }  // namespace datacom::text
+// SPDX-License-Identifier: Apache-2.0

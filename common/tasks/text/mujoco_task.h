@@ -65,3 +65,4 @@ class TextTask : public Task {
 }  // namespace datacom::text
 
 #endif  // DATACOM_COMMON_TASKS_TEXT_MUJOCO_TASK_H_
+// SPDX-License-Identifier: Apache-2.0

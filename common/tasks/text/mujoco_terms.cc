@@ -172,3 +172,4 @@ void Terms::Solve(mjData* data, double* out) {
 }
 
 }  // namespace datacom::text
+// SPDX-License-Identifier: Apache-2.0

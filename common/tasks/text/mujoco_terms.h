@@ -67,3 +67,4 @@ class Terms {
 }  // namespace datacom::text
 
 #endif  // DATACOM_COMMON_TASKS_TEXT_MUJOCO_TERMS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -45,3 +45,4 @@ absl::StatusOr<std::string> FindInPythonPackage(absl::string_view reference) {
 }
 
 }  // namespace datacom::text
+// SPDX-License-Identifier: Apache-2.0

@@ -19,3 +19,4 @@ absl::StatusOr<std::string> FindInPythonPackage(absl::string_view reference);
 }  // namespace datacom::text
 
 #endif  // DATACOM_COMMON_TASKS_TEXT_PYTHON_PACKAGE_H_
+// SPDX-License-Identifier: Apache-2.0

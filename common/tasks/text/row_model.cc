@@ -291,3 +291,4 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
 }
 
 }  // namespace datacom::text
+// SPDX-License-Identifier: Apache-2.0

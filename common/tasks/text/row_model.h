@@ -101,3 +101,4 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options);
 }  // namespace datacom::text
 
 #endif  // DATACOM_COMMON_TASKS_TEXT_ROW_MODEL_H_
+// SPDX-License-Identifier: Apache-2.0

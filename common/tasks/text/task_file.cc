@@ -245,3 +245,4 @@ absl::Status AtLine(const std::string& path, const absl::Status& status) {
 }
 
 }  // namespace datacom::text
+// SPDX-License-Identifier: Apache-2.0

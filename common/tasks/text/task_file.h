@@ -34,3 +34,4 @@ absl::Status AtLine(const std::string& path, const absl::Status& status);
 }  // namespace datacom::text
 
 #endif  // DATACOM_COMMON_TASKS_TEXT_TASK_FILE_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -186,3 +186,4 @@ function(datacom_test)
       ENVIRONMENT TEST_TMPDIR=${temporary} GTEST_TOTAL_SHARDS=${A_SHARDS} GTEST_SHARD_INDEX=${index})
   endforeach()
 endfunction()
+# SPDX-License-Identifier: Apache-2.0

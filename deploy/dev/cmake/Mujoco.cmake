@@ -46,3 +46,4 @@ if(NOT DATACOM_MUJOCO_VERSION)
   message(FATAL_ERROR "no MuJoCo in ${folder}: ./datacom setup fetches it; DATACOM_MUJOCO=system uses Debian's libmujoco-dev")
 endif()
 message(STATUS "MuJoCo ${DATACOM_MUJOCO_VERSION} (${folder})")
+# SPDX-License-Identifier: Apache-2.0

@@ -25,3 +25,4 @@ function(datacom_add_test)
     SKIP_RETURN_CODE 77 SKIP_REGULAR_EXPRESSION "OK \\(skipped="
     ENVIRONMENT "DATACOM_TEST_PATIENCE=${DATACOM_TEST_PATIENCE};${A_ENVIRONMENT};${DATACOM_TEST_ENVIRONMENT}")
 endfunction()
+# SPDX-License-Identifier: Apache-2.0

@@ -13,3 +13,4 @@ if(revision STREQUAL "")
   set(revision "unknown")
 endif()
 file(CONFIGURE OUTPUT "${OUTPUT}" CONTENT "#define DATACOM_REVISION \"@revision@\"\n" @ONLY)
+# SPDX-License-Identifier: Apache-2.0

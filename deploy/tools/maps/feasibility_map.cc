@@ -153,3 +153,4 @@ std::string MapCsv(const FeasibilityMap& map) {
 }
 
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

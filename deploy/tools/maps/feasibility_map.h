@@ -56,3 +56,4 @@ std::string MapCsv(const FeasibilityMap& map);
 }  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_MAPS_FEASIBILITY_MAP_H_
+// SPDX-License-Identifier: Apache-2.0

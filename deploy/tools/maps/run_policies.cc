@@ -115,3 +115,4 @@ absl::StatusOr<const MemberPolicy*> FindMember(const std::vector<MemberPolicy>& 
 }
 
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

@@ -38,3 +38,4 @@ absl::StatusOr<const MemberPolicy*> FindMember(const std::vector<MemberPolicy>& 
 }  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_MAPS_RUN_POLICIES_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -86,3 +86,4 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTaskWith(const std::string& name, cons
 }
 
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

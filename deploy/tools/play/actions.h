@@ -31,3 +31,4 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTaskWith(const std::string& name, cons
 }  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_PLAY_ACTIONS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -291,3 +291,4 @@ absl::Status RunCheckTaskCommand(const CheckTaskCommand& command, std::ostream* 
 }
 
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

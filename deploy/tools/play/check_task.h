@@ -25,3 +25,4 @@ absl::Status RunCheckTaskCommand(const CheckTaskCommand& command, std::ostream* 
 }  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_PLAY_CHECK_TASK_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -91,3 +91,4 @@ absl::StatusOr<TaskSpeed> MeasureTaskSpeed(const text::CompiledTask& compiled, c
 }
 
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

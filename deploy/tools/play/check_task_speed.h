@@ -24,3 +24,4 @@ absl::StatusOr<TaskSpeed> MeasureTaskSpeed(const text::CompiledTask& compiled, c
 }  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_PLAY_CHECK_TASK_SPEED_H_
+// SPDX-License-Identifier: Apache-2.0

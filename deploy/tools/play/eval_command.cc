@@ -169,3 +169,4 @@ absl::Status RunEvalCommand(const EvalCommand& command, std::ostream* out) {
 }
 
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

@@ -31,3 +31,4 @@ absl::Status RunEvalCommand(const EvalCommand& command, std::ostream* out);
 }  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_PLAY_EVAL_COMMAND_H_
+// SPDX-License-Identifier: Apache-2.0

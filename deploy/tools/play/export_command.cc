@@ -33,3 +33,4 @@ absl::Status RunExportCommand(const ExportCommand& command, std::ostream* out) {
 }
 
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

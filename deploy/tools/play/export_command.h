@@ -24,3 +24,4 @@ absl::Status RunExportCommand(const ExportCommand& command, std::ostream* out);
 }  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_PLAY_EXPORT_COMMAND_H_
+// SPDX-License-Identifier: Apache-2.0

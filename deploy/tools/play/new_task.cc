@@ -68,3 +68,4 @@ absl::Status RunNewTaskCommand(const NewTaskCommand& command, std::ostream* out)
 }
 
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

@@ -22,3 +22,4 @@ absl::Status RunNewTaskCommand(const NewTaskCommand& command, std::ostream* out)
 }  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_PLAY_NEW_TASK_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -79,3 +79,4 @@ absl::Status RunRolloutCommand(const RolloutCommand& command, std::ostream* out)
 }
 
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

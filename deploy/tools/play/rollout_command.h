@@ -32,3 +32,4 @@ absl::Status RunRolloutCommand(const RolloutCommand& command, std::ostream* out)
 }  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_PLAY_ROLLOUT_COMMAND_H_
+// SPDX-License-Identifier: Apache-2.0

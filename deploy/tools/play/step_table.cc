@@ -45,3 +45,4 @@ void StepTable::Write(const std::vector<std::string>& cells) const {
 }
 
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

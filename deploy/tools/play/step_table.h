@@ -32,3 +32,4 @@ class StepTable {
 }  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_PLAY_STEP_TABLE_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -89,3 +89,4 @@ absl::StatusOr<UntrainedPolicy> MakeUntrainedPolicy(const std::string& name, con
 }
 
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

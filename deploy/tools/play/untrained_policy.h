@@ -25,3 +25,4 @@ absl::StatusOr<UntrainedPolicy> MakeUntrainedPolicy(const std::string& name, con
 }  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_PLAY_UNTRAINED_POLICY_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -130,3 +130,4 @@ absl::Status RunViolationCommand(const ViolationCommand& command, std::ostream* 
 }
 
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

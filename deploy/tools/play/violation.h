@@ -62,3 +62,4 @@ absl::Status RunViolationCommand(const ViolationCommand& command, std::ostream* 
 }  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_PLAY_VIOLATION_H_
+// SPDX-License-Identifier: Apache-2.0

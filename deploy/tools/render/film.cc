@@ -91,3 +91,4 @@ void ContactSheet::Add(const Picture& cell) {
 }
 
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

@@ -72,3 +72,4 @@ class ContactSheet {
 }  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_RENDER_FILM_H_
+// SPDX-License-Identifier: Apache-2.0

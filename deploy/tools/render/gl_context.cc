@@ -193,3 +193,4 @@ absl::StatusOr<std::unique_ptr<GlContext>> GlContext::Make() {
 }
 
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

@@ -24,3 +24,4 @@ class GlContext {
 }  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_RENDER_GL_CONTEXT_H_
+// SPDX-License-Identifier: Apache-2.0

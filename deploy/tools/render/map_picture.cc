@@ -202,3 +202,4 @@ std::unique_ptr<Picture> DrawFeasibilityMap(const FeasibilityMap& map) {
 }
 
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

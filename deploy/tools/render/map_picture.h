@@ -18,3 +18,4 @@ Colour MapColour(double constraint, double limit);
 }  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_RENDER_MAP_PICTURE_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -141,3 +141,4 @@ void DrawTitle(const std::string& title, Picture* picture) {
 }
 
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

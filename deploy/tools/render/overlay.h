@@ -32,3 +32,4 @@ void DrawTitle(const std::string& title, Picture* picture);
 }  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_RENDER_OVERLAY_H_
+// SPDX-License-Identifier: Apache-2.0

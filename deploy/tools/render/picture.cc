@@ -69,3 +69,4 @@ std::string Picture::Png() {
 }
 
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

@@ -61,3 +61,4 @@ class Picture {
 }  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_RENDER_PICTURE_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -155,3 +155,4 @@ absl::StatusOr<Playback> MakePlayback(const PlaybackOptions& options) {
 }
 
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

@@ -40,3 +40,4 @@ absl::StatusOr<Playback> MakePlayback(const PlaybackOptions& options);
 }  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_RENDER_PLAYBACK_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -136,3 +136,4 @@ absl::Status RunRenderCommand(const RenderCommand& command, std::ostream* out) {
 }
 
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

@@ -32,3 +32,4 @@ absl::Status RunRenderCommand(const RenderCommand& command, std::ostream* out);
 }  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_RENDER_RENDER_COMMAND_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -106,3 +106,4 @@ absl::Status Renderer::Render(const Simulation& simulation, Picture* picture) {
 }
 
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

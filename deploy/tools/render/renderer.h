@@ -47,3 +47,4 @@ class Renderer {
 }  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_RENDER_RENDERER_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -157,3 +157,4 @@ absl::Status Video::Join() {
 }
 
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

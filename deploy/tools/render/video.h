@@ -41,3 +41,4 @@ class Video {
 }  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_RENDER_VIDEO_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -199,3 +199,4 @@ void VerifyPolicies(VerifiedRun* run) {
 }
 
 }  // namespace datacom::verify
+// SPDX-License-Identifier: Apache-2.0

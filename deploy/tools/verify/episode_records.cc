@@ -199,3 +199,4 @@ void EpisodeRecords::CompareWithEpisode(uint32_t member, const EpisodeRow& row, 
 }
 
 }  // namespace datacom::verify
+// SPDX-License-Identifier: Apache-2.0

@@ -58,3 +58,4 @@ class EpisodeRecords {
 }  // namespace datacom::verify
 
 #endif  // DATACOM_DEPLOY_TOOLS_VERIFY_EPISODE_RECORDS_H_
+// SPDX-License-Identifier: Apache-2.0

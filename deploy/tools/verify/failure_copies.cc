@@ -84,3 +84,4 @@ void FailureCopies::End(uint64_t end) {
 }
 
 }  // namespace datacom::verify
+// SPDX-License-Identifier: Apache-2.0

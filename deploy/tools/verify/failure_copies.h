@@ -48,3 +48,4 @@ class FailureCopies {
 }  // namespace datacom::verify
 
 #endif  // DATACOM_DEPLOY_TOOLS_VERIFY_FAILURE_COPIES_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -22,3 +22,4 @@ void VerifyPolicies(VerifiedRun* run);
 }  // namespace datacom::verify
 
 #endif  // DATACOM_DEPLOY_TOOLS_VERIFY_LEARNER_FILES_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -219,3 +219,4 @@ LedgerState VerifyLedger(VerifiedRun* run, const std::vector<uint64_t>& wanted_f
 }
 
 }  // namespace datacom::verify
+// SPDX-License-Identifier: Apache-2.0

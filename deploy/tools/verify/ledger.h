@@ -36,3 +36,4 @@ LedgerState VerifyLedger(VerifiedRun* run, const std::vector<uint64_t>& wanted_f
 }  // namespace datacom::verify
 
 #endif  // DATACOM_DEPLOY_TOOLS_VERIFY_LEDGER_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -189,3 +189,4 @@ void VerifyTensorboard(VerifiedRun* run) {
 }
 
 }  // namespace datacom::verify
+// SPDX-License-Identifier: Apache-2.0

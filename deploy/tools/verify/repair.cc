@@ -75,3 +75,4 @@ void FindLeftovers(VerifiedRun* run) {
 }
 
 }  // namespace datacom::verify
+// SPDX-License-Identifier: Apache-2.0

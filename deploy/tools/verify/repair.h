@@ -20,3 +20,4 @@ void FindLeftovers(VerifiedRun* run);
 }  // namespace datacom::verify
 
 #endif  // DATACOM_DEPLOY_TOOLS_VERIFY_REPAIR_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -66,3 +66,4 @@ void Progress::Tell(absl::string_view what, uint64_t done, uint64_t all) {
 }
 
 }  // namespace datacom::verify
+// SPDX-License-Identifier: Apache-2.0

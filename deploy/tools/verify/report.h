@@ -56,3 +56,4 @@ class Progress {
 }  // namespace datacom::verify
 
 #endif  // DATACOM_DEPLOY_TOOLS_VERIFY_REPORT_H_
+// SPDX-License-Identifier: Apache-2.0

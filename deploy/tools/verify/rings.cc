@@ -323,3 +323,4 @@ std::vector<HeldSessions> VerifyRings(VerifiedRun* run, const std::vector<Member
 }
 
 }  // namespace datacom::verify
+// SPDX-License-Identifier: Apache-2.0

@@ -37,3 +37,4 @@ std::vector<HeldSessions> VerifyRings(VerifiedRun* run, const std::vector<Member
 }  // namespace datacom::verify
 
 #endif  // DATACOM_DEPLOY_TOOLS_VERIFY_RINGS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -135,3 +135,4 @@ std::string Count(uint64_t number, const std::string& singular, const std::strin
 }
 
 }  // namespace datacom::verify
+// SPDX-License-Identifier: Apache-2.0

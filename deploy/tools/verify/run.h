@@ -61,3 +61,4 @@ std::string Count(uint64_t number, const std::string& singular, const std::strin
 }  // namespace datacom::verify
 
 #endif  // DATACOM_DEPLOY_TOOLS_VERIFY_RUN_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -145,3 +145,4 @@ void SessionFiles::CompareCredit(const v1::ReplaySession& session, uint32_t memb
 }
 
 }  // namespace datacom::verify
+// SPDX-License-Identifier: Apache-2.0

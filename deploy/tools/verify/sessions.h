@@ -40,3 +40,4 @@ class SessionFiles {
 }  // namespace datacom::verify
 
 #endif  // DATACOM_DEPLOY_TOOLS_VERIFY_SESSIONS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -77,3 +77,4 @@ StepRecord StepFile::record(uint64_t number) const {
 }
 
 }  // namespace datacom::verify
+// SPDX-License-Identifier: Apache-2.0

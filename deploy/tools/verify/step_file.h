@@ -47,3 +47,4 @@ class StepFile {
 }  // namespace datacom::verify
 
 #endif  // DATACOM_DEPLOY_TOOLS_VERIFY_STEP_FILE_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -95,3 +95,4 @@ class StepOrder {
 }  // namespace datacom::verify
 
 #endif  // DATACOM_DEPLOY_TOOLS_VERIFY_STEP_ORDER_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -53,3 +53,4 @@ absl::StatusOr<Verification> VerifyRun(const std::string& run_dir, bool repair) 
 }
 
 }  // namespace datacom::verify
+// SPDX-License-Identifier: Apache-2.0

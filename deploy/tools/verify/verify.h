@@ -23,3 +23,4 @@ absl::StatusOr<Verification> VerifyRun(const std::string& run_dir, bool repair);
 }  // namespace datacom::verify
 
 #endif  // DATACOM_DEPLOY_TOOLS_VERIFY_VERIFY_H_
+// SPDX-License-Identifier: Apache-2.0

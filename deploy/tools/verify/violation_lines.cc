@@ -85,3 +85,4 @@ void ViolationLines::Damage(const std::string& what) {
 }
 
 }  // namespace datacom::verify
+// SPDX-License-Identifier: Apache-2.0

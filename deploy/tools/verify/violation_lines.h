@@ -44,3 +44,4 @@ class ViolationLines {
 }  // namespace datacom::verify
 
 #endif  // DATACOM_DEPLOY_TOOLS_VERIFY_VIOLATION_LINES_H_
+// SPDX-License-Identifier: Apache-2.0

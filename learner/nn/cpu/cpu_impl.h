@@ -39,3 +39,4 @@ inline void Apply(void (*f)(int n, const float* x, float* y), const FloatView& x
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_NN_CPU_CPU_IMPL_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -74,3 +74,4 @@ class CpuKernels : public Kernels {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_NN_CPU_CPU_KERNELS_H_
+// SPDX-License-Identifier: Apache-2.0

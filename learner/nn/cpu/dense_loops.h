@@ -287,3 +287,4 @@ void Transpose(const float* from, int64_t stride, int rows, int columns, float* 
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_NN_CPU_DENSE_LOOPS_H_
+// SPDX-License-Identifier: Apache-2.0

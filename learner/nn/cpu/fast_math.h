@@ -62,3 +62,4 @@ inline float FastCosPi(float n, float x) {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_NN_CPU_FAST_MATH_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -107,3 +107,4 @@ std::string ProductLibrary() {
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

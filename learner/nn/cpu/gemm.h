@@ -28,3 +28,4 @@ std::string ProductLibrary();  // such as "libxsmm 1.17 avx512", or "loops"
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_NN_CPU_GEMM_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -36,3 +36,4 @@ InstructionSet ChosenInstructionSet() {
 std::string NameOf(InstructionSet set) { return set == InstructionSet::kAvx512 ? "avx512" : "avx2"; }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

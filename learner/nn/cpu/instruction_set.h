@@ -18,3 +18,4 @@ std::string NameOf(InstructionSet set);  // as in DATACOM_ISA
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_NN_CPU_INSTRUCTION_SET_H_
+// SPDX-License-Identifier: Apache-2.0

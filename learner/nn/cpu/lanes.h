@@ -170,3 +170,4 @@ inline Lanes SoftplusLanes(Lanes x) {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_NN_CPU_LANES_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -80,3 +80,4 @@ const Loops& ChosenLoops();                   // for ChosenInstructionSet()
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_NN_CPU_LOOPS_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -8,3 +8,4 @@ const Loops kLoopsAvx2 = kLoops;
 const Loops& ChosenLoops() { return ChosenInstructionSet() == InstructionSet::kAvx512 ? kLoopsAvx512 : kLoopsAvx2; }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

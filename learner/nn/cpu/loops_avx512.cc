@@ -7,3 +7,4 @@ namespace datacom::learner {
 const Loops kLoopsAvx512 = kLoops;
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -175,3 +175,4 @@ constexpr Loops kLoops = {Activate,
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_NN_CPU_LOOPS_KERNEL_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -130,3 +130,4 @@ void CpuKernels::Restore(const DoubleView& from, const DoubleView& active, const
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -340,3 +340,4 @@ std::unique_ptr<KernelGroup> CpuKernels::MakeImpl(std::type_index group) { retur
 std::unique_ptr<Kernels> MakeCpuKernels(Team* team) { return std::make_unique<CpuKernels>(team); }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

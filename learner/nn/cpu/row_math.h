@@ -17,3 +17,4 @@ inline float SoftplusSlope(float x) { return x > 20 ? 1.0f : Sigmoid(x); }
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_NN_CPU_ROW_MATH_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -48,3 +48,4 @@ void MultiplyRows(const float* x, int64_t x_stride, int rows, int n, float* y, i
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_NN_CPU_SWISH_LOOPS_H_
+// SPDX-License-Identifier: Apache-2.0

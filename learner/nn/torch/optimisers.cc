@@ -72,3 +72,4 @@ void TorchKernels::Restore(const DoubleView& from, const DoubleView& active, con
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -55,3 +55,4 @@ inline at::Tensor MeanRows(const at::Tensor& x) { return x.to(at::kDouble).mean(
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_NN_TORCH_TORCH_IMPL_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -231,3 +231,4 @@ void TorchKernels::Tangent(const FloatView& block, const FloatView& direction, c
 }
 
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

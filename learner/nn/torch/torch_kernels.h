@@ -78,3 +78,4 @@ class TorchKernels : public Kernels {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_NN_TORCH_TORCH_KERNELS_H_
+// SPDX-License-Identifier: Apache-2.0

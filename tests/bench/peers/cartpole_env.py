@@ -54,3 +54,4 @@ class Nothing(gymnasium.Env):
 
     def step(self, action):
         return np.zeros(16, np.float32), 0.0, False, False, {"cost": 0.0}
+# SPDX-License-Identifier: Apache-2.0

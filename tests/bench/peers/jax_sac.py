@@ -87,3 +87,4 @@ def population(members, torso):
         losses.block_until_ready()
 
     return call
+# SPDX-License-Identifier: Apache-2.0

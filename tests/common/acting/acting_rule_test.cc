@@ -249,3 +249,4 @@ TEST(ActingRule, TheColumnsOfARuleAreKnownBeforeItIsMade) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -81,3 +81,4 @@ TEST(Allocation, EveryRuleLoadsAndActsWithoutAny) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

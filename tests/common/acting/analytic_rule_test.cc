@@ -124,3 +124,4 @@ TEST(AnalyticRule, DeclaresTheExecutedActionAsNotLearnedFrom) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

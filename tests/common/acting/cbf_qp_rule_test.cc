@@ -135,3 +135,4 @@ TEST(CbfQpRule, DeclaresTheExecutedActionAsNotLearnedFrom) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -158,3 +158,4 @@ TEST(NormalisedGaussian, DeclaresItsColumns) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -314,3 +314,4 @@ TEST(Golden, i_safe_loop_cases) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -147,3 +147,4 @@ TEST(SafeLayerRule, DeclaresTheExecutedActionAndThePreviousCost) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -26,3 +26,4 @@ TEST(Changes, AReportFromAnyThreadEndsTheWait) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

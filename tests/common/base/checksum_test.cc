@@ -16,3 +16,4 @@ TEST(Crc32c, GivesTheCheckValuesOfItsDefinition) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

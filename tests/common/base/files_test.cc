@@ -76,3 +76,4 @@ TEST_F(Files, MakesFoldersAndMeasuresFreeSpace) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -26,3 +26,4 @@ TEST(CondVar, WakesTheWaiterAndTimesOutWithoutOne) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -152,3 +152,4 @@ TEST(FillNormal, GivesTheStreamsRoundedNormalsWithShorterOnesAsPrefix) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -68,3 +68,4 @@ TEST(Watchdog, NamesWhatHangsAndDoesNotWatchWhatHasNotBegun) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

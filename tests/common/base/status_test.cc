@@ -35,3 +35,4 @@ TEST(Status, MapsToExitCodes) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -56,3 +56,4 @@ TEST(Stop, CanBeRequestedWithoutASignal) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -190,3 +190,4 @@ TEST(Share, WithoutATeamGoesInOrderOnThisThread) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

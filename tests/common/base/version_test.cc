@@ -22,3 +22,4 @@ TEST(Version, HasARevision) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

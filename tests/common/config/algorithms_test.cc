@@ -125,3 +125,4 @@ TEST(Algorithms, ResolvingFillsOnlyWhatTheAlgorithmReads) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

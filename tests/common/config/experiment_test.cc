@@ -169,3 +169,4 @@ TEST(Algorithms, AreFoundByName) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

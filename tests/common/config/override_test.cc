@@ -79,3 +79,4 @@ TEST(ApplyOverride, AValueOfAnotherTypeChangesNothing) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -121,3 +121,4 @@ TEST(ShippedExperiments, MatchedSacSharesEverySettingThatItReadsWithDatacom) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

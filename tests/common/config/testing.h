@@ -29,3 +29,4 @@ inline void ExpectInvalid(const absl::Status& status, const std::vector<std::str
 }  // namespace datacom
 
 #endif  // DATACOM_TESTS_COMMON_CONFIG_TESTING_H_
+// SPDX-License-Identifier: Apache-2.0

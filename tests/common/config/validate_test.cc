@@ -192,3 +192,4 @@ TEST(Schema, DefaultsObeyTheirOwnRules) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

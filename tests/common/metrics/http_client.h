@@ -113,3 +113,4 @@ inline std::string GetOverTls(const std::string& address, const std::string& fol
 }  // namespace datacom::testing
 
 #endif  // DATACOM_TESTS_COMMON_METRICS_HTTP_CLIENT_H_
+// SPDX-License-Identifier: Apache-2.0

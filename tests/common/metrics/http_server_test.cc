@@ -282,3 +282,4 @@ TEST(HttpServerOverTls, AFileThatCannotBeUsedIsAnErrorThatNamesIt) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -111,3 +111,4 @@ TEST(MetricsDeathTest, UnknownNamesTypesAndLabelsAreProgrammerErrors) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -198,3 +198,4 @@ TEST(Mlp, RefusesAWrongShapeNamingArrayAndShapes) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -72,3 +72,4 @@ TEST(Normals, HaveTheMomentsAndTailsOfTheStandardNormal) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

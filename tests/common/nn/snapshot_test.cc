@@ -112,3 +112,4 @@ TEST(Snapshot, AMissingScalarIsNamedWithTheActingRule) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -218,3 +218,4 @@ TEST(Sha256, MatchesThePublishedVectors) {  // FIPS 180-4 examples
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

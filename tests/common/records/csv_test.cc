@@ -171,3 +171,4 @@ TEST(Csv, NoChangedByteAndNoCutCrashesAReader) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -235,3 +235,4 @@ TEST_F(DatasetTest, AnExistingFolderIsNotOverwritten) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -76,3 +76,4 @@ TEST(EvaluationMeans, AreEmptyCellsWhenEveryEpisodeWasAbandoned) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -287,3 +287,4 @@ TEST(StepCheck, ChangesWithEveryCheckedBit) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -162,3 +162,4 @@ TEST_F(Events, RefuseAFileShorterThanTheOffset) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

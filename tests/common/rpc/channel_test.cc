@@ -171,3 +171,4 @@ TEST(Backoff, DoublesUpToTwoSecondsWithJitterAndCanBeReset) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

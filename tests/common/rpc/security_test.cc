@@ -317,3 +317,4 @@ TEST(IsLoopback, RecognisesLoopbackAddresses) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -139,3 +139,4 @@ TEST(AnalyticMap, BrakesBeforeTheWallWhereThePlainConstraintDoesNot) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

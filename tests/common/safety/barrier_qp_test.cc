@@ -126,3 +126,4 @@ TEST(Golden, h_cbf_sac_cases_qp) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -290,3 +290,4 @@ TEST(JoinedRows, KeepTheNominalArmInsideItsLimitsUnderAnyPolicy) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

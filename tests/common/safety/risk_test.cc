@@ -61,3 +61,4 @@ TEST(Risk, ConvertsThePapersBudgetToADiscountedOne) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

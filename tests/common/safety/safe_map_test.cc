@@ -321,3 +321,4 @@ TEST(SafeMap, NaNReachesTheAction) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

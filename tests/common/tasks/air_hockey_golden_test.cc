@@ -249,3 +249,4 @@ TEST(Golden, table_hockey_bounce) {
 
 }  // namespace
 }  // namespace datacom::air_hockey
+// SPDX-License-Identifier: Apache-2.0

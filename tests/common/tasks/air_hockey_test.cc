@@ -443,3 +443,4 @@ TEST(AirHockey, APuckInACornerOrUnderTheMalletFillsNoContactBuffer) {
 
 }  // namespace
 }  // namespace datacom::air_hockey
+// SPDX-License-Identifier: Apache-2.0

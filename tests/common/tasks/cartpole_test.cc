@@ -170,3 +170,4 @@ TEST(Mujoco, AnUnguardedErrorEndsTheProcessWithItsMessage) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

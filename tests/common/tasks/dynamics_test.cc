@@ -101,3 +101,4 @@ TEST(TaskRegister, TheHorizonIsTheTasksUnlessTheOptionsSetOne) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -158,3 +158,4 @@ TEST(ExampleTasks, TheSuggestedKnownConstraintsOfTheArmAreRowsOfItsModel) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

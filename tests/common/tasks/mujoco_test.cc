@@ -162,3 +162,4 @@ TEST(Guard, TurnsAnErrorIntoAStatusWithItsMessage) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -246,3 +246,4 @@ TEST(Golden, nav_bullet_motion) {
 
 }  // namespace
 }  // namespace datacom::navigation
+// SPDX-License-Identifier: Apache-2.0

@@ -155,3 +155,4 @@ TEST(Scripted, StopsBeforeWallsForwardsAndBackwards) {
 
 }  // namespace
 }  // namespace datacom::navigation
+// SPDX-License-Identifier: Apache-2.0

@@ -431,3 +431,4 @@ TEST(Navigation, ANaNActionMakesStepsInvalidUntilReset) {
 
 }  // namespace
 }  // namespace datacom::navigation
+// SPDX-License-Identifier: Apache-2.0

@@ -32,3 +32,4 @@ TEST(RejectOtherOptions, CartPoleHasNoOptionsOfItsOwn) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

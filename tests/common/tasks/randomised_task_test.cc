@@ -240,3 +240,4 @@ TEST(MakeTask, RandomisesOnlyWhenTheOptionIsSet) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

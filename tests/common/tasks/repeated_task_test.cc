@@ -180,3 +180,4 @@ TEST(RepeatedTask, RandomisationCountsControlSteps) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

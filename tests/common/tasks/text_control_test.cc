@@ -108,3 +108,4 @@ TEST(TextControl, AnActuatorOfMujoco4WithSeveralControlsOrADelayIsRefused) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

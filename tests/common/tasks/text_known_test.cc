@@ -485,3 +485,4 @@ TEST(TextKnown, OnlyRowsOfGeometryAddColumns) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

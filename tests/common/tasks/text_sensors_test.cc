@@ -67,3 +67,4 @@ TEST(TextSensors, DistancesOfSurfacesAndContactsAreSensors) {
 }  // namespace
 }  // namespace datacom
 #endif
+// SPDX-License-Identifier: Apache-2.0

@@ -478,3 +478,4 @@ TEST(TextTask, MessagesNameTheFileLineAndFieldAndListTheChoice) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -75,3 +75,4 @@ TEST(RowSchemaDeathTest, AnUnknownColumnIsAProgrammingError) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

@@ -195,3 +195,4 @@ TEST_F(PolicyInterface, AnEpisodeBeginsWithoutThePlanOfTheOneBefore) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

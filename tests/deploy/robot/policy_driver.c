@@ -60,3 +60,4 @@ int main(int argc, char** argv) {
   datacom_policy_free(policy);
   return status;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

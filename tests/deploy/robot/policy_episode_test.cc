@@ -221,3 +221,4 @@ TEST(PolicyDriver, ExitsWithTheCodeOfTheLoadError) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

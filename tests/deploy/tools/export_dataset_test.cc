@@ -165,3 +165,4 @@ TEST_F(ExportTest, ARingOfAnotherSchemaOrWithoutRowsIsRefused) {
 
 }  // namespace
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

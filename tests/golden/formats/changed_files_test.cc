@@ -302,3 +302,4 @@ TEST_F(OtherTextVersions, ARunThatIsResumedRefusesRecordsWithOtherColumnsNamingB
 
 }  // namespace
 }  // namespace datacom::golden
+// SPDX-License-Identifier: Apache-2.0

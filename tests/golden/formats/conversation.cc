@@ -385,3 +385,4 @@ absl::StatusOr<std::string> Peers::FirstReply(const std::string& call, const std
 }
 
 }  // namespace datacom::golden
+// SPDX-License-Identifier: Apache-2.0

@@ -69,3 +69,4 @@ class Peers {
 }  // namespace datacom::golden
 
 #endif  // DATACOM_TESTS_GOLDEN_FORMATS_CONVERSATION_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -169,3 +169,4 @@ TEST(Conversation, APeerOfAnotherProtocolIsRefusedNamingBothNumbers) {
 
 }  // namespace
 }  // namespace datacom::golden
+// SPDX-License-Identifier: Apache-2.0

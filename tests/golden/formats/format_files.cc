@@ -259,3 +259,4 @@ replay::Ring::Options GoldenRing(const std::string& folder) {
 }
 
 }  // namespace datacom::golden
+// SPDX-License-Identifier: Apache-2.0

@@ -40,3 +40,4 @@ replay::Ring::Options GoldenRing(const std::string& folder);
 }  // namespace datacom::golden
 
 #endif  // DATACOM_TESTS_GOLDEN_FORMATS_FORMAT_FILES_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -251,3 +251,4 @@ TEST_F(FormatsTest, EveryFileThatIsWrittenIsCompared) {
 
 }  // namespace
 }  // namespace datacom::golden
+// SPDX-License-Identifier: Apache-2.0

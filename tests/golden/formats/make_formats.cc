@@ -32,3 +32,4 @@ int main(int argc, char** argv) {
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
   return status.ok() ? 0 : 1;
 }
+// SPDX-License-Identifier: Apache-2.0

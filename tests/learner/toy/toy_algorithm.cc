@@ -70,3 +70,4 @@ const RegisterAlgorithm<ToyAlgorithm> kRegistered("toy");
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -27,3 +27,4 @@ const CpuImpls::Register<ToyKernels, ToyCpu> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -17,3 +17,4 @@ class ToyKernels : public KernelGroup {
 }  // namespace datacom::learner
 
 #endif  // DATACOM_TESTS_LEARNER_TOY_TOY_KERNELS_H_
+// SPDX-License-Identifier: Apache-2.0

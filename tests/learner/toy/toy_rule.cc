@@ -66,3 +66,4 @@ const RegisterActingRule kRegistered("toy", {&Form, &Make, &Columns});
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

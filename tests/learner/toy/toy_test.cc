@@ -127,3 +127,4 @@ TEST(ToyRule, ShrinksTheActionWherePredictedCostIsAboveZero) {
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

@@ -22,3 +22,4 @@ const TorchImpls::Register<ToyKernels, ToyTorch> kRegistered;
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0

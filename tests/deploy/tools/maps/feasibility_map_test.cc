@@ -141,3 +141,4 @@ TEST_F(MapOfRun, NamesTheMissingEpochSliceOrRun) {
 
 }  // namespace
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

@@ -305,3 +305,4 @@ TEST_F(EvalCommandTest, RefusesToSetAnythingButTaskOptions) {
 
 }  // namespace
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

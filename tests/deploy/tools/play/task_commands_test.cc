@@ -238,3 +238,4 @@ TEST_F(TaskCommands, AWrongTaskIsNamedWithFileLineAndChoice) {
 
 }  // namespace
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

@@ -250,3 +250,4 @@ TEST(Scripted, KeepsItsScoresOnNavigation) {
 
 }  // namespace
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

@@ -212,3 +212,4 @@ TEST_F(Violations, NamesAMissingRunOrViolation) {
 
 }  // namespace
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

@@ -64,3 +64,4 @@ TEST(MapPicture, IsGreyWithoutAStateAndGrowsByRowsOfPanels) {
 
 }  // namespace
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

@@ -329,3 +329,4 @@ TEST_F(RenderCommandTest, NamesTheWrongArgument) {
 
 }  // namespace
 }  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0

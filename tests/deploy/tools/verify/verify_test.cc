@@ -387,3 +387,4 @@ TEST_F(VerifyTest, AHeldLockMeansARunningRunWhichIsNotRepaired) {
 
 }  // namespace
 }  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0
