@@ -109,7 +109,6 @@ TEST_F(HostilePeersTest, MessagesOfAllSizesGrowTheProcessByLessThan64Megabytes) 
 #ifndef DATACOM_SANITIZED
 TEST_F(HostilePeersTest, ActorsThatRegisterAndVanishGrowTheProcessByLessThan64Megabytes) {
   const auto stub = v1::Replay::NewStub(MakeChannel(replay_.address()));
-  int refused = 0;
   for (int i = 0; i < 1100; ++i) {
     grpc::ClientContext context;
     v1::RegisterRequest request;
@@ -118,9 +117,8 @@ TEST_F(HostilePeersTest, ActorsThatRegisterAndVanishGrowTheProcessByLessThan64Me
     request.set_incarnation(1);
     request.set_environments(1);
     v1::RegisterReply reply;
-    refused += !stub->Register(&context, request, &reply).ok();
+    stub->Register(&context, request, &reply);  // refused once there are too many: StoreTest
   }
-  EXPECT_GT(refused, 0) << "sessions are bounded";
   std::printf("[ growth   ] %lld kB\n", static_cast<long long>(Growth()));
   EXPECT_LT(Growth(), kAllowedKilobytes);
   EXPECT_TRUE(SendHonestRows(4000));

@@ -68,6 +68,16 @@ TEST(StoreTest, LanesAreTheEnvironmentsOfAMembersLivingSessions) {
   EXPECT_THAT(Lanes(store.get()), ElementsAre(2, 2, 2, 2)) << "the other leases have expired";
 }
 
+TEST(StoreTest, AtMost1024SessionsLive) {
+  TemporaryFolder folder;
+  ManualClock clock;
+  auto store = MustOpen(SmallOptions(1), folder.path(), &clock);
+  for (int i = 0; i < 1024; ++i) ASSERT_THAT(store->Register(absl::StrCat("actor-", i), 1, 1), IsOk());
+  const absl::Status refused = store->Register("actor-1024", 1, 1).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("1024 sessions are live; that is the maximum"));
+}
+
 TEST(StoreTest, InLockstepAMemberAlwaysHasOneLane) {
   const Options options = LockstepOptions(2);
   TemporaryFolder folder;
