@@ -2,21 +2,24 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <limits>
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "deploy/report/colours.h"
 
 namespace datacom::report {
 namespace {
 
 constexpr double kWidth = 330, kHeight = 190, kTop = 24;  // of a panel; pixels
-constexpr const char* kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#4d4d4d"};
 
-const char* Colour(size_t group) { return kColours[group % std::size(kColours)]; }
+// The attribute of a line's stroke; empty for a solid line.
+std::string Dashes(const Look& look) {
+  return look.dashes.empty() ? "" : absl::StrCat(" stroke-dasharray=\"", absl::StrJoin(look.dashes, " "), "\"");
+}
 
 std::string Escaped(const std::string& text) {
   return absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
@@ -75,7 +78,7 @@ class Panel {
     return svg;
   }
 
-  std::string Curve(const Series& curve, const char* colour) const {
+  std::string Curve(const Series& curve, const Look& look) const {
     std::string middle, upper, lower;
     for (size_t i = 0; i < curve.steps.size(); ++i) {
       const Interval& value = curve.values[i];
@@ -83,9 +86,9 @@ class Panel {
       absl::StrAppend(&upper, Point(curve.steps[i], value.mean + value.half), " ");
       lower = absl::StrCat(Point(curve.steps[i], value.mean - value.half), " ", lower);
     }
-    return absl::StrFormat("<polygon fill=\"%s\" fill-opacity=\"0.18\" points=\"%s\"/>\n", colour, upper + lower) +
-           absl::StrFormat("<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.6\" points=\"%s\"/>\n", colour,
-                           middle);
+    return absl::StrFormat("<polygon fill=\"%s\" fill-opacity=\"0.18\" points=\"%s\"/>\n", look.colour, upper + lower) +
+           absl::StrFormat("<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.6\"%s points=\"%s\"/>\n",
+                           look.colour, Dashes(look), middle);
   }
 
  private:
@@ -106,6 +109,7 @@ std::string RenderFigure(const std::vector<Group>& groups) {
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"804\" height=\"%g\" font-family=\"sans-serif\" "
       "font-size=\"11\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
       height);
+  const std::vector<Look> looks = LooksOf(groups);
   double left = 56;
   for (const auto& [quantity, title, from_zero] : {std::tuple("eval_sum_cost", "Cost sum of an episode", true),
                                                    std::tuple("eval_return", "Return of an episode", false)}) {
@@ -113,13 +117,14 @@ std::string RenderFigure(const std::vector<Group>& groups) {
     for (const Group& group : groups) curves.push_back(GroupSeries(group, quantity));
     const Panel panel(left, curves, from_zero);
     svg += panel.Frame(title);
-    for (size_t i = 0; i < curves.size(); ++i) svg += panel.Curve(curves[i], Colour(i));
+    for (size_t i = 0; i < curves.size(); ++i) svg += panel.Curve(curves[i], looks[i]);
     left += kWidth + 72;
   }
   for (size_t i = 0; i < groups.size(); ++i) {
     const size_t seeds = groups[i].members.size();
-    absl::StrAppendFormat(&svg, "<text x=\"56\" y=\"%g\" fill=\"%s\">%s, %d %s</text>\n", legend + 16.0 * i, Colour(i),
-                          Escaped(groups[i].title), seeds, seeds == 1 ? "member" : "members, mean and 95 % band");
+    absl::StrAppendFormat(&svg, "<text x=\"56\" y=\"%g\" fill=\"%s\">%s, %d %s</text>\n", legend + 16.0 * i,
+                          looks[i].colour, Escaped(groups[i].title), seeds,
+                          seeds == 1 ? "member" : "members, mean and 95 % band");
   }
   return svg + "</svg>\n";
 }

@@ -3,30 +3,6 @@
 const data = JSON.parse(document.getElementById('report-data').textContent);
 const byId = (id) => document.getElementById(id);
 
-// Colours that can be told apart with a colour vision deficiency. An algorithm has the same colour in every report.
-const COLOURS = {
-  datacom: '#0072b2', iqn_datacom: '#56b4e9', atacom_fi: '#009e73', atacom_nfi: '#66a61e',
-  sac: '#d55e00', lag_sac: '#b8860b', wcsac: '#cc79a7', rcpo: '#7a4ea3', ppo_lag: '#8c564b',
-  cbf_sac: '#1b9e77', safe_layer_td3: '#e7298a', safe_loop: '#4d4d4d',
-};
-// Several settings of one algorithm take colours from one ramp, in their order.
-const RAMP = ['#440154', '#3b528b', '#21918c', '#5ec962', '#c8a415'];
-const STROKES = [[], [6, 4], [2, 3], [10, 3, 2, 3]];
-const ramped = data.groups.length > 1 && data.groups.every((group) => group.labelled && group.algorithm === data.groups[0].algorithm);
-
-function mix(from, to, share) {
-  const part = (hex, i) => parseInt(hex.slice(1 + 2 * i, 3 + 2 * i), 16);
-  return '#' + [0, 1, 2].map((i) => Math.round(part(from, i) * (1 - share) + part(to, i) * share).toString(16).padStart(2, '0')).join('');
-}
-
-function colour(group) {
-  if (!ramped) return COLOURS[group.algorithm] || '#222222';
-  const at = group.variant / (data.groups.length - 1) * (RAMP.length - 1);
-  const below = Math.min(Math.floor(at), RAMP.length - 2);
-  return mix(RAMP[below], RAMP[below + 1], at - below);
-}
-
-const stroke = (group) => ramped ? [] : STROKES[group.variant % STROKES.length];
 const translucent = (hex) => hex + '2e';
 
 function element(name, attributes, ...children) {
@@ -83,8 +59,8 @@ function withRange(values) {
 }
 
 function swatch(group) {
-  const style = ['solid', 'dashed', 'dotted', 'dashed'][ramped ? 0 : group.variant % STROKES.length];
-  return element('span', {class: 'swatch', style: `border-color: ${colour(group)}; border-top-style: ${style}`});
+  const style = !group.dashes.length ? 'solid' : group.dashes[0] > group.dashes[1] ? 'dashed' : 'dotted';
+  return element('span', {class: 'swatch', style: `border-color: ${group.colour}; border-top-style: ${style}`});
 }
 
 const named = (group) => element('span', {class: 'named'}, swatch(group), group.title);
@@ -137,13 +113,12 @@ function showSummary() {
       table(['', 'Seed', 'Epoch shown', 'Steps', 'Updates', ...columns.map(title), 'Status'], members)));
 }
 
-// One horizontal line per baseline, as long as the longest curve. Grey, because no algorithm has that colour.
-const GREYS = ['#5b6675', '#97a1ad', '#2f3742'];
+// One horizontal line per baseline, as long as the longest curve.
 function baselines(quantity) {
   const known = data.baselines.filter((one) => one.means[quantity.column] !== undefined && one.means[quantity.column] !== null);
   const end = Math.max(0, ...data.groups.flatMap((group) => (group.series[quantity.column] || []).map((point) => point[0])));
-  return known.map((one, i) => ({
-    borderColor: GREYS[i % GREYS.length], backgroundColor: GREYS[i % GREYS.length], borderWidth: 1.5, borderDash: [8, 4], pointRadius: 0,
+  return known.map((one) => ({
+    borderColor: one.colour, backgroundColor: one.colour, borderWidth: 1.5, borderDash: [8, 4], pointRadius: 0,
     pointHitRadius: 8, fill: false, label: one.label, data: [0, end].map((x) => ({x, y: one.means[quantity.column]}))}));
 }
 
@@ -151,13 +126,13 @@ function baselines(quantity) {
 function datasets(quantity, least) {
   return data.groups.filter((group) => group.series[quantity.column]).flatMap((group) => {
     const points = group.series[quantity.column];
-    const line = {borderColor: colour(group), backgroundColor: colour(group), borderWidth: 2, pointRadius: points.length > 40 ? 0 : 2,
-                  pointHitRadius: 8, borderDash: stroke(group), fill: false, label: group.title,
+    const line = {borderColor: group.colour, backgroundColor: group.colour, borderWidth: 2, pointRadius: points.length > 40 ? 0 : 2,
+                  pointHitRadius: 8, borderDash: group.dashes, fill: false, label: group.title,
                   data: points.map(([x, mean, half]) => ({x, y: mean, half}))};
     if (!points.some((point) => point[3] > 1)) return [line];
     const edge = {borderWidth: 0, pointRadius: 0, pointHitRadius: 0, band: true, label: group.title};
     return [{...edge, fill: false, data: points.map(([x, mean, half]) => ({x, y: Math.max(mean - half, least)}))},
-            {...edge, fill: '-1', backgroundColor: translucent(colour(group)), data: points.map(([x, mean, half]) => ({x, y: mean + half}))},
+            {...edge, fill: '-1', backgroundColor: translucent(group.colour), data: points.map(([x, mean, half]) => ({x, y: mean + half}))},
             line];
   });
 }

@@ -19,6 +19,7 @@
 #include "common/records/best_epoch.h"
 #include "datacom/v1/task.pb.h"
 #include "deploy/report/baselines.h"
+#include "deploy/report/colours.h"
 #include "deploy/report/figure.h"
 #include "deploy/report/groups.h"
 #include "deploy/report/template.h"
@@ -158,7 +159,10 @@ absl::StatusOr<json> BaselineData(const std::vector<std::string>& files) {
   for (const Baseline& baseline : baselines) {
     json means = json::object();
     for (const auto& [column, mean] : baseline.means) means[column] = Finite(mean);
-    data.push_back({{"label", baseline.label}, {"episodes", baseline.episodes}, {"means", means}});
+    data.push_back({{"label", baseline.label},
+                    {"episodes", baseline.episodes},
+                    {"colour", BaselineColour(data.size())},
+                    {"means", means}});
   }
   return data;
 }
@@ -214,11 +218,12 @@ absl::StatusOr<json> ReportData(const std::vector<std::string>& folders, const M
   data["runs"] = json::array();
   for (const Run& run : runs) data["runs"].push_back(RunData(run, map));
   data["groups"] = json::array();
-  std::map<std::string, int> used;
-  for (const Group& group : GroupRuns(runs, options.shown)) {
-    json one = GroupData(group, quantities);
-    // The page draws the groups of one algorithm with different strokes or shades.
-    one["variant"] = used[group.run().experiment.algorithm()]++;
+  const std::vector<Group> groups = GroupRuns(runs, options.shown);
+  const std::vector<Look> looks = LooksOf(groups);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    json one = GroupData(groups[i], quantities);
+    one["colour"] = looks[i].colour;
+    one["dashes"] = looks[i].dashes;
     data["groups"].push_back(std::move(one));
   }
   ASSIGN_OR_RETURN(data["baselines"], BaselineData(options.baselines));

@@ -12,10 +12,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/damaged_csv.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::report {
 namespace {
 
+using datacom::testing::IsOk;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -92,7 +94,7 @@ TEST_F(ReportTest, ShowsEachCostOfATaskWithSeveral) {
         "member,seed,epoch,env_steps,updates,eval_max_violation.wall,eval_sum_cost.wall,eval_max_violation.speed,"
         "eval_sum_cost.speed,status\n0,5,0,0,0,0.5,2,0.25,1,ok\n");
   const auto data = ReportData({folder_.string()}, kNoMap);
-  ASSERT_TRUE(data.ok()) << data.status();
+  ASSERT_THAT(data, IsOk());
   const nlohmann::json& summary = (*data)["groups"][0]["summary"];
   EXPECT_EQ(summary["eval_max_violation.wall"][0], 0.5);
   EXPECT_EQ(summary["eval_sum_cost.speed"][0], 1.0);
@@ -190,7 +192,7 @@ TEST(ShownValues, TrainingTotalsAreAlwaysThoseOfTheNewestRow) {
 TEST_F(ReportTest, TablesOfBestEpochsNameTheEpochsAndTheRule) {
   Write("progress.csv", kEvaluated);
   const auto best = ReportData({folder_.string()}, kNoMap, {Shown::kBest, {}});
-  ASSERT_TRUE(best.ok()) << best.status();
+  ASSERT_THAT(best, IsOk());
   EXPECT_THAT((*best)["rule"].get<std::string>(), HasSubstr("hyper.cost_budget"));
   const auto& members = (*best)["groups"][0]["members"];
   EXPECT_EQ(members[0]["epoch"], 1);  // the default budget is 5
@@ -246,7 +248,7 @@ TEST_F(ReportTest, AFigureHasTheCurvesOfTheEvaluationsAlone) {
         "member,seed,epoch,env_steps,updates,eval_return,eval_sum_cost,status\n"
         "0,5,0,0,0,-10,4,ok\n0,5,1,100000,0,-2,0,ok\n");
   const std::string figure = folder_ / "curve.svg";
-  ASSERT_TRUE(WriteReport({folder_.string()}, figure, kNoMap).ok());
+  ASSERT_THAT(WriteReport({folder_.string()}, figure, kNoMap), IsOk());
   std::ifstream file(figure);
   const std::string svg((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   EXPECT_THAT(svg, AllOf(HasSubstr(">Cost sum of an episode<"), HasSubstr(">100k<"),
@@ -262,9 +264,10 @@ TEST_F(ReportTest, ABaselineIsTheMeanOfItsCompleteEpisodes) {
   Write("plain.csv", "discounted_return\n7\n");
   const auto data = ReportData({folder_.string()}, kNoMap,
                                {Shown::kLast, {(folder_ / "back_off.csv").string(), (folder_ / "plain.csv").string()}});
-  ASSERT_TRUE(data.ok()) << data.status();
+  ASSERT_THAT(data, IsOk());
   const nlohmann::json expected = {{"label", "back_off"},
                                    {"episodes", 2},
+                                   {"colour", "#5b6675"},
                                    {"means",
                                     {{"eval_discounted_return", -20.0},
                                      {"eval_max_violation", 0.25},
@@ -293,7 +296,7 @@ TEST_F(ReportTest, AnInvalidBaselineIsNamed) {
 
 TEST_F(ReportTest, DataHoldsTheFinalValuesOfEachMemberAndTheirInterval) {
   const auto data = ReportData({folder_.string()}, kNoMap);
-  ASSERT_TRUE(data.ok()) << data.status();
+  ASSERT_THAT(data, IsOk());
   const nlohmann::json& group = (*data)["groups"][0];
   EXPECT_EQ(group["members"].size(), 2u);
   EXPECT_EQ(group["members"][1]["status"], "diverged");
@@ -305,12 +308,22 @@ TEST_F(ReportTest, DataHoldsTheFinalValuesOfEachMemberAndTheirInterval) {
   EXPECT_EQ((*data)["runs"][0]["build"], "revision 123\n");
 }
 
+TEST(Quantities, HaveTheOrderOfTheirSections) {
+  std::string columns;
+  for (const Quantity& quantity : Quantities({})) columns += quantity.column + " ";
+  EXPECT_EQ(columns,
+            "eval_discounted_return eval_return eval_max_violation eval_sum_cost eval_mean_cost eval_success_rate "
+            "train_return train_max_violation train_sum_cost newest_discounted_return newest_sum_cost worst_violation "
+            "cumulative_cost delta constraint_mean constraint_loss critic_loss policy_loss multiplier alpha entropy "
+            "q_mean q_min q_gap critic_gradient_norm actor_gradient_norm constraint_gradient_norm updates_per_second "
+            "samples_per_insert policy_lag lanes ");
+}
+
 TEST_F(ReportTest, RunsOfOneAlgorithmShareAColourAndDifferInStroke) {
   const auto data = ReportData({folder_.string(), folder_.string()}, kNoMap);
-  ASSERT_TRUE(data.ok()) << data.status();
-  EXPECT_EQ((*data)["groups"][0]["algorithm"], (*data)["groups"][1]["algorithm"]);  // the page chooses colours by it
-  EXPECT_EQ((*data)["groups"][0]["variant"], 0);
-  EXPECT_EQ((*data)["groups"][1]["variant"], 1);
+  ASSERT_THAT(data, IsOk());
+  EXPECT_EQ((*data)["groups"][0]["colour"], (*data)["groups"][1]["colour"]);  // of their algorithm
+  EXPECT_NE((*data)["groups"][0]["dashes"], (*data)["groups"][1]["dashes"]);
 }
 
 TEST_F(ReportTest, ASweepsFolderStandsForItsRunsThatHaveRecords) {
@@ -323,7 +336,7 @@ TEST_F(ReportTest, ASweepsFolderStandsForItsRunsThatHaveRecords) {
   }
   Write("sweep/populations.txt", "late\nearly\n");
   const auto runs = ReadRuns({sweep.string()});
-  ASSERT_TRUE(runs.ok()) << runs.status();
+  ASSERT_THAT(runs, IsOk());
   ASSERT_EQ(runs->size(), 1u);
   EXPECT_EQ((*runs)[0].folder, (sweep / "early").string());
   Write("sweep/populations.txt", "late\n");
@@ -332,7 +345,7 @@ TEST_F(ReportTest, ASweepsFolderStandsForItsRunsThatHaveRecords) {
 
 TEST_F(ReportTest, ThePageIsCompleteAndItsTextCannotEndItsScript) {
   const auto data = ReportData({folder_.string()}, kNoMap);
-  ASSERT_TRUE(data.ok()) << data.status();
+  ASSERT_THAT(data, IsOk());
   const std::string page = RenderPage(*data, {"var Chart = 1;", "Permission & <licence>"});
   EXPECT_THAT(page, AllOf(HasSubstr("var Chart = 1;"), HasSubstr("Permission &amp; &lt;licence&gt;"),
                           HasSubstr("id=\"report-data\""), HasSubstr("showCurves();"), Not(HasSubstr("{{")),
