@@ -17,11 +17,13 @@
 #include "common/rpc/learner_client.h"
 #include "datacom/v1/learner.grpc.pb.h"
 #include "learner/learner_service.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/patience.h"
 
 namespace datacom::learner {
 namespace {
 
+using datacom::testing::IsOk;
 using std::chrono::milliseconds;
 
 Snapshot MakeSnapshot(uint32_t member, uint64_t update, size_t values = 3) {
@@ -72,7 +74,7 @@ class LearnerServiceTest : public ::testing::Test {
   }
   void StartServer(const std::string& address) {
     auto server = Server::Start(address, {&service_});
-    ASSERT_TRUE(server.ok()) << server.status();
+    ASSERT_THAT(server, IsOk());
     server_ = *std::move(server);
     address_ = server_->address();
   }
@@ -119,7 +121,7 @@ TEST_F(LearnerServiceTest, SubscribersSeeTheNewestWholeSnapshotOfEachMember) {
   EXPECT_EQ(latest->arrays[0].values, std::vector<float>(1'000'000, 12.0f));
   EXPECT_EQ(latest->scalars.at("delta"), 6);
   EXPECT_EQ(subscriber->discarded(), 0u);
-  EXPECT_TRUE(subscriber->status().ok());
+  EXPECT_THAT(subscriber->status(), IsOk());
 }
 
 TEST_F(LearnerServiceTest, VersionsOnlyGrowWhileManyArePublished) {
@@ -218,7 +220,7 @@ TEST_F(LearnerServiceTest, SubscribersOfAnotherRunAreRefusedPermanently) {
 }
 
 TEST_F(LearnerServiceTest, EvaluatorsLeaseFetchAndReport) {
-  ASSERT_TRUE(served_.policies.Write(0, {MakeSnapshot(0, 0), MakeSnapshot(1, 7)}).ok());
+  ASSERT_THAT(served_.policies.Write(0, {MakeSnapshot(0, 0), MakeSnapshot(1, 7)}), IsOk());
   v1::EpochRecord record;
   record.add_members()->set_evaluated(true);
   record.add_members();
@@ -228,13 +230,13 @@ TEST_F(LearnerServiceTest, EvaluatorsLeaseFetchAndReport) {
   *lease.mutable_hello() = MakeHello("run", 0);
   lease.set_evaluator("e");
   const auto item = LeaseEvaluation(channel, lease);
-  ASSERT_TRUE(item.ok()) << item.status();
+  ASSERT_THAT(item, IsOk());
   EXPECT_EQ(item->member(), 1u);
   v1::FetchRequest fetch;
   *fetch.mutable_hello() = MakeHello("run", 0);
   fetch.set_member(1);
   const auto snapshot = FetchSnapshot(channel, fetch);
-  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+  ASSERT_THAT(snapshot, IsOk());
   EXPECT_EQ(snapshot->version.update, 7u);
   fetch.set_member(2);
   EXPECT_TRUE(absl::IsNotFound(FetchSnapshot(channel, fetch).status()));
@@ -246,10 +248,10 @@ TEST_F(LearnerServiceTest, EvaluatorsLeaseFetchAndReport) {
   report.set_member(1);
   report.add_episodes();
   const auto reply = ReportEvaluation(channel, report);
-  ASSERT_TRUE(reply.ok()) << reply.status();
+  ASSERT_THAT(reply, IsOk());
   EXPECT_TRUE(reply->accepted());
   const auto info = GetLearnerInfo(channel, testing::kPatience);
-  ASSERT_TRUE(info.ok()) << info.status();
+  ASSERT_THAT(info, IsOk());
   EXPECT_EQ(info->pending_evaluations(), 0u);
 }
 

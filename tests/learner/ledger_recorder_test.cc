@@ -8,9 +8,12 @@
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
 #include "tests/testing/fake_learner_run.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::learner {
 namespace {
+
+using datacom::testing::IsOk;
 
 namespace fs = std::filesystem;
 
@@ -28,7 +31,7 @@ class LedgerTest : public ::testing::Test {
                                        [this](uint32_t member, uint64_t from, uint64_t to, const auto& consume) {
                                          return replay_.ReadRows(member, from, to, consume);
                                        });
-    EXPECT_TRUE(ledger.ok()) << ledger.status();
+    EXPECT_THAT(ledger, IsOk());
     return *std::move(ledger);
   }
   static std::vector<std::string> Lines(const std::string& folder) {
@@ -47,8 +50,8 @@ class LedgerTest : public ::testing::Test {
 TEST_F(LedgerTest, EveryViolationIsWrittenOnceOrderedByStepThenMember) {
   const std::string folder = Folder("run");
   auto ledger = Open(folder);
-  ASSERT_TRUE(ledger->Advance(20).ok());
-  ASSERT_TRUE(ledger->Flush(/*sync=*/false).ok());
+  ASSERT_THAT(ledger->Advance(20), IsOk());
+  ASSERT_THAT(ledger->Flush(/*sync=*/false), IsOk());
   const std::vector<std::string> lines = Lines(folder);
   size_t line = 1;
   for (uint64_t row = 0; row < 20; ++row) {
@@ -63,9 +66,9 @@ TEST_F(LedgerTest, EveryViolationIsWrittenOnceOrderedByStepThenMember) {
   }
   EXPECT_EQ(line, lines.size());
   const auto violation = ReadViolation(folder, line - 1);
-  ASSERT_TRUE(violation.ok()) << violation.status();
+  ASSERT_THAT(violation, IsOk());
   const auto episode = ReadEpisode(folder, *violation);
-  ASSERT_TRUE(episode.ok()) << episode.status();
+  ASSERT_THAT(episode, IsOk());
   ASSERT_EQ(episode->size(), 10u);
   const float observation[] = {13, 13.5f};
   EXPECT_EQ(episode->at(3).check, StepCheck(observation, observation, 2, /*reward=*/13, /*absorbing=*/false));
@@ -78,22 +81,22 @@ TEST_F(LedgerTest, TheLedgerHasBothActionsAndTheJudgementOfARuleThatFiltersAndJu
   replay_.schema = RowSchema::For(2, 1, columns);  // cvar and delta both hold the row's number: k = 0
   const std::string folder = Folder("run");
   auto ledger = Open(folder);
-  ASSERT_TRUE(ledger->Advance(4).ok());
-  ASSERT_TRUE(ledger->Flush(false).ok());
+  ASSERT_THAT(ledger->Advance(4), IsOk());
+  ASSERT_THAT(ledger->Flush(false), IsOk());
   EXPECT_EQ(Lines(folder).at(3), "3,0,100,fake-0,1,0,0,3,4,1,3,3,1e-05,3.25,3,3");
 }
 
 TEST_F(LedgerTest, TheBytesDoNotDependOnTheStepsOfAdvance) {
   const std::string whole = Folder("whole");
   auto once = Open(whole);
-  ASSERT_TRUE(once->Advance(250).ok());
-  ASSERT_TRUE(once->Flush(false).ok());
+  ASSERT_THAT(once->Advance(250), IsOk());
+  ASSERT_THAT(once->Flush(false), IsOk());
   const std::string pieces = Folder("pieces");
   std::vector<v1::FileOffset> offsets;
   for (const uint64_t rows : {1, 20, 5, 21, 100, 250}) {
     auto ledger = Open(pieces, offsets);
-    ASSERT_TRUE(ledger->Advance(rows).ok());
-    ASSERT_TRUE(ledger->Flush(false).ok());
+    ASSERT_THAT(ledger->Advance(rows), IsOk());
+    ASSERT_THAT(ledger->Flush(false), IsOk());
     offsets = ledger->Offsets();
   }
   EXPECT_EQ(Content(pieces), Content(whole));
@@ -105,7 +108,7 @@ TEST_F(LedgerTest, RowsThatWereNotRequestedAreRefused) {
                                        [&](uint32_t member, uint64_t from, uint64_t to, const auto& consume) {
                                          return replay_.ReadRows(member, from + late, to - !late, consume);
                                        });
-    ASSERT_TRUE(ledger.ok());
+    ASSERT_THAT(ledger, IsOk());
     const absl::Status status = (*ledger)->Advance(5);
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
     EXPECT_EQ((*ledger)->rows(), 0u);
@@ -114,22 +117,22 @@ TEST_F(LedgerTest, RowsThatWereNotRequestedAreRefused) {
 
 TEST_F(LedgerTest, AnInterruptedOrKilledRunHasTheLedgerOfOneThatWasNot) {
   const std::string whole = Folder("whole");
-  ASSERT_TRUE(RunFake(whole, experiment_).status.ok());
+  ASSERT_THAT(RunFake(whole, experiment_).status, IsOk());
   EXPECT_EQ(Lines(whole).size(), 1u + 2 * 250 / 3 + 1);
   for (const uint64_t at : {1, 79, 80, 81, 229}) {
     const std::string cut = Folder(absl::StrCat("cut", at)), killed = Folder(absl::StrCat("killed", at));
     EXPECT_TRUE(absl::IsCancelled(RunFake(cut, experiment_, {/*stop_at_update=*/at}).status));
-    ASSERT_TRUE(RunFake(cut, experiment_).status.ok());
+    ASSERT_THAT(RunFake(cut, experiment_).status, IsOk());
     EXPECT_EQ(Content(cut), Content(whole)) << "stopped at update " << at;
     EXPECT_FALSE(RunFake(killed, experiment_, {UINT64_MAX, /*evaluate=*/true, /*throw_at_update=*/at}).status.ok());
-    ASSERT_TRUE(RunFake(killed, experiment_).status.ok());
+    ASSERT_THAT(RunFake(killed, experiment_).status, IsOk());
     EXPECT_EQ(Content(killed), Content(whole)) << "killed in update " << at;
   }
 }
 
 TEST_F(LedgerTest, AReplayThatDoesNotAnswerDelaysNoUpdateAndNoRowIsMissingInTheEnd) {
   const std::string whole = Folder("whole"), folder = Folder("run");
-  ASSERT_TRUE(RunFake(whole, experiment_).status.ok());
+  ASSERT_THAT(RunFake(whole, experiment_).status, IsOk());
   RunPlan plan;
   int calls = 0;
   plan.read_rows = [&](const FakeReplay& replay, uint32_t member, uint64_t from, uint64_t to, const auto& consume) {
@@ -142,7 +145,7 @@ TEST_F(LedgerTest, AReplayThatDoesNotAnswerDelaysNoUpdateAndNoRowIsMissingInTheE
         return replay.ReadRows(member, from, to, consume);
     }
   };
-  ASSERT_TRUE(RunFake(folder, experiment_, plan).status.ok());
+  ASSERT_THAT(RunFake(folder, experiment_, plan).status, IsOk());
   EXPECT_EQ(Content(folder), Content(whole));
 }
 
@@ -156,7 +159,7 @@ TEST_F(LedgerTest, ARunIsNotOverBeforeItsLastRowsAreWritten) {
     if (to > 250 && ++refused < 3) return absl::Status(absl::OutOfRangeError("250 are committed"));
     return replay.ReadRows(member, from, to, consume);
   };
-  ASSERT_TRUE(RunFake(folder, experiment_, plan).status.ok());
+  ASSERT_THAT(RunFake(folder, experiment_, plan).status, IsOk());
   EXPECT_EQ(refused, 2 + 2) << "both members, once the rows were there";
   EXPECT_EQ(Lines(folder).size(), 1u + 2 * 255 / 3);
 }

@@ -7,10 +7,12 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::learner {
 namespace {
 
+using datacom::testing::IsOk;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -60,7 +62,7 @@ TEST(NewRows, JoinsTheBatchesOfAMember) {
   const RowSchema schema = Schema();
   const v1::DrawReply reply = Reply({RowsOf(0, 8, 3, 13), RowsOf(0, 11, 2, 13), RowsOf(1, 8, 5, 13)});
   const auto rows = NewRows::Split(schema, reply, 2);
-  ASSERT_TRUE(rows.ok()) << rows.status();
+  ASSERT_THAT(rows, IsOk());
   for (uint32_t member = 0; member < 2; ++member) {
     const NewRows& own = (*rows)[member];
     EXPECT_EQ(own.first_row(), 8u);
