@@ -48,11 +48,10 @@ absl::Status CheckSize(const std::string& block, size_t expected, int member, co
 
 BatchDecoder::BatchDecoder(const AlgorithmConfig& config, const RowSchema& schema,
                            std::shared_ptr<const ControlAffine> dynamics, const KnownRows& known,
-                           std::vector<uint64_t> delta_warmup, const std::string& streams)
+                           const std::string& streams)
     : config_(config),
       schema_(schema),
       dynamics_(std::move(dynamics)),
-      delta_warmup_(std::move(delta_warmup)),
       noise_actor_(streams + "noise.actor"),
       noise_next_(streams + "noise.next"),
       level_(streams + "level"),
@@ -215,8 +214,8 @@ absl::Status BatchDecoder::DecodeEpisode(int member, v1::Episode* episode, Finis
   out->member = member;
   const size_t states = static_cast<size_t>(episode->length()) + 1;
   // learner/algorithms/README.md 5.3: only if more than delta_warmup rows lie before the episode's last row.
-  const bool due =
-      dynamics_ != nullptr && !episode->observations().empty() && episode->last_row() > delta_warmup_[member] + 1;
+  const bool due = dynamics_ != nullptr && !episode->observations().empty() &&
+                   episode->last_row() > config_.members[member].hyper.delta_warmup() + 1;
   if (due) {
     RETURN_IF_ERROR(
         CheckSize(episode->observations(), states * row_dim() * sizeof(float), member, "episode.observations"));

@@ -40,10 +40,10 @@ struct PreparedUpdate {
 
 class BatchDecoder {
  public:
-  // `dynamics` is null if the algorithm needs none. delta_warmup: [M] rows. The names of all streams of noise begin
+  // `dynamics` is null if the algorithm needs none. The names of all streams of noise begin
   // with `streams`.
   BatchDecoder(const AlgorithmConfig& config, const RowSchema& schema, std::shared_ptr<const ControlAffine> dynamics,
-               const KnownRows& known, std::vector<uint64_t> delta_warmup, const std::string& streams = "learner.");
+               const KnownRows& known, const std::string& streams = "learner.");
   // Changes `reply`. DATA_LOSS naming member, column and size when the reply does not fit; then `out` is undefined.
   absl::Status Decode(v1::DrawReply* reply, PreparedUpdate* out);
 
@@ -78,7 +78,6 @@ class BatchDecoder {
   const AlgorithmConfig config_;
   const RowSchema schema_;
   const std::shared_ptr<const ControlAffine> dynamics_;
-  const std::vector<uint64_t> delta_warmup_;
   const std::string noise_actor_, noise_next_, level_, next_level_;  // names of the streams of noise
   int z_dim_ = 0;
   std::vector<Workspace> workspaces_;  // [M]

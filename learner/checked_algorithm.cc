@@ -24,25 +24,6 @@ absl::Status Catch(const char* what, Body body) {
   }
 }
 
-void CopyStats(const Stats& stats, int member, v1::MemberEpoch* to) {
-  to->set_policy_loss(stats.policy_loss[member]);
-  to->set_critic_loss(stats.critic_loss[member]);
-  to->set_constraint_loss(stats.constraint_loss[member]);
-  to->set_constraint_mean(stats.constraint_mean[member]);
-  to->set_entropy(stats.entropy[member]);
-  to->set_delta(stats.delta[member]);
-  to->set_alpha(stats.alpha[member]);
-  to->set_multiplier(stats.multiplier[member]);
-  to->set_q_mean(stats.q_mean[member]);
-  to->set_q_min(stats.q_min[member]);
-  to->set_q_gap(stats.q_gap[member]);
-  to->set_actor_gradient_norm(stats.actor_gradient_norm[member]);
-  to->set_critic_gradient_norm(stats.critic_gradient_norm[member]);
-  to->set_constraint_gradient_norm(stats.constraint_gradient_norm[member]);
-  to->set_delta_steps(stats.delta_steps[member]);
-  to->set_diverged(stats.diverged[member] != 0);
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CheckedAlgorithm>> CheckedAlgorithm::Make(const Maker& make,
@@ -66,12 +47,10 @@ absl::Status CheckedAlgorithm::ApplyEpisodes(const std::vector<EpisodeCosts>& ep
   return Catch("delta step", [&] { algorithm_->ApplyEpisodes(episodes); });
 }
 
-absl::StatusOr<EpochStats> CheckedAlgorithm::GetStats() const {
+absl::StatusOr<Stats> CheckedAlgorithm::GetStats() const {
   Stats stats;
   RETURN_IF_ERROR(Catch("statistics", [&] { stats = algorithm_->GetStats(); }));
-  EpochStats members(stats.diverged.size());
-  for (size_t m = 0; m < members.size(); ++m) CopyStats(stats, static_cast<int>(m), &members[m]);
-  return members;
+  return stats;
 }
 
 absl::Status CheckedAlgorithm::ResetStats() {

@@ -13,13 +13,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/metrics/statistics.h"
 #include "learner/algorithms/algorithm.h"
 
 namespace datacom::learner {
-
-// [M] the statistics of Stats as records have them.
-using EpochStats = std::vector<v1::MemberEpoch>;
 
 class CheckedAlgorithm {
  public:
@@ -30,7 +26,7 @@ class CheckedAlgorithm {
   absl::Status Update(const Batch& batch);
   absl::Status Pretrain(const Batch& batch);
   absl::Status ApplyEpisodes(const std::vector<EpisodeCosts>& episodes);
-  absl::StatusOr<EpochStats> GetStats() const;
+  absl::StatusOr<Stats> GetStats() const;
   absl::Status ResetStats();
   absl::StatusOr<ActingParameters> GetActingParameters(int member) const;
   absl::StatusOr<State> Save() const;

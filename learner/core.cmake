@@ -17,9 +17,9 @@ execute_process(COMMAND "${CMAKE_OBJCOPY}" --redefine-sym sgemm_=datacom_no_sgem
 add_library(datacom_learner_core_objects OBJECT ${DATACOM_CORE_SOURCES} ${DATACOM_CPU_SOURCES})
 _datacom_setup(datacom_learner_core_objects 20)  # its sources have options of their own
 target_include_directories(datacom_learner_core_objects SYSTEM PRIVATE ${LIBXSMM_INCLUDE_DIR})
-target_link_libraries(datacom_learner_core_objects PUBLIC datacom::config datacom::base datacom::safety)
+target_link_libraries(datacom_learner_core_objects PUBLIC datacom::statistics datacom::config datacom::base datacom::safety)
 datacom_library(NAME learner_core
-  DEPS $<TARGET_OBJECTS:datacom_learner_core_objects> datacom::config datacom::base datacom::safety ${xsmm} Threads::Threads ${CMAKE_DL_LIBS})
+  DEPS $<TARGET_OBJECTS:datacom_learner_core_objects> datacom::statistics datacom::config datacom::base datacom::safety ${xsmm} Threads::Threads ${CMAKE_DL_LIBS})
 
 if(DATACOM_TORCH)
   set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL TRUE)  # tests link LibTorch too

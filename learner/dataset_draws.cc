@@ -6,7 +6,6 @@
 #include "common/base/status.h"
 #include "common/records/dataset.h"
 #include "common/transitions/draw_rows.h"
-#include "learner/setup.h"
 
 namespace datacom::learner {
 namespace {
@@ -73,7 +72,7 @@ absl::StatusOr<std::unique_ptr<Prefetch>> OpenPretraining(const RunSettings& set
                dataset.manifest().run_id(), source.algorithm(), dataset.rows(), dataset.failures().size());
   return std::make_unique<Prefetch>(
       std::make_unique<DatasetDraws>(std::make_shared<const Dataset>(std::move(dataset)), config),
-      BatchDecoder(config, schema, std::move(dynamics), known, DeltaWarmups(settings), "learner.pretrain."), config,
+      BatchDecoder(config, schema, std::move(dynamics), known, "learner.pretrain."), config,
       Prefetch::Options{done + 1, settings.pretrain_updates, kDepth});
 }
 

@@ -145,7 +145,7 @@ void LearnerMetrics::RefreshThreads() {
   team_times_ = times;
 }
 
-void LearnerMetrics::Refresh(uint64_t env_steps, double progress, const EpochStats& stats) {
+void LearnerMetrics::Refresh(uint64_t env_steps, double progress, const Stats& stats) {
   progress_.Set(progress);
   RefreshThreads();
   if (const auto free = FreeBytes(run_dir_); free.ok()) disk_free_.Set(static_cast<double>(*free));

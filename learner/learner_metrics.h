@@ -18,7 +18,7 @@
 #include "common/metrics/statistics.h"
 #include "common/records/evaluation_means.h"
 #include "datacom/v1/replay.pb.h"
-#include "learner/checked_algorithm.h"
+#include "learner/algorithms/algorithm.h"
 
 namespace datacom::learner {
 
@@ -42,7 +42,7 @@ class LearnerMetrics {
   void Introduce(int member, uint64_t seed, const std::string& label, double cost_budget);
   void SetCriticRunaway(int member, bool runaway);  // shown by the next Refresh
   // Shows the rows seen, the share of the run's updates that are done, and the algorithm's current values.
-  void Refresh(uint64_t env_steps, double progress, const EpochStats& stats);
+  void Refresh(uint64_t env_steps, double progress, const Stats& stats);
 
  private:
   // One gauge per member, or three quantiles over the members that have a value.

@@ -13,7 +13,6 @@
 #include "common/base/folder_lock.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
-#include "common/config/algorithms.h"
 #include "common/metrics/metrics.h"
 #include "common/transitions/row_schema.h"
 #include "learner/dataset_draws.h"
@@ -85,9 +84,8 @@ absl::StatusOr<AcceptedRun> Accept(const ProcessOptions& options, const TaskMode
   if (run.resumed()) RETURN_IF_ERROR(CheckResume(run.checkpoint.learner, options.run_id, options.settings));
   ASSIGN_OR_RETURN(run.algorithm, CheckedAlgorithm::Make(seams.make_algorithm, run.config));
   if (run.resumed()) RETURN_IF_ERROR(run.algorithm->Load(run.checkpoint.algorithm));
-  const AlgorithmInfo& info = *FindAlgorithm(options.settings.algorithm);
-  ASSIGN_OR_RETURN(run.schema, ActingRuleSchema(info.acting_rule, task.spec));
-  if (info.needs_dynamics) run.dynamics = task.dynamics;
+  ASSIGN_OR_RETURN(run.schema, ActingRuleSchema(options.settings.acting_rule, task.spec));
+  if (options.settings.needs_dynamics) run.dynamics = task.dynamics;
   ASSIGN_OR_RETURN(run.pretraining, OpenPretraining(options.settings, run.schema, run.config, run.dynamics,
                                                     options.known, run.checkpoint.learner.pretrain_update()));
   return run;
@@ -97,8 +95,7 @@ absl::Status Train(AcceptedRun& accepted, const KnownRows& known, const RunIdent
                    Trainer* trainer) {
   Prefetch prefetch(
       seams.open_draws(accepted.schema.fingerprint(), run.incarnation),
-      BatchDecoder(accepted.config, accepted.schema, accepted.dynamics, known, DeltaWarmups(run.settings)),
-      accepted.config,
+      BatchDecoder(accepted.config, accepted.schema, accepted.dynamics, known), accepted.config,
       {trainer->update() + 1, run.settings.schedule.last_update(), DrawsAhead(run.settings, accepted.schema)});
   RETURN_IF_ERROR(trainer->Pretrain(std::move(accepted.pretraining)));
   return trainer->Run(&prefetch);

@@ -16,9 +16,9 @@ struct RunSettings {
     uint64_t seed = 0;
     std::string label;  // names its setting in a sweep
     double cost_budget = 0;
-    uint64_t delta_warmup = 0;  // rows
   };
-  std::string task, algorithm, device;
+  std::string task, algorithm, acting_rule, device;
+  bool needs_dynamics = false;  // the algorithm reads control-affine features
   uint64_t seed = 0;
   std::vector<Member> members;
   EpochSchedule schedule;

@@ -30,16 +30,17 @@ UpdateSchedule UpdatesOf(const v1::Experiment& resolved) {
 }  // namespace
 
 RunSettings MakeRunSettings(const v1::Experiment& resolved) {
-  const AlgorithmInfo* const algorithm = FindAlgorithm(resolved.algorithm());
+  const AlgorithmInfo& algorithm = *FindAlgorithm(resolved.algorithm());
   RunSettings settings;
   settings.task = resolved.task();
   settings.algorithm = resolved.algorithm();
+  settings.acting_rule = algorithm.acting_rule;
+  settings.needs_dynamics = algorithm.needs_dynamics;
   settings.device = resolved.learner().device();
   settings.seed = resolved.run().seed();
   for (int i = 0; i < resolved.members_size(); ++i) {
     const v1::Member& member = resolved.members(i);
-    const v1::Hyper hyper = MemberHyper(resolved, i);
-    settings.members.push_back({member.seed(), member.label(), hyper.cost_budget(), hyper.delta_warmup()});
+    settings.members.push_back({member.seed(), member.label(), MemberHyper(resolved, i).cost_budget()});
   }
   settings.schedule = EpochSchedule(UpdatesOf(resolved), resolved.run().steps_per_epoch());
   settings.publish_period = resolved.schedule().publish_period();
@@ -49,7 +50,7 @@ RunSettings MakeRunSettings(const v1::Experiment& resolved) {
   settings.pretrain_dataset = resolved.pretrain().dataset();
   settings.task_options = resolved.task_options().ShortDebugString();
   settings.rows_per_draw = RowsPerDraw(resolved);
-  settings.draws_wait = resolved.run().lockstep() || (algorithm != nullptr && algorithm->on_policy);
+  settings.draws_wait = resolved.run().lockstep() || algorithm.on_policy;
   settings.experiment = PrintExperiment(resolved);
   settings.fixed = FixedSettings(resolved);
   return settings;
@@ -134,12 +135,6 @@ absl::Status CheckResume(const v1::LearnerCheckpoint& checkpoint, const std::str
                                                    checkpoint.update()));
   }
   return absl::OkStatus();
-}
-
-std::vector<uint64_t> DeltaWarmups(const RunSettings& settings) {
-  std::vector<uint64_t> warmups;
-  for (const RunSettings::Member& member : settings.members) warmups.push_back(member.delta_warmup);
-  return warmups;
 }
 
 int DrawsAhead(const RunSettings& settings, const RowSchema& schema) {

@@ -3,9 +3,7 @@
 #ifndef DATACOM_LEARNER_SETUP_H_
 #define DATACOM_LEARNER_SETUP_H_
 
-#include <cstdint>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -34,7 +32,6 @@ absl::StatusOr<KnownRows> MakeKnownRows(const v1::Experiment& resolved, const Ta
 absl::Status CheckResume(const v1::LearnerCheckpoint& checkpoint, const std::string& run_id,
                          const RunSettings& settings);
 
-std::vector<uint64_t> DeltaWarmups(const RunSettings& settings);  // [M] rows
 // The number of draws that may be requested before they are trained on. One in lockstep, because the rows of the next
 // batch do not exist yet. Otherwise enough to keep the learner busy over a network's round trip, as long as the answers
 // fit into 16 MiB. schema: the columns of the run's rows.

@@ -9,7 +9,6 @@
 #include "common/base/failpoint.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
-#include "common/config/algorithms.h"
 
 namespace datacom::learner {
 namespace {
@@ -249,7 +248,7 @@ absl::Status Trainer::ApplyEpisodes(const PreparedUpdate& prepared) {
 absl::Status Trainer::EndEpoch() {
   ASSIGN_OR_RETURN(std::vector<Snapshot> snapshots, TakeSnapshots());
   RETURN_IF_ERROR(served_.policies.Write(next_epoch_, std::move(snapshots)));
-  ASSIGN_OR_RETURN(const EpochStats stats, algorithm_.GetStats());
+  ASSIGN_OR_RETURN(const Stats stats, algorithm_.GetStats());
   const bool ends_early = schedule_.EndsEarly(next_epoch_);
   if (!ends_early) RETURN_IF_ERROR(algorithm_.ResetStats());
   v1::EpochRecord record = OpenEpoch(next_epoch_);
@@ -261,7 +260,7 @@ absl::Status Trainer::EndEpoch() {
   record.set_wall_seconds(WallSeconds());
   for (int i = 0; i < members_; ++i) {
     v1::MemberEpoch* member = record.mutable_members(i);
-    member->MergeFrom(stats[i]);  // sets what stands in an update's statistics and leaves the rest
+    member->MergeFrom(stats[i]);  // has none of the training totals
     member->set_inserted(inserted_[i]);
     member->set_lanes(lanes_[i]);
   }
@@ -276,7 +275,7 @@ absl::Status Trainer::EndEpoch() {
 }
 
 // An epoch that the end of the run cuts short is judged, but its loss is not kept: a longer run ends it again.
-void Trainer::WatchCritics(const EpochStats& stats, v1::EpochRecord* record) {
+void Trainer::WatchCritics(const Stats& stats, v1::EpochRecord* record) {
   for (int i = 0; i < members_; ++i) {
     CriticWatch watch = critics_[i];
     watch.Add(stats[i].critic_loss());
@@ -409,7 +408,7 @@ absl::StatusOr<std::vector<Snapshot>> Trainer::TakeSnapshots() const {
     snapshot.member_seed = run_.settings.members[member].seed;
     snapshot.version = {run_.incarnation, update_};
     snapshot.task = run_.settings.task;
-    snapshot.acting_rule = FindAlgorithm(run_.settings.algorithm)->acting_rule;
+    snapshot.acting_rule = run_.settings.acting_rule;
     snapshot.arrays = std::move(parameters.arrays);
     snapshot.scalars = std::move(parameters.scalars);
   }
@@ -425,7 +424,7 @@ absl::Status Trainer::Publish() {
 
 absl::Status Trainer::Refresh() {
   refreshed_ = clock_.Now();
-  ASSIGN_OR_RETURN(const EpochStats stats, algorithm_.GetStats());
+  ASSIGN_OR_RETURN(const Stats stats, algorithm_.GetStats());
   const uint64_t rows = update_ == 0 ? 0 : schedule_.RowsSeen(update_);
   const uint64_t last = schedule_.last_update();
   for (int i = 0; i < members_; ++i) metrics_.SetCriticRunaway(i, runaway_[i] != 0);

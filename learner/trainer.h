@@ -58,7 +58,7 @@ class Trainer {
   absl::Status RecordEpisodes(const PreparedUpdate& prepared);
   absl::Status ApplyEpisodes(const PreparedUpdate& prepared);
   absl::Status EndEpoch();
-  void WatchCritics(const EpochStats& stats, v1::EpochRecord* record);
+  void WatchCritics(const Stats& stats, v1::EpochRecord* record);
   absl::Status WriteCompletedEpochs();
   absl::Status WaitForEvaluations();
   void DismissEvaluators();

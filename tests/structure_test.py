@@ -24,7 +24,7 @@ MAX_CELL = 200  # characters in a cell of a Markdown table
 LONG_FUNCTIONS = {}
 
 # The learner core knows no task, no transport and no experiment.
-CORE_MAY_INCLUDE = re.compile(r"common/(base|nn|safety)/|common/config/algorithms\.h|datacom/v1/algorithm\.pb\.h|absl/|google/protobuf/")
+CORE_MAY_INCLUDE = re.compile(r"common/(base|nn|safety)/|common/config/algorithms\.h|common/metrics/statistics\.h|datacom/v1/algorithm\.pb\.h|absl/|google/protobuf/")
 
 TORCH = re.compile(r"^(torch|ATen|c10)/")
 # A file of the learner core belongs to a backend by its folder or by its name; these two choose one.

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "common/base/team.h"
+#include "common/metrics/statistics.h"
 #include "common/nn/named_array.h"
 #include "datacom/v1/algorithm.pb.h"
 
@@ -100,17 +101,9 @@ struct Batch {
   void Resize(const AlgorithmConfig& config);
 };
 
-// Statistics of the updates since the last ResetStats, all [M]. NaN where an algorithm does not have the quantity.
-struct Stats {
-  std::vector<double> policy_loss, critic_loss, constraint_loss, constraint_mean, entropy;  // means
-  // Of the critics at the stored actions: mean of both critics, smallest value of any row, mean |Q0 - Q1|.
-  std::vector<double> q_mean, q_min, q_gap;
-  // Means over the updates of the Euclidean norm of the gradient of a group of nets.
-  std::vector<double> actor_gradient_norm, critic_gradient_norm, constraint_gradient_norm;
-  std::vector<double> alpha, delta, multiplier;  // current
-  std::vector<uint64_t> delta_steps;             // optimiser steps delta has taken
-  std::vector<uint8_t> diverged;                 // 1: a loss or a gradient was not finite; the member is frozen
-};
+// [M] statistics of the updates since the last ResetStats: of MemberEpoch only diverged, delta_steps and the statistics
+// that come from updates (EpochStatistic::from_updates). NaN where an algorithm does not have the quantity.
+using Stats = std::vector<v1::MemberEpoch>;
 
 // Everything that is needed to continue with the same bits, as named raw bytes: parameters, targets, optimisers, delta,
 // counters, statistics. An entry holds the members' bytes one after another, in equal parts, unless shared_entries()

@@ -17,7 +17,6 @@ namespace {
 class CbfSac : public Sac {
  public:
   explicit CbfSac(const AlgorithmConfig& config);
-  Stats GetStats() const override;
   ActingParameters GetActingParameters(int member) const override;
 
  protected:
@@ -56,10 +55,8 @@ CbfSac::CbfSac(const AlgorithmConfig& config)
   barrier_optimizer_ =
       NewOptimizer("barrier", NetGroup::kConstraint, first, layout_.size() - first, &v1::Hyper::constraint_lr);
   StepWithValues(barrier_optimizer_);
-  barrier_loss_ = NewStatistic();
-  mean_barrier_ = NewStatistic();
-  Register("stats.constraint_loss", barrier_loss_.sum);
-  Register("stats.constraint_mean", mean_barrier_.sum);
+  barrier_loss_ = NewStatistic(v1::MemberEpoch::kConstraintLossFieldNumber);
+  mean_barrier_ = NewStatistic(v1::MemberEpoch::kConstraintMeanFieldNumber);
 
   const int B = batch_, q = config_.q_dim, n = config_.action_dim;
   tape_ = kernels_->NewTape(barrier_, block_, B);
@@ -104,13 +101,6 @@ void CbfSac::EvaluateState() {
   Record(mean_barrier_);
   kernels_->SlopeGradient(parameters(), barrier_, q_, d_value_, d_slope_, tape_, tangent_, gradients());
   CheckGradient(barrier_optimizer_);
-}
-
-Stats CbfSac::GetStats() const {
-  Stats stats = Sac::GetStats();
-  stats.constraint_loss = Means(barrier_loss_);
-  stats.constraint_mean = Means(mean_barrier_);
-  return stats;
 }
 
 ActingParameters CbfSac::GetActingParameters(int member) const {

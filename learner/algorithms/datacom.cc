@@ -34,10 +34,8 @@ Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> fea
   constraint_optimizer_ = NewOptimizer("constraint", NetGroup::kConstraint, feasibility_->first(), feasibility_->size(),
                                        &v1::Hyper::constraint_lr);
   StepWithValues(constraint_optimizer_);
-  constraint_loss_ = NewStatistic();
-  constraint_mean_ = NewStatistic();
-  Register("stats.constraint_loss", constraint_loss_.sum);
-  Register("stats.constraint_mean", constraint_mean_.sum);
+  constraint_loss_ = NewStatistic(v1::MemberEpoch::kConstraintLossFieldNumber);
+  constraint_mean_ = NewStatistic(v1::MemberEpoch::kConstraintMeanFieldNumber);
   gain_ = NewScalar(&v1::Hyper::atacom_gain);
   slack_beta_ = NewScalar(&v1::Hyper::slack_beta);
   delta_value_ = NewScalar();
@@ -155,11 +153,9 @@ void Datacom::ApplyEpisode(int member, int length, const float* z, const float* 
 
 Stats Datacom::GetStats() const {
   Stats stats = SoftActorCritic::GetStats();
-  stats.constraint_loss = Means(constraint_loss_);
-  stats.constraint_mean = Means(constraint_mean_);
   for (int m = 0; m < members_; ++m) {
-    stats.delta[m] = delta_.value(m);
-    stats.delta_steps[m] = delta_.steps(m);
+    stats[m].set_delta(delta_.value(m));
+    stats[m].set_delta_steps(delta_.steps(m));
   }
   return stats;
 }

@@ -53,8 +53,7 @@ void DynamicsLearner::MakeModelWorkspace() {
   RegisterShared("updates", &updates_);
   model_optimizer_ = NewOptimizer("dynamics", NetGroup::kConstraint, model_first_, model_end_ - model_first_,
                                   &v1::Hyper::constraint_lr);
-  model_loss_ = NewStatistic();
-  Register("stats.constraint_loss", model_loss_.sum);
+  model_loss_ = NewStatistic(v1::MemberEpoch::kConstraintLossFieldNumber);
   active_values_.resize(block_);
   const int inputs = config_.obs_dim + config_.action_dim, B = batch_,
             layers = static_cast<int>(nets_[0].mlp.layers.size());

@@ -29,10 +29,8 @@ LagSac::LagSac(const AlgorithmConfig& config, const std::vector<std::string>& co
                                  &v1::Hyper::constraint_lr);
   StepWithPolicy(multiplier_optimizer_);
   StepWithValues(cost_optimizer_);
-  cost_loss_ = NewStatistic();
-  mean_cost_ = NewStatistic();
-  Register("stats.constraint_loss", cost_loss_.sum);
-  Register("stats.constraint_mean", mean_cost_.sum);
+  cost_loss_ = NewStatistic(v1::MemberEpoch::kConstraintLossFieldNumber);
+  mean_cost_ = NewStatistic(v1::MemberEpoch::kConstraintMeanFieldNumber);
   damping_ = NewScalar(&v1::Hyper::cost_damping);
   limit_ = NewScalar();
   for (int m = 0; m < members_; ++m) {
@@ -98,11 +96,9 @@ void LagSac::CostLoss(const FloatView& cost, const DoubleView& loss) {
 
 Stats LagSac::GetStats() const {
   Stats stats = SoftActorCritic::GetStats();
-  stats.constraint_loss = Means(cost_loss_);
-  stats.constraint_mean = Means(mean_cost_);
   for (int m = 0; m < members_; ++m) {
     const double raw = ReadArray(m, "multiplier_raw")[0];
-    stats.multiplier[m] = raw > 20 ? raw : std::log1p(std::exp(raw));
+    stats[m].set_multiplier(raw > 20 ? raw : std::log1p(std::exp(raw)));
   }
   return stats;
 }

@@ -46,10 +46,8 @@ OnPolicy::OnPolicy(const AlgorithmConfig& config, bool keep_activations)
   cost_critic_.optimizer = NewOptimizer("cost_critic", NetGroup::kConstraint, cost_critic_.first, cost_critic_.size,
                                         &v1::Hyper::constraint_lr);
   undo_ = NewUndoRange({actor_optimizer_, critic_.optimizer, cost_critic_.optimizer});
-  cost_loss_ = NewStatistic();
-  mean_cost_value_ = NewStatistic();
-  Register("stats.constraint_loss", cost_loss_.sum);
-  Register("stats.constraint_mean", mean_cost_value_.sum);
+  cost_loss_ = NewStatistic(v1::MemberEpoch::kConstraintLossFieldNumber);
+  mean_cost_value_ = NewStatistic(v1::MemberEpoch::kConstraintMeanFieldNumber);
   critic_.loss = &critic_loss_;
   cost_critic_.loss = &cost_loss_;
   statistics_ = {NewScalar(), kernels_->NewDoubles(members_, 1, obs), kernels_->NewDoubles(members_, 1, obs)};
@@ -274,14 +272,13 @@ void OnPolicy::ApplyEpisode(int member, int length, const float* /*z*/, const fl
 
 Stats OnPolicy::GetStats() const {
   Stats stats = Population::GetStats();
-  stats.constraint_loss = Means(cost_loss_);
-  stats.constraint_mean = Means(mean_cost_value_);
-  stats.q_gap.assign(members_, std::numeric_limits<double>::quiet_NaN());  // there is one critic
   const double each = 0.5 * std::log(2 * std::acos(-1.0)) + 0.5;
   for (int m = 0; m < members_; ++m) {
-    stats.multiplier[m] = multiplier_.value(m);
-    stats.entropy[m] = 0;
-    for (const float log_std : Population::ReadArray(m, "actor.log_std")) stats.entropy[m] += log_std + each;
+    double entropy = 0;
+    for (const float log_std : Population::ReadArray(m, "actor.log_std")) entropy += log_std + each;
+    stats[m].set_entropy(entropy);
+    stats[m].set_multiplier(multiplier_.value(m));
+    stats[m].set_q_gap(std::numeric_limits<double>::quiet_NaN());  // there is one critic
   }
   return stats;
 }

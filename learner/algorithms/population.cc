@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
-#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -57,16 +56,11 @@ void Population::Build() {
   const std::vector<double> ones(members_, 1.0);
   kernels_->Upload(ones.data(), active_);
   Initialise();
-  policy_loss_ = NewStatistic();
-  critic_loss_ = NewStatistic();
-  q_mean_ = NewStatistic();
-  q_min_ = NewStatistic();
-  q_gap_ = NewStatistic();
-  Register("stats.policy_loss", policy_loss_.sum);
-  Register("stats.critic_loss", critic_loss_.sum);
-  Register("stats.q_mean", q_mean_.sum);
-  Register("stats.q_min", q_min_.sum);
-  Register("stats.q_gap", q_gap_.sum);
+  policy_loss_ = NewStatistic(v1::MemberEpoch::kPolicyLossFieldNumber);
+  critic_loss_ = NewStatistic(v1::MemberEpoch::kCriticLossFieldNumber);
+  q_mean_ = NewStatistic(v1::MemberEpoch::kQMeanFieldNumber);
+  q_min_ = NewStatistic(v1::MemberEpoch::kQMinFieldNumber);
+  q_gap_ = NewStatistic(v1::MemberEpoch::kQGapFieldNumber);
 }
 
 // Each array of a member is drawn from its own named stream, so it depends only on run seed, member seed and name.
@@ -89,10 +83,10 @@ void Population::Initialise() {
 
 Optimizer Population::NewOptimizer(const std::string& name, NetGroup group, int64_t first, int64_t size,
                                    double (v1::Hyper::*learning_rate)() const) {
-  Optimizer optimizer{name, first, size, NewScalar(learning_rate), NewScalar(), group, NewStatistic()};
+  Optimizer optimizer{name, first, size, NewScalar(learning_rate), NewScalar(), group, NewSum()};
   Register("steps." + name, optimizer.steps);
   Register("stats.gradient_norm." + name, optimizer.gradient_norm.sum);
-  optimizers_.push_back(optimizer);
+  if (group != NetGroup::kNone) Show(static_cast<int>(group), &optimizer.gradient_norm);
   return optimizer;
 }
 
@@ -120,8 +114,19 @@ DoubleView Population::NewScalar(double (v1::Hyper::*value)() const) {
   return view;
 }
 
-Statistic Population::NewStatistic() {
-  return {kernels_->NewDoubles(members_, 1, 2), kernels_->NewDoubles(block_, 1, 1)};
+Statistic Population::NewSum() { return {kernels_->NewDoubles(members_, 1, 2), kernels_->NewDoubles(block_, 1, 1)}; }
+
+void Population::Show(int field, Statistic* statistic) {
+  const EpochStatistic shown(v1::MemberEpoch::descriptor()->FindFieldByNumber(field));
+  statistic->smallest = shown.about().fold() == v1::Statistic::MIN;
+  shown_.emplace_back(shown, *statistic);
+}
+
+Statistic Population::NewStatistic(int field) {
+  Statistic statistic = NewSum();
+  Show(field, &statistic);
+  Register("stats." + shown_.back().first.name(), statistic.sum);
+  return statistic;
 }
 
 ActionBox Population::NewActionBox() {
@@ -184,10 +189,11 @@ void Population::RecordCritics(const FloatView& q0, const FloatView& q1) {
   critic_kernels_->CriticValues(q0, q1, q_mean_.value, q_min_.value, q_gap_.value);
   Record(q_mean_);
   Record(q_gap_);
-  kernels_->AccumulateLeast(q_min_.value, Block(active_), Block(q_min_.sum));
+  Record(q_min_);
 }
 
 void Population::Record(const Statistic& statistic, double sign) {
+  if (statistic.smallest) return kernels_->AccumulateLeast(statistic.value, Block(active_), Block(statistic.sum));
   kernels_->Accumulate(statistic.value, sign, Block(active_), Block(statistic.sum));
 }
 
@@ -203,41 +209,17 @@ double Population::MemberValue(const DoubleView& view, int member) const {
   return value;
 }
 
-std::vector<double> Population::Means(const Statistic& statistic) const {
-  const std::vector<double> sums = Values(statistic.sum);
-  std::vector<double> means(members_, std::numeric_limits<double>::quiet_NaN());
-  for (int m = 0; m < members_; ++m) {
-    if (sums[2 * m + 1] > 0) means[m] = sums[2 * m] / sums[2 * m + 1];
-  }
-  return means;
-}
-
-std::vector<double> Population::Smallest(const Statistic& statistic) const {
-  const std::vector<double> least = Values(statistic.sum);
-  std::vector<double> values(members_, std::numeric_limits<double>::quiet_NaN());
-  for (int m = 0; m < members_; ++m) {
-    if (least[2 * m + 1] > 0) values[m] = least[2 * m];
-  }
-  return values;
-}
-
 Stats Population::GetStats() const {
-  Stats stats;
-  const std::vector<double> none(members_, std::numeric_limits<double>::quiet_NaN());
-  stats.policy_loss = Means(policy_loss_);
-  stats.critic_loss = Means(critic_loss_);
-  stats.constraint_loss = stats.constraint_mean = stats.entropy = stats.alpha = stats.delta = stats.multiplier = none;
-  stats.q_mean = Means(q_mean_);
-  stats.q_min = Smallest(q_min_);
-  stats.q_gap = Means(q_gap_);
-  stats.actor_gradient_norm = stats.critic_gradient_norm = stats.constraint_gradient_norm = none;
-  for (const Optimizer& optimizer : optimizers_) {
-    if (optimizer.group == NetGroup::kActor) stats.actor_gradient_norm = Means(optimizer.gradient_norm);
-    if (optimizer.group == NetGroup::kCritic) stats.critic_gradient_norm = Means(optimizer.gradient_norm);
-    if (optimizer.group == NetGroup::kConstraint) stats.constraint_gradient_norm = Means(optimizer.gradient_norm);
+  Stats stats(members_, NoUpdates());
+  for (const auto& [shown, statistic] : shown_) {
+    const std::vector<double> sums = Values(statistic.sum);
+    for (int m = 0; m < members_; ++m) {
+      const double count = sums[2 * m + 1];
+      if (count > 0) shown.Set(statistic.smallest ? sums[2 * m] : sums[2 * m] / count, &stats[m]);
+    }
   }
-  stats.delta_steps.assign(members_, 0);
-  for (double active : Values(active_)) stats.diverged.push_back(active == 0);
+  const std::vector<double> active = Values(active_);
+  for (int m = 0; m < members_; ++m) stats[m].set_diverged(active[m] == 0);
   return stats;
 }
 

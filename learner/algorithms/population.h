@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "learner/algorithms/action_box.h"
@@ -24,14 +25,20 @@
 
 namespace datacom::learner {
 
-// Sum (or smallest value) and count of a statistic, and its value in the current update.
+// A number that updates compute: its sum (or smallest value) with a count, and its value in the current update.
 struct Statistic {
   DoubleView sum;    // [M, 1, 2]
   DoubleView value;  // [block, 1, 1]
+  bool smallest = false;
 };
 
-// The gradient norm of Stats to which an optimiser contributes.
-enum class NetGroup { kActor, kCritic, kConstraint, kNone };
+// The gradient norm to which an optimiser contributes: the number of its field.
+enum class NetGroup {
+  kActor = v1::MemberEpoch::kActorGradientNormFieldNumber,
+  kCritic = v1::MemberEpoch::kCriticGradientNormFieldNumber,
+  kConstraint = v1::MemberEpoch::kConstraintGradientNormFieldNumber,
+  kNone = 0
+};
 
 // A range of each member's block, with its own step count and learning rates.
 struct Optimizer {
@@ -88,7 +95,9 @@ class Population : public Algorithm {
   UndoRange NewUndoRange(const std::vector<Optimizer>& optimizers);
   DoubleView NewScalar(double (v1::Hyper::*value)() const);
   DoubleView NewScalar() { return kernels_->NewDoubles(members_, 1, 1); }
-  Statistic NewStatistic();
+  // A statistic of the table (proto/datacom/v1/member_epoch.proto), by the field's number: its fold decides what is
+  // kept, GetStats shows it, and it is saved and loaded.
+  Statistic NewStatistic(int field);
   ActionBox NewActionBox();
   // Both: saved and loaded.
   void Register(const std::string& name, const DoubleView& view) { saved_[name] = view; }
@@ -119,8 +128,6 @@ class Population : public Algorithm {
   void PolyakTargets();
   void RecordCritics(const FloatView& q0, const FloatView& q1);
   void Record(const Statistic& statistic, double sign = 1);
-  std::vector<double> Means(const Statistic& statistic) const;
-  std::vector<double> Smallest(const Statistic& statistic) const;
   std::vector<double> Values(const DoubleView& view) const;  // [M] on the host
   double MemberValue(const DoubleView& view, int member) const;
 
@@ -137,6 +144,8 @@ class Population : public Algorithm {
 
  private:
   void Initialise();
+  Statistic NewSum();
+  void Show(int field, Statistic* statistic);
   std::string Signature() const;
   struct Place {
     FloatView block;  // one member's
@@ -149,7 +158,7 @@ class Population : public Algorithm {
   FloatView gradients_;  // [block, 1, size], reused by all blocks, so that it stays in cache
   int64_t target_first_ = 0, target_size_ = 0;
   Statistic q_mean_, q_min_, q_gap_;
-  std::vector<Optimizer> optimizers_;
+  std::vector<std::pair<EpochStatistic, Statistic>> shown_;  // by GetStats
   std::map<std::string, DoubleView> saved_;
   std::map<std::string, uint64_t*> shared_;
   int first_ = 0, count_ = 0;  // members of the current block

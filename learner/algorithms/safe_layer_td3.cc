@@ -19,7 +19,6 @@ class SafeLayerTd3 : public BlockUpdate {
  public:
   explicit SafeLayerTd3(const AlgorithmConfig& config);
   void Update(const Batch& batch) override;
-  Stats GetStats() const override;
   ActingParameters GetActingParameters(int member) const override;
 
  protected:
@@ -78,11 +77,9 @@ SafeLayerTd3::SafeLayerTd3(const AlgorithmConfig& config)
   model_optimizer_ = NewOptimizer("safety_model", NetGroup::kConstraint, actor_end, layout_.size() - actor_end,
                                   &v1::Hyper::constraint_lr);
   undo_critics_ = NewUndoRange({critic_optimizer_});
-  model_loss_ = NewStatistic();
-  mean_prediction_ = NewStatistic();
+  model_loss_ = NewStatistic(v1::MemberEpoch::kConstraintLossFieldNumber);
+  mean_prediction_ = NewStatistic(v1::MemberEpoch::kConstraintMeanFieldNumber);
   RegisterShared("updates", &updates_);
-  Register("stats.constraint_loss", model_loss_.sum);
-  Register("stats.constraint_mean", mean_prediction_.sum);
 
   box_ = NewActionBox();
   input_.Make(config_, block_, kernels_.get());
@@ -175,13 +172,6 @@ void SafeLayerTd3::ActorGradient() {
   kernels_->ParameterGradient(actor_, Observation(), d_raw_, actor_tape_, gradients());
   CheckAndRecordLoss(policy_loss_);
   CheckGradient(actor_optimizer_);
-}
-
-Stats SafeLayerTd3::GetStats() const {
-  Stats stats = Population::GetStats();
-  stats.constraint_loss = Means(model_loss_);
-  stats.constraint_mean = Means(mean_prediction_);
-  return stats;
 }
 
 ActingParameters SafeLayerTd3::GetActingParameters(int member) const {

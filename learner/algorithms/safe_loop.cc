@@ -105,8 +105,7 @@ SafeLoop::SafeLoop(const AlgorithmConfig& config)
   MakeModelWorkspace();
   undo_ = NewUndoRange({actor_optimizer_, critic_optimizer_, model_optimizer_});
   kept_targets_ = kernels_->NewFloats(block_, 1, static_cast<int>(critics_.size()));
-  entropy_ = NewStatistic();
-  Register("stats.entropy", entropy_.sum);
+  entropy_ = NewStatistic(v1::MemberEpoch::kEntropyFieldNumber);
   MakePolicyWorkspace();
   keep_ = [this] {
     SaveForUndo(undo_);
@@ -259,10 +258,8 @@ void SafeLoop::ActorPart() {
 
 Stats SafeLoop::GetStats() const {
   Stats stats = Population::GetStats();
-  stats.entropy = Means(entropy_);
-  stats.constraint_loss = Means(model_loss_);
   const double alpha = kStartTemperature * std::pow(kTemperatureDecay, static_cast<double>(policy_steps_));
-  stats.alpha.assign(members_, alpha);
+  for (v1::MemberEpoch& member : stats) member.set_alpha(alpha);
   return stats;
 }
 

@@ -6,26 +6,6 @@
 #include "learner/algorithms/population.h"
 
 namespace datacom::learner {
-namespace {
-
-template <class T>
-void Append(const std::vector<T>& values, std::vector<T>* to) {
-  to->insert(to->end(), values.begin(), values.end());
-}
-
-void Append(const Stats& part, Stats* to) {
-  for (const auto statistic :
-       {&Stats::policy_loss, &Stats::critic_loss, &Stats::constraint_loss, &Stats::constraint_mean, &Stats::entropy,
-        &Stats::q_mean, &Stats::q_min, &Stats::q_gap, &Stats::actor_gradient_norm, &Stats::critic_gradient_norm,
-        &Stats::constraint_gradient_norm, &Stats::alpha, &Stats::delta, &Stats::multiplier}) {
-    Append(part.*statistic, &(to->*statistic));
-  }
-  Append(part.delta_steps, &to->delta_steps);
-  Append(part.diverged, &to->diverged);
-}
-
-}  // namespace
-
 Slices::Slices(const AlgorithmConfig& config, const Maker& make)
     : team_(config.team), members_(static_cast<int>(config.members.size())) {
   const int count = std::min(team_->threads(), members_);
@@ -68,7 +48,10 @@ void Slices::ApplyEpisodes(const std::vector<EpisodeCosts>& episodes) {
 
 Stats Slices::GetStats() const {
   Stats stats;
-  for (const Slice& slice : slices_) Append(slice.algorithm->GetStats(), &stats);
+  for (const Slice& slice : slices_) {
+    const Stats part = slice.algorithm->GetStats();
+    stats.insert(stats.end(), part.begin(), part.end());
+  }
   return stats;
 }
 

@@ -58,8 +58,7 @@ void SoftActorCritic::MakeWorkspace() {
   undo_ = NewUndoRange({actor_optimizer_, alpha_optimizer_});
   target_entropy_ = NewScalar(&v1::Hyper::target_entropy);
   return_floor_ = NewScalar(&v1::Hyper::return_floor);
-  entropy_ = NewStatistic();
-  Register("stats.entropy", entropy_.sum);
+  entropy_ = NewStatistic(v1::MemberEpoch::kEntropyFieldNumber);
   mean_log_pi_ = entropy_.value;
 
   const int n = config_.action_dim, B = batch_;
@@ -128,8 +127,7 @@ void SoftActorCritic::CriticGradient() {
 
 Stats SoftActorCritic::GetStats() const {
   Stats stats = Population::GetStats();
-  stats.entropy = Means(entropy_);
-  for (int m = 0; m < members_; ++m) stats.alpha[m] = std::exp(static_cast<double>(ReadArray(m, "log_alpha")[0]));
+  for (int m = 0; m < members_; ++m) stats[m].set_alpha(std::exp(static_cast<double>(ReadArray(m, "log_alpha")[0])));
   return stats;
 }
 

@@ -6,10 +6,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "learner/batch_decoder.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::learner {
 namespace {
 
+using datacom::testing::IsOk;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -60,7 +62,7 @@ class EpochDecoderTest : public ::testing::Test {
     prepared_.batch.Resize(config_);
   }
   absl::Status Decode(v1::DrawReply reply) {
-    BatchDecoder decoder(config_, schema_, nullptr, KnownRows(), {0});
+    BatchDecoder decoder(config_, schema_, nullptr, KnownRows());
     return decoder.Decode(&reply, &prepared_);
   }
 
@@ -84,7 +86,7 @@ TEST_F(EpochDecoderTest, RowsOfALaneFollowEachOtherAndPathsEndWhereTheirEpisodeO
   episode->set_last_row(4);
   episode->set_sum_cost(2.5);
   const absl::Status status = Decode(reply);
-  ASSERT_TRUE(status.ok()) << status;
+  ASSERT_THAT(status, IsOk());
   const Batch& batch = prepared_.batch;
   EXPECT_THAT(batch.reward, ElementsAre(212, 210, 213, 215, 217, 211, 214, 216));
   EXPECT_THAT(batch.path_end, ElementsAre(1, 0, 1, 0, 1, 0, 0, 1));
@@ -105,13 +107,13 @@ TEST_F(EpochDecoderTest, RowsOfALaneFollowEachOtherAndPathsEndWhereTheirEpisodeO
 }
 
 TEST_F(EpochDecoderTest, TheNumberOfLanesAndTheBatchesOfADrawDoNotChangeARow) {
-  ASSERT_TRUE(Decode(Reply({EpochBatch(schema_, kEpoch)})).ok());
+  ASSERT_THAT(Decode(Reply({EpochBatch(schema_, kEpoch)})), IsOk());
   const Batch whole = prepared_.batch;
   v1::MemberBatch first = EpochBatch(schema_, {kEpoch.begin(), kEpoch.begin() + 3});
   v1::MemberBatch second = EpochBatch(schema_, {kEpoch.begin() + 3, kEpoch.end()});
   first.set_rows_seen(8), second.set_rows_seen(8);
   second.set_first_row(3);
-  ASSERT_TRUE(Decode(Reply({first, second})).ok());
+  ASSERT_THAT(Decode(Reply({first, second})), IsOk());
   EXPECT_EQ(prepared_.batch.observation, whole.observation);
   EXPECT_EQ(prepared_.batch.log_prob, whole.log_prob);
   EXPECT_EQ(prepared_.batch.path_end, whole.path_end);

@@ -11,17 +11,19 @@
 #include "absl/strings/str_cat.h"
 #include "learner/batch_decoder.h"
 #include "tests/testing/fake_learner_run.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::learner {
 namespace {
+
+using datacom::testing::IsOk;
 
 class BatchDecoderTest : public ::testing::Test {
  protected:
   BatchDecoderTest()
       : experiment_(FakeExperiment()),
         replay_(MakeFakeReplay(experiment_)),
-        decoder_(replay_.config, replay_.schema, FakeTaskModel().dynamics, KnownRows(),
-                 DeltaWarmups(MakeRunSettings(experiment_))) {
+        decoder_(replay_.config, replay_.schema, FakeTaskModel().dynamics, KnownRows()) {
     prepared_.batch.Resize(replay_.config);
   }
   absl::Status Decode(v1::DrawReply reply) { return decoder_.Decode(&reply, &prepared_); }
@@ -41,7 +43,7 @@ float At(const std::string& block, size_t rows, size_t floats_before, size_t ind
 
 TEST_F(BatchDecoderTest, EveryColumnLandsAtItsMemberAndRow) {
   const v1::DrawReply reply = replay_.Draw(2);
-  ASSERT_TRUE(Decode(reply).ok());
+  ASSERT_THAT(Decode(reply), IsOk());
   const Batch& batch = prepared_.batch;
   for (size_t member = 0; member < 2; ++member) {
     const std::string& block = reply.batches(member).main();
@@ -81,11 +83,10 @@ TEST_F(BatchDecoderTest, NetworksSeeTheBeginningOfARowAndTheModelReadsItsEnd) {
   FakeReplay wide = replay_;
   wide.schema = RowSchema::For(5, 1);
   wide.episode_length = 1000000;
-  BatchDecoder decoder(wide.config, wide.schema, std::make_shared<TailModel>(), KnownRows(),
-                       DeltaWarmups(MakeRunSettings(experiment_)));
+  BatchDecoder decoder(wide.config, wide.schema, std::make_shared<TailModel>(), KnownRows());
   v1::DrawReply reply = wide.Draw(2);
   const v1::DrawReply kept = reply;
-  ASSERT_TRUE(decoder.Decode(&reply, &prepared_).ok());
+  ASSERT_THAT(decoder.Decode(&reply, &prepared_), IsOk());
   const Batch& batch = prepared_.batch;
   for (size_t member = 0; member < 2; ++member) {
     const std::string &block = kept.batches(member).main(), &failure = kept.batches(member).failure();
@@ -106,10 +107,10 @@ TEST_F(BatchDecoderTest, NetworksSeeTheBeginningOfARowAndTheModelReadsItsEnd) {
 
 // The column of such a rule follows next_observation.
 TEST_F(BatchDecoderTest, ThePreviousCostIsReadWhereARuleStoresItAndZeroElsewhere) {
-  ASSERT_TRUE(Decode(replay_.Draw(2)).ok());
+  ASSERT_THAT(Decode(replay_.Draw(2)), IsOk());
   EXPECT_EQ(prepared_.batch.previous_cost, std::vector<float>(2 * 4, 0.0f));
   const RowSchema schema = RowSchema::For(2, 1, {ExecutedActionColumn(1), PreviousCostColumn()});
-  BatchDecoder decoder(replay_.config, schema, nullptr, KnownRows(), DeltaWarmups(MakeRunSettings(experiment_)));
+  BatchDecoder decoder(replay_.config, schema, nullptr, KnownRows());
   v1::DrawReply reply = replay_.Draw(2);
   for (int member = 0; member < 2; ++member) {
     std::string* main = reply.mutable_batches(member)->mutable_main();
@@ -120,23 +121,23 @@ TEST_F(BatchDecoderTest, ThePreviousCostIsReadWhereARuleStoresItAndZeroElsewhere
     }
     main->insert(4 * 7 * sizeof(float), column);
   }
-  ASSERT_TRUE(decoder.Decode(&reply, &prepared_).ok());
+  ASSERT_THAT(decoder.Decode(&reply, &prepared_), IsOk());
   EXPECT_EQ(prepared_.batch.previous_cost, (std::vector<float>{-5, -4, -3, -2, 5, 6, 7, 8}));
 }
 
 TEST_F(BatchDecoderTest, AMemberWithoutFailuresHasWeightZeroAndNothingOfTheLastBatch) {
-  ASSERT_TRUE(Decode(replay_.Draw(2)).ok());
-  ASSERT_TRUE(Decode(replay_.Draw(3)).ok());
+  ASSERT_THAT(Decode(replay_.Draw(2)), IsOk());
+  ASSERT_THAT(Decode(replay_.Draw(3)), IsOk());
   EXPECT_EQ(prepared_.batch.failure_weight, (std::vector<float>{0, 0}));
   EXPECT_EQ(prepared_.batch.failure_z, std::vector<float>(2 * 2 * 2, 0.0f));
 }
 
 TEST_F(BatchDecoderTest, NoiseDependsOnSeedUpdateAndPurposeAlone) {
-  ASSERT_TRUE(Decode(replay_.Draw(5)).ok());
+  ASSERT_THAT(Decode(replay_.Draw(5)), IsOk());
   const Batch first = prepared_.batch;
-  ASSERT_TRUE(Decode(replay_.Draw(6)).ok());
+  ASSERT_THAT(Decode(replay_.Draw(6)), IsOk());
   EXPECT_NE(prepared_.batch.noise_actor, first.noise_actor);
-  ASSERT_TRUE(Decode(replay_.Draw(5)).ok());
+  ASSERT_THAT(Decode(replay_.Draw(5)), IsOk());
   EXPECT_EQ(prepared_.batch.noise_actor, first.noise_actor);
   EXPECT_NE(first.noise_actor, first.noise_next);
   const size_t half = first.noise_actor.size() / 2;
@@ -147,7 +148,7 @@ TEST_F(BatchDecoderTest, NoiseDependsOnSeedUpdateAndPurposeAlone) {
 // A resumed run must draw the noise that it would have drawn without the interruption. The expected values were
 // computed from the definitions in common/base/random.h, independently of this code.
 TEST_F(BatchDecoderTest, NoiseHasTheValuesOfExistingRuns) {
-  ASSERT_TRUE(Decode(replay_.Draw(5)).ok());
+  ASSERT_THAT(Decode(replay_.Draw(5)), IsOk());
   const float actor[] = {0.3125865f, 1.5065439f, -1.8807721f}, next[] = {-0.6537005f, -1.4359236f, 0.6534933f};
   for (int i = 0; i < 3; ++i) {
     EXPECT_NEAR(prepared_.batch.noise_actor[4 + i], actor[i], 1e-6) << "of member 1";
@@ -156,17 +157,16 @@ TEST_F(BatchDecoderTest, NoiseHasTheValuesOfExistingRuns) {
 }
 
 TEST_F(BatchDecoderTest, LevelsAreUniformAndDrawnOnlyForAlgorithmsThatNeedThem) {
-  ASSERT_TRUE(Decode(replay_.Draw(5)).ok());
+  ASSERT_THAT(Decode(replay_.Draw(5)), IsOk());
   EXPECT_TRUE(prepared_.batch.level.empty());
   AlgorithmConfig config = replay_.config;
   config.quantiles = 50;
-  BatchDecoder decoder(config, replay_.schema, FakeTaskModel().dynamics, KnownRows(),
-                       DeltaWarmups(MakeRunSettings(experiment_)));
+  BatchDecoder decoder(config, replay_.schema, FakeTaskModel().dynamics, KnownRows());
   const auto decode = [&](uint64_t update) {
     PreparedUpdate prepared;
     prepared.batch.Resize(config);
     v1::DrawReply reply = replay_.Draw(update);
-    EXPECT_TRUE(decoder.Decode(&reply, &prepared).ok());
+    EXPECT_THAT(decoder.Decode(&reply, &prepared), IsOk());
     return prepared.batch;
   };
   const Batch first = decode(5);
@@ -208,12 +208,11 @@ TEST_F(BatchDecoderTest, KnownRowsOfBothStatesEqualThoseOfTheActor) {
   config.known = {"wall"};
   const TaskModel model = FakeTaskModel();
   BatchDecoder decoder(config, replay_.schema, model.dynamics,
-                       KnownRows(std::make_shared<TwoRows>(), {1}, model.dynamics->dims()),
-                       DeltaWarmups(MakeRunSettings(experiment_)));
+                       KnownRows(std::make_shared<TwoRows>(), {1}, model.dynamics->dims()));
   PreparedUpdate prepared;
   prepared.batch.Resize(config);
   v1::DrawReply reply = replay_.Draw(2);
-  ASSERT_TRUE(decoder.Decode(&reply, &prepared).ok());
+  ASSERT_THAT(decoder.Decode(&reply, &prepared), IsOk());
   const Batch& batch = prepared.batch;
   ASSERT_EQ(batch.now.known.size(), 2u * 4 * 3);  // members, rows, {k, drift, J_G}
   for (size_t at = 0; at < 8; ++at) {
@@ -230,18 +229,16 @@ TEST_F(BatchDecoderTest, KnownRowsOfBothStatesEqualThoseOfTheActor) {
 TEST_F(BatchDecoderTest, TheBatchIsTheSameOnAnyNumberOfThreads) {
   AlgorithmConfig config = replay_.config;
   config.team = nullptr;
-  BatchDecoder alone(config, replay_.schema, FakeTaskModel().dynamics, KnownRows(),
-                     DeltaWarmups(MakeRunSettings(experiment_)));
+  BatchDecoder alone(config, replay_.schema, FakeTaskModel().dynamics, KnownRows());
   config.team = std::make_shared<Team>(3);
-  BatchDecoder together(config, replay_.schema, FakeTaskModel().dynamics, KnownRows(),
-                        DeltaWarmups(MakeRunSettings(experiment_)));
+  BatchDecoder together(config, replay_.schema, FakeTaskModel().dynamics, KnownRows());
   PreparedUpdate a, b;
   a.batch.Resize(config);
   b.batch.Resize(config);
   for (uint64_t update = 1; update <= 100; ++update) {
     v1::DrawReply first = replay_.Draw(update), second = first;
-    ASSERT_TRUE(alone.Decode(&first, &a).ok());
-    ASSERT_TRUE(together.Decode(&second, &b).ok());
+    ASSERT_THAT(alone.Decode(&first, &a), IsOk());
+    ASSERT_THAT(together.Decode(&second, &b), IsOk());
     EXPECT_EQ(a.rows_seen, b.rows_seen);
     EXPECT_EQ(a.batch.observation, b.batch.observation);
     EXPECT_EQ(a.batch.next.z, b.batch.next.z);

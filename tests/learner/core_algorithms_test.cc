@@ -23,7 +23,7 @@ TEST(Datacom, CountsNoFailureRowsWhereAMemberHasNone) {
   const auto a = MakeAlgorithm(with), b = MakeAlgorithm(without);
   a->Update(batch);
   b->Update(batch);
-  EXPECT_DOUBLE_EQ(a->GetStats().constraint_loss[0], b->GetStats().constraint_loss[0]);
+  EXPECT_DOUBLE_EQ(a->GetStats()[0].constraint_loss(), b->GetStats()[0].constraint_loss());
   const auto x = GetArray(*a, 0, "grad.constraint.mean.1.weight"), y = GetArray(*b, 0, "grad.constraint.mean.1.weight");
   for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], y[i], 1e-7);
 }
@@ -50,8 +50,8 @@ TEST(Datacom, LearnsTheSameWithJoinedRowsThatTheActionCannotInfluence) {
       size_t apart = 0;  // Adam amplifies rounding, as between fused and tensor kernels
       for (size_t i = 0; i < x.size(); ++i) apart += !(std::abs(x[i] - y[i]) <= 2e-5);
       EXPECT_LE(apart, x.size() / 200) << kernels << ", member " << m;
-      EXPECT_NEAR(a->GetStats().entropy[m], b->GetStats().entropy[m], 1e-5);
-      EXPECT_NEAR(a->GetStats().critic_loss[m], b->GetStats().critic_loss[m], 1e-5);
+      EXPECT_NEAR(a->GetStats()[m].entropy(), b->GetStats()[m].entropy(), 1e-5);
+      EXPECT_NEAR(a->GetStats()[m].critic_loss(), b->GetStats()[m].critic_loss(), 1e-5);
     }
   }
 }
@@ -72,8 +72,8 @@ TEST(Datacom, ActiveKnownRowsChangeActorAndCriticsOnly) {
   EXPECT_NE(GetArray(*a, 0, "grad.critic.0.1.weight"), GetArray(*b, 0, "grad.critic.0.1.weight"));
   EXPECT_EQ(GetArray(*a, 0, "grad.constraint.mean.1.weight"), GetArray(*b, 0, "grad.constraint.mean.1.weight"))
       << "the learned value depends on costs only";
-  EXPECT_LT(a->GetStats().entropy[0] - b->GetStats().entropy[0], 2.0 + 1e-6) << "the correction stays clamped";
-  EXPECT_GT(a->GetStats().entropy[0], b->GetStats().entropy[0]) << "active rows leave less of the tangent space";
+  EXPECT_LT(a->GetStats()[0].entropy() - b->GetStats()[0].entropy(), 2.0 + 1e-6) << "the correction stays clamped";
+  EXPECT_GT(a->GetStats()[0].entropy(), b->GetStats()[0].entropy()) << "active rows leave less of the tangent space";
 }
 
 // The critics start near 0, so a floor of 1,000 makes their error about 1,000. The two members differ only in the
@@ -87,8 +87,8 @@ TEST(EveryAlgorithm, NoCriticTargetIsBelowTheReturnFloor) {
     const auto algorithm = MakeAlgorithm(config);
     algorithm->Update(RandomBatch(config, 1));
     const Stats stats = algorithm->GetStats();
-    EXPECT_LT(stats.critic_loss[0], 1e4) << name;
-    EXPECT_NEAR(stats.critic_loss[1], 1e6, 2e5) << name;
+    EXPECT_LT(stats[0].critic_loss(), 1e4) << name;
+    EXPECT_NEAR(stats[1].critic_loss(), 1e6, 2e5) << name;
   }
 }
 
@@ -99,9 +99,9 @@ TEST(Datacom, KeepsAFixedDeltaExactly) {
   const auto algorithm = MakeAlgorithm(config);
   ApplyEpisodes(algorithm.get(), config, 1);
   const Stats stats = algorithm->GetStats();
-  EXPECT_EQ(stats.delta[0], 0.3);
-  EXPECT_EQ(stats.delta_steps, (std::vector<uint64_t>{0, 1}));
-  EXPECT_NE(stats.delta[1], std::log1p(std::exp(1.0)));
+  EXPECT_EQ(stats[0].delta(), 0.3);
+  EXPECT_EQ(OfMembers(stats, &v1::MemberEpoch::delta_steps), (std::vector<uint64_t>{0, 1}));
+  EXPECT_NE(stats[1].delta(), std::log1p(std::exp(1.0)));
   EXPECT_EQ(algorithm->GetActingParameters(0).scalars.at("delta"), 0.3);
 }
 
@@ -110,9 +110,9 @@ TEST(Datacom, StartsDeltaAtTheSoftplusOfItsRawValue) {
   config.members[0].hyper.set_init_delta(6), config.members[1].hyper.set_init_delta(0),
       config.members[2].hyper.set_init_delta(3);
   const Stats stats = MakeAlgorithm(config)->GetStats();
-  EXPECT_NEAR(stats.delta[0], 6.0025, 1e-4);  // learner/algorithms/README.md 5.1
-  EXPECT_NEAR(stats.delta[1], 0.7444, 1e-4);
-  EXPECT_NEAR(stats.delta[2], 3.0486, 1e-4);
+  EXPECT_NEAR(stats[0].delta(), 6.0025, 1e-4);  // learner/algorithms/README.md 5.1
+  EXPECT_NEAR(stats[1].delta(), 0.7444, 1e-4);
+  EXPECT_NEAR(stats[2].delta(), 3.0486, 1e-4);
 }
 
 // The snapshot holds one perceptron. Its mean over a batch must equal the mean constraint value that the learner
@@ -146,7 +146,7 @@ TEST(IqnDatacom, SnapshotHoldsAPerceptronThatEqualsTheNetworkAtItsLevel) {
       sum += x[0] - 0.25;
     }
     algorithm->Update(batch);  // the statistics are of the nets before the step
-    EXPECT_NEAR(algorithm->GetStats().constraint_mean[1], sum / static_cast<double>(rows), 1e-5) << accepted_risk;
+    EXPECT_NEAR(algorithm->GetStats()[1].constraint_mean(), sum / static_cast<double>(rows), 1e-5) << accepted_risk;
   }
 }
 
@@ -238,12 +238,12 @@ TEST(Datacom, DiscountsItsBudgetAndIqnDatacomDoesNot) {
         if (array.rfind("constraint.", 0) != 0) continue;
         SetArray(algorithm.get(), 0, array, std::vector<float>(GetArray(*algorithm, 0, array).size(), 0.0f));
       }
-      EXPECT_NEAR(algorithm->GetStats().delta[0], 1.313262, 1e-6);
+      EXPECT_NEAR(algorithm->GetStats()[0].delta(), 1.313262, 1e-6);
       const std::vector<float> z(2 * (config.q_dim + config.x_dim), 0.5f), costs{99, threshold + beside};
       algorithm->ApplyEpisode(0, 1, z.data(), costs.data());
-      EXPECT_NEAR(algorithm->GetStats().delta[0], beside < 0 ? 1.350058 : 1.276956, 1e-6)
+      EXPECT_NEAR(algorithm->GetStats()[0].delta(), beside < 0 ? 1.350058 : 1.276956, 1e-6)
           << name << " where the step costs " << costs[1];
-      EXPECT_EQ(algorithm->GetStats().delta_steps[0], 1u);
+      EXPECT_EQ(algorithm->GetStats()[0].delta_steps(), 1u);
     }
   }
 }

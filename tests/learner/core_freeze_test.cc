@@ -122,7 +122,7 @@ TEST_P(EveryAlgorithm, LeavesNoTraceOfAnUpdateInWhichALossOrAGradientIsNotFinite
       algorithm->Update(poisoned);
       healthy->Update(RandomBatch(config, 2));
       const State after = algorithm->Save();
-      const bool frozen = algorithm->GetStats().diverged[1] != 0;
+      const bool frozen = algorithm->GetStats()[1].diverged() != 0;
       const bool must =
           IsOnPolicy(GetParam()) ? poison.on_policy : poison.always && (!InfoOf(GetParam()).plans || poison.safe_loop);
       EXPECT_TRUE(frozen || !must);
@@ -131,7 +131,7 @@ TEST_P(EveryAlgorithm, LeavesNoTraceOfAnUpdateInWhichALossOrAGradientIsNotFinite
       }
       for (const int other : {0, 2}) {
         EXPECT_EQ(Differing(Own(healthy->Save(), 3, other), Own(after, 3, other)), "") << "of member " << other;
-        EXPECT_FALSE(algorithm->GetStats().diverged[other]);
+        EXPECT_FALSE(algorithm->GetStats()[other].diverged());
       }
       algorithm->Update(RandomBatch(config, 3));
       if (frozen) {
@@ -151,7 +151,7 @@ TEST_P(EveryPretrainedAlgorithm, LeavesNoTraceOfAPretrainingUpdateThatIsNotFinit
     poison.spoil(&poisoned, config, algorithm.get());
     const State before = algorithm->Save();
     algorithm->Pretrain(poisoned);
-    if (algorithm->GetStats().diverged[1] != 0) {
+    if (algorithm->GetStats()[1].diverged() != 0) {
       EXPECT_EQ(Differing(Own(before, 3, 1), Own(algorithm->Save(), 3, 1)), "");
     }
     EXPECT_NE(Differing(Own(before, 3, 2), Own(algorithm->Save(), 3, 2)), "") << "the other members must learn";
@@ -188,7 +188,7 @@ TEST_P(EveryAlgorithm, MeasuresTheGradientOfEachGroupOfNets) {
     if (config.epoch_rows > 0) config.passes = 1, config.batch_size = config.epoch_rows;  // one gradient per update
     config.planning.set_policy_updates(1);
     const auto algorithm = MakeAlgorithm(config);
-    EXPECT_TRUE(std::isnan(algorithm->GetStats().critic_gradient_norm[0])) << "no update yet";
+    EXPECT_TRUE(std::isnan(algorithm->GetStats()[0].critic_gradient_norm())) << "no update yet";
     double actor = 0, critic = 0, constraint = 0;
     const int updates = 3;
     const bool delayed =
@@ -200,14 +200,14 @@ TEST_P(EveryAlgorithm, MeasuresTheGradientOfEachGroupOfNets) {
       constraint += NormOf(*algorithm, OfConstraint) / updates;
     }
     const Stats stats = algorithm->GetStats();
-    EXPECT_NEAR(stats.actor_gradient_norm[0], actor, 1e-6 * actor) << kernels;
-    EXPECT_NEAR(stats.critic_gradient_norm[0], critic, 1e-6 * critic) << kernels;
+    EXPECT_NEAR(stats[0].actor_gradient_norm(), actor, 1e-6 * actor) << kernels;
+    EXPECT_NEAR(stats[0].critic_gradient_norm(), critic, 1e-6 * critic) << kernels;
     EXPECT_GT(actor, 0);
     if (GetParam() == "safe_loop") continue;  // its ensemble takes many steps in an update
     if (constraint == 0) {
-      EXPECT_TRUE(std::isnan(stats.constraint_gradient_norm[0])) << "it learns no constraint";
+      EXPECT_TRUE(std::isnan(stats[0].constraint_gradient_norm())) << "it learns no constraint";
     } else {
-      EXPECT_NEAR(stats.constraint_gradient_norm[0], constraint, 1e-6 * constraint) << kernels;
+      EXPECT_NEAR(stats[0].constraint_gradient_norm(), constraint, 1e-6 * constraint) << kernels;
     }
   }
 }
@@ -215,7 +215,7 @@ TEST_P(EveryAlgorithm, MeasuresTheGradientOfEachGroupOfNets) {
 TEST_P(EveryAlgorithm, RecordsTheValuesOfItsCritics) {
   const AlgorithmConfig config = SmallConfig(GetParam(), 2);
   const auto algorithm = MakeAlgorithm(config);
-  EXPECT_TRUE(std::isnan(algorithm->GetStats().q_min[1])) << "no update yet";
+  EXPECT_TRUE(std::isnan(algorithm->GetStats()[1].q_min())) << "no update yet";
   std::vector<Stats> each;
   for (int u = 0; u < 3; ++u) {
     const auto single = MakeAlgorithm(config);
@@ -226,18 +226,18 @@ TEST_P(EveryAlgorithm, RecordsTheValuesOfItsCritics) {
   }
   const Stats stats = algorithm->GetStats();
   for (int m = 0; m < 2; ++m) {
-    EXPECT_NEAR(stats.q_mean[m], (each[0].q_mean[m] + each[1].q_mean[m] + each[2].q_mean[m]) / 3, 1e-12);
+    EXPECT_NEAR(stats[m].q_mean(), (each[0][m].q_mean() + each[1][m].q_mean() + each[2][m].q_mean()) / 3, 1e-12);
     if (IsOnPolicy(GetParam())) {
-      EXPECT_TRUE(std::isnan(stats.q_gap[m])) << "there is one critic of the reward";
+      EXPECT_TRUE(std::isnan(stats[m].q_gap())) << "there is one critic of the reward";
     } else {
-      EXPECT_NEAR(stats.q_gap[m], (each[0].q_gap[m] + each[1].q_gap[m] + each[2].q_gap[m]) / 3, 1e-12);
-      EXPECT_GT(stats.q_gap[m], 0);
+      EXPECT_NEAR(stats[m].q_gap(), (each[0][m].q_gap() + each[1][m].q_gap() + each[2][m].q_gap()) / 3, 1e-12);
+      EXPECT_GT(stats[m].q_gap(), 0);
     }
-    EXPECT_EQ(stats.q_min[m], std::min(each[0].q_min[m], std::min(each[1].q_min[m], each[2].q_min[m])));
-    EXPECT_LT(stats.q_min[m], stats.q_mean[m]);
+    EXPECT_EQ(stats[m].q_min(), std::min(each[0][m].q_min(), std::min(each[1][m].q_min(), each[2][m].q_min())));
+    EXPECT_LT(stats[m].q_min(), stats[m].q_mean());
   }
   algorithm->ResetStats();
-  EXPECT_TRUE(std::isnan(algorithm->GetStats().q_min[0]));
+  EXPECT_TRUE(std::isnan(algorithm->GetStats()[0].q_min()));
 }
 
 }  // namespace

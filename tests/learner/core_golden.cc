@@ -335,14 +335,14 @@ void CompareLosses(const Stats& stats, int member, const json& update, const std
                   label + ": " + name + " is " + std::to_string(ours) + ", golden " + std::to_string(golden));
   };
   if (update.contains("actor_loss") && update.at("actor_loss").is_number()) {
-    close("actor loss", stats.policy_loss[member], update.at("actor_loss"));
+    close("actor loss", stats[member].policy_loss(), update.at("actor_loss"));
   } else {
-    report->Check(std::isnan(stats.policy_loss[member]), label + ": the actor moved");
+    report->Check(std::isnan(stats[member].policy_loss()), label + ": the actor moved");
   }
   const json& critics = update.at("critic_loss");
-  close("critic loss", stats.critic_loss[member], (critics[0].get<double>() + critics[1].get<double>()) / 2);
+  close("critic loss", stats[member].critic_loss(), (critics[0].get<double>() + critics[1].get<double>()) / 2);
   for (const char* name : {"fvf_loss", "constraint_loss"}) {
-    if (update.contains(name)) close("constraint loss", stats.constraint_loss[member], update.at(name));
+    if (update.contains(name)) close("constraint loss", stats[member].constraint_loss(), update.at(name));
   }
 }
 

@@ -200,13 +200,13 @@ GoldenReport CheckEpochUpdate(const json& golden, const std::string& algorithm, 
     std::string label = algorithm;
     label.append(", ").append(kernels).append(", member ").append(std::to_string(m));
     CompareParameters(*population, m, golden.at("params_after"), label, &report);
-    report.Check(std::abs(stats.multiplier[m] - golden.at("multiplier_after").get<double>()) <= 1e-6,
-                 label + ": multiplier is " + std::to_string(stats.multiplier[m]));
+    report.Check(std::abs(stats[m].multiplier() - golden.at("multiplier_after").get<double>()) <= 1e-6,
+                 label + ": multiplier is " + std::to_string(stats[m].multiplier()));
     const json& log = golden.at("log");
     if (!log.contains("Misc/gradient_norm")) continue;
     const double norm = log.at("Misc/gradient_norm");
-    report.Check(std::abs(stats.actor_gradient_norm[m] - norm) <= 1e-5 * norm,
-                 label + ": norm of the policy's gradient is " + std::to_string(stats.actor_gradient_norm[m]));
+    report.Check(std::abs(stats[m].actor_gradient_norm() - norm) <= 1e-5 * norm,
+                 label + ": norm of the policy's gradient is " + std::to_string(stats[m].actor_gradient_norm()));
   }
   return report;
 }

@@ -121,7 +121,7 @@ TEST_P(EveryVariant, GradientsOfCriticsAndPolicyMatchFiniteDifferences) {
       return sum;
     };
     ExpectNear(net.Read(*algorithm, "grad."), Differences(loss, net.block), 2e-5, cost ? "cost critic" : "critic");
-    const double recorded = cost ? algorithm->GetStats().constraint_loss[0] : algorithm->GetStats().critic_loss[0];
+    const double recorded = cost ? algorithm->GetStats()[0].constraint_loss() : algorithm->GetStats()[0].critic_loss();
     EXPECT_NEAR(recorded, loss(net.block), 1e-5 * recorded);
   }
   const double clip = GetParam().algorithm == "ppo_lag" ? 0.2 : 1e9;
@@ -268,7 +268,7 @@ TEST(PpoLag, PassesEndForEachMemberWhenItsPolicyHasDiverged) {
       EXPECT_EQ(Steps(*algorithm, "critic", 1), 4 * epoch) << "it diverged in the first pass";
       EXPECT_EQ(Steps(*algorithm, "actor", 1), 4 * epoch);
       EXPECT_EQ(Steps(*algorithm, "actor", 2), 20 * epoch);
-      EXPECT_EQ(algorithm->GetStats().diverged, (std::vector<uint8_t>{0, 0, 0})) << "stopping early is no failure";
+      EXPECT_EQ(Diverged(*algorithm), (std::vector<bool>{0, 0, 0})) << "stopping early is no failure";
     }
   }
 }
@@ -317,17 +317,18 @@ TEST_P(EveryVariant, TheMultiplierFollowsTheMeanCostOfTheNewestFiftyEpisodes) {
   for (MemberConfig& member : config.members) member.hyper.set_cost_budget(5);
   const auto algorithm = MakeAlgorithm(config);
   algorithm->Update(RandomBatch(config, 0));
-  EXPECT_EQ(algorithm->GetStats().multiplier, (std::vector<double>{0.001, 0.001})) << "no episode has finished";
+  EXPECT_EQ(OfMembers(algorithm->GetStats(), &v1::MemberEpoch::multiplier), (std::vector<double>{0.001, 0.001}))
+      << "no episode has finished";
   Finish(algorithm.get(), 0, 1e6);  // leaves the window before the next update
   for (int i = 0; i < 25; ++i) Finish(algorithm.get(), 0, 3), Finish(algorithm.get(), 0, 9);
   Finish(algorithm.get(), 1, -1);  // costs below 0 count as 0
   algorithm->Update(RandomBatch(config, 1));
   // Adam's first step has the length of the rate.
-  EXPECT_NEAR(algorithm->GetStats().multiplier[0], 0.001 + 0.035, 1e-9);
-  EXPECT_EQ(algorithm->GetStats().multiplier[1], 0) << "it is never negative";
+  EXPECT_NEAR(algorithm->GetStats()[0].multiplier(), 0.001 + 0.035, 1e-9);
+  EXPECT_EQ(algorithm->GetStats()[1].multiplier(), 0) << "it is never negative";
   algorithm->Update(RandomBatch(config, 2));
   // The gradient -(6 - 5) is constant, so the second step has the same length.
-  EXPECT_NEAR(algorithm->GetStats().multiplier[0], 0.001 + 2 * 0.035, 1e-9);
+  EXPECT_NEAR(algorithm->GetStats()[0].multiplier(), 0.001 + 2 * 0.035, 1e-9);
 }
 
 TEST_P(EveryVariant, AFrozenMemberKeepsItsMultiplierAndItsStatisticsOfObservations) {
@@ -336,13 +337,13 @@ TEST_P(EveryVariant, AFrozenMemberKeepsItsMultiplierAndItsStatisticsOfObservatio
   for (int m = 0; m < 2; ++m) Finish(algorithm.get(), m, 50);
   algorithm->Update(RandomBatch(config, 0));
   const std::vector<float> mean = GetArray(*algorithm, 0, "observation.mean");
-  const double before = algorithm->GetStats().multiplier[0];
+  const double before = algorithm->GetStats()[0].multiplier();
   Batch poisoned = RandomBatch(config, 1);
   poisoned.reward[7] = NAN;
   algorithm->Update(poisoned);
-  EXPECT_EQ(algorithm->GetStats().diverged, (std::vector<uint8_t>{1, 0}));
-  EXPECT_EQ(algorithm->GetStats().multiplier[0], before);
-  EXPECT_GT(algorithm->GetStats().multiplier[1], before);
+  EXPECT_EQ(Diverged(*algorithm), (std::vector<bool>{1, 0}));
+  EXPECT_EQ(algorithm->GetStats()[0].multiplier(), before);
+  EXPECT_GT(algorithm->GetStats()[1].multiplier(), before);
   EXPECT_EQ(GetArray(*algorithm, 0, "observation.mean"), mean);
 }
 

@@ -157,8 +157,8 @@ TEST(SafeLoop, ReadsNoRowThatEndsAnEpisode) {
     }
     algorithm->Update(batch);
   }
-  EXPECT_EQ(algorithm->GetStats().diverged[0], 0);
-  EXPECT_TRUE(std::isfinite(algorithm->GetStats().constraint_loss[0]));
+  EXPECT_EQ(algorithm->GetStats()[0].diverged(), 0);
+  EXPECT_TRUE(std::isfinite(algorithm->GetStats()[0].constraint_loss()));
 }
 
 TEST(SafeLoop, TrainsEnsembleAndPolicyAtTheirOwnRowsAndActsAtRandomBefore) {
@@ -178,7 +178,7 @@ TEST(SafeLoop, TrainsEnsembleAndPolicyAtTheirOwnRowsAndActsAtRandomBefore) {
     EXPECT_EQ(array("dynamics.1.2.bias") != model, u * 40 % 120 == 0) << u;
   }
   // Four groups of three updates of the actor.
-  EXPECT_NEAR(algorithm->GetStats().alpha[0], 0.2 * std::pow(0.99, 12), 1e-12);
+  EXPECT_NEAR(algorithm->GetStats()[0].alpha(), 0.2 * std::pow(0.99, 12), 1e-12);
 }
 
 // Net i of the ensemble at one standardised input, in float64.

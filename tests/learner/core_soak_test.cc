@@ -69,7 +69,7 @@ TEST(CoreSoak, AnonymousMemoryIsFlatOver20000Updates) {
     if (update % 1000 != 0) continue;
     algorithm->GetActingParameters(0);
     algorithm->Save();
-    ASSERT_EQ(algorithm->GetStats().diverged[0], 0) << "a frozen member would not be trained";
+    ASSERT_EQ(algorithm->GetStats()[0].diverged(), 0) << "a frozen member would not be trained";
     anonymous.push_back(Megabytes("RssAnon"));
   }
   double mean = 0, slope = 0, spread = 0;  // least squares, without the first 2000 updates

@@ -14,6 +14,23 @@
 
 namespace datacom::learner {
 
+// A field of all members.
+template <typename Value>
+std::vector<Value> OfMembers(const Stats& stats, Value (v1::MemberEpoch::*field)() const) {
+  std::vector<Value> values;
+  for (const v1::MemberEpoch& member : stats) values.push_back((member.*field)());
+  return values;
+}
+inline std::vector<bool> Diverged(const Algorithm& algorithm) {
+  return OfMembers(algorithm.GetStats(), &v1::MemberEpoch::diverged);
+}
+// Equal texts: equal bits.
+inline std::vector<std::string> BitsOf(const Stats& stats) {
+  std::vector<std::string> bits;
+  for (const v1::MemberEpoch& member : stats) bits.push_back(member.SerializeAsString());
+  return bits;
+}
+
 // "datacom_known" is datacom with joined known rows.
 inline const AlgorithmInfo& InfoOf(const std::string& name) {
   return *FindAlgorithm(name.substr(0, name.find("_known")));

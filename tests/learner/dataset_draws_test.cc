@@ -14,9 +14,12 @@
 #include "tests/learner/core_testing.h"
 #include "tests/testing/datasets.h"
 #include "tests/testing/fake_learner_draws.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::learner {
 namespace {
+
+using datacom::testing::IsOk;
 
 constexpr int kObs = 2, kAction = 1;
 
@@ -26,7 +29,7 @@ class DatasetDrawsTest : public ::testing::Test {
       : folder_(
             absl::StrCat(::testing::TempDir(), "/", ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
     std::filesystem::remove_all(folder_);
-    EXPECT_TRUE(datacom::testing::MakeDataset(folder_, schema_, {300, 200}).ok());
+    EXPECT_THAT(datacom::testing::MakeDataset(folder_, schema_, {300, 200}), IsOk());
     config_.batch_size = 32;
     config_.failure_batch_size = 6;
     config_.run_seed = 5;
@@ -79,11 +82,11 @@ TEST_F(DatasetDrawsTest, NoiseDiffersFromThatOfTheRunsUpdates) {
   const AlgorithmConfig config = Seeds({8});
   const auto dynamics = std::make_shared<FakeControlAffine>(kObs, kAction);
   const auto noise = [&](const std::string& streams) {
-    BatchDecoder decoder(config, schema_, dynamics, KnownRows(), {0}, streams);
+    BatchDecoder decoder(config, schema_, dynamics, KnownRows(), streams);
     PreparedUpdate prepared;
     prepared.batch.Resize(config);
     v1::DrawReply reply = Draw(config, 1);
-    EXPECT_TRUE(decoder.Decode(&reply, &prepared).ok());
+    EXPECT_THAT(decoder.Decode(&reply, &prepared), IsOk());
     return prepared.batch.noise_next;
   };
   EXPECT_NE(noise("learner."), noise("learner.pretrain."));

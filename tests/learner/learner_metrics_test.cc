@@ -18,7 +18,7 @@ std::unique_ptr<Metrics> StartMetrics() {
   return *Metrics::Start(options);
 }
 
-EpochStats StatsOf(int members, double constraint_mean, double delta) {
+Stats StatsOf(int members, double constraint_mean, double delta) {
   v1::MemberEpoch member = NoUpdates();
   member.set_policy_loss(0.5);
   member.set_critic_loss(0.25);
@@ -32,7 +32,7 @@ EpochStats StatsOf(int members, double constraint_mean, double delta) {
   member.set_q_gap(0.75);
   member.set_actor_gradient_norm(2);
   member.set_critic_gradient_norm(3);
-  return EpochStats(members, member);
+  return Stats(members, member);
 }
 
 TEST(LearnerMetricsTest, ShowsTheThreadsAndTheShareOfTheirTimeInWhichTheyWait) {
@@ -77,7 +77,7 @@ TEST(LearnerMetricsTest, CvarIsTheConstraintPlusDeltaAndStaysAfterTheEndOfAnEpoc
   learner.Refresh(100, 0.5, StatsOf(1, /*constraint_mean=*/-4, /*delta=*/6.5));
   const prometheus::Gauge& cvar = metrics->gauge("datacom_member_cvar", {{"member", "0"}});
   EXPECT_EQ(cvar.Value(), 2.5);
-  EpochStats reset = StatsOf(1, kNone, 6.5);
+  Stats reset = StatsOf(1, kNone, 6.5);
   reset[0].set_critic_loss(kNone);
   learner.Refresh(100, 0.5, reset);
   EXPECT_EQ(cvar.Value(), 2.5);
@@ -130,7 +130,7 @@ TEST(LearnerMetricsTest, LargePopulationsShowQuantilesAndSums) {
   const int members = LearnerMetrics::kMaxMembers + 1;
   const auto metrics = StartMetrics();
   LearnerMetrics learner(metrics.get(), members, "datacom", ".");
-  EpochStats stats = StatsOf(members, 1, 0);
+  Stats stats = StatsOf(members, 1, 0);
   for (int m = 0; m < members; ++m) stats[m].set_delta(m);
   learner.Refresh(100, 0.5, stats);
   for (const auto& [quantile, value] : {std::pair<const char*, double>{"min", 1}, {"median", 65}, {"max", 129}}) {
@@ -156,7 +156,7 @@ TEST(LearnerMetricsTest, QuantilesCoverOnlyTheMembersThatHaveAValue) {
     }
     return values;
   };
-  EpochStats stats = StatsOf(members, kNone, 0);
+  Stats stats = StatsOf(members, kNone, 0);
   stats[last] = NoUpdates();
   stats[7].set_policy_loss(kNone);
   stats[0].set_policy_loss(-3), stats[1].set_policy_loss(9);

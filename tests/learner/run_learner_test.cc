@@ -17,10 +17,13 @@
 #include "common/rpc/learner_client.h"
 #include "learner/run_learner.h"
 #include "tests/testing/fake_learner_run.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/patience.h"
 
 namespace datacom::learner {
 namespace {
+
+using datacom::testing::IsOk;
 
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
@@ -34,6 +37,7 @@ class LearnerProcessTest : public ::testing::Test {
         replay_(MakeFakeReplay(experiment_)) {
     fs::remove_all(folder_);
     options_.settings = MakeRunSettings(experiment_);
+    options_.settings.acting_rule = "gaussian_policy";  // has the rows of the fake replay
     options_.algorithm = replay_.config;
     options_.run_id = "run";
     options_.run_dir = folder_;
@@ -80,7 +84,7 @@ class LearnerProcessTest : public ::testing::Test {
       fetch.set_member(item->member());
       fetch.set_epoch(item->epoch());
       const auto snapshot = FetchSnapshot(channel, fetch);
-      EXPECT_TRUE(snapshot.ok()) << snapshot.status();
+      EXPECT_THAT(snapshot, IsOk());
       v1::ReportRequest report;
       *report.mutable_hello() = MakeHello("run", 0);
       report.set_lease(item->lease());
@@ -122,7 +126,7 @@ TEST_F(LearnerProcessTest, ARunCompletesAndTellsItsEvaluatorsToLeave) {
   std::thread evaluator([&] { accepted = Evaluate(); });
   const absl::Status status = RunLearner(options_, FakeTaskModel(), seams_);
   evaluator.join();
-  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(status, IsOk());
   EXPECT_EQ(accepted, 8);
   EXPECT_EQ(ProgressRows(), 8);
   for (const char* name : {"build.txt", "episodes.csv", "checkpoints/230/state.sha256", "policies/epoch_0003.snapshot",
@@ -162,7 +166,7 @@ TEST_F(LearnerProcessTest, ARefusedResumeLeavesTheFolderAsItWas) {
   ProcessOptions other = options_;
   v1::Experiment changed = experiment_;
   changed.mutable_members(0)->set_seed(experiment_.members(0).seed() + 1000);
-  other.settings = MakeRunSettings(changed);
+  other.settings.fixed = MakeRunSettings(changed).fixed;
   EXPECT_TRUE(absl::IsInvalidArgument(refused(other)));
   other = options_;
   other.run_id = "another";
@@ -235,11 +239,11 @@ TEST_F(LearnerProcessTest, AStoppedRunIsContinuedUnderANewIncarnation) {
   std::thread evaluator([&] { Evaluate(); });
   const absl::Status status = RunLearner(options_, FakeTaskModel(), seams_);
   evaluator.join();
-  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(status, IsOk());
   EXPECT_EQ(ProgressRows(), 8);
   EXPECT_EQ(*ReadFile(folder_ + "/checkpoints/incarnation"), "2\n");
   const auto snapshots = ReadSnapshotFile(folder_ + "/policies/epoch_0003.snapshot");
-  ASSERT_TRUE(snapshots.ok()) << snapshots.status();
+  ASSERT_THAT(snapshots, IsOk());
   EXPECT_TRUE(snapshots->at(0).version == (SnapshotVersion{2, 230}));
 }
 

@@ -11,9 +11,12 @@
 #include "gtest/gtest.h"
 #include "learner/run_records.h"
 #include "tests/testing/fake_learner_run.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::learner {
 namespace {
+
+using datacom::testing::IsOk;
 
 // A watch after ten epochs with almost no loss, which the rule leaves out, and then these losses.
 CriticWatch After(const std::vector<double>& losses) {
@@ -90,9 +93,27 @@ size_t Column(const std::vector<std::vector<std::string>>& rows, const std::stri
   return std::find(rows[0].begin(), rows[0].end(), name) - rows[0].begin();
 }
 
+TEST_F(WatchedRunTest, RecordsHaveAStatisticOfOneAlgorithmOnlyInItsRuns) {
+  for (const char* algorithm : {"sac", "toy"}) {
+    RunRecords::Options options;
+    options.run_dir = Folder(algorithm);
+    options.algorithm = algorithm;
+    options.seeds = {7};
+    const auto records = RunRecords::Open(options, {});
+    ASSERT_THAT(records, IsOk());
+    v1::EpochRecord record;
+    record.add_members()->set_toy_prediction(0.25);
+    ASSERT_THAT((*records)->AppendEpoch(record), IsOk());
+    const auto rows = Rows(options.run_dir);
+    const size_t column = Column(rows, "toy_prediction");
+    const std::string cell = column < rows[0].size() ? rows[1][column] : "no column";
+    EXPECT_EQ(cell, algorithm == std::string("toy") ? "0.25" : "no column");
+  }
+}
+
 TEST_F(WatchedRunTest, RecordsHaveTheStatisticsOfCriticsAndGradients) {
   const std::string folder = Folder("run");
-  ASSERT_TRUE(RunFake(folder, FakeExperiment()).status.ok());
+  ASSERT_THAT(RunFake(folder, FakeExperiment()).status, IsOk());
   const auto rows = Rows(folder);
   const auto cell = [&rows](size_t row, const std::string& name) { return rows[row][Column(rows, name)]; };
   EXPECT_EQ(cell(3, "q_mean"), "80.5");  // member 0 of the epoch that ended at update 80
@@ -111,7 +132,7 @@ TEST_F(WatchedRunTest, RecordsInfoAndMetricsReportACriticThatRunsAwayAlsoAfterAn
   plan.critic_loss = [](size_t member, uint64_t updates) { return member == 1 && updates > 201 ? 40.0 : 1.0; };
   const std::string whole = Folder("whole");
   const RunOutcome outcome = RunFake(whole, experiment, plan);
-  ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  ASSERT_THAT(outcome.status, IsOk());
   std::vector<std::string> status;
   const auto rows = Rows(whole);
   const size_t column = Column(rows, "status");
@@ -136,7 +157,7 @@ TEST_F(WatchedRunTest, RecordsInfoAndMetricsReportACriticThatRunsAwayAlsoAfterAn
     EXPECT_TRUE(absl::IsCancelled(first.status)) << first.status;
     EXPECT_EQ(first.info.members(1).status(), at > 210 ? "runaway" : "ok");
     plan.stop_at_update = UINT64_MAX;
-    ASSERT_TRUE(RunFake(folder, experiment, plan).status.ok());
+    ASSERT_THAT(RunFake(folder, experiment, plan).status, IsOk());
     EXPECT_EQ(Rows(folder), rows) << "stopped at update " << at;
   }
 }
@@ -151,9 +172,9 @@ TEST_F(WatchedRunTest, ALongerRunJudgesItsCriticsLikeOneThatWasAsLongFromTheStar
     return updates > 229 && updates < 240 ? 30.0 : 1.0 + 1e-3 * static_cast<double>(updates);
   };
   const std::string whole = Folder("whole"), folder = Folder("longer");
-  ASSERT_TRUE(RunFake(whole, longer, plan).status.ok());
-  ASSERT_TRUE(RunFake(folder, experiment, plan).status.ok());
-  ASSERT_TRUE(RunFake(folder, longer, plan).status.ok());
+  ASSERT_THAT(RunFake(whole, longer, plan).status, IsOk());
+  ASSERT_THAT(RunFake(folder, experiment, plan).status, IsOk());
+  ASSERT_THAT(RunFake(folder, longer, plan).status, IsOk());
   std::vector<std::string> notes;
   const auto history = [&notes](const std::string& of) {
     const auto totals = CheckpointStore(of + "/checkpoints").LoadNewest(&notes)->learner.totals(0);

@@ -10,9 +10,12 @@
 #include "common/base/files.h"
 #include "tests/testing/datasets.h"
 #include "tests/testing/fake_learner_run.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::learner {
 namespace {
+
+using datacom::testing::IsOk;
 
 namespace fs = std::filesystem;
 using ::testing::UnitTest;
@@ -53,7 +56,7 @@ std::vector<std::vector<std::string>> Rows(const std::string& csv) {
 TEST_F(TrainerTest, ARunWritesOneRowPerMemberAndEpochAlsoForAShortLastEpoch) {
   const std::string folder = Folder("run");
   const RunOutcome outcome = RunFake(folder, FakeExperiment());
-  ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  ASSERT_THAT(outcome.status, IsOk());
   EXPECT_EQ(outcome.update, 230u);  // 250 rows - 20
   EXPECT_EQ(outcome.announced, 230u);
   EXPECT_EQ(outcome.abandoned, (std::vector<double>{0, 1})) << "of the newest evaluation's two episodes";
@@ -89,7 +92,7 @@ TEST_F(TrainerTest, ARunWritesOneRowPerMemberAndEpochAlsoForAShortLastEpoch) {
 
 TEST_F(TrainerTest, EpisodesAreRecordedInTheOrderOfTheirRows) {
   const std::string folder = Folder("run");
-  ASSERT_TRUE(RunFake(folder, FakeExperiment(/*members=*/1)).status.ok());
+  ASSERT_THAT(RunFake(folder, FakeExperiment(/*members=*/1)).status, IsOk());
   const auto rows = Rows(*ReadFile(folder + "/episodes.csv"));
   ASSERT_EQ(rows.size(), 1u + 25);
   EXPECT_EQ(absl::StrJoin(rows[0], ","),
@@ -100,7 +103,7 @@ TEST_F(TrainerTest, EpisodesAreRecordedInTheOrderOfTheirRows) {
 
 TEST_F(TrainerTest, DeltaMovesBeforeTheUpdateThatFirstSeesTheEpisodeAndOnlyAfterTheWarmUp) {
   const RunOutcome outcome = RunFake(Folder("run"), FakeExperiment(/*members=*/1));
-  ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  ASSERT_THAT(outcome.status, IsOk());
   // Warm-up 64 rows: the episode that ends at row 70 is the first with more than 64 rows before its last one.
   ASSERT_EQ(outcome.applied.size(), 19u);  // rows 70, 80, .. 250
   for (size_t i = 0; i < outcome.applied.size(); ++i) {
@@ -121,14 +124,14 @@ TEST_F(TrainerTest, TheWarmUpBoundIsExact) {
 TEST_F(TrainerTest, ARunThatWasInterruptedAnywhereEqualsOneThatWasNot) {
   const std::string whole = Folder("whole");
   const RunOutcome uninterrupted = RunFake(whole, FakeExperiment());
-  ASSERT_TRUE(uninterrupted.status.ok());
+  ASSERT_THAT(uninterrupted.status, IsOk());
   for (const uint64_t at : {0, 29, 80, 81, 229}) {
     const std::string folder = Folder(absl::StrCat("cut", at));
     const RunOutcome first = RunFake(folder, FakeExperiment(), {/*stop_at_update=*/at});
     EXPECT_TRUE(absl::IsCancelled(first.status)) << first.status;
     EXPECT_EQ(first.update, at);
     const RunOutcome second = RunFake(folder, FakeExperiment());
-    ASSERT_TRUE(second.status.ok()) << second.status;
+    ASSERT_THAT(second.status, IsOk());
     EXPECT_EQ(Progress(folder), Progress(whole)) << "stopped at update " << at;
     EXPECT_EQ(*ReadFile(folder + "/episodes.csv"), *ReadFile(whole + "/episodes.csv"));
     EXPECT_EQ(FinalHash(folder), FinalHash(whole));
@@ -138,7 +141,7 @@ TEST_F(TrainerTest, ARunThatWasInterruptedAnywhereEqualsOneThatWasNot) {
 
 TEST_F(TrainerTest, ARunThatWasKilledAnywhereEqualsOneThatWasNot) {
   const std::string whole = Folder("whole");
-  ASSERT_TRUE(RunFake(whole, FakeExperiment()).status.ok());
+  ASSERT_THAT(RunFake(whole, FakeExperiment()).status, IsOk());
   for (const uint64_t at : {1, 80, 181, 230}) {
     const std::string folder = Folder(absl::StrCat("killed", at));
     // In half of the cases evaluations are still open at the kill.
@@ -147,7 +150,7 @@ TEST_F(TrainerTest, ARunThatWasKilledAnywhereEqualsOneThatWasNot) {
     EXPECT_EQ(first.status.code(), absl::StatusCode::kInternal) << first.status;
     EXPECT_NE(first.status.message().find("the fake was told to fail"), absl::string_view::npos);
     const RunOutcome second = RunFake(folder, FakeExperiment());
-    ASSERT_TRUE(second.status.ok()) << second.status;
+    ASSERT_THAT(second.status, IsOk());
     EXPECT_EQ(Progress(folder), Progress(whole)) << "killed in update " << at;
     EXPECT_EQ(*ReadFile(folder + "/episodes.csv"), *ReadFile(whole + "/episodes.csv"));
     EXPECT_EQ(FinalHash(folder), FinalHash(whole));
@@ -159,20 +162,20 @@ TEST_F(TrainerTest, AKillAfterEpochsThatEndBeforeTheFirstUpdateRepeatsNoEpisode)
   experiment.mutable_run()->set_steps_per_epoch(40);
   experiment.mutable_replay()->set_min_size(100);
   const std::string whole = Folder("whole"), folder = Folder("killed");
-  ASSERT_TRUE(RunFake(whole, experiment).status.ok());
+  ASSERT_THAT(RunFake(whole, experiment).status, IsOk());
   EXPECT_FALSE(RunFake(folder, experiment, {UINT64_MAX, /*evaluate=*/true, /*throw_at_update=*/1}).status.ok());
-  ASSERT_TRUE(RunFake(folder, experiment).status.ok());
+  ASSERT_THAT(RunFake(folder, experiment).status, IsOk());
   EXPECT_EQ(Progress(folder), Progress(whole));
   EXPECT_EQ(*ReadFile(folder + "/episodes.csv"), *ReadFile(whole + "/episodes.csv"));
 }
 
 TEST_F(TrainerTest, DrawsRequestedAheadChangeNoNumber) {
   const std::string one = Folder("one"), many = Folder("many");
-  ASSERT_TRUE(RunFake(one, FakeExperiment()).status.ok());
+  ASSERT_THAT(RunFake(one, FakeExperiment()).status, IsOk());
   RunPlan plan;
   plan.ahead = 32;
   const RunOutcome outcome = RunFake(many, FakeExperiment(), plan);
-  ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  ASSERT_THAT(outcome.status, IsOk());
   EXPECT_EQ(outcome.most_asked, 32u);
   EXPECT_EQ(Progress(one), Progress(many));
   EXPECT_EQ(FinalHash(one), FinalHash(many));
@@ -201,7 +204,7 @@ TEST_F(TrainerTest, EpochsThatEndBeforeTheFirstUpdateKeepTheirEpisodes) {
   experiment.mutable_run()->set_steps_per_epoch(40);
   experiment.mutable_replay()->set_min_size(100);
   const std::string folder = Folder("run");
-  ASSERT_TRUE(RunFake(folder, experiment).status.ok());
+  ASSERT_THAT(RunFake(folder, experiment).status, IsOk());
   const auto rows = Rows(Progress(folder));
   ASSERT_EQ(rows.size(), 1u + 8);  // epochs 0 .. 6 of 40 steps and a seventh of 10
   EXPECT_EQ(rows[2][3], "40");     // env_steps
@@ -214,11 +217,11 @@ TEST_F(TrainerTest, EpochsThatEndBeforeTheFirstUpdateKeepTheirEpisodes) {
 
 TEST_F(TrainerTest, ALongerRunContinuesTheEpochThatTheOldEndCut) {
   const std::string folder = Folder("run");
-  ASSERT_TRUE(RunFake(folder, FakeExperiment(1)).status.ok());
+  ASSERT_THAT(RunFake(folder, FakeExperiment(1)).status, IsOk());
   v1::Experiment longer = FakeExperiment(1);
   longer.mutable_run()->set_env_steps(400);
   const RunOutcome outcome = RunFake(folder, longer);
-  ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  ASSERT_THAT(outcome.status, IsOk());
   EXPECT_EQ(outcome.update, 380u);
   const auto rows = Rows(Progress(folder));
   std::vector<std::string> steps;
@@ -230,7 +233,7 @@ TEST_F(TrainerTest, ALongerRunHasTheNumbersOfOneThatWasAsLongFromTheStart) {
   v1::Experiment longer = FakeExperiment();
   longer.mutable_run()->set_env_steps(400);
   const std::string whole = Folder("whole");
-  ASSERT_TRUE(RunFake(whole, longer).status.ok());
+  ASSERT_THAT(RunFake(whole, longer).status, IsOk());
   RunPlan unevaluated;
   unevaluated.evaluate = false;
   unevaluated.stop_at_update = 230;
@@ -240,8 +243,8 @@ TEST_F(TrainerTest, ALongerRunHasTheNumbersOfOneThatWasAsLongFromTheStart) {
     // Made longer twice within the same epoch.
     v1::Experiment between = FakeExperiment();
     between.mutable_run()->set_env_steps(270);
-    ASSERT_TRUE(RunFake(folder, between).status.ok());
-    ASSERT_TRUE(RunFake(folder, longer).status.ok());
+    ASSERT_THAT(RunFake(folder, between).status, IsOk());
+    ASSERT_THAT(RunFake(folder, longer).status, IsOk());
     std::vector<std::string> lines = absl::StrSplit(Progress(folder), '\n');
     const auto cut = [](const std::string& line) {
       return absl::StrContains(line, ",3,250,") || absl::StrContains(line, ",3,270,");
@@ -255,14 +258,14 @@ TEST_F(TrainerTest, ALongerRunHasTheNumbersOfOneThatWasAsLongFromTheStart) {
 
 TEST_F(TrainerTest, AnotherExperimentIsRefusedOnResume) {
   const std::string folder = Folder("run");
-  ASSERT_TRUE(RunFake(folder, FakeExperiment()).status.ok());
+  ASSERT_THAT(RunFake(folder, FakeExperiment()).status, IsOk());
   v1::Experiment other = FakeExperiment();
   other.mutable_hyper()->set_actor_lr(0.1);
   EXPECT_TRUE(absl::IsInvalidArgument(RunFake(folder, other).status));
   v1::Experiment elsewhere = FakeExperiment();
   elsewhere.mutable_learner()->set_threads(3);
   elsewhere.mutable_learner()->set_pin_threads(true);
-  EXPECT_TRUE(RunFake(folder, elsewhere).status.ok()) << "threads change no number";
+  EXPECT_THAT(RunFake(folder, elsewhere).status, IsOk()) << "threads change no number";
   v1::Experiment shorter = FakeExperiment();
   shorter.mutable_run()->set_env_steps(100);
   const absl::Status status = RunFake(folder, shorter).status;
@@ -280,9 +283,9 @@ TEST_F(TrainerTest, ACheckpointOfABuildThatKnewFewerSettingsIsContinued) {
   written.mutable_hyper()->clear_delta_lr();
   written.mutable_learner()->clear_discount();
   checkpoint.learner.set_experiment(PrintExperiment(written));
-  ASSERT_TRUE(store.Save(checkpoint).ok());
+  ASSERT_THAT(store.Save(checkpoint), IsOk());
   const RunOutcome outcome = RunFake(folder, FakeExperiment());
-  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_THAT(outcome.status, IsOk());
   EXPECT_EQ(outcome.update, 230u);
 }
 
@@ -295,7 +298,7 @@ TEST_F(TrainerTest, WithoutEvaluatorsARunTrainsToItsEndAndKeepsTheItems) {
   EXPECT_TRUE(absl::IsCancelled(outcome.status));
   EXPECT_EQ(outcome.update, 230u);
   EXPECT_EQ(Rows(Progress(folder)).size(), 1u);
-  ASSERT_TRUE(RunFake(folder, FakeExperiment()).status.ok());
+  ASSERT_THAT(RunFake(folder, FakeExperiment()).status, IsOk());
   EXPECT_EQ(Rows(Progress(folder)).size(), 1u + 8);
 }
 
@@ -307,30 +310,30 @@ TEST_F(TrainerTest, EvaluatorsAreDismissedOnceACheckpointHoldsEveryResult) {
     ++dismissed;
     std::vector<std::string> notes;
     const auto checkpoint = CheckpointStore(folder + "/checkpoints").LoadNewest(&notes);
-    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    ASSERT_THAT(checkpoint, IsOk());
     EXPECT_EQ(checkpoint->learner.next_epoch(), 4u);
     EXPECT_EQ(checkpoint->learner.pending_size(), 0) << "a learner killed now would ask for evaluations again";
   };
-  ASSERT_TRUE(RunFake(folder, FakeExperiment(), plan).status.ok());
+  ASSERT_THAT(RunFake(folder, FakeExperiment(), plan).status, IsOk());
   EXPECT_EQ(dismissed, 1);
 }
 
 TEST_F(TrainerTest, AFinishedRunThatIsStartedAgainStillDismissesItsEvaluators) {
   const std::string folder = Folder("run");
-  ASSERT_TRUE(RunFake(folder, FakeExperiment()).status.ok());
+  ASSERT_THAT(RunFake(folder, FakeExperiment()).status, IsOk());
   int dismissed = 0;
   RunPlan plan;
   plan.on_dismissed = [&] { ++dismissed; };
-  ASSERT_TRUE(RunFake(folder, FakeExperiment(), plan).status.ok());
+  ASSERT_THAT(RunFake(folder, FakeExperiment(), plan).status, IsOk());
   EXPECT_EQ(dismissed, 1);
 }
 
 TEST_F(TrainerTest, EachEpochWritesItsPolicies) {
   const std::string folder = Folder("run");
-  ASSERT_TRUE(RunFake(folder, FakeExperiment()).status.ok());
+  ASSERT_THAT(RunFake(folder, FakeExperiment()).status, IsOk());
   for (const int epoch : {0, 1, 2, 3}) {
     const auto snapshots = ReadSnapshotFile(absl::StrCat(folder, "/policies/epoch_000", epoch, ".snapshot"));
-    ASSERT_TRUE(snapshots.ok()) << snapshots.status();
+    ASSERT_THAT(snapshots, IsOk());
     EXPECT_EQ(snapshots->size(), 2u);
     EXPECT_EQ((*snapshots)[1].member_seed, 101u);
   }
@@ -350,7 +353,7 @@ class PretrainingTest : public TrainerTest {
  protected:
   PretrainingTest() {
     const std::string dataset = Folder("dataset") + "/rows";
-    EXPECT_TRUE(datacom::testing::MakeDataset(dataset, RowSchema::For(2, 1), {50, 30}).ok());
+    EXPECT_THAT(datacom::testing::MakeDataset(dataset, RowSchema::For(2, 1), {50, 30}), IsOk());
     experiment_.mutable_pretrain()->set_dataset(dataset);
     experiment_.mutable_pretrain()->set_updates(100);
   }
@@ -371,7 +374,7 @@ TEST_F(PretrainingTest, PretrainingComesBeforeActingAndHasACountOfItsOwn) {
   EXPECT_EQ(stopped.info.pretrain_target(), 100u);
   EXPECT_EQ(stopped.info.update(), 0u);
   const RunOutcome whole = RunFake(folder, experiment_);
-  ASSERT_TRUE(whole.status.ok()) << whole.status;
+  ASSERT_THAT(whole.status, IsOk());
   EXPECT_EQ(whole.pretrain_update, 100u);
   EXPECT_EQ(whole.update, 230u);
   EXPECT_TRUE(whole.published);
@@ -382,8 +385,8 @@ TEST_F(PretrainingTest, PretrainingComesBeforeActingAndHasACountOfItsOwn) {
 
 TEST_F(PretrainingTest, EpochZeroHasThePretrainedState) {
   const std::string with = Folder("with"), without = Folder("without");
-  ASSERT_TRUE(RunFake(with, experiment_).status.ok());
-  ASSERT_TRUE(RunFake(without, FakeExperiment()).status.ok());
+  ASSERT_THAT(RunFake(with, experiment_).status, IsOk());
+  ASSERT_THAT(RunFake(without, FakeExperiment()).status, IsOk());
   const auto weight = [](const std::string& folder) {
     return ReadSnapshotFile(folder + "/policies/epoch_0000.snapshot")->at(0).arrays.at(0).values.at(0);
   };
@@ -392,7 +395,7 @@ TEST_F(PretrainingTest, EpochZeroHasThePretrainedState) {
 
 TEST_F(PretrainingTest, PretrainingThatIsInterruptedOrKilledEndsInTheSameState) {
   const std::string whole = Folder("whole");
-  ASSERT_TRUE(RunFake(whole, experiment_).status.ok());
+  ASSERT_THAT(RunFake(whole, experiment_).status, IsOk());
   for (const uint64_t at : {1, 69, 70, 71, 100}) {  // checkpoints are written every 70 updates
     RunPlan stop, kill;
     stop.stop_at_pretrain_update = at;
@@ -402,7 +405,7 @@ TEST_F(PretrainingTest, PretrainingThatIsInterruptedOrKilledEndsInTheSameState) 
       const RunOutcome first = RunFake(folder, experiment_, plan);
       ASSERT_FALSE(first.status.ok());
       const RunOutcome second = RunFake(folder, experiment_);
-      ASSERT_TRUE(second.status.ok()) << second.status;
+      ASSERT_THAT(second.status, IsOk());
       EXPECT_EQ(FinalHash(folder), FinalHash(whole)) << "cut at " << at;
       EXPECT_EQ(Progress(folder), Progress(whole)) << "cut at " << at;
     }
@@ -414,7 +417,7 @@ TEST_F(PretrainingTest, ARunThatWasPretrainedNoLongerNeedsItsDataset) {
   ASSERT_TRUE(absl::IsCancelled(RunFake(folder, experiment_, {/*stop_at_update=*/50}).status));
   fs::remove_all(experiment_.pretrain().dataset());
   const RunOutcome outcome = RunFake(folder, experiment_);
-  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_THAT(outcome.status, IsOk());
 }
 
 TEST_F(PretrainingTest, AnotherDatasetOrCountIsAnotherExperiment) {

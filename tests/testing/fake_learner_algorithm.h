@@ -54,22 +54,20 @@ class FakeAlgorithm : public Algorithm {
   }
   Stats GetStats() const override {
     Stats stats;
-    const double none = std::numeric_limits<double>::quiet_NaN();
     for (const Member& member : members_) {
-      stats.policy_loss.push_back(member.loss_count > 0 ? member.loss_sum / member.loss_count : none);
-      const size_t index = stats.critic_loss.size();
-      stats.critic_loss.push_back(critic_loss && member.loss_count > 0 ? critic_loss(index, updates_) : none);
-      stats.q_mean.push_back(updates_ + 0.5), stats.q_min.push_back(-1.5 - index), stats.q_gap.push_back(0.25);
-      stats.actor_gradient_norm.push_back(3), stats.critic_gradient_norm.push_back(4);
-      stats.constraint_gradient_norm.push_back(none);
-      stats.constraint_loss.push_back(none);
-      stats.constraint_mean.push_back(none);
-      stats.entropy.push_back(none);
-      stats.alpha.push_back(1);
-      stats.multiplier.push_back(none);
-      stats.delta.push_back(member.delta);
-      stats.delta_steps.push_back(static_cast<uint64_t>(member.delta_steps));
-      stats.diverged.push_back(stats.diverged.size() == diverged_member ? 1 : 0);
+      const size_t index = stats.size();
+      v1::MemberEpoch& shown = stats.emplace_back(NoUpdates());
+      if (member.loss_count > 0) shown.set_policy_loss(member.loss_sum / member.loss_count);
+      if (critic_loss && member.loss_count > 0) shown.set_critic_loss(critic_loss(index, updates_));
+      shown.set_q_mean(updates_ + 0.5);
+      shown.set_q_min(-1.5 - index);
+      shown.set_q_gap(0.25);
+      shown.set_actor_gradient_norm(3);
+      shown.set_critic_gradient_norm(4);
+      shown.set_alpha(1);
+      shown.set_delta(member.delta);
+      shown.set_delta_steps(static_cast<uint64_t>(member.delta_steps));
+      shown.set_diverged(index == diverged_member);
     }
     return stats;
   }

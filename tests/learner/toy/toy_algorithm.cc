@@ -19,17 +19,11 @@ class ToyAlgorithm : public Sac {
         NewOptimizer("cost_model", NetGroup::kConstraint, first, layout_.size() - first, &v1::Hyper::constraint_lr);
     StepWithValues(cost_optimizer_);
     weight_ = NewScalar(&v1::Hyper::toy_weight);
-    cost_loss_ = NewStatistic();
-    Register("stats.constraint_loss", cost_loss_.sum);
+    cost_loss_ = NewStatistic(v1::MemberEpoch::kConstraintLossFieldNumber);
+    mean_prediction_ = NewStatistic(v1::MemberEpoch::kToyPredictionFieldNumber);
     tape_ = kernels_->NewTape(cost_model_, block_, batch_);
     cost_ = kernels_->NewFloats(block_, batch_, 1);
     d_prediction_ = kernels_->NewFloats(block_, batch_, 1);
-  }
-
-  Stats GetStats() const override {
-    Stats stats = Sac::GetStats();
-    stats.constraint_loss = Means(cost_loss_);
-    return stats;
   }
 
   ActingParameters GetActingParameters(int member) const override {
@@ -49,6 +43,8 @@ class ToyAlgorithm : public Sac {
     kernels_->Forward(parameters(), cost_model_, Observation(), tape_);
     toy_kernels_->CostLoss(tape_.out, cost_, Block(weight_), d_prediction_, cost_loss_.value);
     CheckAndRecordLoss(cost_loss_);
+    kernels_->RowMean(tape_.out, mean_prediction_.value);
+    Record(mean_prediction_);
     kernels_->Adjoint(parameters(), cost_model_, d_prediction_, tape_);
     kernels_->ParameterGradient(cost_model_, Observation(), d_prediction_, tape_, gradients());
     CheckGradient(cost_optimizer_);
@@ -61,7 +57,7 @@ class ToyAlgorithm : public Sac {
   MlpLayout cost_model_;
   Optimizer cost_optimizer_;
   DoubleView weight_;
-  Statistic cost_loss_;
+  Statistic cost_loss_, mean_prediction_;
   MlpTape tape_;
   FloatView cost_, d_prediction_;  // [block, B, 1]
 };

@@ -56,7 +56,7 @@ TEST_P(ToyAlgorithmTest, GradientOfItsNetIsTheLosssFiniteDifference) {
       probe->Load(start);
       SetArray(probe.get(), 0, name, std::vector<float>(values.begin(), values.end()));
       probe->Update(batch);
-      return probe->GetStats().constraint_loss[0];
+      return probe->GetStats()[0].constraint_loss();
     };
     probe->Load(start);
     const std::vector<float> values = GetArray(*probe, 0, name);
@@ -71,14 +71,14 @@ TEST_P(ToyAlgorithmTest, TrainingOnOneBatchReducesItsLossToATenth) {
   const auto algorithm = MakeAlgorithm(config);
   const Batch batch = RandomBatch(config, 1);
   algorithm->Update(batch);
-  const std::vector<double> first = algorithm->GetStats().constraint_loss;
+  const Stats first = algorithm->GetStats();
   for (int u = 0; u < 300; ++u) algorithm->Update(batch);
   algorithm->ResetStats();
   algorithm->Update(batch);
-  const std::vector<double> last = algorithm->GetStats().constraint_loss;
+  const Stats last = algorithm->GetStats();
   for (int member = 0; member < 2; ++member) {
-    EXPECT_GT(first[member], 0.1);
-    EXPECT_LT(last[member], first[member] / 10) << "of member " << member;
+    EXPECT_GT(first[member].constraint_loss(), 0.1);
+    EXPECT_LT(last[member].constraint_loss(), first[member].constraint_loss() / 10) << "of member " << member;
   }
 }
 
@@ -101,7 +101,7 @@ TEST(ToyAlgorithm, BothBackendsAgree) {
     b->Update(RandomBatch(fused, u));
   }
   for (int member = 0; member < 3; ++member) {
-    EXPECT_NEAR(a->GetStats().constraint_loss[member], b->GetStats().constraint_loss[member], 1e-6);
+    EXPECT_NEAR(a->GetStats()[member].constraint_loss(), b->GetStats()[member].constraint_loss(), 1e-6);
     for (const char* name : {"cost_model.0.weight", "cost_model.1.weight", "cost_model.2.bias"}) {
       const std::vector<float> x = GetArray(*a, member, name), y = GetArray(*b, member, name);
       for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], y[i], 1e-4) << name << " " << i;
