@@ -9,9 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/acting/acting_rule.h"
 #include "common/base/status.h"
-#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "learner/dataset_draws.h"
 #include "learner/setup.h"
@@ -54,7 +52,7 @@ inline TaskModel FakeTaskModel() {
 inline FakeReplay MakeFakeReplay(const v1::Experiment& experiment) {
   FakeReplay replay;
   replay.config = MakeAlgorithmConfig(experiment, FakeTaskModel()).value();
-  replay.schema = ActingRuleSchema(FindAlgorithm(experiment.algorithm())->acting_rule, FakeTaskModel().spec).value();
+  replay.schema = RowSchema::For(2, 1);
   replay.schedule = MakeRunSettings(experiment).schedule;
   return replay;
 }
@@ -173,8 +171,7 @@ class FakeRun {
     auto stream = std::make_unique<FakeDrawStream>(&replay_);
     const FakeDrawStream* draws = stream.get();
     Prefetch prefetch(std::move(stream),
-                      BatchDecoder(replay_.config, replay_.schema, FakeTaskModel().dynamics, KnownRows(),
-                                   DeltaWarmups(run_.settings)),
+                      BatchDecoder(replay_.config, replay_.schema, FakeTaskModel().dynamics, KnownRows()),
                       replay_.config, {trainer->update() + 1, replay_.schedule.last_update(), plan_.ahead});
     ASSIGN_OR_RETURN(auto pretraining,
                      OpenPretraining(run_.settings, replay_.schema, replay_.config, FakeTaskModel().dynamics,
