@@ -1,40 +1,42 @@
 # Tests of the learner core.
 datacom_test(NAME core_threads_test SRCS core_random_test.cc core_threads_test.cc DEPS datacom::learner_core)
-datacom_test(NAME core_hyper_test SRCS core_hyper_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_products_test SRCS core_products_test.cc DEPS datacom::learner_core)
 datacom_add_test(NAME core_products_avx2_test COMMAND core_products_test ENVIRONMENT DATACOM_ISA=avx2)
 datacom_test(NAME core_memory_test SRCS core_soak_test.cc DEPS datacom::learner_core
              ARGS --gtest_filter=CoreMemory.*)
 datacom_add_test(NAME core_soak_test COMMAND core_memory_test --gtest_filter=CoreSoak.* LABELS soak)
 
+# Sources of several programs, compiled once.
+function(core_objects name)
+  add_library(${name} OBJECT ${ARGN})
+  _datacom_setup(${name} 20 HEADERS datacom_test_headers)
+  target_compile_options(${name} PRIVATE ${DATACOM_TEST_OPTIONS})
+  target_link_libraries(${name} PRIVATE datacom::learner_core datacom::acting nlohmann_json::nlohmann_json GTest::gmock)
+endfunction()
+
 # Tests that compare the two backends.
 if(DATACOM_TORCH)
-  datacom_test(NAME core_golden_test SRCS core_golden_test.cc core_golden.cc core_golden_losses.cc core_golden_on_policy.cc
-                    core_golden_systems.cc
+  core_objects(core_golden_objects core_golden.cc core_golden_losses.cc core_golden_on_policy.cc core_golden_systems.cc)
+  datacom_test(NAME core_golden_test SRCS core_golden_test.cc $<TARGET_OBJECTS:core_golden_objects>
                DEPS datacom::learner_core datacom_torch nlohmann_json::nlohmann_json)
-  datacom_test(NAME core_contract_test SRCS core_contract_test.cc DEPS datacom::learner_core datacom::acting datacom_torch)
-  datacom_test(NAME core_freeze_test SRCS core_freeze_test.cc DEPS datacom::learner_core datacom_torch)
   datacom_test(NAME core_algorithms_test SRCS core_algorithms_test.cc core_on_policy_test.cc core_safe_loop_test.cc DEPS datacom::learner_core datacom_torch)
   datacom_test(NAME core_kernels_test SRCS core_kernels_test.cc core_map_kernels_test.cc core_on_policy_kernels_test.cc
                DEPS datacom::learner_core datacom_torch datacom::safety)
-  datacom_test(NAME core_autograd_test CXX ${DATACOM_TORCH_CXX} SRCS core_autograd_test.cc DEPS datacom::learner_core datacom_torch datacom_libtorch)
-  datacom_test(NAME core_capture_test CXX ${DATACOM_TORCH_CXX} SRCS core_capture_test.cc DEPS datacom::learner_core datacom_torch datacom_libtorch)
-  datacom_test(NAME core_update_test CXX ${DATACOM_TORCH_CXX} SRCS core_update_test.cc core_golden.cc core_golden_losses.cc core_golden_on_policy.cc
-                    core_golden_systems.cc
+  datacom_test(NAME core_torch_test CXX ${DATACOM_TORCH_CXX} SHARDS 2
+               SRCS core_autograd_test.cc core_capture_test.cc core_update_test.cc $<TARGET_OBJECTS:core_golden_objects>
                DEPS datacom::learner_core nlohmann_json::nlohmann_json datacom_torch datacom_libtorch)
+  # The tests over every algorithm: once with the registered ones, once with the algorithm "toy".
+  core_objects(core_every_algorithm core_contract_test.cc core_freeze_test.cc core_hyper_test.cc)
+  datacom_test(NAME core_contract_test SHARDS 2 SRCS $<TARGET_OBJECTS:core_every_algorithm> DEPS datacom::learner_core datacom::acting datacom_torch)
 
   # The algorithm "toy", its kernel group toy (toy_kernels.h, toy_cpu.cc, toy_torch.cc) and a libdatacom_torch.so that has this group.
   set_source_files_properties(toy/toy_cpu.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON
     COMPILE_OPTIONS "-O3;-fno-math-errno;-fno-trapping-math;-ffp-contract=fast")
   datacom_torch_library(datacom_torch_with_toy "${CMAKE_BINARY_DIR}/tests/toy" toy/toy_torch.cc)
   target_link_libraries(datacom_torch_with_toy PRIVATE datacom_flags datacom_warnings)
-  set(toy_sources toy/toy_algorithm.cc toy/toy_cpu.cc toy/toy_rule.cc)
-  datacom_test(NAME core_toy_test SRCS toy/toy_test.cc ${toy_sources} DEPS datacom::learner_core datacom::acting datacom::task_models datacom_torch_with_toy)
-  datacom_test(NAME core_toy_contract_test SRCS core_contract_test.cc ${toy_sources}
-               DEPS datacom::learner_core datacom::acting datacom_torch_with_toy ARGS --gtest_filter=*/toy)
-  datacom_test(NAME core_toy_freeze_test SRCS core_freeze_test.cc ${toy_sources} DEPS datacom::learner_core datacom::acting datacom_torch_with_toy
-               ARGS --gtest_filter=*/toy)
-  datacom_test(NAME core_toy_hyper_test SRCS core_hyper_test.cc ${toy_sources} DEPS datacom::learner_core datacom::acting datacom_torch_with_toy
-               ARGS --gtest_filter=*/toy)
+  datacom_test(NAME core_toy_test
+               SRCS toy/toy_test.cc toy/toy_algorithm.cc toy/toy_cpu.cc toy/toy_rule.cc $<TARGET_OBJECTS:core_every_algorithm>
+               DEPS datacom::learner_core datacom::acting datacom::task_models datacom_torch_with_toy
+               ARGS --gtest_filter=*Toy*:*/toy)
 endif()
 # SPDX-License-Identifier: Apache-2.0

@@ -14,10 +14,10 @@
 namespace datacom::learner {
 namespace {
 
-class EveryAlgorithm : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(All, EveryAlgorithm, ::testing::ValuesIn(RegisteredAlgorithms()),
+class FrozenMembers : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(All, FrozenMembers, ::testing::ValuesIn(RegisteredAlgorithms()),
                          [](const auto& info) { return info.param; });
-INSTANTIATE_TEST_SUITE_P(Joined, EveryAlgorithm, ::testing::Values("datacom_known", "iqn_datacom_known"),
+INSTANTIATE_TEST_SUITE_P(Joined, FrozenMembers, ::testing::Values("datacom_known", "iqn_datacom_known"),
                          [](const auto& info) { return info.param; });
 
 std::vector<std::string> PretrainedNames() {
@@ -25,8 +25,8 @@ std::vector<std::string> PretrainedNames() {
   std::erase_if(names, [](const std::string& name) { return name == "safe_layer_td3" || TakesNewRows(name); });
   return names;
 }
-class EveryPretrainedAlgorithm : public EveryAlgorithm {};
-INSTANTIATE_TEST_SUITE_P(All, EveryPretrainedAlgorithm, ::testing::ValuesIn(PretrainedNames()),
+class FrozenPretraining : public FrozenMembers {};
+INSTANTIATE_TEST_SUITE_P(All, FrozenPretraining, ::testing::ValuesIn(PretrainedNames()),
                          [](const auto& info) { return info.param; });
 
 // Makes a loss or gradient of member 1 not finite, each in another part of the update.
@@ -106,7 +106,7 @@ std::string Differing(const State& a, const State& b) {
   return names;
 }
 
-TEST_P(EveryAlgorithm, LeavesNoTraceOfAnUpdateInWhichALossOrAGradientIsNotFinite) {
+TEST_P(FrozenMembers, LeavesNoTraceOfAnUpdateInWhichALossOrAGradientIsNotFinite) {
   for (const char* kernels : {"fused", "tensor"}) {
     const AlgorithmConfig config = SmallConfig(GetParam(), 3, kernels);
     for (const Poison& poison : kPoisons) {
@@ -141,7 +141,7 @@ TEST_P(EveryAlgorithm, LeavesNoTraceOfAnUpdateInWhichALossOrAGradientIsNotFinite
   }
 }
 
-TEST_P(EveryPretrainedAlgorithm, LeavesNoTraceOfAPretrainingUpdateThatIsNotFinite) {
+TEST_P(FrozenPretraining, LeavesNoTraceOfAPretrainingUpdateThatIsNotFinite) {
   const AlgorithmConfig config = SmallConfig(GetParam(), 3);
   for (const Poison& poison : kPoisons) {
     SCOPED_TRACE(poison.name);
@@ -182,7 +182,7 @@ bool OfConstraint(const std::string& name) {
   return !StartsWithOneOf(name, {"actor.", "critic.", "target_", "log_alpha", "multiplier_raw", "observation."});
 }
 
-TEST_P(EveryAlgorithm, MeasuresTheGradientOfEachGroupOfNets) {
+TEST_P(FrozenMembers, MeasuresTheGradientOfEachGroupOfNets) {
   for (const char* kernels : {"fused", "tensor"}) {
     AlgorithmConfig config = SmallConfig(GetParam(), 1, kernels);
     if (config.epoch_rows > 0) config.passes = 1, config.batch_size = config.epoch_rows;  // one gradient per update
@@ -212,7 +212,7 @@ TEST_P(EveryAlgorithm, MeasuresTheGradientOfEachGroupOfNets) {
   }
 }
 
-TEST_P(EveryAlgorithm, RecordsTheValuesOfItsCritics) {
+TEST_P(FrozenMembers, RecordsTheValuesOfItsCritics) {
   const AlgorithmConfig config = SmallConfig(GetParam(), 2);
   const auto algorithm = MakeAlgorithm(config);
   EXPECT_TRUE(std::isnan(algorithm->GetStats()[1].q_min())) << "no update yet";

@@ -14,8 +14,8 @@ namespace {
 
 using google::protobuf::FieldDescriptor;
 
-class EveryAlgorithm : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(All, EveryAlgorithm, ::testing::ValuesIn(RegisteredAlgorithms()),
+class HyperParameters : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(All, HyperParameters, ::testing::ValuesIn(RegisteredAlgorithms()),
                          [](const auto& info) { return info.param; });
 
 // What a member has become after two updates and an episode.
@@ -50,7 +50,7 @@ std::vector<AlgorithmConfig> Changed(const AlgorithmConfig& config, const FieldD
   return changed;
 }
 
-TEST_P(EveryAlgorithm, ReadsTheHyperParametersThatTheSchemaSaysAndNoOthers) {
+TEST_P(HyperParameters, ReadsTheHyperParametersThatTheSchemaSaysAndNoOthers) {
   AlgorithmConfig config = SmallConfig(GetParam(), 1);
   // Some rows are safe and above -margin, some relax the filter: every term of CBF-SAC's loss counts.
   v1::Hyper& hyper = config.members[0].hyper;
