@@ -1,4 +1,4 @@
-// What the replay takes from an experiment. Thread-safe; ReadExperiment blocks on the disk.
+// Takes a replay's settings from an experiment. Thread-safe; ReadExperiment blocks on the disk.
 #ifndef DATACOM_REPLAY_SETUP_H_
 #define DATACOM_REPLAY_SETUP_H_
 
@@ -6,8 +6,11 @@
 
 #include "absl/status/statusor.h"
 #include "common/transitions/row_schema.h"
-#include "datacom/v1/experiment.pb.h"
 #include "replay/options.h"
+
+namespace datacom::v1 {
+class Experiment;
+}
 
 namespace datacom::replay {
 

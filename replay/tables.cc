@@ -8,10 +8,9 @@
 #include "common/base/status.h"
 
 namespace datacom::replay {
-namespace {
 
-absl::StatusOr<std::unique_ptr<MemberTable>> OpenMember(const RowSchema& schema, const Options& options,
-                                                        uint32_t member) {
+absl::StatusOr<std::unique_ptr<MemberTable>> OpenMemberTable(const RowSchema& schema, const Options& options,
+                                                             uint32_t member) {
   MemberTable::Options table;
   table.path = absl::StrCat(options.folder, "/member_", member);
   table.run_id = options.run_id;
@@ -28,8 +27,6 @@ absl::StatusOr<std::unique_ptr<MemberTable>> OpenMember(const RowSchema& schema,
   table.sync = options.sync;
   return MemberTable::Open(schema, table);
 }
-
-}  // namespace
 
 Tables::Tables(const Options& options, std::unique_ptr<FolderLock> lock)
     : folder_(options.folder),
@@ -49,7 +46,7 @@ absl::Status Tables::Recover(const RowSchema& schema, const Options& options) {
   const auto members = static_cast<uint32_t>(options.members.size());
   const bool known = SessionTable::Exists(folder_);
   for (uint32_t member = 0; member < members; ++member) {
-    ASSIGN_OR_RETURN(auto table, OpenMember(schema, options, member));
+    ASSIGN_OR_RETURN(auto table, OpenMemberTable(schema, options, member));
     if (known && table->fresh()) {
       return absl::DataLossError(
           absl::StrCat(folder_, "/member_", member, ".rows was missing or empty although the run has begun: ",

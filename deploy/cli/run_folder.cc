@@ -22,7 +22,6 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
-#include "common/config/experiment.h"
 #include "common/records/csv.h"
 #include "deploy/report/groups.h"
 
@@ -194,7 +193,7 @@ absl::Status CheckStateKept(const std::string& run_dir, int members) {
                        : lost(absl::StrCat(absl::StrJoin(files, ", "), ", which its checkpoints need"));
 }
 
-absl::StatusOr<std::string> PrepareRunFolder(const std::string& run_dir, const v1::Experiment& experiment) {
+absl::StatusOr<std::string> PrepareRunFolder(const std::string& run_dir, const std::string& experiment) {
   for (const char* folder : {"cluster", "logs", "replay", "checkpoints", "policies"}) {
     RETURN_IF_ERROR(MakeFolders(absl::StrCat(run_dir, "/", folder)));
   }
@@ -208,7 +207,7 @@ absl::StatusOr<std::string> PrepareRunFolder(const std::string& run_dir, const v
     id = NewRunId(run_dir);
     RETURN_IF_ERROR(WriteFileAtomically(id_file, id + "\n"));
   }
-  RETURN_IF_ERROR(WriteFileAtomically(ExperimentFile(run_dir), PrintExperiment(experiment)));
+  RETURN_IF_ERROR(WriteFileAtomically(ExperimentFile(run_dir), experiment));
   return id;
 }
 

@@ -12,7 +12,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "datacom/v1/experiment.pb.h"
 
 namespace datacom::cli {
 
@@ -48,8 +47,9 @@ std::optional<uint64_t> NewestCheckpoint(const std::string& run_dir);
 // rings and records exist by then, so a run killed at any moment passes. Call it only while holding the lock.
 absl::Status CheckStateKept(const std::string& run_dir, int members);
 
-// Makes the sub-folders, writes experiment.textproto (always) and run_id (once). Returns the run id.
-absl::StatusOr<std::string> PrepareRunFolder(const std::string& run_dir, const v1::Experiment& experiment);
+// Makes the sub-folders, writes `experiment`, a text, to experiment.textproto (always) and run_id (once). Returns the
+// run id.
+absl::StatusOr<std::string> PrepareRunFolder(const std::string& run_dir, const std::string& experiment);
 
 // cluster/layout: the number of actors and the environments of each, which a resume keeps. Nothing when the file is
 // missing or unreadable, as in a run of an older build.

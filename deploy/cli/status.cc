@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/status.h"
@@ -99,11 +100,7 @@ absl::Status CheckRunId(const std::string& run_dir, const Answers& answers) {
 }
 
 absl::Status StatusOfFolder(const std::string& run_dir, const Security& security) {
-  if (!std::filesystem::exists(ExperimentFile(run_dir))) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(run_dir, " is not a run folder: it has no experiment.textproto; name the --run-dir of a run, ",
-                     "e.g. datacom status runs/first"));
-  }
+  if (!std::filesystem::exists(ExperimentFile(run_dir))) return NotARunFolder(run_dir);
   const Answers answers =
       Ask(ReadAddress(run_dir, "replay", "address"), ReadAddress(run_dir, "learner", "address"), security);
   RETURN_IF_ERROR(CheckRunId(run_dir, answers));

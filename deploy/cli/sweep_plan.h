@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "datacom/v1/experiment.pb.h"
 #include "datacom/v1/sweep.pb.h"
 #include "deploy/cli/train_plan.h"
 
@@ -16,11 +17,11 @@ namespace datacom::cli {
 
 // A sweep and the experiments that it names, in the same order.
 struct SweepInput {
-  std::string file;  // for messages
+  std::string file;  // named in messages
   v1::Sweep sweep;
   std::vector<v1::Experiment> experiments;
-  int actors = 0;        // of each run; 0: the default of `train`
-  int environments = 0;  // of each actor; 0: the default of `train`
+  int actors = 0;        // per run; 0: the default of `train`
+  int environments = 0;  // per actor; 0: the default of `train`
 };
 
 // The folder of the shipped sweeps: "sweeps", next to the experiments.
@@ -30,7 +31,7 @@ absl::StatusOr<SweepInput> LoadSweep(const std::string& name_or_path);
 
 // One run of the sweep.
 struct SweepRun {
-  std::string name;           // of its folder inside the sweep's
+  std::string name;           // name of its folder inside the sweep's folder
   v1::Experiment experiment;  // resolved and valid; every member has a label
   Needs needs;
 };

@@ -14,6 +14,7 @@
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
 #include "common/tasks/task.h"
+#include "datacom/v1/experiment.pb.h"
 #include "datacom/v1/task.pb.h"
 #include "deploy/cli/verbs.h"
 

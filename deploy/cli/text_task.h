@@ -7,13 +7,16 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "datacom/v1/experiment.pb.h"
+
+namespace datacom::v1 {
+class Experiment;
+}
 
 namespace datacom::cli {
 
-// If the experiment's task is a task file: loads it into task_options.text and replaces the path by the task's name. A
-// relative path belongs to the working directory, or else to the folder of `experiment_file`. INVALID_ARGUMENT for a
-// wrong task.
+// If the experiment's task is a task file: loads it into the extension text_task of task_options and replaces the path
+// by the task's name. A relative path belongs to the working directory, or else to the folder of `experiment_file`.
+// INVALID_ARGUMENT for a wrong task.
 absl::Status LoadTextTask(const std::string& experiment_file, v1::Experiment* experiment);
 
 // The experiment of a task (a name of the register or a task file) and an algorithm, with their defaults. Its name is

@@ -10,7 +10,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/stall.h"
-#include "datacom/v1/experiment.pb.h"
+
+namespace datacom::v1 {
+class Experiment;
+}
 
 namespace datacom::cli {
 
@@ -42,8 +45,8 @@ absl::StatusOr<v1::Experiment> PlanResume(const TrainOptions& options, const v1:
 
 struct Layout {
   int actors = 1;
-  int environments = 1;  // of each actor
-  std::string note;      // for the user, when it differs from what was asked for
+  int environments = 1;  // environments per actor
+  std::string note;      // tells the user when the layout is not what was asked for
 };
 // One lane (environment) per member unless --envs asks for more: one core steps faster than a learner core learns.
 // A multiple of the members when they fit into one actor. Lockstep: exactly one actor with one lane per member.
@@ -55,8 +58,8 @@ struct Needs {
   uint64_t checkpoint_bytes = 0;  // checkpoints/, three at a time
   uint64_t ledger_bytes = 0;      // ledger/, its steps; a violation adds a few hundred bytes
   uint64_t replay_memory_bytes = 0, learner_memory_bytes = 0;  // resident
-  uint64_t actor_memory_bytes = 0;                             // of one actor while it is the only one
-  uint64_t memory_bytes = 0;  // of all processes, the evaluator included, while each actor has its share
+  uint64_t actor_memory_bytes = 0;                             // one actor's, while it is the only one
+  uint64_t memory_bytes = 0;  // all processes together, the evaluator included, while each actor has its share
   uint64_t disk_bytes() const { return ring_bytes + policy_bytes + checkpoint_bytes + ledger_bytes; }
 };
 absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout& layout);

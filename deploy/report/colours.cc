@@ -41,7 +41,7 @@ std::string OnRamp(double place) {
 // True if the groups are settings of one algorithm.
 bool AreSettings(const std::vector<Group>& groups) {
   return groups.size() > 1 && std::all_of(groups.begin(), groups.end(), [&groups](const Group& group) {
-           return group.labelled && group.run().experiment.algorithm() == groups[0].run().experiment.algorithm();
+           return group.labelled && group.run().algorithm == groups[0].run().algorithm;
          });
 }
 
@@ -56,7 +56,7 @@ std::vector<Look> LooksOf(const std::vector<Group>& groups) {
       looks.push_back({OnRamp(static_cast<double>(i) / static_cast<double>(groups.size() - 1)), {}});
       continue;
     }
-    const std::string& name = groups[i].run().experiment.algorithm();
+    const std::string& name = groups[i].run().algorithm;
     const AlgorithmInfo* const algorithm = FindAlgorithm(name);
     looks.push_back({algorithm == nullptr ? kUnknown : algorithm->colour, Strokes()[used[name]++ % Strokes().size()]});
   }

@@ -14,7 +14,7 @@
 namespace datacom::report {
 namespace {
 
-constexpr double kWidth = 330, kHeight = 190, kTop = 24;  // of a panel; pixels
+constexpr double kWidth = 330, kHeight = 190, kTop = 24;  // a panel's size and upper margin in pixels
 
 // The attribute of a line's stroke; empty for a solid line.
 std::string Dashes(const Look& look) {

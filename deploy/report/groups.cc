@@ -12,11 +12,27 @@
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/records/best_epoch.h"
+#include "datacom/v1/task.pb.h"
 
 namespace datacom::report {
 namespace {
 
 namespace fs = std::filesystem;
+
+void Describe(const v1::Experiment& experiment, Run* run) {
+  run->name = experiment.name();
+  run->description = experiment.description();
+  run->task = experiment.task();
+  run->algorithm = experiment.algorithm();
+  run->env_steps = experiment.run().env_steps();
+  run->lockstep = experiment.run().lockstep();
+  for (int i = 0; i < experiment.members_size(); ++i)
+    run->members.push_back({experiment.members(i).label(), CostBudget(experiment, i)});
+  run->cost_budget = CostBudget(experiment, experiment.members_size());
+  const auto& costs = experiment.task_options().GetExtension(v1::text_task).definition().cost();
+  for (int i = 0; i < costs.size() && costs.size() > 1; ++i) run->cost_names.push_back(costs[i].name());
+  run->experiment = PrintExperiment(experiment);
+}
 
 absl::StatusOr<Run> ReadRun(const std::string& folder) {
   Run run;
@@ -25,7 +41,8 @@ absl::StatusOr<Run> ReadRun(const std::string& folder) {
     return NotARunFolder(folder);
   }
   run.folder = fs::path(folder).lexically_normal().string();
-  ASSIGN_OR_RETURN(run.experiment, LoadExperiment(file, ExperimentFolder()));
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, LoadExperiment(file, ExperimentFolder()));
+  Describe(experiment, &run);
   ASSIGN_OR_RETURN(run.progress, ReadRecords(folder + "/progress.csv"));
   if (run.progress.rows() == 0) return absl::NotFoundError(absl::StrCat(folder, "/progress.csv has no rows yet"));
   absl::StatusOr<Csv> episodes = ReadRecords(folder + "/episodes.csv");
@@ -55,18 +72,18 @@ absl::StatusOr<std::vector<std::string>> RunFolders(const std::string& folder) {
   return folders;
 }
 
-std::string LabelOf(const Run& run, int member) {
-  return member < run.experiment.members_size() ? run.experiment.members(member).label() : "";
+Run::Member MemberOf(const Run& run, int member) {
+  return member < static_cast<int>(run.members.size()) ? run.members[member] : Run::Member{"", run.cost_budget};
 }
 
 // A title is the label, after the experiment's name when there are several experiments. Equal titles get the folder.
 void SetTitles(std::vector<Group>* groups) {
   std::set<std::string> names;
-  for (const Group& group : *groups) names.insert(group.run().experiment.name());
+  for (const Group& group : *groups) names.insert(group.run().name);
   std::map<std::string, int> uses;
   for (Group& group : *groups) {
-    const std::string& name = group.run().experiment.name();
-    const std::string label = LabelOf(group.run(), group.members[0].member);
+    const std::string& name = group.run().name;
+    const std::string label = MemberOf(group.run(), group.members[0].member).label;
     if (label.empty() || label == name) {
       group.title = name;
     } else {
@@ -82,7 +99,7 @@ void SetTitles(std::vector<Group>* groups) {
 // Index in `rows` of the row that tables show.
 size_t ShownRow(const Run& run, int member, const std::vector<size_t>& rows, Shown shown) {
   if (shown == Shown::kBest) {
-    const absl::StatusOr<size_t> best = BestRow(run.progress, rows, CostBudget(run.experiment, member));
+    const absl::StatusOr<size_t> best = BestRow(run.progress, rows, MemberOf(run, member).cost_budget);
     if (best.ok()) return std::find(rows.begin(), rows.end(), *best) - rows.begin();
   }
   return rows.size() - 1;
@@ -110,11 +127,11 @@ std::vector<Group> GroupRuns(const std::vector<Run>& runs, Shown shown) {
     if (run.episodes) episodes = RowsByMember(*run.episodes);
     size_t unlabelled = groups.size();  // a run named twice is shown twice
     for (const auto& [member, rows] : RowsByMember(run.progress)) {
-      const std::string label = LabelOf(run, member);
+      const std::string label = MemberOf(run, member).label;
       size_t at = unlabelled;
       if (!label.empty()) {
         const std::string sweep = fs::path(run.folder).parent_path().string();
-        at = index.emplace(std::tuple(sweep, run.experiment.name(), label), groups.size()).first->second;
+        at = index.emplace(std::tuple(sweep, run.name, label), groups.size()).first->second;
       }
       if (at == groups.size()) groups.push_back({"", !label.empty(), {}});
       groups[at].members.push_back({&run, member, rows, episodes[member], ShownRow(run, member, rows, shown)});

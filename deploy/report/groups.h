@@ -6,6 +6,7 @@
 #ifndef DATACOM_DEPLOY_REPORT_GROUPS_H_
 #define DATACOM_DEPLOY_REPORT_GROUPS_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,7 +14,6 @@
 
 #include "absl/status/statusor.h"
 #include "common/records/csv.h"
-#include "datacom/v1/experiment.pb.h"
 #include "deploy/report/statistics.h"
 
 namespace datacom::report {
@@ -21,10 +21,21 @@ namespace datacom::report {
 // The file in a sweep's folder that names its run folders, one per line.
 inline constexpr char kPopulationsFile[] = "populations.txt";
 
-// The records of one run folder.
+// The records of one run folder, and what reports show of its experiment.
 struct Run {
+  struct Member {
+    std::string label;
+    double cost_budget = 0;
+  };
+
   std::string folder;
-  v1::Experiment experiment;
+  std::string name, description, task, algorithm;
+  uint64_t env_steps = 0;  // a member's, at the end of the run
+  bool lockstep = false;
+  std::vector<Member> members;
+  double cost_budget = 0;               // of members that records name and the experiment does not have
+  std::vector<std::string> cost_names;  // only of tasks with several costs
+  std::string experiment;               // all settings, text format
   Csv progress;
   std::optional<Csv> episodes;
   std::string build;
@@ -38,8 +49,8 @@ absl::StatusOr<std::vector<Run>> ReadRuns(const std::vector<std::string>& folder
 struct RunMember {
   const Run* run = nullptr;
   int member = 0;
-  std::vector<size_t> rows;          // of progress.csv, never empty
-  std::vector<size_t> episode_rows;  // of episodes.csv
+  std::vector<size_t> rows;          // row numbers in progress.csv, never empty
+  std::vector<size_t> episode_rows;  // row numbers in episodes.csv
   size_t shown = 0;                  // index in `rows` of the row that tables show
 };
 

@@ -14,10 +14,8 @@
 #include "common/base/status.h"
 #include "common/base/version.h"
 #include "common/config/algorithms.h"
-#include "common/config/experiment.h"
 #include "common/metrics/statistics.h"
 #include "common/records/best_epoch.h"
-#include "datacom/v1/task.pb.h"
 #include "deploy/report/baselines.h"
 #include "deploy/report/colours.h"
 #include "deploy/report/figure.h"
@@ -90,24 +88,24 @@ json MapData(const std::string& run_dir, const MapMaker& map) {
 
 json RunData(const Run& run, const MapMaker& map) {
   json data = {{"folder", run.folder},
-               {"name", run.experiment.name()},
-               {"description", run.experiment.description()},
-               {"experiment", PrintExperiment(run.experiment)},
+               {"name", run.name},
+               {"description", run.description},
+               {"experiment", run.experiment},
                {"build", run.build}};
-  const AlgorithmInfo* algorithm = FindAlgorithm(run.experiment.algorithm());
+  const AlgorithmInfo* algorithm = FindAlgorithm(run.algorithm);
   if (algorithm != nullptr && algorithm->learns_delta) data["map"] = MapData(run.folder, map);
   return data;
 }
 
 json GroupData(const Group& group, const std::vector<Quantity>& quantities) {
-  const v1::Experiment& experiment = group.run().experiment;
+  const Run& run = group.run();
   json data;
   data["title"] = group.title;
   data["labelled"] = group.labelled;
-  data["task"] = experiment.task();
-  data["algorithm"] = experiment.algorithm();
-  data["goal"] = experiment.run().env_steps();
-  data["lockstep"] = experiment.run().lockstep();
+  data["task"] = run.task;
+  data["algorithm"] = run.algorithm;
+  data["goal"] = run.env_steps;
+  data["lockstep"] = run.lockstep;
   size_t episodes = 0;
   for (const RunMember& member : group.members) episodes += member.episode_rows.size();
   data["episodes"] = episodes;
@@ -126,9 +124,8 @@ json GroupData(const Group& group, const std::vector<Quantity>& quantities) {
 std::vector<std::string> NamedCosts(const std::vector<Run>& runs) {
   std::vector<std::string> names;
   for (const Run& run : runs) {
-    const auto& costs = run.experiment.task_options().GetExtension(v1::text_task).definition().cost();
-    for (int i = 0; i < costs.size() && costs.size() > 1; ++i) {
-      if (std::find(names.begin(), names.end(), costs[i].name()) == names.end()) names.push_back(costs[i].name());
+    for (const std::string& name : run.cost_names) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
   }
   return names;

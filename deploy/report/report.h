@@ -26,7 +26,7 @@ struct Quantity {
   bool from_zero;     // never negative: the axis begins at 0
   bool logarithmic;   // axis
 };
-// Those of the runs' named costs come last.
+// The quantities of the runs' named costs come last.
 std::vector<Quantity> Quantities(const std::vector<Run>& runs);
 
 // Returns the feasibility map of a run folder as JSON text (what `datacom render --map --out FILE.json` writes).

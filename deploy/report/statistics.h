@@ -19,7 +19,7 @@ Interval MeanInterval(const std::vector<double>& values);
 struct InterquartileMean {
   double mean = 0;
   double low = 0, high = 0;
-  int count = 0;  // of all finite values
+  int count = 0;  // number of finite values
 };
 InterquartileMean ComputeInterquartileMean(std::vector<double> values);
 

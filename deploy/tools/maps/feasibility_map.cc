@@ -12,6 +12,7 @@
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/records/csv.h"
+#include "datacom/v1/experiment.pb.h"
 #include "deploy/tools/maps/run_policies.h"
 #include "nlohmann/json.hpp"
 
@@ -78,7 +79,7 @@ absl::StatusOr<MapPanel> MakeMapPanel(const Snapshot& snapshot, uint32_t epoch, 
   std::vector<float> observations(resolution * spec.obs_dim), noise(resolution * rule->noise_dim(), 0.0f);
   std::vector<float> actions(resolution * spec.action_dim), costs(resolution, 0.0f);
   for (int row = 0; row < resolution; ++row) {
-    std::vector<int> columns;  // with an observation
+    std::vector<int> columns;  // columns that have an observation
     for (int column = 0; column < resolution; ++column) {
       if (!slice.at(grid.X(column), grid.Y(row), wide.data())) continue;
       std::transform(wide.begin(), wide.end(), &observations[columns.size() * spec.obs_dim],

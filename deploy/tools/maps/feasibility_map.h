@@ -1,6 +1,5 @@
 // Maps of the feasibility value function: k = CVaR - delta of a policy's acting rule over a slice of the observations.
-// Functions; thread-safe;
-// those with a run folder block on the disk.
+// The functions are thread-safe; those that take a run folder block on the disk.
 #ifndef DATACOM_DEPLOY_TOOLS_MAPS_FEASIBILITY_MAP_H_
 #define DATACOM_DEPLOY_TOOLS_MAPS_FEASIBILITY_MAP_H_
 

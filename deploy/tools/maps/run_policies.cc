@@ -27,7 +27,7 @@ std::optional<uint32_t> EpochOf(const fs::path& path) {
   return epoch;
 }
 
-using PolicyPaths = std::map<uint32_t, fs::path>;  // by epoch
+using PolicyPaths = std::map<uint32_t, fs::path>;  // key: epoch
 
 absl::StatusOr<PolicyPaths> PolicyFiles(const std::string& run_dir) {
   const fs::path folder = fs::path(run_dir) / "policies";

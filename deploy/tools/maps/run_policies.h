@@ -10,7 +10,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/nn/snapshot.h"
-#include "datacom/v1/experiment.pb.h"
+
+namespace datacom::v1 {
+class Experiment;
+}
 
 namespace datacom::tools {
 

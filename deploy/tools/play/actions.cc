@@ -12,6 +12,7 @@
 #include "common/base/status.h"
 #include "common/records/csv.h"
 #include "common/tasks/text/mujoco_compiled.h"
+#include "datacom/v1/experiment.pb.h"
 #include "deploy/tools/maps/run_policies.h"
 
 namespace datacom::tools {
@@ -70,17 +71,17 @@ absl::StatusOr<std::map<std::string, double>> ParseInit(const std::string& text)
   return init;
 }
 
-absl::StatusOr<v1::Experiment> TaskExperiment(const std::string& task, const std::vector<std::string>& set) {
+absl::StatusOr<NamedTask> FindTask(const std::string& task, const std::vector<std::string>& set) {
   v1::Experiment experiment;
   experiment.set_task(task);
   RETURN_IF_ERROR(text::LoadTaskOf("", experiment.mutable_task(), experiment.mutable_task_options()));
   RETURN_IF_ERROR(ApplyTaskOptions(set, &experiment));
-  return experiment;
+  return NamedTask{experiment.task(), experiment.task_options()};
 }
 
 absl::StatusOr<std::unique_ptr<Task>> MakeTaskWith(const std::string& name, const std::vector<std::string>& set) {
-  ASSIGN_OR_RETURN(const v1::Experiment experiment, TaskExperiment(name, set));
-  absl::StatusOr<std::unique_ptr<Task>> task = MakeTask(experiment.task(), experiment.task_options());
+  ASSIGN_OR_RETURN(const NamedTask named, FindTask(name, set));
+  absl::StatusOr<std::unique_ptr<Task>> task = MakeTask(named.name, named.options);
   if (absl::IsNotFound(task.status())) return Invalid(std::string(task.status().message()));
   return task;
 }

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/tasks/task.h"
-#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/task_options.pb.h"
 
 namespace datacom::tools {
 
@@ -22,10 +22,14 @@ absl::StatusOr<std::vector<std::vector<double>>> ReadActions(const std::string& 
 // Parses "x=-1,theta=0.1". An empty text gives an empty map.
 absl::StatusOr<std::map<std::string, double>> ParseInit(const std::string& text);
 
-// An experiment with only a task: a name of the register or a task file, with assignments "task_options.NAME=value"
-// applied.
-absl::StatusOr<v1::Experiment> TaskExperiment(const std::string& task, const std::vector<std::string>& set);
-// Makes the task of such an experiment.
+// A task of the register or of a task file.
+struct NamedTask {
+  std::string name;
+  v1::TaskOptions options;
+};
+// The task of this name or task file, with assignments "task_options.NAME=value" applied.
+absl::StatusOr<NamedTask> FindTask(const std::string& task, const std::vector<std::string>& set);
+// Makes such a task.
 absl::StatusOr<std::unique_ptr<Task>> MakeTaskWith(const std::string& name, const std::vector<std::string>& set);
 
 }  // namespace datacom::tools

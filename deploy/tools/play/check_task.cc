@@ -26,8 +26,8 @@
 namespace datacom::tools {
 namespace {
 
-constexpr int kMostHeld = 20;            // control steps under one action
-constexpr double kIllConditioned = 1e3;  // of G: the safe map then asks for large actions
+constexpr int kMostHeld = 20;            // most control steps under one action
+constexpr double kIllConditioned = 1e3;  // condition number of G above which the safe map asks for large actions
 constexpr double kSpeedSeconds = 2;
 
 // The values that one number took.
@@ -47,7 +47,7 @@ struct Seen {
 
 struct CostSeen {
   Seen value;
-  uint64_t steps = 0, episodes = 0, starts = 0;  // with a violation
+  uint64_t steps = 0, episodes = 0, starts = 0;  // each counts those with a violation
   bool in_episode = false;
 };
 
@@ -233,7 +233,7 @@ class Check {
                      MeasureTaskSpeed(*compiled_, model_, command_.seed, kSpeedSeconds, task_.get()));
     *out_ << absl::StrFormat(
         "speed: %.4g control steps per second of one processor, with signals, expressions, f and G;\n"
-        "       %.3g %% of the rate of mj_step alone (%.4g), measured in turn\n",
+        "       %.3g %% of the rate of bare mj_step (%.4g), measured in turn\n",
         1 / speed.task, 100 * speed.bare / speed.task, 1 / speed.bare);
     return absl::OkStatus();
   }
@@ -281,12 +281,12 @@ absl::Status RunCheckTaskCommand(const CheckTaskCommand& command, std::ostream* 
     return absl::InvalidArgumentError(absl::StrCat(
         command.file, " is not a task file; its name must end in .textproto, e.g. my_robot/task.textproto"));
   }
-  ASSIGN_OR_RETURN(const v1::Experiment experiment, TaskExperiment(command.file, {}));
-  const v1::TaskOptions& options = experiment.task_options();
+  ASSIGN_OR_RETURN(const NamedTask named, FindTask(command.file, {}));
+  const v1::TaskOptions& options = named.options;
   ASSIGN_OR_RETURN(std::shared_ptr<const text::CompiledTask> compiled,
                    text::CompiledTask::Shared(options.GetExtension(v1::text_task)));
-  ASSIGN_OR_RETURN(TaskModel model, MakeTaskModel(experiment.task(), options));
-  ASSIGN_OR_RETURN(std::unique_ptr<Task> task, MakeTask(experiment.task(), options));
+  ASSIGN_OR_RETURN(TaskModel model, MakeTaskModel(named.name, options));
+  ASSIGN_OR_RETURN(std::unique_ptr<Task> task, MakeTask(named.name, options));
   return Check(command, options, std::move(compiled), std::move(model), std::move(task), out).Run();
 }
 

@@ -12,7 +12,7 @@ namespace datacom::tools {
 
 // Seconds of this thread's processor time for one control step.
 struct TaskSpeed {
-  double task = 0;  // with signals, expressions, f and G
+  double task = 0;  // a step of the task, with signals, expressions, f and G
   double bare = 0;  // only mj_step, for the same actions from the same starts
 };
 

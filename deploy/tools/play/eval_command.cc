@@ -113,7 +113,10 @@ absl::StatusOr<v1::Experiment> ReadExperiment(const EvalCommand& command) {
         absl::StrCat(command.what, " is a task, not a run: name a policy too, --policy zeros, random or scripted"));
   }
   if (command.policy.empty() || IsRunFolder(command.what)) return ReadRunExperiment(command.what, command.set);
-  ASSIGN_OR_RETURN(v1::Experiment experiment, TaskExperiment(command.what, command.set));
+  ASSIGN_OR_RETURN(const NamedTask task, FindTask(command.what, command.set));
+  v1::Experiment experiment;
+  experiment.set_task(task.name);
+  *experiment.mutable_task_options() = task.options;
   return ResolveExperiment(std::move(experiment));
 }
 

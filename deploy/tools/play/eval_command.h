@@ -16,8 +16,8 @@ namespace datacom::tools {
 struct EvalCommand {
   std::string what;                  // a run folder; with `policy` also a task's name
   std::string policy;                // name of an untrained policy (MakeUntrainedPolicy); empty: the run's policy
-  std::optional<uint32_t> member;    // of a run's policy; absent: all members
-  std::optional<std::string> epoch;  // of a run's policy: number, last or best; absent: last
+  std::optional<uint32_t> member;    // for a run's policy: its member; absent: all members
+  std::optional<std::string> epoch;  // for a run's policy: number, last or best; absent: last
   std::optional<uint32_t> episodes;  // absent: as many as in the run's evaluation; for a task the schema's default
   std::optional<uint64_t> seed;      // replaces the run's seed; absent: the same episodes as in the run's evaluation
   std::vector<std::string> set;      // "task_options.horizon=500", replaces the run's own

@@ -7,6 +7,7 @@
 #include "common/base/status.h"
 #include "common/base/version.h"
 #include "common/tasks/task.h"
+#include "datacom/v1/experiment.pb.h"
 #include "deploy/tools/maps/run_policies.h"
 
 namespace datacom::tools {

@@ -14,7 +14,7 @@ struct ExportCommand {
   std::string run_dir;
   uint32_t member = 0;
   std::string epoch = "last";  // number, last or best
-  std::string file;            // to write
+  std::string file;            // the file to write
 };
 
 // Checks that the policy's acting rule can be made, writes the file and prints on `out` what it holds. NOT_FOUND or

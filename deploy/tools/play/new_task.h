@@ -11,7 +11,7 @@
 namespace datacom::tools {
 
 struct NewTaskCommand {
-  std::string folder;  // to make; its name gives the task's
+  std::string folder;  // the folder to make; the task is named after it
   std::string model;   // MJCF file; the files that it needs are copied next to it
 };
 

@@ -29,8 +29,8 @@ absl::StatusOr<ActionSource> RecordedActions(const std::string& file, const Task
 }
 
 absl::StatusOr<ActionSource> PolicyActions(const std::string& name, const RolloutCommand& command, uint64_t seed) {
-  ASSIGN_OR_RETURN(const v1::Experiment experiment, TaskExperiment(command.task, command.set));
-  ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(experiment.task(), experiment.task_options()));
+  ASSIGN_OR_RETURN(const NamedTask task, FindTask(command.task, command.set));
+  ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(task.name, task.options));
   ASSIGN_OR_RETURN(UntrainedPolicy policy, MakeUntrainedPolicy(name, model));
   const std::shared_ptr<ActingRule> rule = std::move(policy.rule);
   return ActionSource([rule, spec = model.spec, seed](uint64_t step, const double* observation, double* action) {

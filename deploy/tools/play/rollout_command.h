@@ -17,7 +17,7 @@ struct RolloutCommand {
   std::string task;
   std::string actions;  // CSV; action columns: action0.. | action | a0.. | a_v,a_w; rows without an action are skipped
   std::string policy;   // instead of actions: a name for MakeUntrainedPolicy
-  std::optional<uint64_t> seed;  // of the reset and of random actions; absent: always the same
+  std::optional<uint64_t> seed;  // seed of the reset and of random actions; absent: always the same
   std::string init;              // "x=-1,theta=0.1"; empty = the task's own reset
   std::vector<std::string> set;  // "task_options.horizon=500"
   bool csv = false;              // comma-separated, full precision; else aligned columns

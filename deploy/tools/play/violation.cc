@@ -10,6 +10,7 @@
 #include "actor/episode.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
+#include "datacom/v1/experiment.pb.h"
 #include "deploy/tools/maps/run_policies.h"
 #include "deploy/tools/play/step_table.h"
 
@@ -35,15 +36,16 @@ std::string Describe(const ViolationEpisode& episode) {
 
 }  // namespace
 
-ViolationEpisode::ViolationEpisode(v1::Experiment experiment, LedgerViolation violation,
+ViolationEpisode::ViolationEpisode(std::string run, uint64_t run_seed, LedgerViolation violation,
                                    std::vector<LedgerStep> recorded, std::unique_ptr<Task> task)
-    : experiment_(std::move(experiment)),
+    : run_(std::move(run)),
+      run_seed_(run_seed),
       violation_(std::move(violation)),
       recorded_(std::move(recorded)),
       task_(std::move(task)) {}
 
 absl::StatusOr<std::unique_ptr<ViolationEpisode>> ViolationEpisode::Load(const std::string& run_dir, uint64_t id) {
-  ASSIGN_OR_RETURN(v1::Experiment experiment, ReadRunExperiment(run_dir, {}));
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadRunExperiment(run_dir, {}));
   ASSIGN_OR_RETURN(LedgerViolation violation, ReadViolation(run_dir, id));
   ASSIGN_OR_RETURN(std::vector<LedgerStep> recorded, ReadEpisode(run_dir, violation));
   ASSIGN_OR_RETURN(std::unique_ptr<Task> task, MakeTask(experiment.task(), experiment.task_options()));
@@ -52,20 +54,20 @@ absl::StatusOr<std::unique_ptr<ViolationEpisode>> ViolationEpisode::Load(const s
     return absl::DataLossError(absl::StrCat(run_dir, "/ledger: ", actions, " action values per step, task ",
                                             experiment.task(), " has ", task->spec().action_dim));
   }
-  return std::unique_ptr<ViolationEpisode>(
-      new ViolationEpisode(std::move(experiment), std::move(violation), std::move(recorded), std::move(task)));
+  return std::unique_ptr<ViolationEpisode>(new ViolationEpisode(
+      experiment.name(), experiment.run().seed(), std::move(violation), std::move(recorded), std::move(task)));
 }
 
 std::string ViolationEpisode::title() const {
-  return absl::StrCat(experiment_.name(), "   violation ", violation_.id, "   member ", violation_.member, "   step ",
+  return absl::StrCat(run_, "   violation ", violation_.id, "   member ", violation_.member, "   step ",
                       violation_.env_steps, " of training");
 }
 
 absl::Status ViolationEpisode::Play(const StateWatcher& watcher) {
   std::vector<double> wide(spec().obs_dim), action(spec().action_dim);
   std::vector<float> before(wide.size()), after(wide.size());
-  RandomStream stream = actor::EpisodeStart(experiment_.run().seed(), violation_.seed, violation_.session,
-                                            violation_.environment, violation_.episode);
+  RandomStream stream =
+      actor::EpisodeStart(run_seed_, violation_.seed, violation_.session, violation_.environment, violation_.episode);
   task_->Reset(&stream, wide.data());
   const auto round = [](double value) { return static_cast<float>(value); };
   std::transform(wide.begin(), wide.end(), before.begin(), round);

@@ -1,5 +1,5 @@
-// Simulates a violation of training again from the run's ledger and compares it bit for bit. Blocks on the
-// disk and while it simulates.
+// Simulates a violation of training again from the run's ledger and compares it bit for bit. Blocks on the disk and
+// while it simulates.
 #ifndef DATACOM_DEPLOY_TOOLS_PLAY_VIOLATION_H_
 #define DATACOM_DEPLOY_TOOLS_PLAY_VIOLATION_H_
 
@@ -14,7 +14,6 @@
 #include "actor/episode_player.h"
 #include "common/records/ledger.h"
 #include "common/tasks/task.h"
-#include "datacom/v1/experiment.pb.h"
 
 namespace datacom::tools {
 
@@ -39,12 +38,13 @@ class ViolationEpisode {
   absl::Status Play(const StateWatcher& watcher);
 
  private:
-  ViolationEpisode(v1::Experiment experiment, LedgerViolation violation, std::vector<LedgerStep> recorded,
+  ViolationEpisode(std::string run, uint64_t run_seed, LedgerViolation violation, std::vector<LedgerStep> recorded,
                    std::unique_ptr<Task> task);
   absl::Status Compare(uint32_t step, const std::vector<float>& before, const std::vector<float>& after,
                        const StepResult& result) const;
 
-  const v1::Experiment experiment_;
+  const std::string run_;  // name of the experiment
+  const uint64_t run_seed_;
   const LedgerViolation violation_;
   const std::vector<LedgerStep> recorded_;
   const std::unique_ptr<Task> task_;

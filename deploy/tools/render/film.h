@@ -19,7 +19,7 @@ namespace datacom::tools {
 class Film {
  public:
   struct Look {
-    std::string camera;  // for Renderer::Make
+    std::string camera;  // name as for Renderer::Make
     int width = 0, height = 0;
     bool curves = true, title = true;  // drawn in addition to the numbers
   };

@@ -12,7 +12,7 @@ namespace datacom::tools {
 namespace {
 
 constexpr int kMaxColumns = 5;
-constexpr double kLongSide = 260, kLeast = 110;        // of a panel, pixels
+constexpr double kLongSide = 260, kLeast = 110;        // a panel's longer side, and the least of the other, in pixels
 constexpr double kLeft = 74, kTop = 66, kBottom = 52;  // margins: labels and titles
 constexpr double kBetween = 22, kRow = 74;             // between panels, below a row
 constexpr double kScale = 96, kBar = 16;               // right margin with the colour bar

@@ -13,6 +13,7 @@
 #include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/tasks/text/task_file.h"
+#include "datacom/v1/experiment.pb.h"
 #include "deploy/tools/maps/run_policies.h"
 #include "deploy/tools/play/actions.h"
 #include "deploy/tools/play/violation.h"

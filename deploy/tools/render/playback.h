@@ -15,12 +15,12 @@
 namespace datacom::tools {
 
 struct PlaybackOptions {
-  std::string what;                   // a run folder, or a task's name
-  std::optional<uint32_t> member;     // of a run; default 0
-  std::optional<std::string> epoch;   // of a run: number, last or best; default last
-  std::optional<uint32_t> episode;    // of a run: number within an evaluation; default 0
-  std::optional<uint64_t> violation;  // of a run: id in its ledger; plays that training episode instead
-  std::optional<uint64_t> seed;  // for a run: replaces its seed; for a task: of start and random actions, default 0
+  std::string what;                    // a run folder, or a task's name
+  std::optional<uint32_t> member;      // for a run: number of the member; default 0
+  std::optional<std::string> epoch;    // for a run: number, last or best; default last
+  std::optional<uint32_t> episode;     // for a run: number within an evaluation; default 0
+  std::optional<uint64_t> violation;   // for a run: id in its ledger; plays that training episode instead
+  std::optional<uint64_t> seed;        // for a run: replaces its seed; for a task: seed of start and actions, default 0
   std::optional<std::string> actions;  // for a task: a CSV file, "zero" or "random" (default)
   std::string init;                    // for a task: start values, key=value,...
   std::vector<std::string> set;        // "task_options.horizon=100"

@@ -15,10 +15,10 @@ struct RenderCommand {
   PlaybackOptions playback;
   std::string out;  // FILE.mp4 or FILE.png; for a map FILE.png, .json or .csv
   std::string camera;
-  std::optional<int> width, height;  // of a frame; default 960x540, in a sheet 480x270
-  double fps = 30;                   // of a film, which plays in real time
+  std::optional<int> width, height;  // a frame's size; default 960x540, in a sheet 480x270
+  double fps = 30;                   // frames per second of a film, which plays in real time
   std::optional<int> frames;         // for a PNG: frames in a sheet; default only the last
-  std::optional<uint32_t> step;      // the last to show; default the episode's last
+  std::optional<uint32_t> step;      // last step to show; default the episode's last
 
   bool map = false;
   std::string slice;     // name of a slice of the task; empty = its first

@@ -9,7 +9,7 @@
 namespace datacom::tools {
 namespace {
 
-constexpr int kMaxGeoms = 4000;  // of a scene: shapes, sites and decorations
+constexpr int kMaxGeoms = 4000;  // most shapes, sites and decorations in a scene
 
 // Index of the camera; -1 = the free camera.
 absl::StatusOr<int> FindCamera(const mjModel& model, const std::string& name) {

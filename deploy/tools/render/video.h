@@ -24,7 +24,7 @@ class Video {
                                                      double frames_per_second);
   ~Video();
 
-  absl::Status Add(const Picture& frame);  // of the size given to Make
+  absl::Status Add(const Picture& frame);  // REQUIRES the size given to Make
   absl::Status Finish();
 
  private:

@@ -53,7 +53,7 @@ void CheckOne(VerifiedRun* run, uint64_t update, const v1::LearnerCheckpoint& le
   const absl::StatusOr<v1::Experiment> written = ParseExperiment(learner.experiment(), "its experiment");
   if (!written.ok()) {
     run->report->Damage(file, written.status().message());
-  } else if (FixedSettings(ResolveExperiment(*written)) != FixedSettings(run->experiment)) {
+  } else if (FixedSettings(ResolveExperiment(*written)) != run->fixed_settings) {
     run->report->Damage("experiment.textproto",
                         absl::StrCat("differs from the experiment of ", file, " in more than ", kFreeOnResume));
   }
@@ -68,7 +68,7 @@ void CheckOne(VerifiedRun* run, uint64_t update, const v1::LearnerCheckpoint& le
                                              kept.bytes(), " bytes"));
     }
   }
-  const uint64_t seen = update == 0 ? 0 : run->Updates().RowsSeen(update);
+  const uint64_t seen = update == 0 ? 0 : run->updates().RowsSeen(update);
   for (uint32_t member = 0; member < rings.size(); ++member) {
     if (rings[member].rows == nullptr) continue;  // reported
     const absl::StatusOr<uint64_t> rows = rings[member].rows->StoredCursor();
@@ -117,11 +117,11 @@ std::map<uint64_t, std::string> PolicyFiles(const VerifiedRun& run) {
   return files;
 }
 
-// Whether this update is the one at the epoch's end. The file of an epoch that an earlier end of the run cut
-// short stays until a longer run has ended the epoch again.
+// True if the epoch ends at this update. The file of an epoch that an earlier end of the run cut short stays until a
+// longer run has ended the epoch again.
 bool IsOfEpoch(const VerifiedRun& run, uint64_t epoch, uint64_t update) {
-  const uint64_t steps = epoch * run.experiment.run().steps_per_epoch();
-  const UpdateSchedule updates = run.Updates();
+  const uint64_t steps = epoch * run.steps_per_epoch;
+  const UpdateSchedule& updates = run.updates();
   if (update == updates.UpdatesAt(steps) || update == updates.UpdatesAt(std::min(steps, updates.env_steps)))
     return true;
   if (!run.checkpoint.has_value()) return false;
@@ -141,8 +141,8 @@ void CheckSnapshots(VerifiedRun* run, uint64_t epoch, const std::string& file) {
   for (uint32_t member = 0; member < snapshots->size(); ++member) {
     const Snapshot& snapshot = (*snapshots)[member];
     run->CheckRunId(file, snapshot.run_id);
-    if (snapshot.member != member || snapshot.task != run->experiment.task() ||
-        snapshot.member_seed != run->experiment.members(static_cast<int>(member)).seed()) {
+    if (snapshot.member != member || snapshot.task != run->settings.task ||
+        snapshot.member_seed != run->settings.members[member].seed) {
       run->report->Damage(file, absl::StrCat("snapshot ", member, ": of member ", snapshot.member, ", seed ",
                                              snapshot.member_seed, ", task ", snapshot.task));
     } else if (!IsOfEpoch(*run, epoch, snapshot.version.update)) {

@@ -98,7 +98,7 @@ void EpisodeRecords::Add(absl::string_view line, uint64_t number) {
   if (!read("member", &member) || !read("session", &row.session) || !read("environment", &row.environment) ||
       !read("episode", &row.episode) || !read("env_steps", &row.last_row) || !read("length", &row.length) ||
       member >= rows_.size() || row.length == 0 || row.last_row < row.length ||
-      row.last_row > run_->experiment.run().env_steps()) {
+      row.last_row > run_->updates().env_steps) {
     return damaged("its member, place or length does not exist in this run");
   }
   for (const std::string& name : numbers_) {

@@ -1,5 +1,4 @@
-// The rows of episodes.csv, by member and last transition. Not thread-safe;
-// The constructor blocks on the disk.
+// The rows of episodes.csv, by member and last transition. Not thread-safe; the constructor blocks on the disk.
 #ifndef DATACOM_DEPLOY_TOOLS_VERIFY_EPISODE_RECORDS_H_
 #define DATACOM_DEPLOY_TOOLS_VERIFY_EPISODE_RECORDS_H_
 
@@ -18,7 +17,7 @@ namespace datacom::verify {
 inline constexpr char kEpisodesFile[] = "episodes.csv";
 
 struct EpisodeRow {
-  uint64_t line = 0;  // of the file, from 1
+  uint64_t line = 0;  // number in the file, from 1
   uint64_t last_row = 0;
   uint32_t session = 0, environment = 0, episode = 0, length = 0;
   std::vector<std::string> cells;

@@ -22,7 +22,7 @@ class FailureCopies {
   void SkipTo(uint64_t row);
   // A held row, `row_bytes` long.
   void Compare(uint64_t row, bool failed, absl::string_view bytes);
-  void End(uint64_t end);  // of the rows
+  void End(uint64_t end);  // `end`: the number after the last row
   uint64_t size() const { return copies_.size(); }
 
  private:
@@ -38,7 +38,7 @@ class FailureCopies {
   VerifiedRun* const run_;
   const std::string file_;
   const uint64_t complete_below_;
-  Report::Repair repair_;       // of the whole file; given with the first finding
+  Report::Repair repair_;       // repairs the whole file; given with the first finding
   bool sound_ = false;          // every held record was read
   uint64_t complete_from_ = 0;  // older copies were overwritten
   std::vector<Copy> copies_;

@@ -59,7 +59,7 @@ class LedgerPass {
   LedgerState* const state_;
   ViolationLines lines_;
   std::vector<StepOrder> order_;
-  std::vector<Expected> expected_;  // of the current block
+  std::vector<Expected> expected_;  // violations in the current block of steps
   uint64_t transitions_ = 0, longest_ = 0;
   uint64_t comparable_rows_ = UINT64_MAX;  // violations are compared up to this row: beyond it a step is unknown
   uint64_t kept_rows_ = 0;                 // rows of each member at the newest checkpoint
@@ -149,7 +149,7 @@ std::vector<std::string> LedgerPass::KnownCells(const Expected& expected, uint64
   LedgerViolation violation;
   violation.id = id;
   violation.member = expected.member;
-  violation.seed = run_->experiment.members(static_cast<int>(expected.member)).seed();
+  violation.seed = run_->settings.members[expected.member].seed;
   const auto actor = actors_.find(expected.transition.session);
   if (actor != actors_.end()) violation.actor = actor->second;
   violation.session = expected.transition.session;

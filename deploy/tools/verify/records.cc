@@ -50,7 +50,7 @@ class ProgressPass {
     for (const char* column : {"seed", "epoch", "updates"}) {
       if (status.ok()) status = csv_.CheckWhole(column, kAny);
     }
-    if (status.ok()) status = csv_.CheckWhole("env_steps", run_->experiment.run().env_steps());
+    if (status.ok()) status = csv_.CheckWhole("env_steps", run_->updates().env_steps);
     return status.ok() ? csv_.CheckNumbers("status") : status;
   }
 
@@ -79,12 +79,12 @@ class ProgressPass {
       Damage(row, absl::StrCat("epoch ", epoch, " of member ", member, " after ", steps, " steps, epoch ", epoch_,
                                " of member ", row % run_->members(), " after ", steps_, " is expected"));
     }
-    const uint64_t length = run_->experiment.run().steps_per_epoch();
+    const uint64_t length = run_->steps_per_epoch;
     if (steps > epoch * length || (epoch > 0 && steps <= (epoch - 1) * length))
       Damage(row, absl::StrCat("epoch ", epoch, " does not end after ", steps, " steps"));
-    if (const uint64_t updates = run_->Updates().UpdatesAt(steps); updates != Whole(row, "updates"))
+    if (const uint64_t updates = run_->updates().UpdatesAt(steps); updates != Whole(row, "updates"))
       Damage(row, absl::StrCat(csv_.Text(row, "updates"), " updates, ", updates, " belong to ", steps, " steps"));
-    if (const uint64_t seed = run_->experiment.members(static_cast<int>(member)).seed(); seed != Whole(row, "seed"))
+    if (const uint64_t seed = run_->settings.members[member].seed; seed != Whole(row, "seed"))
       Damage(row, absl::StrCat("seed ", csv_.Text(row, "seed"), ", member ", member, " has ", seed));
     const std::string state = csv_.Text(row, "status");
     if (state != "ok" && state != "diverged" && state != "runaway")

@@ -8,8 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
-#include "common/config/experiment.h"
-#include "replay/member_table.h"
+#include "replay/tables.h"
 
 namespace datacom::verify {
 namespace {
@@ -27,25 +26,21 @@ absl::Status Rename(const std::string& from, const std::string& to) {
 }  // namespace
 
 Report::Repair RebuildFailures(const VerifiedRun& run, uint32_t member) {
-  replay::MemberTable::Options options;
-  options.path = absl::StrCat(run.dir, "/replay/member_", member);
-  options.run_id = run.run_id;
-  options.member = member;
-  options.layout = ReplayLayoutOf(run.experiment, run.schema.stored_row_bytes());
-  options.discount = run.experiment.learner().discount();
-  return [options, schema = run.schema]() -> absl::StatusOr<std::string> {
-    const std::string path = options.path + ".failures", aside = path + ".damaged";
+  return [settings = run.settings, member, schema = run.schema]() -> absl::StatusOr<std::string> {
+    const std::string name = absl::StrCat("member_", member, ".failures");
+    const std::string path = absl::StrCat(settings.folder, "/", name), aside = path + ".damaged";
     std::error_code error;
     const bool exists = fs::exists(path, error);
     if (exists) RETURN_IF_ERROR(Rename(path, aside));
-    const absl::StatusOr<std::unique_ptr<replay::MemberTable>> table = replay::MemberTable::Open(schema, options);
+    const absl::StatusOr<std::unique_ptr<replay::MemberTable>> table =
+        replay::OpenMemberTable(schema, settings, member);
     if (!table.ok()) {
       if (exists) (void)Rename(aside, path);
       return table.status();
     }
     RETURN_IF_ERROR(SyncFile(path));
-    return absl::StrCat("replay/member_", options.member, ".failures: rebuilt from the ", (*table)->inserted(),
-                        " rows that are held; ", (*table)->failures(), " of them have cost > 0");
+    return absl::StrCat("replay/", name, ": rebuilt from the ", (*table)->inserted(), " rows that are held; ",
+                        (*table)->failures(), " of them have cost > 0");
   };
 }
 

@@ -46,11 +46,11 @@ class MemberPass {
         ring_(*rings.rows),
         offsets_(run->schema),
         absorbing_(run->schema.offset("absorbing")),
-        one_policy_(run->experiment.schedule().max_policy_lag() == 0),
+        one_policy_(run->settings.limits.max_policy_lag == 0),
         ledger_(ledger->files[member].get()),
         violations_(ledger->violations[member]),
         episodes_(episodes),
-        tracker_(offsets_, run->experiment.learner().discount()),
+        tracker_(offsets_, run->settings.discount),
         order_(rings.rows->first() == 0) {}
 
   HeldSessions Go();
@@ -98,7 +98,7 @@ bool MemberPass::Begin(uint64_t* end) {
     return false;
   }
   *end = stored.value();
-  const uint64_t steps = run_->experiment.run().env_steps();
+  const uint64_t steps = run_->updates().env_steps;
   if (*end > steps) {
     run_->report->Damage(RowsFile(member_), absl::StrCat("row ", *end - 1, ": the run has ", steps, " steps"));
   }
@@ -187,7 +187,7 @@ void MemberPass::CheckOrder(uint64_t number, const char* row, const Transition& 
 }
 
 void MemberPass::CheckPolicy(uint64_t number, const char* row) {
-  const UpdateSchedule updates = run_->Updates();
+  const UpdateSchedule& updates = run_->updates();
   const uint64_t due = std::min(updates.LastUpdate(), updates.UpdatesAt(number));
   const auto acted = At<uint64_t>(row, offsets_.policy_update);
   if (acted != due) Damage(number, absl::StrCat("acted by the policy of update ", acted, ", not of update ", due));
@@ -227,7 +227,7 @@ void MemberPass::CheckViolation(uint64_t number, const char* row, const Transiti
   LedgerViolation violation;
   violation.id = seen.id;
   violation.member = member_;
-  violation.seed = run_->experiment.members(static_cast<int>(member_)).seed();
+  violation.seed = run_->settings.members[member_].seed;
   violation.session = at.session;
   violation.environment = at.environment;
   violation.episode = at.episode;

@@ -1,6 +1,6 @@
 // Verifies the rings of every member: checksums, the order of the rows, the copies of rows with cost > 0, and the
 // rows against ledger, violations and episodes. Reads block by block with copies, because a replay may write the rings
-// meanwhile. Not thread-safe; blocks on the disk.
+// at the same time. Not thread-safe; blocks on the disk.
 #ifndef DATACOM_DEPLOY_TOOLS_VERIFY_RINGS_H_
 #define DATACOM_DEPLOY_TOOLS_VERIFY_RINGS_H_
 

@@ -48,17 +48,9 @@ std::optional<Checkpoint> NewestSound(const VerifiedRun& run) {
 
 }  // namespace
 
-UpdateSchedule VerifiedRun::Updates() const {
-  UpdateSchedule updates;
-  updates.env_steps = experiment.run().env_steps();
-  updates.min_size = experiment.replay().min_size();
-  updates.updates_per_step = experiment.schedule().updates_per_step();
-  return updates;
-}
-
 uint64_t VerifiedRun::RowsLearned() const {
   const uint64_t update = checkpoint.has_value() ? checkpoint->learner.update() : 0;
-  return update == 0 ? 0 : Updates().RowsSeen(update);
+  return update == 0 ? 0 : updates().RowsSeen(update);
 }
 
 uint64_t VerifiedRun::KeptLength(const std::string& file) const {
@@ -70,8 +62,9 @@ uint64_t VerifiedRun::KeptLength(const std::string& file) const {
 }
 
 void VerifiedRun::CheckRunId(const std::string& file, const std::string& id) {
-  if (run_id.empty()) run_id = id;
-  if (id != run_id) report->Damage(file, absl::StrCat("belongs to run \"", id, "\", not to \"", run_id, "\""));
+  if (settings.run_id.empty()) settings.run_id = id;
+  if (id != settings.run_id)
+    report->Damage(file, absl::StrCat("belongs to run \"", id, "\", not to \"", settings.run_id, "\""));
 }
 
 absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, Report* report, Progress* progress) {
@@ -88,8 +81,11 @@ absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, Rep
   absl::StatusOr<v1::Experiment> experiment = replay::ReadExperiment(run->Path("experiment.textproto"));
   absl::Status status = experiment.status();
   if (status.ok()) {
-    run->experiment = *std::move(experiment);
-    absl::StatusOr<RowSchema> schema = replay::SchemaOf(run->experiment);
+    run->settings = replay::OptionsOf(*experiment);
+    run->settings.folder = run->Path("replay");
+    run->steps_per_epoch = experiment->run().steps_per_epoch();
+    run->fixed_settings = FixedSettings(*experiment);
+    absl::StatusOr<RowSchema> schema = replay::SchemaOf(*experiment);
     status = schema.status();
     if (status.ok()) run->schema = *std::move(schema);
   }
@@ -102,9 +98,9 @@ absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, Rep
   run->rings_elsewhere = !fs::exists(run->Path("replay"), error) && !fs::exists(run->Path("run_id"), error);
   run->has_sessions = fs::exists(run->Path("replay/sessions"), error);
   const absl::StatusOr<std::string> id = ReadFile(run->Path("run_id"));
-  if (id.ok()) run->run_id = std::string(absl::StripAsciiWhitespace(*id));
-  const std::string name = absl::StrCat(run->experiment.name(), ", task ", run->experiment.task(), ", ",
-                                        run->experiment.algorithm(), ", ", Count(run->members(), "member"));
+  if (id.ok()) run->settings.run_id = std::string(absl::StripAsciiWhitespace(*id));
+  const std::string name = absl::StrCat(experiment->name(), ", task ", experiment->task(), ", ",
+                                        experiment->algorithm(), ", ", Count(run->members(), "member"));
   report->Part("experiment", absl::StrCat(name, run->running ? ", running" : ""));
   return run;
 }

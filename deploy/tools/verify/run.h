@@ -1,4 +1,4 @@
-// A run folder that is verified: its experiment, the schema of its rows, its newest sound checkpoint, and whether its
+// A run folder that is verified: its settings, the schema of its rows, its newest sound checkpoint, and whether its
 // processes run. Where none runs, the run's locks are held as long as this object lives, so that none starts. Opening
 // blocks on the disk. Not thread-safe.
 #ifndef DATACOM_DEPLOY_TOOLS_VERIFY_RUN_H_
@@ -16,8 +16,8 @@
 #include "common/records/checkpoint.h"
 #include "common/transitions/row_schema.h"
 #include "common/transitions/update_schedule.h"
-#include "datacom/v1/experiment.pb.h"
 #include "deploy/tools/verify/report.h"
+#include "replay/options.h"
 
 namespace datacom::verify {
 
@@ -25,9 +25,10 @@ struct VerifiedRun {
   std::string dir;
   bool running = false;  // its processes may still write
   std::vector<std::unique_ptr<FolderLock>> locks;
-  v1::Experiment experiment;
+  replay::Options settings;  // run_id: taken from the first part that names it; empty before
+  uint64_t steps_per_epoch = 0;
+  std::string fixed_settings;  // those that a resume may not change (FixedSettings)
   RowSchema schema;
-  std::string run_id;  // taken from the first part that names it; empty before
   // The newest sound checkpoint when the verification began. What it names exists in all that is read later.
   std::optional<Checkpoint> checkpoint;
   bool rings_elsewhere = false;  // on a cluster the replay has a volume of its own
@@ -35,9 +36,9 @@ struct VerifiedRun {
   Report* report = nullptr;
   Progress* progress = nullptr;
 
-  uint32_t members() const { return static_cast<uint32_t>(experiment.members_size()); }
+  uint32_t members() const { return static_cast<uint32_t>(settings.members.size()); }
   std::string Path(const std::string& file) const { return dir + "/" + file; }
-  UpdateSchedule Updates() const;
+  const UpdateSchedule& updates() const { return settings.limits.schedule; }
   // Rows of each member that the checkpoint's update has seen; 0 without one.
   uint64_t RowsLearned() const;
   // The length that the checkpoint names for a record file; 0 without one.

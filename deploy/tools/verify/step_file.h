@@ -22,14 +22,14 @@ struct StepRecord {
 
 class StepFile {
  public:
-  // NOT_FOUND; else as CheckStepHeader.
+  // Errors: NOT_FOUND, and those of CheckStepHeader.
   static absl::StatusOr<std::unique_ptr<StepFile>> Open(const std::string& path, uint32_t member, uint32_t action_dim);
   ~StepFile();
 
   uint64_t records() const { return records_; }
   uint64_t tail() const { return tail_; }  // bytes of an unfinished record
-  // Reads the records from `from` on, at most `count`, into a buffer; returns how many. Fewer than there were if
-  // a learner resumes and cuts the file.
+  // Reads the records from `from` on, at most `count`, into a buffer and returns their number, which is smaller than
+  // records() says if a learner resumes and cuts the file.
   absl::StatusOr<uint64_t> Read(uint64_t from, uint64_t count);
   // Record `number`, which must be among those read last; valid until the next Read.
   StepRecord record(uint64_t number) const;
@@ -40,7 +40,7 @@ class StepFile {
   const int fd_;
   const size_t bytes_;
   uint64_t records_ = 0, tail_ = 0;
-  uint64_t first_ = 0;  // in the buffer
+  uint64_t first_ = 0;  // number of the first record in the buffer
   std::string buffer_;
 };
 

@@ -86,8 +86,8 @@ class StepOrder {
   }
 
   bool from_start_;
-  std::unordered_map<uint32_t, std::vector<Environment>> environments_;  // by session
-  std::vector<Environment>* last_ = nullptr;                             // of the session of the transition before
+  std::unordered_map<uint32_t, std::vector<Environment>> environments_;  // key: session
+  std::vector<Environment>* last_ = nullptr;  // environments_[last_session_]; null before the first transition
   uint32_t last_session_ = 0;
   Environment nowhere_;
 };

@@ -1,8 +1,8 @@
 // Verifies a run folder, whether its processes run or not: reads every part and compares the parts with each other.
 //
-// In a running run only certain damage is reported. A writer writes in a known order, so what is read first exists in
-// what is read later: records and ledger, then rings, then checkpoints. Unfinished tails of growing files are no damage
-// then. Where nothing runs, the run's locks are held, so that nothing starts. Blocks on the disk.
+// Of a running run only damage that is beyond doubt is reported. A writer writes in a known order, so what is read
+// first exists in what is read later: records and ledger, then rings, then checkpoints. Unfinished tails of growing
+// files are no damage then. Where nothing runs, the run's locks are held, so that nothing starts. Blocks on the disk.
 #ifndef DATACOM_DEPLOY_TOOLS_VERIFY_VERIFY_H_
 #define DATACOM_DEPLOY_TOOLS_VERIFY_VERIFY_H_
 
