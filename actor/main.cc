@@ -4,32 +4,18 @@
 #include <array>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "actor/actor_process.h"
 #include "common/base/status.h"
-#include "common/rpc/address.h"
 
 namespace datacom::actor {
 namespace {
+
+constexpr char kEvaluate[] = "evaluate";
 
 // In a container or pod this is its own name.
 std::string HostName() {
   std::array<char, 256> name = {};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "actor";
-}
-
-void Declare(CLI::App* app, ActorOptions* options, Role* role) {
-  AddRoleFlags(app, options);
-  app->add_option("--replay", options->replay, "Replay service, host:port")->check(Address(1));
-  app->add_option("--learner", options->learner, "Learner service, host:port")->check(Address(1));
-  app->add_option("--name", options->name, "Name of this process, stable over restarts; default: the host name");
-  app->add_option("--envs", options->environments, "Environments to step")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 100000));
-  app->require_subcommand(0, 1);
-  app->add_subcommand("run", "Act until the run has all its rows (default)")->fallthrough();
-  CLI::App* evaluate = app->add_subcommand("evaluate", "Play evaluations until the run is finished")->fallthrough();
-  evaluate->callback([role] { role->name = "evaluator"; });
 }
 
 absl::Status Run(const ActorOptions& options, bool evaluate) {
@@ -48,9 +34,15 @@ int Main(int argc, char** argv) {
   role.about = "Acts in environments for a run, evaluates its policies.";
   role.name = "actor";
   role.flags = &options;
+  role.serves = false;
   role.health_has_tls = false;
-  role.declare = [&](CLI::App* app) { Declare(app, &options, &role); };
-  role.run = [&] { return Run(options, role.name == "evaluator"); };
+  role.own = {{"--replay", &options.replay, "Replay service, host:port", RoleFlag::Is::kAddress},
+              {"--learner", &options.learner, "Learner service, host:port", RoleFlag::Is::kAddress},
+              {"--name", &options.name, "Name of this process, stable over restarts; default: the host name"},
+              {"--envs", &options.environments, "Environments to step"}};
+  role.commands = {{"run", "Act until the run has all its rows (default)"},
+                   {kEvaluate, "Play evaluations until the run is finished", "evaluator"}};
+  role.run = [&](const std::string& command) { return Run(options, command == kEvaluate); };
   return RunRole(argc, argv, role);
 }
 

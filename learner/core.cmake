@@ -15,7 +15,7 @@ execute_process(COMMAND "${CMAKE_OBJCOPY}" --redefine-sym sgemm_=datacom_no_sgem
                 COMMAND_ERROR_IS_FATAL ANY)
 
 add_library(datacom_learner_core_objects OBJECT ${DATACOM_CORE_SOURCES} ${DATACOM_CPU_SOURCES})
-_datacom_setup(datacom_learner_core_objects 20)  # its sources have options of their own
+_datacom_setup(datacom_learner_core_objects 20 HEADERS datacom_headers)
 target_include_directories(datacom_learner_core_objects SYSTEM PRIVATE ${LIBXSMM_INCLUDE_DIR})
 target_link_libraries(datacom_learner_core_objects PUBLIC datacom::statistics datacom::config datacom::base datacom::safety)
 datacom_library(NAME learner_core

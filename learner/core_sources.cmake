@@ -11,9 +11,9 @@ list(REMOVE_ITEM DATACOM_CORE_SOURCES ${DATACOM_CPU_SOURCES} ${DATACOM_TORCH_SOU
 set(DATACOM_LOOP_OPTIONS -O3 -fno-math-errno -fno-trapping-math)
 # The options of a CPU implementation of a kernel group.
 set(DATACOM_KERNEL_OPTIONS ${DATACOM_LOOP_OPTIONS} -ffp-contract=fast)
-set_source_files_properties(${DATACOM_CPU_SOURCES} PROPERTIES COMPILE_OPTIONS "${DATACOM_KERNEL_OPTIONS}")
+set_source_files_properties(${DATACOM_CPU_SOURCES} PROPERTIES COMPILE_OPTIONS "${DATACOM_KERNEL_OPTIONS}" SKIP_PRECOMPILE_HEADERS ON)
 # The actor's code, built with the actor's options, so that it has the same bits.
-set_source_files_properties(${here}/algorithms/joined_map_cpu.cc PROPERTIES COMPILE_OPTIONS "")
+set_source_files_properties(${here}/algorithms/joined_map_cpu.cc PROPERTIES COMPILE_OPTIONS "" SKIP_PRECOMPILE_HEADERS OFF)
 
 list(APPEND DATACOM_CORE_SOURCES
   ${here}/nn/parameter_layout.cc
@@ -30,11 +30,14 @@ list(APPEND DATACOM_TORCH_SOURCES
   ${here}/nn/parameter_layout.cc
   ${here}/nn/torch/optimisers.cc
   ${here}/nn/torch/torch_kernels.cc)
-set_source_files_properties(${here}/nn/cpu/gemm.cc ${here}/nn/cpu/optimisers.cc PROPERTIES COMPILE_OPTIONS "${DATACOM_KERNEL_OPTIONS}")
+set_source_files_properties(${here}/nn/cpu/gemm.cc ${here}/nn/cpu/optimisers.cc
+  PROPERTIES COMPILE_OPTIONS "${DATACOM_KERNEL_OPTIONS}" SKIP_PRECOMPILE_HEADERS ON)
 # The two builds of the same loops have the same bits: the compiler does not fuse multiply-adds by itself.
-set_source_files_properties(${here}/nn/cpu/loops_avx2.cc PROPERTIES COMPILE_OPTIONS "${DATACOM_LOOP_OPTIONS};-ffp-contract=off")
+set_source_files_properties(${here}/nn/cpu/loops_avx2.cc
+  PROPERTIES COMPILE_OPTIONS "${DATACOM_LOOP_OPTIONS};-ffp-contract=off" SKIP_PRECOMPILE_HEADERS ON)
 # GCC 12 warns about undefined registers in its own header.
 set_source_files_properties(${here}/nn/cpu/loops_avx512.cc
   PROPERTIES COMPILE_OPTIONS
-  "${DATACOM_LOOP_OPTIONS};-ffp-contract=off;-mavx512f;-mavx512cd;-mavx512bw;-mavx512dq;-mavx512vl;-mprefer-vector-width=512;$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>")
+  "${DATACOM_LOOP_OPTIONS};-ffp-contract=off;-mavx512f;-mavx512cd;-mavx512bw;-mavx512dq;-mavx512vl;-mprefer-vector-width=512;$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>"
+  SKIP_PRECOMPILE_HEADERS ON)
 # SPDX-License-Identifier: Apache-2.0

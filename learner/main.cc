@@ -1,7 +1,6 @@
 // datacom-learner: the learner of a run. `datacom train` and containers start it.
 #include <stdexcept>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
@@ -11,7 +10,6 @@
 #include "common/base/stop.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
-#include "common/rpc/address.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
 #include "learner/algorithms/algorithm.h"
@@ -27,15 +25,6 @@ struct Flags {
   ProcessOptions process;
   std::string replay, device;
 };
-
-void Declare(CLI::App* app, Flags* flags) {
-  AddServiceFlags(app, &flags->process);
-  app->add_option("--run-dir", flags->process.run_dir, "Folder for records, checkpoints and policies");
-  app->add_option("--replay", flags->replay, "Address of the replay service, host:port")->check(Address(1));
-  app->add_option("--device", flags->device, "cpu or cuda, instead of learner.device of the experiment");
-  app->add_flag("--resume", flags->process.must_resume,
-                "Fail if there is no checkpoint. A checkpoint is continued with and without this flag");
-}
 
 absl::Status Run(Flags flags) {
   RETURN_IF_ERROR(RequireFlags({{"--experiment", &flags.process.experiment_file},
@@ -57,7 +46,7 @@ absl::Status Run(Flags flags) {
   flags.process.server.health_listen = flags.process.health_listen;
 
   ProcessSeams seams;
-  seams.make_algorithm = [](const AlgorithmConfig& config) { return MakeAlgorithm(config); };
+  seams.make_algorithm = &MakeAlgorithm;
   const Watchdog watchdog("the training loop", Minutes(flags.process.stall_minutes));
   seams.wait_for_stop = [&watchdog](std::chrono::milliseconds timeout) {  // called at every update and every wait
     watchdog.Mark();
@@ -89,8 +78,12 @@ int Main(int argc, char** argv) {
   role.about = "The learner of a datacom run: updates all members, serves their policies, writes the run's records.";
   role.name = "learner";
   role.flags = &flags.process;
-  role.declare = [&flags](CLI::App* app) { Declare(app, &flags); };
-  role.run = [&flags] {
+  role.own = {{"--run-dir", &flags.process.run_dir, "Folder for records, checkpoints and policies"},
+              {"--replay", &flags.replay, "Address of the replay service, host:port", RoleFlag::Is::kAddress},
+              {"--device", &flags.device, "cpu or cuda, instead of learner.device of the experiment"},
+              {"--resume", &flags.process.must_resume,
+               "Fail if there is no checkpoint. A checkpoint is continued with and without this flag"}};
+  role.run = [&flags](const std::string&) {
     try {
       spdlog::info("arithmetic: {}", CpuArithmetic());
     } catch (const std::invalid_argument& error) {

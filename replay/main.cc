@@ -1,7 +1,6 @@
 // datacom-replay: serves the replay of one run folder until it is stopped.
 #include <utility>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
@@ -61,7 +60,7 @@ absl::Status Serve(const Flags& flags) {
   spdlog::info("replay serves address={} run={} folder={} members={}", server->address(), flags.run_id, flags.folder,
                experiment.members_size());
   // A store whose disk has failed accepts nothing more. The next process reads what is durable.
-  // A hung commit leaves the mutex free, so health() alone would not notice it.
+  // A hung commit leaves the mutex free, so health() does not show it.
   uint64_t group = 0;
   while (store->health().ok() && !Stop::Process().WaitFor(kTick)) {
     const uint64_t former = std::exchange(group, store->GroupInProgress());
@@ -85,11 +84,8 @@ int Main(int argc, char** argv) {
   role.about = "The replay service of one run: keeps transitions, grants credit, serves draws.";
   role.name = "replay";
   role.flags = &flags;
-  role.declare = [&flags](CLI::App* app) {
-    AddServiceFlags(app, &flags);
-    app->add_option("--dir", flags.folder, "Folder of the stored rows");
-  };
-  role.run = [&flags] { return Serve(flags); };
+  role.own = {{"--dir", &flags.folder, "Folder of the stored rows"}};
+  role.run = [&flags](const std::string&) { return Serve(flags); };
   return RunRole(argc, argv, role);
 }
 

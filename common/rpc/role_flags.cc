@@ -23,9 +23,7 @@ absl::Status AnswerHealth(const Role& role) {
   return CheckHealth(role.flags->healthcheck, kHealthDeadline, security);
 }
 
-}  // namespace
-
-void AddRoleFlags(CLI::App* app, RoleFlags* flags) {
+void AddShared(CLI::App* app, RoleFlags* flags) {
   app->add_option("--run-id", flags->run_id, "Id of the run; all its processes must have the same");
   app->add_option("--tls", flags->tls,
                   "Folder with ca.crt, tls.crt, tls.key and token: use mutual TLS, also for /metrics, and send the "
@@ -34,8 +32,7 @@ void AddRoleFlags(CLI::App* app, RoleFlags* flags) {
       ->capture_default_str()
       ->check(Address(0));
   app->add_option("--address-file", flags->address_file, "File to write the bound address to");
-  app->add_option("--metrics-listen", flags->metrics_listen,
-                  "Address of /metrics; port 0 picks one; empty or not given: none")
+  app->add_option("--metrics-listen", flags->metrics_listen, "Address of /metrics; port 0 picks one; empty: none")
       ->capture_default_str()
       ->check(Address(0));
   app->add_option("--metrics-address-file", flags->metrics_address_file, "File to write the address of /metrics to");
@@ -47,13 +44,33 @@ void AddRoleFlags(CLI::App* app, RoleFlags* flags) {
   app->add_flag("--die-with-parent", flags->die_with_parent, "Stop when the process that started this one dies");
 }
 
-void AddServiceFlags(CLI::App* app, RoleFlags* flags) {
+void AddServed(CLI::App* app, RoleFlags* flags) {
   app->add_option("--experiment", flags->experiment_file, "Resolved experiment, a .textproto file");
   app->add_option("--health-listen", flags->health_listen,
                   "Additional address that answers health checks without TLS, for probes; default: none")
       ->check(Address(0));
-  AddRoleFlags(app, flags);
 }
+
+void Add(CLI::App* app, const RoleFlag& flag) {
+  if (bool* const* given = std::get_if<bool*>(&flag.value)) {
+    app->add_flag(flag.name, **given, flag.help);
+  } else if (uint32_t* const* number = std::get_if<uint32_t*>(&flag.value)) {
+    app->add_option(flag.name, **number, flag.help)->capture_default_str()->check(CLI::Range(1, 100000));
+  } else {
+    CLI::Option* const option = app->add_option(flag.name, *std::get<std::string*>(flag.value), flag.help);
+    if (flag.is == RoleFlag::Is::kAddress) option->check(Address(1));
+  }
+}
+
+void Declare(CLI::App* app, const Role& role) {
+  if (role.serves) AddServed(app, role.flags);
+  AddShared(app, role.flags);
+  for (const RoleFlag& flag : role.own) Add(app, flag);
+  if (!role.commands.empty()) app->require_subcommand(0, 1);
+  for (const RoleCommand& command : role.commands) app->add_subcommand(command.name, command.help)->fallthrough();
+}
+
+}  // namespace
 
 absl::Status RequireFlags(std::initializer_list<std::pair<const char*, const std::string*>> flags) {
   for (const auto& [name, value] : flags) {
@@ -70,7 +87,7 @@ int RunRole(int argc, char** argv, const Role& role) {
   }
   CLI::App app(role.about, role.program);
   app.set_version_flag("--version", absl::StrCat(role.program, " ", BuildName()));
-  role.declare(&app);
+  Declare(&app, role);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -79,13 +96,19 @@ int RunRole(int argc, char** argv, const Role& role) {
   if (!role.flags->healthcheck.empty()) {
     const absl::Status health = AnswerHealth(role);
     if (!health.ok()) std::fprintf(stderr, "%s: %s\n", role.program, health.ToString().c_str());
-    return ExitCode(health);
+    return health.ok() ? kExitOk : kExitFailure;  // Docker gives other codes no meaning
   }
   RaiseOpenFileLimit();
-  InitLog(role.name);
+  std::string command, name = role.name;
+  for (const RoleCommand& one : role.commands) {
+    if (!app.got_subcommand(one.name)) continue;
+    command = one.name;
+    if (!one.role.empty()) name = one.role;
+  }
+  InitLog(name);
   Stop::InstallSignalHandlers();
   if (role.flags->die_with_parent) DieWithParent(SIGTERM);
-  const absl::Status status = role.run();
+  const absl::Status status = role.run(command);
   if (absl::IsCancelled(status)) {
     spdlog::info("stopped: {}", std::string(status.message()));
   } else if (!status.ok()) {

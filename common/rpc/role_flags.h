@@ -2,17 +2,16 @@
 #ifndef DATACOM_COMMON_RPC_ROLE_FLAGS_H_
 #define DATACOM_COMMON_RPC_ROLE_FLAGS_H_
 
+#include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "common/base/stall.h"
-
-namespace CLI {
-class App;
-}
 
 namespace datacom {
 
@@ -29,22 +28,36 @@ struct RoleFlags {
   bool die_with_parent = false;
 };
 
-// Adds the flags that every role has. The values in `flags` are the defaults.
-void AddRoleFlags(CLI::App* app, RoleFlags* flags);
-// The same, --experiment and --health-listen: for roles that serve one run.
-void AddServiceFlags(CLI::App* app, RoleFlags* flags);
+// A flag of one role. The value is the default.
+struct RoleFlag {
+  enum class Is { kAny, kAddress };  // kAddress: HOST:PORT, port above 0
+
+  const char* name;
+  std::variant<std::string*, uint32_t*, bool*>
+      value;  // uint32_t: a number from 1 to 100,000; bool: a flag without a value
+  const char* help;
+  Is is = Is::kAny;
+};
+// A subcommand. Without one a role does what its first command does.
+struct RoleCommand {
+  const char* name;
+  const char* help;
+  std::string role;  // replaces the name in log lines
+};
 
 // INVALID_ARGUMENT naming the first flag without a value.
 absl::Status RequireFlags(std::initializer_list<std::pair<const char*, const std::string*>> flags);
 
 struct Role {
-  const char* program;                     // "datacom-replay"
-  const char* about;                       // first line of the help
-  std::string name;                        // in log lines; `declare` may add a subcommand that changes it
-  const RoleFlags* flags;                  // not owned
-  bool health_has_tls = true;              // whether --healthcheck uses --tls
-  std::function<void(CLI::App*)> declare;  // adds all flags
-  std::function<absl::Status()> run;       // blocks until the role ends
+  const char* program;         // "datacom-replay"
+  const char* about;           // first line of the help
+  std::string name;            // in log lines
+  RoleFlags* flags;            // not owned; the values are the defaults
+  bool serves = true;          // adds --experiment and --health-listen, for a role that serves one run
+  bool health_has_tls = true;  // whether --healthcheck uses --tls
+  std::vector<RoleFlag> own = {};
+  std::vector<RoleCommand> commands = {};
+  std::function<absl::Status(const std::string& command)> run;  // blocks until the role ends; command: "" without one
 };
 
 // Checks the processor, parses the flags, answers --version and --healthcheck, or else sets up the log and the signals,

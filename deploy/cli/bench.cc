@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
@@ -61,8 +62,8 @@ void AddBench(CLI::App* app, int* exit_code) {
   auto what = std::make_shared<std::string>("all");
   auto threads = std::make_shared<std::string>();
   auto json_file = std::make_shared<std::string>();
-  CLI::App* verb =
-      app->add_subcommand("bench", "Runs benchmarks; the ratio is time over its floor, or the share of a peer's rate");
+  CLI::App* verb = app->add_subcommand(
+      "bench", "Runs benchmarks and prints ratios: time over its lower bound, or the share of a peer's rate");
   verb->add_option("what", *what, "safety, actor, replay, learner or all")
       ->required()
       ->check(CLI::IsMember({"safety", "actor", "replay", "learner", "all"}));

@@ -26,10 +26,10 @@ class Cluster {
     std::string run_id;
     std::string tls;  // passed to every role as --tls; empty: plain text
     int actors = 1;
-    int environments = 16;  // of each actor
+    int environments = 16;  // per actor
     const Clock* clock = &Clock::Real();
     std::chrono::seconds address_deadline{120};  // a started role must write its address file within this time
-    double stall_minutes = kStallMinutes;        // of a role whose loop hangs, until it ends itself
+    double stall_minutes = kStallMinutes;        // a role ends itself when its loop has hung for this long
   };
   explicit Cluster(const Options& options);
 

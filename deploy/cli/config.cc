@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "common/config/experiment.h"
 #include "deploy/cli/run_options.h"
 #include "deploy/cli/train_plan.h"

@@ -20,9 +20,9 @@ struct ProgressView {
   uint64_t goal_steps = 0;  // per member
   uint64_t update = 0, target_update = 0;
   uint64_t pretrain_update = 0, pretrain_target = 0;  // both 0 when the run does not pre-train
-  double steps_per_second = 0;                        // of all members together
+  double steps_per_second = 0;                        // sum over the members
   double updates_per_second = 0;
-  std::string phase;        // of the learner; "starting" before it answers
+  std::string phase;        // the learner's phase; "starting" before it answers
   std::string waiting_for;  // empty when nothing waits
   int actors = 0, restarts = 0;
   uint32_t pending_evaluations = 0;

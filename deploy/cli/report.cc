@@ -6,6 +6,7 @@
 #include <system_error>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "common/records/best_epoch.h"
 #include "deploy/cli/verbs.h"

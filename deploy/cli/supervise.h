@@ -34,8 +34,8 @@ class RunProgress {
 
  private:
   struct Counts {
-    uint64_t rows = 0, updates = 0;  // of all members together; with the pre-training updates
-    uint64_t signs_of_life = 0;      // of the learner
+    uint64_t rows = 0, updates = 0;  // rows: sum over the members; updates: with the pre-training updates
+    uint64_t signs_of_life = 0;      // LearnerInfo.signs_of_life
     uint32_t evaluations_left = UINT32_MAX;
   };
   Counts newest_, best_;  // best_.evaluations_left: the fewest since best_.updates grew

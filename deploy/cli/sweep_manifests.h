@@ -23,8 +23,8 @@ absl::Status CheckImages(const std::string& images);
 struct ManifestOptions {
   std::string sweep;     // prefix of every name: two sweeps in a cluster may have populations of the same name
   std::string images;    // registry of the images, "registry.example.org/team:tag"; empty: the nodes' default
-  int actors = 1;        // of each population
-  int environments = 0;  // of each actor; 0: the default of `train`
+  int actors = 1;        // per population
+  int environments = 0;  // per actor; 0: the default of `train`
 };
 
 // Writes <dir>/<population>/{experiment.textproto,jobset.yaml} and <dir>/kustomization.yaml. INVALID_ARGUMENT when two

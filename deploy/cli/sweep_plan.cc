@@ -165,8 +165,8 @@ class Expansion {
     });
   }
 
-  // Leaves a setting out that the experiment's algorithm does not read and that of another experiment does, so that one
-  // axis can have the settings of several methods.
+  // Leaves out a setting that the experiment's algorithm does not read but another experiment's algorithm reads, so
+  // that one axis can have the settings of several methods.
   absl::Status Assign(const std::string& assignment, v1::Experiment* experiment) const {
     v1::Experiment changed = *experiment;
     RETURN_IF_ERROR(ApplyOverride(assignment, &changed));
@@ -188,9 +188,9 @@ class Expansion {
 
   // Checks the experiment of a single member. The message names the points that it was made from.
   absl::Status CheckMember(const v1::Experiment& base, const Choice& choice) const {
-    v1::Experiment alone = base;
-    RETURN_IF_ERROR(Apply(choice, &alone));
-    const absl::Status status = ValidateExperiment(ResolveExperiment(alone), TaskNames(), AlgorithmNames());
+    v1::Experiment single = base;
+    RETURN_IF_ERROR(Apply(choice, &single));
+    const absl::Status status = ValidateExperiment(ResolveExperiment(single), TaskNames(), AlgorithmNames());
     std::vector<std::string> places = {absl::StrCat("experiment ", base.name())};
     for (const auto& at : choice) places.push_back(Place(sweep_.axes(at.first), PointOf(at)));
     return Annotate(status, absl::StrJoin(places, "; "));

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/clock.h"
@@ -143,7 +144,7 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   RETURN_IF_ERROR(MakeFolders(run.run_dir));
   ASSIGN_OR_RETURN(run.lock, RunLock::Take(run.run_dir, kLockPatience));
   if (options.resume) RETURN_IF_ERROR(CheckStateKept(run.run_dir, run.experiment.members_size()));
-  ASSIGN_OR_RETURN(run.run_id, PrepareRunFolder(run.run_dir, run.experiment));
+  ASSIGN_OR_RETURN(run.run_id, PrepareRunFolder(run.run_dir, PrintExperiment(run.experiment)));
   RETURN_IF_ERROR(WriteLayout(run.run_dir, {run.layout.actors, run.layout.environments}));
   return run;
 }
@@ -289,7 +290,8 @@ void AddTrain(CLI::App* app, int* exit_code) {
                    "name under deploy/experiments, or a file; with --algorithm a task: its name or its task.textproto");
   AddAlgorithmOption(verb, options.get());
   verb->add_flag("--resume", options->resume,
-                 "resume the run in its folder; of the experiment only --steps may change");
+                 "resume the run in its folder; of the experiment only the steps, the device and the threads of the "
+                 "learner may change");
   AddExperimentOptions(verb, options.get());
   AddProcessOptions(verb, options.get());
   RefuseOptions(verb, {"--jobs", "--max-members"},

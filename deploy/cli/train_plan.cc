@@ -31,12 +31,12 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kMiB = 1 << 20;
 // Upper limits for the resident memory of the processes, measured on Debian 12 with 1 to 500 members
-// (tests/deploy/train_plan_test.cc has the measurements).
+// (tests/deploy/cli/train_plan_test.cc has the measurements).
 constexpr uint64_t kReplayMemory = 50 * kMiB, kReplayMember = kMiB / 16;
 constexpr uint64_t kActorMemory = 36 * kMiB, kEnvironmentMemory = kMiB;
-constexpr uint64_t kPolicyCopies = 6;  // of an actor: the messages, the decoded arrays, the acting rule
+constexpr uint64_t kPolicyCopies = 6;  // in an actor: the messages, the decoded arrays, the acting rule
 constexpr uint64_t kLearnerMemory = 72 * kMiB, kLibTorchMemory = 650 * kMiB, kLearnerMember = kMiB / 4;
-constexpr uint64_t kStateCopies = 8;   // of the learner: in use, in a checkpoint and its message, in policies
+constexpr uint64_t kStateCopies = 8;   // in the learner: in use, in a checkpoint and its message, in policies
 constexpr uint64_t kBatchCopies = 16;  // draws on their way, decoded batches, workspaces
 
 absl::Status ApplyOptions(const TrainOptions& options, v1::Experiment* experiment) {
@@ -63,7 +63,7 @@ bool IsTask(const std::string& path) {
   return text.ok() && ParseTextproto(*text, path, &task).ok() && task.has_model();
 }
 
-// The experiment that the command names, or the one of a task and an algorithm.
+// The experiment that the command names, or the experiment of its task and algorithm.
 absl::StatusOr<v1::Experiment> NamedExperiment(const TrainOptions& options) {
   if (!options.algorithm.empty()) return ExperimentOf(options.experiment, options.algorithm);
   absl::StatusOr<v1::Experiment> experiment = LoadExperiment(options.experiment, ExperimentFolder());
@@ -99,9 +99,10 @@ absl::Status CheckPretrain(const v1::Experiment& resolved) {
 absl::StatusOr<v1::Experiment> ResolveAndCheck(const v1::Experiment& experiment) {
   const v1::Experiment resolved = ResolveExperiment(experiment);
   RETURN_IF_ERROR(ValidateExperiment(resolved, TaskNames(), AlgorithmNames()));
-  // Refuse options and known constraints that the task does not have.
+  // Refuse options and known constraints that the task does not have, and algorithms that cannot act in it.
   ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(resolved.task(), resolved.task_options()));
   RETURN_IF_ERROR(SelectKnownRows(model, resolved.constraints()).status());
+  RETURN_IF_ERROR(CheckActingRuleTask(FindAlgorithm(resolved.algorithm())->acting_rule, model));
   return resolved;
 }
 

@@ -9,18 +9,17 @@
 #include "common/base/log.h"
 #include "common/base/machine.h"
 #include "common/base/status.h"
-#include "common/base/stop.h"
 #include "common/base/version.h"
 #include "deploy/tools/verbs.h"
 
 namespace datacom::tools {
 
-int Finish(const absl::Status& status) {
+int Finish(const absl::Status& status, int not_found) {
   if (status.ok()) return kExitOk;
   std::fflush(stdout);
   std::cout.flush();
   std::cerr << "datacom: " << status.message() << '\n';
-  return absl::IsNotFound(status) ? kExitUsage : ExitCode(status);
+  return absl::IsNotFound(status) ? not_found : ExitCode(status);
 }
 
 namespace {
@@ -28,7 +27,7 @@ namespace {
 int Main(int argc, char** argv) {
   std::string message;
   if (!CheckProcessor(&message)) {
-    std::cerr << message << '\n';
+    std::cerr << "datacom: " << message << '\n';
     return kExitFailure;
   }
   // `datacom` passes its own name as argv[0], so that the help shows what to type.
@@ -42,7 +41,6 @@ int Main(int argc, char** argv) {
   }
   RaiseOpenFileLimit();
   InitLog("tools");
-  Stop::InstallSignalHandlers();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -3,7 +3,9 @@
 #include <memory>
 #include <string>
 
+#include "CLI/CLI.hpp"
 #include "common/base/status.h"
+#include "common/base/stop.h"
 #include "common/base/whole_number.h"
 #include "common/records/best_epoch.h"
 #include "common/tasks/text/mujoco_compiled.h"
@@ -17,7 +19,7 @@ namespace datacom::tools {
 
 void AddEval(CLI::App* app, int* exit_code) {
   auto eval = std::make_shared<EvalCommand>();
-  CLI::App* verb = app->add_subcommand("eval", "Play a policy and print the paper's metrics");
+  CLI::App* verb = app->add_subcommand("eval", "Plays a policy and prints the paper's metrics");
   verb->add_option("what", eval->what, "Run folder; with --policy also a task's name")->required();
   verb->add_option("--policy", eval->policy,
                    "zeros, random, scripted or the name of a scripted policy, instead of the run's");
@@ -30,12 +32,15 @@ void AddEval(CLI::App* app, int* exit_code) {
       ->allow_extra_args(false);
   verb->add_flag("--csv", eval->csv, "One row per episode, comma-separated, at full precision");
   verb->footer(BestEpochRule());
-  verb->callback([eval, exit_code] { *exit_code = Finish(RunEvalCommand(*eval, &std::cout)); });
+  verb->callback([eval, exit_code] {
+    Stop::InstallSignalHandlers();
+    *exit_code = Finish(RunEvalCommand(*eval, &std::cout));
+  });
 }
 
 void AddRollout(CLI::App* app, int* exit_code) {
   auto rollout = std::make_shared<RolloutCommand>();
-  CLI::App* verb = app->add_subcommand("rollout", "Play recorded actions, or one episode of a policy, in a task");
+  CLI::App* verb = app->add_subcommand("rollout", "Plays recorded actions, or one episode of a policy, in a task");
   verb->add_option("task", rollout->task, "Task name")->required();
   verb->add_option("--actions", rollout->actions, "CSV file with action columns");
   verb->add_option("--policy", rollout->policy, "zeros, random, scripted or the name of a scripted policy");
@@ -49,7 +54,7 @@ void AddRollout(CLI::App* app, int* exit_code) {
 
 void AddExport(CLI::App* app, int* exit_code) {
   auto exported = std::make_shared<ExportCommand>();
-  CLI::App* verb = app->add_subcommand("export", "Write a run's policy as one file for a robot");
+  CLI::App* verb = app->add_subcommand("export", "Writes a run's policy as one file for a robot");
   verb->add_option("run_dir", exported->run_dir, "Run folder")->required();
   verb->add_option("--member", exported->member, "Member")->capture_default_str()->check(WholeNumber<uint32_t>(0));
   verb->add_option("--epoch", exported->epoch, "Epoch number, last or best")->capture_default_str();
@@ -64,7 +69,7 @@ void AddLoadTask(CLI::App* app, int* exit_code) {
     std::string file, folder;
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App* verb = app->add_subcommand("load-task", "Compile a task file and print it for other programs")->group("");
+  CLI::App* verb = app->add_subcommand("load-task", "Compiles a task file and prints it for other programs")->group("");
   verb->add_option("file", flags->file, "task.textproto")->required();
   verb->add_option("--folder", flags->folder, "Folder of the experiment that names the file");
   verb->callback([flags, exit_code] {

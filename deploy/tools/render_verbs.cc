@@ -4,7 +4,9 @@
 #include <memory>
 #include <string>
 
+#include "CLI/CLI.hpp"
 #include "common/base/status.h"
+#include "common/base/stop.h"
 #include "common/base/whole_number.h"
 #include "common/records/best_epoch.h"
 #include "deploy/tools/play/check_task.h"
@@ -59,8 +61,8 @@ absl::Status RunCheckTask(const CheckFlags& flags) {
 void AddRender(CLI::App* app, int* exit_code) {
   auto command = std::make_shared<RenderCommand>();
   PlaybackOptions& playback = command->playback;
-  CLI::App* verb =
-      app->add_subcommand("render", "Films and pictures of an episode, maps of the feasibility value function");
+  CLI::App* verb = app->add_subcommand(
+      "render", "Draws an episode as a film or picture, or a map of the feasibility value function");
   verb->add_option("what", playback.what, "Run folder, or task name")->required();
   verb->add_option("--out", command->out, "FILE.mp4 or FILE.png; for a map FILE.png, .json or .csv")->required();
   verb->add_option("--member", playback.member, "Member of the run (0)")->check(WholeNumber<uint32_t>(0));
@@ -86,19 +88,22 @@ void AddRender(CLI::App* app, int* exit_code) {
       ->check(WholeNumber<int>(1));
   verb->add_option("--step", command->step, "The last step to show; default: the episode's last")
       ->check(WholeNumber<uint32_t>(0));
-  verb->add_flag("--map", command->map, "Draw a map of the feasibility value function instead");
+  verb->add_flag("--map", command->map, "Draws a map of the feasibility value function instead");
   verb->add_option("--slice", command->slice, "For a map: name of a slice of the task; default: its first");
   verb->add_option("--resolution", command->resolution, "For a map: points per side")
       ->check(WholeNumber<int>(1))
       ->capture_default_str();
-  verb->callback([command, exit_code] { *exit_code = Finish(RunRenderCommand(*command, &std::cout)); });
+  verb->callback([command, exit_code] {
+    Stop::InstallSignalHandlers();
+    *exit_code = Finish(RunRenderCommand(*command, &std::cout));
+  });
 }
 
 void AddReplayViolation(CLI::App* app, int* exit_code) {
   auto flags = std::make_shared<ViolationFlags>();
   RenderCommand& picture = flags->picture;
   CLI::App* verb =
-      app->add_subcommand("replay-violation", "Simulate a violation of training again and compare it with the ledger");
+      app->add_subcommand("replay-violation", "Simulates a violation again and compares it with the ledger");
   verb->add_option("run_dir", flags->violation.run_dir, "Run folder")->required();
   verb->add_option("id", flags->violation.id, "Id in the run's ledger/violations.csv")
       ->required()
@@ -107,20 +112,23 @@ void AddReplayViolation(CLI::App* app, int* exit_code) {
   verb->add_option("--camera", picture.camera, "Name of a camera of the model; default: the first fixed one");
   verb->add_option("--frames", picture.frames, "For a PNG: frames in a sheet of the whole episode")
       ->check(WholeNumber<int>(1));
-  verb->add_flag("--csv", flags->violation.csv, "Print the episode's states, comma-separated, at full precision");
-  verb->callback([flags, exit_code] { *exit_code = Finish(RunReplayViolation(*flags)); });
+  verb->add_flag("--csv", flags->violation.csv, "Prints the episode's states, comma-separated, at full precision");
+  verb->callback([flags, exit_code] {
+    Stop::InstallSignalHandlers();
+    *exit_code = Finish(RunReplayViolation(*flags));
+  });
 }
 
 void AddTask(CLI::App* app, int* exit_code) {
-  CLI::App* verb = app->add_subcommand("task", "Make a task of a MuJoCo model, or check one");
+  CLI::App* verb = app->add_subcommand("task", "Makes a task of a MuJoCo model, or checks one");
   verb->require_subcommand(1);
   auto making = std::make_shared<NewTaskCommand>();
-  CLI::App* create = verb->add_subcommand("new", "Make a folder with a copy of a model and a task file to edit");
+  CLI::App* create = verb->add_subcommand("new", "Makes a folder with a copy of a model and a task file to edit");
   create->add_option("name", making->folder, "Folder to make; its name is the task's")->required();
   create->add_option("--model", making->model, "MJCF file")->required();
   create->callback([making, exit_code] { *exit_code = Finish(RunNewTaskCommand(*making, &std::cout)); });
   auto flags = std::make_shared<CheckFlags>();
-  CLI::App* check = verb->add_subcommand("check", "Play random actions in a task and print what happens");
+  CLI::App* check = verb->add_subcommand("check", "Plays random actions in a task and prints what happens");
   check->add_option("file", flags->check.file, "task.textproto")->required();
   check->add_option("--steps", flags->check.steps, "Control steps to play")
       ->capture_default_str()
@@ -129,7 +137,10 @@ void AddTask(CLI::App* app, int* exit_code) {
       ->capture_default_str()
       ->check(WholeNumber<uint64_t>(0));
   check->add_option("--picture", flags->picture, "PNG of the start; default: start.png next to the file");
-  check->callback([flags, exit_code] { *exit_code = Finish(RunCheckTask(*flags)); });
+  check->callback([flags, exit_code] {
+    Stop::InstallSignalHandlers();
+    *exit_code = Finish(RunCheckTask(*flags));
+  });
 }
 
 }  // namespace datacom::tools

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -67,7 +68,7 @@ absl::Status RunExport(ExportFlags flags) {
 int RunVerify(const std::string& run_dir, bool repair) {
   ReturnLargeBlocks(/*threshold_bytes=*/128 << 10);
   const absl::StatusOr<verify::Verification> verified = verify::VerifyRun(run_dir, repair);
-  if (!verified.ok()) return Finish(verified.status());
+  if (!verified.ok()) return Finish(verified.status(), kExitFailure);
   std::fputs(verified->text.c_str(), stdout);
   return verified->sound ? kExitOk : kExitFailure;
 }
@@ -76,13 +77,13 @@ int RunVerify(const std::string& run_dir, bool repair) {
 
 void AddExportDataset(CLI::App* app, int* exit_code) {
   auto flags = std::make_shared<ExportFlags>();
-  CLI::App* verb = app->add_subcommand("export-dataset", "Copy the rows of a run that has ended into a dataset");
+  CLI::App* verb = app->add_subcommand("export-dataset", "Copies the rows of a run that has ended into a dataset");
   verb->add_option("run_dir", flags->run_dir, "Run folder")->required();
   verb->add_option("--out", flags->options.out, "Folder to create; must not exist")->required();
   verb->add_option("--member", flags->members, "Members: 0, 0-4 or 0,2; default: all");
   verb->add_option("--rows", flags->rows,
                    "Rows of each member, from 0: 0-50000 (end excluded) or 50000-; default: all");
-  verb->callback([flags, exit_code] { *exit_code = Finish(RunExport(*flags)); });
+  verb->callback([flags, exit_code] { *exit_code = Finish(RunExport(*flags), kExitFailure); });
 }
 
 void AddVerify(CLI::App* app, int* exit_code) {
@@ -91,11 +92,11 @@ void AddVerify(CLI::App* app, int* exit_code) {
     bool repair = false;
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App* verb = app->add_subcommand("verify", "Check every part of a run folder, and the parts against each other");
+  CLI::App* verb = app->add_subcommand("verify", "Checks every part of a run folder, and the parts against each other");
   verb->add_option("run_dir", flags->run_dir, "Run folder; its processes may run")->required();
   verb->add_flag("--repair", flags->repair,
-                 "Repair what has one right answer: cut unfinished tails, move a damaged newest checkpoint aside, "
-                 "rebuild a failure ring, remove left-over *.tmp; only while nothing runs");
+                 "Repairs what has one right answer: cuts unfinished tails, moves a damaged newest checkpoint aside, "
+                 "rebuilds a failure ring, removes left-over *.tmp; only while nothing runs");
   verb->callback([flags, exit_code] { *exit_code = RunVerify(flags->run_dir, flags->repair); });
 }
 

@@ -3,14 +3,18 @@
 #ifndef DATACOM_DEPLOY_TOOLS_VERBS_H_
 #define DATACOM_DEPLOY_TOOLS_VERBS_H_
 
-#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
+#include "common/base/status.h"
+
+namespace CLI {
+class App;
+}
 
 namespace datacom::tools {
 
-// Prints "datacom: <message>" on stderr (nothing when OK) and returns the exit code. NOT_FOUND is wrong usage: a
-// missing run, task, epoch or file.
-int Finish(const absl::Status& status);
+// Prints "datacom: <message>" on stderr (nothing when OK) and returns the exit code. `not_found` is the code of
+// NOT_FOUND: most verbs miss only what the user named, a run, task, epoch or file.
+int Finish(const absl::Status& status, int not_found = kExitUsage);
 
 // Play policies and actions, make and check tasks (play_verbs.cc).
 void AddEval(CLI::App* app, int* exit_code);

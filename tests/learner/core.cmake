@@ -1,8 +1,8 @@
 # Tests of the learner core.
-datacom_test(NAME core_threads_test SRCS core_random_test.cc core_threads_test.cc DEPS datacom::learner_core)
-datacom_test(NAME core_products_test SRCS core_products_test.cc DEPS datacom::learner_core)
+datacom_test(NAME core_threads_test SRCS algorithms/threads_test.cc nn/named_stream_test.cc DEPS datacom::learner_core)
+datacom_test(NAME core_products_test SRCS nn/cpu/gemm_test.cc DEPS datacom::learner_core)
 datacom_add_test(NAME core_products_avx2_test COMMAND core_products_test ENVIRONMENT DATACOM_ISA=avx2)
-datacom_test(NAME core_memory_test SRCS core_soak_test.cc DEPS datacom::learner_core
+datacom_test(NAME core_memory_test SRCS algorithms/soak_test.cc DEPS datacom::learner_core
              ARGS --gtest_filter=CoreMemory.*)
 datacom_add_test(NAME core_soak_test COMMAND core_memory_test --gtest_filter=CoreSoak.* LABELS soak)
 
@@ -16,17 +16,19 @@ endfunction()
 
 # Tests that compare the two backends.
 if(DATACOM_TORCH)
-  core_objects(core_golden_objects core_golden.cc core_golden_losses.cc core_golden_on_policy.cc core_golden_systems.cc)
-  datacom_test(NAME core_golden_test SRCS core_golden_test.cc $<TARGET_OBJECTS:core_golden_objects>
+  core_objects(core_golden_objects algorithms/golden.cc algorithms/golden_losses.cc algorithms/golden_on_policy.cc
+               algorithms/golden_systems.cc)
+  datacom_test(NAME core_golden_test SRCS algorithms/golden_test.cc $<TARGET_OBJECTS:core_golden_objects>
                DEPS datacom::learner_core datacom_torch nlohmann_json::nlohmann_json)
-  datacom_test(NAME core_algorithms_test SRCS core_algorithms_test.cc core_on_policy_test.cc core_safe_loop_test.cc DEPS datacom::learner_core datacom_torch)
-  datacom_test(NAME core_kernels_test SRCS core_kernels_test.cc core_map_kernels_test.cc core_on_policy_kernels_test.cc
+  datacom_test(NAME core_algorithms_test SRCS algorithms/algorithms_test.cc algorithms/on_policy_test.cc algorithms/safe_loop_test.cc
+               DEPS datacom::learner_core datacom_torch)
+  datacom_test(NAME core_kernels_test SRCS algorithms/kernels_test.cc algorithms/map_kernels_test.cc algorithms/on_policy_kernels_test.cc
                DEPS datacom::learner_core datacom_torch datacom::safety)
   datacom_test(NAME core_torch_test CXX ${DATACOM_TORCH_CXX} SHARDS 2
-               SRCS core_autograd_test.cc core_capture_test.cc core_update_test.cc $<TARGET_OBJECTS:core_golden_objects>
+               SRCS algorithms/update_test.cc nn/autograd_test.cc nn/torch/capture_test.cc $<TARGET_OBJECTS:core_golden_objects>
                DEPS datacom::learner_core nlohmann_json::nlohmann_json datacom_torch datacom_libtorch)
   # The tests over every algorithm: once with the registered ones, once with the algorithm "toy".
-  core_objects(core_every_algorithm core_contract_test.cc core_freeze_test.cc core_hyper_test.cc)
+  core_objects(core_every_algorithm algorithms/contract_test.cc algorithms/freeze_test.cc algorithms/hyper_test.cc)
   datacom_test(NAME core_contract_test SHARDS 2 SRCS $<TARGET_OBJECTS:core_every_algorithm> DEPS datacom::learner_core datacom::acting datacom_torch)
 
   # The algorithm "toy", its kernel group toy (toy_kernels.h, toy_cpu.cc, toy_torch.cc) and a libdatacom_torch.so that has this group.

@@ -5,7 +5,8 @@
 #   datacom_test(NAME ring_test SRCS ring_test.cc DEPS ... [LABELS fast] [SHARDS 2]) -> ctest ring_test (ring_test_1 and ring_test_2, each
 #                                                                                      with a half of the tests), label fast by default
 #
-# COLD marks libraries and programs whose speed does not matter: they compile without optimisation, in half the time.
+# COLD marks libraries and programs whose speed does not matter: they compile without optimisation, in half the time. RPC marks libraries
+# of which most sources use gRPC.
 # Warnings apply only to this project's targets. Sources are listed, except in folders of plug-ins (tests/structure_test.py).
 include_guard(GLOBAL)
 
@@ -92,20 +93,24 @@ target_compile_options(datacom_warnings INTERFACE -Wall -Wextra -Wno-unused-para
 function(datacom_precompiled name)
   file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/generated/${name}.cc" CONTENT "// Only the precompiled header is used.\n")
   add_library(${name} OBJECT "${CMAKE_BINARY_DIR}/generated/${name}.cc")
-  target_precompile_headers(${name} PRIVATE ${ARGN})
+  target_precompile_headers(${name} PRIVATE ${ARGN} <algorithm> <cstdint> <functional> <map> <memory> <string> <utility> <vector>
+    <absl/status/statusor.h> <absl/strings/str_cat.h> <google/protobuf/message.h>)
   target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
   set_target_properties(${name} PROPERTIES CXX_STANDARD 20)
   target_link_libraries(${name} PRIVATE datacom_flags datacom_warnings protobuf::libprotobuf absl::statusor absl::strings)
 endfunction()
-set(headers <algorithm> <cstdint> <functional> <map> <memory> <string> <utility> <vector>
-    <absl/status/statusor.h> <absl/strings/str_cat.h> <google/protobuf/message.h>)
-datacom_precompiled(datacom_headers ${headers})
-datacom_precompiled(datacom_cold_headers <CLI/CLI.hpp> ${headers})
+datacom_precompiled(datacom_headers)
+datacom_precompiled(datacom_rpc_headers <grpcpp/grpcpp.h>)
+target_link_libraries(datacom_rpc_headers PRIVATE gRPC::grpc++)
+datacom_precompiled(datacom_cold_headers)  # not CLI11, which generates seconds of code in each source that includes it
 target_compile_options(datacom_cold_headers PRIVATE ${DATACOM_COLD_OPTIONS})
 if(DATACOM_TESTS)
-  datacom_precompiled(datacom_test_headers <gmock/gmock.h> <gtest/gtest.h> ${headers})
-  target_link_libraries(datacom_test_headers PRIVATE GTest::gmock)
-  target_compile_options(datacom_test_headers PRIVATE ${DATACOM_TEST_OPTIONS})
+  datacom_precompiled(datacom_test_headers <gmock/gmock.h> <gtest/gtest.h>)
+  datacom_precompiled(datacom_rpc_test_headers <gmock/gmock.h> <grpcpp/grpcpp.h> <gtest/gtest.h>)
+  foreach(name datacom_test_headers datacom_rpc_test_headers)
+    target_link_libraries(${name} PRIVATE GTest::gmock gRPC::grpc++)
+    target_compile_options(${name} PRIVATE ${DATACOM_TEST_OPTIONS})
+  endforeach()
 endif()
 
 # _datacom_setup(target cxx [COLD] [HEADERS target]): sources with options of their own set SKIP_PRECOMPILE_HEADERS.
@@ -126,18 +131,22 @@ function(_datacom_setup target cxx)
 endfunction()
 
 function(datacom_library)
-  cmake_parse_arguments(A "COLD" "NAME;CXX" "SRCS;DEPS;PRIVATE_DEPS" ${ARGN})
+  cmake_parse_arguments(A "COLD;RPC" "NAME;CXX" "SRCS;DEPS;PRIVATE_DEPS" ${ARGN})
   if(NOT A_CXX)
     set(A_CXX 20)
   endif()
   set(target datacom_${A_NAME})
+  set(headers datacom_headers)
+  if(A_RPC)
+    set(headers datacom_rpc_headers)
+  endif()
   set(cold)
   if(A_COLD)
     set(cold COLD)
   endif()
   if(A_SRCS)
     add_library(${target} STATIC ${A_SRCS})
-    _datacom_setup(${target} ${A_CXX} HEADERS datacom_headers ${cold})
+    _datacom_setup(${target} ${A_CXX} HEADERS ${headers} ${cold})
     target_link_libraries(${target} PUBLIC ${A_DEPS} PRIVATE ${A_PRIVATE_DEPS})
   else()
     add_library(${target} INTERFACE)
@@ -145,6 +154,15 @@ function(datacom_library)
     target_link_libraries(${target} INTERFACE datacom_flags ${A_DEPS})
   endif()
   add_library(datacom::${A_NAME} ALIAS ${target})
+endfunction()
+
+# datacom_one_source(target name a.cc b.cc ...): compiles these sources of a target as one, because each would generate the same code of a
+# library that consists of headers. Their anonymous namespaces become one. Not in the preset dev.
+function(datacom_one_source target name)
+  if(NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+    set_source_files_properties(${ARGN} PROPERTIES UNITY_GROUP ${name})
+  endif()
 endfunction()
 
 function(datacom_binary)
@@ -162,14 +180,18 @@ function(datacom_binary)
 endfunction()
 
 function(datacom_test)
-  cmake_parse_arguments(A "" "NAME;CXX;SHARDS" "SRCS;DEPS;LABELS;ARGS" ${ARGN})
+  cmake_parse_arguments(A "RPC" "NAME;CXX;SHARDS" "SRCS;DEPS;LABELS;ARGS" ${ARGN})
   if(NOT A_CXX)
     set(A_CXX 20)
   endif()
   add_executable(${A_NAME} ${A_SRCS})
   set(headers HEADERS datacom_test_headers)
-  if("datacom_libtorch" IN_LIST A_DEPS)  # it defines macros
+  if(A_RPC)
+    set(headers HEADERS datacom_rpc_test_headers)
+  elseif("datacom_libtorch" IN_LIST A_DEPS)  # it defines macros
     set(headers)
+    target_precompile_headers(${A_NAME} PRIVATE <torch/torch.h>)
+    target_compile_options(${A_NAME} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
   endif()
   _datacom_setup(${A_NAME} ${A_CXX} ${headers})
   target_compile_options(${A_NAME} PRIVATE ${DATACOM_TEST_OPTIONS})
@@ -184,10 +206,8 @@ function(datacom_test)
       string(APPEND name _${shard})
     endif()
     math(EXPR index "${shard} - 1")
-    set(temporary "${CMAKE_BINARY_DIR}/tests/temporary/${name}")
-    file(MAKE_DIRECTORY "${temporary}")
     datacom_add_test(NAME ${name} COMMAND ${A_NAME} ${A_ARGS} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}" LABELS ${A_LABELS}
-      ENVIRONMENT TEST_TMPDIR=${temporary} GTEST_TOTAL_SHARDS=${A_SHARDS} GTEST_SHARD_INDEX=${index})
+      ENVIRONMENT GTEST_TOTAL_SHARDS=${A_SHARDS} GTEST_SHARD_INDEX=${index})
   endforeach()
 endfunction()
 # SPDX-License-Identifier: Apache-2.0

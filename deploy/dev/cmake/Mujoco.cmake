@@ -2,7 +2,8 @@
 #   empty     build/mujoco, where ./datacom puts MuJoCo 4 (deploy/dev/fetch_mujoco); the system's package when there is no such folder
 #   system    the system's package (Debian's libmujoco-dev has MuJoCo 2.2.2)
 #   a folder  with include/mujoco/mujoco.h and lib/libmujoco.so
-# The preset mujoco2 uses the system's package. Debian's CMake package is not used: it needs libraries that Debian does not declare. Sets DATACOM_MUJOCO_VERSION to the version of mujoco::mujoco, for example 4.0.0.
+# The preset mujoco2 uses the system's package. Debian's CMake package is not used: it needs libraries that Debian does not declare. Sets
+# DATACOM_MUJOCO_VERSION to the version of mujoco::mujoco, for example 4.0.0.
 include_guard(GLOBAL)
 set(DATACOM_MUJOCO "" CACHE STRING "MuJoCo: empty (build/mujoco, else the system's), system, or a folder with include/ and lib/")
 

@@ -1,8 +1,9 @@
 # datacom_add_test(NAME name COMMAND words... [LABELS fast] [WORKING_DIRECTORY folder] [ENVIRONMENT A=1 B=2])
 #
 # Every test of the build. Its time limit belongs to hangs: an hour, four for those labelled soak, times DATACOM_TEST_PATIENCE, which the
-# tests read from their environment, too (tests/testing/patience.h). A test in Python that skips a part of itself ends with 77, or with the
-# line "OK (skipped=N)" of unittest; ctest then shows it as skipped. tests/allowed_skips.txt names the tests that may skip.
+# tests read from their environment, too (tests/testing/patience.h). A program of GoogleTest or unittest that runs no test fails; a filter
+# may select nothing. A test in Python that is skipped ends with 77; ctest also shows it as skipped when unittest ends with the line
+# "OK (skipped=N)". tests/allowed_skips.txt names the tests that may skip. TEST_TMPDIR, which GoogleTest reads, is each test's own folder.
 include_guard(GLOBAL)
 
 set(DATACOM_TEST_PATIENCE 1 CACHE STRING "Factor of all time limits of tests, a whole number")
@@ -20,9 +21,11 @@ function(datacom_add_test)
     set(hours 4)
   endif()
   math(EXPR seconds "3600 * ${hours} * ${DATACOM_TEST_PATIENCE}")
+  set(temporary "${CMAKE_BINARY_DIR}/tests/temporary/${A_NAME}")
+  file(MAKE_DIRECTORY "${temporary}")
   add_test(NAME ${A_NAME} COMMAND ${A_COMMAND} WORKING_DIRECTORY "${A_WORKING_DIRECTORY}")
   set_tests_properties(${A_NAME} PROPERTIES LABELS "${A_LABELS}" TIMEOUT ${seconds}
-    SKIP_RETURN_CODE 77 SKIP_REGULAR_EXPRESSION "OK \\(skipped="
-    ENVIRONMENT "DATACOM_TEST_PATIENCE=${DATACOM_TEST_PATIENCE};${A_ENVIRONMENT};${DATACOM_TEST_ENVIRONMENT}")
+    SKIP_RETURN_CODE 77 SKIP_REGULAR_EXPRESSION "OK \\(skipped=" FAIL_REGULAR_EXPRESSION "Running 0 tests from;Ran 0 tests in"
+    ENVIRONMENT "DATACOM_TEST_PATIENCE=${DATACOM_TEST_PATIENCE};TEST_TMPDIR=${temporary};${A_ENVIRONMENT};${DATACOM_TEST_ENVIRONMENT}")
 endfunction()
 # SPDX-License-Identifier: Apache-2.0
